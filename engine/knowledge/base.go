@@ -37,6 +37,15 @@ func (b *Base) ID() string          { return b.def.ID }
 func (b *Base) Name() string        { return b.def.Name }
 func (b *Base) Description() string { return b.def.Description }
 
+// Definition is the base as a file, with its entries by id. They are read-only.
+func (b *Base) Definition() KnowledgeBase {
+	def := b.def
+	for e := range b.Entries() {
+		def.Entries = append(def.Entries, *e)
+	}
+	return def
+}
+
 // Len is the number of entries.
 func (b *Base) Len() int { return b.count }
 

@@ -22,6 +22,7 @@ import (
 	"tavernsim/scenes/view/audit"
 	"tavernsim/scenes/view/deadletters"
 	"tavernsim/scenes/view/inspect"
+	"tavernsim/scenes/view/learnt"
 	"tavernsim/scenes/view/plot"
 )
 
@@ -181,6 +182,25 @@ func views(t *testing.T, s *inspect.Scene) {
 	})
 	collect("audit", func() (any, error) {
 		return all(func(y func(inspect.Change) error) error { return audit.List(s, audit.Query{}, y) })
+	})
+	collect("learnt", func() (any, error) {
+		list, err := learnt.Suggestions(s, "")
+		if err != nil {
+			return nil, err
+		}
+		state, err := s.Fold(s.Journal().Durable().Number)
+		if err != nil {
+			return nil, err
+		}
+		all := []any{list}
+		for _, id := range state.Knowledge().IDs() {
+			def, err := learnt.Base(s, learnt.Query{Base: id})
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, def)
+		}
+		return all, nil
 	})
 	collect("script", func() (any, error) { return plot.Of(s) })
 	collect("letters", func() (any, error) {

@@ -1,4 +1,6 @@
-package main
+// Package kb is simd kb: knowledge bases are searched, measured, read from files of other
+// programs, written out of projects and runs, and reviewed.
+package kb
 
 import (
 	"fmt"
@@ -17,18 +19,19 @@ import (
 	"tavernsim/protocol"
 )
 
-func newKB(e *cli.Env) *cobra.Command {
+// New is `simd kb`.
+func New(e *cli.Env) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "kb",
 		Short: "Knowledge bases",
-		Long:  "Search knowledge bases, and measure how well they are searched\n(docs/formats/knowledge_base.md).",
-		RunE:  help,
+		Long: `Search knowledge bases, measure how well they are searched, read them from files of
+other programs, and write out what a run has learnt (docs/formats/knowledge_base.md).`,
 	}
-	c.AddCommand(newKBSearch(e), newKBBench(e))
+	c.AddCommand(newSearch(e), newBench(e), newImport(e), newExport(e), newReview(e))
 	return c
 }
 
-type kbSearchOptions struct {
+type searchOptions struct {
 	limit int
 	json  bool
 	tags  []string
@@ -36,8 +39,8 @@ type kbSearchOptions struct {
 	more  string
 }
 
-func newKBSearch(e *cli.Env) *cobra.Command {
-	var o kbSearchOptions
+func newSearch(e *cli.Env) *cobra.Command {
+	var o searchOptions
 	c := &cobra.Command{
 		Use:   "search PROJECT BASE WORDS...",
 		Short: "Search a knowledge base, as QueryKnowledgeBaseTool does",
@@ -68,7 +71,7 @@ type hitLine struct {
 	Entry map[string]any `json:"entry"`
 }
 
-func (o *kbSearchOptions) search(e *cli.Env, dir, id, text string) error {
+func (o *searchOptions) search(e *cli.Env, dir, id, text string) error {
 	def, err := baseOf(dir, o.more, id)
 	if err != nil {
 		return err
@@ -103,7 +106,7 @@ func baseOf(dir, more, id string) (*knowledge.KnowledgeBase, error) {
 	return nil, protocol.Errorf(protocol.KindNotFound, "no knowledge base %q; there are %s", id, strings.Join(p.KnowledgeBaseIDs(), ", "))
 }
 
-func newKBBench(e *cli.Env) *cobra.Command {
+func newBench(e *cli.Env) *cobra.Command {
 	var sequence, asJSON bool
 	c := &cobra.Command{
 		Use:   "bench DIR",
@@ -117,22 +120,22 @@ or that has none, is relevant, and all are worth the same.
 Exit codes: 0 measured, 2 usage, 3 the collection has faults, 4 no such folder or file.`,
 		Example: "  simd kb bench cranfield\n  simd kb bench dialogues --sequence --json",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return benchKB(e, args[0], sequence, asJSON) },
+		RunE:    func(_ *cobra.Command, args []string) error { return bench(e, args[0], sequence, asJSON) },
 	}
 	c.Flags().BoolVar(&sequence, "sequence", false, "each document follows the one before it, as the lines of a dialogue do")
 	c.Flags().BoolVar(&asJSON, "json", false, "print an object: {documents, queries, map, ndcg_at_10, recall_at_10, query_p50_us, query_p99_us, build_ms}")
 	return c
 }
 
-// kbFigures is what simd kb bench prints.
-type kbFigures struct {
+// figures is what simd kb bench prints.
+type figures struct {
 	collection.Figures
 	P50   float64 `json:"query_p50_us"` // of the first 10 answers, wall clock
 	P99   float64 `json:"query_p99_us"`
 	Build float64 `json:"build_ms"`
 }
 
-func benchKB(e *cli.Env, dir string, sequence, asJSON bool) error {
+func bench(e *cli.Env, dir string, sequence, asJSON bool) error {
 	files, err := readCollection(dir)
 	if err != nil {
 		return err
@@ -146,7 +149,7 @@ func benchKB(e *cli.Env, dir string, sequence, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	out := kbFigures{Build: time.Since(began).Seconds() * 1e3}
+	out := figures{Build: time.Since(began).Seconds() * 1e3}
 	var took []time.Duration
 	out.Figures = c.Measure(func(text string) []string {
 		began := time.Now()

@@ -1,0 +1,226 @@
+package worldinfo
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"tavernsim/engine/knowledge"
+	"tavernsim/protocol"
+)
+
+// names are the fields of an entry in a format.
+type names struct{ keys, secondary, order, caseless string }
+
+func (f Format) names() names {
+	if f == CharBook {
+		return names{"keys", "secondary_keys", "insertion_order", "case_sensitive"}
+	}
+	return names{"key", "keysecondary", "order", "caseSensitive"}
+}
+
+// Logics of secondary keys.
+const (
+	andAny = iota
+	notAll
+	notAny
+	andAll
+)
+
+// entry makes an entry of one of a file.
+func (n *notes) entry(f Format, key string, o map[string]any) (*knowledge.Entry, error) {
+	r := reader{m: o, faults: nil}
+	in := f.names()
+	e := &knowledge.Entry{ID: key, EntryType: "lore", Title: strings.TrimSpace(r.text("comment"))}
+	if name := strings.TrimSpace(r.text("name")); e.Title == "" {
+		e.Title = name
+	}
+	if text := r.text("content"); text != "" {
+		e.Content = text
+	} else if e.Title == "" {
+		e.Title = "Entry " + key
+	}
+	e.Priority = r.number(in.order)
+	e.Disabled = r.flag("disable") || o["enabled"] == false
+	a := &knowledge.Activation{CaseSensitive: r.flag(in.caseless)}
+	if v, ok := o["matchWholeWords"].(bool); ok {
+		a.WholeWords = &v
+	}
+	if r.flag("constant") {
+		a = &knowledge.Activation{Always: true}
+	} else {
+		n.keys(&r, in, key, a)
+	}
+	if a.Always || len(a.Keywords)+len(a.Patterns) > 0 {
+		e.ActivationCriteria = a
+	} else {
+		n.add("entry %s: no key; nothing activates it", key)
+	}
+	n.unapplied(key, o)
+	if len(r.faults) > 0 {
+		return nil, fmt.Errorf("%s", strings.Join(r.faults, "; "))
+	}
+	return e, nil
+}
+
+// keys reads the keys. One between slashes is a regular expression.
+func (n *notes) keys(r *reader, in names, key string, a *knowledge.Activation) {
+	for _, k := range r.list(in.keys) {
+		if p, ok := pattern(k); ok {
+			if _, err := regexp.Compile(p); err != nil || len(p) > knowledge.MaxPattern {
+				n.add("entry %s: key %s: not applied: no regular expression of RE2 of at most %d bytes", key, k, knowledge.MaxPattern)
+				continue
+			}
+			a.Patterns = append(a.Patterns, p)
+		} else {
+			a.Keywords = append(a.Keywords, k)
+		}
+	}
+	second := r.list(in.secondary)
+	selective := r.flag("selective") && len(second) > 0
+	if !selective {
+		return
+	}
+	second = slices.DeleteFunc(second, func(k string) bool {
+		_, is := pattern(k)
+		if is {
+			n.add("entry %s: secondary key %s: a pattern among secondary keys is not applied", key, k)
+		}
+		return is
+	})
+	switch int(r.number("selectiveLogic")) {
+	case andAny:
+		a.AlsoKeywords = second
+	case notAll:
+		a.NotAllKeywords = second
+	case notAny:
+		a.ExcludeKeywords = second
+	case andAll:
+		a.AllKeywords = second
+	default:
+		r.fault("selectiveLogic", "want 0 to 3")
+	}
+}
+
+// pattern reads a key like /dragons?/i.
+func pattern(key string) (string, bool) {
+	if len(key) < 3 || key[0] != '/' {
+		return "", false
+	}
+	end := strings.LastIndexByte(key, '/')
+	flags := key[end+1:]
+	if end < 2 || strings.Trim(flags, "dgimsuvy") != "" {
+		return "", false
+	}
+	mode := strings.Map(func(f rune) rune {
+		if strings.ContainsRune(flags, f) {
+			return f
+		}
+		return -1
+	}, "ims")
+	p := strings.ReplaceAll(key[1:end], `\/`, `/`)
+	if mode == "" {
+		return "(?-i)" + p, true
+	}
+	return "(?" + mode + ")" + p, true
+}
+
+// unapplied notes fields that have an effect elsewhere and none here.
+func (n *notes) unapplied(key string, o map[string]any) {
+	ext, _ := o["extensions"].(map[string]any)
+	get := func(field string) any {
+		if v, ok := o[field]; ok {
+			return v
+		}
+		return ext[field]
+	}
+	for _, field := range []string{"vectorized", "excludeRecursion", "exclude_recursion", "preventRecursion", "prevent_recursion", "groupOverride", "group_override", "useGroupScoring", "use_group_scoring"} {
+		if get(field) == true {
+			n.add("entry %s: %s: not applied", key, field)
+		}
+	}
+	for _, field := range []string{"sticky", "cooldown", "delay", "scanDepth", "scan_depth", "delayUntilRecursion", "delay_until_recursion", "automationId", "automation_id", "group"} {
+		switch v := get(field).(type) {
+		case nil:
+		case string:
+			if v != "" {
+				n.add("entry %s: %s: not applied", key, field)
+			}
+		default:
+			if v != false && !protocol.Equal(v, int64(0)) {
+				n.add("entry %s: %s: not applied", key, field)
+			}
+		}
+	}
+	if p, ok := protocol.Number(get("probability")); ok && p < 100 && get("useProbability") != false {
+		n.add("entry %s: probability: not applied; the entry is always active when its keys occur", key)
+	}
+	if _, ok := o["position"]; ok && !protocol.Equal(o["position"], int64(0)) && o["position"] != "before_char" {
+		n.add("entry %s: position: not applied; the prompt has its own order", key)
+	}
+	if f, ok := o["characterFilter"].(map[string]any); ok {
+		if list, _ := f["names"].([]any); len(list) > 0 {
+			n.add("entry %s: characterFilter: not applied", key)
+		}
+	}
+}
+
+// reader takes typed fields out of an entry.
+type reader struct {
+	m      map[string]any
+	faults []string
+}
+
+func (r *reader) fault(field, want string) { r.faults = append(r.faults, field+": "+want) }
+
+func (r *reader) text(field string) string {
+	s, ok := r.m[field].(string)
+	if !ok && r.m[field] != nil {
+		r.fault(field, "want text")
+	}
+	return s
+}
+
+func (r *reader) flag(field string) bool {
+	b, ok := r.m[field].(bool)
+	if !ok && r.m[field] != nil {
+		r.fault(field, "want true or false")
+	}
+	return b
+}
+
+func (r *reader) number(field string) float64 {
+	x, ok := protocol.Number(r.m[field])
+	if !ok && r.m[field] != nil {
+		r.fault(field, "want a number")
+	}
+	return x
+}
+
+// list reads texts, without empty ones; one text alone may have several, with commas.
+func (r *reader) list(field string) (out []string) {
+	add := func(s string) {
+		if s = strings.TrimSpace(s); s != "" {
+			out = append(out, s)
+		}
+	}
+	switch v := r.m[field].(type) {
+	case nil:
+	case string:
+		for s := range strings.SplitSeq(v, ",") {
+			add(s)
+		}
+	case []any:
+		for _, one := range v {
+			s, ok := one.(string)
+			if !ok {
+				r.fault(field, "want a list of texts")
+			}
+			add(s)
+		}
+	default:
+		r.fault(field, "want a list of texts")
+	}
+	return out
+}

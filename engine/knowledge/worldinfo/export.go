@@ -1,0 +1,202 @@
+package worldinfo
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/template"
+	"tavernsim/protocol"
+)
+
+// Export writes a base. An entry that was imported keeps what it had, but for what was
+// changed here. Retired entries are left out.
+func Export(def *knowledge.KnowledgeBase, f Format) ([]byte, []string, error) {
+	var n notes
+	if f == JSONL {
+		var b bytes.Buffer
+		for i := range def.Entries {
+			line, err := json.Marshal(def.Entries[i].Value())
+			if err != nil {
+				return nil, nil, protocol.Errorf(protocol.KindInvalid, "entry %s: %w", def.Entries[i].ID, err)
+			}
+			b.Write(append(line, '\n'))
+		}
+		return b.Bytes(), nil, nil
+	}
+	if f != WorldInfo && f != CharBook {
+		return nil, nil, protocol.Errorf(protocol.KindInvalid, "format %q is not known; want worldinfo, charbook or jsonl", f)
+	}
+	top, _ := def.CustomMetadata[string(f)].(map[string]any)
+	top = maps.Clone(top)
+	if top == nil {
+		top = map[string]any{}
+		if def.Name != "" {
+			top["name"] = def.Name
+		}
+	}
+	keyed, list := map[string]any{}, []any{}
+	taken := map[string]bool{}
+	for i := range def.Entries {
+		taken[def.Entries[i].ID] = true
+	}
+	next := 0
+	for i := range def.Entries {
+		e := &def.Entries[i]
+		if e.SupersededBy != "" || e.Disabled && e.Source == knowledge.SourceAgent {
+			continue
+		}
+		if e.Goal != nil {
+			n.add("entry %s: a goal is written as its text", e.ID)
+		}
+		key := e.ID
+		if _, err := strconv.Atoi(key); err != nil && f == WorldInfo {
+			for taken[strconv.Itoa(next)] {
+				next++
+			}
+			key = strconv.Itoa(next)
+			taken[key] = true
+		}
+		o := n.export(f, key, e)
+		keyed[key], list = o, append(list, o)
+	}
+	if top["entries"] = any(keyed); f == CharBook {
+		top["entries"] = list
+	}
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(top); err != nil {
+		return nil, nil, protocol.Errorf(protocol.KindInvalid, "%w", err)
+	}
+	return b.Bytes(), n, nil
+}
+
+// export makes one entry of a file: what it was, with what was changed since.
+func (n *notes) export(f Format, key string, e *knowledge.Entry) map[string]any {
+	in := f.names()
+	o, imported := e.CustomMetadata[string(f)].(map[string]any)
+	var was *knowledge.Entry
+	if imported {
+		var none notes
+		var err error
+		if was, err = none.entry(f, key, o); err != nil {
+			imported = false
+		}
+	}
+	if !imported {
+		o, was = fresh(f, key), &knowledge.Entry{}
+	}
+	o = maps.Clone(o)
+	set := func(field string, now, before any) {
+		if !reflect.DeepEqual(now, before) {
+			o[field] = now
+		}
+	}
+	set("content", textOf(e), textOf(was))
+	set("comment", e.Title, was.Title)
+	set(in.order, e.Priority, was.Priority)
+	if f == CharBook {
+		set("enabled", !e.Disabled, !was.Disabled)
+	} else {
+		set("disable", e.Disabled, was.Disabled)
+	}
+	n.criteria(in, o, e, was, set)
+	return o
+}
+
+// criteria writes when an entry is active.
+func (n *notes) criteria(in names, o map[string]any, e, was *knowledge.Entry, set func(string, any, any)) {
+	now, before := criteriaOf(e), criteriaOf(was)
+	if reflect.DeepEqual(now, before) {
+		return
+	}
+	set("constant", now.Always, before.Always)
+	set(in.caseless, now.CaseSensitive, before.CaseSensitive)
+	if now.WholeWords != nil {
+		o["matchWholeWords"] = *now.WholeWords
+	}
+	keys := slices.Clone(now.Keywords)
+	for _, p := range now.Patterns {
+		keys = append(keys, slashed(p))
+	}
+	set(in.keys, anyOf(keys), nil)
+	second, logic, kinds := []string{}, andAny, 0
+	for l, list := range [][]string{andAny: now.AlsoKeywords, notAll: now.NotAllKeywords, notAny: now.ExcludeKeywords, andAll: now.AllKeywords} {
+		if len(list) > 0 {
+			second, logic, kinds = list, l, kinds+1
+		}
+	}
+	if kinds > 1 {
+		second, logic = now.ExcludeKeywords, notAny
+		n.add("entry %s: only its exclude_keywords are written; the other form has one list beside the keys", e.ID)
+	}
+	set(in.secondary, anyOf(second), nil)
+	o["selective"] = len(second) > 0
+	o["selectiveLogic"] = logic
+	if now.Condition != "" || len(now.Tags)+len(now.EventTypes) > 0 {
+		n.add("entry %s: condition, tags and event_types have no place in the other form", e.ID)
+	}
+}
+
+func criteriaOf(e *knowledge.Entry) knowledge.Activation {
+	if e.ActivationCriteria == nil {
+		return knowledge.Activation{}
+	}
+	return *e.ActivationCriteria
+}
+
+// fresh is an entry that never was in a file.
+func fresh(f Format, key string) map[string]any {
+	in := f.names()
+	o := map[string]any{in.keys: []any{}, in.secondary: []any{}, "content": "", "comment": "", in.order: 0, "constant": false, "selective": false}
+	if f == CharBook {
+		o["enabled"], o["extensions"] = true, map[string]any{}
+		return o
+	}
+	o["disable"] = false
+	o["uid"], _ = strconv.Atoi(key)
+	return o
+}
+
+func textOf(e *knowledge.Entry) string {
+	switch c := e.Content.(type) {
+	case nil:
+		if e.Goal != nil {
+			return e.Description()
+		}
+		return ""
+	case string:
+		return c
+	default:
+		return string(template.AppendText(nil, c))
+	}
+}
+
+func anyOf(list []string) []any {
+	out := make([]any, len(list))
+	for i, s := range list {
+		out[i] = s
+	}
+	return out
+}
+
+// slashed is a pattern as a key.
+func slashed(p string) string {
+	flags := "i"
+	if rest, ok := strings.CutPrefix(p, "(?"); ok {
+		if mode, after, ok := strings.Cut(rest, ")"); ok && strings.Trim(mode, "ims-") == "" {
+			flags, p = mode, after
+			if mode == "-i" {
+				flags = ""
+			}
+		}
+	}
+	return "/" + strings.ReplaceAll(p, "/", `\/`) + "/" + flags
+}

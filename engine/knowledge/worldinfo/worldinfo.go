@@ -1,0 +1,233 @@
+// Package worldinfo reads and writes knowledge bases in the forms of others: world info of
+// role-playing programs, the character_book of character cards, and lines of JSON (agent
+// architecture §3.4).
+//
+// [Import] makes a base of a file, and [Export] a file of a base. Both also give notes: what
+// the other form has and this one does not, each with the entry and the field.
+//
+// # Promises
+//
+//  1. A file that is imported and exported again is the same value: an entry, and the whole,
+//     is kept as it was in the field of custom_metadata that is named as the format.
+//  2. Nothing is left out silently: a field that has an effect elsewhere and none here makes
+//     a note.
+//  3. A base that was imported is valid, or the error names its faults.
+//
+// # Not here
+//
+// Files, and what a base means: package engine/knowledge.
+package worldinfo
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tavernsim/engine/knowledge"
+	"tavernsim/protocol"
+)
+
+// Format is a form of files.
+type Format string
+
+const (
+	WorldInfo Format = "worldinfo" // {"entries": {"0": {"key": […], "content": …}}}
+	CharBook  Format = "charbook"  // {"entries": [{"keys": […], "content": …}]}
+	JSONL     Format = "jsonl"     // an entry of a base in each line
+)
+
+// Formats lists the formats.
+func Formats() []string { return []string{string(WorldInfo), string(CharBook), string(JSONL)} }
+
+// Limits of files.
+const (
+	MaxBytes = 256 << 20
+	MaxNotes = 1000
+)
+
+// notes are what is told about a conversion.
+type notes []string
+
+func (n *notes) add(format string, args ...any) {
+	if len(*n) < MaxNotes {
+		*n = append(*n, fmt.Sprintf(format, args...))
+	}
+}
+
+// Import reads a file; the base gets the id. An empty format is found out.
+func Import(data []byte, f Format, id string) (*knowledge.KnowledgeBase, []string, error) {
+	if len(data) > MaxBytes {
+		return nil, nil, protocol.Errorf(protocol.KindLimit, "%d bytes; the limit is %d", len(data), MaxBytes)
+	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	def := &knowledge.KnowledgeBase{ID: id, SchemaVersion: "1.0"}
+	var n notes
+	var err error
+	if f == JSONL {
+		err = lines(data, def)
+	} else {
+		err = n.read(data, f, def)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if faults := knowledge.Validate(def); len(faults) > 0 {
+		return nil, nil, protocol.Errorf(protocol.KindInvalid, "%s: %s", faults[0].Path, faults[0].Message)
+	}
+	return def, n, nil
+}
+
+// lines reads entries, one a line; "text" is another name of content.
+func lines(data []byte, def *knowledge.KnowledgeBase) error {
+	for i, line := range bytes.Split(data, []byte("\n")) {
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		v, err := decode(line)
+		m, ok := v.(map[string]any)
+		if err == nil && !ok {
+			err = errors.New("want an object: {id, entry_type, content, …}")
+		}
+		var e *knowledge.Entry
+		if err == nil {
+			e, err = lineOf(m, i)
+		}
+		if err != nil {
+			return protocol.Errorf(protocol.KindInvalid, "line %d: %w", i+1, err)
+		}
+		def.Entries = append(def.Entries, *e)
+	}
+	if len(def.Entries) == 0 {
+		return protocol.Errorf(protocol.KindInvalid, "no line has an entry; want objects {id, entry_type, content, …}")
+	}
+	return nil
+}
+
+func lineOf(m map[string]any, i int) (*knowledge.Entry, error) {
+	m = maps.Clone(m)
+	if text, ok := m["text"]; ok {
+		if _, both := m["content"]; both {
+			return nil, errors.New("text and content are the same; give one")
+		}
+		m["content"] = text
+		delete(m, "text")
+	}
+	if m["id"] == nil {
+		m["id"] = "line-" + strconv.Itoa(i+1)
+	}
+	if m["entry_type"] == nil {
+		m["entry_type"] = "lore"
+	}
+	return knowledge.EntryOf(m)
+}
+
+// decode reads one JSON value.
+func decode(data []byte) (any, error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return nil, fmt.Errorf("no JSON: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("no JSON: something follows the value")
+	}
+	return protocol.Normalize(v)
+}
+
+// read reads world info or a book. A card is read by the book in it.
+func (n *notes) read(data []byte, f Format, def *knowledge.KnowledgeBase) error {
+	v, err := decode(data)
+	if err != nil {
+		return protocol.Errorf(protocol.KindInvalid, "%w", err)
+	}
+	m, _ := v.(map[string]any)
+	if card, ok := m["data"].(map[string]any); ok && m["entries"] == nil {
+		m = card
+	}
+	if book, ok := m["character_book"].(map[string]any); ok && m["entries"] == nil {
+		n.add("a character card: only its character_book is read")
+		m = book
+	}
+	var keys []string
+	var list []any
+	switch entries := m["entries"].(type) {
+	case map[string]any:
+		f = cmpOr(f, WorldInfo)
+		keys = slices.SortedFunc(maps.Keys(entries), byNumber)
+		for _, k := range keys {
+			list = append(list, entries[k])
+		}
+	case []any:
+		f = cmpOr(f, CharBook)
+		for i := range entries {
+			keys = append(keys, strconv.Itoa(i))
+		}
+		list = entries
+	default:
+		return protocol.Errorf(protocol.KindInvalid, "entries is missing; want world info {\"entries\": {…}}, a character_book {\"entries\": […]}, or --format jsonl")
+	}
+	if _, isList := m["entries"].([]any); isList != (f == CharBook) {
+		return protocol.Errorf(protocol.KindInvalid, "entries is not of the format %s; leave the format out, and it is found out", f)
+	}
+	def.Name, _ = m["name"].(string)
+	def.Description, _ = m["description"].(string)
+	rest := maps.Clone(m)
+	delete(rest, "entries")
+	def.CustomMetadata = map[string]any{string(f): rest}
+	n.whole(rest)
+	for i, one := range list {
+		o, ok := one.(map[string]any)
+		if !ok {
+			return protocol.Errorf(protocol.KindInvalid, "entries %s: want an object", keys[i])
+		}
+		e, err := n.entry(f, keys[i], o)
+		if err != nil {
+			return protocol.Errorf(protocol.KindInvalid, "entries %s: %w", keys[i], err)
+		}
+		e.CustomMetadata = map[string]any{string(f): o}
+		def.Entries = append(def.Entries, *e)
+	}
+	return nil
+}
+
+func cmpOr(f, def Format) Format {
+	if f == "" {
+		return def
+	}
+	return f
+}
+
+// byNumber orders keys of entries: numbers first, by their value.
+func byNumber(a, b string) int {
+	x, errX := strconv.Atoi(a)
+	y, errY := strconv.Atoi(b)
+	switch {
+	case errX == nil && errY == nil && x != y:
+		return x - y
+	case (errX == nil) != (errY == nil):
+		if errX == nil {
+			return -1
+		}
+		return 1
+	}
+	return strings.Compare(a, b)
+}
+
+// whole notes settings of all entries that have no effect here.
+func (n *notes) whole(m map[string]any) {
+	for _, field := range []string{"scan_depth", "token_budget"} {
+		if m[field] != nil {
+			n.add("%s: not applied", field)
+		}
+	}
+	if m["recursive_scanning"] == true {
+		n.add("recursive_scanning: not applied")
+	}
+}

@@ -1,0 +1,244 @@
+package worldinfo
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"tavernsim/engine/knowledge"
+	"tavernsim/protocol"
+)
+
+const world = `{"name": "Vale", "scan_depth": 4, "extra": [1, 2.5], "entries": {
+ "10": {"uid": 10, "key": ["ford", "river, deep"], "keysecondary": [], "comment": "The ford", "content": "It floods.", "order": 100, "constant": false, "selective": true, "disable": false, "position": 0, "sticky": null},
+ "2": {"uid": 2, "key": [], "content": "Be kind.", "constant": true, "order": 5},
+ "3": {"uid": 3, "key": ["/dragons?/i", "/a(?=b)/", "wyrm"], "keysecondary": ["gold"], "selective": true, "selectiveLogic": 2, "content": "Dragons.", "caseSensitive": true, "matchWholeWords": false, "probability": 50, "useProbability": true, "sticky": 3, "vectorized": true},
+ "4": {"uid": 4, "key": ["elf"], "keysecondary": ["tall", "old"], "selective": true, "selectiveLogic": 3, "content": "Elves.", "disable": true, "group": "folk", "position": 4}
+}}`
+
+const book = `{"name": "Book", "extensions": {"x": true}, "token_budget": 500, "entries": [
+ {"keys": ["inn"], "secondary_keys": ["night"], "selective": true, "content": "The inn.", "enabled": true, "insertion_order": 3, "extensions": {"depth": 4, "probability": 100}, "name": "Inn"},
+ {"keys": ["road"], "content": "The road.", "enabled": false, "insertion_order": 1, "extensions": {}}
+]}`
+
+func mustImport(t *testing.T, data string, f Format) (*knowledge.KnowledgeBase, []string) {
+	t.Helper()
+	def, notes, err := Import([]byte(data), f, "kb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return def, notes
+}
+
+func shape(def *knowledge.KnowledgeBase) string {
+	var b strings.Builder
+	for i := range def.Entries {
+		e := &def.Entries[i]
+		fmt.Fprintf(&b, "%s %q %v %v disabled=%v", e.ID, e.Title, e.Content, e.Priority, e.Disabled)
+		if a := e.ActivationCriteria; a != nil {
+			fmt.Fprintf(&b, " always=%v any=%q also=%q all=%q none=%q notall=%q patterns=%q case=%v", a.Always, a.Keywords, a.AlsoKeywords, a.AllKeywords, a.ExcludeKeywords, a.NotAllKeywords, a.Patterns, a.CaseSensitive)
+			if a.WholeWords != nil {
+				fmt.Fprintf(&b, " whole=%v", *a.WholeWords)
+			}
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// Promise 2, minds §11: what each field becomes, and what is said of those that have no
+// place here.
+func TestImport(t *testing.T) {
+	def, notes := mustImport(t, world, "")
+	want := `2 "" Be kind. 5 disabled=false always=true any=[] also=[] all=[] none=[] notall=[] patterns=[] case=false
+3 "" Dragons. 0 disabled=false always=false any=["wyrm"] also=[] all=[] none=["gold"] notall=[] patterns=["(?i)dragons?"] case=true whole=false
+4 "" Elves. 0 disabled=true always=false any=["elf"] also=[] all=["tall" "old"] none=[] notall=[] patterns=[] case=false
+10 "The ford" It floods. 100 disabled=false always=false any=["ford" "river, deep"] also=[] all=[] none=[] notall=[] patterns=[] case=false
+`
+	if got := shape(def); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	wantNotes := `scan_depth: not applied
+entry 3: key /a(?=b)/: not applied: no regular expression of RE2 of at most 1024 bytes
+entry 3: vectorized: not applied
+entry 3: sticky: not applied
+entry 3: probability: not applied; the entry is always active when its keys occur
+entry 4: group: not applied
+entry 4: position: not applied; the prompt has its own order`
+	if got := strings.Join(notes, "\n"); got != wantNotes {
+		t.Errorf("got\n%s\nwant\n%s", got, wantNotes)
+	}
+	def, notes = mustImport(t, book, "")
+	want = `0 "Inn" The inn. 3 disabled=false always=false any=["inn"] also=["night"] all=[] none=[] notall=[] patterns=[] case=false
+1 "" The road. 1 disabled=true always=false any=["road"] also=[] all=[] none=[] notall=[] patterns=[] case=false
+`
+	if got := shape(def); got != want || strings.Join(notes, "\n") != "token_budget: not applied" {
+		t.Errorf("got\n%s%q\nwant\n%s", got, notes, want)
+	}
+	card, notes := mustImport(t, `{"spec": "chara_card_v2", "data": {"character_book": `+book+`}}`, "")
+	if shape(card) != want || !strings.Contains(notes[0], "only its character_book") {
+		t.Errorf("card: %s%q", shape(card), notes)
+	}
+	plain, _ := mustImport(t, "{\"text\": \"a\"}\n\n{\"id\": \"x\", \"entry_type\": \"goal\", \"content\": \"b\", \"tags\": [\"t\"]}\n", JSONL)
+	if got := shape(plain); got != "line-1 \"\" a 0 disabled=false\nx \"\" b 0 disabled=false\n" {
+		t.Error(got)
+	}
+}
+
+// Promise 1, minds §14 row 12: import and export again is the same value.
+func TestRoundTrip(t *testing.T) {
+	for _, data := range []string{world, book} {
+		def, _ := mustImport(t, data, "")
+		f := WorldInfo
+		if data == book {
+			f = CharBook
+		}
+		mustEqual(t, def, f, data)
+		loaded := *def // as a project reads it from the file of an import
+		for i := range loaded.Entries {
+			e, err := knowledge.EntryOf(loaded.Entries[i].Value())
+			if err != nil {
+				t.Fatal(err)
+			}
+			loaded.Entries[i] = *e
+		}
+		mustEqual(t, &loaded, f, data)
+	}
+}
+
+func mustEqual(t *testing.T, def *knowledge.KnowledgeBase, f Format, data string) {
+	t.Helper()
+	out, _, err := Export(def, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := decode(out)
+	want, _ := decode([]byte(data))
+	if err != nil || !protocol.Equal(got, want) {
+		t.Errorf("%s\nwant\n%s", out, data)
+	}
+}
+
+// What was changed or learnt here is written, and read again.
+func TestExportOfChanges(t *testing.T) {
+	def, _ := mustImport(t, world, "")
+	def.Entries[3].Content, def.Entries[3].ActivationCriteria.Keywords = "It is dry.", []string{"ford"}
+	def.Entries = append(def.Entries,
+		knowledge.Entry{ID: "failed_lesson.ann.1", EntryType: "failed_lesson", Content: map[string]any{"way": "bridge"}, Source: knowledge.SourceAgent},
+		knowledge.Entry{ID: "gone", EntryType: "failed_lesson", Content: "x", SupersededBy: "y"},
+		knowledge.Entry{ID: "k", EntryType: "lore", Content: "K", ActivationCriteria: &knowledge.Activation{Keywords: []string{"a"}, Patterns: []string{"b/c"}, NotAllKeywords: []string{"d"}}},
+		knowledge.Entry{ID: "two", EntryType: "lore", Content: "T", ActivationCriteria: &knowledge.Activation{Keywords: []string{"a"}, AllKeywords: []string{"b"}, ExcludeKeywords: []string{"c"}, Condition: "true"}})
+	out, notes, err := Export(def, WorldInfo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, _ := mustImport(t, string(out), "")
+	want := `0 "" {"way":"bridge"} 0 disabled=false
+1 "" K 0 disabled=false always=false any=["a"] also=[] all=[] none=[] notall=["d"] patterns=["(?i)b/c"] case=false
+2 "" Be kind. 5 disabled=false always=true any=[] also=[] all=[] none=[] notall=[] patterns=[] case=false
+3 "" Dragons. 0 disabled=false always=false any=["wyrm"] also=[] all=[] none=["gold"] notall=[] patterns=["(?i)dragons?"] case=true whole=false
+4 "" Elves. 0 disabled=true always=false any=["elf"] also=[] all=["tall" "old"] none=[] notall=[] patterns=[] case=false
+5 "" T 0 disabled=false always=false any=["a"] also=[] all=[] none=["c"] notall=[] patterns=[] case=false
+10 "The ford" It is dry. 100 disabled=false always=false any=["ford"] also=[] all=[] none=[] notall=[] patterns=[] case=false
+`
+	if got := shape(back); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if got := strings.Join(notes, "\n"); got != "entry two: only its exclude_keywords are written; the other form has one list beside the keys\nentry two: condition, tags and event_types have no place in the other form" {
+		t.Error(got)
+	}
+	if _, _, err := Export(def, CharBook); err != nil {
+		t.Error(err)
+	}
+	lines, _, _ := Export(def, JSONL)
+	if again, _ := mustImport(t, string(lines), JSONL); len(again.Entries) != len(def.Entries) || shape(again) != shape(def) {
+		t.Errorf("%s", shape(again))
+	}
+}
+
+// Promise 3: what is refused.
+func TestImportRefuses(t *testing.T) {
+	for data, want := range map[string]string{
+		`nothing`:          "no JSON",
+		`{} {}`:            "something follows",
+		`{"a": 1}`:         "entries is missing",
+		`{"entries": 5}`:   "entries is missing",
+		`{"entries": [5]}`: "entries 0: want an object",
+		`{"entries": [{"keys": 5, "content": "x"}]}`:                          "entries 0: keys: want a list of texts",
+		`{"entries": {"0": {"key": ["a"], "content": 1}}}`:                    "content: want text",
+		`{"entries": {"0": {"key": ["a"], "content": "x", "order": "high"}}}`: "order: want a number",
+	} {
+		if _, _, err := Import([]byte(data), "", "kb"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", data, err)
+		}
+	}
+	for data, want := range map[string]string{"": "no line has an entry", "5": "line 1: want an object", "{\"text\":\"a\",\"content\":\"b\"}": "line 1: text and content", "{\"colour\":1}": "unknown field"} {
+		if _, _, err := Import([]byte(data), JSONL, "kb"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", data, err)
+		}
+	}
+	if _, _, err := Import([]byte(world), CharBook, "kb"); err == nil || !strings.Contains(err.Error(), "not of the format charbook") {
+		t.Error(err)
+	}
+	if _, _, err := Export(&knowledge.KnowledgeBase{}, "zip"); err == nil {
+		t.Error("a format that there is not")
+	}
+}
+
+// Promise 1: of every file that is read.
+func FuzzImport(f *testing.F) {
+	f.Add([]byte(world), false)
+	f.Add([]byte(book), false)
+	f.Add([]byte("{\"text\": \"a\"}\n"), true)
+	f.Add([]byte(`{"entries": {"a": {"key": "x, y", "content": ""}}}`), false)
+	f.Fuzz(func(t *testing.T, data []byte, isLines bool) {
+		format := Format("")
+		if isLines {
+			format = JSONL
+		}
+		def, _, err := Import(data, format, "kb")
+		if err != nil {
+			return
+		}
+		if _, err := knowledge.New(*def); err != nil {
+			t.Fatalf("not valid: %v", err)
+		}
+		out := WorldInfo
+		v, _ := decode(data)
+		m, _ := v.(map[string]any)
+		if isLines {
+			out = JSONL
+		} else if _, isList := m["entries"].([]any); isList {
+			out = CharBook
+		}
+		back, _, err := Export(def, out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, _, err := Import(back, out, "kb")
+		if err != nil {
+			t.Fatalf("%v of\n%s", err, back)
+		}
+		if got, want := len(again.Entries), len(def.Entries); got != want && out == JSONL {
+			t.Fatalf("%d entries, then %d", want, got)
+		}
+		if out != JSONL && m["entries"] != nil {
+			got, _ := decode(back)
+			if numbered(m["entries"]) && !protocol.Equal(got, v) {
+				t.Fatalf("%s\nof\n%s", back, data)
+			}
+		}
+	})
+}
+
+// numbered reports entries that keep their keys: a list, or an object with numbers.
+func numbered(entries any) bool {
+	m, ok := entries.(map[string]any)
+	for k := range m {
+		if strings.Trim(k, "0123456789") != "" || k == "" || len(k) > 1 && k[0] == '0' || len(k) > 18 {
+			return false
+		}
+	}
+	list, isList := entries.([]any)
+	return ok || isList && len(list) > 0
+}
