@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/packed"
 )
 
 // serviceShell is the actor of a service and owns the service's state. It gives the
@@ -29,7 +30,7 @@ func (s *serviceShell) Receive(env *protocol.Envelope) error {
 		}
 		return s.giveState(env.Wave, s.kind.Actor, raw)
 	}
-	in, err := machines.ReadRequests(env.Body.Raw)
+	in, err := packed.Read(env.Body.Raw)
 	if err != nil {
 		return err
 	}

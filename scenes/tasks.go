@@ -15,6 +15,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/packed"
 	"tavernsim/scenes/outside"
 )
 
@@ -241,11 +242,7 @@ func (s *taskShell) tellMachine(env *protocol.Envelope) error {
 	if s.Clock == agenda.Realtime {
 		return nil
 	}
-	in, err := machines.ReadRequests(env.Body.Raw)
-	if err != nil {
-		return err
-	}
-	raws, err := in.Next(int(in.Left))
+	raws, err := packed.All(env.Body.Raw)
 	if err != nil {
 		return err
 	}

@@ -42,16 +42,21 @@ func CarryOut(changes []Change, sc Scene, q *cast.Request, keep func(protocol.Fa
 	return nil
 }
 
-// Direct decides what a director asks for, as a whole or not at all: then it is refused.
-func Direct(sc Scene, q *cast.Request, keep func(protocol.Fact) error) (refused bool, err error) {
+// Direct decides what a director asks for, as a whole or not at all: then it is refused, and
+// there is no plan. The caller carries out what the plan wants of the script, which check has
+// looked at.
+func Direct(sc Scene, q *cast.Request, check func(*Plan) error, keep func(protocol.Fact) error) (*Plan, error) {
 	p, err := Read(q.ID, q.Reason, q.Do)
+	if err == nil {
+		err = check(p)
+	}
 	for i := 0; err == nil && i < len(p.Stage); i++ {
 		err = p.Stage[i].Check(sc)
 	}
 	if err != nil {
-		return true, keep(&agenda.ChangeRefused{ID: q.ID, By: q.By, Do: q.Do, Kind: protocol.KindOf(err), Error: err.Error()})
+		return nil, keep(&agenda.ChangeRefused{ID: q.ID, By: q.By, Do: q.Do, Kind: protocol.KindOf(err), Error: err.Error()})
 	}
-	return false, CarryOut(p.Stage, sc, q, keep)
+	return p, CarryOut(p.Stage, sc, q, keep)
 }
 
 // Rest lets agents rest, or ends their rest.

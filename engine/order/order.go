@@ -78,6 +78,9 @@ func specs() []protocol.ToolSpec {
 			tool.Optional("requires_ack", "boolean", "delivered again until a deliberation of the receiver has handled it"),
 			tool.Optional("expects_reply", "boolean", "the receivers are asked for an answer"),
 			tool.Optional("task_id", "string", "under which they are asked")),
+		tool.Spec("say", "Says something aloud, as the scene.",
+			tool.Required("text", "string", "what"),
+			tool.Optional("to", "array", "the receivers, as for event; without it whoever subscribed")),
 		tool.Spec("world", "Changes one place of the world. All of an order are carried out or none.",
 			tool.Required("path", "string", "what to change"),
 			tool.OneOf("op", "how; set when it is missing", private.Ops()...),
@@ -123,6 +126,8 @@ func canonical(kind string) string {
 		return "event"
 	case "variable":
 		return kindSet
+	case "spotlight":
+		return cast.Turn
 	}
 	return kind
 }
@@ -261,6 +266,8 @@ func (r *reader) one(kind string, fields any) error {
 	switch kind {
 	case "event":
 		return r.event(p)
+	case "say":
+		return r.event(tool.Params{"type": "agent.said", "to": p["to"], "payload": p.Without("to")})
 	case "world":
 		return r.world(p)
 	case "goal":

@@ -94,7 +94,7 @@ func TestFaults(t *testing.T) {
 		"orders: []\nmore: 1\n":                                                                 "unknown field",
 		"orders:\n  - {id: a}\n":                                                                "do",
 		"orders:\n  - {do: []}\n":                                                               "want a list of 1 to 256 changes",
-		"orders:\n  - {do: [{spawn: {profile: x}}]}\n":                                          "do[0].spawn: there is no such change; want one of event, world, goal, reflect, private_state, rest, wake, transition, answer, cancel, turn, end, set",
+		"orders:\n  - {do: [{spawn: {profile: x}}]}\n":                                          "do[0].spawn: there is no such change; want one of event, say, world, goal, reflect, private_state, rest, wake, transition, answer, cancel, turn, end, set",
 		"orders:\n  - {do: [{remove: {agent: x}}]}\n":                                           "do[0].remove: there is no such change",
 		"orders:\n  - {do: [{rest: {}}]}\n":                                                     "do[0].rest: received no agents",
 		"orders:\n  - {do: [{rest: {agents: 5}}]}\n":                                            "do[0].rest: agents: got \"5\", want text or a list of texts",

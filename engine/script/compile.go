@@ -108,7 +108,9 @@ const (
 	kindEnd      = "end"
 )
 
-func roots() []string { return []string{"world", "scene", "vars", "collected", "agents"} }
+func roots() []string {
+	return []string{"world", "scene", "vars", "collected", "agents", "round"}
+}
 
 func rootsWithEvent() []string { return append(roots(), "event") }
 
@@ -220,6 +222,13 @@ func (c *compiler) state(i int) {
 		n.context = t
 	}
 	c.selectors(d.Active, at("active"))
+	if t := d.Turns; t != nil {
+		for _, f := range t.Faults() {
+			c.fault(at("turns", f.Field), f.Hint, "%s", f.Message)
+		}
+		c.selectors(t.Participants, at("turns", "participants"))
+		c.selectors(t.Order, at("turns", "order"))
+	}
 	for j := range d.Collect {
 		c.collect(n, &d.Collect[j], at("collect", j))
 	}
@@ -337,7 +346,7 @@ func (c *compiler) actions(list []any, roots []string, steps []any) (out []*acti
 
 func (c *compiler) action(kind string, fields any, roots []string, steps []any) *action {
 	if missing := notBuilt()[kind]; missing {
-		c.fault(steps, "", "the action %s is not there yet; there are set, publish, world, goal, reflect, private_state, rest, wake, end", kind)
+		c.fault(steps, "", "the action %s is not there yet; there are set, publish, say, world, goal, reflect, private_state, rest, wake, turn, spotlight, end", kind)
 		return nil
 	}
 	if kind == "transition" {
@@ -381,7 +390,7 @@ func (c *compiler) sets(fields map[string]any, steps []any) {
 // notBuilt are actions of the specification that this version does not have.
 func notBuilt() map[string]bool {
 	m := map[string]bool{}
-	for _, kind := range []string{"run", "turn", "spotlight", "spawn", "remove", "move", "travel", "ask", "say"} {
+	for _, kind := range []string{"run", "spawn", "remove", "move", "travel", "ask"} {
 		m[kind] = true
 	}
 	return m

@@ -46,15 +46,15 @@ type Input struct {
 	Wave   uint64
 	Events []*bus.Routed // of the types of [Program.Types], in their order
 	Roots  expr.Env      // world and scene
-	Given  Given
-	Ending bool // the wave is the last one
+	Given  []Given       // in their order
+	Ending bool          // the wave is the last one
 }
 
-// Given is what somebody outside wants.
+// Given is what an order or a director wants of the script.
 type Given struct {
-	Set  map[string]any // variables
-	To   string         // state; "" = none
-	Name string         // of the order
+	Set map[string]any // variables
+	To  string         // state; "" = none. The last one that is given counts
+	Why string         // who it is: "order" or "director", and the name
 }
 
 // Decision is what a script decided about a wave.
@@ -188,9 +188,11 @@ func (m *Machine) counted() any {
 }
 
 func (l *looking) given() error {
-	for _, name := range protocol.SortedKeys(l.in.Given.Set) {
-		if err := l.decide(&Set{Variable: name, Value: protocol.Encode(l.in.Given.Set[name]), Why: "order " + l.in.Given.Name}); err != nil {
-			return err
+	for _, g := range l.in.Given {
+		for _, name := range protocol.SortedKeys(g.Set) {
+			if err := l.decide(&Set{Variable: name, Value: protocol.Encode(g.Set[name]), Why: g.Why}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -215,8 +217,10 @@ func (l *looking) due() error {
 
 // move takes the transition that was given, or the first one that holds.
 func (l *looking) move() error {
-	if to := l.in.Given.To; to != "" {
-		return l.enter(to, "order "+l.in.Given.Name)
+	for _, g := range slices.Backward(l.in.Given) {
+		if g.To != "" {
+			return l.enter(g.To, g.Why)
+		}
 	}
 	n := l.States[l.state.Current]
 	if n == nil {

@@ -346,7 +346,7 @@ func TestGiven(t *testing.T) {
 	var b strings.Builder
 	roots := expr.Map{"world": nil, "scene": nil}
 	s = look(t, codec, m, s, &script.Input{Wave: 1, Roots: roots}, nil)
-	s = look(t, codec, m, s, &script.Input{Wave: 2, Now: 1, Roots: roots, Given: script.Given{Set: map[string]any{"n": int64(9)}, To: "closed", Name: "o"}}, &b)
+	s = look(t, codec, m, s, &script.Input{Wave: 2, Now: 1, Roots: roots, Given: []script.Given{{Set: map[string]any{"n": int64(9)}, To: "closed", Why: "order o"}}}, &b)
 	holds(t, b.String(), "Set &{Variable:n", "Entered &{State:closed From:talk Why:order o}")
 	if err := m.Check(map[string]any{"nope": 1}, ""); protocol.KindOf(err) != protocol.KindNotFound {
 		t.Error(err)

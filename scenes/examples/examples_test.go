@@ -169,6 +169,7 @@ func TestRunsAreTheSameTwice(t *testing.T) {
 		{"debate", runner.Options{}},
 		{"council", runner.Options{}},
 		{"auction", runner.Options{}},
+		{"commons", runner.Options{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			one, two := c.opt, c.opt

@@ -7,7 +7,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"tavernsim/engine/bus"
+	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/orders"
@@ -17,7 +21,7 @@ import (
 )
 
 // The plays are the templates that a script leads.
-func plays() []string { return []string{"debate", "council", "auction"} }
+func plays() []string { return []string{"debate", "council", "auction", "commons"} }
 
 // Each play comes to the same on one, two and seven workers, and when it is interrupted and
 // goes on; and its history holds to the rules.
@@ -106,6 +110,71 @@ func TestAuction(t *testing.T) {
 		v, _ := a.Value.Value()
 		if n, _ := v.(map[string]any)["amount"].(int64); a.Agent > 4 && n > 25 {
 			t.Errorf("agent %d bid %d of a purse with 25", a.Agent, n)
+		}
+	}
+}
+
+// The pile is never below zero; the hall is begun with sixty pieces, as soon as they are
+// there, and all guards are up two ticks after the alarm.
+func TestCommons(t *testing.T) {
+	for seed := range uint64(3) {
+		sum := run(t, "commons", runner.Options{Seed: &seed})
+		if out := sum.Outcome; out == nil || out.Outcome != "built" || sum.Failed+sum.Tools.Failed != 0 {
+			t.Errorf("seed %d: %+v", seed, out)
+		}
+		wood, enough, begun := int64(0), protocol.Time(0), protocol.Time(0)
+		var alarm protocol.Time
+		up := map[string]protocol.Time{}
+		codec := protocol.NewCodec(slices.Concat(worldstate.Facts(), bus.Facts()))
+		if err := journal(t, sum.RunDir).Read(1, func(r protocol.Record) error {
+			if codec.FactType(r.Kind).Read == nil {
+				return nil
+			}
+			f, err := codec.ReadFact(r.Kind, r.Data)
+			if err != nil {
+				return err
+			}
+			switch x := f.(type) {
+			case *bus.Routed:
+				if x.Type == "commons.alarm" {
+					alarm = r.Time
+				}
+			case *world.Committed:
+				for _, c := range x.Changes {
+					v, err := c.Value.Value()
+					if err != nil {
+						return err
+					}
+					switch path := c.Path.String(); {
+					case path == "stock.wood":
+						n, _ := v.(int64)
+						if wood += n; wood < 0 {
+							t.Errorf("seed %d: %d pieces at %s", seed, wood, r.Time)
+						}
+						if wood >= 60 && enough == 0 {
+							enough = r.Time
+						}
+					case path == "hall" && v == "building":
+						begun = r.Time
+					case strings.HasPrefix(path, "guards.") && v == "at the fence":
+						up[path] = r.Time
+					}
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if left := reported(t, sum, "stock.wood").Value; left != wood || begun < enough || enough == 0 || begun.Sub(enough) > 3*time.Second {
+			t.Errorf("seed %d: %d pieces by the facts, %v by the summary; enough at %s, begun at %s", seed, wood, left, enough, begun)
+		}
+		for guard, at := range up {
+			if at.Sub(alarm) > 2*time.Second {
+				t.Errorf("seed %d: %s at %s, the alarm was at %s", seed, guard, at, alarm)
+			}
+		}
+		if len(up) != 3 {
+			t.Errorf("seed %d: %d guards were up", seed, len(up))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/order"
+	"tavernsim/engine/script"
 	"tavernsim/engine/script/turns"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -39,13 +40,28 @@ func (s *Stage) directed() error {
 		if err != nil {
 			return err
 		}
-		refused, err := order.Direct(now{s.scene, s.Agenda, s}, q, s.keepOwn)
+		p, err := order.Direct(now{s.scene, s.Agenda, s}, q, s.led, s.keepOwn)
+		switch {
+		case err != nil:
+			return err
+		case p == nil:
+			s.tell(&s.wave.told, q.By, protocol.KindData{Kind: agenda.FactNotChanged, Data: s.effects[len(s.effects)-1].Data})
+		case p.Outcome != nil:
+			err = s.keepOwn(p.Outcome)
+		case p.Set != nil || p.To != "":
+			s.wave.given = append(s.wave.given, script.Given{Set: p.Set, To: p.To, Why: "director " + q.By})
+		}
 		if err != nil {
 			return err
 		}
-		if refused {
-			s.tell(&s.wave.told, q.By, protocol.KindData{Kind: agenda.FactNotChanged, Data: s.effects[len(s.effects)-1].Data})
-		}
 	}
 	return nil
+}
+
+// led refuses what a director wants of the script and cannot have.
+func (s *Stage) led(p *order.Plan) error {
+	if s.script != nil && s.script.State.Outcome != nil && s.script.State.Outcome.Ends {
+		return protocol.Errorf(protocol.KindConflict, "the scene has its outcome and ends")
+	}
+	return checkScript(s.scene, p)
 }

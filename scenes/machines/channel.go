@@ -4,6 +4,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines/packed"
 )
 
 // Events is the scene's channel of the IntelligentEventBus (§3.5).
@@ -35,7 +36,7 @@ func newEvents(sc *setup.Scene) (Service, error) {
 
 // Decide implements Service. It releases held events that are due, then decides about
 // the requests.
-func (e *Events) Decide(in *RequestReader, now protocol.Time, give func(facts []protocol.Fact, more bool) error) error {
+func (e *Events) Decide(in *packed.Reader, now protocol.Time, give func(facts []protocol.Fact, more bool) error) error {
 	limits := e.scene.Simulation().Limits
 	urgent := bus.Room{Events: limits.MaxEventsInWave, Deliveries: limits.MaxDeliveriesInWave}
 	e.now, e.room, e.routed = now, bus.Room{Events: urgent.Events, Deliveries: urgent.Deliveries, Urgent: &urgent}, nil

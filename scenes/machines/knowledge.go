@@ -4,6 +4,7 @@ import (
 	"tavernsim/engine/knowledge"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines/packed"
 )
 
 // MaxChanges bounds the requests that a service decides about at once, and so the
@@ -26,7 +27,7 @@ func newKnowledge(sc *setup.Scene) (Service, error) {
 }
 
 // Decide implements Service.
-func (k *Knowledge) Decide(in *RequestReader, now protocol.Time, give func([]protocol.Fact, bool) error) error {
+func (k *Knowledge) Decide(in *packed.Reader, now protocol.Time, give func([]protocol.Fact, bool) error) error {
 	raws, err := in.Next(int(in.Left))
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/packed"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -152,9 +153,9 @@ func TestARestoredAgendaKnowsTheOthers(t *testing.T) {
 		whole, second := begin(t, made), protocol.Time(time.Second)
 		apply(t, whole, second, &bus.Routed{EventHeader: protocol.EventHeader{ID: "e1", Type: "snow", Source: "b", Time: second}, Seq: 1, Receivers: bus.Ranges{{From: 0, Count: 1}}})
 		event := protocol.Draft{EventHeader: protocol.EventHeader{Type: "rain", Source: "b"}, Body: protocol.Encode(map[string]any{})}
-		var asked machines.Requests
+		var asked packed.Requests
 		asked.Add(event.AppendMsg(nil))
-		in, err := machines.ReadRequests(asked.Take())
+		in, err := packed.Read(asked.Take())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -290,7 +291,7 @@ func TestNothingFromOutside(t *testing.T) {
 // pure packages give the same answer to the same question.
 func pure(path string) bool {
 	return slices.Contains([]string{"cmp", "crypto/sha256", "encoding/hex", "errors", "fmt", "math", "slices", "time", "github.com/tinylib/msgp/msgp",
-		"tavernsim/protocol", "tavernsim/protocol/grown", "tavernsim/scenes/load/project", "tavernsim/scenes/load/setup"}, path) || strings.HasPrefix(path, "tavernsim/engine/")
+		"tavernsim/protocol", "tavernsim/protocol/grown", "tavernsim/scenes/load/project", "tavernsim/scenes/load/setup", "tavernsim/scenes/machines/packed"}, path) || strings.HasPrefix(path, "tavernsim/engine/")
 }
 
 // Promise 3: the hash changes with every part of the state, and is the same for

@@ -109,7 +109,7 @@ func (s *Stage) Load(raw []byte) error {
 			return err
 		}
 	}
-	if err := s.Turns.Load(s.codec, snap.Turns); err != nil {
+	if err := s.Turns.Load(s.rulesNow(), s.codec, snap.Turns); err != nil {
 		return err
 	}
 	s.Roster, err = unpackRoster(snap.Roster, s.scene.Size())

@@ -158,7 +158,7 @@ func (s *Stage) worldAgreed(refused string) error {
 		return err
 	}
 	s.settlePeople(p, s.wave.orderer)
-	s.wave.given = script.Given{Set: p.Set, To: p.To, Name: s.wave.orderBy.ID}
+	s.wave.given = append(s.wave.given, script.Given{Set: p.Set, To: p.To, Why: "order " + s.wave.orderBy.ID})
 	if err := p.Aim(s.scene, setup.ActorScene); err != nil {
 		return err
 	}

@@ -75,6 +75,7 @@ func (s *Stage) applyScript(f script.Fact, at protocol.Time) error {
 	}
 	if x, ok := f.(*script.Entered); ok {
 		s.activate(x.State, at)
+		s.Turns.Enter(s.Agenda, s.rulesNow(), s.scene.Turns, at)
 	}
 	return nil
 }
@@ -156,7 +157,7 @@ func (s *Stage) keepScript(f script.Fact) error {
 
 // ask defers what the actions of the script ask for.
 func (s *Stage) ask(list []script.Request) error {
-	effects, stage, failed := order.Requests(s.scene, order.Asker{By: ByScript, Source: setup.ActorScene}, fmt.Sprintf("script/%d", s.wave.number), list)
+	effects, stage, failed := order.Requests(now{s.scene, s.Agenda, s}, order.Asker{By: ByScript, Source: setup.ActorScene}, fmt.Sprintf("script/%d", s.wave.number), list)
 	for _, f := range failed {
 		if err := s.keepOwn(f); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines/packed"
 )
 
 // Service is a machine that decides about the requests of a wave. A live scene puts
@@ -20,7 +21,7 @@ import (
 type Service interface {
 	// Decide gives the facts of all requests in their order, a part at a time, after it
 	// has folded them. Without requests it gives the facts that passing time causes.
-	Decide(in *RequestReader, now protocol.Time, give func(facts []protocol.Fact, more bool) error) error
+	Decide(in *packed.Reader, now protocol.Time, give func(facts []protocol.Fact, more bool) error) error
 	// Apply folds a fact of one of the service's kinds.
 	Apply(protocol.Fact) error
 	Publish() Part

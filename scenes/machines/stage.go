@@ -14,6 +14,7 @@ import (
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines/packed"
 )
 
 // Stage is the machine of the scene itself. It decides which agents deliberate next,
@@ -35,7 +36,7 @@ type Stage struct {
 	codec    *protocol.Codec
 	scene    *setup.Scene
 	services []ServiceKind
-	requests []Requests // of the open wave, by service
+	requests []packed.Requests // of the open wave, by service
 	config   StageConfig
 	now      Moment   // of the current input
 	effects  []Effect // of the current input
@@ -110,7 +111,7 @@ const (
 
 // NewStage makes a stage without facts.
 func NewStage(sc *setup.Scene) *Stage {
-	return &Stage{Agenda: agenda.New(sc.AgendaConfig()), Tally: NewTally(), Roster: make(Roster, sc.Size()), Turns: newTurns(sc), View: &View{}, codec: NewCodec(), scene: sc, services: Services(), requests: make([]Requests, len(Services())),
+	return &Stage{Agenda: agenda.New(sc.AgendaConfig()), Tally: NewTally(), Roster: make(Roster, sc.Size()), Turns: newTurns(sc), View: &View{}, codec: NewCodec(), scene: sc, services: Services(), requests: make([]packed.Requests, len(Services())),
 		spending: newSpending(sc.Budgets, sc.Clock == agenda.Realtime), script: newScripting(sc)}
 }
 

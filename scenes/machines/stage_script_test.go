@@ -21,6 +21,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/packed"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -344,7 +345,7 @@ func (p *stagePlayer) answer(part bool) machines.Input {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	in, err := machines.ReadRequests(bytes.Clone(p.asked.Data))
+	in, err := packed.Read(bytes.Clone(p.asked.Data))
 	if err != nil {
 		p.t.Fatal(err)
 	}

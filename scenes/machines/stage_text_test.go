@@ -12,6 +12,7 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/packed"
 )
 
 // text is an effect in a script.
@@ -31,7 +32,7 @@ func (p *stagePlayer) text(e *machines.Effect) string {
 		}
 		return text
 	case machines.ActAsk:
-		in, err := machines.ReadRequests(e.Data)
+		in, err := packed.Read(e.Data)
 		if err != nil {
 			p.t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines/packed"
 )
 
 // Tasks is the service of tasks of tools.
@@ -31,7 +32,7 @@ func newTasks(sc *setup.Scene) (Service, error) {
 func (t *Tasks) Tell(id string, x tooltask.Told) { t.told[id] = x }
 
 // Decide implements Service.
-func (t *Tasks) Decide(in *RequestReader, now protocol.Time, give func([]protocol.Fact, bool) error) error {
+func (t *Tasks) Decide(in *packed.Reader, now protocol.Time, give func([]protocol.Fact, bool) error) error {
 	raws, err := in.Next(int(in.Left))
 	if err != nil {
 		return err

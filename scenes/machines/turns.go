@@ -22,6 +22,14 @@ func newTurns(sc *setup.Scene) *gates.Order {
 	return gates.New(sc.Turns, step)
 }
 
+// rulesNow are those of the state in which the script is, else the scene's.
+func (s *Stage) rulesNow() *turns.Rules {
+	if s.script == nil {
+		return s.scene.Turns
+	}
+	return s.scene.TurnsIn(s.script.State.Current)
+}
+
 // turnInput is what the order decides by in the open wave.
 func (s *Stage) turnInput() *turns.Input {
 	return &turns.Input{

@@ -38,7 +38,7 @@ type wave struct {
 	asked       []protocol.Raw  // what directors ask of the stage
 	ordered     *order.Plan     // events of an order, published when the world has agreed; nil = none
 	orderBy     *cast.Request   // its id and reason
-	given       script.Given    // of that order, for the script
+	given       []script.Given  // of that order and of directors, for the script
 	heard       []*bus.Routed   // of types that the script hears of
 	orderer     string          // who gave it
 	told        []Effect        // observations of agents, sent after the wave is closed

@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines/packed"
 )
 
 // World is the world state service.
@@ -33,7 +34,7 @@ func newWorld(sc *setup.Scene) (Service, error) {
 }
 
 // Decide implements Service.
-func (w *World) Decide(in *RequestReader, now protocol.Time, give func(facts []protocol.Fact, more bool) error) error {
+func (w *World) Decide(in *packed.Reader, now protocol.Time, give func(facts []protocol.Fact, more bool) error) error {
 	r := worldReader{in: in}
 	for {
 		requests, more, err := r.next(MaxChanges)
@@ -85,7 +86,7 @@ func readWorldRequest(raw protocol.Raw) (any, error) {
 
 // worldReader splits the requests of a wave into parts, but never a transaction.
 type worldReader struct {
-	in   *RequestReader
+	in   *packed.Reader
 	part []worldstate.Request
 	held []worldstate.Request // already read, for the next part
 }

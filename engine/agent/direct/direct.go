@@ -27,6 +27,14 @@ func Tools() []Tool {
 		{with("GiveTurnTool", "Gives agents turns, in a scene with an order of turns. Only directors may.",
 			tool.Required("agents", "", "whom, or a list: "+cast.Grammar),
 			tool.Optional("turns", "integer", "how many each; 1 when it is missing")), turn},
+		{with("SetSceneVariableTool", "Sets a variable of the script of the scene. Only directors may.",
+			tool.Required("variable", "string", "its name"),
+			tool.Required("value", "", "its new value")), set},
+		{with("TransitionSceneTool", "Leads the script of the scene to a state. Only directors may.",
+			tool.Required("to", "string", "state id")), transition},
+		{with("EndSceneTool", "Ends a scene that has a script. Only directors may.",
+			tool.Required("outcome", "string", "what the scene came to"),
+			tool.Optional("winners", "array", "who has won")), end},
 	}
 }
 
@@ -47,6 +55,25 @@ func rest(p tool.Params) (kind string, fields map[string]any, err error) {
 func turn(p tool.Params) (kind string, fields map[string]any, err error) {
 	_, n, err := Turns(p)
 	return cast.Turn, map[string]any{"agents": p["agents"], "turns": n}, err
+}
+
+func set(p tool.Params) (kind string, fields map[string]any, err error) {
+	if p.Text("variable") == "" {
+		err = protocol.Errorf(protocol.KindInvalid, "variable: want the name of a variable")
+	}
+	return "set", map[string]any{p.Text("variable"): p["value"]}, err
+}
+
+func transition(p tool.Params) (kind string, fields map[string]any, err error) {
+	return "transition", map[string]any{"to": p.Text("to")}, nil
+}
+
+// end names the outcome, which the script keeps; why is its reason.
+func end(p tool.Params) (kind string, fields map[string]any, err error) {
+	if p.Text("outcome") == "" {
+		err = protocol.Errorf(protocol.KindInvalid, "outcome: want what the scene came to")
+	}
+	return "end", map[string]any{"outcome": p.Text("outcome"), "winners": p["winners"], "reason": p.Text("reason")}, err
 }
 
 // Turns reads who is given turns, and how many.

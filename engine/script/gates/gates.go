@@ -39,6 +39,14 @@ func (s *Order) Begin(a *agenda.State, seed uint64, now protocol.Time) {
 	}
 }
 
+// Enter folds that the script has come to a state in which rules hold, those of its own or the
+// scene's, which go on from state to state. Rules of a state begin anew.
+func (s *Order) Enter(a *agenda.State, r, scene *turns.Rules, now protocol.Time) {
+	if s != nil && (r != scene || r != s.Rules()) {
+		s.Swap(a, r, now)
+	}
+}
+
 // Swap folds a fact by which other rules hold from now on. Rules of the policy free let
 // everybody go.
 func (s *Order) Swap(a *agenda.State, r *turns.Rules, now protocol.Time) {
@@ -150,10 +158,10 @@ func (s *Order) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
 	return s.State.Snapshot(codec)
 }
 
-// Load restores the order from a snapshot.
-func (s *Order) Load(codec *protocol.Codec, raw protocol.Raw) (err error) {
+// Load restores the order from a snapshot, under the rules that hold.
+func (s *Order) Load(r *turns.Rules, codec *protocol.Codec, raw protocol.Raw) (err error) {
 	if s != nil && len(raw) > 0 {
-		s.State, err = turns.Restore(s.Rules(), codec, raw)
+		s.State, err = turns.Restore(r, codec, raw)
 	}
 	return err
 }

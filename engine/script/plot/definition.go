@@ -4,6 +4,7 @@ package plot
 
 import (
 	"tavernsim/engine/collab"
+	"tavernsim/engine/script/turns"
 	"tavernsim/protocol"
 )
 
@@ -21,6 +22,7 @@ type StateDefinition struct {
 	ID          string       `json:"id"`
 	Context     string       `json:"context,omitempty"`
 	Active      []string     `json:"active,omitempty"`
+	Turns       *turns.Turns `json:"turns,omitempty"`
 	Collect     []Collect    `json:"collect,omitempty"`
 	OnEnter     []any        `json:"on_enter,omitempty"`
 	OnLeave     []any        `json:"on_leave,omitempty"`

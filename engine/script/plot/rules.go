@@ -21,6 +21,7 @@ func Rules() source.Rules {
 		"plot.StateDefinition.id":          {Section: section, Required: true, Doc: "Name of the state. At most 200 bytes."},
 		"plot.StateDefinition.context":     {Section: section, Doc: "Template over `vars`, `collected` and `state`: what agents are told, as `scene.context`."},
 		"plot.StateDefinition.active":      {Section: section, MaxItems: 1000, Doc: "Selectors of the agents that are woken. The others rest: they hear events and are not woken. Default: all."},
+		"plot.StateDefinition.turns":       {Section: section, Doc: "Whose turn it is in this state, in the place of the scene's [turns](scene.md#turns): the order begins anew when the state is entered."},
 		"plot.StateDefinition.collect":     {Section: section, MaxItems: MaxCollections, Doc: "Answers that are collected, from when the scene enters the state."},
 		"plot.StateDefinition.on_enter":    {Section: section, MaxItems: MaxActions, Doc: "Actions when the scene enters the state."},
 		"plot.StateDefinition.on_leave":    {Section: section, MaxItems: MaxActions, Doc: "Actions when it leaves the state."},

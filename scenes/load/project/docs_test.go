@@ -80,7 +80,7 @@ func TestRulesCoverTheFields(t *testing.T) {
 // go test ./scenes/load/project -run TestDocTables -update rewrites them.
 func TestDocTables(t *testing.T) {
 	doctest.Tables{Dir: docsDir, Types: definitionTypes(), Rules: Rules(), Sections: true, Elsewhere: []string{"workflow"}, Pages: map[string]string{
-		"project": "project.md", "profile": "agent_profile.md", "agenda": "scene.md", "plot": "script.md", "collab": "script.md", "budget": "scene.md", "knowledge": "knowledge_base.md", "workflow": "workflow.md", "manifest": "tool.md", "manifest.Server": "mcp.md", "manifest.Pin": "mcp.md", "manifest.Pinned": "mcp.md", "manifest.Resident": "service.md", "toolmock": "tool.md", "permit": "project.md", "plugin": "plugin.md", "panel": "panel.md",
+		"project": "project.md", "profile": "agent_profile.md", "agenda": "scene.md", "plot": "script.md", "collab": "script.md", "turns": "scene.md", "budget": "scene.md", "knowledge": "knowledge_base.md", "workflow": "workflow.md", "manifest": "tool.md", "manifest.Server": "mcp.md", "manifest.Pin": "mcp.md", "manifest.Pinned": "mcp.md", "manifest.Resident": "service.md", "toolmock": "tool.md", "permit": "project.md", "plugin": "plugin.md", "panel": "panel.md",
 	}}.Check(t, *update)
 }
 

@@ -69,7 +69,7 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 		return nil, err
 	}
 	b.channel(p)
-	if sc.Turns, err = sc.TurnsOf(def.Definition.Turns); err != nil {
+	if err := sc.orders(); err != nil {
 		return nil, err
 	}
 	return sc, b.budgets()

@@ -75,13 +75,14 @@ type Scene struct {
 	Bus         bus.Config
 	Subscribers []bus.Subscriber
 
-	Turns      *turns.Rules        // whose turn it is; nil = whoever is due has one
-	Budgets    *budget.Config      // of its agents; nil = none
-	Rules      *worldstate.Machine // of the world
-	Condition  *expr.Program       // of the scene's end; nil = none
-	Script     *script.Program     // nil = none
-	Interrupts bool                // there are agents whose deliberations events interrupt
-	Blocks     bool                // there are agents whose full lanes block publishers
+	Turns      *turns.Rules            // whose turn it is; nil = whoever is due has one
+	StateTurns map[string]*turns.Rules // in states of the script that say so themselves
+	Budgets    *budget.Config          // of its agents; nil = none
+	Rules      *worldstate.Machine     // of the world
+	Condition  *expr.Program           // of the scene's end; nil = none
+	Script     *script.Program         // nil = none
+	Interrupts bool                    // there are agents whose deliberations events interrupt
+	Blocks     bool                    // there are agents whose full lanes block publishers
 }
 
 // Size is the number of agents; the scene's own workflows run as one more.

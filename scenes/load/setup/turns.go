@@ -8,6 +8,37 @@ import (
 	"tavernsim/protocol"
 )
 
+// orders makes the orders of turns of the scene and of the states of its script. A scene
+// without turns whose states have some has a free order in the others.
+func (s *Scene) orders() (err error) {
+	if s.Turns, err = s.TurnsOf(s.Def.Definition.Turns); err != nil || s.Def.Definition.Script == nil {
+		return err
+	}
+	s.StateTurns = map[string]*turns.Rules{}
+	for _, state := range s.Def.Definition.Script.States {
+		if state.Turns == nil {
+			continue
+		}
+		if s.StateTurns[state.ID], err = s.TurnsOf(state.Turns); err != nil {
+			return err
+		}
+		if s.Turns == nil {
+			if s.Turns, err = s.TurnsOf(&turns.Turns{Policy: turns.Free}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// TurnsIn are the rules that hold in a state of the script.
+func (s *Scene) TurnsIn(state string) *turns.Rules {
+	if r := s.StateTurns[state]; r != nil {
+		return r
+	}
+	return s.Turns
+}
+
 // TurnsOf compiles an order of turns for the agents of the scene: that of the scene, or that
 // of a state of its script. nil = whoever is due has a turn.
 func (s *Scene) TurnsOf(d *turns.Turns) (*turns.Rules, error) {

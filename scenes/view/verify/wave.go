@@ -10,6 +10,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/packed"
 	"tavernsim/scenes/view/factjson"
 )
 
@@ -377,7 +378,7 @@ func (v *verifier) tellTasks(t *machines.Tasks, at protocol.Time) error {
 }
 
 func (v *verifier) decideService(in *machines.ServiceAnswered, service machines.Service, e machines.Effect) error {
-	requests, err := machines.ReadRequests(e.Data)
+	requests, err := packed.Read(e.Data)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,8 @@
-package machines
+// Package packed holds the requests of a wave to one machine in one piece of memory, as they go
+// from the stage to the actor of that machine.
+//
+// [Requests] gathers them, [Read] takes them apart again.
+package packed
 
 import (
 	"slices"
@@ -40,24 +44,24 @@ func (r *Requests) Take() protocol.Raw {
 	return body
 }
 
-// RequestReader reads such a body; the requests share its memory.
-type RequestReader struct {
+// Reader reads such a body; the requests share its memory.
+type Reader struct {
 	rest []byte
 	Left uint32 // requests that follow
 	list []protocol.Raw
 }
 
-// ReadRequests begins to read a body.
-func ReadRequests(b protocol.Raw) (*RequestReader, error) {
+// Read begins to read a body.
+func Read(b protocol.Raw) (*Reader, error) {
 	n, rest, err := msgp.ReadUint32Bytes(b)
 	if err != nil || int(n) > len(rest) {
 		return nil, protocol.Errorf(protocol.KindCorrupt, "a list of %d requests in %d bytes", n, len(b))
 	}
-	return &RequestReader{rest: rest, Left: n}, nil
+	return &Reader{rest: rest, Left: n}, nil
 }
 
 // Next gives up to n requests; none = the end. They are valid until the next call.
-func (r *RequestReader) Next(n int) ([]protocol.Raw, error) {
+func (r *Reader) Next(n int) ([]protocol.Raw, error) {
 	n = min(n, int(r.Left))
 	r.list = slices.Grow(r.list[:0], n)
 	list := r.list[:n]
@@ -70,4 +74,13 @@ func (r *RequestReader) Next(n int) ([]protocol.Raw, error) {
 	}
 	r.Left -= uint32(len(list))
 	return list, nil
+}
+
+// All reads the requests of a body at once.
+func All(b protocol.Raw) ([]protocol.Raw, error) {
+	r, err := Read(b)
+	if err != nil {
+		return nil, err
+	}
+	return r.Next(int(r.Left))
 }
