@@ -24,6 +24,7 @@ func TestProgram(t *testing.T) {
 	t.Run("CommandLinePage", func(t *testing.T) { commandLinePage(t, simd) })
 	t.Run("Guide", func(t *testing.T) { guide(t, simd) })
 	t.Run("FirstTool", func(t *testing.T) { firstTool(t, simd) })
+	t.Run("Play", func(t *testing.T) { play(t, simd) })
 	t.Run("Goals", func(t *testing.T) { goals(t, simd) })
 	t.Run("FirstPlugin", func(t *testing.T) { firstPlugin(t, simd) })
 	t.Run("README", func(t *testing.T) { readme(t, simd) })
@@ -141,6 +142,13 @@ func firstTool(t *testing.T, simd string) {
 	dir := t.TempDir()
 	inDir(t, dir, 0, simd, "init", "harbour", "my-harbour")
 	if done := walk(t, simd, dir, "my-harbour", "docs/first-tool.md"); done != 10 {
+		t.Errorf("%d blocks; the pattern or the text is broken", done)
+	}
+}
+
+// play makes the play of docs/play.md and runs it.
+func play(t *testing.T, simd string) {
+	if done := walk(t, simd, t.TempDir(), "fete", "docs/play.md"); done != 12 {
 		t.Errorf("%d blocks; the pattern or the text is broken", done)
 	}
 }

@@ -170,6 +170,7 @@ func TestRunsAreTheSameTwice(t *testing.T) {
 		{"council", runner.Options{}},
 		{"auction", runner.Options{}},
 		{"commons", runner.Options{}},
+		{"rpg", runner.Options{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			one, two := c.opt, c.opt

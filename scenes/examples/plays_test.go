@@ -2,6 +2,7 @@ package examples_test
 
 import (
 	"context"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ import (
 )
 
 // The plays are the templates that a script leads.
-func plays() []string { return []string{"debate", "council", "auction", "commons"} }
+func plays() []string { return []string{"debate", "council", "auction", "commons", "rpg"} }
 
 // Each play comes to the same on one, two and seven workers, and when it is interrupted and
 // goes on; and its history holds to the rules.
@@ -175,6 +176,54 @@ func TestCommons(t *testing.T) {
 		}
 		if len(up) != 3 {
 			t.Errorf("seed %d: %d guards were up", seed, len(up))
+		}
+	}
+}
+
+// Headless the quest is done. Each picture that was asked for has one result with its task,
+// and the late one changes nothing. A person who was away lost the turn, and the others went
+// on; the orders of a person come to the same without the person.
+func TestRPG(t *testing.T) {
+	text, err := os.ReadFile("rpg/player.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := orders.Parse("player.yaml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, opt := range map[string]runner.Options{"headless": {}, "a person": {Interactive: true, Orders: list}} {
+		sum := run(t, "rpg", opt)
+		if out := sum.Outcome; out == nil || out.Outcome != "quest_done" || !slices.Equal(out.Winners, []string{"hero", "mira"}) || sum.Failed+sum.Tools.Failed != 0 {
+			t.Errorf("%s: %+v", name, out)
+		}
+		requested, ready, said := map[string]int{}, map[string]int{}, 0
+		codec := protocol.NewCodec(bus.Facts())
+		if err := journal(t, sum.RunDir).Scan(persistence.Query{Kinds: []string{bus.FactRouted}}, func(r protocol.Record) error {
+			f, err := codec.ReadFact(r.Kind, r.Data)
+			if err != nil {
+				return err
+			}
+			switch x := f.(*bus.Routed); {
+			case x.Type == "image.requested":
+				requested[x.TaskID]++
+			case x.Type == "image.ready":
+				ready[x.TaskID]++
+			case x.Type == "agent.said" && x.Source == "hero":
+				said++
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if !maps.Equal(requested, ready) || len(requested) != 2 || requested["inn"] != 1 || requested["rat_king"] != 1 {
+			t.Errorf("%s: pictures asked for %v, results %v", name, requested, ready)
+		}
+		if pictures, _ := reported(t, sum, "pictures").Value.(map[string]any); len(pictures) != 1 || pictures["inn"] != "images/inn.png" {
+			t.Errorf("%s: pictures %v", name, pictures)
+		}
+		if opt.Interactive && said != 1+3+1 { // "I go", three answers, "..." of the turn without one
+			t.Errorf("the hero said %d things", said)
 		}
 	}
 }

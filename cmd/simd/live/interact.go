@@ -248,6 +248,34 @@ func answerOf(q *panel.Asked, line string) (v any, err error) {
 	return v, err
 }
 
+// asText is a text as it is, and any other value as JSON.
+func asText(v any) string {
+	if s, ok := v.(string); ok {
+		return s
+	}
+	raw, _ := json.Marshal(v)
+	return string(raw)
+}
+
+// payloadText shows the fields of an object, and the elements of lists in it, a line each.
+func payloadText(payload any) string {
+	fields, ok := payload.(map[string]any)
+	if !ok {
+		return "\n  " + terminal.Plain(asText(payload))
+	}
+	var b strings.Builder
+	for _, name := range protocol.SortedKeys(fields) {
+		list, ok := fields[name].([]any)
+		if !ok {
+			list = []any{fields[name]}
+		}
+		for _, v := range list {
+			fmt.Fprintf(&b, "\n  %-10s  %s", terminal.Plain(name), terminal.Plain(asText(v)))
+		}
+	}
+	return b.String()
+}
+
 // askedText shows a question.
 func askedText(q *panel.Asked) string {
 	var b strings.Builder
@@ -260,16 +288,19 @@ func askedText(q *panel.Asked) string {
 		fmt.Fprintf(&b, " (%s)", terminal.Plain(q.Panel))
 	}
 	if q.Payload != nil {
-		text, ok := q.Payload.(string)
-		if !ok {
-			raw, _ := json.Marshal(q.Payload)
-			text = string(raw)
-		}
-		fmt.Fprintf(&b, "\n  %s", terminal.Plain(text))
+		b.WriteString(payloadText(q.Payload))
 	}
 	if q.Schema != nil {
-		raw, _ := json.Marshal(q.Schema)
-		fmt.Fprintf(&b, "\n  answer: %s", terminal.Plain(string(raw)))
+		schema, _ := q.Schema.(map[string]any)
+		words, ok := schema["enum"].([]any)
+		if !ok || len(schema) > 1 {
+			words = []any{q.Schema}
+		}
+		texts := make([]string, len(words))
+		for i, w := range words {
+			texts[i] = terminal.Plain(asText(w))
+		}
+		fmt.Fprintf(&b, "\n  answer: %s", strings.Join(texts, ", "))
 	}
 	switch {
 	case q.Due != 0:
