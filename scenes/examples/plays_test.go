@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
@@ -50,6 +51,23 @@ func TestPlays(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Scripts, votes and states with turns lead a scene on the realtime clock, too.
+func TestPlaysInRealtime(t *testing.T) {
+	for name, want := range map[string]string{"debate": "decided", "council": "decided"} {
+		s := scenestest.New(t, load(t, name), "")
+		set := scenestest.Settings{Workers: 2, Clock: agenda.Realtime}
+		s.Run(t, set)
+		s.Journal(t, func(j *persistence.Journal) {
+			if r, _, err := verify.Run(context.Background(), s.Made(t, set), j, verify.Options{}); err != nil || r.Difference != nil {
+				t.Errorf("%s: %v %+v", name, err, r)
+			}
+		})
+		if state, _ := s.Fold(t, set).Script(); state.Outcome == nil || state.Outcome.Outcome != want {
+			t.Errorf("%s: in the state %s, outcome %+v", name, state.Current, state.Outcome)
+		}
 	}
 }
 
