@@ -116,6 +116,7 @@ const (
 	toolDraws  = 2
 	runDraws   = 3
 	callDraws  = 4 // of calls to executors
+	entryDraws = 5 // of entries of knowledge
 )
 
 // askTool passes a call to the executor; true = it failed at once. A call with a

@@ -108,7 +108,7 @@ func (t *Turn) referenced(key string) (any, bool) {
 
 // activatedKnowledge lists the entries that the situation of the agent activates.
 func (t *Turn) activatedKnowledge() []any {
-	situation := &knowledge.Situation{Events: valuesOf(t.events, t.eventValue), World: t.world.Value(), Self: t.self(), Now: t.wake.Now}
+	situation := &knowledge.Situation{Events: valuesOf(t.events, t.eventValue), World: t.world.Value(), Self: t.self(), Now: t.wake.Now, Draw: t.draw.Sub(entryDraws)}
 	for _, e := range t.events {
 		situation.EventTypes = append(situation.EventTypes, e.Type)
 		if text, ok := speech(e); ok {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/expr"
+	"tavernsim/engine/knowledge/choose"
 	"tavernsim/engine/knowledge/words"
 	"tavernsim/protocol"
 )
@@ -18,6 +19,7 @@ type Situation struct {
 	World      any      // roots of conditions: world, self, events, text
 	Self       any
 	Events     []any
+	Draw       protocol.Draw // of the turn, for chance
 	Now        protocol.Time // 0 = entries are valid at all times, and everything is as recent
 	Limit      int           // 0 = DefaultLimit; more than MaxLimit is MaxLimit
 }
@@ -45,37 +47,68 @@ type Warning struct {
 }
 
 // Activate finds the entries whose activation criteria hold, in the order of
-// priority (higher first), id, and behind them the lessons that the text brings to mind. A condition that fails does not hold and leaves
-// a warning.
+// priority (higher first), id, and behind them the lessons that the text brings to mind. A
+// condition that fails does not hold and leaves a warning.
 func (b *Base) Activate(s *Situation) ([]*Entry, []Warning) {
-	m := matcher{s: s}
-	folded := words.Fold(s.Text)
+	m := b.matched(s)
 	var out []*Entry
-	for n, l := range b.layers {
-		list, found := l.trigger.candidates(s.Text, folded)
-		for _, i := range list {
-			w := &l.trigger.docs[i]
-			d := l.docs[w.doc]
-			if w.holds(found, func() bool { return d.matches(s.Text) }) && b.visible(n, d) && d.valid(s.Now) && m.holds(d) {
-				out = append(out, d.entry)
-			}
+	for i := range m.found {
+		if m.found[i].Why == "" {
+			out = append(out, m.held[m.found[i].ID])
 		}
 	}
-	slices.SortFunc(out, func(x, y *Entry) int {
-		return cmp.Or(cmp.Compare(y.Priority, x.Priority), strings.Compare(x.ID, y.ID))
-	})
 	slices.SortFunc(m.warnings, func(x, y Warning) int { return strings.Compare(x.Entry, y.Entry) })
-	limit := min(s.Limit, MaxLimit)
-	if limit <= 0 {
-		limit = DefaultLimit
-	}
-	out = out[:min(len(out), limit)]
 	return append(out, b.recalled(s, out)...), m.warnings
 }
 
+// maxSteps bounds how often the texts of entries activate others.
+const maxSteps = 3
+
+// matched finds the entries whose criteria hold, and chooses of them.
+func (b *Base) matched(s *Situation) *matcher {
+	m := &matcher{base: b, s: s, text: s.Text, held: map[string]*Entry{}}
+	for step := 0; m.look() && step < maxSteps; step++ {
+	}
+	choose.Choose(m.found, min(cmp.Or(max(s.Limit, 0), DefaultLimit), MaxLimit), s.Draw)
+	return m
+}
+
+// matcher finds the entries whose criteria hold.
 type matcher struct {
+	base     *Base
 	s        *Situation
+	text     string            // at hand, with those of entries that wake others
+	held     map[string]*Entry // that were found, by id
+	found    []choose.Candidate
 	warnings []Warning
+}
+
+// look finds more entries; true = their texts may activate others.
+func (m *matcher) look() (more bool) {
+	folded, text := words.Fold(m.text), m.text
+	for n, l := range m.base.layers {
+		list, found := l.trigger.candidates(text, folded)
+		for _, i := range list {
+			w := &l.trigger.docs[i]
+			d := l.docs[w.doc]
+			if m.held[d.entry.ID] == nil && w.holds(found, func() bool { return d.matches(text) }) && m.base.visible(n, d) && d.valid(m.s.Now) && m.holds(d) {
+				more = m.take(d) || more
+			}
+		}
+	}
+	return more
+}
+
+// take notes an entry; true = its text may activate others.
+func (m *matcher) take(d *doc) bool {
+	e, a := d.entry, d.entry.ActivationCriteria
+	c := choose.Candidate{ID: e.ID, Priority: e.Priority, Chance: a.Chance, Group: a.Group, Weight: a.Weight, By: a.Choose, Outside: a.OutsideLimit}
+	drawn := c.Drawn(m.s.Draw)
+	m.held[e.ID], m.found = e, append(m.found, c)
+	if drawn && a.Wakes {
+		m.text += "\n" + string(words.AppendTexts(nil, e.Content))
+	}
+	return drawn && a.Wakes
 }
 
 // holds tests what is no keyword.

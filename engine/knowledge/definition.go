@@ -116,6 +116,13 @@ type Activation struct {
 	EventTypes      []string `json:"event_types,omitempty"`      // any of them is perceived; ".*" at the end matches what follows
 	Condition       string   `json:"condition,omitempty"`        // expression over world, self, events, text
 	CaseSensitive   bool     `json:"case_sensitive,omitempty"`   // of keywords and patterns
+
+	Chance       float64 `json:"chance,omitempty"`        // percent of the turns in which all of that holds; 0 = 100
+	Group        string  `json:"group,omitempty"`         // one entry of a group is active
+	Weight       int64   `json:"weight,omitempty"`        // of the entry in its group; 0 = 100
+	Choose       string  `json:"choose,omitempty"`        // weight, priority: how its group chooses; "" = weight
+	OutsideLimit bool    `json:"outside_limit,omitempty"` // beside the number of entries that a base activates
+	Wakes        bool    `json:"wakes,omitempty"`         // its text activates others, too
 }
 
 // Goal is the structured part of a goal (§2.1.3). Its priority is the entry's.

@@ -1,12 +1,11 @@
 package knowledge
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"tavernsim/engine/goal"
+	"tavernsim/engine/knowledge/fields"
 	"tavernsim/protocol"
 )
 
@@ -42,28 +41,28 @@ func (e *Entry) Description() string {
 // optional fields are left out.
 func (e *Entry) Value() map[string]any {
 	m := map[string]any{"id": e.ID, "entry_type": e.EntryType, "priority": e.Priority}
-	putText(m, "title", e.Title)
-	putText(m, "reference_key", e.ReferenceKey)
-	putText(m, "source", e.Source)
-	putText(m, "author", e.Author)
-	putText(m, "updated_by", e.UpdatedBy)
-	putText(m, "follows", e.Follows)
-	putNumber(m, "importance", e.Importance)
-	putCount(m, "used", e.Used)
-	putCount(m, "helped", e.Helped)
-	putCount(m, "version", e.Version)
-	putTime(m, "valid_from", e.ValidFrom)
-	putTime(m, "valid_until", e.ValidUntil)
-	putFlag(m, "disabled", e.Disabled)
-	putNumber(m, "confidence", e.Confidence)
-	putList(m, "evidence", e.Evidence)
-	putCount(m, "confirmed", e.Confirmed)
-	putList(m, "supersedes", e.Supersedes)
-	putText(m, "superseded_by", e.SupersededBy)
-	putList(m, "conflicts_with", e.ConflictsWith)
-	putTime(m, "created_at", e.CreatedAt)
-	putTime(m, "updated_at", e.UpdatedAt)
-	putList(m, "tags", e.Tags)
+	fields.PutText(m, "title", e.Title)
+	fields.PutText(m, "reference_key", e.ReferenceKey)
+	fields.PutText(m, "source", e.Source)
+	fields.PutText(m, "author", e.Author)
+	fields.PutText(m, "updated_by", e.UpdatedBy)
+	fields.PutText(m, "follows", e.Follows)
+	fields.PutNumber(m, "importance", e.Importance)
+	fields.PutCount(m, "used", e.Used)
+	fields.PutCount(m, "helped", e.Helped)
+	fields.PutCount(m, "version", e.Version)
+	fields.PutTime(m, "valid_from", e.ValidFrom)
+	fields.PutTime(m, "valid_until", e.ValidUntil)
+	fields.PutFlag(m, "disabled", e.Disabled)
+	fields.PutNumber(m, "confidence", e.Confidence)
+	fields.PutList(m, "evidence", e.Evidence)
+	fields.PutCount(m, "confirmed", e.Confirmed)
+	fields.PutList(m, "supersedes", e.Supersedes)
+	fields.PutText(m, "superseded_by", e.SupersededBy)
+	fields.PutList(m, "conflicts_with", e.ConflictsWith)
+	fields.PutTime(m, "created_at", e.CreatedAt)
+	fields.PutTime(m, "updated_at", e.UpdatedAt)
+	fields.PutList(m, "tags", e.Tags)
 	if e.Content != nil {
 		m["content"] = e.Content
 	}
@@ -91,33 +90,39 @@ func (e *Entry) Encode() protocol.Raw {
 
 func (a *Activation) value() map[string]any {
 	m := map[string]any{}
-	putFlag(m, "always", a.Always)
-	putFlag(m, "case_sensitive", a.CaseSensitive)
-	putText(m, "condition", a.Condition)
-	putList(m, "keywords", a.Keywords)
-	putList(m, "all_keywords", a.AllKeywords)
-	putList(m, "exclude_keywords", a.ExcludeKeywords)
-	putList(m, "also_keywords", a.AlsoKeywords)
-	putList(m, "not_all_keywords", a.NotAllKeywords)
-	putList(m, "patterns", a.Patterns)
+	fields.PutFlag(m, "always", a.Always)
+	fields.PutFlag(m, "case_sensitive", a.CaseSensitive)
+	fields.PutFlag(m, "outside_limit", a.OutsideLimit)
+	fields.PutFlag(m, "wakes", a.Wakes)
+	fields.PutNumber(m, "chance", a.Chance)
+	fields.PutCount(m, "weight", a.Weight)
+	fields.PutText(m, "group", a.Group)
+	fields.PutText(m, "choose", a.Choose)
+	fields.PutText(m, "condition", a.Condition)
+	fields.PutList(m, "keywords", a.Keywords)
+	fields.PutList(m, "all_keywords", a.AllKeywords)
+	fields.PutList(m, "exclude_keywords", a.ExcludeKeywords)
+	fields.PutList(m, "also_keywords", a.AlsoKeywords)
+	fields.PutList(m, "not_all_keywords", a.NotAllKeywords)
+	fields.PutList(m, "patterns", a.Patterns)
 	if a.WholeWords != nil {
 		m["whole_words"] = *a.WholeWords
 	}
-	putList(m, "tags", a.Tags)
-	putList(m, "event_types", a.EventTypes)
+	fields.PutList(m, "tags", a.Tags)
+	fields.PutList(m, "event_types", a.EventTypes)
 	return m
 }
 
 func (g *Goal) value() map[string]any {
 	m := map[string]any{}
-	putText(m, "description", g.Description)
-	putText(m, "status", string(g.Status))
-	putText(m, "parent_goal_id", g.ParentGoalID)
+	fields.PutText(m, "description", g.Description)
+	fields.PutText(m, "status", string(g.Status))
+	fields.PutText(m, "parent_goal_id", g.ParentGoalID)
 	putConditions(m, "preconditions", g.Preconditions)
 	putConditions(m, "completion_criteria", g.CompletionCriteria)
 	putConditions(m, "failure_criteria", g.FailureCriteria)
-	putText(m, "completes_by", g.CompletesBy)
-	putList(m, "exclusive", g.Exclusive)
+	fields.PutText(m, "completes_by", g.CompletesBy)
+	fields.PutList(m, "exclusive", g.Exclusive)
 	for key, d := range map[string]protocol.Duration{"deadline": g.Deadline, "recurs": g.Recurs} {
 		if d != 0 {
 			m[key] = d.Std().String()
@@ -145,226 +150,91 @@ func putConditions(m map[string]any, key string, list []goal.Condition) {
 	m[key] = out
 }
 
-func putText(m map[string]any, key, s string) {
-	if s != "" {
-		m[key] = s
-	}
-}
-
-func putFlag(m map[string]any, key string, on bool) {
-	if on {
-		m[key] = true
-	}
-}
-
-func putNumber(m map[string]any, key string, n float64) {
-	if n != 0 {
-		m[key] = n
-	}
-}
-
-func putCount(m map[string]any, key string, n int64) {
-	if n != 0 {
-		m[key] = n
-	}
-}
-
-func putTime(m map[string]any, key string, t time.Time) {
-	if !t.IsZero() {
-		m[key] = t.UTC().Format(time.RFC3339Nano)
-	}
-}
-
-func putList(m map[string]any, key string, words []string) {
-	if len(words) == 0 {
-		return
-	}
-	list := make([]any, len(words))
-	for i, w := range words {
-		list[i] = w
-	}
-	m[key] = list
-}
-
 // EntryOf reads an object with the field names of the files. It is strict: the
 // error names every field that is unknown or of a wrong type. It does not judge
 // the content; [Validate] and [Decide] do.
 func EntryOf(v map[string]any) (*Entry, error) {
-	r := &reader{}
+	r := &fields.Reader{}
 	e := &Entry{
-		ID: r.text(v, "id"), EntryType: CanonicalType(r.text(v, "entry_type")), Title: r.text(v, "title"), Content: v["content"],
-		Tags: r.list(v, "tags"), Priority: r.number(v, "priority"), ReferenceKey: r.text(v, "reference_key"),
-		Source: r.text(v, "source"), Author: r.text(v, "author"), UpdatedBy: r.text(v, "updated_by"),
-		CreatedAt: r.time(v, "created_at"), UpdatedAt: r.time(v, "updated_at"), CustomMetadata: r.object(v, "custom_metadata"),
-		Importance: r.number(v, "importance"), Used: r.count(v, "used"), Helped: r.count(v, "helped"), Follows: r.text(v, "follows"),
-		Version: r.count(v, "version"), ValidFrom: r.time(v, "valid_from"), ValidUntil: r.time(v, "valid_until"), Disabled: r.flag(v, "disabled"),
-		Confidence: r.number(v, "confidence"), Evidence: r.list(v, "evidence"), Confirmed: r.count(v, "confirmed"),
-		Supersedes: r.list(v, "supersedes"), SupersededBy: r.text(v, "superseded_by"), ConflictsWith: r.list(v, "conflicts_with"),
+		ID: r.Text(v, "id"), EntryType: CanonicalType(r.Text(v, "entry_type")), Title: r.Text(v, "title"), Content: v["content"],
+		Tags: r.List(v, "tags"), Priority: r.Number(v, "priority"), ReferenceKey: r.Text(v, "reference_key"),
+		Source: r.Text(v, "source"), Author: r.Text(v, "author"), UpdatedBy: r.Text(v, "updated_by"),
+		CreatedAt: r.Time(v, "created_at"), UpdatedAt: r.Time(v, "updated_at"), CustomMetadata: r.Object(v, "custom_metadata"),
+		Importance: r.Number(v, "importance"), Used: r.Count(v, "used"), Helped: r.Count(v, "helped"), Follows: r.Text(v, "follows"),
+		Version: r.Count(v, "version"), ValidFrom: r.Time(v, "valid_from"), ValidUntil: r.Time(v, "valid_until"), Disabled: r.Flag(v, "disabled"),
+		Confidence: r.Number(v, "confidence"), Evidence: r.List(v, "evidence"), Confirmed: r.Count(v, "confirmed"),
+		Supersedes: r.List(v, "supersedes"), SupersededBy: r.Text(v, "superseded_by"), ConflictsWith: r.List(v, "conflicts_with"),
 	}
-	if a := r.object(v, "activation_criteria"); a != nil {
-		e.ActivationCriteria = r.activation(a)
+	if a := r.Object(v, "activation_criteria"); a != nil {
+		e.ActivationCriteria = readActivation(r, a)
 	}
-	if g := r.object(v, "goal"); g != nil {
-		e.Goal = r.goal(g)
+	if g := r.Object(v, "goal"); g != nil {
+		e.Goal = readGoal(r, g)
 	}
-	r.only(v, "id", "entry_type", "title", "content", "tags", "priority", "reference_key", "source", "author", "updated_by",
+	r.Only(v, "id", "entry_type", "title", "content", "tags", "priority", "reference_key", "source", "author", "updated_by",
 		"created_at", "updated_at", "custom_metadata", "activation_criteria", "goal",
 		"importance", "used", "helped", "follows", "version", "valid_from", "valid_until", "disabled", "confidence", "evidence", "confirmed",
 		"supersedes", "superseded_by", "conflicts_with")
-	if len(r.faults) > 0 {
-		return nil, protocol.Errorf(protocol.KindInvalid, "knowledge entry: %s", strings.Join(r.faults, "; "))
+	if len(r.Faults) > 0 {
+		return nil, protocol.Errorf(protocol.KindInvalid, "knowledge entry: %s", strings.Join(r.Faults, "; "))
 	}
 	return e, nil
 }
 
-// reader takes typed fields out of objects and collects what is wrong.
-type reader struct {
-	path   string
-	faults []string
-}
-
-func (r *reader) fault(key, format string, args ...any) {
-	r.faults = append(r.faults, r.path+key+": "+fmt.Sprintf(format, args...))
-}
-
-func (r *reader) activation(v map[string]any) *Activation {
-	r.path = "activation_criteria."
-	defer func() { r.path = "" }()
-	r.only(v, "always", "keywords", "all_keywords", "exclude_keywords", "tags", "event_types", "condition", "case_sensitive",
-		"also_keywords", "not_all_keywords", "patterns", "whole_words")
+func readActivation(r *fields.Reader, v map[string]any) *Activation {
+	r.Path = "activation_criteria."
+	defer func() { r.Path = "" }()
+	r.Only(v, "always", "keywords", "all_keywords", "exclude_keywords", "tags", "event_types", "condition", "case_sensitive",
+		"also_keywords", "not_all_keywords", "patterns", "whole_words", "chance", "group", "weight", "choose", "outside_limit", "wakes")
 	var wholeWords *bool
 	if v["whole_words"] != nil {
-		on := r.flag(v, "whole_words")
+		on := r.Flag(v, "whole_words")
 		wholeWords = &on
 	}
 	return &Activation{
-		AlsoKeywords: r.list(v, "also_keywords"), NotAllKeywords: r.list(v, "not_all_keywords"), Patterns: r.list(v, "patterns"), WholeWords: wholeWords,
-		Always: r.flag(v, "always"), Keywords: r.list(v, "keywords"), AllKeywords: r.list(v, "all_keywords"),
-		ExcludeKeywords: r.list(v, "exclude_keywords"), Tags: r.list(v, "tags"), EventTypes: r.list(v, "event_types"),
-		Condition: r.text(v, "condition"), CaseSensitive: r.flag(v, "case_sensitive"),
+		AlsoKeywords: r.List(v, "also_keywords"), NotAllKeywords: r.List(v, "not_all_keywords"), Patterns: r.List(v, "patterns"), WholeWords: wholeWords,
+		Always: r.Flag(v, "always"), Keywords: r.List(v, "keywords"), AllKeywords: r.List(v, "all_keywords"),
+		ExcludeKeywords: r.List(v, "exclude_keywords"), Tags: r.List(v, "tags"), EventTypes: r.List(v, "event_types"),
+		Condition: r.Text(v, "condition"), CaseSensitive: r.Flag(v, "case_sensitive"),
+		Chance: r.Number(v, "chance"), Group: r.Text(v, "group"), Weight: r.Count(v, "weight"), Choose: r.Text(v, "choose"),
+		OutsideLimit: r.Flag(v, "outside_limit"), Wakes: r.Flag(v, "wakes"),
 	}
 }
 
-func (r *reader) goal(v map[string]any) *Goal {
-	r.path = "goal."
-	defer func() { r.path = "" }()
-	r.only(v, "description", "status", "preconditions", "completion_criteria", "failure_criteria", "rewards", "penalties", "parent_goal_id",
+func readGoal(r *fields.Reader, v map[string]any) *Goal {
+	r.Path = "goal."
+	defer func() { r.Path = "" }()
+	r.Only(v, "description", "status", "preconditions", "completion_criteria", "failure_criteria", "rewards", "penalties", "parent_goal_id",
 		"completes_by", "deadline", "recurs", "exclusive")
 	return &Goal{
-		Description: r.text(v, "description"), Status: GoalStatus(r.text(v, "status")), Preconditions: r.conditions(v, "preconditions"),
-		CompletionCriteria: r.conditions(v, "completion_criteria"), FailureCriteria: r.conditions(v, "failure_criteria"),
-		Rewards: v["rewards"], Penalties: v["penalties"], ParentGoalID: r.text(v, "parent_goal_id"), CompletesBy: r.text(v, "completes_by"),
-		Deadline: r.span(v, "deadline"), Recurs: r.span(v, "recurs"), Exclusive: r.list(v, "exclusive"),
+		Description: r.Text(v, "description"), Status: GoalStatus(r.Text(v, "status")), Preconditions: readConditions(r, v, "preconditions"),
+		CompletionCriteria: readConditions(r, v, "completion_criteria"), FailureCriteria: readConditions(r, v, "failure_criteria"),
+		Rewards: v["rewards"], Penalties: v["penalties"], ParentGoalID: r.Text(v, "parent_goal_id"), CompletesBy: r.Text(v, "completes_by"),
+		Deadline: readSpan(r, v, "deadline"), Recurs: readSpan(r, v, "recurs"), Exclusive: r.List(v, "exclusive"),
 	}
 }
 
-func (r *reader) conditions(v map[string]any, key string) []goal.Condition {
+func readConditions(r *fields.Reader, v map[string]any, key string) []goal.Condition {
 	if v[key] == nil {
 		return nil
 	}
 	list, err := goal.Conditions(key, v[key])
 	if err != nil {
-		r.faults = append(r.faults, r.path+err.Error())
+		r.Faults = append(r.Faults, r.Path+err.Error())
 	}
 	return list
 }
 
-func (r *reader) span(v map[string]any, key string) protocol.Duration {
-	s := r.text(v, key)
+func readSpan(r *fields.Reader, v map[string]any, key string) protocol.Duration {
+	s := r.Text(v, key)
 	if s == "" {
 		return 0
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil {
-		r.fault(key, "want a duration like 90s or 1h30m")
+		r.Fault(key, "want a duration like 90s or 1h30m")
 	}
 	return protocol.Duration(d)
-}
-
-func (r *reader) only(v map[string]any, known ...string) {
-	for _, key := range protocol.SortedKeys(v) {
-		if !contains(known, key) {
-			r.fault(key, "unknown field; there are %s", strings.Join(known, ", "))
-		}
-	}
-}
-
-func contains(list []string, s string) bool {
-	return slices.Contains(list, s)
-}
-
-func (r *reader) text(v map[string]any, key string) string {
-	s, ok := v[key].(string)
-	if !ok && v[key] != nil {
-		r.fault(key, "want text")
-	}
-	return s
-}
-
-func (r *reader) flag(v map[string]any, key string) bool {
-	b, ok := v[key].(bool)
-	if !ok && v[key] != nil {
-		r.fault(key, "want true or false")
-	}
-	return b
-}
-
-func (r *reader) number(v map[string]any, key string) float64 {
-	n, ok := protocol.Number(v[key])
-	if !ok && v[key] != nil {
-		r.fault(key, "want a number")
-	}
-	return n
-}
-
-func (r *reader) count(v map[string]any, key string) int64 {
-	n := r.number(v, key)
-	if n != float64(int64(n)) {
-		r.fault(key, "want a whole number")
-	}
-	return int64(n)
-}
-
-func (r *reader) object(v map[string]any, key string) map[string]any {
-	m, ok := v[key].(map[string]any)
-	if !ok && v[key] != nil {
-		r.fault(key, "want an object")
-	}
-	return m
-}
-
-func (r *reader) time(v map[string]any, key string) time.Time {
-	s := r.text(v, key)
-	if s == "" {
-		return time.Time{}
-	}
-	t, err := time.Parse(time.RFC3339Nano, s)
-	if err != nil {
-		r.fault(key, "want a time like 2025-06-12T08:00:00Z")
-	}
-	return t.UTC()
-}
-
-// list reads a list of texts; one text alone is a list of one.
-func (r *reader) list(v map[string]any, key string) []string {
-	switch x := v[key].(type) {
-	case nil:
-		return nil
-	case string:
-		return []string{x}
-	case []any:
-		out := make([]string, 0, len(x))
-		for i, e := range x {
-			s, ok := e.(string)
-			if !ok {
-				r.fault(key, "item %d: want text", i)
-			}
-			out = append(out, s)
-		}
-		return out
-	}
-	r.fault(key, "want a list of texts")
-	return nil
 }
 
 // QueryOf reads a query from an object: text (or query), keywords,
@@ -372,24 +242,24 @@ func (r *reader) list(v map[string]any, key string) []string {
 // metadata, status, source, author, min_priority, limit. Unknown fields are
 // errors.
 func QueryOf(v map[string]any) (Query, error) {
-	r := &reader{}
-	r.only(v, "text", "query", "keywords", "all_keywords", "tags", "all_tags", "exclude_tags", "entry_types", "entry_type", "ids",
+	r := &fields.Reader{}
+	r.Only(v, "text", "query", "keywords", "all_keywords", "tags", "all_tags", "exclude_tags", "entry_types", "entry_type", "ids",
 		"metadata", "status", "source", "author", "min_priority", "limit")
 	q := Query{
-		Text: strings.TrimSpace(r.text(v, "text") + " " + r.text(v, "query")), Keywords: r.list(v, "keywords"), AllKeywords: r.list(v, "all_keywords"),
-		Tags: r.list(v, "tags"), AllTags: r.list(v, "all_tags"), ExcludeTags: r.list(v, "exclude_tags"),
-		EntryTypes: append(r.list(v, "entry_types"), r.list(v, "entry_type")...), IDs: r.list(v, "ids"), Metadata: r.object(v, "metadata"),
-		Status: GoalStatus(r.text(v, "status")), Source: r.text(v, "source"), Author: r.text(v, "author"), Limit: int(r.number(v, "limit")),
+		Text: strings.TrimSpace(r.Text(v, "text") + " " + r.Text(v, "query")), Keywords: r.List(v, "keywords"), AllKeywords: r.List(v, "all_keywords"),
+		Tags: r.List(v, "tags"), AllTags: r.List(v, "all_tags"), ExcludeTags: r.List(v, "exclude_tags"),
+		EntryTypes: append(r.List(v, "entry_types"), r.List(v, "entry_type")...), IDs: r.List(v, "ids"), Metadata: r.Object(v, "metadata"),
+		Status: GoalStatus(r.Text(v, "status")), Source: r.Text(v, "source"), Author: r.Text(v, "author"), Limit: int(r.Number(v, "limit")),
 	}
 	if v["min_priority"] != nil {
-		p := r.number(v, "min_priority")
+		p := r.Number(v, "min_priority")
 		q.MinPriority = &p
 	}
 	if q.Limit < 0 {
-		r.fault("limit", "want 1 to %d", MaxLimit)
+		r.Fault("limit", "want 1 to %d", MaxLimit)
 	}
-	if len(r.faults) > 0 {
-		return Query{}, protocol.Errorf(protocol.KindInvalid, "knowledge query: %s", strings.Join(r.faults, "; "))
+	if len(r.Faults) > 0 {
+		return Query{}, protocol.Errorf(protocol.KindInvalid, "knowledge query: %s", strings.Join(r.Faults, "; "))
 	}
 	return q, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"tavernsim/engine/expr"
 	"tavernsim/engine/goal"
+	"tavernsim/engine/knowledge/choose"
 	"tavernsim/engine/statecmd/command"
 	"tavernsim/protocol"
 )
@@ -217,6 +218,13 @@ func (c *checker) activation(a *Activation) {
 		} else if _, err := regexp.Compile(a.pattern(p)); err != nil {
 			c.at("/activation_criteria/patterns/"+strconv.Itoa(i), "%v", err)
 		}
+	}
+	if !(a.Chance >= 0 && a.Chance <= choose.DefaultChance) {
+		c.at("/activation_criteria/chance", "%v; want 0 to %d percent", a.Chance, choose.DefaultChance)
+	}
+	c.count("/activation_criteria/weight", a.Weight)
+	if a.Choose != "" && a.Choose != choose.ByWeight && a.Choose != choose.ByPriority {
+		c.at("/activation_criteria/choose", "%q is not known; want weight or priority", a.Choose)
 	}
 	if a.Condition != "" {
 		if _, err := expr.Compile(a.Condition, conditionRoots()...); err != nil {

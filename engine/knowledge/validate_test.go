@@ -43,7 +43,7 @@ func TestEveryFieldSurvives(t *testing.T) {
 	e := Entry{ID: "x", EntryType: "goal", Title: "t", Content: map[string]any{"a": "b"}, Tags: []string{"t"}, Priority: 2.5, ReferenceKey: "k",
 		ActivationCriteria: &Activation{Always: true, Keywords: []string{"k"}, AllKeywords: []string{"l"}, ExcludeKeywords: []string{"m"},
 			Tags: []string{"n"}, EventTypes: []string{"o.*"}, Condition: "self.x", CaseSensitive: true,
-			AlsoKeywords: []string{"q"}, NotAllKeywords: []string{"r"}, Patterns: []string{"s+"}, WholeWords: new(bool)},
+			AlsoKeywords: []string{"q"}, NotAllKeywords: []string{"r"}, Patterns: []string{"s+"}, WholeWords: new(bool), Chance: 50, Group: "u", Weight: 7, Choose: "priority", OutsideLimit: true, Wakes: true},
 		Source: "s", Author: "a", CreatedAt: at, UpdatedAt: at, UpdatedBy: "u",
 		Goal: &Goal{Description: "d", Status: GoalFailed, Preconditions: []goal.Condition{{Text: "p"}}, CompletionCriteria: []goal.Condition{{Text: "c"}},
 			Rewards: int64(3), Penalties: map[string]any{"x": true}, ParentGoalID: "g",

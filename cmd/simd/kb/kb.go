@@ -27,7 +27,7 @@ func New(e *cli.Env) *cobra.Command {
 		Long: `Search knowledge bases, measure how well they are searched, read them from files of
 other programs, and write out what a run has learnt (docs/formats/knowledge_base.md).`,
 	}
-	c.AddCommand(newSearch(e), newBench(e), newImport(e), newExport(e), newReview(e))
+	c.AddCommand(newSearch(e), newActivate(e), newBench(e), newImport(e), newExport(e), newReview(e))
 	return c
 }
 

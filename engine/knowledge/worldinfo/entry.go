@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/knowledge/choose"
 	"tavernsim/protocol"
 )
 
@@ -57,6 +58,7 @@ func (n *notes) entry(f Format, key string, o map[string]any) (*knowledge.Entry,
 	} else {
 		n.add("entry %s: no key; nothing activates it", key)
 	}
+	n.chosen(key, o, a)
 	n.unapplied(key, o)
 	if len(r.faults) > 0 {
 		return nil, fmt.Errorf("%s", strings.Join(r.faults, "; "))
@@ -126,21 +128,56 @@ func pattern(key string) (string, bool) {
 	return "(?" + mode + ")" + p, true
 }
 
+// chosen reads chance and group.
+func (n *notes) chosen(key string, o map[string]any, a *knowledge.Activation) {
+	if p, ok := protocol.Number(extended(o, "probability")); ok && p < choose.DefaultChance && extended(o, "useProbability") != false {
+		if a.Chance = p; p <= 0 {
+			a.Chance = 0
+			n.add("entry %s: probability %v: not applied; set disable", key, p)
+		}
+	}
+	group, _ := extended(o, "group").(string)
+	if group = strings.TrimSpace(group); strings.Contains(group, ",") {
+		n.add("entry %s: group %s: not applied: an entry is in one group", key, group)
+		return
+	}
+	if group == "" {
+		return
+	}
+	a.Group = group
+	if w, ok := protocol.Number(either(o, "groupWeight", "group_weight")); ok && w >= 1 && w <= knowledge.MaxUsed && w != choose.DefaultWeight {
+		a.Weight = int64(w)
+	}
+	if either(o, "groupOverride", "group_override") == true {
+		a.Choose = choose.ByPriority
+	}
+}
+
+// extended is a field of an entry, or of its extensions.
+func extended(o map[string]any, field string) any {
+	if v, ok := o[field]; ok {
+		return v
+	}
+	ext, _ := o["extensions"].(map[string]any)
+	return ext[field]
+}
+
+func either(o map[string]any, a, b string) any {
+	if v := extended(o, a); v != nil {
+		return v
+	}
+	return extended(o, b)
+}
+
 // unapplied notes fields that have an effect elsewhere and none here.
 func (n *notes) unapplied(key string, o map[string]any) {
-	ext, _ := o["extensions"].(map[string]any)
-	get := func(field string) any {
-		if v, ok := o[field]; ok {
-			return v
-		}
-		return ext[field]
-	}
-	for _, field := range []string{"vectorized", "excludeRecursion", "exclude_recursion", "preventRecursion", "prevent_recursion", "groupOverride", "group_override", "useGroupScoring", "use_group_scoring"} {
+	get := func(field string) any { return extended(o, field) }
+	for _, field := range []string{"vectorized", "excludeRecursion", "exclude_recursion", "preventRecursion", "prevent_recursion", "useGroupScoring", "use_group_scoring"} {
 		if get(field) == true {
 			n.add("entry %s: %s: not applied", key, field)
 		}
 	}
-	for _, field := range []string{"sticky", "cooldown", "delay", "scanDepth", "scan_depth", "delayUntilRecursion", "delay_until_recursion", "automationId", "automation_id", "group"} {
+	for _, field := range []string{"sticky", "cooldown", "delay", "scanDepth", "scan_depth", "delayUntilRecursion", "delay_until_recursion", "automationId", "automation_id"} {
 		switch v := get(field).(type) {
 		case nil:
 		case string:
@@ -152,9 +189,6 @@ func (n *notes) unapplied(key string, o map[string]any) {
 				n.add("entry %s: %s: not applied", key, field)
 			}
 		}
-	}
-	if p, ok := protocol.Number(get("probability")); ok && p < 100 && get("useProbability") != false {
-		n.add("entry %s: probability: not applied; the entry is always active when its keys occur", key)
 	}
 	if _, ok := o["position"]; ok && !protocol.Equal(o["position"], int64(0)) && o["position"] != "before_char" {
 		n.add("entry %s: position: not applied; the prompt has its own order", key)

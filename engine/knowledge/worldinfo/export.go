@@ -2,6 +2,7 @@ package worldinfo
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"reflect"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/knowledge/choose"
 	"tavernsim/engine/template"
 	"tavernsim/protocol"
 )
@@ -121,6 +123,12 @@ func (n *notes) criteria(in names, o map[string]any, e, was *knowledge.Entry, se
 	set(in.caseless, now.CaseSensitive, before.CaseSensitive)
 	if now.WholeWords != nil {
 		o["matchWholeWords"] = *now.WholeWords
+	}
+	if now.Chance != before.Chance {
+		o["probability"], o["useProbability"] = cmp.Or(now.Chance, choose.DefaultChance), true
+	}
+	if now.Group != before.Group || now.Weight != before.Weight || now.Choose != before.Choose {
+		o["group"], o["groupWeight"], o["groupOverride"] = now.Group, cmp.Or(now.Weight, choose.DefaultWeight), now.Choose == choose.ByPriority
 	}
 	keys := slices.Clone(now.Keywords)
 	for _, p := range now.Patterns {

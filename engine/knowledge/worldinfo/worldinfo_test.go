@@ -13,7 +13,7 @@ const world = `{"name": "Vale", "scan_depth": 4, "extra": [1, 2.5], "entries": {
  "10": {"uid": 10, "key": ["ford", "river, deep"], "keysecondary": [], "comment": "The ford", "content": "It floods.", "order": 100, "constant": false, "selective": true, "disable": false, "position": 0, "sticky": null},
  "2": {"uid": 2, "key": [], "content": "Be kind.", "constant": true, "order": 5},
  "3": {"uid": 3, "key": ["/dragons?/i", "/a(?=b)/", "wyrm"], "keysecondary": ["gold"], "selective": true, "selectiveLogic": 2, "content": "Dragons.", "caseSensitive": true, "matchWholeWords": false, "probability": 50, "useProbability": true, "sticky": 3, "vectorized": true},
- "4": {"uid": 4, "key": ["elf"], "keysecondary": ["tall", "old"], "selective": true, "selectiveLogic": 3, "content": "Elves.", "disable": true, "group": "folk", "position": 4}
+ "4": {"uid": 4, "key": ["elf"], "keysecondary": ["tall", "old"], "selective": true, "selectiveLogic": 3, "content": "Elves.", "disable": true, "group": "folk", "groupWeight": 30, "groupOverride": true, "position": 4}
 }}`
 
 const book = `{"name": "Book", "extensions": {"x": true}, "token_budget": 500, "entries": [
@@ -36,6 +36,9 @@ func shape(def *knowledge.KnowledgeBase) string {
 		e := &def.Entries[i]
 		fmt.Fprintf(&b, "%s %q %v %v disabled=%v", e.ID, e.Title, e.Content, e.Priority, e.Disabled)
 		if a := e.ActivationCriteria; a != nil {
+			if a.Chance != 0 || a.Group != "" {
+				fmt.Fprintf(&b, " chance=%v group=%q %d %s", a.Chance, a.Group, a.Weight, a.Choose)
+			}
 			fmt.Fprintf(&b, " always=%v any=%q also=%q all=%q none=%q notall=%q patterns=%q case=%v", a.Always, a.Keywords, a.AlsoKeywords, a.AllKeywords, a.ExcludeKeywords, a.NotAllKeywords, a.Patterns, a.CaseSensitive)
 			if a.WholeWords != nil {
 				fmt.Fprintf(&b, " whole=%v", *a.WholeWords)
@@ -51,8 +54,8 @@ func shape(def *knowledge.KnowledgeBase) string {
 func TestImport(t *testing.T) {
 	def, notes := mustImport(t, world, "")
 	want := `2 "" Be kind. 5 disabled=false always=true any=[] also=[] all=[] none=[] notall=[] patterns=[] case=false
-3 "" Dragons. 0 disabled=false always=false any=["wyrm"] also=[] all=[] none=["gold"] notall=[] patterns=["(?i)dragons?"] case=true whole=false
-4 "" Elves. 0 disabled=true always=false any=["elf"] also=[] all=["tall" "old"] none=[] notall=[] patterns=[] case=false
+3 "" Dragons. 0 disabled=false chance=50 group="" 0  always=false any=["wyrm"] also=[] all=[] none=["gold"] notall=[] patterns=["(?i)dragons?"] case=true whole=false
+4 "" Elves. 0 disabled=true chance=0 group="folk" 30 priority always=false any=["elf"] also=[] all=["tall" "old"] none=[] notall=[] patterns=[] case=false
 10 "The ford" It floods. 100 disabled=false always=false any=["ford" "river, deep"] also=[] all=[] none=[] notall=[] patterns=[] case=false
 `
 	if got := shape(def); got != want {
@@ -62,8 +65,6 @@ func TestImport(t *testing.T) {
 entry 3: key /a(?=b)/: not applied: no regular expression of RE2 of at most 1024 bytes
 entry 3: vectorized: not applied
 entry 3: sticky: not applied
-entry 3: probability: not applied; the entry is always active when its keys occur
-entry 4: group: not applied
 entry 4: position: not applied; the prompt has its own order`
 	if got := strings.Join(notes, "\n"); got != wantNotes {
 		t.Errorf("got\n%s\nwant\n%s", got, wantNotes)
@@ -126,7 +127,7 @@ func TestExportOfChanges(t *testing.T) {
 	def.Entries = append(def.Entries,
 		knowledge.Entry{ID: "failed_lesson.ann.1", EntryType: "failed_lesson", Content: map[string]any{"way": "bridge"}, Source: knowledge.SourceAgent},
 		knowledge.Entry{ID: "gone", EntryType: "failed_lesson", Content: "x", SupersededBy: "y"},
-		knowledge.Entry{ID: "k", EntryType: "lore", Content: "K", ActivationCriteria: &knowledge.Activation{Keywords: []string{"a"}, Patterns: []string{"b/c"}, NotAllKeywords: []string{"d"}}},
+		knowledge.Entry{ID: "k", EntryType: "lore", Content: "K", ActivationCriteria: &knowledge.Activation{Chance: 20, Group: "g", Weight: 5, Keywords: []string{"a"}, Patterns: []string{"b/c"}, NotAllKeywords: []string{"d"}}},
 		knowledge.Entry{ID: "two", EntryType: "lore", Content: "T", ActivationCriteria: &knowledge.Activation{Keywords: []string{"a"}, AllKeywords: []string{"b"}, ExcludeKeywords: []string{"c"}, Condition: "true"}})
 	out, notes, err := Export(def, WorldInfo)
 	if err != nil {
@@ -134,10 +135,10 @@ func TestExportOfChanges(t *testing.T) {
 	}
 	back, _ := mustImport(t, string(out), "")
 	want := `0 "" {"way":"bridge"} 0 disabled=false
-1 "" K 0 disabled=false always=false any=["a"] also=[] all=[] none=[] notall=["d"] patterns=["(?i)b/c"] case=false
+1 "" K 0 disabled=false chance=20 group="g" 5  always=false any=["a"] also=[] all=[] none=[] notall=["d"] patterns=["(?i)b/c"] case=false
 2 "" Be kind. 5 disabled=false always=true any=[] also=[] all=[] none=[] notall=[] patterns=[] case=false
-3 "" Dragons. 0 disabled=false always=false any=["wyrm"] also=[] all=[] none=["gold"] notall=[] patterns=["(?i)dragons?"] case=true whole=false
-4 "" Elves. 0 disabled=true always=false any=["elf"] also=[] all=["tall" "old"] none=[] notall=[] patterns=[] case=false
+3 "" Dragons. 0 disabled=false chance=50 group="" 0  always=false any=["wyrm"] also=[] all=[] none=["gold"] notall=[] patterns=["(?i)dragons?"] case=true whole=false
+4 "" Elves. 0 disabled=true chance=0 group="folk" 30 priority always=false any=["elf"] also=[] all=["tall" "old"] none=[] notall=[] patterns=[] case=false
 5 "" T 0 disabled=false always=false any=["a"] also=[] all=[] none=["c"] notall=[] patterns=[] case=false
 10 "The ford" It is dry. 100 disabled=false always=false any=["ford"] also=[] all=[] none=[] notall=[] patterns=[] case=false
 `

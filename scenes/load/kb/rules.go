@@ -71,6 +71,12 @@ func Rules() source.Rules {
 		"knowledge.Activation.event_types":      {Section: "§3.4", Doc: "The agent perceives at least one of them; `.*` at the end matches all types below."},
 		"knowledge.Activation.condition":        {Section: "§3.4", Doc: "Expression over world, self, events and text."},
 		"knowledge.Activation.case_sensitive":   {Section: "§3.4", Default: false, Doc: "Whether keywords and patterns distinguish capital from small letters."},
+		"knowledge.Activation.chance":           {Section: "§3.4", Default: 100.0, Range: upTo(100), Doc: "Percent of the turns in which all of that holds; drawn by the turn and the entry, so that a replay draws the same. 0 means the default."},
+		"knowledge.Activation.group":            {Section: "§3.4", Doc: "Of the entries of a group whose criteria hold, one is active."},
+		"knowledge.Activation.weight":           {Section: "§3.4", Default: int64(100), Range: upTo(1_000_000), Doc: "Of the entry when its group chooses by chance. 0 means the default."},
+		"knowledge.Activation.choose":           {Section: "§3.4", Enum: []string{"weight", "priority"}, Default: "weight", Doc: "How its group chooses: by chance, or the highest priority, then by id. One entry with `priority` comes before all with `weight`."},
+		"knowledge.Activation.outside_limit":    {Section: "§3.4", Default: false, Doc: "It is not counted among the 10 of a base."},
+		"knowledge.Activation.wakes":            {Section: "§3.4", Default: false, Doc: "When it is active, its content is searched for keywords of others, too; three times at most."},
 
 		"knowledge.Goal.description":         {Section: "§2.1.3", Doc: "The aim. Default: the entry's content or title."},
 		"knowledge.Goal.status":              {Section: "§2.1.3", Enum: []string{"pending", "active", "completed", "failed"}, Default: "pending", Doc: "The status of the goal."},
