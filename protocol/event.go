@@ -16,6 +16,9 @@ type Draft struct {
 	EventHeader
 	TTL  time.Duration // 0 = the channel's default, below 0 = does not expire
 	Body Raw           // the payload
+	// Reach bounds who hears it in a scene in space: near, place or scene; "" = as the scene
+	// says of its type.
+	Reach string
 }
 
 // CausedBy makes the draft a reaction to an event: it names the event, continues
@@ -121,32 +124,44 @@ const MaxTTL = 100 * 365 * 24 * time.Hour
 // the oldest drafts in journals, before cause, turn and task.
 const (
 	draftFields       = 16
+	draftFieldsReach  = 17 // of one with Reach
 	draftFieldsOldest = 12
 )
 
 // Layout names the stored fields in their order.
 func (Draft) Layout() string {
-	return "id type source targets priority trace_id chain time ttl ephemeral requires_ack body cause turn task_id expects_reply"
+	return "id type source targets priority trace_id chain time ttl ephemeral requires_ack body cause turn task_id expects_reply reach"
 }
 
 // AppendMsg writes the msgpack form.
 func (d *Draft) AppendMsg(b []byte) []byte {
-	b = msgp.AppendArrayHeader(b, draftFields)
+	fields := uint32(draftFields)
+	if d.Reach != "" {
+		fields = draftFieldsReach
+	}
+	b = msgp.AppendArrayHeader(b, fields)
 	b = msgp.AppendString(b, d.ID)
 	b = d.AppendFields(b, int64(d.TTL), d.Body)
-	return d.AppendTask(d.AppendCause(b))
+	b = d.AppendTask(d.AppendCause(b))
+	if d.Reach != "" {
+		b = msgp.AppendString(b, d.Reach)
+	}
+	return b
 }
 
 // ReadDraft reads what AppendMsg wrote, now or before the draft had grown. The
 // body shares the memory of b, which nobody may change.
 func ReadDraft(b Raw) (*Draft, error) {
-	r := NewReader(b, "draft", draftFields, draftFieldsOldest)
+	r := NewReader(b, "draft", draftFieldsReach, draftFields, draftFieldsOldest)
 	d := &Draft{EventHeader: EventHeader{ID: r.String()}}
 	ttl, body := d.ReadFields(r)
 	d.TTL, d.Body = time.Duration(ttl), body
 	if r.Has(draftFields) {
 		d.ReadCause(r)
 		d.ReadTask(r)
+	}
+	if r.Has(draftFieldsReach) {
+		d.Reach = r.String()
 	}
 	if err := r.End(); err != nil {
 		return nil, err

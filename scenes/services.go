@@ -38,6 +38,9 @@ func (s *serviceShell) Receive(env *protocol.Envelope) error {
 	if err != nil {
 		return err
 	}
+	if o, ok := s.Service.(machines.Observer); ok {
+		o.Look(before)
+	}
 	began := time.Now()
 	return s.Decide(in, env.Time, func(facts []protocol.Fact, more bool) error {
 		var view *machines.View

@@ -35,7 +35,9 @@ func (st *stage) stateGiven(env *protocol.Envelope) (machines.Input, error) {
 	if g.states == nil || env.Wave != g.wave {
 		return nil, nil // the snapshot was dropped
 	}
-	g.states[env.Source] = env.Body.Raw
+	if env.Body.Raw != nil { // else the service keeps nothing in this scene
+		g.states[env.Source] = env.Body.Raw
+	}
 	if g.waiting--; g.waiting > 0 {
 		return nil, nil
 	}

@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/bus/throttle"
 	"tavernsim/engine/script/plot"
 	"tavernsim/engine/script/turns"
+	"tavernsim/engine/space/ground"
 	"tavernsim/protocol"
 )
 
@@ -34,6 +35,8 @@ type Scene struct {
 	SceneLifecycleWorkflows map[string]string `json:"scene_lifecycle_workflows,omitempty"`
 	// Turns says whose turn it is; nil = whoever is due has one.
 	Turns *turns.Turns `json:"turns,omitempty"`
+	// Space is where agents can be; nil = they are nowhere.
+	Space *ground.Definition `json:"space,omitempty"`
 	// Budget is what all agents of the scene may spend on models.
 	Budget     *budget.Budget `json:"budget,omitempty"`
 	ToolBudget *budget.Tools  `json:"tool_budget,omitempty"`
@@ -65,6 +68,9 @@ type AgentInstance struct {
 	Count      int    `json:"count,omitempty"` // default 1, at most 1,000,000
 	// Roles by which selectors (engine/cast) mean the agents of this entry.
 	Roles []string `json:"roles,omitempty"`
+	// Place is where the agents of this entry begin, in a scene with Space: a place, a cell
+	// "x,y", or a rectangle "x,y..x,y"; "" = they are nowhere.
+	Place string `json:"place,omitempty"`
 
 	// Override of single fields of the initial private state. Text values may
 	// hold the same "{n}" templates.

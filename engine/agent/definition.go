@@ -40,6 +40,7 @@ type Definition struct {
 	Panel      func(*panel.Question) error
 	Hooks      hook.Places // at which plugins are asked; nil = at none
 	Run, Scene string      // ids, for the references in texts; "" = nobody knows them
+	InSpace    bool        // the scene has a space
 	Realtime   bool        // latency passes by itself, and others go on while a deliberation runs
 
 	// Check validates a whole private state; nil accepts every state.
@@ -106,7 +107,7 @@ const realtimeObservations = 1024
 
 // Seal computes the tables that all agents of the definition share. Call it once.
 func (d *Definition) Seal(describe func(id string) (name, description string)) {
-	list, table, err := toolTable(d.External, d.Motive != nil)
+	list, table, err := toolTable(d.External, d.Motive != nil, d.InSpace)
 	if err != nil {
 		panic("agent: the table of tools: " + err.Error()) // it is code, or was not checked
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 
+	"tavernsim/engine/agent/whereabouts"
 	"tavernsim/engine/script/turns"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
@@ -26,7 +27,7 @@ func (t *Turn) coreInputs(plan *workflow.Plan, given map[string]any) []any {
 // CoreInputs lists what a core workflow may name in its interface.
 func CoreInputs() []string {
 	return []string{"world_state", "private_state", "active_goals", "knowledge", "interaction_history", "incoming_events",
-		"available_capabilities", "observations", "self", "now", "turn", "world_version", inputConversation, inputRound, "tools", "scene"}
+		"available_capabilities", "observations", "self", "now", "turn", "world_version", inputConversation, inputRound, "tools", "scene", "surroundings"}
 }
 
 func (t *Turn) input(name string) any {
@@ -61,6 +62,8 @@ func (t *Turn) input(name string) any {
 		return int64(t.round)
 	case "tools":
 		return t.m.Def.menu
+	case "surroundings":
+		return whereabouts.Surroundings(t.wake.View, t.m.ID.Ordinal)
 	case "scene":
 		return turns.Seen(t.wake.View, t.m.ID.Ordinal)
 	}

@@ -23,6 +23,7 @@ import (
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/permit"
+	"tavernsim/engine/space"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/tooltask"
 	"tavernsim/engine/workflow"
@@ -95,6 +96,7 @@ type setting struct {
 	Motivation *profile.Motivation          `json:"motivation"`
 	Goals      []map[string]any             `json:"goals"`  // of the start: parameters of UpdateGoalTool, rewards and penalties as commands, kb
 	Period     float64                      `json:"period"` // seconds
+	Space      []string                     `json:"space"`  // rows of its ground; bo is in the place inn, the cell 2,0, and ada at 0,0
 }
 
 type script struct {
@@ -106,6 +108,7 @@ type script struct {
 	world     any
 	knowledge knowledge.State
 	tasks     tooltask.State
+	space     any // what the service shows
 	now       protocol.Time
 	wave      uint64
 	seen      map[string]string // the state as it was last printed, by part
@@ -231,6 +234,9 @@ func (s *script) bases(f txtar.File) knowledge.State {
 
 func (s *script) define(d *Definition, set *setting) {
 	d.Realtime = set.Realtime
+	if d.InSpace = set.Space != nil; d.InSpace {
+		s.space = yard(s.t, set.Space)
+	}
 	d.Policy, _ = permit.New(set.Policy)
 	d.Limits, d.Reflection, d.Skills, d.OnEvent, d.Tools = set.Limits.Limits(), set.Reflection, set.Skills, set.OnEvent, set.Tools
 	if d.Tools == nil {
@@ -529,7 +535,7 @@ func (s *script) wake(c *scriptLine) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	w := &Wake{Now: s.now, Wave: s.wave, View: published{worldstate.Service: doc, knowledge.Service: s.knowledge, tooltask.Service: s.tasks}, Draw: protocol.NewDraw(1, s.wave), Workflow: take[string](s, c, "workflow")}
+	w := &Wake{Now: s.now, Wave: s.wave, View: published{worldstate.Service: doc, knowledge.Service: s.knowledge, tooltask.Service: s.tasks, space.Service: s.space}, Draw: protocol.NewDraw(1, s.wave), Workflow: take[string](s, c, "workflow")}
 	if w.Inputs = take[map[string]any](s, c, "inputs"); w.Inputs == nil {
 		w.Inputs = map[string]any{}
 	}

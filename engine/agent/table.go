@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/agent/whereabouts"
 	"tavernsim/protocol"
 	"tavernsim/tam/bind"
 )
@@ -83,7 +84,7 @@ func (t Tool) forTheScene() Tool { t.sceneOnly = true; return t }
 // Tools is the table of atomic tools, in the order of the specification. Profiles,
 // prompts, documentation, node kinds and turns read it.
 func Tools() []Tool {
-	return slices.Concat(privateTools(), worldTools(), publishTools(), knowledgeTools(), chanceTools(), panelTools(), selfTools(), listenTools(), taskTools(), directTools())
+	return slices.Concat(privateTools(), worldTools(), publishTools(), knowledgeTools(), chanceTools(), panelTools(), selfTools(), listenTools(), taskTools(), spaceTools(), directTools())
 }
 
 // ToolSpecs describes every tool.
@@ -114,17 +115,20 @@ func toolIDs(which func(Tool) bool) []string {
 // CheckExternal refuses tools of executors that have one id, an atomic tool's id, no
 // kind, or parameters that are not the schema of an object.
 func CheckExternal(outside []External) error {
-	_, _, err := toolTable(outside, false)
+	_, _, err := toolTable(outside, false, false)
 	return err
 }
 
 // toolTable makes the index by id of the atomic tools and those of executors. Agents with
-// rules for their goals may say more of a goal.
-func toolTable(outside []External, motives bool) (list []Tool, table map[string]*Tool, err error) {
+// rules for their goals may say more of a goal, and those in space how far an event reaches.
+func toolTable(outside []External, motives, inSpace bool) (list []Tool, table map[string]*Tool, err error) {
 	list, table = Tools(), map[string]*Tool{}
 	for i := range list {
 		if motives && list[i].Name == toolUpdateGoal {
 			list[i].ToolSpec = tool.Spec(toolUpdateGoal, list[i].Description, tool.MotiveGoal()...)
+		}
+		if inSpace && list[i].Name == toolPublish {
+			list[i].ToolSpec = tool.Spec(toolPublish, list[i].Description, append(publishParams(), whereabouts.Reach())...)
 		}
 	}
 	for _, x := range outside {

@@ -12,16 +12,21 @@ const toolPublish = "PublishEventTool"
 
 func publishTools() []Tool {
 	return []Tool{
-		requests((*Turn).publish, toolPublish, "Publishes an event.",
-			tool.Required("type", "string", "event type, words with dots"),
-			tool.Optional("payload", "", "what it says"),
-			tool.Optional("target_agent_instance_id", "", "receiver or list of receivers; without it whoever subscribed"),
-			tool.OneOf("priority", "normal when it is missing", "low", "normal", "high", "critical"),
-			tool.Optional("ttl_seconds", "number", "it expires after this time"),
-			tool.Optional("ephemeral", "boolean", "a passing matter: neither the journal nor histories keep what it says"),
-			tool.Optional("requires_ack", "boolean", "delivered again until a deliberation of the receiver has handled it"),
-			tool.Optional("task_id", "string", "task that this answers; with expects_reply a name of your own for a new one"),
-			tool.Optional("expects_reply", "boolean", "it asks for an answer with the task_id that the call returns")).toldByItsFact(),
+		requests((*Turn).publish, toolPublish, "Publishes an event.", publishParams()...).toldByItsFact(),
+	}
+}
+
+func publishParams() []tool.Param {
+	return []tool.Param{
+		tool.Required("type", "string", "event type, words with dots"),
+		tool.Optional("payload", "", "what it says"),
+		tool.Optional("target_agent_instance_id", "", "receiver or list of receivers; without it whoever subscribed"),
+		tool.OneOf("priority", "normal when it is missing", "low", "normal", "high", "critical"),
+		tool.Optional("ttl_seconds", "number", "it expires after this time"),
+		tool.Optional("ephemeral", "boolean", "a passing matter: neither the journal nor histories keep what it says"),
+		tool.Optional("requires_ack", "boolean", "delivered again until a deliberation of the receiver has handled it"),
+		tool.Optional("task_id", "string", "task that this answers; with expects_reply a name of your own for a new one"),
+		tool.Optional("expects_reply", "boolean", "it asks for an answer with the task_id that the call returns"),
 	}
 }
 
@@ -37,6 +42,7 @@ func (t *Turn) publish(p tool.Params) (any, error) {
 		Type: p.Text("type"), Targets: targets, Ephemeral: p.Flag("ephemeral"), RequiresAck: p.Flag("requires_ack"),
 		TaskID: p.Text("task_id"), ExpectsReply: p.Flag("expects_reply"),
 	}}
+	draft.Reach = p.Text("reach")
 	if draft.Priority, err = protocol.ParsePriority(p.Text("priority")); err != nil {
 		return nil, err
 	}

@@ -59,6 +59,8 @@ type routing struct {
 	failures     int       // of filters on the current event
 	firstFailure int       // its first entry in the verdict
 	room         *Room
+	close        Ranges // who the event can reach, if bounded
+	bounded      bool
 }
 
 // waiting is a debounced subscription with its matching receivers.
@@ -111,6 +113,9 @@ func (r *routing) route(d *protocol.Draft, match func()) protocol.Fact {
 	if rate.Action == throttle.Deprioritize {
 		r.deprioritize(f)
 	}
+	if no := r.near(d); no.reason != "" {
+		return r.refuse(d, seq, no)
+	}
 	if len(d.Targets) > 0 {
 		r.direct(f)
 	} else {
@@ -162,7 +167,7 @@ func (r *routing) deprioritize(f *Routed) {
 }
 
 func (r *routing) visit(g *group) {
-	heard := g.members
+	heard := r.audience(g)
 	if g.filter != nil {
 		heard = r.matching(g)
 	}
@@ -313,6 +318,11 @@ func (r *routing) direct(f *Routed) {
 	}
 	slices.Sort(ordinals)
 	for _, o := range slices.Compact(ordinals) {
+		if r.bounded && !r.close.Contains(o) {
+			id, _ := r.state.subscribers[o].id.(string)
+			f.Marks = append(f.Marks, Mark{Agent: id, Reason: ReasonOutOfReach, Action: LoopDrop})
+			continue
+		}
 		f.Receivers.push(o)
 	}
 }
@@ -386,6 +396,9 @@ func allRefused(marks []Mark) refusal {
 	if first.Reason.Class() == ReasonMiddleware {
 		_, why, _ := strings.Cut(string(first.Reason), ":")
 		return refusal{ReasonMiddleware, fmt.Sprintf("%s (%s)", why, many)}
+	}
+	if first.Reason == ReasonOutOfReach {
+		return refusal{first.Reason, fmt.Sprintf("%q is not near (%s)", first.Agent, many)}
 	}
 	return refusal{first.Reason, fmt.Sprintf("no agent %q (%s)", first.Agent, many)}
 }

@@ -33,6 +33,7 @@ const (
 	ReasonSize         Reason = "size"           // payload or target list too large
 	ReasonFlood        Reason = "flood"          // too many events or deliveries at one moment
 	ReasonNoSuchTarget Reason = "no_such_target" // nobody has that instance id
+	ReasonOutOfReach   Reason = "out_of_reach"   // in a scene in space: the receiver is not near
 	ReasonThrottled    Reason = "throttled"      // a throttle rule: refused, held or at low priority
 	ReasonDebounced    Reason = "debounced"      // held until its subscription is quiet
 	ReasonMiddleware   Reason = "middleware"     // the scene's own middleware

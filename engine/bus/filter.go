@@ -59,42 +59,42 @@ type FilterFailure struct {
 
 // matching finds the members of a filtered group that hear the event.
 func (r *routing) matching(g *group) Ranges {
-	f := g.filter
+	f, members := g.filter, r.audience(g)
 	switch {
 	case !f.self:
 		r.verdict.Asked++
 		ok, err := f.program.EvalBool(&r.env)
-		r.failed(f, err, g.members.Len())
+		r.failed(f, err, members.Len())
 		if ok {
-			return g.members
+			return members
 		}
 		return nil
 	case f.selects != nil:
-		return r.selected(g)
+		return r.selected(g, members)
 	}
-	return r.scan(g)
+	return r.scan(g, members)
 }
 
 // selected finds the one receiver that the event names, and evaluates the rest of the
 // filter for it alone.
-func (r *routing) selected(g *group) Ranges {
+func (r *routing) selected(g *group, members Ranges) Ranges {
 	r.verdict.Asked++
 	name, err := g.filter.selects.Eval(&r.env)
 	if err != nil {
-		r.failed(g.filter, err, g.members.Len())
+		r.failed(g.filter, err, members.Len())
 		return nil
 	}
 	id, _ := name.(string)
 	o, known := r.state.ordinals[id]
-	if !known || !g.members.Contains(o) || !g.filter.whole && !r.hears(g.filter, o) {
+	if !known || !members.Contains(o) || !g.filter.whole && !r.hears(g.filter, o) {
 		return nil
 	}
 	return Ranges{{From: o, Count: 1}}
 }
 
-func (r *routing) scan(g *group) Ranges {
+func (r *routing) scan(g *group, members Ranges) Ranges {
 	var out Ranges
-	for o := range g.members.All() {
+	for o := range members.All() {
 		if r.hears(g.filter, o) {
 			out.push(o)
 		}

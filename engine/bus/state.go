@@ -25,6 +25,10 @@ type State struct {
 	throttle    *throttle.Table
 	holds       holds
 
+	// Hearers are the agents that an event can reach, ascending, where events reach only who
+	// is near; nil = nobody knows where agents are. Set it before Decide.
+	Hearers func(eventType, source, reach string) (list []uint32, bounded bool, err error)
+
 	Seq        uint64 // published events so far
 	Routed     uint64
 	Deliveries uint64

@@ -71,14 +71,14 @@ func TestStoredEvents(t *testing.T) {
 }
 
 // An event that is sent again has all that it was published with, but for the
-// moment at which its time to live begins.
+// moment at which its time to live begins, and how far it reached: it reaches as its type does.
 func TestNothingIsLostWhenSentAgain(t *testing.T) {
 	refused, routed := &bus.Refused{}, &bus.Routed{}
 	protocoltest.Fill(refused)
 	protocoltest.Fill(routed)
 	routed.Expires = routed.Time + 5
 	for _, d := range []*protocol.Draft{refused.Draft(), routed.Draft("b")} {
-		if zero := protocoltest.Zero(d); !slices.Equal(zero, []string{"Time"}) {
+		if zero := protocoltest.Zero(d); !slices.Equal(zero, []string{"Time", "Reach"}) {
 			t.Errorf("lost: %v", zero)
 		}
 	}

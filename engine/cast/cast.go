@@ -32,7 +32,7 @@ type Selector struct {
 const (
 	byRole    = "role"
 	byProfile = "profile"
-	byPlace   = "place" // kept for places of a scene
+	byPlace   = "place" // refused by name
 	everybody = "*"
 )
 
@@ -51,7 +51,7 @@ func Parse(text string) (Selector, error) {
 	by, name, _ := strings.Cut(text, ":")
 	switch by {
 	case byPlace:
-		return Selector{}, protocol.Errorf(protocol.KindInvalid, "the selector %q: there are no places yet; want %s", text, Grammar)
+		return Selector{}, protocol.Errorf(protocol.KindInvalid, "the selector %q: selectors by place are not there yet; want %s", text, Grammar)
 	case byRole, byProfile:
 		if name != "" {
 			return Selector{by: by, name: name}, nil

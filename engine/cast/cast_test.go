@@ -25,7 +25,7 @@ func TestSelectors(t *testing.T) {
 			}
 		}
 	}
-	for text, want := range map[string]string{"": "want an instance id", "role:": "want an instance id", "profile:": "want an instance id", "place:inn": "there are no places yet"} {
+	for text, want := range map[string]string{"": "want an instance id", "role:": "want an instance id", "profile:": "want an instance id", "place:inn": "selectors by place are not there yet"} {
 		if _, err := cast.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}

@@ -48,6 +48,7 @@ const (
 	Rest = "rest"
 	Wake = "wake"
 	Turn = "turn"
+	Move = "move"
 )
 
 // MaxReason bounds why somebody changes something, in bytes.

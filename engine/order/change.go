@@ -4,6 +4,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/script/turns"
+	"tavernsim/engine/space"
 	"tavernsim/protocol"
 )
 
@@ -19,6 +20,7 @@ type Change interface {
 // Cast says who is meant.
 type Cast interface {
 	Members(cast.Selectors) []uint32 // ordinals, ascending
+	InSpace() bool                   // agents are somewhere
 }
 
 // Scene is what changes are decided against.
@@ -27,6 +29,10 @@ type Scene interface {
 	Resting(ordinal uint32) bool
 	// GiveTurns decides a grant from outside of the order of turns (engine/script/turns).
 	GiveTurns(by string, agents []uint32, n int64) (*turns.Began, *turns.Granted, error)
+	Name(ordinal uint32) string
+	// Move asks the service of space to move agents; CheckMove says why it would refuse.
+	Move([]space.Request)
+	CheckMove([]space.Request) error
 }
 
 // CarryOut decides changes that were checked, one after the other. keep keeps and applies a

@@ -27,6 +27,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/script"
+	"tavernsim/engine/space"
 	"tavernsim/engine/tooltask"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
@@ -108,6 +109,7 @@ func specs() []protocol.ToolSpec {
 		tool.Spec(cast.Turn, "Gives agents turns, in a scene with an order of turns.",
 			tool.Required("agents", "", "whom, or a list: "+cast.Grammar),
 			tool.Optional("turns", "integer", "how many each; 1 when it is missing")),
+		tool.Spec(cast.Move, "Sends agents somewhere, in a scene in space.", direct.Moved()...),
 		tool.Spec("end", "Ends the scene; its end workflow runs. The only change of its order.",
 			tool.Optional("outcome", "string", "what the scene came to"),
 			tool.Optional("winners", "", "a text, or a list of texts"),
@@ -289,6 +291,8 @@ func (r *reader) one(kind string, fields any) error {
 		return r.settle(p.Text("interaction"), cmp.Or(p.Text("status"), tooltask.Dismissed), nil)
 	case cast.Turn:
 		return r.turn(p)
+	case cast.Move:
+		return r.move(p)
 	case "end":
 		return r.end(p)
 	}
@@ -408,6 +412,15 @@ func (r *reader) rest(p tool.Params, wake bool) error {
 func (r *reader) turn(p tool.Params) error {
 	agents, n, err := direct.Turns(p)
 	r.plan.Stage = append(r.plan.Stage, &Turn{Agents: agents, Turns: n})
+	return err
+}
+
+func (r *reader) move(p tool.Params) error {
+	agents, err := direct.Agents(p)
+	if err == nil {
+		err = space.CheckTo(p.Text("to"))
+	}
+	r.plan.Stage = append(r.plan.Stage, &Move{Agents: agents, To: p.Text("to"), Put: p.Flag("at_once")})
 	return err
 }
 

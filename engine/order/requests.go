@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/script"
+	"tavernsim/engine/space"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/tam/bind"
@@ -73,22 +74,37 @@ func meant(sc script.Cast, one cast.Selector) (found []uint32, err error) {
 	return found, nil
 }
 
+// Setting is a scene that is not asked how it stands.
+type Setting interface {
+	script.Cast
+	InSpace() bool // agents are somewhere
+}
+
 // Asker is who asks for changes that are no order.
 type Asker struct {
 	By     string // as the world says it
 	Source string // of events
 }
 
-// Requests are those to the world and the channel that changes come to, and the changes of
+// Requests are those to the world, to space and to the channel that changes come to, and the changes of
 // the stage. A change that cannot be is among the failed, and the others go on. All changes
 // of the world are one transaction, but for those behind the first [MaxChanges]. Changes of
 // the script are not among them.
-func Requests(sc script.Cast, who Asker, id string, list []script.Request) (effects []protocol.Sequenced, stage []Change, failed []*script.Failed) {
+func Requests(sc Setting, who Asker, id string, list []script.Request) (effects []protocol.Sequenced, stage []Change, failed []*script.Failed) {
 	for n := 0; len(list) > 0; n++ {
 		part := list[:min(len(list), MaxChanges)]
 		list = list[len(part):]
 		p := plan(sc, who, id+"."+strconv.Itoa(n), part, &failed)
-		stage = append(stage, p.Stage...)
+		for i, c := range p.Stage {
+			m, moves := c.(*Move)
+			if !moves {
+				stage = append(stage, c)
+				continue
+			}
+			for _, q := range m.requests(sc, &cast.Request{ID: id + "." + strconv.Itoa(n) + "." + strconv.Itoa(i), By: who.By, Reason: "script"}) {
+				effects = append(effects, protocol.Sequenced{To: space.Service, Data: q.AppendMsg(nil)})
+			}
+		}
 		for i := range p.World {
 			effects = append(effects, protocol.Sequenced{To: worldstate.Service, Data: p.World[i].AppendMsg(nil)})
 		}
@@ -99,7 +115,7 @@ func Requests(sc script.Cast, who Asker, id string, list []script.Request) (effe
 	return effects, stage, failed
 }
 
-func plan(sc script.Cast, who Asker, id string, list []script.Request, failed *[]*script.Failed) *Plan {
+func plan(sc Setting, who Asker, id string, list []script.Request, failed *[]*script.Failed) *Plan {
 	r := reader{by: who.By, id: id, reason: "script", schemas: map[string]*bind.Schema{}}
 	for _, q := range list {
 		before := r.plan

@@ -59,7 +59,7 @@ func (s *Set) makeEvents() {
 		}
 		return e
 	})
-	reasons := append(texts(bus.ReasonInvalid, bus.ReasonDepth, bus.ReasonLoop, bus.ReasonTTL, bus.ReasonSchema, bus.ReasonSize, bus.ReasonFlood, bus.ReasonNoSuchTarget, bus.ReasonThrottled, bus.ReasonMiddleware, "expired", "inbox_full", "redeliveries", "restart"), ReasonQueueFull, ReasonDroppedOldest)
+	reasons := append(texts(bus.ReasonInvalid, bus.ReasonDepth, bus.ReasonLoop, bus.ReasonTTL, bus.ReasonSchema, bus.ReasonSize, bus.ReasonFlood, bus.ReasonNoSuchTarget, bus.ReasonOutOfReach, bus.ReasonThrottled, bus.ReasonMiddleware, "expired", "inbox_full", "redeliveries", "restart"), ReasonQueueFull, ReasonDroppedOldest)
 	s.events.dropped = newClosed(s.counter("events_dropped_total", "Events and single deliveries that were refused.", "reason"), reasons)
 	s.events.held = newClosed(s.counter("events_held_total", "Deliveries that were held: until a subscription is quiet, a throttle rule has room, or a middleware wants them.", "reason"),
 		texts(bus.ReasonDebounced, bus.ReasonThrottled, bus.ReasonMiddleware))

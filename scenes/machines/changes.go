@@ -6,6 +6,7 @@ import (
 	"tavernsim/engine/order"
 	"tavernsim/engine/script"
 	"tavernsim/engine/script/turns"
+	"tavernsim/engine/space"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 )
@@ -23,6 +24,16 @@ func (n now) GiveTurns(by string, agents []uint32, count int64) (*turns.Began, *
 		return nil, nil, turns.ErrNone()
 	}
 	return n.stage.Turns.Give(n.stage.turnInput(), by, agents, count)
+}
+
+// CheckMove implements order.Scene.
+func (n now) CheckMove(list []space.Request) error { return n.stage.View.Space().Check(list) }
+
+// Move implements order.Scene.
+func (n now) Move(list []space.Request) {
+	for i := range list {
+		n.stage.sequence([]protocol.Sequenced{{To: space.Service, Data: list[i].AppendMsg(nil)}})
+	}
 }
 
 // change carries out what somebody changes about the stage itself.

@@ -35,6 +35,10 @@ type Deliverer interface {
 	Deliver(wave uint64, tell func(receiver uint32, event *protocol.Envelope))
 }
 
+// Observer is a service that decides by what the services before it show. Look comes before
+// each Decide.
+type Observer interface{ Look(*View) }
+
 // Filterer is a service with conditions of agents, which may fail.
 type Filterer interface {
 	WatchFilters(failed func([]bus.FilterFailure))
@@ -53,7 +57,7 @@ type ServiceKind struct {
 
 // Services lists the services in the order in which they decide about a wave.
 func Services() []ServiceKind {
-	return []ServiceKind{worldKind(), knowledgeKind(), tasksKind(), eventsKind()}
+	return []ServiceKind{worldKind(), knowledgeKind(), tasksKind(), spaceKind(), eventsKind()}
 }
 
 // missing is what a row of the table lacks; "" = nothing.

@@ -14,7 +14,7 @@ func TestServicesLackNothing(t *testing.T) {
 		"row 2 (no name) lacks Name":                    func(rows []ServiceKind) { rows[1].Name = "" },
 		"row 2 (knowledge) lacks Actor, which is $ and": func(rows []ServiceKind) { rows[1].Actor = "knowledge" },
 		"row 3 (tools) lacks New":                       func(rows []ServiceKind) { rows[2].New = nil },
-		"row 4 (events) lacks Facts":                    func(rows []ServiceKind) { rows[3].Facts = nil },
+		"row 5 (events) lacks Facts":                    func(rows []ServiceKind) { rows[4].Facts = nil },
 		"row 4: there is another row with the name":     func(rows []ServiceKind) { rows[3].Name, rows[3].Actor = rows[0].Name, rows[0].Actor },
 	} {
 		rows := Services()

@@ -154,6 +154,9 @@ func (s *State) Parts(yield func(name string, raw []byte)) error {
 	}
 	for i, service := range s.Services {
 		raw, err := service.Snapshot(s.codec)
+		if raw == nil && err == nil {
+			continue // it keeps nothing in this scene
+		}
 		if err := part(s.services[i].Actor, raw, err); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/cast"
 	"tavernsim/engine/order"
 	"tavernsim/engine/script"
+	"tavernsim/engine/space"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -356,6 +357,10 @@ func (s *Stage) heed(fact protocol.Fact, f protocol.KindData) error {
 		return s.block(x)
 	case *bus.Refused:
 		s.wave.events++
+	case *space.Moved:
+		s.crossings(x.Crossed)
+	case *space.Put:
+		s.crossings(x.Crossed)
 	}
 	s.announce(fact)
 	if by, _, ok := Concerns(fact); ok {

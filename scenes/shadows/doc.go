@@ -38,7 +38,7 @@
 // perceived an ephemeral event yet; what follows a call of a tool, a question to a hook, a request
 // to knowledge bases or tasks, state commands, leases, and requests that want an answer: such turns
 // wait for the committed run. Events that a turn ahead published are not routed: who may hear one
-// waits until it is a fact. Scenes on the realtime clock and those with turns are refused.
+// waits until it is a fact. Scenes on the realtime clock, with turns or with a space are refused.
 //
 // # Limits
 //

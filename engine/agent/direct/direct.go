@@ -35,6 +35,8 @@ func Tools() []Tool {
 		{with("EndSceneTool", "Ends a scene that has a script. Only directors may.",
 			tool.Required("outcome", "string", "what the scene came to"),
 			tool.Optional("winners", "array", "who has won")), end},
+		{with("MoveAgentTool", "Sends agents somewhere, in a scene in space. Only directors may.",
+			Moved()...), move},
 	}
 }
 
@@ -74,6 +76,20 @@ func end(p tool.Params) (kind string, fields map[string]any, err error) {
 		err = protocol.Errorf(protocol.KindInvalid, "outcome: want what the scene came to")
 	}
 	return "end", map[string]any{"outcome": p.Text("outcome"), "winners": p["winners"], "reason": p.Text("reason")}, err
+}
+
+// Moved are the fields of a move.
+func Moved() []tool.Param {
+	return []tool.Param{
+		tool.Required("agents", "", "whom, or a list: "+cast.Grammar),
+		tool.Required("to", "string", "a place, a cell \"x,y\", an instance id, a direction, stay; at once also nowhere"),
+		tool.Optional("at_once", "boolean", "puts them there; else they walk"),
+	}
+}
+
+func move(p tool.Params) (kind string, fields map[string]any, err error) {
+	_, err = Agents(p)
+	return cast.Move, map[string]any{"agents": p["agents"], "to": p["to"], "at_once": p.Flag("at_once")}, err
 }
 
 // Turns reads who is given turns, and how many.

@@ -23,6 +23,7 @@ import (
 	"tavernsim/engine/permit"
 	"tavernsim/engine/script/plot"
 	"tavernsim/engine/script/turns"
+	"tavernsim/engine/space/ground"
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/doctest"
 	"tavernsim/internal/source"
@@ -34,7 +35,7 @@ import (
 const docsDir = "../../../docs/formats"
 
 func docPages() []string {
-	return []string{"project.md", "agent_profile.md", "scene.md", "knowledge_base.md", "tool.md", "mcp.md", "service.md", "plugin.md", "script.md"}
+	return []string{"project.md", "agent_profile.md", "scene.md", "knowledge_base.md", "tool.md", "mcp.md", "service.md", "plugin.md", "script.md", "space.md"}
 }
 
 // definitionTypes are the structs of which files are made.
@@ -44,7 +45,7 @@ func definitionTypes() []reflect.Type {
 		reflect.TypeFor[profile.Profile](), reflect.TypeFor[profile.KnowledgeReference](), reflect.TypeFor[profile.Subscription](),
 		reflect.TypeFor[profile.Prompt](), reflect.TypeFor[profile.PromptSection](), reflect.TypeFor[profile.GoalReference](), reflect.TypeFor[profile.Motivation](), reflect.TypeFor[profile.Drive](), reflect.TypeFor[profile.WritePermissions](), reflect.TypeFor[profile.RuntimeConfig](),
 		reflect.TypeFor[profile.InboxConfig](), reflect.TypeFor[profile.LaneConfig](), reflect.TypeFor[profile.InterruptConfig](),
-		reflect.TypeFor[budget.Budget](), reflect.TypeFor[budget.Tools](), reflect.TypeFor[agenda.Scene](), reflect.TypeFor[agenda.Orders](), reflect.TypeFor[turns.Turns](), reflect.TypeFor[agenda.AgentInstance](), reflect.TypeFor[agenda.EventBusConfig](), reflect.TypeFor[agenda.ThrottleRule](),
+		reflect.TypeFor[budget.Budget](), reflect.TypeFor[budget.Tools](), reflect.TypeFor[agenda.Scene](), reflect.TypeFor[agenda.Orders](), reflect.TypeFor[turns.Turns](), reflect.TypeFor[ground.Definition](), reflect.TypeFor[ground.Grid](), reflect.TypeFor[ground.Place](), reflect.TypeFor[ground.Perception](), reflect.TypeFor[agenda.AgentInstance](), reflect.TypeFor[agenda.EventBusConfig](), reflect.TypeFor[agenda.ThrottleRule](),
 		reflect.TypeFor[agenda.AssociatedPanel](), reflect.TypeFor[agenda.Simulation](), reflect.TypeFor[agenda.Stop](), reflect.TypeFor[agenda.Limits](),
 		reflect.TypeFor[plot.Definition](), reflect.TypeFor[plot.StateDefinition](), reflect.TypeFor[plot.Transition](), reflect.TypeFor[plot.Collect](), reflect.TypeFor[collab.Voting](), reflect.TypeFor[collab.Auction](), reflect.TypeFor[plot.Until](), reflect.TypeFor[plot.Schedule](), reflect.TypeFor[plot.Ending](),
 		reflect.TypeFor[knowledge.KnowledgeBase](), reflect.TypeFor[knowledge.Learning](), reflect.TypeFor[knowledge.Entry](), reflect.TypeFor[knowledge.Activation](), reflect.TypeFor[knowledge.Goal](), reflect.TypeFor[goal.Condition](),
@@ -80,7 +81,7 @@ func TestRulesCoverTheFields(t *testing.T) {
 // go test ./scenes/load/project -run TestDocTables -update rewrites them.
 func TestDocTables(t *testing.T) {
 	doctest.Tables{Dir: docsDir, Types: definitionTypes(), Rules: Rules(), Sections: true, Elsewhere: []string{"workflow"}, Pages: map[string]string{
-		"project": "project.md", "profile": "agent_profile.md", "agenda": "scene.md", "plot": "script.md", "collab": "script.md", "turns": "scene.md", "budget": "scene.md", "knowledge": "knowledge_base.md", "workflow": "workflow.md", "manifest": "tool.md", "manifest.Server": "mcp.md", "manifest.Pin": "mcp.md", "manifest.Pinned": "mcp.md", "manifest.Resident": "service.md", "toolmock": "tool.md", "permit": "project.md", "plugin": "plugin.md", "panel": "panel.md",
+		"project": "project.md", "profile": "agent_profile.md", "agenda": "scene.md", "plot": "script.md", "ground": "space.md", "collab": "script.md", "turns": "scene.md", "budget": "scene.md", "knowledge": "knowledge_base.md", "workflow": "workflow.md", "manifest": "tool.md", "manifest.Server": "mcp.md", "manifest.Pin": "mcp.md", "manifest.Pinned": "mcp.md", "manifest.Resident": "service.md", "toolmock": "tool.md", "permit": "project.md", "plugin": "plugin.md", "panel": "panel.md",
 	}}.Check(t, *update)
 }
 

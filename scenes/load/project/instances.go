@@ -39,6 +39,7 @@ type entry struct {
 	runtime       *profile.RuntimeConfig
 	subscriptions []Subscription
 	roles         []string
+	place         string
 }
 
 func (e *entry) instance(n int) Instance {
@@ -297,7 +298,7 @@ func (l *loader) linkInstance(s *Scene, i int) *entry {
 	if reached < 2 || node.Kind != source.Object {
 		return nil
 	}
-	e := &entry{id: parseTemplate(d.InstanceID), count: max(d.Count, 1), counted: node.Get("count") != nil, roles: d.Roles}
+	e := &entry{id: parseTemplate(d.InstanceID), count: max(d.Count, 1), counted: node.Get("count") != nil, roles: d.Roles, place: d.Place}
 	for k, role := range d.Roles {
 		if bad := cast.CheckRole(role); role != "" && bad != "" {
 			l.fault(s.doc, steps("roles", k), "", "the role %q %s", role, bad)

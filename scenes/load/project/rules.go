@@ -29,7 +29,7 @@ const (
 func Rules() source.Rules {
 	all := source.Rules{}
 	for _, part := range []source.Rules{projectRules(), profileRules(), runtimeRules(), budgetRules(),
-		sceneRules(), turnRules(), simulationRules(), kb.Rules(), workflowRules(), manifest.Rules(), plugin.Rules(), toolmock.Rules(), PolicyRules(), plot.Rules(), panelRules()} {
+		sceneRules(), turnRules(), spaceRules(), simulationRules(), kb.Rules(), workflowRules(), manifest.Rules(), plugin.Rules(), toolmock.Rules(), PolicyRules(), plot.Rules(), panelRules()} {
 		maps.Copy(all, part)
 	}
 	return all

@@ -13,6 +13,7 @@ import (
 	"tavernsim/engine/cast"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/script"
+	"tavernsim/engine/space/ground"
 	"tavernsim/engine/world"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
@@ -32,6 +33,7 @@ type Scene struct {
 	// Permissions of world writes by profile; nil = nothing is forbidden.
 	Permissions *world.Permissions
 	Script      *script.Program // nil = there is none
+	Space       *ground.Map     // nil = there is none
 
 	entries []*entry
 	doc     *source.Document // while loading
@@ -79,6 +81,7 @@ func (l *loader) linkScenes(list []*Scene) {
 		l.linkInstances(s)
 		l.linkOrders(s)
 		l.linkTurns(s)
+		l.linkSpace(s)
 		l.linkLifecycle(s)
 		l.linkScenePanels(s)
 		l.scenePlugins(s)

@@ -29,7 +29,7 @@ import (
 
 // New compiles a scene of a project and makes everything that its machines share.
 func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
-	sc := &Scene{Options: opt, ID: def.Definition.ID, Project: p, Def: def, Condition: def.Until, Script: def.Script}
+	sc := &Scene{Options: opt, ID: def.Definition.ID, Project: p, Def: def, Condition: def.Until, Script: def.Script, Space: def.Space}
 	if sc.Clock == "" {
 		sc.Clock = def.Definition.Simulation.Clock
 	}
@@ -52,6 +52,11 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 	agents, err := def.Agents(opt.Agents)
 	if err != nil {
 		return nil, err
+	}
+	if sc.Space != nil {
+		if sc.Starts, err = def.Starts(agents); err != nil {
+			return nil, err
+		}
 	}
 	if sc.rights, err = rightsOf(def.Definition.Directors, &def.Definition.Orders); err != nil {
 		return nil, err
@@ -243,7 +248,7 @@ func (b *builder) define(key class, in project.Instance) (uint16, error) {
 		Profile: profile.ID, Name: profile.Name, Limits: b.limits(key.runtime), Tools: profile.ToolIDsInventory,
 		Skills: profile.SkillWorkflowIDsInventory, Reflection: reflectionOf(profile), Workflows: map[string]*workflow.Plan{},
 		Check: key.profile.CheckState, External: b.External, Policy: b.Project.Policy(), May: b.May, Realtime: b.Clock == agenda.Realtime, Contexts: b.contexts,
-		Run: b.Run, Scene: b.ID, Hooks: b.places, Panel: b.asks,
+		InSpace: b.Space != nil, Run: b.Run, Scene: b.ID, Hooks: b.places, Panel: b.asks,
 	}
 	if profile.InitialPrivateStateSchema == nil {
 		d.Check = nil
@@ -430,7 +435,7 @@ func (b *builder) own() {
 	life := b.Def.Lifecycle
 	d := &agent.Definition{
 		Profile: ActorScene, Name: b.Def.Definition.Name, Limits: (*profile.RuntimeConfig)(nil).Limits(),
-		Tools: agent.SceneTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, External: b.External, Policy: b.Project.Policy(), Realtime: b.Clock == agenda.Realtime, Contexts: b.contexts,
+		Tools: agent.SceneTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, External: b.External, Policy: b.Project.Policy(), InSpace: b.Space != nil, Realtime: b.Clock == agenda.Realtime, Contexts: b.contexts,
 		Panel: b.asks, Hooks: b.hooks, Moments: map[string]string{hook.SceneStart: life.Start, hook.SceneEnd: life.End},
 	}
 	for _, id := range []string{life.Start, life.End, life.Pause, life.Resume} {

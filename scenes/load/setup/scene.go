@@ -13,6 +13,7 @@ import (
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/script"
 	"tavernsim/engine/script/turns"
+	"tavernsim/engine/space/ground"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
@@ -83,10 +84,15 @@ type Scene struct {
 	Script     *script.Program         // nil = none
 	Interrupts bool                    // there are agents whose deliberations events interrupt
 	Blocks     bool                    // there are agents whose full lanes block publishers
+	Space      *ground.Map             // nil = none
+	Starts     []uint32                // of agents in Space: one more than their cells
 }
 
 // Size is the number of agents; the scene's own workflows run as one more.
-func (s *Scene) Size() int            { return len(s.IDs) - 1 }
+func (s *Scene) Size() int { return len(s.IDs) - 1 }
+
+// InSpace reports whether agents are somewhere.
+func (s *Scene) InSpace() bool        { return s.Space != nil }
 func (s *Scene) OwnOrdinal() int      { return len(s.IDs) - 1 }
 func (s *Scene) Name(o uint32) string { return s.IDs[o] }
 

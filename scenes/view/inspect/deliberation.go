@@ -14,6 +14,7 @@ import (
 	"tavernsim/engine/cast"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/secret"
+	"tavernsim/engine/space"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/tooltask"
 	"tavernsim/engine/world"
@@ -357,6 +358,12 @@ func effectsOf(f protocol.Fact) []effectBy {
 		return []effectBy{{Effect{To: cast.Stage, ID: x.ID, What: cast.Wake, Status: EffectCommitted, Heard: len(x.Agents), Detail: x.Reason}, x.By, turnOf(x.ID)}}
 	case *agenda.ChangeRefused:
 		return []effectBy{{Effect{To: cast.Stage, ID: x.ID, What: "change", Value: factjson.Value(x.Do), Status: EffectRefused, Detail: x.Error}, x.By, turnOf(x.ID)}}
+	case *space.SetOut:
+		return []effectBy{{Effect{To: space.Service, ID: x.ID, What: "walk to " + x.To, Status: EffectCommitted, Detail: fmt.Sprintf("%d steps to %d,%d", len(x.Path), x.X, x.Y)}, x.By, turnOf(x.ID)}}
+	case *space.Put:
+		return []effectBy{{Effect{To: space.Service, ID: x.ID, What: "put to " + x.To, Status: EffectCommitted, Detail: x.Reason}, x.By, turnOf(x.ID)}}
+	case *space.Refused:
+		return []effectBy{{Effect{To: space.Service, ID: x.ID, What: "move to " + x.To, Status: EffectRefused, Detail: string(x.Kind) + ": " + x.Message}, x.By, turnOf(x.ID)}}
 	case *world.Committed:
 		var list []effectBy
 		for i := range x.Changes {

@@ -378,6 +378,9 @@ func (v *verifier) tellTasks(t *machines.Tasks, at protocol.Time) error {
 }
 
 func (v *verifier) decideService(in *machines.ServiceAnswered, service machines.Service, e machines.Effect) error {
+	if o, ok := service.(machines.Observer); ok && v.made.Space != nil {
+		o.Look(v.state.Shown())
+	}
 	requests, err := packed.Read(e.Data)
 	if err != nil {
 		return err

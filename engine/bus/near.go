@@ -1,0 +1,38 @@
+package bus
+
+import "tavernsim/protocol"
+
+// near finds who the event can reach, in a scene in space.
+func (r *routing) near(d *protocol.Draft) refusal {
+	r.close, r.bounded = nil, false
+	if r.state.Hearers == nil {
+		if d.Reach != "" {
+			return refusal{ReasonInvalid, "reach " + d.Reach + ": the scene has no space"}
+		}
+		return refusal{}
+	}
+	list, bounded, err := r.state.Hearers(d.Type, d.Source, d.Reach)
+	if err != nil {
+		return refusal{ReasonInvalid, err.Error()}
+	}
+	r.bounded = bounded
+	for _, o := range list {
+		r.close.push(o)
+	}
+	return refusal{}
+}
+
+// audience are the members of a group that the event can reach. Where events are bounded it
+// costs who is near, and not who subscribed.
+func (r *routing) audience(g *group) Ranges {
+	if !r.bounded {
+		return g.members
+	}
+	var out Ranges
+	for o := range r.close.All() {
+		if g.members.Contains(o) {
+			out.push(o)
+		}
+	}
+	return out
+}

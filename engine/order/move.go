@@ -1,0 +1,61 @@
+package order
+
+import (
+	"strconv"
+
+	"tavernsim/engine/cast"
+	"tavernsim/engine/space"
+	"tavernsim/protocol"
+)
+
+// Move sends agents somewhere. The service of space carries it out, in the wave of the order.
+type Move struct {
+	Agents cast.Selectors
+	To     string
+	Put    bool // at once
+}
+
+// Check implements Change. Before the scene runs nobody knows where agents are.
+func (m *Move) Check(sc Cast) error {
+	switch {
+	case !sc.InSpace():
+		return protocol.Errorf(protocol.KindInvalid, "move: the scene has no space")
+	case len(sc.Members(m.Agents)) == 0:
+		return protocol.Errorf(protocol.KindNotFound, "the scene has no agent that is meant by %s", m.Agents)
+	}
+	if running, ok := sc.(Scene); ok {
+		return running.CheckMove(m.requests(running, &cast.Request{}))
+	}
+	return nil
+}
+
+// facts leaves none of the stage: those of the service follow.
+func (m *Move) facts(sc Scene, q *cast.Request) []protocol.Fact {
+	sc.Move(m.requests(sc, q))
+	return nil
+}
+
+// named is a cast that knows the names of its members.
+type named interface {
+	Members(cast.Selectors) []uint32
+	Name(ordinal uint32) string
+}
+
+func (m *Move) requests(sc named, q *cast.Request) []space.Request {
+	members := sc.Members(m.Agents)
+	list := make([]space.Request, len(members))
+	for i, o := range members {
+		list[i] = space.Request{ID: q.ID + "/" + strconv.Itoa(i), By: q.By, Agent: sc.Name(o), To: m.To, Reason: q.Reason, Put: m.Put}
+	}
+	return list
+}
+
+// Moves are the requests of all moves among changes, to be checked together.
+func Moves(changes []Change, sc Scene) (list []space.Request) {
+	for _, c := range changes {
+		if m, ok := c.(*Move); ok {
+			list = append(list, m.requests(sc, &cast.Request{})...)
+		}
+	}
+	return list
+}

@@ -1,0 +1,30 @@
+// Package space is the machine of the service that owns where agents are: a grid with
+// blocked cells and named places, who stands where, and who walks where to
+// (docs/formats/space.md).
+//
+// A [Map] is a compiled block [Definition]. A [State] is a value over a map:
+// [State.Decide] takes the requests of a moment in their order, then lets everybody walk
+// whose step is due, and returns facts that the state has folded; [State.Apply] folds the
+// facts of a history. [State.Share] gives a [View], which later decisions do not change.
+//
+// # Promises
+//
+//  1. Nobody walks more than speed cells in a tick, or onto a blocked cell. Only somebody
+//     who may direct the scene puts an agent elsewhere at once.
+//  2. A cell never holds more agents than grid.capacity, and a place never more than its
+//     capacity.
+//  3. Who is near is who stands in the square of the radius: what the index finds is what
+//     a search of all agents finds.
+//  4. Equal maps, starts and facts make equal states, whatever order the facts were decided
+//     in. A snapshot and the facts after it give the same state, byte for byte.
+//  5. A step costs the agents that walk, and a look costs who stands about: neither
+//     depends on the number of agents.
+//
+// # Not here
+//
+// The mailbox, the view of a turn (scenes/machines), the tools (engine/agent), which
+// receivers an event has (engine/bus), the names of agents (scenes/load/setup).
+package space
+
+// Service is the name of the service.
+const Service = "space"

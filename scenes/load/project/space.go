@@ -1,0 +1,102 @@
+package project
+
+import (
+	"fmt"
+
+	"tavernsim/engine/space/ground"
+	"tavernsim/internal/source"
+	"tavernsim/protocol"
+)
+
+func spaceRules() source.Rules {
+	const section = "§2.3"
+	side := between(1, ground.MaxSide)
+	return source.Rules{
+		"ground.Definition.grid":       {Required: true, Section: section, Doc: "The cells."},
+		"ground.Definition.places":     {Section: section, MaxItems: ground.MaxPlaces, Doc: "Rectangles of cells, by their names. They do not overlap."},
+		"ground.Definition.perception": {Section: section, Doc: "What reaches only who is near."},
+		"ground.Definition.speed":      {Section: section, Range: between(1, ground.MaxSpeed), Default: int64(1), Doc: "Cells that an agent walks in a tick, at most."},
+		"ground.Grid.width":            {Required: true, Section: section, Range: side, Doc: "Cells from west to east; x is 0 in the west."},
+		"ground.Grid.height":           {Required: true, Section: section, Range: side, Doc: "Cells from north to south; y is 0 in the north."},
+		"ground.Grid.blocked":          {Section: section, Doc: "File of the project with a line for each row, in it `#` for a blocked cell and `.` for a free one. Without it all are free."},
+		"ground.Grid.cell":             {Section: section, Doc: "What the side of a cell is, for readers, such as `1m`."},
+		"ground.Grid.capacity":         {Section: section, Range: between(1, 1_000_000), Doc: "Agents in one cell, at most. Default: any number."},
+		"ground.Place.at":              {Required: true, Section: section, MaxItems: 2, Doc: "x and y of its north-western cell."},
+		"ground.Place.size":            {Section: section, MaxItems: 2, Doc: "Width and height in cells. Default: one cell."},
+		"ground.Place.capacity":        {Section: section, Range: between(1, 1_000_000), Doc: "Agents in the place, at most. Default: any number."},
+		"ground.Place.exits":           {Section: section, Doc: "Refused: places that are joined without a grid are not there yet."},
+		"ground.Perception.radius":     {Section: section, Range: between(0, ground.MaxRadius), Default: int64(0), Doc: "Who is at most so many cells away, also diagonally, is near. 0: who stands in the same cell."},
+		"ground.Perception.types":      {Section: section, MaxItems: ground.MaxTypes, Doc: "Types of events that reach only who is near their publisher; `a.b.*` is every type below a.b."},
+		"ground.Perception.exits":      {Section: section, Doc: "Refused, with `exits` of places."},
+	}
+}
+
+// linkSpace makes the map of a scene and checks where its agents begin.
+func (l *loader) linkSpace(s *Scene) {
+	d := s.Definition.Space
+	if d == nil {
+		for i := range s.Definition.AgentInstances {
+			if s.Definition.AgentInstances[i].Place != "" {
+				l.fault(s.doc, at("agent_instances", i, "place"), "take it out, or add space", "the scene has no space, so nobody can be at a place")
+			}
+		}
+		return
+	}
+	var text []byte
+	if d.Grid != nil && d.Grid.Blocked != "" {
+		clean, problem := l.tree.locate(d.Grid.Blocked)
+		if problem != "" {
+			l.fault(s.doc, at("space", "grid", "blocked"), "", "%s", problem)
+			return
+		}
+		f := l.tree.load(clean)
+		if f == nil {
+			return
+		}
+		text = f.data
+	}
+	m, faults := ground.New(d, text)
+	for _, f := range faults {
+		l.fault(s.doc, at(append([]any{"space"}, f.Steps...)...), f.Hint, "%s", f.Message)
+	}
+	if s.Space = m; m != nil {
+		l.linkPlaces(s)
+	}
+}
+
+func (l *loader) linkPlaces(s *Scene) {
+	sound := true
+	for i := range s.Definition.AgentInstances {
+		place := s.Definition.AgentInstances[i].Place
+		if _, err := s.Space.Rectangle(place); place != "" && err != nil {
+			l.fault(s.doc, at("agent_instances", i, "place"), "", "%v", err)
+			sound = false
+		}
+	}
+	if !sound {
+		return
+	}
+	if agents, err := s.Agents(0); err == nil {
+		if _, err := s.Starts(agents); err != nil {
+			l.fault(s.doc, at("space"), "", "%v", err)
+		}
+	}
+}
+
+// Starts are the cells in which agents begin, one more than their numbers, by ordinal; 0 =
+// nowhere. Agents of one entry are spread over its rectangle.
+func (s *Scene) Starts(a *Agents) ([]uint32, error) {
+	list := make([]uint32, a.total)
+	f := s.Space.Filling()
+	for i, e := range a.entries {
+		if e.place == "" {
+			continue
+		}
+		cells, err := f.Spread(e.place, a.counts[i])
+		if err != nil {
+			return nil, protocol.Errorf(protocol.KindInvalid, "scene %s: %s: %w", s.Definition.ID, fmt.Sprintf("%d agents %s", a.counts[i], e.id.text), err)
+		}
+		copy(list[a.starts[i]:], cells)
+	}
+	return list, nil
+}
