@@ -161,7 +161,7 @@ const maxPackage = 1500
 // a package smaller writes the new size here.
 func larger() map[string]int {
 	return map[string]int{
-		"engine/agent":        5310,
+		"engine/agent":        5320,
 		"engine/bus":          2350,
 		"engine/expr":         2350,
 		"engine/knowledge":    2700,
@@ -174,12 +174,12 @@ func larger() map[string]int {
 		"persistence":         2250,
 		"protocol":            1720,
 		"scenes":              2705,
-		"scenes/machines":     3885,
+		"scenes/machines":     3862,
 		"scenes/outside":      1720,
 		"scenes/run/rundir":   1945,
 		"scenes/run/runner":   1641,
 		"scenes/view/inspect": 3442,
-		"scenes/load/project": 4205,
+		"scenes/load/project": 4148,
 		"tam":                 2571,
 		"tam/toolsxml":        2215,
 		"tools/sandbox":       1520,
