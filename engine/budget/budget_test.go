@@ -414,7 +414,7 @@ func TestRefusals(t *testing.T) {
 		{budget.Config{Profiles: map[string]*budget.Limits{"even": daily}}, budget.Request{Bound: budget.Amount{Tokens: 51, Nano: 500_000_001, Calls: 1}}, "profile:even",
 			"budget of profile even: 0 tokens of 50 tokens a day used, and the request may take 51 tokens; $0 of $0.5 a day used, and the request may take $0.500000001"},
 		{budget.Config{Run: limits(t, "dollars=9")}, budget.Request{Unpriced: true}, "run",
-			"budget of the run: the model has no price, and the budget is in dollars; nothing leaves (add prices, or free, to its endpoint)"},
+			"budget of the run: the model has no price, and the budget is in dollars; nothing leaves (add prices, or free, to its endpoint; a plugin that answers in its place has a price in overrides)"},
 		{budget.Config{Run: limits(t, "tokens=9")}, budget.Request{Unpriced: true}, "", ""},
 		{budget.Config{Profiles: map[string]*budget.Limits{"even": limits(t, "tokens=1")}}, budget.Request{Agent: 1, Bound: budget.Amount{Tokens: 2}}, "", ""},
 	} {

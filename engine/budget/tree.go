@@ -325,7 +325,7 @@ func (t *Tree) turn(o uint32) *turn {
 
 func (l *ledger) refusal(settled, most Amount, unpriced bool, at protocol.Time) *Refusal {
 	if l.Nano > 0 && unpriced {
-		return &Refusal{l.Name, l.On, fmt.Sprintf("budget of %s: the model has no price, and the budget is in dollars; nothing leaves (add prices, or free, to its endpoint)", l.says())}
+		return &Refusal{l.Name, l.On, fmt.Sprintf("budget of %s: the model has no price, and the budget is in dollars; nothing leaves (add prices, or free, to its endpoint; a plugin that answers in its place has a price in overrides)", l.says())}
 	}
 	if settled.Within(l.Amount) {
 		return nil

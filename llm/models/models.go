@@ -229,12 +229,20 @@ func (s *Set) stand(opt Options) (*scripted.Model, error) {
 	return script, nil
 }
 
+// Priced is a provider that says what its answers cost.
+type Priced interface {
+	Price() (p price.Price, known bool)
+}
+
 // replaced is a model that Options.Instead answers for. What its file says holds, but for the
 // endpoint.
 func (s *Set) replaced(d *modelfile.Definition, file string, opt Options) *asked {
 	a := askedOf(d, opt.Instead.Name())
 	a.answers, a.counts, a.file, a.keeps, a.instead = opt.Answers, &s.counts, file, s.keeps, true
 	a.Provider = opt.Instead
+	if p, ok := opt.Instead.(Priced); ok {
+		a.price, a.priced = p.Price()
+	}
 	return a
 }
 

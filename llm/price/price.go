@@ -139,7 +139,8 @@ type Long struct {
 	Output float64 `json:"output"`
 }
 
-func (d *Rate) price() (p Price) {
+// Price is the price at these rates.
+func (d *Rate) Price() (p Price) {
 	rates := func(input, output float64) Rates {
 		return Rates{Input: nano(d.Input * input), CacheRead: nano(*cmp.Or(d.CacheRead, &d.Input) * input), CacheWrite: nano(*cmp.Or(d.CacheWrite, &d.Input) * input), Output: nano(d.Output * output)}
 	}

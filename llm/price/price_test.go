@@ -69,7 +69,7 @@ func TestLists(t *testing.T) {
 	}
 	for preset, list := range f.Lists {
 		for model, d := range list {
-			p := d.price()
+			p := d.Price()
 			if p.CacheRead > p.Input || p.CacheWrite < p.Input || p.Output < p.Input && !strings.Contains(model, "embedding") {
 				t.Errorf("%s %s: %+v", preset, model, p)
 			}
@@ -111,7 +111,7 @@ func TestBadPrices(t *testing.T) {
 // A question above the length is long, with all its tokens and those of its answer.
 func TestLong(t *testing.T) {
 	read := 0.5
-	p := (&Rate{Input: 5, CacheRead: &read, Output: 30, Long: &Long{Above: 272_000, Input: 2, Output: 1.5}}).price()
+	p := (&Rate{Input: 5, CacheRead: &read, Output: 30, Long: &Long{Above: 272_000, Input: 2, Output: 1.5}}).Price()
 	for _, c := range []struct {
 		u    protocol.Usage
 		want int64

@@ -83,7 +83,7 @@ func (p *Prices) find(model string) (price Price, from string, ok bool) {
 func (l List) of(model string) (Price, bool) {
 	for _, name := range []string{model, dated().ReplaceAllString(model, "")} {
 		if d, ok := l[name]; ok {
-			return d.price(), true
+			return d.Price(), true
 		}
 	}
 	var best *Rate
@@ -97,7 +97,7 @@ func (l List) of(model string) (Price, bool) {
 	if best == nil {
 		return Price{}, false
 	}
-	return best.price(), true
+	return best.Price(), true
 }
 
 // fits matches a name against a pattern in which * stands for any characters.

@@ -202,6 +202,9 @@ func Rules() source.Rules {
 
 		"plugin.Override.interface": {Required: true, Section: ext + ".3", Doc: "What is replaced: `model`, `approver`, `secret_store`, or `executor:` and a type of tools (`http`, `script`, `mcp`)."},
 		"plugin.Override.service":   {Required: true, Section: ext + ".3", Doc: "One of the services of the plugin."},
+		"plugin.Override.price":     {Section: ext + ".3", Doc: "Of `model`: what its answers cost. Without it a [budget](scene.md#budget) in dollars lets no request leave."},
+		"plugin.Price.input":        {Required: true, Section: ext + ".3", Range: &source.Range{Max: maxPrice}, Doc: "Dollars for a million tokens of questions; 0 = nothing."},
+		"plugin.Price.output":       {Required: true, Section: ext + ".3", Range: &source.Range{Max: maxPrice}, Doc: "Dollars for a million tokens of answers."},
 
 		"plugin.Permissions.hooks":    {Section: man, MaxItems: 100, Doc: "`hook:NAME` for each of its hooks. What begins with `hook:client:` is for user interfaces."},
 		"plugin.Permissions.ui":       {Section: man, Doc: "For user interfaces: kept, and without a meaning here."},

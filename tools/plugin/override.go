@@ -14,7 +14,17 @@ import (
 type Override struct {
 	Interface string `json:"interface"`
 	Service   string `json:"service"`
+	Price     *Price `json:"price,omitempty"` // nil = nobody knows what an answer costs
 }
+
+// Price is what answers of a model cost, in dollars for a million tokens.
+type Price struct {
+	Input  float64 `json:"input"`
+	Output float64 `json:"output"`
+}
+
+// maxPrice bounds a price, in dollars for a million tokens.
+const maxPrice = 1e6
 
 // The interfaces that a service of a plugin can take the place of.
 const (
@@ -77,6 +87,9 @@ func (c *checker) overrides() {
 		seen[o.Interface] = true
 		if !slices.Contains(asked, o.Interface) {
 			c.fault(here("interface"), "add "+o.Interface+" to permissions.services.override", "the plugin does not ask for leave to replace %s", o.Interface)
+		}
+		if o.Price != nil && o.Interface != OfModel {
+			c.fault(here("price"), "remove it; the cost of a tool stands in its definition", "answers of %s have no price", o.Interface)
 		}
 		if c.m.Services[o.Service] == nil {
 			c.fault(here("service"), source.Suggest(o.Service, protocol.SortedKeys(c.m.Services)), "the plugin has no service %q", protocol.Short(o.Service, 80))

@@ -51,7 +51,7 @@ func definitionTypes() []reflect.Type {
 		reflect.TypeFor[knowledge.KnowledgeBase](), reflect.TypeFor[knowledge.Learning](), reflect.TypeFor[knowledge.Entry](), reflect.TypeFor[knowledge.Activation](), reflect.TypeFor[knowledge.Goal](), reflect.TypeFor[goal.Condition](),
 		reflect.TypeFor[manifest.Tool](), reflect.TypeFor[manifest.Implementation](), reflect.TypeFor[manifest.Execution](),
 		reflect.TypeFor[manifest.Server](), reflect.TypeFor[manifest.Pin](), reflect.TypeFor[manifest.Pinned](), reflect.TypeFor[manifest.Resident](),
-		reflect.TypeFor[plugin.Manifest](), reflect.TypeFor[plugin.Requires](), reflect.TypeFor[plugin.Entry](), reflect.TypeFor[plugin.Service](), reflect.TypeFor[plugin.Node](), reflect.TypeFor[plugin.Hook](), reflect.TypeFor[plugin.Override](), reflect.TypeFor[plugin.Permissions](), reflect.TypeFor[plugin.UI](),
+		reflect.TypeFor[plugin.Manifest](), reflect.TypeFor[plugin.Requires](), reflect.TypeFor[plugin.Entry](), reflect.TypeFor[plugin.Service](), reflect.TypeFor[plugin.Node](), reflect.TypeFor[plugin.Hook](), reflect.TypeFor[plugin.Override](), reflect.TypeFor[plugin.Price](), reflect.TypeFor[plugin.Permissions](), reflect.TypeFor[plugin.UI](),
 		reflect.TypeFor[plugin.Overrides](), reflect.TypeFor[plugin.Frontend](), reflect.TypeFor[plugin.Build](), reflect.TypeFor[plugin.Option](), reflect.TypeFor[plugin.Use](),
 		reflect.TypeFor[panel.Panel](), reflect.TypeFor[panel.UI](), reflect.TypeFor[panel.Action](), reflect.TypeFor[panel.Binding](),
 		reflect.TypeFor[permit.Policy](), reflect.TypeFor[permit.Rule](),

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/budget"
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -209,5 +210,35 @@ func TestAPluginThatFails(t *testing.T) {
 	_, said := runOracle(t, p, runner.Options{Sandbox: box, Grants: granted(p)})
 	if text := strings.Join(said, "\n"); !strings.Contains(text, `plugin:oracle/mind: the answer is no object with text`) || strings.Contains(text, "paid") {
 		t.Error(text)
+	}
+}
+
+// A budget in dollars counts the answers of a plugin that says what they cost, by the usage that
+// it states, and lets none leave of one that does not.
+func TestPriceOfAPlugin(t *testing.T) {
+	box := boxWithPython(t)
+	const plain = "{interface: model, service: mind}"
+	for price, want := range map[string]struct {
+		nano    int64 // dollars, of one answer
+		refused bool
+	}{
+		"": {0, true}, ", price: {input: 2, output: 30}": {(100*2 + 1*30) * 1000, false}, ", price: {input: 0, output: 0}": {0, false},
+	} {
+		p := withPlugin(t, plain, "{interface: model, service: mind"+price+"}", `{"text": "", "usage"`, `{"text": "x", "usage"`, `if p["tools"] and p["turn"] == 1:`, "if False:")
+		r, err := runner.Start(p, runner.Options{Dir: filepath.Join(t.TempDir(), "run"), Sandbox: box, Grants: granted(p), Budget: &budget.Budget{Dollars: 1, OnExhausted: "refuse"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, err := r.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Join(facts(t, r.Dir), "\n")
+		if strings.Contains(said, "a plugin that answers in its place has a price in overrides") != want.refused {
+			t.Errorf("%q: %s", price, said)
+		}
+		if b := sum.All()[0].Budgets[0]; b.Used.Nano != want.nano || want.refused != (b.Used.Tokens == 0) {
+			t.Errorf("%q: %+v, want %d", price, b, want.nano)
+		}
 	}
 }

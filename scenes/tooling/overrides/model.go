@@ -14,6 +14,7 @@ import (
 	"tavernsim/llm/endpoint/toolcall"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
+	"tavernsim/llm/price"
 	"tavernsim/protocol"
 	"tavernsim/tools"
 	"tavernsim/tools/rpc"
@@ -50,6 +51,14 @@ func (m *Model) Open(s Services) { m.services = s }
 
 // Name implements llm.Provider.
 func (m *Model) Name() string { return m.winner.Name() }
+
+// Price implements models.Priced: the plugin says it.
+func (m *Model) Price() (p price.Price, known bool) {
+	if said := m.winner.Price; said != nil {
+		return (&price.Rate{Input: said.Input, Output: said.Output}).Price(), true
+	}
+	return p, false
+}
 
 // Gate implements gate.Gated: 64 requests are out at once, and each is repeated up to four times.
 func (m *Model) Gate(*protocol.ModelRequest) (*gate.Gate, int64) { return m.gate, 0 }

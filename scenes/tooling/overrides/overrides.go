@@ -45,8 +45,9 @@ type Services interface {
 type Winner struct {
 	Interface string
 	Plugin    string
-	Service   string   // with its plugin: PLUGIN/NAME
-	Over      []string // plugins that the project lists before, which would have replaced it
+	Service   string        // with its plugin: PLUGIN/NAME
+	Price     *plugin.Price // of answers of a model; nil = nobody knows it
+	Over      []string      // plugins that the project lists before, which would have replaced it
 }
 
 // String says who replaces what.
@@ -70,7 +71,7 @@ func Of(p *project.Project) map[string]*Winner {
 			continue
 		}
 		for _, o := range x.Manifest.Overrides {
-			w := &Winner{Interface: o.Interface, Plugin: name, Service: path.Join(name, o.Service)}
+			w := &Winner{Interface: o.Interface, Plugin: name, Service: path.Join(name, o.Service), Price: o.Price}
 			if before := all[o.Interface]; before != nil {
 				w.Over = append(slices.Clone(before.Over), before.Plugin)
 			}
