@@ -109,7 +109,8 @@ type Result struct {
 	Size int64 `json:"-"`
 	// Dropped is how many of these bytes are not in the output, because there were too many.
 	Dropped int64 `json:"-"`
-	// Blobs are files in an answer, which become artifacts.
+	// Blobs are files in an answer, which become artifacts. Where nobody keeps those (Options.Keep)
+	// they stay.
 	Blobs []Blob `json:"-"`
 }
 

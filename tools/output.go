@@ -92,7 +92,11 @@ func (r *Result) keep(put func(b Blob) (tool.Artifact, error)) error {
 		text, mediaType = string(template.AppendJSON(nil, r.Output)), "application/json"
 	}
 	r.Meta.Bytes = max(r.Meta.Bytes, int64(len(text)))
+	for i := range blobs {
+		blobs[i].Name, blobs[i].Type = clean(blobs[i].Name), clean(blobs[i].Type)
+	}
 	if put == nil {
+		r.Blobs = blobs // the caller has them
 		if len(text) > MaxOutput {
 			r.Output, r.Meta.Cut = tool.Excerpt(text, MaxOutput), true
 		}
@@ -102,7 +106,6 @@ func (r *Result) keep(put func(b Blob) (tool.Artifact, error)) error {
 		blobs = append(blobs, Blob{tool.WholeOutput, mediaType, []byte(withoutSecrets(r.Output, text))})
 	}
 	for _, b := range blobs {
-		b.Name, b.Type = clean(b.Name), clean(b.Type)
 		a, err := put(b)
 		if err != nil {
 			return err

@@ -221,3 +221,22 @@ func TestArtifacts(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// Files of an answer stay with the result where nobody keeps them.
+func TestFilesThatNobodyKeeps(t *testing.T) {
+	x := Func(func(context.Context, *Call) Result {
+		r := Output("done")
+		r.Attach("a\x1b[31m.txt", "text/plain", []byte("a"))
+		return r
+	})
+	for _, masked := range []bool{false, true} {
+		o := Options{}
+		if masked {
+			o.Mask = func(r *Result) { *r = Fail(protocol.KindDenied, "a file has a secret") }
+		}
+		r := Run(t.Context(), x, called(manifest.Free), o)
+		if kept := len(r.Blobs) == 1 && string(r.Blobs[0].Data) == "a" && !strings.ContainsRune(r.Blobs[0].Name, 0x1b); kept == masked {
+			t.Errorf("masked %v: %+v", masked, r)
+		}
+	}
+}

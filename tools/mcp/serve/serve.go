@@ -3,17 +3,21 @@ package serve
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"tavernsim/engine/agent/tool"
 	"tavernsim/internal/lenient"
 	"tavernsim/protocol"
 	"tavernsim/tools"
@@ -173,6 +177,9 @@ func answerOf(r *tools.Result) *sdk.CallToolResult {
 			a.StructuredContent = json.RawMessage(text)
 		}
 	}
+	if r.Error == nil {
+		a.Content = append(a.Content, filesOf(r.Blobs)...)
+	}
 	if r.Error != nil {
 		a.IsError, a.StructuredContent = true, nil
 		text := fmt.Sprintf("%s: %s", r.Error.Kind, r.Error.Message)
@@ -182,6 +189,29 @@ func answerOf(r *tools.Result) *sdk.CallToolResult {
 		a.Content = slices.Insert(a.Content, 0, sdk.Content(&sdk.TextContent{Text: text}))
 	}
 	return a
+}
+
+// filesOf are the files that a call left, as a client gets them. Those that do not fit into one
+// message are named only.
+func filesOf(blobs []tools.Blob) (list []sdk.Content) {
+	room := MaxMessage / 2 // they are written as base64
+	for _, b := range blobs {
+		if len(b.Data) > room {
+			list = append(list, &sdk.TextContent{Text: fmt.Sprintf("The file %s (%s, %d bytes) is left out: the files of an answer have at most %d bytes.", b.Name, b.Type, len(b.Data), MaxMessage/2)})
+			continue
+		}
+		room -= len(b.Data)
+		switch kind, _, _ := strings.Cut(b.Type, "/"); kind {
+		case "image":
+			list = append(list, &sdk.ImageContent{Data: b.Data, MIMEType: b.Type})
+		case "audio":
+			list = append(list, &sdk.AudioContent{Data: b.Data, MIMEType: b.Type})
+		default:
+			sum := sha256.Sum256(b.Data)
+			list = append(list, &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: tool.ArtifactScheme + "sha256-" + hex.EncodeToString(sum[:]), MIMEType: b.Type, Blob: append([]byte{}, b.Data...), Meta: sdk.Meta{"name": b.Name}}})
+		}
+	}
+	return list
 }
 
 // documents answers for the list of documents and for their bytes.

@@ -163,6 +163,30 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// Files that a call left reach the client: pictures and sounds as such, others with the URI by
+// which the output names them, and those that are too large by name.
+func TestFiles(t *testing.T) {
+	r := tools.Output(map[string]any{})
+	r.Attach("red.png", "image/png", []byte("png"))
+	r.Attach("beep.wav", "audio/wav", []byte("wav"))
+	uri := r.Attach("table.csv", "text/csv", []byte("a,b"))
+	r.Attach("empty", "text/plain", nil)
+	r.Attach("huge.bin", "application/octet-stream", make([]byte, MaxMessage))
+	o := offer(nil)
+	o.Tools = append(o.Tools, Tool{Name: "files", Parameters: map[string]any{"type": "object"}, Call: func(context.Context, map[string]any) tools.Result { return r }})
+	got, err := client(t, New(o)).CallTool(t.Context(), &sdk.CallToolParams{Name: "files"})
+	if err != nil || got.IsError || len(got.Content) != 6 {
+		t.Fatal(got, err)
+	}
+	picture, sound, file := got.Content[1].(*sdk.ImageContent), got.Content[2].(*sdk.AudioContent), got.Content[3].(*sdk.EmbeddedResource).Resource
+	if string(picture.Data) != "png" || picture.MIMEType != "image/png" || string(sound.Data) != "wav" || string(file.Blob) != "a,b" || file.URI != uri || file.Meta["name"] != "table.csv" {
+		t.Errorf("%+v %+v %+v", picture, sound, file)
+	}
+	if text := got.Content[5].(*sdk.TextContent).Text; !strings.Contains(text, "The file huge.bin (application/octet-stream, 4194304 bytes) is left out") {
+		t.Error(text)
+	}
+}
+
 // Promise 2.
 func TestCancel(t *testing.T) {
 	cancelled := make(chan error, 2)
