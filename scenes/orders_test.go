@@ -207,18 +207,18 @@ func TestFaultyOrders(t *testing.T) {
 		return []any{map[string]any{kind: fields}}
 	}
 	for want, do := range map[string][]any{
-		"want a list of 1 to 256 changes":                                            {},
-		"do[0]: want an object with one field, the kind of the change: event, world": {map[string]any{"a": nil, "b": nil}},
-		"do[0].spawn: there is no such change":                                       change("spawn", nil),
-		"do[0].event: received no type":                                              change("event", map[string]any{}),
-		"the event type has an empty segment":                                        change("event", map[string]any{"type": "a..b"}),
-		"has no agent nobody":                                                        change("goal", map[string]any{"agent": "nobody", "id": "x"}),
-		"has no agent $scene":                                                        change("reflect", map[string]any{"agent": "$scene"}),
-		"the scene has no agent that is meant by role:nobody, $scene":                change("rest", map[string]any{"agents": []any{"role:nobody", "$scene"}}),
-		"do[0].remove: there is no such change":                                      change("remove", map[string]any{"agent": "nobody"}),
-		`op "explode": want one of set, add`:                                         change("world", map[string]any{"path": "a", "op": "explode"}),
-		"received the unknown parameter color":                                       change("world", map[string]any{"path": "a", "color": "red"}),
-		"end is the only change of its order":                                        {map[string]any{"end": nil}, map[string]any{"end": nil}},
+		"want a list of 1 to 256 changes":                                                 {},
+		"do[0]: want an object with one field, the kind of the change: event, say, world": {map[string]any{"a": nil, "b": nil}},
+		"do[0].spawn: there is no such change":                                            change("spawn", nil),
+		"do[0].event: received no type":                                                   change("event", map[string]any{}),
+		"the event type has an empty segment":                                             change("event", map[string]any{"type": "a..b"}),
+		"has no agent nobody":                                                             change("goal", map[string]any{"agent": "nobody", "id": "x"}),
+		"has no agent $scene":                                                             change("reflect", map[string]any{"agent": "$scene"}),
+		"the scene has no agent that is meant by role:nobody, $scene":                     change("rest", map[string]any{"agents": []any{"role:nobody", "$scene"}}),
+		"do[0].remove: there is no such change":                                           change("remove", map[string]any{"agent": "nobody"}),
+		`op "explode": want one of set, add`:                                              change("world", map[string]any{"path": "a", "op": "explode"}),
+		"received the unknown parameter color":                                            change("world", map[string]any{"path": "a", "color": "red"}),
+		"end is the only change of its order":                                             {map[string]any{"end": nil}, map[string]any{"end": nil}},
 	} {
 		_, err := r.Run.Order(context.Background(), &agenda.Intervened{ID: "x", Do: protocol.Encode(do)})
 		if err == nil || !strings.Contains(err.Error(), want) {
