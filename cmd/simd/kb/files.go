@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -124,7 +125,7 @@ func fileOf(def *knowledge.KnowledgeBase) map[string]any {
 type exportOptions struct {
 	format, id, out, scene, more string
 	learnt                       bool
-	accept                       []uint
+	accept                       []string
 }
 
 func newExport(e *cli.Env) *cobra.Command {
@@ -150,7 +151,7 @@ base or suggestion, 6 the file to write exists.`,
 	f.StringVar(&o.out, "out", "", "write to this new `FILE`")
 	f.StringVar(&o.scene, "scene", "", "`ID` of the scene, if the run has several")
 	f.BoolVar(&o.learnt, "learnt", false, "only what agents wrote, and is not archived")
-	f.UintSliceVar(&o.accept, "accept", nil, "accept these suggestions, by their `NUMBERS`, first")
+	f.StringSliceVar(&o.accept, "accept", nil, "accept these suggestions, by their `NUMBERS`, first")
 	cli.PluginsFlag(f, &o.more)
 	return c
 }
@@ -194,8 +195,12 @@ func (o *exportOptions) base(dir, id string) (def *knowledge.KnowledgeBase, err 
 		return &copied, nil
 	}
 	q := learnt.Query{Base: id, Agents: o.learnt}
-	for _, n := range o.accept {
-		q.Accept = append(q.Accept, uint64(n))
+	for _, text := range o.accept {
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return nil, cli.Usagef("--accept %q: want numbers of suggestions, such as 3,7", text)
+		}
+		q.Accept = append(q.Accept, n)
 	}
 	err = ofScene(dir, o.scene, func(s *inspect.Scene) error {
 		def, err = learnt.Base(s, q)
