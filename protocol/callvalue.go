@@ -1,30 +1,122 @@
 package protocol
 
+// Calls are the calls of an answer while no node of a workflow has looked at them: an
+// array whose elements are made when it is opened. Most go straight to an output.
+type Calls []Call
+
+// Values opens the calls.
+func (c Calls) Values() []any {
+	list := make([]any, len(c))
+	for i := range c {
+		list[i] = CallValue(&c[i])
+	}
+	return list
+}
+
+// Read gives call i as [ReadCall] reads its value, without making it for most.
+func (c Calls) Read(i int) (Call, error) {
+	call := c[i]
+	if call.Tool == "" || call.Inherited != nil || call.URIs != nil || call.TypeHints != nil || call.Orphans != nil || call.Common != nil {
+		return ReadCall(CallValue(&call))
+	}
+	call.Params, call.Contents = orEmpty(call.Params), nil
+	return call, nil
+}
+
+// size is what [SizeOf] counts for the values of the calls.
+func (c Calls) size(limit int) int {
+	n := ValueBytes
+	for i := range c {
+		if n > limit {
+			break
+		}
+		n += c[i].size(limit - n)
+	}
+	return n
+}
+
+func (c *Call) size(limit int) int {
+	const entry = 2 * ValueBytes // a name and a value
+	n := ValueBytes + entry + len("tool") + len(c.Tool) + ValueBytes + len("params") + SizeOf(orEmpty(c.Params), limit)
+	for _, f := range c.texts() {
+		if f.text != "" {
+			n += entry + len(f.name) + len(f.text)
+		}
+	}
+	for _, f := range c.counts() {
+		if f.n != 0 {
+			n += entry + len(f.name)
+		}
+	}
+	for _, f := range c.tables() {
+		if len(f.texts) > 0 {
+			n += entry + len(f.name)
+			for k, v := range f.texts {
+				n += entry + len(k) + len(v)
+			}
+		}
+	}
+	if len(c.Inherited) > 0 {
+		n += entry + len("inherited")
+		for _, name := range c.Inherited {
+			n += ValueBytes + len(name)
+		}
+	}
+	return n
+}
+
+func orEmpty(params map[string]any) map[string]any {
+	if params == nil {
+		return map[string]any{}
+	}
+	return params
+}
+
+type (
+	textField  struct{ name, text string }
+	countField struct {
+		name string
+		n    int
+	}
+	tableField struct {
+		name  string
+		texts map[string]string
+	}
+)
+
+func (c *Call) texts() [6]textField {
+	return [...]textField{{"id", c.ID}, {"origin", string(c.Origin)}, {"requestId", c.RequestID}, {"onError", string(c.OnError)}, {"broken", c.Broken}, {"after", c.After}}
+}
+
+func (c *Call) counts() [3]countField {
+	return [...]countField{{"index", c.Index}, {"retry", c.Retry}, {"block", c.Block}}
+}
+
+func (c *Call) tables() [4]tableField {
+	return [...]tableField{{"uris", c.URIs}, {"typeHints", c.TypeHints}, {"orphans", c.Orphans}, {"common", c.Common}}
+}
+
 // CallValue is the form in which workflows handle a call. Fields that are not
 // set are left out.
 func CallValue(c *Call) map[string]any {
-	params := c.Params
-	if params == nil {
-		params = map[string]any{}
-	}
-	m := map[string]any{"tool": c.Tool, "params": params}
-	for _, f := range [...][2]string{{"id", c.ID}, {"origin", string(c.Origin)}, {"requestId", c.RequestID}, {"onError", string(c.OnError)}, {"broken", c.Broken}, {"after", c.After}} {
-		if f[1] != "" {
-			m[f[0]] = f[1]
+	m := map[string]any{"tool": c.Tool, "params": orEmpty(c.Params)}
+	for _, f := range c.texts() {
+		if f.text != "" {
+			m[f.name] = f.text
 		}
 	}
-	for i, n := range [...]int{c.Index, c.Retry, c.Block} {
-		if n != 0 {
-			m[[...]string{"index", "retry", "block"}[i]] = int64(n)
+	for _, f := range c.counts() {
+		if f.n != 0 {
+			m[f.name] = int64(f.n)
 		}
 	}
-	for i, texts := range [...]map[string]string{c.URIs, c.TypeHints, c.Orphans, c.Common} {
-		if len(texts) > 0 {
-			to := make(map[string]any, len(texts))
-			for k, v := range texts {
+	for _, f := range c.tables() {
+		if len(f.texts) > 0 {
+			to := make(map[string]any, len(f.texts))
+			for k, v := range f.texts {
 				to[k] = v
 			}
-			m[[...]string{"uris", "typeHints", "orphans", "common"}[i]] = to
+			m[f.name] = to
 		}
 	}
 	if len(c.Inherited) > 0 {

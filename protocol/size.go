@@ -11,6 +11,8 @@ func SizeOf(v any, limit int) int {
 	switch x := v.(type) {
 	case string:
 		return ValueBytes + len(x)
+	case Calls:
+		return x.size(limit)
 	case []any:
 		n := ValueBytes
 		for _, e := range x {

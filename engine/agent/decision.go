@@ -180,8 +180,7 @@ func (t *Turn) enqueueSkill(v map[string]any) {
 // text are texts and must still be bound.
 func (t *Turn) enqueueList(v any) {
 	from, first := t.blocks, len(t.queue)
-	t.each(v, func(m map[string]any) {
-		c, err := protocol.ReadCall(m)
+	take := func(c protocol.Call, err error) {
 		if err != nil {
 			t.problem(err.Error())
 			return
@@ -190,7 +189,14 @@ func (t *Turn) enqueueList(v any) {
 			c.Origin = protocol.OriginNative
 		}
 		t.enqueueAfter(from, c)
-	})
+	}
+	calls, unread := v.(protocol.Calls)
+	for i := range calls {
+		take(calls.Read(i))
+	}
+	if !unread {
+		t.each(v, func(m map[string]any) { take(protocol.ReadCall(m)) })
+	}
 	t.together(first)
 }
 

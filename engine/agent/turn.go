@@ -321,7 +321,11 @@ func (t *Turn) progress() bool {
 // failed nodes become observations; if there is none, they are the error.
 func (t *Turn) resultOfRun(r *activeRun) result {
 	clear(t.space.outputs)
-	res := result{outputs: r.run.Outputs(t.space.outputs), err: r.run.Err()}
+	outputs := r.run.Outputs
+	if r.purpose == protocol.PurposeDeliberate && len(t.m.Def.Hooks) == 0 {
+		outputs = r.run.RawOutputs // heed reads them
+	}
+	res := result{outputs: outputs(t.space.outputs), err: r.run.Err()}
 	failures := r.run.Failures()
 	if res.err == nil && (!r.run.Complete() || len(res.outputs) == 0) && len(failures) > 0 {
 		res.err = protocol.Errorf(protocol.KindOf(failures[0].Err), "workflow %s: node %s: %w", r.id, failures[0].Node, failures[0].Err)

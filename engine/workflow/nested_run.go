@@ -91,7 +91,11 @@ func (r *Run) endSub(c *frame) {
 // type is a failure of the output node.
 func (r *Run) output(f *frame, i int) slot {
 	out := &f.plan.outputs[i]
-	s := f.read(&out.wire)
+	read := f.open
+	if f.parent == nil && out.wire.conv == asIs {
+		read = f.read // see Run.Outputs
+	}
+	s := read(&out.wire)
 	if s.is != arrived {
 		return s
 	}

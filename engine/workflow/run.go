@@ -116,6 +116,17 @@ func (f *frame) read(w *wire) slot {
 	return slot{is: skipped}
 }
 
+// open is read for somebody who looks at the value: calls become values there, for all
+// who read it.
+func (f *frame) open(w *wire) slot {
+	s := f.read(w)
+	if c, ok := s.v.(protocol.Calls); ok {
+		s.v = c.Values()
+		f.slots[w.slot].v = s.v
+	}
+	return s
+}
+
 // Start begins a run. args are the inputs in the order of [Plan.Inputs]; nil is
 // "not given", and missing ones at the end may be left out. It refuses arguments
 // that do not fit, all at once, and leaves the run as after [Run.Reset] then. The run

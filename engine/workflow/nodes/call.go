@@ -138,15 +138,6 @@ func (c *call) Answered(x *workflow.Exec, a *workflow.Answer) error {
 	return nil
 }
 
-// callValues turns calls into values.
-func callValues(calls []protocol.Call) []any {
-	list := make([]any, len(calls))
-	for i := range calls {
-		list[i] = protocol.CallValue(&calls[i])
-	}
-	return list
-}
-
 func firstText(m map[string]any, keys ...string) string {
 	for _, k := range keys {
 		if s, ok := m[k].(string); ok && s != "" {

@@ -269,7 +269,7 @@ func (n *llm) Answered(x *workflow.Exec, a *workflow.Answer) error {
 			x.Set(out, v())
 		}
 	}
-	set(n.calls, func() any { return callValues(m.Calls) })
+	set(n.calls, func() any { return protocol.Calls(m.Calls) })
 	set(n.reasoning, func() any { return m.Reasoning })
 	set(n.finish, func() any { return string(m.Finish) })
 	set(n.usage, func() any { return usageValue(&m.Usage) })
