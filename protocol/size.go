@@ -11,8 +11,8 @@ func SizeOf(v any, limit int) int {
 	switch x := v.(type) {
 	case string:
 		return ValueBytes + len(x)
-	case Calls:
-		return x.size(limit)
+	case interface{ Size(limit int) int }: // a value that is not made yet
+		return x.Size(limit)
 	case []any:
 		n := ValueBytes
 		for _, e := range x {

@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/secret"
 	"tavernsim/protocol"
+	"tavernsim/protocol/callvalue"
 	"tavernsim/tam/answer"
 )
 
@@ -190,12 +191,12 @@ func (t *Turn) enqueueList(v any) {
 		}
 		t.enqueueAfter(from, c)
 	}
-	calls, unread := v.(protocol.Calls)
+	calls, unread := v.(callvalue.Calls)
 	for i := range calls {
 		take(calls.Read(i))
 	}
 	if !unread {
-		t.each(v, func(m map[string]any) { take(protocol.ReadCall(m)) })
+		t.each(v, func(m map[string]any) { take(callvalue.Read(m)) })
 	}
 	t.together(first)
 }

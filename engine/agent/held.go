@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
+	"tavernsim/protocol/callvalue"
 )
 
 // Bounds of steps that wait.
@@ -118,7 +119,7 @@ func (t *Turn) hold(i int, tasks []string) {
 	}
 	call := q.Call
 	call.RequestID = ""
-	h.Steps = append(h.Steps, agentfact.HeldStep{Call: slices.Clone(t.encode(protocol.CallValue(&call))), Place: int64(t.placeOf(i)), Timeout: q.timeout})
+	h.Steps = append(h.Steps, agentfact.HeldStep{Call: slices.Clone(t.encode(callvalue.Of(&call))), Place: int64(t.placeOf(i)), Timeout: q.timeout})
 	if t.batch != nil {
 		t.batch.members[i-t.batch.from].held = true
 	}
@@ -144,7 +145,7 @@ func (t *Turn) isHeld(h *agentfact.Held, index int) bool {
 // callOf is the call of a step.
 func callOf(s *agentfact.HeldStep) protocol.Call {
 	v, _ := s.Call.Value()
-	c, _ := protocol.ReadCall(v) // CallValue made it
+	c, _ := callvalue.Read(v) // CallValue made it
 	return c
 }
 

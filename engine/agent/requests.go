@@ -10,6 +10,7 @@ import (
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/template"
 	"tavernsim/protocol"
+	"tavernsim/protocol/callvalue"
 )
 
 // answeredRequest is a block with a request_id that was carried out, and its results.
@@ -99,7 +100,7 @@ func bodyOf(calls []queued) string {
 	for i := range calls {
 		c := calls[i].Call
 		c.ID, c.Block, c.RequestID = "", 0, ""
-		v := protocol.CallValue(&c)
+		v := callvalue.Of(&c)
 		v["timeout"] = int64(calls[i].timeout)
 		h.Write(protocol.Encode(v))
 	}

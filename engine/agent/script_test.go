@@ -31,6 +31,7 @@ import (
 	"tavernsim/engine/worldstate"
 	"tavernsim/internal/doctest"
 	"tavernsim/protocol"
+	"tavernsim/protocol/callvalue"
 )
 
 var update = flag.Bool("update", false, "rewrite testdata/script from what the code does")
@@ -577,7 +578,7 @@ func (s *script) answer(c *scriptLine) {
 		x.Model.Text, x.Model.Finish = take[string](s, c, "text"), protocol.FinishReason(cmp.Or(take[string](s, c, "finish"), string(protocol.FinishStop)))
 		x.Model.Usage = protocol.Usage{Input: take[int64](s, c, "in"), Output: take[int64](s, c, "out")}
 		for _, v := range take[[]any](s, c, "calls") {
-			call, err := protocol.ReadCall(v)
+			call, err := callvalue.Read(v)
 			if err != nil {
 				s.t.Fatal(err)
 			}

@@ -253,7 +253,8 @@ func (t *Turn) start(purpose protocol.Purpose, plan *workflow.Plan, inputs []any
 // launch starts a workflow; number is its number in the turn, from 1.
 func (t *Turn) launch(number uint64, purpose protocol.Purpose, plan *workflow.Plan, inputs []any, then func(result)) {
 	r := t.freeRun()
-	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, number), Budget: &t.budget, Contexts: t.m.Def.Contexts}
+	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, number), Budget: &t.budget, Contexts: t.m.Def.Contexts,
+		Unread: purpose == protocol.PurposeDeliberate && len(t.m.Def.Hooks) == 0} // heed takes both
 	if err := r.run.Start(plan, inputs, env); err != nil {
 		t.space.free = append(t.space.free, r)
 		then(result{err: err})
@@ -321,11 +322,7 @@ func (t *Turn) progress() bool {
 // failed nodes become observations; if there is none, they are the error.
 func (t *Turn) resultOfRun(r *activeRun) result {
 	clear(t.space.outputs)
-	outputs := r.run.Outputs
-	if r.purpose == protocol.PurposeDeliberate && len(t.m.Def.Hooks) == 0 {
-		outputs = r.run.RawOutputs // heed reads them
-	}
-	res := result{outputs: outputs(t.space.outputs), err: r.run.Err()}
+	res := result{outputs: r.run.Outputs(t.space.outputs), err: r.run.Err()}
 	failures := r.run.Failures()
 	if res.err == nil && (!r.run.Complete() || len(res.outputs) == 0) && len(failures) > 0 {
 		res.err = protocol.Errorf(protocol.KindOf(failures[0].Err), "workflow %s: node %s: %w", r.id, failures[0].Node, failures[0].Err)

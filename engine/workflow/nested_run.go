@@ -92,8 +92,8 @@ func (r *Run) endSub(c *frame) {
 func (r *Run) output(f *frame, i int) slot {
 	out := &f.plan.outputs[i]
 	read := f.open
-	if f.parent == nil && out.wire.conv == asIs {
-		read = f.read // see Run.Outputs
+	if r.env.Unread && f.parent == nil && out.wire.conv == asIs {
+		read = f.read
 	}
 	s := read(&out.wire)
 	if s.is != arrived {

@@ -108,25 +108,11 @@ func (r *Run) Output(i int) (any, bool) {
 	if i < 0 || i >= len(r.outs) || r.outs[i].is != arrived {
 		return nil, false
 	}
-	if c, ok := r.outs[i].v.(protocol.Calls); ok {
-		r.outs[i].v = c.Values()
-	}
 	return r.outs[i].v, true
 }
 
 // Outputs puts the interface outputs that arrived into a map, by name.
 func (r *Run) Outputs(m map[string]any) map[string]any {
-	for i := range r.outs {
-		if v, ok := r.Output(i); ok {
-			m[r.plan.outputs[i].name] = v
-		}
-	}
-	return m
-}
-
-// RawOutputs is Outputs for who takes [protocol.Calls]: the calls of an answer that no
-// node has looked at.
-func (r *Run) RawOutputs(m map[string]any) map[string]any {
 	for i, s := range r.outs {
 		if s.is == arrived {
 			m[r.plan.outputs[i].name] = s.v

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tavernsim/protocol"
+	"tavernsim/protocol/callvalue"
 )
 
 // Env is what a run gets besides its inputs.
@@ -18,6 +19,8 @@ type Env struct {
 	Trace   bool // keep the outcome of every node for [Run.Trace]
 	// Budget bounds what the run makes; nil = one of its own, of [DefaultBytes].
 	Budget *Budget
+	// Unread: calls that no node has looked at come out as [callvalue.Calls].
+	Unread bool
 	// Contexts are the tokens that models read, by their names; "" = the default model.
 	Contexts map[string]int
 }
@@ -120,7 +123,7 @@ func (f *frame) read(w *wire) slot {
 // who read it.
 func (f *frame) open(w *wire) slot {
 	s := f.read(w)
-	if c, ok := s.v.(protocol.Calls); ok {
+	if c, ok := s.v.(callvalue.Calls); ok {
 		s.v = c.Values()
 		f.slots[w.slot].v = s.v
 	}

@@ -57,7 +57,7 @@ type Held struct {
 
 // HeldStep is a call that waits.
 type HeldStep struct {
-	Call    protocol.Raw // as protocol.CallValue has it
+	Call    protocol.Raw // as callvalue.Of makes it
 	Place   int64        // in its block
 	Timeout time.Duration
 }

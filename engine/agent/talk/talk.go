@@ -26,6 +26,7 @@ import (
 
 	"tavernsim/engine/template"
 	"tavernsim/protocol"
+	"tavernsim/protocol/callvalue"
 	"tavernsim/protocol/picture"
 )
 
@@ -188,7 +189,7 @@ func (t *Talk) say(a *protocol.ModelAnswer, places []int, calls []Call) {
 	}
 	list := make([]any, len(a.Calls))
 	for i := range a.Calls {
-		list[i] = protocol.CallValue(&a.Calls[i])
+		list[i] = callvalue.Of(&a.Calls[i])
 	}
 	m["calls"] = list
 	for i, at := range places {

@@ -8,6 +8,7 @@ import (
 
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
+	"tavernsim/protocol/callvalue"
 	"tavernsim/protocol/picture"
 )
 
@@ -221,7 +222,7 @@ func readMessage(v any) (protocol.ModelMessage, error) {
 	}
 	calls, _ := m["calls"].([]any)
 	for _, c := range calls {
-		call, err := protocol.ReadCall(c)
+		call, err := callvalue.Read(c)
 		if err != nil {
 			return out, err
 		}
@@ -269,7 +270,7 @@ func (n *llm) Answered(x *workflow.Exec, a *workflow.Answer) error {
 			x.Set(out, v())
 		}
 	}
-	set(n.calls, func() any { return protocol.Calls(m.Calls) })
+	set(n.calls, func() any { return callvalue.Calls(m.Calls) })
 	set(n.reasoning, func() any { return m.Reasoning })
 	set(n.finish, func() any { return string(m.Finish) })
 	set(n.usage, func() any { return usageValue(&m.Usage) })

@@ -12,6 +12,7 @@ import (
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/workflow/nodes"
 	"tavernsim/protocol"
+	"tavernsim/protocol/callvalue"
 )
 
 // one runs a workflow of a single node whose literals are its inputs, and
@@ -245,18 +246,18 @@ func TestReadCallTakesWhatModelsWrite(t *testing.T) {
 		{"toolName": "t", "parameters": map[string]any{"a": int64(1)}},
 		{"command": "t", "params": map[string]any{"a": int64(1)}},
 	} {
-		c, err := protocol.ReadCall(v)
+		c, err := callvalue.Read(v)
 		if err != nil || c.Tool != "t" || !protocol.Equal(c.Params, map[string]any{"a": int64(1)}) {
 			t.Errorf("%v: %+v %v", v, c, err)
 		}
 	}
 	for _, v := range []any{nil, "t", map[string]any{}, map[string]any{"tool": "t", "params": "x"}} {
-		if _, err := protocol.ReadCall(v); protocol.KindOf(err) != protocol.KindInvalid {
+		if _, err := callvalue.Read(v); protocol.KindOf(err) != protocol.KindInvalid {
 			t.Errorf("%v: %v", v, err)
 		}
 	}
 	want := parseTAM("", "").Calls[0]
-	got, err := protocol.ReadCall(protocol.CallValue(&want))
+	got, err := callvalue.Read(callvalue.Of(&want))
 	want.Params = map[string]any{}
 	a, _ := json.Marshal(got)
 	b, _ := json.Marshal(want)

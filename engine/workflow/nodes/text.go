@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/template"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
+	"tavernsim/protocol/callvalue"
 )
 
 // freeInputs declares what the user named, and what "*" offers besides.
@@ -147,7 +148,7 @@ func tamParse(read func(string, protocol.FinishReason) Parsed) workflow.Kind {
 		return workflow.BodyFunc(func(x *workflow.Exec) error {
 			p := read(x.Text(in), protocol.FinishReason(x.Text(finish)))
 			x.Set(text, strings.TrimSpace(p.Text))
-			x.Set(calls, protocol.Calls(p.Calls))
+			x.Set(calls, callvalue.Calls(p.Calls))
 			list := make([]any, len(p.Problems))
 			for i, t := range p.Problems {
 				list[i] = t

@@ -1,54 +1,58 @@
-package protocol
+// Package callvalue is calls as values: the objects by which workflows handle them, made
+// and read.
+package callvalue
+
+import "tavernsim/protocol"
 
 // Calls are the calls of an answer while no node of a workflow has looked at them: an
 // array whose elements are made when it is opened. Most go straight to an output.
-type Calls []Call
+type Calls []protocol.Call
 
 // Values opens the calls.
 func (c Calls) Values() []any {
 	list := make([]any, len(c))
 	for i := range c {
-		list[i] = CallValue(&c[i])
+		list[i] = Of(&c[i])
 	}
 	return list
 }
 
-// Read gives call i as [ReadCall] reads its value, without making it for most.
-func (c Calls) Read(i int) (Call, error) {
+// Read gives call i as [Read] reads its value, without making it for most.
+func (c Calls) Read(i int) (protocol.Call, error) {
 	call := c[i]
 	if call.Tool == "" || call.Inherited != nil || call.URIs != nil || call.TypeHints != nil || call.Orphans != nil || call.Common != nil {
-		return ReadCall(CallValue(&call))
+		return Read(Of(&call))
 	}
 	call.Params, call.Contents = orEmpty(call.Params), nil
 	return call, nil
 }
 
-// size is what [SizeOf] counts for the values of the calls.
-func (c Calls) size(limit int) int {
-	n := ValueBytes
+// Size is what [protocol.SizeOf] counts for the values of the calls.
+func (c Calls) Size(limit int) int {
+	n := protocol.ValueBytes
 	for i := range c {
 		if n > limit {
 			break
 		}
-		n += c[i].size(limit - n)
+		n += sizeOf(&c[i], limit-n)
 	}
 	return n
 }
 
-func (c *Call) size(limit int) int {
-	const entry = 2 * ValueBytes // a name and a value
-	n := ValueBytes + entry + len("tool") + len(c.Tool) + ValueBytes + len("params") + SizeOf(orEmpty(c.Params), limit)
-	for _, f := range c.texts() {
+func sizeOf(c *protocol.Call, limit int) int {
+	const entry = 2 * protocol.ValueBytes // a name and a value
+	n := protocol.ValueBytes + entry + len("tool") + len(c.Tool) + protocol.ValueBytes + len("params") + protocol.SizeOf(orEmpty(c.Params), limit)
+	for _, f := range texts(c) {
 		if f.text != "" {
 			n += entry + len(f.name) + len(f.text)
 		}
 	}
-	for _, f := range c.counts() {
+	for _, f := range counts(c) {
 		if f.n != 0 {
 			n += entry + len(f.name)
 		}
 	}
-	for _, f := range c.tables() {
+	for _, f := range tables(c) {
 		if len(f.texts) > 0 {
 			n += entry + len(f.name)
 			for k, v := range f.texts {
@@ -59,7 +63,7 @@ func (c *Call) size(limit int) int {
 	if len(c.Inherited) > 0 {
 		n += entry + len("inherited")
 		for _, name := range c.Inherited {
-			n += ValueBytes + len(name)
+			n += protocol.ValueBytes + len(name)
 		}
 	}
 	return n
@@ -84,33 +88,33 @@ type (
 	}
 )
 
-func (c *Call) texts() [6]textField {
+func texts(c *protocol.Call) [6]textField {
 	return [...]textField{{"id", c.ID}, {"origin", string(c.Origin)}, {"requestId", c.RequestID}, {"onError", string(c.OnError)}, {"broken", c.Broken}, {"after", c.After}}
 }
 
-func (c *Call) counts() [3]countField {
+func counts(c *protocol.Call) [3]countField {
 	return [...]countField{{"index", c.Index}, {"retry", c.Retry}, {"block", c.Block}}
 }
 
-func (c *Call) tables() [4]tableField {
+func tables(c *protocol.Call) [4]tableField {
 	return [...]tableField{{"uris", c.URIs}, {"typeHints", c.TypeHints}, {"orphans", c.Orphans}, {"common", c.Common}}
 }
 
-// CallValue is the form in which workflows handle a call. Fields that are not
+// Of is the form in which workflows handle a call. Fields that are not
 // set are left out.
-func CallValue(c *Call) map[string]any {
+func Of(c *protocol.Call) map[string]any {
 	m := map[string]any{"tool": c.Tool, "params": orEmpty(c.Params)}
-	for _, f := range c.texts() {
+	for _, f := range texts(c) {
 		if f.text != "" {
 			m[f.name] = f.text
 		}
 	}
-	for _, f := range c.counts() {
+	for _, f := range counts(c) {
 		if f.n != 0 {
 			m[f.name] = int64(f.n)
 		}
 	}
-	for _, f := range c.tables() {
+	for _, f := range tables(c) {
 		if len(f.texts) > 0 {
 			to := make(map[string]any, len(f.texts))
 			for k, v := range f.texts {
@@ -129,22 +133,22 @@ func CallValue(c *Call) map[string]any {
 	return m
 }
 
-// ReadCall reads what CallValue made, and what models write for it: the tool
+// Read reads what Of made, and what models write for it: the tool
 // also under name, toolName, command or id, the parameters also under arguments,
 // parameters or inputs.
-func ReadCall(v any) (Call, error) {
+func Read(v any) (protocol.Call, error) {
 	m, ok := v.(map[string]any)
 	if !ok {
-		return Call{}, Errorf(KindInvalid, "call: want an object with tool and params, got %T", v)
+		return protocol.Call{}, protocol.Errorf(protocol.KindInvalid, "call: want an object with tool and params, got %T", v)
 	}
-	c := Call{ID: textOf(m, "id"), Tool: textOf(m, "tool"), Origin: Origin(textOf(m, "origin")), Broken: textOf(m, "broken")}
+	c := protocol.Call{ID: textOf(m, "id"), Tool: textOf(m, "tool"), Origin: protocol.Origin(textOf(m, "origin")), Broken: textOf(m, "broken")}
 	params, _ := m["params"].(map[string]any)
 	if len(m) == 4 && c.ID != "" && c.Tool != "" && c.Origin != "" && params != nil { // nothing else is there
 		c.Params = params
 		return c, nil
 	}
 	c.Tool = textOf(m, "tool", "name", "toolName", "command")
-	c.RequestID, c.OnError = textOf(m, "requestId", "request_id"), OnError(textOf(m, "onError", "on_error"))
+	c.RequestID, c.OnError = textOf(m, "requestId", "request_id"), protocol.OnError(textOf(m, "onError", "on_error"))
 	c.Index, c.Retry, c.Block = countOf(m["index"]), countOf(m["retry"]), countOf(m["block"])
 	c.URIs, c.TypeHints, c.Orphans, c.Common = textsOf(m["uris"]), textsOf(m["typeHints"]), textsOf(m["orphans"]), textsOf(m["common"])
 	c.After = textOf(m, "after")
@@ -152,7 +156,7 @@ func ReadCall(v any) (Call, error) {
 		c.Tool, c.ID = c.ID, ""
 	}
 	if c.Tool == "" {
-		return Call{}, Errorf(KindInvalid, "call: no tool; want {\"tool\": id, \"params\": {…}}")
+		return protocol.Call{}, protocol.Errorf(protocol.KindInvalid, "call: no tool; want {\"tool\": id, \"params\": {…}}")
 	}
 	list, _ := m["inherited"].([]any)
 	for _, e := range list {
@@ -165,7 +169,7 @@ func ReadCall(v any) (Call, error) {
 			continue
 		}
 		if c.Params, ok = m[key].(map[string]any); !ok {
-			return Call{}, Errorf(KindInvalid, "call %s: %s is %T; want an object", c.Tool, key, m[key])
+			return protocol.Call{}, protocol.Errorf(protocol.KindInvalid, "call %s: %s is %T; want an object", c.Tool, key, m[key])
 		}
 		break
 	}
@@ -182,7 +186,7 @@ func textOf(m map[string]any, keys ...string) string {
 }
 
 func countOf(v any) int {
-	f, _ := Number(v)
+	f, _ := protocol.Number(v)
 	return int(f)
 }
 
