@@ -275,7 +275,7 @@ func (a *agentShell) tellAnswer(wave uint64, x *effect.Answered, urgent bool) {
 	if urgent {
 		env.Priority = protocol.Critical
 	}
-	a.refs[a.machine.ID.Ordinal].Tell(env)
+	a.tell(a.machine.ID.Ordinal, env)
 }
 
 func (a *agentShell) answered(env *protocol.Envelope) error {
@@ -291,23 +291,25 @@ func (a *agentShell) answered(env *protocol.Envelope) error {
 	return a.step(x)
 }
 
-// spawnAgents starts the actor of every agent.
-func (s *scene) spawnAgents(machines []*agent.Machine) error {
-	s.refs = make([]*actors.Ref, len(machines))
+// spawnAgents starts the actor of every agent that is there.
+func (s *scene) spawnAgents(machines []*agent.Machine, away func(uint32) bool) error {
 	for o := range machines {
-		if err := s.spawnAgent(uint32(o), machines[o]); err != nil {
+		if away(uint32(o)) {
+			continue
+		}
+		if err := s.spawnAgent(uint32(o), machines[o], ""); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *scene) spawnAgent(o uint32, m *agent.Machine) error {
+func (s *scene) spawnAgent(o uint32, m *agent.Machine, life string) error {
 	m.Spaces = s.spaces
 	ref, err := s.system.Spawn(actors.Spec{
-		Name: s.actorName(s.Name(o)), Supervisor: s.sup, First: s.wrapped(s.Name(o), &agentShell{scene: s, machine: m}), ID: o, Kind: kindAgent,
+		Name: s.actorName(s.Name(o) + life), Supervisor: s.sup, First: s.wrapped(s.Name(o), &agentShell{scene: s, machine: m}), ID: o, Kind: kindAgent,
 	})
-	s.refs[o] = ref
+	s.refs[o].Store(ref)
 	return err
 }
 

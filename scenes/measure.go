@@ -303,16 +303,14 @@ type doing struct {
 
 // newDoing takes the agents as the journal left them. A sleeping agent counts as idle
 // until it has deliberated again.
-func newDoing(sc *scene, gaveUp func(uint32) bool) *doing {
+func newDoing(sc *scene, first func(uint32) metrics.AgentState) *doing {
 	profiles := make([]string, sc.Class[sc.OwnOrdinal()])
 	for c := range profiles {
 		profiles[c] = sc.Definitions[c].Profile
 	}
 	d := &doing{table: metrics.NewAgentTable(profiles), class: sc.Class, state: make([]metrics.AgentState, sc.Size())}
 	for o := range d.state {
-		if gaveUp(uint32(o)) {
-			d.state[o] = metrics.AgentGivenUp
-		}
+		d.state[o] = first(uint32(o))
 		d.table.Add(int(d.class[o]), d.state[o], 1)
 	}
 	return d

@@ -23,7 +23,12 @@ func measuredStage(agents int) *stage {
 		metrics: set.Scene("s"), marks: newMarks(agents), profiles: []*metrics.Profile{set.Profile("trader"), nil},
 	}
 	sc.Class[agents] = 1
-	return &stage{scene: sc, doing: newDoing(sc, func(o uint32) bool { return o == 3 })}
+	return &stage{scene: sc, doing: newDoing(sc, func(o uint32) metrics.AgentState {
+		if o == 3 {
+			return metrics.AgentGivenUp
+		}
+		return metrics.AgentIdle
+	})}
 }
 
 func (d *doing) count() map[string]int {

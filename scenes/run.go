@@ -26,6 +26,7 @@ import (
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
+	"tavernsim/scenes/series"
 	"tavernsim/scenes/shadows"
 )
 
@@ -207,9 +208,9 @@ func (r *Run) launch() error {
 		return err
 	}
 	r.stage = &stage{
-		scene: sc, machine: state.Stage, progress: r.Progress, series: newSeries(sc.Simulation().Report), report: r.ended,
+		scene: sc, machine: state.Stage, progress: r.Progress, series: series.New(sc.Simulation().Report), report: r.ended,
 		rests: make(chan struct{}, 1), over: make(chan struct{}), measured: measured{phase: metrics.PhaseTurns},
-		doing: newDoing(sc, state.Agenda.GaveUp),
+		doing: newDoing(sc, doingOf(state.Agenda)),
 	}
 	for i := range sc.options.Control {
 		c := &sc.options.Control[i]
@@ -223,7 +224,7 @@ func (r *Run) launch() error {
 		}
 	}
 	r.stage.publishBudgets()
-	sc.marks = newMarks(sc.Size())
+	sc.marks, sc.refs = newMarks(sc.Size()), make([]atomic.Pointer[actors.Ref], len(sc.IDs))
 	sc.stage, err = sc.system.Spawn(actors.Spec{
 		Name: sc.actorName(setup.ActorStage), Kind: kindScene, Supervisor: r.stageSup,
 		First: sc.wrapped(setup.ActorStage, r.stage),
@@ -235,7 +236,7 @@ func (r *Run) launch() error {
 	if err := sc.spawnServices(state); err != nil {
 		return err
 	}
-	if err := sc.spawnAgents(state.Agents); err != nil {
+	if err := sc.spawnAgents(state.Agents, state.Agenda.Away); err != nil {
 		return err
 	}
 	sc.metrics.Became(metrics.SceneRunning)
@@ -245,7 +246,7 @@ func (r *Run) launch() error {
 
 // actorFailed sends a failure to the stage. It runs on a worker.
 func (r *Run) actorFailed(name string, f *actors.Failure) {
-	body := &machines.ActorFailed{Actor: name[len(r.scene.actorName("")):], Error: f.Error(), Stack: f.Stack}
+	body := &machines.ActorFailed{Actor: instanceOf(name[len(r.scene.actorName("")):]), Error: f.Error(), Stack: f.Stack}
 	raw, err := r.scene.Codec.Marshal(body)
 	if err != nil {
 		raw, _ = r.scene.Codec.Marshal(&machines.ActorFailed{Actor: body.Actor, Error: "failure that has no text"})
@@ -359,10 +360,13 @@ func (r *Run) shutdown() {
 	sc := r.scene
 	sc.ahead.Close()
 	r.stop()
-	for _, ref := range slices.Concat([]*actors.Ref{sc.stage}, sc.services, sc.refs) {
+	for _, ref := range slices.Concat([]*actors.Ref{sc.stage}, sc.services) {
 		if ref != nil {
 			sc.system.Stop(ref)
 		}
+	}
+	for o := range sc.refs {
+		sc.leaves(uint32(o))
 	}
 	r.stageSup.Wait()
 	sc.sup.Wait()
@@ -380,7 +384,7 @@ func (r *Run) World() *world.Document { return r.scene.shown.Load().World() }
 // Series are the values of a reported path over time: at most maxSamples numbers, NaN
 // where the path held none, with the seconds of scene time at which they were taken;
 // nil if it never held a number.
-func (r *Run) Series(path string) (seconds, values []float64) { return r.stage.series.values(path) }
+func (r *Run) Series(path string) (seconds, values []float64) { return r.stage.series.Values(path) }
 
 // Paths are the calls of models that the scene waited for, since it was started, by the wall clock; nil =
 // it waits for none. You call it when the scene has stopped.

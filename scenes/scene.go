@@ -55,9 +55,9 @@ type scene struct {
 	dead   deadLetters
 	saving sync.WaitGroup // of the snapshot that is being written
 
-	refs     []*actors.Ref // agents by ordinal
-	stage    *actors.Ref   // the scene actor
-	services []*actors.Ref // in the order of machines.Services
+	refs     []atomic.Pointer[actors.Ref] // agents by ordinal, nil = away; the stage writes, its services read
+	stage    *actors.Ref                  // the scene actor
+	services []*actors.Ref                // in the order of machines.Services
 	sup      *actors.Supervisor
 }
 

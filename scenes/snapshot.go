@@ -17,13 +17,16 @@ type gathering struct {
 
 // gather asks every actor for its state.
 func (st *stage) gather(wave uint64) {
-	st.gathering = gathering{wave: wave, states: map[string][]byte{}, waiting: len(st.refs) + len(st.services)}
+	st.gathering = gathering{wave: wave, states: map[string][]byte{}, waiting: len(st.services)}
 	ask := &protocol.Envelope{Kind: protocol.KindSnapshot, Wave: wave}
 	for _, ref := range st.services {
 		ref.Tell(ask)
 	}
-	for _, ref := range st.refs {
-		ref.Tell(ask)
+	for o := range st.refs {
+		if ref := st.refs[o].Load(); ref != nil {
+			st.gathering.waiting++
+			ref.Tell(ask)
+		}
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/series"
 	"tavernsim/scenes/shadows"
 )
 
@@ -34,9 +35,10 @@ type stage struct {
 	gate     waveGate
 	paths    *chain.Paths // which calls of models the scene waited for; nil = it does not wait
 	progress *Progress
-	series   *series
+	series   *series.Series
 	measured measured
 	doing    *doing
+	lives    uint64 // actors that were started for agents that came
 	report   func(Outcome)
 	rests    chan struct{} // gets one element each time the scene comes to rest
 	over     chan struct{} // closed when the scene has stopped
@@ -195,16 +197,21 @@ func (st *stage) carryOut(e *machines.Effect) error {
 		return st.close(e)
 	case machines.ActWake:
 		st.measureWake(e.Agent, e.Wave)
-		st.refs[e.Agent].Tell(st.wakeEnvelope(e))
+		st.tell(e.Agent, st.wakeEnvelope(e))
 	case machines.ActAsk:
 		st.measurePhase(machines.Services()[e.Service].Name)
 		env := &protocol.Envelope{EventHeader: protocol.EventHeader{Time: e.At}, Kind: protocol.KindCommit, Scene: st.ID, Wave: e.Wave, Body: protocol.NewBody(e.Data)}
 		env.Body.SetValue(st.machine.View)
 		st.services[e.Service].Tell(env)
 	case machines.ActTell:
-		st.refs[e.Agent].Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: e.Kind, Time: e.At}, Kind: protocol.KindObserve, Wave: e.Wave, Body: protocol.NewBody(e.Data)})
+		st.tell(e.Agent, &protocol.Envelope{EventHeader: protocol.EventHeader{Type: e.Kind, Time: e.At}, Kind: protocol.KindObserve, Wave: e.Wave, Body: protocol.NewBody(e.Data)})
 	case machines.ActRestart:
-		st.system.Restart(st.refs[e.Agent], st.sup)
+		st.system.Restart(st.refs[e.Agent].Load(), st.sup)
+	case machines.ActStart:
+		return st.comes(e)
+	case machines.ActStop:
+		st.leaves(e.Agent)
+		st.doing.become(e.Agent, metrics.AgentAway)
 	case machines.ActRestartService:
 		st.system.Restart(st.services[e.Service], st.sup)
 	case machines.ActServiceFailed:
@@ -235,7 +242,7 @@ func (st *stage) carryOut(e *machines.Effect) error {
 	case machines.ActGrant:
 		env := &protocol.Envelope{Kind: protocol.KindGrant, Scene: st.ID, Wave: e.Grant.Wave}
 		env.Body.SetValue(e.Grant)
-		st.refs[e.Agent].Tell(env)
+		st.tell(e.Agent, env)
 	case machines.ActGate:
 		st.atGate(e)
 	case machines.ActFinish:
@@ -262,7 +269,7 @@ func (st *stage) close(e *machines.Effect) error {
 	st.shown.Store(st.machine.View)
 	st.progress.wave(st)
 	st.publishBudgets()
-	st.series.sample(st.machine.View.World(), e.At.Sub(st.machine.Agenda.Begun()).Seconds())
+	st.series.Sample(st.machine.View.World(), e.At.Sub(st.machine.Agenda.Begun()).Seconds())
 	return nil
 }
 

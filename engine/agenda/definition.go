@@ -71,6 +71,9 @@ type AgentInstance struct {
 	// Place is where the agents of this entry begin, in a scene with Space: a place, a cell
 	// "x,y", or a rectangle "x,y..x,y"; "" = they are nowhere.
 	Place string `json:"place,omitempty"`
+	// Spawnable: none of them is there when the scene begins; each can come, leave and come
+	// again. Virtual clock only.
+	Spawnable bool `json:"spawnable,omitempty"`
 
 	// Override of single fields of the initial private state. Text values may
 	// hold the same "{n}" templates.

@@ -28,6 +28,8 @@ const (
 	FactRested       = "agent.rested"
 	FactRestEnded    = "agent.rest_ended"
 	FactNotChanged   = "scene.change_refused"
+	FactSpawned      = "agent.spawned"
+	FactRemoved      = "agent.removed"
 )
 
 // Started is the first fact of a journal: the inputs of the run.
@@ -268,6 +270,8 @@ func (*OrderRefused) FactKind() string    { return FactOrderRefused }
 func (*Rested) FactKind() string          { return FactRested }
 func (*RestEnded) FactKind() string       { return FactRestEnded }
 func (*ChangeRefused) FactKind() string   { return FactNotChanged }
+func (*Spawned) FactKind() string         { return FactSpawned }
+func (*Removed) FactKind() string         { return FactRemoved }
 
 func (*Blocked) fact()         {}
 func (*Interrupted) fact()     {}
@@ -288,6 +292,8 @@ func (*OrderRefused) fact()    {}
 func (*Rested) fact()          {}
 func (*RestEnded) fact()       {}
 func (*ChangeRefused) fact()   {}
+func (*Spawned) fact()         {}
+func (*Removed) fact()         {}
 
 // Why a scene ended.
 const (
@@ -317,5 +323,6 @@ func Facts() []protocol.FactType {
 		protocol.ByCodec[Redelivered](), protocol.ByCodec[Forked](), protocol.ByCodec[Interrupted](),
 		protocol.ByCodec[Blocked](), protocol.ByCodec[EffectsRefused](), protocol.ByCodec[Intervened](),
 		protocol.ByCodec[OrderRefused](), protocol.ByCodec(ordered[Rested]), protocol.ByCodec(ordered[RestEnded]), protocol.ByCodec[ChangeRefused](),
+		protocol.ByCodec((*Spawned).check), protocol.ByCodec[Removed](),
 	}
 }

@@ -9,6 +9,7 @@ type Gate uint8
 // Gates by who closes them.
 const (
 	ByScript Gate = 1 << iota // the state of the script
+	away                      // it is not in the scene; see presence.go
 )
 
 // Close closes a gate of an agent. Whoever waited for the agent goes on, because nobody

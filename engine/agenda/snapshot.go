@@ -42,6 +42,7 @@ const (
 	flagResting  = 32
 	shiftGates   = 6  // the bits from here on are the gates that are closed
 	heldShift    = 16 // the three bits from here on are those of hold.go
+	unreadShift  = 19 // the 32 bits from here on count unread events
 )
 
 // Snapshot encodes the state. Equal states have equal bytes.
@@ -50,7 +51,7 @@ func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
 		Now: s.Now, Began: s.began, Wave: s.Wave, Started: s.Started, Paused: s.Paused, Ended: s.Ended,
 	}
 	for i := range s.slots {
-		snap.Slots = s.slots[i].append(snap.Slots, s.thinkingFlags(uint32(i)))
+		snap.Slots = s.slots[i].append(snap.Slots, s.thinkingFlags(uint32(i))|s.unreadFlags(i))
 	}
 	for _, d := range s.deferred {
 		snap.Deferred = append(snap.Deferred, EffectsDeferred{Agent: d.Agent, Due: d.Due, Effects: d.Effects})
@@ -115,6 +116,9 @@ func Restore(cfg Config, codec *protocol.Codec, raw protocol.Raw) (*State, error
 		var flags int64
 		if flags, rest, err = s.slots[o].read(rest); err != nil {
 			return nil, protocol.Errorf(protocol.KindCorrupt, "agenda: snapshot: agent %d of %d: %w", o, len(s.slots), err)
+		}
+		if s.unread != nil {
+			s.unread[o] = uint32(flags >> unreadShift)
 		}
 		s.enqueue(uint32(o))
 		if flags&flagThinking != 0 {

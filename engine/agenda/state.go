@@ -30,6 +30,7 @@ type Config struct {
 	Agents         int // ordinals 0..Agents-1
 	Timing         func(ordinal uint32) Timing
 	RestartBackoff time.Duration
+	Away           func(ordinal uint32) bool // it is not there when the scene begins; nil = all are
 }
 
 // maxBackoffDoublings bounds the wait after repeated failures (backoff × 64).
@@ -86,11 +87,14 @@ type State struct {
 	// deliberation whose simulated latency passes.
 	thinking map[uint32]protocol.Priority
 	blocking blocking
+	unread   []uint32 // by ordinal: events since the last turn; nil in a scene that nobody joins or leaves
 }
 
 // New returns the state of a scene that has not started.
 func New(cfg Config) *State {
-	return &State{cfg: cfg, Now: cfg.Start, slots: make([]slot, cfg.Agents), agenda: newAgenda(), urgent: newAgenda()}
+	s := &State{cfg: cfg, Now: cfg.Start, slots: make([]slot, cfg.Agents), agenda: newAgenda(), urgent: newAgenda()}
+	s.seats()
+	return s
 }
 
 // Begun is when the scene began.
@@ -194,6 +198,9 @@ func (s *State) TurnEnded(o uint32, t Turn, now protocol.Time) {
 	}
 	if sl.heardWave < t.Wave { // every event of earlier waves has reached it, or its mailbox refused it
 		sl.heardOf, sl.last = t.Through, [4]uint64{}
+	}
+	if s.unread != nil { // on the virtual clock a turn perceives everything that came before it
+		s.unread[o] = 0
 	}
 	sl.due = s.cfg.due(o, t, now)
 	sl.rest()
@@ -305,15 +312,20 @@ func (s *State) cancels(o uint32, i int, now protocol.Time) bool {
 	return s.deferred[i].Agent == o && s.deferred[i].Due > now
 }
 
-// Interrupted applies the fact that Interruption decided.
-func (s *State) Interrupted(f Interrupted, now protocol.Time) {
+// without are the deferred requests without those of an agent that can be cancelled.
+func (s *State) without(o uint32, now protocol.Time) []Deferred {
 	left := make([]Deferred, 0, len(s.deferred))
 	for i := range s.deferred {
-		if !s.cancels(f.Agent, i, now) {
+		if !s.cancels(o, i, now) {
 			left = append(left, s.deferred[i])
 		}
 	}
-	s.deferred = left
+	return left
+}
+
+// Interrupted applies the fact that Interruption decided.
+func (s *State) Interrupted(f Interrupted, now protocol.Time) {
+	s.deferred = s.without(f.Agent, now)
 	delete(s.thinking, f.Agent)
 	sl := &s.slots[f.Agent]
 	sl.busyUntil, sl.heard = 0, s.grid(now.Add(s.reaction()))

@@ -7,6 +7,7 @@ type Standing struct {
 	Next      protocol.Time // its next wake; 0 = only by an event, or never
 	BusyUntil protocol.Time // simulated latency of its last deliberation; 0 = none
 	Resting   bool          // somebody lets it rest, or a gate is closed
+	Away      bool          // it is not in the scene
 	Asleep    bool          // until Next, or until an event of WakeAbove or more
 	WakeAbove protocol.Priority
 	Failures  int // in a row
@@ -18,10 +19,42 @@ type Standing struct {
 // Standing returns the state of an agent.
 func (s *State) Standing(o uint32) Standing {
 	sl := &s.slots[o]
-	st := Standing{Next: sl.wake(), Asleep: sl.asleep, WakeAbove: sl.wakeAbove, Failures: int(sl.failures), GivenUp: sl.givenUp, Resting: sl.resting || sl.gates != 0, Gated: sl.held&heldBack != 0}
+	st := Standing{Next: sl.wake(), Asleep: sl.asleep, WakeAbove: sl.wakeAbove, Failures: int(sl.failures), GivenUp: sl.givenUp, Resting: sl.resting || sl.gates != 0, Away: sl.gates&away != 0, Gated: sl.held&heldBack != 0}
 	st.WaitsFor = s.waitingFor(o)
 	if sl.busyUntil > s.Now {
 		st.BusyUntil = sl.busyUntil
 	}
 	return st
+}
+
+// States of an agent.
+const (
+	StateIdle    = "idle"     // deliberates when it is due
+	StateAsleep  = "asleep"   // until a time, or an event wakes it
+	StateResting = "resting"  // somebody lets it rest
+	StateBlocked = "blocked"  // until those who have its events have had a turn
+	StateGivenUp = "given_up" // failed too often
+	StateAway    = "away"     // it is not in the scene
+)
+
+// States lists what an agent can be.
+func States() []string {
+	return []string{StateIdle, StateAsleep, StateResting, StateBlocked, StateGivenUp, StateAway}
+}
+
+// State is the word for where an agent stands.
+func (st *Standing) State() string {
+	switch {
+	case st.Away:
+		return StateAway
+	case st.GivenUp:
+		return StateGivenUp
+	case st.Resting:
+		return StateResting
+	case len(st.WaitsFor) > 0:
+		return StateBlocked
+	case st.Asleep:
+		return StateAsleep
+	}
+	return StateIdle
 }

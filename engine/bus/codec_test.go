@@ -26,7 +26,7 @@ func drawRouted(t *rapid.T) *Routed {
 		f.Marks = append(f.Marks, Mark{Agent: text.Draw(t, "agent"), Reason: ReasonLoop, Action: LoopDrop})
 	}
 	for range rapid.IntRange(0, 40).Draw(t, "runs") {
-		f.Receivers = f.Receivers.with(rapid.Uint32Range(0, 100).Draw(t, "ordinal"))
+		f.Receivers = f.Receivers.With(rapid.Uint32Range(0, 100).Draw(t, "ordinal"))
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "holds") {
 		f.Held = append(f.Held, Held{Subscription: Subscription{Type: text.Draw(t, "held type"), FilterCondition: text.Draw(t, "filter"), Path: text.Draw(t, "path"),

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tavernsim/engine/bus/ordinals"
 	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
 )
@@ -82,6 +83,8 @@ func (s *State) Decide(now protocol.Time, req Request, room *Room) Verdict {
 		r.change(x)
 	case *Force:
 		r.force(x)
+	case *Presence:
+		r.presence(x)
 	}
 	return r.verdict
 }
@@ -120,7 +123,7 @@ func (r *routing) route(d *protocol.Draft, match func()) protocol.Fact {
 		r.direct(f)
 	} else {
 		match()
-		f.Receivers = union(r.sets)
+		f.Receivers = ordinals.Union(r.sets)
 	}
 	f.FilterErrors = uint32(r.failures)
 	r.looping(f)
@@ -308,22 +311,22 @@ func (s *State) schema(e *protocol.Envelope) refusal {
 // direct finds the receivers of a directed event: its targets, subscribed or
 // not. Unknown ones are marked.
 func (r *routing) direct(f *Routed) {
-	ordinals := make([]uint32, 0, len(f.Targets))
+	list := make([]uint32, 0, len(f.Targets))
 	for i, id := range f.Targets {
-		if o, ok := r.state.ordinals[id]; ok {
-			ordinals = append(ordinals, o)
+		if o, ok := r.state.ordinals[id]; ok && !r.state.away.Contains(o) {
+			list = append(list, o)
 		} else if !slices.Contains(f.Targets[:i], id) {
 			f.Marks = append(f.Marks, Mark{Agent: id, Reason: ReasonNoSuchTarget, Action: LoopDrop})
 		}
 	}
-	slices.Sort(ordinals)
-	for _, o := range slices.Compact(ordinals) {
+	slices.Sort(list)
+	for _, o := range slices.Compact(list) {
 		if r.bounded && !r.close.Contains(o) {
 			id, _ := r.state.subscribers[o].id.(string)
 			f.Marks = append(f.Marks, Mark{Agent: id, Reason: ReasonOutOfReach, Action: LoopDrop})
 			continue
 		}
-		f.Receivers.push(o)
+		f.Receivers.Push(o)
 	}
 }
 
@@ -341,8 +344,8 @@ func (r *routing) looping(f *Routed) {
 		}
 		f.Marks = append(f.Marks, Mark{Agent: agent, Reason: ReasonLoop, Action: r.state.cfg.LoopAction})
 		if r.state.cfg.LoopAction == LoopDrop {
-			r.dropped = r.dropped.with(o)
-			f.Receivers = f.Receivers.without(o)
+			r.dropped = r.dropped.With(o)
+			f.Receivers = f.Receivers.Without(o)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
+	"tavernsim/engine/bus/ordinals"
 	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
 )
@@ -19,6 +20,7 @@ const (
 	FactSubscription = "subscription.changed"
 	FactThrottle     = "throttle.changed"
 	FactNotDone      = "channel.refused"
+	FactListener     = "channel.listener"
 )
 
 // Reason is why an event, or one delivery of it, was refused.
@@ -38,6 +40,12 @@ const (
 	ReasonDebounced    Reason = "debounced"      // held until its subscription is quiet
 	ReasonMiddleware   Reason = "middleware"     // the scene's own middleware
 )
+
+// Range is a run of neighbouring ordinals.
+type Range = ordinals.Range
+
+// Ranges is a set of ordinals.
+type Ranges = ordinals.Ranges
 
 // Mark is an exception for one receiver. Action is the loop action, drop, or the
 // priority that a middleware gave the event.
@@ -129,12 +137,14 @@ func (*Refused) FactKind() string             { return FactRefused }
 func (*SubscriptionChanged) FactKind() string { return FactSubscription }
 func (*ThrottleChanged) FactKind() string     { return FactThrottle }
 func (*NotDone) FactKind() string             { return FactNotDone }
+func (*Listener) FactKind() string            { return FactListener }
 
 func (*Routed) fact()              {}
 func (*Refused) fact()             {}
 func (*SubscriptionChanged) fact() {}
 func (*ThrottleChanged) fact()     {}
 func (*NotDone) fact()             {}
+func (*Listener) fact()            {}
 
 // Waiting counts the deliveries that are held by this fact.
 func (f *Routed) Waiting() (n int) {
@@ -250,7 +260,7 @@ func (f *Routed) AppendMsg(b []byte) []byte {
 	b = msgp.AppendUint64(b, f.Seq)
 	b = msgp.AppendString(b, f.ID)
 	b = f.AppendFields(b, int64(f.Expires), f.Body)
-	b = appendRanges(b, f.Receivers)
+	b = f.Receivers.AppendMsg(b)
 	b = appendMarks(b, f.Marks)
 	b = msgp.AppendUint32(b, f.FilterErrors)
 	b = f.AppendCause(b)
@@ -283,7 +293,7 @@ func appendHeld(b []byte, held []Held) []byte {
 		b = msgp.AppendString(b, h.Key)
 		b = protocol.AppendInt(b, int64(h.Until))
 		b = msgp.AppendString(b, string(h.Reason))
-		b = appendRanges(b, h.Receivers)
+		b = h.Receivers.AppendMsg(b)
 	}
 	return b
 }
@@ -313,22 +323,9 @@ func readHeld(r *protocol.Reader) []Held {
 	for i := range held {
 		r.Fields(5)
 		held[i] = Held{Subscription: readSubscription(r), Key: r.String(), Until: protocol.Time(r.Int()),
-			Reason: Reason(r.String()), Receivers: readRanges(r)}
+			Reason: Reason(r.String()), Receivers: ordinals.Read(r)}
 	}
 	return held
-}
-
-func appendRanges(b []byte, rs Ranges) []byte {
-	if rs == nil {
-		return msgp.AppendNil(b)
-	}
-	b = msgp.AppendArrayHeader(b, uint32(len(rs)))
-	for _, r := range rs {
-		b = msgp.AppendArrayHeader(b, 2)
-		b = msgp.AppendUint32(b, r.From)
-		b = msgp.AppendUint32(b, r.Count)
-	}
-	return b
 }
 
 func appendMarks(b []byte, marks []Mark) []byte {
@@ -353,7 +350,7 @@ func ReadRouted(b protocol.Raw) (*Routed, error) {
 	f.ID = r.String()
 	expires, body := f.ReadFields(r)
 	f.Expires, f.Body = protocol.Time(expires), body
-	f.Receivers, f.Marks, f.FilterErrors = readRanges(r), readMarks(r), r.Uint32()
+	f.Receivers, f.Marks, f.FilterErrors = ordinals.Read(r), readMarks(r), r.Uint32()
 	if r.Has(routedFields) {
 		f.ReadCause(r)
 		f.Held, f.Released, f.Merged = readHeld(r), r.Uint(), r.Uint32()
@@ -369,14 +366,14 @@ func ReadRouted(b protocol.Raw) (*Routed, error) {
 func (f *Routed) check() error {
 	for i := range f.Held {
 		h := &f.Held[i]
-		if err := h.Receivers.check(); err != nil {
+		if err := h.Receivers.Check(); err != nil {
 			return err
 		}
 		if h.Subscription.Type == "" && h.Until == 0 {
 			return protocol.Errorf(protocol.KindCorrupt, "bus: %s: held for no time", FactRouted)
 		}
 	}
-	return f.Receivers.check()
+	return f.Receivers.Check()
 }
 
 // ReadRefused decodes the output of AppendMsg, also of older programs. The body shares
@@ -392,29 +389,6 @@ func ReadRefused(b protocol.Raw) (*Refused, error) {
 		f.ReadTask(r)
 	}
 	return f, r.End()
-}
-
-func readRanges(r *protocol.Reader) Ranges {
-	n, ok := r.Count(3)
-	if !ok {
-		return nil
-	}
-	rs := make(Ranges, n)
-	for i := range rs {
-		r.Fields(2)
-		rs[i] = Range{From: r.Uint32(), Count: r.Uint32()}
-	}
-	return rs
-}
-
-// check refuses stored ranges that are not sorted and apart.
-func (rs Ranges) check() error {
-	for i, r := range rs {
-		if r.Count == 0 || r.end() > 1<<32 || i > 0 && rs[i-1].end() >= uint64(r.From) {
-			return protocol.Errorf(protocol.KindCorrupt, "bus: %s: receivers: run %d of %d ordinals from %d is out of order", FactRouted, i, r.Count, r.From)
-		}
-	}
-	return nil
 }
 
 func readMarks(r *protocol.Reader) []Mark {
@@ -438,6 +412,7 @@ func Facts() []protocol.FactType {
 		protocol.ByCodec((*SubscriptionChanged).check),
 		protocol.ByCodec((*ThrottleChanged).check),
 		protocol.ByCodec[NotDone](),
+		protocol.ByCodec[Listener](),
 	}
 }
 

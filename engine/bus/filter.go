@@ -96,7 +96,7 @@ func (r *routing) scan(g *group, members Ranges) Ranges {
 	var out Ranges
 	for o := range members.All() {
 		if r.hears(g.filter, o) {
-			out.push(o)
+			out.Push(o)
 		}
 	}
 	return out

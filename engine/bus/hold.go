@@ -84,7 +84,7 @@ func (hs *holds) parts(key holdKey, receivers Ranges) []part {
 			i = len(list)
 			at[h], list = i, append(list, part{hold: h})
 		}
-		list[i].receivers.push(o)
+		list[i].receivers.Push(o)
 	}
 	return list
 }
@@ -157,7 +157,7 @@ func (hs *holds) insert(h *hold) {
 
 // split takes receivers out of a hold into one of their own.
 func (hs *holds) split(h *hold, receivers Ranges) *hold {
-	rest := h.receivers.minus(receivers)
+	rest := h.receivers.Minus(receivers)
 	hs.deliveries -= receivers.Len()
 	own := *h
 	h.receivers, own.receivers, own.events = rest, receivers, slices.Clone(h.events)
@@ -264,7 +264,7 @@ func (hs *holds) restore(list []storedHold, last uint64, subscribers int) error 
 			}
 			h.events = append(h.events, e)
 		}
-		if len(h.events) == 0 || len(h.receivers) == 0 || h.receivers.check() != nil || h.receivers.beyond(subscribers) || hs.byNumber[h.number] != nil {
+		if len(h.events) == 0 || len(h.receivers) == 0 || h.receivers.Check() != nil || h.receivers.Beyond(subscribers) || hs.byNumber[h.number] != nil {
 			return protocol.Errorf(protocol.KindCorrupt, "bus: restore: hold %d has no events or no receivers that are there", h.number)
 		}
 		hs.insert(h)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/bus/delivery"
+	"tavernsim/engine/bus/ordinals"
 	"tavernsim/protocol"
 )
 
@@ -49,15 +50,15 @@ func (r *routing) judge(f *Routed, until protocol.Time) {
 	}
 	all := []Ranges{f.Receivers}
 	for _, w := range r.waits {
-		all = append(all, w.receivers.minus(r.dropped))
+		all = append(all, w.receivers.Minus(r.dropped))
 	}
 	j := judged{holds: map[heldFor]*Ranges{}}
-	for o := range union(all).All() {
+	for o := range ordinals.Union(all).All() {
 		r.judgeOne(f, o, until, &j)
 	}
 	r.holdJudged(f, &j)
-	r.dropped = union([]Ranges{r.dropped, j.gone})
-	f.Receivers = f.Receivers.minus(j.gone)
+	r.dropped = ordinals.Union([]Ranges{r.dropped, j.gone})
+	f.Receivers = f.Receivers.Minus(j.gone)
 }
 
 func (r *routing) judgeOne(f *Routed, o uint32, until protocol.Time, j *judged) {
@@ -67,7 +68,7 @@ func (r *routing) judgeOne(f *Routed, o uint32, until protocol.Time, j *judged) 
 	switch {
 	case v.Action == delivery.Drop:
 		mark(LoopDrop)
-		j.gone.push(o)
+		j.gone.Push(o)
 		return
 	case v.Lane.Priority() != f.Priority:
 		mark(LoopAction(v.Lane.Priority().String()))
@@ -81,7 +82,7 @@ func (r *routing) judgeOne(f *Routed, o uint32, until protocol.Time, j *judged) 
 	if j.holds[at] == nil {
 		j.holds[at] = &Ranges{}
 	}
-	j.holds[at].push(o)
+	j.holds[at].Push(o)
 }
 
 // holdJudged holds the deliveries that fit; the other receivers hear the event at once.
@@ -95,7 +96,7 @@ func (r *routing) holdJudged(f *Routed, j *judged) {
 		h := Held{Key: at.key, Until: at.until, Reason: ReasonMiddleware, Receivers: *j.holds[at]}
 		if r.state.holds.fits(&h, len(f.Body), r.state.cfg.MaxHeld) {
 			f.Held = append(f.Held, h)
-			j.gone = union([]Ranges{j.gone, h.Receivers})
+			j.gone = ordinals.Union([]Ranges{j.gone, h.Receivers})
 		}
 	}
 }

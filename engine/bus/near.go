@@ -17,7 +17,7 @@ func (r *routing) near(d *protocol.Draft) refusal {
 	}
 	r.bounded = bounded
 	for _, o := range list {
-		r.close.push(o)
+		r.close.Push(o)
 	}
 	return refusal{}
 }
@@ -31,7 +31,7 @@ func (r *routing) audience(g *group) Ranges {
 	var out Ranges
 	for o := range r.close.All() {
 		if g.members.Contains(o) {
-			out.push(o)
+			out.Push(o)
 		}
 	}
 	return out

@@ -215,7 +215,7 @@ func compareOne(t *rapid.T, f protocol.Fact, d *protocol.Draft, twin *naive) {
 	if !slices.Equal(slices.Collect(r.Receivers.All()), receivers) || !slices.Equal(marked, loops) || int(r.FilterErrors) != failures {
 		t.Fatalf("%+v\n got %v %v %d\nwant %v %v %d", d, r.Receivers, marked, r.FilterErrors, receivers, loops, failures)
 	}
-	if err := r.Receivers.check(); err != nil {
+	if err := r.Receivers.Check(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -229,9 +229,9 @@ func TestRanges(t *testing.T) {
 			o, before := rapid.SampledFrom([]uint32{0, 1, 2, 3, 4, 5, 9, 1<<32 - 2, 1<<32 - 1}).Draw(t, "ordinal"), slices.Clone(rs)
 			old := rs
 			if twin[o] = rapid.Bool().Draw(t, "add"); twin[o] {
-				rs = rs.with(o)
+				rs = rs.With(o)
 			} else {
-				rs = rs.without(o)
+				rs = rs.Without(o)
 			}
 			if !slices.Equal(old, before) {
 				t.Fatal("a shared set was changed")
@@ -245,7 +245,7 @@ func TestRanges(t *testing.T) {
 					t.Fatalf("%v contains %d: %v", rs, o, !twin[o])
 				}
 			}
-			if !slices.Equal(slices.Collect(rs.All()), want) || rs.Len() != len(want) || rs.check() != nil {
+			if !slices.Equal(slices.Collect(rs.All()), want) || rs.Len() != len(want) || rs.Check() != nil {
 				t.Fatalf("%v, want %v", rs, want)
 			}
 		}

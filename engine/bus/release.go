@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"tavernsim/engine/bus/ordinals"
 	"tavernsim/protocol"
 )
 
@@ -102,7 +103,7 @@ func merged(events []*Routed, count uint32, limit int) protocol.Raw {
 func (r *routing) hold(f *Routed, until protocol.Time) refusal {
 	if until != 0 {
 		for _, w := range r.waits {
-			f.Receivers = union([]Ranges{f.Receivers, w.receivers.minus(r.dropped)})
+			f.Receivers = ordinals.Union([]Ranges{f.Receivers, w.receivers.Minus(r.dropped)})
 		}
 		if len(f.Receivers) == 0 {
 			return refusal{}
@@ -117,13 +118,13 @@ func (r *routing) hold(f *Routed, until protocol.Time) refusal {
 	}
 	var at Ranges // receivers that hear the event at once or wait for it already
 	for _, w := range r.waits {
-		h := Held{Subscription: w.group.sub, Reason: ReasonDebounced, Receivers: w.receivers.minus(f.Receivers).minus(at).minus(r.dropped)}
+		h := Held{Subscription: w.group.sub, Reason: ReasonDebounced, Receivers: w.receivers.Minus(f.Receivers).Minus(at).Minus(r.dropped)}
 		switch {
 		case len(h.Receivers) == 0:
 		case !r.state.holds.fits(&h, len(f.Body), r.state.cfg.MaxHeld):
-			f.Receivers = union([]Ranges{f.Receivers, h.Receivers})
+			f.Receivers = ordinals.Union([]Ranges{f.Receivers, h.Receivers})
 		default:
-			at = union([]Ranges{at, h.Receivers})
+			at = ordinals.Union([]Ranges{at, h.Receivers})
 			f.Held = append(f.Held, h)
 		}
 	}

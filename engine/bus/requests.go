@@ -12,8 +12,8 @@ import (
 // Service is the addressee of requests to the channel.
 const Service = "events"
 
-// Request is a request to the channel: a *protocol.Draft, *Change, *Force or
-// *WorldUpdated. The encoding of a draft is its own; that of the others is an array
+// Request is a request to the channel: a *protocol.Draft, *Change, *Force, *WorldUpdated or
+// *Presence. The encoding of a draft is its own; that of the others is an array
 // that begins with their number.
 type Request any
 
@@ -22,6 +22,7 @@ const (
 	numberChange = 1
 	numberForce  = 2
 	numberWorld  = 3
+	numberHere   = 4
 )
 
 // Change adds and removes subscriptions of one agent. An entry of Remove removes every
@@ -102,6 +103,8 @@ func ReadRequest(b protocol.Raw) (Request, error) {
 		return read(r, readForce(r))
 	case number == numberWorld && n == 4:
 		return read(r, readWorld(r))
+	case number == numberHere && n == 3:
+		return read(r, &Presence{Agent: r.Uint32(), Here: r.Bool()})
 	default:
 		return nil, protocol.Errorf(protocol.KindCorrupt, "bus: a request of number %d with %d fields is unknown", number, n)
 	}

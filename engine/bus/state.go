@@ -9,7 +9,6 @@ import (
 
 	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
-	"tavernsim/protocol/grown"
 )
 
 // State is the event channel of one scene. It has one owner.
@@ -24,6 +23,8 @@ type State struct {
 	defined     int             // number of filters of the definition
 	throttle    *throttle.Table
 	holds       holds
+	given       []Subscriber // of the definition; nil = nobody comes or goes
+	away        Ranges       // who is not there
 
 	// Hearers are the agents that an event can reach, ascending, where events reach only who
 	// is near; nil = nobody knows where agents are. Set it before Decide.
@@ -58,6 +59,7 @@ func New(cfg Config, subscribers []Subscriber) (*State, error) {
 	profiles := map[string]any{} // one box per profile
 	var shared []Subscription    // of the previous subscriber, and their groups
 	var groups []*group
+	s.seats(subscribers)
 	for i := range subscribers {
 		sub := &subscribers[i]
 		if _, ok := profiles[sub.ProfileID]; !ok {
@@ -76,6 +78,9 @@ func New(cfg Config, subscribers []Subscriber) (*State, error) {
 				groups = append(groups, g)
 			}
 		}
+		if s.away.Contains(uint32(i)) {
+			continue
+		}
 		for _, g := range groups {
 			g.join(uint32(i))
 		}
@@ -84,7 +89,7 @@ func New(cfg Config, subscribers []Subscriber) (*State, error) {
 	if err := errors.Join(faults.list...); err != nil {
 		return nil, err
 	}
-	return s, nil
+	return s, s.tidy()
 }
 
 // same reports whether two lists share their memory, as those of agents of a class do.
@@ -112,8 +117,8 @@ func (g *group) join(o uint32) {
 	if g == nil {
 		return // the fault is in the list already
 	}
-	if n := len(g.members); n == 0 || g.members[n-1].end() <= uint64(o) {
-		g.members.push(o)
+	if n := len(g.members); n == 0 || g.members[n-1].End() <= uint64(o) {
+		g.members.Push(o)
 	}
 }
 
@@ -175,7 +180,7 @@ const MaxFilters = 10_000
 // and removals that do not; the fact is nil if nothing is left.
 func (s *State) Change(c Change) (*SubscriptionChanged, error) {
 	o, ok := s.ordinals[c.Agent]
-	if !ok {
+	if !ok || s.away.Contains(o) {
 		return nil, protocol.Errorf(protocol.KindNotFound, "bus: subscribe: no agent %q", c.Agent)
 	}
 	f := &SubscriptionChanged{Agent: o}
@@ -311,6 +316,8 @@ func (s *State) Apply(fact protocol.Fact) {
 		for _, sub := range f.Add {
 			s.subscribe(f.Agent, sub, true)
 		}
+	case *Listener:
+		s.listener(f)
 	case *NotDone: // changes nothing
 	}
 }
@@ -327,7 +334,7 @@ func (s *State) applyRouted(f *Routed) {
 		s.throttle.Take(f.Type, f.Source, f.Time)
 	}
 	for i := range f.Held {
-		if f.Held[i].Receivers.beyond(len(s.subscribers)) {
+		if f.Held[i].Receivers.Beyond(len(s.subscribers)) {
 			continue // the fact is of another scene
 		}
 		s.Held += uint64(f.Held[i].Receivers.Len())
@@ -343,9 +350,9 @@ func (s *State) subscribe(o uint32, sub Subscription, on bool) {
 		panic(fmt.Sprintf("bus: apply %s: %v", FactSubscription, err))
 	}
 	if on {
-		g.members = g.members.with(o)
+		g.members = g.members.With(o)
 	} else {
-		g.members = g.members.without(o)
+		g.members = g.members.Without(o)
 	}
 	if len(g.members) == 0 {
 		s.drop(g)
@@ -401,6 +408,9 @@ func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
 			last.Remove = append(last.Remove, c.sub)
 		}
 	}
+	if s.given != nil {
+		return codec.Marshal(&peopled{snap, s.away})
+	}
 	return codec.Marshal(&snap)
 }
 
@@ -416,8 +426,8 @@ func Restore(cfg Config, subscribers []Subscriber, codec *protocol.Codec, raw pr
 	if err != nil {
 		return nil, err
 	}
-	var snap snapshot
-	if err := grown.Unmarshal(codec, raw, &snap); err != nil {
+	snap, err := s.stored(codec, raw)
+	if err != nil {
 		return nil, err
 	}
 	for i := range snap.Changes {

@@ -45,10 +45,12 @@ func Denied(what, instance string, needs Right) *protocol.Error {
 
 // Changes of who acts in the scene, by the names that they have in orders (engine/order).
 const (
-	Rest = "rest"
-	Wake = "wake"
-	Turn = "turn"
-	Move = "move"
+	Rest   = "rest"
+	Wake   = "wake"
+	Turn   = "turn"
+	Move   = "move"
+	Spawn  = "spawn"
+	Remove = "remove"
 )
 
 // MaxReason bounds why somebody changes something, in bytes.

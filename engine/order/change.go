@@ -21,6 +21,11 @@ type Change interface {
 type Cast interface {
 	Members(cast.Selectors) []uint32 // ordinals, ascending
 	InSpace() bool                   // agents are somewhere
+	// Comers are the agents that would come, none of them taken, ascending; an error if they
+	// cannot.
+	Comers(who *cast.Coming, taken map[uint32]bool) ([]uint32, error)
+	// MayLeave refuses a change that takes agents away where nobody comes or goes.
+	MayLeave() error
 }
 
 // Scene is what changes are decided against.
@@ -33,6 +38,9 @@ type Scene interface {
 	// Move asks the service of space to move agents; CheckMove says why it would refuse.
 	Move([]space.Request)
 	CheckMove([]space.Request) error
+	// Entrance and Exit are the facts of one who comes and of one who leaves.
+	Entrance(ordinal uint32, state protocol.Raw, q *cast.Request) *agenda.Spawned
+	Exit(ordinal uint32, q *cast.Request) []protocol.Fact
 }
 
 // CarryOut decides changes that were checked, one after the other. keep keeps and applies a
@@ -56,13 +64,24 @@ func Direct(sc Scene, q *cast.Request, check func(*Plan) error, keep func(protoc
 	if err == nil {
 		err = check(p)
 	}
-	for i := 0; err == nil && i < len(p.Stage); i++ {
-		err = p.Stage[i].Check(sc)
+	if err == nil {
+		err = checkAll(p.Stage, sc)
 	}
 	if err != nil {
 		return nil, keep(&agenda.ChangeRefused{ID: q.ID, By: q.By, Do: q.Do, Kind: protocol.KindOf(err), Error: err.Error()})
 	}
 	return p, CarryOut(p.Stage, sc, q, keep)
+}
+
+// checkAll checks changes that are carried out one after the other.
+func checkAll(changes []Change, sc Scene) error {
+	sc = &claims{sc, map[uint32]bool{}}
+	for _, c := range changes {
+		if err := c.Check(sc); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Rest lets agents rest, or ends their rest.

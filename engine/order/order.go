@@ -58,6 +58,7 @@ type Plan struct {
 	Settled []Settled      // interactions that end
 
 	changes int
+	later   []cast.Request // of a script: what the stage changes one tick later
 }
 
 // Settled is an open interaction that ends.
@@ -110,6 +111,9 @@ func specs() []protocol.ToolSpec {
 			tool.Required("agents", "", "whom, or a list: "+cast.Grammar),
 			tool.Optional("turns", "integer", "how many each; 1 when it is missing")),
 		tool.Spec(cast.Move, "Sends agents somewhere, in a scene in space.", direct.Moved()...),
+		tool.Spec(cast.Spawn, "Lets agents come into the scene, of those that it declares as spawnable.", direct.Spawned()...),
+		tool.Spec(cast.Remove, "Takes agents out of a scene that declares spawnable ones.",
+			tool.Required("agents", "", "whom, or a list: "+cast.Grammar)),
 		tool.Spec("end", "Ends the scene; its end workflow runs. The only change of its order.",
 			tool.Optional("outcome", "string", "what the scene came to"),
 			tool.Optional("winners", "", "a text, or a list of texts"),
@@ -293,6 +297,8 @@ func (r *reader) one(kind string, fields any) error {
 		return r.turn(p)
 	case cast.Move:
 		return r.move(p)
+	case cast.Spawn, cast.Remove:
+		return r.presence(kind, p)
 	case "end":
 		return r.end(p)
 	}

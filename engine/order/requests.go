@@ -77,7 +77,7 @@ func meant(sc script.Cast, one cast.Selector) (found []uint32, err error) {
 // Setting is a scene that is not asked how it stands.
 type Setting interface {
 	script.Cast
-	InSpace() bool // agents are somewhere
+	Cast
 }
 
 // Asker is who asks for changes that are no order.
@@ -95,6 +95,9 @@ func Requests(sc Setting, who Asker, id string, list []script.Request) (effects 
 		part := list[:min(len(list), MaxChanges)]
 		list = list[len(part):]
 		p := plan(sc, who, id+"."+strconv.Itoa(n), part, &failed)
+		for i := range p.later {
+			effects = append(effects, protocol.Sequenced{To: cast.Stage, Data: p.later[i].AppendMsg(nil)})
+		}
 		for i, c := range p.Stage {
 			m, moves := c.(*Move)
 			if !moves {
@@ -124,8 +127,14 @@ func plan(sc Setting, who Asker, id string, list []script.Request, failed *[]*sc
 		if err == nil {
 			err = one.Aim(sc, who.Source)
 		}
+		later := before.later
 		for _, c := range r.plan.Stage[len(before.Stage):] {
-			if err == nil {
+			switch {
+			case err != nil:
+			case ComesOrGoes(c): // whether it can be is decided then
+				later = append(slices.Clip(later), cast.Request{ID: id + "." + strconv.Itoa(len(later)), By: who.By, Do: protocol.Encode([]any{q.Change})})
+				r.plan.Stage = before.Stage
+			default:
 				err = c.Check(sc)
 			}
 		}
@@ -134,7 +143,7 @@ func plan(sc Setting, who Asker, id string, list []script.Request, failed *[]*sc
 			*failed = append(*failed, &script.Failed{Where: q.Where, Error: protocol.Short(err.Error(), maxFailed)})
 			continue
 		}
-		r.plan.Events = append(slices.Clip(before.Events), one.Events...)
+		r.plan.Events, r.plan.later = append(slices.Clip(before.Events), one.Events...), later
 	}
 	return &r.plan
 }

@@ -139,7 +139,7 @@ func (l *looking) answer(e *bus.Routed) error {
 
 // enough says why a collection is closed now; "" = it stays open.
 func (l *looking) enough(c *Collection) string {
-	until, asked, n := l.asks[c.ID].Until, c.Asked.Len(), len(c.Answers)
+	until, asked, n := l.asks[c.ID].Until, c.Asked.Len()-l.gone(c), len(c.Answers)
 	share := until.Share
 	if share == 0 {
 		share = 1
@@ -153,6 +153,20 @@ func (l *looking) enough(c *Collection) string {
 		return "after"
 	}
 	return ""
+}
+
+// gone counts those who were asked, did not answer and are away.
+func (l *looking) gone(c *Collection) (n int) {
+	x, some := l.Cast.(interface{ Away(ordinal uint32) bool })
+	if !some {
+		return 0
+	}
+	for o := range c.Asked.All() {
+		if _, answered := c.find(o); !answered && x.Away(o) {
+			n++
+		}
+	}
+	return n
 }
 
 func (l *looking) close(c *Collection, why string) error {

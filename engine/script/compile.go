@@ -346,7 +346,7 @@ func (c *compiler) actions(list []any, roots []string, steps []any) (out []*acti
 
 func (c *compiler) action(kind string, fields any, roots []string, steps []any) *action {
 	if missing := notBuilt()[kind]; missing {
-		c.fault(steps, "", "the action %s is not there yet; there are set, publish, say, world, goal, reflect, private_state, rest, wake, move, turn, spotlight, end", kind)
+		c.fault(steps, "", "the action %s is not there yet; there are set, publish, say, world, goal, reflect, private_state, rest, wake, move, turn, spotlight, spawn, remove, end", kind)
 		return nil
 	}
 	if kind == "transition" {
@@ -390,7 +390,7 @@ func (c *compiler) sets(fields map[string]any, steps []any) {
 // notBuilt are actions of the specification that this version does not have.
 func notBuilt() map[string]bool {
 	m := map[string]bool{}
-	for _, kind := range []string{"run", "spawn", "remove", "travel", "ask"} {
+	for _, kind := range []string{"run", "travel", "ask"} {
 		m[kind] = true
 	}
 	return m

@@ -182,10 +182,18 @@ func (c contextRoots) Lookup(root string) (any, bool) {
 func (m *Machine) counted() any {
 	if m.agents == nil {
 		roles, profiles := m.Cast.Groups()
-		m.agents = map[string]any{"total": int64(m.Cast.Size()), "roles": roles, "profiles": profiles}
+		total := int64(0)
+		for _, n := range profiles {
+			some, _ := n.(int64)
+			total += some
+		}
+		m.agents = map[string]any{"total": total, "roles": roles, "profiles": profiles}
 	}
 	return m.agents
 }
+
+// Recount forgets how many agents there are: some came or left.
+func (m *Machine) Recount() { m.agents = nil }
 
 func (l *looking) given() error {
 	for _, g := range l.in.Given {

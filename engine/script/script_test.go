@@ -310,7 +310,7 @@ func TestFaults(t *testing.T) {
 		"start: x\nstates: [{id: a}]":                                                                      "[start] there is no state \"x\"",
 		"states: [{id: a, active: [\"role:cook\"]}]":                                                       "no agent is role:cook",
 		"states: [{id: a, on_enter: [{set: {x: 1}}]}]":                                                     "there is no variable \"x\"",
-		"states: [{id: a, on_enter: [{spawn: {}}]}]":                                                       "the action spawn is not there yet",
+		"states: [{id: a, on_enter: [{travel: {}}]}]":                                                      "the action travel is not there yet",
 		"states: [{id: a, on_enter: [{transition: {to: a}}]}]":                                             "does not change the state of its own script",
 		"states: [{id: a, on_enter: [{dance: {}}]}]":                                                       "there is no such change",
 		"states: [{id: a, on_enter: [{publish: {type: x, too: 1}}]}]":                                      "too",

@@ -48,7 +48,7 @@ type Cancelled struct {
 	ID      string
 	Agent   string
 	Tool    string
-	Reason  string // requested, or forked
+	Reason  string // requested, forked, or left
 	Unknown bool   // it must not be repeated, and may have been carried out
 	At      protocol.Time
 }
@@ -56,6 +56,7 @@ type Cancelled struct {
 // Why a task is cancelled.
 const (
 	ReasonRequested = "requested"
+	ReasonLeft      = "left"   // its agent left the scene
 	ReasonForked    = "forked" // its run went on without it
 )
 

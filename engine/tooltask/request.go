@@ -14,6 +14,9 @@ func (q *Request) AppendMsg(b []byte) []byte {
 	if q.Cancel {
 		return protocol.AppendValue(b, map[string]any{"do": "cancel", "id": t.ID, "by": t.Agent})
 	}
+	if q.Leave {
+		return protocol.AppendValue(b, map[string]any{"do": "leave", "by": t.Agent})
+	}
 	if x := q.Settle; x != nil {
 		value, _ := x.Value.Value()
 		return protocol.AppendValue(b, map[string]any{"do": "settle", "id": t.ID, "by": x.By, "status": x.Status, "value": value})
@@ -50,7 +53,7 @@ func ReadRequest(raw protocol.Raw) (Request, error) {
 	}
 	once, _ := m["once"].(bool)
 	return Request{
-		Cancel: text("do") == "cancel", After: time.Duration(whole("after")), Most: int(whole("most")), Cost: whole("cost"),
+		Cancel: text("do") == "cancel", Leave: text("do") == "leave", After: time.Duration(whole("after")), Most: int(whole("most")), Cost: whole("cost"),
 		Task: Task{
 			ID: text("id"), Agent: text("by"), Turn: uint64(whole("turn")), Number: whole("number"), Kind: text("kind"), Tool: text("tool"),
 			Params: protocol.Encode(m["params"]), URIs: protocol.Encode(m["uris"]), Timeout: time.Duration(whole("timeout")), Retry: whole("retry"), Once: once,

@@ -42,6 +42,7 @@ type Past struct {
 // Request is what a turn asks of the service.
 type Request struct {
 	Cancel bool    // the task, which is open; else Task is to be opened
+	Leave  bool    // all of the agent end: it left the scene
 	Settle *Settle // the task, which a person was asked
 	Task   Task
 	After  time.Duration // simulated time that it takes
@@ -146,6 +147,13 @@ func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[
 		case q.Left != nil, q.Settle != nil:
 		case q.Cancel:
 			fold(s.cancel(q, now))
+			of, asked = s.counter(false), s.counter(true)
+		case q.Leave:
+			for _, t := range slices.Clone(s.Open) {
+				if t.Agent == q.Task.Agent {
+					fold(t.Cancel(ReasonLeft, now))
+				}
+			}
 			of, asked = s.counter(false), s.counter(true)
 		case len(s.Open) >= MaxOpen:
 			fold(q.Task.refused(fmt.Sprintf("%d tasks are open in the scene; no more are", MaxOpen), now))

@@ -143,6 +143,12 @@ func (d *decider) special(q *Request) {
 		d.lock(q)
 	case Unlock:
 		d.unlock(q)
+	case Leave:
+		for _, h := range d.Next.leases.Held(d.now) {
+			if h.Holder == q.Change.By {
+				d.lease(&world.Released{Time: d.now, ID: h.ID, Holder: h.Holder})
+			}
+		}
 	}
 }
 

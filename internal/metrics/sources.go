@@ -91,7 +91,7 @@ type watched struct {
 func (s *Set) makeWatched() *watched {
 	w := &watched{set: s}
 	s.area = "agents"
-	w.agents = s.desc("agents", "gauge", "Agents by state: idle, deliberating, asleep, restarting, given_up.", "profile", "state")
+	w.agents = s.desc("agents", "gauge", "Agents by state: idle, deliberating, asleep, restarting, given_up, away.", "profile", "state")
 	w.mailbox = s.desc("mailbox_messages", "gauge", "Envelopes that wait in mailboxes.", "kind", "lane")
 	s.area = "models"
 	w.inflight = s.desc("llm_inflight_requests", "gauge", "Model requests that are out.", "provider")
@@ -305,11 +305,12 @@ const (
 	AgentAsleep                         // because it said so
 	AgentRestarting                     // its actor failed and waits for its next life
 	AgentGivenUp                        // its actor failed once too often
+	AgentAway                           // it is not in the scene now
 	agentStates
 )
 
 func (s AgentState) String() string {
-	return [...]string{"idle", "deliberating", "asleep", "restarting", "given_up"}[s]
+	return [...]string{"idle", "deliberating", "asleep", "restarting", "given_up", "away"}[s]
 }
 
 func agentStateNames() []string {

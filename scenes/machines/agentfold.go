@@ -41,6 +41,10 @@ func (f *AgentFold) Apply(r protocol.Record, fact protocol.Fact) error {
 	case *agenda.AgentFailed:
 		o := agent.Observation{Time: r.Time, Kind: "restart", Value: map[string]any{"error": x.Error, "failures": x.Failures}}
 		f.with(x.Agent, func(m *agent.Machine) { m.Failed(o) })
+	case *agenda.Spawned:
+		f.with(x.Agent, func(m *agent.Machine) { err = f.Scene.Enter(m, x) })
+	case *agenda.Removed:
+		f.with(x.Agent, f.Scene.Leave)
 	case *agenda.WaveClosed:
 		f.close(x.Wave, r.Time)
 	default:

@@ -23,7 +23,22 @@ func Announced(sc *setup.Scene, f protocol.Fact, hearsWorld bool) (protocol.Raw,
 			"agent_instance_id": sc.Name(x.Agent), "error": x.Error, "failures": x.Failures, "given_up": x.WakeAt == 0,
 		}), true
 	}
-	return nil, false
+	return presenceEvent(sc, f)
+}
+
+// presenceEvent is about an agent that came or left.
+func presenceEvent(sc *setup.Scene, f protocol.Fact) (protocol.Raw, bool) {
+	var o uint32
+	var by, reason string
+	switch x := f.(type) {
+	case *agenda.Spawned:
+		o, by, reason = x.Agent, x.By, x.Reason
+	case *agenda.Removed:
+		o, by, reason = x.Agent, x.By, x.Reason
+	default:
+		return nil, false
+	}
+	return systemEvent(f.FactKind(), map[string]any{"agent_instance_id": sc.Name(o), "profile_id": sc.Profile(o), "by": by, "reason": reason}), true
 }
 
 // systemEvent is an event of the scene itself, for the agents that subscribe to it.

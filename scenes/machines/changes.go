@@ -2,20 +2,100 @@ package machines
 
 import (
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/order"
 	"tavernsim/engine/script"
 	"tavernsim/engine/script/turns"
 	"tavernsim/engine/space"
+	"tavernsim/engine/tooltask"
+	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
-	"tavernsim/scenes/load/setup"
 )
 
 // now is the scene as changes of the stage find it (engine/order).
 type now struct {
-	*setup.Scene
+	order.Setting
 	*agenda.State
 	stage *Stage
+}
+
+// people are the agents of the scene that are there.
+func (s *Stage) people() order.Setting {
+	if s.cast != nil {
+		return s.cast
+	}
+	return s.scene
+}
+
+// Entrance implements order.Scene.
+func (n now) Entrance(o uint32, state protocol.Raw, q *cast.Request) *agenda.Spawned {
+	f := &agenda.Spawned{Agent: o, State: state, ID: q.ID, By: q.By, Reason: q.Reason}
+	if int(o) < len(n.stage.Roster) {
+		f.Turns = uint64(n.stage.Roster[o].Turns)
+	}
+	return f
+}
+
+// Exit implements order.Scene.
+func (n now) Exit(o uint32, q *cast.Request) []protocol.Fact {
+	f := &agenda.Removed{Agent: o, Unread: n.Unread(o), ID: q.ID, By: q.By, Reason: q.Reason}
+	if f.Unread == 0 {
+		return []protocol.Fact{f}
+	}
+	return []protocol.Fact{f, &agenda.DeadLettered{Reason: agenda.ReasonGone, Receiver: n.Name(o), Kind: protocol.KindEvent.String(), Count: f.Unread}}
+}
+
+// moved folds that an agent came or left.
+func (s *Stage) moved(f protocol.Fact, at protocol.Time) error {
+	if s.cast == nil {
+		return protocol.Errorf(protocol.KindCorrupt, "a fact of kind %q: the scene %s has no spawnable agents: the journal is of another project", f.FactKind(), s.scene.ID)
+	}
+	switch x := f.(type) {
+	case *agenda.Spawned:
+		s.Agenda.Spawned(*x, at)
+	case *agenda.Removed:
+		s.Agenda.Removed(*x, at)
+		s.cast.Left(x.Agent)
+	}
+	if s.script != nil {
+		s.script.machine.Recount()
+	}
+	return nil
+}
+
+// keepChange keeps what a change comes to. The services hear who comes and who leaves before
+// they decide about anything else of the wave.
+func (s *Stage) keepChange(f protocol.Fact) error {
+	if err := s.keepOwn(f); err != nil {
+		return err
+	}
+	switch x := f.(type) {
+	case *agenda.Spawned:
+		s.effect(Effect{Act: ActStart, Agent: x.Agent, Fact: x})
+		s.tellFirst(bus.Service, (&bus.Presence{Agent: x.Agent, Here: true}).AppendMsg(nil))
+		s.announce(x)
+	case *agenda.Removed:
+		delete(s.broken, x.Agent)
+		s.effect(Effect{Act: ActStop, Agent: x.Agent})
+		s.tellFirst(bus.Service, (&bus.Presence{Agent: x.Agent}).AppendMsg(nil))
+		id := s.scene.Name(x.Agent)
+		leave := worldstate.Request{Kind: worldstate.Leave, Change: world.Request{ID: "leave/" + id, By: id}}
+		tasks := tooltask.Request{Leave: true, Task: tooltask.Task{Agent: id}}
+		s.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: leave.AppendMsg(nil)}, {To: tooltask.Service, Data: tasks.AppendMsg(nil)}})
+		s.announce(x)
+	}
+	return nil
+}
+
+// tellFirst puts a request before those that turns made.
+func (s *Stage) tellFirst(service string, request protocol.Raw) {
+	for i := range s.services {
+		if s.services[i].Name == service {
+			s.requests[i].AddFirst(request)
+		}
+	}
 }
 
 // GiveTurns implements order.Scene.
@@ -35,10 +115,11 @@ func (n now) Move(list []space.Request) {
 		n.stage.sequence([]protocol.Sequenced{{To: space.Service, Data: list[i].AppendMsg(nil)}})
 	}
 }
+func (s *Stage) asItIs() now { return now{s.people(), s.Agenda, s} }
 
 // change carries out what somebody changes about the stage itself.
 func (s *Stage) change(list []order.Change, q *cast.Request) error {
-	return order.CarryOut(list, now{s.scene, s.Agenda, s}, q, s.keepOwn)
+	return order.CarryOut(list, s.asItIs(), q, s.keepChange)
 }
 
 // directed carries out what directors ask for in the open wave: after its turns are merged,
@@ -51,7 +132,7 @@ func (s *Stage) directed() error {
 		if err != nil {
 			return err
 		}
-		p, err := order.Direct(now{s.scene, s.Agenda, s}, q, s.led, s.keepOwn)
+		p, err := order.Direct(s.asItIs(), q, s.led, s.keepChange)
 		switch {
 		case err != nil:
 			return err

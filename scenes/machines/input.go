@@ -138,6 +138,8 @@ const (
 	ActAsk                           // send a service its requests
 	ActTell                          // send an agent a fact to observe
 	ActRestart                       // restore a failed agent from the journal
+	ActStart                         // make the actor of an agent that came, by the fact
+	ActStop                          // end the actor of an agent that left
 	ActRestartService                // restore a failed service from the journal
 	ActServiceFailed                 // count the failure of a service; with GivenUp, it is not restored
 	ActGather                        // ask every actor for its state

@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 	"tavernsim/protocol/grown"
+	"tavernsim/scenes/machines/roster"
 )
 
 // NoteEvery is how many facts lie between two notes in a journal, and at most the rest of a
@@ -44,7 +45,7 @@ func (s *Stage) note() (raw protocol.Raw, err error) {
 	var n Note
 	// On the realtime clock agents deliberate while a wave is closed, and what the agenda
 	// knows of that is in no snapshot.
-	if due(&at.scene, facts, rosterBytes*len(s.Roster)) && s.Roster != nil && !s.realtime() {
+	if due(&at.scene, facts, roster.Bytes*len(s.Roster)) && s.Roster != nil && !s.realtime() {
 		if n.Scene, err = s.EncodeScene(); err != nil {
 			return nil, err
 		}
@@ -104,7 +105,7 @@ func (s *Stage) Load(raw []byte) error {
 		s.spending.exhausted = snap.Exhausted
 	}
 	if s.script != nil && len(snap.Script) > 0 {
-		s.script = newScripting(s.scene) // what is computed from the state is computed anew
+		s.script = newScripting(s.scene, s.people()) // what is computed from the state is computed anew
 		if s.script.State, err = script.Restore(s.codec, snap.Script); err != nil {
 			return err
 		}
@@ -112,6 +113,6 @@ func (s *Stage) Load(raw []byte) error {
 	if err := s.Turns.Load(s.rulesNow(), s.codec, snap.Turns); err != nil {
 		return err
 	}
-	s.Roster, err = unpackRoster(snap.Roster, s.scene.Size())
+	s.Roster, err = roster.Unpack(snap.Roster, s.scene.Size())
 	return err
 }

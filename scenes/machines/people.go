@@ -22,10 +22,13 @@ func (s *Stage) questions() tooltask.State {
 // holds reports whether scene time stands until a person answers.
 func (s *Stage) holds() bool { return s.View.of(tooltask.Service).Holds }
 
-// unsettled says why an order cannot move agents or end the questions that it names; "" = it can. The order
+// unsettled says why an order cannot move agents, let them come or go, or end the questions that it names; "" = it can. The order
 // is then refused as a whole, before anybody decides about the rest.
 func (s *Stage) unsettled(p *order.Plan) string {
-	if moves := order.Moves(p.Stage, now{s.scene, s.Agenda, s}); len(moves) > 0 {
+	if err := p.Fits(s.asItIs()); err != nil {
+		return err.Error()
+	}
+	if moves := order.Moves(p.Stage, s.asItIs()); len(moves) > 0 {
 		if err := s.View.Space().Check(moves); err != nil {
 			return "move: " + err.Error()
 		}

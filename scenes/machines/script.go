@@ -40,11 +40,11 @@ type sceneInput struct {
 // InputScene is what agents know of the script, by the name of their input.
 const InputScene = "scene"
 
-func newScripting(sc *setup.Scene) *scripting {
+func newScripting(sc *setup.Scene, people order.Setting) *scripting {
 	if sc.Script == nil {
 		return nil
 	}
-	x := &scripting{State: script.New(sc.Script), machine: &script.Machine{Program: sc.Script, Cast: sc, Seed: sc.Seed}, warned: map[string]bool{}}
+	x := &scripting{State: script.New(sc.Script), machine: &script.Machine{Program: sc.Script, Cast: people, Seed: sc.Seed}, warned: map[string]bool{}}
 	return x
 }
 
@@ -82,7 +82,7 @@ func (s *Stage) applyScript(f script.Fact, at protocol.Time) error {
 
 // activate lets those rest that are not active in a state, and no others.
 func (s *Stage) activate(state string, at protocol.Time) {
-	active := s.script.machine.Active(state)
+	active := (&script.Machine{Program: s.scene.Script, Cast: s.scene}).Active(state) // also of those who are away
 	for o := range uint32(s.scene.Size()) {
 		if active == nil || active.Contains(o) {
 			s.Agenda.Open(agenda.ByScript, o, at)
@@ -157,7 +157,7 @@ func (s *Stage) keepScript(f script.Fact) error {
 
 // ask defers what the actions of the script ask for.
 func (s *Stage) ask(list []script.Request) error {
-	effects, stage, failed := order.Requests(now{s.scene, s.Agenda, s}, order.Asker{By: ByScript, Source: setup.ActorScene}, fmt.Sprintf("script/%d", s.wave.number), list)
+	effects, stage, failed := order.Requests(s.asItIs(), order.Asker{By: ByScript, Source: setup.ActorScene}, fmt.Sprintf("script/%d", s.wave.number), list)
 	for _, f := range failed {
 		if err := s.keepOwn(f); err != nil {
 			return err

@@ -57,7 +57,7 @@ type sceneWithoutRoster struct {
 }
 
 // EncodeScene encodes the kept state of the stage.
-func (s *Stage) EncodeScene() (protocol.Raw, error) { return s.encode(s.Roster.pack()) }
+func (s *Stage) EncodeScene() (protocol.Raw, error) { return s.encode(s.Roster.Pack()) }
 
 func (s *Stage) encode(roster []byte) (protocol.Raw, error) {
 	d, err := s.Agenda.Snapshot(s.codec)
@@ -161,7 +161,10 @@ func (s *State) Parts(yield func(name string, raw []byte)) error {
 			return err
 		}
 	}
-	for _, m := range s.Agents {
+	for o, m := range s.Agents {
+		if s.Agenda.Away(uint32(o)) {
+			continue
+		}
 		a, err := agent.Snapshot(s.codec, &m.State)
 		if err := part(m.ID.Instance, a, err); err != nil {
 			return err

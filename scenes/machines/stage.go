@@ -15,6 +15,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines/packed"
+	"tavernsim/scenes/machines/roster"
 )
 
 // Stage is the machine of the scene itself. It decides which agents deliberate next,
@@ -29,9 +30,10 @@ import (
 type Stage struct {
 	Agenda *agenda.State
 	Tally  Tally
-	Roster Roster
-	Turns  *gates.Order // nil = whoever is due has a turn
-	View   *View        // of the services after their last decisions
+	Roster roster.Roster
+	Turns  *gates.Order   // nil = whoever is due has a turn
+	cast   *setup.Present // nil = nobody comes or goes
+	View   *View          // of the services after their last decisions
 
 	codec    *protocol.Codec
 	scene    *setup.Scene
@@ -111,8 +113,11 @@ const (
 
 // NewStage makes a stage without facts.
 func NewStage(sc *setup.Scene) *Stage {
-	return &Stage{Agenda: agenda.New(sc.AgendaConfig()), Tally: NewTally(), Roster: make(Roster, sc.Size()), Turns: newTurns(sc), View: &View{}, codec: NewCodec(), scene: sc, services: Services(), requests: make([]packed.Requests, len(Services())),
-		spending: newSpending(sc.Budgets, sc.Clock == agenda.Realtime), script: newScripting(sc)}
+	s := &Stage{Agenda: agenda.New(sc.AgendaConfig()), Tally: NewTally(), Roster: make(roster.Roster, sc.Size()), Turns: newTurns(sc), View: &View{}, codec: NewCodec(), scene: sc, services: Services(), requests: make([]packed.Requests, len(Services())),
+		spending: newSpending(sc.Budgets, sc.Clock == agenda.Realtime)}
+	s.cast = sc.Present(func() *agenda.State { return s.Agenda })
+	s.script = newScripting(sc, s.people())
+	return s
 }
 
 // Configure prepares a folded stage for Decide. kept is the last durable wave.
@@ -269,6 +274,10 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 		if err := s.Turns.Apply(d, x, r.Time); err != nil {
 			return err
 		}
+	case *agenda.Spawned, *agenda.Removed:
+		if err := s.moved(fact, r.Time); err != nil {
+			return err
+		}
 	case *agenda.ActorFailed, *agenda.DeadLettered, *agenda.EffectsRefused, *agenda.Intervened, *agenda.OrderRefused, *agenda.ChangeRefused: // they change nothing
 	case agenda.Fact:
 		return protocol.Errorf(protocol.KindInternal, "a fact of kind %q: nothing folds it; give it a case in Stage.Apply", x.FactKind())
@@ -292,6 +301,9 @@ func (s *Stage) heard(f *bus.Routed, wave uint64) {
 		}
 		if s.scene.Blocks {
 			s.Agenda.Received(o, p, wave)
+		}
+		if s.cast != nil {
+			s.Agenda.Reached(o)
 		}
 	}
 }

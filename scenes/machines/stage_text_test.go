@@ -100,6 +100,10 @@ func (p *stagePlayer) detail(fact protocol.Fact) string {
 		return " " + p.names(f.Agents)
 	case *agenda.RestEnded:
 		return " " + p.names(f.Agents)
+	case *agenda.Spawned:
+		return " " + p.names([]uint32{f.Agent})
+	case *agenda.Removed:
+		return " " + p.names([]uint32{f.Agent})
 	case *agenda.ChangeRefused:
 		return fmt.Sprintf(" %q", f.Error)
 	case *agenda.Ended:

@@ -201,6 +201,8 @@ func Check(sc *setup.Scene, mode schedule.Mode) error {
 		return protocol.Errorf(protocol.KindInvalid, "scene %s: schedule %s: on the realtime clock the order is what happened, and nothing can run ahead; use the virtual clock, or --schedule barrier", sc.ID, Name(mode))
 	case sc.Space != nil:
 		return protocol.Errorf(protocol.KindInvalid, "scene %s: schedule %s: agents that perceive who is near (space of the scene) are not run ahead; use --schedule barrier", sc.ID, Name(mode))
+	case sc.Comes():
+		return protocol.Errorf(protocol.KindInvalid, "scene %s: schedule %s: agents that come and go (agent_instances[].spawnable) are not run ahead; use --schedule barrier", sc.ID, Name(mode))
 	case sc.Turns != nil:
 		return protocol.Errorf(protocol.KindInvalid, "scene %s: schedule %s: turns that wait for their turn (turns of the scene) are not run ahead; use --schedule barrier", sc.ID, Name(mode))
 	case sc.Size() > MaxAgents:

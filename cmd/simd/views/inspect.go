@@ -150,7 +150,7 @@ func (o *inspectOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.wave, "wave", "", "waves `A..B`, or one (facts)")
 	f.IntVar(&o.limit, "limit", -1, "at most `N` rows; 0: all. Default 50, with --json all (lists)")
 	f.StringVar(&o.profile, "profile", "", "agents of this profile `ID` (agents)")
-	f.StringVar(&o.state, "state", "", "agents that are idle, asleep, resting, blocked or given_up (agents)")
+	f.StringVar(&o.state, "state", "", "agents that are idle, asleep, resting, blocked, given_up or away (agents)")
 	f.StringVar(&o.name, "name", "", "agents whose id contains this `TEXT` (agents)")
 	f.BoolVar(&o.failed, "failed", false, "agents with failures (agents)")
 	f.StringVar(&o.sort, "sort", "", "order: "+strings.Join(inspect.AgentSorts(), ", ")+" (agents)")

@@ -37,6 +37,9 @@ func Tools() []Tool {
 			tool.Optional("winners", "array", "who has won")), end},
 		{with("MoveAgentTool", "Sends agents somewhere, in a scene in space. Only directors may.",
 			Moved()...), move},
+		{with("SpawnAgentTool", "Lets agents come into the scene, of those that it declares as spawnable. Only directors may.", Spawned()...), spawn},
+		{with("RemoveAgentTool", "Takes agents out of the scene. Only directors may.",
+			tool.Required("agents", "", "whom, or a list: "+cast.Grammar)), remove},
 	}
 }
 
@@ -103,6 +106,36 @@ func Turns(p tool.Params) (cast.Selectors, int64, error) {
 		err = protocol.Errorf(protocol.KindInvalid, "turns %d: want 1 to %d", n, turns.MaxTurns)
 	}
 	return agents, n, err
+}
+
+// Spawned are the parameters that say who comes.
+func Spawned() []tool.Param {
+	return []tool.Param{
+		tool.Optional("agent", "string", "instance id of one that is away"),
+		tool.Optional("profile", "string", "in place of agent: profile id; those with the lowest numbers that are away come"),
+		tool.Optional("count", "integer", "of a profile; 1 when it is missing"),
+		tool.Optional("state", "object", "fields in the place of those of the initial private state"),
+	}
+}
+
+// Coming reads who comes.
+func Coming(p tool.Params) (*cast.Coming, error) {
+	c := &cast.Coming{Agent: p.Text("agent"), Profile: p.Text("profile"), Count: 1}
+	if n, given := p.Integer("count"); given {
+		c.Count = n
+	}
+	c.State, _ = p["state"].(map[string]any)
+	return c, c.Check()
+}
+
+func spawn(p tool.Params) (kind string, fields map[string]any, err error) {
+	_, err = Coming(p)
+	return cast.Spawn, p.Without("reason"), err
+}
+
+func remove(p tool.Params) (kind string, fields map[string]any, err error) {
+	_, err = Agents(p)
+	return cast.Remove, map[string]any{"agents": p["agents"]}, err
 }
 
 // Agents reads the parameter of that name: a selector, or a list of at least one.

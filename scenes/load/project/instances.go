@@ -40,13 +40,11 @@ type entry struct {
 	subscriptions []Subscription
 	roles         []string
 	place         string
+	spawnable     bool
 }
 
 func (e *entry) instance(n int) Instance {
-	return Instance{
-		ID: e.id.expand(n), N: n, Profile: e.profile, State: e.stateOf(n), Goals: e.goals,
-		Runtime: e.runtime, Subscriptions: e.subscriptions,
-	}
+	return Instance{ID: e.id.expand(n), N: n, Profile: e.profile, State: e.stateOf(n), Goals: e.goals, Runtime: e.runtime, Subscriptions: e.subscriptions}
 }
 
 // stateOf copies the top level and what varies; the rest is shared.
@@ -75,10 +73,7 @@ type Agents struct {
 // their counts, at least one each, the largest remainders first and the earlier
 // entry at a tie. 0 leaves the counts as they are.
 func (s *Scene) Agents(override int) (*Agents, error) {
-	counts := make([]int, len(s.entries))
-	for i, e := range s.entries {
-		counts[i] = e.count
-	}
+	counts := s.counts()
 	if override != 0 {
 		if err := s.scale(counts, override); err != nil {
 			return nil, err
@@ -103,11 +98,19 @@ func (s *Scene) Agents(override int) (*Agents, error) {
 	return a, nil
 }
 
-func (s *Scene) scale(counts []int, want int) error {
-	var counted []int
-	sum := 0
+// counts are those of the entries, as they are written.
+func (s *Scene) counts() []int {
+	counts := make([]int, len(s.entries))
 	for i, e := range s.entries {
-		if e.counted {
+		counts[i] = e.count
+	}
+	return counts
+}
+
+func (s *Scene) scale(counts []int, want int) error {
+	counted, sum := []int(nil), 0
+	for i, e := range s.entries {
+		if e.counted && !e.spawnable {
 			counted = append(counted, i)
 			sum += e.count
 		}
@@ -119,8 +122,7 @@ func (s *Scene) scale(counts []int, want int) error {
 		return protocol.Errorf(protocol.KindInvalid, "scene %s: %d agents; want %d to %d", s.Definition.ID, want, len(counted), MaxInstances)
 	}
 	// One for each entry, the rest in proportion. Products stay below 2^40.
-	rest := want - len(counted)
-	given := 0
+	rest, given := want-len(counted), 0
 	for _, i := range counted {
 		counts[i] = 1 + rest*s.entries[i].count/sum
 		given += counts[i]
@@ -147,6 +149,9 @@ func (a *Agents) At(ordinal int) Instance {
 
 // Roles are those of an ordinal below Len.
 func (a *Agents) Roles(ordinal int) []string { return a.entries[a.entry(ordinal)].roles }
+
+// Spawnable reports whether an ordinal below Len is away when the scene begins.
+func (a *Agents) Spawnable(ordinal int) bool { return a.entries[a.entry(ordinal)].spawnable }
 
 // entry is the index of the entry that makes an ordinal.
 func (a *Agents) entry(ordinal int) int {
@@ -280,11 +285,7 @@ func (l *loader) linkInstances(s *Scene) {
 }
 
 func (l *loader) uniqueInstances(s *Scene, places []int) {
-	counts := make([]int, len(s.entries))
-	for i, e := range s.entries {
-		counts[i] = e.count
-	}
-	for _, c := range clashes(s.entries, counts) {
+	for _, c := range clashes(s.entries, s.counts()) {
 		n, _ := s.doc.Root.Find(at("agent_instances", places[c.first], "instance_id")...)
 		l.fault(s.doc, at("agent_instances", places[c.again], "instance_id"), "rename one of them",
 			"the instance id %q is given twice; the first is at %s", c.id, place{s.doc, n})
@@ -298,7 +299,7 @@ func (l *loader) linkInstance(s *Scene, i int) *entry {
 	if reached < 2 || node.Kind != source.Object {
 		return nil
 	}
-	e := &entry{id: parseTemplate(d.InstanceID), count: max(d.Count, 1), counted: node.Get("count") != nil, roles: d.Roles, place: d.Place}
+	e := &entry{id: parseTemplate(d.InstanceID), count: max(d.Count, 1), counted: node.Get("count") != nil, roles: d.Roles, place: d.Place, spawnable: d.Spawnable}
 	for k, role := range d.Roles {
 		if bad := cast.CheckRole(role); role != "" && bad != "" {
 			l.fault(s.doc, steps("roles", k), "", "the role %q %s", role, bad)

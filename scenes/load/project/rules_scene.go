@@ -42,6 +42,7 @@ func sceneRules() source.Rules {
 		"agenda.AgentInstance.instance_id":                      {Required: true, Section: "§3.1.1", Doc: "Identifies the agent in the scene. With count a template: `{n}` is the number of the instance from 1, `{n:05}` pads it to five digits."},
 		"agenda.AgentInstance.profile_id":                       {Required: true, Section: "§3.1.1", Doc: "Id of the profile."},
 		"agenda.AgentInstance.count":                            {Section: "§3.1.1", Range: between(1, MaxInstances), Default: int64(1), Doc: "Number of agents of this entry."},
+		"agenda.AgentInstance.spawnable":                        {Section: "§2.3.1", Doc: "None of them is there when the scene begins. Each can [come, leave and come again](#agents-that-come-and-go)."},
 		"agenda.AgentInstance.roles":                            {Section: "§2.3", MaxItems: 64, Doc: "Roles by which [selectors](#selectors) mean the agents of this entry."},
 		"agenda.AgentInstance.place":                            {Section: "§2.3", Doc: "Where the agents of this entry begin, in a scene with [space](space.md): a place, a cell `x,y`, or a rectangle `x,y..x,y`, over which they are spread. Without it they are nowhere."},
 		"agenda.AgentInstance.initial_private_state_override":   {Section: "§2.3.1", Doc: "Top-level fields of the private state; each replaces the whole value of that field in the profile. With count, text values may contain `{n}`."},

@@ -77,7 +77,7 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 	if err := sc.orders(); err != nil {
 		return nil, err
 	}
-	return sc, b.budgets()
+	return sc, errors.Join(sc.checkSeats(), b.budgets())
 }
 
 // budgets reads those of the run, the scene and the profiles of its agents.
@@ -192,6 +192,9 @@ func (b *builder) agents(agents *project.Agents) error {
 			subscriptions[key] = append(busSubscriptions(in.Subscriptions), watches(b.goals[c])...)
 		}
 		b.add(in.ID, c, subscriptions[key])
+		if agents.Spawnable(in.Ordinal) {
+			b.seat(uint32(in.Ordinal))
+		}
 	}
 	b.share()
 	b.initial = func(o uint32) (s agent.State) {
@@ -495,7 +498,7 @@ func (b *builder) channel(p *project.Project) {
 	b.Bus = bus.Config{
 		Scene: b.ID, NamespacePrefix: c.NamespacePrefix, DefaultTTL: time.Duration(c.DefaultEventTTLSeconds * float64(time.Second)),
 		MaxDepth: c.MaxDepth, MaxRevisits: c.MaxRevisits, LoopAction: bus.LoopAction(c.LoopAction),
-		MaxHeld: c.MaxHeld, Owner: ActorScene, Middleware: b.Middleware,
+		MaxHeld: c.MaxHeld, Owner: ActorScene, Middleware: b.Middleware, Away: b.away(),
 	}
 	for _, r := range c.Throttle {
 		b.Bus.Throttle = append(b.Bus.Throttle, r.Rule())

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
@@ -35,6 +36,9 @@ func (s *Scene) Declared() metrics.Declared {
 func (s *Scene) eventTypes(named []string) []string {
 	types := append([]string{bus.TypeWorldUpdated, TypeAgentFailed, "agent.said"}, named...)
 	types = append(types, s.Project.EventTypes()...)
+	if s.Comes() {
+		types = append(types, agenda.FactSpawned, agenda.FactRemoved)
+	}
 	var last []bus.Subscription
 	for _, by := range s.Subscribers {
 		if len(by.Subscriptions) == 0 || len(last) == len(by.Subscriptions) && &last[0] == &by.Subscriptions[0] {

@@ -66,6 +66,7 @@ type Scene struct {
 	IDs         []string                               // instance ids by ordinal, the scene's own last
 	find        func(id string) (ordinal int, ok bool) // of an agent
 	roles       func(ordinal int) []string             // of an agent
+	seats       map[string]bus.Ranges                  // of agents that may come and go, by profile
 	rights      rights
 	Class       []uint16 // of an ordinal: index into Definitions and Timings
 	Definitions []*agent.Definition
@@ -143,7 +144,7 @@ func (s *Scene) AgendaConfig() agenda.Config {
 	sim := s.Simulation()
 	return agenda.Config{
 		Start: protocol.TimeOf(sim.StartTime), Tick: sim.Tick.Std(), Clock: s.Clock,
-		Agents: len(s.IDs), Timing: s.Timing, RestartBackoff: sim.Limits.RestartBackoff.Std(),
+		Agents: len(s.IDs), Timing: s.Timing, RestartBackoff: sim.Limits.RestartBackoff.Std(), Away: s.away(),
 	}
 }
 

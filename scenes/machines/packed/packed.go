@@ -18,6 +18,7 @@ type Requests struct {
 	buf   []byte // room for the count, then the requests
 	Count uint32
 	last  int // size of the previous list, as an estimate
+	first int // bytes of those that were put before the others
 }
 
 const countBytes = 5
@@ -28,6 +29,16 @@ func (r *Requests) Add(data protocol.Raw) {
 		r.buf = make([]byte, countBytes, max(r.last+r.last/8, countBytes+len(data)))
 	}
 	r.buf = append(r.buf, data...)
+	r.Count++
+}
+
+// AddFirst puts a request before those that were added with Add, behind those before it.
+func (r *Requests) AddFirst(data protocol.Raw) {
+	if r.Count == 0 {
+		r.buf = make([]byte, countBytes, countBytes+len(data))
+	}
+	r.buf = slices.Insert(r.buf, countBytes+r.first, data...)
+	r.first += len(data)
 	r.Count++
 }
 

@@ -121,7 +121,7 @@ func viewParameters() map[string]any {
 	for name, about := range map[string]string{
 		"scene": "id of the scene, if the run has several", "at": "moment to look at (agent, world): a scene time, an offset as 90s, wave:N, end",
 		"since": "from this moment on (lists)", "until": "up to this moment (lists)", "wave": "waves A..B (facts)",
-		"profile": "agents of this profile (agents)", "state": "idle, asleep, resting, blocked or given_up (agents)", "sort": "order of the agents (agents)",
+		"profile": "agents of this profile (agents)", "state": "idle, asleep, resting, blocked, given_up or away (agents)", "sort": "order of the agents (agents)",
 		"type": "type of event, or prefix.* (events, dead-letters)", "source": "published by this agent (events)", "receiver": "heard by this agent (events)",
 		"kind": "kind of fact, or prefix.* (facts)", "actor": "decided by this actor (facts)", "path": "at or below this path (audit)",
 		"agent": "of this agent (audit, dead-letters, artifacts)", "tool": "calls of this tool (audit)", "reason": "refused for this reason (dead-letters)",

@@ -339,7 +339,8 @@ func agentDiff(x *machines.State, o uint32, y *machines.State, p uint32) (d Agen
 	if n, m := a.State.Waiting(), b.State.Waiting(); n != m {
 		d.Waiting = &[2]int{n, m}
 	}
-	if s, t := inspect.StateName(x.Agenda.Standing(o)), inspect.StateName(y.Agenda.Standing(p)); s != t {
+	at, bt := x.Agenda.Standing(o), y.Agenda.Standing(p)
+	if s, t := at.State(), bt.State(); s != t {
 		d.State = &[2]string{s, t}
 	}
 	goals := [2][]factjson.Object{{}, {}}

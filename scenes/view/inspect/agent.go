@@ -130,7 +130,7 @@ func (s *Scene) agentView(state *machines.State, o uint32, wave persistence.Wave
 	m, st := state.Agents[o], state.Agenda.Standing(o)
 	v := &AgentView{
 		Agent: m.ID.Instance, Profile: m.Def.Profile, Name: m.Def.Name, Ordinal: o, Wave: wave.Number, Time: state.Agenda.Now.String(),
-		State: StateName(st), Next: moment(st.Next), BusyUntil: moment(st.BusyUntil), Failures: st.Failures, Turns: m.State.Turn, Private: factjson.JSON(Private(m)),
+		State: st.State(), Next: moment(st.Next), BusyUntil: moment(st.BusyUntil), Failures: st.Failures, Turns: m.State.Turn, Private: factjson.JSON(Private(m)),
 		Goals: goals(m, state.Agenda.Now), Drives: drives(m, state.Agenda.Now), Inbox: inboxed(m.State.Inbox()), Observations: observations(m.Observations()), History: spoken(m), Subscriptions: []Subscribed{},
 	}
 	if st.Asleep {

@@ -12,12 +12,13 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/roster"
 )
 
 // AgentQuery chooses and orders agents; empty fields choose all.
 type AgentQuery struct {
 	Profile string
-	State   string // idle, asleep, blocked, given_up
+	State   string // as agenda.States
 	Name    string // part of the instance id
 	Failed  bool   // only those with failures
 	Sort    string // id, turns, failures, calls, cost, last; "" = the order of the scene
@@ -25,28 +26,14 @@ type AgentQuery struct {
 	Newest  bool   // read what came since the newest note, and count neither inboxes nor costs
 }
 
-// States of an agent.
-const (
-	StateIdle    = "idle"     // deliberates when it is due
-	StateAsleep  = "asleep"   // until a time, or an event wakes it
-	StateResting = "resting"  // somebody lets it rest
-	StateBlocked = "blocked"  // until those who have its events have had a turn
-	StateGivenUp = "given_up" // failed too often
-)
-
 // AgentSorts lists the orders of the view "agents".
 func AgentSorts() []string { return []string{"id", "turns", "failures", "calls", "cost", "last"} }
-
-// AgentStates lists what an agent can be.
-func AgentStates() []string {
-	return []string{StateIdle, StateAsleep, StateResting, StateBlocked, StateGivenUp}
-}
 
 // AgentLine is one agent of the view "agents".
 type AgentLine struct {
 	Agent    string `json:"agent"`
 	Profile  string `json:"profile"`
-	State    string `json:"state"`          // idle, asleep, blocked, given_up
+	State    string `json:"state"`          // as agenda.States
 	Next     string `json:"next,omitempty"` // when it is woken without an event
 	Turns    int64  `json:"turns"`
 	Failures int64  `json:"failures"` // turns without a decision
@@ -147,9 +134,9 @@ func (s *Scene) noted(at uint64, has func(*machines.Note) bool) (*machines.Note,
 // agentLines tells of every agent. A roster is missing in a run that began with a program
 // that kept none.
 func (s *Scene) agentLines(stage *machines.Stage, agents []*agent.Machine) (lines []AgentLine, err error) {
-	roster := stage.Roster
-	if roster == nil {
-		if roster, err = s.roster(); err != nil {
+	worked := stage.Roster
+	if worked == nil {
+		if worked, err = s.roster(); err != nil {
 			return nil, err
 		}
 	}
@@ -161,9 +148,9 @@ func (s *Scene) agentLines(stage *machines.Stage, agents []*agent.Machine) (line
 	}
 	lines = make([]AgentLine, s.agents.Len())
 	for in := range s.agents.All() {
-		w, st := roster[in.Ordinal], stage.Agenda.Standing(uint32(in.Ordinal))
+		w, st := worked[in.Ordinal], stage.Agenda.Standing(uint32(in.Ordinal))
 		a := AgentLine{
-			Agent: in.ID, Profile: in.Profile.Definition.ID, State: StateName(st), Next: moment(st.Next), Last: moment(w.Last),
+			Agent: in.ID, Profile: in.Profile.Definition.ID, State: st.State(), Next: moment(st.Next), Last: moment(w.Last),
 			Turns: int64(w.Turns), Failures: int64(w.Failures), Calls: int64(w.Calls), Models: int64(w.Models), Heard: int64(w.Heard),
 			ordinal: in.Ordinal, last: w.Last,
 		}
@@ -180,13 +167,13 @@ func (s *Scene) agentLines(stage *machines.Stage, agents []*agent.Machine) (line
 }
 
 // roster counts the turns that the journal has.
-func (s *Scene) roster() (machines.Roster, error) {
-	roster := make(machines.Roster, s.agents.Len())
+func (s *Scene) roster() (roster.Roster, error) {
+	list := make(roster.Roster, s.agents.Len())
 	err := s.facts(persistence.Query{Kinds: []string{agentfact.FactTurnEnded, agenda.FactAgentFailed}}, func(r protocol.Record, fact protocol.Fact) error {
-		roster.Count(r, fact)
+		list.Count(r, fact)
 		return nil
 	})
-	return roster, err
+	return list, err
 }
 
 func (q *AgentQuery) order() (func(a, b AgentLine) int, error) {
@@ -200,8 +187,8 @@ func (q *AgentQuery) order() (func(a, b AgentLine) int, error) {
 		"cost":     func(a, b AgentLine) int { return cmp.Compare(b.use.Cost, a.use.Cost) },
 		"last":     func(a, b AgentLine) int { return cmp.Compare(b.last, a.last) },
 	}[q.Sort]
-	if q.State != "" && !slices.Contains(AgentStates(), q.State) {
-		return nil, protocol.Errorf(protocol.KindInvalid, "state %q: want %s", q.State, strings.Join(AgentStates(), ", "))
+	if q.State != "" && !slices.Contains(agenda.States(), q.State) {
+		return nil, protocol.Errorf(protocol.KindInvalid, "state %q: want %s", q.State, strings.Join(agenda.States(), ", "))
 	}
 	if by == nil {
 		return nil, protocol.Errorf(protocol.KindInvalid, "sort %q: want %s", q.Sort, strings.Join(AgentSorts(), ", "))
@@ -227,19 +214,4 @@ func (s *Scene) knownProfile(id string) error {
 		return nil
 	}
 	return unknown("profile", id, "the scene has", slices.Values(protocol.SortedKeys(seen)))
-}
-
-// StateName is the word for where an agent stands on the agenda.
-func StateName(st agenda.Standing) string {
-	switch {
-	case st.GivenUp:
-		return StateGivenUp
-	case st.Resting:
-		return StateResting
-	case len(st.WaitsFor) > 0:
-		return StateBlocked
-	case st.Asleep:
-		return StateAsleep
-	}
-	return StateIdle
 }

@@ -9,6 +9,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/roster"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/run/rundir"
 )
@@ -91,17 +92,17 @@ func (s *Scene) spending(made *setup.Scene) (*machines.Stage, func(agent string)
 }
 
 // counted is the last turn of an agent by the roster, and of the scene's own by its facts.
-func (s *Scene) counted(roster machines.Roster) (func(o uint32) uint64, error) {
+func (s *Scene) counted(worked roster.Roster) (func(o uint32) uint64, error) {
 	own := uint64(0)
 	err := s.facts(persistence.Query{Actor: sceneActor, Kinds: []string{agentfact.FactTurnEnded}}, func(_ protocol.Record, fact protocol.Fact) error {
 		own = fact.(*agentfact.TurnEnded).Turn
 		return nil
 	})
 	return func(o uint32) uint64 {
-		if int(o) == len(roster) {
+		if int(o) == len(worked) {
 			return own
 		}
-		return uint64(roster[o].Turns)
+		return uint64(worked[o].Turns)
 	}, err
 }
 

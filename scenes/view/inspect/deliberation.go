@@ -356,6 +356,10 @@ func effectsOf(f protocol.Fact) []effectBy {
 		return []effectBy{{Effect{To: cast.Stage, ID: x.ID, What: cast.Rest, Status: EffectCommitted, Heard: len(x.Agents), Detail: x.Reason}, x.By, turnOf(x.ID)}}
 	case *agenda.RestEnded:
 		return []effectBy{{Effect{To: cast.Stage, ID: x.ID, What: cast.Wake, Status: EffectCommitted, Heard: len(x.Agents), Detail: x.Reason}, x.By, turnOf(x.ID)}}
+	case *agenda.Spawned:
+		return []effectBy{{Effect{To: cast.Stage, ID: x.ID, What: cast.Spawn, Value: factjson.Value(x.State), Status: EffectCommitted, Heard: 1, Detail: x.Reason}, x.By, turnOf(x.ID)}}
+	case *agenda.Removed:
+		return []effectBy{{Effect{To: cast.Stage, ID: x.ID, What: cast.Remove, Status: EffectCommitted, Heard: 1, Detail: x.Reason}, x.By, turnOf(x.ID)}}
 	case *agenda.ChangeRefused:
 		return []effectBy{{Effect{To: cast.Stage, ID: x.ID, What: "change", Value: factjson.Value(x.Do), Status: EffectRefused, Detail: x.Error}, x.By, turnOf(x.ID)}}
 	case *space.SetOut:

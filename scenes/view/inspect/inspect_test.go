@@ -286,7 +286,7 @@ otherwise: ""
 				t.Fatal(err)
 			}
 			got = append(got, fmt.Sprint(v.Agent, " ", v.State, " ", v.WaitsFor))
-			if v.State == StateBlocked && v.Next != "" {
+			if v.State == agenda.StateBlocked && v.Next != "" {
 				t.Errorf("%s: %s is blocked, and woken at %s", at, id, v.Next)
 			}
 		}
@@ -294,7 +294,7 @@ otherwise: ""
 			t.Errorf("%s: %s, want %s", at, strings.Join(got, ", "), want)
 		}
 	}
-	for state, want := range map[string]string{StateBlocked: "cy", StateIdle: "bo", StateAsleep: ""} {
+	for state, want := range map[string]string{agenda.StateBlocked: "cy", agenda.StateIdle: "bo", agenda.StateAsleep: ""} {
 		list, err := s.Agents(AgentQuery{State: state})
 		if err != nil {
 			t.Fatal(err)
@@ -308,9 +308,9 @@ otherwise: ""
 		}
 	}
 	for want, st := range map[string]agenda.Standing{
-		StateGivenUp: {GivenUp: true, WaitsFor: []uint32{1}, Asleep: true}, StateResting: {Resting: true, WaitsFor: []uint32{1}, Asleep: true}, StateBlocked: {WaitsFor: []uint32{1}, Asleep: true}, StateAsleep: {Asleep: true}, StateIdle: {},
+		agenda.StateGivenUp: {GivenUp: true, WaitsFor: []uint32{1}, Asleep: true}, agenda.StateResting: {Resting: true, WaitsFor: []uint32{1}, Asleep: true}, agenda.StateBlocked: {WaitsFor: []uint32{1}, Asleep: true}, agenda.StateAsleep: {Asleep: true}, agenda.StateIdle: {},
 	} {
-		if got := StateName(st); got != want {
+		if got := st.State(); got != want {
 			t.Errorf("%+v is %s, want %s", st, got, want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 // effectless are facts of services that are no fate of a request of an agent, with the
 // reason.
 var effectless = map[string]string{
+	"channel.listener":     "of the channel alone",
 	"channel.refused":      observed,
 	"knowledge.reviewed":   "no agent asks for a review",
 	"subscription.changed": "of the channel alone",
@@ -30,6 +31,7 @@ const observed = "the next turn observes it, and shows it there"
 
 // unaudited are facts of services that change no value, with the reason.
 var unaudited = map[string]string{
+	"channel.listener":     "what agents hear is no value",
 	"channel.refused":      "nothing was changed",
 	"event.refused":        "an event is no value",
 	"event.routed":         "an event is no value",

@@ -162,7 +162,11 @@ func (v *verifier) letters() error {
 		if err != nil {
 			return err
 		}
-		if err := v.decide(&machines.DeadLetters{Letters: []*agenda.DeadLettered{f.(*agenda.DeadLettered)}}); err != nil {
+		letter := f.(*agenda.DeadLettered)
+		if letter.Reason == agenda.ReasonGone { // the stage decides it
+			continue
+		}
+		if err := v.decide(&machines.DeadLetters{Letters: []*agenda.DeadLettered{letter}}); err != nil {
 			return err
 		}
 	}
@@ -172,6 +176,9 @@ func (v *verifier) letters() error {
 // refused notes of whom a fold may not know what they hear from now on. One letter is
 // told by its receiver; on the realtime clock a turn may have begun before it.
 func (v *verifier) refused(x *agenda.DeadLettered) {
+	if x.Reason == agenda.ReasonGone {
+		return
+	}
 	if x.Event == "" && (x.Kind == "" || x.Kind == protocol.KindEvent.String()) { // a number of them
 		for o := range v.state.Agents {
 			v.unsure[uint32(o)] = true
@@ -309,6 +316,9 @@ func (v *verifier) reasonFor(e *machines.Effect) string {
 	case agenda.FactActorFailed, agenda.FactAgentFailed:
 		return TakenFailure
 	case agenda.FactDeadLettered:
+		if x, ok := e.Fact.(*agenda.DeadLettered); ok && x.Reason == agenda.ReasonGone {
+			return ""
+		}
 		return TakenLetters
 	case agenda.FactPaused, agenda.FactResumed, agenda.FactEnded, agenda.FactIntervened:
 		return TakenOutside

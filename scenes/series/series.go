@@ -1,4 +1,5 @@
-package scenes
+// Package series samples values of the world while a scene runs.
+package series
 
 import (
 	"math"
@@ -11,9 +12,9 @@ import (
 // from then on half as many waves are sampled.
 const maxSamples = 512
 
-// series samples the reported world paths after each wave, for reports about this
+// Series samples the reported world paths after each wave, for reports about this
 // process. It is not part of the facts.
-type series struct {
+type Series struct {
 	paths  []world.Path
 	names  []string
 	times  []float64   // seconds since the scene began, one of each sample
@@ -22,8 +23,9 @@ type series struct {
 	seen   uint64
 }
 
-func newSeries(paths []string) *series {
-	s := &series{stride: 1}
+// New makes an empty one.
+func New(paths []string) *Series {
+	s := &Series{stride: 1}
 	for _, text := range paths {
 		if p, err := world.ParsePath(text); err == nil {
 			s.paths, s.names, s.data = append(s.paths, p), append(s.names, text), append(s.data, nil)
@@ -32,7 +34,8 @@ func newSeries(paths []string) *series {
 	return s
 }
 
-func (s *series) sample(doc *world.Document, seconds float64) {
+// Sample takes the values after a wave.
+func (s *Series) Sample(doc *world.Document, seconds float64) {
 	s.seen++
 	if len(s.paths) == 0 || s.seen%s.stride != 0 {
 		return
@@ -64,7 +67,8 @@ func thin(list []float64) []float64 {
 	return kept
 }
 
-func (s *series) values(name string) (seconds, values []float64) {
+// Values are the samples of a path; nil = it never held a number.
+func (s *Series) Values(name string) (seconds, values []float64) {
 	for i, n := range s.names {
 		for k := range s.data[i] {
 			if n == name && !math.IsNaN(s.data[i][k]) {

@@ -1,4 +1,4 @@
-package scenes
+package series
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 // A path that appears late keeps its times and has a gap before, also when the
 // series is thinned.
 func TestSeriesKeepTheirTimes(t *testing.T) {
-	s := newSeries([]string{"a", "late", "never"})
+	s := New([]string{"a", "late", "never"})
 	for i := range 3 * maxSamples {
 		value := map[string]any{"a": int64(i), "never": "text"}
 		if i >= 1000 {
@@ -21,10 +21,10 @@ func TestSeriesKeepTheirTimes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.sample(doc, float64(2*i))
+		s.Sample(doc, float64(2*i))
 	}
 	for _, name := range []string{"a", "late"} {
-		seconds, values := s.values(name)
+		seconds, values := s.Values(name)
 		if len(values) != len(seconds) || len(values) < maxSamples/2 || len(values) >= maxSamples {
 			t.Fatalf("%s: %d values at %d times", name, len(values), len(seconds))
 		}
@@ -34,7 +34,7 @@ func TestSeriesKeepTheirTimes(t *testing.T) {
 			}
 		}
 	}
-	if seconds, values := s.values("never"); seconds != nil || values != nil {
+	if seconds, values := s.Values("never"); seconds != nil || values != nil {
 		t.Error(fmt.Sprint(seconds, values))
 	}
 }

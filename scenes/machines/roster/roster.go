@@ -1,4 +1,5 @@
-package machines
+// Package roster counts what each agent of a scene did.
+package roster
 
 import (
 	"github.com/tinylib/msgp/msgp"
@@ -24,8 +25,8 @@ type Worked struct {
 	Last     protocol.Time // end of its last turn
 }
 
-// rosterBytes is about what an agent takes in a note, with its place on the agenda.
-const rosterBytes = 40
+// Bytes is about what an agent takes in a note, with its place on the agenda.
+const Bytes = 40
 
 // Count counts a fact.
 func (r Roster) Count(record protocol.Record, fact protocol.Fact) {
@@ -53,8 +54,8 @@ func (w *Worked) turn(x *agentfact.TurnEnded, at protocol.Time) {
 	w.Last = at
 }
 
-// pack encodes a roster as integers, six for each agent.
-func (r Roster) pack() (b []byte) {
+// Pack encodes a roster as integers, six for each agent.
+func (r Roster) Pack() (b []byte) {
 	for i := range r {
 		w := &r[i]
 		for _, n := range [...]uint32{w.Turns, w.Failures, w.Calls, w.Models, w.Heard} {
@@ -65,8 +66,8 @@ func (r Roster) pack() (b []byte) {
 	return b
 }
 
-// unpackRoster reads the roster of so many agents; none was packed = nil.
-func unpackRoster(b []byte, agents int) (Roster, error) {
+// Unpack reads the roster of so many agents; none was packed = nil.
+func Unpack(b []byte, agents int) (Roster, error) {
 	if len(b) == 0 {
 		return nil, nil
 	}

@@ -1,0 +1,175 @@
+package bus
+
+import (
+	"slices"
+
+	"github.com/tinylib/msgp/msgp"
+
+	"tavernsim/protocol"
+	"tavernsim/protocol/grown"
+)
+
+// Who is not in the scene hears nothing: it is in no group, and an event that names it alone
+// is refused. Its place, with the subscriptions of its definition, stays.
+
+// Presence tells the channel that an agent came or left.
+type Presence struct {
+	Agent uint32
+	Here  bool
+}
+
+// AppendMsg writes the request.
+func (p *Presence) AppendMsg(b []byte) []byte {
+	b = msgp.AppendInt(msgp.AppendArrayHeader(b, 3), numberHere)
+	return msgp.AppendBool(msgp.AppendUint32(b, p.Agent), p.Here)
+}
+
+// Listener records that the channel counts an agent among its listeners from now on, or no
+// more: then its subscriptions and what was held for it are gone.
+type Listener struct {
+	Agent   uint32
+	Here    bool
+	Dropped int64 // deliveries that were held for it
+}
+
+// LastAgent implements protocol.Naming.
+func (f *Listener) LastAgent() uint32 { return f.Agent }
+
+// peopled is the snapshot of a scene whose agents come and go.
+type peopled struct {
+	Rest snapshot
+	Away Ranges
+}
+
+// seats sets who is away before the scene begins.
+func (s *State) seats(subscribers []Subscriber) {
+	if s.cfg.Away == nil {
+		return
+	}
+	s.given = subscribers
+	for i := range subscribers {
+		if s.cfg.Away(uint32(i)) {
+			s.away.Push(uint32(i))
+		}
+	}
+}
+
+// tidy removes the groups in which nobody is, so that a State is the same whether somebody
+// left or never came.
+func (s *State) tidy() error {
+	var last []Subscription
+	for i := range s.given {
+		if same(s.given[i].Subscriptions, last) {
+			continue
+		}
+		last = s.given[i].Subscriptions
+		for _, sub := range last {
+			if err := s.move(uint32(i), sub, false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// move puts an agent into the group of a subscription, with in, or takes it out if it is away.
+func (s *State) move(o uint32, sub Subscription, in bool) error {
+	g, err := s.define(sub)
+	if err != nil {
+		return err
+	}
+	switch {
+	case in:
+		g.members = g.members.With(o)
+	case s.away.Contains(o):
+		g.members = g.members.Without(o)
+	}
+	if len(g.members) == 0 {
+		s.drop(g)
+	}
+	return nil
+}
+
+func (r *routing) presence(p *Presence) {
+	s := r.state
+	if int(p.Agent) >= len(s.given) || p.Here != s.away.Contains(p.Agent) {
+		return
+	}
+	f := &Listener{Agent: p.Agent, Here: p.Here}
+	if !p.Here {
+		f.Dropped = int64(len(s.holds.of(p.Agent)))
+	}
+	r.fact(f)
+}
+
+// listener folds that an agent came or left.
+func (s *State) listener(f *Listener) {
+	o := f.Agent
+	if int(o) >= len(s.given) {
+		return // the fact is of another scene
+	}
+	if f.Here {
+		s.away = s.away.Without(o)
+	} else {
+		s.away = s.away.With(o)
+		s.holds.forget(o)
+		s.forget(o)
+	}
+	for _, sub := range s.given[o].Subscriptions {
+		if err := s.move(o, sub, f.Here); err != nil {
+			panic("bus: apply " + FactListener + ": " + err.Error()) // New has compiled it
+		}
+	}
+}
+
+// forget drops what an agent subscribed to, and unsubscribed from, at run time.
+func (s *State) forget(o uint32) {
+	if s.perAgent[o] == 0 {
+		return
+	}
+	added, removed := s.Changed(o)
+	for _, sub := range added {
+		s.subscribe(o, sub, false)
+	}
+	for _, sub := range removed {
+		s.subscribe(o, sub, true)
+	}
+}
+
+// of are the holds for an agent.
+func (hs *holds) of(o uint32) []*hold {
+	return slices.DeleteFunc(slices.Clone(hs.queue), func(h *hold) bool { return !h.receivers.Contains(o) })
+}
+
+// forget drops what is held for an agent.
+func (hs *holds) forget(o uint32) {
+	for _, h := range hs.of(o) {
+		if h.receivers.Len() == 1 {
+			hs.release(h.number)
+			continue
+		}
+		h.receivers = h.receivers.Without(o)
+		hs.deliveries--
+		delete(hs.waiting[h.key], o)
+	}
+}
+
+// stored reads a snapshot, and who is away in it.
+func (s *State) stored(codec *protocol.Codec, raw protocol.Raw) (snap snapshot, err error) {
+	if s.given == nil {
+		return snap, grown.Unmarshal(codec, raw, &snap)
+	}
+	p := peopled{}
+	if err := grown.Unmarshal(codec, raw, &p); err != nil {
+		return snap, err
+	}
+	if p.Away.Beyond(len(s.given)) || p.Away.Check() != nil {
+		return snap, protocol.Errorf(protocol.KindCorrupt, "bus: restore: who is away is not in the scene, or out of order")
+	}
+	for o := range uint32(len(s.given)) {
+		if here := !p.Away.Contains(o); here == s.away.Contains(o) {
+			s.listener(&Listener{Agent: o, Here: here})
+		}
+	}
+	return p.Rest, nil
+}

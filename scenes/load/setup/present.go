@@ -1,0 +1,79 @@
+package setup
+
+import (
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/cast"
+)
+
+// Present are the agents of a scene of which some may be away. Who is, is kept by the agenda.
+// Only the stage of the scene uses it.
+type Present struct {
+	*Scene
+	agenda func() *agenda.State
+
+	lowest map[string]uint32 // by profile: none below it is away; what it lacks is found again
+	left   map[uint32]bool   // who left in the wave
+	wave   uint64            // before which they left
+}
+
+// Present makes the view of who is there; nil = nobody comes or goes. state gives the agenda of the
+// moment.
+func (s *Scene) Present(state func() *agenda.State) *Present {
+	if !s.Comes() {
+		return nil
+	}
+	return &Present{Scene: s, agenda: state, lowest: map[string]uint32{}, left: map[uint32]bool{}}
+}
+
+// Away reports whether an agent is not in the scene.
+func (c *Present) Away(o uint32) bool { return c.agenda().Away(o) }
+
+// Members are the agents that some selector means, of those that are there.
+func (c *Present) Members(of cast.Selectors) (list []uint32) {
+	if len(of) == 1 {
+		if id, named := of[0].Instance(); named { // who is named is found without asking the others
+			if o, ok := c.Ordinal(id); ok && int(o) < c.Size() && !c.Away(o) {
+				list = []uint32{o}
+			}
+			return list
+		}
+	}
+	for o := range uint32(c.Size()) {
+		if c.Away(o) {
+			continue
+		}
+		if m := c.Member(o); of.Match(&m) {
+			list = append(list, o)
+		}
+	}
+	return list
+}
+
+// Groups counts the agents of each role and of each profile, of those that are there.
+func (c *Present) Groups() (roles, profiles map[string]any) {
+	return c.GroupsOf(func(o uint32) bool { return !c.Away(o) })
+}
+
+// Comers implements order.Cast. Who left in the open wave can come back in the next.
+func (c *Present) Comers(who *cast.Coming, taken map[uint32]bool) ([]uint32, error) {
+	moment := c.agenda().Wave
+	list, err := c.ComersOf(who, c.lowest[who.Profile], func(o uint32) bool {
+		return c.Away(o) && !taken[o] && !(c.wave == moment && c.left[o])
+	})
+	if err == nil && who.Profile != "" && len(taken) == 0 && c.wave != moment {
+		c.lowest[who.Profile] = list[0]
+	}
+	return list, err
+}
+
+// Left notes that an agent left in the open wave.
+func (c *Present) Left(o uint32) {
+	if moment := c.agenda().Wave; c.wave != moment {
+		clear(c.left)
+		c.wave = moment
+	}
+	c.left[o] = true
+	if p := c.Profile(o); o < c.lowest[p] {
+		c.lowest[p] = o
+	}
+}

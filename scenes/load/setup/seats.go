@@ -1,0 +1,159 @@
+package setup
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/cast"
+	"tavernsim/protocol"
+)
+
+// An agent that may come and go has a seat: an ordinal, an instance id and all that follows
+// from the definition, made when the scene is loaded like those of every other agent. So
+// whoever knows an agent by its ordinal needs to hear of nothing while the scene runs, and
+// how many can be there at once is known from the start.
+
+// seat adds an ordinal above all that have one.
+func (b *builder) seat(o uint32) {
+	if b.seats == nil {
+		b.seats = map[string]bus.Ranges{}
+	}
+	profile := b.Profile(o)
+	b.seats[profile] = b.seats[profile].And(bus.Ranges{{From: o, Count: 1}})
+}
+
+// Comes reports whether agents may come and go.
+func (s *Scene) Comes() bool { return s.seats != nil }
+
+// Spawnable reports whether an agent has a seat.
+func (s *Scene) Spawnable(o uint32) bool { return s.seats[s.Profile(o)].Contains(o) }
+
+// away tells who is not there when the scene begins; nil = everybody is.
+func (s *Scene) away() func(uint32) bool {
+	if !s.Comes() {
+		return nil
+	}
+	return s.Spawnable
+}
+
+// checkSeats refuses what cannot be together with agents that come and go.
+func (s *Scene) checkSeats() error {
+	switch {
+	case !s.Comes():
+		return nil
+	case s.Clock == agenda.Realtime:
+		return s.Errorf("agent_instances: spawnable agents need the virtual clock (simulation.clock): on the realtime clock a turn of an agent that leaves may be under way")
+	case s.Space != nil:
+		return s.Errorf("agent_instances: spawnable agents in a scene with space are not built yet: nobody would say where they come in")
+	case s.Blocks:
+		return s.Errorf("agent_instances: spawnable agents and lanes of inboxes with the policy block: a publisher would wait for receivers that have left; use another policy of the lanes")
+	}
+	return nil
+}
+
+// MayLeave implements order.Cast.
+func (s *Scene) MayLeave() error {
+	if s.Comes() {
+		return nil
+	}
+	return protocol.Errorf(protocol.KindInvalid, "nobody comes to the scene %s or leaves it: none of its agent_instances is spawnable", s.ID)
+}
+
+// Comers implements order.Cast: as far as the definition tells.
+func (s *Scene) Comers(who *cast.Coming, taken map[uint32]bool) ([]uint32, error) {
+	return s.ComersOf(who, 0, func(o uint32) bool { return !taken[o] })
+}
+
+// ComersOf finds who would come, of those that are free; none of the profile below lowest
+// is.
+func (s *Scene) ComersOf(who *cast.Coming, lowest uint32, free func(uint32) bool) (list []uint32, err error) {
+	if err := s.MayLeave(); err != nil {
+		return nil, err
+	}
+	if who.Agent != "" {
+		o, ok := s.find(who.Agent)
+		switch {
+		case !ok:
+			return nil, protocol.Errorf(protocol.KindNotFound, "the scene has no agent %q", protocol.Short(who.Agent, 200))
+		case !s.Spawnable(uint32(o)):
+			return nil, protocol.Errorf(protocol.KindInvalid, "%s is not spawnable (agent_instances)", who.Agent)
+		case !free(uint32(o)):
+			return nil, protocol.Errorf(protocol.KindConflict, "%s is there, or comes or leaves at this moment", who.Agent)
+		}
+		list = []uint32{uint32(o)}
+	} else if list, err = s.ofProfile(who, lowest, free); err != nil {
+		return nil, err
+	}
+	if len(who.State) > 0 {
+		_, err = s.Entering(list[0], who.State)
+	}
+	return list, err
+}
+
+// ofProfile are the first agents of a profile that are free.
+func (s *Scene) ofProfile(who *cast.Coming, lowest uint32, free func(uint32) bool) (list []uint32, err error) {
+	seats, ok := s.seats[who.Profile]
+	if !ok {
+		return nil, protocol.Errorf(protocol.KindNotFound, "the scene has no spawnable agents of the profile %q; it has some of %s", protocol.Short(who.Profile, 200), strings.Join(slices.Sorted(maps.Keys(s.seats)), ", "))
+	}
+	for _, r := range seats {
+		for o := max(r.From, lowest); o < r.From+r.Count; o++ {
+			if !free(o) {
+				continue
+			}
+			if list = append(list, o); int64(len(list)) == who.Count {
+				return list, nil
+			}
+		}
+	}
+	return nil, protocol.Errorf(protocol.KindLimit, "%d of the profile %s cannot come: %d of its %d spawnable agents are away (agent_instances[].count)", who.Count, who.Profile, len(list), seats.Len())
+}
+
+// Entering is the private state of an agent that comes, with fields in the place of those of
+// its initial one.
+func (s *Scene) Entering(o uint32, override map[string]any) (map[string]any, error) {
+	state := s.initial(o).Private
+	if len(override) > 0 {
+		state = maps.Clone(state)
+		if state == nil {
+			state = map[string]any{}
+		}
+		maps.Copy(state, override)
+	}
+	def := s.AgentDefinition(o)
+	if size := len(protocol.Encode(state)); size > def.Limits.MaxStateBytes {
+		return nil, protocol.Errorf(protocol.KindLimit, "the private state of %s would have %d bytes, more than %d (custom_runtime_config.max_state_bytes)", s.Name(o), size, def.Limits.MaxStateBytes)
+	}
+	if def.Check != nil {
+		if err := def.Check(state); err != nil {
+			return nil, protocol.Errorf(protocol.KindInvalid, "the private state of %s does not fit: %w", s.Name(o), err)
+		}
+	}
+	return state, nil
+}
+
+// Enter puts a machine into the state of an agent that comes.
+func (s *Scene) Enter(m *agent.Machine, f *agenda.Spawned) error {
+	override, err := f.Override()
+	if err != nil {
+		return err
+	}
+	s.Leave(m)
+	if m.State.Private, err = s.Entering(f.Agent, override); err != nil {
+		return protocol.Errorf(protocol.KindCorrupt, "%s: %w", agenda.FactSpawned, err)
+	}
+	m.State.Turn = f.Turns
+	return nil
+}
+
+// Leave empties the machine of an agent that is away.
+func (s *Scene) Leave(m *agent.Machine) {
+	spaces := m.Spaces
+	m.Release()
+	*m = *s.Machine(m.ID.Ordinal)
+	m.Spaces = spaces
+}
