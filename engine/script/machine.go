@@ -182,12 +182,7 @@ func (c contextRoots) Lookup(root string) (any, bool) {
 func (m *Machine) counted() any {
 	if m.agents == nil {
 		roles, profiles := m.Cast.Groups()
-		total := int64(0)
-		for _, n := range profiles {
-			some, _ := n.(int64)
-			total += some
-		}
-		m.agents = map[string]any{"total": total, "roles": roles, "profiles": profiles}
+		m.agents = map[string]any{"total": int64(m.selects([]string{"*"}).Len()), "roles": roles, "profiles": profiles}
 	}
 	return m.agents
 }
