@@ -313,8 +313,6 @@ func (tr *tracer) agenda(f protocol.Fact) string {
 		return fmt.Sprintf("%s lets %s come behind %d turns with %s because %q", x.By, tr.id(x.Agent), x.Turns, show(x.State), x.Reason)
 	case *agenda.Removed:
 		return fmt.Sprintf("%s takes %s away with %d unread because %q", x.By, tr.id(x.Agent), x.Unread, x.Reason)
-	case *bus.Listener:
-		return fmt.Sprintf("%s listens: %v, %d dropped", tr.id(x.Agent), x.Here, x.Dropped)
 	case *agenda.ChangeRefused:
 		return fmt.Sprintf("refuses %s of %s: %s", show(x.Do), x.By, x.Error)
 	case *agenda.Paused:
@@ -344,6 +342,8 @@ func function(stack []string) string {
 
 func (tr *tracer) event(f bus.Fact) string {
 	switch x := f.(type) {
+	case *bus.Listener:
+		return fmt.Sprintf("%s listens: %v, %d dropped", tr.id(x.Agent), x.Here, x.Dropped)
 	case *bus.Routed:
 		return tr.routed(x)
 	case *bus.Refused:

@@ -323,6 +323,6 @@ func Facts() []protocol.FactType {
 		protocol.ByCodec[Redelivered](), protocol.ByCodec[Forked](), protocol.ByCodec[Interrupted](),
 		protocol.ByCodec[Blocked](), protocol.ByCodec[EffectsRefused](), protocol.ByCodec[Intervened](),
 		protocol.ByCodec[OrderRefused](), protocol.ByCodec(ordered[Rested]), protocol.ByCodec(ordered[RestEnded]), protocol.ByCodec[ChangeRefused](),
-		protocol.ByCodec((*Spawned).check), protocol.ByCodec[Removed](),
+		protocol.ByCodec[Spawned](), protocol.ByCodec[Removed](),
 	}
 }

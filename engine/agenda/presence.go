@@ -34,12 +34,6 @@ func (f *Spawned) LastAgent() uint32 { return f.Agent }
 // LastAgent implements protocol.Naming.
 func (f *Removed) LastAgent() uint32 { return f.Agent }
 
-// check refuses a state that is none.
-func (f *Spawned) check() error {
-	_, err := f.Override()
-	return err
-}
-
 // Override are the fields of the private state that differ from the initial one.
 func (f *Spawned) Override() (map[string]any, error) {
 	v, err := f.State.Value()
