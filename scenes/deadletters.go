@@ -8,7 +8,7 @@ import (
 
 	"tavernsim/actors"
 	"tavernsim/engine/agenda"
-	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/letters"
 )
 
 // deadLetters collects the envelopes that the mailboxes of a scene refused, from any
@@ -17,7 +17,7 @@ import (
 type deadLetters struct {
 	waiting atomic.Bool // take looks here first: a healthy scene has no letters
 	mu      sync.Mutex
-	letters machines.Letters
+	letters letters.List
 }
 
 // add takes a letter. Messages to a stopped actor are no dead letters, because its

@@ -7,7 +7,7 @@ import (
 
 	"tavernsim/actors"
 	"tavernsim/protocol"
-	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/letters"
 )
 
 func letter(id, receiver, eventType, reason string) actors.DeadLetter {
@@ -44,7 +44,7 @@ func TestAStormIsCounted(t *testing.T) {
 	for s := range senders {
 		wg.Go(func() {
 			for i := range each {
-				b.add(letter(fmt.Sprint("e", i), "ana", fmt.Sprint("type.", i%(machines.MaxLetterGroups*2)), fmt.Sprint("r", s)))
+				b.add(letter(fmt.Sprint("e", i), "ana", fmt.Sprint("type.", i%(letters.MaxGroups*2)), fmt.Sprint("r", s)))
 			}
 		})
 	}
@@ -56,11 +56,11 @@ func TestAStormIsCounted(t *testing.T) {
 		if f.Event != "" {
 			told++
 		}
-		if f.Reason == machines.ReasonOther {
+		if f.Reason == letters.ReasonOther {
 			other += f.Count
 		}
 	}
-	if total != senders*each || told != machines.MaxLetters || len(facts) != machines.MaxLetters+machines.MaxLetterGroups+1 || other == 0 {
+	if total != senders*each || told != letters.Max || len(facts) != letters.Max+letters.MaxGroups+1 || other == 0 {
 		t.Errorf("%d letters in %d facts, %d told, %d others", total, len(facts), told, other)
 	}
 }

@@ -23,7 +23,7 @@ func (l *looking) open(a *Ask) error {
 	if err := l.decide(f); err != nil {
 		return err
 	}
-	question, err := a.question.eval(l)
+	question, err := a.question.Eval(l)
 	if err != nil {
 		return l.decide(&Failed{Where: "collect " + a.ID, Error: protocol.Short(err.Error(), maxText)})
 	}

@@ -12,6 +12,7 @@ import (
 	"tavernsim/engine/collab"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/script/plot"
+	"tavernsim/engine/script/value"
 	"tavernsim/engine/template"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
@@ -50,7 +51,7 @@ type Ask struct {
 	check func(any) error // nil = any answer
 	if_   *expr.Program   // nil = every answer
 
-	question *made
+	question *value.Made
 }
 
 type transition struct {
@@ -72,11 +73,11 @@ type schedule struct {
 
 type action struct {
 	kind   string
-	fields *made
+	fields *value.Made
 	where  string
 }
 
-type ending struct{ outcome, winners, reason *made }
+type ending struct{ outcome, winners, reason *value.Made }
 
 // Checks are what a script needs of the scene to be checked.
 type Checks struct {
@@ -275,7 +276,7 @@ func (c *compiler) collect(n *Node, d *plot.Collect, steps []any) {
 	if d.Schema != nil {
 		a.check = c.Schema(d.Schema, under("schema"))
 	}
-	a.question = compileValue(d.Question, rootsWithEvent(), under("question"), func(steps []any, message string) { c.fault(steps, "", "%s", message) })
+	a.question = value.Compile(d.Question, rootsWithEvent(), under("question"), func(steps []any, message string) { c.fault(steps, "", "%s", message) })
 	a.if_ = c.expression(d.If, rootsWithEvent(), under("if"))
 	if d.Voting != nil {
 		c.rules(d.Voting.Faults(), under("voting"))
@@ -359,15 +360,15 @@ func (c *compiler) action(kind string, fields any, roots []string, steps []any) 
 		return nil
 	}
 	a := &action{kind: kind, where: where(steps)}
-	a.fields = compileValue(m, roots, steps, func(steps []any, message string) { c.fault(steps, "", "%s", message) })
-	if a.fields.fields == nil {
-		a.fields = &made{fields: map[string]*made{}}
+	a.fields = value.Compile(m, roots, steps, func(steps []any, message string) { c.fault(steps, "", "%s", message) })
+	if a.fields.Fields == nil {
+		a.fields = &value.Made{Fields: map[string]*value.Made{}}
 	}
 	dynamic := map[string]bool{}
-	for name, f := range a.fields.fields {
-		dynamic[name] = f.dynamic
+	for name, f := range a.fields.Fields {
+		dynamic[name] = f.Dynamic
 	}
-	static, _ := a.fields.static().(map[string]any)
+	static, _ := a.fields.Static().(map[string]any)
 	if err := c.Change(kind, static, dynamic); err != nil {
 		c.fault(steps, "", "%s", err)
 		return nil
@@ -414,11 +415,11 @@ func where(steps []any) string {
 
 func (c *compiler) ending(fields map[string]any, roots []string, steps []any) *ending {
 	fault := func(steps []any, message string) { c.fault(steps, "", "%s", message) }
-	part := func(name string) *made {
-		return compileValue(fields[name], roots, append(slices.Clone(steps), name), fault)
+	part := func(name string) *value.Made {
+		return value.Compile(fields[name], roots, append(slices.Clone(steps), name), fault)
 	}
 	e := &ending{part("outcome"), part("winners"), part("reason")}
-	if text, ok := e.outcome.literal.(string); !e.outcome.dynamic && (!ok || text == "") {
+	if text, ok := e.outcome.Literal.(string); !e.outcome.Dynamic && (!ok || text == "") {
 		c.fault(append(slices.Clone(steps), "outcome"), "", "want the name of an outcome, or an expression")
 	}
 	return e

@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/expr"
+	"tavernsim/engine/script/value"
 	"tavernsim/protocol"
 )
 
@@ -307,7 +308,7 @@ func (l *looking) carryOut(list []*action, why string) error {
 }
 
 func (l *looking) act(a *action, why string) error {
-	v, err := a.fields.eval(l)
+	v, err := a.fields.Eval(l)
 	fields, _ := v.(map[string]any)
 	if err == nil {
 		switch a.kind {
@@ -350,9 +351,9 @@ func (l *looking) end() error {
 		return nil
 	}
 	var parts [3]any
-	for i, m := range []*made{l.closing.outcome, l.closing.winners, l.closing.reason} {
+	for i, m := range []*value.Made{l.closing.outcome, l.closing.winners, l.closing.reason} {
 		var err error
-		if parts[i], err = m.eval(l); err != nil {
+		if parts[i], err = m.Eval(l); err != nil {
 			return l.decide(&Failed{Where: "outcome", Error: protocol.Short(err.Error(), maxText)})
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines/letters"
 	"tavernsim/scenes/machines/packed"
 	"tavernsim/scenes/machines/roster"
 )
@@ -81,7 +82,7 @@ type Stage struct {
 	retry    bool             // that service failed, and decides again after it is restored
 	parts    []protocol.KindData
 	crashes  []protocol.Fact // of the scene before restarts, kept with the next wave
-	letters  Letters         // kept when the wave closes
+	letters  letters.List    // kept when the wave closes
 }
 
 // StageConfig holds the settings of a run. Of all facts, only the end depends on it.

@@ -1,12 +1,13 @@
-package machines
+// Package letters bounds the dead letters of a wave.
+package letters
 
 import "tavernsim/engine/agenda"
 
 // Bounds of the dead letters of a wave. The first are told one by one. The others are
 // counted by reason, kind and type, and together beyond so many groups.
 const (
-	MaxLetters      = 200
-	MaxLetterGroups = 100
+	Max       = 200
+	MaxGroups = 100
 )
 
 // ReasonOther is the reason of the letters that are counted together.
@@ -14,13 +15,13 @@ const ReasonOther = "other"
 
 type letterGroup struct{ reason, kind, eventType string }
 
-// Letters are the dead letters of a wave, or of a part of it; the groups stand behind
+// List is the dead letters of a wave, or of a part of it; the groups stand behind
 // the letters that are told. The zero value is ready.
-type Letters []*agenda.DeadLettered
+type List []*agenda.DeadLettered
 
 // Add adds a letter, or a group of them.
-func (l *Letters) Add(f *agenda.DeadLettered) {
-	if len(*l) < MaxLetters {
+func (l *List) Add(f *agenda.DeadLettered) {
+	if len(*l) < Max {
 		*l = append(*l, f)
 		return
 	}
@@ -28,13 +29,13 @@ func (l *Letters) Add(f *agenda.DeadLettered) {
 }
 
 // group finds a group, or begins it.
-func (l *Letters) group(g letterGroup) *agenda.DeadLettered {
-	for _, x := range (*l)[MaxLetters:] {
+func (l *List) group(g letterGroup) *agenda.DeadLettered {
+	for _, x := range (*l)[Max:] {
 		if g == (letterGroup{x.Reason, x.Kind, x.Type}) {
 			return x
 		}
 	}
-	if other := (letterGroup{reason: ReasonOther}); g != other && len(*l) >= MaxLetters+MaxLetterGroups {
+	if other := (letterGroup{reason: ReasonOther}); g != other && len(*l) >= Max+MaxGroups {
 		return l.group(other)
 	}
 	x := &agenda.DeadLettered{Reason: g.reason, Kind: g.kind, Type: g.eventType}
