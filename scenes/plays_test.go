@@ -36,7 +36,7 @@ func holdRandom(t *rapid.T, dirs *testing.T, text string, look func(*scenestest.
 		}
 	}
 	first := scenestest.New(dirs, p, "")
-	if rapid.IntRange(0, 3).Draw(t, "clock") == 0 {
+	if rapid.IntRange(0, 3).Draw(t, "clock") == 0 && !strings.Contains(text, "spawnable") { // refused there
 		set := scenestest.Settings{Clock: agenda.Realtime, Workers: 2, Snapshots: 20, Stop: &agenda.Stop{Deliberations: 30, After: protocol.Duration(200_000_000)}}
 		if r := first.Run(dirs, set); r.Err != nil {
 			t.Fatalf("%v\n%s", r, text)
@@ -80,6 +80,7 @@ func randomScript(t *rapid.T) string {
 			`{world: {path: n, op: add, value: 1}}`, `{world: {path: n.x, value: 1}}`, `{world: {path: seen, value: "=vars.w"}}`,
 			`{goal: {to: ["*"], id: g9, deadline_seconds: 2, completion_criteria: [{expr: "world.n > 3"}]}}`, `{reflect: {to: [a_1]}}`,
 			`{private_state: {agent: a_1, path: n, op: add, value: 2, reason: gift}}`,
+			`{spawn: {profile: person, state: {n: 3}}}`, `{spawn: {agent: g_1}}`, `{remove: {agents: "role:crowd"}}`, `{remove: {agents: g_2}}`, `{publish: {type: talk.y, to: ["role:crowd", a_1]}}`,
 			`{rest: {agents: a_1}}`, `{wake: {agents: "*"}}`, `{set: {v: "=vars.nothing.x"}}`,
 		}), 0, 3).Draw(t, name)
 		if rapid.IntRange(0, 19).Draw(t, name+" ends") == 0 {
@@ -136,10 +137,10 @@ entries:
   - {id: g3, entry_type: goal, title: Whole, priority: 0.5, goal: {completes_by: any, deadline: 5s, penalties: {commands: [{action: set, key: self.sad, value: true}]}}}
 `
 
-// Random projects with scripts and with goals that rules weigh keep what holdRandom holds.
-// Of the scripts every second leads its scene to another state, of the goals many change.
+// Random projects with scripts, with goals that rules weigh and with agents that come and
+// go keep what holdRandom holds.
 func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
-	dirs, entered, answers, changed := t, 0, 0, 0
+	dirs, entered, answers, changed, came, left := t, 0, 0, 0, 0, 0
 	long := os.Getenv("SIMD_TEST_LONG") != ""
 	rapid.Check(t, func(t *rapid.T) {
 		if !long && rapid.IntRange(0, 4).Draw(t, "one in five, but for the long test") > 0 {
@@ -153,6 +154,11 @@ func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
 		if rapid.Bool().Draw(t, "motives") {
 			text += motives
 		}
+		if rapid.Bool().Draw(t, "crowd") {
+			text = strings.ReplaceAll(text, "policy: block", "policy: drop_oldest") // refused with a crowd
+			text = strings.Replace(text, "\nscript:", "\n  - {instance_id: \"g_{n}\", profile_id: person, roles: [crowd], count: 3, spawnable: true}\nscript:", 1)
+			text = strings.Replace(text, "on_enter: [", "on_enter: [{spawn: {profile: person, count: 2}}, ", 1)
+		}
 		holdRandom(t, dirs, text, func(s *scenestest.Scene, _ scenestest.Settings) {
 			codec := machines.NewCodec()
 			s.Journal(dirs, func(j *persistence.Journal) {
@@ -163,6 +169,10 @@ func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
 						entered++
 					case *script.Answered:
 						answers++
+					case *agenda.Spawned:
+						came++
+					case *agenda.Removed:
+						left++
 					case *agentfact.GoalChanged:
 						changed++
 					}
@@ -173,7 +183,7 @@ func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
 			})
 		})
 	})
-	t.Logf("%d states entered, %d answers collected, %d goals changed", entered, answers, changed)
+	t.Logf("%d states entered, %d answers collected, %d goals changed, %d agents came and %d left", entered, answers, changed, came, left)
 	if entered == 0 || changed == 0 {
 		t.Error("no script moved or no goal changed: nothing is tested")
 	}

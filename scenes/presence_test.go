@@ -1,0 +1,93 @@
+package scenes_test
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/scenestest"
+)
+
+// A crowd comes and goes again and again: every life is a fact of its own, the digest is that
+// of a run that was interrupted, verify decides it again, and no memory stays of those who
+// left. SIMD_TEST_LONG=1 lets 100,000 come.
+func TestACrowdComesAndGoes(t *testing.T) {
+	crowd, rounds := 200, 5
+	if os.Getenv("SIMD_TEST_LONG") != "" {
+		crowd, rounds = 1000, 100
+	}
+	p := scenestest.Town(t, fmt.Sprintf(`
+-- models/voices.yaml --
+otherwise: ""
+-- scenes/s.yaml --
+id: s
+name: Inn
+schema_version: "1.0"
+agent_instances:
+  - {instance_id: host, profile_id: person}
+  - {instance_id: "g_{n}", profile_id: person, count: %d, spawnable: true, roles: [crowd]}
+simulation: {tick: 1s, stop: {ticks: %d}}
+script:
+  states: [{id: all}]
+  schedules:
+    - {id: come, every: 4s, do: [{spawn: {profile: person, count: %d, state: {words: %q}}}]}
+    - {id: go, cron: "2-59/4 * * * * *", do: [{remove: {agents: "role:crowd"}}]}
+`, crowd, 4*rounds+4, crowd, fmt.Sprintf("%0*d", 512, 7)))
+	first := scenestest.New(t, p, "s")
+	want := first.Run(t, scenestest.Settings{Workers: 1})
+	if want.Err != nil {
+		t.Fatal(want)
+	}
+	came, left := 0, 0
+	codec := machines.NewCodec()
+	first.Journal(t, func(j *persistence.Journal) {
+		if err := j.Read(1, func(r protocol.Record) error {
+			fact, err := codec.ReadFact(r.Kind, r.Data)
+			switch fact.(type) {
+			case *agenda.Spawned:
+				came++
+			case *agenda.Removed:
+				left++
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if came != crowd*rounds || left != came {
+		t.Errorf("%d came and %d left, want %d", came, left, crowd*rounds)
+	}
+	set := scenestest.Settings{Workers: 7, Snapshots: 1000}
+	s := scenestest.New(t, p, "s")
+	for _, at := range []uint64{6, 11} {
+		set.InterruptAt = at
+		s.Run(t, set)
+	}
+	set.InterruptAt = 0
+	if r := s.Run(t, set); r.Digest() != want.Digest() {
+		t.Errorf("digest %s, want %s", r.Digest(), want.Digest())
+	}
+	mustRestore(t, s, set)
+	mustVerify(t, s, set)
+	mustForget(t, s, crowd)
+}
+
+// mustForget folds a scene whose crowd has left, and holds what the fold keeps of it.
+func mustForget(t *testing.T, s *scenestest.Scene, crowd int) {
+	t.Helper()
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	state := s.Fold(t, scenestest.Settings{})
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > int64(crowd)*1024 {
+		t.Errorf("the fold keeps %d bytes of a crowd of %d that has left; its words alone were %d", kept, crowd, crowd*512)
+	}
+	runtime.KeepAlive(state)
+}
