@@ -35,8 +35,14 @@ var derived = map[string]string{
 	"agent.heardMarks.Lost":  "set by loading: the payload of an ephemeral event is nowhere",
 	"bus.State.cfg":          "of the definition", "bus.State.subscribers": "of the definition", "bus.State.ordinals": "of the definition", "bus.State.defined": "of the definition",
 	"bus.State.filters": "made of the subscriptions", "bus.State.index": "made of the subscriptions", "bus.State.perAgent": "made of the changes",
-	"bus.holds.queue":      "made of the holds",
-	"bus.hold.place":       "its place in the queue",
+	"bus.holds.queue":   "made of the holds",
+	"bus.hold.place":    "its place in the queue",
+	"bus.State.Hearers": "who is near; told by the scene when events are routed",
+	"space.State.find":  "working memory of the search for paths",
+	"space.State.due":   "of the walks, looked up when it is asked for", "space.State.undue": "of the walks, looked up when it is asked for",
+	"space.State.slots": "made of the walks", "space.State.sorted": "of the order of the walks",
+	"space.State.over": endedWalk, "space.walk.over": endedWalk,
+	"space.pages.list": "the snapshot has the cells without the empty pages; engine/space compares them", "space.pages.owned": "shared when somebody looks",
 	"tooltask.State.used":  "of the memory of a list",
 	"throttle.Table.fixed": "of the definition", "throttle.Table.keys": "of the definition", "throttle.counted.swept": "when it was tidied up last",
 }
@@ -44,6 +50,9 @@ var derived = map[string]string{
 // noTurn: whoever reads it asks what came while a deliberation was in flight, and a
 // snapshot is taken when none is.
 const noTurn = "asked about turns that were in flight"
+
+// endedWalk: a snapshot drops the walks that are over.
+const endedWalk = "a walk that is over goes with the next look"
 
 // unset are fields that no run here sets, with the reason.
 var unset = map[string]string{
