@@ -12,6 +12,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/script"
+	"tavernsim/engine/space"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
@@ -137,10 +138,36 @@ entries:
   - {id: g3, entry_type: goal, title: Whole, priority: 0.5, goal: {completes_by: any, deadline: 5s, penalties: {commands: [{action: set, key: self.sad, value: true}]}}}
 `
 
-// Random projects with scripts, with goals that rules weigh and with agents that come and
+// walking gives the agents of a random project a small yard, in which they get in each
+// other's way.
+func walking(t *rapid.T, text string) string {
+	text = strings.Replace(text, "count: ", "place: \"0,0..4,3\", count: ", 1)
+	text = strings.Replace(text, "scene_lifecycle_workflows:", fmt.Sprintf(`space:
+  grid: {width: 5, height: 4, capacity: %d}
+  places: {well: {at: [1, 1]}, tavern: {at: [3, 0], size: [2, 2], capacity: 2}}
+  perception: {radius: %d, types: [%s]}
+  speed: %d
+scene_lifecycle_workflows:`, rapid.IntRange(1, 2).Draw(t, "capacity"), rapid.IntRange(0, 3).Draw(t, "radius"),
+		rapid.SampledFrom([]string{"talk.x", "talk.*, agent.said", `"space.*"`}).Draw(t, "near"), rapid.IntRange(1, 3).Draw(t, "speed")), 1)
+	text = strings.ReplaceAll(text, "{set: {w: \"=world.n\"}}", "{move: {agents: \"*\", to: tavern}}, {move: {agents: a_1, to: \"4,3\", at_once: true}}")
+	text = strings.Replace(text, "otherwise: {text", `  - match: {chance: 0.8}
+    answer: {calls: [{tool: MoveTool, params: {to: "{{pick \"north\" \"southwest\" \"well\" \"tavern\" \"a_1\" \"a_2\" \"4,3\" \"stay\"}}"}}, {tool: LookTool}, {tool: PublishEventTool, params: {type: talk.y, reach: "{{pick \"near\" \"place\" \"scene\"}}"}}]}
+otherwise: {text`, 1)
+	return text + `-- agent_profiles/person.yaml --
+id: person
+name: Person
+version: "1.0.0"
+schema_version: "1.0"
+core_deliberation_workflow_id: think
+subscribed_event_types: [talk.*, "space.*"]
+tool_ids_inventory: [UpdatePrivateStateTool, RequestWorldStateUpdateTool, PublishEventTool, UpdateGoalTool, SleepTool, SayTool, MoveTool, LookTool]
+`
+}
+
+// Random projects with scripts, in space, with goals that rules weigh and with agents that come and
 // go keep what holdRandom holds.
 func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
-	dirs, entered, answers, changed, came, left := t, 0, 0, 0, 0, 0
+	dirs, entered, answers, changed, came, left, walks := t, 0, 0, 0, 0, 0, 0
 	long := os.Getenv("SIMD_TEST_LONG") != ""
 	rapid.Check(t, func(t *rapid.T) {
 		if !long && rapid.IntRange(0, 4).Draw(t, "one in five, but for the long test") > 0 {
@@ -151,10 +178,14 @@ func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
 			text = strings.Replace(text, "scene_lifecycle_workflows:", randomScript(t)+"scene_lifecycle_workflows:", 1)
 			text = strings.Replace(text, "profile_id: person,", "profile_id: person, roles: [first],", 1)
 		}
-		if rapid.Bool().Draw(t, "motives") {
+		more := rapid.SampledFrom([]string{"", "motives", "space", "crowd", "motives and crowd"}).Draw(t, "more")
+		if strings.HasPrefix(more, "motives") {
 			text += motives
 		}
-		if rapid.Bool().Draw(t, "crowd") {
+		if more == "space" {
+			text = walking(t, text)
+		}
+		if strings.HasSuffix(more, "crowd") {
 			text = strings.ReplaceAll(text, "policy: block", "policy: drop_oldest") // refused with a crowd
 			text = strings.Replace(text, "\nscript:", "\n  - {instance_id: \"g_{n}\", profile_id: person, roles: [crowd], count: 3, spawnable: true}\nscript:", 1)
 			text = strings.Replace(text, "on_enter: [", "on_enter: [{spawn: {profile: person, count: 2}}, ", 1)
@@ -169,6 +200,8 @@ func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
 						entered++
 					case *script.Answered:
 						answers++
+					case *space.SetOut:
+						walks++
 					case *agenda.Spawned:
 						came++
 					case *agenda.Removed:
@@ -183,7 +216,7 @@ func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
 			})
 		})
 	})
-	t.Logf("%d states entered, %d answers collected, %d goals changed, %d agents came and %d left", entered, answers, changed, came, left)
+	t.Logf("%d states entered, %d answers collected, %d goals changed, %d agents came and %d left, %d walks", entered, answers, changed, came, left, walks)
 	if entered == 0 || changed == 0 {
 		t.Error("no script moved or no goal changed: nothing is tested")
 	}
