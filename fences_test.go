@@ -37,7 +37,7 @@ func innerFloors() map[string]int {
 		"scenes/view/inspect": 6, "scenes/run/recorded": 6,
 		"scenes/run/runner":   7,
 		"scenes/run/estimate": 8, "scenes/run/probe": 8, "scenes/view/follow": 7, "scenes/view/compare": 7, "scenes/view/artifacts": 7, "scenes/run/served": 8, "scenes/run/answer": 8, "scenes/run/operator": 8, "scenes/run/plugins": 8,
-		"scenes/view/export": 8, "scenes/view/audit": 7, "scenes/view/plot": 7, "scenes/view/learnt": 7,
+		"scenes/view/export": 8, "scenes/view/audit": 7, "scenes/view/plot": 7, "scenes/view/chart": 7, "scenes/view/learnt": 7,
 		"scenes/scenestest": 8, "scenes/examples": 8,
 	}
 }
@@ -169,7 +169,6 @@ func larger() map[string]int {
 		"engine/template":     1560,
 		"engine/workflow":     2846,
 		"engine/world":        2760,
-		"internal/show":       1655,
 		"internal/metrics":    2000,
 		"persistence":         2250,
 		"protocol":            1720,

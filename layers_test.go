@@ -46,6 +46,7 @@ func internals() map[string]int {
 		"internal/memory":     4,
 		"internal/terminal":   4,
 		"internal/flagvalue":  4,
+		"internal/progress":   5,
 		"internal/show":       5,
 		"internal/bench":      5,
 		"internal/bench/town": 5,

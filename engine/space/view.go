@@ -33,6 +33,9 @@ const MaxNear = 32
 // Map is the map.
 func (v *View) Map() *ground.Map { return v.m }
 
+// Cast are the agents of the scene.
+func (v *View) Cast() Cast { return v.cast }
+
 // Where is the cell of an agent; false = it is nowhere.
 func (v *View) Where(o uint32) (x, y int, ok bool) {
 	cell, ok := v.cellOf(o)

@@ -1,4 +1,4 @@
-// Package show writes views of runs, and how far work is, as text for people.
+// Package show writes views of runs as text for people.
 //
 // Package scenes/view gives views as values. A [Scene] holds what the pages of one scene
 // share: where they go, since when its time counts, whether the reader wants JSON. Each of

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/cmd/simd/cli"
+	"tavernsim/internal/progress"
 	"tavernsim/internal/show"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/rundir"
@@ -76,7 +77,7 @@ not empty, 8 damaged.`,
 }
 
 func (o *doctorOptions) run(cmd *cobra.Command, e *cli.Env, dir string) (err error) {
-	say, done := show.Work(e.Err, o.quiet)
+	say, done := progress.Work(e.Err, o.quiet)
 	var d *rundir.Diagnosis
 	if o.repair == "" {
 		d, err = rundir.Examine(cmd.Context(), dir, say)

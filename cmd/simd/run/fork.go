@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/cmd/simd/cli"
+	"tavernsim/internal/progress"
 	"tavernsim/internal/show"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/rundir"
@@ -67,7 +68,7 @@ func (o *forkOptions) run(cmd *cobra.Command, e *cli.Env, dir, out string) error
 		opt.Seed = &o.seed
 	}
 	opt.Version, opt.Args = cli.Version().Version, e.Args
-	say, done := show.Work(e.Err, o.quiet)
+	say, done := progress.Work(e.Err, o.quiet)
 	opt.Progress, opt.Model = say, runner.ReadModel
 	m, err := rundir.Fork(dir, out, opt)
 	done()

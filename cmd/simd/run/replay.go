@@ -9,6 +9,7 @@ import (
 
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/internal/metrics"
+	"tavernsim/internal/progress"
 	"tavernsim/internal/show"
 	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
@@ -58,7 +59,7 @@ of the machines.`,
 func (o *replayOptions) run(cmd *cobra.Command, e *cli.Env, dir string) error {
 	opt := o.ReplayOptions
 	opt.Metrics = metrics.New()
-	progress, done := show.Work(e.Err, o.quiet)
+	progress, done := progress.Work(e.Err, o.quiet)
 	opt.Progress = progress
 	sum, err := rundir.Replay(cmd.Context(), dir, opt)
 	done()

@@ -18,6 +18,7 @@ import (
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/engine/agenda"
 	"tavernsim/internal/metrics"
+	"tavernsim/internal/progress"
 	"tavernsim/internal/show"
 	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
@@ -242,7 +243,7 @@ func (o *runOptions) runLife(parent context.Context, e *cli.Env, dir string, opt
 	ctx, stop := context.WithCancel(parent)
 	defer stop()
 	signals := watchSignals(ctx, e.Err, c, ready)
-	say, restored := show.Work(e.Err, o.quiet)
+	say, restored := progress.Work(e.Err, o.quiet)
 	opt.Recovering, opt.Log = say, cli.Warnings(e.Err, o.quiet)
 	r, err := o.start(dir, *opt, e)
 	restored()
@@ -251,7 +252,7 @@ func (o *runOptions) runLife(parent context.Context, e *cli.Env, dir string, opt
 	}
 	ready <- r
 	defer context.AfterFunc(parent, r.Interrupt)()
-	progress := show.Progress(ctx, e.Err, r, o.quiet)
+	progress := progress.Run(ctx, e.Err, r, o.quiet)
 	sum, err := r.Wait()
 	stop()
 	<-progress

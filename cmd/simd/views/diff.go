@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/cmd/simd/cli"
+	"tavernsim/internal/progress"
 	"tavernsim/internal/show"
 	"tavernsim/scenes/view/compare"
 	"tavernsim/scenes/view/inspect"
@@ -76,7 +77,7 @@ func (o *diffOptions) compare(ctx context.Context, e *cli.Env, a, b string) (c *
 		}
 		defer func() { err = errors.Join(err, y.run.Close()) }()
 	}
-	read, clear := show.Reading(e.Err, o.quiet)
+	read, clear := progress.Reading(e.Err, o.quiet)
 	defer clear()
 	x.scene.Progress, y.scene.Progress = read, read
 	if c, err = compare.Scenes(x.scene, y.scene); err == nil && c.Equal {

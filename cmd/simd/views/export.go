@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/cmd/simd/cli"
-	"tavernsim/internal/show"
+	"tavernsim/internal/progress"
 	"tavernsim/internal/terminal"
 	"tavernsim/scenes/view/export"
 	"tavernsim/scenes/view/inspect"
@@ -169,7 +169,7 @@ func (o *exportOptions) table(ctx context.Context, e *cli.Env, scene *inspect.Sc
 
 // write says meanwhile how far it is.
 func (o *exportOptions) write(ctx context.Context, e *cli.Env, scene *inspect.Scene, table string, format export.Format, opt export.Options, to io.Writer) (export.Written, error) {
-	say, clear := show.Work(e.Err, o.quiet)
+	say, clear := progress.Work(e.Err, o.quiet)
 	defer clear()
 	if say != nil {
 		scene.Progress = func(read, total uint64) { say(table, "reading the journal", read, total) }

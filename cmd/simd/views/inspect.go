@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tavernsim/cmd/simd/cli"
+	"tavernsim/internal/progress"
 	"tavernsim/internal/show"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
@@ -78,6 +79,7 @@ func views() []view {
 		{"critical-path", "", 0, 0, "", "which calls of models the run waited for, by agent and profile, and what a schedule could gain", (*inspecting).criticalPath},
 		{"orders", "", 0, 0, "limit", "what somebody outside ordered; with --json a file for simd run --orders", (*inspecting).orders},
 		{"script", "", 0, 0, "", "the script of the scene: state, variables, collections, history, outcome", (*inspecting).script},
+		{"space", "", 0, 0, "at all", "where agents are, with a picture of the map", (*inspecting).space},
 		{"artifacts", "", 0, 0, "agent since until limit", "files that calls left, and outputs that are not shown whole", (*inspecting).artifacts},
 		{"artifact", "ID", 1, 1, "", "the bytes of one of them", (*inspecting).artifact},
 		{"dead-letters", "", 0, 0, "reason type agent since until limit group redeliver again", "refused messages; sends them again", (*inspecting).deadLetters},
@@ -286,7 +288,7 @@ func (x *inspecting) look(v *view, args []string) (err error) {
 	if err := x.enter(x.o.scene); err != nil {
 		return err
 	}
-	read, clear := show.Reading(x.Err, x.o.quiet)
+	read, clear := progress.Reading(x.Err, x.o.quiet)
 	defer clear()
 	x.scene.Progress = read
 	return v.run(x, args)
@@ -320,7 +322,7 @@ func (x *inspecting) summaries() error {
 		if i > 0 && !x.o.json {
 			fmt.Fprintln(x.Out)
 		}
-		read, clear := show.Reading(x.Err, x.o.quiet)
+		read, clear := progress.Reading(x.Err, x.o.quiet)
 		x.scene.Progress = read
 		err := x.summary(nil)
 		clear()

@@ -11,6 +11,7 @@ import (
 	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/view/artifacts"
 	"tavernsim/scenes/view/audit"
+	"tavernsim/scenes/view/chart"
 	"tavernsim/scenes/view/compare"
 	"tavernsim/scenes/view/deadletters"
 	"tavernsim/scenes/view/inspect"
@@ -145,6 +146,14 @@ func (x *inspecting) script([]string) error {
 		return err
 	}
 	return x.to.Script(v)
+}
+
+func (x *inspecting) space([]string) error {
+	v, err := chart.Of(x.scene, x.o.at, x.o.all)
+	if err != nil {
+		return err
+	}
+	return x.to.Space(v)
 }
 
 func (x *inspecting) facts([]string) error {

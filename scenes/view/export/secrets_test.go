@@ -20,6 +20,7 @@ import (
 	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/view/audit"
+	"tavernsim/scenes/view/chart"
 	"tavernsim/scenes/view/deadletters"
 	"tavernsim/scenes/view/inspect"
 	"tavernsim/scenes/view/learnt"
@@ -201,6 +202,13 @@ func views(t *testing.T, s *inspect.Scene) {
 			all = append(all, def)
 		}
 		return all, nil
+	})
+	collect("space", func() (any, error) {
+		v, err := chart.Of(s, "", true)
+		if protocol.KindOf(err) == protocol.KindNotFound {
+			return nil, nil // the scene has no space
+		}
+		return v, err
 	})
 	collect("script", func() (any, error) { return plot.Of(s) })
 	collect("letters", func() (any, error) {

@@ -1,4 +1,4 @@
-package show
+package progress
 
 import (
 	"fmt"
@@ -50,7 +50,11 @@ func (l *workLine) say(scene, doing string, done, total uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	if what := said(scene, "%s: ") + doing; what != l.what {
+	what := doing
+	if scene != "" {
+		what = scene + ": " + doing
+	}
+	if what != l.what {
 		l.what, l.began = what, now
 	}
 	if now.Sub(l.began) < quietFor || now.Sub(l.last) < l.every {

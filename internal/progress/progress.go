@@ -1,4 +1,5 @@
-package show
+// Package progress shows how far work is, in a line for people.
+package progress
 
 import (
 	"context"
@@ -20,9 +21,9 @@ const (
 	plainEvery    = 10 * time.Second
 )
 
-// Progress shows on w how far the scenes of r are until ctx ends, then closes the channel
+// Run shows on w how far the scenes of r are until ctx ends, then closes the channel
 // that it returned.
-func Progress(ctx context.Context, w io.Writer, r *runner.Runner, quiet bool) <-chan struct{} {
+func Run(ctx context.Context, w io.Writer, r *runner.Runner, quiet bool) <-chan struct{} {
 	done := make(chan struct{})
 	if quiet {
 		close(done)
