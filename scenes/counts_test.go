@@ -13,10 +13,8 @@ import (
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
 	"tavernsim/llm/llmtest"
-	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
-	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -244,19 +242,7 @@ func TestCountsOfTheScenesOwnFailures(t *testing.T) {
 // turnsOfWaves adds up the turns that the waves of a journal name.
 func turnsOfWaves(t testing.TB, s *scenestest.Scene) (n int64) {
 	t.Helper()
-	codec := machines.NewCodec()
-	s.Journal(t, func(j *persistence.Journal) {
-		err := j.Scan(persistence.Query{Kinds: []string{agenda.FactWaveClosed}}, func(r protocol.Record) error {
-			f, err := codec.ReadFact(r.Kind, r.Data)
-			if x, ok := f.(*agenda.WaveClosed); ok {
-				n += x.Turns
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	})
+	s.Facts(t, func(_ protocol.Record, f protocol.Fact) { n += f.(*agenda.WaveClosed).Turns }, agenda.FactWaveClosed)
 	return n
 }
 

@@ -96,23 +96,10 @@ func difference(t testing.TB, got, want *scenestest.Scene) string {
 // mustCountTurns holds that the turns of every agent are kept in their order.
 func mustCountTurns(t testing.TB, s *scenestest.Scene) {
 	t.Helper()
-	codec, last := machines.NewCodec(), map[string]uint64{}
-	s.Journal(t, func(j *persistence.Journal) {
-		err := j.Read(1, func(r protocol.Record) error {
-			if r.Kind != agentfact.FactTurnEnded {
-				return nil
-			}
-			f, err := codec.ReadFact(r.Kind, r.Data)
-			if err != nil {
-				return err
-			}
-			if last[r.Actor]++; f.(*agentfact.TurnEnded).Turn != last[r.Actor] {
-				t.Errorf("turn %d of %s is kept as its turn %d", f.(*agentfact.TurnEnded).Turn, r.Actor, last[r.Actor])
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
+	last := map[string]uint64{}
+	s.Facts(t, func(r protocol.Record, f protocol.Fact) {
+		if last[r.Actor]++; f.(*agentfact.TurnEnded).Turn != last[r.Actor] {
+			t.Errorf("turn %d of %s is kept as its turn %d", f.(*agentfact.TurnEnded).Turn, r.Actor, last[r.Actor])
 		}
-	})
+	}, agentfact.FactTurnEnded)
 }

@@ -15,7 +15,6 @@ import (
 	"tavernsim/engine/space"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -191,33 +190,26 @@ func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
 			text = strings.Replace(text, "on_enter: [", "on_enter: [{spawn: {profile: person, count: 2}}, ", 1)
 		}
 		holdRandom(t, dirs, text, func(s *scenestest.Scene, _ scenestest.Settings) {
-			codec := machines.NewCodec()
-			s.Journal(dirs, func(j *persistence.Journal) {
-				if err := j.Read(1, func(r protocol.Record) error {
-					fact, err := codec.ReadFact(r.Kind, r.Data)
-					switch fact.(type) {
-					case *script.Entered:
-						entered++
-					case *script.Answered:
-						answers++
-					case *space.SetOut:
-						walks++
-					case *agenda.Spawned:
-						came++
-					case *agenda.Removed:
-						left++
-					case *agentfact.GoalChanged:
-						changed++
-					}
-					return err
-				}); err != nil {
-					t.Fatal(err)
+			s.Facts(dirs, func(_ protocol.Record, fact protocol.Fact) {
+				switch fact.(type) {
+				case *script.Entered:
+					entered++
+				case *script.Answered:
+					answers++
+				case *space.SetOut:
+					walks++
+				case *agenda.Spawned:
+					came++
+				case *agenda.Removed:
+					left++
+				case *agentfact.GoalChanged:
+					changed++
 				}
 			})
 		})
 	})
 	t.Logf("%d states entered, %d answers collected, %d goals changed, %d agents came and %d left, %d walks", entered, answers, changed, came, left, walks)
-	if entered == 0 || changed == 0 {
+	if (entered == 0 || changed == 0) && !testing.Short() { // then it draws four projects
 		t.Error("no script moved or no goal changed: nothing is tested")
 	}
 }

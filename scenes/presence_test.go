@@ -6,9 +6,7 @@ import (
 	"testing"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -43,19 +41,12 @@ script:
 		t.Fatal(want)
 	}
 	came, left := 0, 0
-	codec := machines.NewCodec()
-	first.Journal(t, func(j *persistence.Journal) {
-		if err := j.Read(1, func(r protocol.Record) error {
-			fact, err := codec.ReadFact(r.Kind, r.Data)
-			switch fact.(type) {
-			case *agenda.Spawned:
-				came++
-			case *agenda.Removed:
-				left++
-			}
-			return err
-		}); err != nil {
-			t.Fatal(err)
+	first.Facts(t, func(_ protocol.Record, fact protocol.Fact) {
+		switch fact.(type) {
+		case *agenda.Spawned:
+			came++
+		case *agenda.Removed:
+			left++
 		}
 	})
 	if came != crowd*rounds || left != came {

@@ -84,6 +84,15 @@ func checkAll(changes []Change, sc Scene) error {
 	return nil
 }
 
+// members are the agents that selectors mean, at least one.
+func members(sc Cast, agents cast.Selectors) ([]uint32, error) {
+	list := sc.Members(agents)
+	if len(list) == 0 {
+		return nil, protocol.Errorf(protocol.KindNotFound, "the scene has no agent that is meant by %s", agents)
+	}
+	return list, nil
+}
+
 // Rest lets agents rest, or ends their rest.
 type Rest struct {
 	Agents cast.Selectors
@@ -92,10 +101,8 @@ type Rest struct {
 
 // Check implements Change.
 func (r *Rest) Check(sc Cast) error {
-	if len(sc.Members(r.Agents)) == 0 {
-		return protocol.Errorf(protocol.KindNotFound, "the scene has no agent that is meant by %s", r.Agents)
-	}
-	return nil
+	_, err := members(sc, r.Agents)
+	return err
 }
 
 func (r *Rest) facts(sc Scene, q *cast.Request) []protocol.Fact {
@@ -122,9 +129,9 @@ type Turn struct {
 
 // Check implements Change. Before the scene runs nobody knows who is gone.
 func (r *Turn) Check(sc Cast) error {
-	list := sc.Members(r.Agents)
-	if len(list) == 0 {
-		return protocol.Errorf(protocol.KindNotFound, "the scene has no agent that is meant by %s", r.Agents)
+	list, err := members(sc, r.Agents)
+	if err != nil {
+		return err
 	}
 	if running, ok := sc.(Scene); ok {
 		_, _, err := running.GiveTurns(By, list, r.Turns)

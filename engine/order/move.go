@@ -17,11 +17,11 @@ type Move struct {
 
 // Check implements Change. Before the scene runs nobody knows where agents are.
 func (m *Move) Check(sc Cast) error {
-	switch {
-	case !sc.InSpace():
+	if !sc.InSpace() {
 		return protocol.Errorf(protocol.KindInvalid, "move: the scene has no space")
-	case len(sc.Members(m.Agents)) == 0:
-		return protocol.Errorf(protocol.KindNotFound, "the scene has no agent that is meant by %s", m.Agents)
+	}
+	if _, err := members(sc, m.Agents); err != nil {
+		return err
 	}
 	if running, ok := sc.(Scene); ok {
 		return running.CheckMove(m.requests(running, &cast.Request{}))

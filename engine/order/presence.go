@@ -75,10 +75,8 @@ func (r *Remove) Check(sc Cast) error {
 	if err := sc.MayLeave(); err != nil {
 		return err
 	}
-	if len(sc.Members(r.Agents)) == 0 {
-		return protocol.Errorf(protocol.KindNotFound, "the scene has no agent that is meant by %s", r.Agents)
-	}
-	return nil
+	_, err := members(sc, r.Agents)
+	return err
 }
 
 func (r *Remove) facts(sc Scene, q *cast.Request) (list []protocol.Fact) {

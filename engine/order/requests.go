@@ -61,7 +61,7 @@ func targets(sc script.Cast, selectors []string) (ids []string, err error) {
 	return ids, nil
 }
 
-// meant are the agents of a selector; one that is named is found without asking the others.
+// meant are the agents of a selector: the channel decides about one that is named and is away.
 func meant(sc script.Cast, one cast.Selector) (found []uint32, err error) {
 	if id, named := one.Instance(); !named {
 		found = sc.Members(cast.Selectors{one})

@@ -115,6 +115,7 @@ func (n now) Move(list []space.Request) {
 		n.stage.sequence([]protocol.Sequenced{{To: space.Service, Data: list[i].AppendMsg(nil)}})
 	}
 }
+
 func (s *Stage) asItIs() now { return now{s.people(), s.Agenda, s} }
 
 // change carries out what somebody changes about the stage itself.

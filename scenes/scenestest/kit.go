@@ -298,6 +298,23 @@ func (s *Scene) JournalIn(t testing.TB, dir string, opt persistence.Options, f f
 	f(j)
 }
 
+// Facts calls each for the facts of the scene's journal, of the kinds if some are named.
+func (s *Scene) Facts(t testing.TB, each func(protocol.Record, protocol.Fact), kinds ...string) {
+	t.Helper()
+	codec := machines.NewCodec()
+	s.Journal(t, func(j *persistence.Journal) {
+		if err := j.Scan(persistence.Query{Kinds: kinds}, func(r protocol.Record) error {
+			f, err := codec.ReadFact(r.Kind, r.Data)
+			if err == nil {
+				each(r, f)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 // Fold folds the journal from its first fact.
 func (s *Scene) Fold(t testing.TB, set Settings) (state *machines.State) {
 	t.Helper()

@@ -51,8 +51,25 @@ func (s *Scene) May(instance string, right cast.Right) bool {
 }
 
 // Members are the ordinals of the agents that some selector means; the scene's own is none.
-func (s *Scene) Members(of cast.Selectors) (list []uint32) {
+func (s *Scene) Members(of cast.Selectors) []uint32 {
+	return s.MembersOf(of, func(uint32) bool { return true })
+}
+
+// MembersOf are those of them that are there. Who is named alone is found without asking the
+// others.
+func (s *Scene) MembersOf(of cast.Selectors, there func(uint32) bool) (list []uint32) {
+	if len(of) == 1 {
+		if id, named := of[0].Instance(); named {
+			if o, ok := s.Ordinal(id); ok && int(o) < s.Size() && there(o) {
+				list = []uint32{o}
+			}
+			return list
+		}
+	}
 	for o := range uint32(s.Size()) {
+		if !there(o) {
+			continue
+		}
 		if m := s.Member(o); of.Match(&m) {
 			list = append(list, o)
 		}

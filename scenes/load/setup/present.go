@@ -29,24 +29,8 @@ func (s *Scene) Present(state func() *agenda.State) *Present {
 func (c *Present) Away(o uint32) bool { return c.agenda().Away(o) }
 
 // Members are the agents that some selector means, of those that are there.
-func (c *Present) Members(of cast.Selectors) (list []uint32) {
-	if len(of) == 1 {
-		if id, named := of[0].Instance(); named { // who is named is found without asking the others
-			if o, ok := c.Ordinal(id); ok && int(o) < c.Size() && !c.Away(o) {
-				list = []uint32{o}
-			}
-			return list
-		}
-	}
-	for o := range uint32(c.Size()) {
-		if c.Away(o) {
-			continue
-		}
-		if m := c.Member(o); of.Match(&m) {
-			list = append(list, o)
-		}
-	}
-	return list
+func (c *Present) Members(of cast.Selectors) []uint32 {
+	return c.MembersOf(of, func(o uint32) bool { return !c.Away(o) })
 }
 
 // Groups counts the agents of each role and of each profile, of those that are there.
