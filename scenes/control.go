@@ -54,13 +54,26 @@ type commanded struct {
 func (r *Run) command(ctx context.Context, c *control.Command, stands bool) (control.Report, error) {
 	x := &command{Command: c, stands: stands, answer: make(chan commanded, 1)}
 	r.scene.stage.Tell(carrying(protocol.KindControl, x))
+	return x.wait(ctx, r.stage.over, r.scene.ID)
+}
+
+// wait returns the answer. An answer counts although the scene has stopped or ctx is done
+// since: the last command to a scene is often the one that lets it end.
+func (x *command) wait(ctx context.Context, over <-chan struct{}, scene string) (control.Report, error) {
+	var err error
 	select {
 	case a := <-x.answer:
 		return a.Report, a.err
-	case <-r.stage.over:
-		return control.Report{}, protocol.Errorf(protocol.KindConflict, "%s: the scene %s has stopped", c.Do, r.scene.ID)
+	case <-over:
+		err = protocol.Errorf(protocol.KindConflict, "%s: the scene %s has stopped", x.Do, scene)
 	case <-ctx.Done():
-		return control.Report{}, protocol.Errorf(protocol.KindCancelled, "%s: %w", c.Do, ctx.Err())
+		err = protocol.Errorf(protocol.KindCancelled, "%s: %w", x.Do, ctx.Err())
+	}
+	select {
+	case a := <-x.answer:
+		return a.Report, a.err
+	default:
+		return control.Report{}, err
 	}
 }
 
