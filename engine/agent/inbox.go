@@ -7,6 +7,7 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/agent/repeat"
 	"tavernsim/engine/goal"
 	"tavernsim/protocol"
 )
@@ -39,7 +40,7 @@ type delivery struct {
 	closed  []taskEnd        // the last ones, oldest first
 	owed    []owed           // questions that were perceived, the last ones, oldest first
 
-	requests []answeredRequest // carried out, the last ones, oldest first
+	requests []repeat.Answered // carried out, the last ones, oldest first
 	held     []agentfact.Held  // steps that wait for tasks, oldest first
 
 	met     []goal.Met // drives, of an agent with rules for its goals

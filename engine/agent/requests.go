@@ -1,33 +1,18 @@
 package agent
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"time"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/repeat"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/template"
 	"tavernsim/protocol"
-	"tavernsim/protocol/callvalue"
 )
 
-// answeredRequest is a block with a request_id that was carried out, and its results.
-type answeredRequest struct {
-	ID      string
-	Body    string // hash of its calls
-	At      protocol.Time
-	Results protocol.Raw // list of {tool, status, output, error, kind}
-}
-
-// Bounds of what is kept of such blocks.
-const (
-	maxRequests  = 64        // the newest
-	requestsLast = time.Hour // of scene time
-	maxResults   = 16 << 10  // bytes of the outputs of one block, about
-	maxRequestID = 256       // bytes
-)
+// maxResults is how many bytes the outputs of one block may have, about.
+const maxResults = 16 << 10
 
 // openRequest is the block with a request_id that is being carried out.
 type openRequest struct {
@@ -40,7 +25,7 @@ type openRequest struct {
 
 func (s *State) answerRequest(f *agentfact.RequestAnswered, at protocol.Time) {
 	d := s.change()
-	d.requests = newest(d.requests, answeredRequest{f.ID, f.Body, at, f.Results}, maxRequests)
+	d.requests = newest(d.requests, repeat.Answered{ID: f.ID, Body: f.Body, At: at, Results: f.Results}, repeat.MaxKept)
 }
 
 // beginRequest looks at the request_id of the block that begins with call i. It keeps the
@@ -54,11 +39,11 @@ func (t *Turn) beginRequest(i int) bool {
 	for to < len(t.queue) && t.queue[to].Block == q.Block {
 		to++
 	}
-	if len(q.RequestID) > maxRequestID {
-		t.refuseRequest(i, to, protocol.Errorf(protocol.KindInvalid, "request_id has %d bytes; at most %d", len(q.RequestID), maxRequestID))
+	if len(q.RequestID) > repeat.MaxID {
+		t.refuseRequest(i, to, protocol.Errorf(protocol.KindInvalid, "request_id has %d bytes; at most %d", len(q.RequestID), repeat.MaxID))
 		return true
 	}
-	body := bodyOf(t.queue[i:to])
+	body := repeat.Body(to-i, func(k int) (protocol.Call, time.Duration) { return t.queue[i+k].Call, t.queue[i+k].timeout })
 	same, other := t.answered(q.RequestID, body)
 	switch {
 	case same != nil:
@@ -74,65 +59,29 @@ func (t *Turn) beginRequest(i int) bool {
 
 // answered finds a block with this id and body that was carried out. other reports whether
 // an earlier answer had the id for other calls; blocks of one answer are independent.
-func (t *Turn) answered(id, body string) (same *answeredRequest, other bool) {
-	look := func(list []answeredRequest, earlier int) {
-		for i := range list {
-			r := &list[i]
-			if r.ID != id || t.wake.Now.Sub(r.At) > requestsLast {
-				continue
-			}
-			if r.Body == body {
-				same = r
-			}
-			other = other || i < earlier
-		}
-	}
+func (t *Turn) answered(id, body string) (same *repeat.Answered, other bool) {
 	if more := t.m.State.more; more != nil {
-		look(more.requests, len(more.requests))
+		same, other = repeat.Find(more.requests, len(more.requests), id, body, t.wake.Now)
 	}
-	look(t.requests, t.requestsBefore)
-	return same, other && same == nil
-}
-
-// bodyOf is a hash of all that the calls of a block say.
-func bodyOf(calls []queued) string {
-	h := sha256.New()
-	for i := range calls {
-		c := calls[i].Call
-		c.ID, c.Block, c.RequestID = "", 0, ""
-		v := callvalue.Of(&c)
-		v["timeout"] = int64(calls[i].timeout)
-		h.Write(protocol.Encode(v))
+	mine, reused := repeat.Find(t.requests, t.requestsBefore, id, body, t.wake.Now)
+	if mine != nil {
+		same = mine
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	return same, (other || reused) && same == nil
 }
 
 // repeatRequest gives the calls of a block the results that it had.
-func (t *Turn) repeatRequest(from, to int, r *answeredRequest) {
+func (t *Turn) repeatRequest(from, to int, r *repeat.Answered) {
 	v, _ := r.Results.Value()
 	list, _ := v.([]any)
 	for i := from; i < to; i++ {
 		res := protocol.CallResult{Status: protocol.CallNotRun}
 		if i-from < len(list) {
-			res = storedResult(list[i-from])
+			res = repeat.Result(list[i-from])
 		}
 		t.keep(&t.queue[i].Call, res)
 	}
 	t.done = to
-}
-
-func storedResult(v any) protocol.CallResult {
-	m, _ := v.(map[string]any)
-	text := func(name string) string { s, _ := m[name].(string); return s }
-	out := map[string]any{"repeated": true}
-	if m["output"] != nil {
-		out["output"] = m["output"]
-	}
-	r := protocol.CallResult{Status: protocol.CallStatus(text("status")), Output: out}
-	if message := text("error"); message != "" {
-		r.Error = &protocol.Error{Kind: protocol.ErrorKind(text("kind")), Message: message}
-	}
-	return r
 }
 
 // refuseRequest refuses the calls of a block, whatever they say about errors.
@@ -168,7 +117,7 @@ func (t *Turn) noteRequest(c *protocol.Call, r *protocol.CallResult) {
 	f := &agentfact.RequestAnswered{ID: q.id, Body: q.body, Results: slices.Clone(t.reported(q.results))}
 	t.idempotent = nil
 	t.facts = append(t.facts, f)
-	t.requests = append(t.requests, answeredRequest{f.ID, f.Body, t.wake.Now, f.Results})
+	t.requests = append(t.requests, repeat.Answered{ID: f.ID, Body: f.Body, At: t.wake.Now, Results: f.Results})
 }
 
 // take adds a result; true = it was the last one.

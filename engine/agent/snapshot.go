@@ -4,6 +4,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/repeat"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
@@ -35,7 +36,7 @@ type storedDelivery struct {
 	Tasks    []agentfact.Task
 	Closed   []taskEnd
 	Owed     []owed
-	Requests []answeredRequest
+	Requests []repeat.Answered
 	Held     []agentfact.Held
 	Goals    []storedGoal
 	Met      []goal.Met

@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/learn"
+	"tavernsim/engine/agent/repeat"
 	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
@@ -67,7 +68,7 @@ type Turn struct {
 	cutBy       protocol.FinishReason // why a model that was cut stopped, since the core workflow began
 
 	idempotent     *openRequest      // being carried out
-	requests       []answeredRequest // of this turn
+	requests       []repeat.Answered // of this turn
 	requestsBefore int               // of them in earlier rounds
 
 	asked     []protocol.Effect    // to the shell

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tavernsim/engine/goal"
+	"tavernsim/engine/knowledge/score"
 	"tavernsim/engine/knowledge/words"
 	"tavernsim/protocol"
 )
@@ -227,13 +228,13 @@ func twin(def KnowledgeBase, q Query) []Hit {
 			}
 			if n, length := count(e, term); n > 0 {
 				found = true
-				h.Score += contribution(rarity(len(entries), holding), n, 5*(300+900*length*int64(len(entries))/total))
+				h.Score += score.Contribution(score.Rarity(len(entries), holding), n, 5*(300+900*length*int64(len(entries))/total))
 			}
 		}
 		if found {
-			rise := int64(e.Importance*100_000) + lowerBound(e.Helped, e.Used)
+			rise := int64(e.Importance*100_000) + score.LowerBound(e.Helped, e.Used)
 			if age := q.Now.Std().Sub(e.CreatedAt).Hours(); q.Now != 0 && !e.CreatedAt.IsZero() && def.HalfLifeHours > 0 {
-				rise += halved(int64(age*1000), int64(def.HalfLifeHours*1000))
+				rise += score.Halved(int64(age*1000), int64(def.HalfLifeHours*1000))
 			}
 			h.Score = h.Score * (1_000_000 + rise) / 1_000_000
 			hits = append(hits, h)
@@ -252,7 +253,7 @@ func TestArithmeticIsBM25(t *testing.T) {
 		total := rapid.Int64Range(int64(all), int64(all)*300).Draw(rt, "total")
 		idf := math.Log2(1 + (float64(all)-float64(holding)+0.5)/(float64(holding)+0.5))
 		share := float64(n) * 2.2 / (float64(n) + 1.2*(0.25+0.75*float64(length)*float64(all)/float64(total)))
-		got := float64(contribution(rarity(all, holding), 5*n, penalty(5*length, int64(all), 5*total))) / 1e6
+		got := float64(score.Contribution(score.Rarity(all, holding), 5*n, score.Penalty(5*length, int64(all), 5*total))) / 1e6
 		if want := idf * share; math.Abs(got-want) > 1e-3*(1+want) {
 			rt.Fatalf("all %d holding %d n %d length %d total %d: got %v, want %v", all, holding, n, length, total, got, want)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"tavernsim/engine/expr"
 	"tavernsim/engine/goal"
+	"tavernsim/engine/knowledge/score"
 	"tavernsim/engine/knowledge/words"
 	"tavernsim/protocol"
 )
@@ -57,10 +58,10 @@ func newDoc(e *Entry, written bool) *doc {
 // count finds the terms of an entry. Those of its neighbours have 0.4 of their weight:
 // a line of a dialogue is often found by what was said just before it.
 func (d *doc) count(before, after *doc, s *words.Stemmer) (words.Terms, int64) {
-	parts := []words.Part{{Text: d.text[:d.head], Weight: inHead}, {Text: d.text[d.head:], Weight: inBody}}
+	parts := []words.Part{{Text: d.text[:d.head], Weight: score.InHead}, {Text: d.text[d.head:], Weight: score.InBody}}
 	for _, n := range []*doc{before, after} {
 		if n != nil {
-			parts = append(parts, words.Part{Text: n.text, Weight: inNeighbour})
+			parts = append(parts, words.Part{Text: n.text, Weight: score.InNeighbour})
 		}
 	}
 	return words.Count(parts, s)
@@ -189,7 +190,7 @@ func (l *layer) index() {
 // each calls f for every posting, with its list and its ratio.
 func (l *layer) each(f func(*postings, posting, int64)) {
 	for i, d := range l.docs {
-		penalty := penalty(d.length, int64(len(l.docs)), max(l.lengths, 1))
+		penalty := score.Penalty(d.length, int64(len(l.docs)), max(l.lengths, 1))
 		d.terms.All(func(t string, weight int32) {
 			at, ratio := l.terms[t], ratio(int64(weight), penalty)
 			if at.n > 1 {

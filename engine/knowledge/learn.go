@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/engine/knowledge/score"
 	"tavernsim/engine/knowledge/words"
 	"tavernsim/engine/template"
 	"tavernsim/protocol"
@@ -192,7 +193,7 @@ func evidence(lists ...[]string) []string {
 
 // worth ranks lessons for forgetting: importance, use, and how often they were learnt
 // again, in millionths.
-func (d *doc) worth() int64 { return d.boost() + min(d.entry.Confirmed, 20)*(million/20) }
+func (d *doc) worth() int64 { return d.boost() + min(d.entry.Confirmed, 20)*(score.Million/20) }
 
 // least is the lesson of agents to forget when another one comes: that of the least
 // worth, of these the one that was not changed for longest. nil = there is room.

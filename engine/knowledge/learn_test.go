@@ -298,32 +298,3 @@ func TestValidity(t *testing.T) {
 		t.Errorf("by id: %s", got)
 	}
 }
-
-// Decay is monotone: the older an entry, the less its recency.
-func TestDecayIsMonotone(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		half := rapid.Int64Range(1, int64(1e15)).Draw(rt, "half life")
-		age := rapid.Int64Range(0, int64(1e16)).Draw(rt, "age")
-		more := age + rapid.Int64Range(0, int64(1e16)).Draw(rt, "more")
-		if a, b := halved(age, half), halved(more, half); a < b || b < 0 || a > million {
-			rt.Fatalf("%d at %d, %d at %d", a, age, b, more)
-		}
-	})
-}
-
-func TestLearningIsValidated(t *testing.T) {
-	many := 101
-	def := KnowledgeBase{ID: "x", Learning: &Learning{Merge: "some", Recall: &many, Keep: -1, Types: []string{""}}, Entries: []Entry{
-		{ID: "a", EntryType: "lore", Content: "x", Confidence: 2, Version: -1, Confirmed: -1, Evidence: make([]string, 33), Supersedes: []string{"a"}, ConflictsWith: make([]string, 17), ValidFrom: noon.Std(), ValidUntil: noon.Std()},
-	}}
-	var got []string
-	for _, f := range Validate(&def) {
-		if !strings.HasSuffix(f.Message, "is empty") {
-			got = append(got, f.Path)
-		}
-	}
-	want := "/learning/merge /learning/recall /learning/keep /entries/0/confidence /entries/0/version /entries/0/confirmed /entries/0/valid_until /entries/0/evidence /entries/0/supersedes /entries/0/conflicts_with"
-	if g := strings.Join(got, " "); g != want {
-		t.Errorf("got  %s\nwant %s", g, want)
-	}
-}

@@ -3,21 +3,10 @@ package knowledge
 import (
 	"cmp"
 	"math"
-	"math/bits"
 	"slices"
 	"time"
-)
 
-// Everything here is computed in integers: floating point may differ between
-// processors.
-
-const million = 1_000_000
-
-// Weights of the places where a term may stand, in fifths.
-const (
-	inHead      = 10 // title and tags count twice
-	inBody      = 5
-	inNeighbour = 2
+	"tavernsim/engine/knowledge/score"
 )
 
 // rank finds the entries that share a term with the query and have the highest scores:
@@ -29,14 +18,14 @@ const (
 func (b *Base) rank(terms []string, f *filter, top *best) {
 	weights := make([]int64, len(terms))
 	for i, t := range terms {
-		weights[i] = rarity(b.count, b.holders(t))
+		weights[i] = score.Rarity(b.count, b.holders(t))
 	}
 	s := ranking{base: b, filter: f, top: top, count: int64(b.count), lengths: max(b.lengths, 1)}
 	s.halfLife = int64(b.def.HalfLifeHours * float64(time.Hour/time.Microsecond))
 	for n, l := range b.layers {
-		s.n, s.layer, s.most = n, l, million+l.boost
+		s.n, s.layer, s.most = n, l, score.Million+l.boost
 		if s.aged() {
-			s.most += million
+			s.most += score.Million
 		}
 		s.open(terms, weights)
 		s.run()
@@ -104,7 +93,7 @@ func (s *ranking) open(terms []string, weights []int64) {
 
 // hopeless reports that an entry with at most so much for its text cannot be among the best.
 func (s *ranking) hopeless(text int64) bool {
-	return len(s.top.hits) == s.top.limit && scaled(text, s.most) < s.top.hits[s.top.limit-1].Score
+	return len(s.top.hits) == s.top.limit && score.Scaled(text, s.most) < s.top.hits[s.top.limit-1].Score
 }
 
 // raise moves needed after the lowest of the best has risen.
@@ -140,12 +129,12 @@ func (s *ranking) next() int32 {
 
 // look scores one entry, and passes it in the needed lists.
 func (s *ranking) look(at int32) {
-	penalty := penalty(int64(s.layer.length[at]), s.count, s.lengths)
+	penalty := score.Penalty(int64(s.layer.length[at]), s.count, s.lengths)
 	text := int64(0)
 	for i := len(s.lists) - 1; i >= s.needed; i-- {
 		c := &s.lists[i]
 		if len(c.list) > 0 && c.list[0].doc == at {
-			text += contribution(c.weight, int64(c.list[0].weight), penalty)
+			text += score.Contribution(c.weight, int64(c.list[0].weight), penalty)
 			c.list = c.list[1:]
 		}
 	}
@@ -155,7 +144,7 @@ func (s *ranking) look(at int32) {
 		}
 		c := &s.lists[i]
 		if c.list = c.list[seek(c.list, at):]; len(c.list) > 0 && c.list[0].doc == at {
-			text += contribution(c.weight, int64(c.list[0].weight), penalty)
+			text += score.Contribution(c.weight, int64(c.list[0].weight), penalty)
 		}
 	}
 	if s.hopeless(text) {
@@ -171,7 +160,7 @@ func (s *ranking) look(at int32) {
 		}
 	}
 	if s.base.visible(s.n, d) {
-		s.top.add(d, scaled(text, million+s.rise(d)))
+		s.top.add(d, score.Scaled(text, score.Million+s.rise(d)))
 		s.raise()
 	}
 }
@@ -207,40 +196,6 @@ func seek(list []posting, at int32) int {
 	return end
 }
 
-func scaled(score, millionths int64) int64 {
-	if millionths == million {
-		return score
-	}
-	hi, lo := bits.Mul64(uint64(score), uint64(millionths))
-	out, _ := bits.Div64(hi, lo, million)
-	return int64(out)
-}
-
-// rarity is BM25's idf, log2((2N+2)/(2n+1)), with 16 binary places.
-func rarity(all, holding int) int64 {
-	x := uint64(2*all+2) << 31 / uint64(2*holding+1)
-	shift := bits.Len64(x) - 32
-	result := int64(shift) << 16
-	if shift > 0 {
-		x >>= shift
-	} else {
-		x <<= -shift
-	}
-	for bit := int64(1) << 15; bit > 0; bit >>= 1 { // x is in [1,2) with 31 places
-		if x = x * x >> 31; x >= 1<<32 {
-			x >>= 1
-			result += bit
-		}
-	}
-	return result
-}
-
-// penalty is what the length of an entry does to its terms: k1*(1-b+b*length/average),
-// k1 1.2, b 0.75, in thousandths of a fifth. The average is lengths/count.
-func penalty(length, count, lengths int64) int64 {
-	return inBody * (300 + 900*length*count/lengths)
-}
-
 // ratioOne is the ratio 1.
 const ratioOne = 1 << 16
 
@@ -265,39 +220,11 @@ func share(ratio, shrink int64) int64 {
 	return 2_200_000*ratio/(ratio+shrink) + 1
 }
 
-// contribution of one term: rarity * n*(k1+1) / (n + penalty), in millionths; n in
-// fifths.
-func contribution(rarity, n, penalty int64) int64 {
-	share := n * 2_200_000_000 / (n*1000 + penalty)
-	return rarity * share >> 16
-}
-
 // boost is what importance and use add to the rank of an entry, in millionths: a tenth
 // of the importance, and the lower bound of helped/used, 0 to 1 each.
 func (d *doc) boost() int64 {
 	e := d.entry
-	return int64(math.Round(e.Importance*(million/10))) + lowerBound(e.Helped, e.Used)
-}
-
-// lowerBound of a share, at 95 % (Wilson), in millionths: one success of one is worth
-// 0.21, 90 of 100 are worth 0.83.
-func lowerBound(of, all int64) int64 {
-	if of <= 0 || all <= 0 {
-		return 0
-	}
-	spread := isqrt(of*(all-of)*million/all + 960_400) // thousandths
-	return max(0, (of*million+1_920_800-1960*spread)*million/(all*million+3_841_600))
-}
-
-// isqrt is the whole part of a square root.
-func isqrt(x int64) int64 {
-	root := int64(0)
-	for bit := int64(1) << 31; bit > 0; bit >>= 1 {
-		if next := root | bit; next*next <= x && next < 3_037_000_500 {
-			root = next
-		}
-	}
-	return root
+	return int64(math.Round(e.Importance*(score.Million/10))) + score.LowerBound(e.Helped, e.Used)
 }
 
 func (s *ranking) aged() bool { return s.halfLife > 0 && s.filter.Now != 0 }
@@ -313,30 +240,5 @@ func (s *ranking) recency(d *doc) int64 {
 		return 0
 	}
 	age := s.filter.Now.Std().Sub(at).Microseconds()
-	return halved(max(age, 0), s.halfLife)
-}
-
-// halved is 2^(-age/halfLife) in millionths.
-func halved(age, halfLife int64) int64 {
-	whole := age / halfLife
-	if whole >= 20 {
-		return 0 // less than a millionth
-	}
-	hi, lo := bits.Mul64(uint64(age%halfLife), 1<<16)
-	part, _ := bits.Div64(hi, lo, uint64(halfLife))
-	x := uint64(million) << 11
-	for i, root := range roots() {
-		if part&(1<<(15-i)) != 0 {
-			x = x * root >> 32
-		}
-	}
-	return int64(x >> 11 >> whole)
-}
-
-// roots are 2^(-1/2), 2^(-1/4), …, 2^(-1/65536), with 32 binary places.
-func roots() [16]uint64 {
-	return [16]uint64{
-		3037000499, 3611622602, 3938502375, 4112874773, 4202935003, 4248701964, 4271771996, 4283353945,
-		4289156690, 4292061009, 4293513906, 4294240539, 4294603902, 4294785595, 4294876444, 4294921870,
-	}
+	return score.Halved(max(age, 0), s.halfLife)
 }

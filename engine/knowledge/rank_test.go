@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tavernsim/engine/knowledge/score"
 	"tavernsim/engine/knowledge/words"
 	"tavernsim/protocol"
 )
@@ -75,34 +76,6 @@ func TestNeighboursFollowWrites(t *testing.T) {
 	}
 }
 
-// What raises a rank is bounded and grows with what it stands for.
-func TestRises(t *testing.T) {
-	for _, c := range []struct{ helped, used, want int64 }{{0, 0, 0}, {0, 5, 0}, {1, 1, 206_543}, {9, 10, 595_850}, {90, 100, 825_632}, {1_000_000, 1_000_000, 999_996}} {
-		if got := lowerBound(c.helped, c.used); got < c.want-200 || got > c.want+200 {
-			t.Errorf("%d of %d: %d, want %d", c.helped, c.used, got, c.want)
-		}
-	}
-	for _, c := range []struct{ age, half, want int64 }{{0, 10, 1_000_000}, {10, 10, 500_000}, {5, 10, 707_106}, {20, 10, 250_000}, {1000, 10, 0}, {math.MaxInt64, 1, 0}, {1, math.MaxInt64, 1_000_000}} {
-		if got := halved(c.age, c.half); got < c.want-1 || got > c.want {
-			t.Errorf("age %d, half life %d: %d, want %d", c.age, c.half, got, c.want)
-		}
-	}
-	rapid.Check(t, func(rt *rapid.T) {
-		used := rapid.Int64Range(1, MaxUsed).Draw(rt, "used")
-		helped := rapid.Int64Range(0, used).Draw(rt, "helped")
-		n, p := float64(used), float64(helped)/float64(used)
-		want := (p + 1.9208/n - 1.96*math.Sqrt(p*(1-p)/n+0.9604/n/n)) / (1 + 3.8416/n)
-		if got := float64(lowerBound(helped, used)) / 1e6; math.Abs(got-max(want, 0)) > 0.002 {
-			rt.Fatalf("%d of %d: %v, want %v", helped, used, got, want)
-		}
-		half := rapid.Int64Range(1, 1<<52).Draw(rt, "half")
-		age := rapid.Int64Range(0, 1<<60).Draw(rt, "age")
-		if a, b := halved(age, half), halved(age+rapid.Int64Range(0, 1<<60).Draw(rt, "older"), half); a < b || a > million || b < 0 {
-			rt.Fatalf("recency grew with age: %d, %d", a, b)
-		}
-	})
-}
-
 // No bound is below what it bounds, whatever the average length was and is.
 func TestBounds(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -110,9 +83,9 @@ func TestBounds(t *testing.T) {
 		lengths, lengthsNow := count*rapid.Int64Range(1, 5000).Draw(rt, "average"), now*rapid.Int64Range(1, 5000).Draw(rt, "average now")+rapid.Int64Range(0, now-1).Draw(rt, "rest")
 		weight, length := rapid.Int64Range(1, 10_000).Draw(rt, "weight"), rapid.Int64Range(1, 1_000_000).Draw(rt, "length")
 		rare := rapid.Int64Range(1, 21<<16).Draw(rt, "rarity")
-		most := ratio(weight, penalty(length, count, lengths))
+		most := ratio(weight, score.Penalty(length, count, lengths))
 		bound := rare * share(most, shrink(count, lengths, now, lengthsNow)) >> 16
-		if got := contribution(rare, weight, penalty(length, now, lengthsNow)); got > bound {
+		if got := score.Contribution(rare, weight, score.Penalty(length, now, lengthsNow)); got > bound {
 			rt.Fatalf("adds %d, bound %d", got, bound)
 		}
 	})
