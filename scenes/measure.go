@@ -129,7 +129,7 @@ func (st *stage) kept(e *machines.Effect) {
 		}
 		st.measureTurn(x.Agent, x)
 	case *agenda.Intervened, *agenda.OrderRefused:
-		st.orders.orderKept(e.Wave, e.Fact)
+		st.orders.Kept(e.Wave, e.Fact)
 	case *tooltask.Ended:
 		st.outside.Log.Ended(logged(x.ID), 1, e.Wave)
 	case *tooltask.Cancelled:

@@ -17,6 +17,7 @@ import (
 	"tavernsim/scenes"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/receipts"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -33,7 +34,7 @@ func given(t *testing.T, s *scenestest.Scene) (list []*machines.Order) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			list = append(list, scenes.Planned([]order.Entry{e}, "")...)
+			list = append(list, scenes.Planned([]order.Entry{e}, "", false)...)
 		}
 	})
 	return list
@@ -84,7 +85,7 @@ func TestOrders(t *testing.T) {
 			}
 			agents := []string{s.Made(t, set).IDs[0], s.Made(t, set).IDs[1]}
 			var mu sync.Mutex
-			receipts := map[string]scenes.Receipt{}
+			receipts := map[string]receipts.Receipt{}
 			var wg sync.WaitGroup
 			for h := range hands {
 				wg.Go(func() {
@@ -118,7 +119,7 @@ func TestOrders(t *testing.T) {
 					t.Fatal(len(past), err)
 				}
 				for _, p := range past[:hands*each] {
-					if r := receipts[p.ID]; r != (scenes.Receipt{ID: p.ID, Wave: p.Wave, Refused: p.Refused}) {
+					if r := receipts[p.ID]; r != (receipts.Receipt{ID: p.ID, Wave: p.Wave, Refused: p.Refused}) {
 						t.Errorf("the journal has %+v, the receipt says %+v", p, r)
 					}
 					if p.Refused != "" {

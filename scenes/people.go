@@ -66,7 +66,7 @@ func (t *tasks) silence(x *question) {
 		ID: "timeout/" + x.ID, By: tooltask.Service, Reason: "nobody answered within " + x.Timeout.Std().String(),
 		Do: protocol.Encode([]any{map[string]any{"cancel": map[string]any{"interaction": x.ID, "status": tooltask.TimedOut}}}),
 	}
-	if _, err := t.take(o); protocol.KindOf(err) == protocol.KindTransient {
+	if _, err := t.orders.Take(o); protocol.KindOf(err) == protocol.KindTransient {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if t.people[x.ID] == x && t.context.Err() == nil {

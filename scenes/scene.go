@@ -18,6 +18,7 @@ import (
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
+	"tavernsim/scenes/receipts"
 	"tavernsim/scenes/shadows"
 )
 
@@ -51,7 +52,7 @@ type scene struct {
 	alarms atomic.Int32
 
 	tasks  *tasks
-	orders orders
+	orders *receipts.Book
 	dead   deadLetters
 	saving sync.WaitGroup // of the snapshot that is being written
 
@@ -69,6 +70,7 @@ func newScene(made *setup.Scene, journal Journal, opt Options) (*scene, error) {
 		spaces: newSpacePool(),
 	}
 	s.options.Snapshots, s.tasks = opt.Snapshots.WithDefaults(), newTasks(s)
+	s.orders = &receipts.Book{Scene: made.ID, Journal: journal, Codec: s.Codec, Tell: func(o *machines.Order) { s.stage.Tell(carrying(protocol.KindControl, machines.Input(o))) }}
 	var err error
 	if s.outside, err = outside.New(append([]outside.Entry{
 		{Kind: effect.KindModel, Executor: outside.Model(opt.Model, opt.Pictures), AtOnce: opt.ModelCalls},

@@ -175,7 +175,7 @@ func ordersOf(t *testing.T, a *txtar.Archive, name string) []*machines.Order {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return scenes.Planned(list, "")
+		return scenes.Planned(list, "", false)
 	}
 	return nil
 }

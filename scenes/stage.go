@@ -146,7 +146,7 @@ func (st *stage) journalAnswered(env *protocol.Envelope) (machines.Input, error)
 	}
 	st.outside.Log.Kept(kept.wave)
 	st.tasks.kept(kept.wave)
-	st.orders.waveKept(kept.wave)
+	st.orders.WaveKept(kept.wave)
 	st.stands()
 	durable := st.journal.Durable()
 	st.progress.Bytes.Store(int64(durable.Total))

@@ -73,7 +73,11 @@ func (q *Request) Value() map[string]any {
 	for i, p := range q.Permissions {
 		permissions[i] = p
 	}
-	return map[string]any{"id": q.ID, "kb": q.KB, "by": q.By, "op": string(q.Op), "mode": string(q.Mode), "permissions": permissions, "entry": q.Entry}
+	v := map[string]any{"id": q.ID, "kb": q.KB, "by": q.By, "op": string(q.Op), "mode": string(q.Mode), "permissions": permissions, "entry": q.Entry}
+	if q.Op == OpReview {
+		v["suggestion"], v["accept"] = int64(q.Suggestion), q.Accept
+	}
+	return v
 }
 
 // RequestOf reads what [Request.Value] made.
@@ -86,6 +90,9 @@ func RequestOf(raw protocol.Raw) (Request, error) {
 	text := func(name string) string { s, _ := m[name].(string); return s }
 	q := Request{ID: text("id"), KB: text("kb"), By: text("by"), Op: Op(text("op")), Mode: Mode(text("mode"))}
 	q.Entry, _ = m["entry"].(map[string]any)
+	suggestion, _ := m["suggestion"].(int64)
+	q.Suggestion = uint64(suggestion)
+	q.Accept, _ = m["accept"].(bool)
 	list, _ := m["permissions"].([]any)
 	for _, p := range list {
 		if s, ok := p.(string); ok {

@@ -26,6 +26,7 @@ import (
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
+	"tavernsim/engine/knowledge"
 	"tavernsim/engine/script"
 	"tavernsim/engine/space"
 	"tavernsim/engine/tooltask"
@@ -53,9 +54,10 @@ type Plan struct {
 	End    bool                 // the scene ends; an order asks for nothing else then
 	// Outcome is what the scene comes to when it ends; nil = nothing is said.
 	Outcome *script.Outcome
-	Set     map[string]any // variables of the script
-	To      string         // state of the script; "" = it stays
-	Settled []Settled      // interactions that end
+	Set     map[string]any      // variables of the script
+	To      string              // state of the script; "" = it stays
+	Settled []Settled           // interactions that end
+	Reviews []knowledge.Request // of suggestions to knowledge bases
 
 	changes int
 	later   []cast.Request // of a script: what the stage changes one tick later
@@ -107,6 +109,10 @@ func specs() []protocol.ToolSpec {
 		tool.Spec("cancel", "Ends an open interaction without an answer.",
 			tool.Required("interaction", "string", "its id"),
 			tool.OneOf("status", "what its agent hears; cancelled when it is missing", tooltask.Dismissed, tooltask.TimedOut)),
+		tool.Spec("review", "Accepts a suggestion to a knowledge base, or drops it.",
+			tool.Required("kb", "string", "id of the base"),
+			tool.Required("suggestion", "integer", "its number"),
+			tool.Required("accept", "boolean", "whether the entry is written")),
 		tool.Spec(cast.Turn, "Gives agents turns, in a scene with an order of turns.",
 			tool.Required("agents", "", "whom, or a list: "+cast.Grammar),
 			tool.Optional("turns", "integer", "how many each; 1 when it is missing")),
@@ -159,7 +165,7 @@ func Check(kind string, fields map[string]any, later map[string]bool) error {
 			}
 		}
 	}
-	if kind == "answer" || kind == "cancel" {
+	if kind == "answer" || kind == "cancel" || kind == "review" {
 		return errForOrders(kind)
 	}
 	r := reader{id: "x", schemas: map[string]*bind.Schema{}}
@@ -217,15 +223,15 @@ func ReadBy(by, id, reason string, do protocol.Raw) (*Plan, error) {
 	if len(do) > MaxBytes && (len(list) > 1 || len(r.plan.Settled) == 0) {
 		return nil, tooLarge(do, MaxBytes)
 	}
-	if by != By && len(r.plan.Settled) > 0 {
-		return nil, errForOrders("answer, cancel")
+	if by != By && len(r.plan.Settled)+len(r.plan.Reviews) > 0 {
+		return nil, errForOrders("answer, cancel, review")
 	}
 	return &r.plan, nil
 }
 
 // errForOrders says that a change is no action of a script and no tool of a director.
 func errForOrders(kind string) error {
-	return protocol.Errorf(protocol.KindInvalid, "%s: people answer by orders alone", kind)
+	return protocol.Errorf(protocol.KindInvalid, "%s: people answer and review by orders alone", kind)
 }
 
 func tooLarge(do protocol.Raw, most int) error {
@@ -293,6 +299,8 @@ func (r *reader) one(kind string, fields any) error {
 		return r.settle(p.Text("interaction"), tooltask.Answered, protocol.Encode(p["value"]))
 	case "cancel":
 		return r.settle(p.Text("interaction"), cmp.Or(p.Text("status"), tooltask.Dismissed), nil)
+	case "review":
+		return r.review(p)
 	case cast.Turn:
 		return r.turn(p)
 	case cast.Move:

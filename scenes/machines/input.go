@@ -86,6 +86,7 @@ type Order struct {
 	*agenda.Intervened
 	Wave  uint64        // that it is, or a later one; 0 = any
 	After time.Duration // scene time since the start of the scene; a wave of that time or later comes after it; 0 = any
+	Had   bool          // the run had it before it was interrupted: its wave may have passed
 }
 
 // Gate says whether waves wait for somebody outside. While it is on, the stage asks by

@@ -3,6 +3,7 @@ package machines
 import (
 	"fmt"
 
+	"tavernsim/engine/knowledge"
 	"tavernsim/engine/order"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
@@ -32,6 +33,10 @@ func (s *Stage) unsettled(p *order.Plan) string {
 		if err := s.View.Space().Check(moves); err != nil {
 			return "move: " + err.Error()
 		}
+	}
+	shelves, _ := s.View.Shown(knowledge.Service).(knowledge.State)
+	if why := p.Reviewed(shelves, s.wave.time); why != "" {
+		return why
 	}
 	if len(p.Settled) == 0 {
 		return ""
@@ -82,8 +87,12 @@ func CheckAnswer(schema any, value protocol.Raw) error {
 	return check(v)
 }
 
-// settlePeople asks the service of tasks to end the questions that an order names.
+// settlePeople asks the services to end the questions that an order names, and to review
+// suggestions: before anything else of the wave, as unsettled has looked at it.
 func (s *Stage) settlePeople(p *order.Plan, by string) {
+	for i := range p.Reviews {
+		s.tellFirst(knowledge.Service, protocol.Encode(p.Reviews[i].Value()))
+	}
 	for i := range p.Settled {
 		x := &p.Settled[i]
 		q := tooltask.Request{Task: tooltask.Task{ID: x.ID}, Settle: &tooltask.Settle{Status: x.Status, By: by, Value: x.Value}}

@@ -25,6 +25,7 @@ type Receipt struct {
 	ID      string             `json:"id"`
 	Scene   string             `json:"scene"`
 	Wave    uint64             `json:"wave,omitempty"`    // that the order is; 0 = it has none
+	Planned bool               `json:"planned,omitempty"` // the run has it for its wave or time, also after a kill
 	Refused string             `json:"refused,omitempty"` // why nothing of it took effect
 	Kind    protocol.ErrorKind `json:"kind,omitempty"`    // of a refusal without a wave
 }

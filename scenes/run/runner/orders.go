@@ -7,6 +7,9 @@ import (
 	"tavernsim/engine/control"
 	"tavernsim/engine/order"
 	"tavernsim/protocol"
+	"tavernsim/scenes"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/receipts"
 	"tavernsim/scenes/run/orders"
 	"tavernsim/scenes/run/rundir"
 )
@@ -31,7 +34,8 @@ func (opt *Options) addOrders(dir string, m *rundir.Manifest) error {
 	if err != nil {
 		return err
 	}
-	if opt.Orders, err = orders.Kept(dir); err != nil || len(more) == 0 {
+	opt.Orders, err = orders.Kept(dir)
+	if opt.had = len(opt.Orders); err != nil || len(more) == 0 {
 		return err
 	}
 	for _, e := range more {
@@ -89,15 +93,27 @@ func (r *Runner) give(ctx context.Context, e *order.Entry) orders.Receipt {
 		switch {
 		case i < 0:
 			err = protocol.Errorf(protocol.KindConflict, "the scene %s does not run", receipt.Scene)
-		case e.Wave != 0 || e.At != 0:
-			err = protocol.Errorf(protocol.KindInvalid, "an order to a run under way is carried out at once: it has no wave and no time; simd run --orders takes such orders")
 		default:
-			got, broke := r.Scenes[i].Run.Order(ctx, e.Fact())
-			receipt.Wave, receipt.Refused, err = got.Wave, got.Refused, broke
+			got, broke := r.order(ctx, r.Scenes[i].Run, &list[0])
+			receipt.Wave, receipt.Refused, receipt.Planned, err = got.Wave, got.Refused, got.Planned, broke
 		}
 	}
 	if err != nil {
 		receipt.Refused, receipt.Kind = err.Error(), protocol.KindOf(err)
 	}
 	return receipt
+}
+
+// order gives a scene an order: one for a wave or time when the run directory has it.
+func (r *Runner) order(ctx context.Context, scene *scenes.Run, e *order.Entry) (receipts.Receipt, error) {
+	if e.Wave == 0 && e.At == 0 {
+		return scene.Order(ctx, e.Fact())
+	}
+	return scene.Plan(scenes.Planned([]order.Entry{*e}, e.Scene, false)[0], func() error { return orders.Add(r.Dir, *e) })
+}
+
+// ordersOf are the orders that a scene has from the beginning of this process: those that the
+// run had before it first.
+func (opt *Options) ordersOf(scene string) []*machines.Order {
+	return append(scenes.Planned(opt.Orders[:opt.had], scene, true), scenes.Planned(opt.Orders[opt.had:], scene, false)...)
 }

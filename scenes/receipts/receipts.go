@@ -1,0 +1,213 @@
+// Package receipts is the book of the orders of one running scene: those of its journal,
+// those that came while it runs, those that wait for their wave or time, and what became of
+// each.
+//
+// # Promises
+//
+//  1. An order that comes again is the one that the book has, if it says the same, and a
+//     conflict if not. It is told to the stage once.
+//  2. A receipt is given when the wave of its order is durable, or, of one that waits for its
+//     wave or time, when whoever keeps it has kept it.
+//  3. machines.MaxOrders wait that have no wave and no time, and order.MaxOrders that have.
+//
+// Methods may be called from several goroutines.
+//
+// # Not here
+//
+// What orders change (engine/order), the door of the run directory (scenes/run/orders), when
+// they are carried out (scenes/machines).
+package receipts
+
+import (
+	"bytes"
+	"slices"
+	"sync"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/order"
+	"tavernsim/protocol"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/machines"
+)
+
+// Receipt says what became of an order.
+type Receipt struct {
+	ID      string
+	Wave    uint64 // that the order is
+	Refused string // why nothing of it took effect; "" = it did
+	Planned bool   // it waits for its wave or time; nothing else is known yet
+}
+
+// Given is an order of the book.
+type Given struct {
+	Receipt // counts when Durable is closed
+	Durable chan struct{}
+
+	order *agenda.Intervened
+	waits *int // the count of which it is one; nil = none
+}
+
+// Book is that of one scene.
+type Book struct {
+	Scene   string
+	Journal history.Journal
+	Codec   *protocol.Codec
+	Tell    func(*machines.Order) // the stage
+
+	mu      sync.Mutex
+	given   map[string]*Given // by id; nil until the journal was read
+	kept    []*Given          // whose waves are not durable
+	waiting int               // that came while the scene runs and are not durable
+	later   int               // that wait for their wave or time
+}
+
+// Take gives the stage an order that is carried out at once, unless it has it.
+func (b *Book) Take(o *agenda.Intervened) (*Given, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	g, err := b.find(o)
+	if g != nil || err != nil {
+		return g, err
+	}
+	if b.waiting >= machines.MaxOrders {
+		return nil, protocol.Errorf(protocol.KindTransient, "order %s: %d orders of the scene %s wait; try again", o.ID, b.waiting, b.Scene)
+	}
+	b.tell(&machines.Order{Intervened: o}, &b.waiting)
+	return b.given[o.ID], nil
+}
+
+// Plan gives the stage an order for a wave or time, unless it has it. keep keeps it over a
+// kill, before the stage hears of it. at is the last wave of the scene.
+func (b *Book) Plan(o *machines.Order, at uint64, keep func() error) (Receipt, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	g, err := b.find(o.Intervened)
+	switch {
+	case err != nil:
+		return Receipt{}, err
+	case g != nil:
+		return g.now(), nil
+	case o.Wave != 0 && o.Wave <= at:
+		return Receipt{}, passed(o, b.Scene, at)
+	case b.later >= order.MaxOrders:
+		return Receipt{}, protocol.Errorf(protocol.KindLimit, "order %s: %d orders of the scene %s wait for their wave or time; no more are taken", o.ID, b.later, b.Scene)
+	}
+	if err := keep(); err != nil {
+		return Receipt{}, err
+	}
+	b.tell(o, &b.later)
+	return b.given[o.ID].now(), nil
+}
+
+// now is the receipt of an order that nobody waits for.
+func (g *Given) now() Receipt {
+	select {
+	case <-g.Durable:
+		return g.Receipt
+	default:
+		return Receipt{ID: g.ID, Planned: true}
+	}
+}
+
+func passed(o *machines.Order, scene string, at uint64) error {
+	return protocol.Errorf(protocol.KindConflict, "order %s: it is for wave %d, and the scene %s stands after wave %d", o.ID, o.Wave, scene, at)
+}
+
+func (b *Book) tell(o *machines.Order, waits *int) {
+	b.given[o.ID] = &Given{Receipt: Receipt{ID: o.ID}, order: o.Intervened, Durable: make(chan struct{}), waits: waits}
+	*waits++
+	b.Tell(o)
+}
+
+// find gives the order of the book with the id of another one; nil = it has none.
+func (b *Book) find(o *agenda.Intervened) (*Given, error) {
+	if err := b.read(); err != nil {
+		return nil, err
+	}
+	g := b.given[o.ID]
+	if g != nil && !same(g.order, o) {
+		return nil, protocol.Errorf(protocol.KindConflict, "order %s: the scene %s has another order with this id; give yours one of its own", o.ID, b.Scene)
+	}
+	return g, nil
+}
+
+func same(a, b *agenda.Intervened) bool {
+	return a.By == b.By && a.Reason == b.Reason && bytes.Equal(a.Do, b.Do)
+}
+
+// read finds the orders of the journal, once.
+func (b *Book) read() error {
+	if b.given != nil {
+		return nil
+	}
+	list, err := history.Orders(b.Journal, b.Codec)
+	if err != nil {
+		return err
+	}
+	b.given = make(map[string]*Given, len(list))
+	past := make(chan struct{})
+	close(past)
+	for _, x := range list {
+		b.given[x.ID] = &Given{Receipt: Receipt{ID: x.ID, Wave: x.Wave, Refused: x.Refused}, order: x.Intervened, Durable: past}
+	}
+	return nil
+}
+
+// Kept notes the wave of an order, or that it was refused.
+func (b *Book) Kept(wave uint64, f protocol.Fact) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch x := f.(type) {
+	case *agenda.Intervened:
+		g := b.given[x.ID]
+		g.Wave = wave
+		b.kept = append(b.kept, g)
+	case *agenda.OrderRefused:
+		b.given[x.ID].Refused = x.Error
+	}
+}
+
+// WaveKept gives the receipts of the orders up to a durable wave.
+func (b *Book) WaveKept(wave uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.kept) > 0 && b.kept[0].Wave <= wave {
+		g := b.kept[0]
+		b.kept = b.kept[1:]
+		close(g.Durable)
+		if g.waits != nil {
+			*g.waits--
+		}
+	}
+}
+
+// Planned are orders with their wave or time that a run has from its beginning, checked.
+// Those that the journal has already are left out. One whose wave has passed without it is
+// an error, unless the run had it before: then it is carried out at the next wave that can
+// be. at is the last wave of the scene.
+func (b *Book) Planned(list []*machines.Order, at uint64, check func(*agenda.Intervened) error) ([]*machines.Order, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list = slices.Clone(list)
+	for i, o := range list {
+		g, err := b.find(o.Intervened)
+		switch {
+		case err != nil:
+			return nil, err
+		case g != nil:
+			list[i] = nil
+		case o.Wave != 0 && o.Wave <= at && !o.Had:
+			return nil, passed(o, b.Scene, at)
+		default:
+			if err := check(o.Intervened); err != nil {
+				return nil, protocol.Errorf(protocol.KindOf(err), "order %s: %w", o.ID, err)
+			}
+			b.given[o.ID] = &Given{Receipt: Receipt{ID: o.ID}, order: o.Intervened, Durable: make(chan struct{}), waits: &b.later}
+			b.later++
+		}
+	}
+	return slices.DeleteFunc(list, func(o *machines.Order) bool { return o == nil }), nil
+}
