@@ -85,7 +85,7 @@ func TestOrders(t *testing.T) {
 			}
 			agents := []string{s.Made(t, set).IDs[0], s.Made(t, set).IDs[1]}
 			var mu sync.Mutex
-			receipts := map[string]receipts.Receipt{}
+			told := map[string]receipts.Receipt{}
 			var wg sync.WaitGroup
 			for h := range hands {
 				wg.Go(func() {
@@ -99,7 +99,7 @@ func TestOrders(t *testing.T) {
 							return
 						}
 						mu.Lock()
-						receipts[o.ID] = got
+						told[o.ID] = got
 						mu.Unlock()
 					}
 				})
@@ -119,7 +119,7 @@ func TestOrders(t *testing.T) {
 					t.Fatal(len(past), err)
 				}
 				for _, p := range past[:hands*each] {
-					if r := receipts[p.ID]; r != (receipts.Receipt{ID: p.ID, Wave: p.Wave, Refused: p.Refused}) {
+					if r := told[p.ID]; r != (receipts.Receipt{ID: p.ID, Wave: p.Wave, Refused: p.Refused}) {
 						t.Errorf("the journal has %+v, the receipt says %+v", p, r)
 					}
 					if p.Refused != "" {

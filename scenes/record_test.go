@@ -48,7 +48,7 @@ func recordRuns(t *testing.T, release string) {
 		r.write("good")
 		return
 	}
-	r.scripts("acknowledged blocked calls commands conflict debounce drops expiry interrupt lanes leases lifecycle loops orders own_commands permissions policy reflect request_id tool_tasks report storm_filter subscriptions throttle transactions wave_bytes")
+	r.scripts("acknowledged blocked calls commands conflict debounce drops expiry interrupt lanes leases lifecycle loops orders own_commands permissions policy reflect request_id tool_tasks report reviews storm_filter subscriptions throttle transactions wave_bytes")
 	r.tasks()
 	r.town()
 	r.live()

@@ -27,9 +27,7 @@ import (
 )
 
 // unrecorded are kinds of facts that no scene can leave yet, with the reason.
-var unrecorded = map[string]string{
-	"knowledge.reviewed": "no request for a review exists",
-}
+var unrecorded = map[string]string{}
 
 // Each archive of testdata/histories holds run directories as a release wrote them.
 // Those of good fold for ever to the digest and the state in the text beside them,

@@ -435,6 +435,8 @@ func (tr *tracer) knowledge(f protocol.Fact) string {
 		return fmt.Sprintf("%s %s/%s by %s", x.Op, x.KB, x.EntryID, x.By)
 	case *knowledge.Suggested:
 		return fmt.Sprintf("suggestion %d %s %s by %s", x.Suggestion, x.Op, x.KB, x.By)
+	case *knowledge.Reviewed:
+		return fmt.Sprintf("suggestion %d to %s reviewed by %s: accepted %v", x.Suggestion, x.KB, x.By, x.Accepted)
 	case *knowledge.Refused:
 		return fmt.Sprintf("refuses %s of %s: %s %q", x.KB, x.By, x.Reason, x.Message)
 	}

@@ -91,36 +91,39 @@ func TestPlan(t *testing.T) {
 // Promise 2: a fault names the change and the field, and in a file the line.
 func TestFaults(t *testing.T) {
 	for text, want := range map[string]string{
-		"orders: []\nmore: 1\n":                                                                 "unknown field",
-		"orders:\n  - {id: a}\n":                                                                "do",
-		"orders:\n  - {do: []}\n":                                                               "want a list of 1 to 256 changes",
-		"orders:\n  - {do: [{travel: {profile: x}}]}\n":                                         "do[0].travel: there is no such change; want one of event, say, world, goal, reflect, private_state, rest, wake, transition, answer, cancel, turn, move, spawn, remove, end, set",
-		"orders:\n  - {do: [{spawn: {}}]}\n":                                                    "do[0].spawn: want one of agent and profile",
-		"orders:\n  - {do: [{spawn: {agent: a, profile: b}}]}\n":                                "do[0].spawn: want one of agent and profile",
-		"orders:\n  - {do: [{spawn: {agent: a, count: 2}}]}\n":                                  "do[0].spawn: count 2: agent names one",
-		"orders:\n  - {do: [{spawn: {profile: a, count: 1001}}]}\n":                             "do[0].spawn: count 1001: want 1 to 1000",
-		"orders:\n  - {do: [{remove: {agent: x}}]}\n":                                           "do[0].remove: received the unknown parameter agent",
-		"orders:\n  - {do: [{rest: {}}]}\n":                                                     "do[0].rest: received no agents",
-		"orders:\n  - {do: [{rest: {agents: 5}}]}\n":                                            "do[0].rest: agents: got \"5\", want text or a list of texts",
-		"orders:\n  - {do: [{wake: {agents: []}}]}\n":                                           "do[0].wake: agents: want at least one",
-		"orders:\n  - {do: [{wake: {agents: ['place:inn']}}]}\n":                                "do[0].wake: the selector \"place:inn\": selectors by place are not there yet; want an instance id, role:ROLE, profile:PROFILE or *",
-		"orders:\n  - {do: [{rest: {agents: 'role:'}}]}\n":                                      "the selector \"role:\": want an instance id",
-		"orders:\n  - {do: [{private_state: {agent: x, path: a, value: 1}}]}\n":                 "do[0].private_state: received no reason",
-		"orders:\n  - {do: [{private_state: {agent: x, op: put, reason: y}}]}\n":                "do[0].private_state: op \"put\": want one of set, add, push, delete, merge",
-		"orders:\n  - {do: [{private_state: {agent: x, path: 'a..b', value: 1, reason: y}}]}\n": "do[0].private_state: ",
-		"orders:\n  - {do: [{end: {}}, {reflect: {}}]}\n":                                       "do[1].reflect: want one of agent and to",
-		"orders:\n  - {do: [{world: {path: a, op: put}}]}\n":                                    "do[0].world",
-		"orders:\n  - {do: [{event: {type: a, to: {b: 1}}}]}\n":                                 "do[0].event",
-		"orders:\n  - {do: [{event: {type: a, ttl_seconds: -1}}]}\n":                            "ttl_seconds -1: want 0 to",
-		"orders:\n  - {do: [{event: {type: a, priority: loud}}]}\n":                             "priority",
-		"orders:\n  - {do: [event]}\n":                                                          "want an object with one field",
-		"orders:\n  - {do: [{event: 5}]}\n":                                                     "want an object with its fields",
-		"orders:\n  - {id: a, do: [{end: {}}]}\n  - {id: a, do: [{end: {}}]}\n":                 "orders.yaml:3",
-		"orders:\n  - {id: " + strings.Repeat("a", 257) + ", do: [{end: {}}]}\n":                "257 bytes, want at most 256",
-		"orders:\n  - {reason: " + strings.Repeat("a", 2049) + ", do: [{end: {}}]}\n":           "2049 bytes, want at most 2048",
-		"orders:\n  - {wave: 0.5, do: [{end: {}}]}\n":                                           "wave",
-		"orders:\n  - {at: yesterday, do: [{end: {}}]}\n":                                       "at",
-		"orders:\n  - {do: [{event: {type: a, payload: " + strings.Repeat("b", 1<<18) + "}}]}":  "an order has at most 262144",
+		"orders: []\nmore: 1\n":                                                                                                  "unknown field",
+		"orders:\n  - {id: a}\n":                                                                                                 "do",
+		"orders:\n  - {do: []}\n":                                                                                                "want a list of 1 to 256 changes",
+		"orders:\n  - {do: [{travel: {profile: x}}]}\n":                                                                          "do[0].travel: there is no such change; want one of event, say, world, goal, reflect, private_state, rest, wake, transition, answer, cancel, review, turn, move, spawn, remove, end, set",
+		"orders:\n  - {do: [{spawn: {}}]}\n":                                                                                     "do[0].spawn: want one of agent and profile",
+		"orders:\n  - {do: [{spawn: {agent: a, profile: b}}]}\n":                                                                 "do[0].spawn: want one of agent and profile",
+		"orders:\n  - {do: [{spawn: {agent: a, count: 2}}]}\n":                                                                   "do[0].spawn: count 2: agent names one",
+		"orders:\n  - {do: [{spawn: {profile: a, count: 1001}}]}\n":                                                              "do[0].spawn: count 1001: want 1 to 1000",
+		"orders:\n  - {do: [{remove: {agent: x}}]}\n":                                                                            "do[0].remove: received the unknown parameter agent",
+		"orders:\n  - {do: [{rest: {}}]}\n":                                                                                      "do[0].rest: received no agents",
+		"orders:\n  - {do: [{rest: {agents: 5}}]}\n":                                                                             "do[0].rest: agents: got \"5\", want text or a list of texts",
+		"orders:\n  - {do: [{wake: {agents: []}}]}\n":                                                                            "do[0].wake: agents: want at least one",
+		"orders:\n  - {do: [{wake: {agents: ['place:inn']}}]}\n":                                                                 "do[0].wake: the selector \"place:inn\": selectors by place are not there yet; want an instance id, role:ROLE, profile:PROFILE or *",
+		"orders:\n  - {do: [{rest: {agents: 'role:'}}]}\n":                                                                       "the selector \"role:\": want an instance id",
+		"orders:\n  - {do: [{private_state: {agent: x, path: a, value: 1}}]}\n":                                                  "do[0].private_state: received no reason",
+		"orders:\n  - {do: [{private_state: {agent: x, op: put, reason: y}}]}\n":                                                 "do[0].private_state: op \"put\": want one of set, add, push, delete, merge",
+		"orders:\n  - {do: [{private_state: {agent: x, path: 'a..b', value: 1, reason: y}}]}\n":                                  "do[0].private_state: ",
+		"orders:\n  - {do: [{end: {}}, {reflect: {}}]}\n":                                                                        "do[1].reflect: want one of agent and to",
+		"orders:\n  - {do: [{world: {path: a, op: put}}]}\n":                                                                     "do[0].world",
+		"orders:\n  - {do: [{event: {type: a, to: {b: 1}}}]}\n":                                                                  "do[0].event",
+		"orders:\n  - {do: [{event: {type: a, ttl_seconds: -1}}]}\n":                                                             "ttl_seconds -1: want 0 to",
+		"orders:\n  - {do: [{event: {type: a, priority: loud}}]}\n":                                                              "priority",
+		"orders:\n  - {do: [event]}\n":                                                                                           "want an object with one field",
+		"orders:\n  - {do: [{event: 5}]}\n":                                                                                      "want an object with its fields",
+		"orders:\n  - {id: a, do: [{end: {}}]}\n  - {id: a, do: [{end: {}}]}\n":                                                  "orders.yaml:3",
+		"orders:\n  - {id: " + strings.Repeat("a", 257) + ", do: [{end: {}}]}\n":                                                 "257 bytes, want at most 256",
+		"orders:\n  - {reason: " + strings.Repeat("a", 2049) + ", do: [{end: {}}]}\n":                                            "2049 bytes, want at most 2048",
+		"orders:\n  - {wave: 0.5, do: [{end: {}}]}\n":                                                                            "wave",
+		"orders:\n  - {at: yesterday, do: [{end: {}}]}\n":                                                                        "at",
+		"orders:\n  - {do: [{review: {kb: a, suggestion: 1}}]}\n":                                                                "do[0].review: received no accept",
+		"orders:\n  - {do: [{review: {kb: a, suggestion: 0, accept: true}}]}\n":                                                  "do[0].review: suggestion 0: want its number, from 1",
+		"orders:\n  - {do: [{review: {kb: a, suggestion: 1, accept: true}}, {review: {kb: a, suggestion: 1, accept: false}}]}\n": "do[1].review: the order reviews suggestion 1 to a already",
+		"orders:\n  - {do: [{event: {type: a, payload: " + strings.Repeat("b", 1<<18) + "}}]}":                                   "an order has at most 262144",
 	} {
 		if list, err := parse(t, "orders.yaml", text); err == nil || !strings.Contains(err.Error(), want) || list != nil {
 			t.Errorf("%.80s: %v, want %q", text, err, want)
@@ -131,7 +134,7 @@ func TestFaults(t *testing.T) {
 // The page lists every kind of change and every field.
 func TestPageListsTheChanges(t *testing.T) {
 	rows := strings.Split(doctest.Page(t, page), "\n")
-	for _, kind := range []string{"event", "world", "goal", "reflect", "private_state", "rest", "wake", "answer", "cancel", "end"} {
+	for _, kind := range []string{"event", "world", "goal", "reflect", "private_state", "rest", "wake", "answer", "cancel", "review", "end"} {
 		i := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "| `"+kind+"` |") })
 		if i < 0 {
 			t.Errorf("the page lacks the change %s", kind)

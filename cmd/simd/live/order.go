@@ -24,6 +24,7 @@ import (
 type orderOptions struct {
 	order.Entry
 	do   []string
+	at   time.Duration
 	wait time.Duration
 	json bool
 }
@@ -39,14 +40,18 @@ order, or the orders of a file (- = standard input, one order a line). An order 
 carried out between two waves, as a whole or not at all, and is a fact of the run. The
 command prints what became of each when that is durable.
 
-Changes are JSON objects with one field, their kind: event, world, goal, reflect, end
-(docs/formats/orders.md).
+With --at or --wave, or as the orders of the file say, the run keeps an order for a time
+of the scene or a wave, also over a kill, and the command does not wait for it; simd
+inspect DIR orders shows what became of it.
+
+Changes are JSON objects with one field, their kind, as docs/formats/orders.md has them.
 
 Exit codes: 0 all carried out, 1 some refused, or nobody took them within --wait, 2 usage,
 3 a faulty file, 4 no such run or agent, 6 the run has ended, or another order has the id.`,
 		Example: `  simd order runs/latest --by gm --do '{"event": {"type": "river.rose", "payload": {"level": 3}}}'
   simd order runs/latest --reason "more time" --do '{"world": {"path": "limit", "value": 5}}' --do '{"goal": {"agent": "mira", "id": "rest"}}'
   simd order runs/latest --do '{"end": {}}'
+  simd order runs/latest --at 2h --do '{"say": {"text": "The inn closes."}}'
   simd order runs/latest orders.yaml`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
@@ -56,10 +61,13 @@ Exit codes: 0 all carried out, 1 some refused, or nobody took them within --wait
 	f.StringVar(&o.ID, "id", "", "name of the order; sent again, it is carried out once (default: drawn from the time)")
 	f.StringVar(&o.By, "by", "", "who gives it")
 	f.StringVar(&o.Reason, "reason", "", "why")
+	f.DurationVar(&o.at, "at", 0, "carry it out at this scene time, counted from the start of the scene")
+	f.Int64Var(&o.Wave, "wave", 0, "carry it out as this wave, or as the next one that can be")
 	f.StringVar(&o.Scene, "scene", "", "`ID` of the scene, if the run has several")
 	f.DurationVar(&o.wait, "wait", 30*time.Second, "how long to wait until the run has taken the orders")
 	f.BoolVar(&o.json, "json", false, "print the receipts as JSON")
 	cli.Least(f, 1, "wait")
+	cli.Least(f, 0, "at", "wave")
 	return c
 }
 
@@ -100,8 +108,8 @@ func (o *orderOptions) run(ctx context.Context, e *cli.Env, args []string) error
 // orders are those of the file, or the one of the flags.
 func (o *orderOptions) orders(e *cli.Env, file []string) ([]order.Entry, error) {
 	switch {
-	case len(file) == 1 && (len(o.do) > 0 || o.ID+o.By+o.Reason+o.Scene != ""):
-		return nil, cli.Usagef("the orders of a file have their own --do, --id, --by, --reason and --scene")
+	case len(file) == 1 && (len(o.do) > 0 || o.ID+o.By+o.Reason+o.Scene != "" || o.at != 0 || o.Wave != 0):
+		return nil, cli.Usagef("the orders of a file have their own --do, --id, --by, --reason, --scene, --at and --wave")
 	case len(file) == 1 && file[0] == "-":
 		data, err := io.ReadAll(e.In)
 		if err != nil {
@@ -116,6 +124,7 @@ func (o *orderOptions) orders(e *cli.Env, file []string) ([]order.Entry, error) 
 	if o.ID == "" {
 		o.ID = "order-" + strconv.FormatInt(time.Now().UnixNano(), 36)
 	}
+	o.At = protocol.Duration(o.at)
 	for _, text := range o.do {
 		var change map[string]any
 		if err := json.Unmarshal([]byte(text), &change); err != nil {
@@ -135,9 +144,12 @@ func (o *orderOptions) tell(e *cli.Env, receipts []orders.Receipt) error {
 	failed := 0
 	for _, r := range receipts {
 		text := "carried out in wave " + terminal.Thousands(r.Wave)
-		if r.Refused != "" {
+		switch {
+		case r.Refused != "":
 			failed++
 			text = "refused: " + terminal.Plain(r.Refused)
+		case r.Planned:
+			text = "waits for its wave or time"
 		}
 		if !o.json {
 			fmt.Fprintf(e.Out, "%s  %s\n", terminal.Plain(r.ID), text)

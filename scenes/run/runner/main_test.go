@@ -21,6 +21,9 @@ func child(dir string) error {
 	if url := os.Getenv(billEnv); url != "" {
 		return billChild(dir, url)
 	}
+	if os.Getenv(peopleEnv) != "" {
+		return peopleChild(dir)
+	}
 	if limit := os.Getenv(fullEnv); limit != "" {
 		if err := fillDisk(limit); err != nil {
 			return err

@@ -15,7 +15,7 @@ import (
 var effectless = map[string]string{
 	"channel.listener":     "of the channel alone",
 	"channel.refused":      observed,
-	"knowledge.reviewed":   "no agent asks for a review",
+	"knowledge.reviewed":   "orders ask for it, and no agent",
 	"subscription.changed": "of the channel alone",
 	"throttle.changed":     "of the channel alone",
 	"space.moved":          "steps of walks; space.set_out shows the walk",

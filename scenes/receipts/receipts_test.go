@@ -1,0 +1,133 @@
+package receipts_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/order"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/receipts"
+)
+
+// empty is a journal without orders.
+type empty struct{ history.Journal }
+
+func (empty) Scan(persistence.Query, func(protocol.Record) error) error { return nil }
+
+func book(told *[]string) *receipts.Book {
+	return &receipts.Book{Scene: "s", Journal: empty{}, Codec: machines.NewCodec(), Tell: func(o *machines.Order) { *told = append(*told, o.ID) }}
+}
+
+func asks(id string, reason string) *agenda.Intervened {
+	return &agenda.Intervened{ID: id, Reason: reason, Do: protocol.Encode([]any{})}
+}
+
+func durable(g *receipts.Given) bool {
+	select {
+	case <-g.Durable:
+		return true
+	default:
+		return false
+	}
+}
+
+// Promises 1 and 2: an order is told once, another one with its id is a conflict, and a
+// receipt is given when its wave is durable, or when the order is kept.
+func TestBook(t *testing.T) {
+	var told []string
+	b := book(&told)
+	first, err := b.Take(asks("a", ""))
+	again, twice := b.Take(asks("a", ""))
+	if err != nil || twice != nil || first != again || len(told) != 1 || durable(first) {
+		t.Fatal(err, twice, told)
+	}
+	if _, err := b.Take(asks("a", "other")); protocol.KindOf(err) != protocol.KindConflict {
+		t.Error(err)
+	}
+	b.Kept(4, asks("a", ""))
+	b.Kept(4, &agenda.OrderRefused{ID: "a", Error: "no"})
+	b.WaveKept(3)
+	if durable(first) {
+		t.Error("a receipt before its wave")
+	}
+	b.WaveKept(4)
+	if !durable(first) || first.Receipt != (receipts.Receipt{ID: "a", Wave: 4, Refused: "no"}) {
+		t.Errorf("%+v", first.Receipt)
+	}
+	kept, full := 0, errors.New("no room")
+	keep := func() error { kept++; return full }
+	plan := func(o *machines.Order) (receipts.Receipt, error) { return b.Plan(o, 4, keep) }
+	if _, err := plan(&machines.Order{Intervened: asks("lost", ""), After: 5}); err == nil || len(told) != 1 {
+		t.Error("an order is told that was not kept", told)
+	}
+	kept, full = 0, nil
+	for range 2 {
+		if got, err := plan(&machines.Order{Intervened: asks("b", ""), Wave: 9}); err != nil || got != (receipts.Receipt{ID: "b", Planned: true}) || kept != 1 {
+			t.Error(got, err, kept)
+		}
+	}
+	if got, err := plan(&machines.Order{Intervened: asks("a", ""), After: 5}); err != nil || got.Wave != 4 {
+		t.Error(got, err)
+	}
+	for _, o := range []*machines.Order{{Intervened: asks("b", "other"), Wave: 9}, {Intervened: asks("c", ""), Wave: 4}} {
+		if _, err := plan(o); protocol.KindOf(err) != protocol.KindConflict {
+			t.Error(o.ID, err)
+		}
+	}
+	b.Kept(9, asks("b", ""))
+	b.WaveKept(9)
+	if got, err := plan(&machines.Order{Intervened: asks("b", ""), Wave: 9}); err != nil || got.Planned || got.Wave != 9 {
+		t.Error(got, err)
+	}
+}
+
+// Promise 3: so many wait, and no more; who is carried out makes room.
+func TestBookIsFull(t *testing.T) {
+	var told []string
+	b := book(&told)
+	for i := range machines.MaxOrders {
+		if _, err := b.Take(asks(fmt.Sprint(i), "")); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	if _, err := b.Take(asks("more", "")); protocol.KindOf(err) != protocol.KindTransient {
+		t.Error(err)
+	}
+	b.Kept(2, asks("0", ""))
+	b.WaveKept(2)
+	if _, err := b.Take(asks("more", "")); err != nil {
+		t.Error(err)
+	}
+	keep := func() error { return nil }
+	for i := range order.MaxOrders {
+		if _, err := b.Plan(&machines.Order{Intervened: asks(fmt.Sprint("later ", i), ""), After: 5}, 0, keep); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	if _, err := b.Plan(&machines.Order{Intervened: asks("later", ""), After: 5}, 0, keep); protocol.KindOf(err) != protocol.KindLimit {
+		t.Error(err)
+	}
+}
+
+// Orders of the beginning: one whose wave has passed is an error, unless the run had it.
+func TestPlanned(t *testing.T) {
+	sound := func(*agenda.Intervened) error { return nil }
+	var told []string
+	list := []*machines.Order{{Intervened: asks("a", ""), Wave: 3, Had: true}, {Intervened: asks("b", ""), Wave: 7}}
+	if got, err := book(&told).Planned(list, 5, sound); err != nil || len(got) != 2 {
+		t.Error(got, err)
+	}
+	list[0].Had = false
+	if _, err := book(&told).Planned(list, 5, sound); err == nil || !strings.Contains(err.Error(), "order a: it is for wave 3, and the scene s stands after wave 5") {
+		t.Error(err)
+	}
+	if _, err := book(&told).Planned(list, 0, func(*agenda.Intervened) error { return errors.New("faulty") }); err == nil || !strings.Contains(err.Error(), "order a: faulty") {
+		t.Error(err)
+	}
+}
