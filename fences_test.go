@@ -36,7 +36,7 @@ func innerFloors() map[string]int {
 		"scenes": 5, "scenes/run/rundir": 5,
 		"scenes/view/inspect": 6, "scenes/run/recorded": 6,
 		"scenes/run/runner":   7,
-		"scenes/run/estimate": 8, "scenes/run/probe": 8, "scenes/view/follow": 7, "scenes/view/compare": 7, "scenes/view/artifacts": 7, "scenes/run/served": 8, "scenes/run/answer": 8, "scenes/run/operator": 8, "scenes/run/plugins": 8,
+		"scenes/run/estimate": 8, "scenes/run/probe": 8, "scenes/view/follow": 7, "scenes/view/compare": 7, "scenes/view/artifacts": 7, "scenes/run/served": 8, "scenes/run/answer": 8, "scenes/run/operator": 8, "scenes/run/plugins": 8, "scenes/run/interview": 8,
 		"scenes/view/export": 8, "scenes/view/audit": 7, "scenes/view/plot": 7, "scenes/view/chart": 7, "scenes/view/learnt": 7,
 		"scenes/scenestest": 8, "scenes/examples": 8,
 	}

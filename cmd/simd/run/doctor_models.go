@@ -48,7 +48,7 @@ faults, 4 there is no file of endpoints.`,
 }
 
 func (o *doctorModelsOptions) run(ctx context.Context, e *cli.Env, dir string) error {
-	to, stop, err := openEndpoints(o.providers)
+	to, stop, err := cli.OpenEndpoints(o.providers)
 	if err != nil {
 		return err
 	}

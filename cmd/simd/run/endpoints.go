@@ -13,30 +13,6 @@ import (
 	"tavernsim/scenes/run/runner"
 )
 
-// endpointsFile is the user's file of endpoints: the given one, or the one that is looked
-// for without a name; "" = there is none.
-func endpointsFile(given string) string {
-	if given != "" {
-		return given
-	}
-	dir, _ := os.UserConfigDir() // without a home there is no default file
-	return endpoint.DefaultFile(os.Getenv, dir)
-}
-
-// openEndpoints reads the user's file of endpoints. Without a file there are none.
-func openEndpoints(given string) (to map[string]*endpoint.Endpoint, stop func(), err error) {
-	file := endpointsFile(given)
-	if file == "" {
-		return nil, func() {}, nil
-	}
-	to, err = endpoint.Load(file, os.Getenv)
-	return to, func() {
-		for _, e := range to {
-			_ = e.Close() // it closes idle connections and cannot fail
-		}
-	}, err
-}
-
 // openStore opens the store of answers, if there is to be one. A run goes on without one
 // that is damaged.
 func (o *runOptions) openStore(e *cli.Env, opt *runner.Options) (stop func(), err error) {
@@ -66,7 +42,7 @@ func reloadEndpoints(w io.Writer, given string, to map[string]*endpoint.Endpoint
 	go func() {
 		defer close(done)
 		for range c {
-			if err := endpoint.Reload(endpointsFile(given), os.Getenv, to); err != nil {
+			if err := endpoint.Reload(cli.EndpointsFile(given), os.Getenv, to); err != nil {
 				fmt.Fprintf(w, "warning: the endpoints stay as they were: %s\n", err)
 				continue
 			}

@@ -31,7 +31,7 @@ func (o *runOptions) reread(own operator.Files, dir string, to map[string]*endpo
 		dir = m.Folder
 	}
 	now.Project, now.Fault = cli.LoadProject(dir, o.plugins, true)
-	if file := endpointsFile(o.providers); file != "" {
+	if file := cli.EndpointsFile(o.providers); file != "" {
 		err = endpoint.Reload(file, os.Getenv, to)
 	}
 	return now, err

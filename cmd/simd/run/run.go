@@ -96,7 +96,7 @@ func (o *runOptions) run(cmd *cobra.Command, e *cli.Env, dir string) error {
 		return err
 	}
 	defer stop()
-	to, closeAll, err := openEndpoints(o.providers)
+	to, closeAll, err := cli.OpenEndpoints(o.providers)
 	if err != nil {
 		return err
 	}

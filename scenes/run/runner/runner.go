@@ -278,7 +278,7 @@ func (opt Options) withModels(p *project.Project, defs []*project.Scene) (Option
 	opt.replaced = map[string]*overrides.Model{}
 	for _, def := range defs {
 		instead := opt.modelOfPlugin(p)
-		set, err := modelsOf(p, def, opt, instead)
+		set, err := ModelsOf(p, def, opt, instead)
 		if err != nil {
 			return opt, err
 		}
@@ -308,8 +308,8 @@ func (opt Options) endpoints() (names []string) {
 	return slices.Compact(names)
 }
 
-// modelsOf makes the models of a scene.
-func modelsOf(p *project.Project, s *project.Scene, opt Options, instead *overrides.Model) (*models.Set, error) {
+// ModelsOf makes the models of a scene; instead is a service of a plugin that answers for them, or nil.
+func ModelsOf(p *project.Project, s *project.Scene, opt Options, instead *overrides.Model) (*models.Set, error) {
 	set := models.Options{Default: s.Definition.Simulation.Model, Endpoints: opt.Endpoints, Answers: opt.answers, Store: opt.Store, Estimate: opt.Estimate, Script: s.Definition.Simulation.Model}
 	if instead != nil {
 		set.Instead = instead

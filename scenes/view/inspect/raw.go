@@ -4,6 +4,8 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
+	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/rundir"
 )
 
@@ -34,3 +36,19 @@ func (s *Scene) WaveOf(seq, hint uint64) (persistence.Wave, error) {
 	_, err := w.of(seq)
 	return w.at, err
 }
+
+// AgentAt is the state of the scene at the end of a wave, in which one agent is sure to be
+// true, with the agent's ordinal and the seed in force.
+func (s *Scene) AgentAt(id string, wave persistence.Wave) (state *machines.State, o uint32, seed uint64, err error) {
+	if err = s.agent(id); err != nil {
+		return nil, 0, 0, err
+	}
+	if seed, err = s.seed(s.run.Manifest.Seeds[s.ID], wave.Last); err != nil {
+		return nil, 0, 0, err
+	}
+	state, o, err = s.withAgent(wave, id)
+	return state, o, seed, err
+}
+
+// Made is the definition of the scene.
+func (s *Scene) Made() (*setup.Scene, error) { return s.made() }
