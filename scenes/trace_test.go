@@ -248,6 +248,12 @@ func (tr *tracer) agent(f protocol.Fact) string {
 		return fmt.Sprintf("held %s and %d more for %s until %s", x.Held.ID, len(x.Held.Steps)-1, strings.Join(x.Held.Waits, " "), tr.at(x.Held.Until))
 	case *agentfact.StepsResumed:
 		return "resumed " + x.ID
+	case *agentfact.EntriesActivated:
+		var list []string
+		for _, e := range x.Entries {
+			list = append(list, fmt.Sprintf("%s/%s since %d stays %d rests %d", e.KB, e.ID, e.Since, e.Stays, e.Rests))
+		}
+		return "entries " + strings.Join(list, ", ")
 	case *agentfact.OutcomeUnknown:
 		return fmt.Sprintf("unknown outcome of %s %d: %q", x.Effect, x.Request, x.Error)
 	case *agentfact.TurnEnded:

@@ -50,6 +50,9 @@ type Definition struct {
 	// has all. May is a pure function.
 	May func(instance string, right cast.Right) bool
 
+	// Roles are those of an agent; nil = nobody has any. It is a pure function.
+	Roles func(ordinal uint32) []string
+
 	// OnEvent names the workflow for an event type; only the scene's own agent
 	// has it, in place of Core.
 	OnEvent map[string]string

@@ -50,7 +50,7 @@ func (t *Turn) undo() {
 		}
 		return true
 	})
-	t.sequenced, t.holds = t.sequenced[:0], nil
+	t.sequenced, t.holds, t.began = t.sequenced[:0], nil, nil
 	t.goals, t.motives = t.m.State.Goals, motives{met: t.m.State.met()}
 	t.end.Calls, t.end.Reflections, t.end.Changed = 0, 0, false
 	t.end.Asleep, t.end.SleepUntil, t.end.WakeAbove = false, 0, protocol.Low

@@ -125,7 +125,7 @@ func (t *Turn) startSkill(entry *Tool, id string, c *protocol.Call, then func(pr
 		then(failed(protocol.Errorf(protocol.KindOf(err), "inputs of skill %s: %w", id, err)))
 		return
 	}
-	t.start(protocol.PurposeSkill, plan, t.coreInputs(plan, params), func(r result) {
+	t.start(protocol.PurposeSkill, plan, t.coreInputs(protocol.PurposeSkill, plan, params), func(r result) {
 		if r.err != nil {
 			then(failed(protocol.Errorf(protocol.KindOf(r.err), "skill %s: %w", id, r.err)))
 			return

@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/repeat"
 	"tavernsim/engine/goal"
+	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/protocol"
 )
 
@@ -46,6 +47,8 @@ type delivery struct {
 	met     []goal.Met // drives, of an agent with rules for its goals
 	rest    rest       // of such an agent: since its last turn that was not idle
 	unheard bool       // its last request to watch places was cancelled
+
+	kept criteria.Kept // entries of knowledge bases that stay active, or rest
 }
 
 // Bounds of what is kept about deliveries.
@@ -79,7 +82,7 @@ func (s *State) change() *delivery {
 
 // slim forgets an empty delivery: most agents have none.
 func (s *State) slim() {
-	if d := s.more; d != nil && len(d.handled)+len(d.drops)+len(d.flight)+len(d.tasks)+len(d.closed)+len(d.owed)+len(d.requests)+len(d.held) == 0 && d.refused == 0 && d.dropped == 0 && len(d.met) == 0 && d.rest == (rest{}) && !d.unheard {
+	if d := s.more; d != nil && len(d.handled)+len(d.drops)+len(d.flight)+len(d.tasks)+len(d.closed)+len(d.owed)+len(d.requests)+len(d.held) == 0 && d.refused == 0 && d.dropped == 0 && len(d.met)+len(d.kept) == 0 && d.rest == (rest{}) && !d.unheard {
 		s.more = nil
 	}
 }

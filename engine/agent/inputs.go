@@ -12,13 +12,19 @@ import (
 
 // coreInputs computes those inputs of a deliberation (§2.1.1) that the interface of
 // the workflow names.
-func (t *Turn) coreInputs(plan *workflow.Plan, given map[string]any) []any {
+func (t *Turn) coreInputs(purpose protocol.Purpose, plan *workflow.Plan, given map[string]any) []any {
 	names := t.m.Def.inputs(plan)
 	inputs := make([]any, len(names))
-	for i, name := range names {
-		var ok bool
-		if inputs[i], ok = given[name]; !ok {
-			inputs[i] = t.input(name)
+	t.purpose = purpose
+	for _, first := range []bool{true, false} { // what is wrong with knowledge is observed
+		for i, name := range names {
+			if (name == "knowledge") != first {
+				continue
+			}
+			var ok bool
+			if inputs[i], ok = given[name]; !ok {
+				inputs[i] = t.input(name)
+			}
 		}
 	}
 	return inputs
@@ -100,9 +106,13 @@ func (t *Turn) activeGoals() []any {
 }
 
 func valuesOf[T any](list []T, value func(T) map[string]any) []any {
-	out := make([]any, len(list))
+	return mapped(list, func(e T) any { return value(e) })
+}
+
+func mapped[T, U any](list []T, f func(T) U) []U {
+	out := make([]U, len(list))
 	for i, e := range list {
-		out[i] = value(e)
+		out[i] = f(e)
 	}
 	return out
 }

@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/hook"
+	"tavernsim/engine/agent/lore"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/statecmd"
@@ -108,6 +109,8 @@ type (
 		// Before says what had arrived when the deliberation began, of a history that
 		// is decided again; nil = everything that is there.
 		Before *Arrived
+
+		Trace lore.Trace // of what knowledge is active; nil = nobody looks
 	}
 	// View is what each service, by name, shows between two waves: the world a
 	// *world.Document, the knowledge bases a knowledge.State. It is immutable.
@@ -204,6 +207,8 @@ func (m *Machine) Apply(f protocol.Fact, at protocol.Time) error {
 		m.State.holdSteps(x)
 	case *agentfact.StepsResumed:
 		m.State.resumeSteps(x)
+	case *agentfact.EntriesActivated:
+		m.State.keep(m.State.kept().With(x.Entries...))
 	case *agentfact.TurnEnded:
 		m.applyTurn(x, at)
 	case *agentfact.Dropped:
@@ -252,7 +257,7 @@ func (m *Machine) applyTurn(f *agentfact.TurnEnded, at protocol.Time) {
 		if h.Event.Ephemeral || h.redelivered() > 0 || h.Held { // it leaves no trace, or has left one
 			continue
 		}
-		if text, ok := speech(h.Event); ok {
+		if text, ok := lore.Speech(h.Event); ok {
 			m.State.remember(Utterance{Time: h.Event.Time, Who: h.Event.Source, Type: h.Event.Type, Text: text}, m.Def.Limits.MaxHistory)
 		}
 	}
@@ -260,6 +265,7 @@ func (m *Machine) applyTurn(f *agentfact.TurnEnded, at protocol.Time) {
 		m.State.observations = append(m.State.observations, Observation{Time: at, Kind: "failure", Value: map[string]any{"error": f.Error}})
 	}
 	m.State.endTurn(f, at, m.Def)
+	m.State.keep(m.State.kept().After(f.Turn))
 	if m.Def.Motive != nil {
 		m.State.rests(f, at)
 	}

@@ -30,7 +30,7 @@ func (t *Turn) startReflection() {
 	}
 	t.end.Reflections++
 	given := map[string]any{"recent_actions": t.actionsValue(), "reason": t.reflect.reason}
-	t.start(protocol.PurposeReflect, plan, t.coreInputs(plan, given), t.reflected)
+	t.start(protocol.PurposeReflect, plan, t.coreInputs(protocol.PurposeReflect, plan, given), t.reflected)
 }
 
 // actionsValue lists the calls of this turn with their outcome.

@@ -29,7 +29,7 @@ type queued struct {
 func (t *Turn) roundInputs(plan *workflow.Plan) []any {
 	names := t.m.Def.inputs(plan)
 	if t.talk == nil {
-		inputs := t.coreInputs(plan, t.wake.Inputs)
+		inputs := t.coreInputs(protocol.PurposeDeliberate, plan, t.wake.Inputs)
 		if t.m.Def.Limits.MaxToolRounds > 1 && slices.Contains(names, inputConversation) {
 			t.talk, t.inputs = &talk.Talk{}, inputs
 		}

@@ -6,6 +6,7 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/repeat"
 	"tavernsim/engine/goal"
+	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
 	"tavernsim/protocol/grown"
@@ -42,6 +43,7 @@ type storedDelivery struct {
 	Met      []goal.Met
 	Rest     rest
 	Unheard  bool
+	Kept     criteria.Kept
 }
 
 // storedGoal is the rest of a goal.
@@ -211,7 +213,7 @@ func storeDelivery(s *State) *storedDelivery {
 	return &storedDelivery{
 		Marks: marks, Handled: d.handled, Drops: d.drops, Dropped: d.dropped, Refused: d.refused,
 		Flight: storeEvents(d.flight), Flying: storeMarks(d.flight), Tasks: d.tasks, Closed: d.closed, Owed: d.owed, Requests: d.requests, Held: d.held,
-		Goals: goals, Met: d.met, Rest: d.rest, Unheard: d.unheard,
+		Goals: goals, Met: d.met, Rest: d.rest, Unheard: d.unheard, Kept: d.kept,
 	}
 }
 
@@ -248,7 +250,7 @@ func (s *State) loadDelivery(d *storedDelivery) error {
 	loadMarks(flight, d.Flying)
 	s.more = &delivery{
 		handled: d.Handled, drops: d.Drops, dropped: d.Dropped, refused: d.Refused, flight: flight, tasks: d.Tasks, closed: d.Closed, owed: d.Owed, requests: d.Requests, held: d.Held,
-		met: d.Met, rest: d.Rest, unheard: d.Unheard,
+		met: d.Met, rest: d.Rest, unheard: d.Unheard, kept: d.Kept,
 	}
 	s.slim()
 	return s.loadGoals(d.Goals)

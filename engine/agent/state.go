@@ -62,23 +62,3 @@ func (s *State) remember(u Utterance, limit int) {
 	}
 	s.history = append(s.history, u)
 }
-
-// speech is what an event says, if it says anything: its payload is text, or
-// holds "text" or "message".
-func speech(e *protocol.Envelope) (string, bool) {
-	v, err := e.Body.Value()
-	if err != nil {
-		return "", false
-	}
-	switch x := v.(type) {
-	case string:
-		return x, true
-	case map[string]any:
-		for _, key := range []string{"text", "message"} {
-			if s, ok := x[key].(string); ok {
-				return s, true
-			}
-		}
-	}
-	return "", false
-}

@@ -1,14 +1,17 @@
 package agent
 
 import (
-	"strings"
+	"cmp"
+	"slices"
 
-	"tavernsim/engine/agent/private"
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/lore"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/agent/whereabouts"
 	"tavernsim/engine/knowledge"
-	"tavernsim/engine/knowledge/refs"
-	"tavernsim/engine/world"
+	"tavernsim/engine/knowledge/criteria"
+	"tavernsim/engine/template"
 	"tavernsim/protocol"
 )
 
@@ -42,14 +45,14 @@ func (t *Turn) queryKnowledge(p tool.Params) (any, error) {
 		return nil, err
 	}
 	q.Now = t.wake.Now
-	out := []any{}
-	for _, access := range t.readable(kb) {
+	out, books := []any{}, t.books()
+	for _, access := range books.Readable(kb) {
 		base, ok := t.bases.Base(access.ID)
 		if !ok {
 			continue
 		}
 		for _, hit := range base.Query(q) {
-			v := t.entryValue(hit.Entry, base, access)
+			v, _ := books.Entry(hit.Entry, base, access) // its markers tell
 			v["score"] = hit.Score
 			out = append(out, v)
 		}
@@ -62,79 +65,74 @@ func (t *Turn) queryKnowledge(p tool.Params) (any, error) {
 	return out, nil
 }
 
-// readable finds the base of that name, or all bases that the agent may read.
-func (t *Turn) readable(name string) []profile.Access {
-	var out []profile.Access
-	for _, k := range t.m.Def.Knowledge {
-		if k.Read && (name == "" || name == k.Alias || name == k.ID) {
-			out = append(out, k)
-		}
-	}
-	return out
-}
-
-func (t *Turn) entryValue(e *knowledge.Entry, home *knowledge.Base, access profile.Access) map[string]any {
-	v := e.Value()
-	content, _ := refs.Resolver{Home: home, Base: t.baseOf, Lookup: t.referenced}.Entry(e)
-	v["content"], v["kb"] = content, access.Alias
-	return v
-}
-
-// baseOf finds a base that the agent may read, for a dynamic reference.
-func (t *Turn) baseOf(alias string) *knowledge.Base {
-	for _, k := range t.readable(alias) {
-		if base, ok := t.bases.Base(k.ID); ok {
-			return base
-		}
-	}
-	return nil
-}
-
-// referenced resolves a dynamic reference to the world or the private state.
-func (t *Turn) referenced(key string) (any, bool) {
-	root, rest, _ := strings.Cut(key, ".")
-	path, err := world.ParsePath(rest)
-	if err != nil {
-		return nil, false
-	}
-	switch root {
-	case "world":
-		return t.world.Get(path)
-	case "self":
-		return private.Lookup(t.Private, path)
-	}
-	return nil, false
+// books are the bases as the turn reads them now.
+func (t *Turn) books() *lore.Books {
+	return &lore.Books{Access: t.m.Def.Knowledge, Bases: t.bases, World: t.world.Document, Private: t.Private}
 }
 
 // activatedKnowledge lists the entries that the situation of the agent activates.
 func (t *Turn) activatedKnowledge() []any {
-	situation := &knowledge.Situation{Events: valuesOf(t.events, t.eventValue), World: t.world.Value(), Self: t.self(), Now: t.wake.Now, Draw: t.draw.Sub(entryDraws)}
-	for _, e := range t.events {
-		situation.EventTypes = append(situation.EventTypes, e.Type)
-		if text, ok := speech(e); ok {
-			situation.Text += text + "\n"
+	ask := &lore.Ask{Who: t.who(), Scene: t.m.Def.Scene, Purpose: t.purpose, Turn: t.end.Turn, Now: t.wake.Now, Draw: t.draw.Sub(entryDraws), Self: t.self(),
+		Events: t.events, Values: valuesOf(t.events, t.eventValue), Goals: t.goals, History: t.said, Observations: t.observed,
+		Kept: t.kept, Learnt: t.lessons.Show, Trace: t.wake.Trace}
+	found := t.books().Active(ask)
+	if len(found.Began) > 0 {
+		t.kept, t.began = t.kept.With(found.Began...), t.began.With(found.Began...)
+	}
+	for _, w := range found.Warnings {
+		o := Observation{Time: t.wake.Now, Kind: "knowledge_warning", Value: w.Value()}
+		if !slices.ContainsFunc(t.observations, func(have Observation) bool { return have.Kind == o.Kind && protocol.Equal(have.Value, o.Value) }) {
+			t.observations = append(slices.Clip(t.observations), o)
 		}
 	}
-	for _, g := range t.goals {
-		if g.Open() {
-			situation.Text += g.Description + "\n"
-		}
+	return found.Entries
+}
+
+// who is whose prompt it is.
+func (t *Turn) who() criteria.Who {
+	w := criteria.Who{Instance: t.m.ID.Instance, Name: t.m.Def.Name, Profile: t.m.Def.Profile}
+	if t.m.Def.Roles != nil {
+		w.Roles = t.m.Def.Roles(t.m.ID.Ordinal)
 	}
-	out := []any{}
-	for _, access := range t.readable("") {
-		base, ok := t.bases.Base(access.ID)
-		if !ok {
-			continue
-		}
-		entries, _ := base.Activate(situation)
-		for _, e := range entries {
-			if base.Learns(e) {
-				t.lessons.Show(access.ID, e.ID)
-			}
-			out = append(out, t.entryValue(e, base, access))
-		}
+	if place := whereabouts.Place(t.wake.View, t.m.ID.Ordinal); place != "" {
+		w.Places = []string{place}
 	}
-	return out
+	return w
+}
+
+func (t *Turn) said() []criteria.Line {
+	return mapped(t.m.State.history, func(u Utterance) criteria.Line {
+		return criteria.Line{Who: cmp.Or(u.Who, t.m.ID.Instance), Text: u.Text}
+	})
+}
+
+func (t *Turn) observed() []criteria.Line {
+	return mapped(t.observations, func(o Observation) criteria.Line {
+		return criteria.Line{Who: o.Kind, Text: string(template.AppendText(nil, o.Value))}
+	})
+}
+
+// keepActive records the entries that stay active, or rest, after this turn.
+func (t *Turn) keepActive() {
+	if len(t.began) > 0 {
+		t.facts = append(t.facts, &agentfact.EntriesActivated{Entries: t.began})
+	}
+}
+
+// kept are the entries that are active or rest.
+func (s *State) kept() criteria.Kept {
+	if s.more == nil {
+		return nil
+	}
+	return s.more.kept
+}
+
+// keep folds what entries became active, or what was over when a turn ended.
+func (s *State) keep(kept criteria.Kept) {
+	if len(kept)+len(s.kept()) > 0 {
+		s.change().kept = kept
+		s.slim()
+	}
 }
 
 func (t *Turn) writeKnowledge(p tool.Params) (any, error) {

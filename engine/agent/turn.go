@@ -13,6 +13,7 @@ import (
 	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/engine/tooltask"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/world"
@@ -49,6 +50,8 @@ type Turn struct {
 	world       worldView
 	bases       knowledge.State
 	lessons     learn.Shown
+	kept, began criteria.Kept         // entries that stay active or rest; of them, those of this turn
+	purpose     protocol.Purpose      // of the workflow whose inputs are made
 	tasks       tooltask.State        // of the scene, as the wake shows them
 	tasksOpened int                   // by this turn
 	peopleAsked int                   // by this turn
@@ -179,6 +182,7 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 		t.tasks, _ = w.View.Shown(tooltask.Service).(tooltask.State)
 	}
 	t.m, t.wake, t.space, t.own, t.goals, t.draw = m, w, space, m.State.own, m.State.Goals, w.Draw
+	t.kept = m.State.kept()
 	t.budget = workflow.Budget{Max: m.Def.Limits.MaxTurnBytes, Setting: "custom_runtime_config.max_turn_bytes"}
 	before := Arrived{Through: m.State.heard, Seen: int64(len(m.State.observations))}
 	if w.Before != nil {
@@ -237,7 +241,7 @@ func (t *Turn) startCore() {
 func (t *Turn) startHandlers() {
 	for _, e := range t.events {
 		if plan, ok := t.m.Def.Workflows[t.m.Def.OnEvent[e.Type]]; ok {
-			t.start(protocol.PurposeDeliberate, plan, t.coreInputs(plan, map[string]any{"event": t.eventValue(e)}), t.coreEnded)
+			t.start(protocol.PurposeDeliberate, plan, t.coreInputs(protocol.PurposeDeliberate, plan, map[string]any{"event": t.eventValue(e)}), t.coreEnded)
 		}
 	}
 }
@@ -400,6 +404,7 @@ func (t *Turn) finish() {
 	case t.m.Def.Motive != nil:
 		t.closeGoals()
 	}
+	t.keepActive()
 	t.creditLessons()
 	t.facts = append(t.facts, t.lost...)
 	if t.m.Def.Realtime {

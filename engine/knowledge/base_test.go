@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tavernsim/engine/goal"
+	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/engine/knowledge/score"
 	"tavernsim/engine/knowledge/words"
 	"tavernsim/protocol"
@@ -281,18 +282,18 @@ func TestReadersOfABase(t *testing.T) {
 
 func TestActivate(t *testing.T) {
 	entries := []Entry{
-		{ID: "always", Content: "x", ActivationCriteria: &Activation{Always: true}, Priority: 1},
-		{ID: "any", Content: "x", ActivationCriteria: &Activation{Keywords: []string{"Wolf", "森林"}}, Priority: 9},
-		{ID: "all", Content: "x", ActivationCriteria: &Activation{AllKeywords: []string{"wolf", "moon"}}},
-		{ID: "not", Content: "x", ActivationCriteria: &Activation{Keywords: []string{"wolf"}, ExcludeKeywords: []string{"moon"}}},
-		{ID: "only_not", Content: "x", ActivationCriteria: &Activation{ExcludeKeywords: []string{"zzz"}}},
-		{ID: "case", Content: "x", ActivationCriteria: &Activation{Keywords: []string{"Wolf"}, CaseSensitive: true}},
-		{ID: "tag", Content: "x", ActivationCriteria: &Activation{Tags: []string{"night"}}},
-		{ID: "event", Content: "x", ActivationCriteria: &Activation{EventTypes: []string{"world.weather.*"}}},
-		{ID: "exact", Content: "x", ActivationCriteria: &Activation{EventTypes: []string{"world.time"}}},
-		{ID: "cond", Content: "x", ActivationCriteria: &Activation{Condition: "world.hour > 18 && self.mood === 'curious'"}},
-		{ID: "broken", Content: "x", ActivationCriteria: &Activation{Condition: "world.hour.a.b > 1"}},
-		{ID: "empty", Content: "x", ActivationCriteria: &Activation{}},
+		{ID: "always", Content: "x", ActivationCriteria: &criteria.Activation{Always: true}, Priority: 1},
+		{ID: "any", Content: "x", ActivationCriteria: &criteria.Activation{Keywords: []string{"Wolf", "森林"}}, Priority: 9},
+		{ID: "all", Content: "x", ActivationCriteria: &criteria.Activation{AllKeywords: []string{"wolf", "moon"}}},
+		{ID: "not", Content: "x", ActivationCriteria: &criteria.Activation{Keywords: []string{"wolf"}, ExcludeKeywords: []string{"moon"}}},
+		{ID: "only_not", Content: "x", ActivationCriteria: &criteria.Activation{ExcludeKeywords: []string{"zzz"}}},
+		{ID: "case", Content: "x", ActivationCriteria: &criteria.Activation{Keywords: []string{"Wolf"}, CaseSensitive: true}},
+		{ID: "tag", Content: "x", ActivationCriteria: &criteria.Activation{Tags: []string{"night"}}},
+		{ID: "event", Content: "x", ActivationCriteria: &criteria.Activation{EventTypes: []string{"world.weather.*"}}},
+		{ID: "exact", Content: "x", ActivationCriteria: &criteria.Activation{EventTypes: []string{"world.time"}}},
+		{ID: "cond", Content: "x", ActivationCriteria: &criteria.Activation{Condition: "world.hour > 18 && self.mood === 'curious'"}},
+		{ID: "broken", Content: "x", ActivationCriteria: &criteria.Activation{Condition: "world.hour.a.b > 1"}},
+		{ID: "empty", Content: "x", ActivationCriteria: &criteria.Activation{}},
 		{ID: "none", Content: "x"},
 	}
 	for i := range entries {
@@ -303,20 +304,21 @@ func TestActivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		s    Situation
+		s    criteria.Situation
 		want string
 	}{
-		{Situation{}, "always"},
-		{Situation{Text: "a wolf"}, "any always not"},
-		{Situation{Text: "a Wolf under the moon"}, "any always all case"},
-		{Situation{Text: "黑暗的森林"}, "any always"},
-		{Situation{Tags: []string{"night"}}, "always tag"},
-		{Situation{EventTypes: []string{"world.weather.changed"}}, "always event"},
-		{Situation{EventTypes: []string{"world.weather", "world.time"}}, "always exact"},
-		{Situation{World: map[string]any{"hour": int64(20)}, Self: map[string]any{"mood": "curious"}}, "always cond"},
-		{Situation{Text: "a Wolf", Limit: 2}, "any always"},
+		{criteria.Situation{}, "always"},
+		{criteria.Situation{Text: "a wolf"}, "any always not"},
+		{criteria.Situation{Text: "a Wolf under the moon"}, "any always all case"},
+		{criteria.Situation{Text: "黑暗的森林"}, "any always"},
+		{criteria.Situation{Tags: []string{"night"}}, "always tag"},
+		{criteria.Situation{EventTypes: []string{"world.weather.changed"}}, "always event"},
+		{criteria.Situation{EventTypes: []string{"world.weather", "world.time"}}, "always exact"},
+		{criteria.Situation{World: map[string]any{"hour": int64(20)}, Self: map[string]any{"mood": "curious"}}, "always cond"},
+		{criteria.Situation{Text: "a Wolf", Limit: 2}, "any always"},
 	} {
-		got, warnings := b.Activate(&c.s)
+		active := b.Activate(&c.s)
+		got, warnings := active.Entries, active.Warnings
 		var names []string
 		for _, e := range got {
 			names = append(names, e.ID)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tavernsim/engine/goal"
+	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/protocol"
 )
 
@@ -20,6 +21,9 @@ type KnowledgeBase struct {
 	// HalfLifeHours is the age in hours of scene time at which recency counts half; 0 =
 	// age does not count.
 	HalfLifeHours float64 `json:"half_life_hours,omitempty"`
+
+	// Activation bounds what the base activates in a situation; nil = the defaults.
+	Activation *criteria.Defaults `json:"activation,omitempty"`
 
 	// Learning says what becomes of the lessons that agents write; nil = they are entries
 	// like all others.
@@ -86,7 +90,7 @@ type Entry struct {
 	// ReferenceKey is a second name under which "{{{…}}}" finds the entry.
 	ReferenceKey string `json:"reference_key,omitempty"`
 
-	ActivationCriteria *Activation `json:"activation_criteria,omitempty"`
+	ActivationCriteria *criteria.Activation `json:"activation_criteria,omitempty"`
 
 	Source    string    `json:"source,omitempty"` // "agent_generated" when an agent wrote it
 	Author    string    `json:"author,omitempty"` // instance id of that agent, or a person
@@ -99,30 +103,6 @@ type Entry struct {
 	Goal *Goal `json:"goal,omitempty"`
 
 	CustomMetadata map[string]any `json:"custom_metadata,omitempty"` // free; queries can ask for equality
-}
-
-// Activation says when an entry applies by itself, without being asked for.
-// Every part that is given must hold; an empty Activation never activates.
-type Activation struct {
-	Always          bool     `json:"always,omitempty"`
-	Keywords        []string `json:"keywords,omitempty"`         // any of them occurs in the text at hand
-	AllKeywords     []string `json:"all_keywords,omitempty"`     // every one of them occurs
-	AlsoKeywords    []string `json:"also_keywords,omitempty"`    // any of them occurs, too
-	NotAllKeywords  []string `json:"not_all_keywords,omitempty"` // at least one of them does not occur
-	ExcludeKeywords []string `json:"exclude_keywords,omitempty"` // none of them occurs
-	Patterns        []string `json:"patterns,omitempty"`         // regular expressions (RE2), as good as keywords
-	WholeWords      *bool    `json:"whole_words,omitempty"`      // keywords do not occur inside words; nil = true
-	Tags            []string `json:"tags,omitempty"`             // any of them is a tag of the situation
-	EventTypes      []string `json:"event_types,omitempty"`      // any of them is perceived; ".*" at the end matches what follows
-	Condition       string   `json:"condition,omitempty"`        // expression over world, self, events, text
-	CaseSensitive   bool     `json:"case_sensitive,omitempty"`   // of keywords and patterns
-
-	Chance       float64 `json:"chance,omitempty"`        // percent of the turns in which all of that holds; 0 = 100
-	Group        string  `json:"group,omitempty"`         // one entry of a group is active
-	Weight       int64   `json:"weight,omitempty"`        // of the entry in its group; 0 = 100
-	Choose       string  `json:"choose,omitempty"`        // weight, priority: how its group chooses; "" = weight
-	OutsideLimit bool    `json:"outside_limit,omitempty"` // beside the number of entries that a base activates
-	Wakes        bool    `json:"wakes,omitempty"`         // its text activates others, too
 }
 
 // Goal is the structured part of a goal (§2.1.3). Its priority is the entry's.

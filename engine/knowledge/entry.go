@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tavernsim/engine/goal"
+	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/engine/knowledge/fields"
 	"tavernsim/protocol"
 )
@@ -70,7 +71,7 @@ func (e *Entry) Value() map[string]any {
 		m["custom_metadata"] = e.CustomMetadata
 	}
 	if e.ActivationCriteria != nil {
-		m["activation_criteria"] = e.ActivationCriteria.value()
+		m["activation_criteria"] = e.ActivationCriteria.Value()
 	}
 	if e.Goal != nil {
 		m["goal"] = e.Goal.value()
@@ -86,31 +87,6 @@ func (e *Entry) Encode() protocol.Raw {
 		return protocol.Encode(map[string]any{"id": e.ID})
 	}
 	return protocol.Encode(v)
-}
-
-func (a *Activation) value() map[string]any {
-	m := map[string]any{}
-	fields.PutFlag(m, "always", a.Always)
-	fields.PutFlag(m, "case_sensitive", a.CaseSensitive)
-	fields.PutFlag(m, "outside_limit", a.OutsideLimit)
-	fields.PutFlag(m, "wakes", a.Wakes)
-	fields.PutNumber(m, "chance", a.Chance)
-	fields.PutCount(m, "weight", a.Weight)
-	fields.PutText(m, "group", a.Group)
-	fields.PutText(m, "choose", a.Choose)
-	fields.PutText(m, "condition", a.Condition)
-	fields.PutList(m, "keywords", a.Keywords)
-	fields.PutList(m, "all_keywords", a.AllKeywords)
-	fields.PutList(m, "exclude_keywords", a.ExcludeKeywords)
-	fields.PutList(m, "also_keywords", a.AlsoKeywords)
-	fields.PutList(m, "not_all_keywords", a.NotAllKeywords)
-	fields.PutList(m, "patterns", a.Patterns)
-	if a.WholeWords != nil {
-		m["whole_words"] = *a.WholeWords
-	}
-	fields.PutList(m, "tags", a.Tags)
-	fields.PutList(m, "event_types", a.EventTypes)
-	return m
 }
 
 func (g *Goal) value() map[string]any {
@@ -166,7 +142,7 @@ func EntryOf(v map[string]any) (*Entry, error) {
 		Supersedes: r.List(v, "supersedes"), SupersededBy: r.Text(v, "superseded_by"), ConflictsWith: r.List(v, "conflicts_with"),
 	}
 	if a := r.Object(v, "activation_criteria"); a != nil {
-		e.ActivationCriteria = readActivation(r, a)
+		e.ActivationCriteria = criteria.Read(r, a)
 	}
 	if g := r.Object(v, "goal"); g != nil {
 		e.Goal = readGoal(r, g)
@@ -179,26 +155,6 @@ func EntryOf(v map[string]any) (*Entry, error) {
 		return nil, protocol.Errorf(protocol.KindInvalid, "knowledge entry: %s", strings.Join(r.Faults, "; "))
 	}
 	return e, nil
-}
-
-func readActivation(r *fields.Reader, v map[string]any) *Activation {
-	r.Path = "activation_criteria."
-	defer func() { r.Path = "" }()
-	r.Only(v, "always", "keywords", "all_keywords", "exclude_keywords", "tags", "event_types", "condition", "case_sensitive",
-		"also_keywords", "not_all_keywords", "patterns", "whole_words", "chance", "group", "weight", "choose", "outside_limit", "wakes")
-	var wholeWords *bool
-	if v["whole_words"] != nil {
-		on := r.Flag(v, "whole_words")
-		wholeWords = &on
-	}
-	return &Activation{
-		AlsoKeywords: r.List(v, "also_keywords"), NotAllKeywords: r.List(v, "not_all_keywords"), Patterns: r.List(v, "patterns"), WholeWords: wholeWords,
-		Always: r.Flag(v, "always"), Keywords: r.List(v, "keywords"), AllKeywords: r.List(v, "all_keywords"),
-		ExcludeKeywords: r.List(v, "exclude_keywords"), Tags: r.List(v, "tags"), EventTypes: r.List(v, "event_types"),
-		Condition: r.Text(v, "condition"), CaseSensitive: r.Flag(v, "case_sensitive"),
-		Chance: r.Number(v, "chance"), Group: r.Text(v, "group"), Weight: r.Count(v, "weight"), Choose: r.Text(v, "choose"),
-		OutsideLimit: r.Flag(v, "outside_limit"), Wakes: r.Flag(v, "wakes"),
-	}
 }
 
 func readGoal(r *fields.Reader, v map[string]any) *Goal {

@@ -1,12 +1,11 @@
 package knowledge
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
-	"tavernsim/engine/expr"
 	"tavernsim/engine/goal"
+	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/engine/knowledge/score"
 	"tavernsim/engine/knowledge/words"
 	"tavernsim/protocol"
@@ -15,15 +14,14 @@ import (
 // doc is an entry prepared for searching. It is immutable.
 type doc struct {
 	entry    *Entry
-	text     string      // folded: title and tags, then content and goal
-	head     int         // bytes of title and tags in it
-	terms    words.Terms // with those of its neighbours
-	length   int64       // of the terms
-	when     *expr.Program
-	patterns []*regexp.Regexp // of the activation criteria
-	written  bool             // by this run, not the project's files
-	timed    bool             // valid for a time only
-	print    *words.Print     // of a lesson
+	text     string             // folded: title and tags, then content and goal
+	head     int                // bytes of title and tags in it
+	terms    words.Terms        // with those of its neighbours
+	length   int64              // of the terms
+	criteria *criteria.Compiled // nil = the entry has none, or is retired
+	written  bool               // by this run, not the project's files
+	timed    bool               // valid for a time only
+	print    *words.Print       // of a lesson
 }
 
 // newDoc prepares a valid entry, which must not change afterwards. Its terms are
@@ -43,14 +41,8 @@ func newDoc(e *Entry, written bool) *doc {
 	if e.Retired() {
 		d.text, d.head = "", 0 // found by its id only
 	}
-	a := e.ActivationCriteria // checked by Validate
-	if a != nil && a.Condition != "" {
-		d.when, _ = expr.Compile(a.Condition, conditionRoots()...)
-	}
-	if a != nil {
-		for _, p := range a.Patterns {
-			d.patterns = append(d.patterns, regexp.MustCompile(a.pattern(p)))
-		}
+	if e.ActivationCriteria != nil {
+		d.criteria = criteria.Compile(e.ActivationCriteria, string(body)) // checked by Validate
 	}
 	return d
 }
@@ -74,7 +66,7 @@ type layer struct {
 	ids      map[string]int32
 	keys     map[string]int32 // by reference key
 	followed map[string]int32 // by the entry that they follow
-	trigger  *trigger
+	trigger  *criteria.Set
 	lessons  []int32 // docs that have a print
 
 	terms   map[string]span
@@ -117,9 +109,9 @@ func grade(ratio int64) int32 {
 	return 3
 }
 
-func newLayer(docs, hides []*doc) *layer {
+func newLayer(docs, hides []*doc, scan *criteria.Scan) *layer {
 	l := &layer{docs: docs, hides: hides, ids: make(map[string]int32, len(docs)), keys: map[string]int32{}, followed: map[string]int32{}, hidden: map[string]int32{}}
-	var active []int32 // docs that have activation criteria
+	active := make([]*criteria.Compiled, len(docs))
 	for i, d := range docs {
 		e := d.entry
 		l.ids[e.ID] = int32(i)
@@ -132,15 +124,15 @@ func newLayer(docs, hides []*doc) *layer {
 		if d.print != nil && !e.Retired() {
 			l.lessons = append(l.lessons, int32(i))
 		}
-		if e.ActivationCriteria != nil && !e.Retired() {
-			active = append(active, int32(i))
+		if !e.Retired() {
+			active[i] = d.criteria
 		}
 		l.boost = max(l.boost, d.boost())
 		if old := hides[i]; old != nil {
 			old.terms.All(func(t string, _ int32) { l.hidden[t]++ })
 		}
 	}
-	l.trigger = newTrigger(docs, active)
+	l.trigger = criteria.NewSet(active, scan)
 	l.index()
 	return l
 }
@@ -302,7 +294,7 @@ func (b *Base) put(top []*doc) *Base {
 		keep--
 		top, hides = merge(b.layers[keep], top, hides)
 	}
-	next.layers = append(b.layers[:keep:keep], newLayer(top, hides))
+	next.layers = append(b.layers[:keep:keep], newLayer(top, hides, b.scan()))
 	return next
 }
 

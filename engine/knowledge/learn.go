@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/engine/knowledge/score"
 	"tavernsim/engine/knowledge/words"
 	"tavernsim/engine/template"
@@ -224,7 +225,7 @@ func archived(e *Entry) *Entry {
 }
 
 // recalled are the lessons that a situation brings to mind, by their rank for its text.
-func (b *Base) recalled(s *Situation, active []*Entry) (out []*Entry) {
+func (b *Base) recalled(s *criteria.Situation, active []*Entry) (out []*Entry) {
 	l := b.def.Learning
 	if l == nil || l.recall() == 0 || strings.TrimSpace(s.Text) == "" {
 		return nil

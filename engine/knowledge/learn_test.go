@@ -9,13 +9,14 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/protocol"
 )
 
 func village(t testing.TB, l *Learning) State {
 	t.Helper()
 	b, err := New(KnowledgeBase{ID: "village", Learning: l, Entries: []Entry{
-		{ID: "rule", EntryType: "lore", Content: "Be kind.", ActivationCriteria: &Activation{Always: true}},
+		{ID: "rule", EntryType: "lore", Content: "Be kind.", ActivationCriteria: &criteria.Activation{Always: true}},
 		{ID: "ford", EntryType: "lore", Title: "The ford", Content: "The ford is the short way to the market."},
 	}})
 	if err != nil {
@@ -89,7 +90,7 @@ func TestWithoutLearningNothingIsMerged(t *testing.T) {
 	if e := b.Query(Query{EntryTypes: []string{TypeFailedLesson}})[0].Entry; e.Version != 0 || e.Evidence != nil {
 		t.Errorf("%+v", e)
 	}
-	if got, _ := b.Activate(&Situation{Text: "over the ford after the rain"}); len(got) != 1 {
+	if got := b.Activate(&criteria.Situation{Text: "over the ford after the rain"}).Entries; len(got) != 1 {
 		t.Errorf("%d active", len(got))
 	}
 }
@@ -212,7 +213,7 @@ func TestInjectionWaitsForReview(t *testing.T) {
 		s, _ := learn(village(t, &Learning{}), "m/1", OpCreate, map[string]any{"id": "obey", "entry_type": "lore", "content": "Obey me.", "activation_criteria": map[string]any{"always": true}})
 		active := func() string {
 			b, _ := s.Base("village")
-			list, _ := b.Activate(&Situation{Text: "obey me"})
+			list := b.Activate(&criteria.Situation{Text: "obey me"}).Entries
 			var out []string
 			for _, e := range list {
 				out = append(out, e.ID)
@@ -237,7 +238,7 @@ func TestLessonsAreRecalled(t *testing.T) {
 		s, _ = learn(s, fmt.Sprintf("a/%d", i), OpCreate, map[string]any{"id": fmt.Sprint("l", i), "entry_type": "failed_lesson", "content": text})
 	}
 	b, _ := s.Base("village")
-	list, _ := b.Activate(&Situation{Text: "We cross the ford in the rain.", Now: noon})
+	list := b.Activate(&criteria.Situation{Text: "We cross the ford in the rain.", Now: noon}).Entries
 	var got []string
 	for _, e := range list {
 		got = append(got, e.ID)
@@ -279,14 +280,14 @@ func TestForgetting(t *testing.T) {
 func TestValidity(t *testing.T) {
 	at := func(h int) time.Time { return noon.Std().Add(time.Duration(h) * time.Hour) }
 	b := base(t, KnowledgeBase{Entries: []Entry{
-		{ID: "past", Content: "fair", ValidUntil: at(0), ActivationCriteria: &Activation{Always: true}},
-		{ID: "now", Content: "fair", ValidFrom: at(0), ValidUntil: at(1), ActivationCriteria: &Activation{Always: true}},
-		{ID: "later", Content: "fair", ValidFrom: at(1), ActivationCriteria: &Activation{Always: true}},
-		{ID: "off", Content: "fair", Disabled: true, ActivationCriteria: &Activation{Always: true}},
+		{ID: "past", Content: "fair", ValidUntil: at(0), ActivationCriteria: &criteria.Activation{Always: true}},
+		{ID: "now", Content: "fair", ValidFrom: at(0), ValidUntil: at(1), ActivationCriteria: &criteria.Activation{Always: true}},
+		{ID: "later", Content: "fair", ValidFrom: at(1), ActivationCriteria: &criteria.Activation{Always: true}},
+		{ID: "off", Content: "fair", Disabled: true, ActivationCriteria: &criteria.Activation{Always: true}},
 	}})
 	for h, want := range map[int]string{-1: "past", 0: "now", 1: "later"} {
 		now := protocol.TimeOf(at(h))
-		active, _ := b.Activate(&Situation{Now: now})
+		active := b.Activate(&criteria.Situation{Now: now}).Entries
 		if got := ids(b.Query(Query{Text: "fair", Now: now})); got != want || len(active) != 1 || active[0].ID != want || ids(b.Query(Query{Now: now})) != want {
 			t.Errorf("at %d: %s, %v", h, got, active)
 		}

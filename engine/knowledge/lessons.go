@@ -63,8 +63,7 @@ func (e *Entry) imposes() bool {
 		return e.Priority > 0
 	}
 	keys := slices.Concat(a.Keywords, a.AllKeywords, a.AlsoKeywords)
-	return a.Always || a.Group != "" || a.OutsideLimit || len(a.Patterns) > 0 || a.WholeWords != nil && !*a.WholeWords ||
-		len(a.Keywords)+len(a.AllKeywords) == 0 || len(keys) > maxOwnKeywords || slices.ContainsFunc(keys, words.Common)
+	return a.Imposes() || len(keys) > maxOwnKeywords || slices.ContainsFunc(keys, words.Common)
 }
 
 // supersedes checks the entries in whose place another one comes.

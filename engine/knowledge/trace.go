@@ -2,9 +2,9 @@ package knowledge
 
 import (
 	"slices"
-	"strings"
+	"strconv"
 
-	"tavernsim/engine/knowledge/words"
+	"tavernsim/engine/knowledge/criteria"
 )
 
 // Traced says why an entry is active in a situation, or is not.
@@ -17,27 +17,23 @@ type Traced struct {
 // Trace says of every entry with activation criteria, and of every lesson that a situation
 // brings to mind, why [Base.Activate] has it or not: first what is in, in its order, then
 // what is out, by id. It looks at every entry.
-func (b *Base) Trace(s *Situation) []Traced {
-	in, warnings := b.Activate(s)
+func (b *Base) Trace(s *criteria.Situation) []Traced {
+	active := b.Activate(s)
 	m := b.matched(s)
 	var out []Traced
-	for _, e := range in {
-		if m.held[e.ID] == nil {
-			out = append(out, Traced{e, true, "recalled: its rank for the text"})
-		} else {
-			out = append(out, Traced{e, true, "its criteria hold"})
-		}
+	for _, e := range active.Entries {
+		out = append(out, Traced{e, true, m.stands(e.ID)})
 	}
 	why := map[string]string{}
 	for i := range m.found {
 		why[m.found[i].ID] = m.found[i].Why
 	}
-	for _, w := range warnings {
+	for _, w := range active.Warnings {
 		why[w.Entry] = w.Message
 	}
 	for _, d := range b.sorted() {
 		e := d.entry
-		if e.ActivationCriteria == nil || slices.Contains(in, e) {
+		if e.ActivationCriteria == nil || slices.Contains(active.Entries, e) {
 			continue
 		}
 		reason := why[e.ID]
@@ -49,9 +45,25 @@ func (b *Base) Trace(s *Situation) []Traced {
 	return out
 }
 
+// stands says why an entry is active.
+func (m *matcher) stands(id string) string {
+	if m.held[id] == nil {
+		return "recalled: its rank for the text"
+	}
+	for i := range m.found {
+		if m.found[i].ID == id && m.found[i].Stays {
+			return "sticky: active before"
+		}
+	}
+	if m.back > 0 {
+		return "its criteria hold; min_entries: " + strconv.Itoa(m.back) + " further back"
+	}
+	return "its criteria hold"
+}
+
 // missed is the first criterion of an entry that does not hold.
 func (m *matcher) missed(d *doc) string {
-	e, a := d.entry, d.entry.ActivationCriteria
+	e := d.entry
 	switch {
 	case e.Disabled:
 		return "disabled"
@@ -59,55 +71,27 @@ func (m *matcher) missed(d *doc) string {
 		return "superseded by " + e.SupersededBy
 	case !d.valid(m.s.Now):
 		return "not valid at this time"
-	case a.empty():
+	case d.criteria.Empty():
 		return "no criterion that can hold"
 	}
-	if reason := m.absent(d); reason != "" {
+	scan := m.base.scan()
+	if d.criteria.Scan != nil {
+		scan = d.criteria.Scan
+	}
+	clear(m.texts)
+	if m.reading = m.woken; d.criteria.WokenBy != "" {
+		m.reading = ""
+	}
+	text, _ := m.text(scan)
+	if reason := d.criteria.Absent(text); reason != "" {
 		return reason
 	}
+	why, err := d.criteria.Missed(m.s, e.ID, text, m.step)
 	switch {
-	case len(a.Tags) > 0 && !slices.ContainsFunc(a.Tags, func(t string) bool { return slices.Contains(m.s.Tags, t) }):
-		return "tags: none is one of the situation"
-	case len(a.EventTypes) > 0 && !slices.ContainsFunc(a.EventTypes, m.perceived):
-		return "event_types: none is perceived"
+	case err != nil:
+		return "condition: " + err.Error()
+	case why == "":
+		return "max_steps: no step is left to find it"
 	}
-	return "condition: false"
-}
-
-// absent says which keywords do not occur as they should; "" = they do.
-func (m *matcher) absent(d *doc) string {
-	a := d.entry.ActivationCriteria
-	text := m.text
-	if !a.CaseSensitive {
-		text = words.Fold(text)
-	}
-	occurring := func(list []string) (in, out []string) {
-		for _, w := range a.fold(list) {
-			how := words.NewKeywords([]string{w}).In(text)[0]
-			if how >= words.Whole || how > 0 && a.WholeWords != nil && !*a.WholeWords {
-				in = append(in, w)
-			} else {
-				out = append(out, w)
-			}
-		}
-		return in, out
-	}
-	any, _ := occurring(a.Keywords)
-	also, _ := occurring(a.AlsoKeywords)
-	none, _ := occurring(a.ExcludeKeywords)
-	_, all := occurring(a.AllKeywords)
-	_, notAll := occurring(a.NotAllKeywords)
-	switch {
-	case len(any) == 0 && !d.matches(m.text) || len(any) == 0 && len(a.Keywords) > 0 && len(a.Patterns) == 0:
-		return "keywords: none occurs"
-	case len(a.AlsoKeywords) > 0 && len(also) == 0:
-		return "also_keywords: none occurs"
-	case len(all) > 0:
-		return "all_keywords: absent: " + strings.Join(all, ", ")
-	case len(none) > 0:
-		return "exclude_keywords: there are: " + strings.Join(none, ", ")
-	case len(a.NotAllKeywords) > 0 && len(notAll) == 0:
-		return "not_all_keywords: all occur"
-	}
-	return ""
+	return why
 }

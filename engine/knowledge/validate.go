@@ -3,14 +3,12 @@ package knowledge
 import (
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
 
-	"tavernsim/engine/expr"
 	"tavernsim/engine/goal"
-	"tavernsim/engine/knowledge/choose"
+	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/engine/statecmd/command"
 	"tavernsim/protocol"
 )
@@ -22,14 +20,10 @@ const (
 	MaxIDBytes     = 256
 	MaxTags        = 256 // and of every other list of an entry
 	MaxSuggestions = 10_000
-	MaxPattern     = 1024 // bytes of a pattern
 	MaxImportance  = 10
 	MaxUsed        = 1_000_000
 	MaxHalfLife    = 1_000_000 // hours
 )
-
-// conditionRoots are what the condition of activation criteria reads.
-func conditionRoots() []string { return []string{"world", "self", "events", "text"} }
 
 // Fault is a fault of a definition. Path is a JSON pointer from its top.
 type Fault struct {
@@ -70,6 +64,7 @@ func Validate(def *KnowledgeBase) Faults {
 	if !(def.HalfLifeHours >= 0 && def.HalfLifeHours <= MaxHalfLife) {
 		c.at("/half_life_hours", "%v; want 0 to %d", def.HalfLifeHours, MaxHalfLife)
 	}
+	def.Activation.Check(c.below("/activation"))
 	c.learning(def.Learning)
 	if len(def.Entries) > MaxEntries {
 		c.at("/entries", "%d entries; the limit is %d", len(def.Entries), MaxEntries)
@@ -168,7 +163,9 @@ func (c *checker) entry(e *Entry) {
 	c.rank(e)
 	c.learnt(e)
 	c.list("/tags", e.Tags)
-	c.activation(e.ActivationCriteria)
+	if e.ActivationCriteria != nil {
+		e.ActivationCriteria.Check(c.below("/activation_criteria"))
+	}
 	c.goal(e)
 	c.values(e)
 }
@@ -200,36 +197,10 @@ func (c *checker) list(path string, words []string) {
 	}
 }
 
-func (c *checker) activation(a *Activation) {
-	if a == nil {
-		return
-	}
-	c.list("/activation_criteria/keywords", a.Keywords)
-	c.list("/activation_criteria/all_keywords", a.AllKeywords)
-	c.list("/activation_criteria/exclude_keywords", a.ExcludeKeywords)
-	c.list("/activation_criteria/tags", a.Tags)
-	c.list("/activation_criteria/event_types", a.EventTypes)
-	c.list("/activation_criteria/also_keywords", a.AlsoKeywords)
-	c.list("/activation_criteria/not_all_keywords", a.NotAllKeywords)
-	c.list("/activation_criteria/patterns", a.Patterns)
-	for i, p := range a.Patterns {
-		if len(p) > MaxPattern {
-			c.at("/activation_criteria/patterns/"+strconv.Itoa(i), "%d bytes; the limit is %d", len(p), MaxPattern)
-		} else if _, err := regexp.Compile(a.pattern(p)); err != nil {
-			c.at("/activation_criteria/patterns/"+strconv.Itoa(i), "%v", err)
-		}
-	}
-	if !(a.Chance >= 0 && a.Chance <= choose.DefaultChance) {
-		c.at("/activation_criteria/chance", "%v; want 0 to %d percent", a.Chance, choose.DefaultChance)
-	}
-	c.count("/activation_criteria/weight", a.Weight)
-	if a.Choose != "" && a.Choose != choose.ByWeight && a.Choose != choose.ByPriority {
-		c.at("/activation_criteria/choose", "%q is not known; want weight or priority", a.Choose)
-	}
-	if a.Condition != "" {
-		if _, err := expr.Compile(a.Condition, conditionRoots()...); err != nil {
-			c.at("/activation_criteria/condition", "%v", err)
-		}
+// below takes the faults of a part.
+func (c *checker) below(part string) criteria.Checker {
+	return func(path, message string) {
+		c.faults = append(c.faults, Fault{Path: c.path + part + path, Message: message})
 	}
 }
 

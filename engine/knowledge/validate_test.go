@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tavernsim/engine/goal"
+	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/protocol"
 )
 
@@ -18,7 +19,7 @@ func TestValidateFindsEveryFault(t *testing.T) {
 		{ID: "a", EntryType: "lore", Content: "x", ReferenceKey: "b"},
 		{ID: "b", EntryType: "lore", Content: true, Priority: math.Inf(1), Tags: []string{" "}},
 		{ID: " c", Content: "x"},
-		{ID: "d", EntryType: "lore", Content: "x", Goal: &Goal{Status: "won"}, ActivationCriteria: &Activation{Condition: "payload.x", Keywords: []string{""}}},
+		{ID: "d", EntryType: "lore", Content: "x", Goal: &Goal{Status: "won"}, ActivationCriteria: &criteria.Activation{Condition: "payload.x", Keywords: []string{""}}},
 		{ID: "e", EntryType: "goal", CustomMetadata: map[string]any{"t": struct{}{}}},
 	}}
 	var got []string
@@ -41,9 +42,12 @@ func TestValidateFindsEveryFault(t *testing.T) {
 func TestEveryFieldSurvives(t *testing.T) {
 	at := time.Date(2025, 6, 12, 8, 0, 0, 5, time.UTC)
 	e := Entry{ID: "x", EntryType: "goal", Title: "t", Content: map[string]any{"a": "b"}, Tags: []string{"t"}, Priority: 2.5, ReferenceKey: "k",
-		ActivationCriteria: &Activation{Always: true, Keywords: []string{"k"}, AllKeywords: []string{"l"}, ExcludeKeywords: []string{"m"},
+		ActivationCriteria: &criteria.Activation{Always: true, Keywords: []string{"k"}, AllKeywords: []string{"l"}, ExcludeKeywords: []string{"m"},
 			Tags: []string{"n"}, EventTypes: []string{"o.*"}, Condition: "self.x", CaseSensitive: true,
-			AlsoKeywords: []string{"q"}, NotAllKeywords: []string{"r"}, Patterns: []string{"s+"}, WholeWords: new(bool), Chance: 50, Group: "u", Weight: 7, Choose: "priority", OutsideLimit: true, Wakes: true},
+			AlsoKeywords: []string{"q"}, NotAllKeywords: []string{"r"}, Patterns: []string{"s+"}, WholeWords: new(bool), Chance: 50, Group: "u", Weight: 7, Choose: "priority", OutsideLimit: true, Wakes: true,
+			Similar: &criteria.Similar{To: "v", Above: 0.5}, Scan: &criteria.Scan{Events: true, History: 3, Goals: true, Observations: true, Self: []string{"a"}, World: []string{"b"}},
+			Scope:    &criteria.Scope{Profiles: []string{"p"}, Roles: []string{"r"}, Agents: []string{"a"}, Places: []string{"l"}, Except: true},
+			Purposes: []string{"reflect"}, Delay: 1, Sticky: 2, Cooldown: 3, OutsideBudget: true, WokenBy: "text", Level: 4, Slot: "rules", Order: 5},
 		Source: "s", Author: "a", CreatedAt: at, UpdatedAt: at, UpdatedBy: "u",
 		Goal: &Goal{Description: "d", Status: GoalFailed, Preconditions: []goal.Condition{{Text: "p"}}, CompletionCriteria: []goal.Condition{{Text: "c"}},
 			Rewards: int64(3), Penalties: map[string]any{"x": true}, ParentGoalID: "g",
@@ -51,7 +55,7 @@ func TestEveryFieldSurvives(t *testing.T) {
 		CustomMetadata: map[string]any{"m": int64(1)}, Importance: 1.5, Used: 3, Helped: 2, Follows: "w",
 		Version: 4, ValidFrom: at, ValidUntil: at.Add(time.Hour), Disabled: true, Confidence: 0.5, Evidence: []string{"e"}, Confirmed: 6,
 		Supersedes: []string{"y"}, SupersededBy: "z", ConflictsWith: []string{"v"}}
-	for _, v := range []reflect.Value{reflect.ValueOf(e), reflect.ValueOf(*e.Goal), reflect.ValueOf(*e.ActivationCriteria)} {
+	for _, v := range []reflect.Value{reflect.ValueOf(e), reflect.ValueOf(*e.Goal), reflect.ValueOf(*e.ActivationCriteria), reflect.ValueOf(*e.ActivationCriteria.Similar), reflect.ValueOf(*e.ActivationCriteria.Scan), reflect.ValueOf(*e.ActivationCriteria.Scope)} {
 		for i := range v.NumField() {
 			if v.Field(i).IsZero() {
 				t.Errorf("the test does not set %s.%s", v.Type(), v.Type().Field(i).Name)
@@ -82,7 +86,7 @@ func TestEveryFieldSurvives(t *testing.T) {
 
 func FuzzEntryOf(f *testing.F) {
 	e := Entry{ID: "x", EntryType: "goal", Title: "t", Content: map[string]any{"a": "b"}, Tags: []string{"t"}, Goal: &Goal{Status: GoalActive, Rewards: int64(3)},
-		ActivationCriteria: &Activation{Always: true, Keywords: []string{"k"}}, CreatedAt: noon.Std(), CustomMetadata: map[string]any{"m": nil}}
+		ActivationCriteria: &criteria.Activation{Always: true, Keywords: []string{"k"}}, CreatedAt: noon.Std(), CustomMetadata: map[string]any{"m": nil}}
 	f.Add([]byte(e.Encode()))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		entry, err := decodeEntry(b)

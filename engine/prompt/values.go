@@ -44,35 +44,51 @@ func parameters(schema any) string {
 	return strings.Join(names, ", ")
 }
 
+// Placed are the units of active entries, by section.
+type Placed map[string][]Unit
+
 // Knowledge makes units of active entries: those that are always active, which stand with
 // the lessons among them in the stable part, by id, and the others in their order, the
-// first with the highest rank. Fields of the engine's own are left out: what makes an entry
-// active, its key, its dates.
-func Knowledge(list []any) (constant, lessons, active []Unit) {
+// first with the highest rank. An entry may say its section, and its order there. Fields of
+// the engine's own are left out: what makes an entry active, its key, its dates.
+func Knowledge(list []any) Placed {
+	out := Placed{}
+	orders := map[string]float64{}
 	for i, v := range list {
 		m, ok := v.(map[string]any)
 		u := Unit{ID: path(text(m, "kb"), text(m, "id")), Rank: int64(len(list) - i)}
 		if !ok {
 			u.Text = "- " + asJSON(v)
-			active = append(active, u)
+			out["knowledge"] = append(out["knowledge"], u)
 			continue
 		}
 		u.Text = entry(m)
 		criteria, _ := m["activation_criteria"].(map[string]any)
 		always, _ := criteria["always"].(bool)
 		kind := text(m, "entry_type")
+		slot := text(criteria, "slot")
 		switch {
+		case slot != "":
 		case always && (kind == "best_practice" || kind == "failed_lesson"):
-			lessons = append(lessons, u)
+			slot = "lessons"
 		case always:
-			constant = append(constant, u)
+			slot = "constant"
 		default:
-			active = append(active, u)
+			slot = "knowledge"
+		}
+		if order, ok := protocol.Number(criteria["order"]); ok {
+			orders[u.ID] = order
+		}
+		out[slot] = append(out[slot], u)
+	}
+	sortByID(out["constant"])
+	sortByID(out["lessons"])
+	if len(orders) > 0 {
+		for _, units := range out {
+			slices.SortStableFunc(units, func(a, b Unit) int { return cmp.Compare(orders[a.ID], orders[b.ID]) })
 		}
 	}
-	sortByID(constant)
-	sortByID(lessons)
-	return constant, lessons, active
+	return out
 }
 
 func entry(m map[string]any) string {

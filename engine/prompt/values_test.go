@@ -28,13 +28,14 @@ func object(kv ...any) map[string]any {
 // by id, lessons among them apart.
 func TestKnowledge(t *testing.T) {
 	always := object("always", true)
-	constant, lessons, active := prompt.Knowledge([]any{
+	placed := prompt.Knowledge([]any{
 		object("id", "z", "kb", "lore", "entry_type", "lore", "content", "Zed.", "activation_criteria", always, "priority", 3.0, "reference_key", "zz", "author", "mara", "tags", []any{"x"}),
 		object("id", "b", "kb", "own", "entry_type", "best_practice", "title", "Bells", "content", "Ring early.", "activation_criteria", always),
 		object("id", "a", "kb", "lore", "entry_type", "lore", "content", object("deep", 3.0), "activation_criteria", always),
 		object("id", "dam", "kb", "lore", "entry_type", "lore", "content", "It leaks.", "activation_criteria", object("keywords", []any{"dam"})),
 		"odd",
 	})
+	constant, lessons, active := placed["constant"], placed["lessons"], placed["knowledge"]
 	if got, want := shown(constant), "lore/a: - [lore/a] {\"deep\":3}\nlore/z: - [lore/z] Zed.\n"; got != want {
 		t.Errorf("constant\n%s", got)
 	}
@@ -43,6 +44,23 @@ func TestKnowledge(t *testing.T) {
 	}
 	if got, want := shown(active), "lore/dam: - [lore/dam] It leaks.\n: - \"odd\"\n"; got != want {
 		t.Errorf("active\n%s", got)
+	}
+}
+
+// Minds §11: an entry says its section, and its order there.
+func TestSlots(t *testing.T) {
+	in := func(id, slot string, order float64) any {
+		return object("id", id, "kb", "k", "content", id, "activation_criteria", object("always", true, "slot", slot, "order", order))
+	}
+	placed := prompt.Knowledge([]any{in("a", "rules", 0), in("b", "rules", -1), in("c", "knowledge", 2), in("d", "knowledge", 1), in("e", "constant", 1), in("f", "constant", 0), in("g", "instruction", 0)})
+	for slot, want := range map[string]string{"rules": "k/b k/a", "knowledge": "k/d k/c", "constant": "k/f k/e", "instruction": "k/g"} {
+		var got []string
+		for _, u := range placed[slot] {
+			got = append(got, u.ID)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %v, want %s", slot, got, want)
+		}
 	}
 }
 

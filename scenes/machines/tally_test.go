@@ -31,6 +31,7 @@ var uncounted = map[string]string{
 	"agent.spawned":               "of the agenda alone",
 	"channel.listener":            "the fact of the stage before says who",
 	"agent.rested":                "of the agenda alone",
+	"agent.entries_activated":     "of the agent alone",
 	"agent.steps_held":            "the calls count",
 	"agent.steps_resumed":         "the calls count",
 	"agent.reflected":             "agent.turn_ended counts the reflections",

@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/goal"
+	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/protocol"
 )
 
@@ -28,6 +29,7 @@ const (
 	FactRequest       = "agent.request_answered"
 	FactStepsHeld     = "agent.steps_held"
 	FactStepsResumed  = "agent.steps_resumed"
+	FactEntriesActive = "agent.entries_activated"
 	FactCallAsked     = "tool.asked"
 	FactCallJudged    = "tool.judged"
 	FactHookAnswered  = "agent.hook_answered"
@@ -308,6 +310,12 @@ type StepsResumed struct {
 	ID string // of the first call
 }
 
+// EntriesActivated records entries of knowledge bases with sticky or cooldown that became
+// active in this turn.
+type EntriesActivated struct {
+	Entries []criteria.Timed
+}
+
 // CallAsked records a call that is made only if somebody allows it.
 type CallAsked struct {
 	ID      string // of the call
@@ -357,49 +365,51 @@ type Fact interface {
 	fact()
 }
 
-func (*TurnEnded) FactKind() string       { return FactTurnEnded }
-func (*StateUpdated) FactKind() string    { return FactStateUpdated }
-func (*CallMade) FactKind() string        { return FactCallMade }
-func (*ModelAnswered) FactKind() string   { return FactModelAnswered }
-func (*CallAnswered) FactKind() string    { return FactCallAnswered }
-func (*Said) FactKind() string            { return FactSaid }
-func (*GoalsUpdated) FactKind() string    { return FactGoalsUpdated }
-func (*GoalChanged) FactKind() string     { return FactGoalChanged }
-func (*DriveMet) FactKind() string        { return FactDriveMet }
-func (*Reflected) FactKind() string       { return FactReflected }
-func (*OutcomeUnknown) FactKind() string  { return FactUnknown }
-func (*RequestAnswered) FactKind() string { return FactRequest }
-func (*StepsHeld) FactKind() string       { return FactStepsHeld }
-func (*StepsResumed) FactKind() string    { return FactStepsResumed }
-func (*CallAsked) FactKind() string       { return FactCallAsked }
-func (*CallJudged) FactKind() string      { return FactCallJudged }
-func (*HookAnswered) FactKind() string    { return FactHookAnswered }
-func (*Dropped) FactKind() string         { return FactDropped }
-func (*Unacknowledged) FactKind() string  { return FactUnacknowledged }
-func (*TaskOpened) FactKind() string      { return FactTaskOpened }
-func (*TaskClosed) FactKind() string      { return FactTaskClosed }
+func (*TurnEnded) FactKind() string        { return FactTurnEnded }
+func (*StateUpdated) FactKind() string     { return FactStateUpdated }
+func (*CallMade) FactKind() string         { return FactCallMade }
+func (*ModelAnswered) FactKind() string    { return FactModelAnswered }
+func (*CallAnswered) FactKind() string     { return FactCallAnswered }
+func (*Said) FactKind() string             { return FactSaid }
+func (*GoalsUpdated) FactKind() string     { return FactGoalsUpdated }
+func (*GoalChanged) FactKind() string      { return FactGoalChanged }
+func (*DriveMet) FactKind() string         { return FactDriveMet }
+func (*Reflected) FactKind() string        { return FactReflected }
+func (*OutcomeUnknown) FactKind() string   { return FactUnknown }
+func (*RequestAnswered) FactKind() string  { return FactRequest }
+func (*StepsHeld) FactKind() string        { return FactStepsHeld }
+func (*StepsResumed) FactKind() string     { return FactStepsResumed }
+func (*EntriesActivated) FactKind() string { return FactEntriesActive }
+func (*CallAsked) FactKind() string        { return FactCallAsked }
+func (*CallJudged) FactKind() string       { return FactCallJudged }
+func (*HookAnswered) FactKind() string     { return FactHookAnswered }
+func (*Dropped) FactKind() string          { return FactDropped }
+func (*Unacknowledged) FactKind() string   { return FactUnacknowledged }
+func (*TaskOpened) FactKind() string       { return FactTaskOpened }
+func (*TaskClosed) FactKind() string       { return FactTaskClosed }
 
-func (*TurnEnded) fact()       {}
-func (*StateUpdated) fact()    {}
-func (*CallMade) fact()        {}
-func (*ModelAnswered) fact()   {}
-func (*CallAnswered) fact()    {}
-func (*Said) fact()            {}
-func (*GoalsUpdated) fact()    {}
-func (*GoalChanged) fact()     {}
-func (*DriveMet) fact()        {}
-func (*Reflected) fact()       {}
-func (*OutcomeUnknown) fact()  {}
-func (*RequestAnswered) fact() {}
-func (*StepsHeld) fact()       {}
-func (*StepsResumed) fact()    {}
-func (*CallAsked) fact()       {}
-func (*CallJudged) fact()      {}
-func (*HookAnswered) fact()    {}
-func (*Dropped) fact()         {}
-func (*Unacknowledged) fact()  {}
-func (*TaskOpened) fact()      {}
-func (*TaskClosed) fact()      {}
+func (*TurnEnded) fact()        {}
+func (*StateUpdated) fact()     {}
+func (*CallMade) fact()         {}
+func (*ModelAnswered) fact()    {}
+func (*CallAnswered) fact()     {}
+func (*Said) fact()             {}
+func (*GoalsUpdated) fact()     {}
+func (*GoalChanged) fact()      {}
+func (*DriveMet) fact()         {}
+func (*Reflected) fact()        {}
+func (*OutcomeUnknown) fact()   {}
+func (*RequestAnswered) fact()  {}
+func (*StepsHeld) fact()        {}
+func (*StepsResumed) fact()     {}
+func (*EntriesActivated) fact() {}
+func (*CallAsked) fact()        {}
+func (*CallJudged) fact()       {}
+func (*HookAnswered) fact()     {}
+func (*Dropped) fact()          {}
+func (*Unacknowledged) fact()   {}
+func (*TaskOpened) fact()       {}
+func (*TaskClosed) fact()       {}
 
 // ReadCall reads the counted fields of a CallMade, without decoding the rest.
 func ReadCall(data protocol.Raw) (tool string, status protocol.CallStatus, err error) {
@@ -429,6 +439,7 @@ func Facts() []protocol.FactType {
 		protocol.ByCodec[RequestAnswered](),
 		protocol.ByCodec[StepsHeld](),
 		protocol.ByCodec[StepsResumed](),
+		protocol.ByCodec[EntriesActivated](),
 		protocol.ByCodec[CallAsked]().AsBytes(),
 		protocol.ByCodec[CallJudged]().AsBytes(),
 		protocol.ByCodec[HookAnswered]().AsBytes(),

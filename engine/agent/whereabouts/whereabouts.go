@@ -86,3 +86,16 @@ func Surroundings(view interface{ Shown(part string) any }, o uint32) any {
 	}
 	return nil
 }
+
+// Place is the name of the place in which an agent is; "" = in none.
+func Place(view interface{ Shown(part string) any }, o uint32) string {
+	v := shown(view)
+	if v == nil {
+		return ""
+	}
+	x, y, ok := v.Where(o)
+	if !ok {
+		return ""
+	}
+	return v.Map().NameAt(x, y)
+}

@@ -25,6 +25,10 @@ type Candidate struct {
 	Weight   int64   // within the group, for [ByWeight]; 0 = 100
 	By       string  // how its group chooses; "" = ByWeight
 	Outside  bool    // stands beside the limit
+	Matches  int     // keywords that occur, for [ByMatches]
+	Stays    bool    // was active before: neither its chance nor its group puts it out
+	Tokens   int     // of its text
+	Exempt   bool    // stands beside the tokens
 
 	Why string // it is out; "" = it is in
 }
@@ -33,6 +37,7 @@ type Candidate struct {
 const (
 	ByWeight   = "weight"   // by chance
 	ByPriority = "priority" // the highest, of these the first by id
+	ByMatches  = "matches"  // by chance, of those of which the most keywords occur
 )
 
 // DefaultWeight and DefaultChance are those of a candidate that says nothing.
@@ -45,16 +50,23 @@ const (
 func (c *Candidate) Drawn(draw protocol.Draw) bool {
 	chance := cmp.Or(c.Chance, DefaultChance)
 	one := draw.Sub(protocol.HashString(c.ID))
-	if chance >= DefaultChance || float64(one.Uint64()%1_000_000) < chance*10_000 {
+	if c.Stays || chance >= DefaultChance || float64(one.Uint64()%1_000_000) < chance*10_000 {
 		return true
 	}
 	c.Why = fmt.Sprintf("chance: %v %%", chance)
 	return false
 }
 
+// Bounds are those of the candidates that stand.
+type Bounds struct {
+	Limit  int
+	Tokens int // 0 = any number
+}
+
 // Choose sorts the candidates by priority (higher first) and id, and says of each that is
-// out why. Of each group one stands; of those that are left, the first limit.
-func Choose(list []Candidate, limit int, draw protocol.Draw) {
+// out why. Of each group one stands; of those that are left, the first limit. One that has
+// more tokens than are left is out, and a smaller one behind it may stand.
+func Choose(list []Candidate, b Bounds, draw protocol.Draw) {
 	slices.SortFunc(list, compare)
 	groups := map[string][]int{}
 	for i := range list {
@@ -71,13 +83,25 @@ func Choose(list []Candidate, limit int, draw protocol.Draw) {
 			}
 		}
 	}
-	n := 0
+	n, tokens := 0, 0
 	for i := range list {
-		if list[i].Why != "" || list[i].Outside {
+		c := &list[i]
+		if c.Why != "" {
 			continue
 		}
-		if n++; n > limit {
-			list[i].Why = fmt.Sprintf("limit: %d entries of this base", limit)
+		if !c.Outside && n == b.Limit {
+			c.Why = fmt.Sprintf("limit: %d entries of this base", b.Limit)
+			continue
+		}
+		if !c.Exempt && b.Tokens > 0 {
+			if tokens+c.Tokens > b.Tokens {
+				c.Why = fmt.Sprintf("tokens: %d, and %d of %d are left", c.Tokens, b.Tokens-tokens, b.Tokens)
+				continue
+			}
+			tokens += c.Tokens
+		}
+		if !c.Outside {
+			n++
 		}
 	}
 }
@@ -86,9 +110,15 @@ func compare(x, y Candidate) int {
 	return cmp.Or(cmp.Compare(y.Priority, x.Priority), strings.Compare(x.ID, y.ID))
 }
 
-// winner is the member of a group that stands. One that wants to be chosen by priority
-// comes before those that do not.
+// winner is the member of a group that stands. One that stays comes before all, and one
+// that wants to be chosen by priority before those that do not.
 func winner(list []Candidate, members []int, draw protocol.Draw) int {
+	for _, i := range members {
+		if list[i].Stays {
+			return i
+		}
+	}
+	members = most(list, members)
 	total := uint64(0)
 	for _, i := range members {
 		if list[i].By == ByPriority {
@@ -105,4 +135,20 @@ func winner(list []Candidate, members []int, draw protocol.Draw) int {
 		at -= w
 	}
 	return members[0] // cannot happen: at is below the sum
+}
+
+// most are the members that are left when one of them wants to be chosen by matches and none
+// by priority.
+func most(list []Candidate, members []int) []int {
+	by, best := false, 0
+	for _, i := range members {
+		if list[i].By == ByPriority {
+			return members
+		}
+		by, best = by || list[i].By == ByMatches, max(best, list[i].Matches)
+	}
+	if !by {
+		return members
+	}
+	return slices.DeleteFunc(slices.Clone(members), func(i int) bool { return list[i].Matches < best })
 }

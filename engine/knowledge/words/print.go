@@ -88,6 +88,13 @@ func (p *Print) Alike(q *Print) bool {
 	return float64(dot)*float64(dot)*10_000 >= float64(p.norm)*float64(q.norm)*likeness*likeness
 }
 
+// Near reports texts of which the stems have at least this cosine, in thousandths, whatever
+// their numbers and the words that turn a meaning.
+func (p *Print) Near(q *Print, thousandths int64) bool {
+	dot := p.terms.dot(q.terms)
+	return dot > 0 && float64(dot)*float64(dot)*1_000_000 >= float64(p.norm)*float64(q.norm)*float64(thousandths*thousandths)
+}
+
 // dot is the sum of the products of the weights of equal terms.
 func (t Terms) dot(u Terms) (sum int64) {
 	for t != "" && u != "" {

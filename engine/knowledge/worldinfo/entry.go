@@ -8,6 +8,7 @@ import (
 
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/knowledge/choose"
+	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/protocol"
 )
 
@@ -29,8 +30,8 @@ const (
 	andAll
 )
 
-// entry makes an entry of one of a file.
-func (n *notes) entry(f Format, key string, o map[string]any) (*knowledge.Entry, error) {
+// entry makes an entry of one of a file; top is the rest of the file.
+func (n *notes) entry(f Format, key string, o, top map[string]any) (*knowledge.Entry, error) {
 	r := reader{m: o, faults: nil}
 	in := f.names()
 	e := &knowledge.Entry{ID: key, EntryType: "lore", Title: strings.TrimSpace(r.text("comment"))}
@@ -44,12 +45,12 @@ func (n *notes) entry(f Format, key string, o map[string]any) (*knowledge.Entry,
 	}
 	e.Priority = r.number(in.order)
 	e.Disabled = r.flag("disable") || o["enabled"] == false
-	a := &knowledge.Activation{CaseSensitive: r.flag(in.caseless)}
+	a := &criteria.Activation{CaseSensitive: r.flag(in.caseless)}
 	if v, ok := o["matchWholeWords"].(bool); ok {
 		a.WholeWords = &v
 	}
 	if r.flag("constant") {
-		a = &knowledge.Activation{Always: true}
+		a = &criteria.Activation{Always: true}
 	} else {
 		n.keys(&r, in, key, a)
 	}
@@ -59,6 +60,7 @@ func (n *notes) entry(f Format, key string, o map[string]any) (*knowledge.Entry,
 		n.add("entry %s: no key; nothing activates it", key)
 	}
 	n.chosen(key, o, a)
+	n.more(key, o, top, a)
 	n.unapplied(key, o)
 	if len(r.faults) > 0 {
 		return nil, fmt.Errorf("%s", strings.Join(r.faults, "; "))
@@ -67,11 +69,11 @@ func (n *notes) entry(f Format, key string, o map[string]any) (*knowledge.Entry,
 }
 
 // keys reads the keys. One between slashes is a regular expression.
-func (n *notes) keys(r *reader, in names, key string, a *knowledge.Activation) {
+func (n *notes) keys(r *reader, in names, key string, a *criteria.Activation) {
 	for _, k := range r.list(in.keys) {
 		if p, ok := pattern(k); ok {
-			if _, err := regexp.Compile(p); err != nil || len(p) > knowledge.MaxPattern {
-				n.add("entry %s: key %s: not applied: no regular expression of RE2 of at most %d bytes", key, k, knowledge.MaxPattern)
+			if _, err := regexp.Compile(p); err != nil || len(p) > criteria.MaxPattern {
+				n.add("entry %s: key %s: not applied: no regular expression of RE2 of at most %d bytes", key, k, criteria.MaxPattern)
 				continue
 			}
 			a.Patterns = append(a.Patterns, p)
@@ -129,7 +131,7 @@ func pattern(key string) (string, bool) {
 }
 
 // chosen reads chance and group.
-func (n *notes) chosen(key string, o map[string]any, a *knowledge.Activation) {
+func (n *notes) chosen(key string, o map[string]any, a *criteria.Activation) {
 	if p, ok := protocol.Number(extended(o, "probability")); ok && p < choose.DefaultChance && extended(o, "useProbability") != false {
 		if a.Chance = p; p <= 0 {
 			a.Chance = 0
@@ -169,34 +171,92 @@ func either(o map[string]any, a, b string) any {
 	return extended(o, b)
 }
 
+// more reads what needs turns, other texts, and who it is for.
+func (n *notes) more(key string, o, top map[string]any, a *criteria.Activation) {
+	count := func(to *int64, most int64, camel, snake string) {
+		v, ok := protocol.Number(either(o, camel, snake))
+		switch {
+		case !ok || v == 0:
+		case v < 0 || v > float64(most) || v != float64(int64(v)):
+			n.add("entry %s: %s %v: not applied: want a whole number from 0 to %d", key, camel, v, most)
+		default:
+			*to = int64(v)
+		}
+	}
+	on := func(camel, snake string) bool { return either(o, camel, snake) == true }
+	count(&a.Sticky, criteria.MaxTurns, "sticky", "")
+	count(&a.Cooldown, criteria.MaxTurns, "cooldown", "")
+	count(&a.Delay, criteria.MaxTurns, "delay", "")
+	depth := int64(0)
+	if count(&depth, criteria.MaxHistory, "scanDepth", "scan_depth"); depth > 0 {
+		a.Scan = scanOf(depth)
+	}
+	if on("useGroupScoring", "use_group_scoring") && a.Group != "" && a.Choose == "" {
+		a.Choose = choose.ByMatches
+	}
+	a.OutsideBudget = on("ignoreBudget", "ignore_budget")
+	a.Wakes = top["recursive_scanning"] == true && !on("preventRecursion", "prevent_recursion")
+	switch v := either(o, "delayUntilRecursion", "delay_until_recursion"); {
+	case v == true:
+		a.Level = 1
+	case v != nil && v != false:
+		count(&a.Level, criteria.MaxSteps, "delayUntilRecursion", "delay_until_recursion")
+	}
+	if on("excludeRecursion", "exclude_recursion") {
+		if a.WokenBy = criteria.WokenByText; a.Level > 0 {
+			a.Level = 0
+			n.add("entry %s: delayUntilRecursion: not applied beside excludeRecursion", key)
+		}
+	}
+	if f, ok := extended(o, "characterFilter").(map[string]any); ok {
+		a.Scope = n.scope(key, f)
+	}
+	switch p := extended(o, "position"); {
+	case p == nil, protocol.Equal(p, int64(0)), p == "before_char", p == "":
+	case protocol.Equal(p, int64(1)), p == "after_char":
+		if !a.Always {
+			a.Slot = "constant"
+		}
+	default:
+		n.add("entry %s: position %v: not applied; want that before or after the character", key, p)
+	}
+}
+
+// scanOf is a depth of messages: those of this turn, and so many of the history.
+func scanOf(depth int64) *criteria.Scan {
+	return &criteria.Scan{Events: true, Goals: true, History: int(depth)}
+}
+
+// scope reads whom an entry is for.
+func (n *notes) scope(key string, f map[string]any) *criteria.Scope {
+	s := &criteria.Scope{Except: f["isExclude"] == true}
+	list, _ := f["names"].([]any)
+	for _, v := range list {
+		if name, _ := v.(string); strings.TrimSpace(name) != "" && len(s.Agents) < knowledge.MaxTags {
+			s.Agents = append(s.Agents, name)
+		}
+	}
+	if tags, _ := f["tags"].([]any); len(tags) > 0 {
+		n.add("entry %s: characterFilter.tags: not applied", key)
+	}
+	if len(s.Agents) == 0 {
+		return nil
+	}
+	return s
+}
+
 // unapplied notes fields that have an effect elsewhere and none here.
 func (n *notes) unapplied(key string, o map[string]any) {
-	get := func(field string) any { return extended(o, field) }
-	for _, field := range []string{"vectorized", "excludeRecursion", "exclude_recursion", "preventRecursion", "prevent_recursion", "useGroupScoring", "use_group_scoring"} {
-		if get(field) == true {
+	if extended(o, "vectorized") == true {
+		n.add("entry %s: vectorized: not applied: criteria do not compare vectors; there is similar", key)
+	}
+	for _, field := range []string{"automationId", "automation_id"} {
+		if v, _ := extended(o, field).(string); v != "" {
 			n.add("entry %s: %s: not applied", key, field)
 		}
 	}
-	for _, field := range []string{"sticky", "cooldown", "delay", "scanDepth", "scan_depth", "delayUntilRecursion", "delay_until_recursion", "automationId", "automation_id"} {
-		switch v := get(field).(type) {
-		case nil:
-		case string:
-			if v != "" {
-				n.add("entry %s: %s: not applied", key, field)
-			}
-		default:
-			if v != false && !protocol.Equal(v, int64(0)) {
-				n.add("entry %s: %s: not applied", key, field)
-			}
-		}
-	}
-	if _, ok := o["position"]; ok && !protocol.Equal(o["position"], int64(0)) && o["position"] != "before_char" {
-		n.add("entry %s: position: not applied; the prompt has its own order", key)
-	}
-	if f, ok := o["characterFilter"].(map[string]any); ok {
-		if list, _ := f["names"].([]any); len(list) > 0 {
-			n.add("entry %s: characterFilter: not applied", key)
-		}
+	if list, _ := extended(o, "triggers").([]any); len(list) > 0 {
+		n.add("entry %s: triggers: not applied", key)
 	}
 }
 

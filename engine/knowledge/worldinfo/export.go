@@ -12,6 +12,7 @@ import (
 
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/knowledge/choose"
+	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/engine/template"
 	"tavernsim/protocol"
 )
@@ -42,6 +43,7 @@ func Export(def *knowledge.KnowledgeBase, f Format) ([]byte, []string, error) {
 			top["name"] = def.Name
 		}
 	}
+	n.defaults(top, def.Activation)
 	keyed, list := map[string]any{}, []any{}
 	taken := map[string]bool{}
 	for i := range def.Entries {
@@ -64,7 +66,7 @@ func Export(def *knowledge.KnowledgeBase, f Format) ([]byte, []string, error) {
 			key = strconv.Itoa(next)
 			taken[key] = true
 		}
-		o := n.export(f, key, e)
+		o := n.export(f, key, e, top)
 		keyed[key], list = o, append(list, o)
 	}
 	if top["entries"] = any(keyed); f == CharBook {
@@ -81,14 +83,14 @@ func Export(def *knowledge.KnowledgeBase, f Format) ([]byte, []string, error) {
 }
 
 // export makes one entry of a file: what it was, with what was changed since.
-func (n *notes) export(f Format, key string, e *knowledge.Entry) map[string]any {
+func (n *notes) export(f Format, key string, e *knowledge.Entry, top map[string]any) map[string]any {
 	in := f.names()
 	o, imported := e.CustomMetadata[string(f)].(map[string]any)
 	var was *knowledge.Entry
 	if imported {
 		var none notes
 		var err error
-		if was, err = none.entry(f, key, o); err != nil {
+		if was, err = none.entry(f, key, o, top); err != nil {
 			imported = false
 		}
 	}
@@ -130,6 +132,7 @@ func (n *notes) criteria(in names, o map[string]any, e, was *knowledge.Entry, se
 	if now.Group != before.Group || now.Weight != before.Weight || now.Choose != before.Choose {
 		o["group"], o["groupWeight"], o["groupOverride"] = now.Group, cmp.Or(now.Weight, choose.DefaultWeight), now.Choose == choose.ByPriority
 	}
+	n.timed(o, e.ID, &now, &before, set)
 	keys := slices.Clone(now.Keywords)
 	for _, p := range now.Patterns {
 		keys = append(keys, slashed(p))
@@ -153,9 +156,87 @@ func (n *notes) criteria(in names, o map[string]any, e, was *knowledge.Entry, se
 	}
 }
 
-func criteriaOf(e *knowledge.Entry) knowledge.Activation {
+// defaults writes what holds for all entries, if it is not what the file said.
+func (n *notes) defaults(top map[string]any, now *criteria.Defaults) {
+	var none notes
+	before := none.whole(top)
+	if now == nil {
+		now = &criteria.Defaults{}
+	}
+	if before == nil {
+		before = &criteria.Defaults{}
+	}
+	if now.Tokens != before.Tokens {
+		top["token_budget"] = now.Tokens
+	}
+	if !reflect.DeepEqual(now.Scan, before.Scan) {
+		if n.depth("the base", now.Scan) {
+			top["scan_depth"] = now.Scan.History
+		} else {
+			delete(top, "scan_depth")
+		}
+	}
+	if now.Limit+now.MinEntries+now.MaxSteps > 0 {
+		n.add("activation: limit, min_entries and max_steps have no place in the other form")
+	}
+}
+
+// depth reports a scan that the other form has.
+func (n *notes) depth(of string, s *criteria.Scan) bool {
+	if s == nil {
+		return false
+	}
+	if !reflect.DeepEqual(s, scanOf(int64(s.History))) || s.History == 0 {
+		n.add("%s: scan: the other form has the depth of the history alone", of)
+	}
+	return s.History > 0
+}
+
+// timed writes what needs turns, other texts, and who it is for.
+func (n *notes) timed(o map[string]any, id string, now, before *criteria.Activation, set func(string, any, any)) {
+	set("sticky", now.Sticky, before.Sticky)
+	set("cooldown", now.Cooldown, before.Cooldown)
+	set("delay", now.Delay, before.Delay)
+	set("ignoreBudget", now.OutsideBudget, before.OutsideBudget)
+	set("excludeRecursion", now.WokenBy != "", before.WokenBy != "")
+	set("delayUntilRecursion", now.Level, before.Level)
+	set("useGroupScoring", now.Choose == choose.ByMatches, before.Choose == choose.ByMatches)
+	if !reflect.DeepEqual(now.Scan, before.Scan) {
+		if o["scanDepth"] = 0; n.depth("entry "+id, now.Scan) {
+			o["scanDepth"] = now.Scan.History
+		}
+	}
+	if !reflect.DeepEqual(now.Scope, before.Scope) {
+		filter := map[string]any{"isExclude": false, "names": []any{}, "tags": []any{}}
+		if s := now.Scope; s != nil {
+			filter["isExclude"], filter["names"] = s.Except, anyOf(s.Agents)
+			if len(s.Profiles)+len(s.Roles)+len(s.Places) > 0 {
+				n.add("entry %s: scope: only its agents are written", id)
+			}
+		}
+		o["characterFilter"] = filter
+	}
+	if now.Slot != before.Slot {
+		position := 0
+		if now.Slot == "constant" {
+			position = 1
+		} else if now.Slot != "" {
+			n.add("entry %s: slot %s has no place in the other form", id, now.Slot)
+		}
+		o["position"] = position
+	}
+	if now.Wakes != before.Wakes {
+		o["preventRecursion"] = !now.Wakes
+		n.add("entry %s: wakes: the other form wakes by the texts of all entries, or of none", id)
+	}
+	if now.Similar != nil || len(now.Purposes) > 0 || now.Order != 0 {
+		n.add("entry %s: similar, purposes and order have no place in the other form", id)
+	}
+}
+
+func criteriaOf(e *knowledge.Entry) criteria.Activation {
 	if e.ActivationCriteria == nil {
-		return knowledge.Activation{}
+		return criteria.Activation{}
 	}
 	return *e.ActivationCriteria
 }

@@ -30,6 +30,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/protocol"
 )
 
@@ -181,13 +182,13 @@ func (n *notes) read(data []byte, f Format, def *knowledge.KnowledgeBase) error 
 	rest := maps.Clone(m)
 	delete(rest, "entries")
 	def.CustomMetadata = map[string]any{string(f): rest}
-	n.whole(rest)
+	def.Activation = n.whole(rest)
 	for i, one := range list {
 		o, ok := one.(map[string]any)
 		if !ok {
 			return protocol.Errorf(protocol.KindInvalid, "entries %s: want an object", keys[i])
 		}
-		e, err := n.entry(f, keys[i], o)
+		e, err := n.entry(f, keys[i], o, rest)
 		if err != nil {
 			return protocol.Errorf(protocol.KindInvalid, "entries %s: %w", keys[i], err)
 		}
@@ -220,14 +221,25 @@ func byNumber(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// whole notes settings of all entries that have no effect here.
-func (n *notes) whole(m map[string]any) {
-	for _, field := range []string{"scan_depth", "token_budget"} {
-		if m[field] != nil {
-			n.add("%s: not applied", field)
+// whole reads settings of all entries; nil = there are none.
+func (n *notes) whole(m map[string]any) *criteria.Defaults {
+	d := &criteria.Defaults{}
+	if m["scan_depth"] != nil {
+		if v, ok := protocol.Number(m["scan_depth"]); ok && v >= 1 && v <= criteria.MaxHistory && v == float64(int64(v)) {
+			d.Scan = scanOf(int64(v))
+		} else {
+			n.add("scan_depth %v: not applied: want 1 to %d", m["scan_depth"], criteria.MaxHistory)
 		}
 	}
-	if m["recursive_scanning"] == true {
-		n.add("recursive_scanning: not applied")
+	if m["token_budget"] != nil {
+		if v, ok := protocol.Number(m["token_budget"]); ok && v >= 1 && v <= criteria.MaxTokens && v == float64(int64(v)) {
+			d.Tokens = int(v)
+		} else {
+			n.add("token_budget %v: not applied: want 1 to %d", m["token_budget"], criteria.MaxTokens)
+		}
 	}
+	if *d == (criteria.Defaults{}) {
+		return nil
+	}
+	return d
 }

@@ -2,10 +2,12 @@ package worldinfo
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/protocol"
 )
 
@@ -61,11 +63,9 @@ func TestImport(t *testing.T) {
 	if got := shape(def); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	wantNotes := `scan_depth: not applied
-entry 3: key /a(?=b)/: not applied: no regular expression of RE2 of at most 1024 bytes
-entry 3: vectorized: not applied
-entry 3: sticky: not applied
-entry 4: position: not applied; the prompt has its own order`
+	wantNotes := `entry 3: key /a(?=b)/: not applied: no regular expression of RE2 of at most 1024 bytes
+entry 3: vectorized: not applied: criteria do not compare vectors; there is similar
+entry 4: position 4: not applied; want that before or after the character`
 	if got := strings.Join(notes, "\n"); got != wantNotes {
 		t.Errorf("got\n%s\nwant\n%s", got, wantNotes)
 	}
@@ -73,11 +73,11 @@ entry 4: position: not applied; the prompt has its own order`
 	want = `0 "Inn" The inn. 3 disabled=false always=false any=["inn"] also=["night"] all=[] none=[] notall=[] patterns=[] case=false
 1 "" The road. 1 disabled=true always=false any=["road"] also=[] all=[] none=[] notall=[] patterns=[] case=false
 `
-	if got := shape(def); got != want || strings.Join(notes, "\n") != "token_budget: not applied" {
+	if got := shape(def); got != want || len(notes) > 0 || def.Activation.Tokens != 500 {
 		t.Errorf("got\n%s%q\nwant\n%s", got, notes, want)
 	}
 	card, notes := mustImport(t, `{"spec": "chara_card_v2", "data": {"character_book": `+book+`}}`, "")
-	if shape(card) != want || !strings.Contains(notes[0], "only its character_book") {
+	if shape(card) != want || len(notes) != 1 || !strings.Contains(notes[0], "only its character_book") {
 		t.Errorf("card: %s%q", shape(card), notes)
 	}
 	plain, _ := mustImport(t, "{\"text\": \"a\"}\n\n{\"id\": \"x\", \"entry_type\": \"goal\", \"content\": \"b\", \"tags\": [\"t\"]}\n", JSONL)
@@ -86,12 +86,49 @@ entry 4: position: not applied; the prompt has its own order`
 	}
 }
 
+const timed = `{"scan_depth": 3, "token_budget": 400, "recursive_scanning": true, "entries": [
+ {"keys": ["a"], "content": "A", "extensions": {"sticky": 2, "cooldown": 3, "delay": 4, "scan_depth": 7, "exclude_recursion": true, "use_group_scoring": true, "group": "g"}},
+ {"keys": ["b"], "content": "B", "position": "after_char", "extensions": {"delay_until_recursion": 2, "prevent_recursion": true, "ignore_budget": true}},
+ {"keys": ["c"], "content": "C", "extensions": {"delay_until_recursion": true, "characterFilter": {"isExclude": true, "names": ["Ann"], "tags": ["x"]}, "triggers": ["quiet"], "sticky": -1}}
+]}`
+
+// Minds §11: the rest of the table, from a book and back.
+func TestImportTimed(t *testing.T) {
+	def, notes := mustImport(t, timed, "")
+	a, b, c := def.Entries[0].ActivationCriteria, def.Entries[1].ActivationCriteria, def.Entries[2].ActivationCriteria
+	scan := func(depth int) *criteria.Scan { return &criteria.Scan{Events: true, Goals: true, History: depth} }
+	for name, x := range map[string][2]any{
+		"book": {def.Activation, &criteria.Defaults{Tokens: 400, Scan: scan(3)}},
+		"a":    {a, &criteria.Activation{Keywords: []string{"a"}, Sticky: 2, Cooldown: 3, Delay: 4, Scan: scan(7), WokenBy: "text", Wakes: true, Group: "g", Choose: "matches"}},
+		"b":    {b, &criteria.Activation{Keywords: []string{"b"}, Level: 2, OutsideBudget: true, Slot: "constant"}},
+		"c":    {c, &criteria.Activation{Keywords: []string{"c"}, Level: 1, Wakes: true, Scope: &criteria.Scope{Agents: []string{"Ann"}, Except: true}}},
+	} {
+		if !reflect.DeepEqual(x[0], x[1]) {
+			t.Errorf("%s: got %+v, want %+v", name, x[0], x[1])
+		}
+	}
+	if got := strings.Join(notes, "\n"); got != "entry 2: sticky -1: not applied: want a whole number from 0 to 1000000\nentry 2: characterFilter.tags: not applied\nentry 2: triggers: not applied" {
+		t.Error(got)
+	}
+	mustEqual(t, def, CharBook, timed)
+	*a = criteria.Activation{Keywords: []string{"a"}, Wakes: true, Cooldown: 9, Scan: scan(8), Level: 3, Scope: &criteria.Scope{Agents: []string{"Bo"}}, OutsideBudget: true}
+	def.Activation = &criteria.Defaults{Tokens: 9, Scan: scan(4)}
+	out, _, err := Export(def, CharBook)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, _ := mustImport(t, string(out), "")
+	if !reflect.DeepEqual(back.Entries[0].ActivationCriteria, a) || !reflect.DeepEqual(back.Activation, def.Activation) {
+		t.Errorf("%+v, %+v of\n%s", back.Entries[0].ActivationCriteria, back.Activation, out)
+	}
+}
+
 // Promise 1, minds §14 row 12: import and export again is the same value.
 func TestRoundTrip(t *testing.T) {
-	for _, data := range []string{world, book} {
+	for _, data := range []string{world, book, timed} {
 		def, _ := mustImport(t, data, "")
 		f := WorldInfo
-		if data == book {
+		if data != world {
 			f = CharBook
 		}
 		mustEqual(t, def, f, data)
@@ -127,8 +164,8 @@ func TestExportOfChanges(t *testing.T) {
 	def.Entries = append(def.Entries,
 		knowledge.Entry{ID: "failed_lesson.ann.1", EntryType: "failed_lesson", Content: map[string]any{"way": "bridge"}, Source: knowledge.SourceAgent},
 		knowledge.Entry{ID: "gone", EntryType: "failed_lesson", Content: "x", SupersededBy: "y"},
-		knowledge.Entry{ID: "k", EntryType: "lore", Content: "K", ActivationCriteria: &knowledge.Activation{Chance: 20, Group: "g", Weight: 5, Keywords: []string{"a"}, Patterns: []string{"b/c"}, NotAllKeywords: []string{"d"}}},
-		knowledge.Entry{ID: "two", EntryType: "lore", Content: "T", ActivationCriteria: &knowledge.Activation{Keywords: []string{"a"}, AllKeywords: []string{"b"}, ExcludeKeywords: []string{"c"}, Condition: "true"}})
+		knowledge.Entry{ID: "k", EntryType: "lore", Content: "K", ActivationCriteria: &criteria.Activation{Chance: 20, Group: "g", Weight: 5, Keywords: []string{"a"}, Patterns: []string{"b/c"}, NotAllKeywords: []string{"d"}}},
+		knowledge.Entry{ID: "two", EntryType: "lore", Content: "T", ActivationCriteria: &criteria.Activation{Keywords: []string{"a"}, AllKeywords: []string{"b"}, ExcludeKeywords: []string{"c"}, Condition: "true"}})
 	out, notes, err := Export(def, WorldInfo)
 	if err != nil {
 		t.Fatal(err)
@@ -190,6 +227,7 @@ func TestImportRefuses(t *testing.T) {
 func FuzzImport(f *testing.F) {
 	f.Add([]byte(world), false)
 	f.Add([]byte(book), false)
+	f.Add([]byte(timed), false)
 	f.Add([]byte("{\"text\": \"a\"}\n"), true)
 	f.Add([]byte(`{"entries": {"a": {"key": "x, y", "content": ""}}}`), false)
 	f.Fuzz(func(t *testing.T, data []byte, isLines bool) {

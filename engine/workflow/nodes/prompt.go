@@ -249,14 +249,14 @@ func (n *assemble) sections(x *workflow.Exec) ([]prompt.Section, error) {
 		x.Keep(b)
 	}
 	list := func(name string) []any { return x.List(n.in[name]) }
-	constant, lessons, active := prompt.Knowledge(list("knowledge"))
+	known := prompt.Knowledge(list("knowledge"))
 	units := map[string][]prompt.Unit{
-		"persona": prompt.One("persona", texts[0]), "rules": prompt.One("rules", texts[1]),
-		"constant": constant, "lessons": lessons, "knowledge": active,
+		"persona": prompt.One("persona", texts[0]), "rules": append(prompt.One("rules", texts[1]), known["rules"]...),
+		"constant": known["constant"], "lessons": known["lessons"], "knowledge": known["knowledge"],
 		"summary": prompt.One("summary", x.Text(n.in["summary"])), "history": prompt.History(list("interaction_history")),
 		"goals": prompt.Goals(list("active_goals")), "state": prompt.One("state", texts[2]),
 		"observations": prompt.Observations(list("observations")), "events": prompt.Events(list("incoming_events")),
-		"instruction": prompt.One("instruction", texts[3]),
+		"instruction": append(known["instruction"], prompt.One("instruction", texts[3])...),
 	}
 	if n.texts[2] == nil {
 		units["state"] = prompt.State(x.In(n.in["private_state"]))

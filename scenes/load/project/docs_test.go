@@ -19,6 +19,7 @@ import (
 	"tavernsim/engine/collab"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/engine/panel"
 	"tavernsim/engine/permit"
 	"tavernsim/engine/script/plot"
@@ -48,7 +49,7 @@ func definitionTypes() []reflect.Type {
 		reflect.TypeFor[budget.Budget](), reflect.TypeFor[budget.Tools](), reflect.TypeFor[agenda.Scene](), reflect.TypeFor[agenda.Orders](), reflect.TypeFor[turns.Turns](), reflect.TypeFor[ground.Definition](), reflect.TypeFor[ground.Grid](), reflect.TypeFor[ground.Place](), reflect.TypeFor[ground.Perception](), reflect.TypeFor[agenda.AgentInstance](), reflect.TypeFor[agenda.EventBusConfig](), reflect.TypeFor[agenda.ThrottleRule](),
 		reflect.TypeFor[agenda.AssociatedPanel](), reflect.TypeFor[agenda.Simulation](), reflect.TypeFor[agenda.Stop](), reflect.TypeFor[agenda.Limits](),
 		reflect.TypeFor[plot.Definition](), reflect.TypeFor[plot.StateDefinition](), reflect.TypeFor[plot.Transition](), reflect.TypeFor[plot.Collect](), reflect.TypeFor[collab.Voting](), reflect.TypeFor[collab.Auction](), reflect.TypeFor[plot.Until](), reflect.TypeFor[plot.Schedule](), reflect.TypeFor[plot.Ending](),
-		reflect.TypeFor[knowledge.KnowledgeBase](), reflect.TypeFor[knowledge.Learning](), reflect.TypeFor[knowledge.Entry](), reflect.TypeFor[knowledge.Activation](), reflect.TypeFor[knowledge.Goal](), reflect.TypeFor[goal.Condition](),
+		reflect.TypeFor[knowledge.KnowledgeBase](), reflect.TypeFor[knowledge.Learning](), reflect.TypeFor[knowledge.Entry](), reflect.TypeFor[criteria.Activation](), reflect.TypeFor[criteria.Similar](), reflect.TypeFor[criteria.Scan](), reflect.TypeFor[criteria.Scope](), reflect.TypeFor[criteria.Defaults](), reflect.TypeFor[knowledge.Goal](), reflect.TypeFor[goal.Condition](),
 		reflect.TypeFor[manifest.Tool](), reflect.TypeFor[manifest.Implementation](), reflect.TypeFor[manifest.Execution](),
 		reflect.TypeFor[manifest.Server](), reflect.TypeFor[manifest.Pin](), reflect.TypeFor[manifest.Pinned](), reflect.TypeFor[manifest.Resident](),
 		reflect.TypeFor[plugin.Manifest](), reflect.TypeFor[plugin.Requires](), reflect.TypeFor[plugin.Entry](), reflect.TypeFor[plugin.Service](), reflect.TypeFor[plugin.Node](), reflect.TypeFor[plugin.Hook](), reflect.TypeFor[plugin.Override](), reflect.TypeFor[plugin.Price](), reflect.TypeFor[plugin.Permissions](), reflect.TypeFor[plugin.UI](),

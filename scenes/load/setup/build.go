@@ -253,6 +253,9 @@ func (b *builder) define(key class, in project.Instance) (uint16, error) {
 		Check: key.profile.CheckState, External: b.External, Policy: b.Project.Policy(), May: b.May, Realtime: b.Clock == agenda.Realtime, Contexts: b.contexts,
 		InSpace: b.Space != nil, Run: b.Run, Scene: b.ID, Hooks: b.places, Panel: b.asks,
 	}
+	if b.roles != nil {
+		d.Roles = func(o uint32) []string { return b.roles(int(o)) }
+	}
 	if profile.InitialPrivateStateSchema == nil {
 		d.Check = nil
 	}
