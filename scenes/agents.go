@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"tavernsim/actors"
@@ -27,16 +26,39 @@ type agentShell struct {
 	machine *agent.Machine
 	// through is the last wave that was folded into the machine when it was
 	// restored. The machine knows what arrives from waves up to it already.
-	through uint64
+	through       uint64
+	*deliberation // nil = none is in flight
+}
+
+// deliberation is what a shell knows of the one in flight. Agents are many, and few
+// deliberate at a time: the scene lends it, with the working memory of the machine.
+type deliberation struct {
+	space   *agent.Space
 	cancel  context.CancelFunc // of the requests in flight; nil when there are none
 	ctx     context.Context
 	urgency *outside.Urgency // of the same requests
-	urgent  bool             // the deliberation in flight began with a critical event
-	wave    uint64           // of the deliberation in flight
-	woken   protocol.Time    // scene time at which the deliberation in flight began
-	began   time.Time        // the same on the wall clock
-	budget  *underBudget     // of the deliberation in flight; nil = there is none
-	sample  *sample          // of the deliberation in flight; nil = its stages are not measured
+	urgent  bool             // it began with a critical event
+	wave    uint64
+	woken   protocol.Time // scene time at which it began
+	began   time.Time     // the same on the wall clock
+	budget  *underBudget  // nil = there is none
+	sample  *sample       // nil = its stages are not measured
+}
+
+// borrow takes what the deliberation needs that a wake begins.
+func (a *agentShell) borrow(wake *protocol.Envelope) {
+	d := a.lent.Get().(*deliberation)
+	*d = deliberation{space: d.space, wave: wake.Wave, woken: wake.Time, began: time.Now(), urgent: wake.Priority == protocol.Critical}
+	a.deliberation = d
+	a.machine.Lend(d.space)
+}
+
+// giveBack returns it when the deliberation has ended.
+func (a *agentShell) giveBack() {
+	d := a.deliberation
+	a.machine.Release()
+	a.deliberation, *d = nil, deliberation{space: d.space}
+	a.lent.Put(d)
 }
 
 // Receive implements actors.Behavior.
@@ -70,7 +92,7 @@ func (a *agentShell) hear(env *protocol.Envelope) error {
 		return nil
 	}
 	a.machine.Hear(env)
-	if env.Priority == protocol.Critical && a.cancel != nil {
+	if env.Priority == protocol.Critical && a.deliberation != nil && a.cancel != nil {
 		a.outside.MakeUrgent(a.urgency)
 	}
 	if a.Clock == agenda.Realtime && a.machine.Interrupts(env) {
@@ -109,8 +131,7 @@ func (a *agentShell) wake(env *protocol.Envelope) error {
 	if env.Wave <= a.through {
 		return nil // the wave continued without this agent
 	}
-	a.wave, a.began, a.woken = env.Wave, time.Now(), env.Time
-	a.urgent = env.Priority == protocol.Critical
+	a.borrow(env)
 	a.sample = a.newSample(env.Wave)
 	view, err := carried[*machines.View](env)
 	if err != nil {
@@ -189,12 +210,12 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 	if a.budget != nil && a.budget.step.Done > 0 { // earlier turns may wait for what its last answer did not take
 		a.stepped()
 	}
-	a.budget = nil
-	a.machine.Release()
 	if a.ahead != nil {
 		a.ahead.Turned(a.machine.State.Fork(), turn)
 	}
-	a.sendMeasured(env)
+	s := a.sample
+	a.giveBack()
+	a.sendMeasured(env, s)
 	return nil
 }
 
@@ -279,7 +300,7 @@ func (a *agentShell) tellAnswer(wave uint64, x *effect.Answered, urgent bool) {
 }
 
 func (a *agentShell) answered(env *protocol.Envelope) error {
-	if env.Wave != a.wave {
+	if a.deliberation == nil || env.Wave != a.wave {
 		return nil // the deliberation that asked has ended or failed
 	}
 	a.sample.lap(metrics.StageModel)
@@ -305,7 +326,6 @@ func (s *scene) spawnAgents(machines []*agent.Machine, away func(uint32) bool) e
 }
 
 func (s *scene) spawnAgent(o uint32, m *agent.Machine, life string) error {
-	m.Spaces = s.spaces
 	ref, err := s.system.Spawn(actors.Spec{
 		Name: s.actorName(s.Name(o) + life), Supervisor: s.sup, First: s.wrapped(s.Name(o), &agentShell{scene: s, machine: m}), ID: o, Kind: kindAgent,
 	})
@@ -319,7 +339,6 @@ func (s *scene) restoreAgent(o uint32) (*agentShell, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.Spaces = s.spaces
 	return &agentShell{scene: s, machine: m, through: through}, nil
 }
 
@@ -330,16 +349,3 @@ func (s *scene) revive(kind uint8, id uint32) (actors.Behavior, error) {
 	}
 	return s.reviveService(int(id))
 }
-
-// spacePool holds the working memory of deliberations for the next ones.
-type spacePool struct{ pool sync.Pool }
-
-func newSpacePool() *spacePool {
-	return &spacePool{pool: sync.Pool{New: func() any { return agent.NewSpace() }}}
-}
-
-// Get implements agent.Spaces.
-func (p *spacePool) Get() *agent.Space { return p.pool.Get().(*agent.Space) }
-
-// Put implements agent.Spaces.
-func (p *spacePool) Put(s *agent.Space) { p.pool.Put(s) }

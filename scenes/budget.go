@@ -30,7 +30,7 @@ type held struct {
 
 // wokenUnder begins a deliberation under a budget; nil = there is none.
 func (a *agentShell) wokenUnder(b *machines.WakeBudget) {
-	if a.budget = nil; b != nil {
+	if b != nil {
 		a.budget = &underBudget{WakeBudget: b, asked: map[int]*held{}}
 	}
 }
@@ -127,7 +127,7 @@ func (a *agentShell) stepped() {
 // fails.
 func (a *agentShell) granted(env *protocol.Envelope) error {
 	g, err := carried[*budget.Grant](env)
-	if err != nil || env.Wave != a.wave || a.budget == nil || a.budget.asked[g.Number] == nil {
+	if err != nil || a.deliberation == nil || env.Wave != a.wave || a.budget == nil || a.budget.asked[g.Number] == nil {
 		return err // the deliberation that asked has ended or failed
 	}
 	h := a.budget.asked[g.Number]

@@ -389,13 +389,11 @@ func (s *sample) lap(to metrics.Stage) {
 }
 
 // sendMeasured sends the stage a turn, and adds its sample to the metrics.
-func (a *agentShell) sendMeasured(env *protocol.Envelope) {
-	s := a.sample
+func (a *agentShell) sendMeasured(env *protocol.Envelope, s *sample) {
 	if s == nil {
 		a.scene.stage.Tell(env)
 		return
 	}
-	a.sample = nil
 	s.lap(metrics.StageApply)
 	a.marks.set(a.machine.ID.Ordinal)
 	a.scene.stage.Tell(env)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tavernsim/actors"
+	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/budget"
 	"tavernsim/internal/metrics"
@@ -36,7 +37,7 @@ type scene struct {
 	context context.Context // ends when the scene stops
 	outside *outside.Runner
 	ahead   *shadows.Driver // nil = nothing runs ahead
-	spaces  *spacePool
+	lent    sync.Pool       // *deliberation
 	takes   rests
 	model   llm.Provider
 	journal Journal
@@ -67,7 +68,7 @@ func newScene(made *setup.Scene, journal Journal, opt Options) (*scene, error) {
 	s := &scene{
 		takes: make(rests, len(made.Definitions)),
 		Scene: made, Codec: machines.NewCodec(), metrics: opt.Metrics, options: opt, log: cmp.Or(opt.Log, slog.New(slog.DiscardHandler)), journal: journal, system: opt.System, model: opt.Model,
-		spaces: newSpacePool(),
+		lent: sync.Pool{New: func() any { return &deliberation{space: agent.NewSpace()} }},
 	}
 	s.options.Snapshots, s.tasks = opt.Snapshots.WithDefaults(), newTasks(s)
 	s.orders = &receipts.Book{Scene: made.ID, Journal: journal, Codec: s.Codec, Tell: func(o *machines.Order) { s.stage.Tell(carrying(protocol.KindControl, machines.Input(o))) }}

@@ -28,7 +28,7 @@ var derived = map[string]string{
 	"agenda.State.cfg": "of the definition", "agenda.State.agenda": "made of the slots", "agenda.State.urgent": "made of the slots",
 	"agenda.State.release": "told by the channel when the stage is configured",
 	"agenda.slot.queuedAt": "its place in the agenda", "agenda.slot.hurries": "its place in the agenda",
-	"agenda.slot.toldWave": noTurn, "agenda.slot.last": noTurn, "agenda.slot.came": noTurn, "agenda.slot.wokeWave": noTurn, "agenda.slot.heardOf": "told by the agent",
+	"agenda.arrivals.toldWave": noTurn, "agenda.arrivals.last": noTurn, "agenda.arrivals.at": noTurn, "agenda.arrivals.wokeWave": noTurn, "agenda.arrivals.events": "told by the agent",
 	"agenda.blocking.waiters": "made of the waits", "agenda.slot.blocked": "made of the waits",
 	"goal.Condition.program": "made of the expression",
 	"private.State.size":     "counted when the private state changes next",

@@ -28,7 +28,7 @@ func (s *State) LetGo(o uint32, now protocol.Time) {
 	}
 	at := s.grid(now.Add(s.reaction()))
 	if sl.held&heldMissed != 0 && sl.heard == 0 {
-		sl.heard, sl.came = at, now
+		sl.heard, s.arrived(o).at = at, now
 	}
 	if sl.due != 0 && sl.due < at {
 		sl.due = at

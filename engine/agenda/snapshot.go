@@ -117,6 +117,8 @@ func Restore(cfg Config, codec *protocol.Codec, raw protocol.Raw) (*State, error
 		if flags, rest, err = s.slots[o].read(rest); err != nil {
 			return nil, protocol.Errorf(protocol.KindCorrupt, "agenda: snapshot: agent %d of %d: %w", o, len(s.slots), err)
 		}
+		c := s.arrived(uint32(o)) // the last event put it on the agenda
+		c.at, c.wokeWave = s.slots[o].heard, s.slots[o].heardWave
 		if s.unread != nil {
 			s.unread[o] = uint32(flags >> unreadShift)
 		}
@@ -144,7 +146,6 @@ func (sl *slot) read(b []byte) (flags int64, rest []byte, err error) {
 	*sl = slot{
 		due: protocol.Time(v[0]), heard: protocol.Time(v[1]), busyUntil: protocol.Time(v[2]), heardWave: uint64(v[3]),
 		priority: protocol.Priority(v[4]), wakeAbove: protocol.Priority(v[5]),
-		came: protocol.Time(v[1]), wokeWave: uint64(v[3]), // the last event put it on the agenda
 		asleep: v[6]&flagAsleep != 0, givenUp: v[6]&flagGivenUp != 0, gates: Gate(v[6] >> shiftGates), resting: v[6]&flagResting != 0, failures: uint8(v[7]),
 		held: uint8(v[6]>>heldShift) & (heldBack | heldAlert | heldMissed),
 	}

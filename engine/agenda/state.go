@@ -43,11 +43,6 @@ type slot struct {
 	busyUntil protocol.Time
 	queuedAt  protocol.Time // moment of its bucket; 0 = none
 	heardWave uint64
-	toldWave  uint64            // realtime: of its last observation of an answer
-	heardOf   uint64            // realtime: number of events routed to it, as its inbox numbers them
-	last      [4]uint64         // realtime: number of the last event of each priority, from low
-	came      protocol.Time     // realtime: time of the last event or answer, also of those that do not wake
-	wokeWave  uint64            // realtime: wave of the last one that wakes
 	priority  protocol.Priority // most urgent event heard
 	wakeAbove protocol.Priority // asleep: events below this do not wake
 	asleep    bool
@@ -79,6 +74,7 @@ type State struct {
 	Ended   string // reason; "" = it runs
 
 	slots    []slot
+	came     []arrivals // by ordinal on the realtime clock; one on the virtual clock, which nobody reads
 	agenda   agenda
 	urgent   agenda     // realtime: the agents on the agenda that heard a critical event
 	deferred []Deferred // by due time, then arrival
@@ -92,7 +88,11 @@ type State struct {
 
 // New returns the state of a scene that has not started.
 func New(cfg Config) *State {
-	s := &State{cfg: cfg, Now: cfg.Start, slots: make([]slot, cfg.Agents), agenda: newAgenda(), urgent: newAgenda()}
+	rows := 1
+	if cfg.Clock == Realtime {
+		rows = cfg.Agents
+	}
+	s := &State{cfg: cfg, Now: cfg.Start, came: make([]arrivals, rows), slots: make([]slot, cfg.Agents), agenda: newAgenda(), urgent: newAgenda()}
 	s.seats()
 	return s
 }
@@ -190,14 +190,15 @@ func (s *State) TurnEnded(o uint32, t Turn, now protocol.Time) {
 	sl.failures = 0
 	sl.busyUntil = s.grid(t.BusyUntil)
 	sl.asleep, sl.wakeAbove = t.Asleep || t.SleepUntil != 0, t.WakeAbove
-	if !s.unperceived(sl, t) {
+	if !s.unperceived(o, t) {
 		sl.heard, sl.priority = 0, protocol.Low
 		sl.held &^= heldMissed
 	} else if s.cfg.Clock == Realtime {
-		s.leaves(sl, t)
+		s.leaves(o, t)
 	}
 	if sl.heardWave < t.Wave { // every event of earlier waves has reached it, or its mailbox refused it
-		sl.heardOf, sl.last = t.Through, [4]uint64{}
+		c := s.arrived(o)
+		c.events, c.last = t.Through, [4]uint64{}
 	}
 	if s.unread != nil { // on the virtual clock a turn perceives everything that came before it
 		s.unread[o] = 0
@@ -236,45 +237,6 @@ func (c *Config) due(o uint32, t Turn, now protocol.Time) (due protocol.Time) {
 		due = at
 	}
 	return due
-}
-
-// unperceived reports whether there may be events or answers that a deliberation did
-// not perceive. On the virtual clock none arrive during a deliberation. On the
-// realtime clock events may arrive between the wake and the beginning of a
-// deliberation, which perceives them, so numbers of events are compared. Answers have
-// no numbers; one that arrives in this time wakes the agent once more.
-func (s *State) unperceived(sl *slot, t Turn) bool {
-	if s.cfg.Clock != Realtime {
-		return sl.heardWave >= t.Wave
-	}
-	return sl.heardWave >= t.Wave && sl.heardOf > t.Through || sl.toldWave >= t.Wave
-}
-
-// leaves sets the urgency of the events that a deliberation did not perceive. An agent
-// that was asleep was not put on the agenda for events below its wake level.
-func (s *State) leaves(sl *slot, t Turn) {
-	sl.priority = sl.left(t)
-	sl.hurries = sl.hurries && sl.priority == protocol.Critical
-	if sl.wokeWave >= t.Wave {
-		return
-	}
-	if sl.heard = 0; !sl.asleep || sl.priority >= sl.wakeAbove {
-		sl.heard = sl.came
-	}
-}
-
-// left is the priority of the events that a deliberation did not perceive.
-func (sl *slot) left(t Turn) protocol.Priority {
-	p := protocol.Low
-	if sl.toldWave >= t.Wave {
-		p = protocol.Normal
-	}
-	for i, n := range sl.last {
-		if n > t.Through {
-			p = max(p, protocol.Low+protocol.Priority(i))
-		}
-	}
-	return p
 }
 
 // think marks an agent that may be interrupted as busy.
@@ -334,33 +296,19 @@ func (s *State) Interrupted(f Interrupted, now protocol.Time) {
 
 // Heard applies the delivery of an event to an agent in the given wave.
 func (s *State) Heard(o uint32, p protocol.Priority, wave uint64, now protocol.Time) {
-	sl := &s.slots[o]
-	sl.heardOf++
-	sl.last[place(p)] = sl.heardOf
+	s.number(o, p)
 	s.hear(o, p, wave, now, false)
 }
 
 // Stirred is Heard for an event that wakes the agent also while it sleeps.
 func (s *State) Stirred(o uint32, p protocol.Priority, wave uint64, now protocol.Time) {
-	sl := &s.slots[o]
-	sl.heardOf++
-	sl.last[place(p)] = sl.heardOf
+	s.number(o, p)
 	s.hear(o, p, wave, now, true)
-}
-
-// HeardSoFar sets how many events have reached an agent, and the number of the last
-// waiting one of each priority. The agent's snapshot stores both.
-func (s *State) HeardSoFar(o uint32, n uint64, last func(protocol.Priority) uint64) {
-	sl := &s.slots[o]
-	sl.heardOf = n
-	for _, p := range protocol.Priorities() {
-		sl.last[place(p)] = last(p)
-	}
 }
 
 // Told applies the answer of a service to an agent's request.
 func (s *State) Told(o uint32, wave uint64, now protocol.Time) {
-	s.slots[o].toldWave = wave
+	s.arrived(o).toldWave = wave
 	s.hear(o, protocol.Normal, wave, now, false)
 }
 
@@ -369,11 +317,12 @@ func (s *State) hear(o uint32, p protocol.Priority, wave uint64, now protocol.Ti
 	if sl.heardWave < wave || p > sl.priority {
 		sl.priority = max(p, sl.priority)
 	}
-	sl.heardWave, sl.came = wave, now
+	sl.heardWave = wave
+	s.arrived(o).at = now
 	if sl.asleep && p < sl.wakeAbove && !always || !sl.passes(p) {
 		return
 	}
-	sl.wokeWave = wave
+	s.arrived(o).wokeWave = wave
 	// On the realtime clock the last event counts, because a fold does not know
 	// whether the agent has perceived the one before.
 	if at := now.Add(s.reaction()); sl.heard == 0 || at < sl.heard || s.cfg.Clock == Realtime {

@@ -39,7 +39,7 @@ func TestWokenOnceForWhatItHeard(t *testing.T) {
 			if _, woken := s.NextWake(); woken != c.woken {
 				t.Errorf("woken again: %v, want %v", woken, c.woken)
 			}
-			if got := s.slots[0].heardOf; !c.woken && got != c.seen {
+			if got := s.came[0].events; !c.woken && got != c.seen {
 				t.Errorf("counts %d events, and it has numbered %d", got, c.seen)
 			}
 		})

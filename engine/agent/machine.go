@@ -27,17 +27,15 @@ type Identity struct {
 // is sound because nothing it asks for while it runs has an effect outside: a
 // model call may be asked twice, and everything else waits for the scene.
 type Machine struct {
-	Def    *Definition
-	ID     Identity
-	State  State
-	Spaces Spaces
+	Def   *Definition
+	ID    Identity
+	State State
 
 	turn  *Turn
-	space *Space // lent for the turn in flight, and until Release after it
+	space *Space // of the turn in flight, and until Release after it
 }
 
-// Space is the working memory of one deliberation. It is lent when a
-// deliberation begins and given back by Release.
+// Space is the working memory of one deliberation. Whoever has many agents lends it.
 type Space struct {
 	turn  Turn
 	arena []byte // encoded values of the facts
@@ -49,44 +47,37 @@ type Space struct {
 // NewSpace makes an empty one.
 func NewSpace() *Space { return &Space{outputs: map[string]any{}} }
 
-// Spaces lends working memory; the shell pools it. Without one the machine
-// makes its own each time.
-type Spaces interface {
-	Get() *Space
-	Put(*Space)
-}
-
-// Release gives the working memory of an ended deliberation back. What Decide
-// returned is void from then on: encode it first. It does nothing while a
-// deliberation is in flight.
-func (m *Machine) Release() {
-	if m.space == nil || m.turn != nil {
-		return
-	}
-	s := m.space
-	m.space = nil
+// clear forgets the deliberation before.
+func (s *Space) clear() {
 	s.turn.clear()
 	if s.arena = s.arena[:0]; cap(s.arena) > maxKept {
 		s.arena = nil
 	}
-	if m.Spaces != nil {
-		m.Spaces.Put(s)
+}
+
+// Lend gives the machine the working memory for its next deliberation. Without it the
+// machine makes its own. It does nothing while a deliberation is in flight.
+func (m *Machine) Lend(s *Space) {
+	if m.turn == nil {
+		m.space = s
 	}
+}
+
+// Release gives the working memory of an ended deliberation back. What Decide
+// returned is void from then on: encode it first. It does nothing while a
+// deliberation is in flight; nil = there is none to give back.
+func (m *Machine) Release() *Space {
+	s := m.space
+	if s == nil || m.turn != nil {
+		return nil
+	}
+	m.space = nil
+	s.clear()
+	return s
 }
 
 // maxKept is how large a buffer may be that waits for the next deliberation.
 const maxKept = 1 << 20
-
-func (m *Machine) borrow() *Space {
-	if m.space == nil {
-		if m.Spaces != nil {
-			m.space = m.Spaces.Get()
-		} else {
-			m.space = NewSpace()
-		}
-	}
-	return m.space
-}
 
 // Inputs of the machine, besides events and observations.
 type (
@@ -138,8 +129,13 @@ func (m *Machine) Decide(in any) (protocol.Decision, error) {
 		if m.turn != nil {
 			return protocol.Decision{}, protocol.Errorf(protocol.KindConflict, "agent %s: woken while it deliberates", m.ID.Instance)
 		}
-		m.Release() // whoever forgot it would find the facts of the last turn before its own
-		m.turn = begin(m, x, m.borrow())
+		switch {
+		case m.space == nil:
+			m.space = NewSpace()
+		case m.space.turn.m != nil: // nobody has released it: it has the facts of the last turn
+			m.space.clear()
+		}
+		m.turn = begin(m, x, m.space)
 		return m.advance(), nil
 	case *effect.Answered:
 		if m.turn == nil || !m.turn.answer(x) {

@@ -345,43 +345,28 @@ func TestRequests(t *testing.T) {
 // Release gives the working memory back; the next deliberation is not disturbed
 // by it.
 func TestRelease(t *testing.T) {
-	pool := &spaces{}
 	m := machine(t, echo())
-	m.Spaces = pool
+	m.Lend(NewSpace())
 	m.State.Private = map[string]any{"decision": map[string]any{"calls": []any{map[string]any{"tool": "A", "params": map[string]any{"x": "y"}}}}}
 	d := decide(t, m, 1)
 	kept := encoded(t, d)
 	state := bytesOf(t, m)
-	m.Release()
-	m.Release()
-	if len(pool.free) != 1 {
-		t.Fatalf("%d spaces", len(pool.free))
+	used := m.Release()
+	if used == nil || m.Release() != nil {
+		t.Fatal("the space is given back once")
 	}
 	other := machine(t, echo())
-	other.Spaces = pool
+	other.Lend(used)
 	other.State.Private = map[string]any{"decision": map[string]any{"calls": []any{map[string]any{"tool": "Bb", "params": map[string]any{"z": "other"}}}, "say": "hm"}}
 	decide(t, other, 1)
 	same(t, bytesOf(t, m), state, "the state of the one whose memory another has")
-	other.Release()
 	again := machine(t, echo())
-	again.Spaces = pool
+	again.Lend(other.Release())
 	again.State.Private = map[string]any{"decision": map[string]any{"calls": []any{map[string]any{"tool": "A", "params": map[string]any{"x": "y"}}}}}
 	d = decide(t, again, 1)
 	b := encoded(t, d)
 	same(t, b, kept, "the decision in used memory")
 }
-
-type spaces struct{ free []*Space }
-
-func (s *spaces) Get() *Space {
-	if n := len(s.free); n > 0 {
-		x := s.free[n-1]
-		s.free = s.free[:n-1]
-		return x
-	}
-	return NewSpace()
-}
-func (s *spaces) Put(x *Space) { s.free = append(s.free, x) }
 
 // Promise 3: what is not in the inventory is denied and asks nobody for anything, for
 // a call of the model and for the decision of a workflow alike; the next

@@ -27,7 +27,6 @@ type Options struct {
 	Runner  *outside.Runner // whose log is open
 	From    outside.From    // of the scene's requests; the driver fills in agent, turn and time
 	Codec   *protocol.Codec
-	Spaces  agent.Spaces
 	Stop    agenda.Stop
 	Context context.Context // ends with the scene
 	Log     *slog.Logger
@@ -85,6 +84,7 @@ type Driver struct {
 	budgets   *budget.Ahead // nil = models have none
 	waiting   []*shadow     // for the committed run to come closer, so that less is wasted if it ends
 	off       bool
+	spaces    sync.Pool // *agent.Space
 
 	counted sync.Mutex    // held while the goroutine works
 	took    time.Duration // set when it is closed
@@ -166,7 +166,7 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 		return nil, err
 	}
 	cfg := sc.AgendaConfig()
-	d := &Driver{options: opt, scene: sc, log: opt.Log, agenda: cfg, tick: tickOf{cfg.Start, protocol.Time(cfg.Tick)}, wake: make(chan struct{}, 1), began: time.Now(), touched: map[uint32]bool{}, open: -1, view: state.Shown()}
+	d := &Driver{options: opt, scene: sc, log: opt.Log, spaces: sync.Pool{New: func() any { return agent.NewSpace() }}, agenda: cfg, tick: tickOf{cfg.Start, protocol.Time(cfg.Tick)}, wake: make(chan struct{}, 1), began: time.Now(), touched: map[uint32]bool{}, open: -1, view: state.Shown()}
 	classes, of := classesOf(sc)
 	d.classes, d.advice = classes, advice(sc, classes, of)
 	d.ends(state)

@@ -84,7 +84,8 @@ func (d *Driver) wakeOf(m *agent.Machine, at schedule.Tick, reads bool) (*agent.
 // begin runs a turn ahead.
 func (d *Driver) begin(a *one, at schedule.Tick) error {
 	before := *a.latest()
-	m := &agent.Machine{Def: a.base.Def, ID: a.base.ID, State: before.Fork(), Spaces: d.options.Spaces}
+	m := &agent.Machine{Def: a.base.Def, ID: a.base.ID, State: before.Fork()}
+	m.Lend(d.spaces.Get().(*agent.Space))
 	s := &shadow{of: a, at: at, machine: m, before: before}
 	s.context, s.drop = context.WithCancel(context.Background())
 	a.run = s
@@ -216,7 +217,7 @@ func (d *Driver) ended(s *shadow, made protocol.Decision) error {
 			return d.park(s.of)
 		}
 	}
-	s.machine.Release()
+	d.spaces.Put(s.machine.Release())
 	t.after, t.due = s.machine.State, d.tick.of(machines.Due(&d.agenda, &t.end, now))
 	if !d.follows(s, &t) {
 		return d.park(s.of)

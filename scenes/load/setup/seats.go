@@ -152,8 +152,6 @@ func (s *Scene) Enter(m *agent.Machine, f *agenda.Spawned) error {
 
 // Leave empties the machine of an agent that is away.
 func (s *Scene) Leave(m *agent.Machine) {
-	spaces := m.Spaces
 	m.Release()
 	*m = *s.Machine(m.ID.Ordinal)
-	m.Spaces = spaces
 }

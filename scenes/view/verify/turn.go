@@ -175,7 +175,7 @@ func (v *verifier) redo(t *turn) {
 	if t.lost {
 		return
 	}
-	m.Spaces = v.spaces
+	m.Lend(v.spaces.get())
 	wake := machines.Wake(v.made, m, t.view, t.wake.Wave, t.wake.At, v.seed, t.wake.Kind)
 	wake.Before = t.before
 	d, err := t.play(m, wake, v.codec, v.tells(t, m))
@@ -188,7 +188,7 @@ func (v *verifier) redo(t *turn) {
 		t.err = v.encode(t, d)
 		t.lost = t.lost || v.heardMore(t)
 	}
-	m.Release()
+	v.spaces.put(m.Release())
 }
 
 // cut reads the failures of requests that a kill cut off: the first facts of the turn.

@@ -291,11 +291,10 @@ func read(journal history.Journal, q persistence.Query) *reading {
 // never takes no snapshots.
 func never() machines.SnapshotPolicy { return machines.SnapshotPolicy{Facts: -1} }
 
-// spaces lends working memory to deliberations; it is agent.Spaces.
+// spaces are working memory for deliberations.
 type spaces chan *agent.Space
 
-// Get implements agent.Spaces.
-func (s spaces) Get() *agent.Space {
+func (s spaces) get() *agent.Space {
 	select {
 	case space := <-s:
 		return space
@@ -304,8 +303,10 @@ func (s spaces) Get() *agent.Space {
 	}
 }
 
-// Put implements agent.Spaces.
-func (s spaces) Put(space *agent.Space) {
+func (s spaces) put(space *agent.Space) {
+	if space == nil { // the deliberation has not ended
+		return
+	}
 	select {
 	case s <- space:
 	default:
