@@ -14,6 +14,9 @@ type Traced struct {
 	Why   string
 }
 
+// Unheard reports an entry that is out because none of its keywords occurs, as most are.
+func (t *Traced) Unheard() bool { return !t.In && t.Why == criteria.NoKeyword }
+
 // Trace says of every entry with activation criteria, and of every lesson that a situation
 // brings to mind, why [Base.Activate] has it or not: first what is in, in its order, then
 // what is out, by id. It looks at every entry.

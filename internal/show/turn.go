@@ -9,6 +9,7 @@ import (
 
 	"tavernsim/internal/terminal"
 	"tavernsim/llm/price"
+	"tavernsim/protocol"
 	"tavernsim/scenes/view/inspect"
 )
 
@@ -51,6 +52,18 @@ func (p *page) turnPerceived(d *inspect.Deliberation) {
 }
 
 func (p *page) turnDid(d *inspect.Deliberation, against string) {
+	if p.section("KNOWLEDGE", len(d.Knowledge)) {
+		for _, k := range d.Knowledge {
+			mark, purpose := " ", ""
+			if k.In {
+				mark = "+"
+			}
+			if k.Purpose != string(protocol.PurposeDeliberate) {
+				purpose = "  for " + k.Purpose
+			}
+			fmt.Fprintf(p, "  %s %s/%s  %s\n", mark, k.KB, k.Entry, p.paint.Dim(terminal.OneLine(k.Why)+purpose))
+		}
+	}
 	if p.section("MODEL", len(d.Models)) {
 		if d.Differs != "" {
 			fmt.Fprintf(p, "  %s\n", p.paint.Yellow("decided again it is another turn, so these may not be the questions: "+d.Differs))

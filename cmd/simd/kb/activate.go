@@ -82,7 +82,7 @@ func (o *activateOptions) show(e *cli.Env, dir, id, text string) error {
 	}
 	list := []map[string]any{}
 	for _, t := range base.Trace(situation) {
-		if !t.In && !o.all && strings.HasPrefix(t.Why, "keywords: none") {
+		if !o.all && t.Unheard() {
 			continue
 		}
 		if o.json {

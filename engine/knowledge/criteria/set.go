@@ -195,6 +195,9 @@ func (w *watch) holds(found [2][]byte, matches func() bool) (n int, ok bool) {
 		(len(w.notAll) == 0 || slices.ContainsFunc(w.notAll, absent))
 }
 
+// NoKeyword is the reason of most entries that are out.
+const NoKeyword = "keywords: none occurs"
+
 // Absent says which keywords do not occur as they should; "" = they do.
 func (c *Compiled) Absent(text string) string {
 	a, plain := c.Activation, text
@@ -219,7 +222,7 @@ func (c *Compiled) Absent(text string) string {
 	_, notAll := occurring(a.NotAllKeywords)
 	switch {
 	case len(any) == 0 && !c.Matches(plain) || len(any) == 0 && len(a.Keywords) > 0 && len(a.Patterns) == 0:
-		return "keywords: none occurs"
+		return NoKeyword
 	case len(a.AlsoKeywords) > 0 && len(also) == 0:
 		return "also_keywords: none occurs"
 	case len(all) > 0:

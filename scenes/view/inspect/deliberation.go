@@ -23,29 +23,31 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/view/factjson"
+	"tavernsim/scenes/view/verify"
 )
 
 // Deliberation is the view "deliberation": what one turn of an agent perceived,
 // what it answered and did, and what became of it.
 type Deliberation struct {
-	Agent     string     `json:"agent"`
-	Profile   string     `json:"profile"`
-	Turn      uint64     `json:"turn"`
-	Wave      uint64     `json:"wave"` // in which it was woken
-	Time      string     `json:"time"`
-	First     uint64     `json:"first_seq"`
-	Last      uint64     `json:"last_seq"`
-	Outcome   string     `json:"outcome"` // ok, failed, cancelled
-	Error     string     `json:"error,omitempty"`
-	Perceived Perceived  `json:"perceived"`
-	Models    []Asked    `json:"model"`
-	Calls     []Called   `json:"calls"`
-	Said      []string   `json:"said"`
-	Changes   []Change   `json:"changes"` // of the private state and the goals
-	Effects   []Effect   `json:"effects"` // what it asked the scene for, and what became of it
-	Other     []FactLine `json:"other,omitempty"`
-	Timing    Timing     `json:"timing"`
-	Differs   string     `json:"differs,omitempty"` // why the turn, decided again, is not what was recorded: its questions may not be what was asked
+	Agent     string             `json:"agent"`
+	Profile   string             `json:"profile"`
+	Turn      uint64             `json:"turn"`
+	Wave      uint64             `json:"wave"` // in which it was woken
+	Time      string             `json:"time"`
+	First     uint64             `json:"first_seq"`
+	Last      uint64             `json:"last_seq"`
+	Outcome   string             `json:"outcome"` // ok, failed, cancelled
+	Error     string             `json:"error,omitempty"`
+	Perceived Perceived          `json:"perceived"`
+	Models    []Asked            `json:"model"`
+	Calls     []Called           `json:"calls"`
+	Said      []string           `json:"said"`
+	Changes   []Change           `json:"changes"` // of the private state and the goals
+	Effects   []Effect           `json:"effects"` // what it asked the scene for, and what became of it
+	Other     []FactLine         `json:"other,omitempty"`
+	Timing    Timing             `json:"timing"`
+	Knowledge []verify.Activated `json:"knowledge,omitempty"`
+	Differs   string             `json:"differs,omitempty"` // why the turn, decided again, is not what was recorded: its questions may not be what was asked
 }
 
 // Perceived is what a deliberation was given: the state of the run before the

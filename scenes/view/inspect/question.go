@@ -73,6 +73,7 @@ func (s *Scene) questions(d *Deliberation, t *turnFacts, state *machines.State) 
 			s.answered(d, t, q)
 		}
 	})
+	d.Knowledge = again.Activated
 	return err
 }
 

@@ -6,6 +6,8 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/secret"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
@@ -22,6 +24,29 @@ type Single struct {
 	At      protocol.Time
 	End     *agentfact.TurnEnded // as it was recorded
 	Records []protocol.Record    // its facts
+
+	Activated []Activated // by then, when it was decided again: what its knowledge was
+}
+
+// Activated says why an entry of a knowledge base stood before the agent, or did not.
+type Activated struct {
+	KB      string `json:"kb"`
+	Entry   string `json:"entry"`
+	Purpose string `json:"purpose"` // of the workflow that was shown it
+	In      bool   `json:"in"`
+	Why     string `json:"why"`
+}
+
+// maxActivated bounds what is told of the entries of a turn.
+const maxActivated = 1000
+
+// traced keeps what is worth telling: an entry whose keywords do not occur is not.
+func (s *Single) traced(kb, purpose string, list []knowledge.Traced) {
+	for _, x := range list {
+		if (x.In || !x.Unheard()) && len(s.Activated) < maxActivated {
+			s.Activated = append(s.Activated, Activated{kb, x.Entry.ID, purpose, x.In, secret.Text(x.Why)})
+		}
+	}
 }
 
 // Again decides it with the answers that were recorded and shows every request to the
@@ -31,6 +56,7 @@ func (s *Single) Again(show func(*effect.Ask)) (different string, err error) {
 	t := &turn{agent: s.Agent, records: s.Records}
 	m := s.State.Agents[s.Agent]
 	wake := machines.Wake(s.Scene, m, s.State.Shown(), s.End.Wave, s.At, s.Seed, "")
+	wake.Trace = s.traced
 	wake.Before = &agent.Arrived{Through: s.End.Through, Seen: s.End.Seen}
 	d, err := t.play(m, wake, s.Codec, show)
 	defer m.Release()
