@@ -27,7 +27,7 @@ func innerFloors() map[string]int {
 		"engine/agent": 6, "engine/agenda": 5, "engine/order": 6, "engine/control": 1, "engine/panel": 1,
 		"engine/space/ground": -1, "engine/space": 0, "engine/agent/whereabouts": 2,
 
-		"scenes/load/contexts": -1, "scenes/load/kb": -1, "scenes/run/orders": -1, "scenes/run/interact": -1,
+		"scenes/load/contexts": -1, "scenes/load/stand": -1, "scenes/load/kb": -1, "scenes/run/orders": -1, "scenes/run/interact": -1,
 		"scenes/outside": 0, "scenes/load/project": 0,
 		"scenes/load/setup": 1,
 		"scenes/machines":   2, "scenes/machines/letters": 1, "scenes/machines/packed": 0, "scenes/machines/roster": 1, "scenes/series": 0, "scenes/tooling": 3, "scenes/tooling/trial": 1, "scenes/tooling/hooks": 1, "scenes/tooling/overrides": 1, "scenes/tooling/needs": 1, "scenes/tooling/progress": 1, "scenes/tooling/forms": 1, "scenes/tooling/own": 2, "scenes/run/granted": 6, "scenes/tooling/render": 1,

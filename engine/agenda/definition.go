@@ -28,11 +28,13 @@ type Scene struct {
 	WorldWritePermissions map[string]profile.WritePermissions `json:"world_write_permissions,omitempty"`
 	// Directors are the agents with every right, as selectors (engine/cast): they may do
 	// what Orders says, and call the tools of directors. The scene itself always may.
-	Directors               []string          `json:"directors,omitempty"`
-	Orders                  Orders            `json:"orders,omitzero"`
-	EventBusConfig          EventBusConfig    `json:"event_bus_config,omitzero"`
-	AssociatedPanels        []AssociatedPanel `json:"associated_panels,omitempty"`
-	SceneLifecycleWorkflows map[string]string `json:"scene_lifecycle_workflows,omitempty"`
+	Directors []string `json:"directors,omitempty"`
+	Orders    Orders   `json:"orders,omitzero"`
+	// Players are people by their names, and whose questions they answer, as selectors.
+	Players                 map[string][]string `json:"players,omitempty"`
+	EventBusConfig          EventBusConfig      `json:"event_bus_config,omitzero"`
+	AssociatedPanels        []AssociatedPanel   `json:"associated_panels,omitempty"`
+	SceneLifecycleWorkflows map[string]string   `json:"scene_lifecycle_workflows,omitempty"`
 	// Turns says whose turn it is; nil = whoever is due has one.
 	Turns *turns.Turns `json:"turns,omitempty"`
 	// Space is where agents can be; nil = they are nowhere.
@@ -118,6 +120,7 @@ func (r ThrottleRule) Rule() throttle.Rule {
 type AssociatedPanel struct {
 	PanelID         string         `json:"panel_id"`
 	InstanceName    string         `json:"instance_name,omitempty"`
+	Players         []string       `json:"players,omitempty"` // people who answer its questions
 	DefaultBindings map[string]any `json:"default_bindings,omitempty"`
 }
 

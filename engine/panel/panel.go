@@ -47,8 +47,9 @@ type Binding struct {
 
 // Headless is what becomes of a question when nobody can answer.
 type Headless struct {
-	Given bool // Value is the answer; else the call is refused
-	Value any
+	Given    bool // Value is the answer, or that of the workflow; else the call is refused
+	Value    any
+	Workflow string // id; "" = Value
 }
 
 // Headless reads the field of this name.
@@ -61,14 +62,14 @@ func (p *Panel) HeadlessPolicy() (h Headless, err error) {
 			return h, nil
 		}
 	case map[string]any:
-		if _, ok := x["workflow"]; ok && len(x) == 1 {
-			return h, protocol.Errorf(protocol.KindInvalid, "a workflow in the place of a person is not built yet; want refuse or {default: VALUE}")
+		if id, ok := x["workflow"].(string); ok && id != "" && len(x) == 1 {
+			return Headless{Given: true, Workflow: id}, nil
 		}
 		if v, ok := x["default"]; ok && len(x) == 1 {
 			return Headless{Given: true, Value: v}, nil
 		}
 	}
-	return h, protocol.Errorf(protocol.KindInvalid, "want refuse or {default: VALUE}")
+	return h, protocol.Errorf(protocol.KindInvalid, "want refuse, {default: VALUE} or {workflow: ID}")
 }
 
 // Question is what an agent asks a person.
@@ -132,6 +133,7 @@ type Asked struct {
 	Panel   string            `json:"panel,omitempty"`
 	Action  string            `json:"action"`
 	To      string            `json:"to,omitempty"`
+	Players []string          `json:"players,omitempty"` // who may answer; none = everybody
 	Wait    string            `json:"wait"`
 	Payload any               `json:"payload,omitempty"`
 	Schema  any               `json:"schema,omitempty"`

@@ -122,7 +122,7 @@ func (s *Stage) carryOutOrder(o *Order, p *order.Plan) error {
 		return err
 	}
 	s.joinDeferred()
-	if why := s.unsettled(p); why != "" {
+	if why := s.unsettled(p, o.By); why != "" {
 		if err := s.keepOwn(&agenda.OrderRefused{ID: o.ID, Error: why}); err != nil {
 			return err
 		}

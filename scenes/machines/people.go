@@ -2,6 +2,8 @@ package machines
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/order"
@@ -25,7 +27,7 @@ func (s *Stage) holds() bool { return s.View.of(tooltask.Service).Holds }
 
 // unsettled says why an order cannot move agents, let them come or go, or end the questions that it names; "" = it can. The order
 // is then refused as a whole, before anybody decides about the rest.
-func (s *Stage) unsettled(p *order.Plan) string {
+func (s *Stage) unsettled(p *order.Plan, by string) string {
 	if err := p.Fits(s.asItIs()); err != nil {
 		return err.Error()
 	}
@@ -44,14 +46,14 @@ func (s *Stage) unsettled(p *order.Plan) string {
 	tasks := s.questions()
 	for i := range p.Settled {
 		x := &p.Settled[i]
-		if why := unanswerable(&tasks, x); why != "" {
+		if why := s.unanswerable(&tasks, x, by); why != "" {
 			return fmt.Sprintf("interaction %s: %s", protocol.Short(x.ID, 80), why)
 		}
 	}
 	return ""
 }
 
-func unanswerable(tasks *tooltask.State, x *order.Settled) string {
+func (s *Stage) unanswerable(tasks *tooltask.State, x *order.Settled, by string) string {
 	t := tasks.Task(x.ID)
 	switch {
 	case t == nil:
@@ -66,8 +68,12 @@ func unanswerable(tasks *tooltask.State, x *order.Settled) string {
 	case x.Status != tooltask.Answered:
 		return ""
 	}
-	if schema := t.Question().Schema; schema != nil {
-		if err := CheckAnswer(schema, x.Value); err != nil {
+	q := t.Question()
+	if may := s.scene.Players(t.Agent, q.Panel); len(may) > 0 && !slices.Contains(may, by) {
+		return fmt.Sprintf("%q may not answer it; %s may (by)", protocol.Short(by, 80), strings.Join(may, ", "))
+	}
+	if q.Schema != nil {
+		if err := CheckAnswer(q.Schema, x.Value); err != nil {
 			return "the answer does not fit: " + err.Error()
 		}
 	}

@@ -45,7 +45,7 @@ func NewInteract(e *cli.Env) *cobra.Command {
 		Long: `List the open questions of a run that another process carries out (simd run
 --interactive), or answer one by its id. With --play each question is shown as it opens,
 and a line of the standard input answers it: JSON, or plain text where the question takes
-text. An empty line leaves it open and passes it over; simd interact DIR ID answers it
+text; questions that --by may not answer are passed over. An empty line leaves it open and passes it over; simd interact DIR ID answers it
 then. It ends with the run, or with the input.
 
 An answer is an order, and so a fact of the run. It is checked against the schema of its
@@ -184,7 +184,8 @@ func (o *interactOptions) playAll(ctx context.Context, e *cli.Env, dir string) e
 			return nil
 		}
 		for i := range list {
-			if key := list[i].Scene + "/" + list[i].ID; !shown[key] {
+			mine := len(list[i].Players) == 0 || slices.Contains(list[i].Players, o.by)
+			if key := list[i].Scene + "/" + list[i].ID; mine && !shown[key] {
 				shown[key] = true
 				if ends, err := o.ask(ctx, e, in, dir, &list[i]); ends || err != nil {
 					return err
@@ -286,6 +287,9 @@ func askedText(q *panel.Asked) string {
 	fmt.Fprintf(&b, ": %s", terminal.Plain(q.Action))
 	if q.Panel != "" {
 		fmt.Fprintf(&b, " (%s)", terminal.Plain(q.Panel))
+	}
+	if len(q.Players) > 0 {
+		fmt.Fprintf(&b, "\n  for %s (--by)", terminal.Plain(strings.Join(q.Players, ", ")))
 	}
 	if q.Payload != nil {
 		b.WriteString(payloadText(q.Payload))

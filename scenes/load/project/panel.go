@@ -18,32 +18,6 @@ type Panel struct {
 	payloads map[string]*jsonSchema // by action; without those that have none
 }
 
-func panelRules() source.Rules {
-	return source.Rules{
-		"panel.Panel.id":                {Required: true, Section: "§3.7", Doc: "Identifies the panel in the project."},
-		"panel.Panel.name":              {Section: "§3.7", Doc: "Name for display."},
-		"panel.Panel.description":       {Section: "§3.7", Doc: "What it is for."},
-		"panel.Panel.version":           {Section: "§3.7", Doc: "Version of the content."},
-		"panel.Panel.schema_version":    {Section: "§3.7", Enum: schemaVersions(), Doc: "Version of this file format."},
-		"panel.Panel.ui":                {Section: "§3.7", Doc: "The panel's own page. simd does not show it yet; questions are shown as text."},
-		"panel.Panel.actions":           {Section: "§3.7", MaxItems: 1_000, Doc: "What the panel can be asked for, beside the actions that every panel has."},
-		"panel.Panel.subscribes":        {Section: "§3.7", MaxItems: 1_000, Doc: "Event types that its page shows. Not used yet."},
-		"panel.Panel.publishes":         {Section: "§3.7", MaxItems: 1_000, Doc: "Event types that its page may publish. Not used yet."},
-		"panel.Panel.workflow_bindings": {Section: "§3.7", MaxItems: 1_000, Doc: "Workflows that its page may start. Not used yet."},
-		"panel.Panel.headless":          {Section: "§3.7", Doc: "What becomes of a question when nobody can answer: `refuse` (the default: the call fails, and the agent observes that) or `{default: VALUE}`, which is the answer."},
-
-		"panel.UI.entry":   {Section: "§3.7", Doc: "Its file."},
-		"panel.UI.sandbox": {Section: "§3.7", Doc: "What its frame may do."},
-
-		"panel.Action.title":          {Section: "§3.7", Doc: "What the person reads first."},
-		"panel.Action.payload_schema": {Section: "§3.7", Doc: "JSON Schema that the payload of a question fits."},
-		"panel.Action.answer_schema":  {Section: "§3.7", Doc: "JSON Schema that an answer fits."},
-
-		"panel.Binding.name":        {Required: true, Section: "§3.7", Doc: "How the page calls it."},
-		"panel.Binding.workflow_id": {Required: true, Section: "§3.7", Doc: "Id of the workflow."},
-	}
-}
-
 // loadPanels reads panels/x.json and panels/x/panel_definition.json, but not
 // the other files of a panel's own folder.
 func (l *loader) loadPanels() {

@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/goal"
+	"tavernsim/engine/panel"
 	"tavernsim/engine/prompt"
 	"tavernsim/engine/script/plot"
 	"tavernsim/internal/source"
@@ -29,7 +30,7 @@ const (
 func Rules() source.Rules {
 	all := source.Rules{}
 	for _, part := range []source.Rules{projectRules(), profileRules(), runtimeRules(), budgetRules(),
-		sceneRules(), turnRules(), spaceRules(), simulationRules(), kb.Rules(), workflowRules(), manifest.Rules(), plugin.Rules(), toolmock.Rules(), PolicyRules(), plot.Rules(), panelRules()} {
+		sceneRules(), turnRules(), spaceRules(), simulationRules(), kb.Rules(), workflowRules(), manifest.Rules(), plugin.Rules(), toolmock.Rules(), PolicyRules(), plot.Rules(), panel.Rules(schemaVersions())} {
 		maps.Copy(all, part)
 	}
 	return all

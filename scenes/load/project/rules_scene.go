@@ -22,6 +22,7 @@ func sceneRules() source.Rules {
 		"agenda.Scene.world_write_permissions":   {Section: "§3.6", MaxItems: 100_000, Doc: "World paths that agents may write, by profile id. Takes precedence over the profile's own. `*` applies to profiles without any."},
 		"agenda.Scene.directors":                 {Section: "§2.3", MaxItems: cast.MaxSelectors, Doc: "[Selectors](#selectors) of the agents that may do what `orders` says, and call the [tools of directors](deliberation.md#tools-of-directors). The scene itself always may."},
 		"agenda.Scene.orders":                    {Section: "§2.1.3", Doc: "Who may change other agents. A list in its place is `agents`."},
+		"agenda.Scene.players":                   {Section: "§3.7", MaxItems: 10_000, Doc: "Names of people, with [selectors](#selectors) of the agents whose questions they answer: see [who may answer](panel.md#who-may-answer)."},
 		"agenda.Scene.event_bus_config":          {Section: "§3.1.1", Doc: "The scene's event channel."},
 		"agenda.Scene.associated_panels":         {Section: "§3.1.1", Doc: "Application panels of the scene."},
 		"agenda.Scene.scene_lifecycle_workflows": {Section: "§3.1.1", Doc: "Workflows, by id or path, that run at `on_scene_start`, `on_scene_end`, `on_scene_pause`, `on_scene_resume`, or at `on_<event>_event`, where the event is a type with its dots written as underscores."},
@@ -67,6 +68,7 @@ func sceneRules() source.Rules {
 
 		"agenda.AssociatedPanel.panel_id":         {Required: true, Section: "§3.1.1", Doc: "Id of a panel definition of the project."},
 		"agenda.AssociatedPanel.instance_name":    {Section: "§3.1.1", Doc: "Name of the panel in this scene, unique. Default: the panel_id."},
+		"agenda.AssociatedPanel.players":          {Section: "§3.7", MaxItems: 1_000, Doc: "Names of people who answer its questions: see [who may answer](panel.md#who-may-answer)."},
 		"agenda.AssociatedPanel.default_bindings": {Section: "§3.1.1", Doc: "Bindings of the panel to agents or workflows; passed on to the panel."},
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/stand"
 )
 
 type agentInstance = agenda.AgentInstance
@@ -107,6 +108,9 @@ func (l *loader) linkOrders(s *Scene) {
 	l.linkSelectors(s, o.Goals, "orders", "goals")
 	l.linkSelectors(s, o.Reflection, "orders", "reflection")
 	l.linkSelectors(s, o.PrivateState, "orders", "private_state")
+	for _, name := range protocol.SortedKeys(s.Definition.Players) {
+		l.linkSelectors(s, s.Definition.Players[name], "players", name)
+	}
 }
 
 // has reports whether the scene begins with an agent.
@@ -185,6 +189,13 @@ func (l *loader) linkScenePanels(s *Scene) {
 				l.fault(s.doc, append(steps, "panel_id"), l.instead(panelsDir, p.PanelID, protocol.SortedKeys(l.project.panels)), "there is no panel %q", p.PanelID)
 			} else {
 				l.warn(s.doc, append(steps, "panel_id"), "", "there is no panel %q, for the project has no panels folder", p.PanelID)
+			}
+		}
+		if x := l.project.panels[p.PanelID]; x != nil && x.Alone.Workflow != "" {
+			if w, ok := l.project.Workflow(x.Alone.Workflow); !ok {
+				l.fault(s.doc, append(steps, "panel_id"), l.instead(workflowsDir, x.Alone.Workflow, l.project.WorkflowIDs()), "the panel %s: headless.workflow: there is no workflow %q", p.PanelID, x.Alone.Workflow)
+			} else if err := stand.Check(w.Plan); err != nil { // nothing, of one that has faults
+				l.fault(s.doc, append(steps, "panel_id"), "", "the panel %s: headless: %s", p.PanelID, err)
 			}
 		}
 		name, field := p.InstanceName, "instance_name"

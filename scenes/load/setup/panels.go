@@ -4,6 +4,7 @@ import (
 	"tavernsim/engine/panel"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/load/stand"
 )
 
 // panels completes questions of agents to people: agent.Definition.Panel. nil = nobody can
@@ -27,7 +28,7 @@ func (b *builder) panels() func(*panel.Question) error {
 	if !answers {
 		return nil
 	}
-	interactive := b.Interactive
+	interactive, workflows := b.Interactive, b.Project
 	return func(q *panel.Question) error {
 		if q.Panel == "" {
 			q.Panel = first
@@ -44,7 +45,16 @@ func (b *builder) panels() func(*panel.Question) error {
 			if !p.Alone.Given {
 				return protocol.Errorf(protocol.KindUnknown, "no application panel is connected to this run")
 			}
-			q.Headless = &panel.Headless{Given: true, Value: p.Alone.Value}
+			alone := p.Alone
+			if alone.Workflow != "" {
+				w, _ := workflows.Workflow(alone.Workflow)
+				v, err := stand.Answer(w.Plan, q)
+				if err != nil {
+					return err
+				}
+				alone.Value = v
+			}
+			q.Headless = &alone
 		}
 		return p.Complete(q)
 	}
