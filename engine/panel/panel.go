@@ -125,6 +125,15 @@ func (p *Panel) Unknown(action string) error {
 	return protocol.Errorf(protocol.KindNotFound, "%s", fmt.Sprintf("the panel %s has no action %q; it has %s", p.ID, protocol.Short(action, 80), p.ActionNames()))
 }
 
+// NotFor says why somebody may not answer a question that is for players; "" = it may be
+// answered. A question without players is for everybody.
+func NotFor(players []string, by string) string {
+	if len(players) == 0 || slices.Contains(players, by) {
+		return ""
+	}
+	return fmt.Sprintf("%q may not answer it; %s may (by)", protocol.Short(by, 80), protocol.Short(strings.Join(players, ", "), 400))
+}
+
 // Asked is an open question, as people are shown it.
 type Asked struct {
 	ID      string            `json:"id"`

@@ -2,11 +2,10 @@ package machines
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/order"
+	"tavernsim/engine/panel"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
@@ -69,8 +68,8 @@ func (s *Stage) unanswerable(tasks *tooltask.State, x *order.Settled, by string)
 		return ""
 	}
 	q := t.Question()
-	if may := s.scene.Players(t.Agent, q.Panel); len(may) > 0 && !slices.Contains(may, by) {
-		return fmt.Sprintf("%q may not answer it; %s may (by)", protocol.Short(by, 80), strings.Join(may, ", "))
+	if why := panel.NotFor(s.scene.Players(t.Agent, q.Panel), by); why != "" {
+		return why
 	}
 	if q.Schema != nil {
 		if err := CheckAnswer(q.Schema, x.Value); err != nil {

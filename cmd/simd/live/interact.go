@@ -184,7 +184,7 @@ func (o *interactOptions) playAll(ctx context.Context, e *cli.Env, dir string) e
 			return nil
 		}
 		for i := range list {
-			mine := len(list[i].Players) == 0 || slices.Contains(list[i].Players, o.by)
+			mine := panel.NotFor(list[i].Players, o.by) == ""
 			if key := list[i].Scene + "/" + list[i].ID; mine && !shown[key] {
 				shown[key] = true
 				if ends, err := o.ask(ctx, e, in, dir, &list[i]); ends || err != nil {
