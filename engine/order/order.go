@@ -354,6 +354,9 @@ func (r *reader) schema(kind string) (*bind.Schema, error) {
 			return &s, err
 		}
 	}
+	if kind == "take" || kind == "release" {
+		return nil, fmt.Errorf("a person cannot take an agent over yet; the agent can ask one (%s)", tooltask.PanelTool)
+	}
 	return nil, fmt.Errorf("there is no such change; want one of %s", kinds())
 }
 

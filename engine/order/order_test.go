@@ -95,6 +95,7 @@ func TestFaults(t *testing.T) {
 		"orders:\n  - {id: a}\n":                                                                                                 "do",
 		"orders:\n  - {do: []}\n":                                                                                                "want a list of 1 to 256 changes",
 		"orders:\n  - {do: [{travel: {profile: x}}]}\n":                                                                          "do[0].travel: there is no such change; want one of event, say, world, goal, reflect, private_state, rest, wake, transition, answer, cancel, review, turn, move, spawn, remove, end, set",
+		"orders:\n  - {do: [{take: {agent: x}}]}\n":                                                                              "do[0].take: a person cannot take an agent over yet",
 		"orders:\n  - {do: [{spawn: {}}]}\n":                                                                                     "do[0].spawn: want one of agent and profile",
 		"orders:\n  - {do: [{spawn: {agent: a, profile: b}}]}\n":                                                                 "do[0].spawn: want one of agent and profile",
 		"orders:\n  - {do: [{spawn: {agent: a, count: 2}}]}\n":                                                                   "do[0].spawn: count 2: agent names one",
