@@ -95,8 +95,11 @@ func (t *tasks) instant(task *tooltask.Task) *effect.Answered {
 
 // start carries a task out, unless it is out or has its answer.
 func (t *tasks) start(task *tooltask.Task) {
-	if task.Kind == tooltask.KindPerson {
+	switch task.Kind {
+	case tooltask.KindPerson:
 		t.asked(task)
+		return
+	case tooltask.KindAgent:
 		return
 	}
 	if t.instant(task) != nil {
@@ -252,7 +255,7 @@ func (s *taskShell) tellMachine(env *protocol.Envelope) error {
 			return err
 		}
 		q.Task.Opened = env.Time
-		if q.Cancel || q.Left != nil || q.Settle != nil || q.Task.Kind == tooltask.KindPerson {
+		if q.Cancel || q.Left != nil || q.Settle != nil || q.Report != nil || q.Leave || q.Task.Kind == tooltask.KindPerson || q.Task.Kind == tooltask.KindAgent {
 			continue
 		}
 		if a := s.tasks.instant(&q.Task); a != nil {

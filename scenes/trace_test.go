@@ -207,6 +207,8 @@ func (tr *tracer) task(f tooltask.Fact) string {
 		return fmt.Sprintf("ended %s %s %s", x.ID, x.Status, show(x.Output)) + tail(when(x.Error != "", "error %q", x.Error))
 	case *tooltask.Cancelled:
 		return fmt.Sprintf("cancelled %s: %s", x.ID, x.Reason) + tail(when(x.Unknown, "unknown outcome"))
+	case *tooltask.Reported:
+		return fmt.Sprintf("%s of %s is %s's: %s %v %q", x.ID, x.Agent, x.By, x.Status, x.Progress, x.Note)
 	case *tooltask.Refused:
 		return fmt.Sprintf("refused %s of %s: %s", x.ID, x.Agent, x.Message)
 	}

@@ -46,10 +46,12 @@ func (f *Spawned) Override() (map[string]any, error) {
 
 // seats sets who is away before the scene begins.
 func (s *State) seats() {
+	if s.cfg.Away != nil || s.cfg.Counts {
+		s.unread = make([]uint32, len(s.slots))
+	}
 	if s.cfg.Away == nil {
 		return
 	}
-	s.unread = make([]uint32, len(s.slots))
 	for o := range s.slots {
 		if s.cfg.Away(uint32(o)) {
 			s.slots[o].gates = away
@@ -61,7 +63,21 @@ func (s *State) seats() {
 func (s *State) Away(o uint32) bool { return s.slots[o].gates&away != 0 }
 
 // Reached counts an event that was routed to an agent.
-func (s *State) Reached(o uint32) { s.unread[o]++ }
+func (s *State) Reached(o uint32) {
+	if s.unread != nil {
+		s.unread[o]++
+	}
+}
+
+// Pending is the number of events that wait for an agent, and one more while the latency of
+// its turn passes.
+func (s *State) Pending(o uint32, now protocol.Time) int64 {
+	n := s.Unread(o)
+	if s.slots[o].busyUntil > now {
+		n++
+	}
+	return n
+}
 
 // Unread is the number of events that have reached an agent since its last turn.
 func (s *State) Unread(o uint32) int64 { return int64(s.unread[o]) }

@@ -31,6 +31,7 @@ type Config struct {
 	Timing         func(ordinal uint32) Timing
 	RestartBackoff time.Duration
 	Away           func(ordinal uint32) bool // it is not there when the scene begins; nil = all are
+	Counts         bool                      // how many events wait for agents, also if all are there
 }
 
 // maxBackoffDoublings bounds the wait after repeated failures (backoff × 64).
@@ -83,7 +84,7 @@ type State struct {
 	// deliberation whose simulated latency passes.
 	thinking map[uint32]protocol.Priority
 	blocking blocking
-	unread   []uint32 // by ordinal: events since the last turn; nil in a scene that nobody joins or leaves
+	unread   []uint32 // by ordinal: events since the last turn; nil = nobody asks
 }
 
 // New returns the state of a scene that has not started.

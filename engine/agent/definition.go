@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"tavernsim/engine/agent/assign"
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/menu"
 	"tavernsim/engine/agent/private"
@@ -41,6 +42,7 @@ type Definition struct {
 	Hooks      hook.Places // at which plugins are asked; nil = at none
 	Run, Scene string      // ids, for the references in texts; "" = nobody knows them
 	InSpace    bool        // the scene has a space
+	Assigns    bool        // the project has agents that report on tasks
 	Realtime   bool        // latency passes by itself, and others go on while a deliberation runs
 
 	// Check validates a whole private state; nil accepts every state.
@@ -110,7 +112,7 @@ const realtimeObservations = 1024
 
 // Seal computes the tables that all agents of the definition share. Call it once.
 func (d *Definition) Seal(describe func(id string) (name, description string)) {
-	list, table, err := toolTable(d.External, d.Motive != nil, d.InSpace)
+	list, table, err := toolTable(d.External, d.Motive != nil, assign.Speaking(d.InSpace, d.Assigns)...)
 	if err != nil {
 		panic("agent: the table of tools: " + err.Error()) // it is code, or was not checked
 	}

@@ -33,7 +33,7 @@ func (t *Turn) coreInputs(purpose protocol.Purpose, plan *workflow.Plan, given m
 // CoreInputs lists what a core workflow may name in its interface.
 func CoreInputs() []string {
 	return []string{"world_state", "private_state", "active_goals", "knowledge", "interaction_history", "incoming_events",
-		"available_capabilities", "observations", "self", "now", "turn", "world_version", inputConversation, inputRound, "tools", "scene", "surroundings"}
+		"available_capabilities", "observations", "self", "now", "turn", "world_version", inputConversation, inputRound, "tools", "scene", "surroundings", "tasks"}
 }
 
 func (t *Turn) input(name string) any {
@@ -70,6 +70,8 @@ func (t *Turn) input(name string) any {
 		return t.m.Def.menu
 	case "surroundings":
 		return whereabouts.Surroundings(t.wake.View, t.m.ID.Ordinal)
+	case "tasks":
+		return t.assigns().Input()
 	case "scene":
 		return turns.Seen(t.wake.View, t.m.ID.Ordinal)
 	}

@@ -16,6 +16,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/assign"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
@@ -89,6 +90,7 @@ type setting struct {
 	Parallel   bool                         `json:"parallel"` // these tools may run beside each other
 	Async      []string                     `json:"async"`    // their calls are tasks, and take output_uri too
 	Open       []string                     `json:"open"`     // tasks of the agent; and one of another agent, and one that ended
+	Assigned   []string                     `json:"assigned"` // tasks between agents: id, and who has taken it
 	Knowledge  []profile.KnowledgeReference `json:"knowledge"`
 	Private    map[string]any               `json:"private"`
 	Forbidden  string                       `json:"forbidden"` // no private state has this field
@@ -145,6 +147,15 @@ func newScript(t *testing.T, a *txtar.Archive) *script {
 	s.define(d, &set)
 	for _, id := range set.Open {
 		s.tasks.Open = append(s.tasks.Open, &tooltask.Task{ID: id, Agent: "ada", Tool: "paint", Opened: moment(0), Due: moment(9)})
+	}
+	for _, text := range set.Assigned {
+		id, by, _ := strings.Cut(text, " ")
+		asker, _, _ := strings.Cut(id, "/")
+		x := tooltask.Assignment{Type: "job.do"}
+		s.tasks.Open = append(s.tasks.Open, &tooltask.Task{ID: id, Agent: asker, Kind: tooltask.KindAgent, Tool: tooltask.AskTool, Params: x.Encode(), Opened: moment(0), Due: moment(9)})
+		if by != "" {
+			s.tasks.Work = append(s.tasks.Work, tooltask.Work{ID: id, By: by, Status: tooltask.ReportProgress, Progress: 0.5, Note: "half"})
+		}
 	}
 	if len(set.Open) > 0 {
 		s.tasks.Open = append(s.tasks.Open, &tooltask.Task{ID: "bo/1.1", Agent: "bo"})
@@ -234,7 +245,7 @@ func (s *script) bases(f txtar.File) knowledge.State {
 }
 
 func (s *script) define(d *Definition, set *setting) {
-	d.Realtime = set.Realtime
+	d.Realtime, d.Assigns = set.Realtime, slices.Contains(set.Tools, assign.Report)
 	if d.InSpace = set.Space != nil; d.InSpace {
 		s.space = yard(s.t, set.Space)
 	}

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/tool"
-	"tavernsim/engine/agent/whereabouts"
 	"tavernsim/protocol"
 	"tavernsim/tam/bind"
 )
@@ -115,20 +114,20 @@ func toolIDs(which func(Tool) bool) []string {
 // CheckExternal refuses tools of executors that have one id, an atomic tool's id, no
 // kind, or parameters that are not the schema of an object.
 func CheckExternal(outside []External) error {
-	_, _, err := toolTable(outside, false, false)
+	_, _, err := toolTable(outside, false)
 	return err
 }
 
 // toolTable makes the index by id of the atomic tools and those of executors. Agents with
-// rules for their goals may say more of a goal, and those in space how far an event reaches.
-func toolTable(outside []External, motives, inSpace bool) (list []Tool, table map[string]*Tool, err error) {
+// rules for their goals may say more of a goal. speaking are more parameters of PublishEventTool.
+func toolTable(outside []External, motives bool, speaking ...tool.Param) (list []Tool, table map[string]*Tool, err error) {
 	list, table = Tools(), map[string]*Tool{}
 	for i := range list {
 		if motives && list[i].Name == toolUpdateGoal {
 			list[i].ToolSpec = tool.Spec(toolUpdateGoal, list[i].Description, tool.MotiveGoal()...)
 		}
-		if inSpace && list[i].Name == toolPublish {
-			list[i].ToolSpec = tool.Spec(toolPublish, list[i].Description, append(publishParams(), whereabouts.Reach())...)
+		if len(speaking) > 0 && list[i].Name == toolPublish {
+			list[i].ToolSpec = tool.Spec(toolPublish, list[i].Description, append(publishParams(), speaking...)...)
 		}
 	}
 	for _, x := range outside {

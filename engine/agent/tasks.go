@@ -103,27 +103,34 @@ func (s *State) owe(e *protocol.Envelope) {
 	d.owed = newest(d.owed, q, maxOwed)
 }
 
-// answers addresses a reply without receivers to the agent that asked, whether this
-// turn or an earlier one perceived the question.
+// answers addresses a reply without receivers to the agent that asked.
 func (t *Turn) answers(d *protocol.Draft) error {
-	if d.TaskID == "" || len(d.Targets) > 0 {
-		return nil
+	if err := t.assigns().Reserved(d); err != nil || d.TaskID == "" || len(d.Targets) > 0 {
+		return err
 	}
+	asker := t.askerOf(d.TaskID)
+	if asker == "" {
+		return protocol.Errorf(protocol.KindNotFound, "task_id %s: no question with it has reached you, of the last %d; name target_agent_instance_id", tool.Cut(d.TaskID), maxOwed)
+	}
+	d.Targets = []string{asker}
+	return nil
+}
+
+// askerOf finds who asked a question that this turn or an earlier one perceived; "" = nobody.
+func (t *Turn) askerOf(task string) string {
 	for _, e := range t.events {
-		if e.TaskID == d.TaskID && e.ExpectsReply {
-			d.Targets = []string{e.Source}
-			return nil
+		if e.TaskID == task && e.ExpectsReply {
+			return e.Source
 		}
 	}
 	if more := t.m.State.more; more != nil {
 		for _, q := range slices.Backward(more.owed) {
-			if q.Task == d.TaskID {
-				d.Targets = []string{q.Asker}
-				return nil
+			if q.Task == task {
+				return q.Asker
 			}
 		}
 	}
-	return protocol.Errorf(protocol.KindNotFound, "task_id %s: no question with it has reached you, of the last %d; name target_agent_instance_id", tool.Cut(d.TaskID), maxOwed)
+	return ""
 }
 
 // answerTo finds the perceived event that answers the task; nil = none does.

@@ -5,6 +5,7 @@ import (
 
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 )
 
@@ -55,18 +56,33 @@ func (t *Turn) publish(p tool.Params) (any, error) {
 	}
 	draft.TTL = time.Duration(ttl * float64(time.Second))
 	draft.Body = t.encode(p["payload"])
-	if !draft.ExpectsReply {
-		if err := t.answers(&draft); err != nil {
-			return nil, err
+	switch _, deadline := p["deadline_seconds"]; {
+	case deadline:
+		err = t.assign(&draft, p.Number("deadline_seconds", 0))
+	case draft.ExpectsReply:
+		err = t.ask(&draft)
+	default:
+		if err = t.answers(&draft); err == nil {
+			t.event(draft)
 		}
-		t.event(draft)
-		return nil, nil
+		return nil, err
 	}
-	if err := t.ask(&draft); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	t.event(draft)
 	return map[string]any{"task_id": draft.TaskID}, nil
+}
+
+// assign requests a task that whoever hears the event carries out.
+func (t *Turn) assign(d *protocol.Draft, seconds float64) error {
+	q, err := t.assigns().Ask(d, t.nextRequestID(), seconds)
+	if err != nil {
+		return err
+	}
+	t.tasksOpened++
+	t.request(tooltask.Service, q.AppendMsg)
+	return nil
 }
 
 // event adds a draft to the turn's requests. Its cause is the most urgent event that

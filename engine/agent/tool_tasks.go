@@ -1,22 +1,27 @@
 package agent
 
 import (
-	"slices"
 	"time"
 
+	"tavernsim/engine/agent/assign"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 	"tavernsim/tam/bind"
 )
 
-func taskTools() []Tool {
-	return []Tool{
-		folds((*Turn).taskStatus, "TaskStatusTool", "Tells of your tasks: calls of tools that take longer than a turn. Their results come as events of the type tool.finished.",
-			tool.Optional("task_id", "string", "One task; without it all that are open, and the last ones that ended.")),
-		requests((*Turn).cancelTask, "CancelTaskTool", "Cancels an open task of yours.",
-			tool.Required("task_id", "string", "The task.")),
+// taskTools are the tools about tasks.
+func taskTools() (list []Tool) {
+	for _, d := range assign.Tools() {
+		list = append(list, Tool{ToolSpec: d.Spec, status: d.Status, run: func(t *Turn, p tool.Params) (any, error) {
+			q, out, err := d.Call(t.assigns(), p)
+			if q != nil && err == nil {
+				t.request(tooltask.Service, q.AppendMsg)
+			}
+			return out, err
+		}})
 	}
+	return list
 }
 
 // taskID is what a call returns that requested a task.
@@ -58,46 +63,7 @@ func shorter(caller, tool time.Duration) time.Duration {
 	return tool
 }
 
-// taskStatus tells of the agent's tasks as they were when the turn began.
-func (t *Turn) taskStatus(p tool.Params) (any, error) {
-	id, own := p.Text("task_id"), t.m.ID.Instance
-	list := []any{}
-	for _, x := range t.tasks.Open {
-		if x.Agent == own && (id == "" || x.ID == id) {
-			v := map[string]any{"task_id": x.ID, "tool": x.Tool, "status": "running", "opened": x.Opened.String()}
-			if x.Due != 0 {
-				v["due"] = x.Due.String()
-			}
-			list = append(list, v)
-		}
-	}
-	past := 0
-	for _, x := range slices.Backward(t.tasks.Past) {
-		if x.Agent != own || id != "" && x.ID != id || past == maxPastShown {
-			continue
-		}
-		v := map[string]any{"task_id": x.ID, "tool": x.Tool, "status": x.Status, "ended": x.At.String()}
-		if x.Error != "" {
-			v["error"] = x.Error
-		}
-		list = append(list, v)
-		past++
-	}
-	switch {
-	case id != "" && len(list) == 0:
-		return nil, protocol.Errorf(protocol.KindNotFound, "you have no task %s, of those that are open and the last that ended", tool.Cut(id))
-	case id != "":
-		return list[0], nil
-	}
-	return list, nil
-}
-
-// maxPastShown bounds the ended tasks that an agent is shown.
-const maxPastShown = 16
-
-func (t *Turn) cancelTask(p tool.Params) (any, error) {
-	id := p.Text("task_id")
-	q := tooltask.Request{Cancel: true, Task: tooltask.Task{ID: id, Agent: t.m.ID.Instance}}
-	t.request(tooltask.Service, q.AppendMsg)
-	return nil, nil
+// assigns is what the turn can do with tasks, as they were when it began.
+func (t *Turn) assigns() *assign.Asker {
+	return &assign.Asker{Instance: t.m.ID.Instance, Turn: t.end.Turn, Tasks: &t.tasks, Heard: func(id string) bool { return t.askerOf(id) != "" }, Opened: t.tasksOpened, Most: t.m.Def.Limits.MaxTasks}
 }

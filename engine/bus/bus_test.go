@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
 )
 
@@ -490,8 +491,8 @@ func TestCriticalEventsHaveRoomInAStorm(t *testing.T) {
 		return &protocol.Draft{EventHeader: protocol.EventHeader{Type: "say", Source: "a", Priority: p}}
 	}
 	storm := []*protocol.Draft{draft(0), draft(0), draft(protocol.High), draft(protocol.Critical), draft(protocol.Critical), draft(0)}
-	for name, room := range map[string]Room{"events": {Events: 2, Deliveries: 100}, "deliveries": {Events: 100, Deliveries: 5}} {
-		room.Urgent = &Room{Events: 1, Deliveries: 2}
+	for name, room := range map[string]throttle.Room{"events": {Events: 2, Deliveries: 100}, "deliveries": {Events: 100, Deliveries: 5}} {
+		room.Urgent = &throttle.Room{Events: 1, Deliveries: 2}
 		got := ""
 		for _, d := range storm {
 			if r, refused := s.Decide(start, d, &room).Facts[0].(*Refused); refused {

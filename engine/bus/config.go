@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tavernsim/engine/bus/delivery"
+	"tavernsim/engine/bus/eventtype"
 	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
 )
@@ -42,9 +43,6 @@ type Config struct {
 	// must be deterministic and must not keep or change the payload.
 	Validate func(eventType string, payload any) error
 }
-
-// MaxTypeBytes bounds an event type.
-const MaxTypeBytes = 256
 
 // Subscriber is one agent; its place in the list is its ordinal.
 type Subscriber struct {
@@ -113,32 +111,8 @@ func CheckRule(r throttle.Rule) (field, fault string) {
 	if r.Type == "*" {
 		return "", ""
 	}
-	if fault = CheckType(strings.TrimSuffix(r.Type, ".*")); fault != "" {
+	if fault = eventtype.Check(strings.TrimSuffix(r.Type, ".*")); fault != "" {
 		return "type", fault
 	}
 	return "", ""
-}
-
-// CheckType finds a fault of an event type, or of the part before ".*".
-func CheckType(t string) string {
-	if t == "" {
-		return "is empty"
-	}
-	if len(t) > MaxTypeBytes {
-		return "is longer than 256 bytes"
-	}
-	start := true
-	for i := range len(t) {
-		switch c := t[i]; {
-		case c == '.' && (start || i == len(t)-1):
-			return "has an empty segment"
-		case c == '*':
-			return `holds a star; only a subscription may, as ".*" at its end`
-		case c <= ' ' || c == 0x7f:
-			return "holds a space or a control character"
-		default:
-			start = c == '.'
-		}
-	}
-	return ""
 }

@@ -6,36 +6,12 @@ import (
 	"strconv"
 	"strings"
 
+	"tavernsim/engine/bus/eventtype"
 	"tavernsim/engine/bus/ordinals"
+	"tavernsim/engine/bus/team"
 	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
 )
-
-// Room bounds the events and deliveries of one moment, so that a storm of events ends
-// in refusals and does not exhaust the memory.
-type Room struct {
-	Events, Deliveries int
-	// Urgent is more room for critical events only, so that a storm does not refuse
-	// the alarm about it; nil = none.
-	Urgent *Room
-}
-
-// admit takes an event with its deliveries, or refuses it with the bound it breaks.
-func (r *Room) admit(p protocol.Priority, deliveries int) refusal {
-	switch {
-	case r == nil:
-		return refusal{}
-	case r.Urgent != nil && p == protocol.Critical && (r.Events < 1 || r.Deliveries < deliveries):
-		return r.Urgent.admit(p, deliveries)
-	case r.Events < 1:
-		return refusal{ReasonFlood, "too many events at one moment (simulation.limits.max_events_in_wave)"}
-	case r.Deliveries < deliveries:
-		return refusal{ReasonFlood, fmt.Sprintf("%d receivers; room for %d more deliveries at this moment (simulation.limits.max_deliveries_in_wave)", deliveries, r.Deliveries)}
-	}
-	r.Events--
-	r.Deliveries -= deliveries
-	return refusal{}
-}
 
 // Verdict is the decision about a request.
 type Verdict struct {
@@ -56,10 +32,11 @@ type routing struct {
 	event        *protocol.Envelope
 	sets         []Ranges  // receivers that hear the event at once
 	waits        []waiting // receivers with a debounced subscription
-	dropped      Ranges    // receivers dropped by the loop rule or a middleware
-	failures     int       // of filters on the current event
-	firstFailure int       // its first entry in the verdict
-	room         *Room
+	teams        team.Teams
+	dropped      Ranges // receivers dropped by the loop rule or a middleware
+	failures     int    // of filters on the current event
+	firstFailure int    // its first entry in the verdict
+	room         *throttle.Room
 	close        Ranges // who the event can reach, if bounded
 	bounded      bool
 }
@@ -72,7 +49,7 @@ type waiting struct {
 
 // Decide decides about one request; room may be nil. It does not change the state; the
 // caller applies the facts before the next request.
-func (s *State) Decide(now protocol.Time, req Request, room *Room) Verdict {
+func (s *State) Decide(now protocol.Time, req Request, room *throttle.Room) Verdict {
 	r := &routing{state: s, now: now, room: room}
 	switch x := req.(type) {
 	case *protocol.Draft:
@@ -102,7 +79,7 @@ type refusal struct {
 func (r *routing) route(d *protocol.Draft, match func()) protocol.Fact {
 	seq := r.state.Seq + uint64(len(r.verdict.Facts)) + 1
 	r.failures, r.firstFailure = 0, len(r.verdict.Failures)
-	r.sets, r.waits, r.dropped = r.sets[:0], r.waits[:0], nil
+	r.sets, r.waits, r.teams, r.dropped = r.sets[:0], r.waits[:0], r.teams[:0], nil
 	r.event = r.state.enrich(d, seq, r.now)
 	r.env.event = protocol.NewSharedEvent(r.event)
 	if no := r.state.admit(d, r.event); no.reason != "" {
@@ -123,7 +100,7 @@ func (r *routing) route(d *protocol.Draft, match func()) protocol.Fact {
 		r.direct(f)
 	} else {
 		match()
-		f.Receivers = ordinals.Union(r.sets)
+		f.Receivers = ordinals.Union(r.teams.Pick(r.state.Load, r.sets))
 	}
 	f.FilterErrors = uint32(r.failures)
 	r.looping(f)
@@ -136,8 +113,8 @@ func (r *routing) route(d *protocol.Draft, match func()) protocol.Fact {
 			return r.refuse(d, seq, no)
 		}
 	}
-	if no := r.room.admit(d.Priority, f.Receivers.Len()); no.reason != "" {
-		return r.refuse(d, seq, no)
+	if full := r.room.Admit(d.Priority == protocol.Critical, f.Receivers.Len()); full != "" {
+		return r.refuse(d, seq, refusal{ReasonFlood, full})
 	}
 	if len(f.Held) == 0 { // a held event needs its payload when it is released
 		f.Body = kept(d)
@@ -174,9 +151,12 @@ func (r *routing) visit(g *group) {
 	if g.filter != nil {
 		heard = r.matching(g)
 	}
-	if g.sub.Quiet == 0 {
+	switch {
+	case g.sub.Group != "":
+		r.teams.Add(g.sub.Group, heard)
+	case g.sub.Quiet == 0:
 		r.sets = append(r.sets, heard)
-	} else if len(heard) > 0 {
+	case len(heard) > 0:
 		r.waits = append(r.waits, waiting{g, heard})
 	}
 }
@@ -261,7 +241,7 @@ func born(d *protocol.Draft, now protocol.Time) protocol.Time {
 
 // admit applies the rules that do not depend on receivers, cheap ones first.
 func (s *State) admit(d *protocol.Draft, e *protocol.Envelope) refusal {
-	if fault := CheckType(d.Type); fault != "" {
+	if fault := eventtype.Check(d.Type); fault != "" {
 		return refusal{ReasonInvalid, "the event type " + fault}
 	}
 	if d.Priority < protocol.Low || d.Priority > protocol.Critical {
@@ -392,7 +372,10 @@ func allRefused(marks []Mark) refusal {
 	if len(marks) == 0 {
 		return refusal{}
 	}
-	first, many := marks[0], refusedReceivers(len(marks))
+	first, many := marks[0], fmt.Sprintf("%d receivers refused", len(marks))
+	if len(marks) == 1 {
+		many = "1 receiver refused"
+	}
 	if first.Reason == ReasonLoop {
 		return refusal{ReasonLoop, fmt.Sprintf("%q has handled this type too often in this chain (%s)", first.Agent, many)}
 	}
@@ -404,13 +387,6 @@ func allRefused(marks []Mark) refusal {
 		return refusal{first.Reason, fmt.Sprintf("%q is not near (%s)", first.Agent, many)}
 	}
 	return refusal{first.Reason, fmt.Sprintf("no agent %q (%s)", first.Agent, many)}
-}
-
-func refusedReceivers(n int) string {
-	if n == 1 {
-		return "1 receiver refused"
-	}
-	return fmt.Sprintf("%d receivers refused", n)
 }
 
 func (r *routing) refuse(d *protocol.Draft, seq uint64, no refusal) protocol.Fact {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tinylib/msgp/msgp"
+	"github.com/vmihailenco/msgpack/v5"
 
 	"tavernsim/engine/bus/ordinals"
 	"tavernsim/engine/bus/throttle"
@@ -299,19 +300,43 @@ func appendHeld(b []byte, held []Held) []byte {
 }
 
 func (sub *Subscription) appendMsg(b []byte) []byte {
-	b = msgp.AppendArrayHeader(b, 6)
+	b = msgp.AppendArrayHeader(b, 6+uint32(min(1, len(sub.Group))))
 	b = msgp.AppendString(b, sub.Type)
 	b = msgp.AppendString(b, sub.FilterCondition)
 	b = msgp.AppendString(b, sub.Path)
 	b = msgp.AppendString(b, string(sub.Debounce))
 	b = protocol.AppendInt(b, int64(sub.Quiet))
-	return protocol.AppendInt(b, int64(sub.Most))
+	b = protocol.AppendInt(b, int64(sub.Most))
+	if sub.Group != "" {
+		b = msgp.AppendString(b, sub.Group)
+	}
+	return b
+}
+
+// EncodeMsgpack makes protocol.Codec write what appendMsg writes: a group only if there is one.
+func (sub Subscription) EncodeMsgpack(enc *msgpack.Encoder) error {
+	return protocol.Raw(sub.appendMsg(nil)).EncodeMsgpack(enc)
+}
+
+// DecodeMsgpack reads what appendMsg wrote.
+func (sub *Subscription) DecodeMsgpack(dec *msgpack.Decoder) error {
+	var raw protocol.Raw
+	if err := raw.DecodeMsgpack(dec); err != nil {
+		return err
+	}
+	r := protocol.NewReader(append(msgp.AppendArrayHeader(nil, 1), raw...), "subscription", 1)
+	*sub = readSubscription(r)
+	return r.End()
 }
 
 func readSubscription(r *protocol.Reader) Subscription {
-	r.Fields(6)
-	return Subscription{Type: r.String(), FilterCondition: r.String(), Path: r.String(), Debounce: DebounceMode(r.String()),
+	grouped := r.Fields(6, 7) == 7
+	sub := Subscription{Type: r.String(), FilterCondition: r.String(), Path: r.String(), Debounce: DebounceMode(r.String()),
 		Quiet: time.Duration(r.Int()), Most: time.Duration(r.Int())}
+	if grouped {
+		sub.Group = r.String()
+	}
+	return sub
 }
 
 func readHeld(r *protocol.Reader) []Held {

@@ -258,13 +258,13 @@ func TestWhatIsLostWhileHeld(t *testing.T) {
 	pair := []protocol.Link{{Agent: "z", Type: "a"}, {Agent: "x", Type: "a"}, {Agent: "z", Type: "a"}}
 	for name, c := range map[string]struct {
 		d    protocol.Draft
-		room *Room
+		room *throttle.Room
 		want string
 	}{
 		"heard":    {protocol.Draft{}, nil, "2 []"},
 		"expired":  {protocol.Draft{TTL: 2 * time.Second}, nil, "0 [x ttl drop y ttl drop]"},
-		"no room":  {protocol.Draft{}, &Room{Events: 1, Deliveries: 1}, "0 [x flood drop y flood drop]"},
-		"the room": {protocol.Draft{}, &Room{Events: 1, Deliveries: 2}, "2 []"},
+		"no room":  {protocol.Draft{}, &throttle.Room{Events: 1, Deliveries: 1}, "0 [x flood drop y flood drop]"},
+		"the room": {protocol.Draft{}, &throttle.Room{Events: 1, Deliveries: 2}, "2 []"},
 		"loops":    {protocol.Draft{EventHeader: protocol.EventHeader{Chain: pair}}, nil, "2 [x loop warn]"},
 	} {
 		for _, debounce := range []DebounceMode{DebounceLatest, DebounceMerge} {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/engine/bus/eventtype"
 	"tavernsim/engine/bus/paths"
 )
 
@@ -19,7 +20,7 @@ type group struct {
 // and fail, in a fixed order.
 func (g *group) compare(sub *Subscription) int {
 	return cmp.Or(strings.Compare(g.sub.FilterCondition, sub.FilterCondition), strings.Compare(string(g.sub.Debounce), string(sub.Debounce)),
-		cmp.Compare(g.sub.Quiet, sub.Quiet), cmp.Compare(g.sub.Most, sub.Most), strings.Compare(g.sub.Type, sub.Type))
+		cmp.Compare(g.sub.Quiet, sub.Quiet), cmp.Compare(g.sub.Most, sub.Most), strings.Compare(g.sub.Type, sub.Type), strings.Compare(g.sub.Group, sub.Group))
 }
 
 // index finds the groups of an event type, or of a change of the world.
@@ -35,7 +36,7 @@ func pattern(t string) (name string, wild bool, err error) {
 		return "", true, nil
 	}
 	name, wild = strings.CutSuffix(t, ".*")
-	if fault := CheckType(name); fault != "" {
+	if fault := eventtype.Check(name); fault != "" {
 		sub := Subscription{Type: t}
 		return "", false, sub.fault("type", "it %s", fault)
 	}

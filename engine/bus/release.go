@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"tavernsim/engine/bus/ordinals"
+	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
 )
 
@@ -22,7 +23,7 @@ func (s *State) Holding() int { return s.holds.deliveries }
 
 // Release decides about the next held deliveries that are due; nil = none are. An
 // event that has expired meanwhile has no receivers but a mark.
-func (s *State) Release(now protocol.Time, room *Room) protocol.Fact {
+func (s *State) Release(now protocol.Time, room *throttle.Room) protocol.Fact {
 	if at, ok := s.NextDue(); !ok || at > now {
 		return nil
 	}
@@ -34,8 +35,8 @@ func (s *State) Release(now protocol.Time, room *Room) protocol.Fact {
 	f := s.released(h, alive, now)
 	r := routing{state: s}
 	r.looping(f)
-	if no := room.admit(f.Priority, f.Receivers.Len()); no.reason != "" {
-		return s.lost(h, now, no.reason)
+	if room.Admit(f.Priority == protocol.Critical, f.Receivers.Len()) != "" {
+		return s.lost(h, now, ReasonFlood)
 	}
 	return f
 }

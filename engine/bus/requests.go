@@ -5,6 +5,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
+	"tavernsim/engine/bus/team"
 	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
 )
@@ -12,8 +13,8 @@ import (
 // Service is the addressee of requests to the channel.
 const Service = "events"
 
-// Request is a request to the channel: a *protocol.Draft, *Change, *Force, *WorldUpdated or
-// *Presence. The encoding of a draft is its own; that of the others is an array
+// Request is a request to the channel: a *protocol.Draft, *Change, *Force, *WorldUpdated,
+// *Presence or team.Load. The encoding of a draft is its own; that of the others is an array
 // that begins with their number.
 type Request any
 
@@ -103,6 +104,8 @@ func ReadRequest(b protocol.Raw) (Request, error) {
 		return read(r, readForce(r))
 	case number == numberWorld && n == 4:
 		return read(r, readWorld(r))
+	case number == team.Number && n == 2:
+		return read(r, team.Read(r))
 	case number == numberHere && n == 3:
 		return read(r, &Presence{Agent: r.Uint32(), Here: r.Bool()})
 	default:

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"tavernsim/engine/bus/team"
 	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
 )
@@ -29,6 +30,9 @@ type State struct {
 	// Hearers are the agents that an event can reach, ascending, where events reach only who
 	// is near; nil = nobody knows where agents are. Set it before Decide.
 	Hearers func(eventType, source, reach string) (list []uint32, bounded bool, err error)
+
+	// Load is how much waits for agents, for groups of subscriptions. Set it before Decide.
+	Load team.Load
 
 	Seq        uint64 // published events so far
 	Routed     uint64
@@ -417,7 +421,7 @@ func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
 func compareChanges(a, b change) int {
 	x, y := &a.sub, &b.sub
 	return cmp.Or(cmp.Compare(a.agent, b.agent), cmp.Compare(x.Type, y.Type), cmp.Compare(x.Path, y.Path),
-		cmp.Compare(x.FilterCondition, y.FilterCondition), cmp.Compare(x.Debounce, y.Debounce), cmp.Compare(x.Quiet, y.Quiet), cmp.Compare(x.Most, y.Most))
+		cmp.Compare(x.FilterCondition, y.FilterCondition), cmp.Compare(x.Debounce, y.Debounce), cmp.Compare(x.Quiet, y.Quiet), cmp.Compare(x.Most, y.Most), cmp.Compare(x.Group, y.Group))
 }
 
 // Restore decodes a snapshot of a state with the same definition.

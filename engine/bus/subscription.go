@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"tavernsim/engine/bus/eventtype"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -26,6 +27,7 @@ type Subscription struct {
 	Debounce        DebounceMode // "" = latest, when Quiet is set
 	Quiet           time.Duration
 	Most            time.Duration // 0 = DefaultMost times Quiet
+	Group           string        // of subscribers, of which one hears an event; "" = every subscriber does
 }
 
 // DebounceMode says what is heard of the events that came while a subscription
@@ -89,6 +91,8 @@ func (sub *Subscription) pattern() (world.Pattern, error) {
 
 func (sub *Subscription) debounce() error {
 	switch {
+	case len(sub.Group) > eventtype.MaxBytes || sub.Group != "" && sub.Quiet != 0:
+		return sub.fault("group", "want at most %d bytes, and no debounce_seconds: who hears is chosen when the event is published", eventtype.MaxBytes)
 	case sub.Quiet < 0 || sub.Quiet > MaxQuiet:
 		return sub.fault("debounce_seconds", "want 0 to %v, got %v", MaxQuiet.Seconds(), sub.Quiet.Seconds())
 	case sub.Quiet == 0 && (sub.Debounce != "" || sub.Most != 0):

@@ -24,7 +24,7 @@ import (
 	"tavernsim/engine/agent/direct"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/tool"
-	"tavernsim/engine/bus"
+	"tavernsim/engine/bus/eventtype"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/script"
@@ -372,7 +372,7 @@ func (r *reader) event(p tool.Params) error {
 	if err != nil {
 		return err
 	}
-	if fault := bus.CheckType(p.Text("type")); fault != "" {
+	if fault := eventtype.Check(p.Text("type")); fault != "" {
 		return fmt.Errorf("the event type %s", fault)
 	}
 	d := protocol.Draft{EventHeader: protocol.EventHeader{Type: p.Text("type"), Targets: to, RequiresAck: p.Flag("requires_ack"), ExpectsReply: p.Flag("expects_reply"), TaskID: p.Text("task_id")}}

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tavernsim/engine/bus"
+	"tavernsim/engine/bus/eventtype"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/order"
@@ -54,7 +55,7 @@ func checks() script.Checks {
 		},
 		Change:    order.Check,
 		Schema:    func(any, []any) func(any) error { return number },
-		EventType: bus.CheckType,
+		EventType: eventtype.Check,
 	}
 }
 

@@ -16,7 +16,12 @@
 //  3. At most [MaxOpen] tasks are open, and as many of one agent as its request allows. A
 //     request beyond it is a task that has ended.
 //
-//  4. A question to a person ends by a request, or when its time is over, and never by an
+//  4. The first report on a task between agents says whose it is. It ends by his report, by a
+//     request of its asker, with an agent that leaves, or when its time is over; a report at
+//     the moment at which it is due counts. Any other report changes nothing, and whoever
+//     made it is told.
+//
+//  5. A question to a person ends by a request, or when its time is over, and never by an
 //     answer of an executor. A request at the moment at which it is due counts.
 //
 // # Not here

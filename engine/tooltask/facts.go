@@ -34,7 +34,7 @@ type Ended struct {
 	ID        string
 	Agent     string
 	Tool      string
-	Status    string // ok, error, denied, timeout, cancelled, unknown
+	Status    string // ok, error, denied, timeout, cancelled, unknown; between agents done, failed, refused, timeout, cancelled, error
 	Output    protocol.Raw
 	Artifacts []tool.Artifact // that it left
 	Latency   time.Duration   // of the answer, as its executor says
@@ -129,6 +129,6 @@ func (f *Cancelled) Value() map[string]any {
 // Facts are the kinds of this package.
 func Facts() []protocol.FactType {
 	return []protocol.FactType{
-		protocol.ByCodec[Opened](), protocol.ByCodec[Sent](), protocol.ByCodec[Ended](), protocol.ByCodec[Cancelled](), protocol.ByCodec[Refused](),
+		protocol.ByCodec[Opened](), protocol.ByCodec[Sent](), protocol.ByCodec[Ended](), protocol.ByCodec[Cancelled](), protocol.ByCodec[Refused](), protocol.ByCodec[Reported](),
 	}
 }

@@ -17,7 +17,7 @@ func settles(id, status string, value any) Request {
 	return Request{Task: Task{ID: id}, Settle: &Settle{Status: status, By: "gm", Value: protocol.Encode(value)}}
 }
 
-// Promise 4: a question ends by a request, once, or at its time; a request at that time
+// Promise 5: a question ends by a request, once, or at its time; a request at that time
 // counts; an executor's answer does not.
 func TestQuestions(t *testing.T) {
 	minute, r := protocol.Time(time.Minute), Rules{Tick: time.Second}

@@ -21,6 +21,10 @@ func (q *Request) AppendMsg(b []byte) []byte {
 		value, _ := x.Value.Value()
 		return protocol.AppendValue(b, map[string]any{"do": "settle", "id": t.ID, "by": x.By, "status": x.Status, "value": value})
 	}
+	if x := q.Report; x != nil {
+		result, _ := x.Result.Value()
+		return protocol.AppendValue(b, map[string]any{"do": "report", "id": t.ID, "by": t.Agent, "status": x.Status, "progress": x.Progress, "note": x.Note, "result": result})
+	}
 	if l := q.Left; l != nil {
 		return protocol.AppendValue(b, map[string]any{"do": "left", "calls": l.Calls, "nano": l.Nano, "micro": l.Micro, "bytes": l.Bytes})
 	}
@@ -50,6 +54,10 @@ func ReadRequest(raw protocol.Raw) (Request, error) {
 	}
 	if text("do") == "settle" {
 		return Request{Task: Task{ID: text("id")}, Settle: &Settle{Status: text("status"), By: text("by"), Value: protocol.Encode(m["value"])}}, nil
+	}
+	if text("do") == "report" {
+		progress, _ := m["progress"].(float64)
+		return Request{Task: Task{ID: text("id"), Agent: text("by")}, Report: &Report{text("status"), progress, text("note"), protocol.Encode(m["result"])}}, nil
 	}
 	once, _ := m["once"].(bool)
 	return Request{

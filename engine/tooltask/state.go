@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/budget"
 	"tavernsim/protocol"
+	"tavernsim/protocol/grown"
 )
 
 // Bounds.
@@ -44,6 +45,7 @@ type Request struct {
 	Cancel bool    // the task, which is open; else Task is to be opened
 	Leave  bool    // all of the agent end: it left the scene
 	Settle *Settle // the task, which a person was asked
+	Report *Report // on the task, by Task.Agent
 	Task   Task
 	After  time.Duration // simulated time that it takes
 	Most   int           // open tasks of the agent
@@ -113,6 +115,7 @@ type Rules struct {
 type State struct {
 	Open []*Task // in the order in which they were opened
 	Past []Past  // the newest, oldest first
+	Work []Work  // of the open ones between agents, in the order in which they were taken
 
 	used *int // how much of the memory of Open is taken, by this State or a later copy of it
 }
@@ -126,6 +129,8 @@ func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[
 	for i := range requests { // an answer at the last moment counts
 		if q := &requests[i]; q.Settle != nil {
 			fold(s.settle(q.Task.ID, q.Settle, now))
+		} else if q.Report != nil {
+			fold(s.report(q, now))
 		}
 	}
 	for _, t := range s.ends(now) {
@@ -133,6 +138,8 @@ func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[
 		case t.Kind == KindPerson && t.Due != 0:
 			fold(t.silent(now))
 		case t.Kind == KindPerson:
+		case t.Kind == KindAgent:
+			fold(s.lapsed(t, now))
 		case a != nil:
 			fold(t.end(a, now))
 		case t.Due != 0: // whoever drives the machine did not wait
@@ -144,14 +151,14 @@ func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[
 	for i := range requests {
 		q := &requests[i]
 		switch {
-		case q.Left != nil, q.Settle != nil:
+		case q.Left != nil, q.Settle != nil, q.Report != nil:
 		case q.Cancel:
 			fold(s.cancel(q, now))
 			of, asked = s.counter(false), s.counter(true)
 		case q.Leave:
 			for _, t := range slices.Clone(s.Open) {
-				if t.Agent == q.Task.Agent {
-					fold(t.Cancel(ReasonLeft, now))
+				if s.concerns(t, q.Task.Agent) {
+					fold(s.leaves(t, q.Task.Agent, now))
 				}
 			}
 			of, asked = s.counter(false), s.counter(true)
@@ -161,7 +168,7 @@ func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[
 			fold(q.Task.refused(fmt.Sprintf("%d questions of the agent are open; no more are", MaxAsked), now))
 		case q.Task.Kind != KindPerson && q.Most > 0 && of(q.Task.Agent) >= q.Most:
 			fold(q.Task.refused(fmt.Sprintf("%d tasks are open, more are refused (custom_runtime_config.max_tasks)", q.Most), now))
-		case !left.take(q.Cost):
+		case q.Task.Kind != KindAgent && !left.take(q.Cost):
 			fold(q.Task.refused(budget.ToolsAreOut, now))
 		default:
 			t := q.Task
@@ -169,6 +176,8 @@ func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[
 			switch {
 			case t.Kind == KindPerson:
 				t.Due = t.due(r, now)
+			case t.Kind == KindAgent:
+				t.Due = now.Add(max(t.Timeout, r.Tick))
 			case !r.Realtime:
 				after := q.After
 				if x := told[t.ID]; x.Timed {
@@ -177,7 +186,9 @@ func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[
 				t.Due = now.Add(max(after, r.Tick))
 			}
 			fold(&Opened{Task: t})
-			fold(&Sent{ID: t.ID})
+			if t.Kind != KindAgent {
+				fold(&Sent{ID: t.ID})
+			}
 		}
 	}
 	return facts
@@ -214,7 +225,7 @@ func (s *State) ends(now protocol.Time) (list []*Task) {
 // clock none is due.
 func (s *State) Missing(now protocol.Time, there func(id string) bool) (ids []string) {
 	for _, t := range s.Open {
-		if t.Due != 0 && t.Due <= now && t.Kind != KindPerson && !there(t.ID) {
+		if t.Due != 0 && t.Due <= now && t.outside() && !there(t.ID) {
 			ids = append(ids, t.ID)
 		}
 	}
@@ -253,6 +264,9 @@ func (s *State) cancel(q *Request, now protocol.Time) Fact {
 	t := s.Task(q.Task.ID)
 	if t == nil || t.Agent != q.Task.Agent {
 		return &Refused{ID: q.Task.ID, Agent: q.Task.Agent, Message: "you have no open task with this id"}
+	}
+	if t.Kind == KindAgent {
+		return s.over(t, Dismissed, "cancelled by who asked", "", now)
 	}
 	return t.Cancel(ReasonRequested, now)
 }
@@ -298,6 +312,8 @@ func (s *State) Apply(f Fact) {
 		s.close(Past{ID: x.ID, Agent: x.Agent, Tool: x.Tool, Status: x.Status, Error: x.Error, At: x.At})
 	case *Cancelled:
 		s.close(Past{ID: x.ID, Agent: x.Agent, Tool: x.Tool, Status: "cancelled", At: x.At})
+	case *Reported:
+		s.work(x)
 	case *Sent, *Refused: // they change nothing
 	}
 }
@@ -316,13 +332,23 @@ func (s *State) close(p Past) {
 	if i := slices.IndexFunc(s.Open, func(t *Task) bool { return t.ID == p.ID }); i >= 0 {
 		s.Open, s.used = slices.Delete(slices.Clone(s.Open), i, i+1), nil
 	}
+	s.forget(p.ID)
 	s.Past = append(slices.Clip(s.Past[max(0, len(s.Past)+1-maxEnded):]), p)
+}
+
+// plain is a state without tasks that agents have taken.
+type plain struct {
+	Open []*Task
+	Past []Past
 }
 
 // Snapshot encodes the state. A state without tasks is nothing.
 func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
 	if len(s.Open)+len(s.Past) == 0 {
 		return protocol.Raw{0xc0}, nil
+	}
+	if len(s.Work) == 0 {
+		return codec.Marshal(&plain{s.Open, s.Past})
 	}
 	return codec.Marshal(s)
 }
@@ -332,7 +358,7 @@ func Restore(codec *protocol.Codec, raw protocol.Raw) (s State, err error) {
 	if len(raw) == 0 || raw[0] == 0xc0 {
 		return s, nil
 	}
-	return s, codec.Unmarshal(raw, &s)
+	return s, grown.Unmarshal(codec, raw, &s)
 }
 
 // Costs reports whether a call that failed so counts in budgets: it may have been carried

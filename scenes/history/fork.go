@@ -31,6 +31,9 @@ func Fork(sc *setup.Scene, journal Writer, opt Options, forked *agenda.Forked, s
 		facts = append(facts, appended{machines.ActorWorld, f})
 	}
 	for _, t := range state.Tasks().State.Open {
+		if t.Kind == tooltask.KindAgent { // nobody outside carries it out
+			continue
+		}
 		facts = append(facts, appended{machines.ActorTasks, t.Cancel(tooltask.ReasonForked, now)})
 	}
 	closed := &agenda.WaveClosed{Wave: state.Agenda.Wave + 1, World: d.Next.World().Version()}

@@ -2,6 +2,8 @@ package machines
 
 import (
 	"tavernsim/engine/bus"
+	"tavernsim/engine/bus/team"
+	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines/packed"
@@ -14,7 +16,7 @@ type Events struct {
 	scene  *setup.Scene
 	failed func([]bus.FilterFailure) // gets the filters that failed on an event; may be nil
 	now    protocol.Time
-	room   bus.Room
+	room   throttle.Room
 	facts  []protocol.Fact // of the current part
 	routed []*bus.Routed   // events of the last Decide that have receivers
 }
@@ -38,8 +40,9 @@ func newEvents(sc *setup.Scene) (Service, error) {
 // the requests.
 func (e *Events) Decide(in *packed.Reader, now protocol.Time, give func(facts []protocol.Fact, more bool) error) error {
 	limits := e.scene.Simulation().Limits
-	urgent := bus.Room{Events: limits.MaxEventsInWave, Deliveries: limits.MaxDeliveriesInWave}
-	e.now, e.room, e.routed = now, bus.Room{Events: urgent.Events, Deliveries: urgent.Deliveries, Urgent: &urgent}, nil
+	urgent := throttle.Room{Events: limits.MaxEventsInWave, Deliveries: limits.MaxDeliveriesInWave}
+	e.now, e.room, e.routed = now, throttle.Room{Events: urgent.Events, Deliveries: urgent.Deliveries, Urgent: &urgent}, nil
+	e.State.Load = nil
 	for f := e.State.Release(now, &e.room); f != nil; f = e.State.Release(now, &e.room) {
 		e.fold(f)
 	}
@@ -66,6 +69,10 @@ func (e *Events) take(raw protocol.Raw) error {
 	if err != nil {
 		return err
 	}
+	if load, ok := req.(team.Load); ok {
+		e.State.Load = load
+		return nil
+	}
 	v := e.State.Decide(e.now, req, &e.room)
 	if e.failed != nil && len(v.Failures) > 0 {
 		e.failed(v.Failures)
@@ -81,6 +88,9 @@ func (e *Events) fold(f protocol.Fact) {
 	e.facts = append(e.facts, f)
 	if r, ok := f.(*bus.Routed); ok && len(r.Receivers) > 0 {
 		e.routed = append(e.routed, r)
+		if e.State.Load != nil {
+			e.State.Load.Add(r.Receivers)
+		}
 	}
 }
 

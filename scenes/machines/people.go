@@ -9,11 +9,7 @@ import (
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
-	"tavernsim/scenes/load/setup"
 )
-
-// TypeAnswered is the event by which an agent hears of the end of its question to a person.
-const TypeAnswered = "panel.interaction_result"
 
 // questions are the open tasks, as the last decision of their service left them.
 func (s *Stage) questions() tooltask.State {
@@ -103,24 +99,4 @@ func (s *Stage) settlePeople(p *order.Plan, by string) {
 		q := tooltask.Request{Task: tooltask.Task{ID: x.ID}, Settle: &tooltask.Settle{Status: x.Status, By: by, Value: x.Value}}
 		s.sequence([]protocol.Sequenced{{To: tooltask.Service, Data: q.AppendMsg(nil)}})
 	}
-}
-
-// answered is the event that tells an agent of its question; nil = the fact ends none.
-func answered(f protocol.Fact) protocol.Raw {
-	var to string
-	var v map[string]any
-	switch x := f.(type) {
-	case *tooltask.Ended:
-		to = x.Agent
-		v, _ = x.Result()
-	case *tooltask.Cancelled:
-		if x.Tool == tooltask.PanelTool {
-			to, v = x.Agent, map[string]any{"task_id": x.ID, "status": tooltask.Dismissed, "error": x.Reason}
-		}
-	}
-	if v == nil {
-		return nil
-	}
-	d := protocol.Draft{EventHeader: protocol.EventHeader{Type: TypeAnswered, Source: setup.ActorScene, Targets: []string{to}, RequiresAck: true}, TTL: -1, Body: protocol.Encode(v)}
-	return d.AppendMsg(nil)
 }

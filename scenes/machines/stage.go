@@ -253,6 +253,9 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 		s.Turns.Took(d, x.Agent, t, r.Time)
 		s.spentOnTools(r.Time, tookTools(x), x.ToolRefused)
 	case *tooltask.Opened:
+		if x.Task.Kind == tooltask.KindAgent {
+			break
+		}
 		s.spentOnTools(r.Time, budget.Amount{Calls: 1, Nano: s.scene.CostOf(x.Task.Tool)}, 0)
 	case *tooltask.Ended:
 		refused := int64(0)
@@ -303,9 +306,7 @@ func (s *Stage) heard(f *bus.Routed, wave uint64) {
 		if s.scene.Blocks {
 			s.Agenda.Received(o, p, wave)
 		}
-		if s.cast != nil {
-			s.Agenda.Reached(o)
-		}
+		s.Agenda.Reached(o)
 	}
 }
 

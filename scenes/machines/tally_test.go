@@ -73,6 +73,7 @@ var uncounted = map[string]string{
 	"tool.task_ended":             "the call counts",
 	"tool.task_opened":            "the call counts",
 	"tool.task_refused":           "the call counts",
+	"tool.task_reported":          "the call counts",
 	"tool.task_sent":              "the call counts",
 	"throttle.changed":            "of the channel alone",
 	"turn.forfeited":              "the turns that were taken count",

@@ -2,7 +2,6 @@ package machines
 
 import (
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -75,27 +74,13 @@ func (t *Tasks) Load(codec *protocol.Codec, raw protocol.Raw) (err error) {
 // Tasks are the tasks of the scene.
 func (s *State) Tasks() *Tasks { return part[*Tasks](s) }
 
-// TypeFinished is the event by which an agent hears of the end of its task.
-const TypeFinished = "tool.finished"
-
-// finished is that event; nil = the fact ends none.
+// finished is the event by which agents hear of the end of a task; nil = the fact ends none, or
+// nobody is there who asked.
 func finished(f protocol.Fact) protocol.Raw {
-	if raw := answered(f); raw != nil {
-		return raw
-	}
-	var to string
-	var v map[string]any
-	switch x := f.(type) {
-	case *tooltask.Ended:
-		to, v = x.Agent, x.Value()
-		if out, err := x.Output.Value(); err == nil && out != nil {
-			v["output"] = tool.View(out, x.Artifacts)
-		}
-	case *tooltask.Cancelled:
-		to, v = x.Agent, x.Value()
-	default:
+	typ, payload, to := tooltask.Heard(f)
+	if len(to) == 0 {
 		return nil
 	}
-	d := protocol.Draft{EventHeader: protocol.EventHeader{Type: TypeFinished, Source: setup.ActorScene, Targets: []string{to}, RequiresAck: true}, TTL: -1, Body: protocol.Encode(v)}
+	d := protocol.Draft{EventHeader: protocol.EventHeader{Type: typ, Source: setup.ActorScene, Targets: to, RequiresAck: true}, TTL: -1, Body: protocol.Encode(payload)}
 	return d.AppendMsg(nil)
 }

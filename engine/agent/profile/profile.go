@@ -86,13 +86,14 @@ type Subscription struct {
 	Debounce           string  `json:"debounce,omitempty"`         // latest (default), merge
 	DebounceSeconds    float64 `json:"debounce_seconds,omitempty"` // 0 = heard at once
 	DebounceMaxSeconds float64 `json:"debounce_max_seconds,omitempty"`
+	Group              string  `json:"group,omitempty"` // one of its subscribers hears an event
 }
 
 // ForChannel converts the subscription for the event channel.
 func (s Subscription) ForChannel() bus.Subscription {
 	seconds := func(f float64) time.Duration { return time.Duration(f * float64(time.Second)) }
 	return bus.Subscription{Type: s.Type, FilterCondition: s.FilterCondition, Path: s.Path,
-		Debounce: bus.DebounceMode(s.Debounce), Quiet: seconds(s.DebounceSeconds), Most: seconds(s.DebounceMaxSeconds)}
+		Debounce: bus.DebounceMode(s.Debounce), Quiet: seconds(s.DebounceSeconds), Most: seconds(s.DebounceMaxSeconds), Group: s.Group}
 }
 
 // GoalReference points at a goal entry of a knowledge base.

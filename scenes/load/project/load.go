@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"tavernsim/engine/bus"
+	"tavernsim/engine/bus/eventtype"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/knowledge"
 	"tavernsim/internal/source"
@@ -383,8 +383,8 @@ func badEventType(s string, pattern bool) string {
 	switch {
 	case s == "":
 		return "is empty"
-	case len(s) > bus.MaxTypeBytes:
-		return fmt.Sprintf("has %d bytes; the limit is %d", len(s), bus.MaxTypeBytes)
+	case len(s) > eventtype.MaxBytes:
+		return fmt.Sprintf("has %d bytes; the limit is %d", len(s), eventtype.MaxBytes)
 	case strings.Contains(s, "*"):
 		return `holds a star; only a subscription may, as ".*" at its end`
 	case strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == 0x7f }):

@@ -128,6 +128,7 @@ func profileRules() source.Rules {
 		"profile.Subscription.path":                 {Section: "§5.2", Doc: "For the type world.state.updated: a pattern of world paths. The agent hears only changes at, above or below a matching place; `*` is any one step, `**` any number."},
 		"profile.Subscription.debounce":             {Section: "§3.5", Enum: []string{"latest", "merge"}, Default: "latest", Doc: "What the agent hears after debounce_seconds: the last event, or one event that lists them all."},
 		"profile.Subscription.debounce_seconds":     {Section: "§3.5", Range: between(0, bus.MaxQuiet.Seconds()), Default: 0.0, Doc: "Events are held until none has come for this many seconds of scene time. 0: heard at once."},
+		"profile.Subscription.group":                {Section: "§5.3", Doc: "The name of a group: of all its subscribers that would hear an event one does, for which the least waits."},
 		"profile.Subscription.debounce_max_seconds": {Section: "§3.5", Range: between(0, bus.MaxQuiet.Seconds()), Doc: "The longest time that an event is held, however many follow. Default: ten times debounce_seconds."},
 
 		"profile.GoalReference.caiu_id":             {Required: true, Section: "§2.1.3", Doc: "Id of a goal entry."},

@@ -9,6 +9,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/assign"
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/budget"
@@ -61,7 +62,7 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 	if sc.rights, err = rightsOf(def.Definition.Directors, &def.Definition.Orders); err != nil {
 		return nil, err
 	}
-	b := builder{Scene: sc, places: places, classes: map[class]uint16{}, contexts: p.Contexts(sc.model())}
+	b := builder{Scene: sc, places: places, classes: map[class]uint16{}, contexts: p.Contexts(sc.model()), assigns: reporting(p)}
 	b.asks = b.panels()
 	if err := b.knowledge(); err != nil {
 		return nil, err
@@ -140,6 +141,7 @@ type builder struct {
 
 	contexts map[string]int // of models
 	asks     func(*panel.Question) error
+	assigns  bool // agents report on tasks
 }
 
 // class is a set of agents with one profile, runtime configuration and list of goals:
@@ -190,6 +192,9 @@ func (b *builder) agents(agents *project.Agents) error {
 				return b.Errorf("%s: %w", in.ID, err)
 			}
 			subscriptions[key] = append(busSubscriptions(in.Subscriptions), watches(b.goals[c])...)
+		}
+		if slices.ContainsFunc(subscriptions[key], func(s bus.Subscription) bool { return s.Group != "" }) {
+			b.Grouped.Push(uint32(in.Ordinal))
 		}
 		b.add(in.ID, c, subscriptions[key])
 		if agents.Spawnable(in.Ordinal) {
@@ -251,7 +256,7 @@ func (b *builder) define(key class, in project.Instance) (uint16, error) {
 		Profile: profile.ID, Name: profile.Name, Limits: b.limits(key.runtime), Tools: profile.ToolIDsInventory,
 		Skills: profile.SkillWorkflowIDsInventory, Reflection: reflectionOf(profile), Workflows: map[string]*workflow.Plan{},
 		Check: key.profile.CheckState, External: b.External, Policy: b.Project.Policy(), May: b.May, Realtime: b.Clock == agenda.Realtime, Contexts: b.contexts,
-		InSpace: b.Space != nil, Run: b.Run, Scene: b.ID, Hooks: b.places, Panel: b.asks,
+		InSpace: b.Space != nil, Assigns: b.assigns, Run: b.Run, Scene: b.ID, Hooks: b.places, Panel: b.asks,
 	}
 	if b.roles != nil {
 		d.Roles = func(o uint32) []string { return b.roles(int(o)) }
@@ -284,6 +289,14 @@ func (b *builder) define(key class, in project.Instance) (uint16, error) {
 	timing := timingOf(key.runtime, d.Limits.Lanes)
 	d.Period = timing.Period
 	return b.addClass(key, d, timing, goals), nil
+}
+
+// reporting tells whether agents of the project report on tasks.
+func reporting(p *project.Project) bool {
+	return slices.ContainsFunc(p.ProfileIDs(), func(id string) bool {
+		x, _ := p.Profile(id)
+		return slices.Contains(x.Definition.ToolIDsInventory, assign.Report)
+	})
 }
 
 // limits are the limits of an agent, with the scene's lanes if it has none of its own.
@@ -441,7 +454,7 @@ func (b *builder) own() {
 	life := b.Def.Lifecycle
 	d := &agent.Definition{
 		Profile: ActorScene, Name: b.Def.Definition.Name, Limits: (*profile.RuntimeConfig)(nil).Limits(),
-		Tools: agent.SceneTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, External: b.External, Policy: b.Project.Policy(), InSpace: b.Space != nil, Realtime: b.Clock == agenda.Realtime, Contexts: b.contexts,
+		Tools: agent.SceneTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, External: b.External, Policy: b.Project.Policy(), InSpace: b.Space != nil, Assigns: b.assigns, Realtime: b.Clock == agenda.Realtime, Contexts: b.contexts,
 		Panel: b.asks, Hooks: b.hooks, Moments: map[string]string{hook.SceneStart: life.Start, hook.SceneEnd: life.End},
 	}
 	for _, id := range []string{life.Start, life.End, life.Pause, life.Resume} {

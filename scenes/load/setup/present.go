@@ -2,7 +2,9 @@ package setup
 
 import (
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/bus/team"
 	"tavernsim/engine/cast"
+	"tavernsim/protocol"
 )
 
 // Present are the agents of a scene of which some may be away. Who is, is kept by the agenda.
@@ -23,6 +25,17 @@ func (s *Scene) Present(state func() *agenda.State) *Present {
 		return nil
 	}
 	return &Present{Scene: s, agenda: state, lowest: map[string]uint32{}, left: map[uint32]bool{}}
+}
+
+// Load is how much waits for the members of groups: events, and tasks that they have taken.
+func (s *Scene) Load(a *agenda.State, taken map[string]int64, now protocol.Time) team.Load {
+	load := team.Load{}
+	for o := range s.Grouped.All() {
+		if n := a.Pending(o, now) + taken[s.Name(o)]; n > 0 {
+			load[o] = n
+		}
+	}
+	return load
 }
 
 // Away reports whether an agent is not in the scene.

@@ -85,6 +85,7 @@ type Scene struct {
 	Script     *script.Program         // nil = none
 	Interrupts bool                    // there are agents whose deliberations events interrupt
 	Blocks     bool                    // there are agents whose full lanes block publishers
+	Grouped    bus.Ranges              // agents of groups, of which one hears an event
 	Space      *ground.Map             // nil = none
 	Starts     []uint32                // of agents in Space: one more than their cells
 }
@@ -144,7 +145,7 @@ func (s *Scene) AgendaConfig() agenda.Config {
 	sim := s.Simulation()
 	return agenda.Config{
 		Start: protocol.TimeOf(sim.StartTime), Tick: sim.Tick.Std(), Clock: s.Clock,
-		Agents: len(s.IDs), Timing: s.Timing, RestartBackoff: sim.Limits.RestartBackoff.Std(), Away: s.away(),
+		Agents: len(s.IDs), Timing: s.Timing, RestartBackoff: sim.Limits.RestartBackoff.Std(), Away: s.away(), Counts: len(s.Grouped) > 0,
 	}
 }
 

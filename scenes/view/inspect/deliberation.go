@@ -399,6 +399,8 @@ func taskEffects(f tooltask.Fact) []effectBy {
 		e.ID, e.What, e.Value, e.Status, by = x.Task.ID, x.Task.Tool, factjson.Value(x.Task.Params), EffectOpened, x.Task.Agent
 	case *tooltask.Ended:
 		e.ID, e.What, e.Value, e.Status, e.Detail, by = x.ID, x.Tool, factjson.Value(x.Output), x.Status, x.Error, x.Agent
+	case *tooltask.Reported:
+		e.ID, e.What, e.Status, e.Detail, by = x.ID, x.By+" on "+tooltask.AskTool, x.Status, x.Note, x.Agent
 	case *tooltask.Cancelled:
 		e.ID, e.What, e.Status, e.Detail, by = x.ID, x.Tool, "cancelled", x.Reason, x.Agent
 	default:

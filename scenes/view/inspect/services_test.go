@@ -46,6 +46,7 @@ var unaudited = map[string]string{
 	"tool.task_ended":      "a task is no value",
 	"tool.task_opened":     "a task is no value",
 	"tool.task_refused":    "nothing was changed",
+	"tool.task_reported":   "a task is no value",
 	"tool.task_sent":       "a task is no value",
 	"world.granted":        "what was granted has facts of its own",
 	"world.leased":         "a lease is no value",

@@ -1,0 +1,29 @@
+// Package eventtype says what the type of an event may be.
+package eventtype
+
+// MaxBytes bounds an event type.
+const MaxBytes = 256
+
+// Check finds a fault of an event type, or of the part before ".*".
+func Check(t string) string {
+	if t == "" {
+		return "is empty"
+	}
+	if len(t) > MaxBytes {
+		return "is longer than 256 bytes"
+	}
+	start := true
+	for i := range len(t) {
+		switch c := t[i]; {
+		case c == '.' && (start || i == len(t)-1):
+			return "has an empty segment"
+		case c == '*':
+			return `holds a star; only a subscription may, as ".*" at its end`
+		case c <= ' ' || c == 0x7f:
+			return "holds a space or a control character"
+		default:
+			start = c == '.'
+		}
+	}
+	return ""
+}
