@@ -171,6 +171,7 @@ func TestRunsAreTheSameTwice(t *testing.T) {
 		{"auction", runner.Options{}},
 		{"commons", runner.Options{}},
 		{"rpg", runner.Options{}},
+		{"workshop", runner.Options{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			one, two := c.opt, c.opt
