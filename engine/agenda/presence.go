@@ -34,26 +34,14 @@ func (f *Spawned) LastAgent() uint32 { return f.Agent }
 // LastAgent implements protocol.Naming.
 func (f *Removed) LastAgent() uint32 { return f.Agent }
 
-// Override are the fields of the private state that differ from the initial one.
-func (f *Spawned) Override() (map[string]any, error) {
-	v, err := f.State.Value()
-	fields, ok := v.(map[string]any)
-	if err != nil || v != nil && !ok {
-		return nil, protocol.Errorf(protocol.KindCorrupt, "agent.spawned: the state is no object: %v", err)
-	}
-	return fields, nil
-}
-
 // seats sets who is away before the scene begins.
 func (s *State) seats() {
-	if s.cfg.Away != nil || s.cfg.Counts {
-		s.unread = make([]uint32, len(s.slots))
-	}
-	if s.cfg.Away == nil {
+	if s.cfg.Away == nil && !s.cfg.Counts {
 		return
 	}
+	s.unread = make([]uint32, len(s.slots))
 	for o := range s.slots {
-		if s.cfg.Away(uint32(o)) {
+		if s.cfg.Away != nil && s.cfg.Away(uint32(o)) {
 			s.slots[o].gates = away
 		}
 	}
@@ -63,11 +51,7 @@ func (s *State) seats() {
 func (s *State) Away(o uint32) bool { return s.slots[o].gates&away != 0 }
 
 // Reached counts an event that was routed to an agent.
-func (s *State) Reached(o uint32) {
-	if s.unread != nil {
-		s.unread[o]++
-	}
-}
+func (s *State) Reached(o uint32) { s.unread[o]++ }
 
 // Pending is the number of events that wait for an agent, and one more while the latency of
 // its turn passes.

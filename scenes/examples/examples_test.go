@@ -172,6 +172,7 @@ func TestRunsAreTheSameTwice(t *testing.T) {
 		{"commons", runner.Options{}},
 		{"rpg", runner.Options{}},
 		{"workshop", runner.Options{}},
+		{"town", runner.Options{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			one, two := c.opt, c.opt

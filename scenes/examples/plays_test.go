@@ -23,7 +23,9 @@ import (
 )
 
 // The plays are the templates that a script leads.
-func plays() []string { return []string{"debate", "council", "auction", "commons", "rpg", "workshop"} }
+func plays() []string {
+	return []string{"debate", "council", "auction", "commons", "rpg", "workshop", "town"}
+}
 
 // Each play comes to the same on one, two and seven workers, and when it is interrupted and
 // goes on; and its history holds to the rules.

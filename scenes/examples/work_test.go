@@ -3,12 +3,15 @@ package examples_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"tavernsim/engine/bus"
+	"tavernsim/engine/space"
 	"tavernsim/engine/tooltask"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/runner"
+	"tavernsim/scenes/scenestest"
 )
 
 // The workshop, whatever the seed: each part is done once although a fifth of the workers fails,
@@ -57,6 +60,53 @@ func TestWorkshop(t *testing.T) {
 		}
 		if len(parts) != 11 || ended["bell cancelled"] != 1 || ended["bell done"] != 0 || failed < 3 || len(names) != 0 {
 			t.Errorf("seed %d: %d parts; ended %v; open %v", seed, len(parts), ended, names)
+		}
+	}
+}
+
+// The town, whatever the seed and however many live there: by the facts nobody hears anybody who
+// is more than four cells away, and at ten everybody is in the cell in which the day began.
+func TestTown(t *testing.T) {
+	sizes := map[int]uint64{25: 3, 300: 1}
+	if testing.Short() {
+		sizes = map[int]uint64{25: 1}
+	}
+	for agents, seeds := range sizes {
+		for seed := range seeds {
+			set := scenestest.Settings{Seed: seed + 1, Agents: agents, Workers: 2}
+			s := scenestest.New(t, load(t, "town"), "")
+			s.Run(t, set)
+			made := s.Made(t, set)
+			cells, heard, walked := slices.Clone(made.Starts), 0, protocol.Time(0)
+			far := func(a, b uint32) int {
+				ax, ay := made.Space.At(cells[a] - 1)
+				bx, by := made.Space.At(cells[b] - 1)
+				return max(ax-bx, bx-ax, ay-by, by-ay)
+			}
+			s.Facts(t, func(r protocol.Record, fact protocol.Fact) {
+				switch x := fact.(type) {
+				case *space.Moved:
+					walked = r.Time
+					if err := x.All(func(o uint32, x, y int) error { cells[o] = made.Space.Cell(x, y) + 1; return nil }); err != nil {
+						t.Fatal(err)
+					}
+				case *bus.Routed:
+					if x.Type != "agent.said" {
+						return
+					}
+					who, _ := made.Ordinal(x.Source)
+					for o := range x.Receivers.All() {
+						if heard++; far(who, o) > 4 {
+							t.Fatalf("%d agents, seed %d: %s is heard %d cells away", agents, seed, x.Source, far(who, o))
+						}
+					}
+				}
+			}, space.FactMoved, bus.FactRouted)
+			script, _ := s.Fold(t, set).Script()
+			night := protocol.TimeOf(made.Simulation().StartTime).Add(16 * time.Hour)
+			if script.Outcome == nil || script.Outcome.Outcome != "night" || walked >= night || heard < agents || !slices.Equal(cells, made.Starts) {
+				t.Errorf("%d agents, seed %d: %+v, %d times somebody was heard, last steps at %s, cells %v, in the morning %v", agents, seed, script.Outcome, heard, walked, cells, made.Starts)
+			}
 		}
 	}
 }

@@ -306,7 +306,9 @@ func (s *Stage) heard(f *bus.Routed, wave uint64) {
 		if s.scene.Blocks {
 			s.Agenda.Received(o, p, wave)
 		}
-		s.Agenda.Reached(o)
+		if s.cast != nil || len(s.scene.Grouped) > 0 {
+			s.Agenda.Reached(o)
+		}
 	}
 }
 

@@ -138,9 +138,10 @@ func (s *Scene) Entering(o uint32, override map[string]any) (map[string]any, err
 
 // Enter puts a machine into the state of an agent that comes.
 func (s *Scene) Enter(m *agent.Machine, f *agenda.Spawned) error {
-	override, err := f.Override()
-	if err != nil {
-		return err
+	v, err := f.State.Value()
+	override, ok := v.(map[string]any) // null = it is the initial one
+	if err != nil || v != nil && !ok {
+		return protocol.Errorf(protocol.KindCorrupt, "%s: the state is no object: %v", agenda.FactSpawned, err)
 	}
 	s.Leave(m)
 	if m.State.Private, err = s.Entering(f.Agent, override); err != nil {
