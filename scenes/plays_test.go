@@ -137,6 +137,20 @@ entries:
   - {id: g3, entry_type: goal, title: Whole, priority: 0.5, goal: {completes_by: any, deadline: 5s, penalties: {commands: [{action: set, key: self.sad, value: true}]}}}
 `
 
+// remembering draws entries of the base of motives that stay, rest, wake others and look at
+// this and that.
+func remembering(t *rapid.T) string {
+	var b strings.Builder
+	for i := range rapid.IntRange(1, 5).Draw(t, "entries") {
+		fmt.Fprintf(&b, "  - {id: e%d, entry_type: lore, content: \"%s\", activation_criteria: {%s, sticky: %d, cooldown: %d, delay: %d, chance: %d%s}}\n", i,
+			rapid.SampledFrom([]string{"much", "{{{world.n}}} and {{{nothing}}}", "a_1 whole"}).Draw(t, "content"),
+			rapid.SampledFrom([]string{"always: true", "keywords: [much, whole]", "keywords: [a_1], scan: {events: true, history: 3, observations: true}", "keywords: [n], scan: {self: [n], world: [n]}", `condition: "world.n > 1"`, "similar: {to: much whole, above: 0.3}"}).Draw(t, "criteria"),
+			rapid.IntRange(0, 2).Draw(t, "sticky"), rapid.IntRange(0, 2).Draw(t, "cooldown"), rapid.IntRange(0, 2).Draw(t, "delay"), rapid.SampledFrom([]int{0, 50}).Draw(t, "chance"),
+			rapid.SampledFrom([]string{"", ", wakes: true", ", group: g, choose: matches", ", scope: {agents: [a_1], except: true}", ", purposes: [deliberate]"}).Draw(t, "whose"))
+	}
+	return b.String()
+}
+
 // walking gives the agents of a random project a small yard, in which they get in each
 // other's way.
 func walking(t *rapid.T, text string) string {
@@ -166,7 +180,7 @@ tool_ids_inventory: [UpdatePrivateStateTool, RequestWorldStateUpdateTool, Publis
 // Random projects with scripts, in space, with goals that rules weigh and with agents that come and
 // go keep what holdRandom holds.
 func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
-	dirs, entered, answers, changed, came, left, walks := t, 0, 0, 0, 0, 0, 0
+	dirs, entered, answers, changed, came, left, walks, active := t, 0, 0, 0, 0, 0, 0, 0
 	long := os.Getenv("SIMD_TEST_LONG") != ""
 	rapid.Check(t, func(t *rapid.T) {
 		if !long && rapid.IntRange(0, 4).Draw(t, "one in five, but for the long test") > 0 {
@@ -179,7 +193,7 @@ func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
 		}
 		more := rapid.SampledFrom([]string{"", "motives", "space", "crowd", "motives and crowd"}).Draw(t, "more")
 		if strings.HasPrefix(more, "motives") {
-			text += motives
+			text += motives + remembering(t)
 		}
 		if more == "space" {
 			text = walking(t, text)
@@ -204,12 +218,14 @@ func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
 					left++
 				case *agentfact.GoalChanged:
 					changed++
+				case *agentfact.EntriesActivated:
+					active++
 				}
 			})
 		})
 	})
-	t.Logf("%d states entered, %d answers collected, %d goals changed, %d agents came and %d left, %d walks", entered, answers, changed, came, left, walks)
-	if (entered == 0 || changed == 0) && !testing.Short() { // then it draws four projects
-		t.Error("no script moved or no goal changed: nothing is tested")
+	t.Logf("%d states entered, %d answers collected, %d goals changed, %d agents came and %d left, %d walks, %d times entries began to stay or rest", entered, answers, changed, came, left, walks, active)
+	if (entered == 0 || changed == 0 || active == 0) && !testing.Short() { // then it draws four projects
+		t.Error("no script moved, no goal changed or no entry stayed: nothing is tested")
 	}
 }
