@@ -46,9 +46,13 @@ const (
 	PurposeSkill      Purpose = "skill"
 	PurposeJudge      Purpose = "judge"     // a node says so
 	PurposeSummarise  Purpose = "summarise" // a node says so
+
+	// PurposeEmbed is no answer of words: each message is a text, and the answer's text has
+	// their vectors (vector.Pack). The engine asks so, no node does.
+	PurposeEmbed Purpose = "embed"
 )
 
-// Purposes are all of them.
+// Purposes are all of them that ask for words.
 func Purposes() []Purpose {
 	return []Purpose{PurposeDeliberate, PurposeReflect, PurposeSkill, PurposeJudge, PurposeSummarise}
 }

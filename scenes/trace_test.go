@@ -445,6 +445,8 @@ func (tr *tracer) knowledge(f protocol.Fact) string {
 		return fmt.Sprintf("suggestion %d %s %s by %s", x.Suggestion, x.Op, x.KB, x.By)
 	case *knowledge.Reviewed:
 		return fmt.Sprintf("suggestion %d to %s reviewed by %s: accepted %v", x.Suggestion, x.KB, x.By, x.Accepted)
+	case *knowledge.Embedded:
+		return fmt.Sprintf("vectors of %s for %v of %s: %x", x.Model, x.Entries, x.KB, x.Vectors) + tail(when(x.Error != "", "%s %q", x.Reason, x.Error))
 	case *knowledge.Refused:
 		return fmt.Sprintf("refuses %s of %s: %s %q", x.KB, x.By, x.Reason, x.Message)
 	}

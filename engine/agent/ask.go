@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/knowledge"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 	"tavernsim/protocol/bound"
@@ -48,13 +49,19 @@ type waiting struct {
 	call    *protocol.Call         // nil = a model is asked, or hooks
 	leave   func(*effect.Answered) // leave to make the call is asked for
 	hook    bool                   // hooks are asked
+	vectors func(*effect.Answered) // a model is asked for vectors
 	tokens  int64                  // that are reserved for a model
 }
 
 // askModel passes a model request on, within the agent's limits.
 func (t *Turn) askModel(run *activeRun, q *workflow.Request) (workflow.Answer, bool) {
+	return t.askModelFor(q, run.purpose, waiting{run: run, request: q.ID})
+}
+
+// askModelFor passes it on for a purpose; w waits for the answer.
+func (t *Turn) askModelFor(q *workflow.Request, purpose protocol.Purpose, w waiting) (workflow.Answer, bool) {
 	limits := t.m.Def.Limits
-	if t.end.ModelCalls >= int64(limits.MaxModelCalls) {
+	if t.end.ModelCalls >= int64(limits.MaxModelCalls) && t.wake.Workflow != knowledge.MomentEmbed {
 		t.refused = true
 		return workflow.Answer{Err: protocol.Errorf(protocol.KindLimit, "more than %d model calls in one deliberation (custom_runtime_config.max_model_calls)", limits.MaxModelCalls)}, true
 	}
@@ -72,18 +79,22 @@ func (t *Turn) askModel(run *activeRun, q *workflow.Request) (workflow.Answer, b
 		req.Timeout = q.Timeout
 	}
 	ask.Timeout = req.Timeout
-	req.Model, req.Purpose, req.Asker = cmp.Or(req.Model, t.m.Def.Model), cmp.Or(req.Purpose, run.purpose), t
+	req.Model, req.Purpose, req.Asker = cmp.Or(req.Model, t.m.Def.Model), cmp.Or(req.Purpose, purpose), t
 	for _, e := range t.events {
 		req.Events = append(req.Events, e.Type)
 	}
 	t.reserved += prompt + answer
-	t.send(ask, waiting{run: run, request: q.ID, tokens: prompt + answer})
+	w.tokens = prompt + answer
+	t.send(ask, w)
 	return workflow.Answer{}, false
 }
 
 // room is the most that a prompt takes, and the most that its answer may have, of what
 // custom_runtime_config.max_tokens leaves beside all that was used and what is reserved.
 func (t *Turn) room(q *protocol.ModelRequest) (prompt, answer int64, err error) {
+	if t.wake.Workflow == knowledge.MomentEmbed { // bounded by what is asked for at once
+		return 0, 0, nil
+	}
 	limits := &t.m.Def.Limits
 	left := limits.MaxTokens - t.end.TokensIn - t.end.TokensOut - t.reserved
 	prompt = bound.Prompt(q)
@@ -171,6 +182,12 @@ func (t *Turn) answer(a *effect.Answered) bool {
 	}
 	if w.hook {
 		t.hooksAnswered(a)
+		return true
+	}
+	if w.vectors != nil {
+		t.settle(w.tokens, a)
+		t.noteModel(a)
+		w.vectors(a)
 		return true
 	}
 	if w.call == nil {
@@ -273,7 +290,7 @@ func (t *Turn) abandon(run *activeRun, reason string) {
 		}
 		t.waits = slices.Delete(t.waits, i, i+1)
 		i--
-		if w.hook {
+		if w.hook || w.vectors != nil && w.call == nil {
 			continue
 		}
 		t.noteLost(&w)

@@ -29,6 +29,8 @@ func (r *activeRun) act(entry *Tool, skill string, call protocol.Call, refused *
 	t := r.turn
 	switch {
 	case refused != nil:
+	case r.queries(entry, skill, call, number, q):
+		return workflow.Answer{}, false
 	case skill != "":
 		return r.startSkill(entry, skill, call, q.ID)
 	case entry != nil && entry.async:
@@ -47,6 +49,16 @@ func (r *activeRun) act(entry *Tool, skill string, call protocol.Call, refused *
 	t.recordOfNode(&call, &res)
 	res.Output = readable(res.Output)
 	return workflow.Answer{Result: res}, true
+}
+
+// queries reports whether the call waits for the vector of its query.
+func (r *activeRun) queries(entry *Tool, skill string, call protocol.Call, number int, q *workflow.Request) bool {
+	kept := *q
+	return r.turn.queries(entry, &call, waiting{run: r, request: q.ID}, func() {
+		if answer, done := r.act(entry, skill, call, nil, number, &kept); done {
+			_ = r.run.Answer(kept.ID, answer) // refused when the run was cancelled meanwhile
+		}
+	})
 }
 
 // first is the number of the first attempt of a node's call to an executor, whose

@@ -15,11 +15,14 @@ import (
 	"tavernsim/protocol"
 )
 
-const toolWriteKnowledge = "WriteToKnowledgeBaseTool"
+const (
+	toolQueryKnowledge = "QueryKnowledgeBaseTool"
+	toolWriteKnowledge = "WriteToKnowledgeBaseTool"
+)
 
 func knowledgeTools() []Tool {
 	return []Tool{
-		folds((*Turn).queryKnowledge, "QueryKnowledgeBaseTool", "Searches a knowledge base you may read.",
+		folds((*Turn).queryKnowledge, toolQueryKnowledge, "Searches a knowledge base you may read.",
 			tool.Optional("kb", "string", "alias or id; all of yours when it is missing"),
 			tool.Optional("query", "string", "words to look for"),
 			tool.Optional("entry_type", "string", "only entries of this type"),
@@ -35,39 +38,22 @@ func knowledgeTools() []Tool {
 }
 
 func (t *Turn) queryKnowledge(p tool.Params) (any, error) {
-	kb, query := p.Text("kb"), p.Without("kb")
-	if id, ok := query["id"]; ok { // exactly one entry
-		delete(query, "id")
-		query["ids"] = []any{id}
-	}
-	q, err := knowledge.QueryOf(query)
-	if err != nil {
-		return nil, err
-	}
-	q.Now = t.wake.Now
-	out, books := []any{}, t.books()
-	for _, access := range books.Readable(kb) {
-		base, ok := t.bases.Base(access.ID)
-		if !ok {
-			continue
-		}
-		for _, hit := range base.Query(q) {
-			v, _ := books.Entry(hit.Entry, base, access) // its markers tell
-			v["score"] = hit.Score
-			out = append(out, v)
-		}
-	}
-	if kb != "" {
-		if _, err := t.m.Def.Knowledge.Find(kb, func(k profile.Access) bool { return k.Read }); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
+	return t.books().Query(p.Text("kb"), p.Without("kb"), t.wake.Now)
 }
 
 // books are the bases as the turn reads them now.
 func (t *Turn) books() *lore.Books {
-	return &lore.Books{Access: t.m.Def.Knowledge, Bases: t.bases, World: t.world.Document, Private: t.Private}
+	return &lore.Books{Access: t.m.Def.Knowledge, Bases: t.bases, World: t.world.Document, Private: t.Private, Vectors: &t.vectors}
+}
+
+// asksSituation asks for the vector of the text at hand, before the core workflow starts, if a
+// base would bring lessons to mind by it.
+func (t *Turn) asksSituation() bool {
+	if !t.bases.Embeds() || t.m.Def.Core == nil || t.wake.Workflow != "" || !slices.Contains(t.m.Def.inputs(t.m.Def.Core), "knowledge") {
+		return false
+	}
+	ask := lore.Ask{Events: t.events, Goals: t.goals}
+	return t.asksVector("", ask.Text(), true, waiting{}, t.startCore)
 }
 
 // activatedKnowledge lists the entries that the situation of the agent activates.

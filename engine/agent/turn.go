@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/learn"
+	"tavernsim/engine/agent/lore"
 	"tavernsim/engine/agent/repeat"
 	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/goal"
@@ -50,6 +51,7 @@ type Turn struct {
 	world       worldView
 	bases       knowledge.State
 	lessons     learn.Shown
+	vectors     lore.Vectors          // of texts that are searched for
 	kept, began criteria.Kept         // entries that stay active or rest; of them, those of this turn
 	purpose     protocol.Purpose      // of the workflow whose inputs are made
 	tasks       tooltask.State        // of the scene, as the wake shows them
@@ -217,7 +219,13 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 }
 
 func (t *Turn) startCore() {
-	if t.round == 0 && len(t.m.Def.Hooks) > 0 && t.asksFirst() {
+	if t.wake.Workflow == knowledge.MomentEmbed {
+		t.round++
+		t.embedEntries()
+		t.startHandlers() // for what it has heard
+		return
+	}
+	if t.round == 0 && (len(t.m.Def.Hooks) > 0 && t.asksFirst() || t.asksSituation()) {
 		return
 	}
 	plan := t.m.Def.Core

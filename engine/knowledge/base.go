@@ -14,6 +14,9 @@ type Base struct {
 	layers  []*layer      // oldest first; a newer layer hides the entries of an older
 	count   int           // visible entries
 	lengths int64         // of all visible entries, in fifths of a term
+
+	bare     int  // visible entries whose vector nobody has given
+	embedded bool // some entry has, or had, a vector
 }
 
 // New makes a base of its definition. The error lists every fault.

@@ -26,6 +26,8 @@ const (
 	OpArchive   Op = "archive"   // take an entry out of the base but for its id; its facts stay
 	OpUsed      Op = "used"      // lessons were shown, and helped or not: {ids, helped}
 
+	OpEmbed Op = "embed" // vectors of entries came, or a failure: {model, entries, vectors, reason, error}; of the scene alone
+
 	// Of facts only.
 	OpConfirm Op = "confirm" // what was to be created is in the base: it gained evidence
 	OpLink    Op = "link"    // another entry supersedes this one, or says otherwise
@@ -147,8 +149,11 @@ func (d *decider) decide() ([]protocol.Fact, error) {
 		return nil, d.errorf(protocol.KindNotFound, "no such base")
 	}
 	op := cmp.Or(d.req.Op, OpCreate)
-	if op == OpUsed {
+	switch op {
+	case OpUsed:
 		return d.used()
+	case OpEmbed:
+		return d.embedded()
 	}
 	if err := d.permitted(); err != nil {
 		return nil, err

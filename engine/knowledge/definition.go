@@ -29,7 +29,16 @@ type KnowledgeBase struct {
 	// like all others.
 	Learning *Learning `json:"learning,omitempty"`
 
+	// Embedding gives entries and queries vectors; nil = words alone rank.
+	Embedding *Embedding `json:"embedding,omitempty"`
+
 	CustomMetadata map[string]any `json:"custom_metadata,omitempty"` // free; never checked
+}
+
+// Embedding says by what vectors are made (§3.4), and which entries they find.
+type Embedding struct {
+	Model string   `json:"model"`           // name of a model file of a kind that gives vectors
+	Above *float64 `json:"above,omitempty"` // least cosine of an entry that shares no word with the query; nil = 0.5
 }
 
 // Learning makes a base keep lessons (§2.1.5): what agents write of some entry types. The

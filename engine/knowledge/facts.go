@@ -8,6 +8,7 @@ const (
 	FactSuggested = "knowledge.suggested"
 	FactReviewed  = "knowledge.reviewed"
 	FactRefused   = "knowledge.refused"
+	FactEmbedded  = "knowledge.embedded"
 )
 
 // Written puts an entry into a base, new or in place of the one with its id.
@@ -53,6 +54,19 @@ type Refused struct {
 	At      protocol.Time
 }
 
+// Embedded gives entries of a base their vectors; one of zeros is none. With an error nobody
+// gave them: the base is asked for again later.
+type Embedded struct {
+	KB      string
+	Request string
+	Model   string   // that gave them, by the name of its file
+	Entries []string // ids
+	Vectors []byte   // of the entries in their order, a byte for each component
+	Reason  protocol.ErrorKind
+	Error   string
+	At      protocol.Time
+}
+
 // Fact is one of this package's facts. The linter checks that a switch over it has
 // a case for each.
 //
@@ -66,16 +80,18 @@ func (*Written) FactKind() string   { return FactWritten }
 func (*Suggested) FactKind() string { return FactSuggested }
 func (*Reviewed) FactKind() string  { return FactReviewed }
 func (*Refused) FactKind() string   { return FactRefused }
+func (*Embedded) FactKind() string  { return FactEmbedded }
 
 func (*Written) fact()   {}
 func (*Suggested) fact() {}
 func (*Reviewed) fact()  {}
 func (*Refused) fact()   {}
+func (*Embedded) fact()  {}
 
 // Facts are the kinds of this package.
 func Facts() []protocol.FactType {
 	return []protocol.FactType{
-		protocol.ByCodec[Written](), protocol.ByCodec[Suggested](), protocol.ByCodec[Reviewed](), protocol.ByCodec[Refused](),
+		protocol.ByCodec[Written](), protocol.ByCodec[Suggested](), protocol.ByCodec[Reviewed](), protocol.ByCodec[Refused](), protocol.ByCodec[Embedded](),
 	}
 }
 

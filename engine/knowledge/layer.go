@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/engine/knowledge/score"
+	"tavernsim/engine/knowledge/vector"
 	"tavernsim/engine/knowledge/words"
 	"tavernsim/protocol"
 )
@@ -22,6 +23,8 @@ type doc struct {
 	written  bool               // by this run, not the project's files
 	timed    bool               // valid for a time only
 	print    *words.Print       // of a lesson
+	vector   vector.Vector
+	seen     bool // somebody has given its vector, which may be none
 }
 
 // newDoc prepares a valid entry, which must not change afterwards. Its terms are
@@ -67,7 +70,8 @@ type layer struct {
 	keys     map[string]int32 // by reference key
 	followed map[string]int32 // by the entry that they follow
 	trigger  *criteria.Set
-	lessons  []int32 // docs that have a print
+	lessons  []int32         // docs that have a print
+	vectors  []vector.Vector // of docs; nil = none has one
 
 	terms   map[string]span
 	lists   []postings
@@ -128,6 +132,7 @@ func newLayer(docs, hides []*doc, scan *criteria.Scan) *layer {
 			active[i] = d.criteria
 		}
 		l.boost = max(l.boost, d.boost())
+		l.see(i)
 		if old := hides[i]; old != nil {
 			old.terms.All(func(t string, _ int32) { l.hidden[t]++ })
 		}
@@ -279,12 +284,14 @@ func (b *Base) next(id string) *doc {
 // one below is not more than twice its size, which keeps the layers logarithmic in
 // number.
 func (b *Base) put(top []*doc) *Base {
-	next := &Base{def: b.def, count: b.count, lengths: b.lengths}
+	next := &Base{def: b.def, count: b.count, lengths: b.lengths, bare: b.bare, embedded: b.embedded}
 	hides := make([]*doc, len(top))
 	for i, d := range top {
 		next.lengths += d.length
+		next.bare += next.lacks(d)
 		if hides[i] = b.find(d.entry.ID); hides[i] != nil {
 			next.lengths -= hides[i].length
+			next.bare -= next.lacks(hides[i])
 		} else {
 			next.count++
 		}

@@ -230,7 +230,7 @@ func (b *Base) recalled(s *criteria.Situation, active []*Entry) (out []*Entry) {
 	if l == nil || l.recall() == 0 || strings.TrimSpace(s.Text) == "" {
 		return nil
 	}
-	for _, h := range b.Query(Query{Text: s.Text, EntryTypes: l.lessons(), Now: s.Now, Limit: l.recall()}) {
+	for _, h := range b.Query(Query{Text: s.Text, EntryTypes: l.lessons(), Vector: s.Vector, Now: s.Now, Limit: l.recall()}) {
 		if !slices.Contains(active, h.Entry) {
 			out = append(out, h.Entry)
 		}

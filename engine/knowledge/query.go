@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/engine/knowledge/vector"
 	"tavernsim/engine/knowledge/words"
 	"tavernsim/protocol"
 )
@@ -32,6 +33,7 @@ type Query struct {
 	Author      string
 	MinPriority *float64
 	Now         protocol.Time // for recency; 0 = everything is as recent
+	Vector      vector.Vector // of Text, if the base has vectors
 	Limit       int           // 0 = DefaultLimit; more than MaxLimit is MaxLimit
 }
 
@@ -48,7 +50,11 @@ func (b *Base) Query(q Query) []Hit {
 	f := newFilter(q)
 	top := best{limit: f.limit}
 	if terms := words.OfQuery(q.Text); len(terms) > 0 {
-		b.rank(terms, &f, &top)
+		if q.Vector.None() || !b.embedded {
+			b.rank(terms, &f, &top)
+		} else {
+			b.near(terms, &f, &top)
+		}
 		return top.hits
 	}
 	if strings.TrimSpace(q.Text) != "" {
@@ -177,7 +183,7 @@ type best struct {
 
 func (t *best) add(d *doc, score int64) {
 	h := Hit{Entry: d.entry, Score: score}
-	if len(t.hits) == t.limit && compareHits(h, t.hits[t.limit-1]) >= 0 {
+	if !t.takes(h) {
 		return
 	}
 	i, _ := slices.BinarySearchFunc(t.hits, h, compareHits)
@@ -185,6 +191,11 @@ func (t *best) add(d *doc, score int64) {
 		t.hits = t.hits[:t.limit-1]
 	}
 	t.hits = slices.Insert(t.hits, i, h)
+}
+
+// takes reports whether a hit is among the first so far.
+func (t *best) takes(h Hit) bool {
+	return len(t.hits) < t.limit || compareHits(h, t.hits[t.limit-1]) < 0
 }
 
 // compareHits is a total order. It looks at no entry whose score decides.

@@ -21,7 +21,7 @@ func (b *Base) rank(terms []string, f *filter, top *best) {
 		weights[i] = score.Rarity(b.count, b.holders(t))
 	}
 	s := ranking{base: b, filter: f, top: top, count: int64(b.count), lengths: max(b.lengths, 1)}
-	s.halfLife = int64(b.def.HalfLifeHours * float64(time.Hour/time.Microsecond))
+	s.halfLife = b.halfLife()
 	for n, l := range b.layers {
 		s.n, s.layer, s.most = n, l, score.Million+l.boost
 		if s.aged() {
@@ -30,6 +30,11 @@ func (b *Base) rank(terms []string, f *filter, top *best) {
 		s.open(terms, weights)
 		s.run()
 	}
+}
+
+// halfLife is that of entries in microseconds; 0 = age does not count.
+func (b *Base) halfLife() int64 {
+	return int64(b.def.HalfLifeHours * float64(time.Hour/time.Microsecond))
 }
 
 // holders counts the visible entries with a term.

@@ -1,6 +1,7 @@
 package knowledge
 
 import (
+	"tavernsim/engine/knowledge/vector"
 	"tavernsim/protocol"
 	"tavernsim/protocol/grown"
 )
@@ -17,6 +18,14 @@ type shelfSnapshot struct {
 	Suggested uint64
 	Queue     []Suggestion
 	Entries   []protocol.Raw // written by the run, by id
+	Failed    int64
+	Again     protocol.Time
+	Seen      []seenEntry // entries with vectors, by id
+}
+
+type seenEntry struct {
+	ID     string
+	Vector []byte
 }
 
 const snapshotVersion = 1
@@ -27,13 +36,16 @@ func Snapshot(codec *protocol.Codec, s State) (protocol.Raw, error) {
 	snap := snapshot{Version: snapshotVersion}
 	for _, id := range s.IDs() {
 		sh := s.shelves[id]
-		if sh.writes == 0 && sh.suggested == 0 {
+		if sh.writes == 0 && sh.suggested == 0 && !sh.base.embedded && sh.failed == 0 {
 			continue
 		}
-		kept := shelfSnapshot{KB: id, Writes: sh.writes, Suggested: sh.suggested, Queue: sh.queue}
+		kept := shelfSnapshot{KB: id, Writes: sh.writes, Suggested: sh.suggested, Queue: sh.queue, Failed: sh.failed, Again: sh.again}
 		for _, d := range sh.base.sorted() {
 			if d.written {
 				kept.Entries = append(kept.Entries, d.entry.Encode())
+			}
+			if d.seen {
+				kept.Seen = append(kept.Seen, seenEntry{d.entry.ID, vector.Bytes(d.vector.Components(d.vector.Dimensions()))})
 			}
 		}
 		snap.Shelves = append(snap.Shelves, kept)
@@ -65,7 +77,8 @@ func Restore(codec *protocol.Codec, project State, data protocol.Raw) (State, er
 			docs = append(docs, project.shelves[kept.KB].base.doc(e, true))
 		}
 		s = s.change(kept.KB, func(sh shelf) shelf {
-			sh.base, sh.writes, sh.suggested, sh.queue = sh.base.with(docs...), kept.Writes, kept.Suggested, kept.Queue
+			sh.base, sh.writes, sh.suggested, sh.queue = sh.base.with(docs...).dressed(kept.Seen), kept.Writes, kept.Suggested, kept.Queue
+			sh.failed, sh.again = kept.Failed, kept.Again
 			return sh
 		})
 	}

@@ -11,6 +11,7 @@ import (
 // immutable and shared freely; [Apply] makes the next one.
 type State struct {
 	shelves map[string]shelf // never written once the State is made
+	embeds  bool             // some base asks for vectors
 }
 
 // shelf is a base with its counters and its review queue.
@@ -20,6 +21,9 @@ type shelf struct {
 	writes    uint64       // accepted by this run; numbers generated ids
 	suggested uint64       // suggestions ever made
 	queue     []Suggestion // waiting for review, oldest first
+
+	failed int64         // how often in a row nobody gave vectors
+	again  protocol.Time // when they are asked for next
 }
 
 // Suggestion is a proposed change that waits for review.
@@ -39,6 +43,7 @@ func NewState(bases ...*Base) (State, error) {
 			return State{}, protocol.Errorf(protocol.KindInvalid, "knowledge base %s: defined twice", b.ID())
 		}
 		s.shelves[b.ID()] = shelf{base: b}
+		s.embeds = s.embeds || b.def.Embedding != nil
 	}
 	return s, nil
 }
@@ -46,7 +51,7 @@ func NewState(bases ...*Base) (State, error) {
 // Shared says which bases more than one agent reads: what agents write there reaches
 // others.
 func (s State) Shared(shared func(id string) bool) State {
-	next := State{shelves: maps.Clone(s.shelves)}
+	next := State{maps.Clone(s.shelves), s.embeds}
 	for id, sh := range next.shelves {
 		sh.shared = shared(id)
 		next.shelves[id] = sh
@@ -83,6 +88,8 @@ func Apply(s State, f protocol.Fact) State {
 			sh.queue = slices.DeleteFunc(slices.Clone(sh.queue), func(x Suggestion) bool { return x.ID == f.Suggestion })
 			return sh
 		})
+	case *Embedded:
+		return s.change(f.KB, func(sh shelf) shelf { return sh.seen(f) })
 	case *Refused: // changes nothing
 	}
 	return s
@@ -93,7 +100,7 @@ func (s State) change(kb string, f func(shelf) shelf) State {
 	if !ok {
 		return s // a base that the project no longer has; the loader of the run says so
 	}
-	next := State{shelves: maps.Clone(s.shelves)}
+	next := State{maps.Clone(s.shelves), s.embeds}
 	next.shelves[kb] = f(sh)
 	return next
 }
@@ -104,7 +111,7 @@ func (sh shelf) written(f *Written) shelf {
 		return sh // cannot happen: Decide made the bytes, and the journal's checksum finds damage
 	}
 	sh.writes++
-	sh.base = sh.base.with(sh.base.doc(entry, true))
+	sh.base = sh.base.with(sh.base.carried(sh.base.doc(entry, true)))
 	return sh
 }
 

@@ -66,6 +66,7 @@ func Validate(def *KnowledgeBase) Faults {
 	}
 	def.Activation.Check(c.below("/activation"))
 	c.learning(def.Learning)
+	c.embedding(def.Embedding)
 	if len(def.Entries) > MaxEntries {
 		c.at("/entries", "%d entries; the limit is %d", len(def.Entries), MaxEntries)
 		return c.faults

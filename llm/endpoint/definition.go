@@ -153,7 +153,7 @@ func Rules() source.Rules {
 		"endpoint.Definition.query":           {MaxItems: 64, Doc: "Parameters in the address of every request, for example `api-version`."},
 		"endpoint.Definition.ca_file":         {Doc: "PEM file with the certificates that the server's is signed with; relative to this file, `~/` is your home. Default: the system's."},
 		"endpoint.Definition.models":          {MaxItems: 10_000, Doc: "What this endpoint calls a model that a project names otherwise: `gpt-5-mini: llama3.2`."},
-		"endpoint.Definition.embeddings":      {Doc: "Model of this endpoint that turns texts into vectors, for the protocol `openai`. `simd doctor models` tries it; nothing else asks for vectors yet."},
+		"endpoint.Definition.embeddings":      {Doc: "Model of this endpoint that turns texts into vectors, for the protocol `openai`. `simd doctor models` tries it; models of the kind [`embedder`](#vectors) name theirs."},
 		"endpoint.Definition.timeouts":        {Doc: "Bounds of a request."},
 		"endpoint.Definition.limits":          {Doc: "What the endpoint allows all scenes of the process together."},
 		"endpoint.Definition.dialect":         {Doc: "How this server differs from others of its protocol."},

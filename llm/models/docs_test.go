@@ -26,7 +26,7 @@ func TestDocsTables(t *testing.T) {
 	maps.Copy(rules, price.Rules())
 	types := []reflect.Type{
 		reflect.TypeFor[modelfile.Definition](), reflect.TypeFor[modelfile.Params](), reflect.TypeFor[modelfile.Latency](),
-		reflect.TypeFor[modelfile.Route](), reflect.TypeFor[modelfile.Choice](), reflect.TypeFor[modelfile.Fallback](), reflect.TypeFor[modelfile.Replay](), reflect.TypeFor[modelfile.Faulty](), reflect.TypeFor[modelfile.Surrogate](), reflect.TypeFor[faulty.Faults](),
+		reflect.TypeFor[modelfile.Route](), reflect.TypeFor[modelfile.Choice](), reflect.TypeFor[modelfile.Fallback](), reflect.TypeFor[modelfile.Replay](), reflect.TypeFor[modelfile.Faulty](), reflect.TypeFor[modelfile.Surrogate](), reflect.TypeFor[modelfile.Embedder](), reflect.TypeFor[modelfile.Static](), reflect.TypeFor[faulty.Faults](),
 		reflect.TypeFor[endpoint.File](), reflect.TypeFor[endpoint.Definition](), reflect.TypeFor[endpoint.Timeouts](), reflect.TypeFor[endpoint.Limits](), reflect.TypeFor[endpoint.Dialect](), reflect.TypeFor[price.Rate](), reflect.TypeFor[price.Long](), reflect.TypeFor[budget.Budget](),
 	}
 	doctest.Tables{Dir: "../../docs/formats", Pages: map[string]string{"modelfile": "providers.md", "endpoint": "providers.md", "price": "providers.md", "budget": "providers.md", "faulty": "providers.md"}, Types: types, Rules: rules}.Check(t, *update)

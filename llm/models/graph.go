@@ -12,6 +12,7 @@ import (
 
 	"tavernsim/engine/expr"
 	"tavernsim/internal/source"
+	"tavernsim/llm/embed"
 	"tavernsim/llm/models/modelfile"
 	"tavernsim/llm/replay"
 	"tavernsim/llm/surrogate"
@@ -35,6 +36,7 @@ type graph struct {
 	others    map[string][]byte          // by path
 	cassettes map[string]*replay.Answers // by path
 	shapes    map[string]shape           // of nodes
+	words     map[string]*embed.Words    // of static models, by their names
 	report    *source.Report
 }
 
@@ -73,7 +75,7 @@ type likeness struct {
 // compile reads the files, and links those that answer by others. Faults of a file by
 // itself go to each, others to report.
 func compile(files, others []File, each, report *source.Report) *graph {
-	g := &graph{files: map[string]*file{}, nodes: map[string]any{}, others: map[string][]byte{}, cassettes: map[string]*replay.Answers{}, report: report, shapes: map[string]shape{}}
+	g := &graph{files: map[string]*file{}, nodes: map[string]any{}, others: map[string][]byte{}, cassettes: map[string]*replay.Answers{}, report: report, shapes: map[string]shape{}, words: map[string]*embed.Words{}}
 	for _, f := range others {
 		g.others[f.Path] = f.Data
 	}
@@ -119,6 +121,12 @@ func (g *graph) link(f *file) {
 		}
 		r.answers = g.answers(f, d.Answers)
 		g.nodes[f.name] = r
+	case *modelfile.Static:
+		w, err := embed.Load(f.name, d.Words, g.others)
+		if err != nil {
+			g.fault(f, source.Suggest(d.Words, slices.Sorted(maps.Keys(g.others))), err.Error(), "words")
+		}
+		g.words[f.name] = w
 	case *modelfile.Surrogate:
 		g.known(f, d.Model, "model")
 		n := &likeness{Surrogate: d, name: f.name, most: int64(math.Round(1000 * modelfile.DefaultDistance))}

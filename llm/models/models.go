@@ -16,6 +16,7 @@ import (
 	"tavernsim/internal/source"
 	"tavernsim/llm"
 	"tavernsim/llm/anthropic"
+	"tavernsim/llm/embed"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/models/modelfile"
@@ -155,7 +156,11 @@ func New(opt Options) (*Set, error) {
 		if f.Path == opt.Default {
 			s.name = name
 		}
-		switch d := g.files[name].def.(type) {
+		def := g.files[name].def
+		if asks, ok := modelfile.Asks(def); ok {
+			def = asks
+		}
+		switch d := def.(type) {
 		case *scripted.Model:
 			if s.models[name] = d; opt.Instead != nil {
 				s.models[name] = s.replaced(&modelfile.Definition{Model: name}, name, opt)
@@ -170,7 +175,7 @@ func New(opt Options) (*Set, error) {
 				s.models[name] = p
 				continue
 			}
-			if opt.Instead != nil {
+			if opt.Instead != nil && !d.Embeds() {
 				s.models[name] = s.replaced(d, name, opt)
 				continue
 			}
@@ -184,6 +189,8 @@ func New(opt Options) (*Set, error) {
 			} else {
 				s.models[name] = p
 			}
+		case *modelfile.Static:
+			s.models[name] = g.words[name]
 		default:
 			if opt.Scripts {
 				waiting = append(waiting, name)
@@ -196,11 +203,22 @@ func New(opt Options) (*Set, error) {
 	}
 	for _, name := range waiting {
 		s.models[name] = script
+		if d, ok := modelfile.Asks(g.files[name].def); ok && d.Embeds() {
+			s.models[name] = embed.Absent(name)
+		}
 	}
 	for _, p := range plays {
-		p.script = script
+		if p.script = script; p.Embeds() {
+			p.script = embed.Blind{}
+		}
 	}
-	waiting = slices.DeleteFunc(waiting, s.onlyRecorded)
+	waiting = slices.DeleteFunc(waiting, func(name string) bool {
+		_, blind := s.models[name].(embed.Absent)
+		if blind {
+			s.Notes = append(s.Notes, fmt.Sprintf("nobody gives the vectors of %s, so entries are found by their words: there is no file of endpoints (simd help run, --providers)", name))
+		}
+		return blind || s.onlyRecorded(name)
+	})
 	if len(waiting) > 0 {
 		s.Notes = append(s.Notes, fmt.Sprintf("a script answers for %s: there is no file of endpoints (simd help run, --providers)", strings.Join(waiting, ", ")))
 	}
@@ -340,13 +358,14 @@ func (s scripts) Answer(q *protocol.ModelRequest) (protocol.ModelAnswer, error) 
 type Asked struct {
 	Name, Endpoint string
 	Price          string // in words; "" = recorded answers alone
+	Vectors        bool   // it gives vectors, and no answers
 }
 
 // Asked are the models that are at endpoints, by name.
 func (s *Set) Asked() (list []Asked) {
 	for _, name := range slices.Sorted(maps.Keys(s.models)) {
 		if a, ok := s.models[name].(*asked); ok && !a.instead {
-			one := Asked{Name: name, Endpoint: a.Name()}
+			one := Asked{Name: name, Endpoint: a.Name(), Vectors: a.Embeds()}
 			if a.to != nil {
 				one.Price = a.to.Prices().Say(cmp.Or(a.to.Models[a.Definition.Model], a.Definition.Model))
 			}
@@ -472,7 +491,10 @@ func provider(d *modelfile.Definition, file string, opt Options, counts *counts)
 	model, stream := cmp.Or(a.to.Models[d.Model], d.Model), d.Stream == nil || *d.Stream
 	a.sent = model
 	a.price, a.priced = a.to.Prices().Of(model)
-	if a.Provider = openai.New(a.to, model, stream); d.Kind == "anthropic" {
+	switch a.Provider = openai.New(a.to, model, stream); {
+	case d.Embeds():
+		a.Provider = embed.New(a.to, model, d.Dimensions())
+	case d.Kind == "anthropic":
 		a.Provider = anthropic.New(a.to, model, stream)
 	}
 	return a, nil
@@ -490,7 +512,7 @@ func Questions(files []File, q *protocol.ModelRequest) map[string]string {
 	hashes := map[string]string{}
 	for _, f := range files {
 		made, _ := modelfile.Read(f.Path, f.Data, &source.Report{})
-		def, ok := made.(*modelfile.Definition)
+		def, ok := modelfile.Asks(made)
 		if !ok {
 			continue
 		}
@@ -546,7 +568,9 @@ func (a *asked) unasked(question string, q *protocol.ModelRequest, sink llm.Sink
 		a.counts.miss(place(q))
 		return answer, true, missed(a.name, a.answers, q, "(there is no endpoint to ask; the question is "+question+")")
 	}
-	err = a.fits(q)
+	if err = a.fits(q); err == nil && q.Purpose == protocol.PurposeEmbed && !a.Embeds() {
+		err = &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: a.name + ": the model " + a.file + " gives no vectors; name a model of the kind embedder or static"}
+	}
 	return answer, err != nil, err
 }
 
@@ -605,7 +629,7 @@ func (a *asked) tokens(q *protocol.ModelRequest) int64 {
 	for i := range q.Tools {
 		size += len(q.Tools[i].Description) + 192
 	}
-	return int64(size/3 + cmp.Or(q.MaxTokens, a.Params.MaxTokens, modelfile.DefaultMaxTokens))
+	return int64(size/3 + a.filled(q).MaxTokens)
 }
 
 // question names what the model reads: the request as it is sent, to the model as the
@@ -632,7 +656,9 @@ func (a *asked) filled(asked *protocol.ModelRequest) *protocol.ModelRequest {
 	if q.Temperature == nil {
 		q.Temperature = p.Temperature
 	}
-	q.MaxTokens = cmp.Or(q.MaxTokens, p.MaxTokens, modelfile.DefaultMaxTokens)
+	if q.MaxTokens = cmp.Or(q.MaxTokens, p.MaxTokens, modelfile.DefaultMaxTokens); a.Embeds() {
+		q.MaxTokens = 0
+	}
 	if a.ImageTokens == 0 {
 		q.Messages = withoutFound(q.Messages)
 	}

@@ -148,7 +148,7 @@ func TestNoEndpoints(t *testing.T) {
 func TestAsked(t *testing.T) {
 	sent, to := cloud(t)
 	s, err := New(Options{Files: files("scripted", rules, "thinker", thinker), Default: "models/scripted.yaml", Endpoints: to})
-	if err != nil || !slices.Equal(s.Asked(), []Asked{{"thinker", "cloud", "free"}}) {
+	if err != nil || !slices.Equal(s.Asked(), []Asked{{"thinker", "cloud", "free", false}}) {
 		t.Fatalf("%v, %v", s.Asked(), err)
 	}
 	if _, ok := s.Provider().(llm.Instant); ok {

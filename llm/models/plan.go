@@ -388,7 +388,7 @@ func (s *Set) Route(q *protocol.ModelRequest) llm.Route {
 		q.Chosen = nil
 		if len(s.nodes) == 0 || s.nodes[cmp.Or(q.Model, s.name)] == nil {
 			p, err := s.pick(q.Model)
-			_, instant := p.(*scripted.Model)
+			_, instant := p.(llm.Instant)
 			return llm.Route{Instant: instant && err == nil, Endpoint: endpointOf(p)}
 		}
 		c = s.choose(q)

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"math"
+	"strconv"
 	"time"
 
 	"tavernsim/internal/wirejson"
@@ -25,6 +26,8 @@ const (
 // Embedder turns texts into vectors, by one model of an endpoint. It is safe for concurrent
 // use. The endpoint is the caller's.
 type Embedder struct {
+	Dimensions int // of the vectors to ask for; 0 = as the model has them
+
 	to     *endpoint.Endpoint
 	model  string
 	price  price.Price
@@ -88,7 +91,10 @@ func (e *Embedder) body(texts []string) []byte {
 		}
 		b = wirejson.AppendText(b, text)
 	}
-	return append(b, "]}"...)
+	if b = append(b, ']'); e.Dimensions > 0 {
+		b = strconv.AppendInt(append(b, `,"dimensions":`...), int64(e.Dimensions), 10)
+	}
+	return append(b, '}')
 }
 
 // embedded is an answer. Servers leave out the index of an only vector.
@@ -132,6 +138,9 @@ func (e *Embedder) read(data []byte, texts []string) (*Vectors, error) {
 		if len(x) != len(v.List[0]) {
 			return nil, e.bad("one vector has %d dimensions and another %d", len(v.List[0]), len(x))
 		}
+	}
+	if e.Dimensions > 0 && v.Dimensions() != e.Dimensions {
+		return nil, e.bad("vectors of %d dimensions; %d were asked for", v.Dimensions(), e.Dimensions)
 	}
 	question := 0
 	for _, text := range texts {

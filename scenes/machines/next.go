@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/expr"
+	"tavernsim/engine/knowledge"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 )
@@ -108,6 +109,10 @@ func (s *Stage) nextVirtual() error {
 	if s.holds() {
 		return nil
 	}
+	if s.embeds() {
+		s.openWave(s.Agenda.Now)
+		return s.runLifecycle(knowledge.MomentEmbed)
+	}
 	at, some := s.Agenda.NextTime()
 	x, expires := s.expiresFirst(at, some)
 	if expires {
@@ -134,6 +139,16 @@ func (s *Stage) nextVirtual() error {
 	s.joinDeferred()
 	w.order = s.Agenda.Take(at)
 	return s.pump()
+}
+
+// embeds reports whether the scene asks for vectors of entries before time goes on. It does not
+// ask twice at one moment for the same: its own turn may have failed.
+func (s *Stage) embeds() bool {
+	bases, _ := s.View.Shown(knowledge.Service).(knowledge.State)
+	now := [2]int64{int64(bases.Wants(s.Agenda.Now)), int64(s.Agenda.Now)}
+	again := now == s.bare || s.Agenda.GaveUp(uint32(s.scene.OwnOrdinal()))
+	s.bare = now
+	return now[0] > 0 && !again
 }
 
 // coming is the time of the next wave, as far as it is known; 0 = there is none. On the

@@ -75,6 +75,7 @@ type Stage struct {
 	turnsWarned bool // the same of turns.by
 	snapshot    snapshotting
 	noted       noting
+	bare        [2]int64 // entries without vectors, and the time, when they were last asked for
 
 	ready    string           // a service that has something to decide; "" = none
 	failures map[string]int64 // of services, in a row

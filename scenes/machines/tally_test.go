@@ -36,6 +36,7 @@ var uncounted = map[string]string{
 	"agent.steps_resumed":         "the calls count",
 	"agent.reflected":             "agent.turn_ended counts the reflections",
 	"channel.refused":             "the agent observes it; no event was refused",
+	"knowledge.embedded":          "no entry was written; the answer of the model counts",
 	"knowledge.reviewed":          "only entries that were written count",
 	"knowledge.suggested":         "only entries that were written count",
 	"round.began":                 "the turns count as deliberations",

@@ -61,7 +61,7 @@ func unreplaced(name string) (why, suggestion string) {
 	case slices.Contains(never(), name):
 		return protocol.Short(name, 80) + " is never replaced by a plugin", "remove it"
 	case name == "embedder":
-		return "nothing in a scene asks for embeddings in this version, so there is no embedder to replace", "remove it"
+		return "vectors come from models of the project alone; to replace an embedder is not built yet", "remove it"
 	case executor && (kind == manifest.Code || kind == manifest.Shell || kind == manifest.Files || kind == manifest.Value):
 		return "what carries out tools of the type " + kind + " is never replaced by a plugin", "remove it"
 	}

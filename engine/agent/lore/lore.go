@@ -8,6 +8,8 @@
 //     paths are put together only for a base that scans them.
 //  2. A reference that cannot be resolved, and a condition that fails, is a warning with its
 //     base and entry.
+//  3. A turn asks for the vector of a text once for each model, of a base that its agent may
+//     read. Without it, because it did not come, the words of the text rank alone.
 //
 // # Not here
 //
@@ -34,6 +36,7 @@ type Books struct {
 	Bases   knowledge.State
 	World   *world.Document
 	Private map[string]any
+	Vectors *Vectors // of the turn; nil = it asks for none
 }
 
 // MaxWarnings bounds the warnings that an agent observes in a turn.
@@ -135,17 +138,13 @@ type Ask struct {
 
 // situation is what criteria are held against; its sources are made when a base wants them.
 func (b *Books) situation(a *Ask) *criteria.Situation {
-	s := &criteria.Situation{Events: a.Values, World: b.World.Value(), Self: a.Self, Now: a.Now, Draw: a.Draw,
+	s := &criteria.Situation{Text: a.Text(), Events: a.Values, World: b.World.Value(), Self: a.Self, Now: a.Now, Draw: a.Draw,
 		Purpose: string(a.Purpose), Turn: a.Turn, Who: a.Who, Tags: append([]string{a.Who.Profile, a.Scene}, a.Who.Places...)}
 	for _, e := range a.Events {
 		s.EventTypes = append(s.EventTypes, e.Type)
-		if text, ok := Speech(e); ok {
-			s.Text += text + "\n"
-		}
 	}
 	for i := range a.Goals {
 		if g := &a.Goals[i]; g.Open() {
-			s.Text += g.Description + "\n"
 			s.Goals = append(s.Goals, g.Value())
 		}
 	}
@@ -203,6 +202,7 @@ func (b *Books) Active(a *Ask) (f Found) {
 		if s.Kept = a.Kept.In(access.ID); s.Sources == nil && base.Scans() {
 			s.Sources = b.sources(a)
 		}
+		s.Vector = b.vector(base, s.Text)
 		active := base.Activate(s)
 		if a.Trace != nil {
 			a.Trace(access.ID, s.Purpose, base.Trace(s))

@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/expr"
+	"tavernsim/engine/knowledge/vector"
 	"tavernsim/engine/knowledge/words"
 	"tavernsim/protocol"
 )
@@ -169,6 +170,7 @@ type Situation struct {
 	Draw       protocol.Draw // of the turn, for chance
 	Now        protocol.Time // 0 = entries are valid at all times, and everything is as recent
 	Limit      int           // 0 = the base's; more than its most is that
+	Vector     vector.Vector // of Text, for lessons of a base with vectors
 
 	Who     Who
 	Purpose string // of the workflow; "" = any

@@ -14,7 +14,7 @@ import (
 
 // Kinds are the kinds of model files. A file without a kind is scripted.
 func Kinds() []string {
-	return []string{KindScripted, protocolOpenAI, protocolAnthropic, KindRoute, KindReplay, KindFaulty, KindSurrogate}
+	return []string{KindScripted, protocolOpenAI, protocolAnthropic, KindRoute, KindReplay, KindFaulty, KindSurrogate, KindEmbedder, KindStatic}
 }
 
 // KindScripted is the kind of a file with rules.
@@ -39,7 +39,25 @@ type Definition struct {
 
 	Latency        Latency        `json:"latency,omitzero"`
 	CustomMetadata map[string]any `json:"custom_metadata,omitempty"`
+
+	embeds *Embedder // nil = it answers
 }
+
+// Asks is the definition by which a model at an endpoint is asked; false = the file is no such
+// model.
+func Asks(def any) (d *Definition, ok bool) {
+	if e, embeds := def.(*Embedder); embeds {
+		return e.asks(), true
+	}
+	d, ok = def.(*Definition)
+	return d, ok
+}
+
+// Embeds reports whether the model gives vectors, and answers nothing.
+func (d *Definition) Embeds() bool { return d.embeds != nil }
+
+// Dimensions of the vectors to ask for; 0 = as the model has them.
+func (d *Definition) Dimensions() int { return d.embeds.Dimensions }
 
 // MaxTokens is the most of an answer that no request bounds.
 func (d *Definition) MaxTokens() int { return cmp.Or(d.Params.MaxTokens, DefaultMaxTokens) }
@@ -112,6 +130,10 @@ func Read(file string, data []byte, report *source.Report) (any, *source.Documen
 		def = &Faulty{}
 	case KindSurrogate:
 		def = &Surrogate{}
+	case KindEmbedder:
+		def = &Embedder{}
+	case KindStatic:
+		def = &Static{}
 	case protocolOpenAI, protocolAnthropic:
 		def = &Definition{}
 	default:
@@ -174,5 +196,6 @@ func Rules() source.Rules {
 		"modelfile.Latency.per_token":          {Range: span, Doc: "For each token of the answer, if it is modelled. Default 20ms; with `first_token` alone 0.", Default: "20ms"},
 	}
 	maps.Copy(rules, severalRules())
+	maps.Copy(rules, vectorRules())
 	return rules
 }

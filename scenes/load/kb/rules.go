@@ -24,6 +24,7 @@ func Rules() source.Rules {
 		"knowledge.KnowledgeBase.half_life_hours": {Section: "§3.4", Default: 0.0, Range: upTo(1_000_000), Doc: "Age, in hours of scene time, at which recency counts half in [searches](#search); 0: age does not count."},
 		"knowledge.KnowledgeBase.activation":      {Section: "§3.4", Doc: "What holds for the entries that become active by themselves, together."},
 		"knowledge.KnowledgeBase.learning":        {Section: "§2.1.5", Doc: "Makes it a base that keeps lessons: see [learning](#learning)."},
+		"knowledge.KnowledgeBase.embedding":       {Section: "§3.4", Doc: "Gives entries and queries vectors: see [embedding](#embedding)."},
 		"knowledge.KnowledgeBase.custom_metadata": {Section: "§3.4", Doc: "For your own use; simd does not check it."},
 
 		"knowledge.Entry.id":                  {Required: true, Section: "§3.4", Doc: "Identifies the entry in its knowledge base."},
@@ -55,6 +56,9 @@ func Rules() source.Rules {
 		"knowledge.Entry.supersedes":          {Section: "§2.1.5", MaxItems: knowledge.MaxLinks, Doc: "Ids of entries in whose place it is."},
 		"knowledge.Entry.superseded_by":       {Section: "§2.1.5", Doc: "Id of the entry in its place; nothing but its id finds this one. Agents cannot set it."},
 		"knowledge.Entry.conflicts_with":      {Section: "§2.1.5", MaxItems: knowledge.MaxLinks, Doc: "Ids of entries that say otherwise."},
+
+		"knowledge.Embedding.model": {Required: true, Section: "§3.4", Doc: "Name of the [model](providers.md#vectors) that gives the vectors: a file in `models/` of kind `embedder` or `static`."},
+		"knowledge.Embedding.above": {Section: "§3.4", Default: 0.5, Range: &source.Range{Min: -1, Max: 1}, Doc: "Least cosine of an entry that shares no word with a query."},
 
 		"knowledge.Learning.types":  {Section: "§2.1.5", Doc: "Entry types of lessons. Default: best_practice, failed_lesson, observation_summary, reflection_note."},
 		"knowledge.Learning.merge":  {Section: "§2.1.5", Enum: []string{"alike", "same", "none"}, Default: "alike", Doc: "Which lessons of one type are one: those that say nearly the same, the same words in the same order, none."},

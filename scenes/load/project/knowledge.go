@@ -1,10 +1,12 @@
 package project
 
 import (
+	"slices"
 	"strings"
 
 	"tavernsim/engine/knowledge"
 	"tavernsim/internal/source"
+	vectors "tavernsim/scenes/load/kb"
 )
 
 func (l *loader) loadKnowledge() {
@@ -18,6 +20,9 @@ func (l *loader) loadKnowledge() {
 		l.decoder.Decode(doc, kb)
 		l.validate(doc, kb, l.report.Since(before))
 		l.version(doc, at("version"), kb.Version)
+		if e, models := kb.Embedding, vectors.Embedders(l.sound); e != nil && e.Model != "" && !slices.Contains(models, e.Model) {
+			l.fault(doc, at("embedding", "model"), source.Suggest(e.Model, models), "there is no model %q that gives vectors: no file models/%s.yaml of kind embedder or static", e.Model, e.Model)
+		}
 		if l.claim("knowledge base", kb.ID, doc, at("id")) {
 			l.project.bases[kb.ID] = kb
 		}

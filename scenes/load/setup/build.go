@@ -169,6 +169,9 @@ func (b *builder) knowledge() error {
 		if err != nil {
 			return b.Errorf("%w", err)
 		}
+		if base.Embedding() != "" && b.Clock == agenda.Realtime {
+			return b.Errorf("knowledge base %s has embedding, which is not built on the realtime clock; remove it, or set simulation.clock to virtual", id)
+		}
 		bases = append(bases, base)
 	}
 	var err error

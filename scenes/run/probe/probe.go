@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"tavernsim/engine/knowledge/vector"
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/openai"
@@ -61,10 +62,19 @@ func Models(ctx context.Context, p *project.Project, to map[string]*endpoint.End
 	defer set.Close()
 	for _, m := range set.Asked() {
 		began := time.Now()
-		a, err := set.Complete(ctx, &protocol.ModelRequest{
-			Model: m.Name, MaxTokens: 1, Messages: []protocol.ModelMessage{{Role: protocol.RoleUser, Text: "Answer with one word: are you there?"}},
-		}, nil)
-		all = append(all, Tried{Endpoint: m.Endpoint, Model: m.Name, Answered: a.Model, Tokens: a.Usage.Input + a.Usage.Output, Price: m.Price}.ended(began, err))
+		q := &protocol.ModelRequest{Model: m.Name, MaxTokens: 1, Messages: []protocol.ModelMessage{{Role: protocol.RoleUser, Text: "Answer with one word: are you there?"}}}
+		if m.Vectors {
+			q.Purpose = protocol.PurposeEmbed
+		}
+		a, err := set.Complete(ctx, q, nil)
+		t := Tried{Endpoint: m.Endpoint, Model: m.Name, Answered: a.Model, Tokens: a.Usage.Input + a.Usage.Output, Price: m.Price}
+		if m.Vectors && err == nil {
+			list, broken := vector.Unpack(a.Text, 1)
+			if err = broken; err == nil {
+				t.Vectors = list[0].Dimensions()
+			}
+		}
+		all = append(all, t.ended(began, err))
 	}
 	return all, nil
 }

@@ -15,6 +15,7 @@ import (
 var effectless = map[string]string{
 	"channel.listener":     "of the channel alone",
 	"channel.refused":      observed,
+	"knowledge.embedded":   "the scene asks for it, and no agent",
 	"knowledge.reviewed":   "orders ask for it, and no agent",
 	"subscription.changed": "of the channel alone",
 	"throttle.changed":     "of the channel alone",
@@ -35,6 +36,7 @@ var unaudited = map[string]string{
 	"channel.refused":      "nothing was changed",
 	"event.refused":        "an event is no value",
 	"event.routed":         "an event is no value",
+	"knowledge.embedded":   "a vector is no value",
 	"space.moved":          "where agents are is no value",
 	"space.put":            "where agents are is no value",
 	"space.refused":        "nothing was changed",
