@@ -30,6 +30,7 @@ import (
 	"tavernsim/scenes/view/deadletters"
 	"tavernsim/scenes/view/inspect"
 	"tavernsim/scenes/view/learnt"
+	"tavernsim/scenes/view/memories"
 	"tavernsim/scenes/view/plot"
 	"tavernsim/scenes/view/verify"
 )
@@ -218,7 +219,7 @@ func TestRunPages(t *testing.T) {
 		"docs/formats/inspect.md": {
 			reflect.TypeFor[inspect.Summary](), reflect.TypeFor[inspect.Work](), reflect.TypeFor[inspect.Refusals](), reflect.TypeFor[inspect.Problem](),
 			reflect.TypeFor[inspect.Bucket](), reflect.TypeFor[history.ModelUse](), reflect.TypeFor[inspect.Count](), reflect.TypeFor[inspect.AgentLine](), reflect.TypeFor[inspect.BudgetLine](), reflect.TypeFor[inspect.Left](), reflect.TypeFor[inspect.AgentView](),
-			reflect.TypeFor[inspect.Inboxed](), reflect.TypeFor[inspect.Driven](), reflect.TypeFor[inspect.Spoken](), reflect.TypeFor[inspect.Subscribed](), reflect.TypeFor[inspect.TurnSummary](),
+			reflect.TypeFor[inspect.Inboxed](), reflect.TypeFor[inspect.Driven](), reflect.TypeFor[memories.View](), reflect.TypeFor[memories.Remembered](), reflect.TypeFor[memories.LastReflection](), reflect.TypeFor[inspect.Spoken](), reflect.TypeFor[inspect.Subscribed](), reflect.TypeFor[inspect.TurnSummary](),
 			reflect.TypeFor[inspect.WorldView](), reflect.TypeFor[inspect.WorldDiff](), reflect.TypeFor[inspect.WorldPoint](), reflect.TypeFor[inspect.Difference](),
 			reflect.TypeFor[inspect.EventLine](), reflect.TypeFor[inspect.Marked](), reflect.TypeFor[inspect.FactLine](), reflect.TypeFor[inspect.Deliberation](),
 			reflect.TypeFor[inspect.Perceived](), reflect.TypeFor[verify.Activated](), reflect.TypeFor[inspect.Asked](), reflect.TypeFor[inspect.Against](), reflect.TypeFor[inspect.Question](), reflect.TypeFor[inspect.Message](), reflect.TypeFor[inspect.Offered](), reflect.TypeFor[inspect.Called](), reflect.TypeFor[inspect.Effect](),

@@ -117,9 +117,9 @@ func (a *agentShell) observe(env *protocol.Envelope) error {
 	if err != nil {
 		return err
 	}
-	if told := agent.Undelivered(fact, a.machine.ID.Instance, a.Name, env.Time); len(told) > 0 {
-		for _, o := range told {
-			a.machine.Observe(o)
+	if told := agentfact.Undelivered(fact, a.machine.ID.Instance, a.Name); len(told) > 0 {
+		for _, v := range told {
+			a.machine.Observe(agent.Observation{Time: env.Time, Kind: agentfact.ObservedUndelivered, Value: v})
 		}
 		return nil
 	}

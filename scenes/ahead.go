@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/schedule"
@@ -79,7 +78,7 @@ func (st *stage) keepAhead(e *machines.Effect) error {
 			return nil
 		}
 	case agentfact.Fact:
-		if len(agent.Publishers(x)) == 0 {
+		if len(agentfact.Publishers(x)) == 0 {
 			return nil
 		}
 	}

@@ -151,6 +151,21 @@ func remembering(t *rapid.T) string {
 	return b.String()
 }
 
+// unforgetting gives agents with motives a memory that forgets soon, asks them for it, and
+// lets them reflect unasked.
+func unforgetting(t *rapid.T, text string) string {
+	text = strings.Replace(text, "\nmotivation:", fmt.Sprintf(`
+reflection_workflow_id: std/reflect
+memory: {episodes: {keep: %d, recall: 2, half_life: 3s, consolidate: 2}, summary: {tokens: 20}}
+reflection: {failures: %d, importance: %d, every: %d, before_sleep: true, min_interval: 1s, max_per_day: %d}
+motivation:`, rapid.IntRange(1, 6).Draw(t, "keep"), rapid.IntRange(0, 2).Draw(t, "failures"), rapid.SampledFrom([]int{0, 5, 30}).Draw(t, "importance"),
+		rapid.IntRange(0, 3).Draw(t, "every"), rapid.IntRange(1, 6).Draw(t, "a day")), 1)
+	text = strings.Replace(text, "SleepTool, SayTool]\n-- knowledgebases", "SleepTool, SayTool, QueryKnowledgeBaseTool, ReflectTool]\n-- knowledgebases", 1)
+	return strings.Replace(text, "otherwise: {text", `  - match: {chance: 0.8}
+    answer: {text: "Well, {{pick \"goal\" \"talk\"}}.", calls: [{tool: QueryKnowledgeBaseTool, params: {kb: episodes, query: "you said well goal n"}}, {tool: "{{pick \"ReflectTool\" \"NoTool\" \"SleepTool\"}}"}]}
+otherwise: {text`, 1)
+}
+
 // walking gives the agents of a random project a small yard, in which they get in each
 // other's way.
 func walking(t *rapid.T, text string) string {
@@ -180,7 +195,7 @@ tool_ids_inventory: [UpdatePrivateStateTool, RequestWorldStateUpdateTool, Publis
 // Random projects with scripts, in space, with goals that rules weigh and with agents that come and
 // go keep what holdRandom holds.
 func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
-	dirs, entered, answers, changed, came, left, walks, active := t, 0, 0, 0, 0, 0, 0, 0
+	dirs, entered, answers, changed, came, left, walks, active, reflected := t, 0, 0, 0, 0, 0, 0, 0, 0
 	long := os.Getenv("SIMD_TEST_LONG") != ""
 	rapid.Check(t, func(t *rapid.T) {
 		if !long && rapid.IntRange(0, 4).Draw(t, "one in five, but for the long test") > 0 {
@@ -194,6 +209,9 @@ func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
 		more := rapid.SampledFrom([]string{"", "motives", "space", "crowd", "motives and crowd"}).Draw(t, "more")
 		if strings.HasPrefix(more, "motives") {
 			text += motives + remembering(t)
+			if rapid.Bool().Draw(t, "memory") {
+				text = unforgetting(t, text)
+			}
 		}
 		if more == "space" {
 			text = walking(t, text)
@@ -220,11 +238,13 @@ func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
 					changed++
 				case *agentfact.EntriesActivated:
 					active++
+				case *agentfact.Reflected:
+					reflected++
 				}
 			})
 		})
 	})
-	t.Logf("%d states entered, %d answers collected, %d goals changed, %d agents came and %d left, %d walks, %d times entries began to stay or rest", entered, answers, changed, came, left, walks, active)
+	t.Logf("%d states entered, %d answers collected, %d goals changed, %d agents came and %d left, %d walks, %d times entries began to stay or rest, %d reflections", entered, answers, changed, came, left, walks, active, reflected)
 	if (entered == 0 || changed == 0 || active == 0) && !testing.Short() { // then it draws four projects
 		t.Error("no script moved, no goal changed or no entry stayed: nothing is tested")
 	}

@@ -309,7 +309,7 @@ func (t *Turn) reported(v any) protocol.Raw {
 // inFact reports whether the fact of the effect of a call holds its parameters.
 func (t *Turn) inFact(c *protocol.Call, status protocol.CallStatus) bool {
 	entry := t.m.Def.tools[c.Tool]
-	return entry != nil && entry.inFact && status == entry.status
+	return entry != nil && entry.inFact && status == entry.status && (t.m.Def.Memory == nil || t.m.Def.Memory.Keep == 0) // a memory tells what was called
 }
 
 // worthShowing reports whether the agent observes a call: if it failed, or if it

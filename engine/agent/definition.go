@@ -7,6 +7,7 @@ import (
 
 	"tavernsim/engine/agent/assign"
 	"tavernsim/engine/agent/hook"
+	"tavernsim/engine/agent/memory"
 	"tavernsim/engine/agent/menu"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/profile"
@@ -61,6 +62,8 @@ type Definition struct {
 	// Motive says how the agents weigh their goals; nil = they alone say where goals stand.
 	Motive *goal.Rules
 	Period time.Duration // of the floor frequency; 0 = none
+	// Memory says what the agents remember of their turns; nil = nothing.
+	Memory *memory.Rules
 	// Moments are the workflows of moments of the scene, by the place of their hooks; "" =
 	// the hooks are told, and nothing else happens. Only the scene's own agent has it.
 	Moments map[string]string

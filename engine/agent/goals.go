@@ -196,23 +196,11 @@ func (t *Turn) reward(g *goal.Goal, cause goal.Cause) {
 		out, err = t.commandOwn(v, t.m.ID.Instance+"/"+itoa(t.end.Turn)+".goal"+itoa(uint64(t.ended)))
 	}
 	if err == nil {
-		err = rejected(out)
+		err = private.Rejected(out)
 	}
 	if err != nil {
 		t.problem("goal " + g.ID + ": what its end brings: " + err.Error())
 	}
-}
-
-// rejected is the first command that was not carried out; nil = all were.
-func rejected(outcome any) error {
-	m, _ := outcome.(map[string]any)
-	results, _ := m["results"].([]any)
-	for _, r := range results {
-		if m, _ := r.(map[string]any); m["status"] == "rejected" {
-			return protocol.Errorf(protocol.KindInvalid, "%v %v: %v", m["action"], m["key"], m["message"])
-		}
-	}
-	return nil
 }
 
 // followGoal writes the status into the entry that defines the goal, if the agent may.

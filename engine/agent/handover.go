@@ -176,39 +176,3 @@ func (t *Turn) wakeForTasks(wake func(protocol.Time)) {
 		}
 	}
 }
-
-// Publishers lists the agents that are told of a failed delivery, each once.
-func Publishers(f protocol.Fact) (ids []string) {
-	switch x := f.(type) {
-	case *agentfact.Unacknowledged:
-		return []string{x.Source}
-	case *agentfact.Dropped:
-		for _, d := range x.Events {
-			if d.Reason == agentfact.DropQueueFull && !slices.Contains(ids, d.Source) {
-				ids = append(ids, d.Source)
-			}
-		}
-	}
-	return ids
-}
-
-// Undelivered lists a publisher's observations of failed deliveries. name gives the
-// instance id of a receiver.
-func Undelivered(f protocol.Fact, publisher string, name func(uint32) string, at protocol.Time) (out []Observation) {
-	tell := func(agent uint32, event string, reason agentfact.DropReason) {
-		out = append(out, Observation{Time: at, Kind: "event_undelivered", Value: map[string]any{
-			"event_id": event, "agent_instance_id": name(agent), "code": string(reason),
-		}})
-	}
-	switch x := f.(type) {
-	case *agentfact.Unacknowledged:
-		tell(x.Agent, x.Event, x.Reason)
-	case *agentfact.Dropped:
-		for _, d := range x.Events {
-			if d.Reason == agentfact.DropQueueFull && d.Source == publisher {
-				tell(x.Agent, d.Event, d.Reason)
-			}
-		}
-	}
-	return out
-}

@@ -62,7 +62,7 @@ func (t *Turn) early(c *protocol.Call, entry *Tool, skill string) (uri string, t
 		return "", nil // it fails
 	}
 	for _, p := range t.promises {
-		if p.Block == int64(c.Block) && t.opens(p.Task) && mentions(params, p.URI) {
+		if p.Block == int64(c.Block) && t.opens(p.Task) && block.Mentions(params, p.URI) {
 			uri, tasks = p.URI, append(tasks, p.Task)
 		}
 	}
@@ -287,19 +287,4 @@ func (s *State) resumeSteps(f *agentfact.StepsResumed) {
 		d.held = nil
 	}
 	s.slim()
-}
-
-// mentions reports whether some text of a value has another in it.
-func mentions(v any, text string) (found bool) {
-	switch x := v.(type) {
-	case string:
-		return strings.Contains(x, text)
-	case []any:
-		return slices.ContainsFunc(x, func(e any) bool { return mentions(e, text) })
-	case map[string]any:
-		for _, e := range x {
-			found = found || mentions(e, text)
-		}
-	}
-	return found
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/memory"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/repeat"
 	"tavernsim/engine/goal"
@@ -49,6 +50,7 @@ type delivery struct {
 	unheard bool       // its last request to watch places was cancelled
 
 	kept criteria.Kept // entries of knowledge bases that stay active, or rest
+	mind *memory.Mind  // nil = nothing is remembered
 }
 
 // Bounds of what is kept about deliveries.
@@ -82,7 +84,7 @@ func (s *State) change() *delivery {
 
 // slim forgets an empty delivery: most agents have none.
 func (s *State) slim() {
-	if d := s.more; d != nil && len(d.handled)+len(d.drops)+len(d.flight)+len(d.tasks)+len(d.closed)+len(d.owed)+len(d.requests)+len(d.held) == 0 && d.refused == 0 && d.dropped == 0 && len(d.met)+len(d.kept) == 0 && d.rest == (rest{}) && !d.unheard {
+	if d := s.more; d != nil && len(d.handled)+len(d.drops)+len(d.flight)+len(d.tasks)+len(d.closed)+len(d.owed)+len(d.requests)+len(d.held) == 0 && d.refused == 0 && d.dropped == 0 && len(d.met)+len(d.kept) == 0 && d.rest == (rest{}) && !d.unheard && d.mind == nil {
 		s.more = nil
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 
+	"tavernsim/engine/agent/memory"
 	"tavernsim/engine/agent/whereabouts"
 	"tavernsim/engine/script/turns"
 	"tavernsim/engine/workflow"
@@ -33,7 +34,7 @@ func (t *Turn) coreInputs(purpose protocol.Purpose, plan *workflow.Plan, given m
 // CoreInputs lists what a core workflow may name in its interface.
 func CoreInputs() []string {
 	return []string{"world_state", "private_state", "active_goals", "knowledge", "interaction_history", "incoming_events",
-		"available_capabilities", "observations", "self", "now", "turn", "world_version", inputConversation, inputRound, "tools", "scene", "surroundings", "tasks"}
+		"available_capabilities", "observations", "self", "now", "turn", "world_version", inputConversation, inputRound, "tools", "scene", "surroundings", "tasks", memory.Base, memory.Summary}
 }
 
 func (t *Turn) input(name string) any {
@@ -68,6 +69,8 @@ func (t *Turn) input(name string) any {
 		return int64(t.round)
 	case "tools":
 		return t.m.Def.menu
+	case memory.Base, memory.Summary:
+		return t.recalled(name)
 	case "surroundings":
 		return whereabouts.Surroundings(t.wake.View, t.m.ID.Ordinal)
 	case "tasks":

@@ -176,6 +176,9 @@ func (m *Machine) Apply(f protocol.Fact, at protocol.Time) error {
 		return err
 	}
 	own, _ := f.(agentfact.Fact)
+	if m.Def.Memory != nil && own != nil {
+		m.State.change().mind = m.State.Mind().Note(own)
+	}
 	switch x := own.(type) {
 	case *agentfact.StateUpdated:
 		return m.applyState(x)
@@ -250,11 +253,16 @@ func (m *Machine) applyTurn(f *agentfact.TurnEnded, at protocol.Time) {
 		if !h.Held && f.Outcome != agentfact.OutcomeInterrupted {
 			m.State.owe(h.Event)
 		}
-		if h.Event.Ephemeral || h.redelivered() > 0 || h.Held { // it leaves no trace, or has left one
+		if h.Event.Ephemeral || h.Failures > 0 || h.Held { // it leaves no trace, or has left one
 			continue
 		}
 		if text, ok := lore.Speech(h.Event); ok {
-			m.State.remember(Utterance{Time: h.Event.Time, Who: h.Event.Source, Type: h.Event.Type, Text: text}, m.Def.Limits.MaxHistory)
+			if m.Def.Memory != nil {
+				m.State.change().mind = m.State.Mind().Heard(m.heard(h.Event, text))
+			}
+			if h.Interrupted == 0 {
+				m.State.remember(Utterance{Time: h.Event.Time, Who: h.Event.Source, Type: h.Event.Type, Text: text}, m.Def.Limits.MaxHistory)
+			}
 		}
 	}
 	if f.Outcome == agentfact.OutcomeFailed {
@@ -262,6 +270,9 @@ func (m *Machine) applyTurn(f *agentfact.TurnEnded, at protocol.Time) {
 	}
 	m.State.endTurn(f, at, m.Def)
 	m.State.keep(m.State.kept().After(f.Turn))
+	if m.Def.Memory != nil {
+		m.State.change().mind = m.State.Mind().End(m.Def.Memory, f, at, m.State.Private)
+	}
 	if m.Def.Motive != nil {
 		m.State.rests(f, at)
 	}

@@ -41,6 +41,9 @@ func (t *Turn) takeOrder(e *protocol.Envelope) error {
 	case cast.TypeState:
 		return t.takeState(payload)
 	case cast.TypeReflect:
+		if err := t.m.State.Mind().MayReflect(t.m.Def.Memory, t.wake.Now); err != nil {
+			return err
+		}
 		t.reflect = &reflection{reason: "requested by " + e.Source}
 	}
 	return nil

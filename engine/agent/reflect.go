@@ -13,6 +13,9 @@ func (t *Turn) wantReflection(p tool.Params) (any, error) {
 	if t.m.Def.Reflection == "" {
 		return nil, protocol.Errorf(protocol.KindNotFound, "profile %s has no reflection workflow (reflection_workflow_id, or one skill whose id holds \"reflect\")", t.m.Def.Profile)
 	}
+	if err := t.m.State.Mind().MayReflect(t.m.Def.Memory, t.wake.Now); err != nil {
+		return nil, err
+	}
 	if t.reflect == nil {
 		t.reflect = &reflection{reason: p.Text("reason")}
 	}
@@ -29,8 +32,7 @@ func (t *Turn) startReflection() {
 		return
 	}
 	t.end.Reflections++
-	given := map[string]any{"recent_actions": t.actionsValue(), "reason": t.reflect.reason}
-	t.start(protocol.PurposeReflect, plan, t.coreInputs(protocol.PurposeReflect, plan, given), t.reflected)
+	t.start(protocol.PurposeReflect, plan, t.coreInputs(protocol.PurposeReflect, plan, t.reflectionInputs()), t.reflected)
 }
 
 // actionsValue lists the calls of this turn with their outcome.

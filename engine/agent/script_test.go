@@ -18,6 +18,7 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/assign"
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/agent/memory"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/cast"
@@ -97,6 +98,8 @@ type setting struct {
 	Realtime   bool                         `json:"realtime"`
 	Policy     *permit.Policy               `json:"policy"`
 	Motivation *profile.Motivation          `json:"motivation"`
+	Memory     *profile.Memory              `json:"memory"`
+	Reflects   *profile.Reflection          `json:"reflects"`
 	Goals      []map[string]any             `json:"goals"`  // of the start: parameters of UpdateGoalTool, rewards and penalties as commands, kb
 	Period     float64                      `json:"period"` // seconds
 	Space      []string                     `json:"space"`  // rows of its ground; bo is in the place inn, the cell 2,0, and ada at 0,0
@@ -277,6 +280,7 @@ func (s *script) define(d *Definition, set *setting) {
 		}
 		d.Motive, d.Period = rules, time.Duration(set.Period*float64(time.Second))
 	}
+	d.Memory = memory.RulesOf(&profile.Profile{Memory: set.Memory, Reflection: set.Reflects}, d.Limits.MaxHistory)
 	if set.Forbidden != "" {
 		d.Check = func(state map[string]any) error {
 			if _, has := state[set.Forbidden]; has {

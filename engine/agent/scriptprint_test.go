@@ -10,6 +10,7 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/agent/memory"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/statecmd"
@@ -149,8 +150,17 @@ func (s *script) changes() {
 	part("dropped", each(d.drops, func(x agentfact.Drop) string { return x.Event + " of " + x.Source + ": " + string(x.Reason) }))
 	part("in flight", each(d.flight, func(h Heard) string { return h.Event.ID }))
 	part("met", each(d.met, func(x goal.Met) string { return shown(reflect.ValueOf(x)) }))
+	part("episodes", each(m.Mind().Episodes(), func(e *memory.Episode) string { return fmt.Sprintf("%d %d %s", e.Turn, e.Importance, e.Text) }))
+	part("since the last reflection", since(m.Mind().Since()))
 	part("tasks", each(d.tasks, func(x agentfact.Task) string { return shown(reflect.ValueOf(x)) }))
 	part("ended tasks", each(d.closed, func(x taskEnd) string { return x.ID + " " + string(x.How) }))
+}
+
+func since(s memory.Since) []string {
+	if s.Turn+uint64(s.Turns) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("turn %d turns=%d failures=%d importance=%d today=%d then=%s", s.Turn, s.Turns, s.Failures, s.Importance, s.Count, value(s.State))}
 }
 
 func each[T any](list []T, f func(T) string) (out []string) {

@@ -4,6 +4,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/memory"
 	"tavernsim/engine/agent/repeat"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge/criteria"
@@ -44,6 +45,7 @@ type storedDelivery struct {
 	Rest     rest
 	Unheard  bool
 	Kept     criteria.Kept
+	Mind     *memory.Stored // nil for most
 }
 
 // storedGoal is the rest of a goal.
@@ -213,7 +215,7 @@ func storeDelivery(s *State) *storedDelivery {
 	return &storedDelivery{
 		Marks: marks, Handled: d.handled, Drops: d.drops, Dropped: d.dropped, Refused: d.refused,
 		Flight: storeEvents(d.flight), Flying: storeMarks(d.flight), Tasks: d.tasks, Closed: d.closed, Owed: d.owed, Requests: d.requests, Held: d.held,
-		Goals: goals, Met: d.met, Rest: d.rest, Unheard: d.unheard, Kept: d.kept,
+		Goals: goals, Met: d.met, Rest: d.rest, Unheard: d.unheard, Kept: d.kept, Mind: d.mind.Store(),
 	}
 }
 
@@ -248,9 +250,13 @@ func (s *State) loadDelivery(d *storedDelivery) error {
 		return err
 	}
 	loadMarks(flight, d.Flying)
+	mind, err := memory.Load(d.Mind)
+	if err != nil {
+		return err
+	}
 	s.more = &delivery{
 		handled: d.Handled, drops: d.Drops, dropped: d.Dropped, refused: d.Refused, flight: flight, tasks: d.Tasks, closed: d.Closed, owed: d.Owed, requests: d.Requests, held: d.Held,
-		met: d.Met, rest: d.Rest, unheard: d.Unheard, kept: d.Kept,
+		met: d.Met, rest: d.Rest, unheard: d.Unheard, kept: d.Kept, mind: mind,
 	}
 	s.slim()
 	return s.loadGoals(d.Goals)

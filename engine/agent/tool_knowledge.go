@@ -6,6 +6,7 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/lore"
+	"tavernsim/engine/agent/memory"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/agent/whereabouts"
@@ -38,7 +39,26 @@ func knowledgeTools() []Tool {
 }
 
 func (t *Turn) queryKnowledge(p tool.Params) (any, error) {
-	return t.books().Query(p.Text("kb"), p.Without("kb"), t.wake.Now)
+	kb, query := p.Text("kb"), p.Without("kb")
+	if id, ok := query["id"]; ok { // exactly one entry
+		delete(query, "id")
+		query["ids"] = []any{id}
+	}
+	q, err := knowledge.QueryOf(query)
+	if err != nil {
+		return nil, err
+	}
+	q.Now = t.wake.Now
+	if t.m.Def.Memory == nil || kb != "" && kb != memory.Base {
+		return t.books().Query(kb, q)
+	}
+	out := []any{}
+	if kb == "" {
+		if out, err = t.books().Query(kb, q); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, memory.Values(t.m.State.Mind().Query(t.m.Def.Memory, &q))...), nil
 }
 
 // books are the bases as the turn reads them now.

@@ -380,6 +380,7 @@ func (t *Turn) step() bool {
 		t.startCore()
 		return true
 	}
+	t.reflectUnasked()
 	if t.reflect != nil && !t.reflect.done {
 		t.reflect.done = true
 		t.startReflection()

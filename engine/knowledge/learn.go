@@ -237,3 +237,14 @@ func (b *Base) recalled(s *criteria.Situation, active []*Entry) (out []*Entry) {
 	}
 	return out
 }
+
+// NearLessons lists the lessons that rank highest for a text, at most so many.
+func (b *Base) NearLessons(text string, limit int, now protocol.Time) (list []*Entry) {
+	if b.def.Learning == nil || limit <= 0 || strings.TrimSpace(text) == "" {
+		return nil
+	}
+	for _, h := range b.Query(Query{Text: text, EntryTypes: b.def.Learning.lessons(), Now: now, Limit: limit}) {
+		list = append(list, h.Entry)
+	}
+	return list
+}

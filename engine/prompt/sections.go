@@ -51,6 +51,7 @@ func Sections() []Kind {
 		{Name: "summary", Head: "What happened long ago", Rule: Rule{Drop: DropOldest}},
 		{Name: "history", Head: "What was said", Rule: Rule{Drop: DropHalf, Units: 16}},
 		{Name: "knowledge", Head: "What this reminds you of", Rule: Rule{Drop: DropLowest}},
+		{Name: "episodes", Head: "What happened to you before", Rule: Rule{Drop: DropLowest}},
 		{Name: "goals", Head: "Your goals", Fixed: true},
 		{Name: "state", Head: "Your own state", Fixed: true},
 		{Name: "observations", Head: "What you observe", Rule: Rule{Drop: DropOldest}},
@@ -61,7 +62,7 @@ func Sections() []Kind {
 
 // dropOrder lists the sections that may lose units, in the order in which they do.
 func dropOrder() []string {
-	return []string{"knowledge", "history", "summary", "lessons", "events", "observations", "constant"}
+	return []string{"knowledge", "episodes", "history", "summary", "lessons", "events", "observations", "constant"}
 }
 
 // Names lists the sections.

@@ -115,6 +115,23 @@ func History(list []any) []Unit {
 	})
 }
 
+// Episodes makes units of what an agent remembers of its turns, oldest first; without scores
+// the oldest has the lowest rank.
+func Episodes(list []any) []Unit {
+	units := each(list, func(m map[string]any) Unit {
+		at, seconds := clock(text(m, "time"))
+		rank, _ := m["score"].(int64)
+		return Unit{ID: text(m, "id"), Text: "- [" + at + "] " + text(m, "content"), Rank: rank, Moment: seconds}
+	})
+	for i := range units {
+		if units[i].Rank == 0 {
+			units[i].Rank = int64(i)
+		}
+		units[i].Rank = min(units[i].Rank, Protected-1)
+	}
+	return units
+}
+
 // Goals makes units of goals.
 func Goals(list []any) []Unit {
 	return each(list, func(m map[string]any) Unit {

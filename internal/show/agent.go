@@ -7,6 +7,7 @@ import (
 	"tavernsim/internal/terminal"
 	"tavernsim/scenes/view/factjson"
 	"tavernsim/scenes/view/inspect"
+	"tavernsim/scenes/view/memories"
 )
 
 // Agent writes one agent.
@@ -47,9 +48,21 @@ func (p *page) agent(v *inspect.AgentView) {
 			fmt.Fprintf(p, "  %10s  %s: %s\n", p.since(u.Time), u.Who, terminal.OneLine(u.Text))
 		}
 	}
+	if v.Memory != nil {
+		p.memory(v.Memory)
+	}
 	if p.section("HEARS", len(v.Subscriptions)) {
 		for _, s := range v.Subscriptions {
 			fmt.Fprintf(p, "  %s%s\n", s.Type, p.dim(s.Filter, "  if %s"))
+		}
+	}
+}
+
+// memory writes what the agent remembers.
+func (p *page) memory(v *memories.View) {
+	for _, part := range v.Parts(p.since) {
+		if p.section(part.Head, len(part.Lines)) {
+			fmt.Fprintf(p, "  %s\n", strings.Join(part.Lines, "\n  "))
 		}
 	}
 }

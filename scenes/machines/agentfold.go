@@ -5,6 +5,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -52,7 +53,7 @@ func (f *AgentFold) Apply(r protocol.Record, fact protocol.Fact) error {
 			f.named(by, func(m *agent.Machine) { m.Observe(ObservationOf(fact, r.Time)) })
 			break
 		}
-		if len(agent.Publishers(fact)) > 0 {
+		if len(agentfact.Publishers(fact)) > 0 {
 			f.late = append(f.late, fact)
 		}
 		f.named(r.Actor, func(m *agent.Machine) { err = m.Apply(fact, r.Time) })
@@ -85,10 +86,10 @@ func (f *AgentFold) close(wave uint64, now protocol.Time) {
 		case *agenda.Interrupted:
 			f.with(x.Agent, (*agent.Machine).Interrupted)
 		default:
-			for _, id := range agent.Publishers(fact) {
+			for _, id := range agentfact.Publishers(fact) {
 				f.named(id, func(m *agent.Machine) {
-					for _, o := range agent.Undelivered(fact, id, f.Scene.Name, now) {
-						m.Observe(o)
+					for _, v := range agentfact.Undelivered(fact, id, f.Scene.Name) {
+						m.Observe(agent.Observation{Time: now, Kind: agentfact.ObservedUndelivered, Value: v})
 					}
 				})
 			}

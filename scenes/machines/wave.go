@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
@@ -196,7 +195,7 @@ func (s *Stage) merge(a arrival) error {
 		if e, ok := fact.(*agentfact.TurnEnded); ok {
 			end = e
 		}
-		for _, id := range agent.Publishers(fact) {
+		for _, id := range agentfact.Publishers(fact) {
 			s.tell(&s.wave.undelivered, id, f)
 		}
 	}

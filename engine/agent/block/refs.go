@@ -214,3 +214,18 @@ func squash(s string) string {
 		return unicode.ToLower(r)
 	}, s)
 }
+
+// Mentions reports whether some text of a value has another in it.
+func Mentions(v any, text string) (found bool) {
+	switch x := v.(type) {
+	case string:
+		return strings.Contains(x, text)
+	case []any:
+		return slices.ContainsFunc(x, func(e any) bool { return Mentions(e, text) })
+	case map[string]any:
+		for _, e := range x {
+			found = found || Mentions(e, text)
+		}
+	}
+	return found
+}

@@ -151,6 +151,37 @@ func (b *Books) situation(a *Ask) *criteria.Situation {
 	return s
 }
 
+// AtHand is what an agent hears and the descriptions of its open goals.
+func AtHand(events []*protocol.Envelope, goals []goal.Goal) (text string) {
+	for _, e := range events {
+		if said, ok := Speech(e); ok {
+			text += said + "\n"
+		}
+	}
+	for i := range goals {
+		if goals[i].Open() {
+			text += goals[i].Description + "\n"
+		}
+	}
+	return text
+}
+
+// Near lists the lessons that rank highest for a text, at most so many, base by base.
+func (b *Books) Near(text string, limit int, now protocol.Time) []any {
+	out := []any{}
+	for _, access := range b.Readable("") {
+		base, ok := b.Bases.Base(access.ID)
+		if !ok {
+			continue
+		}
+		for _, e := range base.NearLessons(text, limit-len(out), now) {
+			v, _ := b.Entry(e, base, access)
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
 // sources are the texts that entries may scan.
 func (b *Books) sources(a *Ask) *criteria.Sources {
 	out := &criteria.Sources{History: a.History(), Observations: a.Observations(), Self: b.text("self"), World: b.text("world")}

@@ -64,18 +64,8 @@ func Embed(model string, texts ...string) protocol.ModelRequest {
 	return q
 }
 
-// Query searches the base of that name, or all; query has the fields of knowledge.QueryOf, and
-// may have id.
-func (b *Books) Query(kb string, query map[string]any, now protocol.Time) ([]any, error) {
-	if id, ok := query["id"]; ok { // exactly one entry
-		delete(query, "id")
-		query["ids"] = []any{id}
-	}
-	q, err := knowledge.QueryOf(query)
-	if err != nil {
-		return nil, err
-	}
-	q.Now = now
+// Query searches the base of that name, or all.
+func (b *Books) Query(kb string, q knowledge.Query) ([]any, error) {
 	out := []any{}
 	for _, access := range b.Readable(kb) {
 		base, ok := b.Bases.Base(access.ID)
@@ -97,17 +87,5 @@ func (b *Books) Query(kb string, query map[string]any, now protocol.Time) ([]any
 	return out, nil
 }
 
-// Text is the text at hand of a turn: what is heard, and its open goals.
-func (a *Ask) Text() (text string) {
-	for _, e := range a.Events {
-		if said, ok := Speech(e); ok {
-			text += said + "\n"
-		}
-	}
-	for i := range a.Goals {
-		if g := &a.Goals[i]; g.Open() {
-			text += g.Description + "\n"
-		}
-	}
-	return text
-}
+// Text is the text at hand of a turn.
+func (a *Ask) Text() string { return AtHand(a.Events, a.Goals) }

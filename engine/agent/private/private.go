@@ -229,3 +229,15 @@ func (s Size) After(next map[string]any, bytes, limit int) Size {
 	}
 	return s + Size(bytes)
 }
+
+// Rejected is the first command of an outcome that was not carried out; nil = all were.
+func Rejected(outcome any) error {
+	m, _ := outcome.(map[string]any)
+	results, _ := m["results"].([]any)
+	for _, r := range results {
+		if m, _ := r.(map[string]any); m["status"] == "rejected" {
+			return protocol.Errorf(protocol.KindInvalid, "%v %v: %v", m["action"], m["key"], m["message"])
+		}
+	}
+	return nil
+}

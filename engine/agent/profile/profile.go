@@ -36,6 +36,11 @@ type Profile struct {
 	// initial goal says something that rules decide; else they alone say where goals stand.
 	Motivation *Motivation `json:"motivation,omitempty"`
 
+	// Memory says what its agents remember of their turns, and Reflection when they reflect
+	// without being asked. nil: nothing, and never.
+	Memory     *Memory     `json:"memory,omitempty"`
+	Reflection *Reflection `json:"reflection,omitempty"`
+
 	// ReflectionWorkflowID names the reflection skill (§2.1.5). Empty: the one
 	// skill of the inventory whose id holds "reflect"; none: reflection is
 	// refused with an observation.

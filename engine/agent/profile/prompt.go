@@ -21,8 +21,11 @@ type PromptSection struct {
 	Drop  string `json:"drop,omitempty"`  // never, lowest, oldest, half
 }
 
-// Settings are the fields that are set, as settings of the node.
+// Settings are the fields that are set, as settings of the node; nil = there is no prompt.
 func (p *Prompt) Settings() map[string]any {
+	if p == nil {
+		return nil
+	}
 	m := map[string]any{}
 	for name, text := range map[string]string{"persona": p.Persona, "rules": p.Rules, "state": p.State, "instruction": p.Instruction, "grammar": p.Grammar} {
 		if text != "" {

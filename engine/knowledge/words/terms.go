@@ -213,3 +213,10 @@ func AppendTexts(b []byte, v any) []byte {
 	}
 	return b
 }
+
+// Near reports whether the cosine of two lists of terms is at least so many hundredths.
+// Terms of one text have weights below 10,000.
+func (t Terms) Near(u Terms, hundredths int64) bool {
+	dot, all := t.dot(u), t.dot(t)*u.dot(u)
+	return all > 0 && dot*dot*10_000 >= all*hundredths*hundredths
+}

@@ -61,6 +61,10 @@ func assemblePrompt(s *workflow.Setup) workflow.Body {
 		n.in[in.Name] = s.In(in)
 		n.names = append(n.names, in.Name)
 	}
+	if n.in["episodes"] = -1; s.Given("episodes") { // only agents that remember bring it
+		n.in["episodes"] = s.In(workflow.In{Name: "episodes", Type: workflow.Array})
+		n.names = append(n.names, "episodes")
+	}
 	if s.Value("sections") != nil && s.Object("sections")["summary"] != nil && !s.Given("summary") {
 		s.Faultf("sections", "connect an edge to the input summary, or remove summary", "there is no summary to bound: nothing brings the input summary")
 	}
@@ -260,6 +264,9 @@ func (n *assemble) sections(x *workflow.Exec) ([]prompt.Section, error) {
 	}
 	if n.texts[2] == nil {
 		units["state"] = prompt.State(x.In(n.in["private_state"]))
+	}
+	if n.in["episodes"] >= 0 {
+		units["episodes"] = prompt.Episodes(list("episodes"))
 	}
 	switch n.grammar {
 	case grammarTAM:

@@ -1,6 +1,7 @@
 package standard
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 
@@ -89,8 +90,9 @@ func asks(d *workflow.Definition, node string) bool {
 	})
 }
 
-// With is a definition whose AssemblePrompt nodes have other settings; false = it has none.
-func With(d *workflow.Definition, settings map[string]any) (*workflow.Definition, bool) {
+// With is a definition whose AssemblePrompt nodes have other settings, and get these inputs,
+// lists that the agent brings; false = it has none.
+func With(d *workflow.Definition, settings map[string]any, inputs ...string) (*workflow.Definition, bool) {
 	out := *d
 	out.Nodes = slices.Clone(d.Nodes)
 	found := false
@@ -106,5 +108,34 @@ func With(d *workflow.Definition, settings map[string]any) (*workflow.Definition
 			n.ConfigValues = config
 		}
 	}
+	if found {
+		for _, name := range inputs {
+			show(&out, name)
+		}
+	}
 	return &out, found
+}
+
+// show brings an input to the prompts of a definition that does not name it itself.
+func show(d *workflow.Definition, input string) {
+	enter := slices.IndexFunc(d.Nodes, func(n workflow.Node) bool { return n.Type == workflow.TypeGroupInput })
+	if _, has := d.InterfaceInputs[input]; has || enter < 0 {
+		return
+	}
+	inputs := map[string]workflow.Port{input: {DataFlowType: workflow.Array}}
+	if input == "summary" {
+		inputs[input] = workflow.Port{DataFlowType: workflow.String}
+	}
+	maps.Copy(inputs, d.InterfaceInputs)
+	d.InterfaceInputs, d.Edges = inputs, slices.Clone(d.Edges)
+	from := d.Nodes[enter].ID
+	for i := range d.Nodes {
+		n := &d.Nodes[i]
+		comes := func(e workflow.Edge) bool {
+			return e.Target == n.ID && (e.TargetHandle == input || e.Source == from && e.TargetHandle == workflow.HandleAll)
+		}
+		if n.Type == AssemblePrompt && !slices.ContainsFunc(d.Edges, comes) {
+			d.Edges = append(d.Edges, workflow.Edge{Source: from, SourceHandle: input, Target: n.ID, TargetHandle: input})
+		}
+	}
 }

@@ -44,7 +44,7 @@ func definitionTypes() []reflect.Type {
 	return []reflect.Type{
 		reflect.TypeFor[Definition](),
 		reflect.TypeFor[profile.Profile](), reflect.TypeFor[profile.KnowledgeReference](), reflect.TypeFor[profile.Subscription](),
-		reflect.TypeFor[profile.Prompt](), reflect.TypeFor[profile.PromptSection](), reflect.TypeFor[profile.GoalReference](), reflect.TypeFor[profile.Motivation](), reflect.TypeFor[profile.Drive](), reflect.TypeFor[profile.WritePermissions](), reflect.TypeFor[profile.RuntimeConfig](),
+		reflect.TypeFor[profile.Prompt](), reflect.TypeFor[profile.PromptSection](), reflect.TypeFor[profile.GoalReference](), reflect.TypeFor[profile.Motivation](), reflect.TypeFor[profile.Drive](), reflect.TypeFor[profile.Memory](), reflect.TypeFor[profile.Episodes](), reflect.TypeFor[profile.Summary](), reflect.TypeFor[profile.Reflection](), reflect.TypeFor[profile.WritePermissions](), reflect.TypeFor[profile.RuntimeConfig](),
 		reflect.TypeFor[profile.InboxConfig](), reflect.TypeFor[profile.LaneConfig](), reflect.TypeFor[profile.InterruptConfig](),
 		reflect.TypeFor[budget.Budget](), reflect.TypeFor[budget.Tools](), reflect.TypeFor[agenda.Scene](), reflect.TypeFor[agenda.Orders](), reflect.TypeFor[turns.Turns](), reflect.TypeFor[ground.Definition](), reflect.TypeFor[ground.Grid](), reflect.TypeFor[ground.Place](), reflect.TypeFor[ground.Perception](), reflect.TypeFor[agenda.AgentInstance](), reflect.TypeFor[agenda.EventBusConfig](), reflect.TypeFor[agenda.ThrottleRule](),
 		reflect.TypeFor[agenda.AssociatedPanel](), reflect.TypeFor[agenda.Simulation](), reflect.TypeFor[agenda.Stop](), reflect.TypeFor[agenda.Limits](),

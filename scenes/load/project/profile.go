@@ -13,6 +13,7 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/minds"
 )
 
 // Profile is a profile with its references resolved.
@@ -114,6 +115,7 @@ func (l *loader) linkProfiles(list []*Profile) {
 		l.checkChoices(p)
 		l.linkKnowledge(p)
 		l.motivation(p)
+		minds.Check(p.Definition, func(path []any, hint, format string, args ...any) { l.fault(p.doc, at(path...), hint, format, args...) })
 		d.InitialGoalsReference = l.goals(p, p.doc, at("initial_goals_reference"), d.InitialGoalsReference)
 		p.Subscriptions = l.subscriptions(p.doc, at("subscribed_event_types"), d.SubscribedEventTypes)
 		if d.CustomRuntimeConfig != nil {

@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/workflow/standard"
 	"tavernsim/internal/source"
+	"tavernsim/scenes/load/minds"
 )
 
 // standard loads a workflow that comes with the program.
@@ -35,23 +36,25 @@ func (t *tree) open(p string) (fs.File, error) {
 // linkPrompt compiles the profile's workflows with its own settings of the prompt.
 func (l *loader) linkPrompt(p *Profile) {
 	core, ok := l.project.workflows.find(p.Definition.CoreDeliberationWorkflowID)
-	if p.Definition.Prompt == nil || !ok {
+	settings, shown := p.Definition.Prompt.Settings(), minds.Shown(p.Definition)
+	if settings == nil && shown == nil || !ok {
 		return
 	}
-	settings := p.Definition.Prompt.Settings()
-	def, ok := standard.With(core.Definition, settings)
-	if !ok {
+	def, ok := standard.With(core.Definition, settings, shown...)
+	if !ok && settings != nil {
 		l.fault(p.doc, at("prompt"), "name std/core in core_deliberation_workflow_id, or remove the field", "the workflow %q has no node of the kind %s", core.ID, standard.AssemblePrompt)
 		return
 	}
 	p.Core = l.prompted(p, def, settings)
-	for _, e := range standard.Volatile(core.Definition, settings) {
-		l.warn(p.doc, at("prompt", e.Setting), volatileHint, volatileText, e.Input)
+	if settings != nil {
+		for _, e := range standard.Volatile(core.Definition, settings) {
+			l.warn(p.doc, at("prompt", e.Setting), volatileHint, volatileText, e.Input)
+		}
 	}
 	delete(settings, "state")
 	delete(settings, "instruction")
 	if w, ok := l.project.workflows.find(p.Definition.ReflectionWorkflowID); ok {
-		if def, ok := standard.With(w.Definition, settings); ok {
+		if def, ok := standard.With(w.Definition, settings, shown...); ok {
 			p.Reflection = l.prompted(p, def, settings)
 		}
 	}

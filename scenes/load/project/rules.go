@@ -14,6 +14,7 @@ import (
 	"tavernsim/engine/script/plot"
 	"tavernsim/internal/source"
 	"tavernsim/scenes/load/kb"
+	"tavernsim/scenes/load/minds"
 	"tavernsim/tools/manifest"
 	"tavernsim/tools/plugin"
 	"tavernsim/tools/toolmock"
@@ -30,7 +31,7 @@ const (
 func Rules() source.Rules {
 	all := source.Rules{}
 	for _, part := range []source.Rules{projectRules(), profileRules(), runtimeRules(), budgetRules(),
-		sceneRules(), turnRules(), spaceRules(), simulationRules(), kb.Rules(), workflowRules(), manifest.Rules(), plugin.Rules(), toolmock.Rules(), PolicyRules(), plot.Rules(), panel.Rules(schemaVersions())} {
+		sceneRules(), turnRules(), spaceRules(), simulationRules(), kb.Rules(), minds.Rules(), workflowRules(), manifest.Rules(), plugin.Rules(), toolmock.Rules(), PolicyRules(), plot.Rules(), panel.Rules(schemaVersions())} {
 		maps.Copy(all, part)
 	}
 	return all
@@ -101,17 +102,6 @@ func profileRules() source.Rules {
 		"profile.Profile.budget_per_agent":              {Section: "§3.2.3", Doc: "What each of its agents may spend on models."},
 		"profile.Profile.custom_runtime_config":         {Section: "§3.1.1", Doc: "Pace and limits; a scene may override single fields."},
 		"profile.Profile.custom_metadata":               {Section: "§2.2", Doc: "For your own use; simd does not check it."},
-
-		"profile.Profile.motivation":      {Section: "§2.1.3", Doc: "How its agents weigh their [goals](goals.md). Default: no rules, unless an initial goal has a field that needs them; then those of an empty object."},
-		"profile.Motivation.drives":       {Section: "§2.1.3", MaxItems: goal.MaxDrives, Doc: "Needs that grow by themselves."},
-		"profile.Motivation.max_active":   {Section: "§2.1.3", Range: between(1, 10_000), Default: int64(goal.DefaultMaxActive), Doc: "Goals that are active at once; those with `completes_by` are not counted."},
-		"profile.Motivation.patience":     {Section: "§2.1.3", Doc: "After this time without progress the rank of an active goal halves, and again after the next. Default: never."},
-		"profile.Motivation.forget_below": {Section: "§2.1.3", Range: between(0, 1), Default: 0.0, Doc: "An active goal whose rank has decayed below is abandoned. Needs `patience`."},
-		"profile.Drive.id":                {Required: true, Section: "§2.1.3", Doc: "Identifies the drive in the profile."},
-		"profile.Drive.path":              {Required: true, Section: "§2.1.3", Doc: "Place in the private state. Its value, 0 to 1, is the level of the drive at the time of its last change; whatever writes there meets the drive."},
-		"profile.Drive.grows_per_hour":    {Required: true, Section: "§2.1.3", Range: between(0, profile.MaxGrowth), Doc: "How much the level grows in an hour of scene time, up to 1."},
-		"profile.Drive.serves":            {Section: "§2.1.3", MaxItems: goal.MaxServes, Doc: "Ids of goals: their need is the level of their strongest drive."},
-		"profile.Drive.wakes_at":          {Section: "§2.1.3", Range: between(0, 1), Default: 1.0, Doc: "Level at which the agent is woken, once until the drive is met."},
 
 		"profile.Profile.world_write_permissions": {Section: "§3.6", Doc: "World paths that its agents may write. Default: everywhere, unless the scene limits it."},
 		"profile.WritePermissions.allow":          {Section: "§3.6", MaxItems: 1000, Doc: "Patterns of world paths: only there, and below. Default: everywhere."},

@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/assign"
 	"tavernsim/engine/agent/hook"
+	"tavernsim/engine/agent/memory"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
@@ -259,7 +260,7 @@ func (b *builder) define(key class, in project.Instance) (uint16, error) {
 		Profile: profile.ID, Name: profile.Name, Limits: b.limits(key.runtime), Tools: profile.ToolIDsInventory,
 		Skills: profile.SkillWorkflowIDsInventory, Reflection: reflectionOf(profile), Workflows: map[string]*workflow.Plan{},
 		Check: key.profile.CheckState, External: b.External, Policy: b.Project.Policy(), May: b.May, Realtime: b.Clock == agenda.Realtime, Contexts: b.contexts,
-		InSpace: b.Space != nil, Assigns: b.assigns, Run: b.Run, Scene: b.ID, Hooks: b.places, Panel: b.asks,
+		Memory: memory.RulesOf(profile, b.limits(key.runtime).MaxHistory), InSpace: b.Space != nil, Assigns: b.assigns, Run: b.Run, Scene: b.ID, Hooks: b.places, Panel: b.asks,
 	}
 	if b.roles != nil {
 		d.Roles = func(o uint32) []string { return b.roles(int(o)) }

@@ -14,6 +14,7 @@ import (
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/view/factjson"
+	"tavernsim/scenes/view/memories"
 )
 
 // lastTurns is how many deliberations the view "agent" lists.
@@ -40,6 +41,7 @@ type AgentView struct {
 	Inbox         []Inboxed         `json:"inbox"`
 	Observations  []factjson.Object `json:"observations"` // that the next deliberation is shown
 	History       []Spoken          `json:"history"`
+	Memory        *memories.View    `json:"memory,omitempty"`
 	Subscriptions []Subscribed      `json:"subscriptions"`
 	Last          []TurnSummary     `json:"deliberations"` // the last ones, newest first
 }
@@ -130,8 +132,7 @@ func (s *Scene) agentView(state *machines.State, o uint32, wave persistence.Wave
 	m, st := state.Agents[o], state.Agenda.Standing(o)
 	v := &AgentView{
 		Agent: m.ID.Instance, Profile: m.Def.Profile, Name: m.Def.Name, Ordinal: o, Wave: wave.Number, Time: state.Agenda.Now.String(),
-		State: st.State(), Next: moment(st.Next), BusyUntil: moment(st.BusyUntil), Failures: st.Failures, Turns: m.State.Turn, Private: factjson.JSON(Private(m)),
-		Goals: goals(m, state.Agenda.Now), Drives: drives(m, state.Agenda.Now), Inbox: inboxed(m.State.Inbox()), Observations: observations(m.Observations()), History: spoken(m), Subscriptions: []Subscribed{},
+		State: st.State(), Next: moment(st.Next), BusyUntil: moment(st.BusyUntil), Failures: st.Failures, Turns: m.State.Turn, Private: factjson.JSON(Private(m)), Goals: goals(m, state.Agenda.Now), Drives: drives(m, state.Agenda.Now), Inbox: inboxed(m.State.Inbox()), Observations: observations(m.Observations()), History: spoken(m), Memory: memories.Of(m), Subscriptions: []Subscribed{},
 	}
 	if st.Asleep {
 		v.WakeAbove = st.WakeAbove.String()

@@ -1,0 +1,66 @@
+package agent
+
+import (
+	"maps"
+	"slices"
+
+	"tavernsim/engine/agent/lore"
+	"tavernsim/engine/agent/memory"
+	"tavernsim/protocol"
+)
+
+// Mind is what the agent remembers of its turns; nil = nothing.
+func (s *State) Mind() *memory.Mind {
+	if s.more == nil {
+		return nil
+	}
+	return s.more.mind
+}
+
+func (m *Machine) heard(e *protocol.Envelope, text string) memory.Heard {
+	return memory.Heard{From: e.Source, Text: text, ToMe: slices.Contains(e.Targets, m.ID.Instance)}
+}
+
+// recalled is the input of this name: the episodes that fit what is at hand, or the summary.
+func (t *Turn) recalled(name string) any {
+	if name == memory.Summary {
+		return t.m.State.Mind().Summary()
+	}
+	return memory.Values(t.m.State.Mind().Recall(t.m.Def.Memory, lore.AtHand(t.events, t.goals), t.wake.Now))
+}
+
+// soFar is what the turn will leave, as it is now.
+func (t *Turn) soFar() memory.Turn {
+	var heard []memory.Heard
+	for _, e := range t.events {
+		if text, ok := lore.Speech(e); ok && !e.Ephemeral && t.m.State.find(e).Failures == 0 {
+			heard = append(heard, t.m.heard(e, text))
+		}
+	}
+	return t.m.State.Mind().Of(t.facts, heard, &t.end)
+}
+
+// reflectUnasked begins a reflection if the profile says so of what happened.
+func (t *Turn) reflectUnasked() {
+	r := t.m.Def.Memory
+	if r == nil || r.Reflect == nil || t.reflect != nil || t.cancelled || t.m.Def.Reflection == "" {
+		return
+	}
+	turn := t.soFar()
+	if why := t.m.State.Mind().Trigger(r, &turn, t.wake.Now, t.end.Asleep); why != "" {
+		t.reflect = &reflection{reason: why}
+	}
+}
+
+// reflectionInputs are what a reflection gets beside the inputs of every deliberation.
+func (t *Turn) reflectionInputs() map[string]any {
+	given := map[string]any{"recent_actions": t.actionsValue(), "reason": t.reflect.reason}
+	if t.m.Def.Memory == nil {
+		return given
+	}
+	turn := t.soFar()
+	more, text := t.m.State.Mind().Inputs(&turn, t.end.Turn, t.wake.Now, t.goals)
+	maps.Copy(given, more)
+	given["lessons"] = t.books().Near(text, memory.NearLessons, t.wake.Now)
+	return given
+}

@@ -1,0 +1,100 @@
+// Package minds holds the rules of the fields of profiles that say what moves agents, what
+// they remember, and when they reflect (agent architecture §2.1.3, §2.1.5). What motivation
+// refers to, package project checks.
+package minds
+
+import (
+	"tavernsim/engine/agent/memory"
+	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/goal"
+	"tavernsim/internal/source"
+	"tavernsim/protocol"
+)
+
+func between(low, high float64) *source.Range { return &source.Range{Min: low, Max: high} }
+
+// Rules are those of these fields.
+func Rules() source.Rules {
+	return source.Rules{
+		"profile.Profile.motivation":      {Section: "§2.1.3", Doc: "How its agents weigh their [goals](goals.md). Default: no rules, unless an initial goal has a field that needs them; then those of an empty object."},
+		"profile.Motivation.drives":       {Section: "§2.1.3", MaxItems: goal.MaxDrives, Doc: "Needs that grow by themselves."},
+		"profile.Motivation.max_active":   {Section: "§2.1.3", Range: between(1, 10_000), Default: int64(goal.DefaultMaxActive), Doc: "Goals that are active at once; those with `completes_by` are not counted."},
+		"profile.Motivation.patience":     {Section: "§2.1.3", Doc: "After this time without progress the rank of an active goal halves, and again after the next. Default: never."},
+		"profile.Motivation.forget_below": {Section: "§2.1.3", Range: between(0, 1), Default: 0.0, Doc: "An active goal whose rank has decayed below is abandoned. Needs `patience`."},
+		"profile.Profile.memory":          {Section: "§2.1.5", Doc: "What its agents [remember](memory.md) of their own turns. Default: nothing."},
+		"profile.Memory.episodes":         {Section: "§2.1.5", Doc: "One [episode](memory.md#episodes) for each turn that did something; `{}` takes the defaults."},
+		"profile.Episodes.keep":           {Section: "§2.1.5", Range: between(1, profile.MaxEpisodes), Default: int64(profile.MaxEpisodes), Doc: "Most episodes of an agent; beyond it the one of the lowest rank goes."},
+		"profile.Episodes.recall":         {Section: "§2.1.5", Range: between(0, profile.MaxEpisodesShown), Default: int64(profile.DefaultRecall), Doc: "Most episodes that a turn is shown."},
+		"profile.Episodes.half_life":      {Section: "§2.1.5", Doc: "Age, in scene time, at which recency counts half. Default: 24h."},
+		"profile.Episodes.consolidate":    {Section: "§2.1.5", Range: between(0, profile.MaxEpisodes), Default: int64(0), Doc: "So many like episodes get one [note](memory.md#notes) before the agent sleeps, once; 15 is a good number. 0: none do."},
+		"profile.Memory.summary":          {Section: "§2.1.5", Doc: "A [running summary](memory.md#summary) of what the history has lost; `{}` takes the defaults."},
+		"profile.Summary.tokens":          {Section: "§2.1.5", Range: between(1, profile.MaxSummary), Default: int64(profile.DefaultSummary), Doc: "Most tokens of it."},
+		"profile.Summary.half_life":       {Section: "§2.1.5", Doc: "Age, in scene time, at which recency counts half. Default: 24h."},
+		"profile.Summary.by":              {Section: "§2.1.5", Default: "extract", Doc: "What makes it: `extract` takes sentences as they were said. Models are not built yet, and refused."},
+		"profile.Profile.reflection":      {Section: "§2.1.5", Doc: "When its agents [reflect](memory.md#reflection) without being asked; `{}` takes the defaults. Needs `memory.episodes` and a reflection workflow. Default: never."},
+		"profile.Reflection.goal_ended":   {Section: "§2.1.5", Default: true, Doc: "When a goal is completed or has failed."},
+		"profile.Reflection.failures":     {Section: "§2.1.5", Range: between(0, 1_000), Default: int64(profile.DefaultFailures), Doc: "After so many turns in a row in which something failed; 0: never."},
+		"profile.Reflection.importance":   {Section: "§2.1.5", Range: between(0, 1_000_000), Default: int64(profile.DefaultImportance), Doc: "When the importance of the episodes since the last reflection has this sum; 0: never."},
+		"profile.Reflection.every":        {Section: "§2.1.5", Range: between(0, 1_000_000), Default: int64(0), Doc: "After so many turns; 0: never."},
+		"profile.Reflection.before_sleep": {Section: "§2.1.5", Default: false, Doc: "In each turn that calls `SleepTool`."},
+		"profile.Reflection.min_interval": {Section: "§2.1.5", Doc: "Scene time between two reflections, at least, whoever asks. Default: 10m."},
+		"profile.Reflection.max_per_day":  {Section: "§2.1.5", Range: between(1, 100_000), Default: int64(profile.DefaultMaxPerDay), Doc: "Most reflections in a day of the scene (UTC), whoever asks."},
+		"profile.Drive.id":                {Required: true, Section: "§2.1.3", Doc: "Identifies the drive in the profile."},
+		"profile.Drive.path":              {Required: true, Section: "§2.1.3", Doc: "Place in the private state. Its value, 0 to 1, is the level of the drive at the time of its last change; whatever writes there meets the drive."},
+		"profile.Drive.grows_per_hour":    {Required: true, Section: "§2.1.3", Range: between(0, profile.MaxGrowth), Doc: "How much the level grows in an hour of scene time, up to 1."},
+		"profile.Drive.serves":            {Section: "§2.1.3", MaxItems: goal.MaxServes, Doc: "Ids of goals: their need is the level of their strongest drive."},
+		"profile.Drive.wakes_at":          {Section: "§2.1.3", Range: between(0, 1), Default: 1.0, Doc: "Level at which the agent is woken, once until the drive is met."},
+	}
+}
+
+// Remembers reports whether agents of a profile keep episodes.
+func Remembers(p *profile.Profile) bool { return p.Memory != nil && p.Memory.Episodes != nil }
+
+// Shown are the inputs that prompts of the profile get beside those of its workflows.
+func Shown(p *profile.Profile) []string {
+	var list []string
+	if Remembers(p) {
+		list = append(list, memory.Base)
+	}
+	if p.Memory != nil && p.Memory.Summary != nil {
+		list = append(list, memory.Summary)
+	}
+	return list
+}
+
+// Check tells what is wrong with memory and reflection of a profile whose references are
+// resolved.
+func Check(p *profile.Profile, fault func(path []any, suggestion, format string, args ...any)) {
+	span := func(d protocol.Duration, path ...any) {
+		if d < 0 || d.Std() > goal.MaxSpan {
+			fault(path, "", "want 0s to %s, got %s", goal.MaxSpan, d.Std())
+		}
+	}
+	if p.Memory != nil && p.Memory.Summary != nil {
+		if s := p.Memory.Summary; s.By != "" && s.By != "extract" {
+			fault([]any{"memory", "summary", "by"}, "write extract, or leave it out", "summaries by a model are not built yet: %q", s.By)
+		}
+		span(p.Memory.Summary.HalfLife, "memory", "summary", "half_life")
+	}
+	if Remembers(p) {
+		span(p.Memory.Episodes.HalfLife, "memory", "episodes", "half_life")
+		for i := range p.KnowledgeBaseReferences {
+			if a := p.KnowledgeBaseReferences[i].Access(); a.Alias == memory.Base || a.ID == memory.Base {
+				fault([]any{"knowledge_base_references", i}, "give the base another id and alias", "with memory.episodes, %q is the agent's own base", memory.Base)
+			}
+		}
+	}
+	r := p.Reflection
+	if r == nil {
+		return
+	}
+	if r.MinInterval != nil {
+		span(*r.MinInterval, "reflection", "min_interval")
+	}
+	if !Remembers(p) {
+		fault([]any{"reflection"}, "give memory: {episodes: {}}", "a reflection is about episodes, and the profile keeps none")
+	}
+	if p.ReflectionWorkflowID == "" {
+		fault([]any{"reflection"}, "name one in reflection_workflow_id, such as std/reflect", "the profile has no reflection workflow")
+	}
+}
