@@ -6,8 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/tools/txtar"
+
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -19,7 +22,7 @@ func TestASocietyRemembers(t *testing.T) {
 		days = 300
 	}
 	const agents, keep = 6, 30
-	p := scenestest.Town(t, fmt.Sprintf(`
+	p, err := scenestest.Load(scenestest.Files(txtar.Parse(fmt.Appendf(nil, `
 -- agent_profiles/villager.yaml --
 id: villager
 name: Villager
@@ -55,7 +58,10 @@ name: Village
 schema_version: "1.0"
 agent_instances: [{instance_id: "v_{n}", profile_id: villager, count: %d}]
 simulation: {tick: 10m, seed: 3, stop: {after: %dh}}
-`, keep, agents, 24*days))
+`, keep, agents, 24*days))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	first := scenestest.New(t, p, "s")
 	want := first.Run(t, scenestest.Settings{Workers: 1})
 	if want.Err != nil {
@@ -82,7 +88,7 @@ simulation: {tick: 10m, seed: 3, stop: {after: %dh}}
 	state := first.Fold(t, scenestest.Settings{})
 	kept := 0
 	for _, m := range state.Agents {
-		if n := len(m.State.Mind().Episodes()); n > keep || n == 0 && m.ID.Instance != "$stage" {
+		if n := len(m.State.Mind().Episodes()); n > keep || n == 0 && m.ID.Instance != setup.ActorScene {
 			t.Errorf("%s remembers %d turns; at most %d", m.ID.Instance, n, keep)
 		}
 	}

@@ -35,7 +35,7 @@ func reader(t *testing.T) *Books {
 
 func hits(t *testing.T, r *Books, text string) int {
 	t.Helper()
-	list, err := r.Query("", map[string]any{"query": text}, 0)
+	list, err := r.Query("", knowledge.Query{Text: text})
 	if err != nil {
 		t.Fatal(err)
 	}
