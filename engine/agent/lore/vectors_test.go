@@ -1,6 +1,7 @@
 package lore
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -75,7 +76,7 @@ func TestVectorsThatDoNotCome(t *testing.T) {
 	r := reader(t)
 	w, _ := r.Lacks("", "a stream", false)
 	no := protocol.Errorf(protocol.KindTimeout, "no answer")
-	if err := r.Vectors.Take(w, "", no); err != error(no) {
+	if err := r.Vectors.Take(w, "", no); !errors.Is(err, no) {
 		t.Error(err)
 	}
 	if err := r.Vectors.Take(w, "?", nil); err == nil {
