@@ -3,11 +3,13 @@ package export
 import (
 	"bytes"
 	stdjson "encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +26,7 @@ import (
 	"tavernsim/scenes/view/deadletters"
 	"tavernsim/scenes/view/inspect"
 	"tavernsim/scenes/view/learnt"
+	"tavernsim/scenes/view/memories"
 	"tavernsim/scenes/view/plot"
 )
 
@@ -41,6 +44,7 @@ core_deliberation_workflow_id: think
 knowledge_base_references: [{source_id: notes, access_permissions: [write_caiu]}]
 subscribed_event_types: [told]
 tool_ids_inventory: [UpdatePrivateStateTool, RequestWorldStateUpdateTool, PublishEventTool, UpdateGoalTool, WriteToKnowledgeBaseTool, SayTool]
+memory: {episodes: {}}
 -- knowledgebases/notes.yaml --
 id: notes
 schema_version: "1.0"
@@ -183,6 +187,17 @@ func views(t *testing.T, s *inspect.Scene) {
 	})
 	collect("audit", func() (any, error) {
 		return all(func(y func(inspect.Change) error) error { return audit.List(s, audit.Query{}, y) })
+	})
+	collect("memory", func() (any, error) {
+		a, err := s.Agent("kim", "")
+		if err != nil {
+			return nil, err
+		}
+		page := a.Memory.Parts(func(at string) string { return at })
+		if !slices.ContainsFunc(page, func(p memories.Part) bool { return strings.Contains(fmt.Sprint(p.Lines), "you said: ") }) {
+			t.Errorf("kim remembers nothing: %v", page)
+		}
+		return page, nil
 	})
 	collect("learnt", func() (any, error) {
 		list, err := learnt.Suggestions(s, "")
