@@ -227,7 +227,7 @@ func (t *Turn) act(i, number int, entry *Tool, skill string, refused *protocol.E
 	switch {
 	case refused != nil:
 		t.took(i, c, failed(refused), waited)
-	case t.queries(entry, c, waiting{at: i}, func() { t.act(i, number, entry, skill, nil, waited) }):
+	case t.searches(entry) && t.queries(entry, c, waiting{at: i}, func() { t.act(i, number, entry, skill, nil, waited) }):
 	case skill != "":
 		t.startSkill(entry, skill, c, func(r protocol.CallResult) { t.took(i, &t.queue[i].Call, r, 0) })
 	case entry != nil && entry.async:

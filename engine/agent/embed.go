@@ -40,11 +40,13 @@ func (t *Turn) embed(q protocol.ModelRequest, w waiting, then, refused func(text
 	return !failed
 }
 
-// queries reports whether a call searches, and waits for the vector of its query first.
+// searches reports whether a call searches bases that may have vectors.
+func (t *Turn) searches(entry *Tool) bool {
+	return entry != nil && entry.Name == toolQueryKnowledge && t.bases.Embeds()
+}
+
+// queries reports whether such a call waits for the vector of its query first.
 func (t *Turn) queries(entry *Tool, c *protocol.Call, w waiting, then func()) bool {
-	if entry == nil || entry.Name != toolQueryKnowledge || !t.bases.Embeds() {
-		return false
-	}
 	t.trying = true
 	params, err := t.bound(c, &entry.schema)
 	t.trying = false
