@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"testing"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/internal/doctest"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
+	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/view/verify"
@@ -102,4 +104,41 @@ func mustCountTurns(t testing.TB, s *scenestest.Scene) {
 			t.Errorf("turn %d of %s is kept as its turn %d", f.(*agentfact.TurnEnded).Turn, r.Actor, last[r.Actor])
 		}
 	}, agentfact.FactTurnEnded)
+}
+
+// mustGoOn runs the scene s of a project on 7 workers, interrupted at some waves: it has the
+// digest of the run that nobody interrupted.
+func mustGoOn(t testing.TB, p *project.Project, want scenestest.Result, snapshots int64, at ...uint64) *scenestest.Scene {
+	t.Helper()
+	set := scenestest.Settings{Workers: 7, Snapshots: snapshots}
+	s := scenestest.New(t, p, "s")
+	for _, set.InterruptAt = range at {
+		s.Run(t, set)
+	}
+	set.InterruptAt = 0
+	if r := s.Run(t, set); r.Digest() != want.Digest() {
+		t.Errorf("digest %s, want %s", r.Digest(), want.Digest())
+	}
+	mustRestore(t, s, set)
+	mustVerify(t, s, set)
+	return s
+}
+
+// mustObey runs a scene again from the orders of its journal, interrupted at a wave or not: it
+// has the digest of the run that was given them.
+func mustObey(t testing.TB, s *scenestest.Scene, was scenestest.Settings, want scenestest.Result, at uint64) {
+	t.Helper()
+	for _, workers := range []int{1, 7} {
+		for _, interrupt := range []uint64{0, at} {
+			again, set := s.Fresh(t), scenestest.Settings{People: was.People, Workers: workers, Stop: was.Stop, Orders: given(t, s), InterruptAt: interrupt}
+			got := again.Run(t, set)
+			if interrupt > 0 && got.Reason == agenda.StoppedByInterrupt {
+				set.InterruptAt = 0
+				got = again.Run(t, set)
+			}
+			if got.Digest() != want.Digest() {
+				t.Errorf("%d workers, interrupted at %d: %v, digest %s, want %s", workers, interrupt, got, got.Digest(), want.Digest())
+			}
+		}
+	}
 }

@@ -220,17 +220,5 @@ func ordersOfEveryKind(t *testing.T, text string) {
 	})
 	mustVerify(t, s, set)
 	mustRestore(t, s, set)
-	for _, workers := range []int{1, 7} {
-		for _, interrupt := range []uint64{0, 50} {
-			again, set := s.Fresh(t), scenestest.Settings{People: true, Workers: workers, Stop: set.Stop, Orders: given(t, s), InterruptAt: interrupt}
-			got := again.Run(t, set)
-			if interrupt > 0 && got.Reason == agenda.StoppedByInterrupt {
-				set.InterruptAt = 0
-				got = again.Run(t, set)
-			}
-			if got.Digest() != out.Digest() {
-				t.Errorf("%d workers, interrupted at %d: %v, digest %s, want %s", workers, interrupt, got, got.Digest(), out.Digest())
-			}
-		}
-	}
+	mustObey(t, s, set, out, 50)
 }

@@ -99,16 +99,5 @@ simulation: {tick: 10m, seed: 3, stop: {after: %dh}}
 		t.Errorf("a snapshot has %d bytes; want %d at most", kept, most)
 	}
 	t.Logf("%d days: prompts %v tokens, facts %v bytes, reflections %v, a snapshot %d bytes", days, asked, written, reflected, kept)
-	set := scenestest.Settings{Workers: 7, Snapshots: 200}
-	s := scenestest.New(t, p, "s")
-	for _, at := range []uint64{9, 40} {
-		set.InterruptAt = at
-		s.Run(t, set)
-	}
-	set.InterruptAt = 0
-	if r := s.Run(t, set); r.Digest() != want.Digest() {
-		t.Errorf("digest %s, want %s", r.Digest(), want.Digest())
-	}
-	mustRestore(t, s, set)
-	mustVerify(t, s, set)
+	mustGoOn(t, p, want, 200, 9, 40)
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // given are the orders of a scene's journal, each for the wave that it was.
-func given(t *testing.T, s *scenestest.Scene) (list []*machines.Order) {
+func given(t testing.TB, s *scenestest.Scene) (list []*machines.Order) {
 	t.Helper()
 	s.Journal(t, func(j *persistence.Journal) {
 		past, err := history.Orders(j, machines.NewCodec())
@@ -136,19 +136,7 @@ func TestOrders(t *testing.T) {
 			if clock == agenda.Realtime {
 				return
 			}
-			for _, workers := range []int{1, 7} {
-				for _, interrupt := range []uint64{0, 20} {
-					again, set := s.Fresh(t), scenestest.Settings{Workers: workers, Stop: set.Stop, Orders: given(t, s), InterruptAt: interrupt}
-					got := again.Run(t, set)
-					if interrupt > 0 && got.Reason == agenda.StoppedByInterrupt {
-						set.InterruptAt = 0
-						got = again.Run(t, set)
-					}
-					if got.Digest() != out.Digest() {
-						t.Errorf("%d workers, interrupted at %d: %v, digest %s, want %s", workers, interrupt, got, got.Digest(), out.Digest())
-					}
-				}
-			}
+			mustObey(t, s, set, out, 20)
 		})
 	}
 }

@@ -52,18 +52,7 @@ script:
 	if came != crowd*rounds || left != came {
 		t.Errorf("%d came and %d left, want %d", came, left, crowd*rounds)
 	}
-	set := scenestest.Settings{Workers: 7, Snapshots: 1000}
-	s := scenestest.New(t, p, "s")
-	for _, at := range []uint64{6, 11} {
-		set.InterruptAt = at
-		s.Run(t, set)
-	}
-	set.InterruptAt = 0
-	if r := s.Run(t, set); r.Digest() != want.Digest() {
-		t.Errorf("digest %s, want %s", r.Digest(), want.Digest())
-	}
-	mustRestore(t, s, set)
-	mustVerify(t, s, set)
+	s := mustGoOn(t, p, want, 1000, 6, 11)
 	mustForget(t, s, crowd)
 }
 

@@ -98,22 +98,9 @@ func TestAnyReports(t *testing.T) {
 					requests = append(requests, Request{Leave: true, Task: Task{Agent: who}})
 				}
 			}
-			for i := range requests { // as they travel
-				var err error
-				if requests[i], err = ReadRequest(requests[i].AppendMsg(nil)); err != nil {
-					t.Fatal(err)
-				}
-			}
+			travel(t, requests)
 			for _, f := range s.Decide(Rules{Tick: 2}, now, requests, nil) {
-				raw, err := codec.Marshal(f)
-				if err != nil {
-					t.Fatal(err)
-				}
-				back, err := codec.ReadFact(f.FactKind(), raw)
-				if err != nil {
-					t.Fatal(err)
-				}
-				folded.Apply(back.(Fact))
+				folded.Apply(readBack(t, codec, f))
 				switch x := f.(type) {
 				case *Opened:
 					ended[x.Task.ID], taken[x.Task.ID] = 0, ""

@@ -111,22 +111,9 @@ func TestAnyRequests(t *testing.T) {
 					told[fmt.Sprint(i)] = Told{Answer: &Answer{Output: protocol.Encode(int64(i)), Artifacts: []tool.Artifact{{ID: "sha256-a"}}}}
 				}
 			}
-			for i := range requests { // as they travel
-				var err error
-				if requests[i], err = ReadRequest(requests[i].AppendMsg(nil)); err != nil {
-					t.Fatal(err)
-				}
-			}
+			travel(t, requests)
 			for _, f := range s.Decide(r, now, requests, told) {
-				raw, err := codec.Marshal(f)
-				if err != nil {
-					t.Fatal(err)
-				}
-				back, err := codec.ReadFact(f.FactKind(), raw)
-				if err != nil {
-					t.Fatal(err)
-				}
-				folded.Apply(back.(Fact))
+				folded.Apply(readBack(t, codec, f))
 				switch x := f.(type) {
 				case *Ended:
 					ended[x.ID]++
@@ -192,4 +179,27 @@ func TestMostOfAWave(t *testing.T) {
 	if got != " +a +b !c -a +d !e" {
 		t.Error(got)
 	}
+}
+
+// travel encodes requests and reads them again, as on their way to the service.
+func travel(t *rapid.T, requests []Request) {
+	for i := range requests {
+		var err error
+		if requests[i], err = ReadRequest(requests[i].AppendMsg(nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// readBack is a fact as the journal gives it.
+func readBack(t *rapid.T, codec *protocol.Codec, f protocol.Fact) Fact {
+	raw, err := codec.Marshal(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := codec.ReadFact(f.FactKind(), raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return back.(Fact)
 }
