@@ -16,7 +16,6 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"tavernsim/engine/agent/agentfact"
-	"tavernsim/engine/agent/assign"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/memory"
 	"tavernsim/engine/agent/profile"
@@ -248,7 +247,7 @@ func (s *script) bases(f txtar.File) knowledge.State {
 }
 
 func (s *script) define(d *Definition, set *setting) {
-	d.Realtime, d.Assigns = set.Realtime, slices.Contains(set.Tools, assign.Report)
+	d.Realtime, d.Assigns = set.Realtime, slices.Contains(set.Tools, tooltask.ReportTool)
 	if d.InSpace = set.Space != nil; d.InSpace {
 		s.space = yard(s.t, set.Space)
 	}

@@ -105,7 +105,7 @@ func (s *State) owe(e *protocol.Envelope) {
 
 // answers addresses a reply without receivers to the agent that asked.
 func (t *Turn) answers(d *protocol.Draft) error {
-	if err := t.assigns().Reserved(d); err != nil || d.TaskID == "" || len(d.Targets) > 0 {
+	if err := t.tasks.Reserved(d); err != nil || d.TaskID == "" || len(d.Targets) > 0 {
 		return err
 	}
 	asker := t.askerOf(d.TaskID)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
 )
 
@@ -16,8 +17,12 @@ import (
 // KindAgent is the kind of the executor that is an agent.
 const KindAgent = "agent"
 
-// AskTool is the tool whose calls open such tasks.
-const AskTool = "PublishEventTool"
+// The tools by which agents ask, and say how far they are. A project in which no profile has
+// ReportTool has no tasks between agents.
+const (
+	AskTool    = "PublishEventTool"
+	ReportTool = "ReportTaskTool"
+)
 
 // What an agent reports. The first report says whose the task is; the last three end it.
 const (
@@ -114,6 +119,17 @@ func (s *State) WorkOn(id string) *Work {
 		return &s.Work[i]
 	}
 	return nil
+}
+
+// Reserved refuses an answer by a plain event to a task that wants a report.
+func (s *State) Reserved(d *protocol.Draft) error {
+	if d.TaskID == "" {
+		return nil
+	}
+	if t := s.Task(d.TaskID); t == nil || t.Kind != KindAgent {
+		return nil
+	}
+	return protocol.Errorf(protocol.KindInvalid, "task_id %s has a deadline: report on it with %s", tool.Cut(d.TaskID), ReportTool)
 }
 
 // taker is who took a task; "" = nobody.

@@ -13,10 +13,6 @@ import (
 	"tavernsim/protocol"
 )
 
-// Report is the tool by which an agent says how far it is. A project in which no profile has it
-// has no tasks between agents.
-const Report = "ReportTaskTool"
-
 // Bounds.
 const (
 	MaxDeadline = 365 * 24 * time.Hour
@@ -40,7 +36,7 @@ func Tools() []Tool {
 		{tool.Spec("TaskStatusTool", "Tells of your tasks: calls of tools that take longer than a turn. Their results come as events of the type tool.finished.",
 			tool.Optional("task_id", "string", "One task; without it all that are open, and the last ones that ended.")), protocol.CallOK, (*Asker).status},
 		{tool.Spec("CancelTaskTool", "Cancels an open task of yours.", task("The task.")), protocol.CallRequested, (*Asker).cancel},
-		{tool.Spec(Report, "Says how far you are with a task that an event with a deadline asked for. Your first report takes the task; done, failed and refused end it.",
+		{tool.Spec(tooltask.ReportTool, "Says how far you are with a task that an event with a deadline asked for. Your first report takes the task; done, failed and refused end it.",
 			task("The task: metadata.task_id of the event."),
 			tool.OneOf("status", "done when it is missing", tooltask.ReportAccepted, tooltask.ReportProgress, tooltask.ReportDone, tooltask.ReportFailed, tooltask.ReportRefused),
 			tool.Optional("progress", "number", "how much is done, 0 to 1"),
@@ -207,15 +203,4 @@ func (a *Asker) value(x *tooltask.Task) map[string]any {
 		}
 	}
 	return v
-}
-
-// Reserved refuses an answer by a plain event to a task that wants a report.
-func (a *Asker) Reserved(d *protocol.Draft) error {
-	if d.TaskID == "" {
-		return nil
-	}
-	if t := a.Tasks.Task(d.TaskID); t == nil || t.Kind != tooltask.KindAgent {
-		return nil
-	}
-	return protocol.Errorf(protocol.KindInvalid, "task_id %s has a deadline: report on it with %s", tool.Cut(d.TaskID), Report)
 }

@@ -38,7 +38,7 @@ func (m *Mind) Recall(r *Rules, text string, now protocol.Time) []Hit {
 	if m == nil {
 		return nil
 	}
-	hits := m.rank(r, text, now, len(m.episodes))
+	hits := m.rank(r, text, now)
 	hits = slices.DeleteFunc(hits, func(h Hit) bool { return h.Noted }) // its note speaks for it
 	hits = hits[:min(r.Recall, len(hits))]
 	slices.SortFunc(hits, func(a, b Hit) int { return cmp.Compare(a.Turn, b.Turn) })
@@ -55,7 +55,7 @@ func (m *Mind) Query(r *Rules, q *knowledge.Query) []Hit {
 	wanted := func(h Hit) bool { return len(q.IDs) == 0 || slices.Contains(q.IDs, h.ID()) }
 	var hits []Hit
 	if strings.TrimSpace(q.Text) != "" {
-		hits = m.rank(r, q.Text, q.Now, len(m.episodes))
+		hits = m.rank(r, q.Text, q.Now)
 	} else {
 		for _, e := range slices.Backward(m.episodes) {
 			hits = append(hits, Hit{Episode: e})
@@ -66,9 +66,9 @@ func (m *Mind) Query(r *Rules, q *knowledge.Query) []Hit {
 }
 
 // rank finds the episodes with a word of the text, the highest score first.
-func (m *Mind) rank(r *Rules, text string, now protocol.Time, limit int) (hits []Hit) {
+func (m *Mind) rank(r *Rules, text string, now protocol.Time) (hits []Hit) {
 	terms := words.OfQuery(text)
-	if m == nil || len(m.episodes) == 0 || len(terms) == 0 {
+	if len(m.episodes) == 0 || len(terms) == 0 {
 		return nil
 	}
 	weights, rarities := m.weights(terms)
@@ -89,7 +89,7 @@ func (m *Mind) rank(r *Rules, text string, now protocol.Time, limit int) (hits [
 		}
 	}
 	slices.SortFunc(hits, func(a, b Hit) int { return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(b.Turn, a.Turn)) })
-	return hits[:min(limit, len(hits))]
+	return hits
 }
 
 // near sums up something of an episode and, at 0.4, of its neighbours, in fifths.

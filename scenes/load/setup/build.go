@@ -9,7 +9,6 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
-	"tavernsim/engine/agent/assign"
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/memory"
 	"tavernsim/engine/agent/profile"
@@ -20,6 +19,7 @@ import (
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/panel"
+	"tavernsim/engine/tooltask"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/workflow/nodes"
 	"tavernsim/engine/world"
@@ -299,7 +299,7 @@ func (b *builder) define(key class, in project.Instance) (uint16, error) {
 func reporting(p *project.Project) bool {
 	return slices.ContainsFunc(p.ProfileIDs(), func(id string) bool {
 		x, _ := p.Profile(id)
-		return slices.Contains(x.Definition.ToolIDsInventory, assign.Report)
+		return slices.Contains(x.Definition.ToolIDsInventory, tooltask.ReportTool)
 	})
 }
 
