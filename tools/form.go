@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -94,8 +95,25 @@ func (f *Form) Required(name string) bool {
 	return false
 }
 
-// Check says what is wrong with an answer.
+// Whole is an answer with the defaults of the fields that it leaves out.
+func (f *Form) Whole(answer map[string]any) map[string]any {
+	whole := maps.Clone(answer)
+	if whole == nil {
+		whole = map[string]any{}
+	}
+	for name, field := range f.Fields() {
+		if value, is := field["default"]; is {
+			if _, given := whole[name]; !given {
+				whole[name] = value
+			}
+		}
+	}
+	return whole
+}
+
+// Check says what is wrong with an answer, whose fields without a value have their defaults.
 func (f *Form) Check(answer map[string]any) error {
+	answer = f.Whole(answer)
 	if b, err := json.Marshal(answer); err != nil || len(b) > maxFormAnswer {
 		return protocol.Errorf(protocol.KindLimit, "an answer has at most %d bytes", maxFormAnswer)
 	}

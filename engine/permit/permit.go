@@ -289,7 +289,7 @@ func textOf(v any) string {
 
 // Canonical is a text in which . and .. of paths are resolved. Of an address, scheme and host
 // are in lower case, and the path is decoded; user, blanks around it and the port that the
-// scheme has anyway are left out. ok is false for an address that programs read in different
+// scheme has anyway are left out. A path below /fam/ is its reference, fam://. ok is false for an address that programs read in different
 // ways: one that cannot be decoded, whose host is not written in ASCII or is a number, or
 // that has control characters, or backslashes before its path.
 func Canonical(text string) (canonical string, ok bool) {
@@ -299,7 +299,9 @@ func Canonical(text string) (canonical string, ok bool) {
 	case !address && likeAddress(trimmed):
 		return "", false
 	case !address && dotted(text):
-		return path.Clean(strings.ReplaceAll(text, `\`, "/")), true
+		return Canonical(path.Clean(strings.ReplaceAll(text, `\`, "/")))
+	case !address && strings.HasPrefix(text, insideSession):
+		return Canonical("fam://" + text[len(insideSession):])
 	case !address || strings.ContainsAny(scheme, " /?#"):
 		return text, true
 	}
@@ -333,6 +335,9 @@ func Canonical(text string) (canonical string, ok bool) {
 	}
 	return scheme + "://" + host + p + query, true
 }
+
+// insideSession is where programs of a session see what fam:// names; read and edit know both.
+const insideSession = "/fam/"
 
 // likeAddress reports whether a text is an address for programs that forgive a lot: https:/x,
 // HTTPS:\x, or with blanks in the scheme.

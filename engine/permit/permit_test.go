@@ -93,6 +93,9 @@ func TestSpellings(t *testing.T) {
 		{"fam://run/out/*", "fam://run/out/../../etc/passwd", true, false},
 		{"fam://run/out/*", "fam://run/out/%2e%2e/%2e%2e/etc/passwd", true, false},
 		{"fam://run/secret/*", "fam://run/out/../secret/x", true, true},
+		{"fam://run/*", "/fam/run/a", true, true},
+		{"fam://run/*", "/fam/agent/../run/a", true, true},
+		{"fam://run/*", "/fam/agent/a", false, false},
 		{"docs/*", "docs/a", true, true},
 		{"docs/*", "docs/../secret", true, false},
 		{"docs/*", `docs\..\secret`, false, false},
@@ -226,7 +229,7 @@ func TestHidden(t *testing.T) {
 }
 
 func FuzzCanonical(f *testing.F) {
-	for _, s := range []string{"", "a", "https://A/../b?c#d", "fam://run/%2e%2e", "://", "x://[::1", "\x00", "//"} {
+	for _, s := range []string{"", "a", "https://A/../b?c#d", "fam://run/%2e%2e", "://", "x://[::1", "\x00", "//", "/fam/Run/a", "/fam/x/../y"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -70,9 +70,7 @@ type Process struct {
 	broken  error      // the first violation of the protocol
 	ended   error      // how it ended
 	waiting map[jsonrpc.ID]bool
-	unasked int
-	bytes   int
-	since   time.Time // of the last answer, or of the start
+	unasked Unasked // since the last answer, or the start
 }
 
 // Start starts a program. Its end shows in the pipes. You must call Cut.
@@ -99,7 +97,7 @@ func Start(of Program) (*Process, error) {
 		cmd.Files = append(cmd.Files, sandbox.File{Path: f.Path, Data: f.Data, Exec: true})
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	p := &Process{of: of, in: in, out: out, stop: stop, gone: make(chan struct{}), waiting: map[jsonrpc.ID]bool{}, since: time.Now()}
+	p := &Process{of: of, in: in, out: out, stop: stop, gone: make(chan struct{}), waiting: map[jsonrpc.ID]bool{}, unasked: NewUnasked()}
 	go func() {
 		defer close(p.gone)
 		r, err := of.Sandbox.Run(ctx, cmd)
@@ -214,24 +212,41 @@ func (g *guard) judge(m jsonrpc.Message) (bool, error) {
 	case *jsonrpc.Response:
 		if g.waiting[x.ID] {
 			delete(g.waiting, x.ID)
-			g.unasked, g.bytes, g.since = 0, 0, time.Now()
+			g.unasked = NewUnasked()
 			return true, nil
 		}
-		g.bytes += len(x.Result)
+		return false, g.tooMuch(len(x.Result))
 	case *jsonrpc.Request:
-		g.bytes += len(x.Params)
-		return g.of.Wanted(x), g.tooMuch()
+		return g.of.Wanted(x), g.tooMuch(len(x.Params))
 	}
-	return false, g.tooMuch()
+	return false, g.tooMuch(0)
 }
 
-func (g *guard) tooMuch() error {
-	seconds := int(time.Since(g.since) / time.Second)
-	if g.unasked++; g.unasked <= maxUnasked+seconds*moreUnasked && g.bytes <= maxUnaskedB+seconds*moreBytes {
+func (g *guard) tooMuch(bytes int) error {
+	err := g.unasked.More(bytes)
+	if err != nil {
+		g.broken = err
+	}
+	return err
+}
+
+// Unasked counts messages that nobody asked for.
+type Unasked struct {
+	since           time.Time
+	messages, bytes int
+}
+
+// NewUnasked begins to count.
+func NewUnasked() Unasked { return Unasked{since: time.Now()} }
+
+// More counts one more; an error is a [Violation]: there were too many.
+func (u *Unasked) More(bytes int) error {
+	seconds := int(time.Since(u.since) / time.Second)
+	u.bytes += bytes
+	if u.messages++; u.messages <= maxUnasked+seconds*moreUnasked && u.bytes <= maxUnaskedB+seconds*moreBytes {
 		return nil
 	}
-	g.broken = Violation{fmt.Errorf("it sent %d messages with %d bytes that nobody asked for", g.unasked, g.bytes)}
-	return g.broken
+	return Violated("it sent %d messages with %d bytes that nobody asked for", u.messages, u.bytes)
 }
 
 // Write implements sdk.Connection. A program that does not read is not waited for.

@@ -103,16 +103,26 @@ func wantedOf(v any) (wanted, error) {
 	if list == nil {
 		w.uri, w.lines, _ = strings.Cut(w.src, "#")
 	}
-	if !strings.Contains(w.uri, ":") && !strings.HasPrefix(w.uri, "/") {
-		for strings.HasPrefix(w.uri, "./") {
-			w.uri = w.uri[2:]
-		}
-		if w.uri == "." {
-			w.uri = ""
-		}
-		w.uri = mount.Scheme + mount.Agent + "/" + w.uri
-	}
+	w.uri = uriOf(w.uri)
 	return w, nil
+}
+
+// uriOf is the reference of a path: below the agent's own files, or as programs of its session
+// see the mounts. Everything else stays what it is.
+func uriOf(path string) string {
+	if rest, inside := strings.CutPrefix(path, mount.Inside); inside {
+		return mount.Scheme + rest
+	}
+	if strings.Contains(path, ":") || strings.HasPrefix(path, "/") {
+		return path
+	}
+	for strings.HasPrefix(path, "./") {
+		path = path[2:]
+	}
+	if path == "." {
+		path = ""
+	}
+	return mount.Scheme + mount.Agent + "/" + path
 }
 
 // reading is what is there of a file.

@@ -17,7 +17,7 @@ import (
 	"tavernsim/tools/toolstest"
 )
 
-// Promise 8: a server over HTTP whose calls never end by themselves is told of each call that
+// Promise 9: a server over HTTP whose calls never end by themselves is told of each call that
 // was cancelled before it is told that the session ends, also if that is at once.
 func TestCancelledBeforeTheEnd(t *testing.T) {
 	const calls = 20

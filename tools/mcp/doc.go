@@ -19,7 +19,9 @@
 //  6. A call that was sent and has no answer is lost; it is not sent twice. Every attempt
 //     has its key in _meta, under [KeyField].
 //  7. Who waits for a call hears what the server says about how far it is.
-//  8. A server over HTTP is told of the calls that were cancelled before its session ends; it is
+//  8. What a server over HTTP says by itself is heard as long as the session lasts, also if its
+//     stream breaks off. No call needs that stream.
+//  9. A server over HTTP is told of the calls that were cancelled before its session ends; it is
 //     not waited for longer than 2 s.
 //
 // # Not here

@@ -42,6 +42,9 @@ func asker(t *testing.T, inAnswer bool) *manifest.Server {
 		if in.Say == "page" {
 			form = &sdk.ElicitParams{Mode: "url", Message: "Open it.", URL: "https://example.com", ElicitationID: "1"}
 		}
+		if in.Say == "aside" {
+			ctx = context.Background() // on no stream of a call
+		}
 		r, err := q.Session.Elicit(ctx, form)
 		if err != nil {
 			return nil, err
@@ -121,6 +124,7 @@ func TestQuestionsToPersons(t *testing.T) {
 				{"x", tools.Filled{Silent: true, Why: "nobody answered in time"}, false, "error <nil> cancel; it asked, and had no answer: nobody answered in time"},
 				{"x", tools.Filled{}, true, "error <nil> decline; it asked, and had no answer: nobody can be asked here"},
 				{"page", tools.Filled{Given: true}, false, `does not support "url"`},
+				{"aside", tools.Filled{Given: true, Answer: map[string]any{"count": 4.0}}, false, "ok map[action:accept count:4] "},
 				{"busy", tools.Filled{}, true, "the MCP server s is busy"},
 				{"endless", tools.Filled{Given: true, Answer: map[string]any{"count": 4.0}}, false, "it asks for input again and again"},
 			} {

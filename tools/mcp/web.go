@@ -25,6 +25,7 @@ type web struct {
 	below  http.RoundTripper
 	broken atomic.Pointer[child.Violation]
 	untold goodbyes
+	other  atomic.Bool // the server says that its tools are others
 }
 
 // newWeb makes one with its secrets in the headers of every request. With headers of its
@@ -54,13 +55,11 @@ func newWeb(of *manifest.Server, secrets func(id string, names []string) (map[st
 // off, with the id of the last event: that is no second call.
 const maxResumed = 3
 
-// transport opens no stream for what the server wants to say by itself: it could not be
-// bounded.
 func (w *web) transport() sdk.Transport {
-	return &sdk.StreamableClientTransport{Endpoint: w.of.URL, HTTPClient: w.client, MaxRetries: maxResumed, DisableStandaloneSSE: true, MaxEventSize: child.MaxMessage}
+	return &sdk.StreamableClientTransport{Endpoint: w.of.URL, HTTPClient: w.client, MaxRetries: maxResumed, MaxEventSize: child.MaxMessage}
 }
 
-func (w *web) changed() bool { return false }
+func (w *web) changed() bool { return w.other.Swap(false) }
 
 func (w *web) fault() error {
 	if v := w.broken.Load(); v != nil {
@@ -83,9 +82,13 @@ func (w *web) cut() {
 // maxGoodbye bounds the request that ends a session, and the wait before it.
 const maxGoodbye = 2 * time.Second
 
-// RoundTrip implements http.RoundTripper: it bounds answers, and counts the calls of which a
-// server was told that they are cancelled.
+// RoundTrip implements http.RoundTripper: it bounds answers, counts the calls of which a
+// server was told that they are cancelled, and keeps the stream of what the server says by
+// itself.
 func (w *web) RoundTrip(q *http.Request) (*http.Response, error) {
+	if err := w.fault(); err != nil && q.Method != http.MethodDelete {
+		return nil, err
+	}
 	if q.Method == http.MethodDelete {
 		ctx, stop := context.WithTimeout(q.Context(), maxGoodbye)
 		defer stop()
@@ -102,6 +105,9 @@ func (w *web) RoundTrip(q *http.Request) (*http.Response, error) {
 			}
 			q.Header.Set(name, value)
 		}
+	}
+	if q.Method == http.MethodGet && q.Header.Get(lastEvent) == "" {
+		return listen(w, q), nil
 	}
 	a, err := w.below.RoundTrip(q)
 	if err != nil {

@@ -25,6 +25,9 @@ import (
 // Scheme begins the URI of a file of a mount.
 const Scheme = "fam://"
 
+// Inside is the folder below which programs see the mounts.
+const Inside = "/fam/"
+
 // The mounts.
 const (
 	Project = "project" // the files of the project as the run began with them; read-only
@@ -163,7 +166,7 @@ func foreign(uri, scheme string) error {
 		return protocol.Errorf(protocol.KindDenied, "the reference %q is refused: file: leads to the machine, not into the run; %s", shown, forms)
 	case "":
 		if strings.HasPrefix(uri, "/") || strings.HasPrefix(uri, `\`) {
-			return protocol.Errorf(protocol.KindDenied, "the reference %q is refused: an absolute path leads to the machine, not into the run; %s", shown, forms)
+			return protocol.Errorf(protocol.KindDenied, "the reference %q is refused: an absolute path leads to the machine, or is a session's alone, as /work and /tmp are; %s", shown, forms)
 		}
 		return protocol.Errorf(protocol.KindInvalid, "%q is no reference; %s", shown, forms)
 	}

@@ -352,8 +352,9 @@ func TestBounds(t *testing.T) {
 			"a full folder":   {shell("cat /dev/zero >a; cat /dev/zero >b; echo full"), Limits{Time: long, FileSize: 60 << 20}, func(r Result) bool { return string(r.Stdout.Bytes) == "full\n" }},
 			"processor time":  {shell("while :; do :; done"), Limits{Time: long, CPU: time.Second}, func(r Result) bool { return r.Exit == -1 && (r.Signal == "SIGXCPU" || r.Signal == "SIGKILL") }},
 			"8 GiB":           {[]string{"python3", "-c", "bytearray(8<<30)"}, free, func(r Result) bool { return r.Exit == 1 && strings.Contains(string(r.Stderr.Bytes), "MemoryError") }},
-			"shared memory":   {[]string{"python3", "-c", "import mmap\nm=mmap.mmap(-1,8<<30)\nfor i in range(0,8<<30,4096): m[i]=1"}, Limits{Time: long, Memory: 128 << 20}, func(r Result) bool { return r.End == OutOfMem }},
-			"memory of many": {[]string{"python3", "-c", "import os,time\nfor i in range(16):\n  if os.fork()==0:\n    b=bytearray(20<<20); time.sleep(60)\ntime.sleep(60)"}, Limits{Time: long, Memory: 128 << 20},
+			// Twice what a Go program may map at its start: the worker itself is bound, too.
+			"shared memory": {[]string{"python3", "-c", "import mmap\nm=mmap.mmap(-1,8<<30)\nfor i in range(0,8<<30,4096): m[i]=1"}, Limits{Time: long, Memory: 256 << 20}, func(r Result) bool { return r.End == OutOfMem }},
+			"memory of many": {[]string{"python3", "-c", "import os,time\nfor i in range(16):\n  if os.fork()==0:\n    b=bytearray(20<<20); time.sleep(60)\ntime.sleep(60)"}, Limits{Time: long, Memory: 256 << 20},
 				func(r Result) bool { return r.End == OutOfMem }},
 			"many files": {[]string{"python3", "-c", "import time\ntry:\n  for i in range(10**6): open(str(i),'w').close()\nexcept OSError as e: print('full at',i,flush=True)\ntime.sleep(1)"}, Limits{Time: long, Files: 5000},
 				func(r Result) bool {

@@ -16,13 +16,14 @@ import (
 
 	"tavernsim/protocol"
 	"tavernsim/tools"
+	"tavernsim/tools/mount"
 	"tavernsim/tools/sandbox"
 	"tavernsim/tools/shell/folders"
 )
 
 // Where a session has its folders. The agent's own is the one that it begins in.
 const (
-	agentDir   = "/fam/agent"
+	agentDir   = mount.Inside + mount.Agent
 	privateDir = "/session"
 )
 

@@ -2,7 +2,6 @@
 package tool
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -155,7 +154,7 @@ id is the folder of the plugin, or its name in plugins/, and the plugin is loade
 The folder of a plugin can stand for PROJECT, too.
 
 --tam and --toolsxml carry out all calls of a text as those of an agent's answer, and print
-one result for each (docs/formats/tool.md#an-answer). ID, if it is given, is then the only
+one result for each (docs/formats/tool.md#calls-of-a-text). ID, if it is given, is then the only
 tool that may be called.
 
 Exit codes: 0 ok, 1 the call failed or was denied, 2 usage, 3 the project has faults
@@ -274,11 +273,9 @@ func (o *toolCallOptions) show(e *cli.Env, r *tools.Result) error {
 	case isText:
 		fmt.Fprintln(e.Out, text)
 	case r.Output != nil:
-		b, err := json.MarshalIndent(r.Output, "", "  ")
-		if err != nil {
+		if err := show.JSON(e.Out, r.Output); err != nil {
 			return err
 		}
-		fmt.Fprintln(e.Out, string(b))
 	}
 	if r.Error == nil {
 		return nil

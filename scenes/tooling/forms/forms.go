@@ -122,10 +122,7 @@ func (a *Asker) ask(ctx context.Context, x *exchange) tools.Filled {
 	case err != nil:
 		return no(permit.ByFailure, fmt.Errorf("nobody could be asked: %w", err))
 	}
-	answer := v.Answer
-	if answer == nil {
-		answer = map[string]any{}
-	}
+	answer := x.Whole(v.Answer)
 	if err := errors.Join(x.Check(answer), a.open(answer)); err != nil {
 		return no(permit.ByFailure, err)
 	}

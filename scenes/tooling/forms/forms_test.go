@@ -91,6 +91,8 @@ func TestAsk(t *testing.T) {
 		{"a secret in the answer", form("town"), &somebody{says: yes(map[string]any{"town": owned})}, "", "a secret of the operator", 1, "declined"},
 		{"spelled in the answer", form("town"), &somebody{says: yes(map[string]any{"town": "spelled"})}, "", "a secret of the operator", 1, "declined"},
 		{"spelled in the message", tools.Form{Message: "spelled"}, &somebody{says: yes(nil)}, "", "it spells a secret", 0, "declined"},
+		{"a default", form("town", "default", "Bergen"), &somebody{says: yes(map[string]any{})}, "", "map[town:Bergen]", 1, "given"},
+		{"over a default", form("town", "default", "Bergen"), &somebody{says: yes(town)}, "", "map[town:Rome]", 1, "given"},
 		{"does not fit", form("town", "maxLength", 2), &somebody{says: yes(town)}, "", "the answer does not fit", 1, "declined"},
 		{"not asked for", form("town"), &somebody{says: yes(map[string]any{"town": "Rome", "x": 1.0})}, "", `nobody asks for "x"; the fields are: town`, 1, "declined"},
 		{"an object", form("town", "type", "object"), &somebody{says: yes(town)}, "", "is no text, number, boolean or list", 0, "declined"},

@@ -69,6 +69,7 @@ func (p *prober) files() {
 	for _, path := range []string{"/proc/1/root/etc", "/proc/1/cwd/etc", "/proc/1/mem", "/proc/1/fd/3", "/proc/kcore", "/proc/self/root/../../etc/shadow", "/dev/kmsg", "/dev/mem", "/dev/sda", "/dev/vda"} {
 		p.refused(Files, "read "+path, readErr(path))
 	}
+	p.refused(Files, "keep something beside a file", unix.Setxattr(p.Work, "user.simd", []byte("x"), 0))
 	for _, path := range []string{"/usr/x", "/etc/x", "/x", "/dev/x", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/1/oom_score_adj"} {
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 		if err == nil {

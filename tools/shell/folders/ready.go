@@ -13,7 +13,7 @@ import (
 // Ready makes the folder of a mount ready. An empty Host = there is none. most bounds the files
 // that change their owner.
 func Ready(name, host string, most int) (sandbox.Mount, error) {
-	m := sandbox.Mount{Host: host, Inside: "/fam/" + name, Write: name != mount.Project}
+	m := sandbox.Mount{Host: host, Inside: mount.Inside + name, Write: name != mount.Project}
 	if host == "" {
 		return m, nil
 	}
