@@ -21,6 +21,7 @@ type Change interface {
 type Cast interface {
 	Members(cast.Selectors) []uint32 // ordinals, ascending
 	InSpace() bool                   // agents are somewhere
+	Begins(ordinal uint32) string    // where an agent comes in; "" = nowhere
 	// Comers are the agents that would come, none of them taken, ascending; an error if they
 	// cannot.
 	Comers(who *cast.Coming, taken map[uint32]bool) ([]uint32, error)

@@ -50,11 +50,17 @@ func (m *Move) requests(sc named, q *cast.Request) []space.Request {
 	return list
 }
 
-// Moves are the requests of all moves among changes, to be checked together.
+// Moves are the requests of all moves among changes, and of those who come, to be checked together.
 func Moves(changes []Change, sc Scene) (list []space.Request) {
+	there := &claims{sc, map[uint32]bool{}}
 	for _, c := range changes {
-		if m, ok := c.(*Move); ok {
-			list = append(list, m.requests(sc, &cast.Request{})...)
+		switch x := c.(type) {
+		case *Move:
+			list = append(list, x.requests(sc, &cast.Request{})...)
+		case *Spawn:
+			if who, err := there.Comers(&x.Coming, nil); err == nil && sc.InSpace() {
+				list = append(list, entrances(sc, who)...)
+			}
 		}
 	}
 	return list

@@ -6,6 +6,7 @@ import (
 	"tavernsim/engine/agent/direct"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/cast"
+	"tavernsim/engine/space"
 	"tavernsim/protocol"
 )
 
@@ -51,8 +52,30 @@ func (p *Plan) Fits(sc Scene) error {
 
 // Check implements Change.
 func (r *Spawn) Check(sc Cast) error {
-	_, err := sc.Comers(&r.Coming, nil)
+	who, err := sc.Comers(&r.Coming, nil)
+	if running, ok := sc.(Scene); ok && err == nil && sc.InSpace() {
+		return running.CheckMove(entrances(running, who))
+	}
 	return err
+}
+
+// entrances ask the service of space to put those who come where they begin.
+func entrances(sc Scene, who []uint32) (list []space.Request) {
+	for _, o := range who {
+		if q, is := Entrance(sc, o, &cast.Request{}); is {
+			list = append(list, q)
+		}
+	}
+	return list
+}
+
+// Entrance is the request that puts an agent where it begins; false = it is nowhere.
+func Entrance(sc interface {
+	Begins(ordinal uint32) string
+	Name(ordinal uint32) string
+}, o uint32, q *cast.Request) (space.Request, bool) {
+	to := sc.Begins(o)
+	return space.Request{ID: q.ID, By: q.By, Agent: sc.Name(o), To: to, Reason: q.Reason, Put: true}, to != ""
 }
 
 func (r *Spawn) facts(sc Scene, q *cast.Request) (list []protocol.Fact) {

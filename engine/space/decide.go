@@ -2,6 +2,7 @@ package space
 
 import (
 	"slices"
+	"strings"
 
 	"tavernsim/engine/space/ground"
 	"tavernsim/protocol"
@@ -52,7 +53,8 @@ func (s *State) request(now protocol.Time, q *Request) Fact {
 		return s.stopped(o, q.To, ReasonArrived)
 	}
 	x, y := s.m.At(t.cell)
-	return &SetOut{ID: q.ID, Agent: o, By: q.By, To: q.To, X: int64(x), Y: int64(y), Path: t.path, Due: now.Add(s.tick)}
+	from, _ := s.cellOf(o)
+	return &SetOut{ID: q.ID, Agent: o, By: q.By, To: q.To, X: int64(x), Y: int64(y), Path: t.path, Due: now.Add(s.takes(&walk{path: t.path}, from))}
 }
 
 // target is what a request comes to.
@@ -84,46 +86,65 @@ func (w *where) resolve(cast Cast, find *ground.Finder, q *Request) (t target, e
 	if q.To == ground.Stay && !q.Put {
 		return t, nil
 	}
+	if q.Put && strings.Contains(q.To, "..") {
+		return t, w.field(&t, from, is, q.To)
+	}
 	beside, err := w.aim(cast, &t, from, is, q.To)
 	if err != nil {
 		return t, err
 	}
 	if q.Put {
-		if why := w.full(o, t.cell); why != "" {
-			return t, protocol.Errorf(protocol.KindLimit, "%s: it is full", q.To)
-		}
-		return t, nil
+		return t, w.room(o, t.cell, q.To)
 	}
 	if t.path, ok = find.Find(w.m, from, t.cell); !ok {
-		x, y := w.m.At(from)
-		return t, protocol.Errorf(protocol.KindInvalid, "there is no way from %s to %s", cellText(x, y), q.To)
+		return t, protocol.Errorf(protocol.KindInvalid, "there is no way from %s to %s", w.m.Text(from), q.To)
 	}
-	if beside && t.path != "" {
+	if beside && t.path != "" && !w.m.Joined() {
 		t.path = t.path[:len(t.path)-1]
 		t.cell = w.m.Along(from, t.path)
 	}
 	return t, nil
 }
 
+// field finds room in a rectangle of cells.
+func (w *where) field(t *target, from uint32, is bool, to string) error {
+	a, err := w.m.Rectangle(to)
+	if err != nil {
+		return err
+	}
+	t.cell = w.spot(&a, t.agent, from, is)
+	return w.room(t.agent, t.cell, to)
+}
+
+// room refuses to put an agent into a cell that is full.
+func (w *where) room(o, cell uint32, to string) error {
+	if w.full(o, cell) != "" {
+		return protocol.Errorf(protocol.KindLimit, "%s: it is full", to)
+	}
+	return nil
+}
+
 // aim finds the cell that a text means; beside = the walk ends on the cell before it.
 func (w *where) aim(cast Cast, t *target, from uint32, is bool, to string) (beside bool, err error) {
 	m := w.m
-	if d := slices.Index(ground.Directions(), to); d >= 0 && is {
+	d := slices.Index(ground.Directions(), to)
+	x, y, isCell := ground.ParseCell(to)
+	switch {
+	case (d >= 0 || isCell) && m.Joined():
+		return false, protocol.Errorf(protocol.KindInvalid, "%s: there are no cells here; want a place, an agent, or stay", protocol.Short(to, 80))
+	case d >= 0 && is:
 		x, y := m.At(from)
 		dx, dy := ground.Step(d)
 		if !m.Open(x, y, d) {
-			return false, protocol.Errorf(protocol.KindInvalid, "%s of %s is blocked", to, cellText(x, y))
+			return false, protocol.Errorf(protocol.KindInvalid, "%s of %s is blocked", to, m.Text(from))
 		}
 		t.cell = m.Cell(x+dx, y+dy)
 		return false, nil
-	}
-	if x, y, cell := ground.ParseCell(to); cell {
-		switch {
-		case !m.In(x, y):
-			return false, protocol.Errorf(protocol.KindNotFound, "there is no cell %s: the grid has %d × %d cells, from 0,0", to, m.Width, m.Height)
-		case !m.Free(x, y):
-			return false, protocol.Errorf(protocol.KindInvalid, "the cell %s is blocked", to)
-		}
+	case isCell && !m.In(x, y):
+		return false, protocol.Errorf(protocol.KindNotFound, "there is no cell %s: the grid has %d × %d cells, from 0,0", to, m.Width, m.Height)
+	case isCell && !m.Free(x, y):
+		return false, protocol.Errorf(protocol.KindInvalid, "the cell %s is blocked", to)
+	case isCell:
 		t.cell = m.Cell(x, y)
 		return false, nil
 	}
@@ -173,7 +194,11 @@ func (w *where) spot(a *ground.Area, o, from uint32, is bool) (cell uint32) {
 func (s *State) stopped(o uint32, to, reason string) *Stopped {
 	cell, _ := s.cellOf(o)
 	x, y := s.m.At(cell)
-	return &Stopped{Agent: o, Instance: s.cast.Name(o), To: to, Reason: reason, X: int64(x), Y: int64(y), Place: s.m.NameAt(x, y)}
+	f := &Stopped{Agent: o, Instance: s.cast.Name(o), To: to, Reason: reason, X: int64(x), Y: int64(y), Place: s.m.NameAt(x, y)}
+	if s.m.Joined() {
+		f.X, f.Y = -1, -1
+	}
+	return f
 }
 
 // walk lets everybody walk whose step is due, by ordinal.
@@ -201,7 +226,7 @@ func (s *State) walk(now protocol.Time) (facts []protocol.Fact) {
 		if cell == before {
 			w.waits++
 		} else {
-			w.waits = 0
+			w.waits, w.due = 0, now.Add(s.takes(w, cell))
 			x, y := s.m.At(cell)
 			list.add(w.agent, x, y)
 			if c := s.crossed(w.agent, before, x, y); c.Left != "" || c.Entered != "" {
@@ -237,17 +262,15 @@ func (s *State) walk(now protocol.Time) (facts []protocol.Fact) {
 // goes takes the steps of one tick; why = it had to wait before the end of its path.
 func (s *State) goes(w *walk) (cell uint32, why string) {
 	cell, _ = s.cellOf(w.agent)
-	x, y := s.m.At(cell)
 	for range s.m.Speed {
 		if int(w.done) == len(w.path) {
 			break
 		}
-		dx, dy := ground.Step(int(w.path[w.done] - '0'))
-		next := s.m.Cell(x+dx, y+dy)
+		next := s.m.After(cell, w.path[w.done])
 		if why = s.full(w.agent, next); why != "" {
 			break
 		}
-		x, y, cell = x+dx, y+dy, next
+		cell = next
 		s.where.put(w.agent, cell)
 		w.done++
 	}

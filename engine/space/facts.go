@@ -21,8 +21,8 @@ type SetOut struct {
 	Agent uint32
 	By    string // who asked
 	To    string // as it was asked for
-	X, Y  int64  // where the path ends
-	Path  string // a digit for each step: 0 is north, clockwise
+	X, Y  int64  // where the path ends; without a grid the number of the place, and 0
+	Path  string // a digit for each step: 0 is north, clockwise; without a grid that of the exit
 	Due   protocol.Time
 }
 
@@ -49,7 +49,7 @@ type Stopped struct {
 	Instance string
 	To       string // as it was asked for
 	Reason   string
-	X, Y     int64
+	X, Y     int64  // -1 = there is no grid
 	Place    string // "" = none
 }
 
@@ -140,7 +140,10 @@ func (f *Stopped) Answers() (protocol.Answer, bool) {
 
 // Told implements protocol.Answering.
 func (f *Stopped) Told() map[string]any {
-	v := map[string]any{"to": f.To, "reason": f.Reason, "cell": []any{f.X, f.Y}}
+	v := map[string]any{"to": f.To, "reason": f.Reason}
+	if f.X >= 0 {
+		v["cell"] = []any{f.X, f.Y}
+	}
 	if f.Place != "" {
 		v["place"] = f.Place
 	}

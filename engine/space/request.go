@@ -1,8 +1,6 @@
 package space
 
 import (
-	"strconv"
-
 	"github.com/tinylib/msgp/msgp"
 
 	"tavernsim/protocol"
@@ -66,5 +64,3 @@ func (q *Request) Value() map[string]any {
 	}
 	return v
 }
-
-func cellText(x, y int) string { return strconv.Itoa(x) + "," + strconv.Itoa(y) }

@@ -48,10 +48,18 @@ type world struct {
 	crew   crew
 	now    protocol.Time
 	codec  *protocol.Codec
+	// far is the distance of two cells, of who is near; false = they are not near.
+	far func(a, b uint32) (int, bool)
 }
 
 func newWorld(m *ground.Map, starts []uint32, n int) *world {
-	return &world{State: space.NewState(m, starts, crew(n), tick), folded: space.NewState(m, starts, crew(n), tick), m: m, crew: crew(n), codec: protocol.NewCodec(space.Facts())}
+	return &world{State: space.NewState(m, starts, crew(n), tick), folded: space.NewState(m, starts, crew(n), tick), m: m, crew: crew(n), codec: protocol.NewCodec(space.Facts()),
+		far: func(a, b uint32) (int, bool) {
+			x, y := m.At(a)
+			ox, oy := m.At(b)
+			d := ground.Distance(x, y, ox, oy)
+			return d, d <= m.Radius
+		}}
 }
 
 func (w *world) wave(t fataler, requests ...space.Request) []protocol.Fact {
@@ -257,6 +265,13 @@ func (w *world) holds(t *rapid.T, before *space.View, put map[uint32]bool) {
 	if inn.Capacity > 0 && inside > inn.Capacity || inside != now.Inside(0) {
 		t.Fatalf("%d agents in the inn, counted %d, capacity %d", inside, now.Inside(0), inn.Capacity)
 	}
+	w.folds(t)
+}
+
+// folds checks what everybody sees, and that the fold of the facts is the state, also from a
+// snapshot.
+func (w *world) folds(t *rapid.T) {
+	now := w.Share()
 	for o := range uint32(w.crew) {
 		w.sees(t, now, o)
 	}
@@ -279,11 +294,14 @@ func (w *world) sees(t *rapid.T, now *space.View, o uint32) {
 	heard := []uint32{}
 	for other := range uint32(w.crew) {
 		ox, oy, there := now.Where(other)
-		d := ground.Distance(x, y, ox, oy)
-		if is && there && d <= w.m.Radius && other != o {
+		d, near := 0, false
+		if is && there {
+			d, near = w.far(w.m.Cell(x, y), w.m.Cell(ox, oy))
+		}
+		if near && other != o {
 			want = append(want, space.Neighbour{Agent: other, X: ox, Y: oy, Distance: d})
 		}
-		if !there || is && d <= w.m.Radius {
+		if !there || near {
 			heard = append(heard, other)
 		}
 	}

@@ -108,10 +108,15 @@ func (s *State) compact() {
 	s.walks, s.sorted, s.over = list, len(list), 0
 }
 
-// begin lets an agent walk. A step that is due already stays due.
+// begin lets an agent walk. A step that is due already stays due, unless it leads through
+// another exit: then it begins now.
 func (s *State) begin(w walk) {
 	if at := s.walking(w.agent); at != nil {
-		w.due = min(w.due, at.due)
+		if !s.m.Joined() || w.path[w.done] == at.path[at.done] {
+			w.due = min(w.due, at.due)
+		} else {
+			s.undue = true
+		}
 		*at = w
 	} else {
 		for int(w.agent) >= len(s.slots) {
@@ -190,20 +195,26 @@ func (s *State) moved(f *Moved) error {
 // advance notes that a walk came to a cell of its path.
 func (s *State) advance(w *walk, at protocol.Time, cell uint32) bool {
 	from, _ := s.cellOf(w.agent)
-	x, y := s.m.At(from)
 	for range s.m.Speed {
 		if int(w.done) >= len(w.path) {
 			return false
 		}
-		dx, dy := ground.Step(int(w.path[w.done] - '0'))
-		x, y = x+dx, y+dy
+		from = s.m.After(from, w.path[w.done])
 		w.done++
-		if s.m.Cell(x, y) == cell {
-			w.waits, w.due = 0, at.Add(s.tick)
+		if from == cell {
+			w.waits, w.due = 0, at.Add(s.takes(w, cell))
 			return true
 		}
 	}
 	return false
+}
+
+// takes is the time until the next step of somebody who came to a cell.
+func (s *State) takes(w *walk, cell uint32) time.Duration {
+	if s.m.Joined() && int(w.done) < len(w.path) {
+		return s.m.Takes(cell, w.path[w.done])
+	}
+	return s.tick
 }
 
 func (s *State) putAt(f *Put) error {

@@ -93,19 +93,33 @@ func (v *View) Surroundings(o uint32) map[string]any {
 	list, all := v.Near(o, MaxNear)
 	near := make([]any, len(list))
 	for i, n := range list {
-		near[i] = map[string]any{"agent": v.cast.Name(n.Agent), "distance": int64(n.Distance), "cell": cellValue(n.X, n.Y), "place": nameOrNil(v.m.NameAt(n.X, n.Y))}
+		near[i] = map[string]any{"agent": v.cast.Name(n.Agent), "distance": int64(n.Distance), "cell": v.cellValue(n.X, n.Y), "place": nameOrNil(v.m.NameAt(n.X, n.Y))}
 	}
-	exits := []any{}
-	for d, name := range ground.Directions() {
-		if v.m.Open(x, y, d) {
-			exits = append(exits, name)
-		}
-	}
-	s := map[string]any{"cell": cellValue(x, y), "place": nameOrNil(v.m.NameAt(x, y)), "near": near, "more": int64(all - len(list)), "exits": exits, "walking_to": nil}
-	if gx, gy, walks := v.Goal(o); walks {
-		s["walking_to"] = cellValue(gx, gy)
+	s := map[string]any{"cell": v.cellValue(x, y), "place": nameOrNil(v.m.NameAt(x, y)), "near": near, "more": int64(all - len(list)), "exits": v.exits(x, y), "walking_to": nil}
+	switch gx, gy, walks := v.Goal(o); {
+	case walks && v.m.Joined():
+		s["walking_to"] = v.m.NameAt(gx, gy)
+	case walks:
+		s["walking_to"] = v.cellValue(gx, gy)
 	}
 	return s
+}
+
+// exits are the words for one step.
+func (v *View) exits(x, y int) []any {
+	list := []any{}
+	if v.m.Joined() {
+		for _, name := range v.m.Exits(v.m.Cell(x, y)) {
+			list = append(list, name)
+		}
+		return list
+	}
+	for d, name := range ground.Directions() {
+		if v.m.Open(x, y, d) {
+			list = append(list, name)
+		}
+	}
+	return list
 }
 
 // Look is Surroundings with the nearest places.
@@ -115,6 +129,10 @@ func (v *View) Look(o uint32) map[string]any {
 		return nil
 	}
 	x, y, _ := v.Where(o)
+	if v.m.Joined() {
+		s["places"] = v.ways(v.m.Cell(x, y))
+		return s
+	}
 	var list []Neighbour
 	for i := range v.m.Places {
 		a := &v.m.Places[i]
@@ -129,7 +147,23 @@ func (v *View) Look(o uint32) map[string]any {
 	return s
 }
 
-func cellValue(x, y int) []any { return []any{int64(x), int64(y)} }
+// ways are the places that are reached first from one.
+func (v *View) ways(from uint32) []any {
+	list := []any{}
+	v.m.Ways(from, func(w ground.Way) bool {
+		list = append(list, map[string]any{"place": v.m.Places[w.Place].Name, "distance": int64(w.Exits), "seconds": w.Takes.Seconds(), "agents": int64(v.Inside(int(w.Place)))})
+		return len(list) < MaxNear
+	})
+	return list
+}
+
+// cellValue is a cell for readers; nil = there is no grid.
+func (v *View) cellValue(x, y int) any {
+	if v.m.Joined() {
+		return nil
+	}
+	return []any{int64(x), int64(y)}
+}
 
 func nameOrNil(name string) any {
 	if name == "" {
@@ -167,9 +201,10 @@ func (v *View) Hearers(typ, source, reach string) (list []uint32, bounded bool, 
 			return nil, false, err
 		}
 	default:
-		list = v.hearing(x-v.m.Radius, y-v.m.Radius, x+v.m.Radius, y+v.m.Radius)
+		v.nearby(v.m.Cell(x, y), func(n Neighbour) { list = append(list, n.Agent) })
+		slices.Sort(list)
 	}
-	if reach == ReachPlace && near { // a type that is bounded stays so
+	if reach == ReachPlace && near && !v.m.Joined() { // a type that is bounded stays so
 		list = v.nearOnly(list, x, y)
 	}
 	return merged(list, v.outside), true, nil
@@ -178,7 +213,7 @@ func (v *View) Hearers(typ, source, reach string) (list []uint32, bounded bool, 
 func (v *View) inPlace(x, y int) ([]uint32, error) {
 	i := v.m.PlaceAt(x, y)
 	if i < 0 {
-		return nil, protocol.Errorf(protocol.KindInvalid, "reach place: the cell %s lies in no place", cellText(x, y))
+		return nil, protocol.Errorf(protocol.KindInvalid, "reach place: the cell %s lies in no place", v.m.Text(v.m.Cell(x, y)))
 	}
 	a := &v.m.Places[i]
 	return v.hearing(a.X, a.Y, a.X+a.W-1, a.Y+a.H-1), nil

@@ -145,6 +145,20 @@ func (w *where) full(o, cell uint32) string {
 	return ReasonFull
 }
 
+// nearby yields who is near a cell, who stands in it too, in no order.
+func (w *where) nearby(cell uint32, yield func(Neighbour)) {
+	x, y := w.m.At(cell)
+	if !w.m.Joined() {
+		r := w.m.Radius
+		w.within(x-r, y-r, x+r, y+r, func(o uint32, ox, oy int) { yield(Neighbour{o, ox, oy, ground.Distance(x, y, ox, oy)}) })
+		return
+	}
+	for _, h := range w.m.Within(cell) {
+		hx, hy := w.m.At(h.Place)
+		w.within(hx, hy, hx, hy, func(o uint32, ox, oy int) { yield(Neighbour{o, ox, oy, h.Exits}) })
+	}
+}
+
 // around lists who is near an agent, without itself, nearest first; agents at one distance by
 // ordinal. It keeps at most n and counts all.
 func (w *where) around(o uint32, n int) (list []Neighbour, all int) {
@@ -152,14 +166,12 @@ func (w *where) around(o uint32, n int) (list []Neighbour, all int) {
 	if !is {
 		return nil, 0
 	}
-	x, y := w.m.At(cell)
-	r := w.m.Radius
-	w.within(x-r, y-r, x+r, y+r, func(other uint32, ox, oy int) {
-		if other == o {
+	w.nearby(cell, func(other Neighbour) {
+		if other.Agent == o {
 			return
 		}
 		all++
-		list = keepNearest(list, Neighbour{other, ox, oy, ground.Distance(x, y, ox, oy)}, n)
+		list = keepNearest(list, other, n)
 	})
 	return list, all
 }
@@ -183,7 +195,7 @@ func before(a, b Neighbour) bool {
 	return a.Distance < b.Distance || a.Distance == b.Distance && a.Agent < b.Agent
 }
 
-// Neighbour is an agent that is near.
+// Neighbour is an agent that is near: so many steps, or exits, away.
 type Neighbour struct {
 	Agent          uint32
 	X, Y, Distance int

@@ -11,16 +11,22 @@ import (
 // Space draws where the agents of a scene are.
 func (s *Scene) Space(v *chart.View) error {
 	return s.page(v, func(p *page) {
-		p.title("%s  %d by %d cells", v.Scene, v.Width, v.Height)
+		size := fmt.Sprintf("%d by %d cells", v.Width, v.Height)
+		if v.Joined {
+			size = fmt.Sprintf("%d places", len(v.Places))
+		}
+		p.title("%s  %s", v.Scene, size)
 		p.row("at", "%s, the end of wave %d", p.since(v.Time), v.Wave)
 		p.row("agents", "%s on the map, %d nowhere", terminal.Thousands(v.Total), v.Nowhere)
 		if v.Scale > 1 {
 			p.row("scale", "a character is %d by %d cells", v.Scale, v.Scale)
 		}
-		fmt.Fprintf(p, "\n  %s\n", strings.Join(v.Picture, "\n  "))
+		if len(v.Picture) > 0 {
+			fmt.Fprintf(p, "\n  %s\n", strings.Join(v.Picture, "\n  "))
+		}
 		if p.section("PLACES", len(v.Places)) {
 			for _, a := range v.Places {
-				fmt.Fprintf(p, "  %-20s %-14s %d%s\n", a.Place, a.Cells, a.Agents, p.dim(capacity(a.Capacity), " of %s"))
+				fmt.Fprintf(p, "  %-20s %-14s %d%s%s\n", a.Place, a.Cells, a.Agents, p.dim(capacity(a.Capacity), " of %s"), p.dim(ways(a.Exits), "  exits: %s"))
 			}
 		}
 		if p.section("AGENTS", len(v.Agents)) {
@@ -32,6 +38,14 @@ func (s *Scene) Space(v *chart.View) error {
 			}
 		}
 	})
+}
+
+func ways(exits []chart.Exit) string {
+	list := make([]string, len(exits))
+	for i, e := range exits {
+		list[i] = e.To + " " + e.Takes
+	}
+	return strings.Join(list, ", ")
 }
 
 func capacity(n int) string {

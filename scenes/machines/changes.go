@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/script"
 	"tavernsim/engine/script/turns"
 	"tavernsim/engine/space"
+	"tavernsim/engine/space/ground"
 	"tavernsim/engine/tooltask"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
@@ -75,6 +76,9 @@ func (s *Stage) keepChange(f protocol.Fact) error {
 	case *agenda.Spawned:
 		s.effect(Effect{Act: ActStart, Agent: x.Agent, Fact: x})
 		s.tellFirst(bus.Service, (&bus.Presence{Agent: x.Agent, Here: true}).AppendMsg(nil))
+		if q, is := order.Entrance(s.scene, x.Agent, &cast.Request{ID: "come/" + s.scene.Name(x.Agent), By: x.By, Reason: x.Reason}); is {
+			s.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
+		}
 		s.announce(x)
 	case *agenda.Removed:
 		delete(s.broken, x.Agent)
@@ -83,6 +87,12 @@ func (s *Stage) keepChange(f protocol.Fact) error {
 		id := s.scene.Name(x.Agent)
 		leave := worldstate.Request{Kind: worldstate.Leave, Change: world.Request{ID: "leave/" + id, By: id}}
 		tasks := tooltask.Request{Leave: true, Task: tooltask.Task{Agent: id}}
+		if v := s.View.Space(); v != nil {
+			if _, _, on := v.Where(x.Agent); on {
+				q := space.Request{ID: "leave/" + id, By: x.By, Agent: id, To: ground.Gone, Reason: x.Reason, Put: true}
+				s.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
+			}
+		}
 		s.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: leave.AppendMsg(nil)}, {To: tooltask.Service, Data: tasks.AppendMsg(nil)}})
 		s.announce(x)
 	}

@@ -37,19 +37,19 @@ type Grid struct {
 	Capacity int64  `json:"capacity,omitempty"` // agents in one cell; 0 = any number
 }
 
-// Place is a rectangle with a name.
+// Place is a rectangle with a name; without a grid, a place that exits join to others.
 type Place struct {
-	At       []int64                      `json:"at,omitempty"`   // x, y of its north-western cell
+	At       []int64                      `json:"at,omitempty"`   // x, y of its north-western cell; without a grid, where it is drawn
 	Size     []int64                      `json:"size,omitempty"` // width, height; default one cell
 	Capacity int64                        `json:"capacity,omitempty"`
-	Exits    map[string]protocol.Duration `json:"exits,omitempty"` // refused: places without a grid are not there yet
+	Exits    map[string]protocol.Duration `json:"exits,omitempty"` // without a grid: where they lead, and the time that takes
 }
 
 // Perception says what reaches only who is near.
 type Perception struct {
 	Radius int64    `json:"radius,omitempty"` // cells
 	Types  []string `json:"types,omitempty"`  // of events; NAME.* = all that begin so
-	Exits  int64    `json:"exits,omitempty"`  // refused, with Place.Exits
+	Exits  int64    `json:"exits,omitempty"`  // without a grid: how many exits away
 }
 
 // Words beside the directions that say where to go.
@@ -78,13 +78,16 @@ type Map struct {
 	shift   uint // of coordinates, to those of a bucket
 	across  int  // buckets in a row
 	within  map[uint32][]uint16
+	exits   [][]exit // of each place; nil = there is a grid
+	near    [][]Hop  // of each place, where there are exits
 }
 
 // Area is a place of a map.
 type Area struct {
 	Name       string
 	X, Y, W, H int
-	Capacity   int // 0 = any number
+	Capacity   int     // 0 = any number
+	At         *[2]int // without a grid: where it is drawn; nil = that is not said
 }
 
 // Has reports whether a cell lies in the place.
@@ -94,10 +97,17 @@ func (a *Area) Has(x, y int) bool { return x >= a.X && x < a.X+a.W && y >= a.Y &
 // none. The map is nil if there are faults.
 func New(d *Definition, ground []byte) (*Map, []Fault) {
 	c := compiler{}
-	c.refuse(d)
+	c.check(d)
 	g := d.Grid
-	if g == nil || len(c.faults) > 0 {
+	switch {
+	case len(c.faults) > 0:
 		return nil, c.faults
+	case g == nil:
+		m := c.join(d)
+		if len(c.faults) > 0 {
+			return nil, c.faults
+		}
+		return m, nil
 	}
 	m := &Map{Width: int(g.Width), Height: int(g.Height), Radius: int(d.Perception.Radius), Speed: max(1, int(d.Speed)), Capacity: int(g.Capacity),
 		Side: g.Cell, types: d.Perception.Types, byName: map[string]int{}, within: map[uint32][]uint16{}}
@@ -126,17 +136,23 @@ func (c *compiler) fault(message, hint string, steps ...any) {
 	c.faults = append(c.faults, Fault{steps, message, hint})
 }
 
-// refuse names what is not there yet, and what does not go together.
-func (c *compiler) refuse(d *Definition) {
-	if d.Grid == nil {
-		c.fault("there is no grid: places that are joined by exits, without a grid, are not there yet", "add grid with width and height, and give each place at", "grid")
-	}
-	if d.Perception.Exits != 0 {
-		c.fault("how many exits away agents perceive is not there yet", "use radius", "perception", "exits")
+// check names what does not go together.
+func (c *compiler) check(d *Definition) {
+	switch {
+	case d.Grid == nil && len(d.Places) == 0:
+		c.fault("there is no grid, and there are no places", "add grid with width and height, or places with exits")
+	case d.Grid == nil && d.Speed != 0:
+		c.fault("without a grid there is no speed: an exit takes its own time", "take it out, or add grid", "speed")
+	case d.Grid == nil && d.Perception.Radius != 0:
+		c.fault("without a grid there is no radius", "use exits, or add grid", "perception", "radius")
+	case d.Grid != nil && d.Perception.Exits != 0:
+		c.fault("on a grid who is near is a matter of cells", "use radius, or take out grid", "perception", "exits")
+	case d.Perception.Exits < 0 || d.Perception.Exits > MaxHops:
+		c.fault(fmt.Sprintf("%d, want 0 to %d", d.Perception.Exits, MaxHops), "", "perception", "exits")
 	}
 	for _, name := range protocol.SortedKeys(d.Places) {
-		if len(d.Places[name].Exits) > 0 {
-			c.fault("exits are not there yet: on a grid agents walk from place to place", "take exits out, and give the place at", "places", name, "exits")
+		if d.Grid != nil && len(d.Places[name].Exits) > 0 {
+			c.fault("on a grid agents walk from place to place, without exits", "take exits out and give the place at, or take out grid", "places", name, "exits")
 		}
 	}
 	for i, typ := range d.Perception.Types {
@@ -283,6 +299,15 @@ func (m *Map) Cell(x, y int) uint32 { return uint32(y*m.Width + x) }
 
 // At is the place of a cell.
 func (m *Map) At(cell uint32) (x, y int) { return int(cell) % m.Width, int(cell) / m.Width }
+
+// Text is a cell for readers: "x,y", or the name of the place where there is no grid.
+func (m *Map) Text(cell uint32) string {
+	x, y := m.At(cell)
+	if m.Joined() {
+		return m.NameAt(x, y)
+	}
+	return strconv.Itoa(x) + "," + strconv.Itoa(y)
+}
 
 // Bucket is the number of the square of cells that a cell is indexed in.
 func (m *Map) Bucket(x, y int) uint32 { return uint32(y>>m.shift*m.across + x>>m.shift) }

@@ -3,6 +3,7 @@ package ground_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -15,17 +16,27 @@ func grid(w, h int64) *ground.Grid { return &ground.Grid{Width: w, Height: h} }
 // Promise 1: each fault names its field.
 func TestFaults(t *testing.T) {
 	for want, d := range map[string]ground.Definition{
-		"grid: there is no grid":             {},
-		"grid: 5000 × 4 cells":               {Grid: grid(5000, 4)},
-		"perception exits: ":                 {Grid: grid(4, 4), Perception: ground.Perception{Exits: 1}},
-		"places a exits: ":                   {Grid: grid(4, 4), Places: map[string]ground.Place{"a": {Exits: map[string]protocol.Duration{"b": 1}}}},
-		"places a at: want two":              {Grid: grid(4, 4), Places: map[string]ground.Place{"a": {At: []int64{1}}}},
-		"places a size: want two":            {Grid: grid(4, 4), Places: map[string]ground.Place{"a": {At: []int64{1, 1}, Size: []int64{1}}}},
-		"places a: the place lies outside":   {Grid: grid(4, 4), Places: map[string]ground.Place{"a": {At: []int64{1, 1}, Size: []int64{9, 1 << 60}}}},
-		"places b: the place overlaps":       {Grid: grid(4, 4), Places: map[string]ground.Place{"a": {At: []int64{1, 1}}, "b": {At: []int64{0, 0}, Size: []int64{2, 2}}}},
-		"places north: the name":             {Grid: grid(4, 4), Places: map[string]ground.Place{"north": {At: []int64{1, 1}}}},
-		"places 1,2: the name":               {Grid: grid(4, 4), Places: map[string]ground.Place{"1,2": {At: []int64{1, 1}}}},
-		"perception types 0: the event type": {Grid: grid(4, 4), Perception: ground.Perception{Types: []string{"a*b"}}},
+		": there is no grid, and there are no places": {},
+		"grid: 5000 × 4 cells":                        {Grid: grid(5000, 4)},
+		"perception exits: ":                          {Grid: grid(4, 4), Perception: ground.Perception{Exits: 1}},
+		"places a exits: ":                            {Grid: grid(4, 4), Places: map[string]ground.Place{"a": {Exits: map[string]protocol.Duration{"b": 1}}}},
+		"places a at: want two":                       {Grid: grid(4, 4), Places: map[string]ground.Place{"a": {At: []int64{1}}}},
+		"places a size: want two":                     {Grid: grid(4, 4), Places: map[string]ground.Place{"a": {At: []int64{1, 1}, Size: []int64{1}}}},
+		"places a: the place lies outside":            {Grid: grid(4, 4), Places: map[string]ground.Place{"a": {At: []int64{1, 1}, Size: []int64{9, 1 << 60}}}},
+		"places b: the place overlaps":                {Grid: grid(4, 4), Places: map[string]ground.Place{"a": {At: []int64{1, 1}}, "b": {At: []int64{0, 0}, Size: []int64{2, 2}}}},
+		"places north: the name":                      {Grid: grid(4, 4), Places: map[string]ground.Place{"north": {At: []int64{1, 1}}}},
+		"places 1,2: the name":                        {Grid: grid(4, 4), Places: map[string]ground.Place{"1,2": {At: []int64{1, 1}}}},
+		"speed: without a grid":                       {Places: joined(""), Speed: 1},
+		"perception radius: without a grid":           {Places: joined(""), Perception: ground.Perception{Radius: 1}},
+		"perception exits: 4, want":                   {Places: joined(""), Perception: ground.Perception{Exits: 4}},
+		"places a exits c: there is no":               {Places: joined("c", time.Second)},
+		"places a exits a: the exit leads":            {Places: joined("a", time.Second)},
+		"places a exits b: 0s, want":                  {Places: joined("b", 0)},
+		"places a exits b: 169h0m0s, want":            {Places: joined("b", 169*time.Hour)},
+		"places a size: without a grid":               {Places: map[string]ground.Place{"a": {Size: []int64{1, 1}}}},
+		"places a at: want two numbers":               {Places: map[string]ground.Place{"a": {At: []int64{1, -1}}}},
+		"places north: the name of":                   {Places: map[string]ground.Place{"north": {}}},
+		"perception types 0: the event type":          {Grid: grid(4, 4), Perception: ground.Perception{Types: []string{"a*b"}}},
 	} {
 		m, faults := ground.New(&d, nil)
 		if m != nil || len(faults) != 1 || !strings.HasPrefix(text(faults[0]), want) {
@@ -43,6 +54,15 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%q: %v", want, faults)
 		}
 	}
+}
+
+// joined are two places; the first one has an exit, unless to is empty.
+func joined(to string, takes ...time.Duration) map[string]ground.Place {
+	a := ground.Place{}
+	if to != "" {
+		a.Exits = map[string]protocol.Duration{to: protocol.Duration(takes[0])}
+	}
+	return map[string]ground.Place{"a": a, "b": {}}
 }
 
 func text(f ground.Fault) string {

@@ -1,8 +1,12 @@
 package ground
 
-import "strings"
+import (
+	"strings"
+	"time"
+)
 
-// A path is a text with a digit for each step: its direction, 0 is north, clockwise.
+// A path is a text with a digit for each step: its direction, 0 is north, clockwise. Without
+// a grid the digit is that of an exit.
 
 // Directions are the words for one step, in the order of their digits.
 func Directions() []string {
@@ -69,6 +73,9 @@ func (a node) less(b node) bool {
 // Find is a shortest path between two free cells; false = there is none, or it is too far
 // to find. Equal maps give equal paths.
 func (f *Finder) Find(m *Map, from, to uint32) (path string, ok bool) {
+	if m.Joined() {
+		return m.through(from, to)
+	}
 	if path, ok = m.straight(from, to); ok {
 		return path, true
 	}
@@ -179,26 +186,38 @@ func (f *Finder) pop() node {
 
 // Follows reports whether a path leads from a cell to another one.
 func (m *Map) Follows(from uint32, path string, tx, ty int) bool {
-	x, y := m.At(from)
 	for i := range len(path) {
 		d := int(path[i]) - '0'
-		if d < 0 || d > 7 || !m.Open(x, y, d) {
+		if m.Joined() {
+			if d < 0 || d >= len(m.exits[from]) {
+				return false
+			}
+		} else if x, y := m.At(from); d < 0 || d > 7 || !m.Open(x, y, d) {
 			return false
 		}
-		dx, dy := Step(d)
-		x, y = x+dx, y+dy
+		from = m.After(from, path[i])
 	}
-	return x == tx && y == ty
+	return from == m.Cell(tx, ty)
 }
+
+// After is the cell to which a step of a path leads.
+func (m *Map) After(from uint32, step byte) uint32 {
+	if m.Joined() {
+		return m.exits[from][step-'0'].to
+	}
+	dx, dy := Step(int(step - '0'))
+	return uint32(int(from) + dy*m.Width + dx)
+}
+
+// Takes is the time of a step through an exit.
+func (m *Map) Takes(from uint32, step byte) time.Duration { return m.exits[from][step-'0'].takes }
 
 // Along is the cell at the end of a path.
 func (m *Map) Along(from uint32, path string) uint32 {
-	x, y := m.At(from)
 	for i := range len(path) {
-		dx, dy := Step(int(path[i] - '0'))
-		x, y = x+dx, y+dy
+		from = m.After(from, path[i])
 	}
-	return m.Cell(x, y)
+	return from
 }
 
 // Distance is the number of steps between two cells of an empty grid (Chebyshev).

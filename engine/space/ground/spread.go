@@ -13,6 +13,9 @@ func (m *Map) Rectangle(text string) (a Area, err error) {
 	if p, ok := m.Place(text); ok {
 		return *p, nil
 	}
+	if m.Joined() {
+		return a, protocol.Errorf(protocol.KindInvalid, "there is no place %q; want the name of a place: there is no grid", protocol.Short(text, 80))
+	}
 	first, last, both := strings.Cut(text, "..")
 	if !both {
 		last = first

@@ -150,6 +150,9 @@ func (a *Agents) At(ordinal int) Instance {
 // Roles are those of an ordinal below Len.
 func (a *Agents) Roles(ordinal int) []string { return a.entries[a.entry(ordinal)].roles }
 
+// Place is where an ordinal below Len begins; "" = nowhere.
+func (a *Agents) Place(ordinal int) string { return a.entries[a.entry(ordinal)].place }
+
 // Spawnable reports whether an ordinal below Len is away when the scene begins.
 func (a *Agents) Spawnable(ordinal int) bool { return a.entries[a.entry(ordinal)].spawnable }
 

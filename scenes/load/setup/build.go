@@ -55,6 +55,7 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 	if err != nil {
 		return nil, err
 	}
+	sc.begins = func(o uint32) string { return agents.Place(int(o)) }
 	if sc.Space != nil {
 		if sc.Starts, err = def.Starts(agents); err != nil {
 			return nil, err

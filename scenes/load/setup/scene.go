@@ -88,13 +88,19 @@ type Scene struct {
 	Grouped    bus.Ranges              // agents of groups, of which one hears an event
 	Space      *ground.Map             // nil = none
 	Starts     []uint32                // of agents in Space: one more than their cells
+	begins     func(uint32) string     // where agents come in, as it is written
 }
 
 // Size is the number of agents; the scene's own workflows run as one more.
 func (s *Scene) Size() int { return len(s.IDs) - 1 }
 
 // InSpace reports whether agents are somewhere.
-func (s *Scene) InSpace() bool        { return s.Space != nil }
+func (s *Scene) InSpace() bool { return s.Space != nil }
+
+// Begins implements order.Cast.
+func (s *Scene) Begins(o uint32) string { return s.begins(o) }
+
+// OwnOrdinal is that of the scene's own workflows.
 func (s *Scene) OwnOrdinal() int      { return len(s.IDs) - 1 }
 func (s *Scene) Name(o uint32) string { return s.IDs[o] }
 

@@ -47,8 +47,6 @@ func (s *Scene) checkSeats() error {
 		return nil
 	case s.Clock == agenda.Realtime:
 		return s.Errorf("agent_instances: spawnable agents need the virtual clock (simulation.clock): on the realtime clock a turn of an agent that leaves may be under way")
-	case s.Space != nil:
-		return s.Errorf("agent_instances: spawnable agents in a scene with space are not built yet: nobody would say where they come in")
 	case s.Blocks:
 		return s.Errorf("agent_instances: spawnable agents and lanes of inboxes with the policy block: a publisher would wait for receivers that have left; use another policy of the lanes")
 	}
