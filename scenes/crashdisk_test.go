@@ -193,7 +193,7 @@ func TestCrashOfAWholeScene(t *testing.T) {
 func TestDiskFailsUnderAWholeScene(t *testing.T) {
 	u, wider := undisturbedTown(t), 1
 	if testing.Short() {
-		wider = 3
+		wider = 8
 	}
 	isLog := func(op persistencetest.DiskOp) bool { return strings.HasSuffix(op.Path, ".log") }
 	for _, level := range []persistence.Durability{persistence.Process, persistence.Power} {

@@ -20,6 +20,8 @@ func TestASocietyRemembers(t *testing.T) {
 	days := 12
 	if os.Getenv("SIMD_TEST_LONG") != "" {
 		days = 300
+	} else if testing.Short() {
+		days = 6
 	}
 	const agents, keep = 6, 30
 	p, err := scenestest.Load(scenestest.Files(txtar.Parse(fmt.Appendf(nil, `
