@@ -30,6 +30,7 @@ var derived = map[string]string{
 	"agenda.slot.queuedAt": "its place in the agenda", "agenda.slot.hurries": "its place in the agenda",
 	"agenda.arrivals.toldWave": noTurn, "agenda.arrivals.last": noTurn, "agenda.arrivals.at": noTurn, "agenda.arrivals.wokeWave": noTurn, "agenda.arrivals.events": "told by the agent",
 	"agenda.blocking.waiters": "made of the waits", "agenda.slot.blocked": "made of the waits",
+	"pace.Kept.said":         "of a turn whose end is being folded",
 	"memory.Mind.turn":       "of a turn whose facts are being folded",
 	"goal.Condition.program": "made of the expression",
 	"private.State.size":     "counted when the private state changes next",

@@ -2,86 +2,16 @@ package agenda
 
 import (
 	"cmp"
-	"container/heap"
 	"slices"
 
+	"tavernsim/engine/agenda/calendar"
 	"tavernsim/protocol"
 )
 
-// agenda is a calendar: a bucket of ordinals per moment, and a heap of the moments.
-// Entries are never removed from the middle; a reader must check whether an entry is
-// still valid (stands).
-type agenda struct {
-	times   timeHeap
-	buckets map[protocol.Time][]uint32
-}
-
-func newAgenda() agenda { return agenda{buckets: map[protocol.Time][]uint32{}} }
-
-// add puts an agent on the agenda, unless the moment is beyond the last possible time.
-func (a *agenda) add(t protocol.Time, o uint32) {
-	if t > protocol.LastTime {
-		return
-	}
-	b, ok := a.buckets[t]
-	if !ok {
-		heap.Push(&a.times, t)
-	}
-	a.buckets[t] = append(b, o)
-}
-
-// next finds the earliest moment with a valid entry, and drops the buckets before it.
-func (a *agenda) next(stands func(protocol.Time, uint32) bool) (protocol.Time, bool) {
-	for len(a.times) > 0 {
-		t := a.times[0]
-		bucket := a.buckets[t]
-		for len(bucket) > 0 && !stands(t, bucket[0]) {
-			bucket = bucket[1:]
-		}
-		if len(bucket) > 0 {
-			a.buckets[t] = bucket
-			return t, true
-		}
-		heap.Pop(&a.times)
-		delete(a.buckets, t)
-	}
-	return 0, false
-}
-
-// pop removes the first entry of the moment that next found.
-func (a *agenda) pop(t protocol.Time) uint32 {
-	b := a.buckets[t]
-	a.buckets[t] = b[1:]
-	return b[0]
-}
-
-func (a *agenda) take(t protocol.Time) []uint32 {
-	b, ok := a.buckets[t]
-	if !ok || len(a.times) == 0 || a.times[0] != t {
-		return nil
-	}
-	heap.Pop(&a.times)
-	delete(a.buckets, t)
-	return b
-}
-
-type timeHeap []protocol.Time
-
-func (h timeHeap) Len() int           { return len(h) }
-func (h timeHeap) Less(i, j int) bool { return h[i] < h[j] }
-func (h timeHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *timeHeap) Push(x any)        { *h = append(*h, x.(protocol.Time)) }
-func (h *timeHeap) Pop() any {
-	last := len(*h) - 1
-	x := (*h)[last]
-	*h = (*h)[:last]
-	return x
-}
-
 // NextWake is when the next agent is woken; false = no agent is due at any time.
 func (s *State) NextWake() (protocol.Time, bool) {
-	next, ok := s.agenda.next(s.stands)
-	if t, hurries := s.urgent.next(s.standsFirst); hurries && (!ok || t < next) {
+	next, ok := s.agenda.Next(s.stands)
+	if t, hurries := s.urgent.Next(s.standsFirst); hurries && (!ok || t < next) {
 		return t, true
 	}
 	return next, ok
@@ -91,7 +21,7 @@ func (s *State) NextWake() (protocol.Time, bool) {
 // wave.
 func (s *State) Take(t protocol.Time) []uint32 {
 	var wave []uint32
-	for _, o := range s.agenda.take(t) {
+	for _, o := range s.agenda.Take(t) {
 		if s.stands(t, o) {
 			s.woken(o)
 			wave = append(wave, o)
@@ -114,13 +44,13 @@ func (s *State) TakeNext(now protocol.Time, urgent bool, busy func(ordinal uint3
 	return s.takeFrom(&s.agenda, s.stands, now, busy)
 }
 
-func (s *State) takeFrom(a *agenda, stands func(protocol.Time, uint32) bool, now protocol.Time, busy func(ordinal uint32) bool) (o uint32, ok bool) {
+func (s *State) takeFrom(a *calendar.Calendar, stands func(protocol.Time, uint32) bool, now protocol.Time, busy func(ordinal uint32) bool) (o uint32, ok bool) {
 	for {
-		t, due := a.next(stands)
+		t, due := a.Next(stands)
 		if !due || t > now {
 			return 0, false
 		}
-		o = a.pop(t)
+		o = a.Pop(t)
 		if s.slots[o].queuedAt, s.slots[o].hurries = 0, false; !busy(o) {
 			s.woken(o)
 			return o, true
@@ -141,7 +71,7 @@ func (s *State) stands(t protocol.Time, o uint32) bool {
 	if sl.queuedAt != t {
 		return false
 	}
-	if at := sl.wake(); at == t || at != 0 && s.keepsPlace(sl, at) {
+	if at := s.wake(o); at == t || at != 0 && s.keepsPlace(sl, at) {
 		return true
 	}
 	sl.queuedAt, sl.hurries = 0, false
@@ -160,7 +90,16 @@ func (s *State) keepsPlace(sl *slot, at protocol.Time) bool {
 	return s.cfg.Clock == Realtime && sl.queuedAt != 0 && sl.queuedAt < at && at <= sl.heard
 }
 
-// wake is when the agent is to be woken; 0 = never.
+// wake is when an agent is to be woken; 0 = never.
+func (s *State) wake(o uint32) protocol.Time {
+	at := s.slots[o].wake()
+	if at == 0 {
+		return 0
+	}
+	return max(at, s.pauses.Until(o))
+}
+
+// wake is wake for an agent that does not rest beyond that.
 func (sl *slot) wake() protocol.Time {
 	if sl.givenUp || sl.blocked || sl.resting || sl.gates != 0 {
 		return 0
@@ -180,17 +119,17 @@ func (sl *slot) wake() protocol.Time {
 
 func (s *State) enqueue(o uint32) {
 	sl := &s.slots[o]
-	at := sl.wake()
+	at := s.wake(o)
 	hurries := s.cfg.Clock == Realtime && sl.priority == protocol.Critical
 	switch {
 	case at == 0:
 		return
 	case at != sl.queuedAt && !s.keepsPlace(sl, at):
 		sl.queuedAt, sl.hurries = at, false
-		s.agenda.add(at, o)
+		s.agenda.Add(at, o)
 	}
 	if hurries && !sl.hurries {
 		sl.hurries = true
-		s.urgent.add(sl.queuedAt, o)
+		s.urgent.Add(sl.queuedAt, o)
 	}
 }

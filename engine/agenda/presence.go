@@ -86,6 +86,7 @@ func (s *State) Spawned(f Spawned, now protocol.Time) {
 func (s *State) Removed(f Removed, now protocol.Time) {
 	s.deferred = s.without(f.Agent, now)
 	delete(s.thinking, f.Agent)
+	s.pauses.Forget(f.Agent)
 	sl := &s.slots[f.Agent]
 	*sl = slot{gates: sl.gates | away, held: sl.held}
 	s.unread[f.Agent] = 0

@@ -3,12 +3,13 @@ package agenda
 import (
 	"github.com/tinylib/msgp/msgp"
 
+	"tavernsim/engine/agenda/pause"
 	"tavernsim/protocol"
 	"tavernsim/protocol/grown"
 )
 
 // snapshot is a State as stored. Slots is a packed list: per agent due, heard,
-// busy, wave, priority, wake level, flags, failures.
+// busy, wave, priority, wake level, flags, failures. Behind it stands who rests beyond that.
 type snapshot struct {
 	Now     protocol.Time
 	Began   protocol.Time
@@ -53,6 +54,7 @@ func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
 	for i := range s.slots {
 		snap.Slots = s.slots[i].append(snap.Slots, s.thinkingFlags(uint32(i))|s.unreadFlags(i))
 	}
+	snap.Slots = s.pauses.Append(snap.Slots)
 	for _, d := range s.deferred {
 		snap.Deferred = append(snap.Deferred, EffectsDeferred{Agent: d.Agent, Due: d.Due, Effects: d.Effects})
 	}
@@ -122,13 +124,15 @@ func Restore(cfg Config, codec *protocol.Codec, raw protocol.Raw) (*State, error
 		if s.unread != nil {
 			s.unread[o] = uint32(flags >> unreadShift)
 		}
-		s.enqueue(uint32(o))
 		if flags&flagThinking != 0 {
 			s.think(uint32(o), Turn{BusyUntil: s.slots[o].busyUntil, Urgency: protocol.Low + protocol.Priority(flags>>3&3)})
 		}
 	}
-	if len(rest) > 0 {
-		return nil, protocol.Errorf(protocol.KindCorrupt, "agenda: snapshot: it is of more than %d agents", len(s.slots))
+	if s.pauses, err = pause.Read(rest, len(s.slots)); err != nil {
+		return nil, protocol.Errorf(protocol.KindCorrupt, "agenda: snapshot: it is of more than %d agents, or of damaged ones: %w", len(s.slots), err)
+	}
+	for o := range s.slots {
+		s.enqueue(uint32(o))
 	}
 	for _, d := range snap.Deferred {
 		s.deferred = append(s.deferred, Deferred{Due: d.Due, Agent: d.Agent, Effects: d.Effects})

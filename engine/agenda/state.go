@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"tavernsim/engine/agenda/calendar"
+	"tavernsim/engine/agenda/pause"
 	"tavernsim/engine/bus"
 	"tavernsim/protocol"
 )
@@ -15,6 +17,8 @@ type Timing struct {
 	WakeOnStart  bool
 	WakeOnChange bool // one tick after a deliberation that changed the agent
 	MaxRestarts  int  // failures in a row before the agent is given up
+
+	Least time.Duration // from the end of a turn to the next, whatever the agent hears; 0 = none
 
 	Interrupt   bool              // events interrupt its deliberations:
 	InterruptBy protocol.Priority // those of this priority and above
@@ -76,14 +80,15 @@ type State struct {
 
 	slots    []slot
 	came     []arrivals // by ordinal on the realtime clock; one on the virtual clock, which nobody reads
-	agenda   agenda
-	urgent   agenda     // realtime: the agents on the agenda that heard a critical event
-	deferred []Deferred // by due time, then arrival
+	agenda   calendar.Calendar
+	urgent   calendar.Calendar //  realtime: the agents on the agenda that heard a critical event
+	deferred []Deferred        // by due time, then arrival
 	release  protocol.Time
 	// thinking holds, for agents that may be interrupted, the urgency of the
 	// deliberation whose simulated latency passes.
 	thinking map[uint32]protocol.Priority
 	blocking blocking
+	pauses   pause.Rests
 	unread   []uint32 // by ordinal: events since the last turn; nil = nobody asks
 }
 
@@ -93,7 +98,7 @@ func New(cfg Config) *State {
 	if cfg.Clock == Realtime {
 		rows = cfg.Agents
 	}
-	s := &State{cfg: cfg, Now: cfg.Start, came: make([]arrivals, rows), slots: make([]slot, cfg.Agents), agenda: newAgenda(), urgent: newAgenda()}
+	s := &State{cfg: cfg, Now: cfg.Start, came: make([]arrivals, rows), slots: make([]slot, cfg.Agents), agenda: calendar.New(), urgent: calendar.New()}
 	s.seats()
 	return s
 }
@@ -206,6 +211,7 @@ func (s *State) TurnEnded(o uint32, t Turn, now protocol.Time) {
 	}
 	sl.due = s.cfg.due(o, t, now)
 	sl.rest()
+	s.pauses.Begin(o, s.cfg.least(o, now))
 	s.think(o, t)
 	s.enqueue(o)
 	s.took(o, t.Wave, now)
@@ -218,8 +224,25 @@ func (c *Config) Due(o uint32, t Turn, now protocol.Time) protocol.Time {
 	if due == 0 {
 		return 0
 	}
-	return max(due, c.Grid(t.BusyUntil))
+	return max(due, c.Grid(t.BusyUntil), c.least(o, now))
 }
+
+// least is when the ceiling of an agent lets it have another turn; 0 = it has none.
+func (c *Config) least(o uint32, now protocol.Time) protocol.Time {
+	if pause := c.Timing(o).Least; pause > 0 {
+		return c.Grid(now.Add(pause))
+	}
+	return 0
+}
+
+// Rests applies how an agent rests from the end of its turn, which follows.
+func (s *State) Rests(o uint32, r pause.Rest) {
+	r.Until = s.grid(r.Until)
+	s.pauses.Say(o, r)
+}
+
+// Wakes reports whether an event of this type wakes an agent while it sleeps, whatever its priority.
+func (s *State) Wakes(o uint32, kind string) bool { return s.pauses.Wakes(o, kind) }
 
 func (c *Config) due(o uint32, t Turn, now protocol.Time) (due protocol.Time) {
 	timing := c.Timing(o)

@@ -306,7 +306,7 @@ func TestAgendaOfAFold(t *testing.T) {
 			}
 			s.CloseWave(WaveClosed{Wave: uint64(i)}, now)
 		}
-		if n := len(s.agenda.times) + len(s.urgent.times); n > 8 {
+		if n := s.agenda.Moments() + s.urgent.Moments(); n > 8 {
 			t.Errorf("%s: %d moments", clock, n)
 		}
 	}
@@ -371,7 +371,7 @@ func earliest(s *State) protocol.Time {
 		}
 	}
 	for i := range s.slots {
-		look(s.slots[i].wake())
+		look(s.wake(uint32(i)))
 	}
 	for _, d := range s.deferred {
 		look(d.Due)

@@ -19,7 +19,7 @@ type Standing struct {
 // Standing returns the state of an agent.
 func (s *State) Standing(o uint32) Standing {
 	sl := &s.slots[o]
-	st := Standing{Next: sl.wake(), Asleep: sl.asleep, WakeAbove: sl.wakeAbove, Failures: int(sl.failures), GivenUp: sl.givenUp, Resting: sl.resting || sl.gates != 0, Away: sl.gates&away != 0, Gated: sl.held&heldBack != 0}
+	st := Standing{Next: s.wake(o), Asleep: sl.asleep, WakeAbove: sl.wakeAbove, Failures: int(sl.failures), GivenUp: sl.givenUp, Resting: sl.resting || sl.gates != 0, Away: sl.gates&away != 0, Gated: sl.held&heldBack != 0}
 	st.WaitsFor = s.waitingFor(o)
 	if sl.busyUntil > s.Now {
 		st.BusyUntil = sl.busyUntil

@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/memory"
 	"tavernsim/engine/agent/menu"
+	"tavernsim/engine/agent/pace"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
@@ -62,6 +63,8 @@ type Definition struct {
 	// Motive says how the agents weigh their goals; nil = they alone say where goals stand.
 	Motive *goal.Rules
 	Period time.Duration // of the floor frequency; 0 = none
+	// Pace says how the agents rest beyond their times; nil = as these say.
+	Pace *pace.Rules
 	// Memory says what the agents remember of their turns; nil = nothing.
 	Memory *memory.Rules
 	// Moments are the workflows of moments of the scene, by the place of their hooks; "" =
@@ -129,6 +132,9 @@ func (d *Definition) Seal(describe func(id string) (name, description string)) {
 	var m menu.Menu
 	for i := range list {
 		if entry := &list[i]; slices.Contains(d.Tools, entry.Name) {
+			if entry.Name == toolSleep && d.Pace == nil {
+				entry.ToolSpec = tool.Spec(entry.Name, entry.Description, pace.Times()...)
+			}
 			d.tools[entry.Name], d.callable = entry, append(d.callable, entry.Name)
 			d.parallel = d.parallel || entry.parallel
 			m.AddTool(&entry.ToolSpec)

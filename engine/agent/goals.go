@@ -5,14 +5,13 @@ import (
 	"strings"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/pace"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
-	"tavernsim/engine/statecmd"
-	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
 
@@ -65,17 +64,7 @@ func (s *State) rested() rest {
 }
 
 func (s *State) meet(f *agentfact.DriveMet, at protocol.Time) {
-	s.change().met = meet(s.met(), goal.Met{Drive: f.Drive, At: at, Level: f.Level})
-}
-
-func meet(list []goal.Met, m goal.Met) []goal.Met {
-	list = slices.Clone(list)
-	i := slices.IndexFunc(list, func(have goal.Met) bool { return have.Drive == m.Drive })
-	if i < 0 {
-		return append(list, m)
-	}
-	list[i] = m
-	return list
+	s.change().met = goal.Meet(s.met(), goal.Met{Drive: f.Drive, At: at, Level: f.Level})
 }
 
 // rests notes how a turn left its agent.
@@ -98,17 +87,9 @@ func (m *Machine) applyGoal(f *agentfact.GoalChanged, at protocol.Time) error {
 	g.More = more
 	m.State.Goals = goal.Put(m.State.Goals, g, false)
 	if f.Observe {
-		m.State.observations = append(m.State.observations, goalObservation(f, at))
+		m.State.observations = append(m.State.observations, Observation{Time: at, Kind: observedGoal, Value: f.Observed()})
 	}
 	return nil
-}
-
-func goalObservation(f *agentfact.GoalChanged, at protocol.Time) Observation {
-	v := map[string]any{"goal": f.Goal.ID, "from": f.From, "status": f.Goal.Status, "cause": string(f.Cause)}
-	if f.More.Why != "" {
-		v["why"] = f.More.Why
-	}
-	return Observation{Time: at, Kind: observedGoal, Value: v}
 }
 
 // openGoals takes the events out of what is perceived that only tell of watched places.
@@ -123,12 +104,22 @@ func (t *Turn) openGoals() {
 
 // perceiveGoals settles the goals before the core workflow; false = the turn is idle.
 func (t *Turn) perceiveGoals() bool {
-	t.settleGoals()
-	r, now := t.m.State.rested(), t.wake.Now
+	if t.m.Def.Motive != nil {
+		t.settleGoals()
+	}
+	r, now, sleep := t.m.State.rested(), t.wake.Now, t.m.State.pace().Asleep()
 	due := r.At == 0 || r.Asleep && r.Until != 0 && r.Until <= now || !r.Asleep && t.m.Def.Period > 0 && r.At.Add(t.m.Def.Period) <= now
-	t.idle = t.stirred > 0 && !due && len(t.events)+len(t.observations) == 0 && len(t.facts) == 0 && t.wake.Workflow == ""
+	asleep, news := r.Asleep && sleep.When.Expr != "", len(t.events)+len(t.observations)
+	if asleep { // what waits for its end does not end it
+		news = sleep.Waking(t.events, r.Above) + len(t.observations) - len(t.m.Shown(t.end.Seen))
+	}
+	t.idle = (t.stirred > 0 || asleep) && !due && news == 0 && len(t.facts) == 0 && t.wake.Workflow == ""
+	if asleep && !due && sleep.When.Holds(goalEnv{t}) {
+		t.idle, t.observations = false, append(slices.Clip(t.observations), Observation{Time: now, Kind: pace.Woke, Value: sleep.Woken()})
+	}
 	if t.idle {
-		t.end.Outcome = agentfact.OutcomeIdle
+		t.end.Outcome, t.dozes = agentfact.OutcomeIdle, sleep
+		t.end.Perceived, t.end.Seen = int64(t.stirred), 0
 		if r.Asleep {
 			t.end.Asleep, t.end.SleepUntil, t.end.WakeAbove = true, r.Until, r.Above
 		}
@@ -160,7 +151,7 @@ func (t *Turn) goalChanged(c *goal.Change, by string) {
 	f.Goal.More = nil
 	if c.From != "" && c.From != g.Status && c.Cause != goal.CauseAgent && c.Cause != goal.CauseChosen {
 		if f.Observe = t.closing; !t.closing {
-			t.observations = append(slices.Clip(t.observations), goalObservation(f, t.wake.Now))
+			t.observations = append(slices.Clip(t.observations), Observation{Time: t.wake.Now, Kind: observedGoal, Value: f.Observed()})
 		}
 	}
 	t.spend(entryBytes)
@@ -270,7 +261,7 @@ func (t *Turn) changeMotive(have goal.Goal, found bool, p tool.Params, source, b
 		m.Reopened(t.wake.Now)
 	}
 	next.More = &m
-	if n := expressions(goal.Put(t.goals, next, false)); n > goal.MaxExpressions {
+	if n := goal.Expressions(goal.Put(t.goals, next, false)); n > goal.MaxExpressions {
 		return protocol.Errorf(protocol.KindLimit, "%d expressions in the conditions of your goals; the limit is %d", n, goal.MaxExpressions)
 	}
 	if source == goal.Given && !slices.Contains(t.taken, next.ID) {
@@ -287,23 +278,15 @@ func (t *Turn) changeMotive(have goal.Goal, found bool, p tool.Params, source, b
 	return nil
 }
 
-// expressions counts those in the conditions of goals.
-func expressions(goals []goal.Goal) (n int) {
-	for i := range goals {
-		if m := goals[i].More; m != nil {
-			n += m.Expressions()
-		}
-	}
-	return n
-}
-
 // closeGoals settles the goals after all that the turn has decided, and asks for what follows
 // from where they stand.
 func (t *Turn) closeGoals() {
 	if t.closing = true; t.idle {
 		return
 	}
-	t.settleGoals()
+	if t.m.Def.Motive != nil {
+		t.settleGoals()
+	}
 	for _, id := range t.taken {
 		if g, ok := goal.Find(t.goals, id); ok && g.More != nil {
 			answer := "accepted"
@@ -322,7 +305,8 @@ func (t *Turn) closeGoals() {
 // watchGoals subscribes to the places that conditions read since this turn, and no more to
 // those that none reads.
 func (t *Turn) watchGoals() {
-	before, after := goal.Watched(t.m.State.Goals), goal.Watched(t.goals)
+	sleep := t.m.State.pace().Asleep()
+	before, after := sleep.Watched(goal.Watched(t.m.State.Goals)), t.dozes.Watched(goal.Watched(t.goals))
 	change := bus.Change{Agent: t.m.ID.Instance}
 	if t.m.State.more != nil && t.m.State.more.unheard {
 		before = nil // the channel leaves out what it has
@@ -342,16 +326,10 @@ func (t *Turn) watchGoals() {
 	}
 }
 
-// wakeForGoals finds when the agent must be woken for its goals, and after an idle turn for
-// its floor frequency.
+// wakeForGoals finds when the agent must be woken for its goals.
 func (t *Turn) wakeForGoals(wake func(protocol.Time)) {
 	b := goal.Book{Goals: t.goals, Met: t.met}
-	if due := t.m.Def.Motive.Due(t.wake.Now, &b, goalEnv{t}); due != 0 {
-		wake(due)
-	}
-	if t.idle && !t.end.Asleep && t.m.Def.Period > 0 {
-		wake(t.m.State.rested().At.Add(t.m.Def.Period))
-	}
+	wake(t.m.Def.Motive.Due(t.wake.Now, &b, goalEnv{t}))
 }
 
 // meetDrives notes the drives whose value was changed since it last looked.
@@ -360,7 +338,7 @@ func (t *Turn) meetDrives() {
 	for i := range drives {
 		d := &drives[i]
 		known := slices.ContainsFunc(t.met, func(m goal.Met) bool { return m.Drive == d.ID })
-		if known && !slices.ContainsFunc(t.facts[t.looked:], func(f protocol.Fact) bool { return writesOwn(f, d.Path) }) {
+		if known && !slices.ContainsFunc(t.facts[t.looked:], func(f protocol.Fact) bool { return agentfact.Writes(f, d.Path) }) {
 			continue
 		}
 		level := int64(0)
@@ -368,44 +346,10 @@ func (t *Turn) meetDrives() {
 			n, _ := protocol.Number(v)
 			level = goal.Millionths(n)
 		}
-		t.met = meet(t.met, goal.Met{Drive: d.ID, At: t.wake.Now, Level: level})
+		t.met = goal.Meet(t.met, goal.Met{Drive: d.ID, At: t.wake.Now, Level: level})
 		t.facts = append(t.facts, &agentfact.DriveMet{Drive: d.ID, Level: level})
 	}
 	t.looked = len(t.facts)
-}
-
-// writesOwn reports whether a fact changes a place of the private state.
-func writesOwn(f protocol.Fact, place world.Path) bool {
-	switch x := f.(type) {
-	case *agentfact.StateUpdated:
-		path, err := private.ParsePath(x.Path)
-		return err == nil && writes(path, x.Op, x.Value, place)
-	case *statecmd.Committed:
-		for i := range x.Parts {
-			for k := range x.Parts[i].Changes {
-				c := &x.Parts[i].Changes[k]
-				if writes(c.Path, string(c.Op), c.Value, place) {
-					return true
-				}
-			}
-		}
-	}
-	return false
-}
-
-// writes reports whether a change concerns a place. A merge concerns the fields that it has.
-func writes(path world.Path, op string, value protocol.Raw, place world.Path) bool {
-	if op != private.OpMerge || len(path) >= len(place) {
-		return world.Overlap(path, place)
-	}
-	v, _ := value.Value()
-	fields, _ := v.(map[string]any)
-	for key := range fields {
-		if world.Overlap(path.Key(key), place) {
-			return true
-		}
-	}
-	return false
 }
 
 // rankedGoals are the open goals as workflows see them, the highest rank first.
@@ -434,14 +378,16 @@ func (m *Machine) Goals(now protocol.Time) []goal.Ranked {
 }
 
 // Drives lists how strong the drives are.
-func (m *Machine) Drives(now protocol.Time) map[string]int64 {
+func (m *Machine) Drives(now protocol.Time) map[string]int64 { return m.drives(m.State.met(), now) }
+
+func (m *Machine) drives(met []goal.Met, now protocol.Time) map[string]int64 {
 	if m.Def.Motive == nil || len(m.Def.Motive.Drives) == 0 {
 		return nil
 	}
 	levels := map[string]int64{}
 	for i := range m.Def.Motive.Drives {
 		d := &m.Def.Motive.Drives[i]
-		levels[d.ID] = d.Level(m.State.met(), now)
+		levels[d.ID] = d.Level(met, now)
 	}
 	return levels
 }
@@ -461,9 +407,8 @@ func (e goalEnv) Lookup(root string) (any, bool) {
 	case "self":
 		self := t.self()
 		drives := map[string]any{}
-		for i := range t.m.Def.Motive.Drives {
-			d := &t.m.Def.Motive.Drives[i]
-			drives[d.ID] = float64(d.Level(t.met, t.wake.Now)) / goal.One
+		for id, level := range t.m.drives(t.met, t.wake.Now) {
+			drives[id] = float64(level) / goal.One
 		}
 		self["private_state"], self["drives"] = t.Private, drives
 		return self, true

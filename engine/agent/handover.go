@@ -51,7 +51,7 @@ func (t *Turn) undo() {
 		return true
 	})
 	t.sequenced, t.holds, t.began = t.sequenced[:0], nil, nil
-	t.goals, t.motives = t.m.State.Goals, motives{met: t.m.State.met()}
+	t.goals, t.motives, t.dozes = t.m.State.Goals, motives{met: t.m.State.met()}, t.m.State.pace().Asleep()
 	t.end.Calls, t.end.Reflections, t.end.Changed = 0, 0, false
 	t.end.Asleep, t.end.SleepUntil, t.end.WakeAbove = false, 0, protocol.Low
 	if t.interrupted {
@@ -137,7 +137,7 @@ func (t *Turn) deadReason(h *Heard) agentfact.DropReason {
 func (t *Turn) wakeFor(gone map[uint64]bool) {
 	s := &t.m.State
 	wake := func(at protocol.Time) {
-		if t.end.WakeAt == 0 || at < t.end.WakeAt {
+		if at != 0 && (t.end.WakeAt == 0 || at < t.end.WakeAt) {
 			t.end.WakeAt = at
 		}
 	}
@@ -154,6 +154,7 @@ func (t *Turn) wakeFor(gone map[uint64]bool) {
 	if t.m.Def.Motive != nil {
 		t.wakeForGoals(wake)
 	}
+	t.wakeToLook(wake)
 }
 
 func (t *Turn) wakeForTasks(wake func(protocol.Time)) {
@@ -171,8 +172,6 @@ func (t *Turn) wakeForTasks(wake func(protocol.Time)) {
 		}
 	}
 	for _, task := range open {
-		if task.Deadline != 0 {
-			wake(task.Deadline)
-		}
+		wake(task.Deadline)
 	}
 }

@@ -7,8 +7,10 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/memory"
+	"tavernsim/engine/agent/pace"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/repeat"
+	"tavernsim/engine/bus"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/protocol"
@@ -51,6 +53,7 @@ type delivery struct {
 
 	kept criteria.Kept // entries of knowledge bases that stay active, or rest
 	mind *memory.Mind  // nil = nothing is remembered
+	pace *pace.Kept    // nil = it rests as its times say
 }
 
 // Bounds of what is kept about deliveries.
@@ -84,7 +87,7 @@ func (s *State) change() *delivery {
 
 // slim forgets an empty delivery: most agents have none.
 func (s *State) slim() {
-	if d := s.more; d != nil && len(d.handled)+len(d.drops)+len(d.flight)+len(d.tasks)+len(d.closed)+len(d.owed)+len(d.requests)+len(d.held) == 0 && d.refused == 0 && d.dropped == 0 && len(d.met)+len(d.kept) == 0 && d.rest == (rest{}) && !d.unheard && d.mind == nil {
+	if d := s.more; d != nil && len(d.handled)+len(d.drops)+len(d.flight)+len(d.tasks)+len(d.closed)+len(d.owed)+len(d.requests)+len(d.held) == 0 && d.refused == 0 && d.dropped == 0 && len(d.met)+len(d.kept) == 0 && d.rest == (rest{}) && !d.unheard && d.mind == nil && d.pace == nil {
 		s.more = nil
 	}
 }
@@ -347,6 +350,8 @@ func (h *Heard) stays(seen bool, f *agentfact.TurnEnded, at protocol.Time, def *
 		return true
 	case !seen:
 		return h.After > at && !h.expired(at) // else it expired, is lost or is given up
+	case f.Outcome == agentfact.OutcomeIdle && h.Event.Type != bus.TypeWorldWatched:
+		return true // it waits for an agent that sleeps
 	case f.Outcome == agentfact.OutcomeInterrupted:
 		return h.interrupt(def.Limits.Interrupt.Then)
 	case acknowledged(h.Event) && f.Outcome != agentfact.OutcomeOK:
@@ -368,7 +373,7 @@ func (h *Heard) interrupt(then string) bool {
 // while its simulated latency passed: what it perceived comes back.
 func (m *Machine) Interrupted() {
 	s := &m.State
-	if m.Def.Motive != nil {
+	if m.Def.Motive != nil || m.watches() {
 		s.change().unheard = true
 	}
 	if s.more == nil || len(s.more.flight) == 0 {

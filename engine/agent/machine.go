@@ -192,10 +192,10 @@ func (m *Machine) Apply(f protocol.Fact, at protocol.Time) error {
 		m.State.remember(Utterance{Time: at, Text: x.Text}, m.Def.Limits.MaxHistory)
 	case *agentfact.CallMade:
 		if x.Observe { // endTurn keeps the limit
-			m.State.observations = append(m.State.observations, callObservation(x, at))
+			m.State.observations = append(m.State.observations, Observation{Time: at, Kind: "call_result", Value: x.Observed()})
 		}
 	case *agentfact.OutcomeUnknown:
-		m.State.observations = append(m.State.observations, unknownObservation(x, at))
+		m.State.observations = append(m.State.observations, Observation{Time: at, Kind: "unknown_outcome", Value: x.Observed()})
 	case *agentfact.HookAnswered:
 		if x.Veto != "" && x.Place == hook.BeforeDeliberate {
 			m.State.observations = append(m.State.observations, Observation{Time: at, Kind: "deliberation_forbidden", Value: map[string]any{"reason": x.Veto}})
@@ -218,7 +218,11 @@ func (m *Machine) Apply(f protocol.Fact, at protocol.Time) error {
 		m.State.openTask(x)
 	case *agentfact.TaskClosed:
 		m.State.closeTask(x)
-	case *agentfact.ModelAnswered, *agentfact.CallAnswered, *agentfact.CallAsked, *agentfact.CallJudged, *agentfact.Reflected: // they change nothing
+	case *agentfact.Rests:
+		return m.applyRests(x, at)
+	case *agentfact.ModelAnswered:
+		m.State.keepPace(m.State.pace().Paid(m.Def.Pace, x, at))
+	case *agentfact.CallAnswered, *agentfact.CallAsked, *agentfact.CallJudged, *agentfact.Reflected: // they change nothing
 	}
 	return nil
 }
@@ -247,7 +251,7 @@ func (m *Machine) applyState(f *agentfact.StateUpdated) error {
 func (m *Machine) applyTurn(f *agentfact.TurnEnded, at protocol.Time) {
 	for i := range m.State.inbox {
 		h := &m.State.inbox[i]
-		if h.Number > f.Through {
+		if h.Number > f.Through || f.Outcome == agentfact.OutcomeIdle {
 			break
 		}
 		if !h.Held && f.Outcome != agentfact.OutcomeInterrupted {
@@ -273,9 +277,10 @@ func (m *Machine) applyTurn(f *agentfact.TurnEnded, at protocol.Time) {
 	if m.Def.Memory != nil {
 		m.State.change().mind = m.State.Mind().End(m.Def.Memory, f, at, m.State.Private)
 	}
-	if m.Def.Motive != nil {
+	if m.Def.Motive != nil || m.watches() {
 		m.State.rests(f, at)
 	}
+	m.State.keepPace(m.State.pace().Ended())
 }
 
 // Hear folds the delivery of an event.
@@ -301,21 +306,6 @@ func (m *Machine) Missed(e *protocol.Envelope) {
 // deliberation is shown it. Beyond the limit the oldest observation goes.
 func (m *Machine) Observe(o Observation) {
 	m.State.observations = newest(m.State.observations, o, m.Def.keptObservations())
-}
-
-func callObservation(f *agentfact.CallMade, at protocol.Time) Observation {
-	v := map[string]any{"tool": f.Tool, "status": string(f.Status)}
-	if out, err := f.Output.Value(); err == nil && out != nil {
-		v["output"] = out
-	}
-	if f.Error != "" {
-		v["error"] = f.Error
-	}
-	return Observation{Time: at, Kind: "call_result", Value: v}
-}
-
-func unknownObservation(f *agentfact.OutcomeUnknown, at protocol.Time) Observation {
-	return Observation{Time: at, Kind: "unknown_outcome", Value: map[string]any{"effect": f.Effect, "request": f.Request, "error": f.Error}}
 }
 
 func itoa(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -40,7 +40,7 @@ func (t *Turn) actionsValue() []any {
 	out := []any{}
 	for _, f := range t.facts {
 		if c, ok := f.(*agentfact.CallMade); ok {
-			v := callObservation(c, t.wake.Now).Value.(map[string]any)
+			v := c.Observed()
 			v["params"], _ = c.Params.Value()
 			out = append(out, v)
 		}

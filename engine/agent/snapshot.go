@@ -5,6 +5,7 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/memory"
+	"tavernsim/engine/agent/pace"
 	"tavernsim/engine/agent/repeat"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge/criteria"
@@ -46,6 +47,7 @@ type storedDelivery struct {
 	Unheard  bool
 	Kept     criteria.Kept
 	Mind     *memory.Stored // nil for most
+	Pace     *pace.Kept     // nil for most
 }
 
 // storedGoal is the rest of a goal.
@@ -215,7 +217,7 @@ func storeDelivery(s *State) *storedDelivery {
 	return &storedDelivery{
 		Marks: marks, Handled: d.handled, Drops: d.drops, Dropped: d.dropped, Refused: d.refused,
 		Flight: storeEvents(d.flight), Flying: storeMarks(d.flight), Tasks: d.tasks, Closed: d.closed, Owed: d.owed, Requests: d.requests, Held: d.held,
-		Goals: goals, Met: d.met, Rest: d.rest, Unheard: d.unheard, Kept: d.kept, Mind: d.mind.Store(),
+		Goals: goals, Met: d.met, Rest: d.rest, Unheard: d.unheard, Kept: d.kept, Mind: d.mind.Store(), Pace: d.pace,
 	}
 }
 
@@ -254,9 +256,13 @@ func (s *State) loadDelivery(d *storedDelivery) error {
 	if err != nil {
 		return err
 	}
+	rests, err := d.Pace.Sealed()
+	if err != nil {
+		return err
+	}
 	s.more = &delivery{
 		handled: d.Handled, drops: d.Drops, dropped: d.Dropped, refused: d.Refused, flight: flight, tasks: d.Tasks, closed: d.Closed, owed: d.Owed, requests: d.Requests, held: d.Held,
-		met: d.Met, rest: d.Rest, unheard: d.Unheard, kept: d.Kept, mind: mind,
+		met: d.Met, rest: d.Rest, unheard: d.Unheard, kept: d.Kept, mind: mind, pace: rests,
 	}
 	s.slim()
 	return s.loadGoals(d.Goals)

@@ -3,6 +3,7 @@ package agent
 import (
 	"slices"
 
+	"tavernsim/engine/agent/pace"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/goal"
 	"tavernsim/protocol"
@@ -44,13 +45,13 @@ type Utterance struct {
 // Observation is what became of something the agent did or asked for.
 type Observation struct {
 	Time  protocol.Time
-	Kind  string // call_result, goal_changed, world_refused, knowledge_refused, event_refused, event_undelivered, task_timeout, failure, restart, inbox_overflow, unknown_outcome
+	Kind  string // call_result, goal_changed, ceiling_reached, world_refused, knowledge_refused, event_refused, event_undelivered, task_timeout, failure, restart, inbox_overflow, unknown_outcome
 	Value any    // a value
 }
 
 // own: the agent observed it of its own turn; others told the rest.
 func (o *Observation) own() bool {
-	return o.Kind == "call_result" || o.Kind == "unknown_outcome" || o.Kind == "failure" || o.Kind == observedGoal
+	return o.Kind == "call_result" || o.Kind == "unknown_outcome" || o.Kind == "failure" || o.Kind == observedGoal || o.Kind == pace.Reached
 }
 
 func (s *State) remember(u Utterance, limit int) {

@@ -1,9 +1,8 @@
 package agent
 
 import (
-	"time"
-
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/pace"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/goal"
 	"tavernsim/protocol"
@@ -22,8 +21,7 @@ func selfTools() []Tool {
 		folds((*Turn).wantReflection, toolReflect, "Enters reflection after this deliberation.",
 			tool.Optional("reason", "string", "what to think about")),
 		folds((*Turn).sleep, toolSleep, "Deliberates next after this time, or when an event of enough priority arrives.",
-			tool.Optional("seconds", "number", "how long; until an event when it is missing"),
-			tool.OneOf("wake_on", "lowest priority of an event that wakes; high when it is missing", "low", "normal", "high", "critical")),
+			pace.Params()...),
 		folds((*Turn).sayAloud, "SayTool", "Says something aloud: history, and an event agent.said.",
 			tool.Required("text", "string", "what to say")).toldByItsFact(),
 	}
@@ -60,27 +58,17 @@ func (t *Turn) roomForGoal(there bool) error {
 }
 
 func (t *Turn) sleep(p tool.Params) (any, error) {
-	seconds := p.Number("seconds", 0)
-	above := p.Text("wake_on")
-	priority := protocol.High
-	if above != "" {
-		var err error
-		if priority, err = protocol.ParsePriority(above); err != nil {
-			return nil, err
-		}
-	}
-	if err := span("seconds", seconds, maxSleep); err != nil {
+	asked, err := pace.Ask(p)
+	if err != nil {
 		return nil, err
 	}
-	t.end.Asleep, t.end.WakeAbove, t.end.SleepUntil = true, priority, 0
-	if seconds > 0 {
-		t.end.SleepUntil = t.wake.Now.Add(time.Duration(seconds * float64(time.Second)))
+	t.dozes = asked.Sleep
+	t.end.Asleep, t.end.WakeAbove, t.end.SleepUntil = true, asked.Above, 0
+	if asked.For > 0 {
+		t.end.SleepUntil = t.wake.Now.Add(asked.For)
 	}
 	return nil, nil
 }
-
-// maxSleep is a century: a longer sleep is a mistake, and would overflow the clock.
-const maxSleep = 100 * 365 * 24 * time.Hour
 
 func (t *Turn) sayAloud(p tool.Params) (any, error) {
 	t.say(p.Text("text"))

@@ -10,6 +10,7 @@ import (
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/learn"
 	"tavernsim/engine/agent/lore"
+	"tavernsim/engine/agent/pace"
 	"tavernsim/engine/agent/repeat"
 	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/goal"
@@ -52,6 +53,7 @@ type Turn struct {
 	bases       knowledge.State
 	lessons     learn.Shown
 	vectors     lore.Vectors          // of texts that are searched for
+	dozes       pace.Sleep            // what wakes it early, if it sleeps
 	kept, began criteria.Kept         // entries that stay active or rest; of them, those of this turn
 	purpose     protocol.Purpose      // of the workflow whose inputs are made
 	tasks       tooltask.State        // of the scene, as the wake shows them
@@ -205,11 +207,12 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 	if err := t.expireOwn(); err != nil {
 		t.problem("what expires in the private state: " + err.Error())
 	}
-	if m.Def.Motive != nil {
+	watches := m.Def.Motive != nil || m.watches()
+	if watches {
 		t.openGoals()
 	}
 	t.takeOrders()
-	if m.Def.Motive != nil && !t.perceiveGoals() {
+	if watches && !t.perceiveGoals() {
 		return t
 	}
 	if !t.resume() {
@@ -410,7 +413,7 @@ func (t *Turn) finish() {
 	switch {
 	case t.interrupted || t.over != nil:
 		t.undo()
-	case t.m.Def.Motive != nil:
+	case t.m.Def.Motive != nil || t.dozes.When.Expr != "" || t.m.watches():
 		t.closeGoals()
 	}
 	t.keepActive()
@@ -420,6 +423,7 @@ func (t *Turn) finish() {
 		t.end.Elapsed = 0
 	}
 	t.handOver()
+	t.rests()
 	t.facts = append(t.facts, &t.end)
 }
 

@@ -123,7 +123,7 @@ func Watched(goals []Goal) (patterns []string) {
 		}
 		for _, conditions := range [][]Condition{m.Preconditions, m.Completion, m.Failure} {
 			for k := range conditions {
-				patterns = append(patterns, conditions[k].watched()...)
+				patterns = append(patterns, conditions[k].Watched()...)
 			}
 		}
 	}
@@ -131,7 +131,27 @@ func Watched(goals []Goal) (patterns []string) {
 	return slices.Compact(patterns)
 }
 
-func (c *Condition) watched() (patterns []string) {
+// Holds reports whether the expression of a condition holds. Where it has none, and where it cannot be
+// evaluated, it does not.
+func (c *Condition) Holds(env expr.Env) bool {
+	if c.program == nil {
+		return false
+	}
+	ok, err := c.program.EvalBool(env)
+	return ok && err == nil
+}
+
+// Flips is the next full hour at which a condition that does not hold may hold; 0 = time changes
+// nothing of it.
+func (c *Condition) Flips(now protocol.Time, env expr.Env) protocol.Time {
+	if c.program == nil || !c.program.Uses("now") {
+		return 0
+	}
+	return flips(c.program, now, env)
+}
+
+// Watched lists the places of the world that the condition reads, as patterns.
+func (c *Condition) Watched() (patterns []string) {
 	if c.program == nil {
 		return nil
 	}

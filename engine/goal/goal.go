@@ -209,3 +209,24 @@ func Find(goals []Goal, id string) (Goal, bool) {
 	}
 	return goals[i], true
 }
+
+// Expressions counts those in the conditions of goals.
+func Expressions(goals []Goal) (n int) {
+	for i := range goals {
+		if m := goals[i].More; m != nil {
+			n += m.Expressions()
+		}
+	}
+	return n
+}
+
+// Meet is a list of drives with one that was met.
+func Meet(list []Met, m Met) []Met {
+	list = slices.Clone(list)
+	i := slices.IndexFunc(list, func(have Met) bool { return have.Drive == m.Drive })
+	if i < 0 {
+		return append(list, m)
+	}
+	list[i] = m
+	return list
+}

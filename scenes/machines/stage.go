@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/agenda/pause"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/budget"
@@ -266,6 +267,10 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 		s.spentOnTools(r.Time, budget.Amount{Micro: x.Latency.Microseconds(), Bytes: tool.SizeOf(x.Output, x.Artifacts)}, refused)
 	case *agentfact.ModelAnswered:
 		s.spent(r, x)
+	case *agentfact.Rests:
+		if o, ok := s.scene.Ordinal(r.Actor); ok {
+			d.Rests(o, pause.Rest{Until: x.Until, Types: x.WakeTypes})
+		}
 	case *bus.Routed:
 		s.heard(x, d.Wave+1)
 	case *agenda.Forked:
@@ -299,7 +304,7 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 func (s *Stage) heard(f *bus.Routed, wave uint64) {
 	for o := range f.Receivers.All() {
 		p := PriorityFor(f, s.scene, o)
-		if f.Type == bus.TypeWorldWatched {
+		if f.Type == bus.TypeWorldWatched || s.Agenda.Wakes(o, f.Type) {
 			s.Agenda.Stirred(o, p, wave, f.Time)
 		} else {
 			s.Agenda.Heard(o, p, wave, f.Time)

@@ -49,6 +49,8 @@ func classesOf(sc *setup.Scene) ([]class, []schedule.Class) {
 			c.never = "its prompts may name world_version"
 		case sc.Timings[k].Interrupt:
 			c.never = "events interrupt it"
+		case d.Pace != nil:
+			c.never = "it rests at its ceilings, or longer while it does nothing"
 		}
 		out[k] = schedule.Class{Perceives: c.perceives(), Writes: c.writes(sc, d), Hears: c.hears(), Publishes: c.publishes(), Consults: c.consults(), Edits: nil}
 		if len(d.Knowledge) == 0 {

@@ -30,6 +30,7 @@ const (
 	FactStepsHeld     = "agent.steps_held"
 	FactStepsResumed  = "agent.steps_resumed"
 	FactEntriesActive = "agent.entries_activated"
+	FactRests         = "agent.rests"
 	FactCallAsked     = "tool.asked"
 	FactCallJudged    = "tool.judged"
 	FactHookAnswered  = "agent.hook_answered"
@@ -316,6 +317,18 @@ type EntriesActivated struct {
 	Entries []criteria.Timed
 }
 
+// Rests records how the agent rests from the end of its turn, beyond its floor frequency and the
+// times of SleepTool.
+type Rests struct {
+	Idle      int64         // turns in a row that did nothing; 0 = it has no pause that grows
+	Until     protocol.Time // nothing wakes it before, for the sake of a ceiling; 0 = it may be woken at once
+	Ceiling   string        // tokens_per_hour or dollars_per_day; "" = none was reached
+	Used      int64         // tokens, or nano-dollars, in the window and what earlier ones took too much
+	Limit     int64
+	WakeTypes []string // asleep: types of events that wake it whatever their priority
+	WakeWhen  string   // asleep: an expression that wakes it when it holds; "" = none does
+}
+
 // CallAsked records a call that is made only if somebody allows it.
 type CallAsked struct {
 	ID      string // of the call
@@ -380,6 +393,7 @@ func (*RequestAnswered) FactKind() string  { return FactRequest }
 func (*StepsHeld) FactKind() string        { return FactStepsHeld }
 func (*StepsResumed) FactKind() string     { return FactStepsResumed }
 func (*EntriesActivated) FactKind() string { return FactEntriesActive }
+func (*Rests) FactKind() string            { return FactRests }
 func (*CallAsked) FactKind() string        { return FactCallAsked }
 func (*CallJudged) FactKind() string       { return FactCallJudged }
 func (*HookAnswered) FactKind() string     { return FactHookAnswered }
@@ -403,6 +417,7 @@ func (*RequestAnswered) fact()  {}
 func (*StepsHeld) fact()        {}
 func (*StepsResumed) fact()     {}
 func (*EntriesActivated) fact() {}
+func (*Rests) fact()            {}
 func (*CallAsked) fact()        {}
 func (*CallJudged) fact()       {}
 func (*HookAnswered) fact()     {}
@@ -440,6 +455,7 @@ func Facts() []protocol.FactType {
 		protocol.ByCodec[StepsHeld](),
 		protocol.ByCodec[StepsResumed](),
 		protocol.ByCodec[EntriesActivated](),
+		protocol.ByCodec[Rests](),
 		protocol.ByCodec[CallAsked]().AsBytes(),
 		protocol.ByCodec[CallJudged]().AsBytes(),
 		protocol.ByCodec[HookAnswered]().AsBytes(),

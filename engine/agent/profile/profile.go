@@ -41,6 +41,11 @@ type Profile struct {
 	Memory     *Memory     `json:"memory,omitempty"`
 	Reflection *Reflection `json:"reflection,omitempty"`
 
+	// Idle says how its agents rest while they do nothing, and Ceilings what each of them does
+	// and takes at most. nil: as often as their times say, without ceilings.
+	Idle     *Idle     `json:"idle,omitempty"`
+	Ceilings *Ceilings `json:"ceilings,omitempty"`
+
 	// ReflectionWorkflowID names the reflection skill (§2.1.5). Empty: the one
 	// skill of the inventory whose id holds "reflect"; none: reflection is
 	// refused with an observation.

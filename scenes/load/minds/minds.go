@@ -6,6 +6,7 @@ package minds
 import (
 	"tavernsim/engine/agent/memory"
 	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/budget"
 	"tavernsim/engine/goal"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
@@ -16,34 +17,43 @@ func between(low, high float64) *source.Range { return &source.Range{Min: low, M
 // Rules are those of these fields.
 func Rules() source.Rules {
 	return source.Rules{
-		"profile.Profile.motivation":      {Section: "§2.1.3", Doc: "How its agents weigh their [goals](goals.md). Default: no rules, unless an initial goal has a field that needs them; then those of an empty object."},
-		"profile.Motivation.drives":       {Section: "§2.1.3", MaxItems: goal.MaxDrives, Doc: "Needs that grow by themselves."},
-		"profile.Motivation.max_active":   {Section: "§2.1.3", Range: between(1, 10_000), Default: int64(goal.DefaultMaxActive), Doc: "Goals that are active at once; those with `completes_by` are not counted."},
-		"profile.Motivation.patience":     {Section: "§2.1.3", Doc: "After this time without progress the rank of an active goal halves, and again after the next. Default: never."},
-		"profile.Motivation.forget_below": {Section: "§2.1.3", Range: between(0, 1), Default: 0.0, Doc: "An active goal whose rank has decayed below is abandoned. Needs `patience`."},
-		"profile.Profile.memory":          {Section: "§2.1.5", Doc: "What its agents [remember](memory.md) of their own turns. Default: nothing."},
-		"profile.Memory.episodes":         {Section: "§2.1.5", Doc: "One [episode](memory.md#episodes) for each turn that did something; `{}` takes the defaults."},
-		"profile.Episodes.keep":           {Section: "§2.1.5", Range: between(1, profile.MaxEpisodes), Default: int64(profile.MaxEpisodes), Doc: "Most episodes of an agent; beyond it the one of the lowest rank goes."},
-		"profile.Episodes.recall":         {Section: "§2.1.5", Range: between(0, profile.MaxEpisodesShown), Default: int64(profile.DefaultRecall), Doc: "Most episodes that a turn is shown."},
-		"profile.Episodes.half_life":      {Section: "§2.1.5", Doc: "Age, in scene time, at which recency counts half. Default: 24h."},
-		"profile.Episodes.consolidate":    {Section: "§2.1.5", Range: between(0, profile.MaxEpisodes), Default: int64(0), Doc: "So many like episodes get one [note](memory.md#notes) before the agent sleeps, once; 15 is a good number. 0: none do."},
-		"profile.Memory.summary":          {Section: "§2.1.5", Doc: "A [running summary](memory.md#summary) of what the history has lost; `{}` takes the defaults."},
-		"profile.Summary.tokens":          {Section: "§2.1.5", Range: between(1, profile.MaxSummary), Default: int64(profile.DefaultSummary), Doc: "Most tokens of it."},
-		"profile.Summary.half_life":       {Section: "§2.1.5", Doc: "Age, in scene time, at which recency counts half. Default: 24h."},
-		"profile.Summary.by":              {Section: "§2.1.5", Default: "extract", Doc: "What makes it: `extract` takes sentences as they were said. Models are not built yet, and refused."},
-		"profile.Profile.reflection":      {Section: "§2.1.5", Doc: "When its agents [reflect](memory.md#reflection) without being asked; `{}` takes the defaults. Needs `memory.episodes` and a reflection workflow. Default: never."},
-		"profile.Reflection.goal_ended":   {Section: "§2.1.5", Default: true, Doc: "When a goal is completed or has failed."},
-		"profile.Reflection.failures":     {Section: "§2.1.5", Range: between(0, 1_000), Default: int64(profile.DefaultFailures), Doc: "After so many turns in a row in which something failed; 0: never."},
-		"profile.Reflection.importance":   {Section: "§2.1.5", Range: between(0, 1_000_000), Default: int64(profile.DefaultImportance), Doc: "When the importance of the episodes since the last reflection has this sum; 0: never."},
-		"profile.Reflection.every":        {Section: "§2.1.5", Range: between(0, 1_000_000), Default: int64(0), Doc: "After so many turns; 0: never."},
-		"profile.Reflection.before_sleep": {Section: "§2.1.5", Default: false, Doc: "In each turn that calls `SleepTool`."},
-		"profile.Reflection.min_interval": {Section: "§2.1.5", Doc: "Scene time between two reflections, at least, whoever asks. Default: 10m."},
-		"profile.Reflection.max_per_day":  {Section: "§2.1.5", Range: between(1, 100_000), Default: int64(profile.DefaultMaxPerDay), Doc: "Most reflections in a day of the scene (UTC), whoever asks."},
-		"profile.Drive.id":                {Required: true, Section: "§2.1.3", Doc: "Identifies the drive in the profile."},
-		"profile.Drive.path":              {Required: true, Section: "§2.1.3", Doc: "Place in the private state. Its value, 0 to 1, is the level of the drive at the time of its last change; whatever writes there meets the drive."},
-		"profile.Drive.grows_per_hour":    {Required: true, Section: "§2.1.3", Range: between(0, profile.MaxGrowth), Doc: "How much the level grows in an hour of scene time, up to 1."},
-		"profile.Drive.serves":            {Section: "§2.1.3", MaxItems: goal.MaxServes, Doc: "Ids of goals: their need is the level of their strongest drive."},
-		"profile.Drive.wakes_at":          {Section: "§2.1.3", Range: between(0, 1), Default: 1.0, Doc: "Level at which the agent is woken, once until the drive is met."},
+		"profile.Profile.motivation":           {Section: "§2.1.3", Doc: "How its agents weigh their [goals](goals.md). Default: no rules, unless an initial goal has a field that needs them; then those of an empty object."},
+		"profile.Motivation.drives":            {Section: "§2.1.3", MaxItems: goal.MaxDrives, Doc: "Needs that grow by themselves."},
+		"profile.Motivation.max_active":        {Section: "§2.1.3", Range: between(1, 10_000), Default: int64(goal.DefaultMaxActive), Doc: "Goals that are active at once; those with `completes_by` are not counted."},
+		"profile.Motivation.patience":          {Section: "§2.1.3", Doc: "After this time without progress the rank of an active goal halves, and again after the next. Default: never."},
+		"profile.Motivation.forget_below":      {Section: "§2.1.3", Range: between(0, 1), Default: 0.0, Doc: "An active goal whose rank has decayed below is abandoned. Needs `patience`."},
+		"profile.Profile.memory":               {Section: "§2.1.5", Doc: "What its agents [remember](memory.md) of their own turns. Default: nothing."},
+		"profile.Memory.episodes":              {Section: "§2.1.5", Doc: "One [episode](memory.md#episodes) for each turn that did something; `{}` takes the defaults."},
+		"profile.Episodes.keep":                {Section: "§2.1.5", Range: between(1, profile.MaxEpisodes), Default: int64(profile.MaxEpisodes), Doc: "Most episodes of an agent; beyond it the one of the lowest rank goes."},
+		"profile.Episodes.recall":              {Section: "§2.1.5", Range: between(0, profile.MaxEpisodesShown), Default: int64(profile.DefaultRecall), Doc: "Most episodes that a turn is shown."},
+		"profile.Episodes.half_life":           {Section: "§2.1.5", Doc: "Age, in scene time, at which recency counts half. Default: 24h."},
+		"profile.Episodes.consolidate":         {Section: "§2.1.5", Range: between(0, profile.MaxEpisodes), Default: int64(0), Doc: "So many like episodes get one [note](memory.md#notes) before the agent sleeps, once; 15 is a good number. 0: none do."},
+		"profile.Memory.summary":               {Section: "§2.1.5", Doc: "A [running summary](memory.md#summary) of what the history has lost; `{}` takes the defaults."},
+		"profile.Summary.tokens":               {Section: "§2.1.5", Range: between(1, profile.MaxSummary), Default: int64(profile.DefaultSummary), Doc: "Most tokens of it."},
+		"profile.Summary.half_life":            {Section: "§2.1.5", Doc: "Age, in scene time, at which recency counts half. Default: 24h."},
+		"profile.Summary.by":                   {Section: "§2.1.5", Default: "extract", Doc: "What makes it: `extract` takes sentences as they were said. Models are not built yet, and refused."},
+		"profile.Profile.reflection":           {Section: "§2.1.5", Doc: "When its agents [reflect](memory.md#reflection) without being asked; `{}` takes the defaults. Needs `memory.episodes` and a reflection workflow. Default: never."},
+		"profile.Reflection.goal_ended":        {Section: "§2.1.5", Default: true, Doc: "When a goal is completed or has failed."},
+		"profile.Reflection.failures":          {Section: "§2.1.5", Range: between(0, 1_000), Default: int64(profile.DefaultFailures), Doc: "After so many turns in a row in which something failed; 0: never."},
+		"profile.Reflection.importance":        {Section: "§2.1.5", Range: between(0, 1_000_000), Default: int64(profile.DefaultImportance), Doc: "When the importance of the episodes since the last reflection has this sum; 0: never."},
+		"profile.Reflection.every":             {Section: "§2.1.5", Range: between(0, 1_000_000), Default: int64(0), Doc: "After so many turns; 0: never."},
+		"profile.Reflection.before_sleep":      {Section: "§2.1.5", Default: false, Doc: "In each turn that calls `SleepTool`."},
+		"profile.Reflection.min_interval":      {Section: "§2.1.5", Doc: "Scene time between two reflections, at least, whoever asks. Default: 10m."},
+		"profile.Reflection.max_per_day":       {Section: "§2.1.5", Range: between(1, 100_000), Default: int64(profile.DefaultMaxPerDay), Doc: "Most reflections in a day of the scene (UTC), whoever asks."},
+		"profile.Profile.idle":                 {Section: "§2.3.3", Doc: "The pause between two turns of the floor frequency [grows](sleep.md#idle) while the agent does nothing; `{}` takes the defaults. Default: it stays."},
+		"profile.Idle.turns":                   {Section: "§2.3.3", Range: between(1, profile.MaxIdleTurns), Default: int64(profile.DefaultIdleTurns), Doc: "From so many turns in a row that did nothing on, the pause grows with each."},
+		"profile.Idle.factor":                  {Section: "§2.3.3", Range: between(1, profile.MaxIdleFactor), Default: float64(profile.DefaultIdleFactor), Doc: "By which it grows."},
+		"profile.Idle.max_seconds":             {Section: "§2.3.3", Range: between(0.001, profile.MaxIdleSeconds), Default: float64(profile.DefaultIdleSeconds), Doc: "Longest pause, in scene time. One that is longer already stays."},
+		"profile.Profile.ceilings":             {Section: "§3.2", Doc: "What each of its agents does and takes [at most](sleep.md#ceilings). Default: no ceilings."},
+		"profile.Ceilings.max_deliberation_hz": {Section: "§3.2", Range: between(0.0000001, 1e6), Doc: "Turns in a second of scene time, at most: nothing wakes the agent before, and one turn perceives all that it heard. Default: no ceiling."},
+		"profile.Ceilings.tokens_per_hour":     {Section: "§3.2", Range: between(1, budget.MaxTokens), Doc: "Tokens of an agent in each hour of scene time (UTC); then it rests until an hour that has some left. Default: no ceiling."},
+		"profile.Ceilings.dollars_per_day":     {Section: "§3.2", Range: between(0.000000001, budget.MaxDollars), Doc: "Dollars of an agent on each day of scene time (UTC); then it rests until a day that has some left. Default: no ceiling."},
+		"profile.Ceilings.share":               {Section: "§3.2", Range: between(0, 1), Doc: "Share of the slots of models. Not built yet, and refused."},
+		"profile.Drive.id":                     {Required: true, Section: "§2.1.3", Doc: "Identifies the drive in the profile."},
+		"profile.Drive.path":                   {Required: true, Section: "§2.1.3", Doc: "Place in the private state. Its value, 0 to 1, is the level of the drive at the time of its last change; whatever writes there meets the drive."},
+		"profile.Drive.grows_per_hour":         {Required: true, Section: "§2.1.3", Range: between(0, profile.MaxGrowth), Doc: "How much the level grows in an hour of scene time, up to 1."},
+		"profile.Drive.serves":                 {Section: "§2.1.3", MaxItems: goal.MaxServes, Doc: "Ids of goals: their need is the level of their strongest drive."},
+		"profile.Drive.wakes_at":               {Section: "§2.1.3", Range: between(0, 1), Default: 1.0, Doc: "Level at which the agent is woken, once until the drive is met."},
 	}
 }
 
@@ -82,6 +92,14 @@ func Check(p *profile.Profile, fault func(path []any, suggestion, format string,
 			if a := p.KnowledgeBaseReferences[i].Access(); a.Alias == memory.Base || a.ID == memory.Base {
 				fault([]any{"knowledge_base_references", i}, "give the base another id and alias", "with memory.episodes, %q is the agent's own base", memory.Base)
 			}
+		}
+	}
+	if c := p.Ceilings; c != nil {
+		switch {
+		case c.Share != 0:
+			fault([]any{"ceilings", "share"}, "leave it out; max_concurrency of the endpoint bounds all agents together", "shares of the slots of models are not built yet")
+		case *c == (profile.Ceilings{}):
+			fault([]any{"ceilings"}, "give max_deliberation_hz, tokens_per_hour or dollars_per_day", "there is no ceiling in it")
 		}
 	}
 	r := p.Reflection

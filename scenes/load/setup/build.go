@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/memory"
+	"tavernsim/engine/agent/pace"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
@@ -261,7 +262,7 @@ func (b *builder) define(key class, in project.Instance) (uint16, error) {
 		Profile: profile.ID, Name: profile.Name, Limits: b.limits(key.runtime), Tools: profile.ToolIDsInventory,
 		Skills: profile.SkillWorkflowIDsInventory, Reflection: reflectionOf(profile), Workflows: map[string]*workflow.Plan{},
 		Check: key.profile.CheckState, External: b.External, Policy: b.Project.Policy(), May: b.May, Realtime: b.Clock == agenda.Realtime, Contexts: b.contexts,
-		Memory: memory.RulesOf(profile, b.limits(key.runtime).MaxHistory), InSpace: b.Space != nil, Assigns: b.assigns, Run: b.Run, Scene: b.ID, Hooks: b.places, Panel: b.asks,
+		Pace: pace.RulesOf(profile), Memory: memory.RulesOf(profile, b.limits(key.runtime).MaxHistory), InSpace: b.Space != nil, Assigns: b.assigns, Run: b.Run, Scene: b.ID, Hooks: b.places, Panel: b.asks,
 	}
 	if b.roles != nil {
 		d.Roles = func(o uint32) []string { return b.roles(int(o)) }
@@ -292,6 +293,7 @@ func (b *builder) define(key class, in project.Instance) (uint16, error) {
 	}
 	d.Seal(b.describe)
 	timing := timingOf(key.runtime, d.Limits.Lanes)
+	timing.Least = profile.Ceilings.Least()
 	d.Period = timing.Period
 	return b.addClass(key, d, timing, goals), nil
 }
