@@ -64,7 +64,7 @@ func Next(dir, kind string) string {
 	case "http":
 		text += fmt.Sprintf("  python3 %s &\n  simd plugin grant %s\n", filepath.Join(dir, "server.py"), name)
 	case "override":
-		return text + fmt.Sprintf("\nA project has it when its project.json lists it: \"plugins\": [\"%s\"]. Then:\n\n  simd plugin grant PROJECT %s\n  simd run PROJECT\n", name, name)
+		return text + fmt.Sprintf("\nA project has it when the folder is in its plugins/, and its project.json lists it: \"plugins\": [\"%s\"]. Then:\n\n  simd plugin grant PROJECT %s\n  simd run PROJECT\n", name, name)
 	}
-	return text + fmt.Sprintf("  simd tool call %s:hello --params '{\"who\": \"Ada\"}'\n\nA project has it when its project.json lists it: \"plugins\": [\"%s\"]\n", name, name)
+	return text + fmt.Sprintf("  simd tool call %s:hello --params '{\"who\": \"Ada\"}'\n\nA project has it when the folder is in its plugins/, and its project.json lists it: \"plugins\": [\"%s\"]\n", name, name)
 }

@@ -11,9 +11,9 @@
 //     digit between: spaces, line breaks, quotes, colours of a terminal.
 //  2. Another spelling makes the whole text one that must be withheld: reversed, ROT13, hex
 //     (also with the bytes of a pair swapped), base64 and base32 at any offset, octal,
-//     decimal, \u, \x, escapes of URLs and JSON; each of these backwards; characters that
+//     binary, decimal, \u, \x, escapes of URLs and JSON; each of these backwards; characters that
 //     stand for others (full-width, bold, circled; with accents, or with what cannot be seen
-//     between them); and what is found when base64, hex or gzip is decoded, up to three times.
+//     between them); and what is found when base64, hex, gzip, zlib or bzip2 is decoded, up to three times.
 //  3. A text without a secret comes back as it was.
 //
 // # Not caught

@@ -3,6 +3,7 @@ package mask
 import (
 	"bytes"
 	"compress/gzip"
+	"compress/zlib"
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
@@ -158,6 +159,11 @@ func tricks() map[string]func(string) string {
 		"od -x odd":            func(s string) string { return swappedHex("x" + s + "y") },
 		"octal":                func(s string) string { return each(s, `\%03o`) },
 		"od -b":                func(s string) string { return "0000000 " + each(s, ` %03o`) },
+		"printf %o":            func(s string) string { return each(s, "%o ") },
+		"xxd -b":               func(s string) string { return each(s, "%08b ") },
+		"base32 of hex":        func(s string) string { return base32.HexEncoding.EncodeToString([]byte("ab" + s)) },
+		"percent twice":        func(s string) string { return url.QueryEscape(each(s, "%%%02X")) },
+		"zlib and base64":      func(s string) string { return b64([]byte(deflated("token: " + s))) },
 		"decimal":              func(s string) string { return each(s, "%d, ") },
 		"reversed":             reversed,
 		"ROT13":                func(s string) string { return strings.Map(rot13, s) },
@@ -185,6 +191,24 @@ func tricks() map[string]func(string) string {
 		"full-width hex":       func(s string) string { return fullWidth(hex.EncodeToString([]byte(s))) },
 		"half in base64":       func(s string) string { return b64([]byte(s[:len(s)/2+1])) },
 	}
+}
+
+// bzipped is the token in bzip2 and hex, which Go only unpacks.
+const bzipped = "425a6839314159265359427481120000089f80000214a000052410932a0940200022800347947a85309a680d3105f19d508e23b40aef92f8bb9229c2848213a40890"
+
+// Promise 2.
+func TestUnpackedOnly(t *testing.T) {
+	if _, f := masker(t, token).Text("x: " + bzipped); f.Withhold == "" || f.Form != "hex of bzip2 of plain" {
+		t.Errorf("%+v", f)
+	}
+}
+
+func deflated(s string) string {
+	var b bytes.Buffer
+	w := zlib.NewWriter(&b)
+	_, _ = w.Write([]byte(s))
+	_ = w.Close()
+	return b.String()
 }
 
 // Promise 2.

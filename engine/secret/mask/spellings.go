@@ -36,17 +36,22 @@ func spellings(value string) []spelling {
 		spelling{"swapped hex", swapped(value, 0), 2*n - 2},
 		spelling{"swapped hex", swapped(value, 1), 2*n - 2},
 		spelling{"octal", each(value, "%03o"), 3 * n},
+		spelling{"octal", each(value, "%o"), 2 * n},
+		spelling{"binary", each(value, "%08b"), 8 * n},
 		spelling{"decimal", each(value, "%d"), 2 * n},
 		spelling{"decimal", each(value, "%03d"), 3 * n},
 		spelling{`\u`, units(value), 5 * n},
 		spelling{`\x`, each(value, "x%02x"), 3 * n},
 		spelling{"0x", each(value, "0x%02x"), 4 * n},
+		spelling{"escapes of escapes", each(value, "25%02x"), 4 * n}, // %25 is a percent sign
 	)
 	for offset := range 3 {
 		out = append(out, spelling{"base64", shifted(value, offset, 6, base64.RawStdEncoding.EncodeToString), 8*n/6 - 1})
 	}
 	for offset := range 5 {
-		out = append(out, spelling{"base32", shifted(value, offset, 5, base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString), 8*n/5 - 1})
+		for _, alphabet := range []*base32.Encoding{base32.StdEncoding, base32.HexEncoding} {
+			out = append(out, spelling{"base32", shifted(value, offset, 5, alphabet.WithPadding(base32.NoPadding).EncodeToString), 8*n/5 - 1})
+		}
 	}
 	return out
 }

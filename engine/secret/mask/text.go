@@ -2,7 +2,9 @@ package mask
 
 import (
 	"bytes"
+	"compress/bzip2"
 	"compress/gzip"
+	"compress/zlib"
 	"encoding/base64"
 	"encoding/hex"
 	"io"
@@ -79,16 +81,14 @@ const (
 	minCoded   = 12      // characters that may be a code
 )
 
-// decoded looks for secrets in what a text has in base64, hex or gzip.
+// decoded looks for secrets in what a text has in base64 or hex, or compressed.
 func (m *Masker) decoded(text string, depth int, left *int) (name, form string) {
 	if depth >= maxDepth {
 		return "", ""
 	}
-	if strings.HasPrefix(text, "\x1f\x8b") {
-		if plain := unzip(text, *left); plain != "" {
-			*left -= len(plain)
-			return m.inner(plain, "gzip", depth, left)
-		}
+	if plain, form := unpacked(text, *left); plain != "" {
+		*left -= len(plain)
+		return m.inner(plain, form, depth, left)
 	}
 	table := m.codes
 	first, n, mixed := 0, 0, byte(0) // of a word: where it may begin, its letters, their classes
@@ -196,13 +196,25 @@ func (m *Masker) inner(plain, form string, depth int, left *int) (string, string
 	return name, form + " of " + inner
 }
 
-// unzip gives what can be read of a text in gzip.
-func unzip(text string, most int) string {
-	r, err := gzip.NewReader(strings.NewReader(text))
-	if err != nil {
-		return ""
+// unpacked gives what can be read of a text that is compressed, and how it is.
+func unpacked(text string, most int) (plain, form string) {
+	var r io.Reader
+	var err error
+	switch {
+	case strings.HasPrefix(text, "\x1f\x8b"):
+		form = "gzip"
+		r, err = gzip.NewReader(strings.NewReader(text))
+	case strings.HasPrefix(text, "\x78"):
+		form = "zlib"
+		r, err = zlib.NewReader(strings.NewReader(text))
+	case strings.HasPrefix(text, "BZh"):
+		form = "bzip2"
+		r = bzip2.NewReader(strings.NewReader(text))
+	}
+	if form == "" || err != nil {
+		return "", ""
 	}
 	var b bytes.Buffer
 	_, _ = io.Copy(&b, io.LimitReader(r, int64(max(most, 0)))) // what there is before a fault counts
-	return b.String()
+	return b.String(), form
 }
