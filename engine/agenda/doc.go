@@ -19,6 +19,7 @@
 //     turn. Agents never wait in a circle, so every one of them is woken again.
 //  6. A gated agent is woken by nothing but State.Call, and by something critical if its
 //     gate says so. When the gate opens, what it missed wakes it.
+//  7. An agent with a ceiling is woken for nothing before the ceiling lets it.
 //
 // # Not here
 //
