@@ -15,6 +15,7 @@ import (
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/knowledge/collection"
+	"tavernsim/engine/knowledge/vector"
 	"tavernsim/internal/show"
 	"tavernsim/protocol"
 )
@@ -80,7 +81,15 @@ func (o *searchOptions) search(e *cli.Env, dir, id, text string) error {
 	if err != nil {
 		return err
 	}
-	hits := base.Query(knowledge.Query{Text: text, Tags: o.tags, EntryTypes: o.types, Limit: o.limit})
+	base, words, err := seen(e, dir, o.more, base)
+	if err != nil {
+		return err
+	}
+	q := knowledge.Query{Text: text, Tags: o.tags, EntryTypes: o.types, Limit: o.limit}
+	if words != nil {
+		q.Vector = vector.New(words.Of(vector.Text(text)))
+	}
+	hits := base.Query(q)
 	if o.json {
 		lines := make([]hitLine, len(hits))
 		for i, h := range hits {
