@@ -117,7 +117,7 @@ func (m *mailbox) judge(env *protocol.Envelope) delivery.Verdict {
 }
 
 // name is what the outside knows the actor as, within its supervisor.
-func (m *mailbox) name() string { return m.pid.Id[len(m.sup.Prefix):] }
+func (m *mailbox) name() string { return nameOf(m.pid.Id[len(m.sup.Prefix):]) }
 
 // dead hands an envelope that is not taken to whoever listens.
 func (m *mailbox) dead(env *protocol.Envelope, l delivery.Lane, reason string) {

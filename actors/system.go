@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -93,7 +94,10 @@ type Behavior interface {
 
 // Spec describes an actor.
 type Spec struct {
-	Name string // unique in the system; begins with the supervisor's Prefix
+	Name string // begins with the supervisor's Prefix; unique in the system, with Life
+	// Life tells actors of one name apart, which follow one another: the next may be
+	// spawned while the last one stops. Nobody is told of it.
+	Life uint64
 	// First is the behaviour to begin with.
 	First Behavior
 	// ID is what Supervisor.New is asked with.
@@ -176,7 +180,7 @@ func (s *Supervisor) HandleFailure(_ *actor.ActorSystem, proto actor.Supervisor,
 	s.mu.Lock()
 	s.proto = proto
 	s.mu.Unlock()
-	s.Failed(child.Id, failureOf(reason, nil))
+	s.Failed(nameOf(child.Id), failureOf(reason, nil))
 }
 
 // Wait returns when all its actors are gone: stop them first. No supervisor has none.
@@ -202,11 +206,24 @@ func (s *System) Spawn(spec Spec) (*Ref, error) {
 	return (*Ref)(box), nil
 }
 
+// lifeMark stands between the name of an actor and its life. No name has it.
+const lifeMark = "\x00"
+
+// nameOf is the name in an address.
+func nameOf(id string) string {
+	name, _, _ := strings.Cut(id, lifeMark)
+	return name
+}
+
 func (s *System) spawn(box *mailbox, spec Spec) (err error) {
 	s.spawning.Lock()
 	defer s.spawning.Unlock()
 	s.next = box
-	box.pid, err = s.root.SpawnNamed(spec.Supervisor.properties(s), spec.Name)
+	name := spec.Name
+	if spec.Life > 0 {
+		name += lifeMark + strconv.FormatUint(spec.Life, 36)
+	}
+	box.pid, err = s.root.SpawnNamed(spec.Supervisor.properties(s), name)
 	s.next = nil
 	return err
 }

@@ -14,20 +14,18 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
-	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
+	"tavernsim/scenes/seats"
 )
 
 // agentShell is the actor of one agent, the AgentRuntime of the specification
 // (§3.2). It decides nothing: the agent's machine does.
 type agentShell struct {
 	*scene
-	machine *agent.Machine
-	// through is the last wave that was folded into the machine when it was
-	// restored. The machine knows what arrives from waves up to it already.
-	through       uint64
-	*deliberation // nil = none is in flight
+	machine       *agent.Machine
+	packed        *parcel // the state that the machine has yet to take; nil = it has its state
+	*deliberation         // nil = none is in flight
 }
 
 // deliberation is what a shell knows of the one in flight. Agents are many, and few
@@ -63,6 +61,12 @@ func (a *agentShell) giveBack() {
 
 // Receive implements actors.Behavior.
 func (a *agentShell) Receive(env *protocol.Envelope) error {
+	if a.packed != nil {
+		if err := a.unpack(); err != nil { // a defect: nothing of it may become a fact
+			a.stage.Tell(carrying(protocol.KindState, err))
+			return nil
+		}
+	}
 	switch env.Kind {
 	case protocol.KindEvent:
 		return a.hear(env)
@@ -75,6 +79,9 @@ func (a *agentShell) Receive(env *protocol.Envelope) error {
 	case protocol.KindGrant:
 		return a.granted(env)
 	case protocol.KindSnapshot:
+		if env.Type == seats.MayLeave {
+			return a.offer(env.Wave)
+		}
 		raw, err := agent.Snapshot(a.Codec, &a.machine.State)
 		if err != nil {
 			return err
@@ -88,9 +95,6 @@ func (a *agentShell) Receive(env *protocol.Envelope) error {
 // deliberation in flight, between two of its nodes. On the virtual clock no event
 // arrives during a deliberation; the scene interrupts its simulated latency instead.
 func (a *agentShell) hear(env *protocol.Envelope) error {
-	if env.Wave <= a.through {
-		return nil
-	}
 	a.machine.Hear(env)
 	if env.Priority == protocol.Critical && a.deliberation != nil && a.cancel != nil {
 		a.outside.MakeUrgent(a.urgency)
@@ -102,9 +106,6 @@ func (a *agentShell) hear(env *protocol.Envelope) error {
 }
 
 func (a *agentShell) observe(env *protocol.Envelope) error {
-	if env.Wave <= a.through {
-		return nil
-	}
 	switch env.Type {
 	case agenda.FactInterrupted:
 		a.machine.Interrupted()
@@ -128,9 +129,6 @@ func (a *agentShell) observe(env *protocol.Envelope) error {
 }
 
 func (a *agentShell) wake(env *protocol.Envelope) error {
-	if env.Wave <= a.through {
-		return nil // the wave continued without this agent
-	}
 	a.borrow(env)
 	a.sample = a.newSample(env.Wave)
 	view, err := carried[*machines.View](env)
@@ -215,6 +213,11 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 	}
 	s := a.sample
 	a.giveBack()
+	if a.seats.AtOnce && !a.stays() {
+		if env.Body.Raw, err = agent.Snapshot(a.Codec, &a.machine.State); err != nil {
+			return err
+		}
+	}
 	a.sendMeasured(env, s)
 	return nil
 }
@@ -296,7 +299,7 @@ func (a *agentShell) tellAnswer(wave uint64, x *effect.Answered, urgent bool) {
 	if urgent {
 		env.Priority = protocol.Critical
 	}
-	a.tell(a.machine.ID.Ordinal, env)
+	a.seats.TellSeated(a.machine.ID.Ordinal, env)
 }
 
 func (a *agentShell) answered(env *protocol.Envelope) error {
@@ -310,36 +313,6 @@ func (a *agentShell) answered(env *protocol.Envelope) error {
 	}
 	a.settle(x)
 	return a.step(x)
-}
-
-// spawnAgents starts the actor of every agent that is there.
-func (s *scene) spawnAgents(machines []*agent.Machine, away func(uint32) bool) error {
-	for o := range machines {
-		if away(uint32(o)) {
-			continue
-		}
-		if err := s.spawnAgent(uint32(o), machines[o], ""); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *scene) spawnAgent(o uint32, m *agent.Machine, life string) error {
-	ref, err := s.system.Spawn(actors.Spec{
-		Name: s.actorName(s.Name(o) + life), Supervisor: s.sup, First: s.wrapped(s.Name(o), &agentShell{scene: s, machine: m}), ID: o, Kind: kindAgent,
-	})
-	s.refs[o].Store(ref)
-	return err
-}
-
-// restoreAgent folds the state of one failed agent from the journal.
-func (s *scene) restoreAgent(o uint32) (*agentShell, error) {
-	m, through, err := history.Agent(s.Scene, s.journal, o, history.Options{Log: s.log})
-	if err != nil {
-		return nil, err
-	}
-	return &agentShell{scene: s, machine: m, through: through}, nil
 }
 
 // revive makes a new behaviour for a failed actor, from the journal.

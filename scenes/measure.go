@@ -58,7 +58,7 @@ func (m mailboxes) MailboxDepths(yield func(kind, lane string, n int)) {
 // Start has returned, and remove them before the journal is closed. [Mailboxes]
 // covers the whole system.
 func (r *Run) Sources() metrics.Sources {
-	return metrics.Sources{Agents: r.stage.doing.table, Models: r.scene, Budgets: r.scene, Tasks: r.scene.tasks, World: r.scene, Journal: r.scene.journal}
+	return metrics.Sources{Agents: r.stage.doing.table, Seats: r, Models: r.scene, Budgets: r.scene, Tasks: r.scene.tasks, World: r.scene, Journal: r.scene.journal}
 }
 
 // declare gives the metrics the names in the project's files.

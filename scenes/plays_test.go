@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/tools/txtar"
 	"pgregory.net/rapid"
@@ -37,7 +38,7 @@ func holdRandom(t *rapid.T, dirs *testing.T, text string, look func(*scenestest.
 	}
 	first := scenestest.New(dirs, p, "")
 	if rapid.IntRange(0, 3).Draw(t, "clock") == 0 && !strings.Contains(text, "spawnable") { // refused there
-		set := scenestest.Settings{Clock: agenda.Realtime, Workers: 2, Snapshots: 20, Stop: &agenda.Stop{Deliberations: 30, After: protocol.Duration(200_000_000)}}
+		set := scenestest.Settings{Clock: agenda.Realtime, Workers: 2, Snapshots: 20, Passivate: passivated(t), Stop: &agenda.Stop{Deliberations: 30, After: protocol.Duration(200_000_000)}}
 		if r := first.Run(dirs, set); r.Err != nil {
 			t.Fatalf("%v\n%s", r, text)
 		}
@@ -50,6 +51,7 @@ func holdRandom(t *rapid.T, dirs *testing.T, text string, look func(*scenestest.
 	set := scenestest.Settings{
 		Workers: rapid.SampledFrom([]int{2, 7}).Draw(t, "workers"), BatchFacts: rapid.IntRange(1, 50).Draw(t, "batch"),
 		Snapshots: int64(rapid.IntRange(1, 40).Draw(t, "snapshots")), InterruptAt: uint64(rapid.IntRange(0, 9).Draw(t, "interrupt")),
+		Passivate: passivated(t),
 	}
 	s := scenestest.New(dirs, p, "")
 	if set.InterruptAt > 0 {
@@ -68,6 +70,11 @@ func holdRandom(t *rapid.T, dirs *testing.T, text string, look func(*scenestest.
 		}
 	})
 	settled(s, set)
+}
+
+// passivated draws when agents are passive: after each turn, soon, or as the scene says.
+func passivated(t *rapid.T) time.Duration {
+	return rapid.SampledFrom([]time.Duration{0, 1, time.Second, 3 * time.Second}).Draw(t, "passivate after")
 }
 
 // randomScript draws the script of a scene of agents a_1 to a_5.

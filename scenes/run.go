@@ -75,10 +75,16 @@ type Options struct {
 	Metrics *metrics.Scene
 	Log     *slog.Logger
 	Latency *Latency // gets the wall time of every deliberation; may be nil
+	// ColdWakes gets how long passive agents took, on the wall clock, from being told something
+	// until their actors had their state; may be nil.
+	ColdWakes *Latency
 
 	// Mailbox bounds the events in each lane of every mailbox, as a safety net: the
 	// machine of an agent bounds its inbox.
 	Mailbox actors.Capacity
+
+	// PassivateAfter takes the place of the scene's passivate_after; 0 = that.
+	PassivateAfter time.Duration
 
 	// Schedule says which turns run ahead of the committed run; the facts are the same.
 	Schedule Schedule
@@ -224,7 +230,7 @@ func (r *Run) launch() error {
 		}
 	}
 	r.stage.publishBudgets()
-	sc.marks, sc.refs = newMarks(sc.Size()), make([]atomic.Pointer[actors.Ref], len(sc.IDs))
+	sc.marks = newMarks(sc.Size())
 	sc.stage, err = sc.system.Spawn(actors.Spec{
 		Name: sc.actorName(setup.ActorStage), Kind: kindScene, Supervisor: r.stageSup,
 		First: sc.wrapped(setup.ActorStage, r.stage),
@@ -236,7 +242,7 @@ func (r *Run) launch() error {
 	if err := sc.spawnServices(state); err != nil {
 		return err
 	}
-	if err := sc.spawnAgents(state.Agents, state.Agenda.Away); err != nil {
+	if err := sc.layAgents(state); err != nil {
 		return err
 	}
 	sc.metrics.Became(metrics.SceneRunning)
@@ -246,7 +252,7 @@ func (r *Run) launch() error {
 
 // actorFailed sends a failure to the stage. It runs on a worker.
 func (r *Run) actorFailed(name string, f *actors.Failure) {
-	body := &machines.ActorFailed{Actor: instanceOf(name[len(r.scene.actorName("")):]), Error: f.Error(), Stack: f.Stack}
+	body := &machines.ActorFailed{Actor: name[len(r.scene.actorName("")):], Error: f.Error(), Stack: f.Stack}
 	raw, err := r.scene.Codec.Marshal(body)
 	if err != nil {
 		raw, _ = r.scene.Codec.Marshal(&machines.ActorFailed{Actor: body.Actor, Error: "failure that has no text"})
@@ -365,9 +371,7 @@ func (r *Run) shutdown() {
 			sc.system.Stop(ref)
 		}
 	}
-	for o := range sc.refs {
-		sc.leaves(uint32(o))
-	}
+	sc.seats.End()
 	r.stageSup.Wait()
 	sc.sup.Wait()
 	sc.tasks.closePeople()

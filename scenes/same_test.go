@@ -141,7 +141,8 @@ func TestSameDigestOfRandomProjects(t *testing.T) {
 		}
 		want := scenestest.New(dirs, p, "").Run(dirs, scenestest.Settings{Workers: 1})
 		set := scenestest.Settings{
-			Workers: rapid.SampledFrom([]int{1, 2, 4, 7, 32}).Draw(t, "workers"), BatchFacts: rapid.IntRange(1, 50).Draw(t, "batch"),
+			Passivate: passivated(t),
+			Workers:   rapid.SampledFrom([]int{1, 2, 4, 7, 32}).Draw(t, "workers"), BatchFacts: rapid.IntRange(1, 50).Draw(t, "batch"),
 			Snapshots: int64(rapid.IntRange(1, 40).Draw(t, "snapshots")), InterruptAt: uint64(rapid.IntRange(0, 6).Draw(t, "interrupt")),
 		}
 		kills := rapid.SliceOfN(rapid.IntRange(0, 3), 0, 2).Draw(t, "killed after operations")
@@ -223,7 +224,7 @@ func TestRandomProjectsInRealtime(t *testing.T) {
 			t.Fatalf("%v\n%s", err, text)
 		}
 		set := scenestest.Settings{
-			Clock: agenda.Realtime, Workers: rapid.IntRange(1, 4).Draw(t, "workers"), BatchFacts: rapid.IntRange(1, 50).Draw(t, "batch"),
+			Clock: agenda.Realtime, Passivate: passivated(t), Workers: rapid.IntRange(1, 4).Draw(t, "workers"), BatchFacts: rapid.IntRange(1, 50).Draw(t, "batch"),
 			Snapshots: int64(rapid.IntRange(1, 40).Draw(t, "snapshots")), Stop: &agenda.Stop{After: protocol.Duration(6 * time.Second), Deliberations: 300},
 		}
 		interrupts := rapid.SliceOfN(rapid.IntRange(0, 4000), 0, 3).Draw(t, "interrupted after milliseconds")

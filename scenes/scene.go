@@ -20,6 +20,7 @@ import (
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/receipts"
+	"tavernsim/scenes/seats"
 	"tavernsim/scenes/shadows"
 )
 
@@ -57,9 +58,9 @@ type scene struct {
 	dead   deadLetters
 	saving sync.WaitGroup // of the snapshot that is being written
 
-	refs     []atomic.Pointer[actors.Ref] // agents by ordinal, nil = away; the stage writes, its services read
-	stage    *actors.Ref                  // the scene actor
-	services []*actors.Ref                // in the order of machines.Services
+	seats    *seats.Seats  // the agents
+	stage    *actors.Ref   // the scene actor
+	services []*actors.Ref // in the order of machines.Services
 	sup      *actors.Supervisor
 }
 

@@ -49,7 +49,7 @@ func (s *serviceShell) Receive(env *protocol.Envelope) error {
 			// After the last decision, so that no failure comes between two deliveries, and
 			// before the answer, so that an agent gets its events before its next wake.
 			if d, ok := s.Service.(machines.Deliverer); ok {
-				d.Deliver(env.Wave, s.tell)
+				d.Deliver(env.Wave, s.seats.Tell)
 			}
 			s.measureService(time.Since(began))
 		}
@@ -99,8 +99,8 @@ func (s *scene) undelivered(d actors.DeadLetter) {
 	if d.Kind != protocol.KindEvent || d.Reason == actors.ReasonStopped {
 		return
 	}
-	if o, ok := s.Ordinal(instanceOf(d.Receiver)); ok {
-		s.tell(o, &protocol.Envelope{EventHeader: protocol.EventHeader{Type: agenda.FactDeadLettered}, Kind: protocol.KindObserve, Wave: d.Wave, Place: d.Place})
+	if o, ok := s.Ordinal(d.Receiver); ok {
+		s.seats.Tell(o, &protocol.Envelope{EventHeader: protocol.EventHeader{Type: agenda.FactDeadLettered}, Kind: protocol.KindObserve, Wave: d.Wave, Place: d.Place})
 	}
 }
 

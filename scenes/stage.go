@@ -38,7 +38,6 @@ type stage struct {
 	series   *series.Series
 	measured measured
 	doing    *doing
-	lives    uint64 // actors that were started for agents that came
 	report   func(Outcome)
 	rests    chan struct{} // gets one element each time the scene comes to rest
 	over     chan struct{} // closed when the scene has stopped
@@ -80,6 +79,9 @@ func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 	switch env.Kind {
 	case protocol.KindTurn:
 		in, err := carried[*machines.TurnEnded](env)
+		if state := env.Body.Raw; state != nil && err == nil {
+			st.seats.Vacate(in.Agent, string(state))
+		}
 		if env.Priority == protocol.Critical && err == nil {
 			in.Urgent = true
 			st.alarms.Add(-1)
@@ -197,20 +199,20 @@ func (st *stage) carryOut(e *machines.Effect) error {
 		return st.close(e)
 	case machines.ActWake:
 		st.measureWake(e.Agent, e.Wave)
-		st.tell(e.Agent, st.wakeEnvelope(e))
+		st.seats.Tell(e.Agent, st.wakeEnvelope(e))
 	case machines.ActAsk:
 		st.measurePhase(machines.Services()[e.Service].Name)
 		env := &protocol.Envelope{EventHeader: protocol.EventHeader{Time: e.At}, Kind: protocol.KindCommit, Scene: st.ID, Wave: e.Wave, Body: protocol.NewBody(e.Data)}
 		env.Body.SetValue(st.machine.View)
 		st.services[e.Service].Tell(env)
 	case machines.ActTell:
-		st.tell(e.Agent, &protocol.Envelope{EventHeader: protocol.EventHeader{Type: e.Kind, Time: e.At}, Kind: protocol.KindObserve, Wave: e.Wave, Body: protocol.NewBody(e.Data)})
+		st.seats.Tell(e.Agent, &protocol.Envelope{EventHeader: protocol.EventHeader{Type: e.Kind, Time: e.At}, Kind: protocol.KindObserve, Wave: e.Wave, Body: protocol.NewBody(e.Data)})
 	case machines.ActRestart:
-		st.system.Restart(st.refs[e.Agent].Load(), st.sup)
+		st.system.Restart(st.seats.Ref(e.Agent), st.sup)
 	case machines.ActStart:
 		return st.comes(e)
 	case machines.ActStop:
-		st.leaves(e.Agent)
+		st.seats.Leave(e.Agent)
 		st.doing.become(e.Agent, metrics.AgentAway)
 	case machines.ActRestartService:
 		st.system.Restart(st.services[e.Service], st.sup)
@@ -242,7 +244,7 @@ func (st *stage) carryOut(e *machines.Effect) error {
 	case machines.ActGrant:
 		env := &protocol.Envelope{Kind: protocol.KindGrant, Scene: st.ID, Wave: e.Grant.Wave}
 		env.Body.SetValue(e.Grant)
-		st.tell(e.Agent, env)
+		st.seats.Tell(e.Agent, env)
 	case machines.ActGate:
 		st.atGate(e)
 	case machines.ActFinish:
@@ -269,6 +271,7 @@ func (st *stage) close(e *machines.Effect) error {
 	st.shown.Store(st.machine.View)
 	st.progress.wave(st)
 	st.publishBudgets()
+	st.seats.Close(e.At, number)
 	st.series.Sample(st.machine.View.World(), e.At.Sub(st.machine.Agenda.Begun()).Seconds())
 	return nil
 }

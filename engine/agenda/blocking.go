@@ -229,7 +229,7 @@ func (s *State) goOn(o uint32, now protocol.Time) {
 
 // back puts an agent on the agenda that was kept off it.
 func (s *State) back(o uint32, now protocol.Time) {
-	sl, at := &s.slots[o], s.grid(now.Add(s.reaction()))
+	sl, at := &s.slots[o], s.grid(now.Add(s.cfg.reaction()))
 	sl.queuedAt = 0
 	if sl.due != 0 {
 		sl.due = max(sl.due, at)

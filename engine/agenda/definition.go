@@ -169,4 +169,7 @@ type Limits struct {
 	MaxWorldBytes       int               `json:"max_world_bytes,omitempty"`    // default and most 32 MiB
 	RestartBackoff      protocol.Duration `json:"restart_backoff,omitempty"`    // first wait after a failure, doubled up to 60 times; default 1s
 	MaxRestarts         int               `json:"max_restarts,omitempty"`       // of world state, event channel and scene; default 5
+	// PassivateAfter is for how long an agent is told nothing before it leaves its actor; less than a
+	// tick: it leaves at the end of each turn. Default 5 minutes of scene time.
+	PassivateAfter protocol.Duration `json:"passivate_after,omitempty"`
 }

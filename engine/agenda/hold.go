@@ -26,7 +26,7 @@ func (s *State) LetGo(o uint32, now protocol.Time) {
 	if sl.held == 0 {
 		return
 	}
-	at := s.grid(now.Add(s.reaction()))
+	at := s.grid(now.Add(s.cfg.reaction()))
 	if sl.held&heldMissed != 0 && sl.heard == 0 {
 		sl.heard, s.arrived(o).at = at, now
 	}

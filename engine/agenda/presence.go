@@ -74,7 +74,7 @@ func (s *State) Spawned(f Spawned, now protocol.Time) {
 	s.unread[f.Agent] = 0
 	switch {
 	case t.WakeOnStart:
-		sl.due = s.grid(now.Add(s.reaction()))
+		sl.due = s.grid(now.Add(s.cfg.reaction()))
 	case t.Period > 0:
 		sl.due = s.grid(now.Add(t.Period))
 	}

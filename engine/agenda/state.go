@@ -314,7 +314,7 @@ func (s *State) Interrupted(f Interrupted, now protocol.Time) {
 	s.deferred = s.without(f.Agent, now)
 	delete(s.thinking, f.Agent)
 	sl := &s.slots[f.Agent]
-	sl.busyUntil, sl.heard = 0, s.grid(now.Add(s.reaction()))
+	sl.busyUntil, sl.heard = 0, s.grid(now.Add(s.cfg.reaction()))
 	s.enqueue(f.Agent)
 }
 
@@ -349,15 +349,13 @@ func (s *State) hear(o uint32, p protocol.Priority, wave uint64, now protocol.Ti
 	s.arrived(o).wokeWave = wave
 	// On the realtime clock the last event counts, because a fold does not know
 	// whether the agent has perceived the one before.
-	if at := now.Add(s.reaction()); sl.heard == 0 || at < sl.heard || s.cfg.Clock == Realtime {
+	if at := now.Add(s.cfg.reaction()); sl.heard == 0 || at < sl.heard || s.cfg.Clock == Realtime {
 		sl.heard = s.grid(at)
 	}
 	s.enqueue(o)
 }
 
 // reaction is the time between an event and the wake of its receivers.
-func (s *State) reaction() time.Duration { return s.cfg.reaction() }
-
 func (c *Config) reaction() time.Duration {
 	if c.Clock == Realtime {
 		return 0
@@ -375,7 +373,7 @@ func (s *State) Defer(d Deferred) {
 // Redelivery decides that letters are sent again at the next moment, after the wave
 // that holds the fact.
 func (s *State) Redelivery(letters []Letter) Redelivered {
-	return Redelivered{Due: s.grid(s.Now.Add(max(s.reaction(), 1))), Letters: letters}
+	return Redelivered{Due: s.grid(s.Now.Add(max(s.cfg.reaction(), 1))), Letters: letters}
 }
 
 // Redelivered applies the fact that Redelivery decided: the letters become deferred

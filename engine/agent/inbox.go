@@ -271,10 +271,10 @@ func (s *State) LastHeard(p protocol.Priority) (n uint64) {
 	return n
 }
 
-// Incomplete reports whether an event waits that was read from a fact without its payload: a live
-// agent has what this one lacks.
-func (s *State) Incomplete() bool {
-	return slices.ContainsFunc(s.inbox, func(h Heard) bool { return h.Lost })
+// Ephemeral reports whether an ephemeral event waits: with its payload, which no snapshot holds, or
+// lost, when it was read from a fact and a live agent has what this one lacks.
+func (s *State) Ephemeral(lost bool) bool {
+	return slices.ContainsFunc(s.inbox, func(h Heard) bool { return h.Event.Ephemeral && h.Lost == lost })
 }
 
 // Waiting is the number of events not perceived yet.

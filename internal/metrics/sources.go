@@ -20,6 +20,7 @@ import (
 type Sources struct {
 	Mailboxes MailboxSource
 	Agents    AgentSource
+	Seats     SeatSource
 	Models    ModelSource
 	Budgets   BudgetSource
 	Tasks     TaskSource
@@ -39,6 +40,11 @@ type MailboxSource interface {
 // AgentSource says how many agents are in which state. [AgentTable] is one.
 type AgentSource interface {
 	AgentStates(yield func(profile, state string, n int))
+}
+
+// SeatSource says how many agents have an actor, how many are passive, and how many bytes those keep.
+type SeatSource interface {
+	Seats() (seated, passive int, bytes int64)
 }
 
 // ModelSource gives the gates that model requests pass. Several sources may have the
@@ -68,6 +74,9 @@ type StoreSource interface{ Metrics() persistence.Metrics }
 type watched struct {
 	set      *Set
 	agents   *prometheus.Desc
+	seated   *prometheus.Desc
+	passive  *prometheus.Desc
+	kept     *prometheus.Desc
 	mailbox  *prometheus.Desc
 	inflight *prometheus.Desc
 	queued   *prometheus.Desc
@@ -92,6 +101,9 @@ func (s *Set) makeWatched() *watched {
 	w := &watched{set: s}
 	s.area = "agents"
 	w.agents = s.desc("agents", "gauge", "Agents by state: idle, deliberating, asleep, restarting, given_up, away.", "profile", "state")
+	w.seated = s.desc("agents_seated", "gauge", "Agents that have an actor, with the scenes' own.")
+	w.passive = s.desc("agents_passive", "gauge", "Agents of a scene that have no actor until they are told something.")
+	w.kept = s.desc("agent_passive_bytes", "gauge", "What passive agents keep that are not as their scene declares them.")
 	w.mailbox = s.desc("mailbox_messages", "gauge", "Envelopes that wait in mailboxes.", "kind", "lane")
 	s.area = "models"
 	w.inflight = s.desc("llm_inflight_requests", "gauge", "Model requests that are out.", "provider")
@@ -147,7 +159,7 @@ func (w *watched) remove(own *Sources) {
 
 // Describe implements prometheus.Collector.
 func (w *watched) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{w.agents, w.mailbox, w.inflight, w.queued, w.atOnce, w.circuit, w.rate, w.used, w.tasks, w.plugins, w.world, w.pending, w.free} {
+	for _, d := range []*prometheus.Desc{w.agents, w.seated, w.passive, w.kept, w.mailbox, w.inflight, w.queued, w.atOnce, w.circuit, w.rate, w.used, w.tasks, w.plugins, w.world, w.pending, w.free} {
 		ch <- d
 	}
 	for _, d := range w.left {
@@ -162,6 +174,7 @@ func (w *watched) Collect(ch chan<- prometheus.Metric) {
 	defer w.mu.Unlock()
 	w.collectMailboxes(ch)
 	w.collectAgents(ch)
+	w.collectSeats(ch)
 	w.collectModels(ch)
 	w.collectBudgets(ch)
 	w.collectTasks(ch)
@@ -255,6 +268,19 @@ func (w *watched) collectAgents(ch chan<- prometheus.Metric) {
 		})
 	}
 	m.emit(ch, w.agents)
+}
+
+func (w *watched) collectSeats(ch chan<- prometheus.Metric) {
+	var seated, passive, bytes float64
+	for _, s := range w.sources {
+		if s.Seats != nil {
+			n, m, b := s.Seats.Seats()
+			seated, passive, bytes = seated+float64(n), passive+float64(m), bytes+float64(b)
+		}
+	}
+	ch <- prometheus.MustNewConstMetric(w.seated, prometheus.GaugeValue, seated)
+	ch <- prometheus.MustNewConstMetric(w.passive, prometheus.GaugeValue, passive)
+	ch <- prometheus.MustNewConstMetric(w.kept, prometheus.GaugeValue, bytes)
 }
 
 func (w *watched) collectModels(ch chan<- prometheus.Metric) {

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -121,6 +122,7 @@ type Settings struct {
 	Orders     []*machines.Order
 	Endpoints  map[string]*budget.Budget // budgets of endpoints
 	People     bool                      // can be asked
+	Passivate  time.Duration             // in place of the scene's passivate_after; 0 = that, or SIMD_TEST_PASSIVATE
 	// InterruptAt interrupts the run as soon as this wave is durable; 0 = never.
 	InterruptAt uint64
 	// FS replaces the operating system's; nil = that.
@@ -208,7 +210,13 @@ func (s *Scene) made(set Settings) (*setup.Scene, error) {
 func (s *Scene) options(set Settings) (scenes.Options, *tooling.Set, error) {
 	opt := scenes.Options{
 		Stop: s.Def.Definition.Simulation.Stop, Snapshots: set.policy(), Model: set.Model, Executors: set.Executors,
-		Metrics: metrics.New().Scene(s.Def.Definition.ID), Latency: scenes.NewLatency(), Orders: set.Orders,
+		Metrics: metrics.New().Scene(s.Def.Definition.ID), Latency: scenes.NewLatency(), Orders: set.Orders, PassivateAfter: set.Passivate,
+	}
+	if env := os.Getenv("SIMD_TEST_PASSIVATE"); env != "" && set.Passivate == 0 {
+		var err error
+		if opt.PassivateAfter, err = time.ParseDuration(env); err != nil {
+			return opt, nil, err
+		}
 	}
 	if set.Stop != nil {
 		opt.Stop = *set.Stop

@@ -608,7 +608,7 @@ func (d *Driver) handed(a *one, at schedule.Tick) error {
 	case at < due:
 		a.ahead, a.out = append(a.ahead, turn{at: at, null: true}), false
 		return d.state.Ended(a.ordinal, schedule.End{Next: d.next(a, at, due)})
-	case at <= d.open, a.latest().Incomplete():
+	case at <= d.open, a.latest().Ephemeral(true):
 		return nil
 	case d.really(a) >= mostAhead:
 		a.held = true

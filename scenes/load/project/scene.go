@@ -294,6 +294,7 @@ func fillScene(d *agenda.Scene) {
 	orElse(&sim.Limits.MaxWorldBytes, 32<<20)
 	orElse(&sim.Limits.RestartBackoff, protocol.Duration(time.Second))
 	orElse(&sim.Limits.MaxRestarts, 5)
+	orElse(&sim.Limits.PassivateAfter, protocol.Duration(5*time.Minute))
 }
 
 func orElse[T comparable](field *T, def T) {

@@ -173,6 +173,8 @@ type Options struct {
 	// Interactive: people can be asked (PanelInteractionTool), and answer by orders. A
 	// resumed run goes on as it began.
 	Interactive bool
+	// ColdWakes gets how long passive agents took to wake: see scenes.Options.
+	ColdWakes *scenes.Latency
 	// Control are commands with which every scene begins: see scenes.Options.
 	Control []control.Command
 	// Middleware is asked in every scene: see setup.Options. Whoever goes on with
@@ -522,7 +524,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	s := &Scene{tools: hands, ID: id, Seed: r.Manifest.Seeds[id], journal: journal, models: set, latency: scenes.NewLatency(), report: def.Definition.Simulation.Report}
 	s.Run, err = scenes.Start(made, journal, scenes.Options{
 		Schedule: opt.Schedule, Stop: stopOf(def, opt), Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Orders: opt.ordersOf(id), Control: opt.Control, Desk: r.deskOf(id), Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
-		Metrics: counts, Log: r.log, Latency: s.latency, Crashes: opt.Crashes[id], Folding: r.recovering(id),
+		Metrics: counts, Log: r.log, Latency: s.latency, ColdWakes: opt.ColdWakes, Crashes: opt.Crashes[id], Folding: r.recovering(id),
 		Effects: func() (outside.Journal, error) { return r.store.Journal(outside.JournalID(id)) },
 	})
 	if err != nil {

@@ -1,0 +1,117 @@
+package scenes
+
+import (
+	"cmp"
+	"time"
+
+	"tavernsim/actors"
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
+	"tavernsim/protocol"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/seats"
+)
+
+// A passive agent has no actor: package seats holds its state. No fact tells of it.
+
+// parcel is the state of an agent that was passive, on its way into its actor.
+type parcel struct {
+	state string
+	since time.Time // when the actor was made; zero = nobody wants to know
+}
+
+// layAgents puts the agents that are there into the scene: passive, until they are told something.
+func (s *scene) layAgents(state *machines.State) error {
+	after := cmp.Or(s.options.PassivateAfter, s.Simulation().Limits.PassivateAfter.Std())
+	s.seats = seats.New(len(s.IDs), seats.Options{
+		After: protocol.Time(after), AtOnce: s.Clock == agenda.Virtual && after < s.Simulation().Tick.Std(),
+		Spawn: s.spawnAgent, Stop: s.system.Stop, Failed: func(_ uint32, err error) { s.stage.Tell(carrying(protocol.KindState, err)) },
+	})
+	for o, m := range state.Agents {
+		if state.Agenda.Away(uint32(o)) {
+			continue
+		}
+		var raw protocol.Raw
+		var err error
+		if state.Agenda.Started { // else it is as declared
+			if raw, err = agent.Snapshot(s.Codec, &m.State); err != nil {
+				return err
+			}
+		}
+		s.seats.Lay(uint32(o), string(raw))
+	}
+	return nil
+}
+
+// spawnAgent starts the actor of an agent, which takes the state with its first message.
+func (s *scene) spawnAgent(o uint32, state string, life uint64) (*actors.Ref, error) {
+	name, shell := s.Name(o), &agentShell{scene: s, machine: s.Machine(o)}
+	if state != "" {
+		shell.packed = &parcel{state: state}
+		if s.options.ColdWakes != nil {
+			shell.packed.since = time.Now()
+		}
+	}
+	return s.system.Spawn(actors.Spec{Name: s.actorName(name), Life: life, Supervisor: s.sup, First: s.wrapped(name, shell), ID: o, Kind: kindAgent})
+}
+
+// unpack gives the machine of an agent that was passive its state.
+func (a *agentShell) unpack() error {
+	state, err := agent.Restore(a.Codec, protocol.Raw(a.packed.state))
+	if err != nil {
+		return protocol.Errorf(protocol.KindCorrupt, "scene %s: agent %s: its state cannot be read since it was passive: %w", a.ID, a.machine.ID.Instance, err)
+	}
+	if a.options.ColdWakes != nil {
+		a.options.ColdWakes.record(time.Since(a.packed.since))
+	}
+	a.machine.State, a.packed = state, nil
+	return nil
+}
+
+// stays reports whether an agent cannot be passive now: it deliberates, or has heard an ephemeral
+// event, whose payload no snapshot holds.
+func (a *agentShell) stays() bool { return a.deliberation != nil || a.machine.State.Ephemeral(false) }
+
+// offer gives the stage the state of an agent that may be passive.
+func (a *agentShell) offer(wave uint64) error {
+	if a.stays() {
+		return nil
+	}
+	raw, err := agent.Snapshot(a.Codec, &a.machine.State)
+	if err != nil {
+		return err
+	}
+	a.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Source: a.machine.ID.Instance, Type: seats.MayLeave}, Kind: protocol.KindState, Wave: wave, Body: protocol.NewBody(raw)})
+	return nil
+}
+
+// caughtUp is an agent that was restored from the journal. Its machine knows what arrives from waves
+// up to the last one that was folded.
+type caughtUp struct {
+	*agentShell
+	through uint64
+}
+
+// Receive implements actors.Behavior.
+func (c *caughtUp) Receive(env *protocol.Envelope) error {
+	switch env.Kind {
+	case protocol.KindEvent, protocol.KindObserve, protocol.KindWake: // of a wake: the wave continued without this agent
+		if env.Wave <= c.through {
+			return nil
+		}
+	}
+	return c.agentShell.Receive(env)
+}
+
+// restoreAgent folds the state of one failed agent from the journal.
+func (s *scene) restoreAgent(o uint32) (*caughtUp, error) {
+	m, through, err := history.Agent(s.Scene, s.journal, o, history.Options{Log: s.log})
+	if err != nil {
+		return nil, err
+	}
+	return &caughtUp{&agentShell{scene: s, machine: m}, through}, nil
+}
+
+// Seats says how many agents have an actor and how many are passive, and how many bytes these keep.
+func (r *Run) Seats() (seated, passive int, bytes int64) { return r.scene.seats.Count() }

@@ -1,0 +1,166 @@
+package scenes_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"tavernsim/engine/control"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/scenestest"
+)
+
+// mustSnapshot holds the newest snapshot, of the end of an interrupted run, to the facts alone, byte
+// by byte.
+func mustSnapshot(t testing.TB, s *scenestest.Scene, set scenestest.Settings) {
+	t.Helper()
+	want, n := map[string][]byte{}, 0
+	if err := s.Fold(t, set).Parts(func(name string, raw []byte) { want[name] = bytes.Clone(raw) }); err != nil {
+		t.Fatal(err)
+	}
+	delete(want, machines.Agenda) // a snapshot has the roster, too
+	s.Journal(t, func(j *persistence.Journal) {
+		snap, err := j.LatestSnapshot()
+		if err != nil || snap.Wave.Number != j.Durable().Number {
+			t.Fatal(err, "or the snapshot is not of the end")
+		}
+		if err := snap.Read(func(name string, raw []byte) error {
+			if w, ok := want[name]; ok {
+				if n++; !bytes.Equal(raw, w) {
+					t.Errorf("%s: the snapshot has\n%x\nthe facts give\n%x", name, raw, w)
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if n != len(want) {
+		t.Errorf("the snapshot has %d of %d parts", n, len(want))
+	}
+}
+
+// Whoever is passive when, digests are the same, and snapshots to the byte.
+func TestPassiveAgentsChangeNothing(t *testing.T) {
+	p := scenestest.Town(t)
+	end := scenestest.New(t, p, "").Run(t, scenestest.Settings{Passivate: time.Hour})
+	for _, after := range []time.Duration{1, time.Second, 2 * time.Second, time.Hour} {
+		for _, workers := range []int{1, 2, 7} {
+			t.Run(fmt.Sprint(after, "/", workers), func(t *testing.T) {
+				s := scenestest.New(t, p, "")
+				set := scenestest.Settings{Snapshots: 1, InterruptAt: 9, Passivate: after, Workers: workers}
+				s.Run(t, set)
+				mustSnapshot(t, s, set)
+				set.InterruptAt, set.Snapshots = 0, 200
+				mustEqual(t, s, set, end)
+			})
+		}
+	}
+}
+
+// dozing is a scene of agents that act when somebody calls them.
+const dozing = `
+-- agent_profiles/dozer.yaml --
+id: dozer
+name: Dozer
+version: "1.0.0"
+schema_version: "1.0"
+core_deliberation_workflow_id: doze
+tool_ids_inventory: [UpdatePrivateStateTool]
+-- workflows/doze.yaml --
+interfaceInputs: {private_state: {dataFlowType: OBJECT}}
+interfaceOutputs: {decision: {dataFlowType: OBJECT, required: true}}
+nodes:
+  - {id: in, type: GroupInput}
+  - {id: c, type: Expression, configValues: {type: OBJECT, expression: "({private_state: {count: (me.count || 0) + 1}})"}}
+  - {id: out, type: GroupOutput}
+edges: [{source: in, sourceHandle: private_state, target: c, targetHandle: me}, {source: c, sourceHandle: value, target: out, targetHandle: decision}]
+-- scenes/s.yaml --
+id: s
+name: Dozers
+schema_version: "1.0"
+agent_instances: [{instance_id: "d_{n}", profile_id: dozer, count: 5}]
+-- models/voices.yaml --
+otherwise: {text: ""}
+`
+
+// asleep starts the dozers with an event for d_3 at the tenth second, and returns when all have had
+// their first turn and are passive.
+func asleep(t *testing.T) (*scenestest.Scene, *scenestest.Running) {
+	t.Helper()
+	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(dozing))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := scenestest.New(t, p, "")
+	set := scenestest.Settings{Passivate: 1, Orders: ordersOf(t, txtar.Parse([]byte("-- orders.yaml --\norders: [{id: call, at: 10s, do: [{event: {type: called, to: d_3}}]}]\n")), "orders.yaml")}
+	run, err := s.StartWith(set, func(o *scenes.Options) { o.Control = []control.Command{{Do: control.Pause}} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Control(t.Context(), &control.Command{Do: control.Step, Until: protocol.Duration(time.Second)}); err != nil {
+		t.Fatal(err)
+	}
+	return s, run
+}
+
+// One event wakes one agent, and no other gets an actor.
+func TestOneEventWakesOne(t *testing.T) {
+	s, run := asleep(t)
+	seated, passive, bytes := run.Seats()
+	if seated != 0 || passive != 6 || bytes == 0 { // with the scene's own
+		t.Errorf("%d have an actor, %d are passive with %d bytes; want 0 and 6", seated, passive, bytes)
+	}
+	if _, err := run.Control(context.Background(), &control.Command{Do: control.Resume}); err != nil {
+		t.Fatal(err)
+	}
+	r := run.Close()
+	if r.Err != nil || r.State.Tally.Deliberations != 6 {
+		t.Errorf("%v, %d deliberations; want 5 and 1", r, r.State.Tally.Deliberations)
+	}
+	for id, want := range map[string]int64{"d_1": 1, "d_3": 2, "d_5": 1} {
+		if got := counted(t, s, id); got != want {
+			t.Errorf("%s counted %d turns, want %d", id, got, want)
+		}
+	}
+}
+
+// A state that cannot be read is a failure of the scene, which names the agent: nothing of it
+// becomes a fact, and the journal has what was lost.
+func TestStateOfPassiveAgentIsDamaged(t *testing.T) {
+	s, run := asleep(t)
+	run.Damage("d_3")
+	if _, err := run.Control(context.Background(), &control.Command{Do: control.Resume}); err != nil {
+		t.Fatal(err)
+	}
+	r := run.Close()
+	if r.Err == nil || !strings.Contains(r.Err.Error(), "agent d_3: its state cannot be read") || r.State.Tally.Restarts > 0 {
+		t.Fatalf("%v, %d restarts", r.Err, r.State.Tally.Restarts)
+	}
+	if r := s.Run(t, scenestest.Settings{Orders: ordersOf(t, txtar.Parse([]byte("-- orders.yaml --\norders: [{id: call, at: 10s, do: [{event: {type: called, to: d_3}}]}]\n")), "orders.yaml")}); r.Err != nil || counted(t, s, "d_3") != 2 {
+		t.Errorf("%v, d_3 counted %d turns after the restart; want 2", r.Err, counted(t, s, "d_3"))
+	}
+}
+
+// An agent with an ephemeral event keeps its actor: no snapshot holds the payload.
+func TestEphemeralEventsKeepAgentsSeated(t *testing.T) {
+	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(dozing))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ephemeral := range []bool{false, true} {
+		m := scenestest.New(t, p, "").Made(t, scenestest.Settings{}).Machine(0)
+		m.Hear(&protocol.Envelope{EventHeader: protocol.EventHeader{ID: "e1", Type: "called", Ephemeral: ephemeral}, Kind: protocol.KindEvent})
+		if scenes.Stays(m) != ephemeral {
+			t.Errorf("ephemeral %v: it stays: %v", ephemeral, !ephemeral)
+		}
+	}
+}

@@ -1,0 +1,263 @@
+// Package seats holds the actors of a scene's agents, and what an agent keeps while it has none.
+//
+// A passive agent has no actor: its state lies here as the bytes that a snapshot has of
+// it, or not at all when it is as its scene declares it. Whoever tells it something ([Seats.Tell])
+// gives it an actor again, which gets the bytes.
+//
+// An agent leaves its actor in two ways. When it was told nothing for a while, [Seats.Close] asks
+// its actor for the state, and [Seats.Offer] takes it; and with [Options.AtOnce] the stage hands over
+// the state behind each turn ([Seats.Vacate]).
+//
+// # Promises
+//
+//  1. Nothing that was told is lost: an agent leaves only when its mailbox was empty after it was last
+//     told something, and only between two waves, when nobody but the stage tells agents anything.
+//  2. An agent has at most one actor at a time that is told anything.
+//  3. A passive agent takes a row of 24 bytes and its state; no goroutine and no timer.
+//
+// The stage calls Lay, Leave, Close, Offer, Vacate and Gather. Any goroutine may call the others.
+package seats
+
+import (
+	"math/bits"
+	"sync"
+	"sync/atomic"
+
+	"tavernsim/actors"
+	"tavernsim/protocol"
+)
+
+// Options of Seats.
+type Options struct {
+	// After is for how long an agent is told nothing before it leaves its actor; it may take twice
+	// as long.
+	After protocol.Time
+	// AtOnce: agents leave at the end of each turn, whatever After says.
+	AtOnce bool
+
+	// Spawn makes the actor of an agent out of its state, "" = as declared. The actor that the agent
+	// had may not be gone yet; life is another number for each, 0 for the first.
+	Spawn func(o uint32, state string, life uint64) (*actors.Ref, error)
+	Stop  func(*actors.Ref)
+	// Failed hears that an actor could not be made.
+	Failed func(o uint32, err error)
+}
+
+// Seats of one scene.
+type Seats struct {
+	Options
+	refs []atomic.Pointer[actors.Ref] // by ordinal; nil = passive or away
+	rows []string                     // state of passive ones; "" = as declared
+	told []atomic.Uint64              // a bit for each agent that was told something since the last look
+
+	mu     sync.Mutex // guards what follows, and that an agent gets one actor
+	here   []uint64   // a bit for each agent that is in the scene
+	seated []uint64   // a bit for each that has an actor
+	lived  []uint64   // a bit for each that has had one
+	bytes  int64      // of all rows
+	lives  uint64
+	closed bool
+
+	next   protocol.Time // of the next look; the stage's, as what follows
+	round  uint64        // the wave of the last look whose offers count; 0 = none
+	offers []offer
+}
+
+// offer is the state of an agent that may leave.
+type offer struct {
+	agent uint32
+	state string
+}
+
+// New makes the seats of agents 0 to n-1, who are away.
+func New(n int, opt Options) *Seats {
+	words := (n + 63) / 64
+	return &Seats{Options: opt, refs: make([]atomic.Pointer[actors.Ref], n), rows: make([]string, n),
+		told: make([]atomic.Uint64, words), here: make([]uint64, words), seated: make([]uint64, words), lived: make([]uint64, words)}
+}
+
+// Lay puts an agent into the scene, passive; "" = as its scene declares it.
+func (s *Seats) Lay(o uint32, state string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.here[o/64] |= 1 << (o % 64)
+	s.lay(o, state)
+}
+
+func (s *Seats) lay(o uint32, state string) {
+	s.bytes += int64(len(state) - len(s.rows[o]))
+	s.rows[o] = state
+}
+
+// Tell sends an agent an envelope, and gives it an actor if it has none. One that is away misses it.
+func (s *Seats) Tell(o uint32, env *protocol.Envelope) {
+	ref := s.refs[o].Load()
+	if ref == nil {
+		if ref = s.Seat(o); ref == nil {
+			return
+		}
+	}
+	if w, bit := &s.told[o/64], uint64(1)<<(o%64); w.Load()&bit == 0 {
+		w.Or(bit)
+	}
+	ref.Tell(env)
+}
+
+// TellSeated sends an envelope that concerns nobody but an actor that is there.
+func (s *Seats) TellSeated(o uint32, env *protocol.Envelope) {
+	if s.refs[o].Load() != nil {
+		s.Tell(o, env)
+	}
+}
+
+// Seat gives an agent its actor; nil = it is away, or everything ends.
+func (s *Seats) Seat(o uint32) *actors.Ref {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ref := s.refs[o].Load(); ref != nil || s.closed || s.here[o/64]&(1<<(o%64)) == 0 { // another was first, or nobody gets one
+		return ref
+	}
+	w, bit, life := o/64, uint64(1)<<(o%64), uint64(0)
+	if s.lived[w]&bit != 0 {
+		s.lives++
+		life = s.lives
+	}
+	ref, err := s.Spawn(o, s.rows[o], life)
+	if err != nil {
+		s.Failed(o, err)
+		return nil
+	}
+	s.lay(o, "")
+	s.seated[w] |= bit
+	s.lived[w] |= bit
+	s.refs[o].Store(ref)
+	return ref
+}
+
+// Leave ends the actor of an agent that leaves the scene, after the message that it handles.
+func (s *Seats) Leave(o uint32) {
+	s.mu.Lock()
+	s.here[o/64] &^= 1 << (o % 64)
+	ref := s.rise(o)
+	s.lay(o, "")
+	s.mu.Unlock()
+	if ref != nil {
+		s.Stop(ref)
+	}
+}
+
+func (s *Seats) rise(o uint32) *actors.Ref {
+	s.seated[o/64] &^= 1 << (o % 64)
+	return s.refs[o].Swap(nil)
+}
+
+// MayLeave is the type of the question for a state ([protocol.KindSnapshot]) that an actor answers with
+// one for Offer, if its agent can be passive.
+const MayLeave = "leave"
+
+// Close looks, at the end of a wave, who has been told nothing for long, and asks their actors. Those
+// who have answered since the last look and were told nothing leave.
+func (s *Seats) Close(now protocol.Time, wave uint64) {
+	s.settle()
+	if now < s.next {
+		return
+	}
+	s.next, s.round = now+max(s.After, 1), wave
+	ask := &protocol.Envelope{EventHeader: protocol.EventHeader{Type: MayLeave}, Kind: protocol.KindSnapshot, Wave: wave}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.seated {
+		for idle := s.seated[i] &^ s.told[i].Swap(0); idle != 0; idle &= idle - 1 {
+			s.refs[i*64+bits.TrailingZeros64(idle)].Load().Tell(ask)
+		}
+	}
+}
+
+// Offer takes the state of an agent whose actor was asked for it.
+func (s *Seats) Offer(o uint32, wave uint64, state []byte) {
+	if wave == s.round && wave != 0 {
+		s.offers = append(s.offers, offer{o, string(state)})
+	}
+}
+
+// settle lets those leave who have offered their state and were told nothing since. No service may be
+// at work.
+func (s *Seats) settle() {
+	for _, x := range s.offers {
+		if s.told[x.agent/64].Load()&(1<<(x.agent%64)) == 0 {
+			s.Vacate(x.agent, x.state)
+		}
+	}
+	if s.offers = s.offers[:0]; cap(s.offers) > maxKept {
+		s.offers = nil
+	}
+}
+
+// maxKept is how many offers the list has room for that is kept between two looks.
+const maxKept = 1 << 12
+
+// Vacate takes an agent from its actor, whose mailbox is empty and stays so.
+func (s *Seats) Vacate(o uint32, state string) {
+	s.mu.Lock()
+	ref := s.rise(o)
+	if ref != nil {
+		s.lay(o, state)
+	}
+	s.mu.Unlock()
+	if ref != nil {
+		s.Stop(ref)
+	}
+}
+
+// Gather gives the actors that are there, and the rows of the passive agents by ordinal,
+// for a snapshot between two waves. Who has not left by now stays until the next look.
+func (s *Seats) Gather(seated func(*actors.Ref)) (passive func(yield func(o uint32, state string) bool)) {
+	s.settle()
+	s.round = 0
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []offer
+	for o := range s.refs {
+		if ref := s.refs[o].Load(); ref != nil {
+			seated(ref)
+		} else if s.here[o/64]&(1<<(o%64)) != 0 {
+			list = append(list, offer{uint32(o), s.rows[o]})
+		}
+	}
+	return func(yield func(uint32, string) bool) {
+		for _, x := range list {
+			if !yield(x.agent, x.state) {
+				return
+			}
+		}
+	}
+}
+
+// Count says how many agents have an actor and how many are passive, and how many bytes those hold.
+func (s *Seats) Count() (seated, passive int, bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.here {
+		seated += bits.OnesCount64(s.seated[i])
+		passive += bits.OnesCount64(s.here[i] &^ s.seated[i])
+	}
+	return seated, passive, s.bytes
+}
+
+// End stops all actors; from then on nobody gets one.
+func (s *Seats) End() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	for o := range s.refs {
+		if ref := s.refs[o].Swap(nil); ref != nil {
+			s.Stop(ref)
+		}
+	}
+}
+
+// Ref is the actor of an agent; nil = it is passive or away.
+func (s *Seats) Ref(o uint32) *actors.Ref { return s.refs[o].Load() }
