@@ -13,6 +13,7 @@ import (
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/schedule/chain"
+	"tavernsim/engine/space"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/tooltask"
 	"tavernsim/engine/world"
@@ -117,12 +118,11 @@ func (m *measured) lap() time.Duration {
 func (st *stage) kept(e *machines.Effect) {
 	m := st.metrics
 	m.Fact(e.Kind)
-	actor := e.Actor
 	switch x := e.Fact.(type) {
 	case *machines.CallSeen:
 		m.Called(x.Tool, string(x.Status))
 	case *agentfact.TurnEnded:
-		took := st.outside.Log.Ended(actor, x.Turn, e.Wave)
+		took := st.outside.Log.Ended(e.Actor, x.Turn, e.Wave)
 		if st.paths != nil {
 			st.takes.took(st.Class[x.Agent], took)
 			st.paths.Add(chain.Turn{Agent: x.Agent, Class: int(st.Class[x.Agent]), Wave: e.Wave, At: int64(e.At), Took: took})
@@ -140,7 +140,7 @@ func (st *stage) kept(e *machines.Effect) {
 			st.outside.Log.GivenUp(st.Name(x.Agent), e.Wave)
 		}
 	case *agentfact.Reflected:
-		if o, ok := st.Ordinal(actor); ok && st.profiles[st.Class[o]] != nil {
+		if o, ok := st.Ordinal(e.Actor); ok && st.profiles[st.Class[o]] != nil {
 			st.profiles[st.Class[o]].Reflected(x.Error == "")
 		}
 	case *bus.Routed:
@@ -162,6 +162,8 @@ func (st *stage) kept(e *machines.Effect) {
 		st.measureWorld(x)
 	case *world.Refused:
 		m.WorldRefused(string(x.Op), string(x.Code))
+	case space.Fact:
+		m.Moved(x)
 	default:
 		st.measureKnowledge(x)
 	}

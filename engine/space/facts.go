@@ -173,6 +173,12 @@ const stepFields = 3
 // maxSteps bounds the steps of one fact.
 const maxSteps = 1 << 16
 
+// Count is how many steps there are.
+func (f *Moved) Count() int {
+	n, _, _ := msgp.ReadArrayHeaderBytes(f.Steps) // what cannot be read is not folded either
+	return int(n) / stepFields
+}
+
 // All yields the steps: who stands where now.
 func (f *Moved) All(yield func(o uint32, x, y int) error) error {
 	n, b, err := msgp.ReadArrayHeaderBytes(f.Steps)

@@ -18,6 +18,7 @@ import (
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/delivery"
+	"tavernsim/engine/space"
 	"tavernsim/llm"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
@@ -122,6 +123,12 @@ func exercise(tb testing.TB, s *Set) {
 	sc.WorldRefused("add", "conflict")
 	sc.WorldRefused("put", "denied")
 	sc.WorldTook(time.Millisecond)
+	for _, f := range []space.Fact{
+		&space.SetOut{}, &space.Moved{Steps: protocol.Encode([]any{int64(0), int64(1), int64(1), int64(1), int64(2), int64(2)})},
+		&space.Stopped{Reason: space.ReasonArrived}, &space.Put{}, &space.Refused{},
+	} {
+		sc.Moved(f)
+	}
 	sc.WaveClosed(time.Millisecond, 60e9)
 	sc.WaveClosed(time.Millisecond, 120e9)
 	sc.Model("scripted", "small", "ok", 20*time.Millisecond, &protocol.ModelAnswer{Usage: protocol.Usage{Input: 10, Output: 5}})
@@ -271,6 +278,11 @@ func TestEveryMetricCounts(t *testing.T) {
 		`simd_world_updates_total{op=add,outcome=conflict}`:                                   1,
 		`simd_world_updates_total{op=other,outcome=rejected}`:                                 1,
 		`simd_world_update_duration_seconds_count{}`:                                          1,
+		`simd_space_steps_total{}`:                                                            2,
+		`simd_space_walks_total{outcome=arrived}`:                                             1,
+		`simd_space_walks_total{outcome=put}`:                                                 1,
+		`simd_space_walks_total{outcome=refused}`:                                             1,
+		`simd_space_walks_total{outcome=full}`:                                                0,
 		`simd_world_state_bytes{}`:                                                            512,
 		`simd_scenes{state=running}`:                                                          1,
 		`simd_scenes{state=starting}`:                                                         0,

@@ -22,6 +22,7 @@ type Set struct {
 	hands    toolVecs
 	events   eventVecs
 	world    worldVecs
+	space    spaceSeries
 	time     timeVecs
 	models   modelVecs
 	journal  journalVecs
@@ -72,6 +73,7 @@ func New(opts ...Option) *Set {
 	s.makeTools()
 	s.makeEvents()
 	s.makeWorld()
+	s.makeSpace()
 	s.makeModels()
 	s.makeJournal()
 	s.watched = s.makeWatched()
