@@ -70,9 +70,12 @@ func (r *recorder) scripts(names string) {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		r.begin(name, string(data)).Run(r.t, scenestest.Settings{Snapshots: 25, Tools: toolsOf(name), Orders: ordersOf(r.t, txtar.Parse(data), "orders.yaml")})
+		r.begin(name, string(data)).Run(r.t, scenestest.Settings{Snapshots: 25, People: asksPeople(data), Tools: toolsOf(name), Orders: ordersOf(r.t, txtar.Parse(data), "orders.yaml")})
 	}
 }
+
+// asksPeople reports whether the run of a script asks people.
+func asksPeople(script []byte) bool { return bytes.Contains(script, []byte("\nrun interactive ")) }
 
 // toolsOf is the mode of the tools of a script's project.
 func toolsOf(script string) tooling.Mode {
@@ -109,7 +112,8 @@ func (r *recorder) manifest(name string, s *scenestest.Scene, clock agenda.Clock
 	m := &rundir.Manifest{
 		Version: rundir.ManifestVersion, Run: name, Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Program: r.release,
 		Project: s.Project.ID(), ProjectHash: s.Project.Hash(), Files: rundir.Files(s.Project), Scenes: []string{id},
-		Seeds: map[string]uint64{id: 1}, Clocks: map[string]agenda.ClockKind{id: sim.Clock}, Durability: persistence.Process,
+		Interactive: name == "takeover",
+		Seeds:       map[string]uint64{id: 1}, Clocks: map[string]agenda.ClockKind{id: sim.Clock}, Durability: persistence.Process,
 	}
 	if sim.Seed != nil {
 		m.Seeds[id] = *sim.Seed

@@ -255,7 +255,7 @@ func (s *taskShell) tellMachine(env *protocol.Envelope) error {
 			return err
 		}
 		q.Task.Opened = env.Time
-		if q.Cancel || q.Left != nil || q.Settle != nil || q.Report != nil || q.Leave || q.Task.Kind == tooltask.KindPerson || q.Task.Kind == tooltask.KindAgent {
+		if q.Cancel || q.Left != nil || q.Settle != nil || q.Report != nil || q.Seat != nil || q.Leave || q.Task.Kind == tooltask.KindPerson || q.Task.Kind == tooltask.KindAgent {
 			continue
 		}
 		if a := s.tasks.instant(&q.Task); a != nil {

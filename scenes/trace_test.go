@@ -207,6 +207,10 @@ func (tr *tracer) task(f tooltask.Fact) string {
 		return fmt.Sprintf("ended %s %s %s", x.ID, x.Status, show(x.Output)) + tail(when(x.Error != "", "error %q", x.Error))
 	case *tooltask.Cancelled:
 		return fmt.Sprintf("cancelled %s: %s", x.ID, x.Reason) + tail(when(x.Unknown, "unknown outcome"))
+	case *tooltask.TakenOver:
+		return fmt.Sprintf("%s plays %s, %s, %s %s %q", x.Player.By, x.Player.Agent, x.Player.Timeout, x.Player.Wait, x.Player.OnTimeout, x.Reason)
+	case *tooltask.Released:
+		return fmt.Sprintf("%s releases %s %q", x.By, x.Agent, x.Reason)
 	case *tooltask.Reported:
 		return fmt.Sprintf("%s of %s is %s's: %s %v %q", x.ID, x.Agent, x.By, x.Status, x.Progress, x.Note)
 	case *tooltask.Refused:

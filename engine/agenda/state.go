@@ -330,10 +330,11 @@ func (s *State) Stirred(o uint32, p protocol.Priority, wave uint64, now protocol
 	s.hear(o, p, wave, now, true)
 }
 
-// Told applies the answer of a service to an agent's request.
-func (s *State) Told(o uint32, wave uint64, now protocol.Time) {
+// Told applies the answer of a service to an agent's request; always = it wakes the agent also
+// while it sleeps.
+func (s *State) Told(o uint32, wave uint64, now protocol.Time, always bool) {
 	s.arrived(o).toldWave = wave
-	s.hear(o, protocol.Normal, wave, now, false)
+	s.hear(o, protocol.Normal, wave, now, always)
 }
 
 func (s *State) hear(o uint32, p protocol.Priority, wave uint64, now protocol.Time, always bool) {

@@ -21,7 +21,7 @@ func TestWokenOnceForWhatItHeard(t *testing.T) {
 		{"perceived, of a later wave", func(s *State) { s.Heard(0, 0, 3, at(1)); s.Heard(0, 0, 5, at(2)) }, 3, false},
 		{"one of two perceived", func(s *State) { s.Heard(0, 0, 4, at(1)); s.Heard(0, 0, 4, at(1)) }, 2, true},
 		{"not perceived", func(s *State) { s.Heard(0, 0, 4, at(1)) }, 1, true},
-		{"told of a refusal", func(s *State) { s.Told(0, 4, at(1)) }, 1, true},
+		{"told of a refusal", func(s *State) { s.Told(0, 4, at(1), false) }, 1, true},
 		{"its mailbox refused the first", func(*State) {}, 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/person"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/secret"
@@ -136,15 +137,8 @@ func (t *Turn) decide(d map[string]any) {
 	if v, ok := d["sleep"].(map[string]any); ok {
 		t.short(toolSleep, v)
 	}
-	t.unknownFields(d)
-}
-
-func (t *Turn) unknownFields(d map[string]any) {
-	known := "say calls tools skills events private_state world goals reflect sleep"
-	for _, k := range protocol.SortedKeys(d) {
-		if !strings.Contains(" "+known+" ", " "+k+" ") {
-			t.problem(fmt.Sprintf("decision field %q is unknown; known are %s", k, strings.ReplaceAll(known, " ", ", ")))
-		}
+	for _, text := range person.Unknown(d) {
+		t.problem(text)
 	}
 }
 

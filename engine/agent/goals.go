@@ -113,7 +113,7 @@ func (t *Turn) perceiveGoals() bool {
 	if asleep { // what waits for its end does not end it
 		news = sleep.Waking(t.events, r.Above) + len(t.observations) - len(t.m.Shown(t.end.Seen))
 	}
-	t.idle = (t.stirred > 0 || asleep) && !due && news == 0 && len(t.facts) == 0 && t.wake.Workflow == ""
+	t.idle = (t.stirred > 0 || asleep) && !due && news == 0 && len(t.facts) == 0 && t.wake.Workflow == "" && t.played == nil
 	if asleep && !due && sleep.When.Holds(goalEnv{t}) {
 		t.idle, t.observations = false, append(slices.Clip(t.observations), Observation{Time: now, Kind: pace.Woke, Value: sleep.Woken()})
 	}

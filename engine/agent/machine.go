@@ -249,6 +249,10 @@ func (m *Machine) applyState(f *agentfact.StateUpdated) error {
 }
 
 func (m *Machine) applyTurn(f *agentfact.TurnEnded, at protocol.Time) {
+	if f.Outcome == agentfact.OutcomeAsked {
+		m.State.Turn = f.Turn
+		return
+	}
 	for i := range m.State.inbox {
 		h := &m.State.inbox[i]
 		if h.Number > f.Through || f.Outcome == agentfact.OutcomeIdle {

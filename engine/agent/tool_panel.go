@@ -1,59 +1,58 @@
 package agent
 
 import (
-	"cmp"
-	"time"
-
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/person"
 	"tavernsim/engine/agent/tool"
-	"tavernsim/engine/panel"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 )
 
 func panelTools() []Tool {
-	return []Tool{
-		requests((*Turn).askPanel, tooltask.PanelTool, "Asks the user through an application panel. The answer comes as the event panel.interaction_result.",
-			tool.Optional("panel", "string", "instance name of the panel"),
-			tool.Required("action", "string", "what the panel shows: text, choice, confirm, form, show, or an action of the panel"),
-			tool.Optional("payload", "", "data for the panel"),
-			tool.Optional("schema", "object", "JSON Schema of the answer, if the action has none"),
-			tool.Optional("to", "string", "who is asked"),
-			tool.Optional("timeout_seconds", "number", "how long an answer is waited for; 300 when it is missing"),
-			tool.OneOf("wait", "hold = time stands until the answer, run = it goes on", tooltask.WaitHold, tooltask.WaitRun)),
-	}
+	return []Tool{{ToolSpec: person.Spec(), run: (*Turn).askPanel, status: protocol.CallRequested}}
 }
-
-// Bounds of a time-out, in seconds.
-const (
-	panelTimeout    = 300
-	maxPanelTimeout = 30 * 24 * 3600
-)
 
 // askPanel requests a task that a person carries out.
 func (t *Turn) askPanel(p tool.Params) (any, error) {
-	if t.m.Def.Panel == nil {
-		return nil, protocol.Errorf(protocol.KindUnknown, "no application panel is connected to this run")
-	}
-	seconds := p.Number("timeout_seconds", panelTimeout)
-	if !(seconds > 0 && seconds <= maxPanelTimeout) {
-		return nil, protocol.Errorf(protocol.KindInvalid, "timeout_seconds %v: want more than 0, at most %d", seconds, maxPanelTimeout)
-	}
-	q := panel.Question{Panel: p.Text("panel"), Action: p.Text("action"), Payload: p["payload"], Schema: p["schema"]}
-	if err := t.m.Def.Panel(&q); err != nil {
+	task, err := person.Ask(p, t.m.Def.Panel, t.tasks.AskedBy(t.m.ID.Instance)+t.peopleAsked)
+	if err != nil {
 		return nil, err
 	}
-	if open := t.tasks.AskedBy(t.m.ID.Instance) + t.peopleAsked; open >= tooltask.MaxAsked {
-		return nil, protocol.Errorf(protocol.KindLimit, "%d questions of yours are open; no more are", open)
-	}
 	t.peopleAsked++
-	asked := tooltask.Question{Panel: q.Panel, Action: q.Action, To: p.Text("to"), Wait: cmp.Or(p.Text("wait"), tooltask.WaitHold), Payload: q.Payload, Schema: q.Schema}
-	if h := q.Headless; h != nil {
-		asked.Headless, asked.Default = true, h.Value
+	return map[string]any{"interaction_id": t.askPerson(task)}, nil
+}
+
+// askPerson requests a question to a person and gives its id.
+func (t *Turn) askPerson(task tooltask.Task) string {
+	task.ID, task.Agent, task.Turn = t.nextRequestID(), t.m.ID.Instance, t.end.Turn
+	t.request(tooltask.Service, (&tooltask.Request{Task: task}).AppendMsg)
+	return task.ID
+}
+
+// asksPlayer makes of the turn of an agent that a person plays the question what it does. The
+// turn leaves everything as it is: the next one perceives it again, with the answer. false =
+// nobody plays the agent, or the answer is here.
+func (t *Turn) asksPlayer() bool {
+	id := t.m.ID.Instance
+	t.events, t.played = person.Results(t.events, &t.tasks, id)
+	p := t.tasks.PlayerOf(id)
+	if p == nil || t.played != nil || t.wake.Workflow != "" {
+		return false
 	}
-	r := tooltask.Request{Task: tooltask.Task{
-		ID: t.nextRequestID(), Agent: t.m.ID.Instance, Turn: t.end.Turn, Kind: tooltask.KindPerson, Tool: tooltask.PanelTool,
-		Params: asked.Encode(), URIs: tooltask.EncodeURIs(nil, nil), Timeout: time.Duration(seconds * float64(time.Second)),
-	}}
-	t.request(tooltask.Service, r.AppendMsg)
-	return map[string]any{"interaction_id": r.Task.ID}, nil
+	t.idle, t.end = true, agentfact.TurnEnded{Agent: t.end.Agent, Turn: t.end.Turn, Wave: t.end.Wave, Outcome: agentfact.OutcomeAsked, Through: t.end.Through, Asleep: true, WakeAbove: protocol.Critical}
+	if !t.tasks.WaitsForPlayer(id) {
+		t.askPerson(person.Act(p, t.m.Def.names[t.m.Def.Core], t.input))
+	}
+	return true
+}
+
+// plays decides as the player has said; false = the core workflow decides. What calls of the
+// player return its next turn observes.
+func (t *Turn) plays() bool {
+	outputs, plays := t.played.Outputs(t.tasks.PlayerOf(t.m.ID.Instance), OutputResponse, OutputDecision)
+	if plays {
+		t.round = t.m.Def.Limits.MaxToolRounds
+		t.heed(outputs)
+	}
+	return plays
 }

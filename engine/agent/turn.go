@@ -11,8 +11,10 @@ import (
 	"tavernsim/engine/agent/learn"
 	"tavernsim/engine/agent/lore"
 	"tavernsim/engine/agent/pace"
+	"tavernsim/engine/agent/person"
 	"tavernsim/engine/agent/repeat"
 	"tavernsim/engine/agent/talk"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/knowledge/criteria"
@@ -102,6 +104,8 @@ type Turn struct {
 	reserved   int64                     // tokens, for requests to models without an answer
 
 	interrupted bool // by a more urgent event
+
+	played *person.Played // what came of a question to the player
 
 	budget workflow.Budget // of what its workflows make and what it hands over
 	over   error           // set when the budget was exceeded
@@ -204,6 +208,9 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 	for _, a := range w.Lost {
 		t.noteModel(a)
 	}
+	if t.asksPlayer() {
+		return t
+	}
 	if err := t.expireOwn(); err != nil {
 		t.problem("what expires in the private state: " + err.Error())
 	}
@@ -222,6 +229,9 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 }
 
 func (t *Turn) startCore() {
+	if t.round == 0 && t.plays() {
+		return
+	}
 	if t.wake.Workflow == knowledge.MomentEmbed {
 		t.round++
 		t.embedEntries()
@@ -394,19 +404,17 @@ func (t *Turn) step() bool {
 
 // resultObservations shows the results of a round to the next round.
 func (t *Turn) resultObservations() []Observation {
-	var out []Observation
-	for _, r := range t.results {
-		v := map[string]any{"tool": r.Tool, "status": string(r.Status), "output": r.Output}
-		if r.Error != nil {
-			v["error"] = r.Error.Message
-		}
-		out = append(out, Observation{Time: t.wake.Now, Kind: "call_result", Value: v})
-	}
-	return out
+	return mapped(t.results, func(r protocol.CallResult) Observation {
+		return Observation{Time: t.wake.Now, Kind: "call_result", Value: tool.ResultValue(&r)}
+	})
 }
 
 // finish writes the last fact.
 func (t *Turn) finish() {
+	if t.end.Outcome == agentfact.OutcomeAsked {
+		t.facts = append(t.facts, &t.end)
+		return
+	}
 	if t.cancelled && t.end.Outcome == agentfact.OutcomeOK {
 		t.end.Outcome = agentfact.OutcomeCancelled
 	}

@@ -63,6 +63,9 @@ func Parse(text string) (Selector, error) {
 	return Selector{name: text}, nil
 }
 
+// Named are the selectors of one agent.
+func Named(instance string) Selectors { return Selectors{{name: instance}} }
+
 // ParseAll reads a list of selectors.
 func ParseAll(texts []string) (Selectors, error) {
 	if len(texts) > MaxSelectors {

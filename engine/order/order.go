@@ -58,6 +58,7 @@ type Plan struct {
 	To      string              // state of the script; "" = it stays
 	Settled []Settled           // interactions that end
 	Reviews []knowledge.Request // of suggestions to knowledge bases
+	Seats   []Seat              // agents that people take over, and release
 
 	changes int
 	later   []cast.Request // of a script: what the stage changes one tick later
@@ -109,6 +110,13 @@ func specs() []protocol.ToolSpec {
 		tool.Spec("cancel", "Ends an open interaction without an answer.",
 			tool.Required("interaction", "string", "its id"),
 			tool.OneOf("status", "what its agent hears; cancelled when it is missing", tooltask.Dismissed, tooltask.TimedOut)),
+		tool.Spec(takeOver, "A person plays an agent from now on: in each of its turns it asks who gives the order.",
+			tool.Required("agent", "string", "instance id"),
+			tool.Optional("timeout_seconds", "number", "how long its player is waited for; 300 when it is missing"),
+			tool.OneOf("on_timeout", "what a turn does without an answer; pass = nothing (when it is missing), play = its core workflow decides", tooltask.SilentPasses, tooltask.SilentPlays),
+			tool.OneOf("wait", "hold = time stands until the answer (when it is missing), run = it goes on", tooltask.WaitHold, tooltask.WaitRun)),
+		tool.Spec(release, "Nobody plays an agent any more.",
+			tool.Required("agent", "string", "instance id")),
 		tool.Spec("review", "Accepts a suggestion to a knowledge base, or drops it.",
 			tool.Required("kb", "string", "id of the base"),
 			tool.Required("suggestion", "integer", "its number"),
@@ -140,6 +148,8 @@ func canonical(kind string) string {
 		return kindSet
 	case "spotlight":
 		return cast.Turn
+	case "take":
+		return takeOver
 	}
 	return kind
 }
@@ -165,7 +175,7 @@ func Check(kind string, fields map[string]any, later map[string]bool) error {
 			}
 		}
 	}
-	if kind == "answer" || kind == "cancel" || kind == "review" {
+	if slices.Contains(ofPeople(), kind) {
 		return errForOrders(kind)
 	}
 	r := reader{id: "x", schemas: map[string]*bind.Schema{}}
@@ -223,15 +233,15 @@ func ReadBy(by, id, reason string, do protocol.Raw) (*Plan, error) {
 	if len(do) > MaxBytes && (len(list) > 1 || len(r.plan.Settled) == 0) {
 		return nil, tooLarge(do, MaxBytes)
 	}
-	if by != By && len(r.plan.Settled)+len(r.plan.Reviews) > 0 {
-		return nil, errForOrders("answer, cancel, review")
+	if by != By && len(r.plan.Settled)+len(r.plan.Reviews)+len(r.plan.Seats) > 0 {
+		return nil, errForOrders(strings.Join(ofPeople(), ", "))
 	}
 	return &r.plan, nil
 }
 
 // errForOrders says that a change is no action of a script and no tool of a director.
 func errForOrders(kind string) error {
-	return protocol.Errorf(protocol.KindInvalid, "%s: people answer and review by orders alone", kind)
+	return protocol.Errorf(protocol.KindInvalid, "%s: people answer, review and take agents over by orders alone", kind)
 }
 
 func tooLarge(do protocol.Raw, most int) error {
@@ -301,6 +311,8 @@ func (r *reader) one(kind string, fields any) error {
 		return r.settle(p.Text("interaction"), cmp.Or(p.Text("status"), tooltask.Dismissed), nil)
 	case "review":
 		return r.review(p)
+	case takeOver, release:
+		return r.seat(kind, p)
 	case cast.Turn:
 		return r.turn(p)
 	case cast.Move:
@@ -353,9 +365,6 @@ func (r *reader) schema(kind string) (*bind.Schema, error) {
 			r.schemas[kind] = &s
 			return &s, err
 		}
-	}
-	if kind == "take" || kind == "release" {
-		return nil, fmt.Errorf("a person cannot take an agent over yet; the agent can ask one (%s)", tooltask.PanelTool)
 	}
 	return nil, fmt.Errorf("there is no such change; want one of %s", kinds())
 }

@@ -130,5 +130,6 @@ func (f *Cancelled) Value() map[string]any {
 func Facts() []protocol.FactType {
 	return []protocol.FactType{
 		protocol.ByCodec[Opened](), protocol.ByCodec[Sent](), protocol.ByCodec[Ended](), protocol.ByCodec[Cancelled](), protocol.ByCodec[Refused](), protocol.ByCodec[Reported](),
+		protocol.ByCodec[TakenOver](), protocol.ByCodec[Released](),
 	}
 }

@@ -25,6 +25,9 @@ func (q *Request) AppendMsg(b []byte) []byte {
 		result, _ := x.Result.Value()
 		return protocol.AppendValue(b, map[string]any{"do": "report", "id": t.ID, "by": t.Agent, "status": x.Status, "progress": x.Progress, "note": x.Note, "result": result})
 	}
+	if q.Seat != nil {
+		return protocol.AppendValue(b, q.Seat.value())
+	}
 	if l := q.Left; l != nil {
 		return protocol.AppendValue(b, map[string]any{"do": "left", "calls": l.Calls, "nano": l.Nano, "micro": l.Micro, "bytes": l.Bytes})
 	}
@@ -51,6 +54,9 @@ func ReadRequest(raw protocol.Raw) (Request, error) {
 	whole := func(name string) int64 { n, _ := m[name].(int64); return n }
 	if text("do") == "left" {
 		return Request{Left: &Left{whole("calls"), whole("nano"), whole("micro"), whole("bytes")}}, nil
+	}
+	if text("do") == "seat" {
+		return Request{Seat: readSeat(m)}, nil
 	}
 	if text("do") == "settle" {
 		return Request{Task: Task{ID: text("id")}, Settle: &Settle{Status: text("status"), By: text("by"), Value: protocol.Encode(m["value"])}}, nil

@@ -46,6 +46,7 @@ type Request struct {
 	Leave  bool    // all of the agent end: it left the scene
 	Settle *Settle // the task, which a person was asked
 	Report *Report // on the task, by Task.Agent
+	Seat   *Seat   // of the player of an agent
 	Task   Task
 	After  time.Duration // simulated time that it takes
 	Most   int           // open tasks of the agent
@@ -116,6 +117,8 @@ type State struct {
 	Open []*Task // in the order in which they were opened
 	Past []Past  // the newest, oldest first
 	Work []Work  // of the open ones between agents, in the order in which they were taken
+	// Players play agents, in the order in which they took them over.
+	Players []Player
 
 	used *int // how much of the memory of Open is taken, by this State or a later copy of it
 }
@@ -152,10 +155,18 @@ func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[
 		q := &requests[i]
 		switch {
 		case q.Left != nil, q.Settle != nil, q.Report != nil:
+		case q.Seat != nil:
+			for _, f := range s.seat(q.Seat, now) {
+				fold(f)
+			}
+			of, asked = s.counter(false), s.counter(true)
 		case q.Cancel:
 			fold(s.cancel(q, now))
 			of, asked = s.counter(false), s.counter(true)
 		case q.Leave:
+			for _, f := range s.Release(q.Task.Agent, "", ReasonLeft, now) {
+				fold(f)
+			}
 			for _, t := range slices.Clone(s.Open) {
 				if s.concerns(t, q.Task.Agent) {
 					fold(s.leaves(t, q.Task.Agent, now))
@@ -168,7 +179,7 @@ func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[
 			fold(q.Task.refused(fmt.Sprintf("%d questions of the agent are open; no more are", MaxAsked), now))
 		case q.Task.Kind != KindPerson && q.Most > 0 && of(q.Task.Agent) >= q.Most:
 			fold(q.Task.refused(fmt.Sprintf("%d tasks are open, more are refused (custom_runtime_config.max_tasks)", q.Most), now))
-		case q.Task.Kind != KindAgent && !left.take(q.Cost):
+		case q.Task.Costs() && !left.take(q.Cost):
 			fold(q.Task.refused(budget.ToolsAreOut, now))
 		default:
 			t := q.Task
@@ -314,6 +325,10 @@ func (s *State) Apply(f Fact) {
 		s.close(Past{ID: x.ID, Agent: x.Agent, Tool: x.Tool, Status: "cancelled", At: x.At})
 	case *Reported:
 		s.work(x)
+	case *TakenOver:
+		s.sit(x.Player)
+	case *Released:
+		s.rise(x.Agent)
 	case *Sent, *Refused: // they change nothing
 	}
 }
@@ -342,15 +357,25 @@ type plain struct {
 	Past []Past
 }
 
-// Snapshot encodes the state. A state without tasks is nothing.
+// taken is a state without players.
+type taken struct {
+	Open []*Task
+	Past []Past
+	Work []Work
+}
+
+// Snapshot encodes the state, without the lists at its end that are empty. A state without
+// tasks and players is nothing.
 func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
-	if len(s.Open)+len(s.Past) == 0 {
+	switch {
+	case len(s.Players) > 0:
+		return codec.Marshal(s)
+	case len(s.Open)+len(s.Past) == 0:
 		return protocol.Raw{0xc0}, nil
-	}
-	if len(s.Work) == 0 {
+	case len(s.Work) == 0:
 		return codec.Marshal(&plain{s.Open, s.Past})
 	}
-	return codec.Marshal(s)
+	return codec.Marshal(&taken{s.Open, s.Past, s.Work})
 }
 
 // Restore decodes the output of Snapshot.
@@ -360,6 +385,10 @@ func Restore(codec *protocol.Codec, raw protocol.Raw) (s State, err error) {
 	}
 	return s, grown.Unmarshal(codec, raw, &s)
 }
+
+// Costs reports whether a task counts in the budget of tools: not what an agent does itself, or
+// its player.
+func (t *Task) Costs() bool { return t.Kind != KindAgent && t.Tool != PlayTool }
 
 // Costs reports whether a call that failed so counts in budgets: it may have been carried
 // out.

@@ -30,6 +30,9 @@ func Fork(sc *setup.Scene, journal Writer, opt Options, forked *agenda.Forked, s
 		}
 		facts = append(facts, appended{machines.ActorWorld, f})
 	}
+	for _, p := range state.Tasks().State.Players {
+		facts = append(facts, appended{machines.ActorTasks, &tooltask.Released{Agent: p.Agent, Reason: tooltask.ReasonForked}})
+	}
 	for _, t := range state.Tasks().State.Open {
 		if t.Kind == tooltask.KindAgent { // nobody outside carries it out
 			continue

@@ -129,6 +129,8 @@ func (s *Stage) nextVirtual() error {
 	switch {
 	case waits:
 		return s.openOrder(at)
+	case !some && s.View.awaits(): // a person who plays an agent may still do something
+		return nil
 	case !some:
 		s.stop(agenda.StoppedByQuiet, 0)
 		return s.next()

@@ -38,6 +38,10 @@ func CheckOrder(sc *setup.Scene, o *agenda.Intervened) error {
 			return err
 		}
 	}
+	member := func(id string) bool { o, ok := sc.Ordinal(id); return ok && Deliberates(sc, o) }
+	if err := p.CheckSeats(o.By, sc.Interactive, member); err != nil {
+		return err
+	}
 	if err := p.Aim(sc, setup.ActorScene); err != nil {
 		return protocol.Errorf(protocol.KindOf(err), "do: %w", err)
 	}

@@ -3,12 +3,12 @@ package machines
 import (
 	"fmt"
 
+	"tavernsim/engine/cast"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/order"
-	"tavernsim/engine/panel"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
-	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/machines/replies"
 )
 
 // questions are the open tasks, as the last decision of their service left them.
@@ -35,57 +35,31 @@ func (s *Stage) unsettled(p *order.Plan, by string) string {
 	if why := p.Reviewed(shelves, s.wave.time); why != "" {
 		return why
 	}
-	if len(p.Settled) == 0 {
+	if len(p.Settled)+len(p.Seats) == 0 {
 		return ""
 	}
-	tasks := s.questions()
+	people := replies.People{Tasks: s.questions(), Players: s.scene.Players}
+	for i := range p.Seats {
+		x := p.Seats[i].By(by)
+		here := s.people().Members(cast.Named(x.Player.Agent))
+		if why := people.Unseatable(x, len(here) > 0); why != "" {
+			return fmt.Sprintf("%s: %s", x.Player.Agent, why)
+		}
+	}
 	for i := range p.Settled {
 		x := &p.Settled[i]
-		if why := s.unanswerable(&tasks, x, by); why != "" {
+		if why := people.Unanswerable(x.ID, x.Status == tooltask.Answered, x.Value, by); why != "" {
 			return fmt.Sprintf("interaction %s: %s", protocol.Short(x.ID, 80), why)
 		}
 	}
 	return ""
 }
 
-func (s *Stage) unanswerable(tasks *tooltask.State, x *order.Settled, by string) string {
-	t := tasks.Task(x.ID)
-	switch {
-	case t == nil:
-		for _, p := range tasks.Past {
-			if p.ID == x.ID {
-				return "it has ended already (" + p.Status + ")"
-			}
-		}
-		return "there is none that is open with this id"
-	case t.Kind != tooltask.KindPerson:
-		return "it is a call of " + t.Tool + ", which no person answers"
-	case x.Status != tooltask.Answered:
-		return ""
+// rouse has an agent take a turn that a person plays, or has played.
+func (s *Stage) rouse(agent string, now protocol.Time) {
+	if o, known := s.scene.Ordinal(agent); known {
+		s.Agenda.Told(o, s.Agenda.Wave+1, now, true)
 	}
-	q := t.Question()
-	if why := panel.NotFor(s.scene.Players(t.Agent, q.Panel), by); why != "" {
-		return why
-	}
-	if q.Schema != nil {
-		if err := CheckAnswer(q.Schema, x.Value); err != nil {
-			return "the answer does not fit: " + err.Error()
-		}
-	}
-	return ""
-}
-
-// CheckAnswer holds an answer against the schema of its question, with every violation.
-func CheckAnswer(schema any, value protocol.Raw) error {
-	check, err := project.CompileSchema(schema)
-	if err != nil {
-		return err
-	}
-	v, err := value.Value()
-	if err != nil {
-		return err
-	}
-	return check(v)
 }
 
 // settlePeople asks the services to end the questions that an order names, and to review
@@ -97,6 +71,10 @@ func (s *Stage) settlePeople(p *order.Plan, by string) {
 	for i := range p.Settled {
 		x := &p.Settled[i]
 		q := tooltask.Request{Task: tooltask.Task{ID: x.ID}, Settle: &tooltask.Settle{Status: x.Status, By: by, Value: x.Value}}
+		s.sequence([]protocol.Sequenced{{To: tooltask.Service, Data: q.AppendMsg(nil)}})
+	}
+	for i := range p.Seats {
+		q := tooltask.Request{Seat: p.Seats[i].By(by)}
 		s.sequence([]protocol.Sequenced{{To: tooltask.Service, Data: q.AppendMsg(nil)}})
 	}
 }

@@ -88,7 +88,7 @@ func commands(x *statecmd.Committed, yield func(Refusal)) {
 // TurnFailed reports whether a turn ended without a decision. An interrupted turn
 // did not fail: it begins again.
 func TurnFailed(x *agentfact.TurnEnded) bool {
-	return x.Outcome != agentfact.OutcomeOK && x.Outcome != agentfact.OutcomeInterrupted && x.Outcome != agentfact.OutcomeIdle
+	return x.Outcome != agentfact.OutcomeOK && x.Outcome != agentfact.OutcomeInterrupted && x.Outcome != agentfact.OutcomeIdle && x.Outcome != agentfact.OutcomeAsked
 }
 
 // Setting names the setting that governs a refusal, "" when none does.

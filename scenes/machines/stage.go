@@ -252,14 +252,22 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 	case *agentfact.TurnEnded:
 		t := turnOf(x, r.Time)
 		d.TurnEnded(x.Agent, t, r.Time)
-		s.Turns.Took(d, x.Agent, t, r.Time)
+		if x.Outcome != agentfact.OutcomeAsked { // the turn is still to come
+			s.Turns.Took(d, x.Agent, t, r.Time)
+		}
 		s.spentOnTools(r.Time, tookTools(x), x.ToolRefused)
 	case *tooltask.Opened:
-		if x.Task.Kind == tooltask.KindAgent {
+		if !x.Task.Costs() {
 			break
 		}
 		s.spentOnTools(r.Time, budget.Amount{Calls: 1, Nano: s.scene.CostOf(x.Task.Tool)}, 0)
+	case *tooltask.TakenOver:
+		s.rouse(x.Player.Agent, r.Time)
 	case *tooltask.Ended:
+		if x.Tool == tooltask.PlayTool {
+			s.rouse(x.Agent, r.Time)
+			break
+		}
 		refused := int64(0)
 		if budget.RefusedTool(x.ErrorKind, x.Error) {
 			refused = 1
@@ -294,7 +302,7 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 	}
 	if by, wakes, ok := Concerns(fact); ok && wakes {
 		if o, known := s.scene.Ordinal(by); known {
-			d.Told(o, d.Wave+1, r.Time)
+			d.Told(o, d.Wave+1, r.Time, false)
 		}
 	}
 	return nil

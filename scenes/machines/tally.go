@@ -173,7 +173,7 @@ func (t *Tally) agentFailed(c Cast, x *agenda.AgentFailed) {
 }
 
 func (t *Tally) turn(c Cast, x *agentfact.TurnEnded) {
-	if !Deliberates(c, x.Agent) {
+	if !Deliberates(c, x.Agent) || x.Outcome == agentfact.OutcomeAsked { // which counts when it has its answer
 		return
 	}
 	t.Deliberations++

@@ -69,6 +69,8 @@ var uncounted = map[string]string{
 	"subscription.changed":        "of the channel alone",
 	"task.closed":                 "the events count",
 	"task.opened":                 "the events count",
+	"agent.taken_over":            "its turns count",
+	"agent.released":              "its turns count",
 	"tool.asked":                  "the call counts",
 	"tool.judged":                 "the call counts",
 	"tool.task_cancelled":         "the call counts",

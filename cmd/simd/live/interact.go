@@ -20,7 +20,7 @@ import (
 	"tavernsim/internal/show"
 	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
-	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/replies"
 	"tavernsim/scenes/run/interact"
 	"tavernsim/scenes/run/orders"
 	"tavernsim/scenes/run/rundir"
@@ -31,6 +31,7 @@ type interactOptions struct {
 	value  string
 	cancel bool
 	play   bool
+	take   string
 	by     string
 	wait   time.Duration
 	json   bool
@@ -48,6 +49,10 @@ and a line of the standard input answers it: JSON, or plain text where the quest
 text; questions that --by may not answer are passed over. An empty line leaves it open and passes it over; simd interact DIR ID answers it
 then. It ends with the run, or with the input.
 
+With --take-over ID, --by plays an agent meanwhile: in each of its turns the agent asks what
+it does. A line is what it says aloud; /help lists what else it can do. At the end of the
+input the agent goes on by itself.
+
 An answer is an order, and so a fact of the run. It is checked against the schema of its
 question; one that does not fit changes nothing and may be tried again. Questions whether
 a tool may be called are listed, too; simd approve answers them.
@@ -57,7 +62,8 @@ Exit codes: 0 answered or listed, 1 refused, or nobody took the answer within --
 		Example: `  simd interact runs/latest
   simd interact runs/latest ada/3.1 --value '"by the river"' --by player
   simd interact runs/latest ada/3.1 --cancel
-  simd interact runs/latest --play --by player`,
+  simd interact runs/latest --play --by player
+  simd interact runs/latest --play --take-over mira --by anna`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
@@ -65,6 +71,7 @@ Exit codes: 0 answered or listed, 1 refused, or nobody took the answer within --
 	f.StringVar(&o.value, "value", "", "the answer, `JSON`")
 	f.BoolVar(&o.cancel, "cancel", false, "end the question without an answer")
 	f.BoolVar(&o.play, "play", false, "show each question as it opens, and answer it by a line")
+	f.StringVar(&o.take, "take-over", "", "with --play: --by plays the agent `ID`, until the input ends")
 	f.StringVar(&o.by, "by", "person", "who answers")
 	f.DurationVar(&o.wait, "wait", 30*time.Second, "how long to wait until the run has taken an answer")
 	f.BoolVar(&o.json, "json", false, "print the open questions as JSON")
@@ -80,6 +87,8 @@ func (o *interactOptions) run(ctx context.Context, e *cli.Env, args []string) er
 	switch {
 	case len(args) == 1 && (o.value != "" || o.cancel):
 		return cli.Usagef("--value and --cancel are for one question: simd interact DIR ID")
+	case o.take != "" && !o.play:
+		return cli.Usagef("--take-over %s goes with --play; simd order DIR --take-over ID --by NAME takes an agent over without asking anything", protocol.Short(o.take, 80))
 	case o.play && (len(args) == 2 || o.json):
 		return cli.Usagef("--play answers all questions; an ID and --json do not go with it")
 	case len(args) == 2 && (o.value != "") == o.cancel:
@@ -107,7 +116,7 @@ func (o *interactOptions) list(e *cli.Env, dir string) error {
 		return show.JSON(e.Out, list)
 	}
 	for i := range list {
-		fmt.Fprintln(e.Out, askedText(&list[i]))
+		fmt.Fprintln(e.Out, shownText(&list[i]))
 	}
 	leave, err := approvals.List(rundir.Approvals(dir))
 	for _, q := range leave {
@@ -143,7 +152,12 @@ func (o *interactOptions) one(ctx context.Context, e *cli.Env, dir, id string) e
 
 // send gives the run an order about a question.
 func (o *interactOptions) send(ctx context.Context, e *cli.Env, dir string, q *panel.Asked, change map[string]any) error {
-	line, err := json.Marshal(order.Entry{ID: "interact-" + strconv.FormatInt(time.Now().UnixNano(), 36), Scene: q.Scene, By: o.by, Do: []any{change}})
+	return o.order(ctx, e, dir, q.Scene, q.ID, change)
+}
+
+// order gives the run an order and says what became of it; about is what it is about.
+func (o *interactOptions) order(ctx context.Context, e *cli.Env, dir, scene, about string, change map[string]any) error {
+	line, err := json.Marshal(order.Entry{ID: "interact-" + strconv.FormatInt(time.Now().UnixNano(), 36), Scene: scene, By: o.by, Do: []any{change}})
 	if err != nil {
 		return err
 	}
@@ -160,7 +174,7 @@ func (o *interactOptions) send(ctx context.Context, e *cli.Env, dir string, q *p
 	case len(receipts) == 1 && receipts[0].Refused != "":
 		return fmt.Errorf("%s", receipts[0].Refused)
 	case len(receipts) == 1:
-		fmt.Fprintf(e.Out, "%s  taken in wave %s\n", terminal.Plain(q.ID), terminal.Thousands(receipts[0].Wave))
+		fmt.Fprintf(e.Out, "%s  taken in wave %s\n", terminal.Plain(about), terminal.Thousands(receipts[0].Wave))
 	}
 	return nil
 }
@@ -170,7 +184,17 @@ const nextLook = 200 * time.Millisecond
 
 // playAll shows each question as it opens and reads its answer, until the run or the input
 // ends.
-func (o *interactOptions) playAll(ctx context.Context, e *cli.Env, dir string) error {
+func (o *interactOptions) playAll(ctx context.Context, e *cli.Env, dir string) (err error) {
+	if o.take != "" {
+		if err := o.order(ctx, e, dir, "", "take over "+o.take, map[string]any{"take_over": map[string]any{"agent": o.take}}); err != nil {
+			return err
+		}
+		defer func() {
+			if o.take != "" && !rundir.Summarized(dir) {
+				err = errors.Join(err, o.release(context.WithoutCancel(ctx), e, dir, "", o.take))
+			}
+		}()
+	}
 	in := bufio.NewReaderSize(e.In, 1<<16)
 	tick := time.NewTicker(nextLook)
 	defer tick.Stop()
@@ -203,7 +227,7 @@ func (o *interactOptions) playAll(ctx context.Context, e *cli.Env, dir string) e
 // ask shows a question until it has an answer, an empty line, or an end that somebody else
 // gave it; ends = the input has.
 func (o *interactOptions) ask(ctx context.Context, e *cli.Env, in *bufio.Reader, dir string, q *panel.Asked) (ends bool, err error) {
-	fmt.Fprintln(e.Out, askedText(q))
+	fmt.Fprintln(e.Out, shownText(q))
 	for {
 		fmt.Fprint(e.Out, "> ")
 		line, err := in.ReadString('\n')
@@ -214,7 +238,22 @@ func (o *interactOptions) ask(ctx context.Context, e *cli.Env, in *bufio.Reader,
 			}
 			return false, err
 		}
-		value, fits := answerOf(q, text)
+		value, told, fits := any(nil), "", error(nil)
+		if acts(q) {
+			var released bool
+			if value, told, released, fits = actOf(q, text); released {
+				return false, o.release(ctx, e, dir, q.Scene, q.Agent)
+			}
+		} else {
+			if text == wordRelease && o.take != "" {
+				return false, o.release(ctx, e, dir, q.Scene, o.take)
+			}
+			value, fits = answerOf(q, text)
+		}
+		if told != "" {
+			fmt.Fprintln(e.Out, told)
+			continue
+		}
 		if fits == nil {
 			fits = o.send(ctx, e, dir, q, map[string]any{"answer": map[string]any{"interaction": q.ID, "value": value}})
 		}
@@ -228,6 +267,14 @@ func (o *interactOptions) ask(ctx context.Context, e *cli.Env, in *bufio.Reader,
 	}
 }
 
+// release lets an agent go on by itself.
+func (o *interactOptions) release(ctx context.Context, e *cli.Env, dir, scene, agent string) error {
+	if agent == o.take {
+		o.take = ""
+	}
+	return o.order(ctx, e, dir, scene, "release "+agent, map[string]any{"release": map[string]any{"agent": agent}})
+}
+
 func open(list []panel.Asked, q *panel.Asked) bool {
 	return slices.ContainsFunc(list, func(x panel.Asked) bool { return x.ID == q.ID && x.Scene == q.Scene })
 }
@@ -238,7 +285,7 @@ func answerOf(q *panel.Asked, line string) (v any, err error) {
 		if q.Schema == nil {
 			return nil
 		}
-		return machines.CheckAnswer(q.Schema, protocol.Encode(v))
+		return replies.CheckAnswer(q.Schema, protocol.Encode(v))
 	}
 	if json.Unmarshal([]byte(line), &v) != nil {
 		return line, check(line)
@@ -277,6 +324,22 @@ func payloadText(payload any) string {
 	return b.String()
 }
 
+// shownText shows a question to who plays.
+func shownText(q *panel.Asked) string {
+	if acts(q) {
+		return actText(q)
+	}
+	return askedText(q)
+}
+
+// endText says how long an answer is waited for.
+func endText(q *panel.Asked) string {
+	if q.Due != 0 {
+		return fmt.Sprintf("until %s of the scene", q.Due)
+	}
+	return fmt.Sprintf("time stands, for at most %s", q.Timeout.Std())
+}
+
 // askedText shows a question.
 func askedText(q *panel.Asked) string {
 	var b strings.Builder
@@ -306,11 +369,6 @@ func askedText(q *panel.Asked) string {
 		}
 		fmt.Fprintf(&b, "\n  answer: %s", strings.Join(texts, ", "))
 	}
-	switch {
-	case q.Due != 0:
-		fmt.Fprintf(&b, "\n  until %s of the scene", q.Due)
-	default:
-		fmt.Fprintf(&b, "\n  time stands, for at most %s", q.Timeout.Std())
-	}
+	fmt.Fprintf(&b, "\n  %s", endText(q))
 	return b.String()
 }

@@ -24,6 +24,8 @@ import (
 type orderOptions struct {
 	order.Entry
 	do   []string
+	take string
+	free string
 	at   time.Duration
 	wait time.Duration
 	json bool
@@ -52,12 +54,15 @@ Exit codes: 0 all carried out, 1 some refused, or nobody took them within --wait
   simd order runs/latest --reason "more time" --do '{"world": {"path": "limit", "value": 5}}' --do '{"goal": {"agent": "mira", "id": "rest"}}'
   simd order runs/latest --do '{"end": {}}'
   simd order runs/latest --at 2h --do '{"say": {"text": "The inn closes."}}'
+  simd order runs/latest --take-over mira --by anna
   simd order runs/latest orders.yaml`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
 	}
 	f := c.Flags()
 	f.StringArrayVar(&o.do, "do", nil, "a `CHANGE`; repeat it for several in one order")
+	f.StringVar(&o.take, "take-over", "", "--by plays the agent `ID` from now on: simd interact asks what it does in its turns")
+	f.StringVar(&o.free, "release", "", "nobody plays the agent `ID` any more")
 	f.StringVar(&o.ID, "id", "", "name of the order; sent again, it is carried out once (default: drawn from the time)")
 	f.StringVar(&o.By, "by", "", "who gives it")
 	f.StringVar(&o.Reason, "reason", "", "why")
@@ -108,8 +113,8 @@ func (o *orderOptions) run(ctx context.Context, e *cli.Env, args []string) error
 // orders are those of the file, or the one of the flags.
 func (o *orderOptions) orders(e *cli.Env, file []string) ([]order.Entry, error) {
 	switch {
-	case len(file) == 1 && (len(o.do) > 0 || o.ID+o.By+o.Reason+o.Scene != "" || o.at != 0 || o.Wave != 0):
-		return nil, cli.Usagef("the orders of a file have their own --do, --id, --by, --reason, --scene, --at and --wave")
+	case len(file) == 1 && (len(o.do) > 0 || o.take+o.free != "" || o.ID+o.By+o.Reason+o.Scene != "" || o.at != 0 || o.Wave != 0):
+		return nil, cli.Usagef("the orders of a file have their own --do, --take-over, --release, --id, --by, --reason, --scene, --at and --wave")
 	case len(file) == 1 && file[0] == "-":
 		data, err := io.ReadAll(e.In)
 		if err != nil {
@@ -118,8 +123,10 @@ func (o *orderOptions) orders(e *cli.Env, file []string) ([]order.Entry, error) 
 		return orders.Parse("standard input.jsonl", data)
 	case len(file) == 1:
 		return orders.Read(file[0])
-	case len(o.do) == 0:
-		return nil, cli.Usagef("say what to change: --do CHANGE, or a file of orders")
+	case len(o.do) == 0 && o.take+o.free == "":
+		return nil, cli.Usagef("say what to change: --do CHANGE, --take-over ID, --release ID, or a file of orders")
+	case o.take != "" && o.By == "":
+		return nil, cli.Usagef("--take-over %s: say who plays it, --by NAME", protocol.Short(o.take, 80))
 	}
 	if o.ID == "" {
 		o.ID = "order-" + strconv.FormatInt(time.Now().UnixNano(), 36)
@@ -131,6 +138,11 @@ func (o *orderOptions) orders(e *cli.Env, file []string) ([]order.Entry, error) 
 			return nil, cli.Usagef("--do %s: %w", protocol.Short(text, 80), err)
 		}
 		o.Do = append(o.Do, change)
+	}
+	for kind, id := range map[string]string{"take_over": o.take, "release": o.free} {
+		if id != "" {
+			o.Do = append(o.Do, map[string]any{kind: map[string]any{"agent": id}})
+		}
 	}
 	line, err := json.Marshal(o.Entry)
 	if err != nil {

@@ -51,6 +51,8 @@ const (
 
 	OutcomeInterrupted Outcome = "interrupted" // stopped by a more urgent event, without effect
 
+	OutcomeAsked Outcome = "asked" // the agent asks the person who plays it; nothing else is changed
+
 	OutcomeIdle Outcome = "idle" // a place that its goals watch changed, and no goal did: the core workflow did not run
 )
 

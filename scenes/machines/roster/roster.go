@@ -45,7 +45,7 @@ func (r Roster) Count(record protocol.Record, fact protocol.Fact) {
 
 func (w *Worked) turn(x *agentfact.TurnEnded, at protocol.Time) {
 	w.Turns++
-	if x.Outcome != agentfact.OutcomeOK && x.Outcome != agentfact.OutcomeIdle {
+	if x.Outcome != agentfact.OutcomeOK && x.Outcome != agentfact.OutcomeIdle && x.Outcome != agentfact.OutcomeAsked {
 		w.Failures++
 	}
 	w.Calls += uint32(x.Calls)

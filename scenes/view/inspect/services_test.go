@@ -21,6 +21,8 @@ var effectless = map[string]string{
 	"throttle.changed":     "of the channel alone",
 	"space.moved":          "steps of walks; space.set_out shows the walk",
 	"space.stopped":        observed,
+	"agent.released":       "orders ask for it, and no agent",
+	"agent.taken_over":     "orders ask for it, and no agent",
 	"tool.task_refused":    observed,
 	"tool.task_sent":       "it stands behind tool.task_opened",
 	"world.granted":        observed,
@@ -32,6 +34,8 @@ const observed = "the next turn observes it, and shows it there"
 
 // unaudited are facts of services that change no value, with the reason.
 var unaudited = map[string]string{
+	"agent.released":       "who plays an agent is no value",
+	"agent.taken_over":     "who plays an agent is no value",
 	"channel.listener":     "what agents hear is no value",
 	"channel.refused":      "nothing was changed",
 	"event.refused":        "an event is no value",
