@@ -32,12 +32,39 @@ func mustRestore(t testing.TB, s *scenestest.Scene, set scenestest.Settings) {
 			t.Fatal(err)
 		}
 	})
-	got, want := parts(t, restored), parts(t, s.Fold(t, set))
+	folded := s.Fold(t, set)
+	got, want := parts(t, restored), parts(t, folded)
+	if set.Clock == agenda.Realtime {
+		for name := range overflowed(t, s, restored, folded) {
+			delete(want, name)
+		}
+	}
 	for name := range want {
 		if got[name] != want[name] {
 			t.Errorf("%s: the snapshot of wave %d and its tail give\n%s\nthe facts alone give\n%s", name, from, got[name], want[name])
 		}
 	}
+}
+
+// overflowed are the agents whose inbox was full at some time. On the realtime clock a fold may read an
+// event before the end of a turn that the agent had ended by then, and so may find another event in the
+// full lane than the agent did (agent.Machine.Overflowed).
+func overflowed(t testing.TB, s *scenestest.Scene, states ...*machines.State) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	s.Facts(t, func(r protocol.Record, f protocol.Fact) {
+		if _, is := f.(*agentfact.Dropped); is {
+			names[r.Actor] = true
+		}
+	})
+	for _, state := range states {
+		for _, m := range state.Agents {
+			if m.Overflowed() {
+				names[m.ID.Instance] = true
+			}
+		}
+	}
+	return names
 }
 
 // parts are what the hash of a state is made of, for messages about a difference.

@@ -168,7 +168,7 @@ func TestKilledOverHTTP(t *testing.T) {
 		}
 	}
 	t.Logf("%d kills: %d requests, %d of them repeated what was in flight, %d answers were kept over a kill", kills, asked, again, kept)
-	if kept == 0 {
+	if kept == 0 && !testing.Short() { // three kills may all come too early
 		t.Error("no kill found an answer that was kept")
 	}
 }
