@@ -299,7 +299,10 @@ func Canonical(text string) (canonical string, ok bool) {
 	case !address && likeAddress(trimmed):
 		return "", false
 	case !address && dotted(text):
-		return Canonical(path.Clean(strings.ReplaceAll(text, `\`, "/")))
+		if clean := path.Clean(strings.ReplaceAll(text, `\`, "/")); clean != text {
+			return Canonical(clean)
+		}
+		return text, true
 	case !address && strings.HasPrefix(text, insideSession):
 		return Canonical("fam://" + text[len(insideSession):])
 	case !address || strings.ContainsAny(scheme, " /?#"):

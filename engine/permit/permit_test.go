@@ -229,7 +229,7 @@ func TestHidden(t *testing.T) {
 }
 
 func FuzzCanonical(f *testing.F) {
-	for _, s := range []string{"", "a", "https://A/../b?c#d", "fam://run/%2e%2e", "://", "x://[::1", "\x00", "//", "/fam/Run/a", "/fam/x/../y"} {
+	for _, s := range []string{"", "a", "https://A/../b?c#d", "fam://run/%2e%2e", "://", "x://[::1", "\x00", "//", "/fam/Run/a", "/fam/x/../y", ".", "..", "../a", "./https:/x", `.\fam`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
