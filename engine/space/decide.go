@@ -86,8 +86,10 @@ func (w *where) resolve(cast Cast, find *ground.Finder, q *Request) (t target, e
 	if q.To == ground.Stay && !q.Put {
 		return t, nil
 	}
-	if q.Put && strings.Contains(q.To, "..") {
-		return t, w.field(&t, from, is, q.To)
+	if first, _, both := strings.Cut(q.To, ".."); q.Put && both {
+		if _, _, cells := ground.ParseCell(first); cells { // else it is the name of a place or an agent
+			return t, w.field(&t, from, is, q.To)
+		}
 	}
 	beside, err := w.aim(cast, &t, from, is, q.To)
 	if err != nil {

@@ -66,6 +66,20 @@ func TestJoined(t *testing.T) {
 	}
 }
 
+// An instance id with two dots is no rectangle of cells.
+func TestPutBesideDots(t *testing.T) {
+	m := mapOf(t, &ground.Definition{Grid: &ground.Grid{Width: 3, Height: 1}, Places: map[string]ground.Place{"a..b": {At: []int64{2, 0}}}})
+	w := newWorld(m, []uint32{at(m, 0, 0)}, 1)
+	for to, want := range map[string]string{"a..b": "2,0", "1,0..1,0": "1,0"} {
+		if w.wave(t, space.Request{ID: "p", By: "gm", Agent: "a0", To: to, Put: true}); w.cell(0) != want {
+			t.Errorf("put at %s it is at %s", to, w.cell(0))
+		}
+	}
+	if f, ok := w.wave(t, space.Request{ID: "p", By: "gm", Agent: "a0", To: "x..y", Put: true})[0].(*space.Refused); !ok || !strings.Contains(f.Message, "there is no \"x..y\" to go to") {
+		t.Errorf("%+v", f)
+	}
+}
+
 // TestAnotherExit: who turns to another exit begins its time anew; who asks again for the same
 // one loses nothing; who meets a full place waits, and hears why it stopped.
 func TestAnotherExit(t *testing.T) {

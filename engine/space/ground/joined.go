@@ -58,7 +58,10 @@ func (c *compiler) join(d *Definition) *Map {
 		if len(p.At) == 2 {
 			a.At = &[2]int{clamped(p.At[0]), clamped(p.At[1])}
 		}
-		m.add(a)
+		if !m.add(a) {
+			c.fault(fmt.Sprintf("%d places, want at most %d", n, MaxPlaces), "", "places")
+			return m
+		}
 	}
 	for i, name := range names {
 		c.exits(m, uint32(i), name, d.Places[name])
