@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -158,7 +159,7 @@ func (from *values) read(b []byte, depth int) (any, []byte, error) {
 	case msgp.IntType, msgp.UintType:
 		return boxed(msgp.ReadInt64Bytes(b))
 	case msgp.Float64Type, msgp.Float32Type:
-		return boxed(msgp.ReadFloat64Bytes(b))
+		return boxed(number(b))
 	case msgp.StrType:
 		return boxed(from.string(b))
 	case msgp.ArrayType:
@@ -173,6 +174,14 @@ func (from *values) read(b []byte, depth int) (any, []byte, error) {
 }
 
 func boxed[T any](v T, rest []byte, err error) (any, []byte, error) { return v, rest, err }
+
+func number(b []byte) (float64, []byte, error) {
+	f, rest, err := msgp.ReadFloat64Bytes(b)
+	if math.IsNaN(f) || math.IsInf(f, 0) { // Normalize refuses them, so none was written
+		return 0, b, fmt.Errorf("%v is no value; want a finite number", f)
+	}
+	return f, rest, err
+}
 
 func (from *values) string(b []byte) (string, []byte, error) {
 	s, rest, err := msgp.ReadStringZC(b)
@@ -338,6 +347,9 @@ func skip(b []byte, depth int) ([]byte, error) {
 		n *= 2
 	case msgp.InvalidType:
 		return b, fmt.Errorf("no value begins here")
+	case msgp.Float64Type, msgp.Float32Type:
+		_, b, err = number(b)
+		return b, err
 	default:
 		return msgp.Skip(b)
 	}

@@ -267,6 +267,15 @@ func TestTextsAreCopies(t *testing.T) {
 	}
 }
 
+func TestNumbersWithoutAJSONFormAreRefused(t *testing.T) {
+	for _, f := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
+		raw := Encode([]any{f})
+		if v, err := raw.Value(); err == nil || Check(raw) == nil {
+			t.Errorf("%v was read as %v, checked as %v", f, v, Check(raw))
+		}
+	}
+}
+
 func FuzzReadValue(f *testing.F) {
 	for _, v := range []any{nil, true, int64(-7), 1.5, "text", []any{int64(1), "a"}, map[string]any{"k": []any{}}} {
 		f.Add([]byte(Encode(v)))

@@ -3,10 +3,10 @@ package shadows
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/bus/eventtype"
 	"tavernsim/engine/schedule"
 	"tavernsim/engine/schedule/chain"
 	"tavernsim/engine/world"
@@ -157,12 +157,7 @@ func (c *class) hearsOf(name string, p *publication) bool {
 	if slices.Contains(p.targets, name) || len(p.targets) == 0 && c.Listens {
 		return true
 	}
-	return len(p.targets) == 0 && slices.ContainsFunc(c.subscriptions, func(s bus.Subscription) bool { return typeMatches(s.Type, p.kind) })
-}
-
-func typeMatches(pattern, kind string) bool {
-	stem, open := strings.CutSuffix(pattern, "*")
-	return pattern == kind || open && strings.HasPrefix(kind, stem)
+	return len(p.targets) == 0 && slices.ContainsFunc(c.subscriptions, func(s bus.Subscription) bool { return eventtype.Matches(s.Type, p.kind) })
 }
 
 // advice says why a scene does not run ahead, one line a profile, and what would help; at most 8.

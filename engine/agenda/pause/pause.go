@@ -10,10 +10,10 @@ package pause
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/tinylib/msgp/msgp"
 
+	"tavernsim/engine/bus/eventtype"
 	"tavernsim/protocol"
 )
 
@@ -64,13 +64,7 @@ func (r *Rests) Wakes(o uint32, kind string) bool {
 
 // Matches reports whether an event of this type is of one of the types.
 func Matches(types []string, kind string) bool {
-	for _, t := range types {
-		stem, open := strings.CutSuffix(t, "*")
-		if t == kind || open && strings.HasPrefix(kind, stem) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(types, func(pattern string) bool { return eventtype.Matches(pattern, kind) })
 }
 
 // Append appends the stored form, by ordinal.

@@ -1,5 +1,14 @@
-// Package eventtype says what the type of an event may be.
+// Package eventtype says what the type of an event may be, and which types a pattern means.
 package eventtype
+
+import "strings"
+
+// Matches reports whether a pattern means a type: that type alone, or with a star at its end all
+// types that begin so.
+func Matches(pattern, t string) bool {
+	stem, open := strings.CutSuffix(pattern, "*")
+	return pattern == t || open && strings.HasPrefix(t, stem)
+}
 
 // MaxBytes bounds an event type.
 const MaxBytes = 256

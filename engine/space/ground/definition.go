@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tavernsim/engine/bus/eventtype"
 	"tavernsim/protocol"
 )
 
@@ -354,8 +355,5 @@ func (m *Map) NameAt(x, y int) string {
 
 // Bounded reports whether events of a type reach only who is near.
 func (m *Map) Bounded(typ string) bool {
-	return slices.ContainsFunc(m.types, func(t string) bool {
-		prefix, all := strings.CutSuffix(t, "*")
-		return t == typ || all && strings.HasPrefix(typ, prefix)
-	})
+	return slices.ContainsFunc(m.types, func(pattern string) bool { return eventtype.Matches(pattern, typ) })
 }
