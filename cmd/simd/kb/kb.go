@@ -5,16 +5,12 @@ package kb
 import (
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/engine/knowledge"
-	"tavernsim/engine/knowledge/collection"
 	"tavernsim/engine/knowledge/vector"
 	"tavernsim/internal/show"
 	"tavernsim/protocol"
@@ -113,108 +109,6 @@ func baseOf(dir, more, id string) (*knowledge.KnowledgeBase, error) {
 		return def, nil
 	}
 	return nil, protocol.Errorf(protocol.KindNotFound, "no knowledge base %q; there are %s", id, strings.Join(p.KnowledgeBaseIDs(), ", "))
-}
-
-func newBench(e *cli.Env) *cobra.Command {
-	var sequence, asJSON bool
-	c := &cobra.Command{
-		Use:   "bench DIR",
-		Short: "Measure how well a collection is searched",
-		Long: `Search a collection of documents for queries whose answers are known, in the form of
-the Cranfield collection: one file *.all* with the documents, one *.qry with the
-queries, one *rel with the judgements. Print the mean average precision, nDCG and
-recall of the first 10, and the time of a query. Every document whose grade is above 0,
-or that has none, is relevant, and all are worth the same.
-
-Exit codes: 0 measured, 2 usage, 3 the collection has faults, 4 no such folder or file.`,
-		Example: "  simd kb bench cranfield\n  simd kb bench dialogues --sequence --json",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return bench(e, args[0], sequence, asJSON) },
-	}
-	c.Flags().BoolVar(&sequence, "sequence", false, "each document follows the one before it, as the lines of a dialogue do")
-	c.Flags().BoolVar(&asJSON, "json", false, "print an object: {documents, queries, map, ndcg_at_10, recall_at_10, query_p50_us, query_p99_us, build_ms}")
-	return c
-}
-
-// figures is what simd kb bench prints.
-type figures struct {
-	collection.Figures
-	P50   float64 `json:"query_p50_us"` // of the first 10 answers, wall clock
-	P99   float64 `json:"query_p99_us"`
-	Build float64 `json:"build_ms"`
-}
-
-func bench(e *cli.Env, dir string, sequence, asJSON bool) error {
-	files, err := readCollection(dir)
-	if err != nil {
-		return err
-	}
-	c, err := collection.Read(files)
-	if err != nil {
-		return err
-	}
-	began := time.Now()
-	base, err := c.Base(sequence)
-	if err != nil {
-		return err
-	}
-	out := figures{Build: time.Since(began).Seconds() * 1e3}
-	var took []time.Duration
-	out.Figures = c.Measure(func(text string) []string {
-		began := time.Now()
-		base.Query(knowledge.Query{Text: text})
-		took = append(took, time.Since(began))
-		var ids []string
-		for _, h := range base.Query(knowledge.Query{Text: text, Limit: collection.Depth}) {
-			ids = append(ids, h.Entry.ID)
-		}
-		return ids
-	})
-	slices.Sort(took)
-	out.P50, out.P99 = took[len(took)/2].Seconds()*1e6, took[len(took)*99/100].Seconds()*1e6
-	if asJSON {
-		return show.JSON(e.Out, out)
-	}
-	fmt.Fprintf(e.Out, "documents  %d\nqueries    %d\nMAP        %.4f\nnDCG@10    %.4f\nrecall@10  %.4f\nquery      p50 %.0f µs, p99 %.0f µs\nindex      %.0f ms\n",
-		out.Documents, out.Queries, out.MAP, out.NDCG, out.Recall, out.P50, out.P99, out.Build)
-	return nil
-}
-
-// maxCollectionFile bounds what is read of one file of a collection.
-const maxCollectionFile = 1 << 30
-
-// readCollection finds and reads the files of a collection.
-func readCollection(dir string) (collection.Files, error) {
-	var f collection.Files
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		return f, protocol.Errorf(protocol.KindNotFound, "%w", err)
-	}
-	found := map[string]string{}
-	for _, entry := range list {
-		what := collection.Which(entry.Name())
-		if what == "" || !entry.Type().IsRegular() {
-			continue
-		}
-		if other := found[what]; other != "" {
-			return f, protocol.Errorf(protocol.KindInvalid, "%s: %s and %s both look like the %s", dir, other, entry.Name(), what)
-		}
-		found[what] = entry.Name()
-	}
-	for _, part := range []struct {
-		what string
-		into *string
-	}{{"documents", &f.Documents}, {"queries", &f.Queries}, {"judgements", &f.Judgements}} {
-		if found[part.what] == "" {
-			return f, protocol.Errorf(protocol.KindNotFound, "%s: no file with the %s; want *.all*, *.qry and *rel", dir, part.what)
-		}
-		data, err := readBounded(filepath.Join(dir, found[part.what]), maxCollectionFile)
-		if err != nil {
-			return f, err
-		}
-		*part.into = string(data)
-	}
-	return f, nil
 }
 
 // readBounded reads a file of at most so many bytes.

@@ -29,9 +29,15 @@ func seen(e *cli.Env, dir, more string, base *knowledge.Base) (*knowledge.Base, 
 		fmt.Fprintf(e.Err, "%s: its vectors come from an endpoint, which this command does not ask; words alone rank\n", base.ID())
 		return base, nil, nil
 	}
+	base, err = dressed(base, words)
+	return base, words, err
+}
+
+// dressed gives the entries of a base with embedding their vectors.
+func dressed(base *knowledge.Base, words *embed.Words) (*knowledge.Base, error) {
 	s, err := knowledge.NewState(base)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for s.Wants(0) > 0 {
 		for _, w := range s.Wanted(0) {
@@ -41,14 +47,14 @@ func seen(e *cli.Env, dir, more string, base *knowledge.Base) (*knowledge.Base, 
 			}
 			for _, f := range knowledge.Decide(s, knowledge.Commit{Requests: []knowledge.Request{{KB: w.KB, Op: knowledge.OpEmbed, Entry: w.Answer(vector.Pack(list), nil)}}}) {
 				if x, ok := f.(*knowledge.Embedded); !ok || x.Error != "" {
-					return nil, nil, protocol.Errorf(protocol.KindInternal, "base %s: vectors of its model are refused: %+v", base.ID(), f)
+					return nil, protocol.Errorf(protocol.KindInternal, "base %s: vectors of its model are refused: %+v", base.ID(), f)
 				}
 				s = knowledge.Apply(s, f)
 			}
 		}
 	}
 	base, _ = s.Base(base.ID())
-	return base, words, nil
+	return base, nil
 }
 
 // wordsOf reads the vectors of words of a model; nil = its kind is another.

@@ -184,9 +184,9 @@ func (c *Collection) judge(data string, known map[string]bool) error {
 }
 
 // Base makes a base with an entry for each document. With sequence, each follows the
-// one before it, as the lines of a dialogue do.
-func (c *Collection) Base(sequence bool) (*knowledge.Base, error) {
-	def := knowledge.KnowledgeBase{ID: "collection", Entries: make([]knowledge.Entry, len(c.Documents))}
+// one before it, as the lines of a dialogue do. embedding may be nil.
+func (c *Collection) Base(sequence bool, embedding *knowledge.Embedding) (*knowledge.Base, error) {
+	def := knowledge.KnowledgeBase{ID: "collection", Embedding: embedding, Entries: make([]knowledge.Entry, len(c.Documents))}
 	for i, d := range c.Documents {
 		e := &def.Entries[i]
 		e.ID, e.EntryType, e.Title, e.Content = d.ID, "document", d.Title, d.Text

@@ -23,7 +23,7 @@ func TestFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := c.Base(false)
+	b, err := c.Base(false, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestSequence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := c.Base(true)
+	b, err := c.Base(true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
