@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -37,7 +38,7 @@ func TestSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for script, want := range map[string]string{
+	scripts := map[string]string{
 		`printf '"%s %s"' "${#SIMD_SECRET_api_key}" "$SIMD_SECRET_api_key"`: "20 $KARYI{api_key}",
 		`printf '%s' "$SIMD_SECRET_api_key" | base64`:                       "written as base64",
 		`printf '%s' "$SIMD_SECRET_api_key" | gzip | base64`:                "of gzip",
@@ -50,7 +51,18 @@ func TestSecrets(t *testing.T) {
 		`printf '%s' "$SIMD_SECRET_api_key" | base64 >"$SIMD_WORK/note"`:    "written as base64",
 		`env`: "SIMD_SECRET_api_key=$KARYI{api_key}",
 		`i=0; while [ $i -lt 1800 ]; do echo "$i the key is $SIMD_SECRET_api_key"; i=$((i+1)); done`: "bytes are artifact:sha256-",
-	} {
+	}
+	if _, err := exec.LookPath("python3"); err == nil {
+		for code, want := range map[string]string{
+			`base64.a85encode(v)`:                           "written as base85",
+			`base64.b85encode(b"key " + v)`:                 "written as base85",
+			`binascii.b2a_uu(b"the key " + v)`:              "written as uuencode",
+			`base64.b64encode(zlib.compress(v, wbits=-15))`: "written as base64 of deflate",
+		} {
+			scripts[`printf '%s' "$SIMD_SECRET_api_key" | python3 -c 'import base64, binascii, sys, zlib; v = sys.stdin.buffer.read(); sys.stdout.buffer.write(`+code+`)'`] = want
+		}
+	}
+	for script, want := range scripts {
 		if testing.Short() && strings.Contains(script, "|") {
 			continue // the maskers have tests of their own
 		}

@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"encoding/binary"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,6 +17,9 @@ const inOtherCharacters = "compatible characters"
 // letters, digits and the signs of ASCII are left. What is far from every character beyond
 // ASCII, in letters and digits, is left out, since it is searched as it is; "" = that is all.
 func (m *Masker) flat(text string) string {
+	if len(text) <= maxWord && !m.mayStand(text) {
+		return ""
+	}
 	var b strings.Builder
 	around := 2 * m.longest
 	for at := 0; at < len(text); {
@@ -47,24 +51,54 @@ func (m *Masker) flat(text string) string {
 	return b.String()
 }
 
+// maxWord is the length of texts that are looked at before they are made flat: decoded words, of
+// which there are many, and nearly all of them are no text.
+const maxWord = 64
+
+// mayStand reports whether a short text may have a secret when it is flat: it has a character
+// beyond ASCII, or bytes that are none between letters and digits enough.
+func (m *Masker) mayStand(text string) bool {
+	kept := 0
+	for i := 0; i < len(text); {
+		if c := text[i]; c < utf8.RuneSelf {
+			if m.fold[c] != 0 {
+				kept++
+			}
+			i++
+			continue
+		}
+		if _, n := utf8.DecodeRuneInString(text[i:]); n > 1 {
+			return true
+		}
+		i++
+	}
+	return kept >= MinValue && kept < len(text)
+}
+
 // beyond is the first byte from a place on that is not ASCII; -1 = none.
 func beyond(text string, from int) int {
-	for i := from; i < len(text); i++ {
-		if text[i] >= utf8.RuneSelf {
-			return i
+	const step, high = 8, 0x8080808080808080
+	for ; from+step <= len(text); from += step {
+		if binary.LittleEndian.Uint64([]byte(text[from:from+step]))&high != 0 {
+			break
+		}
+	}
+	for ; from < len(text); from++ {
+		if text[from] >= utf8.RuneSelf {
+			return from
 		}
 	}
 	return -1
 }
 
 // flattened looks for secrets in a text whose characters stand for others.
-func (m *Masker) flattened(text string, depth int, left *int) (name, form string) {
-	text = m.flat(text)
+func (s *search) flattened(text string, depth int) (name, form string) {
+	text = s.flat(text)
 	if text == "" {
 		return "", ""
 	}
-	if hits := m.scan(text); len(hits) > 0 {
+	if hits := s.scan(text); len(hits) > 0 {
 		return hits[0].pattern.name, inOtherCharacters
 	}
-	return m.decoded(text, depth, left)
+	return s.decoded(text, depth)
 }

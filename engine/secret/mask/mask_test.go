@@ -2,8 +2,10 @@ package mask
 
 import (
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
+	ascii85enc "encoding/ascii85"
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
@@ -189,6 +191,17 @@ func tricks() map[string]func(string) string {
 		"base64 of full-width": func(s string) string { return b64([]byte("token " + fullWidth(s))) },
 		"full-width base64":    func(s string) string { return fullWidth(b64([]byte("token " + s))) },
 		"full-width hex":       func(s string) string { return fullWidth(hex.EncodeToString([]byte(s))) },
+		"ascii85":              func(s string) string { return in85(s+"\n\n\n\n", 0, ascii85) },
+		"ascii85 offset 3":     func(s string) string { return encoded85("the token: " + s + " ends") },
+		"ascii85 with marks":   func(s string) string { return "<~" + wrapped(encoded85("ab"+s+"\n"), 9) + "~>" },
+		"z85":                  func(s string) string { return in85(s+"pad.", 0, z85) },
+		"base85 of RFC 1924":   func(s string) string { return in85("key="+s+"pad.", 0, rfc1924) },
+		"base64 of ascii85":    func(s string) string { return b64([]byte(encoded85("x" + s + "y"))) },
+		"uuencode":             func(s string) string { return "\nbegin 644 x\n" + uulines("token "+s) + "`\nend\n" },
+		"uuencode, two lines":  func(s string) string { return "\n" + uulines(strings.Repeat("-", 35)+s) },
+		"uuencode in a line":   func(s string) string { return uu([]byte("token " + s + "..")) },
+		"deflate and base64":   func(s string) string { return b64([]byte(rawDeflated("token: " + s))) },
+		"deflate and hex":      func(s string) string { return hex.EncodeToString([]byte(rawDeflated(s))) },
 		"half in base64":       func(s string) string { return b64([]byte(s[:len(s)/2+1])) },
 	}
 }
@@ -208,6 +221,38 @@ func deflated(s string) string {
 	w := zlib.NewWriter(&b)
 	_, _ = w.Write([]byte(s))
 	_ = w.Close()
+	return b.String()
+}
+
+// rfc1924 is the alphabet of git and Python.
+const rfc1924 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
+
+func encoded85(s string) string {
+	b := make([]byte, ascii85enc.MaxEncodedLen(len(s)))
+	return string(b[:ascii85enc.Encode(b, []byte(s))])
+}
+
+func rawDeflated(s string) string {
+	var b bytes.Buffer
+	w, err := flate.NewWriter(&b, 9)
+	if err != nil {
+		panic(err)
+	}
+	_, _ = w.Write([]byte(s))
+	_ = w.Close()
+	return b.String()
+}
+
+// uulines are the lines of uuencode, with a grave accent in the place of spaces.
+func uulines(s string) string {
+	var b strings.Builder
+	for part := range slices.Chunk([]byte(s), 45) {
+		n := len(part)
+		for len(part)%3 != 0 {
+			part = append(slices.Clip(part), 0)
+		}
+		b.WriteString(strings.ReplaceAll(string(uucode[n])+uu(part), " ", "`") + "\n")
+	}
 	return b.String()
 }
 

@@ -48,6 +48,14 @@ func spellings(value string) []spelling {
 	for offset := range 3 {
 		out = append(out, spelling{"base64", shifted(value, offset, 6, base64.RawStdEncoding.EncodeToString), 8*n/6 - 1})
 	}
+	for offset := range 3 {
+		out = append(out, spelling{"uuencode", shifted(value, offset, 6, uu), gram})
+	}
+	for offset := range 4 {
+		for _, alphabet := range []string{ascii85, z85} {
+			out = append(out, spelling{"base85", in85(value, offset, alphabet), gram})
+		}
+	}
 	for offset := range 5 {
 		for _, alphabet := range []*base32.Encoding{base32.StdEncoding, base32.HexEncoding} {
 			out = append(out, spelling{"base32", shifted(value, offset, 5, alphabet.WithPadding(base32.NoPadding).EncodeToString), 8*n/5 - 1})

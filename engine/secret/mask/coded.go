@@ -1,0 +1,265 @@
+package mask
+
+import (
+	"bytes"
+	"compress/bzip2"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/hex"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxDepth   = 3       // of codes within codes
+	maxDecoded = 1 << 20 // bytes that are decoded of one text
+	minCoded   = 12      // characters that may be a code
+)
+
+// search is what decodes the codes of one text.
+type search struct {
+	*Masker
+	left   int            // bytes that are decoded still
+	packed strings.Reader // what inflate reads
+	room   bytes.Buffer   // for what is unpacked
+	flate  io.ReadCloser  // made at the first use; most of what it is asked about is no deflate
+}
+
+// inflate gives what can be read of a stream of deflate.
+func (s *search) inflate(text string) io.Reader {
+	s.packed.Reset(text)
+	if s.flate == nil {
+		s.flate = flate.NewReader(&s.packed)
+		return s.flate
+	}
+	_ = s.flate.(flate.Resetter).Reset(&s.packed, nil) // of what NewReader made, it never fails
+	return s.flate
+}
+
+// decoded looks for secrets in what a text has in base64, hex or uuencode, or compressed.
+func (s *search) decoded(text string, depth int) (name, form string) {
+	if depth >= maxDepth {
+		return "", ""
+	}
+	if plain, form := s.unpacked(text, depth); plain != "" {
+		s.left -= len(plain)
+		if name, form = s.inner(plain, form, depth); name != "" || depth == 0 {
+			return name, form
+		}
+	}
+	if plain := uudecoded(text); len(plain) >= MinValue && s.left > len(plain) {
+		s.left -= len(plain)
+		if name, form := s.inner(plain, "uuencode", depth); name != "" {
+			return name, form
+		}
+	}
+	for at := 0; ; {
+		from, to := s.coded(text, at)
+		if from == to {
+			return "", ""
+		}
+		if word := s.letters(text[from:to]); word != nil {
+			if name, form = s.word(word, depth); name != "" {
+				return name, form
+			}
+		}
+		at = to + 1
+	}
+}
+
+// coded is the next part of a text, from a place on, in which characters of codes stand for
+// long enough; from == to = there is none. It looks at every twelfth character where there are no codes.
+func (m *Masker) coded(text string, from int) (start, end int) {
+	table := m.codes
+next:
+	for from+minCoded <= len(text) {
+		for i := from + minCoded - 1; i >= from; i-- {
+			if table[text[i]] == 0 {
+				from = i + 1
+				continue next
+			}
+		}
+		end = from + minCoded
+		for end < len(text) && table[text[end]] != 0 {
+			end++
+		}
+		return from, end
+	}
+	return 0, 0
+}
+
+// letters are the letters of a code, without what may stand between them; nil = it is none.
+func (m *Masker) letters(text string) []byte {
+	n, classes := 0, byte(0)
+	for i := range len(text) {
+		class := m.codes[text[i]]
+		n += int(class & letter)
+		classes |= class
+	}
+	if classes &^= passed; n < minCoded || classes == lower|letter || classes == upper|letter {
+		return nil
+	}
+	word := make([]byte, 0, n)
+	for i := range len(text) {
+		if m.codes[text[i]]&letter != 0 {
+			word = append(word, text[i])
+		}
+	}
+	return word
+}
+
+// Classes of characters of codes. A word of lower or of upper case alone is none.
+const (
+	letter = 1 << iota // of the alphabet; the lowest bit, which is counted
+	lower
+	upper
+	other
+	passed // may stand within a code: the end of a line, padding
+)
+
+func codes() *[256]byte {
+	t := new([256]byte)
+	for c := range 256 {
+		switch {
+		case 'a' <= c && c <= 'z':
+			t[c] = letter | lower
+		case 'A' <= c && c <= 'Z':
+			t[c] = letter | upper
+		case '0' <= c && c <= '9', c == '+', c == '/', c == '-', c == '_':
+			t[c] = letter | other
+		case c == '=', c == '\n', c == '\r':
+			t[c] = passed
+		}
+	}
+	return t
+}
+
+// word decodes what looks like a code. It changes the word.
+func (s *search) word(word []byte, depth int) (name, form string) {
+	if s.left -= len(word); s.left <= 0 {
+		return "", ""
+	}
+	plain := make([]byte, len(word))
+	if len(word)%2 == 0 {
+		if _, err := hex.Decode(plain, word); err == nil {
+			if name, form = s.inner(string(plain[:len(word)/2]), "hex", depth); name != "" {
+				return name, form
+			}
+		}
+	}
+	for i, c := range word {
+		switch c {
+		case '-':
+			word[i] = '+'
+		case '_':
+			word[i] = '/'
+		}
+	}
+	if len(word)%4 == 1 {
+		word = word[:len(word)-1]
+	}
+	n, err := base64.RawStdEncoding.Decode(plain, word)
+	if err != nil {
+		return "", ""
+	}
+	return s.inner(string(plain[:n]), "base64", depth)
+}
+
+func (s *search) inner(plain, form string, depth int) (string, string) {
+	if hits := s.scan(plain); len(hits) > 0 {
+		return hits[0].pattern.name, form + " of " + hits[0].pattern.form
+	}
+	name, inner := s.decoded(plain, depth+1)
+	if name == "" {
+		name, inner = s.flattened(plain, depth+1)
+	}
+	if name == "" {
+		return "", ""
+	}
+	return name, form + " of " + inner
+}
+
+// unpacked gives what can be read of a text that is compressed, and how it is. Deflate without
+// a head is looked for in what was decoded only: in a text it has lost its bytes.
+func (s *search) unpacked(text string, depth int) (plain, form string) {
+	var r io.Reader
+	var err error
+	switch {
+	case strings.HasPrefix(text, "\x1f\x8b"):
+		form = "gzip"
+		r, err = gzip.NewReader(strings.NewReader(text))
+	case strings.HasPrefix(text, "\x78"):
+		form = "zlib"
+		r, err = zlib.NewReader(strings.NewReader(text))
+	case strings.HasPrefix(text, "BZh"):
+		form = "bzip2"
+		r = bzip2.NewReader(strings.NewReader(text))
+	case depth > 0 && maybeDeflate(text):
+		form = "deflate"
+		r = s.inflate(text)
+	}
+	if form == "" || err != nil {
+		return "", ""
+	}
+	s.room.Reset()
+	_, _ = s.room.ReadFrom(io.LimitReader(r, int64(max(s.left, 0)))) // what there is before a fault counts
+	if s.room.Len() < MinValue {
+		return "", ""
+	}
+	return s.room.String(), form
+}
+
+// maybeDeflate reports whether bytes may be a stream of deflate: no text, and begun by a block
+// of codes, which compressors write for what has as many bytes as a secret.
+func maybeDeflate(text string) bool {
+	const fixed, dynamic = 1, 2
+	if len(text) < MinValue || utf8.ValidString(text) {
+		return false
+	}
+	block := text[0] >> 1 & 3
+	return block == fixed || block == dynamic
+}
+
+// uudecoded gives what the lines of a text that look like uuencode stand for.
+func uudecoded(text string) string {
+	var b []byte
+	for len(text) > 0 {
+		end := strings.IndexByte(text, '\n')
+		if end < 0 {
+			end = len(text)
+		}
+		b = uuline(b, text[:end])
+		text = text[min(end+1, len(text)):]
+	}
+	return string(b)
+}
+
+// uuline appends what a line stands for: its first character says how many bytes, and four
+// characters follow for three of them. Some writers add one that is a sum.
+func uuline(b []byte, line string) []byte {
+	if line == "" || line[0] <= ' ' || line[0] > '`' {
+		return b
+	}
+	n := int(line[0]-' ') & 63
+	want := 1 + (n+2)/3*4
+	if n == 0 || len(line) < want || len(line) > want+2 {
+		return b
+	}
+	for i := 1; i < want; i++ {
+		if line[i] < ' ' || line[i] > '`' {
+			return b
+		}
+	}
+	at := len(b)
+	for i := 1; i < want; i += 4 {
+		w := uint32(0)
+		for _, c := range []byte(line[i : i+4]) {
+			w = w<<6 | uint32(c-' ')&63
+		}
+		b = append(b, byte(w>>16), byte(w>>8), byte(w))
+	}
+	return b[:at+n]
+}
