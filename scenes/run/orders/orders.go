@@ -59,7 +59,7 @@ func Read(file string) ([]order.Entry, error) {
 func Parse(file string, data []byte) ([]order.Entry, error) {
 	report := &source.Report{}
 	if strings.HasSuffix(file, ".jsonl") {
-		file, data = strings.TrimSuffix(file, "l"), order.Lines(data)
+		data = order.Lines(data)
 	}
 	var list []order.Entry
 	if doc := source.Parse(file, data, source.Limits{}, report); doc != nil {

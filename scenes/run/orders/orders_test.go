@@ -100,6 +100,13 @@ func TestKept(t *testing.T) {
 	}
 }
 
+func TestFaultOfALine(t *testing.T) {
+	_, err := orders.Parse("night.jsonl", []byte(`{"do": [{"end": {}}]}`+"\n"+`{"do": [{"snow": {}}]}`))
+	if err == nil || !strings.Contains(err.Error(), "night.jsonl:2:8: orders[1].do") {
+		t.Error(err)
+	}
+}
+
 // A letter that somebody removed has no answer: that is an error, and nothing is waited for.
 func TestLetterIsGone(t *testing.T) {
 	dir := t.TempDir()
