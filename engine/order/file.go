@@ -3,7 +3,6 @@ package order
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -56,10 +55,17 @@ func rules() source.Rules {
 	}
 }
 
-// Lines makes a file of a text with one order a line.
+// Lines makes a file of a text with one order a line. Empty lines are none, and every order keeps its line.
 func Lines(text []byte) []byte {
-	lines := bytes.Split(bytes.TrimRight(text, "\n"), []byte("\n"))
-	return slices.Concat([]byte(`{"orders":[`), bytes.Join(lines, []byte(",\n")), []byte("]}"))
+	out, separator := []byte(`{"orders":[`), ""
+	for line := range bytes.Lines(text) {
+		if len(bytes.TrimSpace(line)) > 0 {
+			out = append(out, separator...)
+			separator = ","
+		}
+		out = append(out, line...)
+	}
+	return append(out, "]}"...)
 }
 
 // Parse reads a file of orders and reports its faults with their places. An order without

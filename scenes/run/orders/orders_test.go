@@ -101,8 +101,8 @@ func TestKept(t *testing.T) {
 }
 
 func TestFaultOfALine(t *testing.T) {
-	_, err := orders.Parse("night.jsonl", []byte(`{"do": [{"end": {}}]}`+"\n"+`{"do": [{"snow": {}}]}`))
-	if err == nil || !strings.Contains(err.Error(), "night.jsonl:2:8: orders[1].do") {
+	_, err := orders.Parse("night.jsonl", []byte(`{"do": [{"end": {}}]}`+"\n\n"+`{"do": [{"snow": {}}]}`))
+	if err == nil || !strings.Contains(err.Error(), "night.jsonl:3:9: orders[1].do") {
 		t.Error(err)
 	}
 }
