@@ -112,7 +112,7 @@ func (r *recorder) manifest(name string, s *scenestest.Scene, clock agenda.Clock
 	m := &rundir.Manifest{
 		Version: rundir.ManifestVersion, Run: name, Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Program: r.release,
 		Project: s.Project.ID(), ProjectHash: s.Project.Hash(), Files: rundir.Files(s.Project), Scenes: []string{id},
-		Interactive: name == "takeover",
+		Interactive: name == "takeover" || name == "asks",
 		Seeds:       map[string]uint64{id: 1}, Clocks: map[string]agenda.ClockKind{id: sim.Clock}, Durability: persistence.Process,
 	}
 	if sim.Seed != nil {

@@ -171,7 +171,7 @@ func (d *Definition) find(c *protocol.Call) (entry *Tool, skill string, refused 
 	if c.Origin == protocol.OriginToolsXML { // ToolsXML names are commands of a computer, never skills of the same name
 		return nil, "", protocol.Errorf(protocol.KindNotFound, "ToolsXML <%s>: nothing carries it out in this run; available_capabilities lists what there is", c.Tool)
 	}
-	if id, ok := d.skill(c.Tool); ok {
+	if id, ok := menu.FindSkill(d.Skills, c.Tool); ok {
 		return nil, id, nil
 	}
 	id, near := bind.FindTool(c.Tool, d.callable)
@@ -199,24 +199,3 @@ func (d *Definition) notAllowed(name string, near []string) *protocol.Error {
 	}
 	return protocol.Errorf(protocol.KindNotFound, "tool or skill %q does not exist%s; available_capabilities lists what there is", name, hint)
 }
-
-// skill finds a workflow that the agent may call by its canonical id, with or
-// without the prefix, or by the last element of the id.
-func (d *Definition) skill(name string) (string, bool) {
-	name = strings.TrimPrefix(name, tool.SkillPrefix)
-	if slices.Contains(d.Skills, name) {
-		return name, true
-	}
-	found := ""
-	for _, id := range d.Skills {
-		if lastElement(id) == name {
-			if found != "" {
-				return "", false // ambiguous
-			}
-			found = id
-		}
-	}
-	return found, found != ""
-}
-
-func lastElement(id string) string { return id[strings.LastIndexByte(id, '/')+1:] }

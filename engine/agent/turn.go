@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/direct"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/learn"
@@ -15,6 +16,7 @@ import (
 	"tavernsim/engine/agent/repeat"
 	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/cast"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/knowledge/criteria"
@@ -261,10 +263,28 @@ func (t *Turn) startCore() {
 // runs on its type.
 func (t *Turn) startHandlers() {
 	for _, e := range t.events {
-		if plan, ok := t.m.Def.Workflows[t.m.Def.OnEvent[e.Type]]; ok {
+		if q := direct.ReadRun(e, t.m.ID.Instance); q != nil {
+			t.runAsked(q, e)
+		} else if plan, ok := t.m.Def.Workflows[t.m.Def.OnEvent[e.Type]]; ok {
 			t.start(protocol.PurposeDeliberate, plan, t.coreInputs(protocol.PurposeDeliberate, plan, map[string]any{"event": t.eventValue(e)}), t.coreEnded)
 		}
 	}
+}
+
+// runAsked runs the workflow that an event of the scene asks its own agent for.
+func (t *Turn) runAsked(q *direct.Run, e *protocol.Envelope) {
+	plan := t.m.Def.Workflows[q.Workflow] // it was checked
+	t.start(protocol.PurposeDeliberate, plan, t.coreInputs(protocol.PurposeDeliberate, plan, q.Given(t.eventValue(e))), func(r result) {
+		told := q.Told(t.nextRequestID(), t.m.ID.Instance, r.outputs[direct.OutputResult], r.err)
+		if told != nil {
+			t.request(cast.Stage, told.AppendMsg)
+		}
+		if told != nil && r.err != nil {
+			t.problem(r.err.Error())
+		} else {
+			t.coreEnded(r)
+		}
+	})
 }
 
 func (t *Turn) start(purpose protocol.Purpose, plan *workflow.Plan, inputs []any, then func(result)) {

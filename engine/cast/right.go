@@ -56,6 +56,10 @@ const (
 // MaxReason bounds why somebody changes something, in bytes.
 const MaxReason = 2048
 
+// Scene is the instance id of the agent that runs the scene's own workflows, and the source of
+// its events.
+const Scene = "$scene"
+
 // Stage is the addressee of what directors ask for: the stage itself, which is no service.
 const Stage = "stage"
 

@@ -3,6 +3,7 @@ package order
 import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/cast"
+	"tavernsim/engine/panel"
 	"tavernsim/engine/script/turns"
 	"tavernsim/engine/space"
 	"tavernsim/protocol"
@@ -25,6 +26,11 @@ type Cast interface {
 	// Comers are the agents that would come, none of them taken, ascending; an error if they
 	// cannot.
 	Comers(who *cast.Coming, taken map[uint32]bool) ([]uint32, error)
+	// Asking completes questions of the scene to people, as agent.Definition.Panel does; open are
+	// those without an answer.
+	Asking() (complete func(*panel.Question) error, open int)
+	// Runs refuses a workflow that the scene cannot run with these inputs.
+	Runs(workflow string, inputs map[string]any) error
 	// MayLeave refuses a change that takes agents away where nobody comes or goes.
 	MayLeave() error
 }
@@ -36,8 +42,9 @@ type Scene interface {
 	// GiveTurns decides a grant from outside of the order of turns (engine/script/turns).
 	GiveTurns(by string, agents []uint32, n int64) (*turns.Began, *turns.Granted, error)
 	Name(ordinal uint32) string
-	// Move asks the service of space to move agents; CheckMove says why it would refuse.
-	Move([]space.Request)
+	// Request asks services for something in the wave.
+	Request([]protocol.Sequenced)
+	// CheckMove says why the service of space would not move agents.
 	CheckMove([]space.Request) error
 	// Entrance and Exit are the facts of one who comes and of one who leaves.
 	Entrance(ordinal uint32, state protocol.Raw, q *cast.Request) *agenda.Spawned

@@ -31,7 +31,7 @@ func (m *Move) Check(sc Cast) error {
 
 // facts leaves none of the stage: those of the service follow.
 func (m *Move) facts(sc Scene, q *cast.Request) []protocol.Fact {
-	sc.Move(m.requests(sc, q))
+	sc.Request(sequenced(m.requests(sc, q)))
 	return nil
 }
 
@@ -48,6 +48,14 @@ func (m *Move) requests(sc named, q *cast.Request) []space.Request {
 		list[i] = space.Request{ID: q.ID + "/" + strconv.Itoa(i), By: q.By, Agent: sc.Name(o), To: m.To, Reason: q.Reason, Put: m.Put}
 	}
 	return list
+}
+
+// sequenced addresses requests to the service of space.
+func sequenced(list []space.Request) (out []protocol.Sequenced) {
+	for i := range list {
+		out = append(out, protocol.Sequenced{To: space.Service, Data: list[i].AppendMsg(nil)})
+	}
+	return out
 }
 
 // Moves are the requests of all moves among changes, and of those who come, to be checked together.

@@ -73,7 +73,7 @@ type Settled struct {
 
 // specs are the kinds of changes, with their fields.
 func specs() []protocol.ToolSpec {
-	return []protocol.ToolSpec{
+	return append([]protocol.ToolSpec{
 		tool.Spec("event", "Publishes an event of the scene.",
 			tool.Required("type", "string", "event type, words with dots"),
 			tool.Optional("payload", "", "what it says"),
@@ -133,7 +133,7 @@ func specs() []protocol.ToolSpec {
 			tool.Optional("winners", "", "a text, or a list of texts"),
 			tool.Optional("reason", "string", "why"),
 			tool.Optional("comment", "string", "a note")),
-	}
+	}, askSpecs()...)
 }
 
 // kindSet has no specification: its fields are the variables of a script.
@@ -319,6 +319,8 @@ func (r *reader) one(kind string, fields any) error {
 		return r.move(p)
 	case cast.Spawn, cast.Remove:
 		return r.presence(kind, p)
+	case kindAsk, kindRun:
+		return r.asks(kind, p)
 	case "end":
 		return r.end(p)
 	}

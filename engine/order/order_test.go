@@ -94,11 +94,15 @@ func TestFaults(t *testing.T) {
 		"orders: []\nmore: 1\n":                                                                                                  "unknown field",
 		"orders:\n  - {id: a}\n":                                                                                                 "do",
 		"orders:\n  - {do: []}\n":                                                                                                "want a list of 1 to 256 changes",
-		"orders:\n  - {do: [{travel: {profile: x}}]}\n":                                                                          "do[0].travel: there is no such change; want one of event, say, world, goal, reflect, private_state, rest, wake, transition, answer, cancel, take_over, release, review, turn, move, spawn, remove, end, set",
+		"orders:\n  - {do: [{travel: {profile: x}}]}\n":                                                                          "do[0].travel: there is no such change; want one of event, say, world, goal, reflect, private_state, rest, wake, transition, answer, cancel, take_over, release, review, turn, move, spawn, remove, end, ask, run, set",
 		"orders:\n  - {do: [{take: {agent: x, wait: long}}]}\n":                                                                  "do[0].take: wait \"long\": want hold or run",
 		"orders:\n  - {do: [{take_over: {agent: x, on_timeout: leave}}]}\n":                                                      "do[0].take_over: on_timeout \"leave\": want pass or play",
 		"orders:\n  - {do: [{take_over: {agent: x, timeout_seconds: 0}}]}\n":                                                     "do[0].take_over: timeout_seconds 0: want more than 0, at most 2592000",
 		"orders:\n  - {do: [{take_over: {}}]}\n":                                                                                 "do[0].take_over: received no agent",
+		"orders:\n  - {do: [{ask: {panel: x}}]}\n":                                                                               "do[0].ask: received no action",
+		"orders:\n  - {do: [{ask: {action: text, result: a/b}}]}\n":                                                              "do[0].ask: result \"a/b\": a variable that takes an answer has no / in its name",
+		"orders:\n  - {do: [{run: {workflow: x, input: {}}}]}\n":                                                                 "do[0].run: received the unknown parameter input",
+		"orders:\n  - {do: [{run: {workflow: x, result: '-'}}]}\n":                                                               "do[0].run: result \"-\": a variable that takes an answer",
 		"orders:\n  - {do: [{release: {agent: x, by: y}}]}\n":                                                                    "do[0].release: received the unknown parameter by",
 		"orders:\n  - {do: [{take_over: {agent: x}}, {release: {agent: x}}]}\n":                                                  "do[1].release: the order takes over or releases x already",
 		"orders:\n  - {do: [{spawn: {}}]}\n":                                                                                     "do[0].spawn: want one of agent and profile",
@@ -140,7 +144,7 @@ func TestFaults(t *testing.T) {
 // The page lists every kind of change and every field.
 func TestPageListsTheChanges(t *testing.T) {
 	rows := strings.Split(doctest.Page(t, page), "\n")
-	for _, kind := range []string{"event", "world", "goal", "reflect", "private_state", "rest", "wake", "answer", "cancel", "take_over", "release", "review", "end"} {
+	for _, kind := range []string{"event", "world", "goal", "reflect", "private_state", "rest", "wake", "answer", "cancel", "take_over", "release", "review", "end", "ask", "run"} {
 		i := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "| `"+kind+"` |") })
 		if i < 0 {
 			t.Errorf("the page lacks the change %s", kind)

@@ -7,7 +7,6 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/script"
-	"tavernsim/engine/space"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/tam/bind"
@@ -99,13 +98,18 @@ func Requests(sc Setting, who Asker, id string, list []script.Request) (effects 
 			effects = append(effects, protocol.Sequenced{To: cast.Stage, Data: p.later[i].AppendMsg(nil)})
 		}
 		for i, c := range p.Stage {
-			m, moves := c.(*Move)
-			if !moves {
+			q := &cast.Request{ID: numbered(id+"."+strconv.Itoa(n), i), By: who.By, Reason: "script"}
+			switch x := c.(type) {
+			case *Move:
+				effects = append(effects, sequenced(x.requests(sc, q))...)
+			case asking:
+				list, err := x.requests(sc, q)
+				if err != nil { // it was checked
+					return nil, nil, []*script.Failed{{Where: q.ID, Error: protocol.Short(err.Error(), maxFailed)}}
+				}
+				effects = append(effects, list...)
+			default:
 				stage = append(stage, c)
-				continue
-			}
-			for _, q := range m.requests(sc, &cast.Request{ID: id + "." + strconv.Itoa(n) + "." + strconv.Itoa(i), By: who.By, Reason: "script"}) {
-				effects = append(effects, protocol.Sequenced{To: space.Service, Data: q.AppendMsg(nil)})
 			}
 		}
 		for i := range p.World {
@@ -132,7 +136,7 @@ func plan(sc Setting, who Asker, id string, list []script.Request, failed *[]*sc
 			switch {
 			case err != nil:
 			case ComesOrGoes(c): // whether it can be is decided then
-				later = append(slices.Clip(later), cast.Request{ID: id + "." + strconv.Itoa(len(later)), By: who.By, Do: protocol.Encode([]any{q.Change})})
+				later = append(slices.Clip(later), cast.Request{ID: numbered(id, len(later)), By: who.By, Do: protocol.Encode([]any{q.Change})})
 				r.plan.Stage = before.Stage
 			default:
 				err = c.Check(sc)
@@ -140,6 +144,9 @@ func plan(sc Setting, who Asker, id string, list []script.Request, failed *[]*sc
 		}
 		if err != nil {
 			r.plan = before
+			if q := refused(q.Change, numbered(id, len(r.plan.later)), who.By, err); q != nil {
+				r.plan.later = append(slices.Clip(r.plan.later), *q)
+			}
 			*failed = append(*failed, &script.Failed{Where: q.Where, Error: protocol.Short(err.Error(), maxFailed)})
 			continue
 		}

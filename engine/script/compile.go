@@ -25,6 +25,7 @@ type Program struct {
 	Order     []string // of the states, as written
 	Start     string
 	Types     map[string]bool // of the events that it hears of
+	Runs      []string        // ids of workflows that actions run
 
 	schedules []*schedule
 	closing   *ending
@@ -88,6 +89,8 @@ type Checks struct {
 	Change func(kind string, fields map[string]any, dynamic map[string]bool) error
 	// Schema compiles the schema of answers, at these steps of the script.
 	Schema func(schema any, steps []any) func(any) error
+	// Workflow finds a workflow that is to run with these inputs, and reports what is wrong.
+	Workflow func(steps []any, ref string, inputs []string) (id string)
 	// EventType says what is wrong with the type of an event; "" = nothing.
 	EventType func(string) string
 	// Stops: the scene ends also without its script.
@@ -346,8 +349,8 @@ func (c *compiler) actions(list []any, roots []string, steps []any) (out []*acti
 }
 
 func (c *compiler) action(kind string, fields any, roots []string, steps []any) *action {
-	if missing := notBuilt()[kind]; missing {
-		c.fault(steps, "", "the action %s is not there yet; there are set, publish, say, world, goal, reflect, private_state, rest, wake, move, turn, spotlight, spawn, remove, end", kind)
+	if kind == "travel" {
+		c.fault(steps, "", "the action %s is not there yet; there are set, publish, say, world, goal, reflect, private_state, rest, wake, move, turn, spotlight, spawn, remove, ask, run, end", kind)
 		return nil
 	}
 	if kind == "transition" {
@@ -376,6 +379,9 @@ func (c *compiler) action(kind string, fields any, roots []string, steps []any) 
 	if kind == kindSet || kind == kindVariable {
 		c.sets(static, steps)
 	}
+	if kind == KindAsk || kind == KindRun {
+		c.replying(a, static, dynamic, steps)
+	}
 	return a
 }
 
@@ -386,15 +392,6 @@ func (c *compiler) sets(fields map[string]any, steps []any) {
 			c.fault(append(slices.Clone(steps), name), cmp.Or(source.Suggest(name, protocol.SortedKeys(c.def.Variables)), "declare it in variables"), "there is no variable %q", name)
 		}
 	}
-}
-
-// notBuilt are actions of the specification that this version does not have.
-func notBuilt() map[string]bool {
-	m := map[string]bool{}
-	for _, kind := range []string{"run", "travel", "ask"} {
-		m[kind] = true
-	}
-	return m
 }
 
 // where is the place of an action in the script.

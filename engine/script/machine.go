@@ -104,7 +104,7 @@ func (m *Machine) Look(s *State, in *Input) (*Decision, error) {
 	if s.Outcome != nil && s.Outcome.Ends {
 		return &l.out, nil
 	}
-	steps := []func() error{l.given, l.answers, l.due, l.move}
+	steps := []func() error{l.given, l.replies, l.answers, l.due, l.move}
 	switch {
 	case in.Ending:
 		steps = []func() error{l.end}

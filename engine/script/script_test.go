@@ -54,6 +54,7 @@ func checks() script.Checks {
 			return ""
 		},
 		Change:    order.Check,
+		Workflow:  func(_ []any, ref string, _ []string) string { return ref },
 		Schema:    func(any, []any) func(any) error { return number },
 		EventType: eventtype.Check,
 	}
@@ -305,13 +306,17 @@ states:
 func TestFaults(t *testing.T) {
 	many := "states: [" + strings.Repeat("{id: s, transitions: [{to: s}]}, ", 3) + "]"
 	for text, want := range map[string]string{
-		"states: [{id: a, transitions: [{to: b}]}]":                                                        "[states 0 transitions 0 to] there is no state \"b\"",
-		"states: [{id: a}, {id: b}]":                                                                       "[states 1 id] no transition leads to the state \"b\" from the start \"a\"",
-		many:                                                                                               "the state \"s\" is given twice",
-		"start: x\nstates: [{id: a}]":                                                                      "[start] there is no state \"x\"",
-		"states: [{id: a, active: [\"role:cook\"]}]":                                                       "no agent is role:cook",
-		"states: [{id: a, on_enter: [{set: {x: 1}}]}]":                                                     "there is no variable \"x\"",
-		"states: [{id: a, on_enter: [{travel: {}}]}]":                                                      "the action travel is not there yet",
+		"states: [{id: a, transitions: [{to: b}]}]":                       "[states 0 transitions 0 to] there is no state \"b\"",
+		"states: [{id: a}, {id: b}]":                                      "[states 1 id] no transition leads to the state \"b\" from the start \"a\"",
+		many:                                                              "the state \"s\" is given twice",
+		"start: x\nstates: [{id: a}]":                                     "[start] there is no state \"x\"",
+		"states: [{id: a, active: [\"role:cook\"]}]":                      "no agent is role:cook",
+		"states: [{id: a, on_enter: [{set: {x: 1}}]}]":                    "there is no variable \"x\"",
+		"states: [{id: a, on_enter: [{travel: {}}]}]":                     "the action travel is not there yet",
+		"states: [{id: a, on_enter: [{ask: {action: text, result: x}}]}]": "[states 0 on_enter 0 ask result] there is no variable \"x\"",
+		"variables: {x: y}\nstates: [{id: a, on_enter: [{ask: {action: text, result: \"=vars.x\"}}]}]":     "result is no expression",
+		"variables: {x: y}\nstates: [{id: a, on_enter: [{run: {workflow: \"=vars.x\"}}]}]":                 "workflow is no expression",
+		"states: [{id: a, on_enter: [{run: {inputs: {}}}]}]":                                               "received no workflow",
 		"states: [{id: a, on_enter: [{transition: {to: a}}]}]":                                             "does not change the state of its own script",
 		"states: [{id: a, on_enter: [{dance: {}}]}]":                                                       "there is no such change",
 		"states: [{id: a, on_enter: [{publish: {type: x, too: 1}}]}]":                                      "too",

@@ -5,6 +5,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/order"
+	"tavernsim/engine/panel"
 	"tavernsim/engine/script"
 	"tavernsim/engine/script/turns"
 	"tavernsim/engine/space"
@@ -13,6 +14,7 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
 )
 
 // now is the scene as changes of the stage find it (engine/order).
@@ -119,11 +121,14 @@ func (n now) GiveTurns(by string, agents []uint32, count int64) (*turns.Began, *
 // CheckMove implements order.Scene.
 func (n now) CheckMove(list []space.Request) error { return n.stage.View.Space().Check(list) }
 
-// Move implements order.Scene.
-func (n now) Move(list []space.Request) {
-	for i := range list {
-		n.stage.sequence([]protocol.Sequenced{{To: space.Service, Data: list[i].AppendMsg(nil)}})
-	}
+// Request implements order.Scene.
+func (n now) Request(list []protocol.Sequenced) { n.stage.sequence(list) }
+
+// Asking implements order.Cast.
+func (n now) Asking() (complete func(*panel.Question) error, open int) {
+	complete, _ = n.stage.scene.Asking()
+	tasks := n.stage.questions()
+	return complete, tasks.AskedBy(setup.ActorScene)
 }
 
 func (s *Stage) asItIs() now { return now{s.people(), s.Agenda, s} }

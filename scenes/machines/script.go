@@ -213,11 +213,15 @@ func (s *Stage) sceneShown() map[string]any {
 
 // checkScript refuses what an order wants of a script that there is not.
 func checkScript(sc *setup.Scene, p *order.Plan) error {
-	if p.Set == nil && p.To == "" && p.Outcome == nil {
+	results := p.Results()
+	if p.Set == nil && p.To == "" && p.Outcome == nil && results == nil {
 		return nil
 	}
 	if sc.Script == nil {
-		return protocol.Errorf(protocol.KindInvalid, "do: the scene %s has no script, which set, transition and outcome need", sc.ID)
+		return protocol.Errorf(protocol.KindInvalid, "do: the scene %s has no script, which set, transition, outcome and result need", sc.ID)
+	}
+	if err := sc.Script.Check(results, ""); err != nil {
+		return err
 	}
 	return sc.Script.Check(p.Set, p.To)
 }

@@ -20,14 +20,20 @@ import (
 
 // Spec describes PanelInteractionTool.
 func Spec() protocol.ToolSpec {
-	return tool.Spec(tooltask.PanelTool, "Asks the user through an application panel. The answer comes as the event panel.interaction_result.",
+	return tool.Spec(tooltask.PanelTool, "Asks the user through an application panel. The answer comes as the event panel.interaction_result.", Params()...)
+}
+
+// Params are those of a question, whoever asks.
+func Params() []tool.Param {
+	return []tool.Param{
 		tool.Optional("panel", "string", "instance name of the panel"),
 		tool.Required("action", "string", "what the panel shows: text, choice, confirm, form, show, or an action of the panel"),
 		tool.Optional("payload", "", "data for the panel"),
 		tool.Optional("schema", "object", "JSON Schema of the answer, if the action has none"),
 		tool.Optional("to", "string", "who is asked"),
 		tool.Optional("timeout_seconds", "number", "how long an answer is waited for; 300 when it is missing"),
-		tool.OneOf("wait", "hold = time stands until the answer, run = it goes on", tooltask.WaitHold, tooltask.WaitRun))
+		tool.OneOf("wait", "hold = time stands until the answer, run = it goes on", tooltask.WaitHold, tooltask.WaitRun),
+	}
 }
 
 // Bounds of a time-out, in seconds.

@@ -199,12 +199,18 @@ func CompileSchema(schema any) (check func(value any) error, err error) {
 		return nil, err
 	}
 	s := (&loader{report: report, schemas: &schemaCompiler{newTree(embed.FS{}, Limits{}, report, report)}}).schema(doc, nil)
-	return func(value any) error {
-		if list := s.check(value); len(list) > 0 {
-			return errors.New(joinViolations(list))
-		}
+	return s.fits, report.Err()
+}
+
+// fits says how a value violates the schema; nil is one that everything fits.
+func (s *jsonSchema) fits(v any) error {
+	if s == nil {
 		return nil
-	}, report.Err()
+	}
+	if list := s.check(v); len(list) > 0 {
+		return errors.New(joinViolations(list))
+	}
+	return nil
 }
 
 func joinViolations(list []violation) string {

@@ -64,10 +64,8 @@ func (p *Panel) Complete(q *panel.Question) error {
 	if own.AnswerSchema != nil {
 		schema = own.AnswerSchema
 	}
-	if s := p.payloads[q.Action]; s != nil {
-		if list := s.check(q.Payload); len(list) > 0 {
-			return protocol.Errorf(protocol.KindInvalid, "payload: the action %s does not take it: %s", q.Action, joinViolations(list))
-		}
+	if err := p.payloads[q.Action].fits(q.Payload); err != nil {
+		return protocol.Errorf(protocol.KindInvalid, "payload: the action %s does not take it: %w", q.Action, err)
 	}
 	if !has {
 		var built bool

@@ -46,11 +46,8 @@ type Subscription struct {
 // CheckState validates a private state against the profile's schema. Without a
 // schema every object is valid.
 func (p *Profile) CheckState(state map[string]any) error {
-	if p.schema == nil {
-		return nil
-	}
-	if v := p.schema.check(state); len(v) > 0 {
-		return protocol.Errorf(protocol.KindInvalid, "profile %s: private state: %s", p.Definition.ID, joinViolations(v))
+	if err := p.schema.fits(state); err != nil {
+		return protocol.Errorf(protocol.KindInvalid, "profile %s: private state: %w", p.Definition.ID, err)
 	}
 	return nil
 }

@@ -19,7 +19,6 @@ import (
 	"tavernsim/engine/expr"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
-	"tavernsim/engine/panel"
 	"tavernsim/engine/tooltask"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/workflow/nodes"
@@ -66,7 +65,7 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 		return nil, err
 	}
 	b := builder{Scene: sc, places: places, classes: map[class]uint16{}, contexts: p.Contexts(sc.model()), assigns: reporting(p)}
-	b.asks = b.panels()
+	sc.asks = b.panels()
 	if err := b.knowledge(); err != nil {
 		return nil, err
 	}
@@ -143,8 +142,7 @@ type builder struct {
 	places  hook.Places   // of the hooks of agents
 
 	contexts map[string]int // of models
-	asks     func(*panel.Question) error
-	assigns  bool // agents report on tasks
+	assigns  bool           // agents report on tasks
 }
 
 // class is a set of agents with one profile, runtime configuration and list of goals:
@@ -262,7 +260,7 @@ func (b *builder) define(key class, in project.Instance) (uint16, error) {
 		Profile: profile.ID, Name: profile.Name, Limits: b.limits(key.runtime), Tools: profile.ToolIDsInventory,
 		Skills: profile.SkillWorkflowIDsInventory, Reflection: reflectionOf(profile), Workflows: map[string]*workflow.Plan{},
 		Check: key.profile.CheckState, External: b.External, Policy: b.Project.Policy(), May: b.May, Realtime: b.Clock == agenda.Realtime, Contexts: b.contexts,
-		Pace: pace.RulesOf(profile), Memory: memory.RulesOf(profile, b.limits(key.runtime).MaxHistory), InSpace: b.Space != nil, Assigns: b.assigns, Run: b.Run, Scene: b.ID, Hooks: b.places, Panel: b.asks,
+		Pace: pace.RulesOf(profile), Memory: memory.RulesOf(profile, b.limits(key.runtime).MaxHistory), InSpace: b.Space != nil, Assigns: b.assigns, Run: b.Run, Scene: b.ID, Hooks: b.places, Panel: b.Scene.asks,
 	}
 	if b.roles != nil {
 		d.Roles = func(o uint32) []string { return b.roles(int(o)) }
@@ -462,7 +460,7 @@ func (b *builder) own() {
 	d := &agent.Definition{
 		Profile: ActorScene, Name: b.Def.Definition.Name, Limits: (*profile.RuntimeConfig)(nil).Limits(),
 		Tools: agent.SceneTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, External: b.External, Policy: b.Project.Policy(), InSpace: b.Space != nil, Assigns: b.assigns, Realtime: b.Clock == agenda.Realtime, Contexts: b.contexts,
-		Panel: b.asks, Hooks: b.hooks, Moments: map[string]string{hook.SceneStart: life.Start, hook.SceneEnd: life.End},
+		Panel: b.Scene.asks, Hooks: b.hooks, Moments: map[string]string{hook.SceneStart: life.Start, hook.SceneEnd: life.End},
 	}
 	for _, id := range []string{life.Start, life.End, life.Pause, life.Resume} {
 		if id != "" {
@@ -471,6 +469,11 @@ func (b *builder) own() {
 	}
 	for i := range b.External {
 		d.Tools = append(d.Tools, b.External[i].Spec.Name)
+	}
+	if b.Script != nil {
+		for _, id := range b.Script.Runs {
+			d.Workflows[id] = b.plan(id)
+		}
 	}
 	b.skills(d)
 	var subscriptions []bus.Subscription

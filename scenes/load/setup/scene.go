@@ -2,15 +2,19 @@ package setup
 
 import (
 	"fmt"
+	"strings"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/direct"
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/delivery"
+	"tavernsim/engine/cast"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/panel"
 	"tavernsim/engine/script"
 	"tavernsim/engine/script/turns"
 	"tavernsim/engine/space/ground"
@@ -21,8 +25,8 @@ import (
 
 // Actors of a scene that are no agents. An instance id cannot begin with "$".
 const (
-	ActorStage = "$stage" // the stage: it wakes agents, merges turns and keeps facts
-	ActorScene = "$scene" // the agent that runs the scene's own workflows, and the source of its facts
+	ActorStage = "$stage"   // the stage: it wakes agents, merges turns and keeps facts
+	ActorScene = cast.Scene // the agent that runs the scene's own workflows, and the source of its facts
 )
 
 // TypeAgentFailed is the event that the scene publishes when an agent's actor
@@ -77,18 +81,19 @@ type Scene struct {
 	Bus         bus.Config
 	Subscribers []bus.Subscriber
 
-	Turns      *turns.Rules            // whose turn it is; nil = whoever is due has one
-	StateTurns map[string]*turns.Rules // in states of the script that say so themselves
-	Budgets    *budget.Config          // of its agents; nil = none
-	Rules      *worldstate.Machine     // of the world
-	Condition  *expr.Program           // of the scene's end; nil = none
-	Script     *script.Program         // nil = none
-	Interrupts bool                    // there are agents whose deliberations events interrupt
-	Blocks     bool                    // there are agents whose full lanes block publishers
-	Grouped    bus.Ranges              // agents of groups, of which one hears an event
-	Space      *ground.Map             // nil = none
-	Starts     []uint32                // of agents in Space: one more than their cells
-	begins     func(uint32) string     // where agents come in, as it is written
+	Turns      *turns.Rules                // whose turn it is; nil = whoever is due has one
+	StateTurns map[string]*turns.Rules     // in states of the script that say so themselves
+	Budgets    *budget.Config              // of its agents; nil = none
+	Rules      *worldstate.Machine         // of the world
+	Condition  *expr.Program               // of the scene's end; nil = none
+	Script     *script.Program             // nil = none
+	Interrupts bool                        // there are agents whose deliberations events interrupt
+	Blocks     bool                        // there are agents whose full lanes block publishers
+	Grouped    bus.Ranges                  // agents of groups, of which one hears an event
+	Space      *ground.Map                 // nil = none
+	asks       func(*panel.Question) error // people; nil = nobody can be asked
+	Starts     []uint32                    // of agents in Space: one more than their cells
+	begins     func(uint32) string         // where agents come in, as it is written
 }
 
 // Size is the number of agents; the scene's own workflows run as one more.
@@ -99,6 +104,19 @@ func (s *Scene) InSpace() bool { return s.Space != nil }
 
 // Begins implements order.Cast.
 func (s *Scene) Begins(o uint32) string { return s.begins(o) }
+
+// Asking implements order.Cast, before the scene runs.
+func (s *Scene) Asking() (complete func(*panel.Question) error, open int) { return s.asks, 0 }
+
+// Runs implements order.Cast.
+func (s *Scene) Runs(id string, inputs map[string]any) error {
+	d := s.AgentDefinition(uint32(s.OwnOrdinal()))
+	w := d.Workflows[id]
+	if w == nil {
+		return protocol.Errorf(protocol.KindNotFound, "the scene runs no workflow %q; those of its script and its lifecycle are %s", protocol.Short(id, 80), strings.Join(protocol.SortedKeys(d.Workflows), ", "))
+	}
+	return direct.CheckInputs(w, protocol.SortedKeys(inputs))
+}
 
 // OwnOrdinal is that of the scene's own workflows.
 func (s *Scene) OwnOrdinal() int      { return len(s.IDs) - 1 }
