@@ -89,6 +89,7 @@ func randomScript(t *rapid.T) string {
 			`{private_state: {agent: a_1, path: n, op: add, value: 2, reason: gift}}`,
 			`{spawn: {profile: person, state: {n: 3}}}`, `{spawn: {agent: g_1}}`, `{remove: {agents: "role:crowd"}}`, `{remove: {agents: g_2}}`, `{publish: {type: talk.y, to: ["role:crowd", a_1]}}`,
 			`{rest: {agents: a_1}}`, `{wake: {agents: "*"}}`, `{set: {v: "=vars.nothing.x"}}`,
+			`{ask: {action: confirm, result: w}}`, `{run: {workflow: note, result: w}}`, `{run: {workflow: note}}`,
 		}), 0, 3).Draw(t, name)
 		if rapid.IntRange(0, 19).Draw(t, name+" ends") == 0 {
 			list = append(list, `{end: {outcome: over, reason: "='v is ' + vars.v"}}`)
