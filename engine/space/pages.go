@@ -10,7 +10,7 @@ type pages struct {
 }
 
 const (
-	pageBits = 10
+	pageBits = 7 // who moves in a wave copies a page or two of each list
 	pageSize = 1 << pageBits
 )
 
