@@ -28,8 +28,9 @@
 // characters is split into its characters and its pairs of neighbours. Stop words count
 // only in a query that has no other words. Entries are ranked by BM25 (k1 1.2, b 0.75)
 // over title and tags (twice), content and goal, and the entries before and after
-// (0.4), times 1 + importance + use + recency. What cannot be among the best is left
-// out unseen, which changes no answer.
+// (0.4), times 1 + importance + use + recency. What cannot be among the best, entries
+// and whole blocks of them, is left out unseen (package engine/knowledge/bound), which
+// changes no answer.
 //
 // # Lessons
 //

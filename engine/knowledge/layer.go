@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/goal"
+	"tavernsim/engine/knowledge/bound"
 	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/engine/knowledge/score"
 	"tavernsim/engine/knowledge/vector"
@@ -75,43 +76,26 @@ type layer struct {
 
 	terms   map[string]span
 	lists   []postings
+	levels  []bound.Levels   // of terms that many blocks of entries have
 	length  []int32          // of docs
 	hidden  map[string]int32 // how many of hides have the term
 	boost   int64            // the highest doc.boost of the layer
 	lengths int64            // of docs
 }
 
-// span is where the lists of a term begin in lists, and how many it has.
-type span struct{ from, n int32 }
+// span is where the lists of a term begin in lists, how many it has, and which of levels
+// is its own, from 1 on; 0 = none.
+type span struct{ from, n, levels int32 }
 
 // postings are entries with a term, by id. A term of many entries has several lists,
 // by how much it adds to the score of an entry, so that a search can leave out those
 // of which it adds little.
 type postings struct {
 	list []posting
-	most int64 // the highest ratio of them, see layer.ratio
+	most int64 // the highest ratio of them
 }
 
 type posting struct{ doc, weight int32 }
-
-// Lists of a term.
-const (
-	grades    = 4
-	minGraded = 64 // entries of a term that is split
-)
-
-// grade says in which of the lists of a term a posting is.
-func grade(ratio int64) int32 {
-	switch {
-	case ratio < ratioOne/4:
-		return 0
-	case ratio < ratioOne/2:
-		return 1
-	case ratio < ratioOne:
-		return 2
-	}
-	return 3
-}
 
 func newLayer(docs, hides []*doc, scan *criteria.Scan) *layer {
 	l := &layer{docs: docs, hides: hides, ids: make(map[string]int32, len(docs)), keys: map[string]int32{}, followed: map[string]int32{}, hidden: map[string]int32{}}
@@ -159,16 +143,18 @@ func (l *layer) index() {
 			holders[at.from]++
 		})
 	}
-	lists := int32(0)
+	lists, blocks := int32(0), bound.Blocks(len(l.docs))
 	for i, t := range order {
-		at := span{from: lists, n: 1}
-		if holders[i] >= minGraded {
-			at.n = grades
+		n, levels := bound.Lists(int(holders[i]), blocks)
+		at := span{from: lists, n: n}
+		if levels {
+			l.levels = append(l.levels, make(bound.Levels, blocks))
+			at.levels = int32(len(l.levels))
 		}
 		l.terms[t], lists = at, lists+at.n
 	}
 	l.lists = make([]postings, lists)
-	l.each(func(p *postings, _ posting, _ int64) { p.most++ }) // counts at first
+	l.each(func(p *postings, _ span, _ posting, _ int64) { p.most++ }) // counts at first
 	total := int64(0)
 	for i := range l.lists {
 		total += l.lists[i].most
@@ -179,21 +165,25 @@ func (l *layer) index() {
 		l.lists[i] = postings{list: room[:0:n]}
 		room = room[n:]
 	}
-	l.each(func(p *postings, one posting, ratio int64) {
+	l.each(func(p *postings, at span, one posting, ratio int64) {
 		p.list, p.most = append(p.list, one), max(p.most, ratio)
+		if at.levels > 0 {
+			l.levels[at.levels-1].Raise(one.doc, ratio)
+		}
 	})
 }
 
-// each calls f for every posting, with its list and its ratio.
-func (l *layer) each(f func(*postings, posting, int64)) {
+// each calls f for every posting, with its list, the span of its term and its ratio.
+func (l *layer) each(f func(*postings, span, posting, int64)) {
 	for i, d := range l.docs {
 		penalty := score.Penalty(d.length, int64(len(l.docs)), max(l.lengths, 1))
 		d.terms.All(func(t string, weight int32) {
-			at, ratio := l.terms[t], ratio(int64(weight), penalty)
+			at, ratio := l.terms[t], bound.Ratio(int64(weight), penalty)
+			list := at.from
 			if at.n > 1 {
-				at.from += grade(ratio)
+				list += bound.Grade(ratio)
 			}
-			f(&l.lists[at.from], posting{int32(i), weight}, ratio)
+			f(&l.lists[list], at, posting{int32(i), weight}, ratio)
 		})
 	}
 }

@@ -3,9 +3,11 @@ package knowledge
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 	"time"
 
+	"tavernsim/engine/knowledge/bound"
 	"tavernsim/engine/knowledge/score"
 )
 
@@ -63,26 +65,41 @@ type ranking struct {
 	most     int64    // what a score is multiplied by at most, in millionths
 	lists    []cursor // those that add least first
 	bounds   []int64  // what lists[:i+1] add at most
+	upper    []int64  // what the text of an entry of each block is worth at most
 	needed   int      // an entry in none of lists[needed:] cannot be among the best
+	least    int64    // what the text of an entry must be worth to be among the best
 }
 
 // cursor is a list of postings from where it was read.
 type cursor struct {
 	list   []posting
+	all    []posting
 	term   int
 	weight int64
 	bound  int64 // of what it adds to a score
 }
 
 func (s *ranking) open(terms []string, weights []int64) {
-	s.lists, s.bounds, s.needed = s.lists[:0], s.bounds[:0], 0
 	l := s.layer
-	shrink := shrink(int64(len(l.docs)), max(l.lengths, 1), s.count, s.lengths)
+	s.lists, s.bounds, s.needed, s.least = s.lists[:0], s.bounds[:0], 0, 0
+	s.upper = slices.Grow(s.upper[:0], bound.Blocks(len(l.docs)))[:bound.Blocks(len(l.docs))]
+	clear(s.upper)
+	shrink := bound.Shrink(int64(len(l.docs)), max(l.lengths, 1), s.count, s.lengths)
 	for i, t := range terms {
 		at := l.terms[t]
+		if at.levels > 0 {
+			l.levels[at.levels-1].Add(s.upper, weights[i], shrink)
+		}
 		for _, p := range l.lists[at.from : at.from+at.n] {
-			if len(p.list) > 0 {
-				s.lists = append(s.lists, cursor{p.list, i, weights[i], weights[i] * share(p.most, shrink) >> 16})
+			if len(p.list) == 0 {
+				continue
+			}
+			most := bound.Of(weights[i], p.most, shrink)
+			s.lists = append(s.lists, cursor{p.list, p.list, i, weights[i], most})
+			if at.levels == 0 {
+				for _, x := range p.list {
+					s.upper[x.doc/bound.Block] += most
+				}
 			}
 		}
 	}
@@ -96,75 +113,81 @@ func (s *ranking) open(terms []string, weights []int64) {
 	s.raise()
 }
 
-// hopeless reports that an entry with at most so much for its text cannot be among the best.
-func (s *ranking) hopeless(text int64) bool {
-	return len(s.top.hits) == s.top.limit && score.Scaled(text, s.most) < s.top.hits[s.top.limit-1].Score
-}
-
-// raise moves needed after the lowest of the best has risen.
+// raise moves least and needed after the lowest of the best has risen.
 func (s *ranking) raise() {
-	for s.needed < len(s.lists) && s.hopeless(s.bounds[s.needed]) {
+	if len(s.top.hits) < s.top.limit {
+		return
+	}
+	s.least = score.Enough(s.top.hits[s.top.limit-1].Score, s.most)
+	for s.needed < len(s.lists) && s.bounds[s.needed] < s.least {
 		s.needed++
 	}
 }
 
+// run looks at the blocks whose entries may be among the best: at the most promising ones,
+// then at the others from front to back.
 func (s *ranking) run() {
-	for s.needed < len(s.lists) {
-		at := s.next()
-		if at < 0 {
-			return
+	for _, b := range bound.Highest(s.upper) {
+		s.block(b)
+		s.upper[b] = -1
+	}
+	for i := range s.lists {
+		s.lists[i].list = s.lists[i].all
+	}
+	for b, most := range s.upper {
+		if most >= s.least {
+			s.block(int32(b))
 		}
-		s.look(at)
 	}
 }
 
-// next is the first entry that any of the needed lists still holds, or -1.
-func (s *ranking) next() int32 {
-	at := int32(math.MaxInt32)
-	for i := s.needed; i < len(s.lists); i++ {
-		if list := s.lists[i].list; len(list) > 0 && list[0].doc < at {
-			at = list[0].doc
-		}
-	}
-	if at == math.MaxInt32 {
-		return -1
-	}
-	return at
-}
-
-// look scores one entry, and passes it in the needed lists.
-func (s *ranking) look(at int32) {
-	penalty := score.Penalty(int64(s.layer.length[at]), s.count, s.lengths)
-	text := int64(0)
+// block adds up the needed lists for the entries of a block, and looks at those that have
+// any of their terms. What a list added that is no longer needed in the middle of it stays.
+func (s *ranking) block(b int32) {
+	from := b * bound.Block
+	var texts [bound.Block]int64
+	var found [bound.Block]uint64 // terms, a bit each
+	have := uint64(0)
 	for i := len(s.lists) - 1; i >= s.needed; i-- {
 		c := &s.lists[i]
-		if len(c.list) > 0 && c.list[0].doc == at {
-			text += score.Contribution(c.weight, int64(c.list[0].weight), penalty)
-			c.list = c.list[1:]
+		for c.list = c.list[seek(c.list, from):]; len(c.list) > 0 && c.list[0].doc < from+bound.Block; c.list = c.list[1:] {
+			at := c.list[0].doc - from
+			texts[at] += s.adds(c)
+			found[at] |= 1 << c.term
+			have |= 1 << at
 		}
 	}
+	for ; have != 0; have &= have - 1 {
+		at := bits.TrailingZeros64(have)
+		s.look(from+int32(at), texts[at], found[at])
+	}
+}
+
+// adds is what the next posting of a list adds to the score of its entry.
+func (s *ranking) adds(c *cursor) int64 {
+	p := c.list[0]
+	return score.Contribution(c.weight, int64(p.weight), score.Penalty(int64(s.layer.length[p.doc]), s.count, s.lengths))
+}
+
+// look scores one entry, of which the needed lists are added up, with these terms.
+func (s *ranking) look(at int32, text int64, found uint64) {
 	for i := s.needed - 1; i >= 0; i-- {
-		if s.hopeless(text + s.bounds[i]) {
+		if text+s.bounds[i] < s.least {
 			return
 		}
 		c := &s.lists[i]
+		if found>>c.term&1 != 0 {
+			continue // an entry is in one list of a term
+		}
 		if c.list = c.list[seek(c.list, at):]; len(c.list) > 0 && c.list[0].doc == at {
-			text += score.Contribution(c.weight, int64(c.list[0].weight), penalty)
+			text += s.adds(c)
+			found |= 1 << c.term
 		}
 	}
-	if s.hopeless(text) {
+	if text < s.least {
 		return
 	}
-	d := s.layer.docs[at]
-	if !d.valid(s.filter.Now) {
-		return
-	}
-	if !s.filter.open {
-		if _, ok := s.filter.match(d); !ok {
-			return
-		}
-	}
-	if s.base.visible(s.n, d) {
+	if d := s.layer.docs[at]; s.finds(s.n, d) {
 		s.top.add(d, score.Scaled(text, score.Million+s.rise(d)))
 		s.raise()
 	}
@@ -199,30 +222,6 @@ func seek(list []posting, at int32) int {
 		}
 	}
 	return end
-}
-
-// ratioOne is the ratio 1.
-const ratioOne = 1 << 16
-
-// ratio is weight/penalty, rounded up.
-func ratio(weight, penalty int64) int64 {
-	return (weight*1000*ratioOne + penalty - 1) / penalty
-}
-
-// shrink bounds from below how much smaller penalties are with the average length of
-// the base than with that of a layer, with which the ratios were made.
-func shrink(count, lengths, countNow, lengthsNow int64) int64 {
-	was, now := max(lengths<<10/count, 1), lengthsNow<<10/countNow+1
-	c := int64(ratioOne)
-	if was < now {
-		c = was * ratioOne / now
-	}
-	return c - c/64 // penalties are rounded
-}
-
-// share bounds the share of [contribution] for ratios up to one.
-func share(ratio, shrink int64) int64 {
-	return 2_200_000*ratio/(ratio+shrink) + 1
 }
 
 // boost is what importance and use add to the rank of an entry, in millionths: a tenth

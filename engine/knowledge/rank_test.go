@@ -76,21 +76,6 @@ func TestNeighboursFollowWrites(t *testing.T) {
 	}
 }
 
-// No bound is below what it bounds, whatever the average length was and is.
-func TestBounds(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		count, now := rapid.Int64Range(1, MaxEntries).Draw(rt, "count"), rapid.Int64Range(1, MaxEntries).Draw(rt, "now")
-		lengths, lengthsNow := count*rapid.Int64Range(1, 5000).Draw(rt, "average"), now*rapid.Int64Range(1, 5000).Draw(rt, "average now")+rapid.Int64Range(0, now-1).Draw(rt, "rest")
-		weight, length := rapid.Int64Range(1, 10_000).Draw(rt, "weight"), rapid.Int64Range(1, 1_000_000).Draw(rt, "length")
-		rare := rapid.Int64Range(1, 21<<16).Draw(rt, "rarity")
-		most := ratio(weight, score.Penalty(length, count, lengths))
-		bound := rare * share(most, shrink(count, lengths, now, lengthsNow)) >> 16
-		if got := score.Contribution(rare, weight, score.Penalty(length, now, lengthsNow)); got > bound {
-			rt.Fatalf("adds %d, bound %d", got, bound)
-		}
-	})
-}
-
 // The entries that a search leaves out are none of the best: a base whose terms have
 // lists of every grade answers as the stupid twin.
 func TestGradesEqualTwin(t *testing.T) {
@@ -114,6 +99,66 @@ func TestGradesEqualTwin(t *testing.T) {
 			t.Fatalf("%+v\ngot  %s\ntwin %s", q, got, want)
 		}
 	}
+}
+
+// What a search passes over changes no answer: bases of many blocks, in several layers, with
+// importance, ages, times and filters answer as by adding up every posting of every term.
+func TestPassedOverIsNoAnswer(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		d := protocol.NewDraw(rapid.Uint64().Draw(rt, "seed"))
+		b, _ := New(KnowledgeBase{ID: "kb", HalfLifeHours: float64(d.IntN(2))})
+		raised := d.IntN(2) // whether entries have importance
+		text := func(most int) string {
+			var out []string
+			for range 1 + d.IntN(most) {
+				out = append(out, fmt.Sprintf("w%dx", d.IntN(1+d.IntN(1+d.IntN(200)))))
+			}
+			return strings.Join(out, " ")
+		}
+		for n := rapid.IntRange(1, 3).Draw(rt, "layers"); n > 0; n-- {
+			var docs []*doc
+			for range n * n * 150 {
+				e := Entry{ID: fmt.Sprintf("e%04d", d.IntN(3000)), EntryType: "lore", Content: text(30), Priority: float64(d.IntN(2)), Importance: float64(raised * d.IntN(2)), Tags: []string{fmt.Sprint(d.IntN(2))}, CreatedAt: noon.Std().Add(-time.Duration(d.IntN(4)) * time.Hour)}
+				if d.IntN(10) == 0 {
+					e.ValidUntil = noon.Std()
+				}
+				if !slices.ContainsFunc(docs, func(o *doc) bool { return o.entry.ID == e.ID }) {
+					docs = append(docs, newDoc(&e, true))
+				}
+			}
+			b = b.with(docs...)
+		}
+		for range 8 {
+			q := Query{Text: text(6), Now: noon, Limit: 1 + d.IntN(20)}
+			if d.IntN(3) == 0 {
+				q.Tags = []string{"1"}
+			}
+			if got, want := show(b.Query(q)), show(b.plainly(q)); got != want {
+				rt.Fatalf("%+v\ngot   %s\nplain %s", q, got, want)
+			}
+		}
+	})
+}
+
+// plainly adds up all postings of a query.
+func (b *Base) plainly(q Query) []Hit {
+	f := newFilter(q)
+	top, terms := best{limit: f.limit}, words.OfQuery(q.Text)
+	s := ranking{base: b, filter: &f, top: &top, count: int64(b.count), lengths: max(b.lengths, 1), halfLife: b.halfLife()}
+	for n, l := range b.layers {
+		s.n, s.layer = n, l
+		for i, text := range s.texts(n, terms) {
+			if d := l.docs[i]; slices.ContainsFunc(terms, d.has) && s.finds(n, d) {
+				top.add(d, score.Scaled(text, score.Million+s.rise(d)))
+			}
+		}
+	}
+	return top.hits
+}
+
+func (d *doc) has(term string) (found bool) {
+	d.terms.All(func(t string, _ int32) { found = found || t == term })
+	return found
 }
 
 // A ranking is a total order: of two different entries one is always first, and the

@@ -39,6 +39,14 @@ func Scaled(score, millionths int64) int64 {
 	return int64(out)
 }
 
+// Enough is the least score that, scaled by so many millionths, is not below another.
+func Enough(scaled, millionths int64) int64 {
+	hi, lo := bits.Mul64(uint64(scaled), Million)
+	lo, carry := bits.Add64(lo, uint64(millionths-1), 0)
+	out, _ := bits.Div64(hi+carry, lo, uint64(millionths))
+	return int64(out)
+}
+
 // Rarity is BM25's idf, log2((2N+2)/(2n+1)), with 16 binary places.
 func Rarity(all, holding int) int64 {
 	x := uint64(2*all+2) << 31 / uint64(2*holding+1)

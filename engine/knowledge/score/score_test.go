@@ -34,3 +34,14 @@ func TestRises(t *testing.T) {
 		}
 	})
 }
+
+// Enough is the least score that is enough.
+func TestEnough(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		scaled, millionths := rapid.Int64Range(0, 1<<50).Draw(rt, "scaled"), rapid.Int64Range(Million, 10*Million).Draw(rt, "millionths")
+		got := Enough(scaled, millionths)
+		if Scaled(got, millionths) < scaled || got > 0 && Scaled(got-1, millionths) >= scaled {
+			rt.Fatalf("%d: gives %d; one less %d", got, Scaled(got, millionths), Scaled(got-1, millionths))
+		}
+	})
+}
