@@ -1,4 +1,4 @@
-// Package embed gives texts their vectors: by a model at an endpoint ([New]), or by a file of
+// Package embed gives texts their vectors: by a model at an endpoint ([New]), by whoever takes its place ([By]), or by a file of
 // word vectors ([Read]). Both are providers of requests with the purpose
 // protocol.PurposeEmbed: each message is a text, and the text of the answer has their vectors,
 // as vector.Pack writes them.

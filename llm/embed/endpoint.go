@@ -18,7 +18,7 @@ const MaxKept = 4096
 // Endpoint is a model at an endpoint. It is safe for concurrent use.
 type Endpoint struct {
 	name   string
-	asks   *openai.Embedder
+	asks   Asks
 	ctx    context.Context
 	closed context.CancelFunc
 
@@ -34,12 +34,23 @@ type answer struct {
 	err  error
 }
 
+// Asks gives the vectors of texts, in their order, all with the same dimensions. Its failures are
+// of the type llm.Failure.
+type Asks interface {
+	Embed(ctx context.Context, texts ...string) (*openai.Vectors, error)
+}
+
 // New makes the provider of a model, by the endpoint's name of it; dimensions may be 0. The
 // endpoint is the caller's.
 func New(to *endpoint.Endpoint, model string, dimensions int) *Endpoint {
 	asks := openai.NewEmbedder(to, model)
 	asks.Dimensions = dimensions
-	e := &Endpoint{name: to.Name, asks: asks, kept: map[string]*answer{}}
+	return By(to.Name, asks)
+}
+
+// By makes a provider of a name that asks somebody else than an endpoint.
+func By(name string, asks Asks) *Endpoint {
+	e := &Endpoint{name: name, asks: asks, kept: map[string]*answer{}}
 	e.ctx, e.closed = context.WithCancel(context.Background())
 	return e
 }

@@ -62,6 +62,9 @@ type Options struct {
 	// Instead answers for every model that an endpoint or a script would answer for; the set
 	// owns it. nil = they answer.
 	Instead llm.Provider
+	// Vectors makes what gives vectors in the place of endpoints, for a model by the name and
+	// the dimensions (0 = its own) that its file says; the set owns it. nil = endpoints give them.
+	Vectors func(model string, dimensions int) llm.Provider
 }
 
 // Set is the models of a scene. It is the provider of all of them.
@@ -163,7 +166,7 @@ func New(opt Options) (*Set, error) {
 		switch d := def.(type) {
 		case *scripted.Model:
 			if s.models[name] = d; opt.Instead != nil {
-				s.models[name] = s.replaced(&modelfile.Definition{Model: name}, name, opt)
+				s.models[name] = s.replaced(&modelfile.Definition{Model: name}, name, opt, opt.Instead)
 			}
 		case *modelfile.Definition:
 			if opt.Estimate != nil {
@@ -176,7 +179,11 @@ func New(opt Options) (*Set, error) {
 				continue
 			}
 			if opt.Instead != nil && !d.Embeds() {
-				s.models[name] = s.replaced(d, name, opt)
+				s.models[name] = s.replaced(d, name, opt, opt.Instead)
+				continue
+			}
+			if opt.Vectors != nil && d.Embeds() {
+				s.models[name] = s.replaced(d, name, opt, opt.Vectors(d.Model, d.Dimensions()))
 				continue
 			}
 			p, err := provider(d, f.Path, opt, &s.counts)
@@ -233,7 +240,7 @@ func (s *Set) stand(opt Options) (*scripted.Model, error) {
 	case err != nil:
 		return nil, err
 	case opt.Instead != nil && s.nodes[s.name] == nil && s.models[s.name] == nil:
-		s.fallback, s.anyName = s.replaced(&modelfile.Definition{}, "", opt), true
+		s.fallback, s.anyName = s.replaced(&modelfile.Definition{}, "", opt, opt.Instead), true
 	case s.nodes[s.name] != nil:
 		s.fallback = named{s.name}
 	case s.models[s.name] == nil:
@@ -252,13 +259,13 @@ type Priced interface {
 	Price() (p price.Price, known bool)
 }
 
-// replaced is a model that Options.Instead answers for. What its file says holds, but for the
-// endpoint.
-func (s *Set) replaced(d *modelfile.Definition, file string, opt Options) *asked {
-	a := askedOf(d, opt.Instead.Name())
+// replaced is a model that another provider than an endpoint answers for. What its file says
+// holds, but for the endpoint.
+func (s *Set) replaced(d *modelfile.Definition, file string, opt Options, by llm.Provider) *asked {
+	a := askedOf(d, by.Name())
 	a.answers, a.counts, a.file, a.keeps, a.instead = opt.Answers, &s.counts, file, s.keeps, true
-	a.Provider = opt.Instead
-	if p, ok := opt.Instead.(Priced); ok {
+	a.Provider = by
+	if p, ok := by.(Priced); ok {
 		a.price, a.priced = p.Price()
 	}
 	return a
@@ -465,7 +472,7 @@ type asked struct {
 	keeps   *keeping
 	file    string // name of the model
 	sent    string // what the endpoint calls it
-	instead bool   // Options.Instead answers, and to is nil
+	instead bool   // Options.Instead or Options.Vectors answers, and to is nil
 	counts  *counts
 	rooms   sync.Pool // of *[]byte, for questions that are hashed
 }

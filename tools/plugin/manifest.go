@@ -200,9 +200,9 @@ func Rules() source.Rules {
 		"plugin.Hook.timeout":  {Section: ext + ".2", Range: &source.Range{Max: 60, Open: true}, Default: "100ms", Doc: "How long the answer may take."},
 		"plugin.Hook.fail":     {Required: true, Section: ext + ".2", Enum: []string{Open, Closed}, Doc: "What becomes of the act if the hook fails: it goes on, or is denied. Of `scene:start` and `scene:end` it is `open`."},
 
-		"plugin.Override.interface": {Required: true, Section: ext + ".3", Doc: "What is replaced: `model`, `approver`, `secret_store`, or `executor:` and a type of tools (`http`, `script`, `mcp`)."},
+		"plugin.Override.interface": {Required: true, Section: ext + ".3", Doc: "What is replaced: `model`, `embedder`, `approver`, `secret_store`, or `executor:` and a type of tools (`http`, `script`, `mcp`)."},
 		"plugin.Override.service":   {Required: true, Section: ext + ".3", Doc: "One of the services of the plugin."},
-		"plugin.Override.price":     {Section: ext + ".3", Doc: "Of `model`: what its answers cost. Without it a [budget](scene.md#budget) in dollars lets no request leave."},
+		"plugin.Override.price":     {Section: ext + ".3", Doc: "Of `model` and `embedder`: what their answers cost. Without it a [budget](scene.md#budget) in dollars lets no request leave."},
 		"plugin.Price.input":        {Required: true, Section: ext + ".3", Range: &source.Range{Max: maxPrice}, Doc: "Dollars for a million tokens of questions; 0 = nothing."},
 		"plugin.Price.output":       {Required: true, Section: ext + ".3", Range: &source.Range{Max: maxPrice}, Doc: "Dollars for a million tokens of answers."},
 

@@ -29,6 +29,7 @@ const maxPrice = 1e6
 // The interfaces that a service of a plugin can take the place of.
 const (
 	OfModel       = "model"        // what answers requests to models
+	OfEmbedder    = "embedder"     // what gives the vectors of texts
 	OfApprover    = "approver"     // who is asked for leave
 	OfSecretStore = "secret_store" // where the values of secrets come from
 	OfExecutor    = "executor:"    // and a type of tools: what carries out tools of this type
@@ -36,7 +37,7 @@ const (
 
 // Interfaces are they.
 func Interfaces() []string {
-	list := []string{OfModel, OfApprover, OfSecretStore}
+	list := []string{OfModel, OfEmbedder, OfApprover, OfSecretStore}
 	for _, t := range executors() {
 		list = append(list, OfExecutor+t)
 	}
@@ -60,8 +61,6 @@ func unreplaced(name string) (why, suggestion string) {
 		return "", ""
 	case slices.Contains(never(), name):
 		return protocol.Short(name, 80) + " is never replaced by a plugin", "remove it"
-	case name == "embedder":
-		return "vectors come from models of the project alone; to replace an embedder is not built yet", "remove it"
 	case executor && (kind == manifest.Code || kind == manifest.Shell || kind == manifest.Files || kind == manifest.Value):
 		return "what carries out tools of the type " + kind + " is never replaced by a plugin", "remove it"
 	}
@@ -88,7 +87,7 @@ func (c *checker) overrides() {
 		if !slices.Contains(asked, o.Interface) {
 			c.fault(here("interface"), "add "+o.Interface+" to permissions.services.override", "the plugin does not ask for leave to replace %s", o.Interface)
 		}
-		if o.Price != nil && o.Interface != OfModel {
+		if o.Price != nil && o.Interface != OfModel && o.Interface != OfEmbedder {
 			c.fault(here("price"), "remove it; the cost of a tool stands in its definition", "answers of %s have no price", o.Interface)
 		}
 		if c.m.Services[o.Service] == nil {

@@ -94,24 +94,30 @@ func (m *Model) Complete(ctx context.Context, q *protocol.ModelRequest, sink llm
 
 // ask sends the question and gives the answer, and how many bytes the question has.
 func (m *Model) ask(ctx context.Context, q *protocol.ModelRequest) (raw json.RawMessage, size int, err error) {
-	switch {
-	case m.closed.Err() != nil:
-		return nil, 0, &llm.Failure{Outcome: llm.OutcomeClosed, Message: m.Name() + ": " + errClosed.Error()}
-	case ctx.Err() != nil:
-		return nil, 0, context.Cause(ctx)
-	}
 	asks, err := questionOf(q)
 	if err != nil {
 		return nil, 0, &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: m.Name() + ": " + err.Error(), Cause: err}
 	}
-	if m.services == nil {
-		return nil, 0, &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: m.Name() + ": the service is not open; run with --model scripted, or with --tools live"}
+	raw, err = m.call(ctx, methodComplete, asks, &asks.Timeout)
+	return raw, asks.size(), err
+}
+
+// call asks the service by a method. The time that is left is put into the parameters when the
+// question is written.
+func (m *Model) call(ctx context.Context, method string, params any, timeout *int64) (json.RawMessage, error) {
+	switch {
+	case m.closed.Err() != nil:
+		return nil, &llm.Failure{Outcome: llm.OutcomeClosed, Message: m.Name() + ": " + errClosed.Error()}
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case m.services == nil:
+		return nil, &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: m.Name() + ": the service is not open; run with --model scripted, or with --tools live"}
 	}
-	raw, failed := m.services.Ask(ctx, &rpc.Request{Service: m.winner.Service, Method: methodComplete, Params: asks, Begins: func() { asks.Timeout = left(ctx) }})
+	raw, failed := m.services.Ask(ctx, &rpc.Request{Service: m.winner.Service, Method: method, Params: params, Begins: func() { *timeout = left(ctx) }})
 	if failed != nil {
-		return nil, 0, &refusal{failed}
+		return nil, &refusal{failed}
 	}
-	return raw, asks.size(), nil
+	return raw, nil
 }
 
 // refusal is a request that the service did not answer, or refused.
