@@ -25,6 +25,7 @@ func TestProgram(t *testing.T) {
 	t.Run("Guide", func(t *testing.T) { guide(t, simd) })
 	t.Run("FirstTool", func(t *testing.T) { firstTool(t, simd) })
 	t.Run("Play", func(t *testing.T) { play(t, simd) })
+	t.Run("Travel", func(t *testing.T) { travels(t, simd) })
 	t.Run("Goals", func(t *testing.T) { goals(t, simd) })
 	t.Run("FirstPlugin", func(t *testing.T) { firstPlugin(t, simd) })
 	t.Run("README", func(t *testing.T) { readme(t, simd) })
@@ -149,6 +150,13 @@ func firstTool(t *testing.T, simd string) {
 // play makes the play of docs/play.md and runs it.
 func play(t *testing.T, simd string) {
 	if done := walk(t, simd, t.TempDir(), "fete", "docs/play.md"); done != 12 {
+		t.Errorf("%d blocks; the pattern or the text is broken", done)
+	}
+}
+
+// travels makes the scenes of docs/travel.md and runs them.
+func travels(t *testing.T, simd string) {
+	if done := walk(t, simd, t.TempDir(), "pass", "docs/travel.md"); done != 14 {
 		t.Errorf("%d blocks; the pattern or the text is broken", done)
 	}
 }

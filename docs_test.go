@@ -32,6 +32,7 @@ import (
 	"tavernsim/scenes/view/learnt"
 	"tavernsim/scenes/view/memories"
 	"tavernsim/scenes/view/plot"
+	"tavernsim/scenes/view/trips"
 	"tavernsim/scenes/view/verify"
 )
 
@@ -223,7 +224,7 @@ func TestRunPages(t *testing.T) {
 			reflect.TypeFor[inspect.WorldView](), reflect.TypeFor[inspect.WorldDiff](), reflect.TypeFor[inspect.WorldPoint](), reflect.TypeFor[inspect.Difference](),
 			reflect.TypeFor[inspect.EventLine](), reflect.TypeFor[inspect.Marked](), reflect.TypeFor[inspect.FactLine](), reflect.TypeFor[inspect.Deliberation](),
 			reflect.TypeFor[inspect.Perceived](), reflect.TypeFor[verify.Activated](), reflect.TypeFor[inspect.Asked](), reflect.TypeFor[inspect.Against](), reflect.TypeFor[inspect.Question](), reflect.TypeFor[inspect.Message](), reflect.TypeFor[inspect.Offered](), reflect.TypeFor[inspect.Called](), reflect.TypeFor[inspect.Effect](),
-			reflect.TypeFor[inspect.CriticalPath](), reflect.TypeFor[rundir.CriticalPath](), reflect.TypeFor[inspect.Timing](), reflect.TypeFor[inspect.Change](), reflect.TypeFor[learnt.Suggestion](), reflect.TypeFor[chart.View](), reflect.TypeFor[chart.Place](), reflect.TypeFor[chart.Exit](), reflect.TypeFor[chart.Agent](), reflect.TypeFor[plot.View](), reflect.TypeFor[plot.Collection](), reflect.TypeFor[plot.Step](), reflect.TypeFor[artifacts.Line](), reflect.TypeFor[artifacts.Change](), reflect.TypeFor[deadletters.Letter](), reflect.TypeFor[inspect.LetterGroup](),
+			reflect.TypeFor[inspect.CriticalPath](), reflect.TypeFor[rundir.CriticalPath](), reflect.TypeFor[inspect.Timing](), reflect.TypeFor[inspect.Change](), reflect.TypeFor[learnt.Suggestion](), reflect.TypeFor[chart.View](), reflect.TypeFor[chart.Place](), reflect.TypeFor[chart.Exit](), reflect.TypeFor[chart.Agent](), reflect.TypeFor[plot.View](), reflect.TypeFor[plot.Collection](), reflect.TypeFor[plot.Step](), reflect.TypeFor[trips.Trip](), reflect.TypeFor[artifacts.Line](), reflect.TypeFor[artifacts.Change](), reflect.TypeFor[deadletters.Letter](), reflect.TypeFor[inspect.LetterGroup](),
 			reflect.TypeFor[inspect.Redelivery](), reflect.TypeFor[inspect.Trace](), reflect.TypeFor[inspect.TraceEvent](), reflect.TypeFor[inspect.Reaction](),
 			reflect.TypeFor[inspect.TraceCall](), reflect.TypeFor[compare.Comparison](), reflect.TypeFor[compare.Side](), reflect.TypeFor[compare.InputDiff](),
 			reflect.TypeFor[compare.Divergence](), reflect.TypeFor[compare.AgentDiff](),

@@ -89,7 +89,7 @@ func TestASuspendedActorDropsItsOldest(t *testing.T) {
 		if len(dead.list) != 8 || ref.Waiting() != 2 {
 			t.Errorf("%d dead letters, %d waiting, want 8 and 2", len(dead.list), ref.Waiting())
 		}
-		s.Restart(ref, sup)
+		s.Restart(ref)
 		synctest.Wait()
 		if want := []string{"8", "9"}; !slices.Equal(r.got, want) {
 			t.Errorf("handled %v, want %v", r.got, want)

@@ -32,6 +32,7 @@ const (
 	stopped  uint32 = 1 << 8
 	waits    uint32 = 1 << 9  // in the pool: no worker has it
 	urgent   uint32 = 1 << 10 // it goes before others until its queue is empty
+	bare     uint32 = 1 << 11 // Spec.Unlisted
 )
 
 // mailbox implements actor.Mailbox with lanes. It is 192 bytes, which is a size
@@ -117,7 +118,7 @@ func (m *mailbox) judge(env *protocol.Envelope) delivery.Verdict {
 }
 
 // name is what the outside knows the actor as, within its supervisor.
-func (m *mailbox) name() string { return nameOf(m.pid.Id[len(m.sup.Prefix):]) }
+func (m *mailbox) name() string { return m.pid.Id[len(m.sup.Prefix):] }
 
 // dead hands an envelope that is not taken to whoever listens.
 func (m *mailbox) dead(env *protocol.Envelope, l delivery.Lane, reason string) {
@@ -224,7 +225,7 @@ func (m *mailbox) run(count *taken) {
 		m.turnRest(&h)
 		m.settle(&h)
 		if r := recover(); r != nil {
-			m.invoker.EscalateFailure(failureOf(r, env), env)
+			m.fail(failureOf(r, env), env)
 		}
 	}()
 	var until time.Time
@@ -243,6 +244,17 @@ func (m *mailbox) run(count *taken) {
 		m.handle(env)
 		env = nil
 	}
+}
+
+// fail suspends the actor and tells its supervisor, by way of Proto.Actor if that knows the
+// actor by its name.
+func (m *mailbox) fail(f *Failure, env *protocol.Envelope) {
+	if m.word.Load()&bare == 0 {
+		m.invoker.EscalateFailure(f, env)
+		return
+	}
+	m.suspended = true
+	m.sup.Failed(m.pid.Id, f)
 }
 
 // ready does what Proto.Actor asks for, and reports whether the actor may handle

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -50,7 +49,8 @@ type System struct {
 	proto     *actor.ActorSystem
 	pool      *pool
 	actors    sync.WaitGroup
-	root      *actor.RootContext
+	stop      *actor.Stop
+	resume    *actor.ResumeMailbox
 	depths    *depths
 	blocked   blocked
 	cellPools cellPools
@@ -66,13 +66,12 @@ type System struct {
 func NewSystem(opts Options) *System {
 	opts = opts.withDefaults()
 	counts := newDepths(opts.Workers)
-	s := &System{opts: opts, pool: newPool(counts.workers), depths: counts}
+	s := &System{opts: opts, pool: newPool(counts.workers), depths: counts, stop: &actor.Stop{}, resume: &actor.ResumeMailbox{}}
 	s.cellPools.depths = counts
 	s.blocked.room.L = &s.blocked.mu
 	s.proto = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger {
 		return slog.New(warnOnly{opts.Logger.Handler()})
 	}))
-	s.root = s.proto.Root
 	s.watcher = s.watch()
 	return s
 }
@@ -94,10 +93,11 @@ type Behavior interface {
 
 // Spec describes an actor.
 type Spec struct {
-	Name string // begins with the supervisor's Prefix; unique in the system, with Life
-	// Life tells actors of one name apart, which follow one another: the next may be
-	// spawned while the last one stops. Nobody is told of it.
-	Life uint64
+	Name string // begins with the supervisor's Prefix; unique in the system
+	// Unlisted: the caller holds that the name is unique among the actors that are told
+	// something; the next of a name may be spawned while the last one stops. An actor that
+	// is listed takes some 90 bytes more, of which most stay when it has stopped.
+	Unlisted bool
 	// First is the behaviour to begin with.
 	First Behavior
 	// ID is what Supervisor.New is asked with.
@@ -168,19 +168,15 @@ type Supervisor struct {
 	limits  [delivery.Lanes]Capacity // of each lane
 	trims   bool                     // a lane drops its oldest
 	pause   pause
-	plan    delivery.Plan // of Middleware
-	mu      sync.Mutex
-	proto   actor.Supervisor
-	props   *actor.Props // guarded by the system's spawning
+	plan    delivery.Plan      // of Middleware
+	props   *actor.Props       // guarded by the system's spawning, as root
+	root    *actor.RootContext // spawns them
 }
 
 // HandleFailure implements Proto.Actor's strategy: it decides nothing. The actor
 // stays suspended until Restart or Stop.
-func (s *Supervisor) HandleFailure(_ *actor.ActorSystem, proto actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
-	s.mu.Lock()
-	s.proto = proto
-	s.mu.Unlock()
-	s.Failed(nameOf(child.Id), failureOf(reason, nil))
+func (s *Supervisor) HandleFailure(_ *actor.ActorSystem, _ actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
+	s.Failed(child.Id, failureOf(reason, nil))
 }
 
 // Wait returns when all its actors are gone: stop them first. No supervisor has none.
@@ -206,25 +202,27 @@ func (s *System) Spawn(spec Spec) (*Ref, error) {
 	return (*Ref)(box), nil
 }
 
-// lifeMark stands between the name of an actor and its life. No name has it.
-const lifeMark = "\x00"
-
-// nameOf is the name in an address.
-func nameOf(id string) string {
-	name, _, _ := strings.Cut(id, lifeMark)
-	return name
-}
+// unlisted is the name of unlisted actors while they are spawned, one at a time: Proto.Actor
+// makes none that its registry does not hold. Nothing needs them there, since whoever stops,
+// suspends or resumes an actor asks its mailbox; and the maps of the registry never shrink.
+const unlisted = "\x00"
 
 func (s *System) spawn(box *mailbox, spec Spec) (err error) {
 	s.spawning.Lock()
 	defer s.spawning.Unlock()
 	s.next = box
 	name := spec.Name
-	if spec.Life > 0 {
-		name += lifeMark + strconv.FormatUint(spec.Life, 36)
+	if spec.Unlisted {
+		name = unlisted
+		box.word.Store(bare)
 	}
-	box.pid, err = s.root.SpawnNamed(spec.Supervisor.properties(s), name)
+	props := spec.Supervisor.properties(s)
+	box.pid, err = spec.Supervisor.root.SpawnNamed(props, name)
 	s.next = nil
+	if spec.Unlisted && err == nil {
+		s.proto.ProcessRegistry.LocalPIDs.GetBucket(name).Remove(name)
+		box.pid.Id = spec.Name
+	}
 	return err
 }
 
@@ -235,7 +233,8 @@ func (s *Supervisor) properties(sys *System) *actor.Props {
 		s.plan = s.Middleware.Plan()
 		s.bound()
 		s.props = actor.PropsFromProducer(func() actor.Actor { return (*shell)(sys.next) },
-			actor.WithMailbox(func() actor.Mailbox { return sys.next }), actor.WithGuardian(s))
+			actor.WithMailbox(func() actor.Mailbox { return sys.next }))
+		s.root = sys.proto.Root.Copy().WithGuardian(s)
 	}
 	return s.props
 }
@@ -258,16 +257,15 @@ func (s *Supervisor) bound() {
 
 // Restart gives a failed actor a new behaviour and lets it go on with its
 // queue. When the behaviour cannot be made, that is the actor's next failure.
-func (s *System) Restart(ref *Ref, sup *Supervisor) {
-	sup.mu.Lock()
-	proto := sup.proto
-	sup.mu.Unlock()
-	proto.ResumeChildren(ref.pid)
-}
+func (s *System) Restart(ref *Ref) { (*mailbox)(ref).PostSystemMessage(s.resume) }
 
 // Stop ends an actor after the envelope it handles now; the rest of its queue
 // are dead letters. It returns at once.
-func (s *System) Stop(ref *Ref) { s.root.Stop(ref.pid) }
+func (s *System) Stop(ref *Ref) {
+	if m := (*mailbox)(ref); m.word.Load()&stopped == 0 {
+		m.PostSystemMessage(s.stop)
+	}
+}
 
 // shell is the mailbox in its other role: Proto.Actor's actor.
 type shell mailbox

@@ -192,7 +192,7 @@ func TestAFailureSuspendsOneActor(t *testing.T) {
 				if len(second.got) != 0 || !slices.Equal(other.got, []string{"alive"}) {
 					t.Errorf("before the restart: restarted got %v, other got %v", second.got, other.got)
 				}
-				s.Restart(ref, sup)
+				s.Restart(ref)
 				synctest.Wait()
 				if want := []string{"two", "three"}; !slices.Equal(second.got, want) {
 					t.Errorf("after the restart: got %v, want %v", second.got, want)
@@ -253,3 +253,51 @@ func TestSpawnRefusesASecondActorOfTheSameName(t *testing.T) {
 		t.Errorf("got %v, want a conflict", err)
 	}
 }
+
+// An unlisted actor is supervised and stopped like any other, under its name, and another of the
+// name may be there before the last has stopped.
+func TestUnlistedActors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSystem(Options{Workers: 2})
+		var failed []string
+		sup := &Supervisor{Prefix: "p/", Failed: func(name string, _ *Failure) { failed = append(failed, name) }}
+		last := &recorder{gate: make(chan struct{})}
+		sup.New = func(uint8, uint32) (Behavior, error) { return last, nil }
+		var refs []*Ref
+		for range 2 {
+			r := &recorder{gate: make(chan struct{})}
+			ref, err := s.Spawn(Spec{Name: "p/a", Unlisted: true, First: r, Supervisor: sup})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ref.Tell(event("gate", protocol.Normal))
+			synctest.Wait()
+			s.Stop(ref) // while it handles an envelope
+			close(r.gate)
+			refs = append(refs, ref)
+		}
+		synctest.Wait()
+		s.Stop(refs[0]) // which is gone
+		ref, err := s.Spawn(Spec{Name: "p/a", Unlisted: true, First: failing{}, Supervisor: sup})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ref.Tell(event("x", protocol.Normal))
+		ref.Tell(event("y", protocol.Normal))
+		synctest.Wait()
+		if fmt.Sprint(failed) != "[p/a]" || ref.Waiting() != 1 {
+			t.Errorf("failed: %v; %d wait", failed, ref.Waiting())
+		}
+		s.Restart(ref)
+		synctest.Wait()
+		if fmt.Sprint(last.got) != "[y]" {
+			t.Errorf("after the restart it heard %v", last.got)
+		}
+		s.Stop(ref)
+		s.Close()
+	})
+}
+
+type failing struct{}
+
+func (failing) Receive(*protocol.Envelope) error { return fmt.Errorf("no") }

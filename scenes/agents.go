@@ -15,8 +15,10 @@ import (
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/tally"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/seats"
+	"tavernsim/scenes/timing"
 )
 
 // agentShell is the actor of one agent, the AgentRuntime of the specification
@@ -37,10 +39,10 @@ type deliberation struct {
 	urgency *outside.Urgency // of the same requests
 	urgent  bool             // it began with a critical event
 	wave    uint64
-	woken   protocol.Time // scene time at which it began
-	began   time.Time     // the same on the wall clock
-	budget  *underBudget  // nil = there is none
-	sample  *sample       // nil = its stages are not measured
+	woken   protocol.Time  // scene time at which it began
+	began   time.Time      // the same on the wall clock
+	budget  *underBudget   // nil = there is none
+	sample  *timing.Sample // nil = its stages are not measured
 }
 
 // borrow takes what the deliberation needs that a wake begins.
@@ -81,6 +83,9 @@ func (a *agentShell) Receive(env *protocol.Envelope) error {
 	case protocol.KindSnapshot:
 		if env.Type == seats.MayLeave {
 			return a.offer(env.Wave)
+		}
+		if env.Type == packs {
+			return a.pack(env.Wave)
 		}
 		raw, err := agent.Snapshot(a.Codec, &a.machine.State)
 		if err != nil {
@@ -147,7 +152,7 @@ func (a *agentShell) wake(env *protocol.Envelope) error {
 func (a *agentShell) step(in any) error {
 	for in != nil {
 		d, err := a.machine.Decide(in)
-		a.sample.lap(metrics.StageDecide)
+		a.sample.Lap(metrics.StageDecide)
 		if err != nil {
 			return err
 		}
@@ -158,7 +163,7 @@ func (a *agentShell) step(in any) error {
 				return protocol.Errorf(protocol.KindInternal, "agent %s: effect %s", a.machine.ID.Instance, e.EffectKind())
 			}
 			next := a.ask(q)
-			a.sample.lap(metrics.StageModel)
+			a.sample.Lap(metrics.StageModel)
 			switch {
 			case next == nil:
 			case in != nil: // a second instant answer goes through the mailbox
@@ -195,7 +200,7 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 	if p := a.profiles[a.Class[a.machine.ID.Ordinal]]; p != nil {
 		p.Took(took)
 	}
-	a.options.Latency.record(took)
+	a.options.Latency.Record(took)
 	env, turn, err := a.handedOver(facts, requests)
 	if err != nil {
 		return err
@@ -236,7 +241,7 @@ func (a *agentShell) handedOver(facts []protocol.Fact, requests []protocol.Seque
 	for i := range m.in.Facts { // what the stage decodes of every turn
 		switch x := facts[i].(type) {
 		case *agentfact.CallMade:
-			m.in.Facts[i].Fact = &machines.CallSeen{Tool: x.Tool, Status: x.Status}
+			m.in.Facts[i].Fact = &tally.CallSeen{Tool: x.Tool, Status: x.Status}
 		case *agentfact.TurnEnded:
 			m.end, m.in.Facts[i].Fact = *x, &m.end
 		case *agentfact.CallJudged:
@@ -306,7 +311,7 @@ func (a *agentShell) answered(env *protocol.Envelope) error {
 	if a.deliberation == nil || env.Wave != a.wave {
 		return nil // the deliberation that asked has ended or failed
 	}
-	a.sample.lap(metrics.StageModel)
+	a.sample.Lap(metrics.StageModel)
 	x, err := carried[*effect.Answered](env)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/tally"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/shadows"
 )
@@ -66,7 +67,7 @@ func (r *Run) Ahead() *shadows.Counts { return r.scene.ahead.Counts() }
 func (st *stage) keepAhead(e *machines.Effect) error {
 	fact := e.Fact
 	switch x := e.Fact.(type) {
-	case nil, *machines.CallSeen, *agenda.WaveClosed:
+	case nil, *tally.CallSeen, *agenda.WaveClosed:
 		return nil
 	case *bus.Routed: // it has one owner: whoever reads it makes its event and an index of its marks
 		var err error

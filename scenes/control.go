@@ -112,7 +112,7 @@ func (st *stage) controlled(env *protocol.Envelope) (machines.Input, bool, error
 		c.answer <- commanded{Report: st.controlReport()}
 	}
 	st.showHeld(false)
-	return &machines.Gate{On: g.state.On()}, true, nil
+	return &machines.Gate{On: st.gated()}, true, nil
 }
 
 // standing is where the scene stands.
@@ -131,10 +131,13 @@ func (st *stage) controlReport() control.Report {
 func (st *stage) atGate(e *machines.Effect) {
 	g := &st.gate
 	g.at = e.At
+	if st.options.Links != nil && !st.options.Links.May(e.At) {
+		return // it is asked again
+	}
 	ok, wait := g.state.Next(st.standing())
 	switch {
 	case ok:
-		st.self.Tell(carrying(protocol.KindControl, machines.Input(&machines.Gate{On: g.state.On(), Wave: e.Wave})))
+		st.self.Tell(carrying(protocol.KindControl, machines.Input(&machines.Gate{On: st.gated(), Wave: e.Wave})))
 	case wait > 0:
 		st.askAgain(wait)
 	default:
@@ -143,6 +146,9 @@ func (st *stage) atGate(e *machines.Effect) {
 		st.stands()
 	}
 }
+
+// gated reports whether waves wait for the gate.
+func (st *stage) gated() bool { return st.gate.state.On() || st.options.Links != nil }
 
 // askAgain makes the stage ask after a while.
 func (st *stage) askAgain(wait time.Duration) {

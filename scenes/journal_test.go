@@ -17,6 +17,7 @@ import (
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/timing"
 )
 
 // The suite for backends holds everything that scenes ask of a journal.
@@ -122,7 +123,7 @@ func (j *listed) run(t *testing.T, s *scenestest.Scene) scenes.Outcome {
 	made := s.Made(t, scenestest.Settings{})
 	j.started = make(chan struct{})
 	j.live, err = scenes.Start(made, j, scenes.Options{
-		Stop: s.Def.Definition.Simulation.Stop, Model: model, System: system, Latency: scenes.NewLatency(), Metrics: metrics.New().Scene(made.ID),
+		Stop: s.Def.Definition.Simulation.Stop, Model: model, System: system, Latency: timing.NewLatency(), Metrics: metrics.New().Scene(made.ID),
 	})
 	if err != nil {
 		t.Fatal(err)

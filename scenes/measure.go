@@ -1,7 +1,6 @@
 package scenes
 
 import (
-	"sync/atomic"
 	"time"
 
 	"tavernsim/actors"
@@ -23,6 +22,8 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/tally"
+	"tavernsim/scenes/timing"
 )
 
 // Kinds of the actors of a scene; the actor system counts waiting messages by kind.
@@ -59,7 +60,7 @@ func (m mailboxes) MailboxDepths(yield func(kind, lane string, n int)) {
 // Start has returned, and remove them before the journal is closed. [Mailboxes]
 // covers the whole system.
 func (r *Run) Sources() metrics.Sources {
-	return metrics.Sources{Agents: r.stage.doing.table, Seats: r, Models: r.scene, Budgets: r.scene, Tasks: r.scene.tasks, World: r.scene, Journal: r.scene.journal}
+	return metrics.Sources{Agents: r.stage.doing.Table, Seats: r, Models: r.scene, Budgets: r.scene, Tasks: r.scene.tasks, World: r.scene, Journal: r.scene.journal}
 }
 
 // declare gives the metrics the names in the project's files.
@@ -119,7 +120,7 @@ func (st *stage) kept(e *machines.Effect) {
 	m := st.metrics
 	m.Fact(e.Kind)
 	switch x := e.Fact.(type) {
-	case *machines.CallSeen:
+	case *tally.CallSeen:
 		m.Called(x.Tool, string(x.Status))
 	case *agentfact.TurnEnded:
 		took := st.outside.Log.Ended(e.Actor, x.Turn, e.Wave)
@@ -211,7 +212,7 @@ func (st *stage) measureKnowledge(f protocol.Fact) {
 
 // measureTurn counts a merged turn, unless it is of the scene's own workflows.
 func (st *stage) measureTurn(o uint32, end *agentfact.TurnEnded) {
-	if !machines.Deliberates(st, o) {
+	if !tally.Deliberates(st, o) {
 		return
 	}
 	st.profiles[st.Class[o]].Deliberated(string(end.Outcome))
@@ -219,12 +220,12 @@ func (st *stage) measureTurn(o uint32, end *agentfact.TurnEnded) {
 	st.measureLost("inbox_full", end.Dropped)
 	st.measureLost("restart", end.Lost)
 	if end.Asleep || end.SleepUntil != 0 {
-		st.doing.become(o, metrics.AgentAsleep)
+		st.doing.Become(o, metrics.AgentAsleep)
 	} else {
-		st.doing.become(o, metrics.AgentIdle)
+		st.doing.Become(o, metrics.AgentIdle)
 	}
 	if metrics.Sampled(uint64(o) + end.Wave) {
-		if waited, ok := st.marks.since(o); ok {
+		if waited, ok := st.marks.Since(o); ok {
 			st.metrics.Stage(metrics.StageMerge, waited)
 		}
 	}
@@ -240,7 +241,7 @@ func (st *stage) measureLost(reason string, n int64) {
 // measureFailure counts a failure of an agent's actor.
 func (st *stage) measureFailure(o uint32, givenUp bool) {
 	switch {
-	case machines.Deliberates(st, o):
+	case tally.Deliberates(st, o):
 		st.profiles[st.Class[o]].Failed(givenUp)
 	case givenUp:
 		st.metrics.ActorGivenUp(setup.ActorScene)
@@ -248,9 +249,9 @@ func (st *stage) measureFailure(o uint32, givenUp bool) {
 		st.metrics.ActorFailed(setup.ActorScene)
 	}
 	if givenUp {
-		st.doing.become(o, metrics.AgentGivenUp)
+		st.doing.Become(o, metrics.AgentGivenUp)
 	} else {
-		st.doing.become(o, metrics.AgentRestarting)
+		st.doing.Become(o, metrics.AgentRestarting)
 	}
 }
 
@@ -265,9 +266,9 @@ func (st *stage) measureServiceFailed(e *machines.Effect) {
 
 // measureWake records that the stage wakes an agent.
 func (st *stage) measureWake(o uint32, wave uint64) {
-	st.doing.become(o, metrics.AgentDeliberating)
+	st.doing.Become(o, metrics.AgentDeliberating)
 	if metrics.Sampled(uint64(o) + wave) {
-		st.marks.set(o)
+		st.marks.Set(o)
 	}
 }
 
@@ -295,113 +296,31 @@ func (s *serviceShell) measureService(took time.Duration) {
 	}
 }
 
-// doing is the current state of every agent, for simd_agents. Only the stage changes
-// it; any goroutine may read the table.
-type doing struct {
-	table *metrics.AgentTable
-	class []uint16
-	state []metrics.AgentState // by ordinal, without the scene's own agent
-}
-
-// newDoing takes the agents as the journal left them. A sleeping agent counts as idle
-// until it has deliberated again.
-func newDoing(sc *scene, first func(uint32) metrics.AgentState) *doing {
-	profiles := make([]string, sc.Class[sc.OwnOrdinal()])
-	for c := range profiles {
-		profiles[c] = sc.Definitions[c].Profile
-	}
-	d := &doing{table: metrics.NewAgentTable(profiles), class: sc.Class, state: make([]metrics.AgentState, sc.Size())}
-	for o := range d.state {
-		d.state[o] = first(uint32(o))
-		d.table.Add(int(d.class[o]), d.state[o], 1)
-	}
-	return d
-}
-
-func (d *doing) become(o uint32, to metrics.AgentState) {
-	if int(o) < len(d.state) {
-		d.table.Move(int(d.class[o]), d.state[o], to, 1)
-		d.state[o] = to
-	}
-}
-
-// marks hold when an agent whose stages are measured was woken, and then when it
-// ended its turn. One agent in 16 is measured in a wave, so 16 neighbours share a
-// place. On the realtime clock waves overlap; the later agent takes the place, and
-// the other is not measured.
-type marks struct {
-	began time.Time
-	at    []atomic.Int64 // nanoseconds since began; the lowest bits are those of the ordinal
-}
-
-const neighbours = 16
-
-func newMarks(agents int) *marks {
-	return &marks{began: time.Now(), at: make([]atomic.Int64, agents/neighbours+1)}
-}
-
-func (m *marks) set(o uint32) {
-	m.at[o/neighbours].Store(int64(time.Since(m.began))&^(neighbours-1) | int64(o%neighbours))
-}
-
-func (m *marks) since(o uint32) (time.Duration, bool) {
-	v := m.at[o/neighbours].Load()
-	if v == 0 || v%neighbours != int64(o%neighbours) {
-		return 0, false
-	}
-	return max(0, time.Since(m.began)-time.Duration(v)), true
-}
-
-// sample divides the time of one deliberation into stages. A nil sample measures
-// nothing.
-type sample struct {
-	last                 time.Time
-	decide, model, apply time.Duration
-}
-
 // newSample makes the sample of an agent that was just woken, if it is measured in
 // this wave.
-func (a *agentShell) newSample(wave uint64) *sample {
+func (a *agentShell) newSample(wave uint64) *timing.Sample {
 	o := a.machine.ID.Ordinal
 	if !metrics.Sampled(uint64(o)+wave) || int(o) >= a.Size() {
 		return nil
 	}
-	if waited, ok := a.marks.since(o); ok {
+	if waited, ok := a.marks.Since(o); ok {
 		a.metrics.Stage(metrics.StageQueue, waited)
 	}
-	return &sample{last: a.began}
-}
-
-// lap adds the time since the last lap to a stage.
-func (s *sample) lap(to metrics.Stage) {
-	if s == nil {
-		return
-	}
-	now := time.Now()
-	d := now.Sub(s.last)
-	s.last = now
-	switch to {
-	case metrics.StageDecide:
-		s.decide += d
-	case metrics.StageModel:
-		s.model += d
-	case metrics.StageApply:
-		s.apply += d
-	}
+	return &timing.Sample{Last: a.began}
 }
 
 // sendMeasured sends the stage a turn, and adds its sample to the metrics.
-func (a *agentShell) sendMeasured(env *protocol.Envelope, s *sample) {
+func (a *agentShell) sendMeasured(env *protocol.Envelope, s *timing.Sample) {
 	if s == nil {
 		a.scene.stage.Tell(env)
 		return
 	}
-	s.lap(metrics.StageApply)
-	a.marks.set(a.machine.ID.Ordinal)
+	s.Lap(metrics.StageApply)
+	a.marks.Set(a.machine.ID.Ordinal)
 	a.scene.stage.Tell(env)
-	a.metrics.Stage(metrics.StageDecide, s.decide)
-	a.metrics.Stage(metrics.StageApply, s.apply)
-	if s.model > 0 {
-		a.metrics.Stage(metrics.StageModel, s.model)
+	a.metrics.Stage(metrics.StageDecide, s.Decide)
+	a.metrics.Stage(metrics.StageApply, s.Apply)
+	if s.Model > 0 {
+		a.metrics.Stage(metrics.StageModel, s.Model)
 	}
 }

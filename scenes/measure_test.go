@@ -10,6 +10,8 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/tally"
+	"tavernsim/scenes/timing"
 )
 
 // measuredStage is as much of a scene as counting turns needs.
@@ -20,10 +22,10 @@ func measuredStage(agents int) *stage {
 			IDs: make([]string, agents+1), Class: make([]uint16, agents+1),
 			Definitions: []*agent.Definition{{Profile: "trader"}, {Profile: setup.ActorScene}},
 		},
-		metrics: set.Scene("s"), marks: newMarks(agents), profiles: []*metrics.Profile{set.Profile("trader"), nil},
+		metrics: set.Scene("s"), marks: timing.NewMarks(agents), profiles: []*metrics.Profile{set.Profile("trader"), nil},
 	}
 	sc.Class[agents] = 1
-	return &stage{scene: sc, doing: newDoing(sc, func(o uint32) metrics.AgentState {
+	return &stage{scene: sc, doing: timing.NewDoing(sc.doers(), sc.Class, sc.Size(), func(o uint32) metrics.AgentState {
 		if o == 3 {
 			return metrics.AgentGivenUp
 		}
@@ -31,9 +33,9 @@ func measuredStage(agents int) *stage {
 	})}
 }
 
-func (d *doing) count() map[string]int {
+func counted(d *timing.Doing) map[string]int {
 	got := map[string]int{}
-	d.table.AgentStates(func(profile, state string, n int) {
+	d.Table.AgentStates(func(profile, state string, n int) {
 		if n != 0 {
 			got[profile+" "+state] = n
 		}
@@ -69,7 +71,7 @@ func TestAgentsByState(t *testing.T) {
 		}, "map[trader asleep:1 trader given_up:2 trader idle:3]"},
 	} {
 		step.do()
-		if got := fmt.Sprint(st.doing.count()); got != step.want {
+		if got := fmt.Sprint(counted(st.doing)); got != step.want {
 			t.Errorf("got %s, want %s", got, step.want)
 		}
 	}
@@ -77,18 +79,18 @@ func TestAgentsByState(t *testing.T) {
 
 // A mark is read by the agent that was marked, not by its neighbours.
 func TestMarks(t *testing.T) {
-	m := newMarks(40)
-	m.set(17)
+	m := timing.NewMarks(40)
+	m.Set(17)
 	for o := range uint32(40) {
-		if _, ok := m.since(o); ok != (o == 17) {
+		if _, ok := m.Since(o); ok != (o == 17) {
 			t.Errorf("agent %d has a mark: %v", o, ok)
 		}
 	}
-	m.set(18) // a neighbour, of a later wave
-	if _, ok := m.since(17); ok {
+	m.Set(18) // a neighbour, of a later wave
+	if _, ok := m.Since(17); ok {
 		t.Error("the mark of a neighbour was read")
 	}
-	if d, ok := m.since(18); !ok || d < 0 {
+	if d, ok := m.Since(18); !ok || d < 0 {
 		t.Errorf("got %v %v", d, ok)
 	}
 }
@@ -102,8 +104,8 @@ func BenchmarkMeasureTurn(b *testing.B) {
 		b.ReportAllocs()
 		for i := range b.N {
 			o := uint32(i) % 100_000
-			st.doing.become(o, metrics.AgentDeliberating)
-			st.doing.become(o, metrics.AgentIdle)
+			st.doing.Become(o, metrics.AgentDeliberating)
+			st.doing.Become(o, metrics.AgentIdle)
 		}
 	})
 	b.Run("all", func(b *testing.B) {
@@ -117,7 +119,7 @@ func BenchmarkMeasureTurn(b *testing.B) {
 	})
 	raw := (&agentfact.CallMade{ID: "1.1", Tool: "PublishEventTool", Origin: protocol.OriginNative, Status: protocol.CallRequested}).AppendMsg(nil)
 	b.Run("call", func(b *testing.B) {
-		seen := &machines.CallSeen{}
+		seen := &tally.CallSeen{}
 		if err := seen.Read(raw); err != nil {
 			b.Fatal(err)
 		}

@@ -198,7 +198,7 @@ func TestFaultyOrders(t *testing.T) {
 	for want, do := range map[string][]any{
 		"want a list of 1 to 256 changes":                                                 {},
 		"do[0]: want an object with one field, the kind of the change: event, say, world": {map[string]any{"a": nil, "b": nil}},
-		"do[0].travel: there is no such change":                                           change("travel", nil),
+		"do[0].wander: there is no such change":                                           change("wander", nil),
 		"do[0].spawn: want one of agent and profile":                                      change("spawn", nil),
 		"do[0].event: received no type":                                                   change("event", map[string]any{}),
 		"the event type has an empty segment":                                             change("event", map[string]any{"type": "a..b"}),

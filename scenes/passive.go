@@ -45,7 +45,7 @@ func (s *scene) layAgents(state *machines.State) error {
 }
 
 // spawnAgent starts the actor of an agent, which takes the state with its first message.
-func (s *scene) spawnAgent(o uint32, state string, life uint64) (*actors.Ref, error) {
+func (s *scene) spawnAgent(o uint32, state string) (*actors.Ref, error) {
 	name, shell := s.Name(o), &agentShell{scene: s, machine: s.Machine(o)}
 	if state != "" {
 		shell.packed = &parcel{state: state}
@@ -53,7 +53,7 @@ func (s *scene) spawnAgent(o uint32, state string, life uint64) (*actors.Ref, er
 			shell.packed.since = time.Now()
 		}
 	}
-	return s.system.Spawn(actors.Spec{Name: s.actorName(name), Life: life, Supervisor: s.sup, First: s.wrapped(name, shell), ID: o, Kind: kindAgent})
+	return s.system.Spawn(actors.Spec{Name: s.actorName(name), Unlisted: true, Supervisor: s.sup, First: s.wrapped(name, shell), ID: o, Kind: kindAgent})
 }
 
 // unpack gives the machine of an agent that was passive its state.
@@ -63,7 +63,7 @@ func (a *agentShell) unpack() error {
 		return protocol.Errorf(protocol.KindCorrupt, "scene %s: agent %s: its state cannot be read since it was passive: %w", a.ID, a.machine.ID.Instance, err)
 	}
 	if a.options.ColdWakes != nil {
-		a.options.ColdWakes.record(time.Since(a.packed.since))
+		a.options.ColdWakes.Record(time.Since(a.packed.since))
 	}
 	a.machine.State, a.packed = state, nil
 	return nil

@@ -48,6 +48,20 @@ func mustSnapshot(t testing.TB, s *scenestest.Scene, set scenestest.Settings) {
 	}
 }
 
+// stepped starts the scene and returns when it holds after one step.
+func stepped(t testing.TB, s *scenestest.Scene, set scenestest.Settings, step control.Command) *scenestest.Running {
+	t.Helper()
+	run, err := s.StartWith(set, func(o *scenes.Options) { o.Control = []control.Command{{Do: control.Pause}} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	step.Do = control.Step
+	if _, err := run.Control(t.Context(), &step); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
 // Whoever is passive when, digests are the same, and snapshots to the byte.
 func TestPassiveAgentsChangeNothing(t *testing.T) {
 	p := scenestest.Town(t)
@@ -56,10 +70,12 @@ func TestPassiveAgentsChangeNothing(t *testing.T) {
 		for _, workers := range []int{1, 2, 7} {
 			t.Run(fmt.Sprint(after, "/", workers), func(t *testing.T) {
 				s := scenestest.New(t, p, "")
-				set := scenestest.Settings{Snapshots: 1, InterruptAt: 9, Passivate: after, Workers: workers}
-				s.Run(t, set)
+				set := scenestest.Settings{Snapshots: 1, Passivate: after, Workers: workers}
+				run := stepped(t, s, set, control.Command{Waves: 9})
+				run.Interrupt()
+				run.Close()
 				mustSnapshot(t, s, set)
-				set.InterruptAt, set.Snapshots = 0, 200
+				set.Snapshots = 200
 				mustEqual(t, s, set, end)
 			})
 		}
@@ -101,15 +117,8 @@ func asleep(t *testing.T) (*scenestest.Scene, *scenestest.Running) {
 		t.Fatal(err)
 	}
 	s := scenestest.New(t, p, "")
-	set := scenestest.Settings{Passivate: 1, Orders: ordersOf(t, txtar.Parse([]byte("-- orders.yaml --\norders: [{id: call, at: 10s, do: [{event: {type: called, to: d_3}}]}]\n")), "orders.yaml")}
-	run, err := s.StartWith(set, func(o *scenes.Options) { o.Control = []control.Command{{Do: control.Pause}} })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := run.Control(t.Context(), &control.Command{Do: control.Step, Until: protocol.Duration(time.Second)}); err != nil {
-		t.Fatal(err)
-	}
-	return s, run
+	set := scenestest.Settings{Passivate: 1, Orders: ordersOf(t, txtar.Parse([]byte("-- orders.yaml --\norders: [{id: call, at: 10s, do: [{event: {type: called, to: d_3}}]}]\n")), "orders.yaml", "")}
+	return s, stepped(t, s, set, control.Command{Until: protocol.Duration(time.Second)})
 }
 
 // One event wakes one agent, and no other gets an actor.
@@ -145,7 +154,7 @@ func TestStateOfPassiveAgentIsDamaged(t *testing.T) {
 	if r.Err == nil || !strings.Contains(r.Err.Error(), "agent d_3: its state cannot be read") || r.State.Tally.Restarts > 0 {
 		t.Fatalf("%v, %d restarts", r.Err, r.State.Tally.Restarts)
 	}
-	if r := s.Run(t, scenestest.Settings{Orders: ordersOf(t, txtar.Parse([]byte("-- orders.yaml --\norders: [{id: call, at: 10s, do: [{event: {type: called, to: d_3}}]}]\n")), "orders.yaml")}); r.Err != nil || counted(t, s, "d_3") != 2 {
+	if r := s.Run(t, scenestest.Settings{Orders: ordersOf(t, txtar.Parse([]byte("-- orders.yaml --\norders: [{id: call, at: 10s, do: [{event: {type: called, to: d_3}}]}]\n")), "orders.yaml", "")}); r.Err != nil || counted(t, s, "d_3") != 2 {
 		t.Errorf("%v, d_3 counted %d turns after the restart; want 2", r.Err, counted(t, s, "d_3"))
 	}
 }

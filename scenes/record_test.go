@@ -70,8 +70,25 @@ func (r *recorder) scripts(names string) {
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		r.begin(name, string(data)).Run(r.t, scenestest.Settings{Snapshots: 25, People: asksPeople(data), Tools: toolsOf(name), Orders: ordersOf(r.t, txtar.Parse(data), "orders.yaml")})
+		archive := txtar.Parse(data)
+		set := func(id string) scenestest.Settings {
+			return scenestest.Settings{Snapshots: 25, People: asksPeople(data), Tools: toolsOf(name), Orders: ordersOf(r.t, archive, "orders.yaml", id)}
+		}
+		if ids := together(archive.Comment); ids != nil {
+			r.begin(name, string(data), ids...).Beside(r.t, ids...).Run(r.t, func(s *scenestest.Scene) scenestest.Settings { return set(s.Def.Definition.ID) })
+			continue
+		}
+		r.begin(name, string(data)).Run(r.t, set(""))
 	}
+}
+
+// together are the scenes that the commands of a script run together; nil = they run one.
+func together(commands []byte) []string {
+	_, after, found := bytes.Cut(commands, []byte(" scenes="))
+	if !found {
+		return nil
+	}
+	return strings.Split(strings.Fields(string(after))[0], ",")
 }
 
 // asksPeople reports whether the run of a script asks people.
@@ -91,8 +108,8 @@ type recorder struct {
 	root    string // holds a folder for each run
 }
 
-// begin makes the run directory of a project's default scene.
-func (r *recorder) begin(name, text string) *scenestest.Scene {
+// begin makes the run directory of scenes of a project; none = its default one.
+func (r *recorder) begin(name, text string, ids ...string) *scenestest.Scene {
 	r.t.Helper()
 	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(text))), shakyKinds(), oracleTool)
 	if err != nil {
@@ -103,20 +120,26 @@ func (r *recorder) begin(name, text string) *scenestest.Scene {
 		r.t.Fatal(err)
 	}
 	s := &scenestest.Scene{Project: p, Def: def, Dir: filepath.Join(r.root, name, rundir.JournalDir)}
-	r.manifest(name, s, "")
+	r.manifest(name, s, "", ids...)
 	return s
 }
 
-func (r *recorder) manifest(name string, s *scenestest.Scene, clock agenda.ClockKind) {
+func (r *recorder) manifest(name string, s *scenestest.Scene, clock agenda.ClockKind, ids ...string) {
 	id, sim := s.Def.Definition.ID, s.Def.Definition.Simulation
+	if ids == nil {
+		ids = []string{id}
+	}
 	m := &rundir.Manifest{
 		Version: rundir.ManifestVersion, Run: name, Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Program: r.release,
-		Project: s.Project.ID(), ProjectHash: s.Project.Hash(), Files: rundir.Files(s.Project), Scenes: []string{id},
+		Project: s.Project.ID(), ProjectHash: s.Project.Hash(), Files: rundir.Files(s.Project), Scenes: ids,
 		Interactive: name == "takeover" || name == "asks",
 		Seeds:       map[string]uint64{id: 1}, Clocks: map[string]agenda.ClockKind{id: sim.Clock}, Durability: persistence.Process,
 	}
 	if sim.Seed != nil {
 		m.Seeds[id] = *sim.Seed
+	}
+	for _, id := range ids[1:] { // linked ones have no seed of their own
+		m.Seeds[id], m.Clocks[id] = 1, sim.Clock
 	}
 	if clock != "" {
 		m.Clocks[id] = clock

@@ -23,11 +23,13 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
+	"tavernsim/scenes/links"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/series"
 	"tavernsim/scenes/shadows"
+	"tavernsim/scenes/timing"
 )
 
 // Options of one running scene. Its facts do not depend on them, except on the model
@@ -58,6 +60,8 @@ type Options struct {
 	// Control are the commands with which the scene begins; see [Run.Control]. It is paused
 	// and paced after its first wave.
 	Control []control.Command
+	// Links is the place of the scene among linked ones; nil = it is linked to none.
+	Links *links.Member
 	// Crashes are the failures of the scene before this restart. The first wave keeps
 	// them as facts.
 	Crashes []*Crash
@@ -74,10 +78,10 @@ type Options struct {
 	Name    string
 	Metrics *metrics.Scene
 	Log     *slog.Logger
-	Latency *Latency // gets the wall time of every deliberation; may be nil
+	Latency *timing.Latency // gets the wall time of every deliberation; may be nil
 	// ColdWakes gets how long passive agents took, on the wall clock, from being told something
 	// until their actors had their state; may be nil.
-	ColdWakes *Latency
+	ColdWakes *timing.Latency
 
 	// Mailbox bounds the events in each lane of every mailbox, as a safety net: the
 	// machine of an agent bounds its inbox.
@@ -202,7 +206,7 @@ func (r *Run) launch() error {
 	if err != nil {
 		return err
 	}
-	state.Configure(machines.StageConfig{Stop: sc.options.Stop, Snapshots: sc.options.Snapshots, Raised: sc.options.Raised, Orders: planned, Gated: len(sc.options.Control) > 0}, machines.Kept{Wave: durable.Number, Bytes: durable.Total}, view)
+	state.Configure(machines.StageConfig{Stop: sc.options.Stop, Snapshots: sc.options.Snapshots, Raised: sc.options.Raised, Orders: planned, Gated: len(sc.options.Control) > 0 || sc.options.Links != nil}, machines.Kept{Wave: durable.Number, Bytes: durable.Total}, view)
 	for _, l := range sc.outside.Log.AllLost() {
 		state.Lost(l.Agent, l.Endpoint, l.Took())
 	}
@@ -216,7 +220,7 @@ func (r *Run) launch() error {
 	r.stage = &stage{
 		scene: sc, machine: state.Stage, progress: r.Progress, series: series.New(sc.Simulation().Report), report: r.ended,
 		rests: make(chan struct{}, 1), over: make(chan struct{}), measured: measured{phase: metrics.PhaseTurns},
-		doing: newDoing(sc, doingOf(state.Agenda)),
+		doing: timing.NewDoing(sc.doers(), sc.Class, sc.Size(), doingOf(state.Agenda)),
 	}
 	for i := range sc.options.Control {
 		c := &sc.options.Control[i]
@@ -230,7 +234,7 @@ func (r *Run) launch() error {
 		}
 	}
 	r.stage.publishBudgets()
-	sc.marks = newMarks(sc.Size())
+	sc.marks = timing.NewMarks(sc.Size())
 	sc.stage, err = sc.system.Spawn(actors.Spec{
 		Name: sc.actorName(setup.ActorStage), Kind: kindScene, Supervisor: r.stageSup,
 		First: sc.wrapped(setup.ActorStage, r.stage),
@@ -247,6 +251,7 @@ func (r *Run) launch() error {
 	}
 	sc.metrics.Became(metrics.SceneRunning)
 	sc.startTasks(state)
+	sc.joinLinks(state.Stage)
 	return nil
 }
 

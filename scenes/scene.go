@@ -22,6 +22,7 @@ import (
 	"tavernsim/scenes/receipts"
 	"tavernsim/scenes/seats"
 	"tavernsim/scenes/shadows"
+	"tavernsim/scenes/timing"
 )
 
 // scene is shared by the actors of a running scene. While the scene runs, only the
@@ -31,7 +32,7 @@ type scene struct {
 	Codec    *protocol.Codec
 	metrics  *metrics.Scene
 	profiles []*metrics.Profile // by class; nil for the scene's own agent
-	marks    *marks
+	marks    *timing.Marks
 	options  Options
 	log      *slog.Logger
 

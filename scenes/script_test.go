@@ -33,7 +33,8 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //
 // Commands:
 //
-//	run [tools=MODE] [seed=N] [ticks=N] [for=D] [agents=N] [until=EXPR] [interrupt=WAVE] [orders=FILE] [interactive]   run, or go on, and print the new facts
+//	run [tools=MODE] [seed=N] [ticks=N] [for=D] [agents=N] [until=EXPR] [interrupt=WAVE] [orders=FILE] [interactive] [scenes=ID,...]   run, or go on, and print the new facts
+//	    (with scenes: these together, linked, one run of them)
 //	show KIND...   from now on print facts of these kinds only; without kinds all
 //	world          print the world
 //	agent ID       print an agent's private state, goals, observations and history
@@ -80,6 +81,8 @@ func playFile(t *testing.T, a *txtar.Archive, _ string) string {
 type player struct {
 	t       *testing.T
 	scene   *scenestest.Scene
+	linked  scenestest.Linked // that ran together
+	orders  string            // file
 	set     scenestest.Settings
 	archive *txtar.Archive
 	print   bool
@@ -113,6 +116,7 @@ func (p *player) play(commands string) {
 func (p *player) run(args []string) {
 	set := p.set
 	stop := p.scene.Def.Definition.Simulation.Stop
+	var linked []string
 	for _, arg := range args {
 		name, value, _ := strings.Cut(arg, "=")
 		n, _ := strconv.ParseInt(value, 10, 64)
@@ -129,10 +133,12 @@ func (p *player) run(args []string) {
 			set.Tools = tooling.Mode(value)
 		case "interrupt":
 			set.InterruptAt = uint64(n)
+		case "scenes":
+			linked = strings.Split(value, ",")
 		case "interactive":
 			set.People = true
 		case "orders":
-			set.Orders = ordersOf(p.t, p.archive, value)
+			set.Orders, p.orders = ordersOf(p.t, p.archive, value, ""), value
 		case "for":
 			d, err := time.ParseDuration(value)
 			if err != nil {
@@ -142,6 +148,10 @@ func (p *player) run(args []string) {
 		default:
 			p.t.Fatalf("unknown setting %q", arg)
 		}
+	}
+	if linked != nil {
+		p.together(linked, set)
+		return
 	}
 	set.Stop = &stop
 	r := p.scene.Run(p.t, set)
@@ -164,8 +174,27 @@ func (p *player) run(args []string) {
 	}
 }
 
-// ordersOf reads a file of orders of an archive; "" = it has none.
-func ordersOf(t *testing.T, a *txtar.Archive, name string) []*machines.Order {
+// together runs linked scenes, and prints what each did.
+func (p *player) together(ids []string, set scenestest.Settings) {
+	p.linked = p.scene.Beside(p.t, ids...)
+	results := p.linked.Run(p.t, func(s *scenestest.Scene) scenestest.Settings {
+		own := set
+		own.Orders = ordersOf(p.t, p.archive, p.orders, s.Def.Definition.ID)
+		return own
+	})
+	for i, s := range p.linked {
+		p.digests = append(p.digests, results[i].Digest())
+		mustRestore(p.t, s, set)
+		mustVerify(p.t, s, set)
+		if p.print {
+			text, _ := trace(p.t, s, 0, p.kinds...)
+			fmt.Fprintf(&p.b, "scene %s\n%sstopped by %s%s\n", ids[i], text, results[i].Reason, errorText(results[i].Err))
+		}
+	}
+}
+
+// ordersOf reads the orders to a scene in a file of an archive; none if it has no such file.
+func ordersOf(t *testing.T, a *txtar.Archive, name, scene string) []*machines.Order {
 	t.Helper()
 	for _, f := range a.Files {
 		if f.Name != name {
@@ -175,7 +204,7 @@ func ordersOf(t *testing.T, a *txtar.Archive, name string) []*machines.Order {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return scenes.Planned(list, "", false)
+		return scenes.Planned(list, scene, false)
 	}
 	return nil
 }
@@ -188,10 +217,15 @@ func errorText(err error) string {
 }
 
 func (p *player) agent(id string) {
-	state := p.scene.Fold(p.t, p.set)
-	for _, m := range state.Agents {
-		if m.ID.Instance == id {
-			fmt.Fprintf(&p.b, "agent %s %s\n", id, template.AppendJSON(nil, scenes.Look(m)))
+	list := p.linked
+	if list == nil {
+		list = scenestest.Linked{p.scene}
+	}
+	for _, s := range list {
+		for _, m := range s.Fold(p.t, p.set).Agents {
+			if m.ID.Instance == id {
+				fmt.Fprintf(&p.b, "agent %s%s %s\n", id, when(p.linked != nil, " in %s", s.Def.Definition.ID), template.AppendJSON(nil, scenes.Look(m)))
+			}
 		}
 	}
 }

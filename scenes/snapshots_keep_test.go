@@ -35,7 +35,7 @@ var derived = map[string]string{
 	"goal.Condition.program": "made of the expression",
 	"private.State.size":     "counted when the private state changes next",
 	"agent.heardMarks.Lost":  "set by loading: the payload of an ephemeral event is nowhere",
-	"bus.State.cfg":          "of the definition", "bus.State.subscribers": "of the definition", "bus.State.ordinals": "of the definition", "bus.State.defined": "of the definition",
+	"bus.State.cfg":          "of the definition", "bus.State.subscribers": "of the definition", "bus.State.selves": "boxed when a filter asks", "bus.State.defined": "of the definition",
 	"bus.State.filters": "made of the subscriptions", "bus.State.index": "made of the subscriptions", "bus.State.perAgent": "made of the changes",
 	"bus.holds.queue":   "made of the holds",
 	"bus.hold.place":    "its place in the queue",
@@ -116,26 +116,31 @@ func (k *keeping) run(dir string) {
 		k.t.Fatal(err)
 	}
 	defer store.Close()
-	made, err := made(m, p, m.Scenes[0])
-	if err != nil {
-		k.t.Fatal(err)
+	for _, id := range m.Scenes {
+		made, err := made(m, p, id)
+		if err == nil {
+			err = k.scene(filepath.Base(dir), made, store)
+		}
+		if err != nil {
+			k.t.Fatal(dir, id, err)
+		}
 	}
+}
+
+func (k *keeping) scene(run string, made *setup.Scene, store *persistence.Store) error {
 	j, err := store.Journal(made.ID)
 	if err != nil {
-		k.t.Fatal(err)
+		return err
 	}
 	state, err := machines.New(made)
 	if err != nil {
-		k.t.Fatal(err)
+		return err
 	}
-	err = j.Waves(1, func(w persistence.Wave) error {
+	return j.Waves(1, func(w persistence.Wave) error {
 		err := j.Scan(persistence.Query{From: w.First, To: w.Last}, func(r protocol.Record) error { return state.Apply(r) })
-		k.where = fmt.Sprintf("%s wave %d", filepath.Base(dir), w.Number)
+		k.where = fmt.Sprintf("%s wave %d", run, w.Number)
 		return errors.Join(err, k.compare(made, state))
 	})
-	if err != nil {
-		k.t.Fatal(dir, err)
-	}
 }
 
 func (k *keeping) compare(made *setup.Scene, state *machines.State) error {
@@ -154,9 +159,9 @@ func (k *keeping) compare(made *setup.Scene, state *machines.State) error {
 	return nil
 }
 
-// roots are what machines keep: the agenda, the tally, the services, the agents.
+// roots are what machines keep: the agenda, the tally, the tickets, the services, the agents.
 func roots(s *machines.State) []reflect.Value {
-	list := []reflect.Value{reflect.ValueOf(s.Agenda), reflect.ValueOf(&s.Tally)}
+	list := []reflect.Value{reflect.ValueOf(s.Agenda), reflect.ValueOf(&s.Tally), reflect.ValueOf(&s.Travel)}
 	for _, service := range s.Services {
 		list = append(list, reflect.ValueOf(service).Elem().FieldByName("State"))
 	}

@@ -14,6 +14,7 @@ import (
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/series"
 	"tavernsim/scenes/shadows"
+	"tavernsim/scenes/timing"
 )
 
 // stage is the scene's own actor. It has no rules: it turns an envelope into an input
@@ -37,7 +38,7 @@ type stage struct {
 	progress *Progress
 	series   *series.Series
 	measured measured
-	doing    *doing
+	doing    *timing.Doing
 	report   func(Outcome)
 	rests    chan struct{} // gets one element each time the scene comes to rest
 	over     chan struct{} // closed when the scene has stopped
@@ -52,6 +53,9 @@ type keptWave struct {
 // Receive implements actors.Behavior.
 func (st *stage) Receive(env *protocol.Envelope) error {
 	in, err := st.input(env)
+	if o, ok := in.(*machines.Order); ok && st.options.Links != nil {
+		st.options.Links.Seen(o.ID)
+	}
 	if err == nil && in != nil {
 		err = st.decide(in)
 	}
@@ -109,7 +113,7 @@ func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 		}
 		switch do := machines.Do(env.Type); do {
 		case doAsk:
-			return &machines.Gate{On: st.gate.state.On()}, nil
+			return &machines.Gate{On: st.gated()}, nil
 		case doStart:
 			return &machines.Begin{Crashes: st.crashes()}, nil
 		case agenda.StoppedByRequest, agenda.StoppedByInterrupt, agenda.StoppedByWallTime:
@@ -149,6 +153,9 @@ func (st *stage) journalAnswered(env *protocol.Envelope) (machines.Input, error)
 	st.outside.Log.Kept(kept.wave)
 	st.tasks.kept(kept.wave)
 	st.orders.WaveKept(kept.wave)
+	if st.options.Links != nil {
+		st.options.Links.WaveKept(kept.wave)
+	}
 	st.stands()
 	durable := st.journal.Durable()
 	st.progress.Bytes.Store(int64(durable.Total))
@@ -189,6 +196,9 @@ func (st *stage) carryOut(e *machines.Effect) error {
 			return err
 		}
 		st.kept(e)
+		if st.options.Links != nil {
+			st.options.Links.Kept(e.Wave, e.Fact)
+		}
 		if st.gate.state.Watches() {
 			st.gate.state.Saw(e.Kind, e.Actor)
 		}
@@ -208,14 +218,16 @@ func (st *stage) carryOut(e *machines.Effect) error {
 	case machines.ActTell:
 		st.seats.Tell(e.Agent, &protocol.Envelope{EventHeader: protocol.EventHeader{Type: e.Kind, Time: e.At}, Kind: protocol.KindObserve, Wave: e.Wave, Body: protocol.NewBody(e.Data)})
 	case machines.ActRestart:
-		st.system.Restart(st.seats.Ref(e.Agent), st.sup)
+		st.system.Restart(st.seats.Ref(e.Agent))
+	case machines.ActPack:
+		st.seats.Tell(e.Agent, &protocol.Envelope{EventHeader: protocol.EventHeader{Type: packs}, Kind: protocol.KindSnapshot, Wave: e.Wave})
 	case machines.ActStart:
 		return st.comes(e)
 	case machines.ActStop:
 		st.seats.Leave(e.Agent)
-		st.doing.become(e.Agent, metrics.AgentAway)
+		st.doing.Become(e.Agent, metrics.AgentAway)
 	case machines.ActRestartService:
-		st.system.Restart(st.services[e.Service], st.sup)
+		st.system.Restart(st.services[e.Service])
 	case machines.ActServiceFailed:
 		st.measureServiceFailed(e)
 	case machines.ActGather:
@@ -310,6 +322,9 @@ func (st *stage) finish() {
 		t.Stop()
 	}
 	o := st.machine.Outcome()
+	if st.options.Links != nil {
+		st.options.Links.Stopped(o.Final && o.Err == nil, &st.machine.Travel)
+	}
 	switch {
 	case o.Err != nil:
 		st.metrics.Became(metrics.SceneFailed)

@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/script/plot"
 	"tavernsim/engine/script/turns"
 	"tavernsim/engine/space/ground"
+	"tavernsim/engine/travel"
 	"tavernsim/protocol"
 )
 
@@ -39,6 +40,8 @@ type Scene struct {
 	Turns *turns.Turns `json:"turns,omitempty"`
 	// Space is where agents can be; nil = they are nowhere.
 	Space *ground.Definition `json:"space,omitempty"`
+	// Links lead to scenes of the same run to which agents can travel.
+	Links []travel.Link `json:"links,omitempty"`
 	// Budget is what all agents of the scene may spend on models.
 	Budget     *budget.Budget `json:"budget,omitempty"`
 	ToolBudget *budget.Tools  `json:"tool_budget,omitempty"`

@@ -31,6 +31,19 @@ func (s *State) Fork() State {
 	return c
 }
 
+// Pack is the state with which the agent goes to another scene, and how many open tasks, of it
+// and for it, stay behind with the events that are for it here.
+func (s *State) Pack() (p State, tasks int) {
+	p = *s
+	p.inbox, p.heard, p.dropped, p.more = nil, 0, 0, nil
+	if d := s.more; d != nil {
+		tasks = len(d.tasks) + len(d.owed) + len(d.held)
+		p.more = &delivery{requests: d.requests, met: d.met, rest: d.rest, kept: d.kept, mind: d.mind, pace: d.pace}
+		p.slim()
+	}
+	return p, tasks
+}
+
 // own is the private state.
 type own = private.State
 

@@ -35,20 +35,17 @@ func worldTools() []Tool {
 	}
 }
 
-// MaxReads bounds the places that one request may require to be unchanged.
-const MaxReads = 200
-
 func (t *Turn) readWorld(p tool.Params) (any, error) {
 	text := p.Text("path")
 	if text == "" {
-		t.world.ask(nil)
+		t.world.Ask(nil)
 		return t.world.Value(), nil
 	}
 	path, err := world.ParsePath(text)
 	if err != nil {
 		return t.queryWorld(text)
 	}
-	t.world.ask(path)
+	t.world.Ask(path)
 	v, ok := t.world.Get(path)
 	if !ok {
 		return nil, protocol.Errorf(protocol.KindNotFound, "the world has nothing at %s", text)
@@ -64,7 +61,7 @@ func (t *Turn) queryWorld(text string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.world.ask(pattern.Stem())
+	t.world.Ask(pattern.Stem())
 	matches, more := t.world.Query(pattern, maxMatches)
 	out := make([]any, len(matches))
 	for i, m := range matches {
@@ -190,7 +187,7 @@ func (t *Turn) declare(q *worldstate.Request, c *worldCall) error {
 	}
 	var paths []world.Path
 	if c.checkReads {
-		paths = slices.Clip(t.world.asked)
+		paths = slices.Clip(t.world.Asked)
 	}
 	for _, text := range c.reads {
 		pattern, err := world.ParsePattern(text)
@@ -199,8 +196,8 @@ func (t *Turn) declare(q *worldstate.Request, c *worldCall) error {
 		}
 		paths = append(paths, pattern.Stem())
 	}
-	if len(paths) > MaxReads {
-		return protocol.Errorf(protocol.KindLimit, "the request depends on more than %d places; name fewer in reads", MaxReads)
+	if len(paths) > tool.MaxReads {
+		return protocol.Errorf(protocol.KindLimit, "the request depends on more than %d places; name fewer in reads", tool.MaxReads)
 	}
 	for _, p := range paths {
 		q.Change.Reads = append(q.Change.Reads, world.Read{Path: p, Version: t.world.Version()})

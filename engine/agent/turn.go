@@ -53,7 +53,7 @@ type Turn struct {
 	inputs      []any      // of the core workflow in its first round, with talk
 	first       int        // of the queue: the first call of this round
 	reflect     *reflection
-	world       worldView
+	world       tool.WorldView
 	bases       knowledge.State
 	lessons     learn.Shown
 	vectors     lore.Vectors          // of texts that are searched for
@@ -140,7 +140,7 @@ type reflection struct {
 // clear resets the turn and keeps the memory of its lists.
 func (t *Turn) clear() {
 	*t = Turn{
-		world: worldView{asked: emptied(t.world.asked)},
+		world: tool.WorldView{Asked: emptied(t.world.Asked)},
 		runs:  emptied(t.runs), queue: emptied(t.queue), results: emptied(t.results), asked: emptied(t.asked), waits: emptied(t.waits),
 		sequenced: emptied(t.sequenced), facts: emptied(t.facts), shown: emptied(t.shown),
 		wishes: emptied(t.wishes), updates: emptied(t.updates), calls: emptied(t.calls), models: emptied(t.models),

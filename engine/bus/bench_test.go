@@ -39,7 +39,7 @@ func BenchmarkFanOut(b *testing.B) {
 		{"select", "payload.target_npc_id === self.instance_id"}, {"scan", "payload.amount < self.instance_id.length"}} {
 		b.Run("subscribers=100000/filter="+f.name, func(b *testing.B) {
 			subs := []Subscription{{Type: "chat.said", FilterCondition: f.filter}}
-			s, err := New(Config{}, population(100_000, func(int) []Subscription { return subs }))
+			s, err := New(Config{}, List(population(100_000, func(int) []Subscription { return subs })))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -67,7 +67,7 @@ func BenchmarkRoute(b *testing.B) {
 		{"subscriptions=1000000/types=10000", 100_000, spread},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			s, err := New(Config{}, population(c.agents, c.subs))
+			s, err := New(Config{}, List(population(c.agents, c.subs)))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -80,7 +80,7 @@ func BenchmarkBuild(b *testing.B) {
 	subs := []Subscription{{Type: "a"}, {Type: "b.*"}, {Type: "c", FilterCondition: "payload.to === self.instance_id"}}
 	list := population(100_000, func(int) []Subscription { return subs })
 	for b.Loop() {
-		if _, err := New(Config{}, list); err != nil {
+		if _, err := New(Config{}, List(list)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -88,7 +88,7 @@ func BenchmarkBuild(b *testing.B) {
 }
 
 func BenchmarkRoutedCodec(b *testing.B) {
-	s, err := New(Config{}, population(1000, func(int) []Subscription { return []Subscription{{Type: "x"}} }))
+	s, err := New(Config{}, List(population(1000, func(int) []Subscription { return []Subscription{{Type: "x"}} })))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func BenchmarkMatching(b *testing.B) {
 			for i := range subs {
 				subs[i] = []Subscription{{Type: fmt.Sprint("type.", i)}}
 			}
-			s, err := New(Config{}, population(matching*types, func(i int) []Subscription { return subs[i%types] }))
+			s, err := New(Config{}, List(population(matching*types, func(i int) []Subscription { return subs[i%types] })))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -179,7 +179,7 @@ func BenchmarkRules(b *testing.B) {
 		{"middleware=1", Config{Middleware: delivery.Chain{pass}}, plain},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			s, err := New(c.cfg, population(100, func(int) []Subscription { return c.subs }))
+			s, err := New(c.cfg, List(population(100, func(int) []Subscription { return c.subs })))
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -197,7 +197,7 @@ func BenchmarkRules(b *testing.B) {
 func BenchmarkFanOutFact(b *testing.B) {
 	subs := []Subscription{{Type: "x"}}
 	for _, n := range []int{1, 100_000} {
-		s, err := New(Config{}, population(n, func(int) []Subscription { return subs }))
+		s, err := New(Config{}, List(population(n, func(int) []Subscription { return subs })))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -222,9 +222,9 @@ func BenchmarkAnnounce(b *testing.B) {
 		w.Changes = append(w.Changes, WorldChange{Path: fmt.Sprintf("prices.town_%d.gold", i), Op: "set", By: "a"})
 	}
 	for _, n := range []int{1, 1000, 100_000} {
-		s, err := New(Config{}, population(n, func(i int) []Subscription {
+		s, err := New(Config{}, List(population(n, func(i int) []Subscription {
 			return []Subscription{{Type: TypeWorldUpdated, Path: map[bool]string{true: "prices.town_7.*", false: fmt.Sprintf("stock.*.good_%d", i)}[i == 0]}}
-		}))
+		})))
 		if err != nil {
 			b.Fatal(err)
 		}

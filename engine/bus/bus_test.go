@@ -29,7 +29,7 @@ func agents(subs map[string][]string) (list []Subscriber) {
 
 func channel(t testing.TB, cfg Config, subs map[string][]string) *State {
 	t.Helper()
-	s, err := New(cfg, agents(subs))
+	s, err := New(cfg, List(agents(subs)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func heard(s *State, f protocol.Fact) string {
 	case *Routed:
 		var out []string
 		for o := range f.Receivers.All() {
-			out = append(out, s.subscribers[o].id.(string))
+			out = append(out, s.subscribers.Name(o))
 		}
 		for _, m := range f.Marks {
 			out = append(out, fmt.Sprintf("%s(%s %s)", m.Agent, m.Reason, m.Action))
@@ -250,7 +250,7 @@ func react(t *testing.T, s *State, first *protocol.Draft, next func(agent string
 		}
 		e := r.Event("")
 		for o := range r.Receivers.All() {
-			if d := next(s.subscribers[o].id.(string), e.Envelope); d != nil {
+			if d := next(s.subscribers.Name(o), e.Envelope); d != nil {
 				d.CausedBy(e.Envelope)
 				queue = append(queue, d)
 			}
@@ -334,7 +334,7 @@ func TestFanOutBomb(t *testing.T) {
 		list[i] = Subscriber{InstanceID: fmt.Sprint("a", i), Subscriptions: shared}
 	}
 	list = append(list, Subscriber{InstanceID: "sink", Subscriptions: []Subscription{{Type: "answer"}}})
-	s, err := New(Config{}, list)
+	s, err := New(Config{}, List(list))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -403,7 +403,7 @@ func TestWhatAnEventCosts(t *testing.T) {
 			}
 			list = append(list, Subscriber{InstanceID: fmt.Sprint("i", i), Subscriptions: []Subscription{sub}})
 		}
-		s, err := New(Config{}, list)
+		s, err := New(Config{}, List(list))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -424,8 +424,9 @@ func TestFiltersCompileOncePerText(t *testing.T) {
 // TestNewReportsEveryFaultOnce: a fault of a profile is not told per instance.
 func TestNewReportsEveryFaultOnce(t *testing.T) {
 	bad := []Subscription{{Type: "a..b"}, {Type: "x", FilterCondition: "paylod.a"}, {Type: "a.*.b"}}
-	_, err := New(Config{LoopAction: "explode", MaxDepth: -1, DefaultTTL: -1},
-		[]Subscriber{{InstanceID: "a", Subscriptions: bad}, {InstanceID: "b", Subscriptions: bad}, {InstanceID: "b"}, {}})
+	_, err := New(Config{LoopAction: "explode", MaxDepth: -1, DefaultTTL: -1}, List(
+		[]Subscriber{{InstanceID: "a", Subscriptions: bad}, {InstanceID: "b", Subscriptions: bad}, {InstanceID: "b"}, {}}))
+
 	want := `bus: event_bus_config: loop_action "explode": want drop, deprioritize or warn
 bus: event_bus_config: default_event_ttl_seconds: want 0 to 100 years, got -1ns
 bus: event_bus_config: max_depth: want a positive number, got -1

@@ -14,8 +14,8 @@ import (
 // Promise 7. What does not fit is heard at once, or refused when a throttle rule delays it.
 func TestHeldIsBounded(t *testing.T) {
 	subs := []Subscription{{Type: "a", Quiet: time.Second}, {Type: "b"}}
-	s, err := New(Config{MaxHeld: 3, Throttle: []throttle.Rule{{Type: "b", Max: 1, Window: time.Second, Action: throttle.Delay}}},
-		[]Subscriber{{InstanceID: "x", Subscriptions: subs}, {InstanceID: "y", Subscriptions: subs}})
+	s, err := New(Config{MaxHeld: 3, Throttle: []throttle.Rule{{Type: "b", Max: 1, Window: time.Second, Action: throttle.Delay}}}, List(
+		[]Subscriber{{InstanceID: "x", Subscriptions: subs}, {InstanceID: "y", Subscriptions: subs}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestHeldIsBounded(t *testing.T) {
 
 // A merged event lists the newest, within the size of a payload.
 func TestMergedIsBounded(t *testing.T) {
-	s, err := New(Config{MaxBodyBytes: 4000}, []Subscriber{{InstanceID: "x", Subscriptions: []Subscription{{Type: "*", Quiet: time.Second, Debounce: DebounceMerge}}}})
+	s, err := New(Config{MaxBodyBytes: 4000}, List([]Subscriber{{InstanceID: "x", Subscriptions: []Subscription{{Type: "*", Quiet: time.Second, Debounce: DebounceMerge}}}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,14 +78,14 @@ func TestMergedIsBounded(t *testing.T) {
 // Who unsubscribes still hears what was held.
 func TestUnsubscribedWhileHeld(t *testing.T) {
 	sub := Subscription{Type: "a", Quiet: time.Second}
-	s, err := New(Config{}, []Subscriber{{InstanceID: "x", Subscriptions: []Subscription{sub}}})
+	s, err := New(Config{}, List([]Subscriber{{InstanceID: "x", Subscriptions: []Subscription{sub}}}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	publish(t, s, draft("z", "a", nil))
 	v := s.Decide(start, &Change{Agent: "x", Remove: []Subscription{{Type: "a"}}}, nil)
 	s.Apply(v.Facts[0])
-	again, err := Restore(s.cfg, []Subscriber{{InstanceID: "x", Subscriptions: []Subscription{sub}}}, protocol.NewCodec(), must(s.Snapshot(protocol.NewCodec())))
+	again, err := Restore(s.cfg, List([]Subscriber{{InstanceID: "x", Subscriptions: []Subscription{sub}}}), protocol.NewCodec(), must(s.Snapshot(protocol.NewCodec())))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func FuzzFilter(f *testing.F) {
 		f.Add(text, "please help", 3)
 	}
 	f.Fuzz(func(t *testing.T, text, message string, n int) {
-		s, err := New(Config{FilterSteps: 1000}, []Subscriber{{InstanceID: "a"}, {InstanceID: "b"}})
+		s, err := New(Config{FilterSteps: 1000}, List([]Subscriber{{InstanceID: "a"}, {InstanceID: "b"}}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +272,7 @@ func FuzzReadRequest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s, err := New(Config{Owner: "$scene"}, []Subscriber{{InstanceID: "a", Subscriptions: []Subscription{{Type: TypeWorldUpdated, Path: "a.*"}, {Type: "*", Quiet: time.Second}}}, {InstanceID: "$scene"}})
+		s, err := New(Config{Owner: "$scene"}, List([]Subscriber{{InstanceID: "a", Subscriptions: []Subscription{{Type: TypeWorldUpdated, Path: "a.*"}, {Type: "*", Quiet: time.Second}}}, {InstanceID: "$scene"}}))
 		if err != nil {
 			t.Fatal(err)
 		}

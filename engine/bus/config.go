@@ -44,13 +44,6 @@ type Config struct {
 	Validate func(eventType string, payload any) error
 }
 
-// Subscriber is one agent; its place in the list is its ordinal.
-type Subscriber struct {
-	InstanceID    string
-	ProfileID     string
-	Subscriptions []Subscription // agents of one profile share the slice
-}
-
 func (c Config) withDefaults() Config {
 	fill := func(field *int, value int) {
 		if *field == 0 {

@@ -293,7 +293,7 @@ func (s *State) schema(e *protocol.Envelope) refusal {
 func (r *routing) direct(f *Routed) {
 	list := make([]uint32, 0, len(f.Targets))
 	for i, id := range f.Targets {
-		if o, ok := r.state.ordinals[id]; ok && !r.state.away.Contains(o) {
+		if o, ok := r.state.subscribers.Ordinal(id); ok && !r.state.away.Contains(o) {
 			list = append(list, o)
 		} else if !slices.Contains(f.Targets[:i], id) {
 			f.Marks = append(f.Marks, Mark{Agent: id, Reason: ReasonNoSuchTarget, Action: LoopDrop})
@@ -302,8 +302,7 @@ func (r *routing) direct(f *Routed) {
 	slices.Sort(list)
 	for _, o := range slices.Compact(list) {
 		if r.bounded && !r.close.Contains(o) {
-			id, _ := r.state.subscribers[o].id.(string)
-			f.Marks = append(f.Marks, Mark{Agent: id, Reason: ReasonOutOfReach, Action: LoopDrop})
+			f.Marks = append(f.Marks, Mark{Agent: r.state.subscribers.Name(o), Reason: ReasonOutOfReach, Action: LoopDrop})
 			continue
 		}
 		f.Receivers.Push(o)
@@ -318,7 +317,7 @@ func (r *routing) looping(f *Routed) {
 		if f.Chain[i].Type != f.Type || handledBefore(f, agent, i) {
 			continue // not this type, or counted already
 		}
-		o, ok := r.state.ordinals[agent]
+		o, ok := r.state.subscribers.Ordinal(agent)
 		if !ok || !r.hearing(f, o) || timesHandled(f, agent) <= r.state.cfg.MaxRevisits {
 			continue
 		}

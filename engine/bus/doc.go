@@ -34,6 +34,8 @@
 //  7. Everything is bounded: see [Config] and the constants. The channel refuses
 //     what exceeds a bound; an event that a debounce has no room to hold is heard
 //     at once.
+//  8. The channel keeps nothing for each subscriber, but for what changed while the
+//     scene runs, and what filters that read self have asked for.
 //
 // # The chain
 //

@@ -125,7 +125,7 @@ func docsSubscriptions(t *testing.T) {
 		}
 		subs = append(subs, sub)
 	}
-	if _, err := New(Config{}, []Subscriber{{InstanceID: "elara", Subscriptions: subs}}); err != nil || len(subs) < 5 {
+	if _, err := New(Config{}, List([]Subscriber{{InstanceID: "elara", Subscriptions: subs}})); err != nil || len(subs) < 5 {
 		t.Errorf("%d subscriptions: %v", len(subs), err)
 	}
 }

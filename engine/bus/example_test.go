@@ -2,6 +2,7 @@ package bus_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -26,13 +27,26 @@ func (c Curfew) Judge(m delivery.Message, v delivery.Verdict) delivery.Verdict {
 	return v
 }
 
+// Villagers are the agents that the channel asks about, by ordinal. All hear the same.
+type Villagers struct {
+	names []string
+	hears []bus.Subscription
+}
+
+func (v Villagers) Len() int                                { return len(v.names) }
+func (v Villagers) Name(o uint32) string                    { return v.names[o] }
+func (v Villagers) Profile(uint32) string                   { return "villager" }
+func (v Villagers) Subscriptions(uint32) []bus.Subscription { return v.hears }
+func (v Villagers) Ordinal(id string) (uint32, bool) {
+	o := slices.Index(v.names, id)
+	return uint32(max(o, 0)), o >= 0
+}
+
 // A scene takes middlewares with setup.Options.Middleware (or
 // runner.Options.Middleware); here the channel is asked by itself.
 func Example_middleware() {
 	hears := []bus.Subscription{{Type: "gossip.*"}, {Type: "fire"}}
-	channel, err := bus.New(bus.Config{Middleware: delivery.Chain{Curfew{From: 22, To: 6}}}, []bus.Subscriber{
-		{InstanceID: "elder_mo", Subscriptions: hears}, {InstanceID: "kim", Subscriptions: hears},
-	})
+	channel, err := bus.New(bus.Config{Middleware: delivery.Chain{Curfew{From: 22, To: 6}}}, Villagers{[]string{"elder_mo", "kim"}, hears})
 	if err != nil {
 		fmt.Println(err)
 		return

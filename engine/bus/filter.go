@@ -85,7 +85,7 @@ func (r *routing) selected(g *group, members Ranges) Ranges {
 		return nil
 	}
 	id, _ := name.(string)
-	o, known := r.state.ordinals[id]
+	o, known := r.state.subscribers.Ordinal(id)
 	if !known || !members.Contains(o) || !g.filter.whole && !r.hears(g.filter, o) {
 		return nil
 	}
@@ -104,7 +104,7 @@ func (r *routing) scan(g *group, members Ranges) Ranges {
 
 func (r *routing) hears(f *filter, o uint32) bool {
 	r.verdict.Asked++
-	who := &r.state.subscribers[o]
+	who := r.state.self(o)
 	if r.env.self == nil {
 		r.env.self = map[string]any{}
 	}

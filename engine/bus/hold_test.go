@@ -27,11 +27,11 @@ type both struct {
 }
 
 func newBoth(t *rapid.T, cfg Config, list []Subscriber) *both {
-	s, err := New(cfg, list)
+	s, err := New(cfg, List(list))
 	if err != nil {
 		t.Fatal(err)
 	}
-	folded, _ := New(cfg, list)
+	folded, _ := New(cfg, List(list))
 	return &both{t: t, cfg: cfg, list: list, codec: protocol.NewCodec(Facts()), s: s, folded: folded}
 }
 
@@ -61,7 +61,7 @@ func (b *both) check(restart bool) {
 	if !restart {
 		return
 	}
-	again, err := Restore(b.cfg, b.list, b.codec, live)
+	again, err := Restore(b.cfg, List(b.list), b.codec, live)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func TestWhatIsLostWhileHeld(t *testing.T) {
 		"loops":    {protocol.Draft{EventHeader: protocol.EventHeader{Chain: pair}}, nil, "2 [x loop warn]"},
 	} {
 		for _, debounce := range []DebounceMode{DebounceLatest, DebounceMerge} {
-			s, err := New(Config{MaxRevisits: -1, LoopAction: LoopWarn}, []Subscriber{{InstanceID: "x", Subscriptions: quiet(debounce)}, {InstanceID: "y", Subscriptions: quiet(debounce)}})
+			s, err := New(Config{MaxRevisits: -1, LoopAction: LoopWarn}, List([]Subscriber{{InstanceID: "x", Subscriptions: quiet(debounce)}, {InstanceID: "y", Subscriptions: quiet(debounce)}}))
 			if err != nil {
 				t.Fatal(err)
 			}

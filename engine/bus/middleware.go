@@ -62,7 +62,7 @@ func (r *routing) judge(f *Routed, until protocol.Time) {
 }
 
 func (r *routing) judgeOne(f *Routed, o uint32, until protocol.Time, j *judged) {
-	id, _ := r.state.subscribers[o].id.(string)
+	id := r.state.subscribers.Name(o)
 	v := r.state.cfg.Middleware.Decide(delivery.Message{Envelope: r.event, Receiver: id, Now: r.now})
 	mark := func(a LoopAction) { f.Marks = append(f.Marks, Mark{Agent: id, Reason: said(v.Reason), Action: a}) }
 	switch {

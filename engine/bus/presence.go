@@ -42,29 +42,32 @@ type peopled struct {
 }
 
 // seats sets who is away before the scene begins.
-func (s *State) seats(subscribers []Subscriber) {
-	if s.cfg.Away == nil {
-		return
-	}
-	s.given = subscribers
-	for i := range subscribers {
-		if s.cfg.Away(uint32(i)) {
-			s.away.Push(uint32(i))
+func (s *State) seats() {
+	for o := uint32(0); s.comes(o); o++ {
+		if s.cfg.Away(o) {
+			s.away.Push(o)
 		}
 	}
 }
+
+// peopled reports whether agents come and go.
+func (s *State) peopled() bool { return s.cfg.Away != nil }
+
+// comes reports whether the agent may come and go.
+func (s *State) comes(o uint32) bool { return s.peopled() && int(o) < s.subscribers.Len() }
 
 // tidy removes the groups in which nobody is, so that a State is the same whether somebody
 // left or never came.
 func (s *State) tidy() error {
 	var last []Subscription
-	for i := range s.given {
-		if same(s.given[i].Subscriptions, last) {
+	for o := uint32(0); s.comes(o); o++ {
+		subscriptions := s.subscribers.Subscriptions(o)
+		if same(subscriptions, last) {
 			continue
 		}
-		last = s.given[i].Subscriptions
+		last = subscriptions
 		for _, sub := range last {
-			if err := s.move(uint32(i), sub, false); err != nil {
+			if err := s.move(o, sub, false); err != nil {
 				return err
 			}
 		}
@@ -92,7 +95,7 @@ func (s *State) move(o uint32, sub Subscription, in bool) error {
 
 func (r *routing) presence(p *Presence) {
 	s := r.state
-	if int(p.Agent) >= len(s.given) || p.Here != s.away.Contains(p.Agent) {
+	if !s.comes(p.Agent) || p.Here != s.away.Contains(p.Agent) {
 		return
 	}
 	f := &Listener{Agent: p.Agent, Here: p.Here}
@@ -105,7 +108,7 @@ func (r *routing) presence(p *Presence) {
 // listener folds that an agent came or left.
 func (s *State) listener(f *Listener) {
 	o := f.Agent
-	if int(o) >= len(s.given) {
+	if !s.comes(o) {
 		return // the fact is of another scene
 	}
 	if f.Here {
@@ -115,7 +118,7 @@ func (s *State) listener(f *Listener) {
 		s.holds.forget(o)
 		s.forget(o)
 	}
-	for _, sub := range s.given[o].Subscriptions {
+	for _, sub := range s.subscribers.Subscriptions(o) {
 		if err := s.move(o, sub, f.Here); err != nil {
 			panic("bus: apply " + FactListener + ": " + err.Error()) // New has compiled it
 		}
@@ -156,17 +159,17 @@ func (hs *holds) forget(o uint32) {
 
 // stored reads a snapshot, and who is away in it.
 func (s *State) stored(codec *protocol.Codec, raw protocol.Raw) (snap snapshot, err error) {
-	if s.given == nil {
+	if !s.peopled() {
 		return snap, grown.Unmarshal(codec, raw, &snap)
 	}
 	p := peopled{}
 	if err := grown.Unmarshal(codec, raw, &p); err != nil {
 		return snap, err
 	}
-	if p.Away.Beyond(len(s.given)) || p.Away.Check() != nil {
+	if p.Away.Beyond(s.subscribers.Len()) || p.Away.Check() != nil {
 		return snap, protocol.Errorf(protocol.KindCorrupt, "bus: restore: who is away is not in the scene, or out of order")
 	}
-	for o := range uint32(len(s.given)) {
+	for o := range uint32(s.subscribers.Len()) {
 		if here := !p.Away.Contains(o); here == s.away.Contains(o) {
 			s.listener(&Listener{Agent: o, Here: here})
 		}

@@ -120,11 +120,11 @@ func TestAgainstNaive(t *testing.T) {
 			list = append(list, Subscriber{InstanceID: fmt.Sprint("i", i*7), ProfileID: "p", Subscriptions: subs})
 			twin.ids, twin.subs = append(twin.ids, list[i].InstanceID), append(twin.subs, slices.Clone(subs))
 		}
-		s, err := New(cfg, list)
+		s, err := New(cfg, List(list))
 		if err != nil {
 			t.Fatal(err)
 		}
-		folded, _ := New(cfg, list)
+		folded, _ := New(cfg, List(list))
 		for range rapid.IntRange(1, 12).Draw(t, "steps") {
 			switch rapid.IntRange(0, 4).Draw(t, "step") {
 			case 0:
@@ -148,7 +148,7 @@ func restart(t *rapid.T, s *State, cfg Config, list []Subscriber, codec *protoco
 	if err != nil {
 		t.Fatal(err)
 	}
-	back, err := Restore(cfg, list, codec, raw)
+	back, err := Restore(cfg, List(list), codec, raw)
 	if err != nil {
 		t.Fatal(err)
 	}

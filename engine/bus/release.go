@@ -47,7 +47,7 @@ func (s *State) lost(h *hold, now protocol.Time, why Reason) *Routed {
 	f := *h.events[len(h.events)-1]
 	f.Seq, f.Time, f.Released, f.Merged = s.Seq+1, now, h.number, h.count
 	for o := range h.receivers.All() {
-		f.Marks = append(f.Marks, Mark{Agent: s.subscribers[o].id.(string), Reason: why, Action: LoopDrop})
+		f.Marks = append(f.Marks, Mark{Agent: s.subscribers.Name(o), Reason: why, Action: LoopDrop})
 		if len(f.Marks) == maxLostMarks {
 			break
 		}

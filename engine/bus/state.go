@@ -15,8 +15,8 @@ import (
 // State is the event channel of one scene. It has one owner.
 type State struct {
 	cfg         Config
-	subscribers []identity
-	ordinals    map[string]uint32
+	subscribers Subscribers
+	selves      []identity // by ordinal; nil = no filter asked for one
 	filters     map[string]*filter
 	index       index
 	changes     map[change]bool // subscriptions (true) and unsubscriptions at run time
@@ -24,8 +24,7 @@ type State struct {
 	defined     int             // number of filters of the definition
 	throttle    *throttle.Table
 	holds       holds
-	given       []Subscriber // of the definition; nil = nobody comes or goes
-	away        Ranges       // who is not there
+	away        Ranges // who is not there
 
 	// Hearers are the agents that an event can reach, ascending, where events reach only who
 	// is near; nil = nobody knows where agents are. Set it before Decide.
@@ -42,51 +41,41 @@ type State struct {
 	Refusals   map[Reason]uint64
 }
 
-// identity is what filters see as self, boxed once.
-type identity struct{ id, profile any }
-
 type change struct {
 	agent uint32
 	sub   Subscription
 }
 
-// New makes the channel. Its error lists all distinct faults of the configuration and
+// New makes the channel. The subscribers stay the caller's and must not change. Its error lists all distinct faults of the configuration and
 // of the subscriptions.
-func New(cfg Config, subscribers []Subscriber) (*State, error) {
-	s := &State{cfg: cfg.withDefaults(), subscribers: make([]identity, len(subscribers)),
-		ordinals: make(map[string]uint32, len(subscribers)), filters: map[string]*filter{},
+func New(cfg Config, subscribers Subscribers) (*State, error) {
+	s := &State{cfg: cfg.withDefaults(), subscribers: subscribers, filters: map[string]*filter{},
 		index:   index{exact: map[string][]*group{}, prefix: map[string][]*group{}},
 		changes: map[change]bool{}, perAgent: map[uint32]int{}, Refusals: map[Reason]uint64{}, holds: newHolds()}
 	faults := faults{seen: map[string]bool{}}
 	faults.add(cfg.Check())
-	s.throttle = throttle.New(cfg.Throttle, len(subscribers))
-	profiles := map[string]any{} // one box per profile
-	var shared []Subscription    // of the previous subscriber, and their groups
+	s.throttle = throttle.New(cfg.Throttle, subscribers.Len())
+	var shared []Subscription // of the previous subscriber, and their groups
 	var groups []*group
-	s.seats(subscribers)
-	for i := range subscribers {
-		sub := &subscribers[i]
-		if _, ok := profiles[sub.ProfileID]; !ok {
-			profiles[sub.ProfileID] = sub.ProfileID
+	s.seats()
+	for o := range uint32(subscribers.Len()) {
+		id, subscriptions := subscribers.Name(o), subscribers.Subscriptions(o)
+		if first, _ := subscribers.Ordinal(id); first != o || id == "" {
+			faults.add(protocol.Errorf(protocol.KindInvalid, "bus: subscriber %d: instance id %q is empty or taken", o, id))
 		}
-		if _, twice := s.ordinals[sub.InstanceID]; twice || sub.InstanceID == "" {
-			faults.add(protocol.Errorf(protocol.KindInvalid, "bus: subscriber %d: instance id %q is empty or taken", i, sub.InstanceID))
-		}
-		s.subscribers[i] = identity{sub.InstanceID, profiles[sub.ProfileID]}
-		s.ordinals[sub.InstanceID] = uint32(i)
-		if !same(sub.Subscriptions, shared) {
-			shared, groups = sub.Subscriptions, groups[:0]
+		if !same(subscriptions, shared) {
+			shared, groups = subscriptions, groups[:0]
 			for _, subscription := range shared {
 				g, err := s.define(subscription)
 				faults.add(err)
 				groups = append(groups, g)
 			}
 		}
-		if s.away.Contains(uint32(i)) {
+		if s.away.Contains(o) {
 			continue
 		}
 		for _, g := range groups {
-			g.join(uint32(i))
+			g.join(o)
 		}
 	}
 	s.defined = len(s.filters)
@@ -183,7 +172,7 @@ const MaxFilters = 10_000
 // Change decides about a change of subscriptions. It leaves out additions that exist
 // and removals that do not; the fact is nil if nothing is left.
 func (s *State) Change(c Change) (*SubscriptionChanged, error) {
-	o, ok := s.ordinals[c.Agent]
+	o, ok := s.subscribers.Ordinal(c.Agent)
 	if !ok || s.away.Contains(o) {
 		return nil, protocol.Errorf(protocol.KindNotFound, "bus: subscribe: no agent %q", c.Agent)
 	}
@@ -311,7 +300,7 @@ func (s *State) Apply(fact protocol.Fact) {
 			s.throttle.Set(f.Rule, f.Time)
 		}
 	case *SubscriptionChanged:
-		if int(f.Agent) >= len(s.subscribers) {
+		if int(f.Agent) >= s.subscribers.Len() {
 			return // the fact is of another scene
 		}
 		for _, sub := range f.Remove {
@@ -338,7 +327,7 @@ func (s *State) applyRouted(f *Routed) {
 		s.throttle.Take(f.Type, f.Source, f.Time)
 	}
 	for i := range f.Held {
-		if f.Held[i].Receivers.Beyond(len(s.subscribers)) {
+		if f.Held[i].Receivers.Beyond(s.subscribers.Len()) {
 			continue // the fact is of another scene
 		}
 		s.Held += uint64(f.Held[i].Receivers.Len())
@@ -412,7 +401,7 @@ func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
 			last.Remove = append(last.Remove, c.sub)
 		}
 	}
-	if s.given != nil {
+	if s.peopled() {
 		return codec.Marshal(&peopled{snap, s.away})
 	}
 	return codec.Marshal(&snap)
@@ -425,7 +414,7 @@ func compareChanges(a, b change) int {
 }
 
 // Restore decodes a snapshot of a state with the same definition.
-func Restore(cfg Config, subscribers []Subscriber, codec *protocol.Codec, raw protocol.Raw) (*State, error) {
+func Restore(cfg Config, subscribers Subscribers, codec *protocol.Codec, raw protocol.Raw) (*State, error) {
 	s, err := New(cfg, subscribers)
 	if err != nil {
 		return nil, err
@@ -444,16 +433,16 @@ func Restore(cfg Config, subscribers []Subscriber, codec *protocol.Codec, raw pr
 	for _, r := range snap.Refusals {
 		s.Refusals[r.Reason] = r.Count
 	}
-	if s.throttle, err = throttle.Restore(cfg.Throttle, len(subscribers), snap.Throttle); err != nil {
+	if s.throttle, err = throttle.Restore(cfg.Throttle, subscribers.Len(), snap.Throttle); err != nil {
 		return nil, err
 	}
-	return s, s.holds.restore(snap.Holds, snap.LastHold, len(subscribers))
+	return s, s.holds.restore(snap.Holds, snap.LastHold, subscribers.Len())
 }
 
 // restorable checks a stored change, which may be damaged or of another scene.
 func (s *State) restorable(f *SubscriptionChanged) error {
-	if int(f.Agent) >= len(s.subscribers) {
-		return protocol.Errorf(protocol.KindCorrupt, "bus: restore: subscriber %d of %d", f.Agent, len(s.subscribers))
+	if int(f.Agent) >= s.subscribers.Len() {
+		return protocol.Errorf(protocol.KindCorrupt, "bus: restore: subscriber %d of %d", f.Agent, s.subscribers.Len())
 	}
 	for _, sub := range slices.Concat(f.Add, f.Remove) {
 		if err := sub.check(); err != nil {

@@ -51,6 +51,7 @@ const (
 	Move   = "move"
 	Spawn  = "spawn"
 	Remove = "remove"
+	Travel = "travel"
 )
 
 // MaxReason bounds why somebody changes something, in bytes.

@@ -6,6 +6,7 @@ import (
 	"tavernsim/engine/panel"
 	"tavernsim/engine/script/turns"
 	"tavernsim/engine/space"
+	"tavernsim/engine/travel"
 	"tavernsim/protocol"
 )
 
@@ -33,6 +34,8 @@ type Cast interface {
 	Runs(workflow string, inputs map[string]any) error
 	// MayLeave refuses a change that takes agents away where nobody comes or goes.
 	MayLeave() error
+	// LinkTo is the link to another scene.
+	LinkTo(scene string) (*travel.Link, error)
 }
 
 // Scene is what changes are decided against.
@@ -49,6 +52,10 @@ type Scene interface {
 	// Entrance and Exit are the facts of one who comes and of one who leaves.
 	Entrance(ordinal uint32, state protocol.Raw, q *cast.Request) *agenda.Spawned
 	Exit(ordinal uint32, q *cast.Request) []protocol.Fact
+	// Leave lets an agent go to another scene. Its fact is kept when its state is known.
+	Leave(ordinal uint32, over *travel.Link, q *cast.Request)
+	// MayGo says why so many agents cannot go to other scenes now.
+	MayGo(n int) error
 }
 
 // CarryOut decides changes that were checked, one after the other. keep keeps and applies a

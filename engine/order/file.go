@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"tavernsim/engine/agenda"
@@ -30,6 +31,26 @@ type Entry struct {
 	// Refused says why nothing of it took effect, in a list of the orders of a run. It is
 	// not read.
 	Refused string `json:"refused,omitempty"`
+}
+
+// Kinds names the kinds of changes of an order, each with how often it comes; a change has one.
+func (e *Entry) Kinds() string {
+	var kinds []string
+	counts := map[string]int{}
+	for _, change := range e.Do {
+		m, _ := change.(map[string]any)
+		for kind := range m {
+			if counts[kind]++; counts[kind] == 1 {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	for i, kind := range kinds {
+		if n := counts[kind]; n > 1 {
+			kinds[i] = fmt.Sprintf("%s ×%d", kind, n)
+		}
+	}
+	return strings.Join(kinds, ", ")
 }
 
 // MaxOrders bounds one file.

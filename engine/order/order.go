@@ -30,6 +30,7 @@ import (
 	"tavernsim/engine/script"
 	"tavernsim/engine/space"
 	"tavernsim/engine/tooltask"
+	"tavernsim/engine/travel"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
@@ -59,6 +60,7 @@ type Plan struct {
 	Settled []Settled           // interactions that end
 	Reviews []knowledge.Request // of suggestions to knowledge bases
 	Seats   []Seat              // agents that people take over, and release
+	Letter  *travel.Letter      // between linked scenes, of which nobody else gives one; nothing else is asked for then
 
 	changes int
 	later   []cast.Request // of a script: what the stage changes one tick later
@@ -128,6 +130,7 @@ func specs() []protocol.ToolSpec {
 		tool.Spec(cast.Spawn, "Lets agents come into the scene, of those that it declares as spawnable.", direct.Spawned()...),
 		tool.Spec(cast.Remove, "Takes agents out of a scene that declares spawnable ones.",
 			tool.Required("agents", "", "whom, or a list: "+cast.Grammar)),
+		tool.Spec(cast.Travel, "Sends agents to another scene, in a scene with a link to it.", direct.Sent()...),
 		tool.Spec("end", "Ends the scene; its end workflow runs. The only change of its order.",
 			tool.Optional("outcome", "string", "what the scene came to"),
 			tool.Optional("winners", "", "a text, or a list of texts"),
@@ -222,6 +225,11 @@ func ReadBy(by, id, reason string, do protocol.Raw) (*Plan, error) {
 	list, ok := v.([]any)
 	if !ok || len(list) == 0 || len(list) > MaxChanges {
 		return nil, protocol.Errorf(protocol.KindInvalid, "do: want a list of 1 to %d changes", MaxChanges)
+	}
+	if by == By && len(list) == 1 {
+		if l, err := travel.Read(list[0]); l != nil || err != nil {
+			return &Plan{Letter: l}, err
+		}
 	}
 	r := reader{by: by, id: id, reason: reason, schemas: map[string]*bind.Schema{}}
 	r.plan.changes = len(list)
@@ -319,6 +327,8 @@ func (r *reader) one(kind string, fields any) error {
 		return r.move(p)
 	case cast.Spawn, cast.Remove:
 		return r.presence(kind, p)
+	case cast.Travel:
+		return r.travel(p)
 	case kindAsk, kindRun:
 		return r.asks(kind, p)
 	case "end":

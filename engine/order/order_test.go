@@ -94,7 +94,7 @@ func TestFaults(t *testing.T) {
 		"orders: []\nmore: 1\n":                                                                                                  "unknown field",
 		"orders:\n  - {id: a}\n":                                                                                                 "do",
 		"orders:\n  - {do: []}\n":                                                                                                "want a list of 1 to 256 changes",
-		"orders:\n  - {do: [{travel: {profile: x}}]}\n":                                                                          "do[0].travel: there is no such change; want one of event, say, world, goal, reflect, private_state, rest, wake, transition, answer, cancel, take_over, release, review, turn, move, spawn, remove, end, ask, run, set",
+		"orders:\n  - {do: [{wander: {profile: x}}]}\n":                                                                          "do[0].wander: there is no such change; want one of event, say, world, goal, reflect, private_state, rest, wake, transition, answer, cancel, take_over, release, review, turn, move, spawn, remove, travel, end, ask, run, set",
 		"orders:\n  - {do: [{take: {agent: x, wait: long}}]}\n":                                                                  "do[0].take: wait \"long\": want hold or run",
 		"orders:\n  - {do: [{take_over: {agent: x, on_timeout: leave}}]}\n":                                                      "do[0].take_over: on_timeout \"leave\": want pass or play",
 		"orders:\n  - {do: [{take_over: {agent: x, timeout_seconds: 0}}]}\n":                                                     "do[0].take_over: timeout_seconds 0: want more than 0, at most 2592000",

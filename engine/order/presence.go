@@ -39,7 +39,7 @@ func (r *reader) presence(kind string, p tool.Params) error {
 // they decide about a wave, so a script asks for it one tick later.
 func ComesOrGoes(c Change) bool {
 	switch c.(type) {
-	case *Spawn, *Remove:
+	case *Spawn, *Remove, *Travel:
 		return true
 	}
 	return false

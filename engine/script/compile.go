@@ -349,10 +349,6 @@ func (c *compiler) actions(list []any, roots []string, steps []any) (out []*acti
 }
 
 func (c *compiler) action(kind string, fields any, roots []string, steps []any) *action {
-	if kind == "travel" {
-		c.fault(steps, "", "the action %s is not there yet; there are set, publish, say, world, goal, reflect, private_state, rest, wake, move, turn, spotlight, spawn, remove, ask, run, end", kind)
-		return nil
-	}
 	if kind == "transition" {
 		c.fault(steps, "add a transition to the state", "an action does not change the state of its own script")
 		return nil

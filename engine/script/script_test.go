@@ -312,7 +312,7 @@ func TestFaults(t *testing.T) {
 		"start: x\nstates: [{id: a}]":                                     "[start] there is no state \"x\"",
 		"states: [{id: a, active: [\"role:cook\"]}]":                      "no agent is role:cook",
 		"states: [{id: a, on_enter: [{set: {x: 1}}]}]":                    "there is no variable \"x\"",
-		"states: [{id: a, on_enter: [{travel: {}}]}]":                     "the action travel is not there yet",
+		"states: [{id: a, on_enter: [{travel: {}}]}]":                     "received no agents",
 		"states: [{id: a, on_enter: [{ask: {action: text, result: x}}]}]": "[states 0 on_enter 0 ask result] there is no variable \"x\"",
 		"variables: {x: y}\nstates: [{id: a, on_enter: [{ask: {action: text, result: \"=vars.x\"}}]}]":     "result is no expression",
 		"variables: {x: y}\nstates: [{id: a, on_enter: [{run: {workflow: \"=vars.x\"}}]}]":                 "workflow is no expression",

@@ -17,8 +17,9 @@ import (
 	"tavernsim/llm/models/modelfile"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/runner"
+	"tavernsim/scenes/timing"
 )
 
 // AsleepOptions say what to run. Zero fields take the defaults.
@@ -74,10 +75,11 @@ func RunAsleep(o AsleepOptions) (a Asleep, err error) {
 		}
 		defer os.RemoveAll(o.Dir)
 	}
-	wakes := scenes.NewLatency()
+	wakes := timing.NewLatency()
 	opt := runner.Options{
 		Dir: o.Dir + "/run", Scenes: []string{"asleep"}, Model: modelfile.KindScripted, Agents: o.Agents, Durability: o.Durability, Version: "bench", Metrics: metrics.New(),
 		Orders: calls(o.Agents, o.Events), Control: []control.Command{{Do: control.Pause}}, ColdWakes: wakes,
+		Snapshots: machines.SnapshotPolicy{Facts: -1}, // one that is being written holds all states once more
 	}
 	runtime.GC()
 	before, start := residentBytes(), time.Now()

@@ -137,8 +137,30 @@ func TestFiltersShareThePayload(t *testing.T) {
 	}
 }
 
-func routing(tb testing.TB, list []bus.Subscriber) *bus.State {
-	s, err := bus.New(bus.Config{}, list)
+// subscriber is one agent of a list.
+type subscriber struct {
+	id            string
+	subscriptions []bus.Subscription
+}
+
+// listed implements bus.Subscribers.
+type listed struct {
+	list     []subscriber
+	ordinals map[string]uint32
+}
+
+func (l listed) Len() int                                  { return len(l.list) }
+func (l listed) Name(o uint32) string                      { return l.list[o].id }
+func (l listed) Profile(uint32) string                     { return "p" }
+func (l listed) Subscriptions(o uint32) []bus.Subscription { return l.list[o].subscriptions }
+func (l listed) Ordinal(id string) (o uint32, ok bool)     { o, ok = l.ordinals[id]; return o, ok }
+
+func routing(tb testing.TB, list []subscriber) *bus.State {
+	ordinals := map[string]uint32{}
+	for o := range list {
+		ordinals[list[o].id] = uint32(o)
+	}
+	s, err := bus.New(bus.Config{}, listed{list, ordinals})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -146,15 +168,15 @@ func routing(tb testing.TB, list []bus.Subscriber) *bus.State {
 }
 
 // population makes subscribers; those of one profile share their list.
-func population(n int, subs func(i int) []bus.Subscription) []bus.Subscriber {
-	list := make([]bus.Subscriber, n)
+func population(n int, subs func(i int) []bus.Subscription) []subscriber {
+	list := make([]subscriber, n)
 	for i := range list {
-		list[i] = bus.Subscriber{InstanceID: fmt.Sprint("agent_", i), ProfileID: "p", Subscriptions: subs(i)}
+		list[i] = subscriber{fmt.Sprint("agent_", i), subs(i)}
 	}
 	return list
 }
 
-func everybody(n int, subs ...bus.Subscription) []bus.Subscriber {
+func everybody(n int, subs ...bus.Subscription) []subscriber {
 	return population(n, func(int) []bus.Subscription { return subs })
 }
 
@@ -205,9 +227,9 @@ func filtering(tb testing.TB, subscribers, times int, filters ...string) *side {
 		subs = []bus.Subscription{{Type: "chat.said"}}
 	}
 	list := everybody(subscribers, subs...)
-	list[0].InstanceID = "agent_7" // whom the payload names
+	list[0].id = "agent_7" // whom the payload names
 	if subscribers > 7 {
-		list[7].InstanceID = "agent_0"
+		list[7].id = "agent_0"
 	}
 	return routes(routing(tb, list), "chat.said", times)
 }

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"tavernsim/scenes/view/artifacts"
 	"tavernsim/scenes/view/deadletters"
 	"tavernsim/scenes/view/inspect"
+	"tavernsim/scenes/view/trips"
 )
 
 // Agents are agents with what they did. priced: their answers can cost something.
@@ -43,28 +45,22 @@ func (s *Scene) Budgets() List[inspect.BudgetLine] {
 // Orders are what somebody outside ordered.
 func (s *Scene) Orders() List[inspect.OrderLine] {
 	return List[inspect.OrderLine]{"nobody outside ordered anything", []string{"at", ">wave", "order", "by", "changes", "reason", "refused"}, func(t *terminal.Table, o inspect.OrderLine) {
-		t.Row(s.since(o.Time()), terminal.Thousands(o.Wave), o.ID, o.By, changes(o.Do), o.Reason, o.Refused)
+		t.Row(s.since(o.Time()), terminal.Thousands(o.Wave), o.ID, o.By, o.Kinds(), o.Reason, o.Refused)
 	}}
 }
 
-// changes names the kinds of changes, each with how often it comes.
-func changes(do []any) string {
-	var kinds []string
-	counts := map[string]int{}
-	for _, change := range do {
-		m, _ := change.(map[string]any)
-		for kind := range m {
-			if counts[kind]++; counts[kind] == 1 {
-				kinds = append(kinds, kind)
-			}
+// Trips are who left for other scenes and who came from them.
+func (s *Scene) Trips() List[trips.Trip] {
+	return List[trips.Trip]{"nobody left for another scene or came from one", []string{"at", "agent", "from", "to", ">ticket", "became", "heard", ">turns", "by", "why"}, func(t *terminal.Table, trip trips.Trip) {
+		why, heard, turns := cmp.Or(trip.Error, trip.Reason), "", terminal.Thousands(trip.Turns)
+		if trip.State == trips.TurnedAway {
+			turns = ""
 		}
-	}
-	for i, kind := range kinds {
-		if n := counts[kind]; n > 1 {
-			kinds[i] = fmt.Sprintf("%s ×%d", kind, n)
+		if trip.Closed != "" {
+			heard = s.since(trip.Closed)
 		}
-	}
-	return strings.Join(kinds, ", ")
+		t.Row(s.since(trip.Time), trip.Agent, trip.From, trip.To, terminal.Thousands(trip.Number), strings.ReplaceAll(trip.State, "_", " "), heard, turns, trip.By, why)
+	}}
 }
 
 // Artifacts are files that calls left.

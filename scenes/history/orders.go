@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/travel"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 )
@@ -24,6 +25,9 @@ func Orders(journal Journal, codec *protocol.Codec) (list []Order, err error) {
 		f, err := codec.ReadFact(r.Kind, r.Data)
 		switch x := f.(type) {
 		case *agenda.Intervened:
+			if x.By == travel.By { // a letter: the scenes tell each other again
+				break
+			}
 			list, seqs = append(list, Order{Intervened: x, Time: r.Time}), append(seqs, r.Seq)
 		case *agenda.OrderRefused:
 			if n := len(list); n > 0 && list[n-1].ID == x.ID {

@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/travel"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 )
@@ -46,6 +47,12 @@ func (f *AgentFold) Apply(r protocol.Record, fact protocol.Fact) error {
 		f.with(x.Agent, func(m *agent.Machine) { err = f.Scene.Enter(m, x) })
 	case *agenda.Removed:
 		f.with(x.Agent, f.Scene.Leave)
+	case *travel.Departed:
+		f.with(x.Agent, f.Scene.Leave)
+	case *travel.Arrived:
+		f.with(x.Agent, func(m *agent.Machine) { err = f.Scene.Arrive(m, x, r.Time) })
+	case *travel.Returned:
+		f.with(x.Agent, func(m *agent.Machine) { err = f.Scene.Arrive(m, x, r.Time) })
 	case *agenda.WaveClosed:
 		f.close(x.Wave, r.Time)
 	default:

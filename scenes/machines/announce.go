@@ -3,6 +3,7 @@ package machines
 import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/travel"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -29,16 +30,27 @@ func Announced(sc *setup.Scene, f protocol.Fact, hearsWorld bool) (protocol.Raw,
 // presenceEvent is about an agent that came or left.
 func presenceEvent(sc *setup.Scene, f protocol.Fact) (protocol.Raw, bool) {
 	var o uint32
-	var by, reason string
+	var by, reason, other string
+	key := ""
 	switch x := f.(type) {
 	case *agenda.Spawned:
 		o, by, reason = x.Agent, x.By, x.Reason
 	case *agenda.Removed:
 		o, by, reason = x.Agent, x.By, x.Reason
+	case *travel.Departed:
+		o, by, reason, key, other = x.Agent, x.By, x.Reason, "to", x.To
+	case *travel.Arrived:
+		o, by, key, other = x.Agent, travel.By, "from", x.From
+	case *travel.Returned:
+		o, by, reason, key, other = x.Agent, travel.By, x.Error, "refused_by", x.To
 	default:
 		return nil, false
 	}
-	return systemEvent(f.FactKind(), map[string]any{"agent_instance_id": sc.Name(o), "profile_id": sc.Profile(o), "by": by, "reason": reason}), true
+	payload := map[string]any{"agent_instance_id": sc.Name(o), "profile_id": sc.Profile(o), "by": by, "reason": reason}
+	if key != "" {
+		payload[key] = other
+	}
+	return systemEvent(f.FactKind(), payload), true
 }
 
 // systemEvent is an event of the scene itself, for the agents that subscribe to it.

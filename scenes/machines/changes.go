@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/space"
 	"tavernsim/engine/space/ground"
 	"tavernsim/engine/tooltask"
+	"tavernsim/engine/travel"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
@@ -36,7 +37,7 @@ func (s *Stage) people() order.Setting {
 func (n now) Entrance(o uint32, state protocol.Raw, q *cast.Request) *agenda.Spawned {
 	f := &agenda.Spawned{Agent: o, State: state, ID: q.ID, By: q.By, Reason: q.Reason}
 	if int(o) < len(n.stage.Roster) {
-		f.Turns = uint64(n.stage.Roster[o].Turns)
+		f.Turns = uint64(n.stage.Roster[o].Turns) + n.stage.Travel.Elsewhere(o)
 	}
 	return f
 }
@@ -76,29 +77,44 @@ func (s *Stage) keepChange(f protocol.Fact) error {
 	}
 	switch x := f.(type) {
 	case *agenda.Spawned:
-		s.effect(Effect{Act: ActStart, Agent: x.Agent, Fact: x})
-		s.tellFirst(bus.Service, (&bus.Presence{Agent: x.Agent, Here: true}).AppendMsg(nil))
+		s.comes(x.Agent, x)
 		if q, is := order.Entrance(s.scene, x.Agent, &cast.Request{ID: "come/" + s.scene.Name(x.Agent), By: x.By, Reason: x.Reason}); is {
 			s.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
 		}
-		s.announce(x)
 	case *agenda.Removed:
-		delete(s.broken, x.Agent)
-		s.effect(Effect{Act: ActStop, Agent: x.Agent})
-		s.tellFirst(bus.Service, (&bus.Presence{Agent: x.Agent}).AppendMsg(nil))
 		id := s.scene.Name(x.Agent)
-		leave := worldstate.Request{Kind: worldstate.Leave, Change: world.Request{ID: "leave/" + id, By: id}}
-		tasks := tooltask.Request{Leave: true, Task: tooltask.Task{Agent: id}}
 		if v := s.View.Space(); v != nil {
 			if _, _, on := v.Where(x.Agent); on {
 				q := space.Request{ID: "leave/" + id, By: x.By, Agent: id, To: ground.Gone, Reason: x.Reason, Put: true}
 				s.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
 			}
 		}
-		s.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: leave.AppendMsg(nil)}, {To: tooltask.Service, Data: tasks.AppendMsg(nil)}})
-		s.announce(x)
+		s.leaves(x.Agent, x)
+	case *travel.Departed:
+		s.leaves(x.Agent, x)
+	case *travel.Arrived:
+		s.comes(x.Agent, x)
+	case *travel.Returned:
+		s.comes(x.Agent, x)
 	}
 	return nil
+}
+
+func (s *Stage) comes(o uint32, f protocol.Fact) {
+	s.effect(Effect{Act: ActStart, Agent: o, Fact: f, At: s.wave.time})
+	s.tellFirst(bus.Service, (&bus.Presence{Agent: o, Here: true}).AppendMsg(nil))
+	s.announce(f)
+}
+
+func (s *Stage) leaves(o uint32, f protocol.Fact) {
+	delete(s.broken, o)
+	s.effect(Effect{Act: ActStop, Agent: o})
+	s.tellFirst(bus.Service, (&bus.Presence{Agent: o}).AppendMsg(nil))
+	id := s.scene.Name(o)
+	leave := worldstate.Request{Kind: worldstate.Leave, Change: world.Request{ID: "leave/" + id, By: id}}
+	tasks := tooltask.Request{Leave: true, Task: tooltask.Task{Agent: id}}
+	s.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: leave.AppendMsg(nil)}, {To: tooltask.Service, Data: tasks.AppendMsg(nil)}})
+	s.announce(f)
 }
 
 // tellFirst puts a request before those that turns made.

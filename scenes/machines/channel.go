@@ -29,7 +29,7 @@ func eventsKind() ServiceKind {
 }
 
 func newEvents(sc *setup.Scene) (Service, error) {
-	channel, err := bus.New(sc.Bus, sc.Subscribers)
+	channel, err := bus.New(sc.Bus, sc)
 	if err != nil {
 		return nil, sc.Errorf("event channel: %w", err)
 	}
@@ -132,6 +132,6 @@ func (e *Events) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
 
 // Load implements Service.
 func (e *Events) Load(codec *protocol.Codec, raw protocol.Raw) (err error) {
-	e.State, err = bus.Restore(e.scene.Bus, e.scene.Subscribers, codec, raw)
+	e.State, err = bus.Restore(e.scene.Bus, e.scene, codec, raw)
 	return err
 }

@@ -27,7 +27,7 @@ func (s *Stage) mark() SnapshotMark {
 // snapshotWorthwhile reports whether a stop ends with a snapshot: unless there is
 // nothing new, or the scene has ended and cannot be resumed.
 func (s *Stage) snapshotWorthwhile() bool {
-	return len(s.flight.agents) == 0 && !s.unrestorable && !s.stopping.Final &&
+	return s.flight.Len() == 0 && !s.unrestorable && !s.stopping.Final &&
 		s.Tally.Facts > s.snapshot.last.Facts && s.snapshot.wave != s.Agenda.Wave
 }
 
@@ -84,7 +84,7 @@ func (s *Stage) dropSnapshot(actor string) error {
 // up and due again after another interval of the policy. An end waits for endPatience
 // and then abandons the deliberations.
 func (s *Stage) waitsForRest() bool {
-	if !s.comesToRest() || len(s.flight.agents) == 0 || s.abandons() {
+	if !s.comesToRest() || s.flight.Len() == 0 || s.abandons() {
 		s.resting = 0
 		return false
 	}

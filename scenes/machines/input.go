@@ -97,6 +97,15 @@ type Gate struct {
 	Wave uint64 // that may begin; 0 = none
 }
 
+// Packed is the state of an agent that leaves for another scene, asked for by ActPack.
+type Packed struct {
+	Agent uint32
+	Wave  uint64
+	State protocol.Raw // as in a snapshot
+	Turns uint64       // of it so far
+	Tasks int          // open ones that stay behind
+}
+
 // Tick is a timer that fired.
 type Tick struct{}
 
@@ -123,6 +132,7 @@ func (*Kept) input()            {}
 func (*Control) input()         {}
 func (*Order) input()           {}
 func (*Gate) input()            {}
+func (*Packed) input()          {}
 func (*Tick) input()            {}
 func (*StatesGiven) input()     {}
 func (*SnapshotWritten) input() {}
@@ -141,6 +151,7 @@ const (
 	ActRestart                       // restore a failed agent from the journal
 	ActStart                         // make the actor of an agent that came, by the fact
 	ActStop                          // end the actor of an agent that left
+	ActPack                          // ask an agent for the state with which it goes to another scene; see [Packed]
 	ActRestartService                // restore a failed service from the journal
 	ActServiceFailed                 // count the failure of a service; with GivenUp, it is not restored
 	ActGather                        // ask every actor for its state

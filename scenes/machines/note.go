@@ -5,10 +5,12 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/script"
+	"tavernsim/engine/travel"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 	"tavernsim/protocol/grown"
 	"tavernsim/scenes/machines/roster"
+	"tavernsim/scenes/machines/tally"
 )
 
 // NoteEvery is how many facts lie between two notes in a journal, and at most the rest of a
@@ -22,7 +24,7 @@ const noteShare = 4
 // Note is what a scene notes of itself at the end of a wave, for who looks at it while it
 // runs: all of it can be made again from the facts.
 type Note struct {
-	Tally Tally
+	Tally tally.Tally
 	Scene []byte // the state of the stage as in a snapshot; none = it is not in this note
 	World []byte // the document as in a snapshot; none = it is not in this note
 }
@@ -76,7 +78,7 @@ func ReadNote(codec *protocol.Codec, raw []byte) (n Note, err error) {
 	} else {
 		err = grown.Unmarshal(codec, raw, &n.Tally)
 	}
-	n.Tally.fill()
+	n.Tally.Fill()
 	return n, err
 }
 
@@ -99,7 +101,7 @@ func (s *Stage) Load(raw []byte) error {
 		return err
 	}
 	s.Agenda, s.Tally = a, snap.Tally
-	s.Tally.fill()
+	s.Tally.Fill()
 	if s.spending != nil {
 		s.spending.Restore(snap.Ledgers)
 		s.spending.exhausted = snap.Exhausted
@@ -111,6 +113,9 @@ func (s *Stage) Load(raw []byte) error {
 		}
 	}
 	if err := s.Turns.Load(s.rulesNow(), s.codec, snap.Turns); err != nil {
+		return err
+	}
+	if s.Travel, err = travel.Load(s.codec, snap.Travel); err != nil {
 		return err
 	}
 	s.Roster, err = roster.Unpack(snap.Roster, s.scene.Size())

@@ -1,6 +1,10 @@
 package machines
 
-import "testing"
+import (
+	"testing"
+
+	"tavernsim/scenes/machines/tally"
+)
 
 // A note holds what is due: a part that is large comes seldom. A note of an older program
 // is a tally.
@@ -12,9 +16,9 @@ func TestNotes(t *testing.T) {
 	if at = 0; due(&at, 2*NoteEvery, 3*NoteEvery*noteShare) || !due(&at, 3*NoteEvery, 3*NoteEvery*noteShare) {
 		t.Error("a large part is due when it is small beside the facts")
 	}
-	codec, tally := NewCodec(), NewTally()
-	tally.Facts, tally.ByTool["walk"] = 7, 3
-	for name, v := range map[string]any{"older": &tally, "newer": &Note{Tally: tally, Scene: []byte{1}, World: []byte{2}}} {
+	codec, counts := NewCodec(), tally.NewTally()
+	counts.Facts, counts.ByTool["walk"] = 7, 3
+	for name, v := range map[string]any{"older": &counts, "newer": &Note{Tally: counts, Scene: []byte{1}, World: []byte{2}}} {
 		raw, err := codec.Marshal(v)
 		if err != nil {
 			t.Fatal(err)

@@ -8,9 +8,11 @@ import (
 	"tavernsim/engine/cast"
 	"tavernsim/engine/order"
 	"tavernsim/engine/script"
+	"tavernsim/engine/travel"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines/tally"
 )
 
 // An order from outside is a wave without turns. Its first fact is the order. The world
@@ -23,7 +25,11 @@ const MaxOrders = 256
 
 // ordered takes an order from outside.
 func (s *Stage) ordered(in *Order) error {
-	s.orders = append(s.orders, in)
+	i := len(s.orders)
+	for i > 0 && in.By == travel.By && s.orders[i-1].laterLetter(in) {
+		i--
+	}
+	s.orders = slices.Insert(s.orders, i, in)
 	return s.next()
 }
 
@@ -33,12 +39,15 @@ func CheckOrder(sc *setup.Scene, o *agenda.Intervened) error {
 	if err != nil {
 		return err
 	}
+	if p.Letter != nil {
+		return protocol.Errorf(protocol.KindInvalid, "do[0].%s: scenes alone tell each other of trips; want travel", p.Letter.Kind)
+	}
 	for _, c := range p.Stage {
 		if err := c.Check(sc); err != nil {
 			return err
 		}
 	}
-	member := func(id string) bool { o, ok := sc.Ordinal(id); return ok && Deliberates(sc, o) }
+	member := func(id string) bool { o, ok := sc.Ordinal(id); return ok && tally.Deliberates(sc, o) }
 	if err := p.CheckSeats(o.By, sc.Interactive, member); err != nil {
 		return err
 	}
@@ -126,6 +135,12 @@ func (s *Stage) carryOutOrder(o *Order, p *order.Plan) error {
 		return err
 	}
 	s.joinDeferred()
+	if p.Letter != nil {
+		if err := s.letter(p.Letter); err != nil {
+			return err
+		}
+		return s.closeWave()
+	}
 	if why := s.unsettled(p, o.By); why != "" {
 		if err := s.keepOwn(&agenda.OrderRefused{ID: o.ID, Error: why}); err != nil {
 			return err
@@ -199,5 +214,8 @@ func (s *Stage) keepLast(o *Order) error {
 	return s.keepOwn(p.Outcome)
 }
 
-// Unreached are the orders that no wave has taken.
-func (s *Stage) Unreached() []*Order { return s.orders }
+// Unreached are the orders that no wave has taken. Letters are none of them: whoever sent one
+// hears that the scene has ended.
+func (s *Stage) Unreached() []*Order {
+	return slices.DeleteFunc(slices.Clone(s.orders), func(o *Order) bool { return o.By == travel.By })
+}

@@ -6,6 +6,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/protocol"
+	"tavernsim/scenes/machines/inflight"
 )
 
 // On the realtime clock agents deliberate whenever they are due. A wave takes the
@@ -81,20 +82,20 @@ func cameToOutcome(f protocol.Fact) bool {
 // takeArrived takes the turns of the next wave. On the realtime clock urgent turns
 // have a wave of their own, so that they do not wait for the events of other turns.
 func (s *Stage) takeArrived() (taken []arrival, urgent bool) {
-	if len(s.urgentArrived) > 0 && !s.flight.othersTurn() || len(s.arrived) == 0 {
+	if len(s.urgentArrived) > 0 && !s.flight.OthersTurn() || len(s.arrived) == 0 {
 		taken = takeSome(&s.urgentArrived, maxArrived)
-		s.flight.urgentInARow += len(taken)
+		s.flight.InARow += len(taken)
 		return taken, len(taken) > 0
 	}
 	switch {
 	case !s.realtime():
 		taken = takeSome(&s.arrived, len(s.arrived))
 	case len(s.urgentArrived) > 0:
-		taken = takeSome(&s.arrived, maxArrived/urgentShare)
+		taken = takeSome(&s.arrived, maxArrived/inflight.Share)
 	default:
 		taken = takeSome(&s.arrived, maxArrived)
 	}
-	s.flight.urgentInARow = max(0, min(s.flight.urgentInARow, urgentStreak)-urgentShare*len(taken))
+	s.flight.InARow = max(0, min(s.flight.InARow, inflight.Streak)-inflight.Share*len(taken))
 	return taken, false
 }
 
@@ -114,19 +115,19 @@ func (s *Stage) wakeDue(now protocol.Time) {
 	d := s.Agenda
 	late := false
 	busy := func(o uint32) bool {
-		if !s.flight.has(o) {
+		if !s.flight.Has(o) {
 			return false
 		}
 		late = d.Urgency(o) == protocol.Critical && s.makeUrgent(o, now) || late
 		return true
 	}
 	for {
-		o, ok := d.TakeNext(now, !s.flight.room(), busy)
+		o, ok := d.TakeNext(now, !s.flight.Room(), busy)
 		if !ok {
 			break
 		}
 		urgency := d.Urgency(o)
-		if s.flight.begin(o, urgency == protocol.Critical, now); urgency == protocol.Critical {
+		if s.flight.Begin(o, urgency == protocol.Critical, now); urgency == protocol.Critical {
 			s.tickAfterPatience()
 		}
 		s.effect(Effect{Act: ActWake, Agent: o, Wave: d.Wave + 1, At: now, Priority: urgency, Budget: s.wakeBudget(o, 0, d.Wave+1, now)})
@@ -139,7 +140,7 @@ func (s *Stage) wakeDue(now protocol.Time) {
 // makeUrgent makes the deliberation in flight of an agent urgent, because the agent
 // heard a critical event. It reports whether the deliberation has ended already.
 func (s *Stage) makeUrgent(o uint32, now protocol.Time) (ended bool) {
-	if ended = s.flight.makeUrgent(o, now); !ended {
+	if ended = s.flight.MakeUrgent(o, now); !ended {
 		s.tickAfterPatience()
 	}
 	return ended
@@ -167,9 +168,9 @@ func (s *Stage) anyArrived() bool { return len(s.arrived)+len(s.urgentArrived) >
 func (s *Stage) sleepUntilNext(now protocol.Time) error {
 	at, ok := s.Agenda.NextTime()
 	if ok && at <= now { // the limit holds agents back that are due; a merged turn wakes them earlier
-		at = now.Add(urgentPatience)
+		at = now.Add(inflight.Patience)
 	}
-	if x, first := s.expiresFirst(at, ok || len(s.flight.agents) > 0); first && (!ok || x < at) {
+	if x, first := s.expiresFirst(at, ok || s.flight.Len() > 0); first && (!ok || x < at) {
 		at, ok = x, true
 	}
 	if i := s.nextOrder(); i >= 0 && (!ok || s.orderTime(s.orders[i]) < at) {
@@ -179,7 +180,7 @@ func (s *Stage) sleepUntilNext(now protocol.Time) error {
 		at, ok = end, true
 	}
 	if !ok {
-		if len(s.flight.agents) == 0 && !s.View.awaits() {
+		if s.flight.Len() == 0 && !s.View.awaits() {
 			s.stop(agenda.StoppedByQuiet, 0)
 			return s.proceedToStop()
 		}
@@ -192,16 +193,16 @@ func (s *Stage) sleepUntilNext(now protocol.Time) error {
 // tickAt sets the timer for the next step of the scene.
 func (s *Stage) tickAt(at protocol.Time) { s.effect(Effect{Act: ActTick, At: at}) }
 
-// tickAfterPatience sets the second timer for the end of urgentPatience.
+// tickAfterPatience sets the second timer for the end of inflight.Patience.
 func (s *Stage) tickAfterPatience() {
-	s.effect(Effect{Act: ActTickBeside, At: s.now.Wall.Add(urgentPatience)})
+	s.effect(Effect{Act: ActTickBeside, At: s.now.Wall.Add(inflight.Patience)})
 }
 
 // arrive appends a turn to those that have ended. Turns that handled or publish a
 // critical event go before all others. A failure stays behind the earlier turn of
 // its agent.
 func (s *Stage) arrive(a arrival) {
-	s.flight.arrive(a.agent)
+	s.flight.Arrive(a.agent)
 	urgent := a.urgent || s.Agenda.Urgency(a.agent) == protocol.Critical
 	if a.failure != nil {
 		urgent = slices.ContainsFunc(s.urgentArrived, func(o arrival) bool { return o.agent == a.agent })

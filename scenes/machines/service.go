@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/script"
 	"tavernsim/engine/script/turns"
+	"tavernsim/engine/travel"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
@@ -90,7 +91,7 @@ func checkServices(rows []ServiceKind) error {
 
 // NewCodec makes a codec for every kind of fact in the journal of a scene.
 func NewCodec() *protocol.Codec {
-	facts := [][]protocol.FactType{agenda.Facts(), agentfact.Facts(), script.Facts(), turns.Facts()}
+	facts := [][]protocol.FactType{agenda.Facts(), agentfact.Facts(), script.Facts(), turns.Facts(), travel.Facts()}
 	for _, k := range Services() {
 		if k.Facts != nil { // New names a row without
 			facts = append(facts, k.Facts())

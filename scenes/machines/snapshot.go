@@ -9,27 +9,39 @@ import (
 	"tavernsim/engine/budget"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines/tally"
 )
 
 // Agenda names the part of a snapshot with the state of the stage. The agent that
 // runs the scene's workflows has a part like any other agent.
 const Agenda = setup.ActorScene + "/agenda"
 
-// SceneSnapshot is the kept state of the stage. Without budgets, roster and turns it ends
+// SceneSnapshot is the kept state of the stage. Without budgets, roster, turns and travel it ends
 // behind the tally.
 type SceneSnapshot struct {
 	Agenda    protocol.Raw
-	Tally     Tally
+	Tally     tally.Tally
 	Ledgers   []budget.Kept
 	Exhausted string
 	Roster    []byte       // packed; none = it is not known
 	Script    protocol.Raw // none = there is none
 	Turns     []byte       // encoded; none = the scene has none
+	Travel    protocol.Raw // none = nobody has travelled
+}
+
+type sceneWithoutTravel struct {
+	Agenda    protocol.Raw
+	Tally     tally.Tally
+	Ledgers   []budget.Kept
+	Exhausted string
+	Roster    []byte
+	Script    protocol.Raw
+	Turns     []byte
 }
 
 type sceneWithoutTurns struct {
 	Agenda    protocol.Raw
-	Tally     Tally
+	Tally     tally.Tally
 	Ledgers   []budget.Kept
 	Exhausted string
 	Roster    []byte
@@ -38,7 +50,7 @@ type sceneWithoutTurns struct {
 
 type sceneWithoutScript struct {
 	Agenda    protocol.Raw
-	Tally     Tally
+	Tally     tally.Tally
 	Ledgers   []budget.Kept
 	Exhausted string
 	Roster    []byte
@@ -46,12 +58,12 @@ type sceneWithoutScript struct {
 
 type sceneWithoutBudgets struct {
 	Agenda protocol.Raw
-	Tally  Tally
+	Tally  tally.Tally
 }
 
 type sceneWithoutRoster struct {
 	Agenda    protocol.Raw
-	Tally     Tally
+	Tally     tally.Tally
 	Ledgers   []budget.Kept
 	Exhausted string
 }
@@ -64,7 +76,7 @@ func (s *Stage) encode(roster []byte) (protocol.Raw, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.spending == nil && roster == nil && s.script == nil && s.Turns == nil {
+	if s.spending == nil && roster == nil && s.script == nil && s.Turns == nil && s.Travel.Empty() {
 		return s.codec.Marshal(&sceneWithoutBudgets{d, s.Tally})
 	}
 	snap := SceneSnapshot{Agenda: d, Tally: s.Tally, Roster: roster}
@@ -79,11 +91,16 @@ func (s *Stage) encode(roster []byte) (protocol.Raw, error) {
 	if snap.Turns, err = s.Turns.Snapshot(s.codec); err != nil {
 		return nil, err
 	}
+	if snap.Travel, err = s.Travel.Snapshot(s.codec); err != nil {
+		return nil, err
+	}
 	switch {
+	case snap.Travel != nil:
+		return s.codec.Marshal(&snap)
 	case s.script != nil && snap.Turns == nil:
 		return s.codec.Marshal(&sceneWithoutTurns{snap.Agenda, snap.Tally, snap.Ledgers, snap.Exhausted, snap.Roster, snap.Script})
 	case snap.Turns != nil:
-		return s.codec.Marshal(&snap)
+		return s.codec.Marshal(&sceneWithoutTravel{snap.Agenda, snap.Tally, snap.Ledgers, snap.Exhausted, snap.Roster, snap.Script, snap.Turns})
 	case roster == nil:
 		return s.codec.Marshal(&sceneWithoutRoster{snap.Agenda, snap.Tally, snap.Ledgers, snap.Exhausted})
 	}

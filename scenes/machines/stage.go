@@ -13,27 +13,31 @@ import (
 	"tavernsim/engine/script/gates"
 	"tavernsim/engine/script/turns"
 	"tavernsim/engine/tooltask"
+	"tavernsim/engine/travel"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines/inflight"
 	"tavernsim/scenes/machines/letters"
 	"tavernsim/scenes/machines/packed"
 	"tavernsim/scenes/machines/roster"
+	"tavernsim/scenes/machines/tally"
 )
 
 // Stage is the machine of the scene itself. It decides which agents deliberate next,
 // merges their turns in a fixed order, sends the requests to the services in the
 // order of [Services], and decides what is kept and when the scene pauses or ends.
 //
-// Its kept state is Agenda, Tally, Roster, Turns and script. Only [Stage.Apply] changes them, but that the
+// Its kept state is Agenda, Tally, Roster, Turns, Travel and script. Only [Stage.Apply] changes them, but that the
 // stage takes an agent off the agenda when it wakes it; no snapshot is taken before
 // that agent's turn has ended. The rest is
 // volatile: the open wave, and the inputs that the stage waits for. A kill forgets
 // it, and a stage folded from the journal begins the wave anew.
 type Stage struct {
 	Agenda *agenda.State
-	Tally  Tally
+	Tally  tally.Tally
 	Roster roster.Roster
 	Turns  *gates.Order   // nil = whoever is due has a turn
+	Travel travel.State   // tickets from and to linked scenes
 	cast   *setup.Present // nil = nobody comes or goes
 	View   *View          // of the services after their last decisions
 
@@ -47,10 +51,10 @@ type Stage struct {
 
 	phase    phase
 	wave     *wave
-	places   []uint32   // of an ordinal: its place in the order of the open wave
-	flight   inFlight   // realtime: the deliberations that were begun and are not merged
-	spending *spending  // nil = there are no budgets
-	script   *scripting // nil = there is none
+	places   []uint32        // of an ordinal: its place in the order of the open wave
+	flight   inflight.Flight // realtime: the deliberations that were begun and are not merged
+	spending *spending       // nil = there are no budgets
+	script   *scripting      // nil = there is none
 
 	// arrived are the ended turns and failures that no wave has taken yet;
 	// urgentArrived go before the others (realtime).
@@ -107,6 +111,7 @@ type phase uint8
 const (
 	phaseIdle     phase = iota // no wave is open
 	phaseTurns                 // agents deliberate
+	phasePack                  // agents that leave for other scenes give their states
 	phaseService               // a service decides
 	phaseKeeping               // the last wave before a stop becomes durable
 	phaseSnapshot              // actors give their states
@@ -116,9 +121,9 @@ const (
 
 // NewStage makes a stage without facts.
 func NewStage(sc *setup.Scene) *Stage {
-	s := &Stage{Agenda: agenda.New(sc.AgendaConfig()), Tally: NewTally(), Roster: make(roster.Roster, sc.Size()), Turns: newTurns(sc), View: &View{}, codec: NewCodec(), scene: sc, services: Services(), requests: make([]packed.Requests, len(Services())),
+	s := &Stage{Agenda: agenda.New(sc.AgendaConfig()), Tally: tally.NewTally(), Roster: make(roster.Roster, sc.Size()), Turns: newTurns(sc), View: &View{}, codec: NewCodec(), scene: sc, services: Services(), requests: make([]packed.Requests, len(Services())),
 		spending: newSpending(sc.Budgets, sc.Clock == agenda.Realtime)}
-	s.cast = sc.Present(func() *agenda.State { return s.Agenda })
+	s.cast = sc.Present(func() *agenda.State { return s.Agenda }, func() *travel.State { return &s.Travel })
 	s.script = newScripting(sc, s.people())
 	return s
 }
@@ -129,7 +134,7 @@ func (s *Stage) Configure(c StageConfig, kept Kept, view *View) {
 	s.show(view)
 	s.config.Snapshots = c.Snapshots.WithDefaults()
 	s.places = make([]uint32, len(s.scene.IDs))
-	s.flight = newInFlight(s.scene.Simulation().Limits.MaxDeliberating)
+	s.flight = inflight.New(s.scene.Simulation().Limits.MaxDeliberating)
 	s.failures = map[string]int64{}
 	s.snapshot.last = s.mark()
 }
@@ -178,7 +183,7 @@ func (s *Stage) decide(in Input) error {
 	case *TurnStep:
 		return s.turnStep(in)
 	case *Waits:
-		s.flight.wait(in.Agent)
+		s.flight.Wait(in.Agent)
 		return s.next()
 	case *ServiceAnswered:
 		return s.serviceAnswered(in)
@@ -192,6 +197,8 @@ func (s *Stage) decide(in Input) error {
 		return s.control(in)
 	case *Order:
 		return s.ordered(in)
+	case *Packed:
+		return s.packed(in)
 	case *Gate:
 		s.gate = *in
 		return s.next()
@@ -296,6 +303,10 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 		if err := s.moved(fact, r.Time); err != nil {
 			return err
 		}
+	case travel.Fact:
+		if err := s.travelled(x, r.Time); err != nil {
+			return err
+		}
 	case *agenda.ActorFailed, *agenda.DeadLettered, *agenda.EffectsRefused, *agenda.Intervened, *agenda.OrderRefused, *agenda.ChangeRefused: // they change nothing
 	case agenda.Fact:
 		return protocol.Errorf(protocol.KindInternal, "a fact of kind %q: nothing folds it; give it a case in Stage.Apply", x.FactKind())
@@ -346,7 +357,7 @@ func (s *Stage) keep(at protocol.Time, actor string, f protocol.KindData) (fact 
 	switch {
 	case f.Fact != nil:
 	case f.Kind == agentfact.FactCallMade:
-		seen := &CallSeen{}
+		seen := &tally.CallSeen{}
 		e.Fact, err = seen, seen.Read(f.Data)
 	case !s.codec.FactType(f.Kind).Bytes, f.Kind == agentfact.FactModelAnswered && s.spending != nil:
 		e.Fact, err = s.codec.ReadFact(f.Kind, f.Data)

@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/tally"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -29,6 +30,11 @@ var uncounted = map[string]string{
 	"agent.rest_ended":            "of the agenda alone",
 	"agent.removed":               "of the agenda alone; what it had not perceived counts as dead letters",
 	"agent.spawned":               "of the agenda alone",
+	"agent.departed":              "of the trips alone",
+	"agent.arrived":               "of the trips alone",
+	"agent.reached":               "of the trips alone",
+	"agent.returned":              "of the trips alone",
+	"agent.turned_away":           "of the trips alone",
 	"channel.listener":            "the fact of the stage before says who",
 	"agent.rested":                "of the agenda alone",
 	"agent.entries_activated":     "of the agent alone",
@@ -100,7 +106,7 @@ func TestEveryFactIsCounted(t *testing.T) {
 		if x, ok := fact.(*statecmd.Committed); ok {
 			x.Audit[0].Status = statecmd.Rejected
 		}
-		got, none := machines.NewTally(), machines.NewTally()
+		got, none := tally.NewTally(), tally.NewTally()
 		got.Count(made, "ana", kind, fact)
 		none.Facts = 1
 		if why := uncounted[kind]; reflect.DeepEqual(got, none) != (why != "") {
@@ -109,10 +115,10 @@ func TestEveryFactIsCounted(t *testing.T) {
 		if !typ.Bytes {
 			continue
 		}
-		live, seen := machines.NewTally(), protocol.Fact(nil)
+		live, seen := tally.NewTally(), protocol.Fact(nil)
 		if kind == agentfact.FactCallMade {
 			raw, err := codec.Marshal(fact)
-			call := &machines.CallSeen{}
+			call := &tally.CallSeen{}
 			if err = errors.Join(err, call.Read(raw)); err != nil {
 				t.Fatal(err)
 			}

@@ -11,7 +11,7 @@ import (
 func (s *State) Subscriptions(o uint32) []bus.Subscription {
 	added, removed := s.Bus().Changed(o)
 	var list []bus.Subscription
-	for _, sub := range s.scene.Subscribers[o].Subscriptions {
+	for _, sub := range s.scene.Subscriptions(o) {
 		if !slices.Contains(removed, sub) && !slices.Contains(list, sub) {
 			list = append(list, sub)
 		}

@@ -11,8 +11,10 @@ import (
 	"tavernsim/engine/order"
 	"tavernsim/engine/script"
 	"tavernsim/engine/space"
+	"tavernsim/engine/travel"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
+	"tavernsim/scenes/machines/tally"
 )
 
 // wave is one step of the scene: the turns of agents that deliberate against the same
@@ -35,15 +37,17 @@ type wave struct {
 	turns   int64
 	events  int64 // published
 
-	asked       []protocol.Raw  // what directors ask of the stage
-	ordered     *order.Plan     // events of an order, published when the world has agreed; nil = none
-	orderBy     *cast.Request   // its id and reason
-	given       []script.Given  // of that order and of directors, for the script
-	heard       []*bus.Routed   // of types that the script hears of
-	orderer     string          // who gave it
-	told        []Effect        // observations of agents, sent after the wave is closed
-	undelivered []Effect        // observations of publishers, sent after those
-	interrupted map[uint32]bool // virtual: agents whose latency an event interrupts
+	leaving     []*travel.Departed // for other scenes
+	states      []*Packed          // of them, when they were asked for; nil = it has not come
+	asked       []protocol.Raw     // what directors ask of the stage
+	ordered     *order.Plan        // events of an order, published when the world has agreed; nil = none
+	orderBy     *cast.Request      // its id and reason
+	given       []script.Given     // of that order and of directors, for the script
+	heard       []*bus.Routed      // of types that the script hears of
+	orderer     string             // who gave it
+	told        []Effect           // observations of agents, sent after the wave is closed
+	undelivered []Effect           // observations of publishers, sent after those
+	interrupted map[uint32]bool    // virtual: agents whose latency an event interrupts
 }
 
 // arrival is the end of a turn, or a failure.
@@ -151,6 +155,9 @@ func (s *Stage) strayFailure(a arrival) error {
 	if a.failure == nil {
 		return s.errorf("%s ended a turn that was not begun", s.scene.Name(a.agent))
 	}
+	if s.awaitsState(a.agent) {
+		return s.errorf("%s failed before it gave the state with which it leaves: %s", s.scene.Name(a.agent), a.failure.Error)
+	}
 	s.arrived = append(s.arrived, a)
 	if s.phase == phaseSnapshot {
 		return s.dropSnapshot(a.failure.Actor)
@@ -177,7 +184,7 @@ func (s *Stage) joinDeferred() {
 // merge takes one ended turn into the wave. It keeps the turn's facts and adds its
 // requests to the lists of the services.
 func (s *Stage) merge(a arrival) error {
-	s.flight.end(a.agent)
+	s.flight.End(a.agent)
 	defer s.turnMerged(a.agent)
 	if a.failure != nil {
 		return s.mergeFailure(a)
@@ -238,7 +245,7 @@ func (s *Stage) addressed(actor string, requests []protocol.Sequenced) error {
 
 // countTurn counts a turn for the fact that closes the wave.
 func (s *Stage) countTurn(o uint32) {
-	if Deliberates(s.scene, o) {
+	if tally.Deliberates(s.scene, o) {
 		s.wave.turns++
 	}
 }
@@ -297,6 +304,9 @@ func (s *Stage) announce(f protocol.Fact) {
 func (s *Stage) closeWave() error {
 	w := s.wave
 	if err := s.directed(); err != nil {
+		return err
+	}
+	if asked, err := s.pack(); asked || err != nil {
 		return err
 	}
 	for i, k := range s.services {

@@ -43,6 +43,7 @@ import (
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/run/artifacts"
+	"tavernsim/scenes/timing"
 	"tavernsim/scenes/tooling"
 	"tavernsim/scenes/tooling/needs"
 	"tavernsim/tools"
@@ -155,6 +156,26 @@ func (s *Scene) Start(set Settings) (*Running, error) { return s.StartWith(set) 
 // StartWith is Start with options that settings do not have.
 func (s *Scene) StartWith(set Settings, change ...func(*scenes.Options)) (*Running, error) {
 	w := &watcher{set: &set}
+	r, err := s.open(w)
+	if err != nil {
+		return nil, err
+	}
+	journal, err := r.store.Journal(s.Def.Definition.ID)
+	if err == nil {
+		err = s.launch(r, journal, set, change)
+	}
+	if err != nil {
+		r.system.Close()
+		_ = r.store.Close()
+		return nil, err
+	}
+	w.run.Store(r.Run)
+	return r, nil
+}
+
+// open opens what a start needs: the store and the system of actors.
+func (s *Scene) open(w *watcher) (*Running, error) {
+	set := w.set
 	store, err := persistence.Open(s.Dir, persistence.Options{BatchFacts: set.BatchFacts, Durability: set.Durability, Observer: w, MemTableSize: 1 << 20, Traces: history.Traces(), FS: set.FS, Keep: set.Keep})
 	if err != nil {
 		return nil, err
@@ -165,16 +186,6 @@ func (s *Scene) StartWith(set Settings, change ...func(*scenes.Options)) (*Runni
 			r.dead.Add(1)
 		}
 	}})
-	journal, err := store.Journal(s.Def.Definition.ID)
-	if err == nil {
-		err = s.launch(r, journal, set, change)
-	}
-	if err != nil {
-		r.system.Close()
-		_ = store.Close()
-		return nil, err
-	}
-	w.run.Store(r.Run)
 	return r, nil
 }
 
@@ -210,7 +221,7 @@ func (s *Scene) made(set Settings) (*setup.Scene, error) {
 func (s *Scene) options(set Settings) (scenes.Options, *tooling.Set, error) {
 	opt := scenes.Options{
 		Stop: s.Def.Definition.Simulation.Stop, Snapshots: set.policy(), Model: set.Model, Executors: set.Executors,
-		Metrics: metrics.New().Scene(s.Def.Definition.ID), Latency: scenes.NewLatency(), Orders: set.Orders, PassivateAfter: set.Passivate,
+		Metrics: metrics.New().Scene(s.Def.Definition.ID), Latency: timing.NewLatency(), Orders: set.Orders, PassivateAfter: set.Passivate,
 	}
 	if env := os.Getenv("SIMD_TEST_PASSIVATE"); env != "" && set.Passivate == 0 {
 		var err error

@@ -36,8 +36,8 @@ type Options struct {
 	AtOnce bool
 
 	// Spawn makes the actor of an agent out of its state, "" = as declared. The actor that the agent
-	// had may not be gone yet; life is another number for each, 0 for the first.
-	Spawn func(o uint32, state string, life uint64) (*actors.Ref, error)
+	// had may not be gone yet.
+	Spawn func(o uint32, state string) (*actors.Ref, error)
 	Stop  func(*actors.Ref)
 	// Failed hears that an actor could not be made.
 	Failed func(o uint32, err error)
@@ -53,9 +53,7 @@ type Seats struct {
 	mu     sync.Mutex // guards what follows, and that an agent gets one actor
 	here   []uint64   // a bit for each agent that is in the scene
 	seated []uint64   // a bit for each that has an actor
-	lived  []uint64   // a bit for each that has had one
 	bytes  int64      // of all rows
-	lives  uint64
 	closed bool
 
 	next   protocol.Time // of the next look; the stage's, as what follows
@@ -73,7 +71,7 @@ type offer struct {
 func New(n int, opt Options) *Seats {
 	words := (n + 63) / 64
 	return &Seats{Options: opt, refs: make([]atomic.Pointer[actors.Ref], n), rows: make([]string, n),
-		told: make([]atomic.Uint64, words), here: make([]uint64, words), seated: make([]uint64, words), lived: make([]uint64, words)}
+		told: make([]atomic.Uint64, words), here: make([]uint64, words), seated: make([]uint64, words)}
 }
 
 // Lay puts an agent into the scene, passive; "" = as its scene declares it.
@@ -117,19 +115,13 @@ func (s *Seats) Seat(o uint32) *actors.Ref {
 	if ref := s.refs[o].Load(); ref != nil || s.closed || s.here[o/64]&(1<<(o%64)) == 0 { // another was first, or nobody gets one
 		return ref
 	}
-	w, bit, life := o/64, uint64(1)<<(o%64), uint64(0)
-	if s.lived[w]&bit != 0 {
-		s.lives++
-		life = s.lives
-	}
-	ref, err := s.Spawn(o, s.rows[o], life)
+	ref, err := s.Spawn(o, s.rows[o])
 	if err != nil {
 		s.Failed(o, err)
 		return nil
 	}
 	s.lay(o, "")
-	s.seated[w] |= bit
-	s.lived[w] |= bit
+	s.seated[o/64] |= 1 << (o % 64)
 	s.refs[o].Store(ref)
 	return ref
 }

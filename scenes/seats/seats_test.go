@@ -53,11 +53,11 @@ func newHouse(t *testing.T, n int, after protocol.Time) *house {
 	h.sup = &actors.Supervisor{Prefix: "s/", Failed: func(name string, f *actors.Failure) { t.Errorf("%s: %v", name, f) }}
 	h.Seats = seats.New(n, seats.Options{After: after, Stop: h.system.Stop,
 		Failed: func(o uint32, err error) { t.Errorf("%d: %v", o, err) },
-		Spawn: func(o uint32, state string, life uint64) (*actors.Ref, error) {
+		Spawn: func(o uint32, state string) (*actors.Ref, error) {
 			h.made.Add(1)
 			c := &counter{h: h, o: o}
 			_, _ = fmt.Sscan(state, &c.heard) // "" = 0
-			return h.system.Spawn(actors.Spec{Name: fmt.Sprint("s/", o), Life: life, Supervisor: h.sup, First: c, ID: o})
+			return h.system.Spawn(actors.Spec{Name: fmt.Sprint("s/", o), Unlisted: true, Supervisor: h.sup, First: c, ID: o})
 		}})
 	t.Cleanup(func() {
 		h.End()

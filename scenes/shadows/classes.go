@@ -32,7 +32,7 @@ func classesOf(sc *setup.Scene) ([]class, []schedule.Class) {
 	list, out := make([]class, len(sc.Definitions)), make([]schedule.Class, len(sc.Definitions))
 	for o := range sc.IDs {
 		k := sc.Class[o]
-		list[k].subscriptions = union(list[k].subscriptions, sc.Subscribers[o].Subscriptions)
+		list[k].subscriptions = union(list[k].subscriptions, sc.Subscriptions(uint32(o)))
 	}
 	own := sc.Class[sc.OwnOrdinal()]
 	for k := range list {

@@ -80,6 +80,7 @@ func views() []view {
 		{"orders", "", 0, 0, "limit", "what somebody outside ordered; with --json a file for simd run --orders", (*inspecting).orders},
 		{"script", "", 0, 0, "", "the script of the scene: state, variables, collections, history, outcome", (*inspecting).script},
 		{"space", "", 0, 0, "at all", "where agents are, with a picture of the map", (*inspecting).space},
+		{"trips", "", 0, 0, "agent since until limit", "who left for other scenes and came from them, and what became of it", (*inspecting).trips},
 		{"artifacts", "", 0, 0, "agent since until limit", "files that calls left, and outputs that are not shown whole", (*inspecting).artifacts},
 		{"artifact", "ID", 1, 1, "", "the bytes of one of them", (*inspecting).artifact},
 		{"dead-letters", "", 0, 0, "reason type agent since until limit group redeliver again", "refused messages; sends them again", (*inspecting).deadLetters},
@@ -116,6 +117,7 @@ const inspectExamples = `  simd inspect runs/latest
   simd inspect runs/latest critical-path
   simd inspect runs/latest orders --json >orders.jsonl
   simd inspect runs/latest script
+  simd inspect runs/latest --scene town trips
   simd inspect runs/latest artifacts
   simd inspect runs/latest artifact artifact:sha256-1f2e3d >page.txt
   simd inspect runs/latest dead-letters --group reason

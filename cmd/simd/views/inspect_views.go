@@ -16,6 +16,7 @@ import (
 	"tavernsim/scenes/view/deadletters"
 	"tavernsim/scenes/view/inspect"
 	"tavernsim/scenes/view/plot"
+	"tavernsim/scenes/view/trips"
 )
 
 func (x *inspecting) summary([]string) error {
@@ -181,6 +182,14 @@ func (x *inspecting) audit([]string) error {
 	return show.Lines(&x.to, x.to.Audit(), func(limit int, yield func(inspect.Change) error) error {
 		q.Limit = limit
 		return audit.List(x.scene, q, yield)
+	})
+}
+
+func (x *inspecting) trips([]string) error {
+	q := trips.Query{Span: x.span(), Agent: x.o.agent}
+	return show.Lines(&x.to, x.to.Trips(), func(limit int, yield func(trips.Trip) error) error {
+		q.Limit = limit
+		return trips.List(x.scene, q, yield)
 	})
 }
 

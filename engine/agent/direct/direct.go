@@ -40,6 +40,8 @@ func Tools() []Tool {
 		{with("SpawnAgentTool", "Lets agents come into the scene, of those that it declares as spawnable. Only directors may.", Spawned()...), spawn},
 		{with("RemoveAgentTool", "Takes agents out of the scene. Only directors may.",
 			tool.Required("agents", "", "whom, or a list: "+cast.Grammar)), remove},
+		{with("SendAgentTool", "Sends agents to another scene, to which a link of this one leads (links). They arrive after its travel time. Only directors may.",
+			Sent()...), send},
 	}
 }
 
@@ -136,6 +138,19 @@ func spawn(p tool.Params) (kind string, fields map[string]any, err error) {
 func remove(p tool.Params) (kind string, fields map[string]any, err error) {
 	_, err = Agents(p)
 	return cast.Remove, map[string]any{"agents": p["agents"]}, err
+}
+
+// Sent are the fields of a trip.
+func Sent() []tool.Param {
+	return []tool.Param{
+		tool.Required("agents", "", "whom, or a list: "+cast.Grammar),
+		tool.Required("to", "string", "id of the other scene"),
+	}
+}
+
+func send(p tool.Params) (kind string, fields map[string]any, err error) {
+	_, err = Agents(p)
+	return cast.Travel, map[string]any{"agents": p["agents"], "to": p["to"]}, err
 }
 
 // Agents reads the parameter of that name: a selector, or a list of at least one.

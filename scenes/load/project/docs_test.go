@@ -25,6 +25,7 @@ import (
 	"tavernsim/engine/script/plot"
 	"tavernsim/engine/script/turns"
 	"tavernsim/engine/space/ground"
+	"tavernsim/engine/travel"
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/doctest"
 	"tavernsim/internal/source"
@@ -57,7 +58,7 @@ func definitionTypes() []reflect.Type {
 		reflect.TypeFor[panel.Panel](), reflect.TypeFor[panel.UI](), reflect.TypeFor[panel.Action](), reflect.TypeFor[panel.Binding](),
 		reflect.TypeFor[permit.Policy](), reflect.TypeFor[permit.Rule](),
 		reflect.TypeFor[toolmock.Script](), reflect.TypeFor[toolmock.Rule](), reflect.TypeFor[toolmock.Match](), reflect.TypeFor[toolmock.Answer](), reflect.TypeFor[toolmock.Latency](), reflect.TypeFor[toolmock.Failures](),
-		reflect.TypeFor[workflow.Definition](), reflect.TypeFor[workflow.Port](), reflect.TypeFor[workflow.Node](), reflect.TypeFor[workflow.Retry](), reflect.TypeFor[workflow.Edge](),
+		reflect.TypeFor[travel.Link](), reflect.TypeFor[workflow.Definition](), reflect.TypeFor[workflow.Port](), reflect.TypeFor[workflow.Node](), reflect.TypeFor[workflow.Retry](), reflect.TypeFor[workflow.Edge](),
 	}
 }
 

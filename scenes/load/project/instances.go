@@ -10,6 +10,7 @@ import (
 	"tavernsim/engine/cast"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/numbered"
 )
 
 // Instance is one agent of a scene, ready to be made. What its fields point to
@@ -29,7 +30,7 @@ type Instance struct {
 // entry is one element of agent_instances, linked.
 type entry struct {
 	profile *Profile
-	id      template
+	id      numbered.Template
 	count   int
 	counted bool // count is given
 	// state is the merged state; texts in varying fields still hold templates.
@@ -44,7 +45,7 @@ type entry struct {
 }
 
 func (e *entry) instance(n int) Instance {
-	return Instance{ID: e.id.expand(n), N: n, Profile: e.profile, State: e.stateOf(n), Goals: e.goals, Runtime: e.runtime, Subscriptions: e.subscriptions}
+	return Instance{ID: e.id.Expand(n), N: n, Profile: e.profile, State: e.stateOf(n), Goals: e.goals, Runtime: e.runtime, Subscriptions: e.subscriptions}
 }
 
 // stateOf copies the top level and what varies; the rest is shared.
@@ -54,7 +55,7 @@ func (e *entry) stateOf(n int) map[string]any {
 	}
 	state := maps.Clone(e.state)
 	for _, field := range e.varying {
-		state[field] = expandValue(e.state[field], n)
+		state[field] = numbered.Value(e.state[field], n)
 	}
 	return state
 }
@@ -66,6 +67,7 @@ type Agents struct {
 	counts  []int
 	starts  []int // ordinal of the first instance of each entry
 	total   int
+	ids     numbered.IDs // of entries
 }
 
 // Agents expands agent_instances. An override above 0 is the number of agents
@@ -84,6 +86,11 @@ func (s *Scene) Agents(override int) (*Agents, error) {
 		a.starts[i] = a.total
 		a.total += n
 	}
+	ids := make([]numbered.Template, len(a.entries))
+	for i, e := range a.entries {
+		ids[i] = e.id
+	}
+	a.ids = numbered.Index(ids, counts)
 	limit := s.Definition.Simulation.Limits.MaxAgents
 	if a.total > limit {
 		return nil, protocol.Errorf(protocol.KindLimit, "scene %s: %d agents; simulation.limits.max_agents is %d", s.Definition.ID, a.total, limit)
@@ -187,12 +194,11 @@ func (a *Agents) All() iter.Seq[Instance] {
 
 // Find gives the ordinal of an instance id.
 func (a *Agents) Find(id string) (int, bool) {
-	for i, e := range a.entries {
-		if n, ok := e.id.number(id, a.counts[i]); ok {
-			return a.starts[i] + n - 1, true
-		}
+	i, n, ok := a.ids.Find(id)
+	if !ok {
+		return 0, false
 	}
-	return 0, false
+	return a.starts[i] + n - 1, true
 }
 
 // clash is an instance id that two entries make, the first and a later one.
@@ -208,18 +214,18 @@ func clashes(entries []*entry, counts []int) []clash {
 	single := map[string]int{}
 	var counted []int
 	for i, e := range entries {
-		if e.id.hasN() {
+		if e.id.HasN() {
 			counted = append(counted, i)
-		} else if first, ok := single[e.id.text]; ok {
-			list = append(list, clash{e.id.text, first, i})
+		} else if first, ok := single[e.id.Text]; ok {
+			list = append(list, clash{e.id.Text, first, i})
 		} else {
-			single[e.id.text] = i
+			single[e.id.Text] = i
 		}
 	}
 	singles := protocol.SortedKeys(single)
 	for at, i := range counted {
 		for _, id := range singles {
-			if _, ok := entries[i].id.number(id, counts[i]); ok {
+			if _, ok := entries[i].id.Number(id, counts[i]); ok {
 				list = append(list, clash{id, min(single[id], i), max(single[id], i)})
 				break
 			}
@@ -235,16 +241,16 @@ func clashes(entries []*entry, counts []int) []clash {
 }
 
 // common finds an id that both templates write.
-func common(a template, countA int, b template, countB int) string {
+func common(a numbered.Template, countA int, b numbered.Template, countB int) string {
 	if countA > countB {
 		a, countA, b, countB = b, countB, a, countA
 	}
-	if !agree(a.head(), b.head()) {
+	if !agree(a.Head(), b.Head()) {
 		return ""
 	}
 	for n := range countA {
-		id := a.expand(n + 1)
-		if _, ok := b.number(id, countB); ok {
+		id := a.Expand(n + 1)
+		if _, ok := b.Number(id, countB); ok {
 			return id
 		}
 	}
@@ -302,7 +308,7 @@ func (l *loader) linkInstance(s *Scene, i int) *entry {
 	if reached < 2 || node.Kind != source.Object {
 		return nil
 	}
-	e := &entry{id: parseTemplate(d.InstanceID), count: max(d.Count, 1), counted: node.Get("count") != nil, roles: d.Roles, place: d.Place, spawnable: d.Spawnable}
+	e := &entry{id: numbered.Parse(d.InstanceID), count: max(d.Count, 1), counted: node.Get("count") != nil, roles: d.Roles, place: d.Place, spawnable: d.Spawnable}
 	for k, role := range d.Roles {
 		if bad := cast.CheckRole(role); role != "" && bad != "" {
 			l.fault(s.doc, steps("roles", k), "", "the role %q %s", role, bad)
@@ -334,15 +340,15 @@ func (l *loader) linkInstance(s *Scene, i int) *entry {
 }
 
 func (l *loader) instanceID(s *Scene, steps []string, e *entry) {
-	id := e.id.expand(e.count)
+	id := e.id.Expand(e.count)
 	switch {
 	case id == "":
 		return
 	case badName(id) != "":
 		l.fault(s.doc, steps, "", "the id %q %s", id, badName(id))
-	case e.counted && e.count > 1 && !e.id.hasN():
-		l.fault(s.doc, steps, fmt.Sprintf("write %q", e.id.text+"_{n}"), "all %d agents would have the id %q; want a template with {n}", e.count, id)
-	case !e.counted && e.id.hasN():
+	case e.counted && e.count > 1 && !e.id.HasN():
+		l.fault(s.doc, steps, fmt.Sprintf("write %q", e.id.Text+"_{n}"), "all %d agents would have the id %q; want a template with {n}", e.count, id)
+	case !e.counted && e.id.HasN():
 		l.fault(s.doc, steps, "add a count", "the id is a template, but the entry has no count")
 	}
 }
@@ -361,7 +367,7 @@ func (l *loader) instanceState(s *Scene, steps []string, d *agentInstance, e *en
 	}
 	if e.counted {
 		for _, field := range protocol.SortedKeys(d.InitialPrivateStateOverride) {
-			if holdsTemplate(d.InitialPrivateStateOverride[field]) {
+			if numbered.Held(d.InitialPrivateStateOverride[field]) {
 				e.varying = append(e.varying, field)
 			}
 		}

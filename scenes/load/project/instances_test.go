@@ -12,6 +12,7 @@ import (
 
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/numbered"
 
 	"pgregory.net/rapid"
 )
@@ -216,35 +217,6 @@ func TestInstancesAreCheap(t *testing.T) {
 	runtime.KeepAlive(a)
 }
 
-func TestTemplate(t *testing.T) {
-	for _, tc := range []struct {
-		text string
-		n    int
-		want string
-	}{
-		{"a", 7, "a"}, {"{n}", 7, "7"}, {"a_{n}_b", 12, "a_12_b"}, {"{n:05}", 42, "00042"}, {"{n:02}", 1234, "1234"},
-		{"{n}{n:03}", 5, "5005"}, {"{m} {n:5} {n:0} {n:0x} {n", 5, "{m} {n:5} {n:0} {n:0x} {n"}, {"{{n}}", 1, "{1}"}, {"é{n}", 3, "é3"},
-		{"{n:018}", 3, "000000000000000003"}, {"{n:019}", 3, "{n:019}"}, {"{n:0+3}", 3, "{n:0+3}"},
-	} {
-		if got := parseTemplate(tc.text).expand(tc.n); got != tc.want {
-			t.Errorf("%q of %d: got %q, want %q", tc.text, tc.n, got, tc.want)
-		}
-	}
-}
-
-// number inverts expand, whatever digits stand around the placeholder.
-func TestTemplateNumber(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		text := rapid.StringMatching(`[01a]{0,3}(\{n\}|\{n:03\})[01a]{0,3}(\{n\})?`).Draw(t, "text")
-		n := rapid.IntRange(1, 2000).Draw(t, "n")
-		tmpl := parseTemplate(text)
-		got, ok := tmpl.number(tmpl.expand(n), 2000)
-		if !ok || tmpl.expand(got) != tmpl.expand(n) {
-			t.Fatalf("%q of %d: %d, %v", text, n, got, ok)
-		}
-	})
-}
-
 // clashes agrees with making every id.
 func TestClashes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -253,12 +225,12 @@ func TestClashes(t *testing.T) {
 		var counts []int
 		seen, twice := map[string]bool{}, false
 		for range rapid.IntRange(1, 4).Draw(t, "entries") {
-			e := &entry{id: parseTemplate(id.Draw(t, "id")), count: 1}
-			if e.id.hasN() {
+			e := &entry{id: numbered.Parse(id.Draw(t, "id")), count: 1}
+			if e.id.HasN() {
 				e.count = rapid.IntRange(1, 15).Draw(t, "count")
 			}
 			for n := range e.count {
-				s := e.id.expand(n + 1)
+				s := e.id.Expand(n + 1)
 				twice = twice || seen[s]
 				seen[s] = true
 			}

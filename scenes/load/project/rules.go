@@ -15,6 +15,7 @@ import (
 	"tavernsim/internal/source"
 	"tavernsim/scenes/load/kb"
 	"tavernsim/scenes/load/minds"
+	"tavernsim/scenes/load/roads"
 	"tavernsim/tools/manifest"
 	"tavernsim/tools/plugin"
 	"tavernsim/tools/toolmock"
@@ -31,7 +32,7 @@ const (
 func Rules() source.Rules {
 	all := source.Rules{}
 	for _, part := range []source.Rules{projectRules(), profileRules(), runtimeRules(), budgetRules(),
-		sceneRules(), turnRules(), spaceRules(), simulationRules(), kb.Rules(), minds.Rules(), workflowRules(), manifest.Rules(), plugin.Rules(), toolmock.Rules(), PolicyRules(), plot.Rules(), panel.Rules(schemaVersions())} {
+		sceneRules(), turnRules(), roads.SpaceRules(), simulationRules(), kb.Rules(), minds.Rules(), roads.Rules(), workflowRules(), manifest.Rules(), plugin.Rules(), toolmock.Rules(), PolicyRules(), plot.Rules(), panel.Rules(schemaVersions())} {
 		maps.Copy(all, part)
 	}
 	return all

@@ -17,6 +17,7 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/roads"
 	"tavernsim/scenes/load/stand"
 )
 
@@ -71,7 +72,9 @@ func (l *loader) loadScenes() []*Scene {
 }
 
 func (l *loader) linkScenes(list []*Scene) {
+	var all []*agenda.Scene
 	for _, s := range list {
+		all = append(all, s.Definition)
 		l.simulation(s)
 		l.throttle(s)
 		l.budget(s.doc, s.Definition.Budget, "budget")
@@ -88,6 +91,11 @@ func (l *loader) linkScenes(list []*Scene) {
 		l.scenePlugins(s)
 		s.Permissions = l.permissions(s)
 		l.linkScript(s)
+	}
+	for _, s := range list {
+		roads.Check(s.Definition, all, func(steps []any, hint, format string, args ...any) {
+			l.fault(s.doc, at(steps...), hint, format, args...)
+		})
 	}
 }
 
@@ -116,7 +124,7 @@ func (l *loader) linkOrders(s *Scene) {
 // has reports whether the scene begins with an agent.
 func (s *Scene) has(id string) bool {
 	return slices.ContainsFunc(s.entries, func(e *entry) bool {
-		_, is := e.id.number(id, e.count)
+		_, is := e.id.Number(id, e.count)
 		return is
 	})
 }

@@ -72,6 +72,9 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 	if err := b.agents(agents); err != nil {
 		return nil, err
 	}
+	if len(def.Definition.Links) > 0 && b.seats == nil {
+		b.seats = map[string]bus.Ranges{}
+	}
 	b.own()
 	if err := b.worldRules(); err != nil {
 		return nil, err
@@ -185,8 +188,6 @@ func (b *builder) agents(agents *project.Agents) error {
 	b.find, b.roles = agents.Find, agents.Roles
 	b.IDs = make([]string, 0, n+1)
 	b.Class = make([]uint16, 0, n+1)
-	b.Subscribers = make([]bus.Subscriber, 0, n+1)
-	subscriptions := map[class][]bus.Subscription{}
 	for in := range agents.All() {
 		key := classOf(in)
 		c, known := b.classes[key]
@@ -195,12 +196,12 @@ func (b *builder) agents(agents *project.Agents) error {
 			if c, err = b.define(key, in); err != nil {
 				return b.Errorf("%s: %w", in.ID, err)
 			}
-			subscriptions[key] = append(busSubscriptions(in.Subscriptions), watches(b.goals[c])...)
+			b.hears = append(b.hears, append(busSubscriptions(in.Subscriptions), watches(b.goals[c])...))
 		}
-		if slices.ContainsFunc(subscriptions[key], func(s bus.Subscription) bool { return s.Group != "" }) {
+		if slices.ContainsFunc(b.hears[c], func(s bus.Subscription) bool { return s.Group != "" }) {
 			b.Grouped.Push(uint32(in.Ordinal))
 		}
-		b.add(in.ID, c, subscriptions[key])
+		b.add(in.ID, c)
 		if agents.Spawnable(in.Ordinal) {
 			b.seat(uint32(in.Ordinal))
 		}
@@ -239,10 +240,9 @@ func watches(goals []goal.Goal) (out []bus.Subscription) {
 	return out
 }
 
-func (b *builder) add(id string, c uint16, subscriptions []bus.Subscription) {
+func (b *builder) add(id string, c uint16) {
 	b.IDs = append(b.IDs, id)
 	b.Class = append(b.Class, c)
-	b.Subscribers = append(b.Subscribers, bus.Subscriber{InstanceID: id, ProfileID: b.Definitions[c].Profile, Subscriptions: subscriptions})
 }
 
 func busSubscriptions(list []project.Subscription) []bus.Subscription {
@@ -488,7 +488,8 @@ func (b *builder) own() {
 		d.Knowledge = append(d.Knowledge, profile.Access{Alias: id, ID: id, Read: true, Write: true})
 	}
 	d.Seal(b.describe)
-	b.add(ActorScene, b.addClass(class{}, d, agenda.Timing{MaxRestarts: 5}, nil), subscriptions)
+	b.add(ActorScene, b.addClass(class{}, d, agenda.Timing{MaxRestarts: 5}, nil))
+	b.hears = append(b.hears, subscriptions)
 }
 
 // maxSpellings bounds the event types that one lifecycle key may mean.

@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/travel"
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
@@ -37,19 +38,15 @@ func (s *Scene) eventTypes(named []string) []string {
 	types := append([]string{bus.TypeWorldUpdated, TypeAgentFailed, "agent.said"}, named...)
 	types = append(types, s.Project.EventTypes()...)
 	if s.Comes() {
-		types = append(types, agenda.FactSpawned, agenda.FactRemoved)
+		types = append(types, agenda.FactSpawned, agenda.FactRemoved, travel.FactDeparted, travel.FactArrived, travel.FactReturned)
 	}
-	var last []bus.Subscription
-	for _, by := range s.Subscribers {
-		if len(by.Subscriptions) == 0 || len(last) == len(by.Subscriptions) && &last[0] == &by.Subscriptions[0] {
-			continue // agents of a class share their subscriptions
-		}
-		last = by.Subscriptions
-		for _, sub := range by.Subscriptions {
+	own := int(s.Class[s.OwnOrdinal()])
+	for c, list := range s.hears {
+		for _, sub := range list {
 			if strings.HasSuffix(sub.Type, "*") {
 				return nil
 			}
-			if by.InstanceID != ActorScene { // those of the scene are all spellings of a few
+			if c != own { // those of the scene are all spellings of a few
 				types = append(types, sub.Type)
 			}
 		}

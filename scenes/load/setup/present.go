@@ -4,6 +4,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus/team"
 	"tavernsim/engine/cast"
+	"tavernsim/engine/travel"
 	"tavernsim/protocol"
 )
 
@@ -12,6 +13,7 @@ import (
 type Present struct {
 	*Scene
 	agenda func() *agenda.State
+	trips  func() *travel.State
 
 	lowest map[string]uint32 // by profile: none below it is away; what it lacks is found again
 	left   map[uint32]bool   // who left in the wave
@@ -20,11 +22,11 @@ type Present struct {
 
 // Present makes the view of who is there; nil = nobody comes or goes. state gives the agenda of the
 // moment.
-func (s *Scene) Present(state func() *agenda.State) *Present {
+func (s *Scene) Present(state func() *agenda.State, trips func() *travel.State) *Present {
 	if !s.Comes() {
 		return nil
 	}
-	return &Present{Scene: s, agenda: state, lowest: map[string]uint32{}, left: map[uint32]bool{}}
+	return &Present{Scene: s, agenda: state, trips: trips, lowest: map[string]uint32{}, left: map[uint32]bool{}}
 }
 
 // Load is how much waits for the members of groups: events, and tasks that they have taken.
@@ -55,7 +57,7 @@ func (c *Present) Groups() (roles, profiles map[string]any) {
 func (c *Present) Comers(who *cast.Coming, taken map[uint32]bool) ([]uint32, error) {
 	moment := c.agenda().Wave
 	list, err := c.ComersOf(who, c.lowest[who.Profile], func(o uint32) bool {
-		return c.Away(o) && !taken[o] && !(c.wave == moment && c.left[o])
+		return c.Away(o) && !taken[o] && !(c.wave == moment && c.left[o]) && !c.trips().Travels(o)
 	})
 	if err == nil && who.Profile != "" && len(taken) == 0 && c.wave != moment {
 		c.lowest[who.Profile] = list[0]

@@ -79,7 +79,7 @@ type Scene struct {
 	hooks       hook.Places // of the scene's own agent
 	Bases       knowledge.State
 	Bus         bus.Config
-	Subscribers []bus.Subscriber
+	hears       [][]bus.Subscription // of an index into Definitions
 
 	Turns      *turns.Rules                // whose turn it is; nil = whoever is due has one
 	StateTurns map[string]*turns.Rules     // in states of the script that say so themselves
@@ -98,6 +98,12 @@ type Scene struct {
 
 // Size is the number of agents; the scene's own workflows run as one more.
 func (s *Scene) Size() int { return len(s.IDs) - 1 }
+
+// Len counts the agents, and the scene's own.
+func (s *Scene) Len() int { return len(s.IDs) }
+
+// Subscriptions are those of an agent's definition. Agents of a class share them.
+func (s *Scene) Subscriptions(o uint32) []bus.Subscription { return s.hears[s.Class[o]] }
 
 // InSpace reports whether agents are somewhere.
 func (s *Scene) InSpace() bool { return s.Space != nil }

@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
+	"tavernsim/engine/travel"
 	"tavernsim/protocol"
 )
 
@@ -40,15 +41,24 @@ func (s *Scene) away() func(uint32) bool {
 	return s.Spawnable
 }
 
+// LinkTo implements order.Cast.
+func (s *Scene) LinkTo(scene string) (*travel.Link, error) {
+	links := s.Def.Definition.Links
+	if i := slices.IndexFunc(links, func(l travel.Link) bool { return l.To == scene }); i >= 0 {
+		return &links[i], nil
+	}
+	return nil, protocol.Errorf(protocol.KindNotFound, "no link leads from the scene %s to the scene %q (links)", s.ID, protocol.Short(scene, 200))
+}
+
 // checkSeats refuses what cannot be together with agents that come and go.
 func (s *Scene) checkSeats() error {
 	switch {
 	case !s.Comes():
 		return nil
 	case s.Clock == agenda.Realtime:
-		return s.Errorf("agent_instances: spawnable agents need the virtual clock (simulation.clock): on the realtime clock a turn of an agent that leaves may be under way")
+		return s.Errorf("agent_instances, links: spawnable agents and those that travel need the virtual clock (simulation.clock): on the realtime clock a turn of an agent that leaves may be under way")
 	case s.Blocks:
-		return s.Errorf("agent_instances: spawnable agents and lanes of inboxes with the policy block: a publisher would wait for receivers that have left; use another policy of the lanes")
+		return s.Errorf("agent_instances, links: spawnable agents or those that travel, and lanes of inboxes with the policy block: a publisher would wait for receivers that have left; use another policy of the lanes")
 	}
 	return nil
 }
@@ -58,7 +68,7 @@ func (s *Scene) MayLeave() error {
 	if s.Comes() {
 		return nil
 	}
-	return protocol.Errorf(protocol.KindInvalid, "nobody comes to the scene %s or leaves it: none of its agent_instances is spawnable", s.ID)
+	return protocol.Errorf(protocol.KindInvalid, "nobody comes to the scene %s or leaves it: none of its agent_instances is spawnable, and it has no links", s.ID)
 }
 
 // Comers implements order.Cast: as far as the definition tells.
@@ -146,6 +156,53 @@ func (s *Scene) Enter(m *agent.Machine, f *agenda.Spawned) error {
 		return protocol.Errorf(protocol.KindCorrupt, "%s: %w", agenda.FactSpawned, err)
 	}
 	m.State.Turn = f.Turns
+	return nil
+}
+
+// Admit finds the seat of an agent that comes from another scene, or says why it has none.
+func (s *Scene) Admit(l *travel.Letter, free func(uint32) bool) (uint32, error) {
+	o, ok := s.find(l.Agent)
+	switch {
+	case !ok:
+		return 0, protocol.Errorf(protocol.KindNotFound, "the scene %s has no place for %s: no entry of its agent_instances has this id", s.ID, l.Agent)
+	case s.Profile(uint32(o)) != l.Profile:
+		return 0, protocol.Errorf(protocol.KindInvalid, "%s is of the profile %s in the scene %s, and of %s in the scene %s", l.Agent, s.Profile(uint32(o)), s.ID, l.Profile, l.Scene)
+	case !free(uint32(o)):
+		return 0, protocol.Errorf(protocol.KindConflict, "the scene %s has an agent %s already", s.ID, l.Agent)
+	}
+	m := s.Machine(uint32(o))
+	if err := s.load(m, l.State, 0); err != nil {
+		return 0, err
+	}
+	def := s.AgentDefinition(uint32(o))
+	if size := len(protocol.Encode(m.State.Private)); size > def.Limits.MaxStateBytes {
+		return 0, protocol.Errorf(protocol.KindLimit, "the private state of %s has %d bytes, more than %d (custom_runtime_config.max_state_bytes)", l.Agent, size, def.Limits.MaxStateBytes)
+	}
+	return uint32(o), nil
+}
+
+// Arrive puts a machine into the state of an agent that comes from another scene, or back.
+func (s *Scene) Arrive(m *agent.Machine, f travel.Fact, at protocol.Time) error {
+	var err error
+	told := map[string]any{}
+	switch x := f.(type) {
+	case *travel.Arrived:
+		told["from"], err = x.From, s.load(m, x.State, x.Turns)
+	case *travel.Returned:
+		told["refused_by"], told["error"], err = x.To, x.Error, s.load(m, x.State, x.Turns)
+	}
+	m.Observe(agent.Observation{Time: at, Kind: "arrived", Value: told})
+	return err
+}
+
+func (s *Scene) load(m *agent.Machine, state protocol.Raw, turns uint64) error {
+	restored, err := agent.Restore(protocol.NewCodec(), state)
+	if err != nil {
+		return protocol.Errorf(protocol.KindCorrupt, "the state of %s on its way cannot be read: %w", m.ID.Instance, err)
+	}
+	s.Leave(m)
+	m.State = restored
+	m.State.Turn = max(m.State.Turn, turns)
 	return nil
 }
 

@@ -160,10 +160,10 @@ func TestWhatAnOrdinalHas(t *testing.T) {
 		{"m_3", 3, 2, "agent.said town.* town.feast rain", 0, 10},
 		{"last", 6, 5, "agent.said town.* snow", 0, 7},
 	} {
-		m, by := s.Machine(uint32(o)), s.Subscribers[o]
+		m := s.Machine(uint32(o))
 		coins, _ := m.State.Private["coins"].(int64)
-		if m.ID.Instance != want.id || by.InstanceID != want.id || heard(by) != want.events || by.ProfileID != "citizen" {
-			t.Errorf("%d: %s, subscriber %+v, want %s", o, m.ID.Instance, by, want.id)
+		if m.ID.Instance != want.id || s.Name(uint32(o)) != want.id || heard(s.Subscriptions(uint32(o))) != want.events || s.Profile(uint32(o)) != "citizen" {
+			t.Errorf("%d: %s, which hears %+v, want %s", o, m.ID.Instance, s.Subscriptions(uint32(o)), want.id)
 		}
 		if got := s.AgentDefinition(uint32(o)); got.Limits.MaxInbox != want.inbox || m.Def != got || s.Timing(uint32(o)).MaxRestarts != want.restarts {
 			t.Errorf("%s: inbox %d, restarts %d", want.id, got.Limits.MaxInbox, s.Timing(uint32(o)).MaxRestarts)
@@ -172,16 +172,16 @@ func TestWhatAnOrdinalHas(t *testing.T) {
 			t.Errorf("%s: goals %v, private state %v", want.id, m.State.Goals, m.State.Private)
 		}
 	}
-	own := s.Subscribers[s.OwnOrdinal()]
-	if own.InstanceID != setup.ActorScene || heard(own) != "rain town.feast town_feast town.news town_news" || s.AgentDefinition(uint32(s.OwnOrdinal())).Profile != setup.ActorScene {
-		t.Errorf("the scene's own: %+v", own)
+	own := uint32(s.OwnOrdinal())
+	if s.Name(own) != setup.ActorScene || heard(s.Subscriptions(own)) != "rain town.feast town_feast town.news town_news" || s.AgentDefinition(uint32(s.OwnOrdinal())).Profile != setup.ActorScene {
+		t.Errorf("the scene's own: %+v", s.Subscriptions(own))
 	}
 }
 
 // heard are the types that somebody subscribed to, in their order.
-func heard(by bus.Subscriber) string {
+func heard(subscriptions []bus.Subscription) string {
 	var types []string
-	for _, s := range by.Subscriptions {
+	for _, s := range subscriptions {
 		types = append(types, s.Type)
 	}
 	return strings.Join(types, " ")

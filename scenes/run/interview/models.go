@@ -21,8 +21,8 @@ func Models(run *inspect.Run, scene, name string, to map[string]*endpoint.Endpoi
 	if name == "" {
 		name = run.Manifest.Model
 	}
-	if overrides.Of(run.Project)[plugin.OfModel] != nil && name != modelfile.KindScripted {
+	if all := overrides.Of(run.Project); (all[plugin.OfModel] != nil || all[plugin.OfEmbedder] != nil) && name != modelfile.KindScripted {
 		return nil, protocol.Errorf(protocol.KindInvalid, "a plugin answers in the place of the models of this run; interviews of such runs are not built yet: --model scripted lets scripts answer")
 	}
-	return runner.ModelsOf(run.Project, def, runner.Options{Model: name, Endpoints: to}, nil)
+	return runner.ModelsOf(run.Project, def, runner.Options{Model: name, Endpoints: to}, overrides.Models{})
 }

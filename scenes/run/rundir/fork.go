@@ -102,6 +102,13 @@ func (f *forking) plan() (err error) {
 	if f.ids, err = f.run.Scenes(f.opt.Scene); err != nil {
 		return err
 	}
+	for _, id := range f.ids {
+		if made, err := f.run.Made(id); err != nil {
+			return err
+		} else if len(made.Def.Definition.Links) > 0 {
+			return protocol.Errorf(protocol.KindInvalid, "scene %s: forks of scenes with links to others are not built yet: the other scenes would know of trips that it has not begun; start a run with --seed and --orders in its place", id)
+		}
+	}
 	m := *f.run.Manifest
 	m.Created, m.Program, m.Args = time.Now().UTC().Truncate(time.Millisecond), f.opt.Version, f.opt.Args
 	m.Scenes = f.ids

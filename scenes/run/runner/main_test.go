@@ -24,6 +24,9 @@ func child(dir string) error {
 	if os.Getenv(peopleEnv) != "" {
 		return peopleChild(dir)
 	}
+	if os.Getenv(travelEnv) != "" {
+		return travelChild(dir)
+	}
 	if limit := os.Getenv(fullEnv); limit != "" {
 		if err := fillDisk(limit); err != nil {
 			return err

@@ -242,3 +242,86 @@ func TestPriceOfAPlugin(t *testing.T) {
 		}
 	}
 }
+
+const withVectors = `
+-- project.json --
+{"id": "test", "plugins": [{"name": "near"}]}
+-- plugins/near/plugin.yaml --
+name: near
+version: 1.0.0
+services: {sense: {command: python3 ./sense.py}}
+overrides: [{interface: embedder, service: sense}]
+permissions: {services: {override: [embedder]}}
+-- plugins/near/sense.py --
+import json, sys
+def embed(p):
+    if p["model"] != "small" or p["dimensions"] != 3:
+        sys.exit(1)
+    return {"vectors": [[1 if any(w in t for w in ("deep", "abyss")) else 0, 1 if "Taxes" in t else 0, 0.1] for t in p["texts"]], "usage": {"input": len(p["texts"])}}
+for line in sys.stdin:
+    q = json.loads(line)
+    result = {"protocol": 1} if q["method"] == "initialize" else embed(q["params"]) if q["method"] == "vectors/embed" else {}
+    if "id" in q:
+        print(json.dumps({"jsonrpc": "2.0", "id": q["id"], "result": result}), flush=True)
+    if q["method"] == "shutdown":
+        break
+-- agent_profiles/scout.yaml --
+id: scout
+name: Scout
+version: "1.0.0"
+schema_version: "1.0"
+core_deliberation_workflow_id: std/core
+knowledge_base_references: [{source_id: lore, alias: lore, access_permissions: [read]}]
+tool_ids_inventory: [QueryKnowledgeBaseTool]
+-- knowledgebases/lore.yaml --
+id: lore
+schema_version: "1.0"
+embedding: {model: near, above: 0.5}
+entries:
+  - {id: ford, entry_type: lore, content: The ford is deep.}
+  - {id: tax, entry_type: lore, content: Taxes are due.}
+-- models/near.yaml --
+kind: embedder
+model: small
+dimensions: 3
+-- models/voices.yaml --
+rules:
+  - match: {prompt_contains: The ford is deep.}
+    answer: {text: It is the ford.}
+  - answer: {text: Hm., calls: [{tool: QueryKnowledgeBaseTool, params: {query: abyss}}]}
+-- scenes/s.yaml --
+id: s
+name: S
+agent_instances: [{instance_id: "s_{n}", profile_id: scout, count: 3, custom_runtime_config: {deliberation_frequency_hz: 1}}]
+simulation: {seed: 1, model: models/voices.yaml, stop: {ticks: 4}}
+`
+
+// A service gives the vectors of a knowledge base, without a file of endpoints: what has no word
+// in common is found, the digest is one with 1 and 3 workers, and nobody is asked by a replay.
+func TestVectorsOfAPlugin(t *testing.T) {
+	box := boxWithPython(t)
+	p, err := runner.LoadFS(scenestest.Files(txtar.Parse([]byte(withVectors))), "test", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := ""
+	for _, workers := range []int{1, 3} {
+		dir, said := runOracle(t, p, runner.Options{Sandbox: box, Grants: granted(p), Workers: workers})
+		if text := strings.Join(said, "\n"); !strings.Contains(text, "small of plugin:near/sense") || !strings.Contains(text, "It is the ford.") {
+			t.Errorf("no vector came from the plugin, or nobody found the ford by it:\n%s", text)
+		}
+		r, err := rundir.Replay(t.Context(), dir, rundir.ReplayOptions{Verify: true})
+		if err != nil || r.Scenes[0].Differs() {
+			t.Fatalf("%+v %v", r, err)
+		}
+		if digest == "" {
+			digest = r.Scenes[0].Digest
+		}
+		if r.Scenes[0].Digest != digest {
+			t.Errorf("%d workers: digest %s, want %s", workers, r.Scenes[0].Digest, digest)
+		}
+	}
+	if _, err := runner.Start(p, runner.Options{Dir: filepath.Join(t.TempDir(), "run"), Sandbox: box, Grants: &grants.Store{}}); protocol.KindOf(err) != protocol.KindDenied || !strings.Contains(fmt.Sprint(err), "replaces embedder") {
+		t.Error(err)
+	}
+}

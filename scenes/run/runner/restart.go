@@ -12,6 +12,7 @@ import (
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/run/room"
 	"tavernsim/scenes/run/rundir"
 )
 
@@ -39,7 +40,7 @@ type Restarts struct {
 	// Guard gives the context that ends when a wait is interrupted, and is undone
 	// by its second result; nil = nobody interrupts.
 	Guard func(context.Context) (context.Context, context.CancelFunc)
-	// Probe finds out whether a folder can be written; nil = [Probe].
+	// Probe finds out whether a folder can be written; nil = room.Probe.
 	Probe func(dir string) error
 }
 
@@ -63,7 +64,7 @@ type outage struct {
 // Run runs to the end, in any number of attempts.
 func (p Restarts) Run(ctx context.Context) (*rundir.Summary, error) {
 	if p.Probe == nil {
-		p.Probe = Probe
+		p.Probe = room.Probe
 	}
 	l := &attempts{Restarts: p, waves: map[string]uint64{}}
 	var crashes map[string][]*scenes.Crash
@@ -173,8 +174,8 @@ func (l *attempts) further() (came bool) {
 func (l *attempts) tellOutage(cause error) {
 	first, _, _ := strings.Cut(cause.Error(), "\n")
 	text := first
-	if free, total, ok := space(l.journal()); ok {
-		text += fmt.Sprintf("\n%s: %s free of %s", l.journal(), size(free), size(total))
+	if free, total, ok := room.Space(l.journal()); ok {
+		text += fmt.Sprintf("\n%s: %s free of %s", l.journal(), room.Size(free), room.Size(total))
 	}
 	if l.DiskWait > 0 {
 		text += "\nthe run waits, and nothing that was kept is lost: make room or repair the disk, and it goes on by itself; Ctrl-C ends it, to go on later"

@@ -54,6 +54,7 @@ import (
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/engine/control"
 	"tavernsim/engine/order"
+	"tavernsim/engine/travel"
 	"tavernsim/internal/metrics"
 	"tavernsim/internal/source"
 	"tavernsim/llm/endpoint"
@@ -67,7 +68,9 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/history"
+	"tavernsim/scenes/links"
 	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/load/roads"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
@@ -75,6 +78,7 @@ import (
 	"tavernsim/scenes/run/interact"
 	"tavernsim/scenes/run/recorded"
 	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/timing"
 	"tavernsim/scenes/tooling"
 	"tavernsim/scenes/tooling/needs"
 	"tavernsim/scenes/tooling/overrides"
@@ -174,7 +178,7 @@ type Options struct {
 	// resumed run goes on as it began.
 	Interactive bool
 	// ColdWakes gets how long passive agents took to wake: see scenes.Options.
-	ColdWakes *scenes.Latency
+	ColdWakes *timing.Latency
 	// Control are commands with which every scene begins: see scenes.Options.
 	Control []control.Command
 	// Middleware is asked in every scene: see setup.Options. Whoever goes on with
@@ -193,7 +197,7 @@ type Options struct {
 	place    needs.Place  // whose grants count
 	recorded *recorded.Answers
 	models   map[string]*models.Set      // by scene id
-	replaced map[string]*overrides.Model // by scene id; nil = no plugin answers for its models
+	replaced map[string]overrides.Models // by scene id: services of plugins in the places of its models
 	raised   bool                        // budgets are others than those that the run had when it stopped
 	// Reread reads the operator's files again, for [Runner.Reload]; nil = nobody can.
 	Reread func() (*granted.Reread, error)
@@ -216,6 +220,7 @@ type Runner struct {
 	Project  *project.Project
 	Scenes   []*Scene
 
+	links   *links.Hub
 	idle    []*Scene // they have no Run: ended before this process, or could not begin
 	host    *Host
 	store   *persistence.Store
@@ -241,7 +246,7 @@ type Scene struct {
 	journal *persistence.Journal
 	models  *models.Set // nil = the scene did not run
 	tools   *tooling.Set
-	latency *scenes.Latency
+	latency *timing.Latency
 	report  []string // world paths that the summary shows
 	outcome scenes.Outcome
 }
@@ -277,9 +282,9 @@ func filesOf(data map[string][]byte) (files []models.File) {
 // withModels adds the models of the scenes to the options.
 func (opt Options) withModels(p *project.Project, defs []*project.Scene) (Options, error) {
 	opt.models = map[string]*models.Set{}
-	opt.replaced = map[string]*overrides.Model{}
+	opt.replaced = map[string]overrides.Models{}
 	for _, def := range defs {
-		instead := opt.modelOfPlugin(p)
+		instead := opt.modelsOfPlugins(p)
 		set, err := ModelsOf(p, def, opt, instead)
 		if err != nil {
 			return opt, err
@@ -289,14 +294,13 @@ func (opt Options) withModels(p *project.Project, defs []*project.Scene) (Option
 	return opt, nil
 }
 
-// modelOfPlugin is the service of a plugin that answers for the models of a scene; nil = none
-// does. A script or recorded answers that the caller asked for alone win.
-func (opt Options) modelOfPlugin(p *project.Project) *overrides.Model {
-	w := overrides.Of(p)[plugin.OfModel]
-	if w == nil || cmp.Or(opt.Tools, tooling.Live) != tooling.Live || opt.Model == modelfile.KindScripted || opt.OnMiss == MissFail || opt.Estimate != nil {
-		return nil
+// modelsOfPlugins are the services of plugins that take the places of the models of a scene. A
+// script or recorded answers that the caller asked for alone win.
+func (opt Options) modelsOfPlugins(p *project.Project) overrides.Models {
+	if cmp.Or(opt.Tools, tooling.Live) != tooling.Live || opt.Model == modelfile.KindScripted || opt.OnMiss == MissFail || opt.Estimate != nil {
+		return overrides.Models{}
 	}
-	return overrides.NewModel(w)
+	return overrides.ModelsOf(p)
 }
 
 // endpoints are the names of those that the models ask, sorted.
@@ -310,12 +314,10 @@ func (opt Options) endpoints() (names []string) {
 	return slices.Compact(names)
 }
 
-// ModelsOf makes the models of a scene; instead is a service of a plugin that answers for them, or nil.
-func ModelsOf(p *project.Project, s *project.Scene, opt Options, instead *overrides.Model) (*models.Set, error) {
+// ModelsOf makes the models of a scene; services of plugins take the places of some.
+func ModelsOf(p *project.Project, s *project.Scene, opt Options, instead overrides.Models) (*models.Set, error) {
 	set := models.Options{Default: s.Definition.Simulation.Model, Endpoints: opt.Endpoints, Answers: opt.answers, Store: opt.Store, Estimate: opt.Estimate, Script: s.Definition.Simulation.Model}
-	if instead != nil {
-		set.Instead = instead
-	}
+	instead.Take(&set)
 	switch {
 	case opt.OnMiss == MissFail:
 		set.Endpoints = nil
@@ -428,6 +430,9 @@ func check(p *project.Project, defs []*project.Scene, opt Options) error {
 	if err := setup.CheckNames(p, opt.External, outside.Kinds(opt.Executors)); err != nil {
 		return err
 	}
+	if _, err := linked(defs); err != nil {
+		return err
+	}
 	for _, def := range defs {
 		if _, err := def.Agents(opt.Agents); err != nil {
 			return err
@@ -470,7 +475,20 @@ func (h *Host) open(dir string, p *project.Project, m *rundir.Manifest, opt Opti
 	return r, nil
 }
 
+func linked(defs []*project.Scene) (map[string][]travel.Link, error) {
+	var all []*agenda.Scene
+	for _, def := range defs {
+		all = append(all, def.Definition)
+	}
+	return roads.Of(all)
+}
+
 func (r *Runner) start(defs []*project.Scene, opt Options) error {
+	all, err := linked(defs)
+	if err != nil {
+		return r.stopStarting(defs, err)
+	}
+	r.links = links.New(all)
 	for i, def := range defs {
 		if err := r.startScene(def, opt); err != nil {
 			return r.stopStarting(defs[i:], err)
@@ -515,16 +533,14 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 		counts.Forget()
 		return err
 	}
-	if m := opt.replaced[id]; m != nil {
-		m.Open(hands.Services())
-	}
+	opt.replaced[id].Open(hands.Services)
 	for _, w := range hands.Replaced() {
 		r.log.Warn(w.String(), "scene", id)
 	}
-	s := &Scene{tools: hands, ID: id, Seed: r.Manifest.Seeds[id], journal: journal, models: set, latency: scenes.NewLatency(), report: def.Definition.Simulation.Report}
+	s := &Scene{tools: hands, ID: id, Seed: r.Manifest.Seeds[id], journal: journal, models: set, latency: timing.NewLatency(), report: def.Definition.Simulation.Report}
 	s.Run, err = scenes.Start(made, journal, scenes.Options{
 		Schedule: opt.Schedule, Stop: stopOf(def, opt), Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Orders: opt.ordersOf(id), Control: opt.Control, Desk: r.deskOf(id), Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
-		Metrics: counts, Log: r.log, Latency: s.latency, ColdWakes: opt.ColdWakes, Crashes: opt.Crashes[id], Folding: r.recovering(id),
+		Metrics: counts, Log: r.log, Latency: s.latency, ColdWakes: opt.ColdWakes, Crashes: opt.Crashes[id], Links: r.links.Of(id), Folding: r.recovering(id),
 		Effects: func() (outside.Journal, error) { return r.store.Journal(outside.JournalID(id)) },
 	})
 	if err != nil {
@@ -573,8 +589,9 @@ func (r *Runner) keepEnded(made *setup.Scene, journal *persistence.Journal, reas
 	state.View = state.Shown()
 	r.metrics.Replayed(int(state.Tally.Facts))
 	r.metrics.Ended(id)
+	r.links.Ended(id, &state.Travel, made.Member)
 	r.idle = append(r.idle, &Scene{
-		ID: id, Seed: r.Manifest.Seeds[id], journal: journal, latency: scenes.NewLatency(), report: made.Simulation().Report,
+		ID: id, Seed: r.Manifest.Seeds[id], journal: journal, latency: timing.NewLatency(), report: made.Simulation().Report,
 		outcome: scenes.Outcome{Outcome: machines.Outcome{Reason: reason, Final: true}, Wave: journal.Durable(), State: state.Stage},
 	})
 	return nil
@@ -628,13 +645,14 @@ func (r *Runner) wait() (*rundir.Summary, error) {
 }
 
 // waitAll returns when every scene has stopped. The scenes share a disk, so when one
-// cannot write, the others are stopped at once.
+// cannot write, the others are stopped at once; so they are when one stops before its end to
+// which others are linked, which would wait for it.
 func (r *Runner) waitAll() {
 	var all sync.WaitGroup
 	for _, s := range r.Scenes {
 		all.Go(func() {
 			s.outcome = s.Run.Wait()
-			if failed := (*scenes.DiskFailure)(nil); errors.As(s.outcome.Err, &failed) {
+			if failed := (*scenes.DiskFailure)(nil); errors.As(s.outcome.Err, &failed) || r.links.Of(s.ID) != nil && (!s.outcome.Final || s.outcome.Err != nil) {
 				r.interruptAll()
 			}
 		})

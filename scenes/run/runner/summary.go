@@ -9,7 +9,7 @@ import (
 
 	"tavernsim/engine/world"
 	"tavernsim/scenes/history"
-	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/tally"
 	"tavernsim/scenes/run/rundir"
 )
 
@@ -146,7 +146,7 @@ func (sc *Scene) reported(doc *world.Document) []rundir.WorldValue {
 func refusals(m map[string]int64) (out []rundir.Refused) {
 	for _, c := range rundir.Counts(m) {
 		what, reason, _ := strings.Cut(c.Name, " ")
-		out = append(out, rundir.Refused{What: what, Reason: reason, Count: c.Count, Setting: machines.Setting(what, reason)})
+		out = append(out, rundir.Refused{What: what, Reason: reason, Count: c.Count, Setting: tally.Setting(what, reason)})
 	}
 	return out
 }

@@ -28,6 +28,7 @@ import (
 	"tavernsim/scenes/view/learnt"
 	"tavernsim/scenes/view/memories"
 	"tavernsim/scenes/view/plot"
+	"tavernsim/scenes/view/trips"
 )
 
 // hoarder has a secret in every place where a value can stand: the world, a
@@ -224,6 +225,9 @@ func views(t *testing.T, s *inspect.Scene) {
 			return nil, nil // the scene has no space
 		}
 		return v, err
+	})
+	collect("trips", func() (any, error) {
+		return all(func(y func(trips.Trip) error) error { return trips.List(s, trips.Query{}, y) })
 	})
 	collect("script", func() (any, error) { return plot.Of(s) })
 	collect("letters", func() (any, error) {

@@ -14,6 +14,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/tally"
 	"tavernsim/scenes/run/rundir"
 )
 
@@ -151,15 +152,15 @@ func (s *Scene) heading(begun protocol.Time) *Summary {
 // summing gathers a Summary.
 type summing struct {
 	*Scene
-	out      *Summary
-	begun    protocol.Time  // of the timeline
-	width    time.Duration  // of a bucket
-	tally    machines.Tally // of the facts that are read
-	total    machines.Tally // of all; counted if the first ones are not read
-	noted    uint64         // last fact that total began with
-	kinds    map[string]int64
-	work     map[string]*Work
-	examples map[string]string // of refusals, as Tally.Refusals names them
+	out   *Summary
+	begun protocol.Time // of the timeline
+	width time.Duration // of a bucket
+	// tally is of the facts that are read, total of all; counted if the first ones are not read
+	tally, total tally.Tally
+	noted        uint64 // last fact that total began with
+	kinds        map[string]int64
+	work         map[string]*Work
+	examples     map[string]string // of refusals, as Tally.Refusals names them
 }
 
 // Size, Name and Profile implement machines.Cast.
@@ -168,7 +169,7 @@ func (b *summing) Name(o uint32) string    { return b.name(o) }
 func (b *summing) Profile(o uint32) string { return b.agents.At(int(o)).Profile.Definition.ID }
 
 func (s *Scene) summing(begun protocol.Time) *summing {
-	return &summing{Scene: s, out: s.heading(begun), begun: begun, tally: machines.NewTally(), kinds: map[string]int64{}, work: map[string]*Work{}, examples: map[string]string{}}
+	return &summing{Scene: s, out: s.heading(begun), begun: begun, tally: tally.NewTally(), kinds: map[string]int64{}, work: map[string]*Work{}, examples: map[string]string{}}
 }
 
 // skip passes over the facts up to seq, or over those of the newest note.
@@ -225,12 +226,12 @@ func (b *summing) fact(r protocol.Record) error {
 	at.Facts++
 	at.Deliberations += b.tally.Deliberations - deliberations
 	at.Events += b.tally.EventsRouted - events
-	machines.Refusals(r.Actor, fact, func(x machines.Refusal) {
+	tally.Refusals(r.Actor, fact, func(x tally.Refusal) {
 		b.example(x)
 		at.Refused += x.Count
 	})
 	switch x := fact.(type) {
-	case *machines.CallSeen:
+	case *tally.CallSeen:
 		return b.call(r, x)
 	case *agentfact.TurnEnded:
 		b.turn(r, x)
@@ -248,7 +249,7 @@ func (b *summing) fact(r protocol.Record) error {
 func (b *summing) read(r protocol.Record) (protocol.Fact, error) {
 	switch {
 	case r.Kind == agentfact.FactCallMade:
-		x := &machines.CallSeen{}
+		x := &tally.CallSeen{}
 		return x, x.Read(r.Data)
 	case b.codec.FactType(r.Kind).Bytes:
 		return nil, nil
@@ -266,13 +267,13 @@ func (b *summing) agent(id string) *Work {
 }
 
 func (b *summing) turn(r protocol.Record, x *agentfact.TurnEnded) {
-	if !machines.Deliberates(b, x.Agent) {
+	if !tally.Deliberates(b, x.Agent) {
 		return
 	}
 	w := b.agent(b.name(x.Agent))
 	w.Deliberations++
 	w.Calls += x.Calls
-	if machines.TurnFailed(x) {
+	if tally.TurnFailed(x) {
 		w.Failed++
 		b.problem(r, r.Actor, fmt.Sprintf("deliberation %d %s", x.Turn, x.Outcome), x.Error)
 	}
@@ -284,21 +285,21 @@ func (b *summing) agentFailed(r protocol.Record, x *agenda.AgentFailed) {
 	if x.WakeAt == 0 {
 		what = "agent given up"
 	}
-	if machines.Deliberates(b, x.Agent) {
+	if tally.Deliberates(b, x.Agent) {
 		b.agent(who).Failed++
 	}
 	b.problem(r, who, what, x.Error)
 }
 
 // call decodes the first call that was refused for a reason: it is the example.
-func (b *summing) call(r protocol.Record, seen *machines.CallSeen) error {
-	key := machines.RefusedCall + " " + string(seen.Status)
+func (b *summing) call(r protocol.Record, seen *tally.CallSeen) error {
+	key := tally.RefusedCall + " " + string(seen.Status)
 	if b.tally.Refusals[key] != 1 {
 		return nil
 	}
 	fact, err := b.Fact(r)
 	if x, ok := fact.(*agentfact.CallMade); ok {
-		b.example(machines.Refusal{What: machines.RefusedCall, Reason: string(seen.Status), Example: r.Actor + ": " + seen.Tool + ": " + x.Error})
+		b.example(tally.Refusal{What: tally.RefusedCall, Reason: string(seen.Status), Example: r.Actor + ": " + seen.Tool + ": " + x.Error})
 	}
 	return err
 }
@@ -311,7 +312,7 @@ func (b *summing) problem(r protocol.Record, who, what, text string) {
 }
 
 // example keeps the first refusal of a kind and reason.
-func (b *summing) example(x machines.Refusal) {
+func (b *summing) example(x tally.Refusal) {
 	key := x.What + " " + x.Reason
 	if _, known := b.examples[key]; !known {
 		b.examples[key] = shorten(secret.Text(x.Example), maxExample)
@@ -347,7 +348,7 @@ func (b *summing) finish() *Summary {
 	}
 	for _, c := range rundir.Counts(t.Refusals) {
 		what, reason, _ := strings.Cut(c.Name, " ")
-		b.out.Refusals = append(b.out.Refusals, Refusals{What: what, Reason: reason, Count: c.Count, Setting: machines.Setting(what, reason), Example: b.examples[c.Name]})
+		b.out.Refusals = append(b.out.Refusals, Refusals{What: what, Reason: reason, Count: c.Count, Setting: tally.Setting(what, reason), Example: b.examples[c.Name]})
 	}
 	b.out.Next = b.next()
 	return b.out
@@ -366,9 +367,9 @@ func (b *summing) next() (list []string) {
 	for _, x := range b.out.Refusals {
 		hint := ""
 		switch {
-		case x.What == machines.RefusedEvent, x.What == machines.RefusedDelivery && x.Reason != "expired" && x.Reason != "inbox_full":
+		case x.What == tally.RefusedEvent, x.What == tally.RefusedDelivery && x.Reason != "expired" && x.Reason != "inbox_full":
 			hint = "dead-letters --group reason"
-		case x.What == machines.RefusedCommand, x.What == machines.RefusedWorld, x.What == machines.RefusedCall:
+		case x.What == tally.RefusedCommand, x.What == tally.RefusedWorld, x.What == tally.RefusedCall:
 			hint = "audit --what " + x.What
 		}
 		if hint != "" && !slices.Contains(list, hint) {

@@ -161,12 +161,14 @@ func recordedScenes(t *testing.T) iter.Seq2[string, *Scene] {
 				continue // its tools are those of a test
 			}
 			t.Cleanup(func() { _ = run.Close() })
-			s, err := run.Scene("")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !yield(dir, s) {
-				return
+			for _, id := range run.Manifest.Scenes {
+				s, err := run.Scene(id)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !yield(filepath.Join(dir, id), s) {
+					return
+				}
 			}
 		}
 	}

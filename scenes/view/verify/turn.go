@@ -12,6 +12,7 @@ import (
 	"tavernsim/engine/agent/effect"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/tally"
 )
 
 // chunk is how many deliberations are decided at once.
@@ -361,7 +362,7 @@ func (v *verifier) hand(t *turn) error {
 }
 
 func (v *verifier) countTurn(o uint32) {
-	if machines.Deliberates(v.made, o) {
+	if tally.Deliberates(v.made, o) {
 		v.report.Deliberations++
 	}
 }

@@ -156,6 +156,7 @@ type verifier struct {
 	taken  string         // why the facts that come are taken as they are; "" = they are decided
 	wakes  []machines.Effect
 	asked  *machines.Effect
+	packs  []machines.Effect
 
 	realtime realtime
 }

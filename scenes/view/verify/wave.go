@@ -26,7 +26,7 @@ func (v *verifier) decideWave() error {
 	if _, ok := v.peek(0); !ok {
 		return v.differs("the journal ends within a wave", nil, nil)
 	}
-	v.wave, v.lost, v.taken, v.wakes, v.asked = v.state.Agenda.Wave+1, false, "", nil, nil
+	v.wave, v.lost, v.taken, v.wakes, v.asked, v.packs = v.state.Agenda.Wave+1, false, "", nil, nil, nil
 	if v.isGiven(agenda.FactForked) || v.isGiven(agenda.FactRedelivered) { // somebody changed it between two lives
 		err := v.takeWave(TakenOutside)
 		v.settle()
@@ -47,6 +47,10 @@ func (v *verifier) decideWave() error {
 		switch {
 		case len(v.wakes) > 0:
 			if err := v.turns(); err != nil {
+				return err
+			}
+		case len(v.packs) > 0:
+			if err := v.pack(); err != nil {
 				return err
 			}
 		case v.asked != nil:
@@ -258,6 +262,24 @@ func (v *verifier) decide(in machines.Input) error {
 			v.wakes = append(v.wakes, e)
 		case machines.ActAsk:
 			v.asked = &e
+		case machines.ActPack:
+			v.packs = append(v.packs, e)
+		}
+	}
+	return nil
+}
+
+// pack gives the stage the states of agents that leave for other scenes.
+func (v *verifier) pack() error {
+	list := v.packs
+	v.packs = nil
+	for _, e := range list {
+		in, err := machines.Pack(v.codec, v.state.Agents[e.Agent], e.Wave)
+		if err != nil {
+			return err
+		}
+		if err := v.decide(in); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,4 +1,6 @@
-package project
+// Package numbered reads instance ids and other texts that hold the number of an agent, and finds the
+// Number in an id. Everything in it is immutable.
+package numbered
 
 import (
 	"slices"
@@ -6,9 +8,9 @@ import (
 	"strings"
 )
 
-// template is a text with "{n}" or "{n:05}" in it. Other braces are text.
-type template struct {
-	text  string
+// Template is a text with "{n}" or "{n:05}" in it. Other braces are text.
+type Template struct {
+	Text  string
 	parts []part // nil: no placeholder
 }
 
@@ -21,8 +23,8 @@ type part struct {
 // maxWidth bounds the padding of "{n:0…}".
 const maxWidth = 18
 
-func parseTemplate(s string) template {
-	t := template{text: s}
+func Parse(s string) Template {
+	t := Template{Text: s}
 	literal := 0
 	for i := 0; i < len(s); {
 		width, size, ok := placeholder(s[i:])
@@ -60,12 +62,12 @@ func placeholder(s string) (width, size int, ok bool) {
 	return width, len("{n:0") + len(digits) + 1, true
 }
 
-func (t template) hasN() bool { return t.parts != nil }
+func (t Template) HasN() bool { return t.parts != nil }
 
-// expand writes the text for number n.
-func (t template) expand(n int) string {
+// Expand writes the text for number n.
+func (t Template) Expand(n int) string {
 	if t.parts == nil {
-		return t.text
+		return t.Text
 	}
 	var buf [64]byte
 	b := buf[:0]
@@ -80,17 +82,18 @@ func (t template) expand(n int) string {
 }
 
 func appendPadded(b []byte, n, width int) []byte {
-	digits := strconv.Itoa(n)
+	var buf [20]byte
+	digits := strconv.AppendInt(buf[:0], int64(n), 10)
 	for range width - len(digits) {
 		b = append(b, '0')
 	}
 	return append(b, digits...)
 }
 
-// number finds the n in 1..count for which the template writes s.
-func (t template) number(s string, count int) (int, bool) {
+// Number finds the n in 1..count for which the template writes s.
+func (t Template) Number(s string, count int) (int, bool) {
 	if t.parts == nil {
-		return 1, s == t.text && count > 0
+		return 1, s == t.Text && count > 0
 	}
 	from := 0
 	if !t.parts[0].isN {
@@ -100,17 +103,34 @@ func (t template) number(s string, count int) (int, bool) {
 	// tried, shortest first.
 	for to := from + 1; to <= len(s) && s[to-1] >= '0' && s[to-1] <= '9' && to-from <= maxWidth; to++ {
 		n, err := strconv.Atoi(s[from:to])
-		if err == nil && n >= 1 && n <= count && t.expand(n) == s {
+		if err == nil && n >= 1 && n <= count && t.writes(n, s) {
 			return n, true
 		}
 	}
 	return 0, false
 }
 
-// head is the text before the first placeholder.
-func (t template) head() string {
+// writes reports whether the template writes s for number n.
+func (t Template) writes(n int, s string) bool {
+	var buf [64]byte
+	for _, p := range t.parts {
+		literal := p.text
+		if p.isN {
+			literal = string(appendPadded(buf[:0], n, p.width)) // at most 32 bytes: it stays on the stack
+		}
+		rest, ok := strings.CutPrefix(s, literal)
+		if !ok {
+			return false
+		}
+		s = rest
+	}
+	return s == ""
+}
+
+// Head is the text before the first placeholder.
+func (t Template) Head() string {
 	if t.parts == nil {
-		return t.text
+		return t.Text
 	}
 	if t.parts[0].isN {
 		return ""
@@ -118,18 +138,18 @@ func (t template) head() string {
 	return t.parts[0].text
 }
 
-// holdsTemplate reports whether any text inside v has a placeholder.
-func holdsTemplate(v any) bool {
+// Held reports whether any text inside v has a placeholder.
+func Held(v any) bool {
 	switch x := v.(type) {
 	case string:
-		return parseTemplate(x).hasN()
+		return Parse(x).HasN()
 	case []any:
-		if slices.ContainsFunc(x, holdsTemplate) {
+		if slices.ContainsFunc(x, Held) {
 			return true
 		}
 	case map[string]any:
 		for _, e := range x {
-			if holdsTemplate(e) {
+			if Held(e) {
 				return true
 			}
 		}
@@ -137,25 +157,25 @@ func holdsTemplate(v any) bool {
 	return false
 }
 
-// expandValue writes n into the texts of v. What holds no template is shared
+// Value writes n into the texts of v. What holds no template is shared
 // with v, not copied.
-func expandValue(v any, n int) any {
-	if !holdsTemplate(v) {
+func Value(v any, n int) any {
+	if !Held(v) {
 		return v
 	}
 	switch x := v.(type) {
 	case string:
-		return parseTemplate(x).expand(n)
+		return Parse(x).Expand(n)
 	case []any:
 		list := make([]any, len(x))
 		for i, e := range x {
-			list[i] = expandValue(e, n)
+			list[i] = Value(e, n)
 		}
 		return list
 	case map[string]any:
 		m := make(map[string]any, len(x))
 		for k, e := range x {
-			m[k] = expandValue(e, n)
+			m[k] = Value(e, n)
 		}
 		return m
 	}

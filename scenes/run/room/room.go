@@ -1,4 +1,5 @@
-package runner
+// Package room says whether a folder can be written, and how much room is there.
+package room
 
 import (
 	"errors"
@@ -22,8 +23,8 @@ func Probe(dir string) error {
 	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
-// size writes a number of bytes for people.
-func size(n uint64) string {
+// Size writes a number of bytes for people.
+func Size(n uint64) string {
 	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
 	f, i := float64(n), 0
 	for ; f >= 1024 && i < len(units)-1; i++ {

@@ -1,4 +1,6 @@
-package machines
+// Package tally counts the facts of a scene: what happened, what was refused, and what went
+// wrong. The counts are folded from the facts like every other state.
+package tally
 
 import (
 	"tavernsim/engine/agenda"
@@ -192,8 +194,8 @@ func (t *Tally) turn(c Cast, x *agentfact.TurnEnded) {
 	}
 }
 
-// fill makes the maps that an old or empty snapshot lacks.
-func (t *Tally) fill() {
+// Fill makes the maps that an old or empty snapshot lacks.
+func (t *Tally) Fill() {
 	for _, m := range []*protocol.Counts{&t.ByEvent, &t.Refused, &t.Refusals, &t.ByTool, &t.ByProfile, &t.ByAgent} {
 		if *m == nil {
 			*m = protocol.Counts{}

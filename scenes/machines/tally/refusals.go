@@ -1,14 +1,14 @@
-package machines
+package tally
 
 import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/cast"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
-	"tavernsim/scenes/load/setup"
 )
 
 // Kinds of refusals. A delivery is an event that one agent does not perceive.
@@ -36,7 +36,7 @@ type Refusal struct {
 func Refusals(actor string, f protocol.Fact, yield func(Refusal)) {
 	switch x := f.(type) {
 	case *agentfact.TurnEnded:
-		if actor != setup.ActorScene {
+		if actor != cast.Scene {
 			lost(yield, actor, "expired", x.Expired)
 			lost(yield, actor, "restart", x.Lost)
 			lost(yield, actor, "inbox_full", x.Dropped)

@@ -1,11 +1,11 @@
 //go:build linux || darwin
 
-package runner
+package room
 
 import "syscall"
 
-// space is what a user may still write to the file system of dir, of how much.
-func space(dir string) (free, total uint64, ok bool) {
+// Space is what a user may still write to the file system of dir, of how much.
+func Space(dir string) (free, total uint64, ok bool) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(dir, &st); err != nil {
 		return 0, 0, false

@@ -1,0 +1,22 @@
+package tool
+
+import "tavernsim/engine/world"
+
+// MaxReads bounds the places that one request may require to be unchanged.
+const MaxReads = 200
+
+// WorldView is the world of a turn's wake. All reads of the turn go through it,
+// so that it can note the places on which the decision depends.
+type WorldView struct {
+	*world.Document
+	// Asked are the places that tools read, for check_reads: at most one more than a
+	// request may declare.
+	Asked []world.Path
+}
+
+// Ask notes a place.
+func (v *WorldView) Ask(path world.Path) {
+	if len(v.Asked) <= MaxReads {
+		v.Asked = append(v.Asked, path)
+	}
+}

@@ -1,0 +1,114 @@
+package travel
+
+import "tavernsim/protocol"
+
+// Kinds of facts.
+const (
+	FactDeparted   = "agent.departed"
+	FactReached    = "agent.reached"
+	FactReturned   = "agent.returned"
+	FactArrived    = "agent.arrived"
+	FactTurnedAway = "agent.turned_away"
+)
+
+// Departed records that an agent left for another scene. Its ticket is To and Number.
+type Departed struct {
+	To      string // scene id
+	Number  uint64
+	Agent   uint32 // ordinal here
+	Arrives protocol.Time
+	Answer  protocol.Time // when this scene hears what became of it
+	Closed  uint64        // tickets to the same scene that had an answer: all up to this number
+	State   protocol.Raw  // as in a snapshot (engine/agent), without what was for it here
+	Turns   uint64        // that it had, wherever
+	Unread  int64         // events that had reached it since its last turn; the dead letter behind this fact counts them
+	Tasks   int64         // open tasks, of it and for it: they stay behind
+	ID      string        // of the request of a director, of the order or of the script's wave
+	By      string        // the director, $order or $script
+	Reason  string
+}
+
+// Reached records that an agent arrived where it went.
+type Reached struct {
+	To     string
+	Number uint64
+	Agent  uint32
+}
+
+// Returned records that an agent came back, because the other scene did not take it.
+type Returned struct {
+	To     string
+	Number uint64
+	Agent  uint32
+	Error  string
+	// Turns that its instance id had, wherever: its own are numbered on. Elsewhere are those
+	// of them that it had in other scenes.
+	Turns, Elsewhere uint64
+	State            protocol.Raw
+}
+
+// Arrived records that an agent came from another scene.
+type Arrived struct {
+	From   string
+	Number uint64
+	Closed uint64 // as in Departed
+	Agent  uint32 // ordinal here
+	// Turns and Elsewhere are as in Returned.
+	Turns, Elsewhere uint64
+	State            protocol.Raw
+}
+
+// TurnedAway records that an agent from another scene was not taken.
+type TurnedAway struct {
+	From   string
+	Number uint64
+	Closed uint64
+	Agent  string // instance id
+	Error  string
+}
+
+// Fact is one of this package.
+type Fact interface {
+	protocol.Fact
+	trip()
+}
+
+// LastAgent implements protocol.Naming.
+func (f *Departed) LastAgent() uint32 { return f.Agent }
+
+// LastAgent implements protocol.Naming.
+func (f *Reached) LastAgent() uint32 { return f.Agent }
+
+// LastAgent implements protocol.Naming.
+func (f *Returned) LastAgent() uint32 { return f.Agent }
+
+// LastAgent implements protocol.Naming.
+func (f *Arrived) LastAgent() uint32 { return f.Agent }
+
+// FactKind implements protocol.Fact.
+func (*Departed) FactKind() string { return FactDeparted }
+
+// FactKind implements protocol.Fact.
+func (*Reached) FactKind() string { return FactReached }
+
+// FactKind implements protocol.Fact.
+func (*Returned) FactKind() string { return FactReturned }
+
+// FactKind implements protocol.Fact.
+func (*Arrived) FactKind() string { return FactArrived }
+
+// FactKind implements protocol.Fact.
+func (*TurnedAway) FactKind() string { return FactTurnedAway }
+
+func (*Departed) trip()   {}
+func (*Reached) trip()    {}
+func (*Returned) trip()   {}
+func (*Arrived) trip()    {}
+func (*TurnedAway) trip() {}
+
+// Facts are the kinds of this package.
+func Facts() []protocol.FactType {
+	return []protocol.FactType{
+		protocol.ByCodec[Departed](), protocol.ByCodec[Reached](), protocol.ByCodec[Returned](), protocol.ByCodec[Arrived](), protocol.ByCodec[TurnedAway](),
+	}
+}

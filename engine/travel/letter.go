@@ -1,0 +1,87 @@
+package travel
+
+import (
+	"fmt"
+	"time"
+
+	"tavernsim/protocol"
+)
+
+// By names the orders that are letters.
+const By = "$travel"
+
+// Kinds of letters, as the changes of an order.
+const (
+	Arrive = "arrive"
+	Reach  = "reach"
+	Return = "return"
+)
+
+// Letter is what one scene tells another about a ticket.
+type Letter struct {
+	Kind    string
+	Scene   string // the other scene of the ticket: whence an agent arrives, whither the one went that is answered
+	Number  uint64
+	Closed  uint64       // Arrive: as in Departed
+	Agent   string       // Arrive: instance id
+	Profile string       // Arrive
+	State   protocol.Raw // Arrive
+	Turns   uint64       // Arrive: that it had, wherever
+	Error   string       // Return: why it was not taken
+}
+
+// ID is that of the letter's order in the scene that reads it.
+func (l *Letter) ID() string { return fmt.Sprintf("%s/%s/%s/%d", By, l.Kind, l.Scene, l.Number) }
+
+// Do is the letter as the changes of an order.
+func (l *Letter) Do() protocol.Raw {
+	fields := map[string]any{"scene": l.Scene, "number": int64(l.Number)}
+	switch l.Kind {
+	case Arrive:
+		fields["closed"], fields["agent"], fields["profile"], fields["state"], fields["turns"] = int64(l.Closed), l.Agent, l.Profile, l.State, int64(l.Turns)
+	case Return:
+		fields["error"] = l.Error
+	}
+	return protocol.Encode([]any{map[string]any{l.Kind: fields}})
+}
+
+// Read reads a change of an order that may be a letter; nil = it is none.
+func Read(change any) (*Letter, error) {
+	m, _ := change.(map[string]any)
+	for _, kind := range []string{Arrive, Reach, Return} {
+		fields, ok := m[kind].(map[string]any)
+		if !ok || len(m) != 1 {
+			continue
+		}
+		l := &Letter{Kind: kind, Number: number(fields["number"]), Closed: number(fields["closed"]), Turns: number(fields["turns"])}
+		l.Scene, _ = fields["scene"].(string)
+		l.Agent, _ = fields["agent"].(string)
+		l.Profile, _ = fields["profile"].(string)
+		l.Error, _ = fields["error"].(string)
+		if kind == Arrive {
+			l.State = protocol.Encode(fields["state"])
+		}
+		if l.Scene == "" || l.Number == 0 || kind == Arrive && (l.Agent == "" || l.Closed >= l.Number) {
+			return nil, protocol.Errorf(protocol.KindCorrupt, "a letter %s without its scene, number or agent", kind)
+		}
+		return l, nil
+	}
+	return nil, nil
+}
+
+func number(v any) uint64 {
+	n, _ := v.(int64)
+	return uint64(max(n, 0))
+}
+
+// Link leads from one scene to another.
+type Link struct {
+	To     string            `json:"to"` // scene id
+	Travel protocol.Duration `json:"travel"`
+}
+
+// Times are when an agent arrives that leaves now, and when the scene that it left hears of it.
+func (l *Link) Times(now protocol.Time) (arrives, answer protocol.Time) {
+	d := time.Duration(l.Travel)
+	return now.Add(d), now.Add(2 * d)
+}

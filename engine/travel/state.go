@@ -1,0 +1,210 @@
+package travel
+
+import (
+	"cmp"
+	"slices"
+
+	"tavernsim/protocol"
+)
+
+// Limits of a scene.
+const (
+	MaxTrips = 1000      // open tickets
+	MaxState = 256 << 10 // encoded state of an agent that goes
+	maxError = 300       // of a refused ticket, in bytes
+)
+
+// State is what a scene keeps. The zero value is that of a scene without trips.
+type State struct {
+	Sent  []Sent // by scene
+	Open  []Trip // by scene, then by number
+	Taken []Taken
+	Extra []Extra // by agent
+}
+
+// Extra are turns that an agent had elsewhere: those that it has here are numbered on.
+type Extra struct {
+	Agent uint32
+	Turns uint64
+}
+
+// Sent counts the tickets to one scene.
+type Sent struct {
+	To   string
+	Last uint64
+}
+
+// Trip is an open ticket.
+type Trip struct {
+	To      string
+	Number  uint64
+	Agent   uint32
+	Arrives protocol.Time
+	Answer  protocol.Time
+	Closed  uint64
+	State   protocol.Raw
+	Turns   uint64
+}
+
+// Taken are the tickets of another scene.
+type Taken struct {
+	From    string
+	Last    uint64 // every ticket up to it was taken or refused
+	Refused []Refused
+}
+
+// Refused is a ticket whose agent was turned away.
+type Refused struct {
+	Number uint64
+	Error  string
+}
+
+func (x Sent) scene(id string) int  { return cmp.Compare(x.To, id) }
+func (x Taken) scene(id string) int { return cmp.Compare(x.From, id) }
+func (x Extra) agent(o uint32) int  { return cmp.Compare(x.Agent, o) }
+
+// Elsewhere is how many turns an agent had in other scenes, of those that count for its
+// numbers.
+func (s *State) Elsewhere(o uint32) uint64 {
+	if i, found := slices.BinarySearchFunc(s.Extra, o, Extra.agent); found {
+		return s.Extra[i].Turns
+	}
+	return 0
+}
+
+func (s *State) came(o uint32, turns uint64) {
+	i, found := slices.BinarySearchFunc(s.Extra, o, Extra.agent)
+	if !found {
+		s.Extra = slices.Insert(s.Extra, i, Extra{Agent: o})
+	}
+	s.Extra[i].Turns = turns
+}
+
+// Empty reports whether nobody has ever left for another scene, or come from one.
+func (s *State) Empty() bool { return len(s.Sent)+len(s.Taken) == 0 }
+
+// Next is the number of the next ticket to a scene, and the last of which all have an
+// answer.
+func (s *State) Next(to string) (number, closed uint64) {
+	if i, found := slices.BinarySearchFunc(s.Sent, to, Sent.scene); found {
+		number = s.Sent[i].Last
+	}
+	closed = number
+	for i := range s.Open {
+		if t := &s.Open[i]; t.To == to {
+			closed = min(closed, t.Number-1)
+		}
+	}
+	return number + 1, closed
+}
+
+// Trip is an open ticket; nil = it is closed, or was never open.
+func (s *State) Trip(to string, number uint64) *Trip {
+	for i := range s.Open {
+		if t := &s.Open[i]; t.To == to && t.Number == number {
+			return t
+		}
+	}
+	return nil
+}
+
+// Travels reports whether an agent of the scene has an open ticket. Nobody takes its seat.
+func (s *State) Travels(agent uint32) bool {
+	return slices.ContainsFunc(s.Open, func(t Trip) bool { return t.Agent == agent })
+}
+
+// Has reports whether a ticket from another scene was decided, and why it was refused.
+func (s *State) Has(from string, number uint64) (refused string, has bool) {
+	i, found := slices.BinarySearchFunc(s.Taken, from, Taken.scene)
+	if !found || number > s.Taken[i].Last {
+		return "", false
+	}
+	for _, r := range s.Taken[i].Refused {
+		if r.Number == number {
+			return r.Error, true
+		}
+	}
+	return "", true
+}
+
+// Fork is a copy that goes its own way.
+func (s *State) Fork() State {
+	c := State{slices.Clone(s.Sent), slices.Clone(s.Open), slices.Clone(s.Taken), slices.Clone(s.Extra)}
+	for i := range c.Taken {
+		c.Taken[i].Refused = slices.Clone(c.Taken[i].Refused)
+	}
+	return c
+}
+
+// Apply folds a fact.
+func (s *State) Apply(f Fact) error {
+	switch x := f.(type) {
+	case *Departed:
+		i, found := slices.BinarySearchFunc(s.Sent, x.To, Sent.scene)
+		if !found {
+			s.Sent = slices.Insert(s.Sent, i, Sent{To: x.To})
+		}
+		if s.Sent[i].Last+1 != x.Number {
+			return damaged(f, x.Number)
+		}
+		s.Sent[i].Last = x.Number
+		s.Open = append(s.Open, Trip{x.To, x.Number, x.Agent, x.Arrives, x.Answer, x.Closed, x.State, x.Turns})
+	case *Reached:
+		return s.answered(f, x.To, x.Number)
+	case *Returned:
+		s.came(x.Agent, x.Elsewhere)
+		return s.answered(f, x.To, x.Number)
+	case *Arrived:
+		s.came(x.Agent, x.Elsewhere)
+		return s.take(f, x.From, x.Number, x.Closed, "")
+	case *TurnedAway:
+		return s.take(f, x.From, x.Number, x.Closed, cmp.Or(x.Error, "refused"))
+	}
+	return nil
+}
+
+func (s *State) answered(f Fact, to string, number uint64) error {
+	n := len(s.Open)
+	s.Open = slices.DeleteFunc(s.Open, func(t Trip) bool { return t.To == to && t.Number == number })
+	if len(s.Open) == n {
+		return damaged(f, number)
+	}
+	return nil
+}
+
+func (s *State) take(f Fact, from string, number, closed uint64, refused string) error {
+	i, found := slices.BinarySearchFunc(s.Taken, from, Taken.scene)
+	if !found {
+		s.Taken = slices.Insert(s.Taken, i, Taken{From: from})
+	}
+	t := &s.Taken[i]
+	if number != t.Last+1 {
+		return damaged(f, number)
+	}
+	t.Last = number
+	t.Refused = slices.DeleteFunc(t.Refused, func(r Refused) bool { return r.Number <= closed })
+	if refused != "" {
+		t.Refused = append(t.Refused, Refused{number, protocol.Short(refused, maxError)})
+	}
+	return nil
+}
+
+func damaged(f Fact, number uint64) error {
+	return protocol.Errorf(protocol.KindCorrupt, "a fact of kind %q: the ticket %d does not follow from those before it: facts are missing or stand elsewhere, bring the journal back from a copy", f.FactKind(), number)
+}
+
+// Snapshot encodes the state; nil when it is empty.
+func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
+	if s.Empty() {
+		return nil, nil
+	}
+	return codec.Marshal(s)
+}
+
+// Load decodes a snapshot; none is the empty state.
+func Load(codec *protocol.Codec, raw protocol.Raw) (s State, err error) {
+	if len(raw) > 0 && raw[0] != 0xc0 {
+		err = codec.Unmarshal(raw, &s)
+	}
+	return s, err
+}

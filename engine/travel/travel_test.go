@@ -1,0 +1,131 @@
+package travel_test
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"tavernsim/engine/travel"
+	"tavernsim/protocol"
+)
+
+// Promises 1 to 3: tickets are numbered without a gap, open until exactly one answer, and of
+// those of others there is one number and the refused ones that are not closed. A state reads
+// as it was written, at any moment.
+func TestTickets(t *testing.T) {
+	codec := protocol.NewCodec(travel.Facts())
+	rapid.Check(t, func(t *rapid.T) {
+		var here, there travel.State
+		apply := func(s *travel.State, f travel.Fact) {
+			if err := s.Apply(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var sent, taken uint64
+		open := map[uint64]bool{}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			switch rapid.IntRange(0, 2).Draw(t, "step") {
+			case 0:
+				n, closed := here.Next("inn")
+				if sent++; n != sent || closed >= n {
+					t.Fatalf("ticket %d of %d, closed %d", n, sent, closed)
+				}
+				open[n] = true
+				apply(&here, &travel.Departed{To: "inn", Number: n, Agent: uint32(n % 7), Closed: closed, State: protocol.Encode(int64(n))})
+			case 1:
+				if taken == sent {
+					continue
+				}
+				taken++
+				closed := here.Trip("inn", taken).Closed
+				if _, had := there.Has("town", taken); had {
+					t.Fatalf("ticket %d was decided before", taken)
+				}
+				if rapid.Bool().Draw(t, "refused") {
+					apply(&there, &travel.TurnedAway{From: "town", Number: taken, Closed: closed, Error: "full"})
+				} else {
+					apply(&there, &travel.Arrived{From: "town", Number: taken, Closed: closed})
+				}
+				for _, r := range there.Taken[0].Refused {
+					if r.Number <= closed {
+						t.Fatalf("ticket %d is closed and kept", r.Number)
+					}
+				}
+			case 2:
+				for n := range taken {
+					if !open[n+1] {
+						continue
+					}
+					delete(open, n+1)
+					if why, had := there.Has("town", n+1); !had {
+						t.Fatalf("ticket %d is not decided", n+1)
+					} else if why != "" {
+						apply(&here, &travel.Returned{To: "inn", Number: n + 1})
+					} else {
+						apply(&here, &travel.Reached{To: "inn", Number: n + 1})
+					}
+					if err := here.Apply(&travel.Reached{To: "inn", Number: n + 1}); protocol.KindOf(err) != protocol.KindCorrupt {
+						t.Fatalf("a second answer: %v", err)
+					}
+					break
+				}
+			}
+			if len(here.Open) != len(open) {
+				t.Fatalf("%d are open, want %d", len(here.Open), len(open))
+			}
+			for _, s := range []*travel.State{&here, &there} {
+				raw, err := s.Snapshot(codec)
+				if err != nil {
+					t.Fatal(err)
+				}
+				again, err := travel.Load(codec, raw)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if second, _ := again.Snapshot(codec); string(second) != string(raw) {
+					t.Fatalf("%+v was read as %+v", s, again)
+				}
+			}
+		}
+	})
+}
+
+func TestDamagedTickets(t *testing.T) {
+	for name, f := range map[string]travel.Fact{
+		"departed": &travel.Departed{To: "inn", Number: 2}, "arrived": &travel.Arrived{From: "inn", Number: 3},
+		"reached": &travel.Reached{To: "inn", Number: 1}, "returned": &travel.Returned{To: "inn", Number: 1},
+	} {
+		var s travel.State
+		if err := s.Apply(f); protocol.KindOf(err) != protocol.KindCorrupt {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A letter reads as it was written; what is no letter is none.
+func TestLetters(t *testing.T) {
+	for _, l := range []*travel.Letter{
+		{Kind: travel.Arrive, Scene: "town", Number: 3, Closed: 1, Agent: "ada", Profile: "guest", State: protocol.Encode([]any{int64(1), map[string]any{"coins": 1.5}}), Turns: 7},
+		{Kind: travel.Reach, Scene: "inn", Number: 1}, {Kind: travel.Return, Scene: "inn", Number: 2, Error: "full"},
+	} {
+		v, err := l.Do().Value()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := travel.Read(v.([]any)[0])
+		if err != nil || again == nil || again.ID() != l.ID() || string(again.Do()) != string(l.Do()) {
+			t.Errorf("%+v was read as %+v, %v", l, again, err)
+		}
+	}
+	for _, v := range []any{nil, "arrive", map[string]any{"rest": map[string]any{}}, map[string]any{"arrive": 1}} {
+		if l, err := travel.Read(v); l != nil || err != nil {
+			t.Errorf("%v: %+v, %v", v, l, err)
+		}
+	}
+	for _, v := range []any{map[string]any{"arrive": map[string]any{}}, map[string]any{"reach": map[string]any{"scene": "inn"}}, map[string]any{"arrive": map[string]any{"scene": "a", "number": int64(2), "closed": int64(2), "agent": "x"}}} {
+		if _, err := travel.Read(v); err == nil || !strings.Contains(err.Error(), "without its") {
+			t.Errorf("%v: %v", v, err)
+		}
+	}
+}

@@ -1,0 +1,389 @@
+// Package links keeps the scenes of a run in step between which agents travel, and carries
+// their letters (engine/travel).
+//
+// The stage of each scene calls its [Member]: before a wave ([Member.May]), when facts are kept
+// ([Member.Kept]) and when they are durable ([Member.WaveKept]), and when it stops
+// ([Member.Stopped]). A letter comes to a scene as an order for a fixed time.
+//
+// # Promises
+//
+//  1. No wave begins while a letter for its time or an earlier one may still come: every
+//     letter takes at least the travel time of its link. The exception is what follows from an
+//     order that comes while the scene runs: its wave begins at once, so its letters may find
+//     their time passed. They are carried out in the next wave then.
+//  2. A letter leaves when the facts behind it are durable, and is told once in a life of the
+//     process. What was open when a process ended is told again.
+//  3. Of the scenes that run, the one whose next wave is the earliest may always begin it.
+//
+// Methods may be called from several goroutines. Linked scenes begin at the same time, so times
+// of one are times of all.
+//
+// # Not here
+//
+// What a letter changes (scenes/machines), who interrupts the others when a scene stops before
+// its end (scenes/run/runner).
+package links
+
+import (
+	"math"
+	"slices"
+	"sync"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/cast"
+	"tavernsim/engine/travel"
+	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+)
+
+// never is later than every time of a scene.
+const never = protocol.Time(math.MaxInt64)
+
+// Hub joins the linked scenes of one run.
+type Hub struct {
+	mu      sync.Mutex
+	scenes  map[string]*Member
+	all     []*Member // by id: what the hub does depends on the order of no map
+	roads   []road
+	tickets []ticket // whose answers were not told
+	missing int      // scenes that have not joined
+}
+
+// road is a link. Letters take it in both directions.
+type road struct {
+	a, b *Member
+	d    protocol.Duration
+}
+
+// ticket is a trip that waits for its answer.
+type ticket struct {
+	travel.Trip
+	from, to *Member
+}
+
+// Port is how a scene hears of letters and of time.
+type Port struct {
+	Start protocol.Time                       // of the scene
+	Now   protocol.Time                       // of its last wave; Start = it has none
+	Tell  func(*machines.Order) (bool, error) // gives it an order; false = it has it
+	Ask   func()                              // makes it call May again
+	Who   func(ordinal uint32) cast.Member
+}
+
+// Member is one scene.
+type Member struct {
+	hub   *Hub
+	id    string
+	port  Port
+	state travel.State // when it joined, or when it ended
+	over  bool         // it has ended
+
+	at      protocol.Time // no later wave of it is earlier; never = it has nothing to do
+	waits   bool          // May was false
+	letters map[string]*letter
+	kept    []kept
+	durable uint64 // wave
+}
+
+// letter is an order that is in no wave yet.
+type letter struct {
+	*travel.Letter
+	at   protocol.Time
+	seen bool // the stage has it
+}
+
+// kept is a fact that is not durable.
+type kept struct {
+	wave uint64
+	fact travel.Fact
+}
+
+// New makes the hub of the scenes with links, by id; nil = there are none.
+func New(links map[string][]travel.Link) *Hub {
+	h := &Hub{scenes: map[string]*Member{}}
+	add := func(id string) *Member {
+		m := h.scenes[id]
+		if m == nil {
+			m = &Member{hub: h, id: id, letters: map[string]*letter{}}
+			h.scenes[id], h.missing = m, h.missing+1
+		}
+		return m
+	}
+	for _, id := range protocol.SortedKeys(links) {
+		for _, l := range links[id] {
+			h.roads = append(h.roads, road{add(id), add(l.To), l.Travel})
+		}
+	}
+	for _, id := range protocol.SortedKeys(h.scenes) {
+		h.all = append(h.all, h.scenes[id])
+	}
+	if len(h.all) == 0 {
+		return nil
+	}
+	return h
+}
+
+// Of is the place of a scene; nil = no link leads from it or to it.
+func (h *Hub) Of(id string) *Member {
+	if h == nil {
+		return nil
+	}
+	return h.scenes[id]
+}
+
+// Ended joins a scene that has ended before this life of the process. state is its last one;
+// who gives its agents.
+func (h *Hub) Ended(id string, state *travel.State, who func(uint32) cast.Member) {
+	if m := h.Of(id); m != nil {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		m.over, m.port.Who = true, who
+		m.join(state)
+	}
+}
+
+// Join takes a scene in that runs. None goes on before all have joined.
+func (m *Member) Join(state *travel.State, port Port) {
+	m.hub.mu.Lock()
+	defer m.hub.mu.Unlock()
+	m.port, m.at = port, port.Now
+	m.join(state)
+}
+
+func (m *Member) join(state *travel.State) {
+	h := m.hub
+	m.state = state.Fork() // the stage goes on with its own
+	if h.missing--; h.missing > 0 {
+		return
+	}
+	for _, from := range h.all {
+		for _, t := range from.state.Open {
+			h.depart(from, t)
+		}
+	}
+	for _, m := range h.all { // an order that was due had a wave before all had joined
+		m.send()
+	}
+	h.goOn()
+}
+
+// May reports whether the scene may begin its next wave, at a time; 0 = it has nothing to do,
+// and would end. If not, it is asked to call again when it may.
+func (m *Member) May(at protocol.Time) bool {
+	m.hub.mu.Lock()
+	defer m.hub.mu.Unlock()
+	if m.at = at; at == 0 {
+		m.at = never
+	}
+	may := m.may(m.hub.earliest())
+	m.waits = !may
+	m.hub.goOn() // others may wait for this time
+	return may
+}
+
+// Seen notes that the stage has an order.
+func (m *Member) Seen(id string) {
+	m.hub.mu.Lock()
+	defer m.hub.mu.Unlock()
+	if l := m.letters[id]; l != nil {
+		l.seen = true
+	}
+}
+
+// Kept notes a fact that is not durable yet.
+func (m *Member) Kept(wave uint64, f protocol.Fact) {
+	m.hub.mu.Lock()
+	defer m.hub.mu.Unlock()
+	switch x := f.(type) {
+	case *agenda.Intervened:
+		delete(m.letters, x.ID)
+	case travel.Fact:
+		m.kept = append(m.kept, kept{wave, x})
+	}
+}
+
+// WaveKept sends the letters that follow from durable facts.
+func (m *Member) WaveKept(wave uint64) {
+	h := m.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	m.durable = wave
+	if h.missing == 0 && m.send() > 0 {
+		h.goOn()
+	}
+}
+
+// send sends the letters that follow from durable facts, and says from how many.
+func (m *Member) send() (n int) {
+	h, wave := m.hub, m.durable
+	for ; n < len(m.kept) && m.kept[n].wave <= wave; n++ {
+		switch x := m.kept[n].fact.(type) {
+		case *travel.Departed:
+			h.depart(m, travel.Trip{To: x.To, Number: x.Number, Agent: x.Agent, Arrives: x.Arrives, Answer: x.Answer, Closed: x.Closed, State: x.State, Turns: x.Turns})
+		case *travel.Arrived:
+			h.answer(h.scenes[x.From], m, x.Number, "")
+		case *travel.TurnedAway:
+			h.answer(h.scenes[x.From], m, x.Number, x.Error)
+		}
+	}
+	m.kept = slices.Delete(m.kept, 0, n)
+	return n
+}
+
+// Stopped ends the part of a scene. Of one that has ended, state is the last one: whoever
+// arrives there now is refused. One that can be resumed stands where it is, and so do others.
+func (m *Member) Stopped(ended bool, state *travel.State) {
+	h := m.hub
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	m.waits = false
+	if !ended {
+		return
+	}
+	m.over, m.state, m.letters = true, *state, nil
+	for _, t := range slices.Clone(h.tickets) {
+		if t.to == m {
+			h.arrive(t)
+		}
+	}
+	h.goOn()
+}
+
+// depart opens a ticket of which a scene has kept the fact.
+func (h *Hub) depart(from *Member, trip travel.Trip) {
+	t := ticket{trip, from, h.scenes[trip.To]}
+	h.tickets = append(h.tickets, t)
+	h.arrive(t)
+}
+
+// arrive tells the scene whither a ticket is, or answers for it.
+func (h *Hub) arrive(t ticket) {
+	refused, had := t.to.state.Has(t.from.id, t.Number)
+	switch {
+	case had:
+		h.answer(t.from, t.to, t.Number, refused)
+	case t.to.over:
+		h.answer(t.from, t.to, t.Number, "the scene "+t.to.id+" has ended")
+	default:
+		who := t.from.port.Who(t.Agent)
+		t.to.tell(t.Arrives, &travel.Letter{Kind: travel.Arrive, Scene: t.from.id, Number: t.Number, Closed: t.Closed, Agent: who.Instance, Profile: who.Profile, State: t.State, Turns: t.Turns})
+	}
+}
+
+// answer tells the scene from which a ticket is what became of it, once.
+func (h *Hub) answer(from, to *Member, number uint64, refused string) {
+	i := slices.IndexFunc(h.tickets, func(t ticket) bool { return t.from == from && t.to == to && t.Number == number })
+	if i < 0 {
+		return
+	}
+	t := h.tickets[i]
+	h.tickets = slices.Delete(h.tickets, i, i+1)
+	l := &travel.Letter{Kind: travel.Reach, Scene: to.id, Number: number}
+	if refused != "" {
+		l.Kind, l.Error = travel.Return, refused
+	}
+	from.tell(t.Answer, l)
+}
+
+// tell gives a scene a letter. One that has ended is told nothing.
+func (m *Member) tell(at protocol.Time, l *travel.Letter) {
+	if m.over {
+		return
+	}
+	id := l.ID()
+	m.letters[id] = &letter{Letter: l, at: at}
+	o := &machines.Order{Intervened: &agenda.Intervened{ID: id, By: travel.By, Do: l.Do()}, After: at.Sub(m.port.Start)}
+	if told, err := m.port.Tell(o); err != nil || !told { // it is in a wave already
+		delete(m.letters, id)
+	}
+}
+
+// goOn asks the scenes that may begin a wave now, and could not before.
+func (h *Hub) goOn() {
+	earliest := h.earliest()
+	for _, m := range h.all {
+		if m.waits && m.may(earliest) {
+			m.waits = false
+			m.port.Ask()
+		}
+	}
+}
+
+// may reports whether no letter can come for the time at which a scene stands, or before.
+func (m *Member) may(earliest map[*Member]protocol.Time) bool {
+	h, bound := m.hub, never
+	if h.missing > 0 {
+		return false
+	}
+	for _, l := range m.letters {
+		if !l.seen {
+			return false
+		}
+	}
+	for _, r := range h.roads {
+		switch m {
+		case r.a:
+			bound = min(bound, later(earliest[r.b], r.d))
+		case r.b:
+			bound = min(bound, later(earliest[r.a], r.d))
+		}
+	}
+	for i := range h.tickets {
+		if t := &h.tickets[i]; t.from == m {
+			bound = min(bound, t.Answer)
+		}
+	}
+	for _, k := range m.kept { // of one that is not durable there is no ticket yet
+		if x, ok := k.fact.(*travel.Departed); ok {
+			bound = min(bound, x.Answer)
+		}
+	}
+	if m.at == never {
+		return bound == never
+	}
+	return m.at < bound
+}
+
+// earliest is, for each scene, before which time nothing more happens in it that a letter could
+// follow from.
+func (h *Hub) earliest() map[*Member]protocol.Time {
+	found := make(map[*Member]protocol.Time, len(h.all))
+	for _, m := range h.all {
+		at := never
+		if !m.over {
+			at = m.at
+			for _, l := range m.letters {
+				at = min(at, l.at)
+			}
+		}
+		for _, k := range m.kept {
+			if x, ok := k.fact.(*travel.Departed); ok {
+				at = min(at, x.Arrives.Add(-x.Answer.Sub(x.Arrives)))
+			}
+		}
+		found[m] = at
+	}
+	reach := func(from, to *Member, d protocol.Duration) bool {
+		at := later(found[from], d)
+		if to.over || at >= found[to] {
+			return false
+		}
+		found[to] = at
+		return true
+	}
+	for changed := true; changed; { // every link takes time, so a scene changes at most once for each other one
+		changed = false
+		for _, r := range h.roads {
+			changed = reach(r.a, r.b, r.d) || changed
+			changed = reach(r.b, r.a, r.d) || changed
+		}
+	}
+	return found
+}
+
+func later(t protocol.Time, d protocol.Duration) protocol.Time {
+	if t > never-protocol.Time(d) {
+		return never
+	}
+	return t.Add(d.Std())
+}

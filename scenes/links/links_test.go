@@ -1,0 +1,237 @@
+package links_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/cast"
+	"tavernsim/engine/order"
+	"tavernsim/engine/travel"
+	"tavernsim/protocol"
+	"tavernsim/scenes/links"
+	"tavernsim/scenes/machines"
+)
+
+const start = protocol.Time(1000)
+
+// place is a scene that does nothing but send somebody on at some of its times.
+type place struct {
+	id      string
+	member  *links.Member
+	state   travel.State
+	links   []travel.Link
+	events  []protocol.Time // of waves without letters
+	mailbox []*machines.Order
+	letters []*machines.Order // seen
+	now     protocol.Time
+	end     protocol.Time // it ends before a later wave, as soon as all is durable; 0 = when nothing can come
+	asked   bool          // it may ask May
+	wave    uint64
+	durable uint64
+	ends    bool // it waits for the disk
+	over    bool
+	history string
+}
+
+func (p *place) join() {
+	p.member.Join(&p.state, links.Port{
+		Start: start, Now: p.now, Ask: func() { p.asked = true },
+		Tell: func(o *machines.Order) (bool, error) { p.mailbox = append(p.mailbox, o); return true, nil },
+		Who:  func(o uint32) cast.Member { return cast.Member{Instance: fmt.Sprint(o), Profile: "p"} },
+	})
+	p.asked = true
+}
+
+func (p *place) keep(t *rapid.T, f travel.Fact) {
+	if err := p.state.Apply(f); err != nil {
+		t.Fatal(err)
+	}
+	p.member.Kept(p.wave, f)
+}
+
+// next is the time of the next wave; 0 = there is none.
+func (p *place) next() (at protocol.Time) {
+	at = 0
+	if len(p.events) > 0 {
+		at = p.events[0]
+	}
+	for _, o := range p.letters {
+		if x := start.Add(o.After); at == 0 || x < at {
+			at = x
+		}
+	}
+	return at
+}
+
+// step asks for a wave and carries it out.
+func (p *place) step(t *rapid.T) {
+	p.asked = false
+	at := p.next()
+	if !p.member.May(at) {
+		return
+	}
+	if p.asked = true; at == 0 || p.end != 0 && at > p.end {
+		p.ends = true
+		p.stop()
+		return
+	}
+	if at < p.now {
+		t.Fatalf("promise 1: %s has a letter for %d at %d", p.id, at, p.now)
+	}
+	p.now, p.wave = at, p.wave+1
+	i := -1
+	for k, o := range p.letters {
+		if start.Add(o.After) == at && (i < 0 || o.ID < p.letters[i].ID) {
+			i = k
+		}
+	}
+	if i >= 0 {
+		p.read(t, p.letters[i])
+		p.letters = slices.Delete(p.letters, i, i+1)
+		return
+	}
+	p.events = p.events[1:]
+	p.history += fmt.Sprintf("%d\n", at)
+	if len(p.links) > 0 && int(at)%3 != 0 {
+		l := p.links[int(at)%len(p.links)]
+		f := &travel.Departed{To: l.To, Agent: uint32(at), State: protocol.Encode(nil)}
+		f.Arrives, f.Answer = l.Times(at)
+		f.Number, f.Closed = p.state.Next(l.To)
+		p.keep(t, f)
+	}
+}
+
+// stop ends the scene once everything is durable.
+func (p *place) stop() {
+	if p.ends && !p.over && p.durable == p.wave {
+		p.over = true
+		p.member.Stopped(true, &p.state)
+	}
+}
+
+func (p *place) read(t *rapid.T, o *machines.Order) {
+	p.member.Kept(p.wave, &agenda.Intervened{ID: o.ID})
+	plan, err := order.Read(o.ID, "", o.Do)
+	if err != nil || plan.Letter == nil {
+		t.Fatal(err)
+	}
+	l := plan.Letter
+	p.history += fmt.Sprintf("%d %s %s\n", p.now, o.ID, l.Error)
+	switch l.Kind {
+	case travel.Arrive:
+		if l.Number%4 == 0 {
+			p.keep(t, &travel.TurnedAway{From: l.Scene, Number: l.Number, Closed: l.Closed, Error: "full"})
+		} else {
+			p.keep(t, &travel.Arrived{From: l.Scene, Number: l.Number, Closed: l.Closed})
+		}
+	case travel.Reach:
+		p.keep(t, &travel.Reached{To: l.Scene, Number: l.Number})
+	case travel.Return:
+		p.keep(t, &travel.Returned{To: l.Scene, Number: l.Number})
+	}
+}
+
+// Promises 1 to 3: whatever the order in which scenes go on and waves become durable, letters
+// come in time and once, the scenes come to their ends, some before others, and each has the same
+// waves.
+func TestInStep(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 4).Draw(t, "scenes")
+		all := map[string][]travel.Link{}
+		for i := range n {
+			for k := range n {
+				if i != k && (k == (i+1)%n || rapid.Bool().Draw(t, "link")) {
+					id := fmt.Sprint("s", i)
+					all[id] = append(all[id], travel.Link{To: fmt.Sprint("s", k), Travel: protocol.Duration(time.Duration(rapid.IntRange(1, 20).Draw(t, "travel")))})
+				}
+			}
+		}
+		var events [][]protocol.Time
+		ends := make([]protocol.Time, n)
+		for i := range n {
+			if rapid.Bool().Draw(t, "ends") {
+				ends[i] = start + protocol.Time(rapid.IntRange(0, 90).Draw(t, "end"))
+			}
+			at, list := start, []protocol.Time(nil)
+			for range rapid.IntRange(0, 12).Draw(t, "events") {
+				at += protocol.Time(rapid.IntRange(1, 15).Draw(t, "after"))
+				list = append(list, at)
+			}
+			events = append(events, list)
+		}
+		want := ""
+		for range 2 {
+			got := played(t, all, events, ends)
+			if want == "" {
+				want = got
+			} else if got != want {
+				t.Fatalf("%s\nwant\n%s", got, want)
+			}
+		}
+	})
+}
+
+func played(t *rapid.T, all map[string][]travel.Link, events [][]protocol.Time, ends []protocol.Time) (history string) {
+	hub := links.New(all)
+	var places []*place
+	for i, list := range events {
+		p := &place{id: fmt.Sprint("s", i), events: list, now: start, end: ends[i], links: all[fmt.Sprint("s", i)]}
+		p.member = hub.Of(p.id)
+		places = append(places, p)
+	}
+	for _, p := range places {
+		p.join()
+	}
+	for idle := 0; idle < 1000; {
+		if !slices.ContainsFunc(places, func(p *place) bool { return !p.over }) {
+			break
+		}
+		p := places[rapid.IntRange(0, len(places)-1).Draw(t, "who")]
+		idle++
+		switch act := rapid.IntRange(0, 2).Draw(t, "act"); {
+		case act == 0 && p.durable < p.wave:
+			p.durable++
+			p.member.WaveKept(p.durable)
+			p.stop()
+			idle = 0
+		case act == 1 && len(p.mailbox) > 0 && !p.ends:
+			o := p.mailbox[0]
+			p.mailbox = p.mailbox[1:]
+			p.member.Seen(o.ID)
+			p.letters, p.asked, idle = append(p.letters, o), true, 0
+		case act == 2 && p.asked && !p.ends:
+			p.step(t)
+			idle = 0
+		}
+	}
+	for _, p := range places {
+		if !p.over || p.end == 0 && len(p.state.Open) > 0 {
+			t.Fatalf("promise 3: %s stands at %d with %d open tickets, over %v", p.id, p.now, len(p.state.Open), p.over)
+		}
+		for _, o := range slices.Concat(p.mailbox, p.letters) {
+			if p.end != 0 && start.Add(o.After) > p.end {
+				continue
+			}
+			t.Fatalf("promise 2: %s has a letter %s left", p.id, o.ID)
+		}
+		history += p.id + "\n" + p.history
+	}
+	return history
+}
+
+// A scene that is linked to none has no place, and a run without links no hub.
+func TestNoLinks(t *testing.T) {
+	none := links.New(nil)
+	if none.Of("s") != nil {
+		t.Error("a scene of a run without links is linked")
+	}
+	none.Ended("s", &travel.State{}, nil)
+	if links.New(map[string][]travel.Link{"a": {{To: "b", Travel: 1}}}).Of("c") != nil {
+		t.Error("a scene without links is linked")
+	}
+}
