@@ -1,6 +1,7 @@
 package travel
 
 import (
+	"encoding/base64"
 	"fmt"
 	"time"
 
@@ -33,12 +34,13 @@ type Letter struct {
 // ID is that of the letter's order in the scene that reads it.
 func (l *Letter) ID() string { return fmt.Sprintf("%s/%s/%s/%d", By, l.Kind, l.Scene, l.Number) }
 
-// Do is the letter as the changes of an order.
+// Do is the letter as the changes of an order. The state is a text in base64: it may hold
+// bytes, which are no value.
 func (l *Letter) Do() protocol.Raw {
 	fields := map[string]any{"scene": l.Scene, "number": int64(l.Number)}
 	switch l.Kind {
 	case Arrive:
-		fields["closed"], fields["agent"], fields["profile"], fields["state"], fields["turns"] = int64(l.Closed), l.Agent, l.Profile, l.State, int64(l.Turns)
+		fields["closed"], fields["agent"], fields["profile"], fields["state"], fields["turns"] = int64(l.Closed), l.Agent, l.Profile, base64.StdEncoding.EncodeToString(l.State), int64(l.Turns)
 	case Return:
 		fields["error"] = l.Error
 	}
@@ -59,7 +61,12 @@ func Read(change any) (*Letter, error) {
 		l.Profile, _ = fields["profile"].(string)
 		l.Error, _ = fields["error"].(string)
 		if kind == Arrive {
-			l.State = protocol.Encode(fields["state"])
+			text, _ := fields["state"].(string)
+			state, err := base64.StdEncoding.DecodeString(text)
+			if err != nil {
+				return nil, protocol.Errorf(protocol.KindCorrupt, "the state in a letter %s: %v", kind, err)
+			}
+			l.State = state
 		}
 		if l.Scene == "" || l.Number == 0 || kind == Arrive && (l.Agent == "" || l.Closed >= l.Number) {
 			return nil, protocol.Errorf(protocol.KindCorrupt, "a letter %s without its scene, number or agent", kind)

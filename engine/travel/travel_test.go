@@ -107,6 +107,7 @@ func TestDamagedTickets(t *testing.T) {
 func TestLetters(t *testing.T) {
 	for _, l := range []*travel.Letter{
 		{Kind: travel.Arrive, Scene: "town", Number: 3, Closed: 1, Agent: "ada", Profile: "guest", State: protocol.Encode([]any{int64(1), map[string]any{"coins": 1.5}}), Turns: 7},
+		{Kind: travel.Arrive, Scene: "town", Number: 4, Agent: "bytes", Profile: "guest", State: protocol.Raw{0xc4, 2, 7, 0xff}, Turns: 1}, // which are no value
 		{Kind: travel.Reach, Scene: "inn", Number: 1}, {Kind: travel.Return, Scene: "inn", Number: 2, Error: "full"},
 	} {
 		v, err := l.Do().Value()
@@ -127,5 +128,9 @@ func TestLetters(t *testing.T) {
 		if _, err := travel.Read(v); err == nil || !strings.Contains(err.Error(), "without its") {
 			t.Errorf("%v: %v", v, err)
 		}
+	}
+	bad := map[string]any{"arrive": map[string]any{"scene": "a", "number": int64(2), "agent": "x", "state": "?"}}
+	if _, err := travel.Read(bad); err == nil || !strings.Contains(err.Error(), "the state in a letter arrive") {
+		t.Error(err)
 	}
 }
