@@ -37,7 +37,7 @@ func newBench(e *cli.Env) *cobra.Command {
 		Use:   "bench",
 		Short: "Measure the engine on this machine",
 	}
-	c.AddCommand(newBenchDeliberation(e), newBenchAsleep(e), newBenchSchedule(e))
+	c.AddCommand(newBenchDeliberation(e), newBenchAsleep(e), newBenchSchedule(e), newBenchWorkload(e))
 	return c
 }
 

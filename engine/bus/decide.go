@@ -312,6 +312,9 @@ func (r *routing) direct(f *Routed) {
 // looping applies the loop rule. Only agents of the causal chain can loop, so the cost
 // does not depend on the number of receivers.
 func (r *routing) looping(f *Routed) {
+	if len(f.Chain) <= r.state.cfg.MaxRevisits {
+		return // too short for anybody to be in it so often
+	}
 	for i := range len(f.Chain) {
 		agent := handler(f, i)
 		if f.Chain[i].Type != f.Type || handledBefore(f, agent, i) {
