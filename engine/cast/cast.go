@@ -4,7 +4,7 @@
 // # Promises
 //
 //  1. A text that [Parse] takes and [Selector.String] writes are the same.
-//  2. Whether a selector means an agent depends on the two alone.
+//  2. Whether a selector means an agent depends on the two alone, and on where the agent is.
 //
 // Who is in a scene is known to scenes/load/setup; what a director asked for is carried out
 // by scenes/machines.
@@ -21,18 +21,19 @@ import (
 type Member struct {
 	Instance, Profile string
 	Roles             []string
+	Place             string // where it is now; "" = in none
 }
 
 // Selector means some agents of a scene; see [Parse].
 type Selector struct {
-	by   string // "" = the instance; role, profile, everybody
+	by   string // "" = the instance; role, profile, place, everybody
 	name string
 }
 
 const (
 	byRole    = "role"
 	byProfile = "profile"
-	byPlace   = "place" // refused by name
+	byPlace   = "place"
 	everybody = "*"
 )
 
@@ -40,19 +41,17 @@ const (
 const MaxSelectors = 1000
 
 // Grammar is what Parse takes, for messages and pages.
-const Grammar = "an instance id, role:ROLE, profile:PROFILE or *"
+const Grammar = "an instance id, role:ROLE, profile:PROFILE, place:PLACE or *"
 
-// Parse reads a selector: "role:" and a role, "profile:" and the id of a profile, "*",
-// which means every agent, or an instance id, which is everything else.
+// Parse reads a selector: "role:" and a role, "profile:" and the id of a profile, "place:" and
+// the name of a place, "*", which means every agent, or an instance id, which is everything else.
 func Parse(text string) (Selector, error) {
 	if text == everybody {
 		return Selector{by: everybody}, nil
 	}
 	by, name, _ := strings.Cut(text, ":")
 	switch by {
-	case byPlace:
-		return Selector{}, protocol.Errorf(protocol.KindInvalid, "the selector %q: selectors by place are not there yet; want %s", text, Grammar)
-	case byRole, byProfile:
+	case byRole, byProfile, byPlace:
 		if name != "" {
 			return Selector{by: by, name: name}, nil
 		}
@@ -63,8 +62,20 @@ func Parse(text string) (Selector, error) {
 	return Selector{name: text}, nil
 }
 
+// Changes says why a selector cannot stand where it must mean the same agents all the time; "" =
+// it can.
+func Changes(text string) string {
+	if s, err := Parse(text); err == nil && s.by == byPlace {
+		return "the selector \"" + text + "\": who is in a place changes; want an instance id, role:ROLE, profile:PROFILE or *"
+	}
+	return ""
+}
+
 // Named are the selectors of one agent.
 func Named(instance string) Selectors { return Selectors{{name: instance}} }
+
+// All are the selectors of every agent.
+func All() Selectors { return Selectors{{by: everybody}} }
 
 // ParseAll reads a list of selectors.
 func ParseAll(texts []string) (Selectors, error) {
@@ -95,6 +106,9 @@ func (s Selector) String() string {
 // Instance is the id of the one agent that the selector means; false = it names none.
 func (s Selector) Instance() (string, bool) { return s.name, s.by == "" }
 
+// Place is the place whose agents the selector means; false = it means others.
+func (s Selector) Place() (string, bool) { return s.name, s.by == byPlace }
+
 // Matches reports whether the selector means an agent.
 func (s Selector) Matches(m *Member) bool {
 	switch s.by {
@@ -104,6 +118,8 @@ func (s Selector) Matches(m *Member) bool {
 		return slices.Contains(m.Roles, s.name)
 	case byProfile:
 		return s.name == m.Profile
+	case byPlace:
+		return s.name == m.Place
 	}
 	return s.by == everybody
 }
@@ -118,6 +134,11 @@ func (list Selectors) String() string {
 		texts[i] = s.String()
 	}
 	return strings.Join(texts, ", ")
+}
+
+// ByPlace reports whether one of the selectors means the agents of a place.
+func (list Selectors) ByPlace() bool {
+	return slices.ContainsFunc(list, func(s Selector) bool { return s.by == byPlace })
 }
 
 // Match reports whether one of the selectors means an agent.

@@ -11,9 +11,9 @@ import (
 // Promise 1: what is read is written again. Promise 2: who is meant depends on the selector
 // and the agent alone.
 func TestSelectors(t *testing.T) {
-	ada := &cast.Member{Instance: "ada", Profile: "pack:guard", Roles: []string{"captain", "old"}}
+	ada := &cast.Member{Instance: "ada", Profile: "pack:guard", Roles: []string{"captain", "old"}, Place: "inn"}
 	for text, means := range map[string]bool{
-		"ada": true, "bo": false, "role:old": true, "role:ada": false, "profile:pack:guard": true, "profile:guard": false, "*": true, "role": false, "a:b": false, "$scene": false,
+		"ada": true, "bo": false, "role:old": true, "role:ada": false, "profile:pack:guard": true, "profile:guard": false, "*": true, "place:inn": true, "place:well": false, "role": false, "a:b": false, "$scene": false,
 	} {
 		s, err := cast.Parse(text)
 		if err != nil || s.String() != text {
@@ -25,10 +25,13 @@ func TestSelectors(t *testing.T) {
 			}
 		}
 	}
-	for text, want := range map[string]string{"": "want an instance id", "role:": "want an instance id", "profile:": "want an instance id", "place:inn": "selectors by place are not there yet"} {
+	for text, want := range map[string]string{"": "want an instance id", "role:": "want an instance id", "profile:": "want an instance id", "place:": "want an instance id"} {
 		if _, err := cast.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
+	}
+	if (cast.Selectors{}).ByPlace() || cast.All().ByPlace() || cast.Changes("role:old") != "" || cast.Changes("") != "" || !strings.Contains(cast.Changes("place:inn"), "who is in a place changes") {
+		t.Error("who is in a place changes, and nobody else")
 	}
 	if _, err := cast.ParseAll(make([]string, cast.MaxSelectors+1)); protocol.KindOf(err) != protocol.KindLimit {
 		t.Error(err)

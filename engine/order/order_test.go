@@ -113,7 +113,7 @@ func TestFaults(t *testing.T) {
 		"orders:\n  - {do: [{rest: {}}]}\n":                                                                                      "do[0].rest: received no agents",
 		"orders:\n  - {do: [{rest: {agents: 5}}]}\n":                                                                             "do[0].rest: agents: got \"5\", want text or a list of texts",
 		"orders:\n  - {do: [{wake: {agents: []}}]}\n":                                                                            "do[0].wake: agents: want at least one",
-		"orders:\n  - {do: [{wake: {agents: ['place:inn']}}]}\n":                                                                 "do[0].wake: the selector \"place:inn\": selectors by place are not there yet; want an instance id, role:ROLE, profile:PROFILE or *",
+		"orders:\n  - {do: [{wake: {agents: ['place:']}}]}\n":                                                                    "do[0].wake: the selector \"place:\": want an instance id, role:ROLE, profile:PROFILE, place:PLACE or *",
 		"orders:\n  - {do: [{rest: {agents: 'role:'}}]}\n":                                                                       "the selector \"role:\": want an instance id",
 		"orders:\n  - {do: [{private_state: {agent: x, path: a, value: 1}}]}\n":                                                  "do[0].private_state: received no reason",
 		"orders:\n  - {do: [{private_state: {agent: x, op: put, reason: y}}]}\n":                                                 "do[0].private_state: op \"put\": want one of set, add, push, delete, merge",

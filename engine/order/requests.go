@@ -39,6 +39,19 @@ func (p *Plan) Aim(sc script.Cast, source string) error {
 	return nil
 }
 
+// Empty says which place nobody is in whose agents an event is for; "" = none.
+func (p *Plan) Empty(sc script.Cast) string {
+	for i := range p.Events {
+		for _, text := range p.Events[i].Targets {
+			one, err := cast.Parse(text)
+			if place, by := one.Place(); err == nil && by && len(sc.Members(cast.Selectors{one})) == 0 {
+				return "nobody is in the place " + place
+			}
+		}
+	}
+	return ""
+}
+
 // targets are the instance ids of selectors, in their order, each once.
 func targets(sc script.Cast, selectors []string) (ids []string, err error) {
 	seen := map[uint32]bool{}

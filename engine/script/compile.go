@@ -9,6 +9,7 @@ import (
 
 	"github.com/robfig/cron/v3"
 
+	"tavernsim/engine/cast"
 	"tavernsim/engine/collab"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/script/plot"
@@ -225,13 +226,13 @@ func (c *compiler) state(i int) {
 		}
 		n.context = t
 	}
-	c.selectors(d.Active, at("active"))
+	c.selectors(d.Active, true, at("active"))
 	if t := d.Turns; t != nil {
 		for _, f := range t.Faults() {
 			c.fault(at("turns", f.Field), f.Hint, "%s", f.Message)
 		}
-		c.selectors(t.Participants, at("turns", "participants"))
-		c.selectors(t.Order, at("turns", "order"))
+		c.selectors(t.Participants, true, at("turns", "participants"))
+		c.selectors(t.Order, true, at("turns", "order"))
 	}
 	for j := range d.Collect {
 		c.collect(n, &d.Collect[j], at("collect", j))
@@ -257,9 +258,14 @@ func ends(list []*action) bool {
 	return slices.ContainsFunc(list, func(a *action) bool { return a.kind == kindEnd })
 }
 
-func (c *compiler) selectors(list []string, steps []any) {
+// selectors checks a list of them; if they must mean the same agents all the time, none is by place.
+func (c *compiler) selectors(list []string, always bool, steps []any) {
 	for i, s := range list {
-		if fault := c.Selector(s); fault != "" {
+		fault := c.Selector(s)
+		if fault == "" && always {
+			fault = cast.Changes(s)
+		}
+		if fault != "" {
 			c.fault(append(slices.Clone(steps), i), "", "%s", fault)
 		}
 	}
@@ -275,7 +281,7 @@ func (c *compiler) collect(n *Node, d *plot.Collect, steps []any) {
 		c.p.Types[d.Event] = true
 		c.p.byEvent[d.Event] = append(c.p.byEvent[d.Event], a)
 	}
-	c.selectors(d.From, under("from"))
+	c.selectors(d.From, false, under("from"))
 	if d.Schema != nil {
 		a.check = c.Schema(d.Schema, under("schema"))
 	}

@@ -28,9 +28,40 @@ type now struct {
 // people are the agents of the scene that are there.
 func (s *Stage) people() order.Setting {
 	if s.cast != nil {
-		return s.cast
+		return s.placed(s.cast)
 	}
-	return s.scene
+	return s.placed(s.scene)
+}
+
+func (s *Stage) placed(all order.Setting) order.Setting {
+	if s.scene.Space == nil {
+		return all
+	}
+	return placed{all, s}
+}
+
+// placed are agents that are somewhere: where the wave before left them.
+type placed struct {
+	order.Setting
+	stage *Stage
+}
+
+// Members implements script.Cast.
+func (p placed) Members(of cast.Selectors) (list []uint32) {
+	if !of.ByPlace() {
+		return p.Setting.Members(of)
+	}
+	at := p.stage.View.Space()
+	for _, o := range p.Setting.Members(cast.All()) {
+		m := p.stage.scene.Member(o)
+		if x, y, ok := at.Where(o); ok {
+			m.Place = at.Map().NameAt(x, y)
+		}
+		if of.Match(&m) {
+			list = append(list, o)
+		}
+	}
+	return list
 }
 
 // Entrance implements order.Scene.

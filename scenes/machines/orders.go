@@ -179,7 +179,7 @@ func (s *Stage) worldAgreed(refused string) error {
 	s.settlePeople(p, s.wave.orderer)
 	s.wave.given = append(s.wave.given, script.Given{Set: p.Set, To: p.To, Why: "order " + s.wave.orderBy.ID})
 	if p.Aim(s.people(), setup.ActorScene) != nil { // nobody whom they mean is there: the channel refuses them
-		if err := p.Aim(s.scene, setup.ActorScene); err != nil {
+		if err := p.Aim(s.placed(s.scene), setup.ActorScene); err != nil {
 			return err
 		}
 	}

@@ -26,6 +26,9 @@ func (s *Stage) unsettled(p *order.Plan, by string) string {
 	if err := p.Fits(s.asItIs()); err != nil {
 		return err.Error()
 	}
+	if why := p.Empty(s.people()); why != "" {
+		return why
+	}
 	if moves := order.Moves(p.Stage, s.asItIs()); len(moves) > 0 {
 		if err := s.View.Space().Check(moves); err != nil {
 			return "move: " + err.Error()

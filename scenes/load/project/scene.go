@@ -129,10 +129,14 @@ func (s *Scene) has(id string) bool {
 	})
 }
 
-// linkSelectors checks a list of selectors, each of which means some agent.
+// linkSelectors checks a list of selectors, each of which means some agent, and for good.
 func (l *loader) linkSelectors(s *Scene, list []string, steps ...any) {
 	for i, text := range list {
-		if fault := s.unmeant(text); fault != "" {
+		fault := s.unmeant(text)
+		if fault == "" {
+			fault = cast.Changes(text)
+		}
+		if fault != "" {
 			l.fault(s.doc, at(append(steps, i)...), "", "%s", fault)
 		}
 	}
@@ -141,6 +145,9 @@ func (l *loader) linkSelectors(s *Scene, list []string, steps ...any) {
 // unmeant says what is wrong with a selector; "" = it means some agent.
 func (s *Scene) unmeant(text string) string {
 	sel, err := cast.Parse(text)
+	if place, by := sel.Place(); by {
+		return s.noPlace(place)
+	}
 	id, one := sel.Instance()
 	switch {
 	case text == "": // the decoder has said so
@@ -151,6 +158,17 @@ func (s *Scene) unmeant(text string) string {
 	}):
 	default:
 		return fmt.Sprintf("the selector %q means no agent of the scene; want %s", text, cast.Grammar)
+	}
+	return ""
+}
+
+func (s *Scene) noPlace(name string) string {
+	d := s.Definition.Space
+	if d == nil {
+		return fmt.Sprintf("the selector \"place:%s\": the scene has no space", name)
+	}
+	if _, ok := d.Places[name]; !ok {
+		return fmt.Sprintf("the selector \"place:%s\": the space has no such place; want one of %s", name, protocol.Short(strings.Join(protocol.SortedKeys(d.Places), ", "), 200))
 	}
 	return ""
 }

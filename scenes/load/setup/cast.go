@@ -56,7 +56,8 @@ func (s *Scene) Members(of cast.Selectors) []uint32 {
 }
 
 // MembersOf are those of them that are there. Who is named alone is found without asking the
-// others.
+// others. Who is in a place is known only while the scene runs: as far as the definition tells,
+// everybody may be.
 func (s *Scene) MembersOf(of cast.Selectors, there func(uint32) bool) (list []uint32) {
 	if len(of) == 1 {
 		if id, named := of[0].Instance(); named {
@@ -66,13 +67,25 @@ func (s *Scene) MembersOf(of cast.Selectors, there func(uint32) bool) (list []ui
 			return list
 		}
 	}
+	anybody := slices.ContainsFunc(of, func(x cast.Selector) bool {
+		name, by := x.Place()
+		return by && s.hasPlace(name)
+	})
 	for o := range uint32(s.Size()) {
 		if !there(o) {
 			continue
 		}
-		if m := s.Member(o); of.Match(&m) {
+		if m := s.Member(o); anybody || of.Match(&m) {
 			list = append(list, o)
 		}
 	}
 	return list
+}
+
+func (s *Scene) hasPlace(name string) bool {
+	if s.Space == nil {
+		return false
+	}
+	_, ok := s.Space.Place(name)
+	return ok
 }
