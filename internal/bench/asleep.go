@@ -3,9 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -61,20 +59,11 @@ func RunAsleep(o AsleepOptions) (a Asleep, err error) {
 	if o.Durability == "" {
 		o.Durability = persistence.Process
 	}
-	sub, err := fs.Sub(files, "project")
+	p, done, err := prepare(&o.Dir)
 	if err != nil {
 		return a, err
 	}
-	p, err := runner.LoadFS(sub, "bench", true)
-	if err != nil {
-		return a, err
-	}
-	if o.Dir == "" {
-		if o.Dir, err = os.MkdirTemp("", "simd-bench-"); err != nil {
-			return a, err
-		}
-		defer os.RemoveAll(o.Dir)
-	}
+	defer done()
 	wakes := timing.NewLatency()
 	opt := runner.Options{
 		Dir: o.Dir + "/run", Scenes: []string{"asleep"}, Model: modelfile.KindScripted, Agents: o.Agents, Durability: o.Durability, Version: "bench", Metrics: metrics.New(),

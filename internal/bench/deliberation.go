@@ -12,11 +12,26 @@ import (
 	"tavernsim/llm/models/modelfile"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/runner"
 )
 
 //go:embed project
 var files embed.FS
+
+// prepare loads the project of the benchmarks. An empty dir becomes a temporary one, which done
+// removes.
+func prepare(dir *string) (p *project.Project, done func(), err error) {
+	sub, err := fs.Sub(files, "project")
+	if err != nil {
+		return nil, nil, err
+	}
+	if p, err = runner.LoadFS(sub, "bench", true); err != nil || *dir != "" {
+		return p, func() {}, err
+	}
+	*dir, err = os.MkdirTemp("", "simd-bench-")
+	return p, func() { _ = os.RemoveAll(*dir) }, err
+}
 
 // DeliberationOptions say what to run. Zero fields take the defaults.
 type DeliberationOptions struct {
@@ -74,20 +89,11 @@ type Deliberation struct {
 // scripted model and a real journal.
 func RunDeliberation(o DeliberationOptions) (d Deliberation, err error) {
 	o = o.withDefaults()
-	sub, err := fs.Sub(files, "project")
+	p, done, err := prepare(&o.Dir)
 	if err != nil {
 		return d, err
 	}
-	p, err := runner.LoadFS(sub, "bench", true)
-	if err != nil {
-		return d, err
-	}
-	if o.Dir == "" {
-		if o.Dir, err = os.MkdirTemp("", "simd-bench-"); err != nil {
-			return d, err
-		}
-		defer os.RemoveAll(o.Dir)
-	}
+	defer done()
 	opt := runner.Options{Scenes: []string{"deliberation"}, Model: modelfile.KindScripted, Agents: o.Agents, Ticks: o.Ticks, Durability: o.Durability, Workers: o.Workers, Version: "bench"}
 	if o.Over != nil {
 		opt.Model = "http"

@@ -2,8 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"io/fs"
-	"os"
 	"runtime"
 	"time"
 
@@ -45,12 +43,13 @@ type Workload struct {
 	JournalBytes   uint64  `json:"journal_bytes"`
 	MemoryPerAgent float64 `json:"resident_bytes_per_agent"` // growth of the process at its peak
 	Digest         string  `json:"digest"`
-	// Of third alone.
-	Rounds      int     `json:"rounds,omitempty"`
-	RoundWall   float64 `json:"wall_seconds_per_round,omitempty"`
-	Mean        float64 `json:"mean,omitempty"`                         // of the numbers of the last round
-	PerSceneSec float64 `json:"cpu_seconds_per_scene_second,omitempty"` // of movers alone
-	// Of phold alone.
+	// Of third.
+	Rounds    int     `json:"rounds,omitempty"`
+	RoundWall float64 `json:"wall_seconds_per_round,omitempty"`
+	Mean      float64 `json:"mean,omitempty"` // of the numbers of the last round
+	// Of movers.
+	PerSceneSec float64 `json:"cpu_seconds_per_scene_second,omitempty"`
+	// Of phold.
 	Jobs       int64   `json:"jobs,omitempty"`
 	JobsPerCPU float64 `json:"jobs_per_cpu_second,omitempty"`
 }
@@ -66,20 +65,11 @@ func RunWorkload(o WorkloadOptions) (w Workload, err error) {
 	if o.Durability == "" {
 		o.Durability = persistence.Process
 	}
-	sub, err := fs.Sub(files, "project")
+	p, done, err := prepare(&o.Dir)
 	if err != nil {
 		return w, err
 	}
-	p, err := runner.LoadFS(sub, "bench", true)
-	if err != nil {
-		return w, err
-	}
-	if o.Dir == "" {
-		if o.Dir, err = os.MkdirTemp("", "simd-bench-"); err != nil {
-			return w, err
-		}
-		defer os.RemoveAll(o.Dir)
-	}
+	defer done()
 	opt := runner.Options{Dir: o.Dir + "/run", Scenes: []string{o.Name}, Agents: o.Agents, Durability: o.Durability, Version: "bench", Metrics: metrics.New(), Orders: beginnings(o)}
 	runtime.GC()
 	resident, cpu, start := residentBytes(), cpuTime(), time.Now()
