@@ -11,6 +11,7 @@ type Reach struct {
 	Directs bool // publishes events of any type, also to agents by name
 	Writes  bool // asks for changes of the world
 	Listens bool // changes its subscriptions
+	Groups  bool // joins groups of subscribers
 }
 
 // Reach computes it.
@@ -21,6 +22,7 @@ func (d *Definition) Reach() Reach {
 	return Reach{
 		World: motive || d.reads("world_state") || has("ReadWorldStateTool") || bases, Version: d.reads("world_version"), Bases: bases,
 		Directs: motive || has(toolPublish), Writes: has(toolRequestWorld), Listens: motive || has("SubscribeEventTool") || has("UnsubscribeEventTool"),
+		Groups: has("SubscribeEventTool"),
 	}
 }
 

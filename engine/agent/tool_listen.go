@@ -20,11 +20,13 @@ func listenTools() []Tool {
 			tool.Optional("path", "string", "with type world.state.updated: only changes at, above or below this path; * stands for any one name, ** for any number"),
 			tool.Optional("debounce_seconds", "number", "waits until no event came for so long"),
 			tool.OneOf("debounce", "what is heard then; latest when it is missing", string(bus.DebounceLatest), string(bus.DebounceMerge)),
-			tool.Optional("debounce_max_seconds", "number", "waits no longer than this; ten times debounce_seconds when it is missing")),
+			tool.Optional("debounce_max_seconds", "number", "waits no longer than this; ten times debounce_seconds when it is missing"),
+			tool.Optional("group", "string", "name of a group: of its subscribers that would hear an event one does, for which the least waits; goes with no debounce")),
 		requests((*Turn).unsubscribe, "UnsubscribeEventTool", "Hears events of a type no more.",
 			tool.Required("type", "string", "event type, as it was subscribed to"),
 			tool.Optional("filter_condition", "string", "only the subscription with this filter; all of the type when it is missing"),
-			tool.Optional("path", "string", "only the subscription to this path")),
+			tool.Optional("path", "string", "only the subscription to this path"),
+			tool.Optional("group", "string", "only the subscription of this group")),
 		requests((*Turn).throttle, "ThrottleEventTool", "Bounds how many events of a type are heard, from now on. Only the scene itself has this tool.",
 			tool.Required("type", "string", "event type; a.b.* is every type below a.b, * every type"),
 			tool.Optional("source_agent_instance_id", "string", "only events of this publisher"),
@@ -39,7 +41,7 @@ func listenTools() []Tool {
 
 func (t *Turn) subscribe(p tool.Params) (any, error) {
 	sub := profile.Subscription{
-		Type: p.Text("type"), FilterCondition: p.Text("filter_condition"), Path: p.Text("path"), Debounce: p.Text("debounce"),
+		Type: p.Text("type"), FilterCondition: p.Text("filter_condition"), Path: p.Text("path"), Debounce: p.Text("debounce"), Group: p.Text("group"),
 		DebounceSeconds: p.Number("debounce_seconds", 0), DebounceMaxSeconds: p.Number("debounce_max_seconds", 0),
 	}
 	if err := span("debounce_seconds", max(sub.DebounceSeconds, sub.DebounceMaxSeconds), bus.MaxQuiet); err != nil {
@@ -57,7 +59,7 @@ func (t *Turn) subscribe(p tool.Params) (any, error) {
 }
 
 func (t *Turn) unsubscribe(p tool.Params) (any, error) {
-	sub := bus.Subscription{Type: p.Text("type"), FilterCondition: p.Text("filter_condition"), Path: p.Text("path")}
+	sub := bus.Subscription{Type: p.Text("type"), FilterCondition: p.Text("filter_condition"), Path: p.Text("path"), Group: p.Text("group")}
 	if err := sub.Check(); err != nil {
 		return nil, err
 	}

@@ -28,9 +28,6 @@ type WorldChange struct {
 // MaxAnnounced bounds the changes listed in one event; "changes" counts all.
 const MaxAnnounced = 100
 
-// HearsWorld reports whether any subscription is to changes of the world.
-func (s *State) HearsWorld() bool { return s.index.hearsWorld() }
-
 // announce makes one event for the subscriptions to the whole world, then one per
 // pattern that a change touches, in the order of the patterns.
 func (r *routing) announce(w *WorldUpdated) {

@@ -1,6 +1,8 @@
 package bus
 
 import (
+	"slices"
+
 	"tavernsim/engine/expr"
 	"tavernsim/protocol"
 )
@@ -10,10 +12,16 @@ type filter struct {
 	text    string
 	program *expr.Program
 	self    bool          // reads self: receivers may differ
-	selects *expr.Program // names the one receiver: see expr.Program.Selects
+	place   bool          // reads self.place
+	selects *expr.Program // names the one receiver, or its place: see expr.Program.Selects
+	byPlace bool          // selects names a place
 	whole   bool          // the filter has no other condition
 	uses    int           // groups with this filter; it is dropped with the last one
 }
+
+// selfPlace is the field of self that names the place of the receiver: null = it is in none,
+// and undefined in a scene without space.
+const selfPlace = "place"
 
 func compileFilter(text string, steps int) (*filter, error) {
 	p, err := expr.Compile(text, "payload", "event", "self")
@@ -24,7 +32,10 @@ func compileFilter(text string, steps int) (*filter, error) {
 		p = p.WithSteps(steps)
 	}
 	f := &filter{text: text, program: p, self: p.Uses("self")}
-	f.selects, f.whole, _ = p.Selects("self", "instance_id")
+	f.place = slices.ContainsFunc(p.Reads("self"), func(keys []string) bool { return len(keys) == 0 || keys[0] == selfPlace })
+	if f.selects, f.whole, _ = p.Selects("self", "instance_id"); f.selects == nil {
+		f.selects, f.whole, f.byPlace = p.Selects("self", selfPlace)
+	}
 	return f, nil
 }
 
@@ -75,8 +86,8 @@ func (r *routing) matching(g *group) Ranges {
 	return r.scan(g, members)
 }
 
-// selected finds the one receiver that the event names, and evaluates the rest of the
-// filter for it alone.
+// selected finds the one receiver that the event names, or those in the place that it names,
+// and evaluates the rest of the filter for them alone.
 func (r *routing) selected(g *group, members Ranges) Ranges {
 	r.verdict.Asked++
 	name, err := g.filter.selects.Eval(&r.env)
@@ -84,7 +95,22 @@ func (r *routing) selected(g *group, members Ranges) Ranges {
 		r.failed(g.filter, err, members.Len())
 		return nil
 	}
-	id, _ := name.(string)
+	id, is := name.(string)
+	if g.filter.byPlace {
+		if !is || r.state.Space == nil {
+			return r.scan(g, members) // undefined and null are true where there is no place
+		}
+		var there Ranges
+		for _, o := range r.state.Space.InPlace(id) {
+			if members.Contains(o) {
+				there.Push(o)
+			}
+		}
+		if g.filter.whole {
+			return there
+		}
+		return r.scan(g, there)
+	}
 	o, known := r.state.subscribers.Ordinal(id)
 	if !known || !members.Contains(o) || !g.filter.whole && !r.hears(g.filter, o) {
 		return nil
@@ -110,6 +136,12 @@ func (r *routing) hears(f *filter, o uint32) bool {
 	}
 	r.env.self["instance_id"] = who.id
 	r.env.self["profile_id"] = who.profile
+	if f.place && r.state.Space != nil {
+		r.env.self[selfPlace] = nil
+		if name := r.state.Space.PlaceOf(o); name != "" {
+			r.env.self[selfPlace] = name
+		}
+	}
 	ok, err := f.program.EvalBool(&r.env)
 	r.failed(f, err, 1)
 	return ok

@@ -2,16 +2,26 @@ package bus
 
 import "tavernsim/protocol"
 
+// Space tells where the agents of a scene are.
+type Space interface {
+	// Hearers are the agents that an event can reach, ascending; unless bounded it can reach all.
+	Hearers(eventType, source, reach string) (list []uint32, bounded bool, err error)
+	// PlaceOf names the place that an agent is in; "" = it is in none.
+	PlaceOf(ordinal uint32) string
+	// InPlace are the agents in a place, ascending.
+	InPlace(place string) []uint32
+}
+
 // near finds who the event can reach, in a scene in space.
 func (r *routing) near(d *protocol.Draft) refusal {
 	r.close, r.bounded = nil, false
-	if r.state.Hearers == nil {
+	if r.state.Space == nil {
 		if d.Reach != "" {
 			return refusal{ReasonInvalid, "reach " + d.Reach + ": the scene has no space"}
 		}
 		return refusal{}
 	}
-	list, bounded, err := r.state.Hearers(d.Type, d.Source, d.Reach)
+	list, bounded, err := r.state.Space.Hearers(d.Type, d.Source, d.Reach)
 	if err != nil {
 		return refusal{ReasonInvalid, err.Error()}
 	}

@@ -24,11 +24,11 @@ type State struct {
 	defined     int             // number of filters of the definition
 	throttle    *throttle.Table
 	holds       holds
-	away        Ranges // who is not there
+	away        Ranges   // who is not there
+	teams       []*group // of subscriptions with a Group
 
-	// Hearers are the agents that an event can reach, ascending, where events reach only who
-	// is near; nil = nobody knows where agents are. Set it before Decide.
-	Hearers func(eventType, source, reach string) (list []uint32, bounded bool, err error)
+	// Space tells where agents are; nil = nobody knows. Set it before Decide.
+	Space Space
 
 	// Load is how much waits for agents, for groups of subscriptions. Set it before Decide.
 	Load team.Load
@@ -131,6 +131,9 @@ func (s *State) define(sub Subscription) (*group, error) {
 	}
 	g := &group{sub: sub, filter: f}
 	s.index.put(&sub, slices.Insert(groups, at, g))
+	if sub.Group != "" {
+		s.teams = append(s.teams, g)
+	}
 	return g, nil
 }
 
@@ -157,6 +160,7 @@ func (s *State) drop(g *group) {
 		return
 	}
 	s.index.put(&g.sub, slices.Delete(groups, at, at+1))
+	s.teams = slices.DeleteFunc(s.teams, func(t *group) bool { return t == g })
 	if g.filter == nil {
 		return
 	}
@@ -203,7 +207,7 @@ func (s *State) Change(c Change) (*SubscriptionChanged, error) {
 
 // unsubscribe finds the matching subscriptions of an agent.
 func (s *State) unsubscribe(o uint32, which Subscription, f *SubscriptionChanged) error {
-	which, err := Subscription{Type: which.Type, FilterCondition: which.FilterCondition, Path: which.Path}.Normal()
+	which, err := Subscription{Type: which.Type, FilterCondition: which.FilterCondition, Path: which.Path, Group: which.Group}.Normal()
 	if err != nil {
 		return err
 	}

@@ -124,8 +124,8 @@ func (sub Subscription) Check() error {
 }
 
 // agrees reports whether an unsubscription covers this subscription: it has the same
-// type, and the same filter and path if it names any.
+// type, and the same filter, path and group if it names any.
 func (sub *Subscription) agrees(with *Subscription) bool {
 	return sub.Type == with.Type && (with.FilterCondition == "" || with.FilterCondition == sub.FilterCondition) &&
-		(with.Path == "" || with.Path == sub.Path)
+		(with.Path == "" || with.Path == sub.Path) && (with.Group == "" || with.Group == sub.Group)
 }

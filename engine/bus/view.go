@@ -2,6 +2,21 @@ package bus
 
 import "slices"
 
+// View is what others see of a channel between two decisions.
+type View struct {
+	World   bool   // some subscription is to changes of the world
+	Grouped Ranges // agents with a subscription of a group, of which one hears an event
+}
+
+// View gives the state as it is now.
+func (s *State) View() View {
+	v := View{World: s.index.hearsWorld()}
+	for _, g := range s.teams {
+		v.Grouped = v.Grouped.And(g.members)
+	}
+	return v
+}
+
 // Changed lists the differences between an agent's subscriptions and its definition,
 // in a fixed order.
 func (s *State) Changed(o uint32) (added, removed []Subscription) {

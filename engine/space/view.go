@@ -197,9 +197,11 @@ func (v *View) Hearers(typ, source, reach string) (list []uint32, bounded bool, 
 		}
 		return nil, false, protocol.Errorf(protocol.KindInvalid, "reach %s: %s is nowhere on the map", reach, source)
 	case reach == ReachPlace:
-		if list, err = v.inPlace(x, y); err != nil {
-			return nil, false, err
+		name := v.m.NameAt(x, y)
+		if name == "" {
+			return nil, false, protocol.Errorf(protocol.KindInvalid, "reach place: the cell %s lies in no place", v.m.Text(v.m.Cell(x, y)))
 		}
+		list = v.InPlace(name)
 	default:
 		v.nearby(v.m.Cell(x, y), func(n Neighbour) { list = append(list, n.Agent) })
 		slices.Sort(list)
@@ -210,13 +212,22 @@ func (v *View) Hearers(typ, source, reach string) (list []uint32, bounded bool, 
 	return merged(list, v.outside), true, nil
 }
 
-func (v *View) inPlace(x, y int) ([]uint32, error) {
-	i := v.m.PlaceAt(x, y)
-	if i < 0 {
-		return nil, protocol.Errorf(protocol.KindInvalid, "reach place: the cell %s lies in no place", v.m.Text(v.m.Cell(x, y)))
+// PlaceOf names the place that an agent is in; "" = it is in none.
+func (v *View) PlaceOf(o uint32) string {
+	x, y, ok := v.Where(o)
+	if !ok {
+		return ""
 	}
-	a := &v.m.Places[i]
-	return v.hearing(a.X, a.Y, a.X+a.W-1, a.Y+a.H-1), nil
+	return v.m.NameAt(x, y)
+}
+
+// InPlace are the agents in a place, ascending.
+func (v *View) InPlace(name string) []uint32 {
+	a, ok := v.m.Place(name)
+	if !ok {
+		return nil
+	}
+	return v.hearing(a.X, a.Y, a.X+a.W-1, a.Y+a.H-1)
 }
 
 // hearing lists who stands in a rectangle, ascending.

@@ -118,11 +118,10 @@ func (e *Events) Deliver(wave uint64, tell func(uint32, *protocol.Envelope)) {
 	}
 }
 
-// Publish implements Service. It shows whether some subscription is to changes of the
-// world.
+// Publish implements Service.
 func (e *Events) Publish() Part {
 	next, _ := e.State.NextDue()
-	return Part{Service: bus.Service, Shown: e.State.HearsWorld(), Next: next}
+	return Part{Service: bus.Service, Shown: e.State.View(), Next: next}
 }
 
 // Snapshot implements Service.

@@ -166,7 +166,12 @@ func (v *View) awaits() bool {
 }
 
 // hearsWorld reports whether some subscription is to changes of the world.
-func (v *View) hearsWorld() bool { return v.Shown(bus.Service) == true }
+func (v *View) hearsWorld() bool { return v.channel().World }
+
+func (v *View) channel() bus.View {
+	c, _ := v.Shown(bus.Service).(bus.View)
+	return c
+}
 
 // releases is when a service other than the world decides next without a request; 0 =
 // never. Expiries of the world have waves of their own.

@@ -101,11 +101,11 @@ func (v *View) Space() *space.View {
 	return x
 }
 
-// Look implements Observer: the channel asks who is near.
+// Look implements Observer: the channel asks who is where.
 func (e *Events) Look(v *View) {
-	e.State.Hearers = nil
+	e.State.Space = nil
 	if x := v.Space(); x != nil {
-		e.State.Hearers = x.Hearers
+		e.State.Space = x
 	}
 }
 

@@ -331,7 +331,7 @@ func (s *Stage) heard(f *bus.Routed, wave uint64) {
 		if s.scene.Blocks {
 			s.Agenda.Received(o, p, wave)
 		}
-		if s.cast != nil || len(s.scene.Grouped) > 0 {
+		if s.cast != nil || s.scene.Teams {
 			s.Agenda.Reached(o)
 		}
 	}

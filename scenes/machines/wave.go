@@ -315,9 +315,9 @@ func (s *Stage) closeWave() error {
 			if left := s.toolsLeft(k.Name); left != nil {
 				s.requests[i].Add(left)
 			}
-			if k.Name == bus.Service && s.requests[i].Count > 0 && len(s.scene.Grouped) > 0 {
+			if members := s.View.channel().Grouped; k.Name == bus.Service && s.requests[i].Count > 0 && len(members) > 0 {
 				tasks := s.questions()
-				s.requests[i].AddFirst(s.scene.Load(s.Agenda, tasks.Taken(), w.time).AppendMsg(nil))
+				s.requests[i].AddFirst(s.scene.Load(members, s.Agenda, tasks.Taken(), w.time).AppendMsg(nil))
 			}
 			s.asked = Effect{Act: ActAsk, Service: i, Wave: w.number, At: w.time, Data: s.requests[i].Take()}
 			s.effect(s.asked)

@@ -196,10 +196,9 @@ func (b *builder) agents(agents *project.Agents) error {
 			if c, err = b.define(key, in); err != nil {
 				return b.Errorf("%s: %w", in.ID, err)
 			}
-			b.hears = append(b.hears, append(busSubscriptions(in.Subscriptions), watches(b.goals[c])...))
-		}
-		if slices.ContainsFunc(b.hears[c], func(s bus.Subscription) bool { return s.Group != "" }) {
-			b.Grouped.Push(uint32(in.Ordinal))
+			hears := append(busSubscriptions(in.Subscriptions), watches(b.goals[c])...)
+			b.hears = append(b.hears, hears)
+			b.Teams = b.Teams || slices.ContainsFunc(hears, func(s bus.Subscription) bool { return s.Group != "" })
 		}
 		b.add(in.ID, c)
 		if agents.Spawnable(in.Ordinal) {
@@ -314,6 +313,7 @@ func (b *builder) limits(c *profile.RuntimeConfig) profile.Limits {
 func (b *builder) addClass(key class, d *agent.Definition, t agenda.Timing, goals []goal.Goal) uint16 {
 	c := uint16(len(b.Definitions))
 	b.Interrupts, b.Blocks = b.Interrupts || t.Interrupt, b.Blocks || t.Blocks != nil
+	b.Teams = b.Teams || d.Reach().Groups
 	b.classes[key] = c
 	b.Definitions = append(b.Definitions, d)
 	b.Timings = append(b.Timings, t)

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/team"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/travel"
@@ -30,9 +31,9 @@ func (s *Scene) Present(state func() *agenda.State, trips func() *travel.State) 
 }
 
 // Load is how much waits for the members of groups: events, and tasks that they have taken.
-func (s *Scene) Load(a *agenda.State, taken map[string]int64, now protocol.Time) team.Load {
+func (s *Scene) Load(members bus.Ranges, a *agenda.State, taken map[string]int64, now protocol.Time) team.Load {
 	load := team.Load{}
-	for o := range s.Grouped.All() {
+	for o := range members.All() {
 		if n := a.Pending(o, now) + taken[s.Name(o)]; n > 0 {
 			load[o] = n
 		}
