@@ -7,6 +7,7 @@ import (
 
 	"tavernsim/engine/agent/assign"
 	"tavernsim/engine/agent/hook"
+	"tavernsim/engine/agent/listen"
 	"tavernsim/engine/agent/memory"
 	"tavernsim/engine/agent/menu"
 	"tavernsim/engine/agent/pace"
@@ -45,6 +46,7 @@ type Definition struct {
 	Run, Scene string      // ids, for the references in texts; "" = nobody knows them
 	InSpace    bool        // the scene has a space
 	Assigns    bool        // the project has agents that report on tasks
+	Grouped    bool        // the scene has groups of subscribers
 	Realtime   bool        // latency passes by itself, and others go on while a deliberation runs
 
 	// Check validates a whole private state; nil accepts every state.
@@ -116,9 +118,24 @@ func (d *Definition) keptObservations() int {
 // max_observations.
 const realtimeObservations = 1024
 
+// more are parameters that tools have here beyond those in the table. Agents without the block of
+// the definition that they are for see the tools as they were before the block was there.
+func (d *Definition) more() map[string][]tool.Param {
+	more := map[string][]tool.Param{toolPublish: assign.Speaking(d.InSpace, d.Assigns)}
+	if d.Motive != nil {
+		more[toolUpdateGoal] = tool.MotiveGoal()
+	}
+	if d.Grouped {
+		for _, id := range []string{listen.Subscribe, listen.Unsubscribe} {
+			more[id] = listen.Grouped(id)
+		}
+	}
+	return more
+}
+
 // Seal computes the tables that all agents of the definition share. Call it once.
 func (d *Definition) Seal(describe func(id string) (name, description string)) {
-	list, table, err := toolTable(d.External, d.Motive != nil, assign.Speaking(d.InSpace, d.Assigns)...)
+	list, table, err := toolTable(d.External, d.more())
 	if err != nil {
 		panic("agent: the table of tools: " + err.Error()) // it is code, or was not checked
 	}

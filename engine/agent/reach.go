@@ -1,6 +1,10 @@
 package agent
 
-import "slices"
+import (
+	"slices"
+
+	"tavernsim/engine/agent/listen"
+)
 
 // Reach is what the turns of all agents of a definition can read of others, and do to
 // them, as its workflows and its inventory of tools say.
@@ -11,7 +15,6 @@ type Reach struct {
 	Directs bool // publishes events of any type, also to agents by name
 	Writes  bool // asks for changes of the world
 	Listens bool // changes its subscriptions
-	Groups  bool // joins groups of subscribers
 }
 
 // Reach computes it.
@@ -21,8 +24,7 @@ func (d *Definition) Reach() Reach {
 	bases := len(d.Knowledge) > 0 && (d.reads("knowledge") || has("QueryKnowledgeBaseTool"))
 	return Reach{
 		World: motive || d.reads("world_state") || has("ReadWorldStateTool") || bases, Version: d.reads("world_version"), Bases: bases,
-		Directs: motive || has(toolPublish), Writes: has(toolRequestWorld), Listens: motive || has("SubscribeEventTool") || has("UnsubscribeEventTool"),
-		Groups: has("SubscribeEventTool"),
+		Directs: motive || has(toolPublish), Writes: has(toolRequestWorld), Listens: motive || has(listen.Subscribe) || has(listen.Unsubscribe),
 	}
 }
 

@@ -114,20 +114,17 @@ func toolIDs(which func(Tool) bool) []string {
 // CheckExternal refuses tools of executors that have one id, an atomic tool's id, no
 // kind, or parameters that are not the schema of an object.
 func CheckExternal(outside []External) error {
-	_, _, err := toolTable(outside, false)
+	_, _, err := toolTable(outside, nil)
 	return err
 }
 
-// toolTable makes the index by id of the atomic tools and those of executors. Agents with
-// rules for their goals may say more of a goal. speaking are more parameters of PublishEventTool.
-func toolTable(outside []External, motives bool, speaking ...tool.Param) (list []Tool, table map[string]*Tool, err error) {
+// toolTable makes the index by id of the atomic tools, with more parameters of some, and those of
+// executors.
+func toolTable(outside []External, more map[string][]tool.Param) (list []Tool, table map[string]*Tool, err error) {
 	list, table = Tools(), map[string]*Tool{}
 	for i := range list {
-		if motives && list[i].Name == toolUpdateGoal {
-			list[i].ToolSpec = tool.Spec(toolUpdateGoal, list[i].Description, tool.MotiveGoal()...)
-		}
-		if len(speaking) > 0 && list[i].Name == toolPublish {
-			list[i].ToolSpec = tool.Spec(toolPublish, list[i].Description, append(publishParams(), speaking...)...)
+		if params := more[list[i].Name]; len(params) > 0 {
+			list[i].ToolSpec = tool.With(list[i].ToolSpec, params...)
 		}
 	}
 	for _, x := range outside {

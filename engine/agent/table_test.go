@@ -178,7 +178,7 @@ func TestCallsOfTAMParse(t *testing.T) {
 
 // TestTable: every entry of the table is complete.
 func TestTable(t *testing.T) {
-	_, table, err := toolTable(nil, false)
+	_, table, err := toolTable(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,21 +13,16 @@ const toolPublish = "PublishEventTool"
 
 func publishTools() []Tool {
 	return []Tool{
-		requests((*Turn).publish, toolPublish, "Publishes an event.", publishParams()...).toldByItsFact(),
-	}
-}
-
-func publishParams() []tool.Param {
-	return []tool.Param{
-		tool.Required("type", "string", "event type, words with dots"),
-		tool.Optional("payload", "", "what it says"),
-		tool.Optional("target_agent_instance_id", "", "receiver or list of receivers; without it whoever subscribed"),
-		tool.OneOf("priority", "normal when it is missing", "low", "normal", "high", "critical"),
-		tool.Optional("ttl_seconds", "number", "it expires after this time"),
-		tool.Optional("ephemeral", "boolean", "a passing matter: neither the journal nor histories keep what it says"),
-		tool.Optional("requires_ack", "boolean", "delivered again until a deliberation of the receiver has handled it"),
-		tool.Optional("task_id", "string", "task that this answers; with expects_reply a name of your own for a new one"),
-		tool.Optional("expects_reply", "boolean", "it asks for an answer with the task_id that the call returns"),
+		requests((*Turn).publish, toolPublish, "Publishes an event.",
+			tool.Required("type", "string", "event type, words with dots"),
+			tool.Optional("payload", "", "what it says"),
+			tool.Optional("target_agent_instance_id", "", "receiver or list of receivers; without it whoever subscribed"),
+			tool.OneOf("priority", "normal when it is missing", "low", "normal", "high", "critical"),
+			tool.Optional("ttl_seconds", "number", "it expires after this time"),
+			tool.Optional("ephemeral", "boolean", "a passing matter: neither the journal nor histories keep what it says"),
+			tool.Optional("requires_ack", "boolean", "delivered again until a deliberation of the receiver has handled it"),
+			tool.Optional("task_id", "string", "task that this answers; with expects_reply a name of your own for a new one"),
+			tool.Optional("expects_reply", "boolean", "it asks for an answer with the task_id that the call returns")).toldByItsFact(),
 	}
 }
 
@@ -48,7 +43,7 @@ func (t *Turn) publish(p tool.Params) (any, error) {
 		return nil, err
 	}
 	ttl := p.Number("ttl_seconds", 0)
-	if err := span("ttl_seconds", ttl, protocol.MaxTTL); err != nil {
+	if err := tool.Span("ttl_seconds", ttl, protocol.MaxTTL); err != nil {
 		return nil, err
 	}
 	if draft.Ephemeral && draft.RequiresAck {

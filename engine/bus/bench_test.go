@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tavernsim/engine/bus/delivery"
+	"tavernsim/engine/bus/filter"
 	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
 )
@@ -128,16 +129,17 @@ func BenchmarkFilter(b *testing.B) {
 		}
 	})
 	for name, text := range map[string]string{"two": "payload.amount > 2 && payload.message.includes('help')", "one": "payload.message.includes('help')", "self": "payload.target_npc_id === self.instance_id"} {
-		f, err := compileFilter(text, 0)
+		f, err := filter.Compile(text, 0)
 		if err != nil {
 			b.Fatal(err)
 		}
 		s := &State{}
-		env := environment{event: protocol.NewSharedEvent(s.enrich(d, 1, start)), self: map[string]any{"instance_id": "agent_000007"}}
+		env := filter.Env{Event: protocol.NewSharedEvent(s.enrich(d, 1, start))}
+		who := &filter.Self{ID: "agent_000007"}
 		b.Run("filter="+name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if ok, err := f.program.EvalBool(&env); !ok || err != nil {
+				if ok, err := f.Hears(&env, who, nil, 0); !ok || err != nil {
 					b.Fatal(ok, err)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/bus/eventtype"
+	"tavernsim/engine/bus/filter"
 	"tavernsim/engine/bus/ordinals"
 	"tavernsim/engine/bus/team"
 	"tavernsim/engine/bus/throttle"
@@ -28,7 +29,7 @@ type routing struct {
 	state        *State
 	now          protocol.Time
 	verdict      Verdict
-	env          environment
+	env          filter.Env
 	event        *protocol.Envelope
 	sets         []Ranges  // receivers that hear the event at once
 	waits        []waiting // receivers with a debounced subscription
@@ -81,7 +82,7 @@ func (r *routing) route(d *protocol.Draft, match func()) protocol.Fact {
 	r.failures, r.firstFailure = 0, len(r.verdict.Failures)
 	r.sets, r.waits, r.teams, r.dropped = r.sets[:0], r.waits[:0], r.teams[:0], nil
 	r.event = r.state.enrich(d, seq, r.now)
-	r.env.event = protocol.NewSharedEvent(r.event)
+	r.env.Event = protocol.NewSharedEvent(r.event)
 	if no := r.state.admit(d, r.event); no.reason != "" {
 		return r.refuse(d, seq, no)
 	}
@@ -89,7 +90,7 @@ func (r *routing) route(d *protocol.Draft, match func()) protocol.Fact {
 	if rate.Action == throttle.Drop {
 		return r.refuse(d, seq, tooMany(rate.Rule))
 	}
-	f := &Routed{EventHeader: r.event.EventHeader, Seq: seq, Expires: r.event.Expires, Body: d.Body, event: r.env.event}
+	f := &Routed{EventHeader: r.event.EventHeader, Seq: seq, Expires: r.event.Expires, Body: d.Body, event: r.env.Event}
 	if rate.Action == throttle.Deprioritize {
 		r.deprioritize(f)
 	}

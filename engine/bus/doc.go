@@ -24,7 +24,8 @@
 //     runs of neighbouring ordinals, not on all subscriptions. The time for a
 //     change of the world depends on the patterns that it touches. A filter that
 //     reads self costs one evaluation per subscriber of that filter, except in
-//     the form "X === self.instance_id && …", which costs one. Any other filter
+//     the forms "X === self.instance_id && …", which costs one, and
+//     "X === self.place && …", which costs those in that place. Any other filter
 //     costs one evaluation, however many subscribers share it.
 //  5. A filter that fails at run time does not match. The fact counts the
 //     failures, and the Verdict describes them.
@@ -49,5 +50,5 @@
 //
 // The package imports engine/expr, the language of filters, engine/world, the
 // grammar of paths, and its own parts: delivery (middleware), throttle (rates),
-// paths (the index of patterns).
+// paths (the index of patterns), filter, team (groups).
 package bus

@@ -12,7 +12,7 @@ import (
 // group is the set of agents with the same subscription.
 type group struct {
 	sub     Subscription // in its normal form
-	filter  *filter      // nil = every event matches
+	filter  *shared      // nil = every event matches
 	members Ranges
 }
 

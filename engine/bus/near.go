@@ -1,13 +1,15 @@
 package bus
 
-import "tavernsim/protocol"
+import (
+	"tavernsim/engine/bus/filter"
+	"tavernsim/protocol"
+)
 
 // Space tells where the agents of a scene are.
 type Space interface {
 	// Hearers are the agents that an event can reach, ascending; unless bounded it can reach all.
 	Hearers(eventType, source, reach string) (list []uint32, bounded bool, err error)
-	// PlaceOf names the place that an agent is in; "" = it is in none.
-	PlaceOf(ordinal uint32) string
+	filter.Places
 	// InPlace are the agents in a place, ascending.
 	InPlace(place string) []uint32
 }

@@ -24,7 +24,7 @@ func (r rooms) InPlace(name string) (list []uint32) {
 	return list
 }
 
-// A filter that names a place hears what the same filter hears that is asked for every agent.
+// Promise 4: a filter that names a place hears what the same filter hears that is asked for every agent.
 func TestPlaceOfTheListener(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		place := rapid.SampledFrom([]string{"", "inn", "mill"})

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"tavernsim/engine/bus/filter"
 	"tavernsim/engine/bus/team"
 	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
@@ -16,8 +17,8 @@ import (
 type State struct {
 	cfg         Config
 	subscribers Subscribers
-	selves      []identity // by ordinal; nil = no filter asked for one
-	filters     map[string]*filter
+	selves      []filter.Self // by ordinal; nil = no filter asked for one
+	filters     map[string]*shared
 	index       index
 	changes     map[change]bool // subscriptions (true) and unsubscriptions at run time
 	perAgent    map[uint32]int  // entries of changes
@@ -49,7 +50,7 @@ type change struct {
 // New makes the channel. The subscribers stay the caller's and must not change. Its error lists all distinct faults of the configuration and
 // of the subscriptions.
 func New(cfg Config, subscribers Subscribers) (*State, error) {
-	s := &State{cfg: cfg.withDefaults(), subscribers: subscribers, filters: map[string]*filter{},
+	s := &State{cfg: cfg.withDefaults(), subscribers: subscribers, filters: map[string]*shared{},
 		index:   index{exact: map[string][]*group{}, prefix: map[string][]*group{}},
 		changes: map[change]bool{}, perAgent: map[uint32]int{}, Refusals: map[Reason]uint64{}, holds: newHolds()}
 	faults := faults{seen: map[string]bool{}}
@@ -137,16 +138,17 @@ func (s *State) define(sub Subscription) (*group, error) {
 	return g, nil
 }
 
-func (s *State) filter(sub Subscription) (*filter, error) {
+func (s *State) filter(sub Subscription) (*shared, error) {
 	if sub.FilterCondition == "" {
 		return nil, nil
 	}
 	f, ok := s.filters[sub.FilterCondition]
 	if !ok {
-		var err error
-		if f, err = compileFilter(sub.FilterCondition, s.cfg.FilterSteps); err != nil {
+		compiled, err := filter.Compile(sub.FilterCondition, s.cfg.FilterSteps)
+		if err != nil {
 			return nil, protocol.Errorf(protocol.KindInvalid, "bus: subscription to %q: filter_condition: %w", sub.Type, err)
 		}
+		f = &shared{Filter: compiled}
 		s.filters[sub.FilterCondition] = f
 	}
 	f.uses++
@@ -165,7 +167,7 @@ func (s *State) drop(g *group) {
 		return
 	}
 	if g.filter.uses--; g.filter.uses == 0 {
-		delete(s.filters, g.filter.text)
+		delete(s.filters, g.filter.Text)
 	}
 }
 
@@ -261,7 +263,7 @@ func (sub Subscription) checkFilter() error {
 	if sub.FilterCondition == "" {
 		return nil
 	}
-	if _, err := compileFilter(sub.FilterCondition, 0); err != nil {
+	if _, err := filter.Compile(sub.FilterCondition, 0); err != nil {
 		return protocol.Errorf(protocol.KindInvalid, "bus: subscription to %q: filter_condition: %w", sub.Type, err)
 	}
 	return nil

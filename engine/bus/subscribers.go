@@ -1,5 +1,7 @@
 package bus
 
+import "tavernsim/engine/bus/filter"
+
 // Subscribers are the agents of a scene by ordinal, 0 to Len()-1. They never change; the channel asks
 // them and keeps no copy.
 type Subscribers interface {
@@ -10,17 +12,14 @@ type Subscribers interface {
 	Ordinal(instanceID string) (uint32, bool)
 }
 
-// identity is what filters see as self, boxed once.
-type identity struct{ id, profile any }
-
 // self is an agent as filters see it. The table is made for the first filter that asks.
-func (s *State) self(o uint32) *identity {
+func (s *State) self(o uint32) *filter.Self {
 	if s.selves == nil {
-		s.selves = make([]identity, s.subscribers.Len())
+		s.selves = make([]filter.Self, s.subscribers.Len())
 	}
 	who := &s.selves[o]
-	if who.id == nil {
-		*who = identity{s.subscribers.Name(o), s.subscribers.Profile(o)}
+	if who.ID == nil {
+		*who = filter.Self{ID: s.subscribers.Name(o), Profile: s.subscribers.Profile(o)}
 	}
 	return who
 }

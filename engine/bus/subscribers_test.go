@@ -61,7 +61,7 @@ func TestSelfIsBoxedOnce(t *testing.T) {
 	ask()
 	boxed := s.selves[9]
 	ask()
-	if boxed != s.selves[9] || s.selves[9].id != "agent_9" {
+	if boxed != s.selves[9] || s.selves[9].ID != "agent_9" {
 		t.Error("an agent is boxed again")
 	}
 }

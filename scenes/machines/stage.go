@@ -331,7 +331,7 @@ func (s *Stage) heard(f *bus.Routed, wave uint64) {
 		if s.scene.Blocks {
 			s.Agenda.Received(o, p, wave)
 		}
-		if s.cast != nil || s.scene.Teams {
+		if s.cast != nil || s.scene.Grouped {
 			s.Agenda.Reached(o)
 		}
 	}

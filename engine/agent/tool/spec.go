@@ -1,6 +1,11 @@
 package tool
 
-import "tavernsim/protocol"
+import (
+	"maps"
+	"time"
+
+	"tavernsim/protocol"
+)
 
 // Param is one parameter of a tool.
 type Param struct {
@@ -69,4 +74,24 @@ func Spec(id, description string, params ...Param) protocol.ToolSpec {
 	return protocol.ToolSpec{Name: id, Description: description, Parameters: map[string]any{
 		"type": "object", "properties": properties(params), "required": required, "additionalProperties": false,
 	}}
+}
+
+// With is the description of a tool with more parameters, none of which must be given; one of
+// the same name takes the place of the other.
+func With(spec protocol.ToolSpec, more ...Param) protocol.ToolSpec {
+	schema, _ := spec.Parameters.(map[string]any)
+	schema = maps.Clone(schema)
+	had, _ := schema["properties"].(map[string]any)
+	all := maps.Clone(had)
+	maps.Copy(all, properties(more))
+	schema["properties"], spec.Parameters = all, schema
+	return spec
+}
+
+// Span refuses a number of seconds that is negative or above most.
+func Span(name string, seconds float64, most time.Duration) error {
+	if seconds < 0 || seconds > most.Seconds() || seconds != seconds {
+		return protocol.Errorf(protocol.KindInvalid, "%s %v: want 0 to %v", name, seconds, most.Seconds())
+	}
+	return nil
 }

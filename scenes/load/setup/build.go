@@ -76,6 +76,10 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 		b.seats = map[string]bus.Ranges{}
 	}
 	b.own()
+	for _, d := range b.Definitions {
+		d.Grouped = b.Grouped
+		d.Seal(b.describe)
+	}
 	if err := b.worldRules(); err != nil {
 		return nil, err
 	}
@@ -198,7 +202,7 @@ func (b *builder) agents(agents *project.Agents) error {
 			}
 			hears := append(busSubscriptions(in.Subscriptions), watches(b.goals[c])...)
 			b.hears = append(b.hears, hears)
-			b.Teams = b.Teams || slices.ContainsFunc(hears, func(s bus.Subscription) bool { return s.Group != "" })
+			b.Grouped = b.Grouped || slices.ContainsFunc(hears, func(s bus.Subscription) bool { return s.Group != "" })
 		}
 		b.add(in.ID, c)
 		if agents.Spawnable(in.Ordinal) {
@@ -288,7 +292,6 @@ func (b *builder) define(key class, in project.Instance) (uint16, error) {
 	if err != nil {
 		return 0, err
 	}
-	d.Seal(b.describe)
 	timing := timingOf(key.runtime, d.Limits.Lanes)
 	timing.Least = profile.Ceilings.Least()
 	d.Period = timing.Period
@@ -313,7 +316,6 @@ func (b *builder) limits(c *profile.RuntimeConfig) profile.Limits {
 func (b *builder) addClass(key class, d *agent.Definition, t agenda.Timing, goals []goal.Goal) uint16 {
 	c := uint16(len(b.Definitions))
 	b.Interrupts, b.Blocks = b.Interrupts || t.Interrupt, b.Blocks || t.Blocks != nil
-	b.Teams = b.Teams || d.Reach().Groups
 	b.classes[key] = c
 	b.Definitions = append(b.Definitions, d)
 	b.Timings = append(b.Timings, t)
@@ -487,7 +489,6 @@ func (b *builder) own() {
 	for _, id := range b.Project.KnowledgeBaseIDs() {
 		d.Knowledge = append(d.Knowledge, profile.Access{Alias: id, ID: id, Read: true, Write: true})
 	}
-	d.Seal(b.describe)
 	b.add(ActorScene, b.addClass(class{}, d, agenda.Timing{MaxRestarts: 5}, nil))
 	b.hears = append(b.hears, subscriptions)
 }

@@ -89,7 +89,7 @@ type Scene struct {
 	Script     *script.Program             // nil = none
 	Interrupts bool                        // there are agents whose deliberations events interrupt
 	Blocks     bool                        // there are agents whose full lanes block publishers
-	Teams      bool                        // agents may have subscriptions of groups, of which one hears an event
+	Grouped    bool                        // the definition has subscriptions of groups, of which one hears an event
 	Space      *ground.Map                 // nil = none
 	asks       func(*panel.Question) error // people; nil = nobody can be asked
 	Starts     []uint32                    // of agents in Space: one more than their cells
@@ -175,7 +175,7 @@ func (s *Scene) AgendaConfig() agenda.Config {
 	sim := s.Simulation()
 	return agenda.Config{
 		Start: protocol.TimeOf(sim.StartTime), Tick: sim.Tick.Std(), Clock: s.Clock,
-		Agents: len(s.IDs), Timing: s.Timing, RestartBackoff: sim.Limits.RestartBackoff.Std(), Away: s.away(), Counts: s.Teams,
+		Agents: len(s.IDs), Timing: s.Timing, RestartBackoff: sim.Limits.RestartBackoff.Std(), Away: s.away(), Counts: s.Grouped,
 	}
 }
 
