@@ -35,6 +35,12 @@ func (a *agentShell) wokenUnder(b *machines.WakeBudget) {
 	}
 }
 
+// noTool reports whether requests of a kind are neither to models nor calls of tools that cost
+// something.
+func noTool(kind string) bool {
+	return kind == effect.KindApproval || kind == effect.KindHook || kind == effect.KindPerson
+}
+
 // hold keeps a request until the stage grants it; false = it may leave at once.
 func (a *agentShell) hold(q *effect.Ask) bool {
 	b := a.budget
@@ -43,7 +49,7 @@ func (a *agentShell) hold(q *effect.Ask) bool {
 	}
 	switch {
 	case q.Kind == effect.KindModel && b.Models:
-	case q.Kind == effect.KindModel, q.Kind == effect.KindApproval, q.Kind == effect.KindHook, !b.Tools:
+	case q.Kind == effect.KindModel, noTool(q.Kind), !b.Tools:
 		return false
 	default:
 		return a.holdTool(q)
@@ -172,7 +178,7 @@ func (a *agentShell) lost() (list []*effect.Answered) {
 
 // settle notes in an answer what budgets have to do with it, and what it took.
 func (a *agentShell) settle(x *effect.Answered) {
-	if a.budget == nil || x.Kind == effect.KindApproval || x.Kind == effect.KindHook {
+	if a.budget == nil || noTool(x.Kind) {
 		return
 	}
 	if x.Kind != effect.KindModel {

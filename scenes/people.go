@@ -10,6 +10,7 @@ import (
 	"tavernsim/engine/panel"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
+	"tavernsim/scenes/asking"
 )
 
 // Desk is told of questions to people. Its methods return soon; several goroutines call them.
@@ -19,6 +20,8 @@ type Desk interface {
 	Asked(q *panel.Asked)
 	// Settled is told that a question has ended.
 	Settled(id string)
+	// Ask is for questions for whose answers deliberations wait.
+	asking.Desk
 }
 
 // question is one that is open.
@@ -56,6 +59,18 @@ func (t *tasks) asked(task *tooltask.Task) {
 	t.mu.Unlock()
 	if d := t.options.Desk; d != nil {
 		d.Asked(x.Asked)
+	}
+}
+
+// waits lists a question for whose answer a deliberation waits, until done is called.
+func (t *tasks) waits(q *panel.Asked) (done func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.people[q.ID] = &question{Asked: q}
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.people, q.ID)
 	}
 }
 

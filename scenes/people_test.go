@@ -15,6 +15,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/asking"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -35,8 +36,9 @@ func askers(t *testing.T) *scenestest.Scene {
 
 // desk counts the questions that are open.
 type desk struct {
-	mu   sync.Mutex
-	open []string
+	asking.Desk // nil: no turn asks
+	mu          sync.Mutex
+	open        []string
 }
 
 func (d *desk) Asked(q *panel.Asked) {

@@ -16,6 +16,7 @@ import (
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
 	"tavernsim/protocol"
+	"tavernsim/scenes/asking"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
@@ -77,6 +78,7 @@ func newScene(made *setup.Scene, journal Journal, opt Options) (*scene, error) {
 	var err error
 	if s.outside, err = outside.New(append([]outside.Entry{
 		{Kind: effect.KindModel, Executor: outside.Model(opt.Model, opt.Pictures), AtOnce: opt.ModelCalls},
+		(&asking.Asks{Scene: made, Desk: opt.Desk, Open: s.tasks.waits}).Entry(),
 	}, opt.Executors...), outside.Watch{Made: s.asked, Waited: s.metrics.Waited, Again: s.metrics.Repeated, Elsewhere: s.metrics.Elsewhere}); err != nil {
 		return nil, err
 	}

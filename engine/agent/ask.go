@@ -163,6 +163,7 @@ func (t *Turn) askTool(entry *Tool, c *protocol.Call, number int, q *workflow.Re
 		ask.First = w.run.first(q, number)
 	}
 	ask.Model.Agent, ask.Model.Profile, ask.Model.Draw = t.m.ID.Instance, t.m.Def.Profile, t.draw.Sub(callDraws, uint64(ask.First))
+	ask.Model.Now = t.wake.Now
 	w.call = ask.Call
 	t.send(ask, w)
 	return protocol.CallResult{}, false

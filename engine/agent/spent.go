@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/tooltask"
@@ -28,8 +29,11 @@ func (t *Turn) spent() spent {
 }
 
 // spentOn counts what a call took, by the fact of its answer. One that was refused took
-// nothing.
+// nothing, and a person is no tool.
 func (t *Turn) spentOn(w *waiting, f *agentfact.CallAnswered) {
+	if w.kind == effect.KindPerson {
+		return
+	}
 	if budget.RefusedTool(f.ErrorKind, f.Error) {
 		t.end.ToolRefused++
 	}

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/person"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/tooltask"
@@ -9,7 +10,10 @@ import (
 )
 
 func panelTools() []Tool {
-	return []Tool{{ToolSpec: person.Spec(), run: (*Turn).askPanel, status: protocol.CallRequested}}
+	return []Tool{
+		{ToolSpec: person.Spec(), run: (*Turn).askPanel, status: protocol.CallRequested},
+		{ToolSpec: person.AskSpec(), kind: effect.KindPerson, timeout: person.MaxTimeout, status: protocol.CallOK},
+	}
 }
 
 // askPanel requests a task that a person carries out.

@@ -134,6 +134,16 @@ func NotFor(players []string, by string) string {
 	return fmt.Sprintf("%q may not answer it; %s may (by)", protocol.Short(by, 80), protocol.Short(strings.Join(players, ", "), 400))
 }
 
+// WaitTurn is Asked.Wait of a question for whose answer a deliberation waits.
+const WaitTurn = "turn"
+
+// Reply is what a person says to such a question.
+type Reply struct {
+	By     string `json:"by"`
+	Value  any    `json:"value"`
+	Cancel bool   `json:"cancel,omitempty"` // the question ends without an answer
+}
+
 // Asked is an open question, as people are shown it.
 type Asked struct {
 	ID      string            `json:"id"`

@@ -27,6 +27,9 @@ const (
 	WaitRun  = "run"  // scene time goes on, and the deadline is a time of the scene
 )
 
+// ByHeadless is who answers where nobody can be asked.
+const ByHeadless = "headless"
+
 // How a question ends.
 const (
 	Answered  = "answered"
@@ -122,7 +125,7 @@ func (s *State) settle(id string, x *Settle, now protocol.Time) Fact {
 // silent ends a question whose time is over.
 func (t *Task) silent(now protocol.Time) *Ended {
 	if q := t.Question(); q.Headless {
-		return t.settled(&Settle{Status: Answered, By: "headless", Value: protocol.Encode(q.Default)}, now)
+		return t.settled(&Settle{Status: Answered, By: ByHeadless, Value: protocol.Encode(q.Default)}, now)
 	}
 	return t.settled(&Settle{Status: TimedOut}, now)
 }

@@ -53,8 +53,9 @@ With --take-over ID, --by plays an agent meanwhile: in each of its turns the age
 it does. A line is what it says aloud; /help lists what else it can do. At the end of the
 input the agent goes on by itself.
 
-An answer is an order, and so a fact of the run. It is checked against the schema of its
-question; one that does not fit changes nothing and may be tried again. Questions whether
+An answer is an order, and so a fact of the run; one for which a turn waits is a part of that
+turn. It is checked against the schema of its question; one that does not fit changes nothing
+and may be tried again. Questions whether
 a tool may be called are listed, too; simd approve answers them.
 
 Exit codes: 0 answered or listed, 1 refused, or nobody took the answer within --wait,
@@ -136,23 +137,57 @@ func (o *interactOptions) one(ctx context.Context, e *cli.Env, dir, id string) e
 	}
 	for i := range list {
 		if list[i].ID == id {
-			change := map[string]any{"cancel": map[string]any{"interaction": id}}
+			r := &panel.Reply{By: o.by, Cancel: o.cancel}
 			if !o.cancel {
-				var v any
-				if err := json.Unmarshal([]byte(o.value), &v); err != nil {
+				if err := json.Unmarshal([]byte(o.value), &r.Value); err != nil {
 					return cli.Usagef("--value %s: %w", protocol.Short(o.value, 80), err)
 				}
-				change = map[string]any{"answer": map[string]any{"interaction": id, "value": v}}
 			}
-			return o.send(ctx, e, dir, &list[i], change)
+			return o.send(ctx, e, dir, &list[i], r)
 		}
 	}
 	return protocol.Errorf(protocol.KindNotFound, "run %s has no open question %q: simd interact %s lists them", dir, protocol.Short(id, 80), dir)
 }
 
-// send gives the run an order about a question.
-func (o *interactOptions) send(ctx context.Context, e *cli.Env, dir string, q *panel.Asked, change map[string]any) error {
+// send ends a question by an order; one for whose answer a turn waits by a reply.
+func (o *interactOptions) send(ctx context.Context, e *cli.Env, dir string, q *panel.Asked, r *panel.Reply) error {
+	change := map[string]any{"answer": map[string]any{"interaction": q.ID, "value": r.Value}}
+	switch {
+	case q.Wait == panel.WaitTurn:
+		return o.reply(ctx, e, dir, q, r)
+	case r.Cancel:
+		change = map[string]any{"cancel": map[string]any{"interaction": q.ID}}
+	}
 	return o.order(ctx, e, dir, q.Scene, q.ID, change)
+}
+
+// reply gives a turn the answer for which it waits, and waits until it has been taken.
+func (o *interactOptions) reply(ctx context.Context, e *cli.Env, dir string, q *panel.Asked, r *panel.Reply) error {
+	if err := replies.Fits(q, r); err != nil {
+		return errors.New(err.Error()) // refused, like an order
+	}
+	if err := interact.Reply(dir, q, r); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.wait)
+	defer cancel()
+	tick := time.NewTicker(nextLook)
+	defer tick.Stop()
+	for {
+		list, err := interact.List(dir)
+		if err != nil {
+			return err
+		}
+		if !open(list, q) {
+			fmt.Fprintf(e.Out, "%s  taken\n", terminal.Plain(q.ID))
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("nobody took the answer to %s within %s; answer again when the run goes on", terminal.Plain(q.ID), o.wait), interact.Withdraw(dir, q))
+		}
+	}
 }
 
 // order gives the run an order and says what became of it; about is what it is about.
@@ -255,7 +290,7 @@ func (o *interactOptions) ask(ctx context.Context, e *cli.Env, in *bufio.Reader,
 			continue
 		}
 		if fits == nil {
-			fits = o.send(ctx, e, dir, q, map[string]any{"answer": map[string]any{"interaction": q.ID, "value": value}})
+			fits = o.send(ctx, e, dir, q, &panel.Reply{By: o.by, Value: value})
 		}
 		if fits == nil {
 			return false, nil
@@ -334,6 +369,9 @@ func shownText(q *panel.Asked) string {
 
 // endText says how long an answer is waited for.
 func endText(q *panel.Asked) string {
+	if q.Wait == panel.WaitTurn {
+		return fmt.Sprintf("the agent's turn waits, for at most %s", q.Timeout.Std())
+	}
 	if q.Due != 0 {
 		return fmt.Sprintf("until %s of the scene", q.Due)
 	}

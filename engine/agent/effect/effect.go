@@ -21,6 +21,10 @@ const KindApproval = "approval"
 // hook.Answer as the output.
 const KindHook = "hook"
 
+// KindPerson is the kind of requests to a person for whom the deliberation waits (a call of
+// person.AskTool).
+const KindPerson = "person"
+
 // Ask is the one effect of an agent: a request to the outside, whose answer the
 // deliberation waits for. After a crash the agent may make the request again. It lies
 // in memory that the machine uses again after the deliberation.

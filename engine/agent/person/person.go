@@ -18,6 +18,14 @@ import (
 	"tavernsim/protocol"
 )
 
+// AskTool is the tool whose call waits for the answer, and returns it.
+const AskTool = "PanelAskTool"
+
+// AskSpec describes it.
+func AskSpec() protocol.ToolSpec {
+	return tool.Spec(AskTool, "Asks the user through an application panel, and waits for the answer, which it returns.", questionParams()...)
+}
+
 // Spec describes PanelInteractionTool.
 func Spec() protocol.ToolSpec {
 	return tool.Spec(tooltask.PanelTool, "Asks the user through an application panel. The answer comes as the event panel.interaction_result.", Params()...)
@@ -25,6 +33,10 @@ func Spec() protocol.ToolSpec {
 
 // Params are those of a question, whoever asks.
 func Params() []tool.Param {
+	return append(questionParams(), tool.OneOf("wait", "hold = time stands until the answer, run = it goes on", tooltask.WaitHold, tooltask.WaitRun))
+}
+
+func questionParams() []tool.Param {
 	return []tool.Param{
 		tool.Optional("panel", "string", "instance name of the panel"),
 		tool.Required("action", "string", "what the panel shows: text, choice, confirm, form, show, or an action of the panel"),
@@ -32,7 +44,6 @@ func Params() []tool.Param {
 		tool.Optional("schema", "object", "JSON Schema of the answer, if the action has none"),
 		tool.Optional("to", "string", "who is asked"),
 		tool.Optional("timeout_seconds", "number", "how long an answer is waited for; 300 when it is missing"),
-		tool.OneOf("wait", "hold = time stands until the answer, run = it goes on", tooltask.WaitHold, tooltask.WaitRun),
 	}
 }
 
@@ -42,18 +53,14 @@ const (
 	maxPanelTimeout = 30 * 24 * 3600
 )
 
+// MaxTimeout is the longest time that an answer is waited for.
+const MaxTimeout = maxPanelTimeout * time.Second
+
 // Ask makes the question of a call. complete is agent.Definition.Panel; open are the questions
 // of the agent that have no answer.
 func Ask(p tool.Params, complete func(*panel.Question) error, open int) (t tooltask.Task, err error) {
-	if complete == nil {
-		return t, protocol.Errorf(protocol.KindUnknown, "no application panel is connected to this run")
-	}
-	seconds := p.Number("timeout_seconds", panelTimeout)
-	if !(seconds > 0 && seconds <= maxPanelTimeout) {
-		return t, protocol.Errorf(protocol.KindInvalid, "timeout_seconds %v: want more than 0, at most %d", seconds, maxPanelTimeout)
-	}
-	q := panel.Question{Panel: p.Text("panel"), Action: p.Text("action"), Payload: p["payload"], Schema: p["schema"]}
-	if err := complete(&q); err != nil {
+	q, timeout, err := Question(p, complete)
+	if err != nil {
 		return t, err
 	}
 	if open >= tooltask.MaxAsked {
@@ -63,7 +70,20 @@ func Ask(p tool.Params, complete func(*panel.Question) error, open int) (t toolt
 	if h := q.Headless; h != nil {
 		asked.Headless, asked.Default = true, h.Value
 	}
-	return task(tooltask.PanelTool, &asked, time.Duration(seconds*float64(time.Second))), nil
+	return task(tooltask.PanelTool, &asked, timeout), nil
+}
+
+// Question reads the parameters of a call. complete is agent.Definition.Panel.
+func Question(p tool.Params, complete func(*panel.Question) error) (q panel.Question, timeout time.Duration, err error) {
+	if complete == nil {
+		return q, 0, protocol.Errorf(protocol.KindUnknown, "no application panel is connected to this run")
+	}
+	seconds := p.Number("timeout_seconds", panelTimeout)
+	if !(seconds > 0 && seconds <= maxPanelTimeout) {
+		return q, 0, protocol.Errorf(protocol.KindInvalid, "timeout_seconds %v: want more than 0, at most %d", seconds, maxPanelTimeout)
+	}
+	q = panel.Question{Panel: p.Text("panel"), Action: p.Text("action"), Payload: p["payload"], Schema: p["schema"]}
+	return q, time.Duration(seconds * float64(time.Second)), complete(&q)
 }
 
 func task(name string, q *tooltask.Question, timeout time.Duration) tooltask.Task {

@@ -15,7 +15,9 @@ import (
 // OwnKinds are the kinds of requests that the program carries out itself. A host gives no
 // executor of them: verify knows how their answers are made, and those of a host are not
 // made so.
-func OwnKinds() []string { return []string{effect.KindModel, effect.KindApproval, KindTool} }
+func OwnKinds() []string {
+	return []string{effect.KindModel, effect.KindApproval, effect.KindPerson, KindTool}
+}
 
 // CheckHost refuses external tools that have the id of another tool, whose id the project
 // was not loaded with, or whose kind is the program's own.

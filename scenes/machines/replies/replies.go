@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/engine/order"
 	"tavernsim/engine/panel"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
@@ -62,6 +63,31 @@ func (p *People) Unanswerable(id string, answered bool, value protocol.Raw, by s
 		}
 	}
 	return ""
+}
+
+// Fits says why a reply cannot end a question for which a deliberation waits; nil = it can. It
+// makes a value of the reply's.
+func Fits(q *panel.Asked, r *panel.Reply) (err error) {
+	if r.Cancel {
+		r.Value = nil
+		return nil
+	}
+	if why := panel.NotFor(q.Players, r.By); why != "" {
+		return protocol.Errorf(protocol.KindDenied, "%s", why)
+	}
+	if r.Value, err = protocol.Normalize(r.Value); err != nil {
+		return protocol.Errorf(protocol.KindInvalid, "the answer: %w", err)
+	}
+	raw := protocol.Encode(r.Value)
+	if len(raw) > order.MaxAnswer {
+		return protocol.Errorf(protocol.KindLimit, "the answer has %d bytes; at most %d", len(raw), order.MaxAnswer)
+	}
+	if q.Schema != nil {
+		if err := CheckAnswer(q.Schema, raw); err != nil {
+			return protocol.Errorf(protocol.KindInvalid, "the answer does not fit: %w", err)
+		}
+	}
+	return nil
 }
 
 // CheckAnswer holds an answer against the schema of its question, with every violation.

@@ -1,18 +1,22 @@
 // Package interact shows the open questions of a run to other processes: a folder of the run
 // directory in which each is a file (docs/formats/panel.md). Answers come as orders
-// (scenes/run/orders).
+// (scenes/run/orders), but for questions for whose answers a deliberation waits: these come as
+// files, too.
 //
-// [Desk] writes the files, [List] reads them.
+// [Desk] writes the questions, [List] reads them, [Reply] answers one.
 //
 // # Promises
 //
 //  1. A file is written completely or not at all, and is there while its question is open.
 //     One that a kill left is written again or removed by the next process of the run.
 //  2. Nobody but the owner of the run reads the files.
+//  3. Of several replies one counts, and only if it fits.
 package interact
 
 import (
+	"bytes"
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -23,6 +27,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"tavernsim/engine/panel"
 	"tavernsim/protocol"
@@ -32,7 +37,9 @@ import (
 const (
 	folder  = "interactions"
 	ending  = ".json"
-	maxFile = 4 << 20 // bytes
+	replied = ".reply"
+	maxFile = 4 << 20                // bytes
+	look    = 200 * time.Millisecond // between two looks for a reply
 )
 
 // Desk writes the open questions of the scenes of a run. It implements scenes.Desk for each
@@ -74,27 +81,107 @@ func (s *OfScene) Settled(id string) {
 	}
 }
 
-// file is that of a question, whose id may have any signs.
-func (s *OfScene) file(id string) string {
-	sum := sha256.Sum256([]byte(s.scene + "\x00" + id))
-	return filepath.Join(s.desk.dir, hex.EncodeToString(sum[:12])+ending)
+// Ask implements scenes.Desk: it looks for replies while the question is shown.
+func (s *OfScene) Ask(ctx context.Context, q *panel.Asked, fits func(*panel.Reply) error) (*panel.Reply, error) {
+	file := s.file(q.ID)
+	reply := strings.TrimSuffix(file, ending) + replied
+	if err := s.desk.write(file, q); err != nil {
+		return nil, err
+	}
+	defer os.Remove(reply)
+	defer s.Settled(q.ID) // before it: afterwards nobody replies any more
+	tick := time.NewTicker(look)
+	defer tick.Stop()
+	for {
+		r, err := readReply(reply)
+		if err == nil {
+			err = fits(r)
+		}
+		switch {
+		case err == nil:
+			return r, nil
+		case !errors.Is(err, fs.ErrNotExist):
+			s.desk.log.Warn("a reply to a question is none", "interaction", q.ID, "err", err)
+			if err := os.Remove(reply); err != nil {
+				return nil, err
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func readReply(file string) (*panel.Reply, error) {
+	data, err := ownfile.ReadAll(file, maxFile)
+	if err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	d.DisallowUnknownFields()
+	r := &panel.Reply{}
+	return r, d.Decode(r)
+}
+
+// Reply answers a question of a run for whose answer a deliberation waits.
+func Reply(dir string, q *panel.Asked, r *panel.Reply) error {
+	file := fileOf(filepath.Join(dir, folder), q.Scene, q.ID)
+	temp, err := written(filepath.Dir(file), r)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp)
+	if _, err := os.Stat(file); err != nil {
+		return protocol.Errorf(protocol.KindNotFound, "the question %s has ended", protocol.Short(q.ID, 80))
+	}
+	err = os.Link(temp, strings.TrimSuffix(file, ending)+replied) // of two who reply at once, one does
+	if errors.Is(err, fs.ErrExist) {
+		return protocol.Errorf(protocol.KindConflict, "the question %s was answered already", protocol.Short(q.ID, 80))
+	}
+	return err
+}
+
+// Withdraw takes back a reply that nobody took: the process of the run has died.
+func Withdraw(dir string, q *panel.Asked) error {
+	err := os.Remove(strings.TrimSuffix(fileOf(filepath.Join(dir, folder), q.Scene, q.ID), ending) + replied)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func (s *OfScene) file(id string) string { return fileOf(s.desk.dir, s.scene, id) }
+
+// fileOf is that of a question, whose id may have any signs.
+func fileOf(dir, scene, id string) string {
+	sum := sha256.Sum256([]byte(scene + "\x00" + id))
+	return filepath.Join(dir, hex.EncodeToString(sum[:12])+ending)
 }
 
 func (d *Desk) write(name string, v any) error {
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(d.dir, ".question-*")
-	if err != nil {
-		return err
-	}
-	if err = errors.Join(json.NewEncoder(f).Encode(v), f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
+	temp, err := written(d.dir, v)
+	if err == nil {
+		err = os.Rename(temp, name)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name())
+		_ = os.Remove(temp)
 	}
 	return err
+}
+
+// written is a new file with a value.
+func written(dir string, v any) (name string, err error) {
+	f, err := os.CreateTemp(dir, ".question-*")
+	if err != nil {
+		return "", err
+	}
+	return f.Name(), errors.Join(json.NewEncoder(f).Encode(v), f.Close())
 }
 
 // List reads the open questions of a run, the oldest first.

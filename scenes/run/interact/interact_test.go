@@ -1,12 +1,16 @@
 package interact_test
 
 import (
+	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"tavernsim/engine/panel"
 	"tavernsim/protocol"
@@ -62,4 +66,68 @@ func TestDesk(t *testing.T) {
 	if _, err := os.Stat(in); !os.IsNotExist(err) {
 		t.Error(err)
 	}
+}
+
+// Promise 3: of replies from several processes one counts; what does not fit is passed over, and
+// one for a question that has ended is refused.
+func TestReplies(t *testing.T) {
+	dir := t.TempDir()
+	d, err := interact.NewDesk(dir, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := &panel.Asked{ID: "ada/1.q1", Scene: "s", Agent: "ada", Action: "text", Wait: panel.WaitTurn}
+	synctest.Test(t, func(t *testing.T) {
+		if err := interact.Reply(dir, q, &panel.Reply{By: "bo"}); err == nil {
+			t.Error("nobody asks")
+		}
+		got := make(chan *panel.Reply)
+		go func() {
+			r, err := d.Of("s").Ask(t.Context(), q, func(r *panel.Reply) error {
+				if r.Value == "unfit" {
+					return errors.New("unfit")
+				}
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			got <- r
+		}()
+		synctest.Wait()
+		for _, value := range []any{"unfit", "fits"} {
+			var won, lost int
+			for range 5 {
+				switch err := interact.Reply(dir, q, &panel.Reply{By: "bo", Value: value}); {
+				case err == nil:
+					won++
+				case protocol.KindOf(err) == protocol.KindConflict:
+					lost++
+				default:
+					t.Error(err)
+				}
+			}
+			if won != 1 || lost != 4 {
+				t.Errorf("%v: %d count, %d do not", value, won, lost)
+			}
+			<-time.After(time.Second)
+		}
+		if r := <-got; r.Value != "fits" || r.By != "bo" {
+			t.Errorf("%+v", r)
+		}
+		if err := interact.Reply(dir, q, &panel.Reply{By: "bo"}); protocol.KindOf(err) != protocol.KindNotFound {
+			t.Error("it has ended:", err)
+		}
+		if files, err := os.ReadDir(filepath.Join(dir, "interactions")); err != nil || len(files) != 0 {
+			t.Error(files, err)
+		}
+		ctx, stop := context.WithCancelCause(t.Context())
+		stop(errors.New("stopped"))
+		if _, err := d.Of("s").Ask(ctx, q, nil); err == nil || err.Error() != "stopped" {
+			t.Error(err)
+		}
+		if list, err := interact.List(dir); err != nil || len(list) != 0 {
+			t.Error(list, err)
+		}
+	})
 }
