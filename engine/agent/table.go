@@ -78,8 +78,6 @@ func (t *Tool) checked(params map[string]any, referring bool) (map[string]any, e
 
 func (t Tool) toldByItsFact() Tool { t.inFact = true; return t }
 
-func (t Tool) forTheScene() Tool { t.sceneOnly = true; return t }
-
 // Tools is the table of atomic tools, in the order of the specification. Profiles,
 // prompts, documentation, node kinds and turns read it.
 func Tools() []Tool {

@@ -109,12 +109,14 @@ func BuiltIn(action string, payload any) (schema any, ok bool, err error) {
 		}
 		return fields["schema"], true, nil
 	case "file":
-		return nil, true, protocol.Errorf(protocol.KindInvalid, "files as answers are not built yet; ask for text")
+		schema, err = fileSchema(fields)
+		return schema, true, err
 	}
 	return nil, false, nil
 }
 
-// ActionNames are the actions of a panel and those that every panel has.
+// ActionNames are the actions of a panel and those that every panel has, but for file, which is
+// younger than runs whose errors say them.
 func (p *Panel) ActionNames() string {
 	names := slices.Sorted(maps.Keys(p.Actions))
 	return strings.Join(append(names, "text", "choice", "confirm", "form", "show"), ", ")

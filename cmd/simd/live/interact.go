@@ -29,6 +29,7 @@ import (
 
 type interactOptions struct {
 	value  string
+	file   string
 	cancel bool
 	play   bool
 	take   string
@@ -62,6 +63,7 @@ Exit codes: 0 answered or listed, 1 refused, or nobody took the answer within --
 2 usage, 4 no such run or question, 6 nobody can be asked in the run.`,
 		Example: `  simd interact runs/latest
   simd interact runs/latest ada/3.1 --value '"by the river"' --by player
+  simd interact runs/latest ada/3.1 --file map.png --by player
   simd interact runs/latest ada/3.1 --cancel
   simd interact runs/latest --play --by player
   simd interact runs/latest --play --take-over mira --by anna`,
@@ -70,6 +72,7 @@ Exit codes: 0 answered or listed, 1 refused, or nobody took the answer within --
 	}
 	f := c.Flags()
 	f.StringVar(&o.value, "value", "", "the answer, `JSON`")
+	f.StringVar(&o.file, "file", "", "the answer is this `FILE`, where a file is asked for; at most 512 KiB")
 	f.BoolVar(&o.cancel, "cancel", false, "end the question without an answer")
 	f.BoolVar(&o.play, "play", false, "show each question as it opens, and answer it by a line")
 	f.StringVar(&o.take, "take-over", "", "with --play: --by plays the agent `ID`, until the input ends")
@@ -86,14 +89,14 @@ func (o *interactOptions) run(ctx context.Context, e *cli.Env, args []string) er
 		return err
 	}
 	switch {
-	case len(args) == 1 && (o.value != "" || o.cancel):
-		return cli.Usagef("--value and --cancel are for one question: simd interact DIR ID")
+	case len(args) == 1 && (o.value != "" || o.file != "" || o.cancel):
+		return cli.Usagef("--value, --file and --cancel are for one question: simd interact DIR ID")
 	case o.take != "" && !o.play:
 		return cli.Usagef("--take-over %s goes with --play; simd order DIR --take-over ID --by NAME takes an agent over without asking anything", protocol.Short(o.take, 80))
 	case o.play && (len(args) == 2 || o.json):
 		return cli.Usagef("--play answers all questions; an ID and --json do not go with it")
-	case len(args) == 2 && (o.value != "") == o.cancel:
-		return cli.Usagef("say the answer, --value JSON, or --cancel")
+	case len(args) == 2 && !o.says():
+		return cli.Usagef("say the answer, --value JSON or --file FILE, or --cancel")
 	case len(args) == 1 && !o.play:
 		return o.list(e, args[0])
 	case !m.Interactive:
@@ -138,7 +141,11 @@ func (o *interactOptions) one(ctx context.Context, e *cli.Env, dir, id string) e
 	for i := range list {
 		if list[i].ID == id {
 			r := &panel.Reply{By: o.by, Cancel: o.cancel}
-			if !o.cancel {
+			if o.file != "" {
+				if r.Value, err = interact.File(o.file); err != nil {
+					return cli.Usagef("--file: %w", err)
+				}
+			} else if !o.cancel {
 				if err := json.Unmarshal([]byte(o.value), &r.Value); err != nil {
 					return cli.Usagef("--value %s: %w", protocol.Short(o.value, 80), err)
 				}
@@ -147,6 +154,17 @@ func (o *interactOptions) one(ctx context.Context, e *cli.Env, dir, id string) e
 		}
 	}
 	return protocol.Errorf(protocol.KindNotFound, "run %s has no open question %q: simd interact %s lists them", dir, protocol.Short(id, 80), dir)
+}
+
+// says reports whether exactly one of the flags is there that end a question.
+func (o *interactOptions) says() bool {
+	n := 0
+	for _, given := range []bool{o.value != "", o.file != "", o.cancel} {
+		if given {
+			n++
+		}
+	}
+	return n == 1
 }
 
 // send ends a question by an order; one for whose answer a turn waits by a reply.
@@ -213,6 +231,9 @@ func (o *interactOptions) order(ctx context.Context, e *cli.Env, dir, scene, abo
 	}
 	return nil
 }
+
+// actionFile is the action whose answer is a file: --play takes its name.
+const actionFile = "file"
 
 // nextLook is the time between two looks for questions.
 const nextLook = 200 * time.Millisecond
@@ -284,6 +305,9 @@ func (o *interactOptions) ask(ctx context.Context, e *cli.Env, in *bufio.Reader,
 				return false, o.release(ctx, e, dir, q.Scene, o.take)
 			}
 			value, fits = answerOf(q, text)
+			if q.Action == actionFile && fits != nil { // the line is no answer, so it names one
+				value, fits = interact.File(text)
+			}
 		}
 		if told != "" {
 			fmt.Fprintln(e.Out, told)
@@ -367,6 +391,14 @@ func shownText(q *panel.Asked) string {
 	return askedText(q)
 }
 
+// isFile reports whether a schema is that of the built-in action, and not of one of this name that
+// a panel has.
+func isFile(schema any) bool {
+	m, _ := schema.(map[string]any)
+	properties, _ := m["properties"].(map[string]any)
+	return properties["base64"] != nil
+}
+
 // endText says how long an answer is waited for.
 func endText(q *panel.Asked) string {
 	if q.Wait == panel.WaitTurn {
@@ -395,7 +427,10 @@ func askedText(q *panel.Asked) string {
 	if q.Payload != nil {
 		b.WriteString(payloadText(q.Payload))
 	}
-	if q.Schema != nil {
+	switch {
+	case q.Action == actionFile && isFile(q.Schema):
+		b.WriteString("\n  answer: a file (--file FILE, or its name)")
+	case q.Schema != nil:
 		schema, _ := q.Schema.(map[string]any)
 		words, ok := schema["enum"].([]any)
 		if !ok || len(schema) > 1 {

@@ -88,7 +88,9 @@ func (p *Panel) Complete(q *panel.Question) error {
 	}
 	check, err := CompileSchema(q.Schema)
 	if err == nil && q.Headless != nil {
-		err = check(q.Headless.Value)
+		if err = check(q.Headless.Value); err != nil {
+			return protocol.Errorf(protocol.KindInvalid, "the panel's own answer (headless) does not fit: %w", err)
+		}
 	}
 	return err
 }

@@ -68,6 +68,9 @@ func TestDesk(t *testing.T) {
 	}
 }
 
+// look is about the time between two looks for replies.
+const look = 200 * time.Millisecond
+
 // Promise 3: of replies from several processes one counts; what does not fit is passed over, and
 // one for a question that has ended is refused.
 func TestReplies(t *testing.T) {
@@ -110,7 +113,7 @@ func TestReplies(t *testing.T) {
 			if won != 1 || lost != 4 {
 				t.Errorf("%v: %d count, %d do not", value, won, lost)
 			}
-			<-time.After(time.Second)
+			<-time.After(time.Second + look/2) // no look for replies is at hand
 		}
 		if r := <-got; r.Value != "fits" || r.By != "bo" {
 			t.Errorf("%+v", r)
