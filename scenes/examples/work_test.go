@@ -1,6 +1,8 @@
 package examples_test
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -8,8 +10,10 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/space"
 	"tavernsim/engine/tooltask"
+	"tavernsim/engine/travel"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/scenestest"
 )
@@ -109,4 +113,55 @@ func TestTown(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The trip to the tavern, which is a scene of its own, whatever the seed: who goes drinks twice
+// there, is home before ten with its home and its trade, and nobody is lost or doubled; on one and
+// two workers alike.
+func TestTownTrip(t *testing.T) {
+	for seed := range uint64(3) {
+		digests := map[string]string{}
+		for _, workers := range []int{1, 2} {
+			s := scenestest.New(t, load(t, "town"), "evening")
+			set := scenestest.Settings{Seed: seed + 1, Workers: workers}
+			both := s.Beside(t, "evening", "tavern")
+			for i, r := range both.Run(t, func(*scenestest.Scene) scenestest.Settings { return set }) {
+				id := both[i].Def.Definition.ID
+				if r.Err != nil || !r.Final || digests[id] != "" && digests[id] != r.Digest() {
+					t.Fatalf("seed %d, %d workers, %s: %v, digest %s, before %s", seed, workers, id, r.Err, r.Digest(), digests[id])
+				}
+				digests[id] = r.Digest()
+			}
+			left, back := map[uint32]bool{}, map[uint32]bool{}
+			both[0].Facts(t, func(_ protocol.Record, fact protocol.Fact) {
+				switch x := fact.(type) {
+				case *travel.Departed:
+					left[x.Agent] = true
+				case *travel.Arrived:
+					back[x.Agent] = true
+				}
+			}, travel.FactDeparted, travel.FactArrived)
+			state := both[0].Fold(t, set)
+			at, script := state.Shown().Space(), outcome(state)
+			for o, m := range state.Agents[:25] {
+				x, y, there := at.Where(uint32(o))
+				private := m.State.Private
+				home := fmt.Sprintf("%d,%d", x, y)
+				if mugs := private["mugs"]; !there || private["home"] != home || private["trade"] == "" || (mugs == int64(2)) != left[uint32(o)] || !left[uint32(o)] && mugs != int64(0) {
+					t.Errorf("seed %d: %s is at %s, %t: %v", seed, m.ID.Instance, home, there, private)
+				}
+			}
+			if script != "night" || len(left) == 0 || !maps.Equal(left, back) {
+				t.Errorf("seed %d: outcome %q, left %v, back %v", seed, script, left, back)
+			}
+		}
+	}
+}
+
+func outcome(state *machines.State) string {
+	script, _ := state.Script()
+	if script.Outcome == nil {
+		return ""
+	}
+	return script.Outcome.Outcome
 }

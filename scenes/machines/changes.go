@@ -108,36 +108,36 @@ func (s *Stage) keepChange(f protocol.Fact) error {
 	}
 	switch x := f.(type) {
 	case *agenda.Spawned:
-		s.comes(x.Agent, x)
-		if q, is := order.Entrance(s.scene, x.Agent, &cast.Request{ID: "come/" + s.scene.Name(x.Agent), By: x.By, Reason: x.Reason}); is {
-			s.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
-		}
+		s.comes(x.Agent, x, x.By, x.Reason)
 	case *agenda.Removed:
-		id := s.scene.Name(x.Agent)
-		if v := s.View.Space(); v != nil {
-			if _, _, on := v.Where(x.Agent); on {
-				q := space.Request{ID: "leave/" + id, By: x.By, Agent: id, To: ground.Gone, Reason: x.Reason, Put: true}
-				s.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
-			}
-		}
-		s.leaves(x.Agent, x)
+		s.leaves(x.Agent, x, x.By, x.Reason)
 	case *travel.Departed:
-		s.leaves(x.Agent, x)
+		s.leaves(x.Agent, x, x.By, x.Reason)
 	case *travel.Arrived:
-		s.comes(x.Agent, x)
+		s.comes(x.Agent, x, travel.By, "")
 	case *travel.Returned:
-		s.comes(x.Agent, x)
+		s.comes(x.Agent, x, travel.By, "")
 	}
 	return nil
 }
 
-func (s *Stage) comes(o uint32, f protocol.Fact) {
+func (s *Stage) comes(o uint32, f protocol.Fact, by, reason string) {
 	s.effect(Effect{Act: ActStart, Agent: o, Fact: f, At: s.wave.time})
 	s.tellFirst(bus.Service, (&bus.Presence{Agent: o, Here: true}).AppendMsg(nil))
 	s.announce(f)
+	if q, is := order.Entrance(s.scene, o, &cast.Request{ID: "come/" + s.scene.Name(o), By: by, Reason: reason}); is {
+		s.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
+	}
 }
 
-func (s *Stage) leaves(o uint32, f protocol.Fact) {
+func (s *Stage) leaves(o uint32, f protocol.Fact, by, reason string) {
+	if v := s.View.Space(); v != nil {
+		if _, _, on := v.Where(o); on {
+			id := s.scene.Name(o)
+			q := space.Request{ID: "leave/" + id, By: by, Agent: id, To: ground.Gone, Reason: reason, Put: true}
+			s.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
+		}
+	}
 	delete(s.broken, o)
 	s.effect(Effect{Act: ActStop, Agent: o})
 	s.tellFirst(bus.Service, (&bus.Presence{Agent: o}).AppendMsg(nil))

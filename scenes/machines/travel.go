@@ -7,6 +7,8 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/cast"
+	"tavernsim/engine/order"
+	"tavernsim/engine/space"
 	"tavernsim/engine/travel"
 	"tavernsim/protocol"
 )
@@ -175,7 +177,21 @@ func (s *Stage) admit(l *travel.Letter) (uint32, error) {
 	if s.cast == nil {
 		return 0, s.scene.MayLeave()
 	}
-	return s.scene.Admit(l, func(o uint32) bool { return s.Agenda.Away(o) && !s.Travel.Travels(o) })
+	o, err := s.scene.Admit(l, func(o uint32) bool { return s.Agenda.Away(o) && !s.Travel.Travels(o) })
+	if err == nil {
+		err = s.roomFor(o)
+	}
+	return o, err
+}
+
+// roomFor refuses an agent that arrives where there is no room for it. A letter has a wave of its
+// own, so nobody else arrives at the same time.
+func (s *Stage) roomFor(o uint32) error {
+	q, is := order.Entrance(s.scene, o, &cast.Request{})
+	if !is {
+		return nil
+	}
+	return s.View.Space().Check([]space.Request{q})
 }
 
 // travelled folds a fact about a trip.

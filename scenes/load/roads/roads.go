@@ -48,8 +48,6 @@ func Check(s *agenda.Scene, all []*agenda.Scene, fault func(steps []any, hint, f
 			fault(at, "give both the same simulation.tick and simulation.start_time", "linked scenes have one time, and %s", differs(s, to))
 		case to.Simulation.Clock == agenda.Realtime || s.Simulation.Clock == agenda.Realtime:
 			fault(at, "take simulation.clock out of both", "linked scenes need the virtual clock")
-		case to.Space != nil || s.Space != nil:
-			fault(at, "take space out of both", "links between scenes with space are not built yet: nobody would say where an agent comes in")
 		case !welcomes(to):
 			fault(at, "add agent_instances with the ids and profiles of those who travel, and spawnable: true", "nobody can come to the scene %s: none of its agent_instances is spawnable", l.To)
 		}
