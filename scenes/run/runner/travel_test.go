@@ -32,7 +32,8 @@ import (
 const travelEnv = "SIMD_TRAVEL_CHILD"
 
 // Walkers begin in the town. The mill has no place for the last two. In the inn everybody is passive
-// after each turn, in the town after a while, in the mill nobody.
+// after each turn, in the town after a while, in the mill nobody. Town and inn have space, and the
+// hall of the inn is full soon.
 const (
 	walkers = 12
 	roaming = `
@@ -52,14 +53,16 @@ name: Town
 schema_version: "1.0"
 links: [{to: inn, travel: 3s}]
 simulation: {stop: {after: 200s}, limits: {passivate_after: 3s}}
-agent_instances: [{instance_id: "p_{n}", profile_id: walker, count: 12}]
+space: {grid: {width: 8, height: 4}, places: {well: {at: [6, 3]}}}
+agent_instances: [{instance_id: "p_{n}", profile_id: walker, count: 12, place: "0,0..7,3"}]
 -- scenes/inn.yaml --
 id: inn
 name: Inn
 schema_version: "1.0"
 links: [{to: town, travel: 4s}, {to: mill, travel: 5s}]
 simulation: {stop: {after: 170s}, limits: {passivate_after: 1ms}}
-agent_instances: [{instance_id: "p_{n}", profile_id: walker, count: 12, spawnable: true}]
+space: {places: {hall: {exits: {yard: 7s}, capacity: 4}, yard: {exits: {hall: 7s}}}}
+agent_instances: [{instance_id: "p_{n}", profile_id: walker, count: 12, spawnable: true, place: hall}]
 -- scenes/mill.yaml --
 id: mill
 name: Mill
@@ -94,8 +97,11 @@ func trips(seed uint64, n int) (list []order.Entry) {
 		if scene != "mill" && rng.IntN(3) == 0 {
 			who = append(who, fmt.Sprintf("p_%d", 11+rng.IntN(2)))
 		}
-		list = append(list, order.Entry{ID: fmt.Sprintf("o%d", i), Scene: scene, At: protocol.Duration(time.Duration(1+rng.IntN(190)) * time.Second),
-			Do: []any{map[string]any{"travel": map[string]any{"agents": who, "to": to}}}})
+		do := map[string]any{"travel": map[string]any{"agents": who, "to": to}}
+		if walks := map[string]string{"town": "well", "inn": "yard"}[scene]; walks != "" && rng.IntN(4) == 0 {
+			do = map[string]any{"move": map[string]any{"agents": who[:1], "to": walks}}
+		}
+		list = append(list, order.Entry{ID: fmt.Sprintf("o%d", i), Scene: scene, At: protocol.Duration(time.Duration(1+rng.IntN(190)) * time.Second), Do: []any{do}})
 	}
 	return list
 }
@@ -125,6 +131,11 @@ func whereabouts(t *testing.T, dir string) (arrived uint64) {
 			t.Fatal(err)
 		}
 		for o := range states[id].Size() {
+			if at := states[id].Shown().Space(); at != nil && states[id].Agenda.Away(uint32(o)) {
+				if _, _, there := at.Where(uint32(o)); there {
+					t.Errorf("%s is away from %s, and on its map", made.Name(uint32(o)), id)
+				}
+			}
 			if !states[id].Agenda.Away(uint32(o)) {
 				places[made.Name(uint32(o))] = append(places[made.Name(uint32(o))], id)
 				mustCarry(t, id, states[id].Agents[o])
