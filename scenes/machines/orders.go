@@ -25,12 +25,19 @@ const MaxOrders = 256
 
 // ordered takes an order from outside.
 func (s *Stage) ordered(in *Order) error {
-	i := len(s.orders)
-	for i > 0 && in.By == travel.By && s.orders[i-1].laterLetter(in) {
-		i--
-	}
-	s.orders = slices.Insert(s.orders, i, in)
+	s.orders = slices.Insert(s.orders, in.place(s.orders), in)
 	return s.next()
+}
+
+// place is where an order stands among those that wait: a letter before every later one, which may
+// have been brought to the front meanwhile ([Stage.first]), anything else behind all others.
+func (o *Order) place(among []*Order) int {
+	if o.By == travel.By {
+		if i := slices.IndexFunc(among, func(x *Order) bool { return x.laterLetter(o) }); i >= 0 {
+			return i
+		}
+	}
+	return len(among)
 }
 
 // CheckOrder refuses an order that cannot be carried out in a scene.
