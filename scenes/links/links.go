@@ -47,6 +47,13 @@ type Hub struct {
 	roads   []road
 	tickets []ticket // whose answers were not told
 	missing int      // scenes that have not joined
+	again   []*again // letters of before, which are collected while the last scene joins
+}
+
+// again is a letter that is told once more.
+type again struct {
+	*letter
+	to *Member
 }
 
 // road is a link. Letters take it in both directions.
@@ -156,6 +163,7 @@ func (m *Member) join(state *travel.State) {
 	if h.missing--; h.missing > 0 {
 		return
 	}
+	h.again = []*again{}
 	for _, from := range h.all {
 		for _, t := range from.state.Open {
 			h.depart(from, t)
@@ -164,6 +172,13 @@ func (m *Member) join(state *travel.State) {
 	for _, m := range h.all { // an order that was due had a wave before all had joined
 		m.send()
 	}
+	// A scene that was stopped between two letters of one moment carries out the next one as
+	// soon as it has it.
+	slices.SortStableFunc(h.again, func(a, b *again) int { return machines.CompareLetters(a.at, a.ID(), b.at, b.ID()) })
+	for _, l := range h.again {
+		l.to.give(l.letter)
+	}
+	h.again = nil
 	h.goOn()
 }
 
@@ -290,9 +305,18 @@ func (m *Member) tell(at protocol.Time, l *travel.Letter) {
 	if m.over {
 		return
 	}
+	x := &letter{Letter: l, at: at}
+	if m.hub.again != nil {
+		m.hub.again = append(m.hub.again, &again{x, m})
+		return
+	}
+	m.give(x)
+}
+
+func (m *Member) give(l *letter) {
 	id := l.ID()
-	m.letters[id] = &letter{Letter: l, at: at}
-	o := &machines.Order{Intervened: &agenda.Intervened{ID: id, By: travel.By, Do: l.Do()}, After: at.Sub(m.port.Start)}
+	m.letters[id] = l
+	o := &machines.Order{Intervened: &agenda.Intervened{ID: id, By: travel.By, Do: l.Do()}, After: l.at.Sub(m.port.Start)}
 	if told, err := m.port.Tell(o); err != nil || !told { // it is in a wave already
 		delete(m.letters, id)
 	}
