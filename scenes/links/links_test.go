@@ -235,3 +235,22 @@ func TestNoLinks(t *testing.T) {
 		t.Error("a scene without links is linked")
 	}
 }
+
+// Letters of one moment that are told again come in their order, whoever answered: a scene that
+// was stopped between them carries out the first one as soon as it has it.
+func TestToldAgainInOrder(t *testing.T) {
+	second := protocol.Duration(time.Second)
+	h := links.New(map[string][]travel.Link{"town": {{To: "inn", Travel: second}}, "inn": {{To: "mill", Travel: second}}})
+	at := start.Add(5 * time.Second)
+	var told []string
+	join := func(id string, state travel.State) {
+		h.Of(id).Join(&state, links.Port{Start: start, Now: start, Ask: func() {}, Who: func(uint32) cast.Member { return cast.Member{Instance: "ada", Profile: "p"} },
+			Tell: func(o *machines.Order) (bool, error) { told = append(told, id+" "+o.ID); return true, nil }})
+	}
+	join("inn", travel.State{Sent: []travel.Sent{{To: "mill", Last: 2}}, Open: []travel.Trip{{To: "mill", Number: 2, Arrives: at.Add(-time.Second), Answer: at}, {To: "mill", Number: 1, Arrives: at.Add(-time.Second), Answer: at}}})
+	join("mill", travel.State{Taken: []travel.Taken{{From: "inn", Last: 2, Refused: []travel.Refused{{Number: 1, Error: "full"}}}}})
+	join("town", travel.State{Sent: []travel.Sent{{To: "inn", Last: 1}}, Open: []travel.Trip{{To: "inn", Number: 1, Arrives: at, Answer: at.Add(time.Second)}}})
+	if want := []string{"inn $travel/reach/mill/2", "inn $travel/arrive/town/1", "inn $travel/return/mill/1"}; !slices.Equal(told, want) {
+		t.Errorf("%q, want %q", told, want)
+	}
+}

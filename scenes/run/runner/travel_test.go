@@ -336,7 +336,7 @@ func killed(t *testing.T, rng *rand.Rand, dir string, took time.Duration, want s
 		kill()
 		var exit *exec.ExitError
 		switch {
-		case err == nil:
+		case err == nil, errors.Is(err, context.Canceled):
 			ended = true // a kill that came too late, or none
 		case errors.As(err, &exit) && exit.ExitCode() == -1:
 			done++
