@@ -18,6 +18,7 @@ import (
 	"tavernsim/engine/panel"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -56,9 +57,9 @@ func (d *desk) note(f func()) {
 	f()
 }
 
-// Promises 1 and 2: a turn waits for a person: who answers, wrongly and rightly, who cancels, who is silent, and who
-// answers while the scene stops. Nothing is asked again.
-func TestPeopleInATurn(t *testing.T) {
+// waits is the project of the script of this name.
+func waits(t *testing.T) *project.Project {
+	t.Helper()
 	data, err := os.ReadFile("../testdata/script/waits.txtar")
 	if err != nil {
 		t.Fatal(err)
@@ -67,6 +68,13 @@ func TestPeopleInATurn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p
+}
+
+// Promises 1 and 2: a turn waits for a person: who answers, wrongly and rightly, who cancels, who is silent, and who
+// answers while the scene stops. Nothing is asked again.
+func TestPeopleInATurn(t *testing.T) {
+	p := waits(t)
 	s := scenestest.New(t, p, "")
 	s.Dir = t.TempDir()
 	var d *desk
@@ -133,14 +141,7 @@ func TestPeopleInATurn(t *testing.T) {
 
 // Promise 3: without people, on either clock.
 func TestAlone(t *testing.T) {
-	data, err := os.ReadFile("../testdata/script/waits.txtar")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse(data)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := waits(t)
 	for _, clock := range []agenda.ClockKind{agenda.Virtual, agenda.Realtime} {
 		s := scenestest.New(t, p, "")
 		s.Dir = t.TempDir()
