@@ -56,8 +56,8 @@ input the agent goes on by itself.
 
 An answer is an order, and so a fact of the run; one for which a turn waits is a part of that
 turn. It is checked against the schema of its question; one that does not fit changes nothing
-and may be tried again. Questions whether
-a tool may be called are listed, too; simd approve answers them.
+and may be tried again. Questions whether a tool may be called are listed, too; simd approve
+answers them.
 
 Exit codes: 0 answered or listed, 1 refused, or nobody took the answer within --wait,
 2 usage, 4 no such run or question, 6 nobody can be asked in the run.`,
@@ -232,9 +232,6 @@ func (o *interactOptions) order(ctx context.Context, e *cli.Env, dir, scene, abo
 	return nil
 }
 
-// actionFile is the action whose answer is a file: --play takes its name.
-const actionFile = "file"
-
 // nextLook is the time between two looks for questions.
 const nextLook = 200 * time.Millisecond
 
@@ -305,7 +302,7 @@ func (o *interactOptions) ask(ctx context.Context, e *cli.Env, in *bufio.Reader,
 				return false, o.release(ctx, e, dir, q.Scene, o.take)
 			}
 			value, fits = answerOf(q, text)
-			if q.Action == actionFile && fits != nil { // the line is no answer, so it names one
+			if fits != nil && wantsFile(q) { // the line is no answer, so it names one
 				value, fits = interact.File(text)
 			}
 		}
@@ -391,12 +388,12 @@ func shownText(q *panel.Asked) string {
 	return askedText(q)
 }
 
-// isFile reports whether a schema is that of the built-in action, and not of one of this name that
-// a panel has.
-func isFile(schema any) bool {
-	m, _ := schema.(map[string]any)
+// wantsFile reports whether a question is one of the built-in action file, and not of an action of
+// this name that a panel has.
+func wantsFile(q *panel.Asked) bool {
+	m, _ := q.Schema.(map[string]any)
 	properties, _ := m["properties"].(map[string]any)
-	return properties["base64"] != nil
+	return q.Action == "file" && properties["base64"] != nil
 }
 
 // endText says how long an answer is waited for.
@@ -428,7 +425,7 @@ func askedText(q *panel.Asked) string {
 		b.WriteString(payloadText(q.Payload))
 	}
 	switch {
-	case q.Action == actionFile && isFile(q.Schema):
+	case wantsFile(q):
 		b.WriteString("\n  answer: a file (--file FILE, or its name)")
 	case q.Schema != nil:
 		schema, _ := q.Schema.(map[string]any)

@@ -166,22 +166,25 @@ func (d *Desk) write(name string, v any) error {
 		return err
 	}
 	temp, err := written(d.dir, v)
-	if err == nil {
-		err = os.Rename(temp, name)
-	}
 	if err != nil {
+		return err
+	}
+	if err = os.Rename(temp, name); err != nil {
 		_ = os.Remove(temp)
 	}
 	return err
 }
 
-// written is a new file with a value.
+// written is a new file with a value; none is left if it fails.
 func written(dir string, v any) (name string, err error) {
 	f, err := os.CreateTemp(dir, ".question-*")
 	if err != nil {
 		return "", err
 	}
-	return f.Name(), errors.Join(json.NewEncoder(f).Encode(v), f.Close())
+	if err = errors.Join(json.NewEncoder(f).Encode(v), f.Close()); err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return f.Name(), err
 }
 
 // List reads the open questions of a run, the oldest first.
