@@ -11,10 +11,14 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/order"
 	"tavernsim/engine/schedule/chain"
+	"tavernsim/engine/script"
+	"tavernsim/engine/script/turns"
 	"tavernsim/engine/space"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/tooltask"
+	"tavernsim/engine/travel"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/internal/metrics"
@@ -60,7 +64,7 @@ func (m mailboxes) MailboxDepths(yield func(kind, lane string, n int)) {
 // Start has returned, and remove them before the journal is closed. [Mailboxes]
 // covers the whole system.
 func (r *Run) Sources() metrics.Sources {
-	return metrics.Sources{Agents: r.stage.doing.Table, Seats: r, Models: r.scene, Budgets: r.scene, Tasks: r.scene.tasks, World: r.scene, Journal: r.scene.journal}
+	return metrics.Sources{Agents: r.stage.doing.Table, Seats: r, Models: r.scene, Budgets: r.scene, Tasks: r.scene.tasks, People: r.scene.tasks, World: r.scene, Journal: r.scene.journal}
 }
 
 // declare gives the metrics the names in the project's files.
@@ -104,6 +108,7 @@ type measured struct {
 	began  time.Time     // of its first effect; zero = there was none
 	lapped time.Duration // end of the last phase, since began
 	phase  string
+	order  string // kind of the order that the wave carries out; "" = it is none, or was refused
 }
 
 // lap is the wall time since the last lap, or since the wave began.
@@ -129,12 +134,31 @@ func (st *stage) kept(e *machines.Effect) {
 			st.paths.Add(chain.Turn{Agent: x.Agent, Class: int(st.Class[x.Agent]), Wave: e.Wave, At: int64(e.At), Took: took})
 		}
 		st.measureTurn(x.Agent, x)
-	case *agenda.Intervened, *agenda.OrderRefused:
-		st.orders.Kept(e.Wave, e.Fact)
+	case *agenda.Intervened:
+		st.orders.Kept(e.Wave, x)
+		if x.By != travel.By {
+			st.measured.order = order.Kind(x.Do)
+		}
+	case *agenda.OrderRefused:
+		st.orders.Kept(e.Wave, x)
+		m.Ordered(st.measured.order, metrics.OrderRefused)
+		st.measured.order = ""
 	case *tooltask.Ended:
 		st.outside.Log.Ended(logged(x.ID), 1, e.Wave)
+		m.TaskEnded(x)
 	case *tooltask.Cancelled:
 		st.outside.Log.Ended(logged(x.ID), 1, e.Wave)
+		m.TaskEnded(x)
+	case *agenda.Spawned:
+		m.Spawned()
+	case *agenda.Removed:
+		m.Removed()
+	case travel.Fact:
+		m.Travelled(x)
+	case script.Fact:
+		m.Scripted(x)
+	case turns.Fact:
+		m.InTurn(x)
 	case *agenda.AgentFailed:
 		st.measureFailure(x.Agent, x.WakeAt == 0)
 		if x.WakeAt == 0 {
@@ -283,6 +307,9 @@ func (st *stage) measureClosed(e *machines.Effect) {
 	m := &st.measured
 	st.metrics.Phase(metrics.PhaseKeep, m.lap())
 	st.metrics.WaveClosed(m.lapped, e.At)
+	if m.order != "" {
+		st.metrics.Ordered(m.order, metrics.OrderDone)
+	}
 	*m = measured{phase: metrics.PhaseTurns}
 	if st.Blocks {
 		st.metrics.PublishersWait(st.machine.Agenda.Waiting())

@@ -15,11 +15,9 @@ import (
 // if it says the same, and a conflict if not. machines.MaxOrders wait; one more is told
 // that the scene is busy.
 func (r *Run) Order(ctx context.Context, o *agenda.Intervened) (receipts.Receipt, error) {
-	if err := machines.CheckOrder(r.scene.Scene, o); err != nil {
-		return receipts.Receipt{}, err
-	}
-	g, err := r.scene.orders.Take(o)
+	g, err := r.take(o)
 	if err != nil {
+		r.scene.metrics.OrderFailed(o, err)
 		return receipts.Receipt{}, err
 	}
 	select {
@@ -37,9 +35,21 @@ func (r *Run) Order(ctx context.Context, o *agenda.Intervened) (receipts.Receipt
 	}
 }
 
+func (r *Run) take(o *agenda.Intervened) (*receipts.Given, error) {
+	if err := machines.CheckOrder(r.scene.Scene, o); err != nil {
+		return nil, err
+	}
+	return r.scene.orders.Take(o)
+}
+
 // Plan gives the scene an order for a wave or a time, after keep has kept it over a kill. It
 // does not wait until it is carried out. order.MaxOrders wait.
-func (r *Run) Plan(o *machines.Order, keep func() error) (receipts.Receipt, error) {
+func (r *Run) Plan(o *machines.Order, keep func() error) (receipt receipts.Receipt, err error) {
+	defer func() {
+		if err != nil {
+			r.scene.metrics.OrderFailed(o.Intervened, err)
+		}
+	}()
 	if err := machines.CheckOrder(r.scene.Scene, o.Intervened); err != nil {
 		return receipts.Receipt{}, err
 	}

@@ -27,7 +27,8 @@ type Desk interface {
 // question is one that is open.
 type question struct {
 	*panel.Asked
-	timer *time.Timer // on which scene time waits; nil = it does not
+	timer  *time.Timer // on which scene time waits; nil = it does not
+	inTurn bool        // a turn waits for it, and it is no task
 }
 
 // busyAgain is when a time-out is given again that found the scene busy.
@@ -66,7 +67,7 @@ func (t *tasks) asked(task *tooltask.Task) {
 func (t *tasks) waits(q *panel.Asked) (done func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.people[q.ID] = &question{Asked: q}
+	t.people[q.ID] = &question{Asked: q, inTurn: true}
 	return func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
@@ -130,4 +131,12 @@ func (r *Run) Interactions() (list []panel.Asked) {
 		return cmp.Or(cmp.Compare(a.Asked, b.Asked), strings.Compare(a.ID, b.ID))
 	})
 	return list
+}
+
+// People implements metrics.PeopleSource, as of the last wave.
+func (t *tasks) People() (questions, played int) {
+	state, _ := t.shown.Load().Shown(tooltask.Service).(tooltask.State)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.people), len(state.Players)
 }

@@ -320,7 +320,11 @@ func (t *tasks) TaskStates(yield func(state string, n int)) {
 			out++
 		}
 	}
-	out += len(t.people)
+	for _, x := range t.people {
+		if !x.inTurn {
+			out++
+		}
+	}
 	open := t.open
 	t.mu.Unlock()
 	overdue = min(overdue, out)

@@ -146,11 +146,11 @@ func (l *looking) enough(c *Collection) string {
 	}
 	switch {
 	case until.Count > 0 && int64(n) >= until.Count:
-		return "count"
+		return ClosedByCount
 	case n >= int(math.Ceil(share*float64(asked)-1e-9)):
-		return "share"
+		return ClosedByShare
 	case c.Due != 0 && l.in.Now >= c.Due:
-		return "after"
+		return ClosedAfter
 	}
 	return ""
 }

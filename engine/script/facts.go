@@ -74,10 +74,23 @@ type Refused struct {
 // Closed records that answers do not count any more.
 type Closed struct {
 	Collection string
-	Why        string // count, share, after, left
+	Why        string // one of Closings
 	Asked      int64
 	Answers    int64
 	Winner     string // of a tally; "" = nobody has a vote, or nothing is counted
+}
+
+// Why collections are closed.
+const (
+	ClosedByCount   = "count"
+	ClosedByShare   = "share"
+	ClosedAfter     = "after"
+	ClosedByLeaving = "left" // the script entered another state
+)
+
+// Closings are the reasons.
+func Closings() []string {
+	return []string{ClosedByCount, ClosedByShare, ClosedAfter, ClosedByLeaving}
 }
 
 // Outcome records what the scene came to. Ends: the scene ends because of it.

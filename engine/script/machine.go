@@ -279,7 +279,7 @@ func (l *looking) enter(to, why string) error {
 		}
 		for _, a := range n.Collects {
 			if c := l.state.Asked[a.ID]; c != nil && c.Open() {
-				if err := l.close(c, "left"); err != nil {
+				if err := l.close(c, ClosedByLeaving); err != nil {
 					return err
 				}
 			}

@@ -29,7 +29,7 @@ func Heard(f protocol.Fact) (typ string, payload map[string]any, to []string) {
 		}
 		return TypeFinished, v, []string{x.Agent}
 	case *Cancelled:
-		if asksPeople(x.Tool) {
+		if AsksPeople(x.Tool) {
 			return TypeAnswered, map[string]any{"task_id": x.ID, "status": Dismissed, "error": x.Reason}, []string{x.Agent}
 		}
 		return TypeFinished, x.Value(), []string{x.Agent}

@@ -15,8 +15,8 @@ const KindPerson = "person"
 // PanelTool is the tool whose calls are such tasks.
 const PanelTool = "PanelInteractionTool"
 
-// asksPeople reports whether the tasks of a tool are questions to people.
-func asksPeople(tool string) bool { return tool == PanelTool || tool == PlayTool }
+// AsksPeople reports whether the tasks of a tool are questions to people.
+func AsksPeople(tool string) bool { return tool == PanelTool || tool == PlayTool }
 
 // MaxAsked bounds the open questions of an agent.
 const MaxAsked = 32
@@ -150,7 +150,7 @@ func (t *Task) settled(x *Settle, now protocol.Time) *Ended {
 // Result is the end of a question as its agent hears of it; false = the fact is of another
 // task.
 func (f *Ended) Result() (v map[string]any, ok bool) {
-	if !asksPeople(f.Tool) {
+	if !AsksPeople(f.Tool) {
 		return nil, false
 	}
 	v = map[string]any{"task_id": f.ID, "status": f.Status}

@@ -18,7 +18,11 @@ import (
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/delivery"
+	"tavernsim/engine/script"
+	"tavernsim/engine/script/turns"
 	"tavernsim/engine/space"
+	"tavernsim/engine/tooltask"
+	"tavernsim/engine/travel"
 	"tavernsim/llm"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
@@ -64,6 +68,7 @@ func (fakes) WideBudgets() []budget.Line {
 		{Kept: budget.Kept{Name: budget.OfEndpoint + "local", Used: budget.Amount{Calls: 9}}}, // counts only
 	}
 }
+func (fakes) People() (int, int)              { return 3, 2 }
 func (fakes) Pending() uint64                 { return 11 }
 func (f *fakes) Metrics() persistence.Metrics { return f.store }
 
@@ -129,6 +134,32 @@ func exercise(tb testing.TB, s *Set) {
 	} {
 		sc.Moved(f)
 	}
+	for _, f := range []script.Fact{
+		&script.Entered{}, &script.Set{}, &script.Fired{}, &script.Failed{}, &script.Opened{}, &script.Answered{}, &script.Refused{},
+		&script.Closed{Why: script.ClosedByShare}, &script.Outcome{},
+	} {
+		sc.Scripted(f)
+	}
+	for _, f := range []turns.Fact{&turns.Began{}, &turns.Granted{Agents: []uint32{1, 2}, Turns: 3}, &turns.Forfeited{Agents: []uint32{2}}, &turns.Stalled{}, &turns.Ended{}} {
+		sc.InTurn(f)
+	}
+	for _, f := range []travel.Fact{&travel.Departed{}, &travel.Departed{}, &travel.Reached{}, &travel.Returned{}, &travel.Arrived{}, &travel.TurnedAway{}} {
+		sc.Travelled(f)
+	}
+	sc.Spawned()
+	sc.Removed()
+	for _, f := range []tooltask.Fact{
+		&tooltask.Ended{Tool: tooltask.PanelTool, Status: "ok", Output: protocol.Encode(map[string]any{"by": "ada"})},
+		&tooltask.Ended{Tool: tooltask.PanelTool, Status: "ok", Output: protocol.Encode(map[string]any{"by": tooltask.ByHeadless})},
+		&tooltask.Ended{Tool: tooltask.PlayTool, Status: "timeout"}, &tooltask.Ended{Tool: "tides", Status: "ok"},
+		&tooltask.Cancelled{Tool: tooltask.PanelTool}, &tooltask.Cancelled{Tool: "tides"},
+	} {
+		sc.TaskEnded(f)
+	}
+	sc.Ordered("event", OrderDone)
+	sc.Ordered("world", OrderRefused)
+	sc.OrderFailed(&agenda.Intervened{Do: protocol.Encode([]any{map[string]any{"goal": map[string]any{}}})}, protocol.Errorf(protocol.KindTransient, "x"))
+	sc.OrderFailed(&agenda.Intervened{Do: protocol.Encode([]any{map[string]any{"dance": map[string]any{}}})}, protocol.Errorf(protocol.KindInvalid, "x"))
 	sc.WaveClosed(time.Millisecond, 60e9)
 	sc.WaveClosed(time.Millisecond, 120e9)
 	sc.Model("scripted", "small", "ok", 20*time.Millisecond, &protocol.ModelAnswer{Usage: protocol.Usage{Input: 10, Output: 5}})
@@ -176,7 +207,7 @@ func watch(tb testing.TB, s *Set) (stop func()) {
 	}
 	f.gates = []*gate.Gate{g}
 	s.Watch(Sources{Models: f}) // two scenes share the gate
-	return s.Watch(Sources{Mailboxes: f, Agents: table, Models: f, Budgets: f, Tasks: f, World: f, Journal: f, Store: f, Plugins: func() map[string]int { return map[string]int{PluginOn: 2, PluginBroken: 1} }, Dir: tb.TempDir()})
+	return s.Watch(Sources{Mailboxes: f, Agents: table, Models: f, Budgets: f, Tasks: f, People: f, World: f, Journal: f, Store: f, Plugins: func() map[string]int { return map[string]int{PluginOn: 2, PluginBroken: 1} }, Dir: tb.TempDir()})
 }
 
 // gathered are the samples by "name{label=value,...}"; of a histogram its count
@@ -284,6 +315,32 @@ func TestEveryMetricCounts(t *testing.T) {
 		`simd_space_walks_total{outcome=refused}`:                                             1,
 		`simd_space_walks_total{outcome=full}`:                                                0,
 		`simd_world_state_bytes{}`:                                                            512,
+		`simd_orders_total{kind=event,outcome=done}`:                                          1,
+		`simd_orders_total{kind=event,outcome=busy}`:                                          0,
+		`simd_orders_total{kind=world,outcome=refused}`:                                       1,
+		`simd_orders_total{kind=goal,outcome=busy}`:                                           1,
+		`simd_orders_total{kind=unknown,outcome=invalid}`:                                     1,
+		`simd_questions_total{outcome=answered}`:                                              1,
+		`simd_questions_total{outcome=headless}`:                                              1,
+		`simd_questions_total{outcome=timeout}`:                                               1,
+		`simd_questions_total{outcome=cancelled}`:                                             1,
+		`simd_questions_total{outcome=error}`:                                                 0,
+		`simd_questions_open{}`:                                                               3,
+		`simd_agents_played{}`:                                                                2,
+		`simd_script_steps_total{step=entered}`:                                               1,
+		`simd_script_steps_total{step=fired}`:                                                 1,
+		`simd_script_steps_total{step=failed}`:                                                1,
+		`simd_collection_answers_total{outcome=counted}`:                                      1,
+		`simd_collection_answers_total{outcome=refused}`:                                      1,
+		`simd_collections_closed_total{why=share}`:                                            1,
+		`simd_collections_closed_total{why=left}`:                                             0,
+		`simd_rounds_total{}`:                                                                 1,
+		`simd_turns_total{outcome=granted}`:                                                   6,
+		`simd_turns_total{outcome=forfeited}`:                                                 1,
+		`simd_turns_total{outcome=stalled}`:                                                   1,
+		`simd_agent_presence_total{change=departed}`:                                          2,
+		`simd_agent_presence_total{change=spawned}`:                                           1,
+		`simd_agent_presence_total{change=turned_away}`:                                       1,
 		`simd_scenes{state=running}`:                                                          1,
 		`simd_scenes{state=starting}`:                                                         0,
 		`simd_scene_transitions_total{outcome=ok,to=running}`:                                 1,

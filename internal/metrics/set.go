@@ -23,6 +23,7 @@ type Set struct {
 	events   eventVecs
 	world    worldVecs
 	space    spaceSeries
+	plays    playSeries
 	time     timeVecs
 	models   modelVecs
 	journal  journalVecs
@@ -74,6 +75,7 @@ func New(opts ...Option) *Set {
 	s.makeEvents()
 	s.makeWorld()
 	s.makeSpace()
+	s.makePlays()
 	s.makeModels()
 	s.makeJournal()
 	s.watched = s.makeWatched()

@@ -24,6 +24,7 @@ type Sources struct {
 	Models    ModelSource
 	Budgets   BudgetSource
 	Tasks     TaskSource
+	People    PeopleSource
 	World     WorldSource
 	Journal   JournalSource
 	Store     StoreSource
@@ -61,6 +62,11 @@ type TaskSource interface {
 	TaskStates(yield func(state string, n int))
 }
 
+// PeopleSource says how many questions to people are open, and how many agents people play.
+type PeopleSource interface {
+	People() (questions, played int)
+}
+
 // WorldSource says how large the world is, in bytes.
 type WorldSource interface{ WorldBytes() int }
 
@@ -86,6 +92,8 @@ type watched struct {
 	left     [5]*prometheus.Desc // by unit
 	used     *prometheus.Desc
 	tasks    *prometheus.Desc
+	asked    *prometheus.Desc
+	played   *prometheus.Desc
 	plugins  *prometheus.Desc
 	world    *prometheus.Desc
 	pending  *prometheus.Desc
@@ -118,6 +126,9 @@ func (s *Set) makeWatched() *watched {
 	s.area = "tools"
 	w.tasks = s.desc("tool_tasks", "gauge", "Open tasks of tools, by what they wait for.", "state")
 	w.plugins = s.desc("plugins", "gauge", "Plugins of the runs under way: on, denied (the operator has not granted what they ask for), broken.", "state")
+	s.area = "plays"
+	w.asked = s.desc("questions_open", "gauge", "Questions to people that wait for an answer.")
+	w.played = s.desc("agents_played", "gauge", "Agents that people play.")
 	s.area = "world state"
 	w.world = s.desc("world_state_bytes", "gauge", "Size of the world documents of all scenes.")
 	s.area = "journal"
@@ -159,7 +170,7 @@ func (w *watched) remove(own *Sources) {
 
 // Describe implements prometheus.Collector.
 func (w *watched) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{w.agents, w.seated, w.passive, w.kept, w.mailbox, w.inflight, w.queued, w.atOnce, w.circuit, w.rate, w.used, w.tasks, w.plugins, w.world, w.pending, w.free} {
+	for _, d := range []*prometheus.Desc{w.agents, w.seated, w.passive, w.kept, w.mailbox, w.inflight, w.queued, w.atOnce, w.circuit, w.rate, w.used, w.tasks, w.asked, w.played, w.plugins, w.world, w.pending, w.free} {
 		ch <- d
 	}
 	for _, d := range w.left {
@@ -181,15 +192,22 @@ func (w *watched) Collect(ch chan<- prometheus.Metric) {
 	w.collectPlugins(ch)
 	w.collectStore(ch)
 	var bytes, pending float64
+	var asked, played int
 	for _, s := range w.sources {
 		if s.World != nil {
 			bytes += float64(s.World.WorldBytes())
+		}
+		if s.People != nil {
+			n, m := s.People.People()
+			asked, played = asked+n, played+m
 		}
 		if s.Journal != nil {
 			pending += float64(s.Journal.Pending())
 		}
 	}
 	ch <- prometheus.MustNewConstMetric(w.world, prometheus.GaugeValue, bytes)
+	ch <- prometheus.MustNewConstMetric(w.asked, prometheus.GaugeValue, float64(asked))
+	ch <- prometheus.MustNewConstMetric(w.played, prometheus.GaugeValue, float64(played))
 	ch <- prometheus.MustNewConstMetric(w.pending, prometheus.GaugeValue, pending)
 	if free, ok := w.diskFree(); ok {
 		ch <- prometheus.MustNewConstMetric(w.free, prometheus.GaugeValue, free)
