@@ -91,6 +91,9 @@ type Behavior interface {
 	Receive(env *protocol.Envelope) error
 }
 
+// Stopper is a behavior that has something to end when its actor is stopped.
+type Stopper interface{ Stopped() }
+
 // Spec describes an actor.
 type Spec struct {
 	Name string // begins with the supervisor's Prefix; unique in the system
@@ -274,6 +277,9 @@ type shell mailbox
 func (s *shell) Receive(ctx actor.Context) {
 	switch ctx.Message().(type) {
 	case *actor.Stopped:
+		if b, ok := s.behavior.(Stopper); ok {
+			b.Stopped()
+		}
 		s.behavior = nil
 		(*mailbox)(s).close()
 		sup := s.sup

@@ -227,6 +227,13 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 	return nil
 }
 
+// Stopped implements actors.Stopper: what a deliberation under way has asked for is cancelled.
+func (a *agentShell) Stopped() {
+	if a.deliberation != nil && a.cancel != nil {
+		a.cancel()
+	}
+}
+
 // handedOver makes the message that ends a turn. It lies in one piece of memory, which
 // the stage holds until it has merged the turn.
 func (a *agentShell) handedOver(facts []protocol.Fact, requests []protocol.Sequenced) (env *protocol.Envelope, turn *machines.TurnEnded, err error) {
@@ -235,7 +242,7 @@ func (a *agentShell) handedOver(facts []protocol.Fact, requests []protocol.Seque
 		in  machines.TurnEnded
 		end agentfact.TurnEnded
 	}{}
-	m.in.Agent, m.in.At, m.Kind, m.Source = a.machine.ID.Ordinal, a.woken, protocol.KindTurn, a.machine.ID.Instance
+	m.in.Agent, m.in.Wave, m.in.At, m.Kind, m.Source = a.machine.ID.Ordinal, a.wave, a.woken, protocol.KindTurn, a.machine.ID.Instance
 	m.Body.SetValue(&m.in)
 	m.in.Facts, m.in.Effects, err = a.Codec.Keep(facts, requests)
 	for i := range m.in.Facts { // what the stage decodes of every turn

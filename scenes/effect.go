@@ -39,9 +39,13 @@ func (r *Run) openEffects(state *machines.State) error {
 func lastTurn(sc *setup.Scene, s *machines.State) func(agent string) uint64 {
 	turns := make([]uint64, len(s.Agents))
 	for o, m := range s.Agents {
-		turns[o] = m.State.Turn
-		if s.Agenda.GaveUp(uint32(o)) {
+		switch o := uint32(o); {
+		case s.Agenda.GaveUp(o):
 			turns[o] = math.MaxUint64
+		case s.Agenda.Away(o) && s.Roster != nil:
+			turns[o] = uint64(s.Roster[o].Turns) + s.Travel.Elsewhere(o)
+		default:
+			turns[o] = m.State.Turn
 		}
 	}
 	return func(agent string) uint64 {

@@ -153,6 +153,9 @@ func (st *stage) kept(e *machines.Effect) {
 		m.Spawned()
 	case *agenda.Removed:
 		m.Removed()
+		if st.Clock == agenda.Realtime {
+			st.outside.Log.GivenUp(st.Name(x.Agent), e.Wave)
+		}
 	case travel.Fact:
 		m.Travelled(x)
 	case script.Fact:

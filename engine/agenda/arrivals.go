@@ -23,6 +23,13 @@ func (s *State) number(o uint32, p protocol.Priority) {
 	c.last[place(p)] = c.events
 }
 
+// anew lets the events of an agent that comes be numbered from 1, as its inbox does.
+func (s *State) anew(o uint32) {
+	if s.cfg.Clock == Realtime {
+		s.came[o] = arrivals{}
+	}
+}
+
 // HeardSoFar sets how many events have reached an agent, and the number of the last
 // waiting one of each priority. The agent's snapshot stores both.
 func (s *State) HeardSoFar(o uint32, n uint64, last func(protocol.Priority) uint64) {
@@ -44,6 +51,14 @@ func (s *State) unperceived(o uint32, t Turn) bool {
 		return heard && c.events > t.Through || c.toldWave >= t.Wave
 	}
 	return heard
+}
+
+// missed is how many events reached an agent that its deliberation did not perceive.
+func (s *State) missed(o uint32, t Turn) uint32 {
+	if c := s.arrived(o); s.cfg.Clock == Realtime && c.events > t.Through {
+		return uint32(c.events - t.Through)
+	}
+	return 0
 }
 
 // leaves sets the urgency of the events that a deliberation did not perceive. An agent

@@ -19,7 +19,7 @@ type Spawned struct {
 // Removed records that an agent left the scene. What it had deferred is dropped.
 type Removed struct {
 	Agent  uint32
-	Unread int64 // events that had reached it since its last turn
+	Unread int64 // events that had reached it and that no turn of it has perceived
 	ID     string
 	By     string
 	Reason string
@@ -72,6 +72,7 @@ func (s *State) Spawned(f Spawned, now protocol.Time) {
 	sl, t := &s.slots[f.Agent], s.cfg.Timing(f.Agent)
 	*sl = slot{gates: sl.gates &^ away, held: sl.held}
 	s.unread[f.Agent] = 0
+	s.anew(f.Agent)
 	switch {
 	case t.WakeOnStart:
 		sl.due = s.grid(now.Add(s.cfg.reaction()))
@@ -90,6 +91,7 @@ func (s *State) Removed(f Removed, now protocol.Time) {
 	sl := &s.slots[f.Agent]
 	*sl = slot{gates: sl.gates | away, held: sl.held}
 	s.unread[f.Agent] = 0
+	s.anew(f.Agent)
 }
 
 // unreadFlags are the bits of a stored slot that count unread events.

@@ -206,8 +206,8 @@ func (s *State) TurnEnded(o uint32, t Turn, now protocol.Time) {
 		c := s.arrived(o)
 		c.events, c.last = t.Through, [4]uint64{}
 	}
-	if s.unread != nil { // on the virtual clock a turn perceives everything that came before it
-		s.unread[o] = 0
+	if s.unread != nil {
+		s.unread[o] = s.missed(o, t)
 	}
 	sl.due = s.cfg.due(o, t, now)
 	sl.rest()

@@ -22,7 +22,8 @@ type State struct {
 	Extra []Extra // by agent
 }
 
-// Extra are turns that an agent had elsewhere: those that it has here are numbered on.
+// Extra are numbers of turns that an agent had and that are not counted here: those that it has here
+// are numbered on.
 type Extra struct {
 	Agent uint32
 	Turns uint64
@@ -63,14 +64,17 @@ func (x Sent) scene(id string) int  { return cmp.Compare(x.To, id) }
 func (x Taken) scene(id string) int { return cmp.Compare(x.From, id) }
 func (x Extra) agent(o uint32) int  { return cmp.Compare(x.Agent, o) }
 
-// Elsewhere is how many turns an agent had in other scenes, of those that count for its
-// numbers.
+// Elsewhere is how many numbers of turns an agent had that are not counted in this scene: those of
+// its turns in other scenes, and those that were cut short.
 func (s *State) Elsewhere(o uint32) uint64 {
 	if i, found := slices.BinarySearchFunc(s.Extra, o, Extra.agent); found {
 		return s.Extra[i].Turns
 	}
 	return 0
 }
+
+// CutShort takes the number of a turn that may be under way when its agent is removed.
+func (s *State) CutShort(o uint32) { s.came(o, s.Elsewhere(o)+1) }
 
 func (s *State) came(o uint32, turns uint64) {
 	i, found := slices.BinarySearchFunc(s.Extra, o, Extra.agent)
@@ -80,8 +84,9 @@ func (s *State) came(o uint32, turns uint64) {
 	s.Extra[i].Turns = turns
 }
 
-// Empty reports whether nobody has ever left for another scene, or come from one.
-func (s *State) Empty() bool { return len(s.Sent)+len(s.Taken) == 0 }
+// Empty reports whether nobody has ever left for another scene or come from one, and no turn was cut
+// short.
+func (s *State) Empty() bool { return len(s.Sent)+len(s.Taken)+len(s.Extra) == 0 }
 
 // Next is the number of the next ticket to a scene, and the last of which all have an
 // answer.

@@ -93,6 +93,9 @@ func (s *Stage) moved(f protocol.Fact, at protocol.Time) error {
 	case *agenda.Removed:
 		s.Agenda.Removed(*x, at)
 		s.cast.Left(x.Agent)
+		if s.realtime() {
+			s.Travel.CutShort(x.Agent)
+		}
 	}
 	if s.script != nil {
 		s.script.machine.Recount()
@@ -139,6 +142,7 @@ func (s *Stage) leaves(o uint32, f protocol.Fact, by, reason string) {
 		}
 	}
 	delete(s.broken, o)
+	s.abandon(o)
 	s.effect(Effect{Act: ActStop, Agent: o})
 	s.tellFirst(bus.Service, (&bus.Presence{Agent: o}).AppendMsg(nil))
 	id := s.scene.Name(o)

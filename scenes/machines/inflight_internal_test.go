@@ -47,7 +47,7 @@ func TestArrivedTurnsHurry(t *testing.T) {
 	clock.Start(1)
 	st := &Stage{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}, flight: inflight.New(3), Agenda: clock}
 	for o := range uint32(3) {
-		st.flight.Begin(o, false, 1)
+		st.flight.Begin(o, 1, false, 1)
 		st.arrive(arrival{agent: o})
 	}
 	clock.Heard(1, protocol.Critical, 1, 2)

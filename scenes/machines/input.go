@@ -31,6 +31,7 @@ type Arrivals struct {
 // TurnEnded is the end of an agent's deliberation.
 type TurnEnded struct {
 	Agent   uint32        // ordinal
+	Wave    uint64        // with which it was woken
 	At      protocol.Time // when the deliberation began
 	Facts   []protocol.KindData
 	Effects []protocol.Sequenced // requests to the services

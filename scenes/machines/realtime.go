@@ -127,7 +127,7 @@ func (s *Stage) wakeDue(now protocol.Time) {
 			break
 		}
 		urgency := d.Urgency(o)
-		if s.flight.Begin(o, urgency == protocol.Critical, now); urgency == protocol.Critical {
+		if s.flight.Begin(o, d.Wave+1, urgency == protocol.Critical, now); urgency == protocol.Critical {
 			s.tickAfterPatience()
 		}
 		s.effect(Effect{Act: ActWake, Agent: o, Wave: d.Wave + 1, At: now, Priority: urgency, Budget: s.wakeBudget(o, 0, d.Wave+1, now)})
@@ -212,6 +212,31 @@ func (s *Stage) arrive(a arrival) {
 	} else {
 		s.arrived = append(s.arrived, a)
 	}
+}
+
+// abandon ends the deliberation of an agent that is removed: nothing of it becomes a fact, as of one
+// that is in flight when a scene ends.
+func (s *Stage) abandon(o uint32) {
+	if !s.realtime() || !s.flight.Has(o) {
+		return
+	}
+	of := func(a arrival) bool { return a.agent == o }
+	s.arrived, s.urgentArrived = slices.DeleteFunc(s.arrived, of), slices.DeleteFunc(s.urgentArrived, of)
+	s.flight.End(o)
+	s.turnOver(o)
+	s.turnMerged(o)
+}
+
+// abandoned reports whether a turn, or a failure, is of an agent that was removed meanwhile. In verify
+// nothing is in flight, and every turn is one of the journal.
+func (s *Stage) abandoned(a arrival) bool {
+	switch own := int(a.agent) == s.scene.OwnOrdinal(); {
+	case s.cast == nil || own || s.config.Stepwise:
+		return false
+	case a.failure != nil || !s.realtime():
+		return s.Agenda.Away(a.agent)
+	}
+	return !s.flight.Is(a.agent, a.turn.Wave)
 }
 
 // turnArrivedRealtime notes the end of a turn for the next wave.

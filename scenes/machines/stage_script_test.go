@@ -277,7 +277,7 @@ func (p *stagePlayer) hear(r protocol.Record) {
 // had reached it when it was woken.
 func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 	id := p.made.Name(o)
-	in := &machines.TurnEnded{Agent: o, At: p.now.Wall}
+	in := &machines.TurnEnded{Agent: o, Wave: p.woken[o], At: p.now.Wall}
 	if p.made.Clock == agenda.Virtual {
 		in.At = p.begun[o]
 	}

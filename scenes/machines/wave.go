@@ -125,6 +125,9 @@ func (s *Stage) mergeAnswers() error {
 
 // turnArrived takes the end of a turn, or the failure of an agent's actor.
 func (s *Stage) turnArrived(a arrival) error {
+	if s.abandoned(a) {
+		return nil
+	}
 	s.turnOver(a.agent)
 	if s.realtime() {
 		return s.turnArrivedRealtime(a)

@@ -354,7 +354,8 @@ func (l *Log) Ended(agent string, turn, wave uint64) time.Duration {
 	return took
 }
 
-// GivenUp records the wave from which an agent never deliberates again.
+// GivenUp records the wave from which the open turns of an agent are over: it never deliberates again,
+// or was removed.
 func (l *Log) GivenUp(agent string, wave uint64) {
 	if l == nil {
 		return

@@ -55,8 +55,8 @@ func (s *Scene) checkSeats() error {
 	switch {
 	case !s.Comes():
 		return nil
-	case s.Clock == agenda.Realtime:
-		return s.Errorf("agent_instances, links: spawnable agents and those that travel need the virtual clock (simulation.clock): on the realtime clock a turn of an agent that leaves may be under way")
+	case s.Clock == agenda.Realtime && len(s.Def.Definition.Links) > 0:
+		return s.Errorf("links: agents travel on the virtual clock alone (simulation.clock): on the realtime clock linked scenes have no common time, and a turn of an agent that departs may be under way")
 	case s.Blocks:
 		return s.Errorf("agent_instances, links: spawnable agents or those that travel, and lanes of inboxes with the policy block: a publisher would wait for receivers that have left; use another policy of the lanes")
 	}

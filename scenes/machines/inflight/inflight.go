@@ -24,6 +24,7 @@ type deliberation struct {
 	urgentRound uint32 // 0 = not urgent, or no longer
 	waits       bool   // it waits, or has waited, for a model
 	ended       bool   // its turn waits to be merged, or its actor failed
+	wave        uint64 // with which it was woken
 }
 
 // Patience is how long ordinary agents pause for urgent deliberations, counted
@@ -44,12 +45,15 @@ func New(limit int) Flight {
 
 func (f *Flight) Has(o uint32) bool { _, ok := f.agents[o]; return ok }
 
+// Is reports whether a deliberation of an agent that was woken with a wave is in flight.
+func (f *Flight) Is(o uint32, wave uint64) bool { d, ok := f.agents[o]; return ok && d.wave == wave }
+
 // Room reports whether an ordinary agent may be woken.
 func (f *Flight) Room() bool { return len(f.agents) < f.limit }
 
-// Begin adds an agent that is woken.
-func (f *Flight) Begin(o uint32, urgent bool, now protocol.Time) {
-	f.agents[o] = deliberation{}
+// Begin adds an agent that is woken with a wave.
+func (f *Flight) Begin(o uint32, wave uint64, urgent bool, now protocol.Time) {
+	f.agents[o] = deliberation{wave: wave}
 	if urgent {
 		f.MakeUrgent(o, now)
 	}
@@ -64,7 +68,7 @@ func (f *Flight) MakeUrgent(o uint32, now protocol.Time) (ended bool) {
 	if !d.waits && !d.ended && d.urgentRound != f.urgentRound {
 		f.urgent++
 		f.since = now
-		f.agents[o] = deliberation{urgentRound: f.urgentRound}
+		f.agents[o] = deliberation{urgentRound: f.urgentRound, wave: d.wave}
 	}
 	return d.ended
 }
@@ -78,11 +82,12 @@ func (f *Flight) Arrive(o uint32) { f.become(o, deliberation{ended: true}) }
 func (f *Flight) become(o uint32, to deliberation) {
 	if d, ok := f.agents[o]; ok {
 		f.noLongerUrgent(d)
+		to.wave = d.wave
 		f.agents[o] = to
 	}
 }
 
-// End removes an agent whose turn is merged.
+// End removes an agent whose turn is merged, or abandoned.
 func (f *Flight) End(o uint32) {
 	f.noLongerUrgent(f.agents[o])
 	delete(f.agents, o)

@@ -19,11 +19,11 @@ func TestPresses(t *testing.T) {
 		}
 	}
 	want(0, false, true)
-	f.Begin(1, false, at(0))
+	f.Begin(1, 1, false, at(0))
 	want(0, false, true)
-	f.Begin(2, true, at(10))
+	f.Begin(2, 1, true, at(10))
 	want(20, true, false)
-	f.Begin(3, true, at(50)) // beyond the limit
+	f.Begin(3, 1, true, at(50)) // beyond the limit
 	f.End(2)
 	want(60, true, false)
 	f.Wait(3)
@@ -32,10 +32,10 @@ func TestPresses(t *testing.T) {
 	f.End(3)
 	f.End(3)
 	want(60, false, true)
-	f.Begin(4, true, at(100))
+	f.Begin(4, 1, true, at(100))
 	want(199, true, false)
 	want(200, false, false)
-	f.Begin(5, true, at(300))
+	f.Begin(5, 1, true, at(300))
 	f.End(4) // which nobody stood aside for any more
 	want(310, true, false)
 	f.End(5)
