@@ -37,19 +37,22 @@ func floors() map[string]int {
 // Packages below internal serve one floor each: what may import them.
 func internals() map[string]int {
 	return map[string]int{
-		"internal/doctest":    5,
-		"internal/lenient":    1,
-		"internal/wirejson":   1,
-		"internal/source":     1,
-		"internal/schemacost": 3,
-		"internal/metrics":    3,
-		"internal/memory":     4,
-		"internal/terminal":   4,
-		"internal/flagvalue":  4,
-		"internal/progress":   5,
-		"internal/show":       5,
-		"internal/bench":      5,
-		"internal/bench/town": 5,
+		"internal/doctest":         5,
+		"internal/lenient":         1,
+		"internal/wirejson":        1,
+		"internal/source":          1,
+		"internal/schemacost":      3,
+		"internal/metrics":         3,
+		"internal/metrics/prompts": 3,
+		"internal/metrics/disk":    3,
+		"internal/metrics/scrape":  3,
+		"internal/memory":          4,
+		"internal/terminal":        4,
+		"internal/flagvalue":       4,
+		"internal/progress":        5,
+		"internal/show":            5,
+		"internal/bench":           5,
+		"internal/bench/town":      5,
 	}
 }
 

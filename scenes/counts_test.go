@@ -21,7 +21,7 @@ import (
 // counts are what a scrape shows.
 type counts map[string]float64 // by name and labels: name{a=b,c=d}
 
-func scrape(t testing.TB, set *metrics.Set) counts {
+func countsOf(t testing.TB, set *metrics.Set) counts {
 	t.Helper()
 	families, err := set.Registry.Gather()
 	if err != nil {
@@ -64,11 +64,11 @@ func countedRun(t testing.TB, s *scenestest.Scene, set scenestest.Settings, chan
 	}
 	agents := r.Sources().Agents
 	stop := m.Watch(r.Sources())
-	scrape(t, m) // while it runs
+	countsOf(t, m) // while it runs
 	stop()
 	res := r.Close()
 	m.Watch(metrics.Sources{Agents: agents})
-	return res, scrape(t, m)
+	return res, countsOf(t, m)
 }
 
 // agree holds that what was counted is what the facts say.
@@ -295,13 +295,13 @@ func TestCountsOfAPause(t *testing.T) {
 	if !r.WaitPaused(t.Context()) {
 		t.Fatal("it did not pause")
 	}
-	if c := scrape(t, m); c.sum("scenes", "state=paused") != 1 || c.sum("scenes") != 1 {
+	if c := countsOf(t, m); c.sum("scenes", "state=paused") != 1 || c.sum("scenes") != 1 {
 		t.Errorf("paused: %v", c)
 	}
 	r.Resume()
 	r.Interrupt()
 	r.Close()
-	if c := scrape(t, m); c.sum("scene_transitions_total", "to=running") != 2 || c.sum("scenes", "state=interrupted") != 1 {
+	if c := countsOf(t, m); c.sum("scene_transitions_total", "to=running") != 2 || c.sum("scenes", "state=interrupted") != 1 {
 		t.Errorf("interrupted: %v", c)
 	}
 }

@@ -8,18 +8,11 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/budget"
-	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/delivery"
-	"tavernsim/engine/knowledge"
 	"tavernsim/engine/order"
 	"tavernsim/engine/schedule/chain"
-	"tavernsim/engine/script"
-	"tavernsim/engine/script/turns"
-	"tavernsim/engine/space"
-	"tavernsim/engine/statecmd"
 	"tavernsim/engine/tooltask"
 	"tavernsim/engine/travel"
-	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm/gate"
@@ -125,6 +118,7 @@ func (st *stage) kept(e *machines.Effect) {
 	m := st.metrics
 	m.Fact(e.Kind)
 	switch x := e.Fact.(type) {
+	case nil: // it was not decoded
 	case *tally.CallSeen:
 		m.Called(x.Tool, string(x.Status))
 	case *agentfact.TurnEnded:
@@ -145,23 +139,15 @@ func (st *stage) kept(e *machines.Effect) {
 		st.measured.order = ""
 	case *tooltask.Ended:
 		st.outside.Log.Ended(logged(x.ID), 1, e.Wave)
-		m.TaskEnded(x)
+		m.Kept(x)
 	case *tooltask.Cancelled:
 		st.outside.Log.Ended(logged(x.ID), 1, e.Wave)
-		m.TaskEnded(x)
-	case *agenda.Spawned:
-		m.Spawned()
+		m.Kept(x)
 	case *agenda.Removed:
-		m.Removed()
+		m.Kept(x)
 		if st.Clock == agenda.Realtime {
 			st.outside.Log.GivenUp(st.Name(x.Agent), e.Wave)
 		}
-	case travel.Fact:
-		m.Travelled(x)
-	case script.Fact:
-		m.Scripted(x)
-	case turns.Fact:
-		m.InTurn(x)
 	case *agenda.AgentFailed:
 		st.measureFailure(x.Agent, x.WakeAt == 0)
 		if x.WakeAt == 0 {
@@ -171,69 +157,8 @@ func (st *stage) kept(e *machines.Effect) {
 		if o, ok := st.Ordinal(e.Actor); ok && st.profiles[st.Class[o]] != nil {
 			st.profiles[st.Class[o]].Reflected(x.Error == "")
 		}
-	case *bus.Routed:
-		st.measureRouted(x)
-		for i := range x.Marks {
-			if x.Marks[i].Action == bus.LoopDrop {
-				m.Dropped(string(x.Marks[i].Reason.Class()))
-			}
-		}
-	case *bus.Refused:
-		m.Dropped(string(x.Reason))
-	case *agenda.Blocked:
-		m.Blocked()
-	case *agentfact.Dropped:
-		st.measureLost(string(agentfact.DropQueueFull), x.QueueFull)
-	case *agentfact.Unacknowledged:
-		m.Dropped(string(x.Reason))
-	case *world.Committed, *statecmd.Committed:
-		st.measureWorld(x)
-	case *world.Refused:
-		m.WorldRefused(string(x.Op), string(x.Code))
-	case space.Fact:
-		m.Moved(x)
 	default:
-		st.measureKnowledge(x)
-	}
-}
-
-func (st *stage) measureWorld(f protocol.Fact) {
-	if c, ok := worldstate.CommitOf(f); ok {
-		st.metrics.WorldCommitted()
-		for i := range c.Changes {
-			st.metrics.WorldApplied(string(c.Changes[i].Op))
-		}
-	}
-	b, ok := f.(*statecmd.Committed)
-	for i := 0; ok && b.Request != "" && i < len(b.Audit); i++ {
-		if a := &b.Audit[i]; a.Status == statecmd.Rejected {
-			st.metrics.WorldRefused(string(a.Action), string(a.Code))
-		}
-	}
-}
-
-// measureRouted counts an event, or the release of a held one.
-func (st *stage) measureRouted(f *bus.Routed) {
-	if f.Released == 0 {
-		st.metrics.Published(f.Type, metrics.SourceOf(f.Source), f.Receivers.Len())
-	} else {
-		st.metrics.Released(f.Type, f.Receivers.Len())
-	}
-	for i := range f.Held {
-		st.metrics.Held(string(f.Held[i].Reason), f.Held[i].Receivers.Len())
-	}
-}
-
-func (st *stage) measureKnowledge(f protocol.Fact) {
-	switch x := f.(type) {
-	case *knowledge.Written:
-		st.metrics.KnowledgeWritten(x.KB, "written")
-	case *knowledge.Suggested:
-		st.metrics.KnowledgeWritten(x.KB, "suggested")
-	case *knowledge.Reviewed:
-		st.metrics.KnowledgeWritten(x.KB, "reviewed")
-	case *knowledge.Refused:
-		st.metrics.KnowledgeWritten(x.KB, "refused")
+		m.Kept(x)
 	}
 }
 
@@ -243,9 +168,9 @@ func (st *stage) measureTurn(o uint32, end *agentfact.TurnEnded) {
 		return
 	}
 	st.profiles[st.Class[o]].Deliberated(string(end.Outcome))
-	st.measureLost("expired", end.Expired)
-	st.measureLost("inbox_full", end.Dropped)
-	st.measureLost("restart", end.Lost)
+	st.metrics.Lost("expired", end.Expired)
+	st.metrics.Lost("inbox_full", end.Dropped)
+	st.metrics.Lost("restart", end.Lost)
 	if end.Asleep || end.SleepUntil != 0 {
 		st.doing.Become(o, metrics.AgentAsleep)
 	} else {
@@ -255,13 +180,6 @@ func (st *stage) measureTurn(o uint32, end *agentfact.TurnEnded) {
 		if waited, ok := st.marks.Since(o); ok {
 			st.metrics.Stage(metrics.StageMerge, waited)
 		}
-	}
-}
-
-// measureLost counts deliveries that reached an agent's inbox and were not perceived.
-func (st *stage) measureLost(reason string, n int64) {
-	for range n {
-		st.metrics.Dropped(reason)
 	}
 }
 

@@ -42,7 +42,7 @@ func TestRealtimeRemovedWhileItThinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := live(t, s, scenestest.Settings{Model: m})
 		give := func(at time.Duration, o *agenda.Intervened) {
-			time.Sleep(at)
+			<-time.After(at)
 			if got, err := r.Order(t.Context(), o); err != nil || got.Refused != "" {
 				t.Error(got, err)
 			}
@@ -89,7 +89,7 @@ func TestRealtimeCrowd(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			s := scenestest.New(t, realtimeScene(t, inn+"simulation: {clock: realtime, stop: {after: 40s}}"), "")
 			m := &slow{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
-				n := rand.New(rand.NewPCG(seed, uint64(len(req.Messages[0].Text))*31+uint64(req.Turn)*7+uint64(req.Agent[len(req.Agent)-1]))) //nolint:gosec // a test
+				n := rand.New(rand.NewPCG(seed, uint64(len(req.Messages[0].Text))*31+req.Turn*7+uint64(req.Agent[len(req.Agent)-1]))) //nolint:gosec // a test
 				a, err := after(time.Duration(n.IntN(900))*time.Millisecond, "")(ctx, req)
 				if n.IntN(3) == 0 {
 					a.Calls = []protocol.Call{{ID: "c", Tool: "PublishEventTool", Params: map[string]any{"type": "talk.x", "priority": []string{"normal", "critical"}[n.IntN(2)]}}}
@@ -110,7 +110,7 @@ func crowd(t *testing.T, s *scenestest.Scene, m *slow, seed uint64) {
 	for life := 0; ; life++ {
 		r := live(t, s, scenestest.Settings{Model: m, Snapshots: 40})
 		for i := range 30 {
-			time.Sleep(time.Duration(n.IntN(400)) * time.Millisecond)
+			<-time.After(time.Duration(n.IntN(400)) * time.Millisecond)
 			do, guest := []string{"spawn", "remove"}[n.IntN(2)], fmt.Sprint("guest_", 1+n.IntN(6))
 			fields := map[string]any{"spawn": map[string]any{"agent": guest}, "remove": map[string]any{"agents": guest}}[do]
 			_, _ = r.Order(t.Context(), doing(fmt.Sprint(life, "/", i), map[string]any{do: fields})) // refused when it is there, or away

@@ -12,6 +12,7 @@ import (
 	"tavernsim/actors"
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/internal/metrics"
+	"tavernsim/internal/metrics/scrape"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/scenestest"
@@ -83,7 +84,7 @@ func TestStuckMiddleware(t *testing.T) {
 func mustLive(t *testing.T, set *metrics.Set, status int, text string) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	metrics.Handler(set, metrics.ServerOptions{}).ServeHTTP(w, httptest.NewRequest("GET", "/livez", nil))
+	scrape.Handler(set, scrape.Options{}).ServeHTTP(w, httptest.NewRequest("GET", "/livez", nil))
 	if w.Code != status || !strings.Contains(w.Body.String(), text) {
 		t.Errorf("/livez: %d %s, want %d %s", w.Code, w.Body, status, text)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/cmd/simd/cli"
-	"tavernsim/internal/metrics"
+	"tavernsim/internal/metrics/scrape"
 	"tavernsim/internal/terminal"
 	"tavernsim/llm/mock"
 	"tavernsim/llm/scripted"
@@ -79,10 +79,10 @@ func (o *mockOptions) run(ctx context.Context, e *cli.Env) error {
 
 // server reads what the flags name.
 func (o *mockOptions) server() (server *mock.Server, addr string, err error) {
-	if addr, err = metrics.ListenAddr(o.listen); err != nil {
+	if addr, err = scrape.Addr(o.listen); err != nil {
 		return nil, "", cli.Usagef("--listen: %w", err)
 	}
-	if !metrics.Loopback(addr) && o.keyFile == "" {
+	if !scrape.Loopback(addr) && o.keyFile == "" {
 		return nil, "", cli.Usagef("--listen %s: everybody could ask, and read what was asked; name 127.0.0.1, or add --key-file", addr)
 	}
 	if o.Latency, err = mock.ParseLatency(o.latency); err != nil {

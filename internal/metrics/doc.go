@@ -1,6 +1,5 @@
 // Package metrics contains the Prometheus collectors of the program, with the
-// names, labels and units of docs/metrics.md, and the small HTTP server that
-// exposes them.
+// names, labels and units of docs/metrics.md.
 //
 // # What you hold and owe
 //
@@ -8,7 +7,7 @@
 // once and may be used from any goroutine. Values that can be read at any time
 // (mailbox depths, agents by state, the database) are not counted: [Set.Watch]
 // takes sources that are read at each scrape, and you must stop it before a source
-// is closed. [Listen] returns a [Server]; you must close it.
+// is closed.
 //
 // # Promises
 //
@@ -22,12 +21,10 @@
 //     are counted as "__other__", and simd_metrics_label_overflow_total
 //     counts them. Values that a model can invent (event types, tools) are
 //     "other" unless [Scene.Declare] named them.
-//  4. Histograms are classic and native at once: a scraper that asks for the
-//     protobuf format gets both, every other one the fixed buckets.
-//  5. After [Server.Close] and the stop of Watch, no goroutine of this package
-//     runs.
 //
 // # Not here
+//
+// The server that shows a set over HTTP (internal/metrics/scrape).
 //
 // Replay: folding a journal counts nothing, so machines and their fold
 // functions never import this package. [Set.Replayed] is the one exception, and

@@ -128,33 +128,33 @@ func exercise(tb testing.TB, s *Set) {
 	sc.WorldRefused("add", "conflict")
 	sc.WorldRefused("put", "denied")
 	sc.WorldTook(time.Millisecond)
-	for _, f := range []space.Fact{
+	for _, f := range []protocol.Fact{
 		&space.SetOut{}, &space.Moved{Steps: protocol.Encode([]any{int64(0), int64(1), int64(1), int64(1), int64(2), int64(2)})},
 		&space.Stopped{Reason: space.ReasonArrived}, &space.Put{}, &space.Refused{},
 	} {
-		sc.Moved(f)
+		sc.Kept(f)
 	}
-	for _, f := range []script.Fact{
+	for _, f := range []protocol.Fact{
 		&script.Entered{}, &script.Set{}, &script.Fired{}, &script.Failed{}, &script.Opened{}, &script.Answered{}, &script.Refused{},
 		&script.Closed{Why: script.ClosedByShare}, &script.Outcome{},
 	} {
-		sc.Scripted(f)
+		sc.Kept(f)
 	}
-	for _, f := range []turns.Fact{&turns.Began{}, &turns.Granted{Agents: []uint32{1, 2}, Turns: 3}, &turns.Forfeited{Agents: []uint32{2}}, &turns.Stalled{}, &turns.Ended{}} {
-		sc.InTurn(f)
+	for _, f := range []protocol.Fact{&turns.Began{}, &turns.Granted{Agents: []uint32{1, 2}, Turns: 3}, &turns.Forfeited{Agents: []uint32{2}}, &turns.Stalled{}, &turns.Ended{}} {
+		sc.Kept(f)
 	}
-	for _, f := range []travel.Fact{&travel.Departed{}, &travel.Departed{}, &travel.Reached{}, &travel.Returned{}, &travel.Arrived{}, &travel.TurnedAway{}} {
-		sc.Travelled(f)
+	for _, f := range []protocol.Fact{&travel.Departed{}, &travel.Departed{}, &travel.Reached{}, &travel.Returned{}, &travel.Arrived{}, &travel.TurnedAway{}} {
+		sc.Kept(f)
 	}
-	sc.Spawned()
-	sc.Removed()
-	for _, f := range []tooltask.Fact{
+	sc.Kept(&agenda.Spawned{})
+	sc.Kept(&agenda.Removed{})
+	for _, f := range []protocol.Fact{
 		&tooltask.Ended{Tool: tooltask.PanelTool, Status: "ok", Output: protocol.Encode(map[string]any{"by": "ada"})},
 		&tooltask.Ended{Tool: tooltask.PanelTool, Status: "ok", Output: protocol.Encode(map[string]any{"by": tooltask.ByHeadless})},
 		&tooltask.Ended{Tool: tooltask.PlayTool, Status: "timeout"}, &tooltask.Ended{Tool: "tides", Status: "ok"},
 		&tooltask.Cancelled{Tool: tooltask.PanelTool}, &tooltask.Cancelled{Tool: "tides"},
 	} {
-		sc.TaskEnded(f)
+		sc.Kept(f)
 	}
 	sc.Ordered("event", OrderDone)
 	sc.Ordered("world", OrderRefused)
@@ -330,7 +330,7 @@ func TestEveryMetricCounts(t *testing.T) {
 		`simd_script_steps_total{step=entered}`:                                               1,
 		`simd_script_steps_total{step=fired}`:                                                 1,
 		`simd_script_steps_total{step=failed}`:                                                1,
-		`simd_collection_answers_total{outcome=counted}`:                                      1,
+		`simd_collection_answers_total{outcome=answered}`:                                     1,
 		`simd_collection_answers_total{outcome=refused}`:                                      1,
 		`simd_collections_closed_total{why=share}`:                                            1,
 		`simd_collections_closed_total{why=left}`:                                             0,
@@ -690,4 +690,31 @@ func TestConcurrentUse(t *testing.T) {
 	if got := gathered(t, s.Registry)[`simd_scene_facts_total{kind=scene.ended}`]; got != 2000 {
 		t.Errorf("%v facts, want 2000", got)
 	}
+}
+
+// A collector that reads while the sources are stopped sees all or nothing.
+func TestStopWaitsForScrape(t *testing.T) {
+	s := New()
+	src := &slow{entered: make(chan struct{}), leave: make(chan struct{})}
+	stop := s.Watch(Sources{World: src})
+	scraped, stopped := make(chan struct{}), make(chan struct{})
+	go func() { defer close(scraped); _, _ = s.Registry.Gather() }()
+	<-src.entered
+	go func() { defer close(stopped); stop() }()
+	select {
+	case <-stopped:
+		t.Error("stop returned during the scrape")
+	case <-time.After(20 * time.Millisecond):
+	}
+	close(src.leave)
+	<-scraped
+	<-stopped
+}
+
+type slow struct{ entered, leave chan struct{} }
+
+func (s *slow) WorldBytes() int {
+	close(s.entered)
+	<-s.leave
+	return 1
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tavernsim/engine/agent/effect"
+	"tavernsim/internal/metrics/prompts"
 	"tavernsim/llm"
 	"tavernsim/llm/limit"
 	"tavernsim/protocol"
@@ -28,7 +29,7 @@ type modelVecs struct {
 	gates    *cache[string, gateSeries]
 	effects  *cache[string, closed]
 	ahead    closed
-	prefixes *prefixes
+	prefixes *prompts.Prefixes
 	served   *cache[string, servedSeries]
 	passed   *cache[string, closed]
 }
@@ -77,7 +78,7 @@ func (s *Set) makeModels() {
 	waits := s.histogram("llm_queue_wait_seconds", "Wall time for which a model request waited at the gate of its endpoint before an attempt.", seconds(), "provider", "class")
 	retries := s.counter("llm_retries_total", "Model requests that are sent again, by the outcome of the attempt before.", "provider", "reason")
 	prefix := s.histogram("llm_prompt_prefix_ratio", "Share of a prompt, from its beginning, that is the same as in the prompt before of the same agent; of prompts to endpoints.", prometheus.LinearBuckets(0.1, 0.1, 10), "provider")
-	s.models.prefixes = newPrefixes()
+	s.models.prefixes = prompts.New()
 	s.models.gates = newCache(s, "provider", overflowed, func(name string) *gateSeries {
 		g := &gateSeries{retries: newClosed(retries, texts(repeated()...), name), prefix: prefix.WithLabelValues(name)}
 		for i, c := range limit.Classes() {
@@ -200,4 +201,14 @@ func (s *Set) Effect(kind, outcome string) { s.models.effects.get(kind).inc(outc
 
 func (s *Set) model(provider, model string) *modelSeries {
 	return s.models.known.get(modelKey{provider, cmp.Or(model, defaultModel)})
+}
+
+// Prompt measures how much of a prompt an endpoint that answered may have read before.
+func (s *Set) Prompt(scene, provider string, q *protocol.ModelRequest, a *protocol.ModelAnswer) {
+	if a.Origin == nil { // a model inside the program, or none
+		return
+	}
+	if ratio, ok := s.models.prefixes.Share(scene, q); ok {
+		s.models.gates.get(provider).prefix.Observe(ratio)
+	}
 }

@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"strings"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tavernsim/engine/agenda"
@@ -32,31 +34,6 @@ const (
 	OrderInvalid  = "invalid"  // nobody could carry it out
 	OrderConflict = "conflict" // another one has its id, its wave has passed, or the scene has stopped
 	OrderBusy     = "busy"
-	orderFailed   = "failed"
-)
-
-// Values of the other labels.
-const (
-	scriptEntered = "entered"
-	scriptFired   = "fired"
-	scriptFailed  = "failed"
-
-	answerCounted = "counted"
-	answerRefused = "refused"
-
-	questionError = "error"
-
-	turnGranted   = "granted"
-	turnForfeited = "forfeited"
-	turnStalled   = "stalled"
-
-	presenceSpawned  = "spawned"
-	presenceRemoved  = "removed"
-	presenceDeparted = "departed"
-	presenceReached  = "reached"
-	presenceReturned = "returned"
-	presenceArrived  = "arrived"
-	presenceAway     = "turned_away"
 )
 
 func (s *Set) makePlays() {
@@ -64,20 +41,20 @@ func (s *Set) makePlays() {
 	p := &s.plays
 	orders := s.counter("orders_total", "Orders from outside, by their kind of change (several: of more than one) and what became of them. An order that comes again is not counted.", "kind", "outcome")
 	p.orders = newCache(s, "kind", overflowed, func(kind string) *closed {
-		c := newClosed(orders, []string{OrderDone, OrderRefused, OrderInvalid, OrderConflict, OrderBusy, orderFailed}, kind)
+		c := newClosed(orders, []string{OrderDone, OrderRefused, OrderInvalid, OrderConflict, OrderBusy, "failed"}, kind)
 		return &c
 	})
 	p.questions = newClosed(s.counter("questions_total", "Questions to people that ended, by how; those that a turn waits for are calls of PanelAskTool. headless: nobody can be asked in this run; error: more are open than an agent may have.", "outcome"),
-		[]string{tooltask.Answered, tooltask.TimedOut, tooltask.Dismissed, tooltask.ByHeadless, questionError})
+		[]string{tooltask.Answered, tooltask.TimedOut, tooltask.Dismissed, tooltask.ByHeadless, "error"})
 	p.script = newClosed(s.counter("script_steps_total", "What scripts of scenes did: states entered, schedules fired, actions that failed.", "step"),
-		[]string{scriptEntered, scriptFired, scriptFailed})
+		lastWords(script.FactEntered, script.FactFired, script.FactFailed))
 	p.collections = newClosed(s.counter("collections_closed_total", "Collections of scripts that were closed, by why.", "why"), script.Closings())
-	p.answers = newClosed(s.counter("collection_answers_total", "Answers to collections of scripts.", "outcome"), []string{answerCounted, answerRefused})
+	p.answers = newClosed(s.counter("collection_answers_total", "Answers to collections of scripts.", "outcome"), lastWords(script.FactAnswered, script.FactRefused))
 	p.rounds = s.one("rounds_total", "Rounds of an order of turns that began.")
 	p.turns = newClosed(s.counter("turns_total", "Turns of an order of turns: given to an agent, taken away from one before it used them all, not given in time by a director.", "outcome"),
-		[]string{turnGranted, turnForfeited, turnStalled})
+		lastWords(turns.FactGranted, turns.FactForfeited, turns.FactStalled))
 	p.presence = newClosed(s.counter("agent_presence_total", "Agents that came and left, and what became of trips between scenes.", "change"),
-		[]string{presenceSpawned, presenceRemoved, presenceDeparted, presenceReached, presenceReturned, presenceArrived, presenceAway})
+		lastWords(agenda.FactSpawned, agenda.FactRemoved, travel.FactDeparted, travel.FactReached, travel.FactReturned, travel.FactArrived, travel.FactTurnedAway))
 }
 
 // Ordered counts an order from outside; kind is as of order.Kind.
@@ -85,7 +62,7 @@ func (s *Set) Ordered(kind, outcome string) { s.plays.orders.get(kind).inc(outco
 
 // OrderFailed counts an order that its scene did not take.
 func (s *Set) OrderFailed(o *agenda.Intervened, err error) {
-	outcome := orderFailed
+	outcome := "failed"
 	switch protocol.KindOf(err) {
 	case protocol.KindInvalid, protocol.KindNotFound, protocol.KindDenied:
 		outcome = OrderInvalid
@@ -97,44 +74,46 @@ func (s *Set) OrderFailed(o *agenda.Intervened, err error) {
 	s.Ordered(order.Kind(o.Do), outcome)
 }
 
-// Scripted counts a fact of the script.
-func (s *Set) Scripted(f script.Fact) {
+// lastWords are label values: the kinds of facts without what stands before the dot.
+func lastWords(kinds ...string) (words []string) {
+	for _, k := range kinds {
+		words = append(words, lastWord(k))
+	}
+	return words
+}
+
+func lastWord(kind string) string { return kind[strings.LastIndexByte(kind, '.')+1:] }
+
+func (s *Set) scripted(f script.Fact) {
 	p := &s.plays
 	switch x := f.(type) {
-	case *script.Entered:
-		p.script.inc(scriptEntered)
-	case *script.Fired:
-		p.script.inc(scriptFired)
-	case *script.Failed:
-		p.script.inc(scriptFailed)
-	case *script.Answered:
-		p.answers.inc(answerCounted)
-	case *script.Refused:
-		p.answers.inc(answerRefused)
+	case *script.Entered, *script.Fired, *script.Failed:
+		p.script.inc(lastWord(f.FactKind()))
+	case *script.Answered, *script.Refused:
+		p.answers.inc(lastWord(f.FactKind()))
 	case *script.Closed:
 		p.collections.inc(x.Why)
 	case *script.Set, *script.Opened, *script.Outcome: // simd_scene_facts_total counts them
 	}
 }
 
-// InTurn counts a fact of the order of turns.
-func (s *Set) InTurn(f turns.Fact) {
+func (s *Set) inTurn(f turns.Fact) {
 	p := &s.plays
 	switch x := f.(type) {
 	case *turns.Began:
 		p.rounds.Inc()
 	case *turns.Granted:
-		p.turns.of(turnGranted).Add(float64(int64(len(x.Agents)) * x.Turns))
+		p.turns.of(lastWord(x.FactKind())).Add(float64(int64(len(x.Agents)) * x.Turns))
 	case *turns.Forfeited:
-		p.turns.of(turnForfeited).Add(float64(len(x.Agents)))
+		p.turns.of(lastWord(x.FactKind())).Add(float64(len(x.Agents)))
 	case *turns.Stalled:
-		p.turns.inc(turnStalled)
+		p.turns.inc(lastWord(x.FactKind()))
 	case *turns.Ended: // its beginning is counted
 	}
 }
 
-// TaskEnded counts the end of a task that was a question to a person.
-func (s *Set) TaskEnded(f tooltask.Fact) {
+// settled counts the end of a task that was a question to a person.
+func (s *Set) settled(f tooltask.Fact) {
 	switch x := f.(type) {
 	case *tooltask.Ended:
 		v, is := x.Result()
@@ -151,28 +130,5 @@ func (s *Set) TaskEnded(f tooltask.Fact) {
 			s.plays.questions.inc(tooltask.Dismissed)
 		}
 	case *tooltask.Opened, *tooltask.Sent, *tooltask.Refused, *tooltask.Reported, *tooltask.TakenOver, *tooltask.Released:
-	}
-}
-
-// Spawned counts an agent that came by somebody's order.
-func (s *Set) Spawned() { s.plays.presence.inc(presenceSpawned) }
-
-// Removed counts an agent that somebody took out of its scene.
-func (s *Set) Removed() { s.plays.presence.inc(presenceRemoved) }
-
-// Travelled counts a fact of a trip.
-func (s *Set) Travelled(f travel.Fact) {
-	p := &s.plays.presence
-	switch f.(type) {
-	case *travel.Departed:
-		p.inc(presenceDeparted)
-	case *travel.Reached:
-		p.inc(presenceReached)
-	case *travel.Returned:
-		p.inc(presenceReturned)
-	case *travel.Arrived:
-		p.inc(presenceArrived)
-	case *travel.TurnedAway:
-		p.inc(presenceAway)
 	}
 }

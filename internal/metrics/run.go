@@ -101,7 +101,9 @@ func (r *readiness) set(run, why string) {
 	}
 }
 
-// why is what /readyz answers.
+// WhyNotReady is what /readyz answers; nil = the set is ready.
+func (s *Set) WhyNotReady() error { return s.ready.why() }
+
 func (r *readiness) why() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus/delivery"
+	"tavernsim/internal/metrics/disk"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
 	"tavernsim/persistence"
@@ -220,7 +221,7 @@ func (w *watched) diskFree() (least float64, ok bool) {
 		if s.Dir == "" {
 			continue
 		}
-		if free, err := DiskFree(s.Dir); err == nil && (!ok || free < least) {
+		if free, err := disk.Free(s.Dir); err == nil && (!ok || free < least) {
 			least, ok = free, true
 		}
 	}

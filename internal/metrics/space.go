@@ -11,30 +11,21 @@ type spaceSeries struct {
 	walks closed
 }
 
-// What became of a request to the service of space that began no walk.
-const (
-	walkRefused = "refused"
-	walkPut     = "put"
-)
-
 func (s *Set) makeSpace() {
 	s.area = "space"
 	s.space.steps = s.one("space_steps_total", "Cells, or exits, that agents walked.")
 	s.space.walks = newClosed(s.counter("space_walks_total", "Walks that ended, by why; put: an agent was put elsewhere at once; refused: there was no way.", "outcome"),
-		[]string{space.ReasonArrived, space.ReasonAsked, space.ReasonBlocked, space.ReasonFull, walkPut, walkRefused})
+		[]string{space.ReasonArrived, space.ReasonAsked, space.ReasonBlocked, space.ReasonFull, lastWord(space.FactPut), lastWord(space.FactRefused)})
 }
 
-// Moved counts a fact of the service of space.
-func (s *Set) Moved(f space.Fact) {
+func (s *Set) moved(f space.Fact) {
 	switch x := f.(type) {
 	case *space.SetOut: // its end is counted
 	case *space.Moved:
 		s.space.steps.Add(float64(x.Count()))
 	case *space.Stopped:
 		s.space.walks.inc(x.Reason)
-	case *space.Put:
-		s.space.walks.inc(walkPut)
-	case *space.Refused:
-		s.space.walks.inc(walkRefused)
+	case *space.Put, *space.Refused:
+		s.space.walks.inc(lastWord(f.FactKind()))
 	}
 }

@@ -44,8 +44,8 @@ func (s *stuck) add(kind, text string, n int) {
 	}
 }
 
-// liveness is what /livez answers.
-func (s *Set) liveness() error {
+// Alive is what /livez answers; nil = no vital actor is stuck.
+func (s *Set) Alive() error {
 	s.stuck.mu.Lock()
 	defer s.stuck.mu.Unlock()
 	if len(s.stuck.vital) == 0 {

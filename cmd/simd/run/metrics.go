@@ -5,6 +5,7 @@ import (
 
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/internal/metrics"
+	"tavernsim/internal/metrics/scrape"
 	"tavernsim/protocol"
 )
 
@@ -16,7 +17,7 @@ func (o *runOptions) checkMetrics() error {
 		}
 		return nil
 	}
-	if _, err := metrics.ListenAddr(o.metrics); err != nil {
+	if _, err := scrape.Addr(o.metrics); err != nil {
 		return cli.Usagef("--metrics: %w", err)
 	}
 	return nil
@@ -27,7 +28,7 @@ func (o *runOptions) serveMetrics(e *cli.Env, set *metrics.Set) (stop func(), er
 	if o.metrics == "" {
 		return func() {}, nil
 	}
-	server, err := metrics.Listen(set, metrics.ServerOptions{Addr: o.metrics, Pprof: o.pprof})
+	server, err := scrape.Listen(set, scrape.Options{Addr: o.metrics, Pprof: o.pprof})
 	if protocol.KindOf(err) == protocol.KindInvalid {
 		return nil, cli.Usage(err) // profiles for everybody
 	}

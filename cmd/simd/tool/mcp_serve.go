@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/cmd/simd/cli"
-	"tavernsim/internal/metrics"
+	"tavernsim/internal/metrics/scrape"
 	"tavernsim/internal/terminal"
 	"tavernsim/scenes/run/operator"
 	"tavernsim/scenes/run/served"
@@ -107,10 +107,10 @@ func (o *serveOptions) address() (addr, token string, err error) {
 		}
 		return "", "", nil
 	}
-	if addr, err = metrics.ListenAddr(o.http); err != nil {
+	if addr, err = scrape.Addr(o.http); err != nil {
 		return "", "", cli.Usagef("--http: %w", err)
 	}
-	if !metrics.Loopback(addr) && o.tokenFile == "" {
+	if !scrape.Loopback(addr) && o.tokenFile == "" {
 		return "", "", cli.Usagef("--http %s: everybody could call; name 127.0.0.1, or add --token-file", addr)
 	}
 	if o.tokenFile != "" {

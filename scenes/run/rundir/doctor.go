@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"tavernsim/internal/metrics"
+	"tavernsim/internal/metrics/disk"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/outside"
@@ -347,7 +347,7 @@ func (x *examination) beginning(c *Check, begin uint64, checks []persistence.Sna
 const lowSpace = 256e6
 
 func (x *examination) space() {
-	free, err := metrics.DiskFree(x.dir)
+	free, err := disk.Free(x.dir)
 	switch {
 	case err != nil: // this system does not say
 	case free < lowSpace:

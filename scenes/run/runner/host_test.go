@@ -15,6 +15,7 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/internal/metrics"
+	"tavernsim/internal/metrics/scrape"
 	"tavernsim/protocol"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/run/rundir"
@@ -31,7 +32,7 @@ func added(t *testing.T, h *Host, opt Options) *Runner {
 
 func scraped(set *metrics.Set) string {
 	w := httptest.NewRecorder()
-	metrics.Handler(set, metrics.ServerOptions{}).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	scrape.Handler(set, scrape.Options{}).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	return w.Body.String()
 }
 

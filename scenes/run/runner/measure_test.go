@@ -10,6 +10,7 @@ import (
 
 	"tavernsim/actors"
 	"tavernsim/internal/metrics"
+	"tavernsim/internal/metrics/scrape"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/rundir"
@@ -18,7 +19,7 @@ import (
 // shown is a scrape.
 func shown(set *metrics.Set) string {
 	w := httptest.NewRecorder()
-	metrics.Handler(set, metrics.ServerOptions{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	scrape.Handler(set, scrape.Options{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	return w.Body.String()
 }
 

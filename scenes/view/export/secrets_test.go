@@ -17,6 +17,7 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/internal/metrics"
+	"tavernsim/internal/metrics/scrape"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/runner"
@@ -98,7 +99,7 @@ func TestSecrets(t *testing.T) {
 	mustHide(t, "summary", summary)
 	mustHide(t, "log", log.String())
 	page := httptest.NewRecorder()
-	metrics.Handler(counts, metrics.ServerOptions{}).ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	scrape.Handler(counts, scrape.Options{}).ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	mustHide(t, "metrics", page.Body.String())
 	for _, table := range Tables() {
 		if table.Name == "artifacts" { // no call left one

@@ -1,11 +1,12 @@
 //go:build linux || darwin
 
-package metrics
+// Package disk tells how full file systems are.
+package disk
 
 import "syscall"
 
-// DiskFree is what a user may still write to the file system of dir, in bytes.
-func DiskFree(dir string) (float64, error) {
+// Free is what a user may still write to the file system of dir, in bytes.
+func Free(dir string) (float64, error) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(dir, &st); err != nil {
 		return 0, err

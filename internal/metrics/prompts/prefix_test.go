@@ -1,4 +1,4 @@
-package metrics
+package prompts
 
 import (
 	"strings"
@@ -9,9 +9,9 @@ import (
 
 // The ratio is of the bytes that an agent's prompt shares with its prompt before.
 func TestPromptPrefix(t *testing.T) {
-	p := newPrefixes()
+	p := New()
 	ask := func(agent, text string) (float64, bool) {
-		return p.share("s", &protocol.ModelRequest{Agent: agent, Messages: []protocol.ModelMessage{{Text: text}}})
+		return p.Share("s", &protocol.ModelRequest{Agent: agent, Messages: []protocol.ModelMessage{{Text: text}}})
 	}
 	long := strings.Repeat("word ", 200)
 	if _, ok := ask("a", long); ok {

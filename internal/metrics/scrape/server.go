@@ -1,4 +1,12 @@
-package metrics
+// Package scrape shows metrics over HTTP: /metrics, /livez, /readyz (docs/metrics.md).
+// [Listen] returns a [Server]; you must close it.
+//
+// # Promises
+//
+//  1. Histograms are classic and native at once: a scraper that asks for the
+//     protobuf format gets both, every other one the fixed buckets.
+//  2. After [Server.Close] no goroutine of this package runs.
+package scrape
 
 import (
 	"cmp"
@@ -15,11 +23,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 )
 
-// ServerOptions of a Server.
-type ServerOptions struct {
+// Options of a Server.
+type Options struct {
 	// Addr is "host:port", or a port alone: then it is loopback's. Port 0 takes a
 	// free one. Without a host nobody from outside reaches it; "0.0.0.0:9100"
 	// says that somebody shall.
@@ -41,8 +50,8 @@ const (
 
 // Server shows a Set over HTTP: /metrics, /livez, /readyz.
 type Server struct {
-	set    *Set
-	opts   ServerOptions
+	set    *metrics.Set
+	opts   Options
 	http   *http.Server
 	listen net.Listener
 	cancel context.CancelFunc // ends answers that would take long
@@ -51,8 +60,8 @@ type Server struct {
 }
 
 // Listen starts a server. It listens when Listen returns.
-func Listen(set *Set, opts ServerOptions) (*Server, error) {
-	addr, err := ListenAddr(opts.Addr)
+func Listen(set *metrics.Set, opts Options) (*Server, error) {
+	addr, err := Addr(opts.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
@@ -84,7 +93,7 @@ func (s *Server) serve() {
 	}
 }
 
-func logOf(o ServerOptions) *slog.Logger {
+func logOf(o Options) *slog.Logger {
 	return cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 }
 
@@ -109,8 +118,8 @@ func (s *Server) Close() error {
 	return errors.Join(err, s.err)
 }
 
-// ListenAddr reads the value of a flag: an address, or a port of loopback.
-func ListenAddr(addr string) (string, error) {
+// Addr reads the value of a flag: an address, or a port of loopback.
+func Addr(addr string) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		host, port = "", addr
@@ -134,13 +143,13 @@ func Loopback(addr string) bool {
 
 // Handler is the server without its listener, for a program that has one. It
 // looks at Pprof and Log.
-func Handler(set *Set, opts ServerOptions) http.Handler {
+func Handler(set *metrics.Set, opts Options) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(set.Registry, promhttp.HandlerOpts{
 		ErrorLog: scrapeLog{logOf(opts)}, ErrorHandling: promhttp.ContinueOnError, MaxRequestsInFlight: maxScrapes, EnableOpenMetrics: true,
 	}))
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { answer(w, "alive", set.liveness()) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answer(w, "ready", set.ready.why()) })
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { answer(w, "alive", set.Alive()) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answer(w, "ready", set.WhyNotReady()) })
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "/metrics\n/livez\n/readyz") })
 	if opts.Pprof {
 		mux.HandleFunc("GET /debug/pprof/", pprof.Index)

@@ -1,4 +1,5 @@
-package metrics
+// Package prompts measures how much of a prompt is the same as in the prompt before of the same agent.
+package prompts
 
 import (
 	"hash/maphash"
@@ -15,8 +16,8 @@ const (
 	maxKept     = 1 << 20 // bytes of the room for a prompt
 )
 
-// prefixes remembers the last prompt of each agent, as hashes of its blocks.
-type prefixes struct {
+// Prefixes remembers the last prompt of each agent, as hashes of its blocks.
+type Prefixes struct {
 	mu   sync.Mutex
 	seed maphash.Seed
 	last map[asker][]uint32
@@ -25,13 +26,14 @@ type prefixes struct {
 
 type asker struct{ scene, agent string }
 
-func newPrefixes() *prefixes {
-	return &prefixes{seed: maphash.MakeSeed(), last: map[asker][]uint32{}}
+// New makes one without prompts.
+func New() *Prefixes {
+	return &Prefixes{seed: maphash.MakeSeed(), last: map[asker][]uint32{}}
 }
 
-// share is the part of a prompt with which the agent's prompt before began; false for its
+// Share is the part of a prompt with which the agent's prompt before began; false for its
 // first one.
-func (p *prefixes) share(scene string, q *protocol.ModelRequest) (float64, bool) {
+func (p *Prefixes) Share(scene string, q *protocol.ModelRequest) (float64, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	text := prompt.AppendBytes(p.text[:0], q)
@@ -60,14 +62,4 @@ func (p *prefixes) share(scene string, q *protocol.ModelRequest) (float64, bool)
 		return 0, false
 	}
 	return float64(min(same*prefixBlock, len(text))) / float64(len(text)), true
-}
-
-// Prompt measures how much of a prompt an endpoint that answered may have read before.
-func (s *Set) Prompt(scene, provider string, q *protocol.ModelRequest, a *protocol.ModelAnswer) {
-	if a.Origin == nil { // a model inside the program, or none
-		return
-	}
-	if ratio, ok := s.models.prefixes.share(scene, q); ok {
-		s.models.gates.get(provider).prefix.Observe(ratio)
-	}
 }

@@ -1,4 +1,4 @@
-package metrics
+package scrape
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"go.uber.org/goleak"
 
+	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 )
 
@@ -33,9 +34,9 @@ func ask(t *testing.T, h http.Handler, method, path, accept string) *httptest.Re
 }
 
 func TestEndpoints(t *testing.T) {
-	s := New(Version("1.2.3"))
+	s := metrics.New(metrics.Version("1.2.3"))
 	var free func()
-	h := Handler(s, ServerOptions{})
+	h := Handler(s, Options{})
 	for _, c := range []struct {
 		do           func()
 		method, path string
@@ -50,7 +51,7 @@ func TestEndpoints(t *testing.T) {
 		{nil, "GET", "/readyz", 503, "not ready: starting\n"},
 		{func() { s.NotReady("replaying wave 7 of 100") }, "GET", "/readyz", 503, "not ready: replaying wave 7 of 100\n"},
 		{s.Ready, "GET", "/readyz", 200, "ready\n"},
-		{func() { s.Stuck(KindAgent, "a_1 does not return") }, "GET", "/livez", 200, "alive\n"},
+		{func() { s.Stuck(metrics.KindAgent, "a_1 does not return") }, "GET", "/livez", 200, "alive\n"},
 		{func() { free = s.Stuck("events", "$events does not return") }, "GET", "/livez", 503, "not alive: $events does not return\n"},
 		{nil, "GET", "/metrics", 200, `simd_stuck_actors{kind="events"} 1`},
 		{func() { free(); free() }, "GET", "/livez", 200, "alive\n"},
@@ -68,15 +69,15 @@ func TestEndpoints(t *testing.T) {
 			t.Errorf("%s %s: %d %.200q, want %d %q", c.method, c.path, w.Code, w.Body, c.status, c.body)
 		}
 	}
-	if w := ask(t, Handler(s, ServerOptions{Pprof: true}), "GET", "/debug/pprof/goroutine?debug=1", ""); w.Code != 200 || !strings.Contains(w.Body.String(), "goroutine profile") {
+	if w := ask(t, Handler(s, Options{Pprof: true}), "GET", "/debug/pprof/goroutine?debug=1", ""); w.Code != 200 || !strings.Contains(w.Body.String(), "goroutine profile") {
 		t.Errorf("pprof: %d %.100q", w.Code, w.Body)
 	}
 }
 
 // native scrapes with the protobuf format and returns one histogram.
-func native(t *testing.T, s *Set, name string) *dto.Histogram {
+func native(t *testing.T, s *metrics.Set, name string) *dto.Histogram {
 	t.Helper()
-	w := ask(t, Handler(s, ServerOptions{}), "GET", "/metrics", protobuf)
+	w := ask(t, Handler(s, Options{}), "GET", "/metrics", protobuf)
 	d := expfmt.NewDecoder(w.Body, expfmt.NewFormat(expfmt.TypeProtoDelim))
 	for {
 		var f dto.MetricFamily
@@ -91,44 +92,44 @@ func native(t *testing.T, s *Set, name string) *dto.Histogram {
 	}
 }
 
-// Promise 4: native histograms too, for a scraper that asks for them.
+// Promise 1: native histograms too, for a scraper that asks for them.
 func TestNativeHistograms(t *testing.T) {
-	s := New()
+	s := metrics.New()
 	for i := range 100 {
 		s.Scene("tavern").Took("trader", time.Duration(i)*time.Millisecond)
 	}
 	const name = "simd_agent_deliberation_duration_seconds"
 	h := native(t, s, name)
-	if len(h.GetPositiveSpan()) == 0 || h.GetSchema() != 3 || len(h.GetBucket()) != len(seconds()) || h.GetSampleCount() != 100 {
+	if len(h.GetPositiveSpan()) == 0 || h.GetSchema() != 3 || len(h.GetBucket()) != 23 || h.GetSampleCount() != 100 {
 		t.Errorf("schema %d, %d spans, %d classic buckets, %d samples: want native and classic", h.GetSchema(), len(h.GetPositiveSpan()), len(h.GetBucket()), h.GetSampleCount())
 	}
-	text := ask(t, Handler(s, ServerOptions{}), "GET", "/metrics", "").Body.String()
+	text := ask(t, Handler(s, Options{}), "GET", "/metrics", "").Body.String()
 	if !strings.Contains(text, name+`_bucket{profile="trader",le="0.08192"} 82`) {
 		t.Error("the text format has no fixed buckets")
 	}
-	if w := ask(t, Handler(s, ServerOptions{}), "GET", "/metrics", "application/openmetrics-text;version=1.0.0"); !strings.HasSuffix(w.Body.String(), "# EOF\n") {
+	if w := ask(t, Handler(s, Options{}), "GET", "/metrics", "application/openmetrics-text;version=1.0.0"); !strings.HasSuffix(w.Body.String(), "# EOF\n") {
 		t.Error("OpenMetrics was asked for and not given")
 	}
 }
 
-func TestListenAddr(t *testing.T) {
+func TestAddr(t *testing.T) {
 	for in, want := range map[string]string{
 		"9100": "127.0.0.1:9100", ":9100": "127.0.0.1:9100", "0": "127.0.0.1:0", "0.0.0.0:9100": "0.0.0.0:9100", "localhost:1": "localhost:1", "[::1]:9100": "[::1]:9100",
 	} {
-		if got, err := ListenAddr(in); err != nil || got != want {
-			t.Errorf("ListenAddr(%q) = %q, %v; want %q", in, got, err, want)
+		if got, err := Addr(in); err != nil || got != want {
+			t.Errorf("Addr(%q) = %q, %v; want %q", in, got, err, want)
 		}
 	}
 	for _, in := range []string{"", "here", "localhost", "1.2.3.4:", ":-1", ":65536", "::1"} {
-		if got, err := ListenAddr(in); err == nil {
-			t.Errorf("ListenAddr(%q) = %q, want an error", in, got)
+		if got, err := Addr(in); err == nil {
+			t.Errorf("Addr(%q) = %q, want an error", in, got)
 		}
 	}
 }
 
 // Profiles show memory: nobody outside gets them by accident.
 func TestPprofStaysOnLoopback(t *testing.T) {
-	if srv, err := Listen(New(), ServerOptions{Addr: "0.0.0.0:0", Pprof: true}); err == nil || protocol.KindOf(err) != protocol.KindInvalid {
+	if srv, err := Listen(metrics.New(), Options{Addr: "0.0.0.0:0", Pprof: true}); err == nil || protocol.KindOf(err) != protocol.KindInvalid {
 		srv.Close()
 		t.Errorf("error %v, want a refusal", err)
 	}
@@ -151,7 +152,7 @@ func get(t *testing.T, ctx context.Context, url string) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-// Promise 5: a server that is closed leaves no goroutine and frees its port. Another
+// Promise 2: a server that is closed leaves no goroutine and frees its port. Another
 // process may take that port at once, but not three times.
 func TestServerLifecycle(t *testing.T) {
 	before := goleak.IgnoreCurrent()
@@ -170,8 +171,8 @@ func TestServerLifecycle(t *testing.T) {
 // liveAndFree is the life of a server, and another one at its port.
 func liveAndFree(t *testing.T) error {
 	t.Helper()
-	s := New()
-	srv, err := Listen(s, ServerOptions{Addr: "0"})
+	s := metrics.New()
+	srv, err := Listen(s, Options{Addr: "0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +182,7 @@ func liveAndFree(t *testing.T) error {
 	if code, body := get(t, t.Context(), srv.URL()); code != 200 || !strings.Contains(body, "simd_ready 0") {
 		t.Errorf("%d %.200q", code, body)
 	}
-	if _, err := Listen(s, ServerOptions{Addr: srv.Addr()}); err == nil || !strings.Contains(err.Error(), srv.Addr()) {
+	if _, err := Listen(s, Options{Addr: srv.Addr()}); err == nil || !strings.Contains(err.Error(), srv.Addr()) {
 		t.Errorf("the port is taken and the error is %v", err)
 	}
 	for range 2 {
@@ -189,7 +190,7 @@ func liveAndFree(t *testing.T) error {
 			t.Error(err)
 		}
 	}
-	again, err := Listen(s, ServerOptions{Addr: srv.Addr()})
+	again, err := Listen(s, Options{Addr: srv.Addr()})
 	if err != nil {
 		return err
 	}
@@ -213,7 +214,7 @@ func TestCloseEndsProfiles(t *testing.T) {
 // closeProfiled is how long Close takes while a profile is taken.
 func closeProfiled(t *testing.T) time.Duration {
 	t.Helper()
-	srv, err := Listen(New(), ServerOptions{Addr: "0", Pprof: true})
+	srv, err := Listen(metrics.New(), Options{Addr: "0", Pprof: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,43 +241,16 @@ func closeProfiled(t *testing.T) time.Duration {
 	return took
 }
 
-// A collector that reads while the sources are stopped sees all or nothing.
-func TestStopWaitsForScrape(t *testing.T) {
-	s := New()
-	src := &slow{entered: make(chan struct{}), leave: make(chan struct{})}
-	stop := s.Watch(Sources{World: src})
-	scraped, stopped := make(chan struct{}), make(chan struct{})
-	go func() { defer close(scraped); _, _ = s.Registry.Gather() }()
-	<-src.entered
-	go func() { defer close(stopped); stop() }()
-	select {
-	case <-stopped:
-		t.Error("stop returned during the scrape")
-	case <-time.After(20 * time.Millisecond):
-	}
-	close(src.leave)
-	<-scraped
-	<-stopped
-}
-
-type slow struct{ entered, leave chan struct{} }
-
-func (s *slow) WorldBytes() int {
-	close(s.entered)
-	<-s.leave
-	return 1
-}
-
 func ExampleListen() {
-	set := New(Version("1.2.3"))
-	srv, err := Listen(set, ServerOptions{Addr: ":0"}) // a port of loopback
+	set := metrics.New(metrics.Version("1.2.3"))
+	srv, err := Listen(set, Options{Addr: ":0"}) // a port of loopback
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer srv.Close()
 	scene := set.Scene("tavern")
-	scene.Became(SceneRunning)
+	scene.Became(metrics.SceneRunning)
 	set.Ready()
 	// Output:
 }
