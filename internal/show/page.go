@@ -73,11 +73,13 @@ func jsonOf(v any) string {
 
 // asJSON shows a value in one line.
 func asJSON(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false) // it is read on a terminal
+	if err := enc.Encode(v); err != nil {
 		return err.Error()
 	}
-	return string(b)
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // brieflyObject shows the members that say something.

@@ -49,6 +49,9 @@ func (p *page) collection(c *plot.Collection) {
 		fmt.Fprintf(p, "  %s %v", name, c.Counts[name])
 	}
 	fmt.Fprintln(p)
+	if c.Result != nil {
+		fmt.Fprintf(p, "  %-20s %s\n", "", terminal.OneLine(jsonOf(c.Result)))
+	}
 }
 
 // outcomeOf says what a scene came to.
