@@ -14,6 +14,7 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/script"
 	"tavernsim/engine/space"
+	"tavernsim/engine/tooltask"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/scenestest"
@@ -37,7 +38,7 @@ func holdRandom(t *rapid.T, dirs *testing.T, text string, look func(*scenestest.
 		}
 	}
 	first := scenestest.New(dirs, p, "")
-	if rapid.IntRange(0, 3).Draw(t, "clock") == 0 && !strings.Contains(text, "spawnable") { // refused there
+	if rapid.IntRange(0, 3).Draw(t, "clock") == 0 {
 		set := scenestest.Settings{Clock: agenda.Realtime, Workers: 2, Snapshots: 20, Passivate: passivated(t), Stop: &agenda.Stop{Deliberations: 30, After: protocol.Duration(200_000_000)}}
 		if r := first.Run(dirs, set); r.Err != nil {
 			t.Fatalf("%v\n%s", r, text)
@@ -200,10 +201,29 @@ tool_ids_inventory: [UpdatePrivateStateTool, RequestWorldStateUpdateTool, Publis
 `
 }
 
-// Random projects with scripts, in space, with goals that rules weigh and with agents that come and
-// go keep what holdRandom holds.
+// working lets the agents of a random project ask each other for work with a deadline, report on it,
+// and hear of some of it as a group, of which one hears each.
+func working(t *rapid.T, text string) string {
+	text = strings.Replace(text, "subscribed_event_types: [", "subscribed_event_types: [{type: talk.w, group: desk}, ", 1)
+	return strings.Replace(text, "otherwise: {text", fmt.Sprintf(`  - match: {chance: 0.6}
+    answer: {calls: [{tool: PublishEventTool, params: {type: talk.w, expects_reply: true, deadline_seconds: "{{randInt 1 %d}}"}}, {tool: PublishEventTool, params: {type: talk.v, target_agent_instance_id: "a_{{randInt 1 3}}", expects_reply: true, deadline_seconds: 2}}]}
+  - match: {chance: 0.9}
+    answer: {calls: [{tool: ReportTaskTool, params: {task_id: "a_{{randInt 1 3}}/{{randInt 1 4}}.{{randInt 1 2}}", status: "{{pick \"accepted\" \"progress\" \"done\" \"failed\" \"refused\"}}"}}, {tool: "{{pick \"SubscribeEventTool\" \"UnsubscribeEventTool\" \"NoTool\"}}", params: {type: talk.w, group: desk}}]}
+otherwise: {text`, rapid.IntRange(1, 4).Draw(t, "deadline")), 1) + `-- agent_profiles/person.yaml --
+id: person
+name: Person
+version: "1.0.0"
+schema_version: "1.0"
+core_deliberation_workflow_id: think
+subscribed_event_types: [talk.*]
+tool_ids_inventory: [UpdatePrivateStateTool, RequestWorldStateUpdateTool, PublishEventTool, UpdateGoalTool, SleepTool, SayTool, ReportTaskTool, SubscribeEventTool, UnsubscribeEventTool]
+`
+}
+
+// Random projects with scripts, in space, with goals that rules weigh, with tasks and with agents that
+// come and go keep what holdRandom holds.
 func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
-	dirs, entered, answers, changed, came, left, walks, active, reflected := t, 0, 0, 0, 0, 0, 0, 0, 0
+	dirs, entered, answers, changed, came, left, walks, active, reflected, tasks, ended := t, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
 	long := os.Getenv("SIMD_TEST_LONG") != ""
 	rapid.Check(t, func(t *rapid.T) {
 		if !long && rapid.IntRange(0, 4).Draw(t, "one in five, but for the long test") > 0 {
@@ -214,12 +234,15 @@ func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
 			text = strings.Replace(text, "scene_lifecycle_workflows:", randomScript(t)+"scene_lifecycle_workflows:", 1)
 			text = strings.Replace(text, "profile_id: person,", "profile_id: person, roles: [first],", 1)
 		}
-		more := rapid.SampledFrom([]string{"", "motives", "space", "crowd", "motives and crowd"}).Draw(t, "more")
+		more := rapid.SampledFrom([]string{"", "motives", "space", "crowd", "motives and crowd", "work", "work and crowd"}).Draw(t, "more")
 		if strings.HasPrefix(more, "motives") {
 			text += motives + remembering(t)
 			if rapid.Bool().Draw(t, "memory") {
 				text = unforgetting(t, text)
 			}
+		}
+		if strings.HasPrefix(more, "work") {
+			text = working(t, text)
 		}
 		if more == "space" {
 			text = walking(t, text)
@@ -238,6 +261,10 @@ func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
 					answers++
 				case *space.SetOut:
 					walks++
+				case *tooltask.Reported:
+					tasks++
+				case *tooltask.Ended:
+					ended++
 				case *agenda.Spawned:
 					came++
 				case *agenda.Removed:
@@ -252,7 +279,7 @@ func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
 			})
 		})
 	})
-	t.Logf("%d states entered, %d answers collected, %d goals changed, %d agents came and %d left, %d walks, %d times entries began to stay or rest, %d reflections", entered, answers, changed, came, left, walks, active, reflected)
+	t.Logf("%d states entered, %d answers collected, %d goals changed, %d agents came and %d left, %d walks, %d times entries began to stay or rest, %d reflections, %d reports on tasks and %d that ended", entered, answers, changed, came, left, walks, active, reflected, tasks, ended)
 	if (entered == 0 || changed == 0 || active == 0) && !testing.Short() { // then it draws four projects
 		t.Error("no script moved, no goal changed or no entry stayed: nothing is tested")
 	}
