@@ -206,9 +206,9 @@ tool_ids_inventory: [UpdatePrivateStateTool, RequestWorldStateUpdateTool, Publis
 func working(t *rapid.T, text string) string {
 	text = strings.Replace(text, "subscribed_event_types: [", "subscribed_event_types: [{type: talk.w, group: desk}, ", 1)
 	return strings.Replace(text, "otherwise: {text", fmt.Sprintf(`  - match: {chance: 0.6}
-    answer: {calls: [{tool: PublishEventTool, params: {type: talk.w, expects_reply: true, deadline_seconds: "{{randInt 1 %d}}"}}, {tool: PublishEventTool, params: {type: talk.v, target_agent_instance_id: "a_{{randInt 1 3}}", expects_reply: true, deadline_seconds: 2}}]}
+    answer: {calls: [{tool: PublishEventTool, params: {type: talk.w, task_id: t1, expects_reply: true, deadline_seconds: "{{randInt 1 %d}}"}}, {tool: PublishEventTool, params: {type: talk.v, target_agent_instance_id: "a_{{randInt 1 3}}", task_id: t2, expects_reply: true, deadline_seconds: 2}}]}
   - match: {chance: 0.9}
-    answer: {calls: [{tool: ReportTaskTool, params: {task_id: "a_{{randInt 1 3}}/{{randInt 1 4}}.{{randInt 1 2}}", status: "{{pick \"accepted\" \"progress\" \"done\" \"failed\" \"refused\"}}"}}, {tool: "{{pick \"SubscribeEventTool\" \"UnsubscribeEventTool\" \"NoTool\"}}", params: {type: talk.w, group: desk}}]}
+    answer: {calls: [{tool: ReportTaskTool, params: {task_id: "t{{randInt 1 2}}", status: "{{pick \"accepted\" \"progress\" \"done\" \"failed\" \"refused\"}}"}}, {tool: "{{pick \"SubscribeEventTool\" \"UnsubscribeEventTool\" \"NoTool\"}}", params: {type: talk.w, group: desk}}]}
 otherwise: {text`, rapid.IntRange(1, 4).Draw(t, "deadline")), 1) + `-- agent_profiles/person.yaml --
 id: person
 name: Person
