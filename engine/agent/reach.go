@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tavernsim/engine/agent/listen"
+	"tavernsim/engine/agent/whereabouts"
 )
 
 // Reach is what the turns of all agents of a definition can read of others, and do to
@@ -15,6 +16,9 @@ type Reach struct {
 	Directs bool // publishes events of any type, also to agents by name
 	Writes  bool // asks for changes of the world
 	Listens bool // changes its subscriptions
+
+	Surroundings bool // reads who is near, in a scene in space
+	Walks        bool
 }
 
 // Reach computes it.
@@ -25,6 +29,7 @@ func (d *Definition) Reach() Reach {
 	return Reach{
 		World: motive || d.reads("world_state") || has("ReadWorldStateTool") || bases, Version: d.reads("world_version"), Bases: bases,
 		Directs: motive || has(toolPublish), Writes: has(toolRequestWorld), Listens: motive || has(listen.Subscribe) || has(listen.Unsubscribe),
+		Surroundings: d.reads("surroundings") || has(whereabouts.Look), Walks: has(whereabouts.Move),
 	}
 }
 

@@ -60,6 +60,14 @@ func NewState(m *ground.Map, starts []uint32, cast Cast, tick time.Duration) *St
 	return s
 }
 
+// Fork is a state of its own, which begins as this one.
+func (s *State) Fork() *State {
+	f := *s
+	f.where, f.find = s.where.share(), ground.Finder{}
+	f.walks, f.slots = slices.Clone(s.walks), slices.Clone(s.slots)
+	return &f
+}
+
 // Next is when somebody's step is due; 0 = nobody walks.
 func (s *State) Next() protocol.Time {
 	if s.undue {

@@ -11,7 +11,8 @@ import (
 // View is a state as others see it between two decisions. It is immutable.
 type View struct {
 	where
-	cast Cast
+	cast   Cast
+	beyond func() // of a [Glimpse]; nil = all agents are in it
 }
 
 // Share gives the state as it is now.
@@ -127,6 +128,9 @@ func (v *View) Look(o uint32) map[string]any {
 	s := v.Surroundings(o)
 	if s == nil {
 		return nil
+	}
+	if v.beyond != nil {
+		v.beyond()
 	}
 	x, y, _ := v.Where(o)
 	if v.m.Joined() {

@@ -95,6 +95,14 @@ func (s *Space) Load(codec *protocol.Codec, raw protocol.Raw) (err error) {
 	return err
 }
 
+// Space is the state of the service; nil = the scene has no space.
+func (s *State) Space() *space.State { return part[*Space](s).State }
+
+// WithSpace is the view with agents elsewhere.
+func (v *View) WithSpace(shown *space.View) *View {
+	return v.With(Part{Service: space.Service, Shown: shown, Next: v.of(space.Service).Next})
+}
+
 // Space is where agents are; nil = the scene has no space.
 func (v *View) Space() *space.View {
 	x, _ := v.Shown(space.Service).(*space.View)

@@ -9,6 +9,8 @@ import (
 	"tavernsim/engine/bus/eventtype"
 	"tavernsim/engine/schedule"
 	"tavernsim/engine/schedule/chain"
+	"tavernsim/engine/space"
+	"tavernsim/engine/space/ground"
 	"tavernsim/engine/world"
 	"tavernsim/scenes/load/setup"
 )
@@ -17,6 +19,7 @@ import (
 type class struct {
 	agent.Reach
 	subscriptions []bus.Subscription
+	space         *schedule.Space
 	never         string // why no turn of it is foretold; "" = they are
 	wakeable      bool   // tracked: events of others may wake it, so it has a turn each tick
 }
@@ -35,9 +38,11 @@ func classesOf(sc *setup.Scene) ([]class, []schedule.Class) {
 		list[k].subscriptions = union(list[k].subscriptions, sc.Subscriptions(uint32(o)))
 	}
 	own := sc.Class[sc.OwnOrdinal()]
+	roams := nowhere(sc, list)
 	for k := range list {
 		c, d := &list[k], sc.Definitions[k]
 		c.Reach = d.Reach()
+		c.inSpace(sc.Space)
 		switch {
 		case k == int(own):
 			c.never = "it is the scene's own agent"
@@ -47,18 +52,20 @@ func classesOf(sc *setup.Scene) ([]class, []schedule.Class) {
 			}
 		case c.Version:
 			c.never = "its prompts may name world_version"
+		case c.space == nil && c.Surroundings && sc.Space != nil:
+			c.never = "some of its agents are nowhere in space"
 		case sc.Timings[k].Interrupt:
 			c.never = "events interrupt it"
 		case d.Pace != nil:
 			c.never = "it rests at its ceilings, or longer while it does nothing"
 		}
-		out[k] = schedule.Class{Perceives: c.perceives(), Writes: c.writes(sc, d), Hears: c.hears(), Publishes: c.publishes(), Consults: c.consults(), Edits: nil}
+		out[k] = schedule.Class{Space: c.space, Perceives: c.perceives(), Writes: c.writes(sc, d), Hears: c.hears(), Publishes: c.publishes(sc, roams), Consults: c.consults(), Edits: nil}
 		if len(d.Knowledge) == 0 {
 			out[k].Edits = []string{}
 		}
 	}
 	for k := range list {
-		list[k].wakeable = list[k].wakeableBy(out, k)
+		list[k].wakeable = list[k].hearsNear(sc) || list[k].wakeableBy(out, k)
 	}
 	return list, out
 }
@@ -120,15 +127,55 @@ func (c *class) hears() []string {
 	return out
 }
 
-func (c *class) publishes() []schedule.Publish {
+// publishes: what reaches only who is near is a matter of space, unless somebody is nowhere.
+func (c *class) publishes(sc *setup.Scene, roams bool) []schedule.Publish {
 	if c.Directs {
 		return nil
 	}
-	out := []schedule.Publish{{Type: typeSaid}}
+	types := []string{typeSaid}
 	if c.Writes {
-		out = append(out, schedule.Publish{Type: bus.TypeWorldUpdated})
+		types = append(types, bus.TypeWorldUpdated)
+	}
+	if sc.Space != nil && c.Walks {
+		types = append(types, space.TypeLeft, space.TypeEntered)
+	}
+	out := []schedule.Publish{}
+	for _, t := range types {
+		if roams || c.space == nil || !sc.Space.Bounded(t) {
+			out = append(out, schedule.Publish{Type: t})
+		}
 	}
 	return out
+}
+
+// nowhere notes the classes of which all agents are in space, and reports whether some agent is not.
+func nowhere(sc *setup.Scene, list []class) (roams bool) {
+	if sc.Space == nil || sc.Space.Joined() {
+		return true
+	}
+	for k := range list {
+		list[k].space = &schedule.Space{}
+	}
+	for o := range sc.IDs {
+		if o >= len(sc.Starts) || sc.Starts[o] == 0 {
+			list[sc.Class[o]].space, roams = nil, roams || o != sc.OwnOrdinal()
+		}
+	}
+	return roams
+}
+
+// inSpace says how far agents of the class see, speak and walk: words carry as far as one sees.
+func (c *class) inSpace(m *ground.Map) {
+	if c.space != nil {
+		c.space.Reach, c.space.Speed = int32(m.Radius), int32(m.Speed)
+	}
+}
+
+// hearsNear reports whether the class hears events that reach only who is near.
+func (c *class) hearsNear(sc *setup.Scene) bool {
+	return c.space != nil && (c.Listens || slices.ContainsFunc(c.subscriptions, func(s bus.Subscription) bool {
+		return slices.ContainsFunc([]string{typeSaid, space.TypeLeft, space.TypeEntered}, func(t string) bool { return eventtype.Matches(s.Type, t) && sc.Space.Bounded(t) })
+	}))
 }
 
 func (c *class) consults() []string {

@@ -21,7 +21,8 @@
 //
 //  2. Tracked: a turn runs ahead only if no turn that is still to come before it can change what its
 //     workflows can read. Calls are wasted only if a request that was taken to be granted is
-//     refused, a publication of the scene itself wakes an agent, an agent fails, or the scene ends.
+//     refused, a publication of the scene itself wakes an agent, an agent has to wait for a full cell
+//     or is put elsewhere, an agent fails, or the scene ends.
 //
 //  3. A panic of a shadow is counted, and its agent is not run ahead any more. A fault of the driver
 //     ends the running ahead ([Counts].Off), and the scene goes on.
@@ -32,13 +33,21 @@
 //  5. Under budgets, what was asked for ahead and no turn has taken stays within a tenth of each
 //     limit, wasted calls too, and within what is left. No ledger of the scene sees it.
 //
+// # Space
+//
+// In a scene with a grid the driver holds the course of each agent: the way that it walks if nobody
+// stands in it. A turn ahead sees who is near by their courses, and is told how its own walk ends. A
+// turn waits only for agents behind it that may come near until then, since nobody walks faster than
+// the speed, and what is bounded is heard by who is near alone.
+//
 // # What is not foretold
 //
 // Turns of agents whose prompts may name world_version, that events interrupt, or that have not
 // perceived an ephemeral event yet; what follows a call of a tool, a question to a hook, a request
-// to knowledge bases or tasks, state commands, leases, and requests that want an answer: such turns
-// wait for the committed run. Events that a turn ahead published are not routed: who may hear one
-// waits until it is a fact. Scenes on the realtime clock, with turns or with a space are refused.
+// to knowledge bases or tasks, state commands, leases, requests that want an answer, walks to another
+// agent, and LookTool, which counts everybody: such turns wait for the committed run. Events that a turn ahead published are not routed: who may hear one
+// waits until it is a fact. Scenes on the realtime clock, with turns, or with places without a grid are
+// refused. If an agent leaves the map the driver gives up.
 //
 // # Limits
 //

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -14,11 +15,13 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/schedule"
+	"tavernsim/engine/space"
 	"tavernsim/llm/limit"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
+	"tavernsim/scenes/shadows/courses"
 )
 
 // Options of a driver.
@@ -80,6 +83,7 @@ type Driver struct {
 	view      *machines.View  // after the last wave
 	open      schedule.Tick   // the moment up to which the committed run has its turns
 	ladder    ladder
+	courses   *courses.Courses // nil = the scene has no space
 	published []publication
 	budgets   *budget.Ahead // nil = models have none
 	waiting   []*shadow     // for the committed run to come closer, so that less is wasted if it ends
@@ -112,7 +116,9 @@ type one struct {
 	ordinal uint32
 	class   uint16
 	base    *agent.Machine // as the committed run has it
-	due     schedule.Tick  // of its next committed turn
+	due     schedule.Tick  // of its next committed turn, as far as the last wave says
+	deaf    bool           // behind its last turn it is not woken by what it is told
+	least   schedule.Tick  // and not before this moment
 	ahead   []turn
 	run     *shadow
 	out     bool // the schedule has handed its next turn out
@@ -130,11 +136,42 @@ func (a *one) latest() *agent.State {
 }
 
 // dueNow is when the next turn behind the last one is due.
-func (a *one) dueNow() schedule.Tick {
+func (d *Driver) dueNow(a *one) schedule.Tick {
 	if t := a.last(); t != nil {
-		return t.due
+		return d.woken(a.ordinal, t.due, t.deaf, t.least, t.at, schedule.Never)
 	}
-	return a.due
+	return d.dueAfter(a, schedule.Never)
+}
+
+// dueAfter is when the next turn behind the committed ones is due, by what the agent is told before
+// a moment.
+func (d *Driver) dueAfter(a *one, before schedule.Tick) schedule.Tick {
+	return d.woken(a.ordinal, a.due, a.deaf, a.least, math.MinInt64, before)
+}
+
+// woken is when an agent is due that is told how its walk ended.
+func (d *Driver) woken(o uint32, due schedule.Tick, deaf bool, least, from, before schedule.Tick) schedule.Tick {
+	if deaf {
+		return due
+	}
+	for _, n := range d.courses.Told(o, from, before) {
+		due = min(due, max(d.tick.of(n.Time)+1, least))
+	}
+	return due
+}
+
+// wakes reads in the end of a turn whether the agent is woken by what it is told, and when at the
+// earliest.
+func (d *Driver) wakes(end *agentfact.TurnEnded, at protocol.Time) (deaf bool, least schedule.Tick) {
+	busy := at
+	if end.Elapsed > 0 {
+		busy = d.agenda.Grid(at.Add(end.Elapsed))
+	}
+	deaf = (end.Asleep || end.SleepUntil != 0) && end.WakeAbove > protocol.Normal
+	if pause := d.agenda.Timing(end.Agent).Least; pause > 0 {
+		busy = max(busy, d.agenda.Grid(at.Add(pause)))
+	}
+	return deaf, d.tick.of(busy)
 }
 
 // last is the last turn that the agent really had ahead of the committed run; nil = none.
@@ -173,6 +210,12 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 	if state.Agenda.Started {
 		d.open = d.tick.of(state.Agenda.Now)
 	}
+	var err error
+	if sc.Space != nil {
+		if d.courses, err = courses.New(sc.Space, sc, state.Space(), d.open, cfg.Start, cfg.Tick); err != nil {
+			return nil, err
+		}
+	}
 	rows := make([]schedule.Agent, len(sc.IDs))
 	d.agents = make([]*one, len(sc.IDs))
 	for o := range d.agents {
@@ -180,13 +223,13 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 		m.State = m.State.Fork()
 		a := &one{ordinal: uint32(o), class: sc.Class[o], base: &m, due: d.tick.of(state.Agenda.Standing(uint32(o)).Next)}
 		d.agents[o] = a
-		rows[o] = schedule.Agent{Class: int(a.class), Next: d.next(a, d.open, a.due)}
+		rows[o] = schedule.Agent{Class: int(a.class), Next: d.next(a, d.open, d.dueNow(a))}
+		rows[o].Place = d.courses.Place(a.ordinal, rows[o].Next)
 	}
 	d.fold = machines.AgentFold{Scene: sc, Machine: func(o uint32) *agent.Machine { d.touched[o] = true; return d.agents[o].base }}
 	d.openBudgets(state)
 	d.ladder = newLadder(sc.Rules, d.view.World(), &d.tick)
 	d.ladder.rungs[0].at = d.open
-	var err error
 	if d.state, err = schedule.New(schedule.Config{Mode: opt.Mode, Classes: of, Window: window, MaxWasted: shareAhead}, rows); err != nil {
 		return nil, err
 	}
@@ -199,8 +242,8 @@ func Check(sc *setup.Scene, mode schedule.Mode) error {
 	switch {
 	case sc.Clock != agenda.Virtual:
 		return protocol.Errorf(protocol.KindInvalid, "scene %s: schedule %s: on the realtime clock the order is what happened, and nothing can run ahead; use the virtual clock, or --schedule barrier", sc.ID, Name(mode))
-	case sc.Space != nil:
-		return protocol.Errorf(protocol.KindInvalid, "scene %s: schedule %s: agents that perceive who is near (space of the scene) are not run ahead; use --schedule barrier", sc.ID, Name(mode))
+	case sc.Space != nil && sc.Space.Joined():
+		return protocol.Errorf(protocol.KindInvalid, "scene %s: schedule %s: agents in places without a grid (space of the scene) are not run ahead; use a grid, or --schedule barrier", sc.ID, Name(mode))
 	case sc.Comes():
 		return protocol.Errorf(protocol.KindInvalid, "scene %s: schedule %s: agents that come and go (agent_instances[].spawnable) are not run ahead; use --schedule barrier", sc.ID, Name(mode))
 	case sc.Turns != nil:
@@ -356,7 +399,7 @@ func (d *Driver) Turned(state agent.State, in *machines.TurnEnded) {
 
 func (d *Driver) turned(state agent.State, in *machines.TurnEnded) error {
 	a, at := d.agents[in.Agent], d.tick.of(in.At)
-	end := endOf(in)
+	end := endedBy(in)
 	if end == nil {
 		return protocol.Errorf(protocol.KindInternal, "a turn of %s without an end", d.scene.Name(in.Agent))
 	}
@@ -365,20 +408,23 @@ func (d *Driver) turned(state agent.State, in *machines.TurnEnded) error {
 	}
 	a.base.State = state
 	a.due = d.tick.of(machines.Due(&d.agenda, end, in.At))
+	a.deaf, a.least = d.wakes(end, in.At)
 	d.open = max(d.open, at)
 	if err := d.pass(a, at-1); err != nil {
 		return err
 	}
-	e := schedule.End{Next: d.after(a, at), Wrote: wrote(in.Effects)}
 	if len(a.ahead) > 0 && d.same(&a.ahead[0], at, end, in) {
 		d.counts.Used++
 		d.options.Count("used", 1)
 		a.ahead = a.ahead[1:]
-		return d.whole(a, d.state.Committed(a.ordinal, at, e))
+		return d.whole(a, d.state.Committed(a.ordinal, at, d.endOf(a, d.after(a, at), wrote(in.Effects))))
 	}
 	had := len(a.ahead) > 0
 	d.missed(a)
-	d.effect(a, at, end, in.Effects)
+	if err := d.effect(a, at, end, in.Effects); err != nil {
+		return err
+	}
+	e := d.endOf(a, d.after(a, at), wrote(in.Effects))
 	if had {
 		return d.state.Missed(a.ordinal, at, e)
 	}
@@ -387,10 +433,15 @@ func (d *Driver) turned(state agent.State, in *machines.TurnEnded) error {
 
 // after is the next turn behind a committed one, not before the moment after it.
 func (d *Driver) after(a *one, at schedule.Tick) schedule.Tick {
-	return max(d.next(a, at, a.due), at+1)
+	return max(d.next(a, at, d.dueAfter(a, schedule.Never)), at+1)
 }
 
-func endOf(in *machines.TurnEnded) *agentfact.TurnEnded {
+// endOf is how a turn ended, for the schedule.
+func (d *Driver) endOf(a *one, next schedule.Tick, wrote schedule.Resource) schedule.End {
+	return schedule.End{Next: next, Place: d.courses.Place(a.ordinal, next), Wrote: wrote}
+}
+
+func endedBy(in *machines.TurnEnded) *agentfact.TurnEnded {
 	for i := range in.Facts {
 		if e, ok := in.Facts[i].Fact.(*agentfact.TurnEnded); ok {
 			return e
@@ -442,7 +493,7 @@ func (d *Driver) pass(a *one, upTo schedule.Tick) error {
 			next = a.outAt
 		}
 		a.ahead = a.ahead[1:]
-		if err := d.whole(a, d.state.Committed(a.ordinal, at, schedule.End{Next: next})); err != nil {
+		if err := d.whole(a, d.state.Committed(a.ordinal, at, d.endOf(a, next, 0))); err != nil {
 			return err
 		}
 	}
@@ -468,6 +519,7 @@ func (d *Driver) missed(a *one) {
 // forget takes back what the turns of an agent asked for from a time on.
 func (d *Driver) forget(a *one, from schedule.Tick) {
 	d.ladder.forget(a.ordinal, from)
+	d.courses.Forget(a.ordinal, from)
 	d.published = slices.DeleteFunc(d.published, func(p publication) bool { return p.by == a.ordinal && p.of >= from })
 }
 
@@ -501,30 +553,52 @@ type Kept struct {
 
 func (d *Driver) closedWave(at protocol.Time, wave uint64, view *machines.View, facts []Kept, next []protocol.Time) error {
 	clear(d.touched)
+	moment := d.tick.of(at)
+	foreseen := make([]schedule.Tick, len(d.agents))
+	for o, a := range d.agents {
+		foreseen[o] = d.dueAfter(a, moment+1)
+	}
+	var steps []space.Fact
 	for _, k := range facts {
+		known, o := false, uint32(0)
+		if f, ok := k.Fact.(space.Fact); ok {
+			steps = append(steps, f)
+			if o, known = d.toldBy(f); known {
+				known = d.courses.Hear(o, moment, f) && !d.touched[o]
+			}
+		}
 		if err := d.fold.Apply(protocol.Record{Time: at, Actor: k.Actor}, k.Fact); err != nil {
 			return err
 		}
+		if known {
+			delete(d.touched, o) // its turns ahead know
+		}
+	}
+	moved, err := d.courses.Committed(moment, steps)
+	if err != nil {
+		return err
 	}
 	if err := d.fold.Apply(protocol.Record{Time: at, Actor: setup.ActorScene}, &agenda.WaveClosed{Wave: wave}); err != nil {
 		return err
 	}
-	moment := d.tick.of(at)
 	d.view, d.open = view, max(d.open, moment)
 	d.ladder.commit(moment, view.World())
 	d.published = slices.DeleteFunc(d.published, func(p publication) bool { return p.at <= moment })
 	for o, a := range d.agents {
-		if err := d.pass(a, moment); err != nil {
-			return err
-		}
 		due := d.tick.of(next[o])
-		if !d.touched[uint32(o)] && due == a.due {
-			continue
+		if !d.touched[uint32(o)] && !moved[uint32(o)] {
+			if err := d.pass(a, moment); err != nil {
+				return err
+			}
+			if due == foreseen[o] {
+				a.due = due
+				continue
+			}
 		}
 		d.missed(a)
 		a.due = due
 		since := min(moment, due-1) // a moment may have another wave
-		if err := d.state.Missed(a.ordinal, since, schedule.End{Next: d.after(a, since)}); err != nil {
+		if err := d.state.Missed(a.ordinal, since, d.endOf(a, d.after(a, since), 0)); err != nil {
 			return err
 		}
 	}
@@ -597,8 +671,8 @@ func (d *Driver) handOut(t schedule.Turn) error {
 // runs ahead.
 func (d *Driver) handed(a *one, at schedule.Tick) error {
 	c := &d.classes[a.class]
-	reads := slices.ContainsFunc(d.published, func(p publication) bool { return p.at < at && c.hearsOf(d.scene.Name(a.ordinal), &p) })
-	due := a.dueNow()
+	reads := slices.ContainsFunc(d.published, func(p publication) bool { return p.at < at && d.hears(a, &p) })
+	due := d.dueNow(a)
 	switch {
 	case at >= d.end, c.never != "", a.broken:
 		return nil
@@ -607,7 +681,7 @@ func (d *Driver) handed(a *one, at schedule.Tick) error {
 		return nil
 	case at < due:
 		a.ahead, a.out = append(a.ahead, turn{at: at, null: true}), false
-		return d.state.Ended(a.ordinal, schedule.End{Next: d.next(a, at, due)})
+		return d.state.Ended(a.ordinal, d.endOf(a, d.next(a, at, due), 0))
 	case at <= d.open, a.latest().Ephemeral(true):
 		return nil
 	case d.really(a) >= mostAhead:
@@ -615,6 +689,23 @@ func (d *Driver) handed(a *one, at schedule.Tick) error {
 		return nil
 	}
 	return d.begin(a, at)
+}
+
+// hears reports whether an agent may hear an event of a turn that is no fact yet.
+func (d *Driver) hears(a *one, p *publication) bool {
+	if !d.classes[a.class].hearsOf(d.scene.Name(a.ordinal), p) {
+		return false
+	}
+	return !d.courses.Bounded(p.kind) || d.courses.Near(a.ordinal, p.by, p.at)
+}
+
+// toldBy is the agent that a fact of space tells something.
+func (d *Driver) toldBy(f space.Fact) (o uint32, ok bool) {
+	name, _, ok := machines.Concerns(f)
+	if !ok {
+		return 0, false
+	}
+	return d.scene.Ordinal(name)
 }
 
 // really counts the turns of an agent that ran ahead.
@@ -646,12 +737,10 @@ func (d *Driver) check() error {
 func (d *Driver) seesTheSame(c schedule.Check) bool {
 	a := d.agents[c.Agent]
 	k := &d.classes[a.class]
-	if slices.ContainsFunc(d.published, func(p publication) bool {
-		return p.by == c.By && p.at < c.At && k.hearsOf(d.scene.Name(c.Agent), &p)
-	}) {
+	if slices.ContainsFunc(d.published, func(p publication) bool { return p.by == c.By && p.at < c.At && d.hears(a, &p) }) {
 		return false
 	}
-	if !k.World {
+	if !k.World && !k.Surroundings {
 		return true
 	}
 	if i, ok := slices.BinarySearchFunc(a.ahead, c.At, func(t turn, at schedule.Tick) int { return int(t.at - at) }); ok {

@@ -3,6 +3,7 @@ package shadows
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 
 	"tavernsim/engine/agent"
@@ -11,6 +12,7 @@ import (
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/schedule"
+	"tavernsim/engine/space"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/llm"
@@ -30,6 +32,7 @@ type shadow struct {
 	asking  bool             // the schedule said: not now
 	granted bool             // the schedule has counted the first of asks
 	gone    bool             // it was dropped, or has ended
+	beyond  bool             // it has read what nobody knows yet
 	context context.Context
 	drop    context.CancelFunc
 }
@@ -53,7 +56,9 @@ type turn struct {
 	facts   []protocol.KindData
 	end     agentfact.TurnEnded
 	effects []protocol.Sequenced
-	due     schedule.Tick // of the next one
+	due     schedule.Tick // of the next one, unless the agent is told something
+	deaf    bool          // as of one
+	least   schedule.Tick
 }
 
 // publication is an event that was published by a turn and is not routed yet.
@@ -65,9 +70,12 @@ type publication struct {
 }
 
 // wakeOf is the input that begins a turn of an agent ahead of the committed run.
-func (d *Driver) wakeOf(m *agent.Machine, at schedule.Tick, reads bool) (*agent.Wake, error) {
+func (d *Driver) wakeOf(a *one, m *agent.Machine, at schedule.Tick, beyond func()) (*agent.Wake, error) {
 	view := d.view
-	if reads {
+	if d.courses != nil {
+		view = view.WithSpace(d.courses.Seen(a.ordinal, at, beyond))
+	}
+	if d.classes[a.class].World {
 		doc, err := d.ladder.before(at)
 		if err != nil {
 			return nil, err
@@ -83,13 +91,19 @@ func (d *Driver) wakeOf(m *agent.Machine, at schedule.Tick, reads bool) (*agent.
 
 // begin runs a turn ahead.
 func (d *Driver) begin(a *one, at schedule.Tick) error {
-	before := *a.latest()
-	m := &agent.Machine{Def: a.base.Def, ID: a.base.ID, State: before.Fork()}
+	m := &agent.Machine{Def: a.base.Def, ID: a.base.ID, State: a.latest().Fork()}
+	since := schedule.Tick(math.MinInt64)
+	if t := a.last(); t != nil {
+		since = t.at
+	}
+	for _, n := range d.courses.Told(a.ordinal, since, at) {
+		m.Observe(machines.ObservationOf(n.Fact, n.Time))
+	}
+	s := &shadow{of: a, at: at, machine: m, before: m.State.Fork()}
 	m.Lend(d.spaces.Get().(*agent.Space))
-	s := &shadow{of: a, at: at, machine: m, before: before}
 	s.context, s.drop = context.WithCancel(context.Background())
 	a.run = s
-	w, err := d.wakeOf(m, at, d.classes[a.class].World)
+	w, err := d.wakeOf(a, m, at, func() { s.beyond = true })
 	if err != nil {
 		return err
 	}
@@ -100,7 +114,7 @@ func (d *Driver) begin(a *one, at schedule.Tick) error {
 func (d *Driver) step(s *shadow, in any) error {
 	for inputs := []any{in}; len(inputs) > 0; inputs = inputs[1:] {
 		made, ok := d.decide(s, inputs[0])
-		if !ok {
+		if !ok || s.beyond {
 			return d.park(s.of)
 		}
 		for _, e := range made.Effects {
@@ -219,6 +233,7 @@ func (d *Driver) ended(s *shadow, made protocol.Decision) error {
 	}
 	d.spaces.Put(s.machine.Release())
 	t.after, t.due = s.machine.State, d.tick.of(machines.Due(&d.agenda, &t.end, now))
+	t.deaf, t.least = d.wakes(&t.end, now)
 	if !d.follows(s, &t) {
 		return d.park(s.of)
 	}
@@ -227,8 +242,10 @@ func (d *Driver) ended(s *shadow, made protocol.Decision) error {
 	a.run, a.out, a.ahead = nil, false, append(a.ahead, t)
 	d.counts.Turns++
 	d.options.Count("ended", 1)
-	d.effect(a, s.at, &t.end, effects)
-	return d.state.Ended(a.ordinal, schedule.End{Next: d.next(a, s.at, t.due), Wrote: wrote(effects)})
+	if err := d.effect(a, s.at, &t.end, effects); err != nil {
+		return err
+	}
+	return d.state.Ended(a.ordinal, d.endOf(a, max(d.next(a, s.at, d.dueNow(a)), s.at+1), wrote(effects)))
 }
 
 // follows reports whether the turn behind this one can be foretold: what it asked for answers
@@ -247,6 +264,10 @@ func (d *Driver) follows(s *shadow, t *turn) bool {
 				return false
 			}
 			asked = append(asked, q)
+		case space.Service:
+			if q, err := space.ReadRequest(r.Data); err != nil || !d.alone(s.of, &q) {
+				return false
+			}
 		default:
 			return false
 		}
@@ -262,6 +283,12 @@ func (d *Driver) follows(s *shadow, t *turn) bool {
 	return !slices.ContainsFunc(made.Facts, func(f protocol.Fact) bool { _, refused := f.(*world.Refused); return refused })
 }
 
+// alone reports whether where a walk leads depends on nobody else.
+func (d *Driver) alone(a *one, q *space.Request) bool {
+	_, agent := d.scene.Ordinal(q.To)
+	return !agent && !q.Put && q.Agent == d.scene.Name(a.ordinal)
+}
+
 func isDraft(q bus.Request) bool { _, ok := q.(*protocol.Draft); return ok }
 
 func wrote(effects []protocol.Sequenced) (r schedule.Resource) {
@@ -271,6 +298,7 @@ func wrote(effects []protocol.Sequenced) (r schedule.Resource) {
 			r |= schedule.Event
 		case worldstate.Service:
 			r |= schedule.World | schedule.Event
+		case space.Service: // the schedule has places of its own
 		default:
 			r |= schedule.Base
 		}
@@ -279,14 +307,19 @@ func wrote(effects []protocol.Sequenced) (r schedule.Resource) {
 }
 
 // effect notes what a turn asked for: who reads it later waits, or sees it.
-func (d *Driver) effect(a *one, of schedule.Tick, end *agentfact.TurnEnded, effects []protocol.Sequenced) {
+func (d *Driver) effect(a *one, of schedule.Tick, end *agentfact.TurnEnded, effects []protocol.Sequenced) error {
 	at := of
 	if end.Elapsed > 0 {
 		at = d.tick.of(d.agenda.Grid(d.tick.time(of).Add(end.Elapsed)))
 	}
 	told := false
+	var walks []space.Request
 	for _, r := range effects {
 		switch r.To {
+		case space.Service:
+			if q, err := space.ReadRequest(r.Data); err == nil && d.alone(a, &q) {
+				walks = append(walks, q)
+			}
 		case worldstate.Service:
 			d.ladder.ask(at, wish{a.ordinal, of, r.Data})
 			if !told {
@@ -298,6 +331,25 @@ func (d *Driver) effect(a *one, of schedule.Tick, end *agentfact.TurnEnded, effe
 				d.publish(publication{by: a.ordinal, of: of, at: at, kind: draft.Type, targets: draft.Targets})
 			}
 		}
+	}
+	steps, err := d.courses.Ask(a.ordinal, of, at, walks)
+	for _, s := range steps {
+		if f, ok := s.Fact.(*space.Moved); ok {
+			for _, c := range f.Crossed {
+				d.crosses(a, of, d.tick.of(s.Time), c)
+			}
+		}
+	}
+	return err
+}
+
+// crosses notes the events of a step over the border of a place.
+func (d *Driver) crosses(a *one, of, at schedule.Tick, c space.Crossed) {
+	if c.Left != "" {
+		d.publish(publication{by: a.ordinal, of: of, at: at, kind: space.TypeLeft})
+	}
+	if c.Entered != "" {
+		d.publish(publication{by: a.ordinal, of: of, at: at, kind: space.TypeEntered})
 	}
 }
 
@@ -326,14 +378,14 @@ func (d *Driver) again(a *one, t *turn, run *shadow) bool {
 		return true // it asked nobody yet
 	}
 	m := &agent.Machine{Def: a.base.Def, ID: a.base.ID, State: before.Fork()}
-	w, err := d.wakeOf(m, at, d.classes[a.class].World)
+	s := &shadow{of: a, machine: m}
+	w, err := d.wakeOf(a, m, at, func() { s.beyond = true })
 	if err != nil {
 		return false
 	}
-	s := &shadow{of: a, machine: m}
 	for inputs := []any{w}; len(inputs) > 0; inputs = inputs[1:] {
 		made, ok := d.decide(s, inputs[0])
-		if !ok {
+		if !ok || s.beyond {
 			return false
 		}
 		for _, e := range made.Effects {
