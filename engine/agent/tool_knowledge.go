@@ -107,7 +107,7 @@ func (t *Turn) who() criteria.Who {
 }
 
 func (t *Turn) said() []criteria.Line {
-	return mapped(t.m.State.history, func(u Utterance) criteria.Line {
+	return mapped(t.m.State.said(), func(u Utterance) criteria.Line {
 		return criteria.Line{Who: cmp.Or(u.Who, t.m.ID.Instance), Text: u.Text}
 	})
 }

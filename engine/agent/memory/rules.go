@@ -9,15 +9,21 @@ import (
 // RulesOf reads what a profile says, with every default filled in; nil = its agents remember
 // nothing. history is how many utterances their history has.
 func RulesOf(p *profile.Profile, history int) *Rules {
-	if p.Memory == nil || p.Memory.Episodes == nil && p.Memory.Summary == nil {
+	if p.Memory == nil || *p.Memory == (profile.Memory{}) {
 		return nil
 	}
 	r := &Rules{}
 	if e := p.Memory.Episodes; e != nil {
 		*r = Rules{Keep: cmp.Or(e.Keep, profile.MaxEpisodes), Recall: given(e.Recall, profile.DefaultRecall), HalfLife: cmp.Or(e.HalfLife.Std(), profile.DefaultHalfLife), Consolidate: e.Consolidate}
 	}
+	if h := p.Memory.History; h != nil {
+		r.History = &Talking{Tokens: int64(cmp.Or(h.Tokens, profile.DefaultTalk)), Partners: cmp.Or(h.Partners, profile.DefaultPartners)}
+	}
 	if s := p.Memory.Summary; s != nil {
 		r.Summary = &Summarising{After: history, Tokens: cmp.Or(s.Tokens, profile.DefaultSummary), HalfLife: cmp.Or(s.HalfLife.Std(), profile.DefaultHalfLife)}
+		if s.By == profile.ByModel {
+			r.Summary.Model = &s.Model
+		}
 	}
 	if x := p.Reflection; x != nil {
 		r.Reflect = &Triggers{
