@@ -55,6 +55,8 @@ kind: embedder
 endpoint: cloud
 model: small
 dimensions: 32
+-- models/voices.yaml --
+otherwise: ""
 -- models/thinker.yaml --
 kind: openai
 endpoint: cloud
