@@ -45,7 +45,7 @@ func TestSimilarByVectors(t *testing.T) {
 		{"a brook", []int8{0, 127}, []string{"far"}},           // 0.6 of near
 		{"taxes are due", []int8{127, 0}, []string{"near", "other"}},
 		{"xyzzy grows here", []int8{0, 127}, []string{"far", "wordless"}}, // a text without a vector: its words
-		{"taxes are due", nil, []string{"far"}},                         // the situation has none: words
+		{"taxes are due", nil, []string{"far"}},                           // the situation has none: words
 	} {
 		if got := activeBy(s, c.text, c.at...); !slices.Equal(got, c.want) {
 			t.Errorf("%s %v: %v, want %v", c.text, c.at, got, c.want)
@@ -72,7 +72,9 @@ func TestVectorsOfSimilarTo(t *testing.T) {
 			s = Apply(s, f)
 		}
 	}
-	like := func(to string) map[string]any { return map[string]any{"similar": map[string]any{"to": to, "above": 0.5}} }
+	like := func(to string) map[string]any {
+		return map[string]any{"similar": map[string]any{"to": to, "above": 0.5}}
+	}
 	write(map[string]any{"id": "a", "content": "bridge"})
 	if w := s.Wanted(5); len(w) != 1 || !slices.Equal(w[0].Texts, []string{"bridge"}) {
 		t.Errorf("%+v", w)

@@ -16,9 +16,10 @@ type Rules struct {
 	HalfLife time.Duration // of recency
 	Reflect  *Triggers     // nil = nothing begins a reflection by itself
 
-	Consolidate int          // like episodes that get a note before sleep; 0 = none do
-	Summary     *Summarising // nil = what the history loses is lost
-	History     *Talking     // nil = the machine keeps the history, by the number of utterances
+	Consolidate int               // like episodes that get a note before sleep; 0 = none do
+	Summary     *Summarising      // nil = what the history loses is lost
+	Writes      map[string]string // of reflections, by entry type or profile.AnyType: the base of entries that name none
+	History     *Talking          // nil = the machine keeps the history, by the number of utterances
 }
 
 // Bounds of a Mind beside its rules.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 
 	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/knowledge"
+	"tavernsim/protocol"
 )
 
 // RulesOf reads what a profile says, with every default filled in; nil = its agents remember
@@ -30,6 +32,12 @@ func RulesOf(p *profile.Profile, history int) *Rules {
 			GoalEnded: given(x.GoalEnded, true), BeforeSleep: x.BeforeSleep, Every: int64(x.Every),
 			Failures: int64(given(x.Failures, profile.DefaultFailures)), Importance: int64(given(x.Importance, profile.DefaultImportance)),
 			MinInterval: profile.DefaultMinInterval, MaxPerDay: int64(cmp.Or(x.MaxPerDay, profile.DefaultMaxPerDay)),
+		}
+		for _, name := range protocol.SortedKeys(x.Writes) {
+			if r.Writes == nil {
+				r.Writes = map[string]string{}
+			}
+			r.Writes[knowledge.CanonicalType(name)] = x.Writes[name]
 		}
 		if x.MinInterval != nil {
 			r.Reflect.MinInterval = x.MinInterval.Std()

@@ -46,7 +46,11 @@ type Reflection struct {
 	BeforeSleep bool               `json:"before_sleep,omitempty"` // whenever the agent sleeps
 	MinInterval *protocol.Duration `json:"min_interval,omitempty"` // between two; nil = 10 minutes
 	MaxPerDay   int                `json:"max_per_day,omitempty"`  // of the scene; default 24
+	Writes      map[string]string  `json:"writes,omitempty"`       // by entry type, or AnyType: alias or id of the base of entries that name none
 }
+
+// AnyType stands for every entry type that has no line of its own.
+const AnyType = "*"
 
 // What makes a summary.
 const (

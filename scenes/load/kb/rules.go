@@ -50,6 +50,7 @@ func Rules() source.Rules {
 		"knowledge.Entry.valid_from":          {Section: "§3.4", Doc: "RFC 3339 time of the scene; before it neither searches nor situations find the entry."},
 		"knowledge.Entry.valid_until":         {Section: "§3.4", Doc: "From this time on neither."},
 		"knowledge.Entry.disabled":            {Section: "§3.4", Default: false, Doc: "Nothing but its id finds the entry."},
+		"knowledge.Entry.locked":              {Section: "§3.4", Default: false, Doc: "What agents would change, archive or supersede [waits for review](#who-decides-what-stands-in-a-prompt), but for the status of a goal. Agents cannot set it."},
 		"knowledge.Entry.confidence":          {Section: "§2.1.5", Default: 0.0, Range: upTo(1), Doc: "How sure its author is."},
 		"knowledge.Entry.evidence":            {Section: "§2.1.5", MaxItems: knowledge.MaxEvidence, Doc: "What it was learnt from. A base with [learning](#learning) notes the request, if an agent gives none."},
 		"knowledge.Entry.confirmed":           {Section: "§2.1.5", Default: int64(0), Range: upTo(1_000_000), Doc: "How often the same was learnt again. Agents cannot set it."},

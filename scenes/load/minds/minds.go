@@ -5,6 +5,7 @@ package minds
 
 import (
 	"maps"
+	"slices"
 
 	"tavernsim/engine/agent/memory"
 	"tavernsim/engine/agent/profile"
@@ -46,6 +47,7 @@ func Rules() source.Rules {
 		"profile.Reflection.before_sleep":      {Section: "§2.1.5", Default: false, Doc: "In each turn that calls `SleepTool`."},
 		"profile.Reflection.min_interval":      {Section: "§2.1.5", Doc: "Scene time between two reflections, at least, whoever asks. Default: 10m."},
 		"profile.Reflection.max_per_day":       {Section: "§2.1.5", Range: between(1, 100_000), Default: int64(profile.DefaultMaxPerDay), Doc: "Most reflections in a day of the scene (UTC), whoever asks."},
+		"profile.Reflection.writes":            {Section: "§2.1.5", Doc: "Base of the entries that a reflection writes and that name none, by their type: an alias or id of the profile's bases; `*` is every other type. Default: the first base that it may write, or suggest to."},
 		"profile.Profile.idle":                 {Section: "§2.3.3", Doc: "The pause between two turns of the floor frequency [grows](sleep.md#idle) while the agent does nothing; `{}` takes the defaults. Default: it stays."},
 		"profile.Idle.turns":                   {Section: "§2.3.3", Range: between(1, profile.MaxIdleTurns), Default: int64(profile.DefaultIdleTurns), Doc: "From so many turns in a row that did nothing on, the pause grows with each."},
 		"profile.Idle.factor":                  {Section: "§2.3.3", Range: between(1, profile.MaxIdleFactor), Default: float64(profile.DefaultIdleFactor), Doc: "By which it grows."},
@@ -76,6 +78,13 @@ func Shown(p *profile.Profile) []string {
 		list = append(list, memory.Summary)
 	}
 	return list
+}
+
+func writes(p *profile.Profile, base string) bool {
+	return slices.ContainsFunc(p.KnowledgeBaseReferences, func(k profile.KnowledgeReference) bool {
+		a := k.Access()
+		return (a.Alias == base || a.ID == base) && (a.Write || a.Suggest)
+	})
 }
 
 // Settings are those of the prompts of a profile, with what its memory adds: tokens bound a history
@@ -144,6 +153,11 @@ func Check(p *profile.Profile, fault func(path []any, suggestion, format string,
 	}
 	if r.MinInterval != nil {
 		span(*r.MinInterval, "reflection", "min_interval")
+	}
+	for _, name := range protocol.SortedKeys(r.Writes) {
+		if !writes(p, r.Writes[name]) {
+			fault([]any{"reflection", "writes", name}, "name an alias or id of knowledge_base_references with write_caiu or suggest_edits", "%q is no base that the profile may write", r.Writes[name])
+		}
 	}
 	if !Remembers(p) {
 		fault([]any{"reflection"}, "give memory: {episodes: {}}", "a reflection is about episodes, and the profile keeps none")
