@@ -59,10 +59,7 @@ func (t *Turn) reflected(r result) {
 		return
 	}
 	t.heed(r.outputs)
-	var writes map[string]string
-	if m := t.m.Def.Memory; m != nil {
-		writes = m.Writes
-	}
+	writes := t.m.Def.Memory.Bases()
 	t.each(r.outputs["entries"], func(e map[string]any) {
 		t.short(toolWriteKnowledge, learn.Write(e, writes))
 	})

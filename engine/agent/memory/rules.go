@@ -46,6 +46,14 @@ func RulesOf(p *profile.Profile, history int) *Rules {
 	return r
 }
 
+// Bases are those of the entries of reflections that name none; see Writes. nil rules name none.
+func (r *Rules) Bases() map[string]string {
+	if r == nil {
+		return nil
+	}
+	return r.Writes
+}
+
 func given[T any](v *T, otherwise T) T {
 	if v != nil {
 		return *v
