@@ -66,6 +66,7 @@ type ModelRequest struct {
 	Tools       []ToolSpec
 	MaxTokens   int      // 0 = the provider's default
 	Cap         int      // lowers MaxTokens, also the provider's; 0 = no cap
+	Share       int64    // of the slots of an endpoint, in thousandths, for all agents of the profile together; 0 = any
 	Temperature *float64 // nil = the provider's default
 	Stop        []string
 	JSON        bool          // the answer must be a JSON document

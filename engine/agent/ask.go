@@ -49,7 +49,7 @@ type waiting struct {
 	call    *protocol.Call         // nil = a model is asked, or hooks
 	leave   func(*effect.Answered) // leave to make the call is asked for
 	hook    bool                   // hooks are asked
-	vectors func(*effect.Answered) // a model is asked for vectors
+	then    func(*effect.Answered) // a model is asked without a workflow
 	tokens  int64                  // that are reserved for a model
 }
 
@@ -79,6 +79,9 @@ func (t *Turn) askModelFor(q *workflow.Request, purpose protocol.Purpose, w wait
 		req.Timeout = q.Timeout
 	}
 	ask.Timeout = req.Timeout
+	if t.m.Def.Pace != nil {
+		req.Share = t.m.Def.Pace.Share
+	}
 	req.Model, req.Purpose, req.Asker = cmp.Or(req.Model, t.m.Def.Model), cmp.Or(req.Purpose, purpose), t
 	for _, e := range t.events {
 		req.Events = append(req.Events, e.Type)
@@ -185,10 +188,10 @@ func (t *Turn) answer(a *effect.Answered) bool {
 		t.hooksAnswered(a)
 		return true
 	}
-	if w.vectors != nil {
+	if w.then != nil {
 		t.settle(w.tokens, a)
 		t.noteModel(a)
-		w.vectors(a)
+		w.then(a)
 		return true
 	}
 	if w.call == nil {
@@ -291,7 +294,7 @@ func (t *Turn) abandon(run *activeRun, reason string) {
 		}
 		t.waits = slices.Delete(t.waits, i, i+1)
 		i--
-		if w.hook || w.vectors != nil && w.call == nil {
+		if w.hook || w.then != nil && w.call == nil {
 			continue
 		}
 		t.noteLost(&w)

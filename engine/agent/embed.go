@@ -29,11 +29,16 @@ func (t *Turn) asksVector(kb, text string, lessons bool, w waiting, then func())
 	return false
 }
 
-// embed asks a model for vectors; then is called with the answer. false = it is not asked, and
-// refused was called.
+// embed asks a model for vectors: see [Turn.askText].
 func (t *Turn) embed(q protocol.ModelRequest, w waiting, then, refused func(text string, err error)) bool {
-	w.vectors = func(a *effect.Answered) { then(a.Model.Text, a.Err) }
-	a, failed := t.askModelFor(&workflow.Request{ID: w.request, Model: q}, q.Purpose, w)
+	return t.askText(q, q.Purpose, w, then, refused)
+}
+
+// askText asks a model without a workflow; then is called with the text of the answer. false = it is
+// not asked, and refused was called.
+func (t *Turn) askText(q protocol.ModelRequest, purpose protocol.Purpose, w waiting, then, refused func(text string, err error)) bool {
+	w.then = func(a *effect.Answered) { then(a.Model.Text, a.Err) }
+	a, failed := t.askModelFor(&workflow.Request{ID: w.request, Model: q}, purpose, w)
 	if failed {
 		refused("", a.Err)
 	}

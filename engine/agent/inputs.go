@@ -48,7 +48,7 @@ func (t *Turn) input(name string) any {
 	case "knowledge":
 		return t.activatedKnowledge()
 	case "interaction_history":
-		return valuesOf(t.m.State.history, t.utteranceValue)
+		return valuesOf(t.m.State.said(), t.utteranceValue)
 	case "incoming_events":
 		return valuesOf(t.events, t.eventValue)
 	case "available_capabilities":

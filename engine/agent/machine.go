@@ -189,7 +189,7 @@ func (m *Machine) Apply(f protocol.Fact, at protocol.Time) error {
 	case *agentfact.DriveMet:
 		m.State.meet(x, at)
 	case *agentfact.Said:
-		m.State.remember(Utterance{Time: at, Text: x.Text}, m.Def.Limits.MaxHistory)
+		m.remember(Utterance{Time: at, Text: x.Text})
 	case *agentfact.CallMade:
 		if x.Observe { // endTurn keeps the limit
 			m.State.observations = append(m.State.observations, Observation{Time: at, Kind: "call_result", Value: x.Observed()})
@@ -220,6 +220,10 @@ func (m *Machine) Apply(f protocol.Fact, at protocol.Time) error {
 		m.State.closeTask(x)
 	case *agentfact.Rests:
 		return m.applyRests(x, at)
+	case *agentfact.Summarised:
+		if m.Def.Memory != nil {
+			m.State.change().mind = m.State.Mind().Summarised(m.Def.Memory, x, at)
+		}
 	case *agentfact.ModelAnswered:
 		m.State.keepPace(m.State.pace().Paid(m.Def.Pace, x, at))
 	case *agentfact.CallAnswered, *agentfact.CallAsked, *agentfact.CallJudged, *agentfact.Reflected: // they change nothing
@@ -269,7 +273,7 @@ func (m *Machine) applyTurn(f *agentfact.TurnEnded, at protocol.Time) {
 				m.State.change().mind = m.State.Mind().Heard(m.heard(h.Event, text))
 			}
 			if h.Interrupted == 0 {
-				m.State.remember(Utterance{Time: h.Event.Time, Who: h.Event.Source, Type: h.Event.Type, Text: text}, m.Def.Limits.MaxHistory)
+				m.remember(Utterance{Time: h.Event.Time, Who: h.Event.Source, Type: h.Event.Type, Text: text})
 			}
 		}
 	}

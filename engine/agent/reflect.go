@@ -59,8 +59,9 @@ func (t *Turn) reflected(r result) {
 		return
 	}
 	t.heed(r.outputs)
+	writes := t.m.Def.Memory.Bases()
 	t.each(r.outputs["entries"], func(e map[string]any) {
-		t.short(toolWriteKnowledge, learn.Write(e))
+		t.short(toolWriteKnowledge, learn.Write(e, writes))
 	})
 	if v, ok := r.outputs["private_state"].(map[string]any); ok {
 		t.short(toolUpdatePrivate, map[string]any{"op": private.OpMerge, "value": v})

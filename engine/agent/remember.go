@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/lore"
 	"tavernsim/engine/agent/memory"
 	"tavernsim/protocol"
@@ -18,15 +19,43 @@ func (s *State) Mind() *memory.Mind {
 }
 
 func (m *Machine) heard(e *protocol.Envelope, text string) memory.Heard {
-	return memory.Heard{From: e.Source, Text: text, ToMe: slices.Contains(e.Targets, m.ID.Instance)}
+	return memory.Heard{At: e.Time, From: e.Source, Type: e.Type, Text: text, ToMe: slices.Contains(e.Targets, m.ID.Instance)}
 }
 
 // recalled is the input of this name: the episodes that fit what is at hand, or the summary.
 func (t *Turn) recalled(name string) any {
 	if name == memory.Summary {
-		return t.m.State.Mind().Summary()
+		return t.m.State.Mind().Summary(mapped(t.events, func(e *protocol.Envelope) string { return e.Source })...)
 	}
 	return memory.Values(t.m.State.Mind().Recall(t.m.Def.Memory, lore.AtHand(t.events, t.goals), t.wake.Now))
+}
+
+// summarises asks a model to summarise what the agent remembers of a talk, if that is too long; the
+// turn ends when the answer has come. false = nothing is to be summarised.
+func (t *Turn) summarises() bool {
+	r := t.m.Def.Memory
+	if r == nil || t.summarised || t.cancelled {
+		return false
+	}
+	t.summarised = true
+	u, some := t.m.State.Mind().Unsummarised(r)
+	if !some {
+		return false
+	}
+	took := func(text string, err error) {
+		f := &agentfact.Summarised{With: u.With, Lines: int64(len(u.Lines)), Text: memory.Cut(text, r.Summary.Tokens)}
+		if err == nil && f.Text == "" {
+			err = protocol.Errorf(protocol.KindInvalid, "the model answered without text")
+		}
+		if err != nil {
+			f.Text, f.Error = "", err.Error()
+		}
+		t.facts = append(t.facts, f)
+	}
+	system, user := u.Asked(r.Summary.Tokens)
+	q := protocol.ModelRequest{Model: *r.Summary.Model, MaxTokens: r.Summary.Tokens, Messages: []protocol.ModelMessage{{Role: protocol.RoleSystem, Text: system}, {Role: protocol.RoleUser, Text: user}}}
+	t.askText(q, protocol.PurposeSummarise, waiting{}, took, took)
+	return true
 }
 
 // soFar is what the turn will leave, as it is now.

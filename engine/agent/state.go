@@ -67,8 +67,10 @@ func (o *Observation) own() bool {
 	return o.Kind == "call_result" || o.Kind == "unknown_outcome" || o.Kind == "failure" || o.Kind == observedGoal || o.Kind == pace.Reached
 }
 
-func (s *State) remember(u Utterance, limit int) {
-	if limit <= 0 {
+// remember adds to the history, unless the agent's memory keeps it.
+func (m *Machine) remember(u Utterance) {
+	s, limit := &m.State, m.Def.Limits.MaxHistory
+	if limit <= 0 || m.Def.Memory != nil && m.Def.Memory.History != nil {
 		return
 	}
 	if len(s.history) >= limit {

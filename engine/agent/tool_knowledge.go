@@ -107,7 +107,7 @@ func (t *Turn) who() criteria.Who {
 }
 
 func (t *Turn) said() []criteria.Line {
-	return mapped(t.m.State.history, func(u Utterance) criteria.Line {
+	return mapped(t.m.State.said(), func(u Utterance) criteria.Line {
 		return criteria.Line{Who: cmp.Or(u.Who, t.m.ID.Instance), Text: u.Text}
 	})
 }
@@ -148,6 +148,9 @@ func (t *Turn) writeKnowledge(p tool.Params) (any, error) {
 	}
 	req := knowledge.Request{KB: access.ID, Op: knowledge.Op(p.Text("op")), Mode: knowledge.ModeSuggest, Permissions: []string{knowledge.PermitSuggest}}
 	req.Entry, _ = p["entry"].(map[string]any)
+	for _, name := range access.Types {
+		req.Types = append(req.Types, knowledge.CanonicalType(name))
+	}
 	if access.Write {
 		req.Mode, req.Permissions = knowledge.ModeWrite, []string{knowledge.PermitWrite}
 	}

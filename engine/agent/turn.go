@@ -53,6 +53,7 @@ type Turn struct {
 	inputs      []any      // of the core workflow in its first round, with talk
 	first       int        // of the queue: the first call of this round
 	reflect     *reflection
+	summarised  bool // the turn has looked whether a talk is to be summarised
 	world       tool.WorldView
 	bases       knowledge.State
 	lessons     learn.Shown
@@ -419,7 +420,7 @@ func (t *Turn) step() bool {
 		t.startReflection()
 		return true
 	}
-	return false
+	return t.summarises()
 }
 
 // resultObservations shows the results of a round to the next round.

@@ -1,6 +1,10 @@
 package agent
 
-import "slices"
+import (
+	"slices"
+
+	"tavernsim/engine/agent/memory"
+)
 
 // Readers of a state outside of the machine. The caller owns the lists; their
 // elements point to shared memory that is read-only.
@@ -10,7 +14,15 @@ import "slices"
 func (s *State) Inbox() []Heard { return slices.Clone(s.inbox) }
 
 // History lists the interactions that the agent remembers, oldest first.
-func (s *State) History() []Utterance { return slices.Clone(s.history) }
+func (s *State) History() []Utterance { return slices.Clone(s.said()) }
+
+// said is that list; the caller does not change it.
+func (s *State) said() []Utterance {
+	if talk := s.Mind().Spoken(); talk != nil {
+		return mapped(talk, func(x memory.Spoken) Utterance { return Utterance{x.At, x.Who, x.Type, x.Text} })
+	}
+	return s.history
+}
 
 // Observations lists the observations for the next deliberation, oldest first.
 func (m *Machine) Observations() []Observation {

@@ -78,6 +78,10 @@ func (b *Base) Scans() bool {
 // matched finds the entries whose criteria hold, and chooses of them. If they are too few
 // it looks further back into the history.
 func (b *Base) matched(s *criteria.Situation) *matcher {
+	if !s.Vector.None() && b.Compares() {
+		own := *s
+		own.Near, s = b.near(s.Vector), &own
+	}
 	m := &matcher{base: b, s: s, held: map[string]*doc{}, steps: maxSteps}
 	least := 0
 	if d := b.def.Activation; d != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tavernsim/engine/knowledge/fields"
 	"tavernsim/protocol"
 )
 
@@ -60,6 +61,7 @@ type Request struct {
 	// Permissions of By on the base. write_caiu allows both modes,
 	// suggest_edits the suggestion only.
 	Permissions []string
+	Types       []string // of entries that By may write; nil = any
 
 	// Entry holds the fields of the entry by their names in files: all of them
 	// to create, id and what changes to update. A value.
@@ -76,6 +78,7 @@ func (q *Request) Value() map[string]any {
 		permissions[i] = p
 	}
 	v := map[string]any{"id": q.ID, "kb": q.KB, "by": q.By, "op": string(q.Op), "mode": string(q.Mode), "permissions": permissions, "entry": q.Entry}
+	fields.PutList(v, "types", q.Types)
 	if q.Op == OpReview {
 		v["suggestion"], v["accept"] = int64(q.Suggestion), q.Accept
 	}
@@ -99,6 +102,12 @@ func RequestOf(raw protocol.Raw) (Request, error) {
 	for _, p := range list {
 		if s, ok := p.(string); ok {
 			q.Permissions = append(q.Permissions, s)
+		}
+	}
+	types, _ := m["types"].([]any)
+	for _, t := range types {
+		if s, ok := t.(string); ok {
+			q.Types = append(q.Types, s)
 		}
 	}
 	return q, nil
@@ -169,7 +178,10 @@ func (d *decider) decide() ([]protocol.Fact, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.req.Mode == ModeSuggest || d.steers(op, entry) {
+	if err := d.typed(entry); err != nil {
+		return nil, err
+	}
+	if d.req.Mode == ModeSuggest || d.locks(op, entry) || d.steers(op, entry) {
 		return d.suggest(op)
 	}
 	return d.keep(op, d.req.By, entry), nil
@@ -189,6 +201,22 @@ func (d *decider) permitted() error {
 		return d.errorf(protocol.KindDenied, "%s may only read it; access_permissions needs write_caiu or suggest_edits", d.req.By)
 	case mode == ModeWrite || d.req.Op == OpReview:
 		return d.errorf(protocol.KindDenied, "%s may suggest only; use mode suggest, or access_permissions needs write_caiu", d.req.By)
+	}
+	return nil
+}
+
+// typed refuses an entry of a type that the agent may not write, as it was and as it will be.
+func (d *decider) typed(e *Entry) error {
+	of := []string{e.EntryType}
+	for _, id := range append([]string{e.ID}, e.Supersedes...) {
+		if old, ok := d.shelf.base.Get(id); ok {
+			of = append(of, old.EntryType)
+		}
+	}
+	for _, t := range of {
+		if len(d.req.Types) > 0 && !slices.Contains(d.req.Types, t) {
+			return d.errorf(protocol.KindDenied, "%s may write no entry of the type %s; write_types has %s", d.req.By, t, strings.Join(d.req.Types, ", "))
+		}
 	}
 	return nil
 }

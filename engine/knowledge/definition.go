@@ -88,6 +88,7 @@ type Entry struct {
 	ValidFrom  time.Time `json:"valid_from,omitzero"`  // of scene time; before it the entry does not exist
 	ValidUntil time.Time `json:"valid_until,omitzero"` // from then on it does not exist
 	Disabled   bool      `json:"disabled,omitempty"`   // found by its id only
+	Locked     bool      `json:"locked,omitempty"`     // what agents would change waits for review
 	Confidence float64   `json:"confidence,omitempty"` // 0 to 1, of its author
 	Evidence   []string  `json:"evidence,omitempty"`   // what it was learnt from
 	Confirmed  int64     `json:"confirmed,omitempty"`  // how often it was learnt again

@@ -48,12 +48,61 @@ func (d *doc) meaning() string {
 	return vector.Text(string(b))
 }
 
-// lacks is 1 for an entry whose vector nobody has given.
-func (b *Base) lacks(d *doc) int {
-	if b.def.Embedding == nil || d.seen || d.meaning() == "" {
+// likeness is the text that the text at hand has to be like, if the entry says another one than its
+// own; "" = it does not.
+func (d *doc) likeness() string {
+	if d.criteria == nil || d.criteria.Similar == nil || d.entry.Retired() {
+		return ""
+	}
+	return vector.Text(d.criteria.Similar.To)
+}
+
+// likenessOf names the vector of similar.to in facts and snapshots: by the id of the entry in braces,
+// which no id has.
+func likenessOf(id string) string { return "{" + id + "}" }
+
+// owner is the entry that a name stands for, and whether it stands for its similar.to.
+func owner(name string) (id string, like bool) {
+	if rest, ok := strings.CutPrefix(name, "{"); ok {
+		return strings.TrimSuffix(rest, "}"), true
+	}
+	return name, false
+}
+
+// lacks is how many vectors of an entry nobody has given.
+func (b *Base) lacks(d *doc) (n int) {
+	if b.def.Embedding == nil {
 		return 0
 	}
-	return 1
+	if !d.seen && d.meaning() != "" {
+		n++
+	}
+	if !d.liked && d.likeness() != "" {
+		n++
+	}
+	return n
+}
+
+// wants reports whether nobody has given the vector of that name.
+func (b *Base) wants(name string) bool {
+	id, like := owner(name)
+	d := b.find(id)
+	switch {
+	case d == nil:
+		return false
+	case like:
+		return !d.liked && d.likeness() != ""
+	}
+	return !d.seen && d.meaning() != ""
+}
+
+// give gives an entry a vector.
+func (d *doc) give(v vector.Vector, like bool) {
+	if like {
+		d.like, d.liked = v, true
+	} else {
+		d.vector, d.seen = v, true
+	}
 }
 
 // Embedding is the model that gives the vectors of the base; "" = it has none.
@@ -70,16 +119,40 @@ func (b *Base) Embedded() bool { return b.embedded }
 // Embeds reports whether some base asks for vectors.
 func (s State) Embeds() bool { return s.embeds }
 
-// Recalls reports whether a situation brings lessons of a base with vectors to mind.
-func (b *Base) Recalls() bool {
-	return b.embedded && b.def.Learning != nil && b.def.Learning.recall() > 0
+// Compares reports whether a situation is compared by its vector: it brings lessons to mind, or some
+// entry has similar.
+func (b *Base) Compares() bool {
+	return b.embedded && (b.def.Learning != nil && b.def.Learning.recall() > 0 ||
+		slices.ContainsFunc(b.layers, func(l *layer) bool { return l.trigger.Similar() }))
+}
+
+// near is the cosine of a vector with that of an entry, or of its similar.to; false = it has none.
+func (b *Base) near(v vector.Vector) func(id string) (int64, bool) {
+	return func(id string) (int64, bool) {
+		d := b.find(id)
+		if d == nil {
+			return 0, false
+		}
+		own := d.vector
+		if d.likeness() != "" {
+			own = d.like
+		}
+		return own.Cosine(v), !own.None()
+	}
 }
 
 // carried is an entry that is about to replace another one, with its vector if they mean the
 // same.
 func (b *Base) carried(d *doc) *doc {
-	if old := b.find(d.entry.ID); b.def.Embedding != nil && old != nil && old.seen && old.meaning() == d.meaning() {
-		d.vector, d.seen = old.vector, true
+	old := b.find(d.entry.ID)
+	if b.def.Embedding == nil || old == nil {
+		return d
+	}
+	if old.seen && old.meaning() == d.meaning() {
+		d.give(old.vector, false)
+	}
+	if old.liked && old.likeness() == d.likeness() {
+		d.give(old.like, true)
 	}
 	return d
 }
@@ -103,8 +176,9 @@ func (b *Base) dressed(list []seenEntry) *Base {
 	next.layers, next.embedded = slices.Clone(b.layers), true
 	own := make([]bool, len(b.layers))
 	for _, x := range list {
+		id, like := owner(x.ID)
 		for n, l := range slices.Backward(next.layers) {
-			i, ok := l.ids[x.ID]
+			i, ok := l.ids[id]
 			if !ok {
 				continue
 			}
@@ -115,7 +189,8 @@ func (b *Base) dressed(list []seenEntry) *Base {
 			}
 			d := *l.docs[i]
 			next.bare -= next.lacks(&d)
-			d.vector, d.seen = vector.Read(x.Vector), true
+			d.give(vector.Read(x.Vector), like)
+			next.bare += next.lacks(&d)
 			l.docs[i] = &d
 			l.see(int(i))
 			break
@@ -146,7 +221,9 @@ func (s State) Wanted(now protocol.Time) []vector.Wanted {
 			continue
 		}
 		for _, d := range sh.base.sorted() {
-			if sh.base.lacks(d) > 0 && !plan.Add(id, sh.base.Embedding(), d.meaning(), d.entry.ID) {
+			own, like := d.meaning(), d.likeness()
+			if own != "" && !d.seen && !plan.Add(id, sh.base.Embedding(), own, d.entry.ID) ||
+				like != "" && !d.liked && !plan.Add(id, sh.base.Embedding(), like, likenessOf(d.entry.ID)) {
 				return plan.List
 			}
 		}
@@ -170,7 +247,7 @@ func (d *decider) embedded() ([]protocol.Fact, error) {
 		f.Error = d.errorf(f.Reason, "vectors of %d dimensions; those before have %d", size, n).Error()
 	}
 	for i, id := range a.Entries {
-		if old := d.shelf.base.find(id); f.Error == "" && old != nil && d.shelf.base.lacks(old) > 0 {
+		if f.Error == "" && d.shelf.base.wants(id) {
 			f.Entries = append(f.Entries, id)
 			f.Vectors = append(f.Vectors, vector.Bytes(a.Vectors[i].Components(size))...)
 		}

@@ -55,6 +55,7 @@ func (e *Entry) Value() map[string]any {
 	fields.PutTime(m, "valid_from", e.ValidFrom)
 	fields.PutTime(m, "valid_until", e.ValidUntil)
 	fields.PutFlag(m, "disabled", e.Disabled)
+	fields.PutFlag(m, "locked", e.Locked)
 	fields.PutNumber(m, "confidence", e.Confidence)
 	fields.PutList(m, "evidence", e.Evidence)
 	fields.PutCount(m, "confirmed", e.Confirmed)
@@ -137,7 +138,7 @@ func EntryOf(v map[string]any) (*Entry, error) {
 		Source: r.Text(v, "source"), Author: r.Text(v, "author"), UpdatedBy: r.Text(v, "updated_by"),
 		CreatedAt: r.Time(v, "created_at"), UpdatedAt: r.Time(v, "updated_at"), CustomMetadata: r.Object(v, "custom_metadata"),
 		Importance: r.Number(v, "importance"), Used: r.Count(v, "used"), Helped: r.Count(v, "helped"), Follows: r.Text(v, "follows"),
-		Version: r.Count(v, "version"), ValidFrom: r.Time(v, "valid_from"), ValidUntil: r.Time(v, "valid_until"), Disabled: r.Flag(v, "disabled"),
+		Version: r.Count(v, "version"), ValidFrom: r.Time(v, "valid_from"), ValidUntil: r.Time(v, "valid_until"), Disabled: r.Flag(v, "disabled"), Locked: r.Flag(v, "locked"),
 		Confidence: r.Number(v, "confidence"), Evidence: r.List(v, "evidence"), Confirmed: r.Count(v, "confirmed"),
 		Supersedes: r.List(v, "supersedes"), SupersededBy: r.Text(v, "superseded_by"), ConflictsWith: r.List(v, "conflicts_with"),
 	}
@@ -149,7 +150,7 @@ func EntryOf(v map[string]any) (*Entry, error) {
 	}
 	r.Only(v, "id", "entry_type", "title", "content", "tags", "priority", "reference_key", "source", "author", "updated_by",
 		"created_at", "updated_at", "custom_metadata", "activation_criteria", "goal",
-		"importance", "used", "helped", "follows", "version", "valid_from", "valid_until", "disabled", "confidence", "evidence", "confirmed",
+		"importance", "used", "helped", "follows", "version", "valid_from", "valid_until", "disabled", "locked", "confidence", "evidence", "confirmed",
 		"supersedes", "superseded_by", "conflicts_with")
 	if len(r.Faults) > 0 {
 		return nil, protocol.Errorf(protocol.KindInvalid, "knowledge entry: %s", strings.Join(r.Faults, "; "))

@@ -25,7 +25,9 @@ type doc struct {
 	timed    bool               // valid for a time only
 	print    *words.Print       // of a lesson
 	vector   vector.Vector
-	seen     bool // somebody has given its vector, which may be none
+	seen     bool          // somebody has given its vector, which may be none
+	like     vector.Vector // of the text that the text at hand has to be like (similar.to)
+	liked    bool          // somebody has given that one
 }
 
 // newDoc prepares a valid entry, which must not change afterwards. Its terms are

@@ -202,7 +202,7 @@ func (b *Base) least(newest *Entry) (least *Entry) {
 	keep, worth := cmp.Or(b.def.Learning.Keep, DefaultKeep), int64(0)
 	n := b.eachLesson(func(d *doc) {
 		e := d.entry
-		if e.Source != SourceAgent || slices.Contains(newest.Supersedes, e.ID) {
+		if e.Source != SourceAgent || e.Locked || slices.Contains(newest.Supersedes, e.ID) {
 			return
 		}
 		w := d.worth()

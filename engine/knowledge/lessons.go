@@ -11,7 +11,7 @@ import (
 
 // protected are the fields that agents cannot set.
 func protected() []string {
-	return []string{"source", "author", "updated_by", "created_at", "updated_at", "used", "helped", "version", "confirmed", "superseded_by"}
+	return []string{"source", "author", "updated_by", "created_at", "updated_at", "used", "helped", "version", "confirmed", "superseded_by", "locked"}
 }
 
 func (d *decider) learning() *Learning { return d.shelf.base.def.Learning }
@@ -21,6 +21,29 @@ func (d *decider) count(e *Entry) {
 	if d.learning() != nil {
 		e.Version++
 	}
+}
+
+// locks reports a change of a locked entry by an agent, but for the status of its goal. It waits for
+// review.
+func (d *decider) locks(op Op, e *Entry) bool {
+	ids := e.Supersedes
+	if op == OpUpdate || op == OpArchive {
+		ids = append([]string{e.ID}, ids...)
+	}
+	return d.req.By != "" && slices.ContainsFunc(ids, func(id string) bool {
+		old, ok := d.shelf.base.Get(id)
+		return ok && old.Locked
+	}) && (op != OpUpdate || d.changesMore())
+}
+
+// changesMore reports an update of more than the goal of an entry.
+func (d *decider) changesMore() bool {
+	for field := range d.req.Entry {
+		if field != "id" && field != "goal" {
+			return true
+		}
+	}
+	return false
 }
 
 // steers reports a change by which an agent without the right to it would stand in the
@@ -35,12 +58,7 @@ func (d *decider) steers(op Op, e *Entry) bool {
 		if !old.entry.imposes() && !e.imposes() && (old.entry.ActivationCriteria == nil || old.entry.Source == SourceAgent) {
 			return false
 		}
-		for field := range d.req.Entry {
-			if field != "id" && field != "goal" {
-				return true
-			}
-		}
-		return false
+		return d.changesMore()
 	case op == OpArchive:
 		return old.entry.Source != SourceAgent
 	case op == OpSupersede && slices.ContainsFunc(e.Supersedes, func(id string) bool {

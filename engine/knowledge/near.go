@@ -12,13 +12,13 @@ const (
 	shareVector = 3
 )
 
-// near finds the entries with the highest scores by words and vectors:
+// closest finds the entries with the highest scores by words and vectors:
 //
 //	(0.7 × text + 0.3 × cosine) × (1 + importance + use + recency)
 //
 // text is BM25 as a share of the highest of all entries that are found. An entry that shares no
 // word needs a cosine of at least Embedding.Above. Every vector is looked at.
-func (b *Base) near(terms []string, f *filter, top *best) {
+func (b *Base) closest(terms []string, f *filter, top *best) {
 	s := ranking{base: b, filter: f, top: top, count: int64(b.count), lengths: max(b.lengths, 1)}
 	s.halfLife = b.halfLife()
 	above := int64(DefaultAbove)

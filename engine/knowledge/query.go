@@ -53,7 +53,7 @@ func (b *Base) Query(q Query) []Hit {
 		if q.Vector.None() || !b.embedded {
 			b.rank(terms, &f, &top)
 		} else {
-			b.near(terms, &f, &top)
+			b.closest(terms, &f, &top)
 		}
 		return top.hits
 	}

@@ -20,7 +20,7 @@ type shelfSnapshot struct {
 	Entries   []protocol.Raw // written by the run, by id
 	Failed    int64
 	Again     protocol.Time
-	Seen      []seenEntry // entries with vectors, by id
+	Seen      []seenEntry // entries with vectors, by id, each with that of its similar.to behind it
 }
 
 type seenEntry struct {
@@ -46,6 +46,9 @@ func Snapshot(codec *protocol.Codec, s State) (protocol.Raw, error) {
 			}
 			if d.seen {
 				kept.Seen = append(kept.Seen, seenEntry{d.entry.ID, vector.Bytes(d.vector.Components(d.vector.Dimensions()))})
+			}
+			if d.liked {
+				kept.Seen = append(kept.Seen, seenEntry{likenessOf(d.entry.ID), vector.Bytes(d.like.Components(d.like.Dimensions()))})
 			}
 		}
 		snap.Shelves = append(snap.Shelves, kept)

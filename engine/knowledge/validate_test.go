@@ -53,7 +53,7 @@ func TestEveryFieldSurvives(t *testing.T) {
 			Rewards: int64(3), Penalties: map[string]any{"x": true}, ParentGoalID: "g",
 			FailureCriteria: []goal.Condition{{Expr: "world.x"}}, CompletesBy: goal.ByAny, Deadline: protocol.Duration(time.Hour), Recurs: protocol.Duration(90 * time.Second), Exclusive: []string{"bed"}},
 		CustomMetadata: map[string]any{"m": int64(1)}, Importance: 1.5, Used: 3, Helped: 2, Follows: "w",
-		Version: 4, ValidFrom: at, ValidUntil: at.Add(time.Hour), Disabled: true, Confidence: 0.5, Evidence: []string{"e"}, Confirmed: 6,
+		Version: 4, ValidFrom: at, ValidUntil: at.Add(time.Hour), Disabled: true, Locked: true, Confidence: 0.5, Evidence: []string{"e"}, Confirmed: 6,
 		Supersedes: []string{"y"}, SupersededBy: "z", ConflictsWith: []string{"v"}}
 	for _, v := range []reflect.Value{reflect.ValueOf(e), reflect.ValueOf(*e.Goal), reflect.ValueOf(*e.ActivationCriteria), reflect.ValueOf(*e.ActivationCriteria.Similar), reflect.ValueOf(*e.ActivationCriteria.Scan), reflect.ValueOf(*e.ActivationCriteria.Scope)} {
 		for i := range v.NumField() {

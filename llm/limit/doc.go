@@ -24,6 +24,9 @@
 //   - Classes. The highest class that waits leaves first. A lower one that waits gets one
 //     of 16 releases. A share of the slots is kept for interactive calls. Within a class
 //     scenes take turns; a scene's calls leave by [Rank], those of one rank in their order.
+//   - Shares. Of the calls of a group ([Call.Group]) at most its share of the slots is out, and one
+//     at least. Those that wait for it let others pass. It is a ceiling: what the group does not use,
+//     others may, and what others do not use it may not.
 //   - Repetitions. A call whose attempt failed by rate_limited, timeout, server_error or truncated is
 //     sent again, at most 4 times and before its deadline: after the hint and a pause that
 //     is drawn evenly from 0 to 0.5 s, 1 s, 2 s, 4 s. The chance is the call's own, so a

@@ -14,6 +14,8 @@ import (
 // the rest.
 type Call struct {
 	Scene    string // whose calls of one rank keep their order
+	Group    string // of calls that together have a share of the slots; "" = of none
+	Share    int64  // of the group, in thousandths of the slots
 	Class    Class
 	Rank     Rank
 	Tokens   int64         // upper bound, those of the answer included
@@ -76,7 +78,8 @@ type Machine struct {
 	breaker breaker
 	trouble trouble
 	out     int
-	others  int // of these: not interactive when they left
+	groups  map[string]int // of these, by their groups
+	others  int            // of these: not interactive when they left
 
 	width  int           // calls that may be out
 	good   int           // successes since it changed
@@ -160,7 +163,7 @@ func (m *Machine) Arrive(now time.Duration, c *Call) {
 		m.refuse(c, llm.OutcomeUnavailable, "too many requests wait")
 	case c.Start > now:
 		m.pause(c, c.Start)
-	case m.queues.n == 0 && m.admits(now, c): // nobody is overtaken
+	case m.queues.n == 0 && !m.full(c) && m.admits(now, c): // nobody is overtaken
 		m.let(now, c)
 		return
 	default:
@@ -229,6 +232,11 @@ func (m *Machine) End(now time.Duration, c *Call, e End) (again bool) {
 	if m.out--; !c.kept {
 		m.others--
 	}
+	if c.Group != "" {
+		if m.groups[c.Group]--; m.groups[c.Group] == 0 {
+			delete(m.groups, c.Group)
+		}
+	}
 	c.state = stateEnded
 	if again = m.repeats(c, e); again {
 		m.pause(c, now+min(e.RetryAfter, maxShut)+m.jitter(c))
@@ -293,7 +301,7 @@ func (m *Machine) refuse(c *Call, o llm.Outcome, why string) {
 func (m *Machine) release(now time.Duration) {
 	m.wake = 0
 	for m.queues.n > 0 {
-		c := m.queues.next(m.others >= m.allowed()-m.kept())
+		c := m.queues.next(m.others >= m.allowed()-m.kept(), m.full)
 		if c == nil || !m.admits(now, c) {
 			return
 		}
@@ -323,6 +331,12 @@ func (m *Machine) let(now time.Duration, c *Call) {
 	if m.out++; !c.kept {
 		m.others++
 	}
+	if c.Group != "" {
+		if m.groups == nil {
+			m.groups = map[string]int{}
+		}
+		m.groups[c.Group]++
+	}
 	m.breaker.probing = c.probe
 	m.outputs = append(m.outputs, Output{Call: c})
 }
@@ -339,6 +353,11 @@ func (m *Machine) open(now time.Duration) bool {
 		return false
 	}
 	return !m.breaker.open || !m.breaker.probing
+}
+
+// full reports whether the group of a call has its share of the slots: one at least.
+func (m *Machine) full(c *Call) bool {
+	return c.Group != "" && m.groups[c.Group] >= max(1, int(int64(m.allowed())*c.Share/1000))
 }
 
 func (m *Machine) allowed() int {

@@ -66,6 +66,9 @@ type world struct {
 	log   strings.Builder
 }
 
+// shareOfB is that of the calls of one scene, in thousandths.
+const shareOfB = 300
+
 type departure struct {
 	call   *limit.Call
 	at     time.Duration
@@ -84,6 +87,9 @@ func (w *world) play(in input) {
 		c := &limit.Call{
 			Scene: in.scene, Class: in.class, Tokens: in.tokens, Once: in.once, Owner: len(w.calls),
 			Start: w.now + in.start, Deadline: w.now + in.patience, Draw: protocol.NewDraw(uint64(len(w.calls))),
+		}
+		if in.scene == "b" {
+			c.Group, c.Share = in.scene, shareOfB
 		}
 		w.calls = append(w.calls, c)
 		w.m.Arrive(w.now, c)
@@ -152,6 +158,15 @@ func (w *world) take() {
 		}
 		if l := w.m.Load(); len(w.out) > w.opt.Concurrency || len(w.out) > l.Limit && w.opt.Fixed {
 			w.t.Fatalf("%d are out of %+v", len(w.out), l)
+		}
+		grouped := 0
+		for _, c := range w.out {
+			if c.Group != "" {
+				grouped++
+			}
+		}
+		if most := max(1, w.m.Load().Limit*shareOfB/1000); x.Group != "" && grouped > most && w.opt.Fixed {
+			w.t.Fatalf("%d calls of a group are out; its share is %d", grouped, most)
 		}
 		w.left = append(w.left, departure{x.Call, w.now, x.Tokens})
 		w.checkRates()

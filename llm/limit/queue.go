@@ -42,10 +42,11 @@ func (r Rank) compare(x Rank) int {
 }
 
 // queues hold the calls that could leave, by class. Within a class the scenes take
-// turns; the calls of a scene leave by rank, and those of one rank keep their order.
+// turns; the calls of a scene leave by rank, and those of one rank keep their order. A group with
+// a share of the slots takes turns as a scene does, and is passed over while it has its share.
 type queues struct {
 	class [classes]struct {
-		scenes map[string]*lane
+		lanes  map[string]*lane
 		turns  list.List // of *lane that are not empty, the next one first
 		n      int
 		passed int // releases of higher classes since this one was served
@@ -53,9 +54,9 @@ type queues struct {
 	n int
 }
 
-// lane holds the calls of one scene and class.
+// lane holds the calls of one class of a scene, or of a group.
 type lane struct {
-	scene string
+	whose string
 	turn  *list.Element
 	parts []*part // that are not empty, by rank
 }
@@ -75,14 +76,18 @@ func (l *lane) of(r Rank) (at int, found bool) {
 // there before.
 func (q *queues) push(c *Call, front bool) {
 	of := &q.class[c.Class-Interactive]
-	if of.scenes == nil {
-		of.scenes = map[string]*lane{}
+	if of.lanes == nil {
+		of.lanes = map[string]*lane{}
 	}
-	l := of.scenes[c.Scene]
+	whose := c.Scene
+	if c.Group != "" {
+		whose += "\n" + c.Group
+	}
+	l := of.lanes[whose]
 	if l == nil {
-		l = &lane{scene: c.Scene}
+		l = &lane{whose: whose}
 		l.turn = of.turns.PushBack(l)
-		of.scenes[c.Scene] = l
+		of.lanes[whose] = l
 	}
 	if of.n == 0 {
 		of.passed = 0
@@ -108,26 +113,29 @@ func (q *queues) remove(c *Call) {
 	}
 	if c.lane, c.part, c.place = nil, nil, nil; len(l.parts) == 0 {
 		of.turns.Remove(l.turn)
-		delete(of.scenes, l.scene)
+		delete(of.lanes, l.whose)
 	}
 	of.n--
 	q.n--
 }
 
-// next is the call whose turn it is; nil = none waits. It stays where it is.
-func (q *queues) next(interactiveOnly bool) *Call {
+// next is the call whose turn it is; nil = none may leave. It stays where it is. full says of a
+// call that its group has its share.
+func (q *queues) next(interactiveOnly bool, full func(*Call) bool) (next *Call) {
 	best := -1
 	for i := range q.class {
-		switch of := &q.class[i]; {
-		case of.n == 0 || interactiveOnly && i > 0:
-		case best < 0 || of.passed >= share-1 && of.passed > q.class[best].passed:
-			best = i
+		of := &q.class[i]
+		if of.n == 0 || interactiveOnly && i > 0 || best >= 0 && (of.passed < share-1 || of.passed <= q.class[best].passed) {
+			continue
+		}
+		for e := of.turns.Front(); e != nil; e = e.Next() {
+			if c := e.Value.(*lane).parts[0].calls.Front().Value.(*Call); !full(c) {
+				best, next = i, c
+				break
+			}
 		}
 	}
-	if best < 0 {
-		return nil
-	}
-	return q.class[best].turns.Front().Value.(*lane).parts[0].calls.Front().Value.(*Call)
+	return next
 }
 
 // serve takes a call out that leaves: its scene goes to the end of the turns.

@@ -113,6 +113,7 @@ func (p *player) pass(text string) {
 func (p *player) call(name string, o options) {
 	c := &limit.Call{
 		Scene: o["scene"], Class: class(o["class"]), Tokens: int64(o.number("tokens")), Once: o.has("once"), Owner: name,
+		Group: o["group"], Share: int64(o.number("share")),
 		Rank:  limit.Rank{At: int64(o.number("at")), Rest: o.time("rest")},
 		Start: p.now + o.time("start"), Deadline: p.now + time.Hour, Draw: protocol.NewDraw(protocol.HashString(name)),
 	}

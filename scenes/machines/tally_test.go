@@ -64,6 +64,7 @@ var uncounted = map[string]string{
 	"collect.opened":              "of the script alone",
 	"collect.refused":             "the event counts; the agent observes it",
 	"agent.rests":                 "the turn counts",
+	"agent.summarised":            "the answer of the model counts",
 	"scene.outcome":               "of the scene alone",
 	"scene.started":               "of the scene alone",
 	"scene.wave_closed":           "the agenda counts the waves",

@@ -124,6 +124,9 @@ func (c *call) find() {
 func (c *call) enter() {
 	c.gate, c.Tokens = c.to.gateOf(&c.ask)
 	c.Scene, c.Class, c.Owner = c.from.Scene, classOf(c.from.Class, &c.ask), c
+	if c.Share = c.ask.Model.Share; c.Share > 0 {
+		c.Group = c.from.Scene + "/" + c.ask.Model.Profile
+	}
 	if c.from.Virtual {
 		c.Rank = limit.Rank{At: int64(c.from.At), Rest: c.from.Rest}
 	}

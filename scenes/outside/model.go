@@ -48,9 +48,9 @@ func (m model) gateOf(q *effect.Ask) (g *gate.Gate, tokens int64) {
 }
 
 // classOf is the class of a request of a scene. The agent decides nothing else by a
-// reflection, so others leave before it; see [Urgency] for what is urgent.
+// reflection or a summary, so others leave before it; see [Urgency] for what is urgent.
 func classOf(scene limit.Class, q *effect.Ask) limit.Class {
-	if q.Model.Purpose == protocol.PurposeReflect {
+	if q.Model.Purpose == protocol.PurposeReflect || q.Model.Purpose == protocol.PurposeSummarise {
 		return limit.Background
 	}
 	return scene

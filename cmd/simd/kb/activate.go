@@ -12,6 +12,7 @@ import (
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/knowledge/criteria"
+	"tavernsim/engine/knowledge/vector"
 	"tavernsim/engine/template"
 	"tavernsim/internal/show"
 	"tavernsim/protocol"
@@ -79,6 +80,13 @@ func (o *activateOptions) show(e *cli.Env, dir, id, text string) error {
 	situation, err := o.situation(base, text)
 	if err != nil {
 		return err
+	}
+	base, words, err := seen(e, dir, o.more, base)
+	if err != nil {
+		return err
+	}
+	if words != nil {
+		situation.Vector = vector.New(words.Of(vector.Text(situation.Text)))
 	}
 	list := []map[string]any{}
 	for _, t := range base.Trace(situation) {

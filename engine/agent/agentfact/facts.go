@@ -31,6 +31,7 @@ const (
 	FactStepsResumed  = "agent.steps_resumed"
 	FactEntriesActive = "agent.entries_activated"
 	FactRests         = "agent.rests"
+	FactSummarised    = "agent.summarised"
 	FactCallAsked     = "tool.asked"
 	FactCallJudged    = "tool.judged"
 	FactHookAnswered  = "agent.hook_answered"
@@ -331,6 +332,15 @@ type Rests struct {
 	WakeWhen  string   // asleep: an expression that wakes it when it holds; "" = none does
 }
 
+// Summarised records what a model made of the oldest words that an agent remembered of its talk with
+// one partner, and that they are forgotten now.
+type Summarised struct {
+	With  string // instance id; "" = own words to nobody
+	Lines int64  // utterances with that partner that it is made of
+	Text  string // with the summary before
+	Error string // why there is none
+}
+
 // CallAsked records a call that is made only if somebody allows it.
 type CallAsked struct {
 	ID      string // of the call
@@ -396,6 +406,7 @@ func (*StepsHeld) FactKind() string        { return FactStepsHeld }
 func (*StepsResumed) FactKind() string     { return FactStepsResumed }
 func (*EntriesActivated) FactKind() string { return FactEntriesActive }
 func (*Rests) FactKind() string            { return FactRests }
+func (*Summarised) FactKind() string       { return FactSummarised }
 func (*CallAsked) FactKind() string        { return FactCallAsked }
 func (*CallJudged) FactKind() string       { return FactCallJudged }
 func (*HookAnswered) FactKind() string     { return FactHookAnswered }
@@ -420,6 +431,7 @@ func (*StepsHeld) fact()        {}
 func (*StepsResumed) fact()     {}
 func (*EntriesActivated) fact() {}
 func (*Rests) fact()            {}
+func (*Summarised) fact()       {}
 func (*CallAsked) fact()        {}
 func (*CallJudged) fact()       {}
 func (*HookAnswered) fact()     {}
@@ -458,6 +470,7 @@ func Facts() []protocol.FactType {
 		protocol.ByCodec[StepsResumed](),
 		protocol.ByCodec[EntriesActivated](),
 		protocol.ByCodec[Rests](),
+		protocol.ByCodec[Summarised](),
 		protocol.ByCodec[CallAsked]().AsBytes(),
 		protocol.ByCodec[CallJudged]().AsBytes(),
 		protocol.ByCodec[HookAnswered]().AsBytes(),

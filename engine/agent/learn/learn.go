@@ -4,10 +4,12 @@
 package learn
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
 	"tavernsim/protocol"
@@ -55,14 +57,20 @@ func (s Shown) Credit(facts []protocol.Fact) (out []knowledge.Request) {
 }
 
 // Write makes the parameters of WriteToKnowledgeBaseTool of an entry of a reflection, which
-// may name its base and the operation.
-func Write(entry map[string]any) map[string]any {
+// may name its base and the operation. writes names the base of one that does not, by its type.
+func Write(entry map[string]any, writes map[string]string) map[string]any {
 	rest := maps.Clone(entry)
 	out := map[string]any{"entry": rest}
 	for _, field := range []string{"kb", "op"} {
 		if v, ok := rest[field]; ok {
 			out[field] = v
 			delete(rest, field)
+		}
+	}
+	if out["kb"] == nil && len(writes) > 0 {
+		name, _ := rest["entry_type"].(string)
+		if kb := cmp.Or(writes[knowledge.CanonicalType(name)], writes[profile.AnyType]); kb != "" {
+			out["kb"] = kb
 		}
 	}
 	return out

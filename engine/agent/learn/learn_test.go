@@ -41,12 +41,25 @@ func TestCredit(t *testing.T) {
 	}
 }
 
+// Minds §12: an entry that names no base goes to that of its type, or of all other types.
+func TestWriteByType(t *testing.T) {
+	writes := map[string]string{"best_practice": "guild", "*": "diary"}
+	for kind, want := range map[string]any{"best_practice": "guild", "best_practice_summary": "guild", "note": "diary"} {
+		if got := Write(map[string]any{"entry_type": kind}, writes); got["kb"] != want {
+			t.Errorf("%s: %v", kind, got)
+		}
+	}
+	if got := Write(map[string]any{"entry_type": "note"}, map[string]string{"best_practice": "guild"}); got["kb"] != nil {
+		t.Error(got)
+	}
+}
+
 func TestWrite(t *testing.T) {
 	e := map[string]any{"id": "x", "kb": "own", "op": "update"}
-	if got := Write(e); !reflect.DeepEqual(got, map[string]any{"entry": map[string]any{"id": "x"}, "kb": "own", "op": "update"}) || len(e) != 3 {
+	if got := Write(e, map[string]string{"*": "other"}); !reflect.DeepEqual(got, map[string]any{"entry": map[string]any{"id": "x"}, "kb": "own", "op": "update"}) || len(e) != 3 {
 		t.Errorf("%v of %v", got, e)
 	}
-	if got := Write(map[string]any{"id": "x"}); len(got) != 1 {
+	if got := Write(map[string]any{"id": "x"}, nil); len(got) != 1 {
 		t.Errorf("%v", got)
 	}
 }

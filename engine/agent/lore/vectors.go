@@ -34,12 +34,13 @@ func (v Vectors) Take(w Wish, text string, err error) error {
 }
 
 // Lacks finds a vector that a search of the base of that name, or all, would use and that was not
-// asked for; lessons = of the bases that bring lessons to mind alone. It counts as asked for then.
-func (b *Books) Lacks(kb, text string, lessons bool) (Wish, bool) {
+// asked for; situation = of the bases alone that a situation is compared with. It counts as asked for
+// then.
+func (b *Books) Lacks(kb, text string, situation bool) (Wish, bool) {
 	text = vector.Text(text)
 	for _, access := range b.Readable(kb) {
 		base, ok := b.Bases.Base(access.ID)
-		if !ok || text == "" || !base.Embedded() || lessons && !base.Recalls() {
+		if !ok || text == "" || !base.Embedded() || situation && !base.Compares() {
 			continue
 		}
 		w := Wish{base.Embedding(), text}

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -356,7 +357,7 @@ func TestRulesOf(t *testing.T) {
 		t.Error("rules out of nothing")
 	}
 	p := &profile.Profile{Memory: &profile.Memory{Episodes: &profile.Episodes{}}}
-	if r := RulesOf(p, 16); *r != (Rules{Keep: 1000, Recall: 5, HalfLife: 24 * time.Hour}) {
+	if r := RulesOf(p, 16); !reflect.DeepEqual(*r, Rules{Keep: 1000, Recall: 5, HalfLife: 24 * time.Hour}) {
 		t.Errorf("%+v", r)
 	}
 	p.Memory.Summary = &profile.Summary{}
@@ -364,7 +365,10 @@ func TestRulesOf(t *testing.T) {
 		t.Errorf("%+v", x)
 	}
 	p.Memory.Summary = nil
-	p.Reflection = &profile.Reflection{}
+	p.Reflection = &profile.Reflection{Writes: map[string]string{"best_practice_summary": "guild"}}
+	if w := RulesOf(p, 16).Writes; len(w) != 1 || w["best_practice"] != "guild" {
+		t.Errorf("%v", w)
+	}
 	if x := RulesOf(p, 16).Reflect; *x != (Triggers{GoalEnded: true, Failures: 3, Importance: 30, MinInterval: 10 * time.Minute, MaxPerDay: 24}) {
 		t.Errorf("%+v", x)
 	}

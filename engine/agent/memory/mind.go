@@ -16,8 +16,10 @@ type Rules struct {
 	HalfLife time.Duration // of recency
 	Reflect  *Triggers     // nil = nothing begins a reflection by itself
 
-	Consolidate int          // like episodes that get a note before sleep; 0 = none do
-	Summary     *Summarising // nil = what the history loses is lost
+	Consolidate int               // like episodes that get a note before sleep; 0 = none do
+	Summary     *Summarising      // nil = what the history loses is lost
+	Writes      map[string]string // of reflections, by entry type or profile.AnyType: the base of entries that name none
+	History     *Talking          // nil = the machine keeps the history, by the number of utterances
 }
 
 // Bounds of a Mind beside its rules.
@@ -45,10 +47,12 @@ type Mind struct {
 	episodes []*Episode // oldest first
 	met      []string   // instance ids, oldest first
 	since    Since
-	slept    uint64 // turn in which like episodes were looked for last
-	recent   []Line // what the history has, oldest first
-	summary  []Line // of what it has no more
-	turn     Turn   // whose facts are being folded
+	slept    uint64   // turn in which like episodes were looked for last
+	recent   []Line   // what the history has, oldest first
+	summary  []Line   // of what it has no more
+	spoken   []Spoken // the history by partners, oldest first
+	talks    []Talk   // of what that has no more
+	turn     Turn     // whose facts are being folded
 }
 
 // Since is what happened since the last reflection.
@@ -120,7 +124,9 @@ func (m *Mind) End(r *Rules, f *agentfact.TurnEnded, at protocol.Time, state map
 	if r.Consolidate > 0 && f.Asleep {
 		n.consolidate(r, f.Turn, at)
 	}
-	if r.Summary != nil {
+	if r.History != nil {
+		n.talk(r, &t, at)
+	} else if r.Summary != nil {
 		n.say(r.Summary, append(slices.Clone(t.told), t.said...), at)
 	}
 	if r.Reflect != nil {
@@ -145,8 +151,7 @@ func (m *Mind) keep(r *Rules, e *Episode) {
 }
 
 // prepare counts the terms of an episode.
-func (e *Episode) prepare() *Episode {
-	var s words.Stemmer
-	e.terms, e.length = words.Count([]words.Part{{Text: words.Fold(e.Text), Weight: 1}}, &s)
+func (e *Episode) prepare(s *words.Stemmer) *Episode {
+	e.terms, e.length = words.Count([]words.Part{{Text: words.Fold(e.Text), Weight: 1}}, s)
 	return e
 }

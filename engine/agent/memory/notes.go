@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"tavernsim/engine/knowledge/words"
 	"tavernsim/protocol"
 )
 
@@ -59,7 +60,7 @@ func (m *Mind) note(r *Rules, group []int, turn uint64, at protocol.Time) {
 		m.episodes[i] = &e
 	}
 	n.Text = cut(fmt.Sprintf("%d times from %s to %s: %s", n.Of, first.At, last.At, best.Text), maxText)
-	m.keep(r, n.prepare())
+	m.keep(r, n.prepare(&words.Stemmer{}))
 }
 
 // centre is the cosine beyond which an episode speaks for another one.

@@ -1,6 +1,9 @@
 package memory
 
-import "tavernsim/protocol"
+import (
+	"tavernsim/engine/knowledge/words"
+	"tavernsim/protocol"
+)
 
 // Stored is a Mind as snapshots keep it, between two turns.
 type Stored struct {
@@ -10,6 +13,8 @@ type Stored struct {
 	Slept    uint64
 	Recent   []Line
 	Summary  []Line
+	Spoken   []Spoken
+	Talks    []Talk
 }
 
 // StoredEpisode is an episode as it is kept; its terms are counted again.
@@ -40,7 +45,7 @@ func (m *Mind) Store() *Stored {
 		return nil
 	}
 	s := m.since
-	out := &Stored{Met: m.met, Since: StoredSince{s.Turn, s.At, s.Turns, s.Failures, s.Importance, s.Day, s.Count, nil}, Slept: m.slept, Recent: m.recent, Summary: m.summary}
+	out := &Stored{Met: m.met, Since: StoredSince{s.Turn, s.At, s.Turns, s.Failures, s.Importance, s.Day, s.Count, nil}, Slept: m.slept, Recent: m.recent, Summary: m.summary, Spoken: m.spoken, Talks: m.talks}
 	if s.State != nil {
 		out.Since.State = protocol.Encode(s.State)
 	}
@@ -56,9 +61,10 @@ func Load(s *Stored) (*Mind, error) {
 		return nil, nil
 	}
 	x := &s.Since
-	m := &Mind{met: s.Met, since: Since{x.Turn, x.At, x.Turns, x.Failures, x.Importance, x.Day, x.Count, nil}, slept: s.Slept, recent: s.Recent, summary: s.Summary}
+	m := &Mind{met: s.Met, since: Since{x.Turn, x.At, x.Turns, x.Failures, x.Importance, x.Day, x.Count, nil}, slept: s.Slept, recent: s.Recent, summary: s.Summary, spoken: s.Spoken, talks: s.Talks}
+	var stems words.Stemmer // what is slow is the stem of a word, and episodes share most of theirs
 	for _, e := range s.Episodes {
-		m.episodes = append(m.episodes, (&Episode{Turn: e.Turn, At: e.At, Importance: e.Importance, Text: e.Text, Of: e.Of, Noted: e.Noted}).prepare())
+		m.episodes = append(m.episodes, (&Episode{Turn: e.Turn, At: e.At, Importance: e.Importance, Text: e.Text, Of: e.Of, Noted: e.Noted}).prepare(&stems))
 	}
 	v, err := x.State.Value()
 	m.since.State, _ = v.(map[string]any)

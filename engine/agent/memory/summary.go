@@ -25,6 +25,7 @@ type Summarising struct {
 	After    int           // utterances that the history has
 	Tokens   int           // most of the summary
 	HalfLife time.Duration // of recency
+	Model    *string       // that makes it, "" = the default; nil = sentences are taken as they were said
 }
 
 // Summary is the input of that name: the sentences that tell most of what was said before the
@@ -44,7 +45,7 @@ func (m *Mind) say(x *Summarising, said []Line, now protocol.Time) {
 	m.recent = append(slices.Clip(m.recent), said...)
 	if n := len(m.recent) - x.After; n > 0 {
 		for _, l := range m.recent[:n] {
-			m.sum(x, l, now)
+			m.summary = x.sum(m.summary, l, now)
 		}
 		m.recent = slices.Clone(m.recent[n:])
 	}
@@ -52,8 +53,8 @@ func (m *Mind) say(x *Summarising, said []Line, now protocol.Time) {
 
 // sum takes the sentences of an utterance, and leaves out those that tell least beyond the
 // bound.
-func (m *Mind) sum(x *Summarising, l Line, now protocol.Time) {
-	list := slices.Clone(m.summary)
+func (x *Summarising) sum(list []Line, l Line, now protocol.Time) []Line {
+	list = slices.Clone(list)
 	for _, s := range sentences(l.Text) {
 		if len(words.OfQuery(s)) < leastTerms || words.Common(s) {
 			continue
@@ -70,7 +71,7 @@ func (m *Mind) sum(x *Summarising, l Line, now protocol.Time) {
 		}
 		list = slices.Delete(list, least, least+1)
 	}
-	m.summary = list
+	return list
 }
 
 // worth is how much a sentence tells, in millionths: its distinct words, those with digits
@@ -107,12 +108,13 @@ func sentences(text string) (out []string) {
 	return out
 }
 
-// Summary is what the agent remembers of what was said before its history; "" = nothing.
-func (m *Mind) Summary() string {
+// Summary is what the agent remembers of what was said before its history, to those that speak now;
+// "" = nothing.
+func (m *Mind) Summary(now ...string) string {
 	if m == nil {
 		return ""
 	}
-	return rendered(m.summary)
+	return rendered(m.summary) + m.talked(now)
 }
 
 // rendered lists lines by who said them, in the order of their first ones.

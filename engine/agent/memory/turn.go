@@ -7,6 +7,7 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/goal"
+	"tavernsim/engine/knowledge/words"
 	"tavernsim/engine/template"
 	"tavernsim/protocol"
 )
@@ -22,7 +23,9 @@ const (
 
 // Heard is an event that says something.
 type Heard struct {
-	From string // instance id
+	At   protocol.Time // of the event
+	From string        // instance id
+	Type string        // of the event
 	Text string
 	ToMe bool // it names the agent
 }
@@ -36,6 +39,7 @@ type Turn struct {
 	ended      []string // ids of goals
 	new        []string // whom it met
 	told, said []Line   // utterances of others, and its own; without their time
+	spoken     []Spoken // the same, longer; without partners and tokens, own ones without their time
 }
 
 // Of is the turn of facts and events that are no part of a mind yet; end is how it ends.
@@ -64,6 +68,7 @@ func (t Turn) tell(importance int64, said string) Turn {
 func (t Turn) hear(h Heard, met []string) Turn {
 	t.heard = append(slices.Clip(t.heard), h.From+" said: "+line(h.Text))
 	t.told = append(slices.Clip(t.told), Line{Who: h.From, Text: cut(h.Text, maxUtterance)})
+	t.spoken = append(slices.Clip(t.spoken), Spoken{At: h.At, Who: h.From, Type: h.Type, Text: cut(h.Text, maxSpoken)})
 	t.importance = max(t.importance, ofTurn)
 	if h.ToMe {
 		t.importance = max(t.importance, ofSpeech)
@@ -80,6 +85,7 @@ func (t Turn) note(f agentfact.Fact) Turn {
 	switch x := f.(type) {
 	case *agentfact.Said:
 		t.said = append(slices.Clip(t.said), Line{Text: cut(x.Text, maxUtterance)})
+		t.spoken = append(slices.Clip(t.spoken), Spoken{Text: cut(x.Text, maxSpoken)})
 		return t.tell(ofTurn, "you said: "+line(x.Text))
 	case *agentfact.CallMade:
 		return t.called(x)
@@ -98,7 +104,7 @@ func (t Turn) note(f agentfact.Fact) Turn {
 		return t.tell(ofFailure, "nobody knows what became of a "+x.Effect+" call: "+line(x.Error))
 	case *agentfact.TurnEnded, *agentfact.StateUpdated, *agentfact.ModelAnswered, *agentfact.CallAnswered, *agentfact.DriveMet, *agentfact.RequestAnswered,
 		*agentfact.StepsHeld, *agentfact.StepsResumed, *agentfact.CallAsked, *agentfact.CallJudged, *agentfact.HookAnswered, *agentfact.Dropped,
-		*agentfact.Unacknowledged, *agentfact.TaskOpened, *agentfact.TaskClosed, *agentfact.EntriesActivated, *agentfact.Rests:
+		*agentfact.Unacknowledged, *agentfact.TaskOpened, *agentfact.TaskClosed, *agentfact.EntriesActivated, *agentfact.Rests, *agentfact.Summarised:
 	}
 	return t
 }
@@ -154,7 +160,7 @@ func (t *Turn) episode(number uint64, at protocol.Time) (*Episode, bool) {
 	}
 	text := strings.Join(append(slices.Clone(t.heard), t.did...), "; ")
 	e := &Episode{Turn: number, At: at, Importance: t.importance, Text: cut(text, maxText)}
-	return e.prepare(), true
+	return e.prepare(&words.Stemmer{}), true
 }
 
 // line is a text without line ends, bounded.

@@ -31,6 +31,7 @@ type Rules struct {
 	Idle   *Idling // nil = the pause stays
 	Tokens int64   // most in an hour; 0 = no ceiling
 	Nano   int64   // most nano-dollars in a day
+	Share  int64   // of the slots of an endpoint, in thousandths; 0 = no ceiling
 }
 
 // Idling says how the pause grows.
@@ -65,7 +66,7 @@ func RulesOf(p *profile.Profile) *Rules {
 		}
 	}
 	if c := p.Ceilings; c != nil {
-		r.Tokens, r.Nano = c.TokensPerHour, int64(math.Round(c.DollarsPerDay*budget.Dollar))
+		r.Tokens, r.Nano, r.Share = c.TokensPerHour, int64(math.Round(c.DollarsPerDay*budget.Dollar)), c.Thousandths()
 	}
 	return r
 }

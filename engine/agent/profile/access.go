@@ -11,12 +11,13 @@ import (
 type Access struct {
 	Alias, ID            string
 	Read, Write, Suggest bool
-	Criteria             bool // decides about what stands in the prompts of others
+	Criteria             bool     // decides about what stands in the prompts of others
+	Types                []string // of entries that it may write; nil = any
 }
 
 // Access reads a reference. One without permissions permits reading.
 func (r *KnowledgeReference) Access() Access {
-	a := Access{Alias: r.Alias, ID: r.SourceID, Read: len(r.AccessPermissions) == 0}
+	a := Access{Alias: r.Alias, ID: r.SourceID, Read: len(r.AccessPermissions) == 0, Types: r.WriteTypes}
 	if a.Alias == "" {
 		a.Alias = r.SourceID
 	}

@@ -15,7 +15,7 @@ type Ceilings struct {
 	MaxDeliberationHz float64 `json:"max_deliberation_hz,omitempty"` // of scene time
 	TokensPerHour     int64   `json:"tokens_per_hour,omitempty"`     // of an agent, in each hour of scene time
 	DollarsPerDay     float64 `json:"dollars_per_day,omitempty"`     // of an agent, on each day of scene time
-	Share             float64 `json:"share,omitempty"`               // of the slots of models; not built
+	Share             float64 `json:"share,omitempty"`               // of the slots of an endpoint, of all agents of the profile together
 }
 
 // Bounds and defaults of them.
@@ -28,6 +28,14 @@ const (
 	DefaultIdleFactor  = 2
 	DefaultIdleSeconds = 3600
 )
+
+// Thousandths are the share of the slots; 0 = there is no ceiling.
+func (c *Ceilings) Thousandths() int64 {
+	if c.Share <= 0 {
+		return 0
+	}
+	return max(int64(c.Share*1000+0.5), 1)
+}
 
 // Least is the time between two turns that the ceiling leaves; 0 = there is none.
 func (c *Ceilings) Least() time.Duration {

@@ -67,6 +67,7 @@ type KnowledgeReference struct {
 	SourceID          string       `json:"source_id"`
 	Alias             string       `json:"alias,omitempty"` // "" = SourceID
 	AccessPermissions []Permission `json:"access_permissions,omitempty"`
+	WriteTypes        []string     `json:"write_types,omitempty"` // of entries that the agent may write; nil = any
 }
 
 // WritePermissions are patterns of world paths. An agent may write at and below the

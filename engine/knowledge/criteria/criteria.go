@@ -18,6 +18,7 @@
 package criteria
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -170,7 +171,11 @@ type Situation struct {
 	Draw       protocol.Draw // of the turn, for chance
 	Now        protocol.Time // 0 = entries are valid at all times, and everything is as recent
 	Limit      int           // 0 = the base's; more than its most is that
-	Vector     vector.Vector // of Text, for lessons of a base with vectors
+	Vector     vector.Vector // of Text, for a base with vectors
+
+	// Near is the cosine of Vector with what an entry has to be like, in millionths; false = there is
+	// none. nil = words decide what is similar.
+	Near func(id string) (int64, bool)
 
 	Who     Who
 	Purpose string // of the workflow; "" = any
@@ -217,9 +222,11 @@ func (c *Compiled) Missed(s *Situation, id, text string, step int) (why string, 
 		return "tags: none is one of the situation", nil
 	case len(c.EventTypes) > 0 && !slices.ContainsFunc(c.EventTypes, s.perceived):
 		return "event_types: none is perceived", nil
-	case c.like != nil && !c.alike(text):
-		return "similar: no line is as like it", nil
-	case c.when == nil:
+	}
+	if why = c.unlike(s, id, text); why != "" {
+		return why, nil
+	}
+	if c.when == nil {
 		return "", nil
 	}
 	ok, err := c.when.EvalBool(s)
@@ -269,6 +276,26 @@ func (s *Scope) has(w *Who) bool {
 
 // maxLines bounds how many lines of a text are compared.
 const maxLines = 64
+
+// unlike says why the text is not similar; "" = it is, or need not be. By vectors the text at hand is
+// compared as a whole; without them each line of what the entry scans, by its words.
+func (c *Compiled) unlike(s *Situation, id, text string) string {
+	if c.like == nil {
+		return ""
+	}
+	if s.Near != nil {
+		if cosine, ok := s.Near(id); ok {
+			if cosine >= c.above*1000 {
+				return ""
+			}
+			return fmt.Sprintf("similar: the vectors have the cosine 0.%03d", max(cosine, 0)/1000)
+		}
+	}
+	if !c.alike(text) {
+		return "similar: no line is as like it"
+	}
+	return ""
+}
 
 // alike reports whether a line of the text is as like the entry as it wants.
 func (c *Compiled) alike(text string) bool {

@@ -9,8 +9,9 @@ import (
 // Set looks for the keywords of many entries at once: those that scan the same texts are
 // found in one walk. It is immutable.
 type Set struct {
-	groups []*group
-	level  int
+	groups  []*group
+	level   int
+	similar bool
 }
 
 type group struct {
@@ -28,7 +29,7 @@ func NewSet(list []*Compiled, scan *Scan) *Set {
 		if c == nil {
 			continue
 		}
-		s.level = max(s.level, int(c.Level))
+		s.level, s.similar = max(s.level, int(c.Level)), s.similar || c.Similar != nil
 		own := scan
 		if c.Scan != nil {
 			own = c.Scan
@@ -50,6 +51,9 @@ func NewSet(list []*Compiled, scan *Scan) *Set {
 func (s *Set) Scans() bool {
 	return slices.ContainsFunc(s.groups, func(g *group) bool { return g.scan != nil })
 }
+
+// Similar reports an entry with similar.
+func (s *Set) Similar() bool { return s.similar }
 
 // Level is the highest level of an entry.
 func (s *Set) Level() int { return s.level }

@@ -4,6 +4,9 @@
 package minds
 
 import (
+	"maps"
+	"slices"
+
 	"tavernsim/engine/agent/memory"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/budget"
@@ -31,7 +34,11 @@ func Rules() source.Rules {
 		"profile.Memory.summary":               {Section: "§2.1.5", Doc: "A [running summary](memory.md#summary) of what the history has lost; `{}` takes the defaults."},
 		"profile.Summary.tokens":               {Section: "§2.1.5", Range: between(1, profile.MaxSummary), Default: int64(profile.DefaultSummary), Doc: "Most tokens of it."},
 		"profile.Summary.half_life":            {Section: "§2.1.5", Doc: "Age, in scene time, at which recency counts half. Default: 24h."},
-		"profile.Summary.by":                   {Section: "§2.1.5", Default: "extract", Doc: "What makes it: `extract` takes sentences as they were said. Models are not built yet, and refused."},
+		"profile.Summary.by":                   {Section: "§2.1.5", Default: "extract", Enum: []string{profile.ByExtract, profile.ByModel}, Doc: "What makes it: `extract` takes sentences as they were said; `model` asks a [model](memory.md#summaries-by-a-model), and needs `history`."},
+		"profile.Summary.model":                {Section: "§2.1.5", Doc: "Name of the model that makes it. Default: that of the profile, which may [choose](providers.md#routes) by the purpose `summarise`."},
+		"profile.Memory.history":               {Section: "§2.1.1", Doc: "Keeps the history [by partners](memory.md#history-by-partners), in tokens; `{}` takes the defaults. Default: the last `max_history` utterances."},
+		"profile.History.tokens":               {Section: "§2.1.1", Range: between(1, profile.MaxTalk), Default: int64(profile.DefaultTalk), Doc: "Most tokens with each partner. The newest words with a partner stay."},
+		"profile.History.partners":             {Section: "§2.1.1", Range: between(1, profile.MaxPartners), Default: int64(profile.DefaultPartners), Doc: "Partners: those with whom the agent spoke last."},
 		"profile.Profile.reflection":           {Section: "§2.1.5", Doc: "When its agents [reflect](memory.md#reflection) without being asked; `{}` takes the defaults. Needs `memory.episodes` and a reflection workflow. Default: never."},
 		"profile.Reflection.goal_ended":        {Section: "§2.1.5", Default: true, Doc: "When a goal is completed or has failed."},
 		"profile.Reflection.failures":          {Section: "§2.1.5", Range: between(0, 1_000), Default: int64(profile.DefaultFailures), Doc: "After so many turns in a row in which something failed; 0: never."},
@@ -40,6 +47,7 @@ func Rules() source.Rules {
 		"profile.Reflection.before_sleep":      {Section: "§2.1.5", Default: false, Doc: "In each turn that calls `SleepTool`."},
 		"profile.Reflection.min_interval":      {Section: "§2.1.5", Doc: "Scene time between two reflections, at least, whoever asks. Default: 10m."},
 		"profile.Reflection.max_per_day":       {Section: "§2.1.5", Range: between(1, 100_000), Default: int64(profile.DefaultMaxPerDay), Doc: "Most reflections in a day of the scene (UTC), whoever asks."},
+		"profile.Reflection.writes":            {Section: "§2.1.5", Doc: "Base of the entries that a reflection writes and that name none, by their type: an alias or id of the profile's bases; `*` is every other type. Default: the first base that it may write, or suggest to."},
 		"profile.Profile.idle":                 {Section: "§2.3.3", Doc: "The pause between two turns of the floor frequency [grows](sleep.md#idle) while the agent does nothing; `{}` takes the defaults. Default: it stays."},
 		"profile.Idle.turns":                   {Section: "§2.3.3", Range: between(1, profile.MaxIdleTurns), Default: int64(profile.DefaultIdleTurns), Doc: "From so many turns in a row that did nothing on, the pause grows with each."},
 		"profile.Idle.factor":                  {Section: "§2.3.3", Range: between(1, profile.MaxIdleFactor), Default: float64(profile.DefaultIdleFactor), Doc: "By which it grows."},
@@ -48,7 +56,7 @@ func Rules() source.Rules {
 		"profile.Ceilings.max_deliberation_hz": {Section: "§3.2", Range: between(0.0000001, 1e6), Doc: "Turns in a second of scene time, at most: nothing wakes the agent before, and one turn perceives all that it heard. Default: no ceiling."},
 		"profile.Ceilings.tokens_per_hour":     {Section: "§3.2", Range: between(1, budget.MaxTokens), Doc: "Tokens of an agent in each hour of scene time (UTC); then it rests until an hour that has some left. Default: no ceiling."},
 		"profile.Ceilings.dollars_per_day":     {Section: "§3.2", Range: between(0.000000001, budget.MaxDollars), Doc: "Dollars of an agent on each day of scene time (UTC); then it rests until a day that has some left. Default: no ceiling."},
-		"profile.Ceilings.share":               {Section: "§3.2", Range: between(0, 1), Doc: "Share of the slots of models. Not built yet, and refused."},
+		"profile.Ceilings.share":               {Section: "§3.2", Range: between(0, 1), Doc: "Share of the places of an endpoint, `max_concurrency`, that requests of all its agents in the scene have at once, at most; one at least. Default: no ceiling."},
 		"profile.Drive.id":                     {Required: true, Section: "§2.1.3", Doc: "Identifies the drive in the profile."},
 		"profile.Drive.path":                   {Required: true, Section: "§2.1.3", Doc: "Place in the private state. Its value, 0 to 1, is the level of the drive at the time of its last change; whatever writes there meets the drive."},
 		"profile.Drive.grows_per_hour":         {Required: true, Section: "§2.1.3", Range: between(0, profile.MaxGrowth), Doc: "How much the level grows in an hour of scene time, up to 1."},
@@ -72,6 +80,43 @@ func Shown(p *profile.Profile) []string {
 	return list
 }
 
+func writes(p *profile.Profile, base string) bool {
+	return slices.ContainsFunc(p.KnowledgeBaseReferences, func(k profile.KnowledgeReference) bool {
+		a := k.Access()
+		return (a.Alias == base || a.ID == base) && (a.Write || a.Suggest)
+	})
+}
+
+// Settings are those of the prompts of a profile, with what its memory adds: tokens bound a history
+// by partners, not its number of messages.
+func Settings(p *profile.Profile, given map[string]any) map[string]any {
+	if p.Memory == nil || p.Memory.History == nil {
+		return given
+	}
+	out := maps.Clone(given)
+	if out == nil {
+		out = map[string]any{}
+	}
+	sections, _ := out["sections"].(map[string]any)
+	sections = maps.Clone(sections)
+	if sections == nil {
+		sections = map[string]any{}
+	}
+	history, _ := sections["history"].(map[string]any)
+	history = maps.Clone(history)
+	if history == nil {
+		history = map[string]any{}
+	}
+	if history["units"] == nil {
+		history["units"] = allUnits
+	}
+	sections["history"], out["sections"] = history, sections
+	return out
+}
+
+// allUnits are more messages than a history has.
+const allUnits = 1_000_000
+
 // Check tells what is wrong with memory and reflection of a profile whose references are
 // resolved.
 func Check(p *profile.Profile, fault func(path []any, suggestion, format string, args ...any)) {
@@ -81,8 +126,11 @@ func Check(p *profile.Profile, fault func(path []any, suggestion, format string,
 		}
 	}
 	if p.Memory != nil && p.Memory.Summary != nil {
-		if s := p.Memory.Summary; s.By != "" && s.By != "extract" {
-			fault([]any{"memory", "summary", "by"}, "write extract, or leave it out", "summaries by a model are not built yet: %q", s.By)
+		switch s := p.Memory.Summary; {
+		case s.By == profile.ByModel && p.Memory.History == nil:
+			fault([]any{"memory", "summary", "by"}, "give memory: {history: {}}", "a model summarises what was said with one partner, and the history is not kept by partners")
+		case s.By != profile.ByModel && s.Model != "":
+			fault([]any{"memory", "summary", "model"}, "write by: model, or leave it out", "no model is asked")
 		}
 		span(p.Memory.Summary.HalfLife, "memory", "summary", "half_life")
 	}
@@ -95,11 +143,8 @@ func Check(p *profile.Profile, fault func(path []any, suggestion, format string,
 		}
 	}
 	if c := p.Ceilings; c != nil {
-		switch {
-		case c.Share != 0:
-			fault([]any{"ceilings", "share"}, "leave it out; max_concurrency of the endpoint bounds all agents together", "shares of the slots of models are not built yet")
-		case *c == (profile.Ceilings{}):
-			fault([]any{"ceilings"}, "give max_deliberation_hz, tokens_per_hour or dollars_per_day", "there is no ceiling in it")
+		if *c == (profile.Ceilings{}) {
+			fault([]any{"ceilings"}, "give max_deliberation_hz, tokens_per_hour, dollars_per_day or share", "there is no ceiling in it")
 		}
 	}
 	r := p.Reflection
@@ -108,6 +153,11 @@ func Check(p *profile.Profile, fault func(path []any, suggestion, format string,
 	}
 	if r.MinInterval != nil {
 		span(*r.MinInterval, "reflection", "min_interval")
+	}
+	for _, name := range protocol.SortedKeys(r.Writes) {
+		if !writes(p, r.Writes[name]) {
+			fault([]any{"reflection", "writes", name}, "name an alias or id of knowledge_base_references with write_caiu or suggest_edits", "%q is no base that the profile may write", r.Writes[name])
+		}
 	}
 	if !Remembers(p) {
 		fault([]any{"reflection"}, "give memory: {episodes: {}}", "a reflection is about episodes, and the profile keeps none")

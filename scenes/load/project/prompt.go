@@ -36,12 +36,13 @@ func (t *tree) open(p string) (fs.File, error) {
 // linkPrompt compiles the profile's workflows with its own settings of the prompt.
 func (l *loader) linkPrompt(p *Profile) {
 	core, ok := l.project.workflows.find(p.Definition.CoreDeliberationWorkflowID)
-	settings, shown := p.Definition.Prompt.Settings(), minds.Shown(p.Definition)
+	given := p.Definition.Prompt.Settings()
+	settings, shown := minds.Settings(p.Definition, given), minds.Shown(p.Definition)
 	if settings == nil && shown == nil || !ok {
 		return
 	}
 	def, ok := standard.With(core.Definition, settings, shown...)
-	if !ok && settings != nil {
+	if !ok && given != nil {
 		l.fault(p.doc, at("prompt"), "name std/core in core_deliberation_workflow_id, or remove the field", "the workflow %q has no node of the kind %s", core.ID, standard.AssemblePrompt)
 		return
 	}

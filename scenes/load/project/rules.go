@@ -114,6 +114,8 @@ func profileRules() source.Rules {
 			Enum: []string{"read", "write_caiu", "suggest_edits", "write_suggestions", "write_criteria"},
 			Doc:  "What the agent may do: read; write_caiu writes at once; suggest_edits (or write_suggestions) puts writes into a review queue, which holds 10,000; write_criteria, beside write_caiu, decides what [stands in the prompts of others](knowledge_base.md#who-decides-what-stands-in-a-prompt)."},
 
+		"profile.KnowledgeReference.write_types": {Section: "§3.4", MaxItems: 64, Doc: "Types of the entries that the agent may write there, change, archive and supersede, or suggest. Default: any."},
+
 		"profile.Subscription.type":                 {Required: true, Section: "§2.2", Doc: "Event type. `a.b.*` is every type below a.b, `*` every type."},
 		"profile.Subscription.filter_condition":     {Section: "§2.2", Doc: "Expression over payload, event and self; the event is heard when it is true."},
 		"profile.Subscription.path":                 {Section: "§5.2", Doc: "For the type world.state.updated: a pattern of world paths. The agent hears only changes at, above or below a matching place; `*` is any one step, `**` any number."},

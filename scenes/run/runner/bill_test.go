@@ -45,6 +45,10 @@ func billChild(dir, url string) error {
 		r, err = Resume(dir, Options{Endpoints: to})
 	} else if err = os.RemoveAll(dir); err == nil {
 		fsys, loadErr := thinkers("openai")
+		opt := Options{Dir: dir, Ticks: 12, Model: "thinker", Endpoints: to}
+		if os.Getenv(mindsEnv) != "" {
+			fsys, opt.Ticks = talkersFS(), 0
+		}
 		if loadErr != nil {
 			return loadErr
 		}
@@ -53,7 +57,8 @@ func billChild(dir, url string) error {
 			return loadErr
 		}
 		seed := uint64(7)
-		r, err = Start(p, Options{Dir: dir, Ticks: 12, Seed: &seed, Model: "thinker", Endpoints: to})
+		opt.Seed = &seed
+		r, err = Start(p, opt)
 	}
 	if protocol.KindOf(err) == protocol.KindConflict {
 		return printEnded(dir, err)
