@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/protocol"
+	"tavernsim/scenes/glance"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/machines/packed"
 )
@@ -23,6 +24,13 @@ type serviceShell struct {
 
 // Receive implements actors.Behavior.
 func (s *serviceShell) Receive(env *protocol.Envelope) error {
+	if l := glance.Asks(env); l != nil {
+		l.Fill(func(seen *glance.Seen) error {
+			seen.Subscriptions = machines.Subscriptions(s.Scene, s.Service.(*machines.Events).State, l.Agent)
+			return nil
+		})
+		return nil
+	}
 	if env.Kind == protocol.KindSnapshot {
 		raw, err := s.Snapshot(s.Codec)
 		if err != nil {
