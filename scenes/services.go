@@ -100,7 +100,7 @@ func (s *scene) supervisor(failed func(string, *actors.Failure)) *actors.Supervi
 // undelivered collects a message that a mailbox refused. A refused event still takes
 // a number at its receiver, because a fold counts every routed event.
 func (s *scene) undelivered(d actors.DeadLetter) {
-	s.dead.add(d)
+	s.dead.Add(d)
 	if d.Kind == protocol.KindTurn && d.Priority == protocol.Critical {
 		s.alarms.Add(-1)
 	}

@@ -175,7 +175,7 @@ func (s *scene) tellKept(k keptWave) {
 
 // decide gives the machine an input and carries out its effects.
 func (st *stage) decide(in machines.Input) error {
-	if letters := st.dead.take(); len(letters) > 0 {
+	if letters := st.dead.Take(); len(letters) > 0 {
 		if _, err := st.machine.Decide(st.moment(), &machines.DeadLetters{Letters: letters}); err != nil {
 			return err
 		}
