@@ -14,6 +14,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
+	"tavernsim/scenes/glance"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/machines/tally"
 	"tavernsim/scenes/outside"
@@ -86,6 +87,13 @@ func (a *agentShell) Receive(env *protocol.Envelope) error {
 		}
 		if env.Type == packs {
 			return a.pack(env.Wave)
+		}
+		if l := glance.Asks(env); l != nil {
+			l.Fill(func(s *glance.Seen) (err error) {
+				s.Raw, err = agent.Snapshot(a.Codec, &a.machine.State)
+				return err
+			})
+			return nil
 		}
 		raw, err := agent.Snapshot(a.Codec, &a.machine.State)
 		if err != nil {

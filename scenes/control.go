@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/control"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
+	"tavernsim/scenes/glance"
 	"tavernsim/scenes/machines"
 )
 
@@ -84,6 +85,7 @@ type waveGate struct {
 	stands  bool          // nothing lets it begin but a command
 	timer   *time.Timer   // paced
 	waiting []*command    // until the scene stands
+	looks   glance.Queue  // until no wave is open
 }
 
 // maxWaiting bounds those who wait until the scene stands; one more is answered at once.
@@ -131,6 +133,7 @@ func (st *stage) controlReport() control.Report {
 func (st *stage) atGate(e *machines.Effect) {
 	g := &st.gate
 	g.at = e.At
+	st.look(&g.looks)
 	if st.options.Links != nil && !st.options.Links.May(e.At) {
 		return // it is asked again
 	}
@@ -148,7 +151,9 @@ func (st *stage) atGate(e *machines.Effect) {
 }
 
 // gated reports whether waves wait for the gate.
-func (st *stage) gated() bool { return st.gate.state.On() || st.options.Links != nil }
+func (st *stage) gated() bool {
+	return st.gate.state.On() || st.options.Links != nil || len(st.gate.looks) > 0
+}
 
 // askAgain makes the stage ask after a while.
 func (st *stage) askAgain(wait time.Duration) {

@@ -41,9 +41,9 @@ func TestInterruptionsKeepTheirPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop := &agenda.Stop{Ticks: 100}
+	stop, counts := &agenda.Stop{Ticks: 100}, []int{1, 2, 4, 7, 32}
 	if testing.Short() {
-		stop.Ticks = 30
+		stop.Ticks, counts = 30, []int{4, 32}
 	}
 	s := scenestest.New(t, p, "")
 	want := s.Run(t, scenestest.Settings{Workers: 1, Stop: stop})
@@ -52,7 +52,7 @@ func TestInterruptionsKeepTheirPlace(t *testing.T) {
 	}
 	mustRestore(t, s, scenestest.Settings{Stop: stop})
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
-	for _, workers := range []int{1, 2, 4, 7, 32} {
+	for _, workers := range counts {
 		mustEqual(t, scenestest.New(t, p, ""), scenestest.Settings{Workers: workers, Stop: stop}, want)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"tavernsim/llm"
 	"tavernsim/protocol"
 	"tavernsim/scenes/asking"
+	"tavernsim/scenes/letterbox"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
@@ -57,7 +58,7 @@ type scene struct {
 
 	tasks  *tasks
 	orders *receipts.Book
-	dead   deadLetters
+	dead   letterbox.Box
 	saving sync.WaitGroup // of the snapshot that is being written
 
 	seats    *seats.Seats  // the agents

@@ -44,14 +44,13 @@ func TestScripts(t *testing.T) {
 
 // otherSettings are ways to run a scene that nobody may be able to tell apart.
 func otherSettings() map[string]scenestest.Settings {
-	all := map[string]scenestest.Settings{
+	if testing.Short() {
+		return nil
+	}
+	return map[string]scenestest.Settings{
 		"one worker, one fact a block, a snapshot every wave": {Workers: 1, BatchFacts: 1, Snapshots: 1},
 		"four workers, snapshots every ten facts":             {Workers: 4, BatchFacts: 7, Snapshots: 10},
 	}
-	if testing.Short() {
-		delete(all, "one worker, one fact a block, a snapshot every wave")
-	}
-	return all
 }
 
 func playFile(t *testing.T, a *txtar.Archive, _ string) string {

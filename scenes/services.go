@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/protocol"
+	"tavernsim/scenes/glance"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/machines/packed"
 )
@@ -23,6 +24,13 @@ type serviceShell struct {
 
 // Receive implements actors.Behavior.
 func (s *serviceShell) Receive(env *protocol.Envelope) error {
+	if l := glance.Asks(env); l != nil {
+		l.Fill(func(seen *glance.Seen) error {
+			seen.Subscriptions = machines.Subscriptions(s.Scene, s.Service.(*machines.Events).State, l.Agent)
+			return nil
+		})
+		return nil
+	}
 	if env.Kind == protocol.KindSnapshot {
 		raw, err := s.Snapshot(s.Codec)
 		if err != nil {
@@ -92,7 +100,7 @@ func (s *scene) supervisor(failed func(string, *actors.Failure)) *actors.Supervi
 // undelivered collects a message that a mailbox refused. A refused event still takes
 // a number at its receiver, because a fold counts every routed event.
 func (s *scene) undelivered(d actors.DeadLetter) {
-	s.dead.add(d)
+	s.dead.Add(d)
 	if d.Kind == protocol.KindTurn && d.Priority == protocol.Critical {
 		s.alarms.Add(-1)
 	}

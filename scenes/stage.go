@@ -10,6 +10,7 @@ import (
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/glance"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/series"
@@ -105,6 +106,11 @@ func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 	case protocol.KindStep:
 		return carried[*machines.TurnStep](env)
 	case protocol.KindControl:
+		if l := glance.Asks(env); l != nil {
+			st.gate.looks.Add(l)
+			st.look(&st.gate.looks)
+			return &machines.Gate{On: st.gated()}, nil
+		}
 		if env.Type == "" {
 			if in, is, err := st.controlled(env); is || err != nil {
 				return in, err
@@ -169,7 +175,7 @@ func (s *scene) tellKept(k keptWave) {
 
 // decide gives the machine an input and carries out its effects.
 func (st *stage) decide(in machines.Input) error {
-	if letters := st.dead.take(); len(letters) > 0 {
+	if letters := st.dead.Take(); len(letters) > 0 {
 		if _, err := st.machine.Decide(st.moment(), &machines.DeadLetters{Letters: letters}); err != nil {
 			return err
 		}
@@ -183,6 +189,7 @@ func (st *stage) decide(in machines.Input) error {
 			return err
 		}
 	}
+	st.look(&st.gate.looks)
 	return nil
 }
 

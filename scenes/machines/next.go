@@ -24,6 +24,9 @@ type stopping struct {
 	alone bool          // realtime: the deliberations in flight are abandoned
 }
 
+// Open reports whether a wave is open.
+func (s *Stage) Open() bool { return s.wave != nil }
+
 // Outcome is how the stage has stopped, or will stop.
 func (s *Stage) Outcome() Outcome { return s.stopping.Outcome }
 

@@ -4,14 +4,18 @@ import (
 	"slices"
 
 	"tavernsim/engine/bus"
+	"tavernsim/scenes/load/setup"
 )
 
 // Subscriptions lists the subscriptions of an agent: those of its definition, with
 // its changes.
-func (s *State) Subscriptions(o uint32) []bus.Subscription {
-	added, removed := s.Bus().Changed(o)
+func (s *State) Subscriptions(o uint32) []bus.Subscription { return Subscriptions(s.scene, s.Bus(), o) }
+
+// Subscriptions are those that an event channel of a scene has of an agent.
+func Subscriptions(sc *setup.Scene, channel *bus.State, o uint32) []bus.Subscription {
+	added, removed := channel.Changed(o)
 	var list []bus.Subscription
-	for _, sub := range s.scene.Subscriptions(o) {
+	for _, sub := range sc.Subscriptions(o) {
 		if !slices.Contains(removed, sub) && !slices.Contains(list, sub) {
 			list = append(list, sub)
 		}

@@ -45,6 +45,9 @@ func child(dir string) error {
 // run reaches its end: nothing is asked again after its answer was kept, and the
 // journal holds the answers that were kept.
 func TestKill(t *testing.T) {
+	if testing.Short() {
+		t.Skip("processes are killed")
+	}
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("kill moments drawn from %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))

@@ -209,10 +209,10 @@ func chance(t *testing.T) *rand.Rand {
 
 // killed runs the callers in processes that are killed, to their end.
 func killed(t *testing.T, how string) (server *counting, s *scenestest.Scene, kills int) {
-	rng, most := chance(t), 60
 	if testing.Short() {
-		most = 6
+		t.Skip("processes are killed")
 	}
+	rng, most := chance(t), 60
 	server, port := count(t, &counting{delay: 2 * time.Millisecond})
 	dir := t.TempDir()
 	where := strings.TrimSpace(dir + " " + port + " " + how)

@@ -42,6 +42,9 @@ func hooksChild(dir, while string) error {
 // A scene with hooks that is killed after each of its waves, in the middle of what comes then,
 // ends as if nobody had killed it.
 func TestKilledHooks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("processes are killed")
+	}
 	box := withPython(t)
 	whole := scenestest.New(t, loadAround(t, "closed"), "")
 	want := whole.Run(t, scenestest.Settings{Tools: tooling.Live, Sandbox: box, Stop: ended()})

@@ -69,7 +69,7 @@ func views() []view {
 	return []view{
 		{"summary", "", 0, 0, "all", "the run, its progress, failures, where to look next", (*inspecting).summary},
 		{"agents", "", 0, 0, "profile state name failed sort limit all", "every agent: turns, failures, calls, whether it sleeps", (*inspecting).agents},
-		{"agent", "ID", 1, 1, "at", "one agent: private state, goals, inbox, history, last deliberations", (*inspecting).oneAgent},
+		{"agent", "ID", 1, 1, "at all", "one agent: private state, goals, inbox, history, last deliberations", (*inspecting).oneAgent},
 		{"budgets", "", 0, 0, "limit", "what models may take: limits, used, held by requests that are out, left, refusals", (*inspecting).budgets},
 		{"world", "[PATH]", 0, 2, "at diff all", "the world at a moment, or the difference between two moments", (*inspecting).world},
 		{"events", "", 0, 0, "type source receiver priority trace refused since until limit follow", "each event with its publisher and receivers", (*inspecting).events},
@@ -177,7 +177,7 @@ func (o *inspectOptions) register(f *pflag.FlagSet) {
 	f.BoolVar(&o.again, "again", false, "include those that were already sent again (dead-letters)")
 	f.IntVar(&o.depth, "depth", 0, "events below one another; default 8 (trace)")
 	f.IntVar(&o.width, "width", 0, "reactions per event; default 8 (trace)")
-	f.BoolVar(&o.all, "all", false, "the whole tree (trace); every fact of a run that goes on (summary, agents, world)")
+	f.BoolVar(&o.all, "all", false, "the whole tree (trace); every fact of a run that goes on (summary, agents, agent, world)")
 	f.StringVar(&o.against, "against", "", "run directory or cassette `FILE`: where its nearest recorded question differs first (deliberation)")
 	f.BoolVar(&o.follow, "follow", false, "go on with new rows, until the scene has ended (events, facts)")
 	cli.Least(f, 0, "limit", "depth", "width")

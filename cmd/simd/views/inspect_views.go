@@ -1,6 +1,7 @@
 package views
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -8,6 +9,8 @@ import (
 	"tavernsim/internal/show"
 	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
+	"tavernsim/scenes/glance"
+	"tavernsim/scenes/run/orders"
 	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/view/artifacts"
 	"tavernsim/scenes/view/audit"
@@ -61,8 +64,22 @@ func each[T any](lines []T, limit int, yield func(T) error) (err error) {
 	return err
 }
 
+// oneAgent asks a run that another process carries out for the agent as it is. If it does not answer, as one
+// that waits for a model or for Ctrl-Z to end, the facts are read.
 func (x *inspecting) oneAgent(args []string) error {
-	v, err := x.scene.Agent(args[0], x.o.at)
+	var v *inspect.AgentView
+	seen, err := (*glance.Seen)(nil), error(nil)
+	if x.newest() && x.o.at == "" {
+		seen, err = orders.See(context.Background(), x.to.Dir, x.scene.ID, args[0])
+	}
+	if seen != nil {
+		v, err = x.scene.Shown(args[0], seen)
+	} else {
+		if err != nil && !x.o.quiet {
+			fmt.Fprintf(x.Err, "the run does not show %s (%v); its facts are read\n", args[0], err)
+		}
+		v, err = x.scene.Agent(args[0], x.o.at)
+	}
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package orders
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"tavernsim/engine/control"
 	"tavernsim/engine/order"
 	"tavernsim/protocol"
+	"tavernsim/scenes/glance"
 	"tavernsim/tools/ownfile"
 )
 
@@ -35,6 +37,7 @@ type Stand struct {
 	Scene string `json:"scene"`
 	control.Report
 	Changed []string           `json:"changed,omitempty"` // what a reload made another, a line each
+	Seen    *glance.Seen       `json:"seen,omitempty"`    // by a look
 	Refused string             `json:"refused,omitempty"` // why the command changes nothing, or a reload not all
 	Kind    protocol.ErrorKind `json:"kind,omitempty"`    // of the refusal
 }
@@ -42,6 +45,9 @@ type Stand struct {
 // Reload is a command that the run obeys, and no scene of it: it reads files of the operator
 // again.
 const Reload = "reload"
+
+// Look asks for the agent that the command names as it is; see scenes/glance.
+const Look = "look"
 
 // Wish is a command on its way to a run.
 type Wish struct {
@@ -176,6 +182,24 @@ func Command(ctx context.Context, dir string, c *control.Command, wait time.Dura
 		return Stand{}, err
 	}
 	return list[0], nil
+}
+
+// lookTime is how long a run has to show an agent: a wave may wait for models.
+const lookTime = 2 * time.Second
+
+// See asks the process that carries out a run for one agent as it is. It gives up soon: whoever asked
+// can read the facts.
+func See(ctx context.Context, dir, scene, agent string) (*glance.Seen, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	stand, err := Command(ctx, dir, &control.Command{Do: Look, Scene: scene, Agent: agent}, lookTime)
+	switch {
+	case err != nil:
+		return nil, err
+	case stand.Seen == nil:
+		return nil, protocol.Errorf(cmp.Or(stand.Kind, protocol.KindConflict), "run %s: %s", dir, cmp.Or(stand.Refused, "it shows no agents"))
+	}
+	return stand.Seen, nil
 }
 
 // send leaves a letter and waits for its answer.

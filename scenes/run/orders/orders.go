@@ -3,8 +3,8 @@
 // run directory in which a letter is a file, and its answer another.
 //
 // [Read] reads a file of the user, [Keep] and [Kept] are the orders with which a run began,
-// [Send] gives orders to a run, [Command] says when its waves may begin, and [Door.Serve]
-// takes both there.
+// [Send] gives orders to a run, [Command] says when its waves may begin, [See] looks at one of
+// its agents, and [Door.Serve] takes all of them there.
 //
 // # Promises
 //

@@ -124,7 +124,7 @@ func TestKilledOverHTTP(t *testing.T) {
 	if os.Getenv("SIMD_TEST_LONG") != "" {
 		kills = 100
 	} else if testing.Short() {
-		kills = 3
+		t.Skip("processes are killed")
 	}
 	m, err := mock.New(mock.Options{Latency: scripted.Latency{Median: protocol.Duration(4 * time.Millisecond), Sigma: 0.5}, Seed: 7})
 	if err != nil {
@@ -173,7 +173,7 @@ func TestKilledOverHTTP(t *testing.T) {
 		}
 	}
 	t.Logf("%d kills: %d requests, %d of them repeated what was in flight, %d answers were kept over a kill", kills, asked, again, kept)
-	if kept == 0 && !testing.Short() { // three kills may all come too early
+	if kept == 0 {
 		t.Error("no kill found an answer that was kept")
 	}
 }

@@ -58,7 +58,7 @@ func (r *Runner) takeOrders() (stop func()) {
 	return func() { cancel(); <-done }
 }
 
-// control gives a scene a command, or makes the run read files again.
+// control gives a scene a command, looks at one of its agents, or makes the run read files again.
 func (r *Runner) control(ctx context.Context, c *control.Command) orders.Stand {
 	stand, err := orders.Stand{Scene: c.Scene}, error(nil)
 	if stand.Scene == "" && len(r.Manifest.Scenes) == 1 {
@@ -70,6 +70,8 @@ func (r *Runner) control(ctx context.Context, c *control.Command) orders.Stand {
 		err = protocol.Errorf(protocol.KindInvalid, "reload is for the run, and has nothing beside it")
 	case c.Do == orders.Reload:
 		stand.Changed, err = r.Reload()
+	case c.Do == orders.Look && i >= 0:
+		stand.Seen, err = r.Scenes[i].Run.Look(ctx, c.Agent)
 	case i >= 0:
 		stand.Report, err = r.Scenes[i].Run.Control(ctx, c)
 	case slices.Contains(r.Manifest.Scenes, stand.Scene):

@@ -354,7 +354,7 @@ func (a *auditing) goal(id, name string) any {
 	}
 	for _, g := range a.state.Agents[o].State.Goals {
 		if g.ID == name {
-			return inspect.GoalOf(g)
+			return factjson.Goal(g)
 		}
 	}
 	return nil

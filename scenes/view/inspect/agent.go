@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/secret"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/glance"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/view/factjson"
@@ -103,8 +104,33 @@ func (s *Scene) Agent(id, at string) (*AgentView, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := s.agentView(state, o, wave)
+	seen := &glance.Seen{Wave: wave.Number, Now: state.Agenda.Now, Standing: state.Agenda.Standing(o), Subscriptions: state.Subscriptions(o)}
+	for _, r := range seen.Standing.WaitsFor {
+		seen.WaitsFor = append(seen.WaitsFor, state.Name(r))
+	}
+	v := agentView(state.Agents[o], seen)
 	v.Last, err = s.lastTurns(id, wave)
+	return v, err
+}
+
+// Shown shows one agent as the run that is under way shows it. Of its deliberations it reads the newest
+// facts alone.
+func (s *Scene) Shown(id string, seen *glance.Seen) (*AgentView, error) {
+	if err := s.agent(id); err != nil {
+		return nil, err
+	}
+	made, err := s.made()
+	if err != nil {
+		return nil, err
+	}
+	o, _ := made.Ordinal(id)
+	m := made.Machine(o)
+	if m.State, err = agent.Restore(s.codec, seen.Raw); err != nil {
+		return nil, err
+	}
+	v, last := agentView(m, seen), s.journal.Durable().Last
+	v.Last, err = s.turns(id, max(last, Newest)-Newest+1, last)
+	slices.Reverse(v.Last)
 	return v, err
 }
 
@@ -128,19 +154,15 @@ func (s *Scene) withAgent(wave persistence.Wave, id string) (*machines.State, ui
 	return state, o, err
 }
 
-func (s *Scene) agentView(state *machines.State, o uint32, wave persistence.Wave) *AgentView {
-	m, st := state.Agents[o], state.Agenda.Standing(o)
+func agentView(m *agent.Machine, st *glance.Seen) *AgentView {
 	v := &AgentView{
-		Agent: m.ID.Instance, Profile: m.Def.Profile, Name: m.Def.Name, Ordinal: o, Wave: wave.Number, Time: state.Agenda.Now.String(),
-		State: st.State(), Next: moment(st.Next), BusyUntil: moment(st.BusyUntil), Failures: st.Failures, Turns: m.State.Turn, Private: factjson.JSON(Private(m)), Goals: goals(m, state.Agenda.Now), Drives: drives(m, state.Agenda.Now), Inbox: inboxed(m.State.Inbox()), Observations: observations(m.Observations()), History: spoken(m), Memory: memories.Of(m), Subscriptions: []Subscribed{},
+		Agent: m.ID.Instance, Profile: m.Def.Profile, Name: m.Def.Name, Ordinal: m.ID.Ordinal, Wave: st.Wave, Time: st.Now.String(), WaitsFor: st.WaitsFor,
+		State: st.State(), Next: moment(st.Next), BusyUntil: moment(st.BusyUntil), Failures: st.Failures, Turns: m.State.Turn, Private: factjson.JSON(Private(m)), Goals: goals(m, st.Now), Drives: drives(m, st.Now), Inbox: inboxed(m.State.Inbox()), Observations: observations(m.Observations()), History: spoken(m), Memory: memories.Of(m), Subscriptions: []Subscribed{},
 	}
 	if st.Asleep {
 		v.WakeAbove = st.WakeAbove.String()
 	}
-	for _, r := range st.WaitsFor {
-		v.WaitsFor = append(v.WaitsFor, state.Name(r))
-	}
-	for _, sub := range state.Subscriptions(o) {
+	for _, sub := range st.Subscriptions {
 		v.Subscriptions = append(v.Subscriptions, Subscribed{sub.Type, sub.FilterCondition})
 	}
 	return v
@@ -152,30 +174,6 @@ func Private(m *agent.Machine) map[string]any {
 		return map[string]any{}
 	}
 	return m.State.Private
-}
-
-// GoalOf is a goal with the names of its page.
-func GoalOf(g goal.Goal) factjson.Object {
-	o := factjson.Object{{Name: "id", Value: g.ID}, {Name: "kb", Value: g.KB}, {Name: "description", Value: g.Description}, {Name: "priority", Value: g.Priority}, {Name: "status", Value: g.Status}, {Name: "details", Value: factjson.Value(g.Details)}}
-	if g.More == nil {
-		return o
-	}
-	v := g.Value()
-	for _, name := range []string{"parent", "source", "given_by", "deadline", "exclusive", "progress", "preconditions", "completion_criteria", "failure_criteria", "completes_by", "why"} {
-		if v[name] != nil {
-			o = append(o, factjson.Member{Name: name, Value: factjson.JSON(v[name])})
-		}
-	}
-	return o
-}
-
-// RankedGoal is a goal with its rank, where there are rules for goals.
-func RankedGoal(g goal.Ranked) factjson.Object {
-	o := GoalOf(g.Goal)
-	if g.More != nil && g.Open() {
-		o = append(o, factjson.Member{Name: "rank", Value: float64(g.Rank) / goal.One})
-	}
-	return o
 }
 
 func inboxed(heard []agent.Heard) []Inboxed {
@@ -198,7 +196,7 @@ func observations(seen []agent.Observation) []factjson.Object {
 func goals(m *agent.Machine, now protocol.Time) []factjson.Object {
 	list := []factjson.Object{}
 	for _, g := range m.Goals(now) {
-		list = append(list, RankedGoal(g))
+		list = append(list, factjson.RankedGoal(g))
 	}
 	return list
 }

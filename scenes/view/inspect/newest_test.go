@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
 	"tavernsim/engine/budget"
+	"tavernsim/scenes/glance"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/runner"
 )
@@ -36,8 +38,22 @@ func TestViewsOfTheNewest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	id := all.Agents[1].Agent
+	one, err := s.Agent(id, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := shows(t, s, id)
 	count := &reading{journal: s.journal}
 	s.journal = count
+	shown, err := s.Shown(id, seen)
+	if err != nil || len(shown.Last) == 0 || !reflect.DeepEqual(one.Last[:len(shown.Last)], shown.Last) || count.facts == 0 || count.facts > machines.NoteEvery {
+		t.Fatalf("an agent that the run shows: %d facts of %d were read, want at most %d; %v", count.facts, end.Last, machines.NoteEvery, err)
+	}
+	shown.Last, count.facts = one.Last, 0
+	if !reflect.DeepEqual(one, shown) {
+		t.Errorf("the run shows\n%+v\nall facts say\n%+v", shown, one)
+	}
 	few, err := s.Agents(AgentQuery{Newest: true})
 	if err != nil || few.Whole || count.facts == 0 || count.facts > bound {
 		t.Fatalf("agents: %d facts of %d were read, want at most %d; inboxes counted: %v; %v", count.facts, end.Last, bound, few.Whole, err)
@@ -56,6 +72,21 @@ func TestViewsOfTheNewest(t *testing.T) {
 	if !reflect.DeepEqual(world, now) {
 		t.Errorf("all facts say\n%+v\nthe newest\n%+v", world, now)
 	}
+}
+
+// shows is an agent as the run would show it at the end of its journal.
+func shows(t *testing.T, s *Scene, id string) *glance.Seen {
+	t.Helper()
+	state, err := s.Fold(s.journal.Durable().Number)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, _ := state.Ordinal(id)
+	raw, err := agent.Snapshot(machines.NewCodec(), &state.Agents[o].State)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &glance.Seen{Wave: state.Agenda.Wave, Now: state.Agenda.Now, Standing: state.Agenda.Standing(o), Subscriptions: state.Subscriptions(o), Raw: raw}
 }
 
 // With the note of any wave and the facts after it, views are those of all facts: in every

@@ -1,4 +1,5 @@
-package scenes
+// Package letterbox collects the envelopes that the mailboxes of a scene refused, as facts to be.
+package letterbox
 
 import (
 	"cmp"
@@ -11,18 +12,17 @@ import (
 	"tavernsim/scenes/machines/letters"
 )
 
-// deadLetters collects the envelopes that the mailboxes of a scene refused, from any
-// goroutine. The stage takes them out with its next input and makes facts of them. In a
-// storm the box counts letters instead of storing them. The zero value is ready.
-type deadLetters struct {
-	waiting atomic.Bool // take looks here first: a healthy scene has no letters
+// Box takes letters from any goroutine. The stage takes them out with its next input and makes facts of
+// them. In a storm the box counts letters instead of storing them. The zero value is ready.
+type Box struct {
+	waiting atomic.Bool // Take looks here first: a healthy scene has no letters
 	mu      sync.Mutex
 	letters letters.List
 }
 
-// add takes a letter. Messages to a stopped actor are no dead letters, because its
+// Add takes a letter. Messages to a stopped actor are no dead letters, because its
 // scene has ended.
-func (b *deadLetters) add(d actors.DeadLetter) {
+func (b *Box) Add(d actors.DeadLetter) {
 	if d.Reason == actors.ReasonStopped {
 		return
 	}
@@ -33,9 +33,9 @@ func (b *deadLetters) add(d actors.DeadLetter) {
 		Receiver: d.Receiver, Kind: d.Kind.String(), TraceID: d.TraceID, Count: 1})
 }
 
-// take empties the box: letters sorted by receiver and event, then the groups. If
+// Take empties the box: letters sorted by receiver and event, then the groups. If
 // there are too many letters, timing decides which are counted only.
-func (b *deadLetters) take() []*agenda.DeadLettered {
+func (b *Box) Take() []*agenda.DeadLettered {
 	if !b.waiting.Load() {
 		return nil
 	}
