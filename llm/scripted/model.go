@@ -74,6 +74,16 @@ func (m *Model) Close() error {
 	return nil
 }
 
+// Instantly reports whether every answer comes at once, and none fails.
+func (m *Model) Instantly() bool {
+	for _, r := range m.rules {
+		if r.latency != nil || r.failures != nil {
+			return false
+		}
+	}
+	return m.fallback == nil || m.fallback.Instantly()
+}
+
 // Complete answers after the answer's latency has really passed.
 func (m *Model) Complete(ctx context.Context, req *protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
 	if err := llm.Stopped(ctx, providerName); err != nil {

@@ -157,7 +157,7 @@ func (s *script) url() string { return "http://" + s.Addr().String() }
 
 const fine = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-// Promise 2, and how an answer may end: each case asks twice.
+// Promises 2 and 3, and how an answer may end: each case asks twice, and nothing is sent twice.
 func TestAnswers(t *testing.T) {
 	for name, c := range map[string]struct {
 		first  string // \x00 at the end: the server closes

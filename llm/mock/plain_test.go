@@ -1,0 +1,162 @@
+package mock
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// begin serves a listener with plain questions beside net/http.
+func begin(t *testing.T, o Options) (s *Server, l net.Listener) {
+	t.Helper()
+	s = serve(t, o)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l = s.Plain(l)
+	h, ended := s.HTTP(), make(chan error, 1)
+	go func() { ended <- h.Serve(l) }()
+	t.Cleanup(func() {
+		_ = h.Close()
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
+			t.Errorf("it ended with %v", err)
+		}
+	})
+	return s, l
+}
+
+// What is said on a connection, with and without plain questions: the same answers come back,
+// in one order, and the counts are the same.
+func TestPlainIsAsNetHTTP(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, before) }) // after the servers have ended
+	post := func(path, more, body string) string {
+		return fmt.Sprintf("POST /v1/%s HTTP/1.1\r\nHost: x\r\n%sContent-Length: %d\r\n\r\n%s", path, more, len(body), body)
+	}
+	chat := post("chat/completions", "", chatBody("a"))
+	bare := strings.Replace(chatBody("a"), "{", `{"stream":true,`, 1)
+	large := chatBody(strings.Repeat("a", plainBody))
+	for name, c := range map[string]struct {
+		answers int // -1 = the client closes its side, and hears all
+		said    string
+	}{
+		"one":                   {1, chat},
+		"two together":          {2, chat + post("messages", "X-Attempt: 3\r\n", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"a"}]}`)},
+		"vectors":               {2, post("embeddings", "", `{"model":"m","input":["a","b"]}`) + chat},
+		"no question":           {2, "GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n" + chat},
+		"a stream between":      {3, chat + post("chat/completions", "", bare) + chat},
+		"large":                 {3, chat + post("chat/completions", "", large) + chat},
+		"a large header":        {2, chat + post("chat/completions", "X-A: "+strings.Repeat("a", plainHeader)+"\r\n", chatBody("b")) + chat},
+		"in chunks":             {3, chat + "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(chatBody("c")), chatBody("c")) + chat},
+		"old":                   {1, strings.Replace(chat, "HTTP/1.1", "HTTP/1.0", 1)},
+		"and closes":            {2, chat + strings.Replace(chat, "Host: x", "Host: x\r\nConnection: close", 1)},
+		"continues":             {1, strings.Replace(chat, "Host: x", "Host: x\r\nExpect: 100-continue", 1)},
+		"no such path":          {3, chat + post("x", "", "{}") + chat},
+		"no question in it":     {2, post("chat/completions", "", "{") + chat},
+		"no host":               {1, strings.Replace(chat, "Host: x\r\n", "", 1)},
+		"no HTTP":               {2, chat + "x\r\n\r\n"},
+		"cut in the header":     {-1, chat + "POST /v1/cha"},
+		"cut in the body":       {-1, chat + chat[:len(chat)-1]},
+		"nothing":               {-1, ""},
+		"a wrong header behind": {2, chat + strings.Replace(chat, "Host: x", "Host: x\r\n: x", 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// Without plain questions the same server has a latency that is none.
+			var got [2]string
+			var counts [2]string
+			for i, o := range []Options{{Seed: 7, Model: script(t, "otherwise: I wait.")}, {Seed: 7, Model: script(t, "latency: { fixed: 0s }\notherwise: I wait.")}} {
+				s, l := begin(t, o)
+				if _, is := l.(*plain); is != (i == 0) {
+					t.Fatalf("server %d: plain questions: %v", i, is)
+				}
+				got[i] = converse(t, l.Addr().String(), c.said, c.answers)
+				r := s.Report(0)
+				counts[i] = fmt.Sprint(r.Requests, r.Outcomes, r.Questions, r.Repeated, r.Input, r.Output)
+			}
+			if got[0] != got[1] || counts[0] != counts[1] {
+				t.Errorf("%s\n%.2000s\nnet/http: %s\n%.2000s", counts[0], got[0], counts[1], got[1])
+			}
+		})
+	}
+}
+
+// converse says all at once and gives so many answers, without dates.
+func converse(t *testing.T, addr, said string, answers int) string {
+	t.Helper()
+	c, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	go func() {
+		_, _ = io.WriteString(c, said)
+		if answers < 0 {
+			_ = c.(*net.TCPConn).CloseWrite()
+		}
+	}()
+	var all strings.Builder
+	for in := bufio.NewReader(c); answers != 0; {
+		if _, err := in.Peek(1); err != nil {
+			return all.String()
+		}
+		resp, err := http.ReadResponse(in, nil)
+		if err != nil {
+			return all.String() + err.Error()
+		}
+		if resp.StatusCode == http.StatusContinue {
+			continue
+		}
+		body, err := io.ReadAll(resp.Body)
+		answers--
+		fmt.Fprintln(&all, resp.Status, resp.Header.Get("Content-Type"), resp.Close, string(body), err)
+	}
+	return all.String()
+}
+
+// The server ends while questions come in.
+func TestPlainEnds(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	s := serve(t, Options{Seed: 7, Model: script(t, "otherwise: I wait.")})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, h := s.Plain(l), s.HTTP()
+	ended := make(chan error, 1)
+	go func() { ended <- h.Serve(p) }()
+	transport := &http.Transport{}
+	client, many, first := &http.Client{Transport: transport}, sync.WaitGroup{}, make(chan struct{}, 1)
+	for range 8 {
+		many.Go(func() {
+			for {
+				resp, err := client.Post("http://"+l.Addr().String()+"/v1/chat/completions", "", strings.NewReader(chatBody("a")))
+				if err != nil {
+					return
+				}
+				if body, err := io.ReadAll(resp.Body); err != nil || resp.StatusCode != 200 {
+					t.Errorf("status %d, %q, %v", resp.StatusCode, body, err)
+				}
+				resp.Body.Close()
+				select {
+				case first <- struct{}{}:
+				default:
+				}
+			}
+		})
+	}
+	<-first
+	_ = h.Close()
+	<-ended
+	many.Wait()
+	transport.CloseIdleConnections()
+	goleak.VerifyNone(t, before)
+}
