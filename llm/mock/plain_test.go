@@ -111,9 +111,10 @@ func converse(t *testing.T, addr, said string, answers int) string {
 		t.Fatal(err)
 	}
 	defer c.Close()
+	closes := answers < 0
 	go func() {
 		_, _ = io.WriteString(c, said)
-		if answers < 0 {
+		if closes {
 			_ = c.(*net.TCPConn).CloseWrite()
 		}
 	}()
