@@ -14,7 +14,7 @@
 //
 //  1. A request ends with its context, while it connects, waits or is read.
 //  2. A connection carries one request at a time. It is used again only if its last answer
-//     was read to its end, neither side said that it closes, and the server has neither closed
+//     was read to its end, or nearly (1 KiB, which must be there within 5 ms), neither side said that it closes, and the server has neither closed
 //     it nor sent anything since.
 //  3. No request is sent twice. One whose connection breaks fails.
 //  4. At most MaxIdleConnsPerHost connections are kept, none unused for longer than
@@ -264,12 +264,30 @@ func (x *exchange) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer. What was not read is lost with the connection.
+// Close implements io.Closer. What was not read is lost with the connection, unless it is
+// next to nothing.
 func (x *exchange) Close() error {
 	if x.conn != nil {
-		x.end(false)
+		x.end(x.rest())
 	}
 	return nil
+}
+
+// The most that is read of an answer that nobody reads on, and how long that may take. A stream
+// says that it is done before its bytes have ended: net/http closes the connection there, and
+// asks for another one for each stream.
+const (
+	maxRest  = 1 << 10
+	restTime = 5 * time.Millisecond
+)
+
+// rest reads an answer to its end, if little of it is left.
+func (x *exchange) rest() bool {
+	if x.closes || x.conn.SetReadDeadline(time.Now().Add(restTime)) != nil {
+		return false
+	}
+	n, err := io.Copy(io.Discard, io.LimitReader(x.body, maxRest+1))
+	return err == nil && n <= maxRest && x.conn.SetReadDeadline(time.Time{}) == nil
 }
 
 // end gives the connection back, if the answer was read to its end.

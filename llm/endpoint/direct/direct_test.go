@@ -217,21 +217,37 @@ func (t *Transport) unused() int {
 	return len(t.idle)
 }
 
-// Promise 2: an answer that was not read to its end takes the connection along.
+// Promise 2: an answer that was not read to its end takes the connection along, unless little of it
+// is left, and that is there.
 func TestUnread(t *testing.T) {
-	s := scripted(t, fine)
-	by := transport(t, s.url())
-	r, _ := http.NewRequest(http.MethodGet, s.url(), nil)
-	resp, err := by.RoundTrip(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	resp.Body.Close()
-	if n, err := resp.Body.Read(make([]byte, 1)); n != 0 || err == nil {
-		t.Errorf("a closed body gave %d bytes, error %v", n, err)
-	}
-	if by.unused() != 0 {
-		t.Error("the connection is kept")
+	stream := "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8\r\n[DONE]\n\n\r\n"
+	for name, c := range map[string]struct {
+		says string
+		kept int
+	}{
+		"little":         {fine, 1},
+		"a stream's end": {stream + "0\r\n\r\n", 1},
+		"a stream":       {stream, 0},
+		"closes":         {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", 0},
+		"much":           {fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", maxRest+2, strings.Repeat("x", maxRest+2)), 0},
+	} {
+		s := scripted(t, c.says)
+		by := transport(t, s.url())
+		r, _ := http.NewRequest(http.MethodGet, s.url(), nil)
+		resp, err := by.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(resp.Body, make([]byte, 1)); err != nil {
+			t.Error(err)
+		}
+		resp.Body.Close()
+		if n, err := resp.Body.Read(make([]byte, 1)); n != 0 || err == nil {
+			t.Errorf("%s: a closed body gave %d bytes, error %v", name, n, err)
+		}
+		if by.unused() != c.kept {
+			t.Errorf("%s: %d connections are kept, want %d", name, by.unused(), c.kept)
+		}
 	}
 }
 
