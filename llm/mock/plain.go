@@ -3,6 +3,7 @@ package mock
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -17,7 +18,7 @@ import (
 // plainBody is the largest body of a plain question, and plainHeader of its header.
 const (
 	plainBody   = 64 << 10
-	plainHeader = 8 << 10
+	plainHeader = 4 << 10
 )
 
 // Plain answers plain questions as they come over the connections of a listener, on one
@@ -25,14 +26,17 @@ const (
 // what it has read of the question. It costs a third less than net/http alone, which counts
 // where a measured client shares the machine with this server.
 //
-// A question is plain if all of it came with its length, and its answer goes out whole and at
-// once: it asks for no stream, and the server has neither faults nor latencies.
+// A question is plain if all of it came with its length, and its answer goes out whole, after its
+// latency: it asks for no stream, and the server has no faults. That a client left is noticed when its
+// answer goes out.
 func (s *Server) Plain(l net.Listener) net.Listener {
 	m, ok := s.model.(*scripted.Model)
-	if !ok || !m.Instantly() || s.opts.Latency != (scripted.Latency{}) || len(s.odds) > 0 {
+	if !ok || !m.NeverFails() || len(s.odds) > 0 {
 		return l
 	}
-	p := &plain{Listener: l, server: s, others: make(chan net.Conn), over: make(chan struct{}), conns: map[net.Conn]struct{}{}}
+	p := &plain{Listener: l, server: s, others: make(chan net.Conn), conns: map[net.Conn]struct{}{}}
+	p.context, p.cancel = context.WithCancel(context.Background())
+	p.parsers.New = func() any { return bufio.NewReaderSize(nil, plainHeader) }
 	p.running.Go(p.accept)
 	return p
 }
@@ -42,12 +46,14 @@ type plain struct {
 	net.Listener
 	server  *Server
 	others  chan net.Conn
-	over    chan struct{} // closed when nobody accepts any more
+	context context.Context // ends when nobody accepts any more, and with it every wait
+	cancel  func()
 	running sync.WaitGroup
+	parsers sync.Pool // of *bufio.Reader, for headers
 
 	mu    sync.Mutex // guards the following fields
 	conns map[net.Conn]struct{}
-	err   error // why over is closed
+	err   error // why context has ended
 }
 
 // Accept implements net.Listener.
@@ -55,7 +61,7 @@ func (p *plain) Accept() (net.Conn, error) {
 	select {
 	case c := <-p.others:
 		return c, nil
-	case <-p.over:
+	case <-p.context.Done():
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return nil, p.err
@@ -78,7 +84,7 @@ func (p *plain) end(err error) {
 		return
 	}
 	p.err = err
-	close(p.over)
+	p.cancel()
 	for c := range p.conns {
 		_ = c.SetReadDeadline(time.Unix(1, 0))
 		_ = c.SetWriteDeadline(time.Now().Add(time.Second))
@@ -117,7 +123,7 @@ func (p *plain) remove(c net.Conn) {
 
 // serve answers the questions of a connection, until one is not plain.
 func (p *plain) serve(c net.Conn) {
-	x := &talk{of: p, conn: c, in: bufio.NewReaderSize(c, plainHeader), parser: bufio.NewReaderSize(nil, plainHeader), header: http.Header{}}
+	x := &talk{of: p, conn: c, in: bufio.NewReaderSize(c, plainHeader), header: http.Header{}}
 	read, err := x.questions()
 	p.remove(c)
 	if err != nil {
@@ -128,7 +134,7 @@ func (p *plain) serve(c net.Conn) {
 	rest := &begun{Conn: c, in: io.MultiReader(bytes.NewReader(read), x.in)}
 	select {
 	case p.others <- rest:
-	case <-p.over:
+	case <-p.context.Done():
 		_ = c.Close()
 	}
 }
@@ -145,16 +151,17 @@ func (b *begun) Read(p []byte) (int, error) { return b.in.Read(p) }
 // talk is a connection with plain questions, and the http.ResponseWriter of the one that is being
 // answered.
 type talk struct {
-	of     *plain
-	conn   net.Conn
-	in     *bufio.Reader
-	parser *bufio.Reader // of head
-	until  time.Time     // when the connection ends if nothing comes
+	of    *plain
+	conn  net.Conn
+	in    *bufio.Reader
+	until time.Time // when the connection ends if nothing comes
 
 	head, body []byte // of the question, as they came
 	header     http.Header
 	status     int
 	out        []byte
+	came       time.Time // the question
+	sent       bool      // the answer
 }
 
 // questions answers questions until one is not plain, and gives what has been read of it.
@@ -170,11 +177,11 @@ func (x *talk) questions() (read []byte, err error) {
 		if r == nil || err != nil {
 			return slices.Concat(x.head, x.body), err
 		}
-		x.status, x.out = http.StatusOK, x.out[:0]
+		x.status, x.sent, x.came = http.StatusOK, false, time.Now()
 		clear(x.header)
-		x.of.server.ServeHTTP(x, r)
-		if _, err := x.conn.Write(x.out); err != nil {
-			return nil, err
+		x.of.server.ServeHTTP(x, r.WithContext(x.of.context))
+		if !x.sent {
+			return nil, net.ErrClosed
 		}
 	}
 }
@@ -199,8 +206,10 @@ func (x *talk) next() (*http.Request, error) {
 	start, _ := x.in.Peek(size)
 	x.head = append(x.head, start...)
 	_, _ = x.in.Discard(size)
-	x.parser.Reset(bytes.NewReader(x.head))
-	r, err := http.ReadRequest(x.parser)
+	parser := x.of.parsers.Get().(*bufio.Reader)
+	parser.Reset(bytes.NewReader(x.head))
+	r, err := http.ReadRequest(parser)
+	x.of.parsers.Put(parser)
 	if err != nil || r.Host == "" || r.Method != http.MethodPost || !r.ProtoAtLeast(1, 1) || r.Close || r.ContentLength <= 0 || r.ContentLength > plainBody ||
 		r.Header["Expect"] != nil || route(r.URL.Path) > embeddings {
 		return nil, nil //nolint:nilerr,nilnil // net/http reads it again and says what is wrong
@@ -231,6 +240,10 @@ func (x *talk) headSize() (int, error) {
 	}
 }
 
+// noWait is how long an answer takes without a latency; a client that leaves sooner is not
+// looked for.
+const noWait = 20 * time.Millisecond
+
 // Header implements http.ResponseWriter.
 func (x *talk) Header() http.Header { return x.header }
 
@@ -239,7 +252,10 @@ func (x *talk) WriteHeader(status int) { x.status = status }
 
 // Write implements http.ResponseWriter. The server writes an answer in one piece.
 func (x *talk) Write(body []byte) (int, error) {
-	b := append(x.out, "HTTP/1.1 "...)
+	if time.Since(x.came) > noWait && left(x.conn) {
+		return 0, net.ErrClosed
+	}
+	b := append(x.out[:0], "HTTP/1.1 "...)
 	b = strconv.AppendInt(b, int64(x.status), 10)
 	b = append(append(append(b, ' '), http.StatusText(x.status)...), "\r\nDate: "...)
 	b = time.Now().UTC().AppendFormat(b, http.TimeFormat)
@@ -253,5 +269,9 @@ func (x *talk) Write(body []byte) (int, error) {
 	}
 	b = strconv.AppendInt(append(b, "\r\nContent-Length: "...), int64(len(body)), 10)
 	x.out = append(append(b, "\r\n\r\n"...), body...)
+	if _, err := x.conn.Write(x.out); err != nil {
+		return 0, err
+	}
+	x.sent = true
 	return len(body), nil
 }

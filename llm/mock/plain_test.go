@@ -13,17 +13,22 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"tavernsim/llm/scripted"
+	"tavernsim/protocol"
 )
 
-// begin serves a listener with plain questions beside net/http.
-func begin(t *testing.T, o Options) (s *Server, l net.Listener) {
+// begin serves a listener, with plain questions beside net/http or without.
+func begin(t *testing.T, o Options, plain bool) (s *Server, l net.Listener) {
 	t.Helper()
 	s = serve(t, o)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l = s.Plain(l)
+	if plain {
+		l = s.Plain(l)
+	}
 	h, ended := s.HTTP(), make(chan error, 1)
 	go func() { ended <- h.Serve(l) }()
 	t.Cleanup(func() {
@@ -47,7 +52,7 @@ func TestPlainIsAsNetHTTP(t *testing.T) {
 	bare := strings.Replace(chatBody("a"), "{", `{"stream":true,`, 1)
 	large := chatBody(strings.Repeat("a", plainBody))
 	for name, c := range map[string]struct {
-		answers int // -1 = the client closes its side, and hears all
+		answers int // -1 = the client closes its side, and hears all; -2 = when it has heard one
 		said    string
 	}{
 		"one":                   {1, chat},
@@ -65,23 +70,19 @@ func TestPlainIsAsNetHTTP(t *testing.T) {
 		"no question in it":     {2, post("chat/completions", "", "{") + chat},
 		"no host":               {1, strings.Replace(chat, "Host: x\r\n", "", 1)},
 		"no HTTP":               {2, chat + "x\r\n\r\n"},
-		"cut in the header":     {-1, chat + "POST /v1/cha"},
-		"cut in the body":       {-1, chat + chat[:len(chat)-1]},
+		"cut in the header":     {-2, chat + "POST /v1/cha"},
+		"cut in the body":       {-2, chat + chat[:len(chat)-1]},
 		"nothing":               {-1, ""},
 		"a wrong header behind": {2, chat + strings.Replace(chat, "Host: x", "Host: x\r\n: x", 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// Without plain questions the same server has a latency that is none.
 			var got [2]string
 			var counts [2]string
-			for i, o := range []Options{{Seed: 7, Model: script(t, "otherwise: I wait.")}, {Seed: 7, Model: script(t, "latency: { fixed: 0s }\notherwise: I wait.")}} {
-				s, l := begin(t, o)
-				if _, is := l.(*plain); is != (i == 0) {
-					t.Fatalf("server %d: plain questions: %v", i, is)
-				}
+			for i := range got {
+				s, l := begin(t, Options{Seed: 7, Model: script(t, "otherwise: I wait.")}, i == 0)
 				got[i] = converse(t, l.Addr().String(), c.said, c.answers)
 				r := s.Report(0)
-				for begun := time.Now(); ended(r) < r.Requests && time.Since(begun) < 5*time.Minute; r = s.Report(0) {
+				for begun := time.Now(); r.InFlight > 0 && time.Since(begun) < 5*time.Minute; r = s.Report(0) {
 					time.Sleep(time.Millisecond) // an answer is counted when it has been sent
 				}
 				counts[i] = fmt.Sprint(r.Requests, r.Outcomes, r.Questions, r.Repeated, r.Input, r.Output)
@@ -93,16 +94,6 @@ func TestPlainIsAsNetHTTP(t *testing.T) {
 	}
 }
 
-// ended counts the requests that have an outcome.
-func ended(r Report) (n int64) {
-	for _, of := range r.Outcomes {
-		for _, k := range of {
-			n += k
-		}
-	}
-	return n
-}
-
 // converse says all at once and gives so many answers, without dates.
 func converse(t *testing.T, addr, said string, answers int) string {
 	t.Helper()
@@ -111,15 +102,14 @@ func converse(t *testing.T, addr, said string, answers int) string {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	closes := answers < 0
-	go func() {
-		_, _ = io.WriteString(c, said)
-		if closes {
-			_ = c.(*net.TCPConn).CloseWrite()
-		}
-	}()
+	if _, err := io.WriteString(c, said); err != nil {
+		t.Fatal(err)
+	}
 	var all strings.Builder
 	for in := bufio.NewReader(c); answers != 0; {
+		if answers == -1 {
+			_ = c.(*net.TCPConn).CloseWrite()
+		}
 		if _, err := in.Peek(1); err != nil {
 			return all.String()
 		}
@@ -131,10 +121,54 @@ func converse(t *testing.T, addr, said string, answers int) string {
 			continue
 		}
 		body, err := io.ReadAll(resp.Body)
-		answers--
+		if answers > 0 {
+			answers--
+		} else {
+			answers = -1
+		}
 		fmt.Fprintln(&all, resp.Status, resp.Header.Get("Content-Type"), resp.Close, string(body), err)
 	}
 	return all.String()
+}
+
+// Who leaves while the answer takes its time is gone, and a server that ends waits for nobody.
+func TestPlainTakesTime(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	s := serve(t, Options{Seed: 7, Model: script(t, "otherwise: I wait."), Latency: scripted.Latency{Fixed: protocol.Duration(100 * time.Millisecond)}})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, h, ended := s.Plain(l), s.HTTP(), make(chan error, 1)
+	go func() { ended <- h.Serve(p) }()
+	question := fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(chatBody("a")), chatBody("a"))
+	if got := converse(t, l.Addr().String(), question+question, 2); strings.Count(got, "200 OK") != 2 {
+		t.Errorf("it says %s", got)
+	}
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(c, question)
+	_ = c.Close()
+	for begun := time.Now(); s.Report(0).Outcomes["chat/completions"]["gone"] == 0 && time.Since(begun) < 5*time.Minute; {
+		time.Sleep(time.Millisecond)
+	}
+	if r := s.Report(0); fmt.Sprint(r.Outcomes) != "map[chat/completions:map[gone:1 ok:2]]" {
+		t.Errorf("outcomes %v", r.Outcomes)
+	}
+	s.opts.Latency.Fixed = protocol.Duration(time.Hour)
+	if c, err = net.Dial("tcp", l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_, _ = io.WriteString(c, question)
+	for begun := time.Now(); s.Report(0).InFlight == 0 && time.Since(begun) < 5*time.Minute; {
+		time.Sleep(time.Millisecond)
+	}
+	_ = h.Close()
+	<-ended
+	goleak.VerifyNone(t, before)
 }
 
 // The server ends while questions come in.

@@ -74,14 +74,14 @@ func (m *Model) Close() error {
 	return nil
 }
 
-// Instantly reports whether every answer comes at once, and none fails.
-func (m *Model) Instantly() bool {
+// NeverFails reports whether no answer is a failure that the script simulates.
+func (m *Model) NeverFails() bool {
 	for _, r := range m.rules {
-		if r.latency != nil || r.failures != nil {
+		if r.failures != nil {
 			return false
 		}
 	}
-	return m.fallback == nil || m.fallback.Instantly()
+	return m.fallback == nil || m.fallback.NeverFails()
 }
 
 // Complete answers after the answer's latency has really passed.
