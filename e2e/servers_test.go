@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,7 +111,7 @@ func TestForeignServers(t *testing.T) {
 }
 
 func (s *server) talk(t *testing.T, speaks string, stream bool) {
-	if speaks == "anthropic" && !s.serves(t, "/messages") {
+	if speaks == "anthropic" && !s.mock && !s.serves(t, "/messages") {
 		t.Skip("the server does not speak messages")
 	}
 	p := s.provider(t, speaks, stream)
@@ -137,13 +138,19 @@ func (s *server) talk(t *testing.T, speaks string, stream bool) {
 		t.Errorf("it says %q", a.Text)
 	}
 	if speaks == "openai" && !stream {
-		if u := s.bareUsage(t, question.Text); s.mock && u != a.Usage {
+		exact := new(float64)
+		a := ask(protocol.ModelRequest{Messages: []protocol.ModelMessage{question}, Temperature: exact})
+		if u := s.bareUsage(t, question.Text); u.Input != a.Usage.Input || u.Output != a.Usage.Output {
 			t.Errorf("usage %+v, the server says %+v", a.Usage, u)
 		}
+		s.embeds(t)
 	}
 	a = ask(protocol.ModelRequest{Messages: []protocol.ModelMessage{{Role: protocol.RoleUser, Text: "answer in JSON: which side?"}}, JSON: true})
 	if !json.Valid([]byte(a.Text)) && s.mock {
 		t.Errorf("no JSON: %q", a.Text)
+	}
+	if !s.mock && speaks == "openai" {
+		s.schema(t, ask)
 	}
 	look := protocol.ToolSpec{Name: "look_around", Description: "See what is in a direction", Parameters: map[string]any{
 		"type": "object", "properties": map[string]any{"direction": map[string]any{"type": "string"}}, "required": []any{"direction"},
@@ -165,10 +172,47 @@ func (s *server) talk(t *testing.T, speaks string, stream bool) {
 	}
 }
 
-// serves reports whether the server has a path.
+// schema asks for JSON of a form. An answer that is not cut has it.
+func (s *server) schema(t *testing.T, ask func(protocol.ModelRequest) protocol.ModelAnswer) {
+	t.Helper()
+	form := map[string]any{
+		"type": "object", "additionalProperties": false, "required": []any{"side"},
+		"properties": map[string]any{"side": map[string]any{"type": "string", "enum": []any{"left", "right"}}},
+	}
+	a := ask(protocol.ModelRequest{
+		Messages: []protocol.ModelMessage{{Role: protocol.RoleUser, Text: "answer in JSON: which side?"}},
+		JSON:     true, Options: &protocol.ModelOptions{Schema: form},
+	})
+	var said struct{ Side string }
+	if err := json.Unmarshal([]byte(a.Text), &said); a.Finish != protocol.FinishLength && (err != nil || said.Side != "left" && said.Side != "right") {
+		t.Errorf("%q is not of the form: %v", a.Text, err)
+	}
+}
+
+// embeds asks for the vectors of texts, if the server has any of the model.
+func (s *server) embeds(t *testing.T) {
+	t.Helper()
+	to, err := endpoint.New("foreign", endpoint.Definition{Protocol: "openai", BaseURL: s.url, Auth: "none", Embed: s.model}, t.TempDir(), os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	v, err := openai.NewEmbedder(to, s.model).Embed(t.Context(), "the ferry is on the other bank", "wind")
+	if err != nil {
+		t.Logf("no vectors: %v", err)
+		return
+	}
+	if len(v.List) != 2 || v.Dimensions() == 0 || v.Usage.Input <= 0 || slices.Equal(v.List[0], v.List[1]) {
+		t.Errorf("%d vectors of %d numbers, usage %+v", len(v.List), v.Dimensions(), v.Usage)
+	}
+}
+
+// serves reports whether the server has a path of questions. Some say of an empty one, too, that
+// they have not found it.
 func (s *server) serves(t *testing.T, path string) bool {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, strings.NewReader("{}"))
+	body, _ := json.Marshal(map[string]any{"model": s.model, "max_tokens": 1, "messages": []any{map[string]any{"role": "user", "content": "say where the ferry is"}}})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+path, bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +227,7 @@ func (s *server) serves(t *testing.T, path string) bool {
 // bareUsage asks without our client.
 func (s *server) bareUsage(t *testing.T, text string) protocol.Usage {
 	t.Helper()
-	body, _ := json.Marshal(map[string]any{"model": s.model, "max_tokens": 64, "messages": []any{map[string]any{"role": "user", "content": text}}})
+	body, _ := json.Marshal(map[string]any{"model": s.model, "max_tokens": 64, "temperature": 0, "messages": []any{map[string]any{"role": "user", "content": text}}})
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/chat/completions", bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)

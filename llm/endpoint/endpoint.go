@@ -20,6 +20,7 @@ import (
 
 	"tavernsim/engine/budget"
 	"tavernsim/llm"
+	"tavernsim/llm/endpoint/direct"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
 	"tavernsim/llm/price"
@@ -46,7 +47,8 @@ type Endpoint struct {
 
 	base      *url.URL // of addresses, without the / at its end, with the query
 	access    atomic.Pointer[access]
-	transport *http.Transport
+	transport *http.Transport // connects
+	http      *direct.Transport
 	buffers   sync.Pool // of *[]byte, for the bodies of answers
 	prices    *price.Prices
 	limits    *budget.Limits // of its budget; nil = it has none
@@ -111,8 +113,11 @@ func newEndpoint(name string, given Definition, dir string, getenv func(string) 
 		like:    &http.Request{Method: http.MethodGet, Host: e.base.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1},
 		secrets: secretsOf(key, given),
 	})
-	e.transport, err = d.transport(name, dir)
-	return e, err
+	if e.transport, err = d.transport(name, dir); err != nil {
+		return nil, err
+	}
+	e.http = direct.New(e.base, e.transport)
+	return e, nil
 }
 
 // transport keeps as many idle connections as there may be requests at once.
@@ -145,7 +150,7 @@ func (d *Definition) transport(name, dir string) (*http.Transport, error) {
 // Close closes idle connections; later requests fail.
 func (e *Endpoint) Close() error {
 	e.closed.Store(true)
-	e.transport.CloseIdleConnections()
+	e.http.CloseIdleConnections()
 	if e.Gate.Book != nil {
 		return e.Gate.Book.Close()
 	}
@@ -194,7 +199,7 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 		return nil, e.failure(llm.OutcomeClosed, "the provider is closed", nil)
 	}
 	began := time.Now()
-	resp, err := e.transport.RoundTrip(e.request(w, ask)) //nolint:bodyclose // Reply.Close does
+	resp, err := e.http.RoundTrip(e.request(w, ask)) //nolint:bodyclose // Reply.Close does
 	if err != nil {
 		err = w.failed(err)
 		w.stop()

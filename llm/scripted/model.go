@@ -74,6 +74,16 @@ func (m *Model) Close() error {
 	return nil
 }
 
+// NeverFails reports whether no answer is a failure that the script simulates.
+func (m *Model) NeverFails() bool {
+	for _, r := range m.rules {
+		if r.failures != nil {
+			return false
+		}
+	}
+	return m.fallback == nil || m.fallback.NeverFails()
+}
+
 // Complete answers after the answer's latency has really passed.
 func (m *Model) Complete(ctx context.Context, req *protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
 	if err := llm.Stopped(ctx, providerName); err != nil {

@@ -57,12 +57,7 @@ func (c *Context) Follow(parent context.Context) {
 		return
 	}
 	ended := func() { c.finish(parent.Err(), context.Cause(parent)) }
-	var leave func() bool
-	if own, ok := parent.(interface{ AfterFunc(f func()) func() bool }); ok {
-		leave = own.AfterFunc(ended)
-	} else {
-		leave = context.AfterFunc(parent, ended)
-	}
+	leave := After(parent, ended)
 	c.mu.Lock()
 	over := c.cause != nil
 	c.leave = leave
@@ -70,6 +65,16 @@ func (c *Context) Follow(parent context.Context) {
 	if over {
 		leave()
 	}
+}
+
+// After calls f at the end of a context; stop takes that back, and reports whether it did. f must
+// return soon. It is context.AfterFunc, without a goroutine and a channel where the context
+// can do it itself.
+func After(ctx context.Context, f func()) (stop func() bool) {
+	if own, ok := ctx.(interface{ AfterFunc(f func()) func() bool }); ok {
+		return own.AfterFunc(f)
+	}
+	return context.AfterFunc(ctx, f)
 }
 
 // Move ends the context d from now, instead of when it would.

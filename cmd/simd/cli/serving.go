@@ -14,14 +14,19 @@ import (
 	"tavernsim/protocol"
 )
 
-// ServeHTTP serves until a signal or the end of ctx. begun hears the address.
-func ServeHTTP(ctx context.Context, h *http.Server, addr string, begun func(addr string)) error {
+// Listen takes a port for [ServeHTTP].
+func Listen(addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, protocol.Errorf(protocol.KindTransient, "listen on %s: %w; name another port, or 0 for a free one", addr, err)
+	}
+	return l, nil
+}
+
+// ServeHTTP serves until a signal or the end of ctx, and closes the listener. begun hears the address.
+func ServeHTTP(ctx context.Context, h *http.Server, listener net.Listener, begun func(addr string)) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	listener, err := net.Listen("tcp", addr)
-	if err != nil {
-		return protocol.Errorf(protocol.KindTransient, "listen on %s: %w; name another port, or 0 for a free one", addr, err)
-	}
 	h.BaseContext = func(net.Listener) context.Context { return ctx } // its end ends every wait
 	ended := make(chan error, 1)
 	go func() { ended <- h.Serve(listener) }()

@@ -85,7 +85,11 @@ func (o *serveOptions) run(ctx context.Context, e *cli.Env, dir string) error {
 	server := serve.New(offer)
 	defer server.Close()
 	if o.http != "" {
-		return cli.ServeHTTP(ctx, serve.HTTPServer(server.Handler(token)), addr, func(at string) {
+		listener, err := cli.Listen(addr)
+		if err != nil {
+			return err
+		}
+		return cli.ServeHTTP(ctx, serve.HTTPServer(server.Handler(token)), listener, func(at string) {
 			fmt.Fprintf(e.Err, "MCP at http://%s/, %s; Ctrl-C ends it\n", at, terminal.Plural(len(offer.Tools), "tool"))
 		})
 	}

@@ -84,11 +84,10 @@ func (p *plainReader) object(depth int) (any, bool) {
 			return nil, false
 		}
 		v, ok := p.value(depth + 1)
-		name := key.(string)
-		if _, twice := m[name]; twice || !ok {
+		if _, twice := m[key]; twice || !ok {
 			return nil, false
 		}
-		m[name] = v
+		m[key] = v
 	}
 	return m, true
 }
@@ -110,15 +109,15 @@ func (p *plainReader) array(depth int) (any, bool) {
 }
 
 // text reads a text in quotes without escapes.
-func (p *plainReader) text() (any, bool) {
+func (p *plainReader) text() (string, bool) {
 	rest := p.s[p.at+1:]
 	end := strings.IndexByte(rest, '"')
 	if end < 0 {
-		return nil, false
+		return "", false
 	}
 	for i := range end {
 		if rest[i] < ' ' || rest[i] == '\\' {
-			return nil, false
+			return "", false
 		}
 	}
 	p.at += end + 2
