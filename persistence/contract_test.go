@@ -35,6 +35,17 @@ func (s store) Journal(scene string) (Journal, error) {
 	return j, nil
 }
 
+// direct is a store whose journals store, wait and answer in CloseWave.
+type direct struct{ store }
+
+func (s direct) Journal(scene string) (Journal, error) {
+	j, err := s.Direct(scene)
+	if err != nil {
+		return nil, err
+	}
+	return j, nil
+}
+
 // Check compares a journal with the history that it must hold, fact by fact and
 // wave by wave: exactly the waves that are durable, which must be the first of
 // the model's.

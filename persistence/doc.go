@@ -11,7 +11,8 @@
 // You hold a Store and must close it, which closes its journals. A journal has
 // one writer: one goroutine at a time may call Append, CloseWave and Close. Any
 // goroutine may call everything else at any time. Each open journal has two
-// goroutines, one that encodes and one that waits for the disk; Close ends them.
+// goroutines, one that encodes and one that waits for the disk, unless it is [Store.Direct];
+// Close ends them.
 //
 // # Promises
 //

@@ -16,7 +16,8 @@ import (
 // to the writer, which hashes and compresses it and starts its batch; the batch
 // that closes a wave goes through acks to the acker, which waits until it is
 // durable and answers. Blocks come back through free. The channels are the
-// bounds; Close closes work, the writer closes acks.
+// bounds; Close closes work, the writer closes acks. A direct journal has neither
+// goroutine: who closes a wave does all of this.
 type Journal struct {
 	store *Store
 	scene string
@@ -34,8 +35,10 @@ type Journal struct {
 	work    chan task
 	free    chan *staged
 	acks    chan *ack
-	ahead   ahead // waves that are closed and not answered
-	lazy    bool  // waves that nobody waits for share a sync
+	ahead   ahead    // waves that are closed and not answered
+	lazy    bool     // waves that nobody waits for share a sync
+	direct  *writer  // nil = the writer has a goroutine; owned by the one who appends
+	answers *answers // of a direct journal
 	running sync.WaitGroup
 
 	failure atomic.Pointer[error]
@@ -72,7 +75,7 @@ type task struct {
 	closedAt  time.Time
 }
 
-func newJournal(s *Store, scene string, head format.Head, last Wave) *Journal {
+func newJournal(s *Store, scene string, head format.Head, last Wave, direct bool) *Journal {
 	j := &Journal{
 		store: s, scene: scene, head: head, durable: last,
 		nextSeq: last.Last + 1, wave: last.Number + 1, waveFirst: last.Last + 1,
@@ -90,6 +93,10 @@ func newJournal(s *Store, scene string, head format.Head, last Wave) *Journal {
 	}
 	for range s.opts.StagedBlocks {
 		j.free <- &staged{summary: format.NewSummary(s.opts.BatchFacts, s.opts.Traces.Rule)}
+	}
+	if direct {
+		j.direct, j.answers = newWriter(j, last), &answers{j: j}
+		return j
 	}
 	j.running.Go(func() { newWriter(j, last).run() })
 	j.running.Go(j.answer)
@@ -183,7 +190,18 @@ func (j *Journal) hand(t task) {
 	t.block, t.wave, t.waveFirst = j.open, j.wave, j.waveFirst
 	j.open = nil
 	j.staged.Store(j.nextSeq - 1)
-	j.work <- t
+	j.pass(t)
+}
+
+// pass gives a task to the writer, or carries it out.
+func (j *Journal) pass(t task) {
+	if j.direct == nil {
+		j.work <- t
+		return
+	}
+	if a := j.direct.take(t); t.closing {
+		j.answers.take(a)
+	}
 }
 
 // CloseWave ends the wave. done, which may be nil, is called once: with the wave
@@ -219,15 +237,14 @@ func (j *Journal) closeWave(t task) (uint64, error) {
 		j.store.opts.Observer.Waited(j.scene, waited)
 	}
 	if j.open == nil {
-		j.work <- t
+		j.pass(t)
 		return j.wave - 1, nil
 	}
 	t.note, j.note = j.note, nil
 	j.hand(t)
-	number := j.wave
 	j.wave++
 	j.waveFirst = j.nextSeq
-	return number, nil
+	return j.wave - 1, nil
 }
 
 // Sync ends the wave and waits until it is durable. When ctx ends first the wave

@@ -8,7 +8,7 @@ import (
 )
 
 // load reads where a scene's journal stands and removes what lies behind.
-func (s *Store) load(scene string) (*Journal, error) {
+func (s *Store) load(scene string, direct bool) (*Journal, error) {
 	head, err := s.loadHead(scene)
 	if err != nil {
 		return nil, err
@@ -25,7 +25,7 @@ func (s *Store) load(scene string) (*Journal, error) {
 			return nil, err
 		}
 	}
-	return newJournal(s, scene, head, last), nil
+	return newJournal(s, scene, head, last, direct), nil
 }
 
 // tidy removes what a kill left behind the last closed wave.

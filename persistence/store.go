@@ -150,7 +150,16 @@ func (s *Store) Scenes() ([]string, error) {
 
 // Journal opens the journal of a scene, and makes it where there is none. What
 // lies behind its last closed wave is removed. A scene has one open journal.
-func (s *Store) Journal(scene string) (*Journal, error) {
+func (s *Store) Journal(scene string) (*Journal, error) { return s.journal(scene, false) }
+
+// Direct is Journal for one who has nothing to do until a wave is durable: CloseWave stores
+// the wave, waits for it and answers before it returns, and no goroutine is needed. At level
+// power, where others should go on while a disk syncs, it is Journal.
+func (s *Store) Direct(scene string) (*Journal, error) {
+	return s.journal(scene, s.opts.Durability != Power)
+}
+
+func (s *Store) journal(scene string, direct bool) (*Journal, error) {
 	if err := format.CheckScene(scene); err != nil {
 		return nil, protocol.Errorf(protocol.KindOf(err), "persistence: open journal: %w", err)
 	}
@@ -162,7 +171,7 @@ func (s *Store) Journal(scene string) (*Journal, error) {
 	if s.journals[scene] != nil {
 		return nil, protocol.Errorf(protocol.KindConflict, "persistence: open journal of scene %q: it is open already: a journal has one writer", scene)
 	}
-	j, err := s.load(scene)
+	j, err := s.load(scene, direct)
 	if err != nil {
 		return nil, err
 	}

@@ -26,6 +26,19 @@ func TestConformance(t *testing.T) {
 			})
 		})
 	}
+	t.Run("direct", func(t *testing.T) {
+		Run(t, Backend{
+			Open: func(dir string, o persistence.Options) (Store, error) {
+				s, err := persistence.Open(dir, o)
+				if err != nil {
+					return nil, err
+				}
+				return direct{store{s}}, nil
+			},
+			Options: persistence.Options{MemTableSize: 1 << 20},
+			Keeps:   true,
+		})
+	})
 }
 
 func open(dir string, o persistence.Options) (Store, error) {

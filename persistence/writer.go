@@ -9,8 +9,8 @@ import (
 	"tavernsim/persistence/pebbledb"
 )
 
-// writer turns staged blocks into stored ones. It is one goroutine per journal;
-// everything in it is its own.
+// writer turns staged blocks into stored ones. It is one goroutine per journal, or
+// whoever appends to a direct one; everything in it is its own.
 type writer struct {
 	j      *Journal
 	chain  hash.Hash     // over the digest before and the wave's facts so far
@@ -34,18 +34,23 @@ func newWriter(j *Journal, last Wave) *writer {
 func (w *writer) run() {
 	defer close(w.j.acks)
 	for t := range w.j.work {
-		a := &ack{task: t, wave: w.last, started: time.Now()}
-		if t.block != nil {
-			if w.j.Err() == nil {
-				a.batch = w.store(t)
-			}
-			a.wave = w.last
-			w.recycle(t.block)
-		}
-		if t.closing {
+		if a := w.take(t); t.closing {
 			w.j.acks <- a
 		}
 	}
+}
+
+// take stores the block of a task.
+func (w *writer) take(t task) *ack {
+	a := &ack{task: t, wave: w.last, started: time.Now()}
+	if t.block != nil {
+		if w.j.Err() == nil {
+			a.batch = w.store(t)
+		}
+		a.wave = w.last
+		w.recycle(t.block)
+	}
+	return a
 }
 
 // recycle gives a block back, without the memory of an unusually large fact.

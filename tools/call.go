@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"time"
 
@@ -186,9 +187,55 @@ type Place struct {
 // Key is the idempotency key of a call: the same for the same call, also after the
 // process was killed.
 func Key(p Place, tool string, params map[string]any) string {
-	b, _ := json.Marshal([]any{p.Run, p.Scene, p.Agent, p.Turn, p.Number, tool, params}) // keys are sorted
+	b := appendKey(make([]byte, 0, 512), []any{p.Run, p.Scene, p.Agent, p.Turn, p.Number, tool, params})
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
+}
+
+// appendKey adds a value as json.Marshal writes it, with sorted names: keys of older runs stay.
+func appendKey(b []byte, v any) []byte {
+	switch x := v.(type) {
+	case string:
+		if !strings.ContainsFunc(x, escaped) {
+			return append(append(append(b, '"'), x...), '"')
+		}
+	case int64:
+		return strconv.AppendInt(b, x, 10)
+	case int:
+		return strconv.AppendInt(b, int64(x), 10)
+	case uint64:
+		return strconv.AppendUint(b, x, 10)
+	case []any:
+		if x != nil {
+			b = append(b, '[')
+			for i, e := range x {
+				b = appendKey(comma(b, i), e)
+			}
+			return append(b, ']')
+		}
+	case map[string]any:
+		if x != nil {
+			b = append(b, '{')
+			for i, name := range protocol.SortedKeys(x) {
+				b = appendKey(append(appendKey(comma(b, i), name), ':'), x[name])
+			}
+			return append(b, '}')
+		}
+	}
+	text, _ := json.Marshal(v) // a value of package protocol has a form
+	return append(b, text...)
+}
+
+func comma(b []byte, i int) []byte {
+	if i > 0 {
+		b = append(b, ',')
+	}
+	return b
+}
+
+// escaped characters are not written as they are, or may not be.
+func escaped(r rune) bool {
+	return r < ' ' || r >= 0x7f || r == '"' || r == '\\' || r == '<' || r == '>' || r == '&'
 }
 
 // elapsed is the time since then.

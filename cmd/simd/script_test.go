@@ -20,9 +20,13 @@ import (
 
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/llm/mock"
+	"tavernsim/tools/sandbox"
 )
 
 func TestMain(m *testing.M) {
+	if code, worker := sandbox.Reexec(os.Args); worker {
+		os.Exit(code) // with the environment that it was given
+	}
 	if os.Getenv("SIMD_AUDIT") == "" { // programs of scripts have theirs
 		_ = os.Setenv("SIMD_AUDIT", "off") // not that of whoever runs the tests
 	}

@@ -199,7 +199,7 @@ func (s *Scene) launch(r *Running, journal scenes.Journal, set Settings, change 
 		return err
 	}
 	opt.System, r.hands = r.system, hands
-	opt.Effects = func() (outside.Journal, error) { return r.store.Journal(outside.JournalID(made.ID)) }
+	opt.Effects = func() (outside.Journal, error) { return r.store.Direct(outside.JournalID(made.ID)) }
 	for _, f := range change {
 		f(&opt)
 	}

@@ -48,7 +48,8 @@ func hostile(act string, more []string) bool {
 		if err := c.Start(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
-	case "floods messages", "floods large messages", "one endless line", "wrong ids", "asks for samples", "exits", "changes later", "dies late", "junk later", "twice":
+	case "floods messages", "floods large messages", "one endless line", "wrong ids", "asks for samples", "exits", "changes later", "dies late", "junk later", "twice",
+		"lists without end", "both", "deep", "too large a number", "a batch", "text for an id", "null", "cancels":
 	default:
 		return false
 	}
@@ -65,6 +66,10 @@ func hostile(act string, more []string) bool {
 		case "initialize":
 			say(q.ID, `{"protocolVersion":"`+q.Params.ProtocolVersion+`","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"h","version":"1"}}`)
 		case "tools/list":
+			if act == "lists without end" {
+				say(q.ID, `{"tools":[],"nextCursor":"more"}`)
+				continue
+			}
 			say(q.ID, `{"tools":[{"name":"`+name+`","description":"`+described+`","inputSchema":{"type":"object"}}]}`)
 		case "tools/call":
 			switch act {
@@ -97,6 +102,28 @@ func hostile(act string, more []string) bool {
 				b, _ := json.Marshal(first + lines.Text())
 				say(q.ID, `{"content":[{"type":"text","text":`+string(b)+`}]}`)
 				continue
+			case "both":
+				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"right"}]},"error":{"code":1,"message":"and wrong"}}`+"\n", q.ID)
+				out.Flush()
+				continue
+			case "deep":
+				say(q.ID, `{"content":[],"structuredContent":`+strings.Repeat(`{"a":`, 200_000)+"1"+strings.Repeat("}", 200_000)+"}")
+				continue
+			case "too large a number":
+				say(q.ID, `{"content":[],"structuredContent":{"n":1e999}}`)
+				continue
+			case "a batch":
+				fmt.Fprintf(out, `[{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"right"}]}}]`+"\n", q.ID)
+				out.Flush()
+				continue
+			case "text for an id":
+				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":"%s","result":{"content":[{"type":"text","text":"wrong"}]}}`+"\n", q.ID)
+				out.Flush()
+			case "null":
+				say(q.ID, "null")
+				continue
+			case "cancels":
+				fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"no"}}`+"\n", q.ID)
 			case "exits":
 				fmt.Fprintln(os.Stderr, "I have had enough")
 				syscall.Exit(4)
@@ -139,6 +166,14 @@ func TestHostileServers(t *testing.T) {
 		{"exits", "unknown_outcome", "I have had enough", "transient", "starts again"},
 		{"junk later", "unknown_outcome", "no message", "unavailable", "is off"},
 		{"changes later", "", "right", "unavailable", "pinned"},
+		{"lists without end", "unavailable", "more than 100 pages", "unavailable", "is off"},
+		{"both", "tool", "and wrong", "tool", "and wrong"},
+		{"deep", "unknown_outcome", "max depth", "unavailable", "is off"},
+		{"too large a number", "unknown_outcome", "1e999", "transient", "starts again"},
+		{"a batch", "", "right", "", "right"},
+		{"text for an id", "", "right", "", "right"},
+		{"null", "", "<nil>", "", "<nil>"},
+		{"cancels", "", "right", "", "right"},
 	} {
 		t.Run(c.act, func(t *testing.T) {
 			t.Parallel()

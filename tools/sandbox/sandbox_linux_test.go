@@ -356,6 +356,12 @@ func TestBounds(t *testing.T) {
 			"shared memory": {[]string{"python3", "-c", "import mmap\nm=mmap.mmap(-1,8<<30)\nfor i in range(0,8<<30,4096): m[i]=1"}, Limits{Time: long, Memory: 256 << 20}, func(r Result) bool { return r.End == OutOfMem }},
 			"memory of many": {[]string{"python3", "-c", "import os,time\nfor i in range(16):\n  if os.fork()==0:\n    b=bytearray(20<<20); time.sleep(60)\ntime.sleep(60)"}, Limits{Time: long, Memory: 256 << 20},
 				func(r Result) bool { return r.End == OutOfMem }},
+			// Tables of pages for addresses that were only read, two MiB apart.
+			"tables of pages": {[]string{"python3", "-c", "import mmap,time\nm=mmap.mmap(-1,256<<30,flags=mmap.MAP_PRIVATE|mmap.MAP_ANONYMOUS|0x4000,prot=mmap.PROT_READ)\nfor i in range(0,256<<30,2<<20): m[i]\nprint('all',flush=True)\ntime.sleep(60)"}, Limits{Time: long, Memory: 256 << 20},
+				func(r Result) bool { return r.End == OutOfMem }},
+			"what sockets hold": {[]string{"python3", "-c", sockets}, Limits{Time: long, Memory: 256 << 20}, func(r Result) bool { return r.End == OutOfMem }},
+			"signals": {shell("i=1; while [ $i -lt 65 ]; do case $i in 32|33) ;; *) kill -$i 1;; esac; i=$((i+1)); done; kill -11 1; kill -6 1; sleep 0.1; echo still"), free,
+				func(r Result) bool { return r.End == Exited && strings.Contains(string(r.Stdout.Bytes), "still\n") }},
 			"many files": {[]string{"python3", "-c", "import time\ntry:\n  for i in range(10**6): open(str(i),'w').close()\nexcept OSError as e: print('full at',i,flush=True)\ntime.sleep(1)"}, Limits{Time: long, Files: 5000},
 				func(r Result) bool {
 					return r.End == TooManyFiles || strings.HasPrefix(string(r.Stdout.Bytes), "full at 49")
@@ -388,6 +394,24 @@ func TestBounds(t *testing.T) {
 		}
 	})
 }
+
+// sockets fills pairs of streams in several processes, and waits.
+const sockets = `
+import os, socket, time
+for i in range(8):
+    if os.fork() == 0: break
+pairs = []
+while len(pairs) < 120:
+    pair = socket.socketpair()
+    for s in pair:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 30)
+        s.setblocking(False)
+        try:
+            while True: s.send(bytes(65536))
+        except BlockingIOError: pass
+    pairs.append(pair)
+time.sleep(60)
+`
 
 // Promise 5.
 func TestCancelled(t *testing.T) {

@@ -90,6 +90,87 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
+// TestOldLandlock is a kernel whose Landlock does not know every way to change a file.
+// Promise 1.
+func TestOldLandlock(t *testing.T) {
+	box(t)
+	t.Setenv("PATH", "")
+	var err error
+	answering(t, unix.SYS_LANDLOCK_CREATE_RULESET, minLandlock-1, func() {
+		_, err = New(Options{}).Run(t.Context(), Command{Argv: shell("echo ran")})
+	})
+	var u *Unavailable
+	if !errors.As(err, &u) || u.Missing[0].Guarantee != probe.Files || !strings.Contains(err.Error(), "Landlock has version 2") {
+		t.Errorf("%v", err)
+	}
+}
+
+// answering does something on a thread for which, and for what it starts, a system call gives
+// a number and does nothing.
+func answering(t *testing.T, call uint32, number int64, do func()) {
+	t.Helper()
+	made := make(chan int, 1)
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked
+		f := []unix.SockFilter{
+			{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS},
+			{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: call},
+			{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_USER_NOTIF},
+			{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+		}
+		prog := unix.SockFprog{Len: uint16(len(f)), Filter: &f[0]}
+		err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+		if err == nil {
+			fd, _, no := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, uintptr(unsafe.Pointer(&prog)))
+			if made <- int(fd); no != 0 {
+				err = no
+			}
+		}
+		if err == nil {
+			do()
+		}
+		done <- err
+	}()
+	listener := -1
+	for {
+		select {
+		case listener = <-made:
+		case err := <-done:
+			_ = unix.Close(listener)
+			if err != nil {
+				t.Skip("no filter here:", err)
+			}
+			return
+		default:
+			answer(listener, number)
+		}
+	}
+}
+
+// answer waits a moment for a system call, and answers it.
+func answer(listener int, number int64) {
+	const most = 50 // ms
+	fds := []unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}
+	if n, err := unix.Poll(fds, most); n != 1 || err != nil || fds[0].Revents&unix.POLLIN == 0 {
+		return
+	}
+	var asked struct {
+		id   uint64
+		rest [72]byte // the process and the call
+	}
+	if _, _, no := unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_RECV, uintptr(unsafe.Pointer(&asked))); no != 0 {
+		return
+	}
+	given := struct {
+		id     uint64
+		number int64
+		no     int32
+		flags  uint32
+	}{id: asked.id, number: number}
+	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(listener), unix.SECCOMP_IOCTL_NOTIF_SEND, uintptr(unsafe.Pointer(&given)))
+}
+
 // TestNoUserNamespaces is a machine that has none: neither we nor bubblewrap can start anything.
 // Promise 1.
 func TestNoUserNamespaces(t *testing.T) {

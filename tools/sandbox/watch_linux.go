@@ -3,12 +3,12 @@
 package sandbox
 
 import (
-	"encoding/binary"
 	"errors"
 
 	"golang.org/x/sys/unix"
 
 	"tavernsim/tools/sandbox/probe"
+	"tavernsim/tools/sandbox/usage"
 )
 
 // lookEvery is how often process 1 looks at memory and files, in milliseconds.
@@ -23,7 +23,7 @@ func (j *job) watch(pid int) status {
 	for fd := range 3 {
 		_ = unix.Close(fd)
 	}
-	look := looker{limits: j.Limits, buf: make([]byte, 8<<10)}
+	look := &looker{limits: j.Limits}
 	child, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
 		return status{Failed: probe.Lifetime, Error: err.Error()}
@@ -82,83 +82,19 @@ func reap(pid int) (s status, ended bool) {
 	}
 }
 
-// looker adds up what all processes of the namespace have.
+// looker says when all processes of the namespace have too much.
 type looker struct {
 	limits Limits
-	buf    []byte
+	usage  usage.Looker
 	end    End
 }
 
 func (l *looker) tooMuch() bool {
 	switch {
-	case l.memory() > l.limits.Memory:
+	case l.usage.Memory() > l.limits.Memory:
 		l.end = OutOfMem
-	case files(Work) > l.limits.Files || files("/tmp") > l.limits.Files:
+	case usage.Files(Work) > l.limits.Files || usage.Files("/tmp") > l.limits.Files:
 		l.end = TooManyFiles
 	}
 	return l.end != ""
-}
-
-func files(dir string) int {
-	var s unix.Statfs_t
-	if unix.Statfs(dir, &s) != nil {
-		return 0
-	}
-	return int(s.Files - s.Ffree)
-}
-
-// memory adds up the resident memory of all processes but the first; what processes
-// share counts for each.
-func (l *looker) memory() int64 {
-	dir, err := unix.Open("/proc", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return 0
-	}
-	defer unix.Close(dir)
-	var sum int64
-	for {
-		n, err := unix.ReadDirent(dir, l.buf[:4<<10])
-		if err != nil || n <= 0 {
-			return sum * int64(unix.Getpagesize())
-		}
-		for entries := l.buf[:n]; len(entries) > 0; {
-			size := binary.NativeEndian.Uint16(entries[16:])
-			sum += l.pages(entries[19:size])
-			entries = entries[size:]
-		}
-	}
-}
-
-// pages reads the second number of /proc/N/statm, in pages.
-func (l *looker) pages(name []byte) int64 {
-	digits := 0
-	for digits < len(name) && name[digits] >= '0' && name[digits] <= '9' {
-		digits++
-	}
-	if digits == 0 || digits == 1 && name[0] == '1' {
-		return 0
-	}
-	b := append(l.buf[4<<10:4<<10], "/proc/"...)
-	b = append(append(b, name[:digits]...), "/statm"...)
-	fd, err := unix.Open(string(b), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return 0
-	}
-	defer unix.Close(fd)
-	n, err := unix.Read(fd, b[:cap(b)])
-	if err != nil {
-		return 0
-	}
-	var field, value int64
-	for _, c := range b[:max(n, 0)] {
-		switch {
-		case c == ' ' && field == 1:
-			return value
-		case c == ' ':
-			field, value = field+1, 0
-		case c >= '0' && c <= '9':
-			value = value*10 + int64(c-'0')
-		}
-	}
-	return 0
 }

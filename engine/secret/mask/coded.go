@@ -197,6 +197,8 @@ func (s *search) unpacked(text string, depth int) (plain, form string) {
 	case strings.HasPrefix(text, "BZh"):
 		form = "bzip2"
 		r = bzip2.NewReader(strings.NewReader(text))
+	case strings.HasPrefix(text, zipHead):
+		return s.unzipped(text), "zip"
 	case depth > 0 && maybeDeflate(text):
 		form = "deflate"
 		r = s.inflate(text)
@@ -210,6 +212,29 @@ func (s *search) unpacked(text string, depth int) (plain, form string) {
 		return "", ""
 	}
 	return s.room.String(), form
+}
+
+// zipHead begins each file of a zip.
+const zipHead = "PK\x03\x04"
+
+// unzipped gives what the files of a zip have that are compressed; others are searched as they
+// are.
+func (s *search) unzipped(text string) string {
+	const head, deflate = 30, 8 // bytes before the name; the method
+	s.room.Reset()
+	for {
+		at := strings.Index(text, zipHead)
+		if at < 0 || len(text)-at < head {
+			return s.room.String()
+		}
+		text = text[at:]
+		field := func(at int) int { return int(text[at]) | int(text[at+1])<<8 }
+		begin := min(head+field(26)+field(28), len(text))
+		if field(8) == deflate {
+			_, _ = s.room.ReadFrom(io.LimitReader(s.inflate(text[begin:]), int64(max(s.left-s.room.Len(), 0))))
+		}
+		text = text[begin:]
+	}
 }
 
 // maybeDeflate reports whether bytes may be a stream of deflate: no text, and begun by a block

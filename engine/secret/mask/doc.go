@@ -11,9 +11,9 @@
 //     digit between: spaces, line breaks, quotes, colours of a terminal.
 //  2. Another spelling makes the whole text one that must be withheld: reversed, ROT13, hex
 //     (also with the bytes of a pair swapped), base64, base32, base85 and uuencode at any
-//     offset, octal, binary, decimal, \u, \x, escapes of URLs and JSON; each of these
-//     backwards; characters that stand for others (full-width, bold, circled; with accents, or
-//     with what cannot be seen between them); and what is found when base64, hex, uuencode, gzip,
+//     offset, octal, binary, decimal, these in words of several bytes as od writes them, \u, \x, escapes of URLs and JSON; each of these
+//     backwards; characters that stand for others (full-width, bold, circled; tags and selectors of variations, which nobody sees; with accents, or
+//     with what cannot be seen between them); and what is found when base64, hex, uuencode, zip, gzip,
 //     zlib, bzip2 or deflate is decoded, up to three times.
 //  3. A text without a secret comes back as it was.
 //

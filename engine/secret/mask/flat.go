@@ -43,6 +43,15 @@ func (m *Masker) flat(text string) string {
 		}
 		at = to // behind ASCII, or at the end
 		for _, r := range norm.NFKD.String(text[from:to]) {
+			// Nobody sees these, but programs read them: tags stand for ASCII, what selects a
+			// variation for any byte.
+			if 0xE0100 <= r && r < 0xE01F0 {
+				b.WriteByte(byte(r - 0xE0100 + 16))
+				continue
+			}
+			if 0xE0000 <= r && r < 0xE0080 {
+				r -= 0xE0000
+			}
 			if r < utf8.RuneSelf || unicode.IsLetter(r) || unicode.IsDigit(r) {
 				b.WriteRune(r)
 			}

@@ -84,6 +84,9 @@ func (m *Masker) add(name string, sp spelling) {
 		return
 	}
 	m.index(pattern{name, sp.form, text, sp.need})
+	if sp.form == inWords {
+		return // nobody dumps backwards, and these are many
+	}
 	back := slices.Clone(text)
 	slices.Reverse(back)
 	m.index(pattern{name, sp.form + " backwards", back, sp.need})

@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"archive/zip"
 	"bytes"
 	"compress/flate"
 	"compress/gzip"
@@ -202,8 +203,66 @@ func tricks() map[string]func(string) string {
 		"uuencode in a line":   func(s string) string { return uu([]byte("token " + s + "..")) },
 		"deflate and base64":   func(s string) string { return b64([]byte(rawDeflated("token: " + s))) },
 		"deflate and hex":      func(s string) string { return hex.EncodeToString([]byte(rawDeflated(s))) },
-		"half in base64":       func(s string) string { return b64([]byte(s[:len(s)/2+1])) },
+		"od":                   func(s string) string { return dumped(s, 2, " %06o") },
+		"od odd":               func(s string) string { return dumped("x"+s+"y", 2, " %06o") },
+		"od -d":                func(s string) string { return dumped(s, 2, " %5d") },
+		"od -tx4":              func(s string) string { return dumped("abc"+s, 4, " %08x") },
+		"od -to4":              func(s string) string { return dumped("a"+s, 4, " %011o") },
+		"od -tu4":              func(s string) string { return dumped("ab"+s, 4, " %10d") },
+		"od -tx8":              func(s string) string { return dumped("abcde"+s, 8, " %016x") },
+		`\u{}`:                 func(s string) string { return each(s, `\u{%x}`) },
+		"zip and base64":       func(s string) string { return b64([]byte(inZip("token: " + s))) },
+		"tags": func(s string) string {
+			return strings.Map(func(r rune) rune {
+				if r < 0x80 {
+					r += 0xE0000
+				}
+				return r
+			}, s)
+		},
+		"tags of hex": func(s string) string {
+			return spelledBy(hex.EncodeToString([]byte(s)), func(c byte) rune { return 0xE0000 + rune(c) })
+		},
+		"selectors":      func(s string) string { return "x" + spelledBy(s, func(c byte) rune { return 0xE0100 + rune(c) - 16 }) },
+		"half in base64": func(s string) string { return b64([]byte(s[:len(s)/2+1])) },
 	}
+}
+
+// dumped is a text as od writes it: words of some bytes, the lowest first, in lines of 16 bytes
+// behind their places.
+func dumped(s string, size int, format string) string {
+	var b strings.Builder
+	for at := 0; at < len(s); at += size {
+		if at%16 == 0 {
+			fmt.Fprintf(&b, "\n%07o", at)
+		}
+		v := uint64(0)
+		for i := min(at+size, len(s)) - 1; i >= at; i-- {
+			v = v<<8 | uint64(s[i])
+		}
+		fmt.Fprintf(&b, format, v)
+	}
+	return b.String()
+}
+
+// inZip is an archive whose second file has the text.
+func inZip(s string) string {
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	for name, text := range map[string]string{"a": "nothing that matters", "z": s} {
+		f, _ := w.Create(name)
+		f.Write([]byte(text))
+	}
+	w.Close()
+	return b.String()
+}
+
+func spelledBy(s string, by func(byte) rune) string {
+	var b strings.Builder
+	for i := range len(s) {
+		b.WriteRune(by(s[i]))
+	}
+	return b.String()
 }
 
 // bzipped is the token in bzip2 and hex, which Go only unpacks.

@@ -41,6 +41,7 @@ func spellings(value string) []spelling {
 		spelling{"decimal", each(value, "%d"), 2 * n},
 		spelling{"decimal", each(value, "%03d"), 3 * n},
 		spelling{`\u`, units(value), 5 * n},
+		spelling{`\u`, each(value, "u%x"), 3 * n},
 		spelling{`\x`, each(value, "x%02x"), 3 * n},
 		spelling{"0x", each(value, "0x%02x"), 4 * n},
 		spelling{"escapes of escapes", each(value, "25%02x"), 4 * n}, // %25 is a percent sign
@@ -50,6 +51,15 @@ func spellings(value string) []spelling {
 	}
 	for offset := range 3 {
 		out = append(out, spelling{"uuencode", shifted(value, offset, 6, uu), gram})
+	}
+	for _, w := range []struct {
+		size   int
+		format string
+		least  int // digits of a word of letters
+	}{{2, "%06o", 6}, {2, "%d", 4}, {4, "%08x", 8}, {4, "%011o", 11}, {4, "%d", 9}, {8, "%016x", 16}} {
+		for offset := range w.size {
+			out = append(out, spelling{inWords, words(value, offset, w.size, w.format), max(1, (n-w.size+1)/w.size) * w.least})
+		}
 	}
 	for offset := range 4 {
 		for _, alphabet := range []string{ascii85, z85} {
@@ -109,6 +119,22 @@ func swapped(value string, offset int) string {
 	var b strings.Builder
 	for i := offset; i+1 < len(value); i += 2 {
 		fmt.Fprintf(&b, "%02x%02x", value[i+1], value[i])
+	}
+	return b.String()
+}
+
+// inWords is the form of a value in numbers of several bytes.
+const inWords = "words"
+
+// words are numbers of some bytes, as od writes them on this kind of machines, from a place on.
+func words(value string, offset, size int, format string) string {
+	var b strings.Builder
+	for ; offset+size <= len(value); offset += size {
+		v := uint64(0)
+		for i := size - 1; i >= 0; i-- {
+			v = v<<8 | uint64(value[offset+i])
+		}
+		fmt.Fprintf(&b, format, v)
 	}
 	return b.String()
 }

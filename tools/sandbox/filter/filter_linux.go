@@ -86,6 +86,8 @@ func filter(tcp bool) []unix.SockFilter {
 	f.when(unix.BPF_JGT, lastCall, absent)
 	f.when(unix.BPF_JEQ, unix.SYS_CLONE3, absent)  // its flags are in memory; libraries fall back to clone
 	f.when(unix.BPF_JEQ, unix.SYS_OPENAT2, absent) // the same, to openat
+	// Each set of rules keeps as many as are added, which no limit counts.
+	f.when(unix.BPF_JEQ, unix.SYS_LANDLOCK_CREATE_RULESET, absent)
 	for _, n := range deniedCalls() {
 		f.when(unix.BPF_JEQ, n, refuse)
 	}
@@ -98,6 +100,7 @@ func filter(tcp bool) []unix.SockFilter {
 		f.when(unix.BPF_JEQ, unix.SYS_CONNECT, refuse)
 	}
 	f.streamsOnly(refuse)
+	f.buffersStay()
 	f.noForeignRights(refuse)
 	return append(f, unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW})
 }
@@ -146,6 +149,20 @@ func (f *program) streamsOnly(verdict uint32) {
 	f.load(offArg1 + lowHalf)
 	*f = append(*f, unix.SockFilter{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: 0xf})
 	f.unless(unix.SOCK_STREAM, verdict)
+	f.load(offNumber)
+}
+
+// buffersStay lets sockets have the buffers that they begin with: what is in them is memory that
+// no limit counts. The program is told that it was done, as the kernel tells it of a buffer that
+// is too large.
+func (f *program) buffersStay() {
+	const done = unix.SECCOMP_RET_ERRNO
+	f.jump(unix.BPF_JEQ, unix.SYS_SETSOCKOPT, 0, 8)
+	f.load(offArg1 + lowHalf)
+	f.jump(unix.BPF_JEQ, unix.SOL_SOCKET, 0, 5)
+	f.load(offArg2 + lowHalf)
+	f.when(unix.BPF_JEQ, unix.SO_SNDBUF, done)
+	f.when(unix.BPF_JEQ, unix.SO_RCVBUF, done)
 	f.load(offNumber)
 }
 

@@ -246,6 +246,7 @@ func (p *prober) privileges() {
 		{"kexec", unix.SYS_KEXEC_LOAD, 0, 0, 0, 0},
 		{"files by handle", unix.SYS_OPEN_BY_HANDLE_AT, 0, 0, 0, 0},
 		{"memory without a limit", unix.SYS_MEMFD_CREATE, 0, 0, 0, 0},
+		{"rules without a limit", unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, 0, 0},
 		{"the clock", unix.SYS_CLOCK_SETTIME, 0, 0, 0, 0},
 		{"the host name", unix.SYS_SETHOSTNAME, 0, 0, 0, 0},
 	} {
@@ -303,7 +304,25 @@ func (p *prober) rights() {
 	p.holds(Privileges, "rights are known", err == nil && len(want) == 0, fmt.Sprint(len(want), " unknown"))
 }
 
+// buffers tries to have sockets hold more than they begin with.
+func (p *prober) buffers() {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		p.holds(Resources, "make a pair of streams", false, err.Error())
+		return
+	}
+	defer unix.Close(pair[0])
+	defer unix.Close(pair[1])
+	for what, option := range map[string]int{"sent": unix.SO_SNDBUF, "received": unix.SO_RCVBUF} {
+		had, _ := unix.GetsockoptInt(pair[0], unix.SOL_SOCKET, option)
+		_ = unix.SetsockoptInt(pair[0], unix.SOL_SOCKET, option, 2*had)
+		has, err := unix.GetsockoptInt(pair[0], unix.SOL_SOCKET, option)
+		p.holds(Resources, "enlarge the buffer of what is "+what, err == nil && had > 0 && has == had, fmt.Sprint(had, " and ", has, " bytes"))
+	}
+}
+
 func (p *prober) resources() {
+	p.buffers()
 	l := p.Task
 	size := l.Memory + 1<<20
 	m, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)

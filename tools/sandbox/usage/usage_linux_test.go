@@ -1,0 +1,80 @@
+//go:build amd64 || arm64
+
+package usage
+
+import (
+	"os"
+	"strconv"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// Promise 1.
+func TestAProcess(t *testing.T) {
+	var l Looker
+	pid := []byte(strconv.Itoa(os.Getpid()))
+	was := l.process(pid)
+	if was < 1<<20 {
+		t.Fatalf("%d bytes", was)
+	}
+	const size = 64 << 20
+	m, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(m)
+	for i := 0; i < size; i += 4096 {
+		m[i] = 1
+	}
+	if is := l.process(pid); is < was+size*9/10 {
+		t.Errorf("%d bytes more, want %d", is-was, size)
+	}
+	was = l.process(pid)
+	tables, err := unix.Mmap(-1, 0, 16<<30, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer unix.Munmap(tables)
+	sum := byte(0)
+	for i := 0; i < len(tables); i += 2 << 20 {
+		sum += tables[i]
+	}
+	if is := l.process(pid); is < was+16<<20 || sum != 0 {
+		t.Errorf("%d bytes more, want those of 8,192 tables", is-was)
+	}
+}
+
+// Promise 1.
+func TestSockets(t *testing.T) {
+	var l Looker
+	was := l.number("/proc/net/sockstat", "sockets: used")
+	for range 100 {
+		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(pair[0])
+		defer unix.Close(pair[1])
+	}
+	// Others of this machine open and close theirs.
+	if more := l.number("/proc/net/sockstat", "sockets: used") - was; more < 100 {
+		t.Errorf("%d sockets more of 200", more)
+	}
+	if l.Memory() < 100*socketHolds {
+		t.Error("sockets are not in the sum")
+	}
+}
+
+// Promise 2.
+func TestTheFirstProcessLooks(t *testing.T) {
+	var l Looker
+	for _, name := range []string{"1", "self", "sys", "", "999999999"} {
+		if n := l.process([]byte(name)); n != 0 {
+			t.Errorf("%q: %d bytes", name, n)
+		}
+	}
+	if n := l.process(append([]byte(strconv.Itoa(os.Getpid())), 0, 0, 0)); n == 0 {
+		t.Error("an entry of a folder ends in zeros")
+	}
+}
