@@ -17,7 +17,7 @@ import (
 
 // parcel is the state of an agent that was passive, on its way into its actor.
 type parcel struct {
-	state string
+	state []byte
 	since time.Time // when the actor was made; zero = nobody wants to know
 }
 
@@ -27,6 +27,7 @@ func (s *scene) layAgents(state *machines.State) error {
 	s.seats = seats.New(len(s.IDs), seats.Options{
 		After: protocol.Time(after), AtOnce: s.Clock == agenda.Virtual && after < s.Simulation().Tick.Std(),
 		Spawn: s.spawnAgent, Stop: s.system.Stop, Failed: func(_ uint32, err error) { s.stage.Tell(carrying(protocol.KindState, err)) },
+		Memory: cmp.Or(s.options.PassiveMemory, passiveMemory), File: s.options.PassiveFile, Warn: func(err error) { s.log.Warn(err.Error(), "scene", s.ID) },
 	})
 	for o, m := range state.Agents {
 		if state.Agenda.Away(uint32(o)) {
@@ -39,15 +40,18 @@ func (s *scene) layAgents(state *machines.State) error {
 				return err
 			}
 		}
-		s.seats.Lay(uint32(o), string(raw))
+		s.seats.Lay(uint32(o), raw)
 	}
 	return nil
 }
 
+// passiveMemory is how many bytes of states of passive agents lie in memory if there is a file.
+const passiveMemory = 256 << 20
+
 // spawnAgent starts the actor of an agent, which takes the state with its first message.
-func (s *scene) spawnAgent(o uint32, state string) (*actors.Ref, error) {
+func (s *scene) spawnAgent(o uint32, state []byte) (*actors.Ref, error) {
 	name, shell := s.Name(o), &agentShell{scene: s, machine: s.Machine(o)}
-	if state != "" {
+	if state != nil {
 		shell.packed = &parcel{state: state}
 		if s.options.ColdWakes != nil {
 			shell.packed.since = time.Now()
