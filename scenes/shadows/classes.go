@@ -33,7 +33,7 @@ const (
 // classesOf reads what the definitions of a scene say. Each entry of Definitions is a class.
 func classesOf(sc *setup.Scene) ([]class, []schedule.Class) {
 	list, out := make([]class, len(sc.Definitions)), make([]schedule.Class, len(sc.Definitions))
-	for o := range sc.IDs {
+	for o := range sc.Len() {
 		k := sc.Class[o]
 		list[k].subscriptions = union(list[k].subscriptions, sc.Subscriptions(uint32(o)))
 	}
