@@ -93,7 +93,7 @@ type Options struct {
 	// PassiveFile opens an empty file for the states of passive agents that are more than
 	// PassiveMemory; nil = all lie in memory.
 	PassiveFile   func() (seats.File, error)
-	PassiveMemory int64 // bytes; 0 = 256 MiB
+	PassiveMemory int64 // bytes; 0 = 64 MiB
 
 	// Schedule says which turns run ahead of the committed run; the facts are the same.
 	Schedule Schedule
@@ -194,6 +194,7 @@ func Start(made *setup.Scene, journal Journal, opt Options) (*Run, error) {
 // launch restores the machines and starts the actors.
 func (r *Run) launch() error {
 	sc := r.scene
+	sc.seats = sc.newSeats()
 	state, err := sc.restore(sc.options.Folding)
 	if err != nil {
 		return err

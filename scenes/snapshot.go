@@ -127,7 +127,7 @@ func (s *scene) stateOf(agents *seats.Gathered, o uint32) ([]byte, error) {
 
 // restore folds the newest snapshot and the facts after it.
 func (s *scene) restore(folding func(done, total uint64)) (*machines.State, error) {
-	state, facts, err := history.Fold(s.Scene, s.journal, history.Options{Log: s.log, Folding: folding})
+	state, facts, err := history.Fold(s.Scene, s.journal, history.Options{Log: s.log, Folding: folding, Rest: s.seats})
 	s.metrics.Replayed(int(facts))
 	return state, err
 }

@@ -15,7 +15,7 @@
 //     told something, and only between two waves, when nobody but the stage tells agents anything.
 //  2. An agent has at most one actor at a time that is told anything.
 //  3. A passive agent takes two rows of 8 bytes, of which the collector follows one, and its state
-//     with 12 bytes before it; no goroutine and no timer. At most as much as lies here, and 16 MiB, is obsolete.
+//     with 12 bytes before it; no goroutine and no timer. At most as much as lies here, and four segments, is obsolete.
 //  4. Without a file that can be written, states stay in memory. A file that cannot be read, or gives
 //     other bytes, fails the scene that needs them: nothing of it is acted on.
 //
@@ -85,10 +85,29 @@ func New(n int, opt Options) *Seats {
 
 // Lay puts an agent into the scene, passive; nil = as its scene declares it.
 func (s *Seats) Lay(o uint32, state []byte) {
+	s.Put(o, state)
+	s.Enter(o)
+}
+
+// Enter puts an agent into the scene that is passive, with the state that lies here.
+func (s *Seats) Enter(o uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.here[o/64] |= 1 << (o % 64)
+}
+
+// Put keeps the state of an agent without an actor. It is in the scene or not, as before.
+func (s *Seats) Put(o uint32, state []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.states.put(o, state)
+}
+
+// State is what lies here of an agent; nil = nothing.
+func (s *Seats) State(o uint32) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.states.get(o)
 }
 
 // Tell sends an agent an envelope, and gives it an actor if it has none. One that is away misses it.

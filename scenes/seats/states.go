@@ -20,10 +20,10 @@ type File interface {
 }
 
 const (
-	placeBits   = 22 // of a place in a segment, and of the length of a state
-	segmentSize = 1 << placeBits
-	firstSize   = 4 << 10 // of a segment at first
-	headSize    = 12      // of a record: ordinal of the agent, length and hash of the state
+	placeBits = 22 // of a place in a segment, and of the length of a state
+	mostSize  = 1 << placeBits
+	firstSize = 4 << 10 // of a segment at first
+	headSize  = 12      // of a record: ordinal of the agent, length and hash of the state
 )
 
 // row says where the state of an agent is: number of the segment, place in it, length.
@@ -32,7 +32,6 @@ type row uint64
 const (
 	declared row = 0       // the agent has no state: it is as declared
 	alone    row = ^row(0) // the state is in states.large
-	maxState     = 1<<placeBits - 1 - headSize
 )
 
 func rowOf(segment uint32, place, length int) row {
@@ -40,8 +39,8 @@ func rowOf(segment uint32, place, length int) row {
 }
 
 func (r row) segment() uint32 { return uint32(r >> (2 * placeBits)) }
-func (r row) place() int      { return int(r >> placeBits & (segmentSize - 1)) }
-func (r row) length() int     { return int(r & (segmentSize - 1)) }
+func (r row) place() int      { return int(r >> placeBits & (mostSize - 1)) }
+func (r row) length() int     { return int(r & (mostSize - 1)) }
 
 // segment is a piece of memory, or of the file.
 type segment struct {
@@ -68,6 +67,7 @@ type states struct {
 	living  int64 // of those of which a row knows
 	memory  int64 // that segments take
 
+	size  int   // of a segment, at most
 	limit int64 // of memory; beyond it the file is used
 	open  func() (File, error)
 	file  File
@@ -79,7 +79,11 @@ type states struct {
 }
 
 func newStates(n int, o *Options) states {
-	return states{rows: make([]row, n), segments: make([]segment, 1), large: map[uint32][]byte{}, limit: o.Memory, open: o.File, warn: o.Warn}
+	size := mostSize
+	if o.File != nil {
+		size = int(max(firstSize, min(mostSize, o.Memory/64)))
+	}
+	return states{rows: make([]row, n), segments: make([]segment, 1), large: map[uint32][]byte{}, size: size, limit: o.Memory, open: o.File, warn: o.Warn}
 }
 
 // put takes the state of an agent; an empty one is none.
@@ -96,7 +100,7 @@ func (s *states) put(o uint32, state []byte) {
 		return
 	}
 	s.count(r, headSize+len(state))
-	for s.views == 0 && !s.grows && s.written-s.living > s.living+4*segmentSize && s.compact() {
+	for s.views == 0 && !s.grows && s.written-s.living > s.living+4*int64(s.size) && s.compact() {
 	}
 }
 
@@ -109,15 +113,15 @@ func (s *states) count(r row, n int) {
 // write appends a record, of which no row knows.
 func (s *states) write(o uint32, state []byte) row {
 	n := headSize + len(state)
-	if len(state) > maxState {
+	if n >= s.size {
 		return alone
 	}
-	if s.segments[s.head].size+n > segmentSize {
+	if s.segments[s.head].size+n > s.size {
 		s.begin()
 	}
 	g := &s.segments[s.head]
 	if at := g.size + n; at > len(g.data) {
-		grown := make([]byte, min(segmentSize, max(2*len(g.data), firstSize, at)))
+		grown := make([]byte, min(s.size, max(2*len(g.data), firstSize, at)))
 		copy(grown, g.data[:g.size])
 		s.memory += int64(len(grown) - len(g.data))
 		g.data = grown
@@ -187,7 +191,7 @@ func (s *states) store(number uint32, data []byte) error {
 		}
 		s.file = f
 	}
-	_, err := s.file.WriteAt(data, int64(number)*segmentSize)
+	_, err := s.file.WriteAt(data, int64(number)*int64(s.size))
 	return err
 }
 
@@ -210,19 +214,19 @@ func (s *states) drop(o uint32) {
 // get reads the state of an agent; nil = it has none. The bytes are the caller's.
 func (s *states) get(o uint32) ([]byte, error) {
 	if r := s.rows[o]; r != alone {
-		return read(s.segments, s.file, o, r)
+		return read(&view{segments: s.segments, size: s.size, file: s.file}, o, r)
 	}
 	return s.large[o], nil
 }
 
-func read(segments []segment, file File, o uint32, r row) ([]byte, error) {
+func read(v *view, o uint32, r row) ([]byte, error) {
 	if r == declared {
 		return nil, nil
 	}
 	b := make([]byte, headSize+r.length())
-	if g := &segments[r.segment()]; g.data != nil {
+	if g := &v.segments[r.segment()]; g.data != nil {
 		copy(b, g.data[r.place():])
-	} else if n, err := file.ReadAt(b, int64(r.segment())*segmentSize+int64(r.place())); n < len(b) {
+	} else if n, err := v.file.ReadAt(b, int64(r.segment())*int64(v.size)+int64(r.place())); n < len(b) {
 		return nil, protocol.Errorf(protocol.KindTransient, "read the file of passive agents: %w", err)
 	}
 	if !intact(b, o) {
@@ -238,7 +242,7 @@ func intact(b []byte, o uint32) bool {
 
 // compact takes what is not obsolete out of the emptiest segment. It reports whether it could.
 func (s *states) compact() bool {
-	best, least := s.head, segmentSize
+	best, least := s.head, s.size
 	for i := range s.segments {
 		if g := &s.segments[i]; uint32(i) != s.head && g.size > 0 && g.living < least {
 			best, least = uint32(i), g.living
@@ -251,7 +255,7 @@ func (s *states) compact() bool {
 	data := g.data
 	if data == nil {
 		data = make([]byte, g.size)
-		if n, err := s.file.ReadAt(data, int64(best)*segmentSize); n < len(data) {
+		if n, err := s.file.ReadAt(data, int64(best)*int64(s.size)); n < len(data) {
 			s.warn(protocol.Errorf(protocol.KindTransient, "the file of passive agents only grows from now on, because it cannot be read: %w", err))
 			s.grows = true
 			return false
@@ -279,7 +283,7 @@ func (s *states) compact() bool {
 // closed, no segment goes.
 func (s *states) view() view {
 	s.views++
-	return view{rows: slices.Clone(s.rows), large: maps.Clone(s.large)}
+	return view{rows: slices.Clone(s.rows), size: s.size, large: maps.Clone(s.large)}
 }
 
 // seal ends what is added to a view.
@@ -313,13 +317,14 @@ func (s *states) end() {
 type view struct {
 	rows     []row
 	segments []segment
+	size     int
 	file     File
 	large    map[uint32][]byte
 }
 
 func (v *view) get(o uint32) ([]byte, error) {
 	if r := v.rows[o]; r != alone {
-		return read(v.segments, v.file, o, r)
+		return read(v, o, r)
 	}
 	return v.large[o], nil
 }

@@ -44,7 +44,10 @@ func (d *disk) ReadAt(b []byte, at int64) (int, error) {
 
 func (d *disk) Close() error { return nil }
 
-func onDisk(n int, memory int64) (*states, *disk, *[]error) {
+// memory makes segments of 64 KiB.
+const memory, segment64 = 4 << 20, 64 << 10
+
+func onDisk(n int) (*states, *disk, *[]error) {
 	d, warned := &disk{}, &[]error{}
 	s := newStates(n, &Options{Memory: memory, File: func() (File, error) { return d, nil }, Warn: func(err error) { *warned = append(*warned, err) }})
 	return &s, d, warned
@@ -58,10 +61,10 @@ func state(o uint32, turn, size int) []byte {
 // Promises 1 and 3: whatever is put, dropped, moved to the file, compacted and viewed, everybody has
 // the state that it had last, and what lies here stays within its bounds.
 func TestStatesAreKept(t *testing.T) {
-	const agents = 2000
+	const agents = 3000
 	seed := uint64(time.Now().UnixNano())
 	chance := rand.New(rand.NewPCG(seed, 0))
-	s, d, warned := onDisk(agents, 2*segmentSize)
+	s, d, warned := onDisk(agents)
 	want := make([][]byte, agents)
 	type moment struct {
 		view view
@@ -90,9 +93,9 @@ func TestStatesAreKept(t *testing.T) {
 			s.close()
 			seen = nil
 		default:
-			size := chance.IntN(20_000)
+			size := chance.IntN(5_000)
 			if chance.IntN(10_000) == 0 {
-				size = maxState + 10 // it fits into no segment
+				size = segment64 // it fits into no segment
 			}
 			want[o] = state(o, turn, size)
 			s.put(o, want[o])
@@ -100,7 +103,7 @@ func TestStatesAreKept(t *testing.T) {
 		if got, err := s.get(o); err != nil || !bytes.Equal(got, want[o]) {
 			t.Fatalf("seed %d, turn %d: %d has %.20q, want %.20q; %v", seed, turn, o, got, want[o], err)
 		}
-		if s.memory > 4*segmentSize {
+		if s.memory > memory+2*segment64 {
 			t.Fatalf("seed %d, turn %d: %d bytes are written and %d living, %d in memory", seed, turn, s.written, s.living, s.memory)
 		}
 	}
@@ -111,7 +114,7 @@ func TestStatesAreKept(t *testing.T) {
 		s.put(o, state(o, 0, 100))
 		want[o] = state(o, 0, 100)
 	}
-	if s.written > 2*s.living+5*segmentSize {
+	if s.written > 2*s.living+5*segment64 {
 		t.Errorf("seed %d: %d bytes are written, and %d of them living", seed, s.written, s.living)
 	}
 	bytesOf := 0
@@ -127,7 +130,7 @@ func TestStatesAreKept(t *testing.T) {
 	for o := range want {
 		s.drop(uint32(o))
 	}
-	if s.living != 0 || s.written > segmentSize || s.memory > segmentSize || s.bytes != 0 {
+	if s.living != 0 || s.written > segment64 || s.memory > segment64 || s.bytes != 0 {
 		t.Errorf("seed %d: of nobody's state %d bytes are left, %d written, %d in memory", seed, s.living, s.written, s.memory)
 	}
 }
@@ -136,41 +139,41 @@ func TestStatesAreKept(t *testing.T) {
 func TestFileDoesNotServe(t *testing.T) {
 	fill := func(s *states, turn int) {
 		for o := range uint32(2000) {
-			s.put(o, state(o, turn, 10_000))
+			s.put(o, state(o, turn, 4_000))
 		}
 	}
 	t.Run("full", func(t *testing.T) {
-		s, d, warned := onDisk(2000, segmentSize)
+		s, d, warned := onDisk(2000)
 		d.full = true
 		fill(s, 1)
-		if len(*warned) != 1 || s.memory < 2000*10_000 {
+		if len(*warned) != 1 || s.memory < 2000*4_000 {
 			t.Errorf("%d bytes lie in memory; warned of %v, want one", s.memory, *warned)
 		}
 		d.full = false
 		fill(s, 2)
-		if s.memory > 3*segmentSize {
+		if s.memory > memory+2*segment64 {
 			t.Errorf("%d bytes lie in memory when there is space again", s.memory)
 		}
 		for o := range uint32(2000) {
-			if got, err := s.get(o); err != nil || !bytes.Equal(got, state(o, 2, 10_000)) {
+			if got, err := s.get(o); err != nil || !bytes.Equal(got, state(o, 2, 4_000)) {
 				t.Fatalf("%d: %.20q, %v", o, got, err)
 			}
 		}
 	})
 	for name, kind := range map[string]protocol.ErrorKind{"failing": protocol.KindTransient, "lies": protocol.KindCorrupt} {
 		t.Run(name, func(t *testing.T) {
-			s, d, warned := onDisk(2000, segmentSize)
+			s, d, warned := onDisk(2000)
 			fill(s, 1)
 			d.failing, d.lies = name == "failing", name == "lies"
 			if got, err := s.get(0); protocol.KindOf(err) != kind {
 				t.Errorf("%.20q, %v; want an error of kind %s", got, err, kind)
 			}
-			if got, err := s.get(1999); err != nil || !bytes.Equal(got, state(1999, 1, 10_000)) {
+			if got, err := s.get(1999); err != nil || !bytes.Equal(got, state(1999, 1, 4_000)) {
 				t.Errorf("%.20q, %v: it lies in memory", got, err)
 			}
 			chance := rand.New(rand.NewPCG(1, 1))
 			for turn := range 8_000 { // nothing is moved out of what cannot be read, again and again
-				s.put(chance.Uint32N(2000), state(0, turn, 10_000))
+				s.put(chance.Uint32N(2000), state(0, turn, 4_000))
 			}
 			if d.read > 60 || len(*warned) > 2 {
 				t.Errorf("it was read %d times; warned of %v", d.read, *warned)

@@ -156,7 +156,7 @@ func nowhere(sc *setup.Scene, list []class) (roams bool) {
 	for k := range list {
 		list[k].space = &schedule.Space{}
 	}
-	for o := range sc.IDs {
+	for o := range sc.Len() {
 		if o >= len(sc.Starts) || sc.Starts[o] == 0 {
 			list[sc.Class[o]].space, roams = nil, roams || o != sc.OwnOrdinal()
 		}
