@@ -1,8 +1,8 @@
-package rundir
+package seats
 
 import "os"
 
-// Scratch makes an empty file in the run directory that nobody else sees and that is gone when it is
+// Scratch makes an empty file in the run directory that nobody else sees, for [Options.File], and that is gone when it is
 // closed. Where a file can be removed that is open, a kill leaves nothing of it either.
 func Scratch(dir string) (*ScratchFile, error) {
 	f, err := os.CreateTemp(dir, "passive-*")
