@@ -30,7 +30,8 @@ const (
 // removes all but the newest Options.KeepSnapshots of the scene's snapshots and
 // those that Options.Keep needs. It may run while facts are appended; a second one of the
 // same journal waits. A snapshot that could not be written whole leaves nothing
-// behind and does not end the journal.
+// behind and does not end the journal. An actor without a name is refused: so states says that there is
+// one that it cannot give.
 func (j *Journal) SaveSnapshot(wave uint64, states iter.Seq2[string, []byte]) error {
 	j.saving.Lock()
 	defer j.saving.Unlock()

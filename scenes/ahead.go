@@ -89,7 +89,7 @@ func (st *stage) keepAhead(e *machines.Effect) error {
 
 // closeAhead tells what runs ahead of a wave that has ended.
 func (st *stage) closeAhead(e *machines.Effect) {
-	next := make([]protocol.Time, len(st.IDs))
+	next := make([]protocol.Time, st.Len())
 	for o := range next {
 		next[o] = st.machine.Upcoming(uint32(o))
 	}

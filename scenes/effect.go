@@ -29,23 +29,29 @@ func (r *Run) openEffects(state *machines.State) error {
 	default:
 		now = sc.AgendaConfig().Start - 1
 	}
+	ended, err := lastTurn(sc.Scene, state)
+	if err != nil {
+		return err
+	}
 	sc.outside.Log, err = outside.Open(journal, outside.Options{
-		Now: now, Ended: lastTurn(sc.Scene, state), Failed: r.effectsFailed, Observe: sc.metrics.Effect,
+		Now: now, Ended: ended, Failed: r.effectsFailed, Observe: sc.metrics.Effect,
 	})
 	return err
 }
 
 // lastTurn gives the last turn of an agent whose end is durable.
-func lastTurn(sc *setup.Scene, s *machines.State) func(agent string) uint64 {
+func lastTurn(sc *setup.Scene, s *machines.State) (of func(agent string) uint64, err error) {
 	turns := make([]uint64, len(s.Agents))
-	for o, m := range s.Agents {
+	for o := range s.Agents {
 		switch o := uint32(o); {
 		case s.Agenda.GaveUp(o):
 			turns[o] = math.MaxUint64
 		case s.Agenda.Away(o) && s.Roster != nil:
 			turns[o] = uint64(s.Roster[o].Turns) + s.Travel.Elsewhere(o)
 		default:
-			turns[o] = m.State.Turn
+			if turns[o], err = s.Turn(o); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return func(agent string) uint64 {
@@ -56,7 +62,7 @@ func lastTurn(sc *setup.Scene, s *machines.State) func(agent string) uint64 {
 			return turns[o]
 		}
 		return math.MaxUint64
-	}
+	}, nil
 }
 
 // effectsFailed stops the scene like a failing journal, because no request is answered

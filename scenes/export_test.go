@@ -114,7 +114,7 @@ func (f *Failures) EveryOther(actor string) func(*Options) {
 // Damage changes what a passive agent keeps into what nobody can read.
 func (r *Run) Damage(agent string) {
 	o, _ := r.scene.Ordinal(agent)
-	r.scene.seats.Lay(o, "\xc1")
+	r.scene.seats.Lay(o, []byte("\xc1"))
 }
 
 // Stays reports whether an agent that has heard an event cannot be passive.

@@ -19,7 +19,7 @@ func measuredStage(agents int) *stage {
 	set := metrics.New()
 	sc := &scene{
 		Scene: &setup.Scene{
-			IDs: make([]string, agents+1), Class: make([]uint16, agents+1),
+			Class:       make([]uint16, agents+1),
 			Definitions: []*agent.Definition{{Profile: "trader"}, {Profile: setup.ActorScene}},
 		},
 		metrics: set.Scene("s"), marks: timing.NewMarks(agents), profiles: []*metrics.Profile{set.Profile("trader"), nil},

@@ -83,7 +83,7 @@ func TestOrders(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			agents := []string{s.Made(t, set).IDs[0], s.Made(t, set).IDs[1]}
+			agents := []string{s.Made(t, set).Name(0), s.Made(t, set).Name(1)}
 			var mu sync.Mutex
 			told := map[string]receipts.Receipt{}
 			var wg sync.WaitGroup

@@ -17,37 +17,63 @@ import (
 
 // parcel is the state of an agent that was passive, on its way into its actor.
 type parcel struct {
-	state string
+	state []byte
 	since time.Time // when the actor was made; zero = nobody wants to know
+}
+
+// newSeats makes the seats of a scene, whose agents are away.
+func (s *scene) newSeats() *seats.Seats {
+	after := s.passivateAfter()
+	return seats.New(s.Len(), seats.Options{
+		After: protocol.Time(after), AtOnce: s.Clock == agenda.Virtual && after < s.Simulation().Tick.Std(),
+		Spawn: s.spawnAgent, Stop: s.system.Stop, Failed: func(_ uint32, err error) { s.stage.Tell(carrying(protocol.KindState, err)) },
+		Memory: cmp.Or(s.options.PassiveMemory, passiveMemory), File: s.options.PassiveFile, Warn: func(err error) { s.log.Warn(err.Error(), "scene", s.ID) },
+	})
 }
 
 // layAgents puts the agents that are there into the scene: passive, until they are told something.
 func (s *scene) layAgents(state *machines.State) error {
-	after := cmp.Or(s.options.PassivateAfter, s.Simulation().Limits.PassivateAfter.Std())
-	s.seats = seats.New(len(s.IDs), seats.Options{
-		After: protocol.Time(after), AtOnce: s.Clock == agenda.Virtual && after < s.Simulation().Tick.Std(),
-		Spawn: s.spawnAgent, Stop: s.system.Stop, Failed: func(_ uint32, err error) { s.stage.Tell(carrying(protocol.KindState, err)) },
-	})
-	for o, m := range state.Agents {
-		if state.Agenda.Away(uint32(o)) {
-			continue
+	if err := state.LayDown(machines.Nobody); err != nil {
+		return err
+	}
+	for o := range uint32(s.Len()) {
+		switch {
+		case state.Agenda.Away(o):
+			s.seats.Put(o, nil)
+		case !state.Agenda.Started: // it is as declared
+			s.seats.Lay(o, nil)
+		default:
+			s.seats.Enter(o)
 		}
-		var raw protocol.Raw
-		var err error
-		if state.Agenda.Started { // else it is as declared
-			if raw, err = agent.Snapshot(s.Codec, &m.State); err != nil {
-				return err
-			}
-		}
-		s.seats.Lay(uint32(o), string(raw))
 	}
 	return nil
 }
 
+const (
+	passiveMemory = 64 << 20 // bytes of states of passive agents that lie in memory, if there is a file
+	// crowd is a number of agents from which on the collector costs more, with an actor and a decoded
+	// state for each, than new actors for each turn do.
+	crowd = 500_000
+	// patience is the default of passivate_after in a scene of fewer.
+	patience = 5 * time.Minute
+)
+
+// passivateAfter is for how long an agent is told nothing before it is passive.
+func (s *scene) passivateAfter() time.Duration {
+	after := cmp.Or(s.options.PassivateAfter, s.Simulation().Limits.PassivateAfter.Std())
+	switch {
+	case after > 0:
+		return after
+	case s.Size() >= crowd && s.Clock == agenda.Virtual:
+		return 0
+	}
+	return patience
+}
+
 // spawnAgent starts the actor of an agent, which takes the state with its first message.
-func (s *scene) spawnAgent(o uint32, state string) (*actors.Ref, error) {
+func (s *scene) spawnAgent(o uint32, state []byte) (*actors.Ref, error) {
 	name, shell := s.Name(o), &agentShell{scene: s, machine: s.Machine(o)}
-	if state != "" {
+	if state != nil {
 		shell.packed = &parcel{state: state}
 		if s.options.ColdWakes != nil {
 			shell.packed.since = time.Now()

@@ -3,8 +3,11 @@ package scenes_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +19,7 @@ import (
 	"tavernsim/scenes"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/seats"
 )
 
 // mustSnapshot holds the newest snapshot, of the end of an interrupted run, to the facts alone, byte
@@ -70,7 +74,7 @@ func TestPassiveAgentsChangeNothing(t *testing.T) {
 		for _, workers := range []int{1, 2, 7} {
 			t.Run(fmt.Sprint(after, "/", workers), func(t *testing.T) {
 				s := scenestest.New(t, p, "")
-				set := scenestest.Settings{Snapshots: 1, Passivate: after, Workers: workers}
+				set := scenestest.Settings{Snapshots: 1, Passivate: after, Workers: workers, Memory: 1} // most lie in the file
 				run := stepped(t, s, set, control.Command{Waves: 9})
 				run.Interrupt()
 				run.Close()
@@ -156,6 +160,54 @@ func TestStateOfPassiveAgentIsDamaged(t *testing.T) {
 	}
 	if r := s.Run(t, scenestest.Settings{Orders: ordersOf(t, txtar.Parse([]byte("-- orders.yaml --\norders: [{id: call, at: 10s, do: [{event: {type: called, to: d_3}}]}]\n")), "orders.yaml", "")}); r.Err != nil || counted(t, s, "d_3") != 2 {
 		t.Errorf("%v, d_3 counted %d turns after the restart; want 2", r.Err, counted(t, s, "d_3"))
+	}
+}
+
+// worn is a file that cannot be read from some time on.
+type worn struct {
+	*os.File
+	broken *atomic.Bool
+}
+
+func (w worn) ReadAt(b []byte, at int64) (int, error) {
+	if w.broken.Load() {
+		return 0, errors.New("input/output error")
+	}
+	return w.File.ReadAt(b, at)
+}
+
+// The file of passive agents is no part of the durability: when it cannot be read, the scene stops as
+// with a failing disk, and the journal has all of it.
+func TestPassiveFileCannotBeRead(t *testing.T) {
+	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(strings.Replace(dozing, "count: 5", "count: 500", 1)))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, broken := scenestest.New(t, p, ""), &atomic.Bool{}
+	set := scenestest.Settings{Passivate: 1, Memory: 1, Orders: ordersOf(t, txtar.Parse([]byte("-- orders.yaml --\norders: [{id: call, at: 10s, do: [{event: {type: called, to: d_3}}]}]\n")), "orders.yaml", "")}
+	run, err := s.StartWith(set, func(o *scenes.Options) {
+		o.Control = []control.Command{{Do: control.Pause}}
+		o.PassiveFile = func() (seats.File, error) {
+			f, err := os.CreateTemp(s.Dir, "passive-*")
+			return worn{f, broken}, err
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run.Control(t.Context(), &control.Command{Do: control.Step, Until: protocol.Duration(time.Second)}); err != nil {
+		t.Fatal(err)
+	}
+	broken.Store(true)
+	if _, err := run.Control(t.Context(), &control.Command{Do: control.Resume}); err != nil {
+		t.Fatal(err)
+	}
+	r := run.Close()
+	if _, disk := errors.AsType[*scenes.DiskFailure](r.Err); !disk || !strings.Contains(r.Err.Error(), "the file of passive agents") {
+		t.Fatalf("%v; want a failure of the disk", r.Err)
+	}
+	if r := s.Run(t, set); r.Err != nil || counted(t, s, "d_3") != 2 || counted(t, s, "d_4") != 1 {
+		t.Errorf("%v, d_3 counted %d turns after the resume, want 2; d_4 %d, want 1", r.Err, counted(t, s, "d_3"), counted(t, s, "d_4"))
 	}
 }
 

@@ -24,7 +24,7 @@ func (st *stage) comes(e *machines.Effect) error {
 		return err
 	}
 	raw, err := agent.Snapshot(st.Codec, &m.State)
-	st.seats.Lay(e.Agent, string(raw))
+	st.seats.Lay(e.Agent, raw)
 	st.doing.Become(e.Agent, metrics.AgentIdle)
 	return err
 }

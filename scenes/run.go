@@ -27,6 +27,7 @@ import (
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
+	"tavernsim/scenes/seats"
 	"tavernsim/scenes/series"
 	"tavernsim/scenes/shadows"
 	"tavernsim/scenes/timing"
@@ -89,6 +90,10 @@ type Options struct {
 
 	// PassivateAfter takes the place of the scene's passivate_after; 0 = that.
 	PassivateAfter time.Duration
+	// PassiveFile opens an empty file for the states of passive agents that are more than
+	// PassiveMemory; nil = all lie in memory.
+	PassiveFile   func() (seats.File, error)
+	PassiveMemory int64 // bytes; 0 = 64 MiB
 
 	// Schedule says which turns run ahead of the committed run; the facts are the same.
 	Schedule Schedule
@@ -189,6 +194,7 @@ func Start(made *setup.Scene, journal Journal, opt Options) (*Run, error) {
 // launch restores the machines and starts the actors.
 func (r *Run) launch() error {
 	sc := r.scene
+	sc.seats = sc.newSeats()
 	state, err := sc.restore(sc.options.Folding)
 	if err != nil {
 		return err
@@ -295,14 +301,19 @@ func (c *Crash) Error() string {
 	return text.String()
 }
 
-// DiskFailure is why a scene stopped whose journal cannot be written. The durable
+// DiskFailure is why a scene stopped whose journal cannot be written, or whose passive agents cannot be read. The durable
 // waves are safe; the caller starts the scene again when the disk works.
 type DiskFailure struct {
 	Scene string
 	Cause error // of kind limit when the disk is full
+	// Sleepers: it is the file of passive agents that cannot be read, and the journal has all that is in it.
+	Sleepers bool
 }
 
 func (f *DiskFailure) Error() string {
+	if f.Sleepers {
+		return "scene " + f.Scene + ": " + f.Cause.Error()
+	}
 	return "scene " + f.Scene + ": the journal cannot be written: " + f.Cause.Error()
 }
 
@@ -381,6 +392,7 @@ func (r *Run) shutdown() {
 	sc.sup.Wait()
 	sc.tasks.closePeople()
 	sc.saving.Wait() // also after a failure: the journal is closed next
+	sc.seats.Free()
 	sc.outside.Wait()
 	if err := sc.outside.Log.Close(); err != nil {
 		sc.log.Warn("effects", "scene", sc.ID, "err", err)

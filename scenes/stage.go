@@ -85,7 +85,7 @@ func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 	case protocol.KindTurn:
 		in, err := carried[*machines.TurnEnded](env)
 		if state := env.Body.Raw; state != nil && err == nil {
-			st.seats.Vacate(in.Agent, string(state))
+			st.seats.Vacate(in.Agent, state)
 		}
 		if env.Priority == protocol.Critical && err == nil {
 			in.Urgent = true
@@ -241,7 +241,7 @@ func (st *stage) carryOut(e *machines.Effect) error {
 		st.gather(e.Wave)
 	case machines.ActDropSnapshot:
 		st.log.Warn("no snapshot: an actor failed meanwhile; the journal alone can restore the run", "scene", st.ID, "actor", e.Actor)
-		st.gathering.states = nil
+		st.gathering.drop()
 	case machines.ActTick:
 		st.tickAt(&st.tick, e.At)
 	case machines.ActTickBeside:

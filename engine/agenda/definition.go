@@ -173,6 +173,6 @@ type Limits struct {
 	RestartBackoff      protocol.Duration `json:"restart_backoff,omitempty"`    // first wait after a failure, doubled up to 60 times; default 1s
 	MaxRestarts         int               `json:"max_restarts,omitempty"`       // of world state, event channel and scene; default 5
 	// PassivateAfter is for how long an agent is told nothing before it leaves its actor; less than a
-	// tick: it leaves at the end of each turn. Default 5 minutes of scene time.
+	// tick: it leaves at the end of each turn. Default 5 minutes of scene time, and 0 with very many agents.
 	PassivateAfter protocol.Duration `json:"passivate_after,omitempty"`
 }

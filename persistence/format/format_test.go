@@ -138,6 +138,18 @@ func TestBlockDamage(t *testing.T) {
 	}
 }
 
+// A state of nobody is refused: by it the one who gives the states says that there is one he cannot give.
+func TestStateOfNobodyIsRefused(t *testing.T) {
+	var snap bytes.Buffer
+	w, err := NewSnapshotWriter(&snap, Manifest{Scene: "tavern"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Add("", []byte{1}); protocol.KindOf(err) != protocol.KindInvalid {
+		t.Error(err)
+	}
+}
+
 // Promise 3: a newer version is named, and is no damage.
 func TestNewerVersionsAreNamed(t *testing.T) {
 	h, facts := sample(false)

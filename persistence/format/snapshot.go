@@ -70,6 +70,9 @@ func (sw *SnapshotWriter) write(b []byte) error {
 
 // Add appends one actor's state.
 func (sw *SnapshotWriter) Add(actor string, state []byte) error {
+	if actor == "" {
+		return protocol.Errorf(protocol.KindInvalid, "a state of nobody: every state has the name of its actor")
+	}
 	if len(actor) > MaxActor || len(state) > MaxData {
 		return protocol.Errorf(protocol.KindLimit, "state of actor %.40q: %d bytes of actor, %d of state; the limits are %d and %d", actor, len(actor), len(state), MaxActor, MaxData)
 	}

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"log/slog"
 
 	"tavernsim/persistence"
@@ -19,6 +20,10 @@ type Options struct {
 	Log     *slog.Logger // gets warnings about unusable snapshots; may be nil
 	// Only is the part of the state that is folded, see [Part]; "" = all.
 	Only string
+	// Rest keeps the agents that no fact concerns; nil = all machines are made.
+	Rest machines.Rest
+	// Awake is how many machines there are at once with a Rest; 0 = 32,768.
+	Awake int
 }
 
 // Fold folds a journal to its end, from the newest good snapshot. It returns the state
@@ -51,7 +56,7 @@ type fold struct {
 }
 
 func (f *fold) run() (*machines.State, error) {
-	state, err := machines.New(f.scene)
+	state, err := machines.NewAt(f.scene, f.Rest, cmp.Or(f.Awake, 1<<15))
 	if err != nil {
 		return nil, err
 	}

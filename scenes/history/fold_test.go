@@ -25,9 +25,13 @@ func TestFoldToEveryWave(t *testing.T) {
 		}
 		seen := map[string]uint64{}
 		for wave := range j.Durable().Number + 1 {
-			var hashes [2]string
+			var hashes [4]string
 			for i := range hashes {
-				state, err := history.FoldTo(s.Made(t, set), j, wave, history.Options{NoSnapshots: i == 1})
+				opt := history.Options{NoSnapshots: i%2 == 1}
+				if i > 1 { // agents rest but one
+					opt.Rest, opt.Awake = &bed{states: map[uint32][]byte{}}, 1
+				}
+				state, err := history.FoldTo(s.Made(t, set), j, wave, opt)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -38,8 +42,8 @@ func TestFoldToEveryWave(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if hashes[0] != hashes[1] {
-				t.Errorf("wave %d: %s by way of a snapshot, %s from the facts", wave, hashes[0], hashes[1])
+			if hashes[0] != hashes[1] || hashes[0] != hashes[2] || hashes[0] != hashes[3] {
+				t.Errorf("wave %d: %s by way of a snapshot, %s from the facts; with agents at rest %s and %s", wave, hashes[0], hashes[1], hashes[2], hashes[3])
 			}
 			if other, ok := seen[hashes[0]]; ok {
 				t.Errorf("waves %d and %d have the same state", other, wave)
@@ -162,6 +166,28 @@ func TestFindCut(t *testing.T) {
 			if k := protocol.KindOf(err); k != protocol.KindInvalid && k != protocol.KindNotFound {
 				t.Errorf("%q: kind %s", text, k)
 			}
+		}
+	})
+}
+
+// bed is where agents rest, until it fails.
+type bed struct {
+	states map[uint32][]byte
+	failed error
+}
+
+func (b *bed) Put(o uint32, state []byte)     { b.states[o] = state }
+func (b *bed) State(o uint32) ([]byte, error) { return b.states[o], b.failed }
+
+// A state at rest that cannot be read is an error of the fold, which names the agent.
+func TestStateAtRestCannotBeRead(t *testing.T) {
+	s := scenestest.New(t, scenestest.Town(t), "")
+	set := scenestest.Settings{Snapshots: 1}
+	s.Run(t, set)
+	s.Journal(t, func(j *persistence.Journal) {
+		_, _, err := history.Fold(s.Made(t, set), j, history.Options{NoSnapshots: true, Awake: 1, Rest: &bed{map[uint32][]byte{}, protocol.Errorf(protocol.KindTransient, "input/output error")}})
+		if protocol.KindOf(err) != protocol.KindTransient || !strings.Contains(err.Error(), "its state at rest: input/output error") {
+			t.Error(err)
 		}
 	})
 }

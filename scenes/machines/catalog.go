@@ -40,8 +40,8 @@ func (s *State) foreign(f protocol.Fact) error {
 	if x, ok := f.(*agenda.WaveClosed); ok && x.Wave != s.Agenda.Wave+1 {
 		return protocol.Errorf(protocol.KindCorrupt, "a fact of kind %q: it closes wave %d, and wave %d is open: facts are missing or stand elsewhere, bring the journal back from a copy", f.FactKind(), x.Wave, s.Agenda.Wave+1)
 	}
-	if x, ok := f.(protocol.Naming); ok && int(x.LastAgent()) >= len(s.scene.IDs) {
-		return protocol.Errorf(protocol.KindCorrupt, "a fact of kind %q: it names agent %d; the scene has %d: the journal is not of this scene, bring it back from a copy", f.FactKind(), x.LastAgent(), len(s.scene.IDs))
+	if x, ok := f.(protocol.Naming); ok && int(x.LastAgent()) >= s.scene.Len() {
+		return protocol.Errorf(protocol.KindCorrupt, "a fact of kind %q: it names agent %d; the scene has %d: the journal is not of this scene, bring it back from a copy", f.FactKind(), x.LastAgent(), s.scene.Len())
 	}
 	return nil
 }

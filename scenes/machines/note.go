@@ -46,8 +46,8 @@ func (s *Stage) note() (raw protocol.Raw, err error) {
 	at.any = facts
 	var n Note
 	// On the realtime clock agents deliberate while a wave is closed, and what the agenda
-	// knows of that is in no snapshot.
-	if due(&at.scene, facts, roster.Bytes*len(s.Roster)) && s.Roster != nil && !s.realtime() {
+	// knows of that is in no snapshot. What a note cannot hold is not encoded.
+	if size := roster.Bytes * len(s.Roster); size < protocol.MaxBytes && due(&at.scene, facts, size) && s.Roster != nil && !s.realtime() {
 		if n.Scene, err = s.EncodeScene(); err != nil {
 			return nil, err
 		}

@@ -1,10 +1,12 @@
 package machines
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/budget"
 	"tavernsim/protocol"
@@ -123,18 +125,30 @@ func (s *State) Load(name string, raw []byte) (err error) {
 		if !ok {
 			return protocol.Errorf(protocol.KindCorrupt, "scene %s: the snapshot holds the state of %q, which is no agent of the scene", sc.ID, name)
 		}
-		s.Agents[o].State, err = agent.Restore(s.codec, raw)
-		s.heardSoFar(o)
+		m := s.Agent(o)
+		if m.State, err = agent.Restore(s.codec, raw); err == nil {
+			s.heardSoFar(o)
+			if s.rest != nil && len(s.awake) > s.most {
+				err = s.LayDown(Nobody)
+			}
+		}
 	}
-	return err
+	return cmp.Or(err, s.unread)
 }
 
 func (s *State) loadScene(raw []byte) error {
 	if err := s.Stage.Load(raw); err != nil {
 		return err
 	}
+	if s.scene.Clock == agenda.Virtual {
+		return nil // whose agenda does not ask
+	}
 	for o := range s.Agents {
-		s.heardSoFar(uint32(o))
+		if s.heardSoFar(uint32(o)); s.rest != nil && len(s.awake) > s.most {
+			if err := s.LayDown(Nobody); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -142,7 +156,7 @@ func (s *State) loadScene(raw []byte) error {
 // heardSoFar copies the number of events that have reached an agent into the agenda.
 // Load calls it after either side, so the order of parts is free.
 func (s *State) heardSoFar(o uint32) {
-	a := &s.Agents[o].State
+	a := &s.Agent(o).State
 	s.Agenda.HeardSoFar(o, a.Heard(), a.LastHeard)
 }
 
@@ -178,10 +192,11 @@ func (s *State) Parts(yield func(name string, raw []byte)) error {
 			return err
 		}
 	}
-	for o, m := range s.Agents {
+	for o := range s.Agents {
 		if s.Agenda.Away(uint32(o)) {
 			continue
 		}
+		m := s.Agent(uint32(o))
 		a, err := agent.Snapshot(s.codec, &m.State)
 		if err := part(m.ID.Instance, a, err); err != nil {
 			return err

@@ -133,7 +133,7 @@ func (s *Stage) Configure(c StageConfig, kept Kept, view *View) {
 	s.config, s.kept, s.orders, s.gate.On = c, kept, c.Orders, c.Gated
 	s.show(view)
 	s.config.Snapshots = c.Snapshots.WithDefaults()
-	s.places = make([]uint32, len(s.scene.IDs))
+	s.places = make([]uint32, s.scene.Len())
 	s.flight = inflight.New(s.scene.Simulation().Limits.MaxDeliberating)
 	s.failures = map[string]int64{}
 	s.snapshot.last = s.mark()

@@ -43,6 +43,7 @@ import (
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/run/artifacts"
+	"tavernsim/scenes/seats"
 	"tavernsim/scenes/timing"
 	"tavernsim/scenes/tooling"
 	"tavernsim/scenes/tooling/needs"
@@ -124,6 +125,7 @@ type Settings struct {
 	Endpoints  map[string]*budget.Budget // budgets of endpoints
 	People     bool                      // can be asked
 	Passivate  time.Duration             // in place of the scene's passivate_after; 0 = that, or SIMD_TEST_PASSIVATE
+	Memory     int64                     // of passive agents' states, beyond which they lie in a file; 0 = the default
 	// InterruptAt interrupts the run as soon as this wave is durable; 0 = never.
 	InterruptAt uint64
 	// FS replaces the operating system's; nil = that.
@@ -199,6 +201,7 @@ func (s *Scene) launch(r *Running, journal scenes.Journal, set Settings, change 
 		return err
 	}
 	opt.System, r.hands = r.system, hands
+	opt.PassiveFile, opt.PassiveMemory = func() (seats.File, error) { return os.CreateTemp(s.Dir, "passive-*") }, set.Memory
 	opt.Effects = func() (outside.Journal, error) { return r.store.Direct(outside.JournalID(made.ID)) }
 	for _, f := range change {
 		f(&opt)

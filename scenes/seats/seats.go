@@ -2,7 +2,8 @@
 //
 // A passive agent has no actor: its state lies here as the bytes that a snapshot has of
 // it, or not at all when it is as its scene declares it. Whoever tells it something ([Seats.Tell])
-// gives it an actor again, which gets the bytes.
+// gives it an actor again, which gets the bytes. They lie in memory, and in a file what is more
+// than [Options.Memory].
 //
 // An agent leaves its actor in two ways. When it was told nothing for a while, [Seats.Close] asks
 // its actor for the state, and [Seats.Offer] takes it; and with [Options.AtOnce] the stage hands over
@@ -13,13 +14,17 @@
 //  1. Nothing that was told is lost: an agent leaves only when its mailbox was empty after it was last
 //     told something, and only between two waves, when nobody but the stage tells agents anything.
 //  2. An agent has at most one actor at a time that is told anything.
-//  3. A passive agent takes a row of 24 bytes and its state; no goroutine and no timer.
+//  3. A passive agent takes two rows of 8 bytes, of which the collector follows one, and its state
+//     with 12 bytes before it; no goroutine and no timer. At most as much as lies here, and four segments, is obsolete.
+//  4. Without a file that can be written, states stay in memory. A file that cannot be read, or gives
+//     other bytes, fails the scene that needs them: nothing of it is acted on.
 //
 // The stage calls Lay, Leave, Close, Offer, Vacate and Gather. Any goroutine may call the others.
 package seats
 
 import (
 	"math/bits"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -35,25 +40,29 @@ type Options struct {
 	// AtOnce: agents leave at the end of each turn, whatever After says.
 	AtOnce bool
 
-	// Spawn makes the actor of an agent out of its state, "" = as declared. The actor that the agent
-	// had may not be gone yet.
-	Spawn func(o uint32, state string) (*actors.Ref, error)
+	// Spawn makes the actor of an agent out of its state, which it may keep; nil = as declared. The actor
+	// that the agent had may not be gone yet.
+	Spawn func(o uint32, state []byte) (*actors.Ref, error)
 	Stop  func(*actors.Ref)
 	// Failed hears that an actor could not be made.
 	Failed func(o uint32, err error)
+
+	// Memory is how many bytes of states lie in memory, about, if there is a file.
+	Memory int64
+	File   func() (File, error) // opens it, empty, when it is needed first; nil = there is none
+	Warn   func(error)          // hears why the file does not serve
 }
 
 // Seats of one scene.
 type Seats struct {
 	Options
 	refs []atomic.Pointer[actors.Ref] // by ordinal; nil = passive or away
-	rows []string                     // state of passive ones; "" = as declared
 	told []atomic.Uint64              // a bit for each agent that was told something since the last look
 
 	mu     sync.Mutex // guards what follows, and that an agent gets one actor
 	here   []uint64   // a bit for each agent that is in the scene
 	seated []uint64   // a bit for each that has an actor
-	bytes  int64      // of all rows
+	states states     // of passive ones
 	closed bool
 
 	next   protocol.Time // of the next look; the stage's, as what follows
@@ -64,27 +73,41 @@ type Seats struct {
 // offer is the state of an agent that may leave.
 type offer struct {
 	agent uint32
-	state string
+	state []byte
 }
 
 // New makes the seats of agents 0 to n-1, who are away.
 func New(n int, opt Options) *Seats {
 	words := (n + 63) / 64
-	return &Seats{Options: opt, refs: make([]atomic.Pointer[actors.Ref], n), rows: make([]string, n),
+	return &Seats{Options: opt, refs: make([]atomic.Pointer[actors.Ref], n), states: newStates(n, &opt),
 		told: make([]atomic.Uint64, words), here: make([]uint64, words), seated: make([]uint64, words)}
 }
 
-// Lay puts an agent into the scene, passive; "" = as its scene declares it.
-func (s *Seats) Lay(o uint32, state string) {
+// Lay puts an agent into the scene, passive; nil = as its scene declares it.
+func (s *Seats) Lay(o uint32, state []byte) {
+	s.Put(o, state)
+	s.Enter(o)
+}
+
+// Enter puts an agent into the scene that is passive, with the state that lies here.
+func (s *Seats) Enter(o uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.here[o/64] |= 1 << (o % 64)
-	s.lay(o, state)
 }
 
-func (s *Seats) lay(o uint32, state string) {
-	s.bytes += int64(len(state) - len(s.rows[o]))
-	s.rows[o] = state
+// Put keeps the state of an agent without an actor. It is in the scene or not, as before.
+func (s *Seats) Put(o uint32, state []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.states.put(o, state)
+}
+
+// State is what lies here of an agent; nil = nothing.
+func (s *Seats) State(o uint32) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.states.get(o)
 }
 
 // Tell sends an agent an envelope, and gives it an actor if it has none. One that is away misses it.
@@ -115,12 +138,16 @@ func (s *Seats) Seat(o uint32) *actors.Ref {
 	if ref := s.refs[o].Load(); ref != nil || s.closed || s.here[o/64]&(1<<(o%64)) == 0 { // another was first, or nobody gets one
 		return ref
 	}
-	ref, err := s.Spawn(o, s.rows[o])
+	state, err := s.states.get(o)
+	var ref *actors.Ref
+	if err == nil {
+		ref, err = s.Spawn(o, state)
+	}
 	if err != nil {
 		s.Failed(o, err)
 		return nil
 	}
-	s.lay(o, "")
+	s.states.drop(o)
 	s.seated[o/64] |= 1 << (o % 64)
 	s.refs[o].Store(ref)
 	return ref
@@ -131,7 +158,7 @@ func (s *Seats) Leave(o uint32) {
 	s.mu.Lock()
 	s.here[o/64] &^= 1 << (o % 64)
 	ref := s.rise(o)
-	s.lay(o, "")
+	s.states.drop(o)
 	s.mu.Unlock()
 	if ref != nil {
 		s.Stop(ref)
@@ -168,7 +195,7 @@ func (s *Seats) Close(now protocol.Time, wave uint64) {
 // Offer takes the state of an agent whose actor was asked for it.
 func (s *Seats) Offer(o uint32, wave uint64, state []byte) {
 	if wave == s.round && wave != 0 {
-		s.offers = append(s.offers, offer{o, string(state)})
+		s.offers = append(s.offers, offer{o, state})
 	}
 }
 
@@ -189,11 +216,11 @@ func (s *Seats) settle() {
 const maxKept = 1 << 12
 
 // Vacate takes an agent from its actor, whose mailbox is empty and stays so.
-func (s *Seats) Vacate(o uint32, state string) {
+func (s *Seats) Vacate(o uint32, state []byte) {
 	s.mu.Lock()
 	ref := s.rise(o)
 	if ref != nil {
-		s.lay(o, state)
+		s.states.put(o, state)
 	}
 	s.mu.Unlock()
 	if ref != nil {
@@ -201,28 +228,66 @@ func (s *Seats) Vacate(o uint32, state string) {
 	}
 }
 
-// Gather gives the actors that are there, and the rows of the passive agents by ordinal,
-// for a snapshot between two waves. Who has not left by now stays until the next look.
-func (s *Seats) Gather(seated func(*actors.Ref)) (passive func(yield func(o uint32, state string) bool)) {
+// Gather gives the actors that are there, for a snapshot between two waves, and what lies here of the
+// others. Who has not left by now stays until the next look.
+func (s *Seats) Gather(seated func(*actors.Ref)) *Gathered {
 	s.settle()
 	s.round = 0
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var list []offer
-	for o := range s.refs {
-		if ref := s.refs[o].Load(); ref != nil {
-			seated(ref)
-		} else if s.here[o/64]&(1<<(o%64)) != 0 {
-			list = append(list, offer{uint32(o), s.rows[o]})
+	for i, word := range s.seated {
+		for ; word != 0; word &= word - 1 {
+			seated(s.refs[i*64+bits.TrailingZeros64(word)].Load())
 		}
 	}
-	return func(yield func(uint32, string) bool) {
-		for _, x := range list {
-			if !yield(x.agent, x.state) {
-				return
-			}
+	return &Gathered{seats: s, here: slices.Clone(s.here), view: s.states.view()}
+}
+
+// Gathered are the states of all agents at one moment. It is closed once; until then no memory of
+// states is used again.
+type Gathered struct {
+	seats *Seats
+	here  []uint64
+	view  view
+}
+
+// Add takes the state of an agent that has an actor. The stage calls it, and Seal behind the last one.
+func (g *Gathered) Add(o uint32, state []byte) {
+	g.seats.mu.Lock()
+	defer g.seats.mu.Unlock()
+	g.seats.states.add(&g.view, o, state)
+}
+
+// Seal makes the states readable, for any goroutine.
+func (g *Gathered) Seal() {
+	g.seats.mu.Lock()
+	defer g.seats.mu.Unlock()
+	g.seats.states.seal(&g.view)
+}
+
+// Agents are those that are in the scene.
+func (g *Gathered) Agents() (list []uint32) {
+	n := 0
+	for _, word := range g.here {
+		n += bits.OnesCount64(word)
+	}
+	list = make([]uint32, 0, n)
+	for i, word := range g.here {
+		for ; word != 0; word &= word - 1 {
+			list = append(list, uint32(i*64+bits.TrailingZeros64(word)))
 		}
 	}
+	return list
+}
+
+// State is that of one agent; nil = as declared.
+func (g *Gathered) State(o uint32) ([]byte, error) { return g.view.get(o) }
+
+// Close ends it.
+func (g *Gathered) Close() {
+	g.seats.mu.Lock()
+	defer g.seats.mu.Unlock()
+	g.seats.states.close()
 }
 
 // Count says how many agents have an actor and how many are passive, and how many bytes those hold.
@@ -233,7 +298,7 @@ func (s *Seats) Count() (seated, passive int, bytes int64) {
 		seated += bits.OnesCount64(s.seated[i])
 		passive += bits.OnesCount64(s.here[i] &^ s.seated[i])
 	}
-	return seated, passive, s.bytes
+	return seated, passive, s.states.bytes
 }
 
 // End stops all actors; from then on nobody gets one.
@@ -249,6 +314,16 @@ func (s *Seats) End() {
 			s.Stop(ref)
 		}
 	}
+}
+
+// Free closes the file, after the last snapshot.
+func (s *Seats) Free() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.states.end()
 }
 
 // Ref is the actor of an agent; nil = it is passive or away.

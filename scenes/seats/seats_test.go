@@ -2,7 +2,6 @@ package seats_test
 
 import (
 	"fmt"
-	"maps"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -53,10 +52,10 @@ func newHouse(t *testing.T, n int, after protocol.Time) *house {
 	h.sup = &actors.Supervisor{Prefix: "s/", Failed: func(name string, f *actors.Failure) { t.Errorf("%s: %v", name, f) }}
 	h.Seats = seats.New(n, seats.Options{After: after, Stop: h.system.Stop,
 		Failed: func(o uint32, err error) { t.Errorf("%d: %v", o, err) },
-		Spawn: func(o uint32, state string) (*actors.Ref, error) {
+		Spawn: func(o uint32, state []byte) (*actors.Ref, error) {
 			h.made.Add(1)
 			c := &counter{h: h, o: o}
-			_, _ = fmt.Sscan(state, &c.heard) // "" = 0
+			_, _ = fmt.Sscan(string(state), &c.heard) // none = 0
 			return h.system.Spawn(actors.Spec{Name: fmt.Sprint("s/", o), Unlisted: true, Supervisor: h.sup, First: c, ID: o})
 		}})
 	t.Cleanup(func() {
@@ -85,12 +84,28 @@ func (h *house) counts(t *testing.T, seated, passive int) {
 	}
 }
 
+// gathered are the states of those who have no actor.
+func (h *house) gathered(t *testing.T, seated func(*actors.Ref)) map[uint32]string {
+	t.Helper()
+	g, out := h.Gather(seated), map[uint32]string{}
+	defer g.Close()
+	g.Seal()
+	for _, o := range g.Agents() {
+		state, err := g.State(o)
+		if err != nil {
+			t.Error(err)
+		}
+		out[o] = string(state)
+	}
+	return out
+}
+
 // Promises 1 to 3: who is told nothing leaves its actor with what it has heard, and has it again
 // with the next thing that it is told.
 func TestAgentsLeaveAndComeBack(t *testing.T) {
 	h := newHouse(t, 3, 10)
-	h.Lay(0, "")
-	h.Lay(1, "7")
+	h.Lay(0, nil)
+	h.Lay(1, []byte("7"))
 	h.Tell(2, event()) // which is away
 	h.counts(t, 0, 2)
 	h.Tell(0, event())
@@ -104,8 +119,7 @@ func TestAgentsLeaveAndComeBack(t *testing.T) {
 		h.look(step.now, uint64(step.now), step.asked)
 		h.counts(t, step.seated, step.passive)
 	}
-	states := maps.Collect(h.Gather(func(*actors.Ref) { t.Error("nobody has an actor") }))
-	if fmt.Sprint(states) != "map[0:1 1:8]" {
+	if states := h.gathered(t, func(*actors.Ref) { t.Error("nobody has an actor") }); fmt.Sprint(states) != "map[0:1 1:8]" {
 		t.Error(states)
 	}
 	h.TellSeated(1, event()) // a late answer
@@ -124,7 +138,7 @@ func TestAgentsLeaveAndComeBack(t *testing.T) {
 // given before.
 func TestToldMeanwhile(t *testing.T) {
 	h := newHouse(t, 1, 1)
-	h.Lay(0, "")
+	h.Lay(0, nil)
 	h.Tell(0, event())
 	h.look(1, 1, 0) // forgets that it was told
 	h.look(2, 2, 1)
@@ -132,7 +146,7 @@ func TestToldMeanwhile(t *testing.T) {
 	h.look(3, 3, 0)
 	h.counts(t, 1, 0)
 	h.Close(5, 5)
-	for range h.Gather(func(*actors.Ref) {}) {
+	if states := h.gathered(t, func(*actors.Ref) {}); states[0] != "" {
 		t.Error("it has an actor")
 	}
 	a := <-h.answers
@@ -150,7 +164,7 @@ func TestNothingIsLost(t *testing.T) {
 	const agents, rounds, senders = 40, 60, 4
 	h := newHouse(t, agents, 1)
 	for o := range uint32(agents) {
-		h.Lay(o, "")
+		h.Lay(o, nil)
 	}
 	left := 0
 	for wave := range uint64(rounds) {
@@ -176,7 +190,7 @@ func TestNothingIsLost(t *testing.T) {
 		}
 	}
 	waiting := 0
-	for o, state := range h.Gather(func(ref *actors.Ref) {
+	for o, state := range h.gathered(t, func(ref *actors.Ref) {
 		waiting++
 		ref.Tell(&protocol.Envelope{Kind: protocol.KindSnapshot})
 	}) {

@@ -33,7 +33,7 @@ const (
 // classesOf reads what the definitions of a scene say. Each entry of Definitions is a class.
 func classesOf(sc *setup.Scene) ([]class, []schedule.Class) {
 	list, out := make([]class, len(sc.Definitions)), make([]schedule.Class, len(sc.Definitions))
-	for o := range sc.IDs {
+	for o := range sc.Len() {
 		k := sc.Class[o]
 		list[k].subscriptions = union(list[k].subscriptions, sc.Subscriptions(uint32(o)))
 	}
@@ -156,7 +156,7 @@ func nowhere(sc *setup.Scene, list []class) (roams bool) {
 	for k := range list {
 		list[k].space = &schedule.Space{}
 	}
-	for o := range sc.IDs {
+	for o := range sc.Len() {
 		if o >= len(sc.Starts) || sc.Starts[o] == 0 {
 			list[sc.Class[o]].space, roams = nil, roams || o != sc.OwnOrdinal()
 		}

@@ -216,10 +216,10 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 			return nil, err
 		}
 	}
-	rows := make([]schedule.Agent, len(sc.IDs))
-	d.agents = make([]*one, len(sc.IDs))
+	rows := make([]schedule.Agent, sc.Len())
+	d.agents = make([]*one, sc.Len())
 	for o := range d.agents {
-		m := *state.Agents[o]
+		m := *state.Agent(uint32(o))
 		m.State = m.State.Fork()
 		a := &one{ordinal: uint32(o), class: sc.Class[o], base: &m, due: d.tick.of(state.Agenda.Standing(uint32(o)).Next)}
 		d.agents[o] = a

@@ -128,7 +128,7 @@ func (s *Scene) scale(counts []int, want int) error {
 	case want < len(counted) || want > MaxInstances:
 		return protocol.Errorf(protocol.KindInvalid, "scene %s: %d agents; want %d to %d", s.Definition.ID, want, len(counted), MaxInstances)
 	}
-	// One for each entry, the rest in proportion. Products stay below 2^40.
+	// One for each entry, the rest in proportion. Products stay below 2^47.
 	rest, given := want-len(counted), 0
 	for _, i := range counted {
 		counts[i] = 1 + rest*s.entries[i].count/sum

@@ -174,7 +174,7 @@ func TestAgentsOverride(t *testing.T) {
 			t.Errorf("%d: %d traders and %d guards of %d", tc.want, a.counts[1], a.counts[2], a.Len())
 		}
 	}
-	for want, text := range map[int]string{1: "want 2 to 1000000", -1: "want 2", 2_000_000: "want 2 to", 1_000_000: "max_agents is 1000000"} {
+	for want, text := range map[int]string{1: "want 2 to 10000000", -1: "want 2", 20_000_000: "want 2 to", 1_000_000: "max_agents is 1000000", 10_000_000: "10000001 agents; simulation.limits.max_agents is 1000000"} {
 		if _, err := s.Agents(want); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%d: %v", want, err)
 		}

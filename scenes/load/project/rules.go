@@ -23,7 +23,7 @@ import (
 
 // Limits of definitions that are checked at load.
 const (
-	MaxInstances = 1_000_000 // of one scene
+	MaxInstances = 10_000_000 // of one scene
 	MaxIDBytes   = 200
 )
 

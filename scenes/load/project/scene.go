@@ -312,7 +312,7 @@ func fillScene(d *agenda.Scene) {
 		sim.StartTime = defaultStart()
 	}
 	sim.StartTime = sim.StartTime.UTC()
-	orElse(&sim.Limits.MaxAgents, MaxInstances)
+	orElse(&sim.Limits.MaxAgents, 1_000_000)
 	orElse(&sim.Limits.MaxDeliberating, 2048)
 	orElse(&sim.Limits.MaxEventsInWave, 10_000_000)
 	orElse(&sim.Limits.MaxDeliveriesInWave, 10_000_000)
@@ -320,7 +320,6 @@ func fillScene(d *agenda.Scene) {
 	orElse(&sim.Limits.MaxWorldBytes, 32<<20)
 	orElse(&sim.Limits.RestartBackoff, protocol.Duration(time.Second))
 	orElse(&sim.Limits.MaxRestarts, 5)
-	orElse(&sim.Limits.PassivateAfter, protocol.Duration(5*time.Minute))
 }
 
 func orElse[T comparable](field *T, def T) {

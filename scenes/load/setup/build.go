@@ -190,7 +190,7 @@ func (b *builder) knowledge() error {
 func (b *builder) agents(agents *project.Agents) error {
 	n := agents.Len()
 	b.find, b.roles = agents.Find, agents.Roles
-	b.IDs = make([]string, 0, n+1)
+	b.ids.ends = make([]uint16, 0, n+1)
 	b.Class = make([]uint16, 0, n+1)
 	for in := range agents.All() {
 		key := classOf(in)
@@ -244,7 +244,7 @@ func watches(goals []goal.Goal) (out []bus.Subscription) {
 }
 
 func (b *builder) add(id string, c uint16) {
-	b.IDs = append(b.IDs, id)
+	b.ids.add(id)
 	b.Class = append(b.Class, c)
 }
 
@@ -490,6 +490,7 @@ func (b *builder) own() {
 		d.Knowledge = append(d.Knowledge, profile.Access{Alias: id, ID: id, Read: true, Write: true})
 	}
 	b.add(ActorScene, b.addClass(class{}, d, agenda.Timing{MaxRestarts: 5}, nil))
+	b.ids.flush()
 	b.hears = append(b.hears, subscriptions)
 }
 

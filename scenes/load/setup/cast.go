@@ -37,7 +37,7 @@ func either(ids []string) (texts []string) {
 
 // Member is an agent as selectors see it; the scene's own is none.
 func (s *Scene) Member(o uint32) cast.Member {
-	return cast.Member{Instance: s.IDs[o], Profile: s.Profile(o), Roles: s.roles(int(o))}
+	return cast.Member{Instance: s.Name(o), Profile: s.Profile(o), Roles: s.roles(int(o))}
 }
 
 // May reports whether an agent has a right. Directors have every right.

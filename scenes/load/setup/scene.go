@@ -67,7 +67,7 @@ type Scene struct {
 	Project *project.Project
 	Def     *project.Scene
 
-	IDs         []string                               // instance ids by ordinal, the scene's own last
+	ids         names                                  // of instances, by ordinal, the scene's own last
 	find        func(id string) (ordinal int, ok bool) // of an agent
 	roles       func(ordinal int) []string             // of an agent
 	seats       map[string]bus.Ranges                  // of agents that may come and go, by profile
@@ -97,10 +97,10 @@ type Scene struct {
 }
 
 // Size is the number of agents; the scene's own workflows run as one more.
-func (s *Scene) Size() int { return len(s.IDs) - 1 }
+func (s *Scene) Size() int { return len(s.Class) - 1 }
 
 // Len counts the agents, and the scene's own.
-func (s *Scene) Len() int { return len(s.IDs) }
+func (s *Scene) Len() int { return len(s.Class) }
 
 // Subscriptions are those of an agent's definition. Agents of a class share them.
 func (s *Scene) Subscriptions(o uint32) []bus.Subscription { return s.hears[s.Class[o]] }
@@ -125,8 +125,8 @@ func (s *Scene) Runs(id string, inputs map[string]any) error {
 }
 
 // OwnOrdinal is that of the scene's own workflows.
-func (s *Scene) OwnOrdinal() int      { return len(s.IDs) - 1 }
-func (s *Scene) Name(o uint32) string { return s.IDs[o] }
+func (s *Scene) OwnOrdinal() int      { return s.Size() }
+func (s *Scene) Name(o uint32) string { return s.ids.at(o) }
 
 // Ordinal finds an agent, or the scene's own, by instance id.
 func (s *Scene) Ordinal(id string) (uint32, bool) {
@@ -154,7 +154,7 @@ func (s *Scene) Simulation() *agenda.Simulation { return &s.Def.Definition.Simul
 
 // Draw keys the chance of one turn of an agent.
 func (s *Scene) Draw(o uint32, now protocol.Time, turn uint64) protocol.Draw {
-	return DrawOf(s.Seed, s.IDs[o], now, turn)
+	return DrawOf(s.Seed, s.Name(o), now, turn)
 }
 
 // DrawOf is Draw under another seed.
@@ -175,14 +175,14 @@ func (s *Scene) AgendaConfig() agenda.Config {
 	sim := s.Simulation()
 	return agenda.Config{
 		Start: protocol.TimeOf(sim.StartTime), Tick: sim.Tick.Std(), Clock: s.Clock,
-		Agents: len(s.IDs), Timing: s.Timing, RestartBackoff: sim.Limits.RestartBackoff.Std(), Away: s.away(), Counts: s.Grouped,
+		Agents: s.Len(), Timing: s.Timing, RestartBackoff: sim.Limits.RestartBackoff.Std(), Away: s.away(), Counts: s.Grouped,
 	}
 }
 
 // Machine makes an agent in its initial state.
 func (s *Scene) Machine(o uint32) *agent.Machine {
 	return &agent.Machine{
-		Def: s.AgentDefinition(o), ID: agent.Identity{Instance: s.IDs[o], Ordinal: o}, State: s.initial(o),
+		Def: s.AgentDefinition(o), ID: agent.Identity{Instance: s.Name(o), Ordinal: o}, State: s.initial(o),
 	}
 }
 

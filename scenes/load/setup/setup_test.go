@@ -69,7 +69,7 @@ func TestTheSameScene(t *testing.T) {
 		if diff := cmp.Diff(first, again, everyField()); diff != "" {
 			t.Fatal(diff)
 		}
-		for o := range first.IDs {
+		for o := range first.Len() {
 			if a, b := first.Machine(uint32(o)), again.Machine(uint32(o)); !cmp.Equal(a, b, everyField()) {
 				t.Error(cmp.Diff(a, b, everyField()))
 			}
@@ -131,10 +131,20 @@ simulation: {stop: {ticks: 1}}
 // Promise 2.
 func TestOrdinalsAreTheOrderOfTheDefinition(t *testing.T) {
 	s := build(t, scenestest.Town(t, crowd(3)), "crowd", setup.Options{Seed: 1})
-	if got := strings.Join(s.IDs, " "); got != "first m_1 m_2 m_3 last $scene" || s.Size() != 5 || s.OwnOrdinal() != 5 {
+	var ids []string
+	for o := range uint32(s.Len()) {
+		ids = append(ids, s.Name(o))
+	}
+	many := build(t, scenestest.Town(t, crowd(700)), "crowd", setup.Options{Seed: 1})
+	for o := range uint32(many.Len()) {
+		if got, ok := many.Ordinal(many.Name(o)); !ok || got != o {
+			t.Fatalf("%q of %d is that of %d, %v", many.Name(o), o, got, ok)
+		}
+	}
+	if got := strings.Join(ids, " "); got != "first m_1 m_2 m_3 last $scene" || s.Size() != 5 || s.OwnOrdinal() != 5 {
 		t.Errorf("%s, %d agents, the scene's own is %d", got, s.Size(), s.OwnOrdinal())
 	}
-	for o, id := range s.IDs {
+	for o, id := range ids {
 		if got, ok := s.Ordinal(id); !ok || int(got) != o || s.Name(got) != id || s.Machine(got).ID.Ordinal != got {
 			t.Errorf("%s has the ordinal %d, %v, want %d", id, got, ok, o)
 		}

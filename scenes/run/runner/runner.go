@@ -78,6 +78,7 @@ import (
 	"tavernsim/scenes/run/interact"
 	"tavernsim/scenes/run/recorded"
 	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/seats"
 	"tavernsim/scenes/timing"
 	"tavernsim/scenes/tooling"
 	"tavernsim/scenes/tooling/needs"
@@ -541,7 +542,8 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	s.Run, err = scenes.Start(made, journal, scenes.Options{
 		Schedule: opt.Schedule, Stop: stopOf(def, opt), Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Orders: opt.ordersOf(id), Control: opt.Control, Desk: r.deskOf(id), Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
 		Metrics: counts, Log: r.log, Latency: s.latency, ColdWakes: opt.ColdWakes, Crashes: opt.Crashes[id], Links: r.links.Of(id), Folding: r.recovering(id),
-		Effects: func() (outside.Journal, error) { return r.store.Direct(outside.JournalID(id)) },
+		Effects:     func() (outside.Journal, error) { return r.store.Direct(outside.JournalID(id)) },
+		PassiveFile: func() (seats.File, error) { return seats.Scratch(r.Dir) },
 	})
 	if err != nil {
 		counts.CouldNot(metrics.SceneRunning)
