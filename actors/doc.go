@@ -12,43 +12,59 @@
 // # Promises
 //
 //  1. One actor handles one envelope at a time.
+//
 //  2. Within a lane, envelopes of one sender are handled in the order sent. A
 //     sender that had to wait for room keeps its place.
+//
 //  3. Lanes are served control, critical, high, normal, low; a waiting lower
 //     lane gets at least one turn in [StarvationBound]. The length of a lower lane
 //     makes no difference to a higher one.
+//
 //  4. The last lane is served only when every other lane is empty: an envelope
 //     that a sender sent before a wake is handled before the wake.
+//
 //  5. A panic or error in a handler suspends that actor alone and keeps its queue.
 //     Its supervisor is told once, with the stack. The envelope that was being
 //     handled is not handled again.
+//
 //  6. Envelopes that a middleware or a full lane refuses, that a lane drops, or
 //     that are still queued when an actor stops, go to [Supervisor.Dead] and
 //     [Options.DeadLetter] with a reason. No envelope vanishes.
+//
 //  7. A handler must not block, because it occupies a worker. Waiting is a state of
 //     the machine, and the answer comes as an envelope. [Ref.Tell] in a handler
 //     never blocks.
+//
 //  8. An actor returns its worker after 128 envelopes, or after a millisecond,
 //     which is checked every 16 envelopes.
+//
 //  9. There is no order between two actors, and so none between two scenes. An
 //     actor that hangs keeps its worker and delays no other actor while there is
 //     another worker.
+//
 //  10. Every lane of every mailbox is bounded. Lanes for events hold
 //     [DefaultCapacity] or the number in [Supervisor.Lanes], with a [Policy] for
 //     further envelopes. The control lane and the last lane hold [ControlCapacity]
 //     each and refuse further envelopes.
+//
 //  11. A queued envelope always gets a worker (subject to 14), even if it arrives
 //     while a worker is releasing the actor.
+//
 //  12. A send takes no lock, unless it wakes the actor, and allocates a cell of 16
 //     bytes, sixteen at a time. A mailbox has 192 bytes, and uses no queue memory
 //     while it is idle.
+//
 //  13. An actor that received something of critical priority is served before those
 //     that wait for a worker, until its queue is empty, and so is an actor whose
 //     kind is in [Supervisor.First]: it waits for one slice of each worker. Of four
 //     actors in a row that a worker runs, at least one is an ordinary one.
+//
 //  14. While the ordinary actors of a supervisor are paused ([Supervisor.PauseOrdinary]), only those of its actors get
 //     a worker that are served before others or must stop or restart. The workers
 //     set the others aside until [Supervisor.ResumeOrdinary]; then they continue in order.
+//
+//  15. An actor may run others on its own worker ([Ref.Visitor]): one at a time, with what waits for them
+//     first, and with their own failures. It runs none that another worker has.
 //
 // These promises, and one channel that sends routed events in the order of their
 // facts through one lane, give a scene its order of events; wakes come last.

@@ -189,7 +189,12 @@ func (m *mailbox) back() { m.word.Or(waits) }
 // process runs the actor until its queue is empty or its slice is used up, and
 // reports whether it wants to go on.
 func (m *mailbox) process(count *taken) (again bool) {
-	m.run(count)
+	m.run(count, nil)
+	return m.ends()
+}
+
+// ends gives the actor up after a run, and reports whether it wants to go on.
+func (m *mailbox) ends() (again bool) {
 	if m.word.Load()&stopped != 0 {
 		m.close() // what slipped in between the last look and the stop
 	}
@@ -216,7 +221,9 @@ func (m *mailbox) released() bool {
 // giveUp gives the actor up if nothing came since the word was read.
 func (m *mailbox) giveUp(w uint32) bool { return m.word.CompareAndSwap(w, w&^(running|urgent)) }
 
-func (m *mailbox) run(count *taken) {
+// run handles what waits, then last, which may be nil and was not queued. It reports whether last
+// was handled, or the actor failed at it.
+func (m *mailbox) run(count *taken, last *protocol.Envelope) (handled bool) {
 	var env *protocol.Envelope
 	h := hand{count: count}
 	count.begin(m)
@@ -231,19 +238,23 @@ func (m *mailbox) run(count *taken) {
 	var until time.Time
 	for i := range slice {
 		if (i == 0 || m.sup.trims || m.word.Load()&asked != 0) && !m.ready(&h) {
-			return
+			return handled
 		}
 		if i%sliceLook == sliceLook-1 && !inTime(&until) {
-			return
+			return handled
 		}
-		if env = m.next(&h); env == nil {
-			return
+		if env = m.next(&h); env != nil {
+			m.note(&h, i == 0)
+		} else if env, last = last, nil; env == nil {
+			return handled
+		} else {
+			handled = true
 		}
-		m.note(&h, i == 0)
 		count.given.Store(env)
 		m.handle(env)
 		env = nil
 	}
+	return handled
 }
 
 // fail suspends the actor and tells its supervisor, by way of Proto.Actor if that knows the

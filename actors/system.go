@@ -85,6 +85,9 @@ func (s *System) Close() {
 	s.proto.Shutdown()
 }
 
+// Workers is how many workers drive the actors.
+func (s *System) Workers() int { return s.opts.Workers }
+
 // Behavior is what an actor does with its envelopes.
 type Behavior interface {
 	// Receive handles one envelope. An error, like a panic, is a failure.

@@ -170,6 +170,33 @@ func (j *Journal) Append(at protocol.Time, actor, kind string, data []byte) (uin
 	return seq, nil
 }
 
+// AppendSheaf appends the facts of a sheaf, as Append does one by one. It copies the facts and keeps
+// the strings.
+func (j *Journal) AppendSheaf(s *format.Sheaf) error {
+	if p := j.failure.Load(); p != nil {
+		return *p
+	}
+	opts := &j.store.opts
+	if s.Count > opts.BatchFacts || len(s.Facts) > opts.BatchBytes { // no block holds it
+		return s.Each(func(f format.Fact) error {
+			_, err := j.Append(f.Time, string(f.Actor), string(f.Kind), f.Data)
+			return err
+		})
+	}
+	if b := j.open; b != nil && (b.count+s.Count > opts.BatchFacts || len(b.facts)+len(s.Facts) > opts.BatchBytes) {
+		j.hand(task{})
+	}
+	b := j.open
+	if b == nil {
+		b = j.begin()
+	}
+	b.facts = append(b.facts, s.Facts...)
+	b.summary.AddSheaf(s)
+	b.count += s.Count
+	j.nextSeq += uint64(s.Count)
+	return nil
+}
+
 // begin takes a free block.
 func (j *Journal) begin() *staged {
 	var b *staged

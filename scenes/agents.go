@@ -3,6 +3,7 @@ package scenes
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -16,9 +17,9 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/glance"
 	"tavernsim/scenes/machines"
-	"tavernsim/scenes/machines/tally"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/seats"
+	"tavernsim/scenes/shadows"
 	"tavernsim/scenes/timing"
 )
 
@@ -44,6 +45,7 @@ type deliberation struct {
 	began   time.Time      // the same on the wall clock
 	budget  *underBudget   // nil = there is none
 	sample  *timing.Sample // nil = its stages are not measured
+	to      *gatherer      // that visits the agent; nil = its turn is handed over alone
 }
 
 // borrow takes what the deliberation needs that a wake begins.
@@ -144,14 +146,22 @@ func (a *agentShell) observe(env *protocol.Envelope) error {
 func (a *agentShell) wake(env *protocol.Envelope) error {
 	a.borrow(env)
 	a.sample = a.newSample(env.Wave)
-	view, err := carried[*machines.View](env)
-	if err != nil {
-		return err
+	x, err := env.Body.Value()
+	if v, ok := x.(*visit); ok {
+		x, a.to = v.view, v.to
+	}
+	view, ok := x.(*machines.View)
+	if err != nil || !ok {
+		return errors.Join(err, protocol.Errorf(protocol.KindInternal, "a wake carries a %T", x))
 	}
 	a.wokenUnder(view.Budget)
 	in := machines.Wake(a.Scene, a.machine, view, env.Wave, env.Time, a.Seed, env.Type)
 	in.Lost = a.lost()
-	return a.step(in)
+	err = a.step(in)
+	if a.deliberation != nil { // it waits
+		a.to = nil
+	}
+	return err
 }
 
 // step gives the machine an input and carries out the effects of its decision. When
@@ -209,30 +219,7 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 		p.Took(took)
 	}
 	a.options.Latency.Record(took)
-	env, turn, err := a.handedOver(facts, requests)
-	if err != nil {
-		return err
-	}
-	if a.Clock == agenda.Realtime && publishesCritical(requests) {
-		a.alarms.Add(1) // the stage subtracts it again and resumes the ordinary agents
-		a.sup.PauseOrdinary()
-		env.Priority = protocol.Critical
-	}
-	if a.budget != nil && a.budget.step.Done > 0 { // earlier turns may wait for what its last answer did not take
-		a.stepped()
-	}
-	if a.ahead != nil {
-		a.ahead.Turned(a.machine.State.Fork(), turn)
-	}
-	s := a.sample
-	a.giveBack()
-	if a.seats.AtOnce && !a.stays() {
-		if env.Body.Raw, err = agent.Snapshot(a.Codec, &a.machine.State); err != nil {
-			return err
-		}
-	}
-	a.sendMeasured(env, s)
-	return nil
+	return a.handOver(facts, requests)
 }
 
 // Stopped implements actors.Stopper: what a deliberation under way has asked for is cancelled.
@@ -242,28 +229,72 @@ func (a *agentShell) Stopped() {
 	}
 }
 
-// handedOver makes the message that ends a turn. It lies in one piece of memory, which
-// the stage holds until it has merged the turn.
-func (a *agentShell) handedOver(facts []protocol.Fact, requests []protocol.Sequenced) (env *protocol.Envelope, turn *machines.TurnEnded, err error) {
-	m := &struct {
-		protocol.Envelope
-		in  machines.TurnEnded
-		end agentfact.TurnEnded
-	}{}
-	m.in.Agent, m.in.Wave, m.in.At, m.Kind, m.Source = a.machine.ID.Ordinal, a.wave, a.woken, protocol.KindTurn, a.machine.ID.Instance
-	m.Body.SetValue(&m.in)
-	m.in.Facts, m.in.Effects, err = a.Codec.Keep(facts, requests)
-	for i := range m.in.Facts { // what the stage decodes of every turn
-		switch x := facts[i].(type) {
-		case *agentfact.CallMade:
-			m.in.Facts[i].Fact = &tally.CallSeen{Tool: x.Tool, Status: x.Status}
-		case *agentfact.TurnEnded:
-			m.end, m.in.Facts[i].Fact = *x, &m.end
-		case *agentfact.CallJudged:
+// handOver ends the deliberation: it gives its facts and requests to the gatherer that visits the
+// agent, or to the stage. After an error they have nothing of it.
+func (a *agentShell) handOver(facts []protocol.Fact, requests []protocol.Sequenced) error {
+	o, visited := a.machine.ID.Ordinal, a.to != nil
+	var state []byte
+	var err error
+	if leaves := a.seats.AtOnce && !a.machine.State.Ephemeral(false); leaves {
+		if state, err = agent.Snapshot(a.Codec, &a.machine.State); err != nil {
+			return err
+		}
+	}
+	var to *handover
+	if visited {
+		to = a.to.open
+	} else {
+		to = a.handover(a.wave, a.woken)
+	}
+	if err := to.span.Ended(a.Codec, o, a.machine.ID.Instance, facts, requests); err != nil {
+		return err
+	}
+	if state != nil {
+		to.left = append(to.left, parting{o, state})
+	}
+	if a.Clock == agenda.Realtime && publishesCritical(requests) {
+		a.alarms.Add(1) // the stage subtracts it again and resumes the ordinary agents
+		a.sup.PauseOrdinary()
+		to.span.Urgent = true
+	}
+	if a.budget != nil && a.budget.step.Done > 0 { // earlier turns may wait for what its last answer did not take
+		a.stepped()
+	}
+	if err := a.turnedAhead(facts, requests); err != nil {
+		return err
+	}
+	for _, f := range facts {
+		if x, ok := f.(*agentfact.CallJudged); ok {
 			a.metrics.Judged(x.Allowed, x.By)
 		}
 	}
-	return &m.Envelope, &m.in, err
+	s := a.sample
+	a.giveBack()
+	if !visited {
+		env := carrying(protocol.KindTurn, to)
+		if env.Source = a.machine.ID.Instance; to.span.Urgent {
+			env.Priority = protocol.Critical
+		}
+		a.stage.Tell(env)
+	}
+	a.measureTurn(s)
+	return nil
+}
+
+// turnedAhead tells what runs ahead of the end of a turn.
+func (a *agentShell) turnedAhead(facts []protocol.Fact, requests []protocol.Sequenced) (err error) {
+	if a.ahead == nil {
+		return nil
+	}
+	h := &shadows.Handed{Agent: a.machine.ID.Ordinal, At: a.woken}
+	if h.Facts, h.Effects, err = a.Codec.Keep(facts, requests); err != nil {
+		return err
+	}
+	if end, ok := facts[len(facts)-1].(*agentfact.TurnEnded); ok {
+		h.End = *end
+	}
+	a.ahead.Turned(a.machine.State.Fork(), h)
+	return nil
 }
 
 // publishesCritical reports whether a turn publishes a critical event.

@@ -7,13 +7,13 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
-	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/span"
 )
 
 // A turn that publishes something critical is an alarm until it arrives, or is lost.
 func TestAlarmsOnTheirWay(t *testing.T) {
 	st := &stage{scene: &scene{Scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}}}
-	turn := carrying(protocol.KindTurn, &machines.TurnEnded{})
+	turn := carrying(protocol.KindTurn, &handover{span: &span.Span{Urgent: true}})
 	turn.Priority = protocol.Critical
 	for name, comes := range map[string]func(){
 		"it arrives": func() { _, _ = st.input(turn) },

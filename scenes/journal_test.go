@@ -172,6 +172,13 @@ func (j *listed) Append(at protocol.Time, actor, kind string, data []byte) (uint
 	return seq, nil
 }
 
+func (j *listed) AppendSheaf(s *format.Sheaf) error {
+	return s.Each(func(f format.Fact) error {
+		_, err := j.Append(f.Time, string(f.Actor), string(f.Kind), f.Data)
+		return err
+	})
+}
+
 func (j *listed) CloseWaveLater(done func(persistence.Wave, error)) (uint64, error) {
 	j.mu.Lock()
 	last := j.waves[len(j.waves)-1]

@@ -16,7 +16,6 @@ import (
 	"tavernsim/engine/worldstate"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm/gate"
-	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/machines/tally"
@@ -115,19 +114,39 @@ func (m *measured) lap() time.Duration {
 // kept counts a fact of the live scene, and reports ends of turns to the log of
 // effects. A fold does not call it, so it changes no metric.
 func (st *stage) kept(e *machines.Effect) {
+	st.metrics.Fact(e.Kind, 1)
+	st.saw(e)
+}
+
+// keptSpan is kept for the facts of ended turns.
+func (st *stage) keptSpan(e *machines.Effect) {
+	x := e.Span
+	for _, k := range x.Kinds {
+		st.metrics.Fact(k.Name, k.N)
+	}
+	for _, c := range x.Calls {
+		st.metrics.Called(c.Name, string(c.Status), c.N)
+	}
+	for i := range x.Turns {
+		t := &x.Turns[i]
+		actor := st.Name(t.Agent)
+		for _, f := range t.Others {
+			st.saw(&machines.Effect{Wave: e.Wave, At: e.At, Actor: actor, Kind: f.Kind, Fact: f.Fact})
+		}
+		took := st.outside.Log.Ended(actor, t.End.Turn, e.Wave)
+		if st.paths != nil {
+			st.takes.took(st.Class[t.Agent], took)
+			st.paths.Add(chain.Turn{Agent: t.Agent, Class: int(st.Class[t.Agent]), Wave: e.Wave, At: int64(e.At), Took: took})
+		}
+		st.measureTurn(t.Agent, &t.End)
+	}
+}
+
+// saw counts a decoded fact.
+func (st *stage) saw(e *machines.Effect) {
 	m := st.metrics
-	m.Fact(e.Kind)
 	switch x := e.Fact.(type) {
 	case nil: // it was not decoded
-	case *tally.CallSeen:
-		m.Called(x.Tool, string(x.Status))
-	case *agentfact.TurnEnded:
-		took := st.outside.Log.Ended(e.Actor, x.Turn, e.Wave)
-		if st.paths != nil {
-			st.takes.took(st.Class[x.Agent], took)
-			st.paths.Add(chain.Turn{Agent: x.Agent, Class: int(st.Class[x.Agent]), Wave: e.Wave, At: int64(e.At), Took: took})
-		}
-		st.measureTurn(x.Agent, x)
 	case *agenda.Intervened:
 		st.orders.Kept(e.Wave, x)
 		if x.By != travel.By {
@@ -212,6 +231,11 @@ func (st *stage) measureServiceFailed(e *machines.Effect) {
 // measureWake records that the stage wakes an agent.
 func (st *stage) measureWake(o uint32, wave uint64) {
 	st.doing.Become(o, metrics.AgentDeliberating)
+	st.mark(o, wave)
+}
+
+// mark begins the time until an agent is woken, if it is measured in this wave.
+func (st *stage) mark(o uint32, wave uint64) {
 	if metrics.Sampled(uint64(o) + wave) {
 		st.marks.Set(o)
 	}
@@ -257,15 +281,13 @@ func (a *agentShell) newSample(wave uint64) *timing.Sample {
 	return &timing.Sample{Last: a.began}
 }
 
-// sendMeasured sends the stage a turn, and adds its sample to the metrics.
-func (a *agentShell) sendMeasured(env *protocol.Envelope, s *timing.Sample) {
+// measureTurn adds the sample of a turn that was handed over to the metrics.
+func (a *agentShell) measureTurn(s *timing.Sample) {
 	if s == nil {
-		a.scene.stage.Tell(env)
 		return
 	}
 	s.Lap(metrics.StageApply)
 	a.marks.Set(a.machine.ID.Ordinal)
-	a.scene.stage.Tell(env)
 	a.metrics.Stage(metrics.StageDecide, s.Decide)
 	a.metrics.Stage(metrics.StageApply, s.Apply)
 	if s.Model > 0 {

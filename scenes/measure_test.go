@@ -7,10 +7,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/internal/metrics"
-	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
-	"tavernsim/scenes/machines"
-	"tavernsim/scenes/machines/tally"
 	"tavernsim/scenes/timing"
 )
 
@@ -115,18 +112,6 @@ func BenchmarkMeasureTurn(b *testing.B) {
 			end.Wave = uint64(i / 100_000)
 			st.measureWake(o, end.Wave)
 			st.measureTurn(o, end)
-		}
-	})
-	raw := (&agentfact.CallMade{ID: "1.1", Tool: "PublishEventTool", Origin: protocol.OriginNative, Status: protocol.CallRequested}).AppendMsg(nil)
-	b.Run("call", func(b *testing.B) {
-		seen := &tally.CallSeen{}
-		if err := seen.Read(raw); err != nil {
-			b.Fatal(err)
-		}
-		e := machines.Effect{Act: machines.ActKeep, Kind: agentfact.FactCallMade, Fact: seen}
-		b.ReportAllocs()
-		for range b.N {
-			st.kept(&e)
 		}
 	})
 }

@@ -21,6 +21,7 @@ import (
 	"tavernsim/llm"
 	"tavernsim/llm/limit"
 	"tavernsim/persistence"
+	"tavernsim/persistence/format"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/links"
@@ -84,6 +85,9 @@ type Options struct {
 	// until their actors had their state; may be nil.
 	ColdWakes *timing.Latency
 
+	// Serial adds up what of the scene runs on one core; may be nil.
+	Serial *timing.Serial
+
 	// Mailbox bounds the events in each lane of every mailbox, as a safety net: the
 	// machine of an agent bounds its inbox.
 	Mailbox actors.Capacity
@@ -105,10 +109,11 @@ type Options struct {
 }
 
 // Journal is the part of *persistence.Journal that a live scene uses. Only the stage
-// calls Append and CloseWaveLater; any goroutine may call the rest.
+// calls Append, AppendSheaf and CloseWaveLater; any goroutine may call the rest.
 type Journal interface {
 	history.Journal
 	Append(at protocol.Time, actor, kind string, data []byte) (uint64, error)
+	AppendSheaf(*format.Sheaf) error
 	CloseWaveLater(done func(persistence.Wave, error)) (uint64, error)
 	Note(data []byte)
 	SaveSnapshot(wave uint64, states iter.Seq2[string, []byte]) error
@@ -252,7 +257,7 @@ func (r *Run) launch() error {
 	if err := sc.spawnServices(state); err != nil {
 		return err
 	}
-	if err := sc.layAgents(state); err != nil {
+	if err := errors.Join(r.spawnGatherers(), sc.layAgents(state)); err != nil {
 		return err
 	}
 	sc.metrics.Became(metrics.SceneRunning)
@@ -382,7 +387,11 @@ func (r *Run) shutdown() {
 	sc := r.scene
 	sc.ahead.Close()
 	r.stop()
-	for _, ref := range slices.Concat([]*actors.Ref{sc.stage}, sc.services) {
+	var gatherers []*actors.Ref
+	if r.stage != nil {
+		gatherers = r.stage.gatherers
+	}
+	for _, ref := range slices.Concat([]*actors.Ref{sc.stage}, gatherers, sc.services) {
 		if ref != nil {
 			sc.system.Stop(ref)
 		}

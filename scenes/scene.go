@@ -20,6 +20,7 @@ import (
 	"tavernsim/scenes/letterbox"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/span"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/receipts"
 	"tavernsim/scenes/seats"
@@ -42,6 +43,7 @@ type scene struct {
 	outside *outside.Runner
 	ahead   *shadows.Driver // nil = nothing runs ahead
 	lent    sync.Pool       // *deliberation
+	spans   sync.Pool       // *span.Span
 	takes   rests
 	model   llm.Provider
 	journal Journal
@@ -72,7 +74,7 @@ func newScene(made *setup.Scene, journal Journal, opt Options) (*scene, error) {
 	s := &scene{
 		takes: make(rests, len(made.Definitions)),
 		Scene: made, Codec: machines.NewCodec(), metrics: opt.Metrics, options: opt, log: cmp.Or(opt.Log, slog.New(slog.DiscardHandler)), journal: journal, system: opt.System, model: opt.Model,
-		lent: sync.Pool{New: func() any { return &deliberation{space: agent.NewSpace()} }},
+		lent: sync.Pool{New: func() any { return &deliberation{space: agent.NewSpace()} }}, spans: sync.Pool{New: func() any { return new(span.Span) }},
 	}
 	s.options.Snapshots, s.tasks = opt.Snapshots.WithDefaults(), newTasks(s)
 	s.orders = &receipts.Book{Scene: made.ID, Journal: journal, Codec: s.Codec, Tell: func(o *machines.Order) { s.stage.Tell(carrying(protocol.KindControl, machines.Input(o))) }}

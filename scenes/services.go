@@ -38,6 +38,8 @@ func (s *serviceShell) Receive(env *protocol.Envelope) error {
 		}
 		return s.giveState(env.Wave, s.kind.Actor, raw)
 	}
+	start := s.options.Serial.Began()
+	defer func() { s.options.Serial.Service(start) }()
 	in, err := packed.Read(env.Body.Raw)
 	if err != nil {
 		return err

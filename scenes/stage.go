@@ -29,6 +29,8 @@ type stage struct {
 	self    *actors.Ref
 
 	tick, tickBeside *time.Timer
+	gatherers        []*actors.Ref        // virtual clock
+	errands          int                  // that they were given
 	wakes            *protocol.Envelope   // shared by the agents of a wave; virtual clock
 	wakesUnder       *machines.WakeBudget // of them
 	gathering        gathering
@@ -53,6 +55,11 @@ type keptWave struct {
 
 // Receive implements actors.Behavior.
 func (st *stage) Receive(env *protocol.Envelope) error {
+	began, ends := st.options.Serial.Began(), st.options.Serial.Turn
+	if env.Kind == protocol.KindDecided {
+		ends = st.options.Serial.Service
+	}
+	defer func() { ends(began) }()
 	in, err := st.input(env)
 	if o, ok := in.(*machines.Order); ok && st.options.Links != nil {
 		st.options.Links.Seen(o.ID)
@@ -83,15 +90,17 @@ func (st *stage) moment() (m machines.Moment) {
 func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 	switch env.Kind {
 	case protocol.KindTurn:
-		in, err := carried[*machines.TurnEnded](env)
-		if state := env.Body.Raw; state != nil && err == nil {
-			st.seats.Vacate(in.Agent, state)
+		h, err := carried[*handover](env)
+		if err != nil {
+			return nil, err
 		}
-		if env.Priority == protocol.Critical && err == nil {
-			in.Urgent = true
+		for _, x := range h.left {
+			st.seats.Vacate(x.agent, x.state)
+		}
+		if h.span.Urgent {
 			st.alarms.Add(-1)
 		}
-		return in, err
+		return &machines.TurnsEnded{Span: h.span}, nil
 	case protocol.KindDecided:
 		return carried[machines.Input](env)
 	case protocol.KindFailed:
@@ -212,11 +221,12 @@ func (st *stage) carryOut(e *machines.Effect) error {
 		if st.ahead != nil {
 			return st.keepAhead(e)
 		}
+	case machines.ActKeepSpan:
+		return st.keepSpan(e)
 	case machines.ActClose:
 		return st.close(e)
 	case machines.ActWake:
-		st.measureWake(e.Agent, e.Wave)
-		st.seats.Tell(e.Agent, st.wakeEnvelope(e))
+		st.wake(e)
 	case machines.ActAsk:
 		st.measurePhase(machines.Services()[e.Service].Name)
 		env := &protocol.Envelope{EventHeader: protocol.EventHeader{Time: e.At}, Kind: protocol.KindCommit, Scene: st.ID, Wave: e.Wave, Body: protocol.NewBody(e.Data)}

@@ -14,6 +14,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/runner"
+	"tavernsim/scenes/timing"
 )
 
 //go:embed project
@@ -82,7 +83,8 @@ type Deliberation struct {
 	P99            float64 `json:"p99_seconds"`
 	MemoryPerAgent float64 `json:"resident_bytes_per_agent"` // growth of the process at its peak
 	Digest         string  `json:"digest"`
-	HTTP           *HTTP   `json:"http,omitempty"` // of a run over HTTP
+	Serial         *Serial `json:"serial,omitempty"` // nil where a thread's time is not known
+	HTTP           *HTTP   `json:"http,omitempty"`   // of a run over HTTP
 }
 
 // RunDeliberation runs the bench project: N agents with a real workflow, the
@@ -108,8 +110,11 @@ func RunDeliberation(o DeliberationOptions) (d Deliberation, err error) {
 		}
 		defer func() { err = errors.Join(err, opt.Endpoints["bench"].Close()) }()
 	}
-	set := metrics.New()
+	set, serial := metrics.New(), &timing.Serial{Clock: threadTime}
 	opt.Dir, opt.Metrics = o.Dir+"/run", set
+	if threadTime() > 0 {
+		opt.Serial = serial
+	}
 	runtime.GC()
 	resident, before, cpu := residentBytes(), memStats(), cpuTime()
 	start := time.Now()
@@ -139,6 +144,9 @@ func RunDeliberation(o DeliberationOptions) (d Deliberation, err error) {
 	d.BytesPer = float64(s.Journal.Bytes) / n
 	d.AllocsPer = float64(after.Mallocs-before.Mallocs) / n
 	d.AllocBytesPer = float64(after.TotalAlloc-before.TotalAlloc) / n
+	if opt.Serial != nil {
+		d.Serial = serialOf(serial, d.CPUNsPer, n)
+	}
 	if s.Model.Failed > 0 {
 		return d, protocol.Errorf(protocol.KindTransient, "bench: %d of %d model calls failed", s.Model.Failed, s.Model.Calls)
 	}

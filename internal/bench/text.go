@@ -19,6 +19,7 @@ func Text(d Deliberation, l Limits) string {
 		row("throughput", "%s deliberations/s in %.2fs", terminal.Thousands(int64(d.PerSecond)), d.WallSeconds) +
 		row("one deliberation", "%.1f µs wall  %.1f µs CPU  %.0f allocations  %s allocated", d.NsPer/1e3, d.CPUNsPer/1e3, d.AllocsPer, terminal.Size(d.AllocBytesPer)) +
 		row("journal", "%.0f bytes and %.1f facts each", d.BytesPer, l.FactsPer) +
+		d.Serial.text(row) +
 		syncs +
 		row("latency", "p50 %s  p99 %s", terminal.Brief(d.P50), terminal.Brief(d.P99)) +
 		row("memory", "%s resident per agent at the peak", terminal.Size(d.MemoryPerAgent)) +

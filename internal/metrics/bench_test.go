@@ -22,9 +22,9 @@ func TestCountingAllocatesNothing(t *testing.T) {
 		}
 	}
 	for i := range MaxValues {
-		s.Fact(fmt.Sprint(i))
+		s.Fact(fmt.Sprint(i), 1)
 	}
-	if n := testing.AllocsPerRun(100, func() { s.Fact("one too many") }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { s.Fact("one too many", 1) }); n != 0 {
 		t.Errorf("beyond the bound: %v allocations", n)
 	}
 }
@@ -35,12 +35,12 @@ func hotPath(sc *Scene) map[string]func() {
 	table := NewAgentTable([]string{"trader"})
 	answer := protocol.ModelAnswer{Usage: protocol.Usage{Input: 100, Output: 20}}
 	return map[string]func(){
-		"Fact":                func() { sc.Fact(agentfact.FactTurnEnded) },
+		"Fact":                func() { sc.Fact(agentfact.FactTurnEnded, 1) },
 		"Deliberated":         func() { sc.Deliberated("herbalist_apprentice", "ok") },
 		"Profile.Deliberated": func() { trader.Deliberated("ok") },
 		"Published":           func() { sc.Published("market.offer.made", SourceAgent, 3) },
 		"Dropped":             func() { sc.Dropped("loop") },
-		"Called":              func() { sc.Called("RequestWorldStateUpdateTool", "requested") },
+		"Called":              func() { sc.Called("RequestWorldStateUpdateTool", "requested", 1) },
 		"WorldApplied":        func() { sc.WorldApplied("set") },
 		"AgentTable.Move":     func() { table.Move(0, AgentIdle, AgentDeliberating, 1) },
 		"Took":                func() { sc.Took("herbalist_apprentice", 23*time.Microsecond) },

@@ -121,7 +121,7 @@ func exercise(tb testing.TB, s *Set) {
 	sc.FilterFailed(true)
 	sc.Blocked()
 	sc.PublishersWait(3)
-	sc.Called("PublishEventTool", string(protocol.CallOK))
+	sc.Called("PublishEventTool", string(protocol.CallOK), 1)
 	sc.KnowledgeWritten("lore", "written")
 	sc.WorldCommitted()
 	sc.WorldApplied("set")
@@ -174,7 +174,7 @@ func exercise(tb testing.TB, s *Set) {
 	sc.Repeated("model", "cloud", llm.OutcomeRateLimited)
 	sc.Served(&llm.Served{Model: "big", By: llm.ByLLM, Audit: llm.Differed})
 	sc.Elsewhere("", llm.OutcomeTimeout)
-	sc.Fact(agenda.FactWaveClosed)
+	sc.Fact(agenda.FactWaveClosed, 1)
 	s.DeadLetter(protocol.KindEvent)
 	s.Replayed(100)
 	s.Diverged()
@@ -526,7 +526,7 @@ func TestCardinalityCap(t *testing.T) {
 			sc.ActorFailed(v)
 			sc.Published(v, SourceAgent, 1)
 			sc.Dropped(v)
-			sc.Called(v, v)
+			sc.Called(v, v, 1)
 			sc.KnowledgeWritten(v, v)
 			sc.WorldApplied(v)
 			sc.WorldRefused(v, v)
@@ -535,7 +535,7 @@ func TestCardinalityCap(t *testing.T) {
 			sc.Repeated("model", v, llm.Outcome(v))
 			sc.Served(&llm.Served{Model: v, By: v, Audit: v})
 			sc.Elsewhere(v, llm.Outcome(v))
-			sc.Fact(v)
+			sc.Fact(v, 1)
 			s.DeadLetter(protocol.Kind(i % 256))
 		}
 	}
@@ -567,7 +567,7 @@ func TestUndeclaredIsOther(t *testing.T) {
 	sc.Declare(Declared{EventTypes: []string{"offer.made"}, Tools: []string{"PublishEventTool"}})
 	for i := range 1000 {
 		sc.Published(fmt.Sprint("invented.", i), SourceScene, 2)
-		sc.Called(fmt.Sprint("Invented", i), "denied")
+		sc.Called(fmt.Sprint("Invented", i), "denied", 1)
 	}
 	expect(t, s.Registry, map[string]float64{
 		`simd_events_published_total{event_type=other,source=scene}`: 1000,

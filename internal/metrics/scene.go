@@ -130,7 +130,7 @@ func (s *Scene) eventType(name string) *eventSeries {
 }
 
 // Called counts a call of a tool.
-func (s *Scene) Called(tool, outcome string) { s.tool(tool).calls.inc(outcome) }
+func (s *Scene) Called(tool, outcome string, n int64) { s.tool(tool).calls.of(outcome).Add(float64(n)) }
 
 func (s *Scene) tool(name string) *toolSeries {
 	if s.tools == nil {

@@ -132,8 +132,8 @@ func (s *Set) histogram(name, help string, buckets []float64, labels ...string) 
 	return v
 }
 
-// Fact counts a fact that a machine of a live scene decided.
-func (s *Set) Fact(kind string) { (*s.facts.get(kind)).Inc() }
+// Fact counts facts that a machine of a live scene decided.
+func (s *Set) Fact(kind string, n int64) { (*s.facts.get(kind)).Add(float64(n)) }
 
 // Replayed counts facts that were folded from a journal.
 func (s *Set) Replayed(facts int) { s.replayed.Add(float64(facts)) }

@@ -5,12 +5,14 @@ import (
 	"iter"
 
 	"tavernsim/persistence"
+	"tavernsim/persistence/format"
 	"tavernsim/protocol"
 )
 
 // Writer is the half of a journal that takes facts.
 type Writer interface {
 	Append(at protocol.Time, actor, kind string, data []byte) (uint64, error)
+	AppendSheaf(*format.Sheaf) error
 	CloseWave(done func(persistence.Wave, error)) (uint64, error)
 	CloseWaveLater(done func(persistence.Wave, error)) (uint64, error)
 	Note(data []byte)

@@ -6,6 +6,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/budget"
 	"tavernsim/protocol"
+	"tavernsim/scenes/machines/span"
 )
 
 // Input is an input of the stage: one of the types of this file.
@@ -28,15 +29,8 @@ type Arrivals struct {
 	Given     *Order          // that opened the wave; nil = none
 }
 
-// TurnEnded is the end of an agent's deliberation.
-type TurnEnded struct {
-	Agent   uint32        // ordinal
-	Wave    uint64        // with which it was woken
-	At      protocol.Time // when the deliberation began
-	Facts   []protocol.KindData
-	Effects []protocol.Sequenced // requests to the services
-	Urgent  bool                 // realtime: it publishes a critical event
-}
+// TurnsEnded are ends of deliberations: of neighbours in the order of a wave, or of one agent.
+type TurnsEnded struct{ *span.Span }
 
 // ActorFailed is a panic or an error of the actor of an agent or a service.
 type ActorFailed struct {
@@ -124,7 +118,7 @@ type DiskFailed struct{ Err error }
 
 func (*Begin) input()           {}
 func (*Arrivals) input()        {}
-func (*TurnEnded) input()       {}
+func (*TurnsEnded) input()      {}
 func (*ActorFailed) input()     {}
 func (*Waits) input()           {}
 func (*ServiceAnswered) input() {}
@@ -145,8 +139,9 @@ type Act uint8
 
 const (
 	ActKeep           Act = iota + 1 // append the fact to the journal
+	ActKeepSpan                      // append the facts of a span; it may be used again then
 	ActClose                         // end the wave in the journal, with Data as its note
-	ActWake                          // wake an agent
+	ActWake                          // wake an agent, or all of Agents, which are neighbours in the order of the wave
 	ActAsk                           // send a service its requests
 	ActTell                          // send an agent a fact to observe
 	ActRestart                       // restore a failed agent from the journal
@@ -173,16 +168,26 @@ type Effect struct {
 	Priority protocol.Priority // of a wake
 	GivenUp  bool
 	Agent    uint32
-	Service  int // index into [Services]
+	Agents   []uint32 // of a wake; nil = Agent alone
+	Service  int      // index into [Services]
 	Wave     uint64
 	At       protocol.Time // scene time of a fact, a wake, requests; wall clock time of a tick
 	Actor    string        // that decided the fact, or that is restored
 	Kind     string        // of the fact; of a wake: the workflow, "" = the agents' own
 	Data     protocol.Raw  // the encoded fact; the requests to a service
 	Fact     protocol.Fact // decoded; nil for kinds that need no decoding
-	Budget   *WakeBudget   // of a wake; nil = there are no budgets
+	Span     *span.Span
+	Budget   *WakeBudget // of a wake; nil = there are no budgets
 	Grant    *budget.Grant
 	Err      error
+}
+
+// Woken are the agents of a wake.
+func (e *Effect) Woken() []uint32 {
+	if e.Agents == nil {
+		return []uint32{e.Agent}
+	}
+	return e.Agents
 }
 
 // Outcome is how a scene stopped.

@@ -236,7 +236,7 @@ func (s *Stage) abandoned(a arrival) bool {
 	case a.failure != nil || !s.realtime():
 		return s.Agenda.Away(a.agent)
 	}
-	return !s.flight.Is(a.agent, a.turn.Wave)
+	return !s.flight.Is(a.agent, a.span.Wave)
 }
 
 // turnArrivedRealtime notes the end of a turn for the next wave.

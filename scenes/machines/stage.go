@@ -176,8 +176,8 @@ func (s *Stage) decide(in Input) error {
 		return s.begin(in)
 	case *Arrivals:
 		return s.openArrivals(in)
-	case *TurnEnded:
-		return s.turnArrived(arrival{agent: in.Agent, turn: in, urgent: in.Urgent})
+	case *TurnsEnded:
+		return s.turnArrived(arrival{agent: in.Turns[0].Agent, span: in.Span, urgent: in.Urgent})
 	case *ActorFailed:
 		return s.actorFailed(in)
 	case *TurnStep:
@@ -350,20 +350,14 @@ func turnOf(end *agentfact.TurnEnded, now protocol.Time) agenda.Turn {
 	return t
 }
 
-// keep adds the effect that keeps an encoded fact, and folds the fact. It returns nil
+// keep adds the effect that keeps an encoded fact of a service, and folds the fact. It returns nil
 // for kinds that the stage does not decode.
 func (s *Stage) keep(at protocol.Time, actor string, f protocol.KindData) (fact protocol.Fact, err error) {
 	e := Effect{Act: ActKeep, Wave: s.wave.number, At: at, Actor: actor, Kind: f.Kind, Data: f.Data, Fact: f.Fact}
-	switch {
-	case f.Fact != nil:
-	case f.Kind == agentfact.FactCallMade:
-		seen := &tally.CallSeen{}
-		e.Fact, err = seen, seen.Read(f.Data)
-	case !s.codec.FactType(f.Kind).Bytes, f.Kind == agentfact.FactModelAnswered && s.spending != nil:
-		e.Fact, err = s.codec.ReadFact(f.Kind, f.Data)
-	}
-	if err != nil {
-		return nil, err
+	if f.Fact == nil && !s.codec.FactType(f.Kind).Bytes {
+		if e.Fact, err = s.codec.ReadFact(f.Kind, f.Data); err != nil {
+			return nil, err
+		}
 	}
 	s.effects = append(s.effects, e)
 	return e.Fact, s.Apply(protocol.Record{Time: at, Actor: actor, Kind: f.Kind, Data: f.Data}, e.Fact)

@@ -22,6 +22,7 @@ import (
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/machines/packed"
+	"tavernsim/scenes/machines/span"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -277,10 +278,13 @@ func (p *stagePlayer) hear(r protocol.Record) {
 // had reached it when it was woken.
 func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 	id := p.made.Name(o)
-	in := &machines.TurnEnded{Agent: o, Wave: p.woken[o], At: p.now.Wall}
+	in, at := &machines.TurnsEnded{Span: &span.Span{}}, p.now.Wall
 	if p.made.Clock == agenda.Virtual {
-		in.At = p.begun[o]
+		at = p.begun[o]
 	}
+	in.Open(p.made.Budgets != nil, p.woken[o], at)
+	var facts []protocol.KindData
+	var requests []protocol.Sequenced
 	p.turns[o]++
 	end := &agentfact.TurnEnded{Agent: o, Turn: p.turns[o], Wave: p.woken[o], Outcome: agentfact.OutcomeOK, Through: p.through[o]}
 	draft := &protocol.Draft{EventHeader: protocol.EventHeader{Type: "talk.word", Source: id, Turn: p.turns[o]}, Body: protocol.Encode("hello")}
@@ -310,7 +314,7 @@ func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 			end.Elapsed = p.duration(value)
 		case cast.Rest, cast.Wake:
 			q := &cast.Request{ID: fmt.Sprint(id, "/", p.turns[o]), By: id, Do: protocol.Encode([]any{map[string]any{name: map[string]any{"agents": value}}})}
-			in.Effects = append(in.Effects, protocol.Sequenced{To: cast.Stage, Data: q.AppendMsg(nil)})
+			requests = append(requests, protocol.Sequenced{To: cast.Stage, Data: q.AppendMsg(nil)})
 		case "urgent":
 			in.Urgent = true
 		case "dropped":
@@ -318,7 +322,7 @@ func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 			if err != nil {
 				p.t.Fatal(err)
 			}
-			in.Facts = append(in.Facts, protocol.KindData{Kind: agentfact.FactDropped, Data: raw})
+			facts = append(facts, protocol.KindData{Kind: agentfact.FactDropped, Data: raw})
 		default:
 			p.t.Fatalf("unknown word %q of a turn", w)
 		}
@@ -327,12 +331,15 @@ func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	in.Facts = append(in.Facts, protocol.KindData{Kind: end.FactKind(), Data: raw})
+	facts = append(facts, protocol.KindData{Kind: end.FactKind(), Data: raw})
 	if says {
-		in.Effects = append(in.Effects, protocol.Sequenced{To: bus.Service, Data: draft.AppendMsg(nil)})
+		requests = append(requests, protocol.Sequenced{To: bus.Service, Data: draft.AppendMsg(nil)})
 	}
 	if asks {
-		in.Effects = append(in.Effects, protocol.Sequenced{To: worldstate.Service, Data: request.AppendMsg(nil)})
+		requests = append(requests, protocol.Sequenced{To: worldstate.Service, Data: request.AppendMsg(nil)})
+	}
+	if err := in.Add(machines.NewCodec(), o, id, facts, requests); err != nil {
+		p.t.Fatal(err)
 	}
 	return in
 }
@@ -384,9 +391,9 @@ func (p *stagePlayer) give(in machines.Input) {
 			fmt.Fprintf(&p.b, "\t%s\n", last)
 		}
 	}
-	for i := range effects {
-		p.carryOut(&effects[i])
-		text := p.text(&effects[i])
+	for _, e := range p.single(effects) {
+		p.carryOut(&e)
+		text := p.text(&e)
 		if text != last {
 			flush()
 			last, times = text, 0
@@ -397,6 +404,29 @@ func (p *stagePlayer) give(in machines.Input) {
 	if err != nil {
 		fmt.Fprintf(&p.b, "\terror: %v\n", err)
 	}
+}
+
+// single are effects with one for each fact of a span and each agent of a wake.
+func (p *stagePlayer) single(effects []machines.Effect) (list []machines.Effect) {
+	for _, e := range effects {
+		switch {
+		case e.Act == machines.ActKeepSpan:
+			if err := e.Span.Each(func(r protocol.Record) error {
+				fact, err := machines.NewCodec().ReadFact(r.Kind, r.Data)
+				list = append(list, machines.Effect{Act: machines.ActKeep, Wave: e.Wave, At: r.Time, Actor: r.Actor, Kind: r.Kind, Data: r.Data, Fact: fact})
+				return err
+			}); err != nil {
+				p.t.Fatal(err)
+			}
+		case e.Act == machines.ActWake:
+			for _, e.Agent = range e.Woken() {
+				list = append(list, e)
+			}
+		default:
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 func (p *stagePlayer) carryOut(e *machines.Effect) {

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/order"
@@ -14,7 +13,7 @@ import (
 	"tavernsim/engine/travel"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
-	"tavernsim/scenes/machines/tally"
+	"tavernsim/scenes/machines/span"
 )
 
 // wave is one step of the scene: the turns of agents that deliberate against the same
@@ -50,15 +49,23 @@ type wave struct {
 	interrupted map[uint32]bool    // virtual: agents whose latency an event interrupts
 }
 
-// arrival is the end of a turn, or a failure.
+// arrival is turns that have ended, or a failure.
 type arrival struct {
-	agent   uint32
-	turn    *TurnEnded
+	agent   uint32 // the first
+	span    *span.Span
 	failure *ActorFailed
 	urgent  bool // realtime: it goes before others
 }
 
-func (a *arrival) there() bool { return a.turn != nil || a.failure != nil }
+func (a *arrival) there() bool { return a.span != nil || a.failure != nil }
+
+// places is how many places of the order it takes.
+func (a *arrival) places() int {
+	if a.span != nil {
+		return len(a.span.Turns)
+	}
+	return 1
+}
 
 // keep adds a fact of the stage for the end of the wave.
 func (w *wave) keep(f protocol.Fact) { w.facts = append(w.facts, f) }
@@ -89,12 +96,19 @@ func (s *Stage) pump() error {
 	}
 	limit := s.scene.Simulation().Limits.MaxDeliberating
 	for {
-		for w.sent < len(w.order) && w.sent-w.merged < limit {
-			if !w.answers[w.sent].there() { // else the agent failed before it was woken
-				o := w.order[w.sent]
-				s.effect(Effect{Act: ActWake, Agent: o, Wave: w.number, At: w.time, Kind: w.workflow, Budget: s.wakeBudget(o, w.sent, w.number, w.time)})
+		for end := min(len(w.order), w.merged+limit); w.sent < end; {
+			if w.answers[w.sent].there() { // the agent failed before it was woken
+				w.sent++
+				continue
 			}
-			w.sent++
+			n := s.together(end)
+			o := w.order[w.sent]
+			e := Effect{Act: ActWake, Agent: o, Wave: w.number, At: w.time, Kind: w.workflow, Budget: s.wakeBudget(o, w.sent, w.number, w.time)}
+			if n > 1 {
+				e.Agents = w.order[w.sent : w.sent+n]
+			}
+			s.effect(e)
+			w.sent += n
 		}
 		before := w.merged
 		if err := s.mergeAnswers(); err != nil {
@@ -110,15 +124,28 @@ func (s *Stage) pump() error {
 	}
 }
 
+// together is how many agents are woken with one effect, up to a place of the order: neighbours that
+// have not failed. What an agent may spend is of its own.
+func (s *Stage) together(end int) (n int) {
+	w := s.wave
+	if s.spending != nil || s.realtime() {
+		return 1
+	}
+	for n = 1; w.sent+n < end && !w.answers[w.sent+n].there(); n++ {
+	}
+	return n
+}
+
 // mergeAnswers merges the turns that have ended, as far as the order allows.
 func (s *Stage) mergeAnswers() error {
 	w := s.wave
 	for w.merged < w.sent && w.answers[w.merged].there() {
-		if err := s.merge(w.answers[w.merged]); err != nil {
+		a := w.answers[w.merged]
+		if err := s.merge(a); err != nil {
 			return err
 		}
 		w.answers[w.merged] = arrival{}
-		w.merged++
+		w.merged += a.places()
 	}
 	return nil
 }
@@ -128,7 +155,7 @@ func (s *Stage) turnArrived(a arrival) error {
 	if s.abandoned(a) {
 		return nil
 	}
-	s.turnOver(a.agent)
+	s.turnOver(a.agent) // with budgets spans are of one turn
 	if s.realtime() {
 		return s.turnArrivedRealtime(a)
 	}
@@ -145,7 +172,7 @@ func (w *wave) answer(a arrival, place int) bool {
 	if place >= len(w.order) || w.order[place] != a.agent || place < w.merged {
 		return false
 	}
-	if a.failure == nil && place >= w.sent {
+	if a.span != nil && (place+len(a.span.Turns) > w.sent || !a.span.Begins(w.order[place:])) {
 		return false
 	}
 	w.answers[place] = a
@@ -184,73 +211,14 @@ func (s *Stage) joinDeferred() {
 	}
 }
 
-// merge takes one ended turn into the wave. It keeps the turn's facts and adds its
-// requests to the lists of the services.
+// merge takes ended turns, or a failure, into the wave.
 func (s *Stage) merge(a arrival) error {
+	if a.span != nil {
+		return s.mergeSpan(a.span)
+	}
 	s.flight.End(a.agent)
 	defer s.turnMerged(a.agent)
-	if a.failure != nil {
-		return s.mergeFailure(a)
-	}
-	actor := s.scene.Name(a.agent)
-	if err := s.addressed(actor, a.turn.Effects); err != nil {
-		return err
-	}
-	var end *agentfact.TurnEnded
-	for _, f := range a.turn.Facts {
-		fact, err := s.keep(a.turn.At, actor, f)
-		if err != nil {
-			return err
-		}
-		if e, ok := fact.(*agentfact.TurnEnded); ok {
-			end = e
-		}
-		for _, id := range agentfact.Publishers(fact) {
-			s.tell(&s.wave.undelivered, id, f)
-		}
-	}
-	if end == nil {
-		return s.errorf("the turn of %s has no end", actor)
-	}
-	s.countTurn(a.agent)
-	effects := s.fitting(a.agent, a.turn.Effects)
-	if end.Elapsed <= 0 || s.realtime() || len(effects) == 0 {
-		s.sequence(effects)
-		return nil
-	}
-	return s.keepOwn(&agenda.EffectsDeferred{Agent: a.agent, Due: s.wave.time.Add(end.Elapsed), Effects: effects})
-}
-
-// fitting returns the requests of a turn if they fit into max_wave_bytes. If not, it
-// refuses all of them, with a fact at the end of the wave. The scene's own always fit.
-func (s *Stage) fitting(o uint32, requests []protocol.Sequenced) []protocol.Sequenced {
-	w, limit, size := s.wave, s.scene.Simulation().Limits.MaxWaveBytes, 0
-	for i := range requests {
-		size += len(requests[i].Data)
-	}
-	if w.bytes+size > limit && int(o) != s.scene.OwnOrdinal() {
-		w.keep(&agenda.EffectsRefused{By: s.scene.Name(o), Requests: int64(len(requests)), Bytes: int64(size), Limit: int64(limit)})
-		return nil
-	}
-	w.bytes += size
-	return requests
-}
-
-// addressed refuses a turn with a request that no service takes.
-func (s *Stage) addressed(actor string, requests []protocol.Sequenced) error {
-	for _, r := range requests {
-		if r.To != cast.Stage && !slices.ContainsFunc(s.services, func(k ServiceKind) bool { return k.Name == r.To }) {
-			return s.errorf("a request of %s to %q: no row of machines.Services has this name", actor, r.To)
-		}
-	}
-	return nil
-}
-
-// countTurn counts a turn for the fact that closes the wave.
-func (s *Stage) countTurn(o uint32) {
-	if tally.Deliberates(s.scene, o) {
-		s.wave.turns++
-	}
+	return s.mergeFailure(a)
 }
 
 // sequence adds requests to the lists of their services.
@@ -260,7 +228,7 @@ func (s *Stage) sequence(requests []protocol.Sequenced) {
 			r = s.sealed(r)
 		}
 		if r.To == cast.Stage {
-			s.wave.asked = append(s.wave.asked, r.Data)
+			s.wave.asked = append(s.wave.asked, slices.Clone(r.Data)) // the span may be used again before
 		}
 		for i := range s.services {
 			if s.services[i].Name == r.To {

@@ -112,16 +112,29 @@ func (s *Seats) State(o uint32) ([]byte, error) {
 
 // Tell sends an agent an envelope, and gives it an actor if it has none. One that is away misses it.
 func (s *Seats) Tell(o uint32, env *protocol.Envelope) {
+	if ref := s.awake(o); ref != nil {
+		ref.Tell(env)
+	}
+}
+
+// Visit is Tell that runs the actor on the visitor's worker, if no other has it; see [actors.Visitor].
+func (s *Seats) Visit(o uint32, v actors.Visitor, env *protocol.Envelope) (handled bool) {
+	ref := s.awake(o)
+	return ref != nil && v.Visit(ref, env)
+}
+
+// awake is the actor of an agent that is told something; nil = it is away.
+func (s *Seats) awake(o uint32) *actors.Ref {
 	ref := s.refs[o].Load()
 	if ref == nil {
 		if ref = s.Seat(o); ref == nil {
-			return
+			return nil
 		}
 	}
 	if w, bit := &s.told[o/64], uint64(1)<<(o%64); w.Load()&bit == 0 {
 		w.Or(bit)
 	}
-	ref.Tell(env)
+	return ref
 }
 
 // TellSeated sends an envelope that concerns nobody but an actor that is there.

@@ -105,7 +105,7 @@ func (d *Driver) became(q *request, f outside.Fate) {
 }
 
 // charge counts what a committed turn took of the budgets.
-func (d *Driver) charge(in *machines.TurnEnded) error {
+func (d *Driver) charge(in *Handed) error {
 	if d.budgets == nil {
 		return nil
 	}

@@ -389,20 +389,25 @@ func (d *Driver) Counts() *Counts {
 	return &c
 }
 
+// Handed is what a committed turn hands over.
+type Handed struct {
+	Agent   uint32        // ordinal
+	At      protocol.Time // when the deliberation began
+	Facts   []protocol.KindData
+	End     agentfact.TurnEnded // the last of them
+	Effects []protocol.Sequenced
+}
+
 // Turned tells of the end of a committed turn: the agent's state behind it, and what it hands
 // over. The driver reads both.
-func (d *Driver) Turned(state agent.State, in *machines.TurnEnded) {
+func (d *Driver) Turned(state agent.State, in *Handed) {
 	if d != nil {
 		d.tell(func() error { return d.turned(state, in) })
 	}
 }
 
-func (d *Driver) turned(state agent.State, in *machines.TurnEnded) error {
-	a, at := d.agents[in.Agent], d.tick.of(in.At)
-	end := endedBy(in)
-	if end == nil {
-		return protocol.Errorf(protocol.KindInternal, "a turn of %s without an end", d.scene.Name(in.Agent))
-	}
+func (d *Driver) turned(state agent.State, in *Handed) error {
+	a, at, end := d.agents[in.Agent], d.tick.of(in.At), &in.End
 	if err := d.charge(in); err != nil {
 		return err
 	}
@@ -441,17 +446,8 @@ func (d *Driver) endOf(a *one, next schedule.Tick, wrote schedule.Resource) sche
 	return schedule.End{Next: next, Place: d.courses.Place(a.ordinal, next), Wrote: wrote}
 }
 
-func endedBy(in *machines.TurnEnded) *agentfact.TurnEnded {
-	for i := range in.Facts {
-		if e, ok := in.Facts[i].Fact.(*agentfact.TurnEnded); ok {
-			return e
-		}
-	}
-	return nil
-}
-
 // same reports whether a turn that ran ahead is the committed one, but for the number of the wave.
-func (d *Driver) same(t *turn, at schedule.Tick, end *agentfact.TurnEnded, in *machines.TurnEnded) bool {
+func (d *Driver) same(t *turn, at schedule.Tick, end *agentfact.TurnEnded, in *Handed) bool {
 	if t.null || t.at != at || len(t.facts) != len(in.Facts) || len(t.effects) != len(in.Effects) {
 		return false
 	}

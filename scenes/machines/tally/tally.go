@@ -82,9 +82,9 @@ func (t *Tally) Count(c Cast, actor, kind string, fact protocol.Fact) {
 	case *agentfact.TurnEnded:
 		t.turn(c, x)
 	case *CallSeen:
-		t.call(x.Tool, x.Status)
+		t.Called(x.Tool, x.Status, 1)
 	case *agentfact.CallMade:
-		t.call(x.Tool, x.Status)
+		t.Called(x.Tool, x.Status, 1)
 	case *agenda.AgentFailed:
 		t.agentFailed(c, x)
 	case *agenda.ActorFailed:
@@ -115,12 +115,13 @@ func (t *Tally) trouble(actor, text string) {
 	}
 }
 
-func (t *Tally) call(tool string, status protocol.CallStatus) {
-	t.Calls++
-	t.ByTool[tool]++
+// Called counts calls of a tool; their facts are counted elsewhere.
+func (t *Tally) Called(tool string, status protocol.CallStatus, n int64) {
+	t.Calls += n
+	t.ByTool[tool] += n
 	if status == protocol.CallFailed || status == protocol.CallDenied {
-		t.CallsFailed++
-		t.Refusals[RefusedCall+" "+string(status)]++
+		t.CallsFailed += n
+		t.Refusals[RefusedCall+" "+string(status)] += n
 	}
 }
 

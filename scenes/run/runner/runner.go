@@ -180,6 +180,8 @@ type Options struct {
 	Interactive bool
 	// ColdWakes gets how long passive agents took to wake: see scenes.Options.
 	ColdWakes *timing.Latency
+	// Serial adds up what of the scenes runs on one core: see scenes.Options.
+	Serial *timing.Serial
 	// Control are commands with which every scene begins: see scenes.Options.
 	Control []control.Command
 	// Middleware is asked in every scene: see setup.Options. Whoever goes on with
@@ -541,7 +543,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	s := &Scene{tools: hands, ID: id, Seed: r.Manifest.Seeds[id], journal: journal, models: set, latency: timing.NewLatency(), report: def.Definition.Simulation.Report}
 	s.Run, err = scenes.Start(made, journal, scenes.Options{
 		Schedule: opt.Schedule, Stop: stopOf(def, opt), Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Orders: opt.ordersOf(id), Control: opt.Control, Desk: r.deskOf(id), Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
-		Metrics: counts, Log: r.log, Latency: s.latency, ColdWakes: opt.ColdWakes, Crashes: opt.Crashes[id], Links: r.links.Of(id), Folding: r.recovering(id),
+		Metrics: counts, Log: r.log, Latency: s.latency, ColdWakes: opt.ColdWakes, Serial: opt.Serial, Crashes: opt.Crashes[id], Links: r.links.Of(id), Folding: r.recovering(id),
 		Effects:     func() (outside.Journal, error) { return r.store.Direct(outside.JournalID(id)) },
 		PassiveFile: func() (seats.File, error) { return seats.Scratch(r.Dir) },
 	})

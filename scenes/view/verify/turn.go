@@ -12,6 +12,7 @@ import (
 	"tavernsim/engine/agent/effect"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/span"
 	"tavernsim/scenes/machines/tally"
 )
 
@@ -358,7 +359,17 @@ func (v *verifier) hand(t *turn) error {
 		return v.differs(v.made.Name(t.agent)+": "+t.trouble, &r, nil)
 	}
 	v.countTurn(t.agent)
-	return v.decide(&machines.TurnEnded{Agent: t.agent, At: t.wake.At, Facts: t.facts, Effects: t.requests})
+	return v.ended(t, t.wake.At, t.facts, t.requests)
+}
+
+// ended gives the stage the end of a turn.
+func (v *verifier) ended(t *turn, at protocol.Time, facts []protocol.KindData, requests []protocol.Sequenced) error {
+	in := &machines.TurnsEnded{Span: &span.Span{}}
+	in.Open(v.made.Budgets != nil, t.wake.Wave, at)
+	if err := in.Add(v.codec, t.agent, v.made.Name(t.agent), facts, requests); err != nil {
+		return err
+	}
+	return v.decide(in)
 }
 
 func (v *verifier) countTurn(o uint32) {
@@ -375,20 +386,21 @@ func (v *verifier) handLost(t *turn) error {
 		r, _ := v.peek(0)
 		return v.differs(v.made.Name(t.agent)+" left no facts", &r, nil)
 	}
-	in := &machines.TurnEnded{Agent: t.agent, At: t.records[0].Time, Effects: t.held}
+	var facts []protocol.KindData
 	for _, r := range t.records {
-		in.Facts = append(in.Facts, protocol.KindData{Kind: r.Kind, Data: r.Data})
+		facts = append(facts, protocol.KindData{Kind: r.Kind, Data: r.Data})
 	}
+	requests := t.held
 	end, err := endOf(t.records[len(t.records)-1], v.codec)
 	if err != nil {
 		return err
 	}
 	if end == nil || end.Elapsed <= 0 && end.Outcome != agentfact.OutcomeInterrupted { // else what it asked for is held back, or nothing
-		in.Effects = v.askedFor()
+		requests = v.askedFor()
 		v.lost = true
 	}
 	v.taken = TakenLost
-	err = v.decide(in)
+	err = v.ended(t, t.records[0].Time, facts, requests)
 	v.taken = ""
 	return err
 }

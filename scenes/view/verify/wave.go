@@ -258,8 +258,16 @@ func (v *verifier) decide(in machines.Input) error {
 			if err := v.keep(&e); err != nil {
 				return err
 			}
+		case machines.ActKeepSpan:
+			if err := e.Span.Each(func(r protocol.Record) error {
+				return v.keep(&machines.Effect{Act: machines.ActKeep, Wave: e.Wave, At: r.Time, Actor: r.Actor, Kind: r.Kind, Data: r.Data})
+			}); err != nil {
+				return err
+			}
 		case machines.ActWake:
-			v.wakes = append(v.wakes, e)
+			for _, e.Agent = range e.Woken() {
+				v.wakes = append(v.wakes, e)
+			}
 		case machines.ActAsk:
 			v.asked = &e
 		case machines.ActPack:
