@@ -118,6 +118,7 @@ type Set struct {
 	script *script.Executor
 	rpc    *rpc.Executor
 	files  *files.Executor
+	refs   *files.References
 	shell  sessions
 	mock   *toolmock.Mock
 	own    *own.Own
@@ -156,7 +157,8 @@ func New(opt Options) (*Set, error) {
 // ForTries makes the tools of a project ready for [Set.Try], also if all of them are
 // workflows.
 func ForTries(opt Options) (*Set, error) {
-	s := &Set{opt: opt, tools: map[string]*toolOf{}, files: files.New(), mock: opt.Project.ToolMock()}
+	s := &Set{opt: opt, tools: map[string]*toolOf{}, refs: files.NewReferences(opt.Mounts.sessions()), mock: opt.Project.ToolMock()}
+	s.files = files.New(s.refs)
 	if err := errors.Join(s.configure(), s.replaced()); err != nil {
 		return nil, err
 	}
