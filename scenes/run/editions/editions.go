@@ -14,7 +14,6 @@
 package editions
 
 import (
-	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -67,7 +66,7 @@ func plugins(was, is *project.Project) (changed map[string]bool, err error) {
 }
 
 func refuse(format string, args ...any) error {
-	return protocol.Errorf(protocol.KindConflict, format+": a run under way takes tools of plugins alone", args...)
+	return protocol.Errorf(protocol.KindConflict, format+"; a run under way takes tools of plugins alone", args...)
 }
 
 // differ lists the files that are new, gone or others, sorted.
@@ -140,7 +139,6 @@ func narrower(was, is *project.Project) error {
 // tools are the ids of those that differ, sorted: by their definitions, or by the files that
 // carry them out.
 func tools(was, is *project.Project, changed map[string]bool) (ids []string, err error) {
-	files := differ(was, is)
 	for _, id := range union(was.ToolIDs(), is.ToolIDs()) {
 		before, _ := was.Tool(id)
 		after, _ := is.Tool(id)
@@ -154,11 +152,7 @@ func tools(was, is *project.Project, changed map[string]bool) (ids []string, err
 		if !changed[after.Plugin] {
 			continue
 		}
-		dir := path.Dir(after.File)
-		uses := slices.ContainsFunc(files, func(f string) bool {
-			return strings.HasPrefix(f, dir+"/") && !definition(f) || f == after.File
-		})
-		if uses || after.Service != "" || !reflect.DeepEqual(before.Definition, after.Definition) {
+		if after.Service != "" || !reflect.DeepEqual(before.Definition, after.Definition) || !reflect.DeepEqual(before.Definition.Files(), after.Definition.Files()) {
 			ids = append(ids, id)
 		}
 	}
@@ -170,12 +164,6 @@ func tools(was, is *project.Project, changed map[string]bool) (ids []string, err
 		}
 	}
 	return ids, nil
-}
-
-// definition reports whether a file defines a tool, and is no part of another one.
-func definition(file string) bool {
-	name := path.Base(file)
-	return strings.Contains(name, ".tool.")
 }
 
 func union(a, b []string) []string {

@@ -192,7 +192,7 @@ func (r *Run) stays(now *Reread) (changed []string, err error) {
 	if err != nil {
 		why = " (" + err.Error() + ")"
 	}
-	return changed, protocol.Errorf(protocol.KindConflict, "the run keeps what it began with, and does not read again: %s%s. Interrupt it, and start another one with them", protocol.Short(strings.Join(list, ", "), 2<<10), why)
+	return changed, protocol.Errorf(protocol.KindConflict, "the run keeps what it began with, and does not read again: %s. Interrupt it, and start another one with them%s", protocol.Short(strings.Join(list, ", "), 2<<10), why)
 }
 
 const valuesOfOptions = "values of options of plugins"
