@@ -17,7 +17,7 @@ func (s *Stage) mayReload(f *agenda.PluginsChanged) string {
 	case f.Edition <= s.editionNumber():
 		return fmt.Sprintf("the scene has the edition %d of its plugins already", s.editionNumber())
 	}
-	if _, err := s.scene.Editions.Find(f.Edition, f.Project); err != nil {
+	if _, err := s.scene.Edition(f.Edition, f.Project); err != nil {
 		return err.Error()
 	}
 	for _, t := range s.questions().Open {
@@ -30,7 +30,7 @@ func (s *Stage) mayReload(f *agenda.PluginsChanged) string {
 
 // reloaded folds that agents have the tools of another edition.
 func (s *Stage) reloaded(f *agenda.PluginsChanged) error {
-	e, err := s.scene.Editions.Find(f.Edition, f.Project)
+	e, err := s.scene.Edition(f.Edition, f.Project)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ import (
 
 // New compiles a scene of a project and makes everything that its machines share.
 func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
-	sc := &Scene{Options: opt, ID: def.Definition.ID, Project: p, Def: def, Condition: def.Until, Script: def.Script, Space: def.Space, Editions: &Editions{}}
+	sc := &Scene{Options: opt, ID: def.Definition.ID, Project: p, Def: def, Condition: def.Until, Script: def.Script, Space: def.Space}
 	if sc.Clock == "" {
 		sc.Clock = def.Definition.Simulation.Clock
 	}

@@ -12,6 +12,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/load/shelf"
 )
 
 // Edition is what a reload of plugins made of the project of a run: a copy of its own, beside that
@@ -74,6 +75,7 @@ func (m *Manifest) Edition(dir string, e *Edition) (*project.Project, error) {
 
 // AddEditions compiles the editions of a scene of the run.
 func (m *Manifest) AddEditions(dir string, made *setup.Scene, middleware delivery.Chain, external []agent.External) error {
+	shelf.Of(made) // before others read
 	for i := range m.Editions {
 		p, err := m.Edition(dir, &m.Editions[i])
 		if err != nil {
@@ -101,7 +103,7 @@ func (m *Manifest) Compile(number uint64, p *project.Project, made *setup.Scene,
 		err = made.Fits(of)
 	}
 	if err == nil {
-		made.Editions.Add(number, of)
+		shelf.Of(made).Add(number, of)
 	}
 	return err
 }

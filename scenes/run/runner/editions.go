@@ -11,6 +11,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
+	"tavernsim/scenes/load/shelf"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/editions"
 	"tavernsim/scenes/run/granted"
@@ -66,7 +67,7 @@ func (r *Runner) reload(s *Scene, now *granted.Reread, f *agenda.PluginsChanged,
 	got, err := s.Run.Reload(ctx, fmt.Sprintf("plugins/%d/%d", f.Edition, time.Now().UnixMilli()), f)
 	if err == nil && got.Refused != "" {
 		err = errors.New(got.Refused)
-		made.Editions.Drop(f.Edition)
+		shelf.Of(made).Drop(f.Edition)
 	}
 	if err != nil {
 		return err
