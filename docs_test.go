@@ -216,7 +216,7 @@ func TestDeliberationPage(t *testing.T) {
 func TestRunPages(t *testing.T) {
 	listed := map[string]bool{}
 	for page, types := range map[string][]reflect.Type{
-		"docs/formats/run-directory.md": {reflect.TypeFor[rundir.Manifest](), reflect.TypeFor[rundir.Grants](), reflect.TypeFor[rundir.Forked]()},
+		"docs/formats/run-directory.md": {reflect.TypeFor[rundir.Manifest](), reflect.TypeFor[rundir.Grants](), reflect.TypeFor[rundir.Edition](), reflect.TypeFor[rundir.Forked]()},
 		"docs/formats/inspect.md": {
 			reflect.TypeFor[inspect.Summary](), reflect.TypeFor[inspect.Work](), reflect.TypeFor[inspect.Refusals](), reflect.TypeFor[inspect.Problem](),
 			reflect.TypeFor[inspect.Bucket](), reflect.TypeFor[history.ModelUse](), reflect.TypeFor[inspect.Count](), reflect.TypeFor[inspect.AgentLine](), reflect.TypeFor[inspect.BudgetLine](), reflect.TypeFor[inspect.Left](), reflect.TypeFor[inspect.AgentView](),

@@ -6,6 +6,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/order"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/receipts"
 )
@@ -20,6 +21,10 @@ func (r *Run) Order(ctx context.Context, o *agenda.Intervened) (receipts.Receipt
 		r.scene.metrics.OrderFailed(o, err)
 		return receipts.Receipt{}, err
 	}
+	return r.await(ctx, g)
+}
+
+func (r *Run) await(ctx context.Context, g *receipts.Given) (receipts.Receipt, error) {
 	select {
 	case <-g.Durable:
 		return g.Receipt, nil
@@ -28,10 +33,10 @@ func (r *Run) Order(ctx context.Context, o *agenda.Intervened) (receipts.Receipt
 		case <-g.Durable:
 			return g.Receipt, nil
 		default:
-			return receipts.Receipt{}, protocol.Errorf(protocol.KindConflict, "order %s: the scene %s stopped before it", o.ID, r.scene.ID)
+			return receipts.Receipt{}, protocol.Errorf(protocol.KindConflict, "order %s: the scene %s stopped before it", g.ID, r.scene.ID)
 		}
 	case <-ctx.Done():
-		return receipts.Receipt{}, protocol.Errorf(protocol.KindCancelled, "order %s: %w", o.ID, ctx.Err())
+		return receipts.Receipt{}, protocol.Errorf(protocol.KindCancelled, "order %s: %w", g.ID, ctx.Err())
 	}
 }
 
@@ -40,6 +45,19 @@ func (r *Run) take(o *agenda.Intervened) (*receipts.Given, error) {
 		return nil, err
 	}
 	return r.scene.orders.Take(o)
+}
+
+// Made is the scene as it is compiled.
+func (r *Run) Made() *setup.Scene { return r.scene.Scene }
+
+// Reload lets the scene go on with another edition of its plugins, which it has. It waits as Order
+// does; the receipt says why the scene refuses.
+func (r *Run) Reload(ctx context.Context, id string, f *agenda.PluginsChanged) (receipts.Receipt, error) {
+	g, err := r.scene.orders.Take(order.Reload(id, "simd", f))
+	if err != nil {
+		return receipts.Receipt{}, err
+	}
+	return r.await(ctx, g)
 }
 
 // Plan gives the scene an order for a wave or a time, after keep has kept it over a kill. It

@@ -42,6 +42,15 @@ type Call struct {
 	// Owner names the agent, for tools that keep something for it between calls; "" = nobody
 	// in particular.
 	Owner string
+	// Loan lends secrets to files while a command runs; nil = no file refers to one.
+	Loan Loan
+}
+
+// Loan puts values of secrets into the files that refer to them, and takes them out again.
+type Loan interface {
+	Values() map[string]string // by name: what programs get to know
+	Lend() (notes []string)    // about what could not be lent
+	Back()
 }
 
 // Bind is a file of this machine, and where the program finds it.

@@ -30,6 +30,7 @@ const (
 	FactNotChanged   = "scene.change_refused"
 	FactSpawned      = "agent.spawned"
 	FactRemoved      = "agent.removed"
+	FactPlugins      = "tool.plugins_changed"
 )
 
 // Started is the first fact of a journal: the inputs of the run.
@@ -173,6 +174,15 @@ type OrderRefused struct {
 	Error string
 }
 
+// PluginsChanged records that agents have the tools of another edition of the project from here
+// on. A deliberation that began before has those of the edition before.
+type PluginsChanged struct {
+	Edition uint64   // from 2 on: the first one is the project with which the run began
+	Project string   // hash of its inputs
+	Plugins []string // that changed, with their versions
+	Tools   []string // ids of tools that are new, gone or others, sorted
+}
+
 // Rested records that agents rest from now on: they hear everything and are not woken.
 type Rested struct {
 	Agents []uint32 // ascending, those that did not rest
@@ -272,6 +282,7 @@ func (*RestEnded) FactKind() string       { return FactRestEnded }
 func (*ChangeRefused) FactKind() string   { return FactNotChanged }
 func (*Spawned) FactKind() string         { return FactSpawned }
 func (*Removed) FactKind() string         { return FactRemoved }
+func (*PluginsChanged) FactKind() string  { return FactPlugins }
 
 func (*Blocked) fact()         {}
 func (*Interrupted) fact()     {}
@@ -294,6 +305,7 @@ func (*RestEnded) fact()       {}
 func (*ChangeRefused) fact()   {}
 func (*Spawned) fact()         {}
 func (*Removed) fact()         {}
+func (*PluginsChanged) fact()  {}
 
 // Why a scene ended.
 const (
@@ -318,6 +330,6 @@ const (
 func Facts() []protocol.FactType {
 	return []protocol.FactType{
 		protocol.ByCodec[Started](), protocol.ByCodec[WaveClosed](), protocol.ByCodec[EffectsDeferred](), protocol.ByCodec[AgentFailed](), protocol.ByCodec[ActorFailed](), protocol.ByCodec[Paused](), protocol.ByCodec[Resumed](), protocol.ByCodec[Ended](), protocol.ByCodec[DeadLettered](),
-		protocol.ByCodec[Redelivered](), protocol.ByCodec[Forked](), protocol.ByCodec[Interrupted](), protocol.ByCodec[Blocked](), protocol.ByCodec[EffectsRefused](), protocol.ByCodec[Intervened](), protocol.ByCodec[OrderRefused](), protocol.ByCodec(ordered[Rested]), protocol.ByCodec(ordered[RestEnded]), protocol.ByCodec[ChangeRefused](), protocol.ByCodec[Spawned](), protocol.ByCodec[Removed](),
+		protocol.ByCodec[Redelivered](), protocol.ByCodec[Forked](), protocol.ByCodec[Interrupted](), protocol.ByCodec[Blocked](), protocol.ByCodec[EffectsRefused](), protocol.ByCodec[Intervened](), protocol.ByCodec[OrderRefused](), protocol.ByCodec(ordered[Rested]), protocol.ByCodec(ordered[RestEnded]), protocol.ByCodec[ChangeRefused](), protocol.ByCodec[Spawned](), protocol.ByCodec[Removed](), protocol.ByCodec[PluginsChanged](),
 	}
 }

@@ -21,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/direct"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/tool"
@@ -55,12 +56,13 @@ type Plan struct {
 	End    bool                 // the scene ends; an order asks for nothing else then
 	// Outcome is what the scene comes to when it ends; nil = nothing is said.
 	Outcome *script.Outcome
-	Set     map[string]any      // variables of the script
-	To      string              // state of the script; "" = it stays
-	Settled []Settled           // interactions that end
-	Reviews []knowledge.Request // of suggestions to knowledge bases
-	Seats   []Seat              // agents that people take over, and release
-	Letter  *travel.Letter      // between linked scenes, of which nobody else gives one; nothing else is asked for then
+	Set     map[string]any         // variables of the script
+	To      string                 // state of the script; "" = it stays
+	Settled []Settled              // interactions that end
+	Reviews []knowledge.Request    // of suggestions to knowledge bases
+	Seats   []Seat                 // agents that people take over, and release
+	Plugins *agenda.PluginsChanged // simd has read them again, and nobody else orders that; nothing else is asked for then
+	Letter  *travel.Letter         // between linked scenes, of which nobody else gives one; nothing else is asked for then
 
 	changes int
 	later   []cast.Request // of a script: what the stage changes one tick later
@@ -229,6 +231,9 @@ func ReadBy(by, id, reason string, do protocol.Raw) (*Plan, error) {
 	if by == By && len(list) == 1 {
 		if l, err := travel.Read(list[0]); l != nil || err != nil {
 			return &Plan{Letter: l}, err
+		}
+		if f := readReload(list[0]); f != nil {
+			return &Plan{Plugins: f}, nil
 		}
 	}
 	r := reader{by: by, id: id, reason: reason, schemas: map[string]*bind.Schema{}}

@@ -676,7 +676,7 @@ func TestConcurrentUse(t *testing.T) {
 			for i := range 500 {
 				sc.Deliberated(fmt.Sprint("p", i), "ok")
 				sc.Published(fmt.Sprint("t", i), SourceAgent, 1)
-				sc.Fact(agenda.FactEnded)
+				sc.Fact(agenda.FactEnded, 1)
 				table.Move(0, AgentIdle, AgentState(i%int(agentStates)), 1)
 				if i%100 == 0 {
 					s.Watch(Sources{Agents: table, Store: &fakes{}})()

@@ -118,6 +118,9 @@ func (s *Stage) Load(raw []byte) error {
 	if s.Travel, err = travel.Load(s.codec, snap.Travel); err != nil {
 		return err
 	}
+	if err := s.loadEdition(snap.Edition); err != nil {
+		return err
+	}
 	s.Roster, err = roster.Unpack(snap.Roster, s.scene.Size())
 	return err
 }

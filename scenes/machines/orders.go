@@ -49,6 +49,9 @@ func CheckOrder(sc *setup.Scene, o *agenda.Intervened) error {
 	if p.Letter != nil {
 		return protocol.Errorf(protocol.KindInvalid, "do[0].%s: scenes alone tell each other of trips; want travel", p.Letter.Kind)
 	}
+	if p.Plugins != nil {
+		return protocol.Errorf(protocol.KindInvalid, "do[0].plugins_changed: simd alone tells a scene that plugins were read again; want simd control DIR reload")
+	}
 	for _, c := range p.Stage {
 		if err := c.Check(sc); err != nil {
 			return err
@@ -148,8 +151,18 @@ func (s *Stage) carryOutOrder(o *Order, p *order.Plan) error {
 		}
 		return s.closeWave()
 	}
-	if why := s.unsettled(p, o.By); why != "" {
+	why := s.unsettled(p, o.By)
+	if p.Plugins != nil {
+		why = s.mayReload(p.Plugins)
+	}
+	if why != "" {
 		if err := s.keepOwn(&agenda.OrderRefused{ID: o.ID, Error: why}); err != nil {
+			return err
+		}
+		return s.closeWave()
+	}
+	if p.Plugins != nil {
+		if err := s.keepOwn(p.Plugins); err != nil {
 			return err
 		}
 		return s.closeWave()

@@ -106,6 +106,8 @@ type View struct {
 	parts []Part
 	scene map[string]any // what agents know of the script; nil = there is none
 
+	edition *edition // whose tools agents have; nil = those of the beginning
+
 	Turns  *turns.Shown // nil = the scene has no turns
 	Budget *WakeBudget  // in the wake of an agent under a budget, else nil
 }
@@ -124,11 +126,11 @@ type Part struct {
 func (v *View) With(p Part) *View {
 	parts := slices.Clone(v.parts)
 	parts[slices.IndexFunc(parts, func(before Part) bool { return before.Service == p.Service })] = p
-	return &View{parts: parts, scene: v.scene, Turns: v.Turns}
+	return &View{parts: parts, scene: v.scene, edition: v.edition, Turns: v.Turns}
 }
 
 func (v *View) withScene(scene map[string]any) *View {
-	return &View{parts: v.parts, scene: scene, Turns: v.Turns}
+	return &View{parts: v.parts, scene: scene, edition: v.edition, Turns: v.Turns}
 }
 
 func (v *View) of(service string) (p Part) {

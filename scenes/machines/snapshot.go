@@ -29,6 +29,18 @@ type SceneSnapshot struct {
 	Script    protocol.Raw // none = there is none
 	Turns     []byte       // encoded; none = the scene has none
 	Travel    protocol.Raw // none = nobody has travelled
+	Edition   protocol.Raw // none = plugins were not read again
+}
+
+type sceneWithoutEdition struct {
+	Agenda    protocol.Raw
+	Tally     tally.Tally
+	Ledgers   []budget.Kept
+	Exhausted string
+	Roster    []byte
+	Script    protocol.Raw
+	Turns     []byte
+	Travel    protocol.Raw
 }
 
 type sceneWithoutTravel struct {
@@ -78,7 +90,7 @@ func (s *Stage) encode(roster []byte) (protocol.Raw, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.spending == nil && roster == nil && s.script == nil && s.Turns == nil && s.Travel.Empty() {
+	if s.spending == nil && roster == nil && s.script == nil && s.Turns == nil && s.Travel.Empty() && s.edition == nil {
 		return s.codec.Marshal(&sceneWithoutBudgets{d, s.Tally})
 	}
 	snap := SceneSnapshot{Agenda: d, Tally: s.Tally, Roster: roster}
@@ -96,9 +108,14 @@ func (s *Stage) encode(roster []byte) (protocol.Raw, error) {
 	if snap.Travel, err = s.Travel.Snapshot(s.codec); err != nil {
 		return nil, err
 	}
+	if snap.Edition, err = s.keepEdition(); err != nil {
+		return nil, err
+	}
 	switch {
-	case snap.Travel != nil:
+	case snap.Edition != nil:
 		return s.codec.Marshal(&snap)
+	case snap.Travel != nil:
+		return s.codec.Marshal(&sceneWithoutEdition{snap.Agenda, snap.Tally, snap.Ledgers, snap.Exhausted, snap.Roster, snap.Script, snap.Turns, snap.Travel})
 	case s.script != nil && snap.Turns == nil:
 		return s.codec.Marshal(&sceneWithoutTurns{snap.Agenda, snap.Tally, snap.Ledgers, snap.Exhausted, snap.Roster, snap.Script})
 	case snap.Turns != nil:

@@ -55,6 +55,7 @@ type Stage struct {
 	flight   inflight.Flight // realtime: the deliberations that were begun and are not merged
 	spending *spending       // nil = there are no budgets
 	script   *scripting      // nil = there is none
+	edition  *edition        // kept; nil = plugins were not read again
 
 	// arrived are the ended turns and failures that no wave has taken yet;
 	// urgentArrived go before the others (realtime).
@@ -142,8 +143,11 @@ func (s *Stage) Configure(c StageConfig, kept Kept, view *View) {
 // show takes what the services publish. The agenda hears of it when one of them
 // decides next without a request.
 func (s *Stage) show(v *View) {
-	if s.View = v; s.script != nil {
-		s.View = v.withScene(s.sceneShown())
+	if s.View = v; s.edition != nil {
+		s.View = v.withEdition(s.edition)
+	}
+	if s.script != nil {
+		s.View = s.View.withScene(s.sceneShown())
 	}
 	if s.ready != "" {
 		s.Agenda.Releases(s.Agenda.Now) // which has come
@@ -297,6 +301,10 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 		}
 	case turns.Fact:
 		if err := s.Turns.Apply(d, x, r.Time); err != nil {
+			return err
+		}
+	case *agenda.PluginsChanged:
+		if err := s.reloaded(x); err != nil {
 			return err
 		}
 	case *agenda.Spawned, *agenda.Removed:

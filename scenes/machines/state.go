@@ -161,7 +161,7 @@ func (s *State) ApplyAgents(r protocol.Record, fact protocol.Fact) error {
 
 // Shown is the current view of the services.
 func (s *State) Shown() *View {
-	v := &View{scene: s.sceneShown()}
+	v := &View{scene: s.sceneShown(), edition: s.edition}
 	for _, service := range s.Services {
 		v.parts = append(v.parts, service.Publish())
 	}

@@ -16,6 +16,7 @@ import (
 // uncounted are the kinds of facts that move no count but that of the facts, with the
 // reason.
 var uncounted = map[string]string{
+	"tool.plugins_changed":        "it is the order of simd, which inspect orders shows",
 	"agent.blocked":               "the event that is waited for counts",
 	"agent.call_answered":         "the call counts",
 	"agent.goals_updated":         "of the agent alone",

@@ -55,6 +55,10 @@ func (s *Set) configure() error {
 			}
 		}
 	}
+	if before := s.opt.before; before != nil {
+		s.own, err = before.own.Follow(s.opt.Project, own.Files{Grants: s.opt.Grants, Secrets: s.opt.Secrets}, secret)
+		return err
+	}
 	s.own, err = own.New(s.opt.Project, s.opt.Place, own.Files{Grants: s.opt.Grants, Secrets: s.opt.Secrets}, secret)
 	return err
 }

@@ -29,11 +29,12 @@ func (s *Set) Renewed(f own.Files) (take func() error, err error) {
 	if s == nil {
 		return func() error { return nil }, nil
 	}
-	next, err := s.own.Next(f)
+	x := s.now()
+	next, err := x.own.Next(f)
 	if err == nil {
-		err = s.mayReplace(next.Refused)
+		err = x.mayReplace(next.Refused)
 	}
-	return func() error { return s.own.Take(next) }, err
+	return func() error { return x.own.Take(next) }, err
 }
 
 // denied is the result of a call that is not carried out.

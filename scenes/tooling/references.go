@@ -111,7 +111,7 @@ func (s *Set) fetch(t *toolOf, c *tools.Call, q *effect.Ask) (release func(), er
 	if len(q.Call.URIs)+len(inputs) == 0 {
 		return release, nil
 	}
-	f := &fetching{source: s.source(q), tool: t.Definition, call: c}
+	f := &fetching{source: s.source(q), tool: t.Definition, call: c, secret: s.hasSecret}
 	c.Params = maps.Clone(c.Params)
 	for _, name := range protocol.SortedKeys(q.Call.URIs) {
 		if err = f.parameter(name, q.Call.URIs[name]); err != nil {
@@ -140,6 +140,7 @@ type fetching struct {
 	source *mount.Source
 	tool   *manifest.Tool
 	call   *tools.Call
+	secret func(text string) bool
 	dir    string // of copies that the program finds; "" = there are none
 	size   int    // of these, in bytes
 }
@@ -171,7 +172,11 @@ func (f *fetching) read(uri string, most int64) (*mount.Content, error) {
 	if m, name, err := mount.Path(uri); err == nil && !f.tool.MayRead(m, name) {
 		return nil, protocol.Errorf(protocol.KindDenied, "the tool may not have %q: its needs name no such files (fs.read:%s/PATTERN)", protocol.Short(uri, 80), m)
 	}
-	return f.source.Read(uri, most)
+	content, err := f.source.Read(uri, most)
+	if err == nil && f.secret(string(content.Data)) { // a command runs whose files have it
+		return nil, protocol.Errorf(protocol.KindDenied, "%q has a secret now, which no reference leads to", protocol.Short(uri, 80))
+	}
+	return content, err
 }
 
 // filesInside is where a program finds what parameters refer to.

@@ -3,6 +3,7 @@ package tooling
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/outside"
 	"tavernsim/tools"
+	"tavernsim/tools/files"
 	"tavernsim/tools/manifest"
 	"tavernsim/tools/mount"
 	"tavernsim/tools/secrets"
@@ -66,9 +68,49 @@ func (s *Set) owned(ctx context.Context, t *toolOf, c *tools.Call, q *effect.Ask
 	case manifest.Shell:
 		c.Files = s.source(q)
 		content, _ := c.Params["content"].(string)
-		c.Secrets, err = s.ownSecrets(ctx, q.Model.Agent, c, c.Tool.ID, manifest.SecretsIn(content))
+		if c.Secrets, err = s.ownSecrets(ctx, q.Model.Agent, c, c.Tool.ID, manifest.SecretsIn(content)); err == nil && c.Tool.ID == manifest.Command {
+			c.Loan, err = s.loan(ctx, c, q)
+		}
+	case manifest.Files:
+		if c.Tool.ID == manifest.Edit {
+			c.Secrets, err = s.edited(ctx, c, q)
+		}
 	}
 	return t.executor, err
+}
+
+// edited gives an edit the secrets that it writes, and those of the files that it changes.
+func (s *Set) edited(ctx context.Context, c *tools.Call, q *effect.Ask) (map[string]string, error) {
+	values, err := s.inFiles(ctx, c, q)
+	if err != nil {
+		return nil, err
+	}
+	more, err := s.ownSecrets(ctx, q.Model.Agent, c, manifest.Edit, files.SecretsOf(c.Params))
+	maps.Copy(values, more)
+	return values, err
+}
+
+// loan lends a command the secrets to which files of its agent refer.
+func (s *Set) loan(ctx context.Context, c *tools.Call, q *effect.Ask) (tools.Loan, error) {
+	values, err := s.inFiles(ctx, c, q)
+	if err != nil {
+		return nil, err
+	}
+	return s.refs.Loan(c.Files, c.Owner, values)
+}
+
+// inFiles are the secrets to which files of an agent refer, and which it may use now.
+func (s *Set) inFiles(ctx context.Context, c *tools.Call, q *effect.Ask) (map[string]string, error) {
+	list, err := s.refs.Of(c.Owner)
+	values := map[string]string{}
+	for _, names := range list {
+		for _, name := range names {
+			if v, err := s.ownSecrets(ctx, q.Model.Agent, c, manifest.Edit, []string{name}); err == nil {
+				maps.Copy(values, v)
+			}
+		}
+	}
+	return values, err
 }
 
 // maskMore masks what an agent is told after something else.
@@ -106,8 +148,7 @@ func (s *Set) sessionBefore(owner string) bool {
 	if s.opt.Mounts.Files == "" {
 		return false
 	}
-	dir := filepath.Join(s.opt.Mounts.Files, sessionsDir)
-	return folders.Begins(s.opt.Mounts.Files, dir, mount.Folder(owner))
+	return folders.Begins(s.opt.Mounts.Files, s.opt.Mounts.sessions(), mount.Folder(owner))
 }
 
 // unclean notes what a kill would leave of a session.
@@ -121,7 +162,7 @@ func (s *Set) unclean(owner string, m folders.Mark) error {
 			m.Names[i] = "get_value:" + name // no file has it, and no later process
 		}
 	}
-	return m.Note(filepath.Join(s.opt.Mounts.Files, sessionsDir), s.opt.Mounts.Files, mount.Folder(owner))
+	return m.Note(s.opt.Mounts.sessions(), s.opt.Mounts.Files, mount.Folder(owner))
 }
 
 // clean removes what programs with secrets wrote when an earlier process was killed.
@@ -129,13 +170,18 @@ func (s *Set) clean() error {
 	if s.opt.Mounts.Files == "" {
 		return nil
 	}
-	removed, err := folders.Clean(filepath.Join(s.opt.Mounts.Files, sessionsDir), s.opt.Mounts.Files, s.opt.Secrets.Has, s.hasSecret)
+	removed, err := folders.Clean(s.opt.Mounts.sessions(), s.opt.Mounts.Files, s.opt.Secrets.Has, s.hasSecret)
 	if len(removed) > 0 && s.opt.Warn != nil {
 		s.opt.Warn(fmt.Sprintf("%d files were removed that programs with secrets had written when simd was killed: %s", len(removed), s.maskSaid(protocol.Short(strings.Join(removed, ", "), 1<<10))))
 	}
 	return err
 }
 
-// sessionsDir has an empty file for each agent that had a session: no
-// folder of a scene begins with a point.
-const sessionsDir = ".sessions"
+// sessions is the folder of what is noted about agents: an empty file for each that had a session, and which
+// of its files refer to secrets. No folder of a scene begins with a point. "" = there is none.
+func (m *Mounts) sessions() string {
+	if m.Files == "" {
+		return ""
+	}
+	return filepath.Join(m.Files, ".sessions")
+}

@@ -222,6 +222,32 @@ func TestSecretsOfSessions(t *testing.T) {
 	}
 }
 
+// A file of an agent refers to a secret; its commands find the value there, and nothing that is
+// kept has it. Another tool is not led to the file meanwhile.
+func TestSecretsInFilesOfAgents(t *testing.T) {
+	set := live(t)
+	var err error
+	if set.Secrets, err = secrets.New(&secrets.File{Secrets: map[string]*secrets.Grant{"A": {Value: "alpha-secret-1", Tools: []string{"edit"}}, "B": {Value: "beta-secret-22", Tools: []string{"command"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	said := work(t, set, "",
+		`<tools><edit><file src="etc/rc"><find></find><replace>token=$KARYI{A}
+</replace></file></edit><edit><file src="x"><find></find><replace>$KARYI{B}</replace></file></edit><command>wc -c <etc/rc; grep -c "token=alpha-sec""ret-1" etc/rc; cat etc/rc; cp etc/rc copy; sed -i s/token/key/ etc/rc</command><read><file src="etc/rc"/></read></tools>`,
+		`<tools><command>grep -c "key=alpha-sec""ret-1" etc/rc; read -r x; ls</command><edit><file src="etc/rc"><find>key</find><replace>name</replace></file></edit><input>go on\n</input><read><file src="etc/rc"/></read></tools>`)
+	all := strings.Join(said, "\n")
+	for _, want := range []string{"secrets:[A] status:created", "B is not granted to edit", "output:21\n1\ntoken=$KARYI{A}\n", "removed, for there was a secret in it: copy", "of 1\nkey=$KARYI{A}", "output:1\n status:awaiting_input", "output:etc\n status:ok", "of 1\nname=$KARYI{A}"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("want %s\n%s", want, all)
+		}
+	}
+	_ = filepath.WalkDir(set.Mounts.Files, func(name string, d fs.DirEntry, err error) error {
+		if text, _ := os.ReadFile(name); strings.Contains(string(text), "alpha-secret-1") {
+			t.Errorf("%s: %s", name, text)
+		}
+		return err
+	})
+}
+
 // While a program has a secret the run says what a kill would leave; the next process cleans
 // that before the scene begins.
 func TestSecretsOfKilledSessions(t *testing.T) {

@@ -23,7 +23,9 @@ package tooling
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -107,6 +109,8 @@ type Options struct {
 	// files that they name; nil = none is there.
 	Recorded          *toolreplay.Answers
 	RecordedArtifacts *artifact.Store
+
+	before *Set // of the edition before; nil = this is the first one
 }
 
 // Set carries out the tools of a project for one scene.
@@ -118,6 +122,7 @@ type Set struct {
 	script *script.Executor
 	rpc    *rpc.Executor
 	files  *files.Executor
+	refs   *files.References
 	shell  sessions
 	mock   *toolmock.Mock
 	own    *own.Own
@@ -129,7 +134,11 @@ type Set struct {
 	config map[string]map[string]string
 
 	replayed, missed atomic.Int64
-	board            progress.Board
+	board            *progress.Board
+
+	next  atomic.Pointer[Set] // of the newest edition; nil = plugins were not read again
+	ended sync.Once           // its programs have ended
+	calls sync.RWMutex        // is held for reading by calls that are carried out
 }
 
 // toolOf is a tool with what carries it out.
@@ -156,7 +165,11 @@ func New(opt Options) (*Set, error) {
 // ForTries makes the tools of a project ready for [Set.Try], also if all of them are
 // workflows.
 func ForTries(opt Options) (*Set, error) {
-	s := &Set{opt: opt, tools: map[string]*toolOf{}, files: files.New(), mock: opt.Project.ToolMock()}
+	s := &Set{opt: opt, tools: map[string]*toolOf{}, refs: files.NewReferences(opt.Mounts.sessions()), mock: opt.Project.ToolMock(), board: &progress.Board{}}
+	s.files = files.New(s.refs)
+	if opt.before != nil {
+		s.files = opt.before.files
+	}
 	if err := errors.Join(s.configure(), s.replaced()); err != nil {
 		return nil, err
 	}
@@ -182,6 +195,9 @@ func ForTries(opt Options) (*Set, error) {
 		case manifest.Shell:
 			if opt.Sandbox == nil && s.mode() == Live {
 				return nil, protocol.Errorf(protocol.KindNotFound, "the tool %s runs programs, and this program has no sandbox for them (runner.Options.Sandbox); run with --tools mock", id)
+			}
+			if opt.before != nil {
+				s.shell = opt.before.shell
 			}
 			x.executor = s.sessions()
 		case manifest.Value:
@@ -213,8 +229,10 @@ func ForTries(opt Options) (*Set, error) {
 		}
 		s.tools[id] = x
 	}
-	if err := s.hooked(); err != nil {
-		return nil, err
+	if s.inherit(opt.before); opt.before == nil {
+		if err := s.hooked(); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case len(s.tools) == 0:
@@ -269,6 +287,21 @@ func (s *Set) Close() error {
 	if s == nil {
 		return nil
 	}
+	var errs []error
+	s.now().shell.close()
+	for x := s.now(); x != nil; x = x.opt.before {
+		errs = append(errs, x.end())
+	}
+	return errors.Join(errs...)
+}
+
+// end ends the programs of one edition, once.
+func (s *Set) end() (err error) {
+	s.ended.Do(func() { err = s.endAll() })
+	return err
+}
+
+func (s *Set) endAll() error {
 	if s.mcp != nil {
 		_ = s.mcp.Close() // it ends what runs, and has nothing to say
 	}
@@ -278,7 +311,6 @@ func (s *Set) Close() error {
 	if s.script != nil {
 		_ = s.script.Close() // the same
 	}
-	s.shell.close()
 	if s.http != nil {
 		return s.http.Close()
 	}
@@ -340,6 +372,12 @@ func (s *Set) live(ctx context.Context, t *toolOf, c *tools.Call, o tools.Option
 	if err != nil {
 		return denied(c.Tool.ID, err), metrics.DeniedBySecret
 	}
+	if s.opt.before != nil && len(q.Call.URIs) == 0 && t.Check != nil { // fetch checks others
+		if err := t.Check(c.Params); err != nil {
+			r := tools.Fail(protocol.KindInvalid, fmt.Sprintf("the tool %s was read again: parameters of %s: %v", c.Tool.ID, c.Tool.ID, err))
+			return r, ""
+		}
+	}
 	if err := s.source(q).Same(); err != nil {
 		return denied(c.Tool.ID, err), metrics.DeniedByAsk
 	}
@@ -371,13 +409,13 @@ func (*live) Name() string { return "tools" }
 
 // MayRepeat implements outside.Executor.
 func (x *live) MayRepeat(q *effect.Ask) bool {
-	t := x.tools[q.Call.Tool]
+	t := (*Set)(x).now().tools[q.Call.Tool]
 	return t != nil && t.Definition.Execution.Repeat != manifest.Never
 }
 
 // Gate implements outside.Tools.
 func (x *live) Gate(q *effect.Ask) *gate.Gate {
-	if t := x.tools[q.Call.Tool]; t != nil {
+	if t := (*Set)(x).now().tools[q.Call.Tool]; t != nil {
 		return t.gate
 	}
 	return nil
@@ -385,12 +423,14 @@ func (x *live) Gate(q *effect.Ask) *gate.Gate {
 
 // Do implements outside.Executor.
 func (x *live) Do(ctx context.Context, q *effect.Ask) effect.Answered {
-	r := (*Set)(x).Call(ctx, q)
+	s, done := (*Set)(x).begin()
+	defer done()
+	r := s.Call(ctx, q)
 	latency, measured := time.Duration(0), false
-	if t := x.tools[q.Call.Tool]; t != nil {
+	if t := s.tools[q.Call.Tool]; t != nil {
 		latency, measured = t.Definition.Latency()
 	}
-	if measured || x.opt.Realtime {
+	if measured || s.opt.Realtime {
 		latency = r.Meta.Latency.Std()
 	}
 	return answered(&r, latency)

@@ -27,7 +27,7 @@ func (v value) Call(ctx context.Context, c *tools.Call) tools.Result {
 	told := func(status string) tools.Result {
 		return tools.Output(map[string]any{"key": key, "status": status, "use": "$KARYI{" + key + "}"})
 	}
-	for _, tool := range []string{manifest.Command, manifest.Input} {
+	for _, tool := range []string{manifest.Command, manifest.Input, manifest.Edit} {
 		if _, err := v.ownSecrets(ctx, v.q.Model.Agent, c, tool, []string{key}); err == nil {
 			return told("available")
 		}

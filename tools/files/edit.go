@@ -17,17 +17,23 @@ import (
 type edited struct {
 	wanted
 	was     reading
+	shown   string // the text before, with references in the place of secrets
 	text    string
+	names   []string // of secrets to which the text refers
 	matched []string // of each pair: how it was found, "" = as it is written
 }
 
 // edit applies all pairs of all files, keeps the texts and writes the files.
-func edit(ctx context.Context, c *tools.Call, files []wanted) tools.Result {
+func (x *Executor) edit(ctx context.Context, c *tools.Call, files []wanted) tools.Result {
+	had, err := x.refs.Of(c.Owner)
+	if err != nil {
+		return refuse(err)
+	}
 	var wrong []string
 	kind := tools.KindTool
 	all := make([]edited, 0, len(files))
 	for i, w := range files {
-		e, err := prepare(ctx, c.Files, w, all[:min(i, len(all))])
+		e, err := prepare(ctx, c, had[w.uri], w, all[:min(i, len(all))])
 		if ctx.Err() != nil {
 			return refuse(ended(ctx))
 		}
@@ -54,7 +60,7 @@ func edit(ctx context.Context, c *tools.Call, files []wanted) tools.Result {
 			err = ended(ctx)
 		}
 		if err == nil {
-			err = c.Files.Write(e.uri, []byte(e.text), e.was.mode, e.was.is, sum(e.was.data))
+			err = x.write(c, &e, had[e.uri])
 		}
 		if err != nil {
 			if len(done) == 0 {
@@ -69,6 +75,17 @@ func edit(ctx context.Context, c *tools.Call, files []wanted) tools.Result {
 	return result
 }
 
+// write writes a file. What it refers to is noted before.
+func (x *Executor) write(c *tools.Call, e *edited, had []string) error {
+	if err := x.refs.note(c.Owner, e.uri, union(had, e.names)); err != nil {
+		return err
+	}
+	if err := c.Files.Write(e.uri, []byte(e.text), e.was.mode, e.was.is, sum(e.was.data)); err != nil {
+		return err
+	}
+	return x.refs.note(c.Owner, e.uri, e.names)
+}
+
 func (e *edited) done() map[string]any {
 	status := "edited"
 	if !e.was.is {
@@ -77,6 +94,13 @@ func (e *edited) done() map[string]any {
 	m := map[string]any{"file": e.src, "status": status, "pairs": int64(len(e.edits))}
 	if notes := slices.DeleteFunc(slices.Clone(e.matched), func(s string) bool { return s == "" }); len(notes) > 0 {
 		m["note"] = strings.Join(notes, "; ")
+	}
+	if len(e.names) > 0 {
+		list := make([]any, 0, len(e.names))
+		for _, name := range e.names {
+			list = append(list, name)
+		}
+		m["secrets"] = list
 	}
 	return m
 }
@@ -92,7 +116,7 @@ func (e *edited) keep(c *tools.Call, r *tools.Result) error {
 	if c.Keep == nil {
 		return nil
 	}
-	texts := []tools.Blob{{Name: Before + e.uri, Data: e.was.data}, {Name: After + e.uri, Data: []byte(e.text)}}
+	texts := []tools.Blob{{Name: Before + e.uri, Data: []byte(e.shown)}, {Name: After + e.uri, Data: []byte(e.text)}}
 	if !e.was.is {
 		texts = texts[1:]
 	}
@@ -107,8 +131,9 @@ func (e *edited) keep(c *tools.Call, r *tools.Result) error {
 	return nil
 }
 
-// prepare applies the pairs of a file. before are the files that the call edits earlier.
-func prepare(ctx context.Context, s *mount.Source, w wanted, before []edited) (edited, error) {
+// prepare applies the pairs of a file. had are the names of secrets to which it refers already,
+// and before are the files that the call edits earlier.
+func prepare(ctx context.Context, c *tools.Call, had []string, w wanted, before []edited) (edited, error) {
 	e := edited{wanted: w}
 	m, at, err := mount.Path(w.uri)
 	switch {
@@ -121,13 +146,18 @@ func prepare(ctx context.Context, s *mount.Source, w wanted, before []edited) (e
 	case slices.ContainsFunc(before, func(o edited) bool { return o.uri == w.uri }):
 		return e, protocol.Errorf(protocol.KindInvalid, "the file stands twice in one edit; put all pairs into one")
 	}
-	if e.was, err = load(s, w.uri); err != nil {
+	if e.was, err = load(c.Files, w.uri); err != nil {
 		return e, err
 	}
 	if !utf8.Valid(e.was.data) {
 		return e, protocol.Errorf(protocol.KindInvalid, "it is no text")
 	}
-	text := string(e.was.data)
+	e.shown = hidden(string(e.was.data), of(c.Secrets, had)) // while a command runs, it has the values
+	text := e.shown
+	names, err := e.refers(m, text, had, c.Secrets)
+	if err != nil {
+		return e, err
+	}
 	crlf := strings.Contains(text, "\r\n") && strings.Count(text, "\n") == strings.Count(text, "\r\n")
 	if crlf {
 		text = strings.ReplaceAll(text, "\r\n", "\n")
@@ -152,6 +182,11 @@ func prepare(ctx context.Context, s *mount.Source, w wanted, before []edited) (e
 	}
 	if err := fits(int64(len(text))); err != nil { // line breaks count, too
 		return e, err
+	}
+	for _, name := range union(had, names) {
+		if strings.Contains(text, reference(name)) {
+			e.names = append(e.names, name)
+		}
 	}
 	e.text = text
 	return e, nil

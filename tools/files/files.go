@@ -19,10 +19,13 @@ import (
 // Executor carries out read and edit. It can be used by many goroutines.
 type Executor struct {
 	editing locks
+	refs    *References
 }
 
-// New makes an executor.
-func New() *Executor { return &Executor{editing: locks{of: map[string]*lock{}}} }
+// New makes an executor, which notes in refs what files refer to secrets.
+func New(refs *References) *Executor {
+	return &Executor{editing: locks{of: map[string]*lock{}}, refs: refs}
+}
 
 // Close implements tools.Executor.
 func (*Executor) Close() error { return nil }
@@ -49,7 +52,7 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 	if err != nil {
 		return refuse(err)
 	}
-	return edit(ctx, c, wanted)
+	return x.edit(ctx, c, wanted)
 }
 
 // refuse is a call of which nothing began.
@@ -82,7 +85,6 @@ func wantedOf(v any) (wanted, error) {
 	w := wanted{}
 	w.src, _ = m["src"].(string)
 	list, _ := m["edits"].([]any)
-	texts := []string{w.src}
 	for _, e := range list {
 		em, _ := e.(map[string]any)
 		p := pair{}
@@ -92,12 +94,10 @@ func wantedOf(v any) (wanted, error) {
 		p.nth, _ = em["nth"].(int64)
 		p.findOther, _ = em["find_other"].(string)
 		p.replaceOther, _ = em["replace_other"].(string)
-		w.edits, texts = append(w.edits, p), append(texts, p.find, p.replace)
+		w.edits = append(w.edits, p)
 	}
-	for _, t := range texts {
-		if strings.Contains(t, "$KARYI{") {
-			return w, protocol.Errorf(protocol.KindUnknown, "%s: $KARYI{…} is not replaced in files by this version; nothing was done", protocol.Short(w.src, 80))
-		}
+	if strings.Contains(w.src, mark) {
+		return w, protocol.Errorf(protocol.KindDenied, "%s: no secret goes into the name of a file, which facts have", protocol.Short(w.src, 80))
 	}
 	w.uri = w.src
 	if list == nil {

@@ -43,14 +43,17 @@ func write(t testing.TB, s *mount.Source, name, text string) {
 	t.Helper()
 	m, rest, _ := strings.Cut(name, "/")
 	file := filepath.Join(s.Folders[m], filepath.FromSlash(rest))
-	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(unescaped(text)), 0o640)); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, []byte(plain(text)), 0o640)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// unescaped is a text of an archive: ␍ stands for CR, and \ at the end of the last line for
+// token is the secret of the agent.
+const token = "swordfish-4711-abc"
+
+// plain is a text of an archive: ␍ stands for CR, and \ at the end of the last line for
 // no line break.
-func unescaped(s string) string {
+func plain(s string) string {
 	return strings.ReplaceAll(strings.TrimSuffix(s, "\\\n"), "␍", "\r")
 }
 
@@ -88,7 +91,7 @@ func call(t testing.TB, x *Executor, s *mount.Source, c *protocol.Call) tools.Re
 		id, size, err := s.Artifacts.Put(artifact.Owner{}, strings.NewReader(string(b.Data)))
 		return tool.Artifact{ID: id, Size: size, Type: b.Type, Name: b.Name}, err
 	}
-	return tools.Run(t.Context(), x, &tools.Call{Tool: d, Params: params, Files: s, Keep: keep}, tools.Options{Keep: keep})
+	return tools.Run(t.Context(), x, &tools.Call{Tool: d, Params: params, Files: s, Keep: keep, Owner: "o", Secrets: map[string]string{"TOKEN": token}}, tools.Options{Keep: keep})
 }
 
 // all lists the files of the mounts.
@@ -124,7 +127,7 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := txtar.Parse(data)
-			s, x := mounts(t), New()
+			s, x := mounts(t), New(NewReferences(""))
 			got := &txtar.Archive{Comment: want.Comment}
 			for _, f := range want.Files {
 				if before, ok := strings.CutPrefix(f.Name, "before "); ok {
@@ -182,7 +185,7 @@ func editing(src string, pairs ...string) *protocol.Call {
 
 // Promise 3: the mode stays, and nothing of a temporary file is left.
 func TestModes(t *testing.T) {
-	s, x := mounts(t), New()
+	s, x := mounts(t), New(NewReferences(""))
 	write(t, s, "agent/run.sh", "#!/bin/sh\necho a\n")
 	name := filepath.Join(s.Folders[mount.Agent], "run.sh")
 	if err := os.Chmod(name, 0o755); err != nil {
@@ -222,7 +225,7 @@ func TestChangedMeanwhile(t *testing.T) {
 
 // Many edits of one file at once are all made, one after the other.
 func TestEditsAtOnce(t *testing.T) {
-	s, x := mounts(t), New()
+	s, x := mounts(t), New(NewReferences(""))
 	write(t, s, "agent/list", "end\n")
 	var all sync.WaitGroup
 	for i := range 20 {
@@ -242,7 +245,7 @@ func TestEditsAtOnce(t *testing.T) {
 
 // What leads out of a mount is neither read nor written.
 func TestHostilePaths(t *testing.T) {
-	s, x := mounts(t), New()
+	s, x := mounts(t), New(NewReferences(""))
 	write(t, s, "agent/dir/a", "a")
 	write(t, s, "project/p", "p")
 	outside := filepath.Join(t.TempDir(), "passwd")
@@ -273,7 +276,7 @@ func TestHostilePaths(t *testing.T) {
 
 // Promise 4: without room for its history a file is not edited.
 func TestNoRoomForTheHistory(t *testing.T) {
-	s, x := mounts(t), New()
+	s, x := mounts(t), New(NewReferences(""))
 	s.Artifacts = artifact.New(t.TempDir(), artifact.Limits{Each: 2, Turn: 10, Run: 10})
 	write(t, s, "agent/a", "long text")
 	if r := call(t, x, s, editing("a", "long", "short")); r.Status != tools.Failed || r.Error.Kind != protocol.KindLimit {
@@ -291,18 +294,18 @@ func TestEditsAreBounded(t *testing.T) {
 	for range 20 {
 		grows.edits = append(grows.edits, pair{find: "a", replace: "aaaaaaaa", all: true})
 	}
-	if _, err := prepare(t.Context(), s, grows, nil); protocol.KindOf(err) != protocol.KindLimit {
+	if _, err := prepare(t.Context(), &tools.Call{Files: s}, nil, grows, nil); protocol.KindOf(err) != protocol.KindLimit {
 		t.Errorf("%v", err)
 	}
 	again := wanted{uri: "fam://agent/b.txt", edits: []pair{{replace: "Z\n"}, {find: "Z", replace: "Y"}}}
-	if e, err := prepare(t.Context(), s, again, nil); err != nil || e.text != "Y\n" {
+	if e, err := prepare(t.Context(), &tools.Call{Files: s}, nil, again, nil); err != nil || e.text != "Y\n" {
 		t.Errorf("the second pair of a new file: %q, %v", e.text, err)
 	}
 }
 
 // Promise 6: an edit holds its own files only, and one that waits obeys its time and its caller.
 func TestEditsWaitForTheirFiles(t *testing.T) {
-	s, x := mounts(t), New()
+	s, x := mounts(t), New(NewReferences(""))
 	write(t, s, "agent/dir/a", "a")
 	write(t, s, "agent/b", "b")
 	if err := os.Symlink("dir", filepath.Join(s.Folders[mount.Agent], "other")); err != nil {
@@ -349,7 +352,7 @@ func TestEditsWaitForTheirFiles(t *testing.T) {
 
 // Promise 6: a call that ends between two files says which are written.
 func TestEditIsCancelledBetweenFiles(t *testing.T) {
-	s, x := mounts(t), New()
+	s, x := mounts(t), New(NewReferences(""))
 	ctx, cancel := context.WithCancel(t.Context())
 	kept := 0
 	keep := func(tools.Blob) (tool.Artifact, error) {

@@ -26,6 +26,12 @@ func (t *Tool) Words() []string {
 // the tool is shared.
 func (t *Tool) Files() []File { return t.files }
 
+// IsModule reports whether the program of a script is a module of WebAssembly.
+func (t *Tool) IsModule() bool {
+	words := t.Words()
+	return t.Implementation.Type == Script && len(words) > 0 && strings.HasSuffix(words[0], ".wasm")
+}
+
 // SetFiles gives a script its files.
 func (t *Tool) SetFiles(files []File) error {
 	total := 0
@@ -70,6 +76,9 @@ func (t *Tool) Beside(dir string, all []string) (names []string, faults []Fault)
 }
 
 func (c *checker) script() {
+	if c.tool.IsModule() && len(c.tool.Servers()) > 0 {
+		c.fault(at("needs"), "remove the servers, or use another program", "a module of WebAssembly has no network")
+	}
 	if _, problem := split(c.tool.Implementation.Command); problem != "" {
 		c.fault(at("implementation", "command"), "no shell reads the command; put the rest into a file and name it", "%s", problem)
 	}

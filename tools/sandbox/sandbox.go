@@ -28,17 +28,20 @@ const (
 	// Net needs every guarantee, but that the program has TCP to one address: a proxy that the
 	// caller serves ([Command.Proxy]).
 	Net Profile = "net"
+	// Wasm is Strict for a module of WebAssembly (WASI preview 1), which Argv[0] names; this
+	// program runs it (tools/sandbox/wasm).
+	Wasm Profile = "wasm"
 )
 
 // CheckProfile refuses profiles that are not built, and words that are none.
 func CheckProfile(p Profile) error {
 	switch p {
-	case "", Strict, Net:
+	case "", Strict, Net, Wasm:
 		return nil
-	case "wasm", "trusted":
-		return protocol.Errorf(protocol.KindUnknown, "sandbox profile %s is not built; use %s or %s", p, Strict, Net)
+	case "trusted":
+		return protocol.Errorf(protocol.KindUnknown, "sandbox profile %s is not built: no program runs without a sandbox; use %s, %s or %s", p, Strict, Net, Wasm)
 	}
-	return protocol.Errorf(protocol.KindInvalid, "there is no sandbox profile %q; use %s or %s", p, Strict, Net)
+	return protocol.Errorf(protocol.KindInvalid, "there is no sandbox profile %q; use %s, %s or %s", p, Strict, Net, Wasm)
 }
 
 // Limits bound one call. Zero fields take the values of [DefaultLimits].

@@ -92,6 +92,9 @@ func (b *Box) start(ctx context.Context, o outer, c Command, more []bind) (Resul
 	j.View = o.plain()
 	j.Switch = j.View && switches()
 	j.Net = c.profile() == Net
+	if c.profile() == Wasm {
+		j.module()
+	}
 	p := b.takeSpare(o, &c)
 	if p == nil {
 		var err error
@@ -112,6 +115,19 @@ func (b *Box) start(ctx context.Context, o outer, c Command, more []bind) (Resul
 		b.keepSpare(o)
 	}
 	return r, err
+}
+
+// module lets this program run the module that a command names, which it finds below the folder
+// of the command.
+func (j *job) module() {
+	file := path.Join(j.Dir, j.Argv[0])
+	if path.IsAbs(j.Argv[0]) {
+		file = j.Argv[0]
+	}
+	j.Argv = append([]string{selfPath, reexecName, moduleName, file}, j.Argv[1:]...)
+	if self, err := os.Executable(); err == nil {
+		j.Binds = append(j.Binds, bind{Source: self, Target: selfPath})
+	}
 }
 
 func (b *Box) job(c Command, more []bind) job {

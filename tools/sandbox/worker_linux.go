@@ -24,10 +24,14 @@ import (
 	"tavernsim/tools/sandbox/filter"
 	"tavernsim/tools/sandbox/probe"
 	"tavernsim/tools/sandbox/remains"
+	"tavernsim/tools/sandbox/wasm"
 )
 
 // reexecName is the argument by which this program becomes a worker.
 const reexecName = "__worker"
+
+// moduleName is the argument by which it runs a module of WebAssembly.
+const moduleName = "wasm"
 
 // selfPath is where a worker's own file is, if it is needed inside. The last name is the
 // one by which this program is started.
@@ -41,6 +45,9 @@ func Reexec(args []string) (code int, worker bool) {
 	}
 	if len(args) == 4 && args[2] == "probe" {
 		return probe.Run(os.Stdout, args[3]), true
+	}
+	if len(args) >= 4 && args[2] == moduleName {
+		return wasm.Run(args[3], args[4:]), true
 	}
 	return work(), true
 }

@@ -53,6 +53,9 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 	for _, f := range c.Tool.Files() {
 		cmd.Files = append(cmd.Files, sandbox.File{Path: f.Path, Data: f.Data, Exec: true})
 	}
+	if c.Tool.IsModule() {
+		cmd.Profile = sandbox.Wasm
+	}
 	if servers := c.Tool.Servers(); len(servers) > 0 {
 		cmd.Profile, cmd.Proxy = sandbox.Net, func(l net.Listener) { proxy.Serve(l, servers) }
 	}

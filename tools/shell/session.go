@@ -51,10 +51,11 @@ type session struct {
 	scripts int
 	before  string // the end of what it has answered, which a secret may begin in
 	look    looker
-	swept   time.Time // files that changed since may have a secret; zero = none was here
-	names   []string  // of the secrets that were here
+	loan    tools.Loan // of the command that runs; nil = no file has a value
+	swept   time.Time  // files that changed since may have a secret; zero = none was here
+	names   []string   // of the secrets that were here
 
-	sweeping sync.Mutex // guards swept and names
+	sweeping sync.Mutex // guards loan, swept and names
 
 	calls   chan struct{} // holds the one call that may be under way
 	stop    context.CancelFunc
@@ -356,6 +357,20 @@ func (s *session) trusted(secrets map[string]string) error {
 		return nil
 	}
 	return s.note(s.swept)
+}
+
+// lend lets files have secrets until the command ends.
+func (s *session) lend(loan tools.Loan) (note string, err error) {
+	if loan == nil {
+		return "", nil
+	}
+	if err := s.trusted(loan.Values()); err != nil {
+		return "", err
+	}
+	s.sweeping.Lock()
+	defer s.sweeping.Unlock()
+	s.loan = loan
+	return strings.Join(loan.Lend(), "; "), nil
 }
 
 // note writes down what a process that is killed leaves to be cleaned; a zero moment takes

@@ -133,7 +133,7 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 	x.rest(c.Owner, false)
 	defer x.rest(c.Owner, true)
 	if c.Tool.ID == manifest.Command {
-		return x.command(ctx, s, content, secrets)
+		return x.command(ctx, s, content, secrets, c.Loan)
 	}
 	return x.keys(ctx, s, keys)
 }
@@ -255,14 +255,18 @@ func (x *Executor) lose(s *session, why string) {
 	}
 }
 
-func (x *Executor) command(ctx context.Context, s *session, script string, secrets map[string]string) tools.Result {
+func (x *Executor) command(ctx context.Context, s *session, script string, secrets map[string]string, loan tools.Loan) tools.Result {
 	if s.running() {
 		return refuse(protocol.KindConflict, "busy: the command before still runs; answer it with input, end it with <ctrl>c</ctrl>, or wait for it with <ctrl>q</ctrl>")
+	}
+	note, err := s.lend(loan)
+	if err != nil {
+		return refuse(protocol.KindTransient, "nobody could note that programs get a secret: %v", err)
 	}
 	if err := s.command(script, secrets); err != nil && !s.isOver() {
 		return tools.Fail(protocol.KindTransient, "the session took no command: "+err.Error())
 	}
-	return x.follow(ctx, s, "")
+	return x.follow(ctx, s, note)
 }
 
 // keys types into the terminal.

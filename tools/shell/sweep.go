@@ -9,6 +9,10 @@ import (
 // sweep removes files that a session wrote a secret to, or named by one: its folders are kept
 // with the run, and no record has a secret.
 func (s *session) sweep() (removed []string) {
+	if s.loan != nil {
+		s.loan.Back()
+		s.loan = nil
+	}
 	if s.swept.IsZero() || s.opt.Has == nil {
 		return nil
 	}

@@ -41,8 +41,9 @@ it is a fact: the history is that of a run that nobody held.
             of --agent, or of both, is kept; --clear removes all
   status    how things stand (also without a word)
   reload    the operator's files are read again: grants, secrets, keys of endpoints. They
-            count for calls that begin from then on. What the run is decided by stays as
-            it began: files of the project and its plugins, values of options; if they
+            count for calls that begin from then on. Scenes on the realtime clock go on
+            with changed tools of plugins. What the run is decided by stays as it began:
+            all other files of the project and its plugins, values of options; if they
             differ, the command names them and exits with 6. SIGHUP to simd run does
             the same, unless its messages go to a terminal
 

@@ -94,6 +94,7 @@ type Scene struct {
 	asks       func(*panel.Question) error // people; nil = nobody can be asked
 	Starts     []uint32                    // of agents in Space: one more than their cells
 	begins     func(uint32) string         // where agents come in, as it is written
+	Editions   Editions                    // nil = none; what reloads of plugins made of its project
 }
 
 // Size is the number of agents; the scene's own workflows run as one more.

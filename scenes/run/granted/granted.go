@@ -43,14 +43,17 @@ type Reread struct {
 	Fault   error
 }
 
-// Run is one run. Its fields do not change once it has begun.
+// Run is one run. Its fields do not change once it has begun, but for Project.
 type Run struct {
-	Project *project.Project
-	Place   needs.Place // whose grants count
-	Folder  string      // of the project, as commands name it
-	Live    bool        // tools are carried out; else nothing must be granted
+	Project *project.Project // whose tools count
+	Place   needs.Place      // whose grants count
+	Folder  string           // of the project, as commands name it
+	Live    bool             // tools are carried out; else nothing must be granted
 	Config  plugin.Sources
 	Again   func() (*Reread, error) // reads the files again; nil = nobody can
+	// Edition lets the scenes go on with the tools of other files of plugins, and lists what is
+	// new; an error says why it does not.
+	Edition func(now *Reread) (changed []string, err error)
 	Log     *slog.Logger
 
 	dir      string
@@ -154,7 +157,9 @@ func (r *Run) Reload(sets []*tooling.Set) (changed []string, err error) {
 	}
 	list := secrets.Changes(r.now.Secrets, now.Secrets)
 	if changed, err = r.take(now.Files); err == nil {
-		err = r.stays(now)
+		var more []string
+		more, err = r.stays(now)
+		list = append(list, more...)
 	}
 	changed = append(changed, list...)
 	for _, line := range changed {
@@ -163,20 +168,34 @@ func (r *Run) Reload(sets []*tooling.Set) (changed []string, err error) {
 	return changed, err
 }
 
-// stays names what differs and is not taken anew: what a run is decided by.
-func (r *Run) stays(now *Reread) error {
+// stays names what differs and is not taken anew: what a run is decided by. Tools of plugins are
+// taken, if the scenes can go on with them.
+func (r *Run) stays(now *Reread) (changed []string, err error) {
 	if now.Fault != nil {
-		return protocol.Errorf(protocol.KindConflict, "the folder of the project cannot be read, and the run keeps the files that it began with: %w", now.Fault)
+		return nil, protocol.Errorf(protocol.KindConflict, "the folder of the project cannot be read, and the run keeps the files that it began with: %w", now.Fault)
 	}
 	list := differences(r.Project, now.Project)
 	if said, err := r.Config.Read(tooling.Manifests(r.Project)); err != nil || !reflect.DeepEqual(said, r.said) {
-		list = append(list, "values of options of plugins")
+		list = append(list, valuesOfOptions)
 	}
-	if len(list) == 0 {
-		return nil
+	switch {
+	case len(list) == 0:
+		return nil, nil
+	case r.Edition != nil && list[len(list)-1] != valuesOfOptions:
+		if changed, err = r.Edition(now); err == nil {
+			r.Project = now.Project
+			_, err = r.take(r.now) // what asks for something may be another one
+			return changed, err
+		}
 	}
-	return protocol.Errorf(protocol.KindConflict, "the run keeps what it began with, and does not read again: %s. Interrupt it, and start another one with them", protocol.Short(strings.Join(list, ", "), 2<<10))
+	why := ""
+	if err != nil {
+		why = " (" + err.Error() + ")"
+	}
+	return changed, protocol.Errorf(protocol.KindConflict, "the run keeps what it began with, and does not read again: %s. Interrupt it, and start another one with them%s", protocol.Short(strings.Join(list, ", "), 2<<10), why)
 }
+
+const valuesOfOptions = "values of options of plugins"
 
 // differences lists how the files of a project differ.
 func differences(was, is *project.Project) (list []string) {

@@ -96,6 +96,7 @@ type Manifest struct {
 	Grants      []Grants                    `json:"grants,omitempty"`         // that its tools began with, and others with which it went on
 	Given       plugin.Given                `json:"plugin_config,omitempty"`  // what the operator gave to options of plugins, without secrets
 	Broken      []string                    `json:"broken_plugins,omitempty"` // of its project, which were off
+	Editions    []Edition                   `json:"editions,omitempty"`       // of its plugins, that reloads took
 	Middleware  bool                        `json:"middleware,omitempty"`     // its host had some: it is code, and not here
 	Fork        *Forked                     `json:"fork,omitempty"`           // where it came from
 	Began       string                      `json:"began,omitempty"`          // of a fork: the run in which its scenes began

@@ -125,6 +125,12 @@ func (x *examination) inputs(m *Manifest) {
 		x.damaged("inputs", "", err, "remove files that were added to "+inputsDir)
 		return
 	}
+	for i := range m.Editions {
+		if _, err := m.Edition(x.dir, &m.Editions[i]); err != nil {
+			x.damaged("inputs", "", err, "bring these files back from a copy; the run needs them to be resumed or replayed")
+			return
+		}
+	}
 	x.ok("inputs", "", "%d files are as they were", len(m.Files))
 }
 
@@ -392,7 +398,7 @@ func repair(d *Diagnosis, dir, out string) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := p.CopyTo(filepath.Join(out, inputsDir)); err != nil {
+	if err := errors.Join(p.CopyTo(filepath.Join(out, inputsDir)), carryEditions(dir, out, m)); err != nil {
 		return err
 	}
 	if err := salvage(d, m.Scenes, dir, out); err != nil {

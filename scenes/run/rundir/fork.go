@@ -183,6 +183,12 @@ func (f *forking) inputs() (err error) {
 	if err := f.run.Project.CopyTo(dir); err != nil {
 		return err
 	}
+	if f.changes.model != "" && len(f.run.Manifest.Editions) > 0 {
+		return protocol.Errorf(protocol.KindConflict, "the plugins of the run were read again while it was under way; a fork of it keeps its model")
+	}
+	if err := carryEditions(f.run.Dir, f.out, f.run.Manifest); err != nil {
+		return err
+	}
 	if f.changes.model != "" {
 		for _, id := range f.ids {
 			def, err := f.run.Project.Scene(id)
@@ -257,7 +263,7 @@ func (f *forking) append(store *persistence.Store, id string) error {
 	if seed != f.run.Manifest.Seeds[id] {
 		texts = append(texts, fmt.Sprintf("seed=%d", seed))
 	}
-	if cut.Number == 0 || len(texts) == 0 && !f.project.HasTasks() && len(f.manifest.External) == 0 {
+	if cut.Number == 0 || len(texts) == 0 && !f.project.HasTasks() && len(f.manifest.Editions) == 0 && len(f.manifest.External) == 0 {
 		return nil
 	}
 	journal, err := store.Journal(id)
@@ -265,6 +271,9 @@ func (f *forking) append(store *persistence.Store, id string) error {
 		return err
 	}
 	made, err := f.manifest.Made(f.project, id, nil, nil)
+	if err == nil {
+		err = f.manifest.AddEditions(f.out, made, nil, nil)
+	}
 	if err != nil {
 		return err
 	}
@@ -282,7 +291,7 @@ func (f *forking) append(store *persistence.Store, id string) error {
 
 // undo removes the directory of a failed fork.
 func (f *forking) undo() error {
-	return errors.Join(os.RemoveAll(filepath.Join(f.out, inputsDir)), os.RemoveAll(filepath.Join(f.out, JournalDir)), os.RemoveAll(filepath.Join(f.out, AnswersFile)), os.RemoveAll(filepath.Join(f.out, ToolAnswers)), orders.Forget(f.out), os.RemoveAll(filepath.Join(f.out, artifacts.Dir)), os.Remove(f.out))
+	return errors.Join(os.RemoveAll(filepath.Join(f.out, inputsDir)), os.RemoveAll(filepath.Join(f.out, editionsDir)), os.RemoveAll(filepath.Join(f.out, JournalDir)), os.RemoveAll(filepath.Join(f.out, AnswersFile)), os.RemoveAll(filepath.Join(f.out, ToolAnswers)), orders.Forget(f.out), os.RemoveAll(filepath.Join(f.out, artifacts.Dir)), os.Remove(f.out))
 }
 
 // changes are the changes of --set.

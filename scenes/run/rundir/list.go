@@ -128,7 +128,7 @@ func Remove(dir string, resumable bool) (err error) {
 		return protocol.Errorf(protocol.KindConflict, "run %s is %s: it is not removed", dir, s)
 	}
 	// The manifest goes first: what an interrupted removal leaves is not a run.
-	for _, name := range []string{manifestFile, summaryFile, inputsDir, JournalDir, AnswersFile, artifacts.Dir, FilesDir} {
+	for _, name := range []string{manifestFile, summaryFile, inputsDir, editionsDir, JournalDir, AnswersFile, artifacts.Dir, FilesDir} {
 		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 			return protocol.Errorf(protocol.KindTransient, "remove run %s: %w", dir, err)
 		}

@@ -150,7 +150,11 @@ func (o *Opened) Scene(id string) (*setup.Scene, *persistence.Journal, error) {
 
 // Made compiles a scene of the run.
 func (o *Opened) Made(id string) (*setup.Scene, error) {
-	return o.Manifest.Made(o.Project, id, o.Middleware, o.External)
+	made, err := o.Manifest.Made(o.Project, id, o.Middleware, o.External)
+	if err != nil {
+		return nil, err
+	}
+	return made, o.Manifest.AddEditions(o.Dir, made, o.Middleware, o.External)
 }
 
 // Made compiles a scene with the settings of the manifest.

@@ -83,6 +83,7 @@ import (
 	"tavernsim/scenes/tooling"
 	"tavernsim/scenes/tooling/needs"
 	"tavernsim/scenes/tooling/overrides"
+	"tavernsim/scenes/tooling/own"
 	"tavernsim/tools"
 	"tavernsim/tools/grants"
 	"tavernsim/tools/plugin"
@@ -450,6 +451,7 @@ func check(p *project.Project, defs []*project.Scene, opt Options) error {
 // open opens the store.
 func (h *Host) open(dir string, p *project.Project, m *rundir.Manifest, opt Options) (*Runner, error) {
 	r := &Runner{Dir: dir, Manifest: m, Project: p, host: h, log: h.log, started: time.Now(), progress: opt.Recovering, granted: opt.grantedTo(p, dir, h.log)}
+	r.granted.Edition = func(now *granted.Reread) ([]string, error) { return r.edition(now, &opt) }
 	keep, err := persistence.ParseKeep(opt.Keep)
 	if err != nil {
 		return nil, err
@@ -514,6 +516,9 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 		return err
 	}
 	made, err := r.Manifest.Made(r.Project, id, opt.Middleware, opt.External)
+	if err == nil {
+		err = r.Manifest.AddEditions(r.Dir, made, opt.Middleware, opt.External)
+	}
 	if err != nil {
 		return err
 	}
@@ -535,6 +540,11 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 		counts.CouldNot(metrics.SceneRunning)
 		counts.Forget()
 		return err
+	}
+	if err := r.resumed(hands, journal, own.Files{Grants: opt.Grants, Secrets: opt.Secrets}); err != nil {
+		counts.CouldNot(metrics.SceneRunning)
+		counts.Forget()
+		return errors.Join(err, hands.Close())
 	}
 	opt.replaced[id].Open(hands.Services)
 	for _, w := range hands.Replaced() {

@@ -59,6 +59,18 @@ func New(p *project.Project, at needs.Place, f Files, options map[string]string)
 	return o, nil
 }
 
+// Follow is what the scene has with another edition of the project. Both take secrets out of texts by
+// the same values.
+func (o *Own) Follow(p *project.Project, f Files, options map[string]string) (*Own, error) {
+	next := &Own{project: p, place: o.place, options: options, held: o.held}
+	s, err := next.Next(f)
+	if err != nil {
+		return nil, err
+	}
+	next.now.Store(s)
+	return next, nil
+}
+
 // Next is what would count with these files.
 func (o *Own) Next(f Files) (*State, error) {
 	s, err := &State{Files: f, refused: map[string]error{}}, error(nil)

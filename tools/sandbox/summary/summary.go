@@ -91,7 +91,7 @@ func Of(p, net probe.Report) Summary {
 		}
 		r.Guarantees = append(r.Guarantees, line)
 	}
-	for _, name := range []sandbox.Profile{sandbox.Strict, sandbox.Net, "wasm", "trusted"} {
+	for _, name := range []sandbox.Profile{sandbox.Strict, sandbox.Net, sandbox.Wasm, "trusted"} {
 		line := ProfileLine{Profile: name, Available: r.Available}
 		if missing := net.Missing(); name == sandbox.Net && len(missing) > 0 {
 			line = ProfileLine{Profile: name, Reason: (&sandbox.Unavailable{Profile: name, Missing: missing}).Error()}
@@ -142,6 +142,8 @@ func (r *Summary) Write(w io.Writer) {
 		switch {
 		case p.Profile == sandbox.Net && p.Available:
 			fmt.Fprintln(w, "profile net: programs that need servers run in it, and reach those")
+		case p.Profile == sandbox.Wasm && p.Available:
+			fmt.Fprintln(w, "profile wasm: modules of WebAssembly run in it, behind the walls of strict")
 		case p.Profile == sandbox.Net:
 			fmt.Fprintln(w, "profile net: "+p.Reason)
 		}

@@ -1,0 +1,105 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/load/shelf"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/run/editions"
+	"tavernsim/scenes/run/granted"
+	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/tooling"
+	"tavernsim/scenes/tooling/own"
+)
+
+// edition lets the scenes of the run go on with the tools that plugins have now. Each scene
+// decides for itself, between two waves; the error names those that do not.
+func (r *Runner) edition(now *granted.Reread, opt *Options) (changed []string, err error) {
+	f, err := editions.Compare(r.granted.Project, now.Project)
+	if err != nil {
+		return nil, err
+	}
+	e, err := r.Manifest.AddEdition(r.Dir, now.Project, f.Plugins)
+	if err != nil {
+		return nil, err
+	}
+	f.Edition = e.Number
+	took := 0
+	for _, s := range r.Scenes {
+		if bad := r.reload(s, now, f, opt); bad != nil {
+			err = errors.Join(err, protocol.Errorf(protocol.KindConflict, "scene %s: %w", s.ID, bad))
+			continue
+		}
+		took++
+		changed = append(changed, fmt.Sprintf("the scene %s goes on with %s (edition %d): %s", s.ID, strings.Join(f.Plugins, ", "), f.Edition, strings.Join(f.Tools, ", ")))
+	}
+	if took == 0 {
+		err = errors.Join(err, r.Manifest.DropEdition(r.Dir))
+	}
+	return changed, err
+}
+
+// reloading bounds how long a scene is waited for.
+const reloading = 30 * time.Second
+
+func (r *Runner) reload(s *Scene, now *granted.Reread, f *agenda.PluginsChanged, opt *Options) error {
+	if s.tools == nil {
+		return protocol.Errorf(protocol.KindConflict, "it began without tools")
+	}
+	next, err := s.tools.Next(now.Project, rundir.EditionDir(r.Dir, f.Edition), now.Files)
+	if err != nil {
+		return err
+	}
+	made := s.Run.Made()
+	if err := r.Manifest.Compile(f.Edition, now.Project, made, opt.Middleware, opt.External); err != nil {
+		return err
+	}
+	ctx, stop := context.WithTimeout(context.Background(), reloading)
+	defer stop()
+	got, err := s.Run.Reload(ctx, fmt.Sprintf("plugins/%d/%d", f.Edition, time.Now().UnixMilli()), f)
+	if err == nil && got.Refused != "" {
+		err = errors.New(got.Refused)
+		shelf.Of(made).Drop(f.Edition)
+	}
+	if err != nil {
+		return err
+	}
+	s.tools.Go(next)
+	return nil
+}
+
+// resumed gives a scene that goes on the tools of the edition that it has.
+func (r *Runner) resumed(hands *tooling.Set, journal *persistence.Journal, f own.Files) error {
+	if len(r.Manifest.Editions) == 0 || hands == nil {
+		return nil
+	}
+	last, err := history.Edition(journal, machines.NewCodec())
+	if err != nil || last == nil {
+		return err
+	}
+	for i := range r.Manifest.Editions {
+		e := &r.Manifest.Editions[i]
+		if e.Number != last.Edition {
+			continue
+		}
+		p, err := r.Manifest.Edition(r.Dir, e)
+		if err != nil {
+			return err
+		}
+		next, err := hands.Next(p, rundir.EditionDir(r.Dir, e.Number), f)
+		if err == nil {
+			hands.Go(next)
+			r.granted.Project = p
+		}
+		return err
+	}
+	return protocol.Errorf(protocol.KindCorrupt, "the manifest has no edition %d of the plugins", last.Edition)
+}

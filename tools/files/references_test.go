@@ -1,0 +1,80 @@
+package files
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tavernsim/tools"
+	"tavernsim/tools/mount"
+)
+
+// While a command runs, a file has the value of the secret to which it refers, also for an edit,
+// which does not see it; before and after, it has the reference. The next process knows
+// of it.
+func TestLoans(t *testing.T) {
+	s, dir := mounts(t), t.TempDir()
+	refs := NewReferences(dir)
+	x := New(refs)
+	if r := call(t, x, s, editing("etc/key", "", "first\ntoken=$KARYI{TOKEN}\n")); r.Status != tools.OK {
+		t.Fatal(r.Error)
+	}
+	file := filepath.Join(s.Folders[mount.Agent], "etc", "key")
+	is := func(want string) {
+		t.Helper()
+		if data, err := os.ReadFile(file); err != nil || string(data) != want {
+			t.Errorf("%q %v, want %q", data, err, want)
+		}
+	}
+	lend := func(r *References, values map[string]string) tools.Loan {
+		t.Helper()
+		l, err := r.Loan(s, "o", values)
+		if err != nil || l == nil {
+			t.Fatal(l, err)
+		}
+		return l
+	}
+	is("first\ntoken=$KARYI{TOKEN}\n")
+	again := NewReferences(dir)
+	l := lend(again, map[string]string{"TOKEN": token})
+	if notes := l.Lend(); len(notes) > 0 || l.Values()["TOKEN"] != token {
+		t.Error(notes)
+	}
+	is("first\ntoken=" + token + "\n")
+	r := call(t, x, s, editing("etc/key", "first", "second"))
+	if r.Status != tools.OK {
+		t.Fatal(r.Error)
+	}
+	for _, a := range r.Artifacts {
+		if data, err := s.Artifacts.Read(a.ID); err != nil || strings.Contains(string(data), token) {
+			t.Errorf("%s: %q %v", a.Name, data, err)
+		}
+	}
+	is("second\ntoken=$KARYI{TOKEN}\n")
+	l.Lend()
+	if err := os.WriteFile(file, []byte("a program wrote "+token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.Back()
+	is("a program wrote $KARYI{TOKEN}")
+	if notes := lend(again, nil).Lend(); len(notes) != 1 || !strings.Contains(notes[0], "get_value") {
+		t.Error(notes)
+	}
+	is("a program wrote $KARYI{TOKEN}")
+	if r := call(t, x, s, editing("etc/key", "$KARYI{TOKEN}", "nothing")); r.Status != tools.OK {
+		t.Fatal(r.Error)
+	}
+	if l, err := NewReferences(dir).Loan(s, "o", nil); l != nil || err != nil {
+		t.Error(l, err)
+	}
+	if l, err := refs.Loan(s, "other", nil); l != nil || err != nil {
+		t.Error(l, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bad"+references), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := refs.Of("bad"); err == nil {
+		t.Error("a damaged note is an error")
+	}
+}
