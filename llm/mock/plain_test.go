@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -83,7 +84,7 @@ func TestPlainIsAsNetHTTP(t *testing.T) {
 				got[i] = converse(t, l.Addr().String(), c.said, c.answers)
 				r := s.Report(0)
 				for begun := time.Now(); r.InFlight > 0 && time.Since(begun) < 5*time.Minute; r = s.Report(0) {
-					time.Sleep(time.Millisecond) // an answer is counted when it has been sent
+					runtime.Gosched() // an answer is counted when it has been sent
 				}
 				counts[i] = fmt.Sprint(r.Requests, r.Outcomes, r.Questions, r.Repeated, r.Input, r.Output)
 			}
@@ -117,10 +118,11 @@ func converse(t *testing.T, addr, said string, answers int) string {
 		if err != nil {
 			return all.String() + err.Error()
 		}
+		body, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
 		if resp.StatusCode == http.StatusContinue {
 			continue
 		}
-		body, err := io.ReadAll(resp.Body)
 		if answers > 0 {
 			answers--
 		} else {
@@ -152,7 +154,7 @@ func TestPlainTakesTime(t *testing.T) {
 	_, _ = io.WriteString(c, question)
 	_ = c.Close()
 	for begun := time.Now(); s.Report(0).Outcomes["chat/completions"]["gone"] == 0 && time.Since(begun) < 5*time.Minute; {
-		time.Sleep(time.Millisecond)
+		runtime.Gosched()
 	}
 	if r := s.Report(0); fmt.Sprint(r.Outcomes) != "map[chat/completions:map[gone:1 ok:2]]" {
 		t.Errorf("outcomes %v", r.Outcomes)
@@ -164,7 +166,7 @@ func TestPlainTakesTime(t *testing.T) {
 	defer c.Close()
 	_, _ = io.WriteString(c, question)
 	for begun := time.Now(); s.Report(0).InFlight == 0 && time.Since(begun) < 5*time.Minute; {
-		time.Sleep(time.Millisecond)
+		runtime.Gosched()
 	}
 	_ = h.Close()
 	<-ended

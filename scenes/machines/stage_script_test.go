@@ -409,8 +409,8 @@ func (p *stagePlayer) give(in machines.Input) {
 // single are effects with one for each fact of a span and each agent of a wake.
 func (p *stagePlayer) single(effects []machines.Effect) (list []machines.Effect) {
 	for _, e := range effects {
-		switch {
-		case e.Act == machines.ActKeepSpan:
+		switch e.Act {
+		case machines.ActKeepSpan:
 			if err := e.Span.Each(func(r protocol.Record) error {
 				fact, err := machines.NewCodec().ReadFact(r.Kind, r.Data)
 				list = append(list, machines.Effect{Act: machines.ActKeep, Wave: e.Wave, At: r.Time, Actor: r.Actor, Kind: r.Kind, Data: r.Data, Fact: fact})
@@ -418,7 +418,7 @@ func (p *stagePlayer) single(effects []machines.Effect) (list []machines.Effect)
 			}); err != nil {
 				p.t.Fatal(err)
 			}
-		case e.Act == machines.ActWake:
+		case machines.ActWake:
 			for _, e.Agent = range e.Woken() {
 				list = append(list, e)
 			}

@@ -5,14 +5,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"golang.org/x/tools/txtar"
 	"pgregory.net/rapid"
 
 	"tavernsim/scenes"
 	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/shadows"
 )
 
 // greens is a scene with far more room than agents: who stands on one green meets who is there, and
@@ -112,7 +111,7 @@ func TestWhoIsFarAwayDoesNotWait(t *testing.T) {
 // Promise 1 in space: walks that lead through each other, full cells, looks around, walks to agents, interrupted and
 // resumed, shadows that are lied to.
 func TestOneDigestInSpace(t *testing.T) {
-	var turns, used int64
+	var sum shadows.Counts
 	rapid.Check(t, func(rt *rapid.T) {
 		set := []string{}
 		if rapid.Bool().Draw(rt, "full cells") {
@@ -127,43 +126,10 @@ func TestOneDigestInSpace(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		seed := rapid.Uint64().Draw(rt, "order of answers")
-		lies, interrupt := rapid.Bool().Draw(rt, "lies"), uint64(rapid.IntRange(0, 6).Draw(rt, "interrupt"))
-		run := func(schedule scenes.Schedule, workers int, interrupt uint64) (end scenestest.Result) {
-			s := scenestest.New(t, p, "")
-			synctest.Test(t, func(t *testing.T) {
-				for _, at := range []uint64{interrupt, 0} {
-					r, err := s.StartWith(scenestest.Settings{Workers: workers, InterruptAt: at, Model: newThinking(t, s, seed, 3*time.Second)}, func(o *scenes.Options) {
-						if o.Schedule = schedule; lies {
-							o.Lie = lying(seed)
-						}
-					})
-					if err != nil {
-						t.Fatal(err)
-					}
-					end = r.Close()
-					if c := r.Ahead(); c != nil {
-						if turns, used = turns+c.Turns, used+c.Calls.Used; c.Off != "" {
-							t.Errorf("it gave up: %s", c.Off)
-						}
-					}
-					if end.Final || end.Err != nil {
-						break
-					}
-				}
-			})
-			return end
-		}
-		want := run(scenes.Barrier, 1, 0)
-		for _, schedule := range []scenes.Schedule{scenes.Tracked, scenes.Speculative} {
-			workers := rapid.SampledFrom([]int{1, 2, 7}).Draw(rt, "workers")
-			if got := run(schedule, workers, interrupt); got.Err != nil || got.Digest() != want.Digest() {
-				rt.Errorf("%s: %v %s, at the barrier %v %s\n%s", schedule, got.Err, got.Digest(), want.Err, want.Digest(), text)
-			}
-		}
+		underEverySchedule(t, rt, p, text, nil, &sum)
 	})
-	t.Logf("%d turns ran ahead; %d calls were used", turns, used)
-	if turns == 0 || used == 0 {
+	t.Logf("%d turns ran ahead; %d calls were used", sum.Turns, sum.Calls.Used)
+	if sum.Turns == 0 || sum.Calls.Used == 0 {
 		t.Error("nothing is tested")
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"tavernsim/llm"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/shadows"
@@ -98,63 +99,68 @@ edges:
 // Promise 1. One history under every schedule: random projects whose prompts show everything, answers in random
 // order, random workers, interrupted and resumed, and shadows that are lied to.
 func TestOneDigestUnderEverySchedule(t *testing.T) {
-	var turns, used, wasted, missed int64
+	var sum shadows.Counts
 	rapid.Check(t, func(rt *rapid.T) {
 		text := scenestest.RandomProject(rt, 1, 2, 3, 4)
-		all := rapid.Bool().Draw(rt, "prompts show all")
 		archives := []*txtar.Archive{scenestest.Base(), txtar.Parse([]byte(text))}
-		if all {
+		if rapid.Bool().Draw(rt, "prompts show all") {
 			archives = append(archives, txtar.Parse([]byte(asksAll)))
 		}
 		p, err := scenestest.Load(scenestest.Files(archives...), nil)
 		if err != nil {
 			rt.Fatalf("%v\n%s", err, text)
 		}
-		seed := rapid.Uint64().Draw(rt, "order of answers")
-		lies := rapid.Bool().Draw(rt, "lies")
-		interrupt := uint64(rapid.IntRange(0, 6).Draw(rt, "interrupt"))
 		var orders []*machines.Order // from outside: a proof or a bet knows nothing of them
 		if rapid.Bool().Draw(rt, "orders") {
 			orders = ordersFromOutside()
 		}
-		run := func(schedule scenes.Schedule, workers int, interrupt uint64) (end scenestest.Result) {
-			s := scenestest.New(t, p, "")
-			synctest.Test(t, func(t *testing.T) {
-				for _, at := range []uint64{interrupt, 0} {
-					set := scenestest.Settings{Workers: workers, InterruptAt: at, Model: newThinking(t, s, seed, 3*time.Second), Orders: orders}
-					change := []func(*scenes.Options){func(o *scenes.Options) { o.Schedule = schedule }}
-					if lies {
-						change = append(change, func(o *scenes.Options) { o.Lie = lying(seed) })
+		underEverySchedule(t, rt, p, text, orders, &sum)
+	})
+	c := sum.Calls
+	t.Logf("%d turns ran ahead; %d calls were used, %d wasted, and %d times the committed run did something else", sum.Turns, c.Used, c.Wasted, sum.Missed)
+	if !testing.Short() && (sum.Turns == 0 || c.Used == 0 || c.Wasted == 0) {
+		t.Error("nothing is tested")
+	}
+}
+
+// underEverySchedule holds the digest of a scene under each schedule to that of the barrier, and adds up what ran ahead.
+func underEverySchedule(t *testing.T, rt *rapid.T, p *project.Project, text string, orders []*machines.Order, sum *shadows.Counts) {
+	seed := rapid.Uint64().Draw(rt, "order of answers")
+	lies := rapid.Bool().Draw(rt, "lies")
+	interrupt := uint64(rapid.IntRange(0, 6).Draw(rt, "interrupt"))
+	run := func(schedule scenes.Schedule, workers int, interrupt uint64) (end scenestest.Result) {
+		s := scenestest.New(t, p, "")
+		synctest.Test(t, func(t *testing.T) {
+			for _, at := range []uint64{interrupt, 0} {
+				set := scenestest.Settings{Workers: workers, InterruptAt: at, Model: newThinking(t, s, seed, 3*time.Second), Orders: orders}
+				r, err := s.StartWith(set, func(o *scenes.Options) {
+					if o.Schedule = schedule; lies {
+						o.Lie = lying(seed)
 					}
-					r, err := s.StartWith(set, change...)
-					if err != nil {
-						t.Fatal(err)
-					}
-					end = r.Close()
-					if c := r.Ahead(); c != nil {
-						turns, used, wasted, missed = turns+c.Turns, used+c.Calls.Used, wasted+c.Calls.Wasted, missed+c.Missed
-						if c.Off != "" {
-							t.Errorf("it gave up: %s", c.Off)
-						}
-					}
-					if end.Final || end.Err != nil {
-						break
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				end = r.Close()
+				if c := r.Ahead(); c != nil {
+					sum.Turns, sum.Missed, sum.Calls.Used, sum.Calls.Wasted = sum.Turns+c.Turns, sum.Missed+c.Missed, sum.Calls.Used+c.Calls.Used, sum.Calls.Wasted+c.Calls.Wasted
+					if c.Off != "" {
+						t.Errorf("it gave up: %s", c.Off)
 					}
 				}
-			})
-			return end
-		}
-		want := run(scenes.Barrier, 1, 0)
-		for _, schedule := range []scenes.Schedule{scenes.Tracked, scenes.Speculative} {
-			workers := rapid.SampledFrom([]int{1, 2, 7}).Draw(rt, "workers")
-			if got := run(schedule, workers, interrupt); got.Err != nil || got.Digest() != want.Digest() || got.DeadLetters > want.DeadLetters {
-				rt.Errorf("%s: %v %s, at the barrier %v %s\n%s", schedule, got.Err, got.Digest(), want.Err, want.Digest(), text)
+				if end.Final || end.Err != nil {
+					break
+				}
 			}
+		})
+		return end
+	}
+	want := run(scenes.Barrier, 1, 0)
+	for _, schedule := range []scenes.Schedule{scenes.Tracked, scenes.Speculative} {
+		workers := rapid.SampledFrom([]int{1, 2, 7}).Draw(rt, "workers")
+		if got := run(schedule, workers, interrupt); got.Err != nil || got.Digest() != want.Digest() || got.DeadLetters > want.DeadLetters {
+			rt.Errorf("%s: %v %s, at the barrier %v %s\n%s", schedule, got.Err, got.Digest(), want.Err, want.Digest(), text)
 		}
-	})
-	t.Logf("%d turns ran ahead; %d calls were used, %d wasted, and %d times the committed run did something else", turns, used, wasted, missed)
-	if !testing.Short() && (turns == 0 || used == 0 || wasted == 0) {
-		t.Error("nothing is tested")
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -292,7 +293,7 @@ func TestContextEnds(t *testing.T) {
 		was := arrived.Load()
 		go func() {
 			for arrived.Load() == was {
-				time.Sleep(time.Millisecond)
+				runtime.Gosched()
 			}
 			cancel()
 		}()
@@ -301,7 +302,7 @@ func TestContextEnds(t *testing.T) {
 		}
 	}
 	for begun := time.Now(); left.Load() < 2 && time.Since(begun) < 5*time.Minute; {
-		time.Sleep(time.Millisecond)
+		runtime.Gosched()
 	}
 	if left.Load() != 2 || by.unused() != 0 {
 		t.Errorf("the server saw %d leave, want 2; %d connections are kept", left.Load(), by.unused())
@@ -364,7 +365,7 @@ func TestKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for begun := time.Now(); by.unused() > 0 && time.Since(begun) < 5*time.Minute; {
-		time.Sleep(time.Millisecond)
+		runtime.Gosched()
 	}
 	if by.unused() > 0 {
 		t.Error("a connection that nobody uses is kept")

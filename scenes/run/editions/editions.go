@@ -26,7 +26,9 @@ import (
 )
 
 // folders of plugins whose files decide more than what tools are.
-var folders = [...]string{"nodes", "workflows", "agent_profiles", "knowledgebases", "models", "panels"}
+func folders() []string {
+	return []string{"nodes", "workflows", "agent_profiles", "knowledgebases", "models", "panels"}
+}
 
 // Compare says how the plugins of a project changed, or why a run cannot go on with that.
 func Compare(was, is *project.Project) (*agenda.PluginsChanged, error) {
@@ -57,7 +59,7 @@ func plugins(was, is *project.Project) (changed map[string]bool, err error) {
 		if len(parts) < 3 || parts[0] != "plugins" {
 			return nil, refuse("%s is a file of the project, and it changed", file)
 		}
-		if folder, _, _ := strings.Cut(parts[2], "/"); slices.Contains(folders[:], folder) {
+		if folder, _, _ := strings.Cut(parts[2], "/"); slices.Contains(folders(), folder) {
 			return nil, refuse("%s changed, which decides more than what tools are", file)
 		}
 		changed[parts[1]] = true
