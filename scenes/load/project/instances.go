@@ -93,7 +93,7 @@ func (s *Scene) Agents(override int) (*Agents, error) {
 	a.ids = numbered.Index(ids, counts)
 	limit := s.Definition.Simulation.Limits.MaxAgents
 	if a.total > limit {
-		return nil, protocol.Errorf(protocol.KindLimit, "scene %s: %d agents; simulation.limits.max_agents is %d", s.Definition.ID, a.total, limit)
+		return nil, protocol.Errorf(protocol.KindInvalid, "scene %s: %d agents; simulation.limits.max_agents is %d", s.Definition.ID, a.total, limit)
 	}
 	if override != 0 {
 		for _, c := range clashes(s.entries, counts) {
