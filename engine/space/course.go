@@ -9,9 +9,11 @@ import (
 )
 
 // Course is one agent alone on the map: its cell, and its walk as long as nobody is in its way. Turns
-// that run ahead of the committed run see other agents by their courses.
+// that run ahead of the committed run see other agents by their courses. Whoever has the state uses
+// its courses, on the same goroutine.
 type Course struct {
 	m     *ground.Map
+	find  *ground.Finder
 	tick  time.Duration
 	agent uint32
 	cell  uint32
@@ -23,7 +25,7 @@ func (s *State) Course(o uint32) (c Course, ok bool) {
 	if c.cell, ok = s.cellOf(o); !ok {
 		return c, false
 	}
-	c.m, c.tick, c.agent = s.m, s.tick, o
+	c.m, c.find, c.tick, c.agent = s.m, s.find, s.tick, o
 	if w := s.walking(o); w != nil {
 		c.walk = *w
 	}
@@ -41,7 +43,7 @@ func (c *Course) Standing() Standing {
 
 // alone is a state with this agent and nobody else.
 func (c *Course) alone(cast Cast) *State {
-	s := &State{where: where{m: c.m}, cast: cast, tick: c.tick}
+	s := &State{where: where{m: c.m}, cast: cast, tick: c.tick, find: c.find}
 	s.put(c.agent, c.cell)
 	if c.walk.path != "" {
 		s.slots = make([]uint32, c.agent+1)

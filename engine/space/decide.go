@@ -29,7 +29,7 @@ func (s *State) Decide(now protocol.Time, requests []Request) (facts []protocol.
 
 // request decides one request; nil = there is nothing to do.
 func (s *State) request(now protocol.Time, q *Request) Fact {
-	t, err := s.resolve(s.cast, &s.find, q)
+	t, err := s.resolve(s.cast, s.find, q)
 	o := t.agent
 	switch {
 	case err != nil:

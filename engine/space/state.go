@@ -21,7 +21,7 @@ type State struct {
 	where
 	cast Cast
 	tick time.Duration
-	find ground.Finder
+	find *ground.Finder // whose memory is as large as the map; courses of this state share it
 
 	walks  []walk   // by agent up to sorted, then as they began
 	sorted int      // of walks
@@ -49,7 +49,7 @@ const MaxWaits = 8
 // NewState places agents: starts are one more than their cells, by ordinal; 0 and what is
 // missing are nowhere. tick is the time between two steps.
 func NewState(m *ground.Map, starts []uint32, cast Cast, tick time.Duration) *State {
-	s := &State{where: where{m: m}, cast: cast, tick: max(tick, 1)}
+	s := &State{where: where{m: m}, cast: cast, tick: max(tick, 1), find: new(ground.Finder)}
 	for o := range uint32(cast.Size()) {
 		if int(o) < len(starts) && starts[o] != 0 {
 			s.put(o, starts[o]-1)
@@ -63,7 +63,7 @@ func NewState(m *ground.Map, starts []uint32, cast Cast, tick time.Duration) *St
 // Fork is a state of its own, which begins as this one.
 func (s *State) Fork() *State {
 	f := *s
-	f.where, f.find = s.where.share(), ground.Finder{}
+	f.where, f.find = s.where.share(), new(ground.Finder)
 	f.walks, f.slots = slices.Clone(s.walks), slices.Clone(s.slots)
 	return &f
 }
