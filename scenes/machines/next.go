@@ -32,7 +32,7 @@ func (s *Stage) Outcome() Outcome { return s.stopping.Outcome }
 
 // begin starts the scene, or continues where its journal ends.
 func (s *Stage) begin(in *Begin) error {
-	s.crashes = in.Crashes
+	s.phase, s.crashes = phaseIdle, in.Crashes
 	if s.Agenda.Started {
 		s.paused = s.Agenda.Paused
 		if s.config.Raised {

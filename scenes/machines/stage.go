@@ -110,7 +110,8 @@ type StageConfig struct {
 type phase uint8
 
 const (
-	phaseIdle     phase = iota // no wave is open
+	phaseNew      phase = iota // it has not begun: what comes waits
+	phaseIdle                  // no wave is open
 	phaseTurns                 // agents deliberate
 	phasePack                  // agents that leave for other scenes give their states
 	phaseService               // a service decides

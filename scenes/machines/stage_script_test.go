@@ -133,6 +133,9 @@ func (p *stagePlayer) play(words []string, line string) {
 	case "alarms":
 		p.now.Alarms = int(p.number(arg))
 	default:
+		if p.state == nil {
+			p.setUp()
+		}
 		p.give(p.input(words, arg))
 	}
 }
