@@ -161,6 +161,10 @@ func (s *server) talk(t *testing.T, speaks string, stream bool) {
 		t.Log("the model calls no tool")
 		return
 	}
+	if a.Finish == protocol.FinishLength && !s.mock {
+		t.Log("the model calls tools until it is cut off")
+		return
+	}
 	if len(a.Calls) != 1 || a.Calls[0].Tool != "look_around" || a.Calls[0].ID == "" || s.mock && a.Calls[0].Params["direction"] != "north" || a.Finish != protocol.FinishToolCalls {
 		t.Fatalf("calls %+v, finish %s", a.Calls, a.Finish)
 	}

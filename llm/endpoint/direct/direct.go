@@ -15,7 +15,8 @@
 //  1. A request ends with its context, while it connects, waits or is read.
 //  2. A connection carries one request at a time. It is used again only if its last answer
 //     was read to its end, or nearly (1 KiB, which must be there within 5 ms), neither side said that it closes, and the server has neither closed
-//     it nor sent anything since.
+//     it nor sent anything since. After a stream of events it rests for 50 ms, because some servers close it then and do not say so; and
+//     where the server says how many seconds it keeps an unused one (Keep-Alive: timeout=N), it is not used in the last of them.
 //  3. No request is sent twice. One whose connection breaks fails.
 //  4. At most MaxIdleConnsPerHost connections are kept, none unused for longer than
 //     IdleConnTimeout, and the header of an answer has at most MaxResponseHeaderBytes: fields
@@ -32,6 +33,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -118,6 +122,10 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	x.body, x.closes = resp.Body, resp.Close
+	c.rest, c.keeps = 0, keptFor(resp.Header)
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		c.rest = restTime
+	}
 	if resp.Body == http.NoBody {
 		x.end(true)
 	}
@@ -180,7 +188,7 @@ func (t *Transport) CloseIdleConnections() {
 // connection gives one that carries no request: the one that was used last, or a new one.
 func (t *Transport) connection(ctx context.Context) (*conn, error) {
 	for c := t.take(); c != nil; c = t.take() {
-		if c.alive() {
+		if (c.keeps == 0 || time.Since(c.since) < c.keeps) && c.alive() {
 			return c, nil
 		}
 		_ = c.Close()
@@ -199,14 +207,26 @@ func (t *Transport) take() *conn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = false
-	n := len(t.idle)
-	if n == 0 {
-		return nil
+	for n, c := range slices.Backward(t.idle) {
+		if c.rest == 0 || time.Since(c.since) >= c.rest {
+			t.idle = slices.Delete(t.idle, n, n+1)
+			return c
+		}
 	}
-	c := t.idle[n-1]
-	t.idle[n-1] = nil
-	t.idle = t.idle[:n-1]
-	return c
+	return nil
+}
+
+// keptFor is for how long the server says that it keeps an unused connection, less a second for
+// the way; 0 = it does not say.
+func keptFor(h http.Header) time.Duration {
+	for field := range strings.SplitSeq(h.Get("Keep-Alive"), ",") {
+		if n, ok := strings.CutPrefix(strings.TrimSpace(field), "timeout="); ok {
+			if s, err := strconv.Atoi(n); err == nil && s > 0 && s < 1<<20 {
+				return max(time.Duration(s-1)*time.Second, 1)
+			}
+		}
+	}
+	return 0
 }
 
 // keep keeps a connection for another request; false = there are enough of them.
@@ -268,7 +288,7 @@ func (x *exchange) Read(p []byte) (int, error) {
 // next to nothing.
 func (x *exchange) Close() error {
 	if x.conn != nil {
-		x.end(x.rest())
+		x.end(x.left())
 	}
 	return nil
 }
@@ -277,17 +297,17 @@ func (x *exchange) Close() error {
 // says that it is done before its bytes have ended: net/http closes the connection there, and
 // asks for another one for each stream.
 const (
-	maxRest  = 1 << 10
-	restTime = 5 * time.Millisecond
+	maxLeft  = 1 << 10
+	leftTime = 5 * time.Millisecond
 )
 
-// rest reads an answer to its end, if little of it is left.
-func (x *exchange) rest() bool {
-	if x.closes || x.conn.SetReadDeadline(time.Now().Add(restTime)) != nil {
+// left reads an answer to its end, if little of it is left.
+func (x *exchange) left() bool {
+	if x.closes || x.conn.SetReadDeadline(time.Now().Add(leftTime)) != nil {
 		return false
 	}
-	n, err := io.Copy(io.Discard, io.LimitReader(x.body, maxRest+1))
-	return err == nil && n <= maxRest && x.conn.SetReadDeadline(time.Time{}) == nil
+	n, err := io.Copy(io.Discard, io.LimitReader(x.body, maxLeft+1))
+	return err == nil && n <= maxLeft && x.conn.SetReadDeadline(time.Time{}) == nil
 }
 
 // end gives the connection back, if the answer was read to its end.
@@ -303,12 +323,17 @@ func (x *exchange) end(whole bool) {
 type conn struct {
 	net.Conn
 	in     *bufio.Reader
-	header int64 // bytes that may still be read of a header; [noLimit] elsewhere
-	since  time.Time
+	header int64         // bytes that may still be read of a header; [noLimit] elsewhere
+	since  time.Time     // it has carried no request
+	rest   time.Duration // from then on before it carries another one
+	keeps  time.Duration // from then on after which it carries none; 0 = any time
 	probe  probe
 }
 
 const noLimit = -1
+
+// restTime is how long a server may take to close a connection after a stream of events.
+const restTime = 50 * time.Millisecond
 
 func newConn(to net.Conn) *conn {
 	c := &conn{Conn: to, header: noLimit, probe: newProbe(to)}
