@@ -76,7 +76,12 @@ func Each(s string, f func(word string, script bool)) {
 	}
 }
 
-func wordRune(r rune) bool { return (unicode.IsLetter(r) || unicode.IsDigit(r)) && !cjk(r) }
+func wordRune(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z'
+	}
+	return (unicode.IsLetter(r) || unicode.IsDigit(r)) && !cjk(r)
+}
 
 func runLength(s string, in func(rune) bool) int {
 	for i, r := range s {
