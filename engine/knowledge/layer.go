@@ -16,13 +16,13 @@ import (
 // doc is an entry prepared for searching. It is immutable.
 type doc struct {
 	entry    *Entry
+	timed    bool               // valid for a time only; beside entry, since a search reads both and nothing else
+	written  bool               // by this run, not the project's files
 	text     string             // folded: title and tags, then content and goal
 	head     int                // bytes of title and tags in it
 	terms    words.Terms        // with those of its neighbours
 	length   int64              // of the terms
 	criteria *criteria.Compiled // nil = the entry has none, or is retired
-	written  bool               // by this run, not the project's files
-	timed    bool               // valid for a time only
 	print    *words.Print       // of a lesson
 	vector   vector.Vector
 	seen     bool          // somebody has given its vector, which may be none
@@ -94,7 +94,8 @@ type span struct{ from, n, levels int32 }
 // of which it adds little.
 type postings struct {
 	list []posting
-	most int64 // the highest ratio of them
+	most int64   // the highest ratio of them
+	at   []int32 // where those of each block begin in list, and its end; nil = they are few
 }
 
 type posting struct{ doc, weight int32 }
@@ -173,6 +174,23 @@ func (l *layer) index() {
 			l.levels[at.levels-1].Raise(one.doc, ratio)
 		}
 	})
+	for i := range l.lists {
+		l.lists[i].divide(blocks)
+	}
+}
+
+// divide fills at, which takes no more room than the list.
+func (p *postings) divide(blocks int) {
+	if len(p.list) < 2*blocks || blocks == 1 {
+		return
+	}
+	p.at = make([]int32, blocks+1)
+	for _, x := range p.list {
+		p.at[x.doc/bound.Block+1]++
+	}
+	for b := range blocks {
+		p.at[b+1] += p.at[b]
+	}
 }
 
 // each calls f for every posting, with its list, the span of its term and its ratio.

@@ -74,6 +74,7 @@ type ranking struct {
 type cursor struct {
 	list   []posting
 	all    []posting
+	at     []int32 // postings.at
 	term   int
 	weight int64
 	bound  int64 // of what it adds to a score
@@ -95,7 +96,7 @@ func (s *ranking) open(terms []string, weights []int64) {
 				continue
 			}
 			most := bound.Of(weights[i], p.most, shrink)
-			s.lists = append(s.lists, cursor{p.list, p.list, i, weights[i], most})
+			s.lists = append(s.lists, cursor{p.list, p.list, p.at, i, weights[i], most})
 			if at.levels == 0 {
 				for _, x := range p.list {
 					s.upper[x.doc/bound.Block] += most
@@ -150,7 +151,7 @@ func (s *ranking) block(b int32) {
 	have := uint64(0)
 	for i := len(s.lists) - 1; i >= s.needed; i-- {
 		c := &s.lists[i]
-		for c.list = c.list[seek(c.list, from):]; len(c.list) > 0 && c.list[0].doc < from+bound.Block; c.list = c.list[1:] {
+		for c.seek(from); len(c.list) > 0 && c.list[0].doc < from+bound.Block; c.list = c.list[1:] {
 			at := c.list[0].doc - from
 			texts[at] += s.adds(c)
 			found[at] |= 1 << c.term
@@ -179,7 +180,7 @@ func (s *ranking) look(at int32, text int64, found uint64) {
 		if found>>c.term&1 != 0 {
 			continue // an entry is in one list of a term
 		}
-		if c.list = c.list[seek(c.list, at):]; len(c.list) > 0 && c.list[0].doc == at {
+		if c.seek(at); len(c.list) > 0 && c.list[0].doc == at {
 			text += s.adds(c)
 			found |= 1 << c.term
 		}
@@ -202,6 +203,14 @@ func (s *ranking) rise(d *doc) (sum int64) {
 		sum += s.recency(d)
 	}
 	return sum
+}
+
+// seek goes to the first posting that is not before an entry, which the search has not passed.
+func (c *cursor) seek(at int32) {
+	if c.at != nil {
+		c.list = c.all[c.at[at/bound.Block]:]
+	}
+	c.list = c.list[seek(c.list, at):]
 }
 
 // seek finds the first posting that is not before an entry, in steps that double.
