@@ -93,12 +93,10 @@ type span struct{ from, n, levels int32 }
 // by how much it adds to the score of an entry, so that a search can leave out those
 // of which it adds little.
 type postings struct {
-	list []posting
-	most int64   // the highest ratio of them
-	at   []int32 // where those of each block begin in list, and its end; nil = they are few
+	list []bound.Posting
+	most int64 // the highest ratio of them
+	at   bound.Places
 }
-
-type posting struct{ doc, weight int32 }
 
 func newLayer(docs, hides []*doc, scan *criteria.Scan) *layer {
 	l := &layer{docs: docs, hides: hides, ids: make(map[string]int32, len(docs)), keys: map[string]int32{}, followed: map[string]int32{}, hidden: map[string]int32{}}
@@ -157,44 +155,30 @@ func (l *layer) index() {
 		l.terms[t], lists = at, lists+at.n
 	}
 	l.lists = make([]postings, lists)
-	l.each(func(p *postings, _ span, _ posting, _ int64) { p.most++ }) // counts at first
+	l.each(func(p *postings, _ span, _ bound.Posting, _ int64) { p.most++ }) // counts at first
 	total := int64(0)
 	for i := range l.lists {
 		total += l.lists[i].most
 	}
-	room := make([]posting, total)
+	room := make([]bound.Posting, total)
 	for i := range l.lists {
 		n := l.lists[i].most
 		l.lists[i] = postings{list: room[:0:n]}
 		room = room[n:]
 	}
-	l.each(func(p *postings, at span, one posting, ratio int64) {
+	l.each(func(p *postings, at span, one bound.Posting, ratio int64) {
 		p.list, p.most = append(p.list, one), max(p.most, ratio)
 		if at.levels > 0 {
-			l.levels[at.levels-1].Raise(one.doc, ratio)
+			l.levels[at.levels-1].Raise(one.Doc, ratio)
 		}
 	})
 	for i := range l.lists {
-		l.lists[i].divide(blocks)
-	}
-}
-
-// divide fills at, which takes no more room than the list.
-func (p *postings) divide(blocks int) {
-	if len(p.list) < 2*blocks || blocks == 1 {
-		return
-	}
-	p.at = make([]int32, blocks+1)
-	for _, x := range p.list {
-		p.at[x.doc/bound.Block+1]++
-	}
-	for b := range blocks {
-		p.at[b+1] += p.at[b]
+		l.lists[i].at = bound.PlacesOf(l.lists[i].list, blocks)
 	}
 }
 
 // each calls f for every posting, with its list, the span of its term and its ratio.
-func (l *layer) each(f func(*postings, span, posting, int64)) {
+func (l *layer) each(f func(*postings, span, bound.Posting, int64)) {
 	for i, d := range l.docs {
 		penalty := score.Penalty(d.length, int64(len(l.docs)), max(l.lengths, 1))
 		d.terms.All(func(t string, weight int32) {
@@ -203,7 +187,7 @@ func (l *layer) each(f func(*postings, span, posting, int64)) {
 			if at.n > 1 {
 				list += bound.Grade(ratio)
 			}
-			f(&l.lists[list], at, posting{int32(i), weight}, ratio)
+			f(&l.lists[list], at, bound.Posting{Doc: int32(i), Weight: weight}, ratio)
 		})
 	}
 }
