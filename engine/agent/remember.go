@@ -19,7 +19,7 @@ func (s *State) Mind() *memory.Mind {
 }
 
 func (m *Machine) heard(e *protocol.Envelope, text string) memory.Heard {
-	return memory.Heard{At: e.Time, From: e.Source, Type: e.Type, Text: text, ToMe: slices.Contains(e.Targets, m.ID.Instance)}
+	return memory.Heard{At: e.Time, From: e.Source, Type: e.Type, Text: text, ToMe: slices.Contains(e.Targets, m.ID.Instance), Own: e.Source == m.ID.Instance}
 }
 
 // recalled is the input of this name: the episodes that fit what is at hand, or the summary.

@@ -79,5 +79,5 @@ func (t *Turn) sayAloud(p tool.Params) (any, error) {
 func (t *Turn) say(text string) {
 	t.spend(entryBytes + len(text))
 	t.facts = append(t.facts, &agentfact.Said{Text: text})
-	t.event(protocol.Draft{EventHeader: protocol.EventHeader{Type: "agent.said"}, Body: protocol.Encode(map[string]any{"text": text})})
+	t.event(protocol.Draft{EventHeader: protocol.EventHeader{Type: agentfact.EventSaid}, Body: protocol.Encode(map[string]any{"text": text})})
 }

@@ -16,13 +16,13 @@ import (
 // doc is an entry prepared for searching. It is immutable.
 type doc struct {
 	entry    *Entry
+	timed    bool               // valid for a time only; beside entry, since a search reads both and nothing else
+	written  bool               // by this run, not the project's files
 	text     string             // folded: title and tags, then content and goal
 	head     int                // bytes of title and tags in it
 	terms    words.Terms        // with those of its neighbours
 	length   int64              // of the terms
 	criteria *criteria.Compiled // nil = the entry has none, or is retired
-	written  bool               // by this run, not the project's files
-	timed    bool               // valid for a time only
 	print    *words.Print       // of a lesson
 	vector   vector.Vector
 	seen     bool          // somebody has given its vector, which may be none
@@ -93,11 +93,10 @@ type span struct{ from, n, levels int32 }
 // by how much it adds to the score of an entry, so that a search can leave out those
 // of which it adds little.
 type postings struct {
-	list []posting
+	list []bound.Posting
 	most int64 // the highest ratio of them
+	at   bound.Places
 }
-
-type posting struct{ doc, weight int32 }
 
 func newLayer(docs, hides []*doc, scan *criteria.Scan) *layer {
 	l := &layer{docs: docs, hides: hides, ids: make(map[string]int32, len(docs)), keys: map[string]int32{}, followed: map[string]int32{}, hidden: map[string]int32{}}
@@ -156,27 +155,30 @@ func (l *layer) index() {
 		l.terms[t], lists = at, lists+at.n
 	}
 	l.lists = make([]postings, lists)
-	l.each(func(p *postings, _ span, _ posting, _ int64) { p.most++ }) // counts at first
+	l.each(func(p *postings, _ span, _ bound.Posting, _ int64) { p.most++ }) // counts at first
 	total := int64(0)
 	for i := range l.lists {
 		total += l.lists[i].most
 	}
-	room := make([]posting, total)
+	room := make([]bound.Posting, total)
 	for i := range l.lists {
 		n := l.lists[i].most
 		l.lists[i] = postings{list: room[:0:n]}
 		room = room[n:]
 	}
-	l.each(func(p *postings, at span, one posting, ratio int64) {
+	l.each(func(p *postings, at span, one bound.Posting, ratio int64) {
 		p.list, p.most = append(p.list, one), max(p.most, ratio)
 		if at.levels > 0 {
-			l.levels[at.levels-1].Raise(one.doc, ratio)
+			l.levels[at.levels-1].Raise(one.Doc, ratio)
 		}
 	})
+	for i := range l.lists {
+		l.lists[i].at = bound.PlacesOf(l.lists[i].list, blocks)
+	}
 }
 
 // each calls f for every posting, with its list, the span of its term and its ratio.
-func (l *layer) each(f func(*postings, span, posting, int64)) {
+func (l *layer) each(f func(*postings, span, bound.Posting, int64)) {
 	for i, d := range l.docs {
 		penalty := score.Penalty(d.length, int64(len(l.docs)), max(l.lengths, 1))
 		d.terms.All(func(t string, weight int32) {
@@ -185,7 +187,7 @@ func (l *layer) each(f func(*postings, span, posting, int64)) {
 			if at.n > 1 {
 				list += bound.Grade(ratio)
 			}
-			f(&l.lists[list], at, posting{int32(i), weight}, ratio)
+			f(&l.lists[list], at, bound.Posting{Doc: int32(i), Weight: weight}, ratio)
 		})
 	}
 }

@@ -81,7 +81,7 @@ func (s *ranking) texts(n int, terms []string) []int64 {
 		rare := score.Rarity(s.base.count, s.base.holders(t))
 		for _, p := range l.lists[at.from : at.from+at.n] {
 			for _, x := range p.list {
-				out[x.doc] += score.Contribution(rare, int64(x.weight), score.Penalty(int64(l.length[x.doc]), s.count, s.lengths))
+				out[x.Doc] += score.Contribution(rare, int64(x.Weight), score.Penalty(int64(l.length[x.Doc]), s.count, s.lengths))
 			}
 		}
 	}

@@ -72,8 +72,9 @@ type ranking struct {
 
 // cursor is a list of postings from where it was read.
 type cursor struct {
-	list   []posting
-	all    []posting
+	list   []bound.Posting
+	all    []bound.Posting
+	at     bound.Places // postings.at
 	term   int
 	weight int64
 	bound  int64 // of what it adds to a score
@@ -95,10 +96,10 @@ func (s *ranking) open(terms []string, weights []int64) {
 				continue
 			}
 			most := bound.Of(weights[i], p.most, shrink)
-			s.lists = append(s.lists, cursor{p.list, p.list, i, weights[i], most})
+			s.lists = append(s.lists, cursor{p.list, p.list, p.at, i, weights[i], most})
 			if at.levels == 0 {
 				for _, x := range p.list {
-					s.upper[x.doc/bound.Block] += most
+					s.upper[x.Doc/bound.Block] += most
 				}
 			}
 		}
@@ -150,8 +151,8 @@ func (s *ranking) block(b int32) {
 	have := uint64(0)
 	for i := len(s.lists) - 1; i >= s.needed; i-- {
 		c := &s.lists[i]
-		for c.list = c.list[seek(c.list, from):]; len(c.list) > 0 && c.list[0].doc < from+bound.Block; c.list = c.list[1:] {
-			at := c.list[0].doc - from
+		for c.seek(from); len(c.list) > 0 && c.list[0].Doc < from+bound.Block; c.list = c.list[1:] {
+			at := c.list[0].Doc - from
 			texts[at] += s.adds(c)
 			found[at] |= 1 << c.term
 			have |= 1 << at
@@ -166,7 +167,7 @@ func (s *ranking) block(b int32) {
 // adds is what the next posting of a list adds to the score of its entry.
 func (s *ranking) adds(c *cursor) int64 {
 	p := c.list[0]
-	return score.Contribution(c.weight, int64(p.weight), score.Penalty(int64(s.layer.length[p.doc]), s.count, s.lengths))
+	return score.Contribution(c.weight, int64(p.Weight), score.Penalty(int64(s.layer.length[p.Doc]), s.count, s.lengths))
 }
 
 // look scores one entry, of which the needed lists are added up, with these terms.
@@ -179,7 +180,7 @@ func (s *ranking) look(at int32, text int64, found uint64) {
 		if found>>c.term&1 != 0 {
 			continue // an entry is in one list of a term
 		}
-		if c.list = c.list[seek(c.list, at):]; len(c.list) > 0 && c.list[0].doc == at {
+		if c.seek(at); len(c.list) > 0 && c.list[0].Doc == at {
 			text += s.adds(c)
 			found |= 1 << c.term
 		}
@@ -204,24 +205,12 @@ func (s *ranking) rise(d *doc) (sum int64) {
 	return sum
 }
 
-// seek finds the first posting that is not before an entry, in steps that double.
-func seek(list []posting, at int32) int {
-	if len(list) == 0 || list[0].doc >= at {
-		return 0
+// seek goes to the first posting that is not before an entry, which the search has not passed.
+func (c *cursor) seek(at int32) {
+	if c.at != nil {
+		c.list = c.all[c.at[at/bound.Block]:]
 	}
-	below, step := 0, 1 // list[below] is before the entry
-	for below+step < len(list) && list[below+step].doc < at {
-		below, step = below+step, step*2
-	}
-	end := min(below+step, len(list))
-	for below+1 < end {
-		if middle := int(uint(below+end) >> 1); list[middle].doc < at {
-			below = middle
-		} else {
-			end = middle
-		}
-	}
-	return end
+	c.list = c.list[bound.Seek(c.list, at):]
 }
 
 // boost is what importance and use add to the rank of an entry, in millionths: a tenth

@@ -243,7 +243,7 @@ func walked(b *Base, terms []string) (sum int64) {
 			at := l.terms[t]
 			for _, p := range l.lists[at.from : at.from+at.n] {
 				for _, x := range p.list {
-					sum += int64(x.weight) * int64(l.length[x.doc])
+					sum += int64(x.Weight) * int64(l.length[x.Doc])
 				}
 			}
 		}

@@ -253,6 +253,9 @@ func (f *HookAnswered) Answered() (x *effect.Answered, ok bool) {
 	return &effect.Answered{Kind: effect.KindHook, Number: int(f.Request), Output: v, Err: effect.Failure(f.ErrorKind, f.Error)}, err == nil
 }
 
+// EventSaid is the type of the event by which others hear what the agent said aloud.
+const EventSaid = "agent.said"
+
 // Said is text that the agent uttered.
 type Said struct {
 	Text string

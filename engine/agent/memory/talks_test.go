@@ -81,6 +81,30 @@ func TestOwnWordsHaveSeveralPartners(t *testing.T) {
 	}
 }
 
+// Who hears itself is no partner of its own, meets nobody, and has said nothing twice; what it published
+// in another way is its own word.
+func TestNobodyIsItsOwnPartner(t *testing.T) {
+	r := talking(60, 2, nil)
+	r.Keep, r.Recall, r.HalfLife = 9, 5, time.Hour
+	var m *Mind
+	m = said(m, r, 1, "bo", "The ford is deep.", "So it is, I fear.")
+	m = m.Heard(Heard{At: start, From: "ada", Type: agentfact.EventSaid, Text: "So it is, I fear.", Own: true})
+	m = m.End(r, &agentfact.TurnEnded{Turn: 2}, start, nil)
+	m = m.Heard(Heard{At: start, From: "ada", Type: "talk", Text: "Bread is dear.", Own: true})
+	m = m.End(r, &agentfact.TurnEnded{Turn: 3}, start, nil)
+	want := []string{"bo: The ford is deep.", "I to bo: So it is, I fear.", "I to : Bread is dear."}
+	if got := spoken(m); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	var texts []string
+	for _, e := range m.Episodes() {
+		texts = append(texts, fmt.Sprint(e.Importance, " ", e.Text))
+	}
+	if want := []string{"3 bo said: The ford is deep.; you said: So it is, I fear.", "1 you said: Bread is dear."}; !slices.Equal(texts, want) {
+		t.Errorf("%q, want %q", texts, want)
+	}
+}
+
 // What falls out goes into the summary of the partner, which is shown while that partner is in the
 // history, or speaks.
 func TestSummaryByPartner(t *testing.T) {

@@ -28,6 +28,7 @@ type Heard struct {
 	Type string        // of the event
 	Text string
 	ToMe bool // it names the agent
+	Own  bool // the agent itself has published it
 }
 
 // Turn is what the facts of a turn have told so far. It is a plain value.
@@ -66,6 +67,9 @@ func (t Turn) tell(importance int64, said string) Turn {
 }
 
 func (t Turn) hear(h Heard, met []string) Turn {
+	if h.Own {
+		return t.own(h)
+	}
 	t.heard = append(slices.Clip(t.heard), h.From+" said: "+line(h.Text))
 	t.told = append(slices.Clip(t.told), Line{Who: h.From, Text: cut(h.Text, maxUtterance)})
 	t.spoken = append(slices.Clip(t.spoken), Spoken{At: h.At, Who: h.From, Type: h.Type, Text: cut(h.Text, maxSpoken)})
@@ -78,6 +82,16 @@ func (t Turn) hear(h Heard, met []string) Turn {
 		t.importance = max(t.importance, ofMeeting)
 	}
 	return t
+}
+
+// own takes what the agent published and hears itself. What it said aloud is known by its fact.
+func (t Turn) own(h Heard) Turn {
+	if h.Type == agentfact.EventSaid {
+		return t
+	}
+	t.said = append(slices.Clip(t.said), Line{Text: cut(h.Text, maxUtterance)})
+	t.spoken = append(slices.Clip(t.spoken), Spoken{Type: h.Type, Text: cut(h.Text, maxSpoken)})
+	return t.tell(ofTurn, "you said: "+line(h.Text))
 }
 
 // note takes a fact. What others tell more of, and what changes nothing, says nothing here.

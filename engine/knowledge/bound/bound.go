@@ -1,6 +1,6 @@
 // Package bound says what a term adds to the score of an entry at most, so that a search
 // can pass over entries, and whole blocks of them, that cannot be among the best (agent
-// architecture §3.4).
+// architecture §3.4). Where in the list of a term an entry or a block begins, it finds too.
 //
 // # Promises
 //
@@ -10,7 +10,7 @@
 //
 // # Not here
 //
-// Postings, and the search itself (package engine/knowledge).
+// The search itself (package engine/knowledge).
 package bound
 
 import (

@@ -66,3 +66,30 @@ func TestHighest(t *testing.T) {
 		}
 	})
 }
+
+// A place is found as by looking at all, from the front and from where its block begins.
+func TestSeek(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		const blocks = 4
+		docs := rapid.SliceOfNDistinct(rapid.Int32Range(0, blocks*Block-1), 0, 200, rapid.ID[int32]).Draw(rt, "docs")
+		slices.Sort(docs)
+		list := make([]Posting, len(docs))
+		for i, d := range docs {
+			list[i].Doc = d
+		}
+		at := rapid.Int32Range(0, blocks*Block-1).Draw(rt, "at")
+		want, _ := slices.BinarySearch(docs, at)
+		if got := Seek(list, at); got != want {
+			rt.Fatalf("%d of %v: %d, want %d", at, docs, got, want)
+		}
+		places := PlacesOf(list, blocks)
+		if (places == nil) != (len(list) < 2*blocks) {
+			rt.Fatalf("%d entries have the places %v", len(list), places)
+		}
+		if places != nil {
+			if from := int(places[at/Block]); from+Seek(list[from:], at) != want || int(places[blocks]) != len(list) {
+				rt.Fatalf("%d of %v by %v", at, docs, places)
+			}
+		}
+	})
+}

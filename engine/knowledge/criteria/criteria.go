@@ -143,7 +143,7 @@ func (a *Activation) Empty() bool {
 
 // Imposes reports criteria that put an entry before others, keep it, or do without keywords.
 func (a *Activation) Imposes() bool {
-	return a.Always || a.Group != "" || a.OutsideLimit || a.OutsideBudget || len(a.Patterns) > 0 || a.WholeWords != nil && !*a.WholeWords ||
+	return a.Always || a.Group != "" || a.OutsideLimit || a.OutsideBudget || len(a.Patterns) > 0 || a.inside() ||
 		a.Similar != nil || a.Scan != nil || a.Sticky > 0 || a.Slot != "" || a.Order != 0 || len(a.Keywords)+len(a.AllKeywords) == 0
 }
 

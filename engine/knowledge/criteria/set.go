@@ -106,24 +106,26 @@ func newTrigger(docs []*Compiled, active []int32) trigger {
 			lists[a.exact()] = append(lists[a.exact()], a.fold(*list)...)
 		}
 	}
+	var inside [2][]bool
 	for i := range lists {
 		slices.Sort(lists[i])
 		lists[i] = slices.Compact(lists[i])
-		t.users[i] = make([][]int32, len(lists[i]))
+		t.users[i], inside[i] = make([][]int32, len(lists[i])), make([]bool, len(lists[i]))
 	}
-	t.folded, t.exact = words.NewKeywords(lists[0]), words.NewKeywords(lists[1])
 	for _, i := range active {
-		t.watch(i, docs[i].Activation, lists[docs[i].exact()])
+		t.watch(i, docs[i].Activation, lists[docs[i].exact()], inside[docs[i].exact()])
 	}
+	t.folded, t.exact = words.NewKeywords(lists[0], inside[0]), words.NewKeywords(lists[1], inside[1])
 	return t
 }
 
-func (t *trigger) watch(doc int32, a *Activation, sorted []string) {
-	w := watch{doc: doc, exact: a.exact(), inside: a.WholeWords != nil && !*a.WholeWords}
+func (t *trigger) watch(doc int32, a *Activation, sorted []string, inside []bool) {
+	w := watch{doc: doc, exact: a.exact(), inside: a.inside()}
 	for i, into := range []*[]int32{&w.any, &w.also, &w.all, &w.none, &w.notAll} {
 		for _, word := range a.fold(*a.lists()[i]) {
 			n, _ := slices.BinarySearch(sorted, word)
 			*into = append(*into, int32(n))
+			inside[n] = inside[n] || w.inside
 		}
 	}
 	needs := w.any // one of them occurs when the entry becomes active
@@ -152,6 +154,9 @@ func (a *Activation) exact() int {
 	return 0
 }
 
+// inside reports keywords that may occur inside words.
+func (a *Activation) inside() bool { return a.WholeWords != nil && !*a.WholeWords }
+
 func (a *Activation) lists() []*[]string {
 	return []*[]string{&a.Keywords, &a.AlsoKeywords, &a.AllKeywords, &a.ExcludeKeywords, &a.NotAllKeywords}
 }
@@ -168,14 +173,12 @@ func (a *Activation) fold(list []string) []string {
 }
 
 // candidates are the entries that a text may make active, with what occurs in it.
-func (t *trigger) candidates(text, folded string) (list []int32, found [2][]byte) {
-	found = [2][]byte{t.folded.In(folded), t.exact.In(text)}
+func (t *trigger) candidates(text, folded string) (list []int32, found [2]words.Hits) {
+	found = [2]words.Hits{t.folded.In(folded), t.exact.In(text)}
 	list = slices.Clone(t.others)
 	for i := range found {
-		for n, how := range found[i] {
-			if how != 0 {
-				list = append(list, t.users[i][n]...)
-			}
+		for _, h := range found[i] {
+			list = append(list, t.users[i][h.Word]...)
 		}
 	}
 	slices.Sort(list)
@@ -183,8 +186,8 @@ func (t *trigger) candidates(text, folded string) (list []int32, found [2][]byte
 }
 
 // holds reports whether the keywords of an entry occur as it wants, and how many do.
-func (w *watch) holds(found [2][]byte, matches func() bool) (n int, ok bool) {
-	occurs := func(n int32) bool { return found[w.exact][n] >= words.Whole || w.inside && found[w.exact][n] > 0 }
+func (w *watch) holds(found [2]words.Hits, matches func() bool) (n int, ok bool) {
+	occurs := func(n int32) bool { return occurs(found[w.exact].How(n), w.inside) }
 	absent := func(n int32) bool { return !occurs(n) }
 	for _, list := range [][]int32{w.any, w.also, w.all} {
 		for _, k := range list {
@@ -199,6 +202,9 @@ func (w *watch) holds(found [2][]byte, matches func() bool) (n int, ok bool) {
 		(len(w.notAll) == 0 || slices.ContainsFunc(w.notAll, absent))
 }
 
+// occurs reports whether a keyword occurs as its entry wants it to.
+func occurs(how uint8, inside bool) bool { return how >= words.Whole || inside && how > 0 }
+
 // NoKeyword is the reason of most entries that are out.
 const NoKeyword = "keywords: none occurs"
 
@@ -210,8 +216,7 @@ func (c *Compiled) Absent(text string) string {
 	}
 	occurring := func(list []string) (in, out []string) {
 		for _, w := range a.fold(list) {
-			how := words.NewKeywords([]string{w}).In(text)[0]
-			if how >= words.Whole || how > 0 && a.WholeWords != nil && !*a.WholeWords {
+			if occurs(words.NewKeywords([]string{w}, []bool{a.inside()}).In(text).How(0), a.inside()) {
 				in = append(in, w)
 			} else {
 				out = append(out, w)

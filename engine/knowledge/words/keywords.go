@@ -1,27 +1,28 @@
 package words
 
-import "unicode/utf8"
+import (
+	"slices"
+	"sort"
+	"strings"
+	"unicode/utf8"
+)
 
-// Keywords finds all keywords of a layer in one walk over a text (Aho and Corasick), so
-// that the cost is that of the text, not of the entries. It is immutable.
+// Keywords finds all keywords of a layer in one walk over a text, so that the cost is that of
+// the text, not of the entries. Those that are whole words are looked up by their first
+// word, the others by an automaton. It is immutable.
 type Keywords struct {
-	words []string // in byte order
-	nodes []node   // the first is the root
-	edges []edge   // of each node together, by byte
-	root  [256]int32
+	words    []string
+	starts   map[string]span // which of whole have this first word
+	whole    []start         // by first word, then by bytes
+	anywhere automaton
 }
 
-// node is what was read so far: the beginning of some keyword.
-type node struct {
-	from, to int32 // its edges
-	fail     int32 // the longest proper end of it that is a node
-	word     int32 // that it is; -1 = none
-	out      int32 // the next node on the way of fail that is a word, or 0
-}
+type span struct{ from, to int32 }
 
-type edge struct {
-	by byte
-	to int32
+// start is a keyword that begins where a word does.
+type start struct {
+	word   int32
+	within int32 // the longest one of its span that it begins with; before the span = none
 }
 
 // How a keyword occurs in a text.
@@ -30,90 +31,107 @@ const (
 	Whole  // between the ends of words
 )
 
-// NewKeywords takes words without empty ones, sorted, each once.
-func NewKeywords(words []string) *Keywords {
-	k := &Keywords{words: words, nodes: []node{{word: -1}}}
-	type branch struct{ from, to, depth int } // words[from:to] begin with the node
-	open := []branch{{0, len(words), 0}}
-	for n := 0; n < len(open); n++ { // nodes in the order of their depth
-		b := open[n]
-		k.nodes[n].from = int32(len(k.edges))
-		for b.from < b.to && len(words[b.from]) == b.depth {
-			k.nodes[n].word = int32(b.from)
-			b.from++
-		}
-		for i := b.from; i < b.to; {
-			by, j := words[i][b.depth], i
-			for j < b.to && words[j][b.depth] == by {
-				j++
-			}
-			k.edges = append(k.edges, edge{by, int32(len(k.nodes))})
-			k.nodes = append(k.nodes, node{word: -1})
-			open = append(open, branch{i, j, b.depth + 1})
-			i = j
-		}
-		k.nodes[n].to = int32(len(k.edges))
+// Hit is a keyword that occurs.
+type Hit struct {
+	Word int32
+	How  uint8
+}
+
+// Hits are the keywords that occur, by their numbers, each once.
+type Hits []Hit
+
+// How says how a keyword occurs; 0 = it does not.
+func (h Hits) How(word int32) uint8 {
+	i := sort.Search(len(h), func(i int) bool { return h[i].Word >= word })
+	if i < len(h) && h[i].Word == word {
+		return h[i].How
 	}
-	for _, e := range k.edges[:k.nodes[0].to] {
-		k.root[e.by] = e.to
+	return 0
+}
+
+// NewKeywords takes words without empty ones, sorted, each once. Those of which inside is
+// true are found inside words, too; nil = none is.
+func NewKeywords(words []string, inside []bool) *Keywords {
+	k := &Keywords{words: words, starts: map[string]span{}}
+	var whole, anywhere []int32
+	for i, w := range words {
+		if first, _ := utf8.DecodeRuneInString(w); wordRune(first) && (inside == nil || !inside[i]) {
+			whole = append(whole, int32(i))
+		} else {
+			anywhere = append(anywhere, int32(i))
+		}
 	}
-	k.link()
+	slices.SortStableFunc(whole, func(a, b int32) int { return strings.Compare(firstWord(words[a]), firstWord(words[b])) })
+	for i, w := range whole {
+		first := firstWord(words[w])
+		at, known := k.starts[first]
+		if !known {
+			at.from = int32(i)
+		}
+		at.to = int32(i) + 1
+		k.starts[first] = at
+		within := int32(i) - 1
+		for within >= at.from && !strings.HasPrefix(words[w], words[whole[within]]) {
+			within = k.whole[within].within
+		}
+		k.whole = append(k.whole, start{w, within})
+	}
+	k.anywhere = newAutomaton(words, anywhere)
 	return k
 }
 
-// link finds fail and out of each node; those of shorter ones are known by then.
-func (k *Keywords) link() {
-	for n := range k.nodes {
-		for _, e := range k.edges[k.nodes[n].from:k.nodes[n].to] {
-			child := &k.nodes[e.to]
-			if n > 0 {
-				child.fail = k.step(k.nodes[n].fail, e.by)
-			}
-			child.out = child.fail
-			if k.nodes[child.fail].word < 0 {
-				child.out = k.nodes[child.fail].out
-			}
+func firstWord(s string) string { return s[:runLength(s, wordRune)] }
+
+// In says which of the words occur in a text.
+func (k *Keywords) In(text string) Hits {
+	hits := k.anywhere.in(k.words, text)
+	for i := 0; i < len(text) && len(k.whole) > 0; {
+		n := runLength(text[i:], wordRune)
+		if at, ok := k.starts[text[i:i+n]]; ok {
+			hits = k.begin(hits, text, i, at)
 		}
+		if n == 0 {
+			_, n = utf8.DecodeRuneInString(text[i:])
+		}
+		i += n
 	}
+	return hits.once()
 }
 
-// step is the node after one more byte.
-func (k *Keywords) step(n int32, by byte) int32 {
-	for n > 0 {
-		for _, e := range k.edges[k.nodes[n].from:k.nodes[n].to] {
-			if e.by == by {
-				return e.to
-			}
+// begin adds the keywords of a span that the text has at a place. If some do, the last one
+// that is not behind the text by its bytes is one of them, or begins with all of them.
+func (k *Keywords) begin(hits Hits, text string, from int, s span) Hits {
+	rest := text[from:]
+	n := sort.Search(int(s.to-s.from), func(i int) bool { return k.words[k.whole[int(s.from)+i].word] > rest })
+	for at := s.from + int32(n) - 1; at >= s.from; at = k.whole[at].within {
+		w := k.whole[at].word
+		if to := from + len(k.words[w]); strings.HasPrefix(rest, k.words[w]) && whole(text, from, to) {
+			hits = hits.add(Hit{w, Inside | Whole})
 		}
-		n = k.nodes[n].fail
 	}
-	return k.root[by]
+	return hits
 }
 
-// In says how each of the words occurs in a text.
-func (k *Keywords) In(text string) []byte {
-	found := make([]byte, len(k.words))
-	if len(k.words) == 0 {
-		return found
+// add keeps the list as long as the keywords that occur, not as the times they do.
+func (h Hits) add(one Hit) Hits {
+	if len(h) == cap(h) {
+		h = h.once()
 	}
-	at := int32(0)
-	for i := range len(text) {
-		at = k.step(at, text[i])
-		n := at
-		if k.nodes[n].word < 0 {
-			n = k.nodes[n].out
-		}
-		for ; n > 0; n = k.nodes[n].out {
-			w := k.nodes[n].word
-			if found[w]&Whole == 0 {
-				found[w] |= Inside
-				if whole(text, i+1-len(k.words[w]), i+1) {
-					found[w] |= Whole
-				}
-			}
+	return append(h, one)
+}
+
+// once sorts hits and joins those of one keyword.
+func (h Hits) once() Hits {
+	slices.SortFunc(h, func(a, b Hit) int { return int(a.Word) - int(b.Word) })
+	out := h[:0]
+	for _, x := range h {
+		if n := len(out); n > 0 && out[n-1].Word == x.Word {
+			out[n-1].How |= x.How
+		} else {
+			out = append(out, x)
 		}
 	}
-	return found
+	return out
 }
 
 // whole reports that a part of a text neither begins nor ends within a word. CJK

@@ -27,9 +27,18 @@ func cjk(r rune) bool {
 	return r >= 0x1100 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul)
 }
 
-// Stemmer makes terms of words. It remembers stems, which are slow to find: who
-// prepares many entries shares one. The zero Stemmer is ready.
-type Stemmer struct{ stems map[string]string }
+// Stemmer makes terms of words. It remembers stems, which are slow to find, and keeps room:
+// who prepares many entries shares one. The zero Stemmer is ready.
+type Stemmer struct {
+	stems map[string]string
+	room  []weighted // of Count
+	bytes []byte     // of Count
+}
+
+type weighted struct {
+	term   string
+	weight int32
+}
 
 // Stem is the stem of a word of the letters a to z; any other word is its own term.
 func (s *Stemmer) Stem(word string) string {
@@ -76,7 +85,12 @@ func Each(s string, f func(word string, script bool)) {
 	}
 }
 
-func wordRune(r rune) bool { return (unicode.IsLetter(r) || unicode.IsDigit(r)) && !cjk(r) }
+func wordRune(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z'
+	}
+	return (unicode.IsLetter(r) || unicode.IsDigit(r)) && !cjk(r)
+}
 
 func runLength(s string, in func(rune) bool) int {
 	for i, r := range s {
@@ -143,11 +157,7 @@ func (t Terms) first() (term string, weight int32, rest Terms) {
 
 // Count counts terms. The length is the sum of the weights.
 func Count(parts []Part, s *Stemmer) (list Terms, length int64) {
-	type weighted struct {
-		term   string
-		weight int32
-	}
-	var all []weighted
+	all, b := s.room[:0], s.bytes[:0]
 	for _, p := range parts {
 		Each(p.Text, func(word string, script bool) {
 			if script {
@@ -158,7 +168,6 @@ func Count(parts []Part, s *Stemmer) (list Terms, length int64) {
 		})
 	}
 	slices.SortFunc(all, func(a, b weighted) int { return strings.Compare(a.term, b.term) })
-	var b []byte
 	for i := 0; i < len(all); {
 		sum := int64(0)
 		j := i
@@ -170,6 +179,7 @@ func Count(parts []Part, s *Stemmer) (list Terms, length int64) {
 		b = binary.AppendUvarint(b, uint64(sum))
 		i = j
 	}
+	s.room, s.bytes = all, b
 	return Terms(b), length
 }
 

@@ -71,7 +71,11 @@ func (n *notes) entry(f Format, key string, o, top map[string]any) (*knowledge.E
 // keys reads the keys. One between slashes is a regular expression.
 func (n *notes) keys(r *reader, in names, key string, a *criteria.Activation) {
 	for _, k := range r.list(in.keys) {
-		if p, ok := pattern(k); ok {
+		p, ok := pattern(k)
+		if !ok && r.flag("use_regex") {
+			p, ok = k, true
+		}
+		if ok {
 			if _, err := regexp.Compile(p); err != nil || len(p) > criteria.MaxPattern {
 				n.add("entry %s: key %s: not applied: no regular expression of RE2 of at most %d bytes", key, k, criteria.MaxPattern)
 				continue
@@ -155,6 +159,19 @@ func (n *notes) chosen(key string, o map[string]any, a *criteria.Activation) {
 	}
 }
 
+// snake is a name of a field as books write it.
+func snake(camel string) string {
+	var b strings.Builder
+	for _, r := range camel {
+		if r >= 'A' && r <= 'Z' {
+			b.WriteByte('_')
+			r += 'a' - 'A'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
 // extended is a field of an entry, or of its extensions.
 func extended(o map[string]any, field string) any {
 	if v, ok := o[field]; ok {
@@ -211,15 +228,58 @@ func (n *notes) more(key string, o, top map[string]any, a *criteria.Activation) 
 	if f, ok := extended(o, "characterFilter").(map[string]any); ok {
 		a.Scope = n.scope(key, f)
 	}
-	switch p := extended(o, "position"); {
-	case p == nil, protocol.Equal(p, int64(0)), p == "before_char", p == "":
-	case protocol.Equal(p, int64(1)), p == "after_char":
+	n.place(key, o, a)
+}
+
+// Positions of world info by their numbers.
+const (
+	beforeCharacter = iota
+	afterCharacter
+	noteTop
+	noteBottom
+	atDepth
+	examplesTop
+	examplesBottom
+	outlet
+)
+
+// place reads the position. What belongs near the end of what was said stands before the instruction.
+func (n *notes) place(key string, o map[string]any, a *criteria.Activation) {
+	p := extended(o, "position")
+	if ext, _ := o["extensions"].(map[string]any); ext["position"] != nil {
+		p = ext["position"] // of more kinds than the field of the book can say
+	}
+	x, numeric := protocol.Number(p)
+	switch {
+	case p == nil, p == "before_char", p == "", numeric && x == beforeCharacter:
+	case p == "after_char", numeric && x == afterCharacter:
 		if !a.Always {
 			a.Slot = "constant"
 		}
+	case numeric && (x == noteTop || x == noteBottom):
+		a.Slot = slotEnd
+		n.add("entry %s: position %v (author's note): there is no such note; it stands before the instruction (slot: instruction)", key, p)
+	case numeric && x == atDepth:
+		a.Slot = slotEnd
+		n.add("entry %s: position %v (depth %v, role %v): nothing stands among what was said; it stands before the instruction (slot: instruction)",
+			key, p, orZero(extended(o, "depth")), orZero(extended(o, "role")))
+	case numeric && (x == examplesTop || x == examplesBottom):
+		n.add("entry %s: position %v (examples): not applied: a prompt has no examples of talk", key, p)
+	case numeric && x == outlet:
+		n.add("entry %s: position %v (outlet %v): not applied: no prompt names an outlet; it stands in the section of its criteria", key, p, either(o, "outletName", "outlet_name"))
 	default:
-		n.add("entry %s: position %v: not applied; want that before or after the character", key, p)
+		n.add("entry %s: position %v: not applied: want 0 to 7, before_char or after_char", key, p)
 	}
+}
+
+// slotEnd is the section behind what was said.
+const slotEnd = "instruction"
+
+func orZero(v any) any {
+	if v == nil {
+		return 0
+	}
+	return v
 }
 
 // scanOf is a depth of messages: those of this turn, and so many of the history.
@@ -248,7 +308,16 @@ func (n *notes) scope(key string, f map[string]any) *criteria.Scope {
 // unapplied notes fields that have an effect elsewhere and none here.
 func (n *notes) unapplied(key string, o map[string]any) {
 	if extended(o, "vectorized") == true {
-		n.add("entry %s: vectorized: not applied: criteria do not compare vectors; there is similar", key)
+		n.add("entry %s: vectorized: not applied: it has no bound; write similar: {above: 0.5} for one, and embedding in the base for vectors", key)
+	}
+	for _, field := range []string{"PersonaDescription", "CharacterDescription", "CharacterPersonality", "CharacterDepthPrompt", "Scenario", "CreatorNotes"} {
+		if either(o, "match"+field, snake("match"+field)) == true {
+			n.add("entry %s: match%s: not applied: a scan names its sources", key, field)
+		}
+	}
+	if text, _ := o["content"].(string); strings.HasPrefix(text, "@@") {
+		line, _, _ := strings.Cut(text, "\n")
+		n.add("entry %s: content: the decorator %s is text here", key, line[:min(len(line), 64)])
 	}
 	for _, field := range []string{"automationId", "automation_id"} {
 		if v, _ := extended(o, field).(string); v != "" {

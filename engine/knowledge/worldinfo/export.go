@@ -138,6 +138,9 @@ func (n *notes) criteria(in names, o map[string]any, e, was *knowledge.Entry, se
 		keys = append(keys, slashed(p))
 	}
 	set(in.keys, anyOf(keys), nil)
+	if o["use_regex"] == true {
+		o["use_regex"] = false // patterns are between slashes
+	}
 	second, logic, kinds := []string{}, andAny, 0
 	for l, list := range [][]string{andAny: now.AlsoKeywords, notAll: now.NotAllKeywords, notAny: now.ExcludeKeywords, andAll: now.AllKeywords} {
 		if len(list) > 0 {
@@ -217,13 +220,20 @@ func (n *notes) timed(o map[string]any, id string, now, before *criteria.Activat
 		o["characterFilter"] = filter
 	}
 	if now.Slot != before.Slot {
-		position := 0
+		position := beforeCharacter
 		if now.Slot == "constant" {
-			position = 1
+			position = afterCharacter
+		} else if now.Slot == slotEnd {
+			position, o["depth"] = atDepth, 0
 		} else if now.Slot != "" {
 			n.add("entry %s: slot %s has no place in the other form", id, now.Slot)
 		}
-		o["position"] = position
+		if ext, _ := o["extensions"].(map[string]any); ext["position"] != nil {
+			ext = maps.Clone(ext)
+			ext["position"], o["extensions"] = position, ext
+		} else {
+			o["position"] = position
+		}
 	}
 	if now.Wakes != before.Wakes {
 		o["preventRecursion"] = !now.Wakes

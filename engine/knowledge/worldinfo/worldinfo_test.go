@@ -64,8 +64,8 @@ func TestImport(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	wantNotes := `entry 3: key /a(?=b)/: not applied: no regular expression of RE2 of at most 1024 bytes
-entry 3: vectorized: not applied: criteria do not compare vectors; there is similar
-entry 4: position 4: not applied; want that before or after the character`
+entry 3: vectorized: not applied: it has no bound; write similar: {above: 0.5} for one, and embedding in the base for vectors
+entry 4: position 4 (depth 0, role 0): nothing stands among what was said; it stands before the instruction (slot: instruction)`
 	if got := strings.Join(notes, "\n"); got != wantNotes {
 		t.Errorf("got\n%s\nwant\n%s", got, wantNotes)
 	}
@@ -123,12 +123,68 @@ func TestImportTimed(t *testing.T) {
 	}
 }
 
+const placed = `{"name": "Places", "entries": {
+ "0": {"key": ["a"], "content": "A", "position": 4, "depth": 2, "role": 1},
+ "1": {"key": ["b"], "content": "B", "position": 2, "matchScenario": true, "matchPersonaDescription": false},
+ "2": {"key": ["c"], "content": "@@depth 4\nC", "position": 5},
+ "3": {"key": ["d"], "content": "D", "position": 7, "outletName": "lore"},
+ "4": {"key": ["e"], "content": "E", "position": 9},
+ "5": {"key": ["f"], "content": "F", "position": 1}
+}}`
+
+const regexes = `{"entries": [
+ {"keys": ["drag(on|oon)s?", "/Elf/"], "use_regex": true, "content": "D", "position": "after_char", "extensions": {"position": 4, "depth": 3, "match_creator_notes": true}}
+]}`
+
+// Promise 2, minds §11: positions, sources and forms of keys that are not built are carried as far as
+// there is a place for them, and named.
+func TestImportPlaces(t *testing.T) {
+	def, notes := mustImport(t, placed, "")
+	var slots []string
+	for i := range def.Entries {
+		slots = append(slots, def.Entries[i].ActivationCriteria.Slot)
+	}
+	if got := strings.Join(slots, ","); got != "instruction,instruction,,,,constant" {
+		t.Error(got)
+	}
+	want := `entry 0: position 4 (depth 2, role 1): nothing stands among what was said; it stands before the instruction (slot: instruction)
+entry 1: position 2 (author's note): there is no such note; it stands before the instruction (slot: instruction)
+entry 1: matchScenario: not applied: a scan names its sources
+entry 2: position 5 (examples): not applied: a prompt has no examples of talk
+entry 2: content: the decorator @@depth 4 is text here
+entry 3: position 7 (outlet lore): not applied: no prompt names an outlet; it stands in the section of its criteria
+entry 4: position 9: not applied: want 0 to 7, before_char or after_char`
+	if got := strings.Join(notes, "\n"); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	def.Entries[5].ActivationCriteria.Slot = "instruction"
+	out, _, err := Export(def, WorldInfo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := mustImport(t, string(out), ""); again.Entries[5].ActivationCriteria.Slot != "instruction" {
+		t.Errorf("a slot that was changed is lost: %s", out)
+	}
+	def, notes = mustImport(t, regexes, "")
+	a := def.Entries[0].ActivationCriteria
+	if !reflect.DeepEqual(a.Patterns, []string{"drag(on|oon)s?", "(?-i)Elf"}) || a.Keywords != nil || a.Slot != "instruction" || len(notes) != 2 || !strings.Contains(notes[1], "matchCreatorNotes") {
+		t.Errorf("%+v %q", a, notes)
+	}
+	a.Keywords, a.Slot = []string{"x.y"}, "constant"
+	if out, _, err = Export(def, CharBook); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := mustImport(t, string(out), ""); !reflect.DeepEqual(again.Entries[0].ActivationCriteria.Keywords, a.Keywords) || again.Entries[0].ActivationCriteria.Slot != "constant" {
+		t.Errorf("%s", out)
+	}
+}
+
 // Promise 1, minds §14 row 12: import and export again is the same value.
 func TestRoundTrip(t *testing.T) {
-	for _, data := range []string{world, book, timed} {
+	for _, data := range []string{world, book, timed, placed, regexes} {
 		def, _ := mustImport(t, data, "")
 		f := WorldInfo
-		if data != world {
+		if data != world && data != placed {
 			f = CharBook
 		}
 		mustEqual(t, def, f, data)
@@ -228,6 +284,8 @@ func FuzzImport(f *testing.F) {
 	f.Add([]byte(world), false)
 	f.Add([]byte(book), false)
 	f.Add([]byte(timed), false)
+	f.Add([]byte(placed), false)
+	f.Add([]byte(regexes), false)
 	f.Add([]byte("{\"text\": \"a\"}\n"), true)
 	f.Add([]byte(`{"entries": {"a": {"key": "x, y", "content": ""}}}`), false)
 	f.Fuzz(func(t *testing.T, data []byte, isLines bool) {

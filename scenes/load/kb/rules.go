@@ -21,6 +21,7 @@ func Rules() source.Rules {
 		"knowledge.KnowledgeBase.version":         {Section: "§3.4", Doc: "Semantic version of the content, such as 1.0.0."},
 		"knowledge.KnowledgeBase.schema_version":  {Section: "§3.4", Enum: []string{"1.0"}, Doc: "Version of this file format."},
 		"knowledge.KnowledgeBase.entries":         {Section: "§3.4", MaxItems: 1_000_000, Doc: "The entries (CAIU)."},
+		"knowledge.KnowledgeBase.shared":          {Section: "§3.4", Default: knowledge.SharedInScene, Doc: "`scene`: the agents of a scene share what is written, and each scene of a run has a [copy of its own](#several-scenes)."},
 		"knowledge.KnowledgeBase.half_life_hours": {Section: "§3.4", Default: 0.0, Range: upTo(1_000_000), Doc: "Age, in hours of scene time, at which recency counts half in [searches](#search); 0: age does not count."},
 		"knowledge.KnowledgeBase.activation":      {Section: "§3.4", Doc: "What holds for the entries that become active by themselves, together."},
 		"knowledge.KnowledgeBase.learning":        {Section: "§2.1.5", Doc: "Makes it a base that keeps lessons: see [learning](#learning)."},

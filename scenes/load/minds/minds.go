@@ -35,7 +35,7 @@ func Rules() source.Rules {
 		"profile.Summary.tokens":               {Section: "§2.1.5", Range: between(1, profile.MaxSummary), Default: int64(profile.DefaultSummary), Doc: "Most tokens of it."},
 		"profile.Summary.half_life":            {Section: "§2.1.5", Doc: "Age, in scene time, at which recency counts half. Default: 24h."},
 		"profile.Summary.by":                   {Section: "§2.1.5", Default: "extract", Enum: []string{profile.ByExtract, profile.ByModel}, Doc: "What makes it: `extract` takes sentences as they were said; `model` asks a [model](memory.md#summaries-by-a-model), and needs `history`."},
-		"profile.Summary.model":                {Section: "§2.1.5", Doc: "Name of the model that makes it. Default: that of the profile, which may [choose](providers.md#routes) by the purpose `summarise`."},
+		"profile.Summary.model":                {Section: "§2.1.5", Doc: "Name of the model that makes it, a file in `models/`. Default: that of the profile, which may [choose](providers.md#routes) by the purpose `summarise`."},
 		"profile.Memory.history":               {Section: "§2.1.1", Doc: "Keeps the history [by partners](memory.md#history-by-partners), in tokens; `{}` takes the defaults. Default: the last `max_history` utterances."},
 		"profile.History.tokens":               {Section: "§2.1.1", Range: between(1, profile.MaxTalk), Default: int64(profile.DefaultTalk), Doc: "Most tokens with each partner. The newest words with a partner stay."},
 		"profile.History.partners":             {Section: "§2.1.1", Range: between(1, profile.MaxPartners), Default: int64(profile.DefaultPartners), Doc: "Partners: those with whom the agent spoke last."},

@@ -37,8 +37,8 @@ func (l *loader) budget(doc *source.Document, b *budget.Budget, field string) {
 		l.fault(doc, at(field, "on_exhausted"), "", "%s", err)
 	case b.Tokens == 0 && b.Dollars == 0 && b.Calls == 0:
 		l.fault(doc, at(field), "add tokens, dollars or calls", "the budget has no limit")
-	case on.Model != "" && !l.hasModel(on.Model):
-		l.fault(doc, at(field, "on_exhausted"), source.Suggest(on.Model, l.modelNames()), "there is no model %q: no file models/%s.yaml", on.Model, on.Model)
+	default:
+		l.wantModel(doc, at(field, "on_exhausted"), on.Model)
 	}
 }
 
@@ -52,6 +52,9 @@ func (l *loader) modelNames() (names []string) {
 	return names
 }
 
-func (l *loader) hasModel(name string) bool {
-	return slices.Contains(l.modelNames(), name)
+// wantModel reports a name of a model without a file; "" is none.
+func (l *loader) wantModel(doc *source.Document, steps []string, name string) {
+	if names := l.modelNames(); name != "" && !slices.Contains(names, name) {
+		l.fault(doc, steps, source.Suggest(name, names), "there is no model %q: no file models/%s.yaml", name, name)
+	}
 }

@@ -20,6 +20,10 @@ func (l *loader) loadKnowledge() {
 		l.decoder.Decode(doc, kb)
 		l.validate(doc, kb, l.report.Since(before))
 		l.version(doc, at("version"), kb.Version)
+		if kb.Shared != "" && kb.Shared != knowledge.SharedInScene {
+			l.fault(doc, at("shared"), "write scene, or leave it out; simd kb export --learnt writes what the agents of a run have learnt as a base",
+				"want scene, got %q: a base that several scenes share while they run is not built; each scene of a run has a copy of its own", kb.Shared)
+		}
 		if e, models := kb.Embedding, vectors.Embedders(l.sound); e != nil && e.Model != "" && !slices.Contains(models, e.Model) {
 			l.fault(doc, at("embedding", "model"), source.Suggest(e.Model, models), "there is no model %q that gives vectors: no file models/%s.yaml of kind embedder or static", e.Model, e.Model)
 		}

@@ -112,6 +112,9 @@ func (l *loader) linkProfiles(list []*Profile) {
 		l.checkChoices(p)
 		l.linkKnowledge(p)
 		l.motivation(p)
+		if m := d.Memory; m != nil && m.Summary != nil && m.Summary.By == profile.ByModel {
+			l.wantModel(p.doc, at("memory", "summary", "model"), m.Summary.Model)
+		}
 		minds.Check(p.Definition, func(path []any, hint, format string, args ...any) { l.fault(p.doc, at(path...), hint, format, args...) })
 		d.InitialGoalsReference = l.goals(p, p.doc, at("initial_goals_reference"), d.InitialGoalsReference)
 		p.Subscriptions = l.subscriptions(p.doc, at("subscribed_event_types"), d.SubscribedEventTypes)
