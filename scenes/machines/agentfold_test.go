@@ -106,3 +106,23 @@ func TestAFoldCountsAFailure(t *testing.T) {
 		t.Errorf("folded %x, live %x", raws[0], raws[1])
 	}
 }
+
+// A fold gives an event the wave that routed it: what comes late, of an earlier wave, goes before it.
+func TestAFoldKnowsTheWave(t *testing.T) {
+	made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{})
+	state := begin(t, made)
+	fold := machines.AgentFold{Scene: made, Machine: state.Agent}
+	for _, f := range []protocol.Fact{
+		&bus.Routed{EventHeader: protocol.EventHeader{ID: "e2"}, Seq: 2, Receivers: bus.Ranges{{From: 0, Count: 1}}},
+		&agenda.WaveClosed{Wave: 2},
+	} {
+		if err := fold.Apply(protocol.Record{Actor: setup.ActorScene, Kind: f.FactKind()}, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := state.Agents[0]
+	m.Hear(&protocol.Envelope{EventHeader: protocol.EventHeader{ID: "e1", Priority: protocol.High}, Kind: protocol.KindEvent, Wave: 1})
+	if n := m.State.LastHeard(protocol.Normal); n != 2 {
+		t.Errorf("the event of the second wave is number %d, want 2", n)
+	}
+}
