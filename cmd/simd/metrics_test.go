@@ -233,7 +233,7 @@ func checkScrape(t *testing.T, early, late string) {
 		name, label string
 		want        float64
 	}{
-		{"simd_agents", `profile="market_trader"`, 500},
+		{"simd_agents", `profile="market_trader"`, 100},
 		{"simd_ready", "", 1},
 		{"simd_scenes", `state="running"`, 1},
 		{"simd_scenes", "", 1},
