@@ -218,7 +218,11 @@ func TestPowerLoss(t *testing.T) {
 	if env := os.Getenv("SIMD_TEST_SEED"); env != "" {
 		fmt.Sscan(env, &seed)
 	}
-	for _, percent := range []int{0, 30, 70, 100} {
+	percents := []int{0, 30, 70, 100}
+	if testing.Short() {
+		percents = percents[2:3]
+	}
+	for _, percent := range percents {
 		t.Run(fmt.Sprintf("unsynced=%d%%", percent), func(t *testing.T) {
 			t.Logf("repeat with SIMD_TEST_SEED=%d", seed)
 			powerLoss(t, seed, percent)

@@ -31,7 +31,7 @@ func scriptScene(t *testing.T, name string) *scenestest.Scene {
 func TestTheChannelGoesOnAfterAnInterrupt(t *testing.T) {
 	step := uint64(1)
 	if testing.Short() {
-		step = 4
+		step = 12
 	}
 	for _, name := range []string{"throttle", "debounce", "world_paths", "subscriptions", "blocked", "blocked_pair", "lanes"} {
 		t.Run(name, func(t *testing.T) {

@@ -143,6 +143,9 @@ func (l *losses) kept(w persistence.Wave) {
 // as a kill or a loss of power leaves it, with torn writes, while snapshots are
 // written and old facts dropped: whatever is left goes on to the same end.
 func TestCrashOfAWholeScene(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it folds what many crashes left; TestDiskFailsUnderAWholeScene crosses the same code")
+	}
 	u, seed := undisturbedTown(t), crashSeed(t)
 	most := 5
 	if os.Getenv("SIMD_TEST_LONG") != "" {

@@ -251,7 +251,7 @@ func TestModelThatNeverAnswers(t *testing.T) {
 		t.Run(string(clock), func(t *testing.T) {
 			s := scenestest.New(t, realtimeScene(t, `agent_instances:
   - {instance_id: stuck, profile_id: person}
-  - {instance_id: lively, profile_id: person, custom_runtime_config: {deliberation_frequency_hz: 1}}
+  - {instance_id: lively, profile_id: person, custom_runtime_config: {deliberation_frequency_hz: 0.25}}
 simulation: {stop: {after: 1200s}}`), "")
 			synctest.Test(t, func(t *testing.T) {
 				stop := make(chan struct{})
@@ -266,7 +266,7 @@ simulation: {stop: {after: 1200s}}`), "")
 				}
 			})
 			text, _ := trace(t, s, 0, "agent.turn_ended")
-			if n := strings.Count(text, "lively turn"); n < 1100 || !strings.Contains(text, "stuck turn 1 failed") {
+			if n := strings.Count(text, "lively turn"); n < 275 || !strings.Contains(text, "stuck turn 1 failed") {
 				t.Errorf("%d turns\n%.2000s", n, text)
 			}
 		})

@@ -66,6 +66,9 @@ func TestAnotherJournal(t *testing.T) {
 // the digest of the whole, and nothing that a scene does at its beginning and its end is
 // done twice.
 func TestResumedAfterEveryWave(t *testing.T) {
+	if testing.Short() {
+		t.Skip("every wave is an equal start")
+	}
 	for name, s := range map[string]*scenestest.Scene{
 		"the town":             scenestest.New(t, scenestest.Town(t), ""),
 		"lifecycle":            scriptScene(t, "lifecycle"),

@@ -17,6 +17,9 @@ func TestKeepDropsOldFacts(t *testing.T) {
 	want := whole.Run(t, scenestest.Settings{})
 	hash := whole.FoldHash(t, scenestest.Settings{})
 	for name, keep := range map[string]persistence.Keep{"waves": {Waves: 4}, "time": {Time: 3 * time.Second}} {
+		if testing.Short() && name == "time" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			s := whole.Fresh(t)
 			set := scenestest.Settings{Snapshots: 20, Keep: keep, BatchFacts: 7}

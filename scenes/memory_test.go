@@ -17,7 +17,7 @@ import (
 // Minds §10, §12: a society lives on: what its agents remember, what they are asked and what a
 // day writes stays bounded, and the run has one digest. SIMD_TEST_LONG=1 lets it live 300 days.
 func TestASocietyRemembers(t *testing.T) {
-	days := 12
+	days := 9
 	if os.Getenv("SIMD_TEST_LONG") != "" {
 		days = 300
 	} else if testing.Short() {

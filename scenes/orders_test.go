@@ -73,7 +73,10 @@ func randomOrder(rng *rand.Rand, id int, agents []string) *agenda.Intervened {
 func TestOrders(t *testing.T) {
 	for _, clock := range []agenda.ClockKind{agenda.Virtual, agenda.Realtime} {
 		t.Run(string(clock), func(t *testing.T) {
-			const hands, each = 4, 20
+			hands, each := 4, 20
+			if testing.Short() {
+				each = 8
+			}
 			s := scenestest.New(t, scenestest.Town(t), "")
 			set := scenestest.Settings{Clock: clock, Workers: 2, Stop: &agenda.Stop{Ticks: 1 << 40, Deliberations: 1 << 40}}
 			if clock == agenda.Realtime {

@@ -17,6 +17,8 @@ func TestACrowdComesAndGoes(t *testing.T) {
 	crowd, rounds := 200, 5
 	if os.Getenv("SIMD_TEST_LONG") != "" {
 		crowd, rounds = 1000, 100
+	} else if testing.Short() {
+		crowd = 60
 	}
 	p := scenestest.Town(t, fmt.Sprintf(`
 -- models/voices.yaml --

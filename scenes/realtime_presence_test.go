@@ -85,7 +85,11 @@ func TestRealtimeRemovedWhileItThinks(t *testing.T) {
 // events, over interruptions: nobody who is away has a turn, numbers of turns grow, every fold of the
 // facts agrees.
 func TestRealtimeCrowd(t *testing.T) {
-	for seed := range uint64(6) {
+	seeds := uint64(6)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			s := scenestest.New(t, realtimeScene(t, inn+"simulation: {clock: realtime, stop: {after: 40s}}"), "")
 			m := &slow{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {

@@ -70,14 +70,14 @@ func crowdScene(t *testing.T, change ...string) *scenestest.Scene {
 // to run (realtime), those that are due in the same wave (virtual). However the
 // operating system shares the processors out among the workers.
 func TestAlarmInACrowd(t *testing.T) {
-	workers := []int{1, 2, 4}
+	workers, smaller := []int{1, 2, 4}, []string(nil)
 	if testing.Short() {
-		workers = workers[2:]
+		workers, smaller = workers[2:], []string{"count: 3000", "count: 600", "[c_1, c_300, c_1500, c_2999]", "[c_1, c_300, c_500, c_599]"}
 	}
 	for _, clock := range []agenda.ClockKind{agenda.Virtual, agenda.Realtime} {
 		for _, workers := range workers {
 			t.Run(fmt.Sprint(clock, workers), func(t *testing.T) {
-				s := crowdScene(t)
+				s := crowdScene(t, smaller...)
 				e := newEar(t, s)
 				synctest.Test(t, func(t *testing.T) {
 					if r := s.Run(t, scenestest.Settings{Model: e, Clock: clock, Workers: workers}); r.Err != nil {

@@ -160,6 +160,9 @@ func TestAgentFailsOutOfTurn(t *testing.T) {
 	for _, kind := range []protocol.Kind{protocol.KindEvent, protocol.KindWake, protocol.KindSnapshot} {
 		for wave := uint64(2); wave < 14; wave += 3 {
 			for _, workers := range []int{1, 4} {
+				if testing.Short() && (workers == 1 || wave%2 == 1) {
+					continue
+				}
 				s := scenestest.New(t, p, "")
 				set := scenestest.Settings{Workers: workers, Snapshots: 9}
 				run, err := s.StartWith(set, scenes.FailAgentAt("a_2", kind, wave))

@@ -70,6 +70,8 @@ func TestLinearWriters(t *testing.T) {
 	ticks := 20
 	if os.Getenv("SIMD_TEST_LONG") != "" {
 		ticks = 1000
+	} else if testing.Short() {
+		ticks = 5
 	}
 	t.Run("virtual", func(t *testing.T) {
 		linearWriters(t, agenda.Virtual, 1, fmt.Sprintf("ticks: %d", ticks), int64(1000*ticks))

@@ -115,7 +115,7 @@ func find(t *testing.T, scrape, name, label string) (n float64, found bool) {
 // has ended. It is interrupted as soon as it was looked at twice.
 func TestRunShowsMetrics(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	r := runMeasured(t, "run", "../../scenes/examples/market", "--agents", "500", "--ticks", "1000000", "--summary", "none", "--pprof", "--out", filepath.Join(t.TempDir(), "run"))
+	r := runMeasured(t, "run", "../../scenes/examples/market", "--agents", "100", "--ticks", "1000000", "--summary", "none", "--pprof", "--out", filepath.Join(t.TempDir(), "run"))
 	defer r.interrupt(t)
 	early := r.scrape(t, func(text string) bool { return wavesOf(t, text) >= 3 })
 	enough := wavesOf(t, early) + 1000 // by then everything has moved that moves
@@ -233,7 +233,7 @@ func checkScrape(t *testing.T, early, late string) {
 		name, label string
 		want        float64
 	}{
-		{"simd_agents", `profile="market_trader"`, 500},
+		{"simd_agents", `profile="market_trader"`, 100},
 		{"simd_ready", "", 1},
 		{"simd_scenes", `state="running"`, 1},
 		{"simd_scenes", "", 1},

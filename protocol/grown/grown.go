@@ -1,5 +1,5 @@
 // Package grown reads structs that an older program wrote, when they had fewer fields:
-// those of snapshots. Facts never get a field.
+// those of snapshots; and writes them so, when the last fields say nothing. Facts never get a field.
 package grown
 
 import (
@@ -10,6 +10,20 @@ import (
 
 	"tavernsim/protocol"
 )
+
+// Marshal is [protocol.Codec.Marshal] of the first fields of a struct: Unmarshal reads the others as zero.
+func Marshal(c *protocol.Codec, v any, fields int) (protocol.Raw, error) {
+	raw, err := c.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	_, first, err := msgp.ReadArrayHeaderBytes(raw)
+	rest := first
+	for i := 0; i < fields && err == nil; i++ {
+		rest, err = msgp.Skip(rest)
+	}
+	return append(msgp.AppendArrayHeader(nil, uint32(fields)), first[:len(first)-len(rest)]...), err
+}
 
 // Unmarshal is [protocol.Codec.Unmarshal]. A field that the struct, or one in it, got at
 // its end since it was written is zero.

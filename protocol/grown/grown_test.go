@@ -68,3 +68,21 @@ func TestUnmarshal(t *testing.T) {
 		}
 	}
 }
+
+// The first fields of a struct are what an older program wrote, to the byte.
+func TestMarshal(t *testing.T) {
+	codec := protocol.NewCodec()
+	old := oldPart{"a"}
+	want, err := codec.Marshal(&old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := grown.Marshal(codec, &newPart{Name: "a", Marks: []string{"b"}, Fine: true}, 1)
+	if err != nil || string(got) != string(want) {
+		t.Errorf("%x, %v, want %x", got, err, want)
+	}
+	var read newPart
+	if err := grown.Unmarshal(codec, got, &read); err != nil || !reflect.DeepEqual(read, newPart{Name: "a"}) {
+		t.Errorf("%+v, %v", read, err)
+	}
+}

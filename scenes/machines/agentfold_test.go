@@ -3,10 +3,13 @@ package machines_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/bus"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
@@ -42,5 +45,84 @@ func TestAFoldTellsAgents(t *testing.T) {
 				t.Errorf("after %s agent %d observed %v, want %v", step.fact.FactKind(), o, kinds, want)
 			}
 		}
+	}
+}
+
+// What an interrupted agent had perceived comes back behind the events of the wave that interrupts it, as the live
+// agent is told: a full inbox drops nothing for it.
+func TestAFoldInterruptsLast(t *testing.T) {
+	made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{})
+	m := begin(t, made).Agents[0]
+	def := *m.Def
+	def.Limits.MaxInbox, def.Limits.Interrupt = 1, profile.Interrupting{On: true, By: protocol.High, Then: profile.ThenRetry}
+	m.Def = &def
+	m.Hear(&protocol.Envelope{EventHeader: protocol.EventHeader{ID: "e1"}, Kind: protocol.KindEvent})
+	fold := machines.AgentFold{Scene: made, Machine: func(o uint32) *agent.Machine {
+		if o > 0 {
+			return nil
+		}
+		return m
+	}}
+	for _, f := range []protocol.Fact{
+		&agentfact.TurnEnded{Turn: 1, Wave: 1, Through: 1, Perceived: 1, Outcome: agentfact.OutcomeOK, Elapsed: 5 * time.Second},
+		&agenda.WaveClosed{Wave: 1},
+		&bus.Routed{EventHeader: protocol.EventHeader{ID: "e2", Priority: protocol.High}, Seq: 1, Receivers: bus.Ranges{{From: 0, Count: 1}}},
+		&agenda.Interrupted{Agent: 0},
+		&agenda.WaveClosed{Wave: 2},
+	} {
+		if err := fold.Apply(protocol.Record{Actor: made.Name(0), Kind: f.FactKind()}, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := m.State.Waiting(); n != 2 {
+		t.Errorf("%d events wait, want 2", n)
+	}
+}
+
+// A failure of an agent counts for what it must acknowledge, in a fold as in the live agent.
+func TestAFoldCountsAFailure(t *testing.T) {
+	made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{})
+	state := begin(t, made)
+	var raws [2]protocol.Raw
+	for o := range raws {
+		m := state.Agents[o]
+		m.Hear(&protocol.Envelope{EventHeader: protocol.EventHeader{ID: "e1", RequiresAck: true}, Kind: protocol.KindEvent})
+		if o == 0 {
+			fold := machines.AgentFold{Scene: made, Machine: state.Agent}
+			f := &agenda.AgentFailed{Agent: 0, Error: "boom", Failures: 1}
+			if err := fold.Apply(protocol.Record{Actor: setup.ActorScene, Kind: f.FactKind()}, f); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			m.Failed(agent.Observation{Kind: "restart", Value: map[string]any{"error": "boom", "failures": int64(1)}})
+		}
+		m.State.Goals = nil
+		var err error
+		if raws[o], err = agent.Snapshot(machines.NewCodec(), &m.State); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if string(raws[0]) != string(raws[1]) {
+		t.Errorf("folded %x, live %x", raws[0], raws[1])
+	}
+}
+
+// A fold gives an event the wave that routed it: what comes late, of an earlier wave, goes before it.
+func TestAFoldKnowsTheWave(t *testing.T) {
+	made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{})
+	state := begin(t, made)
+	fold := machines.AgentFold{Scene: made, Machine: state.Agent}
+	for _, f := range []protocol.Fact{
+		&bus.Routed{EventHeader: protocol.EventHeader{ID: "e2"}, Seq: 2, Receivers: bus.Ranges{{From: 0, Count: 1}}},
+		&agenda.WaveClosed{Wave: 2},
+	} {
+		if err := fold.Apply(protocol.Record{Actor: setup.ActorScene, Kind: f.FactKind()}, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := state.Agents[0]
+	m.Hear(&protocol.Envelope{EventHeader: protocol.EventHeader{ID: "e1", Priority: protocol.High}, Kind: protocol.KindEvent, Wave: 1})
+	if n := m.State.LastHeard(protocol.Normal); n != 2 {
+		t.Errorf("the event of the second wave is number %d, want 2", n)
 	}
 }

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/budget"
 	"tavernsim/protocol"
+	"tavernsim/protocol/grown"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines/tally"
 )
@@ -18,8 +20,8 @@ import (
 // runs the scene's workflows has a part like any other agent.
 const Agenda = setup.ActorScene + "/agenda"
 
-// SceneSnapshot is the kept state of the stage. Without budgets, roster, turns and travel it ends
-// behind the tally.
+// SceneSnapshot is the kept state of the stage. It ends behind the last field that the scene has, and
+// never within the first two, nor between budgets and what refused them.
 type SceneSnapshot struct {
 	Agenda    protocol.Raw
 	Tally     tally.Tally
@@ -32,98 +34,45 @@ type SceneSnapshot struct {
 	Edition   protocol.Raw // none = plugins were not read again
 }
 
-type sceneWithoutEdition struct {
-	Agenda    protocol.Raw
-	Tally     tally.Tally
-	Ledgers   []budget.Kept
-	Exhausted string
-	Roster    []byte
-	Script    protocol.Raw
-	Turns     []byte
-	Travel    protocol.Raw
-}
-
-type sceneWithoutTravel struct {
-	Agenda    protocol.Raw
-	Tally     tally.Tally
-	Ledgers   []budget.Kept
-	Exhausted string
-	Roster    []byte
-	Script    protocol.Raw
-	Turns     []byte
-}
-
-type sceneWithoutTurns struct {
-	Agenda    protocol.Raw
-	Tally     tally.Tally
-	Ledgers   []budget.Kept
-	Exhausted string
-	Roster    []byte
-	Script    protocol.Raw
-}
-
-type sceneWithoutScript struct {
-	Agenda    protocol.Raw
-	Tally     tally.Tally
-	Ledgers   []budget.Kept
-	Exhausted string
-	Roster    []byte
-}
-
-type sceneWithoutBudgets struct {
-	Agenda protocol.Raw
-	Tally  tally.Tally
-}
-
-type sceneWithoutRoster struct {
-	Agenda    protocol.Raw
-	Tally     tally.Tally
-	Ledgers   []budget.Kept
-	Exhausted string
+// fields is how many of them are written.
+func (s *SceneSnapshot) fields(budgets bool) int {
+	switch {
+	case s.Edition != nil:
+		return 9
+	case s.Travel != nil:
+		return 8
+	case s.Turns != nil:
+		return 7
+	case s.Script != nil:
+		return 6
+	case s.Roster != nil:
+		return 5
+	case budgets:
+		return 4
+	}
+	return 2
 }
 
 // EncodeScene encodes the kept state of the stage.
 func (s *Stage) EncodeScene() (protocol.Raw, error) { return s.encode(s.Roster.Pack()) }
 
 func (s *Stage) encode(roster []byte) (protocol.Raw, error) {
-	d, err := s.Agenda.Snapshot(s.codec)
-	if err != nil {
-		return nil, err
-	}
-	if s.spending == nil && roster == nil && s.script == nil && s.Turns == nil && s.Travel.Empty() && s.edition == nil {
-		return s.codec.Marshal(&sceneWithoutBudgets{d, s.Tally})
-	}
-	snap := SceneSnapshot{Agenda: d, Tally: s.Tally, Roster: roster}
+	snap := SceneSnapshot{Tally: s.Tally, Roster: roster}
 	if s.spending != nil {
 		snap.Ledgers, snap.Exhausted = s.spending.Kept(), s.spending.exhausted
 	}
+	var errs [5]error
+	snap.Agenda, errs[0] = s.Agenda.Snapshot(s.codec)
 	if s.script != nil {
-		if snap.Script, err = s.script.State.Snapshot(s.codec); err != nil {
-			return nil, err
-		}
+		snap.Script, errs[1] = s.script.State.Snapshot(s.codec)
 	}
-	if snap.Turns, err = s.Turns.Snapshot(s.codec); err != nil {
+	snap.Turns, errs[2] = s.Turns.Snapshot(s.codec)
+	snap.Travel, errs[3] = s.Travel.Snapshot(s.codec)
+	snap.Edition, errs[4] = s.keepEdition()
+	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
-	if snap.Travel, err = s.Travel.Snapshot(s.codec); err != nil {
-		return nil, err
-	}
-	if snap.Edition, err = s.keepEdition(); err != nil {
-		return nil, err
-	}
-	switch {
-	case snap.Edition != nil:
-		return s.codec.Marshal(&snap)
-	case snap.Travel != nil:
-		return s.codec.Marshal(&sceneWithoutEdition{snap.Agenda, snap.Tally, snap.Ledgers, snap.Exhausted, snap.Roster, snap.Script, snap.Turns, snap.Travel})
-	case s.script != nil && snap.Turns == nil:
-		return s.codec.Marshal(&sceneWithoutTurns{snap.Agenda, snap.Tally, snap.Ledgers, snap.Exhausted, snap.Roster, snap.Script})
-	case snap.Turns != nil:
-		return s.codec.Marshal(&sceneWithoutTravel{snap.Agenda, snap.Tally, snap.Ledgers, snap.Exhausted, snap.Roster, snap.Script, snap.Turns})
-	case roster == nil:
-		return s.codec.Marshal(&sceneWithoutRoster{snap.Agenda, snap.Tally, snap.Ledgers, snap.Exhausted})
-	}
-	return s.codec.Marshal(&sceneWithoutScript{snap.Agenda, snap.Tally, snap.Ledgers, snap.Exhausted, snap.Roster})
+	return grown.Marshal(s.codec, &snap, snap.fields(s.spending != nil))
 }
 
 // Load restores one actor's state from a snapshot.

@@ -139,6 +139,9 @@ func (s *Stage) Configure(c StageConfig, kept Kept, view *View) {
 	s.flight = inflight.New(s.scene.Simulation().Limits.MaxDeliberating)
 	s.failures = map[string]int64{}
 	s.snapshot.last = s.mark()
+	if c.Stepwise && s.Agenda.Started { // nobody begins it once more
+		s.phase = phaseIdle
+	}
 }
 
 // show takes what the services publish. The agenda hears of it when one of them

@@ -39,6 +39,9 @@ func TestBudgetOfAnEndpoint(t *testing.T) {
 	}{{"", agenda.StoppedByTicks, 0}, {budget.End, agenda.StoppedByBudget, 0}} {
 		first := ""
 		for _, workers := range []int{1, 2, 8} {
+			if testing.Short() && workers == 1 {
+				continue
+			}
 			s, to := serve(t, mock.Options{}, endpoint.Definition{Budget: &budget.Budget{Tokens: 4000, OnExhausted: c.on}})
 			seed, dir := uint64(7), filepath.Join(t.TempDir(), "run")
 			sum := run(t, loadRacers(t), Options{Dir: dir, Seed: &seed, Agents: 100, Ticks: 4, Workers: workers, Endpoints: to})

@@ -40,14 +40,18 @@ func scraped(set *metrics.Set) string {
 // of their own; one that is removed leaves nothing but its directory, and goes on in
 // the same host.
 func TestHost(t *testing.T) {
-	want := run(t, loadTown(t), Options{Scenes: []string{"day"}, Ticks: 200})
+	ticks := int64(200)
+	if testing.Short() {
+		ticks = 60
+	}
+	want := run(t, loadTown(t), Options{Scenes: []string{"day"}, Ticks: ticks})
 	set := metrics.New(metrics.ByRun())
 	h := NewHost(HostOptions{Metrics: set})
 	dirs := []string{filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")}
 	var runs []*Runner
 	for _, dir := range dirs {
 		seed := want.Seed
-		runs = append(runs, added(t, h, Options{Dir: dir, Scenes: []string{"day"}, Ticks: 200, Seed: &seed}))
+		runs = append(runs, added(t, h, Options{Dir: dir, Scenes: []string{"day"}, Ticks: ticks, Seed: &seed}))
 	}
 	if n := len(h.Runs()); n > 2 {
 		t.Errorf("%d runs", n)

@@ -59,14 +59,15 @@ func undisturbed(t *testing.T, p *project.Project) string {
 func TestFailingDisk(t *testing.T) {
 	p := loadTown(t)
 	want := undisturbed(t, p)
-	for _, c := range []struct {
+	type outage struct {
 		name  string
 		level persistence.Durability
 		kind  func(persistencetest.DiskOp) bool
 		errno syscall.Errno
 		scene string // whose deliveries count: night starts last, and day may run before there is a night
 		after int64  // so many; how often the log is written for them depends on the machine
-	}{
+	}
+	outages := []outage{
 		{"full at the start", persistence.Process, isWrite, syscall.ENOSPC, "night", 5},
 		{"full before all scenes have begun", persistence.Process, isWrite, syscall.ENOSPC, "day", 1},
 		{"full", persistence.Process, isWrite, syscall.ENOSPC, "night", 40},
@@ -74,7 +75,11 @@ func TestFailingDisk(t *testing.T) {
 		{"bad sectors", persistence.Process, isWrite, syscall.EIO, "night", 30},
 		{"syncs fail", persistence.Power, isSync, syscall.EIO, "night", 20},
 		{"read-only all of a sudden", persistence.Process, func(op persistencetest.DiskOp) bool { return op.Create || op.Write }, syscall.EROFS, "night", 20},
-	} {
+	}
+	if testing.Short() {
+		outages = []outage{outages[0], outages[3], outages[6]}
+	}
+	for _, c := range outages {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var broken atomic.Bool
