@@ -21,6 +21,7 @@ import (
 	"tavernsim/internal/lenient"
 	"tavernsim/protocol"
 	"tavernsim/tools"
+	"tavernsim/tools/child"
 )
 
 // Bounds.
@@ -250,7 +251,7 @@ func (s *Server) documents(next sdk.MethodHandler) sdk.MethodHandler {
 // Stdio serves one client until it closes its end or ctx ends. Nothing else may write to out.
 // A client that leaves while an answer is on its way has closed its end too.
 func (s *Server) Stdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	err := s.sdk.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: MaxMessage})
+	err := s.sdk.Run(ctx, &sdk.IOTransport{Reader: child.NewLines(in, MaxMessage, message), Writer: out, MaxLineLength: MaxMessage})
 	if errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) {
 		err = nil
 	}
