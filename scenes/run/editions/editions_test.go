@@ -2,6 +2,8 @@ package editions_test
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -106,9 +108,10 @@ func TestCompare(t *testing.T) {
 // both, and the run goes on with the newer one.
 func TestAScenesGoesOnWithOtherTools(t *testing.T) {
 	first, second := with(t, noProgram[:]...), with(t, append([]string{"the first", "the second", "1.0.0,", "1.1.0,"}, noProgram[:]...)...)
-	said := make(chan string, 1000)
+	said, harbours := make(chan string, 1000), make(chan string, 1000)
 	clock := tools.Func(func(_ context.Context, c *tools.Call) tools.Result {
 		said <- c.Tool.Description
+		harbours <- fmt.Sprint(c.Tool.Description, " of ", c.Params["harbour"])
 		return tools.Output(c.Tool.Description)
 	})
 	wait := func(want string) {
@@ -171,6 +174,35 @@ func TestAScenesGoesOnWithOtherTools(t *testing.T) {
 	verified()
 	out := filepath.Join(t.TempDir(), "fork")
 	if _, err := rundir.Fork(dir, out, rundir.ForkOptions{At: "end"}); err != nil {
+		t.Fatal(err)
+	}
+	opt.Dir = out
+	verified()
+	// Another model is that of every edition.
+	model := filepath.Join(t.TempDir(), "m.yaml")
+	if err := os.WriteFile(model, []byte(`rules: [{answer: {calls: [{tool: "tides:next", params: {harbour: Ostend}}]}}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out = filepath.Join(t.TempDir(), "other")
+	if _, err := rundir.Fork(dir, out, rundir.ForkOptions{At: "end", Set: []string{"model=" + model}, Model: runner.ReadModel}); err != nil {
+		t.Fatal(err)
+	}
+	for len(harbours) > 0 {
+		<-harbours
+	}
+	opt.Dir = ""
+	if r, err = runner.Resume(out, opt); err != nil {
+		t.Fatal(err)
+	}
+	for got := ""; got != "the second of Ostend"; {
+		select {
+		case got = <-harbours:
+		case <-time.After(toolstest.Long):
+			t.Fatal("nobody asks for Ostend")
+		}
+	}
+	r.Interrupt()
+	if _, err := r.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	opt.Dir = out
