@@ -235,3 +235,83 @@ func TestTheVirtualClockKeepsItsTools(t *testing.T) {
 		t.Error(left)
 	}
 }
+
+// A run of two scenes takes the tools in each of them that can: one whose task of a changed tool is
+// open keeps what it has, and the error names it. When the task has ended, it takes them, too.
+func TestReloadsOfTwoScenes(t *testing.T) {
+	later := append([]string{"implementation: {type: service, name: clock}\n-- plugins/tides/tools/count", "implementation: {type: service, name: clock}\nexecution: {mode: async, timeout: 1h}\n-- plugins/tides/tools/count"}, noProgram[:]...)
+	second := "\n-- agent_profiles/q.yaml --\nid: q\nname: Q\nversion: '1.0.0'\nschema_version: '1.0'\ncore_deliberation_workflow_id: std/core\n-- scenes/quiet.yaml --\nid: quiet\nname: Q\nagent_instances: [{instance_id: a, profile_id: q}]\n"
+	load := func(more ...string) *project.Project {
+		t.Helper()
+		p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(strings.NewReplacer(append(more, later...)...).Replace(tides)+second))), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	begun, end := make(chan struct{}, 100), make(chan struct{})
+	clock := tools.Func(func(ctx context.Context, _ *tools.Call) tools.Result {
+		begun <- struct{}{}
+		select {
+		case <-end:
+		case <-ctx.Done():
+		}
+		return tools.Output("high")
+	})
+	next := load("the first", "the second")
+	r, err := runner.Start(load(), runner.Options{
+		Dir: filepath.Join(t.TempDir(), "run"), Clock: agenda.Realtime, For: time.Hour, Scenes: []string{"s", "quiet"}, Services: map[string]tools.Executor{"clock": clock},
+		Reread: func() (*granted.Reread, error) { return &granted.Reread{Project: next}, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	lines, err := r.Reload()
+	if len(lines) != 1 || !strings.Contains(lines[0], "the scene quiet goes on with tides 1.0.0 (edition 2): tides:next") {
+		t.Error(lines)
+	}
+	if err == nil || !strings.Contains(err.Error(), "scene s: the task ") || !strings.Contains(err.Error(), "is open; wait for it, or cancel it") {
+		t.Error(err)
+	}
+	close(end)
+	r.Interrupt()
+	if _, err := r.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{"s", "quiet"} {
+		again, err := rundir.Replay(t.Context(), r.Dir, rundir.ReplayOptions{Verify: true, Scene: s})
+		if err != nil || again.Scenes[0].Differs() {
+			t.Errorf("%s: %+v %v", s, again, err)
+		}
+	}
+}
+
+// A run that began without tools takes none.
+func TestNoToolsToReload(t *testing.T) {
+	next := with(t, append([]string{`tool_ids_inventory: ["tides:next"]`, "", `{tool: "tides:next", params: {harbour: Brest}}`, ""}, noProgram[:]...)...)
+	before, rest, _ := strings.Cut(tides, "-- plugins/tides/tools/next")
+	_, after, _ := strings.Cut(rest, "-- plugins/tides/workflows")
+	none := strings.NewReplacer(`tool_ids_inventory: ["tides:next"]`, "", `{tool: "tides:next", params: {harbour: Brest}}`, "").Replace(before + "-- plugins/tides/workflows" + after)
+	p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(none))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := runner.Start(p, runner.Options{
+		Dir: filepath.Join(t.TempDir(), "run"), Clock: agenda.Realtime, For: time.Hour,
+		Reread: func() (*granted.Reread, error) { return &granted.Reread{Project: next}, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines, err := r.Reload(); err == nil || !strings.Contains(err.Error(), "it began without tools") || len(lines) > 0 {
+		t.Error(lines, err)
+	}
+	r.Interrupt()
+	if _, err := r.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Manifest.Editions) > 0 {
+		t.Error(r.Manifest.Editions)
+	}
+}
