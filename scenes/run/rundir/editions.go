@@ -23,7 +23,7 @@ type Edition struct {
 	At          time.Time `json:"at"`
 	ProjectHash string    `json:"project_hash"`
 	Named       string    `json:"named,omitempty"` // the hash in its fact; "" = ProjectHash: no fork changed the model since
-	Plugins     []string  `json:"plugins"` // that changed, with their versions
+	Plugins     []string  `json:"plugins"`         // that changed, with their versions
 }
 
 const editionsDir = "editions"
