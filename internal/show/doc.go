@@ -8,9 +8,9 @@
 // # Promises
 //
 //  1. The page, or the JSON of the view, goes to Out, what is said beside it to Err.
-//  2. No text of agents, models, tools and files that a page shows can steer a terminal, also if the
+//  2. A list of any length takes the memory of one batch of rows.
+//  3. No text of agents, models, tools and files that a page shows can steer a terminal, also if the
 //     page goes through a pipe first.
-//  3. A list of any length takes the memory of one batch of rows.
 //
 // # Not here
 //
