@@ -74,7 +74,7 @@ func carryOut(ctx context.Context, e *cli.Env) int {
 		}
 	}
 	if msg := message(err); msg != "" {
-		fmt.Fprintln(e.Err, msg)
+		_ = terminal.Print(e.Err, msg+"\n") // there is nowhere to say that it failed
 	}
 	if damaged(cmd, err) {
 		fmt.Fprintln(e.Err, "'simd doctor DIR' says what is damaged and what can be saved.")

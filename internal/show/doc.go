@@ -9,9 +9,11 @@
 //
 //  1. The page, or the JSON of the view, goes to Out, what is said beside it to Err.
 //  2. A list of any length takes the memory of one batch of rows.
+//  3. No text of agents, models, tools and files that a page shows can steer a terminal, also if the
+//     page goes through a pipe first.
 //
 // # Not here
 //
-// Arguments, flags, exit codes (cmd/simd); what a view finds (scenes/view); texts that hold
-// lines and colours of their own (internal/terminal, which everything on a terminal passes).
+// Arguments, flags, exit codes (cmd/simd); what a view finds (scenes/view); which
+// characters steer a terminal (internal/terminal, which everything on a terminal passes).
 package show

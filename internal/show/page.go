@@ -39,13 +39,12 @@ func (p *page) section(name string, n int) bool {
 func write(w io.Writer, s *Scene, fill func(*page)) error {
 	p := &page{paint: terminal.NewPaint(w), Scene: s}
 	fill(p)
-	_, err := io.WriteString(w, p.String())
-	return err
+	return terminal.Print(w, p.String())
 }
 
 // JSON writes a value as it is documented, over several lines.
 func JSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(terminal.Escaped(w))
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
 	return enc.Encode(v)
@@ -57,7 +56,7 @@ func prettyJSON(v any, indent string) string {
 	if err != nil {
 		return err.Error()
 	}
-	return string(b)
+	return terminal.EscapeJSON(string(b))
 }
 
 // jsonOf shows a part of a view as JSON in one line; text as it is.
@@ -79,7 +78,7 @@ func asJSON(v any) string {
 	if err := enc.Encode(v); err != nil {
 		return err.Error()
 	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return terminal.EscapeJSON(strings.TrimSuffix(b.String(), "\n"))
 }
 
 // brieflyObject shows the members that say something.

@@ -77,7 +77,7 @@ func (s *Scene) table(head []string) *terminal.Table {
 // as lines of JSON.
 func Lines[T any](s *Scene, l List[T], read func(limit int, yield func(T) error) error) error {
 	ask, show := s.limits()
-	t, enc, n := s.table(l.Head), json.NewEncoder(s.Out), 0
+	t, enc, n := s.table(l.Head), json.NewEncoder(terminal.Escaped(s.Out)), 0
 	enc.SetEscapeHTML(false)
 	err := read(ask, func(line T) error {
 		n++

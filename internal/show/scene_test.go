@@ -97,3 +97,11 @@ func TestLinesAreNotKept(t *testing.T) {
 		t.Errorf("%d rows are kept, %v", kept, err)
 	}
 }
+
+// Promise 3; cmd/simd tries every view.
+func TestPagesSteerNothing(t *testing.T) {
+	var b strings.Builder
+	if err := write(&b, nil, func(p *page) { p.row("said", "%s", "\x1b[2Ja\u202eb\u009b") }); err != nil || strings.ContainsAny(b.String(), "\x1b\u202e\u009b") || !strings.Contains(b.String(), "\u241b[2Ja") {
+		t.Errorf("%q, %v", b.String(), err)
+	}
+}

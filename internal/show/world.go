@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"strings"
 
 	"tavernsim/internal/terminal"
 	"tavernsim/scenes/view/inspect"
@@ -17,10 +18,11 @@ func (s *Scene) World(v *inspect.WorldView) error {
 		fmt.Fprintln(s.Err, "the pattern matches more than is shown")
 	}
 	fmt.Fprintf(s.Err, "version %d at %s, the end of wave %d\n", v.Version, s.since(v.Time), v.Wave)
+	var writers strings.Builder
 	for _, c := range v.Writers {
-		fmt.Fprintf(s.Err, "  %10s  %s %s by %s %s\n", s.since(c.Time), c.Op, c.Path, who(c.By), c.Through)
+		fmt.Fprintf(&writers, "  %10s  %s %s by %s %s\n", s.since(c.Time), c.Op, c.Path, who(c.By), c.Through)
 	}
-	return nil
+	return terminal.Print(s.Err, writers.String())
 }
 
 // WorldDiff writes what differs between two moments.

@@ -1,5 +1,6 @@
-// Package terminal shows text to people: on a terminal with colours, tables and
-// without what could steer it; in files and pipes every byte.
+// Package terminal shows text to people: with colours on a terminal, in tables, and without what
+// could steer a terminal, also where a file or a pipe comes between. Bytes
+// of files and exports are not its matter.
 package terminal
 
 import (
@@ -15,7 +16,7 @@ import (
 
 // Screen is a terminal. What is written to it may hold text of agents, models
 // and files, which must not steer the terminal: of all that does, only line ends,
-// tabs and the colours of paint go through. Files and pipes get every byte.
+// tabs and the colours of paint go through. Files and pipes are no screens: see Print.
 type Screen struct {
 	w     io.Writer
 	width func() int // in cells; 0 = not known

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -170,11 +171,40 @@ func (s *Set) clean() error {
 	if s.opt.Mounts.Files == "" {
 		return nil
 	}
+	s.takeBack()
 	removed, err := folders.Clean(s.opt.Mounts.sessions(), s.opt.Mounts.Files, s.opt.Secrets.Has, s.hasSecret)
 	if len(removed) > 0 && s.opt.Warn != nil {
 		s.opt.Warn(fmt.Sprintf("%d files were removed that programs with secrets had written when simd was killed: %s", len(removed), s.maskSaid(protocol.Short(strings.Join(removed, ", "), 1<<10))))
 	}
 	return err
+}
+
+// takeBack takes the values of secrets out of the files that refer to them, which a process lent them
+// that was killed: the files keep the references. A value that only a person knows cannot be found
+// any more.
+func (s *Set) takeBack() {
+	for _, session := range folders.Marked(s.opt.Mounts.sessions()) {
+		owner, err := url.PathUnescape(session)
+		scene, agent, is := strings.Cut(owner, "\x00")
+		if err != nil || !is || mount.Folder(owner) != session {
+			continue // a name that was cut
+		}
+		list, err := s.refs.Of(owner)
+		if err != nil {
+			continue // the first call that needs them says so
+		}
+		values := map[string]string{}
+		for _, names := range list {
+			for _, name := range names {
+				if v, err := s.opt.Secrets.For(manifest.Edit, []string{name}); err == nil {
+					maps.Copy(values, v)
+				}
+			}
+		}
+		if l, err := s.refs.Loan(s.opt.Mounts.Source(scene, agent, nil), owner, values); err == nil && l != nil {
+			l.Back()
+		}
+	}
 }
 
 // sessions is the folder of what is noted about agents: an empty file for each that had a session, and which

@@ -20,6 +20,7 @@ import (
 	"tavernsim/scenes/tooling"
 	"tavernsim/scenes/view/verify"
 	"tavernsim/tools/approvals"
+	"tavernsim/tools/mount"
 	"tavernsim/tools/sandbox"
 	"tavernsim/tools/secrets"
 	"tavernsim/tools/shell/folders"
@@ -293,6 +294,42 @@ func TestSecretsOfKilledSessions(t *testing.T) {
 	}
 	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) || len(marks()) > 0 {
 		t.Errorf("%v, %v", err, marks())
+	}
+}
+
+// A file that refers to a secret had the value when the process was killed: the next process takes it
+// out again, and the file keeps the reference.
+func TestLoansOfKilledSessions(t *testing.T) {
+	set := live(t)
+	var err error
+	if set.Secrets, err = secrets.New(&secrets.File{Secrets: map[string]*secrets.Grant{"A": {Value: "alpha-secret-1", Tools: []string{"command", "edit"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	has(t, work(t, set, "", `<tools><edit><file src="rc"><find></find><replace>token=$KARYI{A}</replace></file></edit></tools>`, ""), "secrets:[A]")
+	own := set.Mounts.Source("s", "ada", nil).Folders[mount.Agent]
+	lent, copied := filepath.Join(own, "rc"), filepath.Join(own, "copy")
+	for _, name := range []string{lent, copied} { // what a kill in the middle of a command leaves
+		if err := os.WriteFile(name, []byte("token=alpha-secret-1"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := folders.Mark{Folders: []string{own}, Since: time.Now().Add(-time.Minute), Names: []string{"A"}}
+	if err := m.Note(filepath.Join(set.Mounts.Files, ".sessions"), set.Mounts.Files, mount.Folder("s\x00ada")); err != nil {
+		t.Fatal(err)
+	}
+	p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(minimal))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := ""
+	if _, err := tooling.New(tooling.Options{Project: p, Run: "r", Sandbox: set.Sandbox, Secrets: set.Secrets, Mounts: set.Mounts, Warn: func(text string) { said = text }}); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(lent); string(text) != "token=$KARYI{A}" || err != nil {
+		t.Errorf("%q, %v", text, err)
+	}
+	if _, err := os.Stat(copied); !errors.Is(err, fs.ErrNotExist) || !strings.HasSuffix(said, "was killed: copy") {
+		t.Errorf("%s, %v", said, err)
 	}
 }
 

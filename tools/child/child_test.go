@@ -134,7 +134,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// Promise 4: pauses are doubled up to a minute, an answer begins anew, and five failures in a
+// Promise 5: pauses are doubled up to a minute, an answer begins anew, and five failures in a
 // row are the end.
 func TestKeeper(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,8 @@
 //     are kept.
 //  3. An answer reaches who asked once. One to something that nobody asked, a second one, and
 //     one that comes too late reach nobody.
-//  4. After a failure a [Keeper] opens the next session after a pause, 1 s and then twice as
+//  4. A line that is no single value, or a message that has a name twice, ends the program.
+//  5. After a failure a [Keeper] opens the next session after a pause, 1 s and then twice as
 //     long up to 60 s; after five failures in a row, without an answer between them, none.
 //
 // # Not here

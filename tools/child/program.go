@@ -53,6 +53,8 @@ type Program struct {
 	// Wanted reports whether the other side of the wire gets a request or notification of the
 	// program. It must return soon.
 	Wanted func(*jsonrpc.Request) bool
+	// Mend is that of NewLines for what the program writes.
+	Mend func([]byte) ([]byte, error)
 	// Mask makes what the program wrote to its standard error one that can be shown; nil = it
 	// is shown as it is.
 	Mask func(string) string
@@ -162,7 +164,7 @@ func (p *Process) Cut() {
 
 // Connect implements sdk.Transport.
 func (p *Process) Connect(ctx context.Context) (sdk.Connection, error) {
-	below, err := (&sdk.IOTransport{Reader: p.out, Writer: p.in, MaxLineLength: MaxMessage}).Connect(ctx)
+	below, err := (&sdk.IOTransport{Reader: NewLines(p.out, MaxMessage, p.of.Mend), Writer: p.in, MaxLineLength: MaxMessage}).Connect(ctx)
 	if err != nil {
 		return nil, err
 	}

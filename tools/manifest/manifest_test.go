@@ -145,6 +145,7 @@ func TestWhatParametersWant(t *testing.T) {
 	}{
 		"":                              {Script, `{"type": "string", "x-uri": "path"}`},
 		"want one of text, bytes":       {Script, `{"type": "string", "x-uri": "fetch"}`},
+		"values of a text are trimmed":  {Service, `{"type": "string", "x-tam-raw": true}`},
 		"want one of text, bytes, path": {Script, `{"type": "string", "x-uri": true}`},
 		"path is for tools of the type": {Service, `{"type": "string", "x-uri": "path"}`},
 		"a workflow carries the tool":   {Workflow, `{"type": "string", "x-uri": "text"}`},

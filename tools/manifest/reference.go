@@ -30,6 +30,9 @@ func (t *Tool) Wants(parameter string) string {
 	return WantText
 }
 
+// rawKey asks for values of TAM as they were written.
+const rawKey = "x-tam-raw"
+
 // uris checks x-uri, which only parameters themselves can have.
 func (c *checker) uris() {
 	if c.tool.made || c.tool.Implementation.Type == MCP && c.tool.Parameters["properties"] == nil {
@@ -38,6 +41,9 @@ func (c *checker) uris() {
 	properties, _ := c.tool.Parameters["properties"].(map[string]any)
 	for _, name := range protocol.SortedKeys(properties) {
 		property, _ := properties[name].(map[string]any)
+		if _, raw := property[rawKey]; raw {
+			c.fault(at("parameters", "properties", name, rawKey), "remove it", "%s is not carried out: values of a text are trimmed; native calls have them as they are", rawKey)
+		}
 		want, given := property[bind.URIKey]
 		text, _ := want.(string)
 		here := at("parameters", "properties", name, bind.URIKey)

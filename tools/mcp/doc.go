@@ -23,6 +23,8 @@
 //     stream breaks off. No call needs that stream.
 //  9. A server over HTTP is told of the calls that were cancelled before its session ends; it is
 //     not waited for longer than 2 s.
+//  10. A message in which an object has a name twice breaks the protocol, and in a result it is an error of the
+//     call (bad_output), as a result is that is no object.
 //
 // # Not here
 //

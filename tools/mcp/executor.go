@@ -122,6 +122,9 @@ func unsent(r tools.Result) tools.Result {
 func (s *server) failed(ctx context.Context, open *session, err error, asking *asking) tools.Result {
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && ctx.Err() == nil && said.Code != rejected {
 		s.Answered(open)
+		if said.Code == unsound {
+			return tools.Fail(tools.KindBadOutput, fmt.Sprintf("the result of the MCP server %s: %s", s.ID, said.Message))
+		}
 		return tools.Fail(tools.KindTool, fmt.Sprintf("the MCP server %s: error %d: %s", s.ID, said.Code, said.Message))
 	}
 	kind, text := protocol.KindTransient, ""

@@ -49,7 +49,7 @@ func hostile(act string, more []string) bool {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	case "floods messages", "floods large messages", "one endless line", "wrong ids", "asks for samples", "exits", "changes later", "dies late", "junk later", "twice",
-		"lists without end", "both", "deep", "too large a number", "a batch", "text for an id", "null", "cancels":
+		"lists without end", "both", "deep", "too large a number", "a batch", "text for an id", "null", "two results", "two names", "cancels":
 	default:
 		return false
 	}
@@ -122,6 +122,13 @@ func hostile(act string, more []string) bool {
 			case "null":
 				say(q.ID, "null")
 				continue
+			case "two results":
+				fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"wrong"}]},"result":{"content":[]}}`+"\n", q.ID)
+				out.Flush()
+				continue
+			case "two names":
+				say(q.ID, `{"content":[],"structuredContent":{"paid":false,"p\u0061id":true}}`)
+				continue
 			case "cancels":
 				fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"no"}}`+"\n", q.ID)
 			case "exits":
@@ -168,11 +175,13 @@ func TestHostileServers(t *testing.T) {
 		{"changes later", "", "right", "unavailable", "pinned"},
 		{"lists without end", "unavailable", "more than 100 pages", "unavailable", "is off"},
 		{"both", "tool", "and wrong", "tool", "and wrong"},
-		{"deep", "unknown_outcome", "max depth", "unavailable", "is off"},
+		{"deep", "unknown_outcome", "10,000 levels", "unavailable", "is off"},
 		{"too large a number", "unknown_outcome", "1e999", "transient", "starts again"},
 		{"a batch", "", "right", "", "right"},
 		{"text for an id", "", "right", "", "right"},
-		{"null", "", "<nil>", "", "<nil>"},
+		{"null", "bad_output", "it is no object", "bad_output", "it is no object"},
+		{"two results", "unknown_outcome", `the name "result" stands twice`, "unavailable", "is off"},
+		{"two names", "bad_output", `the name "paid" stands twice`, "bad_output", "stands twice"},
 		{"cancels", "", "right", "", "right"},
 	} {
 		t.Run(c.act, func(t *testing.T) {

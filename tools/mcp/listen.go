@@ -2,8 +2,8 @@ package mcp
 
 import (
 	"bufio"
-	"bytes"
 	"context"
+	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"tavernsim/protocol"
 	"tavernsim/tools/child"
 )
 
@@ -62,7 +61,7 @@ func listen(w *web, q *http.Request) *http.Response {
 	case <-opened:
 	case <-late.C:
 	}
-	return &http.Response{Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: l, ContentLength: -1, Request: q}
+	return &http.Response{Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {events}}, Body: l, ContentLength: -1, Request: q}
 }
 
 // open asks the server for the stream; nil = it could not be reached.
@@ -106,9 +105,7 @@ func (l *listening) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		if err := l.next(); err != nil {
-			v := child.Violated("%w", err)
-			l.of.broken.Store(&v)
-			return 0, v
+			return 0, l.of.breaks(err)
 		}
 	}
 	n := copy(p, l.pending)
@@ -138,7 +135,7 @@ func (l *listening) begin() error {
 		if a == nil {
 			continue
 		}
-		if kind, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); a.StatusCode != http.StatusOK || kind != "text/event-stream" {
+		if kind, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); a.StatusCode != http.StatusOK || kind != events {
 			a.Body.Close()
 			if a.StatusCode < http.StatusInternalServerError {
 				l.refused = maxRefused // it has none
@@ -167,25 +164,18 @@ func (l *listening) wait() error {
 // next reads an event. One that breaks off is dropped with the stream; an error is one of the
 // server's ways.
 func (l *listening) next() error {
-	var event []byte
-	for {
-		line, err := l.from.ReadSlice('\n')
-		event = append(event, line...)
-		switch {
-		case len(event) > child.MaxMessage:
-			return protocol.Errorf(protocol.KindLimit, "an event has more than 8 MiB")
-		case err == bufio.ErrBufferFull: //nolint:errorlint // ReadSlice gives it as it is
-			continue
-		case err != nil:
-			l.leave()
-			return nil
-		}
-		if text := bytes.TrimRight(line, "\r\n"); len(text) == 0 && (len(event) == len(line) || event[len(event)-len(line)-1] == '\n') {
-			break
-		}
+	event, err := rawEvent(l.from)
+	if errors.Is(err, errTooLarge) {
+		return err
+	}
+	if err != nil {
+		l.leave()
+		return nil
 	}
 	l.heed(event)
-	l.pending = event
+	if l.pending, err = heardEvent(event); err != nil {
+		return err
+	}
 	return l.unasked.More(len(event))
 }
 

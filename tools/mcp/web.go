@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"mime"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -114,7 +115,21 @@ func (w *web) RoundTrip(q *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	a.Body = &bounded{ReadCloser: a.Body, left: child.MaxMessage + 1, of: w}
+	if kind, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); a.StatusCode == http.StatusOK && (kind == events || kind == "application/json") {
+		a.Body = hearing(w, kind, a.Body)
+		a.ContentLength = -1 // it may become another
+	}
 	return a, nil
+}
+
+// events is the media type of a stream of events.
+const events = "text/event-stream"
+
+// breaks notes why nothing more can be read: the server breaks the protocol.
+func (w *web) breaks(err error) error {
+	v := child.Violated("%w", err)
+	w.broken.Store(&v)
+	return v
 }
 
 type bounded struct {
@@ -126,9 +141,7 @@ type bounded struct {
 // Read implements io.Reader.
 func (b *bounded) Read(p []byte) (int, error) {
 	if b.left <= 0 {
-		v := child.Violated("an answer has more than 8 MiB")
-		b.of.broken.Store(&v)
-		return 0, v
+		return 0, b.of.breaks(errors.New("an answer has more than 8 MiB"))
 	}
 	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
 	b.left -= int64(n)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -62,5 +63,53 @@ func TestNoTools(t *testing.T) {
 	}
 	if b, err := json.Marshal(pin); err != nil || string(b) != `{"server":"s","tools":[]}` {
 		t.Errorf("%s, %v", b, err)
+	}
+}
+
+// Promise 10: over HTTP too, as one message or as an event, a message in which an object has a name
+// twice is none, and a result that is no object is an error.
+func TestUnsoundAnswers(t *testing.T) {
+	for _, c := range []struct{ result, kind, says string }{
+		{`{"content":[{"type":"text","text":"right"}]}`, "", "right"},
+		{`null`, "bad_output", "it is no object"},
+		{`{"content":[],"structuredContent":{"a":1,"\u0061":2}}`, "bad_output", `the name "a" stands twice`},
+	} {
+		for _, form := range []string{"json", "events"} {
+			t.Run(form, func(t *testing.T) {
+				s := saying(toolstest.Answers)
+				below := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil)
+				h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+					body, _ := io.ReadAll(q.Body)
+					q.Body = io.NopCloser(bytes.NewReader(body))
+					var m struct {
+						ID     json.RawMessage
+						Method string
+					}
+					if _ = json.Unmarshal(body, &m); m.Method != "tools/call" {
+						below.ServeHTTP(w, q)
+						return
+					}
+					message := fmt.Sprintf(`{"jsonrpc": "2.0", "id": %s, "result": %s}`, m.ID, c.result)
+					if form == "json" {
+						w.Header().Set("Content-Type", "application/json")
+						fmt.Fprint(w, message)
+						return
+					}
+					w.Header().Set("Content-Type", "text/event-stream")
+					fmt.Fprintf(w, ": hello\n\nevent: message\ndata: %s\n\n", message)
+				}))
+				t.Cleanup(func() { h.CloseClientConnections(); h.Close() })
+				x := New([]Server{{webDefinition(t, h.URL), sayPin()}}, Options{})
+				defer x.Close()
+				r := call(t.Context(), x, sayTool(t, manifest.Never), toolstest.Long)
+				kind, text := "", fmt.Sprint(r.Output)
+				if r.Error != nil {
+					kind, text = string(r.Error.Kind), r.Error.Message
+				}
+				if kind != c.kind || !strings.Contains(text, c.says) {
+					t.Errorf("%s: %q %s", c.result, kind, text)
+				}
+			})
+		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/knowledge/worldinfo"
 	"tavernsim/internal/show"
+	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 	"tavernsim/scenes/view/inspect"
 	"tavernsim/scenes/view/learnt"
@@ -252,7 +253,9 @@ Exit codes: 0 listed, 2 usage, 4 no such run, scene or base.`,
 					if err != nil {
 						return err
 					}
-					fmt.Fprintf(e.Out, "%4d  %-20s %-16s %-9s %s\n", x.Suggestion, x.Base, x.By, x.Op, protocol.Short(string(text), 400))
+					if err := terminal.Print(e.Out, fmt.Sprintf("%4d  %-20s %-16s %-9s %s\n", x.Suggestion, x.Base, x.By, x.Op, protocol.Short(string(text), 400))); err != nil {
+						return err
+					}
 				}
 				return nil
 			})

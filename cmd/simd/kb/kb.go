@@ -13,6 +13,7 @@ import (
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/knowledge/vector"
 	"tavernsim/internal/show"
+	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 )
 
@@ -93,10 +94,11 @@ func (o *searchOptions) search(e *cli.Env, dir, id, text string) error {
 		}
 		return show.JSON(e.Out, lines)
 	}
+	var page strings.Builder
 	for _, h := range hits {
-		fmt.Fprintf(e.Out, "%10.6f  %-32s %s\n", float64(h.Score)/1e6, h.Entry.ID, h.Entry.Title)
+		fmt.Fprintf(&page, "%10.6f  %-32s %s\n", float64(h.Score)/1e6, h.Entry.ID, h.Entry.Title)
 	}
-	return nil
+	return terminal.Print(e.Out, page.String())
 }
 
 // baseOf finds a knowledge base of a project.

@@ -120,7 +120,7 @@ func (o *interactOptions) list(e *cli.Env, dir string) error {
 		return show.JSON(e.Out, list)
 	}
 	for i := range list {
-		fmt.Fprintln(e.Out, shownText(&list[i]))
+		_ = terminal.Print(e.Out, shownText(&list[i])+"\n")
 	}
 	leave, err := approvals.List(rundir.Approvals(dir))
 	for _, q := range leave {
@@ -280,7 +280,7 @@ func (o *interactOptions) playAll(ctx context.Context, e *cli.Env, dir string) (
 // ask shows a question until it has an answer, an empty line, or an end that somebody else
 // gave it; ends = the input has.
 func (o *interactOptions) ask(ctx context.Context, e *cli.Env, in *bufio.Reader, dir string, q *panel.Asked) (ends bool, err error) {
-	fmt.Fprintln(e.Out, shownText(q))
+	_ = terminal.Print(e.Out, shownText(q)+"\n")
 	for {
 		fmt.Fprint(e.Out, "> ")
 		line, err := in.ReadString('\n')

@@ -142,5 +142,5 @@ func writeSide(w io.Writer, name string, s *verify.Side) {
 	if err != nil {
 		text = fmt.Appendf(nil, "%v", s.Fact)
 	}
-	fmt.Fprintf(w, "    %s  %s %s %s %s\n", name, s.Time, s.Actor, s.Kind, text)
+	_ = terminal.Print(w, fmt.Sprintf("    %s  %s %s %s %s\n", name, s.Time, s.Actor, s.Kind, text)) // as with what is written beside it
 }

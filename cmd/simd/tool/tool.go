@@ -11,6 +11,7 @@ import (
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/internal/lenient"
 	"tavernsim/internal/show"
+	"tavernsim/internal/terminal"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/answer"
 	"tavernsim/scenes/run/operator"
@@ -271,7 +272,9 @@ func (o *toolCallOptions) show(e *cli.Env, r *tools.Result) error {
 			return err
 		}
 	case isText:
-		fmt.Fprintln(e.Out, text)
+		if err := terminal.Print(e.Out, text+"\n"); err != nil {
+			return err
+		}
 	case r.Output != nil:
 		if err := show.JSON(e.Out, r.Output); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/internal/show"
+	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/answer"
 	"tavernsim/tools"
@@ -80,6 +81,5 @@ func (o *toolCallOptions) showAnswer(e *cli.Env, a *answer.Answer) error {
 	for _, p := range a.Problems {
 		fmt.Fprintln(e.Err, "simd: "+p)
 	}
-	_, err := fmt.Fprint(e.Out, a)
-	return err
+	return terminal.Print(e.Out, fmt.Sprint(a))
 }

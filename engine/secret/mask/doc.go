@@ -9,7 +9,8 @@
 //  1. A plain value is replaced in place by $KARYI{NAME}: also a part of it, if that
 //     has eight letters and digits and a third of those of the value, in any case, with anything that is neither letter nor
 //     digit between: spaces, line breaks, quotes, colours of a terminal.
-//  2. Another spelling makes the whole text one that must be withheld: reversed, ROT13, hex
+//  2. Another spelling makes the whole text one that must be withheld: reversed, ROT13, ROT47, Atbash, UTF-7, a
+//     number in base36, base58 or base62, hex
 //     (also with the bytes of a pair swapped), base64, base32, base85 and uuencode at any
 //     offset, octal, binary, decimal, these in words of several bytes as od writes them, \u, \x, escapes of URLs and JSON; each of these
 //     backwards; characters that stand for others (full-width, bold, circled; tags and selectors of variations, which nobody sees; with accents, or
@@ -21,7 +22,7 @@
 //
 // Encryption, alphabets of one's own, letters with other letters or digits between, parts
 // that are smaller. Of base85 and of uuencode in one line a part is found if eight letters and
-// digits in a row come of it: four fifths of base85 are some, and of uuencode half, so these
+// digits in a row come of it: four fifths of base85 are some, and of uuencode half, and of ROT47 half, so these
 // spellings of values below 16 characters may pass. Code that holds a value can always spell it in a
 // way that nobody knows: masking is a seat belt, and the sandbox is the wall.
 package mask

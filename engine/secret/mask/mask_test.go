@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"math/big"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -170,6 +171,16 @@ func tricks() map[string]func(string) string {
 		"decimal":              func(s string) string { return each(s, "%d, ") },
 		"reversed":             reversed,
 		"ROT13":                func(s string) string { return strings.Map(rot13, s) },
+		"ROT47":                func(s string) string { return strings.Map(rot47, s) },
+		"Atbash":               func(s string) string { return strings.Map(atbash, s) },
+		"Atbash backwards":     func(s string) string { return reversed(strings.Map(atbash, s)) },
+		"base36":               func(s string) string { return "n = " + new(big.Int).SetBytes([]byte(s)).Text(36) },
+		"base36 of a line":     func(s string) string { return strings.ToUpper(new(big.Int).SetBytes([]byte(s + "\n")).Text(36)) },
+		"base62":               func(s string) string { return new(big.Int).SetBytes([]byte(s)).Text(62) },
+		"base62 in lines":      func(s string) string { return wrapped(new(big.Int).SetBytes([]byte(s)).Text(62), 9) },
+		"base58":               func(s string) string { return number(s, in58) },
+		"UTF-7":                func(s string) string { return utf7(s, func(r rune) bool { return r != '_' && r != '-' }) },
+		"UTF-7, all coded":     func(s string) string { return utf7("ab"+s, func(rune) bool { return false }) },
 		"ROT13 reversed":       func(s string) string { return reversed(strings.Map(rot13, s)) },
 		"percent":              func(s string) string { return each(s, "%%%02X") },
 		"percent in a query":   func(s string) string { return "q=" + url.QueryEscape(s) },
@@ -425,6 +436,19 @@ func FuzzText(f *testing.F) {
 }
 
 // BenchmarkText masks source text with twenty secrets, beside a copy of the same bytes.
+// Numbers and UTF-7 are written as programs of others write them.
+func TestNumbers(t *testing.T) {
+	direct := func(r rune) bool { return r != '~' && r < 128 }
+	for got, want := range map[string]string{
+		number("Hello World!", in58): "2NEpo7TZRRrLZSi2U", number("Hello World!", in36): new(big.Int).SetBytes([]byte("Hello World!")).Text(36), strings.Map(rot47, "sk-Live_9fQ2"): "D<\\{:G60h7\"a",
+		utf7("Hi~€!", direct): "Hi+AH4grA-!", strings.Map(atbash, "Abz9"): "Zya9",
+	} {
+		if got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
 func BenchmarkText(b *testing.B) {
 	files, err := filepath.Glob("../../*/*.go")
 	if err != nil {

@@ -24,7 +24,7 @@ func part(value string) int { return max(gram, (len(squeeze(value))+2)/3) }
 
 func spellings(value string) []spelling {
 	n := part(value)
-	out := []spelling{{Plain, value, n}, {Plain, escaped(value), n}, {"rot13", strings.Map(rot13, value), n}}
+	out := []spelling{{Plain, value, n}, {Plain, escaped(value), n}, {Plain, utf7(value, mailed), n}, {"rot13", strings.Map(rot13, value), n}}
 	if quoted, err := json.Marshal(value); err == nil {
 		out = append(out, spelling{Plain, strings.Trim(string(quoted), `"`), n})
 	}
@@ -46,8 +46,11 @@ func spellings(value string) []spelling {
 		spelling{"0x", each(value, "0x%02x"), 4 * n},
 		spelling{"escapes of escapes", each(value, "25%02x"), 4 * n}, // %25 is a percent sign
 	)
+	out = append(out, spelling{"rot47", strings.Map(rot47, value), gram}, spelling{"atbash", strings.Map(atbash, value), n})
+	out = append(out, asNumbers(value)...)
 	for offset := range 3 {
 		out = append(out, spelling{"base64", shifted(value, offset, 6, base64.RawStdEncoding.EncodeToString), 8*n/6 - 1})
+		out = append(out, spelling{"utf-7", shifted(utf16BE(value), offset, 6, base64.RawStdEncoding.EncodeToString), 16*n/6 - 1})
 	}
 	for offset := range 3 {
 		out = append(out, spelling{"uuencode", shifted(value, offset, 6, uu), gram})

@@ -13,7 +13,7 @@ func (s *Scene) Edition(number uint64, project string) (found *Scene, err error)
 	if s.Editions != nil {
 		found = s.Editions.Edition(number)
 	}
-	if found == nil || found.Project.Hash() != project {
+	if found == nil || found.ProjectHash != project {
 		return nil, protocol.Errorf(protocol.KindCorrupt, "the edition %d of the plugins (inputs %s) is not there; a run directory has it in editions/%d", number, protocol.Short(project, 12), number)
 	}
 	return found, nil

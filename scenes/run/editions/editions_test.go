@@ -2,6 +2,8 @@ package editions_test
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -106,9 +108,10 @@ func TestCompare(t *testing.T) {
 // both, and the run goes on with the newer one.
 func TestAScenesGoesOnWithOtherTools(t *testing.T) {
 	first, second := with(t, noProgram[:]...), with(t, append([]string{"the first", "the second", "1.0.0,", "1.1.0,"}, noProgram[:]...)...)
-	said := make(chan string, 1000)
+	said, harbours := make(chan string, 1000), make(chan string, 1000)
 	clock := tools.Func(func(_ context.Context, c *tools.Call) tools.Result {
 		said <- c.Tool.Description
+		harbours <- fmt.Sprint(c.Tool.Description, " of ", c.Params["harbour"])
 		return tools.Output(c.Tool.Description)
 	})
 	wait := func(want string) {
@@ -175,6 +178,35 @@ func TestAScenesGoesOnWithOtherTools(t *testing.T) {
 	}
 	opt.Dir = out
 	verified()
+	// Another model is that of every edition.
+	model := filepath.Join(t.TempDir(), "m.yaml")
+	if err := os.WriteFile(model, []byte(`rules: [{answer: {calls: [{tool: "tides:next", params: {harbour: Ostend}}]}}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out = filepath.Join(t.TempDir(), "other")
+	if _, err := rundir.Fork(dir, out, rundir.ForkOptions{At: "end", Set: []string{"model=" + model}, Model: runner.ReadModel}); err != nil {
+		t.Fatal(err)
+	}
+	for len(harbours) > 0 {
+		<-harbours
+	}
+	opt.Dir = ""
+	if r, err = runner.Resume(out, opt); err != nil {
+		t.Fatal(err)
+	}
+	for got := ""; got != "the second of Ostend"; {
+		select {
+		case got = <-harbours:
+		case <-time.After(toolstest.Long):
+			t.Fatal("nobody asks for Ostend")
+		}
+	}
+	r.Interrupt()
+	if _, err := r.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	opt.Dir = out
+	verified()
 }
 
 // The virtual clock refuses: such a run is decided by what it began with. Nothing of the edition stays.
@@ -201,5 +233,85 @@ func TestTheVirtualClockKeepsItsTools(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(opt.Dir + "/editions/*"); len(left) > 0 {
 		t.Error(left)
+	}
+}
+
+// A run of two scenes takes the tools in each of them that can: one whose task of a changed tool is
+// open keeps what it has, and the error names it. When the task has ended, it takes them, too.
+func TestReloadsOfTwoScenes(t *testing.T) {
+	later := append([]string{"implementation: {type: service, name: clock}\n-- plugins/tides/tools/count", "implementation: {type: service, name: clock}\nexecution: {mode: async, timeout: 1h}\n-- plugins/tides/tools/count"}, noProgram[:]...)
+	second := "\n-- agent_profiles/q.yaml --\nid: q\nname: Q\nversion: '1.0.0'\nschema_version: '1.0'\ncore_deliberation_workflow_id: std/core\n-- scenes/quiet.yaml --\nid: quiet\nname: Q\nagent_instances: [{instance_id: a, profile_id: q}]\n"
+	load := func(more ...string) *project.Project {
+		t.Helper()
+		p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(strings.NewReplacer(append(more, later...)...).Replace(tides)+second))), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	begun, end := make(chan struct{}, 100), make(chan struct{})
+	clock := tools.Func(func(ctx context.Context, _ *tools.Call) tools.Result {
+		begun <- struct{}{}
+		select {
+		case <-end:
+		case <-ctx.Done():
+		}
+		return tools.Output("high")
+	})
+	next := load("the first", "the second")
+	r, err := runner.Start(load(), runner.Options{
+		Dir: filepath.Join(t.TempDir(), "run"), Clock: agenda.Realtime, For: time.Hour, Scenes: []string{"s", "quiet"}, Services: map[string]tools.Executor{"clock": clock},
+		Reread: func() (*granted.Reread, error) { return &granted.Reread{Project: next}, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-begun
+	lines, err := r.Reload()
+	if len(lines) != 1 || !strings.Contains(lines[0], "the scene quiet goes on with tides 1.0.0 (edition 2): tides:next") {
+		t.Error(lines)
+	}
+	if err == nil || !strings.Contains(err.Error(), "scene s: the task ") || !strings.Contains(err.Error(), "is open; wait for it, or cancel it") {
+		t.Error(err)
+	}
+	close(end)
+	r.Interrupt()
+	if _, err := r.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []string{"s", "quiet"} {
+		again, err := rundir.Replay(t.Context(), r.Dir, rundir.ReplayOptions{Verify: true, Scene: s})
+		if err != nil || again.Scenes[0].Differs() {
+			t.Errorf("%s: %+v %v", s, again, err)
+		}
+	}
+}
+
+// A run that began without tools takes none.
+func TestNoToolsToReload(t *testing.T) {
+	next := with(t, append([]string{`tool_ids_inventory: ["tides:next"]`, "", `{tool: "tides:next", params: {harbour: Brest}}`, ""}, noProgram[:]...)...)
+	before, rest, _ := strings.Cut(tides, "-- plugins/tides/tools/next")
+	_, after, _ := strings.Cut(rest, "-- plugins/tides/workflows")
+	none := strings.NewReplacer(`tool_ids_inventory: ["tides:next"]`, "", `{tool: "tides:next", params: {harbour: Brest}}`, "").Replace(before + "-- plugins/tides/workflows" + after)
+	p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(none))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := runner.Start(p, runner.Options{
+		Dir: filepath.Join(t.TempDir(), "run"), Clock: agenda.Realtime, For: time.Hour,
+		Reread: func() (*granted.Reread, error) { return &granted.Reread{Project: next}, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines, err := r.Reload(); err == nil || !strings.Contains(err.Error(), "it began without tools") || len(lines) > 0 {
+		t.Error(lines, err)
+	}
+	r.Interrupt()
+	if _, err := r.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Manifest.Editions) > 0 {
+		t.Error(r.Manifest.Editions)
 	}
 }

@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -21,7 +22,8 @@ type Edition struct {
 	Number      uint64    `json:"number"` // from 2
 	At          time.Time `json:"at"`
 	ProjectHash string    `json:"project_hash"`
-	Plugins     []string  `json:"plugins"` // that changed, with their versions
+	Named       string    `json:"named,omitempty"` // the hash in its fact; "" = ProjectHash: no fork changed the model since
+	Plugins     []string  `json:"plugins"`         // that changed, with their versions
 }
 
 const editionsDir = "editions"
@@ -36,6 +38,9 @@ func EditionDir(dir string, number uint64) string {
 	}
 	return filepath.Join(dir, editionsDir, strconv.FormatUint(number, 10))
 }
+
+// name is the hash by which facts know an edition.
+func (e *Edition) name() string { return cmp.Or(e.Named, e.ProjectHash) }
 
 // AddEdition keeps another edition of the project in a run's directory.
 func (m *Manifest) AddEdition(dir string, p *project.Project, plugins []string) (*Edition, error) {
@@ -81,7 +86,7 @@ func (m *Manifest) AddEditions(dir string, made *setup.Scene, middleware deliver
 		if err != nil {
 			return err
 		}
-		if err := m.Compile(m.Editions[i].Number, p, made, middleware, external); err != nil {
+		if err := m.Compile(m.Editions[i].Number, m.Editions[i].name(), p, made, middleware, external); err != nil {
 			return err
 		}
 	}
@@ -96,13 +101,14 @@ func carryEditions(from, to string, m *Manifest) error {
 	return os.CopyFS(filepath.Join(to, editionsDir), os.DirFS(filepath.Join(from, editionsDir)))
 }
 
-// Compile compiles an edition of a scene.
-func (m *Manifest) Compile(number uint64, p *project.Project, made *setup.Scene, middleware delivery.Chain, external []agent.External) error {
+// Compile compiles an edition of a scene, which facts know by its number and a hash.
+func (m *Manifest) Compile(number uint64, hash string, p *project.Project, made *setup.Scene, middleware delivery.Chain, external []agent.External) error {
 	of, err := m.Made(p, made.ID, middleware, external)
 	if err == nil {
 		err = made.Fits(of)
 	}
 	if err == nil {
+		of.ProjectHash = hash
 		shelf.Of(made).Add(number, of)
 	}
 	return err

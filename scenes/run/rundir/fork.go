@@ -177,34 +177,49 @@ func (f *forking) make() error {
 	return writeManifest(f.out, f.manifest)
 }
 
-// inputs copies the inputs, with another model if that was asked for.
+// inputs copies the inputs and the editions that reloads of plugins made of them, with another
+// model if that was asked for.
 func (f *forking) inputs() (err error) {
-	dir := filepath.Join(f.out, inputsDir)
-	if err := f.run.Project.CopyTo(dir); err != nil {
+	if err := f.run.Project.CopyTo(filepath.Join(f.out, inputsDir)); err != nil {
 		return err
-	}
-	if f.changes.model != "" && len(f.run.Manifest.Editions) > 0 {
-		return protocol.Errorf(protocol.KindConflict, "the plugins of the run were read again while it was under way; a fork of it keeps its model")
 	}
 	if err := carryEditions(f.run.Dir, f.out, f.run.Manifest); err != nil {
 		return err
 	}
+	if f.project, err = f.copied(1); err != nil {
+		return err
+	}
+	f.manifest.ProjectHash, f.manifest.Files = f.project.Hash(), Files(f.project)
+	f.manifest.Editions = slices.Clone(f.manifest.Editions)
+	if f.changes.model == "" {
+		return nil
+	}
+	for i := range f.manifest.Editions {
+		e := &f.manifest.Editions[i]
+		p, err := f.copied(e.Number)
+		if err != nil {
+			return err
+		}
+		e.Named, e.ProjectHash = e.name(), p.Hash()
+	}
+	return nil
+}
+
+// copied reads a copy of the project, with the model of the fork.
+func (f *forking) copied(edition uint64) (*project.Project, error) {
+	dir := EditionDir(f.out, edition)
 	if f.changes.model != "" {
 		for _, id := range f.ids {
 			def, err := f.run.Project.Scene(id)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if err := os.WriteFile(filepath.Join(dir, filepath.FromSlash(def.Definition.Simulation.Model)), f.changes.modelData, 0o644); err != nil {
-				return protocol.Errorf(protocol.KindTransient, "model: %w", err)
+				return nil, protocol.Errorf(protocol.KindTransient, "model: %w", err)
 			}
 		}
 	}
-	if f.project, err = Load(dir, project.Options{Stops: true, Broken: f.manifest.Broken}); err != nil {
-		return err
-	}
-	f.manifest.ProjectHash, f.manifest.Files = f.project.Hash(), Files(f.project)
-	return nil
+	return Load(dir, project.Options{Name: f.manifest.Project, Stops: true, Tools: f.manifest.External, Broken: f.manifest.Broken})
 }
 
 // cut ends the copied journals at their cuts and appends what changes there.

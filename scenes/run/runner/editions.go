@@ -59,7 +59,7 @@ func (r *Runner) reload(s *Scene, now *granted.Reread, f *agenda.PluginsChanged,
 		return err
 	}
 	made := s.Run.Made()
-	if err := r.Manifest.Compile(f.Edition, now.Project, made, opt.Middleware, opt.External); err != nil {
+	if err := r.Manifest.Compile(f.Edition, f.Project, now.Project, made, opt.Middleware, opt.External); err != nil {
 		return err
 	}
 	ctx, stop := context.WithTimeout(context.Background(), reloading)

@@ -74,7 +74,12 @@ func (d *Desk) Offer() (serve.Offer, error) {
 	o := serve.Offer{
 		Name: "simd", Version: d.opt.Version,
 		Instructions: "simd runs simulations of many agents. simd_run starts a run of the project and answers its id; simd_run_status tells how far it is; simd_inspect shows what happened and why.",
-		Documents:    d.documents, Read: d.read,
+		Documents:    d.documents, Read: d.read, State: d.state,
+		Templates: []serve.Template{{
+			URI: scheme + "{run}" + ofSummary, Name: "summary", MediaType: "application/json",
+			Description: "Summary of a run. It is there when the run has ended: subscribe to it to hear of that.",
+			Values:      map[string]func(context.Context) ([]string, error){"run": d.ended},
+		}},
 	}
 	own, err := d.projectTools()
 	o.Tools = append(d.commands(), own...)
@@ -170,9 +175,14 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// isID reports whether a text can be the id of a run, which is no path.
+func isID(id string) bool {
+	return id != "" && filepath.IsLocal(id) && !strings.ContainsAny(id, `/\`) && !strings.HasPrefix(id, ".")
+}
+
 // find finds a run by its id.
 func (d *Desk) find(ctx context.Context, id string) (rundir.Listed, error) {
-	if id == "" || !filepath.IsLocal(id) || strings.ContainsAny(id, `/\`) || strings.HasPrefix(id, ".") {
+	if !isID(id) {
 		return rundir.Listed{}, protocol.Errorf(protocol.KindInvalid, "run %q: want the id of a run, as simd_run answers it", id)
 	}
 	if r, ok := listed(ctx, filepath.Join(d.opt.Runs, id)); ok {
@@ -189,33 +199,72 @@ func listed(ctx context.Context, dir string) (r rundir.Listed, ok bool) {
 	return list[0], true
 }
 
-// documents are the summaries of the runs.
-func (d *Desk) documents(context.Context) (list []serve.Document, err error) {
+// ofSummary ends the URI of the summary of a run.
+const ofSummary = "/summary"
+
+// ended are the ids of the runs that have ended.
+func (d *Desk) ended(context.Context) (ids []string, err error) {
 	entries, err := os.ReadDir(d.opt.Runs)
 	if err != nil && !os.IsNotExist(err) {
 		return nil, err
 	}
 	for _, e := range entries {
 		if e.IsDir() && rundir.Summarized(filepath.Join(d.opt.Runs, e.Name())) {
-			list = append(list, serve.Document{URI: scheme + e.Name() + "/summary", Name: e.Name(), Description: "summary of the run", MediaType: "application/json"})
+			ids = append(ids, e.Name())
 		}
 	}
-	return list, nil
+	return ids, nil
+}
+
+// documents are the summaries of the runs.
+func (d *Desk) documents(ctx context.Context) (list []serve.Document, err error) {
+	ids, err := d.ended(ctx)
+	for _, id := range ids {
+		list = append(list, serve.Document{URI: scheme + id + ofSummary, Name: id, Description: "summary of the run", MediaType: "application/json"})
+	}
+	return list, err
+}
+
+// ofURI is the id of the run whose summary a URI names.
+func ofURI(uri string) (id string, err error) {
+	id, isRun := strings.CutPrefix(uri, scheme)
+	id, isSummary := strings.CutSuffix(id, ofSummary)
+	if !isRun || !isSummary || !isID(id) {
+		return "", protocol.Errorf(protocol.KindNotFound, "%s", uri)
+	}
+	return id, nil
 }
 
 func (d *Desk) read(ctx context.Context, uri string) ([]byte, error) {
-	id, isRun := strings.CutPrefix(uri, scheme)
-	id, isSummary := strings.CutSuffix(id, "/summary")
-	if !isRun || !isSummary {
-		return nil, protocol.Errorf(protocol.KindNotFound, "%s", uri)
+	id, err := ofURI(uri)
+	if err != nil {
+		return nil, err
 	}
 	r, err := d.find(ctx, id)
 	if err != nil {
 		return nil, protocol.Errorf(protocol.KindNotFound, "%w", err)
 	}
-	b, err := ownfile.ReadAll(filepath.Join(r.Dir, "summary.json"), ownfile.MaxFile)
+	b, err := ownfile.ReadAll(filepath.Join(r.Dir, summaryFile), ownfile.MaxFile)
 	if os.IsNotExist(err) {
 		return nil, protocol.Errorf(protocol.KindNotFound, "run %s has not ended", id)
 	}
 	return b, err
+}
+
+const summaryFile = "summary.json"
+
+// state tells one summary of a run from the next: it has a new one after each end.
+func (d *Desk) state(uri string) (string, error) {
+	id, err := ofURI(uri)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Stat(filepath.Join(d.opt.Runs, id)); err != nil {
+		return "", protocol.Errorf(protocol.KindNotFound, "there is no run %q", id)
+	}
+	info, err := os.Stat(filepath.Join(d.opt.Runs, id, summaryFile))
+	if err != nil {
+		return "", nil //nolint:nilerr // it has not ended
+	}
+	return fmt.Sprint(info.Size(), info.ModTime().UnixNano()), nil
 }

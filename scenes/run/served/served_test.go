@@ -58,6 +58,43 @@ func tool(t *testing.T, d *Desk, name string) func(params map[string]any) tools.
 	return nil
 }
 
+// The summary of a run has a state as soon as there is the run, and another after each end.
+func TestSummaries(t *testing.T) {
+	d, _ := commands(t, "", 0)
+	dir := filepath.Join(d.opt.Runs, "r1")
+	uri := scheme + "r1" + ofSummary
+	for _, x := range []string{uri, scheme + "../r1" + ofSummary, scheme + ".r" + ofSummary, "file:///etc/passwd"} {
+		if _, err := d.state(x); protocol.KindOf(err) != protocol.KindNotFound {
+			t.Errorf("%s: %v", x, err)
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := d.state(uri); state != "" || err != nil {
+		t.Errorf("%q, %v", state, err)
+	}
+	seen := map[string]bool{"": true}
+	for _, summary := range []string{`{"resumable": true}`, `{}`} {
+		if err := os.WriteFile(filepath.Join(dir, summaryFile), []byte(summary), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		state, err := d.state(uri)
+		if err != nil || seen[state] {
+			t.Errorf("%s: %q again, %v", summary, state, err)
+		}
+		seen[state] = true
+	}
+	o, err := d.Offer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := o.Templates[0].Values["run"](t.Context())
+	if err != nil || !slices.Equal(ids, []string{"r1"}) {
+		t.Errorf("%v, %v", ids, err)
+	}
+}
+
 // Promise 2: parameters become flags of a command, or are refused.
 func TestInspect(t *testing.T) {
 	d, args := commands(t, `{"a": 1}`, 0)

@@ -13,6 +13,11 @@
 //     may be listened on. A body that is too large is refused (413), and one that does
 //     not come within 30 s.
 //  4. A client that asks by a token hears how far its call is, if what is called says so.
+//  5. A message in which an object has a name twice is none: it is refused over HTTP (400), and
+//     over stdio the server ends, as it does with what is no JSON.
+//  6. What a client is told that it can do, it can: subscribe to documents if the offer says how
+//     they are, at most [MaxWatched] at a time; and let variables of templates be completed.
+//     A change is told within a second.
 //
 // # Not here
 //

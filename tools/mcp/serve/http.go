@@ -1,8 +1,10 @@
 package serve
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"crypto/subtle"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -12,6 +14,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"tavernsim/internal/wirejson"
 )
 
 // Handler serves clients over HTTP (streamable). With a token, each request needs it; then any Host
@@ -56,32 +60,40 @@ func (g *guarded) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 			return
 		}
 		defer done()
-		if q.Body != nil && q.Body != http.NoBody {
-			c := http.NewResponseController(w)
-			_ = c.SetReadDeadline(time.Now().Add(g.patience)) // a server of tests may have none
-			q.Body = &timed{q.Body, c}
+		if q.Body != nil && q.Body != http.NoBody && !g.heard(w, q) {
+			return
 		}
 		g.next.ServeHTTP(w, q)
 	}
 }
 
+// heard reads the body of a request; false = it is answered: the body is no message.
+func (g *guarded) heard(w http.ResponseWriter, q *http.Request) bool {
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(g.patience)) // a server of tests may have none
+	body, err := io.ReadAll(http.MaxBytesReader(w, q.Body, MaxMessage))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		http.Error(w, "the body is larger than 4 MiB", http.StatusRequestEntityTooLarge)
+		return false
+	}
+	_ = c.SetReadDeadline(time.Time{}) // the answer may take longer
+	if err == nil {
+		_, err = message(body)
+	}
+	if err != nil {
+		http.Error(w, "the body is no message: "+err.Error(), http.StatusBadRequest)
+		return false
+	}
+	q.Body = io.NopCloser(bytes.NewReader(body))
+	return true
+}
+
+// message is what a client sent, if no object of it has a name twice: readers differ in which of
+// the two they take.
+func message(b []byte) ([]byte, error) { return b, wirejson.Distinct(b) }
+
 // patience is how long the body of a request may take.
 const patience = 30 * time.Second
-
-// timed is a body that has to come in time; the answer may take longer.
-type timed struct {
-	io.ReadCloser
-	c *http.ResponseController
-}
-
-// Read implements io.Reader.
-func (b *timed) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	if err != nil {
-		_ = b.c.SetReadDeadline(time.Time{})
-	}
-	return n, err
-}
 
 // sameSite reports whether a request comes from no page, or from a page of its own host.
 func sameSite(q *http.Request) bool {

@@ -21,6 +21,7 @@ import (
 	"tavernsim/internal/lenient"
 	"tavernsim/protocol"
 	"tavernsim/tools"
+	"tavernsim/tools/child"
 )
 
 // Bounds.
@@ -57,6 +58,11 @@ type Offer struct {
 	Documents func(context.Context) ([]Document, error)
 	// Read gives a document.
 	Read func(ctx context.Context, uri string) ([]byte, error)
+	// Templates are forms of URIs of documents.
+	Templates []Template
+	// State is one text for each state of a document, "" while there is nothing to read yet; it is asked
+	// again and again while clients have subscribed. nil = nobody can.
+	State func(uri string) (string, error)
 }
 
 // Server serves an offer to any number of clients.
@@ -66,16 +72,13 @@ type Server struct {
 	slots chan struct{}
 
 	clients clients
+	watched watched
 }
 
 // New makes a server.
 func New(o Offer) *Server {
 	s := &Server{offer: o, slots: make(chan struct{}, AtOnce), clients: clients{seen: map[string]*session{}}}
-	capabilities := &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}
-	if o.Documents != nil {
-		capabilities.Resources = &sdk.ResourceCapabilities{}
-	}
-	s.sdk = sdk.NewServer(&sdk.Implementation{Name: o.Name, Version: o.Version}, &sdk.ServerOptions{Instructions: o.Instructions, Capabilities: capabilities})
+	s.sdk = sdk.NewServer(&sdk.Implementation{Name: o.Name, Version: o.Version}, s.options())
 	for i := range o.Tools {
 		t := &o.Tools[i]
 		hints := &sdk.ToolAnnotations{ReadOnlyHint: t.ReadOnly}
@@ -93,6 +96,24 @@ func New(o Offer) *Server {
 		s.sdk.AddReceivingMiddleware(s.documents)
 	}
 	return s
+}
+
+// options of the library: what is declared is what the offer has.
+func (s *Server) options() *sdk.ServerOptions {
+	o := &sdk.ServerOptions{Instructions: s.offer.Instructions, Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}}
+	if s.offer.Documents != nil {
+		o.Capabilities.Resources = &sdk.ResourceCapabilities{Subscribe: s.offer.State != nil}
+	}
+	if s.offer.State != nil {
+		s.watched = watched{docs: map[string]*doc{}, state: s.offer.State, updated: func(uri string) {
+			_ = s.sdk.ResourceUpdated(context.Background(), &sdk.ResourceUpdatedNotificationParams{URI: uri}) // a client that is gone is seen elsewhere
+		}}
+		o.SubscribeHandler, o.UnsubscribeHandler = s.watched.subscribe, s.watched.unsubscribe
+	}
+	if len(s.offer.Templates) > 0 {
+		o.CompletionHandler = s.complete
+	}
+	return o
 }
 
 // progressing is a context whose calls tell the client how far they are, if it wants to know,
@@ -214,9 +235,11 @@ func filesOf(blobs []tools.Blob) (list []sdk.Content) {
 	return list
 }
 
+// private: what one client gets is not for others.
+var private = sdk.Cacheable{CacheScope: "private"}
+
 // documents answers for the list of documents and for their bytes.
 func (s *Server) documents(next sdk.MethodHandler) sdk.MethodHandler {
-	private := sdk.Cacheable{CacheScope: "private"}
 	return func(ctx context.Context, method string, q sdk.Request) (sdk.Result, error) {
 		switch method {
 		case "resources/list":
@@ -229,6 +252,8 @@ func (s *Server) documents(next sdk.MethodHandler) sdk.MethodHandler {
 				r.Resources = append(r.Resources, &sdk.Resource{URI: d.URI, Name: d.Name, Description: d.Description, MIMEType: d.MediaType})
 			}
 			return r, nil
+		case "resources/templates/list":
+			return s.templates(), nil
 		case "resources/read":
 			p, ok := q.GetParams().(*sdk.ReadResourceParams)
 			if !ok {
@@ -250,7 +275,7 @@ func (s *Server) documents(next sdk.MethodHandler) sdk.MethodHandler {
 // Stdio serves one client until it closes its end or ctx ends. Nothing else may write to out.
 // A client that leaves while an answer is on its way has closed its end too.
 func (s *Server) Stdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	err := s.sdk.Run(ctx, &sdk.IOTransport{Reader: in, Writer: out, MaxLineLength: MaxMessage})
+	err := s.sdk.Run(ctx, &sdk.IOTransport{Reader: child.NewLines(in, MaxMessage, message), Writer: out, MaxLineLength: MaxMessage})
 	if errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) {
 		err = nil
 	}
@@ -262,4 +287,5 @@ func (s *Server) Close() {
 	for c := range s.sdk.Sessions() {
 		_ = c.Close() // the client sees its end
 	}
+	s.watched.done.Wait()
 }

@@ -226,7 +226,20 @@ func TestLeaves(t *testing.T) {
 	}
 }
 
-// Promise 3.
+// Promise 5, over stdio: the server ends.
+func TestTwoNames(t *testing.T) {
+	for _, text := range []string{
+		`{"jsonrpc": "2.0", "id": 1, "id": 2, "method": "ping"}`,
+		`{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo", "arguments": {"a": 1, "\u0061": 2}}}`,
+	} {
+		err := New(offer(nil)).Stdio(t.Context(), io.NopCloser(strings.NewReader(text+"\n")), closer{io.Discard})
+		if err == nil || !strings.Contains(err.Error(), "stands twice in an object") {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// Promises 3 and 5.
 func TestDoor(t *testing.T) {
 	s := New(offer(nil))
 	open, closed := httptest.NewServer(s.Handler("")), httptest.NewServer(s.Handler("s3cret"))
@@ -247,6 +260,8 @@ func TestDoor(t *testing.T) {
 		{"page of another site", open.URL, begin, "Origin: https://evil.example", "", false, 403},
 		{"no origin", open.URL, begin, "Origin: null", "", false, 403},
 		{"name that leads here", open.URL, begin, "", "evil.example", false, 403},
+		{"a name twice", open.URL, strings.Replace(begin, `"id"`, `"params": {}, "id"`, 1), "", "", false, 400},
+		{"no message", open.URL, begin[:100], "", "", false, 400},
 		{"large", open.URL, big, "", "", false, 413},
 		{"large, length not said", open.URL, big, "", "", true, 413},
 		{"no token", closed.URL, begin, "", "", false, 401},

@@ -61,6 +61,15 @@ func (m Mark) Note(dir, files, session string) error {
 	return os.Rename(name+".new", name)
 }
 
+// Marked are the sessions that have marks in dir, as [Mark.Note] was told of them.
+func Marked(dir string) (sessions []string) {
+	list, _ := filepath.Glob(filepath.Join(escaped(dir), "*"+marked)) // the pattern is sound
+	for _, name := range list {
+		sessions = append(sessions, strings.TrimSuffix(filepath.Base(name), marked))
+	}
+	return sessions
+}
+
 // Clean removes what killed processes left in folders that have marks in dir: files with a
 // secret that changed since, or, if a secret has no value any more, all files that changed
 // since.

@@ -1,0 +1,92 @@
+package child
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"io"
+
+	"tavernsim/internal/wirejson"
+	"tavernsim/protocol"
+)
+
+// Lines reads messages, a line each, as who decodes them gets them.
+type Lines struct {
+	below  io.Closer
+	from   *bufio.Reader
+	most   int
+	mend   func([]byte) ([]byte, error)
+	unread []byte
+}
+
+// NewLines makes one. A line has at most so many bytes, and is what mend makes of it; an error
+// of mend ends the reading. nil = it is as it came.
+func NewLines(from io.ReadCloser, most int, mend func([]byte) ([]byte, error)) *Lines {
+	if mend == nil {
+		mend = func(line []byte) ([]byte, error) {
+			_, _, err := Parts(line)
+			return line, err
+		}
+	}
+	return &Lines{below: from, from: bufio.NewReader(from), most: most, mend: mend}
+}
+
+// Parts are the id and the result of a message of JSON-RPC, nil if it has none. An error is a
+// text that is no single value, and a message that has a name twice: readers differ in which of
+// the two they take.
+func Parts(message []byte) (id, result []byte, err error) {
+	err = wirejson.Read(message, func(r *wirejson.Reader) {
+		if !r.Is('{') {
+			r.Skip()
+			return
+		}
+		r.Distinct(func(name []byte) {
+			switch string(name) {
+			case "id":
+				id = r.Raw()
+			case "result":
+				result = r.Raw()
+			}
+		})
+	})
+	return id, result, err
+}
+
+// Close implements io.Closer.
+func (l *Lines) Close() error { return l.below.Close() }
+
+// Read implements io.Reader.
+func (l *Lines) Read(p []byte) (int, error) {
+	for len(l.unread) == 0 {
+		line, err := l.line()
+		if err != nil && (len(line) == 0 || err != io.EOF) {
+			return 0, err
+		}
+		if len(line) == 0 {
+			continue
+		}
+		mended, unsound := l.mend(line)
+		if unsound != nil {
+			return 0, cmp.Or(err, unsound) // what breaks off at the end is no fault of who wrote it
+		}
+		l.unread = append(mended, '\n')
+	}
+	n := copy(p, l.unread)
+	l.unread = l.unread[n:]
+	return n, nil
+}
+
+// line is the next line without blanks around it; its bytes are the caller's. The last one may
+// come with the error.
+func (l *Lines) line() ([]byte, error) {
+	var line []byte
+	for {
+		part, err := l.from.ReadSlice('\n')
+		if len(line)+len(part) > l.most+1 {
+			return nil, protocol.Errorf(protocol.KindLimit, "a message exceeded %d bytes", l.most)
+		}
+		if line = append(line, part...); err != bufio.ErrBufferFull { //nolint:errorlint // ReadSlice gives it as it is
+			return bytes.TrimSpace(line), err
+		}
+	}
+}

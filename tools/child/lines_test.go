@@ -1,0 +1,27 @@
+package child
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+)
+
+// Promise 4.
+func TestLines(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"{\"id\":1}\r\n\n  {\"id\":2}\n", "{\"id\":1}\n{\"id\":2}\n<nil>"},
+		{"{\"id\":1,\"result\":{\"a\":1,\"a\":2}}\n", "{\"id\":1,\"result\":{\"a\":1,\"a\":2}}\n<nil>"}, // of whoever reads it
+		{"[{\"id\":1}]\n", "[{\"id\":1}]\n<nil>"},
+		{"{\"id\":1,\"\\u0069d\":2}\n", `the name "id" stands twice in an object, the second time at byte 18`},
+		{"{\"id\":\n1}\n", "the text breaks off at byte 6"},
+		{"{\"id\":1}\n{\"id", "{\"id\":1}\n<nil>"},
+		{"{\"id\":1}\n{\"id\":2}", "{\"id\":1}\n{\"id\":2}\n<nil>"},
+		{strings.Repeat("x", 200), "a message exceeded 100 bytes"},
+	} {
+		b, err := io.ReadAll(NewLines(io.NopCloser(strings.NewReader(c.text)), 100, nil))
+		if got := string(b) + fmt.Sprint(err); got != c.want {
+			t.Errorf("%.40q: %q, want %q", c.text, got, c.want)
+		}
+	}
+}

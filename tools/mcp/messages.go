@@ -1,0 +1,152 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"tavernsim/internal/wirejson"
+	"tavernsim/tools/child"
+)
+
+// unsound is the code of the error into which an answer is made whose result has no sound value.
+const unsound = -32099
+
+// sound is a message of a server as the library gets it. An object that has a name twice is
+// refused, since nobody knows which of the two is meant: in a result that is an error of the
+// call. So is a result that is no object: the library takes null for one without content.
+func sound(message []byte) ([]byte, error) {
+	id, result, err := child.Parts(message)
+	if err != nil {
+		return nil, err
+	}
+	why := wirejson.Distinct(message)
+	if why == nil && (result == nil || result[0] == '{') {
+		return message, nil
+	}
+	if result == nil || id == nil {
+		return message, why
+	}
+	text, err := json.Marshal(cmp.Or(why, errNoObject).Error())
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, unsound, text), err
+}
+
+var errNoObject = errors.New("it is no object")
+
+// answer is the body of an answer over HTTP, as the library gets it.
+type answer struct {
+	io.ReadCloser
+	of     *web
+	next   func() ([]byte, error) // part of it
+	unread []byte
+}
+
+// hearing is a body whose messages are heard one by one: it is one message, or a stream of
+// events.
+func hearing(w *web, kind string, body io.ReadCloser) io.ReadCloser {
+	a := &answer{ReadCloser: body, of: w}
+	if kind == events {
+		from := bufio.NewReader(body)
+		a.next = func() ([]byte, error) { return event(from) }
+		return a
+	}
+	a.next = func() ([]byte, error) {
+		b, err := io.ReadAll(body)
+		if err != nil || len(bytes.TrimSpace(b)) == 0 {
+			return nil, cmp.Or(err, io.EOF)
+		}
+		b, err = sound(b)
+		return b, judged(err)
+	}
+	return a
+}
+
+// Read implements io.Reader.
+func (a *answer) Read(p []byte) (int, error) {
+	for len(a.unread) == 0 {
+		var err error
+		if a.unread, err = a.next(); err != nil {
+			if _, broken := errors.AsType[child.Violation](err); broken {
+				err = a.of.breaks(err)
+			}
+			return 0, err
+		}
+	}
+	n := copy(p, a.unread)
+	a.unread = a.unread[n:]
+	return n, nil
+}
+
+// judged is the fault of a server whose message was not heard.
+func judged(err error) error {
+	if err == nil {
+		return nil
+	}
+	return child.Violated("it wrote what is no message: %w", err)
+}
+
+// event reads an event of a stream, its data as heard. One that breaks off is dropped, unless
+// its data is whole.
+func event(from *bufio.Reader) ([]byte, error) {
+	raw, broken := rawEvent(from)
+	if len(raw) == 0 || errors.Is(broken, errTooLarge) {
+		return nil, broken
+	}
+	e, err := heardEvent(raw)
+	if err != nil && broken != nil {
+		return nil, broken
+	}
+	return e, err
+}
+
+var errTooLarge = child.Violated("an event has more than 8 MiB")
+
+// rawEvent reads an event, or with an error what there is of it.
+func rawEvent(from *bufio.Reader) (event []byte, err error) {
+	for {
+		line, err := from.ReadSlice('\n')
+		event = append(event, line...)
+		switch {
+		case len(event) > child.MaxMessage:
+			return nil, errTooLarge
+		case err == bufio.ErrBufferFull: //nolint:errorlint // ReadSlice gives it as it is
+			continue
+		case err != nil:
+			return event, err
+		}
+		if text := bytes.TrimRight(line, "\r\n"); len(text) == 0 && (len(event) == len(line) || event[len(event)-len(line)-1] == '\n') {
+			return event, nil
+		}
+	}
+}
+
+// heardEvent is an event whose data is as heard.
+func heardEvent(raw []byte) ([]byte, error) {
+	var rest strings.Builder
+	var data []string
+	for line := range strings.Lines(string(raw)) {
+		name, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
+		if name == "data" {
+			data = append(data, strings.TrimPrefix(value, " "))
+		} else if name != "" || value != "" {
+			rest.WriteString(strings.TrimRight(line, "\r\n") + "\n")
+		}
+	}
+	message := []byte(strings.Join(data, "\n"))
+	if len(bytes.TrimSpace(message)) == 0 {
+		return raw, nil
+	}
+	message, err := sound(message)
+	if err != nil {
+		return nil, judged(err)
+	}
+	for line := range bytes.SplitSeq(message, []byte("\n")) {
+		rest.WriteString("data: " + string(line) + "\n")
+	}
+	return []byte(rest.String() + "\n"), nil
+}
