@@ -180,7 +180,7 @@ func larger() map[string]int {
 		"scenes/run/runner":   1730,
 		"scenes/tooling":      1670,
 		"scenes/view/inspect": 3442,
-		"scenes/load/project": 4020,
+		"scenes/load/project": 4030,
 		"tam":                 2571,
 		"tam/toolsxml":        2215,
 	}
