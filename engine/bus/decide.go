@@ -205,14 +205,17 @@ func (r *routing) force(f *Force) {
 
 // enrich makes the event: id, time, trace and expiry (agent architecture §3.5).
 func (s *State) enrich(d *protocol.Draft, seq uint64, now protocol.Time) *protocol.Envelope {
-	number := strconv.FormatUint(seq, 10)
 	e := &protocol.Envelope{EventHeader: d.EventHeader, Kind: protocol.KindEvent, Scene: s.cfg.Scene, Body: protocol.NewBody(d.Body)}
-	e.ID, e.Time = s.cfg.NamespacePrefix+"e"+number, now
-	if d.RequiresAck && d.ID != "" {
-		e.ID = d.ID // published again, under the id that its receivers know
+	e.Time = now
+	if !d.RequiresAck || d.ID == "" { // else published again, under the id that its receivers know
+		e.ID = s.name(d, seq)
 	}
-	if e.TraceID == "" {
-		e.TraceID = s.cfg.NamespacePrefix + "t" + number
+	switch {
+	case e.TraceID != "":
+	case s.cfg.Numbered:
+		e.TraceID = s.cfg.NamespacePrefix + "t" + strconv.FormatUint(seq, 10)
+	default:
+		e.TraceID = e.ID
 	}
 	ttl := d.TTL
 	if ttl == 0 {

@@ -34,6 +34,12 @@ type State struct {
 	// Load is how much waits for agents, for groups of subscriptions. Set it before Decide.
 	Load team.Load
 
+	last struct { // of the events published: which of its turn's it is
+		source string
+		turn   uint64
+		n      uint64
+	}
+
 	Seq        uint64 // published events so far
 	Routed     uint64
 	Deliveries uint64
@@ -293,11 +299,15 @@ func (s *State) Apply(fact protocol.Fact) {
 	switch f := own.(type) {
 	case *Routed:
 		s.Seq = f.Seq
+		if f.Released == 0 {
+			s.follow(&f.EventHeader)
+		}
 		s.Deliveries += uint64(f.Receivers.Len())
 		s.Failures += uint64(f.FilterErrors)
 		s.applyRouted(f)
 	case *Refused:
 		s.Seq = f.Seq
+		s.follow(&f.EventHeader)
 		s.Refusals[f.Reason]++
 	case *ThrottleChanged:
 		if f.Removed {
