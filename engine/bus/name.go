@@ -40,3 +40,20 @@ func (s *State) follow(h *protocol.EventHeader) {
 	}
 	s.last.n++
 }
+
+// Foretell is the fact of the n-th event of a turn that is published at a moment, if nothing
+// decides but the event, the subscriptions and their filters; nil = more does. It is for a State
+// that is asked nothing else but to fold. Without places (inSpace = there are some) it does not
+// know who is near.
+func (s *State) Foretell(now protocol.Time, d *protocol.Draft, n uint64, inSpace bool) *Routed {
+	more := s.cfg.Numbered || len(s.cfg.Middleware) > 0 || len(s.teams) > 0 || !s.throttle.Idle() && !s.exempt(d.Source) || inSpace && len(s.filters) > 0
+	if more || d.Turn == 0 || d.ID != "" || d.Reach != "" {
+		return nil
+	}
+	s.last.source, s.last.turn, s.last.n = d.Source, d.Turn, n-1
+	f, ok := s.Decide(now, d, nil).Facts[0].(*Routed)
+	if !ok || len(f.Held) > 0 || f.FilterErrors > 0 {
+		return nil
+	}
+	return f
+}
