@@ -222,7 +222,7 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 		}
 	}
 	if d.events, err = heard.New(heard.Options{
-		Codec: opt.Codec, Config: sc.Bus, Names: sc, Channel: state.Bus(), Others: opt.Mode == schedule.Tracked, InSpace: sc.Space != nil,
+		Codec: opt.Codec, Config: sc.Bus, Names: sc, Channel: state.Bus(), Nothing: opt.Mode != schedule.Tracked, InSpace: sc.Space != nil,
 		Near: func(o uint32, p *heard.Publication) bool { return d.courses.Near(o, p.By, p.At) },
 		Ran:  d.ran,
 		May:  func(o uint32, p *heard.Publication) bool { return d.hears(d.agents[o], p) },

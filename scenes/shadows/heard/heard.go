@@ -41,7 +41,7 @@ type Options struct {
 	Config  bus.Config
 	Names   bus.Subscribers
 	Channel *bus.State // as the committed run has it; it is copied
-	Others  bool       // events are foretold to others than their publishers
+	Nothing bool       // is foretold
 	InSpace bool
 	Near    func(o uint32, p *Publication) bool      // it reaches an agent; asked of bounded ones
 	Ran     func(o uint32, after schedule.Tick) bool // the agent had a turn ahead, after a moment
@@ -68,7 +68,7 @@ func New(opt Options) (*Events, error) {
 
 // Publish adds an event. draft is that of the n-th one of a turn, from 1; nil = nobody is told of it in advance.
 func (e *Events) Publish(p Publication, draft *protocol.Draft, n uint64, now protocol.Time) {
-	if draft != nil && !draft.Ephemeral && draft.Priority == protocol.Normal {
+	if draft != nil && !e.Nothing && !draft.Ephemeral && draft.Priority == protocol.Normal {
 		if f := e.channel.Foretell(now, draft, n, e.InSpace); f != nil && f.Priority == protocol.Normal {
 			p.fact = f
 		}
@@ -80,7 +80,7 @@ func (e *Events) Publish(p Publication, draft *protocol.Draft, n uint64, now pro
 // sure reports whether it is foretold whether an agent hears it, and whether it does.
 func (e *Events) sure(o uint32, p *Publication) (known, hears bool) {
 	switch {
-	case p.fact == nil || p.By != o && !e.Others:
+	case p.fact == nil:
 		return false, false
 	case !p.fact.Receivers.Contains(o):
 		return true, false

@@ -42,7 +42,7 @@ func (p people) Subscriptions(o uint32) []bus.Subscription {
 	return []bus.Subscription{{Type: "said"}}
 }
 
-func made(t *testing.T, others bool) *scene {
+func made(t *testing.T, nothing bool) *scene {
 	t.Helper()
 	names := people{"ada", "bo", "cy"}
 	channel, err := bus.New(bus.Config{}, names)
@@ -51,7 +51,7 @@ func made(t *testing.T, others bool) *scene {
 	}
 	codec := protocol.NewCodec(bus.Facts())
 	s := &scene{channel: channel, far: map[uint32]bool{}, ran: map[uint32]schedule.Tick{}}
-	s.Events, err = New(Options{Codec: codec, Names: names, Channel: channel, Others: others,
+	s.Events, err = New(Options{Codec: codec, Names: names, Channel: channel, Nothing: nothing,
 		Near: func(o uint32, _ *Publication) bool { return !s.far[o] },
 		Ran:  func(o uint32, after schedule.Tick) bool { return s.ran[o] > after },
 		May:  func(o uint32, _ *Publication) bool { return o != cy }})
@@ -95,26 +95,26 @@ func (s *scene) told(o uint32, before schedule.Tick) (out []string) {
 func TestUnsure(t *testing.T) {
 	bounded := func(p *Publication, _ *protocol.Draft) { p.Bounded = true }
 	for _, c := range []struct {
-		name   string
-		others bool
-		do     func(*scene)
-		deaf   bool
-		unsure string // of ada, bo, cy, before tick 9
-		told   string
+		name    string
+		nothing bool
+		do      func(*scene)
+		deaf    bool
+		unsure  string // of ada, bo, cy, before tick 9
+		told    string
 	}{
-		{"nothing", true, func(*scene) {}, true, "no no no", "[] [] []"},
-		{"two in turn", true, func(s *scene) { s.say(bo, 3); s.say(ada, 2) }, false, "no no no", "[ada/2.e1 bo/3.e1] [ada/2.e1 bo/3.e1] []"},
-		{"to itself alone", false, func(s *scene) { s.say(bo, 3) }, false, "yes no no", "[] [bo/3.e1] []"},
-		{"two at one moment", true, func(s *scene) { s.say(ada, 3); s.say(bo, 3) }, false, "yes yes no", "[ada/3.e1 bo/3.e1] [ada/3.e1 bo/3.e1] []"},
-		{"later", true, func(s *scene) { s.say(bo, 9); s.say(ada, 9) }, false, "no no no", "[] [] []"},
-		{"asleep", true, func(s *scene) { s.say(cy, 3) }, true, "yes yes no", "[cy/3.e1] [cy/3.e1] []"},
-		{"near", true, func(s *scene) { s.far[ada] = true; s.say(bo, 3, bounded) }, false, "no no no", "[] [bo/3.e1] []"},
-		{"ephemeral", true, func(s *scene) { s.say(bo, 3, func(_ *Publication, d *protocol.Draft) { d.Ephemeral = true }) }, false, "yes yes no", "[] [] []"},
-		{"urgent", true, func(s *scene) { s.say(bo, 3, func(_ *Publication, d *protocol.Draft) { d.Priority = protocol.High }) }, false, "yes yes no", "[] [] []"},
-		{"of no turn", true, func(s *scene) { s.say(bo, 3, func(_ *Publication, d *protocol.Draft) { d.Turn = 0 }) }, false, "yes yes no", "[] [] []"},
-		{"directed", true, func(s *scene) { s.say(bo, 3, func(_ *Publication, d *protocol.Draft) { d.Targets = []string{"cy"} }) }, false, "no no no", "[] [] [bo/3.e1]"},
+		{"nothing", false, func(*scene) {}, true, "no no no", "[] [] []"},
+		{"two in turn", false, func(s *scene) { s.say(bo, 3); s.say(ada, 2) }, false, "no no no", "[ada/2.e1 bo/3.e1] [ada/2.e1 bo/3.e1] []"},
+		{"bets", true, func(s *scene) { s.say(bo, 3) }, false, "yes yes no", "[] [] []"},
+		{"two at one moment", false, func(s *scene) { s.say(ada, 3); s.say(bo, 3) }, false, "yes yes no", "[ada/3.e1 bo/3.e1] [ada/3.e1 bo/3.e1] []"},
+		{"later", false, func(s *scene) { s.say(bo, 9); s.say(ada, 9) }, false, "no no no", "[] [] []"},
+		{"asleep", false, func(s *scene) { s.say(cy, 3) }, true, "yes yes no", "[cy/3.e1] [cy/3.e1] []"},
+		{"near", false, func(s *scene) { s.far[ada] = true; s.say(bo, 3, bounded) }, false, "no no no", "[] [bo/3.e1] []"},
+		{"ephemeral", false, func(s *scene) { s.say(bo, 3, func(_ *Publication, d *protocol.Draft) { d.Ephemeral = true }) }, false, "yes yes no", "[] [] []"},
+		{"urgent", false, func(s *scene) { s.say(bo, 3, func(_ *Publication, d *protocol.Draft) { d.Priority = protocol.High }) }, false, "yes yes no", "[] [] []"},
+		{"of no turn", false, func(s *scene) { s.say(bo, 3, func(_ *Publication, d *protocol.Draft) { d.Turn = 0 }) }, false, "yes yes no", "[] [] []"},
+		{"directed", false, func(s *scene) { s.say(bo, 3, func(_ *Publication, d *protocol.Draft) { d.Targets = []string{"cy"} }) }, false, "no no no", "[] [] [bo/3.e1]"},
 	} {
-		s := made(t, c.others)
+		s := made(t, c.nothing)
 		c.do(s)
 		yes := func(o uint32) string { return map[bool]string{true: "yes", false: "no"}[s.Unsure(o, 9, c.deaf)] }
 		if got := fmt.Sprint(yes(ada), " ", yes(bo), " ", yes(cy)); got != c.unsure {
@@ -158,7 +158,7 @@ func TestCommitted(t *testing.T) {
 			return nil
 		}, "[]", "[0]"},
 	} {
-		s := made(t, true)
+		s := made(t, false)
 		s.say(bo, 3)
 		s.told(ada, 9)
 		known := []uint32{}
@@ -171,7 +171,7 @@ func TestCommitted(t *testing.T) {
 			t.Errorf("%s: known %v, want %s; wrong %v, want %s", c.name, known, c.known, wrong, c.wrong)
 		}
 	}
-	s := made(t, true) // cy listens from now on
+	s := made(t, false) // cy listens from now on
 	s.say(bo, 3)
 	s.told(ada, 9)
 	f, err := s.channel.Change(bus.Change{Agent: "cy", Add: []bus.Subscription{{Type: "said"}}})
