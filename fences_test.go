@@ -25,7 +25,7 @@ func innerFloors() map[string]int {
 		"engine/schedule": 1, "engine/schedule/chain": 2, "engine/goal": 1, "engine/script/plot": 2, "engine/script/value": 1, "engine/script": 3, "engine/script/turns": 1, "engine/script/gates": 6, "engine/tooltask": 2, "engine/agent/profile": 3, "engine/worldstate": 3, "engine/statecmd/script": 3, "engine/agent/private": 3, "engine/agent/effect": 3,
 		"engine/agent/agentfact": 4, "engine/agent/learn": 5, "engine/agent/pace": 5, "engine/agenda/calendar": -1, "engine/agenda/pause": -1, "engine/agent/lore": 5, "engine/agent/memory": 5,
 		"engine/agent": 6, "engine/agenda": 5, "engine/order": 6, "engine/control": 1, "engine/panel": 1,
-		"engine/bus/team": 1, "engine/bus/filter": 1, "engine/bus/eventtype": -2, "engine/agent/assign": 3,
+		"engine/bus/team": 1, "engine/bus/naming": 0, "engine/bus/filter": 1, "engine/bus/eventtype": -2, "engine/agent/assign": 3,
 		"engine/travel": 0, "engine/space/ground": -1, "engine/space": 0, "engine/agent/whereabouts": 2,
 
 		"scenes/load/contexts": -1, "scenes/load/stand": -1, "scenes/load/kb": -1, "scenes/load/minds": -1, "scenes/run/orders": -1, "scenes/run/interact": -1,

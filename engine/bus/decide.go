@@ -3,7 +3,6 @@ package bus
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tavernsim/engine/bus/eventtype"
@@ -207,16 +206,7 @@ func (r *routing) force(f *Force) {
 func (s *State) enrich(d *protocol.Draft, seq uint64, now protocol.Time) *protocol.Envelope {
 	e := &protocol.Envelope{EventHeader: d.EventHeader, Kind: protocol.KindEvent, Scene: s.cfg.Scene, Body: protocol.NewBody(d.Body)}
 	e.Time = now
-	if !d.RequiresAck || d.ID == "" { // else published again, under the id that its receivers know
-		e.ID = s.name(d, seq)
-	}
-	switch {
-	case e.TraceID != "":
-	case s.cfg.Numbered:
-		e.TraceID = s.cfg.NamespacePrefix + "t" + strconv.FormatUint(seq, 10)
-	default:
-		e.TraceID = e.ID
-	}
+	s.Names.Give(&e.EventHeader, d, seq)
 	ttl := d.TTL
 	if ttl == 0 {
 		ttl = s.cfg.DefaultTTL

@@ -55,7 +55,7 @@ func TestNames(t *testing.T) {
 				id, trace, _ := strings.Cut(step.want, " ")
 				d := step.req.(*protocol.Draft)
 				if numbered {
-					id, trace = s.number(uint64(n)), "n.t"+strings.TrimPrefix(s.number(uint64(n)), "n.e")
+					id, trace = s.Names.Number('e', uint64(n)), "n.t"+strings.TrimPrefix(s.Names.Number('e', uint64(n)), "n.e")
 				} else {
 					id, trace = "n."+id, "n."+trace
 				}
@@ -92,7 +92,7 @@ func TestAgain(t *testing.T) {
 		for seq := range uint64(4) {
 			f.Seq = seq
 			if debounce == DebounceMerge {
-				f.ID = s.number(seq)
+				f.ID = s.Names.Number('e', seq)
 			}
 			if got := f.Again(); got != (debounce == DebounceLatest) {
 				t.Errorf("%s: %s of number %d: again %t", debounce, f.ID, seq, got)

@@ -63,7 +63,7 @@ func (s *State) released(h *hold, alive []*Routed, now protocol.Time) *Routed {
 	f := *alive[len(alive)-1]
 	f.Seq, f.Time, f.Receivers, f.Released, f.Merged = s.Seq+1, now, h.receivers, h.number, h.count
 	if h.key.sub.Debounce == DebounceMerge {
-		f.ID = s.number(f.Seq)
+		f.ID = s.Names.Number('e', f.Seq)
 		f.Body = merged(alive, h.count, s.cfg.MaxBodyBytes)
 		f.Ephemeral = true
 		for _, e := range alive {

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"tavernsim/engine/bus/filter"
+	"tavernsim/engine/bus/naming"
 	"tavernsim/engine/bus/team"
 	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
@@ -34,11 +35,7 @@ type State struct {
 	// Load is how much waits for agents, for groups of subscriptions. Set it before Decide.
 	Load team.Load
 
-	last struct { // of the events published: which of its turn's it is
-		source string
-		turn   uint64
-		n      uint64
-	}
+	Names naming.Names // of new events
 
 	Seq        uint64 // published events so far
 	Routed     uint64
@@ -59,6 +56,7 @@ func New(cfg Config, subscribers Subscribers) (*State, error) {
 	s := &State{cfg: cfg.withDefaults(), subscribers: subscribers, filters: map[string]*shared{},
 		index:   index{exact: map[string][]*group{}, prefix: map[string][]*group{}},
 		changes: map[change]bool{}, perAgent: map[uint32]int{}, Refusals: map[Reason]uint64{}, holds: newHolds()}
+	s.Names = naming.Names{Prefix: cfg.NamespacePrefix, Numbered: cfg.Numbered}
 	faults := faults{seen: map[string]bool{}}
 	faults.add(cfg.Check())
 	s.throttle = throttle.New(cfg.Throttle, subscribers.Len())
@@ -300,14 +298,14 @@ func (s *State) Apply(fact protocol.Fact) {
 	case *Routed:
 		s.Seq = f.Seq
 		if f.Released == 0 {
-			s.follow(&f.EventHeader)
+			s.Names.Follow(&f.EventHeader)
 		}
 		s.Deliveries += uint64(f.Receivers.Len())
 		s.Failures += uint64(f.FilterErrors)
 		s.applyRouted(f)
 	case *Refused:
 		s.Seq = f.Seq
-		s.follow(&f.EventHeader)
+		s.Names.Follow(&f.EventHeader)
 		s.Refusals[f.Reason]++
 	case *ThrottleChanged:
 		if f.Removed {
@@ -466,4 +464,10 @@ func (s *State) restorable(f *SubscriptionChanged) error {
 		}
 	}
 	return nil
+}
+
+// Plain reports whether an event, the subscriptions and their filters alone decide who hears it. In a scene
+// in space filters may ask for places, too.
+func (s *State) Plain(inSpace bool) bool {
+	return !s.cfg.Numbered && len(s.cfg.Middleware) == 0 && len(s.teams) == 0 && s.throttle.Idle() && !(inSpace && len(s.filters) > 0)
 }

@@ -68,13 +68,25 @@ func New(opt Options) (*Events, error) {
 
 // Publish adds an event. draft is that of the n-th one of a turn, from 1; nil = nobody is told of it in advance.
 func (e *Events) Publish(p Publication, draft *protocol.Draft, n uint64, now protocol.Time) {
-	if draft != nil && !e.Nothing && !draft.Ephemeral && draft.Priority == protocol.Normal {
-		if f := e.channel.Foretell(now, draft, n, e.InSpace); f != nil && f.Priority == protocol.Normal {
-			p.fact = f
-		}
+	if draft != nil && !e.Nothing {
+		p.fact = e.foretell(draft, n, now)
 	}
 	i := sort.Search(len(e.list), func(i int) bool { return e.list[i].At > p.At })
 	e.list = slices.Insert(e.list, i, &p)
+}
+
+// foretell is the fact of the n-th event of a turn, but for who is near; nil = more decides than the event and the
+// subscriptions.
+func (e *Events) foretell(d *protocol.Draft, n uint64, now protocol.Time) *bus.Routed {
+	if d.Turn == 0 || d.ID != "" || d.Reach != "" || d.Ephemeral || d.Priority != protocol.Normal || !e.channel.Plain(e.InSpace) {
+		return nil
+	}
+	e.channel.Names.Seek(d.Source, d.Turn, n-1)
+	f, ok := e.channel.Decide(now, d, nil).Facts[0].(*bus.Routed)
+	if !ok || len(f.Held) > 0 || f.FilterErrors > 0 || f.Priority != protocol.Normal {
+		return nil
+	}
+	return f
 }
 
 // sure reports whether it is foretold whether an agent hears it, and whether it does.
