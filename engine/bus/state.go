@@ -297,9 +297,6 @@ func (s *State) Apply(fact protocol.Fact) {
 	switch f := own.(type) {
 	case *Routed:
 		s.Seq = f.Seq
-		if f.Released == 0 {
-			s.Names.Follow(&f.EventHeader)
-		}
 		s.Deliveries += uint64(f.Receivers.Len())
 		s.Failures += uint64(f.FilterErrors)
 		s.applyRouted(f)
@@ -336,6 +333,7 @@ func (s *State) applyRouted(f *Routed) {
 		s.holds.release(f.Released)
 		return
 	}
+	s.Names.Follow(&f.EventHeader)
 	s.Routed++
 	if !s.throttle.Idle() && !s.exempt(f.Source) {
 		s.throttle.Take(f.Type, f.Source, f.Time)
