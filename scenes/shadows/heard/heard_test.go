@@ -84,8 +84,9 @@ func (s *scene) fact(d *protocol.Draft, n schedule.Tick) protocol.Fact {
 	return f
 }
 
-func (s *scene) told(o uint32, before schedule.Tick) (out []string) {
-	for _, p := range s.Told(o, 0, before) {
+// told are the ids of the events that a turn of tick 9 gets.
+func (s *scene) told(o uint32) (out []string) {
+	for _, p := range s.Told(o, 0, 9) {
 		out = append(out, s.Give(p, o, "s").ID)
 	}
 	return out
@@ -120,7 +121,7 @@ func TestUnsure(t *testing.T) {
 		if got := fmt.Sprint(yes(ada), " ", yes(bo), " ", yes(cy)); got != c.unsure {
 			t.Errorf("%s: unsure %s, want %s", c.name, got, c.unsure)
 		}
-		if got := fmt.Sprint(s.told(ada, 9), s.told(bo, 9), s.told(cy, 9)); got != c.told {
+		if got := fmt.Sprint(s.told(ada), s.told(bo), s.told(cy)); got != c.told {
 			t.Errorf("%s: told %s, want %s", c.name, got, c.told)
 		}
 	}
@@ -160,7 +161,7 @@ func TestCommitted(t *testing.T) {
 	} {
 		s := made(t, false)
 		s.say(bo, 3)
-		s.told(ada, 9)
+		s.told(ada)
 		known := []uint32{}
 		for o := range s.Committed(3, c.facts(s)) {
 			known = append(known, o)
@@ -173,7 +174,7 @@ func TestCommitted(t *testing.T) {
 	}
 	s := made(t, false) // cy listens from now on
 	s.say(bo, 3)
-	s.told(ada, 9)
+	s.told(ada)
 	f, err := s.channel.Change(bus.Change{Agent: "cy", Add: []bus.Subscription{{Type: "said"}}})
 	if err != nil {
 		t.Fatal(err)
