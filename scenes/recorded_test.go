@@ -169,7 +169,7 @@ func made(m *rundir.Manifest, p *project.Project, id string) (*setup.Scene, erro
 	if err != nil {
 		return nil, err
 	}
-	return setup.New(p, def, setup.Options{Interactive: m.Interactive, Seed: m.Seeds[id], Clock: m.Clocks[id], ProjectHash: m.ProjectHash, External: oracleTools()})
+	return setup.New(p, def, setup.Options{Interactive: m.Interactive, Seed: m.Seeds[id], Clock: m.Clocks[id], ProjectHash: m.ProjectHash, External: oracleTools(), Numbered: m.Numbered()})
 }
 
 func (r *recorded) scene(run *rundir.Opened, made *setup.Scene, j *persistence.Journal) {

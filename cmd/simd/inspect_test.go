@@ -105,7 +105,7 @@ func TestInspectGoldens(t *testing.T) {
 		"failed":       "deliberation dee/2",
 		"audit":        "audit --until 2s",
 		"dead_letters": "dead-letters --type parcel.*",
-		"trace":        "trace e2",
+		"trace":        "trace ada/1.e1",
 	} {
 		out, _ := inspected(t, 0, append([]string{"inspect", run}, strings.Fields(args)...)...)
 		file := filepath.Join("testdata", "inspect", name+".txt")

@@ -117,7 +117,7 @@ func TestSection3_5_Enrichment(t *testing.T) {
 	s := channel(t, Config{Scene: "tavern", NamespacePrefix: "t:", DefaultTTL: time.Minute}, map[string][]string{"a": {"x"}})
 	f, _ := publish(t, s, draft("b", "x", "hi"))
 	e := f.(*Routed).Event("tavern")
-	if e.ID != "t:e1" || e.TraceID != "t:t1" || e.Time != start || e.Expires != start.Add(time.Minute) || e.Scene != "tavern" || e.Kind != protocol.KindEvent {
+	if e.ID != "t:e1" || e.TraceID != "t:e1" || e.Time != start || e.Expires != start.Add(time.Minute) || e.Scene != "tavern" || e.Kind != protocol.KindEvent {
 		t.Errorf("%+v", e.Envelope)
 	}
 	d := draft("a", "y", nil)
@@ -125,7 +125,7 @@ func TestSection3_5_Enrichment(t *testing.T) {
 	d.TTL = -1
 	f, _ = publish(t, s, d)
 	r := f.(*Routed)
-	if r.ID != "t:e2" || r.TraceID != "t:t1" || r.Expires != 0 || !slices.Equal(r.Chain, []protocol.Link{{Agent: "b", Type: "x"}}) {
+	if r.ID != "t:e2" || r.TraceID != "t:e1" || r.Expires != 0 || !slices.Equal(r.Chain, []protocol.Link{{Agent: "b", Type: "x"}}) {
 		t.Errorf("%+v", r)
 	}
 	if len(e.Chain) != 0 {
@@ -216,7 +216,7 @@ func TestRefusalIsPublishedAgain(t *testing.T) {
 	d := &protocol.Draft{EventHeader: protocol.EventHeader{Type: "x", Source: "p", Targets: []string{"late"}, Priority: protocol.High, TraceID: "t9", Chain: []protocol.Link{{Agent: "q", Type: "y"}}, RequiresAck: true, Cause: "e0", Turn: 7, TaskID: "task", ExpectsReply: true}, TTL: time.Hour, Body: protocol.Encode("b")}
 	f, _ := publish(t, s, d)
 	again, want := f.(*Refused).Draft(), *d
-	if want.ID = "e1"; !reflect.DeepEqual(again, &want) {
+	if want.ID = "p/7.e1"; !reflect.DeepEqual(again, &want) {
 		t.Errorf("to be published again: %+v, want %+v", again, &want)
 	}
 	for i, v := 0, reflect.ValueOf(want); i < v.NumField(); i++ {

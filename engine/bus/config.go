@@ -24,6 +24,7 @@ const (
 type Config struct {
 	Scene           string
 	NamespacePrefix string        // put before event and trace ids
+	Numbered        bool          // all ids are numbers, as in runs that began before events of turns had names
 	DefaultTTL      time.Duration // 0 = events do not expire
 	MaxDepth        int           // causes of an event; default 32
 	MaxRevisits     int           // default 2; below 0 = none: an agent hears a type once in a chain

@@ -3,7 +3,6 @@ package bus
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tavernsim/engine/bus/eventtype"
@@ -205,15 +204,9 @@ func (r *routing) force(f *Force) {
 
 // enrich makes the event: id, time, trace and expiry (agent architecture §3.5).
 func (s *State) enrich(d *protocol.Draft, seq uint64, now protocol.Time) *protocol.Envelope {
-	number := strconv.FormatUint(seq, 10)
 	e := &protocol.Envelope{EventHeader: d.EventHeader, Kind: protocol.KindEvent, Scene: s.cfg.Scene, Body: protocol.NewBody(d.Body)}
-	e.ID, e.Time = s.cfg.NamespacePrefix+"e"+number, now
-	if d.RequiresAck && d.ID != "" {
-		e.ID = d.ID // published again, under the id that its receivers know
-	}
-	if e.TraceID == "" {
-		e.TraceID = s.cfg.NamespacePrefix + "t" + number
-	}
+	e.Time = now
+	s.Names.Give(&e.EventHeader, d, seq)
 	ttl := d.TTL
 	if ttl == 0 {
 		ttl = s.cfg.DefaultTTL

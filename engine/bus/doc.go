@@ -37,6 +37,10 @@
 //     at once.
 //  8. The channel keeps nothing for each subscriber, but for what changed while the
 //     scene runs, and what filters that read self have asked for.
+//  9. The id of an event that a turn published says publisher, turn, and which of the
+//     turn's events it is, and depends on nothing else; that of another one is
+//     its number. No two are the same. You give the requests of a turn one after the
+//     other, with no snapshot between them. A trace has the id of the event that began it.
 //
 // # The chain
 //
@@ -50,5 +54,5 @@
 //
 // The package imports engine/expr, the language of filters, engine/world, the
 // grammar of paths, and its own parts: delivery (middleware), throttle (rates),
-// paths (the index of patterns), filter, team (groups).
+// paths (the index of patterns), filter, team (groups), naming (ids).
 package bus

@@ -2,13 +2,12 @@ package bus
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tinylib/msgp/msgp"
 	"github.com/vmihailenco/msgpack/v5"
 
+	"tavernsim/engine/bus/naming"
 	"tavernsim/engine/bus/ordinals"
 	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
@@ -158,7 +157,7 @@ func (f *Routed) Waiting() (n int) {
 // Again reports whether the fact releases an event under its own id. A merged event is
 // a new event with a new id.
 func (f *Routed) Again() bool {
-	return f.Released != 0 && !strings.HasSuffix(f.ID, "e"+strconv.FormatUint(f.Seq, 10))
+	return f.Released != 0 && !naming.Numbered(&f.EventHeader, f.Seq)
 }
 
 // Event is the event for its receivers. On a Routed of Decide all calls return the

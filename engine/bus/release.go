@@ -3,7 +3,6 @@ package bus
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	"tavernsim/engine/bus/ordinals"
 	"tavernsim/engine/bus/throttle"
@@ -64,7 +63,7 @@ func (s *State) released(h *hold, alive []*Routed, now protocol.Time) *Routed {
 	f := *alive[len(alive)-1]
 	f.Seq, f.Time, f.Receivers, f.Released, f.Merged = s.Seq+1, now, h.receivers, h.number, h.count
 	if h.key.sub.Debounce == DebounceMerge {
-		f.ID = s.cfg.NamespacePrefix + "e" + strconv.FormatUint(f.Seq, 10)
+		f.ID = s.Names.Number('e', f.Seq)
 		f.Body = merged(alive, h.count, s.cfg.MaxBodyBytes)
 		f.Ephemeral = true
 		for _, e := range alive {

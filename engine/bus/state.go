@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"tavernsim/engine/bus/filter"
+	"tavernsim/engine/bus/naming"
 	"tavernsim/engine/bus/team"
 	"tavernsim/engine/bus/throttle"
 	"tavernsim/protocol"
@@ -34,6 +35,8 @@ type State struct {
 	// Load is how much waits for agents, for groups of subscriptions. Set it before Decide.
 	Load team.Load
 
+	Names naming.Names // of new events
+
 	Seq        uint64 // published events so far
 	Routed     uint64
 	Deliveries uint64
@@ -53,6 +56,7 @@ func New(cfg Config, subscribers Subscribers) (*State, error) {
 	s := &State{cfg: cfg.withDefaults(), subscribers: subscribers, filters: map[string]*shared{},
 		index:   index{exact: map[string][]*group{}, prefix: map[string][]*group{}},
 		changes: map[change]bool{}, perAgent: map[uint32]int{}, Refusals: map[Reason]uint64{}, holds: newHolds()}
+	s.Names = naming.Names{Prefix: cfg.NamespacePrefix, Numbered: cfg.Numbered}
 	faults := faults{seen: map[string]bool{}}
 	faults.add(cfg.Check())
 	s.throttle = throttle.New(cfg.Throttle, subscribers.Len())
@@ -298,6 +302,7 @@ func (s *State) Apply(fact protocol.Fact) {
 		s.applyRouted(f)
 	case *Refused:
 		s.Seq = f.Seq
+		s.Names.Follow(&f.EventHeader)
 		s.Refusals[f.Reason]++
 	case *ThrottleChanged:
 		if f.Removed {
@@ -328,6 +333,7 @@ func (s *State) applyRouted(f *Routed) {
 		s.holds.release(f.Released)
 		return
 	}
+	s.Names.Follow(&f.EventHeader)
 	s.Routed++
 	if !s.throttle.Idle() && !s.exempt(f.Source) {
 		s.throttle.Take(f.Type, f.Source, f.Time)
@@ -456,4 +462,10 @@ func (s *State) restorable(f *SubscriptionChanged) error {
 		}
 	}
 	return nil
+}
+
+// Plain reports whether an event, the subscriptions and their filters alone decide who hears it. In a scene
+// in space filters may ask for places, too.
+func (s *State) Plain(inSpace bool) bool {
+	return !s.cfg.Numbered && len(s.cfg.Middleware) == 0 && len(s.teams) == 0 && s.throttle.Idle() && !(inSpace && len(s.filters) > 0)
 }

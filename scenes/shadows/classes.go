@@ -13,6 +13,7 @@ import (
 	"tavernsim/engine/space/ground"
 	"tavernsim/engine/world"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/shadows/heard"
 )
 
 // class is what agents of one profile read and write, and whether their turns can be foretold.
@@ -200,11 +201,11 @@ func through(of, by schedule.Class) schedule.Resource {
 }
 
 // hearsOf reports whether an agent of the class may hear an event.
-func (c *class) hearsOf(name string, p *publication) bool {
-	if slices.Contains(p.targets, name) || len(p.targets) == 0 && c.Listens {
+func (c *class) hearsOf(name string, p *heard.Publication) bool {
+	if slices.Contains(p.Targets, name) || len(p.Targets) == 0 && c.Listens {
 		return true
 	}
-	return len(p.targets) == 0 && slices.ContainsFunc(c.subscriptions, func(s bus.Subscription) bool { return eventtype.Matches(s.Type, p.kind) })
+	return len(p.Targets) == 0 && slices.ContainsFunc(c.subscriptions, func(s bus.Subscription) bool { return eventtype.Matches(s.Type, p.Kind) })
 }
 
 // advice says why a scene does not run ahead, one line a profile, and what would help; at most 8.

@@ -40,13 +40,21 @@
 // turn waits only for agents behind it that may come near until then, since nobody walks faster than
 // the speed, and what is bounded is heard by who is near alone.
 //
+// # Events
+//
+// The id of an event comes from the turn that published it, so turns ahead may show it. Tracked: a turn
+// ahead is told what it heard of turns before it, as the event channel would decide (package heard).
+// Speculative: it waits until that is a fact. Waiting, too, is who heard two agents at
+// one moment, since their order in the wave is not foretold, an event of the world or of a step
+// over a border, an urgent or ephemeral one, and one that a rate, middleware, debounce or group
+// decides about.
+//
 // # What is not foretold
 //
 // Turns of agents whose prompts may name world_version, that events interrupt, or that have not
 // perceived an ephemeral event yet; what follows a call of a tool, a question to a hook, a request
 // to knowledge bases or tasks, state commands, leases, requests that want an answer, walks to another
-// agent, and LookTool, which counts everybody: such turns wait for the committed run. Events that a turn ahead published are not routed: who may hear one
-// waits until it is a fact. Scenes on the realtime clock, with turns, or with places without a grid are
+// agent, and LookTool, which counts everybody: such turns wait for the committed run. Scenes on the realtime clock, with turns, or with places without a grid are
 // refused. If an agent leaves the map the driver gives up.
 //
 // # Limits

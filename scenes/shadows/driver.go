@@ -14,6 +14,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/budget"
+	"tavernsim/engine/bus"
 	"tavernsim/engine/schedule"
 	"tavernsim/engine/space"
 	"tavernsim/llm/limit"
@@ -22,6 +23,7 @@ import (
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/shadows/courses"
+	"tavernsim/scenes/shadows/heard"
 )
 
 // Options of a driver.
@@ -76,19 +78,19 @@ type Driver struct {
 	began   time.Time
 
 	// The goroutine owns the following fields.
-	state     *schedule.State
-	agents    []*one
-	fold      machines.AgentFold
-	touched   map[uint32]bool // by the wave that is folded
-	view      *machines.View  // after the last wave
-	open      schedule.Tick   // the moment up to which the committed run has its turns
-	ladder    ladder
-	courses   *courses.Courses // nil = the scene has no space
-	published []publication
-	budgets   *budget.Ahead // nil = models have none
-	waiting   []*shadow     // for the committed run to come closer, so that less is wasted if it ends
-	off       bool
-	spaces    sync.Pool // *agent.Space
+	state   *schedule.State
+	agents  []*one
+	fold    machines.AgentFold
+	touched map[uint32]bool // by the wave that is folded
+	view    *machines.View  // after the last wave
+	open    schedule.Tick   // the moment up to which the committed run has its turns
+	ladder  ladder
+	courses *courses.Courses // nil = the scene has no space
+	events  *heard.Events
+	budgets *budget.Ahead // nil = models have none
+	waiting []*shadow     // for the committed run to come closer, so that less is wasted if it ends
+	off     bool
+	spaces  sync.Pool // *agent.Space
 
 	counted sync.Mutex    // held while the goroutine works
 	took    time.Duration // set when it is closed
@@ -149,13 +151,16 @@ func (d *Driver) dueAfter(a *one, before schedule.Tick) schedule.Tick {
 	return d.woken(a.ordinal, a.due, a.deaf, a.least, math.MinInt64, before)
 }
 
-// woken is when an agent is due that is told how its walk ended.
+// woken is when an agent is due that is told how its walk ended, and hears events.
 func (d *Driver) woken(o uint32, due schedule.Tick, deaf bool, least, from, before schedule.Tick) schedule.Tick {
 	if deaf {
 		return due
 	}
 	for _, n := range d.courses.Told(o, from, before) {
 		due = min(due, max(d.tick.of(n.Time)+1, least))
+	}
+	for _, p := range d.events.Told(o, from, before) {
+		due = min(due, max(p.At+1, least))
 	}
 	return due
 }
@@ -215,6 +220,14 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 		if d.courses, err = courses.New(sc.Space, sc, state.Space(), d.open, cfg.Start, cfg.Tick); err != nil {
 			return nil, err
 		}
+	}
+	if d.events, err = heard.New(heard.Options{
+		Codec: opt.Codec, Config: sc.Bus, Names: sc, Channel: state.Bus(), Nothing: opt.Mode != schedule.Tracked, InSpace: sc.Space != nil,
+		Near: func(o uint32, p *heard.Publication) bool { return d.courses.Near(o, p.By, p.At) },
+		Ran:  d.ran,
+		May:  func(o uint32, p *heard.Publication) bool { return d.hears(d.agents[o], p) },
+	}); err != nil {
+		return nil, err
 	}
 	rows := make([]schedule.Agent, sc.Len())
 	d.agents = make([]*one, sc.Len())
@@ -516,7 +529,7 @@ func (d *Driver) missed(a *one) {
 func (d *Driver) forget(a *one, from schedule.Tick) {
 	d.ladder.forget(a.ordinal, from)
 	d.courses.Forget(a.ordinal, from)
-	d.published = slices.DeleteFunc(d.published, func(p publication) bool { return p.by == a.ordinal && p.of >= from })
+	d.events.Forget(a.ordinal, from)
 }
 
 func (d *Driver) dropRun(a *one) {
@@ -554,6 +567,11 @@ func (d *Driver) closedWave(at protocol.Time, wave uint64, view *machines.View, 
 	for o, a := range d.agents {
 		foreseen[o] = d.dueAfter(a, moment+1)
 	}
+	list := make([]protocol.Fact, len(facts))
+	for i := range facts {
+		list[i] = facts[i].Fact
+	}
+	foretold := d.events.Committed(moment, list)
 	var steps []space.Fact
 	for _, k := range facts {
 		known, o := false, uint32(0)
@@ -563,7 +581,12 @@ func (d *Driver) closedWave(at protocol.Time, wave uint64, view *machines.View, 
 				known = d.courses.Hear(o, moment, f) && !d.touched[o]
 			}
 		}
-		if err := d.fold.Apply(protocol.Record{Time: at, Actor: k.Actor}, k.Fact); err != nil {
+		touched := d.touched
+		if _, event := k.Fact.(*bus.Routed); event { // the end of the wave tells who heard it
+			d.touched = map[uint32]bool{}
+		}
+		err := d.fold.Apply(protocol.Record{Time: at, Actor: k.Actor}, k.Fact)
+		if d.touched = touched; err != nil {
 			return err
 		}
 		if known {
@@ -574,12 +597,20 @@ func (d *Driver) closedWave(at protocol.Time, wave uint64, view *machines.View, 
 	if err != nil {
 		return err
 	}
-	if err := d.fold.Apply(protocol.Record{Time: at, Actor: setup.ActorScene}, &agenda.WaveClosed{Wave: wave}); err != nil {
+	touched := d.touched
+	d.touched = map[uint32]bool{}
+	err = d.fold.Apply(protocol.Record{Time: at, Actor: setup.ActorScene}, &agenda.WaveClosed{Wave: wave})
+	for o := range d.touched {
+		touched[o] = touched[o] || !foretold[o]
+	}
+	if d.touched = touched; err != nil {
 		return err
+	}
+	for _, o := range d.events.Wrong() {
+		d.touched[o] = true
 	}
 	d.view, d.open = view, max(d.open, moment)
 	d.ladder.commit(moment, view.World())
-	d.published = slices.DeleteFunc(d.published, func(p publication) bool { return p.at <= moment })
 	for o, a := range d.agents {
 		due := d.tick.of(next[o])
 		if !d.touched[uint32(o)] && !moved[uint32(o)] {
@@ -591,14 +622,19 @@ func (d *Driver) closedWave(at protocol.Time, wave uint64, view *machines.View, 
 				continue
 			}
 		}
-		d.missed(a)
 		a.due = due
-		since := min(moment, due-1) // a moment may have another wave
-		if err := d.state.Missed(a.ordinal, since, d.endOf(a, d.after(a, since), 0)); err != nil {
+		if err := d.setBack(a, moment); err != nil {
 			return err
 		}
 	}
 	return d.goOn()
+}
+
+// setBack undoes all that an agent did ahead.
+func (d *Driver) setBack(a *one, moment schedule.Tick) error {
+	d.missed(a)
+	since := min(moment, a.due-1) // a moment may have another wave
+	return d.state.Missed(a.ordinal, since, d.endOf(a, d.after(a, since), 0))
 }
 
 // goOn looks again at what waited for the committed run.
@@ -640,6 +676,14 @@ func (d *Driver) settle() error {
 		if err := d.check(); err != nil {
 			return err
 		}
+		if wrong := d.events.Wrong(); len(wrong) > 0 {
+			for _, o := range wrong {
+				if err := d.setBack(d.agents[o], d.open); err != nil {
+					return err
+				}
+			}
+			continue
+		}
 		t, ok := d.state.Next()
 		if !ok {
 			return nil
@@ -667,7 +711,11 @@ func (d *Driver) handOut(t schedule.Turn) error {
 // runs ahead.
 func (d *Driver) handed(a *one, at schedule.Tick) error {
 	c := &d.classes[a.class]
-	reads := slices.ContainsFunc(d.published, func(p publication) bool { return p.at < at && d.hears(a, &p) })
+	deaf := a.deaf
+	if t := a.last(); t != nil {
+		deaf = t.deaf
+	}
+	reads := d.events.Unsure(a.ordinal, at, deaf)
 	due := d.dueNow(a)
 	switch {
 	case at >= d.end, c.never != "", a.broken:
@@ -688,11 +736,11 @@ func (d *Driver) handed(a *one, at schedule.Tick) error {
 }
 
 // hears reports whether an agent may hear an event of a turn that is no fact yet.
-func (d *Driver) hears(a *one, p *publication) bool {
+func (d *Driver) hears(a *one, p *heard.Publication) bool {
 	if !d.classes[a.class].hearsOf(d.scene.Name(a.ordinal), p) {
 		return false
 	}
-	return !d.courses.Bounded(p.kind) || d.courses.Near(a.ordinal, p.by, p.at)
+	return !p.Bounded || d.courses.Near(a.ordinal, p.By, p.At)
 }
 
 // toldBy is the agent that a fact of space tells something.
@@ -702,6 +750,13 @@ func (d *Driver) toldBy(f space.Fact) (o uint32, ok bool) {
 		return 0, false
 	}
 	return d.scene.Ordinal(name)
+}
+
+// ran reports whether an agent had a turn ahead, or has one, after a moment.
+func (d *Driver) ran(o uint32, after schedule.Tick) bool {
+	a := d.agents[o]
+	t := a.last()
+	return t != nil && t.at > after || a.run != nil && a.run.at > after
 }
 
 // really counts the turns of an agent that ran ahead.
@@ -733,7 +788,7 @@ func (d *Driver) check() error {
 func (d *Driver) seesTheSame(c schedule.Check) bool {
 	a := d.agents[c.Agent]
 	k := &d.classes[a.class]
-	if slices.ContainsFunc(d.published, func(p publication) bool { return p.by == c.By && p.at < c.At && d.hears(a, &p) }) {
+	if d.events.Any(c.At, func(p *heard.Publication) bool { return p.By == c.By && d.hears(a, p) }) {
 		return false
 	}
 	if !k.World && !k.Surroundings {

@@ -19,6 +19,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
+	"tavernsim/scenes/shadows/heard"
 )
 
 // shadow is a turn that runs ahead, on a copy of the agent's machine.
@@ -61,14 +62,6 @@ type turn struct {
 	least   schedule.Tick
 }
 
-// publication is an event that was published by a turn and is not routed yet.
-type publication struct {
-	by      uint32
-	of, at  schedule.Tick // of the turn, and when it takes effect
-	kind    string
-	targets []string
-}
-
 // wakeOf is the input that begins a turn of an agent ahead of the committed run.
 func (d *Driver) wakeOf(a *one, m *agent.Machine, at schedule.Tick, beyond func()) (*agent.Wake, error) {
 	view := d.view
@@ -98,6 +91,9 @@ func (d *Driver) begin(a *one, at schedule.Tick) error {
 	}
 	for _, n := range d.courses.Told(a.ordinal, since, at) {
 		m.Observe(machines.ObservationOf(n.Fact, n.Time))
+	}
+	for _, p := range d.events.Told(a.ordinal, since, at) {
+		m.Hear(d.events.Give(p, a.ordinal, d.scene.ID))
 	}
 	s := &shadow{of: a, at: at, machine: m, before: m.State.Fork()}
 	m.Lend(d.spaces.Get().(*agent.Space))
@@ -312,7 +308,7 @@ func (d *Driver) effect(a *one, of schedule.Tick, end *agentfact.TurnEnded, effe
 	if end.Elapsed > 0 {
 		at = d.tick.of(d.agenda.Grid(d.tick.time(of).Add(end.Elapsed)))
 	}
-	told := false
+	told, published := false, uint64(0)
 	var walks []space.Request
 	for _, r := range effects {
 		switch r.To {
@@ -324,11 +320,12 @@ func (d *Driver) effect(a *one, of schedule.Tick, end *agentfact.TurnEnded, effe
 			d.ladder.ask(at, wish{a.ordinal, of, r.Data})
 			if !told {
 				told = true
-				d.publish(publication{by: a.ordinal, of: of, at: at, kind: bus.TypeWorldUpdated})
+				d.publish(heard.Publication{By: a.ordinal, Of: of, At: at, Kind: bus.TypeWorldUpdated}, nil, 0)
 			}
 		case bus.Service:
 			if draft, err := protocol.ReadDraft(r.Data); err == nil {
-				d.publish(publication{by: a.ordinal, of: of, at: at, kind: draft.Type, targets: draft.Targets})
+				published++
+				d.publish(heard.Publication{By: a.ordinal, Of: of, At: at, Kind: draft.Type, Targets: draft.Targets}, draft, published)
 			}
 		}
 	}
@@ -346,17 +343,18 @@ func (d *Driver) effect(a *one, of schedule.Tick, end *agentfact.TurnEnded, effe
 // crosses notes the events of a step over the border of a place.
 func (d *Driver) crosses(a *one, of, at schedule.Tick, c space.Crossed) {
 	if c.Left != "" {
-		d.publish(publication{by: a.ordinal, of: of, at: at, kind: space.TypeLeft})
+		d.publish(heard.Publication{By: a.ordinal, Of: of, At: at, Kind: space.TypeLeft}, nil, 0)
 	}
 	if c.Entered != "" {
-		d.publish(publication{by: a.ordinal, of: of, at: at, kind: space.TypeEntered})
+		d.publish(heard.Publication{By: a.ordinal, Of: of, At: at, Kind: space.TypeEntered}, nil, 0)
 	}
 }
 
 // publish keeps an event if somebody may hear it.
-func (d *Driver) publish(p publication) {
-	if len(p.targets) > 0 || slices.ContainsFunc(d.classes, func(c class) bool { return c.hearsOf("", &p) }) {
-		d.published = append(d.published, p)
+func (d *Driver) publish(p heard.Publication, draft *protocol.Draft, n uint64) {
+	if len(p.Targets) > 0 || slices.ContainsFunc(d.classes, func(c class) bool { return c.hearsOf("", &p) }) {
+		p.Bounded = d.courses.Bounded(p.Kind)
+		d.events.Publish(p, draft, n, d.tick.time(p.At))
 	}
 }
 

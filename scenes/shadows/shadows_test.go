@@ -320,6 +320,69 @@ func TestPathsSayWhatAScheduleCanGain(t *testing.T) {
 	}
 }
 
+// Promise 2. Turns ahead hear what turns before them published, in their prompts with ids and traces, and ask as they
+// will: some hear one publisher, some themselves, too, some answer.
+func TestWhatIsHeardIsForetold(t *testing.T) {
+	for _, hears := range []string{"[]", "[agent.said]"} {
+		text := strings.NewReplacer("HEARS", hears).Replace(radio)
+		want, _, barrier := played(t, text, scenes.Barrier)
+		got, c, took := played(t, text, scenes.Tracked)
+		t.Logf("the host hears %s: %v of %v, %+v", hears, took, barrier, *c)
+		if got.Digest() != want.Digest() || c.Calls.Wasted > 0 || c.Missed > 0 || c.Undone > 0 || c.Off != "" || c.Calls.Used < 20 {
+			t.Errorf("the host hears %s: digest %s, want %s, %+v", hears, got.Digest(), want.Digest(), c)
+		}
+	}
+}
+
+// radio is a scene in which a host speaks, and others hear it and take notes.
+const radio = `
+-- project.json --
+{"id": "test", "model": "models/voices.yaml"}
+-- models/voices.yaml --
+rules:
+  - match: {agent: host}
+    answer: {calls: [{tool: SayTool, params: {text: '{{pick "rain" "sun"}}'}}, {tool: SayTool, params: {text: now music}}]}
+otherwise: {calls: [{tool: UpdatePrivateStateTool, params: {path: last, value: noted}}]}
+-- workflows/work.yaml --
+interfaceInputs: {turn: {dataFlowType: INTEGER}, self: {dataFlowType: OBJECT}, interaction_history: {dataFlowType: ARRAY}, incoming_events: {dataFlowType: ARRAY}, now: {dataFlowType: STRING}}
+interfaceOutputs: {calls: {dataFlowType: ARRAY}}
+nodes:
+  - {id: in, type: GroupInput}
+  - {id: prompt, type: TextTemplate, configValues: {template: "{{.self.instance_id}} {{.turn}} {{.now}} {{json .incoming_events}} {{json .interaction_history}}"}}
+  - {id: model, type: LLMCompletion}
+  - {id: out, type: GroupOutput}
+edges:
+  - {source: in, sourceHandle: "*", target: prompt, targetHandle: "*"}
+  - {source: prompt, sourceHandle: text, target: model, targetHandle: prompt}
+  - {source: model, sourceHandle: calls, target: out, targetHandle: calls}
+-- agent_profiles/host.yaml --
+id: host
+name: Host
+version: "1.0.0"
+schema_version: "1.0"
+core_deliberation_workflow_id: work
+subscribed_event_types: HEARS
+tool_ids_inventory: [SayTool]
+custom_runtime_config: {deliberation_frequency_hz: 0.1}
+-- agent_profiles/listener.yaml --
+id: listener
+name: Listener
+version: "1.0.0"
+schema_version: "1.0"
+core_deliberation_workflow_id: work
+subscribed_event_types: [agent.said]
+tool_ids_inventory: [UpdatePrivateStateTool]
+custom_runtime_config: {deliberation_frequency_hz: 0.2}
+-- scenes/s.yaml --
+id: s
+name: Radio
+schema_version: "1.0"
+agent_instances:
+  - {instance_id: host, profile_id: host}
+  - {instance_id: "l_{n}", profile_id: listener, count: 3}
+simulation: {seed: 3, stop: {ticks: 100}}
+`
+
 // A profile that reads the world, or that everybody may tell anything, waits for everybody under the
 // proof, and the summary says for whom. Bets run all the same.
 func TestWhoMayBeToldWaits(t *testing.T) {

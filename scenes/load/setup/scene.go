@@ -46,6 +46,7 @@ type Options struct {
 	Raised      bool                      // Budget takes the place of the scene's own
 	Endpoints   map[string]*budget.Budget // of endpoints: the scene's shares, or those a day; by name
 	ProjectHash string
+	Numbered    bool // ids of events are numbers: see bus.Config
 	// Interactive: people can be asked, and answer by orders.
 	Interactive bool
 

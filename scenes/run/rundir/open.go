@@ -157,6 +157,9 @@ func (o *Opened) Made(id string) (*setup.Scene, error) {
 	return made, o.Manifest.AddEditions(o.Dir, made, o.Middleware, o.External)
 }
 
+// Numbered reports whether ids of events are numbers: see docs/decisions/0158.
+func (m *Manifest) Numbered() bool { return m.Version < 2 }
+
 // Made compiles a scene with the settings of the manifest.
 func (m *Manifest) Made(p *project.Project, id string, middleware delivery.Chain, external []agent.External) (*setup.Scene, error) {
 	def, err := p.Scene(id)
@@ -166,6 +169,7 @@ func (m *Manifest) Made(p *project.Project, id string, middleware delivery.Chain
 	return setup.New(p, def, setup.Options{
 		Run: cmp.Or(m.Began, m.Run), Seed: m.Seeds[id], Clock: m.Clocks[id], Agents: m.Agents, ProjectHash: m.ProjectHash, Until: m.Until, Middleware: middleware, External: external,
 		Budget: m.Budget.Share(len(m.Scenes)), Raised: m.Raised, Model: m.Model, Interactive: m.Interactive, Endpoints: budget.Shares(m.AtEndpoints, len(m.Scenes)),
+		Numbered: m.Numbered(),
 	})
 }
 

@@ -178,7 +178,7 @@ func views(t *testing.T, s *inspect.Scene) {
 	collect("deliberation", func() (any, error) { return s.Deliberation("kim/1") })
 	collect("diff", func() (any, error) { return s.Diff("", "wave:0", "end") })
 	collect("diff of a secret", func() (any, error) { return s.Diff("vault.password", "wave:0", "end") })
-	collect("trace", func() (any, error) { return s.Trace("e1", inspect.TraceOptions{}) })
+	collect("trace", func() (any, error) { return s.Trace("kim/1.e1", inspect.TraceOptions{}) })
 	collect("inspect summary", func() (any, error) { return s.Summary(0) })
 	collect("groups", func() (any, error) { return s.GroupDeadLetters(inspect.DeadLetterQuery{}, inspect.BySource) })
 	collect("events", func() (any, error) {

@@ -147,7 +147,7 @@ func looks() map[string]func(*Scene) (string, error) {
 		"world":        func(s *Scene) (string, error) { v, err := s.World("**", "3s", false); return text(v, err) },
 		"diff":         func(s *Scene) (string, error) { v, err := s.Diff("", "wave:0", "end"); return text(v, err) },
 		"deliberation": func(s *Scene) (string, error) { v, err := s.Deliberation("bo/1"); return text(v, err) },
-		"trace":        func(s *Scene) (string, error) { v, err := s.Trace("e2", TraceOptions{}); return text(v, err) },
+		"trace":        func(s *Scene) (string, error) { v, err := s.Trace("ada/1.e1", TraceOptions{}); return text(v, err) },
 		"groups": func(s *Scene) (string, error) {
 			v, err := s.GroupDeadLetters(DeadLetterQuery{}, BySource)
 			return text(v, err)

@@ -53,7 +53,7 @@ func TestNamesThatDoNotExist(t *testing.T) {
 		`no agent "adda"; near it are ada`:      func() error { _, err := s.Agent("adda", ""); return err },
 		`no profile "persn"; the scene has per`: func() error { _, err := s.Agents(AgentQuery{Profile: "persn"}); return err },
 		`no path "bxo"; near it are box`:        func() error { _, err := s.World("bxo", "", false); return err },
-		`no event "e999"; near it are e`:        func() error { _, err := s.Trace("e999", TraceOptions{}); return err },
+		`no event "bo/1.e9"; near it are bo/1.`: func() error { _, err := s.Trace("bo/1.e9", TraceOptions{}); return err },
 		`agent bo has no deliberation 99; its`:  func() error { _, err := s.Deliberation("bo/99"); return err },
 		`wave:999: the last wave is `:           func() error { _, err := s.World("", "wave:999", false); return err },
 	} {

@@ -1,0 +1,186 @@
+package heard
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/schedule"
+	"tavernsim/protocol"
+)
+
+const (
+	ada = iota
+	bo
+	cy
+)
+
+type scene struct {
+	*Events
+	channel *bus.State // as the committed run has it
+	far     map[uint32]bool
+	ran     map[uint32]schedule.Tick
+}
+
+// people are agents of whom all but the last hear what is said.
+type people []string
+
+func (p people) Len() int              { return len(p) }
+func (p people) Name(o uint32) string  { return p[o] }
+func (p people) Profile(uint32) string { return "p" }
+func (p people) Ordinal(id string) (uint32, bool) {
+	i := slices.Index(p, id)
+	return uint32(i), i >= 0
+}
+
+func (p people) Subscriptions(o uint32) []bus.Subscription {
+	if int(o) == len(p)-1 {
+		return nil
+	}
+	return []bus.Subscription{{Type: "said"}}
+}
+
+func made(t *testing.T, nothing bool) *scene {
+	t.Helper()
+	names := people{"ada", "bo", "cy"}
+	channel, err := bus.New(bus.Config{}, names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	codec := protocol.NewCodec(bus.Facts())
+	s := &scene{channel: channel, far: map[uint32]bool{}, ran: map[uint32]schedule.Tick{}}
+	s.Events, err = New(Options{Codec: codec, Names: names, Channel: channel, Nothing: nothing,
+		Near: func(o uint32, _ *Publication) bool { return !s.far[o] },
+		Ran:  func(o uint32, after schedule.Tick) bool { return s.ran[o] > after },
+		May:  func(o uint32, _ *Publication) bool { return o != cy }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// at is the moment of a tick.
+func at(n schedule.Tick) protocol.Time { return protocol.Time(n) + 1 }
+
+func draft(by string, turn uint64, text string) *protocol.Draft {
+	return &protocol.Draft{EventHeader: protocol.EventHeader{Type: "said", Source: by, Turn: turn}, Body: protocol.Encode(text)}
+}
+
+// say publishes an event of a turn at a moment ahead.
+func (s *scene) say(by uint32, n schedule.Tick, change ...func(*Publication, *protocol.Draft)) {
+	p, d := Publication{By: by, Of: n, At: n, Kind: "said"}, draft(s.Names.Name(by), uint64(n), "hi")
+	for _, f := range change {
+		f(&p, d)
+	}
+	s.Publish(p, d, 1, at(n))
+}
+
+// fact is the event in the committed run.
+func (s *scene) fact(d *protocol.Draft, n schedule.Tick) protocol.Fact {
+	f := s.channel.Decide(at(n), d, nil).Facts[0]
+	s.channel.Apply(f)
+	return f
+}
+
+// told are the ids of the events that a turn of tick 9 gets.
+func (s *scene) told(o uint32) (out []string) {
+	for _, p := range s.Told(o, 0, 9) {
+		out = append(out, s.Give(p, o, "s").ID)
+	}
+	return out
+}
+
+// Promise 1: who hears what is foretold, and whose hearing is not.
+func TestUnsure(t *testing.T) {
+	bounded := func(p *Publication, _ *protocol.Draft) { p.Bounded = true }
+	for _, c := range []struct {
+		name    string
+		nothing bool
+		do      func(*scene)
+		deaf    bool
+		unsure  string // of ada, bo, cy, before tick 9
+		told    string
+	}{
+		{"nothing", false, func(*scene) {}, true, "no no no", "[] [] []"},
+		{"two in turn", false, func(s *scene) { s.say(bo, 3); s.say(ada, 2) }, false, "no no no", "[ada/2.e1 bo/3.e1] [ada/2.e1 bo/3.e1] []"},
+		{"bets", true, func(s *scene) { s.say(bo, 3) }, false, "yes yes no", "[] [] []"},
+		{"two at one moment", false, func(s *scene) { s.say(ada, 3); s.say(bo, 3) }, false, "yes yes no", "[ada/3.e1 bo/3.e1] [ada/3.e1 bo/3.e1] []"},
+		{"later", false, func(s *scene) { s.say(bo, 9); s.say(ada, 9) }, false, "no no no", "[] [] []"},
+		{"asleep", false, func(s *scene) { s.say(cy, 3) }, true, "yes yes no", "[cy/3.e1] [cy/3.e1] []"},
+		{"near", false, func(s *scene) { s.far[ada] = true; s.say(bo, 3, bounded) }, false, "no no no", "[] [bo/3.e1] []"},
+		{"ephemeral", false, func(s *scene) { s.say(bo, 3, func(_ *Publication, d *protocol.Draft) { d.Ephemeral = true }) }, false, "yes yes no", "[] [] []"},
+		{"urgent", false, func(s *scene) { s.say(bo, 3, func(_ *Publication, d *protocol.Draft) { d.Priority = protocol.High }) }, false, "yes yes no", "[] [] []"},
+		{"of no turn", false, func(s *scene) { s.say(bo, 3, func(_ *Publication, d *protocol.Draft) { d.Turn = 0 }) }, false, "yes yes no", "[] [] []"},
+		{"directed", false, func(s *scene) { s.say(bo, 3, func(_ *Publication, d *protocol.Draft) { d.Targets = []string{"cy"} }) }, false, "no no no", "[] [] [bo/3.e1]"},
+	} {
+		s := made(t, c.nothing)
+		c.do(s)
+		yes := func(o uint32) string { return map[bool]string{true: "yes", false: "no"}[s.Unsure(o, 9, c.deaf)] }
+		if got := fmt.Sprint(yes(ada), " ", yes(bo), " ", yes(cy)); got != c.unsure {
+			t.Errorf("%s: unsure %s, want %s", c.name, got, c.unsure)
+		}
+		if got := fmt.Sprint(s.told(ada), s.told(bo), s.told(cy)); got != c.told {
+			t.Errorf("%s: told %s, want %s", c.name, got, c.told)
+		}
+	}
+}
+
+// Promise 2: whoever was told something else than what the facts say is wrong, and is not known.
+func TestCommitted(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		facts        func(*scene) []protocol.Fact
+		known, wrong string
+	}{
+		{"as foretold", func(s *scene) []protocol.Fact { return []protocol.Fact{s.fact(draft("bo", 3, "hi"), 3)} }, "[0 1]", "[]"},
+		{"another text", func(s *scene) []protocol.Fact { return []protocol.Fact{s.fact(draft("bo", 3, "ho"), 3)} }, "[]", "[0]"},
+		{"another moment", func(s *scene) []protocol.Fact { return []protocol.Fact{s.fact(draft("bo", 3, "hi"), 2)} }, "[]", "[0]"},
+		{"one more", func(s *scene) []protocol.Fact {
+			return []protocol.Fact{s.fact(draft("bo", 3, "hi"), 3), s.fact(draft("bo", 3, "hi"), 3)}
+		}, "[]", "[]"},
+		{"none", func(*scene) []protocol.Fact { return nil }, "[]", "[0]"},
+		{"ada was too far", func(s *scene) []protocol.Fact {
+			f := s.fact(draft("bo", 3, "hi"), 3).(*bus.Routed)
+			f.Receivers = bus.Ranges{{From: bo, Count: 1}}
+			return []protocol.Fact{f}
+		}, "[1]", "[0]"},
+		{"ada ran on without it", func(s *scene) []protocol.Fact {
+			delete(s.list[0].given, ada)
+			s.ran[ada] = 4
+			return []protocol.Fact{s.fact(draft("bo", 3, "hi"), 3)}
+		}, "[1]", "[]"},
+		{"with a dead letter", func(s *scene) []protocol.Fact {
+			return []protocol.Fact{s.fact(draft("bo", 3, "hi"), 3), &agenda.DeadLettered{}}
+		}, "[]", "[]"},
+		{"it was withdrawn", func(s *scene) []protocol.Fact {
+			s.Forget(bo, 3)
+			return nil
+		}, "[]", "[0]"},
+	} {
+		s := made(t, false)
+		s.say(bo, 3)
+		s.told(ada)
+		known := []uint32{}
+		for o := range s.Committed(3, c.facts(s)) {
+			known = append(known, o)
+		}
+		slices.Sort(known)
+		wrong := s.Wrong()
+		if fmt.Sprint(known) != c.known || fmt.Sprint(wrong) != c.wrong || len(s.Wrong()) > 0 || len(s.list) > 0 {
+			t.Errorf("%s: known %v, want %s; wrong %v, want %s", c.name, known, c.known, wrong, c.wrong)
+		}
+	}
+	s := made(t, false) // cy listens from now on
+	s.say(bo, 3)
+	s.told(ada)
+	f, err := s.channel.Change(bus.Change{Agent: "cy", Add: []bus.Subscription{{Type: "said"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Committed(2, []protocol.Fact{f})
+	if wrong := s.Wrong(); !slices.Equal(wrong, []uint32{ada}) || !s.Unsure(ada, 9, false) {
+		t.Errorf("after other subscriptions %v are wrong", wrong)
+	}
+}
