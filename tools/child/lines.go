@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"errors"
 	"io"
 
 	"tavernsim/internal/wirejson"
@@ -59,7 +60,7 @@ func (l *Lines) Close() error { return l.below.Close() }
 func (l *Lines) Read(p []byte) (int, error) {
 	for len(l.unread) == 0 {
 		line, err := l.line()
-		if err != nil && (len(line) == 0 || err != io.EOF) {
+		if err != nil && (len(line) == 0 || !errors.Is(err, io.EOF)) {
 			return 0, err
 		}
 		if len(line) == 0 {

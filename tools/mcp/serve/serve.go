@@ -236,7 +236,7 @@ func filesOf(blobs []tools.Blob) (list []sdk.Content) {
 }
 
 // private: what one client gets is not for others.
-var private = sdk.Cacheable{CacheScope: "private"}
+func private() sdk.Cacheable { return sdk.Cacheable{CacheScope: "private"} }
 
 // documents answers for the list of documents and for their bytes.
 func (s *Server) documents(next sdk.MethodHandler) sdk.MethodHandler {
@@ -247,7 +247,7 @@ func (s *Server) documents(next sdk.MethodHandler) sdk.MethodHandler {
 			if err != nil {
 				return nil, err
 			}
-			r := &sdk.ListResourcesResult{Resources: []*sdk.Resource{}, Cacheable: private}
+			r := &sdk.ListResourcesResult{Resources: []*sdk.Resource{}, Cacheable: private()}
 			for _, d := range list {
 				r.Resources = append(r.Resources, &sdk.Resource{URI: d.URI, Name: d.Name, Description: d.Description, MIMEType: d.MediaType})
 			}
@@ -266,7 +266,7 @@ func (s *Server) documents(next sdk.MethodHandler) sdk.MethodHandler {
 			if err != nil {
 				return nil, err
 			}
-			return &sdk.ReadResourceResult{Cacheable: private, Contents: []*sdk.ResourceContents{{URI: p.URI, MIMEType: "application/json", Text: string(b)}}}, nil
+			return &sdk.ReadResourceResult{Cacheable: private(), Contents: []*sdk.ResourceContents{{URI: p.URI, MIMEType: "application/json", Text: string(b)}}}, nil
 		}
 		return next(ctx, method, q)
 	}

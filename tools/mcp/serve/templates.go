@@ -23,7 +23,7 @@ type Template struct {
 
 // templates lists the templates.
 func (s *Server) templates() *sdk.ListResourceTemplatesResult {
-	r := &sdk.ListResourceTemplatesResult{ResourceTemplates: []*sdk.ResourceTemplate{}, Cacheable: private}
+	r := &sdk.ListResourceTemplatesResult{ResourceTemplates: []*sdk.ResourceTemplate{}, Cacheable: private()}
 	for i := range s.offer.Templates {
 		t := &s.offer.Templates[i]
 		r.ResourceTemplates = append(r.ResourceTemplates, &sdk.ResourceTemplate{URITemplate: t.URI, Name: t.Name, Description: t.Description, MIMEType: t.MediaType})

@@ -30,7 +30,7 @@ func TestComplete(t *testing.T) {
 		},
 	}}}
 	c := client(t, New(o))
-	if caps := c.InitializeResult().Capabilities; caps.Completions == nil || caps.Resources == nil || caps.Resources.Subscribe || caps.Resources.ListChanged || caps.Prompts != nil || caps.Logging != nil {
+	if caps := c.InitializeResult().Capabilities; caps.Completions == nil || caps.Resources == nil || caps.Resources.Subscribe || caps.Resources.ListChanged || caps.Prompts != nil {
 		t.Errorf("%+v", caps)
 	}
 	if r, err := c.ListResourceTemplates(t.Context(), nil); err != nil || len(r.ResourceTemplates) != 1 || r.ResourceTemplates[0].URITemplate != "test://{name}" {
