@@ -145,7 +145,7 @@ func TestBlockedOnAnAgentThatFails(t *testing.T) {
 	want := `wave 2 at +0s
   caller_1 turn 1 ok calls 2
   caller_2 turn 1 ok calls 2
-  $scene e3 blocks caller_2 for [clerk]
+  $scene caller_2/1.e1 blocks caller_2 for [clerk]
 wave 3 at +1s
   clerk turn 1 ok events 4 calls 1
   caller_1 turn 2 ok calls 2
@@ -434,9 +434,9 @@ otherwise: {text: ""}
 	want := `wave 2 at +0s
   porter turn 1 ok
   guest turn 1 ok calls 18
-  $scene e15 blocks guest for [clerk]
+  $scene guest/1.e15 blocks guest for [clerk]
 wave 3 at +1s
-  clerk dropped 3 refused 2; e1 of guest: inbox_full; e2 of guest: inbox_full; e3 of guest: inbox_full; e11 of guest: queue_full; e12 of guest: queue_full
+  clerk dropped 3 refused 2; guest/1.e1 of guest: inbox_full; guest/1.e2 of guest: inbox_full; guest/1.e3 of guest: inbox_full; guest/1.e11 of guest: queue_full; guest/1.e12 of guest: queue_full
   clerk turn 1 ok events 13 took 1.5s
 wave 4 at +2s
   guest turn 2 ok observations 2

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/bus"
 	"tavernsim/persistence"
 	"tavernsim/persistence/persistencetest"
 	"tavernsim/protocol"
@@ -86,8 +87,10 @@ func TestEventsAreHeardInTheirOrder(t *testing.T) {
 			}
 		})
 		lists, urgent := heard.Orders()
+		place := map[string]int{}
+		s.Facts(t, func(_ protocol.Record, f protocol.Fact) { place[f.(*bus.Routed).ID] = len(place) }, bus.FactRouted)
 		for who, list := range lists {
-			if !slices.IsSorted(list) {
+			if !slices.IsSortedFunc(list, func(a, b string) int { return place[a] - place[b] }) {
 				t.Errorf("%d workers: %s heard %v", workers, who, list)
 			}
 		}

@@ -37,7 +37,8 @@ var derived = map[string]string{
 	"agent.heardMarks.Lost":  "set by loading: the payload of an ephemeral event is nowhere",
 	"bus.State.cfg":          "of the definition", "bus.State.subscribers": "of the definition", "bus.State.selves": "boxed when a filter asks", "bus.State.defined": "of the definition",
 	"bus.State.filters": "made of the subscriptions", "bus.State.index": "made of the subscriptions", "bus.State.perAgent": "made of the changes",
-	"bus.holds.queue": "made of the holds",
+	"bus.holds.queue":     "made of the holds",
+	"naming.Names.source": ofATurn, "naming.Names.turn": ofATurn, "naming.Names.n": ofATurn, "naming.Names.Prefix": "of the definition", "naming.Names.Numbered": "of the run",
 	"bus.hold.place":  "its place in the queue",
 	"bus.State.Space": "where agents are; told by the scene when events are routed", "bus.State.teams": "made of the subscriptions", "bus.State.Load": "told by the scene when events are routed",
 	"space.State.find": "working memory of the search for paths",
@@ -52,6 +53,9 @@ var derived = map[string]string{
 // noTurn: whoever reads it asks what came while a deliberation was in flight, and a
 // snapshot is taken when none is.
 const noTurn = "asked about turns that were in flight"
+
+// ofATurn: the events of a turn come to the channel one after the other, with no snapshot between them.
+const ofATurn = "of a turn whose events are being published"
 
 // endedWalk: a snapshot drops the walks that are over.
 const endedWalk = "a walk that is over goes with the next look"

@@ -139,7 +139,7 @@ func killedUnder(t *testing.T, rng *rand.Rand, most *budget.Budget, want string)
 		t.Errorf("the budget is %s, the server counted %v, and the ledger has %v", most, used, ledger)
 	case lost == 0 && digest != want:
 		t.Errorf("nothing was lost, and the digest is %s, want %s", digest, want)
-	case lost > kills*fewAtOnce:
+	case lost > 2*kills*fewAtOnce: // beside those at the server, some were answered and not kept yet; others had their places
 		t.Errorf("%d requests were lost by %d kills", lost, kills)
 	}
 }
