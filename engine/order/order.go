@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/direct"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/tool"
@@ -302,7 +303,7 @@ func (r *reader) one(kind string, fields any) error {
 	case "event":
 		return r.event(p)
 	case "say":
-		return r.event(tool.Params{"type": "agent.said", "to": p["to"], "payload": p.Without("to")})
+		return r.event(tool.Params{"type": agentfact.EventSaid, "to": p["to"], "payload": p.Without("to")})
 	case "world":
 		return r.world(p)
 	case "goal":

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/eventtype"
 	"tavernsim/engine/schedule"
@@ -25,11 +26,8 @@ type class struct {
 	wakeable      bool   // tracked: events of others may wake it, so it has a turn each tick
 }
 
-const (
-	typeSaid = "agent.said"
-	// direct stands for events that name their receiver, which hears them without a subscription.
-	direct = "(direct)"
-)
+// direct stands for events that name their receiver, which hears them without a subscription.
+const direct = "(direct)"
 
 // classesOf reads what the definitions of a scene say. Each entry of Definitions is a class.
 func classesOf(sc *setup.Scene) ([]class, []schedule.Class) {
@@ -133,7 +131,7 @@ func (c *class) publishes(sc *setup.Scene, roams bool) []schedule.Publish {
 	if c.Directs {
 		return nil
 	}
-	types := []string{typeSaid}
+	types := []string{agentfact.EventSaid}
 	if c.Writes {
 		types = append(types, bus.TypeWorldUpdated)
 	}
@@ -175,7 +173,7 @@ func (c *class) inSpace(m *ground.Map) {
 // hearsNear reports whether the class hears events that reach only who is near.
 func (c *class) hearsNear(sc *setup.Scene) bool {
 	return c.space != nil && (c.Listens || slices.ContainsFunc(c.subscriptions, func(s bus.Subscription) bool {
-		return slices.ContainsFunc([]string{typeSaid, space.TypeLeft, space.TypeEntered}, func(t string) bool { return eventtype.Matches(s.Type, t) && sc.Space.Bounded(t) })
+		return slices.ContainsFunc([]string{agentfact.EventSaid, space.TypeLeft, space.TypeEntered}, func(t string) bool { return eventtype.Matches(s.Type, t) && sc.Space.Bounded(t) })
 	}))
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/travel"
@@ -35,7 +36,7 @@ func (s *Scene) Declared() metrics.Declared {
 // eventTypes are the event types in subscriptions, schemas and files of the project,
 // and the program's own; nil if a subscription takes every type.
 func (s *Scene) eventTypes(named []string) []string {
-	types := append([]string{bus.TypeWorldUpdated, TypeAgentFailed, "agent.said"}, named...)
+	types := append([]string{bus.TypeWorldUpdated, TypeAgentFailed, agentfact.EventSaid}, named...)
 	types = append(types, s.Project.EventTypes()...)
 	if s.Comes() {
 		types = append(types, agenda.FactSpawned, agenda.FactRemoved, travel.FactDeparted, travel.FactArrived, travel.FactReturned)

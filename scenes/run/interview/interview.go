@@ -244,7 +244,7 @@ func saying(r *protocol.Sequenced) string {
 		return ""
 	}
 	d, err := protocol.ReadDraft(r.Data)
-	if err != nil || d.Type != "agent.said" {
+	if err != nil || d.Type != agentfact.EventSaid {
 		return ""
 	}
 	v, _ := d.Body.Value()
