@@ -229,7 +229,7 @@ func TestRunPages(t *testing.T) {
 			reflect.TypeFor[inspect.TraceCall](), reflect.TypeFor[compare.Comparison](), reflect.TypeFor[compare.Side](), reflect.TypeFor[compare.InputDiff](),
 			reflect.TypeFor[compare.Divergence](), reflect.TypeFor[compare.AgentDiff](),
 		},
-		"docs/formats/bench.md": {reflect.TypeFor[bench.Deliberation](), reflect.TypeFor[bench.HTTP](), reflect.TypeFor[bench.Serial](), reflect.TypeFor[bench.Forecast](), reflect.TypeFor[bench.Limits](), reflect.TypeFor[bench.Asleep](), reflect.TypeFor[bench.Workload](), reflect.TypeFor[town.Comparison](), reflect.TypeFor[town.Result]()},
+		"docs/formats/bench.md": {reflect.TypeFor[bench.Deliberation](), reflect.TypeFor[bench.HTTP](), reflect.TypeFor[bench.Serial](), reflect.TypeFor[bench.Forecast](), reflect.TypeFor[bench.Limits](), reflect.TypeFor[bench.Asleep](), reflect.TypeFor[bench.Workload](), reflect.TypeFor[town.Comparison](), reflect.TypeFor[town.Result](), reflect.TypeFor[town.Played]()},
 		"docs/formats/summary.md": {
 			reflect.TypeFor[rundir.Summary](), reflect.TypeFor[rundir.SceneSummary](), reflect.TypeFor[rundir.EventCounts](),
 			reflect.TypeFor[rundir.WorldCounts](), reflect.TypeFor[rundir.ModelCounts](), reflect.TypeFor[rundir.Journal](),

@@ -28,10 +28,12 @@ const (
 	defaultConcurrency = 64
 	defaultQueue       = 100_000
 	defaultRetries     = 4
-	defaultKept        = 5
 
 	maxConcurrency = 100_000
 )
+
+// DefaultKept is Options.Kept if that is 0.
+const DefaultKept = 5
 
 // WithDefaults fills in what is not set.
 func (o Options) WithDefaults() Options {
@@ -44,7 +46,7 @@ func (o Options) WithDefaults() Options {
 	set(&o.Concurrency, defaultConcurrency)
 	set(&o.Queue, defaultQueue)
 	set(&o.Retries, defaultRetries)
-	set(&o.Kept, defaultKept)
+	set(&o.Kept, DefaultKept)
 	o.Concurrency = max(o.Concurrency, 1)
 	return o
 }

@@ -15,6 +15,7 @@ type Comparison struct {
 	Calls     int      `json:"calls"`
 	Slots     int      `json:"slots"`
 	Schedules []Result `json:"schedules"`
+	Played    []Played `json:"played,omitempty"`
 }
 
 // Result is what one schedule made of a trace.

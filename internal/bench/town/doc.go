@@ -9,18 +9,24 @@
 //
 //  1. Equal arguments give equal results, on every machine. Nothing waits for the
 //     clock of the wall.
+//
 //  2. Tracked and speculative are the machine of engine/schedule, driven as an engine
 //     drives it; there is no second policy.
+//
 //  3. A turn that ran ahead perceives others where they were known to be. If that was
 //     not where they really are, its calls are made again, and those made before are
 //     counted as wasted. So no schedule gains by being wrong.
+//
 //  4. All schedules give slots to calls in the same order: by step, then by the calls
 //     that the turn is expected to make yet.
 //
+//  5. [Play] lets the engine run the same trace in real time: each turn makes as many calls, which
+//     take as long, and shows the model who is near. Every schedule has one digest.
+//
 // # What is not modelled
 //
-// The time that the engine itself takes; servers of models that get slower under load;
-// turns that would have made other calls because they ran ahead.
+// The time that the engine itself takes, which Play has; servers of models that get slower
+// under load; turns that would have made other calls because they ran ahead.
 //
 // A trace and its results are in memory; bounds are in Read. One goroutine at a time.
 package town

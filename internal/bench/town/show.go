@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"tavernsim/internal/terminal"
+	"tavernsim/protocol"
 )
 
 // Options are what `simd bench schedule` computes.
@@ -20,6 +22,9 @@ type Options struct {
 	Slots  int      // calls at once
 	Trace  string   // a file, in place of towns
 	JSON   bool
+
+	Engine   []string // schedules under which the engine plays each town, too; they are Playable
+	Compress float64  // by which the engine's calls are shorter
 }
 
 // Check reports an option with no meaning.
@@ -33,6 +38,14 @@ func (o *Options) Check() error {
 		if n > MaxAgents {
 			return fmt.Errorf("--agents %d: want at most %d", n, MaxAgents)
 		}
+	}
+	for i, name := range o.Engine {
+		if !slices.Contains(Playable(), name) || slices.Contains(o.Engine[:i], name) {
+			return fmt.Errorf("--engine %s: want %s, each at most once, with commas between them", name, strings.Join(Playable(), ", "))
+		}
+	}
+	if len(o.Engine) > 0 && !(o.Compress >= 1 && o.Compress <= 1000) {
+		return fmt.Errorf("--compress %v: want a number from 1 to 1000", o.Compress)
 	}
 	return nil
 }
@@ -75,7 +88,11 @@ func (o *Options) group(ctx context.Context, out, progress io.Writer, title stri
 	var list []Comparison
 	for seed := 1; seed <= seeds; seed++ {
 		p := newProgressLine(progress, fmt.Sprintf("%s, %d of %d", title, seed, seeds))
-		c, err := Compare(ctx, trace(seed), o.Slots, p.show)
+		tr := trace(seed)
+		c, err := Compare(ctx, tr, o.Slots, p.show)
+		if err == nil {
+			err = o.play(ctx, tr, &c, p)
+		}
 		p.end()
 		if err != nil {
 			return err
@@ -90,7 +107,28 @@ func (o *Options) group(ctx context.Context, out, progress io.Writer, title stri
 	if o.JSON {
 		return nil
 	}
-	return showComparisons(out, title, o.Slots, list)
+	return showComparisons(out, title, o.Slots, o.Compress, list)
+}
+
+// play lets the engine play a town that has been computed.
+func (o *Options) play(ctx context.Context, t *Trace, c *Comparison, line *progressLine) error {
+	at := map[string]float64{}
+	for _, r := range c.Schedules {
+		at[r.Schedule] = r.Seconds
+	}
+	for _, name := range o.Engine {
+		p, err := Play(ctx, t, name, o.Slots, o.Compress, func(seconds float64) {
+			line.show("of the time that it should take: the engine, "+name, seconds*o.Compress/at[name])
+		})
+		if err != nil {
+			return err
+		}
+		p.ToPolicy, p.ToBarrier = ratio(p.Seconds, at[name]), ratio(at[Barrier], p.Seconds)
+		if c.Played = append(c.Played, p); p.Digest != c.Played[0].Digest {
+			return protocol.Errorf(protocol.KindInternal, "bench: %s, seed and answers of one town, and two histories: digest %s under %s, %s under %s", c.Trace, c.Played[0].Digest, c.Played[0].Schedule, p.Digest, name)
+		}
+	}
+	return nil
 }
 
 // progressLine is one line on a terminal; elsewhere there is none.
@@ -121,7 +159,7 @@ func (p *progressLine) end() {
 
 // showComparisons is the table of towns of one kind: means, and the share of the
 // oracle of each.
-func showComparisons(w io.Writer, title string, slots int, list []Comparison) error {
+func showComparisons(w io.Writer, title string, slots int, compress float64, list []Comparison) error {
 	calls := 0.0
 	for _, c := range list {
 		calls += float64(c.Calls) / float64(len(list))
@@ -141,8 +179,37 @@ func showComparisons(w io.Writer, title string, slots int, list []Comparison) er
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	if err := showPlayed(w, compress, list); err != nil {
+		return err
+	}
 	_, err := fmt.Fprintln(w)
 	return err
+}
+
+// showPlayed is the table of what the engine took.
+func showPlayed(w io.Writer, compress float64, list []Comparison) error {
+	if len(list[0].Played) == 0 {
+		return nil
+	}
+	bare := 0.0
+	for _, c := range list {
+		for _, p := range c.Played {
+			bare += p.Bare / float64(len(list)*len(c.Played))
+		}
+	}
+	fmt.Fprintf(w, "  the engine, with calls %g times shorter; a bare client that asks one after the other takes %.3f times what they should\n", compress, bare)
+	t := terminal.NewTable(w, "  schedule", ">time", ">to its policy", ">to the barrier", ">wasted", "to its policy, by seed")
+	for i, p := range list[0].Played {
+		var time, policy, speed, wasted float64
+		var each []string
+		for _, c := range list {
+			p, n := c.Played[i], float64(len(list))
+			time, policy, speed, wasted = time+p.Seconds/n, policy+p.ToPolicy/n, speed+p.ToBarrier/n, wasted+p.Wasted/n
+			each = append(each, fmt.Sprintf("%.2f", p.ToPolicy))
+		}
+		t.Row("  "+p.Schedule, terminal.Thousands(int64(time+0.5))+" s", fmt.Sprintf("%.3f", policy), fmt.Sprintf("%.2fx", speed), fmt.Sprintf("%.1f %%", 100*wasted), strings.Join(each, " "))
+	}
+	return t.Flush()
 }
 
 func writeObject(w io.Writer, v any) error {
