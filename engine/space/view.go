@@ -231,14 +231,7 @@ func (v *View) InPlace(name string) []uint32 {
 	if !ok {
 		return nil
 	}
-	return v.hearing(a.X, a.Y, a.X+a.W-1, a.Y+a.H-1)
-}
-
-// hearing lists who stands in a rectangle, ascending.
-func (v *View) hearing(x0, y0, x1, y1 int) (list []uint32) {
-	v.within(x0, y0, x1, y1, func(o uint32, _, _ int) { list = append(list, o) })
-	slices.Sort(list)
-	return list
+	return v.In(a.X, a.Y, a.X+a.W-1, a.Y+a.H-1)
 }
 
 func (v *View) nearOnly(list []uint32, x, y int) []uint32 {

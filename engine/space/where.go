@@ -115,6 +115,13 @@ func (w *where) within(x0, y0, x1, y1 int, yield func(o uint32, x, y int)) {
 	})
 }
 
+// In lists who stands in a rectangle, ascending; its ends are inside.
+func (w *where) In(x0, y0, x1, y1 int) (list []uint32) {
+	w.within(x0, y0, x1, y1, func(o uint32, _, _ int) { list = append(list, o) })
+	slices.Sort(list)
+	return list
+}
+
 // crowd is how many stand in a cell.
 func (w *where) crowd(cell uint32) (n int) {
 	x, y := w.m.At(cell)

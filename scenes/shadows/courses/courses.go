@@ -143,14 +143,19 @@ func (c *Courses) Near(a, b uint32, at schedule.Tick) bool {
 
 // Seen is what an agent perceives of space in a turn; beyond is called if it reads more.
 func (c *Courses) Seen(o uint32, at schedule.Tick, beyond func()) *space.View {
-	var list []space.Standing
-	for b := range uint32(len(c.legs)) {
+	l := c.leg(o, at-1)
+	if l == nil {
+		return space.Glimpse(c.m, c.cast, nil, beyond) // it perceives nobody
+	}
+	own := l.standing(at - 1)
+	list := []space.Standing{own}
+	x, y := c.m.At(own.Cell)
+	// Nobody has come from farther away since the last wave.
+	reach := c.m.Radius + c.m.Speed*int(max(at-1-c.at, c.at-at+1))
+	for _, b := range c.state.In(x-reach, y-reach, x+reach, y+reach) {
 		if cell, is := c.behind(b, at-1); is && b != o && c.Near(o, b, at-1) {
 			list = append(list, space.Standing{Agent: b, Cell: cell})
 		}
-	}
-	if l := c.leg(o, at-1); l != nil {
-		list = append(list, l.standing(at-1))
 	}
 	return space.Glimpse(c.m, c.cast, list, beyond)
 }
