@@ -5,10 +5,11 @@ import (
 
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/internal/bench/town"
+	"tavernsim/internal/bench/town/played"
 )
 
 func newBenchSchedule(e *cli.Env) *cobra.Command {
-	var o town.Options
+	o := town.Options{Play: played.Play}
 	c := &cobra.Command{
 		Use:   "schedule",
 		Short: "How long a town takes under each schedule, in virtual time",

@@ -19,6 +19,7 @@ import (
 	"tavernsim/engine/panel"
 	"tavernsim/engine/permit"
 	"tavernsim/engine/workflow"
+	"tavernsim/engine/world"
 	"tavernsim/protocol"
 	"tavernsim/tam/bind"
 )
@@ -37,8 +38,10 @@ type Definition struct {
 	External   []External                // tools that executors carry out, sorted by id
 	Policy     *permit.Judge             // of calls; nil = all of Skills and Tools are allowed
 	Knowledge  profile.Accesses
-	Model      string         // default model of completions; "" = the provider's
-	Contexts   map[string]int // tokens that models read, by their names; "" = the default one
+	// Perceives are the parts of the world that the input world_state has; nil = all of it.
+	Perceives []world.Pattern
+	Model     string         // default model of completions; "" = the provider's
+	Contexts  map[string]int // tokens that models read, by their names; "" = the default one
 	// Panel completes a question to a person, or says why it cannot be asked; nil = nobody
 	// can be. It is a pure function.
 	Panel      func(*panel.Question) error

@@ -40,7 +40,7 @@ func CoreInputs() []string {
 func (t *Turn) input(name string) any {
 	switch name {
 	case "world_state":
-		return t.world.Value()
+		return t.world.Perceived(t.m.Def.Perceives, t.m.ID.Instance)
 	case "private_state":
 		return t.Private
 	case "active_goals":

@@ -11,6 +11,7 @@ import (
 // them, as its workflows and its inventory of tools say.
 type Reach struct {
 	World   bool // reads the world
+	Part    bool // and no more of it than its profile says (Definition.Perceives)
 	Version bool // its prompts may name the version of the world, which everybody's changes move on
 	Bases   bool // reads knowledge bases
 	Directs bool // publishes events of any type, also to agents by name
@@ -26,8 +27,9 @@ func (d *Definition) Reach() Reach {
 	has := func(id string) bool { return d.tools[id] != nil }
 	motive := d.Motive != nil // its conditions may read the world, and its rules subscribe and answer
 	bases := len(d.Knowledge) > 0 && (d.reads("knowledge") || has("QueryKnowledgeBaseTool"))
+	whole := motive || has("ReadWorldStateTool") || bases
 	return Reach{
-		World: motive || d.reads("world_state") || has("ReadWorldStateTool") || bases, Version: d.reads("world_version"), Bases: bases,
+		World: whole || d.reads("world_state"), Part: !whole && d.Perceives != nil, Version: d.reads("world_version"), Bases: bases,
 		Directs: motive || has(toolPublish), Writes: has(toolRequestWorld), Listens: motive || has(listen.Subscribe) || has(listen.Unsubscribe),
 		Surroundings: d.reads("surroundings") || has(whereabouts.Look), Walks: has(whereabouts.Move),
 	}

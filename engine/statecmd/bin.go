@@ -54,12 +54,12 @@ func (o *op) bin() (world.Path, *command.Fault) {
 		return nil, &command.Fault{Code: command.Conflict, Message: err.Error()}
 	}
 	if perm := o.r.e.set.Permissions; perm != nil {
-		if err := o.d.edit.Permitted(perm, o.r.in.Profile, world.OpPush, p.path, nil); err != nil {
+		if err := o.d.edit.Permitted(perm, o.r.in.Profile, o.r.in.By, world.OpPush, p.path, nil); err != nil {
 			return nil, &command.Fault{Code: command.Denied, Message: err.Error()}
 		}
 	}
 	if ro := p.mount.readOnly; ro != nil {
-		if err := o.d.edit.Permitted(ro, "", world.OpPush, p.path, nil); err != nil {
+		if err := o.d.edit.Permitted(ro, "", "", world.OpPush, p.path, nil); err != nil {
 			return nil, &command.Fault{Code: command.Protected, Message: textf("the recycle bin %q is read-only", key)}
 		}
 	}

@@ -50,12 +50,12 @@ func (o *op) permit(write world.Op, path world.Path, value any) *command.Fault {
 		return &command.Fault{Code: command.Conflict, Message: err.Error()}
 	}
 	if p := o.r.e.set.Permissions; p != nil {
-		if err := o.d.edit.Permitted(p, o.r.in.Profile, write, path, value); err != nil {
+		if err := o.d.edit.Permitted(p, o.r.in.Profile, o.r.in.By, write, path, value); err != nil {
 			return &command.Fault{Code: command.Denied, Message: err.Error()}
 		}
 	}
 	if p := o.place.mount.readOnly; p != nil {
-		if err := o.d.edit.Permitted(p, "", write, path, value); err != nil {
+		if err := o.d.edit.Permitted(p, "", "", write, path, value); err != nil {
 			return &command.Fault{Code: command.Protected, Message: textf("%q is read-only", o.place.key)}
 		}
 	}

@@ -108,6 +108,6 @@ func (f *Found) resolve(path Path, i, pos int) {
 }
 
 // Permitted asks a table of permissions about a write to what the editor holds.
-func (e *Editor) Permitted(p *Permissions, profile string, op Op, path Path, value any) error {
-	return p.check(e.root, profile, op, path, value)
+func (e *Editor) Permitted(p *Permissions, profile, by string, op Op, path Path, value any) error {
+	return p.check(e.root, profile, by, op, path, value)
 }

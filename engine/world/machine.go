@@ -189,7 +189,7 @@ func (d *decider) check(r *Request) error {
 		return faultf(CodeLimit, "path %q: the value has %d bytes; the limit is %d", r.Path.String(), len(r.Value), d.limits.MaxValue)
 	}
 	if p := d.machine.Permissions; p != nil {
-		if err := p.check(d.edit.root, r.Profile, r.Op, r.Path, r.Value); err != nil {
+		if err := p.check(d.edit.root, r.Profile, r.By, r.Op, r.Path, r.Value); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,10 @@
 package world
 
+import "strings"
+
+// Self in a name of a pattern stands for the instance id of the agent that it is about.
+const Self = "{self}"
+
 // Pattern is a path with wildcards: `*` stands for any one segment, `**` for any
 // number of them.
 type Pattern Path
@@ -21,6 +26,21 @@ func (p Pattern) Stem() Path {
 }
 
 func (p Pattern) String() string { return Path(p).String() }
+
+// For is the pattern of one agent: its instance id stands in the place of [Self].
+func (p Pattern) For(instance string) Pattern {
+	out := p
+	for i := range p {
+		if p[i].Kind != Name || !strings.Contains(p[i].Key, Self) {
+			continue
+		}
+		if &out[0] == &p[0] {
+			out = append(Pattern(nil), p...)
+		}
+		out[i].Key = strings.ReplaceAll(p[i].Key, Self, instance)
+	}
+	return out
+}
 
 // Matches reports whether the pattern names exactly this path.
 func (p Pattern) Matches(path Path) bool { return p.match(path, false, false) }

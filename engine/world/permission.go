@@ -2,7 +2,8 @@ package world
 
 // Rules say where somebody may write. A write is permitted when it lies at or
 // below a place that Allow names and neither lies at or below a place that Deny
-// names nor replaces, removes or creates one with what it writes.
+// names nor replaces, removes or creates one with what it writes. {self} in a name
+// stands for the instance id of who writes.
 type Rules struct {
 	Allow []Pattern // none allows every path
 	Deny  []Pattern
@@ -18,11 +19,11 @@ type Permissions struct {
 // Check refuses a write that the profile may not make, with a *Fault of
 // CodeDenied that names the rule. A merge writes its fields and nothing else, so
 // each field is asked for by itself.
-func (p *Permissions) Check(doc *Document, profile string, op Op, path Path, value any) error {
-	return p.check(doc.root, profile, op, path, value)
+func (p *Permissions) Check(doc *Document, profile, by string, op Op, path Path, value any) error {
+	return p.check(doc.root, profile, by, op, path, value)
 }
 
-func (p *Permissions) check(root *object, profile string, op Op, path Path, value any) error {
+func (p *Permissions) check(root *object, profile, by string, op Op, path Path, value any) error {
 	rules, ok := p.Profiles[profile]
 	if !ok {
 		rules = p.Default
@@ -39,22 +40,23 @@ func (p *Permissions) check(root *object, profile string, op Op, path Path, valu
 	}
 	if fields, ok := node.(*object); ok && op == OpMerge && fields.len() > 0 {
 		fields.each(func(k string, s slot) bool {
-			err = rules.check(root, profile, path.Key(k), s.val)
+			err = rules.check(root, profile, by, path.Key(k), s.val)
 			return err == nil
 		})
 		return err
 	}
-	return rules.check(root, profile, path, node)
+	return rules.check(root, profile, by, path, node)
 }
 
-func (r Rules) check(root *object, profile string, path Path, value any) error {
+func (r Rules) check(root *object, profile, by string, path Path, value any) error {
 	for _, deny := range r.Deny {
+		deny = deny.For(by)
 		if deny.Covers(path) || deny.Touches(path) && deny.below(root, path, value) {
 			return faultf(CodeDenied, "path %q: profile %q must not write %q", path.String(), profile, deny.String())
 		}
 	}
 	for _, allow := range r.Allow {
-		if allow.Covers(path) {
+		if allow.For(by).Covers(path) {
 			return nil
 		}
 	}

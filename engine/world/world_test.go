@@ -384,6 +384,7 @@ func TestPermissions(t *testing.T) {
 		Default: Rules{Deny: []Pattern{pattern("**.secret")}},
 		Profiles: map[string]Rules{
 			"trader": {Allow: []Pattern{pattern("market.*.price"), pattern("log")}, Deny: []Pattern{pattern("market.gold")}},
+			"farmer": {Allow: []Pattern{pattern("fields.{self}"), pattern("mail.to_{self}.*")}, Deny: []Pattern{pattern("fields.{self}.fence")}},
 		}}}
 	for _, c := range []struct {
 		profile, path string
@@ -399,6 +400,12 @@ func TestPermissions(t *testing.T) {
 		{"trader", "market.gold.price", OpSet, 1, false},
 		{"trader", "market", OpDelete, nil, false},
 		{"trader", "log", OpPush, 1, true},
+		{"farmer", "fields.ann.crop", OpSet, 1, true},
+		{"farmer", "fields.bob.crop", OpSet, 1, false},
+		{"farmer", "fields.{self}", OpSet, 1, false},
+		{"farmer", "fields.ann.fence", OpSet, 1, false},
+		{"farmer", "fields", OpMerge, map[string]any{"ann": map[string]any{"crop": 1}}, true},
+		{"farmer", "mail.to_ann.3", OpSet, 1, true},
 		{"guest", "anything", OpSet, 1, true},
 		{"guest", "a.secret", OpSet, 1, false},
 		{"guest", "a.b", OpSet, map[string]any{"c": map[string]any{"secret": 1}}, false},
@@ -406,7 +413,7 @@ func TestPermissions(t *testing.T) {
 		{"guest", "old.open", OpDelete, nil, true},
 	} {
 		r := req(t, c.op, c.path, c.value)
-		r.Profile = c.profile
+		r.Profile, r.By = c.profile, "ann"
 		_, refused := decide(t, m, mustDoc(t, `{"old":{"secret":1,"open":2}}`), r)
 		if ok := len(refused) == 0; ok != c.ok {
 			t.Errorf("%s %s %s: refused %v", c.profile, c.op, c.path, refused)

@@ -58,7 +58,7 @@ func classesOf(sc *setup.Scene) ([]class, []schedule.Class) {
 		case d.Pace != nil:
 			c.never = "it rests at its ceilings, or longer while it does nothing"
 		}
-		out[k] = schedule.Class{Space: c.space, Perceives: c.perceives(), Writes: c.writes(sc, d), Hears: c.hears(), Publishes: c.publishes(sc, roams), Consults: c.consults(), Edits: nil}
+		out[k] = schedule.Class{Space: c.space, Perceives: c.perceives(d), Writes: c.writes(sc, d), Hears: c.hears(), Publishes: c.publishes(sc, roams), Consults: c.consults(), Edits: nil}
 		if len(d.Knowledge) == 0 {
 			out[k].Edits = []string{}
 		}
@@ -84,12 +84,15 @@ func union(a, b []bus.Subscription) []bus.Subscription {
 	return a
 }
 
-// perceives: a class that reads the world at all may read all of it.
-func (c *class) perceives() []string {
-	if c.World {
-		return nil
+// perceives: a class that reads the world may read all of it, unless its profile says which parts.
+func (c *class) perceives(d *agent.Definition) []string {
+	switch {
+	case !c.World:
+		return []string{}
+	case c.Part:
+		return append([]string{}, texts(d.Perceives)...)
 	}
-	return []string{}
+	return nil
 }
 
 // writes are the patterns that the permissions of the profile allow.
@@ -232,8 +235,10 @@ func advice(sc *setup.Scene, list []class, of []schedule.Class) (lines []string)
 				say("waits for every agent of %s, of which it hears (event_subscriptions)", by)
 			case r&schedule.World != 0 && len(of[b].Writes) == 0:
 				say("reads the world (world_state or ReadWorldStateTool), and %s may change all of it: world_write_permissions", by)
+			case r&schedule.World != 0 && !c.Part:
+				say("reads all of the world (world_state or ReadWorldStateTool), of which %s may change a part: perceives", by)
 			case r&schedule.World != 0:
-				say("reads the world (world_state or ReadWorldStateTool), of which %s may change a part", by)
+				say("perceives a part of the world that %s may change", by)
 			case r&schedule.Base != 0:
 				say("reads knowledge bases that %s may write", by)
 			default:

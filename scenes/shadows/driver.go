@@ -242,7 +242,7 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 	d.fold = machines.AgentFold{Scene: sc, Machine: func(o uint32) *agent.Machine { d.touched[o] = true; return d.agents[o].base }}
 	d.openBudgets(state)
 	d.ladder = newLadder(sc.Rules, d.view.World(), &d.tick)
-	d.ladder.rungs[0].at = d.open
+	d.ladder.rungs[0].at = d.open - 1 // its wave may be open
 	if d.state, err = schedule.New(schedule.Config{Mode: opt.Mode, Classes: of, Window: window, MaxWasted: shareAhead}, rows); err != nil {
 		return nil, err
 	}

@@ -45,13 +45,14 @@ func newLadder(rules *worldstate.Machine, doc *world.Document, cfg *tickOf) ladd
 	return l
 }
 
-// commit replaces the worlds up to a moment by the committed one.
+// commit replaces the worlds up to a moment by the committed one. The moment may have another wave, whose requests
+// come on top.
 func (l *ladder) commit(at schedule.Tick, doc *world.Document) {
 	n := sort.Search(len(l.rungs), func(i int) bool { return i > 0 && l.rungs[i].at > at })
 	for i := range l.rungs[:n] {
 		l.asked -= len(l.rungs[i].asked)
 	}
-	l.rungs = slices.Concat([]rung{{at: at, after: worldstate.NewState(doc)}}, l.rungs[n:])
+	l.rungs = slices.Concat([]rung{{at: at - 1, after: worldstate.NewState(doc)}}, l.rungs[n:])
 	l.dirty = 1
 }
 

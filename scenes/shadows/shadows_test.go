@@ -408,6 +408,26 @@ func TestWhoMayBeToldWaits(t *testing.T) {
 	}
 }
 
+// Promise 2. Who perceives of the world what nobody else may change waits for nobody, and who perceives what
+// one agent may change waits for that one.
+func TestWhoPerceivesItsPartDoesNotWait(t *testing.T) {
+	shows := strings.NewReplacer("now: {dataFlowType: STRING}}", "now: {dataFlowType: STRING}, world_state: {dataFlowType: OBJECT}}", "{{json .private_state}}", "{{json .private_state}} {{json .world_state}}",
+		"desks: {}", "desks: {}, motto: work", "tool_ids_inventory:", "perceives: [motto, \"desks.{self}\"]\nworld_write_permissions: {allow: [\"desks.{self}\"]}\ntool_ids_inventory:").Replace(desks)
+	want, _, barrier := played(t, shows, scenes.Barrier)
+	for _, schedule := range []scenes.Schedule{scenes.Tracked, scenes.Speculative} {
+		got, c, took := played(t, shows, schedule)
+		t.Logf("%s: %v of %v, %+v", schedule, took, barrier, *c)
+		if got.Digest() != want.Digest() || c.Calls.Wasted != 0 || c.Off != "" || c.Missed != 0 || c.Calls.Used < 100 || took > barrier*3/4 || len(c.Advice) > 0 {
+			t.Errorf("%s took %v, the barrier %v: digest %s, want %s, %+v", schedule, took, barrier, got.Digest(), want.Digest(), c)
+		}
+	}
+	open := strings.Replace(shows, "perceives: [motto, \"desks.{self}\"]", "perceives: [motto, \"desks.*\"]", 1)
+	got, c, took := played(t, open, scenes.Tracked)
+	if want, _, barrier := played(t, open, scenes.Barrier); got.Digest() != want.Digest() || took < barrier*9/10 || len(c.Advice) != 1 || !strings.Contains(c.Advice[0], "perceives a part of the world that clerk may change") {
+		t.Errorf("all desks: %v of %v, %+v", took, barrier, c)
+	}
+}
+
 // mirage fails when it is looked at.
 type mirage struct{}
 

@@ -32,6 +32,9 @@ type Profile struct {
 	InitialGoalsReference     []GoalReference      `json:"initial_goals_reference,omitempty"`
 	WorldWritePermissions     *WritePermissions    `json:"world_write_permissions,omitempty"`
 
+	// Perceives are patterns of the world paths that the input world_state has; nil: everything.
+	Perceives []string `json:"perceives,omitempty"`
+
 	// Motivation says how its agents weigh their goals. nil: as its defaults say, if an
 	// initial goal says something that rules decide; else they alone say where goals stand.
 	Motivation *Motivation `json:"motivation,omitempty"`

@@ -20,3 +20,15 @@ func (v *WorldView) Ask(path world.Path) {
 		v.Asked = append(v.Asked, path)
 	}
 }
+
+// Perceived is what patterns show an agent of the world; nil shows all of it.
+func (v *WorldView) Perceived(patterns []world.Pattern, instance string) map[string]any {
+	if patterns == nil {
+		return v.Value()
+	}
+	own := make([]world.Pattern, len(patterns))
+	for i, p := range patterns {
+		own[i] = p.For(instance)
+	}
+	return v.Part(own)
+}

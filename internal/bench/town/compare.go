@@ -32,6 +32,22 @@ type Result struct {
 	Rollbacks int64   `json:"rollbacks,omitempty"`
 }
 
+// Played is what the engine made of a trace: a scene of its agents, with a real journal, whose
+// model is a server that takes as long as the trace says, divided by the compression.
+type Played struct {
+	Schedule  string  `json:"schedule"`
+	Seconds   float64 `json:"seconds"`    // that it took, times the compression
+	ToPolicy  float64 `json:"to_policy"`  // those to the virtual ones of the same schedule
+	ToBarrier float64 `json:"to_barrier"` // the virtual ones of the barrier to those
+	Made      int     `json:"calls_made"`
+	Wasted    float64 `json:"wasted"`
+	Bare      float64 `json:"bare"` // what a bare client needs for some of the calls, one after the other, to what the trace says
+	Digest    string  `json:"digest"`
+}
+
+// Playable are the schedules of the engine.
+func Playable() []string { return []string{Barrier, Tracked, Speculative} }
+
 // The schedules.
 const (
 	Serial       = "serial"
@@ -67,13 +83,13 @@ func Compare(ctx context.Context, t *Trace, slots int, seen func(schedule string
 	}
 	for i := range c.Schedules {
 		r := &c.Schedules[i]
-		r.OfOracle, r.ToBarrier = ratio(at[Oracle], r.Seconds), ratio(at[Barrier], r.Seconds)
+		r.OfOracle, r.ToBarrier = Ratio(at[Oracle], r.Seconds), Ratio(at[Barrier], r.Seconds)
 	}
 	return c, nil
 }
 
-// ratio of a trace without calls is 1: every schedule takes no time.
-func ratio(a, b float64) float64 {
+// Ratio of times of a trace without calls is 1: every schedule takes no time.
+func Ratio(a, b float64) float64 {
 	if b == 0 {
 		return 1
 	}

@@ -20,12 +20,9 @@
 //  4. All schedules give slots to calls in the same order: by step, then by the calls
 //     that the turn is expected to make yet.
 //
-//  5. [Play] lets the engine run the same trace in real time: each turn makes as many calls, which
-//     take as long, and shows the model who is near. Every schedule has one digest.
-//
 // # What is not modelled
 //
-// The time that the engine itself takes, which Play has; servers of models that get slower
+// The time that the engine itself takes, which package played shows; servers of models that get slower
 // under load; turns that would have made other calls because they ran ahead.
 //
 // A trace and its results are in memory; bounds are in Read. One goroutine at a time.

@@ -25,6 +25,8 @@ type Options struct {
 
 	Engine   []string // schedules under which the engine plays each town, too; they are Playable
 	Compress float64  // by which the engine's calls are shorter
+	// Play lets the engine do it; it tells seen how many seconds it has taken. Nil without Engine.
+	Play func(ctx context.Context, t *Trace, schedule string, slots int, compression float64, seen func(seconds float64)) (Played, error)
 }
 
 // Check reports an option with no meaning.
@@ -117,13 +119,13 @@ func (o *Options) play(ctx context.Context, t *Trace, c *Comparison, line *progr
 		at[r.Schedule] = r.Seconds
 	}
 	for _, name := range o.Engine {
-		p, err := Play(ctx, t, name, o.Slots, o.Compress, func(seconds float64) {
+		p, err := o.Play(ctx, t, name, o.Slots, o.Compress, func(seconds float64) {
 			line.show("of the time that it should take: the engine, "+name, seconds*o.Compress/at[name])
 		})
 		if err != nil {
 			return err
 		}
-		p.ToPolicy, p.ToBarrier = ratio(p.Seconds, at[name]), ratio(at[Barrier], p.Seconds)
+		p.ToPolicy, p.ToBarrier = Ratio(p.Seconds, at[name]), Ratio(at[Barrier], p.Seconds)
 		if c.Played = append(c.Played, p); p.Digest != c.Played[0].Digest {
 			return protocol.Errorf(protocol.KindInternal, "bench: %s, seed and answers of one town, and two histories: digest %s under %s, %s under %s", c.Trace, c.Played[0].Digest, c.Played[0].Schedule, p.Digest, name)
 		}

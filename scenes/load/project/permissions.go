@@ -2,6 +2,7 @@ package project
 
 import (
 	"slices"
+	"strings"
 
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/world"
@@ -57,7 +58,28 @@ func (l *loader) patterns(doc *source.Document, steps []string, texts []string) 
 			l.fault(doc, append(slices.Clone(steps), at(i)...), "", "%s", err)
 			continue
 		}
+		l.noPlaces(doc, append(slices.Clone(steps), at(i)...), p)
 		out = append(out, p)
 	}
 	return out
+}
+
+// noPlaces refuses what stands for the place of an agent, which is not built.
+func (l *loader) noPlaces(doc *source.Document, steps []string, p world.Pattern) {
+	if slices.ContainsFunc(p, func(s world.Segment) bool { return strings.Contains(s.Key, "{place}") }) {
+		l.fault(doc, steps, "only "+world.Self+" stands for something", "%s: {place} in a pattern of world paths is not there yet", p)
+	}
+}
+
+// perceives reads what agents perceive of the world. A pattern does not lead through a list, of which the positions
+// shift.
+func (l *loader) perceives(doc *source.Document, texts []string) []world.Pattern {
+	steps := at("perceives")
+	list := l.patterns(doc, steps, texts)
+	for _, p := range list {
+		if slices.ContainsFunc(p, func(s world.Segment) bool { return s.Kind == world.Index || s.Kind == world.Append }) {
+			l.fault(doc, steps, "name the list", "%s leads through a list; a list is perceived as a whole", p)
+		}
+	}
+	return append([]world.Pattern{}, list...)
 }

@@ -26,6 +26,7 @@ type Profile struct {
 	Core, Reflection *workflow.Plan
 	// Subscriptions of the profile and of its custom_runtime_config.
 	Subscriptions []Subscription
+	Perceives     []world.Pattern // nil = the whole world
 
 	rules   *world.Rules           // of world writes; nil = it says nothing
 	schema  *jsonSchema            // of the private state; nil = any object
@@ -128,6 +129,9 @@ func (l *loader) linkProfiles(list []*Profile) {
 		if d.WorldWritePermissions != nil {
 			rules := l.writeRules(p.doc, at("world_write_permissions"), d.WorldWritePermissions)
 			p.rules = &rules
+		}
+		if d.Perceives != nil {
+			p.Perceives = l.perceives(p.doc, d.Perceives)
 		}
 	}
 }

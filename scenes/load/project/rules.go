@@ -104,7 +104,8 @@ func profileRules() source.Rules {
 		"profile.Profile.custom_runtime_config":         {Section: "§3.1.1", Doc: "Pace and limits; a scene may override single fields."},
 		"profile.Profile.custom_metadata":               {Section: "§2.2", Doc: "For your own use; simd does not check it."},
 
-		"profile.Profile.world_write_permissions": {Section: "§3.6", Doc: "World paths that its agents may write. Default: everywhere, unless the scene limits it."},
+		"profile.Profile.world_write_permissions": {Section: "§3.6", Doc: "World paths that its agents may write; `{self}` in a name stands for the instance id. Default: everywhere, unless the scene limits it."},
+		"profile.Profile.perceives":               {Section: "§2.1.1", MaxItems: 1000, Doc: "Patterns of world paths: the input `world_state` has these, and what lies below, and nothing else. Default: everything. See [what an agent perceives of the world](#what-an-agent-perceives-of-the-world)."},
 		"profile.WritePermissions.allow":          {Section: "§3.6", MaxItems: 1000, Doc: "Patterns of world paths: only there, and below. Default: everywhere."},
 		"profile.WritePermissions.deny":           {Section: "§3.6", MaxItems: 1000, Doc: "Patterns of world paths: not there, not below, and not above if the write affects them. Takes precedence over allow."},
 

@@ -1,21 +1,21 @@
-package town
+package played
 
 import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"tavernsim/engine/schedule"
+	"tavernsim/internal/bench/town"
 	"tavernsim/llm/limit"
 )
 
 // crossing are agents that come into each other's view and leave it, and one that talks for long.
-func crossing(t *testing.T) *Trace {
+func crossing(t *testing.T) *town.Trace {
 	t.Helper()
 	var text strings.Builder
 	text.WriteString(`{"format": "simd-town 1", "agents": 4, "steps": 12, "width": 60, "height": 20, "radius": 4, "speed": 2, "base_seconds": 0.2, "token_seconds": 0.01}
@@ -31,7 +31,7 @@ func crossing(t *testing.T) *Trace {
 		}
 		fmt.Fprintf(&text, `{"step": %d, "agent": 2, "to": [%d, 8], "calls": [%s1]}`+"\n", s, 20+s/2%2, strings.Repeat("1, ", 3*s))
 	}
-	tr, err := Read(strings.NewReader(text.String()), "crossing")
+	tr, err := town.Read(strings.NewReader(text.String()), "crossing")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,12 +40,11 @@ func crossing(t *testing.T) *Trace {
 
 // TestPlay: the engine plays a trace under every schedule with one history; an agent asks as often as the
 // trace says, and in each step perceives whom it should.
-// Promise 5.
 func TestPlay(t *testing.T) {
 	tr := crossing(t)
 	calls, _ := tr.Calls()
 	var digest string
-	for _, name := range Playable() {
+	for _, name := range town.Playable() {
 		var mu sync.Mutex
 		seen := map[[2]int]map[string]bool{} // what an agent perceives in a step
 		m := &model{trace: tr, compression: 400, asked: func(step, agent int, text string) {
@@ -69,7 +68,7 @@ func TestPlay(t *testing.T) {
 		if p.Digest != digest || p.Made < calls || p.Seconds <= 0 || p.Bare < 1 {
 			t.Errorf("%s: %+v, want digest %s and %d calls or more", name, p, digest, calls)
 		}
-		if name != Speculative && p.Wasted != 0 {
+		if name != town.Speculative && p.Wasted != 0 {
 			t.Errorf("%s wasted %v of the calls", name, p.Wasted)
 		}
 		for step := range tr.Steps {
@@ -82,9 +81,9 @@ func TestPlay(t *testing.T) {
 
 // checkSeen holds what an agent perceived in a step to the trace: of those that it perceived when it
 // ran ahead, one is right.
-func checkSeen(t *testing.T, tr *Trace, name string, step, a int, seen map[string]bool) {
+func checkSeen(t *testing.T, tr *town.Trace, name string, step, a int, seen map[string]bool) {
 	t.Helper()
-	if n := len(tr.Tokens(step, a)); n == 0 || len(seen) != 1 && name != Speculative {
+	if n := len(tr.Tokens(step, a)); n == 0 || len(seen) != 1 && name != town.Speculative {
 		if (n > 0) != (len(seen) > 0) || len(seen) > 1 {
 			t.Errorf("%s: step %d, agent %d of %d calls perceived %v", name, step, a, n, seen)
 		}
@@ -92,7 +91,7 @@ func checkSeen(t *testing.T, tr *Trace, name string, step, a int, seen map[strin
 	}
 	var want []string
 	for b := range tr.Agents {
-		if b != a && tr.sees(step, a, b) {
+		if b != a && near(tr.Place(step, a), tr.Place(step, b), tr.Radius) {
 			want = append(want, fmt.Sprintf("a_%d", b))
 		}
 	}
@@ -118,7 +117,7 @@ func checkSeen(t *testing.T, tr *Trace, name string, step, a int, seen map[strin
 
 // TestPlayedPlaces: in a town that is made agents are where the trace says.
 func TestPlayedPlaces(t *testing.T) {
-	tr := Generate(25, 120, Busy, 1)
+	tr := town.Generate(25, 120, town.Busy, 1)
 	var mu sync.Mutex
 	var asked, elsewhere int
 	m := &model{trace: tr, compression: 1000, asked: func(step, agent int, text string) {
@@ -132,12 +131,16 @@ func TestPlayedPlaces(t *testing.T) {
 			}
 		}
 	}}
-	if _, err := play(context.Background(), tr, Barrier, 64, m, func(float64) {}); err != nil {
+	if _, err := play(context.Background(), tr, town.Barrier, 64, m, func(float64) {}); err != nil {
 		t.Fatal(err)
 	}
 	if asked < 1000 || elsewhere > 0 {
 		t.Errorf("%d of %d calls were made from elsewhere", elsewhere, asked)
 	}
+}
+
+func near(a, b schedule.Cell, n int32) bool {
+	return max(a.X-b.X, b.X-a.X, a.Y-b.Y, b.Y-a.Y) <= n
 }
 
 // TestPlaces: a scene has as many calls at once as there are slots.
@@ -150,22 +153,11 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestPlayIsRefused: options without a meaning, and a context that has ended.
-func TestPlayIsRefused(t *testing.T) {
-	for want, o := range map[string]Options{
-		"--engine oracle":   {Engine: []string{Oracle}, Compress: 1},
-		"--engine tracked":  {Engine: []string{Tracked, Tracked}, Compress: 1},
-		"--compress 0.5":    {Engine: []string{Tracked}, Compress: 0.5},
-		"--compress NaN":    {Engine: []string{Tracked}, Compress: math.NaN()},
-		"--compress 1000.5": {Engine: []string{Tracked}, Compress: 1000.5},
-	} {
-		if err := o.Check(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v", want, err)
-		}
-	}
+// TestCancelled: a run ends with its context.
+func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := Play(ctx, crossing(t), Tracked, 8, 400, func(float64) {}); err == nil {
+	if _, err := Play(ctx, crossing(t), town.Tracked, 8, 400, func(float64) {}); err == nil {
 		t.Error("it did not end")
 	}
 }

@@ -1,4 +1,5 @@
-package town
+// Package played lets the engine play the towns of package town in real time.
+package played
 
 import (
 	"context"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"tavernsim/internal/bench/town"
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/limit"
@@ -30,22 +32,6 @@ import (
 //go:embed project
 var files embed.FS
 
-// Played is what the engine made of a trace: a scene of its agents, with a real journal, whose
-// model is a server that takes as long as the trace says, divided by the compression.
-type Played struct {
-	Schedule  string  `json:"schedule"`
-	Seconds   float64 `json:"seconds"`    // that it took, times the compression
-	ToPolicy  float64 `json:"to_policy"`  // those to the virtual ones of the same schedule
-	ToBarrier float64 `json:"to_barrier"` // the virtual ones of the barrier to those
-	Made      int     `json:"calls_made"`
-	Wasted    float64 `json:"wasted"`
-	Bare      float64 `json:"bare"` // what a bare client needs for some of the calls, one after the other, to what the trace says
-	Digest    string  `json:"digest"`
-}
-
-// Playable are the schedules of the engine.
-func Playable() []string { return []string{Barrier, Tracked, Speculative} }
-
 // Play lets the engine run a trace under one schedule. Calls take their time divided by
 // compression. It tells seen how many seconds it has taken.
 //
@@ -53,12 +39,12 @@ func Playable() []string { return []string{Barrier, Tracked, Speculative} }
 // before left it. So the calls of step s are made in tick s+1, when the engine shows where everybody
 // is at the beginning of step s, and the scene has one tick more than the trace has steps. Who turns round
 // between two steps without a rest is a step late; nobody in a generated town does.
-func Play(ctx context.Context, t *Trace, name string, slots int, compression float64, seen func(seconds float64)) (Played, error) {
+func Play(ctx context.Context, t *town.Trace, name string, slots int, compression float64, seen func(seconds float64)) (town.Played, error) {
 	return play(ctx, t, name, slots, &model{trace: t, compression: compression}, seen)
 }
 
-func play(ctx context.Context, t *Trace, name string, slots int, m *model, seen func(seconds float64)) (p Played, err error) {
-	p = Played{Schedule: name}
+func play(ctx context.Context, t *town.Trace, name string, slots int, m *model, seen func(seconds float64)) (p town.Played, err error) {
+	p = town.Played{Schedule: name}
 	server, err := mock.New(mock.Options{Model: m})
 	if err != nil {
 		return p, err
@@ -110,7 +96,7 @@ func play(ctx context.Context, t *Trace, name string, slots int, m *model, seen 
 		return p, protocol.Errorf(protocol.KindInternal, "bench: the engine gave up to run ahead: %s", s.Schedule.GaveUp)
 	}
 	p.Seconds, p.Digest, p.Made = s.WallSeconds*m.compression, s.Digest, int(server.Report(0).Requests-asked)
-	p.Wasted = ratio(float64(p.Made-calls), float64(calls))
+	p.Wasted = float64(p.Made-calls) / float64(max(calls, 1))
 	return p, nil
 }
 
@@ -152,7 +138,7 @@ func places(slots int) int {
 }
 
 // project writes the project of a trace.
-func project(t *Trace, dir string) error {
+func project(t *town.Trace, dir string) error {
 	sub, err := fs.Sub(files, "project")
 	if err != nil {
 		return err
@@ -183,7 +169,7 @@ func project(t *Trace, dir string) error {
 }
 
 // plan is what an agent does in each tick, as workflows/live.yaml reads it.
-func plan(t *Trace, a int) (calls, to string) {
+func plan(t *town.Trace, a int) (calls, to string) {
 	const digits = "0123456789abcdefghijklmnopqrstuv"
 	var c, w strings.Builder
 	for tick := range t.Steps + 1 {
@@ -203,7 +189,7 @@ func plan(t *Trace, a int) (calls, to string) {
 // model answers the calls of a trace. Whatever the agent perceives is a part of its question, and so
 // of the answer.
 type model struct {
-	trace       *Trace
+	trace       *town.Trace
 	compression float64
 	asked       func(step, agent int, text string) // for tests; nil = nobody wants to know
 }
@@ -216,11 +202,11 @@ const bareCalls = 100
 func (m *model) bare(ctx context.Context, url string) (float64, error) {
 	var want, took float64
 	n := 0
-	for k := range m.trace.calls {
+	for k := range m.trace.Steps * m.trace.Agents {
 		step, agent := k/m.trace.Agents, k%m.trace.Agents
 		for i, tokens := range m.trace.Tokens(step, agent) {
 			if n++; n > bareCalls {
-				return ratio(took, want), nil
+				return town.Ratio(took, want), nil
 			}
 			began := time.Now()
 			if err := ask(ctx, url, fmt.Sprintf("a_%d %d %d:", agent, step+2, i)); err != nil {
@@ -230,7 +216,7 @@ func (m *model) bare(ctx context.Context, url string) (float64, error) {
 			want += m.trace.Seconds(tokens) / m.compression
 		}
 	}
-	return ratio(took, want), nil
+	return town.Ratio(took, want), nil
 }
 
 func ask(ctx context.Context, url, text string) error {
