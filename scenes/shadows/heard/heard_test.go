@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
@@ -24,34 +25,44 @@ type scene struct {
 	ran     map[uint32]schedule.Tick
 }
 
-// people are agents of whom all but the last hear what is said.
-type people []string
+// people are agents of whom all but the last hear what is said; ada may hear it later.
+type people struct {
+	names []string
+	later protocol.Duration
+}
 
-func (p people) Len() int              { return len(p) }
-func (p people) Name(o uint32) string  { return p[o] }
+func (p people) Len() int              { return len(p.names) }
+func (p people) Name(o uint32) string  { return p.names[o] }
 func (p people) Profile(uint32) string { return "p" }
 func (p people) Ordinal(id string) (uint32, bool) {
-	i := slices.Index(p, id)
+	i := slices.Index(p.names, id)
 	return uint32(i), i >= 0
 }
 
 func (p people) Subscriptions(o uint32) []bus.Subscription {
-	if int(o) == len(p)-1 {
+	switch {
+	case int(o) == len(p.names)-1:
 		return nil
+	case o == ada:
+		return []bus.Subscription{{Type: "said", Quiet: p.later.Std()}}
 	}
 	return []bus.Subscription{{Type: "said"}}
 }
 
 func made(t *testing.T, nothing bool) *scene {
+	return madeOf(t, nothing, bus.Config{}, 0)
+}
+
+func madeOf(t *testing.T, nothing bool, config bus.Config, later protocol.Duration) *scene {
 	t.Helper()
-	names := people{"ada", "bo", "cy"}
-	channel, err := bus.New(bus.Config{}, names)
+	names := people{[]string{"ada", "bo", "cy"}, later}
+	channel, err := bus.New(config, names)
 	if err != nil {
 		t.Fatal(err)
 	}
 	codec := protocol.NewCodec(bus.Facts())
 	s := &scene{channel: channel, far: map[uint32]bool{}, ran: map[uint32]schedule.Tick{}}
-	s.Events, err = New(Options{Codec: codec, Names: names, Channel: channel, Nothing: nothing,
+	s.Events, err = New(Options{Codec: codec, Config: config, Names: names, Channel: channel, Nothing: nothing,
 		Near: func(o uint32, _ *Publication) bool { return !s.far[o] },
 		Ran:  func(o uint32, after schedule.Tick) bool { return s.ran[o] > after },
 		May:  func(o uint32, _ *Publication) bool { return o != cy }})
@@ -123,6 +134,30 @@ func TestUnsure(t *testing.T) {
 		}
 		if got := fmt.Sprint(s.told(ada), s.told(bo), s.told(cy)); got != c.told {
 			t.Errorf("%s: told %s, want %s", c.name, got, c.told)
+		}
+	}
+}
+
+// Promise 1: nobody is sure of an event about which more than the event and the subscriptions decides.
+func TestMoreDecides(t *testing.T) {
+	reach := func(_ *Publication, d *protocol.Draft) { d.Reach = "scene" }
+	for name, c := range map[string]struct {
+		config bus.Config
+		later  protocol.Duration
+		change func(*Publication, *protocol.Draft)
+	}{
+		"its own reach": {change: reach},
+		"numbered ids":  {config: bus.Config{Numbered: true}},
+		"debounced":     {later: protocol.Duration(time.Second)},
+	} {
+		s := madeOf(t, false, c.config, c.later)
+		var change []func(*Publication, *protocol.Draft)
+		if c.change != nil {
+			change = append(change, c.change)
+		}
+		s.say(bo, 3, change...)
+		if !s.Unsure(ada, 9, false) || !s.Unsure(bo, 9, false) || len(s.told(ada)) > 0 {
+			t.Errorf("%s: ada is told of it in advance", name)
 		}
 	}
 }
