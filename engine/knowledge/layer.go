@@ -18,6 +18,7 @@ type doc struct {
 	entry    *Entry
 	timed    bool               // valid for a time only; beside entry, since a search reads both and nothing else
 	written  bool               // by this run, not the project's files
+	filed    bool               // the project's files have an entry of that id
 	text     string             // folded: title and tags, then content and goal
 	head     int                // bytes of title and tags in it
 	terms    words.Terms        // with those of its neighbours
@@ -274,7 +275,7 @@ func (b *Base) next(id string) *doc {
 	return nil
 }
 
-// put lays sorted entries over the base. The new layer is merged downwards while the
+// put lays sorted entries, which nobody else has yet, over the base. The new layer is merged downwards while the
 // one below is not more than twice its size, which keeps the layers logarithmic in
 // number.
 func (b *Base) put(top []*doc) *Base {
@@ -286,6 +287,7 @@ func (b *Base) put(top []*doc) *Base {
 		if hides[i] = b.find(d.entry.ID); hides[i] != nil {
 			next.lengths -= hides[i].length
 			next.bare -= next.lacks(hides[i])
+			d.filed = hides[i].filed || !hides[i].written
 		} else {
 			next.count++
 		}

@@ -31,7 +31,11 @@ func village(t testing.TB, l *Learning) State {
 
 // learn carries out one request of an agent that may write; it shows the facts.
 func learn(s State, id string, op Op, entry map[string]any, more ...string) (State, string) {
-	facts := Decide(s, Commit{Now: noon, Requests: []Request{{ID: id, KB: "village", By: id[:1], Op: op, Permissions: append(more, PermitWrite), Entry: entry}}})
+	return learnAt(s, noon, id, op, entry, more...)
+}
+
+func learnAt(s State, at protocol.Time, id string, op Op, entry map[string]any, more ...string) (State, string) {
+	facts := Decide(s, Commit{Now: at, Requests: []Request{{ID: id, KB: "village", By: id[:1], Op: op, Permissions: append(more, PermitWrite), Entry: entry}}})
 	var out []string
 	for _, f := range facts {
 		switch f := f.(type) {

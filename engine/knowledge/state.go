@@ -111,7 +111,9 @@ func (sh shelf) written(f *Written) shelf {
 		return sh // cannot happen: Decide made the bytes, and the journal's checksum finds damage
 	}
 	sh.writes++
-	sh.base = sh.base.with(sh.base.carried(sh.base.doc(entry, true)))
+	if sh.base = sh.base.with(sh.base.carried(sh.base.doc(entry, true))); entry.Retired() {
+		sh.base = sh.base.forgetful()
+	}
 	return sh
 }
 
