@@ -162,7 +162,7 @@ const maxPackage = 1500
 // a package smaller writes the new size here.
 func larger() map[string]int {
 	return map[string]int{
-		"engine/agent":        5400,
+		"engine/agent":        5401,
 		"engine/bus":          2350,
 		"engine/expr":         2350,
 		"engine/knowledge":    2917,
@@ -180,7 +180,7 @@ func larger() map[string]int {
 		"scenes/run/runner":   1730,
 		"scenes/tooling":      1670,
 		"scenes/view/inspect": 3442,
-		"scenes/load/project": 4050,
+		"scenes/load/project": 4052,
 		"tam":                 2571,
 		"tam/toolsxml":        2215,
 	}

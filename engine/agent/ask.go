@@ -29,6 +29,8 @@ type External struct {
 	// name), and then checks all of them.
 	References bool
 
+	Quiet bool // the next turn observes a call only if it failed
+
 	// Async: calls outlive their turn, as tasks of the service tooltask. Latency is how long
 	// they take on the virtual clock.
 	Async   bool

@@ -254,7 +254,7 @@ func (t *Turn) keep(c *protocol.Call, r protocol.CallResult) {
 	t.noteRequest(c, &r)
 	// In the last round only the next deliberation can see the result.
 	t.record(c, &r, last)
-	t.show(last || !worthShowing(&r))
+	t.show(last || !t.worthShowing(c, &r))
 }
 
 // show notes the call that was recorded last, unless somebody observes it anyway.
@@ -270,7 +270,7 @@ func (t *Turn) record(c *protocol.Call, r *protocol.CallResult, observe bool) {
 	if !t.spend(entryBytes) {
 		return
 	}
-	f := put(&t.calls, agentfact.CallMade{ID: c.ID, Tool: c.Tool, Origin: c.Origin, Status: r.Status, Observe: observe && worthShowing(r)})
+	f := put(&t.calls, agentfact.CallMade{ID: c.ID, Tool: c.Tool, Origin: c.Origin, Status: r.Status, Observe: observe && t.worthShowing(c, r)})
 	if len(c.Params) > 0 && !t.inFact(c, r.Status) {
 		f.Params = t.reported(c.Params)
 	}
@@ -307,11 +307,12 @@ func (t *Turn) inFact(c *protocol.Call, status protocol.CallStatus) bool {
 }
 
 // worthShowing reports whether the agent observes a call: if it failed, or if it
-// was a read. The agent sees a successful write in the state.
-func worthShowing(r *protocol.CallResult) bool {
+// was a read. The agent sees a successful write in the state, and tools may be quiet.
+func (t *Turn) worthShowing(c *protocol.Call, r *protocol.CallResult) bool {
 	switch r.Status {
 	case protocol.CallOK:
-		return r.Output != nil
+		entry := t.m.Def.tools[c.Tool]
+		return r.Output != nil && (entry == nil || !entry.quiet)
 	case protocol.CallRequested: // of a task its agent must know the id
 		_, task := r.Output.(taskID)
 		return task

@@ -27,6 +27,7 @@ type Tool struct {
 	latency  time.Duration // of tasks
 	cost     int64         // of a call, in nano-dollars
 	parallel bool          // calls of one answer may run beside each other
+	quiet    bool          // the next turn observes a call only if it failed
 
 	status protocol.CallStatus // of a call that worked
 
@@ -55,7 +56,7 @@ func requests(run carryOut, id, description string, params ...tool.Param) Tool {
 
 // external makes an entry of a tool that an executor or a skill carries out.
 func external(x External) Tool {
-	return Tool{ToolSpec: x.Spec, kind: x.Kind, skill: x.Skill, check: x.Check, timeout: x.Timeout, once: x.Once, parallel: x.Parallel, async: x.Async, latency: x.Latency, cost: x.Cost, schema: bind.Schema{References: x.References}, status: protocol.CallOK}
+	return Tool{ToolSpec: x.Spec, kind: x.Kind, skill: x.Skill, check: x.Check, timeout: x.Timeout, once: x.Once, parallel: x.Parallel, quiet: x.Quiet, async: x.Async, latency: x.Latency, cost: x.Cost, schema: bind.Schema{References: x.References}, status: protocol.CallOK}
 }
 
 // checked are bound parameters that the tool takes. One that is null and need not be there

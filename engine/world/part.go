@@ -1,5 +1,7 @@
 package world
 
+import "slices"
+
 // Part is what the patterns name of the document, and what lies below it; objects that lead there hold
 // nothing else. A list is in it as a whole or not at all: patterns do not lead through one. It shares what
 // it can with the document and must not be changed.
@@ -56,7 +58,7 @@ func partOf(node any, rest []Path) (any, bool) {
 func level(rest []Path) []Path {
 	for i := 0; i < len(rest); i++ {
 		if p := rest[i]; len(p) > 0 && p[0].Kind == AnyDeep {
-			rest = append(rest[:len(rest):len(rest)], p[1:])
+			rest = append(slices.Clip(rest), p[1:])
 		}
 	}
 	return rest

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net"
@@ -18,17 +19,19 @@ import (
 
 // Tool is a file *.tool.yaml or *.tool.json.
 type Tool struct {
-	ID             string         `json:"id"`
-	SchemaVersion  string         `json:"schema_version,omitempty"`
-	DisplayName    string         `json:"displayName,omitempty"`
-	Description    string         `json:"description,omitempty"`
-	Parameters     map[string]any `json:"parameters,omitempty"`
-	OutputSchema   map[string]any `json:"outputSchema,omitempty"`
-	Implementation Implementation `json:"implementation"`
-	Execution      Execution      `json:"execution,omitzero"`
-	Needs          []string       `json:"needs,omitempty"`
-	Cost           float64        `json:"cost,omitempty"` // dollars a call
-	CustomMetadata map[string]any `json:"custom_metadata,omitempty"`
+	ID             string           `json:"id"`
+	SchemaVersion  string           `json:"schema_version,omitempty"`
+	DisplayName    string           `json:"displayName,omitempty"`
+	Description    string           `json:"description,omitempty"`
+	Examples       []map[string]any `json:"examples,omitempty"` // parameters of calls
+	Observe        string           `json:"observe,omitempty"`
+	Parameters     map[string]any   `json:"parameters,omitempty"`
+	OutputSchema   map[string]any   `json:"outputSchema,omitempty"`
+	Implementation Implementation   `json:"implementation"`
+	Execution      Execution        `json:"execution,omitzero"`
+	Needs          []string         `json:"needs,omitempty"`
+	Cost           float64          `json:"cost,omitempty"` // dollars a call
+	CustomMetadata map[string]any   `json:"custom_metadata,omitempty"`
 
 	http      *request // of an http tool, after Check
 	files     []File   // of a script
@@ -70,6 +73,12 @@ const (
 	Async = "async"
 )
 
+// What the agent observes of calls.
+const (
+	Always   = "always"
+	Failures = "failures"
+)
+
 // Execution says how calls are carried out.
 type Execution struct {
 	Mode        string            `json:"mode,omitempty"`
@@ -99,6 +108,8 @@ const (
 	MaxTaskTimeout     = 24 * time.Hour
 	DefaultConcurrency = 8
 	maxDescription     = 4096 // bytes
+	maxExamples        = 8
+	maxExample         = 1024 // bytes
 
 	// Measured is the latency of a tool whose answers take as long in the scene as in fact.
 	Measured = "measured"
@@ -112,6 +123,8 @@ func Rules() source.Rules {
 		"manifest.Tool.schema_version":  {Section: tool, Enum: []string{"1.0"}, Doc: "Version of this file format."},
 		"manifest.Tool.displayName":     {Section: tool, Doc: "Name for people."},
 		"manifest.Tool.description":     {Section: tool, Doc: "What the tool does, for models and people; at most 4,096 bytes, without control characters."},
+		"manifest.Tool.examples":        {Section: tool, MaxItems: maxExamples, Doc: "Parameters of calls that models are shown behind the description, each as one line of JSON of at most 1,024 bytes. They must fit `parameters`."},
+		"manifest.Tool.observe":         {Section: tool, Enum: []string{Always, Failures}, Default: Always, Doc: "What the agent observes of calls in its next turn: whatever came, or only what failed. In the rounds of one turn a model sees every result."},
 		"manifest.Tool.parameters":      {Section: tool, Doc: "JSON Schema (2020-12) of the parameters, an object. `additionalProperties` is false unless it is given."},
 		"manifest.Tool.outputSchema":    {Section: tool, Doc: "JSON Schema of the output; a call whose output breaks it has failed."},
 		"manifest.Tool.implementation":  {Required: true, Section: kinds, Doc: "What carries the tool out."},
@@ -246,9 +259,29 @@ func isID(id string) bool {
 	return id != "" && utf8.RuneCountInString(id) <= 128
 }
 
+// Shown is the description with the examples, as models are told of the tool.
+func (t *Tool) Shown() string {
+	text := t.Description
+	for _, e := range t.Examples {
+		text = strings.TrimPrefix(text+"\nExample: "+exampleLine(e), "\n")
+	}
+	return text
+}
+
+// exampleLine has the names in byte order.
+func exampleLine(params map[string]any) string {
+	line, _ := json.Marshal(params) // a decoder made it of a file
+	return string(line)
+}
+
 func (c *checker) texts() {
 	for _, f := range [][2]string{{"displayName", c.tool.DisplayName}, {"description", c.tool.Description}} {
 		c.faults = append(c.faults, Text(f[1], f[0])...)
+	}
+	for i, e := range c.tool.Examples {
+		if n := len(exampleLine(e)); n > maxExample {
+			c.fault(at("examples", strconv.Itoa(i)), "shorten its texts", "the example has %d bytes; the limit is %d", n, maxExample)
+		}
 	}
 }
 

@@ -76,6 +76,11 @@ func (l *loader) checkTool(doc *source.Document, t *Tool, place []string) {
 	}
 	if compiled := l.compile(doc, slices.Concat(place, at("parameters")), d.Parameters); compiled != nil {
 		t.Check = func(params map[string]any) error { return byPointer(compiled.check(params)) }
+		for i, e := range d.Examples {
+			if err := t.Check(e); err != nil {
+				l.fault(doc, slices.Concat(place, at("examples", i)), "write parameters as a call has them", "the example does not fit the parameters: %s", err)
+			}
+		}
 	}
 	if d.OutputSchema != nil {
 		if compiled := l.compile(doc, slices.Concat(place, at("outputSchema")), d.OutputSchema); compiled != nil {

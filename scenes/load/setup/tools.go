@@ -24,8 +24,8 @@ func Tools(p *project.Project, host []agent.External) []agent.External {
 		t, _ := p.Tool(id)
 		d := t.Definition
 		x := agent.External{
-			Spec: protocol.ToolSpec{Name: id, Description: d.Description, Parameters: d.Parameters}, Check: t.Check, Kind: KindTool, Timeout: d.Execution.Timeout.Std(), Once: d.Execution.Repeat == manifest.Never,
-			Parallel: d.Execution.Parallel, References: true, Async: d.Execution.Mode == manifest.Async,
+			Spec: protocol.ToolSpec{Name: id, Description: d.Shown(), Parameters: d.Parameters}, Check: t.Check, Kind: KindTool, Timeout: d.Execution.Timeout.Std(), Once: d.Execution.Repeat == manifest.Never,
+			Quiet: d.Observe == manifest.Failures, Parallel: d.Execution.Parallel, References: true, Async: d.Execution.Mode == manifest.Async,
 		}
 		x.Latency, _ = d.Latency()
 		x.Cost = int64(math.Round(d.Cost * budget.Dollar))

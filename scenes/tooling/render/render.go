@@ -13,13 +13,13 @@ import (
 func Function(t *project.Tool) map[string]any {
 	d := t.Definition
 	return map[string]any{"type": "function", "function": map[string]any{
-		"name": (&toolcall.Names{}).Wire(d.ID), "description": d.Description, "parameters": d.Parameters,
+		"name": (&toolcall.Names{}).Wire(d.ID), "description": d.Shown(), "parameters": d.Parameters,
 	}}
 }
 
 // Manual is a tool as models that write calls into their text are told of it.
 func Manual(t *project.Tool) string {
 	d := t.Definition
-	unit := prompt.Tools([]any{map[string]any{"name": d.ID, "description": d.Description, "parameters": d.Parameters}})[0]
+	unit := prompt.Tools([]any{map[string]any{"name": d.ID, "description": d.Shown(), "parameters": d.Parameters}})[0]
 	return prompt.TAM + "\n\n" + unit.Text
 }
