@@ -362,6 +362,46 @@ func TestRoundsAreNeeded(t *testing.T) {
 	}
 }
 
+// Promise 1: a turn that took its last answer is in motion until its end has come, because that lets another turn
+// begin, whose request belongs to the round.
+func TestTheEndOfATurnBelongsToTheRound(t *testing.T) {
+	ask := func(agent uint32, n int) []budget.Request {
+		return []budget.Request{{Agent: agent, Number: n, Bound: budget.Amount{Calls: 1}}}
+	}
+	for _, endsFirst := range []bool{true, false} {
+		r := budget.NewRounds(budget.New(budget.Config{Run: limits(t, "calls=3"), Cast: cast{}}), false)
+		for o := range uint32(2) {
+			r.Woken(o, int(o), 1)
+			r.Step(1, &budget.Step{Agent: o, Asks: ask(o, 1)})
+		}
+		if g := r.Grants(0); len(g) != 2 {
+			t.Fatal(g)
+		}
+		takes := func(agent uint32, asks []budget.Request) {
+			r.Step(1, &budget.Step{Agent: agent, Done: 1, Took: budget.Amount{Calls: 1}, Asks: asks})
+			if g := r.Grants(0); len(g) > 0 {
+				t.Errorf("ends first: %v: granted before the end of the turn: %v", endsFirst, g)
+			}
+		}
+		end := func() {
+			takes(0, nil)
+			r.Ended(0)
+			r.Woken(2, 2, 1)
+			r.Step(1, &budget.Step{Agent: 2, Asks: ask(2, 1)})
+		}
+		if endsFirst {
+			end()
+			r.Step(1, &budget.Step{Agent: 1, Done: 1, Took: budget.Amount{Calls: 1}, Asks: ask(1, 2)})
+		} else {
+			takes(1, ask(1, 2))
+			end()
+		}
+		if g := r.Grants(0); len(g) != 1 || g[0].Agent != 1 || g[0].Refused != nil { // the other one waits until it has settled
+			t.Errorf("ends first: %v: %v", endsFirst, g)
+		}
+	}
+}
+
 // A turn whose facts are lost gives back what it took.
 func TestMergedWithoutFacts(t *testing.T) {
 	tree := budget.New(budget.Config{Run: limits(t, "tokens=100"), Cast: cast{}})

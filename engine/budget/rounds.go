@@ -98,6 +98,9 @@ func (r *Rounds) Step(wave uint64, s *Step) {
 	}
 	r.move(a, s.Free-1)
 	r.waiting = append(r.waiting, s.Asks...)
+	if a.motion == 0 && !slices.ContainsFunc(r.waiting, func(q Request) bool { return q.Agent == s.Agent }) {
+		r.move(a, 1) // its end comes by itself, and may let another turn begin
+	}
 }
 
 func (r *Rounds) move(a *awake, n int) {

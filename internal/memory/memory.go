@@ -2,8 +2,8 @@
 //
 // # Promises
 //
-//  1. A small heap may grow fourfold, so that the collector is not the wall; a large one, of
-//     many agents or of many requests in flight, by 384 MiB or half of itself.
+//  1. A small heap may grow fourfold, or by 32 MiB, so that the collector is not the wall; a
+//     large one, of many agents or of many requests in flight, by 384 MiB or half of itself.
 package memory
 
 import (
@@ -14,8 +14,10 @@ import (
 
 // What the heap may grow by before the collector works again: percent of what is in use, and bytes.
 const (
+	tinyGrowth  = 800
 	mostGrowth  = 300
 	leastGrowth = 50
+	spareGrowth = 32 << 20
 	freeGrowth  = 384 << 20
 
 	paceEvery = 100 * time.Millisecond
@@ -37,5 +39,6 @@ func Pace() {
 }
 
 func growth(inUse uint64) int {
-	return int(max(leastGrowth, min(mostGrowth, freeGrowth*100/max(inUse, 1))))
+	inUse = max(inUse, 1)
+	return int(max(leastGrowth, min(mostGrowth, freeGrowth*100/inUse), min(tinyGrowth, spareGrowth*100/inUse)))
 }

@@ -166,3 +166,50 @@ func TestBudgetsUnderEverySchedule(t *testing.T) {
 		t.Error("nothing is tested")
 	}
 }
+
+// Promise 5, without shadows: with fewer places than agents, whose first request belongs to a round does not depend on
+// which message of two turns comes first.
+func TestRoundsWithFewPlaces(t *testing.T) {
+	const text = `
+-- scenes/s.yaml --
+id: s
+name: S
+schema_version: "1.0"
+agent_instances: [{instance_id: "a_{n}", profile_id: person, count: 4, custom_runtime_config: {deliberation_frequency_hz: 0.5, max_tool_rounds: 3, subscribed_event_types: [talk.z]}}]
+scene_lifecycle_workflows: {on_scene_start: note}
+initial_world_state: {n: 0}
+simulation: {seed: 3, tick: 1s, stop: {ticks: 7}, limits: {max_deliberating: 2}}
+-- workflows/note.yaml --
+interfaceOutputs: {decision: {dataFlowType: OBJECT}}
+nodes: [{id: c, type: Constant, configValues: {value: {world: {path: n, op: add, value: 1}, events: {type: talk.z}}}}, {id: out, type: GroupOutput}]
+edges: [{source: c, sourceHandle: value, target: out, targetHandle: decision}]
+-- models/voices.yaml --
+rules:
+  - match: {chance: 0.5}
+    answer: {text: "{{randInt 1 6}}", calls: [{tool: RequestWorldStateUpdateTool, params: {path: n.x, value: 1}}]}
+  - match: {chance: 0.5}
+    answer: {text: "", calls: [{tool: PublishEventTool, params: {type: talk.q, target_agent_instance_id: "a_{{randInt 1 5}}", task_id: "t{{randInt 1 3}}", expects_reply: true}}]}
+otherwise: {text: ""}
+`
+	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(asksAll)), txtar.Parse([]byte(text))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digests := map[string]int{}
+	for seed := range uint64(10) {
+		for range 10 {
+			s := scenestest.New(t, p, "")
+			synctest.Test(t, func(t *testing.T) {
+				m := &spending{thinking: newThinking(t, s, seed, 3*time.Second)}
+				r, err := s.StartWith(scenestest.Settings{Endpoints: map[string]*budget.Budget{"far": {Calls: 4}}, Workers: 1 + int(seed)%2*6, Model: m})
+				if err != nil {
+					t.Fatal(err)
+				}
+				digests[r.Close().Digest()]++
+			})
+		}
+	}
+	if len(digests) != 1 { // answers do not depend on their order either
+		t.Errorf("one project has %d histories: %v", len(digests), digests)
+	}
+}
