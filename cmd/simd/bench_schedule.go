@@ -34,9 +34,6 @@ Exit codes: 0 computed, 1 failure, 2 usage, 3 the trace has faults.`,
   simd bench schedule --agents 100 --hour quiet --seeds 1 --engine barrier,tracked,speculative`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if len(o.Engine) == 0 && cmd.Flags().Changed("compress") {
-				return cli.Usagef("--compress is about the calls of --engine; it does not go without")
-			}
 			for _, name := range []string{"agents", "hour", "seeds"} {
 				if o.Trace != "" && cmd.Flags().Changed(name) {
 					return cli.Usagef("--%s is about towns that are made; it does not go with --trace", name)
@@ -44,6 +41,9 @@ Exit codes: 0 computed, 1 failure, 2 usage, 3 the trace has faults.`,
 			}
 			if err := o.Check(); err != nil {
 				return cli.Usage(err)
+			}
+			if len(o.Engine) == 0 && cmd.Flags().Changed("compress") {
+				return cli.Usagef("--compress is about the calls of --engine; it does not go without")
 			}
 			return o.Show(cmd.Context(), e.Out, e.Err)
 		},
@@ -55,8 +55,8 @@ Exit codes: 0 computed, 1 failure, 2 usage, 3 the trace has faults.`,
 	f.IntVar(&o.Slots, "slots", 64, "model calls at once")
 	f.StringVar(&o.Trace, "trace", "", "a town that was recorded, from this `FILE`")
 	f.StringSliceVar(&o.Engine, "engine", nil, "schedules under which the engine plays each town, too: barrier, tracked, speculative")
-	f.Float64Var(&o.Compress, "compress", 100, "by which the calls of --engine are shorter, 1 to 1000")
+	f.IntVar(&o.Compress, "compress", 100, "by which the calls of --engine are shorter, at most 1000")
 	f.BoolVar(&o.JSON, "json", false, "one JSON object per town")
-	cli.Least(f, 1, "agents", "seeds", "slots")
+	cli.Least(f, 1, "agents", "seeds", "slots", "compress")
 	return c
 }

@@ -24,10 +24,13 @@ type Options struct {
 	JSON   bool
 
 	Engine   []string // schedules under which the engine plays each town, too; they are Playable
-	Compress float64  // by which the engine's calls are shorter
+	Compress int      // by which the engine's calls are shorter
 	// Play lets the engine do it; it tells seen how many seconds it has taken. Nil without Engine.
-	Play func(ctx context.Context, t *Trace, schedule string, slots int, compression float64, seen func(seconds float64)) (Played, error)
+	Play func(ctx context.Context, t *Trace, schedule string, slots int, compression int, seen func(seconds float64)) (Played, error)
 }
+
+// MaxCompress is by how much the engine's calls can be shorter.
+const MaxCompress = 1000
 
 // Check reports an option with no meaning.
 func (o *Options) Check() error {
@@ -46,8 +49,8 @@ func (o *Options) Check() error {
 			return fmt.Errorf("--engine %s: want %s, each at most once, with commas between them", name, strings.Join(Playable(), ", "))
 		}
 	}
-	if len(o.Engine) > 0 && !(o.Compress >= 1 && o.Compress <= 1000) {
-		return fmt.Errorf("--compress %v: want a number from 1 to 1000", o.Compress)
+	if o.Compress > MaxCompress {
+		return fmt.Errorf("--compress %d: want at most %d", o.Compress, MaxCompress)
 	}
 	return nil
 }
@@ -120,7 +123,7 @@ func (o *Options) play(ctx context.Context, t *Trace, c *Comparison, line *progr
 	}
 	for _, name := range o.Engine {
 		p, err := o.Play(ctx, t, name, o.Slots, o.Compress, func(seconds float64) {
-			line.show("of the time that it should take: the engine, "+name, seconds*o.Compress/at[name])
+			line.show("of the time that it should take: the engine, "+name, seconds*float64(o.Compress)/at[name])
 		})
 		if err != nil {
 			return err
@@ -161,7 +164,7 @@ func (p *progressLine) end() {
 
 // showComparisons is the table of towns of one kind: means, and the share of the
 // oracle of each.
-func showComparisons(w io.Writer, title string, slots int, compress float64, list []Comparison) error {
+func showComparisons(w io.Writer, title string, slots int, compress int, list []Comparison) error {
 	calls := 0.0
 	for _, c := range list {
 		calls += float64(c.Calls) / float64(len(list))
@@ -189,7 +192,7 @@ func showComparisons(w io.Writer, title string, slots int, compress float64, lis
 }
 
 // showPlayed is the table of what the engine took.
-func showPlayed(w io.Writer, compress float64, list []Comparison) error {
+func showPlayed(w io.Writer, compress int, list []Comparison) error {
 	if len(list[0].Played) == 0 {
 		return nil
 	}
@@ -199,7 +202,7 @@ func showPlayed(w io.Writer, compress float64, list []Comparison) error {
 			bare += p.Bare / float64(len(list)*len(c.Played))
 		}
 	}
-	fmt.Fprintf(w, "  the engine, with calls %g times shorter; a bare client that asks one after the other takes %.3f times what they should\n", compress, bare)
+	fmt.Fprintf(w, "  the engine, with calls %d times shorter; a bare client that asks one after the other takes %.3f times what they should\n", compress, bare)
 	t := terminal.NewTable(w, "  schedule", ">time", ">to its policy", ">to the barrier", ">wasted", "to its policy, by seed")
 	for i, p := range list[0].Played {
 		var time, policy, speed, wasted float64

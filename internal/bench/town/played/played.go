@@ -39,8 +39,8 @@ var files embed.FS
 // before left it. So the calls of step s are made in tick s+1, when the engine shows where everybody
 // is at the beginning of step s, and the scene has one tick more than the trace has steps. Who turns round
 // between two steps without a rest is a step late; nobody in a generated town does.
-func Play(ctx context.Context, t *town.Trace, name string, slots int, compression float64, seen func(seconds float64)) (town.Played, error) {
-	return play(ctx, t, name, slots, &model{trace: t, compression: compression}, seen)
+func Play(ctx context.Context, t *town.Trace, name string, slots int, compression int, seen func(seconds float64)) (town.Played, error) {
+	return play(ctx, t, name, slots, &model{trace: t, compression: float64(compression)}, seen)
 }
 
 func play(ctx context.Context, t *town.Trace, name string, slots int, m *model, seen func(seconds float64)) (p town.Played, err error) {
