@@ -63,7 +63,7 @@ func (s *session) wait(ctx context.Context, most time.Duration) come {
 		case <-look.C:
 		}
 		now := busy
-		if since >= quiet {
+		if since >= quiet && s.term.unread() == 0 { // else the end may be in it
 			now = s.look.look(s.term.foreground())
 		}
 		if now == was && now != busy && time.Since(s.lastSeen()) >= quiet { // twice in a row: it is no moment between two others

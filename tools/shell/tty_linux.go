@@ -98,6 +98,15 @@ func (t *terminal) foreground() (group int) {
 	return group
 }
 
+// unread is how many bytes the session has written that nobody has read yet.
+func (t *terminal) unread() (n int) {
+	_ = t.control(func(fd int) (err error) { // unknown = none
+		n, err = unix.IoctlGetInt(fd, unix.TIOCINQ)
+		return err
+	})
+	return n
+}
+
 func (t *terminal) close() error {
 	if t.slave != nil {
 		_ = t.slave.Close()

@@ -18,6 +18,7 @@ func openTerminal() (*terminal, error) {
 
 func (*terminal) reset() error    { return nil }
 func (*terminal) lines() bool     { return true }
+func (*terminal) unread() int     { return 0 }
 func (*terminal) foreground() int { return 0 }
 func (*terminal) close() error    { return nil }
 
