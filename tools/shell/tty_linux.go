@@ -90,18 +90,15 @@ func (t *terminal) lines() (is bool) {
 
 // foreground is the process group, of this process's namespace, that the terminal belongs
 // to; 0 = not known.
-func (t *terminal) foreground() (group int) {
-	_ = t.control(func(fd int) (err error) { // 0 says it
-		group, err = unix.IoctlGetInt(fd, unix.TIOCGPGRP)
-		return err
-	})
-	return group
-}
+func (t *terminal) foreground() int { return t.number(unix.TIOCGPGRP) }
 
 // unread is how many bytes the session has written that nobody has read yet.
-func (t *terminal) unread() (n int) {
-	_ = t.control(func(fd int) (err error) { // unknown = none
-		n, err = unix.IoctlGetInt(fd, unix.TIOCINQ)
+func (t *terminal) unread() int { return t.number(unix.TIOCINQ) }
+
+// number is what the terminal answers to a request; 0 = not known.
+func (t *terminal) number(request uint) (n int) {
+	_ = t.control(func(fd int) (err error) { // 0 says it
+		n, err = unix.IoctlGetInt(fd, request)
 		return err
 	})
 	return n
