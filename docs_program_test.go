@@ -156,7 +156,7 @@ func play(t *testing.T, simd string) {
 
 // travels makes the scenes of docs/travel.md and runs them.
 func travels(t *testing.T, simd string) {
-	if done := walk(t, simd, t.TempDir(), "pass", "docs/travel.md"); done != 14 {
+	if done := walk(t, simd, t.TempDir(), "pass", "docs/travel.md"); done != 19 {
 		t.Errorf("%d blocks; the pattern or the text is broken", done)
 	}
 }

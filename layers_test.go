@@ -42,6 +42,7 @@ func internals() map[string]int {
 		"internal/wirejson":          1,
 		"internal/source":            1,
 		"internal/schemacost":        3,
+		"internal/schemafault":       3,
 		"internal/metrics":           3,
 		"internal/metrics/prompts":   3,
 		"internal/metrics/disk":      3,

@@ -264,8 +264,13 @@ func (a *agentShell) handOver(facts []protocol.Fact, requests []protocol.Sequenc
 		return err
 	}
 	for _, f := range facts {
-		if x, ok := f.(*agentfact.CallJudged); ok {
+		switch x := f.(type) {
+		case *agentfact.CallJudged:
 			a.metrics.Judged(x.Allowed, x.By)
+		case *agentfact.CallMade:
+			if x.Tool == agent.NotUnderstood {
+				a.metrics.Misread(x.Error)
+			}
 		}
 	}
 	s := a.sample

@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"golang.org/x/tools/txtar"
+
 	"tavernsim/engine/agenda"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
@@ -139,6 +141,45 @@ func TestCountsAgreeWithTheFacts(t *testing.T) {
 	}
 	if n := c.sum("replay_events_total"); n != 0 {
 		t.Errorf("%d facts replayed by a run from its beginning", n)
+	}
+}
+
+const misread = `
+-- project.json --
+{"id": "test", "model": "models/m.yaml"}
+-- models/m.yaml --
+rules:
+  - match: {variables: {turn: 1}}
+    answer: <tools><shout>x</shout></tools>
+  - match: {variables: {turn: 2}}
+    answer: <tools><ctrl>c</ctrl>
+otherwise: {text: ""}
+-- agent_profiles/a.yaml --
+id: a
+name: A
+version: "1.0.0"
+schema_version: "1.0"
+core_deliberation_workflow_id: std/core
+custom_runtime_config: {deliberation_frequency_hz: 1}
+-- scenes/s.yaml --
+id: s
+name: S
+agent_instances: [{instance_id: a, profile_id: a}]
+simulation: {seed: 1, stop: {ticks: 3}}
+`
+
+// What is wrong with answers of models is counted once, by the run alone.
+func TestCountsOfMisreadAnswers(t *testing.T) {
+	p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(misread))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, c := countedRun(t, scenestest.New(t, p, ""), scenestest.Settings{})
+	if r.Err != nil || !r.Final {
+		t.Fatal(r)
+	}
+	if n, w := c.sum("tool_parse_errors_total"), c.sum("tool_parse_warnings_total"); n != 1 || w != 1 || c.sum("tool_parse_warnings_total", "format=toolsxml", "warning=missing_root_close") != 1 {
+		t.Errorf("%d errors and %d warnings", n, w)
 	}
 }
 

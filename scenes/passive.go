@@ -54,8 +54,10 @@ const (
 	// crowd is a number of agents from which on the collector costs more, with an actor and a decoded
 	// state for each, than new actors for each turn do.
 	crowd = 500_000
-	// patience is the default of passivate_after in a scene of fewer.
-	patience = 5 * time.Minute
+	// patience is the default of passivate_after in a scene of fewer, and villagePatience in one of at
+	// most village agents: they act by the hour, and all of them seated are little memory.
+	patience, villagePatience = 5 * time.Minute, 24 * time.Hour
+	village                   = 1000
 )
 
 // passivateAfter is for how long an agent is told nothing before it is passive.
@@ -66,6 +68,8 @@ func (s *scene) passivateAfter() time.Duration {
 		return after
 	case s.Size() >= crowd && s.Clock == agenda.Virtual:
 		return 0
+	case s.Size() <= village:
+		return villagePatience
 	}
 	return patience
 }

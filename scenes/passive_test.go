@@ -128,6 +128,48 @@ func asleep(t *testing.T) (*scenestest.Scene, *scenestest.Running) {
 	return s, stepped(t, s, set, control.Command{Until: protocol.Duration(time.Second)})
 }
 
+// counting is a scene of agents that count in their private state when somebody calls them.
+const counting = `
+-- scenes/s.yaml --
+id: s
+name: Counters
+schema_version: "1.0"
+agent_instances: [{instance_id: "d_{n}", profile_id: person, count: 5, custom_runtime_config: {deliberation_frequency_hz: 0}}]
+-- models/voices.yaml --
+rules: [{match: {round: 0}, answer: {calls: [{tool: UpdatePrivateStateTool, params: {commands: [{action: add, key: self.m, value: 1, options: {ttl: 30}}]}}]}}]
+otherwise: {text: ""}
+`
+
+// A service that fails while agents are passive is restored alone: the newest states of these are kept,
+// and neither a snapshot nor a fact may be folded onto them.
+func TestServiceFailsWhileAgentsArePassive(t *testing.T) {
+	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(counting))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := "-- orders.yaml --\norders:\n"
+	for i := range 6 {
+		calls += fmt.Sprintf("  - {id: call%d, at: %d0s, do: [{event: {type: called, to: d_%d}}]}\n", i, i+1, i%2+3)
+	}
+	orders := ordersOf(t, txtar.Parse([]byte(calls)), "orders.yaml", "")
+	for _, snapshots := range []int64{4, 1000} {
+		t.Run(fmt.Sprint(snapshots), func(t *testing.T) {
+			s := scenestest.New(t, p, "")
+			set := scenestest.Settings{Passivate: 1, Orders: orders, Snapshots: snapshots}
+			run, err := s.StartWith(set, scenes.FailService("$events", 12, 1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := run.Close()
+			if n := r.State.Tally; r.Err != nil || n.Restarts != 1 || n.ByTool["UpdatePrivateStateTool"] != 11 || n.CallsFailed > 0 {
+				t.Fatalf("%v %+v", r, n)
+			}
+			mustRestore(t, s, set)
+			mustVerify(t, s, set)
+		})
+	}
+}
+
 // One event wakes one agent, and no other gets an actor.
 func TestOneEventWakesOne(t *testing.T) {
 	s, run := asleep(t)

@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/protocol"
 	"tavernsim/scenes/glance"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/machines/packed"
 )
@@ -150,12 +151,11 @@ func (s *scene) giveState(wave uint64, actor string, state []byte) error {
 	return nil
 }
 
-// spawnServices starts the services from a state. After a failure, a service is
-// restored from the journal.
+// spawnServices starts the services from a state.
 func (s *scene) spawnServices(state *machines.State) error {
 	for i, kind := range machines.Services() {
 		ref, err := s.system.Spawn(actors.Spec{
-			Name: s.actorName(kind.Actor), ID: uint32(i), Kind: kindOf(i), Supervisor: s.sup, First: s.service(i, state),
+			Name: s.actorName(kind.Actor), ID: uint32(i), Kind: kindOf(i), Supervisor: s.sup, First: s.service(i, state.Services[i]),
 		})
 		if err != nil {
 			return err
@@ -165,25 +165,28 @@ func (s *scene) spawnServices(state *machines.State) error {
 	return nil
 }
 
+// reviveService folds the service alone: agents that are passive have no other state than the one that
+// the seats keep.
 func (s *scene) reviveService(i int) (actors.Behavior, error) {
-	restored, err := s.restore(nil)
+	kind := machines.Services()[i]
+	service, facts, err := history.Service(s.Scene, s.journal, kind, history.Options{Log: s.log})
 	if err != nil {
-		return nil, fmt.Errorf("restore %s: %w", machines.Services()[i].Actor, err)
+		return nil, fmt.Errorf("restore %s: %w", kind.Actor, err)
 	}
-	return s.service(i, restored), nil
+	s.metrics.Replayed(int(facts))
+	return s.service(i, service), nil
 }
 
-// service makes the behaviour of a service with its machine out of a state.
-func (s *scene) service(i int, state *machines.State) actors.Behavior {
-	kind := machines.Services()[i]
-	if f, ok := state.Services[i].(machines.Filterer); ok {
+// service makes the behaviour of a service with its machine.
+func (s *scene) service(i int, machine machines.Service) actors.Behavior {
+	if f, ok := machine.(machines.Filterer); ok {
 		f.WatchFilters(s.filters().failed)
 	}
-	shell := serviceShell{s, state.Services[i], kind}
-	if t, ok := state.Services[i].(*machines.Tasks); ok {
-		return s.wrapped(kind.Actor, &taskShell{serviceShell: shell, machine: t})
+	shell := serviceShell{s, machine, machines.Services()[i]}
+	if t, ok := machine.(*machines.Tasks); ok {
+		return s.wrapped(shell.kind.Actor, &taskShell{serviceShell: shell, machine: t})
 	}
-	return s.wrapped(kind.Actor, &shell)
+	return s.wrapped(shell.kind.Actor, &shell)
 }
 
 // wrapped lets tests replace the behaviour of an actor.

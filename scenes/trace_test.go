@@ -445,6 +445,8 @@ func (tr *tracer) knowledge(f protocol.Fact) string {
 	switch x := f.(type) {
 	case *knowledge.Written:
 		return fmt.Sprintf("%s %s/%s by %s", x.Op, x.KB, x.EntryID, x.By)
+	case *knowledge.Forwarded:
+		return fmt.Sprintf("forwards %s of %s to %s", x.Request, x.By, x.Keeper)
 	case *knowledge.Suggested:
 		return fmt.Sprintf("suggestion %d %s %s by %s", x.Suggestion, x.Op, x.KB, x.By)
 	case *knowledge.Reviewed:

@@ -110,6 +110,9 @@ type Result struct {
 	// Artifacts are files that the call left, and that are kept.
 	Artifacts []tool.Artifact `json:"artifacts,omitempty"`
 
+	// Own is the message of the error without what the other side wrote; "" = nobody knows what it
+	// wrote.
+	Own string `json:"-"`
 	// Unsent says of a failed attempt that nothing of it can have begun.
 	Unsent bool `json:"-"`
 	// Lost says of a failed attempt that there is no answer, so that nobody knows what came
@@ -119,6 +122,8 @@ type Result struct {
 	Size int64 `json:"-"`
 	// Dropped is how many of these bytes are not in the output, because there were too many.
 	Dropped int64 `json:"-"`
+	// Withheld says that the output spelled a secret in another form.
+	Withheld bool `json:"-"`
 	// Blobs are files in an answer, which become artifacts. Where nobody keeps those (Options.Keep)
 	// they stay.
 	Blobs []Blob `json:"-"`
@@ -154,6 +159,13 @@ func Output(v any) Result { return Result{Status: OK, Output: v} }
 // Fail makes the result of an attempt that failed.
 func Fail(kind protocol.ErrorKind, message string) Result {
 	return Result{Status: statusOf(kind), Error: &Error{Kind: kind, Message: message, Retryable: retryable(kind)}}
+}
+
+// Quote is Fail with a message of which only the first part is this program's own.
+func Quote(kind protocol.ErrorKind, own, said string) Result {
+	r := Fail(kind, own+said)
+	r.Own = own
+	return r
 }
 
 func statusOf(kind protocol.ErrorKind) Status {

@@ -1,6 +1,8 @@
 package tools
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 
 	"tavernsim/engine/agent/tool"
@@ -8,6 +10,7 @@ import (
 	"tavernsim/engine/template"
 	"tavernsim/protocol"
 	"tavernsim/tam/answer"
+	"tavernsim/tools/manifest"
 )
 
 // MaxOutput bounds the output of a call as JSON, in bytes: it lies in a fact.
@@ -17,7 +20,7 @@ const MaxOutput = 32 << 10
 const maxMessage = 1 << 10
 
 // finish makes the output and the message ones that can be kept and shown.
-func (r *Result) finish(o *Options) {
+func (r *Result) finish(o *Options, limits manifest.Limits) {
 	if r.Status == OK {
 		r.Meta.Dropped, r.Meta.Cut = r.Dropped, r.Dropped > 0
 	}
@@ -26,7 +29,7 @@ func (r *Result) finish(o *Options) {
 		o.Mask(r)
 	}
 	r.check(o.Check)
-	if err := r.keep(o.Keep); err != nil {
+	if err := r.keep(o.Keep, limits); err != nil {
 		r.fail(protocol.KindOf(err), "the call was carried out, but what it answered cannot be kept: "+err.Error())
 	}
 	if o.Left != nil && o.Keep != nil {
@@ -43,6 +46,19 @@ func (r *Result) left(blobs []Blob, put func(b Blob) (tool.Artifact, error)) {
 			return
 		}
 		r.Artifacts = append(r.Artifacts, a)
+	}
+}
+
+// Withhold leaves nothing of what the other side wrote but how many bytes it was.
+func (r *Result) Withhold() {
+	r.Blobs = nil
+	if r.Error == nil {
+		r.Output = map[string]any{"bytes": r.Meta.Bytes}
+		return
+	}
+	r.Output, r.Error.Message = nil, cmp.Or(r.Own, "the call failed")
+	if r.Meta.Bytes > 0 {
+		r.Error.Message += fmt.Sprintf("; its output is withheld, %d bytes", r.Meta.Bytes)
 	}
 }
 
@@ -81,7 +97,7 @@ func (r *Result) check(schema func(any) error) {
 
 // keep lets files become artifacts, and all of an output that is not shown whole. It cuts
 // the output.
-func (r *Result) keep(put func(b Blob) (tool.Artifact, error)) error {
+func (r *Result) keep(put func(b Blob) (tool.Artifact, error), limits manifest.Limits) error {
 	blobs := r.Blobs
 	if r.Blobs = nil; r.Status != OK {
 		return nil
@@ -94,15 +110,19 @@ func (r *Result) keep(put func(b Blob) (tool.Artifact, error)) error {
 	r.Meta.Bytes = max(r.Meta.Bytes, int64(len(text)))
 	for i := range blobs {
 		blobs[i].Name, blobs[i].Type = clean(blobs[i].Name), clean(blobs[i].Type)
+		if n := len(blobs[i].Data); limits.Artifact > 0 && n > limits.Artifact {
+			return protocol.Errorf(protocol.KindLimit, "the file %q has %d bytes, more than limits.artifact, %d", protocol.Short(blobs[i].Name, 80), n, limits.Artifact)
+		}
 	}
+	most := cmp.Or(limits.Output, MaxOutput)
 	if put == nil {
 		r.Blobs = blobs // the caller has them
-		if len(text) > MaxOutput {
-			r.Output, r.Meta.Cut = tool.Excerpt(text, MaxOutput), true
+		if len(text) > most {
+			r.Output, r.Meta.Cut = tool.Excerpt(text, most), true
 		}
 		return nil
 	}
-	if len(text) > tool.MaxView { // everybody may read it later, so the fields of secrets are hidden as in a view
+	if len(text) > min(most, tool.MaxView) { // everybody may read it later, so the fields of secrets are hidden as in a view
 		blobs = append(blobs, Blob{tool.WholeOutput, mediaType, []byte(withoutSecrets(r.Output, text))})
 	}
 	for _, b := range blobs {
@@ -112,8 +132,8 @@ func (r *Result) keep(put func(b Blob) (tool.Artifact, error)) error {
 		}
 		r.Artifacts = append(r.Artifacts, a)
 	}
-	if len(text) > MaxOutput {
-		r.Output, r.Meta.Cut = tool.ExcerptOf(text, MaxOutput, &r.Artifacts[len(r.Artifacts)-1]), true
+	if len(text) > most {
+		r.Output, r.Meta.Cut = tool.ExcerptOf(text, most, &r.Artifacts[len(r.Artifacts)-1]), true
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -56,7 +57,7 @@ func Run(ctx context.Context, x Executor, c *Call, o Options) Result {
 		}
 	}
 	r.Meta = Meta{Tool: c.Tool.ID, Attempts: call.Attempt, Latency: elapsed(begun), Bytes: r.Size}
-	r.finish(&o)
+	r.finish(&o, c.Tool.Limits)
 	return r
 }
 
@@ -91,7 +92,7 @@ func Simulate(c *Call, o Options, attempt func(*Call) (Result, time.Duration)) R
 		total += pause
 	}
 	r.Meta = Meta{Tool: c.Tool.ID, Attempts: call.Attempt, Latency: protocol.Duration(total)}
-	r.finish(&o)
+	r.finish(&o, c.Tool.Limits)
 	return r
 }
 
@@ -119,19 +120,21 @@ func (r *Result) interpret(ctx context.Context, c *Call, limit time.Duration) {
 	if r.Error == nil {
 		*r = Fail(protocol.KindInternal, fmt.Sprintf("the executor gave the status %q without an error", r.Status))
 	}
-	kind, unsent, lost, size := r.Error.Kind, r.Unsent, r.Lost, r.Size
+	kind, unsent, lost, size, own := r.Error.Kind, r.Unsent, r.Lost, r.Size, r.Own
 	if err := ctx.Err(); err != nil && (kind == protocol.KindTransient || kind == protocol.KindTimeout || kind == protocol.KindCancelled) {
 		if kind = protocol.KindCancelled; errors.Is(err, context.DeadlineExceeded) {
 			kind = protocol.KindTimeout
-			r.Error.Message = notWithin(limit, r)
+			r.Error.Message, own = notWithin(limit, r), fmt.Sprintf("no answer within %s", limit)
 		}
 		*r = Fail(kind, r.Error.Message)
 	}
 	lost = !unsent && (lost || kind == protocol.KindTimeout || kind == protocol.KindCancelled)
 	if lost && c.Tool.Execution.Repeat == manifest.Never {
-		*r = Fail(protocol.KindUnknownOutcome, r.Error.Message+"; it may have been carried out, and must not be repeated")
+		const warning = "; it may have been carried out, and must not be repeated"
+		*r = Fail(protocol.KindUnknownOutcome, r.Error.Message+warning)
+		own = cmp.Or(own, "the call failed") + warning
 	}
-	r.Unsent, r.Size = unsent, size
+	r.Unsent, r.Size, r.Own = unsent, size, own
 }
 
 // notWithin says why there is no answer: one that never left has a reason of its own.

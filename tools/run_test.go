@@ -222,6 +222,41 @@ func TestArtifacts(t *testing.T) {
 	}
 }
 
+// limits of a definition are tighter than the bounds of all tools.
+func TestLimitsOfATool(t *testing.T) {
+	c := called(manifest.Free)
+	d := *c.Tool
+	d.Limits = manifest.Limits{Output: 300, Artifact: 4}
+	c.Tool = &d
+	kept := map[string]int{}
+	keep := func(b Blob) (tool.Artifact, error) {
+		kept[b.Name] = len(b.Data)
+		return tool.Artifact{ID: "sha256-" + b.Name, Size: int64(len(b.Data)), Name: b.Name}, nil
+	}
+	run := func(r Result, o Options) Result {
+		clear(kept)
+		return Run(t.Context(), Func(func(context.Context, *Call) Result { return r }), c, o)
+	}
+	fits := strings.Repeat("x", 300)
+	if r := run(Output(fits), Options{Keep: keep}); r.Output != fits || r.Meta.Cut || len(kept) > 0 {
+		t.Errorf("%+v %v", r, kept)
+	}
+	for _, o := range []Options{{}, {Keep: keep}} {
+		r := run(Output(fits+"x"), o)
+		text, _ := r.Output.(string)
+		if len(text) > 300 || !strings.Contains(text, "left out") || !r.Meta.Cut || r.Meta.Bytes != 301 || o.Keep != nil && (kept[tool.WholeOutput] != 301 || tool.View(r.Output, r.Artifacts) != r.Output) {
+			t.Errorf("%q %+v %v", text, r.Meta, kept)
+		}
+	}
+	for n, want := range map[int]Status{4: OK, 5: Failed} {
+		file := Output("see")
+		file.Attach("pic", "image/png", make([]byte, n))
+		if r := run(file, Options{Keep: keep}); r.Status != want || want == Failed && (r.Error.Kind != protocol.KindLimit || !strings.Contains(r.Error.Message, `"pic" has 5 bytes, more than limits.artifact, 4`) || len(kept) > 0) {
+			t.Errorf("%d bytes: %+v %v", n, r, r.Error)
+		}
+	}
+}
+
 // Files of an answer stay with the result where nobody keeps them.
 func TestFilesThatNobodyKeeps(t *testing.T) {
 	x := Func(func(context.Context, *Call) Result {
@@ -237,6 +272,37 @@ func TestFilesThatNobodyKeeps(t *testing.T) {
 		r := Run(t.Context(), x, called(manifest.Free), o)
 		if kept := len(r.Blobs) == 1 && string(r.Blobs[0].Data) == "a" && !strings.ContainsRune(r.Blobs[0].Name, 0x1b); kept == masked {
 			t.Errorf("masked %v: %+v", masked, r)
+		}
+	}
+}
+
+// What the other side wrote is in no result that is withheld, however the call ended.
+func TestWithhold(t *testing.T) {
+	dead := Quote(protocol.KindTransient, "it was ended", ": spoken")
+	dead.Lost = true
+	for name, c := range map[string]struct {
+		repeat manifest.Repeat
+		is     Result
+		want   string
+	}{
+		"output":  {manifest.Free, Output("spoken"), ""},
+		"quoted":  {manifest.Free, Quote(KindTool, "exit code 3", ": spoken"), "exit code 3; its output is withheld, 6 bytes"},
+		"unknown": {manifest.Free, Fail(KindTool, "spoken"), "the call failed; its output is withheld, 6 bytes"},
+		"lost":    {manifest.Never, dead, "it was ended; it may have been carried out, and must not be repeated; its output is withheld, 6 bytes"},
+		"bad":     {manifest.Free, Output(make(chan int)), "the call failed; its output is withheld, 6 bytes"},
+	} {
+		c.is.Size = 6
+		c.is.Attach("spoken", "text/plain", []byte("spoken"))
+		var kept []Blob
+		r := Run(t.Context(), Func(func(context.Context, *Call) Result { return c.is }), called(c.repeat), Options{
+			Mask: (*Result).Withhold,
+			Keep: func(b Blob) (tool.Artifact, error) { kept = append(kept, b); return tool.Artifact{}, nil },
+		})
+		if len(kept) > 0 || (c.want == "") != (r.Error == nil) || r.Error != nil && (r.Error.Message != c.want || r.Output != nil) {
+			t.Errorf("%s: %+v %+v", name, r, r.Error)
+		}
+		if out, ok := r.Output.(map[string]any); c.want == "" && (!ok || len(out) != 1 || out["bytes"] != int64(6)) {
+			t.Errorf("%s: %+v", name, r)
 		}
 	}
 }

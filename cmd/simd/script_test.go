@@ -169,7 +169,8 @@ func answerQuestion(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%s asks nothing", args[0])
 		}
 	}
-	ts.Check(ts.Exec("simd", "approve", args[0], id, args[1], "--reason", args[2]))
+	ts.Check(ts.Exec("simd", "approve", args[0], id, args[1], "--reason", args[2], "--json"))
+	hasJSON(ts, false, []string{"id=" + id, "verdict=" + args[1], "reason=" + args[2]})
 	code(ts, false, []string{"6", "simd", "approve", args[0], id, "yes"})
 }
 

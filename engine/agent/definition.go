@@ -80,11 +80,11 @@ type Definition struct {
 	tools        map[string]*Tool        // those of Tools
 	schemas      map[string]*bind.Schema // of the inputs of skills
 	goal, state  *bind.Schema            // of a goal that another agent gives, and of a change of the private state
-	callable     []string                // what a call may name
-	parallel     bool                    // some tool of them may run beside others
-	others       []string                // tools that it may not
+	calls        menu.Names
+	parallel     bool // some tool of them may run beside others
 	capabilities map[string]any
 	menu         []any          // the input tools
+	described    map[string]any // its entries as they were before max_tool_prompt_bytes, by name
 	self         map[string]any // the input of that name; its other fields are each agent's own
 	names        map[*workflow.Plan][]string
 }
@@ -146,28 +146,35 @@ func (d *Definition) Seal(describe func(id string) (name, description string)) {
 		panic("agent: the prefixes of the private state: " + err.Error()) // they are constants
 	}
 	d.tools, d.schemas, d.goal = map[string]*Tool{}, map[string]*bind.Schema{}, &table[toolUpdateGoal].schema
+	d.calls = menu.Names{Profile: d.Profile, Skills: d.Skills, Workflows: d.Workflows}
 	if d.state, err = stateSchema(); err != nil {
 		panic("agent: the fields of an assigned state: " + err.Error()) // they are code
 	}
 	var m menu.Menu
+	offer := func(entry *Tool) {
+		d.tools[entry.Name], d.calls.Callable = entry, append(d.calls.Callable, entry.Name)
+		d.parallel = d.parallel || entry.parallel
+		m.AddTool(&entry.ToolSpec, entry.check != nil)
+	}
 	for i := range list {
 		if entry := &list[i]; slices.Contains(d.Tools, entry.Name) {
 			if entry.Name == toolSleep && d.Pace == nil {
 				entry.ToolSpec = tool.Spec(entry.Name, entry.Description, pace.Times()...)
 			}
-			d.tools[entry.Name], d.callable = entry, append(d.callable, entry.Name)
-			d.parallel = d.parallel || entry.parallel
-			m.AddTool(&entry.ToolSpec)
+			offer(entry)
 		} else if !entry.sceneOnly {
-			d.others = append(d.others, entry.Name)
+			d.calls.Others = append(d.calls.Others, entry.Name)
 		}
 	}
 	for _, id := range d.Skills {
 		name, description := describe(id)
-		d.schemas[id], d.callable = menu.Schema(d.Workflows[id]), append(d.callable, tool.SkillPrefix+id)
+		d.schemas[id], d.calls.Callable = menu.Schema(d.Workflows[id]), append(d.calls.Callable, tool.SkillPrefix+id)
 		m.AddSkill(id, name, description, d.Workflows[id], CoreInputs())
 	}
-	d.capabilities, d.menu = m.Capabilities(), m.List
+	if describe := table[toolDescribe]; m.Fit(d.Limits.MaxToolPrompt, &describe.ToolSpec) && d.tools[toolDescribe] == nil {
+		offer(describe)
+	}
+	d.capabilities, d.menu, d.described = m.Capabilities(), m.List(), m.Whole()
 	d.self = map[string]any{"instance_id": "", "profile_id": d.Profile, "name": d.Name, "ordinal": int64(0)}
 	d.names = map[*workflow.Plan][]string{}
 	if d.Core != nil {
@@ -182,40 +189,16 @@ func (d *Definition) Seal(describe func(id string) (name, description string)) {
 func (d *Definition) Capabilities() map[string]any { return d.capabilities }
 
 // find resolves the name in a call to a tool or a skill of the inventories; a tool that a
-// skill carries out is both. It
-// corrects the letter case and punctuation of the name in the call.
+// skill carries out is both. It corrects the letter case and punctuation of the name in the call.
 func (d *Definition) find(c *protocol.Call) (entry *Tool, skill string, refused *protocol.Error) {
-	if entry = d.tools[c.Tool]; entry != nil {
-		return entry, entry.skill, nil
+	if entry = d.tools[c.Tool]; entry == nil {
+		if skill, refused = d.calls.Find(c); refused != nil {
+			return nil, "", refused
+		}
+		entry = d.tools[c.Tool]
 	}
-	if c.Origin == protocol.OriginToolsXML { // ToolsXML names are commands of a computer, never skills of the same name
-		return nil, "", protocol.Errorf(protocol.KindNotFound, "ToolsXML <%s>: nothing carries it out in this run; available_capabilities lists what there is", c.Tool)
-	}
-	if id, ok := menu.FindSkill(d.Skills, c.Tool); ok {
-		return nil, id, nil
-	}
-	id, near := bind.FindTool(c.Tool, d.callable)
-	if id == "" {
-		return nil, "", d.notAllowed(c.Tool, near)
-	}
-	c.Tool = id
-	skill, _ = strings.CutPrefix(id, tool.SkillPrefix)
-	if entry = d.tools[id]; entry != nil {
+	if entry != nil {
 		skill = entry.skill
 	}
 	return entry, skill, nil
-}
-
-func (d *Definition) notAllowed(name string, near []string) *protocol.Error {
-	if id, _ := bind.FindTool(name, d.others); id != "" {
-		return protocol.Errorf(protocol.KindDenied, "tool %s is not in tool_ids_inventory of profile %s", id, d.Profile)
-	}
-	if _, ok := d.Workflows[strings.TrimPrefix(name, tool.SkillPrefix)]; ok {
-		return protocol.Errorf(protocol.KindDenied, "skill %s is not in skill_workflow_ids_inventory of profile %s", name, d.Profile)
-	}
-	hint := ""
-	if len(near) > 0 {
-		hint = "; perhaps " + strings.Join(near, " or ")
-	}
-	return protocol.Errorf(protocol.KindNotFound, "tool or skill %q does not exist%s; available_capabilities lists what there is", name, hint)
 }

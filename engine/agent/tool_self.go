@@ -8,11 +8,13 @@ import (
 	"tavernsim/protocol"
 )
 
-// Tools by which an agent changes its goals, speaks, reflects and sleeps.
+// Tools by which an agent changes its goals, speaks, reflects, sleeps, and reads what
+// max_tool_prompt_bytes has left out of its prompt.
 const (
 	toolUpdateGoal = "UpdateGoalTool"
 	toolReflect    = "ReflectTool"
 	toolSleep      = "SleepTool"
+	toolDescribe   = "DescribeToolTool"
 )
 
 func selfTools() []Tool {
@@ -24,6 +26,8 @@ func selfTools() []Tool {
 			pace.Params()...),
 		folds((*Turn).sayAloud, "SayTool", "Says something aloud: history, and an event agent.said.",
 			tool.Required("text", "string", "what to say")).toldByItsFact(),
+		folds((*Turn).describeTool, toolDescribe, "Describes a tool or skill that you may call: its whole description, and the JSON Schema of its parameters.",
+			tool.Required("tool", "string", "its id")),
 	}
 }
 
@@ -80,4 +84,17 @@ func (t *Turn) say(text string) {
 	t.spend(entryBytes + len(text))
 	t.facts = append(t.facts, &agentfact.Said{Text: text})
 	t.event(protocol.Draft{EventHeader: protocol.EventHeader{Type: agentfact.EventSaid}, Body: protocol.Encode(map[string]any{"text": text})})
+}
+
+func (t *Turn) describeTool(p tool.Params) (any, error) {
+	call := protocol.Call{Tool: p.Text("tool")}
+	entry, skill, refused := t.m.Def.find(&call)
+	if refused != nil {
+		return nil, refused
+	}
+	name := tool.SkillPrefix + skill
+	if entry != nil {
+		name = entry.Name
+	}
+	return t.m.Def.described[name], nil
 }

@@ -27,7 +27,9 @@ const (
 	OpArchive   Op = "archive"   // take an entry out of the base but for its id; its facts stay
 	OpUsed      Op = "used"      // lessons were shown, and helped or not: {ids, helped}
 
-	OpEmbed Op = "embed" // vectors of entries came, or a failure: {model, entries, vectors, reason, error}; of the scene alone
+	OpEmbed Op = "embed" // vectors of entries came, or a failure: {model, entries, asked, vectors, reason, error}; of the scene alone
+
+	OpTold Op = "told" // by another scene about a base that both have: {from, kind, fact, error}; of the scene alone
 
 	// Of facts only.
 	OpConfirm Op = "confirm" // what was to be created is in the base: it gained evidence
@@ -69,6 +71,10 @@ type Request struct {
 
 	Suggestion uint64 // of a review: which
 	Accept     bool   // of a review: apply it, or drop it
+
+	told        Fact   // OpTold: what it is told of
+	from        string // the other scene
+	undelivered string // why a fact of this scene has not reached it
 }
 
 // Value is the request as it travels.
@@ -110,7 +116,10 @@ func RequestOf(raw protocol.Raw) (Request, error) {
 			q.Types = append(q.Types, s)
 		}
 	}
-	return q, nil
+	if q.Op == OpTold {
+		err = q.readTold()
+	}
+	return q, err
 }
 
 // Commit is the input of this machine: requests of one moment, in their order.
@@ -125,11 +134,8 @@ type Commit struct {
 func Decide(s State, in Commit) []protocol.Fact {
 	var facts []protocol.Fact
 	for i := range in.Requests {
-		d := decider{shelf: s.shelves[in.Requests[i].KB], req: &in.Requests[i], now: in.Now}
-		made, err := d.decide()
-		if err != nil {
-			made = []protocol.Fact{d.refused(err)}
-		}
+		d := decider{shelf: s.shelves[in.Requests[i].KB], scene: s.scene, req: &in.Requests[i], now: in.Now}
+		made := d.facts()
 		for _, f := range made {
 			s = Apply(s, f)
 		}
@@ -141,8 +147,17 @@ func Decide(s State, in Commit) []protocol.Fact {
 // decider judges one request.
 type decider struct {
 	shelf shelf
+	scene string
 	req   *Request
 	now   protocol.Time
+}
+
+func (d *decider) facts() []protocol.Fact {
+	facts, err := d.decide()
+	if err != nil {
+		return []protocol.Fact{d.refused(err)}
+	}
+	return facts
 }
 
 func (d *decider) refused(err error) *Refused {
@@ -158,6 +173,12 @@ func (d *decider) decide() ([]protocol.Fact, error) {
 		return nil, d.errorf(protocol.KindNotFound, "no such base")
 	}
 	op := cmp.Or(d.req.Op, OpCreate)
+	switch {
+	case op == OpTold:
+		return d.told()
+	case d.shelf.keeper != "":
+		return d.forward(op)
+	}
 	switch op {
 	case OpUsed:
 		return d.used()
@@ -241,15 +262,14 @@ func (d *decider) suggest(op Op) ([]protocol.Fact, error) {
 // review accepts or drops a suggestion. One that no longer fits is refused and
 // stays in the queue.
 func (d *decider) review() ([]protocol.Fact, error) {
-	i := slices.IndexFunc(d.shelf.queue, func(x Suggestion) bool { return x.ID == d.req.Suggestion })
-	if i < 0 {
-		return nil, d.errorf(protocol.KindNotFound, "no suggestion %d waits for review", d.req.Suggestion)
+	sug, err := d.suggestion()
+	if err != nil {
+		return nil, err
 	}
 	reviewed := &Reviewed{KB: d.req.KB, Request: d.req.ID, By: d.req.By, Suggestion: d.req.Suggestion, Accepted: d.req.Accept, At: d.now}
 	if !d.req.Accept {
 		return []protocol.Fact{reviewed}, nil
 	}
-	sug := d.shelf.queue[i]
 	v, err := sug.Entry.Value()
 	if err != nil {
 		return nil, err
@@ -260,6 +280,16 @@ func (d *decider) review() ([]protocol.Fact, error) {
 		return nil, err
 	}
 	return append([]protocol.Fact{reviewed}, d.keep(sug.Op, sug.By, entry)...), nil
+}
+
+// suggestion is the one that a review is about.
+func (d *decider) suggestion() (*Suggestion, error) {
+	for i := range d.shelf.queue {
+		if s := &d.shelf.queue[i]; s.ID == d.req.Suggestion {
+			return s, nil
+		}
+	}
+	return nil, d.errorf(protocol.KindNotFound, "no suggestion %d waits for review", d.req.Suggestion)
 }
 
 // result is the entry after a change.
@@ -296,7 +326,7 @@ func (d *decider) created(fields map[string]any, by string) (*Entry, error) {
 		return nil, d.errorf(protocol.KindInvalid, "%w", err)
 	}
 	if e.ID == "" {
-		e.ID = d.newID(e.EntryType, by)
+		e.ID = d.newID(e.EntryType, d.named(by, by))
 	}
 	switch _, taken := d.shelf.base.Get(e.ID); {
 	case taken:
@@ -306,10 +336,10 @@ func (d *decider) created(fields map[string]any, by string) (*Entry, error) {
 	}
 	e.CreatedAt, e.UpdatedAt = d.now.Std(), d.now.Std()
 	if by != "" {
-		e.Source, e.Author = SourceAgent, by
+		e.Source, e.Author = SourceAgent, d.named(by, by)
 	}
 	if d.learning().lesson(e.EntryType) && len(e.Evidence) == 0 && d.req.ID != "" {
-		e.Evidence = []string{d.req.ID}
+		e.Evidence = []string{d.named(d.req.By, d.req.ID)}
 	}
 	d.count(e)
 	return e, nil
@@ -354,7 +384,7 @@ func (d *decider) updated(fields map[string]any, by string) (*Entry, error) {
 	if err != nil {
 		return nil, d.errorf(protocol.KindInvalid, "%w", err)
 	}
-	e.UpdatedAt, e.UpdatedBy = d.now.Std(), by
+	e.UpdatedAt, e.UpdatedBy = d.now.Std(), d.named(by, by)
 	d.count(e)
 	return e, nil
 }

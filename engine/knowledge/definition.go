@@ -18,8 +18,10 @@ type KnowledgeBase struct {
 	SchemaVersion string  `json:"schema_version,omitempty"` // of the file format; "1.0"
 	Entries       []Entry `json:"entries,omitempty"`
 
-	// Shared says among whom writes are shared: [SharedInScene], or "" for the same.
-	Shared string `json:"shared,omitempty"`
+	// Shared says among whom writes are shared: [SharedInScene], or "" for the same, or
+	// [SharedInProject].
+	Shared string   `json:"shared,omitempty"`
+	Scenes []string `json:"scenes,omitempty"` // that share the base in the project; the first keeps it
 
 	// HalfLifeHours is the age in hours of scene time at which recency counts half; 0 =
 	// age does not count.
@@ -38,9 +40,11 @@ type KnowledgeBase struct {
 	CustomMetadata map[string]any `json:"custom_metadata,omitempty"` // free; never checked
 }
 
-// SharedInScene is the one value of KnowledgeBase.Shared: the agents of a scene share the base, and
-// each scene of a run has a copy of its own.
-const SharedInScene = "scene"
+// Values of KnowledgeBase.Shared.
+const (
+	SharedInScene   = "scene"   // the agents of a scene share the base, and each scene of a run has a copy of its own
+	SharedInProject = "project" // so do those of several scenes while they run
+)
 
 // Embedding says by what vectors are made (§3.4), and which entries they find.
 type Embedding struct {

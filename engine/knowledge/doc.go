@@ -21,6 +21,11 @@
 //  5. Everything is bounded by the named limits. At a bound a write is refused, a
 //     query returns fewer entries, and a reference leaves a marker.
 //
+// # Several scenes
+//
+// Of a base that scenes share, one scene decides: [State.Placed] says which. The others forward
+// requests ([Forwarded]) and fold what it decided ([Told]); [State.Hears] says who is told of a fact.
+//
 // # Search
 //
 // Text is split into words of letters and digits, in lower case, of which words of the

@@ -83,17 +83,17 @@ func (b *Base) lacks(d *doc) (n int) {
 	return n
 }
 
-// wants reports whether nobody has given the vector of that name.
-func (b *Base) wants(name string) bool {
+// wants is the text of which nobody has given the vector of that name; "" = it is not wanted.
+func (b *Base) wants(name string) string {
 	id, like := owner(name)
 	d := b.find(id)
 	switch {
-	case d == nil:
-		return false
+	case d == nil, like && d.liked, !like && d.seen:
+		return ""
 	case like:
-		return !d.liked && d.likeness() != ""
+		return d.likeness()
 	}
-	return !d.seen && d.meaning() != ""
+	return d.meaning()
 }
 
 // give gives an entry a vector.
@@ -205,7 +205,7 @@ func (s State) Wants(now protocol.Time) (n int) {
 		return 0
 	}
 	for _, sh := range s.shelves {
-		if sh.base.bare > 0 && now >= sh.again {
+		if sh.keeper == "" && sh.base.bare > 0 && now >= sh.again {
 			n += sh.base.bare
 		}
 	}
@@ -217,7 +217,7 @@ func (s State) Wanted(now protocol.Time) []vector.Wanted {
 	var plan vector.Plan
 	for _, id := range s.IDs() {
 		sh := s.shelves[id]
-		if sh.base.bare == 0 || now < sh.again {
+		if sh.keeper != "" || sh.base.bare == 0 || now < sh.again {
 			continue
 		}
 		for _, d := range sh.base.sorted() {
@@ -247,7 +247,7 @@ func (d *decider) embedded() ([]protocol.Fact, error) {
 		f.Error = d.errorf(f.Reason, "vectors of %d dimensions; those before have %d", size, n).Error()
 	}
 	for i, id := range a.Entries {
-		if f.Error == "" && d.shelf.base.wants(id) {
+		if f.Error == "" && a.Asked[i] == vector.Hash(d.shelf.base.wants(id)) { // it may have been written since
 			f.Entries = append(f.Entries, id)
 			f.Vectors = append(f.Vectors, vector.Bytes(a.Vectors[i].Components(size))...)
 		}

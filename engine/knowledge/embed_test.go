@@ -148,9 +148,11 @@ func TestVectorsThatAreRefused(t *testing.T) {
 	s, _ = NewState(seen, plain)
 	w := vector.Wanted{Model: "near", Texts: []string{"x"}, Entries: [][]string{{"a"}}}
 	ok := w.Answer(vector.Pack([][]int8{{1, 2}}), nil)
+	unsaid := w.Answer(vector.Pack([][]int8{{1, 2}}), nil)
+	unsaid["asked"] = []any{"x"}
 	for name, q := range map[string]Request{
 		"an agent": {KB: "lore", By: "ada", Op: OpEmbed, Entry: ok}, "no embedding": {KB: "plain", Op: OpEmbed, Entry: ok},
-		"no vectors": {KB: "lore", Op: OpEmbed, Entry: map[string]any{}},
+		"no vectors": {KB: "lore", Op: OpEmbed, Entry: map[string]any{}}, "not said of what": {KB: "lore", Op: OpEmbed, Entry: unsaid},
 	} {
 		if f := Decide(s, Commit{Requests: []Request{q}}); len(f) != 1 || f[0].FactKind() != FactRefused {
 			t.Errorf("%s: %#v", name, f)
@@ -245,5 +247,31 @@ func BenchmarkQueryVectors(b *testing.B) {
 	for name, list := range map[string][]time.Duration{"near": near, "words": words, "products": dots} {
 		slices.Sort(list)
 		b.ReportMetric(float64(list[len(list)/2].Nanoseconds())/1e3, name+"-p50-µs")
+	}
+}
+
+// However many entries say the same, each request is about a bounded number of them, and all get
+// their vectors in the end.
+func TestManyEntriesOfOneText(t *testing.T) {
+	var entries []Entry
+	for i := range 3*vector.MaxShared + 5 {
+		entries = append(entries, lore(fmt.Sprintf("same%03d", i), "ford"))
+	}
+	base, err := New(KnowledgeBase{ID: "lore", Embedding: &Embedding{Model: "near"}, Entries: append(entries, lore("other", "tax"))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := NewState(base)
+	for _, w := range s.Wanted(1) {
+		n := 0
+		for _, ids := range w.Entries {
+			n += len(ids)
+		}
+		if n > vector.MaxShared {
+			t.Errorf("%d entries in a request", n)
+		}
+	}
+	if s = given(t, s, 1, func(string) []int8 { return []int8{1, 2} }); s.Wants(1) != 0 {
+		t.Errorf("%d entries have no vector", s.Wants(1))
 	}
 }

@@ -9,6 +9,7 @@ const (
 	FactReviewed  = "knowledge.reviewed"
 	FactRefused   = "knowledge.refused"
 	FactEmbedded  = "knowledge.embedded"
+	FactForwarded = "knowledge.forwarded"
 )
 
 // Written puts an entry into a base, new or in place of the one with its id.
@@ -67,13 +68,24 @@ type Embedded struct {
 	At      protocol.Time
 }
 
+// Forwarded records a request to a base that another scene keeps. It changes nothing: that scene
+// decides.
+type Forwarded struct {
+	KB      string
+	Request string
+	By      string
+	Keeper  string       // scene id
+	Ask     protocol.Raw // the request, see RequestOf
+	At      protocol.Time
+}
+
 // Fact is one of this package's facts. The linter checks that a switch over it has
 // a case for each.
 //
 //sumtype:decl
 type Fact interface {
 	protocol.Fact
-	fact()
+	base() string // id
 }
 
 func (*Written) FactKind() string   { return FactWritten }
@@ -81,17 +93,19 @@ func (*Suggested) FactKind() string { return FactSuggested }
 func (*Reviewed) FactKind() string  { return FactReviewed }
 func (*Refused) FactKind() string   { return FactRefused }
 func (*Embedded) FactKind() string  { return FactEmbedded }
+func (*Forwarded) FactKind() string { return FactForwarded }
 
-func (*Written) fact()   {}
-func (*Suggested) fact() {}
-func (*Reviewed) fact()  {}
-func (*Refused) fact()   {}
-func (*Embedded) fact()  {}
+func (f *Written) base() string   { return f.KB }
+func (f *Suggested) base() string { return f.KB }
+func (f *Reviewed) base() string  { return f.KB }
+func (f *Refused) base() string   { return f.KB }
+func (f *Embedded) base() string  { return f.KB }
+func (f *Forwarded) base() string { return f.KB }
 
 // Facts are the kinds of this package.
 func Facts() []protocol.FactType {
 	return []protocol.FactType{
-		protocol.ByCodec[Written](), protocol.ByCodec[Suggested](), protocol.ByCodec[Reviewed](), protocol.ByCodec[Refused](), protocol.ByCodec[Embedded](),
+		protocol.ByCodec[Written](), protocol.ByCodec[Suggested](), protocol.ByCodec[Reviewed](), protocol.ByCodec[Refused](), protocol.ByCodec[Embedded](), protocol.ByCodec[Forwarded](),
 	}
 }
 

@@ -49,7 +49,7 @@ func (d *decider) changesMore() bool {
 // steers reports a change by which an agent without the right to it would stand in the
 // prompts of others, or put words into an entry that stands there. It waits for review.
 func (d *decider) steers(op Op, e *Entry) bool {
-	if d.req.By == "" || !d.shelf.shared || slices.Contains(d.req.Permissions, PermitCriteria) {
+	if alone := !d.shelf.shared && d.shelf.lent == nil; d.req.By == "" || alone || slices.Contains(d.req.Permissions, PermitCriteria) {
 		return false
 	}
 	old := d.shelf.base.find(e.ID)
@@ -91,7 +91,7 @@ func (d *decider) supersedes(op Op, e *Entry) error {
 		return d.errorf(protocol.KindInvalid, "supersedes needs op supersede")
 	case len(e.Supersedes) == 0 || len(e.Supersedes) > MaxLinks:
 		return d.errorf(protocol.KindInvalid, "supersedes: %d entries; want the ids of 1 to %d", len(e.Supersedes), MaxLinks)
-	case len(e.Evidence) == 0 || len(e.Evidence) == 1 && e.Evidence[0] == d.req.ID:
+	case len(e.Evidence) == 0 || len(e.Evidence) == 1 && e.Evidence[0] == d.named(d.req.By, d.req.ID):
 		return d.errorf(protocol.KindInvalid, "evidence is missing; what supersedes an entry says what it was learnt from")
 	}
 	for _, id := range e.Supersedes {
@@ -118,7 +118,7 @@ func (d *decider) archived(fields map[string]any, by string) (*Entry, error) {
 		return nil, d.errorf(protocol.KindConflict, "entry %q is retired already", id)
 	}
 	e := archived(old)
-	e.UpdatedAt, e.UpdatedBy = d.now.Std(), by
+	e.UpdatedAt, e.UpdatedBy = d.now.Std(), d.named(by, by)
 	d.count(e)
 	return e, nil
 }

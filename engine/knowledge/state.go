@@ -12,12 +12,15 @@ import (
 type State struct {
 	shelves map[string]shelf // never written once the State is made
 	embeds  bool             // some base asks for vectors
+	scene   string           // whose state it is; "" = it is not known
 }
 
 // shelf is a base with its counters and its review queue.
 type shelf struct {
 	base      *Base
-	shared    bool         // more than one agent reads it
+	shared    bool         // more than one agent of the scene reads it
+	keeper    string       // the scene that decides about it; "" = this one
+	lent      []string     // the other scenes that have it
 	writes    uint64       // accepted by this run; numbers generated ids
 	suggested uint64       // suggestions ever made
 	queue     []Suggestion // waiting for review, oldest first
@@ -51,7 +54,7 @@ func NewState(bases ...*Base) (State, error) {
 // Shared says which bases more than one agent reads: what agents write there reaches
 // others.
 func (s State) Shared(shared func(id string) bool) State {
-	next := State{maps.Clone(s.shelves), s.embeds}
+	next := State{maps.Clone(s.shelves), s.embeds, s.scene}
 	for id, sh := range next.shelves {
 		sh.shared = shared(id)
 		next.shelves[id] = sh
@@ -90,7 +93,7 @@ func Apply(s State, f protocol.Fact) State {
 		})
 	case *Embedded:
 		return s.change(f.KB, func(sh shelf) shelf { return sh.seen(f) })
-	case *Refused: // changes nothing
+	case *Refused, *Forwarded: // they change nothing
 	}
 	return s
 }
@@ -100,7 +103,7 @@ func (s State) change(kb string, f func(shelf) shelf) State {
 	if !ok {
 		return s // a base that the project no longer has; the loader of the run says so
 	}
-	next := State{maps.Clone(s.shelves), s.embeds}
+	next := State{maps.Clone(s.shelves), s.embeds, s.scene}
 	next.shelves[kb] = f(sh)
 	return next
 }

@@ -64,6 +64,7 @@ func Validate(def *KnowledgeBase) Faults {
 	if !(def.HalfLifeHours >= 0 && def.HalfLifeHours <= MaxHalfLife) {
 		c.at("/half_life_hours", "%v; want 0 to %d", def.HalfLifeHours, MaxHalfLife)
 	}
+	c.sharing(def)
 	def.Activation.Check(c.below("/activation"))
 	c.learning(def.Learning)
 	c.embedding(def.Embedding)

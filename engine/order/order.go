@@ -218,8 +218,12 @@ func sample(kind, field string) (v any, known bool) {
 // ReadBy is Read for changes that somebody else than an order asks for; by is what the
 // world says of who asked.
 func ReadBy(by, id, reason string, do protocol.Raw) (*Plan, error) {
-	if len(do) > MaxAnswer {
-		return nil, tooLarge(do, MaxAnswer)
+	limit := MaxAnswer
+	if by == By && travel.IsLetter(id) {
+		limit = travel.MaxLetter
+	}
+	if len(do) > limit {
+		return nil, tooLarge(do, limit)
 	}
 	v, err := do.Value()
 	if err != nil {

@@ -13,16 +13,19 @@ import (
 // What follows makes units of the inputs of a core workflow, in the form of
 // docs/formats/deliberation.md. What is no object of that form is shown as JSON.
 
-// Tools describes tools in the text, for grammars without native calls, sorted by name.
+// Tools describes tools in the text, for grammars without native calls, sorted by name. Those that
+// are detailed have a line for each parameter, others only the names.
 func Tools(list []any) (units []Unit) {
 	for _, v := range list {
 		m, _ := v.(map[string]any)
 		name := text(m, "name")
-		line := []byte("- " + name)
-		if params := parameters(m["parameters"]); params != "" {
-			line = append(line, " ("+params+")"...)
+		names, lines := "", ""
+		if m["detailed"] == true {
+			lines = manual(m["parameters"])
+		} else if list := parameters(m["parameters"]); list != "" {
+			names = " (" + list + ")"
 		}
-		units = append(units, Unit{ID: name, Text: string(line) + ": " + text(m, "description")})
+		units = append(units, Unit{ID: name, Text: "- " + name + names + ": " + text(m, "description") + lines})
 	}
 	sortByID(units)
 	return units
@@ -32,13 +35,9 @@ func Tools(list []any) (units []Unit) {
 func parameters(schema any) string {
 	m, _ := schema.(map[string]any)
 	properties, _ := m["properties"].(map[string]any)
-	required, _ := m["required"].([]any)
 	names := make([]string, 0, len(properties))
 	for name := range properties { // sorted below
-		if slices.Contains(required, any(name)) {
-			name += "*"
-		}
-		names = append(names, name)
+		names = append(names, name+star(m, name))
 	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")

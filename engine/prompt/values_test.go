@@ -1,6 +1,7 @@
 package prompt_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -103,5 +104,48 @@ func TestOtherUnits(t *testing.T) {
 		if got := shown(c.units); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// A detailed tool has a line for each parameter that says what its schema wants.
+func TestManual(t *testing.T) {
+	var schema map[string]any
+	if err := json.Unmarshal([]byte(`{"type": "object", "required": ["town"], "properties": {
+		"town": {"type": "string", "maxLength": 40, "description": " Where. "},
+		"days": {"type": "integer", "minimum": 1, "maximum": 7, "default": 3},
+		"unit": {"enum": ["c", "f", null]},
+		"kind": {"const": "now"},
+		"when": {"type": ["string", "null"], "format": "date-time"},
+		"at": {"type": "object", "required": ["lat"], "properties": {"lat": {"type": "number", "minimum": -90}, "alt": {"type": "number", "maximum": 9000}}},
+		"tags": {"type": "array", "items": {"type": "string", "pattern": "^a"}, "maxItems": 4},
+		"either": {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+		"more": {}, "odd": true}}`), &schema); err != nil {
+		t.Fatal(err)
+	}
+	got := prompt.Tools([]any{
+		map[string]any{"name": "weather", "description": "Forecast.", "parameters": schema, "detailed": true},
+		map[string]any{"name": "plain", "description": "Plain.", "parameters": schema},
+		map[string]any{"name": "none", "description": "None.", "parameters": map[string]any{"type": "object"}, "detailed": true},
+	})
+	var text string
+	for _, u := range got {
+		text += u.Text + "\n"
+	}
+	const want = `- none: None.
+- plain (at, days, either, kind, more, odd, tags, town*, unit, when): Plain.
+- weather: Forecast.
+  at: object {alt: number, at most 9000; lat*: number, at least -90}
+  days: integer, 1 to 7, default 3
+  either: string or array of (string)
+  kind: "now"
+  more: any
+  odd: any
+  tags: array of (string, pattern ^a), maxItems 4
+  town*: string, maxLength 40. Where.
+  unit: "c" or "f" or null
+  when: string or null, date-time
+`
+	if text != want {
+		t.Errorf("%s\nwant\n%s", text, want)
 	}
 }

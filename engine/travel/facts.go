@@ -9,6 +9,9 @@ const (
 	FactReturned   = "agent.returned"
 	FactArrived    = "agent.arrived"
 	FactTurnedAway = "agent.turned_away"
+	FactPosted     = "parcel.posted"
+	FactReceived   = "parcel.received"
+	FactDelivered  = "parcel.delivered"
 )
 
 // Departed records that an agent left for another scene. Its ticket is To and Number.
@@ -67,6 +70,48 @@ type TurnedAway struct {
 	Error  string
 }
 
+// Posted records that the scene tells another one something. Its ticket is To and Number, as that of
+// an agent.
+type Posted struct {
+	To      string // scene id
+	Number  uint64
+	Arrives protocol.Time
+	Answer  protocol.Time
+	Closed  uint64 // as in Departed
+	Parcel  []Item
+}
+
+// Item is a fact that one scene tells another.
+type Item struct {
+	Kind string
+	Data protocol.Raw
+}
+
+// Received records that the scene has what another one tells it.
+type Received struct {
+	From   string
+	Number uint64
+	Closed uint64
+}
+
+// Delivered records that the other scene has it, or why it does not.
+type Delivered struct {
+	To     string
+	Number uint64
+	Error  string // "" = it has it
+}
+
+// Times says when what left the scene arrives, and when the scene hears of it. sent = the fact opens a ticket.
+func Times(f Fact) (arrives, answer protocol.Time, sent bool) {
+	switch x := f.(type) {
+	case *Departed:
+		return x.Arrives, x.Answer, true
+	case *Posted:
+		return x.Arrives, x.Answer, true
+	}
+	return 0, 0, false
+}
+
 // Fact is one of this package.
 type Fact interface {
 	protocol.Fact
@@ -100,15 +145,28 @@ func (*Arrived) FactKind() string { return FactArrived }
 // FactKind implements protocol.Fact.
 func (*TurnedAway) FactKind() string { return FactTurnedAway }
 
+// FactKind implements protocol.Fact.
+func (*Posted) FactKind() string { return FactPosted }
+
+// FactKind implements protocol.Fact.
+func (*Received) FactKind() string { return FactReceived }
+
+// FactKind implements protocol.Fact.
+func (*Delivered) FactKind() string { return FactDelivered }
+
 func (*Departed) trip()   {}
 func (*Reached) trip()    {}
 func (*Returned) trip()   {}
 func (*Arrived) trip()    {}
 func (*TurnedAway) trip() {}
+func (*Posted) trip()     {}
+func (*Received) trip()   {}
+func (*Delivered) trip()  {}
 
 // Facts are the kinds of this package.
 func Facts() []protocol.FactType {
 	return []protocol.FactType{
 		protocol.ByCodec[Departed](), protocol.ByCodec[Reached](), protocol.ByCodec[Returned](), protocol.ByCodec[Arrived](), protocol.ByCodec[TurnedAway](),
+		protocol.ByCodec[Posted](), protocol.ByCodec[Received](), protocol.ByCodec[Delivered](),
 	}
 }

@@ -3,6 +3,7 @@ package travel
 import (
 	"encoding/base64"
 	"fmt"
+	"strings"
 	"time"
 
 	"tavernsim/protocol"
@@ -18,6 +19,12 @@ const (
 	Return = "return"
 )
 
+// MaxLetter bounds the changes of an order that is a letter, in bytes.
+const MaxLetter = 16 << 20
+
+// IsLetter reports whether the id of an order is that of a letter.
+func IsLetter(id string) bool { return strings.HasPrefix(id, By+"/") }
+
 // Letter is what one scene tells another about a ticket.
 type Letter struct {
 	Kind    string
@@ -28,6 +35,7 @@ type Letter struct {
 	Profile string       // Arrive
 	State   protocol.Raw // Arrive
 	Turns   uint64       // Arrive: that it had, wherever
+	Parcel  []Item       // Arrive of no agent: what the scene tells
 	Error   string       // Return: why it was not taken
 }
 
@@ -40,6 +48,14 @@ func (l *Letter) Do() protocol.Raw {
 	fields := map[string]any{"scene": l.Scene, "number": int64(l.Number)}
 	switch l.Kind {
 	case Arrive:
+		if l.Agent == "" {
+			parcel := make([]any, len(l.Parcel))
+			for i, f := range l.Parcel {
+				parcel[i] = []any{f.Kind, base64.StdEncoding.EncodeToString(f.Data)}
+			}
+			fields["closed"], fields["parcel"] = int64(l.Closed), parcel
+			break
+		}
 		fields["closed"], fields["agent"], fields["profile"], fields["state"], fields["turns"] = int64(l.Closed), l.Agent, l.Profile, base64.StdEncoding.EncodeToString(l.State), int64(l.Turns)
 	case Return:
 		fields["error"] = l.Error
@@ -61,19 +77,42 @@ func Read(change any) (*Letter, error) {
 		l.Profile, _ = fields["profile"].(string)
 		l.Error, _ = fields["error"].(string)
 		if kind == Arrive {
-			text, _ := fields["state"].(string)
-			state, err := base64.StdEncoding.DecodeString(text)
-			if err != nil {
-				return nil, protocol.Errorf(protocol.KindCorrupt, "the state in a letter %s: %v", kind, err)
+			var err error
+			if l.State, err = bytes(fields["state"]); err != nil {
+				return nil, protocol.Errorf(protocol.KindCorrupt, "the state in a letter %s: %w", kind, err)
 			}
-			l.State = state
+			if l.Parcel, err = parcel(fields["parcel"]); err != nil {
+				return nil, protocol.Errorf(protocol.KindCorrupt, "the parcel in a letter %s: %w", kind, err)
+			}
 		}
-		if l.Scene == "" || l.Number == 0 || kind == Arrive && (l.Agent == "" || l.Closed >= l.Number) {
-			return nil, protocol.Errorf(protocol.KindCorrupt, "a letter %s without its scene, number or agent", kind)
+		if l.Scene == "" || l.Number == 0 || kind == Arrive && (l.Agent == "" && l.Parcel == nil || l.Closed >= l.Number) {
+			return nil, protocol.Errorf(protocol.KindCorrupt, "a letter %s without its scene, number, agent or parcel", kind)
 		}
 		return l, nil
 	}
 	return nil, nil
+}
+
+func bytes(v any) (protocol.Raw, error) {
+	text, _ := v.(string)
+	return base64.StdEncoding.DecodeString(text)
+}
+
+func parcel(v any) (list []Item, err error) {
+	all, _ := v.([]any)
+	for _, x := range all {
+		pair, _ := x.([]any)
+		if len(pair) != 2 {
+			return nil, fmt.Errorf("a parcel with %v; want pairs of kind and fact", x)
+		}
+		f := Item{}
+		f.Kind, _ = pair[0].(string)
+		if f.Data, err = bytes(pair[1]); err != nil {
+			return nil, err
+		}
+		list = append(list, f)
+	}
+	return list, nil
 }
 
 func number(v any) uint64 {

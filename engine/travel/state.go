@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tavernsim/protocol"
+	"tavernsim/protocol/grown"
 )
 
 // Limits of a scene.
@@ -20,6 +21,7 @@ type State struct {
 	Open  []Trip // by scene, then by number
 	Taken []Taken
 	Extra []Extra // by agent
+	Mail  []Mail  // open tickets of parcels, by scene, then by number
 }
 
 // Extra are numbers of turns that an agent had and that are not counted here: those that it has here
@@ -45,6 +47,16 @@ type Trip struct {
 	Closed  uint64
 	State   protocol.Raw
 	Turns   uint64
+}
+
+// Mail is an open ticket of a parcel.
+type Mail struct {
+	To      string
+	Number  uint64
+	Arrives protocol.Time
+	Answer  protocol.Time
+	Closed  uint64
+	Parcel  []Item
 }
 
 // Taken are the tickets of another scene.
@@ -100,6 +112,11 @@ func (s *State) Next(to string) (number, closed uint64) {
 			closed = min(closed, t.Number-1)
 		}
 	}
+	for i := range s.Mail {
+		if m := &s.Mail[i]; m.To == to {
+			closed = min(closed, m.Number-1)
+		}
+	}
 	return number + 1, closed
 }
 
@@ -108,6 +125,16 @@ func (s *State) Trip(to string, number uint64) *Trip {
 	for i := range s.Open {
 		if t := &s.Open[i]; t.To == to && t.Number == number {
 			return t
+		}
+	}
+	return nil
+}
+
+// Posted is the open ticket of a parcel; nil = it is closed, or was never open.
+func (s *State) Posted(to string, number uint64) *Mail {
+	for i := range s.Mail {
+		if m := &s.Mail[i]; m.To == to && m.Number == number {
+			return m
 		}
 	}
 	return nil
@@ -134,7 +161,7 @@ func (s *State) Has(from string, number uint64) (refused string, has bool) {
 
 // Fork is a copy that goes its own way.
 func (s *State) Fork() State {
-	c := State{slices.Clone(s.Sent), slices.Clone(s.Open), slices.Clone(s.Taken), slices.Clone(s.Extra)}
+	c := State{slices.Clone(s.Sent), slices.Clone(s.Open), slices.Clone(s.Taken), slices.Clone(s.Extra), slices.Clone(s.Mail)}
 	for i := range c.Taken {
 		c.Taken[i].Refused = slices.Clone(c.Taken[i].Refused)
 	}
@@ -145,15 +172,11 @@ func (s *State) Fork() State {
 func (s *State) Apply(f Fact) error {
 	switch x := f.(type) {
 	case *Departed:
-		i, found := slices.BinarySearchFunc(s.Sent, x.To, Sent.scene)
-		if !found {
-			s.Sent = slices.Insert(s.Sent, i, Sent{To: x.To})
-		}
-		if s.Sent[i].Last+1 != x.Number {
-			return damaged(f, x.Number)
-		}
-		s.Sent[i].Last = x.Number
 		s.Open = append(s.Open, Trip{x.To, x.Number, x.Agent, x.Arrives, x.Answer, x.Closed, x.State, x.Turns})
+		return s.sent(f, x.To, x.Number)
+	case *Posted:
+		s.Mail = append(s.Mail, Mail{x.To, x.Number, x.Arrives, x.Answer, x.Closed, x.Parcel})
+		return s.sent(f, x.To, x.Number)
 	case *Reached:
 		return s.answered(f, x.To, x.Number)
 	case *Returned:
@@ -164,7 +187,27 @@ func (s *State) Apply(f Fact) error {
 		return s.take(f, x.From, x.Number, x.Closed, "")
 	case *TurnedAway:
 		return s.take(f, x.From, x.Number, x.Closed, cmp.Or(x.Error, "refused"))
+	case *Received:
+		return s.take(f, x.From, x.Number, x.Closed, "")
+	case *Delivered:
+		n := len(s.Mail)
+		s.Mail = slices.DeleteFunc(s.Mail, func(m Mail) bool { return m.To == x.To && m.Number == x.Number })
+		if len(s.Mail) == n {
+			return damaged(f, x.Number)
+		}
 	}
+	return nil
+}
+
+func (s *State) sent(f Fact, to string, number uint64) error {
+	i, found := slices.BinarySearchFunc(s.Sent, to, Sent.scene)
+	if !found {
+		s.Sent = slices.Insert(s.Sent, i, Sent{To: to})
+	}
+	if s.Sent[i].Last+1 != number {
+		return damaged(f, number)
+	}
+	s.Sent[i].Last = number
 	return nil
 }
 
@@ -203,13 +246,16 @@ func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
 	if s.Empty() {
 		return nil, nil
 	}
+	if len(s.Mail) == 0 {
+		return grown.Marshal(codec, s, 4) // as before there were parcels
+	}
 	return codec.Marshal(s)
 }
 
 // Load decodes a snapshot; none is the empty state.
 func Load(codec *protocol.Codec, raw protocol.Raw) (s State, err error) {
 	if len(raw) > 0 && raw[0] != 0xc0 {
-		err = codec.Unmarshal(raw, &s)
+		err = grown.Unmarshal(codec, raw, &s)
 	}
 	return s, err
 }

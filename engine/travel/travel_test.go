@@ -32,12 +32,20 @@ func TestTickets(t *testing.T) {
 					t.Fatalf("ticket %d of %d, closed %d", n, sent, closed)
 				}
 				open[n] = true
+				if n%3 == 0 {
+					apply(&here, &travel.Posted{To: "inn", Number: n, Closed: closed, Parcel: []travel.Item{{Kind: "told", Data: protocol.Encode(int64(n))}}})
+					continue
+				}
 				apply(&here, &travel.Departed{To: "inn", Number: n, Agent: uint32(n % 7), Closed: closed, State: protocol.Encode(int64(n))})
 			case 1:
 				if taken == sent {
 					continue
 				}
 				taken++
+				if m := here.Posted("inn", taken); m != nil {
+					apply(&there, &travel.Received{From: "town", Number: taken, Closed: m.Closed})
+					continue
+				}
 				closed := here.Trip("inn", taken).Closed
 				if _, had := there.Has("town", taken); had {
 					t.Fatalf("ticket %d was decided before", taken)
@@ -60,6 +68,12 @@ func TestTickets(t *testing.T) {
 					delete(open, n+1)
 					if why, had := there.Has("town", n+1); !had {
 						t.Fatalf("ticket %d is not decided", n+1)
+					} else if here.Posted("inn", n+1) != nil {
+						apply(&here, &travel.Delivered{To: "inn", Number: n + 1})
+						if err := here.Apply(&travel.Delivered{To: "inn", Number: n + 1}); protocol.KindOf(err) != protocol.KindCorrupt {
+							t.Fatalf("a second answer: %v", err)
+						}
+						break
 					} else if why != "" {
 						apply(&here, &travel.Returned{To: "inn", Number: n + 1})
 					} else {
@@ -71,8 +85,8 @@ func TestTickets(t *testing.T) {
 					break
 				}
 			}
-			if len(here.Open) != len(open) {
-				t.Fatalf("%d are open, want %d", len(here.Open), len(open))
+			if n := len(here.Open) + len(here.Mail); n != len(open) {
+				t.Fatalf("%d are open, want %d", n, len(open))
 			}
 			for _, s := range []*travel.State{&here, &there} {
 				raw, err := s.Snapshot(codec)
@@ -94,6 +108,7 @@ func TestTickets(t *testing.T) {
 func TestDamagedTickets(t *testing.T) {
 	for name, f := range map[string]travel.Fact{
 		"departed": &travel.Departed{To: "inn", Number: 2}, "arrived": &travel.Arrived{From: "inn", Number: 3},
+		"posted": &travel.Posted{To: "inn", Number: 2}, "received": &travel.Received{From: "inn", Number: 3}, "delivered": &travel.Delivered{To: "inn", Number: 1},
 		"reached": &travel.Reached{To: "inn", Number: 1}, "returned": &travel.Returned{To: "inn", Number: 1},
 	} {
 		var s travel.State
@@ -108,6 +123,7 @@ func TestLetters(t *testing.T) {
 	for _, l := range []*travel.Letter{
 		{Kind: travel.Arrive, Scene: "town", Number: 3, Closed: 1, Agent: "ada", Profile: "guest", State: protocol.Encode([]any{int64(1), map[string]any{"coins": 1.5}}), Turns: 7},
 		{Kind: travel.Arrive, Scene: "town", Number: 4, Agent: "bytes", Profile: "guest", State: protocol.Raw{0xc4, 2, 7, 0xff}, Turns: 1}, // which are no value
+		{Kind: travel.Arrive, Scene: "town", Number: 5, Closed: 2, Parcel: []travel.Item{{Kind: "a", Data: protocol.Raw{0xc4, 2, 7, 0xff}}, {Kind: "b"}}},
 		{Kind: travel.Reach, Scene: "inn", Number: 1}, {Kind: travel.Return, Scene: "inn", Number: 2, Error: "full"},
 	} {
 		v, err := l.Do().Value()
@@ -132,5 +148,11 @@ func TestLetters(t *testing.T) {
 	bad := map[string]any{"arrive": map[string]any{"scene": "a", "number": int64(2), "agent": "x", "state": "?"}}
 	if _, err := travel.Read(bad); err == nil || !strings.Contains(err.Error(), "the state in a letter arrive") {
 		t.Error(err)
+	}
+	for _, parcel := range []any{[]any{"x"}, []any{[]any{"kind", "?"}}} {
+		bad := map[string]any{"arrive": map[string]any{"scene": "a", "number": int64(2), "parcel": parcel}}
+		if _, err := travel.Read(bad); err == nil || !strings.Contains(err.Error(), "the parcel in a letter arrive") {
+			t.Error(err)
+		}
 	}
 }

@@ -26,6 +26,7 @@ func (s *Scene) Kept(f protocol.Fact) {
 		s.Dropped(string(x.Reason))
 	case *agenda.Blocked:
 		s.Blocked()
+	case *travel.Posted, *travel.Received, *travel.Delivered: // counted by kind
 	case *agenda.Spawned, *agenda.Removed, travel.Fact:
 		s.plays.presence.inc(lastWord(f.FactKind()))
 	case *agentfact.Dropped:

@@ -95,7 +95,12 @@ func exercise(tb testing.TB, s *Set) {
 	sc.ToolAgain("near", "transient")
 	sc.ToolEnded(&ToolCall{Tool: "near", Runtime: "script", Outcome: "ok", Took: time.Second, Cut: true})
 	sc.ToolBegan()
-	sc.ToolEnded(&ToolCall{Tool: "near", MCP: true, Outcome: "denied", Denied: DeniedByTool})
+	sc.ToolEnded(&ToolCall{Tool: "near", Outcome: "denied", Denied: DeniedByTool})
+	sc.MCPRequest("initialize", "timeout")
+	sc.MCPRequest("ping", "ok")
+	sc.Misread("block 1: line 2, col 1: orphan_param: received x")
+	sc.Misread("toolsxml: line 2, col 1: unknown_tool: received x")
+	sc.Misread("no answer")
 	sc.ToolBegan()
 	sc.ToolEnded(&ToolCall{Tool: "far", Outcome: "denied", Denied: DeniedByGrant})
 	sc.ToolMasked(MaskedWithheld)
@@ -295,7 +300,11 @@ func TestEveryMetricCounts(t *testing.T) {
 		`simd_sandbox_runs_total{outcome=ok,runtime=script}`:                                  1,
 		`simd_sandbox_runs_total{outcome=ok,runtime=python}`:                                  0,
 		`simd_sandbox_duration_seconds_count{runtime=script}`:                                 1,
-		`simd_mcp_requests_total{method=tools/call,outcome=denied,role=client}`:               1,
+		`simd_mcp_requests_total{method=initialize,outcome=timeout,role=client}`:              1,
+		`simd_tool_parse_warnings_total{format=tam,warning=orphan_param}`:                     1,
+		`simd_tool_parse_errors_total{format=toolsxml}`:                                       1,
+		`simd_tool_parse_errors_total{format=tam}`:                                            0,
+		`simd_mcp_requests_total{method=tools/call,outcome=ok,role=client}`:                   0,
 		`simd_knowledge_writes_total{kb=lore,outcome=written}`:                                1,
 		`simd_events_published_total{event_type=offer.made,source=agent}`:                     1,
 		`simd_events_delivered_total{event_type=offer.made}`:                                  3,

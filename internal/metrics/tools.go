@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tavernsim/engine/permit"
+	"tavernsim/tam/answer"
 )
 
 // toolVecs count what tools of projects do when they are carried out. Mocks are not.
@@ -15,7 +16,9 @@ type toolVecs struct {
 	approvals closed
 	masked    closed
 	sandbox   *cache[string, sandboxSeries]
-	mcp       closed
+	mcp       map[string]closed // by method
+	misread   closed            // calls of texts that do not run, by format
+	warned    *cache[string, closed]
 	restarts  *cache[string, prometheus.Counter]
 	tools     *cache[string, handSeries]
 }
@@ -100,16 +103,23 @@ func (s *Set) makeTools() {
 	t.tools = newCache(s, "tool", overflowed, func(name string) *handSeries {
 		return &handSeries{durations.WithLabelValues(name), newClosed(retries, []string{"transient", "rate_limited", "timeout"}, name), cut.WithLabelValues(name), reports.WithLabelValues(name)}
 	})
-	restarts := s.counter("plugin_restarts_total", "Failures of services of plugins and projects, after which they start again or are off.", "plugin")
+	restarts := s.counter("plugin_restarts_total", "Failures of services of plugins and projects, and of MCP servers (mcp:NAME), after which they start again or are off.", "plugin")
 	t.restarts = newCache(s, "plugin", overflowed, func(name string) *prometheus.Counter { c := restarts.WithLabelValues(name); return &c })
-	t.mcp = newClosed(s.counter("mcp_requests_total", "Requests of the Model Context Protocol.", "role", "method", "outcome"), toolOutcomes(), "client", "tools/call")
+	formats := []string{answer.TAM, answer.ToolsXML}
+	t.misread = newClosed(s.counter("tool_parse_errors_total", "Findings in answers of models with which a call does not run.", "format"), formats)
+	warned := s.counter("tool_parse_warnings_total", "Findings in answers of models with which calls run, as they were repaired.", "warning", "format")
+	t.warned = newCache(s, "warning", overflowed, func(code string) *closed { c := newClosed(warned, formats, code); return &c })
+	asked := s.counter("mcp_requests_total", "Requests of the Model Context Protocol.", "role", "method", "outcome")
+	t.mcp = map[string]closed{}
+	for _, method := range []string{"server/discover", "initialize", "tools/list", "tools/call"} {
+		t.mcp[method] = newClosed(asked, []string{"ok", "error", "timeout", "cancelled"}, "client", method)
+	}
 }
 
 // ToolCall is a call of a tool of a project that has ended.
 type ToolCall struct {
 	Tool    string
 	Runtime string // of the sandbox; "" = it needs none
-	MCP     bool
 	Outcome string
 	Took    time.Duration
 	Cut     bool   // the output was not kept whole
@@ -133,9 +143,6 @@ func (s *Set) ToolEnded(c *ToolCall) {
 		return // nothing was begun
 	}
 	t.took.Observe(c.Took.Seconds())
-	if c.MCP {
-		s.hands.mcp.inc(c.Outcome)
-	}
 	if c.Runtime != "" {
 		x := s.hands.sandbox.get(c.Runtime)
 		x.runs.inc(c.Outcome)
@@ -145,6 +152,25 @@ func (s *Set) ToolEnded(c *ToolCall) {
 
 // ServiceFailed counts a failure of a service.
 func (s *Set) ServiceFailed(name string) { (*s.hands.restarts.get(name)).Inc() }
+
+// Misread counts a problem of an answer of a model, if a grammar found it.
+func (s *Set) Misread(problem string) {
+	switch f, ok := answer.FindingOf(problem); {
+	case !ok:
+	case f.Error:
+		s.hands.misread.inc(f.Format)
+	default:
+		s.hands.warned.get(f.Code).inc(f.Format)
+	}
+}
+
+// MCPRequest counts a request to an MCP server that has ended; those of other methods are not
+// counted.
+func (s *Set) MCPRequest(method, outcome string) {
+	if c, ok := s.hands.mcp[method]; ok {
+		c.inc(outcome)
+	}
+}
 
 // ToolAgain counts a further attempt of a call, after one that ended so.
 func (s *Set) ToolAgain(tool, reason string) { s.hands.tools.get(tool).retries.inc(reason) }

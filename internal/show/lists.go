@@ -159,8 +159,8 @@ func changeText(c *inspect.Change) string {
 	switch {
 	case c.Status == inspect.StatusRefused:
 		fmt.Fprintf(&b, "refused %s: %s", c.Code, c.Error)
-	case c.What == inspect.WhatCall:
-		fmt.Fprintf(&b, "%s %s", c.Status, jsonOf(c.Value))
+	case c.What == inspect.WhatCall || c.What == inspect.WhatTask:
+		b.WriteString(strings.TrimSpace(c.Status + " " + jsonOf(c.Value)))
 		if out := jsonOf(c.After); out != "" {
 			b.WriteString(" -> " + out)
 		}
@@ -179,7 +179,7 @@ func changeText(c *inspect.Change) string {
 	if c.Error != "" && c.Status != inspect.StatusRefused {
 		b.WriteString("  " + c.Error)
 	}
-	return b.String() + said(c.Reason, "  (%s)")
+	return b.String() + said(c.Reason, "  (%s)") + said(c.Took, "  in %s") + said(c.Result[:min(8, len(c.Result))], "  sha256 %s")
 }
 
 // DeadLetters are refused messages.

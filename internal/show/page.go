@@ -128,7 +128,7 @@ func (p *page) failed(n int64) string {
 
 func (p *page) status(s string) string {
 	switch s {
-	case "ok", "requested", inspect.EffectRouted, inspect.EffectCommitted, inspect.EffectWritten, inspect.EffectSuggested, "applied":
+	case "ok", "requested", inspect.EffectRouted, inspect.EffectCommitted, inspect.EffectWritten, inspect.EffectSuggested, inspect.EffectForwarded, "applied":
 		return p.paint.Green(s)
 	case inspect.EffectWaiting, "skipped", "not_run":
 		return p.paint.Yellow(s)
@@ -167,7 +167,7 @@ func who(id string) string { return cmp.Or(id, "$scene") }
 
 func pathOf(c *inspect.Change) string {
 	switch c.What {
-	case inspect.WhatCall, inspect.WhatAsk, inspect.WhatPolicy, inspect.WhatGrant:
+	case inspect.WhatCall, inspect.WhatAsk, inspect.WhatPolicy, inspect.WhatGrant, inspect.WhatTask:
 		return c.Tool
 	case inspect.WhatHook:
 		return c.Path // the place is the operation

@@ -119,7 +119,6 @@ func Open(dir string, o Options) (*DB, error) {
 	if frozen, ok := base.(*Frozen); ok {
 		frozen.forgetLogs()
 	}
-	db.guard.armed.Store(true)
 	return db, nil
 }
 
@@ -146,7 +145,14 @@ func (db *DB) open(o Options) (err error) {
 	if err := db.check(o); err != nil {
 		return err
 	}
-	if db.db, err = openPebble(db.dir, db.options(o)); err != nil {
+	db.db, err = openPebble(db.dir, db.options(o))
+	if failed := db.guard.failed(); failed != nil { // what Pebble says then follows from it
+		if err == nil {
+			_ = db.db.Close()
+		}
+		return failed
+	}
+	if err != nil {
 		return openError(db.dir, err)
 	}
 	if o.ReadOnly && o.Check != nil {
@@ -253,9 +259,14 @@ func (db *DB) options(o Options) *pebble.Options {
 // openPebble keeps a panic of Pebble over a damaged file from ending the
 // process.
 func openPebble(dir string, opts *pebble.Options) (db *pebble.DB, err error) {
+	compacts := newAfterOpen()
+	opts.Experimental.CompactionScheduler = compacts
 	defer func() {
 		if r := recover(); r != nil {
 			db, err = nil, protocol.Errorf(protocol.KindCorrupt, "panic: %v", r)
+		}
+		if db != nil && !opts.ReadOnly {
+			compacts.start()
 		}
 	}()
 	return pebble.Open(dir, opts)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -304,5 +305,74 @@ func TestOpenOnAFullDisk(t *testing.T) {
 	defer db.Close()
 	if got := keys(t, db); got != "a" {
 		t.Errorf("keys %q", got)
+	}
+}
+
+// A disk that fails while a database is opened neither ends the process nor keeps Open from returning, at
+// whichever write: the next Open has everything. The database was left by kills, so its log is replayed,
+// and its tables are many enough to be compacted.
+func TestOpenOnAFailingDisk(t *testing.T) {
+	left := vfs.NewCrashableMem()
+	var want []string
+	for kill := range 8 {
+		db := mustOpen(t, Options{Level: Power, FS: left})
+		for i := range 4 {
+			key := fmt.Sprint(i, "-", kill)
+			if err := set(db, key, strings.Repeat("x", 1000), true); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, key)
+		}
+		killed := left.CrashClone(vfs.CrashCloneCfg{})
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		left = killed
+	}
+	slices.Sort(want)
+	failed := 0
+	for opened := false; !opened; failed++ {
+		disk := left.CrashClone(vfs.CrashCloneCfg{})
+		var writes atomic.Int64
+		failing := errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if op.Kind == errorfs.OpFileWrite && !strings.Contains(op.Path, ownerFile) && writes.Add(1) > int64(failed) {
+				return syscall.ENOSPC
+			}
+			return nil
+		}))
+		db, err := Open("db", Options{Level: Power, FS: failing, MemTableSize: 1 << 20})
+		if opened = err == nil; !opened && protocol.KindOf(err) != protocol.KindLimit {
+			t.Errorf("write %d: %v of kind %s", failed, err, protocol.KindOf(err))
+		}
+		if opened {
+			_ = db.Close() // what it writes then fails
+		}
+		db = mustOpen(t, Options{Level: Power, FS: disk})
+		if got := keys(t, db); got != strings.Join(want, " ") {
+			t.Errorf("write %d: keys %q, want %q", failed, got, want)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if failed < 5 {
+		t.Errorf("Open writes %d times", failed)
+	}
+}
+
+// A database that was killed so often that its tables must be compacted before it takes a write takes one.
+func TestOpenAfterManyKills(t *testing.T) {
+	left := vfs.NewCrashableMem()
+	for kill := range 30 {
+		db := mustOpen(t, Options{Level: Power, FS: left})
+		if err := set(db, "same", strings.Repeat("x", 1000+kill), true); err != nil {
+			t.Fatal(err)
+		}
+		killed := left.CrashClone(vfs.CrashCloneCfg{})
+		db.Flush()
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+		left = killed
 	}
 }

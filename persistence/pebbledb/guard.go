@@ -27,11 +27,11 @@ import (
 // log lost. The disk stays as a kill at that moment would have left it. What
 // Pebble writes from then on goes to a file system in memory, or its flushes
 // would fail for ever, a commit that waits for one would never end, and nor
-// would Close. It is little: no commit is begun after a failure.
+// would Close, and nor would Open, which waits for one. It is little: no commit is begun after a failure,
+// and an Open that met one is refused.
 type guardFS struct {
 	vfs.FS
-	lazyLogs bool        // syncs of logs are not made
-	armed    atomic.Bool // Open is done; before, failures are Open's to report
+	lazyLogs bool // syncs of logs are not made
 	err      atomic.Pointer[error]
 	syncs    atomic.Int64 // of logs, that were made
 	after    *vfs.MemFS   // files made after the failure
@@ -51,7 +51,7 @@ func (g *guardFS) failed() error {
 
 // note remembers the first failure.
 func (g *guardFS) note(op, name string, err error) {
-	if err == nil || !g.armed.Load() {
+	if err == nil {
 		return
 	}
 	kind, advice := protocol.KindTransient, "close, remove the cause and open again"
@@ -65,7 +65,7 @@ func (g *guardFS) note(op, name string, err error) {
 // hidden reports whether Pebble must not see failures of a file: it ends the
 // process over them.
 func (g *guardFS) hidden(name string) bool {
-	return g.armed.Load() && (isLog(name) || strings.Contains(name, "MANIFEST"))
+	return isLog(name) || strings.Contains(name, "MANIFEST")
 }
 
 func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
@@ -211,7 +211,7 @@ func (f *guardFile) ended() (ended bool, err error) {
 // creating a log and panics when it fails.
 func (f *guardFile) check(op string, err error) error {
 	err = f.fs.check(op, f.name, err)
-	if f.dir && f.fs.armed.Load() {
+	if f.dir {
 		return nil
 	}
 	return err

@@ -26,8 +26,8 @@ func NewCrashDisk() CrashDisk { return CrashDisk{vfs.NewCrashableMem()} }
 
 // Kill is a copy as a kill of the process leaves the disk at this moment: with
 // everything that was written, synced or not.
-func (d CrashDisk) Kill() pebbledb.FS {
-	return d.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
+func (d CrashDisk) Kill() CrashDisk {
+	return CrashDisk{d.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})}
 }
 
 // LosePower is a copy as a loss of power leaves the disk: of what was not synced,

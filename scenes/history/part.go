@@ -19,18 +19,8 @@ import (
 func Part(sc *setup.Scene, state *machines.State, part string) (kinds []string, apply func(protocol.Record) error) {
 	codec := machines.NewCodec()
 	for i, k := range machines.Services() {
-		if k.Actor != part {
-			continue
-		}
-		for _, typ := range k.Facts() {
-			kinds = append(kinds, typ.Kind)
-		}
-		return kinds, func(r protocol.Record) error {
-			fact, err := codec.ReadFact(r.Kind, r.Data)
-			if err != nil {
-				return err
-			}
-			return state.Services[i].Apply(fact)
+		if k.Actor == part {
+			return partOf(k, state.Services[i], codec)
 		}
 	}
 	inbox := map[string]bool{} // kinds that change more than the memory of their agent
@@ -86,4 +76,40 @@ func FoldStage(sc *setup.Scene, journal Journal, note *machines.Note, after uint
 		}
 		return stage.Apply(r, fact)
 	})
+}
+
+// partOf is the part of a service.
+func partOf(k machines.ServiceKind, service machines.Service, codec *protocol.Codec) (kinds []string, apply func(protocol.Record) error) {
+	for _, typ := range k.Facts() {
+		kinds = append(kinds, typ.Kind)
+	}
+	return kinds, func(r protocol.Record) error {
+		fact, err := codec.ReadFact(r.Kind, r.Data)
+		if err != nil {
+			return err
+		}
+		return service.Apply(fact)
+	}
+}
+
+// Service folds one service alone to the last durable wave, and returns the number of facts that it
+// read.
+func Service(sc *setup.Scene, journal Journal, k machines.ServiceKind, opt Options) (machines.Service, uint64, error) {
+	service, err := k.New(sc)
+	if err != nil {
+		return nil, 0, err
+	}
+	f, codec := fold{scene: sc, journal: journal, Options: opt, through: journal.Durable()}, machines.NewCodec()
+	after, err := f.base(func(name string, raw []byte) error {
+		if name != k.Actor {
+			return nil
+		}
+		return service.Load(codec, raw)
+	})
+	if err != nil || after.Last >= f.through.Last {
+		return service, 0, err
+	}
+	kinds, apply := partOf(k, service, codec)
+	err = f.walk(after, kinds, apply)
+	return service, f.facts, err
 }

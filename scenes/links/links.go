@@ -1,5 +1,5 @@
-// Package links keeps the scenes of a run in step between which agents travel, and carries
-// their letters (engine/travel).
+// Package links keeps the scenes of a run in step between which agents travel, or which share a
+// knowledge base, and carries their letters (engine/travel).
 //
 // The stage of each scene calls its [Member]: before a wave ([Member.May]), when facts are kept
 // ([Member.Kept]) and when they are durable ([Member.WaveKept]), and when it stops
@@ -62,9 +62,10 @@ type road struct {
 	d    protocol.Duration
 }
 
-// ticket is a trip that waits for its answer.
+// ticket is a trip, or a parcel, that waits for its answer.
 type ticket struct {
 	travel.Trip
+	parcel   []travel.Item
 	from, to *Member
 }
 
@@ -166,7 +167,10 @@ func (m *Member) join(state *travel.State) {
 	h.again = []*again{}
 	for _, from := range h.all {
 		for _, t := range from.state.Open {
-			h.depart(from, t)
+			h.depart(from, t, nil)
+		}
+		for _, m := range from.state.Mail {
+			h.post(from, m)
 		}
 	}
 	for _, m := range h.all { // an order that was due had a wave before all had joined
@@ -234,8 +238,12 @@ func (m *Member) send() (n int) {
 	for ; n < len(m.kept) && m.kept[n].wave <= wave; n++ {
 		switch x := m.kept[n].fact.(type) {
 		case *travel.Departed:
-			h.depart(m, travel.Trip{To: x.To, Number: x.Number, Agent: x.Agent, Arrives: x.Arrives, Answer: x.Answer, Closed: x.Closed, State: x.State, Turns: x.Turns})
+			h.depart(m, travel.Trip{To: x.To, Number: x.Number, Agent: x.Agent, Arrives: x.Arrives, Answer: x.Answer, Closed: x.Closed, State: x.State, Turns: x.Turns}, nil)
+		case *travel.Posted:
+			h.post(m, travel.Mail(*x))
 		case *travel.Arrived:
+			h.answer(h.scenes[x.From], m, x.Number, "")
+		case *travel.Received:
 			h.answer(h.scenes[x.From], m, x.Number, "")
 		case *travel.TurnedAway:
 			h.answer(h.scenes[x.From], m, x.Number, x.Error)
@@ -265,10 +273,14 @@ func (m *Member) Stopped(ended bool, state *travel.State) {
 }
 
 // depart opens a ticket of which a scene has kept the fact.
-func (h *Hub) depart(from *Member, trip travel.Trip) {
-	t := ticket{trip, from, h.scenes[trip.To]}
+func (h *Hub) depart(from *Member, trip travel.Trip, parcel []travel.Item) {
+	t := ticket{trip, parcel, from, h.scenes[trip.To]}
 	h.tickets = append(h.tickets, t)
 	h.arrive(t)
+}
+
+func (h *Hub) post(from *Member, m travel.Mail) {
+	h.depart(from, travel.Trip{To: m.To, Number: m.Number, Arrives: m.Arrives, Answer: m.Answer, Closed: m.Closed}, m.Parcel)
 }
 
 // arrive tells the scene whither a ticket is, or answers for it.
@@ -279,6 +291,8 @@ func (h *Hub) arrive(t ticket) {
 		h.answer(t.from, t.to, t.Number, refused)
 	case t.to.over:
 		h.answer(t.from, t.to, t.Number, "the scene "+t.to.id+" has ended")
+	case t.parcel != nil:
+		t.to.tell(t.Arrives, &travel.Letter{Kind: travel.Arrive, Scene: t.from.id, Number: t.Number, Closed: t.Closed, Parcel: t.parcel})
 	default:
 		who := t.from.port.Who(t.Agent)
 		t.to.tell(t.Arrives, &travel.Letter{Kind: travel.Arrive, Scene: t.from.id, Number: t.Number, Closed: t.Closed, Agent: who.Instance, Profile: who.Profile, State: t.State, Turns: t.Turns})
@@ -358,8 +372,8 @@ func (m *Member) may(earliest map[*Member]protocol.Time) bool {
 		}
 	}
 	for _, k := range m.kept { // of one that is not durable there is no ticket yet
-		if x, ok := k.fact.(*travel.Departed); ok {
-			bound = min(bound, x.Answer)
+		if _, answer, sent := travel.Times(k.fact); sent {
+			bound = min(bound, answer)
 		}
 	}
 	if m.at == never {
@@ -381,8 +395,8 @@ func (h *Hub) earliest() map[*Member]protocol.Time {
 			}
 		}
 		for _, k := range m.kept {
-			if x, ok := k.fact.(*travel.Departed); ok {
-				at = min(at, x.Arrives.Add(-x.Answer.Sub(x.Arrives)))
+			if arrives, answer, sent := travel.Times(k.fact); sent {
+				at = min(at, arrives.Add(-answer.Sub(arrives)))
 			}
 		}
 		found[m] = at

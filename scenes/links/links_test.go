@@ -102,6 +102,10 @@ func (p *place) step(t *rapid.T) {
 		f := &travel.Departed{To: l.To, Agent: uint32(at), State: protocol.Encode(nil)}
 		f.Arrives, f.Answer = l.Times(at)
 		f.Number, f.Closed = p.state.Next(l.To)
+		if int(at)%3 == 2 {
+			p.keep(t, &travel.Posted{To: f.To, Number: f.Number, Arrives: f.Arrives, Answer: f.Answer, Closed: f.Closed, Parcel: []travel.Item{{Kind: "told"}}})
+			return
+		}
 		p.keep(t, f)
 	}
 }
@@ -122,16 +126,20 @@ func (p *place) read(t *rapid.T, o *machines.Order) {
 	}
 	l := plan.Letter
 	p.history += fmt.Sprintf("%d %s %s\n", p.now, o.ID, l.Error)
-	switch l.Kind {
-	case travel.Arrive:
+	switch mail := p.state.Posted(l.Scene, l.Number); {
+	case l.Kind == travel.Arrive && l.Parcel != nil:
+		p.keep(t, &travel.Received{From: l.Scene, Number: l.Number, Closed: l.Closed})
+	case l.Kind != travel.Arrive && mail != nil:
+		p.keep(t, &travel.Delivered{To: l.Scene, Number: l.Number, Error: l.Error})
+	case l.Kind == travel.Arrive:
 		if l.Number%4 == 0 {
 			p.keep(t, &travel.TurnedAway{From: l.Scene, Number: l.Number, Closed: l.Closed, Error: "full"})
 		} else {
 			p.keep(t, &travel.Arrived{From: l.Scene, Number: l.Number, Closed: l.Closed})
 		}
-	case travel.Reach:
+	case l.Kind == travel.Reach:
 		p.keep(t, &travel.Reached{To: l.Scene, Number: l.Number})
-	case travel.Return:
+	case l.Kind == travel.Return:
 		p.keep(t, &travel.Returned{To: l.Scene, Number: l.Number})
 	}
 }
@@ -210,7 +218,7 @@ func played(t *rapid.T, all map[string][]travel.Link, events [][]protocol.Time, 
 		}
 	}
 	for _, p := range places {
-		if !p.over || p.end == 0 && len(p.state.Open) > 0 {
+		if !p.over || p.end == 0 && len(p.state.Open)+len(p.state.Mail) > 0 {
 			t.Fatalf("promise 3: %s stands at %d with %d open tickets, over %v", p.id, p.now, len(p.state.Open), p.over)
 		}
 		for _, o := range slices.Concat(p.mailbox, p.letters) {

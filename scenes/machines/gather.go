@@ -82,7 +82,7 @@ func (s *Stage) dropSnapshot(actor string) error {
 // waitsForRest reports whether the scene waits until every deliberation has ended. A
 // pause waits without limit. A snapshot waits for snapshotPatience; then it is given
 // up and due again after another interval of the policy. An end waits for endPatience
-// and then abandons the deliberations.
+// and then abandons the deliberations, but not the scene's own, whose actor runs the end workflow.
 func (s *Stage) waitsForRest() bool {
 	if !s.comesToRest() || s.flight.Len() == 0 || s.abandons() {
 		s.resting = 0
@@ -99,7 +99,7 @@ func (s *Stage) waitsForRest() bool {
 		s.resting = s.now.Wall
 		s.tickAt(s.now.Wall.Add(patience))
 	}
-	if s.now.Wall.Sub(s.resting) < patience {
+	if s.now.Wall.Sub(s.resting) < patience || s.stopping.Final && s.flight.Has(uint32(s.scene.OwnOrdinal())) {
 		return true
 	}
 	s.resting, s.snapshot.last = 0, s.mark()

@@ -3,6 +3,7 @@ package machines
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -116,11 +117,7 @@ func (s *Stage) nextVirtual() error {
 		s.openWave(s.Agenda.Now)
 		return s.runLifecycle(knowledge.MomentEmbed)
 	}
-	at, some := s.Agenda.NextTime()
-	x, expires := s.expiresFirst(at, some)
-	if expires {
-		at, some = x, true
-	}
+	at, some, expires := s.soonest()
 	ordered, waits := s.orderBefore(at, some)
 	if waits {
 		at, some = ordered, true
@@ -146,14 +143,28 @@ func (s *Stage) nextVirtual() error {
 	return s.pump()
 }
 
+// wants is how many entries are to be given vectors now.
+func (v *View) wants(now protocol.Time) int {
+	bases, _ := v.Shown(knowledge.Service).(knowledge.State)
+	return bases.Wants(now)
+}
+
 // embeds reports whether the scene asks for vectors of entries before time goes on. It does not
 // ask twice at one moment for the same: its own turn may have failed.
 func (s *Stage) embeds() bool {
-	bases, _ := s.View.Shown(knowledge.Service).(knowledge.State)
-	now := [2]int64{int64(bases.Wants(s.Agenda.Now)), int64(s.Agenda.Now)}
+	now := [2]int64{int64(s.View.wants(s.moment())), int64(s.moment())}
 	again := now == s.bare || s.Agenda.GaveUp(uint32(s.scene.OwnOrdinal()))
 	s.bare = now
 	return now[0] > 0 && !again
+}
+
+// soonest is the next moment of the agenda, or of an expiry before it.
+func (s *Stage) soonest() (at protocol.Time, some, expires bool) {
+	at, some = s.Agenda.NextTime()
+	if x, first := s.expiresFirst(at, some); first {
+		return x, true, true
+	}
+	return at, some, false
 }
 
 // coming is the time of the next wave, as far as it is known; 0 = there is none. On the
@@ -162,10 +173,7 @@ func (s *Stage) coming() protocol.Time {
 	if s.realtime() {
 		return s.now.Wall
 	}
-	at, some := s.Agenda.NextTime()
-	if x, expires := s.expiresFirst(at, some); expires {
-		at, some = x, true
-	}
+	at, some, _ := s.soonest()
 	if i := s.nextOrder(); i >= 0 {
 		if x := max(s.Agenda.Grid(s.orderTime(s.orders[i])), s.Agenda.Now); !some || x < at {
 			at, some = x, true
@@ -261,9 +269,7 @@ func (s *Stage) proceedToStop() error {
 			return nil
 		}
 		return s.finish()
-	case !s.stopping.Final:
-		return s.settle()
-	case s.Agenda.Ended != "":
+	case !s.stopping.Final, s.Agenda.Ended != "":
 		return s.settle()
 	}
 	s.openWave(s.endTime()).keep(&agenda.Ended{Reason: s.stopping.Reason})
@@ -466,16 +472,11 @@ func (s *Stage) restartBroken() {
 	if s.broken == nil {
 		return
 	}
-	var ready []uint32
-	for o, wave := range s.broken {
-		if wave <= s.kept.Wave {
-			ready = append(ready, o)
+	for _, o := range slices.Sorted(maps.Keys(s.broken)) {
+		if s.broken[o] <= s.kept.Wave {
+			delete(s.broken, o)
+			s.effect(Effect{Act: ActRestart, Agent: o})
 		}
-	}
-	slices.Sort(ready)
-	for _, o := range ready {
-		delete(s.broken, o)
-		s.effect(Effect{Act: ActRestart, Agent: o})
 	}
 	if len(s.broken) == 0 {
 		s.broken = nil

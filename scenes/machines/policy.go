@@ -1,6 +1,7 @@
 package machines
 
 import (
+	"cmp"
 	"time"
 
 	"tavernsim/protocol"
@@ -26,24 +27,13 @@ type SnapshotMark struct {
 
 // WithDefaults fills in the defaults.
 func (p SnapshotPolicy) WithDefaults() SnapshotPolicy {
-	if p.Facts == 0 {
-		p.Facts = DefaultSnapshotFacts
-	}
+	p.Facts = cmp.Or(p.Facts, DefaultSnapshotFacts)
 	return p
 }
 
 // Or is p with the parts that other sets.
 func (p SnapshotPolicy) Or(other SnapshotPolicy) SnapshotPolicy {
-	if other.Facts != 0 {
-		p.Facts = other.Facts
-	}
-	if other.Every != 0 {
-		p.Every = other.Every
-	}
-	if other.Bytes != 0 {
-		p.Bytes = other.Bytes
-	}
-	return p
+	return SnapshotPolicy{cmp.Or(other.Facts, p.Facts), cmp.Or(other.Every, p.Every), cmp.Or(other.Bytes, p.Bytes)}
 }
 
 // Validate refuses impossible values.

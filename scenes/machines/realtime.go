@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/knowledge"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines/inflight"
 )
 
@@ -21,6 +23,9 @@ func (s *Stage) nextRealtime() error {
 		return s.expire(now)
 	}
 	s.wakeDue(now)
+	if own := uint32(s.scene.OwnOrdinal()); !s.flight.Has(own) && s.embeds() {
+		s.wakeBeside(own, protocol.Normal, now)
+	}
 	if s.UrgentUnderWay(s.now) && len(s.urgentArrived) == 0 {
 		return s.sleepUntilNext(now)
 	}
@@ -126,15 +131,29 @@ func (s *Stage) wakeDue(now protocol.Time) {
 		if !ok {
 			break
 		}
-		urgency := d.Urgency(o)
-		if s.flight.Begin(o, d.Wave+1, urgency == protocol.Critical, now); urgency == protocol.Critical {
-			s.tickAfterPatience()
-		}
-		s.effect(Effect{Act: ActWake, Agent: o, Wave: d.Wave + 1, At: now, Priority: urgency, Budget: s.wakeBudget(o, 0, d.Wave+1, now)})
+		s.wakeBeside(o, d.Urgency(o), now)
 	}
 	if late {
 		s.sortArrived()
 	}
+}
+
+// wakeBeside begins a deliberation beside those in flight.
+func (s *Stage) wakeBeside(o uint32, urgency protocol.Priority, now protocol.Time) {
+	wave := s.Agenda.Wave + 1
+	if s.flight.Begin(o, wave, urgency == protocol.Critical, now); urgency == protocol.Critical {
+		s.tickAfterPatience()
+	}
+	s.effect(Effect{Act: ActWake, Agent: o, Kind: WorkflowBeside(s.scene, o, s.View, now), Wave: wave, At: now, Priority: urgency, Budget: s.wakeBudget(o, 0, wave, now)})
+}
+
+// WorkflowBeside is the workflow of a turn beside those in flight, by what the services showed when it
+// began: of the scene's own one, which may also have heard something, the one that asks for vectors.
+func WorkflowBeside(sc *setup.Scene, o uint32, v *View, at protocol.Time) string {
+	if int(o) == sc.OwnOrdinal() && v.wants(at) > 0 {
+		return knowledge.MomentEmbed
+	}
+	return ""
 }
 
 // makeUrgent makes the deliberation in flight of an agent urgent, because the agent

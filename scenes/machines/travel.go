@@ -143,8 +143,11 @@ func (s *Stage) stays(f *travel.Departed, kind protocol.ErrorKind, why string) e
 // letter carries out what another scene says of a ticket. One that came before changes nothing.
 func (s *Stage) letter(l *travel.Letter) error {
 	trip := s.Travel.Trip(l.Scene, l.Number)
+	if l.Kind == travel.Arrive && l.Agent == "" || l.Kind != travel.Arrive && trip == nil {
+		return s.parcel(l)
+	}
 	switch _, had := s.Travel.Has(l.Scene, l.Number); {
-	case l.Kind == travel.Arrive && had, l.Kind != travel.Arrive && trip == nil:
+	case l.Kind == travel.Arrive && had:
 		return nil
 	case l.Kind == travel.Arrive:
 		o, err := s.admit(l)

@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
+	"tavernsim/engine/knowledge"
 	"tavernsim/engine/order"
 	"tavernsim/engine/script"
 	"tavernsim/engine/space"
@@ -41,6 +42,7 @@ type wave struct {
 	asked       []protocol.Raw     // what directors ask of the stage
 	ordered     *order.Plan        // events of an order, published when the world has agreed; nil = none
 	orderBy     *cast.Request      // its id and reason
+	mail        []mail             // for other scenes, sent at the end of the wave
 	given       []script.Given     // of that order and of directors, for the script
 	heard       []*bus.Routed      // of types that the script hears of
 	orderer     string             // who gave it
@@ -230,11 +232,8 @@ func (s *Stage) sequence(requests []protocol.Sequenced) {
 		if r.To == cast.Stage {
 			s.wave.asked = append(s.wave.asked, slices.Clone(r.Data)) // the span may be used again before
 		}
-		for i := range s.services {
-			if s.services[i].Name == r.To {
-				s.requests[i].Add(r.Data)
-				break
-			}
+		if i := slices.IndexFunc(s.services, func(k ServiceKind) bool { return k.Name == r.To }); i >= 0 {
+			s.requests[i].Add(r.Data)
 		}
 	}
 }
@@ -345,6 +344,8 @@ func (s *Stage) heed(fact protocol.Fact, f protocol.KindData) error {
 		s.crossings(x.Crossed)
 	case *space.Put:
 		s.crossings(x.Crossed)
+	case knowledge.Fact:
+		s.tells(x, f)
 	}
 	s.announce(fact)
 	if by, _, ok := Concerns(fact); ok {
@@ -425,6 +426,9 @@ func (s *Stage) keepWave() error {
 		}
 	}
 	if err := s.decideTurns(); err != nil {
+		return err
+	}
+	if err := s.post(); err != nil {
 		return err
 	}
 	if err := s.keepOwn(&agenda.WaveClosed{Wave: w.number, Turns: w.turns, Events: w.events, World: s.View.World().Version()}); err != nil {

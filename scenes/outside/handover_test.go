@@ -107,7 +107,7 @@ func pairTable(t *testing.T, p *pair, s *shelf) *outside.Runner {
 // is what the second one may have taken, once, and the request is made again from the first one on.
 // Then its answer alone counts beside that.
 func TestKilledInAHandOver(t *testing.T) {
-	s, p := open(t, persistencetest.MemDisk(), outside.Options{}), newPair()
+	s, p := open(t, persistencetest.NewCrashDisk(), outside.Options{}), newPair()
 	r := pairTable(t, p, s)
 	ctx, end := context.WithCancel(t.Context())
 	got := beginPair(ctx, r, outside.From{Bound: under()})
@@ -144,7 +144,7 @@ func TestKilledInAHandOver(t *testing.T) {
 // A deliberation that ends there gets no answer, asks nobody else, and leaves the request as one that
 // was out; both gates have their slots back.
 func TestCancelledInAHandOver(t *testing.T) {
-	s, p := open(t, persistencetest.MemDisk(), outside.Options{}), newPair()
+	s, p := open(t, persistencetest.NewCrashDisk(), outside.Options{}), newPair()
 	defer s.close(t)
 	r := pairTable(t, p, s)
 	ctx, end := context.WithCancel(t.Context())
@@ -167,7 +167,7 @@ func TestCancelledInAHandOver(t *testing.T) {
 
 // A fallback whose endpoint has no room is passed over.
 func TestBarredHandOver(t *testing.T) {
-	s, p := open(t, persistencetest.MemDisk(), outside.Options{}), newPair()
+	s, p := open(t, persistencetest.NewCrashDisk(), outside.Options{}), newPair()
 	defer s.close(t)
 	r := pairTable(t, p, s)
 	x := <-beginPair(t.Context(), r, outside.From{Bound: under(), Barred: []string{"far"}})

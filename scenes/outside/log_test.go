@@ -107,11 +107,11 @@ func do(t testing.TB, l *outside.Log, e *outside.Effect, out func(context.Contex
 // crash is the store as a kill at this moment leaves it.
 func crash(t testing.TB, fsys pebbledb.FS) pebbledb.FS {
 	t.Helper()
-	clone := persistencetest.MemDisk()
-	if err := persistencetest.CopyDisk(fsys, "run", clone, "run"); err != nil {
-		t.Fatal(err)
+	disk, ok := fsys.(persistencetest.CrashDisk)
+	if !ok {
+		t.Fatalf("a %T cannot be copied at one moment", fsys)
 	}
-	return clone
+	return disk.Kill()
 }
 
 // died is a call that never returns in this process.
@@ -122,7 +122,7 @@ func died(context.Context) (protocol.Raw, error) {
 // Promise 1: a kill while the executor works leaves the request, and a kill after the
 // agent has its answer leaves the answer.
 func TestKeptBeforeItCounts(t *testing.T) {
-	s := open(t, persistencetest.MemDisk(), outside.Options{})
+	s := open(t, persistencetest.NewCrashDisk(), outside.Options{})
 	defer s.close(t)
 	var during pebbledb.FS
 	do(t, s.log, once(anEffect("a", 1, 1, "q")), func(context.Context) (protocol.Raw, error) {
@@ -159,7 +159,7 @@ func TestAfterAKill(t *testing.T) {
 		{"another agent", anEffect("a", 1, 1, "q"), anEffect("b", 1, 1, "q"), true, "second", "requested"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := open(t, persistencetest.MemDisk(), outside.Options{})
+			s := open(t, persistencetest.NewCrashDisk(), outside.Options{})
 			if c.answered {
 				do(t, s.log, c.first, says("first"))
 			} else {
@@ -198,7 +198,7 @@ func TestLostRequests(t *testing.T) {
 	lost := func(n int, endpoint string, tokens int64) outside.Lost {
 		return outside.Lost{Agent: "a", Request: n, Most: outside.Most{Endpoint: endpoint, Tokens: tokens, Nano: 10 * tokens}}
 	}
-	s := open(t, persistencetest.MemDisk(), outside.Options{})
+	s := open(t, persistencetest.NewCrashDisk(), outside.Options{})
 	next := func(opt outside.Options) {
 		t.Helper()
 		left := crash(t, s.fs)
@@ -244,7 +244,7 @@ func TestLostRequests(t *testing.T) {
 
 // A request that another endpoint takes over is lost there.
 func TestLostAfterAHandOver(t *testing.T) {
-	s := open(t, persistencetest.MemDisk(), outside.Options{})
+	s := open(t, persistencetest.NewCrashDisk(), outside.Options{})
 	e := anEffect("a", 1, 1, "q")
 	e.Most = &outside.Most{Endpoint: "near", Tokens: 100}
 	kept := make(chan error, 1)
@@ -271,7 +271,7 @@ func TestLostAfterAHandOver(t *testing.T) {
 
 // Promise 2: who asks the same while it is out gets the same answer.
 func TestJoin(t *testing.T) {
-	s := open(t, persistencetest.MemDisk(), outside.Options{})
+	s := open(t, persistencetest.NewCrashDisk(), outside.Options{})
 	defer s.close(t)
 	release, out := make(chan struct{}), make(chan struct{})
 	answers := make(chan string, 9)
@@ -305,7 +305,7 @@ func TestJoin(t *testing.T) {
 
 // Promise 6: what is dead goes; what is open stays.
 func TestDrop(t *testing.T) {
-	s := open(t, persistencetest.MemDisk(), outside.Options{DropBytes: 2000})
+	s := open(t, persistencetest.NewCrashDisk(), outside.Options{DropBytes: 2000})
 	do(t, s.log, anEffect("slow", 1, 1, "q"), says("kept"))
 	big := strings.Repeat("x", 100)
 	for turn := range uint64(100) {
@@ -345,7 +345,7 @@ func TestDrop(t *testing.T) {
 
 // Promise 6: the answers of open turns are not held in memory.
 func TestAnswersAreNotHeld(t *testing.T) {
-	s := open(t, persistencetest.MemDisk(), outside.Options{})
+	s := open(t, persistencetest.NewCrashDisk(), outside.Options{})
 	defer s.close(t)
 	const size, answers = 1 << 20, 48
 	before := heap()
@@ -438,7 +438,7 @@ func TestDiskFails(t *testing.T) {
 
 // An answer that does not fit into a fact is an error, and the log goes on.
 func TestTooLarge(t *testing.T) {
-	s := open(t, persistencetest.MemDisk(), outside.Options{})
+	s := open(t, persistencetest.NewCrashDisk(), outside.Options{})
 	defer s.close(t)
 	if got := do(t, s.log, anEffect("a", 1, 1, "q"), says(strings.Repeat("x", 65<<20))); got != "limit" {
 		t.Errorf("got %.20q", got)
@@ -472,7 +472,7 @@ func TestRandomKills(t *testing.T) {
 			request int
 		}
 		last, carried := map[place][2]string{}, map[place]int{}
-		s := open(t, persistencetest.MemDisk(), outside.Options{DropBytes: 500})
+		s := open(t, persistencetest.NewCrashDisk(), outside.Options{DropBytes: 500})
 		defer func() { s.close(t) }()
 		for step := range rapid.IntRange(1, 40).Draw(r, "steps") {
 			if rapid.IntRange(0, 4).Draw(r, "kill") == 0 {

@@ -235,7 +235,7 @@ func (s *Scene) options(set Settings) (scenes.Options, *tooling.Set, error) {
 	if set.Stop != nil {
 		opt.Stop = *set.Stop
 	}
-	hands, err := tooling.New(tooling.Options{Project: s.Project, Mode: cmp.Or(set.Tools, tooling.Mock), Run: "test", Services: set.Services, Sandbox: set.Sandbox, Secrets: set.Secrets, Grants: set.grants(s.Project), Artifacts: artifacts.Of(s.Dir), Mounts: set.Mounts})
+	hands, err := tooling.New(tooling.Options{Project: s.Project, Scene: s.Def.Definition.ID, Mode: cmp.Or(set.Tools, tooling.Mock), Run: "test", Services: set.Services, Sandbox: set.Sandbox, Secrets: set.Secrets, Grants: set.grants(s.Project), Artifacts: artifacts.Of(s.Dir), Mounts: set.Mounts})
 	if err != nil {
 		return opt, nil, err
 	}

@@ -59,7 +59,7 @@ func (s *Set) configure() error {
 		s.own, err = before.own.Follow(s.opt.Project, own.Files{Grants: s.opt.Grants, Secrets: s.opt.Secrets}, secret)
 		return err
 	}
-	s.own, err = own.New(s.opt.Project, s.opt.Place, own.Files{Grants: s.opt.Grants, Secrets: s.opt.Secrets}, secret)
+	s.own, err = own.New(s.opt.Project, s.opt.Place, s.opt.Scene, own.Files{Grants: s.opt.Grants, Secrets: s.opt.Secrets}, secret)
 	return err
 }
 

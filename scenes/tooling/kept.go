@@ -2,7 +2,6 @@ package tooling
 
 import (
 	"bytes"
-	"fmt"
 
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/tool"
@@ -10,6 +9,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/tools"
 	"tavernsim/tools/artifact"
+	"tavernsim/tools/manifest"
 )
 
 // keeper keeps the artifacts of a request; nil = nobody keeps them.
@@ -54,14 +54,8 @@ func (s *Set) mask(r *tools.Result) {
 		}
 	}
 	if err != nil {
-		s.opt.Watch.masked(metrics.MaskedWithheld)
-		text := err.Error()
-		if t := s.tools[r.Meta.Tool]; t != nil && t.withheld.Add(1) == maxWithheld {
-			text += fmt.Sprintf("; secret_exfiltration: it is the output number %d of this tool that spelled one, so its grant is taken away for this run", maxWithheld)
-			s.opt.Watch.masked(metrics.MaskedExfiltration)
-		}
 		meta := r.Meta
-		*r = tools.Fail(protocol.KindOf(err), text)
+		*r = tools.Fail(protocol.KindOf(err), s.withheld(meta.Tool, err.Error()))
 		r.Meta = meta
 		return
 	}
@@ -69,6 +63,44 @@ func (s *Set) mask(r *tools.Result) {
 		s.opt.Watch.masked(metrics.MaskedPlain)
 	}
 	r.Output = output
+}
+
+// conceal lets nobody see what a call answers that has a secret of which the operator says so. What
+// is told in its place has no schema.
+func (s *Set) conceal(c *tools.Call, o *tools.Options) {
+	impl, names, hear := &c.Tool.Implementation, c.Tool.Secrets(), c.Progress
+	if impl.Type == manifest.MCP {
+		names = s.opt.Project.Servers()[impl.Server].Definition.Secrets()
+	}
+	if !s.held().Withheld(names...) {
+		return
+	}
+	o.Check, o.Left = nil, nil
+	c.Progress = func(p tools.Progress) {
+		p.Message = ""
+		hear(p)
+	}
+	o.Mask = func(r *tools.Result) {
+		r.Withhold()
+		if out, ok := r.Output.(map[string]any); ok && impl.Type == manifest.Script {
+			out["exit_code"] = int64(0) // another one is an error
+		}
+		s.maskError(r)
+	}
+}
+
+// withheld counts an output of a tool that is withheld, and says why it is.
+func (s *Set) withheld(tool, why string) string {
+	s.opt.Watch.masked(metrics.MaskedWithheld)
+	t := s.tools[tool]
+	if t == nil {
+		return why
+	}
+	why, last := t.leaks.One(why)
+	if last {
+		s.opt.Watch.masked(metrics.MaskedExfiltration)
+	}
+	return why
 }
 
 func (s *Set) maskFile(b *tools.Blob) error {
@@ -82,16 +114,4 @@ func (s *Set) maskFile(b *tools.Blob) error {
 		}
 	}
 	return nil
-}
-
-// maxWithheld is how many outputs of a tool are withheld, because they spell a secret in
-// another form, until nobody may call it any more.
-const maxWithheld = 3
-
-// leaks says why a tool is not called any more; nil = it is.
-func (t *toolOf) leaks() error {
-	if t.withheld.Load() < maxWithheld {
-		return nil
-	}
-	return protocol.Errorf(protocol.KindDenied, "its grant is taken away for this run: %d of its outputs spelled a secret (secret_exfiltration); look at the tool, and start the run anew", maxWithheld)
 }

@@ -97,7 +97,7 @@ func TestTheOperatorsFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := secrets.Load(filepath.Join(dir, "secrets.yaml"))
+	store, err := secrets.Load(filepath.Join(dir, "secrets.yaml"), secrets.Mounted{})
 	if err != nil {
 		t.Fatal(err)
 	}

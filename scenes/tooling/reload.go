@@ -31,7 +31,7 @@ func (s *Set) inherit(before *Set) {
 	s.refs, s.files, s.shell, s.board, s.hooks = before.refs, before.files, before.shell, before.board, before.hooks
 	for id, t := range s.tools {
 		if was := before.tools[id]; was != nil {
-			t.withheld.Store(was.withheld.Load())
+			t.leaks = was.leaks
 		}
 	}
 }

@@ -31,13 +31,12 @@ func (s *Set) services() *rpc.Executor {
 }
 
 func (s *Set) newServices() *rpc.Executor {
-	all := s.opt.Project.Services()
 	var list []rpc.Service
-	for _, name := range protocol.SortedKeys(all) {
-		x := all[name]
+	for _, name := range protocol.SortedKeys(s.opt.Project.Services()) {
+		x := s.opt.Project.Services()[name]
 		list = append(list, rpc.Service{Name: name, Words: x.Script.Words(), Files: x.Script.Files(), Servers: x.Script.Servers(), Config: s.told(x.Plugin), Concurrency: x.AtOnce})
 	}
-	return rpc.New(list, rpc.Options{Sandbox: s.opt.Sandbox, Mask: s.maskSaid, Failed: s.opt.Watch.serviceFailed, Resolve: s.resolve})
+	return rpc.New(list, rpc.Options{Sandbox: s.opt.Sandbox, Mask: s.maskSaid, Failed: s.serviceFailed, Resolve: s.resolve})
 }
 
 // resolve finds the service that another one calls: of its own plugin, or of one among the

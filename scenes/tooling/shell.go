@@ -13,6 +13,7 @@ import (
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 	"tavernsim/scenes/outside"
+	"tavernsim/scenes/tooling/leaks"
 	"tavernsim/tools"
 	"tavernsim/tools/files"
 	"tavernsim/tools/manifest"
@@ -26,6 +27,7 @@ import (
 type sessions struct {
 	leave    Leave // who is asked for secrets
 	executor *shell.Executor
+	leaks    *leaks.Count
 }
 
 // Asking gives the executors for the table of a scene. l says who is asked for secrets, and, if
@@ -48,7 +50,7 @@ func (s *Set) held() *secrets.Held { return s.own.Held() }
 // sessions makes the executor of the sessions of the scene, once.
 func (s *Set) sessions() *shell.Executor {
 	if s.shell.executor == nil {
-		s.shell.executor = shell.New(shell.Options{Sandbox: s.opt.Sandbox, Mask: s.maskMore, Has: s.hasSecret, Before: s.sessionBefore, Unclean: s.unclean})
+		s.shell.executor = shell.New(shell.Options{Sandbox: s.opt.Sandbox, Mask: s.maskMore, Has: s.hasSecret, Withheld: s.held().Withheld, Before: s.sessionBefore, Unclean: s.unclean})
 	}
 	return s.shell.executor
 }
@@ -117,10 +119,7 @@ func (s *Set) inFiles(ctx context.Context, c *tools.Call, q *effect.Ask) (map[st
 // maskMore masks what an agent is told after something else.
 func (s *Set) maskMore(before, text string) (string, error) {
 	masked, err := s.held().Store().More(before, text)
-	switch {
-	case err != nil:
-		s.opt.Watch.masked(metrics.MaskedWithheld)
-	case masked != text:
+	if err == nil && masked != text {
 		s.opt.Watch.masked(metrics.MaskedPlain)
 	}
 	return masked, err
@@ -136,6 +135,9 @@ func (s *Set) hasSecret(text string) bool {
 func (s *Set) maskError(r *tools.Result) {
 	if r.Error == nil {
 		return
+	}
+	if r.Withheld {
+		r.Error.Message = s.withheld(r.Meta.Tool, r.Error.Message)
 	}
 	var err error
 	if r.Error.Message, err = s.held().Store().Text(r.Error.Message); err != nil {
@@ -196,7 +198,7 @@ func (s *Set) takeBack() {
 		values := map[string]string{}
 		for _, names := range list {
 			for _, name := range names {
-				if v, err := s.opt.Secrets.For(manifest.Edit, []string{name}); err == nil {
+				if v, err := s.opt.Secrets.For(scene, manifest.Edit, []string{name}); err == nil {
 					maps.Copy(values, v)
 				}
 			}

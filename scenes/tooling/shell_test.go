@@ -223,6 +223,19 @@ func TestSecretsOfSessions(t *testing.T) {
 	}
 }
 
+// The outputs of one session count together, whatever tag asked for them, and the third that spells
+// a secret in another form ends them.
+func TestSessionsLeakThrice(t *testing.T) {
+	set := live(t)
+	var err error
+	if set.Secrets, err = secrets.New(&secrets.File{Secrets: map[string]*secrets.Grant{"A": {Value: "alpha-secret-1", Tools: []string{"command"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	const spell = `<tools><command>echo $KARYI{A} | base64</command></tools>`
+	said := work(t, set, "", spell, `<tools><command>x=$KARYI{A}; read n; echo $x | base64</command></tools>`, `<tools><input>go\n</input></tools>`, spell, `<tools><command>echo fine</command></tools>`, `<tools><input>go\n</input></tools>`)
+	has(t, said, "the output is withheld", "awaiting_input", "the output is withheld", "secret_exfiltration: it is the output number 3", "3 of its outputs spelled a secret", "3 of its outputs spelled a secret")
+}
+
 // A file of an agent refers to a secret; its commands find the value there, and nothing that is
 // kept has it. Another tool is not led to the file meanwhile.
 func TestSecretsInFilesOfAgents(t *testing.T) {

@@ -40,6 +40,7 @@ import (
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/tooling/hooks"
+	"tavernsim/scenes/tooling/leaks"
 	"tavernsim/scenes/tooling/needs"
 	"tavernsim/scenes/tooling/overrides"
 	"tavernsim/scenes/tooling/own"
@@ -74,6 +75,7 @@ const (
 type Options struct {
 	Project *project.Project
 	Place   needs.Place // whose grants count
+	Scene   string      // whose calls it carries out; "" = those outside of scenes
 	Mode    Mode        // "" = Live
 	Run     string      // names the run in the keys of calls
 	// Services carry out the tools of the type service, by name.
@@ -95,7 +97,8 @@ type Options struct {
 	Profile string
 	// Audit is told of the calls of Try, and of those that their workflows make.
 	Audit trial.Audit
-	// Warn is told of what a person should know at the start; nil = nobody is.
+	// Warn is told of what a person should know, at the start and when a service is off; nil =
+	// nobody is. It may be called by several goroutines at once.
 	Warn func(text string)
 	// Realtime: calls take as long in the scene as in fact.
 	Realtime bool
@@ -147,7 +150,7 @@ type toolOf struct {
 	executor tools.Executor
 	gate     *gate.Gate
 	by       *overrides.Winner // the service that replaces the executor; nil = none does
-	withheld atomic.Int32      // outputs in which a secret was spelled in another form
+	leaks    *leaks.Count      // that the tools of sessions share
 }
 
 // New makes the tools and hooks of a project ready; nil if it has none that leave the turn.
@@ -165,7 +168,7 @@ func New(opt Options) (*Set, error) {
 // ForTries makes the tools of a project ready for [Set.Try], also if all of them are
 // workflows.
 func ForTries(opt Options) (*Set, error) {
-	s := &Set{opt: opt, tools: map[string]*toolOf{}, refs: files.NewReferences(opt.Mounts.sessions()), mock: opt.Project.ToolMock(), board: &progress.Board{}}
+	s := &Set{opt: opt, tools: map[string]*toolOf{}, refs: files.NewReferences(opt.Mounts.sessions()), mock: opt.Project.ToolMock(), board: &progress.Board{}, shell: sessions{leaks: new(leaks.Count)}}
 	s.files = files.New(s.refs)
 	if opt.before != nil {
 		s.files = opt.before.files
@@ -176,14 +179,14 @@ func ForTries(opt Options) (*Set, error) {
 	var missing []string
 	for _, id := range opt.Project.ToolIDs() {
 		t, _ := opt.Project.Tool(id)
-		x := &toolOf{Tool: s.configured(t), gate: gate.New(id, limit.Options{Requests: int64(t.Definition.Execution.Rate), Concurrency: t.Definition.Execution.Concurrency, Fixed: true, Retries: -1, Kept: -1})}
+		x := &toolOf{Tool: s.configured(t), leaks: new(leaks.Count), gate: gate.New(id, limit.Options{Requests: int64(t.Definition.Execution.Rate), Concurrency: t.Definition.Execution.Concurrency, Fixed: true, Retries: -1, Kept: -1})}
 		if x.by = s.over[overrides.OfExecutor(t.Definition)]; x.by != nil {
 			x.Tool, x.executor = s.withoutSecrets(t), s.services().Instead(x.by.Service)
 			s.tools[id] = x
 			continue
 		}
 		switch impl := &t.Definition.Implementation; impl.Type {
-		case manifest.Workflow:
+		case manifest.Workflow, manifest.Node:
 			continue
 		case manifest.HTTP:
 			if s.http == nil {
@@ -199,7 +202,7 @@ func ForTries(opt Options) (*Set, error) {
 			if opt.before != nil {
 				s.shell = opt.before.shell
 			}
-			x.executor = s.sessions()
+			x.executor, x.leaks = s.sessions(), s.shell.leaks
 		case manifest.Value:
 			x.executor = value{Set: s} // made for each call
 		case manifest.Script, manifest.Code:
@@ -319,14 +322,13 @@ func (s *Set) endAll() error {
 
 // newMCP makes the executor of all servers that are pinned. It starts none.
 func (s *Set) newMCP() *mcp.Executor {
-	opt := s.opt
 	var list []mcp.Server
-	for _, id := range protocol.SortedKeys(opt.Project.Servers()) {
-		if x := opt.Project.Servers()[id]; x.Pin != nil {
+	for _, id := range protocol.SortedKeys(s.opt.Project.Servers()) {
+		if x := s.opt.Project.Servers()[id]; x.Pin != nil {
 			list = append(list, mcp.Server{Definition: x.Definition, Pin: x.Pin})
 		}
 	}
-	return mcp.New(list, mcp.Options{Env: s.variables, Sandbox: opt.Sandbox, Secrets: func(server string, names []string) (map[string]string, error) {
+	return mcp.New(list, mcp.Options{Env: s.variables, Sandbox: s.opt.Sandbox, Failed: s.serviceFailed, Asked: s.opt.Watch.mcpAsked, Secrets: func(server string, names []string) (map[string]string, error) {
 		return s.secretsFor(context.Background(), "", server, names) // all callers share the server; the request has a bound of its own
 	}})
 }
@@ -355,7 +357,7 @@ func (s *Set) Call(ctx context.Context, q *effect.Ask) tools.Result {
 // live carries a call out, with the secrets that it was granted, and takes all secrets out
 // of what it answers. refused is why it was not.
 func (s *Set) live(ctx context.Context, t *toolOf, c *tools.Call, o tools.Options, q *effect.Ask) (r tools.Result, refused string) {
-	if err := t.leaks(); err != nil {
+	if err := t.leaks.Refused(); err != nil {
 		return denied(c.Tool.ID, err), metrics.DeniedBySecret
 	}
 	err := s.refusal(t)
@@ -394,6 +396,7 @@ func (s *Set) live(ctx context.Context, t *toolOf, c *tools.Call, o tools.Option
 	if o.Mask = s.mask; t.Definition.Implementation.Type == manifest.Shell {
 		o.Mask = s.maskError
 	}
+	s.conceal(c, &o)
 	return s.afterCall(ctx, c, q, o, tools.Run(ctx, x, c, o)), ""
 }
 

@@ -2,6 +2,7 @@ package tooling
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"tavernsim/engine/agent/effect"
@@ -21,9 +22,20 @@ func (w *Watch) masked(form string) {
 	}
 }
 
-func (w *Watch) serviceFailed(name string, _ bool) {
-	if w != nil {
+// serviceFailed counts a failure of a service, or of an MCP server, and tells a person when it
+// does not start again; off says why.
+func (s *Set) serviceFailed(name, off string) {
+	if w := s.opt.Watch; w != nil {
 		w.Counts.ServiceFailed(name)
+	}
+	if off != "" && s.opt.Warn != nil {
+		s.opt.Warn(fmt.Sprintf("the service %s is off, and calls of its tools fail until the run is resumed: %s; try it alone with simd tool call, and mend it", name, s.maskSaid(off)))
+	}
+}
+
+func (w *Watch) mcpAsked(method, outcome string) {
+	if w != nil {
+		w.Counts.MCPRequest(method, outcome)
 	}
 }
 
@@ -44,8 +56,6 @@ func (s *Set) watched(t *toolOf, c *tools.Call, o tools.Options, call func(tools
 		seen.Runtime = manifest.Script
 	case manifest.Code:
 		seen.Runtime, _ = c.Params["language"].(string) // one of the schema
-	case manifest.MCP:
-		seen.MCP = true
 	}
 	if r.Error != nil && r.Error.Kind == protocol.KindUnknown {
 		seen.Outcome = string(protocol.KindUnknown)

@@ -144,8 +144,8 @@ func TestKeeper(t *testing.T) {
 		k := Keep(Of[int]{
 			Name: "x", Start: time.Second, End: func(int) { ended.Add(1) }, Final: func(err error) bool { return protocol.KindOf(err) == protocol.KindInvalid },
 			Open: func(context.Context) (int, error) { opened++; return opened, fails },
-			Failed: func(off bool) {
-				if off {
+			Failed: func(off string) {
+				if off != "" {
 					offs++
 				}
 			},

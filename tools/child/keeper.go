@@ -28,8 +28,9 @@ type Of[S comparable] struct {
 	End  func(S)
 	// Final reports that nothing is opened again after an error.
 	Final func(error) bool
-	// Failed is told of each failure, after which another session may be opened; nil = nobody is.
-	Failed func(off bool)
+	// Failed is told of each failure, and why nothing is opened again; off "" = another session may
+	// be. nil = nobody is.
+	Failed func(off string)
 }
 
 // Keeper keeps one session, which all callers share. It opens it with the first call, and
@@ -137,7 +138,7 @@ func (s *Keeper[S]) fail(err error) {
 		s.off = fmt.Sprintf("it failed %d times in a row; the last time: %s", s.failing, err)
 	}
 	if s.of.Failed != nil {
-		s.of.Failed(s.off != "")
+		s.of.Failed(s.off)
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"tavernsim/tools"
 	"tavernsim/tools/artifact"
 	"tavernsim/tools/manifest"
+	"tavernsim/tools/manifest/builtin"
 	"tavernsim/tools/mount"
 )
 
@@ -66,7 +67,7 @@ func escaped(s string) string {
 
 func definition(t testing.TB, id string) *manifest.Tool {
 	t.Helper()
-	for _, d := range manifest.NewFileTools() {
+	for _, d := range builtin.FileTools() {
 		if d.ID == id {
 			return d
 		}

@@ -173,7 +173,7 @@ func (x *Executor) client(t *manifest.Tool) *http.Client {
 // failed is the result of a request without an answer.
 func failed(made *manifest.Request, err error, sent bool) tools.Result {
 	if no, ok := errors.AsType[*reach.Denied](err); ok {
-		r := tools.Fail(protocol.KindDenied, no.Error())
+		r := tools.Quote(protocol.KindDenied, no.Error(), "")
 		r.Unsent = true
 		return r
 	}
@@ -184,6 +184,7 @@ func failed(made *manifest.Request, err error, sent bool) tools.Result {
 		kind = protocol.KindTimeout
 	}
 	r := tools.Fail(kind, fmt.Sprintf("%s %s: %s", made.Method, made.Server, cause(err)))
+	r.Own = fmt.Sprintf("%s %s: no answer", made.Method, made.Server) // the cause may quote the server
 	r.Unsent, r.Lost = !sent, sent
 	return r
 }
@@ -207,14 +208,14 @@ func read(made *manifest.Request, a *http.Response) tools.Result {
 		dropped, _ = io.Copy(io.Discard, io.LimitReader(a.Body, maxDropped))
 	}
 	if err != nil {
-		r := tools.Fail(protocol.KindTransient, fmt.Sprintf("%s %s: the answer broke off after %d bytes: %s", made.Method, made.Server, len(data), cause(err)))
+		r := tools.Quote(protocol.KindTransient, fmt.Sprintf("%s %s: the answer broke off after %d bytes", made.Method, made.Server, len(data)), ": "+cause(err))
 		r.Size, r.Lost = int64(len(data)), true
 		return r
 	}
 	r := resultOf(made, a, data)
 	r.Size = int64(len(data)) + dropped
 	if dropped > 0 && len(r.Blobs) > 0 {
-		r = tools.Fail(protocol.KindLimit, fmt.Sprintf("%s %s: the answer is a file of more than %d bytes", made.Method, made.Server, maxAnswer))
+		r = tools.Quote(protocol.KindLimit, fmt.Sprintf("%s %s: the answer is a file of more than %d bytes", made.Method, made.Server, maxAnswer), "")
 	}
 	if dropped > 0 && r.Status == tools.OK {
 		r.Dropped = dropped
@@ -228,28 +229,28 @@ func resultOf(made *manifest.Request, a *http.Response, data []byte) tools.Resul
 	case code >= 200 && code < 300:
 		return good(a.Header.Get("Content-Type"), data)
 	case code >= 300 && code < 400:
-		return tools.Fail(protocol.KindDenied, fmt.Sprintf("%s %s: status %d leads to another host or too far, or the request has a secret; it is not followed", made.Method, made.Server, code))
+		return tools.Quote(protocol.KindDenied, fmt.Sprintf("%s %s: status %d leads to another host or too far, or the request has a secret; it is not followed", made.Method, made.Server, code), "")
 	case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:
-		r := tools.Fail(tools.KindRateLimited, said(made, code, data))
+		r := refused(tools.KindRateLimited, made, code, data)
 		if code == http.StatusServiceUnavailable {
-			r = tools.Fail(protocol.KindTransient, said(made, code, data))
+			r = refused(protocol.KindTransient, made, code, data)
 		}
 		r.Error.RetryAfter = protocol.Duration(after(a.Header.Get("Retry-After"), time.Now()))
 		r.Unsent = len(data) == 0 // nothing began
 		return r
 	case code == http.StatusRequestTimeout || code == http.StatusTooEarly || code == http.StatusInternalServerError || code == http.StatusBadGateway || code == http.StatusGatewayTimeout:
-		return tools.Fail(protocol.KindTransient, said(made, code, data))
+		return refused(protocol.KindTransient, made, code, data)
 	default:
-		return tools.Fail(tools.KindTool, said(made, code, data))
+		return refused(tools.KindTool, made, code, data)
 	}
 }
 
-func said(made *manifest.Request, code int, data []byte) string {
-	text := fmt.Sprintf("%s %s: status %d %s", made.Method, made.Server, code, http.StatusText(code))
+func refused(kind protocol.ErrorKind, made *manifest.Request, code int, data []byte) tools.Result {
+	said := ""
 	if len(data) > 0 {
-		text += ": " + protocol.Short(strings.ToValidUTF8(string(data), "\ufffd"), 512)
+		said = ": " + protocol.Short(strings.ToValidUTF8(string(data), "\ufffd"), 512)
 	}
-	return text
+	return tools.Quote(kind, fmt.Sprintf("%s %s: status %d %s", made.Method, made.Server, code, http.StatusText(code)), said)
 }
 
 // good is an answer that is one: a value, a text, or a file.

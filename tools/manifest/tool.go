@@ -31,12 +31,19 @@ type Tool struct {
 	Execution      Execution        `json:"execution,omitzero"`
 	Needs          []string         `json:"needs,omitempty"`
 	Cost           float64          `json:"cost,omitempty"` // dollars a call
+	Limits         Limits           `json:"limits,omitzero"`
 	CustomMetadata map[string]any   `json:"custom_metadata,omitempty"`
 
 	http      *request // of an http tool, after Check
 	files     []File   // of a script
 	ownSchema bool     // the file has parameters
 	made      bool     // out of a pin: no file defines it
+}
+
+// Limits bound what becomes of an answer, in bytes; 0 = what all tools have.
+type Limits struct {
+	Output   int `json:"output,omitempty"`
+	Artifact int `json:"artifact,omitempty"`
 }
 
 // Implementation says what carries the tool out. Which fields belong to which type,
@@ -50,6 +57,8 @@ type Implementation struct {
 	Body      any            `json:"body,omitempty"`
 	Name      string         `json:"name,omitempty"`    // of a service
 	ID        string         `json:"id,omitempty"`      // of a workflow
+	Kind      string         `json:"kind,omitempty"`    // of a node
+	Config    map[string]any `json:"config,omitempty"`  // of a node
 	Command   string         `json:"command,omitempty"` // of a script
 	Files     []string       `json:"files,omitempty"`
 	Languages []string       `json:"languages,omitempty"` // of code
@@ -62,10 +71,14 @@ const (
 	HTTP     = "http"
 	Service  = "service"
 	Workflow = "workflow"
+	Node     = "node"
 	Script   = "script"
 	Code     = "code"
 	MCP      = "mcp"
 )
+
+// Within reports whether the turn itself carries the tool out, by a workflow.
+func (x *Implementation) Within() bool { return x.Type == Workflow || x.Type == Node }
 
 // Modes of execution.
 const (
@@ -110,6 +123,8 @@ const (
 	maxDescription     = 4096 // bytes
 	maxExamples        = 8
 	maxExample         = 1024 // bytes
+	maxOutput          = 32 << 10
+	maxArtifact        = 64 << 20
 
 	// Measured is the latency of a tool whose answers take as long in the scene as in fact.
 	Measured = "measured"
@@ -131,9 +146,10 @@ func Rules() source.Rules {
 		"manifest.Tool.execution":       {Section: traits, Doc: "How calls are carried out."},
 		"manifest.Tool.needs":           {Section: "001 §9", MaxItems: 64, Doc: "What the tool asks for: `net:HOST:PORT` names a server that may have a private or local address, and of a `script` a server that it [may reach](../sandbox.md#network); `secret:NAME` a [secret](secrets.md), of `http` and `script`; `fs.read:MOUNT/PATTERN` files that [references](tool.md#references) may lead to. The operator [grants](grants.md) it, and the server of an `http` tool."},
 		"manifest.Tool.cost":            {Section: "001 §6.3", Range: &source.Range{Min: 0, Max: 1_000_000}, Doc: "What a call costs, in dollars, for [budgets](tool.md#budgets). A call that was refused costs nothing."},
+		"manifest.Tool.limits":          {Section: "001 §6.3", Doc: "Tighter [bounds](tool.md#output) of what becomes of an answer."},
 		"manifest.Tool.custom_metadata": {Section: tool, Doc: "For your own use; simd does not check it."},
 
-		"manifest.Implementation.type":      {Required: true, Section: kinds, Enum: []string{HTTP, Service, Workflow, Script, Code, MCP}, Doc: "A request over HTTP; a [program that stays](service.md), or a function of the program that embeds simd; a workflow of the project; a program of the project; code that the agent writes; a tool of an [MCP server](mcp.md)."},
+		"manifest.Implementation.type":      {Required: true, Section: kinds, Enum: []string{HTTP, Service, Workflow, Node, Script, Code, MCP}, Doc: "A request over HTTP; a [program that stays](service.md), or a function of the program that embeds simd; a workflow of the project; a [node kind](workflow.md); a program of the project; code that the agent writes; a tool of an [MCP server](mcp.md)."},
 		"manifest.Implementation.method":    {Section: kinds, Doc: "Of `http`: GET (default), HEAD, POST, PUT, PATCH or DELETE. Of `service`: what is called there."},
 		"manifest.Implementation.url":       {Section: kinds, Doc: "Of `http`: the address. `{/pointer}` in path and query is the value of a parameter, escaped."},
 		"manifest.Implementation.query":     {Section: kinds, Doc: "Of `http`: more parameters of the query, by name. A missing parameter leaves its entry out."},
@@ -141,11 +157,16 @@ func Rules() source.Rules {
 		"manifest.Implementation.body":      {Section: kinds, Doc: "Of `http`: the JSON value that is sent. Default of POST, PUT and PATCH: an object of the parameters that no other part uses."},
 		"manifest.Implementation.name":      {Section: kinds, Doc: "Of `service`: the name of a [service](service.md), or that under which the program registered it."},
 		"manifest.Implementation.id":        {Section: kinds, Doc: "Of `workflow`: the workflow, by id or path."},
+		"manifest.Implementation.kind":      {Section: kinds, Doc: "Of `node`: the kind, as the `type` of a node names it."},
+		"manifest.Implementation.config":    {Section: kinds, Doc: "Of `node`: its `configValues`."},
 		"manifest.Implementation.command":   {Section: kinds, Doc: "Of `script`: a program and its arguments, in words as a shell reads them. Files beside the definition that it names go with it."},
 		"manifest.Implementation.files":     {Section: kinds, MaxItems: 256, Doc: "Of `script`: more files or folders beside the definition that go with it."},
 		"manifest.Implementation.languages": {Section: kinds, MaxItems: 3, Doc: "Of `code`: the languages that are allowed; default: `python`, `javascript`, `sh`."},
 		"manifest.Implementation.server":    {Section: kinds, Doc: "Of `mcp`: the server, by the id of a file in `mcp/`."},
 		"manifest.Implementation.tool":      {Section: kinds, Doc: "Of `mcp`: the name of the tool on the server."},
+
+		"manifest.Limits.output":   {Section: "001 §6.3", Range: &source.Range{Min: 256, Max: maxOutput}, Default: int64(maxOutput), Doc: "Bytes of the output as JSON, in facts, for nodes and models. A longer one is cut, and an artifact has all of it. Models see at most 16 KiB."},
+		"manifest.Limits.artifact": {Section: "001 §6.3", Range: &source.Range{Min: 1, Max: maxArtifact}, Default: int64(maxArtifact), Doc: "Bytes of a file in the answer. With a larger one the call fails as `limit`."},
 
 		"manifest.Execution.mode":        {Section: traits, Enum: []string{Sync, Async}, Default: Sync, Doc: "`sync`: the turn waits for the answer. `async`: the call is a [task](tool.md#tasks) that outlives the turn."},
 		"manifest.Execution.repeat":      {Section: traits, Enum: []string{string(Free), string(ByKey), string(Never)}, Default: string(Never), Doc: "Whether a call whose outcome is not known may be made again: it only reads; it honours the idempotency key; no."},
@@ -208,16 +229,8 @@ func (t *Tool) fill() {
 	if t.Implementation.Type == HTTP && t.Implementation.Method == "" {
 		t.Implementation.Method = "GET"
 	}
-	p := maps.Clone(t.Parameters)
-	if p == nil {
-		p = map[string]any{}
-	}
-	if p["type"] == nil {
-		p["type"] = "object"
-	}
-	if _, given := p["additionalProperties"]; !given {
-		p["additionalProperties"] = false
-	}
+	p := map[string]any{"type": "object", "additionalProperties": false}
+	maps.Copy(p, t.Parameters)
 	t.Parameters = p
 }
 
@@ -313,8 +326,10 @@ func (c *checker) mode() {
 	switch {
 	case x.Mode != Async && x.Timeout.Std() > MaxTimeout:
 		c.fault(at("execution", "timeout"), "write mode: async, and the turn does not wait", "a turn waits at most 60s for a call, not %s", x.Timeout.Std())
-	case x.Mode == Async && c.tool.Implementation.Type == Workflow:
-		c.fault(at("execution", "mode"), "remove it", "a workflow is carried out within the turn; it cannot be async")
+	case x.Mode == Async && c.tool.Implementation.Within():
+		c.fault(at("execution", "mode"), "remove it", "a %s is carried out within the turn; it cannot be async", c.tool.Implementation.Type)
+	case c.tool.Implementation.Within() && c.tool.Limits != (Limits{}):
+		c.fault(at("limits"), "remove it", "a %s is carried out within the turn; its output has no bounds of its own", c.tool.Implementation.Type)
 	case x.Mode == Async && x.Latency == Measured:
 		c.fault(at("execution", "latency"), "write a duration", "an async tool ends at a moment that is known before; its latency cannot be measured")
 	}
@@ -351,7 +366,7 @@ func (c *checker) need(i, need string) {
 		}
 		return
 	case kind == "net":
-		if t := c.tool.Implementation.Type; t == Code || t == Workflow || t == MCP {
+		if t := c.tool.Implementation.Type; t == Code || t == Workflow || t == Node || t == MCP {
 			c.fault(at("needs", i), "remove it", "%q is for tools of the types http and script; a tool of the type %s has no network of its own", protocol.Short(need, 80), t)
 			return
 		}
@@ -377,7 +392,7 @@ func (t *Tool) MayDial(server string) bool { return names(t.Needs, server) }
 func (c *checker) implementation() {
 	x := &c.tool.Implementation
 	given := map[string]bool{
-		"method": x.Method != "", "url": x.URL != "", "query": x.Query != nil, "headers": x.Headers != nil, "body": x.Body != nil, "name": x.Name != "", "id": x.ID != "",
+		"method": x.Method != "", "url": x.URL != "", "query": x.Query != nil, "headers": x.Headers != nil, "body": x.Body != nil, "name": x.Name != "", "id": x.ID != "", "kind": x.Kind != "", "config": x.Config != nil,
 		"command": x.Command != "", "files": x.Files != nil, "languages": x.Languages != nil,
 		"server": x.Server != "", "tool": x.Tool != "",
 	}
@@ -389,6 +404,8 @@ func (c *checker) implementation() {
 		wants, may = []string{"name"}, []string{"method"}
 	case Workflow:
 		wants = []string{"id"}
+	case Node:
+		wants, may = []string{"kind"}, []string{"config"}
 	case Script:
 		wants, may = []string{"command"}, []string{"files"}
 	case Code:

@@ -33,6 +33,12 @@ type Options struct {
 	Mounts []sandbox.Mount
 	// Start bounds the time in which a server must be ready; 0 = 20 s.
 	Start time.Duration
+	// Failed is told of each failure of a server, by the id mcp:NAME; off says why it does not
+	// start again, "" = it does. nil = nobody is.
+	Failed func(id, off string)
+	// Asked is told of each request that has ended, with its method and what came of it; nil =
+	// nobody is.
+	Asked func(method, outcome string)
 	// Pause is that of child.Of.
 	Pause time.Duration
 }
@@ -56,6 +62,11 @@ func newServer(of Server, opt Options) *server {
 	return &server{ID: of.Definition.ID, Keeper: child.Keep(child.Of[*session]{
 		Name: "the MCP server " + of.Definition.ID, Start: opt.Start, Pause: opt.Pause, End: (*session).end, Final: final,
 		Open: func(ctx context.Context) (*session, error) { return of.connect(ctx, opt) },
+		Failed: func(off string) {
+			if opt.Failed != nil {
+				opt.Failed("mcp:"+of.Definition.ID, off)
+			}
+		},
 	})}
 }
 
@@ -123,9 +134,13 @@ func (s *server) failed(ctx context.Context, open *session, err error, asking *a
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && ctx.Err() == nil && said.Code != rejected {
 		s.Answered(open)
 		if said.Code == unsound {
-			return tools.Fail(tools.KindBadOutput, fmt.Sprintf("the result of the MCP server %s: %s", s.ID, said.Message))
+			r := tools.Fail(tools.KindBadOutput, fmt.Sprintf("the result of the MCP server %s: %s", s.ID, said.Message))
+			r.Own = fmt.Sprintf("the result of the MCP server %s is not sound", s.ID)
+			return r
 		}
-		return tools.Fail(tools.KindTool, fmt.Sprintf("the MCP server %s: error %d: %s", s.ID, said.Code, said.Message))
+		r := tools.Quote(tools.KindTool, fmt.Sprintf("the MCP server %s: error %d", s.ID, said.Code), ": "+said.Message)
+		r.Size = int64(len(said.Message))
+		return r
 	}
 	kind, text := protocol.KindTransient, ""
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // the library tells the server
@@ -147,7 +162,7 @@ func (s *server) failed(ctx context.Context, open *session, err error, asking *a
 		text = err.Error()
 	}
 	r := tools.Fail(kind, fmt.Sprintf("the MCP server %s: %s", s.ID, text))
-	r.Lost = true
+	r.Own, r.Lost = fmt.Sprintf("the MCP server %s gave no answer", s.ID), true // the cause may quote the server
 	return r
 }
 
@@ -163,7 +178,9 @@ func resultOf(i *manifest.Implementation, a *sdk.CallToolResult) tools.Result {
 	}
 	text := strings.Join(said, "\n")
 	if a.IsError {
-		return tools.Fail(tools.KindTool, text)
+		r := tools.Fail(tools.KindTool, text)
+		r.Own, r.Size = fmt.Sprintf("the MCP server %s: the tool failed", i.Server), int64(len(text))
+		return r
 	}
 	r.Size = int64(len(text))
 	for _, b := range r.Blobs {

@@ -105,6 +105,9 @@ func (s *Server) connect(ctx context.Context, opt Options) (*session, error) {
 		},
 	})
 	client.AddReceivingMiddleware(o.hears)
+	if opt.Asked != nil {
+		client.AddSendingMiddleware(counting(opt.Asked))
+	}
 	if o.client, err = client.Connect(ctx, w.transport(), nil); err == nil {
 		err = o.look(ctx)
 	}

@@ -38,9 +38,9 @@ type Options struct {
 	Mounts []sandbox.Mount
 	// Mask takes secrets out of what a service wrote to its standard error; nil = there are none.
 	Mask func(string) string
-	// Failed is told of each failure of a service; off says that it does not start again. nil =
-	// nobody is.
-	Failed func(service string, off bool)
+	// Failed is told of each failure of a service; off says why it does not start again, "" = it
+	// does. nil = nobody is.
+	Failed func(service, off string)
 	// Resolve finds the service that another one calls by a name, or says why it may not; nil =
 	// none calls another.
 	Resolve func(from, name string) (service string, err error)
@@ -67,7 +67,7 @@ func New(services []Service, opt Options) *Executor {
 	x := &Executor{map[string]*service{}}
 	for _, of := range services {
 		s := &service{Service: of, opt: opt, all: x}
-		s.Keeper = child.Keep(child.Of[*session]{Name: "the service " + of.Name, Start: opt.Start, Pause: opt.Pause, Open: s.open, End: (*session).end, Final: final, Failed: func(off bool) {
+		s.Keeper = child.Keep(child.Of[*session]{Name: "the service " + of.Name, Start: opt.Start, Pause: opt.Pause, Open: s.open, End: (*session).end, Final: final, Failed: func(off string) {
 			if opt.Failed != nil {
 				opt.Failed(of.Name, off)
 			}

@@ -141,9 +141,9 @@ func TestHostileServices(t *testing.T) {
 func TestRestarts(t *testing.T) {
 	opt := options(t)
 	var failed, off atomic.Int64
-	opt.Failed = func(name string, gone bool) {
+	opt.Failed = func(name, gone string) {
 		failed.Add(1)
-		if gone {
+		if gone != "" {
 			off.Add(1)
 		}
 		if name != "s" {

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -59,6 +60,7 @@ func work() int {
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(-1) // a collection starts threads, which the limit of processes may refuse
 	signal.Notify(make(chan os.Signal, 1))
+	ignoreUnhandled()
 	if err := unix.CloseRange(controlFD, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		fmt.Fprintln(os.Stderr, "simd:", reexecName, "is started by simd itself:", err)
 		return 2
@@ -77,6 +79,16 @@ func work() int {
 		return 1
 	}
 	return 0
+}
+
+// ignoreUnhandled ignores the signals for which Go installs no handler. Of a signal without one the first
+// process of a namespace dies if its main thread blocks it at that moment, as Go's does when it starts
+// threads.
+func ignoreUnhandled() {
+	action := struct{ handler, flags, restorer, mask uintptr }{handler: 1} // SIG_IGN
+	for _, sig := range []uintptr{32, 34} {                                // 33 is Go's own, between its threads
+		_, _, _ = unix.RawSyscall6(unix.SYS_RT_SIGACTION, sig, uintptr(unsafe.Pointer(&action)), 0, 8, 0, 0)
+	}
 }
 
 // collect sends the files that the program left in Work. Nothing else runs any more.

@@ -94,7 +94,7 @@ func (x *Executor) run(ctx context.Context, cmd sandbox.Command, binds []tools.B
 	cmd.More = true
 	r, err := x.box.Run(ctx, cmd)
 	if err != nil {
-		failed := tools.Fail(protocol.KindOf(err), err.Error())
+		failed := tools.Quote(protocol.KindOf(err), err.Error(), "")
 		failed.Unsent = true // nothing of the program ran
 		return r, &failed
 	}
@@ -114,7 +114,7 @@ func (x *Executor) run(ctx context.Context, cmd sandbox.Command, binds []tools.B
 	case sandbox.Exited:
 		return r, nil
 	}
-	failed := tools.Fail(kind, text+said(&r))
+	failed := tools.Quote(kind, text, said(&r))
 	failed.Lost, failed.Size = true, size(&r)
 	return r, &failed
 }
@@ -124,10 +124,10 @@ func resultOf(r *sandbox.Result) tools.Result {
 	out := tools.Output(output(r.Stdout))
 	switch {
 	case r.Signal != "": // somewhere in the middle of its work
-		out = tools.Fail(protocol.KindTransient, "the program was ended by "+r.Signal+said(r))
+		out = tools.Quote(protocol.KindTransient, "the program was ended by "+r.Signal, said(r))
 		out.Lost = true
 	case r.Exit != 0:
-		out = tools.Fail(tools.KindTool, fmt.Sprintf("the program ended with exit code %d", r.Exit)+said(r))
+		out = tools.Quote(tools.KindTool, fmt.Sprintf("the program ended with exit code %d", r.Exit), said(r))
 	}
 	if out.Status == tools.OK {
 		attach(&out, r)

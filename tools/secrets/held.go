@@ -11,10 +11,13 @@ import (
 // Held are the secrets of one scene: those of a Store, and those that persons gave to agents
 // while it ran, which nothing keeps. It can be used by many goroutines.
 type Held struct {
+	scene string // "" = calls are made outside of scenes
+
 	mu    sync.Mutex // guards the following fields
 	base  *Store
 	given []given
-	all   *Store // masks the values of both
+	all   *Store          // masks the values of both
+	quiet map[string]bool // names with Withheld, also those of stores of before
 }
 
 type given struct{ owner, name, value string }
@@ -22,15 +25,36 @@ type given struct{ owner, name, value string }
 // maxGiven bounds the values that persons give in a scene.
 const maxGiven = 1000
 
-// Hold holds the secrets of a store, which may be nil.
-func Hold(s *Store) *Held { return &Held{base: s, all: s} }
+// Hold holds the secrets of a store, which may be nil, for a scene.
+func Hold(s *Store, scene string) *Held {
+	h := &Held{scene: scene, base: s, all: s, quiet: map[string]bool{}}
+	h.hush()
+	return h
+}
+
+// hush notes the secrets whose calls are withheld.
+func (h *Held) hush() {
+	for name, g := range h.base.file() {
+		if g.Show == Withheld {
+			h.quiet[name] = true
+		}
+	}
+}
+
+// Withheld reports whether nobody is shown what a call answers that has these secrets. What holds
+// for a secret once stays until the end of the scene: programs may still have it.
+func (h *Held) Withheld(names ...string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(names, func(name string) bool { return h.quiet[name] })
+}
 
 // Granted gives a tool secrets as [Store.For] of the file does.
 func (h *Held) Granted(tool string, names []string) (map[string]string, error) {
 	h.mu.Lock()
 	base := h.base
 	h.mu.Unlock()
-	return base.For(tool, names)
+	return base.For(h.scene, tool, names)
 }
 
 // Check refuses a value that cannot be found in texts.
@@ -83,7 +107,11 @@ func (h *Held) Renew(s *Store) error {
 	if len(values) > maxGiven {
 		return protocol.Errorf(protocol.KindLimit, "%d values were given in this scene, or had other values before, which is more than %d; interrupt the run and go on with it", len(values), maxGiven)
 	}
-	return h.mask(s, values)
+	if err := h.mask(s, values); err != nil {
+		return err
+	}
+	h.hush()
+	return nil
 }
 
 // former owns the values of stores of before: no agent is called so.

@@ -37,7 +37,7 @@ func TestAddedValuesStayMasked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := secrets.Hold(s)
+	h := secrets.Hold(s, "")
 	masks(t, h, "filesecret-1234", "optionsecret-56")
 	if err := h.Give("a", "own", "givensecret-789"); err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestAddedValuesStayMasked(t *testing.T) {
 // out of texts.
 func TestRenewedStores(t *testing.T) {
 	was, is := storeOf(t, map[string]string{"a": "firstsecret-1234", "b": "samesecret-55555"}), storeOf(t, map[string]string{"a": "secondsecret-9876", "b": "samesecret-55555", "c": "newsecret-7654321"})
-	h := secrets.Hold(was)
+	h := secrets.Hold(was, "")
 	if err := h.Give("agent", "own", "givensecret-789"); err != nil {
 		t.Fatal(err)
 	}
@@ -73,6 +73,41 @@ func TestRenewedStores(t *testing.T) {
 		"the secret a has another value, the secret c is new": secrets.Changes(was, is),
 		"the secret a is gone, the secret b is gone":          secrets.Changes(was, nil),
 		"": secrets.Changes(is, is),
+	} {
+		if got := strings.Join(list, ", "); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// What is withheld once is withheld to the end, and changes of it are told without a value.
+func TestWithheldSecrets(t *testing.T) {
+	of := func(g secrets.Grant) *secrets.Store {
+		g.Value = "firstsecret-1234"
+		s, err := secrets.New(&secrets.File{Secrets: map[string]*secrets.Grant{"a": &g}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	shown, quiet := of(secrets.Grant{Tools: []string{"x"}}), of(secrets.Grant{Tools: []string{"x"}, Show: secrets.Withheld})
+	h := secrets.Hold(shown, "town")
+	if h.Withheld("a", "b") {
+		t.Error("nothing is withheld by itself")
+	}
+	for _, s := range []*secrets.Store{quiet, shown, nil} {
+		if err := h.Renew(s); err != nil {
+			t.Fatal(err)
+		}
+		if !h.Withheld("b", "a") || h.Withheld("b") || h.Withheld() {
+			t.Error("a secret that was withheld is not any more, or another one is")
+		}
+	}
+	for want, list := range map[string][]string{
+		"outputs of calls with the secret a are withheld":  secrets.Changes(shown, quiet),
+		"the secret a is granted to x in no scene":         secrets.Changes(shown, of(secrets.Grant{Tools: []string{"x"}, Scenes: []string{}})),
+		"outputs of calls with the secret a are masked":    secrets.Changes(quiet, shown),
+		"the secret a is granted to x in the scenes p, q*": secrets.Changes(shown, of(secrets.Grant{Tools: []string{"x"}, Scenes: []string{"p", "q*"}})),
 	} {
 		if got := strings.Join(list, ", "); got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -1,23 +1,27 @@
 // Package secrets holds the values that an operator gives to tools: for one file, who may
 // have which, and what takes them out of outputs.
 //
-// [Load] reads the file. A [Store] is immutable and may be nil: then nobody has a secret.
+// [Load] reads the file. A [Store] is immutable and may be nil: then nobody has a secret. [Held]
+// are the secrets of one scene.
 //
 // # Promises
 //
 //  1. A file that others than its owner may read is refused, and so is a value that cannot
-//     be found in texts. No error has a value in it.
-//  2. A tool gets the values that it asks for and that the file grants to its id; if one is
-//     not granted, it gets none.
+//     be found in texts, and a file with a value that others may write. No error has a value in
+//     it.
+//  2. A tool gets the values that it asks for and that the file grants to its id in its scene; if
+//     one is not granted, it gets none.
 //  3. [Store.Value] takes plain values out of an output, and withholds an output that
 //     spells one in another form.
 //
 // # Not here
 //
-// Which tools ask (tools/manifest); who hands the values over (tools/script).
+// Which tools ask (tools/manifest); who hands the values over (tools/script); which outputs
+// nobody is shown (scenes/tooling).
 package secrets
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -40,16 +44,26 @@ type File struct {
 
 // Grant is one secret.
 type Grant struct {
-	Value string   `json:"value"`
-	Tools []string `json:"tools"`
+	Value  string   `json:"value"`
+	Tools  []string `json:"tools"`
+	Scenes []string `json:"scenes"` // nil = all
+	Show   string   `json:"show"`
 }
+
+// What is shown of the outputs of a call that has a secret.
+const (
+	Masked   = "masked"   // all but values of secrets; also ""
+	Withheld = "withheld" // nothing
+)
 
 // Rules say about the fields what their types do not.
 func Rules() source.Rules {
 	return source.Rules{
 		"secrets.File.secrets": {Required: true, Section: "002", MaxItems: 1000, Doc: "By name: letters, digits and `_`, at most 64 characters."},
-		"secrets.Grant.value":  {Required: true, Section: "002", Doc: "The secret; at least eight letters and digits, four of them different."},
+		"secrets.Grant.value":  {Section: "002", Doc: "The secret; at least eight letters and digits, four of them different. Without it a file has the secret, which SIMD_SECRET_NAME_FILE names."},
 		"secrets.Grant.tools":  {Required: true, Section: "001 §9", MaxItems: 1000, Doc: "Ids of the tools that may have it; `*` stands for any characters but `/`."},
+		"secrets.Grant.scenes": {Section: "002 §9", MaxItems: 1000, Doc: "Ids of the scenes in which tools may have it, as in `tools`; without it, all."},
+		"secrets.Grant.show":   {Enum: []string{Masked, Withheld}, Default: Masked, Section: "002 §9", Doc: "What is shown of the outputs of a call that has it: all but the value, or nothing."},
 	}
 }
 
@@ -62,8 +76,8 @@ type Store struct {
 	masker *mask.Masker
 }
 
-// Load reads a file of secrets.
-func Load(file string) (*Store, error) {
+// Load reads a file of secrets, and the values that it leaves to others.
+func Load(file string, from Mounted) (*Store, error) {
 	data, err := ownfile.Read(file, ownfile.Guard{Not: 0o077, Reason: "only its owner may read it", Mend: "600", Max: maxFile})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, protocol.Errorf(protocol.KindNotFound, "secrets: there is no file %s", file)
@@ -76,7 +90,7 @@ func Load(file string) (*Store, error) {
 	if doc := source.Parse(file, data, source.Limits{MaxBytes: maxFile}, report); doc != nil {
 		d := source.Decoder{Rules: Rules(), Report: report}
 		d.Decode(doc, f)
-		f.check(doc, report)
+		f.check(doc, report, from)
 	}
 	if err := report.Err(); err != nil {
 		return nil, err
@@ -84,25 +98,34 @@ func Load(file string) (*Store, error) {
 	return New(f)
 }
 
-func (f *File) check(doc *source.Document, report *source.Report) {
+func (f *File) check(doc *source.Document, report *source.Report, from Mounted) {
 	name := regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`)
 	for _, n := range protocol.SortedKeys(f.Secrets) {
 		steps := []string{"secrets", n}
 		node, _ := doc.Root.Find(steps...)
+		fault := func(message string) { report.At(doc, node.Pos, source.Path(steps...), message, "") }
 		if !name.MatchString(n) {
 			report.At(doc, node.Pos, "secrets", "a secret's name has letters, digits and _ only, at most 64, and begins with no digit", "")
+			continue
 		}
 		g := f.Secrets[n]
-		if g == nil || g.Value == "" {
-			continue // the missing field was reported
+		if g == nil {
+			continue // that was reported
 		}
-		if _, err := mask.New([]mask.Secret{{Name: n, Value: g.Value}}); err != nil {
-			report.At(doc, node.Pos, source.Path(steps...), err.Error(), "")
+		if err := from.complete(n, g); err != nil {
+			fault(err.Error())
+		} else if err := Check(n, g.Value); err != nil {
+			fault(err.Error())
 		}
-		for _, p := range g.Tools {
-			if _, err := path.Match(p, ""); err != nil {
-				report.At(doc, node.Pos, source.Path(steps...), fmt.Sprintf("%q is no pattern of tools", protocol.Short(p, 80)), "")
-			}
+		patterns(g.Tools, "tools", fault)
+		patterns(g.Scenes, "scenes", fault)
+	}
+}
+
+func patterns(list []string, of string, fault func(string)) {
+	for _, p := range list {
+		if _, err := path.Match(p, ""); err != nil {
+			fault(fmt.Sprintf("%q is no pattern of %s", protocol.Short(p, 80), of))
 		}
 	}
 }
@@ -156,8 +179,10 @@ func Changes(was, is *Store) (list []string) {
 			list = append(list, "the secret "+name+" is gone")
 		case a.Value != b.Value:
 			list = append(list, "the secret "+name+" has another value")
-		case !slices.Equal(a.Tools, b.Tools):
-			list = append(list, "the secret "+name+" is granted to "+strings.Join(b.Tools, ", "))
+		case !slices.Equal(a.Tools, b.Tools) || a.where() != b.where():
+			list = append(list, "the secret "+name+" is granted to "+strings.Join(b.Tools, ", ")+b.where())
+		case cmp.Or(a.Show, Masked) != cmp.Or(b.Show, Masked):
+			list = append(list, "outputs of calls with the secret "+name+" are "+cmp.Or(b.Show, Masked))
 		}
 	}
 	for _, name := range protocol.SortedKeys(after) {
@@ -168,6 +193,17 @@ func Changes(was, is *Store) (list []string) {
 	return list
 }
 
+// where says in which scenes tools may have a secret.
+func (g *Grant) where() string {
+	switch {
+	case g.Scenes == nil:
+		return ""
+	case len(g.Scenes) == 0:
+		return " in no scene"
+	}
+	return " in the scenes " + strings.Join(g.Scenes, ", ")
+}
+
 func (s *Store) file() map[string]*Grant {
 	if s == nil {
 		return nil
@@ -175,20 +211,32 @@ func (s *Store) file() map[string]*Grant {
 	return s.grants
 }
 
-// For gives a tool the values of the secrets that it asks for.
-func (s *Store) For(tool string, names []string) (map[string]string, error) {
+// For gives a tool the values of the secrets that it asks for in a scene; "" = the call is outside
+// of scenes.
+func (s *Store) For(scene, tool string, names []string) (map[string]string, error) {
 	out := map[string]string{}
 	for _, name := range names {
-		var g *Grant
-		if s != nil {
-			g = s.grants[name]
+		g := s.file()[name]
+		if g == nil || !matches(g.Tools, tool) {
+			return nil, denied(name, tool, "")
 		}
-		if g == nil || !slices.ContainsFunc(g.Tools, func(p string) bool { ok, _ := path.Match(p, tool); return ok }) {
-			return nil, protocol.Errorf(protocol.KindDenied, "the secret %s is not granted to %s; the operator grants it in a file of secrets (--secrets)", name, tool)
+		if g.Scenes != nil && scene == "" {
+			return nil, denied(name, tool, " outside of scenes")
+		}
+		if g.Scenes != nil && !matches(g.Scenes, scene) {
+			return nil, denied(name, tool, " in the scene "+scene)
 		}
 		out[name] = g.Value
 	}
 	return out, nil
+}
+
+func matches(patterns []string, id string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool { ok, _ := path.Match(p, id); return ok })
+}
+
+func denied(name, tool, where string) error {
+	return protocol.Errorf(protocol.KindDenied, "the secret %s is not granted to %s%s; the operator grants it in a file of secrets (--secrets)", name, tool, where)
 }
 
 // Has reports whether the store has a secret under a name.

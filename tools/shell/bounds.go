@@ -79,8 +79,12 @@ func (s *session) tooLarge() string {
 // whyFull says why the folders ended the session; "" = they did not.
 func (s *session) whyFull() string {
 	s.bounding.Lock()
-	defer s.bounding.Unlock()
-	return s.full
+	full := s.full
+	s.bounding.Unlock()
+	if full != "" && s.quiet() {
+		return "its folders have too much, or what cannot be counted" // without names that programs chose
+	}
+	return full
 }
 
 // begin looks at the folders before programs may write to them. What an earlier session left

@@ -18,7 +18,7 @@
 //     were in the end. It is bounded; what is beyond is read, counted and dropped.
 //  5. Secrets come as variables of the shell, quoted, for one command; no value is in a
 //     script or in the environment of a program that was not given it. Outputs are masked,
-//     also across two answers. A file of a mount that has a secret is removed when the
+//     also across two answers, or withheld whole (Options.Withheld). A file of a mount that has a secret is removed when the
 //     command or the session has ended.
 //  6. Whatever a session's programs do, none is left when the session has ended, and Close
 //     returns after that. The first answer after a session was lost says so. Its folders are

@@ -1,16 +1,12 @@
 package shell
 
 import (
-	"strings"
-
 	"tavernsim/protocol"
 	"tavernsim/tam/toolsxml"
 	"tavernsim/tools"
 	"tavernsim/tools/manifest"
+	"tavernsim/tools/shell/quoting"
 )
-
-// reference begins the place of a secret: $KARYI{NAME}.
-const reference = "$KARYI{"
 
 // keysOf is what input and ctrl type.
 func keysOf(c *tools.Call, content string) ([]byte, error) {
@@ -35,30 +31,5 @@ func keysOf(c *tools.Call, content string) ([]byte, error) {
 	if enter, _ := c.Params["enter"].(bool); enter {
 		content += "\n"
 	}
-	return []byte(insert(content, c.Secrets)), nil
-}
-
-// insert puts secrets into a text that no shell reads. No value is read again.
-func insert(text string, secrets map[string]string) string {
-	var b strings.Builder
-	for {
-		i := strings.Index(text, reference)
-		if i < 0 {
-			b.WriteString(text)
-			return b.String()
-		}
-		name, _, closed := strings.Cut(text[i+len(reference):], "}")
-		value, known := secrets[name]
-		switch {
-		case i > 0 && text[i-1] == '$': // $$KARYI{ is the text $KARYI{
-			b.WriteString(text[:i-1] + reference)
-			text = text[i+len(reference):]
-		case closed && known:
-			b.WriteString(text[:i] + value)
-			text = text[i+len(reference)+len(name)+1:]
-		default:
-			b.WriteString(text[:i] + reference)
-			text = text[i+len(reference):]
-		}
-	}
+	return []byte(quoting.Text(content, c.Secrets)), nil
 }

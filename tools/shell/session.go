@@ -359,6 +359,14 @@ func (s *session) trusted(secrets map[string]string) error {
 	return s.note(s.swept)
 }
 
+// quiet reports whether nothing is told of what programs of the session write: one was given a
+// secret that a variable or a file may still hold.
+func (s *session) quiet() bool {
+	s.sweeping.Lock()
+	defer s.sweeping.Unlock()
+	return s.opt.Withheld != nil && s.opt.Withheld(s.names...)
+}
+
 // lend lets files have secrets until the command ends.
 func (s *session) lend(loan tools.Loan) (note string, err error) {
 	if loan == nil {

@@ -17,6 +17,7 @@ import (
 	"tavernsim/tools/manifest"
 	"tavernsim/tools/sandbox"
 	"tavernsim/tools/shell/folders"
+	"tavernsim/tools/shell/quoting"
 )
 
 // Options of an Executor.
@@ -27,6 +28,9 @@ type Options struct {
 	Mask func(before, text string) (string, error)
 	// Has reports whether a text has a secret; nil = none has.
 	Has func(text string) bool
+	// Withheld reports whether nothing is told of what programs write that may have one of these
+	// secrets; nil = all is told.
+	Withheld func(names ...string) bool
 	// Before reports whether an agent had a session in an earlier process, and notes that it
 	// has one; nil = nobody knows.
 	Before func(owner string) bool
@@ -110,7 +114,7 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 	keys := []byte(nil)
 	var err error
 	if c.Tool.ID == manifest.Command {
-		content, secrets, err = withSecrets(content, c.Secrets)
+		content, secrets, err = quoting.Script(content, c.Secrets)
 	} else {
 		keys, err = keysOf(c, content)
 	}
@@ -325,23 +329,24 @@ func (x *Executor) follow(ctx context.Context, s *session, note string) tools.Re
 func (x *Executor) result(s *session, came come, note string) tools.Result {
 	last := came != runs && came != waits
 	text, dropped, exit := s.answer(last)
+	quiet := s.quiet()
 	if last {
 		s.sweeping.Lock()
 		removed := s.sweep()
 		s.sweeping.Unlock()
 		if len(removed) > 0 {
-			note = strings.TrimPrefix(note+"; "+x.masked(toldOf(removed)), "; ")
+			note = strings.TrimPrefix(note+"; "+x.removed(removed, quiet), "; ")
 		}
 	}
 	size := int64(len(text)) + dropped
 	text = strings.ToValidUTF8(text, "\ufffd")
 	masked := text
-	if x.opt.Mask != nil {
+	if x.opt.Mask != nil && !quiet {
 		var err error
 		if masked, err = x.opt.Mask(s.before, text); err != nil {
 			s.before = ""
 			r := tools.Fail(protocol.KindOf(err), err.Error())
-			r.Size = size
+			r.Size, r.Withheld = size, true
 			return r
 		}
 	}
@@ -372,13 +377,10 @@ func (x *Executor) result(s *session, came come, note string) tools.Result {
 	}
 	r := tools.Output(nil)
 	r.Size, r.Dropped = size, dropped
-	out["output"] = masked
-	if n := len(template.AppendJSON(nil, masked)); n > maxShown {
-		uri := r.Attach(tool.WholeOutput, "text/plain; charset=utf-8", []byte(masked))
-		out["output"], out["truncated"] = excerpt(masked, uri), true
-	}
-	if dropped > 0 {
-		out["truncated"], out["dropped"] = true, dropped
+	if quiet {
+		out["bytes"] = size
+	} else {
+		show(out, &r, masked)
 	}
 	if note != "" {
 		out["note"] = note
@@ -394,14 +396,31 @@ func (x *Executor) result(s *session, came come, note string) tools.Result {
 	return r
 }
 
-// masked masks words of this program about files.
-func (x *Executor) masked(text string) string {
+// show tells what was written.
+func show(out map[string]any, r *tools.Result, text string) {
+	out["output"] = text
+	if n := len(template.AppendJSON(nil, text)); n > maxShown {
+		uri := r.Attach(tool.WholeOutput, "text/plain; charset=utf-8", []byte(text))
+		out["output"], out["truncated"] = excerpt(text, uri), true
+	}
+	if r.Dropped > 0 {
+		out["truncated"], out["dropped"] = true, r.Dropped
+	}
+}
+
+// removed tells which files were removed; programs chose their names.
+func (x *Executor) removed(list []string, quiet bool) string {
+	const unnamed = "files were removed, for there was a secret in them"
+	if quiet {
+		return unnamed
+	}
+	text := toldOf(list)
 	if x.opt.Mask == nil {
 		return text
 	}
 	text, err := x.opt.Mask("", text)
 	if err != nil {
-		return "files were removed, for there was a secret in them"
+		return unnamed
 	}
 	return text
 }

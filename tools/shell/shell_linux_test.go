@@ -10,6 +10,7 @@ import (
 
 	"tavernsim/tools"
 	"tavernsim/tools/manifest"
+	"tavernsim/tools/manifest/builtin"
 	"tavernsim/tools/mount"
 	"tavernsim/tools/sandbox"
 	"tavernsim/tools/toolstest"
@@ -46,7 +47,7 @@ func newKit(t testing.TB, opt Options) *kit {
 }
 
 func definition(id string) *manifest.Tool {
-	for _, d := range manifest.NewShellTools() {
+	for _, d := range builtin.ShellTools() {
 		if d.ID == id {
 			return d
 		}

@@ -42,7 +42,7 @@ before it answers: give it with --answer. Question and answer are kept with the 
 Exit codes: 0 listed or answered, 2 usage, 4 no such run or question, 6 answered already.`,
 		Example: `  simd approve runs/latest
   simd approve runs/latest 3f9a1c02 yes
-  simd approve runs/latest 3f9a1c02 no --reason "too expensive"
+  simd approve runs/latest 3f9a1c02 no --reason "too expensive" --json
   simd approve runs/latest 5c22e8d0 yes --answer '{"guests": 4}'
   pass show npm | simd approve runs/latest 77ab03e1 yes --value-file -`,
 		Args: cobra.MatchAll(cobra.RangeArgs(1, 3), func(_ *cobra.Command, args []string) error {
@@ -56,7 +56,7 @@ Exit codes: 0 listed or answered, 2 usage, 4 no such run or question, 6 answered
 	c.Flags().StringVar(&o.reason, "reason", "", "`TEXT` that the agent is told")
 	c.Flags().StringVar(&o.value, "value-file", "", "`FILE` with the secret that is asked for, - = standard input; one line break at its end is left out")
 	c.Flags().StringVar(&o.answer, "answer", "", "`JSON` object with the fields that a form asks for")
-	c.Flags().BoolVar(&o.json, "json", false, "print the open questions as JSON")
+	c.Flags().BoolVar(&o.json, "json", false, "print the open questions as JSON; of an answer {id, verdict, reason, answer}")
 	return c
 }
 
@@ -78,12 +78,28 @@ func (o *approveOptions) run(e *cli.Env, args []string) error {
 	if err := v.ReadAnswer(o.answer); err != nil {
 		return cli.Usagef("--answer: %w", err)
 	}
+	if err := o.say(e, dir, args[1], v); err != nil || !o.json {
+		return err
+	}
+	return show.JSON(e.Out, approved{args[1], args[2], v.Reason, v.Answer})
+}
+
+// approved is an answer that was given. The value of a secret is not shown.
+type approved struct {
+	ID      string         `json:"id"`
+	Verdict string         `json:"verdict"` // yes or no
+	Reason  string         `json:"reason"`
+	Answer  map[string]any `json:"answer,omitempty"` // to a form
+}
+
+// say answers a question.
+func (o *approveOptions) say(e *cli.Env, dir, id string, v approvals.Verdict) error {
 	if v.Yes {
-		if done, err := o.give(e, dir, args[1]); done || err != nil {
+		if done, err := o.give(e, dir, id); done || err != nil {
 			return err
 		}
 	}
-	err := approvals.Answer(dir, args[1], v)
+	err := approvals.Answer(dir, id, v)
 	if protocol.KindOf(err) == protocol.KindInvalid {
 		return cli.Usage(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/cmd/simd/cli"
+	"tavernsim/internal/show"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/operator"
@@ -34,8 +35,7 @@ func NewMCP(e *cli.Env, carryOut carryOutCommand) *cobra.Command {
 }
 
 func newMCPPin(e *cli.Env) *cobra.Command {
-	var dry bool
-	var file string
+	var o pinOptions
 	c := &cobra.Command{
 		Use:   "pin PROJECT SERVER",
 		Short: "Write down the tools of an MCP server",
@@ -45,17 +45,36 @@ the file before you use the tools: models read the descriptions.
 
 Exit codes: 0 written, 1 the server failed, 2 usage, 3 the project has faults, 4 no
 such server.`,
-		Example: "  simd mcp pin my-project files",
+		Example: "  simd mcp pin my-project files\n  simd mcp pin my-project files --dry-run --json",
 		Args:    cobra.ExactArgs(2),
-		RunE:    func(cmd *cobra.Command, args []string) error { return pinTools(cmd, e, args[0], args[1], file, dry) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return o.pin(cmd.Context(), e, args[0], args[1]) },
 	}
-	c.Flags().StringVar(&file, "secrets", "", "`FILE` with values that the server may have (mode 0600)")
-	c.Flags().BoolVar(&dry, "dry-run", false, "write nothing; say what has changed")
+	c.Flags().StringVar(&o.secrets, "secrets", "", "`FILE` with values that the server may have (mode 0600)")
+	c.Flags().BoolVar(&o.dry, "dry-run", false, "write nothing; say what has changed")
+	c.Flags().BoolVar(&o.json, "json", false, "print {server, file, written, tools}, tools a list of {tool, state}")
 	return c
 }
 
-func pinTools(cmd *cobra.Command, e *cli.Env, dir, id, file string, dry bool) error {
-	store, err := operator.Of(dir).Secrets(file)
+type pinOptions struct {
+	secrets   string
+	dry, json bool
+}
+
+// pinned is what became of the pin of a server.
+type pinned struct {
+	Server  string       `json:"server"`
+	File    string       `json:"file"` // within the project
+	Written bool         `json:"written"`
+	Tools   []pinnedTool `json:"tools"`
+}
+
+type pinnedTool struct {
+	Tool  string `json:"tool"`
+	State string `json:"state"` // new, same, changed or gone
+}
+
+func (o *pinOptions) pin(ctx context.Context, e *cli.Env, dir, id string) error {
+	store, err := operator.Of(dir).Secrets(o.secrets)
 	if err != nil {
 		return err
 	}
@@ -67,15 +86,27 @@ func pinTools(cmd *cobra.Command, e *cli.Env, dir, id, file string, dry bool) er
 	if s == nil {
 		return protocol.Errorf(protocol.KindNotFound, "the project has no MCP server %q; it has %v", id, protocol.SortedKeys(servers))
 	}
-	opt := mcp.Options{Sandbox: sandbox.New(sandbox.Options{}), Secrets: store.For}
-	pin, err := mcp.Look(cmd.Context(), s.Definition, opt)
+	opt := mcp.Options{Sandbox: sandbox.New(sandbox.Options{}), Secrets: func(id string, names []string) (map[string]string, error) { return store.For("", id, names) }}
+	pin, err := mcp.Look(ctx, s.Definition, opt)
 	if err != nil {
 		return err
 	}
-	showChanges(e, s.Pin, pin)
-	if dry {
-		return nil
+	if !o.dry {
+		if err := writePin(filepath.Join(dir, filepath.FromSlash(s.PinFile)), pin); err != nil {
+			return err
+		}
 	}
+	changes := changesOf(s.Pin, pin)
+	if o.json {
+		return show.JSON(e.Out, pinned{id, s.PinFile, !o.dry, changes})
+	}
+	for _, c := range changes {
+		fmt.Fprintf(e.Out, "%-8s %s\n", c.State, c.Tool)
+	}
+	return nil
+}
+
+func writePin(file string, pin *manifest.Pin) error {
 	var b bytes.Buffer
 	w := json.NewEncoder(&b)
 	w.SetEscapeHTML(false)
@@ -83,7 +114,7 @@ func pinTools(cmd *cobra.Command, e *cli.Env, dir, id, file string, dry bool) er
 	if err := w.Encode(pin); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, filepath.FromSlash(s.PinFile)), b.Bytes(), 0o644)
+	return os.WriteFile(file, b.Bytes(), 0o644)
 }
 
 func readServers(dir string) (map[string]*project.Server, error) {
@@ -95,8 +126,9 @@ func readServers(dir string) (map[string]*project.Server, error) {
 	return project.LoadServers(root.FS(), project.Options{})
 }
 
-// showChanges lists the tools with what became of them.
-func showChanges(e *cli.Env, before, now *manifest.Pin) {
+// changesOf lists the tools with what became of them.
+func changesOf(before, now *manifest.Pin) []pinnedTool {
+	list := []pinnedTool{}
 	was := map[string]string{}
 	if before != nil {
 		for i := range before.Tools {
@@ -112,9 +144,10 @@ func showChanges(e *cli.Env, before, now *manifest.Pin) {
 			word = "changed"
 		}
 		delete(was, t.Name)
-		fmt.Fprintf(e.Out, "%-8s %s\n", word, manifest.MCPTool(now.Server, protocol.Short(t.Name, 80)))
+		list = append(list, pinnedTool{manifest.MCPTool(now.Server, protocol.Short(t.Name, 80)), word})
 	}
 	for _, name := range protocol.SortedKeys(was) {
-		fmt.Fprintf(e.Out, "%-8s %s\n", "gone", manifest.MCPTool(now.Server, name))
+		list = append(list, pinnedTool{manifest.MCPTool(now.Server, name), "gone"})
 	}
+	return list
 }

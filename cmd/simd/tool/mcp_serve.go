@@ -32,10 +32,11 @@ type serveOptions struct {
 func newMCPServe(e *cli.Env, carryOut carryOutCommand) *cobra.Command {
 	o := serveOptions{carryOut: carryOut}
 	c := &cobra.Command{
-		Use:   "serve PROJECT",
+		Use:   "serve [PROJECT]",
 		Short: "Offer a project to MCP clients",
-		Long: `Offer the tools of a project, its runs and what happened in them to clients of the
-Model Context Protocol: over stdin and stdout, or over HTTP (docs/mcp-server.md).
+		Long: `Offer the tools of a project, by default of the current folder, its runs and what happened
+in them to clients of the Model Context Protocol: over stdin and stdout, or over HTTP
+(docs/mcp-server.md).
 
 Clients get the tools of the project (with --profile those of that profile) and
 simd_validate, simd_run, simd_run_status, simd_run_stop and simd_inspect. Runs are in
@@ -49,8 +50,10 @@ has faults, 4 not found.`,
 		Example: `  simd mcp serve my-project
   simd mcp serve my-project --http :8931 --profile clerk
   simd mcp serve my-project --http 0.0.0.0:8931 --token-file token.txt`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args[0]) },
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd.Context(), e, append(args, ".")[0])
+		},
 	}
 	f := c.Flags()
 	f.StringVar(&o.http, "http", "", "serve over HTTP at `ADDR`, for example :8931 (loopback unless a host is given)")

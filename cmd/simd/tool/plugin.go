@@ -171,6 +171,7 @@ func validatePlugin(e *cli.Env, name string, asJSON bool) error {
 
 func newPluginNew(e *cli.Env) *cobra.Command {
 	var kind string
+	var asJSON bool
 	c := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Make a plugin that works",
@@ -184,15 +185,24 @@ folder is a project, else in the current folder. Kinds:
   override a service that answers in the place of models, in the sandbox (Python)
 
 Exit codes: 0 made, 2 usage, 3 no such name or kind, 6 the folder is not empty.`,
-		Example: "  simd plugin new weather\n  simd plugin new weather --kind http",
+		Example: "  simd plugin new weather\n  simd plugin new weather --kind http --json",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return makePlugin(e, args[0], kind) },
+		RunE:    func(_ *cobra.Command, args []string) error { return makePlugin(e, args[0], kind, asJSON) },
 	}
 	c.Flags().StringVar(&kind, "kind", "script", strings.Join(plugin.Kinds(), ", "))
+	c.Flags().BoolVar(&asJSON, "json", false, "print {name, kind, folder, files} in place of what to do next")
 	return c
 }
 
-func makePlugin(e *cli.Env, name, kind string) error {
+// madePlugin is what simd plugin new has made.
+type madePlugin struct {
+	Name   string   `json:"name"`
+	Kind   string   `json:"kind"`
+	Folder string   `json:"folder"`
+	Files  []string `json:"files"` // within the folder
+}
+
+func makePlugin(e *cli.Env, name, kind string, asJSON bool) error {
 	dir := filepath.Clean(name)
 	if plugins.IsProject(".") && filepath.Base(dir) == dir {
 		dir = filepath.Join(plugin.Folder, dir)
@@ -213,6 +223,9 @@ func makePlugin(e *cli.Env, name, kind string) error {
 		if err := os.WriteFile(to, files[file], 0o644); err != nil {
 			return err
 		}
+	}
+	if asJSON {
+		return show.JSON(e.Out, madePlugin{filepath.Base(dir), kind, dir, protocol.SortedKeys(files)})
 	}
 	fmt.Fprint(e.Out, plugin.Next(dir, kind))
 	return nil

@@ -16,6 +16,7 @@ import (
 	"tavernsim/scenes/run/answer"
 	"tavernsim/scenes/run/operator"
 	"tavernsim/scenes/run/plugins"
+	"tavernsim/scenes/run/served"
 	"tavernsim/scenes/tooling"
 	"tavernsim/scenes/tooling/render"
 	"tavernsim/tools"
@@ -85,24 +86,27 @@ func listTools(e *cli.Env, dir, more string, asJSON bool) error {
 
 func newToolSchema(e *cli.Env) *cobra.Command {
 	var as, more string
+	var asJSON bool
 	c := &cobra.Command{
 		Use:   "schema PROJECT ID",
-		Short: "Show a tool as models are told of it",
+		Short: "Show a tool as models and clients are told of it",
 		Long: `Show a tool as models are told of it: as a function (models with native calls) or
-in words (tam). Without --as it is the schema of the parameters.
+in words (tam); or as clients of simd mcp serve are (mcp). Without --as it is the schema
+of the parameters.
 
 Exit codes: 0 shown, 2 usage, 3 the project has faults, 4 no such tool.`,
-		Example: "  simd tool schema my-project weather.forecast --as function",
+		Example: "  simd tool schema my-project weather.forecast --as function\n  simd tool schema my-project weather.forecast --as mcp",
 		Args:    cobra.ExactArgs(2),
-		RunE:    func(_ *cobra.Command, args []string) error { return showTool(e, args[0], args[1], more, as) },
+		RunE:    func(_ *cobra.Command, args []string) error { return showTool(e, args[0], args[1], more, as, asJSON) },
 	}
-	c.Flags().StringVar(&as, "as", "", "function or tam")
+	c.Flags().StringVar(&as, "as", "", "function, tam or mcp")
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, as without it; --as tam: print {tool, manual}")
 	cli.PluginsFlag(c.Flags(), &more)
 	return c
 }
 
-func showTool(e *cli.Env, dir, id, more, as string) error {
-	t, _, err := findTool(dir, more, id)
+func showTool(e *cli.Env, dir, id, more, as string, asJSON bool) error {
+	t, p, err := findTool(dir, more, id)
 	if err != nil {
 		return err
 	}
@@ -111,11 +115,16 @@ func showTool(e *cli.Env, dir, id, more, as string) error {
 		return show.JSON(e.Out, t.Definition.Parameters)
 	case "function":
 		return show.JSON(e.Out, render.Function(t))
+	case "mcp":
+		return show.JSON(e.Out, served.Shown(p, t))
 	case "tam":
+		if asJSON {
+			return show.JSON(e.Out, map[string]string{"tool": t.Definition.ID, "manual": render.Manual(t)})
+		}
 		_, err := fmt.Fprintln(e.Out, render.Manual(t))
 		return err
 	}
-	return cli.Usagef("--as %q: want function or tam", as)
+	return cli.Usagef("--as %q: want function, tam or mcp", as)
 }
 
 func findTool(dir, more, id string) (*project.Tool, *project.Project, error) {

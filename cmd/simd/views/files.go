@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"tavernsim/cmd/simd/cli"
+	"tavernsim/internal/show"
 	"tavernsim/internal/terminal"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
@@ -67,7 +69,7 @@ func (o *filesOptions) log(e *cli.Env, dir string) error {
 	return o.open(dir, func(s *inspect.Scene) error {
 		enc := json.NewEncoder(e.Out)
 		t := terminal.NewTable(e.Out, ">seq", "time", "agent", "file", "before", "after")
-		err := artifacts.History(dir, s, artifacts.Query{Agent: o.agent}, func(c artifacts.Change) error {
+		err := artifacts.History(s, o.agent, func(c artifacts.Change) error {
 			if o.json {
 				return enc.Encode(c)
 			}
@@ -85,23 +87,45 @@ func (o *filesOptions) log(e *cli.Env, dir string) error {
 func briefID(id string) string { return id[:min(len(id), len("sha256-")+16)] }
 
 func newFilesShow(e *cli.Env) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	c := &cobra.Command{
 		Use:     "show DIR ID",
 		Short:   "Show a text before or after a change",
 		Long:    "Print a text before or after a change, by its id, which may be shortened.\n\nExit codes: 0 shown, 2 usage, 4 no such run or text, 8 the text is damaged.",
-		Example: "  simd files show runs/latest sha256-1f2e3d",
+		Example: "  simd files show runs/latest sha256-1f2e3d\n  simd files show runs/latest sha256-1f2e3d --json",
 		Args:    cobra.ExactArgs(2),
-		RunE: func(_ *cobra.Command, args []string) error {
-			if _, err := rundir.ReadManifest(args[0]); err != nil {
-				return err
-			}
-			data, err := artifacts.Read(args[0], args[1])
-			if err == nil {
-				_, err = e.Out.Write(data)
-			}
-			return err
-		},
+		RunE:    func(_ *cobra.Command, args []string) error { return showFile(e, args[0], args[1], asJSON) },
 	}
+	c.Flags().BoolVar(&asJSON, "json", false, "print {id, size, text}; what is no UTF-8 has data, in base64, in place of text")
+	return c
+}
+
+// shownFile is a text as JSON.
+type shownFile struct {
+	ID   string  `json:"id"` // whole
+	Size int     `json:"size"`
+	Text *string `json:"text,omitempty"`
+	Data []byte  `json:"data,omitempty"` // of what is no text
+}
+
+func showFile(e *cli.Env, dir, id string, asJSON bool) error {
+	if _, err := rundir.ReadManifest(dir); err != nil {
+		return err
+	}
+	data, err := artifacts.Read(dir, id)
+	if err == nil && !asJSON {
+		_, err = e.Out.Write(data)
+	}
+	if err != nil || !asJSON {
+		return err
+	}
+	if id, err = artifacts.Find(dir, id); err != nil {
+		return err
+	}
+	if !utf8.Valid(data) {
+		return show.JSON(e.Out, shownFile{ID: id, Size: len(data), Data: data})
+	}
+	return show.JSON(e.Out, shownFile{ID: id, Size: len(data), Text: new(string(data))})
 }
 
 func newFilesRestore(e *cli.Env) *cobra.Command {
@@ -114,12 +138,13 @@ the scene. Agents are not told.
 
 Exit codes: 0 restored, 2 usage, 4 no such run, change or text, 6 the run is in use, or
 the file was changed since.`,
-		Example: "  simd files restore runs/latest 512",
+		Example: "  simd files restore runs/latest 512\n  simd files restore runs/latest 512 notes.md --json",
 		Args:    cobra.RangeArgs(2, 3),
 		RunE:    func(_ *cobra.Command, args []string) error { return o.restore(e, args) },
 	}
 	c.Flags().StringVar(&o.scene, "scene", "", "`ID` of the scene, if the run has several")
 	c.Flags().BoolVar(&o.force, "force", false, "also if the file was changed since")
+	c.Flags().BoolVar(&o.json, "json", false, "print the change that is undone: {seq, time, agent, file, before, after}")
 	return c
 }
 
@@ -148,13 +173,18 @@ func (o *filesOptions) restore(e *cli.Env, args []string) error {
 	if err != nil {
 		return err
 	}
+	now := change.After // what the file must have
 	if o.force {
-		change.After = ""
+		now = ""
 	}
 	m := runner.Mounts(args[0])
-	err = errors.Join(files.Restore(m.Source(scene, change.Agent, nil), change.File, text, change.After), run.Close())
-	if err == nil {
-		fmt.Fprintf(e.Err, "%s of %s is as it was before %d\n", change.File, change.Agent, seq)
+	err = errors.Join(files.Restore(m.Source(scene, change.Agent, nil), change.File, text, now), run.Close())
+	switch {
+	case err != nil:
+		return err
+	case o.json:
+		return show.JSON(e.Out, change)
 	}
-	return err
+	fmt.Fprintf(e.Err, "%s of %s is as it was before %d\n", change.File, change.Agent, seq)
+	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"tavernsim/internal/show"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/view/audit"
 	"tavernsim/scenes/view/inspect"
 )
 
@@ -75,7 +76,7 @@ func views() []view {
 		{"events", "", 0, 0, "type source receiver priority trace refused since until limit follow", "each event with its publisher and receivers", (*inspecting).events},
 		{"facts", "", 0, 0, "kind actor since until wave limit follow", "the journal itself, decoded", (*inspecting).facts},
 		{"deliberation", "AGENT/TURN|SEQ", 1, 1, "against", "one turn: what it perceived, answered and did, and the effects", (*inspecting).deliberation},
-		{"audit", "", 0, 0, "path agent tool what since until limit", "each change of a value: agent, old and new value, reason, call", (*inspecting).audit},
+		{"audit", "", 0, 0, "path agent tool what since until limit", "each change of a value or file: agent, old and new value, reason, call; calls and tasks", (*inspecting).audit},
 		{"critical-path", "", 0, 0, "", "which calls of models the run waited for, by agent and profile, and what a schedule could gain", (*inspecting).criticalPath},
 		{"orders", "", 0, 0, "limit", "what somebody outside ordered; with --json a file for simd run --orders", (*inspecting).orders},
 		{"script", "", 0, 0, "", "the script of the scene: state, variables, collections, history, outcome", (*inspecting).script},
@@ -170,7 +171,7 @@ func (o *inspectOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.path, "path", "", "at or below this `PATH`, with * and ** (audit)")
 	f.StringVar(&o.agent, "agent", "", "changed or published by this agent `ID`, or directed to it (audit, dead-letters); whose calls left them (artifacts)")
 	f.StringVar(&o.tool, "tool", "", "calls of this `TOOL`, or prefix* (audit)")
-	f.StringSliceVar(&o.what, "what", nil, strings.Join(inspect.Whats(), ", ")+" (audit)")
+	f.StringSliceVar(&o.what, "what", nil, strings.Join(audit.Whats(), ", ")+" (audit)")
 	f.StringSliceVar(&o.reasons, "reason", nil, "refused for this `REASON` (dead-letters)")
 	f.StringVar(&o.group, "group", "", "count by reason, type or source (dead-letters)")
 	f.BoolVar(&o.redeliver, "redeliver", false, "send them again when the run is resumed (dead-letters)")

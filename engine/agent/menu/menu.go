@@ -2,6 +2,7 @@
 package menu
 
 import (
+	"cmp"
 	"slices"
 
 	"tavernsim/engine/agent/tool"
@@ -10,34 +11,71 @@ import (
 	"tavernsim/tam/bind"
 )
 
-// Menu lists what an agent may call, as values that are shared and read-only.
-type Menu struct {
-	List []any // {name, description, parameters} of tools, then skills
+// Menu lists what an agent may call: tools, then skills.
+type Menu struct{ entries []entry }
 
-	tools, skills []any
+type entry struct {
+	id, name, description string // name of skills
+	parameters            any    // JSON Schema
+	detailed              bool   // texts show the schemas of its parameters, not only their names
+	skill                 bool
+	whole                 map[string]any // as it was added
 }
 
-// AddTool adds a tool.
-func (m *Menu) AddTool(s *protocol.ToolSpec) {
-	m.tools = append(m.tools, map[string]any{"id": s.Name, "description": s.Description, "parameters": s.Parameters})
-	m.List = append(m.List, map[string]any{"name": s.Name, "description": s.Description, "parameters": s.Parameters})
+func (m *Menu) add(e entry) {
+	e.whole = e.listed()
+	m.entries = append(m.entries, e)
+}
+
+// AddTool adds a tool. Texts show the parameters of a detailed one with their schemas.
+func (m *Menu) AddTool(s *protocol.ToolSpec, detailed bool) {
+	m.add(entry{id: s.Name, description: s.Description, parameters: s.Parameters, detailed: detailed})
 }
 
 // AddSkill adds a skill. Inputs of the workflow that the engine gives are none of its
 // parameters.
 func (m *Menu) AddSkill(id, name, description string, plan *workflow.Plan, given []string) {
-	parameters := Parameters(plan, given)
-	m.skills = append(m.skills, map[string]any{"id": tool.SkillPrefix + id, "name": name, "description": description, "parameters": parameters})
-	if description == "" {
-		description = name
+	m.add(entry{id: tool.SkillPrefix + id, name: name, description: description, parameters: Parameters(inputsOf(plan, given)), skill: true})
+}
+
+// List describes each as a value that is shared and read-only: {name, description, parameters}, with
+// detailed: true where that holds.
+func (m *Menu) List() (list []any) {
+	for i := range m.entries {
+		list = append(list, m.entries[i].listed())
 	}
-	m.List = append(m.List, map[string]any{"name": tool.SkillPrefix + id, "description": description, "parameters": parameters})
+	return list
+}
+
+// Whole is what List would have if Fit had cut nothing, by name.
+func (m *Menu) Whole() map[string]any {
+	whole := make(map[string]any, len(m.entries))
+	for i := range m.entries {
+		whole[m.entries[i].id] = m.entries[i].whole
+	}
+	return whole
+}
+
+func (e *entry) listed() map[string]any {
+	v := map[string]any{"name": e.id, "description": cmp.Or(e.description, e.name), "parameters": e.parameters}
+	if e.detailed {
+		v["detailed"] = true
+	}
+	return v
 }
 
 // Capabilities is the same by kind: {tools, skills}.
 func (m *Menu) Capabilities() map[string]any {
-	list := func(l []any) []any { return append([]any{}, l...) } // never null
-	return map[string]any{"tools": list(m.tools), "skills": list(m.skills)}
+	tools, skills := []any{}, []any{} // never null
+	for i := range m.entries {
+		e := &m.entries[i]
+		if v := map[string]any{"id": e.id, "description": e.description, "parameters": e.parameters}; !e.skill {
+			tools = append(tools, v)
+		} else {
+			v["name"], skills = e.name, append(skills, v)
+		}
+	}
+	return map[string]any{"tools": tools, "skills": skills}
 }
 
 // Schema is the schema to which the parameters of a call of a skill are bound: all
@@ -53,31 +91,39 @@ func Schema(plan *workflow.Plan) *bind.Schema {
 	return &s
 }
 
-// Parameters is the JSON Schema of a skill's inputs without those that are given.
-func Parameters(plan *workflow.Plan, given []string) map[string]any {
+// Parameters is the JSON Schema of inputs.
+func Parameters(inputs map[string]workflow.Port) map[string]any {
 	properties, required := map[string]any{}, []any{}
-	if plan != nil {
-		for i, name := range plan.Inputs() {
-			if slices.Contains(given, name) {
-				continue
-			}
-			in := plan.InputPort(i)
-			property := map[string]any{}
-			if names := typeNames(in.DataFlowType); names != nil {
-				property["type"] = names[0]
-			}
-			if in.Description != "" {
-				property["description"] = in.Description
-			}
-			if in.Default != nil {
-				property["default"] = in.Default
-			} else if in.Required {
-				required = append(required, name)
-			}
-			properties[name] = property
+	for _, name := range protocol.SortedKeys(inputs) {
+		in := inputs[name]
+		property := map[string]any{}
+		if names := typeNames(in.DataFlowType); names != nil {
+			property["type"] = names[0]
 		}
+		if in.Description != "" {
+			property["description"] = in.Description
+		}
+		if in.Default != nil {
+			property["default"] = in.Default
+		} else if in.Required {
+			required = append(required, name)
+		}
+		properties[name] = property
 	}
 	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+}
+
+// inputsOf are the inputs of a plan without those that are given.
+func inputsOf(plan *workflow.Plan, given []string) map[string]workflow.Port {
+	inputs := map[string]workflow.Port{}
+	if plan != nil {
+		for i, name := range plan.Inputs() {
+			if !slices.Contains(given, name) {
+				inputs[name] = plan.InputPort(i)
+			}
+		}
+	}
+	return inputs
 }
 
 func typeNames(t workflow.Type) []string {

@@ -24,9 +24,9 @@ func TestMenu(t *testing.T) {
 		t.Fatal(faults)
 	}
 	var m Menu
-	m.AddTool(&protocol.ToolSpec{Name: "SayTool", Description: "Says.", Parameters: map[string]any{"type": "object"}})
+	m.AddTool(&protocol.ToolSpec{Name: "SayTool", Description: "Says.", Parameters: map[string]any{"type": "object"}}, false)
 	m.AddSkill("music/hum", "Hum", "", plan, []string{"private_state"})
-	got, err := json.Marshal(m.List)
+	got, err := json.Marshal(m.List())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +44,7 @@ func TestMenu(t *testing.T) {
 	if s := Schema(plan); len(s.Properties) != 8 {
 		t.Errorf("%d properties: a call may give every input", len(s.Properties))
 	}
-	if s := Schema(nil); len(s.Properties) != 0 || len(Parameters(nil, nil)["properties"].(map[string]any)) != 0 {
+	if s := Schema(nil); len(s.Properties) != 0 || len(Parameters(nil)["properties"].(map[string]any)) != 0 {
 		t.Error("a skill without a workflow has parameters")
 	}
 }

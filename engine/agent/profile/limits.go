@@ -20,6 +20,7 @@ type Limits struct {
 	MaxGoals        int
 	MaxToolTime     time.Duration
 	MaxToolBytes    int64
+	MaxToolPrompt   int // 0 = no bound
 
 	MaxRedeliveries int
 	MaxTasks        int
@@ -74,6 +75,7 @@ func (c *RuntimeConfig) Limits() Limits {
 		TaskTimeout:     seconds(c.TaskTimeoutSeconds, DefaultTaskTimeout),
 		MaxToolTime:     seconds(c.MaxToolSeconds, DefaultToolTime),
 		MaxToolBytes:    int64(or(c.MaxToolBytes, DefaultToolBytes)),
+		MaxToolPrompt:   or(c.MaxToolPromptBytes, DefaultToolPrompt),
 		Lanes:           c.Inbox.Lanes(),
 		Interrupt:       c.Interrupt.limit(),
 	}

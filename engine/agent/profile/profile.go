@@ -147,6 +147,9 @@ type RuntimeConfig struct {
 	// up, default 60; the bytes of their outputs, default 4 MiB.
 	MaxToolSeconds float64 `json:"max_tool_seconds,omitempty"`
 	MaxToolBytes   int     `json:"max_tool_bytes,omitempty"`
+	// MaxToolPromptBytes bounds what a model is told of tools and skills, as JSON. Beyond it descriptions
+	// are shortened, then parameters are named only, and DescribeToolTool tells the rest. Default 16 KiB.
+	MaxToolPromptBytes int `json:"max_tool_prompt_bytes,omitempty"`
 
 	// MaxRedeliveries bounds how often an acknowledged event is perceived again
 	// before it becomes a dead letter. Default 5.
@@ -165,10 +168,11 @@ type RuntimeConfig struct {
 	SubscribedEventTypes []Subscription `json:"subscribed_event_types,omitempty"`
 }
 
-// Defaults of what the tools of one deliberation may take.
+// Defaults of what the tools of one deliberation may take, and their descriptions in a prompt.
 const (
-	DefaultToolTime  = time.Minute
-	DefaultToolBytes = 4 << 20
+	DefaultToolTime   = time.Minute
+	DefaultToolBytes  = 4 << 20
+	DefaultToolPrompt = 16 << 10
 )
 
 // DefaultTaskTimeout is how long an agent waits for an answer.

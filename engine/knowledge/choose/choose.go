@@ -21,7 +21,7 @@ type Candidate struct {
 	ID       string
 	Priority float64
 	Chance   float64 // percent; 0 = 100
-	Group    string  // of which one stands; "" = none
+	Group    string  // of which one stands, or several with commas between them; "" = none
 	Weight   int64   // within the group, for [ByWeight]; 0 = 100
 	By       string  // how its group chooses; "" = ByWeight
 	Outside  bool    // stands beside the limit
@@ -64,18 +64,24 @@ type Bounds struct {
 }
 
 // Choose sorts the candidates by priority (higher first) and id, and says of each that is
-// out why. Of each group one stands; of those that are left, the first limit. One that has
+// out why. Of each group one stands, and who is in several has to stand in each: a group, by
+// name, chooses among those that the groups before it left; of those that are left, the first limit. One that has
 // more tokens than are left is out, and a smaller one behind it may stand.
 func Choose(list []Candidate, b Bounds, draw protocol.Draw) {
 	slices.SortFunc(list, compare)
 	groups := map[string][]int{}
 	for i := range list {
-		if g := list[i].Group; g != "" && list[i].Why == "" {
-			groups[g] = append(groups[g], i)
+		for name := range strings.SplitSeq(list[i].Group, ",") {
+			if name = strings.TrimSpace(name); name != "" {
+				groups[name] = append(groups[name], i)
+			}
 		}
 	}
 	for _, name := range protocol.SortedKeys(groups) {
-		members := groups[name]
+		members := slices.DeleteFunc(groups[name], func(i int) bool { return list[i].Why != "" })
+		if len(members) == 0 {
+			continue
+		}
 		won := winner(list, members, draw.Sub(protocol.HashString("group "+name)))
 		for _, i := range members {
 			if i != won {

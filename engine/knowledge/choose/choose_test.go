@@ -36,6 +36,8 @@ func TestChoose(t *testing.T) {
 		"group by priority":        {[]Candidate{{ID: "a", Group: "g", By: ByPriority}, {ID: "b", Group: "g", Priority: 1, By: ByPriority}, {ID: "c"}}, 9, "b, a (group g: b stands), c"},
 		"priority before weight":   {[]Candidate{{ID: "a", Group: "g", Weight: 1_000_000, Priority: 5}, {ID: "b", Group: "g", By: ByPriority}}, 9, "a (group g: b stands), b"},
 		"who is out does not win":  {[]Candidate{{ID: "a", Group: "g", Priority: 5, By: ByPriority, Why: "chance: 0 %"}, {ID: "b", Group: "g", By: ByPriority}}, 9, "a (chance: 0 %), b"},
+		"in several groups":        {[]Candidate{{ID: "a", Group: "g, h", By: ByPriority}, {ID: "b", Group: "h,", Priority: -1, By: ByPriority}, {ID: "c", Group: "g", Priority: -1, By: ByPriority}}, 9, "a, b (group h: a stands), c (group g: a stands)"},
+		"out of one of its groups": {[]Candidate{{ID: "a", Group: "g", Priority: 1, By: ByPriority}, {ID: "b", Group: "g, h", By: ByPriority}, {ID: "c", Group: "h", Priority: -1, By: ByPriority}}, 9, "a, b (group g: a stands), c"},
 		"a group of one":           {[]Candidate{{ID: "a", Group: "g"}}, 9, "a"},
 		"losers take no place":     {[]Candidate{{ID: "a", Group: "g", By: ByPriority}, {ID: "b", Group: "g", By: ByPriority}, {ID: "c"}}, 2, "a, b (group g: a stands), c"},
 		"nothing stands, limit 0":  {[]Candidate{{ID: "a"}}, 0, "a (limit: 0 entries of this base)"},
@@ -54,7 +56,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 		var list []Candidate
 		for i := range rapid.IntRange(0, 12).Draw(rt, "candidates") {
 			list = append(list, Candidate{ID: fmt.Sprint("e", i), Priority: float64(rapid.IntRange(0, 2).Draw(rt, "priority")),
-				Group: rapid.SampledFrom([]string{"", "g", "h"}).Draw(rt, "group"), Weight: rapid.Int64Range(0, 5).Draw(rt, "weight"),
+				Group: rapid.SampledFrom([]string{"", "g", "h", "g, h", "h,i"}).Draw(rt, "group"), Weight: rapid.Int64Range(0, 5).Draw(rt, "weight"),
 				By: rapid.SampledFrom([]string{"", ByPriority, ByMatches}).Draw(rt, "by"), Outside: rapid.Bool().Draw(rt, "outside"), Exempt: rapid.Bool().Draw(rt, "exempt"),
 				Matches: rapid.IntRange(0, 2).Draw(rt, "matches"), Stays: rapid.IntRange(0, 4).Draw(rt, "stays") == 0, Tokens: rapid.IntRange(0, 9).Draw(rt, "tokens")})
 		}

@@ -30,6 +30,10 @@ const (
 	andAll
 )
 
+// unbounded is the least cosine of an entry that is found by its vector: the files have one bound for
+// all, in the settings of their program.
+const unbounded = 0.5
+
 // entry makes an entry of one of a file; top is the rest of the file.
 func (n *notes) entry(f Format, key string, o, top map[string]any) (*knowledge.Entry, error) {
 	r := reader{m: o, faults: nil}
@@ -54,12 +58,21 @@ func (n *notes) entry(f Format, key string, o, top map[string]any) (*knowledge.E
 	} else {
 		n.keys(&r, in, key, a)
 	}
-	if a.Always || len(a.Keywords)+len(a.Patterns) > 0 {
+	keyed, vectorized := a.Always || len(a.Keywords)+len(a.Patterns) > 0, extended(o, "vectorized") == true
+	switch {
+	case keyed && vectorized:
+		n.add("entry %s: vectorized: not applied: with keys of its own it would be active by either; write another entry with similar", key)
+		fallthrough
+	case keyed:
 		e.ActivationCriteria = a
-	} else {
+	case vectorized:
+		a.Similar = &criteria.Similar{Above: unbounded}
+		e.ActivationCriteria = a
+		n.add("entry %s: vectorized: it has no bound; similar is above %v, which fits some models; the base needs embedding for vectors", key, unbounded)
+	default:
 		n.add("entry %s: no key; nothing activates it", key)
 	}
-	n.chosen(key, o, a)
+	e.Disabled = chosen(o, a) || e.Disabled
 	n.more(key, o, top, a)
 	n.unapplied(key, o)
 	if len(r.faults) > 0 {
@@ -134,29 +147,22 @@ func pattern(key string) (string, bool) {
 	return "(?" + mode + ")" + p, true
 }
 
-// chosen reads chance and group.
-func (n *notes) chosen(key string, o map[string]any, a *criteria.Activation) {
+// chosen reads chance and groups. It reports whether the entry is never active.
+func chosen(o map[string]any, a *criteria.Activation) (never bool) {
 	if p, ok := protocol.Number(extended(o, "probability")); ok && p < choose.DefaultChance && extended(o, "useProbability") != false {
-		if a.Chance = p; p <= 0 {
-			a.Chance = 0
-			n.add("entry %s: probability %v: not applied; set disable", key, p)
-		}
+		a.Chance, never = max(p, 0), p <= 0
 	}
 	group, _ := extended(o, "group").(string)
-	if group = strings.TrimSpace(group); strings.Contains(group, ",") {
-		n.add("entry %s: group %s: not applied: an entry is in one group", key, group)
-		return
+	if a.Group = strings.TrimSpace(group); a.Group == "" {
+		return never
 	}
-	if group == "" {
-		return
-	}
-	a.Group = group
 	if w, ok := protocol.Number(either(o, "groupWeight", "group_weight")); ok && w >= 1 && w <= knowledge.MaxUsed && w != choose.DefaultWeight {
 		a.Weight = int64(w)
 	}
 	if either(o, "groupOverride", "group_override") == true {
 		a.Choose = choose.ByPriority
 	}
+	return never
 }
 
 // snake is a name of a field as books write it.
@@ -305,19 +311,35 @@ func (n *notes) scope(key string, f map[string]any) *criteria.Scope {
 	return s
 }
 
+// macro is the first macro of a text, as {{char}}; "" = there is none. {{{…}}} is a reference.
+func macro(text string) string {
+	for {
+		_, rest, open := strings.Cut(text, "{{")
+		inner, after, closed := strings.Cut(rest, "}}")
+		switch {
+		case !open || !closed:
+			return ""
+		case !strings.HasPrefix(inner, "{") && !strings.ContainsAny(inner, "{\n"):
+			return "{{" + inner + "}}"
+		}
+		text = after
+	}
+}
+
 // unapplied notes fields that have an effect elsewhere and none here.
 func (n *notes) unapplied(key string, o map[string]any) {
-	if extended(o, "vectorized") == true {
-		n.add("entry %s: vectorized: not applied: it has no bound; write similar: {above: 0.5} for one, and embedding in the base for vectors", key)
-	}
 	for _, field := range []string{"PersonaDescription", "CharacterDescription", "CharacterPersonality", "CharacterDepthPrompt", "Scenario", "CreatorNotes"} {
 		if either(o, "match"+field, snake("match"+field)) == true {
 			n.add("entry %s: match%s: not applied: a scan names its sources", key, field)
 		}
 	}
-	if text, _ := o["content"].(string); strings.HasPrefix(text, "@@") {
+	text, _ := o["content"].(string)
+	if strings.HasPrefix(text, "@@") {
 		line, _, _ := strings.Cut(text, "\n")
 		n.add("entry %s: content: the decorator %s is text here", key, line[:min(len(line), 64)])
+	}
+	if m := macro(text); m != "" {
+		n.add("entry %s: content: the macro %s is text here", key, m[:min(len(m), 64)])
 	}
 	for _, field := range []string{"automationId", "automation_id"} {
 		if v, _ := extended(o, field).(string); v != "" {

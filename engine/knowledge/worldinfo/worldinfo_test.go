@@ -64,7 +64,7 @@ func TestImport(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	wantNotes := `entry 3: key /a(?=b)/: not applied: no regular expression of RE2 of at most 1024 bytes
-entry 3: vectorized: not applied: it has no bound; write similar: {above: 0.5} for one, and embedding in the base for vectors
+entry 3: vectorized: not applied: with keys of its own it would be active by either; write another entry with similar
 entry 4: position 4 (depth 0, role 0): nothing stands among what was said; it stands before the instruction (slot: instruction)`
 	if got := strings.Join(notes, "\n"); got != wantNotes {
 		t.Errorf("got\n%s\nwant\n%s", got, wantNotes)
@@ -338,4 +338,33 @@ func numbered(entries any) bool {
 	}
 	list, isList := entries.([]any)
 	return ok || isList && len(list) > 0
+}
+
+func TestMacro(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "", "a {{char}} b {{user}}": "{{char}}", "see {{{ford}}}": "", "see {{{ford}}} with {{user}}": "{{user}}", "{{random:a,b}}": "{{random:a,b}}",
+		"{{": "", "}} {{": "", "{{a\nb}}": "", "{{a {{b}}": "",
+	} {
+		if got := macro(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+// Never active, in two groups, found by its vector alone: each is what it was when it is exported.
+func TestImportChosen(t *testing.T) {
+	text := `{"entries": {
+ "0": {"uid": 0, "key": ["a"], "content": "A", "probability": 0, "useProbability": true, "group": " g, h "},
+ "1": {"uid": 1, "key": [], "content": "B", "vectorized": true},
+ "2": {"uid": 2, "key": ["c"], "content": "C", "vectorized": true}
+}}`
+	def, notes := mustImport(t, text, "")
+	never, near := def.Entries[0], def.Entries[1].ActivationCriteria
+	if !never.Disabled || never.ActivationCriteria.Group != "g, h" || near == nil || near.Similar == nil || *near.Similar != (criteria.Similar{Above: 0.5}) {
+		t.Errorf("%+v %+v", never, near)
+	}
+	if len(notes) != 2 || !strings.HasPrefix(notes[0], "entry 1: vectorized: it has no bound") || !strings.HasPrefix(notes[1], "entry 2: vectorized: not applied") {
+		t.Errorf("%q", notes)
+	}
+	mustEqual(t, def, WorldInfo, text)
 }

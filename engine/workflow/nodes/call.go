@@ -27,14 +27,25 @@ func OfTool(spec protocol.ToolSpec) workflow.Kind { return toolKind(spec) }
 
 func toolKind(spec protocol.ToolSpec) tool {
 	schema, _ := spec.Parameters.(map[string]any)
-	properties, _ := schema["properties"].(map[string]any)
 	required, _ := schema["required"].([]any)
 	t := tool{id: spec.Name}
-	for _, name := range protocol.SortedKeys(properties) {
-		property, _ := properties[name].(map[string]any)
-		t.params = append(t.params, workflow.In{Name: name, Type: typeOf(property["type"]), Required: slices.Contains(required, any(name))})
+	inputs := Inputs(schema)
+	for _, name := range protocol.SortedKeys(inputs) {
+		t.params = append(t.params, workflow.In{Name: name, Type: inputs[name].DataFlowType, Required: slices.Contains(required, any(name))})
 	}
 	return t
+}
+
+// Inputs are the inputs of a workflow that takes what a JSON Schema describes, by name. None must be
+// given: the schema says which.
+func Inputs(schema map[string]any) map[string]workflow.Port {
+	properties, _ := schema["properties"].(map[string]any)
+	inputs := make(map[string]workflow.Port, len(properties))
+	for name := range properties {
+		property, _ := properties[name].(map[string]any)
+		inputs[name] = workflow.Port{DataFlowType: typeOf(property["type"]), Default: property["default"]}
+	}
+	return inputs
 }
 
 // typeOf is the type of an input for a parameter; what a schema leaves open

@@ -27,6 +27,7 @@ import (
 	"tavernsim/engine/space/ground"
 	"tavernsim/engine/travel"
 	"tavernsim/engine/workflow"
+	"tavernsim/engine/workflow/nodes"
 	"tavernsim/internal/doctest"
 	"tavernsim/internal/source"
 	"tavernsim/tools/manifest"
@@ -51,7 +52,7 @@ func definitionTypes() []reflect.Type {
 		reflect.TypeFor[agenda.AssociatedPanel](), reflect.TypeFor[agenda.Simulation](), reflect.TypeFor[agenda.Stop](), reflect.TypeFor[agenda.Limits](),
 		reflect.TypeFor[plot.Definition](), reflect.TypeFor[plot.StateDefinition](), reflect.TypeFor[plot.Transition](), reflect.TypeFor[plot.Collect](), reflect.TypeFor[collab.Voting](), reflect.TypeFor[collab.Auction](), reflect.TypeFor[plot.Until](), reflect.TypeFor[plot.Schedule](), reflect.TypeFor[plot.Ending](),
 		reflect.TypeFor[knowledge.KnowledgeBase](), reflect.TypeFor[knowledge.Learning](), reflect.TypeFor[knowledge.Embedding](), reflect.TypeFor[knowledge.Entry](), reflect.TypeFor[criteria.Activation](), reflect.TypeFor[criteria.Similar](), reflect.TypeFor[criteria.Scan](), reflect.TypeFor[criteria.Scope](), reflect.TypeFor[criteria.Defaults](), reflect.TypeFor[knowledge.Goal](), reflect.TypeFor[goal.Condition](),
-		reflect.TypeFor[manifest.Tool](), reflect.TypeFor[manifest.Implementation](), reflect.TypeFor[manifest.Execution](),
+		reflect.TypeFor[manifest.Tool](), reflect.TypeFor[manifest.Limits](), reflect.TypeFor[manifest.Implementation](), reflect.TypeFor[manifest.Execution](),
 		reflect.TypeFor[manifest.Server](), reflect.TypeFor[manifest.Pin](), reflect.TypeFor[manifest.Pinned](), reflect.TypeFor[manifest.Resident](),
 		reflect.TypeFor[plugin.Manifest](), reflect.TypeFor[plugin.Requires](), reflect.TypeFor[plugin.Entry](), reflect.TypeFor[plugin.Service](), reflect.TypeFor[plugin.Node](), reflect.TypeFor[plugin.Hook](), reflect.TypeFor[plugin.Override](), reflect.TypeFor[plugin.Price](), reflect.TypeFor[plugin.Permissions](), reflect.TypeFor[plugin.UI](),
 		reflect.TypeFor[plugin.Overrides](), reflect.TypeFor[plugin.Frontend](), reflect.TypeFor[plugin.Build](), reflect.TypeFor[plugin.Option](), reflect.TypeFor[plugin.Use](),
@@ -110,7 +111,7 @@ func TestDocExamples(t *testing.T) {
 			}
 		}
 	}
-	p, err := Load(good, Options{Kinds: testKinds()})
+	p, err := Load(good, Options{Kinds: nodes.Standard(nodes.Options{})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +128,7 @@ func TestDocExamples(t *testing.T) {
 				fsys[name] = f
 			}
 		}
-		p, err := Load(fsys, Options{Kinds: testKinds()})
+		p, err := Load(fsys, Options{Kinds: nodes.Standard(nodes.Options{})})
 		if name := pluginOf(file); err == nil && name != "" {
 			report := &source.Report{}
 			for _, f := range p.Plugins()[name].Faults {

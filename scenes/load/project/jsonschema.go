@@ -12,13 +12,11 @@ import (
 	"strings"
 
 	"tavernsim/internal/schemacost"
+	"tavernsim/internal/schemafault"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
-	"golang.org/x/text/language"
-	"golang.org/x/text/message"
 )
 
 // A schema's base address is that of the file it stands in, under a scheme that
@@ -92,8 +90,8 @@ func (l *loader) schemaFaults(doc *source.Document, steps []string, err error) {
 	var invalid *jsonschema.SchemaValidationError
 	var detail *jsonschema.ValidationError
 	if errors.As(err, &invalid) && errors.As(invalid.Err, &detail) {
-		for _, v := range violations(detail) {
-			l.fault(doc, slices.Concat(steps, v.steps), v.suggestion, "the schema is not valid JSON Schema: %s", v.message)
+		for _, v := range schemafault.Of(detail) {
+			l.fault(doc, slices.Concat(steps, v.Steps), v.Suggestion, "the schema is not valid JSON Schema: %s", v.Message)
 		}
 		return
 	}
@@ -101,93 +99,16 @@ func (l *loader) schemaFaults(doc *source.Document, steps []string, err error) {
 	l.fault(doc, steps, "", "the schema does not compile: %s", text)
 }
 
-// violation is one way in which a value breaks a schema.
-type violation struct {
-	steps      []string // to the offending place of the value
-	message    string
-	suggestion string
-	required   bool // something is missing at steps
-}
-
 // check lists every violation, in the order of their places. A value that is
 // too much work to check is one violation.
-func (s *jsonSchema) check(v any) []violation {
+func (s *jsonSchema) check(v any) []schemafault.Violation {
 	if !s.cost.Within(v) {
-		return []violation{{message: fmt.Sprintf("checking it against the schema takes more than %d steps: alternatives multiply with its depth", schemacost.MaxSteps)}}
+		return []schemafault.Violation{{Message: fmt.Sprintf("checking it against the schema takes more than %d steps: alternatives multiply with its depth", schemacost.MaxSteps)}}
 	}
 	if detail, ok := errors.AsType[*jsonschema.ValidationError](s.compiled.Validate(v)); ok {
-		return violations(detail)
+		return schemafault.Of(detail)
 	}
 	return nil
-}
-
-func violations(e *jsonschema.ValidationError) []violation {
-	var list []violation
-	collect(e, message.NewPrinter(language.English), &list)
-	slices.SortStableFunc(list, func(a, b violation) int {
-		return cmp.Or(slices.Compare(a.steps, b.steps), strings.Compare(a.message, b.message))
-	})
-	return list
-}
-
-// maxReasons bounds a message that lists reasons, in bytes: each of them may be
-// such a list.
-const maxReasons = 1000
-
-// collect goes down to the leaves, but not below "one of several must hold":
-// there the alternatives explain one violation.
-func collect(e *jsonschema.ValidationError, print *message.Printer, list *[]violation) {
-	switch k := e.ErrorKind.(type) {
-	case *kind.AnyOf, *kind.OneOf, *kind.Not, *kind.Contains, *kind.PropertyNames:
-		var reasons []string
-		for _, c := range e.Causes {
-			var inner []violation
-			collect(c, print, &inner)
-			for _, v := range inner {
-				reasons = append(reasons, v.message)
-			}
-		}
-		v := violation{steps: e.InstanceLocation, message: e.ErrorKind.LocalizedString(print)}
-		if len(reasons) > 0 {
-			v.message += ": " + strings.Join(reasons[:min(len(reasons), 8)], "; ")
-		}
-		if cut := strings.ToValidUTF8(v.message[:min(len(v.message), maxReasons)], ""); cut != v.message {
-			v.message = cut + "…"
-		}
-		*list = append(*list, v)
-	case *kind.AdditionalProperties:
-		for _, name := range slices.Sorted(slices.Values(k.Properties)) {
-			*list = append(*list, violation{steps: slices.Concat(e.InstanceLocation, []string{name}),
-				message: "the schema does not allow this property"})
-		}
-	default:
-		for _, c := range e.Causes {
-			collect(c, print, list)
-		}
-		if len(e.Causes) == 0 {
-			*list = append(*list, leaf(e, print))
-		}
-	}
-}
-
-func leaf(e *jsonschema.ValidationError, print *message.Printer) violation {
-	v := violation{steps: e.InstanceLocation, message: e.ErrorKind.LocalizedString(print)}
-	switch k := e.ErrorKind.(type) {
-	case *kind.Required:
-		v.required = true
-	case *kind.Enum:
-		got, isText := k.Got.(string)
-		var want []string
-		for _, w := range k.Want {
-			if s, ok := w.(string); ok {
-				want = append(want, s)
-			}
-		}
-		if isText {
-			v.message, v.suggestion = fmt.Sprintf("got %q; %s", got, v.message), source.Suggest(got, want)
-		}
-	}
-	return v
 }
 
 // CompileSchema compiles a JSON Schema that refers to no file: that of a model's answer.
@@ -208,23 +129,9 @@ func (s *jsonSchema) fits(v any) error {
 		return nil
 	}
 	if list := s.check(v); len(list) > 0 {
-		return errors.New(joinViolations(list))
+		return errors.New(schemafault.Join(list))
 	}
 	return nil
-}
-
-func joinViolations(list []violation) string {
-	var parts []string
-	for _, v := range list[:min(len(list), 8)] {
-		if p := source.Path(v.steps...); p != "" {
-			v.message = p + ": " + v.message
-		}
-		parts = append(parts, v.message)
-	}
-	if len(list) > 8 {
-		parts = append(parts, fmt.Sprintf("and %d more", len(list)-8))
-	}
-	return strings.Join(parts, "; ")
 }
 
 // fill adds the defaults of a schema's properties where they are missing, in v

@@ -4,9 +4,11 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/knowledge"
 	"tavernsim/internal/source"
 	vectors "tavernsim/scenes/load/kb"
+	"tavernsim/scenes/load/roads"
 )
 
 func (l *loader) loadKnowledge() {
@@ -20,16 +22,30 @@ func (l *loader) loadKnowledge() {
 		l.decoder.Decode(doc, kb)
 		l.validate(doc, kb, l.report.Since(before))
 		l.version(doc, at("version"), kb.Version)
-		if kb.Shared != "" && kb.Shared != knowledge.SharedInScene {
-			l.fault(doc, at("shared"), "write scene, or leave it out; simd kb export --learnt writes what the agents of a run have learnt as a base",
-				"want scene, got %q: a base that several scenes share while they run is not built; each scene of a run has a copy of its own", kb.Shared)
-		}
 		if e, models := kb.Embedding, vectors.Embedders(l.sound); e != nil && e.Model != "" && !slices.Contains(models, e.Model) {
 			l.fault(doc, at("embedding", "model"), source.Suggest(e.Model, models), "there is no model %q that gives vectors: no file models/%s.yaml of kind embedder or static", e.Model, e.Model)
 		}
 		if l.claim("knowledge base", kb.ID, doc, at("id")) {
 			l.project.bases[kb.ID] = kb
+			if kb.Shared == knowledge.SharedInProject {
+				l.shared = append(l.shared, sharedBase{kb, doc})
+			}
 		}
+	}
+}
+
+// sharedBase is a base that several scenes share.
+type sharedBase struct {
+	kb  *knowledge.KnowledgeBase
+	doc *source.Document
+}
+
+// linkShared checks that the scenes that share a base can tell each other of it.
+func (l *loader) linkShared(all []*agenda.Scene) {
+	for _, b := range l.shared {
+		roads.Sharing(b.kb.Scenes, all, func(i int, hint, format string, args ...any) {
+			l.fault(b.doc, at("scenes", i), hint, format, args...)
+		})
 	}
 }
 

@@ -35,9 +35,11 @@ type loader struct {
 	sound    map[string][]byte                      // sound model files in models/, by path
 	known    map[string]int                         // contexts of models, by their names
 	entries  map[string]map[string]*knowledge.Entry // by knowledge base; see entry
-	squashed map[string]string                      // ids of tools, as models may write them
-	mocks    map[string]*toolmock.Mock              // by plugin; "" = the project's
-	broken   map[string][]Fault                     // plugins that are not loaded, with the reasons
+	shared   []sharedBase
+	ofNode   []ofNode
+	squashed map[string]string         // ids of tools, as models may write them
+	mocks    map[string]*toolmock.Mock // by plugin; "" = the project's
+	broken   map[string][]Fault        // plugins that are not loaded, with the reasons
 }
 
 // place is a node within a file, for faults that are found later.
@@ -95,6 +97,7 @@ func (l *loader) load() {
 	l.loadTools()
 	l.loadPinned()
 	l.loadNodes()
+	l.loadNodeTools()
 	profiles := l.loadProfiles()
 	scenes := l.loadScenes()
 	l.known = contexts.Of(l.sound, l.onlyModel())

@@ -1,11 +1,13 @@
 package project
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
 	"strings"
 
+	"tavernsim/engine/agent/menu"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/workflow/nodes"
 	"tavernsim/internal/source"
@@ -63,4 +65,37 @@ func (l *loader) taken(kind string, own map[string]string) string {
 		return "comes with the program"
 	}
 	return ""
+}
+
+// ofNode is a tool that a node carries out.
+type ofNode struct {
+	doc  *source.Document
+	tool *Tool
+}
+
+// loadNodeTools makes a workflow of each node that carries out a tool. Without parameters in its
+// definition, the tool takes the inputs that the kind declares.
+func (l *loader) loadNodeTools() {
+	for _, x := range l.ofNode {
+		d, kind := x.tool.Definition, x.tool.Definition.Implementation.Kind
+		if _, known := l.opt.Kinds[kind]; !known {
+			if kind != "" {
+				l.fault(x.doc, at("implementation", "kind"), source.Suggest(kind, protocol.SortedKeys(l.opt.Kinds)), "there is no node kind %q that can be a tool; a workflow can have any node (type: workflow)", protocol.Short(kind, 80))
+			}
+			l.checkTool(x.doc, x.tool, nil)
+			continue
+		}
+		inputs := map[string]workflow.Port(nil)
+		if d.Parameters != nil {
+			inputs = nodes.Inputs(d.Parameters)
+		}
+		def := workflow.OfNode("node:"+d.ID, l.opt.Kinds, workflow.Node{Type: kind, ConfigValues: d.Implementation.Config}, inputs)
+		def.Name, def.Description = cmp.Or(d.DisplayName, d.ID), d.Description
+		if d.Parameters == nil {
+			d.Parameters = menu.Parameters(def.InterfaceInputs)
+		}
+		l.checkTool(x.doc, x.tool, nil)
+		d.Implementation.ID = def.ID // which no file may say
+		l.project.workflows.byID[def.ID] = &Workflow{ID: def.ID, File: x.doc.File, Definition: def, doc: x.doc, tool: true}
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/panel"
+	"tavernsim/internal/schemafault"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 )
@@ -50,7 +51,7 @@ func (l *loader) loadPanel(doc *source.Document, file string) {
 		if a.AnswerSchema != nil {
 			if answers := l.schema(doc, at("actions", name, "answer_schema")); answers != nil && p.Alone.Given {
 				if list := answers.check(p.Alone.Value); len(list) > 0 {
-					l.fault(doc, at("headless", "default"), "", "the action %s does not take it: %s", name, joinViolations(list))
+					l.fault(doc, at("headless", "default"), "", "the action %s does not take it: %s", name, schemafault.Join(list))
 				}
 			}
 		}

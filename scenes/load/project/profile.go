@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/expr"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/world"
+	"tavernsim/internal/schemafault"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/minds"
@@ -318,7 +319,7 @@ func (l *loader) linkState(p *Profile) {
 		return
 	}
 	for _, v := range p.schema.check(values) {
-		if len(v.steps) > 0 {
+		if len(v.Steps) > 0 {
 			l.stateFault(p, nil, nil, v)
 		}
 	}
@@ -335,18 +336,18 @@ func (p *Profile) values() map[string]any {
 // stateFault puts a violation where its value is written: in the override of an
 // instance when that has the field, else in the profile's values, else at what
 // is missing it.
-func (l *loader) stateFault(p *Profile, scene *source.Document, override []string, v violation) {
+func (l *loader) stateFault(p *Profile, scene *source.Document, override []string, v schemafault.Violation) {
 	doc, steps := p.doc, at("initial_private_state_values")
 	if scene != nil {
 		n, reached := scene.Root.Find(override...)
-		inScene := reached == len(override) && (len(v.steps) == 0 || n.Get(v.steps[0]) != nil)
-		_, inProfile := p.values()[first(v.steps)]
+		inScene := reached == len(override) && (len(v.Steps) == 0 || n.Get(v.Steps[0]) != nil)
+		_, inProfile := p.values()[first(v.Steps)]
 		if inScene || !inProfile {
 			doc, steps = scene, override
 		}
 	}
-	l.fault(doc, append(slices.Clone(steps), v.steps...), v.suggestion,
-		"the private state breaks the schema of profile %q: %s", p.Definition.ID, v.message)
+	l.fault(doc, append(slices.Clone(steps), v.Steps...), v.Suggestion,
+		"the private state breaks the schema of profile %q: %s", p.Definition.ID, v.Message)
 }
 
 func first(steps []string) string {

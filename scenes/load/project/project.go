@@ -12,6 +12,7 @@ import (
 
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/permit"
+	"tavernsim/internal/schemafault"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/contexts"
@@ -151,7 +152,7 @@ func (p *Project) CheckEvent(eventType string, payload any) error {
 		return nil
 	}
 	if v := s.check(payload); len(v) > 0 {
-		return protocol.Errorf(protocol.KindInvalid, "event %s: payload: %s", eventType, joinViolations(v))
+		return protocol.Errorf(protocol.KindInvalid, "event %s: payload: %s", eventType, schemafault.Join(v))
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func simulationRules() source.Rules {
 		"agenda.Limits.max_wave_bytes":         {Section: "§3.1", Range: between(64<<10, 64<<30), Default: int64(512 << 20), Doc: "Bytes of the requests that all deliberations of one wave make together. The requests of a deliberation that do not fit are refused, all of them; the agent observes that."},
 		"agenda.Limits.max_world_bytes":        {Section: "§3.6", Range: between(1, 32<<20), Default: int64(32 << 20), Doc: "Bytes of the encoded world state."},
 		"agenda.Limits.restart_backoff":        {Section: "§3.2", Range: aboveZero(), Default: "1s", Doc: "Wait after the first failure; doubled up to 60 times."},
-		"agenda.Limits.passivate_after":        {Section: "§3.2.3", Range: aboveZero(), Doc: "Scene time after which an agent that was told nothing is [passive](#passive-agents); it may take twice as long. Less than a tick: after each turn. Default: 5m; on the virtual clock with 500,000 agents and more after each turn."},
+		"agenda.Limits.passivate_after":        {Section: "§3.2.3", Range: aboveZero(), Doc: "Scene time after which an agent that was told nothing is [passive](#passive-agents); it may take twice as long. Less than a tick: after each turn. Default: 24h in a scene of at most 1,000 agents, 5m in a larger one, and after each turn on the virtual clock with 500,000 agents and more."},
 		"agenda.Limits.max_restarts":           {Section: "§3.2", Range: between(1, 1e6), Default: int64(5), Doc: "Failures of world state, event channel and scene before the scene ends."},
 	}
 }

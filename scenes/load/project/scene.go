@@ -97,6 +97,7 @@ func (l *loader) linkScenes(list []*Scene) {
 			l.fault(s.doc, at(steps...), hint, format, args...)
 		})
 	}
+	l.linkShared(all)
 }
 
 // linkOrders checks who may change others.
@@ -322,12 +323,7 @@ func fillScene(d *agenda.Scene) {
 	orElse(&sim.Limits.MaxRestarts, 5)
 }
 
-func orElse[T comparable](field *T, def T) {
-	var zero T
-	if *field == zero {
-		*field = def
-	}
-}
+func orElse[T comparable](field *T, def T) { *field = cmp.Or(*field, def) }
 
 // runtime resolves a runtime configuration: the instance's fields over the
 // profile's over the defaults. A field that is written wins even when it is 0 or
@@ -370,5 +366,6 @@ func FillRuntime(c *profile.RuntimeConfig) {
 	orElse(&c.MaxTasks, 32)
 	orElse(&c.MaxToolSeconds, profile.DefaultToolTime.Seconds())
 	orElse(&c.MaxToolBytes, profile.DefaultToolBytes)
+	orElse(&c.MaxToolPromptBytes, profile.DefaultToolPrompt)
 	orElse(&c.TaskTimeoutSeconds, profile.DefaultTaskTimeout.Seconds())
 }

@@ -1,17 +1,18 @@
 package project
 
 import (
-	"errors"
 	"path"
 	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
 
+	"tavernsim/internal/schemafault"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 	"tavernsim/tam/bind"
 	"tavernsim/tools/manifest"
+	"tavernsim/tools/manifest/builtin"
 	"tavernsim/tools/plugin"
 	"tavernsim/tools/toolmock"
 )
@@ -64,6 +65,10 @@ func (l *loader) loadTool(file string) {
 	if d.Implementation.Type == manifest.MCP {
 		l.pinned(doc, d)
 	}
+	if d.Implementation.Type == manifest.Node {
+		l.ofNode = append(l.ofNode, ofNode{doc, t}) // plugins may yet add kinds
+		return
+	}
 	l.checkTool(doc, t, nil)
 }
 
@@ -75,7 +80,7 @@ func (l *loader) checkTool(doc *source.Document, t *Tool, place []string) {
 		l.fault(doc, slices.Concat(place, f.Steps), f.Suggestion, "%s", f.Message)
 	}
 	if compiled := l.compile(doc, slices.Concat(place, at("parameters")), d.Parameters); compiled != nil {
-		t.Check = func(params map[string]any) error { return byPointer(compiled.check(params)) }
+		t.Check = func(params map[string]any) error { return schemafault.ByPointer(compiled.check(params)) }
 		for i, e := range d.Examples {
 			if err := t.Check(e); err != nil {
 				l.fault(doc, slices.Concat(place, at("examples", i)), "write parameters as a call has them", "the example does not fit the parameters: %s", err)
@@ -84,7 +89,7 @@ func (l *loader) checkTool(doc *source.Document, t *Tool, place []string) {
 	}
 	if d.OutputSchema != nil {
 		if compiled := l.compile(doc, slices.Concat(place, at("outputSchema")), d.OutputSchema); compiled != nil {
-			t.CheckOutput = func(v any) error { return byPointer(compiled.check(v)) }
+			t.CheckOutput = func(v any) error { return schemafault.ByPointer(compiled.check(v)) }
 		}
 	}
 	for _, name := range d.Options() {
@@ -127,7 +132,7 @@ func lessCode(t *Tool) bool {
 
 // withProgram are the tools that come with the program and that profiles name.
 func withProgram() []*manifest.Tool {
-	return slices.Concat(manifest.NewFileTools(), manifest.NewShellTools(), []*manifest.Tool{manifest.NewCodeInterpreter()})
+	return slices.Concat(builtin.FileTools(), builtin.ShellTools(), []*manifest.Tool{manifest.NewCodeInterpreter()})
 }
 
 // reserve keeps the ids of the program's tools from definitions.
@@ -179,29 +184,11 @@ func (l *loader) comeAlong(profiles []*Profile) {
 			}
 			t := &Tool{Definition: d}
 			if compiled := l.compile(p.doc, at("tool_ids_inventory", i), d.Parameters); compiled != nil {
-				t.Check = func(params map[string]any) error { return byPointer(compiled.check(params)) }
+				t.Check = func(params map[string]any) error { return schemafault.ByPointer(compiled.check(params)) }
 			}
 			l.project.tools[d.ID] = t
 		}
 	}
-}
-
-// byPointer lists violations by the JSON pointers of their places.
-func byPointer(list []violation) error {
-	if len(list) == 0 {
-		return nil
-	}
-	parts := make([]string, len(list))
-	for i, v := range list {
-		var pointer strings.Builder
-		for _, step := range v.steps {
-			pointer.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(step))
-		}
-		if parts[i] = v.message; pointer.Len() > 0 {
-			parts[i] = protocol.Short(pointer.String(), 80) + ": " + v.message
-		}
-	}
-	return errors.New(strings.Join(parts, "; "))
 }
 
 // ToolMock is what answers in the place of the tools; nil = the project says nothing.

@@ -20,6 +20,7 @@ type Workflow struct {
 	Definition *workflow.Definition
 	Plan       *workflow.Plan
 
+	tool     bool             // made of the node that carries out a tool
 	doc      *source.Document // while loading
 	reported []Fault          // by the decoder, while loading
 	linked   bool             // compiled, while loading
@@ -179,6 +180,10 @@ func (l *loader) workflowFault(w *Workflow, f workflow.Fault) {
 		message = f.Field + ": " + message
 	}
 	switch {
+	case w.tool && f.Edge != "": // from a parameter to the node
+		f.Path = at("parameters")
+	case w.tool:
+		f.Path = slices.Concat(at("implementation", "config"), f.Path[min(len(f.Path), 3):])
 	case f.Node != "":
 		message = fmt.Sprintf("node %q: %s", f.Node, message)
 	case f.Edge != "":

@@ -30,10 +30,7 @@ func Check(s *agenda.Scene, all []*agenda.Scene, fault func(steps []any, hint, f
 	seen := map[string]bool{}
 	for i, l := range s.Links {
 		at := []any{"links", i, "to"}
-		var to *agenda.Scene
-		if n := slices.IndexFunc(all, func(x *agenda.Scene) bool { return x.ID == l.To }); n >= 0 {
-			to = all[n]
-		}
+		to := named(l.To, all)
 		switch tick := s.Simulation.Tick; {
 		case l.To == "" || l.Travel == 0: // the decoder has said so
 		case l.To == s.ID:
@@ -55,6 +52,14 @@ func Check(s *agenda.Scene, all []*agenda.Scene, fault func(steps []any, hint, f
 	}
 }
 
+// named is the scene with an id; nil = there is none.
+func named(id string, all []*agenda.Scene) *agenda.Scene {
+	if n := slices.IndexFunc(all, func(x *agenda.Scene) bool { return x.ID == id }); n >= 0 {
+		return all[n]
+	}
+	return nil
+}
+
 func differs(s, to *agenda.Scene) string {
 	if s.Simulation.Tick != to.Simulation.Tick {
 		return fmt.Sprintf("%s has ticks of %s, %s of %s", s.ID, s.Simulation.Tick.Std(), to.ID, to.Simulation.Tick.Std())
@@ -69,6 +74,40 @@ func welcomes(s *agenda.Scene) bool {
 		}
 	}
 	return len(s.Links) > 0 // who left over one of them can come back
+}
+
+// MaxShared bounds the travel of links over which scenes share a knowledge base, in ticks. So it bounds
+// what is on its way: a parcel a wave, until its answer.
+const MaxShared = 1000
+
+// Sharing finds what is wrong with scenes that share a knowledge base, of all those of a project:
+// the first one keeps it, and is linked with each of the others both ways. fault names the scene by
+// its index.
+func Sharing(scenes []string, all []*agenda.Scene, fault func(i int, hint, format string, args ...any)) {
+	var keeper *agenda.Scene
+	for i, id := range scenes {
+		s := named(id, all)
+		if i == 0 {
+			keeper = s
+		}
+		switch {
+		case s == nil:
+			fault(i, "", "there is no scene %q", id)
+		case i > 0 && keeper != nil:
+			reaches(keeper, s, i, fault)
+			reaches(s, keeper, i, fault)
+		}
+	}
+}
+
+func reaches(from, to *agenda.Scene, i int, fault func(i int, hint, format string, args ...any)) {
+	n := slices.IndexFunc(from.Links, func(l travel.Link) bool { return l.To == to.ID })
+	switch {
+	case n < 0:
+		fault(i, fmt.Sprintf("add links: [{to: %s, travel: TIME}] to the scene %s", to.ID, from.ID), "scenes tell each other of the base over their links, and no link leads from %s to %s", from.ID, to.ID)
+	case from.Links[n].Travel > MaxShared*from.Simulation.Tick:
+		fault(i, "", "the link from %s to %s takes %s; scenes share a base over at most %d ticks", from.ID, to.ID, from.Links[n].Travel.Std(), MaxShared)
+	}
 }
 
 // Of are the links of the scenes of a run, by id. A link to a scene that does not run is an

@@ -177,13 +177,10 @@ func (b *builder) knowledge() error {
 		if err != nil {
 			return b.Errorf("%w", err)
 		}
-		if base.Embedding() != "" && b.Clock == agenda.Realtime {
-			return b.Errorf("knowledge base %s has embedding, which is not built on the realtime clock; remove it, or set simulation.clock to virtual", id)
-		}
 		bases = append(bases, base)
 	}
-	var err error
-	b.Bases, err = knowledge.NewState(bases...)
+	all, err := knowledge.NewState(bases...)
+	b.Bases = all.Placed(b.ID)
 	return err
 }
 

@@ -29,7 +29,7 @@ func Tools(p *project.Project, host []agent.External) []agent.External {
 		}
 		x.Latency, _ = d.Latency()
 		x.Cost = int64(math.Round(d.Cost * budget.Dollar))
-		if d.Implementation.Type == manifest.Workflow {
+		if d.Implementation.Within() {
 			x.Kind, x.Skill, x.Timeout, x.References = "", d.Implementation.ID, 0, false
 		}
 		list = append(list, x)

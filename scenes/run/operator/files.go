@@ -40,7 +40,7 @@ func Outside(file string, folders ...string) error {
 	return nil
 }
 
-// Secrets reads the file of secrets; nil = none is given.
+// Secrets reads the file of secrets, and the files that it needs; nil = none is given.
 func (o Files) Secrets(file string) (*secrets.Store, error) {
 	if file == "" {
 		return nil, nil
@@ -48,7 +48,7 @@ func (o Files) Secrets(file string) (*secrets.Store, error) {
 	if err := Outside(file, o.not...); err != nil {
 		return nil, err
 	}
-	return secrets.Load(file)
+	return secrets.Load(file, secrets.Mounted{Getenv: os.Getenv, Outside: func(file string) error { return Outside(file, o.not...) }})
 }
 
 // Answers reads the rules that answer questions; nil = none are given.

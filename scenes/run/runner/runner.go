@@ -535,7 +535,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 		r.log.Warn(note, "scene", id)
 	}
 	counts := r.metrics.Scene(id)
-	hands, err := r.tools(opt, def.Definition.PluginConfig, counts, made.Clock == agenda.Realtime)
+	hands, err := r.tools(opt, id, def.Definition.PluginConfig, counts, made.Clock == agenda.Realtime)
 	if err != nil {
 		counts.CouldNot(metrics.SceneRunning)
 		counts.Forget()

@@ -10,6 +10,8 @@
 //     becomes a path: a run is named by its id within one folder.
 //  3. At most [MaxRuns] runs go on at a time; when the server ends they are interrupted, and
 //     can be resumed.
+//  4. A tool of the project is listed as [Shown] says it: described as models are told of it, and
+//     with its outputSchema if that is of an object and refers to no other file.
 //
 // # Not here
 //

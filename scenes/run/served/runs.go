@@ -40,7 +40,7 @@ func (r *run) running() bool {
 func (d *Desk) commands() []serve.Tool {
 	return []serve.Tool{
 		{
-			Name: "simd_validate", ReadOnly: true, Parameters: object(nil, nil),
+			Name: "simd_validate", ReadOnly: true, Parameters: object(nil, nil), Output: validated(),
 			Description: "Checks the project: every fault and warning with file, line and a suggestion.",
 			Call: func(ctx context.Context, params map[string]any) tools.Result {
 				if r, ok := decode(params, &struct{}{}); !ok {
@@ -50,7 +50,7 @@ func (d *Desk) commands() []serve.Tool {
 			},
 		},
 		{
-			Name: "simd_run", Parameters: object(d.runParameters(), nil),
+			Name: "simd_run", Parameters: object(d.runParameters(), nil), Output: promise(map[string]any{"run": of("string")}, "run"),
 			Description: "Starts a run of the project and answers its id. What is left open is as the scene says. Look at it with simd_run_status and simd_inspect.",
 			Call:        d.start,
 		},
@@ -60,11 +60,12 @@ func (d *Desk) commands() []serve.Tool {
 				"run":          text("id of the run"),
 				"wait_seconds": map[string]any{"type": "integer", "minimum": 0, "maximum": maxWait, "description": "answer when the run has ended, at the latest after so many seconds; default 0"},
 			}, []string{"run"}),
+			Output:      statusSchema(),
 			Description: "Tells whether a run is running, ended, resumable or damaged, and the summary of one that has ended.",
 			Call:        d.status,
 		},
 		{
-			Name: "simd_run_stop", Parameters: object(map[string]any{"run": text("id of the run")}, []string{"run"}),
+			Name: "simd_run_stop", Parameters: object(map[string]any{"run": text("id of the run")}, []string{"run"}), Output: statusSchema(),
 			Description: "Stops a run of this server after its current moment. 'simd run --resume' goes on with it.",
 			Call:        d.stop,
 		},

@@ -15,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"tavernsim/llm/endpoint/toolcall"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/rundir"
@@ -99,15 +98,14 @@ func (d *Desk) projectTools() (list []serve.Tool, err error) {
 		}
 		allowed = slices.DeleteFunc(allowed, func(tool string) bool { return !slices.Contains(p.Definition.ToolIDsInventory, tool) })
 	}
-	names := &toolcall.Names{}
+	names := namesOf(d.opt.Project)
 	for _, id := range allowed {
 		t, _ := d.opt.Project.Tool(id)
-		list = append(list, serve.Tool{
-			Name: names.Wire(id), Description: t.Definition.Description, Parameters: t.Definition.Parameters,
-			Call: func(ctx context.Context, params map[string]any) tools.Result {
-				return d.opt.Tools.Try(ctx, t, params, 0)
-			},
-		})
+		x := toolOf(names, t)
+		x.Call = func(ctx context.Context, params map[string]any) tools.Result {
+			return d.opt.Tools.Try(ctx, t, params, 0)
+		}
+		list = append(list, x)
 	}
 	return list, nil
 }

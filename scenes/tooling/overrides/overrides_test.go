@@ -170,7 +170,7 @@ func TestApprover(t *testing.T) {
 
 // A value is in no error, and without one of the values there is none.
 func TestSecrets(t *testing.T) {
-	held := secrets.Hold(nil)
+	held := secrets.Hold(nil, "")
 	s := &Secrets{Refused: func() error { return nil }, Winner: winner("secret_store"), Held: func() *secrets.Held { return held }, Services: services(func(_ context.Context, _, method string, params json.RawMessage) (string, *tools.Result) {
 		switch {
 		case method != "secret/get" || !strings.Contains(string(params), `"tool":"shop"`) || !strings.Contains(string(params), `"agent":"ann"`):

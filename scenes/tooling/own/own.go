@@ -47,15 +47,16 @@ type State struct {
 	refused map[string]error // by who asks; nil = it is granted
 }
 
-// New takes the files of the operator. options are secrets beside those of the file.
-func New(p *project.Project, at needs.Place, f Files, options map[string]string) (*Own, error) {
+// New takes the files of the operator for a scene; "" = for calls outside of scenes. options are secrets
+// beside those of the file.
+func New(p *project.Project, at needs.Place, scene string, f Files, options map[string]string) (*Own, error) {
 	o := &Own{project: p, place: at, options: options}
 	s, err := o.Next(f)
 	if err != nil {
 		return nil, err
 	}
 	o.now.Store(s)
-	o.held = secrets.Hold(s.Secrets)
+	o.held = secrets.Hold(s.Secrets, scene)
 	return o, nil
 }
 

@@ -52,7 +52,7 @@ func TestTakenAnew(t *testing.T) {
 	for _, a := range needs.Of(p, needs.Place{}) {
 		of[a.Tool].Give(&a)
 	}
-	o, err := own.New(p, needs.Place{}, own.Files{Grants: of["a"], Secrets: storeOf(t, "firstsecret-1234")}, map[string]string{"extensions.p.token": "optionsecret-56"})
+	o, err := own.New(p, needs.Place{}, "", own.Files{Grants: of["a"], Secrets: storeOf(t, "firstsecret-1234")}, map[string]string{"extensions.p.token": "optionsecret-56"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,6 @@ func Function(t *project.Tool) map[string]any {
 // Manual is a tool as models that write calls into their text are told of it.
 func Manual(t *project.Tool) string {
 	d := t.Definition
-	unit := prompt.Tools([]any{map[string]any{"name": d.ID, "description": d.Shown(), "parameters": d.Parameters}})[0]
+	unit := prompt.Tools([]any{map[string]any{"name": d.ID, "description": d.Shown(), "parameters": d.Parameters, "detailed": true}})[0]
 	return prompt.TAM + "\n\n" + unit.Text
 }

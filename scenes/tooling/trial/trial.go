@@ -79,7 +79,7 @@ func (x *trial) call(t *project.Tool, call *protocol.Call, number int, timeout t
 // carryOut judges and carries out a call. number is that of its first attempt; 0 = this is it.
 func (x *trial) carryOut(t *project.Tool, call *protocol.Call, number int, timeout time.Duration) tools.Result {
 	d := t.Definition
-	within := d.Implementation.Type == manifest.Workflow
+	within := d.Implementation.Within()
 	schema, err := bind.SchemaOf(d.Parameters)
 	if err != nil {
 		return tools.Fail(protocol.KindInvalid, err.Error())
@@ -107,7 +107,7 @@ func (x *trial) carryOut(t *project.Tool, call *protocol.Call, number int, timeo
 
 // allowed carries a call out.
 func (x *trial) allowed(t *project.Tool, call *protocol.Call, number int, timeout time.Duration) tools.Result {
-	if d := t.Definition; d.Implementation.Type == manifest.Workflow {
+	if d := t.Definition; d.Implementation.Within() {
 		return x.workflow(d, call.Params)
 	}
 	x.calls++

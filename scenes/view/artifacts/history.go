@@ -1,10 +1,11 @@
 package artifacts
 
 import (
-	"io"
 	"strings"
 
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/tool"
+	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/view/inspect"
 	"tavernsim/tools/files"
@@ -21,27 +22,39 @@ type Change struct {
 	After  string `json:"after"`
 }
 
+// Edit is what a call did to a file: the ids of the texts before and after it; Before "" = it made
+// the file.
+type Edit struct{ File, Before, After string }
+
+// Edits are what a call of the tool edit did, by the artifacts that it left.
+func Edits(left []tool.Artifact) (list []Edit) {
+	before := map[string]string{}
+	for i := range left {
+		if file, ok := strings.CutPrefix(left[i].Name, files.Before); ok {
+			before[file] = left[i].ID
+		} else if file, ok := strings.CutPrefix(left[i].Name, files.After); ok {
+			list = append(list, Edit{file, before[file], left[i].ID})
+		}
+	}
+	return list
+}
+
 // History hands over the changes of files of a scene, in the order of the journal.
-func History(runDir string, s *inspect.Scene, q Query, yield func(Change) error) error {
-	before := map[string]string{} // by agent and file
-	most, n := q.Limit, 0
-	q.Limit = 0
-	return List(runDir, s, q, func(l Line) error {
-		id := strings.TrimPrefix(l.URI, tool.ArtifactScheme)
-		if file, ok := strings.CutPrefix(l.Name, files.Before); ok {
-			before[l.Agent+"\x00"+file] = id
-			return nil
+func History(s *inspect.Scene, agent string, yield func(Change) error) error {
+	if err := s.Known(agent); err != nil {
+		return err
+	}
+	return s.Scan(persistence.Query{Actor: agent, Kinds: []string{agentfact.FactCallAnswered}}, func(r protocol.Record) error {
+		fact, err := s.Fact(r)
+		if err != nil {
+			return err
 		}
-		file, ok := strings.CutPrefix(l.Name, files.After)
-		if !ok {
-			return nil
+		for _, e := range Edits(fact.(*agentfact.CallAnswered).Artifacts) { //nolint:forcetypeassert // the kind says it
+			if err := yield(Change{r.Seq, r.Time.String(), r.Actor, e.File, e.Before, e.After}); err != nil {
+				return err
+			}
 		}
-		c := Change{Seq: l.Seq, Time: l.Time, Agent: l.Agent, File: file, Before: before[l.Agent+"\x00"+file], After: id}
-		delete(before, l.Agent+"\x00"+file)
-		if n++; most > 0 && n > most {
-			return io.EOF
-		}
-		return yield(c)
+		return nil
 	})
 }
 
@@ -49,7 +62,7 @@ func History(runDir string, s *inspect.Scene, q Query, yield func(Change) error)
 // changed one only.
 func FindChange(runDir string, s *inspect.Scene, seq uint64, file string) (found Change, err error) {
 	n := 0
-	err = History(runDir, s, Query{}, func(c Change) error {
+	err = History(s, "", func(c Change) error {
 		if c.Seq == seq && (file == "" || c.File == file || strings.HasSuffix(c.File, "/"+file)) {
 			found, n = c, n+1
 		}

@@ -30,14 +30,14 @@ type Query struct {
 	Path  string   // at or below; of the world a pattern with * and **
 	Agent string   // who
 	Tool  string   // calls of it; a name may end in *
-	What  []string // any of [inspect.Whats]
+	What  []string // any of [Whats]
 	Limit int      // 0 = all
 }
 
 // List hands over the changes of a scene that q chooses, in order. It folds the run beside
 // the facts, so that it can say what was there before.
 func List(s *inspect.Scene, q Query, yield func(inspect.Change) error) error {
-	a := &auditing{Scene: s, q: q, yield: yield, journal: s.Journal()}
+	a := &auditing{Scene: s, q: q, yield: yield, journal: s.Journal(), calls: calls{answers: map[string]*answer{}}}
 	if err := a.check(); err != nil {
 		return err
 	}
@@ -56,13 +56,14 @@ type auditing struct {
 	journal history.Journal
 	wave    uint64 // of the fact before
 	state   *machines.State
+	calls   calls
 	found   int
 }
 
 func (a *auditing) check() error {
 	for _, what := range a.q.What {
-		if !slices.Contains(inspect.Whats(), what) {
-			return protocol.Errorf(protocol.KindInvalid, "what %q: want %s", what, strings.Join(inspect.Whats(), ", "))
+		if !slices.Contains(Whats(), what) {
+			return protocol.Errorf(protocol.KindInvalid, "what %q: want %s", what, strings.Join(Whats(), ", "))
 		}
 	}
 	if a.q.Path != "" {
@@ -81,8 +82,10 @@ func (a *auditing) run(query persistence.Query) (err error) {
 	if err := a.grants(); err != nil {
 		return err
 	}
-	if a.q.Tool != "" || len(a.q.What) > 0 && !slices.ContainsFunc(a.q.What, func(what string) bool { return !inspect.OfTool(what) }) {
-		query.Kinds, query.Actor = []string{agentfact.FactCallMade, agentfact.FactCallAsked, agentfact.FactCallJudged, agentfact.FactHookAnswered}, a.q.Agent
+	if a.q.Tool != "" || len(a.q.What) > 0 && !slices.ContainsFunc(a.q.What, func(what string) bool { return !ofTool(what) }) {
+		if query.Kinds, query.Actor = callFacts(), a.q.Agent; len(a.q.What) == 0 || slices.Contains(a.q.What, inspect.WhatTask) {
+			query.Kinds, query.Actor = append(query.Kinds, taskFacts()...), "" // a service tells of tasks
+		}
 		return a.Scan(query, a.record)
 	}
 	start, err := a.startOf(query)
@@ -169,7 +172,7 @@ func (a *auditing) record(r protocol.Record) error {
 // changesOf are the changes of a fact; facts that tell of none are not decoded.
 func (a *auditing) changesOf(r protocol.Record) ([]inspect.Change, protocol.Fact, error) {
 	switch r.Kind {
-	case agentfact.FactTurnEnded, agentfact.FactModelAnswered, agentfact.FactCallAnswered, agentfact.FactSaid, bus.FactRouted, bus.FactRefused, agenda.FactWaveClosed:
+	case agentfact.FactTurnEnded, agentfact.FactModelAnswered, agentfact.FactSaid, bus.FactRouted, bus.FactRefused, agenda.FactWaveClosed:
 		return nil, nil, nil
 	}
 	fact, err := a.Fact(r)
@@ -178,7 +181,8 @@ func (a *auditing) changesOf(r protocol.Record) ([]inspect.Change, protocol.Fact
 	}
 	wave, err := a.WaveOf(r.Seq, a.wave)
 	a.wave = wave.Number
-	return inspect.Changes(r, wave.Number, fact), fact, err
+	base := inspect.Change{Seq: r.Seq, Wave: wave.Number, Time: r.Time.String(), Status: inspect.StatusApplied}
+	return a.calls.changes(base, r.Actor, fact, inspect.Changes(r, wave.Number, fact)), fact, err
 }
 
 func (a *auditing) emit(list []inspect.Change) error {
@@ -224,7 +228,7 @@ func (a *auditing) wants(c *inspect.Change) bool {
 	if above && c.Status == inspect.StatusApplied && factjson.Same(c.Before, c.After) {
 		return false
 	}
-	return (a.q.Agent == "" || a.q.Agent == c.By) && (a.q.Tool == "" || inspect.OfTool(c.What) && inspect.Matches(a.q.Tool, c.Tool)) &&
+	return (a.q.Agent == "" || a.q.Agent == c.By) && (a.q.Tool == "" || ofTool(c.What) && inspect.Matches(a.q.Tool, c.Tool)) &&
 		(len(a.q.What) == 0 || slices.Contains(a.q.What, c.What)) && a.below(c)
 }
 
@@ -237,7 +241,7 @@ func (a *auditing) below(c *inspect.Change) bool {
 	case c.At != nil:
 		return inspect.Touches(a.pattern, c.At)
 	}
-	return !inspect.OfTool(c.What) && strings.HasPrefix(c.Path, a.q.Path) // a goal or an entry, by its id
+	return (!ofTool(c.What) || c.What == inspect.WhatEdit) && strings.HasPrefix(c.Path, a.q.Path) // a goal, an entry or a file, by its id
 }
 
 // before fills in what was there, and the deliberation that goes on.

@@ -23,7 +23,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // ran runs the post office of package inspect, and opens the run.
 func ran(t *testing.T, opt runner.Options) *inspect.Scene {
 	t.Helper()
-	a, err := txtar.ParseFile("../inspect/testdata/post.txtar")
+	return runOf(t, "../inspect/testdata/post.txtar", "post", opt)
+}
+
+// runOf runs a project of an archive, and opens the run.
+func runOf(t *testing.T, archive, project string, opt runner.Options) *inspect.Scene {
+	t.Helper()
+	a, err := txtar.ParseFile(archive)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +41,7 @@ func ran(t *testing.T, opt runner.Options) *inspect.Scene {
 	if err := os.CopyFS(dir, files); err != nil {
 		t.Fatal(err)
 	}
-	p, err := runner.Load(filepath.Join(dir, "post"), true)
+	p, err := runner.Load(filepath.Join(dir, project), true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,12 +26,9 @@ const (
 	WhatPolicy    = "policy"    // what a rule made of a call
 	WhatGrant     = "grant"     // what the operator granted a tool of the run
 	WhatHook      = "hook"      // what hooks of plugins answered
+	WhatTask      = "task"      // what became of a task of a tool
+	WhatEdit      = "edit"      // of a file, by a call of the tool edit
 )
-
-// Whats lists what an audit is of.
-func Whats() []string {
-	return []string{WhatWorld, WhatCommand, WhatPrivate, WhatGoal, WhatKnowledge, WhatCall, WhatAsk, WhatPolicy, WhatGrant, WhatHook}
-}
 
 // Change is one line of the view "audit": who changed what, from what to what,
 // why, and through which call.
@@ -39,7 +36,7 @@ type Change struct {
 	Seq     uint64 `json:"seq"` // of the fact
 	Wave    uint64 `json:"wave"`
 	Time    string `json:"time"`
-	What    string `json:"what"`           // one of Whats
+	What    string `json:"what"`           // one of audit.Whats
 	By      string `json:"by"`             // instance id; "" = the scene
 	Turn    uint64 `json:"turn,omitempty"` // deliberation of By, where it is known
 	Through string `json:"through"`        // id of the call or request
@@ -55,6 +52,8 @@ type Change struct {
 	Code        string       `json:"code,omitempty"`   // of a refusal
 	Reason      string       `json:"reason,omitempty"` // that was given
 	Error       string       `json:"error,omitempty"`
+	Took        string       `json:"took,omitempty"`          // of a call or task that left the process
+	Result      string       `json:"result_sha256,omitempty"` // of its status, output, error and artifacts
 
 	At world.Path `json:"-"` // within the document that changed; nil: it is of no document
 }
@@ -138,11 +137,6 @@ func Changes(r protocol.Record, wave uint64, f protocol.Fact) []Change {
 func (c Change) judged(r protocol.Record, call, tool, rule, reason string) Change {
 	c.By, c.Through, c.Turn, c.Tool, c.Path, c.Reason = r.Actor, call, turnOf(call), tool, rule, secret.Text(reason)
 	return c
-}
-
-// OfTool reports whether a change is about a call of a tool.
-func OfTool(what string) bool {
-	return what == WhatCall || what == WhatAsk || what == WhatPolicy || what == WhatGrant || what == WhatHook
 }
 
 func knowledgeChanges(base Change, f protocol.Fact) []Change {

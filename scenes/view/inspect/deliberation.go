@@ -117,7 +117,8 @@ const (
 	EffectConflict  = "conflict"
 	EffectWritten   = "written"
 	EffectSuggested = "suggested"
-	EffectWaiting   = "waiting" // held back by simulated latency beyond the journal's end
+	EffectForwarded = "forwarded" // to the scene that keeps the base
+	EffectWaiting   = "waiting"   // held back by simulated latency beyond the journal's end
 )
 
 // Effect is something that a deliberation asked the scene for.
@@ -426,6 +427,8 @@ func knowledgeEffects(f protocol.Fact) []effectBy {
 		e.ID, e.What, e.Value, e.Status, by = x.Request, string(x.Op)+" "+x.KB+"/"+x.EntryID, factjson.Value(x.Entry), EffectWritten, x.By
 	case *knowledge.Suggested:
 		e.ID, e.What, e.Value, e.Status, by = x.Request, string(x.Op)+" "+x.KB, factjson.Value(x.Entry), EffectSuggested, x.By
+	case *knowledge.Forwarded:
+		e.ID, e.What, e.Status, e.Detail, by = x.Request, x.KB, EffectForwarded, "to scene "+x.Keeper, x.By
 	case *knowledge.Refused:
 		e.ID, e.What, e.Status, e.Detail, by = x.Request, x.KB, EffectRefused, string(x.Reason)+": "+x.Message, x.By
 	default:

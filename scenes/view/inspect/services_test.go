@@ -30,6 +30,8 @@ var effectless = map[string]string{
 	"world.released":       "of the world alone",
 }
 
+const inAudit = "package audit shows what becomes of tasks"
+
 const observed = "the next turn observes it, and shows it there"
 
 // unaudited are facts of services that change no value, with the reason.
@@ -38,6 +40,7 @@ var unaudited = map[string]string{
 	"agent.taken_over":     "who plays an agent is no value",
 	"channel.listener":     "what agents hear is no value",
 	"channel.refused":      "nothing was changed",
+	"knowledge.forwarded":  "the scene that keeps the base decides, and its answer is the change",
 	"event.refused":        "an event is no value",
 	"event.routed":         "an event is no value",
 	"knowledge.embedded":   "a vector is no value",
@@ -48,12 +51,12 @@ var unaudited = map[string]string{
 	"space.stopped":        "where agents are is no value",
 	"subscription.changed": "what agents hear is no value",
 	"throttle.changed":     "rules are no values",
-	"tool.task_cancelled":  "a task is no value",
-	"tool.task_ended":      "a task is no value",
-	"tool.task_opened":     "a task is no value",
+	"tool.task_cancelled":  inAudit,
+	"tool.task_ended":      inAudit,
+	"tool.task_opened":     inAudit,
 	"tool.task_refused":    "nothing was changed",
-	"tool.task_reported":   "a task is no value",
-	"tool.task_sent":       "a task is no value",
+	"tool.task_reported":   inAudit,
+	"tool.task_sent":       inAudit,
 	"world.granted":        "what was granted has facts of its own",
 	"world.leased":         "a lease is no value",
 	"world.released":       "a lease is no value",

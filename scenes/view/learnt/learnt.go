@@ -60,7 +60,7 @@ func end(s *inspect.Scene) (*machines.State, error) { return s.Fold(s.Journal().
 
 // accept reviews suggestions as a person would at the end of the scene.
 func accept(state *machines.State, q Query) (knowledge.State, error) {
-	bases := state.Knowledge()
+	bases := state.Knowledge().Alone()
 	commit := knowledge.Commit{Now: state.Agenda.Now}
 	for _, n := range q.Accept {
 		commit.Requests = append(commit.Requests, knowledge.Request{KB: q.Base, Op: knowledge.OpReview, Suggestion: n, Accept: true})

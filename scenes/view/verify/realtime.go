@@ -142,7 +142,9 @@ func (v *verifier) asItBegan(t *turn) error {
 	}
 	m := v.state.Agents[t.agent]
 	t.wake.Wave, t.wake.At = end.Wave, t.records[0].Time
-	t.view = v.viewBefore(end.Wave)
+	if t.view = v.viewBefore(end.Wave); t.view != nil && t.wake.Kind == "" {
+		t.wake.Kind = machines.WorkflowBeside(v.made, t.agent, t.view, t.wake.At)
+	}
 	t.before = &agent.Arrived{Through: end.Through, Seen: end.Seen}
 	if t.full, err = v.overflowed(t); err != nil {
 		return err

@@ -18,6 +18,7 @@
 //  6. What a client is told that it can do, it can: subscribe to documents if the offer says how
 //     they are, at most [MaxWatched] at a time; and let variables of templates be completed.
 //     A change is told within a second.
+//  7. A tool that says what its output is gives an object that is so as structured content, or an error.
 //
 // # Not here
 //

@@ -40,8 +40,19 @@ type Tool struct {
 	Description string
 	Parameters  any // JSON Schema of an object
 	Output      any // JSON Schema of an object; nil = none is promised
-	ReadOnly    bool
-	Call        func(ctx context.Context, params map[string]any) tools.Result
+	// Check says what is wrong with an output that is promised; nil = nothing but another type.
+	Check    func(output any) error
+	ReadOnly bool
+	Call     func(ctx context.Context, params map[string]any) tools.Result
+}
+
+// Listed is the tool as clients are told of it.
+func (t *Tool) Listed() *sdk.Tool {
+	hints := &sdk.ToolAnnotations{ReadOnlyHint: t.ReadOnly}
+	if t.ReadOnly {
+		hints.OpenWorldHint = new(false) // it asks nothing outside
+	}
+	return &sdk.Tool{Name: t.Name, Description: t.Description, InputSchema: t.Parameters, OutputSchema: t.Output, Annotations: hints}
 }
 
 // Document is something to read.
@@ -81,11 +92,7 @@ func New(o Offer) *Server {
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: o.Name, Version: o.Version}, s.options())
 	for i := range o.Tools {
 		t := &o.Tools[i]
-		hints := &sdk.ToolAnnotations{ReadOnlyHint: t.ReadOnly}
-		if t.ReadOnly {
-			hints.OpenWorldHint = new(false) // it asks nothing outside
-		}
-		s.sdk.AddTool(&sdk.Tool{Name: t.Name, Description: t.Description, InputSchema: t.Parameters, OutputSchema: t.Output, Annotations: hints}, func(ctx context.Context, q *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		s.sdk.AddTool(t.Listed(), func(ctx context.Context, q *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 			defer s.clients.busy(q.Session.ID())()
 			ctx, end := progressing(ctx, q)
 			defer end()
@@ -162,7 +169,28 @@ func (s *Server) call(ctx context.Context, t *Tool, arguments json.RawMessage) (
 	if err != nil {
 		return answerOf(new(tools.Fail(protocol.KindInvalid, err.Error())))
 	}
-	return answerOf(new(t.Call(ctx, params)))
+	r := t.Call(ctx, params)
+	t.keepPromise(&r)
+	return answerOf(&r)
+}
+
+// keepPromise makes an error of an output that is not what the tool promises: clients
+// refuse such an answer as a whole. What there is of it stays, as text.
+func (t *Tool) keepPromise(r *tools.Result) {
+	if t.Output == nil || r.Error != nil {
+		return
+	}
+	_, object := r.Output.(map[string]any)
+	switch {
+	case r.Meta.Cut:
+		r.Error = tools.Fail(protocol.KindLimit, "the call was carried out, but its output is too long, and what is left of it is not what outputSchema promises").Error
+	case !object:
+		r.Error = tools.Fail(tools.KindBadOutput, fmt.Sprintf("the output breaks outputSchema: want an object, not %T", r.Output)).Error
+	case t.Check != nil:
+		if err := t.Check(r.Output); err != nil {
+			r.Error = tools.Fail(tools.KindBadOutput, "the output breaks outputSchema: "+err.Error()).Error
+		}
+	}
 }
 
 func parameters(arguments json.RawMessage) (map[string]any, error) {

@@ -1,4 +1,15 @@
-package shell
+// Package quoting puts secrets in the places where an agent refers to them: $KARYI{NAME}. It keeps
+// nothing.
+//
+// # Promises
+//
+//  1. A value stands in no script: a variable does, quoted as its place wants it.
+//  2. No value is read again, whatever it has in it.
+//
+// # Not here
+//
+// Who has which secrets (tools/secrets), and what sets the variables (tools/shell).
+package quoting
 
 import (
 	"strings"
@@ -8,14 +19,17 @@ import (
 	"tavernsim/protocol"
 )
 
+// reference begins the place of a secret.
+const reference = "$KARYI{"
+
 // variable begins the names of variables that hold secrets while a command runs.
 const variable = "__simd_secret_"
 
 const maxScript = 64 << 10 // bytes
 
-// withSecrets puts variables into a script where it refers to secrets, each quoted as its
+// Script puts variables into a script where it refers to secrets, each quoted as its
 // place wants it: a value stands in no script. used are the variables with their values.
-func withSecrets(script string, secrets map[string]string) (out string, used map[string]string, err error) {
+func Script(script string, secrets map[string]string) (out string, used map[string]string, err error) {
 	if !strings.Contains(script, reference) {
 		return script, nil, nil
 	}
@@ -138,4 +152,29 @@ func quoted(w *syntax.Word) bool {
 		}
 	}
 	return false
+}
+
+// Text puts secrets into a text that no shell reads. No value is read again.
+func Text(text string, secrets map[string]string) string {
+	var b strings.Builder
+	for {
+		i := strings.Index(text, reference)
+		if i < 0 {
+			b.WriteString(text)
+			return b.String()
+		}
+		name, _, closed := strings.Cut(text[i+len(reference):], "}")
+		value, known := secrets[name]
+		switch {
+		case i > 0 && text[i-1] == '$': // $$KARYI{ is the text $KARYI{
+			b.WriteString(text[:i-1] + reference)
+			text = text[i+len(reference):]
+		case closed && known:
+			b.WriteString(text[:i] + value)
+			text = text[i+len(reference)+len(name)+1:]
+		default:
+			b.WriteString(text[:i] + reference)
+			text = text[i+len(reference):]
+		}
+	}
 }

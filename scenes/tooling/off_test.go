@@ -1,0 +1,80 @@
+package tooling_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	dto "github.com/prometheus/client_model/go"
+	"golang.org/x/tools/txtar"
+
+	"tavernsim/internal/metrics"
+	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/tooling"
+	"tavernsim/tools"
+)
+
+const broken = `
+-- mcp/bad.yaml --
+id: bad
+command: python3 ./bad.py
+-- mcp/bad.pin.json --
+{"server": "bad", "tools": [{"name": "say", "inputSchema": {"type": "object"}}]}
+-- mcp/bad.py --
+import sys
+sys.stdin.readline()
+print("this is no message", flush=True)
+sys.stdin.read()
+`
+
+// A server that does not start again is counted, and a person is told which and what to do.
+func TestWhoIsOffIsTold(t *testing.T) {
+	box := withPython(t)
+	p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(minimal+broken))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, counts := make(chan string, 10), metrics.New()
+	set, err := tooling.New(tooling.Options{Project: p, Run: "r", Sandbox: box, Warn: func(text string) { told <- text }, Watch: &tooling.Watch{Counts: counts.Scene("s")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	tool, _ := p.Tool("mcp:bad/say")
+	if r := set.Try(t.Context(), tool, nil, 0); r.Status != tools.Failed {
+		t.Errorf("%+v", r)
+	}
+	if len(told) != 1 {
+		t.Fatalf("told %d times", len(told))
+	}
+	if text := <-told; !strings.HasPrefix(text, "the service mcp:bad is off, and calls of its tools fail until the run is resumed: ") {
+		t.Error(text)
+	}
+	families, err := counts.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`simd_mcp_requests_total method:server/discover outcome:error role:client 1`, `simd_plugin_restarts_total plugin:mcp:bad 1`} {
+		if got := above0(families); !slices.Contains(got, want) {
+			t.Errorf("no %s in\n%s", want, strings.Join(got, "\n"))
+		}
+	}
+}
+
+// above0 are the counters above 0.
+func above0(families []*dto.MetricFamily) (lines []string) {
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			if m.GetCounter().GetValue() == 0 {
+				continue
+			}
+			line := f.GetName()
+			for _, l := range m.GetLabel() {
+				line += " " + l.GetName() + ":" + l.GetValue()
+			}
+			lines = append(lines, fmt.Sprint(line, " ", m.GetCounter().GetValue()))
+		}
+	}
+	return lines
+}
