@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/person"
 	"tavernsim/engine/agent/private"
+	"tavernsim/engine/agent/publish"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/secret"
 	"tavernsim/protocol"
@@ -120,7 +121,7 @@ func (t *Turn) decide(d map[string]any) {
 		t.enqueueList(d[field])
 	}
 	t.each(d["skills"], func(v map[string]any) { t.enqueueSkill(v) })
-	t.each(d["events"], func(v map[string]any) { t.short(toolPublish, v) })
+	t.each(d["events"], func(v map[string]any) { t.short(publish.Tool, v) })
 	if v, ok := d["private_state"].(map[string]any); ok {
 		t.short(toolUpdatePrivate, map[string]any{"op": private.OpMerge, "value": v})
 	}

@@ -13,6 +13,7 @@ import (
 	"tavernsim/engine/agent/pace"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/agent/publish"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/goal"
@@ -40,6 +41,7 @@ type Definition struct {
 	Knowledge  profile.Accesses
 	// Perceives are the parts of the world that the input world_state has; nil = all of it.
 	Perceives []world.Pattern
+	Publishes publish.Rules
 	Model     string         // default model of completions; "" = the provider's
 	Contexts  map[string]int // tokens that models read, by their names; "" = the default one
 	// Panel completes a question to a person, or says why it cannot be asked; nil = nobody
@@ -124,7 +126,7 @@ const realtimeObservations = 1024
 // more are parameters that tools have here beyond those in the table. Agents without the block of
 // the definition that they are for see the tools as they were before the block was there.
 func (d *Definition) more() map[string][]tool.Param {
-	more := map[string][]tool.Param{toolPublish: assign.Speaking(d.InSpace, d.Assigns)}
+	more := map[string][]tool.Param{publish.Tool: assign.Speaking(d.InSpace, d.Assigns)}
 	if d.Motive != nil {
 		more[toolUpdateGoal] = tool.MotiveGoal()
 	}

@@ -13,6 +13,7 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/agent/publish"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
@@ -373,7 +374,7 @@ func TestRelease(t *testing.T) {
 // deliberation is told.
 func TestTheInventoryIsTheAuthorisation(t *testing.T) {
 	without := func(d *Definition) {
-		d.Tools = slices.DeleteFunc(slices.Clone(d.Tools), func(id string) bool { return id == toolPublish })
+		d.Tools = slices.DeleteFunc(slices.Clone(d.Tools), func(id string) bool { return id == publish.Tool })
 	}
 	for name, change := range map[string]func(*Definition){"with": func(*Definition) {}, "without": without} {
 		for way, private := range map[string]map[string]any{

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tavernsim/engine/agent/listen"
+	"tavernsim/engine/agent/publish"
 	"tavernsim/engine/agent/whereabouts"
 )
 
@@ -14,9 +15,10 @@ type Reach struct {
 	Part    bool // and no more of it than its profile says (Definition.Perceives)
 	Version bool // its prompts may name the version of the world, which everybody's changes move on
 	Bases   bool // reads knowledge bases
-	Directs bool // publishes events of any type, also to agents by name
 	Writes  bool // asks for changes of the world
 	Listens bool // changes its subscriptions
+
+	Publishes publish.Rules // types of its events, beside what it says, and whom they name
 
 	Surroundings bool // reads who is near, in a scene in space
 	Walks        bool
@@ -30,8 +32,8 @@ func (d *Definition) Reach() Reach {
 	whole := motive || has("ReadWorldStateTool") || bases
 	return Reach{
 		World: whole || d.reads("world_state"), Part: !whole && d.Perceives != nil, Version: d.reads("world_version"), Bases: bases,
-		Directs: motive || has(toolPublish), Writes: has(toolRequestWorld), Listens: motive || has(listen.Subscribe) || has(listen.Unsubscribe),
-		Surroundings: d.reads("surroundings") || has(whereabouts.Look), Walks: has(whereabouts.Move),
+		Writes: has(toolRequestWorld), Listens: motive || has(listen.Subscribe) || has(listen.Unsubscribe),
+		Publishes: d.Publishes.Of(has(publish.Tool), motive), Surroundings: d.reads("surroundings") || has(whereabouts.Look), Walks: has(whereabouts.Move),
 	}
 }
 

@@ -3,27 +3,15 @@ package agent
 import (
 	"time"
 
+	"tavernsim/engine/agent/publish"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 )
 
-const toolPublish = "PublishEventTool"
-
 func publishTools() []Tool {
-	return []Tool{
-		requests((*Turn).publish, toolPublish, "Publishes an event.",
-			tool.Required("type", "string", "event type, words with dots"),
-			tool.Optional("payload", "", "what it says"),
-			tool.Optional("target_agent_instance_id", "", "receiver or list of receivers; without it whoever subscribed"),
-			tool.OneOf("priority", "normal when it is missing", "low", "normal", "high", "critical"),
-			tool.Optional("ttl_seconds", "number", "it expires after this time"),
-			tool.Optional("ephemeral", "boolean", "a passing matter: neither the journal nor histories keep what it says"),
-			tool.Optional("requires_ack", "boolean", "delivered again until a deliberation of the receiver has handled it"),
-			tool.Optional("task_id", "string", "task that this answers; with expects_reply a name of your own for a new one"),
-			tool.Optional("expects_reply", "boolean", "it asks for an answer with the task_id that the call returns")).toldByItsFact(),
-	}
+	return []Tool{requests((*Turn).publish, publish.Tool, "Publishes an event.", publish.Params()...).toldByItsFact()}
 }
 
 func (t *Turn) publish(p tool.Params) (any, error) {
@@ -37,8 +25,7 @@ func (t *Turn) publish(p tool.Params) (any, error) {
 	draft := protocol.Draft{EventHeader: protocol.EventHeader{
 		Type: p.Text("type"), Targets: targets, Ephemeral: p.Flag("ephemeral"), RequiresAck: p.Flag("requires_ack"),
 		TaskID: p.Text("task_id"), ExpectsReply: p.Flag("expects_reply"),
-	}}
-	draft.Reach = p.Text("reach")
+	}, Reach: p.Text("reach")}
 	if draft.Priority, err = protocol.ParsePriority(p.Text("priority")); err != nil {
 		return nil, err
 	}
@@ -51,21 +38,28 @@ func (t *Turn) publish(p tool.Params) (any, error) {
 	}
 	draft.TTL = time.Duration(ttl * float64(time.Second))
 	draft.Body = t.encode(p["payload"])
-	switch _, deadline := p["deadline_seconds"]; {
+	_, deadline := p["deadline_seconds"]
+	opens := deadline || draft.ExpectsReply
+	if !opens {
+		err = t.answers(&draft) // it names who asked
+	}
+	if err == nil {
+		err = t.m.Def.Publishes.Check(draft.Type, draft.Targets)
+	}
+	switch {
+	case err != nil:
 	case deadline:
 		err = t.assign(&draft, p.Number("deadline_seconds", 0))
-	case draft.ExpectsReply:
+	case opens:
 		err = t.ask(&draft)
-	default:
-		if err = t.answers(&draft); err == nil {
-			t.event(draft)
-		}
-		return nil, err
 	}
 	if err != nil {
 		return nil, err
 	}
 	t.event(draft)
+	if !opens {
+		return nil, nil
+	}
 	return map[string]any{"task_id": draft.TaskID}, nil
 }
 

@@ -26,8 +26,15 @@ type class struct {
 	wakeable      bool   // tracked: events of others may wake it, so it has a turn each tick
 }
 
-// direct stands for events that name their receiver, which hears them without a subscription.
-const direct = "(direct)"
+// An event that names its receiver is heard without a subscription. For the rule of dependencies both
+// ways are types of their own: "type T" is what whoever subscribed to T hears, and "to K" what reaches
+// agents of the class K by their names.
+const (
+	typed  = "type "
+	direct = "to "
+)
+
+func directed(class int) string { return fmt.Sprintf("%s%d.", direct, class) }
 
 // classesOf reads what the definitions of a scene say. Each entry of Definitions is a class.
 func classesOf(sc *setup.Scene) ([]class, []schedule.Class) {
@@ -38,6 +45,7 @@ func classesOf(sc *setup.Scene) ([]class, []schedule.Class) {
 	}
 	own := sc.Class[sc.OwnOrdinal()]
 	roams := nowhere(sc, list)
+	near := []schedule.Publish{} // what is heard only near who publishes it
 	for k := range list {
 		c, d := &list[k], sc.Definitions[k]
 		c.Reach = d.Reach()
@@ -58,13 +66,15 @@ func classesOf(sc *setup.Scene) ([]class, []schedule.Class) {
 		case d.Pace != nil:
 			c.never = "it rests at its ceilings, or longer while it does nothing"
 		}
-		out[k] = schedule.Class{Space: c.space, Perceives: c.perceives(d), Writes: c.writes(sc, d), Hears: c.hears(), Publishes: c.publishes(sc, roams), Consults: c.consults(), Edits: nil}
+		everywhere, bounded := c.publishes(sc, roams)
+		near = append(near, bounded...)
+		out[k] = schedule.Class{Space: c.space, Perceives: c.perceives(d), Writes: c.writes(sc, d), Hears: c.hears(k), Publishes: everywhere, Consults: c.consults(), Edits: nil}
 		if len(d.Knowledge) == 0 {
 			out[k].Edits = []string{}
 		}
 	}
 	for k := range list {
-		list[k].wakeable = list[k].hearsNear(sc) || list[k].wakeableBy(out, k)
+		list[k].wakeable = wakeable(out[k], out) || list[k].space != nil && wakeable(out[k], []schedule.Class{{Publishes: near}})
 	}
 	return list, out
 }
@@ -118,33 +128,52 @@ func texts(list []world.Pattern) (out []string) {
 	return out
 }
 
-func (c *class) hears() []string {
+func (c *class) hears(k int) []string {
 	if c.Listens {
-		return nil
+		return []string{directed(k), typed + "*"}
 	}
-	out := []string{direct}
+	out := []string{directed(k)}
 	for _, s := range c.subscriptions {
-		out = append(out, s.Type)
+		out = append(out, typed+s.Type)
 	}
 	return out
 }
 
 // publishes: what reaches only who is near is a matter of space, unless somebody is nowhere.
-func (c *class) publishes(sc *setup.Scene, roams bool) []schedule.Publish {
-	if c.Directs {
-		return nil
+func (c *class) publishes(sc *setup.Scene, roams bool) (everywhere, near []schedule.Publish) {
+	everywhere = c.names(sc)
+	if c.Publishes.Types == nil {
+		everywhere = append(everywhere, schedule.Publish{Type: typed + "*"})
 	}
-	types := []string{agentfact.EventSaid}
+	types := append([]string{agentfact.EventSaid}, c.Publishes.Types...)
 	if c.Writes {
 		types = append(types, bus.TypeWorldUpdated)
 	}
 	if sc.Space != nil && c.Walks {
 		types = append(types, space.TypeLeft, space.TypeEntered)
 	}
-	out := []schedule.Publish{}
 	for _, t := range types {
+		p := schedule.Publish{Type: typed + t}
 		if roams || c.space == nil || !sc.Space.Bounded(t) {
-			out = append(out, schedule.Publish{Type: t})
+			everywhere = append(everywhere, p)
+		} else {
+			near = append(near, p)
+		}
+	}
+	return everywhere, near
+}
+
+// names are the classes of which its events may name an agent.
+func (c *class) names(sc *setup.Scene) []schedule.Publish {
+	out := []schedule.Publish{}
+	if c.Publishes.To == nil {
+		return append(out, schedule.Publish{Type: direct + "*"})
+	}
+	seen := make([]bool, len(sc.Definitions))
+	for o := 0; o < sc.Len() && len(c.Publishes.To) > 0; o++ {
+		if k := sc.Class[o]; !seen[k] && c.Publishes.Reaches(sc.Name(uint32(o))) {
+			seen[k] = true
+			out = append(out, schedule.Publish{Type: directed(int(k))})
 		}
 	}
 	return out
@@ -173,13 +202,6 @@ func (c *class) inSpace(m *ground.Map) {
 	}
 }
 
-// hearsNear reports whether the class hears events that reach only who is near.
-func (c *class) hearsNear(sc *setup.Scene) bool {
-	return c.space != nil && (c.Listens || slices.ContainsFunc(c.subscriptions, func(s bus.Subscription) bool {
-		return slices.ContainsFunc([]string{agentfact.EventSaid, space.TypeLeft, space.TypeEntered}, func(t string) bool { return eventtype.Matches(s.Type, t) && sc.Space.Bounded(t) })
-	}))
-}
-
 func (c *class) consults() []string {
 	if c.Bases {
 		return nil
@@ -187,9 +209,9 @@ func (c *class) consults() []string {
 	return []string{}
 }
 
-// wakeableBy reports whether events of some class may wake the k-th.
-func (c *class) wakeableBy(all []schedule.Class, k int) bool {
-	return slices.ContainsFunc(all, func(by schedule.Class) bool { return through(all[k], by)&schedule.Event != 0 })
+// wakeable reports whether events of some class may wake agents of another.
+func wakeable(of schedule.Class, by []schedule.Class) bool {
+	return slices.ContainsFunc(by, func(by schedule.Class) bool { return through(of, by)&schedule.Event != 0 })
 }
 
 // through is how one class reaches another. Patterns of permissions have been read before.
@@ -229,8 +251,8 @@ func advice(sc *setup.Scene, list []class, of []schedule.Class) (lines []string)
 		for b := range of {
 			by, r := sc.Definitions[b].Profile, through(of[k], of[b])
 			switch {
-			case r&schedule.Event != 0 && list[b].Directs:
-				say("waits for every agent of %s, which has PublishEventTool in tool_ids_inventory and may tell it anything", by)
+			case r&schedule.Event != 0 && list[b].Publishes.Types == nil && list[b].Publishes.To == nil:
+				say("waits for every agent of %s, which has PublishEventTool in tool_ids_inventory and may tell it anything: publishes, publishes_to", by)
 			case r&schedule.Event != 0:
 				say("waits for every agent of %s, of which it hears (event_subscriptions)", by)
 			case r&schedule.World != 0 && len(of[b].Writes) == 0:

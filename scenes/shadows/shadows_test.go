@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -425,6 +426,46 @@ func TestWhoPerceivesItsPartDoesNotWait(t *testing.T) {
 	got, c, took := played(t, open, scenes.Tracked)
 	if want, _, barrier := played(t, open, scenes.Barrier); got.Digest() != want.Digest() || took < barrier*9/10 || len(c.Advice) != 1 || !strings.Contains(c.Advice[0], "perceives a part of the world that clerk may change") {
 		t.Errorf("all desks: %v of %v, %+v", took, barrier, c)
+	}
+}
+
+// Promise 2. Nobody waits for agents whose profile says that they publish what nobody hears, and name none; who
+// hears a type waits for who may publish it, and a profile for who may name its agents.
+func TestWhatIsPublishedSaysWhoWaits(t *testing.T) {
+	clerk := "tool_ids_inventory: [UpdatePrivateStateTool, RequestWorldStateUpdateTool]"
+	boss := strings.NewReplacer("-- scenes/s.yaml --", strings.Replace(desks[strings.Index(desks, "-- agent_profiles/clerk.yaml --"):strings.Index(desks, "-- scenes/s.yaml --")], "clerk", "boss", 2)+"-- scenes/s.yaml --",
+		"count: 8}", "count: 6}\n  - {instance_id: boss, profile_id: boss}").Replace(desks)
+	says := func(rules string) string {
+		return strings.Replace(boss, clerk, "tool_ids_inventory: [UpdatePrivateStateTool, RequestWorldStateUpdateTool, PublishEventTool]\n"+rules, 1)
+	}
+	for name, c := range map[string]struct {
+		text string
+		want []string // beginnings of the advice
+	}{
+		"nobody hears it":      {says("publishes: [desk.note]\npublishes_to: []"), nil},
+		"one may be named":     {says("publishes: [desk.note]\npublishes_to: [boss]"), []string{"profile boss: waits for every agent of clerk, of which it hears"}},
+		"names of one profile": {says("publishes: [desk.note]\npublishes_to: [a_1, nobody]"), []string{"profile clerk: waits for every agent of clerk, of which it hears"}},
+		"everybody may":        {says("publishes: [desk.note]"), []string{"profile clerk: waits", "profile boss: waits"}},
+		"one hears it": {strings.Replace(says("publishes: [desk.note]\npublishes_to: []"), "core_deliberation_workflow_id: work\ntool_ids_inventory: [UpdatePrivateStateTool, RequestWorldStateUpdateTool]",
+			"core_deliberation_workflow_id: work\nsubscribed_event_types: [\"desk.*\"]\ntool_ids_inventory: [UpdatePrivateStateTool, RequestWorldStateUpdateTool]", 1), []string{"profile boss: waits for every agent of clerk, of which it hears"}},
+		"no types are bounded": {says("publishes_to: []"), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want, _, barrier := played(t, c.text, scenes.Barrier)
+			got, made, took := played(t, c.text, scenes.Tracked)
+			t.Logf("%v of %v, %+v", took, barrier, *made)
+			if got.Digest() != want.Digest() || made.Calls.Wasted != 0 || made.Off != "" || made.Missed != 0 || len(made.Advice) != len(c.want) {
+				t.Errorf("digest %s, want %s, %+v", got.Digest(), want.Digest(), made)
+			}
+			for _, w := range c.want {
+				if !slices.ContainsFunc(made.Advice, func(line string) bool { return strings.HasPrefix(line, w) }) {
+					t.Errorf("advice %q, want %q in it", made.Advice, w)
+				}
+			}
+			if len(c.want) == 0 && (took > barrier*3/4 || made.Calls.Used < 80) {
+				t.Errorf("took %v, the barrier %v", took, barrier)
+			}
+		})
 	}
 }
 

@@ -35,6 +35,11 @@ type Profile struct {
 	// Perceives are patterns of the world paths that the input world_state has; nil: everything.
 	Perceives []string `json:"perceives,omitempty"`
 
+	// Publishes are the types of events that PublishEventTool publishes for its agents, and
+	// PublishesTo patterns of the instance ids that these may name. nil: every type, and everybody.
+	Publishes   []string `json:"publishes,omitempty"`
+	PublishesTo []string `json:"publishes_to,omitempty"`
+
 	// Motivation says how its agents weigh their goals. nil: as its defaults say, if an
 	// initial goal says something that rules decide; else they alone say where goals stand.
 	Motivation *Motivation `json:"motivation,omitempty"`

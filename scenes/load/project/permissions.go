@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/agent/publish"
 	"tavernsim/engine/world"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
@@ -68,6 +69,23 @@ func (l *loader) patterns(doc *source.Document, steps []string, texts []string) 
 func (l *loader) noPlaces(doc *source.Document, steps []string, p world.Pattern) {
 	if slices.ContainsFunc(p, func(s world.Segment) bool { return strings.Contains(s.Key, "{place}") }) {
 		l.fault(doc, steps, "only "+world.Self+" stands for something", "%s: {place} in a pattern of world paths is not there yet", p)
+	}
+}
+
+// publishes reports what is wrong with the events that agents may publish, and with whom these may name.
+func (l *loader) publishes(doc *source.Document, d *profile.Profile) {
+	for i, t := range d.Publishes {
+		if problem := badEventType(t, true); problem != "" && t != "" {
+			l.fault(doc, at("publishes", i), "", "the event type %q %s", t, problem)
+		}
+	}
+	for i, id := range d.PublishesTo {
+		if strings.Contains(strings.TrimSuffix(id, "*"), "*") {
+			l.fault(doc, at("publishes_to", i), `"*" is every agent`, "want an instance id, or the beginning of some with a star at its end; got %q", id)
+		}
+	}
+	if (d.Publishes != nil || d.PublishesTo != nil) && !slices.Contains(d.ToolIDsInventory, publish.Tool) {
+		l.warn(doc, at("tool_ids_inventory"), "add "+publish.Tool+", or leave out publishes and publishes_to", "the profile says which events its agents publish, and they have no %s", publish.Tool)
 	}
 }
 

@@ -134,6 +134,7 @@ func (l *loader) linkProfiles(list []*Profile) {
 		if d.Perceives != nil {
 			p.Perceives = l.perceives(p.doc, d.Perceives)
 		}
+		l.publishes(p.doc, d)
 	}
 }
 

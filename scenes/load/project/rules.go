@@ -106,6 +106,8 @@ func profileRules() source.Rules {
 
 		"profile.Profile.world_write_permissions": {Section: "§3.6", Doc: "World paths that its agents may write; `{self}` in a name stands for the instance id. Default: everywhere, unless the scene limits it."},
 		"profile.Profile.perceives":               {Section: "§2.1.1", MaxItems: 1000, Doc: "Patterns of world paths: the input `world_state` has these, and what lies below, and nothing else. Default: everything. See [what an agent perceives of the world](#what-an-agent-perceives-of-the-world)."},
+		"profile.Profile.publishes":               {Section: "§2.1.4", MaxItems: 1000, Doc: "Types of events that `PublishEventTool` publishes for its agents; one may end in `.*`. Default: every type. See [what an agent publishes](#what-an-agent-publishes)."},
+		"profile.Profile.publishes_to":            {Section: "§2.1.4", MaxItems: 1000, Doc: "Instance ids of agents that these events may name as receivers; one may end in `*`. Default: everybody."},
 		"profile.WritePermissions.allow":          {Section: "§3.6", MaxItems: 1000, Doc: "Patterns of world paths: only there, and below. Default: everywhere."},
 		"profile.WritePermissions.deny":           {Section: "§3.6", MaxItems: 1000, Doc: "Patterns of world paths: not there, not below, and not above if the write affects them. Takes precedence over allow."},
 
