@@ -99,6 +99,9 @@ func filter(tcp bool) []unix.SockFilter {
 		f.when(unix.BPF_JEQ, unix.SYS_SOCKET, refuse)
 		f.when(unix.BPF_JEQ, unix.SYS_CONNECT, refuse)
 	}
+	for _, o := range ownOnly() {
+		f.only(o.call, o.arg, o.value, refuse)
+	}
 	f.streamsOnly(refuse)
 	f.buffersStay()
 	f.noForeignRights(refuse)
@@ -137,6 +140,29 @@ func (f *program) argument(call, offset uint32, op uint16, verdict uint32, value
 	for _, v := range values {
 		f.when(op, v, verdict)
 	}
+	f.load(offNumber)
+}
+
+// own is an argument that says who is meant, and its value for whoever calls.
+type own struct{ call, arg, value uint32 }
+
+// ownOnly are the calls that say how a process runs. A program says it of itself: process 1 has
+// the same user, and must not be slowed down or limited, for it looks at what all have together.
+func ownOnly() []own {
+	const process = 1 // IOPRIO_WHO_PROCESS
+	return []own{
+		{unix.SYS_PRLIMIT64, offArg0, 0},
+		{unix.SYS_SETPRIORITY, offArg0, unix.PRIO_PROCESS}, {unix.SYS_SETPRIORITY, offArg1, 0},
+		{unix.SYS_IOPRIO_SET, offArg0, process}, {unix.SYS_IOPRIO_SET, offArg1, 0},
+		{unix.SYS_SCHED_SETSCHEDULER, offArg0, 0}, {unix.SYS_SCHED_SETPARAM, offArg0, 0}, {unix.SYS_SCHED_SETATTR, offArg0, 0}, {unix.SYS_SCHED_SETAFFINITY, offArg0, 0},
+	}
+}
+
+// only refuses a call whose argument has another value.
+func (f *program) only(call, offset, value, verdict uint32) {
+	f.jump(unix.BPF_JEQ, call, 0, 4)
+	f.load(offset + lowHalf)
+	f.unless(value, verdict)
 	f.load(offNumber)
 }
 

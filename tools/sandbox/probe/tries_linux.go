@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -185,6 +186,33 @@ func (p *prober) processes() {
 	p.refused(Processes, "take a descriptor of process 1", call(unix.SYS_PIDFD_GETFD, ^uintptr(0), 3, 0, 0))
 	p.refused(Processes, "System V memory", call(unix.SYS_SHMGET, 0, 4096, unix.IPC_CREAT|0o600, 0))
 	p.refused(Processes, "see open files of process 1", readErr("/proc/1/fd"))
+	p.rule()
+}
+
+// rule tries to say how others run: a process 1 that is slow, or may open nothing, looks too late
+// at what all have together.
+func (p *prober) rule() {
+	same, param, all := [1]uint64{}, [2]uint64{}, [128]byte{}
+	for i := range all {
+		all[i] = 0xff
+	}
+	for _, c := range []struct {
+		what       string
+		number     uintptr
+		a, b, c, d uintptr
+	}{
+		{"limits of process 1", unix.SYS_PRLIMIT64, 1, unix.RLIMIT_NOFILE, 0, 0},
+		{"nice of process 1", unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 1, 0, 0},
+		{"nice of this user", unix.SYS_SETPRIORITY, unix.PRIO_USER, 0, 0, 0},
+		{"disk class of process 1", unix.SYS_IOPRIO_SET, 1, 1, 0, 0},
+		{"disk class of this user", unix.SYS_IOPRIO_SET, 3, 0, 0, 0},
+		{"scheduler of process 1", unix.SYS_SCHED_SETSCHEDULER, 1, 0, uintptr(unsafe.Pointer(&same)), 0},
+		{"scheduler parameters of process 1", unix.SYS_SCHED_SETPARAM, 1, uintptr(unsafe.Pointer(&param)), 0, 0},
+		{"scheduler attributes of process 1", unix.SYS_SCHED_SETATTR, 1, 0, 0, 0},
+		{"processors of process 1", unix.SYS_SCHED_SETAFFINITY, 1, uintptr(len(all)), uintptr(unsafe.Pointer(&all)), 0},
+	} {
+		p.refused(Processes, "set the "+c.what, call(c.number, c.a, c.b, c.c, c.d))
+	}
 }
 
 func (p *prober) environment() {
@@ -198,6 +226,8 @@ func (p *prober) environment() {
 			p.holds(Environment, "see "+name, false, "reached")
 		}
 	}
+	name, err := os.Hostname()
+	p.holds(Environment, "see the name of the machine", err == nil && name == "sandbox", name)
 	p.holds(Environment, "see own environment", true, fmt.Sprintf("%d variables", len(os.Environ())))
 	for _, pid := range []string{"1", strconv.Itoa(os.Getppid())} {
 		text, err := os.ReadFile("/proc/" + pid + "/environ")
