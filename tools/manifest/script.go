@@ -39,7 +39,7 @@ func (t *Tool) SetFiles(files []File) error {
 		total += len(f.Data)
 	}
 	if t.files = files; total > maxFiles {
-		return fmt.Errorf("the files of the script have %d bytes; the limit is %d", total, maxFiles)
+		return fmt.Errorf("the files that go with the command have %d bytes; the limit is %d", total, maxFiles)
 	}
 	return nil
 }

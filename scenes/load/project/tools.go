@@ -101,7 +101,7 @@ func (l *loader) checkTool(doc *source.Document, t *Tool, place []string) {
 	case manifest.Workflow:
 		d.Implementation.ID = l.workflowRef(doc, at("implementation", "id"), d.Implementation.ID)
 	case manifest.Script:
-		l.scriptFiles(doc, d)
+		l.scriptFiles(doc, d, "implementation")
 	case manifest.Service:
 		if s := l.serviceOf(doc, d); s != nil {
 			t.Service = s.Name
@@ -145,8 +145,8 @@ func (l *loader) reserve() {
 	}
 }
 
-// scriptFiles reads the files that go with a script.
-func (l *loader) scriptFiles(doc *source.Document, d *manifest.Tool) {
+// scriptFiles reads the files that go with a script, whose command stands at a place of the document.
+func (l *loader) scriptFiles(doc *source.Document, d *manifest.Tool, place ...string) {
 	dir := path.Dir(doc.File)
 	all := l.tree.listed
 	if name := pluginOf(doc.File); name != "" {
@@ -160,7 +160,7 @@ func (l *loader) scriptFiles(doc *source.Document, d *manifest.Tool) {
 		}
 	}
 	for _, f := range faults {
-		l.fault(doc, f.Steps, f.Suggestion, "%s", f.Message)
+		l.fault(doc, append(slices.Clip(place), f.Steps[1:]...), f.Suggestion, "%s", f.Message)
 	}
 	var files []manifest.File
 	for _, name := range names {
@@ -169,7 +169,7 @@ func (l *loader) scriptFiles(doc *source.Document, d *manifest.Tool) {
 		}
 	}
 	if err := d.SetFiles(files); err != nil {
-		l.fault(doc, at("implementation"), "", "%s", err)
+		l.fault(doc, append(slices.Clip(place), "files"), "install the program on this machine, as npm install --global does, and name it in the command", "%s", err)
 	}
 }
 

@@ -37,6 +37,29 @@ func loadTool(files map[string]string) (*Project, error) {
 	return Load(fsys, Options{Tools: []string{"SayTool"}})
 }
 
+// What is wrong with the files of a program is said at its own place, and what to do.
+func TestFilesOfPrograms(t *testing.T) {
+	big := strings.Repeat("x", 5<<20)
+	for name, c := range map[string]struct{ file, text, want string }{
+		"a tool":    {"tools/a.tool.yaml", "id: a\nimplementation: {type: script, command: python3 ./big, files: [none]}\n", "implementation.files"},
+		"a server":  {"mcp/a.yaml", "id: a\ncommand: python3 ./big\nfiles: [none]\n", "files"},
+		"a service": {"services/a.yaml", "id: a\ncommand: python3 ./big\nfiles: [none]\n", "files"},
+	} {
+		_, err := loadTool(map[string]string{c.file: c.text, filepath.Dir(c.file) + "/big": big})
+		var faults *Error
+		if !errors.As(err, &faults) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		said := faults.Error()
+		for _, want := range []string{": " + c.want + "[0]: ", ": " + c.want + ": the files that go with the command have 5242880 bytes; the limit is 4194304 (install"} {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s: %s, want %q", name, said, want)
+			}
+		}
+	}
+}
+
 // Definitions of tools that were damaged give faults with places, or load; nothing else.
 func TestDamagedTools(t *testing.T) {
 	good := toolFiles(t)
