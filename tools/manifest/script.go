@@ -75,6 +75,18 @@ func (t *Tool) Beside(dir string, all []string) (names []string, faults []Fault)
 	return slices.Compact(names), faults
 }
 
+// Absent are the words of the command that mean something beside it, of what goes with it nothing.
+func (t *Tool) Absent(dir string, names []string) (list []string) {
+	for _, word := range t.Words() {
+		beside := path.Join(dir, word)
+		there := slices.ContainsFunc(names, func(n string) bool { return n == beside || strings.HasPrefix(n, beside+"/") })
+		if !there && (strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../")) {
+			list = append(list, word)
+		}
+	}
+	return list
+}
+
 func (c *checker) script() {
 	if c.tool.IsModule() && len(c.tool.Servers()) > 0 {
 		c.fault(at("needs"), "remove the servers, or use another program", "a module of WebAssembly has no network")

@@ -100,6 +100,7 @@ func (l *loader) checkTool(doc *source.Document, t *Tool, place []string) {
 	switch d.Implementation.Type {
 	case manifest.Workflow:
 		d.Implementation.ID = l.workflowRef(doc, at("implementation", "id"), d.Implementation.ID)
+		l.unread(doc, d)
 	case manifest.Script:
 		l.scriptFiles(doc, d, "implementation")
 	case manifest.Service:
@@ -118,6 +119,20 @@ func (l *loader) checkTool(doc *source.Document, t *Tool, place []string) {
 	if d.ID != "" {
 		l.project.tools[d.ID] = t
 		l.squashed[squash(d.ID)] = d.ID
+	}
+}
+
+// unread warns of parameters that the workflow of a tool does not take.
+func (l *loader) unread(doc *source.Document, d *manifest.Tool) {
+	w, known := l.project.workflows.find(d.Implementation.ID)
+	if !known || w.Definition == nil {
+		return
+	}
+	properties, _ := d.Parameters["properties"].(map[string]any)
+	for _, name := range protocol.SortedKeys(properties) {
+		if _, taken := w.Definition.InterfaceInputs[name]; !taken {
+			l.warn(doc, at("parameters", "properties", name), source.Suggest(name, protocol.SortedKeys(w.Definition.InterfaceInputs)), "the workflow %s has no input %q; nothing reads this parameter", w.ID, protocol.Short(name, 80))
+		}
 	}
 }
 
@@ -161,6 +176,9 @@ func (l *loader) scriptFiles(doc *source.Document, d *manifest.Tool, place ...st
 	}
 	for _, f := range faults {
 		l.fault(doc, append(slices.Clip(place), f.Steps[1:]...), f.Suggestion, "%s", f.Message)
+	}
+	for _, word := range d.Absent(dir, names) {
+		l.warn(doc, append(slices.Clip(place), "command"), "the program starts in a folder that has these files alone", "there is no %s in %s", protocol.Short(word, 80), dir)
 	}
 	var files []manifest.File
 	for _, name := range names {
