@@ -36,7 +36,7 @@ func deniedCalls() []uint32 {
 		unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_VHANGUP, unix.SYS_PERSONALITY, unix.SYS_NFSSERVCTL, unix.SYS_LOOKUP_DCOOKIE,
 		unix.SYS_MBIND, unix.SYS_SET_MEMPOLICY, unix.SYS_SET_MEMPOLICY_HOME_NODE, unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES,
 		// Names and values beside a file, which nobody looks at who reads it.
-		unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT,
+		unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT, unix.SYS_FILE_SETATTR,
 		// Files by handle, past every folder.
 		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT,
 		// Memory that is neither data nor in the two folders.
@@ -49,6 +49,9 @@ func deniedCalls() []uint32 {
 
 // namespaceFlags are those of clone.
 const namespaceFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+
+// setAttributes is FS_IOC_FSSETXATTR, which gives a file flags and a project.
+const setAttributes = 0x401c5820
 
 // Offsets in what a filter sees of a call.
 const (
@@ -93,6 +96,7 @@ func filter(tcp bool) []unix.SockFilter {
 	}
 	f.argument(unix.SYS_CLONE, offArg0, unix.BPF_JSET, refuse, namespaceFlags)
 	f.argument(unix.SYS_IOCTL, offArg1, unix.BPF_JEQ, refuse, unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCCONS)
+	f.argument(unix.SYS_IOCTL, offArg1, unix.BPF_JEQ, refuse, unix.FS_IOC_SETFLAGS, setAttributes, unix.FS_IOC_ENABLE_VERITY, unix.FS_IOC_SET_ENCRYPTION_POLICY)
 	if tcp {
 		f.clientsOnly(refuse)
 	} else {

@@ -71,6 +71,7 @@ func (p *prober) files() {
 		p.refused(Files, "read "+path, readErr(path))
 	}
 	p.refused(Files, "keep something beside a file", unix.Setxattr(p.Work, "user.simd", []byte("x"), 0))
+	p.flags()
 	for _, path := range []string{"/usr/x", "/etc/x", "/x", "/dev/x", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/1/oom_score_adj"} {
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 		if err == nil {
@@ -83,6 +84,25 @@ func (p *prober) files() {
 	p.refused(Files, "a hard link of a program", os.Link("/usr/bin/env", p.Work+"/env"))
 	_ = os.Symlink("/root", p.Work+"/root")
 	p.refused(Files, "through a symbolic link", readErr(p.Work+"/root/.profile"))
+}
+
+// flags tries to give a folder flags that stay with it, and that no reader of files looks at.
+func (p *prober) flags() {
+	fd, err := unix.Open(p.Work, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		p.holds(Files, "open the folder", false, err.Error())
+		return
+	}
+	defer unix.Close(fd)
+	const setAttributes = 0x401c5820 // FS_IOC_FSSETXATTR
+	none := [128]byte{}
+	for _, c := range []struct {
+		what    string
+		request uintptr
+	}{{"flags", unix.FS_IOC_SETFLAGS}, {"attributes", setAttributes}, {"a seal", unix.FS_IOC_ENABLE_VERITY}, {"a key", unix.FS_IOC_SET_ENCRYPTION_POLICY}} {
+		p.refused(Files, "give a folder "+c.what, call(unix.SYS_IOCTL, uintptr(fd), c.request, uintptr(unsafe.Pointer(&none)), 0))
+	}
+	p.refused(Files, "give a folder attributes by a call", call(unix.SYS_FILE_SETATTR, uintptr(fd), 0, 0, 0))
 }
 
 func readErr(path string) error {
