@@ -97,6 +97,8 @@ func filter(tcp bool) []unix.SockFilter {
 	f.argument(unix.SYS_CLONE, offArg0, unix.BPF_JSET, refuse, namespaceFlags)
 	f.argument(unix.SYS_IOCTL, offArg1, unix.BPF_JEQ, refuse, unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCCONS)
 	f.argument(unix.SYS_IOCTL, offArg1, unix.BPF_JEQ, refuse, unix.FS_IOC_SETFLAGS, setAttributes, unix.FS_IOC_ENABLE_VERITY, unix.FS_IOC_SET_ENCRYPTION_POLICY)
+	// Such a lock has no process in the list of locks, by which they are counted (tools/sandbox/usage).
+	f.argument(unix.SYS_FCNTL, offArg1, unix.BPF_JEQ, unix.SECCOMP_RET_ERRNO|uint32(unix.EINVAL), unix.F_OFD_SETLK, unix.F_OFD_SETLKW)
 	if tcp {
 		f.clientsOnly(refuse)
 	} else {

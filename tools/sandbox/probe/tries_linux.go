@@ -72,6 +72,7 @@ func (p *prober) files() {
 	}
 	p.refused(Files, "keep something beside a file", unix.Setxattr(p.Work, "user.simd", []byte("x"), 0))
 	p.flags()
+	p.lock()
 	for _, path := range []string{"/usr/x", "/etc/x", "/x", "/dev/x", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/1/oom_score_adj"} {
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 		if err == nil {
@@ -84,6 +85,18 @@ func (p *prober) files() {
 	p.refused(Files, "a hard link of a program", os.Link("/usr/bin/env", p.Work+"/env"))
 	_ = os.Symlink("/root", p.Work+"/root")
 	p.refused(Files, "through a symbolic link", readErr(p.Work+"/root/.profile"))
+}
+
+// lock tries to take one that belongs to an open file: the list of locks does not say whose it is.
+func (p *prober) lock() {
+	f, err := os.Create(p.Work + "/lock")
+	if err != nil {
+		p.holds(Resources, "make a file", false, err.Error())
+		return
+	}
+	defer f.Close()
+	err = unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Len: 1})
+	p.refused(Resources, "lock an open file", err)
 }
 
 // flags tries to give a folder flags that stay with it, and that no reader of files looks at.

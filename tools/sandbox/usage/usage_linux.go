@@ -5,9 +5,10 @@
 //
 // # Promises
 //
-//  1. [Looker.Memory] counts resident memory, tables of pages, and what sockets may hold.
-//     What processes share counts for each. What the kernel keeps for locks of files, and for
-//     other things that descriptors name, is not counted.
+//  1. [Looker.Memory] counts resident memory, tables of pages, what sockets may hold, and
+//     locks of files as they were when [Looker.Locks] was called last.
+//     What processes share counts for each. What the kernel keeps for
+//     other things that descriptors name is not counted.
 //  2. The first process, which looks, does not count.
 //
 // # Not here
@@ -27,6 +28,13 @@ import (
 // kernel's usual buffer, which a program cannot enlarge (package filter).
 const socketHolds = 256 << 10
 
+// lockHolds is what a lock of a part of a file counts, in bytes: sixty times what the kernel keeps
+// for it, so that the list of those that are too many is short. A descriptor has any number.
+const lockHolds = 16 << 10
+
+// mostLocks are enough to be too many, whatever the limit.
+const mostLocks = 1 << 17
+
 // Files are the entries of the file system of a folder in memory.
 func Files(dir string) int {
 	var s unix.Statfs_t
@@ -40,11 +48,30 @@ func Files(dir string) int {
 type Looker struct {
 	entries [4 << 10]byte
 	text    [4 << 10]byte
+	locks   int64
+}
+
+// Locks counts the locks of files, which takes as long as they are many.
+func (l *Looker) Locks() {
+	l.locks = 0
+	fd, err := unix.Open("/proc/locks", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	for l.locks < mostLocks {
+		n, err := unix.Read(fd, l.text[:])
+		if err != nil || n <= 0 {
+			return
+		}
+		// Those of nobody belong to open files, perhaps of other programs of the machine.
+		l.locks += int64(bytes.Count(l.text[:n], []byte("\n")) - bytes.Count(l.text[:n], []byte(" -1 ")))
+	}
 }
 
 // Memory is what there is, in bytes.
 func (l *Looker) Memory() int64 {
-	return l.processes() + l.number("/proc/net/sockstat", "sockets: used")*socketHolds
+	return l.processes() + l.number("/proc/net/sockstat", "sockets: used")*socketHolds + l.locks*lockHolds
 }
 
 func (l *Looker) processes() (sum int64) {
