@@ -90,12 +90,11 @@ type looker struct {
 	end    End
 }
 
-// locksEvery is after how many looks the locks of files are counted, which the kernel lists for
-// the whole machine.
+// locksEvery is after how many looks the locks of files are looked at.
 const locksEvery = 50
 
 func (l *looker) tooMuch() bool {
-	if l.looks++; l.looks%locksEvery == 0 {
+	if l.looks++; l.looks%locksEvery == 1 {
 		l.usage.Locks()
 	}
 	switch {

@@ -29,12 +29,16 @@ import (
 // kernel's usual buffer, which a program cannot enlarge (package filter).
 const socketHolds = 256 << 10
 
-// lockHolds is what a lock of a part of a file counts, in bytes: sixty times what the kernel keeps
+// lockHolds is what a lock of a part of a file counts, in bytes: far more than what the kernel keeps
 // for it, so that the list of those that are too many is short. A descriptor has any number.
-const lockHolds = 16 << 10
+const lockHolds = 64 << 10
 
-// mostLocks are enough to be too many, whatever the limit.
-const mostLocks = 1 << 17
+// mostLocks are as many as are counted: the kernel takes long for a long list, and nobody on the
+// machine gets a lock meanwhile.
+const mostLocks = 1 << 14
+
+// grown is by how much the kernel's memory has to grow before anybody counts locks.
+const grown = 16 << 20
 
 // Files are the entries of the file system of a folder in memory.
 func Files(dir string) int {
@@ -50,10 +54,22 @@ type Looker struct {
 	entries [4 << 10]byte
 	text    [4 << 10]byte
 	locks   int64
+	kernel  int64 // its memory, when Locks was called first
 }
 
-// Locks counts the locks of files, which takes as long as they are many.
+// Locks counts the locks of files, if the kernel of the machine has taken much memory since the
+// first call.
 func (l *Looker) Locks() {
+	kernel := l.number("/proc/meminfo", "SUnreclaim:") << 10
+	if l.kernel == 0 {
+		l.kernel = kernel
+	}
+	if kernel > l.kernel+grown {
+		l.count()
+	}
+}
+
+func (l *Looker) count() {
 	l.locks = 0
 	fd, err := unix.Open("/proc/locks", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
