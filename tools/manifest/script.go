@@ -39,7 +39,7 @@ func (t *Tool) SetFiles(files []File) error {
 		total += len(f.Data)
 	}
 	if t.files = files; total > maxFiles {
-		return fmt.Errorf("the files of the script have %d bytes; the limit is %d", total, maxFiles)
+		return fmt.Errorf("the files that go with the command have %d bytes; the limit is %d", total, maxFiles)
 	}
 	return nil
 }
@@ -73,6 +73,18 @@ func (t *Tool) Beside(dir string, all []string) (names []string, faults []Fault)
 	}
 	slices.Sort(names)
 	return slices.Compact(names), faults
+}
+
+// Absent are the words of the command that mean something beside it, of what goes with it nothing.
+func (t *Tool) Absent(dir string, names []string) (list []string) {
+	for _, word := range t.Words() {
+		beside := path.Join(dir, word)
+		there := slices.ContainsFunc(names, func(n string) bool { return n == beside || strings.HasPrefix(n, beside+"/") })
+		if !there && (strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../")) {
+			list = append(list, word)
+		}
+	}
+	return list
 }
 
 func (c *checker) script() {

@@ -291,6 +291,9 @@ func failed(uri string, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		return protocol.Errorf(protocol.KindDenied, "%q cannot be read", shown)
 	}
+	if _, system := errors.AsType[syscall.Errno](err); !system { // the root says it, by no error of its own name
+		return protocol.Errorf(protocol.KindDenied, "the reference %q is refused: a link leads out of the mount; copy what it leads to into the mount", shown)
+	}
 	return protocol.Errorf(protocol.KindDenied, "the reference %q is refused: %w", shown, err)
 }
 

@@ -101,6 +101,11 @@ func TestHostileURIs(t *testing.T) {
 	if c, err := s.Read("fam://agent/fine", 100); err != nil || string(c.Data) != "a of agent" {
 		t.Error(c, err) // a link that stays in its mount
 	}
+	for _, uri := range []string{"fam://agent/link", "fam://agent/up", "fam://agent/folder/passwd"} {
+		if _, err := s.Read(uri, MaxFile); err == nil || !strings.Contains(err.Error(), "a link leads out of the mount; copy") {
+			t.Error(uri, err)
+		}
+	}
 	if _, err := (&Source{}).Read("fam://run/x", 1); protocol.KindOf(err) != missing {
 		t.Error(err)
 	}

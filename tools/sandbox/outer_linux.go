@@ -133,7 +133,7 @@ func (w bubblewrap) command(j *job) (*exec.Cmd, error) {
 	}
 	id := strconv.Itoa(insideID)
 	args := []string{
-		"--unshare-all", "--unshare-user", "--uid", id, "--gid", id, "--hostname", "sandbox", "--cap-drop", "ALL",
+		"--unshare-all", "--unshare-user", "--uid", id, "--gid", id, "--hostname", hostname, "--cap-drop", "ALL",
 		"--die-with-parent", "--as-pid-1", "--new-session", "--proc", "/proc", "--dir", "/dev", "--symlink", "/tmp", "/dev/shm", "--symlink", "/proc/self/fd", "/dev/fd",
 	}
 	for _, d := range j.devices() {

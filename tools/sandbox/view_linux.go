@@ -18,8 +18,14 @@ import (
 // opened before.
 const root = "/tmp"
 
+// hostname is the name of every machine, as bubblewrap is told it, too.
+const hostname = "sandbox"
+
 // view makes the only files that the program can name.
 func (j *job) view() error {
+	if err := unix.Sethostname([]byte(hostname)); err != nil {
+		return lost(probe.Environment, "another host name: %w", err)
+	}
 	trees, err := j.openTrees()
 	if err != nil {
 		return err

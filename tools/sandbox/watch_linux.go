@@ -86,10 +86,17 @@ func reap(pid int) (s status, ended bool) {
 type looker struct {
 	limits Limits
 	usage  usage.Looker
+	looks  int
 	end    End
 }
 
+// locksEvery is after how many looks the locks of files are looked at.
+const locksEvery = 50
+
 func (l *looker) tooMuch() bool {
+	if l.looks++; l.looks%locksEvery == 1 {
+		l.usage.Locks()
+	}
 	switch {
 	case l.usage.Memory() > l.limits.Memory:
 		l.end = OutOfMem

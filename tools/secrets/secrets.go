@@ -282,7 +282,7 @@ func (s *Store) Value(v any) (out any, found bool, err error) {
 	if err := e.Encode(v); err != nil {
 		return nil, false, protocol.Errorf(protocol.KindInternal, "the output cannot be masked: %w", err)
 	}
-	text := b.String()
+	text := unescaped(b.String())
 	masked, err := s.Text(text)
 	if err != nil {
 		return nil, true, err
@@ -290,9 +290,46 @@ func (s *Store) Value(v any) (out any, found bool, err error) {
 	if masked == text {
 		return v, false, nil
 	}
+	masked = escaped(masked)
 	report := &source.Report{} // its faults are of no use: the text is the output then
 	if doc := source.Parse("output.json", []byte(masked), source.Limits{}, report); doc != nil && report.Total() == 0 {
 		return doc.Root.Value(), true, nil
 	}
 	return masked, true, nil
+}
+
+// unescaped has characters in the place of their escapes in JSON: the n of a line break would
+// stand as a letter between those of a value. Quotes and backslashes are no letters either way.
+func unescaped(text string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, `\`)
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		escape := `\` + rest[:1]
+		if rest[0] == 'u' {
+			escape = `\` + rest[:5]
+		}
+		text = rest[len(escape)-1:]
+		var character string
+		if rest[0] == '"' || rest[0] == '\\' || json.Unmarshal([]byte(`"`+escape+`"`), &character) != nil {
+			character = escape
+		}
+		b.WriteString(character)
+	}
+}
+
+// escaped makes JSON again of what unescaped made.
+func escaped(text string) string {
+	var b strings.Builder
+	for _, c := range []byte(strings.TrimSuffix(text, "\n")) {
+		if c < ' ' {
+			fmt.Fprintf(&b, `\u%04x`, c)
+			continue
+		}
+		b.WriteByte(c)
+	}
+	return b.String()
 }

@@ -199,6 +199,10 @@ func TestValues(t *testing.T) {
 		{map[string]any{"a": coded}, nil},
 		{coded, nil},
 		{[]any{"none", 2.5}, []any{"none", 2.5}},
+		{[]any{"two\nlines, \"a\" \\n\t\u2028", "\x01"}, []any{"two\nlines, \"a\" \\n\t\u2028", "\x01"}},
+		{"one\n" + strings.Join(strings.Split(value, ""), "\n") + "\na line\n", "one\n$KARYI{key}\na line\n"},
+		{"a\t" + value[:8] + "\r\n\t\x01\b" + value[8:] + "\"\\", "a\t$KARYI{key}\"\\"},
+		{coded[:8] + "\n" + coded[8:16] + "\n" + coded[16:], nil},
 	} {
 		got, _, err := s.Value(c.in)
 		if !reflect.DeepEqual(got, c.want) || (err != nil) != (c.want == nil) {

@@ -38,6 +38,8 @@ func TestHostileScripts(t *testing.T) {
 		after  []string // keys that bring it back
 	}{
 		"leaves":             {"exit 7", map[string]any{"status": "error", "exit_code": int64(7), "session": "ended: its shell has left; the next command starts a new one"}, nil},
+		"is another shell":   {"exec bash", map[string]any{"status": "awaiting_input"}, []string{"d"}},
+		"opens no more":      {"ulimit -n 5", map[string]any{}, []string{"d"}},
 		"is another program": {"exec echo gone", map[string]any{"status": "ok", "output": "gone\n"}, nil},
 		"ends its shell":     {"kill -9 $$", map[string]any{"status": "error", "session": "ended: its shell was ended by SIGKILL"}, nil},
 		"stops its shell":    {"kill -STOP $$", map[string]any{"status": "error", "session": "ended: the shell had stopped itself"}, nil},

@@ -261,7 +261,7 @@ func (x *Executor) lose(s *session, why string) {
 
 func (x *Executor) command(ctx context.Context, s *session, script string, secrets map[string]string, loan tools.Loan) tools.Result {
 	if s.running() {
-		return refuse(protocol.KindConflict, "busy: the command before still runs; answer it with input, end it with <ctrl>c</ctrl>, or wait for it with <ctrl>q</ctrl>")
+		return refuse(protocol.KindConflict, "busy: the command before still runs; answer it with input, end it with <ctrl>c</ctrl>, end its input with <ctrl>d</ctrl>, or wait for it with <ctrl>q</ctrl>")
 	}
 	note, err := s.lend(loan)
 	if err != nil {

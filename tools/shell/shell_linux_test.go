@@ -102,7 +102,7 @@ func TestASessionKeepsItsState(t *testing.T) {
 func TestInputAndControl(t *testing.T) {
 	k := newKit(t, Options{})
 	want(t, k.do(t, "command", "read -p 'sure? ' x; echo got $x"), map[string]any{"status": "awaiting_input", "awaits": "line", "output": "sure? "})
-	if r := k.do(t, "command", "echo no"); r.Error == nil || !strings.Contains(r.Error.Message, "busy") {
+	if r := k.do(t, "command", "echo no"); r.Error == nil || !strings.Contains(r.Error.Message, "busy") || !strings.Contains(r.Error.Message, "end its input with <ctrl>d</ctrl>") {
 		t.Errorf("%+v", r)
 	}
 	want(t, k.do(t, "input", "y\n"), said("got y\n"))

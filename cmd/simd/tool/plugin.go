@@ -164,7 +164,7 @@ func validatePlugin(e *cli.Env, name string, asJSON bool) error {
 	x := p.Plugins()[filepath.Base(abs)]
 	fmt.Fprintf(e.Out, "%s is sound: %s %s, %s, %s\n", dir, x.Manifest.Name, x.Manifest.Version, terminal.Plural(len(x.Tools), "tool"), terminal.Plural(len(x.Manifest.ConfigOptions), "option"))
 	if a, asks := plugins.Asked(p, needs.Place{})[x.Manifest.Name]; asks {
-		fmt.Fprintf(e.Out, "it asks for %s; the operator grants it: simd plugin grant\n", strings.Join(a.Needs, ", "))
+		fmt.Fprintf(e.Out, "it asks for %s; the operator grants it: simd plugin grant PROJECT %s\n", strings.Join(a.Needs, ", "), x.Manifest.Name)
 	}
 	return nil
 }

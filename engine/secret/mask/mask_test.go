@@ -164,6 +164,8 @@ func tricks() map[string]func(string) string {
 		"octal":                func(s string) string { return each(s, `\%03o`) },
 		"od -b":                func(s string) string { return "0000000 " + each(s, ` %03o`) },
 		"printf %o":            func(s string) string { return each(s, "%o ") },
+		"binary, no zeros":     func(s string) string { return each(s, "%b ") },
+		"binary of 7 bits":     func(s string) string { return each(s, "%07b ") },
 		"xxd -b":               func(s string) string { return each(s, "%08b ") },
 		"base32 of hex":        func(s string) string { return base32.HexEncoding.EncodeToString([]byte("ab" + s)) },
 		"percent twice":        func(s string) string { return url.QueryEscape(each(s, "%%%02X")) },

@@ -38,6 +38,8 @@ func spellings(value string) []spelling {
 		spelling{"octal", each(value, "%03o"), 3 * n},
 		spelling{"octal", each(value, "%o"), 2 * n},
 		spelling{"binary", each(value, "%08b"), 8 * n},
+		spelling{"binary", each(value, "%07b"), 7 * n},
+		spelling{"binary", each(value, "%b"), 6 * n}, // digits have six, letters seven
 		spelling{"decimal", each(value, "%d"), 2 * n},
 		spelling{"decimal", each(value, "%03d"), 3 * n},
 		spelling{`\u`, units(value), 5 * n},

@@ -201,7 +201,7 @@ func (l *loader) loadPlugin(p *Plugin, listed place) bool {
 	}
 	for _, name := range protocol.SortedKeys(p.Manifest.Services) {
 		if s := p.Manifest.Services[name]; s != nil {
-			l.scriptFiles(doc, s.Script())
+			l.scriptFiles(doc, s.Script(), "services", name)
 		}
 	}
 	return true

@@ -66,6 +66,11 @@ func (l *loader) serviceOf(doc *source.Document, d *manifest.Tool) *Service {
 	if s == nil {
 		s = l.project.services[name]
 	}
+	if s == nil {
+		if meant := source.Suggest(path.Join(pluginOf(doc.File), name), protocol.SortedKeys(l.project.services)); meant != "" {
+			l.warn(doc, at("implementation", "name"), meant, "there is no service %q here; only a program that embeds simd can have it", protocol.Short(name, 80))
+		}
+	}
 	if s != nil && len(d.Needs) > 0 {
 		l.fault(doc, at("needs"), "remove it", "the service %s runs in the sandbox: it has no secrets, and what servers it needs is written with the service", s.Name)
 	}

@@ -100,8 +100,9 @@ func (l *loader) checkTool(doc *source.Document, t *Tool, place []string) {
 	switch d.Implementation.Type {
 	case manifest.Workflow:
 		d.Implementation.ID = l.workflowRef(doc, at("implementation", "id"), d.Implementation.ID)
+		l.unread(doc, d)
 	case manifest.Script:
-		l.scriptFiles(doc, d)
+		l.scriptFiles(doc, d, "implementation")
 	case manifest.Service:
 		if s := l.serviceOf(doc, d); s != nil {
 			t.Service = s.Name
@@ -118,6 +119,20 @@ func (l *loader) checkTool(doc *source.Document, t *Tool, place []string) {
 	if d.ID != "" {
 		l.project.tools[d.ID] = t
 		l.squashed[squash(d.ID)] = d.ID
+	}
+}
+
+// unread warns of parameters that the workflow of a tool does not take.
+func (l *loader) unread(doc *source.Document, d *manifest.Tool) {
+	w, known := l.project.workflows.find(d.Implementation.ID)
+	if !known || w.Definition == nil {
+		return
+	}
+	properties, _ := d.Parameters["properties"].(map[string]any)
+	for _, name := range protocol.SortedKeys(properties) {
+		if _, taken := w.Definition.InterfaceInputs[name]; !taken {
+			l.warn(doc, at("parameters", "properties", name), source.Suggest(name, protocol.SortedKeys(w.Definition.InterfaceInputs)), "the workflow %s has no input %q; nothing reads this parameter", w.ID, protocol.Short(name, 80))
+		}
 	}
 }
 
@@ -145,8 +160,8 @@ func (l *loader) reserve() {
 	}
 }
 
-// scriptFiles reads the files that go with a script.
-func (l *loader) scriptFiles(doc *source.Document, d *manifest.Tool) {
+// scriptFiles reads the files that go with a script, whose command stands at a place of the document.
+func (l *loader) scriptFiles(doc *source.Document, d *manifest.Tool, place ...string) {
 	dir := path.Dir(doc.File)
 	all := l.tree.listed
 	if name := pluginOf(doc.File); name != "" {
@@ -160,7 +175,10 @@ func (l *loader) scriptFiles(doc *source.Document, d *manifest.Tool) {
 		}
 	}
 	for _, f := range faults {
-		l.fault(doc, f.Steps, f.Suggestion, "%s", f.Message)
+		l.fault(doc, append(slices.Clip(place), f.Steps[1:]...), f.Suggestion, "%s", f.Message)
+	}
+	for _, word := range d.Absent(dir, names) {
+		l.warn(doc, append(slices.Clip(place), "command"), "the program starts in a folder that has these files alone", "there is no %s in %s", protocol.Short(word, 80), dir)
 	}
 	var files []manifest.File
 	for _, name := range names {
@@ -169,7 +187,7 @@ func (l *loader) scriptFiles(doc *source.Document, d *manifest.Tool) {
 		}
 	}
 	if err := d.SetFiles(files); err != nil {
-		l.fault(doc, at("implementation"), "", "%s", err)
+		l.fault(doc, append(slices.Clip(place), "files"), "install the program on this machine, as npm install --global does, and name it in the command", "%s", err)
 	}
 }
 

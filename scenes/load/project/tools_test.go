@@ -37,6 +37,65 @@ func loadTool(files map[string]string) (*Project, error) {
 	return Load(fsys, Options{Tools: []string{"SayTool"}})
 }
 
+// What is wrong with the files of a program is said at its own place, and what to do.
+func TestFilesOfPrograms(t *testing.T) {
+	big := strings.Repeat("x", 5<<20)
+	for name, c := range map[string]struct{ file, text, want string }{
+		"a tool":    {"tools/a.tool.yaml", "id: a\nimplementation: {type: script, command: python3 ./big, files: [none]}\n", "implementation.files"},
+		"a server":  {"mcp/a.yaml", "id: a\ncommand: python3 ./big\nfiles: [none]\n", "files"},
+		"a service": {"services/a.yaml", "id: a\ncommand: python3 ./big\nfiles: [none]\n", "files"},
+	} {
+		_, err := loadTool(map[string]string{c.file: c.text, filepath.Dir(c.file) + "/big": big})
+		var faults *Error
+		if !errors.As(err, &faults) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		said := faults.Error()
+		for _, want := range []string{": " + c.want + "[0]: ", ": " + c.want + ": the files that go with the command have 5242880 bytes; the limit is 4194304 (install"} {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s: %s, want %q", name, said, want)
+			}
+		}
+	}
+}
+
+// What a definition names and nobody finds would show in the first call only.
+func TestWhatNobodyFinds(t *testing.T) {
+	p, err := loadTool(map[string]string{
+		"tools/a.tool.yaml":    "id: a\nimplementation: {type: script, command: \"python3 ./gone.py --data ./dir --at ./work ../up\", files: [dir]}\n",
+		"tools/dir/x":          "x",
+		"mcp/s.yaml":           "id: s\ncommand: node ./server.js\n",
+		"tools/b.tool.yaml":    "id: b\nparameters: {properties: {amount: {type: number}, nothing: {}}}\nimplementation: {type: workflow, id: w}\n",
+		"workflows/w.yaml":     "id: w\ninterfaceInputs: {amounts: {dataFlowType: FLOAT}}\nnodes: [{id: in, type: GroupInput}, {id: out, type: GroupOutput}]\nedges: []\n",
+		"services/clock.yaml":  "id: clock\ncommand: python3 -c pass\n",
+		"tools/c.tool.yaml":    "id: c\nimplementation: {type: service, name: clok, method: m}\n",
+		"tools/d.tool.yaml":    "id: d\nimplementation: {type: service, name: host, method: m}\n",
+		"tools/fine.tool.yaml": "id: fine\nimplementation: {type: script, command: python3 dir/x ./dir/x}\n",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, w := range p.Warnings {
+		said = append(said, w.String())
+	}
+	all := strings.Join(said, "\n")
+	for _, want := range []string{
+		"tools/a.tool.yaml:2:41: implementation.command: there is no ./gone.py in tools", "no ./work in tools", "no ../up in tools",
+		"mcp/s.yaml:2:10: command: there is no ./server.js in mcp",
+		`tools/b.tool.yaml:2:35: parameters.properties.amount: the workflow w has no input "amount"; nothing reads this parameter (did you mean "amounts"?)`, `no input "nothing"`,
+		`tools/c.tool.yaml:2:39: implementation.name: there is no service "clok" here; only a program that embeds simd can have it (did you mean "clock"?)`,
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("want %s", want)
+		}
+	}
+	if strings.Contains(all, "fine") || strings.Contains(all, "host") || strings.Contains(all, "./dir ") || t.Failed() {
+		t.Error(all)
+	}
+}
+
 // Definitions of tools that were damaged give faults with places, or load; nothing else.
 func TestDamagedTools(t *testing.T) {
 	good := toolFiles(t)

@@ -36,7 +36,7 @@ func deniedCalls() []uint32 {
 		unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_VHANGUP, unix.SYS_PERSONALITY, unix.SYS_NFSSERVCTL, unix.SYS_LOOKUP_DCOOKIE,
 		unix.SYS_MBIND, unix.SYS_SET_MEMPOLICY, unix.SYS_SET_MEMPOLICY_HOME_NODE, unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES,
 		// Names and values beside a file, which nobody looks at who reads it.
-		unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT,
+		unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT, unix.SYS_FILE_SETATTR,
 		// Files by handle, past every folder.
 		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT,
 		// Memory that is neither data nor in the two folders.
@@ -49,6 +49,9 @@ func deniedCalls() []uint32 {
 
 // namespaceFlags are those of clone.
 const namespaceFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+
+// setAttributes is FS_IOC_FSSETXATTR, which gives a file flags and a project.
+const setAttributes = 0x401c5820
 
 // Offsets in what a filter sees of a call.
 const (
@@ -93,11 +96,17 @@ func filter(tcp bool) []unix.SockFilter {
 	}
 	f.argument(unix.SYS_CLONE, offArg0, unix.BPF_JSET, refuse, namespaceFlags)
 	f.argument(unix.SYS_IOCTL, offArg1, unix.BPF_JEQ, refuse, unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCCONS)
+	f.argument(unix.SYS_IOCTL, offArg1, unix.BPF_JEQ, refuse, unix.FS_IOC_SETFLAGS, setAttributes, unix.FS_IOC_ENABLE_VERITY, unix.FS_IOC_SET_ENCRYPTION_POLICY)
+	// Such a lock has no process in the list of locks, by which they are counted (tools/sandbox/usage).
+	f.argument(unix.SYS_FCNTL, offArg1, unix.BPF_JEQ, unix.SECCOMP_RET_ERRNO|uint32(unix.EINVAL), unix.F_OFD_SETLK, unix.F_OFD_SETLKW)
 	if tcp {
 		f.clientsOnly(refuse)
 	} else {
 		f.when(unix.BPF_JEQ, unix.SYS_SOCKET, refuse)
 		f.when(unix.BPF_JEQ, unix.SYS_CONNECT, refuse)
+	}
+	for _, o := range ownOnly() {
+		f.only(o.call, o.arg, o.value, refuse)
 	}
 	f.streamsOnly(refuse)
 	f.buffersStay()
@@ -137,6 +146,29 @@ func (f *program) argument(call, offset uint32, op uint16, verdict uint32, value
 	for _, v := range values {
 		f.when(op, v, verdict)
 	}
+	f.load(offNumber)
+}
+
+// own is an argument that says who is meant, and its value for whoever calls.
+type own struct{ call, arg, value uint32 }
+
+// ownOnly are the calls that say how a process runs. A program says it of itself: process 1 has
+// the same user, and must not be slowed down or limited, for it looks at what all have together.
+func ownOnly() []own {
+	const process = 1 // IOPRIO_WHO_PROCESS
+	return []own{
+		{unix.SYS_PRLIMIT64, offArg0, 0},
+		{unix.SYS_SETPRIORITY, offArg0, unix.PRIO_PROCESS}, {unix.SYS_SETPRIORITY, offArg1, 0},
+		{unix.SYS_IOPRIO_SET, offArg0, process}, {unix.SYS_IOPRIO_SET, offArg1, 0},
+		{unix.SYS_SCHED_SETSCHEDULER, offArg0, 0}, {unix.SYS_SCHED_SETPARAM, offArg0, 0}, {unix.SYS_SCHED_SETATTR, offArg0, 0}, {unix.SYS_SCHED_SETAFFINITY, offArg0, 0},
+	}
+}
+
+// only refuses a call whose argument has another value.
+func (f *program) only(call, offset, value, verdict uint32) {
+	f.jump(unix.BPF_JEQ, call, 0, 4)
+	f.load(offset + lowHalf)
+	f.unless(value, verdict)
 	f.load(offNumber)
 }
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -70,6 +71,8 @@ func (p *prober) files() {
 		p.refused(Files, "read "+path, readErr(path))
 	}
 	p.refused(Files, "keep something beside a file", unix.Setxattr(p.Work, "user.simd", []byte("x"), 0))
+	p.flags()
+	p.lock()
 	for _, path := range []string{"/usr/x", "/etc/x", "/x", "/dev/x", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/1/oom_score_adj"} {
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 		if err == nil {
@@ -82,6 +85,37 @@ func (p *prober) files() {
 	p.refused(Files, "a hard link of a program", os.Link("/usr/bin/env", p.Work+"/env"))
 	_ = os.Symlink("/root", p.Work+"/root")
 	p.refused(Files, "through a symbolic link", readErr(p.Work+"/root/.profile"))
+}
+
+// lock tries to take one that belongs to an open file: the list of locks does not say whose it is.
+func (p *prober) lock() {
+	f, err := os.Create(p.Work + "/lock")
+	if err != nil {
+		p.holds(Resources, "make a file", false, err.Error())
+		return
+	}
+	defer f.Close()
+	err = unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Len: 1})
+	p.refused(Resources, "lock an open file", err)
+}
+
+// flags tries to give a folder flags that stay with it, and that no reader of files looks at.
+func (p *prober) flags() {
+	fd, err := unix.Open(p.Work, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		p.holds(Files, "open the folder", false, err.Error())
+		return
+	}
+	defer unix.Close(fd)
+	const setAttributes = 0x401c5820 // FS_IOC_FSSETXATTR
+	none := [128]byte{}
+	for _, c := range []struct {
+		what    string
+		request uintptr
+	}{{"flags", unix.FS_IOC_SETFLAGS}, {"attributes", setAttributes}, {"a seal", unix.FS_IOC_ENABLE_VERITY}, {"a key", unix.FS_IOC_SET_ENCRYPTION_POLICY}} {
+		p.refused(Files, "give a folder "+c.what, call(unix.SYS_IOCTL, uintptr(fd), c.request, uintptr(unsafe.Pointer(&none)), 0))
+	}
+	p.refused(Files, "give a folder attributes by a call", call(unix.SYS_FILE_SETATTR, uintptr(fd), 0, 0, 0))
 }
 
 func readErr(path string) error {
@@ -185,6 +219,33 @@ func (p *prober) processes() {
 	p.refused(Processes, "take a descriptor of process 1", call(unix.SYS_PIDFD_GETFD, ^uintptr(0), 3, 0, 0))
 	p.refused(Processes, "System V memory", call(unix.SYS_SHMGET, 0, 4096, unix.IPC_CREAT|0o600, 0))
 	p.refused(Processes, "see open files of process 1", readErr("/proc/1/fd"))
+	p.rule()
+}
+
+// rule tries to say how others run: a process 1 that is slow, or may open nothing, looks too late
+// at what all have together.
+func (p *prober) rule() {
+	same, param, all := [1]uint64{}, [2]uint64{}, [128]byte{}
+	for i := range all {
+		all[i] = 0xff
+	}
+	for _, c := range []struct {
+		what       string
+		number     uintptr
+		a, b, c, d uintptr
+	}{
+		{"limits of process 1", unix.SYS_PRLIMIT64, 1, unix.RLIMIT_NOFILE, 0, 0},
+		{"nice of process 1", unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 1, 0, 0},
+		{"nice of this user", unix.SYS_SETPRIORITY, unix.PRIO_USER, 0, 0, 0},
+		{"disk class of process 1", unix.SYS_IOPRIO_SET, 1, 1, 0, 0},
+		{"disk class of this user", unix.SYS_IOPRIO_SET, 3, 0, 0, 0},
+		{"scheduler of process 1", unix.SYS_SCHED_SETSCHEDULER, 1, 0, uintptr(unsafe.Pointer(&same)), 0},
+		{"scheduler parameters of process 1", unix.SYS_SCHED_SETPARAM, 1, uintptr(unsafe.Pointer(&param)), 0, 0},
+		{"scheduler attributes of process 1", unix.SYS_SCHED_SETATTR, 1, 0, 0, 0},
+		{"processors of process 1", unix.SYS_SCHED_SETAFFINITY, 1, uintptr(len(all)), uintptr(unsafe.Pointer(&all)), 0},
+	} {
+		p.refused(Processes, "set the "+c.what, call(c.number, c.a, c.b, c.c, c.d))
+	}
 }
 
 func (p *prober) environment() {
@@ -198,6 +259,8 @@ func (p *prober) environment() {
 			p.holds(Environment, "see "+name, false, "reached")
 		}
 	}
+	name, err := os.Hostname()
+	p.holds(Environment, "see the name of the machine", err == nil && name == "sandbox", name)
 	p.holds(Environment, "see own environment", true, fmt.Sprintf("%d variables", len(os.Environ())))
 	for _, pid := range []string{"1", strconv.Itoa(os.Getppid())} {
 		text, err := os.ReadFile("/proc/" + pid + "/environ")

@@ -66,6 +66,28 @@ func TestSockets(t *testing.T) {
 	}
 }
 
+// Promise 1.
+func TestLocks(t *testing.T) {
+	f, err := os.Create(t.TempDir() + "/f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var l Looker
+	l.count()
+	was, memory := l.locks, l.Memory()
+	for i := range int64(1000) {
+		if err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Start: 2 * i, Len: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.count()
+	// Others of this machine take and leave theirs.
+	if more := l.locks - was; more < 900 || l.Memory() < memory+500*lockHolds {
+		t.Errorf("%d locks more of 1,000", more)
+	}
+}
+
 // Promise 2.
 func TestTheFirstProcessLooks(t *testing.T) {
 	var l Looker
