@@ -257,7 +257,7 @@ func (s *State) mayAsk(a uint32) bool {
 	risk := 0.0
 	if s.cfg.Mode == Speculative {
 		var top worst
-		if risk = s.risk(a, &top); !s.spent.allows(risk) {
+		if risk = s.risk(a, &top); !s.spent.allows(risk, len(r.turns)) {
 			s.watch.none(a)
 			for _, one := range top.list[:top.n] {
 				s.watch.add(a, one.agent, s.index.at[one.agent]+1)

@@ -46,7 +46,8 @@ type Config struct {
 	// Window is how many turns an agent may be ahead of the committed run; 0 = 240,
 	// at most MaxWindow. Memory grows with it, by 40 bytes an agent and turn.
 	Window int
-	// Threshold is the largest risk at which a paid call is made; 0 = 0.18.
+	// Threshold is the largest risk at which an agent makes a paid call that is not ahead yet;
+	// 0 = 0.35. It is half of that for one that is 20 turns ahead.
 	Threshold float64
 	// MaxWasted is the largest share of wasted calls; 0 = 0.10.
 	MaxWasted float64
@@ -99,7 +100,7 @@ func (c Config) withDefaults() Config {
 		c.Window = 240
 	}
 	if c.Threshold == 0 {
-		c.Threshold = 0.18
+		c.Threshold = 0.35
 	}
 	if c.MaxWasted == 0 {
 		c.MaxWasted = 0.10

@@ -14,16 +14,19 @@ const (
 	// early is how many calls may be wasted before there is a share to speak of: what a
 	// run pays for learning.
 	early = 50
+	// hurry is the number of turns ahead at which a risk counts double: who is far ahead holds up nobody, and
+	// can make its call later, when less may come between.
+	hurry = 20
 )
 
 func newWaste(c Config) waste { return waste{theta: c.Threshold, most: c.MaxWasted} }
 
-// allows reports whether a call may be made at a risk: it is below the threshold, and
-// what is wasted is within the bound, with a quarter of what the open risks are expected
+// allows reports whether an agent that is some turns ahead may make a call at a risk: weighed
+// by these, it is below the threshold, and what is wasted is within the bound, with a quarter of what the open risks are expected
 // to add. (All of it would be too careful: calls of one turn are lost together, and most
 // are settled long before the bound is near.)
-func (w *waste) allows(risk float64) bool {
-	return risk == 0 || risk <= w.theta && float64(w.wasted)+w.risky/4 <= margin*w.most*float64(w.calls)+early
+func (w *waste) allows(risk float64, ahead int) bool {
+	return risk == 0 || risk*(1+float64(ahead)/hurry) <= w.theta && float64(w.wasted)+w.risky/4 <= margin*w.most*float64(w.calls)+early
 }
 
 func (w *waste) ask(t *turn, risk float64) {
