@@ -14,6 +14,11 @@ const (
 	lastLook  = 250 * time.Millisecond
 )
 
+// patience is how long a shell waits for its next command before the end of the last one is taken for
+// lost. A busy kernel hands on what was written to a terminal late, and until then nobody sees that it
+// is there.
+const patience = 2 * time.Second
+
 // come is what came of a command by now.
 type come int
 
@@ -32,7 +37,7 @@ const (
 func (s *session) wait(ctx context.Context, most time.Duration) come {
 	late := time.NewTimer(most)
 	defer late.Stop()
-	pause, was := firstLook, busy
+	pause, was, idleSince := firstLook, busy, time.Time{}
 	look := time.NewTimer(pause)
 	defer look.Stop()
 	for {
@@ -66,14 +71,17 @@ func (s *session) wait(ctx context.Context, most time.Duration) come {
 		if since >= quiet && s.term.unread() == 0 { // else the end may be in it
 			now = s.look.look(s.term.foreground())
 		}
-		if now == was && now != busy && time.Since(s.lastSeen()) >= quiet { // twice in a row: it is no moment between two others
+		if now != idle || was != idle {
+			idleSince = time.Now()
+		}
+		if now == was && now != busy && time.Since(s.lastSeen()) >= quiet && (now != idle || time.Since(idleSince) >= patience) { // twice in a row: it is no moment between two others
 			return map[state]come{reading: waits, idle: stuck, stopped: stopped_}[now]
 		}
-		was = now
 		pause = min(pause*3/2, lastLook)
-		if now != busy {
+		if now != was && now != busy {
 			pause = firstLook
 		}
+		was = now
 		look.Reset(pause)
 	}
 }
