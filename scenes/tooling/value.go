@@ -12,6 +12,7 @@ import (
 	"tavernsim/tools"
 	"tavernsim/tools/approvals"
 	"tavernsim/tools/manifest"
+	"tavernsim/tools/secrets"
 )
 
 // value carries get_value out: a person is asked for a secret, which the agent can use from
@@ -83,7 +84,7 @@ func (s *Set) asking(c *tools.Call, o *tools.Options, q *effect.Ask) {
 		Door: by.Door, Timeout: cmp.Or(by.Timeout, DefaultSilence),
 		Rule:     func() (permit.Leave, bool) { return by.rule(q) },
 		Question: func() *approvals.Question { return by.question(&own) },
-		Mask:     func(text string) (string, error) { return s.held().Store().Text(text) },
+		Secrets:  func() *secrets.Store { return s.held().Store() },
 	})
 	c.Ask, o.Left = a.Ask, a.Left
 }

@@ -35,6 +35,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/tools"
 	"tavernsim/tools/approvals"
+	"tavernsim/tools/secrets"
 )
 
 // Most is how many questions a call may ask.
@@ -51,8 +52,8 @@ type Of struct {
 	// Question gives one about the call, with an id that is the call's.
 	Question func() *approvals.Question
 	Timeout  time.Duration // of silence
-	// Mask takes secrets out of a text; an error says that it spells one.
-	Mask func(string) (string, error)
+	// Secrets are those that neither a question nor an answer may have.
+	Secrets func() *secrets.Store
 }
 
 // Asker asks for one call.
@@ -143,7 +144,7 @@ func (a *Asker) may(f *tools.Form) error {
 		*f = tools.Form{Message: protocol.Short(f.Message, 200)}
 		return err
 	}
-	if masked, err := a.Mask(f.Message); err != nil {
+	if masked, err := a.Secrets().Text(f.Message); err != nil {
 		*f = tools.Form{}
 		return err
 	} else if f.Message = masked; len(f.Schema) > 0 && secret.Asks(masked) && writes(f) {
@@ -172,11 +173,7 @@ func writes(f *tools.Form) bool {
 
 // open says that an answer has a secret of the operator in it.
 func (a *Asker) open(answer map[string]any) error {
-	b, err := json.Marshal(answer)
-	if err != nil {
-		return err
-	}
-	if masked, err := a.Mask(string(b)); err != nil || masked != string(b) {
+	if _, found, err := a.Secrets().Value(answer); found || err != nil {
 		return errors.New("the answer has a secret of the operator in it")
 	}
 	return nil

@@ -14,6 +14,7 @@ import (
 	"tavernsim/engine/permit"
 	"tavernsim/tools"
 	"tavernsim/tools/approvals"
+	"tavernsim/tools/secrets"
 )
 
 // somebody answers questions.
@@ -34,18 +35,20 @@ func (s *somebody) Ask(ctx context.Context, q *approvals.Question) (approvals.Ve
 	return s.says(q)
 }
 
-const owned = "sk-Demo_7pW4yH8cR2nM"
+const (
+	owned   = "sk-Demo_7pW4yH8cR2nM"
+	spelled = "c2stRGVtb183cFc0eUg4Y1Iybk0=" // in base64
+)
 
 func asker(door approvals.Approver) *Asker {
+	store, err := secrets.New(&secrets.File{Secrets: map[string]*secrets.Grant{"k": {Value: owned}}})
+	if err != nil {
+		panic(err) // one secret of more than eight characters
+	}
 	return For(Of{
 		Door: door, Timeout: time.Minute, Rule: func() (permit.Leave, bool) { return permit.Leave{Yes: true}, true }, // which is no answer
 		Question: func() *approvals.Question { return &approvals.Question{ID: "c0ffee", Agent: "a", Tool: "t"} },
-		Mask: func(text string) (string, error) {
-			if strings.Contains(text, "spelled") {
-				return "", errors.New("it spells a secret")
-			}
-			return strings.ReplaceAll(text, owned, "$KARYI{k}"), nil
-		},
+		Secrets:  func() *secrets.Store { return store },
 	})
 }
 
@@ -89,8 +92,9 @@ func TestAsk(t *testing.T) {
 		{"a message", tools.Form{Message: "Please type your password", Schema: form("x").Schema}, &somebody{says: yes(town)}, "", "it asks for a secret", 0, "declined"},
 		{"a choice", tools.Form{Message: "Rotate the token?", Schema: form("x", "enum", []any{"now", "never"}).Schema}, &somebody{says: yes(map[string]any{"x": "now"})}, "", "map[x:now]", 1, "given"},
 		{"a secret in the answer", form("town"), &somebody{says: yes(map[string]any{"town": owned})}, "", "a secret of the operator", 1, "declined"},
-		{"spelled in the answer", form("town"), &somebody{says: yes(map[string]any{"town": "spelled"})}, "", "a secret of the operator", 1, "declined"},
-		{"spelled in the message", tools.Form{Message: "spelled"}, &somebody{says: yes(nil)}, "", "it spells a secret", 0, "declined"},
+		{"over lines in the answer", form("town"), &somebody{says: yes(map[string]any{"town": owned[:9] + "\n" + owned[9:]})}, "", "a secret of the operator", 1, "declined"},
+		{"spelled in the answer", form("town"), &somebody{says: yes(map[string]any{"town": spelled})}, "", "a secret of the operator", 1, "declined"},
+		{"spelled in the message", tools.Form{Message: spelled}, &somebody{says: yes(nil)}, "", "it has the secret k", 0, "declined"},
 		{"a default", form("town", "default", "Bergen"), &somebody{says: yes(map[string]any{})}, "", "map[town:Bergen]", 1, "given"},
 		{"over a default", form("town", "default", "Bergen"), &somebody{says: yes(town)}, "", "map[town:Rome]", 1, "given"},
 		{"does not fit", form("town", "maxLength", 2), &somebody{says: yes(town)}, "", "the answer does not fit", 1, "declined"},
@@ -116,7 +120,7 @@ func TestAsk(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", c.name, f, c.want)
 		}
 		left := a.Left()
-		if len(left) != 1 || left[0].Name != File || !strings.Contains(string(left[0].Data), `"result": "`+c.result+`"`) || strings.Contains(string(left[0].Data), owned) || strings.Contains(string(left[0].Data), "spelled") || len(left[0].Data) > 6000 {
+		if len(left) != 1 || left[0].Name != File || !strings.Contains(string(left[0].Data), `"result": "`+c.result+`"`) || strings.Contains(string(left[0].Data), owned) || strings.Contains(string(left[0].Data), spelled) || len(left[0].Data) > 6000 {
 			t.Errorf("%s: %s", c.name, left)
 		}
 	}
