@@ -175,4 +175,7 @@ type Limits struct {
 	// PassivateAfter is for how long an agent is told nothing before it leaves its actor; less than a
 	// tick: it leaves at the end of each turn. Default 5 minutes of scene time, and 0 with very many agents.
 	PassivateAfter protocol.Duration `json:"passivate_after,omitempty"`
+	// ShutdownGrace is how long services and MCP servers of the scene may take to end by themselves,
+	// together, in wall time; default 5s.
+	ShutdownGrace protocol.Duration `json:"shutdown_grace,omitempty"`
 }

@@ -36,7 +36,7 @@ func (s *Set) newServices() *rpc.Executor {
 		x := s.opt.Project.Services()[name]
 		list = append(list, rpc.Service{Name: name, Words: x.Script.Words(), Files: x.Script.Files(), Servers: x.Script.Servers(), Config: s.told(x.Plugin), Concurrency: x.AtOnce})
 	}
-	return rpc.New(list, rpc.Options{Sandbox: s.opt.Sandbox, Mask: s.maskSaid, Failed: s.serviceFailed, Resolve: s.resolve})
+	return rpc.New(list, rpc.Options{Sandbox: s.opt.Sandbox, Mask: s.maskSaid, Failed: s.serviceFailed, Resolve: s.resolve, Group: &s.children})
 }
 
 // resolve finds the service that another one calls: of its own plugin, or of one among the

@@ -48,6 +48,7 @@ import (
 	"tavernsim/scenes/tooling/trial"
 	"tavernsim/tools"
 	"tavernsim/tools/artifact"
+	"tavernsim/tools/child"
 	"tavernsim/tools/files"
 	"tavernsim/tools/grants"
 	"tavernsim/tools/httpcall"
@@ -129,6 +130,8 @@ type Set struct {
 	shell  sessions
 	mock   *toolmock.Mock
 	own    *own.Own
+
+	children child.Group // services and MCP servers
 
 	hooks *hooks.Hooks
 	over  map[string]*overrides.Winner // services that replace something, by interface
@@ -305,14 +308,9 @@ func (s *Set) end() (err error) {
 }
 
 func (s *Set) endAll() error {
-	if s.mcp != nil {
-		_ = s.mcp.Close() // it ends what runs, and has nothing to say
-	}
-	if s.rpc != nil {
-		_ = s.rpc.Close() // the same
-	}
+	s.children.Close(s.opt.Project.ShutdownGrace(s.opt.Scene))
 	if s.script != nil {
-		_ = s.script.Close() // the same
+		_ = s.script.Close() // it ends what runs, and has nothing to say
 	}
 	if s.http != nil {
 		return s.http.Close()
@@ -328,7 +326,7 @@ func (s *Set) newMCP() *mcp.Executor {
 			list = append(list, mcp.Server{Definition: x.Definition, Pin: x.Pin})
 		}
 	}
-	return mcp.New(list, mcp.Options{Env: s.variables, Sandbox: s.opt.Sandbox, Failed: s.serviceFailed, Asked: s.opt.Watch.mcpAsked, Secrets: func(server string, names []string) (map[string]string, error) {
+	return mcp.New(list, mcp.Options{Env: s.variables, Sandbox: s.opt.Sandbox, Failed: s.serviceFailed, Asked: s.opt.Watch.mcpAsked, Group: &s.children, Secrets: func(server string, names []string) (map[string]string, error) {
 		return s.secretsFor(context.Background(), "", server, names) // all callers share the server; the request has a bound of its own
 	}})
 }

@@ -142,7 +142,7 @@ func TestKeeper(t *testing.T) {
 		var ended atomic.Int64 // ends have goroutines of their own
 		fails := errors.New("no")
 		k := Keep(Of[int]{
-			Name: "x", Start: time.Second, End: func(int) { ended.Add(1) }, Final: func(err error) bool { return protocol.KindOf(err) == protocol.KindInvalid },
+			Name: "x", Start: time.Second, End: func(int, time.Time) { ended.Add(1) }, Final: func(err error) bool { return protocol.KindOf(err) == protocol.KindInvalid },
 			Open: func(context.Context) (int, error) { opened++; return opened, fails },
 			Failed: func(off string) {
 				if off != "" {

@@ -23,9 +23,12 @@ type Of[S comparable] struct {
 	Name  string        // in errors: "the MCP server x"
 	Start time.Duration // in which a session must be ready
 	Pause time.Duration // after the first failure, doubled with each up to a minute; 0 = 1 s
-	// Open opens a session; End ends it, and returns when nothing is left of it.
+	// Open opens a session; End ends it, and returns when nothing is left of it. The session may end by
+	// itself until a time; zero = as long as End allows.
 	Open func(ctx context.Context) (S, error)
-	End  func(S)
+	End  func(S, time.Time)
+	// Group ends it with others; nil = it is alone.
+	Group *Group
 	// Final reports that nothing is opened again after an error.
 	Final func(error) bool
 	// Failed is told of each failure, and why nothing is opened again; off "" = another session may
@@ -58,7 +61,14 @@ type opening struct {
 }
 
 // Keep makes a keeper. It opens nothing. You must call Close.
-func Keep[S comparable](of Of[S]) *Keeper[S] { return &Keeper[S]{of: of} }
+func Keep[S comparable](of Of[S]) *Keeper[S] {
+	if of.Group == nil {
+		of.Group = &Group{}
+	}
+	s := &Keeper[S]{of: of}
+	of.Group.add(s)
+	return s
+}
 
 // Session gives the open session, or opens one. Callers wait for one and the same.
 func (s *Keeper[S]) Session(ctx context.Context) (open S, failed *tools.Result) {
@@ -121,9 +131,10 @@ func (s *Keeper[S]) opened(o *opening, made S, err error) {
 	case err != nil:
 		s.fail(err)
 	case s.closing:
-		s.end(made)
+		s.end(made, time.Time{})
 	default:
 		s.open, s.isOpen = made, true
+		s.of.Group.add(s)
 	}
 }
 
@@ -175,21 +186,23 @@ func (s *Keeper[S]) Broken(open S, err error) {
 func (s *Keeper[S]) drop(open S, err error) {
 	s.isOpen = false
 	s.fail(err)
-	s.end(open)
+	s.end(open, time.Time{})
 }
 
 // end ends a session beside the caller; close waits for it.
-func (s *Keeper[S]) end(open S) { s.ending.Go(func() { s.of.End(open) }) }
+func (s *Keeper[S]) end(open S, until time.Time) { s.ending.Go(func() { s.of.End(open, until) }) }
 
 // Close ends the session; it returns when nothing is left.
-func (s *Keeper[S]) Close() {
+func (s *Keeper[S]) Close() { s.endUntil(time.Time{}) }
+
+func (s *Keeper[S]) endUntil(until time.Time) {
 	s.mu.Lock()
 	s.closing = true
 	if s.opening != nil {
 		s.opening.stop()
 	}
 	if s.isOpen {
-		s.end(s.open)
+		s.end(s.open, until)
 		s.isOpen = false
 	}
 	s.mu.Unlock()

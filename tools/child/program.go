@@ -154,6 +154,17 @@ func (p *Process) Fault() error {
 	return p.ended
 }
 
+// Leave lets the program see the end of its input, and waits until it has ended by itself, or so long.
+func (p *Process) Leave(most time.Duration) {
+	p.in.Close()
+	late := time.NewTimer(most)
+	defer late.Stop()
+	select {
+	case <-p.gone:
+	case <-late.C:
+	}
+}
+
 // Cut ends the program: it sees the end of its input, then TERM, then KILL.
 func (p *Process) Cut() {
 	p.in.Close()

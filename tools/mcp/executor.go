@@ -39,8 +39,9 @@ type Options struct {
 	// Asked is told of each request that has ended, with its method and what came of it; nil =
 	// nobody is.
 	Asked func(method, outcome string)
-	// Pause is that of child.Of.
+	// Pause and Group are those of child.Of.
 	Pause time.Duration
+	Group *child.Group
 }
 
 // Server is what an Executor speaks with.
@@ -60,7 +61,7 @@ type server struct {
 
 func newServer(of Server, opt Options) *server {
 	return &server{ID: of.Definition.ID, Keeper: child.Keep(child.Of[*session]{
-		Name: "the MCP server " + of.Definition.ID, Start: opt.Start, Pause: opt.Pause, End: (*session).end, Final: final,
+		Name: "the MCP server " + of.Definition.ID, Start: opt.Start, Pause: opt.Pause, Group: opt.Group, End: (*session).end, Final: final,
 		Open: func(ctx context.Context) (*session, error) { return of.connect(ctx, opt) },
 		Failed: func(off string) {
 			if opt.Failed != nil {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -44,6 +45,8 @@ type wire interface {
 	// was told of all of them.
 	cancelled()
 	goodbye()
+	// leave lets a program end by itself until a time.
+	leave(until time.Time)
 	// cut ends everything below; it returns when nothing is left.
 	cut()
 }
@@ -87,6 +90,7 @@ func (p *program) fault() error             { return p.Fault() }
 func (p *program) cancelled()               {} // it ends with its session
 func (p *program) goodbye()                 {}
 func (p *program) cut()                     { p.Cut() }
+func (p *program) leave(until time.Time)    { p.Leave(min(time.Until(until), leaving)) }
 func (p *program) changed() bool            { return p.other.Swap(false) }
 
 // connect opens a session and looks at the tools.
@@ -113,7 +117,7 @@ func (s *Server) connect(ctx context.Context, opt Options) (*session, error) {
 	}
 	if err != nil {
 		err = o.cause(err)
-		o.end()
+		o.end(time.Time{})
 		return nil, err
 	}
 	return o, nil
@@ -137,13 +141,18 @@ func (o *session) hear(p *sdk.ProgressNotificationParams) {
 	}
 }
 
+// leaving is how long a program may take to end, at most, when its input has ended.
+const leaving = time.Second
+
 // end ends the session; it returns when nothing is left of it.
-func (o *session) end() {
+func (o *session) end(until time.Time) {
 	if o.client == nil {
 		o.wire.cut()
 		return
 	}
-	o.wire.goodbye()
+	if o.wire.goodbye(); !until.IsZero() {
+		o.wire.leave(until)
+	}
 	go func() { _ = o.client.Close() }() // it may wait for the server, which cut ends
 	o.wire.cut()
 	_ = o.client.Wait()
@@ -266,7 +275,7 @@ func Look(ctx context.Context, d *manifest.Server, opt Options) (pin *manifest.P
 	if err != nil {
 		return nil, protocol.Errorf(kindOf(err), "the MCP server %s: %w", d.ID, err)
 	}
-	defer o.end()
+	defer o.end(time.Time{})
 	found, err := list(ctx, o.client)
 	if err != nil {
 		return nil, protocol.Errorf(kindOf(err), "the MCP server %s: %w", d.ID, err)

@@ -74,6 +74,8 @@ func (w *web) cancelled() { w.untold.add(1) }
 // goodbye waits until the server was told of the calls that were cancelled.
 func (w *web) goodbye() { w.untold.wait(maxGoodbye) }
 
+func (w *web) leave(time.Time) {} // the server goes on without us
+
 func (w *web) cut() {
 	if t, ok := w.below.(*http.Transport); ok {
 		t.CloseIdleConnections()

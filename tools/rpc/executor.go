@@ -47,8 +47,9 @@ type Options struct {
 	// Start bounds the time in which a service must be ready, Ping that for the answer to a
 	// ping, and Shutdown that in which it may end by itself; 0 = 10 s, 5 s, 2 s.
 	Start, Ping, Shutdown time.Duration
-	// Pause is that of child.Of.
+	// Pause and Group are those of child.Of.
 	Pause time.Duration
+	Group *child.Group
 }
 
 // Executor carries out the tools of all services of a scene.
@@ -67,7 +68,7 @@ func New(services []Service, opt Options) *Executor {
 	x := &Executor{map[string]*service{}}
 	for _, of := range services {
 		s := &service{Service: of, opt: opt, all: x}
-		s.Keeper = child.Keep(child.Of[*session]{Name: "the service " + of.Name, Start: opt.Start, Pause: opt.Pause, Open: s.open, End: (*session).end, Final: final, Failed: func(off string) {
+		s.Keeper = child.Keep(child.Of[*session]{Name: "the service " + of.Name, Start: opt.Start, Pause: opt.Pause, Group: opt.Group, Open: s.open, End: (*session).end, Final: final, Failed: func(off string) {
 			if opt.Failed != nil {
 				opt.Failed(of.Name, off)
 			}

@@ -89,7 +89,7 @@ func keeping(w *within, concurrency int) (*Executor, *service) {
 			go o.read(s)
 			return o, nil
 		},
-		End: func(o *session) {
+		End: func(o *session, _ time.Time) {
 			o.stop()
 			close(w.gone)
 			<-o.done

@@ -258,9 +258,13 @@ func (o *session) cause(err error) error {
 }
 
 // end lets the service end by itself, then ends it; it returns when nothing is left.
-func (o *session) end() {
+func (o *session) end(until time.Time) {
 	ctx, stop := context.WithTimeout(context.Background(), o.shutdown)
 	defer stop()
+	if !until.IsZero() {
+		ctx, stop = context.WithDeadline(ctx, until)
+		defer stop()
+	}
 	_, _ = o.ask(ctx, &Request{Method: "shutdown", Params: struct{}{}}) // it is ended either way
 	o.cut()
 }

@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/permit"
@@ -108,6 +109,14 @@ func (p *Project) Scene(id string) (*Scene, error) {
 	}
 	return nil, protocol.Errorf(protocol.KindNotFound,
 		"project %s: no scene %q; it has %s", p.ID(), id, strings.Join(ids, ", "))
+}
+
+// ShutdownGrace is how long services and MCP servers of a scene may take to end by themselves.
+func (p *Project) ShutdownGrace(scene string) time.Duration {
+	if s, err := p.Scene(scene); err == nil && s.Definition.Simulation.Limits.ShutdownGrace > 0 {
+		return s.Definition.Simulation.Limits.ShutdownGrace.Std()
+	}
+	return 5 * time.Second
 }
 
 // ProfileIDs lists the profiles, sorted.
