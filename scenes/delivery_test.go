@@ -13,10 +13,12 @@ import (
 
 	"tavernsim/actors"
 	"tavernsim/engine/agenda"
+	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/view/verify"
 )
 
 // alarm is a scene in which a caller rings at second two, with an urgency that
@@ -146,6 +148,11 @@ func TestAFoldHearsWhatAMailboxTook(t *testing.T) {
 		t.Errorf("%d deliveries were refused: nothing is tested", want.DeadLetters)
 	}
 	mustVerify(t, whole, scenestest.Settings{})
+	whole.Journal(t, func(j *persistence.Journal) {
+		if r, _, err := verify.Run(context.Background(), whole.Made(t, scenestest.Settings{}), j, verify.Options{}); err != nil || r.Taken[verify.TakenLost] > 0 {
+			t.Errorf("each refusal has a name, and turns are taken: %+v, %v", r, err)
+		}
+	})
 	for at := uint64(2); ; at++ {
 		s := whole.Fresh(t)
 		if r := x.run(s, scenestest.Settings{InterruptAt: at}); r.Final {
@@ -162,10 +169,17 @@ func TestAFoldHearsWhatAMailboxTook(t *testing.T) {
 // Where there are too many refusals to name them all, the turns of whoever may have
 // missed something are taken as they are.
 func TestVerifyOfACrowdThatMissesEvents(t *testing.T) {
-	x := refusingScene(t, 40)
+	x := refusingScene(t, 80)
 	s := scenestest.New(t, x.made, "")
-	if r := x.run(s, scenestest.Settings{}); r.DeadLetters < 9*100 {
-		t.Errorf("%d deliveries were refused: nothing is tested", r.DeadLetters)
+	x.run(s, scenestest.Settings{})
+	counted := int64(0)
+	s.Facts(t, func(_ protocol.Record, f protocol.Fact) {
+		if l := f.(*agenda.DeadLettered); l.Event == "" {
+			counted += l.Count
+		}
+	}, agenda.FactDeadLettered)
+	if counted < 100 {
+		t.Errorf("%d refusals are counted and not named: nothing is tested", counted)
 	}
 	mustVerify(t, s, scenestest.Settings{})
 }
@@ -201,6 +215,49 @@ func TestRealtimeInterrupt(t *testing.T) {
 			mustRestore(t, s, scenestest.Settings{Clock: agenda.Realtime})
 		})
 	}
+}
+
+// An interrupted turn does not say how many observations it was shown. Where there were some it is taken as it
+// was: by these rules it asks a model, and without an observation it fails.
+func TestAnInterruptedTurnWithObservationsVerifies(t *testing.T) {
+	s := scenestest.New(t, realtimeScene(t, `agent_instances:
+  - {instance_id: caller, profile_id: person, custom_runtime_config: {deliberation_frequency_hz: 0.5}}
+  - {instance_id: worker, profile_id: person, custom_runtime_config: {interrupt: {by: high, then: retry}}}
+simulation: {clock: realtime, stop: {after: 10s}}
+-- workflows/think.yaml --
+interfaceInputs: {turn: {dataFlowType: INTEGER}, self: {dataFlowType: OBJECT}, observations: {dataFlowType: ARRAY}}
+interfaceOutputs: {response: {dataFlowType: STRING}, calls: {dataFlowType: ARRAY}}
+nodes:
+  - {id: in, type: GroupInput}
+  - {id: prompt, type: Expression, configValues: {type: STRING, expression: "observations[0].kind + self.instance_id + turn"}}
+  - {id: model, type: LLMCompletion}
+  - {id: out, type: GroupOutput}
+edges:
+  - {source: in, sourceHandle: "*", target: prompt, targetHandle: "*"}
+  - {source: prompt, sourceHandle: value, target: model, targetHandle: prompt}
+  - {source: model, sourceHandle: text, target: out, targetHandle: response}
+  - {source: model, sourceHandle: calls, target: out, targetHandle: calls}`), "")
+	ring := func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+		if req.Agent == "worker" {
+			return after(9*time.Second, "done")(ctx, req)
+		}
+		priority := "normal" // the caller failed in its first turn
+		if strings.HasSuffix(req.Messages[0].Text, "4") {
+			priority = "critical"
+		}
+		return protocol.ModelAnswer{Finish: protocol.FinishStop, Calls: []protocol.Call{
+			{ID: "c", Tool: "PublishEventTool", Params: map[string]any{"type": "talk.x", "target_agent_instance_id": "worker", "priority": priority}},
+			{ID: "d", Tool: "ReadPrivateStateTool"}}}, nil
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if r := live(t, s, scenestest.Settings{Model: &slow{answer: ring}}).Close(); r.Err != nil {
+			t.Error(r)
+		}
+	})
+	if text, _ := trace(t, s, 0, "agent.turn_ended"); !strings.Contains(text, "worker turn 2 interrupted") {
+		t.Errorf("nothing is tested: %s", text)
+	}
+	mustVerify(t, s, scenestest.Settings{Clock: agenda.Realtime})
 }
 
 // An acknowledged event is perceived again after a failure, in realtime too.

@@ -185,6 +185,8 @@ func TestPeopleInRealtime(t *testing.T) {
 			t.Error(end.Err)
 		}
 	})
+	mustRestore(t, s, scenestest.Settings{People: true, Clock: agenda.Realtime})
+	mustVerify(t, s, scenestest.Settings{People: true, Clock: agenda.Realtime})
 }
 
 // Without people the call is refused, or the panel's own answer counts.

@@ -2,9 +2,12 @@ package scenes_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/tools/txtar"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/protocol"
@@ -70,4 +73,31 @@ func TestEndWhileASnapshotWaits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What a script asks for when it comes to its outcome is in the last wave, on the realtime clock too, and is
+// decided again.
+func TestAScriptEndsInRealtime(t *testing.T) {
+	a, err := txtar.ParseFile("testdata/script/script.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), a), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, set := scenestest.New(t, p, ""), scenestest.Settings{Clock: agenda.Realtime, Workers: 2, Stop: &agenda.Stop{After: protocol.Duration(time.Minute)}}
+	synctest.Test(t, func(t *testing.T) {
+		set := set
+		set.Orders = ordersOf(t, a, "orders.yaml", "")
+		if r := s.Run(t, set); r.Err != nil || r.Reason != agenda.StoppedByOutcome {
+			t.Error(r)
+		}
+	})
+	text, _ := trace(t, s, 0, "scene.ended", "event.routed")
+	if last := text[strings.LastIndex(text, "wave "):]; !strings.Contains(last, "debate.closed") || !strings.Contains(last, "ended by outcome") {
+		t.Errorf("nothing is tested: %s", text)
+	}
+	mustRestore(t, s, set)
+	mustVerify(t, s, set)
 }

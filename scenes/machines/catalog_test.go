@@ -120,6 +120,61 @@ func TestFactsOfOtherScenes(t *testing.T) {
 	}
 }
 
+// unnamed are fields of 32 bits of which LastAgent says nothing, with the reason.
+func unnamed() map[string]string {
+	return map[string]string{
+		"event.routed FilterErrors":  "a number of filters",
+		"event.routed Merged":        "a number of events",
+		"event.routed Held":          "the channel passes over holds of agents that it does not know",
+		"subscription.changed Agent": "the channel passes over it",
+		"space.moved From":           "Through is not below it",
+		"space.moved Crossed":        "of agents with steps",
+		"space.put Crossed":          "of the agent itself",
+	}
+}
+
+// Every fact with an agent's number says which is the highest, or a fold of another scene's journal panics.
+func TestEveryFactNamesItsAgents(t *testing.T) {
+	codec := machines.NewCodec()
+	for _, kind := range codec.FactKinds() {
+		fact := filled(codec.FactType(kind))
+		v := reflect.ValueOf(fact).Elem()
+		for i := range v.NumField() {
+			if !v.Type().Field(i).IsExported() || !beyond(v.Field(i)) {
+				continue
+			}
+			name := v.Type().Field(i).Name
+			x, ok := fact.(protocol.Naming)
+			if named, why := ok && x.LastAgent() >= 9999, unnamed()[kind+" "+name]; named == (why != "") {
+				t.Errorf("%s: the field %s is of an agent: LastAgent (protocol.Naming) tells of it, or a line of unnamed says why not, and not both (%q)", kind, name, why)
+			}
+			ordinals(v.Field(i))
+		}
+	}
+}
+
+// beyond puts the number of no agent into every field that may be one, and says whether there is one.
+func beyond(v reflect.Value) (some bool) {
+	switch v.Kind() {
+	case reflect.Uint32:
+		v.SetUint(9999)
+		return true
+	case reflect.Slice:
+		if v.Type() != reflect.TypeFor[protocol.Raw]() {
+			for i := range v.Len() {
+				some = beyond(v.Index(i)) || some
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				some = beyond(v.Field(i)) || some
+			}
+		}
+	}
+	return some
+}
+
 // tracesOf are the traces in a filled fact: what Fill puts into fields of these
 // names.
 func tracesOf(v reflect.Value) (list []string) {

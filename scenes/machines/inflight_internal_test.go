@@ -57,3 +57,11 @@ func TestArrivedTurnsHurry(t *testing.T) {
 		t.Errorf("first %v, then %v", st.urgentArrived, st.arrived)
 	}
 }
+
+// An alarm that is on its way to the stage makes others stand aside.
+func TestAlarmsOnTheirWay(t *testing.T) {
+	st := &Stage{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}, flight: inflight.New(1)}
+	if st.UrgentUnderWay(Moment{}) || !st.UrgentUnderWay(Moment{Alarms: 1}) {
+		t.Error("whether others stand aside does not follow the alarms")
+	}
+}

@@ -331,7 +331,7 @@ func (o *runOptions) runRepeat(ctx context.Context, e *cli.Env, dir string, opt 
 			each.Dir = filepath.Join(filepath.Dir(first.RunDir), fmt.Sprintf("%s-repeat-%d", filepath.Base(first.RunDir), i+1))
 		}
 		if first != nil {
-			each.Seeds = first.Seeds()
+			each.Seeds = seedsOf(first)
 		}
 		sum, err := o.runOnce(ctx, e, dir, each)
 		if err != nil {
@@ -405,4 +405,13 @@ func (o *runOptions) sayMissed(e *cli.Env, sum *rundir.Summary, from string) {
 		}
 		_ = run.Close()
 	}
+}
+
+// seedsOf are the seeds of the scenes of a run.
+func seedsOf(s *rundir.Summary) map[string]uint64 {
+	seeds := map[string]uint64{}
+	for _, sc := range s.All() {
+		seeds[sc.Scene] = sc.Seed
+	}
+	return seeds
 }

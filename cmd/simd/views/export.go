@@ -91,6 +91,8 @@ func (o *exportOptions) check(out io.Writer) (format export.Format, err error) {
 		return format, cli.Usagef("--what wants a table: facts, events, world, agents or artifacts")
 	case o.out == "-" && len(o.what) > 1:
 		return format, cli.Usagef("several tables cannot be written to stdout; name a folder with --out")
+	case len(o.paths) > 0 && !slices.Contains(o.what, "world") && !slices.Contains(o.what, "agents"):
+		return format, cli.Usagef("--path is for the tables world and agents; add --what world or --what agents")
 	case o.out == "-" && format == export.Parquet && shown:
 		return format, cli.Usagef("a terminal does not show Parquet; name a file with --out")
 	}

@@ -56,7 +56,7 @@ func (o *Opened) Answers(only string, yield func(*replay.Entry) error) error {
 }
 
 func (o *Opened) answersAfter(id string, seq uint64, yield func(*replay.Entry) error) error {
-	journal, err := o.Store.Journal(id)
+	journal, err := o.Journal(id)
 	if err != nil {
 		return err
 	}

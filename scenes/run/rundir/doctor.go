@@ -235,6 +235,9 @@ func (x *examination) effectsDamage(id string, err error) {
 
 func (x *examination) journal(store *persistence.Store, id string) error {
 	journal, err := store.Journal(id)
+	if x.lost == nil {
+		err = lost(x.dir, id, err)
+	}
 	if protocol.KindOf(err) == protocol.KindNotFound {
 		c := Check{Name: "journal", Scene: id, Status: CheckNote, Text: "there is none: the scene had not begun", Advice: "resuming begins it"}
 		if x.lost != nil {

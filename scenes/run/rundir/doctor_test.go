@@ -215,6 +215,41 @@ func TestDoctorNames(t *testing.T) {
 	}
 }
 
+// A log of one block that is damaged at its beginning looks torn by a kill. That the journal is lost
+// is damage all the same: the summary knows its waves.
+func TestDoctorNamesALostJournal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	r, err := runner.Start(loadTown(t), runner.Options{Dir: dir, Ticks: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	logs, err := filepath.Glob(filepath.Join(dir, rundir.JournalDir, "db", "*.log"))
+	if err != nil || len(logs) != 1 {
+		t.Fatal(logs, err)
+	}
+	data, err := os.ReadFile(logs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[23] ^= 4
+	if err := os.WriteFile(logs[0], data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rundir.Replay(context.Background(), dir, rundir.ReplayOptions{}); protocol.KindOf(err) != protocol.KindCorrupt {
+		t.Errorf("replay: %v", err)
+	}
+	d, err := rundir.Examine(context.Background(), dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := find(d, "journal"); d.Healthy || c.Status != rundir.CheckDamaged || c.Advice == "" {
+		t.Errorf("%+v", d.Checks)
+	}
+}
+
 func TestDoctorAndLocks(t *testing.T) {
 	dir, _ := ended(t)
 	store, err := persistence.Open(filepath.Join(dir, rundir.JournalDir), persistence.Options{})

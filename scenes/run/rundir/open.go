@@ -144,8 +144,14 @@ func (o *Opened) Scene(id string) (*setup.Scene, *persistence.Journal, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	journal, err := o.Store.Journal(id)
+	journal, err := o.Journal(id)
 	return made, journal, err
+}
+
+// Journal opens the journal of a scene.
+func (o *Opened) Journal(id string) (*persistence.Journal, error) {
+	journal, err := o.Store.Journal(id)
+	return journal, lost(o.Dir, id, err)
 }
 
 // Made compiles a scene of the run.

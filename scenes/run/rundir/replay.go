@@ -76,6 +76,17 @@ func told(dir, scene string, journal history.Journal) error {
 	return nil
 }
 
+// lost tells of a journal that is not there although the summary knows its waves.
+func lost(dir, scene string, err error) error {
+	if protocol.KindOf(err) != protocol.KindNotFound {
+		return err
+	}
+	if s, unread := readSummary(dir); unread == nil && s.WavesOf(scene) > 0 {
+		return protocol.Errorf(protocol.KindCorrupt, "scene %s: the summary tells of wave %d, and there is no journal", scene, s.WavesOf(scene))
+	}
+	return err
+}
+
 // ReplayOptions set the end and the kind of a replay. The zero value folds every scene
 // to its end.
 type ReplayOptions struct {

@@ -277,15 +277,6 @@ func (s *Summary) Digests() string {
 	return strings.Join(list, " ")
 }
 
-// Seeds are the seeds of the scenes.
-func (s *Summary) Seeds() map[string]uint64 {
-	seeds := map[string]uint64{}
-	for _, sc := range s.All() {
-		seeds[sc.Scene] = sc.Seed
-	}
-	return seeds
-}
-
 // IDs are the scenes of the run.
 func (s *Summary) IDs() (ids []string) {
 	for _, sc := range s.All() {

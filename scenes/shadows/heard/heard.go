@@ -78,12 +78,12 @@ func (e *Events) Publish(p Publication, draft *protocol.Draft, n uint64, now pro
 // foretell is the fact of the n-th event of a turn, but for who is near; nil = more decides than the event and the
 // subscriptions.
 func (e *Events) foretell(d *protocol.Draft, n uint64, now protocol.Time) *bus.Routed {
-	if d.Turn == 0 || d.ID != "" || d.Reach != "" || d.Ephemeral || d.Priority != protocol.Normal || !e.channel.Plain(e.InSpace) {
+	if d.Turn == 0 || d.ID != "" || d.Ephemeral || d.Priority != protocol.Normal || !e.channel.Plain(e.InSpace) {
 		return nil
 	}
 	e.channel.Names.Seek(d.Source, d.Turn, n-1)
 	f, ok := e.channel.Decide(now, d, nil).Facts[0].(*bus.Routed)
-	if !ok || len(f.Held) > 0 || f.FilterErrors > 0 || f.Priority != protocol.Normal {
+	if !ok || len(f.Held) > 0 || f.FilterErrors > 0 { // a reach of its own the copy refuses, which knows no space
 		return nil
 	}
 	return f
@@ -200,7 +200,7 @@ func (e *Events) Committed(at schedule.Tick, facts []protocol.Fact) (known map[u
 		case *bus.Routed:
 			e.channel.Apply(f)
 			p := foretold[f.ID]
-			if p != nil && (f.Released != 0 || !p.says(f)) {
+			if p != nil && !p.says(f) {
 				p = nil
 			}
 			for o := range f.Receivers.All() {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/schedule"
 	"tavernsim/protocol"
@@ -25,10 +26,11 @@ type scene struct {
 	ran     map[uint32]schedule.Tick
 }
 
-// people are agents of whom all but the last hear what is said; ada may hear it later.
+// people are agents of whom all but the last hear what is said; ada may hear it later, or by a filter.
 type people struct {
-	names []string
-	later protocol.Duration
+	names  []string
+	later  protocol.Duration
+	filter string
 }
 
 func (p people) Len() int              { return len(p.names) }
@@ -44,18 +46,18 @@ func (p people) Subscriptions(o uint32) []bus.Subscription {
 	case int(o) == len(p.names)-1:
 		return nil
 	case o == ada:
-		return []bus.Subscription{{Type: "said", Quiet: p.later.Std()}}
+		return []bus.Subscription{{Type: "said", Quiet: p.later.Std(), FilterCondition: p.filter}}
 	}
 	return []bus.Subscription{{Type: "said"}}
 }
 
 func made(t *testing.T, nothing bool) *scene {
-	return madeOf(t, nothing, bus.Config{}, 0)
+	return madeOf(t, nothing, bus.Config{}, people{})
 }
 
-func madeOf(t *testing.T, nothing bool, config bus.Config, later protocol.Duration) *scene {
+func madeOf(t *testing.T, nothing bool, config bus.Config, names people) *scene {
 	t.Helper()
-	names := people{[]string{"ada", "bo", "cy"}, later}
+	names.names = []string{"ada", "bo", "cy"}
 	channel, err := bus.New(config, names)
 	if err != nil {
 		t.Fatal(err)
@@ -120,10 +122,15 @@ func TestUnsure(t *testing.T) {
 		{"two at one moment", false, func(s *scene) { s.say(ada, 3); s.say(bo, 3) }, false, "yes yes no", "[ada/3.e1 bo/3.e1] [ada/3.e1 bo/3.e1] []"},
 		{"later", false, func(s *scene) { s.say(bo, 9); s.say(ada, 9) }, false, "no no no", "[] [] []"},
 		{"asleep", false, func(s *scene) { s.say(cy, 3) }, true, "yes yes no", "[cy/3.e1] [cy/3.e1] []"},
-		{"near", false, func(s *scene) { s.far[ada] = true; s.say(bo, 3, bounded) }, false, "no no no", "[] [bo/3.e1] []"},
+		{"two turns of one at one moment", false, func(s *scene) {
+			s.say(ada, 3)
+			s.say(ada, 3, func(p *Publication, d *protocol.Draft) { p.Of, d.Turn = 2, 2 })
+		}, false, "yes yes no", "[ada/3.e1 ada/2.e1] [ada/3.e1 ada/2.e1] []"},
+		{"near", false, func(s *scene) { s.far[ada], s.far[bo] = true, true; s.say(bo, 3, bounded) }, false, "no no no", "[] [bo/3.e1] []"},
 		{"ephemeral", false, func(s *scene) { s.say(bo, 3, func(_ *Publication, d *protocol.Draft) { d.Ephemeral = true }) }, false, "yes yes no", "[] [] []"},
 		{"urgent", false, func(s *scene) { s.say(bo, 3, func(_ *Publication, d *protocol.Draft) { d.Priority = protocol.High }) }, false, "yes yes no", "[] [] []"},
 		{"of no turn", false, func(s *scene) { s.say(bo, 3, func(_ *Publication, d *protocol.Draft) { d.Turn = 0 }) }, false, "yes yes no", "[] [] []"},
+		{"sent again", false, func(s *scene) { s.say(bo, 3, func(_ *Publication, d *protocol.Draft) { d.ID = "e7" }) }, false, "yes yes no", "[] [] []"},
 		{"directed", false, func(s *scene) { s.say(bo, 3, func(_ *Publication, d *protocol.Draft) { d.Targets = []string{"cy"} }) }, false, "no no no", "[] [] [bo/3.e1]"},
 	} {
 		s := made(t, c.nothing)
@@ -143,14 +150,15 @@ func TestMoreDecides(t *testing.T) {
 	reach := func(_ *Publication, d *protocol.Draft) { d.Reach = "scene" }
 	for name, c := range map[string]struct {
 		config bus.Config
-		later  protocol.Duration
+		people people
 		change func(*Publication, *protocol.Draft)
 	}{
-		"its own reach": {change: reach},
-		"numbered ids":  {config: bus.Config{Numbered: true}},
-		"debounced":     {later: protocol.Duration(time.Second)},
+		"its own reach":       {change: reach},
+		"numbered ids":        {config: bus.Config{Numbered: true}},
+		"debounced":           {people: people{later: protocol.Duration(time.Second)}},
+		"a filter that fails": {people: people{filter: "payload.a.b > 1"}},
 	} {
-		s := madeOf(t, false, c.config, c.later)
+		s := madeOf(t, false, c.config, c.people)
 		var change []func(*Publication, *protocol.Draft)
 		if c.change != nil {
 			change = append(change, c.change)
@@ -186,6 +194,14 @@ func TestCommitted(t *testing.T) {
 			s.ran[ada] = 4
 			return []protocol.Fact{s.fact(draft("bo", 3, "hi"), 3)}
 		}, "[1]", "[]"},
+		{"less urgent for ada", func(s *scene) []protocol.Fact {
+			f := s.fact(draft("bo", 3, "hi"), 3).(*bus.Routed)
+			f.Marks = []bus.Mark{{Agent: "ada", Action: bus.LoopDeprioritize}}
+			return []protocol.Fact{f}
+		}, "[1]", "[]"},
+		{"and one that nobody acknowledged", func(s *scene) []protocol.Fact {
+			return []protocol.Fact{s.fact(draft("bo", 3, "hi"), 3), &agentfact.Unacknowledged{Source: "bo"}}
+		}, "[]", "[]"},
 		{"with a dead letter", func(s *scene) []protocol.Fact {
 			return []protocol.Fact{s.fact(draft("bo", 3, "hi"), 3), &agenda.DeadLettered{}}
 		}, "[]", "[]"},
@@ -197,6 +213,7 @@ func TestCommitted(t *testing.T) {
 		s := made(t, false)
 		s.say(bo, 3)
 		s.told(ada)
+		s.told(bo)
 		known := []uint32{}
 		for o := range s.Committed(3, c.facts(s)) {
 			known = append(known, o)

@@ -49,8 +49,11 @@ func TestDamagedRun(t *testing.T) {
 	rng, refused := rand.New(rand.NewPCG(1, 1)), 0
 	for i := range 60 {
 		at := rng.IntN(len(good))
-		if i%2 == 0 { // the end of a log is what a kill may leave torn
+		switch i % 3 {
+		case 0: // the end of a log is what a kill may leave torn
 			at = len(good) - 1 - rng.IntN(2000)
+		case 1: // with its beginning the whole journal is lost
+			at = rng.IntN(2000)
 		}
 		bad := bytes.Clone(good)
 		bad[at] ^= 1 << rng.IntN(8)

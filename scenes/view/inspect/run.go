@@ -66,7 +66,7 @@ func (r *Run) scene(id string) (*Scene, error) {
 	if err != nil {
 		return nil, err
 	}
-	journal, err := r.Store.Journal(id)
+	journal, err := r.Journal(id)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (s *Scene) Lost() error { return s.run.Told(s.ID, s.journal) }
 // process told of. Waves that it has found good are not read again.
 func (s *Scene) Check(ctx context.Context) error {
 	end := s.journal.Durable().Number
-	if end <= s.checked {
+	if s.checked > 0 && end <= s.checked { // nothing may be all that is left
 		return nil
 	}
 	err := s.run.Check(ctx, s.ID, s.journal, func(done, total uint64) {

@@ -70,8 +70,7 @@ func (v *verifier) openArrivals() error {
 			return err
 		}
 	}
-	expires := v.state.View.Expires()
-	in.Expires = world && len(in.Order) == 0 && !in.Lifecycle && expires != 0 && expires <= in.At
+	in.Expires = world // if nobody asked it
 	return v.decide(in)
 }
 
@@ -158,7 +157,19 @@ func (v *verifier) asItBegan(t *turn) error {
 	return nil
 }
 
-// overflowed: a turn tells that the inbox had no room.
+// overflowed: a turn tells that the inbox had no room. Such turns are taken, with what the services made of
+// their wave, and so are those of the agent after it until its inbox was empty once (see settled).
+//
+// A full inbox drops one event for another, so what is left depends on what lay in it when each event came. A
+// live agent frees the inbox when its turn ends; a fold when it reads the end of the turn, a wave or more
+// later, and it reads in between the events that came after the end. It cannot put them behind it: that the
+// turn was over then is in no fact that it has read, and one with the number of the last event before the end
+// would tell it too late, when those that must come back are dropped. To keep all events for that takes as
+// much memory as events can come in a turn, of every agent, in live scenes and snapshots too. (Without a
+// full inbox nothing is dropped, and the order makes no difference: such turns are decided again.)
+//
+// What is still checked: that the turn's facts can be read and folded, what the stage decides about them and
+// about those of the services, the turns of others in the wave, and whatever comes after it.
 func (v *verifier) overflowed(t *turn) (bool, error) {
 	for _, r := range t.records {
 		if r.Kind != agentfact.FactDropped {

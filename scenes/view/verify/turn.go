@@ -290,17 +290,12 @@ type answersOf struct {
 	turn  *turn
 	codec *protocol.Codec
 	at    int               // of the records
-	open  []int             // model requests that wait, in the order in which they were asked
 	show  func(*effect.Ask) // nil = nobody looks
 }
 
 func (a *answersOf) ask(effects []protocol.Effect) {
 	for _, e := range effects {
-		q, ok := e.(*effect.Ask)
-		if ok && q.Kind == effect.KindModel {
-			a.open = append(a.open, q.Number)
-		}
-		if ok && a.show != nil {
+		if q, ok := e.(*effect.Ask); ok && a.show != nil {
 			a.show(q)
 		}
 	}
@@ -333,17 +328,10 @@ func (a *answersOf) answer(r protocol.Record) any {
 		return nil
 	}
 	x, ok := f.(agentfact.Recorded).Answered()
-	if !ok {
+	if !ok || x.Number == 0 { // of an older program: which question it answers is not known
 		a.turn.lost = true
 		return nil
 	}
-	if x.Kind != effect.KindModel {
-		return x
-	}
-	if x.Number == 0 && len(a.open) > 0 { // an older run: answers came in the order of the questions
-		x.Number = a.open[0]
-	}
-	a.open = slices.DeleteFunc(a.open, func(n int) bool { return n == x.Number })
 	return x
 }
 

@@ -167,6 +167,25 @@ func TestTheTownVerifiesInRealtime(t *testing.T) {
 	}
 }
 
+// Where an inbox had no room on the realtime clock, its agent's turns are taken, and what came of them;
+// the rest is decided again, and the walk goes on from the same state.
+func TestAFullInboxInRealtime(t *testing.T) {
+	s := scenestest.New(t, scenestest.Town(t), "")
+	set := inRealtime(t, s)
+	for _, workers := range []int{1, 5} {
+		r, state := runTo(t, s, set, workers)
+		if r.Difference != nil {
+			t.Fatalf("%+v\nrecorded %+v\ndecided  %+v", r.Difference, r.Difference.Recorded, r.Difference.Decided)
+		}
+		if got, _ := state.Hash(); got != s.FoldHash(t, set) {
+			t.Error("the walk ends in another state than the fold")
+		}
+		if r.Taken[verify.TakenLost] == 0 || r.Verified < r.Facts/10 {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
 // Promises 2 and 3: every kind of fact that machines decide is held to them. One byte
 // of meaning changed, in a journal whose digests hold, is found, at its place, by one
 // worker as by two.
@@ -319,6 +338,33 @@ func TestALostTurnAmongTheBlocked(t *testing.T) {
 		if got, _ := state.Hash(); got != old.FoldHash(t, set) {
 			t.Error("the walk ends in another state than the fold")
 		}
+	}
+}
+
+// Answers of an older program have no number. Which questions they answer is not known: their turns are taken.
+func TestAnswersWithoutNumbersAreTaken(t *testing.T) {
+	s := scenestest.New(t, scenestest.Town(t), "")
+	s.Run(t, scenestest.Settings{})
+	codec := machines.NewCodec()
+	old := s.Rewrite(t, func(r *protocol.Record) {
+		if r.Kind != agentfact.FactModelAnswered {
+			return
+		}
+		f, err := codec.ReadFact(r.Kind, r.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.(*agentfact.ModelAnswered).Request = 0
+		if r.Data, err = codec.Marshal(f); err != nil {
+			t.Fatal(err)
+		}
+	})
+	r, state := runTo(t, old, scenestest.Settings{}, 2)
+	if r.Difference != nil || r.Taken[verify.TakenLost] == 0 || r.Verified == 0 {
+		t.Errorf("%+v, difference %+v", r, r.Difference)
+	}
+	if got, _ := state.Hash(); got != old.FoldHash(t, scenestest.Settings{}) {
+		t.Error("the walk ends in another state than the fold")
 	}
 }
 
