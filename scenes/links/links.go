@@ -401,6 +401,11 @@ func (h *Hub) earliest() map[*Member]protocol.Time {
 		}
 		found[m] = at
 	}
+	for i := range h.tickets { // its answer may wake the scene that waits for it
+		if t := &h.tickets[i]; !t.from.over {
+			found[t.from] = min(found[t.from], t.Answer)
+		}
+	}
 	reach := func(from, to *Member, d protocol.Duration) bool {
 		at := later(found[from], d)
 		if to.over || at >= found[to] {

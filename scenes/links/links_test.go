@@ -86,7 +86,7 @@ func (p *place) step(t *rapid.T) {
 	p.now, p.wave = at, p.wave+1
 	i := -1
 	for k, o := range p.letters {
-		if start.Add(o.After) == at && (i < 0 || o.ID < p.letters[i].ID) {
+		if start.Add(o.After) == at && (i < 0 || machines.CompareLetters(o.After, o.ID, p.letters[i].After, p.letters[i].ID) < 0) {
 			i = k
 		}
 	}
@@ -97,17 +97,25 @@ func (p *place) step(t *rapid.T) {
 	}
 	p.events = p.events[1:]
 	p.history += fmt.Sprintf("%d\n", at)
-	if len(p.links) > 0 && int(at)%3 != 0 {
-		l := p.links[int(at)%len(p.links)]
-		f := &travel.Departed{To: l.To, Agent: uint32(at), State: protocol.Encode(nil)}
-		f.Arrives, f.Answer = l.Times(at)
-		f.Number, f.Closed = p.state.Next(l.To)
-		if int(at)%3 == 2 {
-			p.keep(t, &travel.Posted{To: f.To, Number: f.Number, Arrives: f.Arrives, Answer: f.Answer, Closed: f.Closed, Parcel: []travel.Item{{Kind: "told"}}})
-			return
-		}
-		p.keep(t, f)
+	if int(at)%3 != 0 {
+		p.send(t, int(at)%3 == 2)
 	}
+}
+
+// send sends somebody on, or a parcel.
+func (p *place) send(t *rapid.T, parcel bool) {
+	if len(p.links) == 0 {
+		return
+	}
+	l := p.links[int(p.now)%len(p.links)]
+	f := &travel.Departed{To: l.To, Agent: uint32(p.now), State: protocol.Encode(nil)}
+	f.Arrives, f.Answer = l.Times(p.now)
+	f.Number, f.Closed = p.state.Next(l.To)
+	if parcel {
+		p.keep(t, &travel.Posted{To: f.To, Number: f.Number, Arrives: f.Arrives, Answer: f.Answer, Closed: f.Closed, Parcel: []travel.Item{{Kind: "told"}}})
+		return
+	}
+	p.keep(t, f)
 }
 
 // stop ends the scene once everything is durable.
@@ -139,8 +147,10 @@ func (p *place) read(t *rapid.T, o *machines.Order) {
 		}
 	case l.Kind == travel.Reach:
 		p.keep(t, &travel.Reached{To: l.Scene, Number: l.Number})
+		p.send(t, true) // what an answer makes a scene do is told others, too
 	case l.Kind == travel.Return:
 		p.keep(t, &travel.Returned{To: l.Scene, Number: l.Number})
+		p.send(t, true)
 	}
 }
 
