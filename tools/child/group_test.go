@@ -45,7 +45,7 @@ func TestGroup(t *testing.T) {
 							}
 						}})
 				}
-				for _, name := range strings.Fields("b a b c") {
+				for name := range strings.FieldsSeq("b a b c") {
 					if _, failed := keepers[name].Session(t.Context()); failed != nil {
 						t.Fatal(failed.Error)
 					}
