@@ -14,7 +14,7 @@ import (
 	"tavernsim/tools/secrets"
 )
 
-// tools.md §9: three outputs that spell a secret take the grant of a tool away; the third call
+// Three outputs that spell a secret take the grant of a tool away; the third call
 // says so, and later ones are not made.
 func TestTheThirdLeak(t *testing.T) {
 	p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(building))), nil)

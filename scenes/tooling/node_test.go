@@ -56,7 +56,7 @@ agent_instances: [{instance_id: "a_{n}", profile_id: player, count: 3}]
 simulation: {stop: {ticks: 2}}
 `
 
-// tools.md §6: a node carries a tool out within the turn; its parameters are those of the definition, or
+// A node carries a tool out within the turn; its parameters are those of the definition, or
 // the inputs of its kind.
 func TestNodesAreTools(t *testing.T) {
 	p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(nodeTools))), nil)
