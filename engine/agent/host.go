@@ -29,7 +29,7 @@ func (r *activeRun) act(entry *Tool, skill string, call protocol.Call, refused *
 	t := r.turn
 	switch {
 	case refused != nil:
-	case r.queries(entry, skill, call, number, q):
+	case t.searches(entry) && r.queries(entry, skill, call, number, q):
 		return workflow.Answer{}, false
 	case skill != "":
 		return r.startSkill(entry, skill, call, q.ID)
