@@ -51,7 +51,7 @@ name: S
 agent_instances: [{instance_id: asked, profile_id: clerk}]
 `
 
-// What a hook makes of a call is bound, checked and judged; of references and secrets it keeps
+// Promise 5. What a hook makes of a call is bound, checked and judged; of references and secrets it keeps
 // what the call had, where it had it, or leaves it out.
 func TestChange(t *testing.T) {
 	files, err := txtar.FS(txtar.Parse([]byte(guarded)))
