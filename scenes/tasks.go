@@ -140,7 +140,7 @@ func (t *tasks) ask(task *tooltask.Task) (*effect.Ask, error) {
 		Kind: task.Kind, Number: int(task.Number), First: int(task.Number), Timeout: task.Timeout,
 		Call: &protocol.Call{ID: task.ID, Tool: task.Tool, Params: params, URIs: uris, Contents: contents, Retry: int(task.Retry), Origin: protocol.OriginNative},
 	}
-	q.Model.Scene, q.Model.Agent, q.Model.Turn = t.ID, task.Agent, task.Turn
+	q.Model.Scene, q.Model.Agent, q.Model.Turn, q.Model.Profile = t.ID, task.Agent, task.Turn, t.ProfileOf(task.Agent)
 	q.Model.Draw = setup.DrawOf(t.Seed, task.Agent, task.Opened, task.Turn).Sub(taskDraws, uint64(task.Number))
 	return q, nil
 }

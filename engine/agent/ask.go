@@ -22,6 +22,7 @@ type External struct {
 	Spec    protocol.ToolSpec
 	Kind    string                            // "" = a skill carries it out
 	Skill   string                            // id of its workflow
+	Calls   []string                          // that the workflow may make, by tool.ID; nil = all that its caller may
 	Check   func(params map[string]any) error // of bound parameters; nil = all are right
 	Timeout time.Duration                     // of a call; a node may set a shorter one. 0 = the executor's
 	Once    bool                              // a call must not be repeated: whoever does not wait for its answer is told

@@ -61,12 +61,8 @@ func (t *Turn) observeShown() {
 // heed turns the outputs of a workflow into speech and queued calls. The core
 // workflow, skills and the reflection share it.
 func (t *Turn) heed(outputs map[string]any) {
-	if v, ok := outputs[OutputResponse]; ok {
-		t.respond(v)
-	}
-	if v, ok := outputs[OutputCalls]; ok {
-		t.enqueueList(v)
-	}
+	t.respond(outputs[OutputResponse])
+	t.enqueueList(outputs[OutputCalls])
 	if v, ok := outputs[OutputDecision].(map[string]any); ok {
 		t.decide(v)
 	}
@@ -166,10 +162,7 @@ func (t *Turn) short(tool string, params map[string]any) {
 func (t *Turn) enqueueSkill(v map[string]any) {
 	id, _ := v["id"].(string)
 	params, _ := v["inputs"].(map[string]any)
-	if !strings.HasPrefix(id, tool.SkillPrefix) {
-		id = tool.SkillPrefix + id
-	}
-	t.short(id, params)
+	t.short(tool.SkillPrefix+strings.TrimPrefix(id, tool.SkillPrefix), params)
 }
 
 // enqueueList queues a list of calls. Parameters of calls that a node read out of a

@@ -3,6 +3,7 @@ package agent
 import (
 	"maps"
 
+	"tavernsim/engine/agent/menu"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
@@ -18,6 +19,9 @@ func (r *activeRun) Request(q *workflow.Request) (workflow.Answer, bool) {
 	call := q.Call
 	call.ID, call.Origin = t.nextCallID(), protocol.OriginWorkflow
 	entry, skill, refused := t.m.Def.find(&call)
+	if refused == nil && r.tool.bounded() {
+		refused = menu.Within(r.tool.calls, entry.id(skill), r.tool.Name)
+	}
 	if t.judged(refused, q.Attempt) {
 		return r.judgedFirst(entry, skill, call, q)
 	}
@@ -29,7 +33,7 @@ func (r *activeRun) act(entry *Tool, skill string, call protocol.Call, refused *
 	t := r.turn
 	switch {
 	case refused != nil:
-	case r.queries(entry, skill, call, number, q):
+	case t.searches(entry) && r.queries(entry, skill, call, number, q):
 		return workflow.Answer{}, false
 	case skill != "":
 		return r.startSkill(entry, skill, call, q.ID)
@@ -137,12 +141,14 @@ func (t *Turn) startSkill(entry *Tool, id string, c *protocol.Call, then func(pr
 		then(failed(protocol.Errorf(protocol.KindOf(err), "inputs of skill %s: %w", id, err)))
 		return
 	}
-	t.start(protocol.PurposeSkill, plan, t.coreInputs(protocol.PurposeSkill, plan, params), func(r result) {
+	t.start(protocol.PurposeSkill, plan, t.coreInputs(protocol.PurposeSkill, plan, params), entry, func(r result) {
 		if r.err != nil {
 			then(failed(protocol.Errorf(protocol.KindOf(r.err), "skill %s: %w", id, r.err)))
 			return
 		}
-		t.heed(r.outputs)
+		if !entry.bounded() { // else they would be calls that it may not make
+			t.heed(r.outputs)
+		}
 		then(protocol.CallResult{Status: protocol.CallOK, Output: maps.Clone(r.outputs)})
 	})
 }

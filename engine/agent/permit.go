@@ -5,7 +5,6 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
-	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/permit"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
@@ -31,12 +30,10 @@ type permitted func(no *protocol.Error, number int, waited time.Duration)
 // permit judges a call of a tool or skill of the inventories. then is called at once, or
 // after somebody has answered. A call with wrong parameters is not judged: it fails.
 func (t *Turn) permit(entry *Tool, skill string, c *protocol.Call, o of, then permitted) {
-	q := permit.Call{Tool: c.Tool, Profile: t.m.Def.Profile, Agent: t.m.ID.Instance}
+	q := permit.Call{Tool: entry.id(skill), Own: true, Profile: t.m.Def.Profile, Agent: t.m.ID.Instance}
 	schema := t.m.Def.schemas[skill]
 	if entry != nil {
 		schema, q.Own = &entry.schema, entry.kind == "" && entry.skill == ""
-	} else {
-		q.Tool, q.Own = tool.SkillPrefix+skill, true
 	}
 	t.trying = true
 	params, err := t.bound(c, schema)
@@ -51,8 +48,7 @@ func (t *Turn) permit(entry *Tool, skill string, c *protocol.Call, o of, then pe
 	if entry != nil {
 		q.Hidden = bind.Hidden(bind.References(c, &entry.schema, params), &entry.schema)
 	}
-	v := t.m.Def.Policy.Judge(&q)
-	switch v.Do {
+	switch v := t.m.Def.Policy.Judge(&q); v.Do {
 	case permit.Allow:
 		if v.Rule != "" {
 			t.judge(c.ID, q.Tool, o, v, permit.Leave{Yes: true, By: permit.ByPolicy, Reason: v.Reason})

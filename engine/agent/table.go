@@ -19,7 +19,8 @@ type Tool struct {
 	// effect beyond the agent is a request to the scene.
 	run      carryOut
 	kind     string
-	skill    string // a workflow carries it out in place of both
+	skill    string   // a workflow carries it out in place of both
+	calls    []string // that the workflow may make; nil = all
 	check    func(map[string]any) error
 	timeout  time.Duration // of the executor
 	once     bool          // calls must not be repeated
@@ -56,7 +57,7 @@ func requests(run carryOut, id, description string, params ...tool.Param) Tool {
 
 // external makes an entry of a tool that an executor or a skill carries out.
 func external(x External) Tool {
-	return Tool{ToolSpec: x.Spec, kind: x.Kind, skill: x.Skill, check: x.Check, timeout: x.Timeout, once: x.Once, parallel: x.Parallel, quiet: x.Quiet, async: x.Async, latency: x.Latency, cost: x.Cost, schema: bind.Schema{References: x.References}, status: protocol.CallOK}
+	return Tool{ToolSpec: x.Spec, kind: x.Kind, skill: x.Skill, calls: x.Calls, check: x.Check, timeout: x.Timeout, once: x.Once, parallel: x.Parallel, quiet: x.Quiet, async: x.Async, latency: x.Latency, cost: x.Cost, schema: bind.Schema{References: x.References}, status: protocol.CallOK}
 }
 
 // checked are bound parameters that the tool takes. One that is null and need not be there
@@ -76,6 +77,17 @@ func (t *Tool) checked(params map[string]any, referring bool) (map[string]any, e
 	}
 	return given, t.check(given)
 }
+
+// id is that of a tool, or of a skill if t is nil.
+func (t *Tool) id(skill string) string {
+	if t == nil {
+		return tool.SkillPrefix + skill
+	}
+	return t.Name
+}
+
+// bounded reports whether the workflow of the tool may make some calls only.
+func (t *Tool) bounded() bool { return t != nil && t.calls != nil }
 
 func (t Tool) toldByItsFact() Tool { t.inFact = true; return t }
 

@@ -87,14 +87,9 @@ func (t *Turn) say(text string) {
 }
 
 func (t *Turn) describeTool(p tool.Params) (any, error) {
-	call := protocol.Call{Tool: p.Text("tool")}
-	entry, skill, refused := t.m.Def.find(&call)
+	entry, skill, refused := t.m.Def.find(&protocol.Call{Tool: p.Text("tool")})
 	if refused != nil {
 		return nil, refused
 	}
-	name := tool.SkillPrefix + skill
-	if entry != nil {
-		name = entry.Name
-	}
-	return t.m.Def.described[name], nil
+	return t.m.Def.described[entry.id(skill)], nil
 }

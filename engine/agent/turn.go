@@ -121,6 +121,7 @@ type activeRun struct {
 	id      string // of the workflow
 	run     workflow.Run
 	purpose protocol.Purpose
+	tool    *Tool         // that it carries out; nil = none
 	started time.Duration // of the turn's elapsed time
 	then    func(result)
 	asked   map[string]int // by node: number of the first attempt of its call to an executor
@@ -257,7 +258,7 @@ func (t *Turn) startCore() {
 		}
 		return
 	}
-	t.start(protocol.PurposeDeliberate, plan, t.roundInputs(plan), t.coreEnded)
+	t.start(protocol.PurposeDeliberate, plan, t.roundInputs(plan), nil, t.coreEnded)
 }
 
 // startHandlers starts, for every perceived event, the workflow that the scene
@@ -267,7 +268,7 @@ func (t *Turn) startHandlers() {
 		if q := direct.ReadRun(e, t.m.ID.Instance); q != nil {
 			t.runAsked(q, e)
 		} else if plan, ok := t.m.Def.Workflows[t.m.Def.OnEvent[e.Type]]; ok {
-			t.start(protocol.PurposeDeliberate, plan, t.coreInputs(protocol.PurposeDeliberate, plan, map[string]any{"event": t.eventValue(e)}), t.coreEnded)
+			t.start(protocol.PurposeDeliberate, plan, t.coreInputs(protocol.PurposeDeliberate, plan, map[string]any{"event": t.eventValue(e)}), nil, t.coreEnded)
 		}
 	}
 }
@@ -275,7 +276,7 @@ func (t *Turn) startHandlers() {
 // runAsked runs the workflow that an event of the scene asks its own agent for.
 func (t *Turn) runAsked(q *direct.Run, e *protocol.Envelope) {
 	plan := t.m.Def.Workflows[q.Workflow] // it was checked
-	t.start(protocol.PurposeDeliberate, plan, t.coreInputs(protocol.PurposeDeliberate, plan, q.Given(t.eventValue(e))), func(r result) {
+	t.start(protocol.PurposeDeliberate, plan, t.coreInputs(protocol.PurposeDeliberate, plan, q.Given(t.eventValue(e))), nil, func(r result) {
 		told := q.Told(t.nextRequestID(), t.m.ID.Instance, r.outputs[direct.OutputResult], r.err)
 		if told != nil {
 			t.request(cast.Stage, told.AppendMsg)
@@ -288,17 +289,17 @@ func (t *Turn) runAsked(q *direct.Run, e *protocol.Envelope) {
 	})
 }
 
-func (t *Turn) start(purpose protocol.Purpose, plan *workflow.Plan, inputs []any, then func(result)) {
+func (t *Turn) start(purpose protocol.Purpose, plan *workflow.Plan, inputs []any, by *Tool, then func(result)) {
 	t.started++
 	if len(t.m.Def.Hooks) > 0 && !t.cancelled && t.m.Def.Hooks.Has(hook.BeforeExecute) {
-		t.beforeExecute(purpose, plan, inputs, then)
+		t.beforeExecute(purpose, plan, inputs, by, then)
 		return
 	}
-	t.launch(t.started, purpose, plan, inputs, then)
+	t.launch(t.started, purpose, plan, inputs, by, then)
 }
 
 // launch starts a workflow; number is its number in the turn, from 1.
-func (t *Turn) launch(number uint64, purpose protocol.Purpose, plan *workflow.Plan, inputs []any, then func(result)) {
+func (t *Turn) launch(number uint64, purpose protocol.Purpose, plan *workflow.Plan, inputs []any, by *Tool, then func(result)) {
 	r := t.freeRun()
 	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, number), Budget: &t.budget, Contexts: t.m.Def.Contexts,
 		Unread: purpose == protocol.PurposeDeliberate && len(t.m.Def.Hooks) == 0} // heed takes both
@@ -307,7 +308,7 @@ func (t *Turn) launch(number uint64, purpose protocol.Purpose, plan *workflow.Pl
 		then(result{err: err})
 		return
 	}
-	r.turn, r.id, r.purpose, r.started, r.then, r.asked = t, plan.ID(), purpose, t.end.Elapsed, then, nil
+	r.turn, r.id, r.purpose, r.tool, r.started, r.then, r.asked = t, plan.ID(), purpose, by, t.end.Elapsed, then, nil
 	t.runs = append(t.runs, r)
 }
 

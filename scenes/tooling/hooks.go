@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"tavernsim/engine/agent/effect"
-	"tavernsim/engine/permit"
 	"tavernsim/protocol"
 	"tavernsim/scenes/tooling/hooks"
 	"tavernsim/scenes/tooling/needs"
@@ -51,47 +50,28 @@ func (s *Set) request(place string, c *tools.Call, q *effect.Ask) *hookRequest {
 	return &hookRequest{Hook: place, Scene: q.Model.Scene, Agent: q.Model.Agent, Turn: q.Model.Turn, Tool: c.Tool.ID, Params: c.Params, Key: c.Key}
 }
 
-// beforeCall lets hooks change the parameters of a call, or forbid it. Changed ones are
-// checked and judged as those of the agent were.
-func (s *Set) beforeCall(ctx context.Context, t *toolOf, c *tools.Call, q *effect.Ask) error {
+// beforeCall lets hooks change the parameters of a call, or forbid it. It gives the request
+// with what they made of it.
+func (s *Set) beforeCall(ctx context.Context, t *toolOf, c *tools.Call, q *effect.Ask) (*effect.Ask, error) {
 	for _, h := range s.hooks.At(plugin.BeforeCall) {
 		a, err := s.askAboutCall(ctx, h, s.request(plugin.BeforeCall, c, q))
 		switch {
 		case err != nil && h.Fail == plugin.Closed:
-			return err
+			return q, err
 		case err != nil: // it goes on
 		case a.Veto != nil:
-			return protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s forbids it: %s", h.Plugin, protocol.Short(*a.Veto, hooks.MaxReason))
+			return q, protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s forbids it: %s", h.Plugin, protocol.Short(*a.Veto, hooks.MaxReason))
 		case a.Params != nil:
-			if err := s.changed(t, c, q, h, a.Params); err != nil {
-				return err
+			by := hooks.Caller{Agent: q.Model.Agent, Profile: cmp.Or(q.Model.Profile, s.opt.Profile)}
+			call, err := h.Change(t.Tool, q.Call, by, s.opt.Project.Policy(), a.Params)
+			if err != nil {
+				return q, err
 			}
+			next := *q
+			q, next.Call, c.Params = &next, call, call.Params
 		}
 	}
-	return nil
-}
-
-func (s *Set) changed(t *toolOf, c *tools.Call, q *effect.Ask, h *hooks.Hook, raw json.RawMessage) error {
-	v, _ := hooks.Value(raw)
-	params, ok := v.(map[string]any)
-	if !ok {
-		return protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s made parameters that are no object", h.Plugin)
-	}
-	if t.Check != nil {
-		if err := t.Check(params); err != nil {
-			return protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s made wrong parameters: %w", h.Plugin, err)
-		}
-	}
-	profile := cmp.Or(q.Model.Profile, s.opt.Profile)
-	if policy := s.opt.Project.Policy(); len(q.Call.URIs) > 0 || profile == "" && policy != nil {
-		return protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s changed the parameters of a call with references, or of a task under a policy, which is not built in this version", h.Plugin)
-	}
-	judged := permit.Call{Tool: c.Tool.ID, Profile: profile, Agent: q.Model.Agent, Params: params}
-	if v := s.opt.Project.Policy().Judge(&judged); v.Do != permit.Allow {
-		return protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s made parameters that the policy does not allow (%s)", h.Plugin, v.Rule)
-	}
-	c.Params = params
-	return nil
+	return q, nil
 }
 
 // afterCall lets hooks change what an agent sees of a call. What they make is bounded and

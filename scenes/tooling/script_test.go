@@ -12,6 +12,8 @@ import (
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/tooling"
 	"tavernsim/scenes/view/verify"
+	"tavernsim/tools"
+	"tavernsim/tools/grants"
 	"tavernsim/tools/sandbox"
 )
 
@@ -172,6 +174,32 @@ func TestBadScripts(t *testing.T) {
 		_, err := loadProgrammers(t, "{type: script, command: sh ./words.sh 'in words', files: [lib]}", bad)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", bad, err, want)
+		}
+	}
+}
+
+// A program that needs leave to run is not started before it is granted.
+func TestAProgramNeedsLeaveToRun(t *testing.T) {
+	box := sandbox.New(sandbox.Options{})
+	if found := box.Probe(t.Context()); len(found.Missing()) > 0 {
+		t.Skipf("no sandbox here: %v", found.Missing())
+	}
+	p, err := loadProgrammers(t, "execution: {repeat: free}\n-- tools/text/words.sh", "execution: {repeat: free}\nneeds: [exec]\n-- tools/text/words.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool, _ := p.Tool("text.words")
+	for want, store := range map[string]*grants.Store{"asks for exec, which nobody has granted": nil, "": grantAll(p)} {
+		set, err := tooling.New(tooling.Options{Project: p, Run: "r", Sandbox: box, Grants: store})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := set.Try(t.Context(), tool, map[string]any{"text": "a b"}, 0)
+		if want == "" && r.Status != tools.OK || want != "" && (r.Status != tools.Denied || !strings.Contains(r.Error.Message, want)) {
+			t.Errorf("%q: %s %+v", want, r.Status, r.Error)
+		}
+		if err := set.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

@@ -362,7 +362,7 @@ func (s *Set) live(ctx context.Context, t *toolOf, c *tools.Call, o tools.Option
 	if err != nil {
 		return denied(c.Tool.ID, err), metrics.DeniedByGrant
 	}
-	if err = s.beforeCall(ctx, t, c, q); err != nil {
+	if q, err = s.beforeCall(ctx, t, c, q); err != nil {
 		return denied(c.Tool.ID, err), metrics.DeniedByHook
 	}
 	if c.Secrets, err = s.secretsFor(ctx, q.Model.Agent, c.Tool.ID, c.Tool.Secrets()); err != nil {

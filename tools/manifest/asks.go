@@ -40,14 +40,16 @@ func CheckServers(needs []string) []Fault {
 	return c.faults
 }
 
-// program checks the needs of a program that stays: servers alone.
+// program checks the needs of a program that stays: servers, and to be run at all.
 func (c *checker) program(needs []string) {
 	for i, need := range needs {
-		if !strings.HasPrefix(need, "net:") {
-			c.fault(at("needs", strconv.Itoa(i)), "remove it", "%q: a program in the sandbox may need servers alone, net:HOST:PORT", protocol.Short(need, 80))
-			continue
+		switch {
+		case need == Exec:
+		case !strings.HasPrefix(need, "net:"):
+			c.fault(at("needs", strconv.Itoa(i)), "remove it", "%q: a program in the sandbox may need servers, net:HOST:PORT, and leave to run, exec", protocol.Short(need, 80))
+		default:
+			c.need(strconv.Itoa(i), need)
 		}
-		c.need(strconv.Itoa(i), need)
 	}
 }
 
@@ -66,7 +68,9 @@ func asked(needs []string) (list []string) {
 		if server, ok := strings.CutPrefix(need, "net:"); ok {
 			need = "net:" + Host(server)
 		}
-		list = append(list, need)
+		if !strings.HasPrefix(need, callsTool) { // it bounds what the workflow may do anyway
+			list = append(list, need)
+		}
 	}
 	return list
 }

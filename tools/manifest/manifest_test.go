@@ -33,16 +33,20 @@ func TestCheckNamesThePlace(t *testing.T) {
 		return x
 	}
 	for want, x := range map[string]*Tool{
-		"id: the id \"mcp:x\" begins with":         other(func(x *Tool) { x.ID = "mcp:x" }),
-		"id: the id \"a b\" is none":               other(func(x *Tool) { x.ID = "a b" }),
-		"description: the text has a control":      other(func(x *Tool) { x.Description = "a\x1b[2J" }),
-		"displayName: the text has a control":      other(func(x *Tool) { x.DisplayName = "a\u202eb" }),
-		"description: the text has 5000":           other(func(x *Tool) { x.Description = strings.Repeat("x", 5000) }),
-		"parameters.type: parameters are":          other(func(x *Tool) { x.Parameters["type"] = "array" }),
-		"execution.latency: \"-1s\" is":            other(func(x *Tool) { x.Execution.Latency = "-1s" }),
-		"needs.0: \"exec\" cannot":                 other(func(x *Tool) { x.Needs = []string{"exec"} }),
-		"needs.0: \"net:bücher.example:1\": write": other(func(x *Tool) { x.Needs = []string{"net:bücher.example:1"} }),
-		"needs.1: \"net:*:80\" names":              other(func(x *Tool) { x.Needs = []string{"net:a:1", "net:*:80"} }),
+		"id: the id \"mcp:x\" begins with":                   other(func(x *Tool) { x.ID = "mcp:x" }),
+		"id: the id \"a b\" is none":                         other(func(x *Tool) { x.ID = "a b" }),
+		"description: the text has a control":                other(func(x *Tool) { x.Description = "a\x1b[2J" }),
+		"displayName: the text has a control":                other(func(x *Tool) { x.DisplayName = "a\u202eb" }),
+		"description: the text has 5000":                     other(func(x *Tool) { x.Description = strings.Repeat("x", 5000) }),
+		"parameters.type: parameters are":                    other(func(x *Tool) { x.Parameters["type"] = "array" }),
+		"execution.latency: \"-1s\" is":                      other(func(x *Tool) { x.Execution.Latency = "-1s" }),
+		"needs.0: \"exec\" is for tools of the types script": other(func(x *Tool) { x.Needs = []string{"exec"} }),
+		"needs.0: \"exec\": the program of a tool":           other(func(x *Tool) { x.Implementation, x.Needs = Implementation{Type: Service, Name: "x"}, []string{"exec"} }),
+		"needs.0: \"tool:a\" is for tools of the types":      other(func(x *Tool) { x.Needs = []string{"tool:a"} }),
+		"needs.0: \"fs.write:run/**\" cannot be granted":     other(func(x *Tool) { x.Needs = []string{"fs.write:run/**"} }),
+		"needs.0: \"exec:x\" is no need":                     other(func(x *Tool) { x.Needs = []string{"exec:x"} }),
+		"needs.0: \"net:bücher.example:1\": write":           other(func(x *Tool) { x.Needs = []string{"net:bücher.example:1"} }),
+		"needs.1: \"net:*:80\" names":                        other(func(x *Tool) { x.Needs = []string{"net:a:1", "net:*:80"} }),
 		"needs.0: \"net:a:1\" is for tools of the types http and script": other(func(x *Tool) {
 			x.Implementation, x.Needs = Implementation{Type: MCP, Server: "x", Tool: "x"}, []string{"net:a:1"}
 		}),

@@ -13,7 +13,7 @@ const optionMark = "$CONFIG{"
 // HasMark reports whether a text has the place of a secret or of an option. No value of an
 // option may: it would name what it cannot have.
 func HasMark(text string) bool {
-	return strings.Contains(text, secretMark) || strings.Contains(text, optionMark)
+	return strings.Contains(text, SecretMark) || strings.Contains(text, optionMark)
 }
 
 // Options are the names of the options in headers, query and body of an http tool, and in

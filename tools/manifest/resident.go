@@ -28,7 +28,7 @@ func residentRules() source.Rules {
 		"manifest.Resident.description":     {Section: service, Doc: "For people."},
 		"manifest.Resident.command":         {Required: true, Section: service, Doc: "A program that speaks the protocol on its standard input and output, and its arguments, in words as a shell reads them."},
 		"manifest.Resident.files":           {Section: service, MaxItems: 256, Doc: "More files or folders beside this file that go with it."},
-		"manifest.Resident.needs":           {Section: "001 §9", MaxItems: 64, Doc: "`net:HOST:PORT` names a server that the program [may reach](../sandbox.md#network), once it is [granted](grants.md)."},
+		"manifest.Resident.needs":           {Section: "001 §9", MaxItems: 64, Doc: "`net:HOST:PORT` names a server that the program [may reach](../sandbox.md#network), once it is [granted](grants.md). `exec`: the program runs only if it is granted."},
 		"manifest.Resident.concurrency":     ConcurrencyRule(),
 		"manifest.Resident.custom_metadata": {Section: service, Doc: "For your own use; simd does not check it."},
 	}

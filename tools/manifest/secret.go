@@ -9,8 +9,8 @@ import (
 	"tavernsim/protocol"
 )
 
-// secretMark begins the place of a secret in a fixed text of a definition: $KARYI{NAME}.
-const secretMark = "$KARYI{"
+// SecretMark begins the place of a secret in a fixed text of a definition: $KARYI{NAME}.
+const SecretMark = "$KARYI{"
 
 // SecretsIn are the names of the secrets that a text of a call refers to, sorted. $$KARYI{ is
 // no reference, and neither is what has no name.
@@ -29,7 +29,7 @@ func secretsIn(v any) (names []string) {
 	switch x := v.(type) {
 	case string:
 		for {
-			_, rest, found := strings.Cut(x, secretMark)
+			_, rest, found := strings.Cut(x, SecretMark)
 			if !found {
 				return names
 			}
@@ -51,7 +51,7 @@ func secretsIn(v any) (names []string) {
 
 // insert puts the values of secrets into a fixed text.
 func insert(text string, secrets map[string]string) string {
-	return insertAt(text, secretMark, secrets)
+	return insertAt(text, SecretMark, secrets)
 }
 
 // insertAt puts values into the places that a mark begins. No value is read again.

@@ -72,7 +72,7 @@ func serverRules() source.Rules {
 		"manifest.Server.files":           {Section: mcp, MaxItems: 256, Doc: "Of `command`: more files or folders beside this file that go with it."},
 		"manifest.Server.url":             {Section: mcp, Doc: "Address of a server that speaks the protocol over HTTP (streamable HTTP)."},
 		"manifest.Server.headers":         {Section: mcp, MaxItems: 64, Doc: "Of `url`: headers of every request, by name. `$KARYI{NAME}` stands for a [secret](secrets.md)."},
-		"manifest.Server.needs":           {Section: "001 §9", MaxItems: 64, Doc: "Of `url`: `net:HOST:PORT` names a server that may have a private or local address; `secret:NAME` a secret. Of `command`: `net:HOST:PORT` names a server that the program [may reach](../sandbox.md#network). `fs.read:` and `fs.write:` have no meaning: a server with a `url` has no folders of this machine, and a program has its own."},
+		"manifest.Server.needs":           {Section: "001 §9", MaxItems: 64, Doc: "Of `url`: `net:HOST:PORT` names a server that may have a private or local address; `secret:NAME` a secret. Of `command`: `net:HOST:PORT` names a server that the program [may reach](../sandbox.md#network); `exec`: it runs only if that is [granted](grants.md). `fs.read:` and `fs.write:` have no meaning: a server with a `url` has no folders of this machine, and a program has its own."},
 		"manifest.Server.custom_metadata": {Section: mcp, Doc: "For your own use; simd does not check it."},
 
 		"manifest.Pin.server":          {Required: true, Section: mcp, Doc: "The server, by id."},
@@ -114,6 +114,10 @@ func (s *Server) Check() []Fault {
 			if strings.HasPrefix(need, fsRead+":") || strings.HasPrefix(need, "fs.write:") {
 				c.fault(at("needs", strconv.Itoa(i)), "remove it; what the server shall read goes into a parameter, such as uri_text in a call",
 					"%q: a server with a url runs on another machine, and no folder of this one can be mounted there", protocol.Short(need, 80))
+				continue
+			}
+			if need == Exec || strings.HasPrefix(need, callsTool) {
+				c.fault(at("needs", strconv.Itoa(i)), "remove it", "%q: a server with a url runs on another machine, with what it has there", protocol.Short(need, 80))
 				continue
 			}
 			c.need(strconv.Itoa(i), need)

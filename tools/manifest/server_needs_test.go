@@ -1,9 +1,44 @@
 package manifest
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
+
+// What needs a program says so where its command is: a server with a url has none here.
+func TestLeaveToRun(t *testing.T) {
+	for _, c := range []struct {
+		s     Server
+		fault string
+	}{
+		{Server{ID: "s", Command: "python3 s.py", Needs: []string{"exec"}}, ""},
+		{Server{ID: "s", Command: "python3 s.py", Needs: []string{"tool:x"}}, "may need servers"},
+		{Server{ID: "s", URL: "https://a.example/mcp", Needs: []string{"exec"}}, "runs on another machine"},
+		{Server{ID: "s", URL: "https://a.example/mcp", Needs: []string{"tool:x"}}, "runs on another machine"},
+	} {
+		f := c.s.Check()
+		if got := fmt.Sprint(f); len(f) > 1 || (len(f) == 0) != (c.fault == "") || !strings.Contains(got, c.fault) {
+			t.Errorf("%+v: %s", c.s, got)
+		}
+		if asks := c.s.Asks(); c.fault == "" && !slices.Equal(asks, []string{"exec"}) {
+			t.Errorf("%+v asks for %v", c.s, asks)
+		}
+	}
+	r := &Resident{ID: "s", Command: "python3 s.py", Needs: []string{"exec", "net:a:1"}}
+	if f := r.Check(); len(f) > 0 || !slices.Equal(r.Script().Asks(), []string{"exec", "net:a:1"}) || !slices.Equal(r.Script().Servers(), []string{"a:1"}) {
+		t.Errorf("%v %v", f, r.Script().Asks())
+	}
+}
+
+// A tool says which tools its workflow calls. That bounds it, so nobody grants it.
+func TestCalls(t *testing.T) {
+	x := &Tool{ID: "t", Implementation: Implementation{Type: Workflow, ID: "w"}, Needs: []string{"tool:b", "tool:workflow:a", "tool:b"}}
+	if f := x.Check(); len(f) > 0 || !slices.Equal(x.Calls(), []string{"b", "workflow:a"}) || len(x.Asks()) > 0 {
+		t.Errorf("%v %v %v", f, x.Calls(), x.Asks())
+	}
+}
 
 // A server with a url has no folders of this machine: the fault says why, and what to do.
 func TestFoldersOfAServerWithAnAddress(t *testing.T) {

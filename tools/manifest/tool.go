@@ -144,7 +144,7 @@ func Rules() source.Rules {
 		"manifest.Tool.outputSchema":    {Section: tool, Doc: "JSON Schema of the output; a call whose output breaks it has failed."},
 		"manifest.Tool.implementation":  {Required: true, Section: kinds, Doc: "What carries the tool out."},
 		"manifest.Tool.execution":       {Section: traits, Doc: "How calls are carried out."},
-		"manifest.Tool.needs":           {Section: "001 §9", MaxItems: 64, Doc: "What the tool asks for: `net:HOST:PORT` names a server that may have a private or local address, and of a `script` a server that it [may reach](../sandbox.md#network); `secret:NAME` a [secret](secrets.md), of `http` and `script`; `fs.read:MOUNT/PATTERN` files that [references](tool.md#references) may lead to. The operator [grants](grants.md) it, and the server of an `http` tool."},
+		"manifest.Tool.needs":           {Section: "001 §9", MaxItems: 64, Doc: "What the tool asks for: `net:HOST:PORT` names a server that may have a private or local address, and of a `script` a server that it [may reach](../sandbox.md#network); `secret:NAME` a [secret](secrets.md), of `http` and `script`; `fs.read:MOUNT/PATTERN` files that [references](tool.md#references) may lead to; `exec`, of `script` and `code`, leave to run the program; `tool:ID`, of `workflow` and `node`, the [tools that it calls](tool.md#tools-that-a-tool-calls). The operator [grants](grants.md) all but `tool:`, and the server of an `http` tool."},
 		"manifest.Tool.cost":            {Section: "001 §6.3", Range: &source.Range{Min: 0, Max: 1_000_000}, Doc: "What a call costs, in dollars, for [budgets](tool.md#budgets). A call that was refused costs nothing."},
 		"manifest.Tool.limits":          {Section: "001 §6.3", Doc: "Tighter [bounds](tool.md#output) of what becomes of an answer."},
 		"manifest.Tool.custom_metadata": {Section: tool, Doc: "For your own use; simd does not check it."},
@@ -371,7 +371,7 @@ func (c *checker) need(i, need string) {
 			return
 		}
 	default:
-		c.fault(at("needs", i), "remove it", "%q cannot be granted by this version; it knows net:HOST:PORT, fs.read:MOUNT/PATTERN, and secret:NAME for the types http and script", protocol.Short(need, 80))
+		c.otherNeed(i, need)
 		return
 	}
 	host, port, err := net.SplitHostPort(what)

@@ -189,7 +189,7 @@ func Rules() source.Rules {
 
 		"plugin.Service.command":     {Required: true, Section: "001 §4.2", Doc: "A program and its arguments, in words as a shell reads them."},
 		"plugin.Service.files":       {Section: "001 §4.2", MaxItems: 256, Doc: "More files or folders of the plugin that go with it."},
-		"plugin.Service.needs":       {Section: sec, MaxItems: 64, Doc: "`net:HOST:PORT` names a server that the program [may reach](../sandbox.md#network), once it is [granted](grants.md)."},
+		"plugin.Service.needs":       {Section: sec, MaxItems: 64, Doc: "`net:HOST:PORT` names a server that the program [may reach](../sandbox.md#network), once it is [granted](grants.md). `exec`: the program runs only if it is granted."},
 		"plugin.Service.concurrency": manifest.ConcurrencyRule(),
 		"plugin.Service.profile":     {Section: sec, Enum: []string{"strict"}, Default: "strict", Doc: "The profile of the [sandbox](../sandbox.md)."},
 		"plugin.Service.description": {Section: "001 §4.2", Doc: "For people."},

@@ -35,6 +35,15 @@ func (n *Names) Find(c *protocol.Call) (skill string, refused *protocol.Error) {
 	return strings.TrimPrefix(id, tool.SkillPrefix), nil
 }
 
+// Within refuses a call that the workflow of a tool makes, and that is none of those which its
+// definition names, by ids as in an inventory.
+func Within(calls []string, id, by string) *protocol.Error {
+	if slices.Contains(calls, id) {
+		return nil
+	}
+	return protocol.Errorf(protocol.KindDenied, "%s may not call %s: its needs name no tool:%s", by, id, id)
+}
+
 func (n *Names) notAllowed(name string, near []string) *protocol.Error {
 	if id, _ := bind.FindTool(name, n.Others); id != "" {
 		return protocol.Errorf(protocol.KindDenied, "tool %s is not in tool_ids_inventory of profile %s", id, n.Profile)

@@ -37,6 +37,7 @@ type loader struct {
 	entries  map[string]map[string]*knowledge.Entry // by knowledge base; see entry
 	shared   []sharedBase
 	ofNode   []ofNode
+	callers  []ofNode                  // whose needs name tools
 	squashed map[string]string         // ids of tools, as models may write them
 	mocks    map[string]*toolmock.Mock // by plugin; "" = the project's
 	broken   map[string][]Fault        // plugins that are not loaded, with the reasons
@@ -106,6 +107,7 @@ func (l *loader) load() {
 	l.linkScenes(scenes)
 	l.linkWorkflows() // of the program, that the others name
 	l.linkDefinition(l.def)
+	l.linkCallers()
 }
 
 // fault notes a fault at the node that steps lead to, or at the nearest one

@@ -67,7 +67,7 @@ func (l *loader) taken(kind string, own map[string]string) string {
 	return ""
 }
 
-// ofNode is a tool that a node carries out.
+// ofNode is a tool with its file: one that a node carries out, or that says what it calls.
 type ofNode struct {
 	doc  *source.Document
 	tool *Tool

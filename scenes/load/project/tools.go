@@ -97,6 +97,9 @@ func (l *loader) checkTool(doc *source.Document, t *Tool, place []string) {
 			l.fault(doc, slices.Concat(place, at("implementation")), "add it to configOptions of the plugin", "there is no option %q for $CONFIG{…}: only those of the tool's own plugin", protocol.Short(name, 64))
 		}
 	}
+	if len(d.Calls()) > 0 {
+		l.callers = append(l.callers, ofNode{doc, t})
+	}
 	switch d.Implementation.Type {
 	case manifest.Workflow:
 		d.Implementation.ID = l.workflowRef(doc, at("implementation", "id"), d.Implementation.ID)

@@ -139,6 +139,15 @@ func (s *Scene) Ordinal(id string) (uint32, bool) {
 	return uint32(o), ok
 }
 
+// ProfileOf is the profile of an agent by instance id; "" = there is no such agent.
+func (s *Scene) ProfileOf(id string) string {
+	o, ok := s.Ordinal(id)
+	if !ok {
+		return ""
+	}
+	return s.Profile(o)
+}
+
 func (s *Scene) AgentDefinition(o uint32) *agent.Definition { return s.Definitions[s.Class[o]] }
 func (s *Scene) Profile(o uint32) string                    { return s.AgentDefinition(o).Profile }
 func (s *Scene) Timing(o uint32) agenda.Timing              { return s.Timings[s.Class[o]] }

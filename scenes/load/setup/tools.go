@@ -30,7 +30,7 @@ func Tools(p *project.Project, host []agent.External) []agent.External {
 		x.Latency, _ = d.Latency()
 		x.Cost = int64(math.Round(d.Cost * budget.Dollar))
 		if d.Implementation.Within() {
-			x.Kind, x.Skill, x.Timeout, x.References = "", d.Implementation.ID, 0, false
+			x.Kind, x.Skill, x.Timeout, x.References, x.Calls = "", d.Implementation.ID, 0, false, d.Calls()
 		}
 		list = append(list, x)
 	}

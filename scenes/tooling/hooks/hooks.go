@@ -12,11 +12,13 @@
 //  3. What a hook says is used if it has the form that its place wants, and fits the
 //     interface of the workflow; else the hook has failed, and does what its manifest says.
 //  4. A hook that is not granted is not asked. It has failed.
+//  5. A call that a hook changed is bound, checked and judged as that of the agent was. It has no
+//     reference and no secret that the call of the agent did not have in the same place.
 //
 // # Not here
 //
 // What becomes of an answer (engine/agent, scenes/tooling), and that it is asked once
-// (scenes/outside).
+// (scenes/outside). [Hook.Change] only makes the call that a hook wants.
 package hooks
 
 import (

@@ -10,6 +10,7 @@ import (
 
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/agent/menu"
 	"tavernsim/engine/permit"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
@@ -57,6 +58,7 @@ type trial struct {
 	ctx   context.Context
 	calls int            // that were made
 	depth int            // of workflows that call workflows
+	tool  *manifest.Tool // whose workflow runs; nil = none does
 	first map[string]int // the number of a node's first attempt, by its path
 	over  error          // why the workflow cannot go on
 }
@@ -136,7 +138,7 @@ func (x *trial) workflow(d *manifest.Tool, params map[string]any) tools.Result {
 		}
 		args[i] = v
 	}
-	inner := &trial{opt: x.opt, ctx: x.ctx, calls: x.calls, depth: x.depth + 1, first: map[string]int{}}
+	inner := &trial{opt: x.opt, ctx: x.ctx, calls: x.calls, depth: x.depth + 1, tool: d, first: map[string]int{}}
 	defer func() { x.calls = inner.calls }()
 	if inner.depth > maxTrialDepth {
 		return tools.Fail(protocol.KindLimit, "more than 16 workflows call each other")
@@ -206,6 +208,11 @@ func (x *trial) refuses(q *workflow.Request) error {
 		return protocol.Errorf(protocol.KindUnknown, "node %s asks a model, and a call outside of a scene has none; run a scene", q.Node)
 	}
 	t, err := Find(x.opt.Project, q.Call.Tool)
+	if err == nil && x.tool != nil && x.tool.Calls() != nil {
+		if no := menu.Within(x.tool.Calls(), t.Definition.ID, x.tool.ID); no != nil {
+			return no
+		}
+	}
 	switch {
 	case err != nil:
 		return protocol.Errorf(protocol.KindUnknown, "node %s calls %s, which is no tool of the project: only an agent has it; run a scene", q.Node, protocol.Short(q.Call.Tool, 64))
