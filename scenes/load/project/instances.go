@@ -8,6 +8,7 @@ import (
 
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/cast"
+	"tavernsim/internal/schema"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/numbered"
@@ -359,9 +360,9 @@ func (l *loader) instanceState(s *Scene, steps []string, d *agentInstance, e *en
 	p := e.profile
 	e.state = merge(p.values(), d.InitialPrivateStateOverride)
 	if p.schema != nil {
-		filled, bounded := p.schema.fill(e.state)
+		filled, bounded := p.schema.Fill(e.state)
 		if e.state = filled; !bounded {
-			l.fault(s.doc, steps, "", "the defaults of the schema of profile %q fill more than %d values of this state", p.Definition.ID, maxDefaults)
+			l.fault(s.doc, steps, "", "the defaults of the schema of profile %q fill more than %d values of this state", p.Definition.ID, schema.MaxDefaults)
 			return
 		}
 	}
@@ -376,7 +377,7 @@ func (l *loader) instanceState(s *Scene, steps []string, d *agentInstance, e *en
 		return
 	}
 	for _, n := range slices.Compact([]int{1, e.count}) {
-		for _, v := range p.schema.check(e.stateOf(n)) {
+		for _, v := range p.schema.Check(e.stateOf(n)) {
 			l.stateFault(p, s.doc, steps, v)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/bus/eventtype"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/knowledge"
+	"tavernsim/internal/schema"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/contexts"
@@ -80,7 +81,7 @@ func newLoader(fsys fs.FS, opt Options) *loader {
 		servers:   map[string]*Server{},
 		services:  map[string]*Service{},
 		plugins:   map[string]*Plugin{},
-		events:    map[string]*jsonSchema{},
+		events:    map[string]*schema.Schema{},
 		given:     l.opt.Tools,
 	}
 	return l
@@ -281,7 +282,7 @@ func (l *loader) eventSchema(doc *source.Document, eventType string, written any
 }
 
 // schemaAt compiles a JSON Schema that stands at steps, or in the file that is named there.
-func (l *loader) schemaAt(doc *source.Document, steps []string, written any) *jsonSchema {
+func (l *loader) schemaAt(doc *source.Document, steps []string, written any) *schema.Schema {
 	from, under := doc, steps
 	if p, ok := written.(string); ok {
 		clean, problem := l.tree.locate(p)

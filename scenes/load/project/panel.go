@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/panel"
-	"tavernsim/internal/schemafault"
+	"tavernsim/internal/schema"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 )
@@ -16,7 +16,7 @@ type Panel struct {
 	File  string
 	Alone panel.Headless // what becomes of its questions when nobody can answer
 
-	payloads map[string]*jsonSchema // by action; without those that have none
+	payloads map[string]*schema.Schema // by action; without those that have none
 }
 
 // loadPanels reads panels/x.json and panels/x/panel_definition.json, but not
@@ -34,7 +34,7 @@ func (l *loader) loadPanels() {
 }
 
 func (l *loader) loadPanel(doc *source.Document, file string) {
-	p := &Panel{File: file, payloads: map[string]*jsonSchema{}}
+	p := &Panel{File: file, payloads: map[string]*schema.Schema{}}
 	if !l.decoder.Decode(doc, &p.Panel) || !l.claim("panel", p.ID, doc, at("id")) {
 		return
 	}
@@ -50,8 +50,8 @@ func (l *loader) loadPanel(doc *source.Document, file string) {
 		}
 		if a.AnswerSchema != nil {
 			if answers := l.schema(doc, at("actions", name, "answer_schema")); answers != nil && p.Alone.Given {
-				if list := answers.check(p.Alone.Value); len(list) > 0 {
-					l.fault(doc, at("headless", "default"), "", "the action %s does not take it: %s", name, schemafault.Join(list))
+				if list := answers.Check(p.Alone.Value); len(list) > 0 {
+					l.fault(doc, at("headless", "default"), "", "the action %s does not take it: %s", name, schema.Join(list))
 				}
 			}
 		}
@@ -65,7 +65,7 @@ func (p *Panel) Complete(q *panel.Question) error {
 	if own.AnswerSchema != nil {
 		schema = own.AnswerSchema
 	}
-	if err := p.payloads[q.Action].fits(q.Payload); err != nil {
+	if err := p.payloads[q.Action].Fits(q.Payload); err != nil {
 		return protocol.Errorf(protocol.KindInvalid, "payload: the action %s does not take it: %w", q.Action, err)
 	}
 	if !has {

@@ -11,7 +11,7 @@ import (
 	"tavernsim/engine/expr"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/world"
-	"tavernsim/internal/schemafault"
+	"tavernsim/internal/schema"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/minds"
@@ -30,7 +30,7 @@ type Profile struct {
 	Perceives     []world.Pattern // nil = the whole world
 
 	rules   *world.Rules           // of world writes; nil = it says nothing
-	schema  *jsonSchema            // of the private state; nil = any object
+	schema  *schema.Schema         // of the private state; nil = any object
 	runtime *profile.RuntimeConfig // of instances that set none themselves; nil = not asked for yet
 	doc     *source.Document       // while loading
 	said    []Fault                // by the decoder, while loading
@@ -48,7 +48,7 @@ type Subscription struct {
 // CheckState validates a private state against the profile's schema. Without a
 // schema every object is valid.
 func (p *Profile) CheckState(state map[string]any) error {
-	if err := p.schema.fits(state); err != nil {
+	if err := p.schema.Fits(state); err != nil {
 		return protocol.Errorf(protocol.KindInvalid, "profile %s: private state: %w", p.Definition.ID, err)
 	}
 	return nil
@@ -313,13 +313,13 @@ func (l *loader) linkState(p *Profile) {
 	if p.schema == nil {
 		return
 	}
-	values, bounded := p.schema.fill(p.values())
+	values, bounded := p.schema.Fill(p.values())
 	if !bounded {
-		l.fault(p.doc, at("initial_private_state_schema"), "", "its defaults fill more than %d values", maxDefaults)
+		l.fault(p.doc, at("initial_private_state_schema"), "", "its defaults fill more than %d values", schema.MaxDefaults)
 		p.schema = nil
 		return
 	}
-	for _, v := range p.schema.check(values) {
+	for _, v := range p.schema.Check(values) {
 		if len(v.Steps) > 0 {
 			l.stateFault(p, nil, nil, v)
 		}
@@ -337,7 +337,7 @@ func (p *Profile) values() map[string]any {
 // stateFault puts a violation where its value is written: in the override of an
 // instance when that has the field, else in the profile's values, else at what
 // is missing it.
-func (l *loader) stateFault(p *Profile, scene *source.Document, override []string, v schemafault.Violation) {
+func (l *loader) stateFault(p *Profile, scene *source.Document, override []string, v schema.Violation) {
 	doc, steps := p.doc, at("initial_private_state_values")
 	if scene != nil {
 		n, reached := scene.Root.Find(override...)

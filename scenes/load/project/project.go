@@ -13,7 +13,7 @@ import (
 
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/permit"
-	"tavernsim/internal/schemafault"
+	"tavernsim/internal/schema"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/contexts"
@@ -42,7 +42,7 @@ type Project struct {
 	servers   map[string]*Server
 	services  map[string]*Service
 	policy    *permit.Judge
-	events    map[string]*jsonSchema
+	events    map[string]*schema.Schema
 	plugins   map[string]*Plugin
 	files     []File
 	given     []string // Options.Tools
@@ -160,8 +160,8 @@ func (p *Project) CheckEvent(eventType string, payload any) error {
 	if !ok {
 		return nil
 	}
-	if v := s.check(payload); len(v) > 0 {
-		return protocol.Errorf(protocol.KindInvalid, "event %s: payload: %s", eventType, schemafault.Join(v))
+	if v := s.Check(payload); len(v) > 0 {
+		return protocol.Errorf(protocol.KindInvalid, "event %s: payload: %s", eventType, schema.Join(v))
 	}
 	return nil
 }

@@ -48,5 +48,5 @@ func (l *loader) runs(s *Scene, steps []string, ref string, inputs []string) str
 }
 
 func (l *loader) answerSchema(s *Scene, schema any, steps []any) func(any) error {
-	return l.schemaAt(s.doc, at(append([]any{"script"}, steps...)...), schema).fits
+	return l.schemaAt(s.doc, at(append([]any{"script"}, steps...)...), schema).Fits
 }

@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"tavernsim/internal/schemafault"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 	"tavernsim/tam/bind"
@@ -80,7 +79,7 @@ func (l *loader) checkTool(doc *source.Document, t *Tool, place []string) {
 		l.fault(doc, slices.Concat(place, f.Steps), f.Suggestion, "%s", f.Message)
 	}
 	if compiled := l.compile(doc, slices.Concat(place, at("parameters")), d.Parameters); compiled != nil {
-		t.Check = func(params map[string]any) error { return schemafault.ByPointer(compiled.check(params)) }
+		t.Check = func(params map[string]any) error { return compiled.FitsByPointer(params) }
 		for i, e := range d.Examples {
 			if err := t.Check(e); err != nil {
 				l.fault(doc, slices.Concat(place, at("examples", i)), "write parameters as a call has them", "the example does not fit the parameters: %s", err)
@@ -89,7 +88,7 @@ func (l *loader) checkTool(doc *source.Document, t *Tool, place []string) {
 	}
 	if d.OutputSchema != nil {
 		if compiled := l.compile(doc, slices.Concat(place, at("outputSchema")), d.OutputSchema); compiled != nil {
-			t.CheckOutput = func(v any) error { return schemafault.ByPointer(compiled.check(v)) }
+			t.CheckOutput = compiled.FitsByPointer
 		}
 	}
 	for _, name := range d.Options() {
@@ -205,7 +204,7 @@ func (l *loader) comeAlong(profiles []*Profile) {
 			}
 			t := &Tool{Definition: d}
 			if compiled := l.compile(p.doc, at("tool_ids_inventory", i), d.Parameters); compiled != nil {
-				t.Check = func(params map[string]any) error { return schemafault.ByPointer(compiled.check(params)) }
+				t.Check = func(params map[string]any) error { return compiled.FitsByPointer(params) }
 			}
 			l.project.tools[d.ID] = t
 		}

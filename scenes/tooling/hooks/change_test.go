@@ -106,7 +106,7 @@ func TestChange(t *testing.T) {
 				t.Fatal(err)
 			}
 			if c.uris != "" {
-				was.URIs = map[string]string{c.uris: was.Params[c.uris].(string)} //nolint:errcheck,forcetypeassert // of the table
+				was.URIs = map[string]string{c.uris: was.Params[c.uris].(string)} //nolint:forcetypeassert // of the table
 			}
 			profile, agent, _ := strings.Cut(c.by, " ")
 			tool, ok := p.Tool(c.tool)

@@ -1,6 +1,4 @@
-// Package schemacost bounds what a JSON Schema may cost: the library that checks values
-// does not.
-package schemacost
+package schema
 
 import (
 	"fmt"
@@ -10,12 +8,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Bounds. The library checks every branch again for every way
+// What a schema may cost. The library bounds nothing: it checks every branch again for every way
 // that leads to it, so a few lines of anyOf can ask for more steps than there is
 // time.
 const (
 	maxSpan  = 10_000    // schemas that one value is checked against beside each other: $ref, allOf, anyOf, oneOf, if, not
-	MaxSteps = 1_000_000 // schemas that a value and everything in it are checked against
+	maxSteps = 1_000_000 // schemas that a value and everything in it are checked against
 )
 
 // branch is a schema as the count of steps sees it: which schemas it leads to.
@@ -27,24 +25,6 @@ type branch struct {
 	items      []*branch          // may check any element of a list
 	prefix     []*branch          // check the element of this number
 	span       int                // see count; 0 = not counted yet
-}
-
-// Cost is what the checks of a schema cost.
-type Cost struct{ root *branch }
-
-// Of finds the cost of a schema. A message says what no check could carry out, and at
-// which schema.
-func Of(s *jsonschema.Schema) (c *Cost, at *jsonschema.Schema, message string) {
-	all := branches{}
-	c = &Cost{all.of(s)}
-	at, message = all.problem()
-	return c, at, message
-}
-
-// Within reports whether a value can be checked in MaxSteps.
-func (c *Cost) Within(v any) bool {
-	left := steps(MaxSteps)
-	return left.take(c.root, v)
 }
 
 // branches makes the branch of a schema and of all that it leads to.
@@ -163,9 +143,9 @@ func (n *steps) each(list []*branch, v any) bool {
 	return true
 }
 
-// Place leads to a schema inside of the one at an address; a schema
+// place leads to a schema inside of the one at an address; a schema
 // elsewhere has no steps.
-func Place(address string, s *jsonschema.Schema) []string {
+func place(address string, s *jsonschema.Schema) []string {
 	pointer, ok := strings.CutPrefix(s.Location, address+"/")
 	if !ok {
 		return nil

@@ -1,5 +1,4 @@
-// Package schemafault says in words where and how a value breaks a JSON Schema.
-package schemafault
+package schema
 
 import (
 	"cmp"
@@ -25,8 +24,8 @@ type Violation struct {
 	Required   bool // something is missing at steps
 }
 
-// Of lists the violations of a value, in the order of their places.
-func Of(e *jsonschema.ValidationError) []Violation {
+// Violations lists the violations of a value, in the order of their places.
+func Violations(e *jsonschema.ValidationError) []Violation {
 	var list []Violation
 	collect(e, message.NewPrinter(language.English), &list)
 	slices.SortStableFunc(list, func(a, b Violation) int {
@@ -110,8 +109,8 @@ func Join(list []Violation) string {
 	return strings.Join(parts, "; ")
 }
 
-// ByPointer lists violations by the JSON pointers of their places.
-func ByPointer(list []Violation) error {
+// byPointer lists violations by the JSON pointers of their places.
+func byPointer(list []Violation) error {
 	if len(list) == 0 {
 		return nil
 	}
