@@ -50,9 +50,13 @@ func TestSameDigest(t *testing.T) {
 	if other.Digest() == want.Digest() {
 		t.Error("another seed has the same digest")
 	}
-	for _, workers := range []int{1, 2, 7} {
-		for _, batch := range []int{1, 4096} {
-			for _, snapshots := range []int64{1, 60, -1} {
+	all, batches, snapshots := []int{1, 2, 7}, []int{1, 4096}, []int64{1, 60, -1}
+	if testing.Short() {
+		all, batches, snapshots = all[2:], batches[:1], snapshots[:2]
+	}
+	for _, workers := range all {
+		for _, batch := range batches {
+			for _, snapshots := range snapshots {
 				set := scenestest.Settings{Workers: workers, BatchFacts: batch, Snapshots: snapshots}
 				t.Run(fmt.Sprintf("workers=%d/batch=%d/snapshots=%d", workers, batch, snapshots), func(t *testing.T) {
 					s := scenestest.New(t, p, "")

@@ -25,7 +25,9 @@ func (m *Menu) Fit(bound int, more *protocol.ToolSpec) (cut bool) {
 	if bound <= 0 || over <= 0 {
 		return false
 	}
-	over += size((&entry{id: more.Name, description: more.Description, parameters: more.Parameters}).listed())
+	if !slices.ContainsFunc(m.entries, func(e entry) bool { return e.id == more.Name }) {
+		over += size((&entry{id: more.Name, description: more.Description, parameters: more.Parameters}).listed())
+	}
 	for _, step := range []struct {
 		cut  func(*entry) any // the part that it makes shorter
 		with func(*entry)

@@ -63,6 +63,26 @@ func TestFit(t *testing.T) {
 	}
 }
 
+// The tool that tells the rest counts once, also for an agent that has it in its inventory.
+func TestFitCountsTheDescriber(t *testing.T) {
+	more := &protocol.ToolSpec{Name: "D", Description: "d", Parameters: object("tool")}
+	style := strings.TrimSpace(strings.Repeat("It has a style. ", 5)) // shorter than what the tool D takes
+	var m Menu
+	m.AddTool(&protocol.ToolSpec{Name: "paint", Description: "Paints. " + style, Parameters: object("what")}, true)
+	m.AddTool(more, false)
+	whole, err := json.Marshal(m.List())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !m.Fit(len(whole)-len("[,]")-1, more) {
+		t.Error("nothing was cut")
+	}
+	text, err := json.Marshal(m.List())
+	if want := strings.Replace(string(whole), " "+style, "", 1); err != nil || string(text) != want {
+		t.Errorf("%v %s\nwant %s", err, text, want)
+	}
+}
+
 // Names and what must be given are never lost, texts stay whole characters, and what was cut is smaller.
 func TestFitKeepsNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
