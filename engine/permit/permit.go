@@ -92,6 +92,11 @@ type Judge struct {
 	otherwise Do
 }
 
+// Asks reports whether it may ask about a call at all.
+func (j *Judge) Asks() bool {
+	return j != nil && (j.otherwise == Ask || slices.ContainsFunc(j.rules, func(r rule) bool { return r.Do == Ask }))
+}
+
 type rule struct {
 	Rule
 	tools, profiles, agents glob.List

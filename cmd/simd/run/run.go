@@ -201,10 +201,16 @@ func (o *runOptions) start(dir string, opt runner.Options, e *cli.Env) (*runner.
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range p.Warnings {
+	warn := func(text any) {
 		if !o.quiet {
-			fmt.Fprintf(e.Err, "warning: %s\n", w)
+			fmt.Fprintf(e.Err, "warning: %s\n", text)
 		}
+	}
+	for _, w := range p.Warnings {
+		warn(w)
+	}
+	if o.ask == "" && o.approvals == "" && p.Policy().Asks() {
+		warn("the tool_policy of the project asks about calls, and nobody answers in this run: they are denied. Let simd approve answer with --ask wait, or a file with --approvals; --ask never says that it is meant so")
 	}
 	return runner.Start(p, opt)
 }
