@@ -31,11 +31,15 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 	"tavernsim/tools/sandbox"
+	"tavernsim/tools/sandbox/cores"
 )
 
 func main() {
 	if code, worker := sandbox.Reexec(os.Args); worker {
 		os.Exit(code)
+	}
+	if err := cores.None(); err != nil {
+		fmt.Fprintln(os.Stderr, "simd: warning: if simd crashes, it may leave a core with secrets in it:", err)
 	}
 	if os.Getenv("GOGC") == "" {
 		go memory.Pace()

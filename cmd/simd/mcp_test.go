@@ -98,10 +98,10 @@ func TestMCPServeHere(t *testing.T) {
 	}
 	here := []string{"--tools", "mock", "--runs", t.TempDir()}
 	listed := askServed(t, here, "6 tools", "tools/list", `{}`).Tools
-	if i := slices.IndexFunc(listed, func(x map[string]any) bool { return x["name"] == "weather_wind" }); i < 0 || want["outputSchema"] == nil || !reflect.DeepEqual(listed[i], want) {
+	if i := slices.IndexFunc(listed, func(x map[string]any) bool { return x["name"] == "weather_wind_b844b5" }); i < 0 || want["outputSchema"] == nil || !reflect.DeepEqual(listed[i], want) {
 		t.Errorf("%v; want %v", listed, want)
 	}
-	wind := askServed(t, here, "6 tools", "tools/call", `{"name": "weather_wind", "arguments": {"latitude": 43.3, "longitude": 5.4}}`)
+	wind := askServed(t, here, "6 tools", "tools/call", `{"name": "weather_wind_b844b5", "arguments": {"latitude": 43.3, "longitude": 5.4}}`)
 	if wind.Structured["current"] == nil {
 		t.Errorf("%+v", wind)
 	}

@@ -24,7 +24,7 @@ const show = (name, value) => console.log(JSON.stringify({ [name]: value }));
   const { run } = await call("simd_run", { ticks: 5 });
   await call("simd_run_status", { run, wait_seconds: 30 });
   await call("simd_inspect", { run, view: "agents", limit: 1 });
-  await call("weather_wind", { latitude: 52, longitude: 4 });
+  await call("weather_wind_b844b5", { latitude: 52, longitude: 4 });
   show("resources", (await client.listResources()).resources.length);
   show("summary", JSON.parse((await client.readResource({ uri: `simd://runs/${run}/summary` })).contents[0].text).ended);
   await client.close();

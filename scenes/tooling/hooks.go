@@ -60,7 +60,7 @@ func (s *Set) beforeCall(ctx context.Context, t *toolOf, c *tools.Call, q *effec
 			return q, err
 		case err != nil: // it goes on
 		case a.Veto != nil:
-			return q, protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s forbids it: %s", h.Plugin, protocol.Short(*a.Veto, hooks.MaxReason))
+			return q, protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s forbids it: %s", h.Plugin, s.hooks.Said(*a.Veto))
 		case a.Params != nil:
 			by := hooks.Caller{Agent: q.Model.Agent, Profile: cmp.Or(q.Model.Profile, s.opt.Profile)}
 			call, err := h.Change(t.Tool, q.Call, by, s.opt.Project.Policy(), a.Params)
@@ -88,7 +88,7 @@ func (s *Set) afterCall(ctx context.Context, c *tools.Call, q *effect.Ask, o too
 		case err != nil:
 			continue
 		case a.Veto != nil:
-			r = tools.Fail(protocol.KindDenied, "the call was carried out, and the hook of the plugin "+h.Plugin+" withholds its answer: "+protocol.Short(*a.Veto, hooks.MaxReason))
+			r = tools.Fail(protocol.KindDenied, "the call was carried out, and the hook of the plugin "+h.Plugin+" withholds its answer: "+s.hooks.Said(*a.Veto))
 		case a.Output == nil || r.Status != tools.OK:
 			continue
 		default:
@@ -114,6 +114,6 @@ func (s *Set) hooked() error {
 	if s.opt.Sandbox == nil {
 		return protocol.Errorf(protocol.KindNotFound, "the plugin %s has hooks, which programs answer, and this program has no sandbox for them (runner.Options.Sandbox); run with --tools mock", name)
 	}
-	s.hooks.Open(s.services(), func(name string) error { return s.own.Refused(needs.OfPlugin(name)) })
+	s.hooks.Open(s.services(), func(name string) error { return s.own.Refused(needs.OfPlugin(name)) }, s.maskSaid)
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"tavernsim/scenes/tooling/needs"
 	"tavernsim/tools"
 	"tavernsim/tools/grants"
+	"tavernsim/tools/secrets"
 )
 
 // hooking is a project with two plugins whose hooks look at calls of a function.
@@ -61,12 +62,13 @@ otherwise: {text: ""}
 `
 
 const guard = `import json, sys
-late = len(sys.argv) > 1
+late, key = len(sys.argv) > 1, "sk-Demo_7pW4yH8cR2nM"
 def hook(p):
     q = p["params"].get("q", "")
     if p["hook"] == "tool:after-call":
         if q == "shown otherwise": return {"output": "<b> \u001b[31mhidden \u202e"}
         if q == "withheld": return {"veto": "nobody sees it"}
+        if q == "tells after": return {"veto": "it is " + key}
         if q == "breaks after": sys.exit(3)
         return {}
     if late: return {"params": {"q": q + "+"}} if q == "changed" else {}
@@ -76,12 +78,18 @@ def hook(p):
     if q == "no object": return {"params": [1]}
     if q == "to evil": return {"params": {"q": "evil deeds"}}
     if q == "breaks": sys.exit(3)
+    if q == "tells": return {"veto": "it is " + key}
+    if q == "tells as error": raise ValueError(key)
     return {}
 for line in sys.stdin:
     q = json.loads(line)
-    result = {"protocol": 1} if q["method"] == "initialize" else hook(q["params"]) if q["method"] == "hook/call" else {}
+    answer = {}
+    try:
+        answer["result"] = {"protocol": 1} if q["method"] == "initialize" else hook(q["params"]) if q["method"] == "hook/call" else {}
+    except ValueError as e:
+        answer["error"] = {"code": -32000, "message": str(e)}
     if "id" in q:
-        print(json.dumps({"jsonrpc": "2.0", "id": q["id"], "result": result}), flush=True)
+        print(json.dumps({"jsonrpc": "2.0", "id": q["id"], **answer}), flush=True)
 `
 
 func hooked(t *testing.T) *project.Project {
@@ -117,6 +125,10 @@ func echo() map[string]tools.Executor {
 // first; what they make is checked, judged and tamed, and a hook that fails closes or opens.
 func TestHooksOfCalls(t *testing.T) {
 	box, p := withPython(t), hooked(t)
+	store, err := secrets.New(&secrets.File{Secrets: map[string]*secrets.Grant{"key": {Value: "sk-Demo_7pW4yH8cR2nM", Tools: []string{"x"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct{ q, status, want string }{
 		{"plain", "ok", "saw plain"},
 		{"change", "ok", "saw changed+"},
@@ -128,9 +140,12 @@ func TestHooksOfCalls(t *testing.T) {
 		{"shown otherwise", "ok", "<b> hidden "},
 		{"withheld", "denied", "nobody sees it"},
 		{"breaks after", "denied", "its answer is withheld"},
+		{"tells", "denied", "forbids it: it is $KARYI{key}"},
+		{"tells after", "denied", "withholds its answer: it is $KARYI{key}"},
+		{"tells as error", "denied", "the service guard/g: $KARYI{key}"},
 	} {
 		t.Run(c.q, func(t *testing.T) {
-			set, err := tooling.New(tooling.Options{Project: p, Run: "r", Sandbox: box, Services: echo(), Grants: grantAll(p), Profile: "a"})
+			set, err := tooling.New(tooling.Options{Project: p, Run: "r", Sandbox: box, Services: echo(), Secrets: store, Grants: grantAll(p), Profile: "a"})
 			if err != nil {
 				t.Fatal(err)
 			}

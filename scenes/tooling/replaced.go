@@ -57,7 +57,7 @@ func (s *Set) Services() overrides.Services { return s.services() }
 // asked lets a service be asked for leave in the place of a person.
 func (s *Set) asked(l Leave) Leave {
 	if w := s.over[plugin.OfApprover]; w != nil {
-		l.Door = &overrides.Approver{Winner: w, Services: s.services(), People: l.Door}
+		l.Door = &overrides.Approver{Winner: w, Services: s.services(), People: l.Door, Mask: s.maskSaid}
 	}
 	return l
 }

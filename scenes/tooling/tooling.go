@@ -326,7 +326,7 @@ func (s *Set) newMCP() *mcp.Executor {
 			list = append(list, mcp.Server{Definition: x.Definition, Pin: x.Pin})
 		}
 	}
-	return mcp.New(list, mcp.Options{Env: s.variables, Sandbox: s.opt.Sandbox, Failed: s.serviceFailed, Asked: s.opt.Watch.mcpAsked, Group: &s.children, Secrets: func(server string, names []string) (map[string]string, error) {
+	return mcp.New(list, mcp.Options{Env: s.variables, Mask: s.maskSaid, Sandbox: s.opt.Sandbox, Failed: s.serviceFailed, Asked: s.opt.Watch.mcpAsked, Group: &s.children, Secrets: func(server string, names []string) (map[string]string, error) {
 		return s.secretsFor(context.Background(), "", server, names) // all callers share the server; the request has a bound of its own
 	}})
 }

@@ -10,21 +10,25 @@ import (
 	"time"
 )
 
-// Promise: the sessions of a group end one after the other, the last one first, in a bounded time.
+// The sessions of a group end one after the other, the last one first, in a bounded time; one that does
+// not end costs the others nothing.
 func TestGroup(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		takes map[string]time.Duration // to end by itself
+		kill  time.Duration            // to be ended after that
 		want  string                   // the order in which they were asked to end
 		most  time.Duration
 	}{
-		{"one after the other", map[string]time.Duration{"a": time.Second, "b": 2 * time.Second, "c": time.Second}, "c b a", 4 * time.Second},
-		{"one takes all of the time", map[string]time.Duration{"a": 0, "b": time.Hour, "c": time.Second}, "c b a", 5 * time.Second},
-		{"all do", map[string]time.Duration{"a": time.Hour, "b": time.Hour, "c": time.Hour}, "c", 5 * time.Second},
+		{"one after the other", map[string]time.Duration{"a": time.Second, "b": 2 * time.Second, "c": time.Second}, 0, "c b a", 4 * time.Second},
+		{"one takes all of its time", map[string]time.Duration{"a": 0, "b": time.Hour, "c": time.Second}, 0, "c b a", 3 * time.Second}, // c left 4 s to two
+		{"the others have theirs while it is killed", map[string]time.Duration{"a": time.Second, "b": time.Hour, "c": time.Second}, 10 * time.Second, "c b a", 13 * time.Second},
+		{"all do", map[string]time.Duration{"a": time.Hour, "b": time.Hour, "c": time.Hour}, 2 * time.Second, "c b a", 7 * time.Second},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var group Group
+				Keep(Of[string]{Group: &group, Name: "never asked", Final: func(error) bool { return false }})
 				var mu sync.Mutex
 				var asked []string
 				keepers := map[string]*Keeper[string]{}
@@ -42,6 +46,9 @@ func TestGroup(t *testing.T) {
 							select {
 							case <-own.C:
 							case <-end.C:
+								killed := time.NewTimer(c.kill)
+								defer killed.Stop()
+								<-killed.C
 							}
 						}})
 				}

@@ -192,6 +192,12 @@ func (s *Keeper[S]) drop(open S, err error) {
 // end ends a session beside the caller; close waits for it.
 func (s *Keeper[S]) end(open S, until time.Time) { s.ending.Go(func() { s.of.End(open, until) }) }
 
+func (s *Keeper[S]) running() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.isOpen || s.opening != nil
+}
+
 // Close ends the session; it returns when nothing is left.
 func (s *Keeper[S]) Close() { s.endUntil(time.Time{}) }
 

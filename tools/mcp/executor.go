@@ -31,6 +31,8 @@ type Options struct {
 	Env func(server string) []string
 	// Mounts are folders that every program sees, beside those of the system.
 	Mounts []sandbox.Mount
+	// Mask is that of child.Program.
+	Mask func(string) string
 	// Start bounds the time in which a server must be ready; 0 = 20 s.
 	Start time.Duration
 	// Failed is told of each failure of a server, by the id mcp:NAME; off says why it does not

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 func options(t testing.TB) Options {
 	t.Helper()
 	_, mount := toolstest.Program(t)
-	return Options{Sandbox: toolstest.Sandbox(t), Mounts: []sandbox.Mount{mount}, Start: toolstest.Long, Pause: time.Minute}
+	return Options{Sandbox: toolstest.Sandbox(t), Mounts: []sandbox.Mount{mount}, Start: toolstest.Long, Pause: time.Minute, Mask: strings.NewReplacer("enough", "***").Replace}
 }
 
 // command is a server of the test's program.

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tavernsim/tools/sandbox/cores"
 	"tavernsim/tools/sandbox/door"
 	"tavernsim/tools/sandbox/probe"
 )
@@ -46,7 +47,7 @@ func (l Limits) set() error {
 		{"processor time", unix.RLIMIT_CPU, uint64(math.Ceil(l.CPU.Seconds()))},
 		{"file size", unix.RLIMIT_FSIZE, uint64(l.FileSize)},
 		{"descriptors", unix.RLIMIT_NOFILE, uint64(l.Open)},
-		{"core", unix.RLIMIT_CORE, 0},
+		{"core", unix.RLIMIT_CORE, cores.Limit},
 		{"message queues", unix.RLIMIT_MSGQUEUE, 0},
 		{"locked memory", unix.RLIMIT_MEMLOCK, 64 << 10},
 	} {

@@ -9,7 +9,7 @@
 //
 // The owner makes a [Box] by [New]. It holds no process, but for one worker that waits for
 // the next call after a call that said [Command.More]: [Box.Rest] ends it. The main
-// function of the owner's program calls [Reexec] before anything else.
+// function of the owner's program calls [Reexec] before anything else, and then cores.None.
 //
 // # Promises
 //
@@ -22,6 +22,7 @@
 //  5. When Run returns, no process of the program is left, and no goroutine of ours: however it forked, stopped itself or ignored signals.
 //     After Rest no worker is left either.
 //  6. A program sees no environment, descriptor, terminal or process of the engine.
+//     No core of it is written, nor given to a program of the host that takes cores.
 //  7. If the engine dies, its programs die, and the worker that waits.
 //  8. A worker does one job. One that was started ahead had nothing of any call before, and is in the namespaces from its start.
 //

@@ -3,6 +3,8 @@
 package toolcall
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,8 +13,10 @@ import (
 	"tavernsim/protocol"
 )
 
-// Names maps the ids of tools to the names that endpoints accept, [A-Za-z0-9_-]{1,64},
-// and back: "workflow:skills/hum" travels as "wf_skills_hum". It is of one request.
+// Names maps the ids of tools to the names that endpoints accept, [A-Za-z0-9_-]{1,64}, and back.
+// An id that is such a name stays as it is. Of any other one a name is made that ends in six digits of the
+// hash of the id: "workflow:skills/hum" travels as "workflow_skills_hum_a3ada9". So a name depends on
+// its id alone, and stays the same when other tools come and go. It is of one request.
 type Names struct {
 	wire, ids map[string]string
 }
@@ -20,46 +24,79 @@ type Names struct {
 // Of names the tools of a request, and those that its messages called.
 func Of(q *protocol.ModelRequest) *Names {
 	n := &Names{}
+	var others []string // ids that endpoints do not accept
+	add := func(id string) {
+		if !fits(id) {
+			others = append(others, id)
+		} else {
+			n.give(id, id)
+		}
+	}
 	for i := range q.Tools {
-		n.add(q.Tools[i].Name)
+		add(q.Tools[i].Name)
 	}
 	for i := range q.Messages {
 		for k := range q.Messages[i].Calls {
-			n.add(q.Messages[i].Calls[k].Tool)
+			add(q.Messages[i].Calls[k].Tool)
 		}
 	}
+	slices.Sort(others)
+	n.make(slices.Compact(others))
 	return n
 }
 
-// add gives an id its name. Two ids that would travel under one name get numbers.
-func (n *Names) add(id string) {
+func (n *Names) give(id, name string) {
 	if n.wire == nil {
 		n.wire, n.ids = map[string]string{}, map[string]string{}
-	}
-	if _, known := n.wire[id]; known {
-		return
-	}
-	name := wireName(id)
-	for i := 2; n.ids[name] != ""; i++ {
-		name = fmt.Sprintf("%.60s_%d", wireName(id), i)
 	}
 	n.wire[id], n.ids[name] = name, id
 }
 
-func wireName(id string) string {
-	if rest, skill := strings.CutPrefix(id, "workflow:"); skill {
-		id = "wf_" + rest
+const (
+	longest    = 64 // characters of a name
+	fewDigits  = 6
+	moreDigits = 2
+	mostDigits = longest - 2 // and a character of the id, and _
+)
+
+// make gives names to ids that are none. Those that would share a name, and one that would have the name of another
+// tool, get more digits, in whatever order they come.
+func (n *Names) make(ids []string) {
+	for digits := fewDigits; len(ids) > 0 && digits <= mostDigits; digits += moreDigits {
+		bearers := map[string]int{}
+		for _, id := range ids {
+			bearers[made(id, digits)]++
+		}
+		ids = slices.DeleteFunc(ids, func(id string) bool {
+			name := made(id, digits)
+			if _, taken := n.ids[name]; taken || bearers[name] > 1 {
+				return false
+			}
+			n.give(id, name)
+			return true
+		})
 	}
+}
+
+// made is the name that is made of an id.
+func made(id string, digits int) string {
+	sum := sha256.Sum256([]byte(id))
 	name := strings.Map(func(r rune) rune {
-		if r == '_' || r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+		if accepted(r) {
 			return r
 		}
 		return '_'
 	}, id)
-	if name == "" {
-		return "tool"
-	}
-	return name[:min(len(name), 64)]
+	return name[:min(len(name), longest-1-digits)] + "_" + hex.EncodeToString(sum[:])[:digits]
+}
+
+// fits reports whether endpoints take an id as it is.
+func fits(id string) bool {
+	return id != "" && len(id) <= longest && !strings.ContainsFunc(id, func(r rune) bool { return !accepted(r) })
+}
+
+func accepted(r rune) bool {
+	return r == '_' || r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
 }
 
 // Wire is the name under which a tool travels.
@@ -67,7 +104,10 @@ func (n *Names) Wire(id string) string {
 	if name, ok := n.wire[id]; ok {
 		return name
 	}
-	return wireName(id)
+	if fits(id) {
+		return id
+	}
+	return made(id, fewDigits)
 }
 
 // ID is the tool that an endpoint means; a name that was not offered stays as it is.

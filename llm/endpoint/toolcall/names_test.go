@@ -1,9 +1,13 @@
 package toolcall
 
 import (
+	"fmt"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"tavernsim/protocol"
 )
@@ -19,8 +23,8 @@ func TestNames(t *testing.T) {
 	n := Of(&q)
 	seen := map[string]bool{}
 	for id, want := range map[string]string{
-		"SayTool": "SayTool", "workflow:skills/hum": "wf_skills_hum", "workflow:skills_hum": "wf_skills_hum_2", "old tool": "old_tool", "": "tool", "\u4f60\u597d": "__",
-		long + "1": long[:64], long + "2": long[:60] + "_2",
+		"SayTool": "SayTool", "workflow:skills/hum": "workflow_skills_hum_a3ada9", "workflow:skills_hum": "workflow_skills_hum_a32374", "old tool": "old_tool_d7b001",
+		"": "_e3b0c4", "\u4f60\u597d": "___670d97", long + "1": long[:57] + "_5d023c", long + "2": long[:57] + "_4b2c4f",
 	} {
 		got := n.Wire(id)
 		if got != want || n.ID(got) != id || seen[got] || len(got) > 64 {
@@ -28,22 +32,82 @@ func TestNames(t *testing.T) {
 		}
 		seen[got] = true
 	}
-	if n.ID("unknown") != "unknown" || n.Wire("not:offered") != "not_offered" {
+	if n.ID("unknown") != "unknown" || n.Wire("not:offered") != "not_offered_ad10be" {
 		t.Error("names that were not offered change")
 	}
-	if none := Of(&protocol.ModelRequest{}); none.ID("x") != "x" || none.Wire("y/z") != "y_z" {
+	if none := Of(&protocol.ModelRequest{}); none.ID("x") != "x" || none.Wire("y/z") != "y_z_ba08c6" {
 		t.Error("a request without tools")
 	}
 }
 
+// Six digits are too few for 5,000 tools: two names that would be the same have eight, whichever
+// comes first, and so has one that is the name of another tool.
+func TestNamesThatMeet(t *testing.T) {
+	byName := map[string]string{}
+	var one, other string
+	for i := 0; other == ""; i++ {
+		id := fmt.Sprintf("x%s%d", strings.Repeat(":", 60), i)
+		if one = byName[made(id, fewDigits)]; one != "" {
+			other = id
+		}
+		byName[made(id, fewDigits)] = id
+	}
+	own := made("a.b", fewDigits)
+	for _, ids := range [][]string{{one, other, "a.b", own}, {own, "a.b", other, one}} {
+		n := namesOf(ids)
+		for _, id := range ids {
+			want := made(id, fewDigits+moreDigits)
+			if id == own {
+				want = own
+			}
+			if got := n.Wire(id); got != want || n.ID(got) != id {
+				t.Errorf("%v: %q travels as %q (want %q) and comes back as %q", ids, id, got, want, n.ID(got))
+			}
+		}
+	}
+}
+
+var accept = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// Whatever tools there are: endpoints accept their names, no two tools have one name, each name leads back to its tool, an
+// id that endpoints accept stays as it is, and no name depends on the order of the tools.
+func TestNamesOfAnyTools(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		id := rapid.OneOf(rapid.StringMatching(`[ab:._]{0,3}`), rapid.StringMatching(`[a:_-]{62,66}`), rapid.String())
+		ids := rapid.SliceOfN(id, 0, 12).Draw(r, "ids")
+		for i := range ids { // names that are made are ids of others, too
+			if rapid.IntRange(0, 3).Draw(r, "made") == 0 {
+				ids = append(ids, made(ids[i], fewDigits+moreDigits*rapid.IntRange(0, 2).Draw(r, "digits")))
+			}
+		}
+		n, again := namesOf(ids), namesOf(rapid.Permutation(ids).Draw(r, "order"))
+		bearer := map[string]string{}
+		for _, id := range ids {
+			name := n.Wire(id)
+			if known, taken := bearer[name]; taken && known != id || !accept.MatchString(name) || n.ID(name) != id || accept.MatchString(id) && name != id || again.Wire(id) != name {
+				r.Fatalf("%q travels as %q, which leads to %q; %q has it, too; in another order %q", id, name, n.ID(name), known, again.Wire(id))
+			}
+			bearer[name] = id
+		}
+	})
+}
+
+func namesOf(ids []string) *Names {
+	q := &protocol.ModelRequest{}
+	for _, id := range ids {
+		q.Tools = append(q.Tools, protocol.ToolSpec{Name: id})
+	}
+	return Of(q)
+}
+
 func TestCalls(t *testing.T) {
-	n := Of(&protocol.ModelRequest{Tools: []protocol.ToolSpec{{Name: "workflow:hum"}}})
+	n := namesOf([]string{"workflow:hum"})
 	for text, want := range map[string]any{
 		``: nil, `{}`: map[string]any{}, `{"bars": 2}`: map[string]any{"bars": int64(2)}, `null`: nil, "  \n": nil,
 		`{bars: 2,}`: map[string]any{"bars": int64(2)}, "```json\n{\"bars\": 2}\n```": map[string]any{"bars": int64(2)},
 		`{"bars": 2`: "broken", `[1]`: "broken", `7`: "broken", `bars`: "broken",
 	} {
-		c := n.Call("id", "wf_hum", text)
+		c := n.Call("id", "workflow_hum_576731", text)
 		if c.Tool != "workflow:hum" || c.ID != "id" || c.Origin != protocol.OriginNative {
 			t.Errorf("%+v", c)
 		}

@@ -53,14 +53,14 @@ const script = `
 latency: { fixed: 0s }
 rules:
   - match: { prompt_contains: use a tool }
-    answer: { text: "I will.", calls: [{ tool: "wf_skills_hum", params: { bars: 2 } }, { tool: "SayTool", params: { text: "x" } }] }
+    answer: { text: "I will.", calls: [{ tool: "workflow_skills_hum_a3ada9", params: { bars: 2 } }, { tool: "SayTool", params: { text: "x" } }] }
   - match: { prompt_contains: slow }
     latency: { fixed: 20s }
     answer: "at last"
   - match: { prompt_contains: think }
     answer: { text: "4", reasoning: "two and two" }
   - match: { prompt_contains: as JSON }
-    answer: { text: "", calls: [{ tool: "_answer", params: { mood: calm } }] }
+    answer: { text: "", calls: [{ tool: "_answer_29848c", params: { mood: calm } }] }
   - answer: "Good day, <b>traveller</b> & friend: \u4f60\u597d."
 `
 

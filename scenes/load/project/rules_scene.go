@@ -118,7 +118,7 @@ func simulationRules() source.Rules {
 		"agenda.Limits.max_world_bytes":        {Section: "§3.6", Range: between(1, 32<<20), Default: int64(32 << 20), Doc: "Bytes of the encoded world state."},
 		"agenda.Limits.restart_backoff":        {Section: "§3.2", Range: aboveZero(), Default: "1s", Doc: "Wait after the first failure; doubled up to 60 times."},
 		"agenda.Limits.passivate_after":        {Section: "§3.2.3", Range: aboveZero(), Doc: "Scene time after which an agent that was told nothing is [passive](#passive-agents); it may take twice as long. Less than a tick: after each turn. Default: 24h in a scene of at most 1,000 agents, 5m in a larger one, and after each turn on the virtual clock with 500,000 agents and more."},
-		"agenda.Limits.shutdown_grace":         {Section: "§3.1", Range: between(0.001, 60), Default: "5s", Doc: "Wall-clock time in which [services](service.md#the-program) and [MCP servers](mcp.md) of the scene may end by themselves, all together, when it ends. They are asked one after the other, the one that was started last first; then they are ended."},
+		"agenda.Limits.shutdown_grace":         {Section: "§3.1", Range: between(0.001, 60), Default: "5s", Doc: "Wall-clock time in which [services](service.md#the-program) and [MCP servers](mcp.md) of the scene may end by themselves, all together, when it ends. They are asked one after the other, the one that was started last first, each with an equal part of what those before it have left of the time; who does not end in its part is ended while the next ones have theirs."},
 		"agenda.Limits.max_restarts":           {Section: "§3.2", Range: between(1, 1e6), Default: int64(5), Doc: "Failures of world state, event channel and scene before the scene ends."},
 	}
 }

@@ -61,9 +61,9 @@ simulation: {stop: {after: 5s}}
 // singing is what the server's model does: it knows the skill by the name that travels.
 const singing = `rules:
   - match: {round: 0}
-    answer: {text: First this., calls: [{tool: wf_skills_hum, params: {tune: la}}, {tool: UpdatePrivateStateTool, params: {path: sung, value: 1}}]}
+    answer: {text: First this., calls: [{tool: workflow_skills_hum_a3ada9, params: {tune: la}}, {tool: UpdatePrivateStateTool, params: {path: sung, value: 1}}]}
   - match: {round: 1}
-    answer: {calls: [{tool: wf_skills_hmm, params: {tune: lu}}]}
+    answer: {calls: [{tool: workflow_skills_hmm, params: {tune: lu}}]}
 otherwise: Enough.
 `
 
@@ -120,12 +120,12 @@ func followed(t *testing.T, sent []string) {
 		if len(now) <= len(before) || !slices.Equal(now[:len(before)], before) {
 			t.Errorf("request %d has the messages\n%s\nand the one before\n%s", i+1, strings.Join(now, "\n"), strings.Join(before, "\n"))
 		}
-		if tools := string(q.Tools); !strings.Contains(tools, `"wf_skills_hum"`) || !strings.Contains(tools, `"tune"`) || strings.Contains(tools, "workflow:") {
+		if tools := string(q.Tools); !strings.Contains(tools, `"workflow_skills_hum_a3ada9"`) || !strings.Contains(tools, `"tune"`) || strings.Contains(tools, "workflow:") {
 			t.Errorf("tools: %s", tools)
 		}
 		before = now
 	}
-	if all := strings.Join(before, "\n"); !strings.Contains(all, "Hm, la.") || !strings.Contains(all, `wf_skills_hmm`) || !strings.Contains(all, "does not exist") || strings.Contains(all, "sung\\\":1}. Sing") {
+	if all := strings.Join(before, "\n"); !strings.Contains(all, "Hm, la.") || !strings.Contains(all, `workflow_skills_hmm`) || !strings.Contains(all, "does not exist") || strings.Contains(all, "sung\\\":1}. Sing") {
 		t.Errorf("the last request has the messages\n%s", all)
 	}
 }

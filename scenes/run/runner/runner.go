@@ -155,7 +155,7 @@ type Options struct {
 	ToolAnswers string
 	Services    map[string]tools.Executor
 	// Sandbox runs tools that are programs, and code of agents. Whoever gives one calls
-	// sandbox.Reexec first in the main function.
+	// sandbox.Reexec first in the main function, and cores.None if no core may have secrets.
 	Sandbox *sandbox.Box
 	// Secrets are given to tools and taken out of what they answer. The run directory has
 	// none of them; whoever resumes the run gives them again.

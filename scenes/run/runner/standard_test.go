@@ -60,7 +60,7 @@ func TestReflectionOnAnEndpoint(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			text := strings.NewReplacer("ANSWER", learnt, "CALLS", "").Replace(learning)
 			if kind == "anthropic" { // JSON is a tool there
-				text = strings.NewReplacer("ANSWER", "", "CALLS", "{tool: _answer, params: "+learnt+"}").Replace(learning)
+				text = strings.NewReplacer("ANSWER", "", "CALLS", "{tool: _answer_29848c, params: "+learnt+"}").Replace(learning)
 			}
 			script, err := scripted.Load("learning.yaml", []byte(text))
 			if err != nil {

@@ -52,7 +52,7 @@ func TestListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]bool{"a_b": true, "list": false, "other": false, "own": true, "simd_run_2": false}
+	want := map[string]bool{"a_b_2e7336": true, "list": false, "other": false, "own": true, "simd_run_401755": false}
 	if len(list) != len(want) {
 		t.Errorf("%d tools", len(list))
 	}

@@ -22,7 +22,7 @@ func TestProjectTools(t *testing.T) {
 	defer set.Close()
 	for _, profile := range []string{"", "harbour_master"} {
 		list, err := New(Options{Project: p, Profile: profile, Tools: set}).projectTools()
-		if err != nil || len(list) != 1 || list[0].Name != "weather_wind" {
+		if err != nil || len(list) != 1 || list[0].Name != "weather_wind_b844b5" {
 			t.Fatalf("profile %q: %+v, %v", profile, list, err)
 		}
 		if r := list[0].Call(t.Context(), map[string]any{"latitude": int64(52), "longitude": int64(4)}); r.Error != nil {

@@ -57,6 +57,7 @@ type Hooks struct {
 	project *project.Project
 	rpc     *rpc.Executor // nil = nobody is asked
 	refused func(plugin string) error
+	mask    func(text string) string
 	of      map[string][]*Hook // by place, in the order in which they are asked
 }
 
@@ -79,10 +80,13 @@ func Of(p *project.Project) *Hooks {
 }
 
 // Open lets the services be asked. refused says of each question why the plugin is not asked:
-// the operator has not granted it; nil = it is.
-func (x *Hooks) Open(services *rpc.Executor, refused func(plugin string) error) {
-	x.rpc, x.refused = services, refused
+// the operator has not granted it; nil = it is. mask takes secrets out of what services say.
+func (x *Hooks) Open(services *rpc.Executor, refused func(plugin string) error, mask func(text string) string) {
+	x.rpc, x.refused, x.mask = services, refused, mask
 }
+
+// Said is a reason of a service, for agents and people.
+func (x *Hooks) Said(why string) string { return protocol.Short(x.mask(why), MaxReason) }
 
 // Plugin is the name of one that has hooks; "" = none has.
 func (x *Hooks) Plugin() string {
@@ -131,7 +135,7 @@ func (x *Hooks) Ask(ctx context.Context, h *Hook, q any) (json.RawMessage, error
 	}
 	raw, failed := x.rpc.Ask(ctx, &rpc.Request{Service: path.Join(h.Plugin, h.Service), Method: "hook/call", Params: q, Turn: maxTurn, Answer: cmp.Or(h.Timeout.Std(), defaultTime)})
 	if failed != nil {
-		return nil, h.Failed(failed.Error.Message)
+		return nil, h.Failed(x.mask(failed.Error.Message))
 	}
 	return raw, nil
 }

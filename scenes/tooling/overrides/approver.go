@@ -19,6 +19,8 @@ type Approver struct {
 	Winner   *Winner
 	Services Services
 	People   approvals.Approver // nil = nobody is there
+	// Mask takes secrets out of what the service says.
+	Mask func(text string) string
 }
 
 // leave is the result of approval/ask.
@@ -52,11 +54,11 @@ func (a *Approver) Ask(ctx context.Context, q *approvals.Question) (v approvals.
 		return v, context.Cause(ctx)
 	}
 	if failed != nil {
-		return v, protocol.Errorf(failed.Error.Kind, "%s: %s", a.Winner.Name(), failed.Error.Message)
+		return v, protocol.Errorf(failed.Error.Kind, "%s: %s", a.Winner.Name(), a.Mask(failed.Error.Message))
 	}
 	said := &leave{}
 	if err := strict(raw, said); err != nil || said.Yes == nil {
 		return v, protocol.Errorf(protocol.KindInvalid, "%s: the answer is no object with yes, true or false, and perhaps reason", a.Winner.Name())
 	}
-	return approvals.Verdict{Yes: *said.Yes, Reason: protocol.Short(strings.TrimSpace(said.Reason), maxReason), Contents: q.Contents, By: permit.ByService}, nil
+	return approvals.Verdict{Yes: *said.Yes, Reason: protocol.Short(strings.TrimSpace(a.Mask(said.Reason)), maxReason), Contents: q.Contents, By: permit.ByService}, nil
 }

@@ -134,7 +134,7 @@ func TestApprover(t *testing.T) {
 			return "", refused(protocol.KindTransient)
 		}
 		return answer, nil
-	})}
+	}), Mask: strings.NewReplacer("small", "***", "said", "***").Replace}
 	q := &approvals.Question{Tool: "pay", Contents: map[string]string{"fam://run/x": "missing"}}
 	for _, c := range []struct {
 		said string
@@ -142,14 +142,14 @@ func TestApprover(t *testing.T) {
 		want string // of the error
 	}{
 		{`{"yes": true, "reason": "small"}`, true, ""}, {`{"yes": false}`, false, ""},
-		{`{}`, false, "want"}, {`{"yes": "true"}`, false, "want"}, {`{"yes": true, "by": "person"}`, false, "want"}, {``, false, "plugin:p/s: said no"},
+		{`{}`, false, "want"}, {`{"yes": "true"}`, false, "want"}, {`{"yes": true, "by": "person"}`, false, "want"}, {``, false, "plugin:p/s: *** no"},
 	} {
 		answer = c.said
 		v, err := a.Ask(t.Context(), q)
 		if c.want == "want" {
 			c.want = "is no object with yes"
 		}
-		if v.Yes != c.yes || (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) || err == nil && (v.By != permit.ByService || v.Contents["fam://run/x"] != "missing") {
+		if v.Yes != c.yes || (err != nil) != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) || err == nil && (v.By != permit.ByService || v.Contents["fam://run/x"] != "missing" || v.Reason != strings.Repeat("***", min(1, strings.Count(c.said, "small")))) {
 			t.Errorf("%s: %+v, %v", c.said, v, err)
 		}
 	}

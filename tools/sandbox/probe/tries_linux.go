@@ -18,6 +18,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"tavernsim/tools/sandbox/cores"
 )
 
 // prober tries, inside, what nobody may do.
@@ -407,7 +409,7 @@ func (p *prober) resources() {
 	}{
 		{"raise the limit of processor time", unix.RLIMIT_CPU, uint64(l.CPU)},
 		{"raise the limit of descriptors", unix.RLIMIT_NOFILE, uint64(l.Open)},
-		{"raise the limit of cores", unix.RLIMIT_CORE, 0},
+		{"raise the limit of cores", unix.RLIMIT_CORE, cores.Limit},
 		{"raise the limit of data", unix.RLIMIT_DATA, uint64(l.Memory)},
 	} {
 		p.refused(Resources, r.what, unix.Setrlimit(r.which, &unix.Rlimit{Cur: r.most + 1, Max: r.most + 1}))
