@@ -378,11 +378,7 @@ func (t *Tool) MayDial(server string) bool { return names(t.Needs, server) }
 // implementation checks that the fields fit the type.
 func (c *checker) implementation() {
 	x := &c.tool.Implementation
-	given := map[string]bool{
-		"method": x.Method != "", "url": x.URL != "", "query": x.Query != nil, "headers": x.Headers != nil, "body": x.Body != nil, "name": x.Name != "", "id": x.ID != "", "kind": x.Kind != "", "config": x.Config != nil,
-		"command": x.Command != "", "files": x.Files != nil, "languages": x.Languages != nil,
-		"server": x.Server != "", "tool": x.Tool != "",
-	}
+	given := x.given()
 	row := typeOf(x.Type)
 	if row.name == "" {
 		return // reported by the rules

@@ -1,6 +1,10 @@
 package manifest
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+	"strings"
+)
 
 // Types of implementations.
 const (
@@ -59,3 +63,14 @@ func typeOf(name string) typeRow {
 
 // Within reports whether the turn itself carries the tool out, by a workflow.
 func (x *Implementation) Within() bool { return typeOf(x.Type).within }
+
+// given says of each field of an implementation but its type whether it is there.
+func (x *Implementation) given() map[string]bool {
+	v, given := reflect.ValueOf(x).Elem(), map[string]bool{}
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		given[name] = !v.Field(i).IsZero()
+	}
+	delete(given, "type")
+	return given
+}
