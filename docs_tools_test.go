@@ -1,6 +1,8 @@
 package tavernsim
 
 import (
+	"fmt"
+	"go/ast"
 	"os"
 	"regexp"
 	"slices"
@@ -68,4 +70,22 @@ func testsIn(t *testing.T, dir string) string {
 		}
 	}
 	return b.String()
+}
+
+// shownOfViews names the types of views that a file of internal/show makes lists of. They are written as
+// JSON, too.
+func shownOfViews(f file) (names []string) {
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		x, ok := n.(*ast.IndexExpr)
+		if !ok {
+			return true
+		}
+		list, isList := x.X.(*ast.Ident)
+		typ, isOther := x.Index.(*ast.SelectorExpr)
+		if isList && isOther && list.Name == "List" {
+			names = append(names, fmt.Sprint(typ.X)+"."+typ.Sel.Name)
+		}
+		return true
+	})
+	return names
 }

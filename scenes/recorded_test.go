@@ -67,7 +67,7 @@ func TestRecordedRuns(t *testing.T) {
 	}
 	for _, kind := range machines.NewCodec().FactKinds() {
 		if _, never := unrecorded[kind]; never == (kinds[kind] > 0) {
-			t.Errorf("the recorded runs have %d facts of kind %s (%s): a new kind needs a run in record_test.go that has it", kinds[kind], kind, cmp.Or(unrecorded[kind], "no exception"))
+			t.Errorf("the recorded runs have %d facts of kind %s (%s): a new kind needs a run that has it: write a script in testdata/script, then go test ./scenes -run RecordedRuns -record NAME -scripts SCRIPT -update; or unrecorded says why not, and not both", kinds[kind], kind, cmp.Or(unrecorded[kind], "no exception"))
 		}
 	}
 }

@@ -247,7 +247,7 @@ func (k *keeping) unset(typ reflect.Type, seen map[reflect.Type]bool) {
 				continue
 			}
 			if never := unset[name] != ""; never == k.set[name] {
-				k.t.Errorf("%s: a recorded run sets it: %v; add a run to record_test.go, or a reason here", name, k.set[name])
+				k.t.Errorf("%s: a recorded run has it set at the end of a wave: %v; record a script that sets it (go test ./scenes -run RecordedRuns -record NAME -scripts SCRIPT -update), or give a reason in unset, and not both", name, k.set[name])
 			}
 			k.unset(typ.Field(i).Type, seen)
 		}

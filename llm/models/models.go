@@ -498,11 +498,15 @@ func provider(d *modelfile.Definition, file string, opt Options, counts *counts)
 	model, stream := cmp.Or(a.to.Models[d.Model], d.Model), d.Stream == nil || *d.Stream
 	a.sent = model
 	a.price, a.priced = a.to.Prices().Of(model)
-	switch a.Provider = openai.New(a.to, model, stream); {
+	switch {
 	case d.Embeds():
 		a.Provider = embed.New(a.to, model, d.Dimensions())
+	case d.Kind == "openai":
+		a.Provider = openai.New(a.to, model, stream)
 	case d.Kind == "anthropic":
 		a.Provider = anthropic.New(a.to, model, stream)
+	default:
+		return nil, protocol.Errorf(protocol.KindInternal, "%s: no provider speaks %s; give it a case in provider of llm/models", file, d.Kind)
 	}
 	return a, nil
 }

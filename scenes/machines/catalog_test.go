@@ -153,6 +153,39 @@ func TestEveryFactNamesItsAgents(t *testing.T) {
 	}
 }
 
+// A service publishes under the name of its row, under which agents and the stage ask for what it
+// shows: under another one they would find nothing.
+func TestServicesPublishUnderTheirName(t *testing.T) {
+	state, err := machines.New(scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, k := range machines.Services() {
+		if as := state.Services[i].Publish().Service; as != k.Name {
+			t.Errorf("the service %s publishes as %q: the Part that Publish gives has the name of its row", k.Name, as)
+		}
+	}
+}
+
+// unheard are refusals that answer nobody, with the reason.
+func unheard() map[string]string {
+	return map[string]string{"scene.order_refused": "who gave the order is outside; simd inspect orders shows it"}
+}
+
+// Whoever asked hears of a refusal: its fact says who observes what, or is named in unheard.
+func TestEveryRefusalAnswers(t *testing.T) {
+	codec := machines.NewCodec()
+	for _, kind := range codec.FactKinds() {
+		if !strings.HasSuffix(kind, "refused") {
+			continue
+		}
+		_, answers := filled(codec.FactType(kind)).(protocol.Answering)
+		if why := unheard()[kind]; answers == (why != "") {
+			t.Errorf("%s: it implements protocol.Answering, so that who asked observes the refusal, or a line of unheard says why not, and not both (%q)", kind, why)
+		}
+	}
+}
+
 // beyond puts the number of no agent into every field that may be one, and says whether there is one.
 func beyond(v reflect.Value) (some bool) {
 	switch v.Kind() {

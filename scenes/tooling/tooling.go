@@ -232,6 +232,8 @@ func ForTries(opt Options) (*Set, error) {
 			if x.executor == nil && s.mode() == Live {
 				missing = append(missing, id+" ("+impl.Name+")")
 			}
+		default:
+			return nil, protocol.Errorf(protocol.KindInternal, "the tool %s: nothing carries out the type %s; give it a case in ForTries of scenes/tooling", id, impl.Type)
 		}
 		s.tools[id] = x
 	}

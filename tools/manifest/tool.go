@@ -66,20 +66,6 @@ type Implementation struct {
 	Tool      string         `json:"tool,omitempty"`      // of mcp
 }
 
-// Types of implementations.
-const (
-	HTTP     = "http"
-	Service  = "service"
-	Workflow = "workflow"
-	Node     = "node"
-	Script   = "script"
-	Code     = "code"
-	MCP      = "mcp"
-)
-
-// Within reports whether the turn itself carries the tool out, by a workflow.
-func (x *Implementation) Within() bool { return x.Type == Workflow || x.Type == Node }
-
 // Modes of execution.
 const (
 	Sync  = "sync"
@@ -149,7 +135,7 @@ func Rules() source.Rules {
 		"manifest.Tool.limits":          {Section: "001 §6.3", Doc: "Tighter [bounds](tool.md#output) of what becomes of an answer."},
 		"manifest.Tool.custom_metadata": {Section: tool, Doc: "For your own use; simd does not check it."},
 
-		"manifest.Implementation.type":      {Required: true, Section: kinds, Enum: []string{HTTP, Service, Workflow, Node, Script, Code, MCP}, Doc: "A request over HTTP; a [program that stays](service.md), or a function of the program that embeds simd; a workflow of the project; a [node kind](workflow.md); a program of the project; code that the agent writes; a tool of an [MCP server](mcp.md)."},
+		"manifest.Implementation.type":      {Required: true, Section: kinds, Enum: Types(), Doc: "A request over HTTP; a [program that stays](service.md), or a function of the program that embeds simd; a workflow of the project; a [node kind](workflow.md); a program of the project; code that the agent writes; a tool of an [MCP server](mcp.md)."},
 		"manifest.Implementation.method":    {Section: kinds, Doc: "Of `http`: GET (default), HEAD, POST, PUT, PATCH or DELETE. Of `service`: what is called there."},
 		"manifest.Implementation.url":       {Section: kinds, Doc: "Of `http`: the address. `{/pointer}` in path and query is the value of a parameter, escaped."},
 		"manifest.Implementation.query":     {Section: kinds, Doc: "Of `http`: more parameters of the query, by name. A missing parameter leaves its entry out."},
@@ -354,20 +340,21 @@ func (t *Tool) Latency() (fixed time.Duration, measured bool) {
 // need checks one permission that the tool asks for.
 func (c *checker) need(i, need string) {
 	kind, what, _ := strings.Cut(need, ":")
+	may := typeOf(c.tool.Implementation.Type)
 	switch {
-	case kind == "secret" && (c.tool.Implementation.Type == Script || c.tool.Implementation.Type == HTTP || c.tool.Implementation.Type == ""):
+	case kind == "secret" && may.secrets:
 		if !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,63}$`).MatchString(what) {
 			c.fault(at("needs", i), "", "%q names no secret; want secret:NAME, with letters, digits and _", protocol.Short(need, 80))
 		}
 		return
-	case kind == fsRead && (c.tool.Implementation.Type == Script || c.tool.Implementation.Type == HTTP || c.tool.Implementation.Type == Code || c.tool.Implementation.Type == Service || c.tool.Implementation.Type == ""):
+	case kind == fsRead && may.files:
 		if m, name, _ := strings.Cut(what, "/"); !slices.Contains([]string{"project", "run", "agent"}, m) && !strings.HasPrefix(m, "plugin-") || name == "" || len(what) > 256 {
 			c.fault(at("needs", i), "", "%q names no files; want fs.read:MOUNT/PATTERN, such as fs.read:run/reports/*, with the mounts project, run, agent and plugin-NAME", protocol.Short(need, 80))
 		}
 		return
 	case kind == "net":
-		if t := c.tool.Implementation.Type; t == Code || t == Workflow || t == Node || t == MCP {
-			c.fault(at("needs", i), "remove it", "%q is for tools of the types http and script; a tool of the type %s has no network of its own", protocol.Short(need, 80), t)
+		if !may.dials {
+			c.fault(at("needs", i), "remove it", "%q is for tools of the types http and script; a tool of the type %s has no network of its own", protocol.Short(need, 80), may.name)
 			return
 		}
 	default:
@@ -391,44 +378,20 @@ func (t *Tool) MayDial(server string) bool { return names(t.Needs, server) }
 // implementation checks that the fields fit the type.
 func (c *checker) implementation() {
 	x := &c.tool.Implementation
-	given := map[string]bool{
-		"method": x.Method != "", "url": x.URL != "", "query": x.Query != nil, "headers": x.Headers != nil, "body": x.Body != nil, "name": x.Name != "", "id": x.ID != "", "kind": x.Kind != "", "config": x.Config != nil,
-		"command": x.Command != "", "files": x.Files != nil, "languages": x.Languages != nil,
-		"server": x.Server != "", "tool": x.Tool != "",
-	}
-	var wants, may []string
-	switch x.Type {
-	case HTTP:
-		wants, may = []string{"url"}, []string{"method", "query", "headers", "body"}
-	case Service:
-		wants, may = []string{"name"}, []string{"method"}
-	case Workflow:
-		wants = []string{"id"}
-	case Node:
-		wants, may = []string{"kind"}, []string{"config"}
-	case Script:
-		wants, may = []string{"command"}, []string{"files"}
-	case Code:
-		may = []string{"languages"}
-	case MCP:
-		wants = []string{"server", "tool"}
-	default:
+	given := x.given()
+	row := typeOf(x.Type)
+	if row.name == "" {
 		return // reported by the rules
 	}
 	for _, name := range protocol.SortedKeys(given) {
 		switch {
-		case given[name] && !slices.Contains(wants, name) && !slices.Contains(may, name):
+		case given[name] && !slices.Contains(row.wants, name) && !slices.Contains(row.may, name):
 			c.fault(at("implementation", name), "remove it", "%s is not a field of the type %s", name, x.Type)
-		case !given[name] && slices.Contains(wants, name):
+		case !given[name] && slices.Contains(row.wants, name):
 			c.fault(at("implementation"), "", "the type %s wants %s", x.Type, name)
 		}
 	}
-	switch {
-	case x.Type == HTTP && x.URL != "":
-		c.http()
-	case x.Type == Script && x.Command != "":
-		c.script()
-	case x.Type == Code:
-		c.languages()
+	if row.check != nil && !slices.ContainsFunc(row.wants, func(name string) bool { return !given[name] }) {
+		row.check(c)
 	}
 }

@@ -139,6 +139,16 @@ func (f Func) Judge(m Message, v Verdict) Verdict { return f(m, v) }
 // Chain asks middlewares in their order. It is a Middleware itself.
 type Chain []Middleware
 
+// Check refuses a chain with nothing in a place of it: the channel would fail with the first event.
+func (c Chain) Check() error {
+	for i, mw := range c {
+		if f, is := mw.(Func); mw == nil || is && f == nil {
+			return protocol.Errorf(protocol.KindInvalid, "middleware %d of %d is nil; want a delivery.Middleware, or leave it out", i+1, len(c))
+		}
+	}
+	return nil
+}
+
 // Judge implements Middleware. The first drop ends the chain.
 func (c Chain) Judge(m Message, v Verdict) Verdict {
 	for _, mw := range c {

@@ -145,7 +145,7 @@ func (h *Host) Resume(dir string, opt Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(fits(m, opt), setup.CheckKinds(opt.External, outside.Kinds(opt.Executors))); err != nil {
+	if err := errors.Join(fits(m, opt), opt.Middleware.Check(), setup.CheckKinds(opt.External, outside.Kinds(opt.Executors))); err != nil {
 		return nil, err
 	}
 	if err := rundir.Writable(dir, "make it writable, or resume a copy of it"); err != nil {

@@ -1,6 +1,9 @@
 package runner
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -75,5 +78,27 @@ func TestMiddlewareCannotBeLeftOut(t *testing.T) {
 	}
 	if _, err := Resume(plain.Dir, Options{Middleware: deaf()}); protocol.KindOf(err) != protocol.KindConflict || !strings.Contains(err.Error(), "it began without middleware") {
 		t.Errorf("with some: %v", err)
+	}
+}
+
+// A place of the chain with nothing in it is refused before anything is written, and before a run goes on.
+func TestMiddlewareThatIsNil(t *testing.T) {
+	for _, nobody := range []delivery.Middleware{nil, delivery.Func(nil)} {
+		opt := Options{Ticks: 5, Middleware: append(deaf(), nobody), Dir: filepath.Join(t.TempDir(), "run")}
+		mustRefuse := func(err error) {
+			t.Helper()
+			if protocol.KindOf(err) != protocol.KindInvalid || !strings.Contains(err.Error(), "middleware 2 of 2 is nil; want") {
+				t.Error(err)
+			}
+		}
+		_, err := Start(loadTown(t), opt)
+		mustRefuse(err)
+		if _, err := os.Stat(opt.Dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the run directory is there: %v", err)
+		}
+		begun := Options{Ticks: 5, Middleware: deaf(), Dir: opt.Dir}
+		run(t, loadTown(t), begun)
+		_, err = Resume(opt.Dir, Options{Middleware: opt.Middleware})
+		mustRefuse(err)
 	}
 }

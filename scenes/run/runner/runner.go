@@ -431,7 +431,7 @@ func check(p *project.Project, defs []*project.Scene, opt Options) error {
 	if err := checkBudget(opt.Budget, len(defs), p); err != nil {
 		return err
 	}
-	if err := setup.CheckNames(p, opt.External, outside.Kinds(opt.Executors)); err != nil {
+	if err := errors.Join(setup.CheckNames(p, opt.External, outside.Kinds(opt.Executors)), opt.Middleware.Check()); err != nil {
 		return err
 	}
 	if _, err := linked(defs); err != nil {

@@ -1,0 +1,33 @@
+package models
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"tavernsim/internal/source"
+	"tavernsim/llm/endpoint"
+	"tavernsim/llm/models/modelfile"
+	"tavernsim/protocol"
+)
+
+// Every protocol that an endpoint may speak is a kind of model file, and has a provider. One
+// without was asked in the words of another.
+func TestEveryProtocolHasAProvider(t *testing.T) {
+	spoken := endpoint.Rules()["endpoint.Definition.protocol"].Enum
+	if kinds := modelfile.Rules()["modelfile.Definition.kind"].Enum; !slices.Equal(kinds, spoken) {
+		t.Errorf("model files may have the kinds %v, endpoints the protocols %v: kind in modelfile.Rules has them all", kinds, spoken)
+	}
+	for _, name := range append(slices.Clone(spoken), "smoke") {
+		report := &source.Report{}
+		if d, _ := modelfile.Read("models/m.yaml", []byte("kind: "+name+"\nmodel: m\n"), report); (d == nil) != (name == "smoke") || slices.Contains(modelfile.Kinds(), name) == (name == "smoke") {
+			t.Errorf("%s: a model file of this kind is read as %v; it is a case of modelfile.Read and one of Kinds", name, d)
+		}
+		to := &endpoint.Endpoint{Name: name, Definition: endpoint.Definition{Protocol: name}}
+		a, err := provider(&modelfile.Definition{Kind: name, Model: "m"}, "models/m.yaml", Options{Endpoints: map[string]*endpoint.Endpoint{name: to}}, &counts{})
+		nobody := err != nil && protocol.KindOf(err) == protocol.KindInternal && strings.Contains(err.Error(), "models/m.yaml: no provider speaks "+name)
+		if nobody != (name == "smoke") || err == nil && a.Provider.Name() != name {
+			t.Errorf("%s: %+v, %v", name, a, err)
+		}
+	}
+}
