@@ -21,10 +21,22 @@ import (
 // Handler serves clients over HTTP (streamable). With a token, each request needs it; then any Host
 // will do, since a page that leads a browser here by another name does not have the token.
 func (s *Server) Handler(token string) http.Handler {
-	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk },
-		&sdk.StreamableHTTPOptions{SessionTimeout: idle, DisableLocalhostProtection: true, MaxRequestBodyBytes: MaxMessage, PropagateRequestCancellation: true})
-	return &guarded{of: s, next: h, patience: patience, want: sha256.Sum256([]byte("Bearer " + token)), token: token != ""}
+	form := func(stateless bool) http.Handler {
+		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
+			Stateless: stateless, SessionTimeout: idle, DisableLocalhostProtection: true, MaxRequestBodyBytes: MaxMessage, PropagateRequestCancellation: true,
+		})
+	}
+	return &guarded{of: s, sessions: form(false), stateless: form(true), patience: patience, want: sha256.Sum256([]byte("Bearer " + token)), token: token != ""}
 }
+
+// The stateless form of the protocol begins with this version. The library serves it and the older ones,
+// which have sessions, by different handlers.
+const (
+	statelessFrom = "2026-07-28"
+	versionHeader = "Mcp-Protocol-Version"
+)
+
+func isStateless(q *http.Request) bool { return q.Header.Get(versionHeader) >= statelessFrom }
 
 func loopback(host string) bool {
 	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
@@ -33,11 +45,11 @@ func loopback(host string) bool {
 
 // guarded refuses what comes from pages of other sites, and who does not have the token.
 type guarded struct {
-	of       *Server
-	patience time.Duration
-	next     http.Handler
-	want     [sha256.Size]byte
-	token    bool
+	of                  *Server
+	patience            time.Duration
+	sessions, stateless http.Handler
+	want                [sha256.Size]byte
+	token               bool
 }
 
 // ServeHTTP implements http.Handler.
@@ -60,21 +72,37 @@ func (g *guarded) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 			return
 		}
 		defer done()
-		if q.Body != nil && q.Body != http.NoBody && !g.heard(w, q) {
-			return
-		}
-		g.next.ServeHTTP(w, q)
+		g.pass(w, q)
 	}
 }
 
+// pass hands a request to the handler of its form. A body that names its version is of the stateless form
+// also where the header lacks: then that handler says so.
+func (g *guarded) pass(w http.ResponseWriter, q *http.Request) {
+	form := g.sessions
+	if q.Body != nil && q.Body != http.NoBody {
+		body, ok := g.heard(w, q)
+		if !ok {
+			return
+		}
+		if q.Header.Get(sessionHeader) == "" && bytes.Contains(body, []byte(`"`+sdk.MetaKeyProtocolVersion+`"`)) {
+			form = g.stateless
+		}
+	}
+	if isStateless(q) {
+		form = g.stateless
+	}
+	form.ServeHTTP(w, q)
+}
+
 // heard reads the body of a request; false = it is answered: the body is no message.
-func (g *guarded) heard(w http.ResponseWriter, q *http.Request) bool {
+func (g *guarded) heard(w http.ResponseWriter, q *http.Request) (body []byte, ok bool) {
 	c := http.NewResponseController(w)
 	_ = c.SetReadDeadline(time.Now().Add(g.patience)) // a server of tests may have none
 	body, err := io.ReadAll(http.MaxBytesReader(w, q.Body, MaxMessage))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		http.Error(w, "the body is larger than 4 MiB", http.StatusRequestEntityTooLarge)
-		return false
+		return nil, false
 	}
 	_ = c.SetReadDeadline(time.Time{}) // the answer may take longer
 	if err == nil {
@@ -82,10 +110,10 @@ func (g *guarded) heard(w http.ResponseWriter, q *http.Request) bool {
 	}
 	if err != nil {
 		http.Error(w, "the body is no message: "+err.Error(), http.StatusBadRequest)
-		return false
+		return nil, false
 	}
 	q.Body = io.NopCloser(bytes.NewReader(body))
-	return true
+	return body, true
 }
 
 // message is what a client sent, if no object of it has a name twice: readers differ in which of

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"tavernsim/engine/agent/tool"
@@ -102,7 +103,18 @@ func New(o Offer) *Server {
 	if o.Documents != nil {
 		s.sdk.AddReceivingMiddleware(s.documents)
 	}
+	s.sdk.AddReceivingMiddleware(noPrompts)
 	return s
+}
+
+// noPrompts refuses what the library would answer for a server that has prompts: none are declared.
+func noPrompts(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, q sdk.Request) (sdk.Result, error) {
+		if strings.HasPrefix(method, "prompts/") {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: method + ": there are no prompts"}
+		}
+		return next(ctx, method, q)
+	}
 }
 
 // options of the library: what is declared is what the offer has.
