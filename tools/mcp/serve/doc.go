@@ -20,7 +20,7 @@
 //     A change is told within a second.
 //  7. A tool that says what its output is gives an object that is so as structured content, or an error.
 //  8. Over stdio and over HTTP both forms of the protocol are spoken: with sessions (up to 2025-11-25), and
-//     stateless (from 2026-07-28 on), where a client that gives up a request ends it.
+//     stateless (from 2026-07-28 on), where a client that gives up a request ends it. Only initialize begins a session.
 //
 // # Not here
 //

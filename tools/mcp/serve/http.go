@@ -76,23 +76,51 @@ func (g *guarded) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// pass hands a request to the handler of its form. A body that names its version is of the stateless form
-// also where the header lacks: then that handler says so.
+// pass hands a request to the handler of its form.
 func (g *guarded) pass(w http.ResponseWriter, q *http.Request) {
-	form := g.sessions
+	var body []byte
 	if q.Body != nil && q.Body != http.NoBody {
-		body, ok := g.heard(w, q)
-		if !ok {
+		var ok bool
+		if body, ok = g.heard(w, q); !ok {
 			return
 		}
-		if q.Header.Get(sessionHeader) == "" && bytes.Contains(body, []byte(`"`+sdk.MetaKeyProtocolVersion+`"`)) {
-			form = g.stateless
+	}
+	if form := g.formOf(q, body); form != nil {
+		form.ServeHTTP(w, q)
+		return
+	}
+	http.Error(w, "a session begins with initialize; later requests name it ("+sessionHeader+")", http.StatusBadRequest)
+}
+
+// formOf is the handler of the form that a request has; nil = of none: the library would begin a session for it,
+// with which nothing could be done. A body that names its version is of the stateless form also where the
+// header lacks; its handler says so.
+func (g *guarded) formOf(q *http.Request, body []byte) http.Handler {
+	switch {
+	case isStateless(q):
+		return g.stateless
+	case q.Method != http.MethodPost || q.Header.Get(sessionHeader) != "" || begins(body):
+		return g.sessions
+	case bytes.Contains(body, []byte(`"`+sdk.MetaKeyProtocolVersion+`"`)):
+		return g.stateless
+	}
+	return nil
+}
+
+// begins reports whether a message begins a session.
+func begins(body []byte) bool {
+	var method string
+	err := wirejson.Read(body, func(r *wirejson.Reader) {
+		if !r.Is('{') {
+			return // several messages
 		}
-	}
-	if isStateless(q) {
-		form = g.stateless
-	}
-	form.ServeHTTP(w, q)
+		r.Object(func(name []byte) {
+			if string(name) == "method" && r.Is('"') {
+				method = r.Text()
+			}
+		})
+	})
+	return err == nil && method == "initialize"
 }
 
 // heard reads the body of a request; false = it is answered: the body is no message.
