@@ -23,6 +23,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/tools"
 	"tavernsim/tools/child"
+	"tavernsim/tools/mcp"
 )
 
 // Bounds.
@@ -75,6 +76,9 @@ type Offer struct {
 	// State is one text for each state of a document, "" while there is nothing to read yet; it is asked
 	// again and again while clients have subscribed. nil = nobody can.
 	State func(uri string) (string, error)
+	// Asked is told of each request that has ended, with its method and what came of it, as that of mcp.Options;
+	// nil = nobody is.
+	Asked func(method, outcome string)
 }
 
 // Server serves an offer to any number of clients.
@@ -104,6 +108,9 @@ func New(o Offer) *Server {
 		s.sdk.AddReceivingMiddleware(s.documents)
 	}
 	s.sdk.AddReceivingMiddleware(noPrompts)
+	if o.Asked != nil {
+		s.sdk.AddReceivingMiddleware(mcp.Counting(o.Asked)) // the last one sees what the others answer
+	}
 	return s
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -437,3 +438,29 @@ func FuzzMessages(f *testing.F) {
 type closer struct{ io.Writer }
 
 func (closer) Close() error { return nil }
+
+// Who wants to know is told of each request with what came of it.
+func TestRequestsAreTold(t *testing.T) {
+	cancelled, told := make(chan error, 2), make(chan string, 20)
+	o := offer(cancelled)
+	o.Asked = func(method, outcome string) { told <- method + " " + outcome }
+	c := client(t, New(o))
+	for _, name := range []string{"say", "fail", "nobody"} {
+		_, _ = c.CallTool(t.Context(), &sdk.CallToolParams{Name: name})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-cancelled
+		cancel()
+	}()
+	_, _ = c.CallTool(ctx, &sdk.CallToolParams{Name: "wait"})
+	want := []string{"server/discover ok", "tools/call ok", "tools/call error", "tools/call error", "notifications/cancelled ok", "tools/call cancelled"}
+	var got []string
+	for range want {
+		got = append(got, <-told)
+	}
+	slices.Sort(got[4:]) // the call may end first
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
