@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -64,20 +65,8 @@ const (
 	PluginBroken = "broken" // its files have faults, and nothing of it is loaded
 )
 
-// Roles of simd in requests of the Model Context Protocol.
-const (
-	MCPClient = "client" // it asks a server of a project
-	MCPServer = "server" // it is asked
-)
-
-// mcpMethods are those that are counted, by the role.
-func mcpMethods() map[string][]string {
-	both := []string{"server/discover", "initialize", "tools/list", "tools/call"}
-	return map[string][]string{
-		MCPClient: both,
-		MCPServer: append(both, "resources/list", "resources/templates/list", "resources/read", "resources/subscribe", "resources/unsubscribe", "subscriptions/listen", "completion/complete"),
-	}
-}
+// Roles of simd in requests of the Model Context Protocol: it asks a server of a project, or is asked.
+const MCPClient, MCPServer = "client", "server"
 
 // What became of outputs with secrets.
 const (
@@ -126,8 +115,9 @@ func (s *Set) makeTools() {
 	t.warned = newCache(s, "warning", overflowed, func(code string) *closed { c := newClosed(warned, formats, code); return &c })
 	asked := s.counter("mcp_requests_total", "Requests of the Model Context Protocol.", "role", "method", "outcome")
 	t.mcp = map[[2]string]closed{}
-	for role, methods := range mcpMethods() {
-		for _, method := range methods {
+	const both = "server/discover initialize tools/list tools/call"
+	for role, methods := range map[string]string{MCPClient: both, MCPServer: both + " resources/list resources/templates/list resources/read resources/subscribe resources/unsubscribe subscriptions/listen completion/complete"} {
+		for method := range strings.FieldsSeq(methods) {
 			t.mcp[[2]string{role, method}] = newClosed(asked, []string{"ok", "error", "timeout", "cancelled"}, role, method)
 		}
 	}
