@@ -173,7 +173,7 @@ func TestServersTellNoSecrets(t *testing.T) {
 		}
 		answers := 0
 		err = s.Journal().Scan(persistence.Query{}, func(r protocol.Record) error {
-			tellsNothing(t, string(r.Kind), r.Data)
+			tellsNothing(t, r.Kind, r.Data)
 			if show == secrets.Withheld && bytes.Contains(r.Data, []byte("it is ")) {
 				t.Errorf("words beside it are told: %.300q", r.Data)
 			}
