@@ -106,6 +106,8 @@ func New(o Offer) *Server {
 	}
 	if o.Documents != nil {
 		s.sdk.AddReceivingMiddleware(s.documents)
+		// The library finishes what is read in the form of the request's version. Whether there is such a document, the offer says.
+		s.sdk.AddResourceTemplate(&sdk.ResourceTemplate{Name: "document", URITemplate: "{+uri}"}, s.read)
 	}
 	s.sdk.AddReceivingMiddleware(noPrompts)
 	if o.Asked != nil {
@@ -285,7 +287,7 @@ func filesOf(blobs []tools.Blob) (list []sdk.Content) {
 // private: what one client gets is not for others.
 func private() sdk.Cacheable { return sdk.Cacheable{CacheScope: "private"} }
 
-// documents answers for the list of documents and for their bytes.
+// documents answers for the lists of documents and of their templates.
 func (s *Server) documents(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, q sdk.Request) (sdk.Result, error) {
 		switch method {
@@ -301,22 +303,21 @@ func (s *Server) documents(next sdk.MethodHandler) sdk.MethodHandler {
 			return r, nil
 		case "resources/templates/list":
 			return s.templates(), nil
-		case "resources/read":
-			p, ok := q.GetParams().(*sdk.ReadResourceParams)
-			if !ok {
-				return next(ctx, method, q)
-			}
-			b, err := s.offer.Read(ctx, p.URI)
-			if protocol.KindOf(err) == protocol.KindNotFound {
-				return nil, sdk.ResourceNotFoundError(p.URI)
-			}
-			if err != nil {
-				return nil, err
-			}
-			return &sdk.ReadResourceResult{Cacheable: private(), Contents: []*sdk.ResourceContents{{URI: p.URI, MIMEType: "application/json", Text: string(b)}}}, nil
 		}
 		return next(ctx, method, q)
 	}
+}
+
+// read gives the bytes of a document.
+func (s *Server) read(ctx context.Context, q *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+	b, err := s.offer.Read(ctx, q.Params.URI)
+	if protocol.KindOf(err) == protocol.KindNotFound {
+		return nil, sdk.ResourceNotFoundError(q.Params.URI)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &sdk.ReadResourceResult{Cacheable: private(), Contents: []*sdk.ResourceContents{{URI: q.Params.URI, MIMEType: "application/json", Text: string(b)}}}, nil
 }
 
 // Stdio serves one client until it closes its end or ctx ends. Nothing else may write to out.

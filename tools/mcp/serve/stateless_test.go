@@ -66,6 +66,8 @@ func TestStateless(t *testing.T) {
 		{asked(t.Context(), h.URL, "tools/list", "", ""), 200, `"name":"echo"`},
 		{asked(t.Context(), h.URL, "tools/call", "echo", `"name": "echo", "arguments": {"a": 1},`), 200, `"structuredContent":{"a":1}`},
 		{asked(t.Context(), h.URL, "resources/list", "", ""), 200, `"uri":"test://a"`},
+		{asked(t.Context(), h.URL, "resources/read", "test://a", `"uri": "test://a",`), 200, `"resultType":"complete"`},
+		{asked(t.Context(), h.URL, "resources/read", "test://b", `"uri": "test://b",`), 400, `"data":{"uri":"test://b"}`},
 		{asked(t.Context(), h.URL, "tools/call", "say", `"name": "echo", "arguments": {"a": 1},`), 400, `"code":-32020`}, // another name in the header
 		{asked(t.Context(), h.URL, "ping", "", ""), 404, `"code":-32601`},                                                // it was taken out of the protocol
 		{asked(t.Context(), h.URL, "initialize", "", ""), 404, `"code":-32601`},
