@@ -41,7 +41,7 @@ func TestForeignMCPClient(t *testing.T) {
 		for _, want := range []string{
 			`{"tools":["simd_inspect","simd_run","simd_run_status","simd_run_stop","simd_validate","weather_wind_b844b5"]}`,
 			`"sound":true`, `{"simd_run":{"error":"invalid: --agents 0: want a whole number from 1 on"}}`, `"state":"ended"`,
-			`{"simd_inspect":{"rows":[{"agent":"mira"`, `{"weather_wind_b844b5":{"current":{"wind_speed_10m":12}}}`, `{"summary":true}`,
+			`{"simd_inspect":{"rows":[{"agent":"mira"`, `{"weather_wind_b844b5":{"current":{"wind_speed_10m":12}}}`, `{"summary":true}`, `{"cancelled":true}`, `"state":"resumable"`,
 		} {
 			if err != nil || !strings.Contains(out, want) {
 				t.Errorf("%v: there is no %s in %s", err, want, out)

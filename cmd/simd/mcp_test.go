@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -33,7 +35,7 @@ func TestMCPServe(t *testing.T) {
 		t.Errorf("the run is %v", state)
 	}
 	var out, errs strings.Builder
-	for _, args := range [][]string{{"--http", "0.0.0.0:0"}, {"--token-file", "x"}, {"--http", "nowhere"}, {"--tools", "some"}} {
+	for _, args := range [][]string{{"--http", "0.0.0.0:0"}, {"--token-file", "x"}, {"--http", "nowhere"}, {"--metrics", "nowhere"}, {"--tools", "some"}} {
 		if code := execute(context.Background(), append([]string{"mcp", "serve", "../../scenes/examples/herbalist"}, args...), strings.NewReader(""), &out, &errs); code != cli.ExitUsage {
 			t.Errorf("%v: exit code %d: %s", args, code, errs.String())
 		}
@@ -80,6 +82,73 @@ func askServed(t *testing.T, args []string, tools, method, params string) (a ans
 		t.Errorf("exit code %d: %s", got, errs.String())
 	}
 	return a
+}
+
+// --metrics counts what clients ask, and the calls of tools.
+func TestMCPServeMetrics(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	t.Setenv("SIMD_AUDIT", "off")
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir()) // nothing is granted
+	in, to := io.Pipe()
+	from, out := io.Pipe()
+	told, errs := io.Pipe()
+	code := make(chan int, 1)
+	go func() {
+		code <- execute(context.Background(), []string{"mcp", "serve", "../../scenes/examples/harbour", "--runs", t.TempDir(), "--metrics", "127.0.0.1:0"}, in, out, errs)
+		out.Close()
+		errs.Close()
+	}()
+	lines := bufio.NewReader(told)
+	line, err := lines.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, ok := strings.CutPrefix(strings.TrimSpace(line), "metrics at ")
+	if !ok {
+		t.Fatal(line)
+	}
+	rest := make(chan string, 1)
+	go func() {
+		b, _ := io.ReadAll(lines)
+		rest <- string(b)
+	}()
+	answers := json.NewDecoder(from)
+	for _, ask := range []string{
+		`"id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}`,
+		`"id": 1, "method": "tools/call", "params": {"name": "weather_wind", "arguments": {"latitude": 43.3, "longitude": 5.4}}`,
+		`"id": 2, "method": "tools/call", "params": {"name": "simd_validate", "arguments": {}}`,
+		`"id": 3, "method": "resources/read", "params": {"uri": "simd://runs/none/summary"}`,
+	} {
+		if _, err := io.WriteString(to, `{"jsonrpc": "2.0", `+ask+"}\n"); err != nil {
+			t.Fatal(err)
+		}
+		if err := answers.Decode(&struct{}{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := http.Get(at) //nolint:noctx // a test
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(r.Body)
+	r.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	for _, want := range []string{
+		`simd_mcp_requests_total{method="initialize",outcome="ok",role="server"} 1`,
+		`simd_mcp_requests_total{method="tools/call",outcome="ok",role="server"} 1`,
+		`simd_mcp_requests_total{method="tools/call",outcome="error",role="server"} 1`,
+		`simd_mcp_requests_total{method="resources/read",outcome="error",role="server"} 1`,
+		`simd_mcp_requests_total{method="tools/list",outcome="ok",role="server"} 0`,
+		`simd_tool_denied_total{reason="grant"} 1`, "simd_ready 1",
+	} {
+		if err != nil || !strings.Contains(string(b), want+"\n") {
+			t.Errorf("%v: no %s", err, want)
+		}
+	}
+	to.Close()
+	if got, said := <-code, <-rest; got != cli.ExitOK || said != "MCP over stdin and stdout, 6 tools\n" {
+		t.Errorf("exit code %d: %s", got, said)
+	}
 }
 
 // Without a name the project is the current folder. A tool is listed as 'simd tool schema --as mcp'

@@ -96,8 +96,9 @@ func exercise(tb testing.TB, s *Set) {
 	sc.ToolEnded(&ToolCall{Tool: "near", Runtime: "script", Outcome: "ok", Took: time.Second, Cut: true})
 	sc.ToolBegan()
 	sc.ToolEnded(&ToolCall{Tool: "near", Outcome: "denied", Denied: DeniedByTool})
-	sc.MCPRequest("initialize", "timeout")
-	sc.MCPRequest("ping", "ok")
+	sc.MCPRequest(MCPClient, "initialize", "timeout")
+	sc.MCPRequest(MCPServer, "initialize", "ok")
+	sc.MCPRequest(MCPServer, "ping", "ok")
 	sc.Misread("block 1: line 2, col 1: orphan_param: received x")
 	sc.Misread("toolsxml: line 2, col 1: unknown_tool: received x")
 	sc.Misread("no answer")
@@ -301,6 +302,8 @@ func TestEveryMetricCounts(t *testing.T) {
 		`simd_sandbox_runs_total{outcome=ok,runtime=python}`:                                  0,
 		`simd_sandbox_duration_seconds_count{runtime=script}`:                                 1,
 		`simd_mcp_requests_total{method=initialize,outcome=timeout,role=client}`:              1,
+		`simd_mcp_requests_total{method=initialize,outcome=ok,role=server}`:                   1,
+		`simd_mcp_requests_total{method=resources/read,outcome=ok,role=server}`:               0,
 		`simd_tool_parse_warnings_total{format=tam,warning=orphan_param}`:                     1,
 		`simd_tool_parse_errors_total{format=toolsxml}`:                                       1,
 		`simd_tool_parse_errors_total{format=tam}`:                                            0,

@@ -248,13 +248,15 @@ func sumsOf(first, second []string) sums {
 	return m
 }
 
-func lanes() []string {
-	var out []string
-	for l := delivery.Control; l <= delivery.Last; l++ {
-		out = append(out, l.String())
+// namesOf are the names of numbered constants, up to one before end.
+func namesOf[T ~uint8](first, end T, name func(T) string) (out []string) {
+	for v := first; v < end; v++ {
+		out = append(out, name(v))
 	}
 	return out
 }
+
+func lanes() []string { return namesOf(delivery.Control, delivery.Last+1, delivery.Lane.String) }
 
 func (w *watched) collectMailboxes(ch chan<- prometheus.Metric) {
 	m := sumsOf(append(slices.Collect(maps.Keys(*w.set.agents.actors.known.Load())), KindAgent), lanes())
@@ -358,13 +360,7 @@ func (s AgentState) String() string {
 	return [...]string{"idle", "deliberating", "asleep", "restarting", "given_up", "away"}[s]
 }
 
-func agentStateNames() []string {
-	var out []string
-	for i := range agentStates {
-		out = append(out, i.String())
-	}
-	return out
-}
+func agentStateNames() []string { return namesOf(AgentIdle, agentStates, AgentState.String) }
 
 // AgentTable counts agents by profile and state. One writer or many may change
 // it while a scrape reads it.

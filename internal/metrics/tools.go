@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,8 +17,8 @@ type toolVecs struct {
 	approvals closed
 	masked    closed
 	sandbox   *cache[string, sandboxSeries]
-	mcp       map[string]closed // by method
-	misread   closed            // calls of texts that do not run, by format
+	mcp       map[[2]string]closed // by role and method
+	misread   closed               // calls of texts that do not run, by format
 	warned    *cache[string, closed]
 	restarts  *cache[string, prometheus.Counter]
 	tools     *cache[string, handSeries]
@@ -63,6 +64,9 @@ const (
 	PluginDenied = "denied" // the operator has not granted what it asks for
 	PluginBroken = "broken" // its files have faults, and nothing of it is loaded
 )
+
+// Roles of simd in requests of the Model Context Protocol: it asks a server of a project, or is asked.
+const MCPClient, MCPServer = "client", "server"
 
 // What became of outputs with secrets.
 const (
@@ -110,9 +114,12 @@ func (s *Set) makeTools() {
 	warned := s.counter("tool_parse_warnings_total", "Findings in answers of models with which calls run, as they were repaired.", "warning", "format")
 	t.warned = newCache(s, "warning", overflowed, func(code string) *closed { c := newClosed(warned, formats, code); return &c })
 	asked := s.counter("mcp_requests_total", "Requests of the Model Context Protocol.", "role", "method", "outcome")
-	t.mcp = map[string]closed{}
-	for _, method := range []string{"server/discover", "initialize", "tools/list", "tools/call"} {
-		t.mcp[method] = newClosed(asked, []string{"ok", "error", "timeout", "cancelled"}, "client", method)
+	t.mcp = map[[2]string]closed{}
+	const both = "server/discover initialize tools/list tools/call"
+	for role, methods := range map[string]string{MCPClient: both, MCPServer: both + " resources/list resources/templates/list resources/read resources/subscribe resources/unsubscribe subscriptions/listen completion/complete"} {
+		for method := range strings.FieldsSeq(methods) {
+			t.mcp[[2]string{role, method}] = newClosed(asked, []string{"ok", "error", "timeout", "cancelled"}, role, method)
+		}
 	}
 }
 
@@ -164,10 +171,10 @@ func (s *Set) Misread(problem string) {
 	}
 }
 
-// MCPRequest counts a request to an MCP server that has ended; those of other methods are not
-// counted.
-func (s *Set) MCPRequest(method, outcome string) {
-	if c, ok := s.hands.mcp[method]; ok {
+// MCPRequest counts a request that has ended, in which simd has a role; those of other methods are
+// not counted.
+func (s *Set) MCPRequest(role, method, outcome string) {
+	if c, ok := s.hands.mcp[[2]string{role, method}]; ok {
 		c.inc(outcome)
 	}
 }

@@ -36,7 +36,7 @@ func TestWhoIsOffIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	told, counts := make(chan string, 10), metrics.New()
-	set, err := tooling.New(tooling.Options{Project: p, Run: "r", Sandbox: box, Warn: func(text string) { told <- text }, Watch: &tooling.Watch{Counts: counts.Scene("s")}})
+	set, err := tooling.New(tooling.Options{Project: p, Run: "r", Sandbox: box, Warn: func(text string) { told <- text }, Watch: &tooling.Watch{Counts: counts}})
 	if err != nil {
 		t.Fatal(err)
 	}

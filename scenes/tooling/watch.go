@@ -13,8 +13,8 @@ import (
 	"tavernsim/tools/manifest"
 )
 
-// Watch counts the calls of a scene.
-type Watch struct{ Counts *metrics.Scene }
+// Watch counts the calls of a scene, or of a server.
+type Watch struct{ Counts *metrics.Set }
 
 func (w *Watch) masked(form string) {
 	if w != nil {
@@ -35,7 +35,7 @@ func (s *Set) serviceFailed(name, off string) {
 
 func (w *Watch) mcpAsked(method, outcome string) {
 	if w != nil {
-		w.Counts.MCPRequest(method, outcome)
+		w.Counts.MCPRequest(metrics.MCPClient, method, outcome)
 	}
 }
 

@@ -25,8 +25,13 @@ type Lines struct {
 func NewLines(from io.ReadCloser, most int, mend func([]byte) ([]byte, error)) *Lines {
 	if mend == nil {
 		mend = func(line []byte) ([]byte, error) {
-			_, _, err := Parts(line)
-			return line, err
+			return line, wirejson.Read(line, func(r *wirejson.Reader) {
+				if !r.Is('{') {
+					r.Skip()
+					return
+				}
+				r.Distinct(func([]byte) {}) // who reads the line looks into its parts
+			})
 		}
 	}
 	return &Lines{below: from, from: bufio.NewReader(from), most: most, mend: mend}
@@ -34,23 +39,25 @@ func NewLines(from io.ReadCloser, most int, mend func([]byte) ([]byte, error)) *
 
 // Parts are the id and the result of a message of JSON-RPC, nil if it has none. An error is a
 // text that is no single value, and a message that has a name twice: readers differ in which of
-// the two they take.
-func Parts(message []byte) (id, result []byte, err error) {
+// the two they take. twice says so of an object within it.
+func Parts(message []byte) (id, result []byte, twice, err error) {
 	err = wirejson.Read(message, func(r *wirejson.Reader) {
 		if !r.Is('{') {
-			r.Skip()
+			_, twice = r.Doubled()
 			return
 		}
 		r.Distinct(func(name []byte) {
+			raw, within := r.Doubled()
+			twice = cmp.Or(twice, within)
 			switch string(name) {
 			case "id":
-				id = r.Raw()
+				id = raw
 			case "result":
-				result = r.Raw()
+				result = raw
 			}
 		})
 	})
-	return id, result, err
+	return id, result, twice, err
 }
 
 // Close implements io.Closer.

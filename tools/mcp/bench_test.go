@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,4 +60,28 @@ func compare(b *testing.B, s *manifest.Server, opt Options, bare sdk.Transport) 
 	half := len(own) / 2
 	b.ReportMetric(float64(own[half])/float64(other[half]), "x-bare")
 	b.ReportMetric(float64(own[half].Microseconds()), "p50-us")
+}
+
+// BenchmarkSound: what a message of a server costs before the library reads it.
+func BenchmarkSound(b *testing.B) {
+	var list strings.Builder
+	for range 50 {
+		list.WriteString(`{"name":"add","description":"Keeps a note.","inputSchema":{"type":"object","properties":{"text":{"type":"string"},"by":{"type":"integer"}},"required":["text"]}},`)
+	}
+	for name, text := range map[string]string{
+		"call":  `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", 200) + `"}],"structuredContent":{"said":"x","key":"k"}}}`,
+		"tools": `{"jsonrpc":"2.0","id":1,"result":{"tools":[` + strings.TrimSuffix(list.String(), ",") + `]}}`,
+		"image": `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"image","mimeType":"image/png","data":"` + strings.Repeat("iVBORw0K", 128<<10) + `"}]}}`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			message := []byte(text)
+			b.SetBytes(int64(len(message)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := sound(message); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
 }

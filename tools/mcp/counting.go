@@ -7,9 +7,9 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// counting tells of each request that has ended, and whether its outcome is ok, error, timeout
+// Counting tells of each request that has ended, and whether its outcome is ok, error, timeout
 // or cancelled. A call whose tool says that it failed is an error, too.
-func counting(asked func(method, outcome string)) sdk.Middleware {
+func Counting(asked func(method, outcome string)) sdk.Middleware {
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, q sdk.Request) (sdk.Result, error) {
 			r, err := next(ctx, method, q)

@@ -10,7 +10,6 @@ import (
 	"io"
 	"strings"
 
-	"tavernsim/internal/wirejson"
 	"tavernsim/tools/child"
 )
 
@@ -21,11 +20,10 @@ const unsound = -32099
 // refused, since nobody knows which of the two is meant: in a result that is an error of the
 // call. So is a result that is no object: the library takes null for one without content.
 func sound(message []byte) ([]byte, error) {
-	id, result, err := child.Parts(message)
+	id, result, why, err := child.Parts(message)
 	if err != nil {
 		return nil, err
 	}
-	why := wirejson.Distinct(message)
 	if why == nil && (result == nil || result[0] == '{') {
 		return message, nil
 	}

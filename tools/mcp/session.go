@@ -110,7 +110,7 @@ func (s *Server) connect(ctx context.Context, opt Options) (*session, error) {
 	})
 	client.AddReceivingMiddleware(o.hears)
 	if opt.Asked != nil {
-		client.AddSendingMiddleware(counting(opt.Asked))
+		client.AddSendingMiddleware(Counting(opt.Asked))
 	}
 	if o.client, err = client.Connect(ctx, w.transport(), nil); err == nil {
 		err = o.look(ctx)

@@ -91,7 +91,7 @@ func (o *runOptions) run(cmd *cobra.Command, e *cli.Env, dir string) error {
 		return err
 	}
 	opt.Metrics = metrics.New(metrics.Version(cli.Version().Version))
-	stop, err := o.serveMetrics(e, opt.Metrics)
+	stop, err := cli.ServeMetrics(e, opt.Metrics, o.metrics, o.pprof)
 	if err != nil {
 		return err
 	}

@@ -112,7 +112,7 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.StringVar(&o.keep, "keep", "", "history to keep, `KEEP` = waves:N, a scene time as 48h, or all; older facts are dropped after a snapshot (default all)")
 	o.diskWait = flagvalue.Wait(runner.Forever)
 	f.Var(&o.diskWait, "disk-wait", "how long to wait if the journal cannot be written: a `TIME` (10m; 0 = end at once) or forever")
-	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics at `ADDR`, for example :9464 (loopback unless a host is given)")
+	cli.MetricsFlag(f, &o.metrics)
 	f.BoolVar(&o.pprof, "pprof", false, "serve Go profiles at /debug/pprof/ of --metrics, on loopback only")
 	f.IntVar(&o.repeat, "repeat", 1, "run `N` times and fail if the digests differ")
 	f.StringVar(&o.summary, "summary", "full", "full, compact or none")

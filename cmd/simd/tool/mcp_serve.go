@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/cmd/simd/cli"
+	"tavernsim/internal/metrics"
 	"tavernsim/internal/metrics/scrape"
 	"tavernsim/internal/terminal"
 	"tavernsim/scenes/run/operator"
@@ -24,7 +25,7 @@ import (
 type serveOptions struct {
 	http, tokenFile, profile, runs, tools string
 	grants, secrets, providers, plugins   string
-	audit                                 string
+	audit, metrics                        string
 	config                                plugin.Sources
 	carryOut                              carryOutCommand
 }
@@ -65,6 +66,7 @@ has faults, 4 not found.`,
 	f.StringVar(&o.providers, "providers", "", "`FILE` with endpoints and keys for runs")
 	cli.GrantsFlag(f, &o.grants)
 	cli.AuditFlag(f, &o.audit)
+	cli.MetricsFlag(f, &o.metrics)
 	cli.PluginsFlag(f, &o.plugins)
 	cli.ConfigFlags(f, &o.config)
 	return c
@@ -72,10 +74,14 @@ has faults, 4 not found.`,
 
 func (o *serveOptions) run(ctx context.Context, e *cli.Env, dir string) error {
 	addr, token, err := o.address()
+	if err == nil {
+		err = cli.CheckMetrics(o.metrics)
+	}
 	if err != nil {
 		return err
 	}
-	set, desk, err := o.desk(dir)
+	counts := metrics.New(metrics.Version(cli.Version().Version))
+	set, desk, err := o.desk(dir, counts)
 	if err != nil {
 		return err
 	}
@@ -85,6 +91,13 @@ func (o *serveOptions) run(ctx context.Context, e *cli.Env, dir string) error {
 	if err != nil {
 		return err
 	}
+	offer.Asked = func(method, outcome string) { counts.MCPRequest(metrics.MCPServer, method, outcome) }
+	stopMetrics, err := cli.ServeMetrics(e, counts, o.metrics, false)
+	if err != nil {
+		return err
+	}
+	defer stopMetrics()
+	counts.Ready()
 	server := serve.New(offer)
 	defer server.Close()
 	if o.http != "" {
@@ -126,7 +139,7 @@ func (o *serveOptions) address() (addr, token string, err error) {
 	return addr, token, err
 }
 
-func (o *serveOptions) desk(dir string) (*operator.Set, *served.Desk, error) {
+func (o *serveOptions) desk(dir string, counts *metrics.Set) (*operator.Set, *served.Desk, error) {
 	mode, recorded, err := tooling.ParseMode(o.tools)
 	if err != nil {
 		return nil, nil, cli.Usagef("--%w", err)
@@ -137,6 +150,7 @@ func (o *serveOptions) desk(dir string) (*operator.Set, *served.Desk, error) {
 	}
 	set, err := (&operator.Tools{
 		Folder: dir, Project: p, By: "mcp", Mode: mode, Again: recorded, Policy: p.Policy(), Profile: o.profile, Grants: o.grants, Secrets: o.secrets, Config: o.config, Audit: o.audit,
+		Watch: &tooling.Watch{Counts: counts},
 	}).Open()
 	if err != nil {
 		return nil, nil, err

@@ -38,8 +38,9 @@ type Tools struct {
 	Agent   string // "" = an empty one, deleted by Close
 	// Refers may be called with references to files of the project, which are copied then.
 	Refers    bool
-	Artifacts string // folder; "" = none are kept
-	Audit     string // file; "" = where it lies without a name, audit.Off = none is kept
+	Artifacts string         // folder; "" = none are kept
+	Audit     string         // file; "" = where it lies without a name, audit.Off = none is kept
+	Watch     *tooling.Watch // counts the calls; nil = nobody does
 }
 
 // Set are tools that are ready.
@@ -60,7 +61,7 @@ func Refers(text string) bool {
 // Open makes the tools ready.
 func (t *Tools) Open() (*Set, error) {
 	s := &Set{dir: t.Folder, opt: tooling.Options{
-		Project: t.Project, Mode: t.Mode, Run: t.By + " " + rand.Text(), Sandbox: sandbox.New(sandbox.Options{}), Policy: t.Policy, Profile: t.Profile,
+		Project: t.Project, Mode: t.Mode, Run: t.By + " " + rand.Text(), Sandbox: sandbox.New(sandbox.Options{}), Policy: t.Policy, Profile: t.Profile, Watch: t.Watch,
 	}}
 	err := t.open(s)
 	if err != nil {

@@ -36,7 +36,7 @@ func (opt *Options) checkTools(p *project.Project) error {
 // its own.
 func (r *Runner) tools(opt Options, scene string, options map[string]map[string]any, counts *metrics.Scene, realtime bool) (*tooling.Set, error) {
 	return tooling.New(tooling.Options{
-		Project: r.Project, Place: opt.place, Scene: scene, Mode: opt.Tools, Run: r.name(), Services: opt.Services, Sandbox: opt.Sandbox, Secrets: opt.Secrets, Grants: opt.Grants, Artifacts: artifacts.Of(r.Dir), Watch: &tooling.Watch{Counts: counts},
+		Project: r.Project, Place: opt.place, Scene: scene, Mode: opt.Tools, Run: r.name(), Services: opt.Services, Sandbox: opt.Sandbox, Secrets: opt.Secrets, Grants: opt.Grants, Artifacts: artifacts.Of(r.Dir), Watch: &tooling.Watch{Counts: counts.Set},
 		Warn: func(text string) { r.log.Warn(text) }, Mounts: Mounts(r.Dir), Recorded: opt.recorded.Given(), RecordedArtifacts: recorded.Artifacts(r.Dir), Given: opt.given, SceneConfig: options, Realtime: realtime,
 	})
 }

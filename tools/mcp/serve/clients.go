@@ -9,10 +9,10 @@ import (
 )
 
 // clients knows the sessions over HTTP: when each was last used, and from where. A session
-// that nobody has seen yet is one that begins.
+// that nobody has seen yet is one that begins. A request of the stateless form is one as long as it lasts.
 type clients struct {
 	mu      sync.Mutex
-	opening int
+	opening int                 // requests without a session that are under way
 	seen    map[string]*session // by id
 }
 
@@ -27,7 +27,10 @@ type session struct {
 func (c *clients) use(s *sdk.Server, w http.ResponseWriter, q *http.Request) (done func(), ok bool) {
 	id, from := q.Header.Get(sessionHeader), hostOf(q.RemoteAddr)
 	if q.Method == http.MethodGet {
-		return func() {}, true // a stream for what the server says by itself, and it says nothing
+		return func() {}, true // a stream of a session, which has one at a time
+	}
+	if isStateless(q) {
+		id = ""
 	}
 	c.mu.Lock()
 	begins := id == ""
@@ -79,8 +82,10 @@ const sessionHeader = "Mcp-Session-Id"
 
 func (c *clients) room(s *sdk.Server) bool {
 	n := c.opening
-	for range s.Sessions() {
-		n++
+	for x := range s.Sessions() {
+		if x.ID() != "" { // else it is that of a request, which is counted
+			n++
+		}
 	}
 	return n < MaxClients
 }
@@ -91,7 +96,9 @@ func (c *clients) room(s *sdk.Server) bool {
 func (c *clients) victim(s *sdk.Server) (victim *sdk.ServerSession) {
 	open, of := map[string]*sdk.ServerSession{}, map[string]int{}
 	for x := range s.Sessions() {
-		open[x.ID()] = x
+		if x.ID() != "" {
+			open[x.ID()] = x
+		}
 	}
 	for id, x := range c.seen {
 		if open[id] == nil {

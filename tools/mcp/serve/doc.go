@@ -6,7 +6,7 @@
 //  1. A call has an answer: what the tool says, or an error with its kind. A tool that panics
 //     is an error of that call.
 //  2. Requests are bounded: 4 MiB each, [MaxDepth] levels of parameters, [AtOnce] calls at a
-//     time, [MaxClients] sessions over HTTP: for one more, the host with the most of them loses the one
+//     time, [MaxClients] sessions and stateless requests over HTTP: for one more, the host with the most of them loses the one
 //     that was idle for the longest time. A client that cancels a call ends it.
 //  3. Over HTTP, an Origin of another site is refused (403), and so is, on loopback, another
 //     Host; pages of this machine are let through. With a token a request without it is refused (401); without one only loopback
@@ -19,6 +19,8 @@
 //     they are, at most [MaxWatched] at a time; and let variables of templates be completed.
 //     A change is told within a second.
 //  7. A tool that says what its output is gives an object that is so as structured content, or an error.
+//  8. Over stdio and over HTTP both forms of the protocol are spoken: with sessions (up to 2025-11-25), and
+//     stateless (from 2026-07-28 on), where a client that gives up a request ends it. Only initialize begins a session.
 //
 // # Not here
 //

@@ -21,10 +21,22 @@ import (
 // Handler serves clients over HTTP (streamable). With a token, each request needs it; then any Host
 // will do, since a page that leads a browser here by another name does not have the token.
 func (s *Server) Handler(token string) http.Handler {
-	h := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk },
-		&sdk.StreamableHTTPOptions{SessionTimeout: idle, DisableLocalhostProtection: true, MaxRequestBodyBytes: MaxMessage, PropagateRequestCancellation: true})
-	return &guarded{of: s, next: h, patience: patience, want: sha256.Sum256([]byte("Bearer " + token)), token: token != ""}
+	form := func(stateless bool) http.Handler {
+		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
+			Stateless: stateless, SessionTimeout: idle, DisableLocalhostProtection: true, MaxRequestBodyBytes: MaxMessage, PropagateRequestCancellation: true,
+		})
+	}
+	return &guarded{of: s, sessions: form(false), stateless: form(true), patience: patience, want: sha256.Sum256([]byte("Bearer " + token)), token: token != ""}
 }
+
+// The stateless form of the protocol begins with this version. The library serves it and the older ones,
+// which have sessions, by different handlers.
+const (
+	statelessFrom = "2026-07-28"
+	versionHeader = "Mcp-Protocol-Version"
+)
+
+func isStateless(q *http.Request) bool { return q.Header.Get(versionHeader) >= statelessFrom }
 
 func loopback(host string) bool {
 	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
@@ -33,11 +45,11 @@ func loopback(host string) bool {
 
 // guarded refuses what comes from pages of other sites, and who does not have the token.
 type guarded struct {
-	of       *Server
-	patience time.Duration
-	next     http.Handler
-	want     [sha256.Size]byte
-	token    bool
+	of                  *Server
+	patience            time.Duration
+	sessions, stateless http.Handler
+	want                [sha256.Size]byte
+	token               bool
 }
 
 // ServeHTTP implements http.Handler.
@@ -60,21 +72,65 @@ func (g *guarded) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 			return
 		}
 		defer done()
-		if q.Body != nil && q.Body != http.NoBody && !g.heard(w, q) {
-			return
-		}
-		g.next.ServeHTTP(w, q)
+		g.pass(w, q)
 	}
 }
 
+// pass hands a request to the handler of its form.
+func (g *guarded) pass(w http.ResponseWriter, q *http.Request) {
+	var body []byte
+	if q.Body != nil && q.Body != http.NoBody {
+		var ok bool
+		if body, ok = g.heard(w, q); !ok {
+			return
+		}
+	}
+	if form := g.formOf(q, body); form != nil {
+		form.ServeHTTP(w, q)
+		return
+	}
+	http.Error(w, "a session begins with initialize; later requests name it ("+sessionHeader+")", http.StatusBadRequest)
+}
+
+// formOf is the handler of the form that a request has; nil = of none: the library would begin a session for it,
+// with which nothing could be done. A body that names its version is of the stateless form also where the
+// header lacks; its handler says so.
+func (g *guarded) formOf(q *http.Request, body []byte) http.Handler {
+	switch {
+	case isStateless(q):
+		return g.stateless
+	case q.Method != http.MethodPost || q.Header.Get(sessionHeader) != "" || begins(body):
+		return g.sessions
+	case bytes.Contains(body, []byte(`"`+sdk.MetaKeyProtocolVersion+`"`)):
+		return g.stateless
+	}
+	return nil
+}
+
+// begins reports whether a message begins a session.
+func begins(body []byte) bool {
+	var method string
+	err := wirejson.Read(body, func(r *wirejson.Reader) {
+		if !r.Is('{') {
+			return // several messages
+		}
+		r.Object(func(name []byte) {
+			if string(name) == "method" && r.Is('"') {
+				method = r.Text()
+			}
+		})
+	})
+	return err == nil && method == "initialize"
+}
+
 // heard reads the body of a request; false = it is answered: the body is no message.
-func (g *guarded) heard(w http.ResponseWriter, q *http.Request) bool {
+func (g *guarded) heard(w http.ResponseWriter, q *http.Request) (body []byte, ok bool) {
 	c := http.NewResponseController(w)
 	_ = c.SetReadDeadline(time.Now().Add(g.patience)) // a server of tests may have none
 	body, err := io.ReadAll(http.MaxBytesReader(w, q.Body, MaxMessage))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		http.Error(w, "the body is larger than 4 MiB", http.StatusRequestEntityTooLarge)
-		return false
+		return nil, false
 	}
 	_ = c.SetReadDeadline(time.Time{}) // the answer may take longer
 	if err == nil {
@@ -82,10 +138,10 @@ func (g *guarded) heard(w http.ResponseWriter, q *http.Request) bool {
 	}
 	if err != nil {
 		http.Error(w, "the body is no message: "+err.Error(), http.StatusBadRequest)
-		return false
+		return nil, false
 	}
 	q.Body = io.NopCloser(bytes.NewReader(body))
-	return true
+	return body, true
 }
 
 // message is what a client sent, if no object of it has a name twice: readers differ in which of

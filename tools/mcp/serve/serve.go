@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"tavernsim/engine/agent/tool"
@@ -22,6 +23,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/tools"
 	"tavernsim/tools/child"
+	"tavernsim/tools/mcp"
 )
 
 // Bounds.
@@ -74,6 +76,9 @@ type Offer struct {
 	// State is one text for each state of a document, "" while there is nothing to read yet; it is asked
 	// again and again while clients have subscribed. nil = nobody can.
 	State func(uri string) (string, error)
+	// Asked is told of each request that has ended, with its method and what came of it, as that of mcp.Options;
+	// nil = nobody is.
+	Asked func(method, outcome string)
 }
 
 // Server serves an offer to any number of clients.
@@ -101,8 +106,24 @@ func New(o Offer) *Server {
 	}
 	if o.Documents != nil {
 		s.sdk.AddReceivingMiddleware(s.documents)
+		// The library finishes what is read in the form of the request's version. Whether there is such a document, the offer says.
+		s.sdk.AddResourceTemplate(&sdk.ResourceTemplate{Name: "document", URITemplate: "{+uri}"}, s.read)
+	}
+	s.sdk.AddReceivingMiddleware(noPrompts)
+	if o.Asked != nil {
+		s.sdk.AddReceivingMiddleware(mcp.Counting(o.Asked)) // the last one sees what the others answer
 	}
 	return s
+}
+
+// noPrompts refuses what the library would answer for a server that has prompts: none are declared.
+func noPrompts(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, q sdk.Request) (sdk.Result, error) {
+		if strings.HasPrefix(method, "prompts/") {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: method + ": there are no prompts"}
+		}
+		return next(ctx, method, q)
+	}
 }
 
 // options of the library: what is declared is what the offer has.
@@ -266,7 +287,7 @@ func filesOf(blobs []tools.Blob) (list []sdk.Content) {
 // private: what one client gets is not for others.
 func private() sdk.Cacheable { return sdk.Cacheable{CacheScope: "private"} }
 
-// documents answers for the list of documents and for their bytes.
+// documents answers for the lists of documents and of their templates.
 func (s *Server) documents(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, q sdk.Request) (sdk.Result, error) {
 		switch method {
@@ -282,22 +303,21 @@ func (s *Server) documents(next sdk.MethodHandler) sdk.MethodHandler {
 			return r, nil
 		case "resources/templates/list":
 			return s.templates(), nil
-		case "resources/read":
-			p, ok := q.GetParams().(*sdk.ReadResourceParams)
-			if !ok {
-				return next(ctx, method, q)
-			}
-			b, err := s.offer.Read(ctx, p.URI)
-			if protocol.KindOf(err) == protocol.KindNotFound {
-				return nil, sdk.ResourceNotFoundError(p.URI)
-			}
-			if err != nil {
-				return nil, err
-			}
-			return &sdk.ReadResourceResult{Cacheable: private(), Contents: []*sdk.ResourceContents{{URI: p.URI, MIMEType: "application/json", Text: string(b)}}}, nil
 		}
 		return next(ctx, method, q)
 	}
+}
+
+// read gives the bytes of a document.
+func (s *Server) read(ctx context.Context, q *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+	b, err := s.offer.Read(ctx, q.Params.URI)
+	if protocol.KindOf(err) == protocol.KindNotFound {
+		return nil, sdk.ResourceNotFoundError(q.Params.URI)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &sdk.ReadResourceResult{Cacheable: private(), Contents: []*sdk.ResourceContents{{URI: q.Params.URI, MIMEType: "application/json", Text: string(b)}}}, nil
 }
 
 // Stdio serves one client until it closes its end or ctx ends. Nothing else may write to out.

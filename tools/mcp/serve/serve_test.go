@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -262,6 +263,10 @@ func TestDoor(t *testing.T) {
 		{"name that leads here", open.URL, begin, "", "evil.example", false, 403},
 		{"a name twice", open.URL, strings.Replace(begin, `"id"`, `"params": {}, "id"`, 1), "", "", false, 400},
 		{"no message", open.URL, begin[:100], "", "", false, 400},
+		{"no session", open.URL, `{"jsonrpc": "2.0", "id": 2, "method": "tools/list"}`, "", "", false, 400},
+		{"no session, a notification", open.URL, `{"jsonrpc": "2.0", "method": "notifications/initialized"}`, "", "", false, 400},
+		{"no session, a batch", open.URL, "[" + begin + "]", "", "", false, 400},
+		{"a session that is not there", open.URL, `{"jsonrpc": "2.0", "id": 2, "method": "tools/list"}`, "Mcp-Session-Id: none", "", false, 404},
 		{"large", open.URL, big, "", "", false, 413},
 		{"large, length not said", open.URL, big, "", "", true, 413},
 		{"no token", closed.URL, begin, "", "", false, 401},
@@ -433,3 +438,29 @@ func FuzzMessages(f *testing.F) {
 type closer struct{ io.Writer }
 
 func (closer) Close() error { return nil }
+
+// Who wants to know is told of each request with what came of it.
+func TestRequestsAreTold(t *testing.T) {
+	cancelled, told := make(chan error, 2), make(chan string, 20)
+	o := offer(cancelled)
+	o.Asked = func(method, outcome string) { told <- method + " " + outcome }
+	c := client(t, New(o))
+	for _, name := range []string{"say", "fail", "nobody"} {
+		_, _ = c.CallTool(t.Context(), &sdk.CallToolParams{Name: name})
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-cancelled
+		cancel()
+	}()
+	_, _ = c.CallTool(ctx, &sdk.CallToolParams{Name: "wait"})
+	want := []string{"server/discover ok", "tools/call ok", "tools/call error", "tools/call error", "notifications/cancelled ok", "tools/call cancelled"}
+	var got []string
+	for range want {
+		got = append(got, <-told)
+	}
+	slices.Sort(got[4:]) // the call may end first
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

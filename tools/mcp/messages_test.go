@@ -1,0 +1,28 @@
+package mcp
+
+import (
+	"fmt"
+	"testing"
+)
+
+// Promise 10, in one walk: the id may stand behind the result that has a name twice, and what cannot be
+// answered breaks the protocol.
+func TestSound(t *testing.T) {
+	const twice = `the name \"a\" stands twice in an object, the second time at byte `
+	for _, c := range []struct{ text, want, err string }{
+		{`{"id":1,"result":{"a":1}}`, `{"id":1,"result":{"a":1}}`, "<nil>"},
+		{`{"result":{"a":1,"a":2},"id":"x"}`, `{"jsonrpc":"2.0","id":"x","error":{"code":-32099,"message":"` + twice + `21"}}`, "<nil>"},
+		{`{"id":1,"result":[{"b":[{"a":1,"a":2}]}]}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32099,"message":"` + twice + `35"}}`, "<nil>"},
+		{`{"id":1,"result":{},"_meta":{"a":1,"a":2}}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32099,"message":"` + twice + `39"}}`, "<nil>"},
+		{`{"id":1,"result":[]}`, `{"jsonrpc":"2.0","id":1,"error":{"code":-32099,"message":"it is no object"}}`, "<nil>"},
+		{`{"id":1,"error":{"a":1,"a":2}}`, `{"id":1,"error":{"a":1,"a":2}}`, `the name "a" stands twice in an object, the second time at byte 27`},
+		{`[{"a":1,"a":2}]`, `[{"a":1,"a":2}]`, `the name "a" stands twice in an object, the second time at byte 12`},
+		{`{"id":1,"id":2,"result":{}}`, "", `the name "id" stands twice in an object, the second time at byte 13`},
+		{`{"id":1,"result":{"a":1`, "", "the text breaks off at byte 23"},
+	} {
+		got, err := sound([]byte(c.text))
+		if string(got) != c.want || fmt.Sprint(err) != c.err {
+			t.Errorf("%s:\n%s, %v; want\n%s, %s", c.text, got, err, c.want, c.err)
+		}
+	}
+}
