@@ -115,7 +115,7 @@ func TestMCPServeMetrics(t *testing.T) {
 	answers := json.NewDecoder(from)
 	for _, ask := range []string{
 		`"id": 0, "method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}`,
-		`"id": 1, "method": "tools/call", "params": {"name": "weather_wind", "arguments": {"latitude": 43.3, "longitude": 5.4}}`,
+		`"id": 1, "method": "tools/call", "params": {"name": "weather_wind_b844b5", "arguments": {"latitude": 43.3, "longitude": 5.4}}`,
 		`"id": 2, "method": "tools/call", "params": {"name": "simd_validate", "arguments": {}}`,
 		`"id": 3, "method": "resources/read", "params": {"uri": "simd://runs/none/summary"}`,
 	} {
