@@ -178,7 +178,7 @@ func TestMCPServeHere(t *testing.T) {
 
 // What became of the tools of a server is told as JSON, too, once it is written down.
 func TestMCPPin(t *testing.T) {
-	server := serve.New(serve.Offer{Name: "notes", Version: "1", Tools: []serve.Tool{{Name: "add", Parameters: map[string]any{"type": "object"}}}})
+	server := serve.New(serve.Offer{Name: "notes", Version: "1", Tools: []serve.Tool{{Name: "add", Parameters: map[string]any{"type": "object"}}, {Name: "far", Parameters: map[string]any{"type": "object", "properties": map[string]any{"x": map[string]any{"$ref": "https://example.com/x"}}}}}})
 	at := httptest.NewServer(server.Handler(""))
 	defer at.Close()
 	defer server.Close()
@@ -200,7 +200,7 @@ func TestMCPPin(t *testing.T) {
 	} {
 		var out, errs, got bytes.Buffer
 		code := execute(context.Background(), []string{"mcp", "pin", dir, "notes", "--json", c.flag}, strings.NewReader(""), &out, &errs)
-		want := `{"server":"notes","file":"mcp/notes.pin.json","written":` + c.written + `,"tools":[{"tool":"mcp:notes/add","state":"` + c.state + `"}]}`
+		want := `{"server":"notes","file":"mcp/notes.pin.json","written":` + c.written + `,"tools":[{"tool":"mcp:notes/add","state":"` + c.state + `"},{"tool":"mcp:notes/far","state":"unusable","reason":"schema:1:1: the schema does not compile: failing loading \"https://example.com/x\": a schema may refer to files of the project only"}]}`
 		if err := json.Compact(&got, out.Bytes()); err != nil || code != cli.ExitOK || got.String() != want {
 			t.Errorf("exit code %d: %s%s; want %s", code, got.String(), errs.String(), want)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -41,7 +42,8 @@ func newMCPPin(e *cli.Env) *cobra.Command {
 		Short: "Write down the tools of an MCP server",
 		Long: `Start an MCP server of a project, list its tools, end it, and write what it says to
 mcp/SERVER.pin.json. A run calls only tools that the server still describes so. Read
-the file before you use the tools: models read the descriptions.
+the file before you use the tools: models read the descriptions. A tool whose schema
+does not compile is left out, as unusable.
 
 Exit codes: 0 written, 1 the server failed, 2 usage, 3 the project has faults, 4 no
 such server.`,
@@ -51,7 +53,7 @@ such server.`,
 	}
 	c.Flags().StringVar(&o.secrets, "secrets", "", "`FILE` with values that the server may have (mode 0600)")
 	c.Flags().BoolVar(&o.dry, "dry-run", false, "write nothing; say what has changed")
-	c.Flags().BoolVar(&o.json, "json", false, "print {server, file, written, tools}, tools a list of {tool, state}")
+	c.Flags().BoolVar(&o.json, "json", false, "print {server, file, written, tools}, tools a list of {tool, state, reason}")
 	return c
 }
 
@@ -69,8 +71,9 @@ type pinned struct {
 }
 
 type pinnedTool struct {
-	Tool  string `json:"tool"`
-	State string `json:"state"` // new, same, changed or gone
+	Tool   string `json:"tool"`
+	State  string `json:"state"`            // new, same, changed, gone or unusable
+	Reason string `json:"reason,omitempty"` // why it is unusable
 }
 
 func (o *pinOptions) pin(ctx context.Context, e *cli.Env, dir, id string) error {
@@ -91,17 +94,22 @@ func (o *pinOptions) pin(ctx context.Context, e *cli.Env, dir, id string) error 
 	if err != nil {
 		return err
 	}
+	unusable := withoutUnusable(pin)
 	if !o.dry {
 		if err := writePin(filepath.Join(dir, filepath.FromSlash(s.PinFile)), pin); err != nil {
 			return err
 		}
 	}
-	changes := changesOf(s.Pin, pin)
+	changes := append(changesOf(s.Pin, pin), unusable...)
 	if o.json {
 		return show.JSON(e.Out, pinned{id, s.PinFile, !o.dry, changes})
 	}
 	for _, c := range changes {
-		fmt.Fprintf(e.Out, "%-8s %s\n", c.State, c.Tool)
+		fmt.Fprintf(e.Out, "%-8s %s", c.State, c.Tool)
+		if c.Reason != "" {
+			fmt.Fprintf(e.Out, ": %s", c.Reason)
+		}
+		fmt.Fprintln(e.Out)
 	}
 	return nil
 }
@@ -126,6 +134,22 @@ func readServers(dir string) (map[string]*project.Server, error) {
 	return project.LoadServers(root.FS(), project.Options{})
 }
 
+// withoutUnusable takes the tools out of a pin whose schemas do not compile: no project with
+// them would load.
+func withoutUnusable(pin *manifest.Pin) (out []pinnedTool) {
+	pin.Tools = slices.DeleteFunc(pin.Tools, func(t manifest.Pinned) bool {
+		_, err := project.CompileSchema(t.InputSchema)
+		if err == nil && t.OutputSchema != nil {
+			_, err = project.CompileSchema(t.OutputSchema)
+		}
+		if err != nil {
+			out = append(out, pinnedTool{Tool: manifest.MCPTool(pin.Server, protocol.Short(t.Name, 80)), State: "unusable", Reason: err.Error()})
+		}
+		return err != nil
+	})
+	return out
+}
+
 // changesOf lists the tools with what became of them.
 func changesOf(before, now *manifest.Pin) []pinnedTool {
 	list := []pinnedTool{}
@@ -144,10 +168,10 @@ func changesOf(before, now *manifest.Pin) []pinnedTool {
 			word = "changed"
 		}
 		delete(was, t.Name)
-		list = append(list, pinnedTool{manifest.MCPTool(now.Server, protocol.Short(t.Name, 80)), word})
+		list = append(list, pinnedTool{Tool: manifest.MCPTool(now.Server, protocol.Short(t.Name, 80)), State: word})
 	}
 	for _, name := range protocol.SortedKeys(was) {
-		list = append(list, pinnedTool{manifest.MCPTool(now.Server, name), "gone"})
+		list = append(list, pinnedTool{Tool: manifest.MCPTool(now.Server, name), State: "gone"})
 	}
 	return list
 }
