@@ -17,6 +17,7 @@ import (
 	"tavernsim/tools"
 	"tavernsim/tools/files"
 	"tavernsim/tools/manifest"
+	"tavernsim/tools/manifest/places"
 	"tavernsim/tools/mount"
 	"tavernsim/tools/secrets"
 	"tavernsim/tools/shell"
@@ -71,7 +72,7 @@ func (s *Set) owned(ctx context.Context, t *toolOf, c *tools.Call, q *effect.Ask
 	case manifest.Shell:
 		c.Files = s.source(q)
 		content, _ := c.Params["content"].(string)
-		if c.Secrets, err = s.ownSecrets(ctx, q.Model.Agent, c, c.Tool.ID, manifest.SecretsIn(content)); err == nil && c.Tool.ID == manifest.Command {
+		if c.Secrets, err = s.ownSecrets(ctx, q.Model.Agent, c, c.Tool.ID, places.SecretsIn(content)); err == nil && c.Tool.ID == manifest.Command {
 			c.Loan, err = s.loan(ctx, c, q)
 		}
 	case manifest.Files:

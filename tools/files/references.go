@@ -14,7 +14,7 @@ import (
 
 	"tavernsim/protocol"
 	"tavernsim/tools"
-	"tavernsim/tools/manifest"
+	"tavernsim/tools/manifest/places"
 	"tavernsim/tools/mount"
 	"tavernsim/tools/ownfile"
 )
@@ -117,7 +117,7 @@ func SecretsOf(params map[string]any) (names []string) {
 }
 
 func (p *pair) names() []string {
-	return slices.Concat(manifest.SecretsIn(p.replace), manifest.SecretsIn(p.replaceOther))
+	return slices.Concat(places.SecretsIn(p.replace), places.SecretsIn(p.replaceOther))
 }
 
 // escapedMark is the text $KARYI{, which is no reference.

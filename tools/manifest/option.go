@@ -2,30 +2,17 @@ package manifest
 
 import (
 	"slices"
-	"strings"
 
-	"tavernsim/protocol"
+	"tavernsim/tools/manifest/places"
 )
-
-// optionMark begins the place of an option of a plugin in a fixed text: $CONFIG{NAME}.
-const optionMark = "$CONFIG{"
-
-// HasMark reports whether a text has the place of a secret or of an option. No value of an
-// option may: it would name what it cannot have.
-func HasMark(text string) bool {
-	return strings.Contains(text, SecretMark) || strings.Contains(text, optionMark)
-}
 
 // Options are the names of the options in headers, query and body of an http tool, and in
 // its url, where none can stand.
 func (t *Tool) Options() (names []string) {
 	x := &t.Implementation
 	for _, v := range []any{x.Headers, x.Query, x.Body} {
-		rewrite(v, func(text string) string {
-			for _, rest := range strings.Split(text, optionMark)[1:] {
-				name, _, _ := strings.Cut(rest, "}")
-				names = append(names, name)
-			}
+		places.Rewrite(v, func(text string) string {
+			names = append(names, places.Option.Names(text)...)
 			return text
 		})
 	}
@@ -41,34 +28,10 @@ func (t *Tool) Configured(values map[string]string) *Tool {
 	}
 	made := *t
 	x := &made.Implementation
-	fill := func(text string) string { return insertAt(text, optionMark, values) }
-	x.Headers, _ = rewrite(x.Headers, fill).(map[string]any)
-	x.Query, _ = rewrite(x.Query, fill).(map[string]any)
-	x.Body = rewrite(x.Body, fill)
+	fill := func(text string) string { return places.Option.Fill(text, values) }
+	x.Headers, _ = places.Rewrite(x.Headers, fill).(map[string]any)
+	x.Query, _ = places.Rewrite(x.Query, fill).(map[string]any)
+	x.Body = places.Rewrite(x.Body, fill)
 	(&checker{tool: &made}).http() // it was checked
 	return &made
-}
-
-// rewrite copies a value with other texts; names of members stay.
-func rewrite(v any, change func(string) string) any {
-	switch x := v.(type) {
-	case string:
-		return change(x)
-	case map[string]any:
-		if x == nil {
-			return x
-		}
-		out := make(map[string]any, len(x))
-		for _, name := range protocol.SortedKeys(x) {
-			out[name] = rewrite(x[name], change)
-		}
-		return out
-	case []any:
-		out := make([]any, len(x))
-		for i, e := range x {
-			out[i] = rewrite(e, change)
-		}
-		return out
-	}
-	return v
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tavernsim/protocol"
+	"tavernsim/tools/manifest/places"
 )
 
 // request is the compiled request of an http tool.
@@ -46,11 +47,11 @@ func (c *checker) http() {
 	if !slices.Contains(methods(), x.Method) {
 		c.fault(at("implementation", "method"), "", "%q is no method; want one of %s", x.Method, strings.Join(methods(), ", "))
 	}
-	if strings.Contains(x.URL, optionMark) {
+	if len(places.Option.Names(x.URL)) > 0 {
 		c.fault(at("implementation", "url"), "put it into a header, query or body", "an option cannot be a part of the url: the server is what the operator grants")
 		return
 	}
-	if len(secretsIn(x.URL)) > 0 {
+	if len(places.Secret.Names(x.URL)) > 0 {
 		c.fault(at("implementation", "url"), "put it into a header, or into query", "a secret cannot be a part of the url")
 		return
 	}
@@ -224,7 +225,7 @@ func (t *Tool) Request(params map[string]any, secrets map[string]string) (*Reque
 		case err != nil:
 			return nil, err
 		case given && strings.ContainsFunc(text, unsendable):
-			if len(secretsIn(h.value)) > 0 {
+			if len(places.Secret.Names(h.value)) > 0 {
 				text = "the secret"
 			}
 			return nil, protocol.Errorf(protocol.KindInvalid, "%s for the header %s has characters that a header cannot have", protocol.Short(text, 80), h.name)
@@ -275,7 +276,7 @@ func substitute(v any, params map[string]any, secrets map[string]string) (any, b
 	}
 	switch x := v.(type) {
 	case string:
-		return insert(x, secrets), true
+		return places.Secret.Fill(x, secrets), true
 	case map[string]any:
 		out := make(map[string]any, len(x))
 		for name, e := range x {
@@ -337,7 +338,7 @@ func textOf(v any, params map[string]any, secrets map[string]string) (text strin
 	p := reference(v)
 	if p == nil {
 		text, given = v.(string)
-		return insert(text, secrets), given, nil
+		return places.Secret.Fill(text, secrets), given, nil
 	}
 	if v, given = walk(params, p); !given || v == nil {
 		return "", false, nil

@@ -14,6 +14,7 @@ import (
 
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
+	"tavernsim/tools/manifest/places"
 )
 
 // Server is a file mcp/NAME.yaml: a server of the Model Context Protocol whose tools the
@@ -141,7 +142,7 @@ func (c *checker) headers(s *Server) {
 			c.fault(at("headers", name), "", "the text has characters that a header cannot have")
 		}
 	}
-	if len(secretsIn(s.URL)) > 0 {
+	if len(places.Secret.Names(s.URL)) > 0 {
 		c.fault(at("url"), "put it into a header", "a secret cannot be a part of the url")
 	}
 	c.secrets(texts, s.Needs, "headers")

@@ -12,6 +12,7 @@ import (
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 	"tavernsim/tools/manifest"
+	"tavernsim/tools/manifest/places"
 )
 
 // Option is one thing that can be set.
@@ -98,7 +99,7 @@ func (o *Option) takes(v any, listed bool) string {
 		if o.Type != "string" {
 			return want(withArticle(o.Type))
 		}
-		if manifest.HasMark(x) {
+		if places.Any(x) {
 			return "a value cannot have $KARYI{…} or $CONFIG{…} in it"
 		}
 		size, unit = float64(utf8.RuneCountInString(x)), " characters"

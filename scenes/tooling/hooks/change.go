@@ -11,6 +11,7 @@ import (
 	"tavernsim/scenes/load/project"
 	"tavernsim/tam/bind"
 	"tavernsim/tools/manifest"
+	"tavernsim/tools/manifest/places"
 )
 
 // Caller is whose call a hook changes.
@@ -111,5 +112,5 @@ func lends(was, is map[string]any) bool {
 	if errBefore != nil || errAfter != nil {
 		return true
 	}
-	return !bytes.Equal(before, after) && strings.Contains(string(after), manifest.SecretMark)
+	return !bytes.Equal(before, after) && strings.Contains(string(after), string(places.Secret))
 }

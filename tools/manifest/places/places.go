@@ -1,0 +1,100 @@
+// Package places finds and fills the places in the texts of a definition where the value of a
+// secret or of an option of a plugin will stand.
+package places
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"tavernsim/protocol"
+)
+
+// Mark begins a place: the mark, a name and a closing brace.
+type Mark string
+
+// Marks.
+const (
+	Secret Mark = "$KARYI{"
+	Option Mark = "$CONFIG{" // only in fixed texts
+)
+
+// Any reports whether a text has a place of either kind. No value of an option may: it would
+// name what it cannot have.
+func Any(text string) bool {
+	return strings.Contains(text, string(Secret)) || strings.Contains(text, string(Option))
+}
+
+// SecretsIn are the names of the secrets that a text of a call refers to, sorted. $$KARYI{ is
+// no reference, and neither is what has no name.
+func SecretsIn(text string) (names []string) {
+	for _, m := range regexp.MustCompile(`(\$?)\$KARYI\{([A-Za-z_][A-Za-z0-9_]*)\}`).FindAllStringSubmatch(text, -1) {
+		if m[1] == "" {
+			names = append(names, m[2])
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Names are those of the places in the texts of a fixed value, names of members among them.
+func (m Mark) Names(v any) (names []string) {
+	switch x := v.(type) {
+	case string:
+		for {
+			_, rest, found := strings.Cut(x, string(m))
+			if !found {
+				return names
+			}
+			name, after, _ := strings.Cut(rest, "}")
+			names, x = append(names, name), after
+		}
+	case map[string]any:
+		for _, name := range protocol.SortedKeys(x) {
+			names = append(append(names, m.Names(name)...), m.Names(x[name])...)
+		}
+	case []any:
+		for _, e := range x {
+			names = append(names, m.Names(e)...)
+		}
+	}
+	return names
+}
+
+// Fill puts values into the places of a fixed text. No value is read again.
+func (m Mark) Fill(text string, values map[string]string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, string(m))
+		if b.WriteString(before); !found {
+			return b.String()
+		}
+		name, after, _ := strings.Cut(rest, "}")
+		b.WriteString(values[name])
+		text = after
+	}
+}
+
+// Rewrite copies a value with other texts; names of members stay.
+func Rewrite(v any, change func(string) string) any {
+	switch x := v.(type) {
+	case string:
+		return change(x)
+	case map[string]any:
+		if x == nil {
+			return x
+		}
+		out := make(map[string]any, len(x))
+		for _, name := range protocol.SortedKeys(x) {
+			out[name] = Rewrite(x[name], change)
+		}
+		return out
+	case []any:
+		out := make([]any, len(x))
+		for i, e := range x {
+			out[i] = Rewrite(e, change)
+		}
+		return out
+	}
+	return v
+}
