@@ -37,7 +37,7 @@ func passing() map[string]string {
 		"scenes/tooling.copy":           "a file of a mount for the program of one call, which is removed with it",
 		"scenes/tooling/hooks.Ask":      "it masks failures, and scenes/tooling what hooks answer",
 		"scenes/tooling/overrides.Ask":  "the Mask of the approver masks what it says",
-		"scenes/tooling/overrides.ask":  "the answer is the value of a secret",
+		"scenes/tooling/overrides.ask":  "the answer is the value of a secret, and scenes/tooling masks failures",
 		"scenes/tooling/overrides.call": "the answer is one of a model, which is not masked wherever the model is",
 		"tools/approvals.Answer":        persons,
 		"tools/approvals.write":         persons,
