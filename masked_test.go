@@ -65,6 +65,11 @@ func TestOutputsAreMasked(t *testing.T) {
 		for _, problem := range unmasked(f, used) {
 			t.Error(problem)
 		}
+		for _, name := range maskingOf(f) {
+			if _, known := masking()[name]; !known {
+				t.Errorf("%s: %s has a field Mask: name it in masking, so that nobody makes one without", f.path, name)
+			}
+		}
 	}
 	for name := range passing() {
 		if !used[name] {
@@ -139,6 +144,23 @@ func noMask(where, name string, x *ast.CompositeLit) bool {
 		id, _ := kv.Key.(*ast.Ident)
 		return id != nil && id.Name == "Mask"
 	})
+}
+
+// maskingOf names the types of a file that have a field Mask.
+func maskingOf(f file) (names []string) {
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		spec, ok := n.(*ast.TypeSpec)
+		if !ok {
+			return true
+		}
+		if x, ok := spec.Type.(*ast.StructType); ok && slices.ContainsFunc(x.Fields.List, func(l *ast.Field) bool {
+			return slices.ContainsFunc(l.Names, func(id *ast.Ident) bool { return id.Name == "Mask" })
+		}) {
+			names = append(names, f.tree.Name.Name+"."+spec.Name.Name)
+		}
+		return true
+	})
+	return names
 }
 
 // onlyReads reports whether a file is opened with flags that say so.
@@ -219,5 +241,9 @@ func TestOutputsAreMaskedSees(t *testing.T) {
 		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s in %s: %q, want %q", c.body, c.pkg, got, c.want)
 		}
+	}
+	tree, err := parser.ParseFile(token.NewFileSet(), "x.go", "package p\ntype (\n\ta struct{ Mask func() }\n\tb struct{ Other int }\n)\n", parser.SkipObjectResolution)
+	if got := maskingOf(file{tree: tree}); err != nil || !slices.Equal(got, []string{"p.a"}) {
+		t.Errorf("%q, %v", got, err)
 	}
 }
