@@ -102,6 +102,9 @@ func (d *Desk) projectTools() (list []serve.Tool, err error) {
 	for _, id := range allowed {
 		t, _ := d.opt.Project.Tool(id)
 		x := toolOf(names, t)
+		if slices.ContainsFunc(d.commands(), func(c serve.Tool) bool { return c.Name == x.Name }) {
+			return nil, protocol.Errorf(protocol.KindInvalid, "the tool %s has the name of a tool of simd, in whose place it would stand; give it another id, or leave it out by a profile", id)
+		}
 		x.Call = func(ctx context.Context, params map[string]any) tools.Result {
 			return d.opt.Tools.Try(ctx, t, params, 0)
 		}
