@@ -38,7 +38,7 @@ func passing() map[string]string {
 		"scenes/tooling/hooks.Ask":      "it masks failures, and scenes/tooling what hooks answer",
 		"scenes/tooling/overrides.Ask":  "the Mask of the approver masks what it says",
 		"scenes/tooling/overrides.ask":  "the answer is the value of a secret, and scenes/tooling masks failures",
-		"scenes/tooling/overrides.call": "the answer is one of a model, which is not masked wherever the model is",
+		"scenes/tooling/overrides.call": "the answer is one of a model, and those of endpoints are not masked either",
 		"tools/approvals.Answer":        persons,
 		"tools/approvals.write":         persons,
 		"tools/approvals.makePipe":      mark,

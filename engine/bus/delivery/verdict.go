@@ -142,10 +142,11 @@ type Chain []Middleware
 // Check refuses a chain with nothing in a place of it: the channel would fail with the first event.
 func (c Chain) Check() error {
 	for i, mw := range c {
-		inner, _ := mw.(Chain)
 		if f, is := mw.(Func); mw == nil || is && f == nil {
 			return protocol.Errorf(protocol.KindInvalid, "middleware %d of %d is nil; want a delivery.Middleware, or leave it out", i+1, len(c))
-		} else if err := inner.Check(); err != nil {
+		}
+		inner, _ := mw.(Chain)
+		if err := inner.Check(); err != nil {
 			return protocol.Errorf(protocol.KindInvalid, "in middleware %d of %d: %w", i+1, len(c), err)
 		}
 	}
