@@ -1,6 +1,7 @@
 package tavernsim
 
 import (
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -60,6 +61,32 @@ func TestLinks(t *testing.T) {
 			if anchor != "" && !slices.Contains(anchors(read(t, file)), anchor) {
 				t.Errorf("%s: %s has no heading for the link %s", page, file, m[1])
 			}
+		}
+	}
+}
+
+// TestDecisions: the list of decisions has a row for each page, with its heading, in the order of their numbers, and
+// nothing else.
+func TestDecisions(t *testing.T) {
+	const list = "docs/decisions/README.md"
+	head, table, _ := strings.Cut(read(t, list), "\n|---|---|\n")
+	files, err := filepath.Glob("docs/decisions/[0-9]*.md")
+	if err != nil || len(files) < 100 || head == "" {
+		t.Fatalf("found %d decisions: %v", len(files), err)
+	}
+	var rows strings.Builder
+	for _, file := range files { // sorted
+		heading, _, _ := strings.Cut(read(t, file), "\n")
+		number, title, ok := strings.Cut(strings.TrimPrefix(heading, "# "), ". ")
+		if !ok || !strings.HasPrefix(strings.TrimLeft(filepath.Base(file), "0"), number+"-") {
+			t.Errorf("%s: the heading is %q; want \"# NUMBER. TITLE\" with the number of the file", file, heading)
+		}
+		fmt.Fprintf(&rows, "| %s | [%s](%s) |\n", number, title, filepath.Base(file))
+	}
+	want := strings.Split(rows.String(), "\n")
+	for i, row := range strings.Split(table, "\n") {
+		if i >= len(want) || row != want[i] {
+			t.Fatalf("%s: row %d is\n%s\nwant\n%s", list, i+1, row, strings.Join(want[min(i, len(want)):min(i+1, len(want))], ""))
 		}
 	}
 }

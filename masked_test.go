@@ -37,8 +37,8 @@ func passing() map[string]string {
 		"scenes/tooling.copy":           "a file of a mount for the program of one call, which is removed with it",
 		"scenes/tooling/hooks.Ask":      "it masks failures, and scenes/tooling what hooks answer",
 		"scenes/tooling/overrides.Ask":  "the Mask of the approver masks what it says",
-		"scenes/tooling/overrides.ask":  "the answer is the value of a secret",
-		"scenes/tooling/overrides.call": "the answer is one of a model, which is not masked wherever the model is",
+		"scenes/tooling/overrides.ask":  "the answer is the value of a secret, and scenes/tooling masks failures",
+		"scenes/tooling/overrides.call": "the answer is one of a model, and those of endpoints are not masked either",
 		"tools/approvals.Answer":        persons,
 		"tools/approvals.write":         persons,
 		"tools/approvals.makePipe":      mark,
@@ -64,6 +64,11 @@ func TestOutputsAreMasked(t *testing.T) {
 	for _, f := range files(t) {
 		for _, problem := range unmasked(f, used) {
 			t.Error(problem)
+		}
+		for _, name := range maskingOf(f) {
+			if _, known := masking()[name]; !known {
+				t.Errorf("%s: %s has a field Mask: name it in masking, so that nobody makes one without", f.path, name)
+			}
 		}
 	}
 	for name := range passing() {
@@ -139,6 +144,23 @@ func noMask(where, name string, x *ast.CompositeLit) bool {
 		id, _ := kv.Key.(*ast.Ident)
 		return id != nil && id.Name == "Mask"
 	})
+}
+
+// maskingOf names the types of a file that have a field Mask.
+func maskingOf(f file) (names []string) {
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		spec, ok := n.(*ast.TypeSpec)
+		if !ok {
+			return true
+		}
+		if x, ok := spec.Type.(*ast.StructType); ok && slices.ContainsFunc(x.Fields.List, func(l *ast.Field) bool {
+			return slices.ContainsFunc(l.Names, func(id *ast.Ident) bool { return id.Name == "Mask" })
+		}) {
+			names = append(names, f.tree.Name.Name+"."+spec.Name.Name)
+		}
+		return true
+	})
+	return names
 }
 
 // onlyReads reports whether a file is opened with flags that say so.
@@ -219,5 +241,9 @@ func TestOutputsAreMaskedSees(t *testing.T) {
 		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s in %s: %q, want %q", c.body, c.pkg, got, c.want)
 		}
+	}
+	tree, err := parser.ParseFile(token.NewFileSet(), "x.go", "package p\ntype (\n\ta struct{ Mask func() }\n\tb struct{ Other int }\n)\n", parser.SkipObjectResolution)
+	if got := maskingOf(file{tree: tree}); err != nil || !slices.Equal(got, []string{"p.a"}) {
+		t.Errorf("%q, %v", got, err)
 	}
 }

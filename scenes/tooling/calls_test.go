@@ -9,6 +9,7 @@ import (
 
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/tooling"
+	"tavernsim/scenes/tooling/needs"
 	"tavernsim/tools/grants"
 )
 
@@ -120,6 +121,67 @@ func TestServicesCallOthers(t *testing.T) {
 			if got := fmt.Sprint(r.Output, r.Error); !strings.Contains(got, c.want) {
 				t.Errorf("granted %t, %v: %s, want %s", granted, c.params, got, c.want)
 			}
+		}
+		if err := set.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// ownServices are services of a project: b asks for something, c too, and no tool has it.
+const ownServices = `
+-- project.json --
+{"id": "test"}
+-- services/a.yaml --
+{id: a, command: python3 ./s.py}
+-- services/b.yaml --
+{id: b, command: python3 ./s.py, needs: [exec]}
+-- services/c.yaml --
+{id: c, command: python3 ./s.py, needs: [exec]}
+-- services/s.py --
+PROGRAM
+-- tools/ask.tool.yaml --
+id: ask
+parameters: {properties: {to: {type: string}, method: {type: string}, ms: {type: integer}}}
+implementation: {type: service, name: a}
+-- tools/b1.tool.yaml --
+{id: b1, implementation: {type: service, name: b}}
+-- tools/b2.tool.yaml --
+{id: b2, implementation: {type: service, name: b}}
+-- scenes/s.yaml --
+{id: s, name: S, agent_instances: []}
+`
+
+// A service of the project that asks for something is called by others only when one of its tools has
+// the grant: else a service that asks for nothing would start it, and reach what it reaches.
+func TestServicesCallNoneWithoutGrant(t *testing.T) {
+	box := withPython(t)
+	p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(strings.ReplaceAll(ownServices, "PROGRAM\n", calling)))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := &grants.Store{}
+	for _, a := range needs.Of(p, needs.Place{}) {
+		if a.Tool == "b2" {
+			one.Give(&a)
+		}
+	}
+	tool, _ := p.Tool("ask")
+	for _, c := range []struct {
+		store    *grants.Store
+		to, want string
+	}{
+		{nil, "b", "b1 asks for exec, which nobody has granted"},
+		{one, "b", "from:a"},
+		{one, "c", "the service c asks for exec, and no tool of it"},
+	} {
+		set, err := tooling.New(tooling.Options{Project: p, Run: "r", Sandbox: box, Grants: c.store})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := set.Try(t.Context(), tool, map[string]any{"to": c.to}, 0)
+		if got := fmt.Sprint(r.Output, r.Error); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s, want %s", c.to, got, c.want)
 		}
 		if err := set.Close(); err != nil {
 			t.Error(err)

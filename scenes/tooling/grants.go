@@ -37,9 +37,9 @@ func (s *Set) Renewed(f own.Files) (take func() error, err error) {
 	return func() error { return x.own.Take(next) }, err
 }
 
-// denied is the result of a call that is not carried out.
-func denied(tool string, err error) tools.Result {
-	r := tools.Fail(protocol.KindOf(err), err.Error())
+// denied is the result of a call that is not carried out. Words and values of services may be in the reason.
+func (s *Set) denied(tool string, err error) tools.Result {
+	r := tools.Fail(protocol.KindOf(err), s.maskSaid(err.Error()))
 	r.Meta.Tool = tool
 	return r
 }

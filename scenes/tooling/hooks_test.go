@@ -42,7 +42,7 @@ GUARD
 GUARD
 -- tools/look.tool.yaml --
 id: look
-parameters: {properties: {q: {type: string, maxLength: 20}}}
+parameters: {properties: {q: {type: string, maxLength: 20}, mood: {enum: [calm]}}}
 implementation: {type: service, name: lab}
 -- agent_profiles/a.yaml --
 id: a
@@ -80,6 +80,7 @@ def hook(p):
     if q == "breaks": sys.exit(3)
     if q == "tells": return {"veto": "it is " + key}
     if q == "tells as error": raise ValueError(key)
+    if q == "tells as mood": return {"params": {"mood": key}}
     return {}
 for line in sys.stdin:
     q = json.loads(line)
@@ -143,6 +144,7 @@ func TestHooksOfCalls(t *testing.T) {
 		{"tells", "denied", "forbids it: it is $KARYI{key}"},
 		{"tells after", "denied", "withholds its answer: it is $KARYI{key}"},
 		{"tells as error", "denied", "the service guard/g: $KARYI{key}"},
+		{"tells as mood", "denied", `made wrong parameters: /mood: got "$KARYI{key}"`},
 	} {
 		t.Run(c.q, func(t *testing.T) {
 			set, err := tooling.New(tooling.Options{Project: p, Run: "r", Sandbox: box, Services: echo(), Secrets: store, Grants: grantAll(p), Profile: "a"})

@@ -49,7 +49,7 @@ for line in sys.stdin:
     if "id" not in q: continue
     m = {"jsonrpc": "2.0", "id": q["id"]}
     r = said(q)
-    m.update({"result": r} if r is not None else {"error": {"code": 1, "message": "hands off", "data": {"kind": "denied"}}})
+    m.update({"result": r} if r is not None else {"error": {"code": 1, "message": "hands off Tr0ub4dor-bank", "data": {"kind": "denied"}}})
     print(json.dumps(m), flush=True)
 -- tools/far.tool.yaml --
 id: far
@@ -147,11 +147,13 @@ func TestSecretsOfPlugins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for tool, want := range map[string]string{"spend": "has:14 leaks:$KARYI{bank}", "lost": "the secret missing: plugin:hands/h: hands off", "short": "the secret short of plugin:hands/h"} {
-		x, _ := p.Tool(tool)
+	for _, c := range []struct{ tool, want string }{ // a value is known once it was given
+		{"spend", "has:14 leaks:$KARYI{bank}"}, {"lost", "the secret missing: plugin:hands/h: hands off $KARYI{bank}"}, {"short", "the secret short of plugin:hands/h"},
+	} {
+		x, _ := p.Tool(c.tool)
 		r := set.Try(t.Context(), x, map[string]any{}, 0)
-		if text := fmt.Sprint(r.Output, r.Error); !strings.Contains(text, want) || strings.Contains(text, "Tr0ub4dor") || r.Status != tools.OK && r.Error.Kind != protocol.KindDenied {
-			t.Errorf("%s: %s, want %s", tool, text, want)
+		if text := fmt.Sprint(r.Output, r.Error); !strings.Contains(text, c.want) || strings.Contains(text, "Tr0ub4dor") || r.Status != tools.OK && r.Error.Kind != protocol.KindDenied {
+			t.Errorf("%s: %s, want %s", c.tool, text, c.want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package tooling
 
 import (
+	"cmp"
 	"path"
 
 	"tavernsim/protocol"
@@ -40,8 +41,8 @@ func (s *Set) newServices() *rpc.Executor {
 }
 
 // resolve finds the service that another one calls: of its own plugin, or of one among the
-// plugin's dependencies as PLUGIN/NAME. Services of the project may call all. Plugins that ask
-// for something need their grants.
+// plugin's dependencies as PLUGIN/NAME. Services of the project may call all. What asks
+// for something needs its grant.
 func (s *Set) resolve(from, name string) (string, error) {
 	caller, to := s.opt.Project.Services()[from].Plugin, name
 	if all := s.opt.Project.Services(); caller != "" && all[path.Join(caller, name)] != nil {
@@ -56,14 +57,7 @@ func (s *Set) resolve(from, name string) (string, error) {
 			return "", protocol.Errorf(protocol.KindDenied, "the plugin %s may not call the service %s: it calls its own, and those of plugins in its dependencies", caller, to)
 		}
 	}
-	for _, a := range needs.Of(s.opt.Project, s.opt.Place) {
-		if a.Tool == needs.OfPlugin(x.Plugin) || a.Tool == needs.OfPlugin(caller) {
-			if err := s.own.Grants().Check(&a); err != nil {
-				return "", err
-			}
-		}
-	}
-	return to, nil
+	return to, cmp.Or(s.own.RefusedService(to), s.own.Refused(needs.OfPlugin(caller)))
 }
 
 // told are the values of the options of a plugin that its services are told: no secrets.

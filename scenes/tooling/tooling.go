@@ -358,21 +358,21 @@ func (s *Set) Call(ctx context.Context, q *effect.Ask) tools.Result {
 // of what it answers. refused is why it was not.
 func (s *Set) live(ctx context.Context, t *toolOf, c *tools.Call, o tools.Options, q *effect.Ask) (r tools.Result, refused string) {
 	if err := t.leaks.Refused(); err != nil {
-		return denied(c.Tool.ID, err), metrics.DeniedBySecret
+		return s.denied(c.Tool.ID, err), metrics.DeniedBySecret
 	}
 	err := s.refusal(t)
 	if err != nil {
-		return denied(c.Tool.ID, err), metrics.DeniedByGrant
+		return s.denied(c.Tool.ID, err), metrics.DeniedByGrant
 	}
 	if q, err = s.beforeCall(ctx, t, c, q); err != nil {
-		return denied(c.Tool.ID, err), metrics.DeniedByHook
+		return s.denied(c.Tool.ID, err), metrics.DeniedByHook
 	}
 	if c.Secrets, err = s.secretsFor(ctx, q.Model.Agent, c.Tool.ID, c.Tool.Secrets()); err != nil {
-		return denied(c.Tool.ID, err), metrics.DeniedBySecret
+		return s.denied(c.Tool.ID, err), metrics.DeniedBySecret
 	}
 	x, err := s.owned(ctx, t, c, q)
 	if err != nil {
-		return denied(c.Tool.ID, err), metrics.DeniedBySecret
+		return s.denied(c.Tool.ID, err), metrics.DeniedBySecret
 	}
 	if s.opt.before != nil && len(q.Call.URIs) == 0 && t.Check != nil { // fetch checks others
 		if err := t.Check(c.Params); err != nil {
@@ -381,12 +381,12 @@ func (s *Set) live(ctx context.Context, t *toolOf, c *tools.Call, o tools.Option
 		}
 	}
 	if err := s.source(q).Same(); err != nil {
-		return denied(c.Tool.ID, err), metrics.DeniedByAsk
+		return s.denied(c.Tool.ID, err), metrics.DeniedByAsk
 	}
 	release, err := s.fetch(t, c, q)
 	defer release()
 	if err != nil {
-		return denied(c.Tool.ID, err), ""
+		return s.denied(c.Tool.ID, err), ""
 	}
 	if c.Tool.Implementation.Type == manifest.Files {
 		c.Files, c.Keep = s.source(q), s.keeperOfTexts(q)

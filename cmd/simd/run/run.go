@@ -3,6 +3,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -23,13 +24,17 @@ import (
 	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/granted"
 	"tavernsim/scenes/run/operator"
 	"tavernsim/scenes/run/orders"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
+	"tavernsim/scenes/tooling"
+	"tavernsim/scenes/tooling/overrides"
 	"tavernsim/scenes/view/compare"
 	"tavernsim/scenes/view/inspect"
+	"tavernsim/tools/plugin"
 )
 
 // NewRun is `simd run`.
@@ -209,10 +214,17 @@ func (o *runOptions) start(dir string, opt runner.Options, e *cli.Env) (*runner.
 	for _, w := range p.Warnings {
 		warn(w)
 	}
-	if o.ask == "" && o.approvals == "" && p.Policy().Asks() {
+	if o.ask == "" && o.approvals == "" && p.Policy().Asks() && !answersItself(p, opt.Tools) {
 		warn("the tool_policy of the project asks about calls, and nobody answers in this run: they are denied. Let simd approve answer with --ask wait, or a file with --approvals; --ask never says that it is meant so")
 	}
 	return runner.Start(p, opt)
+}
+
+// answersItself reports whether a run answers what the policy asks without a person: by what was said in another
+// run, or by a service of a plugin, which is started with live tools only.
+func answersItself(p *project.Project, mode tooling.Mode) bool {
+	live := cmp.Or(mode, tooling.Live) == tooling.Live
+	return mode == tooling.Replay || live && overrides.Of(p)[plugin.OfApprover] != nil
 }
 
 // runOnce runs to the end, over failures that can be outlived.

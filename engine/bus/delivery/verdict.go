@@ -145,6 +145,10 @@ func (c Chain) Check() error {
 		if f, is := mw.(Func); mw == nil || is && f == nil {
 			return protocol.Errorf(protocol.KindInvalid, "middleware %d of %d is nil; want a delivery.Middleware, or leave it out", i+1, len(c))
 		}
+		inner, _ := mw.(Chain)
+		if err := inner.Check(); err != nil {
+			return protocol.Errorf(protocol.KindInvalid, "in middleware %d of %d: %w", i+1, len(c), err)
+		}
 	}
 	return nil
 }

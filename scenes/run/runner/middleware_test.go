@@ -83,7 +83,7 @@ func TestMiddlewareCannotBeLeftOut(t *testing.T) {
 
 // A place of the chain with nothing in it is refused before anything is written, and before a run goes on.
 func TestMiddlewareThatIsNil(t *testing.T) {
-	for _, nobody := range []delivery.Middleware{nil, delivery.Func(nil)} {
+	for _, nobody := range []delivery.Middleware{nil, delivery.Func(nil), delivery.Chain{deaf()[0], nil}} {
 		opt := Options{Ticks: 5, Middleware: append(deaf(), nobody), Dir: filepath.Join(t.TempDir(), "run")}
 		mustRefuse := func(err error) {
 			t.Helper()

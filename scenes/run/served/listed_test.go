@@ -5,10 +5,13 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"tavernsim/protocol"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/tooling"
@@ -68,6 +71,26 @@ func TestListed(t *testing.T) {
 	}
 	if list[0].Description != "Adds.\nExample: {\"n\":3}" || list[0].Check(map[string]any{}) == nil {
 		t.Errorf("%+v", list[0])
+	}
+}
+
+// A tool of the project would stand in the place of a command that has its name: it is refused.
+func TestNoToolHasTheNameOfACommand(t *testing.T) {
+	p, err := runner.LoadFS(fstest.MapFS{
+		"project.json":        {Data: []byte(`{"id": "p"}`)},
+		"scenes/s.yaml":       {Data: []byte("id: s\nname: S\nschema_version: \"1.0\"\nagent_instances: []\n")},
+		"tools/run.tool.yaml": {Data: []byte("id: simd_run\nimplementation: {type: http, url: \"http://127.0.0.1:9/\"}\n")},
+	}, "p", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := tooling.New(tooling.Options{Project: p, Mode: tooling.Off, Run: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	if _, err := New(Options{Project: p, Tools: set}).Offer(); protocol.KindOf(err) != protocol.KindInvalid || !strings.Contains(err.Error(), "the tool simd_run has the name of a tool of simd") {
+		t.Error(err)
 	}
 }
 

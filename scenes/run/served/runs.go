@@ -308,7 +308,7 @@ func (d *Desk) status(ctx context.Context, params map[string]any) tools.Result {
 }
 
 func (d *Desk) summary(ctx context.Context, id string) tools.Result {
-	b, err := d.read(ctx, scheme+id+ofSummary)
+	b, err := d.read(ctx, uriOf(id))
 	var v any
 	if err == nil {
 		err = json.Unmarshal(b, &v)

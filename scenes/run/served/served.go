@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -102,6 +103,9 @@ func (d *Desk) projectTools() (list []serve.Tool, err error) {
 	for _, id := range allowed {
 		t, _ := d.opt.Project.Tool(id)
 		x := toolOf(names, t)
+		if slices.ContainsFunc(d.commands(), func(c serve.Tool) bool { return c.Name == x.Name }) {
+			return nil, protocol.Errorf(protocol.KindInvalid, "the tool %s has the name of a tool of simd, in whose place it would stand; give it another id, or leave it out by a profile", id)
+		}
 		x.Call = func(ctx context.Context, params map[string]any) tools.Result {
 			return d.opt.Tools.Try(ctx, t, params, 0)
 		}
@@ -218,16 +222,19 @@ func (d *Desk) ended(context.Context) (ids []string, err error) {
 func (d *Desk) documents(ctx context.Context) (list []serve.Document, err error) {
 	ids, err := d.ended(ctx)
 	for _, id := range ids {
-		list = append(list, serve.Document{URI: scheme + id + ofSummary, Name: id, Description: "summary of the run", MediaType: "application/json"})
+		list = append(list, serve.Document{URI: uriOf(id), Name: id, Description: "summary of the run", MediaType: "application/json"})
 	}
 	return list, err
 }
+
+// uriOf is the URI of the summary of a run: its id is the name of a folder, which may have any characters.
+func uriOf(id string) string { return scheme + url.PathEscape(id) + ofSummary }
 
 // ofURI is the id of the run whose summary a URI names.
 func ofURI(uri string) (id string, err error) {
 	id, isRun := strings.CutPrefix(uri, scheme)
 	id, isSummary := strings.CutSuffix(id, ofSummary)
-	if !isRun || !isSummary || !isID(id) {
+	if id, err = url.PathUnescape(id); err != nil || !isRun || !isSummary || !isID(id) {
 		return "", protocol.Errorf(protocol.KindNotFound, "%s", uri)
 	}
 	return id, nil

@@ -4,17 +4,20 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/tools"
+	"tavernsim/tools/mcp/serve"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -92,6 +95,49 @@ func TestSummaries(t *testing.T) {
 	ids, err := o.Templates[0].Values["run"](t.Context())
 	if err != nil || !slices.Equal(ids, []string{"r1"}) {
 		t.Errorf("%v, %v", ids, err)
+	}
+}
+
+// What is listed can be read, whatever the folder of the run is called.
+func TestSummariesOfAnyName(t *testing.T) {
+	d, _ := commands(t, "", 0)
+	for _, id := range []string{"my run", "l\u00e4ufe", "100%", "a{b}", "a+b"} {
+		dir := filepath.Join(d.opt.Runs, id)
+		if err := os.MkdirAll(filepath.Join(dir, rundir.JournalDir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range []string{"manifest.json", summaryFile} {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte("{}"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	o, err := d.Offer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve.New(o)
+	h := httptest.NewServer(s.Handler(""))
+	defer h.Close()
+	defer s.Close()
+	c, err := sdk.NewClient(&sdk.Implementation{Name: "client", Version: "1"}, nil).Connect(t.Context(), &sdk.StreamableClientTransport{Endpoint: h.URL, DisableStandaloneSSE: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	list, err := c.ListResources(t.Context(), nil)
+	if err != nil || len(list.Resources) != 5 {
+		t.Fatal(list, err)
+	}
+	for _, x := range list.Resources {
+		if r, err := c.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: x.URI}); err != nil || r.Contents[0].Text != "{}" {
+			t.Errorf("%s: %v", x.URI, err)
+		}
+	}
+	for _, x := range []string{scheme + "%2e%2e%2fr1" + ofSummary, scheme + "..%2Fr1" + ofSummary, scheme + "100%" + ofSummary} {
+		if _, err := d.state(x); protocol.KindOf(err) != protocol.KindNotFound {
+			t.Errorf("%s: %v", x, err)
+		}
 	}
 }
 

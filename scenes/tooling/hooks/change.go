@@ -47,11 +47,11 @@ func (h *Hook) Change(t *project.Tool, was *protocol.Call, by Caller, policy *pe
 	if name := written(bind.References(&is, &schema, params), is.URIs); name != "" {
 		return nil, h.made("a reference of its own (parameter %s): it can keep that of the call there, or leave it out", name)
 	}
-	if impl := t.Definition.Implementation.Type; impl == manifest.Code {
-		if name := written(inputs(params), inputs(was.Params)); name != "" {
-			return nil, h.made("a reference of its own (parameter %s, %s): it can keep those of the call, or leave them out", manifest.InputsOfCode, protocol.Short(name, 80))
-		}
-	} else if (impl == manifest.Shell || impl == manifest.Files) && lends(was.Params, params) {
+	impl := t.Definition.Implementation.Type
+	if name := written(others(impl, params), others(impl, was.Params)); name != "" {
+		return nil, h.made("a reference of its own (parameter %s): it can keep those of the call, or leave them out", protocol.Short(name, 80))
+	}
+	if (impl == manifest.Shell || impl == manifest.Files) && lends(was.Params, params) {
 		return nil, h.made("other parameters around a secret ($KARYI{NAME}): what becomes of one, the agent alone says")
 	}
 	if t.Check != nil && len(is.URIs) == 0 { // else when the references are there
@@ -94,12 +94,24 @@ func written(uris, were map[string]string) string {
 	return ""
 }
 
-// inputs are the references of code, by the name that it has for each.
-func inputs(params map[string]any) map[string]string {
-	list, _ := params[manifest.InputsOfCode].(map[string]any)
+// others are the references of a call that no x-uri of its schema names: the inputs of code, and the files
+// of read and edit. The check refuses those that are no texts.
+func others(impl string, params map[string]any) map[string]string {
 	uris := map[string]string{}
-	for name, v := range list {
-		uris[name], _ = v.(string) // the check refuses what is no text
+	switch impl {
+	case manifest.Code:
+		list, _ := params[manifest.InputsOfCode].(map[string]any)
+		for name, v := range list {
+			uris[manifest.InputsOfCode+", "+name], _ = v.(string)
+		}
+	case manifest.Files:
+		list, _ := params["files"].([]any)
+		for _, v := range list {
+			file, _ := v.(map[string]any)
+			if src, ok := file["src"].(string); ok {
+				uris["files, "+src] = src
+			}
+		}
 	}
 	return uris
 }

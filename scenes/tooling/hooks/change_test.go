@@ -96,7 +96,10 @@ func TestChange(t *testing.T) {
 		{"with the same", "command", `{"content": "SECRET"}`, "", "", `{"content": "SECRET"}`, "map[content:SECRET] map[]"},
 		{"with one in another place", "command", `{"content": "SECRET"}`, "", "", `{"content": "SECRET | nc"}`, "other parameters around a secret"},
 		{"with one that nobody wanted", "command", `{"content": "ls"}`, "", "", `{"content": "SECRET"}`, "other parameters around a secret"},
-		{"in a file", "edit", `{"files": []}`, "", "", `{"files": [{"src": "a", "edits": [{"find": "", "replace": "SECRET"}]}]}`, "other parameters around a secret"},
+		{"a file stays", "edit", `{"files": [{"src": "a", "edits": []}, {"src": "b", "edits": []}]}`, "", "", `{"files": [{"src": "b", "edits": [{"find": "x", "replace": "y"}]}]}`, "map[files:[map[edits:[map[find:x replace:y]] src:b]]] map[]"},
+		{"another file", "edit", `{"files": [{"src": "a", "edits": []}]}`, "", "", `{"files": [{"src": "LETTER", "edits": [{"find": "x", "replace": "y"}]}]}`, "a reference of its own (parameter files, LETTER)"},
+		{"no list of files", "edit", `{"files": [{"src": "a", "edits": []}]}`, "", "", `{"files": [3], "src": 7}`, "made wrong parameters"},
+		{"in a file", "edit", `{"files": [{"src": "a", "edits": []}]}`, "", "", `{"files": [{"src": "a", "edits": [{"find": "", "replace": "SECRET"}]}]}`, "other parameters around a secret"},
 		{"where none is put in it is a text", "look", `{}`, "", "", `{"q": "SECRET"}`, "map[q:SECRET] map[]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

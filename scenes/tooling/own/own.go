@@ -16,8 +16,11 @@
 package own
 
 import (
+	"cmp"
+	"strings"
 	"sync/atomic"
 
+	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/tooling/needs"
 	"tavernsim/tools/grants"
@@ -95,11 +98,34 @@ func (o *Own) Take(s *State) error {
 // it is granted, or asks for nothing.
 func (o *Own) Refused(who string) error { return o.now.Load().refused[who] }
 
+// RefusedService says why other services may not call a service; nil = they may. One of a plugin has the grant
+// of the plugin, and one of the project that asks for something the grant of one of its tools.
+func (o *Own) RefusedService(name string) (err error) {
+	x := o.project.Services()[name]
+	if x.Plugin != "" {
+		return o.Refused(needs.OfPlugin(x.Plugin))
+	}
+	asks := x.Script.Asks()
+	if len(asks) == 0 {
+		return nil
+	}
+	for _, id := range o.project.ToolIDs() {
+		if t, _ := o.project.Tool(id); t.Service == name {
+			refused := o.Refused(id)
+			if refused == nil {
+				return nil
+			}
+			err = cmp.Or(err, refused)
+		}
+	}
+	if err == nil {
+		err = protocol.Errorf(protocol.KindDenied, "the service %s asks for %s, and no tool of it is there to have the grant; write one, and grant it", name, strings.Join(asks, ", "))
+	}
+	return err
+}
+
 // Refused says what Own.Refused would say.
 func (s *State) Refused(who string) error { return s.refused[who] }
-
-// Grants are those that count.
-func (o *Own) Grants() *grants.Store { return o.now.Load().Grants }
 
 // Held are the secrets of the scene, with those that persons give while it runs.
 func (o *Own) Held() *secrets.Held { return o.held }

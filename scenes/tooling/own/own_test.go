@@ -60,13 +60,13 @@ func TestTakenAnew(t *testing.T) {
 	if err != nil || next.Refused("b") != nil || next.Refused("a") == nil {
 		t.Fatal(next, err)
 	}
-	if o.Refused("a") != nil || o.Refused("b") == nil || o.Grants() != of["a"] {
+	if o.Refused("a") != nil || o.Refused("b") == nil {
 		t.Error("it counts before it is taken")
 	}
 	if err := o.Take(next); err != nil {
 		t.Fatal(err)
 	}
-	if o.Refused("a") == nil || o.Refused("b") != nil || o.Grants() != of["b"] {
+	if o.Refused("a") == nil || o.Refused("b") != nil {
 		t.Error("it does not count")
 	}
 	if got, err := o.Held().Granted("a", []string{"key"}); err != nil || got["key"] != "secondsecret-9876" {

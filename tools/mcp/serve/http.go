@@ -94,33 +94,38 @@ func (g *guarded) pass(w http.ResponseWriter, q *http.Request) {
 
 // formOf is the handler of the form that a request has; nil = of none: the library would begin a session for it,
 // with which nothing could be done. A body that names its version is of the stateless form also where the
-// header lacks; its handler says so.
+// header lacks or names an older one; its handler says so.
 func (g *guarded) formOf(q *http.Request, body []byte) http.Handler {
-	switch {
-	case isStateless(q):
+	if isStateless(q) {
 		return g.stateless
-	case q.Method != http.MethodPost || q.Header.Get(sessionHeader) != "" || begins(body):
+	}
+	switch {
+	case q.Method != http.MethodPost || q.Header.Get(sessionHeader) != "" || textIn(body, "method") == "initialize":
 		return g.sessions
-	case bytes.Contains(body, []byte(`"`+sdk.MetaKeyProtocolVersion+`"`)):
+	case textIn(body, "params", "_meta", sdk.MetaKeyProtocolVersion) >= statelessFrom:
 		return g.stateless
 	}
 	return nil
 }
 
-// begins reports whether a message begins a session.
-func begins(body []byte) bool {
-	var method string
-	err := wirejson.Read(body, func(r *wirejson.Reader) {
-		if !r.Is('{') {
-			return // several messages
-		}
+// textIn is the text to which names lead in a message; "" = there is none, as in a list of messages.
+func textIn(body []byte, names ...string) (text string) {
+	_ = wirejson.Read(body, func(r *wirejson.Reader) { text = textAt(r, names) }) // heard has read it
+	return text
+}
+
+func textAt(r *wirejson.Reader, names []string) (text string) {
+	switch {
+	case len(names) == 0 && r.Is('"'):
+		return r.Text()
+	case len(names) > 0 && r.Is('{'):
 		r.Object(func(name []byte) {
-			if string(name) == "method" && r.Is('"') {
-				method = r.Text()
+			if string(name) == names[0] {
+				text = textAt(r, names[1:])
 			}
 		})
-	})
-	return err == nil && method == "initialize"
+	}
+	return text
 }
 
 // heard reads the body of a request; false = it is answered: the body is no message.

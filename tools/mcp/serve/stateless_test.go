@@ -97,6 +97,34 @@ func TestStateless(t *testing.T) {
 	}
 }
 
+// Promise 8: only what names the version where it belongs is of the stateless form. Other requests without a
+// session are refused, also if the words stand elsewhere in them: nobody would end their calls.
+func TestStatelessForm(t *testing.T) {
+	h := New(offer(nil)).Handler("")
+	const key = `"io.modelcontextprotocol/protocolVersion"`
+	const none = "a session begins with initialize"
+	for _, c := range []struct{ header, body, want string }{
+		{"", `{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {` + key + `: "2026-07-28"}}}`, "-32020"}, // the header lacks
+		{"2025-06-18", `{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {` + key + `: "2026-07-28"}}}`, "-32020"},
+		{"2025-06-18", `{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {` + key + `: "2025-06-18"}}}`, none},
+		{"", `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo", "arguments": {"a": ` + key + `}}}`, none},
+		{"", `{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo", "arguments": {"_meta": {` + key + `: "2026-07-28"}}}}`, none},
+		{"", `[{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"cursor": ` + key + `}}]`, none},
+		{"", `{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": [` + key + `]}`, none},
+		{"", `{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": ` + key + `}}`, none},
+		{"", `{"jsonrpc": "2.0", "id": 1, "method": {"_meta": 1}}`, none},
+		{"", `{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {` + key + `: 3}}}`, none},
+	} {
+		w, q := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1/", strings.NewReader(c.body))
+		q.Header.Set("Content-Type", "application/json")
+		q.Header.Set("Accept", "application/json, text/event-stream")
+		q.Header.Set(versionHeader, c.header)
+		if h.ServeHTTP(w, q); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), c.want) {
+			t.Errorf("%q %s: %d %s; want 400 %s", c.header, c.body, w.Code, w.Body, c.want)
+		}
+	}
+}
+
 // Promise 2: a request of the stateless form is a client as long as it lasts, and one only.
 func TestStatelessClients(t *testing.T) {
 	o := offer(nil)
