@@ -231,10 +231,13 @@ func (s *Stage) sequence(requests []protocol.Sequenced) {
 		}
 		if r.To == cast.Stage {
 			s.wave.asked = append(s.wave.asked, slices.Clone(r.Data)) // the span may be used again before
+			continue
 		}
-		if i := slices.IndexFunc(s.services, func(k ServiceKind) bool { return k.Name == r.To }); i >= 0 {
-			s.requests[i].Add(r.Data)
+		i := slices.IndexFunc(s.services, func(k ServiceKind) bool { return k.Name == r.To })
+		if i < 0 {
+			panic("machines: a request to " + r.To + ", and Services has no row of that name")
 		}
+		s.requests[i].Add(r.Data)
 	}
 }
 

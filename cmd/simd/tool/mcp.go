@@ -13,6 +13,7 @@ import (
 
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/internal/show"
+	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/operator"
@@ -100,14 +101,17 @@ func (o *pinOptions) pin(ctx context.Context, e *cli.Env, dir, id string) error 
 			return err
 		}
 	}
-	changes := append(changesOf(s.Pin, pin), unusable...)
+	changes := slices.DeleteFunc(changesOf(s.Pin, pin), func(c pinnedTool) bool {
+		return slices.ContainsFunc(unusable, func(u pinnedTool) bool { return u.Tool == c.Tool })
+	})
+	changes = append(changes, unusable...)
 	if o.json {
 		return show.JSON(e.Out, pinned{id, s.PinFile, !o.dry, changes})
 	}
 	for _, c := range changes {
-		fmt.Fprintf(e.Out, "%-8s %s", c.State, c.Tool)
+		fmt.Fprintf(e.Out, "%-8s %s", c.State, terminal.Plain(c.Tool))
 		if c.Reason != "" {
-			fmt.Fprintf(e.Out, ": %s", c.Reason)
+			fmt.Fprintf(e.Out, ": %s", terminal.Plain(c.Reason))
 		}
 		fmt.Fprintln(e.Out)
 	}
