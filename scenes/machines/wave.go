@@ -229,15 +229,14 @@ func (s *Stage) sequence(requests []protocol.Sequenced) {
 		if s.script != nil {
 			r = s.sealed(r)
 		}
-		if r.To == cast.Stage {
+		switch i := slices.IndexFunc(s.services, func(k ServiceKind) bool { return k.Name == r.To }); {
+		case i >= 0:
+			s.requests[i].Add(r.Data)
+		case r.To == cast.Stage:
 			s.wave.asked = append(s.wave.asked, slices.Clone(r.Data)) // the span may be used again before
-			continue
-		}
-		i := slices.IndexFunc(s.services, func(k ServiceKind) bool { return k.Name == r.To })
-		if i < 0 {
+		default:
 			panic("machines: a request to " + r.To + ", and Services has no row of that name")
 		}
-		s.requests[i].Add(r.Data)
 	}
 }
 
