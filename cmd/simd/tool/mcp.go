@@ -95,16 +95,14 @@ func (o *pinOptions) pin(ctx context.Context, e *cli.Env, dir, id string) error 
 	if err != nil {
 		return err
 	}
-	unusable := withoutUnusable(pin)
+	reasons := unusable(pin)
+	changes := changesOf(s.Pin, pin, reasons)
+	pin.Tools = slices.DeleteFunc(pin.Tools, func(t manifest.Pinned) bool { return reasons[t.Name] != "" })
 	if !o.dry {
 		if err := writePin(filepath.Join(dir, filepath.FromSlash(s.PinFile)), pin); err != nil {
 			return err
 		}
 	}
-	changes := slices.DeleteFunc(changesOf(s.Pin, pin), func(c pinnedTool) bool {
-		return slices.ContainsFunc(unusable, func(u pinnedTool) bool { return u.Tool == c.Tool })
-	})
-	changes = append(changes, unusable...)
 	if o.json {
 		return show.JSON(e.Out, pinned{id, s.PinFile, !o.dry, changes})
 	}
@@ -138,24 +136,24 @@ func readServers(dir string) (map[string]*project.Server, error) {
 	return project.LoadServers(root.FS(), project.Options{})
 }
 
-// withoutUnusable takes the tools out of a pin whose schemas do not compile: no project with
-// them would load.
-func withoutUnusable(pin *manifest.Pin) (out []pinnedTool) {
-	pin.Tools = slices.DeleteFunc(pin.Tools, func(t manifest.Pinned) bool {
+// unusable says by name why schemas of tools do not compile: no project with them would load.
+func unusable(pin *manifest.Pin) map[string]string {
+	reasons := map[string]string{}
+	for i := range pin.Tools {
+		t := &pin.Tools[i]
 		_, err := project.CompileSchema(t.InputSchema)
 		if err == nil && t.OutputSchema != nil {
 			_, err = project.CompileSchema(t.OutputSchema)
 		}
 		if err != nil {
-			out = append(out, pinnedTool{Tool: manifest.MCPTool(pin.Server, protocol.Short(t.Name, 80)), State: "unusable", Reason: err.Error()})
+			reasons[t.Name] = err.Error()
 		}
-		return err != nil
-	})
-	return out
+	}
+	return reasons
 }
 
 // changesOf lists the tools with what became of them.
-func changesOf(before, now *manifest.Pin) []pinnedTool {
+func changesOf(before, now *manifest.Pin, unusable map[string]string) []pinnedTool {
 	list := []pinnedTool{}
 	was := map[string]string{}
 	if before != nil {
@@ -166,13 +164,15 @@ func changesOf(before, now *manifest.Pin) []pinnedTool {
 	for i := range now.Tools {
 		t := &now.Tools[i]
 		word := "new"
-		if hash, there := was[t.Name]; there && hash == t.Hash() {
+		if hash, there := was[t.Name]; unusable[t.Name] != "" {
+			word = "unusable"
+		} else if there && hash == t.Hash() {
 			word = "same"
 		} else if there {
 			word = "changed"
 		}
 		delete(was, t.Name)
-		list = append(list, pinnedTool{Tool: manifest.MCPTool(now.Server, protocol.Short(t.Name, 80)), State: word})
+		list = append(list, pinnedTool{Tool: manifest.MCPTool(now.Server, protocol.Short(t.Name, 80)), State: word, Reason: unusable[t.Name]})
 	}
 	for _, name := range protocol.SortedKeys(was) {
 		list = append(list, pinnedTool{Tool: manifest.MCPTool(now.Server, name), State: "gone"})

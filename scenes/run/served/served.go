@@ -100,10 +100,11 @@ func (d *Desk) projectTools() (list []serve.Tool, err error) {
 		allowed = slices.DeleteFunc(allowed, func(tool string) bool { return !slices.Contains(p.Definition.ToolIDsInventory, tool) })
 	}
 	names := namesOf(d.opt.Project)
+	commands := d.commands()
 	for _, id := range allowed {
 		t, _ := d.opt.Project.Tool(id)
 		x := toolOf(names, t)
-		if slices.ContainsFunc(d.commands(), func(c serve.Tool) bool { return c.Name == x.Name }) {
+		if slices.ContainsFunc(commands, func(c serve.Tool) bool { return c.Name == x.Name }) {
 			return nil, protocol.Errorf(protocol.KindInvalid, "the tool %s has the name of a tool of simd, in whose place it would stand; give it another id, or leave it out by a profile", id)
 		}
 		x.Call = func(ctx context.Context, params map[string]any) tools.Result {
