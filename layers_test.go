@@ -54,6 +54,7 @@ func internals() map[string]int {
 		"internal/bench":             5,
 		"internal/bench/town":        5,
 		"internal/bench/town/played": 5,
+		"internal/teststeps":         5,
 	}
 }
 

@@ -1,0 +1,105 @@
+// Command teststeps prints the arguments of go test for the steps of the gate, one run of it a line:
+//
+//	teststeps race [LONGEST...]    the runs under the race detector, in the short form
+//	teststeps plain [LONGEST...]   the run without it, in the long form
+//
+// No test that could find something new in one of the steps is left out of it, and nothing runs twice for nothing:
+//
+//   - The race step runs all tests of the packages whose own code starts goroutines, actors or databases. In other
+//     packages nothing runs at once but what these have started, or what a test starts itself: those tests run.
+//   - The plain step leaves out the tests that the race step runs and whose short form is the whole.
+//
+// What a test does is read from its source: its own function and every function of its package's tests that it names.
+// A name counts wherever it stands, so a test runs too often rather than too rarely.
+//
+// LONGEST are packages below the module that are named first: what takes longest begins first.
+package main
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "teststeps:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) == 0 || args[0] != "race" && args[0] != "plain" {
+		return fmt.Errorf("expected race or plain, then the packages that take longest; got %q", args)
+	}
+	packages, err := read(".")
+	if err != nil {
+		return err
+	}
+	for _, p := range args[1:] {
+		if packages[p] == nil {
+			return fmt.Errorf("package %s takes longest, and there is none", p)
+		}
+	}
+	order := slices.Concat(args[1:], slices.DeleteFunc(slices.Sorted(maps.Keys(packages)), func(p string) bool { return slices.Contains(args[1:], p) }))
+	steps := raceStep
+	if args[0] == "plain" {
+		steps = plainStep
+	}
+	for _, line := range steps(packages, order) {
+		fmt.Println(line)
+	}
+	return nil
+}
+
+func raceStep(packages map[string]*tests, order []string) []string {
+	var whole, parts, names []string
+	for _, p := range order {
+		switch t := packages[p]; {
+		case len(t.what) == 0:
+		case t.starts:
+			whole = append(whole, "./"+p)
+		default:
+			var some []string
+			for name, does := range t.what {
+				if does.starts {
+					some = append(some, name)
+				}
+			}
+			if len(some) > 0 {
+				parts, names = append(parts, "./"+p), append(names, some...)
+			}
+		}
+	}
+	return []string{strings.Join(whole, " "), "-run " + pattern(names) + " " + strings.Join(parts, " ")}
+}
+
+func plainStep(packages map[string]*tests, order []string) []string {
+	var run []string
+	skip, keep := map[string]bool{}, map[string]bool{}
+	for _, p := range order {
+		t := packages[p]
+		left := len(t.what)
+		for name, does := range t.what {
+			if t.starts && !does.short {
+				skip[name] = true
+				left--
+			} else {
+				keep[name] = true // go test skips by name, in all packages
+			}
+		}
+		if left > 0 || len(t.what) == 0 {
+			run = append(run, "./"+p)
+		}
+	}
+	maps.DeleteFunc(skip, func(name string, _ bool) bool { return keep[name] })
+	return []string{"-skip " + pattern(slices.Collect(maps.Keys(skip))) + " " + strings.Join(run, " ")}
+}
+
+// pattern matches these names alone.
+func pattern(names []string) string {
+	slices.Sort(names)
+	return "^(" + strings.Join(slices.Compact(names), "|") + ")$"
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestSteps(t *testing.T) {
+	packages, err := read("testdata/tree")
+	if err != nil {
+		t.Fatal(err)
+	}
+	order := []string{"whole", "loud", "quiet"}
+	for _, c := range []struct {
+		step      string
+		got, want []string
+	}{
+		{"race", raceStep(packages, order), []string{"./whole ./loud", "-run ^(TestTogether)$ ./quiet"}},
+		// TestDouble of loud would be left out if quiet had none of that name.
+		{"plain", plainStep(packages, order), []string{"-skip ^(ExampleWhole|TestSend)$ ./loud ./quiet"}},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("%s:\ngot  %s\nwant %s", c.step, strings.Join(c.got, "\n     "), strings.Join(c.want, "\n     "))
+		}
+	}
+}
+
+func TestArguments(t *testing.T) {
+	t.Chdir("testdata/tree")
+	for want, args := range map[string][]string{
+		"expected race or plain":           {"rice"},
+		"expected race or plain, then":     nil,
+		"package lound takes longest, and": {"race", "lound"},
+	} {
+		if err := run(args); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+}

@@ -1,0 +1,3 @@
+package quiet
+
+func Double(n int) int { return 2 * n }

@@ -1,0 +1,3 @@
+package whole
+
+import _ "github.com/cockroachdb/pebble/v2"

@@ -1,0 +1,9 @@
+package whole
+
+import "testing"
+
+func TestSend(t *testing.T) {}
+
+func ExampleWhole() {}
+
+func Testless() {}
