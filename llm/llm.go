@@ -18,6 +18,15 @@ type Provider interface {
 	Close() error
 }
 
+// Protocols of servers of models.
+const (
+	OpenAI    = "openai"    // chat completions
+	Anthropic = "anthropic" // messages
+)
+
+// Protocols are those that an endpoint may speak. Each is a kind of model files, too.
+func Protocols() []string { return []string{OpenAI, Anthropic} }
+
 // Instant is a Provider that computes its answers without waiting for anything.
 // A shell calls Answer inline, on the goroutine that decides. The answer's
 // Latency is simulated: what the model would have taken.
