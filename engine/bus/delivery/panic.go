@@ -1,15 +1,11 @@
 package delivery
 
-import (
-	"fmt"
-	"reflect"
-	"runtime"
-)
+import "fmt"
 
 // Panic is what a chain panics with if one of its middlewares does: an error that says which, for
 // whoever may go on without the chain.
 type Panic struct {
-	Middleware string // its place in the chain, and the name of its type or function
+	Middleware string // its place in the chain, and its type
 	Value      any    // of the panic
 }
 
@@ -21,12 +17,5 @@ func (c Chain) panicked(at int, value any) *Panic {
 	if inner, ok := value.(*Panic); ok { // of a chain in the chain
 		return &Panic{"in " + where + ": " + inner.Middleware, inner.Value}
 	}
-	return &Panic{where + " (" + nameOf(c[at]) + ")", value}
-}
-
-func nameOf(mw Middleware) string {
-	if f, ok := mw.(Func); ok {
-		return runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
-	}
-	return fmt.Sprintf("%T", mw)
+	return &Panic{fmt.Sprintf("%s (%T)", where, c[at]), value}
 }

@@ -179,10 +179,10 @@ func TestPanicNamesTheMiddleware(t *testing.T) {
 	pass := Func(func(_ Message, v Verdict) Verdict { return v })
 	m := Message{Envelope: event(nil)}
 	for want, c := range map[string]Chain{
-		"middleware 2 of 3 (tavernsim/engine/bus/delivery.TestPanicNamesTheMiddleware.func1) panics: no table":                                     {Depth{}, broken, pass},
-		"in middleware 2 of 2: middleware 2 of 2 (tavernsim/engine/bus/delivery.TestPanicNamesTheMiddleware.func1) panics: no table":               {pass, Chain{pass, broken}},
+		"middleware 2 of 3 (delivery.Func) panics: no table":                                                                                       {Depth{}, broken, pass},
+		"in middleware 2 of 2: middleware 2 of 2 (delivery.Func) panics: no table":                                                                 {pass, Chain{pass, broken}},
 		"middleware 1 of 1 (*delivery.earshot) panics: value method tavernsim/engine/bus/delivery.earshot.Judge called using nil *earshot pointer": {(*earshot)(nil)},
-		"middleware 1 of 1 () panics: runtime error: invalid memory address or nil pointer dereference":                                            {Func(nil)},
+		"middleware 1 of 1 (delivery.Func) panics: runtime error: invalid memory address or nil pointer dereference":                               {Func(nil)},
 		"middleware 2 of 2 (<nil>) panics: runtime error: invalid memory address or nil pointer dereference":                                       {pass, nil},
 	} {
 		plan := c.Plan()

@@ -120,9 +120,6 @@ func Replay(ctx context.Context, dir string, opt ReplayOptions) (*Replayed, erro
 	if opt.Metrics == nil {
 		opt.Metrics = metrics.New()
 	}
-	if err := opt.Middleware.Check(); err != nil {
-		return nil, err
-	}
 	run, err := Open(dir)
 	if err != nil {
 		return nil, err

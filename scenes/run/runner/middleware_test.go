@@ -109,11 +109,11 @@ func TestMiddlewareThatPanics(t *testing.T) {
 	run(t, loadTown(t), opt)
 	broken := delivery.Func(func(delivery.Message, delivery.Verdict) delivery.Verdict { panic("no table") })
 	_, err := rundir.Replay(t.Context(), opt.Dir, rundir.ReplayOptions{Verify: true, Middleware: delivery.Chain{delivery.Depth{}, broken}})
-	if err == nil || !strings.Contains(err.Error(), "wave ") || !strings.Contains(err.Error(), "middleware 2 of 2 (tavernsim/scenes/run/runner.TestMiddlewareThatPanics.func1) panics: no table") {
+	if err == nil || !strings.Contains(err.Error(), "wave ") || !strings.Contains(err.Error(), "middleware 2 of 2 (delivery.Func) panics: no table") {
 		t.Error(err)
 	}
 	_, err = rundir.Replay(t.Context(), opt.Dir, rundir.ReplayOptions{Verify: true, Middleware: delivery.Chain{nil}})
-	if err == nil || !strings.Contains(err.Error(), "middleware 1 of 1 is nil") {
+	if err == nil || !strings.Contains(err.Error(), "middleware 1 of 1 (<nil>) panics: ") {
 		t.Error(err)
 	}
 }
