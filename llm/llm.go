@@ -105,10 +105,6 @@ func (o Outcome) AskAgain() bool {
 	return false
 }
 
-// ClosesEndpoint reports whether every other request to the endpoint would end like
-// this one until its configuration is another.
-func (o Outcome) ClosesEndpoint() bool { return o == OutcomeQuota || o == OutcomeAuth }
-
 // Failure is the error of a request. It carries the protocol's kind.
 type Failure struct {
 	Outcome    Outcome
