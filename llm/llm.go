@@ -18,6 +18,15 @@ type Provider interface {
 	Close() error
 }
 
+// Protocols of servers of models.
+const (
+	OpenAI    = "openai"    // chat completions
+	Anthropic = "anthropic" // messages
+)
+
+// Protocols are those that an endpoint may speak. Each is a kind of model files, too.
+func Protocols() []string { return []string{OpenAI, Anthropic} }
+
 // Instant is a Provider that computes its answers without waiting for anything.
 // A shell calls Answer inline, on the goroutine that decides. The answer's
 // Latency is simulated: what the model would have taken.
@@ -95,10 +104,6 @@ func (o Outcome) AskAgain() bool {
 	}
 	return false
 }
-
-// ClosesEndpoint reports whether every other request to the endpoint would end like
-// this one until its configuration is another.
-func (o Outcome) ClosesEndpoint() bool { return o == OutcomeQuota || o == OutcomeAuth }
 
 // Failure is the error of a request. It carries the protocol's kind.
 type Failure struct {

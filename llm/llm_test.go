@@ -15,29 +15,28 @@ func TestOutcomes(t *testing.T) {
 		outcome Outcome
 		kind    protocol.ErrorKind
 		again   bool
-		closes  bool
 	}{
-		{OutcomeOK, protocol.KindInternal, false, false},
-		{OutcomeRateLimited, protocol.KindTransient, true, false},
-		{OutcomeQuota, protocol.KindLimit, false, true},
-		{OutcomeAuth, protocol.KindDenied, false, true},
-		{OutcomeTimeout, protocol.KindTimeout, true, false},
-		{OutcomeServerError, protocol.KindTransient, true, false},
-		{OutcomeTruncated, protocol.KindTransient, true, false},
-		{OutcomeContext, protocol.KindContext, false, false},
-		{OutcomeBadOutput, protocol.KindTransient, false, false},
-		{OutcomeBadRequest, protocol.KindInvalid, false, false},
-		{OutcomeUnavailable, protocol.KindTransient, false, false},
-		{OutcomeBudget, protocol.KindLimit, false, false},
-		{OutcomeCancelled, protocol.KindCancelled, false, false},
-		{OutcomeClosed, protocol.KindUnknown, false, false},
+		{OutcomeOK, protocol.KindInternal, false},
+		{OutcomeRateLimited, protocol.KindTransient, true},
+		{OutcomeQuota, protocol.KindLimit, false},
+		{OutcomeAuth, protocol.KindDenied, false},
+		{OutcomeTimeout, protocol.KindTimeout, true},
+		{OutcomeServerError, protocol.KindTransient, true},
+		{OutcomeTruncated, protocol.KindTransient, true},
+		{OutcomeContext, protocol.KindContext, false},
+		{OutcomeBadOutput, protocol.KindTransient, false},
+		{OutcomeBadRequest, protocol.KindInvalid, false},
+		{OutcomeUnavailable, protocol.KindTransient, false},
+		{OutcomeBudget, protocol.KindLimit, false},
+		{OutcomeCancelled, protocol.KindCancelled, false},
+		{OutcomeClosed, protocol.KindUnknown, false},
 	}
 	if len(cases) != len(Outcomes()) {
 		t.Errorf("%d cases for %d outcomes", len(cases), len(Outcomes()))
 	}
 	for i, c := range cases {
-		if c.outcome != Outcomes()[i] || c.outcome.AskAgain() != c.again || c.outcome.ClosesEndpoint() != c.closes {
-			t.Errorf("%s: asked again %v, closes %v", c.outcome, c.outcome.AskAgain(), c.outcome.ClosesEndpoint())
+		if c.outcome != Outcomes()[i] || c.outcome.AskAgain() != c.again {
+			t.Errorf("%s: asked again %v", c.outcome, c.outcome.AskAgain())
 		}
 		err := fmt.Errorf("agent: %w", &Failure{Outcome: c.outcome, Message: "x"})
 		if OutcomeOf(err) != c.outcome || protocol.KindOf(err) != c.kind {

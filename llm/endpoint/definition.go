@@ -7,6 +7,7 @@ import (
 
 	"tavernsim/engine/budget"
 	"tavernsim/internal/source"
+	"tavernsim/llm"
 	"tavernsim/llm/price"
 	"tavernsim/protocol"
 )
@@ -21,7 +22,7 @@ type File struct {
 // Definition is one endpoint. What it leaves out comes from its preset.
 type Definition struct {
 	Preset   string            `json:"preset,omitempty"`
-	Protocol string            `json:"protocol,omitempty"` // "openai" or "anthropic"
+	Protocol string            `json:"protocol,omitempty"` // one of llm.Protocols
 	BaseURL  string            `json:"base_url,omitempty"`
 	Auth     string            `json:"auth,omitempty"` // "bearer", "none", or the name of a header
 	KeyFile  string            `json:"key_file,omitempty"`
@@ -144,7 +145,7 @@ func Rules() source.Rules {
 		"endpoint.File.endpoints":             {Required: true, MaxItems: 1000, Doc: "Endpoints by the names that model files use."},
 		"endpoint.File.custom_metadata":       {Doc: "For your own use; simd does not check it."},
 		"endpoint.Definition.preset":          {Enum: PresetNames(), Doc: "Known endpoint whose values the other fields replace."},
-		"endpoint.Definition.protocol":        {Enum: []string{"openai", "anthropic"}, Doc: "What the server speaks: chat completions or messages.", Default: "openai"},
+		"endpoint.Definition.protocol":        {Enum: llm.Protocols(), Doc: "What the server speaks: `openai` (chat completions) or `anthropic` (messages).", Default: llm.OpenAI},
 		"endpoint.Definition.base_url":        {Doc: "Address up to the version, http or https, without parameters: `https://api.example.com/v1`. Default: the preset's."},
 		"endpoint.Definition.auth":            {Doc: "How the key is sent: `bearer`, `none`, or the name of a header. Default: the preset's; with a key `bearer`, else `none`."},
 		"endpoint.Definition.key_file":        {Doc: "File with the key, at most 64 KiB; relative to this file, `~/` is your home. Its first line counts."},

@@ -77,8 +77,8 @@ func newEndpoint(name string, given Definition, dir string, getenv func(string) 
 		return nil, err
 	}
 	limits := limit.Options{Requests: d.Limits.RequestsPerMinute, Tokens: d.Limits.TokensPerMinute, Concurrency: d.Limits.MaxConcurrency, Fixed: d.Limits.Adaptive == nil || !*d.Limits.Adaptive}
-	if d.Embed != "" && d.Protocol == "anthropic" {
-		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: embeddings: the protocol anthropic has none; name them at an endpoint of the protocol openai", name)
+	if d.Embed != "" && d.Protocol != llm.OpenAI {
+		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: embeddings: the protocol %s has none; name them at an endpoint of the protocol %s", name, d.Protocol, llm.OpenAI)
 	}
 	if err := limits.Check(); err != nil {
 		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: %w", name, err)

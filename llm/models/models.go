@@ -501,9 +501,9 @@ func provider(d *modelfile.Definition, file string, opt Options, counts *counts)
 	switch {
 	case d.Embeds():
 		a.Provider = embed.New(a.to, model, d.Dimensions())
-	case d.Kind == "openai":
+	case d.Kind == llm.OpenAI:
 		a.Provider = openai.New(a.to, model, stream)
-	case d.Kind == "anthropic":
+	case d.Kind == llm.Anthropic:
 		a.Provider = anthropic.New(a.to, model, stream)
 	default:
 		return nil, protocol.Errorf(protocol.KindInternal, "%s: no provider speaks %s; give it a case in provider of llm/models", file, d.Kind)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tavernsim/internal/source"
+	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/models/modelfile"
 	"tavernsim/protocol"
@@ -14,11 +15,14 @@ import (
 // Every protocol that an endpoint may speak is a kind of model file, and has a provider. One
 // without was asked in the words of another.
 func TestEveryProtocolHasAProvider(t *testing.T) {
-	spoken := endpoint.Rules()["endpoint.Definition.protocol"].Enum
-	if kinds := modelfile.Rules()["modelfile.Definition.kind"].Enum; !slices.Equal(kinds, spoken) {
-		t.Errorf("model files may have the kinds %v, endpoints the protocols %v: kind in modelfile.Rules has them all", kinds, spoken)
+	for _, name := range llm.Protocols() {
+		for _, rule := range []source.Rule{modelfile.Rules()["modelfile.Definition.kind"], endpoint.Rules()["endpoint.Definition.protocol"]} {
+			if !strings.Contains(rule.Doc, "`"+name+"` (") || !slices.Contains(rule.Enum, name) {
+				t.Errorf("%s: say in the Doc of kind in modelfile.Rules and of protocol in endpoint.Rules what it is: %q", name, rule.Doc)
+			}
+		}
 	}
-	for _, name := range append(slices.Clone(spoken), "smoke") {
+	for _, name := range append(llm.Protocols(), "smoke") {
 		report := &source.Report{}
 		if d, _ := modelfile.Read("models/m.yaml", []byte("kind: "+name+"\nmodel: m\n"), report); (d == nil) != (name == "smoke") || slices.Contains(modelfile.Kinds(), name) == (name == "smoke") {
 			t.Errorf("%s: a model file of this kind is read as %v; it is a case of modelfile.Read and one of Kinds", name, d)

@@ -7,7 +7,7 @@ import (
 	"io/fs"
 )
 
-//go:embed assistant auction commons council rpg hello herbalist market harbour debate workshop town
+//go:embed */*
 var projects embed.FS
 
 // Projects is a folder for each example, by its name.

@@ -17,6 +17,7 @@
 //     event.refused (docs/formats/facts.md).
 //  4. The built-in middlewares allocate nothing.
 //  5. The [Plan] of a chain gives the same answers as the chain, for less.
+//  6. A chain panics with a [Panic], which names the middleware that panics.
 //
 // # The effect of a verdict
 //

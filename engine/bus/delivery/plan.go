@@ -59,7 +59,7 @@ func (p *Plan) Decide(m Message) Verdict {
 	if p.head == len(p.chain) {
 		return v
 	}
-	return p.chain[p.head:].finish(m, v)
+	return p.chain.finish(p.head, m, v)
 }
 
 // breaks reports whether a message breaks one of the rules at the head.

@@ -153,13 +153,18 @@ func (c Chain) Check() error {
 	return nil
 }
 
-// Judge implements Middleware. The first drop ends the chain.
-func (c Chain) Judge(m Message, v Verdict) Verdict {
-	for _, mw := range c {
-		if v.Action == Drop {
-			break
+// Judge implements Middleware. The first drop ends the chain. It panics with a [Panic] if a
+// middleware does.
+func (c Chain) Judge(m Message, v Verdict) Verdict { return c.from(0, m, v) }
+
+func (c Chain) from(at int, m Message, v Verdict) Verdict {
+	defer func() {
+		if p := recover(); p != nil {
+			panic(c.panicked(at, p))
 		}
-		v = mw.Judge(m, v)
+	}()
+	for ; at < len(c) && v.Action != Drop; at++ {
+		v = c[at].Judge(m, v)
 	}
 	return v
 }
@@ -170,11 +175,11 @@ func Begin(m Message) Verdict { return Verdict{Lane: LaneOf(m.Envelope)} }
 // Decide is the chain's verdict about a message. If it names a lane that does not
 // exist, the message goes into the last lane but one: a defect of a middleware costs
 // order but no message.
-func (c Chain) Decide(m Message) Verdict { return c.finish(m, Begin(m)) }
+func (c Chain) Decide(m Message) Verdict { return c.finish(0, m, Begin(m)) }
 
-// finish continues from the verdict of the middlewares before the chain.
-func (c Chain) finish(m Message, v Verdict) Verdict {
-	v = c.Judge(m, v)
+// finish continues from the verdict of the middlewares before a place of the chain.
+func (c Chain) finish(at int, m Message, v Verdict) Verdict {
+	v = c.from(at, m, v)
 	if v.Lane >= Lanes {
 		v.Lane = Low
 	}

@@ -173,6 +173,32 @@ func TestChain(t *testing.T) {
 	}
 }
 
+// Promise 6. A panic names the middleware, also one of a chain in the chain, and behind the engine's own.
+func TestPanicNamesTheMiddleware(t *testing.T) {
+	broken := Func(func(Message, Verdict) Verdict { panic("no table") })
+	pass := Func(func(_ Message, v Verdict) Verdict { return v })
+	m := Message{Envelope: event(nil)}
+	for want, c := range map[string]Chain{
+		"middleware 2 of 3 (delivery.Func) panics: no table":                                                                                       {Depth{}, broken, pass},
+		"in middleware 2 of 2: middleware 2 of 2 (delivery.Func) panics: no table":                                                                 {pass, Chain{pass, broken}},
+		"middleware 1 of 1 (*delivery.earshot) panics: value method tavernsim/engine/bus/delivery.earshot.Judge called using nil *earshot pointer": {(*earshot)(nil)},
+		"middleware 1 of 1 (delivery.Func) panics: runtime error: invalid memory address or nil pointer dereference":                               {Func(nil)},
+		"middleware 2 of 2 (<nil>) panics: runtime error: invalid memory address or nil pointer dereference":                                       {pass, nil},
+	} {
+		plan := c.Plan()
+		for way, decide := range map[string]func(Message) Verdict{"chain": c.Decide, "plan": plan.Decide} {
+			func() {
+				defer func() {
+					if p, ok := recover().(*Panic); !ok || p.Error() != want {
+						t.Errorf("%s: got %v, want %s", way, p, want)
+					}
+				}()
+				decide(m)
+			}()
+		}
+	}
+}
+
 func show(v Verdict) string {
 	s := v.Action.String() + " " + v.Lane.String()
 	if v.Reason != "" && v.Key() == "" {

@@ -5,25 +5,22 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"time"
 
 	"tavernsim/internal/source"
+	"tavernsim/llm"
 	"tavernsim/llm/scripted"
 	"tavernsim/protocol"
 )
 
 // Kinds are the kinds of model files. A file without a kind is scripted.
 func Kinds() []string {
-	return []string{KindScripted, protocolOpenAI, protocolAnthropic, KindRoute, KindReplay, KindFaulty, KindSurrogate, KindEmbedder, KindStatic}
+	return slices.Concat([]string{KindScripted}, llm.Protocols(), []string{KindRoute, KindReplay, KindFaulty, KindSurrogate, KindEmbedder, KindStatic})
 }
 
 // KindScripted is the kind of a file with rules.
 const KindScripted = "scripted"
-
-const (
-	protocolOpenAI    = "openai"
-	protocolAnthropic = "anthropic"
-)
 
 // Definition is a model file of a kind that asks an endpoint. The kind is the protocol.
 type Definition struct {
@@ -134,9 +131,11 @@ func Read(file string, data []byte, report *source.Report) (any, *source.Documen
 		def = &Embedder{}
 	case KindStatic:
 		def = &Static{}
-	case protocolOpenAI, protocolAnthropic:
-		def = &Definition{}
 	default:
+		if slices.Contains(llm.Protocols(), kind) {
+			def = &Definition{}
+			break
+		}
 		node, _ := doc.Root.Find("kind")
 		report.At(doc, node.Pos, "kind", "unknown kind of model "+kind, source.Suggest(kind, Kinds()))
 		return nil, doc
@@ -173,7 +172,7 @@ func Rules() source.Rules {
 	span := &source.Range{Min: 0, Max: 86_400}
 	rules := source.Rules{
 		"modelfile.Definition.schema_version":  {Enum: []string{"1.0"}, Doc: "Version of this file format."},
-		"modelfile.Definition.kind":            {Required: true, Enum: []string{protocolOpenAI, protocolAnthropic}, Doc: "Protocol of the endpoint: `openai` (chat completions) or `anthropic` (messages)."},
+		"modelfile.Definition.kind":            {Required: true, Enum: llm.Protocols(), Doc: "Protocol of the endpoint: `openai` (chat completions) or `anthropic` (messages)."},
 		"modelfile.Definition.description":     {Doc: "For your own use."},
 		"modelfile.Definition.endpoint":        {Doc: "Name of the endpoint in the user's file. Default: the kind."},
 		"modelfile.Definition.model":           {Required: true, Doc: "The model, as the endpoint calls it."},

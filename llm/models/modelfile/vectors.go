@@ -3,6 +3,7 @@ package modelfile
 import (
 	"tavernsim/engine/knowledge/vector"
 	"tavernsim/internal/source"
+	"tavernsim/llm"
 )
 
 // Kinds of files that give vectors and answer nothing.
@@ -36,7 +37,7 @@ type Static struct {
 // has the same vector.
 func (e *Embedder) asks() *Definition {
 	zero := 0.0
-	d := &Definition{Kind: protocolOpenAI, Endpoint: e.Endpoint, Model: e.Model, Latency: e.Latency, embeds: e}
+	d := &Definition{Kind: llm.OpenAI, Endpoint: e.Endpoint, Model: e.Model, Latency: e.Latency, embeds: e}
 	d.Params.Temperature = &zero
 	if e.Dimensions > 0 {
 		d.Params.Extra = map[string]any{"dimensions": int64(e.Dimensions)}

@@ -45,15 +45,15 @@ func read(file string, data []byte) (m model, ok bool) {
 	}
 	fields, _ := doc.Root.Value().(map[string]any)
 	switch kind, _ := fields["kind"].(string); kind {
-	case "openai", "anthropic":
-		n, _ := fields["context"].(int64)
-		m.own = int(n)
 	case "route":
 		m.use(fields["route"])
 		m.use(fields["fallback"])
 	case "replay", "faulty", "surrogate":
 		name, _ := fields["model"].(string)
 		m.names = []string{name}
+	default: // of a protocol; other files have no such field
+		n, _ := fields["context"].(int64)
+		m.own = int(n)
 	}
 	return m, true
 }

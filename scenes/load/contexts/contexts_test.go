@@ -2,7 +2,11 @@ package contexts
 
 import (
 	"maps"
+	"slices"
 	"testing"
+
+	"tavernsim/llm"
+	"tavernsim/llm/models/modelfile"
 )
 
 // A model has the context of its file; one that answers by others has their smallest.
@@ -25,5 +29,26 @@ func TestOf(t *testing.T) {
 	want[""] = 8192
 	if got := Of(files, "models/any.yaml"); !maps.Equal(got, want) {
 		t.Errorf("default any: %v", got)
+	}
+}
+
+// Of every kind of model files somebody has said here how much such a model reads.
+func TestEveryKindHasItsContext(t *testing.T) {
+	files := map[string]string{ // by kinds that read as much as the models that they name
+		modelfile.KindRoute: "route: [{use: big}]\n", modelfile.KindReplay: "model: big\n", modelfile.KindFaulty: "model: big\n", modelfile.KindSurrogate: "model: big\n",
+	}
+	for _, kind := range llm.Protocols() {
+		files[kind] = "model: m\ncontext: 4096\n"
+	}
+	nothing := []string{modelfile.KindScripted, modelfile.KindEmbedder, modelfile.KindStatic} // no context, or no prompt
+	for _, kind := range modelfile.Kinds() {
+		fields, some := files[kind]
+		if some == slices.Contains(nothing, kind) {
+			t.Errorf("%s: say in read of contexts.go where such a file has its context, and here with which fields", kind)
+		}
+		got := Of(map[string][]byte{"models/m.yaml": []byte("kind: " + kind + "\n" + fields), "models/big.yaml": []byte("kind: openai\nmodel: b\ncontext: 4096\n")}, "")
+		if want := 4096; some && got["m"] != want || !some && got["m"] != 0 {
+			t.Errorf("%s: a context of %d, want %d", kind, got["m"], want)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -61,6 +62,32 @@ func definitionTypes() []reflect.Type {
 		reflect.TypeFor[toolmock.Script](), reflect.TypeFor[toolmock.Rule](), reflect.TypeFor[toolmock.Match](), reflect.TypeFor[toolmock.Answer](), reflect.TypeFor[toolmock.Latency](), reflect.TypeFor[toolmock.Failures](),
 		reflect.TypeFor[travel.Link](), reflect.TypeFor[workflow.Definition](), reflect.TypeFor[workflow.Port](), reflect.TypeFor[workflow.Node](), reflect.TypeFor[workflow.Retry](), reflect.TypeFor[workflow.Edge](),
 	}
+}
+
+// Every struct that a field of a file may have is one of the definitionTypes: the tests of this
+// file see the fields of no other.
+func TestEveryStructIsADefinition(t *testing.T) {
+	listed := definitionTypes()
+	for _, typ := range listed {
+		for _, f := range source.Fields(typ) {
+			if in := structIn(f.Type); in != nil && !slices.Contains(listed, in) {
+				t.Errorf("%s.%s has values of %s: add it to definitionTypes", typ, f.Name, in)
+			}
+		}
+	}
+}
+
+// structIn is the struct with fields of a file that values of a type have; nil = none.
+func structIn(t reflect.Type) reflect.Type {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return structIn(t.Elem())
+	case reflect.Struct:
+		if len(source.Fields(t)) > 0 {
+			return t
+		}
+	}
+	return nil
 }
 
 // Every field has a rule with a sentence and a section, and every rule a field.

@@ -115,7 +115,7 @@ func (p Progress) Of(scene, doing string) func(done, total uint64) {
 // Replay folds the journals of a run directory from their first fact that is
 // kept: no model, no tool, nothing written. It fails when a wave's digest is not
 // that of its facts. With Verify every decision is made again; a difference is
-// in the result, and no error.
+// in the result, and no error. A middleware that panics is one.
 func Replay(ctx context.Context, dir string, opt ReplayOptions) (*Replayed, error) {
 	if opt.Metrics == nil {
 		opt.Metrics = metrics.New()

@@ -102,3 +102,18 @@ func TestMiddlewareThatIsNil(t *testing.T) {
 		mustRefuse(err)
 	}
 }
+
+// A middleware that panics while a run is decided again is an error of its caller, which names it.
+func TestMiddlewareThatPanics(t *testing.T) {
+	opt := Options{Ticks: 60, Middleware: deaf(), Dir: filepath.Join(t.TempDir(), "run")}
+	run(t, loadTown(t), opt)
+	broken := delivery.Func(func(delivery.Message, delivery.Verdict) delivery.Verdict { panic("no table") })
+	_, err := rundir.Replay(t.Context(), opt.Dir, rundir.ReplayOptions{Verify: true, Middleware: delivery.Chain{delivery.Depth{}, broken}})
+	if err == nil || !strings.Contains(err.Error(), "wave ") || !strings.Contains(err.Error(), "middleware 2 of 2 (delivery.Func) panics: no table") {
+		t.Error(err)
+	}
+	_, err = rundir.Replay(t.Context(), opt.Dir, rundir.ReplayOptions{Verify: true, Middleware: delivery.Chain{nil}})
+	if err == nil || !strings.Contains(err.Error(), "middleware 1 of 1 (<nil>) panics: ") {
+		t.Error(err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -417,7 +418,17 @@ func (v *verifier) tellTasks(t *machines.Tasks, at protocol.Time) error {
 	}
 }
 
-func (v *verifier) decideService(in *machines.ServiceAnswered, service machines.Service, e machines.Effect) error {
+// decideService fails if the host's middleware panics, which is no code of the program.
+func (v *verifier) decideService(in *machines.ServiceAnswered, service machines.Service, e machines.Effect) (err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case *delivery.Panic:
+			err = protocol.Errorf(protocol.KindInvalid, "scene %s, wave %d: %w; repair it, or leave the chain out: the channel's facts are taken as they are then", v.made.ID, v.wave, p)
+		default:
+			panic(p)
+		}
+	}()
 	if o, ok := service.(machines.Observer); ok && v.made.Space != nil {
 		o.Look(v.state.Shown())
 	}
