@@ -38,7 +38,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //
 //	settings [clock=realtime] [max_deliberating=N] [max_restarts=N] [max_wave_bytes=N] [ticks=N] [after=D] [deliberations=N] [events=N] [until=EXPR]
 //	         [lifecycle=start,end,pause,resume] [snapshots=FACTS]
-//	agent ID YAML                the agent's runtime configuration
+//	agent ID YAML                the agent's runtime configuration; there is an agent d if it has one
 //	turns YAML                   the order of turns of the scene
 //
 // Inputs; turn and fail work as soon as the agent is known, whether it was woken or not:
@@ -198,7 +198,11 @@ func (p *stagePlayer) setUp() {
 	text := "-- workflows/own.yaml --\ninterfaceOutputs: {decision: {dataFlowType: OBJECT}}\nnodes: [{id: c, type: Constant, configValues: {value: {}}}, {id: out, type: GroupOutput}]\n" +
 		"edges: [{source: c, sourceHandle: value, target: out, targetHandle: decision}]\n" +
 		"-- scenes/s.yaml --\nid: s\nname: S\nschema_version: \"1.0\"\nagent_instances:\n"
-	for _, id := range []string{"a", "b", "c"} {
+	ids := []string{"a", "b", "c"}
+	if p.agents["d"] != "" {
+		ids = append(ids, "d")
+	}
+	for _, id := range ids {
 		text += fmt.Sprintf("  - {instance_id: %s, profile_id: person, custom_runtime_config: %s}\n", id, cmp.Or(p.agents[id], "{}"))
 	}
 	text += "initial_world_state: {n: 0}\n"
