@@ -50,7 +50,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //	fail ACTOR [TEXT]            an actor fails
 //	answer [part]                the service that was asked decides; part: all its facts, without the last part
 //	kept [WAVE]                  durable up to the wave, or up to the last one
-//	rest WHOM, wake WHOM         an order from outside
+//	rest WHOM, wake WHOM [after=D] [wave=N]   an order from outside; of that scene time, and of that wave or a later one
 //	waits ID                     a deliberation waits for a model
 //	tick [+D]                    the wall clock goes on, and a timer fires
 //	alarms N                     turns that publish something critical are on their way; gives no input
@@ -155,8 +155,7 @@ func (p *stagePlayer) input(words []string, arg string) machines.Input {
 		}
 		return &machines.Kept{Wave: p.kept}
 	case "rest", "wake":
-		p.orders++
-		return &machines.Order{Intervened: &agenda.Intervened{ID: fmt.Sprint("o", p.orders), Do: protocol.Encode([]any{map[string]any{words[0]: map[string]any{"agents": arg}}})}}
+		return p.order(words, arg)
 	case "waits":
 		return &machines.Waits{Agent: p.ordinal(arg)}
 	case "tick":
@@ -190,6 +189,23 @@ func (p *stagePlayer) input(words []string, arg string) machines.Input {
 	}
 	p.t.Fatalf("unknown command %q", words)
 	return nil
+}
+
+// order is an order from outside.
+func (p *stagePlayer) order(words []string, whom string) machines.Input {
+	p.orders++
+	o := &machines.Order{Intervened: &agenda.Intervened{ID: fmt.Sprint("o", p.orders), Do: protocol.Encode([]any{map[string]any{words[0]: map[string]any{"agents": whom}}})}}
+	for _, w := range words[2:] {
+		switch name, value, _ := strings.Cut(w, "="); name {
+		case "after":
+			o.After = p.duration(value)
+		case "wave":
+			o.Wave = uint64(p.number(value))
+		default:
+			p.t.Fatalf("unknown word %q of an order", w)
+		}
+	}
+	return o
 }
 
 // setUp makes the scene of the settings and its stage.
