@@ -60,13 +60,18 @@ func TestWhoIsNotBlocked(t *testing.T) {
 		p         protocol.Priority
 		otherwise bool
 	}{
-		"there is room":                      {from: 0, to: 1, n: 1},
-		"the lane is full":                   {from: 0, to: 1, n: 2, otherwise: true},
-		"its own event":                      {from: 1, to: 1, n: 2},
-		"a lane that does not block":         {from: 0, to: 1, n: 9, p: protocol.High},
-		"a receiver that sleeps":             {before: asleep(protocol.High), from: 0, to: 1, n: 9},
-		"a receiver that it wakes":           {before: asleep(protocol.Normal), from: 0, to: 1, n: 2, otherwise: true},
-		"a receiver that was given up":       {before: givesUp(1), from: 0, to: 1, n: 9},
+		"there is room":                {from: 0, to: 1, n: 1},
+		"the lane is full":             {from: 0, to: 1, n: 2, otherwise: true},
+		"its own event":                {from: 1, to: 1, n: 2},
+		"a lane that does not block":   {from: 0, to: 1, n: 9, p: protocol.High},
+		"a receiver that sleeps":       {before: asleep(protocol.High), from: 0, to: 1, n: 9},
+		"a receiver that it wakes":     {before: asleep(protocol.Normal), from: 0, to: 1, n: 2, otherwise: true},
+		"a receiver that was given up": {before: givesUp(1), from: 0, to: 1, n: 9},
+		"a receiver that rests":        {before: func(s *State, now protocol.Time) { s.Rested(Rested{Agents: []uint32{1}}, now) }, from: 0, to: 1, n: 9},
+		"a receiver that failed in its sleep": {before: func(s *State, now protocol.Time) {
+			asleep(protocol.High)(s, now)
+			s.AgentFailed(AgentFailed{Agent: 1, WakeAt: now + 1}, now)
+		}, from: 0, to: 1, n: 2, otherwise: true},
 		"a publisher that was given up":      {before: givesUp(0), from: 0, to: 1, n: 9},
 		"the receiver waits for it":          {before: waits(1, 0), from: 0, to: 1, n: 9},
 		"the receiver's receiver waits":      {before: waits(1, 2, 2, 0), from: 0, to: 1, n: 9},

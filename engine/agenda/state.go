@@ -280,7 +280,7 @@ func (s *State) think(o uint32, t Turn) {
 func (s *State) Interruption(o uint32, p protocol.Priority, event string, now protocol.Time) (Interrupted, bool) {
 	urgency, busy := s.thinking[o]
 	sl := &s.slots[o]
-	if !busy || sl.busyUntil <= now || p <= urgency || p < s.cfg.Timing(o).InterruptBy || sl.asleep && p < sl.wakeAbove || sl.givenUp || sl.gates != 0 {
+	if !busy || sl.busyUntil <= now || p <= urgency || p < s.cfg.Timing(o).InterruptBy || sl.asleep && p < sl.wakeAbove || sl.gates != 0 {
 		return Interrupted{}, false
 	}
 	f := Interrupted{Agent: o, Event: event}

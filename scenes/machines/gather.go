@@ -8,8 +8,7 @@ import (
 // writes it during the following waves, one snapshot at a time.
 type snapshotting struct {
 	last    SnapshotMark // of the last snapshot that was taken or given up; else of the run's beginning
-	wave    uint64
-	writing bool // the next snapshot waits until this one is written
+	writing bool         // the next snapshot waits until this one is written
 }
 
 // snapshotDue reports whether the policy asks for a snapshot and the last one is
@@ -28,7 +27,7 @@ func (s *Stage) mark() SnapshotMark {
 // nothing new, or the scene has ended and cannot be resumed.
 func (s *Stage) snapshotWorthwhile() bool {
 	return s.flight.Len() == 0 && !s.unrestorable && !s.stopping.Final &&
-		s.Tally.Facts > s.snapshot.last.Facts && s.snapshot.wave != s.Agenda.Wave
+		s.Tally.Facts > s.snapshot.last.Facts
 }
 
 // takeSnapshot asks every actor for its state. No agent deliberates meanwhile, so all
@@ -39,7 +38,7 @@ func (s *Stage) takeSnapshot() error {
 		return nil
 	}
 	s.phase = phaseSnapshot
-	s.snapshot.last, s.snapshot.wave = s.mark(), s.Agenda.Wave
+	s.snapshot.last = s.mark()
 	s.effect(Effect{Act: ActGather, Wave: s.Agenda.Wave})
 	return nil
 }

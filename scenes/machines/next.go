@@ -426,11 +426,11 @@ func (s *Stage) timeReason() string {
 
 // until evaluates the stop condition over the world and the scene's counters.
 func (s *Stage) until() bool {
-	if s.scene.Condition == nil || s.Agenda.Wave == 0 {
+	if s.scene.Condition == nil {
 		return false
 	}
 	ok, err := s.scene.Condition.EvalBool(conditionRoots{s, s.Agenda.Now, s.Agenda.Wave})
-	if err != nil && s.stopping.Err == nil && !s.warned {
+	if err != nil && !s.warned {
 		s.warned = true
 		s.effect(Effect{Act: ActWarn, Err: fmt.Errorf("the stop condition cannot be evaluated yet and counts as false: %w", err)})
 	}

@@ -38,7 +38,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //
 //	settings [clock=realtime] [max_deliberating=N] [max_restarts=N] [max_wave_bytes=N] [ticks=N] [after=D] [deliberations=N] [events=N] [until=EXPR]
 //	         [lifecycle=start,end,pause,resume] [snapshots=FACTS]
-//	agent ID YAML                the agent's runtime configuration
+//	agent ID YAML                the agent's runtime configuration; there is an agent d if it has one
 //	turns YAML                   the order of turns of the scene
 //
 // Inputs; turn and fail work as soon as the agent is known, whether it was woken or not:
@@ -50,7 +50,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //	fail ACTOR [TEXT]            an actor fails
 //	answer [part]                the service that was asked decides; part: all its facts, without the last part
 //	kept [WAVE]                  durable up to the wave, or up to the last one
-//	rest WHOM, wake WHOM         an order from outside
+//	rest WHOM, wake WHOM [after=D] [wave=N]   an order from outside; of that scene time, and of that wave or a later one
 //	waits ID                     a deliberation waits for a model
 //	tick [+D]                    the wall clock goes on, and a timer fires
 //	alarms N                     turns that publish something critical are on their way; gives no input
@@ -155,8 +155,7 @@ func (p *stagePlayer) input(words []string, arg string) machines.Input {
 		}
 		return &machines.Kept{Wave: p.kept}
 	case "rest", "wake":
-		p.orders++
-		return &machines.Order{Intervened: &agenda.Intervened{ID: fmt.Sprint("o", p.orders), Do: protocol.Encode([]any{map[string]any{words[0]: map[string]any{"agents": arg}}})}}
+		return p.order(words, arg)
 	case "waits":
 		return &machines.Waits{Agent: p.ordinal(arg)}
 	case "tick":
@@ -192,13 +191,34 @@ func (p *stagePlayer) input(words []string, arg string) machines.Input {
 	return nil
 }
 
+// order is an order from outside.
+func (p *stagePlayer) order(words []string, whom string) machines.Input {
+	p.orders++
+	o := &machines.Order{Intervened: &agenda.Intervened{ID: fmt.Sprint("o", p.orders), Do: protocol.Encode([]any{map[string]any{words[0]: map[string]any{"agents": whom}}})}}
+	for _, w := range words[2:] {
+		switch name, value, _ := strings.Cut(w, "="); name {
+		case "after":
+			o.After = p.duration(value)
+		case "wave":
+			o.Wave = uint64(p.number(value))
+		default:
+			p.t.Fatalf("unknown word %q of an order", w)
+		}
+	}
+	return o
+}
+
 // setUp makes the scene of the settings and its stage.
 func (p *stagePlayer) setUp() {
 	set := func(name, otherwise string) string { return cmp.Or(p.settings[name], otherwise) }
 	text := "-- workflows/own.yaml --\ninterfaceOutputs: {decision: {dataFlowType: OBJECT}}\nnodes: [{id: c, type: Constant, configValues: {value: {}}}, {id: out, type: GroupOutput}]\n" +
 		"edges: [{source: c, sourceHandle: value, target: out, targetHandle: decision}]\n" +
 		"-- scenes/s.yaml --\nid: s\nname: S\nschema_version: \"1.0\"\nagent_instances:\n"
-	for _, id := range []string{"a", "b", "c"} {
+	ids := []string{"a", "b", "c"}
+	if p.agents["d"] != "" {
+		ids = append(ids, "d")
+	}
+	for _, id := range ids {
 		text += fmt.Sprintf("  - {instance_id: %s, profile_id: person, custom_runtime_config: %s}\n", id, cmp.Or(p.agents[id], "{}"))
 	}
 	text += "initial_world_state: {n: 0}\n"
