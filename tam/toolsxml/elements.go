@@ -61,7 +61,7 @@ func (p *parser) readShell(ev event, o *opening, tool int) (end int, whole bool)
 	text := p.d.s[o.end:o.end]
 	end = o.end
 	if !o.self {
-		x := p.d.extent(ev.mark, o.end)
+		x := p.shellExtent(ev, o, tool)
 		if text, end = p.d.s[o.end:x.end], x.next; x.how == cutOff {
 			t.Content = text
 			return end, false
@@ -85,6 +85,28 @@ func (p *parser) readShell(ev event, o *opening, tool int) (end int, whole bool)
 	}
 	p.collectSecrets(tool, t.Content, o)
 	return end, true
+}
+
+// shellExtent is where the value of a tool of the shell lies. A command whose here document has no end, or
+// may have two, does not run: half of it would.
+func (p *parser) shellExtent(ev event, o *opening, tool int) extent {
+	x := p.d.extent(ev.mark, o.end)
+	if ev.tag != tagCommand {
+		return x
+	}
+	x, is, word := p.d.hereDocument(ev.mark, o.end, x, p.lostDocs < maxLostSearches)
+	switch is {
+	case hereUnended:
+		p.lostDocs++
+		p.report(tool, OpenHereDoc, finding.Error, o.pos, o.end,
+			"received a here document that has not ended in front of </%s>; expected a line %s that ends it, or, if it holds tags itself, %s…%s around the script",
+			o.name, cut(word), rawtext.CDATAOpen, rawtext.CDATAClose)
+	case hereUnclear:
+		p.report(tool, OpenHereDoc, finding.Error, o.pos, o.end,
+			"received a here document that has not ended in front of </%s>, and one in a later <%s> that ends by the same line %s; nothing runs up to the </%s> behind that line: "+
+				"expected an end for each, or, if the first holds tags itself, %s…%s around the script", o.name, o.name, cut(word), o.name, rawtext.CDATAOpen, rawtext.CDATAClose)
+	}
+	return x
 }
 
 func (p *parser) checkInput(t *Tool, o *opening, tool int) {

@@ -30,6 +30,7 @@ type parser struct {
 	commentFrom   int // no comment that is open here began before
 	ignored       int // stretches of ignored text
 	lostSearches  int // see maxLostSearches
+	lostDocs      int // the same of here documents
 	lostReasoning int
 	jsonRepaired  int // in the source, 0 for not
 }
