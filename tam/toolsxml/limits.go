@@ -25,8 +25,6 @@ const (
 	maxAttributes = 32
 	// Bytes of an unknown tag name; a longer one is text.
 	maxName = 64
-	// Bytes of a referenced secret's name; a longer one is no reference.
-	maxSecretName = 128
 	// Unknown elements, reasoning tags and here documents without an end that are
 	// searched for one. Later unknown elements end at the next tool, later reasoning
 	// tags are text, later here documents have none. Bounds the total search.

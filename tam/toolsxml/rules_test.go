@@ -8,6 +8,7 @@ import (
 
 	"tavernsim/protocol"
 	"tavernsim/tam/finding"
+	"tavernsim/tam/toolsxml/internal/rawtext"
 )
 
 // One test per rule of the ToolsXML specification (Spec…) and per row of the
@@ -428,9 +429,9 @@ func TestX20GetValueIsForTheNextRound(t *testing.T) {
 func TestX21References(t *testing.T) {
 	text := "a $KARYI{A} $$KARYI{B} $$$KARYI{C} $KARYI{1} $KARYI{_x9} $karyi{D} $KARYI{E F} $KARYI{"
 	var got []string
-	for r := range references(text) {
-		if !r.malformed {
-			got = append(got, fmt.Sprintf("%s%s", text[r.start:r.end], map[bool]string{true: " escaped"}[r.escaped]))
+	for r := range rawtext.References(text) {
+		if !r.Malformed {
+			got = append(got, fmt.Sprintf("%s%s", text[r.Start:r.End], map[bool]string{true: " escaped"}[r.Escaped]))
 		}
 	}
 	want := []string{"$KARYI{A}", "$ escaped", "$ escaped", "$KARYI{_x9}"}
