@@ -25,7 +25,7 @@ func masking() map[string][]string {
 	return map[string][]string{
 		"tools.Options": {"scenes/tooling.Call", "tools/toolstest.Run", "tools/toolstest.call", "tools/toolstest.answers"}, // Call fills it later; the others have no secrets
 		"mcp.Options":   {"cmd/simd/tool.pin"},                                                                             // its programs have no secrets
-		"child.Program": nil, "shell.Options": nil, "rpc.Options": nil, "overrides.Approver": nil,
+		"child.Program": nil, "shell.Options": nil, "rpc.Options": nil, "overrides.Approver": nil, "overrides.Asked": nil,
 	}
 }
 
@@ -38,7 +38,7 @@ func passing() map[string]string {
 		"scenes/tooling/hooks.Ask":      "it masks failures, and scenes/tooling what hooks answer",
 		"scenes/tooling/overrides.Ask":  "the Mask of the approver masks what it says",
 		"scenes/tooling/overrides.ask":  "the answer is the value of a secret, and scenes/tooling masks failures",
-		"scenes/tooling/overrides.call": "the answer is one of a model, and those of endpoints are not masked either",
+		"scenes/tooling/overrides.call": "the Mask of what is asked masks answers and failures",
 		"tools/approvals.Answer":        persons,
 		"tools/approvals.write":         persons,
 		"tools/approvals.makePipe":      mark,

@@ -63,7 +63,7 @@ func (s *Set) beforeCall(ctx context.Context, t *toolOf, c *tools.Call, q *effec
 			return q, protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s forbids it: %s", h.Plugin, s.hooks.Said(*a.Veto))
 		case a.Params != nil:
 			by := hooks.Caller{Agent: q.Model.Agent, Profile: cmp.Or(q.Model.Profile, s.opt.Profile)}
-			call, err := h.Change(t.Tool, q.Call, by, s.opt.Project.Policy(), a.Params)
+			call, err := s.hooks.Change(h, t.Tool, q.Call, by, s.opt.Project.Policy(), a.Params)
 			if err != nil {
 				return q, err
 			}
@@ -114,6 +114,6 @@ func (s *Set) hooked() error {
 	if s.opt.Sandbox == nil {
 		return protocol.Errorf(protocol.KindNotFound, "the plugin %s has hooks, which programs answer, and this program has no sandbox for them (runner.Options.Sandbox); run with --tools mock", name)
 	}
-	s.hooks.Open(s.services(), func(name string) error { return s.own.Refused(needs.OfPlugin(name)) }, s.maskSaid)
+	s.hooks.Open(s.services(), func(name string) error { return s.own.Refused(needs.OfPlugin(name)) }, s.maskSaid, s.Mask)
 	return nil
 }

@@ -52,7 +52,9 @@ func (s *Set) Replaced() (list []*overrides.Winner) {
 }
 
 // Services asks the services of the project, for a model that one of them replaces.
-func (s *Set) Services() overrides.Services { return s.services() }
+func (s *Set) Services() overrides.Asked {
+	return overrides.Asked{Services: s.services(), Mask: s.Mask}
+}
 
 // asked lets a service be asked for leave in the place of a person.
 func (s *Set) asked(l Leave) Leave {

@@ -61,7 +61,7 @@ func (p *parser) readShell(ev event, o *opening, tool int) (end int, whole bool)
 	text := p.d.s[o.end:o.end]
 	end = o.end
 	if !o.self {
-		x := p.d.extent(ev.mark, o.end)
+		x := p.shellExtent(ev, o, tool)
 		if text, end = p.d.s[o.end:x.end], x.next; x.how == cutOff {
 			t.Content = text
 			return end, false
@@ -85,6 +85,28 @@ func (p *parser) readShell(ev event, o *opening, tool int) (end int, whole bool)
 	}
 	p.collectSecrets(tool, t.Content, o)
 	return end, true
+}
+
+// shellExtent is where the value of a tool of the shell lies. A command whose here document has no end, or
+// may have two, does not run: half of it would.
+func (p *parser) shellExtent(ev event, o *opening, tool int) extent {
+	x := p.d.extent(ev.mark, o.end)
+	if ev.tag != tagCommand {
+		return x
+	}
+	x, is, word := p.d.hereDocument(ev.mark, o.end, x, p.lostDocs < maxLostSearches)
+	switch is {
+	case hereUnended:
+		p.lostDocs++
+		p.report(tool, OpenHereDoc, finding.Error, o.pos, o.end,
+			"received a here document that has not ended in front of </%s>; expected a line %s that ends it, or, if it holds tags itself, %s…%s around the script",
+			o.name, cut(word), rawtext.CDATAOpen, rawtext.CDATAClose)
+	case hereUnclear:
+		p.report(tool, OpenHereDoc, finding.Error, o.pos, o.end,
+			"received a here document that has not ended in front of </%s>, and one in a later <%s> that ends by the same line %s; nothing runs up to the </%s> behind that line: "+
+				"expected an end for each, or, if the first holds tags itself, %s…%s around the script", o.name, o.name, cut(word), o.name, rawtext.CDATAOpen, rawtext.CDATAClose)
+	}
+	return x
 }
 
 func (p *parser) checkInput(t *Tool, o *opening, tool int) {
@@ -144,7 +166,7 @@ func (p *parser) readGetValue(o *opening, tool int) (end int) {
 	t.Key = strings.TrimSpace(p.require(o, "key", "the name of the variable", tool))
 	t.Reason = p.require(o, "reason", "why the user should give the value", tool)
 	t.Note, _ = o.attr("note")
-	if t.Key != "" && nameLength(t.Key) != len(t.Key) {
+	if t.Key != "" && rawtext.NameLength(t.Key) != len(t.Key) {
 		p.report(tool, InvalidAttribute, finding.Error, o.pos, o.end,
 			"received key %s; expected letters, digits and _, not beginning with a digit", cut(t.Key))
 	}
@@ -181,18 +203,18 @@ func (p *parser) require(o *opening, name, what string, tool int) string {
 // collectSecrets lists the references in a text of the tool.
 func (p *parser) collectSecrets(tool int, text string, o *opening) {
 	t, malformed, overflow := &p.tools[tool], none, false
-	for r := range references(text) {
+	for r := range rawtext.References(text) {
 		switch {
-		case r.malformed:
+		case r.Malformed:
 			if malformed < 0 {
-				malformed = r.start
+				malformed = r.Start
 			}
-		case r.escaped || overflow || p.seen(t, r.name):
+		case r.Escaped || overflow || p.seen(t, r.Name):
 		case len(t.Secrets) == MaxSecrets:
 			overflow = true
 			p.report(tool, LimitExceeded, finding.Error, o.pos, o.end, "received more than %d different $KARYI references in one tool", MaxSecrets)
 		default:
-			t.Secrets = append(t.Secrets, r.name)
+			t.Secrets = append(t.Secrets, r.Name)
 		}
 	}
 	if malformed >= 0 {
@@ -202,15 +224,15 @@ func (p *parser) collectSecrets(tool int, text string, o *opening) {
 
 func (p *parser) malformedReference(tool int, text string, at int, o *opening) {
 	pos, sample := o.pos, text[at:]
-	if i := strings.IndexAny(sample[:min(len(sample), maxSecretName)], "} \t\n"); i > 0 {
+	if i := strings.IndexAny(sample[:min(len(sample), rawtext.MaxSecretName)], "} \t\n"); i > 0 {
 		sample = sample[:i+1]
 	}
 	window := p.d.s[o.pos:min(len(p.d.s), o.end+4*len(text))]
-	if i := strings.Index(window, sample[:min(len(sample), 2*len(refOpen))]); i >= 0 {
+	if i := strings.Index(window, sample[:min(len(sample), 2*len(rawtext.RefOpen))]); i >= 0 {
 		pos += i
 	}
 	p.d.work += len(window) / 16
-	p.report(tool, MalformedReference, finding.Warning, pos, pos+len(refOpen),
+	p.report(tool, MalformedReference, finding.Warning, pos, pos+len(rawtext.RefOpen),
 		"received %s; expected $KARYI{NAME} with letters, digits and _; it stays text", cut(sample))
 }
 
@@ -267,7 +289,7 @@ func (p *parser) foreignBody(o *opening) (body string, end int) {
 	rootEnd := p.posOf(p.nextRoot.find(p, o.end, rootMark))
 	toolAt := min(rootEnd, p.posOf(p.nextTool.find(p, o.end, func(m *mark) bool { return m.tag.tool() && !m.closer })))
 	if p.lostSearches < maxLostSearches {
-		if at, next := closerNamed(s, o.name, o.end, rootEnd); at >= 0 {
+		if at, next := rawtext.CloserNamed(s, o.name, o.end, rootEnd); at >= 0 {
 			p.d.work += (next - o.end) / 8
 			return strings.TrimSpace(s[o.end:at]), next
 		}
@@ -304,20 +326,4 @@ func (c *markCursor) find(p *parser, pos int, wanted func(*mark) bool) int {
 		p.d.work++
 	}
 	return c.at
-}
-
-// closerNamed finds the first </name> in s[from:to].
-func closerNamed(s, name string, from, to int) (at, next int) {
-	for p := from; ; {
-		k := strings.Index(s[p:to], "</")
-		if k < 0 {
-			return none, none
-		}
-		p += k + 2
-		if q := p + len(name); q < to && strings.EqualFold(s[p:q], name) {
-			if q = rawtext.SkipBlanks(s, q); q < to && s[q] == '>' {
-				return p - 2, q + 1
-			}
-		}
-	}
 }

@@ -25,11 +25,9 @@ const (
 	maxAttributes = 32
 	// Bytes of an unknown tag name; a longer one is text.
 	maxName = 64
-	// Bytes of a referenced secret's name; a longer one is no reference.
-	maxSecretName = 128
-	// Unknown elements, and reasoning tags, without a closer that are searched
-	// for one. Later unknown elements end at the next tool, later reasoning tags
-	// are text. Bounds the total search.
+	// Unknown elements, reasoning tags and here documents without an end that are
+	// searched for one. Later unknown elements end at the next tool, later reasoning
+	// tags are text, later here documents have none. Bounds the total search.
 	maxLostSearches = 8
 )
 

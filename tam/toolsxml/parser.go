@@ -30,6 +30,7 @@ type parser struct {
 	commentFrom   int // no comment that is open here began before
 	ignored       int // stretches of ignored text
 	lostSearches  int // see maxLostSearches
+	lostDocs      int // the same of here documents
 	lostReasoning int
 	jsonRepaired  int // in the source, 0 for not
 }
@@ -164,7 +165,7 @@ func (p *parser) next(pos, tool int) event {
 		if from == to {
 			return
 		}
-		if at := firstText(s[from:to]); at >= 0 {
+		if at := rawtext.FirstText(s[from:to]); at >= 0 {
 			if junk < 0 {
 				junk = from + at
 			}
@@ -258,19 +259,6 @@ func (p *parser) elementAt(pos int) event {
 		j++
 	}
 	return event{kind: kind, pos: pos, next: j}
-}
-
-// firstText finds the first line of s that is neither blank nor a fence; -1 when
-// there is none.
-func firstText(s string) int {
-	for at := 0; at < len(s); {
-		line, _, _ := strings.Cut(s[at:], "\n")
-		if t := strings.TrimSpace(line); t != "" && !rawtext.FenceLine(t) && t != rawtext.CDATAClose {
-			return at + strings.Index(line, t)
-		}
-		at += len(line) + 1
-	}
-	return -1
 }
 
 // cutRootCloser tells whether s is the beginning of "</tools>" and nothing else:

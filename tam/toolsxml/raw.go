@@ -125,7 +125,7 @@ func (d *doc) closedBy(c int32) extent {
 // terminated and the ordinary rules hold.
 func (d *doc) cdataCloser(m *mark, start int) (int32, bool) {
 	p := rawtext.SkipBlanks(d.s, start)
-	if m.cdata < 0 || !strings.HasPrefix(d.s[p:], rawtext.CDATAOpen) {
+	if m.cdata < 0 || !d.startsCDATA(start) {
 		return none, false
 	}
 	body := d.s[p+len(rawtext.CDATAOpen) : max(p+len(rawtext.CDATAOpen), int(d.marks[m.cdata].pos))]
@@ -137,4 +137,58 @@ func (d *doc) cdataCloser(m *mark, start int) (int32, bool) {
 		return m.cdata, p+len(rawtext.CDATAOpen)+second < int(d.marks[m.any].pos)
 	}
 	return m.cdata, true
+}
+
+// hereEnd is what here documents say of the end of a command.
+type hereEnd byte
+
+const (
+	hereWhole   hereEnd = iota // no document is open there
+	hereUnended                // one is, and no later closer stands behind its end
+	hereUnclear                // a later command has one that ends by the same word
+)
+
+// hereDocument moves the end of a command out of a here document: within one, a closer is a part of
+// the text, whatever follows it. The end is then the first structural closer behind the document. word
+// is the one that ends it.
+func (d *doc) hereDocument(i, start int, x extent, search bool) (_ extent, is hereEnd, word string) {
+	if text := d.s[start:x.end]; x.how == cutOff || d.startsCDATA(start) || !strings.Contains(text, "<<") {
+		return x, hereWhole, ""
+	}
+	docs := rawtext.NewHereDocs(d.s, start)
+	word, open := docs.Upto(x.end)
+	d.work += (x.end - start) / 8
+	if !open {
+		return x, hereWhole, ""
+	}
+	opener := none
+	for j := i + 1; search && j < len(d.marks); j++ {
+		m := &d.marks[j]
+		d.work++
+		switch {
+		case m.tag != tagCommand || int(m.pos) < x.end:
+		case !m.closer:
+			if m.bare {
+				opener = j
+			}
+		default:
+			d.work += (int(m.pos) - int(d.marks[j-1].pos)) / 8
+			if _, open := docs.Upto(int(m.pos)); open || !d.structural(j) {
+				continue
+			}
+			is, y := hereWhole, d.closedBy(int32(j))
+			if opener >= 0 && int(d.marks[opener].pos) < docs.Ended() {
+				own, open := rawtext.NewHereDocs(d.s, int(d.marks[opener].end)).Upto(docs.Ended())
+				if open && own == word {
+					is = hereUnclear
+				}
+			}
+			return y, is, word
+		}
+	}
+	return x, hereUnended, word
+}
+
+func (d *doc) startsCDATA(start int) bool {
+	return strings.HasPrefix(d.s[rawtext.SkipBlanks(d.s, start):], rawtext.CDATAOpen)
 }

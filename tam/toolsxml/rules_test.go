@@ -8,6 +8,7 @@ import (
 
 	"tavernsim/protocol"
 	"tavernsim/tam/finding"
+	"tavernsim/tam/toolsxml/internal/rawtext"
 )
 
 // One test per rule of the ToolsXML specification (Spec…) and per row of the
@@ -221,6 +222,29 @@ func TestX4QuotedBlock(t *testing.T) {
 	expect(t, root("<command>"+quoted+"</command>"), fmt.Sprintf("+command %q", quoted))
 }
 
+// In a here document, closers are text, also those that structure follows.
+func TestX4HereDocuments(t *testing.T) {
+	for _, script := range []string{
+		"cat > a <<EOF\n</command>\n</tools>\nEOF\nls",
+		"cat > a <<'EOF'\n<command>ls</command>\n<command>pwd</command>\n</tools>\nEOF",
+		"cat > a <<-\\E.1\n\t</command><read/>\n\tE.1\necho b",
+		"cat <<A <<\"B C\"\n</command></tools>\nA\n</command></tools>\nB C",
+		"git commit -m \"$(cat <<'EOF'\nit's </command>\n</tools>\nEOF\n)\"",
+		"# don't <<X\necho $((1<<2)) \"<<Y\" '<<Z' <<<W $'\\'<<V' $# ${a#<<U}",
+		"if ((1<<2)); then cat <<E\n</command></tools>\nE\nfi",
+	} {
+		expect(t, root("<command>"+script+"</command><ctrl>c</ctrl>"), fmt.Sprintf("+command %q\n+ctrl \"c\"", script))
+	}
+	// With an indent, as the specification writes scripts.
+	expect(t, root("\n  <command>\n    cat > a <<EOF\n    </command>\n    </tools>\n    EOF\n  </command>\n"), `+command "cat > a <<EOF\n</command>\n</tools>\nEOF"`)
+	// What has no end does not run, and neither does what is within it, if it may be.
+	expect(t, root("<command>cat > a <<EOF\nx</command><ctrl>c</ctrl>"), "-command \"cat > a <<EOF\\nx\"\n+ctrl \"c\"", OpenHereDoc)
+	expect(t, root("<command>cat > a <<EOF\nx</command>\n<command>cat > b <<EOF\ny\nEOF</command>"),
+		`-command "cat > a <<EOF\nx</command>\n<command>cat > b <<EOF\ny\nEOF"`, OpenHereDoc)
+	// CDATA says where the script ends.
+	expect(t, root("<command><![CDATA[cat > a <<EOF\nx]]></command>"), `+command "cat > a <<EOF\nx"`)
+}
+
 func TestX5Entities(t *testing.T) {
 	for in, want := range map[string]string{
 		"a &amp;&amp; b":                "a && b",
@@ -405,9 +429,9 @@ func TestX20GetValueIsForTheNextRound(t *testing.T) {
 func TestX21References(t *testing.T) {
 	text := "a $KARYI{A} $$KARYI{B} $$$KARYI{C} $KARYI{1} $KARYI{_x9} $karyi{D} $KARYI{E F} $KARYI{"
 	var got []string
-	for r := range references(text) {
-		if !r.malformed {
-			got = append(got, fmt.Sprintf("%s%s", text[r.start:r.end], map[bool]string{true: " escaped"}[r.escaped]))
+	for r := range rawtext.References(text) {
+		if !r.Malformed {
+			got = append(got, fmt.Sprintf("%s%s", text[r.Start:r.End], map[bool]string{true: " escaped"}[r.Escaped]))
 		}
 	}
 	want := []string{"$KARYI{A}", "$ escaped", "$ escaped", "$KARYI{_x9}"}

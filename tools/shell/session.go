@@ -29,10 +29,12 @@ const (
 
 // The shell reads its commands from a pipe, so that nothing which programs leave unread in
 // the terminal becomes a command. The terminal is what a script gets as its three
-// descriptors; what the shell itself says goes nowhere.
+// descriptors; what the shell itself says goes nowhere. The script stands in a group: when errexit
+// ends the shell, bash takes back the redirections of a builtin before the trap EXIT runs, and what
+// the trap says would go nowhere, too; those of a group it leaves.
 const (
 	firstLines = "exec 7>&1 1>/dev/null 2>&1\nset +o history +H\nunset HISTFILE\n"
-	runScript  = `. %s/%s <&7 >&7 2>&7 7>&-` + "\n"
+	runScript  = `{ . %s/%s; } <&7 >&7 2>&7 7>&-` + "\n"
 	sayEnd     = `builtin printf '\n%%s%%s %%d\n' '%s' '%s' "$?" >&7` + "\n"
 )
 

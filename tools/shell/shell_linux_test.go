@@ -132,3 +132,23 @@ func TestInputAndControl(t *testing.T) {
 	want(t, k.do(t, "ctrl", "Ctrl+C"), map[string]any{"status": "error", "exit_code": int64(130)})
 	want(t, k.do(t, "command", "echo still here"), said("still here\n"))
 }
+
+// Promise 2: what a shell says when a command ends it is a part of the answer. After errexit, bash takes the
+// redirections of a builtin back before it runs the trap, and those of a group after it.
+func TestTheLastWordsOfAShellAreHeard(t *testing.T) {
+	const trap = "trap 'echo bye; echo oh >&2; [ -t 0 ] && echo tty' EXIT\n"
+	for name, c := range map[string]struct {
+		script string
+		exit   int64
+		output string
+	}{
+		"errexit":           {"set -e\n" + trap + "echo a; false; echo no", 1, "a\nbye\noh\ntty\n"},
+		"errexit, function": {"set -eE\n" + trap + "f() { echo a; (exit 3); echo no; }; f", 3, "a\nbye\noh\ntty\n"},
+		"exit":              {trap + "echo a; exit 4", 4, "a\nbye\noh\ntty\n"},
+		"no trap":           {"set -e; echo a; false", 1, "a\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want(t, newKit(t, Options{}).do(t, "command", c.script), map[string]any{"status": "error", "exit_code": c.exit, "output": c.output})
+		})
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"strings"
 
 	"tavernsim/engine/permit"
@@ -18,6 +19,28 @@ import (
 type Caller struct {
 	Agent   string
 	Profile string // "" = the call belongs to none: it is made outside of scenes
+}
+
+// Change makes the call that a hook wants, as [Hook.Change] does. What the hook put into it has no secret: the
+// value of one that a service knows would come to a tool which was not granted it, and to what the tool writes.
+func (x *Hooks) Change(h *Hook, t *project.Tool, was *protocol.Call, by Caller, policy *permit.Judge, raw json.RawMessage) (*protocol.Call, error) {
+	is, err := h.Change(t, was, by, policy, raw)
+	if err == nil && x.tells(was.Params, is.Params) {
+		return nil, h.made("parameters with the value of a secret")
+	}
+	return is, err
+}
+
+// tells reports whether what is new in parameters has a secret.
+func (x *Hooks) tells(was, is map[string]any) bool {
+	made := map[string]any{}
+	for name, v := range is {
+		if old, there := was[name]; !there || !reflect.DeepEqual(old, v) {
+			made[name] = v
+		}
+	}
+	masked, err := x.masked(made)
+	return err != nil || !reflect.DeepEqual(masked, any(made))
 }
 
 // Change makes a call with the parameters that a hook made for it. They are bound, checked and judged

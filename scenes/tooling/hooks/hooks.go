@@ -13,7 +13,8 @@
 //     interface of the workflow; else the hook has failed, and does what its manifest says.
 //  4. A hook that is not granted is not asked. It has failed.
 //  5. A call that a hook changed is bound, checked and judged as that of the agent was. It has no
-//     reference and no secret that the call of the agent did not have in the same place.
+//     reference and no secret that the call of the agent did not have in the same place, and the
+//     hook puts no value of a secret into it, however spelled.
 //
 // # Not here
 //
@@ -58,6 +59,7 @@ type Hooks struct {
 	rpc     *rpc.Executor // nil = nobody is asked
 	refused func(plugin string) error
 	mask    func(text string) string
+	masked  func(v any) (any, error)
 	of      map[string][]*Hook // by place, in the order in which they are asked
 }
 
@@ -80,9 +82,10 @@ func Of(p *project.Project) *Hooks {
 }
 
 // Open lets the services be asked. refused says of each question why the plugin is not asked:
-// the operator has not granted it; nil = it is. mask takes secrets out of what services say.
-func (x *Hooks) Open(services *rpc.Executor, refused func(plugin string) error, mask func(text string) string) {
-	x.rpc, x.refused, x.mask = services, refused, mask
+// the operator has not granted it; nil = it is. mask and masked take secrets out of what services say; an error says
+// that a value has one in another form than its own.
+func (x *Hooks) Open(services *rpc.Executor, refused func(plugin string) error, mask func(text string) string, masked func(v any) (any, error)) {
+	x.rpc, x.refused, x.mask, x.masked = services, refused, mask, masked
 }
 
 // Said is a reason of a service, for agents and people.

@@ -112,7 +112,7 @@ func opened(t *testing.T, refused error) *hooks.Hooks {
 			return refused
 		}
 		return nil
-	}, func(text string) string { return text })
+	}, func(text string) string { return text }, func(v any) (any, error) { return v, nil })
 	return x
 }
 

@@ -32,11 +32,11 @@ const (
 // Model is a provider whose answers are those of a service. It is made before the scene, and
 // opened with it.
 type Model struct {
-	winner   *Winner
-	services Services // set before the first request
-	gate     *gate.Gate
-	closed   context.Context
-	close    context.CancelCauseFunc
+	winner *Winner
+	asked  Asked // set before the first request
+	gate   *gate.Gate
+	closed context.Context
+	close  context.CancelCauseFunc
 }
 
 // NewModel makes a provider. Until it is opened every request fails.
@@ -47,7 +47,7 @@ func NewModel(w *Winner) *Model {
 }
 
 // Open lets the service be asked. It is called before the first request.
-func (m *Model) Open(s Services) { m.services = s }
+func (m *Model) Open(a Asked) { m.asked = a }
 
 // Name implements llm.Provider.
 func (m *Model) Name() string { return m.winner.Name() }
@@ -84,8 +84,11 @@ func (m *Model) Complete(ctx context.Context, q *protocol.ModelRequest, sink llm
 		return protocol.ModelAnswer{}, m.failed(ctx, err, time.Since(begun))
 	}
 	answer, err := m.read(raw, q)
+	if err == nil {
+		err = m.mask(&answer)
+	}
 	if err != nil {
-		return protocol.ModelAnswer{}, &llm.Failure{Outcome: llm.OutcomeBadOutput, Message: m.Name() + ": " + err.Error(), Latency: time.Since(begun)}
+		return protocol.ModelAnswer{}, m.wrong(err, time.Since(begun))
 	}
 	endpoint.Count(&answer.Usage, asked, len(raw))
 	answer.Latency = time.Since(begun)
@@ -110,10 +113,10 @@ func (m *Model) call(ctx context.Context, method string, params any, timeout *in
 		return nil, &llm.Failure{Outcome: llm.OutcomeClosed, Message: m.Name() + ": " + errClosed.Error()}
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case m.services == nil:
+	case m.asked.Services == nil:
 		return nil, &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: m.Name() + ": the service is not open; run with --model scripted, or with --tools live"}
 	}
-	raw, failed := m.services.Ask(ctx, &rpc.Request{Service: m.winner.Service, Method: method, Params: params, Begins: func() { *timeout = left(ctx) }})
+	raw, failed := m.asked.Ask(ctx, &rpc.Request{Service: m.winner.Service, Method: method, Params: params, Begins: func() { *timeout = left(ctx) }})
 	if failed != nil {
 		return nil, &refusal{failed}
 	}
@@ -130,8 +133,11 @@ func (m *Model) failed(ctx context.Context, err error, took time.Duration) error
 	if f, ok := errors.AsType[*llm.Failure](err); ok {
 		return f
 	}
-	f := &llm.Failure{Latency: took, Cause: err, Message: m.Name() + ": " + err.Error()}
 	said, ok := errors.AsType[*refusal](err)
+	if ok {
+		err = errors.New(m.asked.said(err.Error()))
+	}
+	f := &llm.Failure{Latency: took, Cause: err, Message: m.Name() + ": " + err.Error()}
 	switch {
 	case errors.Is(context.Cause(ctx), errClosed):
 		f.Outcome = llm.OutcomeClosed
@@ -145,6 +151,40 @@ func (m *Model) failed(ctx context.Context, err error, took time.Duration) error
 		f.Outcome, f.RetryAfter = outcomeOf(said.Result.Error.Kind), said.Result.Error.RetryAfter.Std()
 	}
 	return f
+}
+
+// wrong is the failure of an answer that cannot be used. What is wrong with it has words of the service.
+func (m *Model) wrong(err error, took time.Duration) *llm.Failure {
+	return &llm.Failure{Outcome: llm.OutcomeBadOutput, Message: m.Name() + ": " + m.asked.said(err.Error()), Latency: took}
+}
+
+// mask takes secrets out of an answer: what a service says comes from a program that may have been given one.
+func (m *Model) mask(a *protocol.ModelAnswer) error {
+	calls := make([]any, len(a.Calls))
+	for i, c := range a.Calls {
+		calls[i] = map[string]any{"id": c.ID, "tool": c.Tool, "params": c.Params}
+	}
+	v, err := m.asked.Mask(map[string]any{"model": a.Model, "text": a.Text, "reasoning": a.Reasoning, "calls": calls})
+	if err != nil {
+		return err
+	}
+	said, _ := v.(map[string]any)
+	calls, _ = said["calls"].([]any)
+	if len(calls) != len(a.Calls) {
+		return protocol.Errorf(protocol.KindDenied, "the answer is withheld: it has a secret")
+	}
+	a.Model, a.Text, a.Reasoning = textOf(said, "model"), textOf(said, "text"), textOf(said, "reasoning")
+	for i := range a.Calls {
+		c, _ := calls[i].(map[string]any)
+		params, _ := c["params"].(map[string]any)
+		a.Calls[i].ID, a.Calls[i].Tool, a.Calls[i].Params = textOf(c, "id"), textOf(c, "tool"), params
+	}
+	return nil
+}
+
+func textOf(m map[string]any, name string) string {
+	text, _ := m[name].(string)
+	return text
 }
 
 func outcomeOf(kind protocol.ErrorKind) llm.Outcome {

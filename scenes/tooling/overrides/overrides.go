@@ -41,6 +41,23 @@ type Services interface {
 	Ask(ctx context.Context, q *rpc.Request) (json.RawMessage, *tools.Result)
 }
 
+// Asked are services that stand for models, and what takes secrets out of what they say.
+type Asked struct {
+	Services
+	// Mask takes secrets out of a value. An error says that one is spelled in another form than its own, and has none.
+	Mask func(v any) (any, error)
+}
+
+// said is a text of a service, for agents and people.
+func (a *Asked) said(text string) string {
+	v, err := a.Mask(text)
+	masked, ok := v.(string)
+	if err != nil || !ok {
+		return "(withheld: it has a secret)"
+	}
+	return masked
+}
+
 // Winner is the service that replaces an interface.
 type Winner struct {
 	Interface string

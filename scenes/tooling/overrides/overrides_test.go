@@ -37,6 +37,16 @@ func (f services) Ask(ctx context.Context, q *rpc.Request) (json.RawMessage, *to
 	return json.RawMessage(out), failed
 }
 
+// heard are services whose words have no secrets, but for one.
+func heard(f services) Asked {
+	return Asked{Services: f, Mask: func(v any) (any, error) {
+		if b, err := json.Marshal(v); err != nil || !strings.Contains(string(b), "Sesame-9f3k2q") {
+			return v, err
+		}
+		return nil, protocol.Errorf(protocol.KindDenied, "the output is withheld")
+	}}
+}
+
 func winner(name string) *Winner { return &Winner{Interface: name, Plugin: "p", Service: "p/s"} }
 
 func refused(kind protocol.ErrorKind) *tools.Result {
@@ -54,7 +64,7 @@ func TestProvider(t *testing.T) {
 	llmtest.Run(t, llmtest.Options{
 		New: func(*testing.T) llm.Provider {
 			m := NewModel(winner("model"))
-			m.Open(services(func(ctx context.Context, service, method string, params json.RawMessage) (string, *tools.Result) {
+			m.Open(heard(func(ctx context.Context, service, method string, params json.RawMessage) (string, *tools.Result) {
 				var q question
 				if err := json.Unmarshal(params, &q); err != nil || service != "p/s" || method != "model/complete" || q.Model != "m" || q.Timeout <= 0 || q.Attempt != 1 {
 					return "", refused(protocol.KindInvalid)
@@ -81,17 +91,20 @@ func TestProvider(t *testing.T) {
 // the outcome of its kind.
 func TestWrongAnswers(t *testing.T) {
 	for said, want := range map[string]string{
-		`[]`:                          "is no object",
-		`{"text": 1}`:                 "is no object",
-		`{"answer": "x"}`:             `unknown field "answer"`,
-		`{"finish": "done"}`:          `finish is "done"; want stop`,
-		`{"calls": [{"params": {}}]}`: "calls[0]: it names no tool",
-		`{"calls": [{"tool": "a", "params": [1]}]}`:                                                                "calls[0]: the parameters are no object",
+		`[]`:                        "is no object",
+		`{"text": 1}`:               "is no object",
+		`{"answer": "x"}`:           `unknown field "answer"`,
+		`{"text": "Sesame-9f3k2q"}`: "the output is withheld",
+		`{"calls": [{"tool": "a", "params": {"x": ["Sesame-9f3k2q"]}}]}`: "the output is withheld",
+		`{"Sesame-9f3k2q": 1}`:                      "(withheld: it has a secret)",
+		`{"finish": "done"}`:                        `finish is "done"; want stop`,
+		`{"calls": [{"params": {}}]}`:               "calls[0]: it names no tool",
+		`{"calls": [{"tool": "a", "params": [1]}]}`: "calls[0]: the parameters are no object",
 		`{"calls": [{"tool": "a", "params": {"x": ` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}}]}`: "calls[0]: the parameters are no value",
 		`{"calls": [` + strings.Repeat(`{"tool": "a"},`, 1000) + `{"tool": "a"}]}`:                                 "1001 calls, more than 1000",
 	} {
 		m := NewModel(winner("model"))
-		m.Open(services(func(context.Context, string, string, json.RawMessage) (string, *tools.Result) { return said, nil }))
+		m.Open(heard(func(context.Context, string, string, json.RawMessage) (string, *tools.Result) { return said, nil }))
 		_, err := m.Complete(t.Context(), &protocol.ModelRequest{}, nil)
 		if llm.OutcomeOf(err) != llm.OutcomeBadOutput || !strings.Contains(fmt.Sprint(err), want) || !strings.HasPrefix(fmt.Sprint(err), "plugin:p/s: ") {
 			t.Errorf("%.80s: %v (%s), want %s", said, err, llm.OutcomeOf(err), want)
@@ -102,7 +115,7 @@ func TestWrongAnswers(t *testing.T) {
 		protocol.KindInvalid: llm.OutcomeBadRequest, protocol.KindLimit: llm.OutcomeContext, protocol.KindTimeout: llm.OutcomeTimeout, protocol.KindUnknown: llm.OutcomeClosed,
 	} {
 		m := NewModel(winner("model"))
-		m.Open(services(func(context.Context, string, string, json.RawMessage) (string, *tools.Result) {
+		m.Open(heard(func(context.Context, string, string, json.RawMessage) (string, *tools.Result) {
 			return "", refused(kind)
 		}))
 		if _, err := m.Complete(t.Context(), &protocol.ModelRequest{}, nil); llm.OutcomeOf(err) != want {

@@ -50,12 +50,12 @@ func (m Models) Take(set *models.Options) {
 }
 
 // Open lets the services be asked. It is called before the first request.
-func (m Models) Open(services func() Services) {
+func (m Models) Open(asked func() Asked) {
 	if m.Answers != nil {
-		m.Answers.Open(services())
+		m.Answers.Open(asked())
 	}
 	if m.Vectors != nil {
-		m.Vectors.asks.Open(services())
+		m.Vectors.asks.Open(asked())
 	}
 }
 
@@ -117,7 +117,7 @@ func (v *vectorsOf) Embed(ctx context.Context, list ...string) (*openai.Vectors,
 	}
 	out, err := v.read(raw, list)
 	if err != nil {
-		return nil, &llm.Failure{Outcome: llm.OutcomeBadOutput, Message: v.Name() + ": " + err.Error(), Latency: time.Since(begun)}
+		return nil, v.wrong(err, time.Since(begun))
 	}
 	out.Latency = time.Since(begun)
 	return out, nil
@@ -148,7 +148,7 @@ func (v *vectorsOf) read(raw json.RawMessage, list []string) (*openai.Vectors, e
 	for _, text := range list {
 		size += len(text)
 	}
-	out := &openai.Vectors{Model: protocol.Short(cmp.Or(said.Model, v.model), 200), List: said.Vectors, Usage: protocol.Usage{Input: said.Usage.Input}}
+	out := &openai.Vectors{Model: protocol.Short(cmp.Or(v.asked.said(said.Model), v.model), 200), List: said.Vectors, Usage: protocol.Usage{Input: said.Usage.Input}}
 	endpoint.Count(&out.Usage, size, 0)
 	return out, nil
 }

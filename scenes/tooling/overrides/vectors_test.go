@@ -32,8 +32,8 @@ func TestVectors(t *testing.T) {
 	if _, err := m.Complete(t.Context(), wants("a"), nil); err == nil || !strings.Contains(err.Error(), "the service is not open") {
 		t.Error(err)
 	}
-	Models{Vectors: v}.Open(func() Services {
-		return services(func(_ context.Context, service, method string, params json.RawMessage) (string, *tools.Result) {
+	Models{Vectors: v}.Open(func() Asked {
+		return heard(func(_ context.Context, service, method string, params json.RawMessage) (string, *tools.Result) {
 			asked.Add(1)
 			var q texts
 			if err := json.Unmarshal(params, &q); err != nil || service != "p/s" || method != "vectors/embed" || q.Model != "small" || q.Dimensions != 2 || q.Timeout <= 0 || len(q.Texts) != 2 {
@@ -89,7 +89,7 @@ func TestWrongVectors(t *testing.T) {
 	} {
 		v := NewVectors(winner(plugin.OfEmbedder))
 		asked := 0
-		v.asks.Open(services(func(context.Context, string, string, json.RawMessage) (string, *tools.Result) {
+		v.asks.Open(heard(func(context.Context, string, string, json.RawMessage) (string, *tools.Result) {
 			asked++
 			if kind, ok := strings.CutPrefix(said, "refused "); ok {
 				return "", refused(protocol.ErrorKind(kind))

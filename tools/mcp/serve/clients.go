@@ -9,10 +9,12 @@ import (
 )
 
 // clients knows the sessions over HTTP: when each was last used, and from where. A session
-// that nobody has seen yet is one that begins. A request of the stateless form is one as long as it lasts.
+// that nobody has seen yet is one that begins.
 type clients struct {
 	mu      sync.Mutex
-	opening int                 // requests without a session that are under way
+	opening int                 // sessions that begin
+	passing int                 // requests without a session that are under way, those that begin one too
+	held    int64               // bytes that messages take at most that are read or carried out
 	seen    map[string]*session // by id
 }
 
@@ -22,35 +24,69 @@ type session struct {
 	busy int       // requests and calls that are under way; a call outlives its request if the client hangs up
 }
 
-// use notes a request. Without a session it may begin one: then there must be room. The
-// caller owes done, after the answer; ok is false if there is no room.
-func (c *clients) use(s *sdk.Server, w http.ResponseWriter, q *http.Request) (done func(), ok bool) {
-	id, from := q.Header.Get(sessionHeader), hostOf(q.RemoteAddr)
-	if q.Method == http.MethodGet {
-		return func() {}, true // a stream of a session, which has one at a time
+// Bounds of requests over HTTP.
+const (
+	maxHeld   = 256 << 20 // bytes of all messages that are read or carried out
+	leastHeld = 64 << 10  // bytes that a request takes without its message
+)
+
+// hold notes a request whose message has so many bytes, -1 = nobody knows yet. The caller owes done,
+// after the answer; ok is false if there is no room.
+func (c *clients) hold(bytes int64, session string) (done func(), ok bool) {
+	if bytes < 0 {
+		bytes = MaxMessage
 	}
-	if isStateless(q) {
-		id = ""
+	one := 0
+	if session == "" {
+		one = 1
 	}
+	bytes = max(bytes, leastHeld)
 	c.mu.Lock()
-	begins := id == ""
-	if begins {
-		victim := c.victim(s)
-		if victim == nil && !c.room(s) {
-			c.mu.Unlock()
-			return nil, false
+	defer c.mu.Unlock()
+	if c.held+bytes > maxHeld || c.passing+one > MaxClients {
+		return nil, false
+	}
+	c.held, c.passing = c.held+bytes, c.passing+one
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.held, c.passing = c.held-bytes, c.passing-one
+	}, true
+}
+
+// has reports whether there is such a session.
+func (c *clients) has(s *sdk.Server, id string) bool {
+	c.mu.Lock()
+	seen := c.seen[id] != nil
+	c.mu.Unlock()
+	if seen {
+		return true // or was: then the library says so
+	}
+	for x := range s.Sessions() { // its client is faster than the end of its first request
+		if x.ID() == id {
+			return true
 		}
-		c.opening++
-		if victim != nil {
-			delete(c.seen, victim.ID())
-			c.mu.Unlock()
-			_ = victim.Close() // its client begins another one
-			c.mu.Lock()
-		}
+	}
+	return false
+}
+
+// begin makes room for a session that a request begins. The caller owes done, after the answer; ok is
+// false if there is no room.
+func (c *clients) begin(s *sdk.Server, w http.ResponseWriter, q *http.Request) (done func(), ok bool) {
+	from := hostOf(q.RemoteAddr)
+	c.mu.Lock()
+	victim := c.victim(s)
+	if victim == nil && !c.room(s) {
+		c.mu.Unlock()
+		return nil, false
+	}
+	c.opening++
+	if victim != nil {
+		delete(c.seen, victim.ID())
 	}
 	c.mu.Unlock()
-	if !begins {
-		return c.busy(id), true
+	if victim != nil {
+		_ = victim.Close() // its client begins another one
 	}
 	return func() {
 		c.mu.Lock()

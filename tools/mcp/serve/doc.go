@@ -6,8 +6,10 @@
 //  1. A call has an answer: what the tool says, or an error with its kind. A tool that panics
 //     is an error of that call.
 //  2. Requests are bounded: 4 MiB each, [MaxDepth] levels of parameters, [AtOnce] calls at a
-//     time, [MaxClients] sessions and stateless requests over HTTP: for one more, the host with the most of them loses the one
-//     that was idle for the longest time. A client that cancels a call ends it.
+//     time. Over HTTP there are at most [MaxClients] sessions: for one more, the host with the most of them loses the one
+//     that was idle for the longest time. Of requests without a session, which end none, as many are under way at most, and
+//     the messages of all requests take at most 256 MiB; beyond that they are refused (503). What the header decides is
+//     refused before the body is read. A client that cancels a call ends it.
 //  3. Over HTTP, an Origin of another site is refused (403), and so is, on loopback, another
 //     Host; pages of this machine are let through. With a token a request without it is refused (401); without one only loopback
 //     may be listened on. A body that is too large is refused (413), and one that does

@@ -57,39 +57,71 @@ func (g *guarded) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	got := sha256.Sum256([]byte(q.Header.Get("Authorization")))
 	switch {
 	case !sameSite(q):
-		http.Error(w, "requests from pages of other sites are refused (Origin)", http.StatusForbidden)
+		g.refuse(w, http.StatusForbidden, "requests from pages of other sites are refused (Origin)")
 	case !g.token && !loopback(hostOf(q.Host)):
-		http.Error(w, "without a token the host is 127.0.0.1, [::1] or localhost (Host)", http.StatusForbidden)
+		g.refuse(w, http.StatusForbidden, "without a token the host is 127.0.0.1, [::1] or localhost (Host)")
 	case g.token && subtle.ConstantTimeCompare(got[:], g.want[:]) == 0:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="simd"`)
-		http.Error(w, "the token is missing or wrong (Authorization: Bearer TOKEN)", http.StatusUnauthorized)
+		g.refuse(w, http.StatusUnauthorized, "the token is missing or wrong (Authorization: Bearer TOKEN)")
 	case q.ContentLength > MaxMessage:
-		http.Error(w, "the body is larger than 4 MiB", http.StatusRequestEntityTooLarge)
+		g.refuse(w, http.StatusRequestEntityTooLarge, "the body is larger than 4 MiB")
 	default:
-		done, ok := g.of.clients.use(g.of.sdk, w, q)
-		if !ok {
-			http.Error(w, "there are too many clients", http.StatusServiceUnavailable)
-			return
-		}
-		defer done()
-		g.pass(w, q)
+		g.admit(w, q)
 	}
 }
 
-// pass hands a request to the handler of its form.
-func (g *guarded) pass(w http.ResponseWriter, q *http.Request) {
-	var body []byte
-	if q.Body != nil && q.Body != http.NoBody {
-		var ok bool
-		if body, ok = g.heard(w, q); !ok {
+// refuse answers a request whose body nobody reads. What the server drops of it for the next request must
+// come soon.
+func (g *guarded) refuse(w http.ResponseWriter, code int, why string) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.patience)) // a server of tests may have none
+	http.Error(w, why, code)
+}
+
+// admit takes a request for which there is room. A session that is not there, or a body that means nothing,
+// needs no reading.
+func (g *guarded) admit(w http.ResponseWriter, q *http.Request) {
+	id := q.Header.Get(sessionHeader)
+	if isStateless(q) {
+		id = ""
+	}
+	switch {
+	case id != "" && !g.of.clients.has(g.of.sdk, id):
+		g.refuse(w, http.StatusNotFound, "there is no such session ("+sessionHeader+"): begin one with initialize")
+	case q.Method == http.MethodPost:
+		done, ok := g.of.clients.hold(q.ContentLength, id)
+		if !ok {
+			g.refuse(w, http.StatusServiceUnavailable, "there are too many requests at a time")
+			return
+		}
+		defer done()
+		g.pass(w, q, id)
+	case q.Body != nil && q.Body != http.NoBody:
+		g.refuse(w, http.StatusBadRequest, "only POST has a body")
+	default:
+		g.formOf(q, nil).ServeHTTP(w, q) // the stream of a session, which has one at a time, or its end
+	}
+}
+
+// pass reads a request and hands it to the handler of its form.
+func (g *guarded) pass(w http.ResponseWriter, q *http.Request, id string) {
+	body, ok := g.heard(w, q)
+	if !ok {
+		return
+	}
+	form := g.formOf(q, body)
+	done := g.of.clients.busy(id)
+	switch {
+	case form == nil:
+		http.Error(w, "a session begins with initialize; later requests name it ("+sessionHeader+")", http.StatusBadRequest)
+		return
+	case form == g.sessions && id == "":
+		if done, ok = g.of.clients.begin(g.of.sdk, w, q); !ok {
+			http.Error(w, "there are too many clients", http.StatusServiceUnavailable)
 			return
 		}
 	}
-	if form := g.formOf(q, body); form != nil {
-		form.ServeHTTP(w, q)
-		return
-	}
-	http.Error(w, "a session begins with initialize; later requests name it ("+sessionHeader+")", http.StatusBadRequest)
+	defer done()
+	form.ServeHTTP(w, q)
 }
 
 // formOf is the handler of the form that a request has; nil = of none: the library would begin a session for it,

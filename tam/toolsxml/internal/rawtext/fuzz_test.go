@@ -34,6 +34,21 @@ func FuzzValue(f *testing.F) {
 	})
 }
 
+// FuzzHereDocs: any text can be read, in pieces too, and what is open has a word that ends it.
+func FuzzHereDocs(f *testing.F) {
+	for _, s := range []string{"cat <<A <<-'B C'\nx\nA\n\tB C\n", "\"$(cat <<\\E\n'\nE\n)\"", "$((1<<2)) ${a#<<b} `<<c` $'\\'' # <<d\n<<<e", "<<\"a"} {
+		f.Add(s, len(s)/2)
+	}
+	f.Fuzz(func(t *testing.T, s string, at int) {
+		docs := NewHereDocs(s, 0)
+		for _, end := range []int{min(max(at, 0), len(s)), len(s)} {
+			if word, open := docs.Upto(end); open == (word == "") || docs.Ended() > end {
+				t.Fatalf("%q up to %d: %q, %t, ended at %d", s, end, word, open, docs.Ended())
+			}
+		}
+	})
+}
+
 // encodeEscapes is the inverse of decodeEscapes.
 func encodeEscapes(s string) string {
 	var b strings.Builder
