@@ -126,3 +126,43 @@ func TestAFoldKnowsTheWave(t *testing.T) {
 		t.Errorf("the event of the second wave is number %d, want 2", n)
 	}
 }
+
+// A fold gives each receiver an event as the live channel does: with the priority that a mark gives it, and not at all
+// to one whose mailbox refused it, in that wave. It tells publishers at the time at which the wave was closed.
+func TestAFoldDeliversAsTheChannelDoes(t *testing.T) {
+	made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{})
+	state := begin(t, made)
+	fold := machines.AgentFold{Scene: made, Machine: state.Agent}
+	both := bus.Ranges{{From: 0, Count: 2}}
+	apply := func(at protocol.Time, actor string, facts ...protocol.Fact) {
+		t.Helper()
+		for _, f := range facts {
+			if err := fold.Apply(protocol.Record{Time: at, Actor: actor, Kind: f.FactKind()}, f); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	apply(1, setup.ActorScene,
+		&bus.Routed{EventHeader: protocol.EventHeader{ID: "e1", Priority: protocol.High}, Seq: 1, Receivers: both, Marks: []bus.Mark{{Agent: made.Name(1), Reason: bus.ReasonLoop, Action: bus.LoopDeprioritize}}},
+		&agenda.WaveClosed{Wave: 1})
+	if a, b := state.Agents[0].State.LastHeard(protocol.High), state.Agents[1].State.LastHeard(protocol.Low); a != 1 || b != 1 {
+		t.Errorf("the event is number %d of the first agent and %d of the one for whom it has a low priority, want 1 and 1", a, b)
+	}
+	again := &bus.Routed{EventHeader: protocol.EventHeader{ID: "e2"}, Seq: 2, Receivers: both}
+	apply(2, setup.ActorScene, again, &agenda.DeadLettered{Event: "e2", Receiver: made.Name(0), Reason: "queue_full"}, &agenda.WaveClosed{Wave: 2})
+	for o, want := range []int{1, 2} {
+		if got := state.Agents[o].State.Waiting(); got != want {
+			t.Errorf("%d events wait for agent %d, want %d: the mailbox of one refused the second", got, o, want)
+		}
+	}
+	apply(3, setup.ActorScene, again, &agenda.WaveClosed{Wave: 3})
+	if got := state.Agents[0].State.Waiting(); got != 2 {
+		t.Errorf("%d events wait for an agent to which the second was sent again, want 2", got)
+	}
+	dropped := &agentfact.Dropped{QueueFull: 1, Events: []agentfact.Drop{{Event: "e1", Source: made.Name(1), Reason: agentfact.DropQueueFull}}}
+	apply(4, made.Name(0), dropped)
+	apply(5, setup.ActorScene, &agenda.WaveClosed{Wave: 4})
+	if list := state.Agents[1].Observations(); len(list) != 1 || list[0].Time != 5 {
+		t.Errorf("the publisher observes %+v, want one thing at the end of the wave", list)
+	}
+}

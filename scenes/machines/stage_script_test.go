@@ -37,7 +37,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 // Lines before begin:
 //
 //	settings [clock=realtime] [max_deliberating=N] [max_restarts=N] [max_wave_bytes=N] [ticks=N] [after=D] [deliberations=N] [events=N] [until=EXPR]
-//	         [lifecycle=start,end,pause,resume] [snapshots=FACTS]
+//	         [lifecycle=start,end,pause,resume] [snapshots=FACTS] [spawnable=ID]
 //	agent ID YAML                the agent's runtime configuration; there is an agent d if it has one
 //	turns YAML                   the order of turns of the scene
 //
@@ -45,12 +45,12 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //
 //	begin [crash TEXT]           begin, or go on; crash: an earlier life ended with it
 //	turn ID [say=PRIORITY] [bytes=N] [type=TYPE] [to=ID] [world] [lock=D] [rest=WHOM] [wake=WHOM] [elapsed=D] [urgent] [dropped=ID]
-//	                             dropped: its inbox had no room for an event of ID
+//	                             dropped: its inbox had no room for an event of ID; wave=N: woken in another wave than the last
 //	times N INPUT                the input, N times
 //	fail ACTOR [TEXT]            an actor fails
 //	answer [part]                the service that was asked decides; part: all its facts, without the last part
 //	kept [WAVE]                  durable up to the wave, or up to the last one
-//	rest WHOM, wake WHOM [after=D] [wave=N]   an order from outside; of that scene time, and of that wave or a later one
+//	rest WHOM, wake WHOM, remove WHOM, spawn ID [after=D] [wave=N]   an order from outside; of that scene time, and of that wave or a later one
 //	waits ID                     a deliberation waits for a model
 //	tick [+D]                    the wall clock goes on, and a timer fires
 //	alarms N                     turns that publish something critical are on their way; gives no input
@@ -154,7 +154,7 @@ func (p *stagePlayer) input(words []string, arg string) machines.Input {
 			p.kept = uint64(p.number(arg))
 		}
 		return &machines.Kept{Wave: p.kept}
-	case "rest", "wake":
+	case "rest", "wake", "spawn", "remove":
 		return p.order(words, arg)
 	case "waits":
 		return &machines.Waits{Agent: p.ordinal(arg)}
@@ -194,7 +194,11 @@ func (p *stagePlayer) input(words []string, arg string) machines.Input {
 // order is an order from outside.
 func (p *stagePlayer) order(words []string, whom string) machines.Input {
 	p.orders++
-	o := &machines.Order{Intervened: &agenda.Intervened{ID: fmt.Sprint("o", p.orders), Do: protocol.Encode([]any{map[string]any{words[0]: map[string]any{"agents": whom}}})}}
+	key := "agents"
+	if words[0] == "spawn" {
+		key = "agent"
+	}
+	o := &machines.Order{Intervened: &agenda.Intervened{ID: fmt.Sprint("o", p.orders), Do: protocol.Encode([]any{map[string]any{words[0]: map[string]any{key: whom}}})}}
 	for _, w := range words[2:] {
 		switch name, value, _ := strings.Cut(w, "="); name {
 		case "after":
@@ -219,7 +223,7 @@ func (p *stagePlayer) setUp() {
 		ids = append(ids, "d")
 	}
 	for _, id := range ids {
-		text += fmt.Sprintf("  - {instance_id: %s, profile_id: person, custom_runtime_config: %s}\n", id, cmp.Or(p.agents[id], "{}"))
+		text += fmt.Sprintf("  - {instance_id: %s, profile_id: person, spawnable: %v, custom_runtime_config: %s}\n", id, id == p.settings["spawnable"], cmp.Or(p.agents[id], "{}"))
 	}
 	text += "initial_world_state: {n: 0}\n"
 	if order := p.settings["turns"]; order != "" {
@@ -305,6 +309,11 @@ func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 	if p.made.Clock == agenda.Virtual {
 		at = p.begun[o]
 	}
+	for _, w := range words {
+		if wave, is := strings.CutPrefix(w, "wave="); is {
+			p.woken[o] = uint64(p.number(wave))
+		}
+	}
 	in.Open(p.made.Budgets != nil, p.woken[o], at)
 	var facts []protocol.KindData
 	var requests []protocol.Sequenced
@@ -340,6 +349,7 @@ func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 			requests = append(requests, protocol.Sequenced{To: cast.Stage, Data: q.AppendMsg(nil)})
 		case "urgent":
 			in.Urgent = true
+		case "wave": // it was taken before
 		case "dropped":
 			raw, err := machines.NewCodec().Marshal(&agentfact.Dropped{Agent: o, QueueFull: 1, Events: []agentfact.Drop{{Event: "e0", Source: value, Reason: agentfact.DropQueueFull}}})
 			if err != nil {

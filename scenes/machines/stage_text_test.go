@@ -41,6 +41,10 @@ func (p *stagePlayer) text(e *machines.Effect) string {
 		return "tell " + p.made.Name(e.Agent) + " " + e.Kind
 	case machines.ActRestart:
 		return "restart " + p.made.Name(e.Agent)
+	case machines.ActStart:
+		return "start " + p.made.Name(e.Agent)
+	case machines.ActStop:
+		return "end " + p.made.Name(e.Agent)
 	case machines.ActRestartService:
 		return "restart " + e.Actor
 	case machines.ActServiceFailed:
