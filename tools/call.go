@@ -208,7 +208,15 @@ type Place struct {
 // Key is the idempotency key of a call: the same for the same call, also after the
 // process was killed.
 func Key(p Place, tool string, params map[string]any) string {
-	b := appendKey(make([]byte, 0, 512), []any{p.Run, p.Scene, p.Agent, p.Turn, p.Number, tool, params})
+	var room [256]byte // most keys are of less
+	b := append(room[:0], '[')
+	for _, text := range [...]string{p.Run, p.Scene, p.Agent} {
+		b = append(appendText(b, text), ',')
+	}
+	b = append(strconv.AppendUint(b, p.Turn, 10), ',')
+	b = append(strconv.AppendInt(b, int64(p.Number), 10), ',')
+	b = append(appendText(b, tool), ',')
+	b = append(appendObject(b, params), ']')
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
 }
@@ -217,15 +225,11 @@ func Key(p Place, tool string, params map[string]any) string {
 func appendKey(b []byte, v any) []byte {
 	switch x := v.(type) {
 	case string:
-		if !strings.ContainsFunc(x, escaped) {
-			return append(append(append(b, '"'), x...), '"')
-		}
+		return appendText(b, x)
 	case int64:
 		return strconv.AppendInt(b, x, 10)
-	case int:
-		return strconv.AppendInt(b, int64(x), 10)
-	case uint64:
-		return strconv.AppendUint(b, x, 10)
+	case bool:
+		return strconv.AppendBool(b, x)
 	case []any:
 		if x != nil {
 			b = append(b, '[')
@@ -235,16 +239,29 @@ func appendKey(b []byte, v any) []byte {
 			return append(b, ']')
 		}
 	case map[string]any:
-		if x != nil {
-			b = append(b, '{')
-			for i, name := range protocol.SortedKeys(x) {
-				b = appendKey(append(appendKey(comma(b, i), name), ':'), x[name])
-			}
-			return append(b, '}')
-		}
+		return appendObject(b, x)
 	}
 	text, _ := json.Marshal(v) // a value of package protocol has a form
 	return append(b, text...)
+}
+
+func appendText(b []byte, text string) []byte {
+	if strings.ContainsFunc(text, escaped) {
+		quoted, _ := json.Marshal(text) // a text has a form
+		return append(b, quoted...)
+	}
+	return append(append(append(b, '"'), text...), '"')
+}
+
+func appendObject(b []byte, x map[string]any) []byte {
+	if x == nil {
+		return append(b, "null"...)
+	}
+	b = append(b, '{')
+	for i, name := range protocol.SortedKeys(x) {
+		b = appendKey(append(appendText(comma(b, i), name), ':'), x[name])
+	}
+	return append(b, '}')
 }
 
 func comma(b []byte, i int) []byte {

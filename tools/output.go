@@ -105,7 +105,8 @@ func (r *Result) keep(put func(b Blob) (tool.Artifact, error), limits manifest.L
 	text, isText := r.Output.(string)
 	mediaType := "text/plain; charset=utf-8"
 	if !isText && r.Output != nil {
-		text, mediaType = string(template.AppendJSON(nil, r.Output)), "application/json"
+		var room [512]byte // most outputs are short
+		text, mediaType = string(template.AppendJSON(room[:0], r.Output)), "application/json"
 	}
 	r.Meta.Bytes = max(r.Meta.Bytes, int64(len(text)))
 	for i := range blobs {
@@ -151,7 +152,9 @@ func withoutSecrets(output any, text string) string {
 func cleaned(v any) any {
 	switch x := v.(type) {
 	case string:
-		return clean(x)
+		if text := clean(x); text != x {
+			return text
+		}
 	case []any:
 		out := make([]any, len(x))
 		for i, e := range x {
