@@ -1,11 +1,13 @@
 package tavernsim
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -154,35 +156,35 @@ func TestPuritySees(t *testing.T) {
 	}
 }
 
-// maxPackage is how many lines of code a package may have, without tests and
-// comments.
-const maxPackage = 1500
+// maxPackage is how many lines of code a package may have, without tests, comments
+// and imports.
+const maxPackage = 1450
 
 // larger are the packages that have more today. A number only shrinks: who makes
 // a package smaller writes the new size here.
 func larger() map[string]int {
 	return map[string]int{
-		"engine/agent":        5401,
-		"engine/bus":          2350,
-		"engine/expr":         2350,
-		"engine/knowledge":    3144,
-		"engine/statecmd":     2900,
-		"engine/template":     1560,
-		"engine/workflow":     2877,
-		"engine/world":        2840,
-		"internal/metrics":    2021,
-		"persistence":         2300,
-		"protocol":            1620,
-		"scenes":              2986,
-		"scenes/machines":     4171,
-		"scenes/outside":      1720,
-		"scenes/run/rundir":   2070,
-		"scenes/run/runner":   1730,
-		"scenes/tooling":      1700,
-		"scenes/view/inspect": 3444,
-		"scenes/load/project": 4066,
-		"tam":                 2571,
-		"tam/toolsxml":        2215,
+		"engine/agent":        5000,
+		"engine/bus":          2240,
+		"engine/expr":         2280,
+		"engine/knowledge":    3000,
+		"engine/statecmd":     2760,
+		"engine/template":     1500,
+		"engine/workflow":     2780,
+		"engine/world":        2760,
+		"internal/metrics":    1860,
+		"persistence":         2160,
+		"protocol":            1540,
+		"scenes":              2700,
+		"scenes/machines":     3840,
+		"scenes/outside":      1620,
+		"scenes/run/rundir":   1900,
+		"scenes/run/runner":   1540,
+		"scenes/tooling":      1460,
+		"scenes/view/inspect": 3200,
+		"scenes/load/project": 3700,
+		"tam":                 2460,
+		"tam/toolsxml":        2140,
 	}
 }
 
@@ -207,6 +209,25 @@ func TestPackageSizes(t *testing.T) {
 	}
 }
 
+// maxFile is how many lines a file may have, of code or of tests.
+const maxFile = 500
+
+func TestFileSizes(t *testing.T) {
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(path) != ".go" {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if n := bytes.Count(data, []byte("\n")); n > maxFile {
+			t.Errorf("%s has %d lines; at most %d: move what is about something else into a file of its own", path, n, maxFile)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // slack is how much smaller a package may be than its entry before the entry has
 // to follow.
 const slack = 500
@@ -225,28 +246,31 @@ func TestTooLarge(t *testing.T) {
 	for _, c := range []struct {
 		n, entry int
 		bad      bool
-	}{{1500, 0, false}, {1501, 0, true}, {2000, 2000, false}, {2001, 2000, true}, {1501, 2002, true}, {1501, 2001, false}, {1400, 2000, false}} {
+	}{{1450, 0, false}, {1451, 0, true}, {2000, 2000, false}, {2001, 2000, true}, {1451, 1952, true}, {1451, 1951, false}, {1400, 2000, false}} {
 		if got := tooLarge("p", c.n, c.entry); (got != "") != c.bad {
 			t.Errorf("%d of %d: %q", c.n, c.entry, got)
 		}
 	}
-	if n := codeLines([]byte("package p\n\n// said\nvar s = `a\nb`\n")); n != 3 {
+	if n := codeLines([]byte("package p\n\nimport (\n\t\"os\"\n)\n\n// said\nvar s = `a\nb`\n")); n != 2 {
 		t.Errorf("%d lines", n)
 	}
 }
 
-// codeLines counts the lines that hold a token.
+// codeLines counts the lines that hold a token, behind the imports: a file more is not more code.
 func codeLines(src []byte) int {
 	var s scanner.Scanner
 	file := token.NewFileSet().AddFile("", -1, len(src))
 	s.Init(file, src, nil, 0)
-	lines := map[int]bool{}
+	lines, imports := map[int]bool{}, true
 	for {
 		pos, tok, lit := s.Scan()
-		if tok == token.EOF {
+		switch tok {
+		case token.EOF:
 			return len(lines)
+		case token.FUNC, token.TYPE, token.CONST, token.VAR:
+			imports = false
 		}
-		if tok == token.SEMICOLON && lit == "\n" {
+		if imports || tok == token.SEMICOLON && lit == "\n" {
 			continue
 		}
 		first := file.Line(pos)

@@ -42,9 +42,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -54,23 +51,17 @@ import (
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/engine/control"
 	"tavernsim/engine/order"
-	"tavernsim/engine/travel"
 	"tavernsim/internal/metrics"
-	"tavernsim/internal/source"
 	"tavernsim/llm/endpoint"
-	"tavernsim/llm/limit"
 	"tavernsim/llm/models"
-	"tavernsim/llm/models/modelfile"
 	"tavernsim/llm/replay"
 	"tavernsim/llm/store"
 	"tavernsim/persistence"
 	"tavernsim/persistence/pebbledb"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
-	"tavernsim/scenes/history"
 	"tavernsim/scenes/links"
 	"tavernsim/scenes/load/project"
-	"tavernsim/scenes/load/roads"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
@@ -78,12 +69,10 @@ import (
 	"tavernsim/scenes/run/interact"
 	"tavernsim/scenes/run/recorded"
 	"tavernsim/scenes/run/rundir"
-	"tavernsim/scenes/seats"
 	"tavernsim/scenes/timing"
 	"tavernsim/scenes/tooling"
 	"tavernsim/scenes/tooling/needs"
 	"tavernsim/scenes/tooling/overrides"
-	"tavernsim/scenes/tooling/own"
 	"tavernsim/tools"
 	"tavernsim/tools/grants"
 	"tavernsim/tools/plugin"
@@ -266,131 +255,6 @@ func LoadFS(fsys fs.FS, name string, stops bool, tools ...string) (*project.Proj
 	return rundir.LoadFS(fsys, project.Options{Name: name, Stops: stops, Model: ReadModel, Models: CheckModels, Tools: tools})
 }
 
-// ReadModel reads a model file; it is project.Options.Model of whoever runs.
-func ReadModel(file string, data []byte, report *source.Report) bool {
-	return models.Read(file, data, report)
-}
-
-// CheckModels checks model files together; it is project.Options.Models of whoever runs.
-func CheckModels(files, others map[string][]byte, report *source.Report) {
-	models.Check(filesOf(files), filesOf(others), report)
-}
-
-func filesOf(data map[string][]byte) (files []models.File) {
-	for _, file := range slices.Sorted(maps.Keys(data)) {
-		files = append(files, models.File{Path: file, Data: data[file]})
-	}
-	return files
-}
-
-// withModels adds the models of the scenes to the options.
-func (opt Options) withModels(p *project.Project, defs []*project.Scene) (Options, error) {
-	opt.models = map[string]*models.Set{}
-	opt.replaced = map[string]overrides.Models{}
-	for _, def := range defs {
-		instead := opt.modelsOfPlugins(p)
-		set, err := ModelsOf(p, def, opt, instead)
-		if err != nil {
-			return opt, err
-		}
-		opt.models[def.Definition.ID], opt.replaced[def.Definition.ID] = set, instead
-	}
-	return opt, nil
-}
-
-// modelsOfPlugins are the services of plugins that take the places of the models of a scene. A
-// script or recorded answers that the caller asked for alone win.
-func (opt Options) modelsOfPlugins(p *project.Project) overrides.Models {
-	if cmp.Or(opt.Tools, tooling.Live) != tooling.Live || opt.Model == modelfile.KindScripted || opt.OnMiss == MissFail || opt.Estimate != nil {
-		return overrides.Models{}
-	}
-	return overrides.ModelsOf(p)
-}
-
-// endpoints are the names of those that the models ask, sorted.
-func (opt Options) endpoints() (names []string) {
-	for _, set := range opt.models {
-		for _, m := range set.Asked() {
-			names = append(names, m.Endpoint)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-// ModelsOf makes the models of a scene; services of plugins take the places of some.
-func ModelsOf(p *project.Project, s *project.Scene, opt Options, instead overrides.Models) (*models.Set, error) {
-	set := models.Options{Default: s.Definition.Simulation.Model, Endpoints: opt.Endpoints, Answers: opt.answers, Store: opt.Store, Estimate: opt.Estimate, Script: s.Definition.Simulation.Model}
-	instead.Take(&set)
-	switch {
-	case opt.OnMiss == MissFail:
-		set.Endpoints = nil
-	case opt.answers != nil && set.Endpoints == nil:
-		set.Endpoints = map[string]*endpoint.Endpoint{} // no script answers for what was not recorded
-	}
-	paths, others := p.ModelFiles()
-	switch i := slices.IndexFunc(paths, func(file string) bool { return models.NameOf(file) == opt.Model }); {
-	case opt.Model == modelfile.KindScripted:
-		set.Endpoints, set.Answers, set.Scripts = nil, nil, true
-	case opt.Model == "":
-	case i < 0:
-		return nil, protocol.Errorf(protocol.KindNotFound, "model %q: the project has no file models/%s.yaml; it has %s", opt.Model, opt.Model, strings.Join(paths, ", "))
-	default:
-		set.Default = paths[i]
-	}
-	if set.Default != "" && !slices.Contains(paths, set.Default) {
-		paths = append(paths, set.Default)
-	}
-	var err error
-	if set.Files, err = modelFiles(p, paths); err != nil {
-		return nil, err
-	}
-	if set.Others, err = modelFiles(p, others); err != nil {
-		return nil, err
-	}
-	made, err := models.New(set)
-	if err == nil && opt.Model == modelfile.KindScripted {
-		made.Notes = nil // it was asked for
-	}
-	return made, err
-}
-
-// Models makes the models of a project's files, to try them without a run.
-func Models(p *project.Project, to map[string]*endpoint.Endpoint) (*models.Set, error) {
-	paths, besides := p.ModelFiles()
-	files, err := modelFiles(p, paths)
-	if err != nil {
-		return nil, err
-	}
-	others, err := modelFiles(p, besides)
-	if err != nil {
-		return nil, err
-	}
-	return models.New(models.Options{Files: files, Others: others, Endpoints: to})
-}
-
-// Questions are the hashes of a request's question for each model of a project at an
-// endpoint, by its name.
-func Questions(p *project.Project, q *protocol.ModelRequest) (map[string]string, error) {
-	paths, _ := p.ModelFiles()
-	files, err := modelFiles(p, paths)
-	if err != nil {
-		return nil, err
-	}
-	return models.Questions(files, q), nil
-}
-
-func modelFiles(p *project.Project, paths []string) (files []models.File, err error) {
-	for _, file := range paths {
-		data, ok := p.Model(file)
-		if !ok {
-			return nil, protocol.Errorf(protocol.KindNotFound, "model file %s is not in the project", file)
-		}
-		files = append(files, models.File{Path: file, Data: data})
-	}
-	return files, nil
-}
-
 // pick finds the scenes to run.
 func pick(p *project.Project, ids []string) ([]*project.Scene, error) {
 	if len(ids) == 0 {
@@ -446,182 +310,6 @@ func check(p *project.Project, defs []*project.Scene, opt Options) error {
 		}
 	}
 	return nil
-}
-
-// open opens the store.
-func (h *Host) open(dir string, p *project.Project, m *rundir.Manifest, opt Options) (*Runner, error) {
-	r := &Runner{Dir: dir, Manifest: m, Project: p, host: h, log: h.log, started: time.Now(), progress: opt.Recovering, granted: opt.grantedTo(p, dir, h.log)}
-	r.granted.Edition = func(now *granted.Reread) ([]string, error) { return r.edition(now, &opt) }
-	keep, err := persistence.ParseKeep(opt.Keep)
-	if err != nil {
-		return nil, err
-	}
-	if err := h.enter(r); err != nil {
-		return nil, err
-	}
-	r.store, err = rundir.OpenStore(dir, persistence.Options{
-		Durability: opt.Durability, BatchFacts: opt.BatchFacts, Observer: metrics.Journal{Set: h.metrics, Sync: opt.Durability}, FS: opt.FS, Log: r.log, Keep: keep,
-	})
-	if err != nil {
-		h.ended(r)
-		return nil, err
-	}
-	if err := r.collect(); err != nil {
-		h.ended(r)
-		return nil, errors.Join(err, r.store.Close())
-	}
-	if m.Interactive {
-		if r.desk, err = interact.NewDesk(dir, r.log); err != nil {
-			h.ended(r)
-			return nil, errors.Join(err, r.store.Close())
-		}
-	}
-	r.watch(metrics.Sources{Store: r.store, Dir: dir, Plugins: r.granted.Plugins})
-	return r, nil
-}
-
-func linked(defs []*project.Scene) (map[string][]travel.Link, error) {
-	var all []*agenda.Scene
-	for _, def := range defs {
-		all = append(all, def.Definition)
-	}
-	return roads.Of(all)
-}
-
-func (r *Runner) start(defs []*project.Scene, opt Options) error {
-	all, err := linked(defs)
-	if err != nil {
-		return r.stopStarting(defs, err)
-	}
-	r.links = links.New(all)
-	for i, def := range defs {
-		if err := r.startScene(def, opt); err != nil {
-			return r.stopStarting(defs[i:], err)
-		}
-	}
-	if len(r.Scenes) == 0 && !opt.Finish && rundir.Summarized(r.Dir) {
-		last := r.idle[len(r.idle)-1]
-		err := protocol.Errorf(protocol.KindConflict, "run %s: it has ended already (scene %s: %s); start another", r.Dir, last.ID, last.outcome.Reason)
-		return errors.Join(err, r.close())
-	}
-	r.metrics.Ready()
-	return nil
-}
-
-func (r *Runner) startScene(def *project.Scene, opt Options) error {
-	id := def.Definition.ID
-	r.metrics.NotReady("restoring scene " + id)
-	journal, err := r.store.Journal(id)
-	if err != nil {
-		return err
-	}
-	made, err := r.Manifest.Made(r.Project, id, opt.Middleware, opt.External)
-	if err == nil {
-		err = r.Manifest.AddEditions(r.Dir, made, opt.Middleware, opt.External)
-	}
-	if err != nil {
-		return err
-	}
-	reason, err := history.End(journal)
-	if err != nil {
-		return err
-	}
-	if reason != "" {
-		return r.keepEnded(made, journal, reason)
-	}
-	set := opt.models[id]
-	set.Belongs(r.Manifest.Run)
-	for _, note := range set.Notes {
-		r.log.Warn(note, "scene", id)
-	}
-	counts := r.metrics.Scene(id)
-	hands, err := r.tools(opt, id, def.Definition.PluginConfig, counts, made.Clock == agenda.Realtime)
-	if err != nil {
-		counts.CouldNot(metrics.SceneRunning)
-		counts.Forget()
-		return err
-	}
-	if err := r.resumed(hands, journal, own.Files{Grants: opt.Grants, Secrets: opt.Secrets}); err != nil {
-		counts.CouldNot(metrics.SceneRunning)
-		counts.Forget()
-		return errors.Join(err, hands.Close())
-	}
-	opt.replaced[id].Open(hands.Services)
-	for _, w := range hands.Replaced() {
-		r.log.Warn(w.String(), "scene", id)
-	}
-	s := &Scene{tools: hands, ID: id, Seed: r.Manifest.Seeds[id], journal: journal, models: set, latency: timing.NewLatency(), report: def.Definition.Simulation.Report}
-	s.Run, err = scenes.Start(made, journal, scenes.Options{
-		Schedule: opt.Schedule, Stop: stopOf(def, opt), Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Orders: opt.ordersOf(id), Control: opt.Control, Desk: r.deskOf(id), Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
-		Metrics: counts, Log: r.log, Latency: s.latency, ColdWakes: opt.ColdWakes, Serial: opt.Serial, Crashes: opt.Crashes[id], Links: r.links.Of(id), Folding: r.recovering(id),
-		Effects:     func() (outside.Journal, error) { return r.store.Direct(outside.JournalID(id)) },
-		PassiveFile: func() (seats.File, error) { return seats.Scratch(r.Dir) },
-	})
-	if err != nil {
-		counts.CouldNot(metrics.SceneRunning)
-		counts.Forget()
-		return errors.Join(err, hands.Close())
-	}
-	r.watch(s.Run.Sources())
-	r.Scenes = append(r.Scenes, s)
-	return nil
-}
-
-// deskOf shows the questions of a scene to people.
-func (r *Runner) deskOf(id string) scenes.Desk {
-	if r.desk == nil {
-		return nil
-	}
-	return r.desk.Of(id)
-}
-
-// class is that of a scene's requests to models: somebody watches a scene on the realtime
-// clock, and others can wait.
-func (r *Runner) class(id string) limit.Class {
-	if r.Manifest.Clocks[id] == agenda.Realtime {
-		return limit.Interactive
-	}
-	return limit.Normal
-}
-
-// recovering reports the progress of a scene's fold.
-func (r *Runner) recovering(id string) func(done, total uint64) {
-	say := r.progress.Of(id, "restoring")
-	return func(done, total uint64) {
-		r.metrics.NotReady(fmt.Sprintf("restoring scene %s: fact %d of %d", id, done, total))
-		say(done, total)
-	}
-}
-
-// keepEnded puts a scene that ended before the others into the summary.
-func (r *Runner) keepEnded(made *setup.Scene, journal *persistence.Journal, reason string) error {
-	id := made.ID
-	state, _, err := history.Fold(made, journal, history.Options{Log: r.log, Folding: r.recovering(id)})
-	if err != nil {
-		return err
-	}
-	state.View = state.Shown()
-	r.metrics.Replayed(int(state.Tally.Facts))
-	r.metrics.Ended(id)
-	r.links.Ended(id, &state.Travel, made.Member)
-	r.idle = append(r.idle, &Scene{
-		ID: id, Seed: r.Manifest.Seeds[id], journal: journal, latency: timing.NewLatency(), report: made.Simulation().Report,
-		outcome: scenes.Outcome{Outcome: machines.Outcome{Reason: reason, Final: true}, Wave: journal.Durable(), State: state.Stage},
-	})
-	return nil
-}
-
-// stopOf lays the flags over the scene's own stop conditions: a flag replaces
-// the condition of its kind.
-func stopOf(def *project.Scene, opt Options) agenda.Stop {
-	stop := def.Definition.Simulation.Stop
-	if opt.For > 0 {
-		stop.After = protocol.Duration(opt.For)
-	}
-	if opt.Ticks > 0 {
-		stop.Ticks = opt.Ticks
-	}
-	return stop
 }
 
 // Interrupt stops every scene after its open wave, so that the run can be resumed.

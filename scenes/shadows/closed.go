@@ -1,0 +1,102 @@
+package shadows
+
+import (
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/schedule"
+	"tavernsim/engine/space"
+	"tavernsim/protocol"
+	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
+)
+
+// Closed tells of a wave that has ended: its moment, what the services show now, the facts of it
+// that are no turn's, and the next turn of each agent. The driver keeps them.
+func (d *Driver) Closed(at protocol.Time, wave uint64, view *machines.View, facts []Kept, next []protocol.Time) {
+	if d != nil {
+		d.tell(func() error { return d.closedWave(at, wave, view, facts, next) })
+	}
+}
+
+// Kept is a fact of the committed run.
+type Kept struct {
+	Actor string
+	Fact  protocol.Fact
+}
+
+func (d *Driver) closedWave(at protocol.Time, wave uint64, view *machines.View, facts []Kept, next []protocol.Time) error {
+	clear(d.touched)
+	moment := d.tick.of(at)
+	foreseen := make([]schedule.Tick, len(d.agents))
+	for o, a := range d.agents {
+		foreseen[o] = d.dueAfter(a, moment+1)
+	}
+	list := make([]protocol.Fact, len(facts))
+	for i := range facts {
+		list[i] = facts[i].Fact
+	}
+	foretold := d.events.Committed(moment, list)
+	var steps []space.Fact
+	for _, k := range facts {
+		known, o := false, uint32(0)
+		if f, ok := k.Fact.(space.Fact); ok {
+			steps = append(steps, f)
+			if o, known = d.toldBy(f); known {
+				known = d.courses.Hear(o, moment, f) && !d.touched[o]
+			}
+		}
+		touched := d.touched
+		if _, event := k.Fact.(*bus.Routed); event { // the end of the wave tells who heard it
+			d.touched = map[uint32]bool{}
+		}
+		err := d.fold.Apply(protocol.Record{Time: at, Actor: k.Actor}, k.Fact)
+		if d.touched = touched; err != nil {
+			return err
+		}
+		if known {
+			delete(d.touched, o) // its turns ahead know
+		}
+	}
+	moved, err := d.courses.Committed(moment, steps)
+	if err != nil {
+		return err
+	}
+	touched := d.touched
+	d.touched = map[uint32]bool{}
+	err = d.fold.Apply(protocol.Record{Time: at, Actor: setup.ActorScene}, &agenda.WaveClosed{Wave: wave})
+	for o := range d.touched {
+		touched[o] = touched[o] || !foretold[o]
+	}
+	if d.touched = touched; err != nil {
+		return err
+	}
+	for _, o := range d.events.Wrong() {
+		d.touched[o] = true
+	}
+	d.view, d.open = view, max(d.open, moment)
+	d.ladder.commit(moment, view.World())
+	for o, a := range d.agents {
+		due := d.tick.of(next[o])
+		if !d.touched[uint32(o)] && !moved[uint32(o)] {
+			if err := d.pass(a, moment); err != nil {
+				return err
+			}
+			if due == foreseen[o] {
+				a.due = due
+				continue
+			}
+		}
+		a.due = due
+		if err := d.setBack(a, moment); err != nil {
+			return err
+		}
+	}
+	return d.goOn()
+}
+
+// setBack undoes all that an agent did ahead.
+func (d *Driver) setBack(a *one, moment schedule.Tick) error {
+	d.missed(a)
+	since := min(moment, a.due-1) // a moment may have another wave
+	return d.state.Missed(a.ordinal, since, d.endOf(a, d.after(a, since), 0))
+}

@@ -1,0 +1,164 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestBounds: whatever a program does, it is bounded, ends in time and leaves nothing.
+// Promises 4 and 5.
+func TestBounds(t *testing.T) {
+	boxes(t, func(t *testing.T, b *Box) {
+		if testing.Short() && b.outers[0].name() == "bubblewrap" {
+			t.Skip("the same worker; not in short")
+		}
+		short, free := Limits{Time: 300 * time.Millisecond}, Limits{Time: long}
+		for name, c := range map[string]struct {
+			argv   []string
+			limits Limits
+			check  func(r Result) bool
+		}{
+			"fork bomb": {shell("f() { f | f & f; }; f; sleep MARK"), short, func(r Result) bool { return r.End == TimedOut || r.End == Exited || r.End == OutOfMem }},
+			"double fork in a session of its own": {shell("(setsid sh -c 'trap \"\" TERM HUP; sleep MARK; sleep MARK' </dev/null >/dev/null 2>&1 &) ; sleep 0.1; echo done"), free,
+				func(r Result) bool { return r.End == Exited && string(r.Stdout.Bytes) == "done\n" }},
+			"a child that holds the outputs": {shell("sleep MARK & echo done"), free, func(r Result) bool { return r.End == Exited && string(r.Stdout.Bytes) == "done\n" }},
+			"stops itself":                   {shell("sleep MARK & kill -STOP $$"), short, func(r Result) bool { return r.End == TimedOut }},
+			"ignores TERM":                   {shell("trap '' TERM; echo begun; while :; do sleep MARK; done"), short, func(r Result) bool { return r.End == TimedOut && r.Took > grace }},
+			"ends at TERM": {shell("trap 'echo bye; exit 4' TERM; echo begun; sleep MARK & wait"), short, func(r Result) bool {
+				return r.End == TimedOut && r.Exit == 4 && string(r.Stdout.Bytes) == "begun\nbye\n"
+			}},
+			"kills everybody": {shell("sleep MARK & kill -9 -1; kill -9 1; kill -STOP 1; sleep MARK"), short, func(r Result) bool { return r.End == TimedOut }},
+			"endless output":  {shell("yes begunMARK"), Limits{Time: short.Time, Output: 1 << 16}, func(r Result) bool { return r.End == TimedOut && len(r.Stdout.Bytes) == 1<<16 && r.Stdout.Dropped > 0 }},
+			"endless errors":  {shell("echo begun; yes MARK >&2"), Limits{Time: short.Time, Output: 1 << 16}, func(r Result) bool { return r.End == TimedOut && len(r.Stderr.Bytes) == 1<<16 && r.Stderr.Dropped > 0 }},
+			"a full folder":   {shell("cat /dev/zero >a; cat /dev/zero >b; echo full"), Limits{Time: long, FileSize: 60 << 20}, func(r Result) bool { return string(r.Stdout.Bytes) == "full\n" }},
+			"processor time":  {shell("while :; do :; done"), Limits{Time: long, CPU: time.Second}, func(r Result) bool { return r.Exit == -1 && (r.Signal == "SIGXCPU" || r.Signal == "SIGKILL") }},
+			"8 GiB":           {[]string{"python3", "-c", "bytearray(8<<30)"}, free, func(r Result) bool { return r.Exit == 1 && strings.Contains(string(r.Stderr.Bytes), "MemoryError") }},
+			// Twice what a Go program may map at its start: the worker itself is bound, too.
+			"shared memory": {[]string{"python3", "-c", "import mmap\nm=mmap.mmap(-1,8<<30)\nfor i in range(0,8<<30,4096): m[i]=1"}, Limits{Time: long, Memory: 256 << 20}, func(r Result) bool { return r.End == OutOfMem }},
+			"memory of many": {[]string{"python3", "-c", "import os,time\nfor i in range(16):\n  if os.fork()==0:\n    b=bytearray(20<<20); time.sleep(60)\ntime.sleep(60)"}, Limits{Time: long, Memory: 256 << 20},
+				func(r Result) bool { return r.End == OutOfMem }},
+			// Tables of pages for addresses that were only read, two MiB apart.
+			"tables of pages": {[]string{"python3", "-c", "import mmap,time\nm=mmap.mmap(-1,256<<30,flags=mmap.MAP_PRIVATE|mmap.MAP_ANONYMOUS|0x4000,prot=mmap.PROT_READ)\nfor i in range(0,256<<30,2<<20): m[i]\nprint('all',flush=True)\ntime.sleep(60)"}, Limits{Time: long, Memory: 256 << 20},
+				func(r Result) bool { return r.End == OutOfMem }},
+			"locks of files":    {[]string{"python3", "-c", "import fcntl,os,time\nf=[os.open(str(i),os.O_CREAT|os.O_RDWR) for i in range(200)]\nfor j in range(0,4000,2):\n  for x in f: fcntl.lockf(x,fcntl.LOCK_EX,1,j)\nprint('400,000 locks',flush=True); time.sleep(60)"}, Limits{Time: long}, func(r Result) bool { return r.End == OutOfMem }},
+			"what sockets hold": {[]string{"python3", "-c", sockets}, Limits{Time: long, Memory: 256 << 20}, func(r Result) bool { return r.End == OutOfMem }},
+			"signals": {shell("i=1; while [ $i -lt 65 ]; do kill -$i 1; i=$((i+1)); done; i=99; while [ $i -gt 0 ]; do kill -34 1; i=$((i-1)); done; kill -11 1; kill -6 1; sleep 0.1; echo still"), free,
+				func(r Result) bool { return r.End == Exited && strings.Contains(string(r.Stdout.Bytes), "still\n") }},
+			"many files": {[]string{"python3", "-c", "import time\ntry:\n  for i in range(10**6): open(str(i),'w').close()\nexcept OSError as e: print('full at',i,flush=True)\ntime.sleep(1)"}, Limits{Time: long, Files: 5000},
+				func(r Result) bool {
+					return r.End == TooManyFiles || strings.HasPrefix(string(r.Stdout.Bytes), "full at 49")
+				}},
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel() // most of them wait
+				m := mark()
+				for i, word := range c.argv {
+					c.argv[i] = strings.ReplaceAll(word, "MARK", m)
+				}
+				if _, err := exec.LookPath("/usr/bin/" + c.argv[0]); err != nil {
+					t.Skip(c.argv[0], "is not installed")
+				}
+				if testing.Short() && c.limits.Memory > 0 {
+					t.Skip("the bound holds for the worker, too, and the race detector needs more")
+				}
+				r := run(t, b, Command{Argv: c.argv, Limits: c.limits})
+				for begins := strings.Contains(strings.Join(c.argv, " "), "begun"); begins && (!bytes.HasPrefix(r.Stdout.Bytes, []byte("begun")) || !c.check(r)) && c.limits.Time < long; {
+					c.limits.Time *= 10 // a busy machine: the time was over before the program had begun, or had done it
+					r = run(t, b, Command{Argv: c.argv, Limits: c.limits})
+				}
+				if !c.check(r) {
+					t.Errorf("%s exit %d %s, %v, out %d+%d %.300q err %.300q", r.End, r.Exit, r.Signal, r.Took, len(r.Stdout.Bytes), r.Stdout.Dropped, r.Stdout.Bytes, r.Stderr.Bytes)
+				}
+				if got := left(m); len(got) > 0 {
+					t.Errorf("left behind: %v", got)
+				}
+			})
+		}
+	})
+}
+
+// sockets fills pairs of streams in several processes, and waits.
+const sockets = `
+import os, socket, time
+for i in range(8):
+    if os.fork() == 0: break
+pairs = []
+while len(pairs) < 120:
+    pair = socket.socketpair()
+    for s in pair:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 30)
+        s.setblocking(False)
+        try:
+            while True: s.send(bytes(65536))
+        except BlockingIOError: pass
+    pairs.append(pair)
+time.sleep(60)
+`
+
+// Promise 5.
+func TestCancelled(t *testing.T) {
+	b, m := box(t), mark()
+	ctx, cancel := context.WithCancel(t.Context())
+	var cancelled sync.WaitGroup
+	cancelled.Go(func() {
+		defer cancel()
+		eventually(t, "the program runs", func() bool { return len(left("sleep\x00"+m)) > 0 })
+	})
+	if r, err := b.Run(ctx, Command{Argv: []string{"sleep", m}, Limits: Limits{Time: long}}); err != nil || r.End != Cancelled || r.Signal != "SIGTERM" || len(left(m)) > 0 {
+		t.Errorf("%+v %v", r, err)
+	}
+	cancelled.Wait()
+}
+
+// engine is an engine that is killed. It says which worker it started ahead.
+func engine(mark string) int {
+	b := New(Options{})
+	b.Run(context.Background(), Command{Argv: shell("trap '' TERM; setsid sleep " + mark + " & echo x; wait; sleep " + mark), Limits: Limits{Time: time.Hour}, Started: func(int) {
+		b.keepSpare(b.tried[Strict].chosen)
+		fmt.Println((<-b.spare.started).cmd.Process.Pid)
+	}})
+	return 0
+}
+
+// TestEngineDies: its programs die with it.
+// Promise 7.
+func TestEngineDies(t *testing.T) {
+	box(t)
+	m := mark()
+	c := exec.Command("/proc/self/exe")
+	c.Env = append(os.Environ(), "SANDBOX_TEST_ENGINE="+m)
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ahead := 0
+	if _, err := fmt.Fscan(out, &ahead); err != nil || gone(ahead) {
+		t.Fatal(ahead, err)
+	}
+	eventually(t, "the program runs", func() bool { return len(left("sleep\x00"+m)) > 0 })
+	c.Process.Kill()
+	c.Wait()
+	eventually(t, "nothing is left", func() bool { return len(left(m)) == 0 && gone(ahead) })
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for begun := time.Now(); time.Since(begun) < long; <-tick.C {
+		if is() {
+			return
+		}
+	}
+	t.Error("it never came to this:", what)
+}
