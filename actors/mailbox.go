@@ -131,8 +131,12 @@ func (m *mailbox) dead(env *protocol.Envelope, l delivery.Lane, reason string) {
 	}
 }
 
-// PostSystemMessage queues one of Proto.Actor's own messages.
+// PostSystemMessage queues one of Proto.Actor's own messages. A start is none that anybody
+// hears of, so an actor needs no worker before it is told something, and can be visited.
 func (m *mailbox) PostSystemMessage(msg any) {
+	if _, ok := msg.(*actor.Started); ok {
+		return
+	}
 	c := &systemCell{msg: msg}
 	for {
 		c.next = m.system.Load()
