@@ -181,7 +181,10 @@ func (r *Run) Reset() {
 	r.plan, r.root, r.err, r.done = nil, nil, nil, false
 	r.ready, r.head, r.asked, r.open, r.steps, r.live = r.ready[:0], 0, r.asked[:0], 0, 0, 0
 	r.outs, r.trace = r.outs[:0], r.trace[:0]
-	r.env, r.req, r.ans, r.budget = Env{}, Request{}, Answer{}, nil
+	r.env = Env{} // one by one: large values that are assigned together are copied
+	r.req = Request{}
+	r.ans = Answer{}
+	r.budget = nil
 	r.exec.frame, r.exec.node = nil, nil
 }
 
