@@ -149,8 +149,7 @@ func (t *Turn) clear() {
 	l, read := t.lists, emptied(t.world.Asked)
 	*t = Turn{}
 	t.world.Asked = read
-	t.lists = lists{emptied(l.runs), emptied(l.queue), emptied(l.results), emptied(l.shown), emptied(l.asked), emptied(l.waits),
-		emptied(l.sequenced), emptied(l.facts), emptied(l.wishes), emptied(l.updates), emptied(l.calls), emptied(l.models)}
+	t.lists = lists{emptied(l.runs), emptied(l.queue), emptied(l.results), emptied(l.shown), emptied(l.asked), emptied(l.waits), emptied(l.sequenced), emptied(l.facts), emptied(l.wishes), emptied(l.updates), emptied(l.calls), emptied(l.models)}
 }
 
 func emptied[T any](list []T) []T {

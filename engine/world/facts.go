@@ -267,7 +267,7 @@ func (r *Refused) Told() map[string]any {
 // reader decodes in order; after the first error it reads zeros.
 type reader struct {
 	b     []byte
-	texts string // all that is read, so that texts are parts of it; "" = each text has memory of its own
+	texts protocol.Texts // of b
 	err   error
 }
 
@@ -290,16 +290,9 @@ func take[T any](r *reader, read func([]byte) (T, []byte, error)) T {
 }
 
 func (r *reader) int() int64   { return take(r, msgp.ReadInt64Bytes) }
-func (r *reader) uint() uint64 { return take(r, msgp.ReadUint64Bytes) }
+func (r *reader) text() string { return take(r, r.texts.Read) }
 
-func (r *reader) text() string {
-	if r.texts == "" {
-		return take(r, msgp.ReadStringBytes)
-	}
-	b := take(r, msgp.ReadStringZC)
-	end := len(r.texts) - len(r.b)
-	return r.texts[end-len(b) : end]
-}
+func (r *reader) uint() uint64 { return take(r, msgp.ReadUint64Bytes) }
 
 // grown reads the length of a list that has grown at its end since the oldest
 // journals.

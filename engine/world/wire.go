@@ -32,16 +32,9 @@ func (r *Request) AppendMsg(b []byte) []byte {
 	return r.Cause.appendMsg(b)
 }
 
-// smallRequest is how many bytes a request has whose texts share memory: a key that a document
-// keeps holds all of it.
-const smallRequest = 512
-
 // ReadRequest decodes a request. What it holds shares the bytes.
 func ReadRequest(raw protocol.Raw) (Request, error) {
-	r := reader{b: raw}
-	if len(raw) <= smallRequest {
-		r.texts = string(raw)
-	}
+	r := reader{b: raw, texts: protocol.ShareTexts(raw)}
 	r.array("request", 11)
 	q := Request{ID: r.text(), By: r.text(), Profile: r.text(), Reason: r.text(), Path: r.path(), Op: Op(r.text()), Value: r.raw()}
 	if r.err == nil && msgp.IsNil(r.b) {
