@@ -32,7 +32,6 @@ const (
 	stopped  uint32 = 1 << 8
 	waits    uint32 = 1 << 9  // in the pool: no worker has it
 	urgent   uint32 = 1 << 10 // it goes before others until its queue is empty
-	bare     uint32 = 1 << 11 // Spec.Unlisted
 )
 
 // mailbox implements actor.Mailbox with lanes. It is 192 bytes, which is a size
@@ -55,11 +54,11 @@ type mailbox struct {
 	word    atomic.Uint32
 	system  atomic.Pointer[systemCell]
 	sup     *Supervisor
-	invoker actor.MessageInvoker
+	listed  *actor.MessageInvoker // Proto.Actor's part of the actor; nil = Spec.Unlisted
+	address string                // Spec.Name
 
 	// The actor behind the mailbox. A restart is a new behaviour in the same
 	// actor: one allocation holds queues, address and shell.
-	pid      *actor.PID
 	behavior Behavior // nil between a failure and the restart
 }
 
@@ -118,7 +117,7 @@ func (m *mailbox) judge(env *protocol.Envelope) delivery.Verdict {
 }
 
 // name is what the outside knows the actor as, within its supervisor.
-func (m *mailbox) name() string { return m.pid.Id[len(m.sup.Prefix):] }
+func (m *mailbox) name() string { return m.address[len(m.sup.Prefix):] }
 
 // dead hands an envelope that is not taken to whoever listens.
 func (m *mailbox) dead(env *protocol.Envelope, l delivery.Lane, reason string) {
@@ -131,8 +130,12 @@ func (m *mailbox) dead(env *protocol.Envelope, l delivery.Lane, reason string) {
 	}
 }
 
-// PostSystemMessage queues one of Proto.Actor's own messages.
+// PostSystemMessage queues one of Proto.Actor's own messages. A start is none that anybody
+// hears of, so an actor needs no worker before it is told something, and can be visited.
 func (m *mailbox) PostSystemMessage(msg any) {
+	if _, ok := msg.(*actor.Started); ok {
+		return
+	}
 	c := &systemCell{msg: msg}
 	for {
 		c.next = m.system.Load()
@@ -145,7 +148,7 @@ func (m *mailbox) PostSystemMessage(msg any) {
 
 // RegisterHandlers and Start are called once, at spawn.
 func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatcher) {
-	m.invoker = invoker
+	m.listed = &invoker
 }
 func (m *mailbox) Start() {}
 
@@ -185,6 +188,19 @@ func (m *mailbox) claim() bool { return m.word.And(^waits)&waits != 0 }
 
 // back says that the actor waits in the pool again.
 func (m *mailbox) back() { m.word.Or(waits) }
+
+// seize takes an actor that no worker has, past the pool; false = one has it, or it has stopped.
+func (m *mailbox) seize() bool {
+	for {
+		w := m.word.Load()
+		if w&(running|stopped) != 0 {
+			return false
+		}
+		if m.word.CompareAndSwap(w, w|running) {
+			return true
+		}
+	}
+}
 
 // process runs the actor until its queue is empty or its slice is used up, and
 // reports whether it wants to go on.
@@ -257,15 +273,14 @@ func (m *mailbox) run(count *taken, last *protocol.Envelope) (handled bool) {
 	return handled
 }
 
-// fail suspends the actor and tells its supervisor, by way of Proto.Actor if that knows the
-// actor by its name.
+// fail suspends the actor and tells its supervisor, by way of Proto.Actor if that knows it.
 func (m *mailbox) fail(f *Failure, env *protocol.Envelope) {
-	if m.word.Load()&bare == 0 {
-		m.invoker.EscalateFailure(f, env)
+	if m.listed != nil {
+		(*m.listed).EscalateFailure(f, env)
 		return
 	}
 	m.suspended = true
-	m.sup.Failed(m.pid.Id, f)
+	m.sup.Failed(m.address, f)
 }
 
 // ready does what Proto.Actor asks for, and reports whether the actor may handle
@@ -318,9 +333,19 @@ func (m *mailbox) runSystem() {
 				m.restart()
 				m.suspended = false
 			default:
-				m.invoker.InvokeSystemMessage(c.msg)
+				m.invoke(c.msg)
 			}
 		}
+	}
+}
+
+// invoke handles any other message of Proto.Actor, which asks of an unlisted actor only that it stops.
+func (m *mailbox) invoke(msg any) {
+	switch {
+	case m.listed != nil:
+		(*m.listed).InvokeSystemMessage(msg)
+	case m.word.Load()&stopped == 0: // two may have asked
+		m.end()
 	}
 }
 

@@ -298,6 +298,38 @@ func TestUnlistedActors(t *testing.T) {
 	})
 }
 
+// An unlisted actor that no worker has ends in the call of Stop: what waits are dead letters, once.
+func TestUnlistedActorsEndInTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var dead []string
+		s := NewSystem(Options{Workers: 1, DeadLetter: func(d DeadLetter) { dead = append(dead, d.Type+" "+d.Reason) }})
+		last := &stopping{}
+		sup := &Supervisor{Failed: func(string, *Failure) {}}
+		ref, err := s.Spawn(Spec{Name: "a", Unlisted: true, First: last, Supervisor: sup})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ref.Tell(event("fails", protocol.Normal))
+		ref.Tell(event("waits", protocol.Normal))
+		synctest.Wait()
+		s.Stop(ref)
+		s.Stop(ref)
+		sup.Wait()
+		ref.Tell(event("late", protocol.Normal))
+		if want := "[waits stopped late stopped]"; fmt.Sprint(dead) != want || last.stopped != 1 {
+			t.Errorf("dead letters %v, want %s; it was told %d times that it has stopped", dead, want, last.stopped)
+		}
+		s.Close()
+	})
+}
+
+type stopping struct {
+	failing
+	stopped int
+}
+
+func (s *stopping) Stopped() { s.stopped++ }
+
 type failing struct{}
 
 func (failing) Receive(*protocol.Envelope) error { return fmt.Errorf("no") }

@@ -27,17 +27,8 @@ func (r *Ref) Visitor() Visitor {
 // has the envelope: another worker has the actor, or the actor is suspended, or aside, or gone, or it has too much to do.
 func (v Visitor) Visit(r *Ref, env *protocol.Envelope) (handled bool) {
 	m := (*mailbox)(r)
-	if v.count == nil || m.sup.pause.on.Load() {
+	if v.count == nil || m.sup.pause.on.Load() || !m.seize() {
 		return false
-	}
-	for {
-		w := m.word.Load()
-		if w&(running|stopped) != 0 {
-			return false
-		}
-		if m.word.CompareAndSwap(w, w|running) {
-			break
-		}
 	}
 	handled = m.run(v.count, env)
 	v.count.begin(v.host)

@@ -24,6 +24,43 @@ func (v *visiting) Receive(env *protocol.Envelope) error {
 	return nil
 }
 
+// spawning is an actor that makes another one and visits it at once, as a wake does that finds an
+// agent without an actor.
+type spawning struct {
+	self    *Ref
+	system  *System
+	sup     *Supervisor
+	made    recorder
+	ref     *Ref
+	handled bool
+}
+
+func (x *spawning) Receive(env *protocol.Envelope) (err error) {
+	if x.ref, err = x.system.Spawn(Spec{Name: "new", Unlisted: env.Type == "unlisted", First: &x.made, Supervisor: x.sup}); err == nil {
+		x.handled = x.self.Visitor().Visit(x.ref, event("wake", protocol.Normal))
+	}
+	return err
+}
+
+// Promise 15: no worker has an actor that was told nothing, so it can be visited as soon as it is spawned.
+func TestANewActorIsVisited(t *testing.T) {
+	for _, name := range []string{"listed", "unlisted"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := NewSystem(Options{Workers: 1})
+			x := &spawning{system: s, sup: &Supervisor{}}
+			x.self = spawn(t, s, "spawns", x, x.sup)
+			x.self.Tell(event(name, protocol.Normal))
+			synctest.Wait()
+			if !x.handled || !slices.Equal(x.made.got, []string{"wake"}) {
+				t.Errorf("%s: visited: %v, it handled %v", name, x.handled, x.made.got)
+			}
+			s.Stop(x.ref)
+			s.Stop(x.self)
+			s.Close()
+		})
+	}
+}
+
 // Promise 15: who is visited handles first what waits; one that another worker has, that failed or
 // that stopped is not visited; a failure in a visit is that of the actor alone.
 func TestVisits(t *testing.T) {

@@ -43,11 +43,9 @@ type Turn struct {
 	own
 	goals []goal.Goal
 	motives
+	lists
 
-	runs        []*activeRun
-	queue       []queued // decided
-	done        int      // of the queue: carried out
-	results     []protocol.CallResult
+	done        int // of the queue: carried out
 	round       int
 	talk        *talk.Talk // nil = the core workflow takes no conversation
 	inputs      []any      // of the core workflow in its first round, with talk
@@ -75,7 +73,6 @@ type Turn struct {
 	resumed     []resumed             // steps that have waited
 	outcomes    []outcome             // of steps, if remembers
 	remembers   bool                  // some queued call names results of steps
-	shown       []*agentfact.CallMade // to this round alone: worth observing if it is refused
 	refused     bool                  // a model was not asked, for a limit of the profile
 	cutBy       protocol.FinishReason // why a model that was cut stopped, since the core workflow began
 
@@ -83,16 +80,8 @@ type Turn struct {
 	requests       []repeat.Answered // of this turn
 	requestsBefore int               // of them in earlier rounds
 
-	asked     []protocol.Effect    // to the shell
-	waits     []waiting            // for answers of the outside
-	sequenced []protocol.Sequenced // to the scene, when the turn ends
-	facts     []protocol.Fact
 	lost      []protocol.Fact // calls whose answers came too late
 	hooks     []asking        // questions to hooks; the first is out
-	wishes    []effect.Ask    // what asked and facts point to
-	updates   []agentfact.StateUpdated
-	calls     []agentfact.CallMade
-	models    []agentfact.ModelAnswered
 	end       agentfact.TurnEnded
 	cancelled bool
 	started   uint64 // runs so far
@@ -112,6 +101,22 @@ type Turn struct {
 
 	budget workflow.Budget // of what its workflows make and what it hands over
 	over   error           // set when the budget was exceeded
+}
+
+// lists of a turn, whose memory the next one uses.
+type lists struct {
+	runs      []*activeRun
+	queue     []queued // decided
+	results   []protocol.CallResult
+	shown     []*agentfact.CallMade // to this round alone: worth observing if it is refused
+	asked     []protocol.Effect     // to the shell
+	waits     []waiting             // for answers of the outside
+	sequenced []protocol.Sequenced  // to the scene, when the turn ends
+	facts     []protocol.Fact
+	wishes    []effect.Ask // what asked and facts point to
+	updates   []agentfact.StateUpdated
+	calls     []agentfact.CallMade
+	models    []agentfact.ModelAnswered
 }
 
 // activeRun is a workflow in flight, and what the turn does when it ends. The next
@@ -139,14 +144,12 @@ type reflection struct {
 	done   bool
 }
 
-// clear resets the turn and keeps the memory of its lists.
+// clear resets the turn and keeps the memory of its lists. It is emptied first: a value with lists would be made beside it and copied.
 func (t *Turn) clear() {
-	*t = Turn{
-		world: tool.WorldView{Asked: emptied(t.world.Asked)},
-		runs:  emptied(t.runs), queue: emptied(t.queue), results: emptied(t.results), asked: emptied(t.asked), waits: emptied(t.waits),
-		sequenced: emptied(t.sequenced), facts: emptied(t.facts), shown: emptied(t.shown),
-		wishes: emptied(t.wishes), updates: emptied(t.updates), calls: emptied(t.calls), models: emptied(t.models),
-	}
+	l, read := t.lists, emptied(t.world.Asked)
+	*t = Turn{}
+	t.world.Asked = read
+	t.lists = lists{emptied(l.runs), emptied(l.queue), emptied(l.results), emptied(l.shown), emptied(l.asked), emptied(l.waits), emptied(l.sequenced), emptied(l.facts), emptied(l.wishes), emptied(l.updates), emptied(l.calls), emptied(l.models)}
 }
 
 func emptied[T any](list []T) []T {

@@ -106,11 +106,12 @@ func (r *Run) Reset() {
 	clear(r.trace)
 	clear(r.exec.in)
 	clear(r.exec.many)
-	r.plan, r.root, r.err, r.done = nil, nil, nil, false
+	r.plan, r.root, r.err, r.done, r.budget, r.exec.frame, r.exec.node = nil, nil, nil, false, nil, nil, nil
 	r.ready, r.head, r.asked, r.open, r.steps, r.live = r.ready[:0], 0, r.asked[:0], 0, 0, 0
 	r.outs, r.trace = r.outs[:0], r.trace[:0]
-	r.env, r.req, r.ans, r.budget = Env{}, Request{}, Answer{}, nil
-	r.exec.frame, r.exec.node = nil, nil
+	r.env = Env{} // one by one: large values that are assigned together are copied
+	r.req = Request{}
+	r.ans = Answer{}
 }
 
 // begin queues the nodes of a frame that wait for nothing. The slots of the

@@ -266,8 +266,9 @@ func (r *Refused) Told() map[string]any {
 
 // reader decodes in order; after the first error it reads zeros.
 type reader struct {
-	b   []byte
-	err error
+	b     []byte
+	texts protocol.Texts // of b
+	err   error
 }
 
 func (r *reader) done(what string) error {
@@ -289,7 +290,7 @@ func take[T any](r *reader, read func([]byte) (T, []byte, error)) T {
 }
 
 func (r *reader) int() int64   { return take(r, msgp.ReadInt64Bytes) }
-func (r *reader) text() string { return take(r, msgp.ReadStringBytes) }
+func (r *reader) text() string { return take(r, r.texts.Read) }
 
 func (r *reader) uint() uint64 { return take(r, msgp.ReadUint64Bytes) }
 

@@ -34,7 +34,7 @@ func (r *Request) AppendMsg(b []byte) []byte {
 
 // ReadRequest decodes a request. What it holds shares the bytes.
 func ReadRequest(raw protocol.Raw) (Request, error) {
-	r := reader{b: raw}
+	r := reader{b: raw, texts: protocol.ShareTexts(raw)}
 	r.array("request", 11)
 	q := Request{ID: r.text(), By: r.text(), Profile: r.text(), Reason: r.text(), Path: r.path(), Op: Op(r.text()), Value: r.raw()}
 	if r.err == nil && msgp.IsNil(r.b) {
