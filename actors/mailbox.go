@@ -32,6 +32,7 @@ const (
 	stopped  uint32 = 1 << 8
 	waits    uint32 = 1 << 9  // in the pool: no worker has it
 	urgent   uint32 = 1 << 10 // it goes before others until its queue is empty
+	bare     uint32 = 1 << 11 // Spec.Unlisted
 )
 
 // mailbox implements actor.Mailbox with lanes. It is 192 bytes, which is a size
@@ -54,11 +55,11 @@ type mailbox struct {
 	word    atomic.Uint32
 	system  atomic.Pointer[systemCell]
 	sup     *Supervisor
-	listed  *actor.MessageInvoker // Proto.Actor's part of the actor; nil = Spec.Unlisted
-	address string                // Spec.Name
+	invoker actor.MessageInvoker
 
 	// The actor behind the mailbox. A restart is a new behaviour in the same
 	// actor: one allocation holds queues, address and shell.
+	pid      *actor.PID
 	behavior Behavior // nil between a failure and the restart
 }
 
@@ -117,7 +118,7 @@ func (m *mailbox) judge(env *protocol.Envelope) delivery.Verdict {
 }
 
 // name is what the outside knows the actor as, within its supervisor.
-func (m *mailbox) name() string { return m.address[len(m.sup.Prefix):] }
+func (m *mailbox) name() string { return m.pid.Id[len(m.sup.Prefix):] }
 
 // dead hands an envelope that is not taken to whoever listens.
 func (m *mailbox) dead(env *protocol.Envelope, l delivery.Lane, reason string) {
@@ -148,7 +149,7 @@ func (m *mailbox) PostSystemMessage(msg any) {
 
 // RegisterHandlers and Start are called once, at spawn.
 func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, _ actor.Dispatcher) {
-	m.listed = &invoker
+	m.invoker = invoker
 }
 func (m *mailbox) Start() {}
 
@@ -273,14 +274,15 @@ func (m *mailbox) run(count *taken, last *protocol.Envelope) (handled bool) {
 	return handled
 }
 
-// fail suspends the actor and tells its supervisor, by way of Proto.Actor if that knows it.
+// fail suspends the actor and tells its supervisor, by way of Proto.Actor if that knows the
+// actor by its name.
 func (m *mailbox) fail(f *Failure, env *protocol.Envelope) {
-	if m.listed != nil {
-		(*m.listed).EscalateFailure(f, env)
+	if m.word.Load()&bare == 0 {
+		m.invoker.EscalateFailure(f, env)
 		return
 	}
 	m.suspended = true
-	m.sup.Failed(m.address, f)
+	m.sup.Failed(m.pid.Id, f)
 }
 
 // ready does what Proto.Actor asks for, and reports whether the actor may handle
@@ -330,22 +332,14 @@ func (m *mailbox) runSystem() {
 			case *actor.SuspendMailbox:
 				m.suspended = true
 			case *actor.ResumeMailbox:
-				m.restart()
-				m.suspended = false
+				if m.word.Load()&stopped == 0 {
+					m.restart()
+					m.suspended = false
+				}
 			default:
-				m.invoke(c.msg)
+				m.invoker.InvokeSystemMessage(c.msg)
 			}
 		}
-	}
-}
-
-// invoke handles any other message of Proto.Actor, which asks of an unlisted actor only that it stops.
-func (m *mailbox) invoke(msg any) {
-	switch {
-	case m.listed != nil:
-		(*m.listed).InvokeSystemMessage(msg)
-	case m.word.Load()&stopped == 0: // two may have asked
-		m.end()
 	}
 }
 

@@ -100,9 +100,9 @@ type Stopper interface{ Stopped() }
 // Spec describes an actor.
 type Spec struct {
 	Name string // begins with the supervisor's Prefix; unique in the system
-	// Unlisted: Proto.Actor does not know the actor. The caller holds that the name is unique among
-	// the actors that are told something; the next of a name may be spawned while the last one
-	// stops. One that is listed takes 300 bytes more, of which some stay when it has stopped.
+	// Unlisted: the caller holds that the name is unique among the actors that are told
+	// something; the next of a name may be spawned while the last one stops. An actor that
+	// is listed takes some 90 bytes more, of which most stay when it has stopped.
 	Unlisted bool
 	// First is the behaviour to begin with.
 	First Behavior
@@ -197,7 +197,7 @@ func (s *System) Spawn(spec Spec) (*Ref, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
-	box := &mailbox{sup: spec.Supervisor, address: spec.Name, id: spec.ID, kind: spec.Kind, behavior: spec.First}
+	box := &mailbox{sup: spec.Supervisor, id: spec.ID, kind: spec.Kind, behavior: spec.First}
 	s.actors.Add(1)
 	spec.Supervisor.running.Add(1)
 	if err := s.spawn(box, spec); err != nil {
@@ -208,17 +208,27 @@ func (s *System) Spawn(spec Spec) (*Ref, error) {
 	return (*Ref)(box), nil
 }
 
-// spawn prepares the supervisor, and lets Proto.Actor make an actor that is listed.
-func (s *System) spawn(box *mailbox, spec Spec) error {
+// unlisted is the name of unlisted actors while they are spawned, one at a time: Proto.Actor
+// makes none that its registry does not hold. Nothing needs them there, since whoever stops,
+// suspends or resumes an actor asks its mailbox; and the maps of the registry never shrink.
+const unlisted = "\x00"
+
+func (s *System) spawn(box *mailbox, spec Spec) (err error) {
 	s.spawning.Lock()
 	defer s.spawning.Unlock()
-	props := spec.Supervisor.properties(s)
-	if spec.Unlisted {
-		return nil
-	}
 	s.next = box
-	_, err := spec.Supervisor.root.SpawnNamed(props, spec.Name)
+	name := spec.Name
+	if spec.Unlisted {
+		name = unlisted
+		box.word.Store(bare)
+	}
+	props := spec.Supervisor.properties(s)
+	box.pid, err = spec.Supervisor.root.SpawnNamed(props, name)
 	s.next = nil
+	if spec.Unlisted && err == nil {
+		s.proto.ProcessRegistry.LocalPIDs.GetBucket(name).Remove(name)
+		box.pid.Id = spec.Name
+	}
 	return err
 }
 
@@ -261,8 +271,8 @@ func (s *System) Stop(ref *Ref) {
 	m := (*mailbox)(ref)
 	switch {
 	case m.word.Load()&stopped != 0:
-	case m.listed == nil && m.seize():
-		m.end()
+	case m.word.Load()&bare != 0 && m.seize():
+		m.invoker.InvokeSystemMessage(s.stop)
 		if m.ends() {
 			s.pool.again(m)
 		}
@@ -278,19 +288,15 @@ type shell mailbox
 func (s *shell) Receive(ctx actor.Context) {
 	switch ctx.Message().(type) {
 	case *actor.Stopped:
-		(*mailbox)(s).end()
+		if b, ok := s.behavior.(Stopper); ok {
+			b.Stopped()
+		}
+		s.behavior = nil
+		(*mailbox)(s).close()
+		sup := s.sup
+		sup.system.actors.Done()
+		sup.running.Done()
 	}
-}
-
-// end is the last that an actor does.
-func (m *mailbox) end() {
-	if b, ok := m.behavior.(Stopper); ok {
-		b.Stopped()
-	}
-	m.behavior = nil
-	m.close()
-	m.sup.system.actors.Done()
-	m.sup.running.Done()
 }
 
 // restart makes a new behaviour after a failure. It runs in the actor, so that
