@@ -27,6 +27,11 @@ type snapshot struct {
 	More         protocol.Raw // a storedDelivery, nil for most
 }
 
+// fields are all fields, in their order.
+func (s *snapshot) fields() []any {
+	return []any{&s.Private, &s.Goals, &s.Turn, &s.Heard, &s.Dropped, &s.Inbox, &s.History, &s.Observations, &s.More}
+}
+
 // storedDelivery is a delivery as stored, and the marks of the inbox.
 type storedDelivery struct {
 	Marks    []storedMarks
@@ -99,7 +104,7 @@ func Snapshot(codec *protocol.Codec, s *State) (protocol.Raw, error) {
 	for _, o := range s.observations {
 		snap.Observations = append(snap.Observations, storedObservation{Time: o.Time, Kind: o.Kind, Value: protocol.Encode(o.Value)})
 	}
-	raw, err := codec.Marshal(&snap)
+	raw, err := grown.Append(codec, nil, snap.fields()...)
 	if err != nil || s.Memory() == nil {
 		return raw, err
 	}
@@ -130,7 +135,7 @@ func Restore(codec *protocol.Codec, raw protocol.Raw) (State, error) {
 
 func restoreState(codec *protocol.Codec, raw protocol.Raw) (State, error) {
 	var snap snapshot
-	if err := grown.Unmarshal(codec, raw, &snap); err != nil {
+	if err := grown.Read(codec, raw, snap.fields()...); err != nil {
 		return State{}, err
 	}
 	s := State{Goals: snap.Goals, Turn: snap.Turn, heard: snap.Heard, dropped: snap.Dropped, history: snap.History}
@@ -142,7 +147,7 @@ func restoreState(codec *protocol.Codec, raw protocol.Raw) (State, error) {
 	if s.inbox, err = loadEvents(snap.Inbox); err != nil {
 		return s, err
 	}
-	if len(snap.More) > 0 && snap.More[0] != 0xc0 {
+	if len(snap.More) > 0 {
 		var more storedDelivery
 		if err := grown.Unmarshal(codec, snap.More, &more); err != nil {
 			return s, err
