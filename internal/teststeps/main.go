@@ -1,16 +1,17 @@
 // Command teststeps prints the arguments of go test for the steps of the gate, one run of it a line:
 //
-//	teststeps race [LONGEST...]    the runs under the race detector, in the short form
-//	teststeps plain [LONGEST...]   the run without it, in the long form
+//		teststeps race [LONGEST...]    the runs under the race detector, in the short form
+//		teststeps plain [LONGEST...]   the run without it, in the long form
 //
-// No test that could find something new in one of the steps is left out of it, and nothing runs twice for nothing:
+//	  - The race step runs all tests of the packages whose own code starts goroutines, actors or databases. In other
+//	    packages nothing runs at once but what these have started, or what a test starts itself: those tests run.
+//	  - The plain step runs the rest, and what the race step leaves something out of: tests that do less in the short form,
+//	    and all tests of cmd and tools. The race step is built with cgo, under which the threads and system calls of a
+//	    program are others, and those packages start programs, confine them, or are the program.
 //
-//   - The race step runs all tests of the packages whose own code starts goroutines, actors or databases. In other
-//     packages nothing runs at once but what these have started, or what a test starts itself: those tests run.
-//   - The plain step leaves out the tests that the race step runs and whose short form is the whole.
-//
-// What a test does is read from its source: its own function and every function of its package's tests that it names.
-// A name counts wherever it stands, so a test runs too often rather than too rarely.
+// What a test does is read from its source: its own function, every declaration of its package's tests that it names, and
+// the packages of the project that it names and that import testing. A name counts wherever it stands, so a test runs
+// too often rather than too rarely. A branch by an environment variable or by the race detector is not seen.
 //
 // LONGEST are packages below the module that are named first: what takes longest begins first.
 package main
@@ -83,7 +84,7 @@ func plainStep(packages map[string]*tests, order []string) []string {
 		t := packages[p]
 		left := len(t.what)
 		for name, does := range t.what {
-			if t.starts && !does.short {
+			if t.starts && !does.short && !ships(p) {
 				skip[name] = true
 				left--
 			} else {
@@ -97,6 +98,9 @@ func plainStep(packages map[string]*tests, order []string) []string {
 	maps.DeleteFunc(skip, func(name string, _ bool) bool { return keep[name] })
 	return []string{"-skip " + pattern(slices.Collect(maps.Keys(skip))) + " " + strings.Join(run, " ")}
 }
+
+// ships reports whether the tests of a package want the program as it ships, which is without cgo.
+func ships(p string) bool { return strings.HasPrefix(p, "cmd/") || strings.HasPrefix(p, "tools/") }
 
 // pattern matches these names alone.
 func pattern(names []string) string {

@@ -11,14 +11,14 @@ func TestSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	order := []string{"whole", "loud", "quiet"}
+	order := []string{"whole", "loud", "quiet", "ahead", "suite", "suited", "scenes/scenestest", "played", "tools/run"}
 	for _, c := range []struct {
 		step      string
 		got, want []string
 	}{
-		{"race", raceStep(packages, order), []string{"./whole ./loud", "-run ^(TestTogether)$ ./quiet"}},
-		// TestDouble of loud would be left out if quiet had none of that name.
-		{"plain", plainStep(packages, order), []string{"-skip ^(ExampleWhole|TestSend)$ ./loud ./quiet"}},
+		{"race", raceStep(packages, order), []string{"./whole ./loud ./ahead ./tools/run", "-run ^(TestTogether|TestTogetherBySuite)$ ./quiet ./suited"}},
+		// TestDouble of loud would be left out if quiet had none of that name; TestStart is of tools, and init of ahead asks Short.
+		{"plain", plainStep(packages, order), []string{"-skip ^(ExampleWhole|TestSend)$ ./loud ./quiet ./ahead ./suite ./suited ./scenes/scenestest ./played ./tools/run"}},
 	} {
 		if !slices.Equal(c.got, c.want) {
 			t.Errorf("%s:\ngot  %s\nwant %s", c.step, strings.Join(c.got, "\n     "), strings.Join(c.want, "\n     "))

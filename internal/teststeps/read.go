@@ -17,15 +17,17 @@ type tests struct {
 	what   map[string]does // by the name of the test, example or fuzz target
 }
 
-// does is what a function does, itself or by a function that it names.
+// does is what a piece of source does, itself or by something that it names.
 type does struct {
 	starts bool // something that runs at once
 	short  bool // less in the short form
 }
 
+func (d does) and(o does) does { return does{d.starts || o.starts, d.short || o.short} }
+
 // read gives the packages below a directory, by their paths from there.
 func read(root string) (map[string]*tests, error) {
-	packages, sources := map[string]*tests{}, map[string]*source{}
+	packages, suites, files := map[string]*tests{}, map[string]*source{}, map[string][]*ast.File{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -43,40 +45,58 @@ func read(root string) (map[string]*tests, error) {
 		if err != nil {
 			return err
 		}
+		dir = filepath.ToSlash(dir)
 		if packages[dir] == nil {
-			packages[dir], sources[dir] = &tests{what: map[string]does{}}, &source{does: map[string]does{}, names: map[string]map[string]bool{}}
+			packages[dir] = &tests{what: map[string]does{}}
 		}
 		if strings.HasSuffix(path, "_test.go") {
-			sources[dir].add(file)
-		} else if starts(file) {
+			files[dir] = append(files[dir], file)
+			return nil
+		}
+		if look(file, nil).starts || imports(file, "github.com/asynkron/protoactor") || imports(file, "github.com/cockroachdb/pebble") {
 			packages[dir].starts = true
+		}
+		if imports(file, "testing") { // tests call it
+			if suites[dir] == nil {
+				suites[dir] = newSource()
+			}
+			suites[dir].add(file, nil)
 		}
 		return nil
 	})
-	test := regexp.MustCompile(`^(Test|Example|Fuzz)([^a-z]|$)`)
-	for dir, s := range sources {
+	if played := suites["scenes/scenestest"]; played != nil {
+		for name, d := range played.does {
+			played.does[name] = does{short: d.short} // it plays whole scenes, as the tests of scenes do that race
+		}
+	}
+	isTest := regexp.MustCompile(`^(Test|Example|Fuzz)([^a-z]|$)`)
+	for dir, list := range files {
+		s := newSource()
+		for _, file := range list {
+			s.add(file, suites)
+		}
+		always := s.of("init").and(s.of("_")).and(s.of("TestMain"))
 		for name := range s.names {
-			if test.MatchString(name) && name != "TestMain" {
-				packages[dir].what[name] = s.reach(name, map[string]bool{})
+			if isTest.MatchString(name) && name != "TestMain" {
+				packages[dir].what[name] = always.and(s.of(name))
 			}
 		}
 	}
 	return packages, err
 }
 
-// starts says whether a file starts something that runs at once.
-func starts(file *ast.File) bool {
+// imports reports whether a file imports a package whose path begins so.
+func imports(file *ast.File, path string) bool {
 	for _, i := range file.Imports {
-		path, _ := strconv.Unquote(i.Path.Value)
-		if strings.HasPrefix(path, "github.com/asynkron/protoactor") || strings.HasPrefix(path, "github.com/cockroachdb/pebble") {
+		if p, _ := strconv.Unquote(i.Path.Value); strings.HasPrefix(p, path) {
 			return true
 		}
 	}
-	return look(file).starts
+	return false
 }
 
-// look gives what a piece of source does itself.
-func look(n ast.Node) (d does) {
+// look gives what a piece of source does itself, and by what it calls of other packages for tests.
+func look(n ast.Node, suites map[string]*source) (d does) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.GoStmt:
@@ -86,12 +106,15 @@ func look(n ast.Node) (d does) {
 				switch called.Sel.Name {
 				case "Go", "AfterFunc", "Parallel", "RunParallel":
 					d.starts = true
-				case "Short": // of testing
-					d.short = true
 				}
 			}
+		case *ast.SelectorExpr:
+			if x, ok := n.X.(*ast.Ident); ok && suites[x.Name] != nil {
+				d = d.and(suites[x.Name].of(n.Sel.Name))
+			}
 		case *ast.Ident:
-			if n.Name == "rapid" { // fewer checks
+			switch n.Name {
+			case "Short", "rapid", "testscript": // of testing; fewer checks; scripts may ask for the short form
 				d.short = true
 			}
 		}
@@ -100,53 +123,85 @@ func look(n ast.Node) (d does) {
 	return d
 }
 
-// source is what the test files of one package declare.
+// source is what the test files of one package declare, or the files of one that tests call.
 type source struct {
-	does  map[string]does            // by name; methods by their own names, without their types
-	names map[string]map[string]bool // names that a declaration holds
+	does  map[string]does            // by name; methods by their own names
+	names map[string]map[string]bool // names that a declaration holds; a type holds those of its methods
 }
 
-func (s *source) add(file *ast.File) {
+func newSource() *source {
+	return &source{does: map[string]does{}, names: map[string]map[string]bool{}}
+}
+
+// add takes the declarations of a file. suites are packages that tests call, by their paths.
+func (s *source) add(file *ast.File, suites map[string]*source) {
+	called := map[string]*source{} // by the name that the file gives them
+	for _, i := range file.Imports {
+		path, _ := strconv.Unquote(i.Path.Value)
+		_, dir, _ := strings.Cut(path, "/") // behind the module
+		if suite := suites[dir]; suite != nil {
+			name := dir[strings.LastIndex(dir, "/")+1:]
+			if i.Name != nil {
+				name = i.Name.Name
+			}
+			called[name] = suite
+		}
+	}
 	for _, decl := range file.Decls {
 		switch decl := decl.(type) {
 		case *ast.FuncDecl:
-			s.declare(decl.Name.Name, decl)
+			s.declare(decl.Name.Name, decl, called)
+			if decl.Recv != nil {
+				ast.Inspect(decl.Recv, func(n ast.Node) bool {
+					if of, ok := n.(*ast.Ident); ok {
+						s.name(of.Name, decl.Name.Name)
+					}
+					return true
+				})
+			}
 		case *ast.GenDecl:
 			for _, spec := range decl.Specs {
-				if v, ok := spec.(*ast.ValueSpec); ok {
-					for _, name := range v.Names {
-						s.declare(name.Name, v)
+				switch spec := spec.(type) {
+				case *ast.ValueSpec:
+					for _, name := range spec.Names {
+						s.declare(name.Name, spec, called)
 					}
+				case *ast.TypeSpec:
+					s.declare(spec.Name.Name, spec, called)
 				}
 			}
 		}
 	}
 }
 
-func (s *source) declare(name string, n ast.Node) {
-	if s.names[name] == nil {
-		s.names[name] = map[string]bool{}
-	}
+func (s *source) declare(name string, n ast.Node, called map[string]*source) {
 	ast.Inspect(n, func(n ast.Node) bool {
 		if id, ok := n.(*ast.Ident); ok {
-			s.names[name][id.Name] = true
+			s.name(name, id.Name)
 		}
 		return true
 	})
-	d, own := s.does[name], look(n)
-	s.does[name] = does{starts: d.starts || own.starts, short: d.short || own.short}
+	s.does[name] = s.does[name].and(look(n, called))
 }
+
+func (s *source) name(in, name string) {
+	if s.names[in] == nil {
+		s.names[in] = map[string]bool{}
+	}
+	s.names[in][name] = true
+}
+
+// of gives what a declaration does.
+func (s *source) of(name string) does { return s.reach(name, map[string]bool{}) }
 
 // reach gives what a declaration does, itself and by all that it names.
 func (s *source) reach(name string, seen map[string]bool) does {
 	seen[name] = true
 	d := s.does[name]
 	for other := range s.names[name] {
-		if s.names[other] == nil || seen[other] {
-			continue
+		if s.names[other] != nil && !seen[other] {
+			d = d.and(s.reach(other, seen))
 		}
-		o := s.reach(other, seen)
-		d.starts, d.short = d.starts || o.starts, d.short || o.short
 	}
 	return d
 }

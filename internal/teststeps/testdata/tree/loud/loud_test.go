@@ -16,3 +16,15 @@ func times(t *testing.T) int {
 	}
 	return 1000
 }
+
+func TestShows(t *testing.T) { t.Log(often{}) }
+
+type often struct{}
+
+func (often) String() string {
+	asks := testing.Short
+	if asks() {
+		return "short"
+	}
+	return "long"
+}

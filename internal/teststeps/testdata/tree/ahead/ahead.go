@@ -1,0 +1,3 @@
+package ahead
+
+func Go() { go func() {}() }

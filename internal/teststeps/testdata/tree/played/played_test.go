@@ -1,0 +1,9 @@
+package played
+
+import (
+	"testing"
+
+	"tree/scenes/scenestest"
+)
+
+func TestPlayed(t *testing.T) { scenestest.Play(t) }

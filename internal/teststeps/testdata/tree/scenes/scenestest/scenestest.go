@@ -1,0 +1,5 @@
+package scenestest
+
+import "testing"
+
+func Play(t *testing.T) { go func() {}() }

@@ -1,0 +1,3 @@
+package run
+
+func Start() { go func() {}() }

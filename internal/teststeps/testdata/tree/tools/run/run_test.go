@@ -1,0 +1,5 @@
+package run
+
+import "testing"
+
+func TestStart(t *testing.T) {}
