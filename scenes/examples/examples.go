@@ -7,7 +7,9 @@ import (
 	"io/fs"
 )
 
-//go:embed */*
+// By names, since a pattern takes hidden files, too.
+//
+//go:embed assistant auction commons council debate harbour hello herbalist market rpg town workshop
 var projects embed.FS
 
 // Projects is a folder for each example, by its name.

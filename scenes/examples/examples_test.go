@@ -5,6 +5,7 @@ package examples_test
 
 import (
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -165,12 +166,19 @@ func TestRunsAreTheSameTwice(t *testing.T) {
 		"market":  {Agents: 150, Ticks: 25},
 		"harbour": {Tools: tooling.Mock},
 	}
-	entries, err := fs.ReadDir(examples.Projects(), ".")
-	if err != nil || len(entries) < 12 {
-		t.Fatal(len(entries), err)
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, e := range entries {
 		name := e.Name()
+		if !e.IsDir() || name == "testdata" {
+			continue
+		}
+		if _, err := fs.Stat(examples.Projects(), name); err != nil {
+			t.Errorf("no simd init %s: its name is missing in examples.go", name)
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			if _, err := fs.Stat(examples.Projects(), name+"/README.md"); err != nil {
 				t.Error(err)
