@@ -47,8 +47,8 @@ type storm struct {
 }
 
 // stormHeap is the most that a storm may hold at once. It is some 4 MiB of the
-// scene, and up to 30 of the store, which borrows its buffers when it is busy.
-const stormHeap = 64 << 20
+// scene, and up to 15 of the store, which borrows its buffers when it is busy.
+const stormHeap = 32 << 20
 
 func storms() []storm {
 	return []storm{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"sync"
@@ -309,9 +310,9 @@ func (e *ear) mustHandle(t testing.TB, s *scenestest.Scene, clock agenda.ClockKi
 func heapPeak(f func()) int64 {
 	heap := func() int64 {
 		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return int64(m.HeapAlloc)
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(live)
+		return int64(live[0].Value.Uint64())
 	}
 	before, peak := heap(), int64(0)
 	done, watched := make(chan struct{}), make(chan struct{})
