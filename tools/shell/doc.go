@@ -25,6 +25,13 @@
 //     bounded from its start to its end, and what cannot be counted is beyond the bounds.
 //  7. Without a whole sandbox nothing runs.
 //
+// # Limits
+//
+// A trap EXIT is heard also when errexit ends the shell. For that the shell must know of it before a script runs: an
+// earlier script has set it, or the text of this one has the words trap and EXIT (or 0). Set in another way by the
+// script that ends, it says nothing. Where there is such a trap, or such a text, set -x and the traps ERR and DEBUG
+// of earlier scripts show the line that runs a script (". /session/N"), too; elsewhere they do not.
+//
 // # Not here
 //
 // Who may call, and with which script (engine/permit); what holds the programs

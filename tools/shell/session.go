@@ -29,14 +29,27 @@ const (
 
 // The shell reads its commands from a pipe, so that nothing which programs leave unread in
 // the terminal becomes a command. The terminal is what a script gets as its three
-// descriptors; what the shell itself says goes nowhere. The script stands in a group: when errexit
-// ends the shell, bash takes back the redirections of a builtin before the trap EXIT runs, and what
-// the trap says would go nowhere, too; those of a group it leaves.
+// descriptors; what the shell itself says goes nowhere, and so does what set -x and the traps ERR
+// and DEBUG say of the line that runs the script.
+//
+// When errexit ends the shell, bash takes back the redirections of a builtin before the trap EXIT
+// runs, and what the trap says would go nowhere, too; those of a group it leaves. In a group that line is
+// heard as well, so there is one only for a script that may be the last before such a trap.
 const (
 	firstLines = "exec 7>&1 1>/dev/null 2>&1\nset +o history +H\nunset HISTFILE\n"
-	runScript  = `{ . %s/%s; } <&7 >&7 2>&7 7>&-` + "\n"
+	runScript  = ". %[1]s/%[2]s <&7 >&7 2>&7 7>&-"
+	runInGroup = "{ . %[1]s/%[2]s; } <&7 >&7 2>&7 7>&-"
+	runEither  = "if [[ -n $(builtin trap -p EXIT) ]]; then " + runInGroup + "; else " + runScript + "; fi"
 	sayEnd     = `builtin printf '\n%%s%%s %%d\n' '%s' '%s' "$?" >&7` + "\n"
 )
+
+// lineFor is the line for a script. Nobody can ask the shell for a trap that the script itself sets, so its text says.
+func lineFor(script string) string {
+	if strings.Contains(script, "trap") && (strings.Contains(strings.ToUpper(script), "EXIT") || strings.Contains(script, " 0")) {
+		return runInGroup + "\n"
+	}
+	return runEither + "\n"
+}
 
 // session is a shell in its sandbox.
 type session struct {
@@ -313,7 +326,7 @@ func (s *session) command(script string, secrets map[string]string) error {
 		fmt.Fprintf(&b, "%s='%s'\n", v, strings.ReplaceAll(secrets[v], "'", `'\''`))
 	}
 	one, two := rand.Text(), rand.Text()
-	fmt.Fprintf(&b, runScript, privateDir, name)
+	fmt.Fprintf(&b, lineFor(script), privateDir, name)
 	fmt.Fprintf(&b, sayEnd, one, two)
 	for _, v := range protocol.SortedKeys(secrets) {
 		fmt.Fprintf(&b, "unset %s\n", v)

@@ -152,3 +152,23 @@ func TestTheLastWordsOfAShellAreHeard(t *testing.T) {
 		})
 	}
 }
+
+// Promise 1: what an agent traces or traps shows nothing of the way to its script.
+func TestTheWayToAScriptIsNotShown(t *testing.T) {
+	for name, commands := range map[string][][2]string{
+		"set -x":         {{"set -x", ""}, {"echo a", "++ echo a\na\n"}, {"set +x", "++ set +x\n"}, {"echo b", "b\n"}},
+		"ERR":            {{"trap 'echo failed' ERR", ""}, {"false; true", "failed\n"}, {"echo a; false", "a\nfailed\n"}},
+		"ERR, errtrace":  {{"set -E; trap 'echo failed' ERR", ""}, {"f() { false; }; f; true", "failed\nfailed\n"}, {"false", "failed\n"}},
+		"DEBUG":          {{"trap 'echo \"$BASH_COMMAND\"' DEBUG", ""}, {"echo a", "a\n"}},
+		"EXIT and no -e": {{"trap 'echo bye' EXIT", ""}, {"echo a; false; echo b", "a\nb\n"}, {"trap - EXIT; set -x", ""}, {"echo a", "++ echo a\na\n"}},
+		"EXIT, before":   {{"trap 'echo bye; echo oh >&2' EXIT", ""}, {"set -e", ""}, {"echo a; false", "a\nbye\noh\n"}},
+		"EXIT, as 0":     {{"trap 'echo bye; echo oh >&2' 0; set -e; false", "bye\noh\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKit(t, Options{})
+			for _, c := range commands {
+				want(t, k.do(t, "command", c[0]), map[string]any{"output": c[1]})
+			}
+		})
+	}
+}

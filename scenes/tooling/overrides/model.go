@@ -168,23 +168,36 @@ func (m *Model) mask(a *protocol.ModelAnswer) error {
 	if err != nil {
 		return err
 	}
-	said, _ := v.(map[string]any)
-	calls, _ = said["calls"].([]any)
-	if len(calls) != len(a.Calls) {
-		return protocol.Errorf(protocol.KindDenied, "the answer is withheld: it has a secret")
+	// What is left of a value with a secret may be another one, or a text.
+	said, ok := v.(map[string]any)
+	calls, listed := said["calls"].([]any)
+	if !ok || !listed || len(calls) != len(a.Calls) || !takeTexts(said, map[string]*string{"model": &a.Model, "text": &a.Text, "reasoning": &a.Reasoning}) {
+		return errWithheld
 	}
-	a.Model, a.Text, a.Reasoning = textOf(said, "model"), textOf(said, "text"), textOf(said, "reasoning")
 	for i := range a.Calls {
-		c, _ := calls[i].(map[string]any)
-		params, _ := c["params"].(map[string]any)
-		a.Calls[i].ID, a.Calls[i].Tool, a.Calls[i].Params = textOf(c, "id"), textOf(c, "tool"), params
+		to := &a.Calls[i]
+		c, _ := calls[i].(map[string]any) // of none there is no text
+		params, ok := c["params"].(map[string]any)
+		if !takeTexts(c, map[string]*string{"id": &to.ID, "tool": &to.Tool}) || !ok && (to.Params != nil || c["params"] != nil) {
+			return errWithheld
+		}
+		to.Params = params
 	}
 	return nil
 }
 
-func textOf(m map[string]any, name string) string {
-	text, _ := m[name].(string)
-	return text
+var errWithheld = protocol.Errorf(protocol.KindDenied, "the answer is withheld: it has a secret")
+
+// takeTexts takes texts out of a value by their names; false = one is missing, or is none.
+func takeTexts(of map[string]any, to map[string]*string) bool {
+	for name, text := range to {
+		said, ok := of[name].(string)
+		if !ok {
+			return false
+		}
+		*text = said
+	}
+	return true
 }
 
 func outcomeOf(kind protocol.ErrorKind) llm.Outcome {

@@ -127,6 +127,42 @@ func TestWrongAnswers(t *testing.T) {
 	}
 }
 
+// Promise 2: an answer that is no answer any more without its secret is withheld, and is no empty one.
+func TestMaskedAnswersOfAnotherForm(t *testing.T) {
+	call := func(params any) map[string]any {
+		return map[string]any{"model": "m", "text": "yes", "reasoning": "", "calls": []any{map[string]any{"id": "i", "tool": "a", "params": params}}}
+	}
+	const plain, called = `{"text": "yes"}`, `{"calls": [{"tool": "a", "params": {"x": 1}}]}`
+	for _, c := range []struct {
+		said   string
+		masked any
+		good   bool
+	}{
+		{plain, `{"text": "***, "calls": []}`, false}, {plain, nil, false},
+		{plain, map[string]any{"model": "m", "text": 1, "reasoning": "", "calls": []any{}}, false},
+		{plain, map[string]any{"model": "m", "text": "yes", "reasoning": ""}, false},
+		{plain, map[string]any{"model": "m", "text": "***", "reasoning": "", "calls": []any{}}, true},
+		{called, call("***"), false}, {called, call(nil), false}, {called, call(map[string]any{"x": "***"}), true},
+		{called, map[string]any{"model": "m", "text": "yes", "reasoning": "", "calls": []any{"***"}}, false},
+		{called, map[string]any{"model": "m", "text": "yes", "reasoning": "", "calls": []any{map[string]any{"id": "i", "params": map[string]any{}}}}, false},
+		{`{"calls": [{"tool": "a"}]}`, call(nil), true},
+	} {
+		m := NewModel(winner("model"))
+		a := heard(func(context.Context, string, string, json.RawMessage) (string, *tools.Result) { return c.said, nil })
+		a.Mask = func(v any) (any, error) {
+			if _, text := v.(string); text { // of the failure
+				return v, nil
+			}
+			return c.masked, nil
+		}
+		m.Open(a)
+		answer, err := m.Complete(t.Context(), &protocol.ModelRequest{}, nil)
+		if c.good != (err == nil) || err != nil && !strings.Contains(err.Error(), "the answer is withheld: it has a secret") {
+			t.Errorf("%s, masked %v: %+v, %v", c.said, c.masked, answer, err)
+		}
+	}
+}
+
 // persons is a person who gives a secret, and is asked for nothing else.
 type persons struct{}
 

@@ -30,9 +30,16 @@ const (
 	leastHeld = 64 << 10  // bytes that a request takes without its message
 )
 
+// holding is a request that is noted.
+type holding struct {
+	of    *clients
+	bytes int64
+	one   int // 1 = it is of no session
+}
+
 // hold notes a request whose message has so many bytes, -1 = nobody knows yet. The caller owes done,
-// after the answer; ok is false if there is no room.
-func (c *clients) hold(bytes int64, session string) (done func(), ok bool) {
+// after the answer; nil = there is no room.
+func (c *clients) hold(bytes int64, session string) *holding {
 	if bytes < 0 {
 		bytes = MaxMessage
 	}
@@ -44,14 +51,24 @@ func (c *clients) hold(bytes int64, session string) (done func(), ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.held+bytes > maxHeld || c.passing+one > MaxClients {
-		return nil, false
+		return nil
 	}
 	c.held, c.passing = c.held+bytes, c.passing+one
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.held, c.passing = c.held-bytes, c.passing-one
-	}, true
+	return &holding{c, bytes, one}
+}
+
+// read says how many bytes the message has: no more than hold noted.
+func (h *holding) read(bytes int) {
+	h.of.mu.Lock()
+	defer h.of.mu.Unlock()
+	least := max(int64(bytes), leastHeld)
+	h.of.held, h.bytes = h.of.held-h.bytes+least, least
+}
+
+func (h *holding) done() {
+	h.of.mu.Lock()
+	defer h.of.mu.Unlock()
+	h.of.held, h.of.passing = h.of.held-h.bytes, h.of.passing-h.one
 }
 
 // has reports whether there is such a session.

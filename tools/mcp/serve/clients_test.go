@@ -2,6 +2,7 @@ package serve
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -150,5 +151,98 @@ func TestHeldMessages(t *testing.T) {
 	}
 	if code := list(); code != http.StatusOK || held() != 0 {
 		t.Errorf("%d, and %d bytes are held", code, held())
+	}
+}
+
+// Promise 2: a session whose request comes slowly is one in use.
+func TestSlowRequestsKeepTheirSession(t *testing.T) {
+	s := New(offer(nil))
+	defer s.Close()
+	h := s.Handler("")
+	begin := func() string {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, sent(t, http.MethodPost, "", strings.NewReader(beginning)))
+		if w.Code != http.StatusOK {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		return w.Header().Get(sessionHeader)
+	}
+	oldest := begin()
+	for range MaxClients - 1 {
+		begin()
+	}
+	const list = `{"jsonrpc": "2.0", "id": 2, "method": "tools/list"}`
+	r, body := io.Pipe()
+	w, ended := httptest.NewRecorder(), make(chan struct{})
+	go func() {
+		defer close(ended)
+		h.ServeHTTP(w, sent(t, http.MethodPost, oldest, r))
+	}()
+	_, _ = io.WriteString(body, list[:20]) // now it is read
+	begin()
+	_, _ = io.WriteString(body, list[20:])
+	body.Close()
+	if <-ended; w.Code != http.StatusOK {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	begin()
+	w = httptest.NewRecorder()
+	if h.ServeHTTP(w, sent(t, http.MethodPost, oldest, strings.NewReader(list))); w.Code != http.StatusOK {
+		t.Errorf("the session that was used last has ended: %d %s", w.Code, w.Body)
+	}
+}
+
+// Promise 2: a message counts as what it has once it is read, also if nobody has said its length.
+func TestReadMessagesCountAsTheyAre(t *testing.T) {
+	cancelled := make(chan error, 2*AtOnce)
+	s := New(offer(cancelled))
+	defer s.Close()
+	h := s.Handler("")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, sent(t, http.MethodPost, "", strings.NewReader(beginning)))
+	known := w.Header().Get(sessionHeader)
+	post := func(session, body string) int {
+		q, w := sent(t, http.MethodPost, session, strings.NewReader(body)), httptest.NewRecorder()
+		q.ContentLength = -1
+		h.ServeHTTP(w, q)
+		return w.Code
+	}
+	ended := make(chan int, AtOnce)
+	for i := range AtOnce {
+		go func() {
+			ended <- post(known, fmt.Sprintf(`{"jsonrpc": "2.0", "id": %d, "method": "tools/call", "params": {"name": "wait", "arguments": {}}}`, 10+i))
+		}()
+	}
+	for range AtOnce {
+		<-cancelled // it is carried out
+	}
+	s.clients.mu.Lock()
+	held := s.clients.held
+	s.clients.mu.Unlock()
+	if held != AtOnce*leastHeld {
+		t.Errorf("%d bytes are held", held)
+	}
+	if code := post(known, `{"jsonrpc": "2.0", "id": 2, "method": "tools/list"}`); code != http.StatusOK {
+		t.Errorf("tools/list: %d", code)
+	}
+	if code := post("", beginning); code != http.StatusOK {
+		t.Errorf("initialize: %d", code)
+	}
+	for i := range AtOnce {
+		cancel := fmt.Sprintf(`{"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": %d}}`, 10+i)
+		if code := post(known, cancel); code != http.StatusAccepted {
+			t.Errorf("notifications/cancelled: %d", code)
+			s.clients.mu.Lock()
+			s.clients.held = 0 // else the calls would not end
+			s.clients.mu.Unlock()
+			post(known, cancel)
+		}
+		<-cancelled
+		<-ended
+	}
+	s.clients.mu.Lock()
+	defer s.clients.mu.Unlock()
+	if s.clients.held != 0 || s.clients.passing != 0 {
+		t.Errorf("%d bytes and %d requests are held in the end", s.clients.held, s.clients.passing)
 	}
 }

@@ -88,13 +88,13 @@ func (g *guarded) admit(w http.ResponseWriter, q *http.Request) {
 	case id != "" && !g.of.clients.has(g.of.sdk, id):
 		g.refuse(w, http.StatusNotFound, "there is no such session ("+sessionHeader+"): begin one with initialize")
 	case q.Method == http.MethodPost:
-		done, ok := g.of.clients.hold(q.ContentLength, id)
-		if !ok {
+		held := g.of.clients.hold(q.ContentLength, id)
+		if held == nil {
 			g.refuse(w, http.StatusServiceUnavailable, "there are too many requests at a time")
 			return
 		}
-		defer done()
-		g.pass(w, q, id)
+		defer held.done()
+		g.pass(w, q, id, held)
 	case q.Body != nil && q.Body != http.NoBody:
 		g.refuse(w, http.StatusBadRequest, "only POST has a body")
 	default:
@@ -102,25 +102,28 @@ func (g *guarded) admit(w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// pass reads a request and hands it to the handler of its form.
-func (g *guarded) pass(w http.ResponseWriter, q *http.Request, id string) {
+// pass reads a request and hands it to the handler of its form. Its session is in use from now on: a body
+// may take long.
+func (g *guarded) pass(w http.ResponseWriter, q *http.Request, id string, held *holding) {
+	defer g.of.clients.busy(id)()
 	body, ok := g.heard(w, q)
 	if !ok {
 		return
 	}
+	held.read(len(body))
 	form := g.formOf(q, body)
-	done := g.of.clients.busy(id)
 	switch {
 	case form == nil:
 		http.Error(w, "a session begins with initialize; later requests name it ("+sessionHeader+")", http.StatusBadRequest)
 		return
 	case form == g.sessions && id == "":
-		if done, ok = g.of.clients.begin(g.of.sdk, w, q); !ok {
+		done, ok := g.of.clients.begin(g.of.sdk, w, q)
+		if !ok {
 			http.Error(w, "there are too many clients", http.StatusServiceUnavailable)
 			return
 		}
+		defer done()
 	}
-	defer done()
 	form.ServeHTTP(w, q)
 }
 
