@@ -88,7 +88,7 @@ func (p *parser) readShell(ev event, o *opening, tool int) (end int, whole bool)
 }
 
 // shellExtent is where the value of a tool of the shell lies. A command whose here document has no end, or
-// may have two, does not run: half of it would.
+// one that may be of another element, does not run: half of it would, or text.
 func (p *parser) shellExtent(ev event, o *opening, tool int) extent {
 	x := p.d.extent(ev.mark, o.end)
 	if ev.tag != tagCommand {
@@ -103,8 +103,9 @@ func (p *parser) shellExtent(ev event, o *opening, tool int) extent {
 			o.name, cut(word), rawtext.CDATAOpen, rawtext.CDATAClose)
 	case hereUnclear:
 		p.report(tool, OpenHereDoc, finding.Error, o.pos, o.end,
-			"received a here document that has not ended in front of </%s>, and one in a later <%s> that ends by the same line %s; nothing runs up to the </%s> behind that line: "+
-				"expected an end for each, or, if the first holds tags itself, %s…%s around the script", o.name, o.name, cut(word), o.name, rawtext.CDATAOpen, rawtext.CDATAClose)
+			"received a here document that has not ended in front of </%s>; the line %s behind it may end it or be part of another element, as a later <%s> shows; "+
+				"nothing runs up to the </%s> behind that line: expected an end of its own, or, if the document holds tags itself, %s…%s around the script",
+			o.name, cut(word), o.name, o.name, rawtext.CDATAOpen, rawtext.CDATAClose)
 	}
 	return x
 }

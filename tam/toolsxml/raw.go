@@ -145,7 +145,7 @@ type hereEnd byte
 const (
 	hereWhole   hereEnd = iota // no document is open there
 	hereUnended                // one is, and no later closer stands behind its end
-	hereUnclear                // a later command has one that ends by the same word
+	hereUnclear                // what ends it may stand in a later command, or in front of one
 )
 
 // hereDocument moves the end of a command out of a here document: within one, a closer is a part of
@@ -161,33 +161,72 @@ func (d *doc) hereDocument(i, start int, x extent, search bool) (_ extent, is he
 	if !open {
 		return x, hereWhole, ""
 	}
-	opener := none
+	later := laterCommands{d: d, last: none}
 	for j := i + 1; search && j < len(d.marks); j++ {
 		m := &d.marks[j]
 		d.work++
 		switch {
 		case m.tag != tagCommand || int(m.pos) < x.end:
 		case !m.closer:
-			if m.bare {
-				opener = j
-			}
+			later.opener(j)
 		default:
 			d.work += (int(m.pos) - int(d.marks[j-1].pos)) / 8
 			if _, open := docs.Upto(int(m.pos)); open || !d.structural(j) {
+				later.closer(j)
 				continue
 			}
-			is, y := hereWhole, d.closedBy(int32(j))
-			if opener >= 0 && int(d.marks[opener].pos) < docs.Ended() {
-				own, open := rawtext.NewHereDocs(d.s, int(d.marks[opener].end)).Upto(docs.Ended())
-				if open && own == word {
-					is = hereUnclear
-				}
+			is := hereWhole
+			if later.doubt(docs.Ended()) {
+				is = hereUnclear
 			}
-			return y, is, word
+			return d.closedBy(int32(j)), is, word
 		}
 	}
 	return x, hereUnended, word
 }
+
+// laterCommands are the elements that the text of a here document may be: openers show that the line that
+// ends the document may belong to one of them. It reads each byte once.
+type laterCommands struct {
+	d    *doc
+	last int               // where the last opener stands
+	docs *rawtext.HereDocs // those of the first opener whose own documents have not all ended; nil for none
+	read int               // what is before it was counted as work
+}
+
+// opener notes an opener, one with attributes too. In a document of the command before, it is text.
+func (l *laterCommands) opener(j int) {
+	m := &l.d.marks[j]
+	if !m.bare {
+		if begins, _ := l.d.beginsElement(j); !begins || !l.d.hasAttribute(m) {
+			return
+		}
+	}
+	l.last = int(m.pos)
+	if !l.open(l.last) {
+		l.docs, l.read = rawtext.NewHereDocs(l.d.s, int(m.end)), int(m.end)
+	}
+}
+
+// closer ends the command before it, if no document of it is open.
+func (l *laterCommands) closer(j int) {
+	if !l.open(int(l.d.marks[j].pos)) {
+		l.docs = nil
+	}
+}
+
+func (l *laterCommands) open(at int) (open bool) {
+	if l.docs != nil {
+		l.d.work += max(0, at-l.read) / 8
+		_, open = l.docs.Upto(at)
+		l.read = max(l.read, at)
+	}
+	return open
+}
+
+// doubt tells whether the line that ended a document, which begins at ended, may not be meant for it: a
+// command begins behind it, or has a document of its own there.
+func (l *laterCommands) doubt(ended int) bool { return l.last >= ended || l.open(ended) }
 
 func (d *doc) startsCDATA(start int) bool {
 	return strings.HasPrefix(d.s[rawtext.SkipBlanks(d.s, start):], rawtext.CDATAOpen)

@@ -241,6 +241,22 @@ func TestX4HereDocuments(t *testing.T) {
 	expect(t, root("<command>cat > a <<EOF\nx</command><ctrl>c</ctrl>"), "-command \"cat > a <<EOF\\nx\"\n+ctrl \"c\"", OpenHereDoc)
 	expect(t, root("<command>cat > a <<EOF\nx</command>\n<command>cat > b <<EOF\ny\nEOF</command>"),
 		`-command "cat > a <<EOF\nx</command>\n<command>cat > b <<EOF\ny\nEOF"`, OpenHereDoc)
+	// A last line that was forgotten is not found in a later element, or behind it: that would be run as shell.
+	for _, rest := range []string{
+		"</tools>\nI forgot:\nEOF\n<tools><command>ls</command>",
+		"<edit><file src=\"a\"><find>1</find><replace>\nEOF\n</replace></file></edit><command>ls</command>",
+		"\n<command>cat > b <<EOF\ny\nEOF\n<command>ls</command>",
+		"<command>cat > b <<'B'\ncat <<EOF\nz\nEOF\nB\n</command>",
+		"<command session=\"b\">cat > b <<EOF\ny\nEOF\n</command>",
+		"<command>cat > b <<EOF\ny\n<command>ls\nEOF\n</command>",
+		"<command>cat > b <<EOF\ny\nEOF\ncat > c <<C\nz\nC\n</command>",
+	} {
+		text := "cat > a <<EOF\nx</command>" + rest
+		expect(t, root("<command>"+text), fmt.Sprintf("-command %q", strings.TrimSpace(strings.TrimSuffix(text, "</command>"))), OpenHereDoc)
+	}
+	// Commands in a document that end by themselves take nothing from it.
+	script := "cat > a <<EOF\n<command>cat <<X\nx\nX</command>\n<command session=\"b\">ls</command>\n</tools>\nEOF\nls '<command>'"
+	expect(t, root("<command>"+script+"</command>"), fmt.Sprintf("+command %q", script))
 	// CDATA says where the script ends.
 	expect(t, root("<command><![CDATA[cat > a <<EOF\nx]]></command>"), `+command "cat > a <<EOF\nx"`)
 }
