@@ -88,7 +88,7 @@ func (p *parser) readShell(ev event, o *opening, tool int) (end int, whole bool)
 }
 
 // shellExtent is where the value of a tool of the shell lies. A command whose here document has no end, or
-// one that may be of another element, does not run: half of it would, or text.
+// one that may belong to another element, does not run: only half of it would, or text of the answer.
 func (p *parser) shellExtent(ev event, o *opening, tool int) extent {
 	x := p.d.extent(ev.mark, o.end)
 	if ev.tag != tagCommand {

@@ -231,6 +231,15 @@ func TestX4HereDocuments(t *testing.T) {
 		"cat <<A <<\"B C\"\n</command></tools>\nA\n</command></tools>\nB C",
 		"git commit -m \"$(cat <<'EOF'\nit's </command>\n</tools>\nEOF\n)\"",
 		"# don't <<X\necho $((1<<2)) \"<<Y\" '<<Z' <<<W $'\\'<<V' $# ${a#<<U}",
+		"echo $[1<<2] \"$[a[1]<<2]\"",
+		"a[1<<2]=3; if true; then a[b[1]<<3]=1; fi\n  c[1<<4]=5",
+		"tr a[ b <<E\n</command></tools>\nE",
+		"x=`cat <<EOF\nhi\nEOF`",
+		"x=\"`cat <<EOF # it's\nhi \\`</command>\n</tools> `\" && cat <<B\n</command></tools>\nB",
+		"cat <<A `sed 's/\\`//' <<B\n</command></tools>\nB\n`\n</command></tools>\nA",
+		"x=`echo a # it's`; cat <<A\n</command></tools>\nA",
+		"cat <<'EOF'\\\nEOF\n</command></tools>\nEOFEOF",
+		"cat <<E\\ F\n</command></tools>\nE F",
 		"if ((1<<2)); then cat <<E\n</command></tools>\nE\nfi",
 	} {
 		expect(t, root("<command>"+script+"</command><ctrl>c</ctrl>"), fmt.Sprintf("+command %q\n+ctrl \"c\"", script))
