@@ -29,6 +29,11 @@ func (p *parser) newTool(typ Type, pos, end int) int {
 func (p *parser) readTool(ev event) int {
 	name := strings.ToLower(p.d.s[ev.pos+1 : ev.next])
 	tool := p.newTool(Type(name), ev.pos, ev.next)
+	if p.lostDocs >= maxLostSearches {
+		p.report(tool, LimitExceeded, finding.Error, ev.pos, ev.next,
+			"received %d here documents without an end in front of <%s>; nothing behind them runs, as it may be text of one: expected a line that ends each",
+			maxLostSearches, name)
+	}
 	o := p.opening(ev.pos, ev.next, tool)
 	end, whole := o.end, !o.cut
 	if whole {
@@ -91,10 +96,10 @@ func (p *parser) readShell(ev event, o *opening, tool int) (end int, whole bool)
 // one that may belong to another element, does not run: only half of it would, or text of the answer.
 func (p *parser) shellExtent(ev event, o *opening, tool int) extent {
 	x := p.d.extent(ev.mark, o.end)
-	if ev.tag != tagCommand {
+	if ev.tag != tagCommand || p.lostDocs >= maxLostSearches {
 		return x
 	}
-	x, is, word := p.d.hereDocument(ev.mark, o.end, x, p.lostDocs < maxLostSearches)
+	x, is, word := p.d.hereDocument(ev.mark, o.end, x)
 	switch is {
 	case hereUnended:
 		p.lostDocs++

@@ -151,7 +151,7 @@ const (
 // hereDocument moves the end of a command out of a here document: within one, a closer is a part of
 // the text, whatever follows it. The end is then the first structural closer behind the document. word
 // is the one that ends it.
-func (d *doc) hereDocument(i, start int, x extent, search bool) (_ extent, is hereEnd, word string) {
+func (d *doc) hereDocument(i, start int, x extent) (_ extent, is hereEnd, word string) {
 	if text := d.s[start:x.end]; x.how == cutOff || d.startsCDATA(start) || !strings.Contains(text, "<<") {
 		return x, hereWhole, ""
 	}
@@ -162,7 +162,7 @@ func (d *doc) hereDocument(i, start int, x extent, search bool) (_ extent, is he
 		return x, hereWhole, ""
 	}
 	later := laterCommands{d: d, last: none}
-	for j := i + 1; search && j < len(d.marks); j++ {
+	for j := i + 1; j < len(d.marks); j++ {
 		m := &d.marks[j]
 		d.work++
 		switch {
