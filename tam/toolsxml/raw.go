@@ -161,22 +161,24 @@ func (d *doc) hereDocument(i, start int, x extent) (_ extent, is hereEnd, word s
 	if !open {
 		return x, hereWhole, ""
 	}
-	later := laterCommands{d: d, last: none}
+	later := rawtext.NewLaterCommands(d.s)
 	for j := i + 1; j < len(d.marks); j++ {
 		m := &d.marks[j]
 		d.work++
 		switch {
 		case m.tag != tagCommand || int(m.pos) < x.end:
 		case !m.closer:
-			later.opener(j)
+			if m.bare || d.attributed(j) {
+				d.work += later.Opener(int(m.pos), int(m.end)) / 8
+			}
 		default:
 			d.work += (int(m.pos) - int(d.marks[j-1].pos)) / 8
 			if _, open := docs.Upto(int(m.pos)); open || !d.structural(j) {
-				later.closer(j)
+				d.work += later.Closer(int(m.pos)) / 8
 				continue
 			}
 			is := hereWhole
-			if later.doubt(docs.Ended()) {
+			if later.Doubt(docs.Ended()) {
 				is = hereUnclear
 			}
 			return d.closedBy(int32(j)), is, word
@@ -185,48 +187,11 @@ func (d *doc) hereDocument(i, start int, x extent) (_ extent, is hereEnd, word s
 	return x, hereUnended, word
 }
 
-// laterCommands are the elements that the text of a here document may be: openers show that the line that
-// ends the document may belong to one of them. It reads each byte once.
-type laterCommands struct {
-	d    *doc
-	last int               // where the last opener stands
-	docs *rawtext.HereDocs // those of the first opener whose own documents have not all ended; nil for none
-	read int               // what is before it was counted as work
+// attributed tells whether an opener that is not bare for its attributes begins an element all the same.
+func (d *doc) attributed(j int) bool {
+	begins, _ := d.beginsElement(j)
+	return begins && d.hasAttribute(&d.marks[j])
 }
-
-// opener notes an opener, one with attributes too. In a document of the command before, it is text.
-func (l *laterCommands) opener(j int) {
-	m := &l.d.marks[j]
-	if !m.bare {
-		if begins, _ := l.d.beginsElement(j); !begins || !l.d.hasAttribute(m) {
-			return
-		}
-	}
-	l.last = int(m.pos)
-	if !l.open(l.last) {
-		l.docs, l.read = rawtext.NewHereDocs(l.d.s, int(m.end)), int(m.end)
-	}
-}
-
-// closer ends the command before it, if no document of it is open.
-func (l *laterCommands) closer(j int) {
-	if !l.open(int(l.d.marks[j].pos)) {
-		l.docs = nil
-	}
-}
-
-func (l *laterCommands) open(at int) (open bool) {
-	if l.docs != nil {
-		l.d.work += max(0, at-l.read) / 8
-		_, open = l.docs.Upto(at)
-		l.read = max(l.read, at)
-	}
-	return open
-}
-
-// doubt tells whether the line that ended a document, which begins at ended, may not be meant for it: a
-// command begins behind it, or has a document of its own there.
-func (l *laterCommands) doubt(ended int) bool { return l.last >= ended || l.open(ended) }
 
 func (d *doc) startsCDATA(start int) bool {
 	return strings.HasPrefix(d.s[rawtext.SkipBlanks(d.s, start):], rawtext.CDATAOpen)

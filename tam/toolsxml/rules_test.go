@@ -236,7 +236,7 @@ func TestX4HereDocuments(t *testing.T) {
 		"tr a[ b <<E\n</command></tools>\nE",
 		"x=`cat <<EOF\nhi\nEOF`",
 		"x=\"`cat <<EOF # it's\nhi \\`</command>\n</tools> `\" && cat <<B\n</command></tools>\nB",
-		"cat <<A `sed 's/\\`//' <<B\n</command></tools>\nB\n`\n</command></tools>\nA",
+		"cat <<A `sed 's/\\`//' <<B\n</command></tools>\nB\necho\necho\n`\n</command></tools>\nA",
 		"x=`echo a # it's`; cat <<A\n</command></tools>\nA",
 		"cat <<'EOF'\\\nEOF\n</command></tools>\nEOFEOF",
 		"cat <<E\\ F\n</command></tools>\nE F",
@@ -264,7 +264,7 @@ func TestX4HereDocuments(t *testing.T) {
 		expect(t, root("<command>"+text), fmt.Sprintf("-command %q", strings.TrimSpace(strings.TrimSuffix(text, "</command>"))), OpenHereDoc)
 	}
 	// Commands in a document that end by themselves take nothing from it.
-	script := "cat > a <<EOF\n<command>cat <<X\nx\nX</command>\n<command session=\"b\">ls</command>\n</tools>\nEOF\nls '<command>'"
+	script := "cat > a <<EOF\n</command>\n<command>cat <<X\nx\nX</command>\n<command session=\"b\">ls</command>\n</tools>\nEOF\nls '<command>'"
 	expect(t, root("<command>"+script+"</command>"), fmt.Sprintf("+command %q", script))
 	// CDATA says where the script ends.
 	expect(t, root("<command><![CDATA[cat > a <<EOF\nx]]></command>"), `+command "cat > a <<EOF\nx"`)
