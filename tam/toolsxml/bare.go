@@ -15,23 +15,30 @@ func (d *doc) isBare(i int) bool {
 	if m.tag.shell() && !m.closer && d.hasAttribute(m) {
 		return false // <input type="text">: HTML in a script
 	}
-	p := int(m.pos)
-	for p > 0 && (d.s[p-1] == ' ' || d.s[p-1] == '\t') {
-		p--
-	}
-	switch {
-	case p == 0 || d.s[p-1] == '\n' || d.s[p-1] == '\r':
-		return true
-	case d.s[p-1] == '>' && i > 0:
-		if behind, ok := d.behindTag(i-1, p); ok {
-			return behind
-		}
+	if begins, ok := d.beginsElement(i); ok {
+		return begins
 	}
 	switch m.tag {
 	case tagFind, tagReplace, tagFile, tagThink:
 		return false
 	}
 	return !m.closer && d.unquoted(int(m.pos))
+}
+
+// beginsElement tells what stands in front of a tag says of it, if it says something: the start of a line,
+// or another tag.
+func (d *doc) beginsElement(i int) (begins, ok bool) {
+	p := int(d.marks[i].pos)
+	for p > 0 && (d.s[p-1] == ' ' || d.s[p-1] == '\t') {
+		p--
+	}
+	switch {
+	case p == 0 || d.s[p-1] == '\n' || d.s[p-1] == '\r':
+		return true, true
+	case d.s[p-1] == '>' && i > 0:
+		return d.behindTag(i-1, p)
+	}
+	return false, false
 }
 
 // behindTag tells whether mark j ends at p. A raw opener that does is the start

@@ -54,6 +54,7 @@ func hostile() []struct{ name, head, unit, tail string } {
 		{"here_documents_words", "<tools>", "<command>cat <<A\n</command><command>cat <<B\nA\n</command>", "</tools>"},
 		{"here_document_closers", "<tools><command>cat <<A\n", "</command><read/>", "\nA\n</command></tools>"},
 		{"here_document_openers", "<tools><command>cat <<A\n</command><read/>", "\n<command>cat <<B\n", "\nA\n</command></tools>"},
+		{"here_document_commands", "<tools><command>cat <<A\n</command><read/>", "\n<command a>cat <<B\nB</command>", "\nA\n</command></tools>"},
 		{"here_document_begins", "<tools><command>cat ", "<<A ", "\n</command></tools>"},
 		{"here_document_quotes", "<tools><command>", "<<A '\"$(`${((", "</command></tools>"},
 		{"less_than", "<tools>", "<", ""},

@@ -34,7 +34,7 @@ const (
 	UnexpectedElement  Code = "unexpected_element"   //
 	EmptyValue         Code = "empty_value"          //
 	UnknownControl     Code = "unknown_control"      //
-	OpenHereDoc        Code = "open_here_document"   // a here document of a command has no end, or may have two
+	OpenHereDoc        Code = "open_here_document"   // a here document of a command has no end, or not surely its own
 	InputNoNewline     Code = "input_no_newline"     // the program may go on waiting
 	UnclosedTag        Code = "unclosed_tag"         // a tag without ">"
 	UnclosedQuote      Code = "unclosed_quote"       //

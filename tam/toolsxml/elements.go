@@ -29,6 +29,11 @@ func (p *parser) newTool(typ Type, pos, end int) int {
 func (p *parser) readTool(ev event) int {
 	name := strings.ToLower(p.d.s[ev.pos+1 : ev.next])
 	tool := p.newTool(Type(name), ev.pos, ev.next)
+	if p.lostDocs >= maxLostSearches {
+		p.report(tool, LimitExceeded, finding.Error, ev.pos, ev.next,
+			"received %d here documents without an end in front of <%s>; nothing behind them runs, as it may be text of one: expected a line that ends each",
+			maxLostSearches, name)
+	}
 	o := p.opening(ev.pos, ev.next, tool)
 	end, whole := o.end, !o.cut
 	if whole {
@@ -88,13 +93,13 @@ func (p *parser) readShell(ev event, o *opening, tool int) (end int, whole bool)
 }
 
 // shellExtent is where the value of a tool of the shell lies. A command whose here document has no end, or
-// may have two, does not run: half of it would.
+// one that may belong to another element, does not run: only half of it would, or text of the answer.
 func (p *parser) shellExtent(ev event, o *opening, tool int) extent {
 	x := p.d.extent(ev.mark, o.end)
-	if ev.tag != tagCommand {
+	if ev.tag != tagCommand || p.lostDocs >= maxLostSearches {
 		return x
 	}
-	x, is, word := p.d.hereDocument(ev.mark, o.end, x, p.lostDocs < maxLostSearches)
+	x, is, word := p.d.hereDocument(ev.mark, o.end, x)
 	switch is {
 	case hereUnended:
 		p.lostDocs++
@@ -103,8 +108,9 @@ func (p *parser) shellExtent(ev event, o *opening, tool int) extent {
 			o.name, cut(word), rawtext.CDATAOpen, rawtext.CDATAClose)
 	case hereUnclear:
 		p.report(tool, OpenHereDoc, finding.Error, o.pos, o.end,
-			"received a here document that has not ended in front of </%s>, and one in a later <%s> that ends by the same line %s; nothing runs up to the </%s> behind that line: "+
-				"expected an end for each, or, if the first holds tags itself, %s…%s around the script", o.name, o.name, cut(word), o.name, rawtext.CDATAOpen, rawtext.CDATAClose)
+			"received a here document that has not ended in front of </%s>; the line %s behind it may end it or be part of another element, as a later <%s> shows; "+
+				"nothing runs up to the </%s> behind that line: expected an end of its own, or, if the document holds tags itself, %s…%s around the script",
+			o.name, cut(word), o.name, o.name, rawtext.CDATAOpen, rawtext.CDATAClose)
 	}
 	return x
 }

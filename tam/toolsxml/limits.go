@@ -27,7 +27,8 @@ const (
 	maxName = 64
 	// Unknown elements, reasoning tags and here documents without an end that are
 	// searched for one. Later unknown elements end at the next tool, later reasoning
-	// tags are text, later here documents have none. Bounds the total search.
+	// tags are text. Behind here documents no tool of the answer runs, as it may be
+	// text of one. Bounds the total search.
 	maxLostSearches = 8
 )
 

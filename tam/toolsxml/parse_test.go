@@ -45,6 +45,8 @@ func TestLimits(t *testing.T) {
 		"value":        {root("<command>" + many(MaxValue, "a") + "</command>"), 1},
 		"value+1":      {root("<command>" + many(MaxValue+1, "a") + "</command>"), 0},
 		"attributes+1": {root("<get_value key='a' reason='b' " + numbered(maxAttributes, "a%d=1 ") + "/>"), 0},
+		"documents":    {root(many(maxLostSearches, "<command>cat <<A\nx</command>")), 0},
+		"documents+1":  {root(many(maxLostSearches, "<command>cat <<A\nx</command>") + "<command>cat <<B\n</command><read><file src='a'/></read>\nB\n</command>"), 0},
 		"secrets":      {root("<command>" + numbered(MaxSecrets, "$KARYI{A%d}") + "</command>"), 1},
 		"secrets+1":    {root("<command>" + numbered(MaxSecrets+1, "$KARYI{A%d}") + "</command>"), 0},
 	} {

@@ -145,13 +145,13 @@ type hereEnd byte
 const (
 	hereWhole   hereEnd = iota // no document is open there
 	hereUnended                // one is, and no later closer stands behind its end
-	hereUnclear                // a later command has one that ends by the same word
+	hereUnclear                // what ends it may stand in a later command, or in front of one
 )
 
 // hereDocument moves the end of a command out of a here document: within one, a closer is a part of
 // the text, whatever follows it. The end is then the first structural closer behind the document. word
 // is the one that ends it.
-func (d *doc) hereDocument(i, start int, x extent, search bool) (_ extent, is hereEnd, word string) {
+func (d *doc) hereDocument(i, start int, x extent) (_ extent, is hereEnd, word string) {
 	if text := d.s[start:x.end]; x.how == cutOff || d.startsCDATA(start) || !strings.Contains(text, "<<") {
 		return x, hereWhole, ""
 	}
@@ -161,32 +161,36 @@ func (d *doc) hereDocument(i, start int, x extent, search bool) (_ extent, is he
 	if !open {
 		return x, hereWhole, ""
 	}
-	opener := none
-	for j := i + 1; search && j < len(d.marks); j++ {
+	later := rawtext.NewLaterCommands(d.s)
+	for j := i + 1; j < len(d.marks); j++ {
 		m := &d.marks[j]
 		d.work++
 		switch {
 		case m.tag != tagCommand || int(m.pos) < x.end:
 		case !m.closer:
-			if m.bare {
-				opener = j
+			if m.bare || d.attributed(j) {
+				d.work += later.Opener(int(m.pos), int(m.end)) / 8
 			}
 		default:
 			d.work += (int(m.pos) - int(d.marks[j-1].pos)) / 8
 			if _, open := docs.Upto(int(m.pos)); open || !d.structural(j) {
+				d.work += later.Closer(int(m.pos)) / 8
 				continue
 			}
-			is, y := hereWhole, d.closedBy(int32(j))
-			if opener >= 0 && int(d.marks[opener].pos) < docs.Ended() {
-				own, open := rawtext.NewHereDocs(d.s, int(d.marks[opener].end)).Upto(docs.Ended())
-				if open && own == word {
-					is = hereUnclear
-				}
+			is := hereWhole
+			if later.Doubt(docs.Ended()) {
+				is = hereUnclear
 			}
-			return y, is, word
+			return d.closedBy(int32(j)), is, word
 		}
 	}
 	return x, hereUnended, word
+}
+
+// attributed tells whether an opener that is not bare for its attributes begins an element all the same.
+func (d *doc) attributed(j int) bool {
+	begins, _ := d.beginsElement(j)
+	return begins && d.hasAttribute(&d.marks[j])
 }
 
 func (d *doc) startsCDATA(start int) bool {

@@ -231,6 +231,15 @@ func TestX4HereDocuments(t *testing.T) {
 		"cat <<A <<\"B C\"\n</command></tools>\nA\n</command></tools>\nB C",
 		"git commit -m \"$(cat <<'EOF'\nit's </command>\n</tools>\nEOF\n)\"",
 		"# don't <<X\necho $((1<<2)) \"<<Y\" '<<Z' <<<W $'\\'<<V' $# ${a#<<U}",
+		"echo $[1<<2] \"$[a[1]<<2]\"",
+		"a[1<<2]=3; if true; then a[b[1]<<3]=1; fi\n  c[1<<4]=5",
+		"tr a[ b <<E\n</command></tools>\nE",
+		"x=`cat <<EOF\nhi\nEOF`",
+		"x=\"`cat <<EOF # it's\nhi \\`</command>\n</tools> `\" && cat <<B\n</command></tools>\nB",
+		"cat <<A `sed 's/\\`//' <<B\n</command></tools>\nB\necho\necho\n`\n</command></tools>\nA",
+		"x=`echo a # it's`; cat <<A\n</command></tools>\nA",
+		"cat <<'EOF'\\\nEOF\n</command></tools>\nEOFEOF",
+		"cat <<E\\ F\n</command></tools>\nE F",
 		"if ((1<<2)); then cat <<E\n</command></tools>\nE\nfi",
 	} {
 		expect(t, root("<command>"+script+"</command><ctrl>c</ctrl>"), fmt.Sprintf("+command %q\n+ctrl \"c\"", script))
@@ -241,6 +250,22 @@ func TestX4HereDocuments(t *testing.T) {
 	expect(t, root("<command>cat > a <<EOF\nx</command><ctrl>c</ctrl>"), "-command \"cat > a <<EOF\\nx\"\n+ctrl \"c\"", OpenHereDoc)
 	expect(t, root("<command>cat > a <<EOF\nx</command>\n<command>cat > b <<EOF\ny\nEOF</command>"),
 		`-command "cat > a <<EOF\nx</command>\n<command>cat > b <<EOF\ny\nEOF"`, OpenHereDoc)
+	// A last line that was forgotten is not found in a later element, or behind it: that would be run as shell.
+	for _, rest := range []string{
+		"</tools>\nI forgot:\nEOF\n<tools><command>ls</command>",
+		"<edit><file src=\"a\"><find>1</find><replace>\nEOF\n</replace></file></edit><command>ls</command>",
+		"\n<command>cat > b <<EOF\ny\nEOF\n<command>ls</command>",
+		"<command>cat > b <<'B'\ncat <<EOF\nz\nEOF\nB\n</command>",
+		"<command session=\"b\">cat > b <<EOF\ny\nEOF\n</command>",
+		"<command>cat > b <<EOF\ny\n<command>ls\nEOF\n</command>",
+		"<command>cat > b <<EOF\ny\nEOF\ncat > c <<C\nz\nC\n</command>",
+	} {
+		text := "cat > a <<EOF\nx</command>" + rest
+		expect(t, root("<command>"+text), fmt.Sprintf("-command %q", strings.TrimSpace(strings.TrimSuffix(text, "</command>"))), OpenHereDoc)
+	}
+	// Commands in a document that end by themselves take nothing from it.
+	script := "cat > a <<EOF\n</command>\n<command>cat <<X\nx\nX</command>\n<command session=\"b\">ls</command>\n</tools>\nEOF\nls '<command>'"
+	expect(t, root("<command>"+script+"</command>"), fmt.Sprintf("+command %q", script))
 	// CDATA says where the script ends.
 	expect(t, root("<command><![CDATA[cat > a <<EOF\nx]]></command>"), `+command "cat > a <<EOF\nx"`)
 }

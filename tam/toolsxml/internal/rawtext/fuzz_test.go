@@ -36,7 +36,7 @@ func FuzzValue(f *testing.F) {
 
 // FuzzHereDocs: any text can be read, in pieces too, and what is open has a word that ends it.
 func FuzzHereDocs(f *testing.F) {
-	for _, s := range []string{"cat <<A <<-'B C'\nx\nA\n\tB C\n", "\"$(cat <<\\E\n'\nE\n)\"", "$((1<<2)) ${a#<<b} `<<c` $'\\'' # <<d\n<<<e", "<<\"a"} {
+	for _, s := range []string{"cat <<A <<-'B C'\nx\nA\n\tB C\n", "\"$(cat <<\\E\n'\nE\n)\"", "$((1<<2)) ${a#<<b} `<<c` $'\\'' # <<d\n<<<e", "<<\"a", "cat <<A `a[1<<2]=3 $[1<<2] <<B\nx\\`\\\nB`\nA\n"} {
 		f.Add(s, len(s)/2)
 	}
 	f.Fuzz(func(t *testing.T, s string, at int) {

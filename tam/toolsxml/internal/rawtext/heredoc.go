@@ -1,16 +1,22 @@
 package rawtext
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // HereDocs follows a shell script as far as it takes to know its here documents: quotes, comments,
 // substitutions and arithmetic, in which << begins none. It reads forwards, each byte once.
 type HereDocs struct {
 	s       string
+	from    int      // where the script begins
 	at      int      // what is before it was read
 	seen    int      // in a document: no line ends before it
 	inside  []byte   // what is open around at, one of the constants below each
 	docs    []string // words that end the documents which have begun and not ended
-	reading bool     // at is in the first of them, at the beginning of a line
+	ticked  int      // how many are open around a backtick's text, with it; 0 outside
+	outer   int      // how many of docs began before it: their lines stand behind it
+	reading bool     // at is in the first of the others, at the beginning of a line
 	lost    bool     // too deep: nothing is known any more
 	ended   int      // where the line stands that ended the last document
 }
@@ -24,16 +30,18 @@ const (
 	backtick   = '`'
 	parameter  = '{' // ${…}
 	arithmetic = 'a'
+	subscript  = '[' // also $[…]
 )
 
 const (
 	maxNesting  = 64
 	maxDocs     = 16
+	maxReserved = 5       // bytes of a word behind which a command begins
 	maxLastLine = 4 << 10 // bytes of a line that may end a document; a longer one is a part of it
 )
 
 // NewHereDocs reads a script that begins at a place of s.
-func NewHereDocs(s string, at int) *HereDocs { return &HereDocs{s: s, at: at} }
+func NewHereDocs(s string, at int) *HereDocs { return &HereDocs{s: s, from: at, at: at} }
 
 // Upto reads on to end. Open is whether a here document has begun before end and not ended, word the
 // one that ends it. The indent of that word does not count: scripts are taken out of theirs later.
@@ -60,26 +68,51 @@ func (h *HereDocs) Upto(end int) (word string, open bool) {
 // Ended is where the line begins that ended the last document.
 func (h *HereDocs) Ended() int { return h.ended }
 
-// line reads a line of a document; false if it does not end before end.
+// line reads a line of a document; false if it does not end before end. A backtick ends it, and the
+// documents that began within backticks.
 func (h *HereDocs) line(end int) bool {
-	from := max(h.at, h.seen)
-	i := strings.IndexByte(h.s[from:end], '\n')
-	if h.seen = end; i < 0 {
+	i := max(h.at, h.seen)
+	if h.ticked > 0 {
+		for ; i < end && h.s[i] != '\n' && h.s[i] != '`'; i++ {
+			if escapesTick(h.s[i:]) {
+				i++
+			}
+		}
+	} else if k := strings.IndexByte(h.s[i:end], '\n'); k >= 0 {
+		i += k
+	} else {
+		i = end
+	}
+	if h.seen = i; i >= end {
 		return false
 	}
-	line := h.s[h.at : from+i]
-	if h.ends(line) {
+	if h.s[i] == '`' {
 		h.ended = h.at
-		h.docs = h.docs[1:]
-		h.reading = len(h.docs) > 0
+		h.leave()
+	} else if h.ends(h.s[h.at:i]) {
+		h.ended = h.at
+		h.docs = slices.Delete(h.docs, h.outer, h.outer+1)
+		h.reading = len(h.docs) > h.outer
 	}
-	h.at = from + i + 1
+	h.at = i + 1
 	h.seen = h.at
 	return true
 }
 
+// leave ends the text of a backtick, whatever is open in it.
+func (h *HereDocs) leave() {
+	h.inside, h.docs = h.inside[:h.ticked-1], h.docs[:h.outer]
+	h.ticked, h.outer, h.reading = 0, 0, false
+}
+
+// escapesTick tells whether rest begins with a backslash that a shell takes away when it reads the text of a
+// backtick, also within quotes.
+func escapesTick(rest string) bool {
+	return len(rest) > 1 && rest[0] == '\\' && (rest[1] == '`' || rest[1] == '\\')
+}
+
 func (h *HereDocs) ends(line string) bool {
-	return len(line) <= maxLastLine && strings.Trim(line, " \t\r") == h.docs[0]
+	return len(line) <= maxLastLine && strings.Trim(line, " \t\r") == h.docs[h.outer]
 }
 
 // code reads what stands first in rest and gives its length.
@@ -90,8 +123,11 @@ func (h *HereDocs) code(rest string) int {
 	}
 	c := rest[0]
 	switch {
-	case c == '\\' && top != single:
+	case c == '\\' && top != single, h.ticked > 0 && escapesTick(rest):
 		return min(2, len(rest))
+	case c == '`' && h.ticked > 0:
+		h.leave()
+		return 1
 	case top == single || top == ansi:
 		if c == '\'' {
 			h.pop()
@@ -99,18 +135,25 @@ func (h *HereDocs) code(rest string) int {
 		return 1
 	case c == '$':
 		return h.dollar(rest, top)
-	case c == '`' && top == backtick, c == '"' && top == double, c == '}' && top == parameter, c == ')' && (top == subst || top == arithmetic):
+	case c == '"' && top == double, c == '}' && top == parameter, c == ']' && top == subscript, c == ')' && (top == subst || top == arithmetic):
 		h.pop()
 		return 1
-	case c == '`' || c == '"', c == '(' && top == arithmetic:
-		h.push(map[byte]byte{'`': backtick, '"': double, '(': arithmetic}[c])
+	case c == '`':
+		h.push(backtick)
+		h.ticked, h.outer = len(h.inside), len(h.docs)
+		return 1
+	case c == '"', c == '[' && top == subscript:
+		h.push(c)
+		return 1
+	case c == '(' && top == arithmetic:
+		h.push(arithmetic)
 		return 1
 	case top == double:
 		return 1
 	case c == '\'':
 		h.push(single)
 		return 1
-	case top == parameter || top == arithmetic:
+	case top == parameter || top == arithmetic || top == subscript:
 		return 1
 	}
 	return h.command(rest)
@@ -120,10 +163,14 @@ func (h *HereDocs) code(rest string) int {
 func (h *HereDocs) command(rest string) int {
 	switch {
 	case rest[0] == '\n':
-		h.reading = len(h.docs) > 0
+		h.reading = len(h.docs) > h.outer
 		h.seen = h.at + 1
 	case rest[0] == '#' && h.beginsWord():
-		if i := strings.IndexByte(rest, '\n'); i >= 0 {
+		stop := "\n`"
+		if h.ticked == 0 {
+			stop = "\n"
+		}
+		if i := strings.IndexAny(rest, stop); i >= 0 {
 			return i
 		}
 		return len(rest)
@@ -133,6 +180,8 @@ func (h *HereDocs) command(rest string) int {
 		return 2
 	case rest[0] == '(':
 		h.push(subst)
+	case rest[0] == '[' && h.assigns():
+		h.push(subscript)
 	case strings.HasPrefix(rest, "<<<"):
 		return 3
 	case strings.HasPrefix(rest, "<<"):
@@ -150,6 +199,9 @@ func (h *HereDocs) dollar(rest string, top byte) int {
 		return 3
 	case strings.HasPrefix(rest, "$("):
 		h.push(subst)
+		return 2
+	case strings.HasPrefix(rest, "$["):
+		h.push(subscript)
 		return 2
 	case strings.HasPrefix(rest, "${"):
 		h.push(parameter)
@@ -181,7 +233,13 @@ func (h *HereDocs) begin(rest string) int {
 		case c == '\'' || c == '"':
 			quote = c
 			continue
+		case strings.HasPrefix(rest[i:], "\\\n"), strings.HasPrefix(rest[i:], "\\\r\n"):
+			i += strings.IndexByte(rest[i:], '\n') // the line goes on
+			continue
 		case c == '\\':
+			if i++; i < len(rest) {
+				word = append(word, rest[i])
+			}
 			continue
 		}
 		if quote == 0 && strings.IndexByte(" \t\r\n;&|<>()`", c) >= 0 || c == '\n' {
@@ -202,6 +260,35 @@ func (h *HereDocs) begin(rest string) int {
 // beginsWord tells whether a word may begin here.
 func (h *HereDocs) beginsWord() bool {
 	return h.at == 0 || strings.IndexByte(" \t\r\n;&|()>", h.s[h.at-1]) >= 0
+}
+
+// assigns tells whether the name of a variable stands before at, and a command begins with it: what follows
+// is a subscript there, and a word elsewhere.
+func (h *HereDocs) assigns() bool {
+	start := h.at
+	for start > h.from && (Letter(h.s[start-1]) || h.s[start-1] >= '0' && h.s[start-1] <= '9') {
+		start--
+	}
+	if !Letter(h.s[start]) {
+		return false // it is empty, or begins with a digit
+	}
+	before := h.s[h.from:start]
+	p := len(before)
+	for p > 0 && (before[p-1] == ' ' || before[p-1] == '\t') {
+		p--
+	}
+	if p == 0 || strings.IndexByte("\r\n;&|(){`", before[p-1]) >= 0 {
+		return true
+	}
+	if p == len(before) {
+		return false
+	}
+	word := before[max(0, p-maxReserved-1):p]
+	switch word[strings.LastIndexAny(word, " \t\r\n;&|()`")+1:] {
+	case "if", "then", "elif", "else", "while", "until", "do", "!", "time":
+		return true
+	}
+	return false
 }
 
 func (h *HereDocs) push(c byte) {
