@@ -19,6 +19,7 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
+	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
 	"tavernsim/persistence"
 	"tavernsim/persistence/format"
@@ -362,6 +363,9 @@ func (r *Run) Terminate() { r.control(agenda.StoppedByRequest) }
 // Interrupt stops the scene after the open wave. The scene has not ended: when it is
 // resumed, it continues with the same facts.
 func (r *Run) Interrupt() { r.control(agenda.StoppedByInterrupt) }
+
+// ModelGates are those of the endpoints that the scene asks.
+func (r *Run) ModelGates() []*gate.Gate { return r.scene.ModelGates() }
 
 // Wait returns when the scene has stopped and its actors are gone. It may be called
 // again, and by several goroutines.

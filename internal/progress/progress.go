@@ -10,6 +10,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/internal/terminal"
+	"tavernsim/llm/gate"
 	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/tooling/progress"
 )
@@ -120,6 +121,7 @@ func (p *progressLine) line() string {
 			fmt.Fprintf(&b, "  ETA %s", time.Duration(float64(end-scene)/rate).Round(time.Second))
 		}
 	}
+	b.WriteString(stalls(p.runner)) // before the rates, which are near 0 then: a terminal cuts the end
 	fmt.Fprintf(&b, "  ×%s | delib %s (%s/s)  ev %s/s  llm %s/s  errors %d",
 		terminal.Short(rate), terminal.Short(float64(deliberations)), terminal.Short(float64(deliberations-p.deliberations)/dt),
 		terminal.Short(float64(events-p.events)/dt), terminal.Short(float64(calls-p.calls)/dt), failed)
@@ -128,6 +130,27 @@ func (p *progressLine) line() string {
 		b.WriteString("  | paused")
 	}
 	b.WriteString(hands(p.runner))
+	return b.String()
+}
+
+// stalls says which endpoints take no requests now, how many wait for them, and why.
+func stalls(r *runner.Runner) string {
+	var b strings.Builder
+	seen := map[*gate.Gate]bool{}
+	for _, s := range r.Scenes {
+		for _, g := range s.Run.ModelGates() {
+			why, waiting, wait := g.Stalled()
+			if seen[g] || why == "" || waiting == 0 {
+				continue
+			}
+			seen[g] = true
+			next := "one tries now"
+			if wait = wait.Round(time.Second); wait > 0 {
+				next = "one tries in " + wait.String()
+			}
+			fmt.Fprintf(&b, "  | %s %s; %d wait, %s", g.Name(), why, waiting, next)
+		}
+	}
 	return b.String()
 }
 

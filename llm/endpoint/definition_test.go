@@ -295,6 +295,15 @@ func TestModelNames(t *testing.T) {
 	if names, err := e.List(ctx); err != nil || strings.Join(names, " ") != "b a" {
 		t.Errorf("%v, %v", names, err)
 	}
+	lost := at(t, Definition{}, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(404) })
+	if _, err := lost.List(ctx); err == nil || !strings.Contains(err.Error(), "base_url ("+lost.Definition.BaseURL+") names no version") {
+		t.Errorf("%v", err)
+	}
+	for path, want := range map[string]bool{"": false, "/v1": true, "/api/v1": true, "/v1beta/openai": true, "/vast": false, "/v": false, "/models": false} {
+		if versioned(path) != want {
+			t.Errorf("%q: %v", path, !want)
+		}
+	}
 	broken := at(t, Definition{}, func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte(`<html>`)) })
 	if _, err := broken.List(ctx); outcome(t, err).Outcome != llm.OutcomeBadOutput {
 		t.Errorf("%v", err)

@@ -104,7 +104,20 @@ func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure 
 	if status == http.StatusServiceUnavailable && f.RetryAfter > 0 {
 		f.Outcome = llm.OutcomeRateLimited
 	}
+	if status == http.StatusNotFound && !versioned(e.base.Path) {
+		f.Message += fmt.Sprintf("; base_url (%s) names no version, as https://api.example.com/v1 does", e.Definition.BaseURL)
+	}
 	return f
+}
+
+// versioned reports whether a path has a part like v1, v1beta or v3.
+func versioned(path string) bool {
+	for part := range strings.SplitSeq(path, "/") {
+		if len(part) > 1 && part[0] == 'v' && '0' <= part[1] && part[1] <= '9' {
+			return true
+		}
+	}
+	return false
 }
 
 // Problem is the failure of a request with a status; 0 = the error stood in a stream.

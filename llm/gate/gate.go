@@ -122,6 +122,19 @@ func (g *Gate) Load() limit.Load {
 	return g.machine.Load()
 }
 
+// Stalled says what the endpoint does that no call leaves ("asks to wait"), how many wait, and for how long at
+// least; "" = it takes calls.
+func (g *Gate) Stalled() (why string, waiting int, wait time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Since(g.born)
+	why, until := g.machine.Stalled(now)
+	for _, n := range g.machine.Load().Waiting {
+		waiting += n
+	}
+	return why, waiting, max(until-now, 0)
+}
+
 // Rates are the requests and tokens that may leave in a minute; 0 = no limit.
 func (g *Gate) Rates() (requests, tokens int64) {
 	g.mu.Lock()

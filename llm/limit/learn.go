@@ -1,9 +1,11 @@
 package limit
 
 import (
+	"strings"
 	"time"
 
 	"tavernsim/llm"
+	"tavernsim/protocol"
 )
 
 // breaker is the circuit of an endpoint: after 5 failures in a row within 10 s it is
@@ -64,6 +66,9 @@ func (t *trouble) more(failed bool) (more bool) {
 // learn draws the conclusions from the end of an attempt.
 func (m *Machine) learn(now time.Duration, c *Call, e End) {
 	shuts := e.RetryAfter > 0
+	if e.Said != "" {
+		m.said = protocol.Short(strings.TrimPrefix(e.Said, m.name+": "), 160)
+	}
 	switch e.Outcome {
 	case llm.OutcomeRateLimited:
 		more := m.trouble.more(true)

@@ -3,6 +3,7 @@ package limit
 import (
 	"container/heap"
 	"container/list"
+	"fmt"
 	"time"
 
 	"tavernsim/llm"
@@ -65,7 +66,8 @@ type Output struct {
 type End struct {
 	Outcome    llm.Outcome
 	RetryAfter time.Duration
-	Tokens     int64 // that it took; 0 = nobody knows
+	Tokens     int64  // that it took; 0 = nobody knows
+	Said       string // what a failure says, without secrets
 }
 
 // Machine is the state of one endpoint's admission.
@@ -88,6 +90,7 @@ type Machine struct {
 	shut    time.Duration // nothing leaves before
 	opening int           // calls that may be out while the gate opens again; 0 = it is open
 	closed  *llm.Failure  // the endpoint takes nothing until Reopen
+	said    string        // by the last failure
 
 	arrived uint64
 	wake    time.Duration // when something may leave again; 0 = nobody knows
@@ -143,13 +146,27 @@ func (m *Machine) Wake(now time.Duration) {
 
 // why says what the calls that wait are waiting for.
 func (m *Machine) why(now time.Duration) string {
-	switch {
-	case m.breaker.open:
-		return "no slot in time: the endpoint has failed 5 times in a row"
-	case now < m.shut:
-		return "no slot in time: the endpoint asks to wait"
+	if why, _ := m.Stalled(now); why != "" {
+		return "no slot in time: the endpoint " + why
 	}
 	return "no slot in time"
+}
+
+// Stalled says what the endpoint does that no call leaves, and when one may; "" = it takes calls. A
+// time that has passed means that one call tries now.
+func (m *Machine) Stalled(now time.Duration) (why string, until time.Duration) {
+	switch {
+	case m.breaker.open:
+		why, until = fmt.Sprintf("has failed %d times in a row", m.breaker.n), m.breaker.until
+	case now < m.shut:
+		why, until = "asks to wait", m.shut
+	default:
+		return "", 0
+	}
+	if m.said != "" {
+		why += " (" + m.said + ")"
+	}
+	return why, until
 }
 
 // Arrive takes a new call.

@@ -27,12 +27,13 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //	+D                                   time passes; each output has the time at which it came
 //	call NAME [scene=S] [class=C] [at=N] [rest=D] [tokens=N] [start=D] [deadline=D] [once]   start and deadline from now on
 //	calls N PREFIX [...]                 calls PREFIX1 to PREFIXN
-//	end NAME OUTCOME [after=D] [tokens=N]
+//	end NAME OUTCOME [after=D] [tokens=N] [said=WORD]
 //	leave NAME
 //	raise NAME CLASS
 //	hint [refused] [sent=D] [requests=LIMIT/REMAINING/RESET] [tokens=LIMIT/REMAINING/RESET]   sent: so long ago
 //	reopen
 //	load
+//	stalled
 func TestScripts(t *testing.T) {
 	doctest.Scripts(t, "testdata/*.txt", *update, func(t *testing.T, script string) string {
 		p := &player{t: t, m: limit.New("cloud", limit.Options{}), calls: map[string]*limit.Call{}}
@@ -73,7 +74,7 @@ func (p *player) play(words []string) {
 			p.call(words[2]+strconv.Itoa(i+1), o)
 		}
 	case "end":
-		again := p.m.End(p.now, p.calls[words[1]], limit.End{Outcome: llm.Outcome(words[2]), RetryAfter: o.time("after"), Tokens: int64(o.number("tokens"))})
+		again := p.m.End(p.now, p.calls[words[1]], limit.End{Outcome: llm.Outcome(words[2]), RetryAfter: o.time("after"), Tokens: int64(o.number("tokens")), Said: o["said"]})
 		if again {
 			fmt.Fprintf(&p.out, "  %s waits for another attempt\n", words[1])
 		}
@@ -87,6 +88,9 @@ func (p *player) play(words []string) {
 		p.m.Reopen(p.now)
 	case "load":
 		fmt.Fprintf(&p.out, "  %+v\n", p.m.Load())
+	case "stalled":
+		why, until := p.m.Stalled(p.now)
+		fmt.Fprintf(&p.out, "  %q until %s\n", why, until)
 	default:
 		p.pass(words[0])
 	}

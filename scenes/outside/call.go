@@ -397,7 +397,7 @@ func (c *call) learnt(x *effect.Answered) limit.End {
 	}
 	e := limit.End{Outcome: llm.OutcomeOf(x.Err), Tokens: x.Model.Usage.Input + x.Model.Usage.Output}
 	if f, ok := errors.AsType[*llm.Failure](x.Err); ok {
-		e.RetryAfter = f.RetryAfter
+		e.RetryAfter, e.Said = f.RetryAfter, f.Message
 	}
 	return e
 }
