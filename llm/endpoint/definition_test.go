@@ -221,8 +221,12 @@ func TestLoad(t *testing.T) {
 		t.Errorf("%v, %v", made, err)
 	}
 	write("endpoints:\n  a: { preset: vllm }\n  b: { preset: ollama, key_file: none }\n")
-	if _, err := Load(file, nothing); err == nil || !strings.Contains(err.Error(), "endpoint b: key_file") {
-		t.Errorf("no key: %v", err)
+	made, err = Load(file, nothing)
+	if err != nil || made["a"].Usable() != nil || made["b"].Usable() == nil || !strings.Contains(made["b"].Usable().Error(), "endpoint b: key_file") {
+		t.Errorf("no key: %v, %v", made, err)
+	}
+	if _, err := made["b"].Do(t.Context(), Ask{Path: "/"}); outcome(t, err).Outcome != llm.OutcomeAuth || !strings.Contains(err.Error(), "key_file") {
+		t.Errorf("asked without its key: %v", err)
 	}
 	if got := DefaultFile(nothing, ""); got != "" {
 		t.Error(got)

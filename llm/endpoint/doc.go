@@ -17,7 +17,7 @@
 //  2. Every request ends: connecting, the first byte, silence between two bytes and
 //     the whole each have a bound, and the error names the one that was reached.
 //  3. A failure is an [*llm.Failure] whose outcome follows the status and the error
-//     in the body (minds, outcome table), with what the endpoint says about waiting.
+//     in the body (docs/formats/providers.md, outcomes), with what the endpoint says about waiting.
 //  4. An answer is at most [MaxAnswer] bytes, and a line of a stream [MaxLine].
 //  5. When a provider is closed, its requests that are out fail with llm.OutcomeClosed.
 //

@@ -59,23 +59,28 @@ type Endpoint struct {
 type access struct {
 	like    *http.Request // every request, with the key in its header
 	secrets []string      // the key and what else nobody may see, the longest first
+	missing error         // why there is no key; nil = there is one, or none is needed
 }
 
 // New makes an endpoint. Relative files of the definition lie in dir.
 func New(name string, given Definition, dir string, getenv func(string) string) (*Endpoint, error) {
 	e, err := newEndpoint(name, given, dir, getenv)
+	if err == nil {
+		err = e.Usable()
+	}
 	if err == nil && e.limits != nil && e.limits.Daily {
 		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: a budget a day is counted beside a file of endpoints; load it from one", name)
 	}
 	return e, err
 }
 
+// Usable is why an endpoint of a file cannot be asked: its key is missing. A file may name endpoints
+// that a project does not use, and whose keys its user has elsewhere.
+func (e *Endpoint) Usable() error { return e.access.Load().missing }
+
 func newEndpoint(name string, given Definition, dir string, getenv func(string) string) (*Endpoint, error) {
 	d := given.whole()
-	key, err := readKey(name, given, d, dir, getenv)
-	if err != nil {
-		return nil, err
-	}
+	key, missing := readKey(name, given, d, dir, getenv)
 	limits := limit.Options{Requests: d.Limits.RequestsPerMinute, Tokens: d.Limits.TokensPerMinute, Concurrency: d.Limits.MaxConcurrency, Fixed: d.Limits.Adaptive == nil || !*d.Limits.Adaptive}
 	if d.Embed != "" && d.Protocol != llm.OpenAI {
 		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: embeddings: the protocol %s has none; name them at an endpoint of the protocol %s", name, d.Protocol, llm.OpenAI)
@@ -95,6 +100,7 @@ func newEndpoint(name string, given Definition, dir string, getenv func(string) 
 	default:
 		header.Set(a, key)
 	}
+	var err error
 	if e.base, err = url.Parse(strings.TrimRight(d.BaseURL, "/")); err != nil {
 		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: base_url: this is no address", name)
 	}
@@ -112,6 +118,7 @@ func newEndpoint(name string, given Definition, dir string, getenv func(string) 
 	e.access.Store(&access{
 		like:    &http.Request{Method: http.MethodGet, Host: e.base.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1},
 		secrets: secretsOf(key, given),
+		missing: missing,
 	})
 	if e.transport, err = d.transport(name, dir); err != nil {
 		return nil, err
@@ -192,6 +199,9 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 	}
 	if err := llm.Stopped(ctx, e.Name); err != nil {
 		return nil, err
+	}
+	if err := e.Usable(); err != nil {
+		return nil, &llm.Failure{Outcome: llm.OutcomeAuth, Message: err.Error()}
 	}
 	w := newWatch(ctx, e, ask)
 	if ask.of != nil && !ask.of.add(w) {

@@ -39,7 +39,8 @@ func DefaultFile(getenv func(string) string, configDir string) string {
 	return file
 }
 
-// Load reads a file of endpoints and makes them. The caller closes each.
+// Load reads a file of endpoints and makes them. The caller closes each. One without its key is
+// not [Endpoint.Usable].
 func Load(file string, getenv func(string) string) (map[string]*Endpoint, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -54,10 +55,13 @@ func Load(file string, getenv func(string) string) (map[string]*Endpoint, error)
 	}
 	made := map[string]*Endpoint{}
 	for _, name := range protocol.SortedKeys(f.Endpoints) {
-		if made[name], err = newEndpoint(name, f.Endpoints[name], filepath.Dir(file), getenv); err != nil {
-			return nil, err
+		e, err := newEndpoint(name, f.Endpoints[name], filepath.Dir(file), getenv)
+		if err == nil {
+			made[name] = e
+			err = e.keepSpent(file + "." + name + ".spent")
 		}
-		if err := made[name].keepSpent(file + "." + name + ".spent"); err != nil {
+		if err != nil {
+			closeAll(made)
 			return nil, err
 		}
 	}
@@ -80,6 +84,12 @@ func Reload(file string, getenv func(string) string, to map[string]*Endpoint) er
 	if err != nil {
 		return err
 	}
+	defer closeAll(again) // they have no connections
+	for name, fresh := range again {
+		if e := to[name]; e != nil && e.Usable() == nil && fresh.Usable() != nil {
+			return fresh.Usable()
+		}
+	}
 	for name, fresh := range again {
 		if e := to[name]; e != nil {
 			next := fresh.access.Load()
@@ -87,9 +97,14 @@ func Reload(file string, getenv func(string) string, to map[string]*Endpoint) er
 			e.access.Store(next)
 			e.Gate.Reopen()
 		}
-		_ = fresh.Close() // it has no connections
 	}
 	return nil
+}
+
+func closeAll(to map[string]*Endpoint) {
+	for _, e := range to {
+		_ = e.Close()
+	}
 }
 
 // Read reads a file of endpoints. The error is a [*source.Error] over every fault.

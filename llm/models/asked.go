@@ -57,6 +57,9 @@ func provider(d *modelfile.Definition, file string, opt Options, counts *counts)
 		return nil, protocol.Errorf(protocol.KindNotFound, "%s: the file of endpoints has no %s (it has %s); add it, or run with --model scripted",
 			file, name, strings.Join(slices.Sorted(maps.Keys(opt.Endpoints)), ", "))
 	}
+	if err := a.to.Usable(); err != nil {
+		return nil, protocol.Errorf(protocol.KindInvalid, "%s: %w", file, err)
+	}
 	if a.to.Protocol != d.Kind {
 		return nil, protocol.Errorf(protocol.KindInvalid, "%s: kind is %s, and endpoint %s speaks %s", file, d.Kind, name, a.to.Protocol)
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -140,6 +142,25 @@ func TestNoEndpoints(t *testing.T) {
 		if _, err := New(Options{Files: files("thinker", text), Endpoints: to}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
+	}
+}
+
+// A file of endpoints may name some whose keys are elsewhere; only who asks them needs the keys.
+func TestKeysOfOthers(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "providers.yaml")
+	if err := os.WriteFile(file, []byte("endpoints:\n  cloud: { preset: vllm }\n  moon: { preset: vllm, key_env: NOT_SET }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	to, err := endpoint.Load(file, func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(Options{Files: files("thinker", thinker), Endpoints: to}); err != nil {
+		t.Errorf("of moon nothing is asked: %v", err)
+	}
+	moon := strings.Replace(thinker, "cloud", "moon", 1)
+	if _, err := New(Options{Files: files("thinker", moon), Endpoints: to}); err == nil || !strings.Contains(err.Error(), "models/thinker.yaml: endpoint moon: the variable NOT_SET (key_env) is not set") {
+		t.Errorf("moon has no key: %v", err)
 	}
 }
 

@@ -27,7 +27,10 @@ func TestEveryProtocolHasAProvider(t *testing.T) {
 		if d, _ := modelfile.Read("models/m.yaml", []byte("kind: "+name+"\nmodel: m\n"), report); (d == nil) != (name == "smoke") || slices.Contains(modelfile.Kinds(), name) == (name == "smoke") {
 			t.Errorf("%s: a model file of this kind is read as %v; it is a case of modelfile.Read and one of Kinds", name, d)
 		}
-		to := &endpoint.Endpoint{Name: name, Definition: endpoint.Definition{Protocol: name}}
+		to, err := endpoint.New(name, endpoint.Definition{Protocol: name, BaseURL: "http://127.0.0.1", Auth: "none"}, "", func(string) string { return "" })
+		if err != nil {
+			t.Fatal(err)
+		}
 		a, err := provider(&modelfile.Definition{Kind: name, Model: "m"}, "models/m.yaml", Options{Endpoints: map[string]*endpoint.Endpoint{name: to}}, &counts{})
 		nobody := err != nil && protocol.KindOf(err) == protocol.KindInternal && strings.Contains(err.Error(), "models/m.yaml: no provider speaks "+name)
 		if nobody != (name == "smoke") || err == nil && a.Provider.Name() != name {
