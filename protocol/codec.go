@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/tinylib/msgp/msgp"
@@ -114,14 +113,8 @@ func AppendValue(b []byte, v any) []byte {
 
 func appendMap(b []byte, m map[string]any) []byte {
 	b = msgp.AppendMapHeader(b, uint32(len(m)))
-	// Most objects are small: their keys are sorted on the stack.
-	var stack [16]string
-	keys := stack[:0]
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, strings.Compare)
-	for _, k := range keys {
+	var room [16]string
+	for _, k := range KeysIn(room[:], m) {
 		b = msgp.AppendString(b, k)
 		b = AppendValue(b, m[k])
 	}

@@ -103,7 +103,8 @@ func normalizeList(x []any, path string) (any, error) {
 
 func normalizeMap(x map[string]any, path string) (any, error) {
 	var out map[string]any
-	for _, k := range SortedKeys(x) {
+	var room [16]string
+	for _, k := range KeysIn(room[:], x) {
 		n, err := normalize(x[k], path+"/"+k)
 		if err != nil {
 			return nil, err
@@ -186,7 +187,13 @@ func Equal(a, b any) bool {
 // SortedKeys lists the keys of an object in byte order, the only order in which
 // anything that can be seen is produced from an object.
 func SortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
+	return KeysIn(make([]string, 0, len(m)), m)
+}
+
+// KeysIn is SortedKeys in the room that the caller lends: the keys of small objects, which
+// most are, fit on its stack.
+func KeysIn[V any](room []string, m map[string]V) []string {
+	keys := room[:0]
 	for k := range m {
 		keys = append(keys, k)
 	}

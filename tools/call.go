@@ -258,7 +258,8 @@ func appendObject(b []byte, x map[string]any) []byte {
 		return append(b, "null"...)
 	}
 	b = append(b, '{')
-	for i, name := range protocol.SortedKeys(x) {
+	var room [16]string
+	for i, name := range protocol.KeysIn(room[:], x) {
 		b = appendKey(append(appendText(comma(b, i), name), ':'), x[name])
 	}
 	return append(b, '}')

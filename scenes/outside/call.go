@@ -201,11 +201,11 @@ func (c *call) logged() *Effect {
 	if c.runner.Log == nil || c.to.instant != nil {
 		return nil
 	}
-	question := appendQuestion(make([]byte, 0, questionSize), c.to.Name(), &c.ask)
-	to := c.to.Name()
+	to, size := c.to.Name(), questionSize
 	if c.to.tools != nil {
-		to = c.ask.Call.Tool
+		to, size = c.ask.Call.Tool, callSize
 	}
+	question := appendQuestion(make([]byte, 0, size), c.to.Name(), &c.ask)
 	e := &Effect{
 		Agent: c.from.Agent, Turn: c.from.Turn, Request: c.ask.Number, Kind: c.ask.Kind, To: to,
 		Question: Hash(question), MayRepeat: c.to.MayRepeat(&c.ask), At: c.from.At, room: question[:0], of: c,

@@ -63,7 +63,11 @@ func (e *Effect) unknown(why string) error {
 		"%s request %d of turn %d to %s: %s; it must not be repeated, so it is not asked again", e.Kind, e.Request, e.Turn, e.To, why)
 }
 
-const questionSize = 1024 // bytes of an encoded question, usually; its facts fit in, too
+// Bytes of an encoded question, usually; its facts fit in, too.
+const (
+	questionSize = 1024 // to a model
+	callSize     = 256  // to a tool
+)
 
 // appendQuestion encodes the question to an executor; equal questions give equal bytes.
 // Time, chance and the asking agent are not part of it.

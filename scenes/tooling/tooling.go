@@ -380,8 +380,10 @@ func (s *Set) live(ctx context.Context, t *toolOf, c *tools.Call, o tools.Option
 			return r, ""
 		}
 	}
-	if err := s.source(q).Same(); err != nil {
-		return s.denied(c.Tool.ID, err), metrics.DeniedByAsk
+	if len(q.Call.Contents) > 0 {
+		if err := s.source(q).Same(); err != nil {
+			return s.denied(c.Tool.ID, err), metrics.DeniedByAsk
+		}
 	}
 	release, err := s.fetch(t, c, q)
 	defer release()

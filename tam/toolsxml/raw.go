@@ -60,10 +60,13 @@ func (d *doc) extent(i, start int) extent {
 func (d *doc) rivalOf(m *mark, start int, closer, rival int32) int32 {
 	if m.tag == tagCommand && rival >= 0 && closer > rival {
 		// A here document may hold lines that look like tags.
-		text := d.s[start:d.marks[rival].pos]
-		d.work += len(text) / 16
-		if strings.Contains(text, "<<") {
-			rival = none
+		end := int(d.marks[rival].pos)
+		d.work += (end - start) / 16
+		if strings.Contains(d.s[start:end], "<<") {
+			d.work += (end - start) / 8
+			if _, open := rawtext.NewHereDocs(d.s, start).Upto(end); open {
+				rival = none
+			}
 		}
 	}
 	if m.tag == tagFind && m.pair >= 0 && (rival < 0 || m.pair < rival) {
@@ -146,6 +149,7 @@ const (
 	hereWhole   hereEnd = iota // no document is open there
 	hereUnended                // one is, and no later closer stands behind its end
 	hereUnclear                // what ends it may stand in a later command, or in front of one
+	hereShared                 // what ends it may stand in a command that begins in it
 )
 
 // hereDocument moves the end of a command out of a here document: within one, a closer is a part of
@@ -158,33 +162,46 @@ func (d *doc) hereDocument(i, start int, x extent) (_ extent, is hereEnd, word s
 	docs := rawtext.NewHereDocs(d.s, start)
 	word, open := docs.Upto(x.end)
 	d.work += (x.end - start) / 8
+	later := rawtext.NewLaterCommands(d.s)
 	if !open {
+		for j := i + 1; j < len(d.marks) && int(d.marks[j].pos) < docs.Ended(); j++ {
+			d.note(later, j)
+		}
+		if later.Doubt(docs.Ended()) {
+			return x, hereShared, ""
+		}
 		return x, hereWhole, ""
 	}
-	later := rawtext.NewLaterCommands(d.s)
 	for j := i + 1; j < len(d.marks); j++ {
 		m := &d.marks[j]
-		d.work++
-		switch {
-		case m.tag != tagCommand || int(m.pos) < x.end:
-		case !m.closer:
-			if m.bare || d.attributed(j) {
-				d.work += later.Opener(int(m.pos), int(m.end)) / 8
-			}
-		default:
-			d.work += (int(m.pos) - int(d.marks[j-1].pos)) / 8
-			if _, open := docs.Upto(int(m.pos)); open || !d.structural(j) {
-				d.work += later.Closer(int(m.pos)) / 8
-				continue
-			}
-			is := hereWhole
-			if later.Doubt(docs.Ended()) {
-				is = hereUnclear
-			}
-			return d.closedBy(int32(j)), is, word
+		if d.work++; m.tag != tagCommand || int(m.pos) < x.end {
+			continue
 		}
+		if m.closer {
+			d.work += (int(m.pos) - int(d.marks[j-1].pos)) / 8
+			if _, open := docs.Upto(int(m.pos)); !open && d.structural(j) {
+				is := hereWhole
+				if later.Doubt(docs.Ended()) {
+					is = hereUnclear
+				}
+				return d.closedBy(int32(j)), is, word
+			}
+		}
+		d.note(later, j)
 	}
 	return x, hereUnended, word
+}
+
+// note tells what a document may be of mark j, if it is of a command.
+func (d *doc) note(later *rawtext.LaterCommands, j int) {
+	m := &d.marks[j]
+	switch d.work++; {
+	case m.tag != tagCommand:
+	case m.closer:
+		d.work += later.Closer(int(m.pos)) / 8
+	case m.bare || d.attributed(j):
+		d.work += later.Opener(int(m.pos), int(m.end)) / 8
+	}
 }
 
 // attributed tells whether an opener that is not bare for its attributes begins an element all the same.

@@ -34,12 +34,14 @@ const (
 //
 // When errexit ends the shell, bash takes back the redirections of a builtin before the trap EXIT
 // runs, and what the trap says would go nowhere, too; those of a group it leaves. In a group that line is
-// heard as well, so there is one only for a script that may be the last before such a trap.
+// heard as well, so there is one only for a script that may be the last before such a trap. The shell says into a
+// file in memory whether it has one: to read it from a substitution takes a process, which is most of what a short
+// command costs. Where the file cannot be written there may be a trap.
 const (
 	firstLines = "exec 7>&1 1>/dev/null 2>&1\nset +o history +H\nunset HISTFILE\n"
 	runScript  = ". %[1]s/%[2]s <&7 >&7 2>&7 7>&-"
 	runInGroup = "{ . %[1]s/%[2]s; } <&7 >&7 2>&7 7>&-"
-	runEither  = "if [[ -n $(builtin trap -p EXIT) ]]; then " + runInGroup + "; else " + runScript + "; fi"
+	runEither  = "if ! builtin trap -p EXIT >|/tmp/.trap || [[ -s /tmp/.trap ]]; then " + runInGroup + "; else " + runScript + "; fi"
 	sayEnd     = `builtin printf '\n%%s%%s %%d\n' '%s' '%s' "$?" >&7` + "\n"
 )
 

@@ -162,6 +162,8 @@ func TestTheWayToAScriptIsNotShown(t *testing.T) {
 		"DEBUG":          {{"trap 'echo \"$BASH_COMMAND\"' DEBUG", ""}, {"echo a", "a\n"}},
 		"EXIT and no -e": {{"trap 'echo bye' EXIT", ""}, {"echo a; false; echo b", "a\nb\n"}, {"trap - EXIT; set -x", ""}, {"echo a", "++ echo a\na\n"}},
 		"EXIT, before":   {{"trap 'echo bye; echo oh >&2' EXIT", ""}, {"set -e", ""}, {"echo a; false", "a\nbye\noh\n"}},
+		"set -C, -x":     {{"set -Cx", ""}, {"echo a", "++ echo a\na\n"}},
+		"EXIT, no file":  {{"rm -f /tmp/.trap; mkdir /tmp/.trap; trap 'echo bye' EXIT", ""}, {"set -e", ""}, {"echo a; false", "a\nbye\n"}},
 		"EXIT, as 0":     {{"trap 'echo bye; echo oh >&2' 0; set -e; false", "bye\noh\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
