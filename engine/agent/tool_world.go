@@ -213,7 +213,7 @@ func (t *Turn) fillChange(q *worldstate.Request, c *worldCall) (err error) {
 	if !r.Op.Requestable() {
 		return protocol.Errorf(protocol.KindInvalid, "op %q: want set, add, push, delete or merge", r.Op)
 	}
-	if r.Path, err = world.ParsePath(c.path); err != nil {
+	if r.Path, err = t.space.paths.Parse(c.path); err != nil {
 		return err
 	}
 	if r.Op != world.OpDelete {
