@@ -81,7 +81,13 @@ func (c *Codec) FactKinds() []string { return SortedKeys(c.facts) }
 // taken: what is no such fact has none. Nothing is decoded that lies behind the
 // trace, and nothing is allocated.
 func (c *Codec) Traces(kind string, data []byte, yield func(trace []byte)) {
-	if t := c.facts[kind]; t.Trace != nil {
+	t := c.facts[kind]
+	t.Traces(data, yield)
+}
+
+// Traces yields the causal traces that an encoded fact of the type names, as [Codec.Traces] does.
+func (t *FactType) Traces(data []byte, yield func(trace []byte)) {
+	if t.Trace != nil {
 		traces(data, t.Trace, yield)
 	}
 }

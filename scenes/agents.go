@@ -233,24 +233,25 @@ func (a *agentShell) Stopped() {
 // agent, or to the stage. After an error they have nothing of it.
 func (a *agentShell) handOver(facts []protocol.Fact, requests []protocol.Sequenced) error {
 	o, visited := a.machine.ID.Ordinal, a.to != nil
-	var state []byte
-	var err error
-	if leaves := a.seats.AtOnce && !a.machine.State.Ephemeral(false); leaves {
-		if state, err = agent.Snapshot(a.Codec, &a.machine.State); err != nil {
-			return err
-		}
-	}
 	var to *handover
 	if visited {
 		to = a.to.open
 	} else {
 		to = a.handover(a.wave, a.woken)
 	}
+	from, leaves := len(to.states), a.seats.AtOnce && !a.machine.State.Ephemeral(false)
+	if leaves {
+		states, err := agent.AppendSnapshot(a.Codec, to.states, &a.machine.State)
+		if err != nil {
+			return err
+		}
+		to.states = states
+	}
 	if err := to.span.Ended(a.Codec, o, a.machine.ID.Instance, facts, requests); err != nil {
 		return err
 	}
-	if state != nil {
-		to.left = append(to.left, parting{o, state})
+	if leaves {
+		to.left = append(to.left, parting{o, slices.Clip(to.states[from:])})
 	}
 	if a.Clock == agenda.Realtime && publishesCritical(requests) {
 		a.alarms.Add(1) // the stage subtracts it again and resumes the ordinary agents

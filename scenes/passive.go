@@ -76,7 +76,8 @@ func (s *scene) passivateAfter() time.Duration {
 
 // spawnAgent starts the actor of an agent, which takes the state with its first message.
 func (s *scene) spawnAgent(o uint32, state []byte) (*actors.Ref, error) {
-	name, shell := s.Name(o), &agentShell{scene: s, machine: s.Machine(o)}
+	shell := &agentShell{scene: s, machine: s.Machine(o)}
+	name := shell.machine.ID.Instance
 	if state != nil {
 		shell.packed = &parcel{state: state}
 		if s.options.ColdWakes != nil {

@@ -48,8 +48,9 @@ type visit struct {
 
 // handover is ended turns on their way to the stage.
 type handover struct {
-	span *span.Span
-	left []parting
+	span   *span.Span
+	left   []parting // who has yet to leave; behind a gatherer nobody
+	states []byte    // of those who left, one behind the other
 }
 
 // parting is the state of an agent that leaves its actor behind its turn.
@@ -81,6 +82,7 @@ func (g *gatherer) Receive(env *protocol.Envelope) error {
 		if !g.seats.Visit(o, v, wake) {
 			g.seats.Tell(o, e.wake)
 		}
+		g.vacate()
 		if n := len(g.open.span.Turns); n == before || g.open.span.Turns[n-1].End.Elapsed > 0 {
 			g.seal()
 		}
@@ -89,6 +91,15 @@ func (g *gatherer) Receive(env *protocol.Envelope) error {
 	g.spans.Put(g.open.span)
 	g.open = nil
 	return nil
+}
+
+// vacate takes the agent that was visited from its actor, if it leaves: to end an actor takes longer
+// than the stage needs for a turn. Nobody tells the agent anything before the stage has its turn.
+func (g *gatherer) vacate() {
+	for _, x := range g.open.left {
+		g.seats.Vacate(x.agent, x.state)
+	}
+	g.open.left = g.open.left[:0]
 }
 
 // seal hands over what is gathered, and goes on with nothing.

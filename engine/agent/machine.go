@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/statecmd"
+	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
 
@@ -41,6 +42,7 @@ type Space struct {
 	arena []byte // encoded values of the facts
 	free  []*activeRun
 
+	paths   world.Paths    // of calls
 	outputs map[string]any // of the workflow that ended last
 }
 

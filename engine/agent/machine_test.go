@@ -66,6 +66,9 @@ func TestSnapshotGoesOnAlike(t *testing.T) {
 			n++
 		}
 		raw := bytesOf(t, m)
+		if behind, err := AppendSnapshot(codec, []byte("x"), &m.State); err != nil || string(behind) != "x"+string(raw) {
+			r.Fatalf("%q behind x is %q, %v", raw, behind, err)
+		}
 		back := machine(t, echo(), func(d *Definition) { d.Limits = m.Def.Limits })
 		var err error
 		if back.State, err = Restore(codec, raw); err != nil {

@@ -90,9 +90,27 @@ type storedObservation struct {
 
 // Snapshot encodes the state. Equal states have equal bytes.
 func Snapshot(codec *protocol.Codec, s *State) (protocol.Raw, error) {
-	snap := snapshot{
-		Private: protocol.Encode(s.Private), Goals: s.Goals, Turn: s.Turn, Heard: s.heard, Dropped: s.dropped, History: s.history,
+	return AppendSnapshot(codec, nil, s)
+}
+
+// AppendSnapshot is Snapshot onto the end of b.
+func AppendSnapshot(codec *protocol.Codec, b []byte, s *State) ([]byte, error) {
+	if s.Memory() == nil {
+		return appendState(codec, b, s)
 	}
+	raw, err := appendState(codec, nil, s)
+	if err != nil {
+		return nil, err
+	}
+	memory, err := s.Memory().AppendSnapshot(nil)
+	if err != nil {
+		return nil, err
+	}
+	return codec.Append(b, &snapshotWithMemory{raw, memory})
+}
+
+func appendState(codec *protocol.Codec, b []byte, s *State) ([]byte, error) {
+	snap := snapshot{Goals: s.Goals, Turn: s.Turn, Heard: s.heard, Dropped: s.dropped, History: s.history}
 	snap.Inbox = storeEvents(s.inbox)
 	if more := storeDelivery(s); more != nil {
 		raw, err := codec.Marshal(more)
@@ -104,15 +122,9 @@ func Snapshot(codec *protocol.Codec, s *State) (protocol.Raw, error) {
 	for _, o := range s.observations {
 		snap.Observations = append(snap.Observations, storedObservation{Time: o.Time, Kind: o.Kind, Value: protocol.Encode(o.Value)})
 	}
-	raw, err := grown.Append(codec, nil, snap.fields()...)
-	if err != nil || s.Memory() == nil {
-		return raw, err
-	}
-	memory, err := s.Memory().AppendSnapshot(nil)
-	if err != nil {
-		return nil, err
-	}
-	return codec.Marshal(&snapshotWithMemory{raw, memory})
+	fields := snap.fields()
+	fields[0] = &s.Private // for which the snapshot has its bytes
+	return grown.Append(codec, b, fields...)
 }
 
 // Restore decodes the output of Snapshot, also that of older programs.

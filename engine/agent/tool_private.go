@@ -53,12 +53,15 @@ func (t *Turn) changePrivate(p tool.Params) (any, error) {
 }
 
 func (t *Turn) updatePrivate(text, op string, value any) error {
-	path, err := private.ParsePath(text)
-	if err == nil && text != "" {
-		err = path.CheckWrite()
-	}
-	if err != nil {
-		return err
+	var path world.Path // no text is the whole
+	var err error
+	if text != "" {
+		if path, err = t.space.paths.Parse(text); err != nil {
+			return err
+		}
+		if err = path.CheckWrite(); err != nil {
+			return err
+		}
 	}
 	switch {
 	case op == "" && text == "":

@@ -62,14 +62,24 @@ type Maker func(e Env) (any, error)
 // Value compiles a value template. Parts without templates are shared by all
 // answers: values are read-only.
 func (c *Compiler) Value(v any, steps []string) Maker {
+	m, fixed := c.Shared(v, steps)
+	if m == nil {
+		m = constant(fixed)
+	}
+	return m
+}
+
+// Shared is Value for a caller that counts what all answers share: without templates there is no
+// maker, but the value.
+func (c *Compiler) Shared(v any, steps []string) (m Maker, fixed any) {
 	if m, dynamic := c.part(v, steps); dynamic {
-		return m
+		return m, nil
 	}
 	n, err := protocol.Normalize(v)
 	if err != nil {
 		c.Faultf(steps, "", "%v", err)
 	}
-	return func(Env) (any, error) { return n, nil }
+	return nil, n
 }
 
 // part reports also whether anything in v is to be computed.

@@ -33,10 +33,17 @@ func (r *Request) AppendMsg(b []byte) []byte {
 }
 
 // ReadRequest decodes a request. What it holds shares the bytes.
-func ReadRequest(raw protocol.Raw) (Request, error) {
+func ReadRequest(raw protocol.Raw) (q Request, err error) {
+	err = q.Read(raw, nil)
+	return q, err
+}
+
+// Read is ReadRequest into an empty request, with paths that are remembered; nil = they are not.
+func (q *Request) Read(raw protocol.Raw, paths *Paths) error {
 	r := reader{b: raw, texts: protocol.ShareTexts(raw)}
 	r.array("request", 11)
-	q := Request{ID: r.text(), By: r.text(), Profile: r.text(), Reason: r.text(), Path: r.path(), Op: Op(r.text()), Value: r.raw()}
+	q.ID, q.By, q.Profile, q.Reason = r.text(), r.text(), r.text(), r.text()
+	q.Path, q.Op, q.Value = paths.read(&r), Op(r.text()), r.raw()
 	if r.err == nil && msgp.IsNil(r.b) {
 		r.b = r.b[1:]
 	} else {
@@ -51,5 +58,5 @@ func ReadRequest(raw protocol.Raw) (Request, error) {
 		}
 	}
 	q.Group, q.Cause = r.text(), r.cause()
-	return q, r.done("request")
+	return r.done("request")
 }

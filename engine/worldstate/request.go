@@ -66,20 +66,25 @@ func (q *Request) AppendMsg(b []byte) []byte {
 
 // ReadRequest decodes a request. It shares the bytes.
 func ReadRequest(raw protocol.Raw) (q Request, err error) {
+	err = q.Read(raw, nil)
+	return q, err
+}
+
+// Read is ReadRequest into an empty request, with paths that are remembered; nil = they are not.
+func (q *Request) Read(raw protocol.Raw, paths *world.Paths) error {
 	if n, _, err := msgp.ReadArrayHeaderBytes(raw); err == nil && n != requestFields {
-		q.Change, err = world.ReadRequest(raw)
-		return q, err
+		return q.Change.Read(raw, paths)
 	}
 	r := protocol.NewReader(raw, "world request", requestFields)
 	q.Kind, q.Always = Kind(r.Word()), r.Bool()
-	if q.Change, err = world.ReadRequest(r.Raw()); err != nil {
-		return q, err
+	if err := q.Change.Read(r.Raw(), paths); err != nil {
+		return err
 	}
 	q.Turn = r.String()
 	if batch := r.Raw(); batch != nil {
 		b, err := command.ReadBatch(batch)
 		if err != nil {
-			return q, err
+			return err
 		}
 		q.Batch = &b
 	}
@@ -87,12 +92,12 @@ func ReadRequest(raw protocol.Raw) (q Request, err error) {
 	for n, _ := r.Count(1); len(q.Paths) < n && r.Err() == nil; {
 		p, err := world.ReadPath(r.Raw())
 		if err != nil {
-			return q, err
+			return err
 		}
 		q.Paths = append(q.Paths, p)
 	}
 	q.For = time.Duration(r.Int())
-	return q, r.End()
+	return r.End()
 }
 
 // Foreign finds the first command of a batch whose key has one of the prefixes:

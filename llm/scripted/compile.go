@@ -146,8 +146,11 @@ func (c *compiler) call(def *Call, steps []string) call {
 		out.when = c.Expression(def.When, stub.Down(steps, "when"))
 	}
 	if def.Params != nil {
-		out.params = c.Value(def.Params, stub.Down(steps, "params"))
+		params, fixed := c.Shared(def.Params, stub.Down(steps, "params"))
+		out.params = params
+		out.fixed, _ = fixed.(map[string]any)
 	}
+	out.tokens = valueTokens(out.fixed)
 	return out
 }
 

@@ -21,6 +21,7 @@ type env struct {
 	joined bool
 	rounds int // plus 1; 0 = not counted yet
 	events []any
+	tokens int64 // of the calls made
 	buf    []byte
 }
 

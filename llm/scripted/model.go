@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -56,7 +55,9 @@ type answer struct {
 
 type call struct {
 	tool   *template.Template
-	params stub.Maker
+	params stub.Maker     // nil = they are the same in every answer
+	fixed  map[string]any // then
+	tokens int64          // of fixed
 	when   *expr.Program
 }
 
@@ -209,7 +210,7 @@ func (m *Model) speak(e *env, r *rule) (protocol.ModelAnswer, error) {
 		return protocol.ModelAnswer{}, r.fault(err)
 	}
 	cut(&out, e.req)
-	out.Usage = usage(e.req, &out)
+	out.Usage = usage(e, &out)
 	out.Latency = r.latency.Draw(e.stream(r.index, useLatency), out.Usage.Output)
 	fail := a.fail
 	if fail == "" {
@@ -266,13 +267,21 @@ func (a *answer) makeCalls(e *env, out *protocol.ModelAnswer) error {
 		if made.Tool, err = e.render(c.tool); err != nil {
 			return err
 		}
-		if c.params == nil {
-			made.Params = map[string]any{}
-		} else if v, err := c.params(e); err != nil {
-			return err
-		} else {
+		tokens := c.tokens
+		switch {
+		case c.params != nil:
+			v, err := c.params(e)
+			if err != nil {
+				return err
+			}
 			made.Params, _ = v.(map[string]any)
+			tokens = valueTokens(made.Params)
+		case c.fixed != nil:
+			made.Params = c.fixed
+		default:
+			made.Params = map[string]any{}
 		}
+		e.tokens += tokensPerCall + EstimateTokens(made.Tool) + tokens
 		out.Calls = append(out.Calls, made)
 	}
 	if len(out.Calls) == 0 && out.Finish == protocol.FinishToolCalls {
@@ -283,8 +292,17 @@ func (a *answer) makeCalls(e *env, out *protocol.ModelAnswer) error {
 
 // callID is unique within an answer and, but for chance, within a run.
 func callID(d *protocol.Draw) string {
-	b := [21]byte{'c', 'a', 'l', 'l', '_'}
-	return string(strconv.AppendUint(b[:5], d.Uint64(), 36))
+	b := [18]byte{'c', 'a', 'l', 'l', '_'}
+	n := d.Uint64()
+	digits := 1
+	for rest := n / 36; rest > 0; rest /= 36 {
+		digits++
+	}
+	for i := 4 + digits; i > 4; i-- { // strconv divides by a base that it does not know
+		b[i] = "0123456789abcdefghijklmnopqrstuvwxyz"[n%36]
+		n /= 36
+	}
+	return string(b[:5+digits])
 }
 
 // asked holds the answer to the form that was asked for.
@@ -306,7 +324,7 @@ func (r *rule) failed(e *env, out protocol.ModelAnswer, fail string, limit time.
 			end--
 		}
 		out.Text, out.Calls, out.Finish = out.Text[:end], nil, protocol.FinishStop
-		out.Usage = usage(e.req, &out)
+		out.Usage = usage(e, &out)
 		return out, nil
 	}
 	f := &llm.Failure{Message: providerName + ": " + r.name + ": simulated " + fail, Latency: out.Latency}

@@ -23,9 +23,10 @@ func EstimateTokens(s string) int64 {
 	return int64((max(runes-other, 0)+3)/4 + other)
 }
 
-// usage estimates the tokens of a request and its answer.
-func usage(req *protocol.ModelRequest, out *protocol.ModelAnswer) protocol.Usage {
+// usage estimates the tokens of a request and its answer, whose calls are counted.
+func usage(e *env, out *protocol.ModelAnswer) protocol.Usage {
 	var u protocol.Usage
+	req := e.req
 	for i := range req.Messages {
 		m := &req.Messages[i]
 		u.Input += tokensPerMessage + EstimateTokens(m.Text) + int64(len(m.Calls))*tokensPerCall
@@ -36,8 +37,8 @@ func usage(req *protocol.ModelRequest, out *protocol.ModelAnswer) protocol.Usage
 	}
 	u.Reasoning = EstimateTokens(out.Reasoning)
 	u.Output = EstimateTokens(out.Text) + u.Reasoning
-	for i := range out.Calls {
-		u.Output += tokensPerCall + EstimateTokens(out.Calls[i].Tool) + valueTokens(out.Calls[i].Params)
+	if len(out.Calls) > 0 { // else they were cut off
+		u.Output += e.tokens
 	}
 	return u
 }

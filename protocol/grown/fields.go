@@ -23,6 +23,8 @@ func Append(c *protocol.Codec, b []byte, fields ...any) (_ []byte, err error) {
 			} else {
 				b = msgp.AppendUint64(b, uint64(*x))
 			}
+		case *map[string]any:
+			b = protocol.AppendValue(b, *x)
 		case *protocol.Raw:
 			if len(*x) == 0 {
 				b = msgp.AppendNil(b)

@@ -16,6 +16,7 @@ type World struct {
 	State worldstate.State
 
 	rules *worldstate.Machine
+	paths world.Paths // of requests
 }
 
 // ActorWorld is the actor of the world's facts.
@@ -35,7 +36,7 @@ func newWorld(sc *setup.Scene) (Service, error) {
 
 // Decide implements Service.
 func (w *World) Decide(in *packed.Reader, now protocol.Time, give func(facts []protocol.Fact, more bool) error) error {
-	r := worldReader{in: in}
+	r := worldReader{in: in, paths: &w.paths}
 	for {
 		requests, more, err := r.next(MaxChanges)
 		if err != nil {
@@ -86,9 +87,10 @@ func readWorldRequest(raw protocol.Raw) (any, error) {
 
 // worldReader splits the requests of a wave into parts, but never a transaction.
 type worldReader struct {
-	in   *packed.Reader
-	part []worldstate.Request
-	held []worldstate.Request // already read, for the next part
+	in    *packed.Reader
+	paths *world.Paths
+	part  []worldstate.Request
+	held  []worldstate.Request // already read, for the next part
 }
 
 // next gives about n requests, valid until the next call; more = others follow.
@@ -102,11 +104,10 @@ func (r *worldReader) next(n int) (part []worldstate.Request, more bool, err err
 	defer func() { r.part = part }()
 	for {
 		for _, raw := range raws {
-			q, err := worldstate.ReadRequest(raw)
-			if err != nil {
+			part = append(part, worldstate.Request{}) // and read in place: it is large
+			if err := part[len(part)-1].Read(raw, r.paths); err != nil {
 				return nil, false, err
 			}
-			part = append(part, q)
 		}
 		last := len(part) - 1
 		if last < n-1 || r.in.Left == 0 || part[last].Change.Group == "" {

@@ -96,7 +96,7 @@ func (s *states) put(o uint32, state []byte) {
 	s.rows[o] = r
 	s.bytes += int64(len(state))
 	if r == alone {
-		s.large[o] = state
+		s.large[o] = slices.Clone(state) // it may be a part of more
 		return
 	}
 	s.count(r, headSize+len(state))

@@ -181,3 +181,17 @@ func TestFileDoesNotServe(t *testing.T) {
 		})
 	}
 }
+
+// What is put may lie in memory that is used again, whether it fits into a segment or not.
+func TestPutCopies(t *testing.T) {
+	s, _, _ := onDisk(2)
+	buffer := make([]byte, 2*segment64)
+	for o, size := range []int{10, len(buffer)} {
+		want := state(uint32(o), 1, size-8)
+		s.put(uint32(o), append(buffer[:0], want...))
+		clear(buffer)
+		if got, err := s.get(uint32(o)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("agent %d: %d bytes, %v; want %d", o, len(got), err, len(want))
+		}
+	}
+}

@@ -33,6 +33,9 @@ type Answer struct {
 // knows.
 func Read(text string, finish protocol.FinishReason) Answer {
 	var a Answer
+	if text == "" { // beside native calls, mostly
+		return a
+	}
 	if !mentions(text, "<tools") {
 		a.Text = a.manifest(text, finish)
 		return a

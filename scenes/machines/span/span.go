@@ -28,7 +28,8 @@ type Span struct {
 	Kinds  []Number     // of facts, by kind
 	Calls  []Number     // by tool and status
 
-	paid     bool // the stage looks at answers of models
+	paid     bool                // the stage looks at answers of models
+	types    []protocol.FactType // of the kinds so far
 	requests []protocol.Sequenced
 	data     []byte // of the requests
 	encoded  []byte // of the turn that is added
@@ -56,7 +57,7 @@ func (s *Span) Open(paid bool, wave uint64, at protocol.Time) {
 	clear(s.Turns)
 	clear(s.requests)
 	s.Wave, s.Urgent, s.paid = wave, false, paid
-	s.Turns, s.requests, s.data, s.Kinds, s.Calls = s.Turns[:0], s.requests[:0], s.data[:0], s.Kinds[:0], s.Calls[:0]
+	s.Turns, s.requests, s.data, s.Kinds, s.Calls, s.types = s.Turns[:0], s.requests[:0], s.data[:0], s.Kinds[:0], s.Calls[:0], s.types[:0]
 	s.Facts.Reset(at)
 }
 
@@ -91,7 +92,7 @@ func (s *Span) Add(c *protocol.Codec, agent uint32, actor string, facts []protoc
 	for i := range facts {
 		f := &facts[i]
 		s.Facts.Add(actor, f.Kind, f.Data)
-		c.Traces(f.Kind, f.Data, s.Facts.AddTrace)
+		s.typeOf(c, f.Kind).Traces(f.Data, s.Facts.AddTrace)
 		count(&s.Kinds, f.Kind, "")
 		if x, ok := f.Fact.(*tally.CallSeen); ok {
 			count(&s.Calls, x.Tool, x.Status)
@@ -126,7 +127,7 @@ func (s *Span) look(c *protocol.Codec, t *Turn, actor string, f *protocol.KindDa
 		seen := &tally.CallSeen{}
 		f.Fact = seen
 		return seen.Read(f.Data)
-	case c.FactType(f.Kind).Bytes && !(s.paid && f.Kind == agentfact.FactModelAnswered):
+	case s.typeOf(c, f.Kind).Bytes && !(s.paid && f.Kind == agentfact.FactModelAnswered):
 		return nil
 	}
 	own := protocol.KindData{Kind: f.Kind, Data: slices.Clone(f.Data)} // observations hold it longer than the span
@@ -140,6 +141,19 @@ func (s *Span) look(c *protocol.Codec, t *Turn, actor string, f *protocol.KindDa
 		t.Others = append(t.Others, own)
 	}
 	return nil
+}
+
+// typeOf looks a kind up in the codec once for all facts of the span.
+func (s *Span) typeOf(c *protocol.Codec, kind string) *protocol.FactType {
+	for i := range s.types {
+		if s.types[i].Kind == kind {
+			return &s.types[i]
+		}
+	}
+	t := c.FactType(kind)
+	t.Kind = kind // also of one that the codec does not know
+	s.types = append(s.types, t)
+	return &s.types[len(s.types)-1]
 }
 
 func count(list *[]Number, name string, status protocol.CallStatus) {
