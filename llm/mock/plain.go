@@ -19,6 +19,7 @@ import (
 const (
 	plainBody   = 64 << 10
 	plainHeader = 4 << 10
+	plainHeads  = 256 // that are remembered
 )
 
 // Plain answers plain questions as they come over the connections of a listener, on one
@@ -34,9 +35,9 @@ func (s *Server) Plain(l net.Listener) net.Listener {
 	if !ok || !m.NeverFails() || len(s.odds) > 0 {
 		return l
 	}
-	p := &plain{Listener: l, server: s, others: make(chan net.Conn), conns: map[net.Conn]struct{}{}}
+	p := &plain{Listener: l, server: s, others: make(chan net.Conn), conns: map[net.Conn]struct{}{}, heads: map[string]*http.Request{}}
 	p.context, p.cancel = context.WithCancel(context.Background())
-	p.parsers.New = func() any { return bufio.NewReaderSize(nil, plainHeader) }
+	p.parser = bufio.NewReaderSize(nil, plainHeader)
 	p.running.Go(p.accept)
 	return p
 }
@@ -49,11 +50,16 @@ type plain struct {
 	context context.Context // ends when nobody accepts any more, and with it every wait
 	cancel  func()
 	running sync.WaitGroup
-	parsers sync.Pool // of *bufio.Reader, for headers
 
 	mu    sync.Mutex // guards the following fields
 	conns map[net.Conn]struct{}
 	err   error // why context has ended
+
+	// Headers that have come, as requests without a body: a client says the same few again and again. net/http
+	// reads each once.
+	headsMu sync.Mutex // guards the following fields
+	parser  *bufio.Reader
+	heads   map[string]*http.Request // nobody changes what is in it
 }
 
 // Accept implements net.Listener.
@@ -157,6 +163,8 @@ type talk struct {
 	until time.Time // when the connection ends if nothing comes
 
 	head, body []byte // of the question, as they came
+	request    http.Request
+	content    bytes.Reader
 	header     http.Header
 	status     int
 	out        []byte
@@ -179,7 +187,7 @@ func (x *talk) questions() (read []byte, err error) {
 		}
 		x.status, x.sent, x.came = http.StatusOK, false, time.Now()
 		clear(x.header)
-		x.of.server.ServeHTTP(x, r.WithContext(x.of.context))
+		x.of.server.ServeHTTP(x, r)
 		if !x.sent {
 			return nil, net.ErrClosed
 		}
@@ -206,21 +214,40 @@ func (x *talk) next() (*http.Request, error) {
 	start, _ := x.in.Peek(size)
 	x.head = append(x.head, start...)
 	_, _ = x.in.Discard(size)
-	parser := x.of.parsers.Get().(*bufio.Reader)
-	parser.Reset(bytes.NewReader(x.head))
-	r, err := http.ReadRequest(parser)
-	x.of.parsers.Put(parser)
-	if err != nil || r.Host == "" || r.Method != http.MethodPost || !r.ProtoAtLeast(1, 1) || r.Close || r.ContentLength <= 0 || r.ContentLength > plainBody ||
-		r.Header["Expect"] != nil || route(r.URL.Path) > embeddings {
-		return nil, nil //nolint:nilerr,nilnil // net/http reads it again and says what is wrong
+	asked := x.of.read(x.head)
+	if asked == nil {
+		return nil, nil //nolint:nilnil // net/http reads it again and says what is wrong
 	}
-	x.body = slices.Grow(x.body, int(r.ContentLength))[:r.ContentLength]
+	x.body = slices.Grow(x.body, int(asked.ContentLength))[:asked.ContentLength]
 	n, err := io.ReadFull(x.in, x.body)
 	if x.body = x.body[:n]; err != nil || bytes.Contains(x.body, []byte(`"stream"`)) {
 		return nil, nil //nolint:nilnil // see above
 	}
-	r.Body = io.NopCloser(bytes.NewReader(x.body))
-	return r, nil
+	x.content.Reset(x.body)
+	x.request = *asked
+	x.request.Body = io.NopCloser(&x.content)
+	return &x.request, nil
+}
+
+// read reads the header of a plain question; nil = it is of none.
+func (p *plain) read(head []byte) *http.Request {
+	p.headsMu.Lock()
+	defer p.headsMu.Unlock()
+	if r := p.heads[string(head)]; r != nil {
+		return r
+	}
+	p.parser.Reset(bytes.NewReader(head))
+	r, err := http.ReadRequest(p.parser)
+	if err != nil || r.Host == "" || r.Method != http.MethodPost || !r.ProtoAtLeast(1, 1) || r.Close || r.ContentLength <= 0 || r.ContentLength > plainBody ||
+		r.Header["Expect"] != nil || route(r.URL.Path) > embeddings {
+		return nil
+	}
+	if len(p.heads) >= plainHeads {
+		clear(p.heads)
+	}
+	r = r.WithContext(p.context)
+	p.heads[string(head)] = r
+	return r
 }
 
 // headSize waits for the header of a question and gives its size; 0 = there is none.
