@@ -155,12 +155,22 @@ func (s *Scene) Deliberation(id string) (*Deliberation, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := newDeliberation(agentID, t)
-	state, err := s.perceived(d, t)
-	if err == nil {
-		err = s.questions(d, t, state)
-	}
+	before, err := s.before(t)
 	if err != nil {
+		return nil, err
+	}
+	state, o, err := s.withAgent(before, agentID) // of other agents a deliberation sees nothing
+	if err != nil {
+		return nil, err
+	}
+	return s.deliberation(agentID, t, o, state)
+}
+
+// deliberation is the view of a turn of an agent, which is true in the state where the turn began.
+func (s *Scene) deliberation(id string, t *turnFacts, o uint32, state *machines.State) (*Deliberation, error) {
+	d := newDeliberation(id, t)
+	d.perceived(t, state.Agents[o], state)
+	if err := s.questions(d, t, state); err != nil {
 		return nil, err
 	}
 	return d, s.effects(d, t)
@@ -267,18 +277,8 @@ func called(c *agentfact.CallMade) Called {
 	return Called{ID: c.ID, Tool: c.Tool, Origin: string(c.Origin), Params: factjson.Value(c.Params), Status: string(c.Status), Output: factjson.Value(c.Output), Error: secret.Text(c.Error), Observed: c.Observe}
 }
 
-// perceived folds the run to the end of the wave before, where the turn began.
-func (s *Scene) perceived(d *Deliberation, t *turnFacts) (*machines.State, error) {
-	fold := func(wave uint64) (*machines.State, error) { return s.fold(wave, d.Agent) }
-	if len(t.models) > 0 { // the turn is decided again, against all that it saw
-		fold = s.Fold
-	}
-	state, err := fold(max(t.end.Wave, 1, s.journal.Begin().Number+1) - 1)
-	if err != nil {
-		return nil, err
-	}
-	o, _ := state.Ordinal(d.Agent)
-	m := state.Agents[o]
+// perceived adds what the agent saw: the state of the run where the turn began.
+func (d *Deliberation) perceived(t *turnFacts, m *agent.Machine, state *machines.State) {
 	d.Profile = m.Def.Profile
 	var heard []agent.Heard
 	for _, h := range m.State.Inbox() {
@@ -291,7 +291,11 @@ func (s *Scene) perceived(d *Deliberation, t *turnFacts) (*machines.State, error
 		Private: factjson.JSON(Private(m)), Goals: goals(m, t.at), Events: inboxed(heard), Count: t.end.Perceived, WorldVersion: state.World().Version(),
 		Observations: observations(m.Shown(t.end.Seen)), History: spoken(m),
 	}
-	return state, nil
+}
+
+// before is the end of the wave before a turn began.
+func (s *Scene) before(t *turnFacts) (persistence.Wave, error) {
+	return s.journal.Wave(max(t.end.Wave, 1, s.journal.Begin().Number+1) - 1)
 }
 
 // effects reads on until what the turn asked for was decided: to the end of its

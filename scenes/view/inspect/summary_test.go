@@ -66,7 +66,7 @@ func (j *reading) Scan(q persistence.Query, yield func(protocol.Record) error) e
 }
 
 func (j *reading) NoteAt(seq uint64) (uint64, []byte, error) {
-	if j.note == nil {
+	if j.note == nil || seq < j.noted {
 		return j.journal.NoteAt(seq)
 	}
 	return j.noted, j.note, nil
