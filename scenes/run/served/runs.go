@@ -66,7 +66,7 @@ func (d *Desk) commands() []serve.Tool {
 		},
 		{
 			Name: "simd_run_stop", Parameters: object(map[string]any{"run": text("id of the run")}, []string{"run"}), Output: statusSchema(),
-			Description: "Stops a run of this server after its current moment. 'simd run --resume' goes on with it.",
+			Description: "Stops a run of this server after its current moment, and answers as simd_run_status does. 'simd run --resume' goes on with it. A run that does not go on stays as it is.",
 			Call:        d.stop,
 		},
 		{
@@ -328,7 +328,7 @@ func (d *Desk) stop(ctx context.Context, params map[string]any) tools.Result {
 	}
 	r := d.started(q.Run)
 	if r == nil {
-		return tools.Fail(protocol.KindNotFound, fmt.Sprintf("this server has not started a run %q", q.Run))
+		return d.stopOther(ctx, q.Run)
 	}
 	r.stop()
 	select {
@@ -336,6 +336,19 @@ func (d *Desk) stop(ctx context.Context, params map[string]any) tools.Result {
 	case <-ctx.Done():
 	}
 	return d.status(ctx, params)
+}
+
+// stopOther answers for a run that this process did not start, or no longer knows: one that does not go on
+// has nothing to stop.
+func (d *Desk) stopOther(ctx context.Context, id string) tools.Result {
+	found, err := d.find(ctx, id)
+	switch {
+	case err != nil:
+		return tools.Fail(protocol.KindOf(err), err.Error())
+	case found.State == rundir.Running:
+		return tools.Fail(protocol.KindConflict, fmt.Sprintf("another process runs %q: only that one stops it", id))
+	}
+	return d.status(ctx, map[string]any{"run": id})
 }
 
 func (d *Desk) inspect(ctx context.Context, params map[string]any) tools.Result {

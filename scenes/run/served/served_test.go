@@ -235,6 +235,13 @@ func TestRuns(t *testing.T) {
 	if r := tool(t, d, "simd_run_stop")(map[string]any{"run": first}); r.Error != nil || r.Output.(map[string]any)["exit_code"] != 130 {
 		t.Errorf("%+v, %v", r, r.Error)
 	}
+	delete(d.runs, first) // as old ones are
+	if r := tool(t, d, "simd_run_stop")(map[string]any{"run": first}); r.Error != nil || r.Output.(map[string]any)["state"] == "" {
+		t.Errorf("one that has stopped, again: %+v, %v", r, r.Error)
+	}
+	if r := tool(t, d, "simd_run_stop")(map[string]any{"run": "nobody"}); r.Error == nil || r.Error.Kind != protocol.KindNotFound {
+		t.Errorf("one that is not there: %+v", r)
+	}
 	if r := start(nil); r.Error != nil {
 		t.Errorf("after one has stopped: %+v", r.Error)
 	}
