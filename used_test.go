@@ -4,8 +4,11 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"reflect"
 	"strings"
 	"testing"
+
+	"tavernsim/scenes/load/project"
 )
 
 // unused are the exported functions that no code of the program names, and who calls them. A
@@ -42,6 +45,35 @@ func TestNothingIsForgotten(t *testing.T) {
 	}
 }
 
+// TestEveryPackageIsImported: code that is no test imports every package that is neither a program nor for
+// tests. A view that no command shows has functions named as those of other views, so names tell nothing of it.
+func TestEveryPackageIsImported(t *testing.T) {
+	all := files(t)
+	for pkg, path := range strangersIn(all) {
+		t.Errorf("%s: nothing but tests imports %s: put it to use where its like is used, or take it out", path, pkg)
+	}
+	tree, err := parser.ParseFile(token.NewFileSet(), "made.go", "package made", parser.SkipObjectResolution)
+	if err != nil || strangersIn(append(all, file{pkg: "scenes/view/made", path: "made.go", tree: tree}))["scenes/view/made"] == "" {
+		t.Error("a package that nobody imports was not seen")
+	}
+}
+
+// strangersIn gives a file of each package that no other imports.
+func strangersIn(all []file) map[string]string {
+	imported, where := map[string]bool{}, map[string]string{}
+	for _, f := range all {
+		for _, path := range f.imports {
+			imported[strings.TrimPrefix(path, "tavernsim/")] = true
+		}
+	}
+	for _, f := range all {
+		if name := f.tree.Name.Name; name != "main" && f.pkg != "." && !strings.Contains(f.pkg, "test") && !imported[f.pkg] {
+			where[f.pkg] = f.path
+		}
+	}
+	return where
+}
+
 // forgottenIn gives the files of the exported functions that are only declared, by their names.
 // Packages for tests are called so.
 func forgottenIn(all []file) map[string]string {
@@ -66,4 +98,73 @@ func forgottenIn(all []file) map[string]string {
 		}
 	}
 	return where
+}
+
+// unread are fields of definitions that no code of the program reads, with the reason.
+func unread() map[string]string {
+	const pages = "of pages, which simd checks for programs that show them, and has none itself"
+	return map[string]string{
+		"panel.Panel.subscribes": pages, "panel.Panel.workflow_bindings": pages, "panel.Binding.workflow_id": pages,
+		"agenda.AssociatedPanel.default_bindings": pages, "plugin.UI.inject": pages, "plugin.Build.styles": pages,
+	}
+}
+
+// TestEveryFieldIsRead: every field of a definition that has a rule is named by code that is no test, beside
+// its declaration. One that is not would be checked and documented, and change nothing. A name stands for all
+// fields that have it.
+func TestEveryFieldIsRead(t *testing.T) {
+	all, known, rules := files(t), unread(), project.Rules()
+	declared, named := map[string]int{}, map[string]int{}
+	fields := map[string]string{} // by the key of the rule: the name in Go
+	for _, f := range all {
+		ast.Inspect(f.tree, func(n ast.Node) bool {
+			switch x := n.(type) {
+			case *ast.Ident:
+				named[x.Name]++
+			case *ast.Field:
+				for _, id := range x.Names {
+					if x.Tag != nil {
+						declared[id.Name]++
+					}
+				}
+			case *ast.TypeSpec:
+				for tag, name := range taggedIn(x) {
+					fields[f.tree.Name.Name+"."+x.Name.Name+"."+tag] = name
+				}
+			}
+			return true
+		})
+	}
+	seen := 0
+	for key := range rules {
+		name, ok := fields[key]
+		if !ok {
+			continue // embedded, or TestRulesCoverTheFields names it
+		}
+		seen++
+		if unused := named[name] <= declared[name]; unused != (known[key] != "") {
+			t.Errorf("%s: no code reads the field %s, or a line of unread (used_test.go) says why not, and not both (%q)", key, name, known[key])
+		}
+	}
+	if seen < 300 {
+		t.Errorf("only %d of %d fields were found", seen, len(rules))
+	}
+}
+
+// taggedIn are the fields of a struct with a name in JSON, by that.
+func taggedIn(x *ast.TypeSpec) map[string]string {
+	out := map[string]string{}
+	s, ok := x.Type.(*ast.StructType)
+	if !ok {
+		return out
+	}
+	for _, f := range s.Fields.List {
+		if f.Tag == nil || len(f.Names) != 1 {
+			continue
+		}
+		tag := reflect.StructTag(strings.Trim(f.Tag.Value, "`")).Get("json")
+		name, _, _ := strings.Cut(tag, ",")
+		out[name] = f.Names[0].Name
+	}
+	return out
 }

@@ -167,21 +167,29 @@ func TestServicesPublishUnderTheirName(t *testing.T) {
 	}
 }
 
-// unheard are refusals that answer nobody, with the reason.
+// unheard are answers to requests that nobody observes, with the reason.
 func unheard() map[string]string {
-	return map[string]string{"scene.order_refused": "who gave the order is outside; simd inspect orders shows it"}
+	const done = "what was asked for was done, and shows there"
+	return map[string]string{
+		"scene.order_refused": "who gave the order is outside; simd inspect orders shows it", "scene.intervened": "who gave the order is outside",
+		"agent.removed": done, "agent.departed": done, "agent.rested": done, "agent.rest_ended": done, "agent.spawned": done, "space.put": done, "space.set_out": done,
+		"knowledge.reviewed": done, "knowledge.suggested": done, "knowledge.written": done, "knowledge.forwarded": "the answer of the scene that keeps the base follows",
+		"tool.judged":        "the call that was judged is observed",
+		"tool.task_reported": "the agent that waits for the task hears of it",
+	}
 }
 
-// Whoever asked hears of a refusal: its fact says who observes what, or is named in unheard.
-func TestEveryRefusalAnswers(t *testing.T) {
+// Whoever asked hears what came of it: a fact with the id of a request and who made it, and every refusal,
+// says who observes what, or is named in unheard.
+func TestWhoAskedIsAnswered(t *testing.T) {
 	codec := machines.NewCodec()
 	for _, kind := range codec.FactKinds() {
-		if !strings.HasSuffix(kind, "refused") {
-			continue
-		}
-		_, answers := filled(codec.FactType(kind)).(protocol.Answering)
-		if why := unheard()[kind]; answers == (why != "") {
-			t.Errorf("%s: it implements protocol.Answering, so that who asked observes the refusal, or a line of unheard says why not, and not both (%q)", kind, why)
+		typ := codec.FactType(kind)
+		has := func(name string) bool { _, ok := typ.Type.FieldByName(name); return ok }
+		_, answers := filled(typ).(protocol.Answering)
+		asked := strings.HasSuffix(kind, "refused") || has("By") && (has("ID") || has("Request"))
+		if why := unheard()[kind]; asked && answers == (why != "") || !asked && why != "" {
+			t.Errorf("%s: it implements protocol.Answering, so that who asked observes what came of it, or a line of unheard (catalog_test.go) says why not, and not both (%q)", kind, why)
 		}
 	}
 }

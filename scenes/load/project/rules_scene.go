@@ -69,7 +69,7 @@ func sceneRules() source.Rules {
 		"agenda.AssociatedPanel.panel_id":         {Required: true, Section: "§3.1.1", Doc: "Id of a panel definition of the project."},
 		"agenda.AssociatedPanel.instance_name":    {Section: "§3.1.1", Doc: "Name of the panel in this scene, unique. Default: the panel_id."},
 		"agenda.AssociatedPanel.players":          {Section: "§3.7", MaxItems: 1_000, Doc: "Names of people who answer its questions: see [who may answer](panel.md#who-may-answer)."},
-		"agenda.AssociatedPanel.default_bindings": {Section: "§3.1.1", Doc: "Bindings of the panel to agents or workflows; passed on to the panel."},
+		"agenda.AssociatedPanel.default_bindings": {Section: "§3.1.1", Doc: "Bindings of the panel to agents or workflows. Not used yet."},
 	}
 }
 
