@@ -111,6 +111,10 @@ func (p *parser) shellExtent(ev event, o *opening, tool int) extent {
 			"received a here document that has not ended in front of </%s>; the line %s behind it may end it or be part of another element, as a later <%s> shows; "+
 				"nothing runs up to the </%s> behind that line: expected an end of its own, or, if the document holds tags itself, %s…%s around the script",
 			o.name, cut(word), o.name, o.name, rawtext.CDATAOpen, rawtext.CDATAClose)
+	case hereShared:
+		p.report(tool, OpenHereDoc, finding.Error, o.pos, o.end,
+			"received a here document that another <%s> begins in, whose own here document may be the one that ended; expected </%s> in front of that <%s>, or, if the document holds tags itself, %s…%s around the script",
+			o.name, o.name, o.name, rawtext.CDATAOpen, rawtext.CDATAClose)
 	}
 	return x
 }

@@ -241,6 +241,9 @@ func TestX4HereDocuments(t *testing.T) {
 		"cat <<'EOF'\\\nEOF\n</command></tools>\nEOFEOF",
 		"cat <<E\\ F\n</command></tools>\nE F",
 		"if ((1<<2)); then cat <<E\n</command></tools>\nE\nfi",
+		"x=1 y+=$z a[1<<2]=3; if n[0]=1 b[1<<2]=3; then :; fi",
+		"x=\"$(cat <<EOF\n</command></tools>\nEOF)\" && diff <(cat <<-E\n\t</command></tools>\n\tE ) b",
+		"x=$( (cat <<EOF\n)</command></tools>\nEOF); ls)\ncat <<E\n</command></tools>\nE",
 	} {
 		expect(t, root("<command>"+script+"</command><ctrl>c</ctrl>"), fmt.Sprintf("+command %q\n+ctrl \"c\"", script))
 	}
@@ -248,6 +251,7 @@ func TestX4HereDocuments(t *testing.T) {
 	expect(t, root("\n  <command>\n    cat > a <<EOF\n    </command>\n    </tools>\n    EOF\n  </command>\n"), `+command "cat > a <<EOF\n</command>\n</tools>\nEOF"`)
 	// What has no end does not run, and neither does what is within it, if it may be.
 	expect(t, root("<command>cat > a <<EOF\nx</command><ctrl>c</ctrl>"), "-command \"cat > a <<EOF\\nx\"\n+ctrl \"c\"", OpenHereDoc)
+	expect(t, root("<command>(cat <<EOF\nx\nEOF)</command><ctrl>c</ctrl>"), "-command \"(cat <<EOF\\nx\\nEOF)\"\n+ctrl \"c\"", OpenHereDoc)
 	expect(t, root("<command>cat > a <<EOF\nx</command>\n<command>cat > b <<EOF\ny\nEOF</command>"),
 		`-command "cat > a <<EOF\nx</command>\n<command>cat > b <<EOF\ny\nEOF"`, OpenHereDoc)
 	// A last line that was forgotten is not found in a later element, or behind it: that would be run as shell.
@@ -263,6 +267,11 @@ func TestX4HereDocuments(t *testing.T) {
 		text := "cat > a <<EOF\nx</command>" + rest
 		expect(t, root("<command>"+text), fmt.Sprintf("-command %q", strings.TrimSpace(strings.TrimSuffix(text, "</command>"))), OpenHereDoc)
 	}
+	// Without a closer, too, a command ends in front of the next one: within a document nobody knows.
+	expect(t, root("<command>cat > a <<EOF\nx\nEOF\n<command>ls $((1<<2))\n<command>pwd</command>"),
+		"+command \"cat > a <<EOF\\nx\\nEOF\"\n+command \"ls $((1<<2))\"\n+command \"pwd\"", MissingClose)
+	expect(t, root("<command>cat > a <<EOF\nx\n<command>cat > b <<EOF\ny\nEOF\n</command><ctrl>c</ctrl>"),
+		"-command \"cat > a <<EOF\\nx\\n<command>cat > b <<EOF\\ny\\nEOF\"\n+ctrl \"c\"", OpenHereDoc)
 	// Commands in a document that end by themselves take nothing from it.
 	script := "cat > a <<EOF\n</command>\n<command>cat <<X\nx\nX</command>\n<command session=\"b\">ls</command>\n</tools>\nEOF\nls '<command>'"
 	expect(t, root("<command>"+script+"</command>"), fmt.Sprintf("+command %q", script))

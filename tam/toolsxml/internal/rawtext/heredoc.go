@@ -6,7 +6,9 @@ import (
 )
 
 // HereDocs follows a shell script as far as it takes to know its here documents: quotes, comments,
-// substitutions and arithmetic, in which << begins none. It reads forwards, each byte once.
+// substitutions and arithmetic, in which << begins none. It reads forwards, each byte once. A parser of
+// shell (mvdan.cc/sh) cannot do it: it reads again up to each closer, says nothing of a document behind
+// something it does not take, and differs from bash in backticks, let and declare.
 type HereDocs struct {
 	s       string
 	from    int      // where the script begins
@@ -26,7 +28,8 @@ const (
 	single     = '\''
 	ansi       = '$' // $'…'
 	double     = '"'
-	subst      = '(' // also a subshell
+	subst      = '(' // $(…), <(…), >(…)
+	group      = ')' // (…)
 	backtick   = '`'
 	parameter  = '{' // ${…}
 	arithmetic = 'a'
@@ -36,14 +39,15 @@ const (
 const (
 	maxNesting  = 64
 	maxDocs     = 16
-	maxReserved = 5       // bytes of a word behind which a command begins
+	maxAssigned = 8       // assignments in front of one with a subscript
+	maxWord     = 64      // bytes of each of these, and of a word behind which a command begins
 	maxLastLine = 4 << 10 // bytes of a line that may end a document; a longer one is a part of it
 )
 
 // NewHereDocs reads a script that begins at a place of s.
 func NewHereDocs(s string, at int) *HereDocs { return &HereDocs{s: s, from: at, at: at} }
 
-// Upto reads on to end. Open is whether a here document has begun before end and not ended, word the
+// Upto reads on to end, which no call makes smaller. Open is whether a here document has begun before end and not ended, word the
 // one that ends it. The indent of that word does not count: scripts are taken out of theirs later.
 func (h *HereDocs) Upto(end int) (word string, open bool) {
 	for h.at < end && !h.lost {
@@ -65,6 +69,12 @@ func (h *HereDocs) Upto(end int) (word string, open bool) {
 	return h.docs[0], true
 }
 
+// Open reads on to end, and tells whether a document is open there.
+func (h *HereDocs) Open(end int) bool {
+	_, open := h.Upto(end)
+	return open
+}
+
 // Ended is where the line begins that ended the last document.
 func (h *HereDocs) Ended() int { return h.ended }
 
@@ -83,6 +93,12 @@ func (h *HereDocs) line(end int) bool {
 	} else {
 		i = end
 	}
+	if n := h.cuts(h.s[h.at:i]); n > 0 {
+		h.next()
+		h.at += n
+		h.seen = h.at
+		return true
+	}
 	if h.seen = i; i >= end {
 		return false
 	}
@@ -90,13 +106,31 @@ func (h *HereDocs) line(end int) bool {
 		h.ended = h.at
 		h.leave()
 	} else if h.ends(h.s[h.at:i]) {
-		h.ended = h.at
-		h.docs = slices.Delete(h.docs, h.outer, h.outer+1)
-		h.reading = len(h.docs) > h.outer
+		h.next()
 	}
 	h.at = i + 1
 	h.seen = h.at
 	return true
+}
+
+// next ends the first document by the line at h.at.
+func (h *HereDocs) next() {
+	h.ended = h.at
+	h.docs = slices.Delete(h.docs, h.outer, h.outer+1)
+	h.reading = len(h.docs) > h.outer
+}
+
+// cuts tells whether a line ends the document by its beginning, and gives the length of that: within a
+// substitution bash takes a line that begins with the word and has a parenthesis behind it, as in "EOF)".
+func (h *HereDocs) cuts(line string) int {
+	if h.ticked > 0 || len(line) > maxLastLine || !slices.Contains(h.inside, subst) {
+		return 0
+	}
+	rest, is := strings.CutPrefix(strings.TrimLeft(line, " \t"), h.docs[h.outer])
+	if !is || !strings.Contains(rest, ")") {
+		return 0
+	}
+	return len(line) - len(rest)
 }
 
 // leave ends the text of a backtick, whatever is open in it.
@@ -135,7 +169,7 @@ func (h *HereDocs) code(rest string) int {
 		return 1
 	case c == '$':
 		return h.dollar(rest, top)
-	case c == '"' && top == double, c == '}' && top == parameter, c == ']' && top == subscript, c == ')' && (top == subst || top == arithmetic):
+	case c == '"' && top == double, c == '}' && top == parameter, c == ']' && top == subscript, c == ')' && (top == subst || top == group || top == arithmetic):
 		h.pop()
 		return 1
 	case c == '`':
@@ -178,8 +212,11 @@ func (h *HereDocs) command(rest string) int {
 		h.push(arithmetic)
 		h.push(arithmetic)
 		return 2
-	case rest[0] == '(':
+	case strings.HasPrefix(rest, "<("), strings.HasPrefix(rest, ">("):
 		h.push(subst)
+		return 2
+	case rest[0] == '(':
+		h.push(group)
 	case rest[0] == '[' && h.assigns():
 		h.push(subscript)
 	case strings.HasPrefix(rest, "<<<"):
@@ -272,21 +309,31 @@ func (h *HereDocs) assigns() bool {
 	if !Letter(h.s[start]) {
 		return false // it is empty, or begins with a digit
 	}
-	before := h.s[h.from:start]
-	p := len(before)
-	for p > 0 && (before[p-1] == ' ' || before[p-1] == '\t') {
-		p--
-	}
-	if p == 0 || strings.IndexByte("\r\n;&|(){`", before[p-1]) >= 0 {
-		return true
-	}
-	if p == len(before) {
-		return false
-	}
-	word := before[max(0, p-maxReserved-1):p]
-	switch word[strings.LastIndexAny(word, " \t\r\n;&|()`")+1:] {
-	case "if", "then", "elif", "else", "while", "until", "do", "!", "time":
-		return true
+	return h.begins(start)
+}
+
+// begins tells whether a command begins at start, or assignments in front of it do.
+func (h *HereDocs) begins(start int) bool {
+	for range maxAssigned {
+		before := h.s[h.from:start]
+		p := len(strings.TrimRight(before, " \t"))
+		if p == 0 || strings.IndexByte("\r\n;&|(){`", before[p-1]) >= 0 {
+			return true
+		}
+		if p == len(before) {
+			return false
+		}
+		word := before[max(0, p-maxWord):p]
+		word = word[strings.LastIndexAny(word, " \t\r\n;&|()`")+1:]
+		switch word {
+		case "if", "then", "elif", "else", "while", "until", "do", "!", "time":
+			return true
+		}
+		name, _, is := strings.Cut(word, "=")
+		if !is || name == "" || !Letter(name[0]) {
+			return false
+		}
+		start = h.from + p - len(word)
 	}
 	return false
 }
