@@ -202,7 +202,7 @@ func (s *Store) Close() error {
 	for _, j := range open {
 		err = errors.Join(err, j.Close())
 	}
-	if s.dropped.Load() {
+	if s.dropped.Load() && s.opts.Durability != Memory {
 		s.db.Flush()
 	}
 	return errors.Join(err, s.db.Close(), s.thaw())

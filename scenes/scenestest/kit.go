@@ -109,6 +109,7 @@ type Settings struct {
 	Keep       persistence.Keep
 	Policy     machines.SnapshotPolicy // wins over Snapshots when it has anything
 	Durability persistence.Durability
+	Tables     int // bytes that the store collects before it writes a table; 0 = 1 MiB, so that some are written
 	Middleware delivery.Chain
 	External   []agent.External
 	Executors  []outside.Entry // who carries External out
@@ -178,7 +179,7 @@ func (s *Scene) StartWith(set Settings, change ...func(*scenes.Options)) (*Runni
 // open opens what a start needs: the store and the system of actors.
 func (s *Scene) open(w *watcher) (*Running, error) {
 	set := w.set
-	store, err := persistence.Open(s.Dir, persistence.Options{BatchFacts: set.BatchFacts, Durability: set.Durability, Observer: w, MemTableSize: 1 << 20, Traces: history.Traces(), FS: set.FS, Keep: set.Keep})
+	store, err := persistence.Open(s.Dir, persistence.Options{BatchFacts: set.BatchFacts, Durability: set.Durability, Observer: w, MemTableSize: cmp.Or(set.Tables, 1<<20), Traces: history.Traces(), FS: set.FS, Keep: set.Keep})
 	if err != nil {
 		return nil, err
 	}

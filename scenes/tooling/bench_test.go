@@ -74,7 +74,8 @@ simulation: {stop: {ticks: TICKS}}
 		}
 		s := scenestest.New(b, p, "")
 		begun := now()
-		if r := s.Run(b, scenestest.Settings{Durability: persistence.Memory, Tools: tooling.Live, Services: map[string]tools.Executor{"post": post}}); r.Err != nil {
+		if r := s.Run(b, scenestest.Settings{Durability: persistence.Memory, Tables: 16 << 20, // as simd run has them
+			Tools: tooling.Live, Services: map[string]tools.Executor{"post": post}}); r.Err != nil {
 			b.Fatal(r.Err)
 		}
 		return now().minus(begun)
