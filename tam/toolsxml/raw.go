@@ -61,12 +61,9 @@ func (d *doc) rivalOf(m *mark, start int, closer, rival int32) int32 {
 	if m.tag == tagCommand && rival >= 0 && closer > rival {
 		// A here document may hold lines that look like tags.
 		end := int(d.marks[rival].pos)
-		d.work += (end - start) / 16
-		if strings.Contains(d.s[start:end], "<<") {
-			d.work += (end - start) / 8
-			if _, open := rawtext.NewHereDocs(d.s, start).Upto(end); open {
-				rival = none
-			}
+		d.work += (end - start) / 8
+		if rawtext.NewHereDocs(d.s, start).Open(end) {
+			rival = none
 		}
 	}
 	if m.tag == tagFind && m.pair >= 0 && (rival < 0 || m.pair < rival) {
@@ -128,7 +125,7 @@ func (d *doc) closedBy(c int32) extent {
 // terminated and the ordinary rules hold.
 func (d *doc) cdataCloser(m *mark, start int) (int32, bool) {
 	p := rawtext.SkipBlanks(d.s, start)
-	if m.cdata < 0 || !d.startsCDATA(start) {
+	if m.cdata < 0 || !rawtext.StartsCDATA(d.s, start) {
 		return none, false
 	}
 	body := d.s[p+len(rawtext.CDATAOpen) : max(p+len(rawtext.CDATAOpen), int(d.marks[m.cdata].pos))]
@@ -156,60 +153,42 @@ const (
 // the text, whatever follows it. The end is then the first structural closer behind the document. word
 // is the one that ends it.
 func (d *doc) hereDocument(i, start int, x extent) (_ extent, is hereEnd, word string) {
-	if text := d.s[start:x.end]; x.how == cutOff || d.startsCDATA(start) || !strings.Contains(text, "<<") {
+	if text := d.s[start:x.end]; x.how == cutOff || rawtext.StartsCDATA(d.s, start) || !strings.Contains(text, "<<") {
 		return x, hereWhole, ""
 	}
 	docs := rawtext.NewHereDocs(d.s, start)
 	word, open := docs.Upto(x.end)
 	d.work += (x.end - start) / 8
 	later := rawtext.NewLaterCommands(d.s)
-	if !open {
-		for j := i + 1; j < len(d.marks) && int(d.marks[j].pos) < docs.Ended(); j++ {
-			d.note(later, j)
-		}
-		if later.Doubt(docs.Ended()) {
-			return x, hereShared, ""
-		}
-		return x, hereWhole, ""
-	}
-	for j := i + 1; j < len(d.marks); j++ {
+	for j := i + 1; j < len(d.marks) && (open || int(d.marks[j].pos) < docs.Ended()); j++ {
 		m := &d.marks[j]
-		if d.work++; m.tag != tagCommand || int(m.pos) < x.end {
-			continue
-		}
-		if m.closer {
+		switch d.work++; {
+		case m.tag != tagCommand || open && int(m.pos) < x.end:
+		case m.closer:
 			d.work += (int(m.pos) - int(d.marks[j-1].pos)) / 8
-			if _, open := docs.Upto(int(m.pos)); !open && d.structural(j) {
-				is := hereWhole
-				if later.Doubt(docs.Ended()) {
-					is = hereUnclear
-				}
-				return d.closedBy(int32(j)), is, word
+			if open && !docs.Open(int(m.pos)) && d.structural(j) {
+				return d.closedBy(int32(j)), hereOr(hereUnclear, later.Doubt(docs.Ended())), word
 			}
+			d.work += later.Closer(int(m.pos)) / 8
+		case m.bare || d.attributed(j):
+			d.work += later.Opener(int(m.pos), int(m.end)) / 8
 		}
-		d.note(later, j)
 	}
-	return x, hereUnended, word
+	if open {
+		return x, hereUnended, word
+	}
+	return x, hereOr(hereShared, later.Doubt(docs.Ended())), ""
 }
 
-// note tells what a document may be of mark j, if it is of a command.
-func (d *doc) note(later *rawtext.LaterCommands, j int) {
-	m := &d.marks[j]
-	switch d.work++; {
-	case m.tag != tagCommand:
-	case m.closer:
-		d.work += later.Closer(int(m.pos)) / 8
-	case m.bare || d.attributed(j):
-		d.work += later.Opener(int(m.pos), int(m.end)) / 8
+func hereOr(is hereEnd, doubt bool) hereEnd {
+	if doubt {
+		return is
 	}
+	return hereWhole
 }
 
 // attributed tells whether an opener that is not bare for its attributes begins an element all the same.
 func (d *doc) attributed(j int) bool {
 	begins, _ := d.beginsElement(j)
 	return begins && d.hasAttribute(&d.marks[j])
-}
-
-func (d *doc) startsCDATA(start int) bool {
-	return strings.HasPrefix(d.s[rawtext.SkipBlanks(d.s, start):], rawtext.CDATAOpen)
 }

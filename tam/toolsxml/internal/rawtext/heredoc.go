@@ -47,7 +47,7 @@ const (
 // NewHereDocs reads a script that begins at a place of s.
 func NewHereDocs(s string, at int) *HereDocs { return &HereDocs{s: s, from: at, at: at} }
 
-// Upto reads on to end. Open is whether a here document has begun before end and not ended, word the
+// Upto reads on to end, which no call makes smaller. Open is whether a here document has begun before end and not ended, word the
 // one that ends it. The indent of that word does not count: scripts are taken out of theirs later.
 func (h *HereDocs) Upto(end int) (word string, open bool) {
 	for h.at < end && !h.lost {
@@ -67,6 +67,12 @@ func (h *HereDocs) Upto(end int) (word string, open bool) {
 		return "", false
 	}
 	return h.docs[0], true
+}
+
+// Open reads on to end, and tells whether a document is open there.
+func (h *HereDocs) Open(end int) bool {
+	_, open := h.Upto(end)
+	return open
 }
 
 // Ended is where the line begins that ended the last document.

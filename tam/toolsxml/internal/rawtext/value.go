@@ -9,6 +9,9 @@ import (
 // The brackets of a CDATA section.
 const CDATAOpen, CDATAClose = "<![CDATA[", "]]>"
 
+// StartsCDATA tells whether the value that begins at p is one of these, behind blanks.
+func StartsCDATA(s string, p int) bool { return strings.HasPrefix(s[SkipBlanks(s, p):], CDATAOpen) }
+
 // Value is the text of a raw-text element with its entities decided (X5).
 type Value struct {
 	Text  string
