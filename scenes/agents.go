@@ -2,7 +2,6 @@ package scenes
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"slices"
 	"time"
@@ -14,6 +13,7 @@ import (
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/bus"
 	"tavernsim/internal/metrics"
+	"tavernsim/llm/until"
 	"tavernsim/protocol"
 	"tavernsim/scenes/glance"
 	"tavernsim/scenes/machines"
@@ -36,8 +36,7 @@ type agentShell struct {
 // deliberate at a time: the scene lends it, with the working memory of the machine.
 type deliberation struct {
 	space   *agent.Space
-	cancel  context.CancelFunc // of the requests in flight; nil when there are none
-	ctx     context.Context
+	pending *until.Context   // of the requests in flight; nil when there are none
 	urgency *outside.Urgency // of the same requests
 	urgent  bool             // it began with a critical event
 	wave    uint64
@@ -111,7 +110,7 @@ func (a *agentShell) Receive(env *protocol.Envelope) error {
 // arrives during a deliberation; the scene interrupts its simulated latency instead.
 func (a *agentShell) hear(env *protocol.Envelope) error {
 	a.machine.Hear(env)
-	if env.Priority == protocol.Critical && a.deliberation != nil && a.cancel != nil {
+	if env.Priority == protocol.Critical && a.deliberation != nil && a.pending != nil {
 		a.outside.MakeUrgent(a.urgency)
 	}
 	if a.Clock == agenda.Realtime && a.machine.Interrupts(env) {
@@ -205,9 +204,9 @@ func (a *agentShell) step(in any) error {
 
 // ended folds the facts of the deliberation and sends them to the stage.
 func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced) error {
-	if a.cancel != nil {
-		a.cancel()
-		a.cancel, a.urgency = nil, nil
+	if a.pending != nil {
+		a.pending.End(nil)
+		a.pending, a.urgency = nil, nil
 	}
 	for _, f := range facts {
 		if err := a.machine.Apply(f, a.woken); err != nil {
@@ -224,8 +223,8 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 
 // Stopped implements actors.Stopper: what a deliberation under way has asked for is cancelled.
 func (a *agentShell) Stopped() {
-	if a.deliberation != nil && a.cancel != nil {
-		a.cancel()
+	if a.deliberation != nil && a.pending != nil {
+		a.pending.End(nil)
 	}
 }
 
@@ -334,8 +333,10 @@ func (a *agentShell) send(q *effect.Ask) *effect.Answered {
 	if x := a.outside.Now(q, a.Clock == agenda.Realtime, barred...); x != nil {
 		return x
 	}
-	if a.cancel == nil {
-		a.ctx, a.cancel = context.WithCancel(a.context)
+	if a.pending == nil {
+		a.pending = new(until.Context)
+		a.pending.Begin(&a.context, until.NoTime, nil)
+		a.pending.Follow(&a.context)
 		a.urgency = outside.NewUrgency(a.urgent)
 		if a.Clock == agenda.Realtime {
 			a.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Source: a.machine.ID.Instance}, Kind: protocol.KindWaits})
@@ -343,7 +344,7 @@ func (a *agentShell) send(q *effect.Ask) *effect.Answered {
 	}
 	wave, urgency := a.wave, a.urgency
 	from := outside.From{Scene: cmp.Or(a.options.Name, a.ID), Class: a.options.Class, Agent: a.machine.ID.Instance, Turn: a.machine.State.Turn + 1, At: a.woken, Rest: a.takes.of(a.Class[a.machine.ID.Ordinal]), Urgency: urgency, Bound: a.boundOf(q), Barred: barred, Virtual: a.Clock != agenda.Realtime}
-	a.outside.Go(a.ctx, from, q, func(x *effect.Answered) { a.tellAnswer(wave, x, a.outside.Urgent(urgency)) })
+	a.outside.Go(a.pending, from, q, func(x *effect.Answered) { a.tellAnswer(wave, x, a.outside.Urgent(urgency)) })
 	return nil
 }
 

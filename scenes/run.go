@@ -21,6 +21,7 @@ import (
 	"tavernsim/llm"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
+	"tavernsim/llm/until"
 	"tavernsim/persistence"
 	"tavernsim/persistence/format"
 	"tavernsim/protocol"
@@ -138,7 +139,7 @@ type Run struct {
 
 	done chan Outcome
 	wait func() Outcome // waits and shuts down, once
-	stop context.CancelFunc
+	stop func()         // ends what the scene has asked for
 
 	wallTime *time.Timer // ends the scene; nil without a limit of wall time
 }
@@ -185,7 +186,8 @@ func Start(made *setup.Scene, journal Journal, opt Options) (*Run, error) {
 	}
 	r := &Run{scene: sc, Progress: &Progress{}, done: make(chan Outcome, 1)}
 	r.wait = sync.OnceValue(r.finish)
-	sc.context, r.stop = context.WithCancel(context.Background())
+	sc.context.Begin(context.Background(), until.NoTime, nil)
+	r.stop = func() { sc.context.End(nil) }
 	if err := r.launch(); err != nil {
 		r.shutdown()
 		return nil, err

@@ -2,7 +2,6 @@ package scenes
 
 import (
 	"cmp"
-	"context"
 	"log/slog"
 	"slices"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"tavernsim/engine/budget"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
+	"tavernsim/llm/until"
 	"tavernsim/protocol"
 	"tavernsim/scenes/asking"
 	"tavernsim/scenes/letterbox"
@@ -39,7 +39,7 @@ type scene struct {
 	options  Options
 	log      *slog.Logger
 
-	context context.Context // ends when the scene stops
+	context until.Context // ends when the scene stops
 	outside *outside.Runner
 	ahead   *shadows.Driver // nil = nothing runs ahead
 	lent    sync.Pool       // *deliberation

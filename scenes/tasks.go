@@ -111,7 +111,7 @@ func (t *tasks) start(task *tooltask.Task) {
 		t.mu.Unlock()
 		return
 	}
-	ctx, cancel := context.WithCancel(t.context)
+	ctx, cancel := context.WithCancel(&t.context)
 	t.cancels[task.ID] = cancel
 	t.mu.Unlock()
 	q, err := t.ask(task)

@@ -83,7 +83,7 @@ type Deliberation struct {
 	P99            float64 `json:"p99_seconds"`
 	MemoryPerAgent float64 `json:"resident_bytes_per_agent"` // growth of the process at its peak
 	Digest         string  `json:"digest"`
-	Serial         *Serial `json:"serial,omitempty"` // nil where a thread's time is not known
+	Serial         *Serial `json:"serial,omitempty"` // nil where a thread's time is not known, and of a run over HTTP
 	HTTP           *HTTP   `json:"http,omitempty"`   // of a run over HTTP
 }
 
@@ -112,7 +112,7 @@ func RunDeliberation(o DeliberationOptions) (d Deliberation, err error) {
 	}
 	set, serial := metrics.New(), &timing.Serial{Clock: threadTime}
 	opt.Dir, opt.Metrics = o.Dir+"/run", set
-	if threadTime() > 0 {
+	if threadTime() > 0 && o.Over == nil { // over HTTP the stage takes each turn by itself, and two system calls for each show
 		opt.Serial = serial
 	}
 	runtime.GC()

@@ -239,9 +239,9 @@ func (e *Endpoint) request(w *watch, ask Ask) *http.Request {
 	}
 	r := e.access.Load().like.WithContext(w)
 	r.URL = &at
-	if ask.Body != nil {
-		r.Method, r.ContentLength, r.Body = http.MethodPost, int64(len(ask.Body)), newBody(ask.Body)
-		r.GetBody = func() (io.ReadCloser, error) { return newBody(ask.Body), nil } // for a connection that was closed while it was idle
+	if body := ask.Body; body != nil {
+		r.Method, r.ContentLength, r.Body = http.MethodPost, int64(len(body)), newBody(body)
+		r.GetBody = func() (io.ReadCloser, error) { return newBody(body), nil } // for a connection that was closed while it was idle
 	}
 	return r
 }

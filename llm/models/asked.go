@@ -208,7 +208,19 @@ func (a *asked) tokens(q *protocol.ModelRequest) int64 {
 	for i := range q.Tools {
 		size += len(q.Tools[i].Description) + 192
 	}
-	return int64(size/3 + a.filled(q).MaxTokens)
+	return int64(size/3 + a.maxTokens(q))
+}
+
+// maxTokens are the most of the answer to a request.
+func (a *asked) maxTokens(q *protocol.ModelRequest) int {
+	if a.Embeds() {
+		return 0
+	}
+	n := cmp.Or(q.MaxTokens, a.Params.MaxTokens, modelfile.DefaultMaxTokens)
+	if q.Cap > 0 {
+		n = min(n, q.Cap)
+	}
+	return n
 }
 
 // question names what the model reads: the request as it is sent, to the model as the
@@ -235,14 +247,9 @@ func (a *asked) filled(asked *protocol.ModelRequest) *protocol.ModelRequest {
 	if q.Temperature == nil {
 		q.Temperature = p.Temperature
 	}
-	if q.MaxTokens = cmp.Or(q.MaxTokens, p.MaxTokens, modelfile.DefaultMaxTokens); a.Embeds() {
-		q.MaxTokens = 0
-	}
+	q.MaxTokens = a.maxTokens(q)
 	if a.ImageTokens == 0 {
 		q.Messages = withoutFound(q.Messages)
-	}
-	if q.Cap > 0 {
-		q.MaxTokens = min(q.MaxTokens, q.Cap)
 	}
 	if len(q.Stop) == 0 {
 		q.Stop = p.Stop

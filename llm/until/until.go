@@ -3,13 +3,13 @@
 //
 // It replaces a chain of context.WithTimeout, WithCancelCause and AfterFunc, and a timer
 // for each phase of a request. The owner calls [Context.Begin] once, before anybody else
-// has it, and must call [Context.End].
+// has it, and must call [Context.End]. Who follows a context of this package, or waits for its end
+// by a [Waiter], costs no object, and leaves it in constant time, however many do.
 package until
 
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 )
@@ -22,12 +22,13 @@ type Context struct {
 
 	mu    sync.Mutex    // guards the following fields
 	timer *time.Timer   // nil = it has no time of its own
-	leave func() bool   // of whom it follows
 	done  chan struct{} // nil = nobody has asked
 	cause error         // nil = it goes on
 	err   error
-	after []*func()  // what is called at the end
-	room  [2]*func() // the first of after
+	first *Waiter // who waits for the end, in the order in which they came
+	last  *Waiter
+
+	follows Waiter // of whom it follows
 }
 
 // NoTime lets a context have no time of its own: it ends with others only.
@@ -37,7 +38,7 @@ const NoTime time.Duration = -1
 // context.DeadlineExceeded, d is its deadline. It has the values of another context, but
 // does not end with it; see Follow.
 func (c *Context) Begin(values context.Context, d time.Duration, late error) {
-	c.values, c.late, c.after = values, late, c.room[:0]
+	c.values, c.late = values, late
 	if d == NoTime {
 		return
 	}
@@ -51,30 +52,101 @@ func (c *Context) Begin(values context.Context, d time.Duration, late error) {
 
 func (c *Context) expire() { c.finish(context.DeadlineExceeded, c.late) }
 
-// Follow lets it end with another context, as that did.
+// Follow lets it end with another context, as that did. It is called once at most.
 func (c *Context) Follow(parent context.Context) {
-	if parent.Done() == nil {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cause != nil { // its time was over at once
 		return
 	}
-	ended := func() { c.finish(parent.Err(), context.Cause(parent)) }
-	leave := After(parent, ended)
-	c.mu.Lock()
-	over := c.cause != nil
-	c.leave = leave
-	c.mu.Unlock()
-	if over {
-		leave()
+	if own, ok := parent.(interface{ own() *Context }); ok {
+		c.follows.context = c
+		c.follows.join(own.own())
+	} else if parent.Done() != nil {
+		c.follows.After(parent, func() { c.finish(parent.Err(), context.Cause(parent)) })
 	}
 }
 
-// After calls f at the end of a context; stop takes that back, and reports whether it did. f must
-// return soon. It is context.AfterFunc, without a goroutine and a channel where the context
-// can do it itself.
-func After(ctx context.Context, f func()) (stop func() bool) {
-	if own, ok := ctx.(interface{ AfterFunc(f func()) func() bool }); ok {
-		return own.AfterFunc(f)
+func (c *Context) own() *Context { return c }
+
+// Waiter waits for the end of one context. Its zero value waits for none.
+type Waiter struct {
+	leave func() bool // of a context of another kind
+
+	of      *Context // nil = of another kind
+	call    func()   // at its end
+	context *Context // if call is nil: what ends as it does
+
+	// The lock of the context guards the following fields.
+	waits      bool
+	next, prev *Waiter
+}
+
+// After calls f at the end of a context. It is called once at most. f is called on the goroutine
+// that ends a context of this package, and so must return soon; of others it has a goroutine.
+func (w *Waiter) After(ctx context.Context, f func()) {
+	if own, ok := ctx.(interface{ own() *Context }); ok {
+		w.call = f
+		w.join(own.own())
+		return
 	}
-	return context.AfterFunc(ctx, f)
+	w.leave = context.AfterFunc(ctx, f)
+}
+
+// Stop takes that back, and reports whether it did: if not, f was called, or there is none.
+func (w *Waiter) Stop() bool {
+	switch {
+	case w.leave != nil:
+		return w.leave()
+	case w.of == nil:
+		return false
+	}
+	c := w.of
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !w.waits {
+		return false
+	}
+	w.waits = false
+	if w.prev == nil {
+		c.first = w.next
+	} else {
+		w.prev.next = w.next
+	}
+	if w.next == nil {
+		c.last = w.prev
+	} else {
+		w.next.prev = w.prev
+	}
+	w.next, w.prev = nil, nil
+	return true
+}
+
+// join lets it wait for the end of a context.
+func (w *Waiter) join(c *Context) {
+	w.of = c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cause != nil {
+		go w.over()
+		return
+	}
+	w.waits, w.prev = true, c.last
+	if c.last == nil {
+		c.first = w
+	} else {
+		c.last.next = w
+	}
+	c.last = w
+}
+
+// over is called when the context has ended.
+func (w *Waiter) over() {
+	if w.call != nil {
+		w.call()
+		return
+	}
+	w.context.finish(w.of.err, w.of.cause) // nobody changes them any more
 }
 
 // Move ends the context d from now, instead of when it would.
@@ -108,14 +180,18 @@ func (c *Context) finish(err, cause error) {
 	if c.done != nil {
 		close(c.done)
 	}
-	after, leave := c.after, c.leave
-	c.after = nil
-	c.mu.Unlock()
-	if leave != nil {
-		leave()
+	first := c.first
+	c.first, c.last = nil, nil
+	for w := first; w != nil; w = w.next {
+		w.waits = false
 	}
-	for _, f := range after {
-		(*f)()
+	c.mu.Unlock()
+	c.follows.Stop()
+	for w := first; w != nil; {
+		next := w.next
+		w.next, w.prev = nil, nil
+		w.over()
+		w = next
 	}
 }
 
@@ -131,20 +207,9 @@ func (c *Context) Cause() error {
 // as context.AfterFunc, but f is called on the goroutine that ends the context, and so
 // must return soon. Package context knows the method.
 func (c *Context) AfterFunc(f func()) (stop func() bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.cause != nil {
-		go f()
-		return func() bool { return false }
-	}
-	c.after = append(c.after, &f)
-	return func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		n := len(c.after)
-		c.after = slices.DeleteFunc(c.after, func(x *func()) bool { return x == &f })
-		return len(c.after) < n
-	}
+	w := &Waiter{call: f}
+	w.join(c)
+	return w.Stop
 }
 
 // Deadline implements context.Context.

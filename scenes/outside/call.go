@@ -33,8 +33,9 @@ type call struct {
 	ctx     context.Context // of the deliberation
 	waiting time.Time       // since when it waits for its next attempt
 	then    func(*effect.Answered)
-	effect  *Effect     // nil = nothing is kept
-	unwatch func() bool // ends what hears of the end of ctx
+	effect  *Effect      // nil = nothing is kept
+	turn    until.Waiter // for the end of ctx
+	shadow  until.Waiter // for that of the shadow
 
 	mu      sync.Mutex // guards the following fields
 	phase   phase
@@ -73,11 +74,16 @@ func (c *call) start() {
 func (c *call) watchContext() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.unwatch = context.AfterFunc(c.ctx, c.cancelled)
+	c.turn.After(c.ctx, func() { go c.cancelled() }) // it tells the agent, which may be the one that ends ctx
 	if c.from.Ahead != nil {
-		no, gone := c.unwatch, context.AfterFunc(c.from.Ahead.Context, c.stale)
-		c.unwatch = func() bool { return gone() && no() }
+		c.shadow.After(c.from.Ahead.Context, func() { go c.stale() })
 	}
+}
+
+// unwatch ends that, after the lock was held.
+func (c *call) unwatch() {
+	c.turn.Stop()
+	c.shadow.Stop()
 }
 
 // stale ends a call of a shadow that is wanted no more, if it was never sent. One that was may
@@ -284,6 +290,7 @@ func (c *call) stopped(x *attempt) error {
 // time, lands it.
 type attempt struct {
 	until.Context
+	over   until.Waiter  // for its end
 	book   *ledger.Entry // nil = the endpoint has no budget a day
 	begun  time.Time
 	landed atomic.Bool
@@ -316,7 +323,7 @@ func (c *call) carryOut() {
 		return
 	}
 	x.Begin(c.ctx, c.timeout(), context.DeadlineExceeded)
-	stop := x.AfterFunc(func() {
+	x.over.After(x, func() {
 		if x.landed.CompareAndSwap(false, true) {
 			c.gate.Stuck.Add(1)
 			c.ended(x, &effect.Answered{Err: c.stopped(x)})
@@ -328,7 +335,7 @@ func (c *call) carryOut() {
 	c.look()
 	answer := new(effect.Answered)
 	c.do(x, answer)
-	stop()
+	x.over.Stop()
 	x.End(nil)
 	if x.landed.CompareAndSwap(false, true) {
 		c.ended(x, answer)
@@ -438,11 +445,9 @@ func (c *call) settle(x *effect.Answered) {
 // end delivers the answer; an error becomes the answer.
 func (c *call) end(x *effect.Answered, err error) {
 	c.mu.Lock()
-	unwatch, sent := c.unwatch, c.flight != nil
+	sent := c.flight != nil
 	c.mu.Unlock()
-	if unwatch != nil {
-		unwatch()
-	}
+	c.unwatch()
 	if a := c.from.Ahead; a != nil {
 		if !sent {
 			a.Became(NeverSent)

@@ -77,12 +77,11 @@ func (c *call) elsewhere(x *effect.Answered) bool {
 	n.flight = c.flight
 	ok = c.phase == waits
 	c.phase = ended
-	unwatch := c.unwatch
 	c.mu.Unlock()
 	if !ok {
 		return true // the deliberation has ended in the meantime
 	}
-	unwatch()
+	c.unwatch()
 	c.runner.watch.Elsewhere(c.ask.Model.Model, llm.OutcomeOf(x.Err))
 	n.watchContext()
 	if n.chosen.Instant && n.from.Virtual {

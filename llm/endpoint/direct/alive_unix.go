@@ -9,7 +9,11 @@ import (
 )
 
 // probe looks whether the other side has closed a connection, or sent anything.
-type probe struct{ raw syscall.RawConn } // nil = it cannot
+type probe struct {
+	raw  syscall.RawConn // nil = it cannot
+	look func(fd uintptr) (done bool)
+	open *bool // what look has found
+}
 
 func newProbe(to net.Conn) probe {
 	c, ok := to.(syscall.Conn)
@@ -20,7 +24,12 @@ func newProbe(to net.Conn) probe {
 	if err != nil {
 		return probe{}
 	}
-	return probe{raw}
+	open, b := new(bool), make([]byte, 1)
+	return probe{raw, func(fd uintptr) bool {
+		_, err := syscall.Read(int(fd), b) // the descriptor never blocks
+		*open = errors.Is(err, syscall.EAGAIN)
+		return true
+	}, open}
 }
 
 // alive reports whether a connection that carries no request can carry one.
@@ -28,12 +37,5 @@ func (c *conn) alive() bool {
 	if c.probe.raw == nil {
 		return true
 	}
-	open := false
-	err := c.probe.raw.Read(func(fd uintptr) bool {
-		var b [1]byte
-		_, err := syscall.Read(int(fd), b[:]) // the descriptor never blocks
-		open = errors.Is(err, syscall.EAGAIN)
-		return true
-	})
-	return err == nil && open
+	return c.probe.raw.Read(c.probe.look) == nil && *c.probe.open
 }

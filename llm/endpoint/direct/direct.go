@@ -115,7 +115,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	x := &exchange{transport: t, conn: c}
-	x.stop = until.After(ctx, func() { _ = c.Close() }) // who reads or writes fails
+	x.ends.After(ctx, c.abort)
 	resp, err := t.exchange(c, r)
 	if err != nil {
 		x.end(false)
@@ -269,7 +269,7 @@ type exchange struct {
 	conn      *conn
 	body      io.ReadCloser // nil = it has ended
 	closes    bool          // one side closes the connection after this answer
-	stop      func() bool   // ends what hears of the end of the context
+	ends      until.Waiter  // for the end of the context
 }
 
 // Read implements io.Reader.
@@ -314,7 +314,7 @@ func (x *exchange) left() bool {
 func (x *exchange) end(whole bool) {
 	c := x.conn
 	x.conn = nil
-	if !x.stop() || !whole || x.closes || c.in.Buffered() > 0 || !x.transport.keep(c) {
+	if !x.ends.Stop() || !whole || x.closes || c.in.Buffered() > 0 || !x.transport.keep(c) {
 		_ = c.Close()
 	}
 }
@@ -328,6 +328,7 @@ type conn struct {
 	rest   time.Duration // from then on before it carries another one
 	keeps  time.Duration // from then on after which it carries none; 0 = any time
 	probe  probe
+	abort  func() // closes it: who reads or writes fails
 }
 
 const noLimit = -1
@@ -338,6 +339,7 @@ const restTime = 50 * time.Millisecond
 func newConn(to net.Conn) *conn {
 	c := &conn{Conn: to, header: noLimit, probe: newProbe(to)}
 	c.in = bufio.NewReader(c)
+	c.abort = func() { _ = c.Close() }
 	return c
 }
 

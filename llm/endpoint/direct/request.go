@@ -2,6 +2,7 @@ package direct
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -67,11 +68,14 @@ func body(b *bytes.Buffer, r *http.Request) error {
 	if r.Body == nil {
 		return nil
 	}
-	n, err := b.ReadFrom(io.LimitReader(r.Body, MaxBody+1))
-	if err == nil && n != r.ContentLength {
-		err = fmt.Errorf("the body has %d bytes, and %d were announced", n, r.ContentLength)
+	size := int(r.ContentLength)
+	b.Grow(size + 1)
+	n, err := io.ReadFull(r.Body, b.AvailableBuffer()[:size+1]) // there is no byte more
+	if n != size || !errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the body has not the %d bytes that were announced: %d came: %w", size, n, err)
 	}
-	return err
+	b.Write(b.AvailableBuffer()[:n])
+	return nil
 }
 
 // token reports whether a text is a name of a header, or a method.
