@@ -9,27 +9,27 @@ import (
 // AppendMsg writes the request as it travels to the world: a list of id, by,
 // profile, reason, path, op, value, expected version or null, reads (a list of
 // path and version), group, cause.
-func (r *Request) AppendMsg(b []byte) []byte {
+func (q *Request) AppendMsg(b []byte) []byte {
 	b = msgp.AppendArrayHeader(b, 11)
-	for _, s := range [...]string{r.ID, r.By, r.Profile, r.Reason} {
+	for _, s := range [...]string{q.ID, q.By, q.Profile, q.Reason} {
 		b = msgp.AppendString(b, s)
 	}
-	b = r.Path.AppendMsg(b)
-	b = msgp.AppendString(b, string(r.Op))
-	b = appendRaw(b, r.Value)
-	if r.Expected == nil {
+	b = q.Path.AppendMsg(b)
+	b = msgp.AppendString(b, string(q.Op))
+	b = appendRaw(b, q.Value)
+	if q.Expected == nil {
 		b = msgp.AppendNil(b)
 	} else {
-		b = appendInt(b, *r.Expected)
+		b = appendInt(b, *q.Expected)
 	}
-	b = msgp.AppendArrayHeader(b, uint32(len(r.Reads)))
-	for i := range r.Reads {
+	b = msgp.AppendArrayHeader(b, uint32(len(q.Reads)))
+	for i := range q.Reads {
 		b = msgp.AppendArrayHeader(b, 2)
-		b = r.Reads[i].Path.AppendMsg(b)
-		b = appendInt(b, r.Reads[i].Version)
+		b = q.Reads[i].Path.AppendMsg(b)
+		b = appendInt(b, q.Reads[i].Version)
 	}
-	b = msgp.AppendString(b, r.Group)
-	return r.Cause.appendMsg(b)
+	b = msgp.AppendString(b, q.Group)
+	return q.Cause.appendMsg(b)
 }
 
 // ReadRequest decodes a request. What it holds shares the bytes.
