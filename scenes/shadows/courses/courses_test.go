@@ -2,6 +2,7 @@ package courses
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -107,4 +108,126 @@ func cellOf(c *Courses, o uint32, at schedule.Tick) string {
 	cell, _ := c.behind(o, at-1)
 	x, y := c.m.At(cell)
 	return fmt.Sprint(x, y)
+}
+
+// What is foretold happens if nobody is in the way: agents are where they were taken to be at each moment, are told what
+// was foretold, and nobody is found elsewhere. Who asks for more than was foretold is found elsewhere, and so is who was
+// forgotten.
+func TestWhatIsForetoldHappens(t *testing.T) {
+	const people, last = crowd(4), schedule.Tick(30)
+	rapid.Check(t, func(rt *rapid.T) {
+		m, faults := ground.New(&ground.Definition{Grid: &ground.Grid{Width: 12, Height: 6}, Perception: ground.Perception{Radius: 2}, Speed: int64(rapid.IntRange(1, 3).Draw(rt, "speed"))}, nil)
+		if m == nil {
+			rt.Fatal(faults)
+		}
+		starts := make([]uint32, people) // the last one is nowhere
+		for o := range starts[:people-1] {
+			starts[o] = uint32(rapid.IntRange(1, 12*6).Draw(rt, "start"))
+		}
+		state := space.NewState(m, starts, people, time.Second)
+		c, err := New(m, people, state, -1, 0, time.Second)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		to := rapid.SampledFrom([]string{"0,0", "11,5", "5,2", "6,2", "north", "stay", "40,40"})
+		asked := map[schedule.Tick][]space.Request{}
+		for range rapid.IntRange(0, 12).Draw(rt, "requests") {
+			o, at := rapid.Uint32Range(0, uint32(people)-2).Draw(rt, "who"), schedule.Tick(rapid.IntRange(0, int(last)).Draw(rt, "at"))
+			asked[at] = append(asked[at], space.Request{ID: "r", By: people.Name(o), Agent: people.Name(o), To: to.Draw(rt, "to")})
+		}
+		other, extra := rapid.Uint32Range(0, uint32(people)-2).Draw(rt, "other"), schedule.Tick(rapid.IntRange(0, 2*int(last)).Draw(rt, "extra")) // behind the last moment: nothing is amiss
+		forgets := rapid.Bool().Draw(rt, "forgets")
+		for at := range last + 1 {
+			for o := range uint32(people) {
+				if mine := of(asked[at], people.Name(o)); len(mine) > 0 {
+					if _, err := c.Ask(o, at, at, mine); err != nil {
+						rt.Fatal(err)
+					}
+				}
+			}
+		}
+		if forgets && extra <= last {
+			c.Forget(other, extra)
+			for at := extra; at <= last; at++ {
+				asked[at] = slices.DeleteFunc(asked[at], func(q space.Request) bool { return q.Agent == people.Name(other) })
+			}
+		}
+		told := [people]int{}
+		for o := range uint32(people) {
+			told[o] = len(c.Told(o, 0, last+1))
+		}
+		amiss := false
+		for at := range last + 1 {
+			requests := asked[at]
+			if at == extra && !forgets {
+				requests = append(requests, space.Request{ID: "x", By: "somebody", Agent: people.Name(other), To: "3,3"})
+				amiss = true
+			}
+			facts, err := state.Decide(protocol.Time(at)*protocol.Time(time.Second), requests)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			var steps []space.Fact
+			for _, f := range facts {
+				steps = append(steps, f.(space.Fact))
+				by, is := teller(f)
+				if o, known := people.Ordinal(by); is && known && !(amiss && o == other) {
+					before := len(c.Told(o, 0, last+1))
+					if told[o]--; !c.Hear(o, at, f) || len(c.Told(o, 0, last+1)) != before-1 {
+						rt.Fatalf("at %d %s is told %+v, which was not foretold, or is foretold again", at, by, f)
+					}
+				}
+			}
+			foretold := map[uint32]uint32{}
+			for o := range uint32(people) {
+				if cell, is := c.behind(o, at); is {
+					foretold[o] = cell
+				}
+			}
+			moved, err := c.Committed(at, steps)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			for o := range uint32(people) {
+				course, is := state.Course(o)
+				if _, was := foretold[o]; was != is {
+					rt.Fatalf("at %d a_%d is somewhere: %v, foretold %v", at, o, is, was)
+				}
+				if is && foretold[o] != course.Standing().Cell && !moved[o] {
+					rt.Fatalf("at %d a_%d is at %d, foretold %d, and nobody says so", at, o, course.Standing().Cell, foretold[o])
+				}
+				if moved[o] && !(amiss && o == other) {
+					rt.Fatalf("at %d a_%d is elsewhere", at, o)
+				}
+				if l := c.leg(o, at); is && l.standing(at) != course.Standing() {
+					rt.Fatalf("behind the wave of %d a_%d is at %+v, and it is at %+v", at, o, l.standing(at), course.Standing())
+				}
+			}
+		}
+		for o, n := range told {
+			if n != 0 && !(amiss && uint32(o) == other) {
+				rt.Fatalf("a_%d was to be told %d times more", o, n)
+			}
+		}
+	})
+}
+
+// of are the requests of an agent.
+func of(all []space.Request, name string) (mine []space.Request) {
+	for _, q := range all {
+		if q.By == name {
+			mine = append(mine, q)
+		}
+	}
+	return mine
+}
+
+// teller is whom a fact tells something.
+func teller(f protocol.Fact) (string, bool) {
+	x, ok := f.(protocol.Answering)
+	if !ok {
+		return "", false
+	}
+	a, told := x.Answers()
+	return a.To, told
 }

@@ -127,6 +127,12 @@ func TestUnsure(t *testing.T) {
 			s.say(ada, 3, func(p *Publication, d *protocol.Draft) { p.Of, d.Turn = 2, 2 })
 		}, false, "yes yes no", "[ada/3.e1 ada/2.e1] [ada/3.e1 ada/2.e1] []"},
 		{"near", false, func(s *scene) { s.far[ada], s.far[bo] = true, true; s.say(bo, 3, bounded) }, false, "no no no", "[] [bo/3.e1] []"},
+		{"heard anywhere", false, func(s *scene) { s.far[ada], s.far[bo] = true, true; s.say(bo, 3) }, false, "no no no", "[bo/3.e1] [bo/3.e1] []"},
+		{"two of one turn", false, func(s *scene) { s.say(bo, 3); s.say(bo, 3) }, false, "no no no", "[bo/3.e1 bo/3.e1] [bo/3.e1 bo/3.e1] []"},
+		{"at the first moment", false, func(s *scene) { s.say(bo, 0, func(_ *Publication, d *protocol.Draft) { d.Turn = 1 }) }, false, "no no no", "[bo/1.e1] [bo/1.e1] []"},
+		{"withdrawn", false, func(s *scene) { s.say(bo, 3); s.Forget(bo, 3) }, true, "no no no", "[] [] []"},
+		{"withdrawn from later on", false, func(s *scene) { s.say(bo, 3); s.Forget(bo, 4) }, false, "no no no", "[bo/3.e1] [bo/3.e1] []"},
+		{"withdrawn by another", false, func(s *scene) { s.say(bo, 3); s.Forget(ada, 0) }, false, "no no no", "[bo/3.e1] [bo/3.e1] []"},
 		{"ephemeral", false, func(s *scene) { s.say(bo, 3, func(_ *Publication, d *protocol.Draft) { d.Ephemeral = true }) }, false, "yes yes no", "[] [] []"},
 		{"urgent", false, func(s *scene) { s.say(bo, 3, func(_ *Publication, d *protocol.Draft) { d.Priority = protocol.High }) }, false, "yes yes no", "[] [] []"},
 		{"of no turn", false, func(s *scene) { s.say(bo, 3, func(_ *Publication, d *protocol.Draft) { d.Turn = 0 }) }, false, "yes yes no", "[] [] []"},
@@ -170,6 +176,29 @@ func TestMoreDecides(t *testing.T) {
 	}
 }
 
+// Promise 1: a filter of a scene that has no space, and which the event passes, decides nothing that is not known. Who is
+// near is known to the scene alone.
+func TestFilters(t *testing.T) {
+	for _, inSpace := range []bool{false, true} {
+		s := madeOf(t, false, bus.Config{}, people{filter: "payload == 'hi'"})
+		s.InSpace = inSpace
+		if s.say(bo, 3); s.Unsure(ada, 9, false) != inSpace || len(s.told(ada)) > 0 == inSpace {
+			t.Errorf("in space %t: ada is told %v", inSpace, s.told(ada))
+		}
+	}
+}
+
+// Promise 1: an event that may be part of a loop has the priority of its receiver.
+func TestPriorities(t *testing.T) {
+	s := made(t, false)
+	s.say(bo, 3)
+	p := s.list[0]
+	p.fact.Marks = []bus.Mark{{Agent: "ada", Action: bus.LoopDeprioritize}}
+	if got, other := s.Give(p, ada, "s").Priority, s.Give(p, bo, "s").Priority; got != protocol.Low || other != protocol.Normal {
+		t.Errorf("ada hears it at %v, bo at %v", got, other)
+	}
+}
+
 // Promise 2: whoever was told something else than what the facts say is wrong, and is not known.
 func TestCommitted(t *testing.T) {
 	for _, c := range []struct {
@@ -194,6 +223,15 @@ func TestCommitted(t *testing.T) {
 			s.ran[ada] = 4
 			return []protocol.Fact{s.fact(draft("bo", 3, "hi"), 3)}
 		}, "[1]", "[]"},
+		{"ada has had no turn since", func(s *scene) []protocol.Fact {
+			delete(s.list[0].given, ada)
+			return []protocol.Fact{s.fact(draft("bo", 3, "hi"), 3)}
+		}, "[0 1]", "[]"},
+		{"cy hears it, too", func(s *scene) []protocol.Fact {
+			f := s.fact(draft("bo", 3, "hi"), 3).(*bus.Routed)
+			f.Receivers = bus.Ranges{{From: ada, Count: 3}}
+			return []protocol.Fact{f}
+		}, "[0 1]", "[]"},
 		{"less urgent for ada", func(s *scene) []protocol.Fact {
 			f := s.fact(draft("bo", 3, "hi"), 3).(*bus.Routed)
 			f.Marks = []bus.Mark{{Agent: "ada", Action: bus.LoopDeprioritize}}
@@ -224,9 +262,13 @@ func TestCommitted(t *testing.T) {
 			t.Errorf("%s: known %v, want %s; wrong %v, want %s", c.name, known, c.known, wrong, c.wrong)
 		}
 	}
-	s := made(t, false) // cy listens from now on
+	s := made(t, false)
 	s.say(bo, 3)
 	s.told(ada)
+	if s.Committed(2, nil); len(s.Wrong()) > 0 || s.Unsure(ada, 9, false) {
+		t.Error("a wave before an event says that there is none")
+	}
+	// cy listens from now on
 	f, err := s.channel.Change(bus.Change{Agent: "cy", Add: []bus.Subscription{{Type: "said"}}})
 	if err != nil {
 		t.Fatal(err)
