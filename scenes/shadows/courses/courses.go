@@ -68,10 +68,7 @@ func (c *Courses) restart(o uint32) error {
 		return nil
 	}
 	w, err := start.Way(c.cast, c.time(c.at+1), nil)
-	l := leg{of: c.at, from: c.at, start: start, cells: []uint32{start.Standing().Cell}}
-	if start.Standing().Walks {
-		l.cells = append(l.cells, w.Cells...)
-	}
+	l := leg{of: c.at, from: c.at, start: start, cells: append([]uint32{start.Standing().Cell}, w.Cells...)}
 	l.tell(w.Facts)
 	c.legs[o] = []leg{l}
 	return err

@@ -76,7 +76,7 @@ func TestWhoIsNearAhead(t *testing.T) {
 					rt.Fatal(err)
 				}
 			}
-			at = committed + schedule.Tick(rapid.IntRange(1, 60).Draw(rt, "look"))
+			at = committed + schedule.Tick(rapid.IntRange(0, 60).Draw(rt, "look")) // 0 = the moment has another wave
 			for o := range uint32(people) {
 				view := c.Seen(o, at, func() {})
 				if _, _, is := view.Where(o); !is {
@@ -210,6 +210,35 @@ func TestWhatIsForetoldHappens(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Who is nowhere is near everybody, and what was foretold is heard at its moment and in its words alone.
+func TestNowhereAndHeard(t *testing.T) {
+	m, _ := ground.New(&ground.Definition{Grid: &ground.Grid{Width: 9, Height: 1}, Perception: ground.Perception{Radius: 2}, Speed: 1}, nil)
+	c, err := New(m, crowd(4), space.NewState(m, []uint32{1, 3, 4, 0}, crowd(4), time.Second), -1, 0, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []struct {
+		a, b uint32
+		near bool
+	}{{0, 1, true}, {1, 0, true}, {0, 2, false}, {2, 3, true}, {3, 2, true}, {3, 3, true}} {
+		if c.Near(p.a, p.b, 0) != p.near {
+			t.Errorf("a_%d is near a_%d: %v", p.a, p.b, !p.near)
+		}
+	}
+	if _, err := c.Ask(0, 0, 0, []space.Request{{ID: "r", By: "a_0", Agent: "a_0", To: "2,0"}}); err != nil {
+		t.Fatal(err)
+	}
+	told := c.Told(0, 0, 9)
+	if len(told) != 1 || told[0].Time != protocol.Time(2*time.Second) {
+		t.Fatalf("told %+v", told)
+	}
+	other := *told[0].Fact.(*space.Stopped)
+	other.Reason = space.ReasonAsked
+	if c.Hear(0, 1, told[0].Fact) || c.Hear(0, 2, &other) || c.Hear(0, 2, &space.Refused{}) || c.Hear(3, 2, told[0].Fact) || !c.Hear(0, 2, told[0].Fact) {
+		t.Error("something else is heard, or not what was foretold")
+	}
 }
 
 // of are the requests of an agent.
