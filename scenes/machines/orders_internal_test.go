@@ -10,6 +10,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/travel"
+	"tavernsim/protocol"
 )
 
 // Letters of one moment are carried out in their own order, whenever each came and however often
@@ -47,4 +48,53 @@ func TestLettersOfOneMoment(t *testing.T) {
 			t.Fatalf("%v, want %v", got, want)
 		}
 	})
+}
+
+// The next order with a time is the earliest of those whose wave may come, at a tick that is not past; of one time the
+// first that came.
+func TestTheNextOrder(t *testing.T) {
+	const start = protocol.Time(1_000_000_000)
+	at := func(id string, after time.Duration, wave uint64) *Order {
+		return &Order{Intervened: &agenda.Intervened{ID: id}, After: after, Wave: wave}
+	}
+	for _, c := range []struct {
+		now    time.Duration // since the start
+		orders []*Order
+		id     string
+		time   time.Duration
+	}{
+		{0, nil, "", 0},
+		{0, []*Order{at("now", 0, 0), at("wave", 0, 9)}, "", 0}, // without a time
+		{0, []*Order{at("late", 3*time.Second, 0), at("soon", time.Second, 0), at("later", 2*time.Second, 0)}, "soon", time.Second},
+		{0, []*Order{at("now", 0, 0), at("first", 2*time.Second, 0), at("second", 2*time.Second, 0)}, "first", 2 * time.Second},
+		{0, []*Order{at("beyond", time.Second, 4), at("wave", 2*time.Second, 3)}, "wave", 2 * time.Second},
+		{0, []*Order{at("between", 1500*time.Millisecond, 0)}, "between", 2 * time.Second},
+		{5 * time.Second, []*Order{at("past", time.Second, 0)}, "past", 5 * time.Second},
+	} {
+		s := &Stage{Agenda: agenda.New(agenda.Config{Start: start, Tick: time.Second}), orders: c.orders}
+		s.Agenda.Start(start)
+		s.Agenda.Wave, s.Agenda.Now = 2, start.Add(c.now)
+		was, found := s.orderBefore(0, false)
+		switch {
+		case found != (c.id != ""):
+			t.Errorf("%s: found %v", c.id, found)
+		case found && (s.orders[0].ID != c.id || was != start.Add(c.time)):
+			t.Errorf("%s at %v, want %s at %v", s.orders[0].ID, was.Sub(start), c.id, c.time)
+		}
+	}
+}
+
+// Who looks what a scene that has ended did not do is told of orders, and of no letter.
+func TestUnreached(t *testing.T) {
+	s := &Stage{}
+	for _, x := range [][2]string{{travel.By, "letter"}, {"gm", "order"}, {"", "file"}, {travel.By, "other"}} {
+		s.orders = append(s.orders, &Order{Intervened: &agenda.Intervened{By: x[0], ID: x[1]}})
+	}
+	var ids []string
+	for _, o := range s.Unreached() {
+		ids = append(ids, o.ID)
+	}
+	if !slices.Equal(ids, []string{"order", "file"}) || len(s.orders) != 4 {
+		t.Errorf("unreached are %q of %d", ids, len(s.orders))
+	}
 }
