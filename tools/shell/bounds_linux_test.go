@@ -50,3 +50,22 @@ func TestWhatCannotBeCounted(t *testing.T) {
 		t.Errorf("%+v", is)
 	}
 }
+
+// Promise 6: folders may have as much as their bounds say.
+func TestBounds(t *testing.T) {
+	for _, c := range []struct {
+		size  folders.Size
+		times int
+		is    bool
+	}{
+		{folders.Size{Files: maxFiles, Bytes: maxBytes}, 1, false},
+		{folders.Size{Files: maxFiles + 1}, 1, true},
+		{folders.Size{Bytes: maxBytes + 1}, 1, true},
+		{folders.Size{Files: tooFar * maxFiles, Bytes: tooFar * maxBytes}, tooFar, false},
+		{folders.Size{Files: tooFar*maxFiles + 1}, tooFar, true},
+	} {
+		if is := beyond(c.size, c.times); is != c.is {
+			t.Errorf("%+v is beyond %d times the bounds: %v", c.size, c.times, is)
+		}
+	}
+}

@@ -231,6 +231,9 @@ func TestOutputsAreText(t *testing.T) {
 	for in, want := range map[string]string{
 		"\x1b[1;31mred\x1b[0m": "red", "10%\r20%\r30%\n": "30%\n", "a\r\nb\r\n": "a\nb\n", "ab\bc": "ac", "N\bNA\bA": "NA", "\x1b]0;title\x07x": "x", "\x1b]8;;http://x\x1b\\l\x1b]8;;\x1b\\": "l",
 		"\x1b(Bx\x1b=y\x1b7z": "xyz", "a\x00b\x07c\x7fd": "abcd", "tab\there": "tab\there", "ü\b\b€": "€", "\x1b[?25l\x1b[2Kdone": "done", "\x1b": "", "\x1b[": "", "x\x1b[12": "x", "\x1b[31\nm": "\n",
+		"\x1b]0;a\x18b": "b", "\x1b]0;a\x1ab": "b", "\x1b]0;a\x1bbz\x07c": "c", "\x1b]0;a\x1b\x1bbz\x07c": "c", "\x1b]0;a\x1b\x07x": "x", "\x1bPq\x07x": "x", "\x1bXq\x07x": "x", "\x1b^q\x07x": "x", "\x1b_q\x07x": "x",
+		"\x1b( Bx": "x", "a\x1b[3\tmb": "a\tb", "ab\x1b[3\bmc": "ac", "ab\x1b[3\rmc": "c", "a\r\r\n": "a\n", "a\xe2\x82": "a\xe2\x82",
+		strings.Repeat("a", maxLine) + "\rb": strings.Repeat("a", maxLine) + "b",
 	} {
 		s := screen{}
 		for _, c := range []byte(in) {
@@ -248,6 +251,61 @@ func TestOutputsAreText(t *testing.T) {
 	s.write([]byte("\xac\n"))
 	if text, _ := s.take(false); text != "€\n" {
 		t.Errorf("%q", text)
+	}
+	s.write([]byte(strings.Repeat("a", maxOutput+10)))
+	if text, dropped := s.take(true); len(text) != maxOutput || dropped != 10 {
+		t.Errorf("%d bytes, %d dropped", len(text), dropped)
+	}
+}
+
+// Promises 2 and 3: what may begin an end marker is told before it is known to be none, and only once; what only looks
+// like one is output; the line break of one is no output.
+func TestMarkers(t *testing.T) {
+	for _, c := range []struct{ fed, told string }{ // parts between |, each fed and then told
+		{"a\n|b", "a\n|b"},
+		{"a\n||b", "a\n||b"},
+		{"a\nMA|RK 3\nb", "a|b"},
+		{"a\nMARK 1|2345678", "|a\nMARK 12345678"}, // it waits for the rest, which comes at once
+		{"a\nMARK 12345678\n|b", "a\nMARK 12345678\n|b"},
+		{"a\nMARK x\n|b", "a\nMARK x\n|b"},
+		{"50%\r\nMARK 0\nafter", "50%after"},
+	} {
+		s := &session{marker: []byte("\nMARK ")}
+		var told []string
+		for part := range strings.SplitSeq(c.fed, "|") {
+			s.feed([]byte(part))
+			text, _, _ := s.answer(false)
+			told = append(told, text)
+		}
+		if got := strings.Join(told, "|"); got != c.told {
+			t.Errorf("%q: %q, want %q", c.fed, got, c.told)
+		}
+	}
+}
+
+// What input and ctrl type.
+func TestKeys(t *testing.T) {
+	for _, c := range []struct {
+		tool, content string
+		params        map[string]any
+		want          string
+	}{
+		{"input", "a", nil, "a"},
+		{"input", "a", map[string]any{"enter": true}, "a\n"},
+		{"input", "a", map[string]any{"enter": false}, "a"},
+		{"input", "$KARYI{S}", nil, "value"},
+		{"input", "a", map[string]any{"bytes": []any{}}, "a"},
+		{"input", "a", map[string]any{"bytes": []any{int64(0), int64(255)}}, "\x00\xff"},
+		{"input", "a", map[string]any{"bytes": []any{int64(-1)}}, "error"},
+		{"input", "a", map[string]any{"bytes": []any{int64(256)}}, "error"},
+		{"input", "a", map[string]any{"bytes": []any{"1"}}, "error"},
+		{"ctrl", "c", nil, "\x03"},
+		{"ctrl", "no key", nil, "error"},
+	} {
+		b, err := keysOf(&tools.Call{Tool: definition(c.tool), Params: c.params, Secrets: map[string]string{"S": "value"}}, c.content)
+		if got := string(b); err != nil && c.want != "error" || err == nil && got != c.want {
+			t.Errorf("%s %q %v: %q %v, want %q", c.tool, c.content, c.params, got, err, c.want)
+		}
 	}
 }
 

@@ -78,3 +78,40 @@ func TestRemovedMeanwhile(t *testing.T) {
 		t.Errorf("%v, %d seen", err, seen)
 	}
 }
+
+// Looking ends behind the first file beyond the bound.
+func TestManyFiles(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 5 {
+		if err := os.WriteFile(fmt.Sprint(dir, "/", i), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for most, want := range map[int]int{2: 3, 4: 5, 5: 5} {
+		if is := Measure([]string{dir}, most, false); is.Files != want || is.Hidden != nil {
+			t.Errorf("at most %d: %+v", most, is)
+		}
+	}
+}
+
+// What is too large to be read for secrets is removed: one file, or all of them together. The bounds may be reached.
+func TestLargeFilesAreSwept(t *testing.T) {
+	for _, c := range []struct {
+		sizes []int64
+		gone  int
+	}{{[]int64{maxSwept}, 0}, {[]int64{maxSwept + 1}, 1}, {[]int64{maxSwept, maxSwept, maxSwept, maxSwept}, 0}, {[]int64{maxSwept, maxSwept, maxSwept, maxSwept, 1}, 1}} {
+		dir := t.TempDir()
+		for i, size := range c.sizes {
+			name := fmt.Sprint(dir, "/", i)
+			if err := os.WriteFile(name, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Truncate(name, size); err != nil { // it takes no room
+				t.Fatal(err)
+			}
+		}
+		if gone := Sweep([]string{dir}, Moment(), func(string) bool { return false }); len(gone) != c.gone {
+			t.Errorf("of %d bytes %q are removed, want %d", c.sizes, gone, c.gone)
+		}
+	}
+}

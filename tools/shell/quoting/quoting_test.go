@@ -19,6 +19,12 @@ func TestScripts(t *testing.T) {
 		"cat <<X\n$KARYI{A}\nX\n":    "cat <<X\n" + v + "\nX\n",
 		`echo $$KARYI{A}`:            `echo \$KARYI{A}`,
 		`echo $KARYI{B} # $KARYI{A}`: `echo $KARYI{B} # $KARYI{A}`,
+		`echo $KARYI{A`:              `echo $KARYI{A`,
+		`echo \$KARYI{A}`:            `echo \$KARYI{A}`,
+		`echo '\$KARYI{A}'`:          `echo '\'"` + v + `"''`,
+		`echo "$$KARYI{A}"`:          `echo "\$KARYI{A}"`,
+		`echo '$$KARYI{A}'`:          `echo '$KARYI{A}'`,
+		`echo "$(echo $KARYI{A})"`:   `echo "$(echo "` + v + `")"`,
 	} {
 		got, used, err := quoting.Script(script, map[string]string{"A": "it's \"$KARYI{A}\""})
 		if err != nil || got != want {
@@ -30,12 +36,22 @@ func TestScripts(t *testing.T) {
 	}
 	for script, want := range map[string]string{
 		"cat <<'X'\n$KARYI{A}\nX\n":               "without quotes",
+		"cat <<\\X\n$KARYI{A}\nX\n":               "without quotes",
 		`echo "$KARYI{A}`:                         "cannot be read",
 		"$KARYI{A}" + strings.Repeat(" ", 64<<10): "at most 65536 bytes",
 	} {
 		if _, _, err := quoting.Script(script, map[string]string{"A": "value"}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40s: %v, want %q", script, err, want)
 		}
+	}
+}
+
+// The bound of a script is one that it may reach.
+func TestALongScript(t *testing.T) {
+	script := "$KARYI{A}"
+	script += strings.Repeat(" ", 64<<10-len(script))
+	if _, _, err := quoting.Script(script, map[string]string{"A": "value"}); err != nil {
+		t.Error(err)
 	}
 }
 
