@@ -14,7 +14,38 @@ import (
 // integers become int64, other numbers float64, map keys strings, times RFC
 // 3339 text. It reports the path of the first thing that is not a value. What
 // is already a value is returned as it is, without a copy.
-func Normalize(v any) (any, error) { return normalize(v, "") }
+func Normalize(v any) (any, error) {
+	if isValue(v) {
+		return v, nil
+	}
+	return normalize(v, "")
+}
+
+// isValue reports whether something is a value already, as nearly all is. normalize would
+// find the same, with a path for each element.
+func isValue(v any) bool {
+	switch x := v.(type) {
+	case nil, bool, int64, string:
+		return true
+	case float64:
+		return !math.IsNaN(x) && !math.IsInf(x, 0)
+	case []any:
+		for _, e := range x {
+			if !isValue(e) {
+				return false
+			}
+		}
+		return true
+	case map[string]any:
+		for _, e := range x {
+			if !isValue(e) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
 
 func normalize(v any, path string) (any, error) {
 	switch x := v.(type) {

@@ -70,7 +70,10 @@ func (r *Reader) Object(field func(name []byte)) {
 			r.fail("want a name")
 			return
 		}
-		name := r.quoted()
+		name, plain := r.quoted()
+		if !plain {
+			name = []byte(r.unquoted(name))
+		}
 		if r.peek() != ':' {
 			r.fail("want a colon")
 			return
@@ -143,7 +146,10 @@ func (r *Reader) Text(known ...string) string {
 		r.fail("want a text")
 		return ""
 	}
-	b := r.quoted()
+	b, plain := r.quoted()
+	if !plain {
+		return r.unquoted(b)
+	}
 	for _, k := range known {
 		if string(b) == k {
 			return k
@@ -180,7 +186,9 @@ func (r *Reader) Skip() {
 	case '[':
 		r.Array(func() {})
 	case '"':
-		r.quoted()
+		if b, plain := r.quoted(); !plain {
+			r.unquoted(b) // it may be wrong
+		}
 	case 't':
 		r.word("true")
 	case 'f':
@@ -237,9 +245,9 @@ func (r *Reader) digits() {
 	}
 }
 
-// quoted reads the text that begins here. The bytes are the caller's only if they are
-// not a part of the whole text.
-func (r *Reader) quoted() []byte {
+// quoted reads the text that begins here, as it stands in the whole text. One that is not plain
+// has escapes, or bytes that are no characters.
+func (r *Reader) quoted() (b []byte, plain bool) {
 	r.at++
 	from, plain := r.at, true
 	for ; r.at < len(r.data); r.at++ {
@@ -247,41 +255,39 @@ func (r *Reader) quoted() []byte {
 		case c == '"':
 			b := r.data[from:r.at]
 			r.at++
-			if plain || utf8.Valid(b) && bytes.IndexByte(b, '\\') < 0 {
-				return b
-			}
-			return r.unquoted(b)
+			return b, plain || utf8.Valid(b) && bytes.IndexByte(b, '\\') < 0
 		case c == '\\':
 			plain = false
 			r.at++ // what follows is no end; whether it may be there, unquoted finds out
 		case c < ' ':
 			r.fail("a control character in a text")
-			return nil
+			return nil, true
 		case c >= utf8.RuneSelf:
 			plain = false
 		}
 	}
 	r.fail("the text breaks off")
-	return nil
+	return nil, true
 }
 
 // unquoted resolves what is escaped. What is no character becomes U+FFFD.
-func (r *Reader) unquoted(b []byte) []byte {
-	out := make([]byte, 0, len(b))
+func (r *Reader) unquoted(b []byte) string {
+	var out strings.Builder
+	out.Grow(len(b))
 	for i := 0; i < len(b); {
 		switch c := b[i]; {
 		case c >= utf8.RuneSelf:
 			x, size := utf8.DecodeRune(b[i:])
-			out = utf8.AppendRune(out, x)
+			out.WriteRune(x)
 			i += size
 		case c != '\\':
-			out = append(out, c)
+			out.WriteByte(c)
 			i++
 		case b[i+1] == 'u':
 			x, ok := hex(b[i:])
 			if i += 6; !ok {
 				r.fail("no \\u in a text, which ends")
-				return nil
+				return ""
 			}
 			if utf16.IsSurrogate(x) {
 				low, _ := hex(b[min(i, len(b)):])
@@ -289,17 +295,17 @@ func (r *Reader) unquoted(b []byte) []byte {
 					i += 6
 				}
 			}
-			out = utf8.AppendRune(out, x)
+			out.WriteRune(x)
 		default:
 			x := strings.IndexByte(escapes, b[i+1])
 			if i += 2; x < 0 {
 				r.fail("no escape in a text, which ends")
-				return nil
+				return ""
 			}
-			out = append(out, escaped[x])
+			out.WriteByte(escaped[x])
 		}
 	}
-	return out
+	return out.String()
 }
 
 const (

@@ -68,6 +68,9 @@ func (c *choice) read(r *wirejson.Reader) {
 	})
 }
 
+// usualCalls is how many calls there is room for before a list of them grows.
+const usualCalls = 2
+
 // said is a message, or a part of one. [endpoint.Rules] allow these two names of the
 // reasoning in a dialect and no others.
 type said struct {
@@ -95,6 +98,9 @@ func readSaid(r *wirejson.Reader) *said {
 			}
 		case "tool_calls":
 			r.Array(func() {
+				if s.calls == nil {
+					s.calls = make([]part, 0, usualCalls)
+				}
 				s.calls = append(s.calls, part{})
 				s.calls[len(s.calls)-1].read(r)
 			})
@@ -304,7 +310,9 @@ func (r *reading) part(p *part) {
 		if len(r.calls) == endpoint.MaxCalls {
 			return
 		}
-		at = len(r.calls)
+		if at = len(r.calls); at == 0 {
+			r.calls = make([]calling, 0, usualCalls)
+		}
 		r.calls = append(r.calls, calling{index: at})
 		if p.indexed {
 			r.calls[at].index = p.index
