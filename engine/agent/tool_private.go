@@ -56,10 +56,10 @@ func (t *Turn) updatePrivate(text, op string, value any) error {
 	var path world.Path // no text is the whole
 	var err error
 	if text != "" {
-		if path, err = t.space.paths.Parse(text); err != nil {
-			return err
+		if path, err = t.space.paths.Parse(text); err == nil {
+			err = path.CheckWrite()
 		}
-		if err = path.CheckWrite(); err != nil {
+		if err != nil {
 			return err
 		}
 	}

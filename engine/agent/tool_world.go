@@ -88,47 +88,19 @@ type worldCall struct {
 }
 
 func (t *Turn) requestWorld(p tool.Params) (any, error) {
-	var c worldCall
-	for name := range p { // most calls have three
-		if err := c.take(p, name); err != nil {
-			return nil, err
-		}
+	c := worldCall{
+		op: p.Text("op"), path: p.Text("path"), reason: p.Text("reason"), value: p["value"], commands: p["commands"], lock: p.Object("lock"),
+		unlock: p.Text("unlock"), group: p.Text("transaction"), answer: p.Text("answer"), checkReads: p.Flag("check_reads"),
+	}
+	c.expected, c.hasExpected = p.Integer("expected_version")
+	var err error
+	if c.reads, err = p.Texts("reads"); err != nil {
+		return nil, err
 	}
 	if c.path == "" && c.commands == nil && c.lock == nil && c.unlock == "" {
 		return nil, protocol.Errorf(protocol.KindInvalid, "path: it is required, or commands, lock or unlock in its place")
 	}
 	return t.askWorld(&c)
-}
-
-// take takes a parameter.
-func (c *worldCall) take(p tool.Params, name string) (err error) {
-	switch name {
-	case "op":
-		c.op = p.Text(name)
-	case "path":
-		c.path = p.Text(name)
-	case "reason":
-		c.reason = p.Text(name)
-	case "value":
-		c.value = p[name]
-	case "commands":
-		c.commands = p[name]
-	case "lock":
-		c.lock = p.Object(name)
-	case "unlock":
-		c.unlock = p.Text(name)
-	case "transaction":
-		c.group = p.Text(name)
-	case "answer":
-		c.answer = p.Text(name)
-	case "check_reads":
-		c.checkReads = p.Flag(name)
-	case "expected_version":
-		c.expected, c.hasExpected = p.Integer(name)
-	case "reads":
-		c.reads, err = p.Texts(name)
-	}
-	return err
 }
 
 // askWorld adds one request to the world service. A faulty call adds none.

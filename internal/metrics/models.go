@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"cmp"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,7 +26,6 @@ func tokenTypes() []string {
 
 type modelVecs struct {
 	known    *cache[modelKey, modelSeries]
-	first    atomic.Pointer[firstModel] // most scenes have one: found without hashing its names
 	gates    *cache[string, gateSeries]
 	effects  *cache[string, closed]
 	ahead    closed
@@ -40,12 +38,6 @@ type modelVecs struct {
 type servedSeries struct{ by, audits closed }
 
 type modelKey struct{ provider, model string }
-
-// firstModel are the series of the model that was asked first.
-type firstModel struct {
-	key    modelKey
-	series *modelSeries
-}
 
 type modelSeries struct {
 	requests closed
@@ -208,15 +200,7 @@ func (s *Set) Ahead(outcome string, n int) { s.models.ahead.of(outcome).Add(floa
 func (s *Set) Effect(kind, outcome string) { s.models.effects.get(kind).inc(outcome) }
 
 func (s *Set) model(provider, model string) *modelSeries {
-	key := modelKey{provider, cmp.Or(model, defaultModel)}
-	if f := s.models.first.Load(); f != nil && f.key == key {
-		return f.series
-	}
-	series := s.models.known.get(key)
-	if s.models.first.Load() == nil {
-		s.models.first.Store(&firstModel{key, series})
-	}
-	return series
+	return s.models.known.get(modelKey{provider, cmp.Or(model, defaultModel)})
 }
 
 // Prompt measures how much of a prompt an endpoint that answered may have read before.

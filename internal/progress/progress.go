@@ -148,7 +148,7 @@ func stalls(r *runner.Runner) string {
 			if wait = wait.Round(time.Second); wait > 0 {
 				next = "one tries in " + wait.String()
 			}
-			fmt.Fprintf(&b, "  | %s %s; %d wait, %s", g.Name(), why, waiting, next)
+			fmt.Fprintf(&b, "  | %s %s; %d wait, %s", g.Name(), terminal.OneLine(why), waiting, next)
 		}
 	}
 	return b.String()

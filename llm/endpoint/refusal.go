@@ -105,7 +105,7 @@ func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure 
 		f.Outcome = llm.OutcomeRateLimited
 	}
 	if status == http.StatusNotFound && !versioned(e.base.Path) {
-		f.Message += fmt.Sprintf("; base_url (%s) names no version, as https://api.example.com/v1 does", e.Definition.BaseURL)
+		f.Message += "; base_url names no version, as https://api.example.com/v1 does"
 	}
 	return f
 }

@@ -65,10 +65,8 @@ func (t *trouble) more(failed bool) (more bool) {
 
 // learn draws the conclusions from the end of an attempt.
 func (m *Machine) learn(now time.Duration, c *Call, e End) {
+	said := func() { m.said = protocol.Short(strings.Join(strings.Fields(strings.TrimPrefix(e.Said, m.name+": ")), " "), 160) }
 	shuts := e.RetryAfter > 0
-	if e.Said != "" {
-		m.said = protocol.Short(strings.TrimPrefix(e.Said, m.name+": "), 160)
-	}
 	switch e.Outcome {
 	case llm.OutcomeRateLimited:
 		more := m.trouble.more(true)
@@ -81,8 +79,10 @@ func (m *Machine) learn(now time.Duration, c *Call, e End) {
 			m.shrink(now, c)
 		}
 		m.breaker.failed(now, c.probe)
+		said()
 	case llm.OutcomeServerError, llm.OutcomeTruncated:
 		m.breaker.failed(now, c.probe)
+		said()
 	case llm.OutcomeQuota, llm.OutcomeAuth:
 		m.close(e.Outcome)
 	case llm.OutcomeCancelled, llm.OutcomeUnavailable, llm.OutcomeBudget, llm.OutcomeClosed: // nothing was learnt
@@ -95,6 +95,7 @@ func (m *Machine) learn(now time.Duration, c *Call, e End) {
 		m.succeeded(c)
 	}
 	if shuts && e.Outcome.AskAgain() {
+		said()
 		m.shut, m.opening = max(m.shut, now+min(e.RetryAfter, maxShut)), 1
 	}
 }

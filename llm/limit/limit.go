@@ -90,7 +90,7 @@ type Machine struct {
 	shut    time.Duration // nothing leaves before
 	opening int           // calls that may be out while the gate opens again; 0 = it is open
 	closed  *llm.Failure  // the endpoint takes nothing until Reopen
-	said    string        // by the last failure
+	said    string        // by the last failure for which the gate may be shut, in one line
 
 	arrived uint64
 	wake    time.Duration // when something may leave again; 0 = nobody knows

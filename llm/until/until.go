@@ -54,17 +54,31 @@ func (c *Context) expire() { c.finish(context.DeadlineExceeded, c.late) }
 
 // Follow lets it end with another context, as that did. It is called once at most.
 func (c *Context) Follow(parent context.Context) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.cause != nil { // its time was over at once
+	if c.follow(parent) {
 		return
 	}
+	cause := context.Cause(parent)
 	if own, ok := parent.(interface{ own() *Context }); ok {
+		cause = own.own().Cause()
+	}
+	c.finish(parent.Err(), cause) // before Follow returns: who has it next shall ask for nothing
+}
+
+// follow is Follow of one that goes on; false = it has ended.
+func (c *Context) follow(parent context.Context) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch own, ok := parent.(interface{ own() *Context }); {
+	case c.cause != nil: // its time was over at once
+	case ok:
 		c.follows.context = c
-		c.follows.join(own.own())
-	} else if parent.Done() != nil {
+		return c.follows.join(own.own())
+	case parent.Err() != nil:
+		return false
+	case parent.Done() != nil:
 		c.follows.After(parent, func() { c.finish(parent.Err(), context.Cause(parent)) })
 	}
+	return true
 }
 
 func (c *Context) own() *Context { return c }
@@ -86,8 +100,9 @@ type Waiter struct {
 // that ends a context of this package, and so must return soon; of others it has a goroutine.
 func (w *Waiter) After(ctx context.Context, f func()) {
 	if own, ok := ctx.(interface{ own() *Context }); ok {
-		w.call = f
-		w.join(own.own())
+		if w.call = f; !w.join(own.own()) {
+			go f()
+		}
 		return
 	}
 	w.leave = context.AfterFunc(ctx, f)
@@ -122,14 +137,13 @@ func (w *Waiter) Stop() bool {
 	return true
 }
 
-// join lets it wait for the end of a context.
-func (w *Waiter) join(c *Context) {
+// join lets it wait for the end of a context; false = that has ended.
+func (w *Waiter) join(c *Context) bool {
 	w.of = c
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cause != nil {
-		go w.over()
-		return
+		return false
 	}
 	w.waits, w.prev = true, c.last
 	if c.last == nil {
@@ -138,6 +152,7 @@ func (w *Waiter) join(c *Context) {
 		c.last.next = w
 	}
 	c.last = w
+	return true
 }
 
 // over is called when the context has ended.

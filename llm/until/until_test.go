@@ -113,7 +113,6 @@ func TestFollowsTheEnded(t *testing.T) {
 		cancel()
 		c := begin(ctx, context.DeadlineExceeded)
 		d := begin(c, context.DeadlineExceeded)
-		synctest.Wait()
 		if !errors.Is(c.Err(), context.Canceled) || !errors.Is(d.Err(), context.Canceled) {
 			t.Error(c.Err(), d.Err())
 		}

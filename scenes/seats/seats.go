@@ -6,20 +6,21 @@
 // than [Options.Memory].
 //
 // An agent leaves its actor in two ways. When it was told nothing for a while, [Seats.Close] asks
-// its actor for the state, and [Seats.Offer] takes it; and with [Options.AtOnce] the stage hands over
-// the state behind each turn ([Seats.Vacate]).
+// its actor for the state, and [Seats.Offer] takes it; and with [Options.AtOnce] whoever has the state
+// behind a turn, the stage or a gatherer, hands it over ([Seats.Vacate]).
 //
 // # Promises
 //
 //  1. Nothing that was told is lost: an agent leaves only when its mailbox was empty after it was last
-//     told something, and only between two waves, when nobody but the stage tells agents anything.
+//     told something, and only between two waves, when nobody but the stage tells agents anything, or behind
+//     its turn, before the stage has that turn and anybody tells it anything.
 //  2. An agent has at most one actor at a time that is told anything.
 //  3. A passive agent takes two rows of 8 bytes, of which the collector follows one, and its state
 //     with 12 bytes before it; no goroutine and no timer. At most as much as lies here, and four segments, is obsolete.
 //  4. Without a file that can be written, states stay in memory. A file that cannot be read, or gives
 //     other bytes, fails the scene that needs them: nothing of it is acted on.
 //
-// The stage calls Lay, Leave, Close, Offer, Vacate and Gather. Any goroutine may call the others.
+// The stage calls Lay, Leave, Close, Offer and Gather. Any goroutine may call the others.
 package seats
 
 import (

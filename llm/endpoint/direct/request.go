@@ -71,6 +71,9 @@ func body(b *bytes.Buffer, r *http.Request) error {
 	size := int(r.ContentLength)
 	b.Grow(size + 1)
 	n, err := io.ReadFull(r.Body, b.AvailableBuffer()[:size+1]) // there is no byte more
+	if err == nil {
+		err = errors.New("there are more")
+	}
 	if n != size || !errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("the body has not the %d bytes that were announced: %d came: %w", size, n, err)
 	}
