@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
@@ -30,12 +31,7 @@ func isValue(v any) bool {
 	case float64:
 		return !math.IsNaN(x) && !math.IsInf(x, 0)
 	case []any:
-		for _, e := range x {
-			if !isValue(e) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(x, func(e any) bool { return !isValue(e) })
 	case map[string]any:
 		for _, e := range x {
 			if !isValue(e) {
@@ -55,24 +51,10 @@ func normalize(v any, path string) (any, error) {
 		return normalizeFloat(x, path)
 	case float32:
 		return normalizeFloat(float64(x), path)
-	case int:
-		return int64(x), nil
-	case int8:
-		return int64(x), nil
-	case int16:
-		return int64(x), nil
-	case int32:
-		return int64(x), nil
-	case uint:
-		return normalizeUint(uint64(x), path)
-	case uint8:
-		return int64(x), nil
-	case uint16:
-		return int64(x), nil
-	case uint32:
-		return int64(x), nil
-	case uint64:
-		return normalizeUint(x, path)
+	case int, int8, int16, int32:
+		return reflect.ValueOf(x).Int(), nil
+	case uint, uint8, uint16, uint32, uint64:
+		return normalizeUint(reflect.ValueOf(x).Uint(), path)
 	case json.Number:
 		return normalizeNumber(x, path)
 	case time.Time:
@@ -175,15 +157,11 @@ func same(a, b any) bool {
 		return ok && len(x) == len(y) && (len(x) == 0 || &x[0] == &y[0])
 	case map[string]any:
 		y, ok := b.(map[string]any)
-		return ok && sameMap(x, y)
+		return ok && reflect.ValueOf(x).Pointer() == reflect.ValueOf(y).Pointer()
 	case map[any]any:
 		return false
 	}
 	return a == b
-}
-
-func sameMap(a, b map[string]any) bool {
-	return fmt.Sprintf("%p", a) == fmt.Sprintf("%p", b)
 }
 
 func at(path string) string {

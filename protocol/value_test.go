@@ -36,12 +36,12 @@ func TestNormalizeShares(t *testing.T) {
 	inner := map[string]any{"n": int64(1)}
 	v := map[string]any{"a": inner, "b": []any{inner}}
 	got, err := Normalize(v)
-	if err != nil || !sameMap(v, got.(map[string]any)) {
+	if err != nil || !same(v, got) {
 		t.Error("a value was copied", err)
 	}
 	mixed := map[string]any{"a": inner, "b": []any{1}}
 	got, err = Normalize(mixed)
-	if err != nil || !sameMap(inner, got.(map[string]any)["a"].(map[string]any)) {
+	if err != nil || !same(inner, got.(map[string]any)["a"]) {
 		t.Error("the part that is a value was copied", err)
 	}
 	if mixed["b"].([]any)[0] != 1 {

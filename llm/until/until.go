@@ -1,5 +1,5 @@
-// Package until has the context of one request, which ends by its time, with whoever
-// asked, or when it is done.
+// Package until has the context of one request, or of all of a turn or a scene. It ends by its time, with
+// whoever asked, or when it is done.
 //
 // It replaces a chain of context.WithTimeout, WithCancelCause and AfterFunc, and a timer
 // for each phase of a request. The owner calls [Context.Begin] once, before anybody else

@@ -3,6 +3,8 @@ package until_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -127,4 +129,70 @@ func TestFollowsTheEnded(t *testing.T) {
 			t.Error(at, ok)
 		}
 	})
+}
+
+// Who waits is called at the end, in the order in which they came, unless it was taken back.
+func TestWaiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := begin(context.Background(), context.DeadlineExceeded)
+		waiters, called := make([]until.Waiter, 5), []int{}
+		for i := range waiters {
+			waiters[i].After(c, func() { called = append(called, i) })
+		}
+		for _, i := range []int{0, 2, 4} { // first, middle, last
+			if !waiters[i].Stop() || waiters[i].Stop() {
+				t.Errorf("waiter %d was not taken back, once", i)
+			}
+		}
+		c.End(nil)
+		if !slices.Equal(called, []int{1, 3}) || waiters[1].Stop() || new(until.Waiter).Stop() {
+			t.Errorf("called: %v", called)
+		}
+		var late atomic.Int32
+		ended, cancel := context.WithCancel(context.Background())
+		cancel()
+		for _, ctx := range []context.Context{c, ended} {
+			var w until.Waiter
+			w.After(ctx, func() { late.Add(1) })
+			synctest.Wait()
+			if w.Stop() {
+				t.Error("it was taken back after it was called")
+			}
+		}
+		if late.Load() != 2 {
+			t.Errorf("%d of 2 that came too late were called", late.Load())
+		}
+	})
+}
+
+// Whatever goes on at once: a waiter is called or was taken back, and who follows ends.
+func TestWaitersAtOnce(t *testing.T) {
+	for range 200 {
+		c := begin(context.Background(), context.DeadlineExceeded)
+		var called, back atomic.Int32
+		var all, calls sync.WaitGroup
+		const each = 8
+		calls.Add(each)
+		for i := range each {
+			all.Go(func() {
+				var w until.Waiter
+				w.After(c, func() { called.Add(1); calls.Done() })
+				if i%2 == 0 && w.Stop() {
+					back.Add(1)
+					calls.Done()
+				}
+			})
+			all.Go(func() {
+				under := begin(c, context.DeadlineExceeded)
+				<-under.Done()
+				under.End(nil)
+			})
+		}
+		all.Go(func() { c.End(nil) })
+		all.Wait()
+		calls.Wait()
+		if called.Load()+back.Load() != each {
+			t.Fatalf("%d were called and %d taken back, of %d", called.Load(), back.Load(), each)
+		}
+	}
 }
