@@ -65,7 +65,9 @@ func (t *trouble) more(failed bool) (more bool) {
 
 // learn draws the conclusions from the end of an attempt.
 func (m *Machine) learn(now time.Duration, c *Call, e End) {
-	said := func() { m.said = protocol.Short(strings.Join(strings.Fields(strings.TrimPrefix(e.Said, m.name+": ")), " "), 160) }
+	said := func() {
+		m.said = protocol.Short(strings.Join(strings.Fields(strings.TrimPrefix(e.Said, m.name+": ")), " "), 160)
+	}
 	shuts := e.RetryAfter > 0
 	switch e.Outcome {
 	case llm.OutcomeRateLimited:

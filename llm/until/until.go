@@ -100,12 +100,16 @@ type Waiter struct {
 // that ends a context of this package, and so must return soon; of others it has a goroutine.
 func (w *Waiter) After(ctx context.Context, f func()) {
 	if own, ok := ctx.(interface{ own() *Context }); ok {
-		if w.call = f; !w.join(own.own()) {
-			go f()
-		}
+		w.after(own.own(), f)
 		return
 	}
 	w.leave = context.AfterFunc(ctx, f)
+}
+
+func (w *Waiter) after(c *Context, f func()) {
+	if w.call = f; !w.join(c) {
+		go f()
+	}
 }
 
 // Stop takes that back, and reports whether it did: if not, f was called, or there is none.
@@ -222,8 +226,8 @@ func (c *Context) Cause() error {
 // as context.AfterFunc, but f is called on the goroutine that ends the context, and so
 // must return soon. Package context knows the method.
 func (c *Context) AfterFunc(f func()) (stop func() bool) {
-	w := &Waiter{call: f}
-	w.join(c)
+	w := &Waiter{}
+	w.after(c, f)
 	return w.Stop
 }
 
