@@ -334,9 +334,7 @@ func (a *agentShell) send(q *effect.Ask) *effect.Answered {
 		return x
 	}
 	if a.pending == nil {
-		a.pending = new(until.Context)
-		a.pending.Begin(&a.context, until.NoTime, nil)
-		a.pending.Follow(&a.context)
+		a.pending = until.Following(&a.context)
 		a.urgency = outside.NewUrgency(a.urgent)
 		if a.Clock == agenda.Realtime {
 			a.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Source: a.machine.ID.Instance}, Kind: protocol.KindWaits})

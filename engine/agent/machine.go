@@ -247,7 +247,7 @@ func (m *Machine) applyState(f *agentfact.StateUpdated) error {
 		m.State.own = next
 		return nil
 	}
-	path, err := private.ParsePath(f.Path)
+	path, err := private.ParsePath(f.Path, nil)
 	if err == nil {
 		m.State.own, err = m.Def.private.Change(m.State.own, f.Path, path, f.Op, f.Value)
 	}

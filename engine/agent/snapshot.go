@@ -94,12 +94,22 @@ func Snapshot(codec *protocol.Codec, s *State) (protocol.Raw, error) {
 }
 
 // AppendSnapshot is Snapshot onto the end of b.
-func AppendSnapshot(codec *protocol.Codec, b []byte, s *State) ([]byte, error) {
-	if s.Memory() == nil {
-		return appendState(codec, b, s)
+func AppendSnapshot(codec *protocol.Codec, b []byte, s *State) (raw []byte, err error) {
+	snap := snapshot{Goals: s.Goals, Turn: s.Turn, Heard: s.heard, Dropped: s.dropped, History: s.history, Inbox: storeEvents(s.inbox)}
+	if more := storeDelivery(s); more != nil {
+		if snap.More, err = codec.Marshal(more); err != nil {
+			return nil, err
+		}
 	}
-	raw, err := appendState(codec, nil, s)
-	if err != nil {
+	for _, o := range s.observations {
+		snap.Observations = append(snap.Observations, storedObservation{Time: o.Time, Kind: o.Kind, Value: protocol.Encode(o.Value)})
+	}
+	fields := snap.fields()
+	fields[0] = &s.Private // for which the snapshot has its bytes
+	if s.Memory() == nil {
+		return grown.Append(codec, b, fields...)
+	}
+	if raw, err = grown.Append(codec, nil, fields...); err != nil {
 		return nil, err
 	}
 	memory, err := s.Memory().AppendSnapshot(nil)
@@ -107,24 +117,6 @@ func AppendSnapshot(codec *protocol.Codec, b []byte, s *State) ([]byte, error) {
 		return nil, err
 	}
 	return codec.Append(b, &snapshotWithMemory{raw, memory})
-}
-
-func appendState(codec *protocol.Codec, b []byte, s *State) ([]byte, error) {
-	snap := snapshot{Goals: s.Goals, Turn: s.Turn, Heard: s.heard, Dropped: s.dropped, History: s.history}
-	snap.Inbox = storeEvents(s.inbox)
-	if more := storeDelivery(s); more != nil {
-		raw, err := codec.Marshal(more)
-		if err != nil {
-			return nil, err
-		}
-		snap.More = raw
-	}
-	for _, o := range s.observations {
-		snap.Observations = append(snap.Observations, storedObservation{Time: o.Time, Kind: o.Kind, Value: protocol.Encode(o.Value)})
-	}
-	fields := snap.fields()
-	fields[0] = &s.Private // for which the snapshot has its bytes
-	return grown.Append(codec, b, fields...)
 }
 
 // Restore decodes the output of Snapshot, also that of older programs.

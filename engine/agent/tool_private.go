@@ -53,15 +53,12 @@ func (t *Turn) changePrivate(p tool.Params) (any, error) {
 }
 
 func (t *Turn) updatePrivate(text, op string, value any) error {
-	var path world.Path // no text is the whole
-	var err error
-	if text != "" {
-		if path, err = t.space.paths.Parse(text); err == nil {
-			err = path.CheckWrite()
-		}
-		if err != nil {
-			return err
-		}
+	path, err := private.ParsePath(text, &t.space.paths)
+	if err == nil && text != "" {
+		err = path.CheckWrite()
+	}
+	if err != nil {
+		return err
 	}
 	switch {
 	case op == "" && text == "":

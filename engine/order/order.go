@@ -438,7 +438,7 @@ func (r *reader) tell(typ string, p tool.Params, payload map[string]any) error {
 // privateState checks what can be known without the agent, which decides in its turn.
 func (r *reader) privateState(p tool.Params) error {
 	text, op := p.Text("path"), p.Text("op")
-	path, err := private.ParsePath(text)
+	path, err := private.ParsePath(text, nil)
 	if err == nil && text != "" {
 		err = path.CheckWrite()
 	}

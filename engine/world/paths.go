@@ -18,13 +18,13 @@ const (
 // again and again. It has one owner at a time; the zero value remembers none yet.
 type Paths struct{ known, encoded map[string]Path }
 
-// Parse is [ParsePath]. Others have the same path: it must not be changed.
+// Parse is [ParsePath]; nil remembers nothing. Others have the same path: it must not be changed.
 func (p *Paths) Parse(text string) (Path, error) {
+	if p == nil || len(text) > maxKnownPath {
+		return ParsePath(text)
+	}
 	if path, ok := p.known[text]; ok {
 		return path, nil
-	}
-	if len(text) > maxKnownPath {
-		return ParsePath(text)
 	}
 	text = strings.Clone(text) // it may be a part of a long answer
 	path, err := ParsePath(text)

@@ -50,6 +50,14 @@ func (c *Context) Begin(values context.Context, d time.Duration, late error) {
 	c.timer = time.AfterFunc(d, c.expire)
 }
 
+// Following is a context that ends with another, or when its owner ends it.
+func Following(parent context.Context) *Context {
+	c := new(Context)
+	c.Begin(parent, NoTime, nil)
+	c.Follow(parent)
+	return c
+}
+
 func (c *Context) expire() { c.finish(context.DeadlineExceeded, c.late) }
 
 // Follow lets it end with another context, as that did. It is called once at most.

@@ -11,7 +11,7 @@ import (
 func Writes(f protocol.Fact, place world.Path) bool {
 	switch x := f.(type) {
 	case *StateUpdated:
-		path, err := private.ParsePath(x.Path)
+		path, err := private.ParsePath(x.Path, nil)
 		return err == nil && within(path, x.Op, x.Value, place)
 	case *statecmd.Committed:
 		for i := range x.Parts {

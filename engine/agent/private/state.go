@@ -59,12 +59,12 @@ func NewEngine(check func(state map[string]any) error, limit int) (*Engine, erro
 	return &Engine{commands, limit}, err
 }
 
-// ParsePath reads a path of the private state; no text is the whole.
-func ParsePath(text string) (world.Path, error) {
+// ParsePath reads a path of the private state, which paths remembers; no text is the whole.
+func ParsePath(text string, paths *world.Paths) (world.Path, error) {
 	if text == "" {
 		return nil, nil
 	}
-	return world.ParsePath(text)
+	return paths.Parse(text)
 }
 
 // Change is the state after one plain change. It takes the value from its encoded form, as

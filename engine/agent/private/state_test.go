@@ -23,7 +23,7 @@ type twins struct {
 
 // change makes one plain change.
 func (w *twins) change(t *rapid.T, path, op string, value any) {
-	parsed, err := ParsePath(path)
+	parsed, err := ParsePath(path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
