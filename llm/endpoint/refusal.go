@@ -104,7 +104,7 @@ func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure 
 	if status == http.StatusServiceUnavailable && f.RetryAfter > 0 {
 		f.Outcome = llm.OutcomeRateLimited
 	}
-	if status == http.StatusNotFound && !versioned(e.base.Path) {
+	if status == http.StatusNotFound && p.Code == "" && !versioned(e.base.Path) {
 		f.Message += "; base_url names no version, as https://api.example.com/v1 does"
 	}
 	return f
