@@ -20,7 +20,7 @@ import (
 // a scene, and no machine knows the agent that uses it.
 func innerFloors() map[string]int {
 	return map[string]int{
-		"engine/budget": 0, "engine/cast": 0, "engine/expr": 0, "engine/template": 0, "engine/world": 0, "engine/secret": 0, "engine/glob": -1, "engine/collab": -1, "engine/collab/kinds": 2, "engine/permit": 0,
+		"engine/budget": 0, "engine/cast": 0, "engine/expr": 0, "engine/template": 0, "engine/world": 0, "engine/world/lease": 1, "engine/secret": 0, "engine/glob": -1, "engine/collab": -1, "engine/collab/kinds": 2, "engine/permit": 0,
 		"engine/bus/delivery": 0, "engine/bus/ordinals": 0, "engine/bus/throttle": 0,
 		"engine/bus/paths": 1, "engine/stub": 1, "engine/secret/mask": 1, "engine/knowledge/words": 0, "engine/knowledge/score": 0, "engine/knowledge/bound": 1, "engine/knowledge/vector": 0, "engine/knowledge/choose": 0, "engine/knowledge/fields": 0, "engine/knowledge/criteria": 1, "engine/knowledge": 2, "engine/knowledge/collection": 3, "engine/knowledge/refs": 3, "engine/knowledge/worldinfo": 3, "engine/prompt": 1, "engine/workflow": 1, "engine/statecmd/command": 1, "engine/agent/tool": 1, "engine/agent/direct": 2, "engine/statecmd/ledger": 1,
 		"engine/bus": 2, "engine/statecmd": 2, "engine/workflow/nodes": 2, "engine/workflow/standard": 2, "engine/agent/menu": 2, "engine/agent/talk": 2, "engine/agent/block": 2, "engine/agent/repeat": 2, "engine/agent/hook": 1, "engine/agent/person": 3, "engine/agent/listen": 4, "engine/agent/publish": 2,
@@ -171,7 +171,7 @@ func larger() map[string]int {
 		"engine/statecmd":     2760,
 		"engine/template":     1500,
 		"engine/workflow":     2800,
-		"engine/world":        2760,
+		"engine/world":        2660,
 		"internal/metrics":    1860,
 		"persistence":         2160,
 		"protocol":            1560,

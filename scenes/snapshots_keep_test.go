@@ -15,6 +15,7 @@ import (
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/statecmd/ledger"
 	"tavernsim/engine/world"
+	"tavernsim/engine/world/lease"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -69,7 +70,7 @@ var unset = map[string]string{
 // values have an encoding and tests of their own.
 var values = []reflect.Type{
 	reflect.TypeFor[world.Document](), reflect.TypeFor[knowledge.Base](), reflect.TypeFor[ledger.Keys](), reflect.TypeFor[ledger.Timers](),
-	reflect.TypeFor[bus.Routed](), reflect.TypeFor[protocol.Envelope](), reflect.TypeFor[bus.Subscription](), reflect.TypeFor[world.Lease](),
+	reflect.TypeFor[bus.Routed](), reflect.TypeFor[protocol.Envelope](), reflect.TypeFor[bus.Subscription](), reflect.TypeFor[lease.Lease](),
 }
 
 // A snapshot holds every field of every machine. In every wave of the recorded runs,

@@ -16,6 +16,7 @@ import (
 	"tavernsim/engine/template"
 	"tavernsim/engine/tooltask"
 	"tavernsim/engine/world"
+	"tavernsim/engine/world/lease"
 	"tavernsim/engine/worldstate"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -416,9 +417,9 @@ func (tr *tracer) world(f protocol.Fact) string {
 		return fmt.Sprintf("refuses %s %s of %s: %s %q at version %d", x.Op, x.Path, x.By, x.Code, x.Message, x.Version)
 	case *worldstate.Granted:
 		return fmt.Sprintf("grants %s %s of %s at version %d", x.Op, x.Path, x.By, x.Version)
-	case *world.Leased:
+	case *lease.Leased:
 		return fmt.Sprintf("leases %v to %s as %s until %s", x.Lease.Paths, x.Lease.Holder, x.Lease.ID, tr.at(x.Lease.Until))
-	case *world.Released:
+	case *lease.Released:
 		return fmt.Sprintf("releases %s of %s", x.ID, x.Holder) + tail(when(x.Expired, "expired"))
 	case *statecmd.Committed:
 		return commands(x)

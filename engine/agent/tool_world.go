@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/statecmd/command"
 	"tavernsim/engine/world"
+	"tavernsim/engine/world/lease"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 )
@@ -285,8 +286,8 @@ func fillLock(q *worldstate.Request, p tool.Params) error {
 	if len(q.Lease) > command.MaxKey {
 		return protocol.Errorf(protocol.KindLimit, "lock: the id has %d bytes; the limit is %d", len(q.Lease), command.MaxKey)
 	}
-	if !(seconds > 0 && seconds <= world.MaxLease.Seconds()) {
-		return protocol.Errorf(protocol.KindInvalid, "lock: seconds %v: want more than 0 and at most %v", seconds, world.MaxLease.Seconds())
+	if !(seconds > 0 && seconds <= lease.MaxTime.Seconds()) {
+		return protocol.Errorf(protocol.KindInvalid, "lock: seconds %v: want more than 0 and at most %v", seconds, lease.MaxTime.Seconds())
 	}
 	q.For = time.Duration(seconds * float64(time.Second))
 	for _, text := range paths {
@@ -296,8 +297,8 @@ func fillLock(q *worldstate.Request, p tool.Params) error {
 		}
 		q.Paths = append(q.Paths, path)
 	}
-	if len(q.Paths) == 0 || len(q.Paths) > world.MaxLeasePaths {
-		return protocol.Errorf(protocol.KindInvalid, "lock: %d paths: want 1 to %d", len(q.Paths), world.MaxLeasePaths)
+	if len(q.Paths) == 0 || len(q.Paths) > lease.MaxPaths {
+		return protocol.Errorf(protocol.KindInvalid, "lock: %d paths: want 1 to %d", len(q.Paths), lease.MaxPaths)
 	}
 	return nil
 }

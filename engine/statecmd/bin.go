@@ -50,7 +50,7 @@ func (o *op) bin() (world.Path, *command.Fault) {
 	if world.Overlap(p.path, o.path) {
 		return nil, &command.Fault{Code: command.BinConflict, Message: textf("%q and the recycle bin %q lie in each other; delete it without softDelete", o.place.key, key)}
 	}
-	if err := o.leased(p.path); err != nil {
+	if err := o.locked(p.path); err != nil {
 		return nil, &command.Fault{Code: command.Conflict, Message: err.Error()}
 	}
 	if perm := o.r.e.set.Permissions; perm != nil {

@@ -63,8 +63,8 @@ type Input struct {
 	// Reads are places of the first mount's document that must not have changed
 	// since; those of the batch itself come after them.
 	Reads []world.Read
-	// Leases of the first mount's document.
-	Leases world.Leases
+	// Locks of the first mount's document; nil locks nothing.
+	Locks world.Locks
 }
 
 // Decision is what a batch, a moment or a restore led to.

@@ -8,7 +8,7 @@ import (
 
 // permitted is the part of step 9 that can be asked first.
 func (o *op) permitted() *command.Fault {
-	if o.r.e.set.Permissions != nil || o.place.mount.readOnly != nil || !o.r.in.Leases.Empty() {
+	if o.r.e.set.Permissions != nil || o.place.mount.readOnly != nil || o.r.in.Locks != nil {
 		if f := o.permittedAt(o.path, o.value, o.look.Kind); f != nil {
 			return f
 		}
@@ -46,7 +46,7 @@ func (o *op) permittedAt(path world.Path, value any, kind string) *command.Fault
 }
 
 func (o *op) permit(write world.Op, path world.Path, value any) *command.Fault {
-	if err := o.leased(path); err != nil {
+	if err := o.locked(path); err != nil {
 		return &command.Fault{Code: command.Conflict, Message: err.Error()}
 	}
 	if p := o.r.e.set.Permissions; p != nil {
@@ -62,12 +62,12 @@ func (o *op) permit(write world.Op, path world.Path, value any) *command.Fault {
 	return nil
 }
 
-// leased refuses a write that meets a lease of somebody else.
-func (o *op) leased(path world.Path) error {
-	if o.r.in.Leases.Empty() || o.place.mount.Document != o.r.e.mounts[0].Document {
+// locked refuses a write that a lock forbids.
+func (o *op) locked(path world.Path) error {
+	if o.r.in.Locks == nil || o.place.mount.Document != o.r.e.mounts[0].Document {
 		return nil
 	}
-	return o.r.in.Leases.Check(o.r.in.Now, o.r.in.By, path)
+	return o.r.in.Locks.Check(o.r.in.Now, o.r.in.By, path)
 }
 
 func (o *op) guard() *command.Fault {

@@ -247,8 +247,6 @@ func Facts() []protocol.FactType {
 	return []protocol.FactType{
 		protocol.ByHand(ReadCommitted).Traced(3, protocol.Each, 6, 0),
 		protocol.ByHand(ReadRefused).Traced(8, 0),
-		protocol.ByCodec[Leased](),
-		protocol.ByCodec[Released](),
 	}
 }
 

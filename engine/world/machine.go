@@ -72,7 +72,13 @@ type Request struct {
 type Commit struct {
 	Now      protocol.Time
 	Requests []*Request
-	Leases   Leases // locks that hold now; the zero Leases locks nothing
+	Locks    Locks // nil locks nothing
+}
+
+// Locks keep writers from paths.
+type Locks interface {
+	// Check refuses a write of by, an instance id, at p.
+	Check(now protocol.Time, by string, p Path) error
 }
 
 // Decision is what a commit led to: the facts to keep, and the document that
@@ -84,7 +90,7 @@ type Decision struct {
 
 // Decide carries out a commit. It changes nothing that is visible elsewhere.
 func (m Machine) Decide(doc *Document, c Commit) Decision {
-	d := decider{machine: m, limits: m.Limits.filled(), now: c.Now, leases: c.Leases, doc: doc,
+	d := decider{machine: m, limits: m.Limits.filled(), now: c.Now, locks: c.Locks, doc: doc,
 		edit: doc.Edit(doc.version + 1), changes: make([]Change, 0, len(c.Requests))}
 	d.edit.build.strict = true
 	for i := 0; i < len(c.Requests); {
@@ -108,7 +114,7 @@ type decider struct {
 	machine Machine
 	limits  Limits
 	now     protocol.Time
-	leases  Leases
+	locks   Locks
 	doc     *Document
 	edit    *Editor
 	changes []Change
@@ -193,8 +199,10 @@ func (d *decider) check(r *Request) error {
 			return err
 		}
 	}
-	if err := d.leases.Check(d.now, r.By, r.Path); err != nil {
-		return err
+	if d.locks != nil {
+		if err := d.locks.Check(d.now, r.By, r.Path); err != nil {
+			return err
+		}
 	}
 	if r.Expected != nil {
 		if *r.Expected > d.doc.version {

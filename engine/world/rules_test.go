@@ -4,7 +4,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"tavernsim/protocol"
 )
@@ -116,56 +115,21 @@ func TestNumbersStayExact_C28(t *testing.T) {
 	}
 }
 
-func TestLeases(t *testing.T) {
-	var l Leases
-	now := protocol.Time(time.Hour)
-	want := Lease{ID: "1", Holder: "a", Paths: []Path{P("market", "salt"), P("bank")}}
-	f, err := l.Acquire(now, want, time.Minute)
-	if err != nil {
-		t.Fatal(err)
+// lock keeps one writer from everything.
+type lock string
+
+func (l lock) Check(_ protocol.Time, by string, p Path) error {
+	if by == string(l) {
+		return faultf(CodeConflict, "path %q is locked", p.String())
 	}
-	raw, _ := protocol.NewCodec().Marshal(f)
-	back, err := protocol.NewCodec(Facts()).ReadFact(f.FactKind(), raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l = l.Apply(back)
-	for _, c := range []struct {
-		by, path string
-		at       protocol.Time
-		ok       bool
-	}{
-		{"b", "market.salt.price", now, false}, {"b", "market", now, false}, {"b", "market.iron", now, true},
-		{"a", "market.salt", now, true}, {"b", "bank", now.Add(time.Minute), true},
-	} {
-		r := req(t, OpSet, c.path, 1)
-		r.By = c.by
-		dec := Machine{}.Decide(mustDoc(t, `{}`), Commit{Now: c.at, Requests: each(r), Leases: l})
-		_, refused := dec.Facts[0].(*Refused)
-		if refused == c.ok {
-			t.Errorf("%+v: %v", c, dec.Facts[0])
-		}
-	}
-	// Nobody waits and nobody holds two: a cycle of waiting has no first step.
-	if _, err := l.Acquire(now, Lease{ID: "2", Holder: "a", Paths: []Path{P("x")}}, time.Minute); code(err) != CodeConflict {
-		t.Errorf("a holder took a second lease: %v", err)
-	}
-	if _, err := l.Acquire(now, Lease{ID: "2", Holder: "b", Paths: []Path{P("x"), P("bank", "vault")}}, time.Minute); code(err) != CodeConflict {
-		t.Errorf("overlapping leases: %v", err)
-	}
-	if _, err := l.Acquire(now, Lease{ID: "2", Holder: "b", Paths: []Path{P("x")}}, 2*time.Hour); code(err) != CodeInvalid {
-		t.Errorf("too long: %v", err)
-	}
-	if _, err := l.Release(now, "1", "b"); err == nil {
-		t.Error("released a foreign lease")
-	}
-	if l.Next() != now.Add(time.Minute) || len(l.Expire(now)) != 0 {
-		t.Error("expiry before its time")
-	}
-	for _, f := range l.Expire(now.Add(time.Minute)) {
-		l = l.Apply(f)
-	}
-	if len(l.held) != 0 || l.Next() != 0 {
-		t.Error("an expired lease stayed")
+	return nil
+}
+
+func TestLocks(t *testing.T) {
+	kept, other := req(t, OpSet, "x", 1), req(t, OpSet, "y", 1)
+	kept.By, other.By = "a", "b"
+	dec := Machine{}.Decide(mustDoc(t, `{}`), Commit{Requests: each(kept, other), Locks: lock("a")})
+	if r, ok := dec.Facts[0].(*Refused); !ok || r.Request != "x" || r.Code != CodeConflict || string(dec.Next.AppendJSON(nil)) != `{"y":1}` {
+		t.Errorf("%+v, %s", dec.Facts[0], dec.Next.AppendJSON(nil))
 	}
 }

@@ -3,7 +3,6 @@ package world
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -384,15 +383,6 @@ func TestQueryAndDiff(t *testing.T) {
 	if len(Diff(next, next)) > 0 {
 		t.Error("a document differs from itself")
 	}
-}
-
-func code(err error) Code {
-	var f *Fault
-	errors.As(err, &f)
-	if f == nil {
-		return ""
-	}
-	return f.Code
 }
 
 // TestCodec_sameBytes holds the hand-written forms to the reflected ones.

@@ -6,6 +6,7 @@ import (
 
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
+	"tavernsim/engine/world/lease"
 	"tavernsim/protocol"
 )
 
@@ -88,7 +89,7 @@ func (d *decider) lease(f protocol.Fact) {
 
 // changes carries out neighbouring plain changes as one commit.
 func (d *decider) changes(list []Request) {
-	c := world.Commit{Now: d.now, Requests: make([]*world.Request, len(list)), Leases: d.Next.leases}
+	c := world.Commit{Now: d.now, Requests: make([]*world.Request, len(list)), Locks: d.Next.locks()}
 	for i := range list {
 		c.Requests[i] = &list[i].Change
 	}
@@ -146,7 +147,7 @@ func (d *decider) special(q *Request) {
 	case Leave:
 		for _, h := range d.Next.leases.Held(d.now) {
 			if h.Holder == q.Change.By {
-				d.lease(&world.Released{Time: d.now, ID: h.ID, Holder: h.Holder})
+				d.lease(&lease.Released{Time: d.now, ID: h.ID, Holder: h.Holder})
 			}
 		}
 	}
@@ -156,14 +157,14 @@ func (d *decider) batch(q *Request) {
 	c := &q.Change
 	dec := d.m.engine.Decide(d.Next.commands, statecmd.Input{
 		Now: d.now, Batch: *q.Batch, BatchID: cmp.Or(q.Batch.Options.BatchID, c.ID), TurnID: cmp.Or(q.Batch.Options.TurnID, q.Turn), By: c.By, Profile: c.Profile, Cause: c.Cause,
-		Request: c.ID, Answer: q.Always, Reads: c.Reads, Leases: d.Next.leases,
+		Request: c.ID, Answer: q.Always, Reads: c.Reads, Locks: d.Next.locks(),
 	})
 	d.keep(dec.Facts...)
 	d.Next.commands = dec.Next
 }
 
 func (d *decider) lock(q *Request) {
-	want := world.Lease{ID: q.Lease, Holder: q.Change.By, Paths: q.Paths}
+	want := lease.Lease{ID: q.Lease, Holder: q.Change.By, Paths: q.Paths}
 	f, err := d.Next.leases.Acquire(d.now, want, q.For)
 	if err != nil {
 		d.refuse(q, err)
@@ -212,7 +213,7 @@ func (m *Machine) Apply(s State, f protocol.Fact) (State, error) {
 			return s, nil
 		}
 		s.commands, err = m.engine.Apply(s.commands, x)
-	case *world.Leased, *world.Released:
+	case *lease.Leased, *lease.Released:
 		s.leases = s.leases.Apply(x)
 	}
 	return s, err

@@ -7,6 +7,7 @@ import (
 
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
+	"tavernsim/engine/world/lease"
 	"tavernsim/protocol"
 )
 
@@ -40,7 +41,7 @@ func (g *Granted) AppendMsg(b []byte) []byte {
 
 // Facts are the kinds of all facts of the service.
 func Facts() []protocol.FactType {
-	return slices.Concat(world.Facts(), statecmd.Facts(), []protocol.FactType{protocol.ByHand(readGranted)})
+	return slices.Concat(world.Facts(), lease.Facts(), statecmd.Facts(), []protocol.FactType{protocol.ByHand(readGranted)})
 }
 
 // Answers implements protocol.Answering.

@@ -11,6 +11,7 @@ import (
 
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
+	"tavernsim/engine/world/lease"
 	"tavernsim/protocol"
 )
 
@@ -149,7 +150,7 @@ func TestLeasesNeverBlock(t *testing.T) {
 	})
 }
 
-func checkHeld(t *rapid.T, held []world.Lease) {
+func checkHeld(t *rapid.T, held []lease.Lease) {
 	for i := range held {
 		for j := range held[:i] {
 			if held[i].Holder == held[j].Holder {
@@ -168,13 +169,13 @@ func checkHeld(t *rapid.T, held []world.Lease) {
 
 // checkWave: every request is answered now; the first wish for a lease that
 // meets nothing is granted.
-func checkWave(t *rapid.T, dec Decision, asks []Request, held []world.Lease) {
+func checkWave(t *rapid.T, dec Decision, asks []Request, held []lease.Lease) {
 	answered := 0
 	for _, f := range dec.Facts {
 		switch x := f.(type) {
-		case *world.Refused, *world.Leased:
+		case *world.Refused, *lease.Leased:
 			answered++
-		case *world.Released:
+		case *lease.Released:
 			if !x.Expired {
 				answered++
 			}
@@ -187,7 +188,7 @@ func checkWave(t *rapid.T, dec Decision, asks []Request, held []world.Lease) {
 	}
 	if first := slices.IndexFunc(asks, func(q Request) bool { return q.Kind == Lock }); first >= 0 && len(held) == 0 {
 		if !slices.ContainsFunc(dec.Facts, func(f protocol.Fact) bool {
-			l, ok := f.(*world.Leased)
+			l, ok := f.(*lease.Leased)
 			return ok && l.Lease.Holder == asks[first].Change.By
 		}) {
 			t.Fatalf("nothing was leased and the first did not get his: %v", kinds(dec))

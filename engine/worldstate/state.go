@@ -5,6 +5,7 @@ import (
 
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
+	"tavernsim/engine/world/lease"
 	"tavernsim/protocol"
 )
 
@@ -14,7 +15,7 @@ const document = "world"
 // State is the state of the service. It is a value.
 type State struct {
 	commands statecmd.State
-	leases   world.Leases
+	leases   lease.Leases
 }
 
 // NewState makes a state with a world and nothing else.
@@ -26,7 +27,15 @@ func NewState(doc *world.Document) State {
 func (s State) World() *world.Document { return s.commands.Document(document) }
 
 // Leases are the leases that were granted and not ended; some may have expired.
-func (s State) Leases() world.Leases { return s.leases }
+func (s State) Leases() lease.Leases { return s.leases }
+
+// locks are the leases as those see them who decide about writes; nil = none.
+func (s State) locks() world.Locks {
+	if s.leases.Empty() {
+		return nil
+	}
+	return s.leases
+}
 
 // Timers counts the values that wait to expire.
 func (s State) Timers() int { return s.commands.Timers(document) }
@@ -36,9 +45,9 @@ func (s State) Keys() int { return s.commands.Keys(document) }
 
 // NextExpiry is the first moment at which a value or a lease expires; 0 = never.
 func (s State) NextExpiry() protocol.Time {
-	value, lease := s.commands.NextExpiry(), s.leases.Next()
-	if value == 0 || lease != 0 && lease < value {
-		return lease
+	value, lock := s.commands.NextExpiry(), s.leases.Next()
+	if value == 0 || lock != 0 && lock < value {
+		return lock
 	}
 	return value
 }
@@ -85,6 +94,6 @@ func ReadSnapshot(raw protocol.Raw) (State, error) {
 	if s.commands, err = statecmd.ReadSnapshot(commands); err != nil {
 		return s, err
 	}
-	s.leases, err = world.ReadLeases(leases)
+	s.leases, err = lease.Read(leases)
 	return s, err
 }

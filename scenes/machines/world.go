@@ -5,6 +5,7 @@ import (
 
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
+	"tavernsim/engine/world/lease"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -53,7 +54,7 @@ func (w *World) Decide(in *packed.Reader, now protocol.Time, give func(facts []p
 // Apply implements Service.
 func (w *World) Apply(f protocol.Fact) (err error) {
 	switch f.(type) {
-	case *world.Committed, *statecmd.Committed, *world.Leased, *world.Released:
+	case *world.Committed, *statecmd.Committed, *lease.Leased, *lease.Released:
 		w.State, err = w.rules.Apply(w.State, f)
 	case *world.Refused, *worldstate.Granted: // they change nothing
 	default:

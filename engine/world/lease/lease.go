@@ -1,19 +1,21 @@
-package world
+package lease
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/tinylib/msgp/msgp"
 
+	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
 
 // Bounds of leases.
 const (
-	MaxLease      = time.Hour // longest time a lease may be asked for
-	MaxLeasePaths = 64
-	MaxLeases     = 10_000
+	MaxTime  = time.Hour // longest time a lease may be asked for
+	MaxPaths = 64        // of one lease
+	MaxHeld  = 10_000    // leases of one document
 )
 
 // Lease keeps others from writing at, above or below its paths until a moment
@@ -21,7 +23,7 @@ const (
 type Lease struct {
 	ID     string
 	Holder string
-	Paths  []Path
+	Paths  []world.Path
 	Until  protocol.Time
 }
 
@@ -46,6 +48,11 @@ type Released struct {
 // FactKind implements protocol.Fact.
 func (*Released) FactKind() string { return "world.released" }
 
+// Facts are the kinds of this package.
+func Facts() []protocol.FactType {
+	return []protocol.FactType{protocol.ByCodec[Leased](), protocol.ByCodec[Released]()}
+}
+
 // Answers implements protocol.Answering.
 func (f *Leased) Answers() (protocol.Answer, bool) {
 	return protocol.Answer{To: f.Lease.Holder, Kind: "world_leased", Wakes: true}, true
@@ -68,10 +75,7 @@ func (f *Released) Answers() (protocol.Answer, bool) {
 // Told implements protocol.Answering.
 func (f *Released) Told() map[string]any { return map[string]any{"lock": f.ID} }
 
-// Leases are the locks of one document, a value like the document. A deadlock
-// cannot arise: nobody waits (a request that meets a foreign lease is refused at
-// once), a lease takes all its paths or none, and a holder has at most one, so
-// nobody holds one lock while asking for another.
+// Leases are the leases of one document, a value like the document.
 type Leases struct{ held []Lease } // in the order in which they began
 
 // Held lists the leases that are live.
@@ -85,12 +89,12 @@ func (l Leases) Acquire(now protocol.Time, want Lease, d time.Duration) (*Leased
 		return nil, err
 	}
 	live := l.Held(now)
-	if len(live) >= MaxLeases {
-		return nil, faultf(CodeLimit, "lease %q: %d leases are held; the limit is %d", want.ID, len(live), MaxLeases)
+	if len(live) >= MaxHeld {
+		return nil, faultf(world.CodeLimit, "lease %q: %d leases are held; the limit is %d", want.ID, len(live), MaxHeld)
 	}
 	for _, h := range live {
 		if h.Holder == want.Holder {
-			return nil, faultf(CodeConflict, "lease %q: %q already holds lease %q until %s; release it first", want.ID, h.Holder, h.ID, h.Until)
+			return nil, faultf(world.CodeConflict, "lease %q: %q already holds lease %q until %s; release it first", want.ID, h.Holder, h.ID, h.Until)
 		}
 		for _, p := range want.Paths {
 			if err := h.blocks(p); err != nil {
@@ -103,24 +107,28 @@ func (l Leases) Acquire(now protocol.Time, want Lease, d time.Duration) (*Leased
 }
 
 func (h Lease) check(d time.Duration) error {
-	if d <= 0 || d > MaxLease {
-		return faultf(CodeInvalid, "lease %q: %v is no duration for a lease; want more than 0 and at most %v", h.ID, d, MaxLease)
+	if d <= 0 || d > MaxTime {
+		return faultf(world.CodeInvalid, "lease %q: %v is no duration for a lease; want more than 0 and at most %v", h.ID, d, MaxTime)
 	}
-	if len(h.Paths) == 0 || len(h.Paths) > MaxLeasePaths {
-		return faultf(CodeInvalid, "lease %q: %d paths; want 1 to %d", h.ID, len(h.Paths), MaxLeasePaths)
+	if len(h.Paths) == 0 || len(h.Paths) > MaxPaths {
+		return faultf(world.CodeInvalid, "lease %q: %d paths; want 1 to %d", h.ID, len(h.Paths), MaxPaths)
 	}
 	for _, p := range h.Paths {
 		if err := p.CheckWrite(); err != nil {
-			return faultf(CodeInvalidPath, "lease %q: %s", h.ID, err)
+			return faultf(world.CodeInvalidPath, "lease %q: %s", h.ID, err)
 		}
 	}
 	return nil
 }
 
-func (h Lease) blocks(p Path) error {
+func faultf(code world.Code, format string, args ...any) *world.Fault {
+	return &world.Fault{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+func (h Lease) blocks(p world.Path) error {
 	for _, own := range h.Paths {
-		if Overlap(own, p) {
-			return faultf(CodeConflict, "path %q: %q is leased by %q until %s; ask again later", p.String(), own.String(), h.Holder, h.Until)
+		if world.Overlap(own, p) {
+			return faultf(world.CodeConflict, "path %q: %q is leased by %q until %s; ask again later", p.String(), own.String(), h.Holder, h.Until)
 		}
 	}
 	return nil
@@ -133,7 +141,7 @@ func (l Leases) Release(now protocol.Time, id, holder string) (*Released, error)
 			return &Released{Time: now, ID: id, Holder: holder}, nil
 		}
 	}
-	return nil, faultf(CodeInvalid, "lease %q: %q holds no such lease; it may have expired", id, holder)
+	return nil, faultf(world.CodeInvalid, "lease %q: %q holds no such lease; it may have expired", id, holder)
 }
 
 // Expire lists the leases whose time is over.
@@ -172,8 +180,9 @@ func (l Leases) Apply(f protocol.Fact) Leases {
 // Empty reports whether nothing is held, live or not.
 func (l Leases) Empty() bool { return len(l.held) == 0 }
 
-// Check refuses a write that meets somebody else's live lease.
-func (l Leases) Check(now protocol.Time, by string, p Path) error {
+// Check implements world.Locks: it refuses a write that meets somebody else's
+// live lease.
+func (l Leases) Check(now protocol.Time, by string, p world.Path) error {
 	for _, h := range l.held {
 		if h.Holder == by || h.Until <= now {
 			continue
@@ -201,29 +210,33 @@ func (h *Lease) appendMsg(b []byte) []byte {
 	for _, p := range h.Paths {
 		b = p.AppendMsg(b)
 	}
-	return appendInt(b, int64(h.Until))
+	return protocol.AppendInt(b, int64(h.Until))
 }
 
-// ReadLeases reads what AppendMsg wrote.
-func ReadLeases(raw protocol.Raw) (l Leases, err error) {
-	r := reader{b: raw}
-	if n, ok := r.list(4); ok && n > 0 {
-		l.held = make([]Lease, n)
-		for i := range l.held {
-			r.lease(&l.held[i])
+// Read reads what AppendMsg wrote.
+func Read(raw protocol.Raw) (l Leases, err error) {
+	n, _, _ := msgp.ReadArrayHeaderBytes(raw) // the reader reports an error in it
+	r := protocol.NewReader(raw, "leases", n)
+	for range n {
+		var h Lease
+		if err := h.read(r); err != nil {
+			return Leases{}, err
 		}
+		l.held = append(l.held, h)
 	}
-	return l, r.done("leases")
+	return l, r.End()
 }
 
-func (r *reader) lease(h *Lease) {
-	r.array("lease", 4)
-	h.ID, h.Holder = r.text(), r.text()
-	if n, ok := r.list(1); ok {
-		h.Paths = make([]Path, n)
-		for i := range h.Paths {
-			h.Paths[i] = r.path()
+func (h *Lease) read(r *protocol.Reader) (err error) {
+	r.Fields(4)
+	h.ID, h.Holder = r.String(), r.String()
+	n, _ := r.Count(1)
+	h.Paths = make([]world.Path, n)
+	for i := range h.Paths {
+		if h.Paths[i], err = world.ReadPath(r.Raw()); err != nil {
+			return err
 		}
 	}
-	h.Until = protocol.Time(r.int())
+	h.Until = protocol.Time(r.Int())
+	return r.Err()
 }

@@ -1,0 +1,19 @@
+// Package lease contains the leases of one world document: who alone may write at,
+// above or below which paths, and until when.
+//
+// [Leases] is a value. Acquire, Release and Expire decide and return facts; Apply
+// folds a fact. Check tells package world which writes to refuse ([world.Locks]).
+//
+// # Promises
+//
+//  1. A lease keeps everybody but its holder from writing at, above or below its
+//     paths, and nobody once its time is over.
+//  2. A deadlock cannot arise. Nobody waits: a request that meets a foreign lease
+//     is refused at once. A lease takes all its paths or none, and a holder has at
+//     most one, so nobody holds one lease while asking for another.
+//  3. Leases are read as they were written, and damaged bytes are refused.
+//
+// # Not here
+//
+// When leases expire, the answers to requests, the snapshot (package worldstate).
+package lease
