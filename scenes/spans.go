@@ -50,7 +50,7 @@ type visit struct {
 type handover struct {
 	span   *span.Span
 	left   []parting // who has yet to leave; behind a gatherer nobody
-	states []byte    // of those who left, one behind the other
+	states []byte    // of those, one behind the other
 }
 
 // parting is the state of an agent that leaves its actor behind its turn.
@@ -99,7 +99,7 @@ func (g *gatherer) vacate() {
 	for _, x := range g.open.left {
 		g.seats.Vacate(x.agent, x.state)
 	}
-	g.open.left = g.open.left[:0]
+	g.open.left, g.open.states = g.open.left[:0], g.open.states[:0] // the seats have copied them
 }
 
 // seal hands over what is gathered, and goes on with nothing.

@@ -1,13 +1,15 @@
 // Command teststeps prints the arguments of go test for the steps of the gate, one run of it a line:
 //
-//		teststeps race [LONGEST...]    the runs under the race detector, in the short form
-//		teststeps plain [LONGEST...]   the run without it, in the long form
+//	teststeps race [LONGEST...]    the runs under the race detector, in the short form
+//	teststeps plain [LONGEST...]   the run without it, in the long form
 //
-//	  - The race step runs all tests of the packages whose own code starts goroutines, actors or databases. In other
-//	    packages nothing runs at once but what these have started, or what a test starts itself: those tests run.
-//	  - The plain step runs the rest, and what the race step leaves something out of: tests that do less in the short form,
-//	    and all tests of cmd and tools. The race step is built with cgo, under which the threads and system calls of a
-//	    program are others, and those packages start programs, confine them, or are the program.
+// No test runs twice for nothing:
+//
+//   - The race step runs all tests of the packages whose own code starts goroutines, actors or databases. In other
+//     packages nothing runs at once but what these have started, or what a test starts itself: those tests run.
+//   - The plain step runs the rest, and what the race step leaves something out of: tests that do less in the short form,
+//     and all tests of cmd and tools. The race step is built with cgo, under which the threads and system calls of a
+//     program are others, and those packages start programs, confine them, or are the program.
 //
 // What a test does is read from its source: its own function, every declaration of its package's tests that it names, and
 // the packages of the project that it names and that import testing. A name counts wherever it stands, so a test runs

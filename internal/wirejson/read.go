@@ -253,7 +253,7 @@ func (r *Reader) quoted() (b []byte, plain bool) {
 	for ; r.at < len(r.data); r.at++ {
 		switch c := r.data[r.at]; {
 		case c == '"':
-			b := r.data[from:r.at]
+			b = r.data[from:r.at]
 			r.at++
 			return b, plain || utf8.Valid(b) && bytes.IndexByte(b, '\\') < 0
 		case c == '\\':

@@ -61,7 +61,7 @@ func Load(file string, getenv func(string) string) (map[string]*Endpoint, error)
 			err = e.keepSpent(file + "." + name + ".spent")
 		}
 		if err != nil {
-			closeAll(made)
+			CloseAll(made)
 			return nil, err
 		}
 	}
@@ -84,7 +84,7 @@ func Reload(file string, getenv func(string) string, to map[string]*Endpoint) er
 	if err != nil {
 		return err
 	}
-	defer closeAll(again) // they have no connections
+	defer CloseAll(again) // they have no connections
 	for name, fresh := range again {
 		if e := to[name]; e != nil && e.Usable() == nil && fresh.Usable() != nil {
 			return fresh.Usable()
@@ -101,7 +101,8 @@ func Reload(file string, getenv func(string) string, to map[string]*Endpoint) er
 	return nil
 }
 
-func closeAll(to map[string]*Endpoint) {
+// CloseAll closes each. What of it may fail, nobody needs any more.
+func CloseAll(to map[string]*Endpoint) {
 	for _, e := range to {
 		_ = e.Close()
 	}

@@ -145,6 +145,7 @@ func (c *compiler) call(def *Call, steps []string) call {
 	if def.When != "" {
 		out.when = c.Expression(def.When, stub.Down(steps, "when"))
 	}
+	out.fixed = map[string]any{}
 	if def.Params != nil {
 		params, fixed := c.Shared(def.Params, stub.Down(steps, "params"))
 		out.params = params

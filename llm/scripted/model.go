@@ -268,18 +268,13 @@ func (a *answer) makeCalls(e *env, out *protocol.ModelAnswer) error {
 			return err
 		}
 		tokens := c.tokens
-		switch {
-		case c.params != nil:
+		if made.Params = c.fixed; c.params != nil {
 			v, err := c.params(e)
 			if err != nil {
 				return err
 			}
 			made.Params, _ = v.(map[string]any)
 			tokens = valueTokens(made.Params)
-		case c.fixed != nil:
-			made.Params = c.fixed
-		default:
-			made.Params = map[string]any{}
 		}
 		e.tokens += tokensPerCall + EstimateTokens(made.Tool) + tokens
 		out.Calls = append(out.Calls, made)

@@ -62,25 +62,26 @@ func (c *Context) expire() { c.finish(context.DeadlineExceeded, c.late) }
 
 // Follow lets it end with another context, as that did. It is called once at most.
 func (c *Context) Follow(parent context.Context) {
-	if c.follow(parent) {
+	own := ownOf(parent)
+	if c.follow(parent, own) {
 		return
 	}
 	cause := context.Cause(parent)
-	if own, ok := parent.(interface{ own() *Context }); ok {
-		cause = own.own().Cause()
+	if own != nil {
+		cause = own.Cause()
 	}
 	c.finish(parent.Err(), cause) // before Follow returns: who has it next shall ask for nothing
 }
 
 // follow is Follow of one that goes on; false = it has ended.
-func (c *Context) follow(parent context.Context) bool {
+func (c *Context) follow(parent context.Context, own *Context) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch own, ok := parent.(interface{ own() *Context }); {
+	switch {
 	case c.cause != nil: // its time was over at once
-	case ok:
+	case own != nil:
 		c.follows.context = c
-		return c.follows.join(own.own())
+		return c.follows.join(own)
 	case parent.Err() != nil:
 		return false
 	case parent.Done() != nil:
@@ -90,6 +91,14 @@ func (c *Context) follow(parent context.Context) bool {
 }
 
 func (c *Context) own() *Context { return c }
+
+// ownOf is a context as one of this package, also as a part of another type; nil = it is of another kind.
+func ownOf(ctx context.Context) *Context {
+	if x, ok := ctx.(interface{ own() *Context }); ok {
+		return x.own()
+	}
+	return nil
+}
 
 // Waiter waits for the end of one context. Its zero value waits for none.
 type Waiter struct {
@@ -107,8 +116,8 @@ type Waiter struct {
 // After calls f at the end of a context. It is called once at most. f is called on the goroutine
 // that ends a context of this package, and so must return soon; of others it has a goroutine.
 func (w *Waiter) After(ctx context.Context, f func()) {
-	if own, ok := ctx.(interface{ own() *Context }); ok {
-		w.after(own.own(), f)
+	if own := ownOf(ctx); own != nil {
+		w.after(own, f)
 		return
 	}
 	w.leave = context.AfterFunc(ctx, f)

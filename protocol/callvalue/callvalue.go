@@ -42,19 +42,10 @@ func (c Calls) Size(limit int) int {
 func sizeOf(c *protocol.Call, limit int) int {
 	const entry = 2 * protocol.ValueBytes // a name and a value
 	n := protocol.ValueBytes + entry + len("tool") + len(c.Tool) + protocol.ValueBytes + len("params") + protocol.SizeOf(orEmpty(c.Params), limit)
-	text := func(name, text string) {
-		if text != "" {
-			n += entry + len(name) + len(text)
+	for _, f := range texts(c) {
+		if f.text != "" {
+			n += entry + len(f.name) + len(f.text)
 		}
-	}
-	text("id", c.ID)
-	text("origin", string(c.Origin))
-	if native(c) { // most
-		return n
-	}
-	rest := texts(c)
-	for _, f := range rest[2:] {
-		text(f.name, f.text)
 	}
 	for _, f := range counts(c) {
 		if f.n != 0 {
@@ -76,12 +67,6 @@ func sizeOf(c *protocol.Call, limit int) int {
 		}
 	}
 	return n
-}
-
-// native reports whether a call has nothing but what native calls of models have.
-func native(c *protocol.Call) bool {
-	return c.RequestID == "" && c.OnError == "" && c.Broken == "" && c.After == "" && c.Index == 0 && c.Retry == 0 && c.Block == 0 &&
-		c.URIs == nil && c.TypeHints == nil && c.Orphans == nil && c.Common == nil && c.Inherited == nil
 }
 
 func orEmpty(params map[string]any) map[string]any {

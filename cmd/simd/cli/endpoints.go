@@ -23,9 +23,5 @@ func OpenEndpoints(given string) (to map[string]*endpoint.Endpoint, stop func(),
 		return nil, func() {}, nil
 	}
 	to, err = endpoint.Load(file, os.Getenv)
-	return to, func() {
-		for _, e := range to {
-			_ = e.Close() // it closes idle connections and cannot fail
-		}
-	}, err
+	return to, func() { endpoint.CloseAll(to) }, err
 }
