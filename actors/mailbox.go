@@ -32,7 +32,6 @@ const (
 	stopped  uint32 = 1 << 8
 	waits    uint32 = 1 << 9  // in the pool: no worker has it
 	urgent   uint32 = 1 << 10 // it goes before others until its queue is empty
-	bare     uint32 = 1 << 11 // Spec.Unlisted
 )
 
 // mailbox implements actor.Mailbox with lanes. It is 192 bytes, which is a size
@@ -55,7 +54,7 @@ type mailbox struct {
 	word    atomic.Uint32
 	system  atomic.Pointer[systemCell]
 	sup     *Supervisor
-	invoker actor.MessageInvoker
+	invoker actor.MessageInvoker // nil = Spec.Unlisted
 
 	// The actor behind the mailbox. A restart is a new behaviour in the same
 	// actor: one allocation holds queues, address and shell.
@@ -277,7 +276,7 @@ func (m *mailbox) run(count *taken, last *protocol.Envelope) (handled bool) {
 // fail suspends the actor and tells its supervisor, by way of Proto.Actor if that knows the
 // actor by its name.
 func (m *mailbox) fail(f *Failure, env *protocol.Envelope) {
-	if m.word.Load()&bare == 0 {
+	if m.invoker != nil {
 		m.invoker.EscalateFailure(f, env)
 		return
 	}
@@ -336,8 +335,12 @@ func (m *mailbox) runSystem() {
 					m.restart()
 					m.suspended = false
 				}
-			default:
-				m.invoker.InvokeSystemMessage(c.msg)
+			default: // of an unlisted actor it is a stop
+				if m.invoker != nil {
+					m.invoker.InvokeSystemMessage(c.msg)
+				} else if m.word.Load()&stopped == 0 {
+					m.end()
+				}
 			}
 		}
 	}

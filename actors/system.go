@@ -220,14 +220,13 @@ func (s *System) spawn(box *mailbox, spec Spec) (err error) {
 	name := spec.Name
 	if spec.Unlisted {
 		name = unlisted
-		box.word.Store(bare)
 	}
 	props := spec.Supervisor.properties(s)
 	box.pid, err = spec.Supervisor.root.SpawnNamed(props, name)
 	s.next = nil
 	if spec.Unlisted && err == nil {
 		s.proto.ProcessRegistry.LocalPIDs.GetBucket(name).Remove(name)
-		box.pid.Id = spec.Name
+		box.pid.Id, box.invoker = spec.Name, nil
 	}
 	return err
 }
@@ -271,8 +270,8 @@ func (s *System) Stop(ref *Ref) {
 	m := (*mailbox)(ref)
 	switch {
 	case m.word.Load()&stopped != 0:
-	case m.word.Load()&bare != 0 && m.seize():
-		m.invoker.InvokeSystemMessage(s.stop)
+	case m.invoker == nil && m.seize():
+		m.end()
 		if m.ends() {
 			s.pool.again(m)
 		}
@@ -286,17 +285,20 @@ type shell mailbox
 
 // Receive implements actor.Actor. Envelopes do not come this way.
 func (s *shell) Receive(ctx actor.Context) {
-	switch ctx.Message().(type) {
-	case *actor.Stopped:
-		if b, ok := s.behavior.(Stopper); ok {
-			b.Stopped()
-		}
-		s.behavior = nil
-		(*mailbox)(s).close()
-		sup := s.sup
-		sup.system.actors.Done()
-		sup.running.Done()
+	if _, ok := ctx.Message().(*actor.Stopped); ok {
+		(*mailbox)(s).end()
 	}
+}
+
+// end is the last that an actor does.
+func (m *mailbox) end() {
+	if b, ok := m.behavior.(Stopper); ok {
+		b.Stopped()
+	}
+	m.behavior = nil
+	m.close()
+	m.sup.system.actors.Done()
+	m.sup.running.Done()
 }
 
 // restart makes a new behaviour after a failure. It runs in the actor, so that
