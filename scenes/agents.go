@@ -213,11 +213,11 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 			return err
 		}
 	}
-	took := time.Since(a.began)
-	if p := a.profiles[a.Class[a.machine.ID.Ordinal]]; p != nil {
-		p.Took(took)
+	if took := (elapsed{a.Class[a.machine.ID.Ordinal], time.Since(a.began)}); a.to != nil {
+		a.to.took = append(a.to.took, took)
+	} else {
+		a.measureTook(took)
 	}
-	a.options.Latency.Record(took)
 	return a.handOver(facts, requests)
 }
 

@@ -31,6 +31,7 @@ type gatherer struct {
 	self  *actors.Ref
 	doing *timing.Doing
 	open  *handover // while it is at an errand
+	took  []elapsed // of the turns that ended in it; measured together, since all workers write the same counters
 }
 
 // errand is a part of the order of a wave.
@@ -90,6 +91,8 @@ func (g *gatherer) Receive(env *protocol.Envelope) error {
 	g.seal()
 	g.spans.Put(g.open.span)
 	g.open = nil
+	g.measureTook(g.took...)
+	g.took = g.took[:0]
 	return nil
 }
 
