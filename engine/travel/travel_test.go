@@ -105,6 +105,67 @@ func TestTickets(t *testing.T) {
 	})
 }
 
+// Promise 1: each scene has tickets of its own, and one that is open to one scene closes none to another.
+func TestTicketsOfSeveralScenes(t *testing.T) {
+	var s travel.State
+	for _, f := range []travel.Fact{
+		&travel.Departed{To: "inn", Number: 1}, &travel.Posted{To: "port", Number: 1}, &travel.Departed{To: "inn", Number: 2}, &travel.Posted{To: "port", Number: 2},
+		&travel.Departed{To: "farm", Number: 1}, &travel.Reached{To: "farm", Number: 1}, &travel.Reached{To: "inn", Number: 1}, &travel.Delivered{To: "port", Number: 1},
+	} {
+		if err := s.Apply(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for to, want := range map[string][2]uint64{"inn": {3, 1}, "port": {3, 1}, "farm": {2, 1}, "mill": {1, 0}} {
+		if n, closed := s.Next(to); [2]uint64{n, closed} != want {
+			t.Errorf("the next ticket to %s is %d, closed %d; want %v", to, n, closed, want)
+		}
+	}
+}
+
+// The numbers of turns that an agent had elsewhere, or that were cut short, are kept for each agent.
+func TestTurnsElsewhere(t *testing.T) {
+	codec := protocol.NewCodec(travel.Facts())
+	var s travel.State
+	if s.Elsewhere(2) != 0 || !s.Empty() {
+		t.Fatalf("%+v", s)
+	}
+	for _, step := range []func(){
+		func() { s.CutShort(2) }, func() { s.CutShort(2) },
+		func() { must(t, s.Apply(&travel.Arrived{From: "inn", Number: 1, Agent: 5, Elsewhere: 7})) },
+		func() { s.CutShort(5) },
+		func() { must(t, s.Apply(&travel.Departed{To: "inn", Number: 1, Agent: 2})) },
+		func() { must(t, s.Apply(&travel.Returned{To: "inn", Number: 1, Agent: 2, Elsewhere: 4})) },
+	} {
+		step()
+		raw, err := s.Snapshot(codec)
+		must(t, err)
+		s, err = travel.Load(codec, raw)
+		must(t, err)
+	}
+	if s.Elsewhere(2) != 4 || s.Elsewhere(5) != 8 || s.Elsewhere(3) != 0 || len(s.Extra) != 2 {
+		t.Errorf("%+v", s.Extra)
+	}
+}
+
+// A letter leaves with what opens a ticket.
+func TestTimes(t *testing.T) {
+	for f, want := range map[travel.Fact]bool{
+		&travel.Departed{Arrives: 3, Answer: 5}: true, &travel.Posted{Arrives: 3, Answer: 5}: true, &travel.Arrived{}: false,
+	} {
+		if arrives, answer, sent := travel.Times(f); sent != want || want && (arrives != 3 || answer != 5) {
+			t.Errorf("%T: %d, %d, %t", f, arrives, answer, sent)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestDamagedTickets(t *testing.T) {
 	for name, f := range map[string]travel.Fact{
 		"departed": &travel.Departed{To: "inn", Number: 2}, "arrived": &travel.Arrived{From: "inn", Number: 3},
@@ -135,12 +196,16 @@ func TestLetters(t *testing.T) {
 			t.Errorf("%+v was read as %+v, %v", l, again, err)
 		}
 	}
-	for _, v := range []any{nil, "arrive", map[string]any{"rest": map[string]any{}}, map[string]any{"arrive": 1}} {
+	reach := map[string]any{"scene": "inn", "number": int64(1)}
+	for _, v := range []any{nil, "arrive", map[string]any{"rest": map[string]any{}}, map[string]any{"arrive": 1}, map[string]any{"reach": reach, "rest": map[string]any{}}} {
 		if l, err := travel.Read(v); l != nil || err != nil {
 			t.Errorf("%v: %+v, %v", v, l, err)
 		}
 	}
-	for _, v := range []any{map[string]any{"arrive": map[string]any{}}, map[string]any{"reach": map[string]any{"scene": "inn"}}, map[string]any{"arrive": map[string]any{"scene": "a", "number": int64(2), "closed": int64(2), "agent": "x"}}} {
+	for _, v := range []any{
+		map[string]any{"arrive": map[string]any{}}, map[string]any{"reach": map[string]any{"scene": "inn"}}, map[string]any{"arrive": map[string]any{"scene": "a", "number": int64(2), "closed": int64(2), "agent": "x"}},
+		map[string]any{"reach": map[string]any{"number": int64(1)}}, map[string]any{"reach": map[string]any{"scene": "inn", "number": int64(-1)}}, map[string]any{"arrive": map[string]any{"scene": "a", "number": int64(2)}},
+	} {
 		if _, err := travel.Read(v); err == nil || !strings.Contains(err.Error(), "without its") {
 			t.Errorf("%v: %v", v, err)
 		}
