@@ -105,21 +105,76 @@ func TestTickets(t *testing.T) {
 	})
 }
 
-// Promise 1: each scene has tickets of its own, and one that is open to one scene closes none to another.
+// Promises 1 and 2: each scene has tickets of its own, and one that is open to one scene closes none to another.
 func TestTicketsOfSeveralScenes(t *testing.T) {
 	var s travel.State
 	for _, f := range []travel.Fact{
-		&travel.Departed{To: "inn", Number: 1}, &travel.Posted{To: "port", Number: 1}, &travel.Departed{To: "inn", Number: 2}, &travel.Posted{To: "port", Number: 2},
-		&travel.Departed{To: "farm", Number: 1}, &travel.Reached{To: "farm", Number: 1}, &travel.Reached{To: "inn", Number: 1}, &travel.Delivered{To: "port", Number: 1},
+		&travel.Departed{To: "inn", Number: 1}, &travel.Departed{To: "inn", Number: 2}, &travel.Posted{To: "mill", Number: 1},
+		&travel.Posted{To: "port", Number: 1}, &travel.Posted{To: "port", Number: 2}, &travel.Posted{To: "port", Number: 3}, &travel.Delivered{To: "port", Number: 1},
+		&travel.Departed{To: "farm", Number: 1}, &travel.Departed{To: "farm", Number: 2}, &travel.Reached{To: "farm", Number: 1}, &travel.Returned{To: "farm", Number: 2},
 	} {
-		if err := s.Apply(f); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.Apply(f))
 	}
-	for to, want := range map[string][2]uint64{"inn": {3, 1}, "port": {3, 1}, "farm": {2, 1}, "mill": {1, 0}} {
+	for to, want := range map[string][2]uint64{"inn": {3, 0}, "mill": {2, 0}, "port": {4, 1}, "farm": {3, 2}, "moon": {1, 0}} {
 		if n, closed := s.Next(to); [2]uint64{n, closed} != want {
 			t.Errorf("the next ticket to %s is %d, closed %d; want %v", to, n, closed, want)
 		}
+	}
+	if x, m := s.Trip("inn", 2), s.Posted("port", 3); x == nil || x.Number != 2 || m == nil || m.To != "port" || m.Number != 3 {
+		t.Errorf("open: %+v, %+v", x, m)
+	}
+	for _, to := range []string{"farm", "port"} {
+		if x := s.Trip(to, 1); x != nil {
+			t.Errorf("%s: %+v", to, x)
+		}
+	}
+	if m := s.Posted("inn", 2); m != nil {
+		t.Errorf("%+v", m)
+	}
+}
+
+// Promise 3: a refused ticket of another scene keeps its words until that scene has closed it, in each copy by itself.
+func TestRefusedTickets(t *testing.T) {
+	var s travel.State
+	must(t, s.Apply(&travel.Arrived{From: "town", Number: 1}))
+	must(t, s.Apply(&travel.TurnedAway{From: "town", Number: 2, Error: "full"}))
+	must(t, s.Apply(&travel.TurnedAway{From: "town", Number: 3}))
+	if n := len(s.Taken[0].Refused); n != 2 {
+		t.Errorf("%d tickets are kept, and 2 were refused", n)
+	}
+	c := s.Fork()
+	must(t, c.Apply(&travel.Arrived{From: "town", Number: 4, Closed: 2}))
+	for _, x := range []struct {
+		s      *travel.State
+		number uint64
+		why    string
+		has    bool
+	}{{&s, 1, "", true}, {&s, 2, "full", true}, {&s, 3, "refused", true}, {&s, 4, "", false}, {&c, 2, "", true}, {&c, 3, "refused", true}, {&c, 4, "", true}} {
+		if why, has := x.s.Has("town", x.number); why != x.why || has != x.has {
+			t.Errorf("ticket %d: %q, %t; want %q, %t", x.number, why, has, x.why, x.has)
+		}
+	}
+}
+
+// A state is nothing while nobody has travelled, and ends before the parcels while there are none, as older programs wrote it.
+func TestOldSnapshots(t *testing.T) {
+	codec := protocol.NewCodec(travel.Facts())
+	const four, five, none = 0x94, 0x95, 0xc0
+	var s travel.State
+	if raw, err := s.Snapshot(codec); raw != nil || err != nil {
+		t.Errorf("%x, %v", raw, err)
+	}
+	for _, x := range []struct {
+		f    travel.Fact
+		head byte
+	}{{&travel.Departed{To: "inn", Number: 1}, four}, {&travel.Posted{To: "inn", Number: 2}, five}} {
+		must(t, s.Apply(x.f))
+		if raw, err := s.Snapshot(codec); err != nil || raw[0] != x.head {
+			t.Errorf("%x, %v; want it to begin with %x", raw, err, x.head)
+		}
+	}
+	if s, err := travel.Load(codec, protocol.Raw{none}); err != nil || !s.Empty() {
+		t.Errorf("%+v, %v", s, err)
 	}
 }
 
@@ -192,7 +247,7 @@ func TestLetters(t *testing.T) {
 			t.Fatal(err)
 		}
 		again, err := travel.Read(v.([]any)[0])
-		if err != nil || again == nil || again.ID() != l.ID() || string(again.Do()) != string(l.Do()) {
+		if err != nil || again == nil || again.ID() != l.ID() || again.Error != l.Error || string(again.Do()) != string(l.Do()) {
 			t.Errorf("%+v was read as %+v, %v", l, again, err)
 		}
 	}
