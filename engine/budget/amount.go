@@ -73,7 +73,7 @@ func (a Amount) share(limit Amount) (share float64) {
 			share = max(share, float64(u)/float64(l))
 		}
 	}
-	return min(max(share, 0), 1)
+	return min(share, 1)
 }
 
 func (a Amount) units() [5]int64 { return [5]int64{a.Tokens, a.Nano, a.Calls, a.Micro, a.Bytes} }

@@ -135,10 +135,10 @@ func Parse(text string) (*Budget, error) {
 	b := &Budget{}
 	seen := map[string]bool{}
 	for field := range strings.SplitSeq(text, ",") {
-		name, value, ok := strings.Cut(strings.TrimSpace(field), "=")
+		name, value, _ := strings.Cut(strings.TrimSpace(field), "=")
 		var err error
 		switch {
-		case !ok || value == "":
+		case value == "":
 			return nil, protocol.Errorf(protocol.KindInvalid, "budget: %q: want NAME=VALUE, for example tokens=100000", field)
 		case seen[name]:
 			return nil, protocol.Errorf(protocol.KindInvalid, "budget: %s is there twice", name)

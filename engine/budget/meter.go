@@ -28,7 +28,7 @@ func (m Meter) at(at protocol.Time, every time.Duration, limit int64) Meter {
 	if passed > m.Used/limit {
 		return Meter{Window: w}
 	}
-	return Meter{Window: w, Used: max(0, m.Used-passed*limit)}
+	return Meter{Window: w, Used: m.Used - passed*limit}
 }
 
 // Opens is the beginning of the next window in which something is left; 0 = something is left

@@ -254,7 +254,7 @@ func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
 
 // Load decodes a snapshot; none is the empty state.
 func Load(codec *protocol.Codec, raw protocol.Raw) (s State, err error) {
-	if len(raw) > 0 && raw[0] != 0xc0 {
+	if len(raw) > 0 {
 		err = grown.Unmarshal(codec, raw, &s)
 	}
 	return s, err

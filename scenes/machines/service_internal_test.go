@@ -3,7 +3,17 @@ package machines
 import (
 	"strings"
 	"testing"
+
+	"tavernsim/engine/bus"
 )
+
+// The services before the channel cause events, which it routes in the same wave. If one decided behind it, the channel
+// would decide twice in a wave, and number the places of its events twice.
+func TestTheChannelDecidesLast(t *testing.T) {
+	if rows := Services(); rows[len(rows)-1].Name != bus.Service {
+		t.Errorf("%s decides behind the event channel; put its row before eventsKind in Services (service.go)", rows[len(rows)-1].Name)
+	}
+}
 
 // A row of the table of services that lacks something is named, with what it lacks.
 func TestServicesLackNothing(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/bus/delivery"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
@@ -40,6 +41,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //	         [lifecycle=start,end,pause,resume] [snapshots=FACTS] [spawnable=ID]
 //	agent ID YAML                the agent's runtime configuration; there is an agent d if it has one
 //	turns YAML                   the order of turns of the scene
+//	hears ID PRIORITY            the host's middleware gives the agent every event at this priority
 //
 // Inputs; turn and fail work as soon as the agent is known, whether it was woken or not:
 //
@@ -63,7 +65,7 @@ func TestStageScripts(t *testing.T) {
 
 // playStage plays the lines that are not indented, and puts what they print below.
 func playStage(t *testing.T, script string) string {
-	p := &stagePlayer{t: t, settings: map[string]string{}, agents: map[string]string{}, heard: map[uint32]uint64{}, through: map[uint32]uint64{}, woken: map[uint32]uint64{}, begun: map[uint32]protocol.Time{}, turns: map[uint32]uint64{}}
+	p := &stagePlayer{t: t, settings: map[string]string{}, agents: map[string]string{}, hears: map[string]protocol.Priority{}, heard: map[uint32]uint64{}, through: map[uint32]uint64{}, woken: map[uint32]uint64{}, begun: map[uint32]protocol.Time{}, turns: map[uint32]uint64{}}
 	for line := range strings.Lines(script) {
 		if strings.HasPrefix(line, "\t") {
 			continue
@@ -81,6 +83,7 @@ type stagePlayer struct {
 	t                *testing.T
 	b                strings.Builder
 	settings, agents map[string]string
+	hears            map[string]protocol.Priority
 	made             *setup.Scene
 	state            *machines.State
 	start            protocol.Time
@@ -115,6 +118,8 @@ func (p *stagePlayer) play(words []string, line string) {
 		p.agents[arg] = strings.TrimSpace(strings.TrimPrefix(line, "agent "+arg))
 	case "turns":
 		p.settings["turns"] = strings.TrimSpace(strings.TrimPrefix(line, "turns"))
+	case "hears":
+		p.hears[arg] = p.priority(words[2])
 	case "begin":
 		if p.state == nil {
 			p.setUp()
@@ -245,7 +250,7 @@ func (p *stagePlayer) setUp() {
 	}
 	def, err := project.Scene("s")
 	if err == nil {
-		p.made, err = setup.New(project, def, setup.Options{Seed: 1, Until: p.settings["until"]})
+		p.made, err = setup.New(project, def, setup.Options{Seed: 1, Until: p.settings["until"], Middleware: p.middleware()})
 	}
 	if err != nil {
 		p.t.Fatal(err)
@@ -253,6 +258,19 @@ func (p *stagePlayer) setUp() {
 	p.start = protocol.TimeOf(p.made.Simulation().StartTime)
 	p.now.Wall = p.start
 	p.configure()
+}
+
+// middleware is that of the lines hears.
+func (p *stagePlayer) middleware() delivery.Chain {
+	if len(p.hears) == 0 {
+		return nil
+	}
+	return delivery.Chain{delivery.Func(func(m delivery.Message, v delivery.Verdict) delivery.Verdict {
+		if priority, moved := p.hears[m.Receiver]; moved {
+			return v.In(delivery.ForPriority(priority), "moved")
+		}
+		return v
+	})}
 }
 
 func (p *stagePlayer) configure() {
@@ -326,11 +344,7 @@ func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 		name, value, _ := strings.Cut(w, "=")
 		switch name {
 		case "say":
-			priority, err := protocol.ParsePriority(value)
-			if err != nil {
-				p.t.Fatal(err)
-			}
-			says, draft.Priority = true, priority
+			says, draft.Priority = true, p.priority(value)
 		case "bytes":
 			draft.Body = protocol.Encode(strings.Repeat("x", int(p.number(value))))
 		case "type":

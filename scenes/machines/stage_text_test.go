@@ -179,6 +179,14 @@ func (p *stagePlayer) number(text string) int64 {
 	return n
 }
 
+func (p *stagePlayer) priority(text string) protocol.Priority {
+	priority, err := protocol.ParsePriority(text)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return priority
+}
+
 func (p *stagePlayer) duration(text string) time.Duration {
 	d, err := time.ParseDuration(text)
 	if err != nil {

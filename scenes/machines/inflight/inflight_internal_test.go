@@ -45,3 +45,45 @@ func TestPresses(t *testing.T) {
 		t.Errorf("%+v", f)
 	}
 }
+
+// Who is in flight is known with the wave of its wake, whatever it has done since; nobody is who is not.
+func TestIs(t *testing.T) {
+	f := New(2)
+	f.Begin(1, 3, false, 0)
+	f.Begin(2, 0, false, 0)
+	for _, become := range []func(){func() {}, func() { f.MakeUrgent(1, 0) }, func() { f.Wait(1) }, func() { f.Arrive(1) }} {
+		if become(); !f.Is(1, 3) || f.Is(1, 4) || !f.Is(2, 0) || f.Is(7, 0) {
+			t.Errorf("%+v", f.agents)
+		}
+	}
+}
+
+// A deliberation becomes urgent once, and not while it waits for a model, nor when it has ended.
+func TestMakeUrgent(t *testing.T) {
+	for name, c := range map[string]struct {
+		before        func(*Flight)
+		urgent, ended bool
+	}{
+		"begun":  {func(*Flight) {}, true, false},
+		"twice":  {func(f *Flight) { f.MakeUrgent(1, 0) }, true, false},
+		"waits":  {func(f *Flight) { f.Wait(1) }, false, false},
+		"ended":  {func(f *Flight) { f.Arrive(1) }, false, true},
+		"waited": {func(f *Flight) { f.MakeUrgent(1, 0); f.Wait(1) }, false, false},
+	} {
+		f := New(1)
+		f.Begin(1, 1, false, 0)
+		c.before(&f)
+		if ended := f.MakeUrgent(1, 0); ended != c.ended || f.UrgentUnderWay(0) != c.urgent {
+			t.Errorf("%s: ended %t, urgent %t", name, ended, f.UrgentUnderWay(0))
+		}
+		if f.Arrive(1); f.UrgentUnderWay(0) {
+			t.Errorf("%s: it is urgent after its end", name)
+		}
+	}
+	f := New(1)
+	for f.InARow = Streak - 1; f.InARow <= Streak; f.InARow++ {
+		if f.OthersTurn() != (f.InARow == Streak) {
+			t.Errorf("%d in a row: %t", f.InARow, f.OthersTurn())
+		}
+	}
+}

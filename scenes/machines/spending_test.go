@@ -1,0 +1,52 @@
+package machines_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/budget"
+	"tavernsim/engine/tooltask"
+	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/scenestest"
+)
+
+// What facts say of tools counts in their budget: the calls of a turn, a task when it is opened, and its time and
+// output when it ends. What an agent does itself costs nothing.
+func TestFactsOfToolsAreCharged(t *testing.T) {
+	made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{})
+	made.External = []agent.External{{Spec: protocol.ToolSpec{Name: "Dig"}, Cost: 7}}
+	made.Budgets = &budget.Config{Tools: &budget.Limits{Amount: budget.Amount{Calls: 100}}, Cast: made}
+	s := begin(t, made)
+	name := made.Name(0)
+	over := budget.ToolsAreOut
+	for _, c := range []struct {
+		fact    protocol.Fact
+		used    budget.Amount
+		refused int64
+	}{
+		{&tooltask.Opened{Task: tooltask.Task{ID: "1", Agent: name, Tool: "Dig"}}, budget.Amount{Calls: 1, Nano: 7}, 0},
+		{&tooltask.Opened{Task: tooltask.Task{ID: "2", Agent: name, Tool: tooltask.AskTool, Kind: tooltask.KindAgent}}, budget.Amount{Calls: 1, Nano: 7}, 0},
+		{&tooltask.Ended{ID: "1", Agent: name, Tool: "Dig", Latency: time.Millisecond}, budget.Amount{Calls: 1, Nano: 7, Micro: 1000}, 0},
+		{&tooltask.Ended{ID: "3", Agent: name, Tool: "Dig", ErrorKind: protocol.KindLimit, Error: over}, budget.Amount{Calls: 1, Nano: 7, Micro: 1000}, 1},
+		{&agentfact.TurnEnded{Turn: 1, ToolCalls: 2, ToolRefused: 3}, budget.Amount{Calls: 3, Nano: 7, Micro: 1000}, 4},
+	} {
+		if err := s.Stage.Apply(protocol.Record{Seq: 1, Actor: machines.ActorTasks, Kind: c.fact.FactKind()}, c.fact); err != nil {
+			t.Fatal(err)
+		}
+		if l := s.Ledgers(); len(l) != 1 || l[0].Used != c.used || l[0].Refused != c.refused {
+			t.Errorf("%T: %+v, want %s and %d refused", c.fact, l, c.used, c.refused)
+		}
+	}
+}
+
+// A snapshot of another scene is refused with the name that is no agent's.
+func TestSnapshotOfSomebodyElse(t *testing.T) {
+	s := begin(t, scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{}))
+	if err := s.Load("nobody", nil); protocol.KindOf(err) != protocol.KindCorrupt || !strings.Contains(err.Error(), `"nobody", which is no agent of the scene`) {
+		t.Error(err)
+	}
+}
