@@ -9,6 +9,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	scenestest.SmallSystems()
+	scenestest.Main()
 	goleak.VerifyTestMain(m)
 }

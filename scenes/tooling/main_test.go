@@ -14,7 +14,7 @@ import (
 const childEnv = "SIMD_TEST_TOOLS_CHILD"
 
 func TestMain(m *testing.M) {
-	scenestest.SmallSystems()
+	scenestest.Main()
 	if code, worker := sandbox.Reexec(os.Args); worker {
 		syscall.Exit(code) // before os.Exit the race detector waits for a second
 	}

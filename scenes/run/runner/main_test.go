@@ -37,7 +37,7 @@ func child(dir string) error {
 }
 
 func TestMain(m *testing.M) {
-	scenestest.SmallSystems()
+	scenestest.Main()
 	if code, worker := sandbox.Reexec(os.Args); worker {
 		syscall.Exit(code) // before os.Exit the race detector waits for a second
 	}
