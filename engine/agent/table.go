@@ -125,9 +125,6 @@ func toolIDs(which func(Tool) bool) []string {
 // CheckExternal refuses tools of executors that have one id, an atomic tool's id, no
 // kind, or parameters that are not the schema of an object.
 func CheckExternal(outside []External) error {
-	if len(outside) == 0 {
-		return nil
-	}
 	_, _, err := toolTable(outside, nil)
 	return err
 }
