@@ -29,7 +29,7 @@ fuzz: ## every fuzz target for FUZZTIME (default 30s)
 bench: ## every benchmark for BENCHTIME, in the form benchstat reads
 	$(GO) test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
-crash: ## the long crash suites
-	SIMD_TEST_LONG=1 $(GO) test -run 'Crash|Kill' -timeout 60m ./persistence/... ./scenes/... ./cmd/...
+crash: ## the long crash suites, and all checks of random scenes
+	SIMD_TEST_LONG=1 $(GO) test -run 'Crash|Kill|Random|EverySchedule|OneDigest|BlockingGraphs|TheChannelGoesOn' -timeout 60m ./persistence/... ./scenes/... ./cmd/...
 
 check: lint test race ## what must pass before a change is handed in

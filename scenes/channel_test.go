@@ -1,6 +1,8 @@
 package scenes_test
 
 import (
+	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -27,17 +29,20 @@ func scriptScene(t *testing.T, name string) *scenestest.Scene {
 
 // What is held, counted or subscribed to, and who waits for whom, when a run is
 // interrupted is there when it goes on, from a snapshot or from facts: the end is
-// the same.
+// the same. A run of the test interrupts at every third wave, from a drawn one on;
+// SIMD_TEST_LONG=1 interrupts at each.
 func TestTheChannelGoesOnAfterAnInterrupt(t *testing.T) {
-	step := uint64(1)
-	if testing.Short() {
+	step := uint64(3)
+	if os.Getenv("SIMD_TEST_LONG") != "" {
+		step = 1
+	} else if testing.Short() {
 		step = 12
 	}
 	for _, name := range []string{"throttle", "debounce", "world_paths", "subscriptions", "blocked", "blocked_pair", "lanes"} {
 		t.Run(name, func(t *testing.T) {
 			whole := scriptScene(t, name)
 			want := whole.Run(t, scenestest.Settings{})
-			for at := uint64(1); at < want.Wave.Number; at += step {
+			for at := 1 + rand.Uint64N(step); at < want.Wave.Number; at += step {
 				for _, every := range []int64{1, -1} {
 					s := whole.Fresh(t)
 					first := s.Run(t, scenestest.Settings{InterruptAt: at, Snapshots: every})

@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"tavernsim/scenes/scenestest"
 	"tavernsim/tools/sandbox"
 )
 
@@ -13,6 +14,7 @@ import (
 const childEnv = "SIMD_TEST_TOOLS_CHILD"
 
 func TestMain(m *testing.M) {
+	scenestest.Main()
 	if code, worker := sandbox.Reexec(os.Args); worker {
 		syscall.Exit(code) // before os.Exit the race detector waits for a second
 	}

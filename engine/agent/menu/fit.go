@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -18,11 +19,14 @@ const maxShort = 120
 // shortens descriptions, the longest first, then folds schemas of parameters to the names of these,
 // the largest first. The entry that tells the model how to see the rest counts with them. 0 = no bound.
 func (m *Menu) Fit(bound int, more *protocol.ToolSpec) (cut bool) {
+	if bound <= 0 {
+		return false
+	}
 	over := -bound
 	for i := range m.entries {
 		over += size(m.entries[i].listed())
 	}
-	if bound <= 0 || over <= 0 {
+	if over <= 0 {
 		return false
 	}
 	if !slices.ContainsFunc(m.entries, func(e entry) bool { return e.id == more.Name }) {
@@ -53,10 +57,38 @@ func (m *Menu) Fit(bound int, more *protocol.ToolSpec) (cut bool) {
 	return true
 }
 
-// size is the number of bytes of a value as JSON.
+// size is the number of bytes of a value as JSON. It writes none for what schemas are made of.
 func size(v any) int {
+	n := len("{}")
+	switch v := v.(type) {
+	case map[string]any:
+		for name, of := range v {
+			n += size(name) + len(":,") + size(of)
+		}
+		if len(v) > 0 {
+			return n - len(",")
+		}
+	case []any:
+		for _, of := range v {
+			n += size(of) + len(",")
+		}
+		if len(v) > 0 {
+			return n - len(",")
+		}
+	case string:
+		if !strings.ContainsFunc(v, escaped) {
+			return n + len(v)
+		}
+	case bool:
+		return len(strconv.FormatBool(v))
+	}
 	b, _ := json.Marshal(v) // a schema was read from JSON, or is code
 	return len(b)
+}
+
+// escaped reports whether JSON may write a character as something else.
+func escaped(r rune) bool {
+	return r < ' ' || r == '"' || r == '\\' || r == '<' || r == '>' || r == '&' || r > '~'
 }
 
 // shorten keeps the first sentence of the description.

@@ -111,3 +111,22 @@ func TestFitKeepsNames(t *testing.T) {
 		}
 	})
 }
+
+// What Fit adds up is what JSON takes, of any value that a schema has.
+func TestSizeIsThatOfJSON(t *testing.T) {
+	var value func(depth int) *rapid.Generator[any]
+	value = func(depth int) *rapid.Generator[any] {
+		kinds := []*rapid.Generator[any]{rapid.String().AsAny(), rapid.Bool().AsAny(), rapid.Float64().AsAny(), rapid.Int64().AsAny(), rapid.Just[any](nil), rapid.Just[any](map[string]any(nil)), rapid.Just[any]([]any(nil))}
+		if depth > 0 {
+			kinds = append(kinds, rapid.MapOfN(rapid.String(), value(depth-1), 0, 3).AsAny(), rapid.SliceOfN(value(depth-1), 0, 3).AsAny(), rapid.SliceOf(rapid.String()).AsAny())
+		}
+		return rapid.OneOf(kinds...)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		v := value(3).Draw(t, "value")
+		b, err := json.Marshal(v)
+		if err == nil && size(v) != len(b) {
+			t.Errorf("%d bytes of %s", size(v), b)
+		}
+	})
+}

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"tavernsim/scenes/scenestest"
 	"tavernsim/tools/sandbox"
 )
 
@@ -36,6 +37,7 @@ func child(dir string) error {
 }
 
 func TestMain(m *testing.M) {
+	scenestest.Main()
 	if code, worker := sandbox.Reexec(os.Args); worker {
 		syscall.Exit(code) // before os.Exit the race detector waits for a second
 	}
