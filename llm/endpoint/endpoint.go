@@ -360,10 +360,17 @@ func (w *watch) stop() {
 
 // failed classes the error of a transport.
 func (w *watch) failed(err error) error {
-	e := w.endpoint
-	if stopped := llm.Stopped(w.parent, e.Name); stopped != nil {
+	if stopped := llm.Stopped(w.parent, w.endpoint.Name); stopped != nil {
 		return stopped
 	}
+	f := w.failure(err)
+	dial, ok := errors.AsType[*net.OpError](err)
+	f.Unsent = ok && dial.Op == "dial"
+	return f
+}
+
+func (w *watch) failure(err error) *llm.Failure {
+	e := w.endpoint
 	var timeout net.Error
 	switch {
 	case errors.Is(w.Cause(), late{}) && time.Now().Before(w.ends):

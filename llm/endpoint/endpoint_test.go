@@ -117,6 +117,23 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
+// A failure says whether anything can have left.
+func TestUnsent(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }))
+	e, err := New("cloud", Definition{BaseURL: s.URL}, "", func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if _, err := e.Do(t.Context(), Ask{Path: "/", Body: []byte("{}")}); outcome(t, err).Unsent {
+		t.Errorf("it left: %v", err)
+	}
+	s.Close()
+	if _, err := e.Do(t.Context(), Ask{Path: "/", Body: []byte("{}")}); !outcome(t, err).Unsent {
+		t.Errorf("nobody listens: %v", err)
+	}
+}
+
 // Promise 3: what an endpoint says about waiting is kept.
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

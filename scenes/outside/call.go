@@ -382,6 +382,9 @@ func (c *call) noteLost(x *effect.Answered) {
 	if b == nil || x.Err == nil {
 		return
 	}
+	if f, ok := errors.AsType[*llm.Failure](x.Err); ok && f.Unsent {
+		return
+	}
 	switch llm.OutcomeOf(x.Err) {
 	case llm.OutcomeTimeout, llm.OutcomeServerError, llm.OutcomeTruncated, llm.OutcomeBadOutput, llm.OutcomeCancelled:
 	default:
@@ -404,7 +407,7 @@ func (c *call) learnt(x *effect.Answered) limit.End {
 	}
 	e := limit.End{Outcome: llm.OutcomeOf(x.Err), Tokens: x.Model.Usage.Input + x.Model.Usage.Output}
 	if f, ok := errors.AsType[*llm.Failure](x.Err); ok {
-		e.RetryAfter, e.Said = f.RetryAfter, f.Message
+		e.RetryAfter, e.Said, e.Unsent = f.RetryAfter, f.Message, f.Unsent
 	}
 	return e
 }
