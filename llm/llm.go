@@ -115,6 +115,12 @@ type Failure struct {
 	Cause      error
 }
 
+// Unsent reports whether an error is that of a request of which nothing left.
+func Unsent(err error) bool {
+	f, ok := errors.AsType[*Failure](err)
+	return ok && f.Unsent
+}
+
 func (f *Failure) Error() string { return f.Message }
 
 // Unwrap gives the kind, then the cause.

@@ -379,10 +379,7 @@ func (c *call) ended(x *attempt, answer *effect.Answered) {
 // noteLost notes in a failure what the attempt may have cost, if it is under a budget.
 func (c *call) noteLost(x *effect.Answered) {
 	b := c.from.Bound
-	if b == nil || x.Err == nil {
-		return
-	}
-	if f, ok := errors.AsType[*llm.Failure](x.Err); ok && f.Unsent {
+	if b == nil || x.Err == nil || llm.Unsent(x.Err) {
 		return
 	}
 	switch llm.OutcomeOf(x.Err) {
