@@ -111,7 +111,14 @@ type Failure struct {
 	Message    string        // with the provider's name
 	RetryAfter time.Duration // what the provider asked for; 0 = nothing
 	Latency    time.Duration // simulated or measured, like an answer's
+	Unsent     bool          // there was no connection, so nothing of the request can have left
 	Cause      error
+}
+
+// Unsent reports whether an error is that of a request of which nothing left.
+func Unsent(err error) bool {
+	f, ok := errors.AsType[*Failure](err)
+	return ok && f.Unsent
 }
 
 func (f *Failure) Error() string { return f.Message }

@@ -120,6 +120,7 @@ func TestComplete(t *testing.T) {
 		"whole, no type":    {"text/plain; charset=utf-8", "{}", llm.OutcomeOK, "{}", protocol.FinishStop},
 		"nothing, no type":  {"text/plain; charset=utf-8", "", llm.OutcomeBadOutput, "", ""},
 		"a page":            {"text/html", "data: a\n\ndata: END\n\n", llm.OutcomeOK, "data: a\n\ndata: END\n\n", protocol.FinishStop},
+		"a stream as JSON":  {"application/json", "data: a\n\ndata: END\n\n", llm.OutcomeOK, "a", protocol.FinishStop},
 		"whole":             {"application/json", "a body", llm.OutcomeOK, "a body", protocol.FinishStop},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -89,13 +89,13 @@ func (e *Endpoint) exchange(ctx context.Context, ask Ask, r Reader, sink llm.Sin
 }
 
 // streams reports whether the answer comes in parts. Some servers do not stream although
-// asked; others stream and do not say so.
+// asked; others stream and do not say so, or say that it is JSON.
 func (r *Reply) streams(asked bool) bool {
 	kind := r.Header.Get("Content-Type")
 	if strings.HasPrefix(kind, "text/event-stream") {
 		return true
 	}
-	if !asked || strings.Contains(kind, "json") || strings.Contains(kind, "html") {
+	if !asked || strings.Contains(kind, "html") {
 		return false
 	}
 	b := bufio.NewReader(r.body)

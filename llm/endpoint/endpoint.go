@@ -33,6 +33,8 @@ const (
 	MaxAnswer = 16 << 20 // bytes of an answer that is no stream, and of all lines of one
 	MaxLine   = 4 << 20  // bytes of one line of a stream
 
+	agent = "simd" // what requests call their sender, as those of tools do; headers of the definition replace it
+
 	defaultConnect   = 5 * time.Second
 	defaultFirstByte = time.Minute
 	defaultSilence   = 30 * time.Second
@@ -89,7 +91,7 @@ func newEndpoint(name string, given Definition, dir string, getenv func(string) 
 		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: %w", name, err)
 	}
 	e := &Endpoint{Name: name, Definition: d, Gate: gate.New(name, limits)}
-	header := http.Header{"Content-Type": {"application/json"}}
+	header := http.Header{"Content-Type": {"application/json"}, "User-Agent": {agent}}
 	for k, v := range d.Headers {
 		header.Set(k, v)
 	}
@@ -358,10 +360,17 @@ func (w *watch) stop() {
 
 // failed classes the error of a transport.
 func (w *watch) failed(err error) error {
-	e := w.endpoint
-	if stopped := llm.Stopped(w.parent, e.Name); stopped != nil {
+	if stopped := llm.Stopped(w.parent, w.endpoint.Name); stopped != nil {
 		return stopped
 	}
+	f := w.failure(err)
+	dial, ok := errors.AsType[*net.OpError](err)
+	f.Unsent = ok && dial.Op == "dial"
+	return f
+}
+
+func (w *watch) failure(err error) *llm.Failure {
+	e := w.endpoint
 	var timeout net.Error
 	switch {
 	case errors.Is(w.Cause(), late{}) && time.Now().Before(w.ends):

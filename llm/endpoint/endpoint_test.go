@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +49,9 @@ func TestKeyStays(t *testing.T) {
 	strangers := 0
 	stranger := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { strangers++ }))
 	defer stranger.Close()
+	var agents []string
 	e := at(t, Definition{}, func(w http.ResponseWriter, r *http.Request) {
+		agents = append(agents, r.UserAgent())
 		switch r.URL.Path {
 		case "/moved":
 			http.Redirect(w, r, stranger.URL, http.StatusTemporaryRedirect)
@@ -59,7 +62,7 @@ func TestKeyStays(t *testing.T) {
 			_, _ = w.Write([]byte(r.Header.Get("Authorization")))
 		}
 	})
-	if _, err := e.Do(context.Background(), Ask{Path: "/moved", Body: []byte("{}")}); outcome(t, err).Outcome != llm.OutcomeBadRequest || strangers > 0 {
+	if _, err := e.Do(context.Background(), Ask{Path: "/moved", Body: []byte("{}")}); outcome(t, err).Outcome != llm.OutcomeBadRequest || strangers > 0 || !strings.Contains(err.Error(), "redirects to "+stranger.URL) {
 		t.Errorf("redirected: %v, and %d requests elsewhere", err, strangers)
 	}
 	if _, err := e.Do(context.Background(), Ask{Path: "/refuse"}); outcome(t, err).Outcome != llm.OutcomeAuth || strings.Contains(err.Error(), key) || !strings.Contains(err.Error(), "[key]") {
@@ -72,6 +75,9 @@ func TestKeyStays(t *testing.T) {
 	defer r.Close()
 	if data, err := r.ReadAll(); err != nil || string(data) != "Bearer [key]" {
 		t.Errorf("%q, %v", data, err)
+	}
+	if !slices.Equal(agents, []string{"simd", "simd", "simd"}) {
+		t.Errorf("the requests say that they are of %q", agents)
 	}
 }
 
@@ -111,6 +117,23 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
+// A failure says whether anything can have left.
+func TestUnsent(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) }))
+	e, err := New("cloud", Definition{BaseURL: s.URL}, "", func(string) string { return "" })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if _, err := e.Do(t.Context(), Ask{Path: "/", Body: []byte("{}")}); outcome(t, err).Unsent {
+		t.Errorf("it left: %v", err)
+	}
+	s.Close()
+	if _, err := e.Do(t.Context(), Ask{Path: "/", Body: []byte("{}")}); !outcome(t, err).Unsent {
+		t.Errorf("nobody listens: %v", err)
+	}
+}
+
 // Promise 3: what an endpoint says about waiting is kept.
 func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -136,7 +159,7 @@ func TestEvents(t *testing.T) {
 			_, _ = w.Write([]byte("data: " + strings.Repeat("x", MaxLine+1) + "\n\n"))
 			return
 		}
-		_, _ = w.Write([]byte(": a comment\r\nevent: one\r\ndata: a\r\ndata:b\r\n\r\n\ndata: \n\ndata: the last"))
+		_, _ = w.Write([]byte(": a comment\r\nevent: one\r\ndata: a\r\ndata:b\r\n\r\n\ndata: \n\ndata:\ndata:\n\ndata: the last"))
 	})
 	read := func(path string) (got []string, err error) {
 		r, err := e.Do(context.Background(), Ask{Path: path, Stream: true})
@@ -151,7 +174,7 @@ func TestEvents(t *testing.T) {
 		}
 		return got, err
 	}
-	if got, err := read("/"); err != nil || strings.Join(got, "|") != "one=a\nb|=|=the last" {
+	if got, err := read("/"); err != nil || strings.Join(got, "|") != "one=a\nb|=\n|=the last" {
 		t.Errorf("%q, %v", got, err)
 	}
 	if _, err := read("/long"); outcome(t, err).Outcome != llm.OutcomeBadOutput {

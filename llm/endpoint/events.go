@@ -33,7 +33,7 @@ func (r *Reply) Events() iter.Seq2[Event, error] {
 			}
 			switch {
 			case errors.Is(err, io.EOF) && len(line) == 0:
-				if e.Cut = true; data {
+				if e.Cut = true; len(e.Data) > 0 {
 					yield(e, nil)
 				}
 				return
@@ -44,7 +44,7 @@ func (r *Reply) Events() iter.Seq2[Event, error] {
 				yield(Event{}, r.watch.failed(err))
 				return
 			case len(line) == 0:
-				if data && !yield(e, nil) {
+				if len(e.Data) > 0 && !yield(e, nil) { // an event without data keeps the connection open
 					return
 				}
 				e, data = Event{Data: e.Data[:0]}, false

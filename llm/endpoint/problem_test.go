@@ -22,7 +22,7 @@ func TestReadProblem(t *testing.T) {
 		`{"object":"error","message":"m","type":"BadRequestError","code":4}`: {"BadRequestError", "4", "m", 0},
 		`{"statusCode":401,"message":"m"}`:                                   {"", "", "m", 0},
 		`{"detail":"Not Found"}`:                                             {"", "", "Not Found", 0},
-		`{"detail":[{"msg":"m","loc":["body"]}]}`:                            {"", "", "[map[loc:[body] msg:m]]", 0},
+		`{"detail":[{"msg":"m","loc":["body"]}]}`:                            {"", "", `[{"msg":"m","loc":["body"]}]`, 0},
 		`[{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}]`: {"", "400", "m", 0},
 		`{"error":{},"message":"outside"}`:                                   {"", "", "outside", 0},
 		`{"error":{"code":"content_filter"}}`:                                {"", "content_filter", "", 0},

@@ -34,7 +34,7 @@ func ReadProblem(body []byte) (p Problem, ok bool) {
 	var top struct {
 		Error json.RawMessage `json:"error"`
 		fields
-		Detail any `json:"detail"`
+		Detail json.RawMessage `json:"detail"`
 	}
 	var list []json.RawMessage // some services put the error into a list
 	if json.Unmarshal(body, &list) == nil && len(list) > 0 {
@@ -52,8 +52,8 @@ func ReadProblem(body []byte) (p Problem, ok bool) {
 		p.RetryIn = retryIn(inner.Details)
 	case top.Message != "":
 		inner.fields = top.fields
-	case top.Detail != nil:
-		inner.Message = fmt.Sprint(top.Detail)
+	case len(top.Detail) > 0 && json.Unmarshal(top.Detail, &inner.Message) != nil:
+		inner.Message = string(top.Detail) // what is wrong with each field of the question
 	}
 	p.Type, p.Message = inner.Type, inner.Message
 	if inner.Code != nil {
@@ -99,6 +99,9 @@ func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure 
 	}
 	if wait := retryAfter(h, time.Now()); wait > 0 {
 		p.RetryIn = wait
+	}
+	if to := h.Get("Location"); status/100 == 3 && to != "" {
+		p.Message = "the server redirects to " + to + ", and redirects are not followed; if the server is there, write its address into base_url"
 	}
 	f := e.Problem(status, p)
 	if status == http.StatusServiceUnavailable && f.RetryAfter > 0 {

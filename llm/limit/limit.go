@@ -68,6 +68,7 @@ type End struct {
 	RetryAfter time.Duration
 	Tokens     int64  // that it took; 0 = nobody knows
 	Said       string // what a failure says, without secrets
+	Unsent     bool   // nothing of the request left
 }
 
 // Machine is the state of one endpoint's admission.
@@ -267,7 +268,7 @@ func (m *Machine) End(now time.Duration, c *Call, e End) (again bool) {
 
 // repeats reports whether another attempt may follow.
 func (m *Machine) repeats(c *Call, e End) bool {
-	return e.Outcome.AskAgain() && c.attempts <= m.opt.Retries && m.closed == nil && (!c.Once || e.Outcome == llm.OutcomeRateLimited)
+	return e.Outcome.AskAgain() && c.attempts <= m.opt.Retries && m.closed == nil && (!c.Once || e.Outcome == llm.OutcomeRateLimited || e.Unsent)
 }
 
 // jitter is the pause before the next attempt, drawn evenly from what the attempt

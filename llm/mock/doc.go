@@ -4,7 +4,7 @@
 //
 // You hold a [Server], made by [New], and give it to an http.Server ([Server.HTTP]
 // makes one with bounds). It answers POST chat/completions, messages and embeddings,
-// GET models, metrics and requests, each also below /v1. It holds nothing that has
+// GET models, models/NAME, metrics and requests, each also below /v1. It holds nothing that has
 // to be closed. docs/mock-llm.md describes faults and forms.
 //
 // # Promises

@@ -153,7 +153,7 @@ func TestBadBodies(t *testing.T) {
 		want       int
 	}{
 		{"/v1/chat/completions", strings.Repeat(" ", maxBody+1), 413}, {"/v1/nothing", "{}", 404}, {"/", "", 404}, {"/v1/chat/completions", "", 405}, {"/v1/models", "{}", 405},
-		{"/requests?questions=x", "", 400},
+		{"/requests?questions=x", "", 400}, {"/v1/models/", "", 200}, {"/v1/models/mock", "", 200}, {"/models/mock", "", 200}, {"/v1/models/meta/llama-3", "", 200}, {"/v1/models/mock", "{}", 405},
 	} {
 		if w := ask(s, c.path, c.body); w.Code != c.want || !json.Valid(w.Body.Bytes()) {
 			t.Errorf("%s: %d %s; want %d", c.path, w.Code, w.Body, c.want)
@@ -220,7 +220,7 @@ func TestTheKeyIsWantedAndNeverShown(t *testing.T) {
 			t.Errorf("%+v: %d %s", c, w.Code, w.Body)
 		}
 	}
-	for path, want := range map[string]int{"/metrics": 200, "/requests": 401, "/models": 401} {
+	for path, want := range map[string]int{"/metrics": 200, "/requests": 401, "/models": 401, "/models/mock": 401} {
 		if w := ask(s, path, ""); w.Code != want {
 			t.Errorf("%s: %d, want %d", path, w.Code, want)
 		}

@@ -117,6 +117,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func route(path string) endpoint {
 	path = strings.TrimPrefix(strings.TrimSuffix(path, "/"), "/")
 	path = strings.TrimPrefix(path, "v1/")
+	if strings.HasPrefix(path, "models/") {
+		return models
+	}
 	for e := range nowhere {
 		if path == e.String() {
 			return e
@@ -151,8 +154,13 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, rec *record) {
 	out := reply{status: 200, kind: "application/json"}
 	switch rec.key.endpoint {
 	case models:
-		out.Add(`{"object":"list","data":[{"id":"mock","object":"model","type":"model","display_name":"mock","created":`, wire.Created,
-			`,"created_at":"2026-01-01T00:00:00Z","owned_by":"simd"}],"has_more":false,"first_id":"mock","last_id":"mock"}`)
+		if name, one := strings.CutPrefix(strings.TrimPrefix(strings.Trim(r.URL.Path, "/"), "v1/"), "models/"); one {
+			addModel(&out, name)
+			break
+		}
+		out.Add(`{"object":"list","data":[`)
+		addModel(&out, "mock")
+		out.Add(`],"has_more":false,"first_id":"mock","last_id":"mock"}`)
 	case metrics:
 		var text bytes.Buffer
 		s.tally.prometheus(&text, time.Since(s.since))
@@ -171,6 +179,12 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, rec *record) {
 		out.Add("\n")
 	}
 	s.send(w, r, rec, &out)
+}
+
+// addModel adds what both protocols say of one model. Each name is that of a model, as in questions.
+func addModel(out *reply, name string) {
+	id, _ := json.Marshal(name) // of a text
+	out.Add(`{"id":`, string(id), `,"object":"model","type":"model","display_name":`, string(id), `,"created":`, wire.Created, `,"created_at":"2026-01-01T00:00:00Z","owned_by":"simd"}`)
 }
 
 // question answers a question.

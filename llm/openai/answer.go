@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"io"
 	"slices"
@@ -224,7 +225,7 @@ func (r *reading) Whole(body []byte) error {
 
 // Part implements endpoint.Reader.
 func (r *reading) Part(e endpoint.Event) (llm.Chunk, error) {
-	if string(e.Data) == "[DONE]" {
+	if string(bytes.TrimSpace(e.Data)) == "[DONE]" {
 		return llm.Chunk{}, io.EOF
 	}
 	var c completion

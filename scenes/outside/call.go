@@ -379,7 +379,7 @@ func (c *call) ended(x *attempt, answer *effect.Answered) {
 // noteLost notes in a failure what the attempt may have cost, if it is under a budget.
 func (c *call) noteLost(x *effect.Answered) {
 	b := c.from.Bound
-	if b == nil || x.Err == nil {
+	if b == nil || x.Err == nil || llm.Unsent(x.Err) {
 		return
 	}
 	switch llm.OutcomeOf(x.Err) {
@@ -404,7 +404,7 @@ func (c *call) learnt(x *effect.Answered) limit.End {
 	}
 	e := limit.End{Outcome: llm.OutcomeOf(x.Err), Tokens: x.Model.Usage.Input + x.Model.Usage.Output}
 	if f, ok := errors.AsType[*llm.Failure](x.Err); ok {
-		e.RetryAfter, e.Said = f.RetryAfter, f.Message
+		e.RetryAfter, e.Said, e.Unsent = f.RetryAfter, f.Message, f.Unsent
 	}
 	return e
 }

@@ -279,12 +279,17 @@ func TestReflectionsAreBackground(t *testing.T) {
 	})
 }
 
-// A request that must not be made twice is sent again only if the endpoint refused it.
+// A request that must not be made twice is sent again only if the endpoint refused it, or it did
+// not leave.
 func TestOnlyRefusedRequestsAreSentAgain(t *testing.T) {
-	for outcome, want := range map[llm.Outcome]int{llm.OutcomeRateLimited: 5, llm.OutcomeTimeout: 1, llm.OutcomeServerError: 1, llm.OutcomeAuth: 1} {
+	for fails, want := range map[llm.Failure]int{
+		{Outcome: llm.OutcomeRateLimited}: 5, {Outcome: llm.OutcomeTimeout}: 1, {Outcome: llm.OutcomeServerError}: 1, {Outcome: llm.OutcomeAuth}: 1,
+		{Outcome: llm.OutcomeServerError, Unsent: true}: 5, {Outcome: llm.OutcomeTimeout, Unsent: true}: 5,
+	} {
 		synctest.Test(t, func(t *testing.T) {
+			outcome := fails.Outcome
 			f := &llmtest.Fake{Once: true, Reply: func(context.Context, int, *protocol.ModelRequest) (string, error) {
-				return "", &llm.Failure{Outcome: outcome, Message: "no"}
+				return "", &llm.Failure{Outcome: outcome, Message: "no", Unsent: fails.Unsent}
 			}}
 			g := gated{f, gate.New("cloud", limit.Options{})}
 			var again atomic.Int64
@@ -298,7 +303,14 @@ func TestOnlyRefusedRequestsAreSentAgain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			x := ask(t.Context(), r, outside.From{}, protocol.NewDraw(1))
+			x := ask(t.Context(), r, outside.From{Bound: &llm.Bound{Input: 7, Output: 2}}, protocol.NewDraw(1))
+			lost := int64(0)
+			if b := x.Model.Origin.Budget; b != nil {
+				lost = b.Lost
+			}
+			if charged := !fails.Unsent && (outcome == llm.OutcomeTimeout || outcome == llm.OutcomeServerError); charged != (lost == 9) {
+				t.Errorf("%+v: %d tokens are lost", fails, lost)
+			}
 			if protocol.KindOf(x.Err) != outcome.Kind() || f.Calls() != want || again.Load() != int64(want-1) {
 				t.Errorf("%s: %d attempts, %d again, %v", outcome, f.Calls(), again.Load(), x.Err)
 			}

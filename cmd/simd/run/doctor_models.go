@@ -10,6 +10,7 @@ import (
 
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/internal/show"
+	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/probe"
 	"tavernsim/scenes/run/runner"
@@ -88,7 +89,7 @@ func writeTried(w io.Writer, all []probe.Tried) {
 			what = "model " + t.Model
 		}
 		if t.Error != "" {
-			fmt.Fprintf(w, "FAILED  %s: %s: %s (%s)\n", t.Endpoint, what, t.Error, t.Outcome)
+			fmt.Fprintln(w, terminal.Plain(fmt.Sprintf("FAILED  %s: %s: %s (%s)", t.Endpoint, what, t.Error, t.Outcome)))
 			continue
 		}
 		found := fmt.Sprintf("%d models", len(t.Models))
@@ -102,6 +103,6 @@ func writeTried(w io.Writer, all []probe.Tried) {
 		if t.Price != "" {
 			found += "; " + t.Price
 		}
-		fmt.Fprintf(w, "ok      %s: %s: %s\n", t.Endpoint, what, found)
+		fmt.Fprintln(w, terminal.Plain(fmt.Sprintf("ok      %s: %s: %s", t.Endpoint, what, found)))
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -109,7 +110,7 @@ func (o *Options) definition() (*agent.Definition, error) {
 		Profile: caller, Name: caller, Limits: (*profile.RuntimeConfig)(nil).Limits(), Core: plan,
 		Workflows: map[string]*workflow.Plan{}, External: setup.Tools(o.Project, nil),
 	}
-	d.Limits.MaxCalls = maxCalls
+	d.Limits.MaxCalls, d.Limits.MaxToolTime, d.Limits.MaxToolBytes = maxCalls, math.MaxInt64, math.MaxInt64 // no profile says more, and whoever asked can end it
 	only, _ := bind.FindTool(o.Only, o.Project.ToolIDs())
 	for i := range d.External {
 		e := &d.External[i]

@@ -77,13 +77,16 @@ func block(steps ...string) string {
 	return b.String() + "<|[END_TOOL]|>\n"
 }
 
-// ring answers a call; the name "broken" fails.
+// ring answers a call; the name "broken" fails, and "long" takes two hours.
 func ring(_ context.Context, q *effect.Ask) tools.Result {
 	r := tools.Output(map[string]any{"rang": q.Call.Params["name"]})
 	if q.Call.Params["name"] == "broken" {
 		r = tools.Fail(protocol.KindTransient, "no clapper")
 	}
 	r.Meta = tools.Meta{Tool: q.Call.Tool, Attempts: 1}
+	if q.Call.Params["name"] == "long" {
+		r.Meta.Latency = protocol.Duration(2 * time.Hour)
+	}
 	return r
 }
 
@@ -105,6 +108,7 @@ func TestRun(t *testing.T) {
 		"a model":          {block("command=muse"), "", "1.1 muse error unavailable", 0},
 		"not understood":   {block("command=bell.ring;name=a") + block("name=a"), "", "1.1 bell.ring ok a", 1},
 		"unknown referred": {block("command=bell.ring;name=@{step_7.output}"), "", "1.1 bell.ring ok @{step_7.output}", 1},
+		"long calls":       {block("command=bell.ring;name=long", "command=bell.ring;name=long", "command=bell.ring;name=a"), "", "1.1 bell.ring ok long, 1.2 bell.ring ok long, 1.3 bell.ring ok a", 0}, // nobody can set the budget of a deliberation
 		"both grammars":    {block("command=bell.ring;name=a") + "<tools><read><file src=\"a\"/></read></tools>", "", "1.1 bell.ring ok a, 2.1 read error not_found", 0},
 	} {
 		a, err := answer.Run(t.Context(), answer.Options{Project: p, Only: c.only, Call: ring}, c.text)
