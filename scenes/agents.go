@@ -213,10 +213,10 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 			return err
 		}
 	}
-	if took := (elapsed{a.Class[a.machine.ID.Ordinal], time.Since(a.began)}); a.to != nil {
-		a.to.took = append(a.to.took, took)
+	if e := (timing.Ended{Profile: a.profiles[a.Class[a.machine.ID.Ordinal]], Took: time.Since(a.began)}); a.to != nil {
+		a.to.ended = append(a.to.ended, e)
 	} else {
-		a.measureTook(took)
+		a.options.Latency.Ended(e)
 	}
 	return a.handOver(facts, requests)
 }
@@ -230,7 +230,7 @@ func (a *agentShell) Stopped() {
 
 // handOver ends the deliberation: it gives its facts and requests to the gatherer that visits the
 // agent, or to the stage. After an error they have nothing of it.
-func (a *agentShell) handOver(facts []protocol.Fact, requests []protocol.Sequenced) error {
+func (a *agentShell) handOver(facts []protocol.Fact, requests []protocol.Sequenced) (err error) {
 	o, visited := a.machine.ID.Ordinal, a.to != nil
 	var to *handover
 	if visited {
@@ -240,13 +240,11 @@ func (a *agentShell) handOver(facts []protocol.Fact, requests []protocol.Sequenc
 	}
 	from, leaves := len(to.states), a.seats.AtOnce && !a.machine.State.Ephemeral(false)
 	if leaves {
-		states, err := agent.AppendSnapshot(a.Codec, to.states, &a.machine.State)
-		if err != nil {
+		if to.states, err = agent.AppendSnapshot(a.Codec, to.states, &a.machine.State); err != nil {
 			return err
 		}
-		to.states = states
 	}
-	if err := to.span.Ended(a.Codec, o, a.machine.ID.Instance, facts, requests); err != nil {
+	if err = to.span.Ended(a.Codec, o, a.machine.ID.Instance, facts, requests); err != nil {
 		return err
 	}
 	if leaves {
@@ -260,7 +258,7 @@ func (a *agentShell) handOver(facts []protocol.Fact, requests []protocol.Sequenc
 	if a.budget != nil && a.budget.step.Done > 0 { // earlier turns may wait for what its last answer did not take
 		a.stepped()
 	}
-	if err := a.turnedAhead(facts, requests); err != nil {
+	if err = a.turnedAhead(facts, requests); err != nil {
 		return err
 	}
 	for _, f := range facts {

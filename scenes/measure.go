@@ -281,22 +281,6 @@ func (a *agentShell) newSample(wave uint64) *timing.Sample {
 	return &timing.Sample{Last: a.began}
 }
 
-// elapsed is how long a deliberation of an agent of a class took on the wall clock.
-type elapsed struct {
-	class uint16
-	took  time.Duration
-}
-
-// measureTook measures ended deliberations.
-func (s *scene) measureTook(list ...elapsed) {
-	for _, x := range list {
-		if p := s.profiles[x.class]; p != nil {
-			p.Took(x.took)
-		}
-		s.options.Latency.Record(x.took)
-	}
-}
-
 // measureTurn adds the sample of a turn that was handed over to the metrics.
 func (a *agentShell) measureTurn(s *timing.Sample) {
 	if s == nil {

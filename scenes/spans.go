@@ -30,8 +30,8 @@ type gatherer struct {
 	*scene
 	self  *actors.Ref
 	doing *timing.Doing
-	open  *handover // while it is at an errand
-	took  []elapsed // of the turns that ended in it; measured together, since all workers write the same counters
+	open  *handover      // while it is at an errand
+	ended []timing.Ended // in it; measured together, since all workers write the same counters
 }
 
 // errand is a part of the order of a wave.
@@ -91,8 +91,8 @@ func (g *gatherer) Receive(env *protocol.Envelope) error {
 	g.seal()
 	g.spans.Put(g.open.span)
 	g.open = nil
-	g.measureTook(g.took...)
-	g.took = g.took[:0]
+	g.options.Latency.Ended(g.ended...)
+	g.ended = g.ended[:0]
 	return nil
 }
 

@@ -35,6 +35,22 @@ func (l *Latency) Record(d time.Duration) {
 	_ = l.h.RecordValue(max(1, min(d.Microseconds(), l.h.HighestTrackableValue()))) // in range by construction
 }
 
+// Ended is a deliberation that has ended.
+type Ended struct {
+	Profile *metrics.Profile // nil = it is the scene's own
+	Took    time.Duration    // on the wall clock
+}
+
+// Ended measures deliberations; without l only for metrics.
+func (l *Latency) Ended(list ...Ended) {
+	for _, e := range list {
+		if e.Profile != nil {
+			e.Profile.Took(e.Took)
+		}
+		l.Record(e.Took)
+	}
+}
+
 // Quantile is the latency below which q percent of the deliberations stayed.
 func (l *Latency) Quantile(q float64) time.Duration {
 	l.mu.Lock()
