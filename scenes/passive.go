@@ -53,7 +53,7 @@ const (
 	passiveMemory = 64 << 20 // bytes of states of passive agents that lie in memory, if there is a file
 	// crowd is a number of agents from which on the collector costs more, with an actor and a decoded
 	// state for each, than new actors for each turn do.
-	crowd = 500_000
+	crowd = 200_000
 	// patience is the default of passivate_after in a scene of fewer, and villagePatience in one of at
 	// most village agents: they act by the hour, and all of them seated are little memory.
 	patience, villagePatience = 5 * time.Minute, 24 * time.Hour
