@@ -48,7 +48,7 @@ func stack() []string {
 		switch {
 		case f.Function == "runtime.gopanic":
 			panicked, out = true, nil
-		case strings.HasSuffix(f.Function, "actors.(*mailbox).handle"), strings.Contains(f.Function, "actor.(*actorContext)"):
+		case strings.HasSuffix(f.Function, "actors.(*mailbox).handle"), strings.HasSuffix(f.Function, "actors.(*mailbox).end"), strings.Contains(f.Function, "actor.(*actorContext)"):
 			return out
 		case panicked && !strings.HasPrefix(f.Function, "runtime.") && len(out) < maxFrames:
 			out = append(out, fmt.Sprintf("%s %s:%d", shortFunc(f.Function), base(f.File), f.Line))

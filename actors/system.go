@@ -102,7 +102,7 @@ type Spec struct {
 	Name string // begins with the supervisor's Prefix; unique in the system
 	// Unlisted: the caller holds that the name is unique among the actors that are told
 	// something; the next of a name may be spawned while the last one stops. An actor that
-	// is listed takes some 90 bytes more, of which most stay when it has stopped.
+	// is listed takes some 200 bytes more, of which some stay when it has stopped.
 	Unlisted bool
 	// First is the behaviour to begin with.
 	First Behavior

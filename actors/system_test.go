@@ -272,11 +272,14 @@ func TestUnlistedActors(t *testing.T) {
 			}
 			ref.Tell(event("gate", protocol.Normal))
 			synctest.Wait()
-			s.Stop(ref) // while it handles an envelope
+			for range 2 {
+				s.Stop(ref) // while it handles an envelope
+			}
+			s.Restart(ref)
 			close(r.gate)
 			refs = append(refs, ref)
 		}
-		synctest.Wait()
+		sup.Wait()      // each has ended once
 		s.Stop(refs[0]) // which is gone
 		ref, err := s.Spawn(Spec{Name: "p/a", Unlisted: true, First: failing{}, Supervisor: sup})
 		if err != nil {

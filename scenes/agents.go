@@ -216,7 +216,7 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 	if e := (timing.Ended{Profile: a.profiles[a.Class[a.machine.ID.Ordinal]], Took: time.Since(a.began)}); a.to != nil {
 		a.to.ended = append(a.to.ended, e)
 	} else {
-		a.options.Latency.Ended(e)
+		timing.Measure([]timing.Ended{e}, a.options.Latency)
 	}
 	return a.handOver(facts, requests)
 }

@@ -88,11 +88,11 @@ func (g *gatherer) Receive(env *protocol.Envelope) error {
 			g.seal()
 		}
 	}
+	timing.Measure(g.ended, g.options.Latency)
+	g.ended = g.ended[:0]
 	g.seal()
 	g.spans.Put(g.open.span)
 	g.open = nil
-	g.options.Latency.Ended(g.ended...)
-	g.ended = g.ended[:0]
 	return nil
 }
 

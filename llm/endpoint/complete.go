@@ -98,6 +98,9 @@ func (r *Reply) streams(asked bool) bool {
 	if !asked || strings.Contains(kind, "html") {
 		return false
 	}
+	if strings.Contains(kind, "json") {
+		r.watch.whole() // it is most likely whole, and may be long in coming
+	}
 	b := bufio.NewReader(r.body)
 	start, _ := b.Peek(1)
 	r.body = struct {

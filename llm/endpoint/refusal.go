@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -52,8 +53,10 @@ func ReadProblem(body []byte) (p Problem, ok bool) {
 		p.RetryIn = retryIn(inner.Details)
 	case top.Message != "":
 		inner.fields = top.fields
-	case len(top.Detail) > 0 && json.Unmarshal(top.Detail, &inner.Message) != nil:
-		inner.Message = string(top.Detail) // what is wrong with each field of the question
+	case len(top.Detail) > 0:
+		if json.Unmarshal(top.Detail, &inner.Message) != nil { // no text, but what is wrong with each field of the question
+			inner.Message = string(top.Detail)
+		}
 	}
 	p.Type, p.Message = inner.Type, inner.Message
 	if inner.Code != nil {
@@ -100,8 +103,9 @@ func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure 
 	if wait := retryAfter(h, time.Now()); wait > 0 {
 		p.RetryIn = wait
 	}
-	if to := h.Get("Location"); status/100 == 3 && to != "" {
-		p.Message = "the server redirects to " + to + ", and redirects are not followed; if the server is there, write its address into base_url"
+	if to, err := url.Parse(h.Get("Location")); status/100 == 3 && err == nil && to.Path+to.Host != "" {
+		to.User, to.RawQuery, to.Fragment = nil, "", "" // the query may repeat ours, with a key in it
+		p.Message = "redirects are not followed; base_url has to be an address of the server that answers. This one redirects to " + to.String()
 	}
 	f := e.Problem(status, p)
 	if status == http.StatusServiceUnavailable && f.RetryAfter > 0 {

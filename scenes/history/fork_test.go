@@ -20,7 +20,7 @@ import (
 func TestAForkEndsWhatIsOutside(t *testing.T) {
 	set := scenestest.Settings{Snapshots: -1}
 	s := town(t, "-- scenes/day.yaml --\n"+quietDay)
-	long := &agenda.Stop{Ticks: 100_000} // a busy machine interrupts a short run at its end
+	long := &agenda.Stop{Ticks: 100_000} // on a busy machine the interrupt came after the last tick of a short run
 	if r := s.Run(t, scenestest.Settings{Snapshots: -1, InterruptAt: 3, Stop: long}); r.Err != nil || r.Final {
 		t.Fatal(r)
 	}

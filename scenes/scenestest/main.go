@@ -17,6 +17,8 @@ import (
 func Main() {
 	cmap.SHARD_COUNT = 1
 	if os.Getenv("SIMD_TEST_LONG") == "" && os.Getenv("RAPID_CHECKS") == "" {
-		_ = flag.Set("rapid.checks", "30") // random.go imports rapid, which has the flag
+		if err := flag.Set("rapid.checks", "30"); err != nil {
+			panic(err) // random.go imports rapid, which has the flag
+		}
 	}
 }

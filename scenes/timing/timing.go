@@ -41,13 +41,13 @@ type Ended struct {
 	Took    time.Duration    // on the wall clock
 }
 
-// Ended measures deliberations; without l only for metrics.
-func (l *Latency) Ended(list ...Ended) {
+// Measure counts ended deliberations in their profiles' metrics and in a histogram, if there is one.
+func Measure(list []Ended, in *Latency) {
 	for _, e := range list {
 		if e.Profile != nil {
 			e.Profile.Took(e.Took)
 		}
-		l.Record(e.Took)
+		in.Record(e.Took)
 	}
 }
 

@@ -57,7 +57,7 @@ func (m *Menu) Fit(bound int, more *protocol.ToolSpec) (cut bool) {
 	return true
 }
 
-// size is the number of bytes of a value as JSON. It writes none for what schemas are made of.
+// size is the number of bytes of a value as JSON. It adds up what schemas are made of; only other values are written to be counted.
 func size(v any) int {
 	n := len("{}")
 	switch v := v.(type) {

@@ -110,7 +110,7 @@ func (o *Options) definition() (*agent.Definition, error) {
 		Profile: caller, Name: caller, Limits: (*profile.RuntimeConfig)(nil).Limits(), Core: plan,
 		Workflows: map[string]*workflow.Plan{}, External: setup.Tools(o.Project, nil),
 	}
-	d.Limits.MaxCalls, d.Limits.MaxToolTime, d.Limits.MaxToolBytes = maxCalls, math.MaxInt64, math.MaxInt64 // no profile says more, and whoever asked can end it
+	d.Limits.MaxCalls, d.Limits.MaxToolTime, d.Limits.MaxToolBytes = maxCalls, math.MaxInt64, math.MaxInt64 // of a deliberation, which this is not; the caller can cancel
 	only, _ := bind.FindTool(o.Only, o.Project.ToolIDs())
 	for i := range d.External {
 		e := &d.External[i]
