@@ -156,11 +156,15 @@ func dripping(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A server that does not stream although asked has the time of the whole.
+// A server that does not stream although asked has the time of the whole, also when its body is long
+// in coming.
 func TestNoStreamAlthoughAsked(t *testing.T) {
 	within(t, shortly(), func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		say(w, "")
+		wait(r, 20*time.Second)
 		say(w, "{")
-		wait(r, 40*time.Second)
+		wait(r, 20*time.Second)
 		say(w, "}")
 	}, func(t *testing.T, e *Endpoint) {
 		reply, err := e.Do(context.Background(), Ask{Path: "/x", Stream: true})
@@ -168,6 +172,9 @@ func TestNoStreamAlthoughAsked(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer reply.Close()
+		if reply.streams(true) {
+			t.Error("it streams")
+		}
 		if data, err := reply.ReadAll(); err != nil || string(data) != "{}" {
 			t.Errorf("%q, %v", data, err)
 		}
