@@ -33,8 +33,6 @@ const (
 	MaxAnswer = 16 << 20 // bytes of an answer that is no stream, and of all lines of one
 	MaxLine   = 4 << 20  // bytes of one line of a stream
 
-	agent = "simd" // what requests call their sender, as those of tools do; headers of the definition replace it
-
 	defaultConnect   = 5 * time.Second
 	defaultFirstByte = time.Minute
 	defaultSilence   = 30 * time.Second
@@ -91,7 +89,7 @@ func newEndpoint(name string, given Definition, dir string, getenv func(string) 
 		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: %w", name, err)
 	}
 	e := &Endpoint{Name: name, Definition: d, Gate: gate.New(name, limits)}
-	header := http.Header{"Content-Type": {"application/json"}, "User-Agent": {agent}}
+	header := http.Header{"Content-Type": {"application/json"}, "User-Agent": {"simd"}} // which the definition may replace
 	for k, v := range d.Headers {
 		header.Set(k, v)
 	}

@@ -113,10 +113,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// bare is a path without the version and the slashes around it.
+func bare(path string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(path, "/"), "/"), "v1/")
+}
+
 // route finds what a path asks for.
 func route(path string) endpoint {
-	path = strings.TrimPrefix(strings.TrimSuffix(path, "/"), "/")
-	path = strings.TrimPrefix(path, "v1/")
+	path = bare(path)
 	if strings.HasPrefix(path, "models/") {
 		return models
 	}
@@ -154,7 +158,7 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request, rec *record) {
 	out := reply{status: 200, kind: "application/json"}
 	switch rec.key.endpoint {
 	case models:
-		if name, one := strings.CutPrefix(strings.TrimPrefix(strings.Trim(r.URL.Path, "/"), "v1/"), "models/"); one {
+		if name, one := strings.CutPrefix(bare(r.URL.Path), "models/"); one && name != "" {
 			addModel(&out, name)
 			break
 		}
