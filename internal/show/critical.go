@@ -14,7 +14,14 @@ func criticalLine(c *rundir.CriticalPath) string {
 	if len(c.Agents) > 0 {
 		who = fmt.Sprintf(", of which %s by %s", terminal.Span(c.Agents[0].Critical), c.Agents[0].Name)
 	}
-	return fmt.Sprintf("%s of model time, %s on the critical path%s", terminal.Span(c.Model), terminal.Span(c.Critical), who)
+	waits := ""
+	if len(c.Gates) > 0 {
+		waits = fmt.Sprintf("; %s of it for places at %s", terminal.Span(c.Waited), c.Gates[0].Name)
+		if more := len(c.Gates) - 1; more > 0 {
+			waits += fmt.Sprintf(" and %d more", more)
+		}
+	}
+	return fmt.Sprintf("%s of model time, %s on the critical path%s%s", terminal.Span(c.Model), terminal.Span(c.Critical), who, waits)
 }
 
 // CriticalPath shows which calls of models a run waited for.
@@ -24,6 +31,9 @@ func (s *Scene) CriticalPath(c *inspect.CriticalPath) error {
 			p.section(title, 1)
 			p.row("together", "%s", criticalLine(c))
 			p.row("barrier", "%s, the slowest turn of each of %s", terminal.Span(c.Critical), terminal.Plural(c.Waves, "wave"))
+			for _, g := range c.Gates[:min(len(c.Gates), mostCritical)] {
+				p.row("waits", "%s of it at %s, for a place or the next attempt", terminal.Span(g.Seconds), g.Name)
+			}
 			if c.Declared > 0 {
 				p.row("tracked", "%s, the longest chain of turns that wait for one another by what the profiles declare", terminal.Span(c.Declared))
 			}

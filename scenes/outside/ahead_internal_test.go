@@ -86,11 +86,11 @@ func TestAShadowsAnswerIsNotPaid(t *testing.T) {
 func TestShadowsAreCounted(t *testing.T) {
 	table := newTable()
 	for turn := uint64(1); turn <= 3; turn++ {
-		table.request(&Effect{Agent: "a", Turn: turn, Request: 1, Kind: "model", Ahead: turn == 3}, 1).took = time.Duration(turn) * time.Second
+		table.request(&Effect{Agent: "a", Turn: turn, Request: 1, Kind: "model", Ahead: turn == 3}, 1).took.Took = time.Duration(turn) * time.Second
 	}
 	table.end(turnKey{"a", 1}, 8)
 	table.end(turnKey{"a", 2}, 9)
-	if took, wasted := table.end(turnKey{"a", 3}, 10); len(wasted) != 1 || took != 0 || table.shadows.Wasted != 1 || table.shadows.Barrier != 3*time.Second {
+	if took, wasted := table.end(turnKey{"a", 3}, 10); len(wasted) != 1 || took.Took != 0 || table.shadows.Wasted != 1 || table.shadows.Barrier != 3*time.Second {
 		t.Errorf("%v, %+v", wasted, table.shadows)
 	}
 }

@@ -226,7 +226,8 @@ func (c *call) logged() *Effect {
 
 // Released implements gate.Caller: it makes an attempt when the request is kept.
 func (c *call) Released(class limit.Class) {
-	c.runner.watch.Waited(c.ask.Kind, c.gate.Name(), class, max(0, time.Since(c.waiting)))
+	waited := max(0, time.Since(c.waiting))
+	c.runner.watch.Waited(c.ask.Kind, c.gate.Name(), class, waited)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -237,10 +238,14 @@ func (c *call) Released(class limit.Class) {
 		go c.ended(&attempt{begun: time.Now()}, &effect.Answered{Err: &llm.Failure{Outcome: llm.OutcomeUnavailable, Message: fmt.Sprintf(
 			"%s %s: %d calls have not returned although their time is over; no more are made until one does", c.to.kind, c.to.Name(), c.gate.Stuck.Load())}})
 	case c.effect == nil || c.flight != nil:
+		if c.flight != nil {
+			c.flight.Waited(c.gate.Name(), waited, true)
+		}
 		c.phase = out
 		go c.onNewStack()
 	default:
 		if c.flight = c.runner.Log.Begin(c.effect, c.kept); c.flight != nil {
+			c.flight.Waited(c.gate.Name(), waited, false)
 			c.phase = keeps
 			return
 		}

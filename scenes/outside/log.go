@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/schedule/chain"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 )
@@ -85,6 +86,7 @@ type Flight struct {
 	answered bool // the newest fact is the answer's
 	began    time.Time
 
+	paused time.Duration // of the time since it began: between attempts
 	// The log's lock guards the following fields.
 	over   bool          // answer or err is set
 	landed chan struct{} // closed when it is over; nil while nobody has joined
@@ -245,6 +247,20 @@ func (f *Flight) Move(most *Most, kept func(error)) {
 	f.log.keep(f)
 }
 
+// Waited notes how long the request waited at a gate, before it was made or between two attempts. Less
+// than a millisecond is none.
+func (f *Flight) Waited(gate string, d time.Duration, between bool) {
+	if d < time.Millisecond {
+		return
+	}
+	f.log.mu.Lock()
+	defer f.log.mu.Unlock()
+	f.place.took.Waited(gate, d)
+	if between {
+		f.paused += d
+	}
+}
+
 // Fail ends a flight without an answer. Nothing is kept, as after a kill.
 func (f *Flight) Fail(err error) { f.land(nil, err) }
 
@@ -256,7 +272,7 @@ func (f *Flight) land(answer protocol.Raw, err error) {
 		return
 	}
 	f.answer, f.err, f.over = answer, err, true
-	f.place.flight, f.place.took = nil, time.Since(f.began)
+	f.place.flight, f.place.took.Took = nil, time.Since(f.began)-f.paused
 	if f.landed != nil {
 		close(f.landed)
 	}
@@ -340,10 +356,10 @@ func (l *Log) Shadows() Shadows {
 }
 
 // Ended records the wave of the scene that holds the end of a turn, and gives how long the requests of
-// the turn were out, added up: without the wait at gates, and without those of earlier processes.
-func (l *Log) Ended(agent string, turn, wave uint64) time.Duration {
+// the turn were under way in this process.
+func (l *Log) Ended(agent string, turn, wave uint64) chain.Times {
 	if l == nil {
-		return 0
+		return chain.Times{}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"tavernsim/engine/schedule/chain"
 	"tavernsim/protocol"
 )
 
@@ -53,20 +54,20 @@ func (t *table) waste(p *place) {
 
 // count takes the requests of a turn that has ended into the counts, and gives how long its own took
 // and the kinds of those that only a shadow made.
-func (t *table) count(open *turn, wave uint64) (took time.Duration, wasted []string) {
+func (t *table) count(open *turn, wave uint64) (took chain.Times, wasted []string) {
 	for _, p := range open.places {
 		if p.ahead {
 			t.waste(p)
 			wasted = append(wasted, p.key.kind)
 		} else {
-			took += p.took
+			took.Add(p.took)
 		}
 	}
 	if wave != t.wave {
 		t.shadows.Barrier += t.longest
 		t.wave, t.longest = wave, 0
 	}
-	t.longest = max(t.longest, took)
+	t.longest = max(t.longest, took.Took)
 	return took, wasted
 }
 
@@ -100,7 +101,7 @@ type place struct {
 	at       protocol.Time
 	ahead    bool // a shadow asked, and the turn itself has not
 	timed    bool // the same, also before the log was opened: it is the answer of a turn at this time only
-	took     time.Duration
+	took     chain.Times
 }
 
 // verdict is what the log does with a request.
@@ -251,7 +252,7 @@ func (t *table) answered(e *Effect, seq uint64) {
 }
 
 // end records the wave that holds the end of a turn, and gives what count does.
-func (t *table) end(k turnKey, wave uint64) (took time.Duration, wasted []string) {
+func (t *table) end(k turnKey, wave uint64) (took chain.Times, wasted []string) {
 	if open := t.turns[k]; open != nil {
 		took, wasted = t.count(open, wave)
 		t.ended[wave] = append(t.ended[wave], k)

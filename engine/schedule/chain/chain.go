@@ -1,9 +1,10 @@
 // Package chain finds the turns whose calls of models made a run as long as it was.
 //
-// You [Add] every committed turn, in the order of the waves, with how long its calls took. [Paths.Show]
-// says how long the calls took together, and how long a run is that waits for nothing else:
+// You [Add] every committed turn, in the order of the waves, with how long its calls took, and how long they
+// waited at the gates of endpoints. [Paths.Show] says how long the calls took together, and how long a run is
+// that waits for nothing else:
 //
-//   - at the barrier: each wave waits for its slowest turn;
+//   - at the barrier: each wave waits for its slowest turn, with its waits;
 //   - as declared: a turn waits for the agent's own turn before, and for earlier turns of agents
 //     whose class may touch its own ([schedule.Through]). It is what the schedule "tracked" can
 //     come to, with enough places at the endpoints;
@@ -32,7 +33,47 @@ type Turn struct {
 	Class int
 	Wave  uint64
 	At    int64 // of the scene's clock
-	Took  time.Duration
+	Times
+}
+
+// Times are how long the calls of a turn were under way, added up.
+type Times struct {
+	Took  time.Duration // until they were answered
+	Waits []Wait        // before that, and between attempts; one for each gate
+}
+
+// Wait is how long calls waited at the gate of an endpoint, for a place or for the next attempt.
+type Wait struct {
+	Gate string
+	For  time.Duration
+}
+
+// Waited notes a wait.
+func (t *Times) Waited(gate string, d time.Duration) {
+	for i := range t.Waits {
+		if w := &t.Waits[i]; w.Gate == gate {
+			w.For += d
+			return
+		}
+	}
+	t.Waits = append(t.Waits, Wait{gate, d})
+}
+
+// Add adds those of another call.
+func (t *Times) Add(o Times) {
+	t.Took += o.Took
+	for _, w := range o.Waits {
+		t.Waited(w.Gate, w.For)
+	}
+}
+
+// whole is how long the turn was under way.
+func (t *Times) whole() time.Duration {
+	d := t.Took
+	for _, w := range t.Waits {
+		d += w.For
+	}
+	return d
 }
 
 // Paths are the chains of a run so far.
@@ -45,6 +86,7 @@ type Paths struct {
 	wave    uint64
 	slowest Turn // of the open wave
 	barrier time.Duration
+	waits   Times // of the turns that waves waited for
 
 	now    int64
 	open   []*link // by class: the longest chain with a turn of now
@@ -108,7 +150,7 @@ func (p *Paths) Add(t Turn) {
 		p.close()
 		p.wave = t.Wave
 	}
-	if t.Took > p.slowest.Took {
+	if t.whole() > p.slowest.whole() {
 		p.slowest = t
 	}
 	p.total += t.Took
@@ -125,10 +167,11 @@ func (p *Paths) Add(t Turn) {
 
 // close ends the open wave: it has waited for its slowest turn.
 func (p *Paths) close() {
-	if s := &p.slowest; s.Took > 0 {
+	if s := &p.slowest; s.whole() > 0 {
 		p.waves++
-		p.barrier += s.Took
-		p.agents[s.Agent].barrier += s.Took
+		p.barrier += s.whole()
+		p.waits.Add(s.Times)
+		p.agents[s.Agent].barrier += s.whole()
 		*s = Turn{}
 	}
 }
@@ -158,8 +201,9 @@ func (p *Paths) follow(a *agent, t *Turn) {
 
 // Shown is what the paths of a run are.
 type Shown struct {
-	Model     time.Duration // of all calls
+	Model     time.Duration // of all calls, without waits
 	Barrier   time.Duration // of the slowest turn of each wave
+	Waits     []Wait        // of it, at gates; the longest first
 	Declared  time.Duration // 0 = it was not looked for
 	Longest   time.Duration // of one agent's own calls
 	LongestOf uint32
@@ -172,16 +216,17 @@ type Shown struct {
 type Part struct {
 	Agent   uint32
 	Took    time.Duration // by all its calls; of Chain: by those of this part
-	Barrier time.Duration // by its turns that were the slowest of their waves
+	Barrier time.Duration // by its turns that were the slowest of their waves, with their waits
 }
 
 // Show shows the paths so far.
 func (p *Paths) Show() Shown {
 	p.close()
-	s := Shown{Model: p.total, Barrier: p.barrier, Waves: p.waves}
+	s := Shown{Model: p.total, Barrier: p.barrier, Waits: slices.Clone(p.waits.Waits), Waves: p.waves}
+	slices.SortFunc(s.Waits, func(a, b Wait) int { return cmp.Or(cmp.Compare(b.For, a.For), cmp.Compare(a.Gate, b.Gate)) })
 	var longest *link
 	for o, a := range p.agents {
-		if a.took <= 0 {
+		if a.took <= 0 && a.barrier <= 0 {
 			continue
 		}
 		s.Agents = append(s.Agents, Part{o, a.took, a.barrier})

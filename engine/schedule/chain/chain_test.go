@@ -2,6 +2,7 @@ package chain_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -20,19 +21,48 @@ func classes() []schedule.Class {
 	return list
 }
 
+func took(n int) chain.Times { return chain.Times{Took: time.Duration(n)} }
+
+// A wave waits for the turn that took longest with its waits at gates, which are no model time.
+func TestWaits(t *testing.T) {
+	p, err := chain.New(classes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	waits := func(n int, w ...chain.Wait) chain.Times { return chain.Times{Took: time.Duration(n), Waits: w} }
+	for _, x := range []chain.Turn{
+		{Agent: 0, Class: 0, Wave: 1, At: 10, Times: took(3)},
+		{Agent: 1, Class: 1, Wave: 1, At: 10, Times: waits(1, chain.Wait{Gate: "local", For: 5}, chain.Wait{Gate: "cloud", For: 1})},
+		{Agent: 2, Class: 2, Wave: 2, At: 20, Times: waits(2, chain.Wait{Gate: "cloud", For: 9})},
+		{Agent: 0, Class: 0, Wave: 3, At: 30, Times: waits(0, chain.Wait{Gate: "local", For: 4})}, // it failed at the gate
+	} {
+		p.Add(x)
+	}
+	s := p.Show()
+	if s.Model != 6 || s.Barrier != 7+11+4 || s.Waves != 3 || s.Declared != 3 || s.Longest != 3 {
+		t.Errorf("%+v", s)
+	}
+	if want := []chain.Wait{{"cloud", 10}, {"local", 9}}; !slices.Equal(s.Waits, want) {
+		t.Errorf("waits %v, want %v", s.Waits, want)
+	}
+	if want := []chain.Part{{2, 2, 11}, {1, 1, 7}, {0, 3, 4}}; !slices.Equal(s.Agents, want) {
+		t.Errorf("agents %v, want %v", s.Agents, want)
+	}
+}
+
 func TestPaths(t *testing.T) {
 	p, err := chain.New(classes())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, x := range []chain.Turn{
-		{Agent: 0, Class: 0, Wave: 1, At: 10, Took: 3},
-		{Agent: 1, Class: 1, Wave: 1, At: 10, Took: 1}, // beside it
-		{Agent: 2, Class: 2, Wave: 1, At: 10, Took: 2},
-		{Agent: 1, Class: 1, Wave: 2, At: 20, Took: 4}, // behind 0
-		{Agent: 2, Class: 2, Wave: 2, At: 20, Took: 1},
-		{Agent: 0, Class: 0, Wave: 3, At: 30},          // asks nobody
-		{Agent: 2, Class: 2, Wave: 3, At: 30, Took: 5}, // behind itself
+		{Agent: 0, Class: 0, Wave: 1, At: 10, Times: took(3)},
+		{Agent: 1, Class: 1, Wave: 1, At: 10, Times: took(1)}, // beside it
+		{Agent: 2, Class: 2, Wave: 1, At: 10, Times: took(2)},
+		{Agent: 1, Class: 1, Wave: 2, At: 20, Times: took(4)}, // behind 0
+		{Agent: 2, Class: 2, Wave: 2, At: 20, Times: took(1)},
+		{Agent: 0, Class: 0, Wave: 3, At: 30},                 // asks nobody
+		{Agent: 2, Class: 2, Wave: 3, At: 30, Times: took(5)}, // behind itself
 	} {
 		p.Add(x)
 	}
@@ -43,7 +73,7 @@ func TestPaths(t *testing.T) {
 	if want := []chain.Part{{2, 8, 5}, {1, 5, 4}, {0, 3, 3}}; len(s.Agents) != 3 || s.Agents[0] != want[0] || s.Agents[1] != want[1] || s.Agents[2] != want[2] {
 		t.Errorf("%+v", s.Agents)
 	}
-	p.Add(chain.Turn{Agent: 1, Class: 1, Wave: 4, At: 40, Took: 2})
+	p.Add(chain.Turn{Agent: 1, Class: 1, Wave: 4, At: 40, Times: took(2)})
 	if s = p.Show(); s.Declared != 9 || len(s.Chain) != 2 || s.Chain[0].Agent != 0 || s.Chain[1] != (chain.Part{Agent: 1, Took: 6}) {
 		t.Errorf("%+v", s)
 	}
@@ -71,7 +101,7 @@ func TestPathsAgainstAllPairs(t *testing.T) {
 				if rng.IntN(3) == 0 {
 					continue
 				}
-				x := done{Turn: chain.Turn{Agent: o, Class: int(o) % 3, Wave: wave + 1, At: at, Took: time.Duration(rng.IntN(9))}}
+				x := done{Turn: chain.Turn{Agent: o, Class: int(o) % 3, Wave: wave + 1, At: at, Times: took(rng.IntN(9))}}
 				for _, b := range all {
 					touch := b.At < at && x.Class == 1 && b.Class == 0
 					if b.Agent == o || touch {

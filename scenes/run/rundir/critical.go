@@ -13,12 +13,14 @@ import (
 // CriticalPath says which calls of models made a scene as long as it was. Times are seconds.
 type CriticalPath struct {
 	Model    float64 `json:"model_seconds"`              // of all calls
-	Critical float64 `json:"seconds"`                    // of the slowest turn of each wave
+	Critical float64 `json:"seconds"`                    // of the slowest turn of each wave, with its waits
+	Waited   float64 `json:"waited_seconds,omitempty"`   // of these, at the gates of endpoints: for a place, or for the next attempt
 	Waves    int64   `json:"waves"`                      // that waited for a call
 	Declared float64 `json:"declared_seconds,omitempty"` // of the longest chain of turns that wait for one another by what the profiles declare; 0 = it was not looked for
 	Longest  float64 `json:"longest_seconds"`            // of the own calls of one agent
 	Of       string  `json:"longest_agent"`
 
+	Gates    []PathWait  `json:"gates,omitempty"` // at most 50, the longest first: where it waited
 	Agents   []PathPart  `json:"agents"`          // at most 50, the most critical first
 	Profiles []PathPart  `json:"profiles"`        // at most 50
 	Chain    []ChainPart `json:"chain,omitempty"` // the declared one, at most 50 parts, the longest
@@ -30,6 +32,12 @@ type PathPart struct {
 	Profile  string  `json:"profile,omitempty"` // of an agent
 	Critical float64 `json:"seconds"`           // by turns that were the slowest of their waves
 	Model    float64 `json:"model_seconds"`     // by all
+}
+
+// PathWait is how long turns on the path waited at the gate of an endpoint.
+type PathWait struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"seconds"`
 }
 
 // ChainPart is a part of a chain in which one agent acts.
@@ -52,10 +60,16 @@ func (o *Opened) Summary() (*Summary, error) {
 
 // Critical says it with the names of agents and profiles; nil = no call was waited for.
 func Critical(s *chain.Shown, name, profile func(ordinal uint32) string) *CriticalPath {
-	if s == nil || s.Model <= 0 {
+	if s == nil || s.Model <= 0 && s.Barrier <= 0 {
 		return nil
 	}
 	c := &CriticalPath{Model: s.Model.Seconds(), Critical: s.Barrier.Seconds(), Waves: s.Waves, Declared: s.Declared.Seconds(), Longest: s.Longest.Seconds(), Of: name(s.LongestOf)}
+	for i, w := range s.Waits {
+		c.Waited += w.For.Seconds()
+		if i < mostParts {
+			c.Gates = append(c.Gates, PathWait{w.Gate, w.For.Seconds()})
+		}
+	}
 	type sums struct{ critical, model time.Duration }
 	by := map[string]sums{}
 	for i, a := range s.Agents {

@@ -46,7 +46,7 @@ func (s *Scene) CriticalPath() (*CriticalPath, error) {
 				took[r.Actor] += x.Latency
 			}
 		case *agentfact.TurnEnded:
-			paths.Add(chain.Turn{Agent: x.Agent, Class: int(made.Class[x.Agent]), Wave: x.Wave, At: int64(r.Time), Took: took[r.Actor]})
+			paths.Add(chain.Turn{Agent: x.Agent, Class: int(made.Class[x.Agent]), Wave: x.Wave, At: int64(r.Time), Times: chain.Times{Took: took[r.Actor]}})
 			delete(took, r.Actor)
 		}
 		return nil

@@ -1,0 +1,58 @@
+package outside_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/schedule/chain"
+	"tavernsim/llm"
+	"tavernsim/llm/gate"
+	"tavernsim/llm/limit"
+	"tavernsim/llm/llmtest"
+	"tavernsim/persistence/persistencetest"
+	"tavernsim/protocol"
+	"tavernsim/scenes/outside"
+)
+
+// What the log knows of a turn has the wait for a place, and that between two attempts, apart from how long
+// its calls took.
+func TestWaitsOfATurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, persistencetest.NewCrashDisk(), outside.Options{})
+		f := &llmtest.Fake{Reply: func(_ context.Context, n int, _ *protocol.ModelRequest) (string, error) {
+			<-time.After(2 * time.Second)
+			if n == 2 {
+				return "", &llm.Failure{Outcome: llm.OutcomeRateLimited, Message: "busy", RetryAfter: 10 * time.Second}
+			}
+			return "yes", nil
+		}}
+		r := table(t, outside.Entry{Kind: effect.KindModel, Executor: outside.Model(gated{f, gate.New("slow", limit.Options{Concurrency: 1, Fixed: true})}, nil)})
+		r.Log = s.log
+		for _, agent := range []string{"a", "b"} { // b waits for a, is refused, and pauses
+			r.Go(t.Context(), outside.From{Scene: testScene, Agent: agent, Turn: 1}, &effect.Ask{Kind: effect.KindModel, Number: 1, Timeout: time.Minute}, func(x *effect.Answered) {
+				if x.Err != nil {
+					t.Error(agent, x.Err)
+				}
+			})
+		}
+		r.Wait()
+		if got := s.log.Ended("a", 1, 1); got.Took != 2*time.Second || len(got.Waits) > 0 {
+			t.Errorf("a: %+v", got)
+		}
+		got := s.log.Ended("b", 1, 1)
+		if len(got.Waits) != 1 || got.Waits[0].Gate != "slow" || got.Took != 4*time.Second {
+			t.Fatalf("b: %+v", got)
+		}
+		if d := got.Waits[0].For; d < 12*time.Second || d > 30*time.Second {
+			t.Errorf("b waited for %s; want 2s for a, and the 10s that the endpoint asks for, and its jitter", d)
+		}
+		if got := s.log.Ended("c", 1, 1); !slices.Equal(got.Waits, []chain.Wait(nil)) || got.Took != 0 {
+			t.Errorf("c asked nobody: %+v", got)
+		}
+		s.close(t)
+	})
+}
