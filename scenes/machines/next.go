@@ -344,6 +344,7 @@ func (s *Stage) finish() error {
 func (s *Stage) proceedToPause() error {
 	s.pausing, s.paused = false, true
 	s.openWave(s.moment()).keep(&agenda.Paused{Reason: s.pausedBy})
+	s.joinDeferred()
 	return s.runLifecycle(s.scene.Def.Lifecycle.Pause)
 }
 
@@ -351,6 +352,7 @@ func (s *Stage) proceedToResume() error {
 	s.resuming, s.paused = false, false
 	s.effect(Effect{Act: ActGoOn})
 	s.openWave(s.moment()).keep(&agenda.Resumed{})
+	s.joinDeferred()
 	return s.runLifecycle(s.scene.Def.Lifecycle.Resume)
 }
 

@@ -71,17 +71,22 @@ func (s *Stage) openArrivals(in *Arrivals) error {
 		}
 		return s.carryOutOrder(in.Given, p)
 	}
-	if !in.Lifecycle || slices.ContainsFunc(in.Facts, cameToOutcome) {
+	if !in.Lifecycle || slices.ContainsFunc(in.Facts, joinsDeferred) {
 		s.joinDeferred()
 	}
 	return s.pump()
 }
 
-// cameToOutcome: the last wave of a scene that its script ends has what the script asked
-// for.
-func cameToOutcome(f protocol.Fact) bool {
-	x, ended := f.(*agenda.Ended)
-	return ended && x.Reason == agenda.StoppedByOutcome
+// joinsDeferred reports whether a lifecycle wave that begins with this fact has what was deferred and is due:
+// a pause, a resume, and the last wave of a scene that its script ends, which has what the script asked for.
+func joinsDeferred(f protocol.Fact) bool {
+	switch x := f.(type) {
+	case *agenda.Ended:
+		return x.Reason == agenda.StoppedByOutcome
+	case *agenda.Paused, *agenda.Resumed:
+		return true
+	}
+	return false
 }
 
 // takeArrived takes the turns of the next wave. On the realtime clock urgent turns

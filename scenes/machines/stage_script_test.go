@@ -164,9 +164,7 @@ func (p *stagePlayer) input(words []string, arg string) machines.Input {
 	case "waits":
 		return &machines.Waits{Agent: p.ordinal(arg)}
 	case "tick":
-		if arg != "" {
-			p.now.Wall = p.now.Wall.Add(p.duration(arg))
-		}
+		p.pass(arg)
 		return &machines.Tick{}
 	case "gate":
 		in := &machines.Gate{On: arg != "off"}
@@ -175,6 +173,7 @@ func (p *stagePlayer) input(words []string, arg string) machines.Input {
 		}
 		return in
 	case "pause", "resume":
+		p.pass(arg)
 		return &machines.Control{Do: machines.Do(words[0])}
 	case "stop":
 		return &machines.Control{Do: machines.DoStop, Reason: arg}
@@ -194,6 +193,13 @@ func (p *stagePlayer) input(words []string, arg string) machines.Input {
 	}
 	p.t.Fatalf("unknown command %q", words)
 	return nil
+}
+
+// pass lets time pass on the realtime clock.
+func (p *stagePlayer) pass(d string) {
+	if d != "" {
+		p.now.Wall = p.now.Wall.Add(p.duration(d))
+	}
 }
 
 // order is an order from outside.
