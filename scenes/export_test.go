@@ -119,3 +119,10 @@ func (r *Run) Damage(agent string) {
 
 // Stays reports whether an agent that has heard an event cannot be passive.
 func Stays(m *agent.Machine) bool { return (&agentShell{machine: m}).stays() }
+
+// TaskAnswers is how many answers of tasks are kept.
+func (r *Run) TaskAnswers() int {
+	r.scene.tasks.mu.Lock()
+	defer r.scene.tasks.mu.Unlock()
+	return len(r.scene.tasks.answers)
+}

@@ -85,9 +85,6 @@ func (t *tasks) instant(task *tooltask.Task) *effect.Answered {
 	}
 	if x := t.outside.Now(q, false); x != nil {
 		a := *x
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.answers[task.ID] = &a
 		return &a
 	}
 	return nil
@@ -102,7 +99,10 @@ func (t *tasks) start(task *tooltask.Task) {
 	case tooltask.KindAgent:
 		return
 	}
-	if t.instant(task) != nil {
+	if a := t.instant(task); a != nil {
+		t.mu.Lock()
+		t.answers[task.ID] = a
+		t.mu.Unlock()
 		t.tell(task.ID)
 		return
 	}
@@ -183,8 +183,9 @@ func (t *tasks) over(id string) {
 // off until the answers of all tasks that are due are there; the stage waits for it.
 type taskShell struct {
 	serviceShell
-	machine *machines.Tasks
-	waits   *protocol.Envelope // the requests of a wave, while answers are missing
+	machine  *machines.Tasks
+	waits    *protocol.Envelope          // the requests of a wave, while answers are missing
+	instants map[string]*effect.Answered // of tasks that the wave asks to open
 }
 
 func (s *taskShell) Receive(env *protocol.Envelope) error {
@@ -231,6 +232,7 @@ func (s *taskShell) decide() error {
 		return err
 	}
 	s.follow(before, env.Wave)
+	s.instants = nil
 	return nil
 }
 
@@ -259,6 +261,10 @@ func (s *taskShell) tellMachine(env *protocol.Envelope) error {
 			continue
 		}
 		if a := s.tasks.instant(&q.Task); a != nil {
+			if s.instants == nil {
+				s.instants = map[string]*effect.Answered{}
+			}
+			s.instants[q.Task.ID] = a
 			s.machine.Tell(q.Task.ID, tooltask.Told{After: a.Latency, Timed: true})
 		}
 	}
@@ -281,6 +287,9 @@ func (s *taskShell) follow(before []*tooltask.Task, wave uint64) {
 	}
 	s.tasks.mu.Lock()
 	for _, t := range now {
+		if a := s.instants[t.ID]; a != nil {
+			s.tasks.answers[t.ID] = a
+		}
 		s.tasks.later = append(s.tasks.later, waitingTask{wave, t})
 	}
 	s.tasks.mu.Unlock()
