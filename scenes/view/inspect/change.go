@@ -70,7 +70,7 @@ const (
 func worldChange(r protocol.Record, wave uint64, c *world.Change) Change {
 	return Change{
 		Seq: r.Seq, Wave: wave, Time: r.Time.String(), What: WhatWorld, By: c.By, Turn: turnOf(c.Request), Through: c.Request,
-		Op: string(c.Op), Path: c.Path.String(), Value: factjson.At(c.Path.String(), factjson.Value(c.Value)), Status: StatusApplied, Reason: c.Reason, At: c.Path,
+		Op: string(c.Op), Path: c.Path.String(), Value: factjson.At(c.Path.String(), factjson.Value(c.Value)), Status: StatusApplied, Reason: secret.Text(c.Reason), At: c.Path,
 	}
 }
 
@@ -87,7 +87,7 @@ func Changes(r protocol.Record, wave uint64, f protocol.Fact) []Change {
 		return list
 	case *world.Refused:
 		base.What, base.By, base.Through, base.Op, base.Path = WhatWorld, x.By, x.Request, string(x.Op), x.Path.String()
-		base.Status, base.Code, base.Error, base.Turn, base.At = StatusRefused, string(x.Code), x.Message, turnOf(x.Request), x.Path
+		base.Status, base.Code, base.Error, base.Turn, base.At = StatusRefused, string(x.Code), secret.Text(x.Message), turnOf(x.Request), x.Path
 		return []Change{base}
 	case *statecmd.Committed:
 		return commandChanges(base, x)
@@ -150,7 +150,7 @@ func knowledgeChanges(base Change, f protocol.Fact) []Change {
 		base.By, base.Through, base.Op, base.Path, base.Value = x.By, x.Request, "review", x.KB, x.Accepted
 	case *knowledge.Refused:
 		base.By, base.Through, base.Path, base.Status = x.By, x.Request, x.KB, StatusRefused
-		base.Code, base.Error = string(x.Reason), x.Message
+		base.Code, base.Error = string(x.Reason), secret.Text(x.Message)
 	default:
 		return nil
 	}
@@ -181,7 +181,8 @@ func commandChanges(base Change, f *statecmd.Committed) (list []Change) {
 		c.At = pathIn(strings.TrimPrefix(strings.TrimPrefix(a.Key, "world."), "self."))
 		if options, err := a.Options.Value(); err == nil {
 			if m, ok := options.(map[string]any); ok {
-				c.Reason, _ = m["reason"].(string)
+				reason, _ := m["reason"].(string)
+				c.Reason = secret.Text(reason)
 			}
 		}
 		list = append(list, c)

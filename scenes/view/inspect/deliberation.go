@@ -197,17 +197,17 @@ func (s *Scene) turnID(id string) (agentID string, turn, seq uint64, err error) 
 		agentID, kind = r.Actor, r.Kind
 		return nil
 	})
-	if err == nil && !ofTurn(agentID, kind) {
+	if err == nil && !s.ofTurn(agentID, kind) {
 		err = protocol.Errorf(protocol.KindNotFound, "seq:%d is %s of %s, no fact of a deliberation", seq, kind, agentID)
 	}
 	return agentID, 0, seq, err
 }
 
 // ofTurn reports whether a fact of an actor is one of a deliberation: all of an
-// agent are, and of the scene those that agents have.
-func ofTurn(actor, kind string) bool {
+// agent are, and of the scene those that agents decide.
+func (s *Scene) ofTurn(actor, kind string) bool {
 	if actor == sceneActor {
-		return strings.HasPrefix(kind, "agent.") && kind != agenda.FactAgentFailed
+		return s.decided[kind]
 	}
 	return !strings.HasPrefix(actor, "$")
 }
@@ -216,7 +216,7 @@ func ofTurn(actor, kind string) bool {
 func (s *Scene) findTurn(id string, turn, seq uint64) (*turnFacts, error) {
 	t, last, found := &turnFacts{}, uint64(0), false
 	err := s.Scan(persistence.Query{Actor: id}, func(r protocol.Record) error {
-		if !ofTurn(id, r.Kind) {
+		if !s.ofTurn(id, r.Kind) {
 			return nil
 		}
 		fact, err := s.Fact(r)
@@ -348,6 +348,14 @@ type effectBy struct {
 
 // effectsOf are the effects whose fate a fact tells.
 func effectsOf(f protocol.Fact) []effectBy {
+	list := fates(f)
+	for i := range list {
+		list[i].Detail = secret.Text(list[i].Detail)
+	}
+	return list
+}
+
+func fates(f protocol.Fact) []effectBy {
 	switch x := f.(type) {
 	case *bus.Routed:
 		e := Effect{To: bus.Service, ID: x.ID, What: x.Type, Value: factjson.Value(x.Body), Status: EffectRouted, Heard: x.Receivers.Len(), cause: x.Cause}

@@ -102,21 +102,25 @@ func (s *Scene) known(what string, names []string, q persistence.Query, of func(
 		return nil
 	}
 	seen := map[string]bool{}
+	names = slices.Clone(names) // that no fact has matched
 	err := s.Scan(q, func(r protocol.Record) error {
 		name, err := of(r)
-		if err == nil && len(seen) < maxKnown {
+		if err != nil {
+			return err
+		}
+		if len(seen) < maxKnown {
 			seen[name] = true
 		}
-		return err
+		if names = slices.DeleteFunc(names, func(n string) bool { return Matches(n, name) }); len(names) == 0 {
+			return ErrStop
+		}
+		return nil
 	})
 	if err != nil {
 		return err
 	}
-	known := slices.Sorted(maps.Keys(seen))
-	for _, name := range names {
-		if !slices.ContainsFunc(known, func(k string) bool { return Matches(name, k) }) {
-			return protocol.Errorf(protocol.KindNotFound, "the run has no %s %q; it has %s", what, name, cmp.Or(strings.Join(known, ", "), "none"))
-		}
+	if len(names) > 0 {
+		return protocol.Errorf(protocol.KindNotFound, "the run has no %s %q; it has %s", what, names[0], cmp.Or(strings.Join(slices.Sorted(maps.Keys(seen)), ", "), "none"))
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
@@ -71,7 +72,11 @@ func (r *Run) scene(id string) (*Scene, error) {
 		return nil, err
 	}
 	made := sync.OnceValues(func() (*setup.Scene, error) { return r.Made(id) })
-	return &Scene{ID: id, run: r, def: def, made: made, agents: agents, journal: journal, codec: machines.NewCodec()}, nil
+	decided := map[string]bool{}
+	for _, t := range agentfact.Facts() {
+		decided[t.Kind] = true
+	}
+	return &Scene{ID: id, run: r, def: def, made: made, agents: agents, journal: journal, codec: machines.NewCodec(), decided: decided}, nil
 }
 
 // Lost says whether the journal ends before what the run's last process told of.
@@ -112,6 +117,7 @@ type Scene struct {
 	agents  *project.Agents
 	journal journal
 	codec   *protocol.Codec
+	decided map[string]bool // kinds of the facts that agents decide
 	checked uint64 // last wave that Check found good, with all before
 }
 

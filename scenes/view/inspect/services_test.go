@@ -2,12 +2,16 @@ package inspect
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
 	"tavernsim/protocol/protocoltest"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/run/runner"
 )
 
 // effectless are facts of services that are no fate of a request of an agent, with the
@@ -82,5 +86,62 @@ func TestFactsOfServicesAreShown(t *testing.T) {
 				t.Errorf("%s: inspect audit shows it (changes in change.go: %v), or a line of unaudited says why not (%q), and not both", typ.Kind, shown, why)
 			}
 		}
+	}
+}
+
+// What a service says about a request may have a secret in it, and is shown without.
+func TestFatesHideSecrets(t *testing.T) {
+	const text = "it said password=hunter2"
+	for _, service := range machines.Services() {
+		for _, typ := range service.Facts() {
+			fact := reflect.New(typ.Type)
+			protocoltest.Fill(fact.Interface())
+			say(fact.Elem(), text)
+			for _, e := range effectsOf(fact.Interface().(protocol.Fact)) {
+				if strings.Contains(e.Detail, "hunter2") {
+					t.Errorf("%s: the effect says %q", typ.Kind, e.Detail)
+				}
+			}
+			for _, c := range Changes(protocol.Record{}, 1, fact.Interface().(protocol.Fact)) {
+				if strings.Contains(c.Error+c.Reason, "hunter2") {
+					t.Errorf("%s: the change says %q, %q", typ.Kind, c.Error, c.Reason)
+				}
+			}
+		}
+	}
+}
+
+// say puts a text into every text of a fact.
+func say(v reflect.Value, text string) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.CanSet() {
+			v.SetString(text)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			say(v.Field(i), text)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			say(v.Index(i), text)
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			say(v.Elem(), text)
+		}
+	}
+}
+
+// What the stage decides about agents is no fact of a deliberation of the scene itself.
+func TestFactsOfTheStageAreOfNoTurn(t *testing.T) {
+	s := opened(t, ran(t, runner.Options{}, false))
+	for _, typ := range agenda.Facts() {
+		if s.ofTurn(sceneActor, typ.Kind) {
+			t.Errorf("%s is taken for a fact of a deliberation", typ.Kind)
+		}
+	}
+	if !s.ofTurn(sceneActor, agentfact.FactTurnEnded) || !s.ofTurn("bo", agentfact.FactTurnEnded) || s.ofTurn("$world", "world.committed") {
+		t.Error("facts of deliberations are not told from those of services")
 	}
 }

@@ -234,7 +234,7 @@ type onItsWay struct {
 }
 
 func (t *tracing) fact(r protocol.Record) error {
-	if !ofTurn(r.Actor, r.Kind) {
+	if !t.ofTurn(r.Actor, r.Kind) {
 		return t.service(r)
 	}
 	if t.pending[r.Actor] == nil {
@@ -291,7 +291,7 @@ func reaction(r protocol.Record, f *turnFacts) *Reaction {
 		Calls: []TraceCall{}, Said: append([]string{}, f.said...), Private: len(f.changes), Effects: []Effect{}, Published: []*TraceEvent{},
 	}
 	for _, c := range f.calls {
-		re.Calls = append(re.Calls, TraceCall{c.Tool, string(c.Status), c.Error})
+		re.Calls = append(re.Calls, TraceCall{c.Tool, string(c.Status), secret.Text(c.Error)})
 	}
 	return re
 }
