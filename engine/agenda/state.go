@@ -275,12 +275,12 @@ func (s *State) think(o uint32, t Turn) {
 	s.thinking[o] = t.Urgency
 }
 
-// Interruption decides whether an event interrupts a busy agent on the virtual clock.
+// Interruption decides whether an event interrupts a busy agent on the virtual clock. It does not if it would not wake
+// the agent: what that has begun goes on.
 // It returns the fact to keep; false = there is none.
 func (s *State) Interruption(o uint32, p protocol.Priority, event string, now protocol.Time) (Interrupted, bool) {
 	urgency, busy := s.thinking[o]
-	sl := &s.slots[o]
-	if !busy || sl.busyUntil <= now || p <= urgency || p < s.cfg.Timing(o).InterruptBy || sl.asleep && p < sl.wakeAbove || sl.gates != 0 {
+	if !busy || s.slots[o].busyUntil <= now || p <= urgency || p < s.cfg.Timing(o).InterruptBy || !s.wakes(o, p) {
 		return Interrupted{}, false
 	}
 	f := Interrupted{Agent: o, Event: event}
