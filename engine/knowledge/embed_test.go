@@ -14,6 +14,12 @@ import (
 
 func seenBase(t testing.TB, entries []Entry, of func(id string) []int8) State {
 	t.Helper()
+	return given(t, bareBase(t, entries), 1, of)
+}
+
+// bareBase is a base whose entries want vectors and have none.
+func bareBase(t testing.TB, entries []Entry) State {
+	t.Helper()
 	def := KnowledgeBase{ID: "lore", Embedding: &Embedding{Model: "near"}, Entries: entries}
 	base, err := New(def)
 	if err != nil {
@@ -23,7 +29,7 @@ func seenBase(t testing.TB, entries []Entry, of func(id string) []int8) State {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return given(t, s, 1, of)
+	return s
 }
 
 // given gives all entries that lack one their vectors, as the scene's turn does.
@@ -273,5 +279,29 @@ func TestManyEntriesOfOneText(t *testing.T) {
 	}
 	if s = given(t, s, 1, func(string) []int8 { return []int8{1, 2} }); s.Wants(1) != 0 {
 		t.Errorf("%d entries have no vector", s.Wants(1))
+	}
+}
+
+// A base whose last vector went goes on to want those of queries, also after a snapshot.
+func TestLostVectorsAreRemembered(t *testing.T) {
+	of := func(string) []int8 { return []int8{1, 2} }
+	entries := []Entry{lore("a", "ford")}
+	s := seenBase(t, entries, of)
+	for _, f := range Decide(s, Commit{Now: 5, Requests: []Request{{KB: "lore", Op: OpUpdate, Entry: map[string]any{"id": "a", "content": "bridge"}}}}) {
+		s = Apply(s, f)
+	}
+	codec := protocol.NewCodec(Facts())
+	raw, err := Snapshot(codec, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := Restore(codec, bareBase(t, entries), raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []State{s, again} {
+		if b, ok := s.Base("lore"); !ok || !b.Embedded() {
+			t.Error("the base forgot that it had vectors")
+		}
 	}
 }

@@ -51,6 +51,9 @@ func Snapshot(codec *protocol.Codec, s State) (protocol.Raw, error) {
 				kept.Seen = append(kept.Seen, seenEntry{likenessOf(d.entry.ID), vector.Bytes(d.like.Components(d.like.Dimensions()))})
 			}
 		}
+		if sh.base.embedded && len(kept.Seen) == 0 {
+			kept.Seen = []seenEntry{{}} // entries had vectors, so queries go on to want one; no entry has this id
+		}
 		snap.Shelves = append(snap.Shelves, kept)
 	}
 	return codec.Marshal(&snap)
