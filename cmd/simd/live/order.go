@@ -125,6 +125,8 @@ func (o *orderOptions) orders(e *cli.Env, file []string) ([]order.Entry, error) 
 		return orders.Read(file[0])
 	case len(o.do) == 0 && o.take+o.free == "":
 		return nil, cli.Usagef("say what to change: --do CHANGE, --take-over ID, --release ID, or a file of orders")
+	case o.take != "" && o.take == o.free:
+		return nil, cli.Usagef("--take-over %s --release %s: an order does one of the two with an agent", protocol.Short(o.take, 80), protocol.Short(o.free, 80))
 	case o.take != "" && o.By == "":
 		return nil, cli.Usagef("--take-over %s: say who plays it, --by NAME", protocol.Short(o.take, 80))
 	}
@@ -139,9 +141,9 @@ func (o *orderOptions) orders(e *cli.Env, file []string) ([]order.Entry, error) 
 		}
 		o.Do = append(o.Do, change)
 	}
-	for kind, id := range map[string]string{"take_over": o.take, "release": o.free} {
-		if id != "" {
-			o.Do = append(o.Do, map[string]any{kind: map[string]any{"agent": id}})
+	for _, c := range [2][2]string{{"take_over", o.take}, {"release", o.free}} { // in this order
+		if id := c[1]; id != "" {
+			o.Do = append(o.Do, map[string]any{c[0]: map[string]any{"agent": id}})
 		}
 	}
 	line, err := json.Marshal(o.Entry)
