@@ -143,7 +143,7 @@ func (d *decider) keep(op Op, by string, e *Entry) []protocol.Fact {
 	}
 	for _, id := range e.ConflictsWith {
 		old, ok := d.shelf.base.Get(id)
-		if !ok || slices.Contains(e.Supersedes, id) || slices.Contains(old.ConflictsWith, e.ID) || len(old.ConflictsWith) >= MaxLinks {
+		if !ok || old.Locked && d.req.By != "" || slices.Contains(e.Supersedes, id) || slices.Contains(old.ConflictsWith, e.ID) || len(old.ConflictsWith) >= MaxLinks {
 			continue
 		}
 		next := *old

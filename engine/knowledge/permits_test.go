@@ -32,13 +32,14 @@ func TestLockedEntries(t *testing.T) {
 		{OpUpdate, map[string]any{"id": "feast", "goal": map[string]any{"status": "completed"}}, "update feast"},
 		{OpCreate, map[string]any{"id": "mine", "entry_type": "lore", "content": "Mine.", "locked": true}, "create mine"},
 		{OpUpdate, map[string]any{"id": "mine", "content": "Still mine."}, "update mine"},
+		{OpCreate, map[string]any{"id": "other", "entry_type": "lore", "content": "No law.", "conflicts_with": []any{"law"}}, "create other"},
 	} {
 		var got string
 		if s, got = learn(s, "a/1", c.op, c.entry, PermitCriteria); got != c.want {
 			t.Errorf("%d: %s, want %s", i, got, c.want)
 		}
 	}
-	if get(t, s, "mine").Locked || !get(t, s, "law").Locked || get(t, s, "law").Content != "No blades." {
+	if law := get(t, s, "law"); get(t, s, "mine").Locked || !law.Locked || law.Content != "No blades." || len(law.ConflictsWith) > 0 {
 		t.Error("an agent has locked an entry, or changed a locked one")
 	}
 	s = fold1(s, Decide(s, Commit{Now: noon, Requests: []Request{{ID: "r", KB: "village", Op: OpReview, Suggestion: 1, Accept: true}, {ID: "u", KB: "village", Op: OpUpdate, Entry: map[string]any{"id": "feast", "content": "Two feasts."}}}}))
