@@ -68,7 +68,7 @@ Exit codes: 0 answered or listed, 1 refused, or nobody took the answer within --
   simd interact runs/latest --play --by player
   simd interact runs/latest --play --take-over mira --by anna`,
 		Args: cobra.RangeArgs(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
+		RunE: untilSignal(func(ctx context.Context, args []string) error { return o.run(ctx, e, args) }),
 	}
 	f := c.Flags()
 	f.StringVar(&o.value, "value", "", "the answer, `JSON`")
@@ -248,7 +248,9 @@ func (o *interactOptions) playAll(ctx context.Context, e *cli.Env, dir string) (
 			}
 		}()
 	}
-	in := bufio.NewReaderSize(e.In, 1<<16)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	in := linesOf(ctx, e.In)
 	tick := time.NewTicker(nextLook)
 	defer tick.Stop()
 	shown := map[string]bool{} // by scene and id: asked once each
@@ -277,19 +279,49 @@ func (o *interactOptions) playAll(ctx context.Context, e *cli.Env, dir string) (
 	}
 }
 
+// typed is a line of the input, with the error that ended it.
+type typed struct {
+	text string
+	err  error
+}
+
+// linesOf reads lines until the input or ctx ends: a read of a terminal heeds no ctx.
+func linesOf(ctx context.Context, r io.Reader) <-chan typed {
+	lines := make(chan typed)
+	go func() {
+		defer close(lines)
+		for in := bufio.NewReaderSize(r, 1<<16); ; {
+			text, err := in.ReadString('\n')
+			select {
+			case lines <- typed{strings.TrimSpace(text), err}:
+			case <-ctx.Done():
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	return lines
+}
+
 // ask shows a question until it has an answer, an empty line, or an end that somebody else
 // gave it; ends = the input has.
-func (o *interactOptions) ask(ctx context.Context, e *cli.Env, in *bufio.Reader, dir string, q *panel.Asked) (ends bool, err error) {
+func (o *interactOptions) ask(ctx context.Context, e *cli.Env, in <-chan typed, dir string, q *panel.Asked) (ends bool, err error) {
 	_ = terminal.Print(e.Out, shownText(q)+"\n")
 	for {
 		fmt.Fprint(e.Out, "> ")
-		line, err := in.ReadString('\n')
-		text := strings.TrimSpace(line)
-		if text == "" {
-			if errors.Is(err, io.EOF) {
-				return true, nil
-			}
-			return false, err
+		line, more := typed{}, false
+		select {
+		case line, more = <-in:
+		case <-ctx.Done():
+		}
+		text := line.text
+		switch {
+		case !more, text == "" && errors.Is(line.err, io.EOF):
+			return true, nil
+		case text == "":
+			return false, line.err
 		}
 		value, told, fits := any(nil), "", error(nil)
 		if acts(q) {

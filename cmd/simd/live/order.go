@@ -57,7 +57,7 @@ Exit codes: 0 all carried out, 1 some refused, or nobody took them within --wait
   simd order runs/latest --take-over mira --by anna
   simd order runs/latest orders.yaml`,
 		Args: cobra.RangeArgs(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args) },
+		RunE: untilSignal(func(ctx context.Context, args []string) error { return o.run(ctx, e, args) }),
 	}
 	f := c.Flags()
 	f.StringArrayVar(&o.do, "do", nil, "a `CHANGE`; repeat it for several in one order")
