@@ -133,7 +133,8 @@ func carry(old, value any, top bool) any {
 // shallow sets the fields that differ.
 func (o *op) shallow(target, fields map[string]any) outcome {
 	differ := map[string]any{}
-	for k, v := range fields {
+	for _, k := range protocol.SortedKeys(fields) { // timers end in this order, and are in the fact
+		v := fields[k]
 		o.wrote = append(o.wrote, wrote{o.path.Key(k), true})
 		now, had := target[k]
 		if had && protocol.Equal(bare(now), v) {

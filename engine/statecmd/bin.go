@@ -73,6 +73,11 @@ func (o *op) bury(bin world.Path, id string, record map[string]any) *command.Fau
 	if purge != 0 && purge <= o.r.in.Now {
 		return &command.Fault{Code: command.InvalidExpiry, Message: textf("the purge time %s is not after now (%s)", purge, o.r.in.Now)}
 	}
+	if purge != 0 {
+		if f := o.checkTimers(); f != nil {
+			return f
+		}
+	}
 	switch {
 	case ok && look.Kind == world.KindObject:
 		at := bin.Key(id)
@@ -91,6 +96,9 @@ func (o *op) bury(bin world.Path, id string, record map[string]any) *command.Fau
 	}
 	n := look.Len
 	if n >= command.MaxListItems { // a full bin loses its oldest record, not the ability to delete
+		if oldest, ok := o.d.edit.Get(bin.At(0)); ok {
+			o.forgetElement(bin, oldest)
+		}
 		if f := o.d.do(world.OpSplice, bin, []any{int64(0), int64(1)}); f != nil {
 			return f
 		}

@@ -1,6 +1,8 @@
 package statecmd
 
 import (
+	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -153,5 +155,51 @@ func TestPermissions(t *testing.T) {
 	dec := tab.run(batch(cmd("set", "mine.x", "1", ""), cmd("set", "other.x", "2", ""), cmd("delete", "other", "", ""), cmd("delete", "mine.x", "", `"softDelete":true`)))
 	if outcomes(dec.Results) != "applied/ok* rejected/denied rejected/denied rejected/denied" {
 		t.Error(outcomes(dec.Results))
+	}
+}
+
+// The timers that a merge ends are in its fact, in one order.
+func TestMergedTimersHaveOneOrder(t *testing.T) {
+	for _, action := range []string{"update", "patch"} {
+		tab := newTable(t, Settings{}, `{"m":{}}`)
+		fields := map[string]int{}
+		for i := range 12 {
+			key := fmt.Sprint("k", i)
+			fields[key] = i + 100
+			tab.run(batch(cmd("set", "m."+key, fmt.Sprint(i), `"ttl":500`)))
+		}
+		value, err := json.Marshal(fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tab.run(batch(cmd(action, "m", string(value), ""))); tab.s.Timers("state") != 0 {
+			t.Errorf("%s: %d timers are left", action, tab.s.Timers("state"))
+		}
+	}
+}
+
+// The bound of values that wait to expire holds for records of a recycle bin, too, and a record that a full bin loses
+// waits no longer.
+func TestTimersOfTheBin(t *testing.T) {
+	tab := newTable(t, Settings{MaxTimers: 2}, `{"a":1,"b":2,"c":3}`)
+	soft := func(key string) string { return cmd("delete", key, "", `"softDelete":true,"ttl":500`) }
+	got := tab.run(batch(soft("a"), soft("b"), soft("c"))).Results
+	if got[1].Status != Applied || got[2].Code != command.Limit || tab.s.Timers("state") != 2 {
+		t.Errorf("%+v, %d timers", got, tab.s.Timers("state"))
+	}
+	fill := strings.TrimSuffix(strings.Repeat("1,", command.MaxListItems-1), ",")
+	tab = newTable(t, Settings{}, `{"a":1,"bin":[`+fill+`]}`)
+	tab.run(batch(cmd("push", "bin", `{"opId":"oldest"}`, `"position":"head","ttl":500`)))
+	before := tab.s.Timers("state")
+	if tab.run(batch(soft("a"))); before != 1 || tab.s.Timers("state") != 1 {
+		t.Errorf("%d timers, and %d when the bin has lost the record of one", before, tab.s.Timers("state"))
+	}
+}
+
+// What a writer expects of a secret is in no message.
+func TestExpectedSecretsAreHidden(t *testing.T) {
+	got := newTable(t, Settings{}, `{}`).run(batch(cmd("set", "api_key", `"a"`, `"expect":{"equals":"sk-hunter2"}`))).Results[0]
+	if got.Code != command.ExpectFailed || strings.Contains(got.Message, "hunter2") {
+		t.Errorf("%+v", got)
 	}
 }

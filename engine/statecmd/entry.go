@@ -161,8 +161,13 @@ func (o *op) checkExpiry() *command.Fault {
 			return &command.Fault{Code: command.InvalidExpiry, Message: textf("%q lies inside a list element; ttl holds for a key or a whole element", o.place.key)}
 		}
 	}
-	if o.d.timers.Len() >= o.r.e.set.MaxTimers {
-		return &command.Fault{Code: command.Limit, Message: textf("%d values are waiting to expire; the limit is %d", o.d.timers.Len(), o.r.e.set.MaxTimers)}
+	return o.checkTimers()
+}
+
+// checkTimers refuses one more timer than may wait, with those that the entry has asked for.
+func (o *op) checkTimers() *command.Fault {
+	if n := o.d.timers.Len() + len(o.expires); n >= o.r.e.set.MaxTimers {
+		return &command.Fault{Code: command.Limit, Message: textf("%d values are waiting to expire; the limit is %d", n, o.r.e.set.MaxTimers)}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"tavernsim/engine/secret"
 	"tavernsim/engine/statecmd/command"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
@@ -25,7 +26,11 @@ func (o *op) checkExpect() *command.Fault {
 			continue
 		}
 		if !ok {
-			return &command.Fault{Code: command.ExpectFailed, Message: textf("after the write %q does not meet expect %s = %s", o.place.key, name, shortJSON(want))}
+			shown := shortJSON(want)
+			if secretAt(o.path) {
+				shown = secret.Redacted
+			}
+			return &command.Fault{Code: command.ExpectFailed, Message: textf("after the write %q does not meet expect %s = %s", o.place.key, name, shown)}
 		}
 	}
 	return nil

@@ -80,6 +80,11 @@ func (t *table) decide(in Input) Decision {
 	if !bytes.Equal(mustSnapshot(t.tb, dec.Next), mustSnapshot(t.tb, again.Next)) || mustJSON(t.tb, dec.Results, dec.Warnings, dec.Audit) != mustJSON(t.tb, again.Results, again.Warnings, again.Audit) {
 		t.tb.Fatalf("deciding twice differs:\n%v\n%v", dec.Results, again.Results)
 	}
+	for i, f := range dec.Facts {
+		if !bytes.Equal(mustMarshal(t.tb, f), mustMarshal(t.tb, again.Facts[i])) {
+			t.tb.Fatalf("deciding twice gives other facts:\n%+v\n%+v", f, again.Facts[i])
+		}
+	}
 	t.check(dec)
 	if len(dec.Results) != len(in.Batch.Entries)+len(in.Batch.Inspect) {
 		t.tb.Fatalf("%d entries, %d results", len(in.Batch.Entries), len(dec.Results))
