@@ -140,7 +140,7 @@ const (
 // wrong parameter is not passed on. number is that of the request, 0 = the next; q is the
 // request of the node that calls, if one does.
 func (t *Turn) askTool(entry *Tool, c *protocol.Call, number int, q *workflow.Request, w waiting) (protocol.CallResult, bool) {
-	if t.end.Calls > int64(t.m.Def.Limits.MaxCalls) {
+	if t.tooMany(c) {
 		return t.tooManyCalls(), true
 	}
 	if err := t.toolsOver(c, w.run == nil); err != nil {

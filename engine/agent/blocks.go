@@ -199,7 +199,7 @@ func (t *Turn) begins(i, number int) {
 	case q.wrong != nil:
 		t.took(i, c, failed(protocol.Errorf(protocol.KindInvalid, "%s: %w", c.Tool, q.wrong)), 0)
 		return
-	case t.end.Calls > int64(t.m.Def.Limits.MaxCalls):
+	case t.tooMany(c):
 		t.took(i, c, t.tooManyCalls(), 0)
 		return
 	}
@@ -207,7 +207,7 @@ func (t *Turn) begins(i, number int) {
 	if refused == nil && len(t.promises) > 0 && t.waitsFor(i, entry, skill) {
 		return
 	}
-	if t.judged(refused, 0) {
+	if t.judged(c, refused, 0) {
 		t.permit(entry, skill, c, of{at: i, number: number}, func(no *protocol.Error, number int, waited time.Duration) {
 			t.act(i, number, entry, skill, no, waited)
 		})

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/tinylib/msgp/msgp"
@@ -231,6 +232,19 @@ func (t *Turn) carryOut(i int) {
 		t.begins(i, 0)
 	}
 }
+
+// numberOf is the number of a call in its turn, which its id ends with.
+func numberOf(c *protocol.Call) uint64 {
+	_, n, _ := strings.Cut(c.ID, ".")
+	number, err := strconv.ParseUint(n, 10, 64)
+	if err != nil {
+		return 0 // of no turn
+	}
+	return number
+}
+
+// tooMany reports whether a call is beyond what one deliberation may make. Those before it are carried out.
+func (t *Turn) tooMany(c *protocol.Call) bool { return numberOf(c) > uint64(t.m.Def.Limits.MaxCalls) }
 
 func (t *Turn) tooManyCalls() protocol.CallResult {
 	return failed(protocol.Errorf(protocol.KindLimit, "more than %d calls in one deliberation (custom_runtime_config.max_calls)", t.m.Def.Limits.MaxCalls))

@@ -22,7 +22,7 @@ func (r *activeRun) Request(q *workflow.Request) (workflow.Answer, bool) {
 	if refused == nil && r.tool.bounded() {
 		refused = menu.Within(r.tool.calls, entry.id(skill), r.tool.Name)
 	}
-	if t.judged(refused, q.Attempt) {
+	if t.judged(&call, refused, q.Attempt) {
 		return r.judgedFirst(entry, skill, call, q)
 	}
 	return r.act(entry, skill, call, refused, 0, q)
@@ -114,6 +114,7 @@ func (t *Turn) perform(entry *Tool, c *protocol.Call, refused *protocol.Error) p
 	if err != nil {
 		return wrongParams(c, err)
 	}
+	t.calling = numberOf(c)
 	out, err := entry.run(t, params)
 	return resultOf(c, entry.status, out, err)
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // judged reports whether the policy has a say about a call.
-func (t *Turn) judged(refused *protocol.Error, attempt int) bool {
-	return t.m.Def.Policy != nil && refused == nil && attempt <= 1 && t.end.Calls <= int64(t.m.Def.Limits.MaxCalls)
+func (t *Turn) judged(c *protocol.Call, refused *protocol.Error, attempt int) bool {
+	return t.m.Def.Policy != nil && refused == nil && attempt <= 1 && !t.tooMany(c)
 }
 
 // of is whose call it is: a call of the queue, or of a run.

@@ -21,7 +21,7 @@ func (t *Turn) random(p tool.Params) (any, error) {
 	if high < low || math.IsInf(high-low, 0) {
 		return nil, protocol.Errorf(protocol.KindInvalid, "max %v is below min %v", high, low)
 	}
-	draw := t.draw.Sub(toolDraws, uint64(t.end.Calls))
+	draw := t.draw.Sub(toolDraws, t.calling)
 	if whole {
 		return int64(low) + int64(draw.Float64()*(math.Floor(high)-math.Floor(low)+1)), nil
 	}
