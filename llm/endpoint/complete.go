@@ -2,8 +2,10 @@ package endpoint
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -92,7 +94,7 @@ func (e *Endpoint) exchange(ctx context.Context, ask Ask, r Reader, sink llm.Sin
 // asked; others stream and do not say so, or say that it is JSON.
 func (r *Reply) streams(asked bool) bool {
 	kind := r.Header.Get("Content-Type")
-	if strings.HasPrefix(kind, "text/event-stream") {
+	if strings.HasPrefix(kind, "text/event-stream") || asked && linesOfJSON(kind) {
 		return true
 	}
 	if !asked || strings.Contains(kind, "html") {
@@ -110,12 +112,40 @@ func (r *Reply) streams(asked bool) bool {
 	return len(start) == 1 && strings.Contains(":de", string(start)) // a comment, data or event
 }
 
+// linesOfJSON reports whether a type is of a JSON object in each line.
+func linesOfJSON(kind string) bool {
+	return strings.Contains(kind, "ndjson") || strings.Contains(kind, "jsonl")
+}
+
 func (r *Reply) whole(to Reader) error {
 	data, err := r.ReadAll()
 	if err != nil {
 		return err
 	}
-	return to.Whole(data)
+	first, rest, _ := bytes.Cut(data, []byte("\n"))
+	if rest = bytes.TrimSpace(rest); len(rest) == 0 || rest[0] != '{' || !json.Valid(first) {
+		return to.Whole(data)
+	}
+	for line := range bytes.Lines(data) { // a stream that says that it is JSON
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		if err := r.endpoint.foreign(line); err != nil {
+			return err
+		}
+		if _, err := to.Part(Event{Data: line}); err != nil {
+			return err
+		}
+	}
+	return r.ended(to)
+}
+
+// ended is the failure of a stream that ended without its end.
+func (r *Reply) ended(to Reader) error {
+	if to.Ended() {
+		return nil
+	}
+	return r.endpoint.Failed(llm.OutcomeTruncated, "the stream ended without its end")
 }
 
 // streamed reads an answer in parts. It has its end if the server said why the model
@@ -129,6 +159,9 @@ func (r *Reply) streamed(to Reader, sink llm.Sink) (first time.Duration, err err
 		}
 		if parts++; parts == 1 {
 			first = time.Since(r.Began)
+			if err := r.endpoint.foreign(e.Data); err != nil {
+				return first, err
+			}
 		}
 		chunk, err := to.Part(e)
 		switch {
@@ -144,10 +177,13 @@ func (r *Reply) streamed(to Reader, sink llm.Sink) (first time.Duration, err err
 		}
 	}
 	switch {
+	case parts == 0 && r.odd != "":
+		return first, r.endpoint.Unreadable([]byte(r.odd), nil, "stream of events", "no line of it is of one")
 	case parts == 0:
 		return first, r.endpoint.Failed(llm.OutcomeTruncated, "the stream has no event")
-	case !to.Ended():
-		return first, r.endpoint.Failed(llm.OutcomeTruncated, "the stream ended without its end")
+	}
+	if err := r.ended(to); err != nil {
+		return first, err
 	}
 	return first, shown.end()
 }

@@ -188,7 +188,8 @@ type Reply struct {
 	endpoint *Endpoint
 	body     io.ReadCloser
 	buffer   *[]byte
-	size     int64 // of the body; -1 = the server does not say
+	size     int64  // of the body; -1 = the server does not say
+	odd      string // the beginning of a line of a stream that is of no event
 	watch    *watch
 }
 
@@ -221,7 +222,12 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 	}
 	r := &Reply{Header: resp.Header, Began: began, endpoint: e, body: resp.Body, size: resp.ContentLength, watch: w}
 	if resp.StatusCode == http.StatusOK {
-		return r, nil
+		err := e.unreadable(resp.Header)
+		if err != nil {
+			r.Close()
+			r = nil
+		}
+		return r, err
 	}
 	defer r.Close()
 	start, err := io.ReadAll(io.LimitReader(resp.Body, maxError))
@@ -381,6 +387,9 @@ func (w *watch) failure(err error) *llm.Failure {
 		return e.failure(llm.OutcomeClosed, "the provider was closed", nil)
 	case e.closed.Load():
 		return e.failure(llm.OutcomeClosed, "the endpoint was closed", nil)
+	}
+	if foreign, ok := errors.AsType[*direct.Foreign](err); ok {
+		return e.failure(llm.OutcomeBadRequest, foreign.Error(), err)
 	}
 	return e.failure(llm.OutcomeServerError, err.Error(), err)
 }

@@ -182,6 +182,25 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// Lines of JSON are events, and events may lack the empty line between them where that is unambiguous.
+func TestEventsWithoutEmptyLines(t *testing.T) {
+	for text, want := range map[string]string{
+		"data: {\"a\":1}\ndata: {\"a\":2}\ndata: [DONE]\n\n":                                         `={"a":1}|={"a":2}|=[DONE]`,
+		"event: x\ndata: {\"a\":1}\nevent: y\ndata: {\"a\":2}\n\n":                                   `x={"a":1}|y={"a":2}`,
+		"event: x\ndata: {\"a\":1}\nid: 7\nretry: 1\nevent: y\ndata: {\"a\":2}":                      `x={"a":1}|y={"a":2}`,
+		"data: {\"a\":\ndata: {\"b\":2}}\n\n":                                                        "={\"a\":\n{\"b\":2}}",
+		"data: {\"a\":1}\nevent: x\n\n":                                                              `x={"a":1}`,
+		"data: {\"a\":1}\ndata: b\n\n":                                                               "={\"a\":1}\nb",
+		"data: a\ndata: {\"a\":1}\n\n":                                                               "=a\n{\"a\":1}",
+		"{\"a\":1}\n{\"a\":2}\r\n\n{\"a\":3}":                                                        `={"a":1}|={"a":2}|={"a":3}`,
+		"event: x\n{\"a\":1}\n{\"a\":2}\ndata: {\"a\":3}\n{\"a\":4}\ndata: {\"a\":5}\n\ndata: b\n\n": `x={"a":1}|={"a":2}|={"a":3}|={"a":4}|={"a":5}|=b`,
+	} {
+		if got := strings.Join(events(t, strings.NewReader(text)), "|"); got != strings.ReplaceAll(want, "=", "") {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestKeyFiles(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"good": "  " + key + "  \nmore\n", "empty": "\n", "odd": "a\x01b"} {

@@ -88,6 +88,9 @@ func (e *Endpoint) Unreadable(data []byte, err error, what, why string) error {
 	if problem, ok := ReadProblem(data); ok {
 		return e.Problem(0, problem)
 	}
+	if err := e.foreign(data); err != nil {
+		return err
+	}
 	if err != nil {
 		why = err.Error()
 	}
@@ -97,7 +100,10 @@ func (e *Endpoint) Unreadable(data []byte, err error, what, why string) error {
 // refused classes an answer whose status is not 200.
 func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure {
 	p, ok := ReadProblem(body)
-	if !ok {
+	switch coded := encoded(h); {
+	case coded != "":
+		p = Problem{Message: coded}
+	case !ok:
 		p.Message = strings.TrimSpace(string(body))
 	}
 	if wait := retryAfter(h, time.Now()); wait > 0 {
