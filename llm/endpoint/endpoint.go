@@ -58,7 +58,7 @@ type Endpoint struct {
 // access is what the key is part of. [Reload] gives an endpoint another.
 type access struct {
 	like    *http.Request // every request, with the key in its header
-	secrets []string      // the key and what else nobody may see, the longest first
+	secrets []string      // the key and what else nobody may see, in each spelling, the longest first
 	missing error         // why there is no key; nil = there is one, or none is needed
 }
 
@@ -117,7 +117,7 @@ func newEndpoint(name string, given Definition, dir string, getenv func(string) 
 	e.base.RawQuery = query.Encode()
 	e.access.Store(&access{
 		like:    &http.Request{Method: http.MethodGet, Host: e.base.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1},
-		secrets: secretsOf(key, given),
+		secrets: spelled(secretsOf(key, given)),
 		missing: missing,
 	})
 	if e.transport, err = d.transport(name, dir); err != nil {

@@ -3,6 +3,8 @@ package endpoint
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
+	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -40,6 +42,31 @@ func secretsOf(key string, given Definition) []string {
 	}
 	if key != "" {
 		list = append(list, key)
+	}
+	return longestFirst(list)
+}
+
+// spelled are secrets as they may come back: as they are, and in hex and base64, in both cases and alphabets, also
+// within a longer text. A short one is left as it is: its spellings could be parts of words.
+func spelled(secrets []string) []string {
+	list := slices.Clone(secrets)
+	for _, secret := range secrets {
+		if len(secret) < shortSecret {
+			continue
+		}
+		low := hex.EncodeToString([]byte(secret))
+		list = append(list, low, strings.ToUpper(low))
+		for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+			list = append(list, alphabet.EncodeToString([]byte(secret)))
+			for before := range 3 { // bytes in front of it, up to a multiple of three
+				text := alphabet.EncodeToString([]byte("\x00\x00"[:before] + secret))
+				text = text[(before*8+5)/6:] // without the characters that have bits of what is in front
+				if (before+len(secret))%3 != 0 {
+					text = text[:len(text)-1] // and of what is behind
+				}
+				list = append(list, text)
+			}
+		}
 	}
 	return longestFirst(list)
 }
@@ -84,6 +111,9 @@ func (e *Endpoint) scan(s string, last bool) (text, rest string) {
 	for at < len(s) {
 		size := 0
 		for _, secret := range e.secrets() {
+			if secret[0] != s[at] {
+				continue
+			}
 			if strings.HasPrefix(s[at:], secret) {
 				size = len(secret)
 				break

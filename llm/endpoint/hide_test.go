@@ -2,6 +2,8 @@ package endpoint
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
@@ -46,6 +48,50 @@ func TestSecretsOfHeadersInAnswers(t *testing.T) {
 	// The message is shortened in the middle of a secret, and must not show a part of it.
 	if _, err = e.Do(context.Background(), Ask{Path: "/error"}); err == nil || strings.Contains(err.Error(), "token") || !strings.Contains(err.Error(), "xx") {
 		t.Error(err)
+	}
+}
+
+// Promise 1: a secret that a server repeats in hex or base64 is hidden, alone and wherever it stands in what was encoded.
+func TestSpelledSecrets(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		secret := rapid.StringOfN(rapid.RuneFrom([]rune("abcXYZ0129-_~?>\xff\xfe")), 8, 40, 60).Draw(t, "secret")
+		if len(secret) < shortSecret {
+			t.Skip()
+		}
+		e := &Endpoint{}
+		e.access.Store(&access{secrets: spelled([]string{secret})})
+		around := rapid.StringOfN(rapid.RuneFrom([]rune("user: ")), 0, 7, -1)
+		before, behind := around.Draw(t, "before"), around.Draw(t, "behind")
+		for name, encode := range map[string]func([]byte) string{
+			"plain": func(b []byte) string { return string(b) }, "hex": hex.EncodeToString, "HEX": func(b []byte) string { return strings.ToUpper(hex.EncodeToString(b)) },
+			"std": base64.StdEncoding.EncodeToString, "raw std": base64.RawStdEncoding.EncodeToString, "url": base64.URLEncoding.EncodeToString, "raw url": base64.RawURLEncoding.EncodeToString,
+		} {
+			text := "no such key: " + encode([]byte(before+secret+behind)) + "."
+			got := e.Hide(text)
+			if want := encode([]byte(secret)); !strings.Contains(got, hiddenText) || strings.Contains(got, want) || len(got) > len(text)-len(secret)+len(hiddenText)+4 {
+				t.Fatalf("%s: %q becomes %q", name, text, got)
+			}
+			if alone := strings.TrimRight(e.Hide(encode([]byte(secret))), "="); alone != hiddenText {
+				t.Fatalf("%s: alone it becomes %q", name, alone)
+			}
+		}
+	})
+	short := spelled([]string{"sk-1"})
+	if !slices.Equal(short, []string{"sk-1"}) {
+		t.Errorf("a short one is spelled %q", short)
+	}
+}
+
+// The text of an error without a secret costs little.
+func BenchmarkHide(b *testing.B) {
+	e := &Endpoint{}
+	e.access.Store(&access{secrets: spelled([]string{"sk-proj-abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz", "organization-1234"})})
+	text := "400 Bad Request, invalid_value: Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported."
+	b.ReportAllocs()
+	for b.Loop() {
+		if e.Hide(text) != text {
+			b.Fatal("it is another text")
+		}
 	}
 }
 
