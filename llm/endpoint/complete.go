@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tavernsim/llm"
+	"tavernsim/llm/endpoint/hidden"
 	"tavernsim/llm/endpoint/toolcall"
 	"tavernsim/protocol"
 )
@@ -152,7 +153,7 @@ func (r *Reply) ended(to Reader) error {
 // stopped, or that it is done.
 func (r *Reply) streamed(to Reader, sink llm.Sink) (first time.Duration, err error) {
 	parts := 0
-	shown := showing{sink: sink, text: hiding{Endpoint: r.endpoint}, reasoning: hiding{Endpoint: r.endpoint}}
+	shown := showing{sink: sink, text: hidden.Parts{Secrets: r.endpoint.secrets()}, reasoning: hidden.Parts{Secrets: r.endpoint.secrets()}}
 	for e, err := range r.Events() {
 		if err != nil {
 			return first, err
@@ -191,18 +192,18 @@ func (r *Reply) streamed(to Reader, sink llm.Sink) (first time.Duration, err err
 // showing gives a sink what comes, without the secrets.
 type showing struct {
 	sink            llm.Sink // may be nil
-	text, reasoning hiding
+	text, reasoning hidden.Parts
 }
 
 func (s *showing) next(c llm.Chunk) error {
 	if s.sink == nil {
 		return nil
 	}
-	return s.show(s.text.next(c.Text), s.reasoning.next(c.Reasoning))
+	return s.show(s.text.Next(c.Text), s.reasoning.Next(c.Reasoning))
 }
 
 // end shows what was held back.
-func (s *showing) end() error { return s.show(s.text.end(), s.reasoning.end()) }
+func (s *showing) end() error { return s.show(s.text.End(), s.reasoning.End()) }
 
 func (s *showing) show(text, reasoning string) error {
 	if s.sink == nil || text+reasoning == "" {

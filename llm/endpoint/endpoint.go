@@ -21,6 +21,8 @@ import (
 	"tavernsim/engine/budget"
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint/direct"
+	"tavernsim/llm/endpoint/foreign"
+	"tavernsim/llm/endpoint/hidden"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
 	"tavernsim/llm/price"
@@ -57,9 +59,9 @@ type Endpoint struct {
 
 // access is what the key is part of. [Reload] gives an endpoint another.
 type access struct {
-	like    *http.Request // every request, with the key in its header
-	secrets []string      // the key and what else nobody may see, in each spelling, the longest first
-	missing error         // why there is no key; nil = there is one, or none is needed
+	like    *http.Request  // every request, with the key in its header
+	secrets hidden.Secrets // the key and what else nobody may see
+	missing error          // why there is no key; nil = there is one, or none is needed
 }
 
 // New makes an endpoint. Relative files of the definition lie in dir.
@@ -117,7 +119,7 @@ func newEndpoint(name string, given Definition, dir string, getenv func(string) 
 	e.base.RawQuery = query.Encode()
 	e.access.Store(&access{
 		like:    &http.Request{Method: http.MethodGet, Host: e.base.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1},
-		secrets: spelled(secretsOf(key, given)),
+		secrets: hidden.Of(secretsOf(key, given)),
 		missing: missing,
 	})
 	if e.transport, err = d.transport(name, dir); err != nil {
@@ -222,12 +224,11 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 	}
 	r := &Reply{Header: resp.Header, Began: began, endpoint: e, body: resp.Body, size: resp.ContentLength, watch: w}
 	if resp.StatusCode == http.StatusOK {
-		err := e.unreadable(resp.Header)
-		if err != nil {
+		if why := foreign.Header(resp.Header); why != "" {
 			r.Close()
-			r = nil
+			return nil, e.failure(llm.OutcomeBadRequest, why, nil)
 		}
-		return r, err
+		return r, nil
 	}
 	defer r.Close()
 	start, err := io.ReadAll(io.LimitReader(resp.Body, maxError))
@@ -270,7 +271,7 @@ func (r *Reply) ReadAll() ([]byte, error) {
 	if len(data) > MaxAnswer {
 		return nil, r.endpoint.failure(llm.OutcomeBadOutput, fmt.Sprintf("the answer has more than %d bytes", MaxAnswer), nil)
 	}
-	return r.endpoint.hideBytes(data), nil
+	return r.endpoint.secrets().HideBytes(data), nil
 }
 
 // read reads the body into a buffer that is used again, up to one byte too many.
@@ -388,8 +389,8 @@ func (w *watch) failure(err error) *llm.Failure {
 	case e.closed.Load():
 		return e.failure(llm.OutcomeClosed, "the endpoint was closed", nil)
 	}
-	if foreign, ok := errors.AsType[*direct.Foreign](err); ok {
-		return e.failure(llm.OutcomeBadRequest, foreign.Error(), err)
+	if other, ok := errors.AsType[*direct.Foreign](err); ok {
+		return e.failure(llm.OutcomeBadRequest, other.Error(), err)
 	}
 	return e.failure(llm.OutcomeServerError, err.Error(), err)
 }

@@ -2,16 +2,12 @@ package endpoint
 
 import (
 	"context"
-	"encoding/base64"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"tavernsim/llm"
 )
@@ -23,7 +19,7 @@ func TestSecrets(t *testing.T) {
 		Headers: map[string]string{"Authorization": "Bearer abcdefgh-1", "X-Title": "my application", "anthropic-beta": "tools-2024-04-04", "X-Org": "org-1"},
 		Query:   map[string]string{"code": "function-key-1", "api-version": "2024-10-21-preview"},
 	})
-	if want := []string{"function-key-1", "abcdefgh-1", "sk-1"}; !slices.Equal(got, want) {
+	if want := []string{"abcdefgh-1", "function-key-1", "sk-1"}; !slices.Equal(slices.Sorted(slices.Values(got)), want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if none := secretsOf("", Definition{}); len(none) > 0 {
@@ -51,50 +47,6 @@ func TestSecretsOfHeadersInAnswers(t *testing.T) {
 	}
 }
 
-// Promise 1: a secret that a server repeats in hex or base64 is hidden, alone and wherever it stands in what was encoded.
-func TestSpelledSecrets(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		secret := rapid.StringOfN(rapid.RuneFrom([]rune("abcXYZ0129-_~?>\xff\xfe")), 8, 40, 60).Draw(t, "secret")
-		if len(secret) < shortSecret {
-			t.Skip()
-		}
-		e := &Endpoint{}
-		e.access.Store(&access{secrets: spelled([]string{secret})})
-		around := rapid.StringOfN(rapid.RuneFrom([]rune("user: ")), 0, 7, -1)
-		before, behind := around.Draw(t, "before"), around.Draw(t, "behind")
-		for name, encode := range map[string]func([]byte) string{
-			"plain": func(b []byte) string { return string(b) }, "hex": hex.EncodeToString, "HEX": func(b []byte) string { return strings.ToUpper(hex.EncodeToString(b)) },
-			"std": base64.StdEncoding.EncodeToString, "raw std": base64.RawStdEncoding.EncodeToString, "url": base64.URLEncoding.EncodeToString, "raw url": base64.RawURLEncoding.EncodeToString,
-		} {
-			text := "no such key: " + encode([]byte(before+secret+behind)) + "."
-			got := e.Hide(text)
-			if want := encode([]byte(secret)); !strings.Contains(got, hiddenText) || strings.Contains(got, want) || len(got) > len(text)-len(secret)+len(hiddenText)+4 {
-				t.Fatalf("%s: %q becomes %q", name, text, got)
-			}
-			if alone := strings.TrimRight(e.Hide(encode([]byte(secret))), "="); alone != hiddenText {
-				t.Fatalf("%s: alone it becomes %q", name, alone)
-			}
-		}
-	})
-	short := spelled([]string{"sk-1"})
-	if !slices.Equal(short, []string{"sk-1"}) {
-		t.Errorf("a short one is spelled %q", short)
-	}
-}
-
-// The text of an error without a secret costs little.
-func BenchmarkHide(b *testing.B) {
-	e := &Endpoint{}
-	e.access.Store(&access{secrets: spelled([]string{"sk-proj-abcdefghijklmnopqrstuvwxyz0123456789abcdefghijklmnopqrstuvwxyz", "organization-1234"})})
-	text := "400 Bad Request, invalid_value: Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported."
-	b.ReportAllocs()
-	for b.Loop() {
-		if e.Hide(text) != text {
-			b.Fatal("it is another text")
-		}
-	}
-}
-
 // Promise 1: a sink gets no part of a secret that comes in several chunks, and gets all
 // the rest.
 func TestSecretInChunks(t *testing.T) {
@@ -119,28 +71,4 @@ func TestSecretInChunks(t *testing.T) {
 			t.Errorf("%s: %q, answer %q, %v", path, shown, a.Text, err)
 		}
 	}
-}
-
-// However a text is cut into parts, the parts without the secrets are the text without
-// the secrets, and no secret is in it.
-func TestHidingParts(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		word := rapid.StringOfN(rapid.RuneFrom([]rune("ab")), 2, 5, -1)
-		e := &Endpoint{}
-		e.access.Store(&access{secrets: longestFirst(rapid.SliceOfN(word, 0, 3).Draw(t, "secrets"))})
-		parts := rapid.SliceOf(rapid.StringOfN(rapid.RuneFrom([]rune("abc")), 0, 6, -1)).Draw(t, "parts")
-		h, got := hiding{Endpoint: e}, ""
-		for _, p := range parts {
-			got += h.next(p)
-		}
-		got += h.end()
-		if whole := e.Hide(strings.Join(parts, "")); got != whole {
-			t.Fatalf("%q becomes %q, at once %q", parts, got, whole)
-		}
-		for _, w := range e.secrets() {
-			if strings.Contains(strings.ReplaceAll(got, hiddenText, "|"), w) {
-				t.Fatalf("%q has the secret %q", got, w)
-			}
-		}
-	})
 }

@@ -93,7 +93,7 @@ func Reload(file string, getenv func(string) string, to map[string]*Endpoint) er
 	for name, fresh := range again {
 		if e := to[name]; e != nil {
 			next := fresh.access.Load()
-			next.secrets = longestFirst(append(next.secrets, e.secrets()...)) // an answer may still have the old key
+			next.secrets = next.secrets.With(e.secrets()) // an answer may still have the old key
 			e.access.Store(next)
 			e.Gate.Reopen()
 		}
