@@ -120,6 +120,9 @@ func (l *loader) checkTool(doc *source.Document, t *Tool, place []string) {
 	}
 	if d.ID != "" {
 		l.project.tools[d.ID] = t
+		if d.Implementation.Within() {
+			l.within = append(l.within, ofNode{doc, t})
+		}
 		l.squashed[squash(d.ID)] = d.ID
 	}
 }
