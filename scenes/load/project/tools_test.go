@@ -244,6 +244,12 @@ func TestIDsOfTheProgramsTools(t *testing.T) {
 	if err != nil || !p.Plugins()["w"].Broken() {
 		t.Error("a plugin changes the code of agents", err)
 	}
+	for _, file := range []string{"tools/a.tool.json", "tools/b.tool.yaml"} {
+		_, err = loadTool(map[string]string{"tools/a.tool.yaml": "{id: weather.wind, implementation: {type: service, name: x}}", file: `{"id": "weather.wind", "implementation": {"type": "service", "name": "y"}}`})
+		if err == nil || !strings.Contains(err.Error(), `id: the tool id "weather.wind" is given twice: it is defined in tools/a.tool.`) || !strings.Contains(err.Error(), "rename one of them") {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
 	_, err = loadTool(map[string]string{"tools/a.tool.yaml": "{id: weather.wind, implementation: {type: service, name: x}}", "tools/b.tool.yaml": "{id: ｗeather.wind, implementation: {type: service, name: x}}"})
 	if err == nil || !strings.Contains(err.Error(), `"weather.wind", which is defined in tools/a.tool.yaml`) {
 		t.Error(err)
