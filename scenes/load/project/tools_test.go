@@ -170,6 +170,24 @@ func TestToolIDsAndParameters(t *testing.T) {
 	}
 }
 
+// A duration without a unit, or with another one, is told with its field and the units.
+func TestDurationsOfTools(t *testing.T) {
+	const units = "units are ns, us, ms, s, m and h; a day is 24h"
+	for execution, want := range map[string]string{
+		`timeout: 30`:        `execution.timeout: want a duration such as "90s" or "1h30m", got a whole number 30 (write "30s" for seconds; ` + units,
+		`timeout: "30"`:      `execution.timeout: want a duration such as "90s" or "1h30m", got "30" (write "30s" for seconds; ` + units,
+		`timeout: 5 minutes`: `execution.timeout: want a duration such as "90s" or "1h30m", got "5 minutes" (` + units,
+		`timeout: true`:      `execution.timeout: want a duration such as "90s" or "1h30m", got a boolean true`,
+		`latency: 2`:         `execution.latency: want a duration such as "90s" or "1h30m", got a whole number 2 (write "2s" for seconds; ` + units,
+		`latency: 2 days`:    `execution.latency: "2 days" is no latency; want a duration up to 24h such as 2s, or measured (` + units,
+	} {
+		_, err := loadTool(map[string]string{"tools/a.tool.yaml": "{id: a, implementation: {type: service, name: x}, execution: {" + execution + "}}"})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", execution, err, want)
+		}
+	}
+}
+
 // A tool whose workflow calls it again is refused, with the whole circle; what only meets twice is none.
 func TestToolsInCircles(t *testing.T) {
 	calls := func(tools ...string) string {
