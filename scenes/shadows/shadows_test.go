@@ -289,7 +289,7 @@ func playedBy(t *testing.T, text string, schedule scenes.Schedule, wrap func(*th
 // settled gives what runs ahead the time between two waves. Without it the committed run and the driver race for
 // each question of the next wave, and how many are asked ahead depends on the machine. In a bubble nobody sleeps as
 // long as anybody else has something to do.
-func settled() { time.Sleep(1) }
+func settled() { <-time.After(1) }
 
 // Promise 2. Agents that have nothing to do with one another never wait for one another, and no call is made in
 // vain.

@@ -20,13 +20,13 @@ func TestProxyMayBeSlow(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ours, theirs := net.Pipe()
 			go func() {
-				time.Sleep(c.after)
+				<-time.After(c.after)
 				_, _ = io.WriteString(theirs, c.says)
 				theirs.Close()
 			}()
 			err := greeted(ours)
 			ours.Close()
-			time.Sleep(c.after) // the end of whoever speaks
+			<-time.After(c.after) // the end of whoever speaks
 			if (err == nil) != c.want {
 				t.Errorf("%q after %v: %v", c.says, c.after, err)
 			}
