@@ -134,7 +134,10 @@ func (r *Reply) whole(to Reader) error {
 		if err := r.endpoint.foreign(line); err != nil {
 			return err
 		}
-		if _, err := to.Part(Event{Data: line}); err != nil {
+		switch _, err := to.Part(Event{Data: line}); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
 			return err
 		}
 	}
