@@ -78,15 +78,15 @@ func (r *Reply) Events() iter.Seq2[Event, error] {
 			case "event":
 				e.Type = string(value)
 			case "", "id", "retry":
-			default:
-				if r.odd == "" {
-					r.odd = string(line[:min(len(line), maxOdd)])
-				}
 			case "data":
 				if data {
 					e.Data = append(e.Data, '\n')
 				}
 				e.Data, data = append(e.Data, value...), true
+			default:
+				if r.odd == "" {
+					r.odd = string(line[:min(len(line), maxOdd)])
+				}
 			}
 		}
 	}
