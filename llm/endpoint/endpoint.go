@@ -226,7 +226,7 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 	if resp.StatusCode == http.StatusOK {
 		if why := foreign.Header(resp.Header); why != "" {
 			r.Close()
-			return nil, e.failure(llm.OutcomeBadRequest, why, nil)
+			return nil, e.failure(llm.OutcomeBadOutput, why, nil)
 		}
 		return r, nil
 	}

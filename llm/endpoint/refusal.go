@@ -107,7 +107,7 @@ func (e *Endpoint) foreign(data []byte) error {
 	case page:
 		return e.Failed(llm.OutcomeTruncated, "%s: %s", is, protocol.Short(e.Hide(string(bytes.TrimSpace(data))), 120))
 	case is != "":
-		return e.Failed(llm.OutcomeBadRequest, "%s", is)
+		return e.Failed(llm.OutcomeBadOutput, "%s", is) // which may have cost something
 	}
 	return nil
 }
