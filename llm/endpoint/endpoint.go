@@ -389,7 +389,7 @@ func (w *watch) failure(err error) *llm.Failure {
 	case e.closed.Load():
 		return e.failure(llm.OutcomeClosed, "the endpoint was closed", nil)
 	}
-	if other, ok := errors.AsType[*direct.Foreign](err); ok {
+	if other, ok := errors.AsType[*direct.Foreign](err); ok && other.Known() {
 		return e.failure(llm.OutcomeBadRequest, other.Error(), err)
 	}
 	return e.failure(llm.OutcomeServerError, err.Error(), err)
