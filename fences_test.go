@@ -182,7 +182,7 @@ func larger() map[string]int {
 		"scenes/run/runner":   1540,
 		"scenes/tooling":      1460,
 		"scenes/view/inspect": 3200,
-		"scenes/load/project": 3700,
+		"scenes/load/project": 3800,
 		"tam":                 2460,
 		"tam/toolsxml":        2140,
 	}

@@ -49,7 +49,7 @@ func TestForeignMCPServers(t *testing.T) {
 		if faults := d.Check(); len(faults) > 0 {
 			t.Fatal(faults)
 		}
-		pin, err := mcp.Look(t.Context(), d, opt)
+		pin, _, err := mcp.Look(t.Context(), d, opt)
 		if err != nil {
 			t.Fatal(err)
 		}

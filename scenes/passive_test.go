@@ -229,7 +229,14 @@ func TestPassiveFileCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, broken := scenestest.New(t, p, ""), &atomic.Bool{}
-	set := scenestest.Settings{Passivate: 1, Memory: 1, Orders: ordersOf(t, txtar.Parse([]byte("-- orders.yaml --\norders: [{id: call, at: 10s, do: [{event: {type: called, to: d_3}}]}]\n")), "orders.yaml", "")}
+	// The states that were written last lie in memory, and workers decide whose those are. So more agents are called
+	// than a segment of 4 KiB has room for.
+	var calls []string
+	for i := range 200 {
+		calls = append(calls, fmt.Sprintf("{event: {type: called, to: d_%d}}", i+3))
+	}
+	orders := "-- orders.yaml --\norders: [{id: call, at: 10s, do: [" + strings.Join(calls, ", ") + "]}]\n"
+	set := scenestest.Settings{Passivate: 1, Memory: 1, Orders: ordersOf(t, txtar.Parse([]byte(orders)), "orders.yaml", "")}
 	run, err := s.StartWith(set, func(o *scenes.Options) {
 		o.Control = []control.Command{{Do: control.Pause}}
 		o.PassiveFile = func() (seats.File, error) {
@@ -251,8 +258,8 @@ func TestPassiveFileCannotBeRead(t *testing.T) {
 	if _, disk := errors.AsType[*scenes.DiskFailure](r.Err); !disk || !strings.Contains(r.Err.Error(), "the file of passive agents") {
 		t.Fatalf("%v; want a failure of the disk", r.Err)
 	}
-	if r := s.Run(t, set); r.Err != nil || counted(t, s, "d_3") != 2 || counted(t, s, "d_4") != 1 {
-		t.Errorf("%v, d_3 counted %d turns after the resume, want 2; d_4 %d, want 1", r.Err, counted(t, s, "d_3"), counted(t, s, "d_4"))
+	if r := s.Run(t, set); r.Err != nil || counted(t, s, "d_3") != 2 || counted(t, s, "d_2") != 1 {
+		t.Errorf("%v, d_3 counted %d turns after the resume, want 2; d_2 %d, want 1", r.Err, counted(t, s, "d_3"), counted(t, s, "d_2"))
 	}
 }
 

@@ -289,14 +289,14 @@ func (st *stage) close(e *machines.Effect) error {
 	if e.Data != nil {
 		st.journal.Note(e.Data)
 	}
+	if st.ahead != nil { // before the journal, which may have the stage wait
+		st.closeAhead(e)
+	}
 	number := e.Wave // effects do not outlive the input
 	if _, err := st.journal.CloseWaveLater(func(_ persistence.Wave, err error) { st.tellKept(keptWave{number, err}) }); err != nil {
 		return err
 	}
 	st.measureClosed(e)
-	if st.ahead != nil {
-		st.closeAhead(e)
-	}
 	st.shown.Store(st.machine.View)
 	st.progress.wave(st)
 	st.publishBudgets()

@@ -151,6 +151,15 @@ type Meta struct {
 	Cut      bool              `json:"truncated,omitempty"` // the output is not all of it
 	Dropped  int64             `json:"dropped,omitempty"`   // bytes that were read and are nowhere
 	Rule     string            `json:"rule,omitempty"`      // of the policy that decided; outside of a scene
+	// Failed are nodes of the workflow that carried the call out, also if it has an output; outside of a scene.
+	Failed []FailedNode `json:"failed_nodes,omitempty"`
+}
+
+// FailedNode is a node of a workflow whose error no other node caught.
+type FailedNode struct {
+	Node  string             `json:"node"` // path
+	Kind  protocol.ErrorKind `json:"kind"`
+	Error string             `json:"error"`
 }
 
 // Output makes the result of an attempt that worked.

@@ -205,4 +205,17 @@ func TestMCPPin(t *testing.T) {
 			t.Errorf("exit code %d: %s%s; want %s", code, got.String(), errs.String(), want)
 		}
 	}
+	pin := filepath.Join(dir, "mcp/notes.pin.json")
+	text, err := os.ReadFile(pin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(pin, bytes.Replace(text, []byte(`"type": "object"`), []byte(`"type": "object", "maxProperties": 3`), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs strings.Builder
+	code := execute(context.Background(), []string{"mcp", "pin", dir, "notes", "--dry-run"}, strings.NewReader(""), &out, &errs)
+	if want := "changed  mcp:notes/add: inputSchema.maxProperties was 3, is not there\n"; code != cli.ExitOK || !strings.HasPrefix(out.String(), want) {
+		t.Errorf("exit code %d: %s%s; want %s", code, out.String(), errs.String(), want)
+	}
 }

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"slices"
 	"time"
 
 	"tavernsim/protocol"
@@ -88,6 +89,28 @@ func (p *Plan) frameBytes() int { return 256 + 24*p.slots + 48*len(p.nodes) }
 
 // ID is the id of the workflow.
 func (p *Plan) ID() string { return p.id }
+
+// Caller is a body that calls a tool whose id is known before it runs.
+type Caller interface{ Calls() string } // "" = the id is an input
+
+// Calls lists the tools that nodes of the workflow, and of those within it, call by ids that are known before it runs.
+func (p *Plan) Calls() []string {
+	var list []string
+	for i := range p.nodes {
+		n := &p.nodes[i]
+		if c, ok := n.body.(Caller); ok {
+			list = append(list, c.Calls())
+		}
+		if n.sub != nil {
+			list = append(list, n.sub.plan.Calls()...)
+		}
+		if n.loop != nil {
+			list = append(list, n.loop.plan.Calls()...)
+		}
+	}
+	slices.Sort(list)
+	return slices.DeleteFunc(slices.Compact(list), func(id string) bool { return id == "" })
+}
 
 // Inputs lists the interface inputs, sorted: the order of the arguments of
 // [Run.Start].

@@ -238,7 +238,7 @@ func (s *Setup) Duration(key string) time.Duration {
 	text := s.Text(key, "0s")
 	d, err := time.ParseDuration(text)
 	if err != nil || d < 0 {
-		s.Faultf(key, "write 500ms, 90s or 1h30m", "%q is no time span", text)
+		s.Faultf(key, "write 500ms, 90s or 1h30m; units are ns, us, ms, s, m and h", "%q is no time span", text)
 		return 0
 	}
 	return d

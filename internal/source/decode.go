@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -98,7 +99,9 @@ func (w *walk) mismatch(n *Node, p *trail, want string) {
 		}
 	case Bool, Integer, Float:
 		got += " " + clip(n.Literal)
-		if want == "text" {
+		if want == aDuration && n.Kind != Bool {
+			suggestion = unitHint(n.Literal)
+		} else if want == "text" {
 			suggestion = fmt.Sprintf("write %q in quotes", clip(n.Literal))
 		}
 	case Object, List:
@@ -255,7 +258,11 @@ func number(n *Node) float64 {
 
 func (w *walk) text(n *Node, v reflect.Value, rule Rule, p *trail) {
 	if n.Kind != Text {
-		w.mismatch(n, p, "text")
+		want := "text"
+		if rule.Duration {
+			want = aDuration
+		}
+		w.mismatch(n, p, want)
 		return
 	}
 	s := n.Text()
@@ -334,7 +341,11 @@ func (w *walk) textual(n *Node, u encoding.TextUnmarshaler, v reflect.Value, rul
 		return
 	}
 	if err := u.UnmarshalText([]byte(n.Text())); err != nil {
-		w.fault(n, p, "", "want %s, got %q", want, clip(n.Text()))
+		suggestion := ""
+		if want == aDuration {
+			suggestion = unitHint(n.Text())
+		}
+		w.fault(n, p, suggestion, "want %s, got %q", want, clip(n.Text()))
 		return
 	}
 	if v.Kind() == reflect.Int64 {
@@ -342,12 +353,28 @@ func (w *walk) textual(n *Node, u encoding.TextUnmarshaler, v reflect.Value, rul
 	}
 }
 
+const aDuration = `a duration such as "90s" or "1h30m"`
+
+// Units are those of durations.
+const Units = "units are ns, us, ms, s, m and h; a day is 24h"
+
+// unitHint says what to write in place of a duration that is none.
+func unitHint(text string) string {
+	if _, err := strconv.ParseFloat(text, 64); err == nil {
+		return fmt.Sprintf("write %q for seconds; %s", clip(text+"s"), Units)
+	}
+	if regexp.MustCompile(`^[+-]?([0-9.]*[0-9](ns|us|µs|ms|s|m|h))+$`).MatchString(text) {
+		return "the longest is 2562047h"
+	}
+	return Units
+}
+
 func wantText(t reflect.Type) string {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
 		return `a time such as "2000-01-01T00:00:00Z"`
 	case t.Kind() == reflect.Int64:
-		return `a duration such as "90s" or "1h30m"`
+		return aDuration
 	}
 	return "text"
 }

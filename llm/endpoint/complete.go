@@ -2,14 +2,17 @@ package endpoint
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
 	"time"
 
 	"tavernsim/llm"
+	"tavernsim/llm/endpoint/hidden"
 	"tavernsim/llm/endpoint/toolcall"
 	"tavernsim/protocol"
 )
@@ -92,7 +95,7 @@ func (e *Endpoint) exchange(ctx context.Context, ask Ask, r Reader, sink llm.Sin
 // asked; others stream and do not say so, or say that it is JSON.
 func (r *Reply) streams(asked bool) bool {
 	kind := r.Header.Get("Content-Type")
-	if strings.HasPrefix(kind, "text/event-stream") {
+	if strings.HasPrefix(kind, "text/event-stream") || asked && linesOfJSON(kind) {
 		return true
 	}
 	if !asked || strings.Contains(kind, "html") {
@@ -110,25 +113,59 @@ func (r *Reply) streams(asked bool) bool {
 	return len(start) == 1 && strings.Contains(":de", string(start)) // a comment, data or event
 }
 
+// linesOfJSON reports whether a type is of a JSON object in each line.
+func linesOfJSON(kind string) bool {
+	return strings.Contains(kind, "ndjson") || strings.Contains(kind, "jsonl")
+}
+
 func (r *Reply) whole(to Reader) error {
 	data, err := r.ReadAll()
 	if err != nil {
 		return err
 	}
-	return to.Whole(data)
+	first, rest, _ := bytes.Cut(data, []byte("\n"))
+	if rest = bytes.TrimSpace(rest); len(rest) == 0 || rest[0] != '{' || !json.Valid(first) {
+		return to.Whole(data)
+	}
+	for line := range bytes.Lines(data) { // a stream that says that it is JSON
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		if err := r.endpoint.foreign(line); err != nil {
+			return err
+		}
+		switch _, err := to.Part(Event{Data: line}); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return r.ended(to)
+}
+
+// ended is the failure of a stream that ended without its end.
+func (r *Reply) ended(to Reader) error {
+	if to.Ended() {
+		return nil
+	}
+	return r.endpoint.Failed(llm.OutcomeTruncated, "the stream ended without its end")
 }
 
 // streamed reads an answer in parts. It has its end if the server said why the model
 // stopped, or that it is done.
 func (r *Reply) streamed(to Reader, sink llm.Sink) (first time.Duration, err error) {
 	parts := 0
-	shown := showing{sink: sink, text: hiding{Endpoint: r.endpoint}, reasoning: hiding{Endpoint: r.endpoint}}
+	shown := showing{sink: sink, text: hidden.Parts{Secrets: r.endpoint.secrets()}, reasoning: hidden.Parts{Secrets: r.endpoint.secrets()}}
 	for e, err := range r.Events() {
 		if err != nil {
 			return first, err
 		}
 		if parts++; parts == 1 {
 			first = time.Since(r.Began)
+			if err := r.endpoint.foreign(e.Data); err != nil {
+				return first, err
+			}
 		}
 		chunk, err := to.Part(e)
 		switch {
@@ -144,10 +181,13 @@ func (r *Reply) streamed(to Reader, sink llm.Sink) (first time.Duration, err err
 		}
 	}
 	switch {
+	case parts == 0 && r.odd != "":
+		return first, r.endpoint.Unreadable([]byte(r.odd), nil, "stream of events", "no line of it is of one")
 	case parts == 0:
 		return first, r.endpoint.Failed(llm.OutcomeTruncated, "the stream has no event")
-	case !to.Ended():
-		return first, r.endpoint.Failed(llm.OutcomeTruncated, "the stream ended without its end")
+	}
+	if err := r.ended(to); err != nil {
+		return first, err
 	}
 	return first, shown.end()
 }
@@ -155,18 +195,18 @@ func (r *Reply) streamed(to Reader, sink llm.Sink) (first time.Duration, err err
 // showing gives a sink what comes, without the secrets.
 type showing struct {
 	sink            llm.Sink // may be nil
-	text, reasoning hiding
+	text, reasoning hidden.Parts
 }
 
 func (s *showing) next(c llm.Chunk) error {
 	if s.sink == nil {
 		return nil
 	}
-	return s.show(s.text.next(c.Text), s.reasoning.next(c.Reasoning))
+	return s.show(s.text.Next(c.Text), s.reasoning.Next(c.Reasoning))
 }
 
 // end shows what was held back.
-func (s *showing) end() error { return s.show(s.text.end(), s.reasoning.end()) }
+func (s *showing) end() error { return s.show(s.text.End(), s.reasoning.End()) }
 
 func (s *showing) show(text, reasoning string) error {
 	if s.sink == nil || text+reasoning == "" {

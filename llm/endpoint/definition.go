@@ -150,7 +150,7 @@ func Rules() source.Rules {
 		"endpoint.Definition.auth":            {Doc: "How the key is sent: `bearer`, `none`, or the name of a header. Default: the preset's; with a key `bearer`, else `none`."},
 		"endpoint.Definition.key_file":        {Doc: "File with the key, at most 64 KiB; relative to this file, `~/` is your home. Its first line counts."},
 		"endpoint.Definition.key_env":         {Doc: "Environment variable with the key, if there is no key file. Default: the preset's."},
-		"endpoint.Definition.headers":         {MaxItems: 64, Doc: "Further headers of every request."},
+		"endpoint.Definition.headers":         {MaxItems: 64, Doc: "Further headers of every request, but for those that [simd decides itself](#what-a-run-keeps)."},
 		"endpoint.Definition.query":           {MaxItems: 64, Doc: "Parameters in the address of every request, for example `api-version`."},
 		"endpoint.Definition.ca_file":         {Doc: "PEM file with the certificates that the server's is signed with; relative to this file, `~/` is your home. Default: the system's."},
 		"endpoint.Definition.models":          {MaxItems: 10_000, Doc: "What this endpoint calls a model that a project names otherwise: `gpt-5-mini: llama3.2`."},

@@ -70,6 +70,38 @@ endpoints:
 	}
 }
 
+// Headers that nobody can send, or that simd decides itself, are refused when the file is read, with what to do.
+func TestHeadersThatCannotBeGiven(t *testing.T) {
+	for given, want := range map[string]string{
+		`preset: vllm, headers: { "X Title": a }`:                                      `no header can have the name "X Title"`,
+		`preset: vllm, headers: { "": a }`:                                             `no header can have the name ""`,
+		`preset: vllm, headers: { X-A: "a\r\nX-B: b" }`:                                "the header X-A has characters that no header can hold (want one line",
+		`preset: vllm, headers: { host: a }`:                                           "the header host cannot be given: it comes from base_url",
+		`preset: vllm, headers: { Content-length: "7" }`:                               "the header Content-length cannot be given",
+		`preset: vllm, headers: { transfer-encoding: chunked }`:                        "simd sends each request in one piece (remove it)",
+		`preset: vllm, headers: { Connection: close }`:                                 "of the connection",
+		`preset: vllm, headers: { Accept-Encoding: br }`:                               "as they are",
+		`preset: vllm, headers: { Idempotency-Key: a }`:                                "take them for one",
+		`preset: vllm, headers: { X-A: a, x-a: b }`:                                    "the headers X-A and x-a are one header",
+		`preset: openai, headers: { authorization: Basic abcdefgh }`:                   "the key is sent in it (remove it, or say auth: none",
+		`base_url: "https://x", key_env: K, headers: { Authorization: a }`:             "the key is sent in it",
+		`base_url: "https://x", key_env: K, auth: X-Key, headers: { x-key: abcdef }`:   "the header x-key cannot be given: the key is sent in it",
+		`base_url: "https://x", key_env: K, auth: Content-Length`:                      "no key can be in the header Content-Length",
+		`base_url: "https://x", key_env: K, auth: none, headers: { Authorization: a }`: "",
+		`base_url: "https://x", headers: { Authorization: a, Content-Type: "application/json; charset=utf-8", user-agent: me, X-Title: "Café", Accept: "*/*" }`: "",
+	} {
+		_, err := Read("providers.yaml", []byte("endpoints:\n  cloud: { "+given+" }"))
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%s: %v", given, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "providers.yaml:2:") || !strings.Contains(err.Error(), "endpoints.cloud")):
+			t.Errorf("%s: %v, want %q", given, err, want)
+		case err != nil && strings.Contains(err.Error(), "abcdef"):
+			t.Errorf("%s: %v shows a value", given, err)
+		}
+	}
+}
+
 // Presets fill what a definition leaves out, and defaults fill the rest.
 func TestPresets(t *testing.T) {
 	no := false

@@ -11,7 +11,8 @@
 //  1. A key is read from a file or a variable and leaves only in the header of a
 //     request to the endpoint's own address: redirects are not followed. [Endpoint.Hide]
 //     takes it out of text that comes back, and with it what the user gives in headers
-//     and query (words of 8 characters or more, but not versions and names). Every error
+//     and query (words of 8 characters or more, but not versions and names), also in hex and
+//     base64 if it has 8 characters. Every error
 //     of this package, every answer and every chunk for a sink went through it; a chunk
 //     that may end with the beginning of a secret is held back.
 //  2. Every request ends: connecting, the first byte, silence between two bytes and

@@ -21,6 +21,8 @@ import (
 	"tavernsim/engine/budget"
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint/direct"
+	"tavernsim/llm/endpoint/foreign"
+	"tavernsim/llm/endpoint/hidden"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
 	"tavernsim/llm/price"
@@ -57,9 +59,9 @@ type Endpoint struct {
 
 // access is what the key is part of. [Reload] gives an endpoint another.
 type access struct {
-	like    *http.Request // every request, with the key in its header
-	secrets []string      // the key and what else nobody may see, the longest first
-	missing error         // why there is no key; nil = there is one, or none is needed
+	like    *http.Request  // every request, with the key in its header
+	secrets hidden.Secrets // the key and what else nobody may see
+	missing error          // why there is no key; nil = there is one, or none is needed
 }
 
 // New makes an endpoint. Relative files of the definition lie in dir.
@@ -117,7 +119,7 @@ func newEndpoint(name string, given Definition, dir string, getenv func(string) 
 	e.base.RawQuery = query.Encode()
 	e.access.Store(&access{
 		like:    &http.Request{Method: http.MethodGet, Host: e.base.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1},
-		secrets: secretsOf(key, given),
+		secrets: hidden.Of(secretsOf(key, given)),
 		missing: missing,
 	})
 	if e.transport, err = d.transport(name, dir); err != nil {
@@ -188,7 +190,8 @@ type Reply struct {
 	endpoint *Endpoint
 	body     io.ReadCloser
 	buffer   *[]byte
-	size     int64 // of the body; -1 = the server does not say
+	size     int64  // of the body; -1 = the server does not say
+	odd      string // the beginning of a line of a stream that is of no event
 	watch    *watch
 }
 
@@ -221,6 +224,10 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 	}
 	r := &Reply{Header: resp.Header, Began: began, endpoint: e, body: resp.Body, size: resp.ContentLength, watch: w}
 	if resp.StatusCode == http.StatusOK {
+		if why := foreign.Header(resp.Header); why != "" {
+			r.Close()
+			return nil, e.failure(llm.OutcomeBadOutput, why, nil)
+		}
 		return r, nil
 	}
 	defer r.Close()
@@ -264,7 +271,7 @@ func (r *Reply) ReadAll() ([]byte, error) {
 	if len(data) > MaxAnswer {
 		return nil, r.endpoint.failure(llm.OutcomeBadOutput, fmt.Sprintf("the answer has more than %d bytes", MaxAnswer), nil)
 	}
-	return r.endpoint.hideBytes(data), nil
+	return r.endpoint.secrets().HideBytes(data), nil
 }
 
 // read reads the body into a buffer that is used again, up to one byte too many.
@@ -381,6 +388,9 @@ func (w *watch) failure(err error) *llm.Failure {
 		return e.failure(llm.OutcomeClosed, "the provider was closed", nil)
 	case e.closed.Load():
 		return e.failure(llm.OutcomeClosed, "the endpoint was closed", nil)
+	}
+	if other, ok := errors.AsType[*direct.Foreign](err); ok && other.Known() {
+		return e.failure(llm.OutcomeBadRequest, other.Error(), err)
 	}
 	return e.failure(llm.OutcomeServerError, err.Error(), err)
 }

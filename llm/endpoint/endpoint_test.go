@@ -1,8 +1,11 @@
 package endpoint
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -179,6 +182,62 @@ func TestEvents(t *testing.T) {
 	}
 	if _, err := read("/long"); outcome(t, err).Outcome != llm.OutcomeBadOutput {
 		t.Errorf("a long line: %v", err)
+	}
+}
+
+// A server that speaks another protocol is told at once; garbage may be of a connection, and is asked for again.
+func TestServersOfOtherProtocols(t *testing.T) {
+	for says, want := range map[string]struct {
+		outcome llm.Outcome
+		text    string
+	}{
+		"\x00\x00\x12\x04\x00\x00\x00\x00\x00": {llm.OutcomeBadRequest, "speaks HTTP/2 alone"},
+		"\x15\x03\x01\x00\x02\x02\x46":         {llm.OutcomeBadRequest, "begin with https://"},
+		"SSH-2.0-OpenSSH_9.6\r\n":              {llm.OutcomeServerError, `its answer begins with "SSH-"`},
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = http.ReadRequest(bufio.NewReader(c))
+			_, _ = io.WriteString(c, says)
+			_ = c.Close()
+		}()
+		e, err := New("cloud", Definition{BaseURL: "http://" + l.Addr().String()}, "", nothing)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := e.Do(t.Context(), Ask{Path: "/"}); outcome(t, err).Outcome != want.outcome || !strings.Contains(err.Error(), want.text) {
+			t.Errorf("%q: %v", says, err)
+		}
+		_, _ = l.Close(), e.Close()
+		<-done
+	}
+}
+
+// Lines of JSON are events, and events may lack the empty line between them where that is unambiguous.
+func TestEventsWithoutEmptyLines(t *testing.T) {
+	for text, want := range map[string]string{
+		"data: {\"a\":1}\ndata: {\"a\":2}\ndata: [DONE]\n\n":                                         `={"a":1}|={"a":2}|=[DONE]`,
+		"event: x\ndata: {\"a\":1}\nevent: y\ndata: {\"a\":2}\n\n":                                   `x={"a":1}|y={"a":2}`,
+		"event: x\ndata: {\"a\":1}\nid: 7\nretry: 1\nevent: y\ndata: {\"a\":2}":                      `x={"a":1}|y={"a":2}`,
+		"data: {\"a\":\ndata: {\"b\":2}}\n\n":                                                        "={\"a\":\n{\"b\":2}}",
+		"data: {\"a\":1}\nevent: x\n\n":                                                              `x={"a":1}`,
+		"data: {\"a\":1}\ndata: b\n\n":                                                               "={\"a\":1}\nb",
+		"data: a\ndata: {\"a\":1}\n\n":                                                               "=a\n{\"a\":1}",
+		"{\"a\":1}\n{\"a\":2}\r\n\n{\"a\":3}":                                                        `={"a":1}|={"a":2}|={"a":3}`,
+		"event: x\n{\"a\":1}\n{\"a\":2}\ndata: {\"a\":3}\n{\"a\":4}\ndata: {\"a\":5}\n\ndata: b\n\n": `x={"a":1}|={"a":2}|={"a":3}|={"a":4}|={"a":5}|=b`,
+	} {
+		if got := strings.Join(events(t, strings.NewReader(text)), "|"); got != strings.ReplaceAll(want, "=", "") {
+			t.Errorf("%q is %q, want %q", text, got, want)
+		}
 	}
 }
 

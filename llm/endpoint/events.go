@@ -3,6 +3,7 @@ package endpoint
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"iter"
@@ -18,7 +19,9 @@ type Event struct {
 }
 
 // Events reads the answer as a stream of server-sent events, until it ends or the loop
-// does. The error is the last element.
+// does. The error is the last element. A line of JSON is an event by itself, and an event may
+// follow another one without an empty line, if both are JSON: no field of an event begins with
+// {, and two objects are never one.
 func (r *Reply) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		lines := bufio.NewReaderSize(&heard{r}, 8<<10)
@@ -50,19 +53,58 @@ func (r *Reply) Events() iter.Seq2[Event, error] {
 				e, data = Event{Data: e.Data[:0]}, false
 				continue
 			}
+			if line[0] == '{' {
+				if len(e.Data) > 0 {
+					if !yield(e, nil) {
+						return
+					}
+					e.Type = ""
+				}
+				if !yield(Event{Type: e.Type, Data: line, Cut: err != nil}, nil) {
+					return
+				}
+				e, data = Event{Data: e.Data[:0]}, false
+				continue
+			}
 			name, value, _ := bytes.Cut(line, []byte(":"))
 			value = bytes.TrimPrefix(value, []byte(" "))
+			if data && e.before(string(name), value) {
+				if !yield(e, nil) {
+					return
+				}
+				e, data = Event{Data: e.Data[:0]}, false
+			}
 			switch string(name) {
 			case "event":
 				e.Type = string(value)
+			case "", "id", "retry":
 			case "data":
 				if data {
 					e.Data = append(e.Data, '\n')
 				}
 				e.Data, data = append(e.Data, value...), true
+			default:
+				if r.odd == "" {
+					r.odd = string(line[:min(len(line), maxOdd)])
+				}
 			}
 		}
 	}
+}
+
+// maxOdd is how much of a line that is of no event is kept, for an error.
+const maxOdd = 400
+
+// before reports whether an event with data is whole before a field: without the empty line between two, the field
+// is of the next event.
+func (e *Event) before(name string, value []byte) bool {
+	switch {
+	case name == "event" && e.Type == "", name != "event" && name != "data":
+		return false
+	case name == "data" && !bytes.HasPrefix(value, []byte("{")) && string(bytes.TrimSpace(value)) != "[DONE]":
+		return false
+	}
+	return e.Data[0] == '{' && json.Valid(e.Data)
 }
 
 var errTooLong = errors.New("line too long")

@@ -1,23 +1,13 @@
 package endpoint
 
 import (
-	"bytes"
-	"cmp"
-	"slices"
 	"strings"
 
+	"tavernsim/llm/endpoint/hidden"
 	"tavernsim/protocol"
 )
 
-// hiddenText stands where a secret stood.
-const hiddenText = "[key]"
-
-// shortSecret is the size below which the value of a header or a parameter is a common
-// word or number, not a secret.
-const shortSecret = 8
-
-// secretsOf are the key and what the user gives in headers and parameters, the longest
-// first. What says a version or a name is none.
+// secretsOf are the key and what the user gives in headers and parameters. What says a version or a name is none.
 func secretsOf(key string, given Definition) []string {
 	var list []string
 	add := func(name, value string) {
@@ -28,7 +18,7 @@ func secretsOf(key string, given Definition) []string {
 			}
 		}
 		for word := range strings.FieldsSeq(value) { // "Bearer abc"
-			if len(word) >= shortSecret {
+			if len(word) >= hidden.Short {
 				list = append(list, word)
 			}
 		}
@@ -41,16 +31,11 @@ func secretsOf(key string, given Definition) []string {
 	if key != "" {
 		list = append(list, key)
 	}
-	return longestFirst(list)
-}
-
-func longestFirst(list []string) []string {
-	slices.SortFunc(list, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
-	return slices.Compact(list)
+	return list
 }
 
 // secrets are none before New has ended.
-func (e *Endpoint) secrets() []string {
+func (e *Endpoint) secrets() hidden.Secrets {
 	if a := e.access.Load(); a != nil {
 		return a.secrets
 	}
@@ -58,74 +43,7 @@ func (e *Endpoint) secrets() []string {
 }
 
 // Hide takes the secrets out of a text.
-func (e *Endpoint) Hide(s string) string {
-	if !slices.ContainsFunc(e.secrets(), func(secret string) bool { return strings.Contains(s, secret) }) {
-		return s
-	}
-	text, _ := e.scan(s, true)
-	return text
-}
-
-// hideBytes takes the secrets out of a body.
-func (e *Endpoint) hideBytes(b []byte) []byte {
-	for _, secret := range e.secrets() {
-		if bytes.Contains(b, []byte(secret)) {
-			return []byte(e.Hide(string(b)))
-		}
-	}
-	return b
-}
-
-// scan takes the secrets out of a text. rest is its end that may be the beginning of a
-// secret; nothing, if the text is the last.
-func (e *Endpoint) scan(s string, last bool) (text, rest string) {
-	var b strings.Builder
-	from, at := 0, 0
-	for at < len(s) {
-		size := 0
-		for _, secret := range e.secrets() {
-			if strings.HasPrefix(s[at:], secret) {
-				size = len(secret)
-				break
-			}
-			if !last && strings.HasPrefix(secret, s[at:]) {
-				return b.String() + s[from:at], s[at:]
-			}
-		}
-		if size == 0 {
-			at++
-			continue
-		}
-		b.WriteString(s[from:at])
-		b.WriteString(hiddenText)
-		at += size
-		from = at
-	}
-	return b.String() + s[from:], ""
-}
-
-// hiding takes the secrets out of a text that comes in parts. It holds back what may be
-// the beginning of one.
-type hiding struct {
-	*Endpoint
-	held string
-}
-
-// next is what may be shown after a part.
-func (h *hiding) next(part string) (text string) {
-	if len(h.secrets()) == 0 {
-		return part
-	}
-	text, h.held = h.scan(h.held+part, false)
-	return text
-}
-
-// end is what was held back.
-func (h *hiding) end() string {
-	text, _ := h.scan(h.held, true)
-	h.held = ""
-	return text
-}
+func (e *Endpoint) Hide(s string) string { return e.secrets().Hide(s) }
 
 // hide takes the secrets out of everything that a server can write.
 func (e *Endpoint) hide(a *protocol.ModelAnswer) {

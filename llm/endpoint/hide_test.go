@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"tavernsim/llm"
 )
 
@@ -21,7 +19,7 @@ func TestSecrets(t *testing.T) {
 		Headers: map[string]string{"Authorization": "Bearer abcdefgh-1", "X-Title": "my application", "anthropic-beta": "tools-2024-04-04", "X-Org": "org-1"},
 		Query:   map[string]string{"code": "function-key-1", "api-version": "2024-10-21-preview"},
 	})
-	if want := []string{"function-key-1", "abcdefgh-1", "sk-1"}; !slices.Equal(got, want) {
+	if want := []string{"abcdefgh-1", "function-key-1", "sk-1"}; !slices.Equal(slices.Sorted(slices.Values(got)), want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if none := secretsOf("", Definition{}); len(none) > 0 {
@@ -73,28 +71,4 @@ func TestSecretInChunks(t *testing.T) {
 			t.Errorf("%s: %q, answer %q, %v", path, shown, a.Text, err)
 		}
 	}
-}
-
-// However a text is cut into parts, the parts without the secrets are the text without
-// the secrets, and no secret is in it.
-func TestHidingParts(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		word := rapid.StringOfN(rapid.RuneFrom([]rune("ab")), 2, 5, -1)
-		e := &Endpoint{}
-		e.access.Store(&access{secrets: longestFirst(rapid.SliceOfN(word, 0, 3).Draw(t, "secrets"))})
-		parts := rapid.SliceOf(rapid.StringOfN(rapid.RuneFrom([]rune("abc")), 0, 6, -1)).Draw(t, "parts")
-		h, got := hiding{Endpoint: e}, ""
-		for _, p := range parts {
-			got += h.next(p)
-		}
-		got += h.end()
-		if whole := e.Hide(strings.Join(parts, "")); got != whole {
-			t.Fatalf("%q becomes %q, at once %q", parts, got, whole)
-		}
-		for _, w := range e.secrets() {
-			if strings.Contains(strings.ReplaceAll(got, hiddenText, "|"), w) {
-				t.Fatalf("%q has the secret %q", got, w)
-			}
-		}
-	})
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -14,7 +15,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"tavernsim/engine/budget"
 	"tavernsim/internal/source"
@@ -93,7 +93,7 @@ func Reload(file string, getenv func(string) string, to map[string]*Endpoint) er
 	for name, fresh := range again {
 		if e := to[name]; e != nil {
 			next := fresh.access.Load()
-			next.secrets = longestFirst(append(next.secrets, e.secrets()...)) // an answer may still have the old key
+			next.secrets = next.secrets.With(e.secrets()) // an answer may still have the old key
 			e.access.Store(next)
 			e.Gate.Reopen()
 		}
@@ -159,21 +159,18 @@ func (f *File) check(doc *source.Document, report *source.Report) {
 				fault("budget", "the budget has no limit", "add tokens, dollars or calls")
 			}
 		}
-		if d.Auth != "" && !headerForm().MatchString(d.Auth) {
+		if why := ofSimd()[http.CanonicalHeaderKey(d.Auth)]; d.Auth != "" && !headerForm().MatchString(d.Auth) {
 			fault("auth", "this is no name of a header", "want bearer, none, or a name like api-key")
+		} else if why != "" {
+			fault("auth", "no key can be in the header "+d.Auth+": "+why, "want bearer, none, or a name like api-key")
 		}
 		for _, h := range slices.Sorted(maps.Keys(f.Endpoints[name].Headers)) {
-			if !headerForm().MatchString(h) {
-				fault("headers", "no header can have the name "+strconv.Quote(h), "")
-			}
-			if strings.ContainsFunc(d.Headers[h], unicode.IsControl) {
-				fault("headers", "the header "+h+" has characters that no header can hold", "")
+			if what, do := d.wrongHeader(h, f.Endpoints[name].Headers); what != "" {
+				fault("headers", what, do)
 			}
 		}
 	}
 }
-
-func headerForm() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,100}$`) }
 
 func nameForm() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`) }
 

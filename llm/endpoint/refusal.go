@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"tavernsim/llm"
+	"tavernsim/llm/endpoint/foreign"
 	"tavernsim/protocol"
 )
 
@@ -88,16 +90,35 @@ func (e *Endpoint) Unreadable(data []byte, err error, what, why string) error {
 	if problem, ok := ReadProblem(data); ok {
 		return e.Problem(0, problem)
 	}
+	if err := e.foreign(data); err != nil {
+		return err
+	}
 	if err != nil {
 		why = err.Error()
 	}
 	return e.Failed(llm.OutcomeTruncated, "the answer is no %s: %s: %s", what, why, protocol.Short(e.Hide(string(data)), 120))
 }
 
+// foreign is the failure of an answer, or of the first event of one, that is of another protocol; nil = it is not
+// known to be. Asking again does not help, but a page may pass.
+func (e *Endpoint) foreign(data []byte) error {
+	is, page := foreign.Answer(data, e.Protocol)
+	switch {
+	case page:
+		return e.Failed(llm.OutcomeTruncated, "%s: %s", is, protocol.Short(e.Hide(string(bytes.TrimSpace(data))), 120))
+	case is != "":
+		return e.Failed(llm.OutcomeBadOutput, "%s", is) // which may have cost something
+	}
+	return nil
+}
+
 // refused classes an answer whose status is not 200.
 func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure {
 	p, ok := ReadProblem(body)
-	if !ok {
+	switch coded := foreign.Encoded(h); {
+	case coded != "":
+		p = Problem{Message: coded}
+	case !ok:
 		p.Message = strings.TrimSpace(string(body))
 	}
 	if wait := retryAfter(h, time.Now()); wait > 0 {

@@ -216,6 +216,7 @@ func TestLatency(t *testing.T) {
 func TestReadFaults(t *testing.T) {
 	for text, want := range map[string]string{
 		"kind: opnai\nmodel: x":                      `did you mean "openai"`,
+		"kind: llama\nmodel: x":                      `"llama" is no kind of model; want scripted, openai, anthropic, route, replay, faulty, surrogate, embedder, static`,
 		"kind: openai":                               `missing required field "model"`,
 		"kind: openai\nmodel: x\nlatency: sometimes": "latency",
 		"kind: openai\nmodel: x\nroute: []":          `unknown field "route"`,

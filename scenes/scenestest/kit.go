@@ -133,6 +133,20 @@ type Settings struct {
 	FS pebbledb.FS
 	// Kept is told of every durable wave, on the journal's goroutine.
 	Kept func(persistence.Wave)
+	// Closing is called before a wave is closed in the journal, on the stage's goroutine, which waits for it.
+	Closing func()
+}
+
+// closing is a journal with Settings.Closing.
+type closing struct {
+	scenes.Journal
+	before func()
+}
+
+// CloseWaveLater implements scenes.Journal.
+func (c closing) CloseWaveLater(done func(persistence.Wave, error)) (uint64, error) {
+	c.before()
+	return c.Journal.CloseWaveLater(done)
 }
 
 // Running is a scene that was started.
@@ -206,6 +220,9 @@ func (s *Scene) launch(r *Running, journal scenes.Journal, set Settings, change 
 	opt.Effects = func() (outside.Journal, error) { return r.store.Direct(outside.JournalID(made.ID)) }
 	for _, f := range change {
 		f(&opt)
+	}
+	if set.Closing != nil {
+		journal = closing{journal, set.Closing}
 	}
 	r.Run, err = scenes.Start(made, journal, opt)
 	return err

@@ -130,7 +130,7 @@ func TestOneDigestInSpace(t *testing.T) {
 		if err != nil {
 			rt.Fatal(err)
 		}
-		underEverySchedule(t, rt, p, text, nil, &sum)
+		underEverySchedule(t, rt, p, nil, drawn(rt), text, &sum)
 	})
 	t.Logf("%d turns ran ahead; %d calls were used", sum.Turns, sum.Calls.Used)
 	if sum.Turns == 0 || sum.Calls.Used == 0 {

@@ -16,7 +16,7 @@ func TestWhatIsHeardIsForetold(t *testing.T) {
 		want, _, barrier := played(t, text, scenes.Barrier)
 		got, c, took := played(t, text, scenes.Tracked)
 		t.Logf("the host hears %s: %v of %v, %+v", hears, took, barrier, *c)
-		if got.Digest() != want.Digest() || c.Calls.Wasted > 0 || c.Missed > 0 || c.Undone > 0 || c.Off != "" || c.Calls.Used < 10 { // the committed run may be first, and then nothing is ahead
+		if got.Digest() != want.Digest() || c.Calls.Wasted > 0 || c.Missed > 0 || c.Undone > 0 || c.Off != "" || c.Calls.Used < 50 {
 			t.Errorf("the host hears %s: digest %s, want %s, %+v", hears, got.Digest(), want.Digest(), c)
 		}
 	}

@@ -114,28 +114,52 @@ func TestOneDigestUnderEverySchedule(t *testing.T) {
 		if rapid.Bool().Draw(rt, "orders") {
 			orders = ordersFromOutside()
 		}
-		underEverySchedule(t, rt, p, text, orders, &sum)
+		underEverySchedule(t, rt, p, orders, drawn(rt), text, &sum)
 	})
+	// Of random projects there may be none in which much runs ahead. In this one it does, and lies waste calls.
+	p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(desks))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	underEverySchedule(t, t, p, nil, &course{seed: 1, lies: true, interrupt: 3, workers: []int{2, 2}, closing: settled}, "desks", &sum)
 	c := sum.Calls
 	t.Logf("%d turns ran ahead; %d calls were used, %d wasted, and %d times the committed run did something else", sum.Turns, c.Used, c.Wasted, sum.Missed)
-	if !testing.Short() && (sum.Turns == 0 || c.Used == 0 || c.Wasted == 0) {
+	if sum.Turns == 0 || c.Used == 0 || c.Wasted == 0 {
 		t.Error("nothing is tested")
 	}
 }
 
+// course is how the runs of one scene go.
+type course struct {
+	seed      uint64 // of the order of answers
+	lies      bool
+	interrupt uint64 // the wave; 0 = none
+	workers   []int  // of each schedule
+	closing   func() // scenestest.Settings.Closing
+}
+
+func drawn(rt *rapid.T) *course {
+	workers := rapid.SampledFrom([]int{1, 2, 7})
+	c := &course{
+		seed: rapid.Uint64().Draw(rt, "order of answers"), lies: rapid.Bool().Draw(rt, "lies"), interrupt: uint64(rapid.IntRange(0, 6).Draw(rt, "interrupt")),
+		workers: []int{workers.Draw(rt, "workers"), workers.Draw(rt, "workers")},
+	}
+	if rapid.Bool().Draw(rt, "settled") { // otherwise driver and committed run race
+		c.closing = settled
+	}
+	return c
+}
+
 // underEverySchedule holds the digest of a scene under each schedule to that of the barrier, and adds up what ran ahead.
-func underEverySchedule(t *testing.T, rt *rapid.T, p *project.Project, text string, orders []*machines.Order, sum *shadows.Counts) {
-	seed := rapid.Uint64().Draw(rt, "order of answers")
-	lies := rapid.Bool().Draw(rt, "lies")
-	interrupt := uint64(rapid.IntRange(0, 6).Draw(rt, "interrupt"))
+func underEverySchedule(t *testing.T, tb interface{ Errorf(string, ...any) }, p *project.Project, orders []*machines.Order, how *course, text string, sum *shadows.Counts) {
 	run := func(schedule scenes.Schedule, workers int, interrupt uint64) (end scenestest.Result) {
 		s := scenestest.New(t, p, "")
 		synctest.Test(t, func(t *testing.T) {
 			for _, at := range []uint64{interrupt, 0} {
-				set := scenestest.Settings{Workers: workers, InterruptAt: at, Model: newThinking(t, s, seed, 3*time.Second), Orders: orders}
+				set := scenestest.Settings{Workers: workers, InterruptAt: at, Model: newThinking(t, s, how.seed, 3*time.Second), Orders: orders, Closing: how.closing}
 				r, err := s.StartWith(set, func(o *scenes.Options) {
-					if o.Schedule = schedule; lies {
-						o.Lie = lying(seed)
+					if o.Schedule = schedule; how.lies {
+						o.Lie = lying(how.seed)
 					}
 				})
 				if err != nil {
@@ -156,10 +180,9 @@ func underEverySchedule(t *testing.T, rt *rapid.T, p *project.Project, text stri
 		return end
 	}
 	want := run(scenes.Barrier, 1, 0)
-	for _, schedule := range []scenes.Schedule{scenes.Tracked, scenes.Speculative} {
-		workers := rapid.SampledFrom([]int{1, 2, 7}).Draw(rt, "workers")
-		if got := run(schedule, workers, interrupt); got.Err != nil || got.Digest() != want.Digest() || got.DeadLetters > want.DeadLetters {
-			rt.Errorf("%s: %v %s, at the barrier %v %s\n%s", schedule, got.Err, got.Digest(), want.Err, want.Digest(), text)
+	for i, schedule := range []scenes.Schedule{scenes.Tracked, scenes.Speculative} {
+		if got := run(schedule, how.workers[i], how.interrupt); got.Err != nil || got.Digest() != want.Digest() || got.DeadLetters > want.DeadLetters {
+			tb.Errorf("%s: %v %s, at the barrier %v %s\n%s", schedule, got.Err, got.Digest(), want.Err, want.Digest(), text)
 		}
 	}
 }
@@ -249,7 +272,8 @@ func playedBy(t *testing.T, text string, schedule scenes.Schedule, wrap func(*th
 	s := scenestest.New(t, p, "")
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		r, err := s.StartWith(scenestest.Settings{Workers: 2, Model: wrap(newThinking(t, s, 1, 8*time.Second))}, append(change, func(o *scenes.Options) { o.Schedule = schedule })...)
+		set := scenestest.Settings{Workers: 2, Model: wrap(newThinking(t, s, 1, 8*time.Second)), Closing: settled}
+		r, err := s.StartWith(set, append(change, func(o *scenes.Options) { o.Schedule = schedule })...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,6 +285,11 @@ func playedBy(t *testing.T, text string, schedule scenes.Schedule, wrap func(*th
 	}
 	return end, made, took
 }
+
+// settled gives what runs ahead the time between two waves. Without it the committed run and the driver race for
+// each question of the next wave, and how many are asked ahead depends on the machine. In a bubble nobody sleeps as
+// long as anybody else has something to do.
+func settled() { <-time.After(1) }
 
 // Promise 2. Agents that have nothing to do with one another never wait for one another, and no call is made in
 // vain.

@@ -2,6 +2,7 @@ package tooling_test
 
 import (
 	"fmt"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/tooling"
 	"tavernsim/tools"
+	"tavernsim/tools/mcp/serve"
 )
 
 const broken = `
@@ -59,6 +61,39 @@ func TestWhoIsOffIsTold(t *testing.T) {
 		if got := above0(families); !slices.Contains(got, want) {
 			t.Errorf("no %s in\n%s", want, strings.Join(got, "\n"))
 		}
+	}
+}
+
+// A tool of a plugin's server that describes it otherwise than the plugin pinned it is refused with what differs.
+func TestAPluginsServerHasChanged(t *testing.T) {
+	server := serve.New(serve.Offer{Name: "notes", Version: "1", Tools: []serve.Tool{{Name: "add", Description: "Adds a note to all.", Parameters: map[string]any{"type": "object"}}}})
+	at := httptest.NewServer(server.Handler(""))
+	defer at.Close()
+	defer server.Close()
+	p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(minimal+`
+-- project.json --
+{"id": "p", "plugins": ["w"]}
+-- plugins/w/plugin.yaml --
+{name: w, version: 1.0.0}
+-- plugins/w/mcp/notes.yaml --
+{id: notes, url: "`+at.URL+`/", needs: ["net:`+at.Listener.Addr().String()+`"]}
+-- plugins/w/mcp/notes.pin.json --
+{"server": "notes", "tools": [{"name": "add", "description": "Adds a note.", "inputSchema": {"type": "object"}}]}
+`))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := tooling.New(tooling.Options{Project: p, Run: "r", Grants: grantAll(p)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	tool, ok := p.Tool("mcp:notes/add")
+	if !ok {
+		t.Fatal(p.ToolIDs(), p.Warnings)
+	}
+	if r := set.Try(t.Context(), tool, map[string]any{}, 0); r.Error == nil || !strings.HasSuffix(r.Error.Message, `description was "Adds a note.", is "Adds a note to all."`) {
+		t.Errorf("%+v %+v", r, r.Error)
 	}
 }
 

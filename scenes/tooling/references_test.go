@@ -19,7 +19,6 @@ import (
 	"tavernsim/tools"
 	"tavernsim/tools/artifact"
 	"tavernsim/tools/mount"
-	"tavernsim/tools/sandbox"
 )
 
 // readers call scripts with references, by TAM and as values.
@@ -112,10 +111,7 @@ func read(t *testing.T, set scenestest.Settings, change ...string) (said string)
 
 // References of all kinds, by TAM and as values: the tool gets what they refer to.
 func TestReferences(t *testing.T) {
-	box := sandbox.New(sandbox.Options{})
-	if found := box.Probe(t.Context()); len(found.Missing()) > 0 {
-		t.Skipf("no sandbox here: %v", found.Missing())
-	}
+	box := sandboxed(t)
 	files := t.TempDir()
 	own := filepath.Join(files, "s", "agents", "ada%2E1")
 	if err := os.MkdirAll(own, 0o755); err != nil {
@@ -177,10 +173,7 @@ func TestReferencesOfMocks(t *testing.T) {
 
 // Code finds files of references under names that it chooses.
 func TestInputsOfCode(t *testing.T) {
-	box := sandbox.New(sandbox.Options{})
-	if found := box.Probe(t.Context()); len(found.Missing()) > 0 {
-		t.Skipf("no sandbox here: %v", found.Missing())
-	}
+	box := sandboxed(t)
 	p, err := loadProgrammers(t)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"tavernsim/scenes/view/verify"
 	"tavernsim/tools"
 	"tavernsim/tools/grants"
-	"tavernsim/tools/sandbox"
 )
 
 // programmers call a script that counts words by a library beside it, and run code.
@@ -90,7 +89,7 @@ func TestScripts(t *testing.T) {
 	for _, w := range p.Warnings {
 		t.Error(w)
 	}
-	box := sandbox.New(sandbox.Options{})
+	box := shared()
 	found := box.Probe(t.Context())
 	mode := tooling.Live
 	if len(found.Missing()) > 0 {
@@ -180,10 +179,7 @@ func TestBadScripts(t *testing.T) {
 
 // A program that needs leave to run is not started before it is granted.
 func TestAProgramNeedsLeaveToRun(t *testing.T) {
-	box := sandbox.New(sandbox.Options{})
-	if found := box.Probe(t.Context()); len(found.Missing()) > 0 {
-		t.Skipf("no sandbox here: %v", found.Missing())
-	}
+	box := sandboxed(t)
 	p, err := loadProgrammers(t, "execution: {repeat: free}\n-- tools/text/words.sh", "execution: {repeat: free}\nneeds: [exec]\n-- tools/text/words.sh")
 	if err != nil {
 		t.Fatal(err)

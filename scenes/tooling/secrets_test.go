@@ -18,7 +18,6 @@ import (
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/tooling"
 	"tavernsim/tools"
-	"tavernsim/tools/sandbox"
 	"tavernsim/tools/secrets"
 )
 
@@ -26,10 +25,7 @@ import (
 // the run has it.
 func TestSecrets(t *testing.T) {
 	const value = "sk-Demo_7pW4yH8cR2nM"
-	box := sandbox.New(sandbox.Options{})
-	if found := box.Probe(t.Context()); len(found.Missing()) > 0 {
-		t.Skipf("no sandbox here: %v", found.Missing())
-	}
+	box := sandboxed(t)
 	store, err := secrets.New(&secrets.File{Secrets: map[string]*secrets.Grant{"api_key": {Value: value, Tools: []string{"text.*"}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +141,7 @@ func TestSecretsInEdits(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	set, err := tooling.New(tooling.Options{Project: p, Sandbox: sandbox.New(sandbox.Options{}), Secrets: store, Artifacts: artifacts.Of(dir), Mounts: tooling.Mounts{Files: filepath.Join(dir, "files")}})
+	set, err := tooling.New(tooling.Options{Project: p, Sandbox: shared(), Secrets: store, Artifacts: artifacts.Of(dir), Mounts: tooling.Mounts{Files: filepath.Join(dir, "files")}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,11 +37,7 @@ func pageFiles(t *testing.T) string {
 // withPython skips where no service in Python can run.
 func withPython(t testing.TB) *sandbox.Box {
 	t.Helper()
-	box := sandbox.New(sandbox.Options{})
-	r := box.Probe(t.Context())
-	if missing := r.Missing(); len(missing) > 0 {
-		t.Skipf("no sandbox here: %v", missing)
-	}
+	box := sandboxed(t)
 	if _, err := exec.LookPath("python3"); err != nil {
 		t.Skip("no python3 here")
 	}

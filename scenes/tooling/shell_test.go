@@ -21,7 +21,6 @@ import (
 	"tavernsim/scenes/view/verify"
 	"tavernsim/tools/approvals"
 	"tavernsim/tools/mount"
-	"tavernsim/tools/sandbox"
 	"tavernsim/tools/secrets"
 	"tavernsim/tools/shell/folders"
 	"tavernsim/tools/toolstest"
@@ -98,10 +97,7 @@ func work(t *testing.T, set scenestest.Settings, policy string, texts ...string)
 
 func live(t *testing.T) scenestest.Settings {
 	t.Helper()
-	box := sandbox.New(sandbox.Options{})
-	if found := box.Probe(t.Context()); len(found.Missing()) > 0 {
-		t.Skipf("no sandbox here: %v", found.Missing())
-	}
+	box := sandboxed(t)
 	return scenestest.Settings{Tools: tooling.Live, Sandbox: box, Mounts: tooling.Mounts{Files: t.TempDir()}}
 }
 

@@ -469,9 +469,11 @@ edges:
 -- workflows/endless.yaml --
 interfaceOutputs: {got: {dataFlowType: WILDCARD}}
 nodes:
-  - {id: x, type: CallTool, configValues: {tool: endless}}
+  - {id: name, type: Constant, configValues: {value: endless}} # known only when it runs
+  - {id: x, type: CallTool}
   - {id: out, type: GroupOutput}
 edges:
+  - {source: name, sourceHandle: value, target: x, targetHandle: tool}
   - {source: x, sourceHandle: result, target: out, targetHandle: got}
 `))), nil)
 	if err != nil {

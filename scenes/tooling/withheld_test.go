@@ -17,7 +17,6 @@ import (
 	"tavernsim/scenes/run/artifacts"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/tooling"
-	"tavernsim/tools/sandbox"
 	"tavernsim/tools/secrets"
 )
 
@@ -35,10 +34,7 @@ func quiet(t *testing.T, g secrets.Grant) *secrets.Store {
 // Of a script with a secret that is withheld nobody reads more than how it ended, in facts and
 // thereby in prompts; its files are not kept.
 func TestWithheldScripts(t *testing.T) {
-	box := sandbox.New(sandbox.Options{})
-	if found := box.Probe(t.Context()); len(found.Missing()) > 0 {
-		t.Skipf("no sandbox here: %v", found.Missing())
-	}
+	box := sandboxed(t)
 	for script, want := range map[string]string{
 		`printf 'spo''ken'`: "bytes:6 exit_code:0",
 		`printf 'spo''ken'; echo file >"$SIMD_WORK/spo""ken"`:            "bytes:6 exit_code:0",

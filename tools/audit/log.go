@@ -50,6 +50,7 @@ type Entry struct {
 	Rule     string            `json:"rule,omitempty"` // of the policy
 	Attempts int               `json:"attempts,omitempty"`
 	Took     protocol.Duration `json:"took,omitzero"`
+	Failed   json.RawMessage   `json:"failed_nodes,omitempty"`  // of the workflow that carried the call out, masked
 	Result   string            `json:"result_sha256,omitempty"` // of status, output, error and artifacts
 
 	Prev string `json:"prev"` // SHA-256 of the line before, without its end; of the first: of nothing

@@ -159,7 +159,7 @@ func Rules() source.Rules {
 		"manifest.Execution.timeout":     {Section: traits, Range: &source.Range{Max: MaxTaskTimeout.Seconds(), Open: true}, Default: "30s", Doc: "Of one call with its repetitions: at most 60 s; of an `async` tool 10m by default, at most 24h."},
 		"manifest.Execution.concurrency": {Section: traits, Range: &source.Range{Min: 1, Max: 1000}, Default: int64(DefaultConcurrency), Doc: "Calls of this tool at once, in one scene. Others wait."},
 		"manifest.Execution.rate":        {Section: traits, Range: &source.Range{Min: 1, Max: 1_000_000}, Doc: "Calls of this tool that leave in a minute of the wall clock, in one scene. Others wait, at most an hour. Default: as many as come."},
-		"manifest.Execution.latency":     {Section: traits, Default: "0s", Doc: "Scene time that a call takes on the virtual clock: a duration, or `measured`; a measured run cannot be repeated."},
+		"manifest.Execution.latency":     {Section: traits, Duration: true, Default: "0s", Doc: "Scene time that a call takes on the virtual clock: a duration, or `measured`; a measured run cannot be repeated."},
 		"manifest.Execution.parallel":    {Section: traits, Default: false, Doc: "Native calls of one answer run beside each other if all their tools say so. In a text each [step says it itself](tam.md#how-calls-are-carried-out)."},
 	}
 	maps.Copy(rules, serverRules())
@@ -327,7 +327,7 @@ func (c *checker) latency() {
 		return
 	}
 	if d, err := time.ParseDuration(l); err != nil || d < 0 || d > 24*time.Hour {
-		c.fault(at("execution", "latency"), "", "%q is no latency; want a duration up to 24h such as 2s, or %s", protocol.Short(l, 80), Measured)
+		c.fault(at("execution", "latency"), source.Units, "%q is no latency; want a duration up to 24h such as 2s, or %s", protocol.Short(l, 80), Measured)
 	}
 }
 

@@ -5,7 +5,8 @@
 //
 // # Promises
 //
-//  1. A tool is called only if the server describes it as the pin of the project does.
+//  1. A tool is called only if the server describes it as the pin of the project does, and does not offer it as a
+//     task only. The refusal says what differs.
 //  2. A server gets no capability of a client but forms for persons, which reach who answers for
 //     the call ([tools.Call.Ask]): everything else that it asks for is refused, and its list of
 //     roots is empty. A question that could be for one of several calls is declined.

@@ -104,8 +104,8 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 	if failed != nil {
 		return unsent(*failed)
 	}
-	if why := open.refuses(ctx, i.Tool); why != "" {
-		return unsent(tools.Fail(protocol.KindUnknown, why))
+	if why := open.refuses(ctx, i.Tool); why != nil {
+		return unsent(tools.Quote(protocol.KindUnknown, why.own, why.said))
 	}
 	params := c.Params
 	if params == nil {

@@ -25,13 +25,51 @@ func sound(message []byte) ([]byte, error) {
 		return nil, err
 	}
 	if why == nil && (result == nil || result[0] == '{') {
-		return message, nil
+		return noted(message, result), nil
 	}
 	if result == nil || id == nil {
 		return message, why
 	}
 	text, err := json.Marshal(cmp.Or(why, errNoObject).Error())
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, unsound, text), err
+}
+
+// taskOnly is the field of _meta that says of a tool that its server offers it as a task only.
+const taskOnly = "simd/task-only"
+
+// noted is a message in which each tool that a server offers as a task only says so in its _meta: the library does not
+// know the field in which the server says it.
+func noted(message, result []byte) []byte {
+	if !bytes.Contains(result, []byte(`"taskSupport"`)) {
+		return message
+	}
+	var list struct {
+		Tools []struct{ Execution struct{ TaskSupport string } }
+	}
+	var whole map[string]any
+	numbers := json.NewDecoder(bytes.NewReader(message))
+	numbers.UseNumber()
+	if json.Unmarshal(result, &list) != nil || numbers.Decode(&whole) != nil {
+		return message
+	}
+	all, _ := whole["result"].(map[string]any)["tools"].([]any)
+	for i := range list.Tools[:min(len(list.Tools), len(all))] {
+		tool, is := all[i].(map[string]any)
+		if !is || list.Tools[i].Execution.TaskSupport != "required" {
+			continue
+		}
+		meta, _ := tool["_meta"].(map[string]any)
+		if meta == nil {
+			meta = map[string]any{}
+		}
+		meta[taskOnly] = true
+		tool["_meta"] = meta
+	}
+	b, err := json.Marshal(whole)
+	if err != nil {
+		return message
+	}
+	return b
 }
 
 var errNoObject = errors.New("it is no object")

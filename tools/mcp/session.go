@@ -24,8 +24,8 @@ type session struct {
 	client *sdk.ClientSession
 	wire   wire
 
-	mu  sync.Mutex        // held while the tools are listed again
-	bad map[string]string // tools that may not be called, and why; nil = not known
+	mu  sync.Mutex         // held while the tools are listed again
+	bad map[string]refusal // tools that may not be called, and why; nil = not known
 	pin *manifest.Pin
 	id  string
 
@@ -172,25 +172,30 @@ func (o *session) look(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("its tools cannot be listed: %w", err)
 	}
-	there := map[string]string{}
+	there := map[string]*offered{}
 	for i := range found {
-		there[found[i].Name] = found[i].Hash()
+		there[found[i].Name] = &found[i]
 	}
-	o.bad = map[string]string{}
+	o.bad = map[string]refusal{}
 	for i := range o.pin.Tools {
 		p := &o.pin.Tools[i]
-		switch hash, ok := there[p.Name]; {
-		case !ok:
-			o.bad[p.Name] = fmt.Sprintf("the MCP server %s has no tool %s any more", o.id, p.Name)
-		case hash != p.Hash():
-			o.bad[p.Name] = fmt.Sprintf("the MCP server %s describes the tool %s otherwise than the project has pinned it; look at the difference, then run simd mcp pin", o.id, p.Name)
+		switch now := there[p.Name]; {
+		case now == nil:
+			o.bad[p.Name] = refusal{own: fmt.Sprintf("the MCP server %s has no tool %s any more", o.id, p.Name)}
+		case now.taskOnly:
+			o.bad[p.Name] = refusal{own: fmt.Sprintf("the tool %s of the MCP server %s cannot be used: %s", p.Name, o.id, TaskOnly)}
+		case now.Hash() != p.Hash():
+			o.bad[p.Name] = refusal{fmt.Sprintf("the MCP server %s describes the tool %s otherwise than the project has pinned it; look at the difference, then run simd mcp pin", o.id, p.Name), ": " + p.Differs(&now.Pinned)}
 		}
 	}
 	return nil
 }
 
-// refuses says why a tool may not be called, "" if it may.
-func (o *session) refuses(ctx context.Context, tool string) string {
+// refusal is why a tool may not be called: in words of this program, and with those of the server behind them.
+type refusal struct{ own, said string }
+
+// refuses says why a tool may not be called; nil = it may.
+func (o *session) refuses(ctx context.Context, tool string) *refusal {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.wire.changed() {
@@ -201,17 +206,28 @@ func (o *session) refuses(ctx context.Context, tool string) string {
 			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 				o.wire.cancelled() // the list, too
 			}
-			return fmt.Sprintf("the MCP server %s: %s", o.id, err)
+			return &refusal{fmt.Sprintf("the MCP server %s", o.id), ": " + err.Error()}
 		}
 	}
-	return o.bad[tool]
+	if why, bad := o.bad[tool]; bad {
+		return &why
+	}
+	return nil
 }
 
 const maxPages = 100
 
-// list is all tools of a server, as a pin has them.
-func list(ctx context.Context, c *sdk.ClientSession) ([]manifest.Pinned, error) {
-	found := []manifest.Pinned{} // a pin has its list also if that is empty
+// offered is a tool of a server, as a pin has it.
+type offered struct {
+	manifest.Pinned
+	taskOnly bool
+}
+
+// TaskOnly is why a tool cannot be used that a server carries out as a task alone.
+const TaskOnly = "the server offers it as a task only (execution.taskSupport: required), and simd makes no tasks of MCP"
+
+// list is all tools of a server.
+func list(ctx context.Context, c *sdk.ClientSession) (found []offered, err error) {
 	params := &sdk.ListToolsParams{}
 	for range maxPages {
 		page, err := c.ListTools(ctx, params)
@@ -223,7 +239,7 @@ func list(ctx context.Context, c *sdk.ClientSession) ([]manifest.Pinned, error) 
 			if err != nil {
 				return nil, err
 			}
-			found = append(found, p)
+			found = append(found, offered{p, t.Meta[taskOnly] == true})
 		}
 		if len(found) > manifest.MaxPinned {
 			return nil, child.Violated("it has more than %d tools", manifest.MaxPinned)
@@ -263,8 +279,8 @@ func object(schema any) (map[string]any, error) {
 	return m, nil
 }
 
-// Look starts a server, lists its tools and ends it.
-func Look(ctx context.Context, d *manifest.Server, opt Options) (pin *manifest.Pin, err error) {
+// Look starts a server, lists its tools and ends it. unusable says by name why simd cannot call some of them.
+func Look(ctx context.Context, d *manifest.Server, opt Options) (pin *manifest.Pin, unusable map[string]string, err error) {
 	if opt.Start <= 0 {
 		opt.Start = startTime
 	}
@@ -273,14 +289,21 @@ func Look(ctx context.Context, d *manifest.Server, opt Options) (pin *manifest.P
 	defer stop()
 	o, err := s.connect(ctx, opt)
 	if err != nil {
-		return nil, protocol.Errorf(kindOf(err), "the MCP server %s: %w", d.ID, err)
+		return nil, nil, protocol.Errorf(kindOf(err), "the MCP server %s: %w", d.ID, err)
 	}
 	defer o.end(time.Time{})
 	found, err := list(ctx, o.client)
 	if err != nil {
-		return nil, protocol.Errorf(kindOf(err), "the MCP server %s: %w", d.ID, err)
+		return nil, nil, protocol.Errorf(kindOf(err), "the MCP server %s: %w", d.ID, err)
 	}
-	return &manifest.Pin{Server: d.ID, Tools: found}, nil
+	pin, unusable = &manifest.Pin{Server: d.ID, Tools: []manifest.Pinned{}}, map[string]string{} // a pin has its list also if that is empty
+	for i := range found {
+		pin.Tools = append(pin.Tools, found[i].Pinned)
+		if found[i].taskOnly {
+			unusable[found[i].Name] = TaskOnly
+		}
+	}
+	return pin, unusable, nil
 }
 
 func kindOf(err error) protocol.ErrorKind {

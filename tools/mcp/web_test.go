@@ -55,9 +55,50 @@ func TestAnswerGoesOn(t *testing.T) {
 	}
 }
 
+// Promise 1: over HTTP, too, a tool that is described otherwise is refused with what differs, and without the words of
+// the server where these are withheld; one that is offered as a task only is refused, and no part of a pin.
+func TestOtherTools(t *testing.T) {
+	var tool string
+	below := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return saying(toolstest.Answers) }, nil)
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		body, _ := io.ReadAll(q.Body)
+		q.Body = io.NopCloser(bytes.NewReader(body))
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if _ = json.Unmarshal(body, &m); m.Method != "tools/list" {
+			below.ServeHTTP(w, q)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc": "2.0", "id": %s, "result": {"tools": [%s]}}`, m.ID, tool)
+	}))
+	t.Cleanup(func() { h.CloseClientConnections(); h.Close() })
+	for _, c := range []struct{ tool, want, own, unusable string }{
+		{`{"name": "say", "description": "Says it.", "inputSchema": {"type": "object", "maxProperties": 3}}`, `pin: inputSchema.maxProperties was not there, is 3`, "then run simd mcp pin", ""},
+		{`{"name": "say", "description": "Says it.", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}, "_meta": {"n": 1}}`, "cannot be used: " + TaskOnly, TaskOnly, TaskOnly},
+		{`{"name": "say", "description": "Says it.", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "forbidden"}}`, "", "", ""},
+	} {
+		tool = c.tool
+		x := New([]Server{{webDefinition(t, h.URL), sayPin()}}, Options{})
+		r := call(t.Context(), x, sayTool(t, manifest.Never), toolstest.Long)
+		if (r.Error != nil) != (c.want != "") || r.Error != nil && (!strings.HasSuffix(r.Error.Message, c.want) || !strings.HasSuffix(r.Own, c.own)) {
+			t.Errorf("%s: %+v %+v, own %q", c.tool, r, r.Error, r.Own)
+		}
+		if err := x.Close(); err != nil {
+			t.Error(err)
+		}
+		pin, unusable, err := Look(t.Context(), webDefinition(t, h.URL), Options{})
+		if err != nil || len(pin.Tools) != 1 || unusable["say"] != c.unusable {
+			t.Errorf("%s: %+v, %v, %v", c.tool, pin, unusable, err)
+		}
+	}
+}
+
 // A server without tools has a pin that can be read.
 func TestNoTools(t *testing.T) {
-	pin, err := Look(t.Context(), webServer(t, sdk.NewServer(&sdk.Implementation{Name: "none", Version: "1"}, &sdk.ServerOptions{Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})), Options{})
+	pin, _, err := Look(t.Context(), webServer(t, sdk.NewServer(&sdk.Implementation{Name: "none", Version: "1"}, &sdk.ServerOptions{Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

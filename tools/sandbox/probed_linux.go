@@ -16,9 +16,10 @@ import (
 
 // probeLimits are low: the probe reaches each of them, and only by what it tries. At its end
 // it has as many processes as it may, each with some 10 MiB of its own: together they must
-// stay below the bound of memory, or a look at the wrong moment finds no sandbox here.
+// stay below the bound of memory, or a look at the wrong moment finds no sandbox here. Its time alone is long: a
+// busy machine is slow, and a probe that was stopped finds no sandbox.
 func probeLimits() Limits {
-	return Limits{Time: 10 * time.Second, CPU: 10 * time.Second, Memory: 512 << 20, FileSize: 4 << 20, Disk: 8 << 20, Processes: 24, Open: 64}
+	return Limits{Time: 30 * time.Second, CPU: 10 * time.Second, Memory: 512 << 20, FileSize: 4 << 20, Disk: 8 << 20, Processes: 24, Open: 64}
 }
 
 // try runs the probe in one outer stage.

@@ -44,7 +44,8 @@ func newMCPPin(e *cli.Env) *cobra.Command {
 		Long: `Start an MCP server of a project, list its tools, end it, and write what it says to
 mcp/SERVER.pin.json. A run calls only tools that the server still describes so. Read
 the file before you use the tools: models read the descriptions. A tool whose schema
-does not compile is left out, as unusable.
+does not compile, or that the server offers as a task only, is left out, as unusable.
+Of a changed tool it says which fields were and are what.
 
 Exit codes: 0 written, 1 the server failed, 2 usage, 3 the project has faults, 4 no
 such server.`,
@@ -74,7 +75,7 @@ type pinned struct {
 type pinnedTool struct {
 	Tool   string `json:"tool"`
 	State  string `json:"state"`            // new, same, changed, gone or unusable
-	Reason string `json:"reason,omitempty"` // why it is unusable
+	Reason string `json:"reason,omitempty"` // why it is unusable, or which fields have changed
 }
 
 func (o *pinOptions) pin(ctx context.Context, e *cli.Env, dir, id string) error {
@@ -91,11 +92,11 @@ func (o *pinOptions) pin(ctx context.Context, e *cli.Env, dir, id string) error 
 		return protocol.Errorf(protocol.KindNotFound, "the project has no MCP server %q; it has %v", id, protocol.SortedKeys(servers))
 	}
 	opt := mcp.Options{Sandbox: sandbox.New(sandbox.Options{}), Secrets: func(id string, names []string) (map[string]string, error) { return store.For("", id, names) }}
-	pin, err := mcp.Look(ctx, s.Definition, opt)
+	pin, reasons, err := mcp.Look(ctx, s.Definition, opt)
 	if err != nil {
 		return err
 	}
-	reasons := unusable(pin)
+	unusable(pin, reasons)
 	changes := changesOf(s.Pin, pin, reasons)
 	pin.Tools = slices.DeleteFunc(pin.Tools, func(t manifest.Pinned) bool { return reasons[t.Name] != "" })
 	if !o.dry {
@@ -137,8 +138,7 @@ func readServers(dir string) (map[string]*project.Server, error) {
 }
 
 // unusable says by name why schemas of tools do not compile: no project with them would load.
-func unusable(pin *manifest.Pin) map[string]string {
-	reasons := map[string]string{}
+func unusable(pin *manifest.Pin, reasons map[string]string) {
 	for i := range pin.Tools {
 		t := &pin.Tools[i]
 		_, err := project.CompileSchema(t.InputSchema)
@@ -149,30 +149,29 @@ func unusable(pin *manifest.Pin) map[string]string {
 			reasons[t.Name] = err.Error()
 		}
 	}
-	return reasons
 }
 
 // changesOf lists the tools with what became of them.
 func changesOf(before, now *manifest.Pin, unusable map[string]string) []pinnedTool {
 	list := []pinnedTool{}
-	was := map[string]string{}
+	was := map[string]*manifest.Pinned{}
 	if before != nil {
 		for i := range before.Tools {
-			was[before.Tools[i].Name] = before.Tools[i].Hash()
+			was[before.Tools[i].Name] = &before.Tools[i]
 		}
 	}
 	for i := range now.Tools {
 		t := &now.Tools[i]
-		word := "new"
-		if hash, there := was[t.Name]; unusable[t.Name] != "" {
+		word, reason := "new", unusable[t.Name]
+		if old := was[t.Name]; reason != "" {
 			word = "unusable"
-		} else if there && hash == t.Hash() {
+		} else if old != nil && old.Hash() == t.Hash() {
 			word = "same"
-		} else if there {
-			word = "changed"
+		} else if old != nil {
+			word, reason = "changed", old.Differs(t)
 		}
 		delete(was, t.Name)
-		list = append(list, pinnedTool{Tool: manifest.MCPTool(now.Server, protocol.Short(t.Name, 80)), State: word, Reason: unusable[t.Name]})
+		list = append(list, pinnedTool{Tool: manifest.MCPTool(now.Server, protocol.Short(t.Name, 80)), State: word, Reason: reason})
 	}
 	for _, name := range protocol.SortedKeys(was) {
 		list = append(list, pinnedTool{Tool: manifest.MCPTool(now.Server, name), State: "gone"})

@@ -118,6 +118,14 @@ func (c *call) outputs(s *workflow.Setup) {
 	c.status = s.Out("status", workflow.String)
 }
 
+// Calls implements workflow.Caller.
+func (c *call) Calls() string {
+	if c.chosen >= 0 {
+		return ""
+	}
+	return c.tool
+}
+
 // Run asks for the call. Parameters without a value are left out.
 func (c *call) Run(x *workflow.Exec) error {
 	id := c.tool

@@ -152,6 +152,9 @@ func (t *Transport) exchange(c *conn, r *http.Request) (*http.Response, error) {
 	}
 	for range maxInformed {
 		c.header = t.general.MaxResponseHeaderBytes
+		if start, err := c.in.Peek(len(beginning)); err == nil && string(start) != beginning {
+			return nil, &Foreign{Start: string(start)}
+		}
 		resp, err := http.ReadResponse(c.in, r)
 		c.header = noLimit
 		if err != nil {

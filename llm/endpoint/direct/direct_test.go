@@ -182,7 +182,9 @@ func TestAnswers(t *testing.T) {
 		"cut":                {"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\x00", 200, "ok", "unexpected EOF", 2},
 		"cut in the header":  {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\x00", 0, "", "closed the connection", 2},
 		"none":               {"\x00", 0, "", "closed the connection", 2},
-		"no HTTP":            {"SSH-2.0\r\n\r\n", 0, "", "malformed HTTP", 2},
+		"HTTP/2":             {"\x00\x00\x12\x04\x00\x00\x00\x00\x00", 0, "", "speaks HTTP/2 alone", 2},
+		"TLS":                {"\x15\x03\x01\x00\x02\x02\x46", 0, "", "speaks TLS; base_url has to begin with https", 2},
+		"no HTTP":            {"SSH-2.0\r\n\r\n", 0, "", "its answer begins with \"SSH-\"", 2},
 		"a header too large": {"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 20<<10) + "\r\n\r\n", 0, "", "too large", 2},
 		"refused":            {"HTTP/1.1 503 Busy\r\nContent-Length: 1\r\n\r\nx", 503, "x", "", 1},
 	} {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"tavernsim/internal/source"
@@ -137,7 +138,7 @@ func Read(file string, data []byte, report *source.Report) (any, *source.Documen
 			break
 		}
 		node, _ := doc.Root.Find("kind")
-		report.At(doc, node.Pos, "kind", "unknown kind of model "+kind, source.Suggest(kind, Kinds()))
+		report.At(doc, node.Pos, "kind", fmt.Sprintf("%q is no kind of model; want %s", protocol.Short(kind, 60), strings.Join(Kinds(), ", ")), source.Suggest(kind, Kinds()))
 		return nil, doc
 	}
 	doc = source.Parse(file, data, source.Limits{}, report)

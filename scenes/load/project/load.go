@@ -39,6 +39,7 @@ type loader struct {
 	shared   []sharedBase
 	ofNode   []ofNode
 	callers  []ofNode                  // whose needs name tools
+	within   []ofNode                  // that a workflow or a node carries out
 	squashed map[string]string         // ids of tools, as models may write them
 	mocks    map[string]*toolmock.Mock // by plugin; "" = the project's
 	broken   map[string][]Fault        // plugins that are not loaded, with the reasons
@@ -109,6 +110,7 @@ func (l *loader) load() {
 	l.linkWorkflows() // of the program, that the others name
 	l.linkDefinition(l.def)
 	l.linkCallers()
+	l.linkCircles()
 }
 
 // fault notes a fault at the node that steps lead to, or at the nearest one

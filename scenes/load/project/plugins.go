@@ -173,8 +173,11 @@ func (l *loader) loadPlugin(p *Plugin, listed place) bool {
 	}
 	for _, name := range plugin.Files() {
 		if info, err := fs.Lstat(l.tree.fsys, path.Join(dir, name)); err == nil && info.Mode().IsRegular() {
+			if p.File != "" {
+				l.tree.fault(path.Join(dir, name), "the plugin has a second manifest beside "+p.File, "remove one")
+				continue
+			}
 			p.File = path.Join(dir, name)
-			break
 		}
 	}
 	p.Manifest = &plugin.Manifest{}

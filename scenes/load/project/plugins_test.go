@@ -127,6 +127,7 @@ func TestFaultsOfPlugins(t *testing.T) {
 		"a dependency":               {"plugins/weather/plugin.yaml", "{name: weather, version: 1.2.3, dependencies: {sky: ^1}}", "plugins/weather/plugin.yaml:1:53: dependencies.sky: it needs the plugin sky, which the project does not list"},
 		"a folder of another name":   {"plugins/weather/plugin.yaml", "{name: sky, version: 1.2.3}", "the plugin sky lies in a folder weather"},
 		"no manifest":                {"plugins/weather/plugin.yaml", "", "plugins/weather: the folder has no plugin.yaml"},
+		"two manifests":              {"plugins/weather/plugin.json", `{"name": "weather", "version": "9.9.9"}`, "plugins/weather/plugin.json: the plugin has a second manifest beside plugins/weather/plugin.yaml (remove one)"},
 		"no YAML":                    {"plugins/weather/plugin.yaml", "{name: [", "plugins/weather/plugin.yaml:1:"},
 		"an empty entry":             {"plugins/weather/plugin.yaml", "{name: weather, version: 1.2.3, tools: {entry: ./instruments}}", "there are no files in ./instruments"},
 		"an entry outside":           {"plugins/weather/plugin.yaml", "{name: weather, version: 1.2.3, tools: {entry: ../../tools}}", `"../../tools" is no folder of the plugin`},

@@ -114,12 +114,19 @@ func (l *loader) checkTool(doc *source.Document, t *Tool, place []string) {
 		where := "comes with the program"
 		if other := l.project.tools[same]; other != nil {
 			where = "is defined in " + other.File
+			if same == d.ID {
+				l.fault(doc, slices.Concat(place, at("id")), "rename one of them", "the tool id %q is given twice: it %s, too", d.ID, where)
+				return
+			}
 		}
 		l.fault(doc, slices.Concat(place, at("id")), "rename one of them", "the tool %q and %q, which %s, are one name for a model", d.ID, same, where)
 		return
 	}
 	if d.ID != "" {
 		l.project.tools[d.ID] = t
+		if d.Implementation.Within() {
+			l.within = append(l.within, ofNode{doc, t})
+		}
 		l.squashed[squash(d.ID)] = d.ID
 	}
 }

@@ -2,6 +2,7 @@ package project
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,6 +11,8 @@ import (
 	"testing/fstest"
 
 	"pgregory.net/rapid"
+
+	"tavernsim/engine/workflow/nodes"
 )
 
 // toolFiles are those of the page.
@@ -30,11 +33,15 @@ func toolFiles(t testing.TB) map[string]string {
 }
 
 func loadTool(files map[string]string) (*Project, error) {
+	return loadWith(files, Options{Tools: []string{"SayTool"}})
+}
+
+func loadWith(files map[string]string, opt Options) (*Project, error) {
 	fsys := fstest.MapFS{"scenes/s.yaml": &fstest.MapFile{Data: []byte("id: s\nname: S\nagent_instances: []\nsimulation: {stop: {ticks: 1}}\n")}}
 	for name, text := range files {
 		fsys[name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	return Load(fsys, Options{Tools: []string{"SayTool"}})
+	return Load(fsys, opt)
 }
 
 // What is wrong with the files of a program is said at its own place, and what to do.
@@ -163,6 +170,74 @@ func TestToolIDsAndParameters(t *testing.T) {
 	}
 }
 
+// A duration without a unit, or with another one, is told with its field and the units.
+func TestDurationsOfTools(t *testing.T) {
+	const units = "units are ns, us, ms, s, m and h; a day is 24h"
+	for execution, want := range map[string]string{
+		`timeout: 30`:        `execution.timeout: want a duration such as "90s" or "1h30m", got a whole number 30 (write "30s" for seconds; ` + units,
+		`timeout: "30"`:      `execution.timeout: want a duration such as "90s" or "1h30m", got "30" (write "30s" for seconds; ` + units,
+		`timeout: 5 minutes`: `execution.timeout: want a duration such as "90s" or "1h30m", got "5 minutes" (` + units,
+		`timeout: true`:      `execution.timeout: want a duration such as "90s" or "1h30m", got a boolean true`,
+		`latency: 2`:         `execution.latency: want a duration such as "90s" or "1h30m", got a whole number 2 (write "2s" for seconds; ` + units,
+		`latency: 2 days`:    `execution.latency: "2 days" is no latency; want a duration up to 24h such as 2s, or measured (` + units,
+	} {
+		_, err := loadTool(map[string]string{"tools/a.tool.yaml": "{id: a, implementation: {type: service, name: x}, execution: {" + execution + "}}"})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", execution, err, want)
+		}
+	}
+}
+
+// A tool whose workflow calls it again is refused, with the whole circle; what only meets twice is none.
+func TestToolsInCircles(t *testing.T) {
+	calls := func(tools ...string) string {
+		nodes := "interfaceOutputs: {a: {dataFlowType: WILDCARD}}\nnodes:\n  - {id: out, type: GroupOutput}\n"
+		edges := "edges:\n"
+		for i, id := range tools {
+			nodes += fmt.Sprintf("  - {id: n%d, type: CallTool, configValues: {tool: %q}}\n", i, id)
+			if i == 0 {
+				edges += "  - {source: n0, sourceHandle: result, target: out, targetHandle: a}\n"
+			}
+		}
+		return nodes + edges
+	}
+	within := func(id, workflow string) string {
+		return "{id: " + id + ", implementation: {type: workflow, id: " + workflow + "}}"
+	}
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  []string
+	}{
+		"itself":    {map[string]string{"tools/a.tool.yaml": within("a", "wa"), "workflows/wa.yaml": calls("a")}, []string{"tools/a.tool.yaml:1:25: implementation: the tool calls itself and would never end: a -> a"}},
+		"its alias": {map[string]string{"tools/a.tool.yaml": within("look_here", "wa"), "workflows/wa.yaml": calls("LookHere")}, []string{"look_here -> look_here"}},
+		"two": {map[string]string{"tools/a.tool.yaml": within("a", "wa"), "workflows/wa.yaml": calls("b"), "tools/b.tool.yaml": within("b", "wb"), "workflows/wb.yaml": calls("a")},
+			[]string{"a -> b -> a"}},
+		"through a nested workflow": {map[string]string{"tools/a.tool.yaml": within("a", "wa"), "workflows/inner.yaml": calls("a"),
+			"workflows/wa.yaml": "interfaceOutputs: {a: {dataFlowType: WILDCARD}}\nnodes:\n  - {id: n, type: SubWorkflow, configValues: {workflow: inner}}\n  - {id: out, type: GroupOutput}\nedges:\n  - {source: n, sourceHandle: a, target: out, targetHandle: a}\n"},
+			[]string{"a -> a"}},
+		"through a skill": {map[string]string{"tools/a.tool.yaml": within("a", "wa"), "workflows/wa.yaml": calls("workflow:ws"), "workflows/ws.yaml": calls("a")}, []string{"a -> workflow:ws -> a"}},
+		"of skills":       {map[string]string{"tools/a.tool.yaml": within("a", "wa"), "workflows/wa.yaml": calls("workflow:ws"), "workflows/ws.yaml": calls("workflow:ws")}, []string{"workflow:ws -> workflow:ws"}},
+		"a node": {map[string]string{"tools/a.tool.yaml": "{id: a, implementation: {type: node, kind: CallTool, config: {tool: b}}}", "tools/b.tool.yaml": within("b", "wb"), "workflows/wb.yaml": calls("a")},
+			[]string{"a -> b -> a", "tools/a.tool.yaml:1:"}},
+		"a kind of a plugin": {map[string]string{"project.json": `{"id": "p", "plugins": ["w"]}`, "plugins/w/plugin.yaml": "{name: w, version: 1.0.0}", "plugins/w/nodes/spy.node.yaml": "{kind: Spy, tool: a}",
+			"tools/a.tool.yaml": within("a", "wa"), "workflows/wa.yaml": "interfaceOutputs: {a: {dataFlowType: WILDCARD}}\nnodes:\n  - {id: n, type: Spy}\n  - {id: out, type: GroupOutput}\nedges:\n  - {source: n, sourceHandle: result, target: out, targetHandle: a}\n"},
+			[]string{"a -> a"}},
+		"met twice": {map[string]string{"tools/a.tool.yaml": within("a", "wa"), "workflows/wa.yaml": calls("b", "c"), "tools/b.tool.yaml": within("b", "wb"), "workflows/wb.yaml": calls("c"),
+			"tools/c.tool.yaml": within("c", "wc"), "workflows/wc.yaml": calls("SayTool", "nobody")}, nil},
+	} {
+		_, err := loadWith(c.files, Options{Tools: []string{"SayTool"}, Kinds: nodes.Standard(nodes.Options{})})
+		if (err != nil) != (c.want != nil) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, want := range c.want {
+			if !strings.Contains(err.Error(), want) || strings.Count(err.Error(), "never end") != 1 {
+				t.Errorf("%s: %v, want %s", name, err, want)
+			}
+		}
+	}
+}
+
 // No file takes the place of a tool that comes with the program, in whatever spelling; the
 // project itself may allow less to the code of its agents.
 func TestIDsOfTheProgramsTools(t *testing.T) {
@@ -186,6 +261,12 @@ func TestIDsOfTheProgramsTools(t *testing.T) {
 	p, err := loadTool(map[string]string{"project.json": `{"id": "p", "plugins": ["w"]}`, "plugins/w/plugin.yaml": "{name: w, version: 1.0.0}", "plugins/w/tools/a.tool.yaml": less})
 	if err != nil || !p.Plugins()["w"].Broken() {
 		t.Error("a plugin changes the code of agents", err)
+	}
+	for _, file := range []string{"tools/a.tool.json", "tools/b.tool.yaml"} {
+		_, err = loadTool(map[string]string{"tools/a.tool.yaml": "{id: weather.wind, implementation: {type: service, name: x}}", file: `{"id": "weather.wind", "implementation": {"type": "service", "name": "y"}}`})
+		if err == nil || !strings.Contains(err.Error(), `id: the tool id "weather.wind" is given twice: it is defined in tools/a.tool.`) || !strings.Contains(err.Error(), "rename one of them") {
+			t.Errorf("%s: %v", file, err)
+		}
 	}
 	_, err = loadTool(map[string]string{"tools/a.tool.yaml": "{id: weather.wind, implementation: {type: service, name: x}}", "tools/b.tool.yaml": "{id: ｗeather.wind, implementation: {type: service, name: x}}"})
 	if err == nil || !strings.Contains(err.Error(), `"weather.wind", which is defined in tools/a.tool.yaml`) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/user"
+	"slices"
 	"strconv"
 
 	"tavernsim/engine/agent/effect"
@@ -67,6 +68,9 @@ func (s *Set) audited(t *project.Tool, params map[string]any, do func() tools.Re
 	if r.Error != nil {
 		end.Kind = string(r.Error.Kind)
 	}
+	if len(r.Meta.Failed) > 0 {
+		end.Failed = s.failed(r.Meta.Failed)
+	}
 	if b, err := json.Marshal([]any{r.Status, r.Output, r.Error, r.Artifacts}); err == nil {
 		end.Result = audit.Hash(b)
 	}
@@ -76,6 +80,24 @@ func (s *Set) audited(t *project.Tool, params map[string]any, do func() tools.Re
 		r.Meta = meta
 	}
 	return r
+}
+
+// maxNodeError is how much of the error of a node a line has; eight of them fit.
+const maxNodeError = 160
+
+// failed are nodes as the audit has them: an error may quote a value.
+func (s *Set) failed(nodes []tools.FailedNode) json.RawMessage {
+	list := slices.Clone(nodes)
+	for i := range list {
+		masked, err := s.Mask(list[i].Error)
+		text, _ := masked.(string)
+		if err != nil {
+			text = "withheld: it has a secret"
+		}
+		list[i].Error = protocol.Short(text, maxNodeError) // now that no part of a secret can be left
+	}
+	b, _ := json.Marshal(list) // texts
+	return b
 }
 
 // shown are parameters without secrets: neither the values that the operator gave, in any

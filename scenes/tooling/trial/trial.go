@@ -149,11 +149,27 @@ func (x *trial) workflow(d *manifest.Tool, params map[string]any) tools.Result {
 	}
 	run.Advance(workflow.HostFunc(inner.answer)) // every answer is there at once
 	r := ended(&run, id, cmp.Or(inner.over, x.ctx.Err()))
-	r.Meta = tools.Meta{Tool: d.ID, Attempts: 1, Latency: protocol.Duration(run.Elapsed())}
+	r.Meta = tools.Meta{Tool: d.ID, Attempts: 1, Latency: protocol.Duration(run.Elapsed()), Failed: failed(&run)}
 	if b, err := json.Marshal(r.Output); err == nil && r.Output != nil {
 		r.Meta.Bytes = int64(len(b))
 	}
 	return r
+}
+
+// Bounds of what is told of nodes that failed.
+const (
+	maxFailed    = 8 // nodes
+	maxPath      = 100
+	maxNodeError = 2 << 10
+)
+
+// failed are the nodes that failed, as far as somebody reads them.
+func failed(run *workflow.Run) (list []tools.FailedNode) {
+	all := run.Failures()
+	for _, f := range all[:min(len(all), maxFailed)] {
+		list = append(list, tools.FailedNode{Node: protocol.Short(f.Node, maxPath), Kind: protocol.KindOf(f.Err), Error: protocol.Short(f.Err.Error(), maxNodeError)})
+	}
+	return list
 }
 
 // ended is the result of a workflow. over is why it could not go on; nil = it did.

@@ -46,7 +46,7 @@ func Greet(l net.Listener) {
 		if err != nil {
 			return
 		}
-		_ = c.SetDeadline(time.Now().Add(2 * time.Second))
+		_ = c.SetDeadline(time.Now().Add(proxyTime))
 		_, _ = io.WriteString(c, Greeting)
 		_ = c.Close()
 	}

@@ -174,14 +174,12 @@ func (p *prober) sockets() {
 
 // connections tries what a program may do that has TCP to one address.
 func (p *prober) connections() {
-	c, err := net.DialTimeout("tcp4", p.Proxy, dialTime)
-	said := make([]byte, len(Greeting))
+	c, err := net.DialTimeout("tcp4", p.Proxy, proxyTime)
 	if err == nil {
-		_ = c.SetDeadline(time.Now().Add(dialTime))
-		_, err = io.ReadFull(c, said)
+		err = greeted(c)
 		_ = c.Close()
 	}
-	p.holds(Network, "reach the proxy", err == nil && string(said) == Greeting, fmt.Sprint(err))
+	p.holds(Network, "reach the proxy", err == nil, fmt.Sprint(err))
 	for _, address := range []string{"127.0.0.1:80", "127.0.0.2:3128", "0.0.0.0:53", "1.1.1.1:443", "1.1.1.1:3128", "10.0.0.1:80", "169.254.169.254:80", "192.168.0.1:3128"} {
 		c, err := net.DialTimeout("tcp4", address, dialTime)
 		if err == nil {
@@ -201,7 +199,26 @@ func (p *prober) connections() {
 	p.refused(Network, "connect with the first bytes", unix.Sendto(fd, []byte("x"), unix.MSG_FASTOPEN, &unix.SockaddrInet4{Port: 443, Addr: [4]byte{1, 1, 1, 1}}))
 }
 
-const dialTime = 500 * time.Millisecond
+// greeted reads what the proxy of a probe says.
+func greeted(c net.Conn) error {
+	_ = c.SetDeadline(time.Now().Add(proxyTime))
+	said := make([]byte, len(Greeting))
+	if _, err := io.ReadFull(c, said); err != nil {
+		return err
+	}
+	if string(said) != Greeting {
+		return fmt.Errorf("it says %q", said)
+	}
+	return nil
+}
+
+const (
+	// proxyTime bounds the wait for the proxy. It is long because the engine answers as soon as the machine lets
+	// it, and because a probe that gives up refuses, for a whole run, every tool that reaches a server.
+	proxyTime = 5 * time.Second
+	// dialTime bounds a connection that has to fail.
+	dialTime = 500 * time.Millisecond
+)
 
 func (p *prober) processes() {
 	entries, err := os.ReadDir("/proc")
