@@ -28,6 +28,7 @@ import (
 	"tavernsim/scenes/run/granted"
 	"tavernsim/scenes/run/operator"
 	"tavernsim/scenes/run/orders"
+	"tavernsim/scenes/run/restarts"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/tooling"
@@ -230,7 +231,7 @@ func answersItself(p *project.Project, mode tooling.Mode) bool {
 // runOnce runs to the end, over failures that can be outlived.
 func (o *runOptions) runOnce(ctx context.Context, e *cli.Env, dir string, opt runner.Options) (*rundir.Summary, error) {
 	first := *o
-	plan := runner.Restarts{
+	plan := restarts.Plan{
 		DiskWait: time.Duration(o.diskWait), Metrics: opt.Metrics,
 		Tell: func(text string) { fmt.Fprintln(e.Err, text) },
 		Guard: func(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -238,10 +239,10 @@ func (o *runOptions) runOnce(ctx context.Context, e *cli.Env, dir string, opt ru
 		},
 		Attempt: func(resume string, crashes map[string][]*scenes.Crash) (*rundir.Summary, error) {
 			life, now := first, opt
-			now.Crashes = crashes
 			if resume != "" {
-				life.resume, now.Finish, now.Budget = resume, true, nil // the manifest has it
+				life.resume, now = resume, opt.Again()
 			}
+			now.Crashes = crashes
 			sum, err := life.runLife(ctx, e, dir, &now)
 			opt.Grants, opt.Secrets = now.Grants, now.Secrets
 			return sum, err

@@ -15,6 +15,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/outside"
+	"tavernsim/scenes/run/rundir/parts"
 	"tavernsim/tools/ownfile"
 )
 
@@ -382,35 +383,43 @@ func Repair(ctx context.Context, dir, out string, progress Progress) (*Diagnosis
 			return d, protocol.Errorf(protocol.KindCorrupt, "%s: %s cannot be repaired here: %s", dir, c.Name, c.Advice)
 		}
 	}
-	if err := mustBeFree(out); err != nil {
+	undo, err := parts.Free(out)
+	if err != nil {
 		return d, err
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return d, protocol.Errorf(protocol.KindTransient, "%s: %w", out, err)
 	}
-	if err := repair(d, dir, out); err != nil {
-		undo := &forking{out: out}
-		return d, errors.Join(err, undo.undo())
+	left, err := repair(d, dir, out)
+	if err != nil {
+		return d, errors.Join(err, undo())
 	}
-	d.Repaired, err = Examine(ctx, out, progress)
+	if d.Repaired, err = Examine(ctx, out, progress); err == nil && len(left) > 0 {
+		d.Repaired.Healthy = false
+		d.Repaired.Checks = append(d.Repaired.Checks, Check{Name: "files", Status: CheckDamaged, Text: "not copied: " + strings.Join(left, ", "), Advice: "bring these files back from a copy; facts and replay do not need them"})
+	}
 	return d, err
 }
 
-func repair(d *Diagnosis, dir, out string) (err error) {
+// repair makes the copy. It names files that cannot be read and are not in it.
+func repair(d *Diagnosis, dir, out string) (left []string, err error) {
 	m, p, err := Read(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := errors.Join(p.CopyTo(filepath.Join(out, inputsDir)), carryEditions(dir, out, m)); err != nil {
-		return err
+		return nil, err
 	}
 	if err := salvage(d, m.Scenes, dir, out); err != nil {
-		return err
+		return nil, err
+	}
+	if left, err = parts.Carry(dir, out); err != nil {
+		return nil, protocol.Errorf(protocol.KindTransient, "%s: %w", out, err)
 	}
 	if err := carryArtifacts(dir, out); err != nil {
-		return err
+		return nil, err
 	}
-	return writeManifest(out, m)
+	return left, writeManifest(out, m)
 }
 
 // salvage writes the intact part of every journal into a new store.

@@ -14,6 +14,7 @@ import (
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/load/shelf"
+	"tavernsim/scenes/run/rundir/parts"
 )
 
 // Edition is what a reload of plugins made of the project of a run: a copy of its own, beside that
@@ -26,7 +27,7 @@ type Edition struct {
 	Plugins     []string  `json:"plugins"`         // that changed, with their versions
 }
 
-const editionsDir = "editions"
+const editionsDir = parts.Editions
 
 // MaxEditions bounds those of a run.
 const MaxEditions = 100

@@ -89,6 +89,13 @@ func fits(m *rundir.Manifest, opt Options) error {
 	return nil
 }
 
+// Again are the options with which a process goes on with the run that it began, or resumed, with
+// these: the run directory has the budget and the orders.
+func (now Options) Again() Options {
+	now.Finish, now.Budget, now.Orders = true, nil, nil
+	return now
+}
+
 // optionsOf are those the run was started with; what the caller may choose anew
 // comes from now.
 func optionsOf(m *rundir.Manifest, now Options) Options {

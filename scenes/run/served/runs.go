@@ -297,6 +297,9 @@ func (d *Desk) status(ctx context.Context, params map[string]any) tools.Result {
 	if err != nil {
 		return tools.Fail(protocol.KindOf(err), err.Error())
 	}
+	if found.Problem != "" {
+		out["problem"] = found.Problem
+	}
 	if out["state"] = found.State; found.State != rundir.Running && rundir.Summarized(found.Dir) {
 		r := d.summary(ctx, q.Run)
 		if r.Error != nil {
