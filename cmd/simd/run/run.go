@@ -241,7 +241,7 @@ func (o *runOptions) runOnce(ctx context.Context, e *cli.Env, dir string, opt ru
 			if resume != "" {
 				life.resume, now = resume, opt.Again()
 			}
-			now.Crashes = crashes
+			now.Crashes, now.Restarted = crashes, true
 			sum, err := life.runLife(ctx, e, dir, &now)
 			opt.Grants, opt.Secrets = now.Grants, now.Secrets
 			return sum, err

@@ -221,6 +221,12 @@ func (now Options) resumed(dir string, m *rundir.Manifest, p *project.Project) (
 
 // begin begins the scenes of an open run, or closes it.
 func (r *Runner) begin(defs []*project.Scene, opt Options) error {
+	if opt.Restarted {
+		r.crashes = maps.Clone(opt.Crashes)
+		if r.crashes == nil {
+			r.crashes = map[string][]*scenes.Crash{}
+		}
+	}
 	r.granted = opt.grantedTo(r.Project, r.Dir, r.log)
 	r.granted.Edition = func(now *granted.Reread) ([]string, error) { return r.edition(now, &opt) }
 	r.watch(metrics.Sources{Store: r.store, Dir: r.Dir, Plugins: r.granted.Plugins})

@@ -1,9 +1,12 @@
 package runner
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,10 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/budget"
 	"tavernsim/persistence"
 	"tavernsim/persistence/persistencetest"
 	"tavernsim/protocol"
+	"tavernsim/scenes"
 	"tavernsim/scenes/run/orders"
 	"tavernsim/scenes/run/rundir"
 )
@@ -200,4 +205,66 @@ func TestPauseWhenASceneHasEnded(t *testing.T) {
 		t.Error("a run without a scene is paused")
 	}
 	wait(t, r)
+}
+
+// stumbles is a log that lets the stage of a scene fail when it ends before its orders.
+type stumbles struct{ slog.Handler }
+
+func (stumbles) Enabled(context.Context, slog.Level) bool { return true }
+func (h stumbles) WithAttrs([]slog.Attr) slog.Handler     { return h }
+func (stumbles) Handle(_ context.Context, r slog.Record) error {
+	if strings.HasPrefix(r.Message, "the scene ended before orders") {
+		panic("it stumbles")
+	}
+	return nil
+}
+
+// A scene that failed is restarted at once, and does not wait for the ends of the others. One that is
+// given up lets them go on.
+func TestRestartedAtOnce(t *testing.T) {
+	list, err := orders.Parse("x.jsonl", []byte(`{"id": "a", "scene": "day", "wave": 3, "do": [{"end": {}}]}
+{"id": "late", "scene": "day", "at": "1000h", "do": [{"event": {"type": "bell"}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, restarted := range map[string]bool{"restarted": true, "nobody restarts it": false} {
+		t.Run(name, func(t *testing.T) {
+			opt := Options{Dir: filepath.Join(t.TempDir(), "run"), Scenes: []string{"day", "night"}, Ticks: 1 << 30, Orders: list, Restarted: restarted, Log: slog.New(stumbles{slog.DiscardHandler})}
+			r, err := Start(loadTown(t), opt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !restarted {
+				r.Scenes[0].Run.Wait()
+				if !r.Pause(t.Context()) {
+					t.Error("the other scene does not go on")
+				}
+				r.Interrupt()
+			}
+			sum, err := r.Wait()
+			if crash := (*scenes.Crash)(nil); !errors.As(err, &crash) || crash.Scene != "day" || sum.Scenes[1].StoppedBy != agenda.StoppedByInterrupt {
+				t.Errorf("%v, %+v", err, sum.Scenes[1])
+			}
+		})
+	}
+}
+
+// A failed scene is given up after so many failures without a wave between them.
+func TestRestarts(t *testing.T) {
+	crash := &scenes.Crash{Scene: "day", MaxRestarts: 2}
+	s := &Scene{ID: "day", began: 7}
+	s.outcome.Err, s.outcome.Wave.Number = crash, 7
+	for n, want := range []bool{true, true, false} {
+		r := &Runner{crashes: map[string][]*scenes.Crash{"day": slices.Repeat([]*scenes.Crash{crash}, n)}}
+		if r.restarts(s) != want {
+			t.Errorf("after %d failures: %t", n, !want)
+		}
+	}
+	s.outcome.Wave.Number = 8
+	if r := (&Runner{crashes: map[string][]*scenes.Crash{"day": {crash, crash}}}); !r.restarts(s) {
+		t.Error("it came further and is given up")
+	}
+	if (&Runner{}).restarts(s) {
+		t.Error("nobody restarts it")
+	}
 }

@@ -172,6 +172,9 @@ type Options struct {
 	Middleware delivery.Chain
 	// Crashes are what made a restart necessary, by scene: see scenes.Crash.
 	Crashes map[string][]*scenes.Crash
+	// Restarted: whoever waits for the run restarts scenes that failed (scenes/run/restarts). The
+	// others then stop with one that will be, so that it does not wait for their ends.
+	Restarted bool
 	// Finish writes the summary of a run whose scenes have all ended, also if there is
 	// one that says so. Without it such a run is an error.
 	Finish bool
@@ -220,6 +223,7 @@ type Runner struct {
 	late     sync.WaitGroup  // reloads that scenes have not decided
 	progress rundir.Progress // of restoring
 	granted  *granted.Run
+	crashes  map[string][]*scenes.Crash // before this process, as Options.Crashes; nil unless Options.Restarted
 
 	waited sync.Once // of Wait, whose results follow
 	sum    *rundir.Summary
@@ -232,6 +236,7 @@ type Scene struct {
 	Seed    uint64
 	Run     *scenes.Run
 	journal *persistence.Journal
+	began   uint64      // its last wave when it began
 	models  *models.Set // nil = the scene did not run
 	tools   *tooling.Set
 	latency *timing.Latency
@@ -345,18 +350,24 @@ func (r *Runner) wait() (*rundir.Summary, error) {
 
 // waitAll returns when every scene has stopped. The scenes share a disk, so when one
 // cannot write, the others are stopped at once; so they are when one stops before its end to
-// which others are linked, which would wait for it.
+// which others are linked, which would wait for it, and when one failed that is restarted with them.
 func (r *Runner) waitAll() {
 	var all sync.WaitGroup
 	for _, s := range r.Scenes {
 		all.Go(func() {
 			s.outcome = s.Run.Wait()
-			if failed := (*scenes.DiskFailure)(nil); errors.As(s.outcome.Err, &failed) || r.links.Of(s.ID) != nil && (!s.outcome.Final || s.outcome.Err != nil) {
+			if failed := (*scenes.DiskFailure)(nil); errors.As(s.outcome.Err, &failed) || r.links.Of(s.ID) != nil && (!s.outcome.Final || s.outcome.Err != nil) || r.restarts(s) {
 				r.interruptAll()
 			}
 		})
 	}
 	all.Wait()
+}
+
+// restarts reports whether a scene failed and will be restarted: it is not given up.
+func (r *Runner) restarts(s *Scene) bool {
+	c, failed := errors.AsType[*scenes.Crash](s.outcome.Err)
+	return failed && r.crashes != nil && (len(r.crashes[s.ID]) < c.MaxRestarts || s.outcome.Wave.Number > s.began)
 }
 
 // close ends what runs and releases everything, the store last. sum is kept before that; nil = the
