@@ -88,8 +88,8 @@ func (r *Runner) reload(s *Scene, now *granted.Reread, f *agenda.PluginsChanged,
 	select {
 	case d := <-decided:
 		return d.told, d.err
-	case <-time.After(reloading):
-		return true, protocol.Errorf(protocol.KindTransient, "it has not decided within %s; it does between two waves, and goes on with what it decides", reloading)
+	case <-time.After(r.patience):
+		return true, protocol.Errorf(protocol.KindTransient, "it has not decided within %s; it does between two waves, and goes on with what it decides", r.patience)
 	}
 }
 

@@ -221,6 +221,7 @@ type Runner struct {
 	started time.Time
 
 	late     sync.WaitGroup  // reloads that scenes have not decided
+	patience time.Duration   // with one of them: reloading
 	progress rundir.Progress // of restoring
 	granted  *granted.Run
 	crashes  map[string][]*scenes.Crash // before this process, as Options.Crashes; nil unless Options.Restarted
