@@ -36,7 +36,7 @@ import (
 )
 
 const (
-	folder  = parts.Interactions
+	folder  = parts.Panels
 	ending  = ".json"
 	replied = ".reply"
 	maxFile = 4 << 20                // bytes

@@ -24,25 +24,25 @@ import (
 
 // Files and folders of a run directory.
 const (
-	Manifest     = "manifest.json"
-	Summary      = "summary.json"
-	Inputs       = "inputs"
-	Editions     = "editions"
-	Journal      = "journal"
-	Artifacts    = "artifacts"
-	Answers      = "answers.jsonl"
-	ToolAnswers  = "tool_answers"
-	Files        = "files"
-	Orders       = "orders.json"
-	LaterOrders  = "orders.jsonl"
-	Letters      = "orders"
-	Interactions = "interactions"
-	Interviews   = "interviews.jsonl"
-	Approvals    = "approvals"
-	Passive      = "passive-*" // a pattern of os.CreateTemp, as the following are
-	Trial        = ".try-*"
-	NewOrders    = ".order-*"
-	New          = ".tmp" // ends the name of a file that is being written
+	Manifest    = "manifest.json"
+	Summary     = "summary.json"
+	Inputs      = "inputs"
+	Editions    = "editions"
+	Journal     = "journal"
+	Artifacts   = "artifacts"
+	Answers     = "answers.jsonl"
+	ToolAnswers = "tool_answers"
+	Files       = "files"
+	Orders      = "orders.json"
+	LaterOrders = "orders.jsonl"
+	Letters     = "orders"
+	Panels      = "interactions"
+	Interviews  = "interviews.jsonl"
+	Approvals   = "approvals"
+	Passive     = "passive-*" // a pattern of os.CreateTemp, as the following are
+	Trial       = ".try-*"
+	NewOrders   = ".order-*"
+	New         = ".tmp" // ends the name of a file that is being written
 )
 
 // part is a file or folder that simd writes into a run directory.
@@ -57,7 +57,7 @@ func all() []part {
 	return []part{
 		{Manifest, false}, {Summary, false}, {Inputs, false}, {Editions, false}, {Journal, false}, {Artifacts, false},
 		{Answers, true}, {ToolAnswers, true}, {Files, true}, {Orders, true}, {LaterOrders, true}, {Interviews, true},
-		{Letters, false}, {Interactions, false}, {Approvals, false}, // to and from a process that runs it
+		{Letters, false}, {Panels, false}, {Approvals, false}, // to and from a process that runs it
 		{Passive, false}, {Trial, false}, {NewOrders, false}, {Manifest + New, false}, {Summary + New, false}, // that a kill left
 	}
 }
