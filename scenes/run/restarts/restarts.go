@@ -138,7 +138,7 @@ func (l *attempts) crashes() map[string][]*scenes.Crash {
 
 // crashesIn are the failures of scenes in an error.
 func crashesIn(err error) (list []*scenes.Crash) {
-	if all, joined := err.(interface{ Unwrap() []error }); joined { //nolint:errorlint // it is taken apart
+	if all, joined := err.(interface{ Unwrap() []error }); joined {
 		for _, err := range all.Unwrap() {
 			list = append(list, crashesIn(err)...)
 		}

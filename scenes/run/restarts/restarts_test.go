@@ -171,7 +171,7 @@ func TestCrashesOfSeveralScenes(t *testing.T) {
 		want  string // crashes of s and other that each life is told of
 		err   string
 	}{
-		{"each once", []func() (*rundir.Summary, error){both(3, 9, of("s")), both(3, 9, of("other")), lived(9, nil)}, "0 0, 1 0, 1 1", ""},
+		{"each once", []func() (*rundir.Summary, error){both(3, 8, of("s")), both(3, 8, of("other")), lived(9, nil)}, "0 0, 1 0, 1 1", ""},
 		{"both at once", []func() (*rundir.Summary, error){both(3, 9, errors.Join(of("s"), fmt.Errorf("%w", of("other")))), lived(9, nil)}, "0 0, 1 1", ""},
 		{"one twice", []func() (*rundir.Summary, error){both(3, 9, of("s")), both(3, 9, errors.Join(of("other"), of("s")))}, "0 0, 1 0", "scene s failed"},
 		{"one twice, with a wave", []func() (*rundir.Summary, error){both(3, 9, of("s")), both(4, 9, errors.Join(of("other"), of("s"))), lived(9, nil)}, "0 0, 1 0, 1 1", ""},

@@ -73,7 +73,7 @@ func (r *Runner) reload(s *Scene, now *granted.Reread, f *agenda.PluginsChanged,
 	}
 	decided := make(chan decision, 1)
 	s.reloads.Store(true)
-	r.late.Go(func() { // as long as the scene runs: it may decide late
+	if !r.host.later(r, func() { // as long as the scene runs: it may decide late
 		got, err := s.Run.Reload(context.Background(), fmt.Sprintf("plugins/%d/%d", f.Edition, time.Now().UnixMilli()), f)
 		switch {
 		case err == nil && got.Refused != "":
@@ -84,7 +84,9 @@ func (r *Runner) reload(s *Scene, now *granted.Reread, f *agenda.PluginsChanged,
 		}
 		s.reloads.Store(false)
 		decided <- decision{got.Refused == "", err}
-	})
+	}) {
+		return false, protocol.Errorf(protocol.KindConflict, "it has stopped")
+	}
 	select {
 	case d := <-decided:
 		return d.told, d.err

@@ -171,11 +171,11 @@ func (h *Host) Resume(dir string, opt Options) (*Runner, error) {
 	}
 	// Nobody else writes to the directory now; whoever did until then may have changed the manifest.
 	if r.Manifest, err = rundir.ReadManifest(dir); err != nil {
-		return nil, errors.Join(err, r.close(nil))
+		return nil, r.giveUp(err)
 	}
 	defs, opt, err := opt.resumed(dir, r.Manifest, p)
 	if err != nil {
-		return nil, errors.Join(err, r.close(nil))
+		return nil, r.giveUp(err)
 	}
 	if err := r.begin(defs, opt); err != nil {
 		return nil, err
@@ -183,14 +183,28 @@ func (h *Host) Resume(dir string, opt Options) (*Runner, error) {
 	return r, nil
 }
 
+// giveUp closes a run of which no scene has begun.
+func (r *Runner) giveUp(err error) error {
+	err = errors.Join(err, r.close(nil))
+	r.forget()
+	return err
+}
+
+// forget takes the series of a run out of metrics of several.
+func (r *Runner) forget() {
+	if r.host.metrics.SeveralRuns() {
+		r.metrics.Forget()
+	}
+}
+
 // resumed are the options with which a run goes on. It notes in the run directory what is new.
-func (now Options) resumed(dir string, m *rundir.Manifest, p *project.Project) (defs []*project.Scene, opt Options, err error) {
-	if now.Budget != nil {
-		if err := raise(dir, m, p, now.Budget); err != nil {
+func (opt Options) resumed(dir string, m *rundir.Manifest, p *project.Project) (defs []*project.Scene, again Options, err error) {
+	if opt.Budget != nil {
+		if err := raise(dir, m, p, opt.Budget); err != nil {
 			return nil, opt, err
 		}
 	}
-	opt = optionsOf(m, now)
+	opt = optionsOf(m, opt)
 	if opt.place, err = opt.placeOf(dir, m); err != nil {
 		return nil, opt, protocol.Errorf(protocol.KindNotFound, "project: %w", err)
 	}
@@ -216,7 +230,8 @@ func (now Options) resumed(dir string, m *rundir.Manifest, p *project.Project) (
 		return nil, opt, err
 	}
 	opt.raised = changed || opt.Budget != nil
-	return defs, opt, opt.addOrders(dir, m)
+	err = opt.addOrders(dir, m)
+	return defs, opt, err
 }
 
 // begin begins the scenes of an open run, or closes it.
@@ -231,12 +246,10 @@ func (r *Runner) begin(defs []*project.Scene, opt Options) error {
 	r.granted.Edition = func(now *granted.Reread) ([]string, error) { return r.edition(now, &opt) }
 	r.watch(metrics.Sources{Store: r.store, Dir: r.Dir, Plugins: r.granted.Plugins})
 	if err := r.granted.Begin(r.Dir, r.Manifest, own.Files{Grants: opt.Grants, Secrets: opt.Secrets}); err != nil {
-		return errors.Join(err, r.close(nil))
+		return r.giveUp(err)
 	}
 	if err := r.start(defs, opt); err != nil {
-		if r.host.metrics.SeveralRuns() {
-			r.metrics.Forget()
-		}
+		r.forget()
 		return err
 	}
 	r.host.stands(r)
@@ -308,6 +321,23 @@ func (h *Host) stands(r *Runner) {
 	defer h.mu.Unlock()
 	r.starts = false
 	h.began.Broadcast()
+}
+
+// closes notes that a run is being closed.
+func (h *Host) closes(r *Runner) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r.closes = true
+}
+
+// later does something beside a run that is not being closed. Closing waits for it.
+func (h *Host) later(r *Runner, do func()) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !r.closes {
+		r.late.Go(do)
+	}
+	return !r.closes
 }
 
 // ended lets a run go that has released everything.

@@ -91,9 +91,9 @@ func fits(m *rundir.Manifest, opt Options) error {
 
 // Again are the options with which a process goes on with the run that it began, or resumed, with
 // these: the run directory has the budget and the orders.
-func (now Options) Again() Options {
-	now.Finish, now.Budget, now.Orders = true, nil, nil
-	return now
+func (opt Options) Again() Options {
+	opt.Finish, opt.Budget, opt.Orders = true, nil, nil
+	return opt
 }
 
 // optionsOf are those the run was started with; what the caller may choose anew

@@ -212,7 +212,8 @@ type Runner struct {
 	links   *links.Hub
 	idle    []*Scene // they have no Run: ended before this process, or could not begin
 	host    *Host
-	starts  bool // host.mu guards it
+	starts  bool // host.mu guards it, and the next
+	closes  bool // no reload begins any more
 	store   *persistence.Store
 	metrics *metrics.Run
 	unwatch []func()       // sources of the metrics
@@ -381,6 +382,7 @@ func (r *Runner) close(sum *rundir.Summary) error {
 	}
 	r.metrics.NotReady("stopping")
 	r.stopWatching()
+	r.host.closes(r)
 	r.late.Wait()
 	var errs []error
 	for _, s := range r.Scenes {
