@@ -100,20 +100,29 @@ func readOwner(fsys vfs.FS, name string) (owner string, own bool) {
 	if err != nil || len(text) == 0 {
 		return "an unknown process", false
 	}
-	owner, _, _ = strings.Cut(string(text), "\n")
-	return strings.TrimSpace(owner), string(text) == thisProcess()
+	owner, mark, _ := strings.Cut(string(text), "\n")
+	owner = strings.TrimSpace(owner)
+	return owner, isOwn(owner, strings.TrimSpace(mark))
 }
 
-// thisProcess is what the file says of this process.
-func thisProcess() string {
-	host, _ := os.Hostname()
-	space, _ := os.Readlink("/proc/self/ns/pid")
-	stat, _ := os.ReadFile("/proc/self/stat")
-	began := ""
-	if fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])); len(fields) > 19 {
-		began = fields[19] // in ticks since the machine began
+// isOwn reports whether an owner is this process. One whose mark is not known is, if it has the number:
+// to take it for another one could give the lock back.
+func isOwn(owner, mark string) bool {
+	is := processMark()
+	return strings.HasPrefix(owner, fmt.Sprintf("process %d on ", os.Getpid())) && (is == "" || mark == "" || mark == is)
+}
+
+// processMark tells this process from others with its number: those of other containers, and those
+// before it. "" = this system does not say.
+func processMark() string {
+	space, err := os.Readlink("/proc/self/ns/pid")
+	stat, unread := os.ReadFile("/proc/self/stat")
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // behind the name, which may have blanks
+	const began = 19                                                          // in ticks since the machine began
+	if err != nil || unread != nil || len(fields) <= began {
+		return ""
 	}
-	return fmt.Sprintf("process %d on %.200s\n%s %s\n", os.Getpid(), host, space, began)
+	return space + " " + fields[began]
 }
 
 func writeOwner(fsys vfs.FS, name string) error {
@@ -121,7 +130,8 @@ func writeOwner(fsys vfs.FS, name string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(f, thisProcess()); err != nil {
+	host, _ := os.Hostname()
+	if _, err := fmt.Fprintf(f, "process %d on %.200s\n%s\n", os.Getpid(), host, processMark()); err != nil {
 		_ = f.Close()
 		return err
 	}
