@@ -190,7 +190,7 @@ func TestClosedWithASceneThatCouldNotBegin(t *testing.T) {
 
 // A pause holds the scenes that have not ended.
 func TestPauseWhenASceneHasEnded(t *testing.T) {
-	r, err := Start(loadTown(t), Options{Dir: filepath.Join(t.TempDir(), "run"), Scenes: []string{"day", "night"}, Ticks: 1 << 30})
+	r, err := Start(loadTown(t), Options{Dir: filepath.Join(t.TempDir(), "run"), Scenes: []string{"night", "day"}, Ticks: 1 << 30}) // the day has no end
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,14 +222,14 @@ func (stumbles) Handle(_ context.Context, r slog.Record) error {
 // A scene that failed is restarted at once, and does not wait for the ends of the others. One that is
 // given up lets them go on.
 func TestRestartedAtOnce(t *testing.T) {
-	list, err := orders.Parse("x.jsonl", []byte(`{"id": "a", "scene": "day", "wave": 3, "do": [{"end": {}}]}
-{"id": "late", "scene": "day", "at": "1000h", "do": [{"event": {"type": "bell"}}]}`))
+	list, err := orders.Parse("x.jsonl", []byte(`{"id": "a", "scene": "night", "wave": 3, "do": [{"end": {}}]}
+{"id": "late", "scene": "night", "at": "1000h", "do": [{"event": {"type": "bell"}}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, restarted := range map[string]bool{"restarted": true, "nobody restarts it": false} {
 		t.Run(name, func(t *testing.T) {
-			opt := Options{Dir: filepath.Join(t.TempDir(), "run"), Scenes: []string{"day", "night"}, Ticks: 1 << 30, Orders: list, Restarted: restarted, Log: slog.New(stumbles{slog.DiscardHandler})}
+			opt := Options{Dir: filepath.Join(t.TempDir(), "run"), Scenes: []string{"night", "day"}, Ticks: 1 << 30, Orders: list, Restarted: restarted, Log: slog.New(stumbles{slog.DiscardHandler})}
 			r, err := Start(loadTown(t), opt)
 			if err != nil {
 				t.Fatal(err)
@@ -242,7 +242,7 @@ func TestRestartedAtOnce(t *testing.T) {
 				r.Interrupt()
 			}
 			sum, err := r.Wait()
-			if crash := (*scenes.Crash)(nil); !errors.As(err, &crash) || crash.Scene != "day" || sum.Scenes[1].StoppedBy != agenda.StoppedByInterrupt {
+			if crash := (*scenes.Crash)(nil); !errors.As(err, &crash) || crash.Scene != "night" || sum.Scenes[1].StoppedBy != agenda.StoppedByInterrupt {
 				t.Errorf("%v, %+v", err, sum.Scenes[1])
 			}
 		})
