@@ -46,13 +46,10 @@ import (
 
 // The run directory (docs/formats/run-directory.md).
 const (
-	manifestFile = parts.Manifest
-	summaryFile  = parts.Summary
-	inputsDir    = parts.Inputs
-	JournalDir   = parts.Journal // holds the store
-	FilesDir     = parts.Files   // holds the mounts of the scenes: their own, and those of their agents
-	latestLink   = "latest"
-	defaultRuns  = "runs"
+	JournalDir  = parts.Journal // holds the store
+	FilesDir    = parts.Files   // holds the mounts of the scenes: their own, and those of their agents
+	latestLink  = "latest"
+	defaultRuns = "runs"
 )
 
 // ManifestVersion is raised when an older program could not resume the run.
@@ -147,7 +144,7 @@ func Make(dir, projectDir string, m *Manifest, p *project.Project, answers *repl
 	if err := Writable(dir, "name another with --out"); err != nil {
 		return "", nil, err
 	}
-	if err := p.CopyTo(filepath.Join(dir, inputsDir)); err != nil {
+	if err := p.CopyTo(filepath.Join(dir, parts.Inputs)); err != nil {
 		return "", nil, err
 	}
 	if answers != nil {
@@ -260,13 +257,13 @@ const maxName = 200
 
 // ReadManifest reads the manifest of a run directory.
 func ReadManifest(dir string) (*Manifest, error) {
-	data, err := ownfile.ReadAll(filepath.Join(dir, manifestFile), ownfile.MaxFile)
+	data, err := ownfile.ReadAll(filepath.Join(dir, parts.Manifest), ownfile.MaxFile)
 	if err != nil {
 		return nil, protocol.Errorf(protocol.KindNotFound, "%s is not a run directory: %w", dir, err)
 	}
 	m := &Manifest{}
 	if err := unseal(data, m); err != nil {
-		return nil, protocol.Errorf(protocol.KindCorrupt, "%s: %w: bring it back from a copy", filepath.Join(dir, manifestFile), err)
+		return nil, protocol.Errorf(protocol.KindCorrupt, "%s: %w: bring it back from a copy", filepath.Join(dir, parts.Manifest), err)
 	}
 	if m.Version > ManifestVersion || m.Version < 1 {
 		return nil, protocol.Errorf(protocol.KindUnknown, "%s: the run was made by a program with run format %d; this one knows %d", dir, m.Version, ManifestVersion)
@@ -293,7 +290,7 @@ func (m *Manifest) AddGrants(dir string, g Grants) error {
 }
 
 // Inputs is the copy of the project in a run directory.
-func Inputs(dir string) string { return filepath.Join(dir, inputsDir) }
+func Inputs(dir string) string { return filepath.Join(dir, parts.Inputs) }
 
 // Approvals is where questions about calls lie while a run is under way.
 func Approvals(dir string) string { return filepath.Join(dir, parts.Approvals) }
@@ -302,7 +299,7 @@ func writeManifest(dir string, m *Manifest) error {
 	data, err := json.MarshalIndent(m, "", "  ")
 	if err == nil {
 		data = append(bytes.TrimSuffix(data, []byte("\n}")), ",\n"...)
-		err = writeFile(filepath.Join(dir, manifestFile), append(data, seal(data)...))
+		err = writeFile(filepath.Join(dir, parts.Manifest), append(data, seal(data)...))
 	}
 	if err != nil {
 		return protocol.Errorf(protocol.KindTransient, "run directory %s: %w", dir, err)

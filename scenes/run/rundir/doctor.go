@@ -59,7 +59,7 @@ func Examine(ctx context.Context, dir string, progress Progress) (*Diagnosis, er
 	m := x.manifest()
 	if m == nil {
 		if _, err := os.Stat(filepath.Join(dir, JournalDir)); err != nil {
-			return nil, protocol.Errorf(protocol.KindNotFound, "%s is not a run directory: it has neither %s nor %s", dir, manifestFile, JournalDir)
+			return nil, protocol.Errorf(protocol.KindNotFound, "%s is not a run directory: it has neither %s nor %s", dir, parts.Manifest, JournalDir)
 		}
 	}
 	x.inputs(m)
@@ -95,7 +95,7 @@ func (x *examination) damaged(name, scene string, err error, advice string) {
 func (x *examination) manifest() *Manifest {
 	m, err := ReadManifest(x.dir)
 	if err != nil {
-		x.damaged("manifest", "", err, "without a manifest the run cannot be gone on with; its seeds stand in the first facts of the journal, its inputs in "+inputsDir+": bring back manifest.json from a copy")
+		x.damaged("manifest", "", err, "without a manifest the run cannot be gone on with; its seeds stand in the first facts of the journal, its inputs in "+parts.Inputs+": bring back manifest.json from a copy")
 		return nil
 	}
 	x.ok("manifest", "", "run %s, made %s by simd %s", m.Run, m.Created.Format("2006-01-02 15:04:05"), m.Program)
@@ -109,7 +109,7 @@ func (x *examination) inputs(m *Manifest) {
 	}
 	var bad []string
 	for _, f := range m.Files {
-		data, err := ownfile.ReadAll(filepath.Join(x.dir, inputsDir, filepath.FromSlash(f.Path)), ownfile.MaxFile)
+		data, err := ownfile.ReadAll(filepath.Join(x.dir, parts.Inputs, filepath.FromSlash(f.Path)), ownfile.MaxFile)
 		sum := sha256.Sum256(data)
 		switch {
 		case err != nil:
@@ -123,7 +123,7 @@ func (x *examination) inputs(m *Manifest) {
 		return
 	}
 	if _, _, err := Read(x.dir); err != nil {
-		x.damaged("inputs", "", err, "remove files that were added to "+inputsDir)
+		x.damaged("inputs", "", err, "remove files that were added to "+parts.Inputs)
 		return
 	}
 	for i := range m.Editions {
@@ -286,7 +286,7 @@ func (x *examination) journalDamage(id string, err error) {
 }
 
 func (x *examination) summary(id string, journal *persistence.Journal) {
-	if _, err := os.Stat(filepath.Join(x.dir, summaryFile)); err != nil {
+	if _, err := os.Stat(filepath.Join(x.dir, parts.Summary)); err != nil {
 		x.add(Check{Name: "summary", Scene: id, Status: CheckNote, Text: "there is none: the process was killed, or is a fork that has not run"})
 		return
 	}
@@ -407,7 +407,7 @@ func repair(d *Diagnosis, dir, out string) (left []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(p.CopyTo(filepath.Join(out, inputsDir)), carryEditions(dir, out, m)); err != nil {
+	if err := errors.Join(p.CopyTo(filepath.Join(out, parts.Inputs)), carryEditions(dir, out, m)); err != nil {
 		return nil, err
 	}
 	if err := salvage(d, m.Scenes, dir, out); err != nil {

@@ -184,7 +184,7 @@ func (f *forking) make() error {
 // inputs copies the inputs and the editions that reloads of plugins made of them, with another
 // model if that was asked for.
 func (f *forking) inputs() (err error) {
-	if err := f.run.Project.CopyTo(filepath.Join(f.out, inputsDir)); err != nil {
+	if err := f.run.Project.CopyTo(filepath.Join(f.out, parts.Inputs)); err != nil {
 		return err
 	}
 	if err := carryEditions(f.run.Dir, f.out, f.run.Manifest); err != nil {

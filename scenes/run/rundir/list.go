@@ -73,7 +73,7 @@ func List(ctx context.Context, folder string) ([]Listed, error) {
 
 // listed reads one directory; ok is false if it is not a run directory.
 func listed(dir string) (r Listed, ok bool) {
-	if _, err := os.Lstat(filepath.Join(dir, manifestFile)); err != nil {
+	if _, err := os.Lstat(filepath.Join(dir, parts.Manifest)); err != nil {
 		return r, false
 	}
 	_, none := os.Stat(filepath.Join(dir, JournalDir))
@@ -81,7 +81,7 @@ func listed(dir string) (r Listed, ok bool) {
 	if err != nil && none != nil { // other programs have manifests, too
 		return r, false
 	}
-	r = Listed{Dir: dir, State: Damaged, Bytes: bytesIn(dir)}
+	r = Listed{Dir: dir, State: Damaged, Bytes: parts.Size(dir)}
 	if err == nil {
 		r.Run, r.Scenes, r.Created = m.Run, m.Scenes, m.Created
 		r.State, err = state(dir)
@@ -117,20 +117,6 @@ func state(dir string) (string, error) {
 func Summarized(dir string) bool {
 	s, err := readSummary(dir)
 	return err == nil && !s.Resumable
-}
-
-// bytesIn is the size of the files in a directory; what cannot be read counts
-// nothing.
-func bytesIn(dir string) (n int64) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			if info, err := d.Info(); err == nil {
-				n += info.Size()
-			}
-		}
-		return nil
-	})
-	return n
 }
 
 // Remove removes a run that has ended, or with resumable one that can be resumed: the

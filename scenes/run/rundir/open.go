@@ -109,7 +109,7 @@ func Read(dir string) (*Manifest, *project.Project, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := Load(filepath.Join(dir, inputsDir), project.Options{Name: m.Project, Stops: true, Tools: m.External, Broken: m.Broken})
+	p, err := Load(filepath.Join(dir, parts.Inputs), project.Options{Name: m.Project, Stops: true, Tools: m.External, Broken: m.Broken})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -99,6 +99,20 @@ func Remove(dir string) error {
 	return nil
 }
 
+// Size is the size of the files in a directory; what cannot be read counts
+// nothing.
+func Size(dir string) (n int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			if info, err := d.Info(); err == nil {
+				n += info.Size()
+			}
+		}
+		return nil
+	})
+	return n
+}
+
 // Carry copies the parts that a mended copy of a run has as they are. It leaves out what cannot be
 // read, and says of each what and why. The error is one of writing.
 func Carry(from, to string) (left []string, err error) {
