@@ -16,7 +16,11 @@ import (
 // if it says the same, and a conflict if not. machines.MaxOrders wait; one more is told
 // that the scene is busy.
 func (r *Run) Order(ctx context.Context, o *agenda.Intervened) (receipts.Receipt, error) {
-	g, err := r.take(o)
+	err := machines.CheckOrder(r.scene.Scene, o)
+	var g *receipts.Given
+	if err == nil {
+		g, err = r.scene.orders.Take(o)
+	}
 	if err != nil {
 		r.scene.metrics.OrderFailed(o, err)
 		return receipts.Receipt{}, err
@@ -25,26 +29,20 @@ func (r *Run) Order(ctx context.Context, o *agenda.Intervened) (receipts.Receipt
 }
 
 func (r *Run) await(ctx context.Context, g *receipts.Given) (receipts.Receipt, error) {
+	var err error
+	select {
+	case <-g.Durable:
+	case <-r.stage.over:
+		err = protocol.Errorf(protocol.KindConflict, "order %s: the scene %s stopped before it", g.ID, r.scene.ID)
+	case <-ctx.Done():
+		err = protocol.Errorf(protocol.KindCancelled, "order %s: %w", g.ID, ctx.Err())
+	}
 	select {
 	case <-g.Durable:
 		return g.Receipt, nil
-	case <-r.stage.over:
-		select {
-		case <-g.Durable:
-			return g.Receipt, nil
-		default:
-			return receipts.Receipt{}, protocol.Errorf(protocol.KindConflict, "order %s: the scene %s stopped before it", g.ID, r.scene.ID)
-		}
-	case <-ctx.Done():
-		return receipts.Receipt{}, protocol.Errorf(protocol.KindCancelled, "order %s: %w", g.ID, ctx.Err())
+	default:
+		return receipts.Receipt{}, err
 	}
-}
-
-func (r *Run) take(o *agenda.Intervened) (*receipts.Given, error) {
-	if err := machines.CheckOrder(r.scene.Scene, o); err != nil {
-		return nil, err
-	}
-	return r.scene.orders.Take(o)
 }
 
 // Made is the scene as it is compiled.

@@ -140,7 +140,7 @@ func (r *recorder) manifest(name string, s *scenestest.Scene, clock agenda.Clock
 	if clock != "" {
 		m.Clocks[id] = clock
 	}
-	if _, err := rundir.Make(filepath.Join(r.root, name), "", m, s.Project, nil); err != nil {
+	if _, _, err := rundir.Make(filepath.Join(r.root, name), "", m, s.Project, nil); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -231,9 +231,10 @@ func (r *Run) launch() error {
 	if err := r.runAhead(state); err != nil {
 		return err
 	}
+	over, end := context.WithCancel(context.Background())
 	r.stage = &stage{
 		scene: sc, machine: state.Stage, progress: r.Progress, series: series.New(sc.Simulation().Report), report: r.ended,
-		rests: make(chan struct{}, 1), over: make(chan struct{}), measured: measured{phase: metrics.PhaseTurns},
+		rests: make(chan struct{}, 1), over: over.Done(), end: end, measured: measured{phase: metrics.PhaseTurns},
 		doing: timing.NewDoing(sc.doers(), sc.Class, sc.Size(), doingOf(state.Agenda)),
 	}
 	for i := range sc.options.Control {
@@ -329,6 +330,7 @@ func (f *DiskFailure) Error() string {
 func (f *DiskFailure) Unwrap() error { return f.Cause }
 
 func (r *Run) ended(o Outcome) {
+	r.stage.end()
 	select {
 	case r.done <- o:
 	default: // the first outcome counts
@@ -350,10 +352,9 @@ func (r *Run) WaitPaused(ctx context.Context) bool {
 	case <-r.stage.rests:
 		return true
 	case <-r.stage.over:
-		return false
 	case <-ctx.Done():
-		return false
 	}
+	return false
 }
 
 // Resume ends a pause.

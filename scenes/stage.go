@@ -43,8 +43,9 @@ type stage struct {
 	measured measured
 	doing    *timing.Doing
 	report   func(Outcome)
-	rests    chan struct{} // gets one element each time the scene comes to rest
-	over     chan struct{} // closed when the scene has stopped
+	rests    chan struct{}   // gets one element each time the scene comes to rest
+	over     <-chan struct{} // closed when the scene has stopped, or failed
+	end      func()          // closes it
 }
 
 // keptWave is the journal's answer in the mailbox of the stage.
@@ -334,7 +335,6 @@ func (st *stage) tickAt(timer **time.Timer, at protocol.Time) {
 }
 
 func (st *stage) finish() {
-	close(st.over)
 	for _, t := range slices.DeleteFunc([]*time.Timer{st.tick, st.tickBeside, st.gate.timer}, func(t *time.Timer) bool { return t == nil }) {
 		t.Stop()
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"tavernsim/scenes/run/runner"
+	"tavernsim/scenes/run/restarts"
 )
 
 // Wait is a flag: a time, or forever.
@@ -13,7 +13,7 @@ type Wait time.Duration
 // Set implements pflag.Value.
 func (w *Wait) Set(text string) error {
 	if text == "forever" {
-		*w = Wait(runner.Forever)
+		*w = Wait(restarts.Forever)
 		return nil
 	}
 	d, err := time.ParseDuration(text)
@@ -26,7 +26,7 @@ func (w *Wait) Set(text string) error {
 
 // String implements pflag.Value.
 func (w *Wait) String() string {
-	if *w == Wait(runner.Forever) {
+	if *w == Wait(restarts.Forever) {
 		return "forever"
 	}
 	return time.Duration(*w).String()

@@ -131,8 +131,8 @@ func (db *DB) take(base FS, readOnly bool) (err error) {
 		db.lock, db.unclean, err = lockDir(base, db.dir)
 		return err
 	}
-	owner := readOwner(base, base.PathJoin(db.dir, ownerFile))
-	if isRunning(base, db.dir, owner) {
+	owner, own := readOwner(base, base.PathJoin(db.dir, ownerFile))
+	if isRunning(base, db.dir, owner, own) {
 		db.owner = owner
 	} else {
 		db.unclean = owner

@@ -1,6 +1,7 @@
 package pebbledb
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -15,9 +16,11 @@ import (
 	"tavernsim/protocol"
 )
 
-// ownerFile names, inside the directory, who holds the lock: a text for people,
+// ownerFile names, inside the directory, who holds the lock: a line for people,
 // written after the lock was taken and removed before it is given back. The
-// lock itself is Pebble's LOCK file, locked by the operating system.
+// lock itself is Pebble's LOCK file, locked by the operating system. A second line
+// tells a process from others that have the same number on a host of the same name,
+// as in containers.
 const ownerFile = "OWNER"
 
 // lockDir takes the directory's lock. unclean is what an owner that did not
@@ -28,7 +31,7 @@ func lockDir(fsys vfs.FS, dir string) (lock *pebble.Lock, unclean string, err er
 		return nil, "", lockError(fsys, dir, err)
 	}
 	name := fsys.PathJoin(dir, ownerFile)
-	unclean = readOwner(fsys, name)
+	unclean, _ = readOwner(fsys, name)
 	if err := writeOwner(fsys, name); err != nil {
 		_ = lock.Close()
 		kind := protocol.KindTransient
@@ -40,22 +43,18 @@ func lockDir(fsys vfs.FS, dir string) (lock *pebble.Lock, unclean string, err er
 	return lock, unclean, nil
 }
 
-// isRunning reports whether the owner that a database names is there. This process
-// must not open the lock file of its own database: to close it again would give the
-// lock back.
-func isRunning(fsys vfs.FS, dir, owner string) bool {
-	return isOwn(owner) || owner != "" && isLocked(fsys.PathJoin(dir, "LOCK"))
-}
-
-func isOwn(owner string) bool {
-	return strings.HasPrefix(owner, fmt.Sprintf("process %d on ", os.Getpid()))
+// isRunning reports whether the owner that a database names is there: the lock tells,
+// unless it is this process. That must not open the lock file of its own database: to
+// close it again would give the lock back.
+func isRunning(fsys vfs.FS, dir, owner string, own bool) bool {
+	return own || owner != "" && isLocked(fsys.PathJoin(dir, "LOCK"))
 }
 
 // IsWrittenBeside reports whether another process has the database in a directory. It
 // takes no lock and opens nothing else.
 func IsWrittenBeside(dir string) bool {
-	owner := readOwner(vfs.Default, dir+"/"+ownerFile)
-	return !isOwn(owner) && isRunning(vfs.Default, dir, owner)
+	owner, own := readOwner(vfs.Default, dir+"/"+ownerFile)
+	return !own && isRunning(vfs.Default, dir, owner, own)
 }
 
 // isFull reports whether something failed because the disk has no room.
@@ -71,7 +70,7 @@ func lockError(fsys vfs.FS, dir string, err error) error {
 	if !isHeld(err) {
 		return protocol.Errorf(protocol.KindTransient, "journal store: open %s: take the lock: %w", dir, err)
 	}
-	owner := readOwner(fsys, fsys.PathJoin(dir, ownerFile))
+	owner, _ := readOwner(fsys, fsys.PathJoin(dir, ownerFile))
 	if owner == "" {
 		owner = "another process"
 	}
@@ -90,17 +89,40 @@ func openFile(fsys vfs.FS, name string, opts ...vfs.OpenOption) (vfs.File, error
 	return fsys.Open(name, opts...)
 }
 
-func readOwner(fsys vfs.FS, name string) string {
+// readOwner gives the line for people; own = it is this process.
+func readOwner(fsys vfs.FS, name string) (owner string, own bool) {
 	f, err := openFile(fsys, name)
 	if err != nil {
-		return ""
+		return "", false
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, 512))
 	if err != nil || len(text) == 0 {
-		return "an unknown process"
+		return "an unknown process", false
 	}
-	return strings.TrimSpace(string(text))
+	owner, mark, _ := strings.Cut(string(text), "\n")
+	owner = strings.TrimSpace(owner)
+	return owner, isOwn(owner, strings.TrimSpace(mark))
+}
+
+// isOwn reports whether an owner is this process. One whose mark is not known is, if it has the number:
+// to take it for another one could give the lock back.
+func isOwn(owner, mark string) bool {
+	is := processMark()
+	return strings.HasPrefix(owner, fmt.Sprintf("process %d on ", os.Getpid())) && (is == "" || mark == "" || mark == is)
+}
+
+// processMark tells this process from others with its number: those of other containers, and those
+// before it. "" = this system does not say.
+func processMark() string {
+	space, err := os.Readlink("/proc/self/ns/pid")
+	stat, unread := os.ReadFile("/proc/self/stat")
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // behind the name, which may have blanks
+	const began = 19                                                          // in ticks since the machine began
+	if err != nil || unread != nil || len(fields) <= began {
+		return ""
+	}
+	return space + " " + fields[began]
 }
 
 func writeOwner(fsys vfs.FS, name string) error {
@@ -109,7 +131,7 @@ func writeOwner(fsys vfs.FS, name string) error {
 		return err
 	}
 	host, _ := os.Hostname()
-	if _, err := fmt.Fprintf(f, "process %d on %s\n", os.Getpid(), host); err != nil {
+	if _, err := fmt.Fprintf(f, "process %d on %.200s\n%s\n", os.Getpid(), host, processMark()); err != nil {
 		_ = f.Close()
 		return err
 	}

@@ -47,8 +47,8 @@ func CopyDisk(from pebbledb.FS, dir string, to pebbledb.FS, as string) error {
 
 // DiskOp is what is done to a file.
 type DiskOp struct {
-	Path                string
-	Write, Sync, Create bool
+	Path                        string
+	Write, Sync, Create, Remove bool
 }
 
 // FailingDisk does what a disk does, but for what fail says no to. It is asked on
@@ -56,7 +56,7 @@ type DiskOp struct {
 func FailingDisk(disk pebbledb.FS, fail func(DiskOp) error) pebbledb.FS {
 	return errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		return fail(DiskOp{
-			Path: op.Path, Write: op.Kind == errorfs.OpFileWrite, Create: op.Kind == errorfs.OpCreate,
+			Path: op.Path, Write: op.Kind == errorfs.OpFileWrite, Create: op.Kind == errorfs.OpCreate, Remove: op.Kind == errorfs.OpRemove,
 			Sync: op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData,
 		})
 	}))

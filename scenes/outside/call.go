@@ -428,16 +428,12 @@ func (c *call) settle(x *effect.Answered) {
 		o.Attempts = int64(c.Attempts())
 	}
 	c.complete(x)
-	switch {
-	case c.flight == nil:
-		if c.move(waits, ended) {
-			c.end(x, nil)
-		}
-	case x.Err != nil && c.ctx.Err() != nil:
-		if c.move(waits, ended) {
-			c.drop(c.flight, x.Err)
-		}
-	case c.move(waits, lands):
+	switch failed := x.Err != nil && c.ctx.Err() != nil; {
+	case c.flight == nil && c.move(waits, ended):
+		c.end(x, nil)
+	case c.flight != nil && failed && c.move(waits, ended):
+		c.drop(c.flight, x.Err)
+	case c.flight != nil && c.move(waits, lands):
 		c.flight.Answer(x.AppendMsg, func(err error) { // it is durable, or cannot be
 			if c.move(lands, ended) {
 				c.end(x, err)

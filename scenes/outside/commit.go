@@ -10,8 +10,8 @@ import (
 // run is the log's goroutine: the one writer of its journal. Before it takes facts, it lets
 // those run that can: on a busy machine they are many, with facts of their own, and a commit of
 // 80 facts costs little more than one of two. Where nobody else can run it goes on at once.
-func (l *Log) run() {
-	for range l.wake {
+func (l *Log) run(wake <-chan struct{}) {
+	for range wake {
 		runtime.Gosched()
 		for batch := l.take(); len(batch) > 0; batch = l.take() {
 			l.commit(batch)

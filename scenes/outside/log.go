@@ -111,7 +111,8 @@ func Open(journal Journal, opts Options) (*Log, error) {
 	if opts.Now != 0 {
 		l.table.later(opts.Now)
 	}
-	l.running.Go(l.run)
+	wake := l.wake
+	l.running.Go(func() { l.run(wake) })
 	return l, nil
 }
 
@@ -311,14 +312,15 @@ func (l *Log) read(seq uint64) (answer protocol.Raw, err error) {
 }
 
 // keep queues the newest fact of a flight. It wakes the log within the lock: once the
-// fact is taken, the log may be closed.
+// fact is taken, the log may be closed. It may have been closed before, if the call of the
+// flight ended meanwhile.
 func (l *Log) keep(f *Flight) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.queue = append(l.queue, f)
 	select {
 	case l.wake <- struct{}{}:
-	default: // the log's goroutine will look
+	default: // the log's goroutine will look, or the log is closed
 	}
 }
 
@@ -396,7 +398,10 @@ func (l *Log) Close() error {
 	if l == nil {
 		return nil
 	}
+	l.mu.Lock()
 	close(l.wake)
+	l.wake = nil // what comes now is of calls that have ended: nobody waits for it
+	l.mu.Unlock()
 	l.running.Wait()
 	return l.journal.Close()
 }

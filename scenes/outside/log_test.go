@@ -265,6 +265,19 @@ func TestLostAfterAHandOver(t *testing.T) {
 	s.close(t)
 }
 
+// An answer may come when its turn was given up and the log is closed. Nobody waits for it.
+func TestAnswerAfterTheClose(t *testing.T) {
+	s := open(t, persistencetest.MemDisk(), outside.Options{})
+	kept := make(chan error, 1)
+	flight := s.log.Begin(anEffect("a", 1, 1, "?"), func(err error) { kept <- err })
+	if err := <-kept; err != nil {
+		t.Fatal(err)
+	}
+	flight.Fail(context.Canceled)
+	s.close(t)
+	flight.Answer(func(b []byte) []byte { return append(b, protocol.Encode("late")...) }, func(error) { t.Error("it is kept") })
+}
+
 // Promise 2: who asks the same while it is out gets the same answer.
 func TestJoin(t *testing.T) {
 	s := open(t, persistencetest.NewCrashDisk(), outside.Options{})

@@ -20,6 +20,7 @@ package receipts
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"sync"
 
@@ -167,6 +168,27 @@ func (b *Book) read() error {
 	return nil
 }
 
+// dropped reports whether an order that the run had was carried out in waves whose facts are not kept.
+// Orders that are due are the next waves; n are all that could be due at one moment.
+func (b *Book) dropped(o *machines.Order, n int) (bool, error) {
+	begin := b.Journal.Begin().Number
+	if !o.Had || begin == 0 || o.Wave > 0 && o.Wave+uint64(n) > begin {
+		return false, nil
+	}
+	if o.After == 0 {
+		return true, nil
+	}
+	if begin == b.Journal.Durable().Number { // no wave says what time it is
+		return false, nil
+	}
+	start, err := history.Start(b.Journal)
+	if err != nil {
+		return false, err
+	}
+	first, err := b.Journal.Wave(begin + 1)
+	return err == nil && start.Add(o.After) < first.MinTime, err
+}
+
 // Kept notes the wave of an order, or that it was refused.
 func (b *Book) Kept(wave uint64, f protocol.Fact) {
 	b.mu.Lock()
@@ -196,7 +218,8 @@ func (b *Book) WaveKept(wave uint64) {
 }
 
 // Planned are orders with their wave or time that a run has from its beginning, checked.
-// Those that the journal has already are left out. One whose wave has passed without it is
+// Those that the journal has already are left out, and so are those that the run had before
+// for a part of the history that was dropped. One whose wave has passed without it is
 // an error, unless the run had it before: then it is carried out at the next wave that can
 // be. at is the last wave of the scene.
 func (b *Book) Planned(list []*machines.Order, at uint64, check func(*agenda.Intervened) error) ([]*machines.Order, error) {
@@ -208,10 +231,11 @@ func (b *Book) Planned(list []*machines.Order, at uint64, check func(*agenda.Int
 	list = slices.Clone(list)
 	for i, o := range list {
 		g, err := b.find(o.Intervened)
+		dropped, faulty := b.dropped(o, len(list))
 		switch {
-		case err != nil:
-			return nil, err
-		case g != nil:
+		case err != nil || faulty != nil:
+			return nil, errors.Join(err, faulty)
+		case g != nil || dropped:
 			list[i] = nil
 		case o.Wave != 0 && o.Wave <= at && !o.Had:
 			return nil, passed(o, b.Scene, at)

@@ -19,6 +19,32 @@ import (
 type empty struct{ history.Journal }
 
 func (empty) Scan(persistence.Query, func(protocol.Record) error) error { return nil }
+func (empty) Begin() persistence.Wave                                   { return persistence.Wave{} }
+
+// shortened is one whose first waves were dropped.
+type shortened struct{ empty }
+
+func (shortened) Begin() persistence.Wave   { return persistence.Wave{Number: 20} }
+func (shortened) Durable() persistence.Wave { return persistence.Wave{Number: 30} }
+
+// Promise 1: an order whose fact was dropped is not carried out again.
+func TestDropped(t *testing.T) {
+	var told []string
+	b := book(&told)
+	b.Journal = shortened{}
+	list := []*machines.Order{
+		{Intervened: asks("first", ""), Had: true}, {Intervened: asks("dropped", ""), Wave: 3, Had: true},
+		{Intervened: asks("perhaps", ""), Wave: 19, Had: true}, {Intervened: asks("later", ""), Wave: 40, Had: true}, {Intervened: asks("new", ""), Wave: 50},
+	}
+	got, err := b.Planned(list, 30, func(*agenda.Intervened) error { return nil })
+	var ids []string
+	for _, o := range got {
+		ids = append(ids, o.ID)
+	}
+	if err != nil || strings.Join(ids, " ") != "perhaps later new" {
+		t.Error(ids, err)
+	}
+}
 
 func book(told *[]string) *receipts.Book {
 	return &receipts.Book{Scene: "s", Journal: empty{}, Codec: machines.NewCodec(), Tell: func(o *machines.Order) { *told = append(*told, o.ID) }}

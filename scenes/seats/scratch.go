@@ -1,11 +1,15 @@
 package seats
 
-import "os"
+import (
+	"os"
+
+	"tavernsim/scenes/run/rundir/parts"
+)
 
 // Scratch makes an empty file in the run directory that nobody else sees, for [Options.File], and that is gone when it is
 // closed. Where a file can be removed that is open, a kill leaves nothing of it either.
 func Scratch(dir string) (*ScratchFile, error) {
-	f, err := os.CreateTemp(dir, "passive-*")
+	f, err := os.CreateTemp(dir, parts.Passive)
 	if err != nil {
 		return nil, err
 	}

@@ -171,3 +171,23 @@ func TestRefused(t *testing.T) {
 		t.Error("a file that is not there")
 	}
 }
+
+// More calls without a result than the report lists are counted.
+func TestManyOpenCalls(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	l := open(t, file)
+	for range maxOpen + 5 {
+		if _, err := l.Begin(Entry{Tool: "x"}, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range []int64{1, 50} { // one of those that are not listed, and one that is
+		if err := l.End(n, Entry{Status: "ok"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := Check(file, "")
+	if err != nil || len(r.Open) != maxOpen-1 || r.OpenCalls != maxOpen+3 || !strings.Contains(r.String(), " and 4 older ones\n") {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

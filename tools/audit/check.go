@@ -21,8 +21,9 @@ type Report struct {
 	Last  int64    `json:"last"`
 	Head  string   `json:"head"` // hash of the last line
 	Calls int64    `json:"calls"`
-	// Open are calls without a result: they go on, or were killed. The newest.
-	Open []int64 `json:"open"`
+	// Open are calls without a result: they go on, or were killed. The newest, of so many.
+	Open      []int64 `json:"open"`
+	OpenCalls int64   `json:"open_calls"`
 	// Torn: behind the last line is a part of one.
 	Torn bool `json:"torn"`
 	// Found: some line has the hash that was looked for.
@@ -37,7 +38,11 @@ func (r *Report) String() string {
 		b.WriteString("older files were deleted\n")
 	}
 	if len(r.Open) > 0 {
-		fmt.Fprintf(&b, "calls without a result, which go on or were killed: %s\n", strings.Trim(fmt.Sprint(r.Open), "[]"))
+		fmt.Fprintf(&b, "calls without a result, which go on or were killed: %s", strings.Trim(fmt.Sprint(r.Open), "[]"))
+		if older := r.OpenCalls - int64(len(r.Open)); older > 0 {
+			fmt.Fprintf(&b, " and %d older ones", older)
+		}
+		b.WriteString("\n")
 	}
 	if r.Torn {
 		b.WriteString("behind the last line is a part of one, which a kill left\n")
@@ -139,11 +144,15 @@ func (c *checking) next(line []byte) (why string) {
 	switch i := slices.Index(c.Open, e.Of); {
 	case e.What == whatCall:
 		c.Calls++
+		c.OpenCalls++
 		if c.Open = append(c.Open, e.Seq); len(c.Open) > maxOpen {
 			c.Open = c.Open[1:]
 		}
 	case i >= 0:
 		c.Open = slices.Delete(c.Open, i, i+1)
+		c.OpenCalls--
+	case e.Of >= c.First: // one of the older ones
+		c.OpenCalls--
 	}
 	return ""
 }

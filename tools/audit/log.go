@@ -200,7 +200,7 @@ func (l *Log) write(f *os.File, e *Entry) error {
 	if _, err := f.WriteAt(append(line, '\n'), end); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil || end+int64(len(line)) < l.most {
+	if err := f.Sync(); err != nil || end+int64(len(line))+1 < l.most {
 		return err
 	}
 	return l.setAside(e.Seq)

@@ -95,6 +95,10 @@ func Load(file string) (*Store, error) {
 	if err != nil {
 		return nil, protocol.Errorf(protocol.KindInvalid, "grants: %w", err)
 	}
+	return parse(file, data)
+}
+
+func parse(file string, data []byte) (*Store, error) {
 	report, s := &source.Report{}, &Store{}
 	if doc := source.Parse(file, data, source.Limits{MaxBytes: maxFile}, report); doc != nil {
 		d := source.Decoder{Rules: Rules(), Report: report}
@@ -193,7 +197,11 @@ func (s *Store) Check(a *Asked) error {
 	if g == nil {
 		where := "which nobody has granted"
 		if others := s.Elsewhere(a); len(others) > 0 {
-			where = fmt.Sprintf("which is granted in %s, and not in %s", strings.Join(others[:min(len(others), 3)], ", "), a.Folder)
+			more := ""
+			if n := len(others) - 3; n > 0 {
+				others, more = others[:3], fmt.Sprintf(" and %d more folders", n)
+			}
+			where = fmt.Sprintf("which is granted in %s%s, and not in %s", strings.Join(others, ", "), more, a.Folder)
 		}
 		return protocol.Errorf(protocol.KindDenied, "%s asks for %s, %s; %s", a.Tool, strings.Join(a.Needs, ", "), where, remedy)
 	}
@@ -287,7 +295,7 @@ func (s *Store) Marked(mark, folder, inputs string) bool {
 	return is != "" && hmac.Equal([]byte(is), []byte(mark))
 }
 
-// Write writes the file, for its owner alone.
+// Write writes the file, for its owner alone. It refuses what [Load] would refuse.
 func (s *Store) Write(file string) error {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -303,6 +311,9 @@ func (s *Store) Write(file string) error {
 	}
 	if err := e.Encode(&s.file); err != nil {
 		return protocol.Errorf(protocol.KindInternal, "grants: %w", err)
+	}
+	if _, err := parse(file, b.Bytes()); err != nil {
+		return protocol.Errorf(protocol.KindLimit, "grants: nothing was written, because the file could not be read again: %w; take grants away that nobody needs: %s PROJECT --revoke", err, command)
 	}
 	if err := replace(file, b.Bytes()); err != nil {
 		return protocol.Errorf(protocol.KindUnknown, "grants: %w", err)

@@ -1,6 +1,7 @@
 package grants_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -224,5 +225,34 @@ func TestMarks(t *testing.T) {
 		if known {
 			t.Error(name)
 		}
+	}
+}
+
+// Promise 4: what could not be read again is not written, and the file stays as it was.
+func TestTooManyGrants(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "grants.json")
+	s := &grants.Store{}
+	give := func(n int) {
+		for i := range n {
+			a := asked()
+			a.Folder = fmt.Sprint("/p", i)
+			s.Give(&a)
+		}
+	}
+	give(1000)
+	if err := s.Write(file); err != nil {
+		t.Fatal(err)
+	}
+	give(1001)
+	if err := s.Write(file); protocol.KindOf(err) != protocol.KindLimit || !strings.Contains(err.Error(), "1001 entries; the limit is 1000") {
+		t.Error(err)
+	}
+	if _, err := grants.Load(file); err != nil {
+		t.Error(err)
+	}
+	a := asked()
+	a.Folder = "/q"
+	if err := s.Check(&a); err == nil || !strings.Contains(err.Error(), " and 998 more folders, and not in /q") {
+		t.Error(err)
 	}
 }

@@ -48,7 +48,8 @@ inspect DIR orders shows what became of it.
 
 Changes are JSON objects with one field, their kind, as docs/formats/orders.md has them.
 
-Exit codes: 0 all carried out, 1 some refused, or nobody took them within --wait, 2 usage,
+Exit codes: 0 all carried out, 1 some refused, or there was no answer within --wait: the
+message says whether the run has taken them or they were taken back, 2 usage,
 3 a faulty file, 4 no such run or agent, 6 the run has ended, or another order has the id.`,
 		Example: `  simd order runs/latest --by gm --do '{"event": {"type": "river.rose", "payload": {"level": 3}}}'
   simd order runs/latest --reason "more time" --do '{"world": {"path": "limit", "value": 5}}' --do '{"goal": {"agent": "mira", "id": "rest"}}'
@@ -69,7 +70,7 @@ Exit codes: 0 all carried out, 1 some refused, or nobody took them within --wait
 	f.DurationVar(&o.at, "at", 0, "carry it out at this scene time, counted from the start of the scene")
 	f.Int64Var(&o.Wave, "wave", 0, "carry it out as this wave, or as the next one that can be")
 	f.StringVar(&o.Scene, "scene", "", "`ID` of the scene, if the run has several")
-	f.DurationVar(&o.wait, "wait", 30*time.Second, "how long to wait until the run has taken the orders")
+	f.DurationVar(&o.wait, "wait", 30*time.Second, "how long to wait until the orders are carried out")
 	f.BoolVar(&o.json, "json", false, "print the receipts as JSON")
 	cli.Least(f, 1, "wait")
 	cli.Least(f, 0, "at", "wave")

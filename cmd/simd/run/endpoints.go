@@ -10,6 +10,7 @@ import (
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/llm/endpoint"
 	"tavernsim/protocol"
+	"tavernsim/scenes/run/answerstore"
 	"tavernsim/scenes/run/runner"
 )
 
@@ -20,7 +21,7 @@ func (o *runOptions) openStore(e *cli.Env, opt *runner.Options) (stop func(), er
 		return func() {}, nil
 	}
 	tell := func(text string) { fmt.Fprintf(e.Err, "warning: %s\n", text) }
-	opt.Store, err = runner.OpenStore(o.store, cli.Warnings(e.Err, o.quiet), tell)
+	opt.Store, err = answerstore.Open(o.store, cli.Warnings(e.Err, o.quiet), tell)
 	if protocol.KindOf(err) == protocol.KindCorrupt {
 		tell(err.Error() + "; the run goes on without it; delete the folder to begin another")
 		return func() {}, nil

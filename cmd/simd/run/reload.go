@@ -10,7 +10,6 @@ import (
 	"tavernsim/scenes/run/granted"
 	"tavernsim/scenes/run/operator"
 	"tavernsim/scenes/run/rundir"
-	"tavernsim/scenes/run/runner"
 )
 
 // reread reads the operator's files again, and the project to compare it. The keys of endpoints
@@ -38,7 +37,7 @@ func (o *runOptions) reread(own operator.Files, dir string, to map[string]*endpo
 }
 
 // reload reads the files of a run's operator again, and says what came of it.
-func reload(w io.Writer, r *runner.Runner) {
+func reload(w io.Writer, r running) {
 	if r == nil {
 		fmt.Fprintln(w, "warning: nothing was read again: the run has not begun")
 		return

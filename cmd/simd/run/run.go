@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -28,6 +27,7 @@ import (
 	"tavernsim/scenes/run/granted"
 	"tavernsim/scenes/run/operator"
 	"tavernsim/scenes/run/orders"
+	"tavernsim/scenes/run/restarts"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/tooling"
@@ -230,7 +230,7 @@ func answersItself(p *project.Project, mode tooling.Mode) bool {
 // runOnce runs to the end, over failures that can be outlived.
 func (o *runOptions) runOnce(ctx context.Context, e *cli.Env, dir string, opt runner.Options) (*rundir.Summary, error) {
 	first := *o
-	plan := runner.Restarts{
+	plan := restarts.Plan{
 		DiskWait: time.Duration(o.diskWait), Metrics: opt.Metrics,
 		Tell: func(text string) { fmt.Fprintln(e.Err, text) },
 		Guard: func(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -238,10 +238,10 @@ func (o *runOptions) runOnce(ctx context.Context, e *cli.Env, dir string, opt ru
 		},
 		Attempt: func(resume string, crashes map[string][]*scenes.Crash) (*rundir.Summary, error) {
 			life, now := first, opt
-			now.Crashes = crashes
 			if resume != "" {
-				life.resume, now.Finish, now.Budget = resume, true, nil // the manifest has it
+				life.resume, now = resume, opt.Again()
 			}
+			now.Crashes, now.Restarted = crashes, true
 			sum, err := life.runLife(ctx, e, dir, &now)
 			opt.Grants, opt.Secrets = now.Grants, now.Secrets
 			return sum, err
@@ -252,7 +252,7 @@ func (o *runOptions) runOnce(ctx context.Context, e *cli.Env, dir string, opt ru
 
 // runLife runs until it ends, or fails; the files of the operator are then those that count.
 func (o *runOptions) runLife(parent context.Context, e *cli.Env, dir string, opt *runner.Options) (*rundir.Summary, error) {
-	c, ready := make(chan os.Signal, 4), make(chan *runner.Runner, 1)
+	c, ready := make(chan os.Signal, 4), make(chan running, 1)
 	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGTSTP)
 	if !terminal.Is(e.Err) && !signal.Ignored(syscall.SIGHUP) { // else the terminal was closed, or nohup said that this means nothing
 		signal.Notify(c, syscall.SIGHUP)
@@ -260,7 +260,7 @@ func (o *runOptions) runLife(parent context.Context, e *cli.Env, dir string, opt
 	defer signal.Stop(c)
 	ctx, stop := context.WithCancel(parent)
 	defer stop()
-	signals := watchSignals(ctx, e.Err, c, ready)
+	signals := watchSignals(ctx, e.Err, c, ready, stopAtOnce)
 	say, restored := progress.Work(e.Err, o.quiet)
 	opt.Recovering, opt.Log = say, cli.Warnings(e.Err, o.quiet)
 	r, err := o.start(dir, *opt, e)
@@ -278,64 +278,6 @@ func (o *runOptions) runLife(parent context.Context, e *cli.Env, dir string, opt
 	own := r.Own()
 	opt.Grants, opt.Secrets = own.Grants, own.Secrets
 	return sum, err
-}
-
-// watchSignals stops gracefully at the first signal and at once at the second,
-// from before the run stands, which comes through ready, until ctx ends.
-func watchSignals(ctx context.Context, w io.Writer, c <-chan os.Signal, ready <-chan *runner.Runner) <-chan struct{} {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		var r *runner.Runner
-		stopping := false
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case r = <-ready:
-				if stopping {
-					r.Interrupt()
-				}
-			case s := <-c:
-				switch {
-				case s == syscall.SIGHUP:
-					reload(w, r)
-				case s == syscall.SIGTSTP:
-					pauseProcess(ctx, w, r)
-				case stopping:
-					stopAtOnce(w, r)
-				default:
-					stopping = true
-					fmt.Fprintln(w, "\nstopping after the current moment; press Ctrl-C again to stop at once")
-					if r != nil {
-						r.Interrupt()
-					}
-				}
-			}
-		}
-	}()
-	return done
-}
-
-func stopAtOnce(w io.Writer, r *runner.Runner) {
-	if r != nil {
-		fmt.Fprintf(w, "\nstopped at once; what was kept is safe: simd run --resume %s\n", r.Dir)
-	}
-	os.Exit(cli.ExitInterrupted)
-}
-
-// pauseProcess pauses the scenes, then the process as Ctrl-Z asked; when the
-// shell continues it, the scenes go on.
-func pauseProcess(ctx context.Context, w io.Writer, r *runner.Runner) {
-	fmt.Fprintln(w, "\npausing")
-	if r != nil && !r.Pause(ctx) {
-		return
-	}
-	fmt.Fprintln(w, "paused; everything is durable. Continue with fg")
-	_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
-	if r != nil {
-		r.Continue()
-	}
 }
 
 func (o *runOptions) runRepeat(ctx context.Context, e *cli.Env, dir string, opt runner.Options) error {

@@ -15,6 +15,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/scenes"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/run/restarts"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/tooling"
@@ -110,7 +111,7 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.DurationVar(&o.snapshots.Every, "snapshot-every", 0, "scene time between two snapshots")
 	f.Var(&o.snapBytes, "snapshot-bytes", "`SIZE` of the facts between two snapshots, before compression: 64MiB")
 	f.StringVar(&o.keep, "keep", "", "history to keep, `KEEP` = waves:N, a scene time as 48h, or all; older facts are dropped after a snapshot (default all)")
-	o.diskWait = flagvalue.Wait(runner.Forever)
+	o.diskWait = flagvalue.Wait(restarts.Forever)
 	f.Var(&o.diskWait, "disk-wait", "how long to wait if the journal cannot be written: a `TIME` (10m; 0 = end at once) or forever")
 	cli.MetricsFlag(f, &o.metrics)
 	f.BoolVar(&o.pprof, "pprof", false, "serve Go profiles at /debug/pprof/ of --metrics, on loopback only")

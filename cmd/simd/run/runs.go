@@ -3,6 +3,7 @@ package run
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -33,7 +34,7 @@ func NewRuns(e *cli.Env) *cobra.Command {
 		Long: `List the runs in a folder (default: runs) and up to four levels below it, the
 oldest first: directory, scenes, state, size and start. A run is running (a
 process has it), ended, resumable (interrupted, killed, or not begun) or damaged
-(its manifest or summary cannot be read).
+(something of it cannot be read or is not there: a line below the table says what).
 
 Exit codes: 0 listed, 2 usage, 4 no such folder.`,
 		Example: "  simd runs\n  simd runs experiments --json",
@@ -107,6 +108,11 @@ func (o *runsOptions) show(e *cli.Env, runs []rundir.Listed) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	for _, r := range runs {
+		if r.Problem != "" {
+			fmt.Fprintf(e.Out, "%s: %s\n", r.Dir, terminal.Plain(r.Problem))
+		}
+	}
 	_, err := fmt.Fprintf(e.Out, "%d runs, %s\n", len(runs), terminal.Size(float64(total)))
 	return err
 }
@@ -129,11 +135,9 @@ func (o *runsOptions) prune(ctx context.Context, e *cli.Env, folder string) erro
 		return &cli.Exit{Code: cli.ExitFailure, Err: fmt.Errorf("nothing was removed")}
 	}
 	for _, r := range gone {
-		if err := rundir.Remove(r.Dir, o.resumable); err != nil {
-			return err
-		}
+		err = errors.Join(err, rundir.Remove(r.Dir, o.resumable))
 	}
-	return nil
+	return err
 }
 
 // agreed asks on the terminal.

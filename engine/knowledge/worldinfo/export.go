@@ -17,8 +17,9 @@ import (
 	"tavernsim/protocol"
 )
 
-// Export writes a base. An entry that was imported keeps what it had, but for what was
-// changed here. Retired entries are left out.
+// Export makes the text of a file of a base. An entry that was imported keeps what it had, but for what
+// was changed here. The notes say what the format has no place for. Retired entries are left out; lines
+// have all entries as the base has them, and need no notes.
 func Export(def *knowledge.KnowledgeBase, f Format) ([]byte, []string, error) {
 	var n notes
 	if f == JSONL {

@@ -34,34 +34,40 @@ import (
 	"tavernsim/protocol"
 )
 
-// Format is a form of files.
+// Format is a form of files. For [Import] "" is a form too: the file tells which.
 type Format string
 
+// Formats of other programs, and of lines.
 const (
 	WorldInfo Format = "worldinfo" // {"entries": {"0": {"key": […], "content": …}}}
 	CharBook  Format = "charbook"  // {"entries": [{"keys": […], "content": …}]}
 	JSONL     Format = "jsonl"     // an entry of a base in each line
 )
 
-// Formats lists the formats.
+// Formats lists the formats by name.
 func Formats() []string { return []string{string(WorldInfo), string(CharBook), string(JSONL)} }
 
-// Limits of files.
+// Limits of one conversion.
 const (
-	MaxBytes = 256 << 20
-	MaxNotes = 1000
+	MaxBytes = 256 << 20 // of a file that is imported; more is an error of kind limit
+	MaxNotes = 1000      // of more, one last note says that there are more
 )
 
 // notes are what is told about a conversion.
 type notes []string
 
 func (n *notes) add(format string, args ...any) {
-	if len(*n) < MaxNotes {
+	switch len(*n) {
+	case MaxNotes:
+		*n = append(*n, fmt.Sprintf("there are more notes; these are the first %d", MaxNotes))
+	case MaxNotes + 1:
+	default:
 		*n = append(*n, fmt.Sprintf(format, args...))
 	}
 }
 
-// Import reads a file; the base gets the id. An empty format is found out.
+// Import makes a base with an id of the text of a file. The notes say what the base has no place for.
+// A file that is none of the format is an error, and so is one whose base would be invalid.
 func Import(data []byte, f Format, id string) (*knowledge.KnowledgeBase, []string, error) {
 	if len(data) > MaxBytes {
 		return nil, nil, protocol.Errorf(protocol.KindLimit, "%d bytes; the limit is %d", len(data), MaxBytes)

@@ -368,3 +368,14 @@ func TestImportChosen(t *testing.T) {
 	}
 	mustEqual(t, def, WorldInfo, text)
 }
+
+// Promise 2: notes beyond the bound are not left out silently.
+func TestManyNotes(t *testing.T) {
+	var n notes
+	for i := range MaxNotes + 10 {
+		n.add("note %d", i)
+	}
+	if len(n) != MaxNotes+1 || n[MaxNotes-1] != fmt.Sprintf("note %d", MaxNotes-1) || !strings.Contains(n[MaxNotes], "there are more notes") {
+		t.Errorf("%d notes, the last %q", len(n), n[len(n)-1])
+	}
+}

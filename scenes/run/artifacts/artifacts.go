@@ -5,7 +5,7 @@
 //
 //  1. A file whose id stands anywhere in a kept fact, or in the log of effects, is named.
 //  2. [Collect] removes what is not named, and files that a kill left half written.
-//  3. [Carry] copies named files only, and says which are missing or damaged. Neither is an
+//  3. [Carry] copies named files only, and says which are missing, damaged or cannot be read. None of it is an
 //     error: what a run has decided does not depend on them.
 //
 // # Not here
@@ -22,11 +22,12 @@ import (
 	"tavernsim/engine/agent/tool"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/run/rundir/parts"
 	"tavernsim/tools/artifact"
 )
 
 // Dir is the folder of a run directory.
-const Dir = "artifacts"
+const Dir = parts.Artifacts
 
 // Of is the store of a run directory.
 func Of(runDir string) *artifact.Store {
@@ -108,7 +109,7 @@ type Report struct {
 	Files   int   // that are there, and as they were
 	Bytes   int64 // of these
 	Missing []string
-	Damaged []string
+	Damaged []string // or cannot be read
 }
 
 // Carry copies the files of a run that the facts of another store name into that one's
@@ -156,7 +157,10 @@ func walk(s *artifact.Store, named Names, each func(*artifact.Store, string) err
 		case protocol.KindOf(err) == protocol.KindCorrupt:
 			r.Damaged = append(r.Damaged, id)
 		default:
-			return r, err
+			if _, unread := s.Read(id); unread == nil {
+				return r, err
+			}
+			r.Damaged = append(r.Damaged, id)
 		}
 	}
 	return r, nil

@@ -31,11 +31,12 @@ import (
 
 	"tavernsim/engine/panel"
 	"tavernsim/protocol"
+	"tavernsim/scenes/run/rundir/parts"
 	"tavernsim/tools/ownfile"
 )
 
 const (
-	folder  = "interactions"
+	folder  = parts.Panels
 	ending  = ".json"
 	replied = ".reply"
 	maxFile = 4 << 20                // bytes

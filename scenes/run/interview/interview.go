@@ -37,6 +37,7 @@ import (
 	"tavernsim/llm"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/run/rundir/parts"
 	"tavernsim/scenes/view/inspect"
 )
 
@@ -44,7 +45,7 @@ import (
 const TypeQuestion = "interview.question"
 
 // File has the interviews of a run, in its directory, a line each.
-const File = "interviews.jsonl"
+const File = parts.Interviews
 
 // Bounds, in bytes.
 const (

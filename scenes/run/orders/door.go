@@ -19,6 +19,7 @@ import (
 	"tavernsim/engine/order"
 	"tavernsim/protocol"
 	"tavernsim/scenes/glance"
+	"tavernsim/scenes/run/rundir/parts"
 	"tavernsim/tools/ownfile"
 )
 
@@ -67,17 +68,23 @@ type Door struct {
 }
 
 const (
-	folder = "orders" // of the letters, in the run directory
+	folder = parts.Letters // of the letters, in the run directory
 	letter = ".order.json"
+	taken  = ".taken.json" // a letter whose orders are carried out, or were when the process was killed
 	wish   = ".control.json"
 	answer = ".receipt.json"
 	look   = 100 * time.Millisecond // between two looks into the folder
 )
 
 // Serve takes letters until ctx ends, the oldest first, and answers them. What was not
-// taken stays; the next process of the run takes it. Commands do not wait for orders.
+// answered stays; the next process of the run takes it. Commands do not wait for orders.
 func (d *Door) Serve(ctx context.Context) {
 	d.commands.Go(func() { d.watch(ctx, wish, d.obey) })
+	for _, name := range d.letters(taken) { // of the process before this one
+		if ctx.Err() == nil {
+			d.carryOut(ctx, name)
+		}
+	}
 	d.watch(ctx, letter, d.take)
 	d.commands.Wait()
 }
@@ -142,8 +149,16 @@ func (d *Door) letters(form string) (names []string) {
 	return names
 }
 
-// take carries out one letter and answers it.
+// take takes one letter, so that whoever sent it cannot take it back any more.
 func (d *Door) take(ctx context.Context, name string) {
+	to := strings.TrimSuffix(name, letter) + taken
+	if os.Rename(name, to) == nil { // else it was taken back
+		d.carryOut(ctx, to)
+	}
+}
+
+// carryOut carries out a letter that was taken, and answers it.
+func (d *Door) carryOut(ctx context.Context, name string) {
 	var receipts []Receipt
 	data, err := ownfile.ReadAll(name, maxFile)
 	var list []order.Entry
@@ -160,13 +175,13 @@ func (d *Door) take(ctx context.Context, name string) {
 		}
 		receipts = append(receipts, r)
 	}
-	if err := write(strings.TrimSuffix(name, letter)+answer, receipts); err == nil {
+	if err := write(strings.TrimSuffix(name, taken)+answer, receipts); err == nil {
 		_ = os.Remove(name)
 	}
 }
 
 // Send gives orders to the process that carries out a run, in this order, and returns
-// their receipts. It gives up when ctx ends, and when nobody takes the letter.
+// their receipts. It gives up when ctx ends; a letter that nobody has taken by then is taken back.
 func Send(ctx context.Context, dir string, list []order.Entry) ([]Receipt, error) {
 	return send[Receipt](ctx, dir, letter, order.File{Orders: list})
 }
@@ -225,13 +240,16 @@ func await[T any](ctx context.Context, dir, name, form string) (receipts []T, er
 			_ = os.Remove(name + answer)
 			return receipts, json.Unmarshal(data, &receipts)
 		}
-		if late || !errors.Is(err, fs.ErrNotExist) {
+		if !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
+		}
+		if late {
+			return nil, protocol.Errorf(protocol.KindTransient, "run %s: it was taken, and has not been answered: what becomes of it is not known yet (%w)", dir, context.Cause(ctx))
 		}
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			if os.Remove(name+form) != nil { // it was answered just now
+			if os.Remove(name+form) != nil { // it was taken, and perhaps answered just now
 				late = true
 				continue
 			}

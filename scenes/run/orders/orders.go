@@ -9,8 +9,8 @@
 // # Promises
 //
 //  1. Files are written completely or not at all.
-//  2. An order that [Send] gives up on was not taken, or its receipt is lost: the same order
-//     sent again is carried out once.
+//  2. An order that [Send] gives up on was taken back, or the error says that it was taken. The
+//     same order sent again is carried out once.
 //  3. A command does not wait for orders. One that a kill interrupts has no answer.
 //
 // # Not here
@@ -33,6 +33,7 @@ import (
 	"tavernsim/engine/order"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
+	"tavernsim/scenes/run/rundir/parts"
 	"tavernsim/tools/ownfile"
 )
 
@@ -42,8 +43,8 @@ const maxFile = 16 << 20
 // Files of a run directory: the orders with which a run began, and those for a wave or time
 // that came while it ran, a line each.
 const (
-	keptFile  = "orders.json"
-	laterFile = "orders.jsonl"
+	keptFile  = parts.Orders
+	laterFile = parts.LaterOrders
 )
 
 // Read reads a file of orders: YAML or JSON, or one order a line (.jsonl).
@@ -68,18 +69,30 @@ func Parse(file string, data []byte) ([]order.Entry, error) {
 	return list, report.Err()
 }
 
-// Keep writes the orders of a run into its directory, in the place of those that it has.
+// Keep writes the orders of a run into its directory, in the place of those that it has. What is more
+// than a file of orders may have becomes lines.
 func Keep(dir string, list []order.Entry) error {
 	if len(list) == 0 {
 		return nil
 	}
-	if err := write(filepath.Join(dir, keptFile), order.File{Orders: list}); err != nil {
+	first := min(len(list), order.MaxOrders)
+	var lines bytes.Buffer
+	for _, e := range list[first:] {
+		if err := json.NewEncoder(&lines).Encode(e); err != nil {
+			return err
+		}
+	}
+	if err := write(filepath.Join(dir, keptFile), order.File{Orders: list[:first]}); err != nil {
 		return err
 	}
-	return os.RemoveAll(filepath.Join(dir, laterFile)) // they are among them
+	if lines.Len() == 0 {
+		return os.RemoveAll(filepath.Join(dir, laterFile)) // they are among them
+	}
+	return writeBytes(filepath.Join(dir, laterFile), lines.Bytes())
 }
 
-// Add keeps one more order of a run: it is on the disk when Add returns. One caller at a time.
+// Add keeps one more order of a run: it is on the disk when Add returns. After an error the run does
+// not have it. One caller at a time.
 func Add(dir string, e order.Entry) error {
 	line, err := json.Marshal(e)
 	if err != nil {
@@ -113,14 +126,19 @@ func appendLine(f *os.File, line []byte) error {
 		if err != nil {
 			return err
 		}
-		if err := f.Truncate(int64(bytes.LastIndexByte(data, '\n') + 1)); err != nil {
+		size = int64(bytes.LastIndexByte(data, '\n') + 1)
+		if err := f.Truncate(size); err != nil {
 			return err
 		}
 	}
-	if _, err := f.Write(append(line, '\n')); err != nil {
-		return err
+	_, err = f.Write(append(line, '\n'))
+	if err == nil {
+		err = f.Sync()
 	}
-	return f.Sync()
+	if err != nil {
+		return errors.Join(err, f.Truncate(size))
+	}
+	return nil
 }
 
 // Kept are the orders that a run has, each once: from its beginning, and those that came
@@ -140,17 +158,34 @@ func Kept(dir string) ([]order.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	data = data[:bytes.LastIndexByte(data, '\n')+1]
-	if len(data) == 0 {
-		return list, nil
+	later, err := lines(filepath.Join(dir, laterFile), data[:bytes.LastIndexByte(data, '\n')+1])
+	if err != nil {
+		return nil, err
 	}
-	later, err := Parse(filepath.Join(dir, laterFile), data)
 	type key struct{ scene, id string }
-	first := map[key]bool{}
-	for _, e := range list {
-		first[key{e.Scene, e.ID}] = true
+	known := map[key]bool{}
+	return slices.DeleteFunc(append(list, later...), func(e order.Entry) bool {
+		k := key{e.Scene, e.ID}
+		again := known[k]
+		known[k] = true
+		return again
+	}), nil
+}
+
+// lines reads orders, each by itself: there may be more than a file of the user can have.
+func lines(file string, data []byte) (list []order.Entry, err error) {
+	number := 0
+	for line := range bytes.Lines(data) {
+		if number++; len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		one, err := Parse(file, line)
+		if err != nil {
+			return nil, protocol.Errorf(protocol.KindCorrupt, "%s, line %d: it is no order that can be read (%w); mend the line, or remove it: then its order is not carried out", file, number, err)
+		}
+		list = append(list, one...)
 	}
-	return append(list, slices.DeleteFunc(later, func(e order.Entry) bool { return first[key{e.Scene, e.ID}] })...), err
+	return list, nil
 }
 
 // Forget removes them.
@@ -159,11 +194,23 @@ func Forget(dir string) error {
 }
 
 func write(name string, v any) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".order-*")
+	data, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	err = errors.Join(json.NewEncoder(f).Encode(v), f.Sync(), f.Close())
+	return writeBytes(name, append(data, '\n'))
+}
+
+func writeBytes(name string, data []byte) error {
+	if len(data) > maxFile {
+		return protocol.Errorf(protocol.KindLimit, "%s: %d bytes; at most %d", name, len(data), maxFile)
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), parts.NewOrders)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), name)
 	}

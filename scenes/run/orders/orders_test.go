@@ -76,6 +76,43 @@ func TestNobodyThere(t *testing.T) {
 	}
 }
 
+// Promise 2: a letter whose orders are being carried out is not taken back, and the next process goes
+// on with it.
+func TestTakenLetter(t *testing.T) {
+	dir := t.TempDir()
+	serve := func(give func(context.Context, *order.Entry) orders.Receipt) (stop func()) {
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			(&orders.Door{Dir: dir, Give: give}).Serve(ctx)
+		}()
+		return func() { cancel(); <-done }
+	}
+	ctx, giveUp := context.WithCancel(context.Background())
+	stop := serve(func(ctx context.Context, e *order.Entry) orders.Receipt {
+		giveUp()
+		<-ctx.Done()
+		return orders.Receipt{ID: e.ID}
+	})
+	if _, err := orders.Send(ctx, dir, entries(t)[:1]); protocol.KindOf(err) != protocol.KindTransient || !strings.Contains(err.Error(), "it was taken") || strings.Contains(err.Error(), "taken back") {
+		t.Error(err)
+	}
+	stop()
+	given := make(chan string, 1)
+	stop = serve(func(_ context.Context, e *order.Entry) orders.Receipt {
+		given <- e.ID
+		return orders.Receipt{ID: e.ID, Wave: 3}
+	})
+	if id := <-given; id != "a" {
+		t.Error(id)
+	}
+	stop()
+	if left, err := os.ReadDir(filepath.Join(dir, "orders")); err != nil || len(left) != 1 || !strings.HasSuffix(left[0].Name(), ".receipt.json") {
+		t.Error(left, err)
+	}
+}
+
 // A run keeps what it began with.
 func TestKept(t *testing.T) {
 	dir := t.TempDir()

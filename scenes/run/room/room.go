@@ -1,10 +1,12 @@
-// Package room says whether a folder can be written, and how much room is there.
+// Package room says whether a folder can be written, how much room is there, and whether an error is
+// one of its disk.
 package room
 
 import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 )
 
 // probeBytes must find room before a run goes on.
@@ -21,6 +23,16 @@ func Probe(dir string) error {
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close(), os.Remove(f.Name()))
+}
+
+// OfDisk reports whether an error is one of a disk that is full or fails.
+func OfDisk(err error) bool {
+	for _, errno := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
 }
 
 // Size writes a number of bytes for people.

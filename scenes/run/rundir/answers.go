@@ -11,15 +11,16 @@ import (
 	"tavernsim/llm/replay"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
+	"tavernsim/scenes/run/rundir/parts"
 	"tavernsim/scenes/view/verify"
 	"tavernsim/tools/ownfile"
 )
 
 // AnswersFile has the recorded answers that a run may use, as a cassette.
-const AnswersFile = "answers.jsonl"
+const AnswersFile = parts.Answers
 
 // ToolAnswers is the folder with the recorded answers that tools give again (tools/toolreplay).
-const ToolAnswers = "tool_answers"
+const ToolAnswers = parts.ToolAnswers
 
 // ReadAnswers reads recorded answers: those of a run directory, or of a cassette.
 func ReadAnswers(path string) (*replay.Answers, error) {

@@ -49,7 +49,7 @@ func (x *examination) artifacts(store *persistence.Store, ids []string) error {
 	text := fmt.Sprintf("%d files that facts name, %d bytes, are as they were", r.Files, r.Bytes)
 	switch {
 	case len(r.Damaged) > 0:
-		x.damaged("artifacts", "", protocol.Errorf(protocol.KindCorrupt, "%s: the bytes have another hash", strings.Join(r.Damaged, ", ")), "bring the files back from a copy, or remove them; facts and replay do not need them")
+		x.damaged("artifacts", "", protocol.Errorf(protocol.KindCorrupt, "%s: they cannot be read, or the bytes have another hash", strings.Join(r.Damaged, ", ")), "bring the files back from a copy, or remove them; facts and replay do not need them")
 	case len(r.Missing) > 0:
 		x.add(Check{Name: "artifacts", Status: CheckNote, Text: text + "; not there: " + strings.Join(r.Missing, ", "), Advice: "facts and replay do not need them; an agent that reads one is told that it is missing"})
 	case len(named) > 0:

@@ -39,19 +39,17 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/run/rundir/parts"
 	"tavernsim/tools/ownfile"
 	"tavernsim/tools/plugin"
 )
 
 // The run directory (docs/formats/run-directory.md).
 const (
-	manifestFile = "manifest.json"
-	summaryFile  = "summary.json"
-	inputsDir    = "inputs"
-	JournalDir   = "journal" // holds the store
-	FilesDir     = "files"   // holds the mounts of the scenes: their own, and those of their agents
-	latestLink   = "latest"
-	defaultRuns  = "runs"
+	JournalDir  = parts.Journal // holds the store
+	FilesDir    = parts.Files   // holds the mounts of the scenes: their own, and those of their agents
+	latestLink  = "latest"
+	defaultRuns = "runs"
 )
 
 // ManifestVersion is raised when an older program could not resume the run.
@@ -100,6 +98,7 @@ type Manifest struct {
 	Middleware  bool                        `json:"middleware,omitempty"`     // its host had some: it is code, and not here
 	Fork        *Forked                     `json:"fork,omitempty"`           // where it came from
 	Began       string                      `json:"began,omitempty"`          // of a fork: the run in which its scenes began
+	Sharers     int                         `json:"sharers,omitempty"`        // of a fork: the scenes that had equal shares of AtEndpoints; 0 = its own
 }
 
 // Grants are what the tools of a run were granted that asked for something, by id, from a
@@ -119,44 +118,61 @@ type File struct {
 // Make makes a run directory with everything but the journal. The manifest comes
 // last: a directory with one is a run. Without dir it is one below runs/; projectDir
 // is the folder of the project, "" if it came from none. answers are recorded ones that
-// the run may use; nil = none. more write more files, before the manifest.
-func Make(dir, projectDir string, m *Manifest, p *project.Project, answers *replay.Answers, more ...func(dir string) error) (string, error) {
+// the run may use; nil = none. more write more files, before the manifest. What a call that fails
+// has made is gone; undo removes what one has made that did not fail.
+func Make(dir, projectDir string, m *Manifest, p *project.Project, answers *replay.Answers, more ...func(dir string) error) (made string, undo func() error, err error) {
 	latest := ""
 	if dir == "" {
 		runs := runsOf(projectDir)
 		dir, latest = filepath.Join(runs, m.Run), filepath.Join(runs, latestLink)
 	}
 	if in := within(projectDir, dir); in != "" && slices.Contains(project.Folders(), in) {
-		return "", protocol.Errorf(protocol.KindConflict, "run directory %s: it is in the folder %s of the project, whose files are read as definitions; name another with --out", dir, in)
+		return "", nil, protocol.Errorf(protocol.KindConflict, "run directory %s: it is in the folder %s of the project, whose files are read as definitions; name another with --out", dir, in)
 	}
-	if err := mustBeFree(dir); err != nil {
-		return "", err
+	restore, err := parts.Free(dir)
+	if err != nil {
+		return "", nil, err
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, restore())
+		}
+	}()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", unwritable(dir, err, "name another with --out")
+		return "", nil, unwritable(dir, err, "name another with --out")
 	}
 	if err := Writable(dir, "name another with --out"); err != nil {
-		return "", err
+		return "", nil, err
 	}
-	if err := p.CopyTo(filepath.Join(dir, inputsDir)); err != nil {
-		return "", err
+	if err := p.CopyTo(filepath.Join(dir, parts.Inputs)); err != nil {
+		return "", nil, err
 	}
 	if answers != nil {
 		more = append(more, func(dir string) (err error) { m.Answers, err = writeAnswers(dir, answers.Each); return err })
 	}
 	for _, write := range more {
 		if err := write(dir); err != nil {
-			return "", err
+			return "", nil, err
 		}
 	}
 	if err := writeManifest(dir, m); err != nil {
-		return "", err
+		return "", nil, err
 	}
-	if latest != "" {
-		_ = os.Remove(latest) // a convenience: a file system without links does without
-		_ = os.Symlink(m.Run, latest)
+	if latest == "" {
+		return dir, restore, nil
 	}
-	return dir, nil
+	before, _ := os.Readlink(latest)
+	link(latest, m.Run)
+	return dir, func() error { link(latest, before); return restore() }, nil
+}
+
+// link lets a link lead somewhere else; to "" = nowhere. It is a convenience: a file system without
+// links does without.
+func link(name, to string) {
+	_ = os.Remove(name)
+	if to != "" {
+		_ = os.Symlink(to, name)
+	}
 }
 
 // runsOf is where run directories go of which none is named: below the current
@@ -198,7 +214,7 @@ func Writable(dir, advice string) error {
 
 // tryWrite finds out whether a folder can be written.
 func tryWrite(dir string) error {
-	f, err := os.CreateTemp(dir, ".try-*")
+	f, err := os.CreateTemp(dir, parts.Trial)
 	if err != nil {
 		return err
 	}
@@ -215,19 +231,6 @@ func unwritable(dir string, err error, advice string) error {
 		kind, advice = protocol.KindLimit, "make room on the disk, or "+advice
 	}
 	return protocol.Errorf(kind, "run directory %s: it cannot be written: %w: nothing was started; %s", dir, err, advice)
-}
-
-func mustBeFree(dir string) error {
-	entries, err := os.ReadDir(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return protocol.Errorf(protocol.KindConflict, "run directory %s: %w", dir, err)
-	case len(entries) > 0:
-		return protocol.Errorf(protocol.KindConflict, "run directory %s is not empty; name another with --out, or resume it with --resume", dir)
-	}
-	return nil
 }
 
 // Files lists the inputs of a project as a manifest does.
@@ -254,13 +257,13 @@ const maxName = 200
 
 // ReadManifest reads the manifest of a run directory.
 func ReadManifest(dir string) (*Manifest, error) {
-	data, err := ownfile.ReadAll(filepath.Join(dir, manifestFile), ownfile.MaxFile)
+	data, err := ownfile.ReadAll(filepath.Join(dir, parts.Manifest), ownfile.MaxFile)
 	if err != nil {
 		return nil, protocol.Errorf(protocol.KindNotFound, "%s is not a run directory: %w", dir, err)
 	}
 	m := &Manifest{}
 	if err := unseal(data, m); err != nil {
-		return nil, protocol.Errorf(protocol.KindCorrupt, "%s: %w: bring it back from a copy", filepath.Join(dir, manifestFile), err)
+		return nil, protocol.Errorf(protocol.KindCorrupt, "%s: %w: bring it back from a copy", filepath.Join(dir, parts.Manifest), err)
 	}
 	if m.Version > ManifestVersion || m.Version < 1 {
 		return nil, protocol.Errorf(protocol.KindUnknown, "%s: the run was made by a program with run format %d; this one knows %d", dir, m.Version, ManifestVersion)
@@ -287,16 +290,16 @@ func (m *Manifest) AddGrants(dir string, g Grants) error {
 }
 
 // Inputs is the copy of the project in a run directory.
-func Inputs(dir string) string { return filepath.Join(dir, inputsDir) }
+func Inputs(dir string) string { return filepath.Join(dir, parts.Inputs) }
 
 // Approvals is where questions about calls lie while a run is under way.
-func Approvals(dir string) string { return filepath.Join(dir, "approvals") }
+func Approvals(dir string) string { return filepath.Join(dir, parts.Approvals) }
 
 func writeManifest(dir string, m *Manifest) error {
 	data, err := json.MarshalIndent(m, "", "  ")
 	if err == nil {
 		data = append(bytes.TrimSuffix(data, []byte("\n}")), ",\n"...)
-		err = writeFile(filepath.Join(dir, manifestFile), append(data, seal(data)...))
+		err = writeFile(filepath.Join(dir, parts.Manifest), append(data, seal(data)...))
 	}
 	if err != nil {
 		return protocol.Errorf(protocol.KindTransient, "run directory %s: %w", dir, err)
@@ -338,9 +341,9 @@ func writeJSON(path string, v any) error {
 }
 
 func writeFile(path string, data []byte) error {
-	tmp := path + ".tmp"
+	tmp := path + parts.New
 	if err := os.WriteFile(tmp, data, 0o644); err != nil {
-		return err
+		return errors.Join(err, os.RemoveAll(tmp))
 	}
 	return os.Rename(tmp, path)
 }

@@ -15,6 +15,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/outside"
+	"tavernsim/scenes/run/rundir/parts"
 	"tavernsim/tools/ownfile"
 )
 
@@ -58,7 +59,7 @@ func Examine(ctx context.Context, dir string, progress Progress) (*Diagnosis, er
 	m := x.manifest()
 	if m == nil {
 		if _, err := os.Stat(filepath.Join(dir, JournalDir)); err != nil {
-			return nil, protocol.Errorf(protocol.KindNotFound, "%s is not a run directory: it has neither %s nor %s", dir, manifestFile, JournalDir)
+			return nil, protocol.Errorf(protocol.KindNotFound, "%s is not a run directory: it has neither %s nor %s", dir, parts.Manifest, JournalDir)
 		}
 	}
 	x.inputs(m)
@@ -94,7 +95,7 @@ func (x *examination) damaged(name, scene string, err error, advice string) {
 func (x *examination) manifest() *Manifest {
 	m, err := ReadManifest(x.dir)
 	if err != nil {
-		x.damaged("manifest", "", err, "without a manifest the run cannot be gone on with; its seeds stand in the first facts of the journal, its inputs in "+inputsDir+": bring back manifest.json from a copy")
+		x.damaged("manifest", "", err, "without a manifest the run cannot be gone on with; its seeds stand in the first facts of the journal, its inputs in "+parts.Inputs+": bring back manifest.json from a copy")
 		return nil
 	}
 	x.ok("manifest", "", "run %s, made %s by simd %s", m.Run, m.Created.Format("2006-01-02 15:04:05"), m.Program)
@@ -108,7 +109,7 @@ func (x *examination) inputs(m *Manifest) {
 	}
 	var bad []string
 	for _, f := range m.Files {
-		data, err := ownfile.ReadAll(filepath.Join(x.dir, inputsDir, filepath.FromSlash(f.Path)), ownfile.MaxFile)
+		data, err := ownfile.ReadAll(filepath.Join(x.dir, parts.Inputs, filepath.FromSlash(f.Path)), ownfile.MaxFile)
 		sum := sha256.Sum256(data)
 		switch {
 		case err != nil:
@@ -122,7 +123,7 @@ func (x *examination) inputs(m *Manifest) {
 		return
 	}
 	if _, _, err := Read(x.dir); err != nil {
-		x.damaged("inputs", "", err, "remove files that were added to "+inputsDir)
+		x.damaged("inputs", "", err, "remove files that were added to "+parts.Inputs)
 		return
 	}
 	for i := range m.Editions {
@@ -285,7 +286,7 @@ func (x *examination) journalDamage(id string, err error) {
 }
 
 func (x *examination) summary(id string, journal *persistence.Journal) {
-	if _, err := os.Stat(filepath.Join(x.dir, summaryFile)); err != nil {
+	if _, err := os.Stat(filepath.Join(x.dir, parts.Summary)); err != nil {
 		x.add(Check{Name: "summary", Scene: id, Status: CheckNote, Text: "there is none: the process was killed, or is a fork that has not run"})
 		return
 	}
@@ -382,35 +383,43 @@ func Repair(ctx context.Context, dir, out string, progress Progress) (*Diagnosis
 			return d, protocol.Errorf(protocol.KindCorrupt, "%s: %s cannot be repaired here: %s", dir, c.Name, c.Advice)
 		}
 	}
-	if err := mustBeFree(out); err != nil {
+	undo, err := parts.Free(out)
+	if err != nil {
 		return d, err
 	}
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return d, protocol.Errorf(protocol.KindTransient, "%s: %w", out, err)
 	}
-	if err := repair(d, dir, out); err != nil {
-		undo := &forking{out: out}
-		return d, errors.Join(err, undo.undo())
+	left, err := repair(d, dir, out)
+	if err != nil {
+		return d, errors.Join(err, undo())
 	}
-	d.Repaired, err = Examine(ctx, out, progress)
+	if d.Repaired, err = Examine(ctx, out, progress); err == nil && len(left) > 0 {
+		d.Repaired.Healthy = false
+		d.Repaired.Checks = append(d.Repaired.Checks, Check{Name: "files", Status: CheckDamaged, Text: "not copied: " + strings.Join(left, ", "), Advice: "bring these files back from a copy; facts and replay do not need them"})
+	}
 	return d, err
 }
 
-func repair(d *Diagnosis, dir, out string) (err error) {
+// repair makes the copy. It names files that cannot be read and are not in it.
+func repair(d *Diagnosis, dir, out string) (left []string, err error) {
 	m, p, err := Read(dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := errors.Join(p.CopyTo(filepath.Join(out, inputsDir)), carryEditions(dir, out, m)); err != nil {
-		return err
+	if err := errors.Join(p.CopyTo(filepath.Join(out, parts.Inputs)), carryEditions(dir, out, m)); err != nil {
+		return nil, err
 	}
 	if err := salvage(d, m.Scenes, dir, out); err != nil {
-		return err
+		return nil, err
+	}
+	if left, err = parts.Carry(dir, out); err != nil {
+		return nil, protocol.Errorf(protocol.KindTransient, "%s: %w", out, err)
 	}
 	if err := carryArtifacts(dir, out); err != nil {
-		return err
+		return nil, err
 	}
-	return writeManifest(out, m)
+	return left, writeManifest(out, m)
 }
 
 // salvage writes the intact part of every journal into a new store.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"tavernsim/persistence"
@@ -113,6 +114,46 @@ func TestDoctorRepairs(t *testing.T) {
 				t.Errorf("the copy ended with %s, the run with %s; %v", sum.Digests(), digest, err)
 			}
 		})
+	}
+}
+
+// The copy has what the run needs to go on beside its facts. A file that cannot be read is named, and
+// the others are copied.
+func TestRepairCarriesFiles(t *testing.T) {
+	dir, _ := ended(t)
+	for _, name := range []string{"answers.jsonl", "orders.json", "files/s/run/a.txt", "interviews.jsonl"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755), os.WriteFile(filepath.Join(dir, name), []byte(name), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	flip(t, filepath.Join(dir, "journal/snapshots/*/*.snap"))
+	repair := func() (string, *rundir.Diagnosis) {
+		t.Helper()
+		out := filepath.Join(t.TempDir(), "mended")
+		d, err := rundir.Repair(context.Background(), dir, out, nil)
+		if err != nil || d.Repaired == nil {
+			t.Fatalf("%+v, %v", d, err)
+		}
+		return out, d.Repaired
+	}
+	out, d := repair()
+	for _, name := range []string{"answers.jsonl", "orders.json", "files/s/run/a.txt", "interviews.jsonl"} {
+		if data, err := os.ReadFile(filepath.Join(out, name)); err != nil || string(data) != name {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+	}
+	if !d.Healthy {
+		t.Errorf("%+v", d)
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "files/s/pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, d = repair()
+	if c := find(d, "files"); d.Healthy || c.Status != rundir.CheckDamaged || !strings.Contains(c.Text, "files/s/pipe") {
+		t.Errorf("%+v", c)
+	}
+	if _, err := os.Stat(filepath.Join(out, "interviews.jsonl")); err != nil {
+		t.Error(err)
 	}
 }
 

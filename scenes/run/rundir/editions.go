@@ -14,6 +14,7 @@ import (
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/load/shelf"
+	"tavernsim/scenes/run/rundir/parts"
 )
 
 // Edition is what a reload of plugins made of the project of a run: a copy of its own, beside that
@@ -26,8 +27,6 @@ type Edition struct {
 	Plugins     []string  `json:"plugins"`         // that changed, with their versions
 }
 
-const editionsDir = "editions"
-
 // MaxEditions bounds those of a run.
 const MaxEditions = 100
 
@@ -36,7 +35,7 @@ func EditionDir(dir string, number uint64) string {
 	if number <= 1 {
 		return Inputs(dir)
 	}
-	return filepath.Join(dir, editionsDir, strconv.FormatUint(number, 10))
+	return filepath.Join(dir, parts.Editions, strconv.FormatUint(number, 10))
 }
 
 // name is the hash by which facts know an edition.
@@ -98,7 +97,7 @@ func carryEditions(from, to string, m *Manifest) error {
 	if len(m.Editions) == 0 {
 		return nil
 	}
-	return os.CopyFS(filepath.Join(to, editionsDir), os.DirFS(filepath.Join(from, editionsDir)))
+	return os.CopyFS(filepath.Join(to, parts.Editions), os.DirFS(filepath.Join(from, parts.Editions)))
 }
 
 // Compile compiles an edition of a scene, which facts know by its number and a hash.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tavernsim/engine/budget"
 	"tavernsim/protocol"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/run/rundir"
@@ -83,9 +84,12 @@ func TestForkLosesEffects(t *testing.T) {
 // A fork of one scene has nothing of the others.
 func TestForkOfOneScene(t *testing.T) {
 	dir, out := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "fork")
-	want := run(t, loadTown(t), runner.Options{Dir: dir, Scenes: []string{"day", "night"}, Ticks: 20})
-	if _, err := rundir.Fork(dir, out, rundir.ForkOptions{At: "wave:3", Scene: "night"}); err != nil {
-		t.Fatal(err)
+	want := run(t, loadTown(t), runner.Options{Dir: dir, Scenes: []string{"day", "night"}, Ticks: 20, Budget: &budget.Budget{Tokens: 1 << 40}})
+	if m, err := rundir.Fork(dir, out, rundir.ForkOptions{At: "wave:3", Scene: "night"}); err != nil || m.Budget.Tokens != 1<<39 || m.Sharers != 2 {
+		t.Fatalf("%+v, %v", m, err) // the scene keeps its share
+	}
+	if m, err := rundir.Fork(dir, filepath.Join(t.TempDir(), "both"), rundir.ForkOptions{At: "wave:3"}); err != nil || m.Budget.Tokens != 1<<40 || m.Sharers != 0 {
+		t.Fatalf("%+v, %v", m, err)
 	}
 	if ids := journals(t, out); !slices.Equal(ids, []string{"night"}) {
 		t.Errorf("the fork of the night has the journals %q", ids)

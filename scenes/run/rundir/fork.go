@@ -21,8 +21,8 @@ import (
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/load/setup"
-	"tavernsim/scenes/run/artifacts"
 	"tavernsim/scenes/run/orders"
+	"tavernsim/scenes/run/rundir/parts"
 	"tavernsim/tools/toolreplay"
 )
 
@@ -69,7 +69,8 @@ func Fork(dir, out string, opt ForkOptions) (m *Manifest, err error) {
 		return nil, err
 	}
 	defer run.Close()
-	if err := mustBeFree(out); err != nil {
+	undo, err := parts.Free(out)
+	if err != nil {
 		return nil, err
 	}
 	f := &forking{run: run, out: out, opt: opt, changes: changes}
@@ -80,7 +81,7 @@ func Fork(dir, out string, opt ForkOptions) (m *Manifest, err error) {
 		return nil, protocol.Errorf(protocol.KindTransient, "run directory %s: %w", out, err)
 	}
 	if err := f.make(); err != nil {
-		return nil, errors.Join(err, f.undo())
+		return nil, errors.Join(err, undo())
 	}
 	return f.manifest, nil
 }
@@ -115,6 +116,9 @@ func (f *forking) plan() (err error) {
 	m.Began, m.Run = cmp.Or(m.Began, m.Run), Name(m.Created, f.ids)
 	m.Seeds = map[string]uint64{}
 	m.Fork = &Forked{Parent: f.run.Manifest.Run, Scenes: map[string]ForkedCut{}, Changes: f.changes.texts}
+	if n := len(f.run.Manifest.Scenes); len(f.ids) < n { // it goes on with the share that it had
+		m.Budget, m.Sharers = m.Budget.Share(n), cmp.Or(m.Sharers, n)
+	}
 	f.changes.limits(&m)
 	f.cuts = map[string]persistence.Wave{}
 	for _, id := range f.ids {
@@ -180,7 +184,7 @@ func (f *forking) make() error {
 // inputs copies the inputs and the editions that reloads of plugins made of them, with another
 // model if that was asked for.
 func (f *forking) inputs() (err error) {
-	if err := f.run.Project.CopyTo(filepath.Join(f.out, inputsDir)); err != nil {
+	if err := f.run.Project.CopyTo(filepath.Join(f.out, parts.Inputs)); err != nil {
 		return err
 	}
 	if err := carryEditions(f.run.Dir, f.out, f.run.Manifest); err != nil {
@@ -244,16 +248,33 @@ func (f *forking) cut() (err error) {
 	return nil
 }
 
-// answers keeps what endpoints answered in the parent after the cuts: the fork asks only
-// for what its changes change.
+// answers keeps what endpoints answered in the parent after the cuts, and behind it what the parent
+// had recorded and did not come to: the fork asks only for what its changes change.
 func (f *forking) answers() (err error) {
+	type asked struct {
+		place    replay.Place
+		question string
+	}
+	given := map[asked]bool{}
+	recorded, err := f.run.Manifest.RecordedAnswers(f.run.Dir)
+	if err != nil {
+		return err
+	}
+	if recorded == nil {
+		recorded = &replay.Answers{}
+	}
 	f.manifest.Answers, err = writeAnswers(f.out, func(yield func(*replay.Entry) error) error {
 		for _, id := range f.ids {
-			if err := f.run.answersAfter(id, f.cuts[id].Last, yield); err != nil {
+			if err := f.run.answersAfter(id, f.cuts[id].Last, func(e *replay.Entry) error { given[asked{e.Place(), e.Question}] = true; return yield(e) }); err != nil {
 				return err
 			}
 		}
-		return nil
+		return recorded.Each(func(e *replay.Entry) error {
+			if given[asked{e.Place(), e.Question}] {
+				return nil
+			}
+			return yield(e)
+		})
 	})
 	return err
 }
@@ -302,11 +323,6 @@ func (f *forking) append(store *persistence.Store, id string) error {
 		Parent: f.run.Manifest.Run, Wave: cut.Number, Digest: cut.Digest.String(), Seed: seed, Changes: texts,
 	}, f.changes.world)
 	return err
-}
-
-// undo removes the directory of a failed fork.
-func (f *forking) undo() error {
-	return errors.Join(os.RemoveAll(filepath.Join(f.out, inputsDir)), os.RemoveAll(filepath.Join(f.out, editionsDir)), os.RemoveAll(filepath.Join(f.out, JournalDir)), os.RemoveAll(filepath.Join(f.out, AnswersFile)), os.RemoveAll(filepath.Join(f.out, ToolAnswers)), orders.Forget(f.out), os.RemoveAll(filepath.Join(f.out, artifacts.Dir)), os.Remove(f.out))
 }
 
 // changes are the changes of --set.

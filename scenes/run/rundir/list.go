@@ -12,7 +12,7 @@ import (
 
 	"tavernsim/persistence"
 	"tavernsim/protocol"
-	"tavernsim/scenes/run/artifacts"
+	"tavernsim/scenes/run/rundir/parts"
 )
 
 // Listed is a run directory as a list shows it.
@@ -23,6 +23,7 @@ type Listed struct {
 	State   string    `json:"state"` // see below
 	Bytes   int64     `json:"bytes"` // of all its files
 	Created time.Time `json:"created"`
+	Problem string    `json:"problem,omitempty"` // what is wrong with a damaged one
 }
 
 // States of a listed run.
@@ -30,21 +31,30 @@ const (
 	Running   = "running"   // a process runs it
 	Ended     = "ended"     // it cannot be resumed
 	Resumable = "resumable" // it was interrupted or killed, or has not begun
-	Damaged   = "damaged"   // its manifest or its summary cannot be read
+	Damaged   = "damaged"   // something of it cannot be read, or is not there
 )
 
 // maxDepth bounds the depth of the search for runs below a folder.
 const maxDepth = 4
 
 // List finds the runs in a folder and below it, the oldest first. It opens no
-// store.
+// store. A folder below it that cannot be read is listed as damaged.
 func List(ctx context.Context, folder string) ([]Listed, error) {
 	runs := []Listed{}
 	err := filepath.WalkDir(folder, func(dir string, d fs.DirEntry, err error) error {
-		if err := errors.Join(err, ctx.Err()); err != nil || !d.IsDir() {
-			return err
+		switch {
+		case ctx.Err() != nil || dir == folder && err != nil:
+			return errors.Join(ctx.Err(), err)
+		case errors.Is(err, fs.ErrNotExist):
+			return nil // it was removed meanwhile
+		case !d.IsDir():
+			return nil
 		}
-		if r, ok := listed(dir); ok {
+		r, ok := listed(dir)
+		if err != nil {
+			r, ok = Listed{Dir: dir, State: Damaged, Problem: err.Error()}, true
+		}
+		if ok {
 			runs = append(runs, r)
 			return fs.SkipDir
 		}
@@ -63,32 +73,43 @@ func List(ctx context.Context, folder string) ([]Listed, error) {
 
 // listed reads one directory; ok is false if it is not a run directory.
 func listed(dir string) (r Listed, ok bool) {
-	info, err := os.Stat(filepath.Join(dir, JournalDir))
-	_, none := os.Stat(filepath.Join(dir, manifestFile))
-	if err != nil || none != nil || !info.IsDir() {
+	if _, err := os.Lstat(filepath.Join(dir, parts.Manifest)); err != nil {
 		return r, false
 	}
-	r = Listed{Dir: dir, State: Damaged, Bytes: bytesIn(dir)}
+	_, none := os.Stat(filepath.Join(dir, JournalDir))
 	m, err := ReadManifest(dir)
-	if err != nil {
-		return r, true
+	if err != nil && none != nil { // other programs have manifests, too
+		return r, false
 	}
-	r.Run, r.Scenes, r.Created, r.State = m.Run, m.Scenes, m.Created, state(dir)
+	r = Listed{Dir: dir, State: Damaged, Bytes: parts.Size(dir)}
+	if err == nil {
+		r.Run, r.Scenes, r.Created = m.Run, m.Scenes, m.Created
+		r.State, err = state(dir)
+	}
+	if err != nil {
+		r.Problem = err.Error()
+	}
 	return r, true
 }
 
-func state(dir string) string {
+// state is that of a run with a manifest; the error says what is wrong with a damaged one.
+func state(dir string) (string, error) {
 	if persistence.InUse(filepath.Join(dir, JournalDir)) {
-		return Running
+		return Running, nil
 	}
 	s, err := readSummary(dir)
+	_, none := os.Stat(filepath.Join(dir, JournalDir))
 	switch {
-	case errors.Is(err, fs.ErrNotExist) || err == nil && s.Resumable:
-		return Resumable
+	case errors.Is(err, fs.ErrNotExist):
+		return Resumable, nil
 	case err != nil:
-		return Damaged
+		return Damaged, err
+	case none != nil:
+		return Damaged, protocol.Errorf(protocol.KindCorrupt, "it has a summary, and its journal is not there: %w", none)
+	case s.Resumable:
+		return Resumable, nil
 	}
-	return Ended
+	return Ended, nil
 }
 
 // Summarized reports whether the summary of a run tells of its end. A run that was
@@ -98,40 +119,25 @@ func Summarized(dir string) bool {
 	return err == nil && !s.Resumable
 }
 
-// bytesIn is the size of the files in a directory; what cannot be read counts
-// nothing.
-func bytesIn(dir string) (n int64) {
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			if info, err := d.Info(); err == nil {
-				n += info.Size()
-			}
-		}
-		return nil
-	})
-	return n
-}
-
 // Remove removes a run that has ended, or with resumable one that can be resumed: the
 // files that simd has written, and the directory if it is empty then. Remove refuses a
 // run that a process runs or that is damaged.
 func Remove(dir string, resumable bool) (err error) {
-	free, err := persistence.Claim(filepath.Join(dir, JournalDir))
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, free()) }()
 	if _, err := ReadManifest(dir); err != nil {
 		return err
 	}
-	if s := state(dir); s != Ended && !(resumable && s == Resumable) {
+	free, err := persistence.Claim(filepath.Join(dir, JournalDir))
+	switch {
+	case err == nil:
+		defer func() { err = errors.Join(err, free()) }()
+	case !errors.Is(err, fs.ErrNotExist): // a run that has not begun has none
+		return err
+	}
+	if s, _ := state(dir); s != Ended && !(resumable && s == Resumable) {
 		return protocol.Errorf(protocol.KindConflict, "run %s is %s: it is not removed", dir, s)
 	}
-	// The manifest goes first: what an interrupted removal leaves is not a run.
-	for _, name := range []string{manifestFile, summaryFile, inputsDir, editionsDir, JournalDir, AnswersFile, artifacts.Dir, FilesDir} {
-		if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
-			return protocol.Errorf(protocol.KindTransient, "remove run %s: %w", dir, err)
-		}
+	if err := parts.Remove(dir); err != nil {
+		return protocol.Errorf(protocol.KindTransient, "remove run %s: %w", dir, err)
 	}
 	_ = os.Remove(dir) // fails, and the directory stays, if it holds other files
 	link := filepath.Join(filepath.Dir(dir), latestLink)

@@ -1,7 +1,12 @@
 package rundir_test
 
 import (
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"tavernsim/persistence"
@@ -38,5 +43,46 @@ func TestRunningRunStays(t *testing.T) {
 	}
 	if runs, err := rundir.List(t.Context(), filepath.Dir(dir)); err != nil || len(runs) > 0 {
 		t.Error(runs, err)
+	}
+}
+
+// What is wrong with one directory hides none of the others.
+func TestDamagedRunsAreListed(t *testing.T) {
+	dir, _ := ended(t)
+	folder := filepath.Dir(dir)
+	copies := map[string]func(dir string) error{
+		"bad manifest": func(dir string) error { return os.WriteFile(filepath.Join(dir, "manifest.json"), []byte("{"), 0o644) },
+		"bad summary":  func(dir string) error { return os.WriteFile(filepath.Join(dir, "summary.json"), []byte("{"), 0o644) },
+		"no journal":   func(dir string) error { return os.RemoveAll(filepath.Join(dir, "journal")) },
+		"not begun": func(dir string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(dir, "journal")), os.Remove(filepath.Join(dir, "summary.json")))
+		},
+		"not a run": func(dir string) error {
+			return errors.Join(os.RemoveAll(filepath.Join(dir, "journal")), os.WriteFile(filepath.Join(dir, "manifest.json"), []byte("{}"), 0o644))
+		},
+	}
+	for name, damage := range copies {
+		to := filepath.Join(folder, name)
+		if err := errors.Join(os.CopyFS(to, os.DirFS(dir)), damage(to)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runs, err := rundir.List(t.Context(), folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range runs {
+		got = append(got, fmt.Sprint(filepath.Base(r.Dir), ": ", r.State, " ", r.Problem != ""))
+	}
+	slices.Sort(got)
+	if text := strings.Join(got, ", "); text != "bad manifest: damaged true, bad summary: damaged true, no journal: damaged true, not begun: resumable false, run: ended false" {
+		t.Error(text)
+	}
+	if err := rundir.Remove(filepath.Join(folder, "not begun"), true); err != nil {
+		t.Error(err)
+	}
+	if err := rundir.Remove(filepath.Join(folder, "no journal"), true); protocol.KindOf(err) != protocol.KindConflict {
+		t.Error(err)
 	}
 }

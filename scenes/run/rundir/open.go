@@ -16,6 +16,7 @@ import (
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/run/rundir/parts"
 )
 
 // Opened is an open run directory whose scenes do not run: as it was at the moment of
@@ -61,7 +62,7 @@ func OpenStore(dir string, opt persistence.Options) (*persistence.Store, error) 
 	opt.Traces = history.Traces()
 	if !opt.ReadOnly {
 		opt.MemTableSize = memTableSize
-		if err := noLinks(dir); err != nil {
+		if err := parts.NoLinks(dir); err != nil {
 			return nil, err
 		}
 	}
@@ -108,7 +109,7 @@ func Read(dir string) (*Manifest, *project.Project, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := Load(filepath.Join(dir, inputsDir), project.Options{Name: m.Project, Stops: true, Tools: m.External, Broken: m.Broken})
+	p, err := Load(filepath.Join(dir, parts.Inputs), project.Options{Name: m.Project, Stops: true, Tools: m.External, Broken: m.Broken})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -174,7 +175,7 @@ func (m *Manifest) Made(p *project.Project, id string, middleware delivery.Chain
 	}
 	return setup.New(p, def, setup.Options{
 		Run: cmp.Or(m.Began, m.Run), Seed: m.Seeds[id], Clock: m.Clocks[id], Agents: m.Agents, ProjectHash: m.ProjectHash, Until: m.Until, Middleware: middleware, External: external,
-		Budget: m.Budget.Share(len(m.Scenes)), Raised: m.Raised, Model: m.Model, Interactive: m.Interactive, Endpoints: budget.Shares(m.AtEndpoints, len(m.Scenes)),
+		Budget: m.Budget.Share(len(m.Scenes)), Raised: m.Raised, Model: m.Model, Interactive: m.Interactive, Endpoints: budget.Shares(m.AtEndpoints, cmp.Or(m.Sharers, len(m.Scenes))),
 		Numbered: m.Numbered(),
 	})
 }

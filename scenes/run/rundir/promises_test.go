@@ -26,7 +26,7 @@ func TestTheManifestComesLast(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "run")
-	if _, err := rundir.Make(dir, "", &rundir.Manifest{Run: "run", ProjectHash: p.Hash()}, p, nil); err == nil {
+	if _, _, err := rundir.Make(dir, "", &rundir.Manifest{Run: "run", ProjectHash: p.Hash()}, p, nil); err == nil {
 		t.Fatal("a name of 300 bytes was written: nothing is tested")
 	}
 	if _, err := rundir.ReadManifest(dir); protocol.KindOf(err) != protocol.KindNotFound {

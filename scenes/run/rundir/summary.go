@@ -13,6 +13,7 @@ import (
 	"tavernsim/engine/script"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
+	"tavernsim/scenes/run/rundir/parts"
 	"tavernsim/tools/ownfile"
 )
 
@@ -246,10 +247,10 @@ func (s Samples) MarshalJSON() ([]byte, error) {
 }
 
 // Write puts the summary into its run directory.
-func (s *Summary) Write(dir string) error { return writeJSON(filepath.Join(dir, summaryFile), s) }
+func (s *Summary) Write(dir string) error { return writeJSON(filepath.Join(dir, parts.Summary), s) }
 
 func readSummary(dir string) (*Summary, error) {
-	s, file := &Summary{}, filepath.Join(dir, summaryFile)
+	s, file := &Summary{}, filepath.Join(dir, parts.Summary)
 	data, err := ownfile.ReadAll(file, ownfile.MaxFile)
 	if err != nil {
 		return nil, err

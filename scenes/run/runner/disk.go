@@ -2,13 +2,13 @@ package runner
 
 import (
 	"errors"
-	"syscall"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/run/room"
 	"tavernsim/scenes/run/rundir"
 )
 
@@ -18,11 +18,11 @@ import (
 func (r *Runner) stopStarting(left []*project.Scene, err error) error {
 	r.interruptAll()
 	if !r.ofDisk(err) {
-		return errors.Join(err, r.close())
+		return errors.Join(err, r.close(nil))
 	}
 	failed := &scenes.DiskFailure{Scene: left[0].Definition.ID, Cause: err}
 	if len(r.Scenes) == 0 {
-		_ = r.close() // it says the same once more
+		_ = r.close(nil) // it says the same once more
 		return protocol.Errorf(protocol.KindOf(err), "%w: no scene was started; when the disk can be written: simd run --resume %s", failed, r.Dir)
 	}
 	for _, def := range left {
@@ -34,17 +34,7 @@ func (r *Runner) stopStarting(left []*project.Scene, err error) error {
 
 // ofDisk reports whether a scene could not begin because of the disk: this write,
 // or one before it, after which the store takes nothing more.
-func (r *Runner) ofDisk(err error) bool { return r.store.Err() != nil || OfDisk(err) }
-
-// OfDisk reports whether an error is one of a disk that is full or fails.
-func OfDisk(err error) bool {
-	for _, errno := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EROFS} {
-		if errors.Is(err, errno) {
-			return true
-		}
-	}
-	return false
-}
+func (r *Runner) ofDisk(err error) bool { return r.store.Err() != nil || room.OfDisk(err) }
 
 // notBegun is the summary of a scene that could not begin: how far it came in
 // another process is not known in this one.

@@ -66,7 +66,7 @@ func started(t *testing.T, p *project.Project, opt Options, first int, between f
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rundir.Make(opt.Dir, opt.ProjectDir, m, p, nil); err != nil {
+	if _, _, err := rundir.Make(opt.Dir, opt.ProjectDir, m, p, nil); err != nil {
 		t.Fatal(err)
 	}
 	h := newHost(HostOptions{})

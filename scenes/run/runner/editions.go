@@ -32,16 +32,17 @@ func (r *Runner) edition(now *granted.Reread, opt *Options) (changed []string, e
 		return nil, err
 	}
 	f.Edition = e.Number
-	took := 0
+	known := false // to a scene, whose facts may name it
 	for _, s := range r.Scenes {
-		if bad := r.reload(s, now, f, opt); bad != nil {
+		told, bad := r.reload(s, now, f, opt)
+		known = known || told
+		if bad != nil {
 			err = errors.Join(err, protocol.Errorf(protocol.KindConflict, "scene %s: %w", s.ID, bad))
 			continue
 		}
-		took++
 		changed = append(changed, fmt.Sprintf("the scene %s goes on with %s (edition %d): %s", s.ID, strings.Join(f.Plugins, ", "), f.Edition, strings.Join(f.Tools, ", ")))
 	}
-	if took == 0 {
+	if !known {
 		err = errors.Join(err, r.Manifest.DropEdition(r.Dir))
 	}
 	return changed, err
@@ -50,30 +51,48 @@ func (r *Runner) edition(now *granted.Reread, opt *Options) (changed []string, e
 // reloading bounds how long a scene is waited for.
 const reloading = 30 * time.Second
 
-func (r *Runner) reload(s *Scene, now *granted.Reread, f *agenda.PluginsChanged, opt *Options) error {
-	if s.tools == nil {
-		return protocol.Errorf(protocol.KindConflict, "it began without tools")
+// reload tells a scene of an edition. told = it may be one of its facts, now or later.
+func (r *Runner) reload(s *Scene, now *granted.Reread, f *agenda.PluginsChanged, opt *Options) (told bool, err error) {
+	switch {
+	case s.tools == nil:
+		return false, protocol.Errorf(protocol.KindConflict, "it began without tools")
+	case s.reloads.Load():
+		return false, protocol.Errorf(protocol.KindConflict, "it has not decided about the reload before this one; try again")
 	}
 	next, err := s.tools.Next(now.Project, rundir.EditionDir(r.Dir, f.Edition), now.Files)
 	if err != nil {
-		return err
+		return false, err
 	}
 	made := s.Run.Made()
 	if err := r.Manifest.Compile(f.Edition, f.Project, now.Project, made, opt.Middleware, opt.External); err != nil {
-		return err
+		return false, err
 	}
-	ctx, stop := context.WithTimeout(context.Background(), reloading)
-	defer stop()
-	got, err := s.Run.Reload(ctx, fmt.Sprintf("plugins/%d/%d", f.Edition, time.Now().UnixMilli()), f)
-	if err == nil && got.Refused != "" {
-		err = errors.New(got.Refused)
-		shelf.Of(made).Drop(f.Edition)
+	type decision struct {
+		told bool
+		err  error
 	}
-	if err != nil {
-		return err
+	decided := make(chan decision, 1)
+	s.reloads.Store(true)
+	if !r.host.later(r, func() { // as long as the scene runs: it may decide late
+		got, err := s.Run.Reload(context.Background(), fmt.Sprintf("plugins/%d/%d", f.Edition, time.Now().UnixMilli()), f)
+		switch {
+		case err == nil && got.Refused != "":
+			shelf.Of(made).Drop(f.Edition)
+			err = errors.New(got.Refused)
+		case err == nil:
+			s.tools.Go(next)
+		}
+		s.reloads.Store(false)
+		decided <- decision{got.Refused == "", err}
+	}) {
+		return false, protocol.Errorf(protocol.KindConflict, "it has stopped")
 	}
-	s.tools.Go(next)
-	return nil
+	select {
+	case d := <-decided:
+		return d.told, d.err
+	case <-time.After(r.patience):
+		return true, protocol.Errorf(protocol.KindTransient, "it has not decided within %s; it does between two waves, and goes on with what it decides", r.patience)
+	}
 }
 
 // resumed gives a scene that goes on the tools of the edition that it has.

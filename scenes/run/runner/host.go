@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"tavernsim/actors"
@@ -14,6 +16,7 @@ import (
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/outside"
+	"tavernsim/scenes/run/granted"
 	"tavernsim/scenes/run/orders"
 	"tavernsim/scenes/run/recorded"
 	"tavernsim/scenes/run/rundir"
@@ -37,8 +40,9 @@ type Host struct {
 	unwatch func()
 	only    bool // it is of one run, and ends with that
 
-	mu     sync.Mutex         // guards what follows
+	mu     sync.Mutex         // guards what follows, and whether a run starts
 	runs   map[string]*Runner // by directory, from Add to the end of Wait
+	began  *sync.Cond         // a run does not start any more
 	closed bool
 }
 
@@ -54,6 +58,7 @@ func NewHost(opt HostOptions) *Host {
 
 func newHost(opt HostOptions) *Host {
 	h := &Host{metrics: opt.Metrics, log: opt.Log, runs: map[string]*Runner{}}
+	h.began = sync.NewCond(&h.mu)
 	if h.metrics == nil {
 		h.metrics = metrics.New()
 	}
@@ -131,11 +136,20 @@ func (h *Host) Add(p *project.Project, opt Options) (*Runner, error) {
 	if opt.Orders, err = placed(opt.Orders, m.Scenes); err != nil {
 		return nil, err
 	}
-	dir, err := rundir.Make(opt.Dir, opt.ProjectDir, m, p, opt.answers, opt.recorded.Keep, func(dir string) error { return orders.Keep(dir, opt.Orders) })
+	dir, undo, err := rundir.Make(opt.Dir, opt.ProjectDir, m, p, opt.answers, opt.recorded.Keep, func(dir string) error { return orders.Keep(dir, opt.Orders) })
 	if err != nil {
 		return nil, err
 	}
-	return h.begin(dir, p, m, defs, opt)
+	r, err := h.open(dir, p, m, opt)
+	if err == nil {
+		err = r.begin(defs, opt)
+	}
+	if failed := (*scenes.DiskFailure)(nil); err != nil && !errors.As(err, &failed) { // after that it can be resumed
+		return nil, errors.Join(err, undo())
+	} else if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // Resume goes on with a run directory. Of the options, those that describe the machine
@@ -151,69 +165,102 @@ func (h *Host) Resume(dir string, opt Options) (*Runner, error) {
 	if err := rundir.Writable(dir, "make it writable, or resume a copy of it"); err != nil {
 		return nil, err
 	}
-	if opt.Budget != nil {
-		if err := raise(dir, m, p, opt.Budget); err != nil {
-			return nil, err
-		}
-	}
-	opt = optionsOf(m, opt)
-	if opt.place, err = opt.placeOf(dir, m); err != nil {
-		return nil, protocol.Errorf(protocol.KindNotFound, "project: %w", err)
-	}
-	if opt.answers, err = m.RecordedAnswers(dir); err != nil {
-		return nil, err
-	}
-	if opt.Tools == tooling.Replay {
-		if opt.recorded, err = recorded.Kept(dir); err != nil {
-			return nil, err
-		}
-	}
-	if opt.given, err = opt.Config.Again(m.Given, tooling.Manifests(p)); err != nil {
-		return nil, err
-	}
-	defs, err := pick(p, opt.Scenes)
+	r, err := h.open(dir, p, m, optionsOf(m, opt))
 	if err != nil {
 		return nil, err
 	}
-	if opt, err = opt.withModels(p, defs); err != nil {
-		return nil, err
+	// Nobody else writes to the directory now; whoever did until then may have changed the manifest.
+	if r.Manifest, err = rundir.ReadManifest(dir); err != nil {
+		return nil, r.giveUp(err)
 	}
-	changed, err := opt.changeEndpoints(dir, m)
+	defs, opt, err := opt.resumed(dir, r.Manifest, p)
 	if err != nil {
-		return nil, err
+		return nil, r.giveUp(err)
 	}
-	opt.raised = changed || opt.Budget != nil
-	if err := opt.addOrders(dir, m); err != nil {
-		return nil, err
-	}
-	return h.begin(dir, p, m, defs, opt)
-}
-
-func (h *Host) begin(dir string, p *project.Project, m *rundir.Manifest, defs []*project.Scene, opt Options) (*Runner, error) {
-	r, err := h.open(dir, p, m, opt)
-	if err != nil {
-		return nil, err
-	}
-	if err := r.granted.Begin(dir, m, own.Files{Grants: opt.Grants, Secrets: opt.Secrets}); err != nil {
-		return nil, errors.Join(err, r.close())
-	}
-	if err := r.start(defs, opt); err != nil {
-		if h.metrics.SeveralRuns() {
-			r.metrics.Forget()
-		}
+	if err := r.begin(defs, opt); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// Runs are those that have not ended, in no order.
-func (h *Host) Runs() (runs []*Runner) {
+// giveUp closes a run of which no scene has begun.
+func (r *Runner) giveUp(err error) error {
+	err = errors.Join(err, r.close(nil))
+	r.forget()
+	return err
+}
+
+// forget takes the series of a run out of metrics of several.
+func (r *Runner) forget() {
+	if r.host.metrics.SeveralRuns() {
+		r.metrics.Forget()
+	}
+}
+
+// resumed are the options with which a run goes on. It notes in the run directory what is new.
+func (opt Options) resumed(dir string, m *rundir.Manifest, p *project.Project) (defs []*project.Scene, again Options, err error) {
+	if opt.Budget != nil {
+		if err := raise(dir, m, p, opt.Budget); err != nil {
+			return nil, opt, err
+		}
+	}
+	opt = optionsOf(m, opt)
+	if opt.place, err = opt.placeOf(dir, m); err != nil {
+		return nil, opt, protocol.Errorf(protocol.KindNotFound, "project: %w", err)
+	}
+	if opt.answers, err = m.RecordedAnswers(dir); err != nil {
+		return nil, opt, err
+	}
+	if opt.Tools == tooling.Replay {
+		if opt.recorded, err = recorded.Kept(dir); err != nil {
+			return nil, opt, err
+		}
+	}
+	if opt.given, err = opt.Config.Again(m.Given, tooling.Manifests(p)); err != nil {
+		return nil, opt, err
+	}
+	if defs, err = pick(p, opt.Scenes); err != nil {
+		return nil, opt, err
+	}
+	if opt, err = opt.withModels(p, defs); err != nil {
+		return nil, opt, err
+	}
+	changed, err := opt.changeEndpoints(dir, m)
+	if err != nil {
+		return nil, opt, err
+	}
+	opt.raised = changed || opt.Budget != nil
+	err = opt.addOrders(dir, m)
+	return defs, opt, err
+}
+
+// begin begins the scenes of an open run, or closes it.
+func (r *Runner) begin(defs []*project.Scene, opt Options) error {
+	if opt.Restarted {
+		r.crashes = maps.Clone(opt.Crashes)
+		if r.crashes == nil {
+			r.crashes = map[string][]*scenes.Crash{}
+		}
+	}
+	r.granted = opt.grantedTo(r.Project, r.Dir, r.log)
+	r.granted.Edition = func(now *granted.Reread) ([]string, error) { return r.edition(now, &opt) }
+	r.watch(metrics.Sources{Store: r.store, Dir: r.Dir, Plugins: r.granted.Plugins})
+	if err := r.granted.Begin(r.Dir, r.Manifest, own.Files{Grants: opt.Grants, Secrets: opt.Secrets}); err != nil {
+		return r.giveUp(err)
+	}
+	if err := r.start(defs, opt); err != nil {
+		r.forget()
+		return err
+	}
+	r.host.stands(r)
+	return nil
+}
+
+// Runs are those that have begun and have not ended, in no order.
+func (h *Host) Runs() []*Runner {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for _, r := range h.runs {
-		runs = append(runs, r)
-	}
-	return runs
+	return slices.DeleteFunc(slices.Collect(maps.Values(h.runs)), func(r *Runner) bool { return r.starts })
 }
 
 // Remove interrupts a run, waits for it as [Runner.Wait] does unless somebody has, and
@@ -225,11 +272,15 @@ func (h *Host) Remove(r *Runner) (*rundir.Summary, error) {
 	return sum, err
 }
 
-// Close removes every run and ends the workers. The second Close does nothing.
+// Close removes every run and ends the workers. A run that begins meanwhile is removed when it has
+// begun. The second Close does nothing.
 func (h *Host) Close() (err error) {
 	h.mu.Lock()
 	closed := h.closed
 	h.closed = true
+	for !closed && slices.ContainsFunc(slices.Collect(maps.Values(h.runs)), func(r *Runner) bool { return r.starts }) {
+		h.began.Wait()
+	}
 	h.mu.Unlock()
 	if closed {
 		return nil
@@ -260,8 +311,33 @@ func (h *Host) enter(r *Runner) error {
 	if h.metrics.SeveralRuns() {
 		r.metrics = h.metrics.Run(r.Dir)
 	}
-	h.runs[key] = r
+	h.runs[key], r.starts = r, true
 	return nil
+}
+
+// stands notes that a run has begun, or could not.
+func (h *Host) stands(r *Runner) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r.starts = false
+	h.began.Broadcast()
+}
+
+// closes notes that a run is being closed.
+func (h *Host) closes(r *Runner) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r.closes = true
+}
+
+// later does something beside a run that is not being closed. Closing waits for it.
+func (h *Host) later(r *Runner, do func()) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !r.closes {
+		r.late.Go(do)
+	}
+	return !r.closes
 }
 
 // ended lets a run go that has released everything.
@@ -269,6 +345,7 @@ func (h *Host) ended(r *Runner) {
 	h.mu.Lock()
 	delete(h.runs, runKey(r.Dir))
 	h.mu.Unlock()
+	h.stands(r)
 	if h.metrics.SeveralRuns() {
 		r.metrics.Ready() // it is in nobody's way
 	}

@@ -36,7 +36,7 @@ func scraped(set *metrics.Set) string {
 	return w.Body.String()
 }
 
-// Promise 8: two runs of one scene side by side are each what it is alone, with series
+// Promise 5: two runs of one scene side by side are each what it is alone, with series
 // of their own; one that is removed leaves nothing but its directory, and goes on in
 // the same host.
 func TestHost(t *testing.T) {

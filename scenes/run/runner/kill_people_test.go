@@ -205,6 +205,51 @@ func TestInterruptedBetweenOrdersOfAWave(t *testing.T) {
 	}
 }
 
+// Orders whose facts were dropped are not carried out again.
+func TestOrdersOfAShortenedHistory(t *testing.T) {
+	p, dir := loadTown(t), filepath.Join(t.TempDir(), "run")
+	list, err := orders.Parse("x.jsonl", []byte(`{"id": "a", "wave": 2, "do": [{"event": {"type": "bell"}}]}
+{"id": "b", "at": "1s", "do": [{"event": {"type": "bell"}}]}
+{"id": "late", "at": "1000h", "do": [{"end": {}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := run(t, p, Options{Dir: dir, Scenes: []string{"day"}, Ticks: 200, Orders: list, Snapshots: machines.SnapshotPolicy{Facts: 1}, Keep: "waves:1"})
+	ordered := func(dir string) (ids []string) {
+		o, err := rundir.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer o.Close()
+		journal, err := o.Journal("day")
+		if err != nil {
+			t.Fatal(err)
+		}
+		past, err := history.Orders(journal, machines.NewCodec())
+		for _, x := range past {
+			ids = append(ids, x.ID)
+		}
+		if err != nil || journal.Begin().Number == 0 {
+			t.Skipf("the snapshots came late, and nothing was dropped: %v", err)
+		}
+		return ids
+	}
+	if past := ordered(dir); len(past) > 0 {
+		t.Skipf("the snapshots came late, and %v are kept", past)
+	}
+	cut := filepath.Join(t.TempDir(), "cut")
+	if _, err := rundir.Fork(dir, cut, rundir.ForkOptions{At: fmt.Sprint("wave:", sum.Waves-1), Version: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Resume(cut, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := wait(t, r); again.Digest != sum.Digest {
+		t.Errorf("digest %s, want %s; carried out again: %v", again.Digest, sum.Digest, ordered(cut))
+	}
+}
+
 // orderedIn are the orders of a run, as a file has them.
 func orderedIn(t *testing.T, dir string) (list []order.Entry) {
 	t.Helper()

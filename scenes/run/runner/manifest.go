@@ -89,13 +89,20 @@ func fits(m *rundir.Manifest, opt Options) error {
 	return nil
 }
 
+// Again are the options with which a process goes on with the run that it began, or resumed, with
+// these: the run directory has the budget and the orders.
+func (opt Options) Again() Options {
+	opt.Finish, opt.Budget, opt.Orders = true, nil, nil
+	return opt
+}
+
 // optionsOf are those the run was started with; what the caller may choose anew
 // comes from now.
 func optionsOf(m *rundir.Manifest, now Options) Options {
 	opt := Options{
 		Scenes: m.Scenes, Agents: m.Agents, For: m.For.Std(), Ticks: m.Ticks, Until: m.Until, Durability: m.Durability,
 		BatchFacts: m.BatchFacts, Snapshots: machines.SnapshotPolicy{Facts: m.SnapFacts, Every: m.SnapEvery.Std(), Bytes: m.SnapBytes}.Or(now.Snapshots), Keep: cmp.Or(now.Keep, m.Keep),
-		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version, Crashes: now.Crashes, Finish: now.Finish, FS: now.FS, Recovering: now.Recovering,
+		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version, Crashes: now.Crashes, Restarted: now.Restarted, Finish: now.Finish, FS: now.FS, Recovering: now.Recovering,
 		Budget: now.Budget, Middleware: now.Middleware, External: now.External, Executors: now.Executors, Model: m.Model, OnMiss: m.OnMiss, Store: now.Store, Tools: tooling.Mode(m.Tools), Services: now.Services, Sandbox: now.Sandbox, Secrets: now.Secrets, Grants: now.Grants, Config: now.Config, Reread: now.Reread, ProjectDir: now.ProjectDir, Leave: now.Leave, Wait: now.Wait, Orders: now.Orders, Control: now.Control, Interactive: m.Interactive,
 	}
 	if len(m.Endpoints) > 0 { // else a script answered, and goes on to

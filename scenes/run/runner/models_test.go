@@ -244,6 +244,34 @@ func exportAnswers(t *testing.T, dir, to string) {
 	}
 }
 
+// A fork that did not come to its answers hands them on to its own forks.
+func TestForkOfAForkKeepsAnswers(t *testing.T) {
+	p, err := LoadFS(loadThinkers(t, "openai"), "town", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, to := cloud(t, "vllm")
+	opt := thinking(t)
+	opt.Endpoints = to
+	first := run(t, p, opt)
+	asked, dir, answers := server.Report(0).Requests, opt.Dir, 0
+	for range 2 {
+		out := filepath.Join(t.TempDir(), "fork")
+		m, err := rundir.Fork(dir, out, rundir.ForkOptions{At: "wave:" + strconv.FormatUint(first.Waves/2, 10)})
+		if err != nil || m.Answers == 0 || answers != 0 && m.Answers != answers {
+			t.Fatalf("%d answers, %d before; %v", m.Answers, answers, err)
+		}
+		dir, answers = out, m.Answers
+	}
+	r, err := Resume(dir, Options{Endpoints: to})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := wait(t, r); s.Digest != first.Digest || server.Report(0).Requests != asked {
+		t.Errorf("digest %s, want %s; %d requests more", s.Digest, first.Digest, server.Report(0).Requests-asked)
+	}
+}
+
 // Minds, acceptance row 5: a fork asks only for what its change changes. Without a change
 // it asks for nothing and ends like its parent.
 func TestForkPaysItsCone(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"tavernsim/scenes"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/run/restarts"
 	"tavernsim/scenes/run/rundir"
 )
 
@@ -26,8 +27,8 @@ func options(dir string) Options {
 }
 
 // plan starts the town, or goes on with it.
-func plan(p *project.Project, opt Options) Restarts {
-	return Restarts{DiskWait: Forever, Metrics: opt.Metrics, Tell: func(string) {}, Attempt: func(resume string, crashes map[string][]*scenes.Crash) (*rundir.Summary, error) {
+func plan(p *project.Project, opt Options) restarts.Plan {
+	return restarts.Plan{DiskWait: restarts.Forever, Metrics: opt.Metrics, Tell: func(string) {}, Attempt: func(resume string, crashes map[string][]*scenes.Crash) (*rundir.Summary, error) {
 		opt := opt
 		opt.Crashes = crashes
 		var r *Runner

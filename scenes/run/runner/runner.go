@@ -4,8 +4,8 @@
 // the run directory (scenes/run/rundir) and starts the scenes; [Host.Resume] continues
 // from the directory of a run that was stopped or killed. You must call [Runner.Wait],
 // which ends the run and returns the summary, or [Host.Remove]. [Start] and [Resume] are
-// those of a host with one run, which ends with it. [Restarts] continues a run after
-// failures that it can survive.
+// those of a host with one run, which ends with it. Package scenes/run/restarts continues a
+// run after failures that it can survive.
 //
 // # Promises
 //
@@ -17,21 +17,13 @@
 //  4. If the disk fails before any scene runs, Start or Resume returns an error.
 //     After that, Wait returns the error with a summary from which the run can be
 //     resumed, even if other scenes could not begin.
-//  5. [Restarts] restarts a failed scene after its backoff, at most max_restarts
-//     times without a wave between two failures.
-//  6. If the journal cannot be written, [Restarts] closes everything, tries the
-//     disk after 1 s, 2 s, up to [MaxPause], and continues from the end of the
-//     journal. It waits at most Restarts.DiskWait since the last stored wave.
-//     Interrupting a wait leaves the run resumable.
-//  7. If a run could not start the first time, [Restarts] does not try again. A run
-//     has started when one of its scenes runs.
-//  8. The runs of a host share no fact, no store and no series of metrics, also when
+//  5. The runs of a host share no fact, no store and no series of metrics, also when
 //     they run the same scene. After [Host.Remove] nothing is left of a run but its
 //     directory: no actor, no goroutine, no series.
 //
 // # Not here
 //
-// The command line; signals; the behaviour of a scene; the content of a run
+// The command line; signals; restarts (scenes/run/restarts); the behaviour of a scene; the content of a run
 // directory.
 package runner
 
@@ -43,6 +35,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tavernsim/engine/agenda"
@@ -127,7 +120,7 @@ type Options struct {
 	// OnMiss says what becomes of a question without a recorded answer: MissAsk, the
 	// default, or MissFail.
 	OnMiss string
-	// Store has answers of earlier runs (OpenStore); several runs of a process may share it.
+	// Store has answers of earlier runs (scenes/run/answerstore); several runs of a process may share it.
 	// The caller closes it after them. nil = none.
 	Store *store.Store
 	// External are tools of the program that embeds the run, and Executors carry them
@@ -179,6 +172,9 @@ type Options struct {
 	Middleware delivery.Chain
 	// Crashes are what made a restart necessary, by scene: see scenes.Crash.
 	Crashes map[string][]*scenes.Crash
+	// Restarted: whoever waits for the run restarts scenes that failed (scenes/run/restarts). The
+	// others then stop with one that will be, so that it does not wait for their ends.
+	Restarted bool
 	// Finish writes the summary of a run whose scenes have all ended, also if there is
 	// one that says so. Without it such a run is an error.
 	Finish bool
@@ -216,6 +212,8 @@ type Runner struct {
 	links   *links.Hub
 	idle    []*Scene // they have no Run: ended before this process, or could not begin
 	host    *Host
+	starts  bool // host.mu guards it, and the next
+	closes  bool // no reload begins any more
 	store   *persistence.Store
 	metrics *metrics.Run
 	unwatch []func()       // sources of the metrics
@@ -223,8 +221,11 @@ type Runner struct {
 	log     *slog.Logger
 	started time.Time
 
+	late     sync.WaitGroup  // reloads that scenes have not decided
+	patience time.Duration   // with one of them: reloading
 	progress rundir.Progress // of restoring
 	granted  *granted.Run
+	crashes  map[string][]*scenes.Crash // before this process, as Options.Crashes; nil unless Options.Restarted
 
 	waited sync.Once // of Wait, whose results follow
 	sum    *rundir.Summary
@@ -237,11 +238,14 @@ type Scene struct {
 	Seed    uint64
 	Run     *scenes.Run
 	journal *persistence.Journal
+	began   uint64      // its last wave when it began
 	models  *models.Set // nil = the scene did not run
 	tools   *tooling.Set
 	latency *timing.Latency
 	report  []string // world paths that the summary shows
 	outcome scenes.Outcome
+
+	reloads atomic.Bool // it was told of an edition of the plugins and has not decided
 }
 
 // Load reads a project folder; stops says that flags give a stop condition, and tools
@@ -342,19 +346,19 @@ func (r *Runner) wait() (*rundir.Summary, error) {
 		}
 	}
 	sum := r.summarize()
-	errs = append(errs, r.close(), r.finish(sum))
+	errs = append(errs, r.close(sum))
 	return sum, errors.Join(errs...)
 }
 
 // waitAll returns when every scene has stopped. The scenes share a disk, so when one
 // cannot write, the others are stopped at once; so they are when one stops before its end to
-// which others are linked, which would wait for it.
+// which others are linked, which would wait for it, and when one failed that is restarted with them.
 func (r *Runner) waitAll() {
 	var all sync.WaitGroup
 	for _, s := range r.Scenes {
 		all.Go(func() {
 			s.outcome = s.Run.Wait()
-			if failed := (*scenes.DiskFailure)(nil); errors.As(s.outcome.Err, &failed) || r.links.Of(s.ID) != nil && (!s.outcome.Final || s.outcome.Err != nil) {
+			if failed := (*scenes.DiskFailure)(nil); errors.As(s.outcome.Err, &failed) || r.links.Of(s.ID) != nil && (!s.outcome.Final || s.outcome.Err != nil) || r.restarts(s) {
 				r.interruptAll()
 			}
 		})
@@ -362,7 +366,15 @@ func (r *Runner) waitAll() {
 	all.Wait()
 }
 
-func (r *Runner) close() error {
+// restarts reports whether a scene failed and will be restarted: it is not given up.
+func (r *Runner) restarts(s *Scene) bool {
+	c, failed := errors.AsType[*scenes.Crash](s.outcome.Err)
+	return failed && r.crashes != nil && (len(r.crashes[s.ID]) < c.MaxRestarts || s.outcome.Wave.Number > s.began)
+}
+
+// close ends what runs and releases everything, the store last. sum is kept before that; nil = the
+// run has not begun.
+func (r *Runner) close(sum *rundir.Summary) error {
 	for _, s := range r.Scenes {
 		if s.outcome.Reason == "" {
 			s.outcome = s.Run.Wait()
@@ -370,6 +382,8 @@ func (r *Runner) close() error {
 	}
 	r.metrics.NotReady("stopping")
 	r.stopWatching()
+	r.host.closes(r)
+	r.late.Wait()
 	var errs []error
 	for _, s := range r.Scenes {
 		errs = append(errs, s.models.Close(), s.tools.Close())
@@ -377,30 +391,27 @@ func (r *Runner) close() error {
 	if r.desk != nil {
 		errs = append(errs, r.desk.Close())
 	}
-	errs = append(errs, r.collectAtEnd(), r.store.Close())
+	errs = append(errs, r.collectAtEnd())
+	if sum != nil {
+		if err := sum.Write(r.Dir); err != nil {
+			errs = append(errs, fmt.Errorf("run %s: %w", r.Dir, err))
+		}
+	}
+	errs = append(errs, r.store.Close())
 	r.host.ended(r)
 	return errors.Join(errs...)
 }
 
-func (r *Runner) finish(s *rundir.Summary) error {
-	if err := s.Write(r.Dir); err != nil {
-		return fmt.Errorf("run %s: %w", r.Dir, err)
-	}
-	return nil
-}
-
-// Pause pauses every scene and returns when all of them rest with everything
+// Pause pauses every scene and returns when all of them that have not ended rest with everything
 // durable; false when the run ended or ctx did first.
-func (r *Runner) Pause(ctx context.Context) bool {
+func (r *Runner) Pause(ctx context.Context) (rests bool) {
 	for _, s := range r.Scenes {
 		s.Run.Pause()
 	}
 	for _, s := range r.Scenes {
-		if !s.Run.WaitPaused(ctx) {
-			return false
-		}
+		rests = s.Run.WaitPaused(ctx) || rests
 	}
-	return true
+	return rests && ctx.Err() == nil
 }
 
 // Continue ends a pause.

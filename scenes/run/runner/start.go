@@ -20,7 +20,6 @@ import (
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
-	"tavernsim/scenes/run/granted"
 	"tavernsim/scenes/run/interact"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/seats"
@@ -30,8 +29,7 @@ import (
 
 // open opens the store.
 func (h *Host) open(dir string, p *project.Project, m *rundir.Manifest, opt Options) (*Runner, error) {
-	r := &Runner{Dir: dir, Manifest: m, Project: p, host: h, log: h.log, started: time.Now(), progress: opt.Recovering, granted: opt.grantedTo(p, dir, h.log)}
-	r.granted.Edition = func(now *granted.Reread) ([]string, error) { return r.edition(now, &opt) }
+	r := &Runner{Dir: dir, Manifest: m, Project: p, host: h, log: h.log, started: time.Now(), progress: opt.Recovering, patience: reloading}
 	keep, err := persistence.ParseKeep(opt.Keep)
 	if err != nil {
 		return nil, err
@@ -56,7 +54,6 @@ func (h *Host) open(dir string, p *project.Project, m *rundir.Manifest, opt Opti
 			return nil, errors.Join(err, r.store.Close())
 		}
 	}
-	r.watch(metrics.Sources{Store: r.store, Dir: dir, Plugins: r.granted.Plugins})
 	return r, nil
 }
 
@@ -82,19 +79,24 @@ func (r *Runner) start(defs []*project.Scene, opt Options) error {
 	if len(r.Scenes) == 0 && !opt.Finish && rundir.Summarized(r.Dir) {
 		last := r.idle[len(r.idle)-1]
 		err := protocol.Errorf(protocol.KindConflict, "run %s: it has ended already (scene %s: %s); start another", r.Dir, last.ID, last.outcome.Reason)
-		return errors.Join(err, r.close())
+		return errors.Join(err, r.close(nil))
 	}
 	r.metrics.Ready()
 	return nil
 }
 
-func (r *Runner) startScene(def *project.Scene, opt Options) error {
+func (r *Runner) startScene(def *project.Scene, opt Options) (err error) {
 	id := def.Definition.ID
 	r.metrics.NotReady("restoring scene " + id)
 	journal, err := r.store.Journal(id)
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil {
+			_ = journal.Close() // of a disk that failed the store speaks, too
+		}
+	}()
 	made, err := r.Manifest.Made(r.Project, id, opt.Middleware, opt.External)
 	if err == nil {
 		err = r.Manifest.AddEditions(r.Dir, made, opt.Middleware, opt.External)
@@ -130,7 +132,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) error {
 	for _, w := range hands.Replaced() {
 		r.log.Warn(w.String(), "scene", id)
 	}
-	s := &Scene{tools: hands, ID: id, Seed: r.Manifest.Seeds[id], journal: journal, models: set, latency: timing.NewLatency(), report: def.Definition.Simulation.Report}
+	s := &Scene{tools: hands, ID: id, Seed: r.Manifest.Seeds[id], journal: journal, began: journal.Durable().Number, models: set, latency: timing.NewLatency(), report: def.Definition.Simulation.Report}
 	s.Run, err = scenes.Start(made, journal, scenes.Options{
 		Schedule: opt.Schedule, Stop: stopOf(def, opt), Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Orders: opt.ordersOf(id), Control: opt.Control, Desk: r.deskOf(id), Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
 		Metrics: counts, Log: r.log, Latency: s.latency, ColdWakes: opt.ColdWakes, Serial: opt.Serial, Crashes: opt.Crashes[id], Links: r.links.Of(id), Folding: r.recovering(id),

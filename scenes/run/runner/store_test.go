@@ -2,21 +2,19 @@ package runner
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"tavernsim/llm/replay"
 	"tavernsim/llm/store"
-	"tavernsim/protocol"
+	"tavernsim/scenes/run/answerstore"
 	"tavernsim/scenes/run/rundir"
 )
 
 func openStore(t *testing.T, dir string) *store.Store {
 	t.Helper()
-	s, err := OpenStore(dir, nil, func(text string) { t.Error(text) })
+	s, err := answerstore.Open(dir, nil, func(text string) { t.Error(text) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,41 +94,4 @@ func saidIn(t *testing.T, dir string) (said []string) {
 		t.Fatal(err)
 	}
 	return said
-}
-
-// One process has a store, other folders are none, and a damaged one is corrupt.
-func TestOpenStoreFaults(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "answers")
-	s := openStore(t, dir)
-	if _, err := OpenStore(dir, nil, nil); protocol.KindOf(err) != protocol.KindConflict || !strings.Contains(err.Error(), "another process uses it") {
-		t.Errorf("twice: %v", err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	manifests, err := filepath.Glob(filepath.Join(dir, "db", "MANIFEST-*"))
-	if err != nil || len(manifests) == 0 {
-		t.Fatal(manifests, err)
-	}
-	for _, m := range manifests {
-		if err := os.WriteFile(m, []byte("no manifest at all, but something else"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if s, err := OpenStore(dir, nil, nil); err == nil {
-		t.Log("the damage cost its answers, no more")
-		_ = s.Close()
-	} else if protocol.KindOf(err) != protocol.KindCorrupt {
-		t.Errorf("damaged: %v", err)
-	}
-	other := t.TempDir()
-	if err := os.WriteFile(filepath.Join(other, "notes.txt"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := OpenStore(other, nil, nil); protocol.KindOf(err) != protocol.KindConflict || !strings.Contains(err.Error(), "is no store of answers") {
-		t.Errorf("another folder: %v", err)
-	}
-	if _, err := OpenStore(filepath.Join(other, "notes.txt"), nil, nil); err == nil {
-		t.Error("a file was taken for a store")
-	}
 }

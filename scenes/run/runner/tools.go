@@ -140,6 +140,9 @@ func (r *Runner) collectAtEnd() error {
 		return nil
 	}
 	for _, s := range r.inOrder() {
+		if s.journal == nil { // it could not begin
+			continue
+		}
 		if err := s.journal.Close(); err != nil {
 			return nil // the store says it, too, when it is closed
 		}

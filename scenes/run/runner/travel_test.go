@@ -24,6 +24,7 @@ import (
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/run/room"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/scenestest"
 )
@@ -273,7 +274,7 @@ func fails(t *testing.T, p *project.Project, seed uint64, want string) {
 			}
 			break
 		}
-		if failed := (*scenes.DiskFailure)(nil); !errors.As(err, &failed) && !OfDisk(err) {
+		if failed := (*scenes.DiskFailure)(nil); !errors.As(err, &failed) && !room.OfDisk(err) {
 			t.Fatal(err)
 		}
 		failures++

@@ -70,7 +70,7 @@ func validated() map[string]any {
 // statusSchema is that of what simd_run_status and simd_run_stop answer.
 func statusSchema() map[string]any {
 	return promise(map[string]any{
-		"run": of("string"), "state": of("string"), "summary": of("object"), "exit_code": of("integer"), "said": of("string"),
+		"run": of("string"), "state": of("string"), "summary": of("object"), "problem": of("string"), "exit_code": of("integer"), "said": of("string"),
 	}, "run", "state")
 }
 

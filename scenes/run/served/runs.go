@@ -294,8 +294,14 @@ func (d *Desk) status(ctx context.Context, params map[string]any) tools.Result {
 		}
 	}
 	found, err := d.find(ctx, q.Run)
+	if r := d.started(q.Run); err != nil && r != nil && !r.running() { // its start failed and left nothing
+		return failed(r.code, r.said)
+	}
 	if err != nil {
 		return tools.Fail(protocol.KindOf(err), err.Error())
+	}
+	if found.Problem != "" {
+		out["problem"] = found.Problem
 	}
 	if out["state"] = found.State; found.State != rundir.Running && rundir.Summarized(found.Dir) {
 		r := d.summary(ctx, q.Run)

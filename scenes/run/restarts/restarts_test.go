@@ -1,4 +1,4 @@
-package runner
+package restarts
 
 import (
 	"context"
@@ -70,9 +70,9 @@ func (s *script) live(resume string, crashes map[string][]*scenes.Crash) (*rundi
 	return next()
 }
 
-func (s *script) plan(wait time.Duration, broken func() bool) Restarts {
+func (s *script) plan(wait time.Duration, broken func() bool) Plan {
 	s.began = time.Now()
-	return Restarts{
+	return Plan{
 		Attempt: s.live, DiskWait: wait, Metrics: metrics.New(), Tell: func(text string) { s.told = append(s.told, text) },
 		Probe: func(dir string) error {
 			if dir != "runs/x/journal" || broken() {
@@ -83,7 +83,7 @@ func (s *script) plan(wait time.Duration, broken func() bool) Restarts {
 	}
 }
 
-// Promises 5 to 7: how often a failed scene is restarted, how long a disk is waited
+// Promises 1 to 3: how often a failed scene is restarted, how long a disk is waited
 // for, and that a run which could not start is not tried again.
 func TestRestarts(t *testing.T) {
 	for _, c := range []struct {
@@ -160,7 +160,43 @@ func TestRestarts(t *testing.T) {
 	}
 }
 
-// Promise 6: a wait that is interrupted gives the run as it is.
+// Promise 1: failures are counted by scene, also when several scenes fail in one attempt.
+func TestCrashesOfSeveralScenes(t *testing.T) {
+	of := func(scene string) *scenes.Crash {
+		return &scenes.Crash{Scene: scene, Text: "fell over", MaxRestarts: 1, Backoff: time.Second}
+	}
+	for _, c := range []struct {
+		name  string
+		lives []func() (*rundir.Summary, error)
+		want  string // crashes of s and other that each life is told of
+		err   string
+	}{
+		{"each once", []func() (*rundir.Summary, error){both(3, 8, of("s")), both(3, 8, of("other")), lived(9, nil)}, "0 0, 1 0, 1 1", ""},
+		{"both at once", []func() (*rundir.Summary, error){both(3, 9, errors.Join(of("s"), fmt.Errorf("%w", of("other")))), lived(9, nil)}, "0 0, 1 1", ""},
+		{"one twice", []func() (*rundir.Summary, error){both(3, 9, of("s")), both(3, 9, errors.Join(of("other"), of("s")))}, "0 0, 1 0", "scene s failed"},
+		{"one twice, with a wave", []func() (*rundir.Summary, error){both(3, 9, of("s")), both(4, 9, errors.Join(of("other"), of("s"))), lived(9, nil)}, "0 0, 1 0, 1 1", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var saw []string
+				p := (&script{}).plan(0, func() bool { return false })
+				p.Attempt = func(_ string, crashes map[string][]*scenes.Crash) (*rundir.Summary, error) {
+					saw = append(saw, fmt.Sprint(len(crashes["s"]), " ", len(crashes["other"])))
+					return c.lives[len(saw)-1]()
+				}
+				_, err := p.Run(t.Context())
+				if got := strings.Join(saw, ", "); got != c.want {
+					t.Errorf("lives were told of %s; want %s", got, c.want)
+				}
+				if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+					t.Errorf("error %v; want %q", err, c.err)
+				}
+			})
+		})
+	}
+}
+
+// Promise 2: a wait that is interrupted gives the run as it is.
 func TestInterruptedWait(t *testing.T) {
 	for _, resumable := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

@@ -1,4 +1,10 @@
-package runner
+// Package answerstore opens the folder in which answers of models outlive their run: the database of
+// an llm/store. The caller of [Open] closes what it gets.
+//
+// # Not here
+//
+// Which answer is given to whom (llm/store).
+package answerstore
 
 import (
 	"errors"
@@ -11,19 +17,19 @@ import (
 	"tavernsim/protocol"
 )
 
-// storeMark is a file in the folder of a store, so that no other database is taken for one.
-const storeMark = "ANSWERS"
+// markFile is a file in the folder of a store, so that no other database is taken for one.
+const markFile = "ANSWERS"
 
-// storeTable is how many bytes of a store are collected before a table is written.
-const storeTable = 4 << 20
+// table is how many bytes of a store are collected before a table is written.
+const table = 4 << 20
 
-// OpenStore opens the answers of models that are kept in a folder, or begins them in a new
+// Open opens the answers of models that are kept in a folder, or begins them in a new
 // or empty one. One process has a store at a time. The caller closes it.
-func OpenStore(dir string, log *slog.Logger, tell func(string)) (*store.Store, error) {
-	if err := claimStore(dir); err != nil {
+func Open(dir string, log *slog.Logger, tell func(string)) (*store.Store, error) {
+	if err := claim(dir); err != nil {
 		return nil, err
 	}
-	db, err := pebbledb.Open(filepath.Join(dir, "db"), pebbledb.Options{Level: pebbledb.Process, MemTableSize: storeTable, Log: log})
+	db, err := pebbledb.Open(filepath.Join(dir, "db"), pebbledb.Options{Level: pebbledb.Process, MemTableSize: table, Log: log})
 	switch kind := protocol.KindOf(err); {
 	case err == nil:
 	case kind == protocol.KindConflict:
@@ -33,11 +39,11 @@ func OpenStore(dir string, log *slog.Logger, tell func(string)) (*store.Store, e
 	default: // files are missing, or are not what they were
 		return nil, protocol.Errorf(protocol.KindCorrupt, "store %s: it is damaged: %w", dir, err)
 	}
-	return store.New(answersDB{db}, store.Options{Name: dir, Tell: tell}), nil
+	return store.New(database{db}, store.Options{Name: dir, Tell: tell}), nil
 }
 
-// claimStore makes the folder of a store, or finds that it is one.
-func claimStore(dir string) error {
+// claim makes the folder of a store, or finds that it is one.
+func claim(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return protocol.Errorf(protocol.KindDenied, "store %s: %w", dir, err)
 	}
@@ -45,7 +51,7 @@ func claimStore(dir string) error {
 	if err != nil {
 		return protocol.Errorf(protocol.KindDenied, "store %s: %w", dir, err)
 	}
-	mark := filepath.Join(dir, storeMark)
+	mark := filepath.Join(dir, markFile)
 	if _, err := os.Stat(mark); err == nil {
 		return nil
 	} else if len(files) > 0 && errors.Is(err, os.ErrNotExist) {
@@ -57,11 +63,11 @@ func claimStore(dir string) error {
 	return nil
 }
 
-// answersDB is the database of a store.
-type answersDB struct{ *pebbledb.DB }
+// database is the database of a store.
+type database struct{ *pebbledb.DB }
 
 // Set implements store.DB.
-func (d answersDB) Set(key, value []byte) error {
+func (d database) Set(key, value []byte) error {
 	b := d.NewBatch()
 	b.Set(key, value)
 	b.Start(false)
@@ -69,4 +75,4 @@ func (d answersDB) Set(key, value []byte) error {
 }
 
 // Bytes implements store.DB.
-func (d answersDB) Bytes() uint64 { return d.Metrics().DiskUsage }
+func (d database) Bytes() uint64 { return d.Metrics().DiskUsage }

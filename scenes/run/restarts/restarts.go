@@ -1,4 +1,21 @@
-package runner
+// Package restarts continues a run after failures that it can survive: of a stage, or of a disk that
+// was full. The caller of [Plan.Run] says how a run is started and resumed.
+//
+// # Promises
+//
+//  1. [Plan] restarts a failed scene after its backoff, at most max_restarts times without a wave of
+//     that scene between two failures. The failures of another scene do not count. Whoever attempts
+//     stops the other scenes with one that will be restarted (runner.Options.Restarted).
+//  2. If the journal cannot be written, [Plan] tries the disk after 1 s, 2 s, up to [MaxPause], and
+//     continues from the end of the journal. It waits at most Plan.DiskWait since the last stored
+//     wave. Interrupting a wait leaves the run resumable.
+//  3. If a run could not start the first time, [Plan] does not try again. A run has started when one
+//     of its scenes runs.
+//
+// # Not here
+//
+// What runs a scene and closes everything (scenes/run/runner).
+package restarts
 
 import (
 	"context"
@@ -27,9 +44,8 @@ const (
 	maxBackoffDoublings = 6
 )
 
-// Restarts continues a run after failures that it can survive: of a stage, or of a disk
-// that was full. Each attempt continues from the journal.
-type Restarts struct {
+// Plan is how a run is continued. Each attempt continues from the journal.
+type Plan struct {
 	// Attempt runs until the run stops for some reason; resume is its directory, ""
 	// the first time. The crashes are those since the last wave, by scene.
 	Attempt func(resume string, crashes map[string][]*scenes.Crash) (*rundir.Summary, error)
@@ -46,13 +62,18 @@ type Restarts struct {
 
 // attempts is the state between two attempts.
 type attempts struct {
-	Restarts
-	resume  string
-	sum     *rundir.Summary   // of the last attempt that came to one
-	crashes []*scenes.Crash   // in a row
-	crashed uint64            // waves of the scene that crashed
-	waves   map[string]uint64 // durable ones, by scene: the most that an attempt came to
-	outage  *outage           // of the disk; nil = it works, as far as known
+	Plan
+	resume string
+	sum    *rundir.Summary   // of the last attempt that came to one
+	failed map[string]*row   // by scene
+	waves  map[string]uint64 // durable ones, by scene: the most that an attempt came to
+	outage *outage           // of the disk; nil = it works, as far as known
+}
+
+// row are the crashes of a scene without a wave between them.
+type row struct {
+	crashes []*scenes.Crash
+	wave    uint64 // of the scene, at the first of them
 }
 
 // outage is a time in which the disk could not be written.
@@ -62,19 +83,16 @@ type outage struct {
 }
 
 // Run runs to the end, in any number of attempts.
-func (p Restarts) Run(ctx context.Context) (*rundir.Summary, error) {
+func (p Plan) Run(ctx context.Context) (*rundir.Summary, error) {
 	if p.Probe == nil {
 		p.Probe = room.Probe
 	}
-	l := &attempts{Restarts: p, waves: map[string]uint64{}}
-	var crashes map[string][]*scenes.Crash
+	l := &attempts{Plan: p, waves: map[string]uint64{}, failed: map[string]*row{}}
 	for {
-		sum, err := p.Attempt(l.resume, crashes)
-		crashes = nil
+		sum, err := p.Attempt(l.resume, l.crashes())
 		if sum != nil {
 			l.sum, l.resume = sum, sum.RunDir
 		}
-		var crash *scenes.Crash
 		switch {
 		case err == nil || l.sum == nil:
 			return l.sum, err
@@ -82,8 +100,7 @@ func (p Restarts) Run(ctx context.Context) (*rundir.Summary, error) {
 			if again, err := l.waitForDisk(ctx, err); !again {
 				return l.sum, err
 			}
-		case sum != nil && errors.As(err, &crash) && l.restart(ctx, crash):
-			crashes = map[string][]*scenes.Crash{crash.Scene: l.crashes}
+		case sum != nil && l.restart(ctx, crashesIn(err)):
 		default:
 			return l.sum, err
 		}
@@ -96,27 +113,66 @@ func (l *attempts) ofDisk(sum *rundir.Summary, err error) bool {
 	if _, ok := errors.AsType[*scenes.DiskFailure](err); ok {
 		return true
 	}
-	if OfDisk(err) {
+	if room.OfDisk(err) {
 		return true
 	}
 	kind := protocol.KindOf(err)
 	return sum == nil && l.outage != nil && (kind == protocol.KindLimit || kind == protocol.KindTransient)
 }
 
-// restart waits as long as a scene that failed has to; false = it is given up.
-func (l *attempts) restart(ctx context.Context, c *scenes.Crash) bool {
-	if now := l.sum.WavesOf(c.Scene); now > l.crashed {
-		l.crashes, l.crashed = nil, now
+// crashes are those in a row, by scene. A scene that has kept a wave since has kept its own.
+func (l *attempts) crashes() map[string][]*scenes.Crash {
+	var list map[string][]*scenes.Crash
+	for id, r := range l.failed {
+		if l.sum.WavesOf(id) > r.wave {
+			delete(l.failed, id)
+			continue
+		}
+		if list == nil {
+			list = map[string][]*scenes.Crash{}
+		}
+		list[id] = r.crashes
 	}
-	if len(l.crashes) >= c.MaxRestarts {
+	return list
+}
+
+// crashesIn are the failures of scenes in an error.
+func crashesIn(err error) (list []*scenes.Crash) {
+	if all, joined := err.(interface{ Unwrap() []error }); joined {
+		for _, err := range all.Unwrap() {
+			list = append(list, crashesIn(err)...)
+		}
+		return list
+	}
+	if c, ok := errors.AsType[*scenes.Crash](err); ok {
+		list = append(list, c)
+	}
+	return list
+}
+
+// restart waits as long as the scenes that failed have to; false = one is given up, or none failed.
+func (l *attempts) restart(ctx context.Context, crashed []*scenes.Crash) bool {
+	var longest time.Duration
+	for _, c := range crashed {
+		r := l.failed[c.Scene]
+		if now := l.sum.WavesOf(c.Scene); r == nil || now > r.wave {
+			r = &row{wave: now}
+			l.failed[c.Scene] = r
+		}
+		if len(r.crashes) >= c.MaxRestarts {
+			return false
+		}
+		r.crashes = append(r.crashes, c)
+		pause := c.Backoff << min(len(r.crashes)-1, maxBackoffDoublings)
+		longest = max(longest, pause)
+		l.Tell(fmt.Sprintf("%v\nrestarting it from the journal in %s (%d of %d)", c, pause, len(r.crashes), c.MaxRestarts))
+	}
+	if len(crashed) == 0 {
 		return false
 	}
-	l.crashes = append(l.crashes, c)
-	pause := c.Backoff << min(len(l.crashes)-1, maxBackoffDoublings)
-	l.Tell(fmt.Sprintf("%v\nrestarting it from the journal in %s (%d of %d)", c, pause, len(l.crashes), c.MaxRestarts))
 	ctx, done := l.guard(ctx)
 	defer done()
-	return sleep(ctx, pause)
+	return sleep(ctx, longest)
 }
 
 // waitForDisk returns true when the disk can be written again. When it is

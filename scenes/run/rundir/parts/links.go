@@ -1,4 +1,4 @@
-package rundir
+package parts
 
 import (
 	"errors"
@@ -9,10 +9,10 @@ import (
 	"tavernsim/protocol"
 )
 
-// noLinks refuses a run directory whose folders lead somewhere else: simd writes to them, and
+// NoLinks refuses a run directory whose folders lead somewhere else: simd writes to them, and
 // gives them to programs of agents. What lies in the mounts of agents is theirs; who reads
 // that follows no link (tools/mount).
-func noLinks(dir string) error {
+func NoLinks(dir string) error {
 	list, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -25,13 +25,13 @@ func noLinks(dir string) error {
 			return err
 		}
 	}
-	scenes, err := os.ReadDir(filepath.Join(dir, FilesDir))
+	scenes, err := os.ReadDir(filepath.Join(dir, Files))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, s := range scenes {
-		scene := filepath.Join(dir, FilesDir, s.Name())
-		if err := noLink(filepath.Join(dir, FilesDir), s); err != nil {
+		scene := filepath.Join(dir, Files, s.Name())
+		if err := noLink(filepath.Join(dir, Files), s); err != nil {
 			return err
 		}
 		for _, below := range []string{scene, filepath.Join(scene, "agents")} {

@@ -1,0 +1,65 @@
+package run
+
+import (
+	"context"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+)
+
+// slow is a run whose scenes never come to rest, and which reads files for ever.
+type slow struct {
+	did []string // by the goroutine that hears signals
+	end chan struct{}
+}
+
+func (s *slow) Interrupt()                          { s.did = append(s.did, "interrupted") }
+func (s *slow) Continue()                           {}
+func (s *slow) Pause(ctx context.Context) bool      { <-ctx.Done(); return false }
+func (s *slow) Reload() (changed []string, e error) { <-s.end; return []string{"x"}, nil }
+
+// Ctrl-C is heard while Ctrl-Z or SIGHUP is at work: the first stops the run, the second the process.
+func TestSignalsWhileOthersAreAtWork(t *testing.T) {
+	for _, first := range []os.Signal{syscall.SIGTSTP, syscall.SIGHUP} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, end := context.WithCancel(t.Context())
+			r := &slow{end: make(chan struct{})}
+			c, ready := make(chan os.Signal, 4), make(chan running, 1)
+			done := watchSignals(ctx, io.Discard, c, ready, func(io.Writer, running) { r.did = append(r.did, "exit") })
+			ready <- r
+			synctest.Wait()
+			for _, s := range []os.Signal{first, syscall.SIGINT, syscall.SIGINT} {
+				c <- s
+				synctest.Wait()
+			}
+			if got := strings.Join(r.did, " "); got != "interrupted exit" {
+				t.Errorf("%s: %s", first, got)
+			}
+			close(r.end)
+			end()
+			<-done
+		})
+	}
+}
+
+// A signal that comes before the run stands counts when it does.
+func TestSignalBeforeTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithCancel(t.Context())
+		r := &slow{}
+		c, ready := make(chan os.Signal, 4), make(chan running, 1)
+		done := watchSignals(ctx, io.Discard, c, ready, func(io.Writer, running) { t.Error("exit") })
+		c <- syscall.SIGTERM
+		synctest.Wait()
+		ready <- r
+		synctest.Wait()
+		if got := strings.Join(r.did, " "); got != "interrupted" {
+			t.Error(got)
+		}
+		end()
+		<-done
+	})
+}

@@ -1,0 +1,116 @@
+package runner
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/persistence"
+	"tavernsim/persistence/persistencetest"
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/run/granted"
+	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/scenestest"
+	"tavernsim/tools"
+)
+
+const tides = `
+-- project.json --
+{"id": "test", "model": "models/m.yaml", "plugins": ["tides"]}
+-- models/m.yaml --
+rules: [{answer: {calls: [{tool: "tides:next", params: {harbour: Brest}}]}}]
+-- plugins/tides/plugin.yaml --
+{name: tides, version: 1.0.0}
+-- plugins/tides/tools/next.tool.yaml --
+id: "tides:next"
+description: the first
+parameters: {properties: {harbour: {type: string}}}
+implementation: {type: service, name: clock}
+-- agent_profiles/a.yaml --
+id: a
+name: A
+version: "1.0.0"
+schema_version: "1.0"
+core_deliberation_workflow_id: std/core
+tool_ids_inventory: ["tides:next"]
+custom_runtime_config: {deliberation_frequency_hz: 20}
+-- scenes/s.yaml --
+id: s
+name: S
+agent_instances: [{instance_id: a, profile_id: a}]
+`
+
+// A scene that decides about a reload after nobody waits for it has the edition all the same, and the
+// run can be resumed.
+func TestReloadThatComesLate(t *testing.T) {
+	with := func(text string) *project.Project {
+		p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(strings.Replace(tides, "the first", text, 1)))), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	called := make(chan string, 1000)
+	clock := tools.Func(func(_ context.Context, c *tools.Call) tools.Result {
+		called <- c.Tool.Description
+		return tools.Output(1)
+	})
+	var held sync.RWMutex // while it is, no wave becomes durable
+	disk := persistencetest.FailingDisk(persistencetest.OSDisk(), func(op persistencetest.DiskOp) error {
+		if op.Sync {
+			held.RLock()
+			defer held.RUnlock()
+		}
+		return nil
+	})
+	opt := Options{
+		FS: disk, Durability: persistence.Power,
+		Dir: filepath.Join(t.TempDir(), "run"), Clock: agenda.Realtime, For: time.Hour, Services: map[string]tools.Executor{"clock": clock},
+		Reread: func() (*granted.Reread, error) { return &granted.Reread{Project: with("the second")}, nil },
+	}
+	r, err := Start(with("the first"), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.patience = time.Millisecond
+	held.Lock()
+	editions := func() int {
+		t.Helper()
+		m, err := rundir.ReadManifest(opt.Dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(m.Editions)
+	}
+	if _, err := r.Reload(); err == nil || !strings.Contains(err.Error(), "it has not decided within 1ms") || editions() != 1 {
+		t.Fatalf("%d editions, %v", editions(), err)
+	}
+	if _, err := r.Reload(); err == nil || !strings.Contains(err.Error(), "has not decided about the reload before this one") || editions() != 1 {
+		t.Fatalf("again: %d editions, %v", editions(), err)
+	}
+	held.Unlock()
+	for late := time.After(5 * time.Minute); ; {
+		select {
+		case text := <-called:
+			if text != "the second" {
+				continue
+			}
+		case <-late:
+			t.Fatal("the scene goes on with the tools that it had")
+		}
+		break
+	}
+	r.Interrupt()
+	wait(t, r)
+	if r, err = Resume(opt.Dir, Options{Services: opt.Services}); err != nil {
+		t.Fatal(err)
+	}
+	r.Interrupt()
+	wait(t, r)
+}
