@@ -118,7 +118,7 @@ type Scene struct {
 	journal journal
 	codec   *protocol.Codec
 	decided map[string]bool // kinds of the facts that agents decide
-	checked uint64 // last wave that Check found good, with all before
+	checked uint64          // last wave that Check found good, with all before
 }
 
 // journal is what views read; Redeliver adds a wave to it.

@@ -119,8 +119,8 @@ func say(v reflect.Value, text string) {
 			v.SetString(text)
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			say(v.Field(i), text)
+		for _, f := range v.Fields() {
+			say(f, text)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
