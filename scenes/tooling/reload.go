@@ -4,6 +4,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/tooling/own"
+	"tavernsim/tools/plugin"
 )
 
 // Next makes the tools of another edition of the project ready, with these files of the operator;
@@ -37,18 +38,28 @@ func (s *Set) inherit(before *Set) {
 }
 
 // Go lets calls that begin from now on be carried out by the next set. The programs of the one before
-// end when its calls have. A deliberation under way may have been told of other parameters: its
+// end when its calls have, or with the scene if they last. A deliberation under way may have been told of other parameters: its
 // calls are checked again.
 func (s *Set) Go(next *Set) {
 	before := s.now()
 	s.next.Store(next)
-	go func() {
-		before.calls.Lock() // until the last call has ended; new ones go to the next set
-		defer before.calls.Unlock()
-		if !before.hooks.Turns() && before.hooks.Plugin() == "" {
-			_ = before.end() // it ends what runs, and has nothing to say
-		}
-	}()
+	go before.retire()
+}
+
+// retire ends the programs of an edition that another one follows, if they do not last.
+func (s *Set) retire() {
+	s.calls.Lock() // until the last call has ended; new ones go to the next set
+	defer s.calls.Unlock()
+	if !s.lasts() {
+		_ = s.end() // it ends what runs, and has nothing to say
+	}
+}
+
+// lasts reports whether the programs of an edition go on after it, to the end of the scene: the
+// first one has those that hooks ask, and those in the places of models and of people. No
+// edition changes their plugins.
+func (s *Set) lasts() bool {
+	return s.hooks.Plugin() != "" || s.opt.before == nil && (s.over[plugin.OfModel] != nil || s.over[plugin.OfEmbedder] != nil || s.over[plugin.OfApprover] != nil)
 }
 
 // now is the set of the edition that counts.
