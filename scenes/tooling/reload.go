@@ -59,7 +59,7 @@ func (s *Set) retire() {
 // first one has those that hooks ask, and those in the places of models and of people. No
 // edition changes their plugins.
 func (s *Set) lasts() bool {
-	return s.hooks.Plugin() != "" || s.opt.before == nil && (s.over[plugin.OfModel] != nil || s.over[plugin.OfEmbedder] != nil || s.over[plugin.OfApprover] != nil)
+	return s.opt.before == nil && (s.hooks.Plugin() != "" || s.over[plugin.OfModel] != nil || s.over[plugin.OfEmbedder] != nil || s.over[plugin.OfApprover] != nil)
 }
 
 // now is the set of the edition that counts.

@@ -99,13 +99,16 @@ func asks(t *testing.T, set *tooling.Set, service, method string) string {
 	return ""
 }
 
+const hooksOfCalls = `permissions: {hooks: ["hook:tool:before-call"]}
+hooks: [{hook: "tool:before-call", service: m, fail: closed, timeout: 60s}]`
+
 // What a service stands for goes on over every edition with the program that it had, also if that was
 // not started before the first one. The programs of other editions end with them, and all with the scene.
 func TestWhatLastsOverEditions(t *testing.T) {
 	box := withPython(t)
 	for name, lasts := range map[string]string{
 		"model": "overrides: [{interface: model, service: m}]\npermissions: {services: {override: [model]}}", "embedder": "overrides: [{interface: embedder, service: m}]\npermissions: {services: {override: [embedder]}}",
-		"approver": "overrides: [{interface: approver, service: m}]\npermissions: {services: {override: [approver]}}",
+		"approver": "overrides: [{interface: approver, service: m}]\npermissions: {services: {override: [approver]}}", "hooks": hooksOfCalls,
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := edition(t, lasts, "1.0.0")
