@@ -11,6 +11,7 @@ import (
 	"tavernsim/scenes/tooling"
 	"tavernsim/scenes/tooling/own"
 	"tavernsim/tools"
+	"tavernsim/tools/grants"
 	"tavernsim/tools/rpc"
 )
 
@@ -148,5 +149,41 @@ func TestWhatLastsOverEditions(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A grant that is taken back counts after an edition as before one: a hook is not asked, and no
+// service calls one of that plugin.
+func TestRevokedAfterAnEdition(t *testing.T) {
+	box, p := withPython(t), edition(t, hooksOfCalls, "1.0.0")
+	first, err := tooling.New(tooling.Options{Project: p, Run: "r", Sandbox: box, Grants: grantAll(p)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	p = edition(t, hooksOfCalls, "1.0.1")
+	second := goOn(t, first, first, p)
+	wave := func() tools.Result {
+		tool, _ := p.Tool("hands:wave")
+		return second.Try(t.Context(), tool, map[string]any{}, 0)
+	}
+	if r := wave(); r.Status != tools.OK {
+		t.Fatalf("%+v", r.Error)
+	}
+	if why := asks(t, first, "mind/m", "calls"); why != "" {
+		t.Error(why)
+	}
+	take, err := first.Renewed(own.Files{Grants: &grants.Store{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := take(); err != nil {
+		t.Fatal(err)
+	}
+	if r := wave(); r.Status != tools.Denied || !strings.Contains(r.Error.Message, "the hook tool:before-call of the service mind/m: plugin:mind asks for") {
+		t.Errorf("%+v %+v", r, r.Error)
+	}
+	if why := asks(t, first, "mind/m", "calls"); !strings.Contains(why, "plugin:mind asks for") {
+		t.Errorf("the service calls another one: %q", why)
 	}
 }
