@@ -1,6 +1,7 @@
 package tooling_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"tavernsim/scenes/tooling"
 	"tavernsim/scenes/tooling/own"
 	"tavernsim/tools"
+	"tavernsim/tools/approvals"
 	"tavernsim/tools/grants"
 	"tavernsim/tools/rpc"
 )
@@ -185,5 +187,33 @@ func TestRevokedAfterAnEdition(t *testing.T) {
 	}
 	if why := asks(t, first, "mind/m", "calls"); !strings.Contains(why, "plugin:mind asks for") {
 		t.Errorf("the service calls another one: %q", why)
+	}
+}
+
+// answers gives a value to whoever asks.
+type answers struct{}
+
+func (answers) Ask(context.Context, *approvals.Question) (approvals.Verdict, error) {
+	return approvals.Verdict{Yes: true, Value: "Tr0ub4dor-9f3k2q"}, nil
+}
+
+// A scene that goes on in a later edition asks the people of this process.
+func TestWhoIsAskedInALaterEdition(t *testing.T) {
+	const wants = "-- agent_profiles/b.yaml --\nid: b\nname: B\nversion: \"1.0.0\"\nschema_version: \"1.0\"\ncore_deliberation_workflow_id: std/core\ntool_ids_inventory: [command, get_value]"
+	p := edition(t, wants, "1.0.0")
+	first, err := tooling.New(tooling.Options{Project: p, Run: "r", Sandbox: withPython(t), Grants: grantAll(p)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	p = edition(t, wants, "1.0.1")
+	second := goOn(t, first, first, p)
+	first.Asking(tooling.Leave{Door: answers{}}, false)
+	tool, ok := p.Tool("get_value")
+	if !ok {
+		t.Fatal("no get_value")
+	}
+	if r := second.Try(t.Context(), tool, map[string]any{"key": "TOKEN", "reason": "to push"}, 0); r.Status != tools.OK {
+		t.Errorf("%+v %+v", r, r.Error)
 	}
 }
