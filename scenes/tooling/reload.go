@@ -3,8 +3,8 @@ package tooling
 import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/tooling/overrides"
 	"tavernsim/scenes/tooling/own"
-	"tavernsim/tools/plugin"
 )
 
 // Next makes the tools of another edition of the project ready, with these files of the operator;
@@ -46,20 +46,15 @@ func (s *Set) Go(next *Set) {
 	go before.retire()
 }
 
-// retire ends the programs of an edition that another one follows, if they do not last.
+// retire ends the programs of an edition that another one follows. Those of the first one last to the
+// end of the scene if hooks ask them, or if they are in the places of models or people: no edition
+// changes their plugins.
 func (s *Set) retire() {
 	s.calls.Lock() // until the last call has ended; new ones go to the next set
 	defer s.calls.Unlock()
-	if !s.lasts() {
+	if s.opt.before != nil || s.hooks.Plugin() == "" && !overrides.Last(s.over) {
 		_ = s.end() // it ends what runs, and has nothing to say
 	}
-}
-
-// lasts reports whether the programs of an edition go on after it, to the end of the scene: the
-// first one has those that hooks ask, and those in the places of models and of people. No
-// edition changes their plugins.
-func (s *Set) lasts() bool {
-	return s.opt.before == nil && (s.hooks.Plugin() != "" || s.over[plugin.OfModel] != nil || s.over[plugin.OfEmbedder] != nil || s.over[plugin.OfApprover] != nil)
 }
 
 // now is the set of the edition that counts.
