@@ -165,7 +165,7 @@ func (r *Run) startLoop(f *frame, n int32) {
 	l.results = make([]slot, total*len(l.collect))
 	if l.parallel {
 		l.live = total
-		for i := range total {
+		for i := 0; i < total && !r.done; i++ { // an item may stop the run
 			r.startItem(l, i)
 		}
 	}

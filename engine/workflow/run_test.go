@@ -295,6 +295,30 @@ func TestResetLetsGo(t *testing.T) {
 	}
 }
 
+// A parallel Loop over more items than steps are left stops the run once: what that takes does not grow with the items.
+func TestStepsEndAParallelLoop(t *testing.T) {
+	inner := decode(t, []byte(`{"id": "inner", "interfaceInputs": {"item": {}}, "nodes": [{"id": "in", "type": "GroupInput"}, {"id": "out", "type": "GroupOutput"}]}`))
+	outer := decode(t, []byte(`{"id": "outer", "interfaceOutputs": {"r": {}}, "nodes": [
+		{"id": "l", "type": "Loop", "configValues": {"workflow": "inner", "order": "parallel", "maxItems": 10000}, "inputValues": {"times": 10000}}, {"id": "out", "type": "GroupOutput"}],
+		"edges": [{"source": "l", "sourceHandle": "count", "target": "out", "targetHandle": "r"}]}`))
+	plan, faults := workflow.Compile(outer, workflow.Options{Kinds: testKinds(), MaxSteps: 10, Lookup: func(string) (*workflow.Definition, bool) { return inner, true }})
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	var run workflow.Run
+	made := testing.AllocsPerRun(3, func() {
+		if err := run.Start(plan, nil, workflow.Env{}); err != nil {
+			t.Fatal(err)
+		}
+		if !run.Advance(instant{}) || protocol.KindOf(run.Err()) != protocol.KindLimit {
+			t.Errorf("%v", run.Err())
+		}
+	})
+	if made > 1000 {
+		t.Errorf("%v allocations", made)
+	}
+}
+
 // Promise 9: arguments and answers are the same bytes after any use of them.
 func TestValuesAreNotWritten(t *testing.T) {
 	plan, args := deliberation(t)

@@ -114,6 +114,6 @@ func (s *Set) hooked() error {
 	if s.opt.Sandbox == nil {
 		return protocol.Errorf(protocol.KindNotFound, "the plugin %s has hooks, which programs answer, and this program has no sandbox for them (runner.Options.Sandbox); run with --tools mock", name)
 	}
-	s.hooks.Open(s.services(), func(name string) error { return s.own.Refused(needs.OfPlugin(name)) }, s.maskSaid, s.Mask)
+	s.hooks.Open(s.services(), func(name string) error { return s.now().own.Refused(needs.OfPlugin(name)) }, s.maskSaid, s.Mask)
 	return nil
 }

@@ -3,6 +3,7 @@ package tooling
 import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/tooling/overrides"
 	"tavernsim/scenes/tooling/own"
 )
 
@@ -37,18 +38,23 @@ func (s *Set) inherit(before *Set) {
 }
 
 // Go lets calls that begin from now on be carried out by the next set. The programs of the one before
-// end when its calls have. A deliberation under way may have been told of other parameters: its
+// end when its calls have, or with the scene if they last. A deliberation under way may have been told of other parameters: its
 // calls are checked again.
 func (s *Set) Go(next *Set) {
 	before := s.now()
 	s.next.Store(next)
-	go func() {
-		before.calls.Lock() // until the last call has ended; new ones go to the next set
-		defer before.calls.Unlock()
-		if !before.hooks.Turns() && before.hooks.Plugin() == "" {
-			_ = before.end() // it ends what runs, and has nothing to say
-		}
-	}()
+	go before.retire()
+}
+
+// retire ends the programs of an edition that another one follows. Those of the first one last to the
+// end of the scene if hooks ask them, or if they are in the places of models or people: no edition
+// changes their plugins.
+func (s *Set) retire() {
+	s.calls.Lock() // until the last call has ended; new ones go to the next set
+	defer s.calls.Unlock()
+	if s.opt.before != nil || s.hooks.Plugin() == "" && !overrides.Last(s.over) {
+		_ = s.end() // it ends what runs, and has nothing to say
+	}
 }
 
 // now is the set of the edition that counts.

@@ -57,7 +57,8 @@ func (s *Set) resolve(from, name string) (string, error) {
 			return "", protocol.Errorf(protocol.KindDenied, "the plugin %s may not call the service %s: it calls its own, and those of plugins in its dependencies", caller, to)
 		}
 	}
-	return to, cmp.Or(s.own.RefusedService(to), s.own.Refused(needs.OfPlugin(caller)))
+	// Services of the first edition may go on; the grants of the newest one count.
+	return to, cmp.Or(s.now().own.RefusedService(to), s.now().own.Refused(needs.OfPlugin(caller)))
 }
 
 // told are the values of the options of a plugin that its services are told: no secrets.

@@ -37,7 +37,7 @@ func (s *Set) Asking(l Leave, policy bool) []outside.Entry {
 	list := s.Entries()
 	if s != nil {
 		l = s.asked(l)
-		s.shell.leave = l
+		s.shell.leave, s.now().shell.leave = l, l // a scene that goes on may have another edition already
 	}
 	if policy {
 		list = append(list, l.Entry())

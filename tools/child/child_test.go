@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"tavernsim/protocol"
 	"tavernsim/tools"
@@ -183,4 +184,99 @@ func TestKeeper(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	})
+}
+
+// into is a connection that takes everything in time.
+type into struct{ sdk.Connection }
+
+func (into) Write(ctx context.Context, _ jsonrpc.Message) error { return ctx.Err() }
+
+// guarded is the guard of a connection, without a program.
+func guarded(below sdk.Connection, gives, given string) *guard {
+	return &guard{Connection: below, Process: &Process{of: Program{GivesUp: gives, GivenUp: given, Wanted: func(*jsonrpc.Request) bool { return true }}, waiting: map[jsonrpc.ID]bool{}, unasked: NewUnasked()}}
+}
+
+// Promise 2: what was given up takes bounded memory. The answer to one of the last may come late; that to an
+// older one was not asked for. What was not given up is waited for however long.
+func TestGivenUp(t *testing.T) {
+	g := guarded(into{}, "$/cancel", "id")
+	id := func(n int) jsonrpc.ID {
+		id, err := jsonrpc.MakeID(float64(n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	const n = 3 * maxLate
+	for i := range n {
+		if err := g.Write(t.Context(), &jsonrpc.Request{ID: id(i), Method: "m"}); err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			continue
+		}
+		if err := g.Write(t.Context(), &jsonrpc.Request{Method: "$/cancel", Params: fmt.Appendf(nil, `{"id": %d}`, i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	if err := g.Write(left, &jsonrpc.Request{ID: id(n), Method: "m"}); err == nil {
+		t.Error("it was written")
+	}
+	if len(g.waiting) != maxLate+1 || len(g.late) != maxLate {
+		t.Errorf("%d and %d", len(g.waiting), len(g.late))
+	}
+	for i, want := range map[int]bool{0: true, 1: false, n - maxLate - 1: false, n - maxLate: true, n - 1: true} {
+		if got, err := g.judge(&jsonrpc.Response{ID: id(i)}); got != want || err != nil {
+			t.Errorf("%d: %v %v", i, got, err)
+		}
+	}
+}
+
+// guarding is a transport with a guard.
+type guarding struct {
+	sdk.Transport
+	guard *guard
+}
+
+func (g *guarding) Connect(ctx context.Context) (sdk.Connection, error) {
+	below, err := g.Transport.Connect(ctx)
+	g.guard.Connection = below
+	return g.guard, err
+}
+
+// The client of MCP gives up as its programs are told to.
+func TestTheClientGivesUp(t *testing.T) {
+	s := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, nil)
+	begun, told := make(chan struct{}), make(chan struct{})
+	s.AddTool(&sdk.Tool{Name: "hangs", InputSchema: map[string]any{"type": "object"}}, func(ctx context.Context, _ *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		close(begun)
+		<-ctx.Done()
+		close(told)
+		return nil, ctx.Err()
+	})
+	theirs, ours := sdk.NewInMemoryTransports()
+	above, err := s.Connect(t.Context(), theirs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := guarded(nil, "notifications/cancelled", "requestId")
+	c, err := sdk.NewClient(&sdk.Implementation{Name: "client", Version: "1"}, nil).Connect(t.Context(), &guarding{ours, g}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, leave := context.WithCancel(t.Context())
+	go func() { <-begun; leave() }()
+	if _, err := c.CallTool(ctx, &sdk.CallToolParams{Name: "hangs"}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	<-told
+	g.mu.Lock()
+	if len(g.late) != 1 {
+		t.Errorf("%v was given up", g.late)
+	}
+	g.mu.Unlock()
+	_ = c.Close()
+	_ = above.Wait()
 }

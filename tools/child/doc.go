@@ -13,7 +13,8 @@
 //     waited for longer than 5 s. Of what it writes to its standard error the last 64 KiB
 //     are kept.
 //  3. An answer reaches who asked once. One to something that nobody asked, a second one, and
-//     one that comes too late reach nobody.
+//     one that comes too late reach nobody. Of requests that were given up the last 1,000 may
+//     still be answered; the answer to an older one is one that nobody asked for.
 //  4. A line that is no single value, or a message that has a name twice, ends the program.
 //  5. After a failure a [Keeper] opens the next session after a pause, 1 s and then twice as
 //     long up to 60 s; after five failures in a row, without an answer between them, none.

@@ -2,6 +2,7 @@ package child
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -26,6 +27,7 @@ const (
 	maxUnaskedB = 64 << 20 // bytes of them
 	moreUnasked = 100      // messages for each second between them, of moreBytes all together
 	moreBytes   = 64 << 10
+	maxLate     = 1000 // requests that were given up and may still be answered
 	maxWrite    = 5 * time.Second
 	maxStderr   = 64 << 10
 	maxSaid     = 400
@@ -53,6 +55,9 @@ type Program struct {
 	// Wanted reports whether the other side of the wire gets a request or notification of the
 	// program. It must return soon.
 	Wanted func(*jsonrpc.Request) bool
+	// GivesUp is the notification by which the program is told that nobody waits for a request any
+	// more, and GivenUp its parameter that has the id of the request.
+	GivesUp, GivenUp string
 	// Mend is that of NewLines for what the program writes.
 	Mend func([]byte) ([]byte, error)
 	// Mask makes what the program wrote to its standard error one that can be shown; nil = it
@@ -68,11 +73,12 @@ type Process struct {
 	stop    context.CancelFunc
 	gone    chan struct{}
 
-	mu      sync.Mutex // guards the following fields
-	broken  error      // the first violation of the protocol
-	ended   error      // how it ended
-	waiting map[jsonrpc.ID]bool
-	unasked Unasked // since the last answer, or the start
+	mu      sync.Mutex          // guards the following fields
+	broken  error               // the first violation of the protocol
+	ended   error               // how it ended
+	waiting map[jsonrpc.ID]bool // requests without an answer
+	late    []jsonrpc.ID        // those that were given up, the oldest first; some have their answers
+	unasked Unasked             // since the last answer, or the start
 }
 
 // Start starts a program. Its end shows in the pipes. You must call Cut.
@@ -262,21 +268,49 @@ func (u *Unasked) More(bytes int) error {
 	return Violated("it sent %d messages with %d bytes that nobody asked for", u.messages, u.bytes)
 }
 
+// note notes what is asked, and what is given up. An answer to that may still come: the other side of
+// the wire knows whether it is of use. Of the oldest ones it is one that nobody asked for.
+func (g *guard) note(q *jsonrpc.Request) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if q.IsCall() {
+		g.waiting[q.ID] = true
+		return
+	}
+	if q.Method != g.of.GivesUp {
+		return
+	}
+	var of map[string]any
+	_ = json.Unmarshal(q.Params, &of) // we wrote them
+	id, err := jsonrpc.MakeID(of[g.of.GivenUp])
+	if err != nil || !g.waiting[id] {
+		return
+	}
+	if g.late = append(g.late, id); len(g.late) > maxLate {
+		delete(g.waiting, g.late[0])
+		g.late = g.late[1:]
+	}
+}
+
 // Write implements sdk.Connection. A program that does not read is not waited for.
 func (g *guard) Write(ctx context.Context, m jsonrpc.Message) error {
-	if q, ok := m.(*jsonrpc.Request); ok && q.IsCall() {
-		g.mu.Lock()
-		g.waiting[q.ID] = true
-		g.mu.Unlock()
+	if q, ok := m.(*jsonrpc.Request); ok {
+		g.note(q)
 	}
 	g.write.Lock()
 	defer g.write.Unlock()
 	_ = g.in.SetWriteDeadline(time.Now().Add(maxWrite))
 	err := g.Connection.Write(ctx, m)
+	if err == nil {
+		return nil
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if q, ok := m.(*jsonrpc.Request); ok {
+		delete(g.waiting, q.ID) // it was not asked
+	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		g.mu.Lock()
 		g.broken = Violation{fmt.Errorf("it does not read: a message could not be written within %s", maxWrite)}
-		g.mu.Unlock()
 	}
 	return err
 }

@@ -105,7 +105,7 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 		return unsent(*failed)
 	}
 	if why := open.refuses(ctx, i.Tool); why != nil {
-		return unsent(tools.Quote(protocol.KindUnknown, why.own, why.said))
+		return unsent(tools.Quote(cmp.Or(why.kind, protocol.KindUnknown), why.own, why.said))
 	}
 	params := c.Params
 	if params == nil {

@@ -24,10 +24,10 @@ type session struct {
 	client *sdk.ClientSession
 	wire   wire
 
-	mu  sync.Mutex         // held while the tools are listed again
-	bad map[string]refusal // tools that may not be called, and why; nil = not known
-	pin *manifest.Pin
-	id  string
+	looking chan struct{}      // holds who lists the tools again, and guards bad
+	bad     map[string]refusal // tools that may not be called, and why; nil = not known
+	pin     *manifest.Pin
+	id      string
 
 	asking   calls // that are out
 	calls    atomic.Int64
@@ -68,7 +68,7 @@ func (s *Server) wire(opt Options) (wire, error) {
 	}
 	var err error
 	p.Process, err = child.Start(child.Program{
-		Words: s.Definition.Words(), Files: s.Definition.Script().Files(), Env: env, Servers: s.Definition.Script().Servers(), Mounts: opt.Mounts, Sandbox: opt.Sandbox, Mask: opt.Mask, Mend: sound,
+		Words: s.Definition.Words(), Files: s.Definition.Script().Files(), Env: env, Servers: s.Definition.Script().Servers(), Mounts: opt.Mounts, Sandbox: opt.Sandbox, Mask: opt.Mask, Mend: sound, GivesUp: "notifications/cancelled", GivenUp: "requestId",
 		Wanted: func(q *jsonrpc.Request) bool {
 			if q.Method == "notifications/tools/list_changed" {
 				p.other.Store(true)
@@ -93,13 +93,17 @@ func (p *program) cut()                     { p.Cut() }
 func (p *program) leave(until time.Time)    { p.Leave(min(time.Until(until), leaving)) }
 func (p *program) changed() bool            { return p.other.Swap(false) }
 
+func newSession(w wire, s *Server) *session {
+	return &session{wire: w, pin: s.Pin, id: s.Definition.ID, looking: make(chan struct{}, 1)}
+}
+
 // connect opens a session and looks at the tools.
 func (s *Server) connect(ctx context.Context, opt Options) (*session, error) {
 	w, err := s.wire(opt)
 	if err != nil {
 		return nil, err
 	}
-	o := &session{wire: w, pin: s.Pin, id: s.Definition.ID}
+	o := newSession(w, s)
 	client := sdk.NewClient(&sdk.Implementation{Name: "simd", Version: "1"}, &sdk.ClientOptions{
 		Capabilities:   &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{Form: &sdk.FormElicitationCapabilities{}}}, // nil would offer roots
 		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
@@ -185,19 +189,26 @@ func (o *session) look(ctx context.Context) error {
 		case now.taskOnly:
 			o.bad[p.Name] = refusal{own: fmt.Sprintf("the tool %s of the MCP server %s cannot be used: %s", p.Name, o.id, TaskOnly)}
 		case now.Hash() != p.Hash():
-			o.bad[p.Name] = refusal{fmt.Sprintf("the MCP server %s describes the tool %s otherwise than the project has pinned it; look at the difference, then run simd mcp pin", o.id, p.Name), ": " + p.Differs(&now.Pinned)}
+			o.bad[p.Name] = refusal{own: fmt.Sprintf("the MCP server %s describes the tool %s otherwise than the project has pinned it; look at the difference, then run simd mcp pin", o.id, p.Name), said: ": " + p.Differs(&now.Pinned)}
 		}
 	}
 	return nil
 }
 
 // refusal is why a tool may not be called: in words of this program, and with those of the server behind them.
-type refusal struct{ own, said string }
+type refusal struct {
+	own, said string
+	kind      protocol.ErrorKind // "" = unknown
+}
 
 // refuses says why a tool may not be called; nil = it may.
 func (o *session) refuses(ctx context.Context, tool string) *refusal {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	select {
+	case o.looking <- struct{}{}:
+		defer func() { <-o.looking }()
+	case <-ctx.Done():
+		return o.unknown(ctx, "another call waits for the list of its tools")
+	}
 	if o.wire.changed() {
 		o.bad = nil
 	}
@@ -206,13 +217,25 @@ func (o *session) refuses(ctx context.Context, tool string) *refusal {
 			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 				o.wire.cancelled() // the list, too
 			}
-			return &refusal{fmt.Sprintf("the MCP server %s", o.id), ": " + err.Error()}
+			return o.unknown(ctx, err.Error())
 		}
 	}
 	if why, bad := o.bad[tool]; bad {
 		return &why
 	}
 	return nil
+}
+
+// unknown refuses a call before which nobody could look at the tools.
+func (o *session) unknown(ctx context.Context, why string) *refusal {
+	r := &refusal{own: fmt.Sprintf("the MCP server %s", o.id), said: ": " + why}
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		r.kind = protocol.KindTimeout
+	case ctx.Err() != nil:
+		r.kind = protocol.KindCancelled
+	}
+	return r
 }
 
 const maxPages = 100

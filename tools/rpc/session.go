@@ -54,7 +54,7 @@ type greeting struct {
 // open starts the service.
 func (s *service) open(ctx context.Context) (*session, error) {
 	program, err := child.Start(child.Program{
-		Words: s.Words, Files: s.Files, Servers: s.Servers, Mounts: s.opt.Mounts, Sandbox: s.opt.Sandbox, Mask: s.opt.Mask, Wanted: func(q *jsonrpc.Request) bool {
+		Words: s.Words, Files: s.Files, Servers: s.Servers, Mounts: s.opt.Mounts, Sandbox: s.opt.Sandbox, Mask: s.opt.Mask, GivesUp: cancelled, GivenUp: "id", Wanted: func(q *jsonrpc.Request) bool {
 			return q.Method == serviceCall && q.IsCall() || q.Method == progress && !q.IsCall()
 		},
 	})
@@ -232,11 +232,14 @@ func (o *session) forget(id jsonrpc.ID) {
 	delete(o.waiting, id)
 }
 
+// cancelled is the method by which a service is told that nobody waits for a request any more.
+const cancelled = "$/cancel"
+
 // cancel tells the service that nobody waits for an answer any more.
 func (o *session) cancel(id jsonrpc.ID) {
 	o.aside(func() {
 		raw, _ := json.Marshal(map[string]any{"id": id.Raw()})
-		_ = o.wire.Write(context.Background(), &jsonrpc.Request{Method: "$/cancel", Params: raw}) // the end of the wire is seen by the reader
+		_ = o.wire.Write(context.Background(), &jsonrpc.Request{Method: cancelled, Params: raw}) // the end of the wire is seen by the reader
 	})
 }
 

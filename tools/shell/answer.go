@@ -3,8 +3,12 @@ package shell
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"time"
+
+	"tavernsim/protocol"
+	"tavernsim/tools"
 )
 
 // Pauses between two looks at what the processes do.
@@ -105,4 +109,16 @@ func (s *session) answer(last bool) (text string, dropped int64, exit int) {
 		s.script = ""
 	}
 	return text, dropped, s.exit
+}
+
+// tookNone tells how a session ended before it took a command.
+func (x *Executor) tookNone(s *session) tools.Result {
+	x.mu.Lock()
+	x.drop(s.owner, s)
+	x.mu.Unlock()
+	out := map[string]any{}
+	if failed := s.howOver(out); failed != nil {
+		return *failed
+	}
+	return tools.Fail(protocol.KindTransient, fmt.Sprintf("the session took no command: %v", out["session"]))
 }

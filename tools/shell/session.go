@@ -146,8 +146,21 @@ func start(opt *Options, c *tools.Call) (*session, error) {
 		_ = theirs.Close()
 		s.over(&ending{result: r, err: err})
 	}()
-	_, err = ours.WriteString(firstLines)
-	return s, err
+	_ = s.shellReads(firstLines) // the command that follows says why it could not
+	return s, nil
+}
+
+// errGone: nobody reads what the shell is told.
+var errGone = errors.New("its shell has left")
+
+// shellReads gives the shell lines. It has left with errGone, and so has the session.
+func (s *session) shellReads(lines string) error {
+	if _, err := s.pipe.WriteString(lines); err == nil {
+		return nil
+	}
+	s.stop()
+	<-s.gone
+	return errGone
 }
 
 // limits are those of a session: its programs live long.
@@ -336,8 +349,7 @@ func (s *session) command(script string, secrets map[string]string) error {
 	s.mu.Lock()
 	s.marker, s.script, s.last = []byte("\n"+one+two+" "), file, time.Now()
 	s.mu.Unlock()
-	_, err := s.pipe.WriteString(b.String())
-	return err
+	return s.shellReads(b.String())
 }
 
 // keys writes to the terminal, as keys that are pressed.

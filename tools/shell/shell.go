@@ -62,8 +62,9 @@ func Missing() []string {
 
 // Executor holds the sessions of a scene.
 type Executor struct {
-	opt  Options
-	left sync.Once // what killed processes left is removed
+	opt    Options
+	left   sync.Once      // what killed processes left is removed
+	ending sync.WaitGroup // sessions that were dropped
 
 	mu     sync.Mutex          // guards the following fields
 	open   map[string]*session // by owner
@@ -98,6 +99,7 @@ func (x *Executor) Close() error {
 	clear(x.open)
 	x.mu.Unlock()
 	all.Wait()
+	x.ending.Wait()
 	return nil
 }
 
@@ -210,12 +212,13 @@ func (s *session) restarted(x *Executor) bool {
 
 // drop forgets a session that is over. The lock is held.
 func (x *Executor) drop(owner string, s *session) {
-	if x.open[owner] == s {
-		x.idle[owner].Stop()
-		delete(x.open, owner)
-		delete(x.idle, owner)
+	if x.open[owner] != s {
+		return // who took it out ends it
 	}
-	go s.end("") // it is over: this removes its folder
+	x.idle[owner].Stop()
+	delete(x.open, owner)
+	delete(x.idle, owner)
+	x.ending.Go(func() { s.end("") }) // it is over: this removes its folder
 }
 
 // expire ends a session that nobody called for long.
@@ -267,7 +270,10 @@ func (x *Executor) command(ctx context.Context, s *session, script string, secre
 	if err != nil {
 		return refuse(protocol.KindTransient, "nobody could note that programs get a secret: %v", err)
 	}
-	if err := s.command(script, secrets); err != nil && !s.isOver() {
+	switch err := s.command(script, secrets); {
+	case errors.Is(err, errGone) && s.whyFull() == "":
+		return x.tookNone(s)
+	case err != nil && !s.isOver():
 		return tools.Fail(protocol.KindTransient, "the session took no command: "+err.Error())
 	}
 	return x.follow(ctx, s, note)

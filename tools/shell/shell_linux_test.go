@@ -174,3 +174,24 @@ func TestTheWayToAScriptIsNotShown(t *testing.T) {
 		})
 	}
 }
+
+// A session whose sandbox fails at once says why, whenever that is, and leaves nothing behind.
+func TestASessionThatCannotBegin(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir+"/tmp")
+	if err := os.Mkdir(dir+"/tmp", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	k := &kit{New(Options{Sandbox: &sandbox.Box{}, Time: long}), nil, dir}
+	for range 300 {
+		if r := k.do(t, "command", "true"); r.Error == nil || !strings.Contains(r.Error.Message, "sandbox_unavailable") || !r.Unsent {
+			t.Fatalf("%+v", r.Error)
+		}
+	}
+	if err := k.Close(); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(dir + "/tmp"); err != nil || len(left) > 0 {
+		t.Errorf("%d folders are left, %v", len(left), err)
+	}
+}

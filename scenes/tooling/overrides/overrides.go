@@ -98,6 +98,12 @@ func Of(p *project.Project) map[string]*Winner {
 	return all
 }
 
+// Last reports whether one of the services is held to the end of the scene: what it replaces is
+// made once. Others are found anew for each edition of a project.
+func Last(all map[string]*Winner) bool {
+	return all[plugin.OfModel] != nil || all[plugin.OfEmbedder] != nil || all[plugin.OfApprover] != nil
+}
+
 // OfExecutor is the interface of what carries a tool out.
 func OfExecutor(t *manifest.Tool) string { return plugin.OfExecutor + t.Implementation.Type }
 

@@ -102,6 +102,9 @@ func (o *Own) Refused(who string) error { return o.now.Load().refused[who] }
 // of the plugin, and one of the project that asks for something the grant of one of its tools.
 func (o *Own) RefusedService(name string) (err error) {
 	x := o.project.Services()[name]
+	if x == nil { // an edition took it out
+		return protocol.Errorf(protocol.KindNotFound, "there is no service %s any more", name)
+	}
 	if x.Plugin != "" {
 		return o.Refused(needs.OfPlugin(x.Plugin))
 	}

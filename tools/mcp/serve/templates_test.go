@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -76,6 +77,36 @@ func TestSubscribeNothing(t *testing.T) {
 	w := watched{docs: map[string]*doc{}, state: func(uri string) (string, error) { return "", protocol.Errorf(protocol.KindNotFound, "%s", uri) }}
 	if err := w.subscribe(t.Context(), &sdk.SubscribeRequest{Params: &sdk.SubscribeParams{URI: "test://none"}}); err == nil || !strings.Contains(err.Error(), "not found") || len(w.docs) > 0 {
 		t.Errorf("%v", err)
+	}
+}
+
+// A session that subscribes again and again has one goroutine that waits for its end.
+func TestSubscribeAgainAndAgain(t *testing.T) {
+	o := offer(nil)
+	o.State = func(string) (string, error) { return "same", nil }
+	s := New(o)
+	c := client(t, s)
+	waiting := func() (n int) {
+		b := make([]byte, 4<<20)
+		for _, one := range strings.Split(string(b[:runtime.Stack(b, true)]), "\n\n") {
+			if strings.Contains(one, "ServerSession).Wait") && strings.Contains(one, "serve.(*watched)") {
+				n++
+			}
+		}
+		return n
+	}
+	others := waiting() // of sessions that end
+	for i := range 50 {
+		uri := fmt.Sprintf("test://%d", i%2)
+		if err := c.Subscribe(t.Context(), &sdk.SubscribeParams{URI: uri}); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Unsubscribe(t.Context(), &sdk.UnsubscribeParams{URI: uri}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := waiting(); n > others+1 {
+		t.Errorf("%d goroutines wait for the end of one session", n)
 	}
 }
 

@@ -24,10 +24,11 @@ type watched struct {
 	state   func(uri string) (string, error)
 	updated func(uri string)
 
-	mu   sync.Mutex
-	docs map[string]*doc // by URI; while there are any, one goroutine looks at them
-	stop chan struct{}   // ends it
-	done sync.WaitGroup
+	mu    sync.Mutex
+	docs  map[string]*doc             // by URI; while there are any, one goroutine looks at them
+	stop  chan struct{}               // ends it
+	waits map[*sdk.ServerSession]bool // for whose end a goroutine waits: each that has subscribed, once
+	done  sync.WaitGroup
 }
 
 // doc is a document that is watched.
@@ -60,26 +61,41 @@ func (w *watched) subscribe(_ context.Context, q *sdk.SubscribeRequest) error {
 		return nil
 	}
 	x.who[q.Session] = true
-	w.done.Go(func() {
-		_ = q.Session.Wait() // how it ended is its own matter
-		w.leave(uri, q.Session)
-	})
+	if w.waits == nil {
+		w.waits = map[*sdk.ServerSession]bool{}
+	}
+	if !w.waits[q.Session] {
+		w.waits[q.Session] = true
+		w.done.Go(func() { w.await(q.Session) })
+	}
 	if w.stop == nil {
-		w.stop = make(chan struct{})
-		w.done.Go(func() { w.look(w.stop) })
+		stop := make(chan struct{})
+		w.stop = stop // leave may take it back before the goroutine begins
+		w.done.Go(func() { w.look(stop) })
 	}
 	return nil
 }
 
 func (w *watched) unsubscribe(_ context.Context, q *sdk.UnsubscribeRequest) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.leave(q.Params.URI, q.Session)
 	return nil
 }
 
-// leave ends a subscription, if there is one.
-func (w *watched) leave(uri string, s *sdk.ServerSession) {
+// await ends all subscriptions of a session when it ends.
+func (w *watched) await(s *sdk.ServerSession) {
+	_ = s.Wait() // how it ended is its own matter
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	delete(w.waits, s)
+	for uri := range w.docs {
+		w.leave(uri, s)
+	}
+}
+
+// leave ends a subscription, if there is one. The lock is held.
+func (w *watched) leave(uri string, s *sdk.ServerSession) {
 	if x := w.docs[uri]; x != nil {
 		if delete(x.who, s); len(x.who) == 0 {
 			delete(w.docs, uri)
