@@ -233,18 +233,13 @@ func (t *Turn) carryOut(i int) {
 	}
 }
 
-// numberOf is the number of a call in its turn, which its id ends with.
-func numberOf(c *protocol.Call) uint64 {
-	_, n, _ := strings.Cut(c.ID, ".")
-	number, err := strconv.ParseUint(n, 10, 64)
-	if err != nil {
-		return 0 // of no turn
-	}
-	return number
+// tooMany reports whether a call is beyond what one deliberation may make: those before it are carried out. A step that
+// has waited for a task counted in its own turn.
+func (t *Turn) tooMany(c *protocol.Call) bool {
+	turn, n, _ := strings.Cut(c.ID, ".")
+	number, err := strconv.ParseInt(n, 10, 64)
+	return err == nil && number > int64(t.m.Def.Limits.MaxCalls) && turn == itoa(t.end.Turn)
 }
-
-// tooMany reports whether a call is beyond what one deliberation may make. Those before it are carried out.
-func (t *Turn) tooMany(c *protocol.Call) bool { return numberOf(c) > uint64(t.m.Def.Limits.MaxCalls) }
 
 func (t *Turn) tooManyCalls() protocol.CallResult {
 	return failed(protocol.Errorf(protocol.KindLimit, "more than %d calls in one deliberation (custom_runtime_config.max_calls)", t.m.Def.Limits.MaxCalls))

@@ -114,7 +114,6 @@ func (t *Turn) perform(entry *Tool, c *protocol.Call, refused *protocol.Error) p
 	if err != nil {
 		return wrongParams(c, err)
 	}
-	t.calling = numberOf(c)
 	out, err := entry.run(t, params)
 	return resultOf(c, entry.status, out, err)
 }

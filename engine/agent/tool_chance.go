@@ -21,9 +21,28 @@ func (t *Turn) random(p tool.Params) (any, error) {
 	if high < low || math.IsInf(high-low, 0) {
 		return nil, protocol.Errorf(protocol.KindInvalid, "max %v is below min %v", high, low)
 	}
-	draw := t.draw.Sub(toolDraws, t.calling)
+	draw := t.draw.Sub(toolDraws, uint64(t.end.Calls))
+	if n := t.rolled.before(t.end.Calls); n > 0 {
+		draw = draw.Sub(n)
+	}
 	if whole {
 		return int64(low) + int64(draw.Float64()*(math.Floor(high)-math.Floor(low)+1)), nil
 	}
 	return low + draw.Float64()*(high-low), nil
+}
+
+// rolled counts the numbers that were drawn after so many calls: those of one answer are counted before the first is
+// carried out, and each has a chance of its own. The first has that which all had in older runs.
+type rolled struct {
+	calls int64
+	n     uint64
+}
+
+// before is how many were drawn at this number of calls.
+func (r *rolled) before(calls int64) uint64 {
+	if r.calls != calls {
+		*r = rolled{calls: calls}
+	}
+	r.n++
+	return r.n - 1
 }

@@ -87,7 +87,7 @@ func (t *Turn) updatePrivate(text, op string, value any) error {
 
 // updateByCommands carries out commands on the draft of the private state.
 func (t *Turn) updateByCommands(v any) (any, error) {
-	return t.commandOwn(v, t.m.ID.Instance+"/"+itoa(t.end.Turn)+"."+itoa(t.calling))
+	return t.commandOwn(v, t.m.ID.Instance+"/"+itoa(t.end.Turn)+"."+itoa(uint64(t.end.Calls)))
 }
 
 // commandOwn carries out commands under a name that the turn uses once.

@@ -83,7 +83,7 @@ type Turn struct {
 	lost      []protocol.Fact // calls whose answers came too late
 	hooks     []asking        // questions to hooks; the first is out
 	end       agentfact.TurnEnded
-	calling   uint64 // number of the call that a tool of the program carries out
+	rolled    rolled // random numbers
 	cancelled bool
 	started   uint64 // runs so far
 	opened    int    // tasks

@@ -44,7 +44,7 @@ type HTTP struct {
 
 // endpoint makes the endpoint that the bench's model file names. The caller closes it.
 func (o *OverHTTP) endpoint() (map[string]*endpoint.Endpoint, error) {
-	slots := o.AtOnce + o.AtOnce/19 + 1 // one of twenty is kept for people, of whom the bench has none
+	slots := o.AtOnce + o.AtOnce/19 // one of twenty is kept for people, of whom the bench has none
 	e, err := endpoint.New("bench", endpoint.Definition{Preset: "vllm", BaseURL: o.URL, Limits: endpoint.Limits{MaxConcurrency: slots}}, "", func(string) string { return "" })
 	return map[string]*endpoint.Endpoint{"bench": e}, err
 }

@@ -229,6 +229,8 @@ func TestEventsWithoutEmptyLines(t *testing.T) {
 		"event: x\ndata: {\"a\":1}\nevent: y\ndata: {\"a\":2}\n\n":                                   `x={"a":1}|y={"a":2}`,
 		"event: x\ndata: {\"a\":1}\nid: 7\nretry: 1\nevent: y\ndata: {\"a\":2}":                      `x={"a":1}|y={"a":2}`,
 		"data: {\"a\":\ndata: {\"b\":2}}\n\n":                                                        "={\"a\":\n{\"b\":2}}",
+		"data:\ndata: {\"a\":1}\n\n":                                                                 "=\n{\"a\":1}",
+		"event: x\ndata:\nevent: y\ndata: {\"a\":1}\n\n":                                             "y=\n{\"a\":1}",
 		"data: {\"a\":1}\nevent: x\n\n":                                                              `x={"a":1}`,
 		"data: {\"a\":1}\ndata: b\n\n":                                                               "={\"a\":1}\nb",
 		"data: a\ndata: {\"a\":1}\n\n":                                                               "=a\n{\"a\":1}",

@@ -104,7 +104,7 @@ func (e *Event) before(name string, value []byte) bool {
 	case name == "data" && !bytes.HasPrefix(value, []byte("{")) && string(bytes.TrimSpace(value)) != "[DONE]":
 		return false
 	}
-	return e.Data[0] == '{' && json.Valid(e.Data)
+	return len(e.Data) > 0 && e.Data[0] == '{' && json.Valid(e.Data)
 }
 
 var errTooLong = errors.New("line too long")

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"tavernsim/llm"
@@ -56,10 +57,12 @@ func Header(h http.Header) string {
 	return Encoded(h)
 }
 
-// Encoded says that an answer is compressed; "" = it is not.
+// Encoded says that an answer is compressed; "" = it is not, whatever else the header says: servers write none or utf-8 so
+// that a proxy does not compress a stream.
 func Encoded(h http.Header) string {
-	how := strings.Join(h.Values("Content-Encoding"), ", ")
-	if how == "" || strings.EqualFold(how, "identity") {
+	how := strings.ToLower(strings.Join(h.Values("Content-Encoding"), ", "))
+	compressed := func(c string) bool { return strings.Contains(how, c) }
+	if !slices.ContainsFunc([]string{"gzip", "deflate", "br", "zstd", "compress"}, compressed) {
 		return ""
 	}
 	return "the answer has the Content-Encoding " + protocol.Short(how, 40) + ", which was not asked for and which simd does not read; let the server, or the proxy before it, send answers as they are"
