@@ -168,6 +168,22 @@ func (r *Run) Reload(sets []*tooling.Set) (changed []string, err error) {
 	return changed, err
 }
 
+// Took notes that a scene has gone on with an edition after Reload had given up waiting for it: the files that count now
+// count for its tools, too.
+func (r *Run) Took(now *Reread, s *tooling.Set) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Project = now.Project
+	take, err := s.Renewed(r.now)
+	if err == nil {
+		err = take()
+	}
+	if err == nil {
+		_, err = r.take(r.now)
+	}
+	return err
+}
+
 // stays names what differs and is not taken anew: what a run is decided by. Tools of plugins are
 // taken, if the scenes can go on with them.
 func (r *Run) stays(now *Reread) (changed []string, err error) {

@@ -133,20 +133,24 @@ func Make(dir, projectDir string, m *Manifest, p *project.Project, answers *repl
 	if err != nil {
 		return "", nil, err
 	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", nil, unwritable(dir, err, "name another with --out")
+	}
+	if err := Writable(dir, "name another with --out"); err != nil {
+		return "", nil, errors.Join(err, restore())
+	}
+	// Of two starts at once one has this folder, and undoes what it made.
+	if err := p.CopyTo(filepath.Join(dir, parts.Inputs)); errors.Is(err, fs.ErrExist) || protocol.KindOf(err) == protocol.KindConflict {
+		return "", nil, protocol.Errorf(protocol.KindConflict, "run directory %s: another run begins there: %w", dir, err)
+	} else if err != nil {
+		_ = os.Remove(dir) // unless somebody has put something there
+		return "", nil, err
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, restore())
 		}
 	}()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", nil, unwritable(dir, err, "name another with --out")
-	}
-	if err := Writable(dir, "name another with --out"); err != nil {
-		return "", nil, err
-	}
-	if err := p.CopyTo(filepath.Join(dir, parts.Inputs)); err != nil {
-		return "", nil, err
-	}
 	if answers != nil {
 		more = append(more, func(dir string) (err error) { m.Answers, err = writeAnswers(dir, answers.Each); return err })
 	}

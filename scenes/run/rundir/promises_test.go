@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 
@@ -31,6 +33,30 @@ func TestTheManifestComesLast(t *testing.T) {
 	}
 	if _, err := rundir.ReadManifest(dir); protocol.KindOf(err) != protocol.KindNotFound {
 		t.Errorf("the manifest of a run without its inputs: %v", err)
+	}
+}
+
+// Of several starts at once in one directory one makes the run, and the others take nothing away from it.
+func TestStartsAtOnce(t *testing.T) {
+	p := loadTown(t)
+	for range 20 {
+		dir := filepath.Join(t.TempDir(), "run")
+		var made atomic.Int64
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				switch _, _, err := rundir.Make(dir, "", &rundir.Manifest{Run: "run", ProjectHash: p.Hash()}, p, nil); {
+				case err == nil:
+					made.Add(1)
+				case protocol.KindOf(err) != protocol.KindConflict:
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err != nil || made.Load() != 1 {
+			t.Fatalf("%d runs were made: %v", made.Load(), err)
+		}
 	}
 }
 

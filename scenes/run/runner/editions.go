@@ -71,7 +71,7 @@ func (r *Runner) reload(s *Scene, now *granted.Reread, f *agenda.PluginsChanged,
 		told bool
 		err  error
 	}
-	decided := make(chan decision, 1)
+	decided, late := make(chan decision), make(chan struct{})
 	s.reloads.Store(true)
 	if !r.host.later(r, func() { // as long as the scene runs: it may decide late
 		got, err := s.Run.Reload(context.Background(), fmt.Sprintf("plugins/%d/%d", f.Edition, time.Now().UnixMilli()), f)
@@ -83,7 +83,16 @@ func (r *Runner) reload(s *Scene, now *granted.Reread, f *agenda.PluginsChanged,
 			s.tools.Go(next)
 		}
 		s.reloads.Store(false)
-		decided <- decision{got.Refused == "", err}
+		select {
+		case decided <- decision{got.Refused == "", err}:
+		case <-late:
+			if err == nil {
+				err = r.granted.Took(now, s.tools)
+			}
+			if err != nil {
+				r.log.Warn("the edition that the scene was late to decide about", "scene", s.ID, "err", err)
+			}
+		}
 	}) {
 		return false, protocol.Errorf(protocol.KindConflict, "it has stopped")
 	}
@@ -91,6 +100,7 @@ func (r *Runner) reload(s *Scene, now *granted.Reread, f *agenda.PluginsChanged,
 	case d := <-decided:
 		return d.told, d.err
 	case <-time.After(r.patience):
+		close(late)
 		return true, protocol.Errorf(protocol.KindTransient, "it has not decided within %s; it does between two waves, and goes on with what it decides", r.patience)
 	}
 }
