@@ -239,7 +239,11 @@ const nextLook = 200 * time.Millisecond
 // ends.
 func (o *interactOptions) playAll(ctx context.Context, e *cli.Env, dir string) (err error) {
 	if o.take != "" {
-		if err := o.order(ctx, e, dir, "", "take over "+o.take, map[string]any{"take_over": map[string]any{"agent": o.take}}); err != nil {
+		err := o.order(ctx, e, dir, "", "take over "+o.take, map[string]any{"take_over": map[string]any{"agent": o.take}})
+		if protocol.KindOf(err) == protocol.KindUnknownOutcome { // the run takes it over all the same
+			return errors.Join(err, o.release(context.WithoutCancel(ctx), e, dir, "", o.take))
+		}
+		if err != nil {
 			return err
 		}
 		defer func() {

@@ -27,7 +27,9 @@ func watchSignals(ctx context.Context, w io.Writer, c <-chan os.Signal, ready <-
 	go func() {
 		defer close(worked)
 		for do := range work {
-			do()
+			if ctx.Err() == nil { // else the run has given its directory back
+				do()
+			}
 		}
 	}()
 	go func() {

@@ -244,7 +244,7 @@ func await[T any](ctx context.Context, dir, name, form string) (receipts []T, er
 			return nil, err
 		}
 		if late {
-			return nil, protocol.Errorf(protocol.KindTransient, "run %s: it was taken, and has not been answered: what becomes of it is not known yet (%w)", dir, context.Cause(ctx))
+			return nil, protocol.Errorf(protocol.KindUnknownOutcome, "run %s: it was taken, and has not been answered: what becomes of it is not known yet (%w)", dir, context.Cause(ctx))
 		}
 		select {
 		case <-tick.C:

@@ -95,7 +95,7 @@ func TestTakenLetter(t *testing.T) {
 		<-ctx.Done()
 		return orders.Receipt{ID: e.ID}
 	})
-	if _, err := orders.Send(ctx, dir, entries(t)[:1]); protocol.KindOf(err) != protocol.KindTransient || !strings.Contains(err.Error(), "it was taken") || strings.Contains(err.Error(), "taken back") {
+	if _, err := orders.Send(ctx, dir, entries(t)[:1]); protocol.KindOf(err) != protocol.KindUnknownOutcome || !strings.Contains(err.Error(), "it was taken") || strings.Contains(err.Error(), "taken back") {
 		t.Error(err)
 	}
 	stop()
