@@ -88,7 +88,7 @@ func TestSubscribeAgainAndAgain(t *testing.T) {
 	c := client(t, s)
 	waiting := func() (n int) {
 		b := make([]byte, 4<<20)
-		for _, one := range strings.Split(string(b[:runtime.Stack(b, true)]), "\n\n") {
+		for one := range strings.SplitSeq(string(b[:runtime.Stack(b, true)]), "\n\n") {
 			if strings.Contains(one, "ServerSession).Wait") && strings.Contains(one, "serve.(*watched)") {
 				n++
 			}
