@@ -86,8 +86,8 @@ type Flight struct {
 	answered bool // the newest fact is the answer's
 	began    time.Time
 
-	paused time.Duration // of the time since it began: between attempts
 	// The log's lock guards the following fields.
+	paused time.Duration // of the time since it began: between attempts
 	over   bool          // answer or err is set
 	landed chan struct{} // closed when it is over; nil while nobody has joined
 	answer protocol.Raw

@@ -55,11 +55,11 @@ func TestAnswerGoesOn(t *testing.T) {
 	}
 }
 
-// Promise 1: over HTTP, too, a tool that is described otherwise is refused with what differs, and without the words of
-// the server where these are withheld; one that is offered as a task only is refused, and no part of a pin.
-func TestOtherTools(t *testing.T) {
-	var tool string
-	below := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return saying(toolstest.Answers) }, nil)
+// instead is a server over HTTP whose requests of one method somebody else answers.
+func instead(t *testing.T, method string, answer func(w http.ResponseWriter, id json.RawMessage)) *httptest.Server {
+	t.Helper()
+	s := saying(toolstest.Answers)
+	below := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil)
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		body, _ := io.ReadAll(q.Body)
 		q.Body = io.NopCloser(bytes.NewReader(body))
@@ -67,14 +67,24 @@ func TestOtherTools(t *testing.T) {
 			ID     json.RawMessage
 			Method string
 		}
-		if _ = json.Unmarshal(body, &m); m.Method != "tools/list" {
+		if _ = json.Unmarshal(body, &m); m.Method != method {
 			below.ServeHTTP(w, q)
 			return
 		}
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"jsonrpc": "2.0", "id": %s, "result": {"tools": [%s]}}`, m.ID, tool)
+		answer(w, m.ID)
 	}))
 	t.Cleanup(func() { h.CloseClientConnections(); h.Close() })
+	return h
+}
+
+// Promise 1: over HTTP, too, a tool that is described otherwise is refused with what differs, and without the words of
+// the server where these are withheld; one that is offered as a task only is refused, and no part of a pin.
+func TestOtherTools(t *testing.T) {
+	var tool string
+	h := instead(t, "tools/list", func(w http.ResponseWriter, id json.RawMessage) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc": "2.0", "id": %s, "result": {"tools": [%s]}}`, id, tool)
+	})
 	for _, c := range []struct{ tool, want, own, unusable string }{
 		{`{"name": "say", "description": "Says it.", "inputSchema": {"type": "object", "maxProperties": 3}}`, `pin: inputSchema.maxProperties was not there, is 3`, "then run simd mcp pin", ""},
 		{`{"name": "say", "description": "Says it.", "inputSchema": {"type": "object"}, "execution": {"taskSupport": "required"}, "_meta": {"n": 1}}`, "cannot be used: " + TaskOnly, TaskOnly, TaskOnly},
@@ -117,20 +127,8 @@ func TestUnsoundAnswers(t *testing.T) {
 	} {
 		for _, form := range []string{"json", "events"} {
 			t.Run(form, func(t *testing.T) {
-				s := saying(toolstest.Answers)
-				below := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil)
-				h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
-					body, _ := io.ReadAll(q.Body)
-					q.Body = io.NopCloser(bytes.NewReader(body))
-					var m struct {
-						ID     json.RawMessage
-						Method string
-					}
-					if _ = json.Unmarshal(body, &m); m.Method != "tools/call" {
-						below.ServeHTTP(w, q)
-						return
-					}
-					message := fmt.Sprintf(`{"jsonrpc": "2.0", "id": %s, "result": %s}`, m.ID, c.result)
+				h := instead(t, "tools/call", func(w http.ResponseWriter, id json.RawMessage) {
+					message := fmt.Sprintf(`{"jsonrpc": "2.0", "id": %s, "result": %s}`, id, c.result)
 					if form == "json" {
 						w.Header().Set("Content-Type", "application/json")
 						fmt.Fprint(w, message)
@@ -138,8 +136,7 @@ func TestUnsoundAnswers(t *testing.T) {
 					}
 					w.Header().Set("Content-Type", "text/event-stream")
 					fmt.Fprintf(w, ": hello\n\nevent: message\ndata: %s\n\n", message)
-				}))
-				t.Cleanup(func() { h.CloseClientConnections(); h.Close() })
+				})
 				x := New([]Server{{webDefinition(t, h.URL), sayPin()}}, Options{})
 				defer x.Close()
 				r := call(t.Context(), x, sayTool(t, manifest.Never), toolstest.Long)
