@@ -316,7 +316,7 @@ func TestBlockingGraphs(t *testing.T) {
 			blocked++
 		}
 	})
-	if blocked == 0 {
+	if blocked == 0 && scenestest.Long() {
 		t.Error("in none of them was anybody blocked")
 	}
 }

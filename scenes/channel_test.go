@@ -2,7 +2,6 @@ package scenes_test
 
 import (
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -33,7 +32,7 @@ func scriptScene(t *testing.T, name string) *scenestest.Scene {
 // SIMD_TEST_LONG=1 interrupts at each.
 func TestTheChannelGoesOnAfterAnInterrupt(t *testing.T) {
 	step := uint64(3)
-	if os.Getenv("SIMD_TEST_LONG") != "" {
+	if scenestest.Long() {
 		step = 1
 	} else if testing.Short() {
 		step = 12

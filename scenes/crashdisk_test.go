@@ -148,7 +148,7 @@ func TestCrashOfAWholeScene(t *testing.T) {
 	}
 	u, seed := undisturbedTown(t), crashSeed(t)
 	most := 5
-	if os.Getenv("SIMD_TEST_LONG") != "" {
+	if scenestest.Long() {
 		most = 60
 	}
 	kill := func(l *losses) pebbledb.FS { return l.disk.Kill() }

@@ -2,7 +2,6 @@ package scenes_test
 
 import (
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -18,7 +17,7 @@ import (
 // day writes stays bounded, and the run has one digest. SIMD_TEST_LONG=1 lets it live 300 days.
 func TestASocietyRemembers(t *testing.T) {
 	days := 9
-	if os.Getenv("SIMD_TEST_LONG") != "" {
+	if scenestest.Long() {
 		days = 300
 	} else if testing.Short() {
 		t.Skip("many days of what other scenes do")

@@ -2,7 +2,6 @@ package scenes_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -224,9 +223,8 @@ tool_ids_inventory: [UpdatePrivateStateTool, RequestWorldStateUpdateTool, Publis
 // come and go keep what holdRandom holds.
 func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
 	dirs, entered, answers, changed, came, left, walks, active, reflected, tasks, ended := t, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
-	long := os.Getenv("SIMD_TEST_LONG") != ""
 	rapid.Check(t, func(t *rapid.T) {
-		if !long && rapid.IntRange(0, 4).Draw(t, "one in five, but for the long test") > 0 {
+		if !scenestest.Long() && rapid.IntRange(0, 4).Draw(t, "one in five, but for the long test") > 0 {
 			return
 		}
 		text := strings.Replace(scenestest.RandomProject(t, 64), "stop: {ticks: ", "stop: {ticks: 1", 1)
@@ -280,7 +278,7 @@ func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
 		})
 	})
 	t.Logf("%d states entered, %d answers collected, %d goals changed, %d agents came and %d left, %d walks, %d times entries began to stay or rest, %d reflections, %d reports on tasks and %d that ended", entered, answers, changed, came, left, walks, active, reflected, tasks, ended)
-	if (entered == 0 || changed == 0 || active == 0) && !testing.Short() { // then it draws four projects
+	if scenestest.Long() && (entered == 0 || changed == 0 || active == 0) {
 		t.Error("no script moved, no goal changed or no entry stayed: nothing is tested")
 	}
 }

@@ -2,7 +2,6 @@ package scenes_test
 
 import (
 	"fmt"
-	"os"
 	"testing"
 
 	"tavernsim/engine/agenda"
@@ -15,7 +14,7 @@ import (
 // left. SIMD_TEST_LONG=1 lets 100,000 come.
 func TestACrowdComesAndGoes(t *testing.T) {
 	crowd, rounds := 200, 5
-	if os.Getenv("SIMD_TEST_LONG") != "" {
+	if scenestest.Long() {
 		crowd, rounds = 1000, 100
 	} else if testing.Short() {
 		crowd = 60

@@ -124,7 +124,7 @@ func (st *storm) mustTell(t *testing.T, r scenestest.Result, seen counts) {
 // rest is refused with its reason, and the alarm reaches everybody.
 func TestStormBomb(t *testing.T) {
 	crowd := 2000
-	if os.Getenv("SIMD_TEST_LONG") != "" {
+	if scenestest.Long() {
 		crowd = 100_000
 	}
 	s := stormScene(t, "bomb", "count: 40", fmt.Sprint("count: ", crowd), "max_deliveries_in_wave: 1500", fmt.Sprint("max_deliveries_in_wave: ", 5*crowd))

@@ -2,7 +2,6 @@ package scenes_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -55,9 +54,8 @@ func randomTurns(t *rapid.T) string {
 // are whole, as their facts show; and what holdRandom holds.
 func TestTurnsOfRandomProjects(t *testing.T) {
 	dirs, rounds, taken, stood := t, 0, 0, 0
-	long := os.Getenv("SIMD_TEST_LONG") != ""
 	rapid.Check(t, func(t *rapid.T) {
-		if !long && rapid.IntRange(0, 4).Draw(t, "one in five, but for the long test") > 0 {
+		if !scenestest.Long() && rapid.IntRange(0, 4).Draw(t, "one in five, but for the long test") > 0 {
 			return
 		}
 		text := strings.ReplaceAll(scenestest.RandomProject(t, 64), "policy: block", "policy: drop_oldest")
@@ -70,7 +68,7 @@ func TestTurnsOfRandomProjects(t *testing.T) {
 			}
 		})
 	})
-	if t.Logf("%d rounds, %d turns under a grant, %d turns out of turn", rounds, taken, stood); (rounds == 0 || taken == 0) && !testing.Short() { // then it draws four projects
+	if t.Logf("%d rounds, %d turns under a grant, %d turns out of turn", rounds, taken, stood); scenestest.Long() && (rounds == 0 || taken == 0) {
 		t.Error("nobody had a turn: nothing is tested")
 	}
 }

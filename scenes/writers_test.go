@@ -2,7 +2,6 @@ package scenes_test
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -68,7 +67,7 @@ simulation: {stop: {%s}}
 // was refused, exactly. SIMD_TEST_LONG=1 makes a million attempts.
 func TestLinearWriters(t *testing.T) {
 	ticks := 20
-	if os.Getenv("SIMD_TEST_LONG") != "" {
+	if scenestest.Long() {
 		ticks = 1000
 	} else if testing.Short() {
 		ticks = 5

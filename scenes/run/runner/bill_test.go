@@ -25,6 +25,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/scenestest"
 )
 
 // billEnv is the address of the server that a child asks.
@@ -121,7 +122,7 @@ func (b *billing) arm(fresh bool, after int, then func()) {
 // killed 100 times.
 func TestKilledOverHTTP(t *testing.T) {
 	kills := 10
-	if os.Getenv("SIMD_TEST_LONG") != "" {
+	if scenestest.Long() {
 		kills = 100
 	} else if testing.Short() {
 		t.Skip("processes are killed")

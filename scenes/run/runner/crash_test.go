@@ -103,7 +103,7 @@ func printEnded(dir string, conflict error) error {
 // times.
 func TestCrash(t *testing.T) {
 	kills := 10
-	if os.Getenv("SIMD_TEST_LONG") != "" {
+	if scenestest.Long() {
 		kills = 200
 	} else if testing.Short() {
 		t.Skip("processes are killed")

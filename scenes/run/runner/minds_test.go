@@ -106,7 +106,7 @@ func kinds(t *testing.T, dir string) (n map[string]int) {
 func TestMindsKilled(t *testing.T) {
 	t.Setenv(mindsEnv, "1")
 	kills := 8
-	if os.Getenv("SIMD_TEST_LONG") != "" {
+	if scenestest.Long() {
 		kills = 60
 	} else if testing.Short() {
 		kills = 2

@@ -325,7 +325,7 @@ func travelChild(dir string) error {
 // Row: a thousand trips with processes that are killed at random.
 func TestTravelKilled(t *testing.T) {
 	orders, kills := 150, 4
-	if os.Getenv("SIMD_TEST_LONG") != "" {
+	if scenestest.Long() {
 		orders, kills = 1500, 60
 	} else if testing.Short() {
 		t.Skip("processes are killed")
