@@ -37,7 +37,11 @@ func (t *Turn) publish(p tool.Params) (any, error) {
 		return nil, protocol.Errorf(protocol.KindInvalid, "ephemeral and requires_ack: an ephemeral event is heard once or not at all; want one of them")
 	}
 	draft.TTL = time.Duration(ttl * float64(time.Second))
-	draft.Body = t.encode(p["payload"])
+	payload, err := protocol.Normalize(p["payload"])
+	if err != nil {
+		return nil, err
+	}
+	draft.Body = t.encode(payload)
 	_, deadline := p["deadline_seconds"]
 	opens := deadline || draft.ExpectsReply
 	if !opens {

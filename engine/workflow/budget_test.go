@@ -177,3 +177,76 @@ func TestOpenFramesCount(t *testing.T) {
 		}
 	}
 }
+
+// Promise 6. TestAnAnswerCountsNothingTwice: what an edge converted for a question is not counted
+// again for its answer, for which there may be no room left.
+func TestAnAnswerCountsNothingTwice(t *testing.T) {
+	plan := compile(t, `{"id": "w", "interfaceInputs": {"v": {"dataFlowType": "CONVERTIBLE_ANY"}}, "interfaceOutputs": {"r": {"dataFlowType": "STRING"}}, "nodes": [
+		{"id": "in", "type": "GroupInput"}, {"id": "m", "type": "LLMCompletion", "inputValues": {"prompt": "x"}}, {"id": "out", "type": "GroupOutput"}], "edges": [
+		{"source": "in", "sourceHandle": "v", "target": "m", "targetHandle": "variables"},
+		{"source": "m", "sourceHandle": "text", "target": "out", "targetHandle": "r"}]}`)
+	var run workflow.Run
+	if err := run.Start(plan, []any{`{"a": "` + strings.Repeat("x", 1000) + `"}`}, workflow.Env{Budget: &workflow.Budget{Max: 1800}}); err != nil {
+		t.Fatal(err)
+	}
+	if run.Advance(&later{}) || run.Waiting() != 1 {
+		t.Fatalf("%d wait, %v, %v; want the question", run.Waiting(), run.Failures(), run.Err())
+	}
+	if err := run.Answer(1, workflow.Answer{Model: protocol.ModelAnswer{Text: "hi"}}); err != nil {
+		t.Fatal(err)
+	}
+	done := run.Advance(&later{})
+	if got := run.Outputs(map[string]any{})["r"]; !done || got != "hi" {
+		t.Errorf("%v, %v: %v; want the answer", run.Failures(), run.Err(), got)
+	}
+}
+
+// Promise 6. TestRowsOfLoopsCount: the results of loops that are open at once take memory before any item has ended.
+func TestRowsOfLoopsCount(t *testing.T) {
+	inner := `{"id": "inner", "interfaceInputs": {"index": {}}, "interfaceOutputs": {"r": {}}, "nodes": [{"id": "in", "type": "GroupInput"}, {"id": "out", "type": "GroupOutput"}],
+		"edges": [{"source": "in", "sourceHandle": "index", "target": "out", "targetHandle": "r"}]}`
+	middle := `{"id": "middle", "interfaceOutputs": {"n": {}}, "nodes": [
+		{"id": "l", "type": "Loop", "configValues": {"workflow": "inner", "maxItems": 100000}, "inputValues": {"times": 100000}}, {"id": "out", "type": "GroupOutput"}],
+		"edges": [{"source": "l", "sourceHandle": "count", "target": "out", "targetHandle": "n"}]}`
+	outer := `{"id": "outer", "nodes": [{"id": "l", "type": "Loop", "configValues": {"workflow": "middle", "order": "parallel", "maxItems": 300}, "inputValues": {"times": 300}}]}`
+	defs := map[string]*workflow.Definition{"inner": decode(t, []byte(inner)), "middle": decode(t, []byte(middle))}
+	plan, faults := workflow.Compile(decode(t, []byte(outer)), workflow.Options{Kinds: testKinds(), Lookup: func(id string) (*workflow.Definition, bool) { return defs[id], defs[id] != nil }})
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	var run workflow.Run
+	if err := run.Start(plan, nil, workflow.Env{Budget: &workflow.Budget{Max: 8 << 20}}); err != nil {
+		t.Fatal(err)
+	}
+	run.Advance(&later{})
+	if err := run.Err(); protocol.KindOf(err) != protocol.KindLimit || !strings.Contains(err.Error(), "open at once") {
+		t.Errorf("%v, want the limit of 8 MiB: 300 lists of 100,000 rows are open", err)
+	}
+	if run.Steps() > 2000 {
+		t.Errorf("%d steps before that", run.Steps())
+	}
+}
+
+// TestCallsOfNestedWorkflows: a workflow that many nodes hold is looked at once.
+func TestCallsOfNestedWorkflows(t *testing.T) {
+	const depth, width = 14, 10
+	defs := map[string]*workflow.Definition{}
+	for i := range depth {
+		d := &workflow.Definition{ID: fmt.Sprintf("w%d", i)}
+		for k := range width {
+			n := workflow.Node{ID: fmt.Sprintf("n%d", k), Type: "SubWorkflow", ConfigValues: map[string]any{"workflow": fmt.Sprintf("w%d", i+1)}}
+			if i == depth-1 {
+				n.Type, n.ConfigValues = "CallTool", map[string]any{"tool": fmt.Sprintf("t%d", k%2)}
+			}
+			d.Nodes = append(d.Nodes, n)
+		}
+		defs[d.ID] = d
+	}
+	plan, faults := workflow.Compile(defs["w0"], workflow.Options{Kinds: testKinds(), Lookup: func(id string) (*workflow.Definition, bool) { return defs[id], defs[id] != nil }})
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	if got := fmt.Sprint(plan.Calls()); got != "[t0 t1]" {
+		t.Errorf("calls %s", got)
+	}
+}

@@ -20,6 +20,7 @@ type Exec struct {
 	wires []*wire // by place in many: what brought it
 	span  []span  // by input: its part of many
 	over  error   // an output was more than the budget allows
+	again bool    // the inputs were converted, and counted, when the node asked
 
 	asked Ask
 	buf   []byte
@@ -275,7 +276,7 @@ func (x *Exec) readOne(i int, p *planIn, g *gathering) {
 
 func (x *Exec) fit(v any, w *wire, p *planIn, g *gathering) any {
 	out, err := convert(v, w.to, w.conv)
-	if err == nil {
+	if err == nil && !x.again {
 		err = x.run.budget.converted(v, out, w.conv)
 	}
 	if err != nil {

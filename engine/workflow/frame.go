@@ -37,6 +37,9 @@ type slot struct {
 	size uint32 // of v, for the budget; 0 = not counted yet
 }
 
+// slotBytes is what a slot takes beside its value.
+const slotBytes = 24
+
 type slotIs uint8
 
 const (

@@ -162,6 +162,10 @@ func (r *Run) startLoop(f *frame, n int32) {
 	if l.loop.acc >= 0 {
 		l.acc = l.in[l.loop.acc]
 	}
+	r.live += slotBytes * total * len(l.collect)
+	if !r.holds() {
+		return
+	}
 	l.results = make([]slot, total*len(l.collect))
 	if l.parallel {
 		l.live = total
@@ -299,6 +303,7 @@ func (r *Run) collect(l *loopState, c *frame) {
 
 func (r *Run) endLoop(l *loopState) {
 	f, n := l.frame, l.node
+	r.live -= slotBytes * len(l.results)
 	if l.fail != nil && l.onError == loopFail {
 		if !r.retry(f, n, l.fail.Err, l.end) {
 			r.conclude(f, n, l.fail, l.fails, l.end)

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -85,7 +86,7 @@ const (
 )
 
 // frameBytes is about what an execution of the plan takes beside its values.
-func (p *Plan) frameBytes() int { return 256 + 24*p.slots + 48*len(p.nodes) }
+func (p *Plan) frameBytes() int { return 256 + slotBytes*p.slots + 48*len(p.nodes) }
 
 // ID is the id of the workflow.
 func (p *Plan) ID() string { return p.id }
@@ -95,21 +96,30 @@ type Caller interface{ Calls() string } // "" = the id is an input
 
 // Calls lists the tools that nodes of the workflow, and of those within it, call by ids that are known before it runs.
 func (p *Plan) Calls() []string {
-	var list []string
+	calls := map[string]bool{}
+	p.calls(calls, map[*Plan]bool{})
+	delete(calls, "")
+	return slices.Sorted(maps.Keys(calls))
+}
+
+// calls adds the ids of a plan that was not visited before: several nodes may hold one.
+func (p *Plan) calls(ids map[string]bool, visited map[*Plan]bool) {
+	if visited[p] {
+		return
+	}
+	visited[p] = true
 	for i := range p.nodes {
 		n := &p.nodes[i]
 		if c, ok := n.body.(Caller); ok {
-			list = append(list, c.Calls())
+			ids[c.Calls()] = true
 		}
 		if n.sub != nil {
-			list = append(list, n.sub.plan.Calls()...)
+			n.sub.plan.calls(ids, visited)
 		}
 		if n.loop != nil {
-			list = append(list, n.loop.plan.Calls()...)
+			n.loop.plan.calls(ids, visited)
 		}
 	}
-	slices.Sort(list)
-	return slices.DeleteFunc(slices.Compact(list), func(id string) bool { return id == "" })
 }
 
 // Inputs lists the interface inputs, sorted: the order of the arguments of

@@ -197,12 +197,20 @@ func (r *Run) count() bool {
 		r.stop(protocol.Errorf(protocol.KindLimit, "workflow %s: more than %d steps; raise the limit or do less in loops", r.plan.id, r.plan.maxSteps))
 		return false
 	}
-	if r.live > r.budget.max() {
-		r.stop(protocol.Errorf(protocol.KindLimit, "workflow %s: %w", r.plan.id, r.budget.exceeded("so much have the nested workflows that are open at once")))
+	if !r.holds() {
 		return false
 	}
 	r.steps++
 	return true
+}
+
+// holds reports whether the memory of the nested workflows is within the budget; false stops the run.
+func (r *Run) holds() bool {
+	if r.live <= r.budget.max() {
+		return true
+	}
+	r.stop(protocol.Errorf(protocol.KindLimit, "workflow %s: %w", r.plan.id, r.budget.exceeded("so much have the nested workflows that are open at once")))
+	return false
 }
 
 func (r *Run) ask(h Host, f *frame, n int32) {
@@ -266,10 +274,14 @@ func (r *Run) Answer(id int, a Answer) error {
 	r.open--
 	x := &r.exec
 	x.bind(r, t.frame, t.node)
-	if v, _, err := x.gather(); v != runs {
-		return protocol.Errorf(protocol.KindInternal, "workflow: answer to request %d: its inputs changed: %w", id, err)
-	}
+	x.again = true
+	v, _, err := x.gather()
+	x.again = false
 	st := &t.frame.nodes[t.node]
+	if v != runs {
+		r.failNode(t.frame, t.node, protocol.Errorf(protocol.KindInternal, "workflow: answer to request %d: its inputs changed: %w", id, err), st.start)
+		return nil
+	}
 	r.ans = a
 	r.answered(t.frame, t.node, st.asked, st.timeout)
 	return nil

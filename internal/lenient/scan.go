@@ -2,6 +2,7 @@ package lenient
 
 import (
 	"errors"
+	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -242,7 +243,7 @@ func (p *parser) guess(word string) (v any, what string) {
 		}
 		f, err := strconv.ParseFloat(strings.TrimRight(plain, "eE+-"), 64)
 		switch {
-		case err == nil && (p.Plain || what != "" || strings.ContainsAny(word, ".eE")):
+		case err == nil && !math.IsInf(f, 0) && (p.Plain || what != "" || strings.ContainsAny(word, ".eE")):
 			return f, what
 		case what == "" && !p.Plain && (err == nil || errors.Is(err, strconv.ErrRange)):
 			return Number(word), ""

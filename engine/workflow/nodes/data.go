@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 	"strconv"
@@ -176,6 +177,9 @@ func random(s *workflow.Setup) workflow.Body {
 		b, _ := protocol.Number(x.In(high))
 		if b < a {
 			return protocol.Errorf(protocol.KindInvalid, "max %v is below min %v", b, a)
+		}
+		if math.IsInf(b-a, 0) {
+			return protocol.Errorf(protocol.KindInvalid, "max %v is too far from min %v", b, a)
 		}
 		d := x.Draw()
 		if mode == "float" {

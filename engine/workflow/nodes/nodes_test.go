@@ -141,6 +141,7 @@ func TestKinds(t *testing.T) {
 		{`{"type": "Random", "inputValues": {"min": 5, "max": 4}}`, "value", `failed invalid: max 4 is below min 5`},
 		{`{"type": "Random", "inputValues": {"min": 0.2, "max": 0.8}}`, "value", `failed invalid: no whole number from 0.2 to 0.8`},
 		{`{"type": "Random", "inputValues": {"min": 1e300, "max": 2e300}}`, "value", `failed invalid: bounds beyond 2^53`},
+		{`{"type": "Random", "configValues": {"mode": "float"}, "inputValues": {"min": -1.7e308, "max": 1.7e308}}`, "value", `failed invalid: max 1.7e+308 is too far from min -1.7e+308`},
 		{`{"type": "Random", "configValues": {"mode": "pick"}, "inputValues": {"list": []}}`, "value", `failed invalid: nothing to pick from: the list is empty`},
 		{`{"type": "Random", "configValues": {"mode": "chance"}, "inputValues": {"probability": 1}}`, "value", `{"value":true}`},
 		{`{"type": "Random", "configValues": {"mode": "chance"}, "inputValues": {"probability": 0}}`, "value", `{"value":false}`},
