@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 	"tavernsim/protocol/bound"
@@ -276,5 +278,16 @@ func TestCap(t *testing.T) {
 		if err != nil || !slices.Equal(got, c.want) || len(got) > 0 && d.Effects[0].(*effect.Ask).Model.MaxTokens != c.sent {
 			t.Errorf("%s: %v, want %v; %v", name, got, c.want, err)
 		}
+	}
+}
+
+// A payload that is no value would be an event that nobody can read.
+func TestAPayloadIsAValue(t *testing.T) {
+	m := consultant(t, nil, map[string]any{"q": "when"})
+	if _, got := asked(t, m, wake(t, 1)); len(got) != 1 {
+		t.Fatal(got)
+	}
+	if _, err := m.turn.publish(tool.Params{"type": "a.b", "payload": map[string]any{"x": math.Inf(-1)}}); protocol.KindOf(err) != protocol.KindInvalid {
+		t.Errorf("%v, want that it is no value", err)
 	}
 }

@@ -4,9 +4,12 @@
 //
 //  1. A small heap may grow fourfold, or by 32 MiB, so that the collector is not the wall; a
 //     large one, of many agents or of many requests in flight, by 384 MiB or half of itself.
+//  2. The collector works while nothing else does: a process that waits, say for answers of
+//     models, collects once it has used half of its room, so that the answers find room.
 package memory
 
 import (
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
@@ -23,19 +26,45 @@ const (
 	paceEvery = 100 * time.Millisecond
 )
 
+// What Pace reads, by its place in the samples.
+const (
+	liveBytes = iota // what the last collection left
+	stackBytes
+	heapBytes // now, with garbage
+	goalBytes // at which the next collection begins
+	running   // goroutines, of which Pace is one
+	runnable
+)
+
 // Pace sets the garbage collector's percentage by what is in use, for as long as the process
 // lives. Setting it stops all goroutines for a moment; therefore a small change is none.
 func Pace() {
-	inUse := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}}
+	samples := []metrics.Sample{
+		liveBytes: {Name: "/gc/heap/live:bytes"}, stackBytes: {Name: "/gc/scan/stack:bytes"},
+		heapBytes: {Name: "/memory/classes/heap/objects:bytes"}, goalBytes: {Name: "/gc/heap/goal:bytes"},
+		running: {Name: "/sched/goroutines/running:goroutines"}, runnable: {Name: "/sched/goroutines/runnable:goroutines"},
+	}
+	read := func(i int) uint64 { return samples[i].Value.Uint64() }
 	tick := time.NewTicker(paceEvery)
 	defer tick.Stop()
+	rested := false // at the last tick, too
 	for now := 0; ; <-tick.C {
-		metrics.Read(inUse)
-		if next := growth(inUse[0].Value.Uint64() + inUse[1].Value.Uint64()); next < now-now/8 || next > now+now/8 {
+		metrics.Read(samples)
+		if next := growth(read(liveBytes) + read(stackBytes)); next < now-now/8 || next > now+now/8 {
 			debug.SetGCPercent(next)
 			now = next
 		}
+		rests := read(running) <= 1 && read(runnable) == 0
+		if rests && rested && halfUsed(read(liveBytes), read(heapBytes), read(goalBytes)) {
+			runtime.GC()
+		}
+		rested = rests
 	}
+}
+
+// halfUsed reports whether a heap has used half of the room between what was left and its goal.
+func halfUsed(live, heap, goal uint64) bool {
+	return heap > live && goal > live && heap-live > (goal-live)/2
 }
 
 func growth(inUse uint64) int {
