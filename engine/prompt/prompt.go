@@ -127,7 +127,7 @@ func (a *assembly) add(s *Section) {
 func (a *assembly) bound(p *part) error {
 	most := p.rule.Units
 	if p.rule.Drop == DropHalf {
-		most--
+		most = max(most-1, 1)
 	}
 	for p.rule.Units > 0 && p.kept > most && a.drop(p, ReasonUnits) { //nolint:revive // the call does the work
 	}

@@ -3,6 +3,7 @@ package prompt_test
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -122,6 +123,35 @@ func TestRules(t *testing.T) {
 	_, err := prompt.Assemble(fill(units, 20, map[string]prompt.Rule{"persona": {Max: 5}}), prompt.Budget{Context: 8000, Output: 100})
 	if protocol.KindOf(err) != protocol.KindLimit || !strings.Contains(err.Error(), "sections.persona.max") {
 		t.Errorf("a persona above its bound: %v", err)
+	}
+}
+
+// A history of one entry has the newest.
+func TestHistoryOfOne(t *testing.T) {
+	for entries, want := range map[int]string{1: "map[]", 2: "map[history:[0 units]]"} {
+		p := assemble(t, fill(map[string]int{"history": entries}, 20, map[string]prompt.Rule{"history": {Units: 1}}), prompt.Budget{Context: 8000, Output: 100})
+		if got := fmt.Sprint(dropped(p)); got != want {
+			t.Errorf("%d entries: %s went, want %s", entries, got, want)
+		}
+	}
+}
+
+// A prompt within its budget is a request within it: an accent makes no line dearer but its own.
+func TestAccentsOfOneLine(t *testing.T) {
+	for _, name := range []string{"Anna", "André", "Dvořák"} {
+		s := prompt.Section{Kind: prompt.Kind{Name: "knowledge", Rule: prompt.Rule{Drop: prompt.DropLowest}}}
+		for i := range 400 {
+			s.Units = append(s.Units, prompt.Unit{ID: strconv.Itoa(i), Text: "The merchant sells copper and barley at the northern market; until the guards close the gate."})
+		}
+		s.Units[0].Text, s.Units[0].Rank = "The merchant "+name+" sells copper and barley.", 1000
+		p, err := prompt.Assemble([]prompt.Section{s}, prompt.Budget{Context: 8192, Output: 1024, Fixed: 2 * prompt.PerMessage})
+		if err != nil || !strings.Contains(p.User, name) {
+			t.Fatal(err, p)
+		}
+		q := &protocol.ModelRequest{Messages: []protocol.ModelMessage{{Role: "system", Text: p.System}, {Role: "user", Text: p.User}}}
+		if n := prompt.Request(q); n > 8192-1024 || n < 5000 {
+			t.Errorf("%s: a prompt of %d tokens is a request of %d", name, p.Tokens, n)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"strings"
 	"unicode/utf8"
 )
 
@@ -9,7 +10,27 @@ import (
 // the line ends behind it) and looks up what a piece of its script costs. Where tokenizers
 // differ, the table has the larger count: a prompt that is cut too early loses a little,
 // and one that is too long is refused.
-func Tokens(text string) int {
+func Tokens(text string) int { return (hundredths(text) + 99) / 100 }
+
+// lineTokens is Tokens of a text of many lines, as [Assemble] puts them together: a letter of
+// another language makes the words of its own line dearer, and not those of all the others.
+func lineTokens(text string) int {
+	total := 0
+	for text != "" {
+		end := strings.IndexByte(text, '\n')
+		if end < 0 {
+			end = len(text)
+		}
+		for end < len(text) && text[end] == '\n' {
+			end++
+		}
+		total, text = total+hundredths(text[:end]), text[end:]
+	}
+	return (total + 99) / 100
+}
+
+// hundredths counts hundredths of tokens.
+func hundredths(text string) int {
 	c := counter{text: text}
 	for c.at < len(text) {
 		switch classes[text[c.at]] {
@@ -25,7 +46,7 @@ func Tokens(text string) int {
 			c.character()
 		}
 	}
-	return (c.total + c.plain*c.language + 99) / 100
+	return c.total + c.plain*c.language
 }
 
 // Costs, in hundredths of a token.

@@ -261,7 +261,7 @@ func empty(v any) bool {
 func Request(q *protocol.ModelRequest) (n int) {
 	for i := range q.Messages {
 		m := &q.Messages[i]
-		n += PerMessage + Tokens(m.Text)
+		n += PerMessage + lineTokens(m.Text)
 		for k := range m.Calls {
 			n += Tokens(m.Calls[k].Tool) + JSONTokens(m.Calls[k].Params)
 		}
