@@ -75,7 +75,7 @@ func equalAny(_ any, a []any) (any, error) {
 
 func ordered(holds func(int) bool) Func {
 	return Func{2, 2, func(_ any, a []any) (any, error) {
-		c, err := compare(a[0], a[1])
+		c, err := Compare(a[0], a[1])
 		return err == nil && holds(c), err
 	}}
 }

@@ -209,7 +209,7 @@ func sorted(_ any, a []any) (any, error) {
 	}
 	out := slices.Clone(list)
 	slices.SortStableFunc(out, func(x, y any) int {
-		c, e := compare(x, y)
+		c, e := Compare(x, y)
 		err = cmp.Or(err, e)
 		return c
 	})
@@ -225,7 +225,7 @@ func mathFuncs() map[string]Func {
 		"mod":   {2, 2, fold(modInt, math.Mod)},
 		"min":   {1, -1, extreme(-1)},
 		"max":   {1, -1, extreme(1)},
-		"abs":   float1(math.Abs),
+		"abs":   {1, 1, abs},
 		"floor": float1(math.Floor),
 		"ceil":  float1(math.Ceil),
 		"round": {1, 2, round},
@@ -333,7 +333,7 @@ func extreme(sign int) func(any, []any) (any, error) {
 		}
 		best := args[0]
 		for _, v := range args {
-			c, err := compare(v, best)
+			c, err := Compare(v, best)
 			if err != nil {
 				return nil, err
 			}
@@ -345,11 +345,22 @@ func extreme(sign int) func(any, []any) (any, error) {
 	}
 }
 
-// float1 maps a number; a whole result that integers hold exactly becomes one.
+func abs(_ any, a []any) (any, error) {
+	switch i, x, isInt, err := number(a[0]); {
+	case err != nil:
+		return nil, err
+	case isInt && i > math.MinInt64:
+		return max(i, -i), nil
+	default:
+		return whole(math.Abs(x)), nil
+	}
+}
+
+// float1 rounds a number; a whole result that integers hold exactly becomes one.
 func float1(f func(float64) float64) Func {
 	return Func{1, 1, func(_ any, a []any) (any, error) {
-		i, x, isInt, err := number(a[0])
-		if err != nil || isInt && i >= 0 {
+		_, x, isInt, err := number(a[0])
+		if err != nil || isInt {
 			return a[0], err
 		}
 		return whole(f(x)), nil

@@ -2,6 +2,7 @@ package template
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"math"
 	"strconv"
@@ -146,11 +147,16 @@ func Describe(v any) string {
 	return string(AppendText(nil, v))
 }
 
-// compare orders two numbers or two texts.
-func compare(a, b any) (int, error) {
-	if x, ok := a.(string); ok {
+// Compare orders two numbers or two texts. Integers are ordered as such: beyond 2^53 floats would lie.
+func Compare(a, b any) (int, error) {
+	switch x := a.(type) {
+	case string:
 		if y, ok := b.(string); ok {
 			return strings.Compare(x, y), nil
+		}
+	case int64:
+		if y, ok := b.(int64); ok {
+			return cmp.Compare(x, y), nil
 		}
 	}
 	x, ok1 := protocol.Number(a)

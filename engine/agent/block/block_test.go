@@ -61,6 +61,15 @@ func TestSubstitute(t *testing.T) {
 	}
 }
 
+// Promise 1. Beginnings without an end are read in linear time: in quadratic time this takes a minute.
+func TestBeginningsWithoutEnd(t *testing.T) {
+	text := strings.Repeat("@{", 2<<20)
+	out, unknown, err := Substitute(map[string]any{"v": text}, known)
+	if err != nil || len(unknown) > 0 || out["v"] != text {
+		t.Errorf("%d unknown, %v", len(unknown), err)
+	}
+}
+
 // Promise 2: whatever a step answered, a text that is JSON stays the same JSON.
 func TestSubstituteWithinJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -107,7 +107,7 @@ func (s *substitution) text(text string) any {
 	var b strings.Builder
 	for rest := text; ; {
 		before, after, found := strings.Cut(rest, "@{")
-		name, behind, ends := strings.Cut(after, "}")
+		name, _, ends := strings.Cut(after[:min(len(after), maxName+1)], "}")
 		switch {
 		case !found:
 			if b.Len() == 0 {
@@ -140,7 +140,7 @@ func (s *substitution) text(text string) any {
 				s.unknown = append(s.unknown, name)
 			}
 		}
-		rest = behind
+		rest = after[len(name)+len("}"):]
 	}
 }
 

@@ -3,7 +3,6 @@ package menu
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,8 +110,8 @@ func (e *entry) shorten() {
 func (e *entry) fold() {
 	schema, _ := e.parameters.(map[string]any)
 	names, _ := schema["properties"].(map[string]any)
-	folded := maps.Clone(names)
-	for name := range folded {
+	folded := make(map[string]any, len(names)) // a schema may have none
+	for name := range names {
 		folded[name] = map[string]any{}
 	}
 	kept := map[string]any{"type": "object", "properties": folded}

@@ -83,6 +83,17 @@ func TestFitCountsTheDescriber(t *testing.T) {
 	}
 }
 
+// A schema without properties is folded to one that is still a schema.
+func TestFitFoldsAnySchema(t *testing.T) {
+	var m Menu
+	m.AddTool(&protocol.ToolSpec{Name: "a", Description: "d", Parameters: map[string]any{"type": "object", "oneOf": []any{map[string]any{"description": strings.Repeat("x", 3000)}}}}, true)
+	m.Fit(500, &protocol.ToolSpec{Name: "more"})
+	folded := m.List()[0].(map[string]any)["parameters"].(map[string]any)
+	if names, ok := folded["properties"].(map[string]any); !ok || names == nil {
+		t.Errorf("%#v", folded)
+	}
+}
+
 // Names and what must be given are never lost, texts stay whole characters, and what was cut is smaller.
 func TestFitKeepsNames(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -168,19 +169,9 @@ func judge(op string, a, b any) (bool, error) {
 }
 
 func judgeOrder(op string, a, b any) (bool, error) {
-	c := 0
-	x, okX := protocol.Number(a)
-	y, okY := protocol.Number(b)
-	s, okS := a.(string)
-	t, okT := b.(string)
-	switch {
-	case okX && okY:
-		c = order(a, b, x, y)
-	case okS && okT:
-		c = strings.Compare(s, t)
-	default:
-		return false, protocol.Errorf(protocol.KindInvalid, "%s: cannot order %s and %s; want two numbers or two texts",
-			op, template.Describe(a), template.Describe(b))
+	c, err := template.Compare(a, b)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", op, err)
 	}
 	switch op {
 	case "lt":
@@ -191,19 +182,6 @@ func judgeOrder(op string, a, b any) (bool, error) {
 		return c > 0, nil
 	}
 	return c >= 0, nil
-}
-
-// order compares integers as integers: beyond 2^53 floats would lie.
-func order(a, b any, x, y float64) int {
-	i, okI := a.(int64)
-	j, okJ := b.(int64)
-	switch {
-	case okI && okJ && i < j, !(okI && okJ) && x < y:
-		return -1
-	case okI && okJ && i > j, !(okI && okJ) && x > y:
-		return 1
-	}
-	return 0
 }
 
 // within: an element of a list, a key of an object, a part of a text.
