@@ -36,7 +36,7 @@ func Read(text string, finish protocol.FinishReason) Answer {
 	if text == "" { // beside native calls, mostly
 		return a
 	}
-	if !mentions(text, "<tools") {
+	if !mentions(text, "<tools") && !mentions(text, `\u003ctools`) { // as many write it in JSON
 		a.Text = a.manifest(text, finish)
 		return a
 	}

@@ -30,6 +30,7 @@ func TestRead(t *testing.T) {
 		"the other way round":        {"a\n" + root + "\nb\n" + block("1") + "c", "", "a b c", "ctrl X", 0},
 		"a block without a tool":     {"a\n<|[REQUEST_TOOL]|>\np:»»»1«««\n<|[END_TOOL]|>\nb", "", "a b", "", 1},
 		"an unknown tag":             {"a <tools><shout>x</shout></tools> b", "", "a b", "", 1},
+		"a root in escaped JSON":     {`{"tools":"\u003ctools\u003e\u003cctrl\u003ec\u003c/ctrl\u003e\u003c/tools\u003e"}`, "", "", "ctrl", 0},
 		"a block that was cut":       {"a\n" + block("1") + "<|[REQUEST_TOOL]|>\ncommand:»»»Y«««\np:»»»un", protocol.FinishLength, "a", "X", 1},
 		"a root that was cut":        {"a\n<tools><ctrl>c</ctrl><command>npm te", protocol.FinishLength, "a", "", 1},
 		"a block cut behind a call":  {"a\n<|[REQUEST_TOOL]|>\ncommand:»»»Y«««\n", protocol.FinishLength, "a", "", 1},
