@@ -346,14 +346,11 @@ func extreme(sign int) func(any, []any) (any, error) {
 }
 
 func abs(_ any, a []any) (any, error) {
-	switch i, x, isInt, err := number(a[0]); {
-	case err != nil:
-		return nil, err
-	case isInt && i > math.MinInt64:
+	i, x, isInt, err := number(a[0])
+	if isInt && i > math.MinInt64 {
 		return max(i, -i), nil
-	default:
-		return whole(math.Abs(x)), nil
 	}
+	return whole(math.Abs(x)), err
 }
 
 // float1 rounds a number; a whole result that integers hold exactly becomes one.

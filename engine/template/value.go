@@ -164,11 +164,5 @@ func Compare(a, b any) (int, error) {
 	if !ok1 || !ok2 {
 		return 0, protocol.Errorf(protocol.KindInvalid, "cannot order %s and %s; want two numbers or two texts", Describe(a), Describe(b))
 	}
-	switch {
-	case x < y:
-		return -1, nil
-	case x > y:
-		return 1, nil
-	}
-	return 0, nil
+	return cmp.Compare(x, y), nil
 }
