@@ -117,7 +117,7 @@ func TestRecordedAnswersCostNothing(t *testing.T) {
 -- models/recorded/town.jsonl --
 ` + lines.String())
 	asked := server.Report(0).Requests
-	for _, model := range []string{"again", "thinker"} {
+	for _, model := range []string{"again", "routed", "asks", "thinker"} {
 		digest := ""
 		for _, c := range []struct {
 			budget   string
