@@ -92,9 +92,17 @@ func (c *call) elsewhere(x *effect.Answered) bool {
 			return true
 		}
 	}
-	if most := n.most(true, n.from.Bound); most != nil && n.flight != nil && n.from.Ahead == nil && n.chosen.Endpoint != c.chosen.Endpoint {
+	most := n.most(n.flight != nil, n.from.Bound)
+	switch {
+	case most == nil || n.from.Ahead != nil || n.chosen.Endpoint == c.chosen.Endpoint:
+		n.enter()
+	case n.flight != nil:
 		n.moves(most)
-	} else {
+	default: // nothing was sent: the log does not have the request yet
+		if n.effect != nil {
+			e := *n.effect
+			e.Most, n.effect = most, &e
+		}
 		n.enter()
 	}
 	return true
