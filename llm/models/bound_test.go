@@ -89,3 +89,17 @@ func TestBoundOfARecord(t *testing.T) {
 		}
 	}
 }
+
+// What an estimate takes for the longest prompt is what budgets do.
+func TestBoundIsEstimated(t *testing.T) {
+	e := &Estimate{}
+	to := set(t, Options{Files: files("short", "kind: openai\nmodel: m\ncontext: 2048\n"), Estimate: e})
+	q := ask("short")
+	q.Messages[0].Text = strings.Repeat("a", 10_000)
+	if _, err := to.Complete(t.Context(), q, nil); err != nil {
+		t.Fatal(err)
+	}
+	if list := e.Played(); len(list) != 1 || list[0].MaxInput != 3072 {
+		t.Errorf("%+v", list)
+	}
+}
