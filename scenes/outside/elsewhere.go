@@ -74,8 +74,7 @@ func (c *call) elsewhere(x *effect.Answered) bool {
 	}
 	n.ask.Wait, n.ask.Model.Attempt = 0, 0
 	c.mu.Lock()
-	n.flight = c.flight
-	ok = c.phase == waits
+	n.flight, ok = c.flight, c.phase == waits
 	c.phase = ended
 	c.mu.Unlock()
 	if !ok {
@@ -93,18 +92,14 @@ func (c *call) elsewhere(x *effect.Answered) bool {
 		}
 	}
 	most := n.most(n.flight != nil, n.from.Bound)
-	switch {
-	case most == nil || n.from.Ahead != nil || n.chosen.Endpoint == c.chosen.Endpoint:
-		n.enter()
-	case n.flight != nil:
+	switch moved := most != nil && n.from.Ahead == nil && n.chosen.Endpoint != c.chosen.Endpoint; {
+	case moved && n.flight != nil:
 		n.moves(most)
-	default: // nothing was sent: the log does not have the request yet
-		if n.effect != nil {
-			e := *n.effect
-			e.Most, n.effect = most, &e
-		}
-		n.enter()
+		return true
+	case moved && n.effect != nil: // nothing was sent, so the log does not have it
+		n.effect.Most = most
 	}
+	n.enter()
 	return true
 }
 
