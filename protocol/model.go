@@ -105,7 +105,13 @@ type ModelOptions struct {
 	Schema     any            // JSON Schema of the answer, a value; JSON is set
 	ToolChoice string         // "auto", "none", "required", or the name of one tool
 	Parallel   *bool          // may one answer have several calls
-	Extra      map[string]any // fields of the endpoint's own, by their names; a value
+	Extra      map[string]any // fields of the endpoint's own, by their names; a value; none of OwnFields
+}
+
+// OwnFields are the fields of an endpoint that [ModelOptions.Extra] must not have: a request says them
+// in fields of its own, and its bound, the reading of its answer and its place in records depend on them.
+func OwnFields() []string {
+	return []string{"model", "messages", "system", "max_tokens", "max_completion_tokens", "n", "stream", "stream_options", "temperature", "top_p", "seed", "stop", "stop_sequences"}
 }
 
 // FinishReason says why a model stopped.

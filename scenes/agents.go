@@ -319,8 +319,12 @@ func (a *agentShell) ask(q *effect.Ask) *effect.Answered {
 		return nil
 	}
 	x := a.send(q)
-	if x == nil && a.budget != nil {
+	switch {
+	case a.budget == nil:
+	case x == nil:
 		a.budget.step.Free++ // its answer comes by itself
+	default:
+		a.settle(x)
 	}
 	return x
 }

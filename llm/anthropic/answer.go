@@ -3,7 +3,6 @@ package anthropic
 import (
 	"cmp"
 	"io"
-	"slices"
 
 	"tavernsim/internal/wirejson"
 	"tavernsim/llm"
@@ -230,7 +229,12 @@ func (r *reading) begin(index int, b *content) llm.Chunk {
 // more takes a text, a thought, or a part of a call's parameters.
 func (r *reading) more(index int, b *content) llm.Chunk {
 	chunk := llm.Chunk{Text: b.text, Reasoning: b.thinking}
-	at := slices.IndexFunc(r.calls, func(c calling) bool { return c.index == index })
+	at := -1
+	for i := range r.calls { // the last: some servers give all blocks one index
+		if r.calls[i].index == index {
+			at = i
+		}
+	}
 	if b.partialInput != "" && at >= 0 {
 		if c := &r.calls[at]; r.answers(c) {
 			chunk.Text = b.partialInput

@@ -208,6 +208,9 @@ func (p *messages) encode(q *protocol.ModelRequest, names *toolcall.Names) ([]by
 	if t := q.Temperature; t != nil && *t > 1 {
 		return nil, p.bad("temperature %v: the messages protocol has 0 to 1", *t)
 	}
+	if choice := toolcall.Unmet(q); choice != "" {
+		return nil, p.bad("tool_choice %q: the request has no tools", choice)
+	}
 	if err := p.say(&r, q, names); err != nil {
 		return nil, err
 	}

@@ -62,7 +62,11 @@ func (a *asked) most(q *protocol.ModelRequest) int64 {
 
 // bound is the most that any of the models takes to which a request may come.
 func (c *choice) bound(q *protocol.ModelRequest) llm.Bound {
-	most := llm.Bound{Priced: true, Script: true, Saved: c.present().entry != nil}
+	if c.recorded(q) {
+		return llm.Bound{Priced: true, Saved: true}
+	}
+	x := c.present()
+	most := llm.Bound{Priced: true, Script: true, Saved: x.entry != nil || x.leaf != nil}
 	for i := range c.plan {
 		x := &c.plan[i]
 		if x.leaf == nil {
@@ -79,6 +83,25 @@ func (c *choice) bound(q *protocol.ModelRequest) llm.Bound {
 		}
 	}
 	return most
+}
+
+// recorded reports whether the present candidate answers from a record or the store, and cannot
+// fail: nobody behind it is asked.
+func (c *choice) recorded(q *protocol.ModelRequest) bool {
+	x := c.present()
+	switch {
+	case x.exact:
+		return true
+	case len(x.faults) > 0:
+		return false
+	case x.entry != nil:
+		return x.entry.Error == ""
+	case x.leaf == nil:
+		return false
+	}
+	asks := *q
+	asks.Model = x.name
+	return llm.BoundOf(x.leaf, &asks).Saved
 }
 
 // withPart adds what a request takes of an endpoint, or makes what is there larger.

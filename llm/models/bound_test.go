@@ -2,11 +2,13 @@ package models
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/price"
+	"tavernsim/llm/replay"
 	"tavernsim/protocol"
 )
 
@@ -56,5 +58,48 @@ func TestBound(t *testing.T) {
 		if got := s.Bound(&q); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s of %s: %+v, want %+v", c.model, c.def, got, c.want)
 		}
+	}
+}
+
+// Of a route whose present model answers from a record nobody else is asked; where it fails by the
+// record, or may fail otherwise, the fallback counts.
+func TestBoundOfARecord(t *testing.T) {
+	_, to := cloud(t)
+	q := ask("r")
+	q.Scene, q.Agent, q.Turn, q.Number = "s", "bo", 3, 1
+	live := set(t, Options{Files: files("thinker", thinker), Endpoints: to})
+	q.Model = "thinker"
+	a, err := live.Complete(t.Context(), q, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered, failed := replay.Of("s", "bo", 3, 1, &a, nil), replay.Of("s", "bo", 3, 1, &a, &llm.Failure{Outcome: llm.OutcomeTimeout, Message: "late"})
+	texts := []string{"r", "{kind: route, route: [{use: again}], fallback: [{use: large}]}", "f", "{kind: route, route: [{use: poor}], fallback: [{use: large}]}", "n", "{kind: route, route: [{use: again}]}",
+		"again", "{kind: replay, answers: models/recorded/market.jsonl, model: thinker}", "poor", "{kind: faulty, model: again, faults: {quota: 0.5}}",
+		"thinker", thinker, "large", strings.Replace(thinker, "small", "large", 1)}
+	for _, c := range []struct {
+		model string
+		entry *replay.Entry
+		saved bool
+	}{{"r", &answered, true}, {"r", &failed, false}, {"f", &answered, false}, {"n", &answered, true}, {"n", &failed, true}} {
+		s := set(t, Options{Files: files(texts...), Others: []File{cassette(t, c.entry)}, Endpoints: to})
+		q.Model, q.Chosen = c.model, nil
+		if b := s.Bound(q); b.Saved != c.saved || (len(b.Parts) == 0) != c.saved {
+			t.Errorf("%s, error %q: %+v", c.model, c.entry.Error, b)
+		}
+	}
+}
+
+// What an estimate takes for the longest prompt is what budgets do.
+func TestBoundIsEstimated(t *testing.T) {
+	e := &Estimate{}
+	to := set(t, Options{Files: files("short", "kind: openai\nmodel: m\ncontext: 2048\n"), Estimate: e})
+	q := ask("short")
+	q.Messages[0].Text = strings.Repeat("a", 10_000)
+	if _, err := to.Complete(t.Context(), q, nil); err != nil {
+		t.Fatal(err)
+	}
+	if list := e.Played(); len(list) != 1 || list[0].MaxInput != 3072 {
+		t.Errorf("%+v", list)
 	}
 }

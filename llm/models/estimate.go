@@ -12,7 +12,6 @@ import (
 	"tavernsim/llm/models/modelfile"
 	"tavernsim/llm/price"
 	"tavernsim/protocol"
-	"tavernsim/protocol/bound"
 )
 
 // Estimate gathers what models at endpoints would be asked while scripts answer in their
@@ -111,7 +110,7 @@ func (p *played) Answer(q *protocol.ModelRequest) (protocol.ModelAnswer, error) 
 		return a, err
 	}
 	a.Latency = p.Definition.Latency.Of(a.Usage.Output, a.Latency)
-	p.to.add(p, asks, &a.Usage, bound.Prompt(asks), limit)
+	p.to.add(p, asks, &a.Usage, p.most(asks), limit)
 	return a, nil
 }
 

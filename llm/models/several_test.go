@@ -314,6 +314,8 @@ func TestLinkFaults(t *testing.T) {
 		{"kind: replay\nmodel: good\nanswers: models/a.jsonl", "it is at no endpoint"},
 		{"kind: replay\nmodel: at\nanswers: models/b.jsonl", "there is no file models/b.jsonl"},
 		{"kind: replay\nmodel: at\nanswers: models/bad.jsonl", "models/bad.jsonl:1: this is no line of a cassette"},
+		{"kind: openai\nmodel: m\nparams:\n  extra: {top_k: 3, max_completion_tokens: 9000}", "x.yaml:4:44: params.extra.max_completion_tokens: simd writes the field max_completion_tokens itself"},
+		{"kind: anthropic\nmodel: m\nparams: {extra: {thinking: {type: adaptive}, n: 2}}", "params.extra.n"},
 		{"kind: replay\nmodel: at\nanswers: models/empty.jsonl", "has no answers"},
 	} {
 		report := &source.Report{}

@@ -299,10 +299,11 @@ func (r *reading) thought(m *said) string {
 // one if it has a name.
 func (r *reading) part(p *part) {
 	at := -1
-	if p.indexed {
-		at = slices.IndexFunc(r.calls, func(c calling) bool { return c.index == p.index })
-		if at >= 0 && p.id != "" && r.calls[at].id != "" && p.id != r.calls[at].id {
-			at = -1 // the server counts badly: another id is another call
+	if p.indexed { // a server that counts badly gives several calls one index: another id is another call
+		for i := range r.calls {
+			if c := &r.calls[i]; c.index == p.index && (c.id == "" || p.id == "" || c.id == p.id) {
+				at = i
+			}
 		}
 	} else if p.name == "" {
 		at = len(r.calls) - 1

@@ -15,6 +15,9 @@ import (
 // encode writes the body of a chat completion. Fields have the names that all servers
 // share; others follow by name, those of the model file last.
 func (p *chat) encode(q *protocol.ModelRequest, names *toolcall.Names) ([]byte, error) {
+	if choice := toolcall.Unmet(q); choice != "" {
+		return nil, p.bad("tool_choice %q: the request has no tools", choice)
+	}
 	b := make([]byte, 0, sizeOf(q))
 	b = wirejson.AppendText(append(b, `{"model":`...), p.model)
 	b = append(b, `,"messages":[`...)
@@ -142,10 +145,10 @@ func (p *chat) appendTools(b []byte, q *protocol.ModelRequest, names *toolcall.N
 		}
 		b = append(b, "}}"...)
 	}
-	if len(q.Tools) > 0 {
-		b = append(b, ']')
+	if len(q.Tools) == 0 { // servers refuse a choice without tools
+		return b, nil
 	}
-	if q.Options == nil {
+	if b = append(b, ']'); q.Options == nil {
 		return b, nil
 	}
 	switch choice := q.Options.ToolChoice; choice {
@@ -156,7 +159,7 @@ func (p *chat) appendTools(b []byte, q *protocol.ModelRequest, names *toolcall.N
 		b = wirejson.AppendText(append(b, `,"tool_choice":{"function":{"name":`...), names.Wire(choice))
 		b = append(b, `},"type":"function"}`...)
 	}
-	if parallel := q.Options.Parallel; parallel != nil && len(q.Tools) > 0 {
+	if parallel := q.Options.Parallel; parallel != nil {
 		b = strconv.AppendBool(append(b, `,"parallel_tool_calls":`...), *parallel)
 	}
 	return b, nil

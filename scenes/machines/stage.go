@@ -259,7 +259,9 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 		d.CloseWave(*x, r.Time)
 	case *agenda.Paused:
 		d.Paused = true
-		s.heeded()
+		if s.spending != nil && s.spending.exhausted == budget.Pause { // whoever asked for it; an end is still to come
+			s.heeded()
+		}
 	case *agenda.Resumed:
 		d.Paused = false
 	case *agenda.Ended:

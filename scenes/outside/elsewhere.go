@@ -74,8 +74,7 @@ func (c *call) elsewhere(x *effect.Answered) bool {
 	}
 	n.ask.Wait, n.ask.Model.Attempt = 0, 0
 	c.mu.Lock()
-	n.flight = c.flight
-	ok = c.phase == waits
+	n.flight, ok = c.flight, c.phase == waits
 	c.phase = ended
 	c.mu.Unlock()
 	if !ok {
@@ -92,11 +91,15 @@ func (c *call) elsewhere(x *effect.Answered) bool {
 			return true
 		}
 	}
-	if most := n.most(true, n.from.Bound); most != nil && n.flight != nil && n.from.Ahead == nil && n.chosen.Endpoint != c.chosen.Endpoint {
+	most := n.most(n.flight != nil, n.from.Bound)
+	switch moved := most != nil && n.from.Ahead == nil && n.chosen.Endpoint != c.chosen.Endpoint; {
+	case moved && n.flight != nil:
 		n.moves(most)
-	} else {
-		n.enter()
+		return true
+	case moved && n.effect != nil: // nothing was sent, so the log does not have it
+		n.effect.Most = most
 	}
+	n.enter()
 	return true
 }
 

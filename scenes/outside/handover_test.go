@@ -21,6 +21,8 @@ type pair struct {
 	gates [2]*gate.Gate
 	asked [2]chan struct{}
 	may   chan struct{}
+
+	closes bool // the first one refuses by its quota, and its gate is closed from then on
 }
 
 func newPair() *pair {
@@ -73,6 +75,9 @@ func (p *pair) Complete(ctx context.Context, q *protocol.ModelRequest, _ llm.Sin
 	i := at(q)
 	p.asked[i] <- struct{}{}
 	o := &protocol.ModelOrigin{Endpoint: p.gates[i].Name()}
+	if i == 0 && p.closes {
+		return protocol.ModelAnswer{Origin: o}, &llm.Failure{Outcome: llm.OutcomeQuota, Message: "no more"}
+	}
 	if i == 0 {
 		return protocol.ModelAnswer{Origin: o}, &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: "no"}
 	}
@@ -139,6 +144,33 @@ func TestKilledInAHandOver(t *testing.T) {
 	}
 	r.Wait()
 	s.close(t)
+}
+
+// Where the gate of the first endpoint refuses the request, nobody was asked before: what a kill leaves
+// is charged to the second one.
+func TestKilledAfterARefusalAtTheGate(t *testing.T) {
+	s, p := open(t, persistencetest.NewCrashDisk(), outside.Options{}), newPair()
+	p.closes = true
+	r := pairTable(t, p, s)
+	x := ask(t.Context(), r, outside.From{Agent: "b", Turn: 1, Barred: []string{"far"}}, protocol.NewDraw(2))
+	if protocol.KindOf(x.Err) != protocol.KindLimit {
+		t.Errorf("%+v", x) // the gate of the first one is closed now
+	}
+	ctx, end := context.WithCancel(t.Context())
+	got := beginPair(ctx, r, outside.From{Bound: under()})
+	<-p.asked[1]
+	left := crash(t, s.fs)
+	end()
+	<-got
+	r.Wait()
+	s.close(t)
+
+	s = open(t, left, outside.Options{})
+	defer s.close(t)
+	want := []outside.Lost{{Agent: "a", Request: 1, Most: outside.Most{Endpoint: "far", Tokens: 70}}}
+	if lost := s.log.Lost("a", 1); !slices.Equal(lost, want) || len(p.asked[0]) != 1 {
+		t.Errorf("%+v, want %+v; the first one was asked %d times", lost, want, len(p.asked[0]))
+	}
 }
 
 // A deliberation that ends there gets no answer, asks nobody else, and leaves the request as one that

@@ -124,8 +124,11 @@ func (d *Driver) charge(in *Handed) error {
 	return nil
 }
 
-// saved notes in an answer that it was recorded, as the shell of an agent does.
-func saved(x *effect.Answered) {
+// noteSaved notes in an answer that it was recorded, as the shell of an agent does.
+func noteSaved(b *llm.Bound, x *effect.Answered) {
+	if b == nil || !b.Saved {
+		return
+	}
 	if x.Model.Origin == nil {
 		x.Model.Origin = &protocol.ModelOrigin{}
 	}

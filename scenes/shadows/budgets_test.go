@@ -213,3 +213,62 @@ otherwise: {text: ""}
 		t.Errorf("one project has %d histories: %v", len(digests), digests)
 	}
 }
+
+// recalling is a spending model that has recorded answers to every second turn: they come at once.
+type recalling struct{ *spending }
+
+func recalls(q *protocol.ModelRequest) bool { return q.Turn%2 == 0 }
+
+func (m recalling) Route(q *protocol.ModelRequest) llm.Route {
+	if recalls(q) {
+		return llm.Route{Instant: true}
+	}
+	return llm.Route{Endpoint: "far"}
+}
+
+func (m recalling) Next(*protocol.ModelRequest, *protocol.ModelAnswer, error) (llm.Route, bool) {
+	return llm.Route{}, false
+}
+
+func (m recalling) AppendChoice(b []byte, _ *protocol.ModelRequest) []byte { return b }
+
+func (m recalling) Now(q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+	own := *q
+	own.Variables, own.Events, own.Asker = nil, nil, nil
+	return m.script.Answer(&own)
+}
+
+func (m recalling) Bound(q *protocol.ModelRequest) llm.Bound {
+	if recalls(q) {
+		return llm.Bound{Priced: true, Saved: true}
+	}
+	return m.spending.Bound(q)
+}
+
+// A turn that runs ahead notes what a recorded answer saves as the turn itself does: none is lost by it.
+func TestRecordedAnswersAhead(t *testing.T) {
+	p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(desks))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(schedule scenes.Schedule) (end scenestest.Result, c shadows.Counts) {
+		s := scenestest.New(t, p, "")
+		synctest.Test(t, func(t *testing.T) {
+			m := recalling{&spending{thinking: newThinking(t, s, 1, 3*time.Second)}}
+			r, err := s.StartWith(scenestest.Settings{Endpoints: map[string]*budget.Budget{"far": {Calls: 1_000_000}}, Workers: 2, Model: m}, func(o *scenes.Options) { o.Schedule = schedule })
+			if err != nil {
+				t.Fatal(err)
+			}
+			end = r.Close()
+			if ahead := r.Ahead(); ahead != nil {
+				c = *ahead
+			}
+		})
+		return end, c
+	}
+	want, _ := run(scenes.Barrier)
+	got, c := run(scenes.Tracked)
+	if got.Err != nil || got.Digest() != want.Digest() || c.Used == 0 || c.Missed != 0 {
+		t.Errorf("%v, digest %s, at the barrier %s; %+v", got.Err, got.Digest(), want.Digest(), c)
+	}
+}

@@ -124,6 +124,7 @@ func (d *Driver) step(s *shadow, in any) error {
 				if err != nil {
 					return err
 				}
+				noteSaved(bound, x)
 				inputs = append(inputs, x)
 				continue
 			}
@@ -205,9 +206,7 @@ func (d *Driver) answered(s *shadow, q *request, x *effect.Answered) error {
 	if protocol.KindOf(x.Err) == protocol.KindCancelled { // the committed turn asked something else
 		return d.park(s.of)
 	}
-	if q.bound != nil && q.bound.Saved {
-		saved(x)
-	}
+	noteSaved(q.bound, x)
 	return d.step(s, x)
 }
 

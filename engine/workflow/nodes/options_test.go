@@ -90,7 +90,7 @@ func TestModelOptions(t *testing.T) {
 	}
 	for config, want := range map[string]string{
 		`{"topP": 1.5}`: "want 0 to 1", `{"topP": "much"}`: "want a number", `{"seed": 0.5}`: "want a whole number", `{"effort": "huge"}`: `"huge" is not offered`, `{"schema": {"type": "list"}}`: "no such schema",
-		`{"schema": "x"}`: "no such schema", `{"toolChoice": 1}`: "want text", `{"parallel": "yes"}`: "want true or false", `{"extra": []}`: "want an object", `{"stopAtCall": "xml"}`: `"xml" is not offered`, `{"tool_choice": "auto"}`: "has no setting",
+		`{"schema": "x"}`: "no such schema", `{"toolChoice": 1}`: "want text", `{"parallel": "yes"}`: "want true or false", `{"extra": []}`: "want an object", `{"extra": {"top_k": 3, "max_tokens": 7}}`: "simd writes the field max_tokens itself", `{"stopAtCall": "xml"}`: `"xml" is not offered`, `{"tool_choice": "auto"}`: "has no setting",
 	} {
 		if _, _, err := asked(t, config, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", config, err, want)

@@ -13,6 +13,15 @@ import (
 	"tavernsim/protocol"
 )
 
+// Unmet is the choice of a tool that no answer can meet, because the request has no tools; "" = there
+// is none.
+func Unmet(q *protocol.ModelRequest) string {
+	if o := q.Options; o != nil && len(q.Tools) == 0 && o.ToolChoice != "auto" && o.ToolChoice != "none" {
+		return o.ToolChoice
+	}
+	return ""
+}
+
 // Names maps the ids of tools to the names that endpoints accept, [A-Za-z0-9_-]{1,64}, and back.
 // An id that is such a name stays as it is. Of any other one a name is made that ends in six digits of the
 // hash of the id: "workflow:skills/hum" travels as "workflow_skills_hum_a3ada9". So a name depends on

@@ -146,12 +146,28 @@ func Read(file string, data []byte, report *source.Report) (any, *source.Documen
 	if doc == nil || !d.Decode(doc, def) {
 		return nil, doc
 	}
+	if asks, ok := def.(*Definition); ok && !ownFields(doc, asks, report) {
+		return nil, doc
+	}
 	if asks, ok := def.(*Definition); ok && asks.Context > 0 && asks.Room() <= 0 {
 		node, _ := doc.Root.Find("context")
 		report.At(doc, node.Pos, "context", fmt.Sprintf("an answer of %d tokens (params.max_tokens) leaves nothing of a context of %d for the question", asks.MaxTokens(), asks.Context), "lower max_tokens, or raise context")
 		return nil, doc
 	}
 	return def, doc
+}
+
+// ownFields reports what params.extra may not have; false = there is some.
+func ownFields(doc *source.Document, d *Definition, report *source.Report) (ok bool) {
+	ok = true
+	for _, name := range protocol.OwnFields() {
+		if _, has := d.Params.Extra[name]; has {
+			node, _ := doc.Root.Find("params", "extra", name)
+			report.At(doc, node.Pos, "params.extra."+name, "simd writes the field "+name+" itself, and budgets and records depend on it", "remove it, and use a field of the model file, of params or of the node")
+			ok = false
+		}
+	}
+	return ok
 }
 
 // kindOf finds the kind of a model file. A file that cannot be parsed is read as a
@@ -190,7 +206,7 @@ func Rules() source.Rules {
 		"modelfile.Params.stop":                {MaxItems: 16, Doc: "Texts that end the answer."},
 		"modelfile.Params.effort":              {Enum: []string{"minimal", "low", "medium", "high"}, Doc: "Effort of reasoning."},
 		"modelfile.Params.parallel":            {Doc: "Whether one answer may have several calls. Default: the endpoint's."},
-		"modelfile.Params.extra":               {MaxItems: 64, Doc: "Fields of the endpoint's own, sent as they are; they replace others of the same name."},
+		"modelfile.Params.extra":               {MaxItems: 64, Doc: "Fields of the endpoint's own, sent as they are; they replace others of the same name. Fields that simd writes itself (below) are refused."},
 		"modelfile.Latency.mode":               {Enum: []string{modelled, none, measured}, Doc: "How the latency is found: computed, 0, or what the answer took. `measured` makes two runs differ.", Default: modelled},
 		"modelfile.Latency.first_token":        {Range: span, Doc: "To the first token, if it is modelled. Default 500ms; with `per_token` alone 0.", Default: "500ms"},
 		"modelfile.Latency.per_token":          {Range: span, Doc: "For each token of the answer, if it is modelled. Default 20ms; with `first_token` alone 0.", Default: "20ms"},

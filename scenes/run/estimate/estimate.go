@@ -33,6 +33,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/budget"
 	"tavernsim/llm/models"
 	"tavernsim/llm/price"
 	"tavernsim/persistence"
@@ -151,14 +152,48 @@ func play(ctx context.Context, p *project.Project, def *project.Scene, opt runne
 		r.Assumed = append(r.Assumed, s.Scene+" ended by its budget: the figures are for what was played until then, and its agents would not get more than the budget")
 	}
 	whole := profiles(all)
-	if sum.StoppedBy == agenda.StoppedByDeliberations || sum.StoppedBy == agenda.StoppedByEvents {
+	if sharedEnd(sum) {
 		whole = profiles(some) // more agents do no more: the scene counts what all do
 	}
 	if some.Len() < all.Len() {
 		r.Assumed = append(r.Assumed, fmt.Sprintf("%d of the %d agents of %s were played; the others do as often what theirs do", some.Len(), all.Len(), s.Scene))
 	}
 	s.Models = total(gathered.Played(), whole, profiles(some), longer)
+	if stop := def.Definition.Simulation.Stop.Dollars; s.cut(stop * budget.Dollar) {
+		r.Assumed = append(r.Assumed, fmt.Sprintf("%s would end by its stop.dollars: the figures are for what is expected until $%v are spent", s.Scene, stop))
+	}
 	return s, nil
+}
+
+// sharedEnd reports whether the scene ended by what all agents do together.
+func sharedEnd(sum *rundir.SceneSummary) bool {
+	switch sum.StoppedBy {
+	case agenda.StoppedByDeliberations, agenda.StoppedByEvents, agenda.StoppedByTokens:
+		return true
+	case agenda.StoppedByBudget:
+		return !slices.ContainsFunc(sum.Budgets, func(b rundir.Budget) bool { return b.Refused > 0 && budget.Kind(b.Ledger)+":" == budget.OfAgent })
+	}
+	return false
+}
+
+// cut lowers the figures to those of a scene that ends when so many nano-dollars are spent; 0 = it
+// does not. false = less is expected. Scripts cost nothing, so what was played did not end by it.
+func (s *Scene) cut(nano float64) bool {
+	cost := 0.0
+	for i := range s.Models {
+		cost += float64(s.Models[i].Cost)
+	}
+	if nano <= 0 || cost <= nano {
+		return false
+	}
+	s.Seconds *= nano / cost
+	for i := range s.Models {
+		m := &s.Models[i]
+		for _, n := range []*int64{&m.Calls, &m.Input, &m.Output, &m.MaxInput, &m.MaxOutput, &m.Cost, &m.Low, &m.High, &m.Worst} {
+			*n = whole64(float64(*n) * nano / cost)
+		}
+	}
+	return true
 }
 
 // still is the mode in which no tool is carried out.

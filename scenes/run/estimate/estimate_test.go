@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/budget"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/price"
@@ -29,7 +30,10 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // market is the example with a model at an endpoint.
-func market(t *testing.T) *project.Project {
+func market(t *testing.T) *project.Project { return ending(t, "{ticks: 100}", "") }
+
+// ending is the same with another end, and more in the scene's file.
+func ending(t *testing.T, stop, more string) *project.Project {
 	t.Helper()
 	all := fstest.MapFS{"models/thinker.yaml": {Data: []byte("kind: openai\nendpoint: cloud\nmodel: small\nlatency: none\nparams: {max_tokens: 100}\n")}}
 	all["models/other.yaml"] = all["models/thinker.yaml"]
@@ -43,6 +47,9 @@ func market(t *testing.T) *project.Project {
 			return err
 		}
 		data, err := fs.ReadFile(from, path)
+		if path == "scenes/market_day.yaml" {
+			data = []byte(strings.Replace(string(data), "stop: {ticks: 100}", "stop: "+stop, 1) + more)
+		}
 		all[path] = &fstest.MapFile{Data: data}
 		return err
 	})
@@ -99,6 +106,30 @@ func TestEstimate(t *testing.T) {
 	}
 	if m.MaxOutput != 100*m.Calls || m.MaxInput < m.Input {
 		t.Errorf("at most %d in and %d out of %d calls", m.MaxInput, m.MaxOutput, m.Calls)
+	}
+}
+
+// What ends a scene by what all its agents do ends it as early with more of them: its figures are not
+// multiplied. Dollars end it, although scripts cost none.
+func TestSharedEnds(t *testing.T) {
+	seed := uint64(7)
+	opt := runner.Options{Agents: 400, Seed: &seed, Model: "thinker", Endpoints: cloud(t, price.List{"small": {Input: 1, Output: 2}})}
+	for _, c := range []struct {
+		stop, more, by string
+		most           int64 // tokens
+	}{
+		{"{ticks: 100, tokens: 20000}", "", agenda.StoppedByTokens, 20_000},
+		{"{ticks: 100}", "budget: {tokens: 20000}\n", agenda.StoppedByBudget, 20_000},
+		{"{ticks: 20, dollars: 0.02}", "", agenda.StoppedByTicks, 20_000},
+	} {
+		r := estimated(t, ending(t, c.stop, c.more), opt)
+		s, m := r.Scenes[0], r.Scenes[0].Models[0]
+		if took := m.Input + m.Output; s.StoppedBy != c.by || s.Played == s.Agents || took < c.most/4 || took > c.most*3/2 || m.High > m.Worst {
+			t.Errorf("%s %s: %+v", c.stop, c.more, s)
+		}
+		if c.by == agenda.StoppedByTicks && (r.Cost != 20_000_000 || s.Seconds >= s.PlayedSeconds || !strings.Contains(strings.Join(r.Assumed, "\n"), "stop.dollars")) {
+			t.Errorf("%+v", r)
+		}
 	}
 }
 

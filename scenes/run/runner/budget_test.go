@@ -219,6 +219,53 @@ func TestPauseAndRaise(t *testing.T) {
 	}
 }
 
+// A pause that a person asked for in the wave in which a budget demanded the end does not take that back:
+// when the scene goes on, in this process or in the next, it ends as it does without the pause.
+func TestPauseKeepsTheEnd(t *testing.T) {
+	p, deliberations := loadRacers(t), int64(0)
+	for _, c := range []string{"no pause", "goes on", "resumed"} {
+		s, to := serve(t, mock.Options{}, endpoint.Definition{})
+		opt := Options{Dir: filepath.Join(t.TempDir(), "run"), Agents: 10, Ticks: 5, Endpoints: to, Budget: parsed(t, "calls=7,on_exhausted=end")}
+		began := make(chan *Runner, 1)
+		if c != "no pause" {
+			s.at[1] = func() {
+				r := <-began
+				r.Scenes[0].Run.Pause()
+				began <- r
+			}
+		}
+		r, err := Start(p, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began <- r
+		if c != "no pause" && !r.Scenes[0].Run.WaitPaused(t.Context()) {
+			t.Fatal("it does not rest")
+		}
+		if c == "goes on" {
+			r.Continue()
+		} else if c == "resumed" {
+			r.Interrupt()
+			if sum := wait(t, r); !sum.Resumable {
+				t.Fatalf("%+v", sum.SceneSummary)
+			}
+			if r, err = Resume(opt.Dir, Options{Endpoints: to}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sum := wait(t, r)
+		if deliberations == 0 {
+			deliberations = sum.Deliberations
+		}
+		if ledger := sum.Budgets[0]; sum.StoppedBy != agenda.StoppedByBudget || !sum.Ended || ledger.Refused != 3 || sum.Deliberations != deliberations {
+			t.Errorf("%s: stopped by %s after %d deliberations, want %d; %+v", c, sum.StoppedBy, sum.Deliberations, deliberations, ledger)
+		}
+		if again, err := rundir.Replay(t.Context(), opt.Dir, rundir.ReplayOptions{Verify: true}); err != nil || again.Scenes[0].Differs() || again.Scenes[0].Digest != sum.Digest {
+			t.Errorf("%s: replay %+v, %v", c, again, err)
+		}
+	}
+}
+
 // An attempt that may have cost something counts as much as it may have taken, and is
 // not made again by the gate; one that the server refused is, and counts nothing. The
 // server's count stays below the budget.

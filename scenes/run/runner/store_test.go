@@ -1,15 +1,20 @@
 package runner
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"tavernsim/llm/replay"
 	"tavernsim/llm/store"
+	"tavernsim/scenes"
+	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/answerstore"
 	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/scenestest"
 )
 
 func openStore(t *testing.T, dir string) *store.Store {
@@ -78,20 +83,89 @@ func TestStore(t *testing.T) {
 	holdsNoKey(t, dir)
 }
 
+// Minds §4: an answer from a record, or from the store, costs 0 of a budget and is counted as saved, also
+// before a fallback. The size of a budget that refuses nothing does not matter, and neither do turns that
+// run ahead.
+func TestRecordedAnswersCostNothing(t *testing.T) {
+	said := strings.ReplaceAll(thinker, "PROTOCOL", "openai")
+	load := func(more string) *project.Project {
+		p, err := LoadFS(scenestest.TownFS(said+more), "town", true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	server, to := cloud(t, "vllm")
+	dir := filepath.Join(t.TempDir(), "answers")
+	s := openStore(t, dir)
+	first := thinking(t)
+	first.Endpoints, first.Store = to, s
+	run(t, load(""), first)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var lines bytes.Buffer
+	eachEntry(t, first.Dir, func(e *replay.Entry) error { return replay.Write(&lines, e) })
+	p := load(`-- models/again.yaml --
+{kind: replay, answers: models/recorded/town.jsonl, model: thinker}
+-- models/large.yaml --
+{kind: openai, endpoint: cloud, model: large, params: {temperature: 0}}
+-- models/routed.yaml --
+{kind: route, route: [{use: again}], fallback: [{use: large}]}
+-- models/asks.yaml --
+{kind: route, route: [{use: thinker}], fallback: [{use: large}]}
+-- models/recorded/town.jsonl --
+` + lines.String())
+	asked := server.Report(0).Requests
+	for _, model := range []string{"again", "routed", "asks", "thinker"} {
+		digest := ""
+		for _, c := range []struct {
+			budget   string
+			schedule scenes.Schedule
+		}{{"tokens=1000000000", ""}, {"tokens=1", ""}, {"tokens=1000000000", scenes.Speculative}, {"dollars=0.000001", scenes.Speculative}} {
+			s := openStore(t, dir)
+			opt := thinking(t)
+			opt.Model, opt.Endpoints, opt.Budget, opt.Schedule = model, to, parsed(t, c.budget), c.schedule
+			if model == "asks" || model == "thinker" {
+				opt.Store = s
+			}
+			sum := run(t, p, opt)
+			if digest == "" {
+				digest = sum.Digest
+			}
+			b := sum.Budgets[0]
+			if sum.Digest != digest || b.Used.Tokens+b.Used.Calls+b.Used.Nano != 0 || b.Saved.Calls == 0 || b.Saved.Nano == 0 || b.Refused != 0 || sum.Model.Failed != 0 {
+				t.Errorf("%s %+v: digest %s, want %s; %+v, %d failed", model, c, sum.Digest, digest, b, sum.Model.Failed)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n := server.Report(0).Requests - asked; n != 0 {
+		t.Errorf("%d requests", n)
+	}
+}
+
 // saidIn lists what was said in a run.
 func saidIn(t *testing.T, dir string) (said []string) {
+	t.Helper()
+	eachEntry(t, dir, func(e *replay.Entry) error {
+		said = append(said, fmt.Sprintf("%s %d %d %s %v %s %+v", e.Agent, e.Turn, e.Request, e.Text, e.Calls, e.Latency.Std(), e.Usage))
+		return nil
+	})
+	return said
+}
+
+// eachEntry reads the answers of models in a run.
+func eachEntry(t *testing.T, dir string, yield func(*replay.Entry) error) {
 	t.Helper()
 	o, err := rundir.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer o.Close()
-	err = o.Answers("", func(e *replay.Entry) error {
-		said = append(said, fmt.Sprintf("%s %d %d %s %v %s %+v", e.Agent, e.Turn, e.Request, e.Text, e.Calls, e.Latency.Std(), e.Usage))
-		return nil
-	})
-	if err != nil {
+	if err := o.Answers("", yield); err != nil {
 		t.Fatal(err)
 	}
-	return said
 }
