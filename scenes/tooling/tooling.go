@@ -140,6 +140,7 @@ type Set struct {
 	config map[string]map[string]string
 
 	replayed, missed atomic.Int64
+	tries            atomic.Uint64 // calls of Try with Live
 	board            *progress.Board
 
 	next  atomic.Pointer[Set] // of the newest edition; nil = plugins were not read again

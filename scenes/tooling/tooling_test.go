@@ -494,6 +494,15 @@ edges:
 	if slices.Sort(calls); len(keys) != 3 || len(slices.Compact(calls)) != 2 {
 		t.Errorf("attempts with the keys %q, want 3 of 2 calls", keys)
 	}
+	keys = []string{""} // nothing fails
+	for range 2 {
+		if r := try("lab"); r.Status != tools.OK {
+			t.Error(r.Error)
+		}
+	}
+	if keys[1] == keys[2] || keys[1] == calls[0] || keys[1] == calls[1] {
+		t.Errorf("calls of one set have the keys %q after %q, want others", keys[1:], calls)
+	}
 	if r := try("endless"); r.Status == tools.OK || !strings.Contains(r.Error.Message, "16 workflows") {
 		t.Errorf("%+v", r)
 	}
