@@ -139,9 +139,9 @@ type Set struct {
 	// config are the values of options, by plugin and option.
 	config map[string]map[string]string
 
-	replayed, missed atomic.Int64
-	tries            atomic.Uint64 // calls of Try with Live
-	board            *progress.Board
+	replayed *replayed     // of all editions
+	tries    atomic.Uint64 // calls of Try with Live
+	board    *progress.Board
 
 	next  atomic.Pointer[Set] // of the newest edition; nil = plugins were not read again
 	ended sync.Once           // its programs have ended
@@ -172,7 +172,7 @@ func New(opt Options) (*Set, error) {
 // ForTries makes the tools of a project ready for [Set.Try], also if all of them are
 // workflows.
 func ForTries(opt Options) (*Set, error) {
-	s := &Set{opt: opt, tools: map[string]*toolOf{}, refs: files.NewReferences(opt.Mounts.sessions()), mock: opt.Project.ToolMock(), board: &progress.Board{}, shell: sessions{leaks: new(leaks.Count)}}
+	s := &Set{opt: opt, tools: map[string]*toolOf{}, refs: files.NewReferences(opt.Mounts.sessions()), mock: opt.Project.ToolMock(), board: &progress.Board{}, replayed: &replayed{}, shell: sessions{leaks: new(leaks.Count)}}
 	s.files = files.New(s.refs)
 	if opt.before != nil {
 		s.files = opt.before.files
@@ -453,10 +453,12 @@ func (*still) MayRepeat(*effect.Ask) bool { return true }
 
 // Answer implements outside.Instant.
 func (x *still) Answer(q *effect.Ask) effect.Answered {
-	if s := (*Set)(x); s.mode() == Replay && s.tools[q.Call.Tool] != nil {
+	s, done := (*Set)(x).begin()
+	defer done()
+	if s.mode() == Replay && s.tools[q.Call.Tool] != nil {
 		return s.recorded(q)
 	}
-	r := (*Set)(x).Call(context.Background(), q)
+	r := s.Call(context.Background(), q)
 	return answered(&r, r.Meta.Latency.Std())
 }
 
