@@ -224,15 +224,13 @@ func (x *Executor) drop(owner string, s *session) {
 // expire ends a session that nobody called for long.
 func (x *Executor) expire(owner string, s *session) {
 	x.mu.Lock()
-	mine := x.open[owner] == s
-	if mine {
-		delete(x.open, owner)
-		delete(x.idle, owner)
+	defer x.mu.Unlock()
+	if x.open[owner] != s {
+		return
 	}
-	x.mu.Unlock()
-	if mine {
-		s.end("it was not called for " + x.opt.Idle.String())
-	}
+	delete(x.open, owner)
+	delete(x.idle, owner)
+	x.ending.Go(func() { s.end("it was not called for " + x.opt.Idle.String()) }) // Close comes after it
 }
 
 // rest lets the time of a session run, or stops it.
