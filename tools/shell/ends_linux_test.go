@@ -3,6 +3,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -68,4 +69,42 @@ func TestCloseWaitsForWhatExpired(t *testing.T) {
 	}
 	close(h.release)
 	<-closed
+}
+
+// The end of a session leaves the mark of the one after it, which a kill needs.
+func TestASessionKeepsItsMark(t *testing.T) {
+	for name, end := range map[string]func(k *kit){
+		"its shell has left": func(k *kit) { k.secretly(t, "S", "exit 0") },
+		"nobody called it": func(k *kit) {
+			k.secretly(t, "S", "echo")
+			k.mu.Lock()
+			s := k.open["ada"]
+			k.mu.Unlock()
+			go k.expire("ada", s)
+		},
+	} {
+		h := newHeld()
+		k := newKit(t, Options{Unclean: h.unclean})
+		end(k)
+		if name == "nobody called it" {
+			<-h.entered
+		}
+		second := make(chan struct{})
+		go func() {
+			defer close(second)
+			k.secretly(t, "T", "echo")
+		}()
+		<-h.entered
+		select {
+		case <-second:
+		case <-time.After(soon):
+		}
+		close(h.release)
+		<-second
+		h.mu.Lock()
+		if n := slices.Index(h.marks, ""); n < 0 || slices.Contains(h.marks[:n], "T") {
+			t.Errorf("%s: the marks are %q, want that of T after the other one was taken back", name, h.marks)
+		}
+		h.mu.Unlock()
+	}
 }
