@@ -1,7 +1,6 @@
 package files
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -100,7 +99,16 @@ func keep(dir, file string, list map[string][]string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.MkdirAll(dir, 0o755), cmp.Or(os.WriteFile(file+".new", data, 0o600), os.Rename(file+".new", file)))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err = os.WriteFile(file+".new", data, 0o600); err == nil {
+		err = os.Rename(file+".new", file)
+	}
+	if err != nil {
+		_ = os.Remove(file + ".new") // it may be a part of the list
+	}
+	return err
 }
 
 // SecretsOf are the names of the secrets to which the texts of an edit refer, sorted.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"tavernsim/protocol"
 	"tavernsim/tools"
 	"tavernsim/tools/mount"
 )
@@ -76,5 +77,26 @@ func TestLoans(t *testing.T) {
 	}
 	if _, err := refs.Of("bad"); err == nil {
 		t.Error("a damaged note is an error")
+	}
+}
+
+// A list that cannot be written leaves the one before.
+func TestAListThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	r := NewReferences(dir)
+	if err := r.note("o", "fam://agent/a", []string{"TOKEN"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(dir, "gone", "x"), r.file("o")+".new"); err != nil {
+		t.Skip(err)
+	}
+	if err := r.note("o", "fam://agent/b", []string{"TOKEN"}); protocol.KindOf(err) != protocol.KindTransient {
+		t.Errorf("%v, want that it could not be noted", err)
+	}
+	if list, err := NewReferences(dir).Of("o"); err != nil || len(list) != 1 || len(list["fam://agent/a"]) != 1 {
+		t.Errorf("the next process reads %v, %v", list, err)
+	}
+	if err := r.note("o", "fam://agent/b", []string{"TOKEN"}); err != nil {
+		t.Errorf("once more: %v", err)
 	}
 }
