@@ -154,6 +154,16 @@ func TestOutputsAreTame(t *testing.T) {
 	}
 }
 
+// Two names of an output that become one have the same value each time.
+func TestNamesThatBecomeOne(t *testing.T) {
+	for range 100 {
+		out := cleaned(map[string]any{"a": int64(1), "a\u202e": int64(2), "a\u202d": int64(3)}).(map[string]any)
+		if len(out) != 1 || out["a"] != int64(2) {
+			t.Fatal(out)
+		}
+	}
+}
+
 // The key names the call: it is another one if anything of it is.
 func TestKey(t *testing.T) {
 	p := Place{"run", "scene", "a", 3, 1}
