@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -481,4 +482,22 @@ func BenchmarkText(b *testing.B) {
 			}
 		}
 	})
+}
+
+// The time to make a masker grows as the number of its secrets.
+func BenchmarkNew(b *testing.B) {
+	for _, n := range []int{10, 100, 1000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			list := make([]Secret, n)
+			for i := range list {
+				list[i] = Secret{"S" + strconv.Itoa(i%(n/2)), fmt.Sprintf("tok%dQx91%dzebra%dWALLplum%dabcdEFGH", i*7919, i*104729, i, i*31)}
+			}
+			for b.Loop() {
+				if _, err := New(list); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/secret")
+		})
+	}
 }
