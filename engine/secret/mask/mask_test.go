@@ -501,3 +501,20 @@ func BenchmarkNew(b *testing.B) {
 		})
 	}
 }
+
+// A code behind a compressed beginning is found, also behind one that unpacks to all that is decoded.
+func TestBehindACompressedBeginning(t *testing.T) {
+	m := masker(t, token)
+	twice := base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(token))))
+	for _, n := range []int{2, maxDecoded / 8} {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		_, _ = w.Write(bytes.Repeat([]byte("nothing! "), n))
+		_ = w.Close()
+		for name, beginning := range map[string]string{"gzip": b.String(), "the head of a bzip2": "BZh", "the head of a zip": zipHead} {
+			if _, f := m.Text(beginning + strings.Repeat(" all is fine here.", 60) + "\n" + twice); f.Withhold != "S0" {
+				t.Errorf("%s, %d: %+v", name, n, f)
+			}
+		}
+	}
+}
