@@ -101,7 +101,7 @@ func (s *Set) afterCall(ctx context.Context, c *tools.Call, q *effect.Ask, o too
 			r = tools.Run(ctx, tools.Func(func(context.Context, *tools.Call) tools.Result { return tools.Output(v) }), c, tools.Options{Mask: s.mask, Check: o.Check, Keep: o.Keep})
 			r.Artifacts, r.Blobs = append(slices.Clip(was.Artifacts), r.Artifacts...), was.Blobs
 		}
-		r.Meta = was.Meta
+		r.Meta, r.Carried = was.Meta, was.Carried
 	}
 	return r
 }

@@ -164,6 +164,9 @@ func TestHooksOfCalls(t *testing.T) {
 			if string(r.Status) != c.status || !strings.Contains(text, c.want) {
 				t.Errorf("%s %q, want %s %q", r.Status, text, c.status, c.want)
 			}
+			if after := r.Status == tools.OK || strings.Contains(text, "the call was carried out"); r.Carried != after {
+				t.Errorf("%q: carried %t", text, r.Carried)
+			}
 		})
 	}
 	if _, err := tooling.New(tooling.Options{Project: p, Services: echo()}); err == nil || !strings.Contains(err.Error(), "has hooks") {

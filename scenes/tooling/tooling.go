@@ -31,6 +31,7 @@ import (
 
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/permit"
+	"tavernsim/engine/tooltask"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
 	"tavernsim/llm/gate"
@@ -404,7 +405,8 @@ func (s *Set) live(ctx context.Context, t *toolOf, c *tools.Call, o tools.Option
 }
 
 func answered(r *tools.Result, latency time.Duration) effect.Answered {
-	return effect.Answered{Output: r.Output, Artifacts: r.Artifacts, Latency: latency, Err: r.Err()}
+	err := r.Err()
+	return effect.Answered{Output: r.Output, Artifacts: r.Artifacts, Latency: latency, Err: err, Carried: err != nil && r.Carried && !tooltask.Costs(protocol.KindOf(err))}
 }
 
 // live carries calls out.

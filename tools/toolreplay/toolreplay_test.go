@@ -75,6 +75,7 @@ func TestFolder(t *testing.T) {
 	for i, out := range []any{nil, 1.0, int64(1), 0.1, "ä\n</x>", []any{map[string]any{"n": -1.5e300}}} {
 		e := entry("a", uint64(i+1), 1, out)
 		e.Artifacts = []tool.Artifact{{ID: id, Size: size, Type: "text/plain", Name: "n"}, {ID: "sha256-" + strings.Repeat("0", 64), Name: "missing"}}
+		e.Carried = i == 1
 		a.Add(e)
 	}
 	dir := filepath.Join(t.TempDir(), "answers")
