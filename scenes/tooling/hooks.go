@@ -83,10 +83,7 @@ func (s *Set) afterCall(ctx context.Context, c *tools.Call, q *effect.Ask, o too
 		a, err := s.askAboutCall(ctx, h, in)
 		was, v := r, any(nil)
 		if err == nil && a.Veto == nil && a.Output != nil && r.Status == tools.OK {
-			var ok bool
-			if v, ok = hooks.Value(a.Output); !ok {
-				err = h.Failed("the output is no value")
-			}
+			v, err = h.Output(a.Output)
 		}
 		switch {
 		case err != nil && h.Fail == plugin.Closed:

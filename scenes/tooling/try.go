@@ -15,11 +15,11 @@ func Find(p *project.Project, id string) (*project.Tool, error) { return trial.F
 // parameters are a result, too. With Live each Try has keys of its own, as a turn has; mocks and recorded
 // answers see the first turn. The workflow of a tool runs as far as no agent is needed.
 func (s *Set) Try(ctx context.Context, t *project.Tool, params map[string]any, retries int) tools.Result {
-	opt := trial.Options{Project: s.opt.Project, Policy: s.opt.Policy, Profile: s.opt.Profile, Turn: 1, Call: s.Call, Audit: s.opt.Audit}
+	turn := uint64(1)
 	if s.mode() == Live {
-		opt.Waits, opt.Turn = true, s.tries.Add(1)
+		turn = s.tries.Add(1)
 	}
-	return trial.Try(ctx, opt, t, params, retries)
+	return trial.Try(ctx, trial.Options{Project: s.opt.Project, Policy: s.opt.Policy, Profile: s.opt.Profile, Turn: turn, Waits: s.mode() == Live, Call: s.Call, Audit: s.opt.Audit}, t, params, retries)
 }
 
 // Mask takes the secrets of the set out of a value. The error says that it spells one in
