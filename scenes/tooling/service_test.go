@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/scenestest"
