@@ -100,7 +100,7 @@ func (a *agentShell) settleTool(x *effect.Answered) {
 		return
 	}
 	b.step.Done, b.step.Took = budget.ToolNumbers+x.Number, budget.Amount{}
-	if x.Err == nil || tooltask.Costs(protocol.KindOf(x.Err)) {
+	if x.Err == nil || x.Carried || tooltask.Costs(protocol.KindOf(x.Err)) {
 		b.step.Took = budget.Amount{Calls: 1, Nano: a.CostOf(h.ask.Call.Tool), Micro: x.Latency.Microseconds()}
 		if x.Output != nil {
 			b.step.Took.Bytes = tool.SizeOf(protocol.Encode(x.Output), x.Artifacts)

@@ -118,6 +118,9 @@ type Result struct {
 	// Lost says of a failed attempt that there is no answer, so that nobody knows what came
 	// of it.
 	Lost bool `json:"-"`
+	// Carried says that the call was carried out, whatever the kind of its error. An executor says it of a failure
+	// that it saw after the work; [Run] knows of what became of an answer.
+	Carried bool `json:"-"`
 	// Size is how many bytes the attempt received, also those that it dropped.
 	Size int64 `json:"-"`
 	// Dropped is how many of these bytes are not in the output, because there were too many.

@@ -163,8 +163,8 @@ func cleaned(v any) any {
 		return out
 	case map[string]any:
 		out := make(map[string]any, len(x))
-		for name, e := range x {
-			out[clean(name)] = cleaned(e)
+		for _, name := range protocol.SortedKeys(x) { // of names that become one the last counts
+			out[clean(name)] = cleaned(x[name])
 		}
 		return out
 	}

@@ -154,6 +154,45 @@ func TestOutputsAreTame(t *testing.T) {
 	}
 }
 
+// A result says that the call was carried out, whatever its kind became then.
+func TestWhatWasCarriedOut(t *testing.T) {
+	lost, withheld, unsent := Fail(protocol.KindLimit, "too much memory"), Fail(protocol.KindDenied, "a secret"), Fail(protocol.KindLimit, "full")
+	lost.Lost, withheld.Withheld, unsent.Unsent = true, true, true
+	large := Output("done")
+	large.Attach("f", "text/plain", make([]byte, 100))
+	for name, c := range map[string]struct {
+		result  Result
+		mask    func(*Result)
+		kind    protocol.ErrorKind
+		carried bool
+	}{
+		"ok":        {Output("done"), nil, "", true},
+		"too large": {large, nil, protocol.KindLimit, true},
+		"lost":      {lost, nil, protocol.KindLimit, true},
+		"withheld":  {withheld, nil, protocol.KindDenied, true},
+		"masked":    {Output("done"), func(r *Result) { *r = Fail(protocol.KindDenied, "a secret") }, protocol.KindDenied, true},
+		"unsent":    {unsent, nil, protocol.KindLimit, false},
+		"refused":   {Fail(protocol.KindDenied, "no"), nil, protocol.KindDenied, false},
+	} {
+		call := called(manifest.Free)
+		call.Tool.Limits.Artifact = 10
+		r := Run(t.Context(), Func(func(context.Context, *Call) Result { return c.result }), call, Options{Mask: c.mask})
+		if r.Carried != c.carried || r.Error != nil && r.Error.Kind != c.kind || r.Error == nil && c.kind != "" {
+			t.Errorf("%s: carried %t, %+v", name, r.Carried, r.Error)
+		}
+	}
+}
+
+// Two names of an output that become one have the same value each time.
+func TestNamesThatBecomeOne(t *testing.T) {
+	for range 100 {
+		out := cleaned(map[string]any{"a": int64(1), "a\u202e": int64(2), "a\u202d": int64(3)}).(map[string]any)
+		if len(out) != 1 || out["a"] != int64(2) {
+			t.Fatal(out)
+		}
+	}
+}
+
 // The key names the call: it is another one if anything of it is.
 func TestKey(t *testing.T) {
 	p := Place{"run", "scene", "a", 3, 1}

@@ -256,7 +256,7 @@ func (t *Turn) noteModel(a *effect.Answered) {
 
 // noteCall keeps an answer. took is its latency, also on the realtime clock.
 func (t *Turn) noteCall(w *waiting, a *effect.Answered, took time.Duration) protocol.CallResult {
-	f := &agentfact.CallAnswered{Kind: a.Kind, Request: int64(a.Number), Latency: took, Artifacts: a.Artifacts}
+	f := &agentfact.CallAnswered{Kind: a.Kind, Request: int64(a.Number), Latency: took, Artifacts: a.Artifacts, Carried: a.Carried}
 	if a.Output != nil {
 		f.Output = t.encode(a.Output)
 	}

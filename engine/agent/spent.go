@@ -37,7 +37,7 @@ func (t *Turn) spentOn(w *waiting, f *agentfact.CallAnswered) {
 	if budget.RefusedTool(f.ErrorKind, f.Error) {
 		t.end.ToolRefused++
 	}
-	if f.Error != "" && !tooltask.Costs(f.ErrorKind) {
+	if f.Error != "" && !f.Carried && !tooltask.Costs(f.ErrorKind) {
 		return
 	}
 	s := spent{calls: 1, time: max(f.Latency, 0), bytes: tool.SizeOf(f.Output, f.Artifacts)}

@@ -35,7 +35,7 @@ func (j *Judge) judgeScript(c *Call, script string) Verdict {
 		}
 	}
 	if !clear && worst.Do == Allow && slices.ContainsFunc(j.rules, func(r rule) bool { return len(r.params) > 0 && r.tools.Match(c.Tool) }) {
-		return Verdict{Do: Ask, Rule: worst.Rule, Reason: "the script hides a part of what it runs: in a variable, a substitution or a program that runs others"}
+		return Verdict{Do: Ask, Rule: worst.Rule, Reason: "the script hides a part of what it runs: in a variable, a substitution, a pattern or a program that runs others"}
 	}
 	return worst
 }
@@ -66,7 +66,7 @@ func commandsOf(script string) (list []string, clear bool) {
 			words = append(words, text)
 		}
 		name := words[0][strings.LastIndexByte(words[0], '/')+1:]
-		clear = clear && !slices.Contains(runners(), name)
+		clear = clear && !slices.Contains(runners(), name) && !isPattern(call.Args[0])
 		list = append(list, strings.Join(words, " "))
 		return true
 	})
@@ -76,6 +76,26 @@ func commandsOf(script string) (list []string, clear bool) {
 // runners are programs and builtins that run what their arguments say.
 func runners() []string {
 	return strings.Fields("eval source . alias trap exec command builtin env xargs sh bash dash zsh ksh busybox nohup nice timeout setsid sudo su doas find parallel")
+}
+
+// isPattern reports whether the shell may put names of files, or several words, into the place of a word. Of the
+// words with a bracket that of the test alone has no end.
+func isPattern(w *syntax.Word) bool {
+	for _, part := range w.Parts {
+		lit, is := part.(*syntax.Lit)
+		if is && lit.Value == "[" && len(w.Parts) == 1 {
+			return false
+		}
+		for i := 0; is && i < len(lit.Value); i++ {
+			switch lit.Value[i] {
+			case '\\':
+				i++ // what follows stands for itself
+			case '*', '?', '[', '{':
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // wordOf is the text of a word; false = only the shell knows it.

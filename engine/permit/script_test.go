@@ -30,6 +30,15 @@ func TestScripts(t *testing.T) {
 			t.Errorf("%.60q: %s, want %s", script, got, want)
 		}
 	}
+	most := judge(command("any", Allow, "*"), command("remove", Deny, "rm *", "*/rm *"))
+	for script, want := range map[string]Do{
+		"/bin/r? x": Ask, "r[m] x": Ask, "{rm,-rf,x}": Ask, "/bin/r* x": Ask, `/bin/"r"? x`: Ask, "ls; /bin/r? x": Ask, "r{m,} x": Ask, "@(rm) x": Ask,
+		"ls *": Allow, "[ -f x ] && ls": Allow, `\[ -f x ]`: Allow, `"/bin/r?" x`: Allow, `a\*b\[\{ x`: Allow, "[[ -f x ]]": Allow, "{ ls; }": Allow, "rm *": Deny,
+	} {
+		if v := most.Judge(&Call{Tool: "command", Params: map[string]any{"content": script}}); v.Do != want {
+			t.Errorf("%q: %s, want %s", script, v.Do, want)
+		}
+	}
 	all := judge(Rule{ID: "all", Tools: []string{"command"}, Do: Allow})
 	for _, script := range []string{"eval $X", "if", "", strings.Repeat("(", 30_000), strings.Repeat("$(", 30_000), strings.Repeat("`", 30_000), strings.Repeat("a$((", 15_000)} {
 		if v := all.Judge(&Call{Tool: "command", Params: map[string]any{"content": script}}); v.Do != Allow {

@@ -390,8 +390,8 @@ func Restore(codec *protocol.Codec, raw protocol.Raw) (s State, err error) {
 // its player.
 func (t *Task) Costs() bool { return t.Kind != KindAgent && t.Tool != PlayTool }
 
-// Costs reports whether a call that failed so counts in budgets: it may have been carried
-// out.
+// Costs reports whether a call that failed so counts in budgets, if nobody says that it was carried out: it may
+// have been.
 func Costs(failure protocol.ErrorKind) bool {
 	switch failure {
 	case protocol.KindDenied, protocol.KindLimit, protocol.KindInvalid, protocol.KindNotFound, protocol.KindUnknown:

@@ -81,7 +81,10 @@ func (s *Set) afterCall(ctx context.Context, c *tools.Call, q *effect.Ask, o too
 		in := s.request(plugin.AfterCall, c, q)
 		in.Status, in.Output, in.Error = r.Status, r.Output, r.Error
 		a, err := s.askAboutCall(ctx, h, in)
-		was := r
+		was, v := r, any(nil)
+		if err == nil && a.Veto == nil && a.Output != nil && r.Status == tools.OK {
+			v, err = h.Output(a.Output)
+		}
 		switch {
 		case err != nil && h.Fail == plugin.Closed:
 			r = tools.Fail(protocol.KindDenied, "the call was carried out, and its answer is withheld: "+err.Error())
@@ -92,14 +95,10 @@ func (s *Set) afterCall(ctx context.Context, c *tools.Call, q *effect.Ask, o too
 		case a.Output == nil || r.Status != tools.OK:
 			continue
 		default:
-			v, ok := hooks.Value(a.Output)
-			if !ok {
-				v = nil
-			}
 			r = tools.Run(ctx, tools.Func(func(context.Context, *tools.Call) tools.Result { return tools.Output(v) }), c, tools.Options{Mask: s.mask, Check: o.Check, Keep: o.Keep})
 			r.Artifacts, r.Blobs = append(slices.Clip(was.Artifacts), r.Artifacts...), was.Blobs
 		}
-		r.Meta = was.Meta
+		r.Meta, r.Carried = was.Meta, was.Carried
 	}
 	return r
 }

@@ -63,6 +63,7 @@ otherwise: {text: ""}
 
 const guard = `import json, sys
 late, key = len(sys.argv) > 1, "sk-Demo_7pW4yH8cR2nM"
+def deep(n): return [deep(n - 1)] if n else 1
 def hook(p):
     q = p["params"].get("q", "")
     if p["hook"] == "tool:after-call":
@@ -70,6 +71,7 @@ def hook(p):
         if q == "withheld": return {"veto": "nobody sees it"}
         if q == "tells after": return {"veto": "it is " + key}
         if q == "breaks after": sys.exit(3)
+        if q == "no value": return {"output": deep(70)}
         return {}
     if late: return {"params": {"q": q + "+"}} if q == "changed" else {}
     if q == "change": return {"params": {"q": "changed"}}
@@ -141,6 +143,7 @@ func TestHooksOfCalls(t *testing.T) {
 		{"shown otherwise", "ok", "<b> hidden "},
 		{"withheld", "denied", "nobody sees it"},
 		{"breaks after", "denied", "its answer is withheld"},
+		{"no value", "denied", "its answer is withheld: the hook tool:after-call of the service guard/g: the output is no value"},
 		{"tells", "denied", "forbids it: it is $KARYI{key}"},
 		{"tells after", "denied", "withholds its answer: it is $KARYI{key}"},
 		{"tells as error", "denied", "the service guard/g: $KARYI{key}"},
@@ -161,6 +164,9 @@ func TestHooksOfCalls(t *testing.T) {
 			if string(r.Status) != c.status || !strings.Contains(text, c.want) {
 				t.Errorf("%s %q, want %s %q", r.Status, text, c.status, c.want)
 			}
+			if after := r.Status == tools.OK || strings.Contains(text, "the call was carried out"); r.Carried != after {
+				t.Errorf("%q: carried %t", text, r.Carried)
+			}
 		})
 	}
 	if _, err := tooling.New(tooling.Options{Project: p, Services: echo()}); err == nil || !strings.Contains(err.Error(), "has hooks") {
@@ -168,6 +174,24 @@ func TestHooksOfCalls(t *testing.T) {
 	}
 	if _, err := tooling.New(tooling.Options{Project: p, Mode: tooling.Off}); err != nil {
 		t.Error(err)
+	}
+}
+
+// An output that is no value changes nothing if the hook opens.
+func TestAnOpenHookWithoutAValue(t *testing.T) {
+	text := strings.NewReplacer("GUARD\n", guard, "fail: closed", "fail: open").Replace(hooking)
+	p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(text))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := tooling.New(tooling.Options{Project: p, Run: "r", Sandbox: withPython(t), Services: echo(), Grants: grantAll(p)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	tool, _ := p.Tool("look")
+	if r := set.Try(t.Context(), tool, map[string]any{"q": "no value"}, 0); r.Status != tools.OK || r.Output != "saw no value" {
+		t.Errorf("%+v %+v", r, r.Error)
 	}
 }
 

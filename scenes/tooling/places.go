@@ -51,10 +51,10 @@ func (x *quiet) Answer(q *effect.Ask) effect.Answered {
 	at := placeOf(q)
 	e, ok := s.opt.Recorded.Find(toolreplay.Question(effect.KindHook, q.Call), at)
 	if !ok {
-		s.missed.Add(1)
+		s.replayed.missed.Add(1)
 		return effect.Answered{Err: protocol.Errorf(protocol.KindNotFound, "%s", s.opt.Recorded.Missed(at, q.Call))}
 	}
-	s.replayed.Add(1)
+	s.replayed.given.Add(1)
 	return given(e)
 }
 

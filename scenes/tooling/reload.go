@@ -29,7 +29,7 @@ func (s *Set) inherit(before *Set) {
 	if before == nil {
 		return
 	}
-	s.refs, s.files, s.shell, s.board, s.hooks = before.refs, before.files, before.shell, before.board, before.hooks
+	s.refs, s.files, s.shell, s.board, s.hooks, s.replayed = before.refs, before.files, before.shell, before.board, before.hooks, before.replayed
 	for id, t := range s.tools {
 		if was := before.tools[id]; was != nil {
 			t.leaks = was.leaks

@@ -7,7 +7,10 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"tavernsim/engine/agent/effect"
+	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/outside"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/tooling"
 	"tavernsim/scenes/tooling/own"
@@ -15,6 +18,7 @@ import (
 	"tavernsim/tools/approvals"
 	"tavernsim/tools/grants"
 	"tavernsim/tools/rpc"
+	"tavernsim/tools/toolreplay"
 )
 
 // reloaded is a project in which one plugin has a part in what lasts, and another one is edited.
@@ -215,5 +219,54 @@ func TestWhoIsAskedInALaterEdition(t *testing.T) {
 	}
 	if r := second.Try(t.Context(), tool, map[string]any{"key": "TOKEN", "reason": "to push"}, 0); r.Status != tools.OK {
 		t.Errorf("%+v %+v", r, r.Error)
+	}
+}
+
+// Without programs too, a call is answered by the edition that counts; the replay of all is counted as one.
+func TestQuietModesAnswerFromTheNewestEdition(t *testing.T) {
+	const mocked = `
+-- plugins/hands/tools/mock.yaml --
+otherwise: ANSWER
+-- plugins/hands/tools/SECOND.tool.yaml --
+id: hands:SECOND
+implementation: {type: service, name: h}
+`
+	load := func(answer, second string) *project.Project {
+		text := strings.NewReplacer("LASTS", "", "SERVE\n", waver, "VERSION", "1.0.0", "ANSWER", answer, "SECOND", second).Replace(reloaded + mocked)
+		p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(text))), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	for _, mode := range []tooling.Mode{tooling.Mock, tooling.Replay} {
+		set, err := tooling.New(tooling.Options{Project: load("first", "bow"), Run: "r", Mode: mode, Recorded: &toolreplay.Answers{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := set.Entries()[0].Executor.(outside.Instant)
+		ask := func(tool string) effect.Answered {
+			return x.Answer(&effect.Ask{Kind: "tool", Number: 1, First: 1, Call: &protocol.Call{Tool: tool}, Model: protocol.ModelRequest{Agent: "a", Turn: 1, Draw: protocol.NewDraw(1)}})
+		}
+		if a := ask("hands:wave"); mode == tooling.Mock && a.Output != "first" {
+			t.Errorf("before: %+v", a)
+		}
+		next, err := set.Next(load("second", "nod"), "", own.Files{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		set.Go(next)
+		if a := ask("hands:wave"); mode == tooling.Mock && a.Output != "second" {
+			t.Errorf("after: %+v", a)
+		}
+		if a := ask("hands:nod"); mode == tooling.Mock && a.Output != "second" {
+			t.Errorf("a new tool: %+v", a)
+		}
+		if given, missed := set.Replayed(); mode == tooling.Replay && (given != 0 || missed != 3) {
+			t.Errorf("%d given, %d missed", given, missed)
+		}
+		if err := set.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

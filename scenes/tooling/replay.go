@@ -2,6 +2,7 @@ package tooling
 
 import (
 	"strings"
+	"sync/atomic"
 
 	"tavernsim/engine/agent/effect"
 	"tavernsim/protocol"
@@ -14,6 +15,9 @@ import (
 // Replay is the mode in which nothing is carried out; recorded answers are given again
 // ([Options.Recorded]).
 const Replay Mode = "replay"
+
+// replayed counts the calls that got a recorded answer, and those for which there is none.
+type replayed struct{ given, missed atomic.Int64 }
 
 // ParseMode reads a mode; "" is Live. With Replay it gives the path of the run whose answers
 // are given again.
@@ -42,7 +46,7 @@ func (s *Set) recorded(q *effect.Ask) effect.Answered {
 	at := placeOf(q)
 	e, ok := s.opt.Recorded.Find(toolreplay.Question(setup.KindTool, q.Call), at)
 	if !ok {
-		s.missed.Add(1)
+		s.replayed.missed.Add(1)
 		miss := tools.Fail(protocol.KindNotFound, s.opt.Recorded.Missed(at, q.Call))
 		a := effect.Answered{Err: miss.Err()}
 		if t := s.tools[q.Call.Tool]; t != nil {
@@ -50,7 +54,7 @@ func (s *Set) recorded(q *effect.Ask) effect.Answered {
 		}
 		return a
 	}
-	s.replayed.Add(1)
+	s.replayed.given.Add(1)
 	if err := s.bring(q, e); err != nil {
 		return effect.Answered{Err: err}
 	}
@@ -75,7 +79,7 @@ func given(e *toolreplay.Entry) effect.Answered {
 	if err == nil {
 		err = e.Err()
 	}
-	return effect.Answered{Output: v, Artifacts: e.Artifacts, Latency: e.Latency.Std(), Err: err}
+	return effect.Answered{Output: v, Artifacts: e.Artifacts, Latency: e.Latency.Std(), Err: err, Carried: e.Carried}
 }
 
 // bring brings the artifacts that an answer names into the run. One that is missing stays
@@ -105,5 +109,5 @@ func (s *Set) Replayed() (given, missed int64) {
 	if s == nil {
 		return 0, 0
 	}
-	return s.replayed.Load(), s.missed.Load()
+	return s.replayed.given.Load(), s.replayed.missed.Load()
 }

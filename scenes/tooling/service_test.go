@@ -12,6 +12,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/scenestest"
@@ -57,10 +58,13 @@ func TestTheServiceOfThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer set.Close()
-	tool, _ := p.Tool("tally.add")
 	for i, want := range []int64{2, 3, 3} {
-		r := set.Try(t.Context(), tool, map[string]any{"name": "a", "by": int64(2 - min(i, 1))}, 0)
-		if m, _ := r.Output.(map[string]any); r.Status != tools.OK || m["value"] != want { // the third call has the key of the second
+		turn := uint64(min(i, 1)) // the third call has the key of the second
+		r := set.Call(t.Context(), &effect.Ask{
+			Kind: "tool", Number: 1, First: 1, Call: &protocol.Call{Tool: "tally.add", Params: map[string]any{"name": "a", "by": int64(2 - turn)}},
+			Model: protocol.ModelRequest{Agent: "a", Turn: 1 + turn, Draw: protocol.NewDraw(1)},
+		})
+		if m, _ := r.Output.(map[string]any); r.Status != tools.OK || m["value"] != want {
 			t.Errorf("call %d: %+v %+v", i, r, r.Error)
 		}
 	}

@@ -31,6 +31,7 @@ import (
 
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/permit"
+	"tavernsim/engine/tooltask"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm"
 	"tavernsim/llm/gate"
@@ -139,8 +140,9 @@ type Set struct {
 	// config are the values of options, by plugin and option.
 	config map[string]map[string]string
 
-	replayed, missed atomic.Int64
-	board            *progress.Board
+	replayed *replayed     // of all editions
+	tries    atomic.Uint64 // calls of Try with Live
+	board    *progress.Board
 
 	next  atomic.Pointer[Set] // of the newest edition; nil = plugins were not read again
 	ended sync.Once           // its programs have ended
@@ -171,7 +173,7 @@ func New(opt Options) (*Set, error) {
 // ForTries makes the tools of a project ready for [Set.Try], also if all of them are
 // workflows.
 func ForTries(opt Options) (*Set, error) {
-	s := &Set{opt: opt, tools: map[string]*toolOf{}, refs: files.NewReferences(opt.Mounts.sessions()), mock: opt.Project.ToolMock(), board: &progress.Board{}, shell: sessions{leaks: new(leaks.Count)}}
+	s := &Set{opt: opt, tools: map[string]*toolOf{}, refs: files.NewReferences(opt.Mounts.sessions()), mock: opt.Project.ToolMock(), board: &progress.Board{}, replayed: &replayed{}, shell: sessions{leaks: new(leaks.Count)}}
 	s.files = files.New(s.refs)
 	if opt.before != nil {
 		s.files = opt.before.files
@@ -403,7 +405,8 @@ func (s *Set) live(ctx context.Context, t *toolOf, c *tools.Call, o tools.Option
 }
 
 func answered(r *tools.Result, latency time.Duration) effect.Answered {
-	return effect.Answered{Output: r.Output, Artifacts: r.Artifacts, Latency: latency, Err: r.Err()}
+	err := r.Err()
+	return effect.Answered{Output: r.Output, Artifacts: r.Artifacts, Latency: latency, Err: err, Carried: err != nil && r.Carried && !tooltask.Costs(protocol.KindOf(err))}
 }
 
 // live carries calls out.
@@ -452,10 +455,12 @@ func (*still) MayRepeat(*effect.Ask) bool { return true }
 
 // Answer implements outside.Instant.
 func (x *still) Answer(q *effect.Ask) effect.Answered {
-	if s := (*Set)(x); s.mode() == Replay && s.tools[q.Call.Tool] != nil {
+	s, done := (*Set)(x).begin()
+	defer done()
+	if s.mode() == Replay && s.tools[q.Call.Tool] != nil {
 		return s.recorded(q)
 	}
-	r := (*Set)(x).Call(context.Background(), q)
+	r := s.Call(context.Background(), q)
 	return answered(&r, r.Meta.Latency.Std())
 }
 

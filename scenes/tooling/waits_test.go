@@ -1,9 +1,11 @@
 package tooling_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"golang.org/x/tools/txtar"
@@ -147,6 +149,48 @@ func TestABudgetOfTools(t *testing.T) {
 		}
 		if made != 7 {
 			t.Errorf("%d calls were made of 7", made)
+		}
+		mustVerify(t, s, set)
+	}
+}
+
+// A call that was carried out counts in the budget of tools although it failed as one that never left: its file is too
+// large. It does so in each turn, resumed and decided again.
+func TestWhatWasCarriedOutCounts(t *testing.T) {
+	text := strings.NewReplacer("CLOCK", "stop: {ticks: 6}", "  - {instance_id: \"a_{n}\", profile_id: person, count: 5}\n", "  - {instance_id: \"a_{n}\", profile_id: person, count: 5}\ntool_budget: {calls: 7, money: 0.03}\n",
+		"mode: async, ", "", "implementation: {type: service, name: lab}\n", "implementation: {type: service, name: lab}\nlimits: {artifact: 1000}\ncost: 0.01\n").Replace(tasked)
+	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(text))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := ""
+	for _, at := range []uint64{0, 2} {
+		calls := atomic.Int64{}
+		lab := tools.Func(func(context.Context, *tools.Call) tools.Result {
+			calls.Add(1)
+			r := tools.Output("done")
+			r.Attach("picture", "image/png", make([]byte, 2000))
+			return r
+		})
+		set := scenestest.Settings{Tools: tooling.Live, Workers: 2, Services: map[string]tools.Executor{"lab": lab}}
+		s := scenestest.New(t, p, "")
+		first := set
+		first.InterruptAt = at
+		r := s.Run(t, first)
+		if r.Err == nil && !r.Final {
+			r = s.Run(t, set)
+		}
+		if r.Err != nil || !r.Final {
+			t.Fatal(r)
+		}
+		if n := calls.Load(); n != 3 {
+			t.Errorf("interrupted at %d: %d calls were carried out, want the 3 that the money is for", at, n)
+		}
+		if digest == "" {
+			digest = r.Digest()
+		}
+		if r.Digest() != digest {
+			t.Errorf("interrupted at %d: %s, before %s", at, r.Digest(), digest)
 		}
 		mustVerify(t, s, set)
 	}

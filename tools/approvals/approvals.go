@@ -20,6 +20,7 @@
 package approvals
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -138,7 +139,7 @@ type Door struct{ Dir string }
 
 const (
 	look     = 200 * time.Millisecond // between two looks for an answer
-	maxFile  = 1 << 20                // bytes
+	maxFile  = 8 << 20                // bytes; parameters are of 1 MiB each, and escapes make them longer
 	stale    = time.Minute            // after the deadline of a question
 	asked    = ".ask.json"
 	answered = ".answer.json"
@@ -179,26 +180,31 @@ func (d *Door) wait(ctx context.Context, q *Question) (Verdict, error) {
 	}
 }
 
-// List lists the questions that are open, by id.
+// List lists the questions that are open, by id. The error names those that cannot be read; the list has the others.
 func List(dir string) (list []Question, err error) {
 	names, err := filepath.Glob(filepath.Join(escape(dir), "*"+asked))
 	if err != nil {
 		return nil, err
 	}
 	slices.Sort(names)
+	var faults []error
 	for _, name := range names {
 		var q Question
 		if err := read(name, &q); errors.Is(err, fs.ErrNotExist) {
 			continue // it was answered in the meantime
 		} else if err != nil {
-			return nil, protocol.Errorf(protocol.KindCorrupt, "%s: %w", name, err)
+			faults = append(faults, fmt.Errorf("%s: %w", name, err))
+			continue
 		}
 		late := !q.Until.IsZero() && time.Now().After(q.Until.Add(stale)) // whoever asked was killed
 		if _, err := os.Stat(filepath.Join(dir, q.ID+answered)); err != nil && !late {
 			list = append(list, q)
 		}
 	}
-	return list, nil
+	if len(faults) > 0 {
+		err = protocol.Errorf(protocol.KindCorrupt, "questions that cannot be read: %w", errors.Join(faults...))
+	}
+	return list, err
 }
 
 // escape makes a folder a pattern that fits it alone.
@@ -253,7 +259,10 @@ func open(dir, id string) (q Question, err error) {
 	if was, err := readAnswer(dir, id); err == nil {
 		return q, protocol.Errorf(protocol.KindConflict, "the question %s was answered already: %s", id, word(was.Yes))
 	}
-	if err := read(filepath.Join(dir, id+asked), &q); err != nil {
+	switch err := read(filepath.Join(dir, id+asked), &q); {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return q, protocol.Errorf(protocol.KindCorrupt, "the question %s cannot be read: %w", id, err)
+	case err != nil:
 		return q, protocol.Errorf(protocol.KindNotFound, "there is no open question %s", id)
 	}
 	return q, nil
@@ -277,23 +286,35 @@ func read(name string, v any) error {
 		return err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile))
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return err
+	}
+	if len(data) > maxFile {
+		return fmt.Errorf("it has more than %d bytes", maxFile)
 	}
 	d := json.NewDecoder(strings.NewReader(string(data)))
 	d.DisallowUnknownFields()
 	return d.Decode(v)
 }
 
+// write writes a file that read reads, or none.
 func write(name string, v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	if b.Len() > maxFile {
+		return protocol.Errorf(protocol.KindLimit, "the question has %d bytes, and a person is asked about %d at most", b.Len(), maxFile)
+	}
 	f, err := os.CreateTemp(filepath.Dir(name), ".ask-*")
 	if err != nil {
 		return err
 	}
-	e := json.NewEncoder(f)
-	e.SetIndent("", "  ")
-	err = errors.Join(e.Encode(v), f.Close())
+	_, err = f.Write(b.Bytes())
+	err = errors.Join(err, f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), name)
 	}

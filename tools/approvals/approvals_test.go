@@ -231,3 +231,47 @@ func TestForms(t *testing.T) {
 		<-got
 	})
 }
+
+// A long question is asked whole or refused; one that cannot be read hides no other.
+func TestLongQuestions(t *testing.T) {
+	dir := t.TempDir()
+	d := &approvals.Door{Dir: dir}
+	ask := func(id, text string) chan error {
+		q := question(id)
+		q.Params = map[string]any{"text": text}
+		told := make(chan error, 1)
+		go func() {
+			_, err := d.Ask(t.Context(), q)
+			told <- err
+		}()
+		return told
+	}
+	if err := <-ask("aa", strings.Repeat("x", 9<<20)); protocol.KindOf(err) != protocol.KindLimit {
+		t.Error(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "bb.ask.json"), []byte("no"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	long, short := ask("cc", strings.Repeat("<\x01", 1<<19)), ask("dd", "x")
+	var list []approvals.Question
+	var err error
+	for len(list) < 2 {
+		if list, err = approvals.List(dir); protocol.KindOf(err) != protocol.KindCorrupt || !strings.Contains(err.Error(), "bb.ask.json") {
+			t.Fatal(err)
+		}
+	}
+	if list[0].Params["text"] != strings.Repeat("<\x01", 1<<19) {
+		t.Error("the long question is not whole")
+	}
+	if err := approvals.Answer(dir, "bb", approvals.Verdict{}); protocol.KindOf(err) != protocol.KindCorrupt {
+		t.Error(err)
+	}
+	for id, told := range map[string]chan error{"cc": long, "dd": short} {
+		if err := approvals.Answer(dir, id, approvals.Verdict{Yes: true}); err != nil {
+			t.Error(err)
+		}
+		if err := <-told; err != nil {
+			t.Error(err)
+		}
+	}
+}

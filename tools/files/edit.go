@@ -17,6 +17,7 @@ import (
 type edited struct {
 	wanted
 	was     reading
+	place   string // of placeOf; one file has one, and may have several URIs
 	shown   string // the text before, with references in the place of secrets
 	text    string
 	names   []string // of secrets to which the text refers
@@ -134,7 +135,7 @@ func (e *edited) keep(c *tools.Call, r *tools.Result) error {
 // prepare applies the pairs of a file. had are the names of secrets to which it refers already,
 // and before are the files that the call edits earlier.
 func prepare(ctx context.Context, c *tools.Call, had []string, w wanted, before []edited) (edited, error) {
-	e := edited{wanted: w}
+	e := edited{wanted: w, place: placeOf(c.Files, w.uri)}
 	m, at, err := mount.Path(w.uri)
 	switch {
 	case err != nil:
@@ -143,7 +144,7 @@ func prepare(ctx context.Context, c *tools.Call, had []string, w wanted, before 
 		return e, protocol.Errorf(protocol.KindDenied, "the files of the project and of its plugins cannot be changed; copy it to fam://agent/")
 	case at == ".":
 		return e, protocol.Errorf(protocol.KindInvalid, "it is a folder")
-	case slices.ContainsFunc(before, func(o edited) bool { return o.uri == w.uri }):
+	case slices.ContainsFunc(before, func(o edited) bool { return o.place == e.place }):
 		return e, protocol.Errorf(protocol.KindInvalid, "the file stands twice in one edit; put all pairs into one")
 	}
 	if e.was, err = load(c.Files, w.uri); err != nil {

@@ -376,3 +376,22 @@ func TestEditIsCancelledBetweenFiles(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// One file under two names in one edit is refused, and left as it is.
+func TestOneFileTwice(t *testing.T) {
+	s := mounts(t)
+	write(t, s, "agent/a/b", "one two\n")
+	if err := os.Symlink("a", filepath.Join(s.Folders[mount.Agent], "link")); err != nil {
+		t.Skip(err)
+	}
+	pair := func(src, find, with string) map[string]any {
+		return map[string]any{"src": src, "edits": []any{map[string]any{"find": find, "replace": with}}}
+	}
+	for _, other := range []string{"a/b", "a/b/", "link/b"} {
+		r := New(NewReferences("")).Call(t.Context(), &tools.Call{Tool: &manifest.Tool{ID: manifest.Edit}, Params: map[string]any{"files": []any{pair("a/b", "one", "ONE"), pair(other, "two", "TWO")}}, Files: s})
+		data, err := os.ReadFile(filepath.Join(s.Folders[mount.Agent], "a", "b"))
+		if r.Status == tools.OK || r.Error.Kind != protocol.KindInvalid || err != nil || string(data) != "one two\n" {
+			t.Errorf("%s: %+v %v, %q %v", other, r.Error, r.Output, data, err)
+		}
+	}
+}

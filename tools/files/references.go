@@ -1,7 +1,6 @@
 package files
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -100,7 +99,16 @@ func keep(dir, file string, list map[string][]string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.MkdirAll(dir, 0o755), cmp.Or(os.WriteFile(file+".new", data, 0o600), os.Rename(file+".new", file)))
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err = os.WriteFile(file+".new", data, 0o600); err == nil {
+		err = os.Rename(file+".new", file)
+	}
+	if err != nil {
+		_ = os.Remove(file + ".new") // it may be a part of the list
+	}
+	return err
 }
 
 // SecretsOf are the names of the secrets to which the texts of an edit refer, sorted.
@@ -230,7 +238,7 @@ func (l *loan) Values() map[string]string { return l.values }
 // Lend implements tools.Loan.
 func (l *loan) Lend() (notes []string) {
 	for _, uri := range protocol.SortedKeys(l.files) {
-		err := l.change(uri, filled)
+		err := l.change(uri, false)
 		if err != nil {
 			notes = append(notes, name(uri)+" keeps its references to secrets: "+err.Error())
 		}
@@ -246,21 +254,28 @@ func (l *loan) Lend() (notes []string) {
 func (l *loan) Back() {
 	for uri := range l.files {
 		for range 3 { // a program in the background may change it meanwhile
-			if l.change(uri, hidden) == nil {
+			if l.change(uri, true) == nil {
 				break
 			}
 		}
 	}
 }
 
-func (l *loan) change(uri string, with func(string, map[string]string) string) error {
+// change puts values into a file, or takes them back.
+func (l *loan) change(uri string, back bool) error {
 	was, err := load(l.source, uri)
 	if err != nil || !was.is {
 		return err
 	}
-	text := with(string(was.data), l.files[uri])
-	if text == string(was.data) {
+	text, with := string(was.data), filled
+	if back {
+		with = hidden
+	}
+	switch text = with(text, l.files[uri]); {
+	case text == string(was.data):
 		return nil
+	case back:
+		return l.source.Replace(uri, []byte(text), was.mode, sum(was.data))
 	}
 	return l.source.Write(uri, []byte(text), was.mode, true, sum(was.data))
 }

@@ -1,11 +1,13 @@
 package files
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"tavernsim/protocol"
 	"tavernsim/tools"
 	"tavernsim/tools/mount"
 )
@@ -76,5 +78,58 @@ func TestLoans(t *testing.T) {
 	}
 	if _, err := refs.Of("bad"); err == nil {
 		t.Error("a damaged note is an error")
+	}
+}
+
+// A list that cannot be written leaves the one before.
+func TestAListThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	r := NewReferences(dir)
+	if err := r.note("o", "fam://agent/a", []string{"TOKEN"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join(dir, "gone", "x"), r.file("o")+".new"); err != nil {
+		t.Skip(err)
+	}
+	if err := r.note("o", "fam://agent/b", []string{"TOKEN"}); protocol.KindOf(err) != protocol.KindTransient {
+		t.Errorf("%v, want that it could not be noted", err)
+	}
+	if list, err := NewReferences(dir).Of("o"); err != nil || len(list) != 1 || len(list["fam://agent/a"]) != 1 {
+		t.Errorf("the next process reads %v, %v", list, err)
+	}
+	if err := r.note("o", "fam://agent/b", []string{"TOKEN"}); err != nil {
+		t.Errorf("once more: %v", err)
+	}
+}
+
+// In a full mount references go back into files, also where they are longer than values, and files can be made smaller.
+func TestReferencesGoBackIntoAFullMount(t *testing.T) {
+	s := mounts(t)
+	x := New(NewReferences(t.TempDir()))
+	if r := call(t, x, s, editing("key", "", "token=$KARYI{TOKEN}\n")); r.Status != tools.OK {
+		t.Fatal(r.Error)
+	}
+	for name, value := range map[string]string{"longer": strings.Repeat("x", 40) + token, "shorter": "Qx91zebr"} {
+		l, err := x.refs.Loan(s, "o", map[string]string{"TOKEN": value})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes := l.Lend(); len(notes) > 0 {
+			t.Fatal(name, notes)
+		}
+		full := filepath.Join(s.Folders[mount.Agent], "full") // what a command wrote
+		if err := errors.Join(os.WriteFile(full, nil, 0o644), os.Truncate(full, 256<<20)); err != nil {
+			t.Fatal(err)
+		}
+		l.Back()
+		if data, err := os.ReadFile(filepath.Join(s.Folders[mount.Agent], "key")); err != nil || string(data) != "token=$KARYI{TOKEN}\n" {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+		if r := call(t, x, s, editing("new", "", "a")); r.Status == tools.OK || r.Error.Kind != protocol.KindLimit {
+			t.Errorf("%s: a full mount takes a file: %+v", name, r.Error)
+		}
+		if err := os.Remove(full); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -217,6 +217,7 @@ func read(made *manifest.Request, a *http.Response) tools.Result {
 	if dropped > 0 && len(r.Blobs) > 0 {
 		r = tools.Quote(protocol.KindLimit, fmt.Sprintf("%s %s: the answer is a file of more than %d bytes", made.Method, made.Server, maxAnswer), "")
 	}
+	r.Carried = !r.Unsent // the server has the request
 	if dropped > 0 && r.Status == tools.OK {
 		r.Dropped = dropped
 		r.Output = strings.ToValidUTF8(string(data), "\ufffd") + fmt.Sprintf("\n… the answer has more than %d bytes; the rest was dropped", maxAnswer)

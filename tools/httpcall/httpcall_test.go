@@ -179,7 +179,7 @@ func TestRedirections(t *testing.T) {
 		}
 	})
 	for path, want := range map[string]tools.Status{"/here": tools.OK, "/away": tools.Denied, "/round": tools.Denied} {
-		if r := run(t, toolAt(t, s.URL+path, manifest.ByKey, true)); r.Status != want || want == tools.OK && r.Output != "POST" {
+		if r := run(t, toolAt(t, s.URL+path, manifest.ByKey, true)); r.Status != want || want == tools.OK && r.Output != "POST" || !r.Carried {
 			t.Errorf("%s: %+v %+v", path, r, r.Error)
 		}
 	}

@@ -22,6 +22,16 @@ const (
 // Write replaces a file of a mount as a whole, or makes it. was is the id (sha256-…) of the
 // bytes that the file is expected to have; one that has others is left as it is.
 func (s *Source) Write(uri string, data []byte, mode fs.FileMode, is bool, was string) error {
+	return s.write(uri, data, mode, is, was, true)
+}
+
+// Replace writes a file that is there as Write does, also into a mount that has no room: what stood in its place
+// must not stay.
+func (s *Source) Replace(uri string, data []byte, mode fs.FileMode, was string) error {
+	return s.write(uri, data, mode, true, was, false)
+}
+
+func (s *Source) write(uri string, data []byte, mode fs.FileMode, is bool, was string, bounded bool) error {
 	mount, name, err := Path(uri)
 	if err != nil {
 		return err
@@ -41,8 +51,14 @@ func (s *Source) Write(uri string, data []byte, mode fs.FileMode, is bool, was s
 		return failed(uri, err)
 	}
 	defer root.Close()
-	if err := room(root, int64(len(data))); err != nil {
-		return err
+	more := int64(len(data))
+	if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() {
+		more -= info.Size()
+	}
+	if bounded && (!is || more > 0) {
+		if err := room(root, more); err != nil {
+			return err
+		}
 	}
 	if !is {
 		if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
@@ -74,7 +90,7 @@ func handOver(root *os.Root, name string) error {
 	return nil
 }
 
-// room refuses one more text in a mount that has very much.
+// room refuses a text that adds bytes to a mount that has very much.
 func room(root *os.Root, more int64) error {
 	n, size := 0, more
 	err := fs.WalkDir(root.FS(), ".", func(_ string, d fs.DirEntry, err error) error {

@@ -149,12 +149,13 @@ func asNumber(v any) (f float64, whole bool) {
 }
 
 func same(a, b any) bool {
-	x, y := shown(a), shown(b)
-	return x == y
+	return text(a) == text(b)
 }
 
-// shown is a value as it is written in messages, and compared.
-func shown(v any) string {
+// shown is a value as it is written in messages.
+func shown(v any) string { return protocol.Short(text(v), 80) }
+
+func text(v any) string {
 	if f, ok := v.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 		v = int64(f)
 	}
@@ -162,7 +163,7 @@ func shown(v any) string {
 	if err != nil {
 		return "a value"
 	}
-	return protocol.Short(string(b), 80)
+	return string(b)
 }
 
 func plain(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

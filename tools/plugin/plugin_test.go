@@ -127,6 +127,17 @@ func TestFits(t *testing.T) {
 	}
 }
 
+// A long value is compared as a whole.
+func TestEnumOfLongTexts(t *testing.T) {
+	long := strings.Repeat("a", 90)
+	o := &Option{Key: "extensions.p.o", Type: "string", Enum: []any{long + "/one", int64(2)}}
+	for v, fits := range map[any]bool{long + "/one": true, long + "/other": false, long: false} {
+		if why := o.takes(v, true); (why == "") != fits {
+			t.Errorf("%v: %q", v, why)
+		}
+	}
+}
+
 const options = `{name: w, version: 1.0.0, configOptions: [
   {key: extensions.w.unit, type: string, enum: [m, ft], default: m},
   {key: extensions.w.many, type: integer, min: 1, max: 9},

@@ -13,6 +13,8 @@ import (
 type Held struct {
 	scene string // "" = calls are made outside of scenes
 
+	changing sync.Mutex // is held by who changes the values; a masker of many takes seconds, and nobody else waits for it
+
 	mu    sync.Mutex // guards the following fields
 	base  *Store
 	given []given
@@ -32,7 +34,7 @@ func Hold(s *Store, scene string) *Held {
 	return h
 }
 
-// hush notes the secrets whose calls are withheld.
+// hush notes the secrets whose calls are withheld. The lock is held, or nobody else has h.
 func (h *Held) hush() {
 	for name, g := range h.base.file() {
 		if g.Show == Withheld {
@@ -65,19 +67,27 @@ func Check(name, value string) error {
 
 // Give gives an agent a value.
 func (h *Held) Give(owner, name, value string) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.changing.Lock()
+	defer h.changing.Unlock()
+	base, values := h.now()
 	g := given{owner, name, value}
-	if slices.Contains(h.given, g) {
+	if slices.Contains(values, g) {
 		return nil
 	}
-	if len(h.given) == maxGiven {
+	if len(values) == maxGiven {
 		return protocol.Errorf(protocol.KindLimit, "%d values were given in this scene, which is the limit", maxGiven)
 	}
-	return h.mask(h.base, append(h.given, g)) // also those of before: they may still be in outputs
+	return h.mask(base, append(values, g)) // also those of before: they may still be in outputs
 }
 
-// mask takes the values of a store and given ones from now on.
+// now are the store and a copy of the given values.
+func (h *Held) now() (*Store, []given) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.base, slices.Clone(h.given)
+}
+
+// mask takes the values of a store and given ones from now on. Until it returns the ones before count.
 func (h *Held) mask(base *Store, values []given) error {
 	var list []mask.Secret
 	for _, x := range values {
@@ -87,18 +97,21 @@ func (h *Held) mask(base *Store, values []given) error {
 	if err != nil {
 		return err
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.base, h.given, h.all = base, values, all
+	h.hush()
 	return nil
 }
 
 // Renew takes another store in the place of the one before, whose values are taken out of texts
 // as before.
 func (h *Held) Renew(s *Store) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	values := slices.Clone(h.given)
-	if h.base != nil {
-		for _, x := range h.base.values {
+	h.changing.Lock()
+	defer h.changing.Unlock()
+	base, values := h.now()
+	if base != nil {
+		for _, x := range base.values {
 			if g := (given{former, x.Name, x.Value}); !slices.Contains(values, g) && (s == nil || !slices.Contains(s.values, x)) {
 				values = append(values, g)
 			}
@@ -107,11 +120,7 @@ func (h *Held) Renew(s *Store) error {
 	if len(values) > maxGiven {
 		return protocol.Errorf(protocol.KindLimit, "%d values were given in this scene, or had other values before, which is more than %d; interrupt the run and go on with it", len(values), maxGiven)
 	}
-	if err := h.mask(s, values); err != nil {
-		return err
-	}
-	h.hush()
-	return nil
+	return h.mask(s, values)
 }
 
 // former owns the values of stores of before: no agent is called so.

@@ -71,8 +71,12 @@ type session struct {
 	loan    tools.Loan // of the command that runs; nil = no file has a value
 	swept   time.Time  // files that changed since may have a secret; zero = none was here
 	names   []string   // of the secrets that were here
+	clean   bool       // it has ended, and what it left was swept
 
-	sweeping sync.Mutex // guards loan, swept and names
+	sweeping sync.Mutex // guards loan, swept, names and clean
+
+	after   <-chan struct{} // cleaned of the session before; nil = there was none
+	cleaned chan struct{}   // closed with clean
 
 	calls   chan struct{} // holds the one call that may be under way
 	stop    context.CancelFunc
@@ -106,7 +110,7 @@ type ending struct {
 
 // start starts a session for an agent.
 func start(opt *Options, c *tools.Call) (*session, error) {
-	s := &session{opt: opt, owner: c.Owner, calls: make(chan struct{}, 1), changed: make(chan struct{}, 1), drained: make(chan struct{}), gone: make(chan struct{})}
+	s := &session{opt: opt, owner: c.Owner, calls: make(chan struct{}, 1), changed: make(chan struct{}, 1), drained: make(chan struct{}), gone: make(chan struct{}), cleaned: make(chan struct{})}
 	mounts, err := s.folders(c)
 	if err == nil {
 		err = s.begin()
@@ -224,11 +228,31 @@ func (s *session) end(why string) {
 	s.stop()
 	<-s.gone
 	_ = s.term.master.Close()
+	s.follows(context.Background())
 	s.sweeping.Lock()
 	defer s.sweeping.Unlock()
+	if s.clean {
+		return
+	}
 	s.sweep()
 	_ = s.note(time.Time{}) // else the next process looks again
 	_ = s.remove()          // a folder for files of the moment
+	s.clean = true
+	close(s.cleaned)
+}
+
+// follows waits until the session before was cleaned. Both sweep the folders of one agent, whose mark is one:
+// the end of the other would take back the mark of this one, and remove what was lent to it.
+func (s *session) follows(ctx context.Context) bool {
+	if s.after == nil {
+		return true
+	}
+	select {
+	case <-s.after:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 func (s *session) remove() error { return s.private.Remove() }
@@ -382,7 +406,7 @@ func (s *session) trusted(secrets map[string]string) error {
 			s.names = append(s.names, name)
 		}
 	}
-	if len(s.names) == known {
+	if len(s.names) == known || s.clean { // the mark is that of another session now
 		return nil
 	}
 	return s.note(s.swept)
@@ -406,6 +430,9 @@ func (s *session) lend(loan tools.Loan) (note string, err error) {
 	}
 	s.sweeping.Lock()
 	defer s.sweeping.Unlock()
+	if s.clean {
+		return "", nil // nobody would take it back
+	}
 	s.loan = loan
 	return strings.Join(loan.Lend(), "; "), nil
 }

@@ -69,7 +69,8 @@ type Executor struct {
 	mu     sync.Mutex          // guards the following fields
 	open   map[string]*session // by owner
 	idle   map[string]*time.Timer
-	had    map[string]bool // owners that had a session
+	had    map[string]bool          // owners that had a session
+	ends   map[string]chan struct{} // by owner: cleaned of the newest session
 	closed bool
 }
 
@@ -78,7 +79,7 @@ func New(opt Options) *Executor {
 	orElse(&opt.Most, maxSessions)
 	orElse(&opt.Idle, maxIdle)
 	orElse(&opt.Time, maxTime)
-	return &Executor{opt: opt, open: map[string]*session{}, idle: map[string]*time.Timer{}, had: map[string]bool{}}
+	return &Executor{opt: opt, open: map[string]*session{}, idle: map[string]*time.Timer{}, had: map[string]bool{}, ends: map[string]chan struct{}{}}
 }
 
 func orElse[T int | time.Duration](v *T, other T) {
@@ -132,6 +133,9 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 		defer func() { <-s.calls }()
 	default:
 		return refuse(protocol.KindConflict, "busy: another call of this session is under way")
+	}
+	if (len(c.Secrets) > 0 || c.Loan != nil) && !s.follows(ctx) {
+		return refuse(protocol.KindConflict, "busy: the session before has not ended yet")
 	}
 	if err := s.trusted(c.Secrets); err != nil {
 		return refuse(protocol.KindTransient, "nobody could note that programs get a secret: %v", err)
@@ -187,6 +191,7 @@ func (x *Executor) session(c *tools.Call) (*session, *tools.Result) {
 		return no(kind, "no session could be started: %v", err)
 	}
 	s.lost = before
+	s.after, x.ends[c.Owner] = x.ends[c.Owner], s.cleaned
 	x.open[c.Owner] = s
 	x.idle[c.Owner] = time.AfterFunc(x.opt.Idle, func() { x.expire(c.Owner, s) })
 	return s, nil
@@ -224,15 +229,13 @@ func (x *Executor) drop(owner string, s *session) {
 // expire ends a session that nobody called for long.
 func (x *Executor) expire(owner string, s *session) {
 	x.mu.Lock()
-	mine := x.open[owner] == s
-	if mine {
-		delete(x.open, owner)
-		delete(x.idle, owner)
+	defer x.mu.Unlock()
+	if x.open[owner] != s {
+		return
 	}
-	x.mu.Unlock()
-	if mine {
-		s.end("it was not called for " + x.opt.Idle.String())
-	}
+	delete(x.open, owner)
+	delete(x.idle, owner)
+	x.ending.Go(func() { s.end("it was not called for " + x.opt.Idle.String()) }) // Close comes after it
 }
 
 // rest lets the time of a session run, or stops it.

@@ -13,7 +13,7 @@ func (s *session) sweep() (removed []string) {
 		s.loan.Back()
 		s.loan = nil
 	}
-	if s.swept.IsZero() || s.opt.Has == nil {
+	if s.swept.IsZero() || s.opt.Has == nil || s.clean {
 		return nil
 	}
 	since := s.swept

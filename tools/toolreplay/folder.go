@@ -34,11 +34,21 @@ func (a *Answers) Save(dir string, from *artifact.Store) error {
 	}
 	w := bufio.NewWriter(f)
 	to := Artifacts(dir)
-	enc := json.NewEncoder(w)
+	var line bytes.Buffer
+	enc := json.NewEncoder(&line)
 	enc.SetEscapeHTML(false)
-	err = enc.Encode(header{From: a.From, Answers: a.Len()})
+	if err = enc.Encode(header{From: a.From, Answers: a.Len()}); err == nil {
+		_, err = w.Write(line.Bytes())
+	}
 	for _, e := range a.all {
-		err = errors.Join(err, enc.Encode(e), e.carry(from, to))
+		line.Reset()
+		if err = errors.Join(err, enc.Encode(e)); err == nil && line.Len() > MaxLine {
+			err = protocol.Errorf(protocol.KindLimit, "an answer of %s to %s has %d bytes as a line; at most %d are read again", e.Tool, e.Agent, line.Len(), MaxLine)
+		}
+		if err == nil {
+			_, err = w.Write(line.Bytes())
+			err = errors.Join(err, e.carry(from, to))
+		}
 		if err != nil {
 			break
 		}
@@ -77,8 +87,8 @@ func Artifacts(dir string) *artifact.Store {
 	return artifact.New(filepath.Join(dir, artifactsDir), artifact.DefaultLimits())
 }
 
-// MaxLine bounds the bytes of a line.
-const MaxLine = 1 << 20
+// MaxLine bounds the bytes of a line, with its end. Save writes none that Open does not read.
+const MaxLine = 32 << 20
 
 // Open reads a folder.
 func Open(dir string) (*Answers, error) {
@@ -109,7 +119,9 @@ func read(name string, r io.Reader) (*Answers, error) {
 		}
 		a.Add(e)
 	}
-	if err := lines.Err(); err != nil {
+	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return nil, protocol.Errorf(protocol.KindLimit, "%s: a line has more than %d bytes", name, MaxLine)
+	} else if err != nil {
 		return nil, protocol.Errorf(protocol.KindCorrupt, "%s: %w", name, err)
 	}
 	if a.Len() != first.Answers {

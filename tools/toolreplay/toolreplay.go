@@ -31,6 +31,7 @@ type Entry struct {
 	Latency   protocol.Duration  `json:"latency,omitempty"`
 	Error     string             `json:"error,omitempty"`
 	ErrorKind protocol.ErrorKind `json:"error_kind,omitempty"`
+	Carried   bool               `json:"carried,omitempty"` // as effect.Answered says it
 }
 
 const maxParams = 200

@@ -75,6 +75,7 @@ func TestFolder(t *testing.T) {
 	for i, out := range []any{nil, 1.0, int64(1), 0.1, "ä\n</x>", []any{map[string]any{"n": -1.5e300}}} {
 		e := entry("a", uint64(i+1), 1, out)
 		e.Artifacts = []tool.Artifact{{ID: id, Size: size, Type: "text/plain", Name: "n"}, {ID: "sha256-" + strings.Repeat("0", 64), Name: "missing"}}
+		e.Carried = i == 1
 		a.Add(e)
 	}
 	dir := filepath.Join(t.TempDir(), "answers")
@@ -116,5 +117,30 @@ func TestFolder(t *testing.T) {
 		b := []byte(lines[1])
 		b[i] ^= 4
 		_, _ = read(fmt.Sprint(i), strings.NewReader(lines[0]+string(b)))
+	}
+}
+
+// What is saved can be read, or it is not saved.
+func TestLongAnswers(t *testing.T) {
+	for _, c := range []struct {
+		size int
+		want string
+	}{{1 << 20, ""}, {MaxLine, "at most 33554432 are read again"}} {
+		a := &Answers{From: "run r"}
+		a.Add(entry("a", 1, 1, strings.Repeat("x", c.size)))
+		dir := filepath.Join(t.TempDir(), "answers")
+		err := a.Save(dir, artifact.New(t.TempDir(), artifact.DefaultLimits()))
+		if c.want != "" {
+			if protocol.KindOf(err) != protocol.KindLimit || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%d bytes: %v", c.size, err)
+			}
+			continue
+		}
+		if b, broke := Open(dir); err != nil || broke != nil || !reflect.DeepEqual(a, b) {
+			t.Errorf("%d bytes: %v, %v", c.size, err, broke)
+		}
+	}
+	if _, err := read("f", strings.NewReader(strings.Repeat("x", MaxLine+1))); protocol.KindOf(err) != protocol.KindLimit {
+		t.Error(err)
 	}
 }

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -108,10 +109,7 @@ func (o *approveOptions) say(e *cli.Env, dir, id string, v approvals.Verdict) er
 
 // give answers a question for a secret; false = it is another one.
 func (o *approveOptions) give(e *cli.Env, dir, id string) (done bool, err error) {
-	open, err := approvals.List(dir)
-	if err != nil {
-		return false, err
-	}
+	open, _ := approvals.List(dir) // whoever answers is told that this one cannot be read
 	i := slices.IndexFunc(open, func(q approvals.Question) bool { return q.ID == id })
 	asked := i >= 0 && open[i].Kind == approvals.KindValue
 	switch {
@@ -147,11 +145,8 @@ const maxReason = 1024 // bytes
 
 func (o *approveOptions) list(e *cli.Env, dir string) error {
 	open, err := approvals.List(dir)
-	if err != nil {
-		return err
-	}
 	if o.json {
-		return show.JSON(e.Out, append([]approvals.Question{}, open...))
+		return cmp.Or(show.JSON(e.Out, append([]approvals.Question{}, open...)), err)
 	}
 	for _, q := range open {
 		fmt.Fprintf(e.Out, "%s  until %s  %s %s: %s\n", q.ID, q.Until.Local().Format(time.TimeOnly), q.Scene, terminal.Plain(q.Agent), terminal.Plain(q.Tool))
@@ -159,5 +154,5 @@ func (o *approveOptions) list(e *cli.Env, dir string) error {
 			fmt.Fprintln(e.Out, "    "+terminal.Plain(line))
 		}
 	}
-	return nil
+	return err
 }

@@ -22,7 +22,7 @@ const (
 	modelAnsweredFields = 13 // and one more with an Origin
 	modelAnsweredOld    = 8  // of facts written before the request's number was kept
 	saidFields          = 1
-	callAnsweredFields  = 6 // one more with artifacts
+	callAnsweredFields  = 6 // one more with artifacts, two more if it was carried out
 )
 
 // AppendMsg implements protocol.Appender.
@@ -156,20 +156,18 @@ func readModelAnswered(raw protocol.Raw) (*ModelAnswered, error) {
 
 // AppendMsg implements protocol.Appender.
 func (f *CallAnswered) AppendMsg(b []byte) []byte {
-	b = msgp.AppendArrayHeader(b, callAnsweredFields+uint32(min(1, len(f.Artifacts))))
+	b = msgp.AppendArrayHeader(b, callAnsweredFields+tool.Left(f.Artifacts, f.Carried))
 	b = protocol.AppendInt(msgp.AppendString(b, f.Kind), f.Request)
 	b = protocol.AppendRaw(b, f.Output)
 	b = protocol.AppendInt(b, int64(f.Latency))
 	b = msgp.AppendString(msgp.AppendString(b, string(f.ErrorKind)), f.Error)
-	return tool.AppendArtifacts(b, f.Artifacts)
+	return tool.AppendLeft(b, f.Artifacts, f.Carried)
 }
 
 func readCallAnswered(raw protocol.Raw) (*CallAnswered, error) {
-	r := protocol.NewReader(raw, FactCallAnswered, callAnsweredFields+1, callAnsweredFields)
+	r := protocol.NewReader(raw, FactCallAnswered, callAnsweredFields+2, callAnsweredFields+1, callAnsweredFields)
 	f := &CallAnswered{Kind: r.Word(), Request: r.Int(), Output: r.Raw(), Latency: time.Duration(r.Int()), ErrorKind: protocol.ErrorKind(r.Word()), Error: r.String()}
-	if r.Has(callAnsweredFields + 1) {
-		f.Artifacts = tool.ReadArtifacts(r)
-	}
+	f.Artifacts, f.Carried = tool.ReadLeft(r, callAnsweredFields+1)
 	return f, r.End()
 }
 

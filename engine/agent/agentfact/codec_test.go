@@ -211,9 +211,17 @@ func TestBytesOfCallAnswered(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(*got, f) {
 			t.Errorf("%+v, want %+v: %v", got, f, err)
 		}
-		if x, ok := got.Answered(); !ok || !reflect.DeepEqual(x.Artifacts, with) {
+		if x, ok := got.Answered(); !ok || !reflect.DeepEqual(x.Artifacts, with) || x.Carried {
 			t.Errorf("%+v", x)
 		}
+		f.Carried = true
+		if got, err = readCallAnswered(f.AppendMsg(nil)); err != nil || !reflect.DeepEqual(*got, f) {
+			t.Errorf("%+v, want %+v: %v", got, f, err)
+		}
+		if x, ok := got.Answered(); !ok || !x.Carried {
+			t.Errorf("%+v", x)
+		}
+		f.Carried = false
 		for n := range raw {
 			if _, err := readCallAnswered(raw[:n]); err == nil {
 				t.Errorf("%d bytes are a fact", n)

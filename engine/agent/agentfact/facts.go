@@ -217,6 +217,10 @@ type CallAnswered struct {
 
 	// Artifacts that the call left. They are left out of the fact if there are none.
 	Artifacts []tool.Artifact
+
+	// Carried says that the call was carried out although ErrorKind is one of calls that never left. It is
+	// left out of the fact if not, and facts of older programs lack it.
+	Carried bool
 }
 
 // Recorded is a fact that keeps an answer of the outside.
@@ -244,7 +248,7 @@ func (f *ModelAnswered) Answered() (x *effect.Answered, ok bool) {
 // Answered implements Recorded.
 func (f *CallAnswered) Answered() (x *effect.Answered, ok bool) {
 	v, err := f.Output.Value()
-	return &effect.Answered{Kind: f.Kind, Number: int(f.Request), Output: v, Latency: f.Latency, Artifacts: f.Artifacts, Err: effect.Failure(f.ErrorKind, f.Error)}, err == nil
+	return &effect.Answered{Kind: f.Kind, Number: int(f.Request), Output: v, Latency: f.Latency, Artifacts: f.Artifacts, Carried: f.Carried, Err: effect.Failure(f.ErrorKind, f.Error)}, err == nil
 }
 
 // Answered implements Recorded.

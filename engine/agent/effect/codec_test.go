@@ -28,9 +28,11 @@ func TestBytesOfAnswers(t *testing.T) {
 	for text, x := range map[string]Answered{
 		"9a03a16da9476f6f64206461792ea37768799293a26331a353617982a16194a178c0c3cb4004000000000000a1620193a26332a15480aa746f6f6c5f63616c6c7394cd012cffce0001117002ce59682f00a0a0": full,
 		"9a01a0a0a0c0a0940000000000a774696d656f7574b16e6f20616e7377657220696e2074696d65":                                                                                         {Kind: KindModel, Number: 1, Err: &protocol.Error{Kind: protocol.KindTimeout, Message: "no answer in time"}},
-		"9accc8a0a0a0c0a0940000000000a0a0":                     {Kind: KindModel, Number: 200},
-		"9502a4736f6f6e05a0a0":                                 {Kind: "oracle", Number: 2, Output: "soon", Latency: 5},
-		"9602a4736f6f6e05a0a09194a87368613235362d6103a174a16e": {Kind: "oracle", Number: 2, Output: "soon", Latency: 5, Artifacts: []tool.Artifact{{ID: "sha256-a", Size: 3, Type: "t", Name: "n"}}},
+		"9accc8a0a0a0c0a0940000000000a0a0":                       {Kind: KindModel, Number: 200},
+		"9502a4736f6f6e05a0a0":                                   {Kind: "oracle", Number: 2, Output: "soon", Latency: 5},
+		"9602a4736f6f6e05a0a09194a87368613235362d6103a174a16e":   {Kind: "oracle", Number: 2, Output: "soon", Latency: 5, Artifacts: []tool.Artifact{{ID: "sha256-a", Size: 3, Type: "t", Name: "n"}}},
+		"9702a4736f6f6e05a0a090c3":                               {Kind: "oracle", Number: 2, Output: "soon", Latency: 5, Carried: true},
+		"9702a4736f6f6e05a0a09194a87368613235362d6103a174a16ec3": {Kind: "oracle", Number: 2, Output: "soon", Latency: 5, Artifacts: []tool.Artifact{{ID: "sha256-a", Size: 3, Type: "t", Name: "n"}}, Carried: true},
 	} {
 		if got := hex.EncodeToString(x.AppendMsg(nil)); got != text {
 			t.Errorf("%+v\n%s, want\n%s", x, got, text)
@@ -58,7 +60,7 @@ func TestSettledAnswersAreThoseThatAreRead(t *testing.T) {
 		yes := func(name string) bool { return rapid.Bool().Draw(r, name) }
 		word := func(name string) string { return text.Draw(r, name) }
 		n := func(name string) int64 { return number.Draw(r, name) }
-		x := Answered{Kind: rapid.SampledFrom([]string{KindModel, "tool", KindApproval}).Draw(r, "kind"), Number: int(n("number")), Latency: time.Duration(n("took")), Output: value.Draw(r, "output")}
+		x := Answered{Kind: rapid.SampledFrom([]string{KindModel, "tool", KindApproval}).Draw(r, "kind"), Number: int(n("number")), Latency: time.Duration(n("took")), Output: value.Draw(r, "output"), Carried: yes("carried")}
 		if yes("artifacts") {
 			x.Artifacts = []tool.Artifact{}
 			for range rapid.IntRange(0, 2).Draw(r, "files") {

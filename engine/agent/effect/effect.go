@@ -55,6 +55,7 @@ type Answered struct {
 	Artifacts []tool.Artifact      // that the call left
 	Latency   time.Duration        // of every other kind; a model's answer holds its own
 	Err       error                // the request failed
+	Carried   bool                 // the call was carried out although the kind of Err is one of calls that never left
 }
 
 // Origin is the part of the fact that answers of endpoints have, and those of models that

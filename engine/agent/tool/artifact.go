@@ -59,6 +59,34 @@ func ReadArtifacts(r *protocol.Reader) (list []Artifact) {
 	return list
 }
 
+// Left is how many fields end an answer that has artifacts, or was carried out though its error says
+// otherwise: none, the artifacts, or both.
+func Left(list []Artifact, carried bool) uint32 {
+	if carried {
+		return 2
+	}
+	return uint32(min(1, len(list)))
+}
+
+// AppendLeft appends these fields.
+func AppendLeft(b []byte, list []Artifact, carried bool) []byte {
+	if !carried {
+		return AppendArtifacts(b, list)
+	}
+	if len(list) == 0 {
+		b = msgp.AppendArrayHeader(b, 0)
+	}
+	return msgp.AppendBool(AppendArtifacts(b, list), true)
+}
+
+// ReadLeft is the reverse of AppendLeft; first is the number of the first of these fields.
+func ReadLeft(r *protocol.Reader, first uint32) (list []Artifact, carried bool) {
+	if r.Has(first) {
+		list = ReadArtifacts(r)
+	}
+	return list, r.Has(first+1) && r.Bool()
+}
+
 // Images are the artifacts that a model can be shown.
 func Images(list []Artifact) (images []protocol.Image) {
 	for i := range list {

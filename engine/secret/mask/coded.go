@@ -45,9 +45,13 @@ func (s *search) decoded(text string, depth int) (name, form string) {
 		return "", ""
 	}
 	if plain, form := s.unpacked(text, depth); plain != "" {
+		left := s.left
 		s.left -= len(plain)
-		if name, form = s.inner(plain, form, depth); name != "" || depth == 0 {
+		if name, form = s.inner(plain, form, depth); name != "" {
 			return name, form
+		}
+		if depth == 0 {
+			s.left = left // what follows a head, which may be a few letters, is searched as without it
 		}
 	}
 	if plain := uudecoded(text); len(plain) >= MinValue && s.left > len(plain) {

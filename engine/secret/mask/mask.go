@@ -55,6 +55,7 @@ const (
 // New makes a masker. It refuses values that are too short to be found without false hits.
 func New(secrets []Secret) (*Masker, error) {
 	m := &Masker{places: map[uint64][]place{}, filter: new([filterWords]uint64), fold: fold(), width: width(), codes: codes()}
+	known := map[string]bool{}
 	for _, s := range secrets {
 		if squeezed := squeeze(s.Value); len(squeezed) < MinValue {
 			return nil, protocol.Errorf(protocol.KindInvalid, "the secret %s has %d letters and digits; at least %d are needed to find it in texts", s.Name, len(squeezed), MinValue)
@@ -63,7 +64,7 @@ func New(secrets []Secret) (*Masker, error) {
 			return nil, protocol.Errorf(protocol.KindInvalid, "the secret %s has fewer than %d different letters and digits; it would be found everywhere", s.Name, minDistinct)
 		}
 		for _, sp := range spellings(s.Value) {
-			m.add(s.Name, sp)
+			m.add(s.Name, sp, known)
 		}
 	}
 	return m, nil
@@ -77,27 +78,27 @@ func distinct(value string) int {
 	return len(slices.Compact(b))
 }
 
-// add adds a spelling and, but of the plain one, that backwards.
-func (m *Masker) add(name string, sp spelling) {
+// add adds a spelling and, but of the plain one, that backwards. known has the names and texts of the patterns.
+func (m *Masker) add(name string, sp spelling, known map[string]bool) {
 	text := squeeze(sp.text)
 	if len(text) < sp.need {
 		return
 	}
-	m.index(pattern{name, sp.form, text, sp.need})
+	m.index(pattern{name, sp.form, text, sp.need}, known)
 	if sp.form == inWords {
 		return // nobody dumps backwards, and these are many
 	}
 	back := slices.Clone(text)
 	slices.Reverse(back)
-	m.index(pattern{name, sp.form + " backwards", back, sp.need})
+	m.index(pattern{name, sp.form + " backwards", back, sp.need}, known)
 }
 
-func (m *Masker) index(p pattern) {
-	for _, other := range m.patterns {
-		if slices.Equal(other.text, p.text) && other.name == p.name {
-			return
-		}
+func (m *Masker) index(p pattern, known map[string]bool) {
+	id := p.name + "\x00" + string(p.text) // a text has no zero
+	if known[id] {
+		return
 	}
+	known[id] = true
 	m.patterns = append(m.patterns, p)
 	m.longest = max(m.longest, p.need)
 	w := uint64(0)

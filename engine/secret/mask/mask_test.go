@@ -451,34 +451,19 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-func BenchmarkText(b *testing.B) {
-	files, err := filepath.Glob("../../*/*.go")
-	if err != nil {
-		b.Fatal(err)
-	}
-	var all bytes.Buffer
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			b.Fatal(err)
-		}
-		all.Write(text)
-	}
-	text := all.String()[:min(all.Len(), 1<<20)]
-	b.Run("copy", func(b *testing.B) {
-		dst := make([]byte, len(text))
-		b.SetBytes(int64(len(text)))
-		for b.Loop() {
-			copy(dst, text)
-		}
-	})
-	m := masker(b, manySecrets()...)
-	b.Run("mask", func(b *testing.B) {
-		b.SetBytes(int64(len(text)))
-		for b.Loop() {
-			if _, f := m.Text(text); f.Any() {
-				b.Fatal(f)
+// A code behind a compressed beginning is found, also behind one that unpacks to all that is decoded.
+func TestBehindACompressedBeginning(t *testing.T) {
+	m := masker(t, token)
+	twice := base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString([]byte(token))))
+	for _, n := range []int{2, maxDecoded / 8} {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		_, _ = w.Write(bytes.Repeat([]byte("nothing! "), n))
+		_ = w.Close()
+		for name, beginning := range map[string]string{"gzip": b.String(), "the head of a bzip2": "BZh", "the head of a zip": zipHead} {
+			if _, f := m.Text(beginning + strings.Repeat(" all is fine here.", 60) + "\n" + twice); f.Withhold != "S0" {
+				t.Errorf("%s, %d: %+v", name, n, f)
 			}
 		}
-	})
+	}
 }

@@ -48,7 +48,7 @@ func (x *Hooks) tells(was, is map[string]any) bool {
 // it had it, and nothing else: what is put in their place is the agent's, and the policy judged it
 // there.
 func (h *Hook) Change(t *project.Tool, was *protocol.Call, by Caller, policy *permit.Judge, raw json.RawMessage) (*protocol.Call, error) {
-	v, _ := Value(raw)
+	v, _ := valueOf(raw)
 	made, ok := v.(map[string]any)
 	if !ok {
 		return nil, h.made("parameters that are no object")

@@ -148,8 +148,16 @@ func (h *Hook) Failed(why string) error {
 	return protocol.Errorf(protocol.KindDenied, "the hook %s of the service %s: %s", h.Hook.Hook, path.Join(h.Plugin, h.Service), why)
 }
 
-// Value reads a value of an answer; false = it is none.
-func Value(raw json.RawMessage) (any, bool) {
+// Output reads an output that a hook answers.
+func (h *Hook) Output(raw json.RawMessage) (any, error) {
+	if v, ok := valueOf(raw); ok {
+		return v, nil
+	}
+	return nil, h.Failed("the output is no value")
+}
+
+// valueOf reads a value of an answer; false = it is none.
+func valueOf(raw json.RawMessage) (any, bool) {
 	report := &source.Report{}
 	doc := source.Parse("hook.json", raw, source.Limits{MaxDepth: maxDepth}, report)
 	if doc == nil || report.Total() > 0 {
@@ -282,7 +290,7 @@ func (x *said) read(raw json.RawMessage, by rules) error {
 	if len(raw) > maxSaid {
 		return protocol.Errorf(protocol.KindLimit, "the answer has %d bytes, more than %d", len(raw), maxSaid)
 	}
-	v, ok := Value(raw)
+	v, ok := valueOf(raw)
 	m, object := v.(map[string]any)
 	if !ok || v != nil && !object {
 		return protocol.Errorf(protocol.KindInvalid, "the answer is no object")

@@ -25,6 +25,7 @@ type Options struct {
 	Project *project.Project
 	Policy  *permit.Judge // nil = every call is allowed
 	Profile string        // that the policy judges; "" = none
+	Turn    uint64        // in whose place the call stands
 	Waits   bool          // repetitions of nodes wait
 	Call    func(context.Context, *effect.Ask) tools.Result
 	Audit   Audit // nil = nobody is told
@@ -119,7 +120,7 @@ func (x *trial) allowed(t *project.Tool, call *protocol.Call, number int, timeou
 	}
 	return x.opt.Call(x.ctx, &effect.Ask{
 		Kind: "tool", Number: x.calls, First: cmp.Or(number, x.calls), Timeout: timeout, Call: call,
-		Model: protocol.ModelRequest{Agent: "cli", Turn: 1, Draw: draw},
+		Model: protocol.ModelRequest{Agent: "cli", Turn: x.opt.Turn, Draw: draw},
 	})
 }
 

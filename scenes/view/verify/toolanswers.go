@@ -89,6 +89,7 @@ func (a *answering) answered(name string, turn uint64, x *agentfact.CallAnswered
 		return // of a program that embeds simd, or of a turn that cannot be decided again
 	}
 	e.Output, e.Artifacts, e.Latency, e.Error, e.ErrorKind = kept(x.Output), x.Artifacts, protocol.Duration(x.Latency), x.Error, x.ErrorKind
+	e.Carried = x.Carried
 	a.to.Add(e)
 }
 

@@ -1,0 +1,110 @@
+//go:build amd64 || arm64
+
+package shell
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tavernsim/tools"
+	"tavernsim/tools/shell/folders"
+)
+
+// held is an Unclean that keeps the first mark that is taken back until it is released.
+type held struct {
+	mu      sync.Mutex
+	marks   []string      // names of secrets; "" = taken back
+	entered chan struct{} // closed when it keeps one
+	release chan struct{}
+	once    sync.Once
+}
+
+func newHeld() *held { return &held{entered: make(chan struct{}), release: make(chan struct{})} }
+
+func (h *held) unclean(_ string, m folders.Mark) error {
+	if m.Since.IsZero() {
+		m.Names = nil
+		h.once.Do(func() {
+			close(h.entered)
+			<-h.release
+		})
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.marks = append(h.marks, strings.Join(m.Names, ","))
+	return nil
+}
+
+// soon is how long a fault is waited for; without one it passes.
+const soon = 100 * time.Millisecond
+
+// secretly gives a command a secret.
+func (k *kit) secretly(t testing.TB, name, script string) tools.Result {
+	t.Helper()
+	return k.Call(t.Context(), &tools.Call{Tool: definition("command"), Params: map[string]any{"content": script}, Secrets: map[string]string{name: "swordfish"}, Files: k.files, Owner: "ada"})
+}
+
+// Promise 6: Close returns after the end of a session that nobody called for long, too.
+func TestCloseWaitsForWhatExpired(t *testing.T) {
+	h := newHeld()
+	k := newKit(t, Options{Unclean: h.unclean})
+	k.secretly(t, "S", "echo")
+	k.mu.Lock()
+	s := k.open["ada"]
+	k.mu.Unlock()
+	go k.expire("ada", s)
+	<-h.entered
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = k.Close()
+	}()
+	select {
+	case <-closed:
+		t.Error("it returns before the session has ended")
+	case <-time.After(soon):
+	}
+	close(h.release)
+	<-closed
+}
+
+// The end of a session leaves the mark of the one after it, which a kill needs.
+func TestASessionKeepsItsMark(t *testing.T) {
+	for name, end := range map[string]func(k *kit){
+		"its shell has left": func(k *kit) { k.secretly(t, "S", "exit 0") },
+		"nobody called it": func(k *kit) {
+			k.secretly(t, "S", "echo")
+			k.mu.Lock()
+			s := k.open["ada"]
+			k.mu.Unlock()
+			go k.expire("ada", s)
+		},
+	} {
+		h := newHeld()
+		k := newKit(t, Options{Unclean: h.unclean})
+		end(k)
+		if name == "nobody called it" {
+			<-h.entered
+		}
+		second := make(chan struct{})
+		go func() {
+			defer close(second)
+			k.secretly(t, "T", "echo")
+		}()
+		<-h.entered
+		select {
+		case <-second:
+		case <-time.After(soon):
+		}
+		close(h.release)
+		<-second
+		h.mu.Lock()
+		if n := slices.Index(h.marks, ""); n < 0 || slices.Contains(h.marks[:n], "T") {
+			t.Errorf("%s: the marks are %q, want that of T after the other one was taken back", name, h.marks)
+		}
+		h.mu.Unlock()
+	}
+}
