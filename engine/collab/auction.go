@@ -159,7 +159,7 @@ func (a *Auction) single(s *Sale, buyers []offer) {
 		s.Why = Tied
 		return
 	}
-	if s.Price = best.amount; a.Price != FirstPrice {
+	if s.Price = best.amount; a.Price == SecondPrice {
 		s.Price = a.Reserve
 		if len(buyers) > 1 {
 			s.Price = max(s.Price, buyers[1].amount)

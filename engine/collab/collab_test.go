@@ -155,6 +155,7 @@ func TestAuctions(t *testing.T) {
 	}{
 		{collab.Auction{Price: collab.SecondPrice}, bids("ada", 30, "bo", 45, "cy", 41), "bo  41 [{bo  41}]"},
 		{collab.Auction{Price: collab.FirstPrice}, bids("ada", 30, "bo", 45, "cy", 41), "bo  45 [{bo  45}]"},
+		{collab.Auction{}, bids("ada", 30, "bo", 45, "cy", 41), "bo  45 [{bo  45}]"},
 		{collab.Auction{Price: collab.SecondPrice, Reserve: 43}, bids("ada", 30, "bo", 45), "bo  43 [{bo  43}]"},
 		{collab.Auction{Price: collab.SecondPrice, Reserve: 46}, bids("ada", 30, "bo", 45), " reserve 0 []"},
 		{collab.Auction{Price: collab.SecondPrice}, bids("ada", 30, "bo", "45", "cy", 1.5, "dee", -1.0), "ada  0 [{ada  0}]"},
