@@ -45,15 +45,37 @@ func (p *Permissions) check(root *object, profile, by string, op Op, path Path, 
 		})
 		return err
 	}
+	if op == OpPush { // what is denied may be the element, or in it
+		if err := rules.denied(root, profile, by, appended(root, path), node); err != nil {
+			return err
+		}
+	}
 	return rules.check(root, profile, by, path, node)
 }
 
-func (r Rules) check(root *object, profile, by string, path Path, value any) error {
+// appended is the place of an element that is pushed onto the list at a path.
+func appended(root *object, path Path) Path {
+	node, _ := walk(root, path)
+	if l, ok := node.(*list); ok {
+		return path.At(l.n)
+	}
+	return path.At(0)
+}
+
+// denied refuses a write that Deny names.
+func (r Rules) denied(root *object, profile, by string, path Path, value any) error {
 	for _, deny := range r.Deny {
 		deny = deny.For(by)
 		if deny.Covers(path) || deny.Touches(path) && deny.below(root, path, value) {
 			return faultf(CodeDenied, "path %q: profile %q must not write %q", path.String(), profile, deny.String())
 		}
+	}
+	return nil
+}
+
+func (r Rules) check(root *object, profile, by string, path Path, value any) error {
+	if err := r.denied(root, profile, by, path, value); err != nil {
+		return err
 	}
 	for _, allow := range r.Allow {
 		if allow.For(by).Covers(path) {
