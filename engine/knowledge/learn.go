@@ -173,13 +173,16 @@ func older(a, b *Entry) bool {
 	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID)) < 0
 }
 
-// confirmed is a lesson that was learnt again: its words stay as they are.
+// confirmed is a lesson that was learnt again: its words stay as they are, and of a locked one its rank,
+// too.
 func confirmed(old, again *Entry) *Entry {
 	e := *old
 	e.Confirmed = min(e.Confirmed+1, MaxUsed)
 	e.Evidence = evidence(old.Evidence, again.Evidence)
-	e.Confidence = max(old.Confidence, again.Confidence)
-	e.Importance = max(old.Importance, again.Importance)
+	if !old.Locked {
+		e.Confidence = max(old.Confidence, again.Confidence)
+		e.Importance = max(old.Importance, again.Importance)
+	}
 	return &e
 }
 
