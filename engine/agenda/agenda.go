@@ -127,9 +127,23 @@ func (s *State) enqueue(o uint32) {
 	case at != sl.queuedAt && !s.keepsPlace(sl, at):
 		sl.queuedAt, sl.hurries = at, false
 		s.agenda.Add(at, o)
+		s.trim(&s.agenda)
 	}
 	if hurries && !sl.hurries {
 		sl.hurries = true
 		s.urgent.Add(sl.queuedAt, o)
+		s.trim(&s.urgent)
 	}
+}
+
+// trim bounds the entries that are not valid any more: an agent that is woken before its time leaves
+// one, which else would stay until then. An agent has one valid entry at most.
+func (s *State) trim(a *calendar.Calendar) {
+	if a.Entries() <= 2*len(s.slots)+16 {
+		return
+	}
+	a.Trim(func(t protocol.Time, o uint32) bool {
+		sl := &s.slots[o]
+		return sl.queuedAt == t && (a == &s.agenda || sl.hurries)
+	})
 }

@@ -114,3 +114,29 @@ func TestATurnForgetsFailures(t *testing.T) {
 		t.Errorf("a failure after a turn: %+v", f)
 	}
 }
+
+// An agent is given up after the failures that it may have, however many, over a snapshot, too.
+func TestManyFailures(t *testing.T) {
+	cfg := config(Timing{MaxRestarts: 300})
+	s := New(cfg)
+	s.Start(at(0))
+	for i := range int64(300) {
+		if i == 280 {
+			raw, err := s.Snapshot(protocol.NewCodec(Facts()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s, err = Restore(cfg, protocol.NewCodec(Facts()), raw); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f := s.Failure(0, "oh", nil, at(1))
+		if f.Failures != i+1 || f.WakeAt == 0 {
+			t.Fatalf("failure %d: %+v", i+1, f)
+		}
+		s.AgentFailed(f, at(1))
+	}
+	if f := s.Failure(0, "oh", nil, at(1)); f.Failures != 301 || f.WakeAt != 0 {
+		t.Errorf("the last failure: %+v", f)
+	}
+}

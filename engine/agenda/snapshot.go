@@ -150,7 +150,7 @@ func (sl *slot) read(b []byte) (flags int64, rest []byte, err error) {
 	*sl = slot{
 		due: protocol.Time(v[0]), heard: protocol.Time(v[1]), busyUntil: protocol.Time(v[2]), heardWave: uint64(v[3]),
 		priority: protocol.Priority(v[4]), wakeAbove: protocol.Priority(v[5]),
-		asleep: v[6]&flagAsleep != 0, givenUp: v[6]&flagGivenUp != 0, gates: Gate(v[6] >> shiftGates), resting: v[6]&flagResting != 0, failures: uint8(v[7]),
+		asleep: v[6]&flagAsleep != 0, givenUp: v[6]&flagGivenUp != 0, gates: Gate(v[6] >> shiftGates), resting: v[6]&flagResting != 0, failures: uint32(v[7]),
 		held: uint8(v[6]>>heldShift) & (heldBack | heldAlert | heldMissed),
 	}
 	return v[6], b, nil

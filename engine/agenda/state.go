@@ -2,6 +2,7 @@ package agenda
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -48,15 +49,15 @@ type slot struct {
 	busyUntil protocol.Time
 	queuedAt  protocol.Time // moment of its bucket; 0 = none
 	heardWave uint64
+	failures  uint32            // in a row, as many as max_restarts can allow
 	priority  protocol.Priority // most urgent event heard
 	wakeAbove protocol.Priority // asleep: events below this do not wake
 	asleep    bool
 	givenUp   bool
-	blocked   bool // it waits for receivers; State.blocking names them
-	hurries   bool // it is in State.urgent
-	resting   bool // it hears and is not woken
-	gates     Gate // it is not woken while one is closed
-	failures  uint8
+	blocked   bool  // it waits for receivers; State.blocking names them
+	hurries   bool  // it is in State.urgent
+	resting   bool  // it hears and is not woken
+	gates     Gate  // it is not woken while one is closed
 	held      uint8 // bits of hold.go
 }
 
@@ -407,7 +408,7 @@ func (s *State) AgentFailed(f AgentFailed, now protocol.Time) {
 
 func (s *State) failed(f AgentFailed) {
 	sl := &s.slots[f.Agent]
-	sl.failures = uint8(min(f.Failures, 255))
+	sl.failures = uint32(min(f.Failures, math.MaxUint32))
 	sl.heard, sl.priority, sl.asleep = 0, protocol.Low, false
 	delete(s.thinking, f.Agent)
 	if f.WakeAt == 0 {

@@ -111,3 +111,30 @@ func TestHeardBetweenTwoSleeps(t *testing.T) {
 		}
 	}
 }
+
+// An agent that means to sleep for long, and is woken again and again, leaves nothing behind.
+func TestWokenBeforeItsTime(t *testing.T) {
+	for _, clock := range []ClockKind{Virtual, Realtime} {
+		c := config(Timing{WakeOnStart: true})
+		c.Clock = clock
+		s := New(c)
+		s.Start(at(0))
+		for i := range 1000 {
+			now := at(float64(i))
+			if clock == Virtual {
+				s.Take(now)
+			} else {
+				s.TakeNext(now, false, func(uint32) bool { return false })
+			}
+			s.TurnEnded(0, Turn{Wave: uint64(i) + 1, SleepUntil: at(float64(i) + 1e6)}, now)
+			s.Heard(0, protocol.Critical, uint64(i)+1, now)
+			s.CloseWave(WaveClosed{Wave: uint64(i) + 1}, now)
+		}
+		if n := s.agenda.Entries() + s.urgent.Entries(); n > 40 || s.agenda.Moments() > 20 {
+			t.Errorf("%s: %d entries, %d moments", clock, n, s.agenda.Moments())
+		}
+		if got, due := s.NextWake(); !due || got > at(1001) {
+			t.Errorf("%s: the next at %v, %v", clock, got, due)
+		}
+	}
+}

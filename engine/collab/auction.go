@@ -83,6 +83,14 @@ func (s *Sale) Value() map[string]any {
 	return map[string]any{"winner": orNull(s.Winner), "why": s.Why, "price": s.Price, "highest": s.Highest, "bids": s.Bids, "spoiled": s.Spoiled, "tied": texts(s.Tied), "trades": trades}
 }
 
+// To gives what was sold to the winner that is known, of those with the highest bid. A double auction
+// has no winner, and stays.
+func (s *Sale) To(winner string) {
+	if s.Winner != "" && winner != "" {
+		s.Winner, s.Trades[0].Buyer = winner, winner
+	}
+}
+
 // offer is a bid that was read. Among equal amounts the lower lot is first.
 type offer struct {
 	by     string
@@ -159,7 +167,7 @@ func (a *Auction) single(s *Sale, buyers []offer) {
 		s.Why = Tied
 		return
 	}
-	if s.Price = best.amount; a.Price != FirstPrice {
+	if s.Price = best.amount; a.Price == SecondPrice {
 		s.Price = a.Reserve
 		if len(buyers) > 1 {
 			s.Price = max(s.Price, buyers[1].amount)

@@ -80,10 +80,31 @@ func TestFaults(t *testing.T) {
 			t.Errorf("%+v: %v", v, v.Faults())
 		}
 	}
+	most := make([]string, 300_000) // comparing each with each takes minutes
+	for i := range most {
+		most[i] = fmt.Sprint("o", i)
+	}
+	for n, want := range map[int]int{collab.MaxOptions: 0, len(most): 1} {
+		if v := (collab.Voting{Method: collab.Approval, Options: most[:n]}); len(v.Faults()) != want {
+			t.Errorf("%d options: %v", n, v.Faults())
+		}
+	}
 	for _, a := range []collab.Auction{{Price: collab.Double, Reserve: 1}, {Reserve: collab.MaxAmount + 1}} {
 		if len(a.Faults()) != 1 {
 			t.Errorf("%+v: %v", a, a.Faults())
 		}
+	}
+}
+
+// Only condorcet keeps a number for each pair of options.
+func TestCountTakesLittle(t *testing.T) {
+	options := make([]string, collab.MaxOptions)
+	for i := range options {
+		options[i] = fmt.Sprint("o", i)
+	}
+	v := collab.Voting{Method: collab.Plurality, Options: options}
+	if n := testing.AllocsPerRun(10, func() { v.Count([]any{"o1"}, 1, draw()) }); n > 200 {
+		t.Errorf("%v allocations for one ballot of %d options", n, len(options))
 	}
 }
 
@@ -155,6 +176,7 @@ func TestAuctions(t *testing.T) {
 	}{
 		{collab.Auction{Price: collab.SecondPrice}, bids("ada", 30, "bo", 45, "cy", 41), "bo  41 [{bo  41}]"},
 		{collab.Auction{Price: collab.FirstPrice}, bids("ada", 30, "bo", 45, "cy", 41), "bo  45 [{bo  45}]"},
+		{collab.Auction{}, bids("ada", 30, "bo", 45, "cy", 41), "bo  45 [{bo  45}]"},
 		{collab.Auction{Price: collab.SecondPrice, Reserve: 43}, bids("ada", 30, "bo", 45), "bo  43 [{bo  43}]"},
 		{collab.Auction{Price: collab.SecondPrice, Reserve: 46}, bids("ada", 30, "bo", 45), " reserve 0 []"},
 		{collab.Auction{Price: collab.SecondPrice}, bids("ada", 30, "bo", "45", "cy", 1.5, "dee", -1.0), "ada  0 [{ada  0}]"},

@@ -20,8 +20,9 @@ package collab
 
 // Bounds.
 const (
-	MaxRanked = 64      // options of a ranked vote
-	MaxScore  = 1 << 20 // of one option on one ballot
-	MaxAmount = 1 << 53 // of a bid, a reserve and a cost
-	MaxAssign = 256     // rows and columns
+	MaxRanked  = 64      // options of a ranked vote
+	MaxOptions = 1000    // of any other one
+	MaxScore   = 1 << 20 // of one option on one ballot
+	MaxAmount  = 1 << 53 // of a bid, a reserve and a cost
+	MaxAssign  = 256     // rows and columns
 )

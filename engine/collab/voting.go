@@ -52,6 +52,9 @@ type Fault struct{ Field, Message, Hint string }
 // Faults lists what does not go together. That words and numbers are of their range is
 // checked where the file is read.
 func (v *Voting) Faults() (list []Fault) {
+	if n := len(v.Options); n > MaxOptions {
+		return []Fault{{"options", fmt.Sprintf("%d options; a voting takes at most %d", n, MaxOptions), ""}}
+	}
 	if v.ranked() && len(v.Options) == 0 {
 		list = append(list, Fault{"options", fmt.Sprintf("the method %s needs the options, because what a ballot leaves out comes last", v.Method), "list them"})
 	}
@@ -111,9 +114,12 @@ func (v *Voting) Count(ballots []any, asked int, draw protocol.Draw) *Tally {
 	for _, o := range v.Options {
 		t.Counts[o] = 0
 	}
-	beats := make([][]int64, len(v.Options)) // by how many ballots a row is before a column
-	for i := range beats {
-		beats[i] = make([]int64, len(v.Options))
+	var beats [][]int64 // by how many ballots a row is before a column
+	if v.Method == Condorcet {
+		beats = make([][]int64, len(v.Options))
+		for i := range beats {
+			beats[i] = make([]int64, len(v.Options))
+		}
 	}
 	for _, b := range ballots {
 		if v.one(t, b, beats) {

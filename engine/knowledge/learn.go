@@ -151,15 +151,15 @@ func (b *Base) eachLesson(f func(*doc)) (n int) {
 	return n
 }
 
-// twin is the oldest lesson that says the same as an entry; nil = there is none.
-func (b *Base) twin(e *Entry) (twin *Entry) {
+// twin is the oldest lesson of now that says the same as an entry; nil = there is none.
+func (b *Base) twin(e *Entry, now protocol.Time) (twin *Entry) {
 	merge := cmp.Or(b.def.Learning.Merge, MergeAlike)
 	if merge == MergeNone {
 		return nil
 	}
 	print := words.NewPrint(sense(e), &words.Stemmer{})
 	b.eachLesson(func(d *doc) {
-		if o := d.entry; o.EntryType != e.EntryType || !print.Same(d.print) && (merge == MergeSame || !print.Alike(d.print)) {
+		if o := d.entry; !d.valid(now) || o.EntryType != e.EntryType || !print.Same(d.print) && (merge == MergeSame || !print.Alike(d.print)) {
 			return
 		}
 		if twin == nil || older(d.entry, twin) {
@@ -173,13 +173,16 @@ func older(a, b *Entry) bool {
 	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID)) < 0
 }
 
-// confirmed is a lesson that was learnt again: its words stay as they are.
+// confirmed is a lesson that was learnt again: its words stay as they are, and of a locked one its rank,
+// too.
 func confirmed(old, again *Entry) *Entry {
 	e := *old
 	e.Confirmed = min(e.Confirmed+1, MaxUsed)
 	e.Evidence = evidence(old.Evidence, again.Evidence)
-	e.Confidence = max(old.Confidence, again.Confidence)
-	e.Importance = max(old.Importance, again.Importance)
+	if !old.Locked {
+		e.Confidence = max(old.Confidence, again.Confidence)
+		e.Importance = max(old.Importance, again.Importance)
+	}
 	return &e
 }
 

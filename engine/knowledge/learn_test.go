@@ -280,6 +280,47 @@ func TestForgetting(t *testing.T) {
 	}
 }
 
+// A locked lesson that is learnt again is counted, and agents do not change its rank.
+func TestLockedLessonIsConfirmed(t *testing.T) {
+	b, err := New(KnowledgeBase{ID: "village", Learning: &Learning{}, Entries: []Entry{
+		{ID: "old", EntryType: TypeFailedLesson, Content: "The ford floods after rain.", Locked: true, Importance: 1, Confidence: 0.5},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := NewState(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := lesson("The ford floods after rain.")
+	again["importance"], again["confidence"] = int64(10), 1.0
+	s, did := learn(s.Shared(func(string) bool { return true }), "a/1", OpCreate, again)
+	if e := get(t, s, "old"); did != "confirm old" || e.Importance != 1 || e.Confidence != 0.5 || e.Confirmed != 1 || len(e.Evidence) != 1 {
+		t.Errorf("%s: %+v", did, e)
+	}
+}
+
+// A lesson that is not valid is no twin: what was merged into it would be found by nobody.
+func TestOnlyValidLessonsMerge(t *testing.T) {
+	for name, old := range map[string]Entry{"past": {ValidUntil: noon.Std()}, "to come": {ValidFrom: noon.Std().Add(time.Hour)}} {
+		old.ID, old.EntryType, old.Content, old.Source = "old", TypeFailedLesson, "The ford floods after rain.", SourceAgent
+		b, err := New(KnowledgeBase{ID: "village", Learning: &Learning{}, Entries: []Entry{old}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := NewState(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s = s.Shared(func(string) bool { return true })
+		s, _ = learn(s, "a/1", OpCreate, lesson("The ford floods after rain."))
+		b, _ = s.Base("village")
+		if hits := b.Query(Query{Text: "ford rain", Now: noon}); len(hits) != 1 || get(t, s, "old").Confirmed != 0 {
+			t.Errorf("%s: %d lessons are found", name, len(hits))
+		}
+	}
+}
+
 // Entries exist from valid_from until before valid_until, for searches and activation.
 func TestValidity(t *testing.T) {
 	at := func(h int) time.Time { return noon.Std().Add(time.Duration(h) * time.Hour) }

@@ -129,7 +129,7 @@ func (d *decider) archived(fields map[string]any, by string) (*Entry, error) {
 func (d *decider) keep(op Op, by string, e *Entry) []protocol.Fact {
 	learns := d.learning().lesson(e.EntryType)
 	if op == OpCreate && learns && by != "" {
-		if twin := d.shelf.base.twin(e); twin != nil {
+		if twin := d.shelf.base.twin(e, d.now); twin != nil {
 			return []protocol.Fact{d.written(OpConfirm, by, confirmed(twin, e))}
 		}
 	}

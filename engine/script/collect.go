@@ -175,7 +175,8 @@ func (l *looking) close(c *Collection, why string) error {
 }
 
 // result is what the answers came to: who won, the counts, and what a voting or an auction
-// says. Its chance comes from the seed of the run, the collection and when it was opened.
+// says. Its chance comes from the seed of the run, the collection and when it was opened. Who won a
+// closed one is in its fact, whatever the seed of a run that was forked behind it.
 func (m *Machine) result(c *Collection) (winner string, counts, value map[string]any) {
 	ask, counts := m.asks[c.ID], map[string]any{}
 	if m.last.of == c && !c.Open() {
@@ -190,10 +191,16 @@ func (m *Machine) result(c *Collection) (winner string, counts, value map[string
 			bids[i].Value, _ = a.Value.Value() // of a fact, which was read
 		}
 		sale := ask.Auction.Settle(bids, draw)
+		if !c.Open() {
+			sale.To(c.Winner)
+		}
 		winner, value = sale.Winner, sale.Value()
 	case ask.Tally != "":
 		v := cmp.Or(ask.Voting, &collab.Voting{})
 		tally := v.Count(ballots(c, ask.Tally), c.Asked.Len(), draw)
+		if !c.Open() {
+			tally.Winner = c.Winner
+		}
 		winner = tally.Winner
 		all := tally.Value()
 		counts, _ = all["counts"].(map[string]any)

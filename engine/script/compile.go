@@ -459,18 +459,6 @@ func (c *compiler) schedules() {
 	}
 }
 
-// parseCron reads six fields, seconds first. The library takes more, such as time zones.
-func parseCron(text string) (cron.Schedule, error) {
-	if len(strings.Fields(text)) != 6 || strings.ContainsAny(text, "=@") {
-		return nil, fmt.Errorf("cron %q: want six fields: second minute hour day month weekday", text)
-	}
-	s, err := cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(text)
-	if err != nil {
-		return nil, fmt.Errorf("cron %q: %w", text, err)
-	}
-	return s, nil
-}
-
 // reach reports states to which nothing leads.
 func (c *compiler) reach() {
 	seen, todo := map[string]bool{c.p.Start: true}, []string{c.p.Start}

@@ -328,6 +328,9 @@ func TestFaults(t *testing.T) {
 		"states: [{id: a}]\nschedules: [{id: s, do: []}]":                                                  "want one of every, at, cron",
 		"states: [{id: a}]\nschedules: [{id: s, cron: \"* * * * *\", do: []}]":                             "want six fields",
 		"states: [{id: a}]\nschedules: [{id: s, cron: \"TZ=0 * * * * *\", do: []}]":                        "want six fields",
+		"states: [{id: a}]\nschedules: [{id: s, cron: \", * * * * *\", do: []}]":                           "field 1 has no value",
+		"states: [{id: a}]\nschedules: [{id: s, cron: \"0 0 0 * ,, *\", do: []}]":                          "field 5 has no value",
+		"states: [{id: a}]\nschedules: [{id: s, cron: \"0 0 0 30 2 *\", do: []}]":                          "never comes",
 		"states: [{id: a}]\nschedules: [{id: s, cron: \"*/0 * * * * *\", do: []}]":                         "cron",
 		"states: [{id: a}]\nschedules: [{id: s, every: 1s, in: [b], do: []}]":                              "there is no state \"b\"",
 		"states: [{id: a}]\noutcome: {outcome: 5}":                                                         "want the name of an outcome",
@@ -382,5 +385,32 @@ func TestContext(t *testing.T) {
 	s, _ := play(t, m, nil)
 	if text, err := m.Context(s); err != nil || text != "We talk of tea1 in talk." {
 		t.Error(text, err)
+	}
+}
+
+// Who won what is closed is in its fact: a run that is forked behind it with another seed has the same.
+func TestClosedKeepsItsWinner(t *testing.T) {
+	for rules, answers := range map[string][]*bus.Routed{
+		"tally: choice, voting: {method: plurality}": {ballot("a2", "x"), ballot("a3", "y"), ballot("a4", "x"), ballot("a5", "y")},
+		"tally: choice": {ballot("a2", "x"), ballot("a3", "y"), ballot("a4", "x"), ballot("a5", "y")},
+		"auction: {price: second}": {
+			event("ballot.cast", "a2", map[string]any{"amount": int64(9)}), event("ballot.cast", "a3", map[string]any{"amount": int64(9)}),
+			event("ballot.cast", "a4", map[string]any{"amount": int64(9)}), event("ballot.cast", "a5", map[string]any{"amount": int64(1)}),
+		},
+	} {
+		text := "states: [{id: s, collect: [{id: v, event: ballot.cast, from: [\"role:judge\"], " + rules + "}], transitions: [{to: s, after: 1000h}]}]"
+		m := program(t, text)
+		s, _ := play(t, m, nil, answers, nil)
+		want := m.Report(s)[0]
+		if want.Winner == "" {
+			t.Fatalf("%s: nobody won", rules)
+		}
+		for seed := range uint64(8) {
+			fork := program(t, text)
+			fork.Seed = seed
+			if got := fork.Report(s)[0]; fmt.Sprint(got.Result) != fmt.Sprint(want.Result) {
+				t.Errorf("%s: with seed %d %v, before %v", rules, seed, got.Result, want.Result)
+			}
+		}
 	}
 }

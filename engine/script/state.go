@@ -2,9 +2,13 @@ package script
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/robfig/cron/v3"
 
 	"tavernsim/engine/bus"
 	"tavernsim/protocol"
@@ -193,6 +197,26 @@ func (d *schedule) due(s *State, began protocol.Time) protocol.Time {
 		return 0
 	}
 	return protocol.TimeOf(next)
+}
+
+// parseCron reads six fields, seconds first. The library takes more, such as time zones, and moments
+// that never come.
+func parseCron(text string) (cron.Schedule, error) {
+	fields := strings.Fields(text)
+	if len(fields) != 6 || strings.ContainsAny(text, "=@") {
+		return nil, fmt.Errorf("cron %q: want six fields: second minute hour day month weekday", text)
+	}
+	if i := slices.IndexFunc(fields, func(f string) bool { return strings.Trim(f, ",") == "" }); i >= 0 {
+		return nil, fmt.Errorf("cron %q: field %d has no value", text, i+1)
+	}
+	s, err := cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("cron %q: %w", text, err)
+	}
+	if s.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() { // a leap year: what comes at all comes within five years
+		return nil, fmt.Errorf("cron %q: never comes, for no month that it names has such a day", text)
+	}
+	return s, nil
 }
 
 // stored is a State in a snapshot.

@@ -158,6 +158,20 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
+// An element that is appended is judged at its own place, whichever action appends it.
+func TestPermissionsOfElements(t *testing.T) {
+	pattern, _ := world.ParsePattern("orders.*.approved")
+	set := Settings{Permissions: &world.Permissions{Default: world.Rules{Deny: []world.Pattern{pattern}}}}
+	tab := newTable(t, set, `{"orders":[]}`)
+	dec := tab.run(batch(
+		cmd("push", "orders", `{"what":"oats","approved":true}`, ""), cmd("add", "orders", `{"what":"oats","approved":true}`, ""),
+		cmd("push", "orders", `{"what":"oats"}`, ""), cmd("add", "orders", `{"what":"rye"}`, ""),
+	))
+	if got := outcomes(dec.Results); got != "rejected/denied rejected/denied applied/ok* applied/ok*" {
+		t.Error(got)
+	}
+}
+
 // The timers that a merge ends are in its fact, in one order.
 func TestMergedTimersHaveOneOrder(t *testing.T) {
 	for _, action := range []string{"update", "patch"} {

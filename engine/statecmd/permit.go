@@ -17,15 +17,15 @@ func (o *op) permitted() *command.Fault {
 }
 
 // permittedAt asks for what the entry writes: a deep merge writes its leaves, a
-// shallow one its fields, add to an object its new keys, anything else the
-// target.
+// shallow one its fields, add to an object its new keys, add to a list its new
+// element, anything else the target.
 func (o *op) permittedAt(path world.Path, value any, kind string) *command.Fault {
 	fields, isObject := value.(map[string]any)
 	into := isObject && kind == world.KindObject
 	switch {
 	case o.e.Action == command.Delete || o.e.Action == command.Pull:
 		return o.permit(world.OpDelete, path, nil)
-	case o.e.Action == command.Push:
+	case o.e.Action == command.Push, o.e.Action == command.Add && kind == world.KindList:
 		return o.permit(world.OpPush, path, value)
 	case o.e.Action == command.Add && len(o.o.UniqueBy) > 0 && kind != world.KindList:
 		if key, f := uniqueKey(fields, o.o.UniqueBy); f == nil {

@@ -11,15 +11,15 @@ type Match struct {
 	Value any // shared, read-only
 }
 
-// Query lists what a pattern names, in document order (keys in byte order), at
-// most limit matches; more reports whether there were others. A limit of 0 is
+// Query lists what a pattern names, each place once, in document order (keys in
+// byte order), at most limit matches; more reports whether there were others. A limit of 0 is
 // 1,000.
 func (d *Document) Query(p Pattern, limit int) (found []Match, more bool) {
 	if limit <= 0 {
 		limit = 1000
 	}
 	q := query{limit: limit}
-	q.visit(d.root, Path(p))
+	q.run(d.root, p)
 	return q.found, q.more
 }
 
@@ -28,6 +28,15 @@ type query struct {
 	at    Path
 	found []Match
 	more  bool
+}
+
+// run visits what a pattern names below a node.
+func (q *query) run(node any, p Pattern) {
+	if p = p.compact(); p.several() {
+		q.several(node, p, p.from())
+	} else {
+		q.visit(node, Path(p))
+	}
 }
 
 // visit reports whether to go on.
@@ -39,21 +48,23 @@ func (q *query) visit(node any, rest Path) bool {
 	case AnyOne:
 		return q.children(node, func(n any) bool { return q.visit(n, rest[1:]) })
 	case AnyDeep:
-		for len(rest) > 1 && rest[1].Kind == AnyDeep {
-			rest = rest[1:]
-		}
 		return q.visit(node, rest[1:]) && q.children(node, func(n any) bool { return q.visit(n, rest) })
 	}
-	s, ok := child(node, &rest[0])
+	return q.child(node, &rest[0], func(n any) bool { return q.visit(n, rest[1:]) })
+}
+
+// child visits the child that a segment names, if there is one.
+func (q *query) child(node any, seg *Segment, visit func(any) bool) bool {
+	s, ok := child(node, seg)
 	if !ok {
 		return true
 	}
-	q.at = append(q.at, rest[0])
+	q.at = append(q.at, *seg)
 	if l, isList := node.(*list); isList {
-		pos, _ := rest[0].position(l.n)
+		pos, _ := seg.position(l.n)
 		q.at[len(q.at)-1] = Segment{Kind: Index, Pos: pos}
 	}
-	goOn := q.visit(s.val, rest[1:])
+	goOn := visit(s.val)
 	q.at = q.at[:len(q.at)-1]
 	return goOn
 }

@@ -54,14 +54,31 @@ func partOf(node any, rest []Path) (any, bool) {
 	return out, len(out) > 0
 }
 
-// level adds what a `**` at the beginning names if it stands for no segment.
+// level adds what a `**` at the beginning names if it stands for no segment. Of ends of a pattern that came
+// by several ways one is enough.
 func level(rest []Path) []Path {
-	for i := 0; i < len(rest); i++ {
-		if p := rest[i]; len(p) > 0 && p[0].Kind == AnyDeep {
-			rest = append(slices.Clip(rest), p[1:])
+	if !slices.ContainsFunc(rest, func(p Path) bool { return len(p) > 0 && deep(p[0]) }) {
+		return rest
+	}
+	seen := map[*Segment]bool{}
+	all := make([]Path, 0, 2*len(rest))
+	for _, p := range rest {
+		for {
+			if len(p) == 0 {
+				return []Path{p} // all that is here
+			}
+			if seen[&p[0]] {
+				break
+			}
+			seen[&p[0]] = true
+			all = append(all, p)
+			if !deep(p[0]) {
+				break
+			}
+			p = p[1:]
 		}
 	}
-	return rest
+	return all
 }
 
 // step is what is left of the patterns below a child.

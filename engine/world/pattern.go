@@ -70,6 +70,9 @@ func (p Pattern) match(path Path, below, above bool) bool {
 }
 
 func (p Pattern) matchDeep(path Path, below, above bool) bool {
+	if p.several() {
+		return p.matchSeveral(path, below, above)
+	}
 	for i := 0; i <= len(path); i++ {
 		if p[1:].match(path[i:], below, above) {
 			return true

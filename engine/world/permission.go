@@ -45,15 +45,37 @@ func (p *Permissions) check(root *object, profile, by string, op Op, path Path, 
 		})
 		return err
 	}
+	if op == OpPush { // what is denied may be the element, or in it
+		if err := rules.denied(root, profile, by, appended(root, path), node); err != nil {
+			return err
+		}
+	}
 	return rules.check(root, profile, by, path, node)
 }
 
-func (r Rules) check(root *object, profile, by string, path Path, value any) error {
+// appended is the place of an element that is pushed onto the list at a path.
+func appended(root *object, path Path) Path {
+	node, _ := walk(root, path)
+	if l, ok := node.(*list); ok {
+		return path.At(l.n)
+	}
+	return path.At(0)
+}
+
+// denied refuses a write that Deny names.
+func (r Rules) denied(root *object, profile, by string, path Path, value any) error {
 	for _, deny := range r.Deny {
 		deny = deny.For(by)
 		if deny.Covers(path) || deny.Touches(path) && deny.below(root, path, value) {
 			return faultf(CodeDenied, "path %q: profile %q must not write %q", path.String(), profile, deny.String())
 		}
+	}
+	return nil
+}
+
+func (r Rules) check(root *object, profile, by string, path Path, value any) error {
+	if err := r.denied(root, profile, by, path, value); err != nil {
+		return err
 	}
 	for _, allow := range r.Allow {
 		if allow.For(by).Covers(path) {
@@ -73,9 +95,9 @@ func (p Pattern) below(root *object, path Path, value any) bool {
 	for _, rest := range p.after(path) {
 		q := query{limit: 1}
 		if had {
-			q.visit(old, Path(rest))
+			q.run(old, rest)
 		}
-		q.visit(value, Path(rest))
+		q.run(value, rest)
 		if len(q.found) > 0 {
 			return true
 		}
@@ -83,22 +105,21 @@ func (p Pattern) below(root *object, path Path, value any) bool {
 	return false
 }
 
-// after lists what can be left of the pattern when the path has been matched.
-func (p Pattern) after(path Path) []Pattern {
-	if len(path) == 0 || len(p) == 0 {
-		return []Pattern{p}
-	}
-	if p[0].Kind != AnyDeep {
-		if sameSegment(p[0], path[0], true) {
-			return p[1:].after(path[1:])
-		}
-		return nil
-	}
-	out := []Pattern{p}
+// after lists what can be left of the pattern when the path has been matched, or lies below what it names.
+func (p Pattern) after(path Path) (rest []Pattern) {
+	at := p.from()
 	for i := range path {
-		out = append(out, p[1:].after(path[i:])...)
+		if p.names(at) {
+			return []Pattern{{}}
+		}
+		at = p.next(at, func(s Segment) bool { return sameSegment(s, path[i], true) })
 	}
-	return append(out, p[1:])
+	for k, i := range at {
+		if k == 0 || at[k-1] != i-1 || p[i-1].Kind != AnyDeep { // else it is left of that `**`
+			rest = append(rest, p[i:])
+		}
+	}
+	return rest
 }
 
 func patternList(ps []Pattern) string {

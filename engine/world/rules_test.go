@@ -45,6 +45,7 @@ func TestPermissions(t *testing.T) {
 		Default: Rules{Deny: []Pattern{pattern("**.secret")}},
 		Profiles: map[string]Rules{
 			"trader": {Allow: []Pattern{pattern("market.*.price"), pattern("log")}, Deny: []Pattern{pattern("market.gold")}},
+			"clerk":  {Allow: []Pattern{pattern("orders")}, Deny: []Pattern{pattern("orders.*.approved"), pattern("seals.*")}},
 			"farmer": {Allow: []Pattern{pattern("fields.{self}"), pattern("mail.to_{self}.*")}, Deny: []Pattern{pattern("fields.{self}.fence")}},
 		}}}
 	for _, c := range []struct {
@@ -67,6 +68,11 @@ func TestPermissions(t *testing.T) {
 		{"farmer", "fields.ann.fence", OpSet, 1, false},
 		{"farmer", "fields", OpMerge, map[string]any{"ann": map[string]any{"crop": 1}}, true},
 		{"farmer", "mail.to_ann.3", OpSet, 1, true},
+		{"clerk", "orders", OpPush, map[string]any{"what": "oats"}, true},
+		{"clerk", "orders", OpPush, map[string]any{"what": "oats", "approved": true}, false},
+		{"clerk", "orders.1", OpSet, map[string]any{"what": "oats", "approved": true}, false},
+		{"clerk", "seals", OpPush, 1, false},
+		{"guest", "log", OpPush, map[string]any{"x": map[string]any{"secret": 1}}, false},
 		{"guest", "anything", OpSet, 1, true},
 		{"guest", "a.secret", OpSet, 1, false},
 		{"guest", "a.b", OpSet, map[string]any{"c": map[string]any{"secret": 1}}, false},
@@ -75,7 +81,7 @@ func TestPermissions(t *testing.T) {
 	} {
 		r := req(t, c.op, c.path, c.value)
 		r.Profile, r.By = c.profile, "ann"
-		_, refused := decide(t, m, mustDoc(t, `{"old":{"secret":1,"open":2}}`), r)
+		_, refused := decide(t, m, mustDoc(t, `{"old":{"secret":1,"open":2},"orders":[{"what":"rye"}]}`), r)
 		if ok := len(refused) == 0; ok != c.ok {
 			t.Errorf("%s %s %s: refused %v", c.profile, c.op, c.path, refused)
 		} else if !ok && refused[0].Code != CodeDenied {

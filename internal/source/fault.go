@@ -127,8 +127,11 @@ func (e *Error) Unwrap() error {
 	return protocol.Errorf(protocol.KindInvalid, "project: %d faults", e.Total)
 }
 
-// maxCandidates bounds the work of one suggestion.
-const maxCandidates = 10_000
+// Bounds of the work of one suggestion.
+const (
+	maxCandidates = 10_000
+	maxWord       = 1 << 10 // bytes; nothing is near a longer one
+)
 
 // Suggest finds the candidate that word was probably meant to be and returns
 // `did you mean "x"?`, or "" when nothing is near.
@@ -140,10 +143,14 @@ func Suggest(word string, candidates []string) string {
 }
 
 func nearest(word string, candidates []string) string {
+	if len(word) > maxWord {
+		return ""
+	}
+	squashed := squash(word)
 	best, bestDistance := "", max(1, len([]rune(word))/3)+1
 	for _, c := range candidates[:min(len(candidates), maxCandidates)] {
 		d := 0
-		if squash(c) != squash(word) {
+		if squash(c) != squashed {
 			d = protocol.EditDistance(word, c, bestDistance+1)
 		}
 		if d < bestDistance || d == bestDistance && best != "" && c < best {

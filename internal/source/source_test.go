@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -273,6 +274,10 @@ func TestSuggest(t *testing.T) {
 	}
 	if got := nearest("ab", []string{"ad", "ac"}); got != "ac" {
 		t.Errorf("a tie goes to the first in order, got %q", got)
+	}
+	long := strings.Repeat("x", 1<<22) // spelled like a candidate: looking takes minutes
+	if got := nearest(long, append(slices.Repeat([]string{"agent"}, maxCandidates-1), long)); got != "" {
+		t.Errorf("a word of %d bytes has a suggestion of %d", len(long), len(got))
 	}
 }
 

@@ -19,8 +19,9 @@
 package receipts
 
 import (
-	"bytes"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 
@@ -44,8 +45,19 @@ type Given struct {
 	Receipt // counts when Durable is closed
 	Durable chan struct{}
 
-	order *agenda.Intervened
+	said  said
 	waits *int // the count of which it is one; nil = none
+}
+
+// said is what an order says, as a sum: the book outlives what letters carry.
+type said [sha256.Size]byte
+
+func saidBy(o *agenda.Intervened) (sum said) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %q ", o.By, o.Reason)
+	h.Write(o.Do)
+	h.Sum(sum[:0])
+	return sum
 }
 
 // Book is that of one scene.
@@ -127,7 +139,7 @@ func passed(o *machines.Order, scene string, at uint64) error {
 }
 
 func (b *Book) tell(o *machines.Order, waits *int) {
-	b.given[o.ID] = &Given{Receipt: Receipt{ID: o.ID}, order: o.Intervened, Durable: make(chan struct{}), waits: waits}
+	b.given[o.ID] = &Given{Receipt: Receipt{ID: o.ID}, said: saidBy(o.Intervened), Durable: make(chan struct{}), waits: waits}
 	if waits != nil {
 		*waits++
 	}
@@ -140,14 +152,10 @@ func (b *Book) find(o *agenda.Intervened) (*Given, error) {
 		return nil, err
 	}
 	g := b.given[o.ID]
-	if g != nil && !same(g.order, o) {
+	if g != nil && g.said != saidBy(o) {
 		return nil, protocol.Errorf(protocol.KindConflict, "order %s: the scene %s has another order with this id; give yours one of its own", o.ID, b.Scene)
 	}
 	return g, nil
-}
-
-func same(a, b *agenda.Intervened) bool {
-	return a.By == b.By && a.Reason == b.Reason && bytes.Equal(a.Do, b.Do)
 }
 
 // read finds the orders of the journal, once.
@@ -163,7 +171,7 @@ func (b *Book) read() error {
 	past := make(chan struct{})
 	close(past)
 	for _, x := range list {
-		b.given[x.ID] = &Given{Receipt: Receipt{ID: x.ID, Wave: x.Wave, Refused: x.Refused}, order: x.Intervened, Durable: past}
+		b.given[x.ID] = &Given{Receipt: Receipt{ID: x.ID, Wave: x.Wave, Refused: x.Refused}, said: saidBy(x.Intervened), Durable: past}
 	}
 	return nil
 }
@@ -243,7 +251,7 @@ func (b *Book) Planned(list []*machines.Order, at uint64, check func(*agenda.Int
 			if err := check(o.Intervened); err != nil {
 				return nil, protocol.Errorf(protocol.KindOf(err), "order %s: %w", o.ID, err)
 			}
-			b.given[o.ID] = &Given{Receipt: Receipt{ID: o.ID}, order: o.Intervened, Durable: make(chan struct{}), waits: &b.later}
+			b.given[o.ID] = &Given{Receipt: Receipt{ID: o.ID}, said: saidBy(o.Intervened), Durable: make(chan struct{}), waits: &b.later}
 			b.later++
 		}
 	}

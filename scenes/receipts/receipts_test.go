@@ -1,13 +1,16 @@
 package receipts_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/order"
+	"tavernsim/engine/travel"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
@@ -155,5 +158,38 @@ func TestPlanned(t *testing.T) {
 	}
 	if _, err := book(&told).Planned(list, 0, func(*agenda.Intervened) error { return errors.New("faulty") }); err == nil || !strings.Contains(err.Error(), "order a: faulty") {
 		t.Error(err)
+	}
+}
+
+// The book does not keep what letters carry, and still knows a letter that comes again.
+func TestLettersAreNotKept(t *testing.T) {
+	var told []string
+	b := book(&told)
+	letter := func(n int, state byte) *machines.Order {
+		l := &travel.Letter{Kind: travel.Arrive, Scene: "x", Number: uint64(n), Agent: "a", Profile: "p", State: bytes.Repeat([]byte{state}, 128<<10)}
+		return &machines.Order{Intervened: &agenda.Intervened{ID: l.ID(), By: travel.By, Do: l.Do()}}
+	}
+	const letters = 1000 // of 128 MiB
+	for n := range letters {
+		o := letter(n, 1)
+		if told, err := b.Letter(o); !told || err != nil {
+			t.Fatal(told, err)
+		}
+		b.Kept(uint64(n), o.Intervened)
+		b.WaveKept(uint64(n))
+	}
+	runtime.GC()
+	var m runtime.MemStats
+	if runtime.ReadMemStats(&m); m.HeapAlloc > 64<<20 {
+		t.Errorf("%d MiB are held", m.HeapAlloc>>20)
+	}
+	if told, err := b.Letter(letter(7, 1)); told || err != nil {
+		t.Errorf("a letter that comes again: %v, %v", told, err)
+	}
+	if told, err := b.Letter(letter(7, 2)); told || protocol.KindOf(err) != protocol.KindConflict {
+		t.Errorf("another letter with its id: %v, %v", told, err)
+	}
+	if len(told) != letters {
+		t.Errorf("the stage was told %d", len(told))
 	}
 }

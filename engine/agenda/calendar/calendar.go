@@ -8,11 +8,12 @@ import (
 )
 
 // Calendar is a calendar: a bucket of ordinals per moment, and a heap of the moments.
-// Entries are never removed from the middle; a reader must check whether an entry is
-// still valid.
+// A reader must check whether an entry is still valid. Only Trim removes entries from the
+// middle.
 type Calendar struct {
 	times   timeHeap
 	buckets map[protocol.Time][]uint32
+	entries int // of all buckets
 }
 
 // New makes an empty one.
@@ -28,6 +29,7 @@ func (a *Calendar) Add(t protocol.Time, o uint32) {
 		heap.Push(&a.times, t)
 	}
 	a.buckets[t] = append(b, o)
+	a.entries++
 }
 
 // Next finds the earliest moment with a valid entry, and drops the buckets before it.
@@ -37,6 +39,7 @@ func (a *Calendar) Next(stands func(protocol.Time, uint32) bool) (protocol.Time,
 		bucket := a.buckets[t]
 		for len(bucket) > 0 && !stands(t, bucket[0]) {
 			bucket = bucket[1:]
+			a.entries--
 		}
 		if len(bucket) > 0 {
 			a.buckets[t] = bucket
@@ -52,6 +55,7 @@ func (a *Calendar) Next(stands func(protocol.Time, uint32) bool) (protocol.Time,
 func (a *Calendar) Pop(t protocol.Time) uint32 {
 	b := a.buckets[t]
 	a.buckets[t] = b[1:]
+	a.entries--
 	return b[0]
 }
 
@@ -63,7 +67,33 @@ func (a *Calendar) Take(t protocol.Time) []uint32 {
 	}
 	heap.Pop(&a.times)
 	delete(a.buckets, t)
+	a.entries -= len(b)
 	return b
+}
+
+// Entries counts the entries, valid or not.
+func (a *Calendar) Entries() int { return a.entries }
+
+// Trim leaves the entries that may still be valid, one of each agent.
+func (a *Calendar) Trim(valid func(protocol.Time, uint32) bool) {
+	seen, times := map[uint32]bool{}, a.times[:0]
+	a.entries = 0
+	for _, t := range a.times {
+		var left []uint32
+		for _, o := range a.buckets[t] {
+			if valid(t, o) && !seen[o] {
+				seen[o], left = true, append(left, o)
+			}
+		}
+		if left == nil {
+			delete(a.buckets, t)
+			continue
+		}
+		a.buckets[t], times = left, append(times, t)
+		a.entries += len(left)
+	}
+	a.times = times
+	heap.Init(&a.times)
 }
 
 // Moments counts the moments that have an entry, valid or not.

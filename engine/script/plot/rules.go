@@ -46,7 +46,7 @@ func Rules() source.Rules {
 		"plot.Collect.until":    {Section: section, Doc: "When the collection closes; also when the scene leaves the state. Default: when all have answered."},
 
 		"collab.Voting.method":   {Section: "§5", Enum: collab.Methods(), Default: collab.Plurality, Doc: "What a ballot is and how many points it gives."},
-		"collab.Voting.options":  {Section: "§5", MaxItems: 1000, Doc: "What may be voted for; ballots that name something else are spoiled. Required by the ranked methods, at most 64 there. Default: whatever ballots name."},
+		"collab.Voting.options":  {Section: "§5", MaxItems: collab.MaxOptions, Doc: "What may be voted for; ballots that name something else are spoiled. Required by the ranked methods, at most 64 there. Default: whatever ballots name."},
 		"collab.Voting.quorum":   {Section: "§5", Range: share, Doc: "Share of those asked who must have answered."},
 		"collab.Voting.majority": {Section: "§5", Range: share, Doc: "The winner needs more than this share of the ballots that count; 0.5 is the absolute majority. Methods plurality and approval."},
 		"collab.Voting.ties":     {Section: "§5", Enum: collab.Ties(), Default: collab.Seeded, Doc: "What becomes of options with equally many points: the seed draws one, or nobody wins."},

@@ -3,6 +3,7 @@
 package contexts
 
 import (
+	"math"
 	"path"
 	"strings"
 
@@ -52,10 +53,22 @@ func read(file string, data []byte) (m model, ok bool) {
 		name, _ := fields["model"].(string)
 		m.names = []string{name}
 	default: // of a protocol; other files have no such field
-		n, _ := fields["context"].(int64)
-		m.own = int(n)
+		m.own = whole(fields["context"])
 	}
 	return m, true
+}
+
+// whole is a whole number as decoding reads it: 3.2e4 is 32000; 0 = it is none.
+func whole(v any) int {
+	switch n := v.(type) {
+	case int64:
+		return int(n)
+	case float64:
+		if n == math.Trunc(n) && math.Abs(n) <= 1<<53 {
+			return int(n)
+		}
+	}
+	return 0
 }
 
 // use notes the models that entries of a route name.

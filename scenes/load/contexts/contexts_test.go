@@ -14,6 +14,10 @@ func TestOf(t *testing.T) {
 	files := map[string][]byte{
 		"models/big.yaml":    []byte("kind: openai\nmodel: b\ncontext: 128000\n"),
 		"models/small.json":  []byte(`{"kind": "anthropic", "model": "s", "context": 8192}`),
+		"models/power.yaml":  []byte("kind: openai\ncontext: 3.2e4\n"),
+		"models/point.json":  []byte(`{"kind": "openai", "context": 32000.0}`),
+		"models/half.yaml":   []byte("kind: openai\ncontext: 1.5\n"),
+		"models/huge.yaml":   []byte("kind: openai\ncontext: 1e300\n"),
 		"models/open.yaml":   []byte("kind: openai\nmodel: o\n"),
 		"models/rules.yaml":  []byte("otherwise: Yes.\n"),
 		"models/any.yaml":    []byte("kind: route\nroute: [{when: 'true', use: big}, {use: bad}]\nfallback: [{use: rules}]\n"),
@@ -22,7 +26,7 @@ func TestOf(t *testing.T) {
 		"models/broken.yaml": []byte("kind: ["),
 		"models/odd.yaml":    []byte("kind: openai\ncontext: lots\n"),
 	}
-	want := map[string]int{"big": 128000, "small": 8192, "any": 8192, "bad": 8192}
+	want := map[string]int{"power": 32000, "point": 32000, "big": 128000, "small": 8192, "any": 8192, "bad": 8192}
 	if got := Of(files, "models/rules.yaml"); !maps.Equal(got, want) {
 		t.Errorf("%v", got)
 	}

@@ -51,15 +51,18 @@ func placeholder(s string) (width, size int, ok bool) {
 		return 0, len("{n}"), true
 	}
 	rest, found := strings.CutPrefix(s, "{n:0")
-	digits, _, closed := strings.Cut(rest, "}")
-	if !found || !closed {
+	if !found {
 		return 0, 0, false
 	}
-	width, err := strconv.Atoi(digits)
-	if err != nil || width < 1 || width > maxWidth || digits[0] == '+' {
+	digits := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' }) // not beyond: texts are long
+	if digits < 0 || rest[digits] != '}' {
 		return 0, 0, false
 	}
-	return width, len("{n:0") + len(digits) + 1, true
+	width, err := strconv.Atoi(rest[:digits])
+	if err != nil || width < 1 || width > maxWidth {
+		return 0, 0, false
+	}
+	return width, len("{n:0") + digits + 1, true
 }
 
 func (t Template) HasN() bool { return t.parts != nil }

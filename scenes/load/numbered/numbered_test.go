@@ -2,6 +2,7 @@ package numbered
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -64,4 +65,13 @@ func TestFind(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A long text is read in one pass: in the square of its length these take hours.
+func TestLongTexts(t *testing.T) {
+	for _, word := range []string{"word ", "{n:0", "{n:0x", "{"} {
+		if text := strings.Repeat(word, 2<<20); Parse(text).HasN() {
+			t.Errorf("%q has a number", word)
+		}
+	}
 }

@@ -97,6 +97,9 @@ func (s *Scene) Agents(override int) (*Agents, error) {
 		return nil, protocol.Errorf(protocol.KindInvalid, "scene %s: %d agents; simulation.limits.max_agents is %d", s.Definition.ID, a.total, limit)
 	}
 	if override != 0 {
+		if err := s.badIDs(counts, override); err != nil {
+			return nil, err
+		}
 		for _, c := range clashes(s.entries, counts) {
 			return nil, protocol.Errorf(protocol.KindInvalid,
 				"scene %s: with %d agents the instance id %q is made by agent_instances[%d] and agent_instances[%d]",
@@ -104,6 +107,22 @@ func (s *Scene) Agents(override int) (*Agents, error) {
 		}
 	}
 	return a, nil
+}
+
+// badIDs refuses ids that other counts than those of the file make. The last id of an entry is its
+// longest.
+func (s *Scene) badIDs(counts []int, override int) error {
+	for i, e := range s.entries {
+		id := e.id.Expand(counts[i])
+		problem := badID(id)
+		if counts[i] > 1 && !e.id.HasN() {
+			problem = fmt.Sprintf("would be that of all its %d agents; want a template with {n}", counts[i])
+		}
+		if problem != "" {
+			return protocol.Errorf(protocol.KindInvalid, "scene %s: with %d agents the instance id %q of agent_instances[%d] %s", s.Definition.ID, override, id, i, problem)
+		}
+	}
+	return nil
 }
 
 // counts are those of the entries, as they are written.

@@ -181,6 +181,20 @@ func TestAgentsOverride(t *testing.T) {
 	}
 }
 
+// Ids that another number of agents makes are checked like those of the file.
+func TestAgentsOverrideChecksIDs(t *testing.T) {
+	for id, want := range map[string]string{strings.Repeat("{n}", 60): "has 240 bytes; the limit is 200", "solo": "solo"} {
+		text := strings.Replace(strings.Replace(traders, "COUNT", "1", 1), `"guard_{n}", profile_id: trader, count: 3`, fmt.Sprintf("%q, profile_id: trader, count: 1", id), 1)
+		s, err := loadText(t, text).Scene("main")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Agents(3000); protocol.KindOf(err) != protocol.KindInvalid || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", id, err)
+		}
+	}
+}
+
 func TestAgentsOverrideWithoutCount(t *testing.T) {
 	p, err := Load(os.DirFS("testdata/appendix"), Options{})
 	if err != nil {

@@ -1,6 +1,8 @@
 package setup
 
 import (
+	"math"
+
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/team"
@@ -16,7 +18,7 @@ type Present struct {
 	agenda func() *agenda.State
 	trips  func() *travel.State
 
-	lowest map[string]uint32 // by profile: none below it is away; what it lacks is found again
+	lowest map[string]uint32 // by profile: none below it is away, travelling or not; what it lacks is found again
 	left   map[uint32]bool   // who left in the wave
 	wave   uint64            // before which they left
 }
@@ -57,11 +59,16 @@ func (c *Present) Groups() (roles, profiles map[string]any) {
 // Comers implements order.Cast. Who left in the open wave can come back in the next.
 func (c *Present) Comers(who *cast.Coming, taken map[uint32]bool) ([]uint32, error) {
 	moment := c.agenda().Wave
+	lowest := uint32(math.MaxUint32)
 	list, err := c.ComersOf(who, c.lowest[who.Profile], func(o uint32) bool {
-		return c.Away(o) && !taken[o] && !(c.wave == moment && c.left[o]) && !c.trips().Travels(o)
+		if !c.Away(o) {
+			return false
+		}
+		lowest = min(lowest, o) // its seat is free when its trip has ended, of which nobody tells
+		return !taken[o] && !(c.wave == moment && c.left[o]) && !c.trips().Travels(o)
 	})
 	if err == nil && who.Profile != "" && len(taken) == 0 && c.wave != moment {
-		c.lowest[who.Profile] = list[0]
+		c.lowest[who.Profile] = lowest
 	}
 	return list, err
 }
