@@ -42,9 +42,9 @@ func (h *held) unclean(_ string, m folders.Mark) error {
 const soon = 100 * time.Millisecond
 
 // secretly gives a command a secret.
-func (k *kit) secretly(t testing.TB, name, script string) tools.Result {
+func (k *kit) secretly(t testing.TB, name, script string) {
 	t.Helper()
-	return k.Call(t.Context(), &tools.Call{Tool: definition("command"), Params: map[string]any{"content": script}, Secrets: map[string]string{name: "swordfish"}, Files: k.files, Owner: "ada"})
+	k.Call(t.Context(), &tools.Call{Tool: definition("command"), Params: map[string]any{"content": script}, Secrets: map[string]string{name: "swordfish"}, Files: k.files, Owner: "ada"})
 }
 
 // Promise 6: Close returns after the end of a session that nobody called for long, too.

@@ -242,9 +242,10 @@ func TestPauseKeepsTheEnd(t *testing.T) {
 		if c != "no pause" && !r.Scenes[0].Run.WaitPaused(t.Context()) {
 			t.Fatal("it does not rest")
 		}
-		if c == "goes on" {
+		switch c {
+		case "goes on":
 			r.Continue()
-		} else if c == "resumed" {
+		case "resumed":
 			r.Interrupt()
 			if sum := wait(t, r); !sum.Resumable {
 				t.Fatalf("%+v", sum.SceneSummary)
