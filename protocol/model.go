@@ -1,6 +1,9 @@
 package protocol
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Role is the author of a model message.
 type Role string
@@ -105,13 +108,18 @@ type ModelOptions struct {
 	Schema     any            // JSON Schema of the answer, a value; JSON is set
 	ToolChoice string         // "auto", "none", "required", or the name of one tool
 	Parallel   *bool          // may one answer have several calls
-	Extra      map[string]any // fields of the endpoint's own, by their names; a value; none of OwnFields
+	Extra      map[string]any // fields of the endpoint's own, by their names; a value; none is an OwnField
 }
 
-// OwnFields are the fields of an endpoint that [ModelOptions.Extra] must not have: a request says them
-// in fields of its own, and its bound, the reading of its answer and its place in records depend on them.
-func OwnFields() []string {
-	return []string{"model", "messages", "system", "max_tokens", "max_completion_tokens", "n", "stream", "stream_options", "temperature", "top_p", "seed", "stop", "stop_sequences"}
+// OwnField reports whether [ModelOptions.Extra] must not have a field: a request says it in a field of its own, or
+// its bound, the reading of its answer or its place in records depends on it. Some servers read names in any case.
+func OwnField(name string) bool {
+	switch strings.ToLower(name) {
+	case "model", "messages", "system", "max_tokens", "max_completion_tokens", "stream", "stream_options", "temperature", "top_p", "seed", "stop", "stop_sequences",
+		"n", "best_of", "n_predict", "models", "route": // more answers, other names of the limit, other models at other prices
+		return true
+	}
+	return false
 }
 
 // FinishReason says why a model stopped.

@@ -21,6 +21,7 @@ const maxMessage = 1 << 10
 
 // finish makes the output and the message ones that can be kept and shown.
 func (r *Result) finish(o *Options, limits manifest.Limits) {
+	carried := r.Carried || r.Status == OK || r.Lost || r.Withheld
 	if r.Status == OK {
 		r.Meta.Dropped, r.Meta.Cut = r.Dropped, r.Dropped > 0
 	}
@@ -35,6 +36,7 @@ func (r *Result) finish(o *Options, limits manifest.Limits) {
 	if o.Left != nil && o.Keep != nil {
 		r.left(o.Left(), o.Keep)
 	}
+	r.Carried = carried
 }
 
 // left keeps files that do not depend on how the call ended.

@@ -57,9 +57,7 @@ func Run(ctx context.Context, x Executor, c *Call, o Options) Result {
 		}
 	}
 	r.Meta = Meta{Tool: c.Tool.ID, Attempts: call.Attempt, Latency: elapsed(begun), Bytes: r.Size}
-	carried := r.Status == OK || r.Lost || r.Withheld || r.Carried
 	r.finish(&o, c.Tool.Limits)
-	r.Carried = carried
 	return r
 }
 

@@ -180,6 +180,9 @@ func TestWhatWasCarriedOut(t *testing.T) {
 		if r.Carried != c.carried || r.Error != nil && r.Error.Kind != c.kind || r.Error == nil && c.kind != "" {
 			t.Errorf("%s: carried %t, %+v", name, r.Carried, r.Error)
 		}
+		if s := Simulate(call, Options{Mask: c.mask}, func(*Call) (Result, time.Duration) { return c.result, 0 }); s.Carried != r.Carried {
+			t.Errorf("%s: carried %t, simulated %t", name, r.Carried, s.Carried)
+		}
 	}
 }
 

@@ -447,8 +447,11 @@ func (c *compiler) schedules() {
 		}
 		if d.Cron != "" {
 			var err error
-			if s.cron, err = parseCron(d.Cron); err != nil {
+			switch s.cron, err = parseCron(d.Cron); {
+			case err != nil:
 				c.fault(under("cron"), "", "%s", err)
+			case s.cron == nil:
+				c.faults = append(c.faults, Fault{Steps: under("cron"), Message: fmt.Sprintf("cron %q never comes: a field has no value, or no month that it names has such a day", d.Cron), Warning: true})
 			}
 		}
 		for j, state := range d.In {

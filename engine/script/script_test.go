@@ -328,9 +328,6 @@ func TestFaults(t *testing.T) {
 		"states: [{id: a}]\nschedules: [{id: s, do: []}]":                                                  "want one of every, at, cron",
 		"states: [{id: a}]\nschedules: [{id: s, cron: \"* * * * *\", do: []}]":                             "want six fields",
 		"states: [{id: a}]\nschedules: [{id: s, cron: \"TZ=0 * * * * *\", do: []}]":                        "want six fields",
-		"states: [{id: a}]\nschedules: [{id: s, cron: \", * * * * *\", do: []}]":                           "field 1 has no value",
-		"states: [{id: a}]\nschedules: [{id: s, cron: \"0 0 0 * ,, *\", do: []}]":                          "field 5 has no value",
-		"states: [{id: a}]\nschedules: [{id: s, cron: \"0 0 0 30 2 *\", do: []}]":                          "never comes",
 		"states: [{id: a}]\nschedules: [{id: s, cron: \"*/0 * * * * *\", do: []}]":                         "cron",
 		"states: [{id: a}]\nschedules: [{id: s, every: 1s, in: [b], do: []}]":                              "there is no state \"b\"",
 		"states: [{id: a}]\noutcome: {outcome: 5}":                                                         "want the name of an outcome",
@@ -341,6 +338,12 @@ func TestFaults(t *testing.T) {
 		p, faults := compile(t, text)
 		if p != nil || !slices.ContainsFunc(faults, func(f script.Fault) bool { return strings.Contains(fmt.Sprint(f.Steps, " ", f.Message), want) }) {
 			t.Errorf("%.90s: %v, want %q", text, faults, want)
+		}
+	}
+	for _, cron := range []string{", * * * * *", "0 0 0 * ,, *", "0 0 0 30 2 *"} {
+		p, faults := compile(t, "states: [{id: a, transitions: [{to: a, after: 1h}]}]\nschedules: [{id: s, cron: \""+cron+"\", do: []}]")
+		if p == nil || len(faults) != 1 || !faults[0].Warning || !strings.Contains(faults[0].Message, "never comes") {
+			t.Errorf("%s: %v", cron, faults)
 		}
 	}
 	if p, faults := compile(t, "states: [{id: a}]"); p == nil || len(faults) != 1 || !faults[0].Warning || !strings.Contains(faults[0].Message, "no way out") {

@@ -192,6 +192,9 @@ func (d *schedule) due(s *State, began protocol.Time) protocol.Time {
 		}
 		return 0
 	}
+	if d.cron == nil {
+		return 0
+	}
 	next := d.cron.Next(base.Std())
 	if next.IsZero() {
 		return 0
@@ -199,22 +202,19 @@ func (d *schedule) due(s *State, began protocol.Time) protocol.Time {
 	return protocol.TimeOf(next)
 }
 
-// parseCron reads six fields, seconds first. The library takes more, such as time zones, and moments
-// that never come.
+// parseCron reads six fields, seconds first; nil = it never comes. The library takes more, such as time zones.
 func parseCron(text string) (cron.Schedule, error) {
 	fields := strings.Fields(text)
 	if len(fields) != 6 || strings.ContainsAny(text, "=@") {
 		return nil, fmt.Errorf("cron %q: want six fields: second minute hour day month weekday", text)
 	}
-	if i := slices.IndexFunc(fields, func(f string) bool { return strings.Trim(f, ",") == "" }); i >= 0 {
-		return nil, fmt.Errorf("cron %q: field %d has no value", text, i+1)
-	}
 	s, err := cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("cron %q: %w", text, err)
 	}
-	if s.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() { // a leap year: what comes at all comes within five years
-		return nil, fmt.Errorf("cron %q: never comes, for no month that it names has such a day", text)
+	empty := slices.ContainsFunc(fields, func(f string) bool { return strings.Trim(f, ",") == "" }) // the library looks for it second by second
+	if empty || s.Next(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {                      // a leap year: what comes at all comes within five years
+		return nil, nil
 	}
 	return s, nil
 }

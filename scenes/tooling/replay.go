@@ -3,6 +3,7 @@ package tooling
 import (
 	"strings"
 	"sync/atomic"
+	"tavernsim/engine/tooltask"
 
 	"tavernsim/engine/agent/effect"
 	"tavernsim/protocol"
@@ -56,7 +57,7 @@ func (s *Set) recorded(q *effect.Ask) effect.Answered {
 	}
 	s.replayed.given.Add(1)
 	if err := s.bring(q, e); err != nil {
-		return effect.Answered{Err: err}
+		return effect.Answered{Err: err, Carried: !tooltask.Costs(protocol.KindOf(err))}
 	}
 	return given(e)
 }

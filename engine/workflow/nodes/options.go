@@ -13,8 +13,8 @@ import (
 // schema.
 func (c completion) options(s *workflow.Setup) (set *protocol.ModelOptions, check func(any) error) {
 	o := &protocol.ModelOptions{ToolChoice: s.Text("toolChoice", ""), Extra: s.Object("extra")}
-	for _, name := range protocol.OwnFields() {
-		if _, has := o.Extra[name]; has {
+	for _, name := range protocol.SortedKeys(o.Extra) {
+		if protocol.OwnField(name) {
 			s.Faultf("extra", "remove it, and use a setting of the node, or the model's file", "simd writes the field %s itself, and budgets and records depend on it", name)
 		}
 	}

@@ -139,9 +139,6 @@ func readRule(s *workflow.Setup, k *prompt.Kind, rule map[string]any) {
 			s.Faultf("sections", "", "%s.%s: want min, max, units or drop", k.Name, key)
 		}
 	}
-	if never := k.Fixed || k.Drop == "" || k.Drop == prompt.DropNever; never && rule["units"] != nil {
-		s.Faultf("sections", "", "%s.units: nothing of this section is dropped, however many there are; leave it out, or give drop", k.Name)
-	}
 	if k.Max > 0 && k.Min > k.Max {
 		s.Faultf("sections", "", "%s: min %d is more than max %d", k.Name, k.Min, k.Max)
 	}

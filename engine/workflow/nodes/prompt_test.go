@@ -17,8 +17,6 @@ func TestAssemblePromptFaults(t *testing.T) {
 		`{"configValues": {"sections": {"history": {"most": 1}}}}`:                                             "history.most: want min, max, units or drop",
 		`{"configValues": {"sections": {"history": {"min": 9, "max": 3}}}}`:                                    "min 9 is more than max 3",
 		`{"configValues": {"sections": {"history": {"drop": "first"}}}}`:                                       "history.drop: want one of never, lowest, oldest, half",
-		`{"configValues": {"sections": {"goals": {"units": 1}}}}`:                                              "goals.units: nothing of this section is dropped",
-		`{"configValues": {"sections": {"history": {"units": 1, "drop": "never"}}}}`:                           "history.units: nothing of this section is dropped",
 		`{"configValues": {"sections": {"goals": {"drop": "lowest"}}}}`:                                        "goals.drop: this section is never dropped",
 		`{"configValues": {"persona": "` + strings.Repeat("word ", 400) + `", "context": 400, "output": 100}}`: "failed limit: the prompt has 4",
 		`{"inputValues": {"tools": [3], "private_state": {"a": 1}}}`:                                           `"text":"## Your own state\n{\"a\":1}"`,

@@ -160,8 +160,8 @@ func Read(file string, data []byte, report *source.Report) (any, *source.Documen
 // ownFields reports what params.extra may not have; false = there is some.
 func ownFields(doc *source.Document, d *Definition, report *source.Report) (ok bool) {
 	ok = true
-	for _, name := range protocol.OwnFields() {
-		if _, has := d.Params.Extra[name]; has {
+	for _, name := range protocol.SortedKeys(d.Params.Extra) {
+		if protocol.OwnField(name) {
 			node, _ := doc.Root.Find("params", "extra", name)
 			report.At(doc, node.Pos, "params.extra."+name, "simd writes the field "+name+" itself, and budgets and records depend on it", "remove it, and use a field of the model file, of params or of the node")
 			ok = false

@@ -152,11 +152,12 @@ func play(ctx context.Context, p *project.Project, def *project.Scene, opt runne
 		r.Assumed = append(r.Assumed, s.Scene+" ended by its budget: the figures are for what was played until then, and its agents would not get more than the budget")
 	}
 	whole := profiles(all)
+	others := "the others do as often what theirs do"
 	if sharedEnd(sum) {
-		whole = profiles(some) // more agents do no more: the scene counts what all do
+		whole, others = profiles(some), "it ends by what all of them do together, so that more agents do no more"
 	}
 	if some.Len() < all.Len() {
-		r.Assumed = append(r.Assumed, fmt.Sprintf("%d of the %d agents of %s were played; the others do as often what theirs do", some.Len(), all.Len(), s.Scene))
+		r.Assumed = append(r.Assumed, fmt.Sprintf("%d of the %d agents of %s were played; %s", some.Len(), all.Len(), s.Scene, others))
 	}
 	s.Models = total(gathered.Played(), whole, profiles(some), longer)
 	if stop := def.Definition.Simulation.Stop.Dollars; s.cut(stop * budget.Dollar) {
@@ -171,7 +172,9 @@ func sharedEnd(sum *rundir.SceneSummary) bool {
 	case agenda.StoppedByDeliberations, agenda.StoppedByEvents, agenda.StoppedByTokens:
 		return true
 	case agenda.StoppedByBudget:
-		return !slices.ContainsFunc(sum.Budgets, func(b rundir.Budget) bool { return b.Refused > 0 && budget.Kind(b.Ledger)+":" == budget.OfAgent })
+		return slices.ContainsFunc(sum.Budgets, func(b rundir.Budget) bool {
+			return b.Refused > 0 && b.OnExhausted == budget.End && budget.Kind(b.Ledger)+":" != budget.OfAgent
+		})
 	}
 	return false
 }

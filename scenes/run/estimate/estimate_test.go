@@ -50,6 +50,9 @@ func ending(t *testing.T, stop, more string) *project.Project {
 		if path == "scenes/market_day.yaml" {
 			data = []byte(strings.Replace(string(data), "stop: {ticks: 100}", "stop: "+stop, 1) + more)
 		}
+		if path == "agent_profiles/trader.yaml" {
+			data = append(data, "budget_per_agent: {calls: 1}\n"...) // refuses, and ends nothing
+		}
 		all[path] = &fstest.MapFile{Data: data}
 		return err
 	})
