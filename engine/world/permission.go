@@ -40,17 +40,17 @@ func (p *Permissions) check(root *object, profile, by string, op Op, path Path, 
 	}
 	if fields, ok := node.(*object); ok && op == OpMerge && fields.len() > 0 {
 		fields.each(func(k string, s slot) bool {
-			err = rules.check(root, profile, by, path.Key(k), s.val)
+			field := path.Key(k)
+			err = rules.check(root, profile, by, field, field, s.val)
 			return err == nil
 		})
 		return err
 	}
-	if op == OpPush { // what is denied may be the element, or in it
-		if err := rules.denied(root, profile, by, appended(root, path), node); err != nil {
-			return err
-		}
+	at := path
+	if op == OpPush {
+		at = appended(root, path)
 	}
-	return rules.check(root, profile, by, path, node)
+	return rules.check(root, profile, by, path, at, node)
 }
 
 // appended is the place of an element that is pushed onto the list at a path.
@@ -73,8 +73,9 @@ func (r Rules) denied(root *object, profile, by string, path Path, value any) er
 	return nil
 }
 
-func (r Rules) check(root *object, profile, by string, path Path, value any) error {
-	if err := r.denied(root, profile, by, path, value); err != nil {
+// check refuses a write of what Allow does not name, or whose value would stand at a place that Deny names.
+func (r Rules) check(root *object, profile, by string, path, at Path, value any) error {
+	if err := r.denied(root, profile, by, at, value); err != nil {
 		return err
 	}
 	for _, allow := range r.Allow {
