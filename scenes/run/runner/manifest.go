@@ -101,7 +101,7 @@ func (opt Options) Again() Options {
 func optionsOf(m *rundir.Manifest, now Options) Options {
 	opt := now
 	opt.Dir, opt.Seed, opt.Seeds, opt.Clock, opt.Args = "", nil, nil, "", nil // the manifest has them
-	opt.Answers, opt.ToolAnswers, opt.Estimate = "", "", nil                 // the run directory has what it began with
+	opt.Answers, opt.ToolAnswers, opt.Estimate = "", "", nil                  // the run directory has what it began with
 	opt.Scenes, opt.Agents, opt.For, opt.Ticks, opt.Until = m.Scenes, m.Agents, m.For.Std(), m.Ticks, m.Until
 	opt.Model, opt.OnMiss, opt.Tools, opt.Interactive = m.Model, m.OnMiss, tooling.Mode(m.Tools), m.Interactive
 	opt.Snapshots = machines.SnapshotPolicy{Facts: m.SnapFacts, Every: m.SnapEvery.Std(), Bytes: m.SnapBytes}.Or(now.Snapshots)
