@@ -275,15 +275,13 @@ func ReadManifest(dir string) (*Manifest, error) {
 	return m, nil
 }
 
-// SetBudget replaces the budgets of a run, and of its scenes, in its directory.
-func (m *Manifest) SetBudget(dir string, b *budget.Budget) error {
-	m.Budget, m.Raised = b, true
-	return writeManifest(dir, m)
-}
-
-// SetAtEndpoints replaces the budgets of endpoints in a run's directory.
-func (m *Manifest) SetAtEndpoints(dir string, b map[string]*budget.Budget) error {
-	m.AtEndpoints = b
+// SetBudgets replaces the budgets of a run, and of its scenes, in its directory, unless b is nil, and
+// those of endpoints.
+func (m *Manifest) SetBudgets(dir string, b *budget.Budget, atEndpoints map[string]*budget.Budget) error {
+	if b != nil {
+		m.Budget, m.Raised = b, true
+	}
+	m.AtEndpoints = atEndpoints
 	return writeManifest(dir, m)
 }
 

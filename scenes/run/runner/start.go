@@ -76,13 +76,28 @@ func (r *Runner) start(defs []*project.Scene, opt Options) error {
 			return r.stopStarting(defs[i:], err)
 		}
 	}
-	if len(r.Scenes) == 0 && !opt.Finish && rundir.Summarized(r.Dir) {
-		last := r.idle[len(r.idle)-1]
-		err := protocol.Errorf(protocol.KindConflict, "run %s: it has ended already (scene %s: %s); start another", r.Dir, last.ID, last.outcome.Reason)
-		return errors.Join(err, r.close(nil))
-	}
 	r.metrics.Ready()
 	return nil
+}
+
+// refuseEnded refuses a run of which every scene has ended, and whose summary says so.
+func (r *Runner) refuseEnded(defs []*project.Scene) error {
+	if !rundir.Summarized(r.Dir) {
+		return nil
+	}
+	id, reason := "", ""
+	for _, def := range defs {
+		id = def.Definition.ID
+		journal, err := r.store.Journal(id)
+		if err != nil {
+			return err
+		}
+		reason, err = history.End(journal)
+		if err := errors.Join(err, journal.Close()); err != nil || reason == "" {
+			return err
+		}
+	}
+	return protocol.Errorf(protocol.KindConflict, "run %s: it has ended already (scene %s: %s); start another", r.Dir, id, reason)
 }
 
 func (r *Runner) startScene(def *project.Scene, opt Options) (err error) {
