@@ -243,14 +243,15 @@ func (o *runOptions) runOnce(ctx context.Context, e *cli.Env, dir string, opt ru
 			}
 			now.Crashes, now.Restarted = crashes, true
 			sum, err := life.runLife(ctx, e, dir, &now)
-			opt.Grants, opt.Secrets = now.Grants, now.Secrets
+			opt.Grants, opt.Secrets, opt.Control = now.Grants, now.Secrets, now.Control
 			return sum, err
 		},
 	}
 	return plan.Run(ctx)
 }
 
-// runLife runs until it ends, or fails; the files of the operator are then those that count.
+// runLife runs until it ends, or fails; the files of the operator are then those that count, and the
+// commands those that make what people want.
 func (o *runOptions) runLife(parent context.Context, e *cli.Env, dir string, opt *runner.Options) (*rundir.Summary, error) {
 	c, ready := make(chan os.Signal, 4), make(chan running, 1)
 	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGTSTP)
@@ -276,7 +277,7 @@ func (o *runOptions) runLife(parent context.Context, e *cli.Env, dir string, opt
 	<-progress
 	<-signals
 	own := r.Own()
-	opt.Grants, opt.Secrets = own.Grants, own.Secrets
+	opt.Grants, opt.Secrets, opt.Control = own.Grants, own.Secrets, r.Controlled()
 	return sum, err
 }
 

@@ -259,6 +259,7 @@ func (r *Runner) begin(defs []*project.Scene, opt Options) error {
 			r.crashes = map[string][]*scenes.Crash{}
 		}
 	}
+	r.wanted = opt.Control
 	r.granted = opt.grantedTo(r.Project, r.Dir, r.log)
 	r.granted.Edition = func(now *granted.Reread) ([]string, error) { return r.edition(now, &opt) }
 	r.watch(metrics.Sources{Store: r.store, Dir: r.Dir, Plugins: r.granted.Plugins})

@@ -90,7 +90,8 @@ func fits(m *rundir.Manifest, opt Options) error {
 }
 
 // Again are the options with which a process goes on with the run that it began, or resumed, with
-// these: the run directory has the budget and the orders.
+// these: the run directory has the budget and the orders, and [Runner.Controlled] says what people
+// wanted last.
 func (opt Options) Again() Options {
 	opt.Finish, opt.Budget, opt.Orders = true, nil, nil
 	return opt
