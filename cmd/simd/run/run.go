@@ -230,6 +230,11 @@ func answersItself(p *project.Project, mode tooling.Mode) bool {
 // runOnce runs to the end, over failures that can be outlived.
 func (o *runOptions) runOnce(ctx context.Context, e *cli.Env, dir string, opt runner.Options) (*rundir.Summary, error) {
 	first := *o
+	hangups := make(chan os.Signal, 1)                          // of all lives, and of the time between them
+	if !terminal.Is(e.Err) && !signal.Ignored(syscall.SIGHUP) { // else the terminal was closed, or nohup said that this means nothing
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups)
+	}
 	plan := restarts.Plan{
 		DiskWait: time.Duration(o.diskWait), Metrics: opt.Metrics,
 		Tell: func(text string) { fmt.Fprintln(e.Err, text) },
@@ -242,7 +247,7 @@ func (o *runOptions) runOnce(ctx context.Context, e *cli.Env, dir string, opt ru
 				life.resume, now = resume, opt.Again()
 			}
 			now.Crashes, now.Restarted = crashes, true
-			sum, err := life.runLife(ctx, e, dir, &now)
+			sum, err := life.runLife(ctx, e, dir, &now, hangups)
 			opt.Grants, opt.Secrets, opt.Control = now.Grants, now.Secrets, now.Control
 			return sum, err
 		},
@@ -252,16 +257,13 @@ func (o *runOptions) runOnce(ctx context.Context, e *cli.Env, dir string, opt ru
 
 // runLife runs until it ends, or fails; the files of the operator are then those that count, and the
 // commands those that make what people want.
-func (o *runOptions) runLife(parent context.Context, e *cli.Env, dir string, opt *runner.Options) (*rundir.Summary, error) {
+func (o *runOptions) runLife(parent context.Context, e *cli.Env, dir string, opt *runner.Options, hangups <-chan os.Signal) (*rundir.Summary, error) {
 	c, ready := make(chan os.Signal, 4), make(chan running, 1)
 	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGTSTP)
-	if !terminal.Is(e.Err) && !signal.Ignored(syscall.SIGHUP) { // else the terminal was closed, or nohup said that this means nothing
-		signal.Notify(c, syscall.SIGHUP)
-	}
 	defer signal.Stop(c)
 	ctx, stop := context.WithCancel(parent)
 	defer stop()
-	signals := watchSignals(ctx, e.Err, c, ready, stopAtOnce)
+	signals := watchSignals(ctx, e.Err, c, hangups, ready, stopAtOnce)
 	say, restored := progress.Work(e.Err, o.quiet)
 	opt.Recovering, opt.Log = say, cli.Warnings(e.Err, o.quiet)
 	r, err := o.start(dir, *opt, e)
