@@ -17,6 +17,7 @@ import (
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/engine/order"
 	"tavernsim/engine/panel"
+	"tavernsim/internal/lenient"
 	"tavernsim/internal/show"
 	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
@@ -146,7 +147,7 @@ func (o *interactOptions) one(ctx context.Context, e *cli.Env, dir, id string) e
 					return cli.Usagef("--file: %w", err)
 				}
 			} else if !o.cancel {
-				if err := json.Unmarshal([]byte(o.value), &r.Value); err != nil {
+				if r.Value, err = valueOf(o.value); err != nil {
 					return cli.Usagef("--value %s: %w", protocol.Short(o.value, 80), err)
 				}
 			}
@@ -371,6 +372,12 @@ func open(list []panel.Asked, q *panel.Asked) bool {
 	return slices.ContainsFunc(list, func(x panel.Asked) bool { return x.ID == q.ID && x.Scene == q.Scene })
 }
 
+// valueOf reads JSON that a person gives. Whole numbers are exact.
+func valueOf(text string) (any, error) {
+	t, err := lenient.Read(text, lenient.Options{Plain: true, Strict: true})
+	return t.Value, err
+}
+
 // answerOf reads a line: JSON that fits, else the line as text.
 func answerOf(q *panel.Asked, line string) (v any, err error) {
 	check := func(v any) error {
@@ -379,7 +386,7 @@ func answerOf(q *panel.Asked, line string) (v any, err error) {
 		}
 		return replies.CheckAnswer(q.Schema, protocol.Encode(v))
 	}
-	if json.Unmarshal([]byte(line), &v) != nil {
+	if v, err = valueOf(line); err != nil {
 		return line, check(line)
 	}
 	if err = check(v); err != nil && check(line) == nil { // a text that could be JSON, too
