@@ -312,10 +312,13 @@ func (o *runOptions) runRepeat(ctx context.Context, e *cli.Env, dir string, opt 
 		}
 		sums = append(sums, sum)
 	}
-	if err := o.compare(e, sums, opt.Metrics); err != nil || !exhausted(first) {
+	if err := o.compare(e, sums, opt.Metrics); err != nil {
 		return err
 	}
-	return budgetExit(e, first)
+	if exhausted(first) {
+		return budgetExit(e, first)
+	}
+	return nothingSucceeded(first) // the others have its history
 }
 
 func (o *runOptions) compare(e *cli.Env, sums []*rundir.Summary, counts *metrics.Set) error {
