@@ -49,7 +49,7 @@ Exit codes: 0 made, 2 usage, 4 no such template, 6 the folder is not empty.`,
 		},
 	}
 	c.Flags().BoolVar(&o.list, "list", false, "list the templates")
-	c.Flags().BoolVar(&o.json, "json", false, "print the list as JSON")
+	c.Flags().BoolVar(&o.json, "json", false, "print the list, or what was made, as JSON")
 	return c
 }
 
@@ -92,6 +92,12 @@ func (o *initOptions) show(e *cli.Env) error {
 	return nil
 }
 
+// initialized is a project that was made.
+type initialized struct {
+	Template string `json:"template"`
+	Folder   string `json:"folder"`
+}
+
 // run copies a template.
 func (o *initOptions) run(e *cli.Env, name, dir string) error {
 	known, err := templates()
@@ -112,6 +118,9 @@ func (o *initOptions) run(e *cli.Env, name, dir string) error {
 	}
 	if err := copyNew(dir, from); err != nil {
 		return err
+	}
+	if o.json {
+		return show.JSON(e.Out, initialized{name, dir})
 	}
 	fmt.Fprintf(e.Out, "%s is a copy of %s. README.md says what is in it. Next:\n\n  simd run %s\n  simd validate %s\n", dir, name, dir, dir)
 	return nil

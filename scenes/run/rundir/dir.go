@@ -333,7 +333,7 @@ func unseal(data []byte, m *Manifest) error {
 	return errors.New("its checksum is not that of its bytes: it was damaged or changed")
 }
 
-// writeJSON writes a file whole or not at all.
+// writeJSON writes a file whole or not at all. It outlives a loss of power.
 func writeJSON(path string, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -344,8 +344,29 @@ func writeJSON(path string, v any) error {
 
 func writeFile(path string, data []byte) error {
 	tmp := path + parts.New
-	if err := os.WriteFile(tmp, data, 0o644); err != nil {
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	if err != nil {
 		return errors.Join(err, os.RemoveAll(tmp))
 	}
-	return os.Rename(tmp, path)
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.RemoveAll(tmp))
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+// syncFolder lets what was renamed in a folder outlive a loss of power, where a system can.
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) || errors.Is(err, fs.ErrPermission) {
+		err = nil
+	}
+	return errors.Join(err, f.Close())
 }
