@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -269,6 +270,7 @@ func ReadManifest(dir string) (*Manifest, error) {
 	if err := unseal(data, m); err != nil {
 		return nil, protocol.Errorf(protocol.KindCorrupt, "%s: %w: bring it back from a copy", filepath.Join(dir, parts.Manifest), err)
 	}
+	maps.DeleteFunc(m.AtEndpoints, func(_ string, b *budget.Budget) bool { return b == nil }) // null
 	if m.Version > ManifestVersion || m.Version < 1 {
 		return nil, protocol.Errorf(protocol.KindUnknown, "%s: the run was made by a program with run format %d; this one knows %d", dir, m.Version, ManifestVersion)
 	}

@@ -50,4 +50,3 @@ func TestControlAfterARestart(t *testing.T) {
 		t.Errorf("%+v", sum)
 	}
 }
-
