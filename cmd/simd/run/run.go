@@ -208,7 +208,7 @@ func (o *runOptions) start(dir string, opt runner.Options, e *cli.Env) (*runner.
 	}
 	warn := func(text any) {
 		if !o.quiet {
-			fmt.Fprintf(e.Err, "warning: %s\n", text)
+			_ = terminal.Print(e.Err, fmt.Sprintf("warning: %s\n", text))
 		}
 	}
 	for _, w := range p.Warnings {

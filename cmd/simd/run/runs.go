@@ -110,7 +110,7 @@ func (o *runsOptions) show(e *cli.Env, runs []rundir.Listed) error {
 	}
 	for _, r := range runs {
 		if r.Problem != "" {
-			fmt.Fprintf(e.Out, "%s: %s\n", r.Dir, terminal.Plain(r.Problem))
+			fmt.Fprintf(e.Out, "%s: %s\n", terminal.Plain(r.Dir), terminal.Plain(r.Problem))
 		}
 	}
 	_, err := fmt.Fprintf(e.Out, "%d runs, %s\n", len(runs), terminal.Size(float64(total)))
