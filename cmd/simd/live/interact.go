@@ -79,7 +79,7 @@ Exit codes: 0 answered or listed, 1 refused, or nobody took the answer within --
 	f.StringVar(&o.take, "take-over", "", "with --play: --by plays the agent `ID`, until the input ends")
 	f.StringVar(&o.by, "by", "person", "who answers")
 	f.DurationVar(&o.wait, "wait", 30*time.Second, "how long to wait until the run has taken an answer")
-	f.BoolVar(&o.json, "json", false, "print the open questions as JSON")
+	f.BoolVar(&o.json, "json", false, "print the open questions, or what became of an answer, as JSON")
 	cli.Least(f, 1, "wait")
 	return c
 }
@@ -197,7 +197,9 @@ func (o *interactOptions) reply(ctx context.Context, e *cli.Env, dir string, q *
 		if err != nil {
 			return err
 		}
-		if !open(list, q) {
+		if !open(list, q) && o.json {
+			return show.JSON(e.Out, orders.Receipt{ID: q.ID, Scene: q.Scene})
+		} else if !open(list, q) {
 			fmt.Fprintf(e.Out, "%s  taken\n", terminal.Plain(q.ID))
 			return nil
 		}
@@ -227,6 +229,8 @@ func (o *interactOptions) order(ctx context.Context, e *cli.Env, dir, scene, abo
 		return err
 	case len(receipts) == 1 && receipts[0].Refused != "":
 		return fmt.Errorf("%s", receipts[0].Refused)
+	case len(receipts) == 1 && o.json:
+		return show.JSON(e.Out, receipts[0])
 	case len(receipts) == 1:
 		fmt.Fprintf(e.Out, "%s  taken in wave %s\n", terminal.Plain(about), terminal.Thousands(receipts[0].Wave))
 	}
