@@ -28,8 +28,9 @@ func NewFork(e *cli.Env) *cobra.Command {
 		Use:   "fork DIR OUT",
 		Short: "Start a new run from an earlier place, with another seed, model or world",
 		Long: `Make a new run directory that continues from a place in a run. The original run
-does not change. Without a change the fork repeats the original run exactly; with
---seed or --set its first fact records the changes. Continue with
+does not change. Without a change the fork repeats the original run exactly, unless a
+budget refused something: answers that the original paid for cost the fork nothing.
+With --seed or --set its first fact records the changes. Continue with
 simd run --resume OUT.
 
 --set changes one of these; repeat it for more:

@@ -286,6 +286,9 @@ func (o *runOptions) runLife(parent context.Context, e *cli.Env, dir string, opt
 func (o *runOptions) runRepeat(ctx context.Context, e *cli.Env, dir string, opt runner.Options) error {
 	var first *rundir.Summary
 	var sums []*rundir.Summary
+	if _, err := rundir.ReadManifest(opt.Dir); opt.Dir != "" && err == nil {
+		return protocol.Errorf(protocol.KindConflict, "run directory %s is not empty; name another with --out", opt.Dir)
+	}
 	for i := range o.repeat {
 		each := opt
 		if opt.Dir != "" {

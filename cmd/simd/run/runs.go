@@ -61,6 +61,7 @@ Exit codes: 0 removed, 1 the answer was no or something could not be removed,
 	}
 	f := prune.Flags()
 	f.DurationVar(&p.older, "older", 0, "only runs that began longer ago than this `TIME`")
+	cli.Least(f, 0, "older")
 	f.BoolVar(&p.resumable, "resumable", false, "also runs that could go on")
 	f.BoolVar(&p.dryRun, "dry-run", false, "show what would be removed, and remove nothing")
 	f.BoolVarP(&p.yes, "yes", "y", false, "do not ask")
