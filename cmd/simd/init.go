@@ -92,12 +92,6 @@ func (o *initOptions) show(e *cli.Env) error {
 	return nil
 }
 
-// initialized is a project that was made.
-type initialized struct {
-	Template string `json:"template"`
-	Folder   string `json:"folder"`
-}
-
 // run copies a template.
 func (o *initOptions) run(e *cli.Env, name, dir string) error {
 	known, err := templates()
@@ -120,7 +114,7 @@ func (o *initOptions) run(e *cli.Env, name, dir string) error {
 		return err
 	}
 	if o.json {
-		return show.JSON(e.Out, initialized{name, dir})
+		return show.JSON(e.Out, map[string]string{"template": name, "folder": dir})
 	}
 	fmt.Fprintf(e.Out, "%s is a copy of %s. README.md says what is in it. Next:\n\n  simd run %s\n  simd validate %s\n", dir, name, dir, dir)
 	return nil

@@ -336,3 +336,8 @@ func (s *State) Report() Report {
 	}
 	return r
 }
+
+// For are the commands of a list that are for a scene.
+func For(scene string, list []Command) []Command {
+	return slices.DeleteFunc(slices.Clone(list), func(c Command) bool { return c.Scene != "" && c.Scene != scene })
+}

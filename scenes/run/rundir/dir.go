@@ -303,7 +303,7 @@ func writeManifest(dir string, m *Manifest) error {
 	data, err := json.MarshalIndent(m, "", "  ")
 	if err == nil {
 		data = append(bytes.TrimSuffix(data, []byte("\n}")), ",\n"...)
-		err = writeFile(filepath.Join(dir, parts.Manifest), append(data, seal(data)...))
+		err = parts.WriteFile(filepath.Join(dir, parts.Manifest), append(data, seal(data)...))
 	}
 	if err != nil {
 		return protocol.Errorf(protocol.KindTransient, "run directory %s: %w", dir, err)
@@ -341,34 +341,5 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(path, append(data, '\n'))
-}
-
-func writeFile(path string, data []byte) error {
-	tmp := path + parts.New
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
-	if err != nil {
-		return errors.Join(err, os.RemoveAll(tmp))
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return errors.Join(err, os.RemoveAll(tmp))
-	}
-	if err := os.Rename(tmp, path); err != nil {
-		return err
-	}
-	return syncFolder(filepath.Dir(path))
-}
-
-// syncFolder lets what was renamed in a folder outlive a loss of power, where a system can.
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	err = f.Sync()
-	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) || errors.Is(err, fs.ErrPermission) {
-		err = nil
-	}
-	return errors.Join(err, f.Close())
+	return parts.WriteFile(path, append(data, '\n'))
 }

@@ -13,6 +13,7 @@ import (
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/outside"
@@ -235,9 +236,11 @@ func (r *Runner) resume(given Options) (defs []*project.Scene, opt Options, err 
 	if err != nil {
 		return nil, opt, err
 	}
-	if !opt.Finish {
-		if err := r.refuseEnded(defs); err != nil {
+	if !opt.Finish && rundir.Summarized(dir) {
+		if last, reason, err := history.EndOfAll(m.Scenes, r.store.Journal); err != nil {
 			return nil, opt, err
+		} else if reason != "" {
+			return nil, opt, protocol.Errorf(protocol.KindConflict, "run %s: it has ended already (scene %s: %s); start another", dir, last, reason)
 		}
 	}
 	// Budgets are first: if a kill comes between, the same command line gives both again. Orders that

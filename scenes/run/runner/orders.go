@@ -86,18 +86,13 @@ func (r *Runner) control(ctx context.Context, c *control.Command) orders.Stand {
 	return stand
 }
 
-// controlOf are the commands of a list that are for a scene.
-func controlOf(scene string, list []control.Command) []control.Command {
-	return slices.DeleteFunc(slices.Clone(list), func(c control.Command) bool { return c.Scene != "" && c.Scene != scene })
-}
-
 // Controlled are the commands with which the scenes begin again as people wanted them when they
 // stopped (Options.Control). It is called after Wait.
 func (r *Runner) Controlled() (list []control.Command) {
 	for _, s := range r.inOrder() {
 		commands := s.outcome.Control
 		if s.Run == nil { // it did not begin
-			commands = controlOf(s.ID, r.wanted)
+			commands = control.For(s.ID, r.wanted)
 		}
 		for _, c := range commands {
 			c.Scene = s.ID

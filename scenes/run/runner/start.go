@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/control"
 	"tavernsim/engine/travel"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm/limit"
@@ -80,26 +81,6 @@ func (r *Runner) start(defs []*project.Scene, opt Options) error {
 	return nil
 }
 
-// refuseEnded refuses a run of which every scene has ended, and whose summary says so.
-func (r *Runner) refuseEnded(defs []*project.Scene) error {
-	if !rundir.Summarized(r.Dir) {
-		return nil
-	}
-	id, reason := "", ""
-	for _, def := range defs {
-		id = def.Definition.ID
-		journal, err := r.store.Journal(id)
-		if err != nil {
-			return err
-		}
-		reason, err = history.End(journal)
-		if err := errors.Join(err, journal.Close()); err != nil || reason == "" {
-			return err
-		}
-	}
-	return protocol.Errorf(protocol.KindConflict, "run %s: it has ended already (scene %s: %s); start another", r.Dir, id, reason)
-}
-
 func (r *Runner) startScene(def *project.Scene, opt Options) (err error) {
 	id := def.Definition.ID
 	r.metrics.NotReady("restoring scene " + id)
@@ -149,7 +130,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) (err error) {
 	}
 	s := &Scene{tools: hands, ID: id, Seed: r.Manifest.Seeds[id], journal: journal, began: journal.Durable().Number, models: set, latency: timing.NewLatency(), report: def.Definition.Simulation.Report}
 	s.Run, err = scenes.Start(made, journal, scenes.Options{
-		Schedule: opt.Schedule, Stop: stopOf(def, opt), Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Orders: opt.ordersOf(id), Control: controlOf(id, opt.Control), Desk: r.deskOf(id), Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
+		Schedule: opt.Schedule, Stop: stopOf(def, opt), Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Orders: opt.ordersOf(id), Control: control.For(id, opt.Control), Desk: r.deskOf(id), Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
 		Metrics: counts, Log: r.log, Latency: s.latency, ColdWakes: opt.ColdWakes, Serial: opt.Serial, Crashes: opt.Crashes[id], Links: r.links.Of(id), Folding: r.recovering(id),
 		Effects:     func() (outside.Journal, error) { return r.store.Direct(outside.JournalID(id)) },
 		PassiveFile: func() (seats.File, error) { return seats.Scratch(r.Dir) },
