@@ -122,6 +122,20 @@ type File struct {
 // the run may use; nil = none. more write more files, before the manifest. What a call that fails
 // has made is gone; undo removes what one has made that did not fail.
 func Make(dir, projectDir string, m *Manifest, p *project.Project, answers *replay.Answers, more ...func(dir string) error) (made string, undo func() error, err error) {
+	name := m.Run
+	for n := 2; ; n++ {
+		made, undo, err = makeIn(dir, projectDir, m, p, answers, more)
+		if dir != "" || protocol.KindOf(err) != protocol.KindConflict || n > maxNames {
+			return made, undo, err
+		}
+		m.Run = fmt.Sprintf("%s-%d", name, n) // another run has begun in the same millisecond
+	}
+}
+
+// maxNames bounds the names that a run below runs/ tries.
+const maxNames = 100
+
+func makeIn(dir, projectDir string, m *Manifest, p *project.Project, answers *replay.Answers, more []func(dir string) error) (made string, undo func() error, err error) {
 	latest := ""
 	if dir == "" {
 		runs := runsOf(projectDir)
