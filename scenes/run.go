@@ -128,6 +128,8 @@ type Outcome struct {
 	machines.Outcome
 	Wave  persistence.Wave
 	State *machines.Stage
+	// Control are commands with which the scene begins again as people wanted it: see Options.Control.
+	Control []control.Command
 }
 
 // Run is a running scene.
@@ -384,6 +386,9 @@ func (r *Run) finish() Outcome {
 		r.scene.outside.Settle(settles)
 	}
 	r.shutdown()
+	if r.stage != nil {
+		o.Control = r.stage.gate.state.Commands()
+	}
 	return o
 }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -47,7 +49,7 @@ Exit codes: 0 made, 2 usage, 4 no such template, 6 the folder is not empty.`,
 		},
 	}
 	c.Flags().BoolVar(&o.list, "list", false, "list the templates")
-	c.Flags().BoolVar(&o.json, "json", false, "print the list as JSON")
+	c.Flags().BoolVar(&o.json, "json", false, "print the list, or what was made, as JSON")
 	return c
 }
 
@@ -90,7 +92,7 @@ func (o *initOptions) show(e *cli.Env) error {
 	return nil
 }
 
-// run copies a template. A folder that it made is removed if it cannot be filled.
+// run copies a template.
 func (o *initOptions) run(e *cli.Env, name, dir string) error {
 	known, err := templates()
 	if err != nil {
@@ -108,9 +110,57 @@ func (o *initOptions) run(e *cli.Env, name, dir string) error {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if err := os.CopyFS(dir, from); err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
+	if err := copyNew(dir, from); err != nil {
+		return err
+	}
+	if o.json {
+		return show.JSON(e.Out, map[string]string{"template": name, "folder": dir})
 	}
 	fmt.Fprintf(e.Out, "%s is a copy of %s. README.md says what is in it. Next:\n\n  simd run %s\n  simd validate %s\n", dir, name, dir, dir)
 	return nil
+}
+
+// copyNew copies files into a folder that has none of them. If one cannot be written, copyNew removes what
+// it made, and nothing else: another process may fill the same folder.
+func copyNew(dir string, from fs.FS) (err error) {
+	var made []string
+	defer func() {
+		for _, name := range slices.Backward(made) {
+			if err != nil {
+				_ = os.Remove(name) // a folder with files of others stays
+			}
+		}
+	}()
+	if err := os.MkdirAll(filepath.Dir(dir), 0o777); err != nil {
+		return err
+	}
+	return fs.WalkDir(from, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(dir, filepath.FromSlash(path))
+		if entry.IsDir() {
+			err := os.Mkdir(to, 0o777)
+			if err == nil {
+				made = append(made, to)
+			} else if info, missing := os.Stat(to); missing == nil && info.IsDir() {
+				err = nil
+			}
+			return err
+		}
+		data, err := fs.ReadFile(from, path)
+		if err != nil {
+			return err
+		}
+		f, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+		if errors.Is(err, fs.ErrExist) {
+			return protocol.Errorf(protocol.KindConflict, "%s is there already; name a new folder", to)
+		}
+		if err != nil {
+			return err
+		}
+		made = append(made, to)
+		_, err = f.Write(data)
+		return errors.Join(err, f.Close())
+	})
 }

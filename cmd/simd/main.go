@@ -51,8 +51,27 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writ
 	return carryOut(ctx, &cli.Env{In: in, Out: out, Err: errw, Args: args})
 }
 
+// noted is an output that notes that it was lost: whoever reads it must not take a part for the whole.
+type noted struct {
+	io.Writer
+	lost error
+}
+
+// Write implements io.Writer.
+func (n *noted) Write(p []byte) (int, error) {
+	done, err := n.Writer.Write(p)
+	if n.lost == nil {
+		n.lost = err
+	}
+	return done, err
+}
+
 // carryOut carries the command of e.Args out and returns its exit code.
 func carryOut(ctx context.Context, e *cli.Env) int {
+	out := &noted{Writer: e.Out}
+	if !terminal.Is(e.Out) {
+		e.Out = out
+	}
 	root := newRoot(e)
 	root.SetArgs(e.Args)
 	root.SetIn(e.In)
@@ -67,6 +86,9 @@ func carryOut(ctx context.Context, e *cli.Env) int {
 		return cli.CheckLeast(cmd.Flags())
 	}
 	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil && out.lost != nil {
+		err = fmt.Errorf("the output was lost: %w", out.lost)
+	}
 	if err == nil {
 		return cli.ExitOK
 	}

@@ -54,7 +54,7 @@ func validate(e *cli.Env, dir, more string, asJSON bool) error {
 		}
 	} else if v.Sound {
 		for _, w := range p.Warnings {
-			fmt.Fprintf(e.Err, "warning: %s\n", w)
+			_ = terminal.Print(e.Err, fmt.Sprintf("warning: %s\n", w))
 		}
 		fmt.Fprintf(e.Out, "%s is sound: %s, %s, %s, %s\n", dir, terminal.Plural(len(p.SceneIDs()), "scene"),
 			terminal.Plural(len(p.ProfileIDs()), "profile"), terminal.Plural(len(p.WorkflowIDs()), "workflow"), terminal.Plural(len(p.KnowledgeBaseIDs()), "knowledge base"))

@@ -296,6 +296,32 @@ const (
 	lag     = 20 * time.Millisecond // a wave that began later than this delays those behind it
 )
 
+// Commands make, from the zero value and with the zero [Moment], a state that wants the same. A pace
+// counts anew, and a wave that a breakpoint has seen already is not told again.
+func (s *State) Commands() (list []Command) {
+	if s.pace > 0 {
+		list = append(list, Command{Do: Pace, Pace: s.pace})
+	}
+	for _, p := range s.breaks {
+		c := Command{Do: Break, Kind: p.kind, Agent: p.agent}
+		if p.when != nil {
+			c.When = p.text
+		}
+		list = append(list, c)
+	}
+	switch x := s.step; {
+	case s.paused:
+		list = append(list, Command{Do: Pause})
+	case x != nil:
+		c := Command{Do: Step, Until: protocol.Duration(max(x.until, 0)), Turns: x.turns}
+		if x.wave != ^uint64(0) {
+			c.Waves = int64(x.wave)
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
 // Report says how things stand.
 func (s *State) Report() Report {
 	r := Report{State: Running, Why: s.why, Pace: s.pace}
@@ -309,4 +335,9 @@ func (s *State) Report() Report {
 		r.Breaks = append(r.Breaks, p.text)
 	}
 	return r
+}
+
+// For are the commands of a list that are for a scene.
+func For(scene string, list []Command) []Command {
+	return slices.DeleteFunc(slices.Clone(list), func(c Command) bool { return c.Scene != "" && c.Scene != scene })
 }

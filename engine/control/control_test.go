@@ -175,3 +175,29 @@ func TestRefusals(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Commands make the same state again, also of a step that is under way.
+func TestCommands(t *testing.T) {
+	s := &scene{}
+	for range 3 {
+		s.wave++
+	}
+	s.give(t, control.Command{Do: control.Pace, Pace: 4})
+	s.give(t, control.Command{Do: control.Break, Kind: "said", Agent: "ada"})
+	s.give(t, control.Command{Do: control.Break, When: "world.stock > 3"})
+	for _, c := range []control.Command{{Do: control.Step, Waves: 2}, {Do: control.Step, For: protocol.Duration(time.Second), Turns: 7}, {Do: control.Pause}, {Do: control.Resume}} {
+		s.give(t, c)
+		again := control.State{}
+		for _, c := range s.state.Commands() {
+			if err := c.Check(); err != nil {
+				t.Fatal(err)
+			}
+			if err := again.Command(&c, control.Moment{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, want := fmt.Sprint(again.Commands(), again.Report()), fmt.Sprint(s.state.Commands(), s.state.Report()); got != want {
+			t.Errorf("%s: %s, want %s", c.Do, got, want)
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package history
 
 import (
+	"errors"
+
 	"tavernsim/engine/agenda"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -24,4 +26,20 @@ func End(journal Journal) (reason string, err error) {
 		return nil
 	})
 	return reason, err
+}
+
+// EndOfAll is the last of some scenes and the reason why it ended; "" = one of them can be resumed. It
+// opens a journal of each and closes it.
+func EndOfAll(scenes []string, open func(scene string) (*persistence.Journal, error)) (last, reason string, err error) {
+	for _, last = range scenes {
+		journal, err := open(last)
+		if err != nil {
+			return last, "", err
+		}
+		reason, err = End(journal)
+		if err := errors.Join(err, journal.Close()); err != nil || reason == "" {
+			return last, "", err
+		}
+	}
+	return last, reason, nil
 }

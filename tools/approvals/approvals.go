@@ -34,6 +34,7 @@ import (
 	"strings"
 	"time"
 
+	"tavernsim/internal/lenient"
 	"tavernsim/protocol"
 	"tavernsim/tools"
 	"tavernsim/tools/ownfile"
@@ -105,7 +106,8 @@ func (v *Verdict) ReadAnswer(text string) error {
 	if !v.Yes {
 		return protocol.Errorf(protocol.KindInvalid, "it goes with yes")
 	}
-	if err := json.Unmarshal([]byte(text), &v.Answer); err != nil || v.Answer == nil {
+	t, err := lenient.Read(text, lenient.Options{Plain: true, Strict: true})
+	if v.Answer, _ = t.Value.(map[string]any); err != nil || v.Answer == nil {
 		return protocol.Errorf(protocol.KindInvalid, "want a JSON object such as {\"name\": \"value\"}")
 	}
 	return nil
@@ -295,7 +297,29 @@ func read(name string, v any) error {
 	}
 	d := json.NewDecoder(strings.NewReader(string(data)))
 	d.DisallowUnknownFields()
-	return d.Decode(v)
+	d.UseNumber()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	switch v := v.(type) { // whole numbers are exact
+	case *Verdict:
+		return plain(&v.Answer)
+	case *Question:
+		err = plain(&v.Params)
+		if v.Form != nil {
+			err = errors.Join(err, plain(&v.Form.Schema))
+		}
+	}
+	return err
+}
+
+// plain makes values of the numbers of a decoder.
+func plain(m *map[string]any) error {
+	v, err := protocol.Normalize(*m)
+	if values, is := v.(map[string]any); is {
+		*m = values
+	}
+	return err
 }
 
 // write writes a file that read reads, or none.

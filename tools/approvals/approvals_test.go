@@ -37,7 +37,7 @@ func TestAnswer(t *testing.T) {
 			}()
 			synctest.Wait()
 			list, err := approvals.List(dir)
-			if err != nil || len(list) != 1 || list[0].ID != id || list[0].Params["x"] != 1.0 {
+			if err != nil || len(list) != 1 || list[0].ID != id || list[0].Params["x"] != int64(1) {
 				t.Fatal(list, err)
 			}
 			if err := approvals.Answer(dir, id, want); err != nil {
@@ -201,13 +201,17 @@ func TestForms(t *testing.T) {
 				t.Errorf("%v: %v", bad, err)
 			}
 		}
+		answer := approvals.Verdict{Yes: true}
+		if err := answer.ReadAnswer(`{"n": 9007199254740993}`); err != nil {
+			t.Fatal(err)
+		}
 		if line := q.Line("run"); !strings.Contains(line, `asks "How many?"`) || !strings.Contains(line, "simd approve run f0 yes --answer JSON") {
 			t.Error(line)
 		}
-		if err := approvals.Answer(dir, q.ID, approvals.Verdict{Yes: true, Answer: map[string]any{"n": 4.0}}); err != nil {
+		if err := approvals.Answer(dir, q.ID, approvals.Verdict{Yes: true, Answer: answer.Answer}); err != nil {
 			t.Fatal(err)
 		}
-		if v := <-got; !v.Yes || v.Answer["n"] != 4.0 {
+		if v := <-got; !v.Yes || v.Answer["n"] != int64(1<<53+1) {
 			t.Errorf("%+v", v)
 		}
 		go func() { v, _ := (&approvals.Door{Dir: dir}).Ask(t.Context(), question("a0")); got <- v }()

@@ -15,6 +15,7 @@ import (
 	"tavernsim/engine/knowledge/vector"
 	"tavernsim/engine/template"
 	"tavernsim/internal/show"
+	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 )
 
@@ -101,7 +102,7 @@ func (o *activateOptions) show(e *cli.Env, dir, id, text string) error {
 		if t.In {
 			mark = "+"
 		}
-		fmt.Fprintf(e.Out, "%s %-32s %s\n", mark, t.Entry.ID, t.Why)
+		fmt.Fprintf(e.Out, "%s %-32s %s\n", mark, terminal.Plain(t.Entry.ID), terminal.Plain(t.Why))
 	}
 	if o.json {
 		return show.JSON(e.Out, list)

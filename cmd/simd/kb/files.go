@@ -83,7 +83,7 @@ func (o *importOptions) read(e *cli.Env, file string) error {
 // tell shows notes.
 func tell(e *cli.Env, notes []string) {
 	for _, n := range notes {
-		fmt.Fprintln(e.Err, n)
+		_ = terminal.Print(e.Err, n+"\n") // there is nowhere to say that it failed
 	}
 }
 

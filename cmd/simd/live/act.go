@@ -1,7 +1,6 @@
 package live
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -46,7 +45,7 @@ func actOf(q *panel.Asked, line string) (v any, told string, released bool, err 
 	named, text, _ := strings.Cut(rest, " ")
 	var data any
 	if text = strings.TrimSpace(text); text != "" {
-		if err := json.Unmarshal([]byte(text), &data); err != nil {
+		if data, err = valueOf(text); err != nil {
 			return nil, "", false, fmt.Errorf("%s: want JSON: %w", protocol.Short(text, 80), err)
 		}
 	}

@@ -87,7 +87,7 @@ func (o *controlOptions) run(ctx context.Context, e *cli.Env, args []string) err
 	if err := underWay(args[0]); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, o.wait+answerTime)
+	ctx, cancel := context.WithTimeout(ctx, max(o.wait, o.wait+answerTime)) // the largest duration has no more
 	defer cancel()
 	stand, err := orders.Command(ctx, args[0], &o.Command, o.wait)
 	if err == nil && o.Do == orders.Reload && !o.json && (len(stand.Changed) > 0 || stand.Refused == "") {

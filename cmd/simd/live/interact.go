@@ -17,6 +17,7 @@ import (
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/engine/order"
 	"tavernsim/engine/panel"
+	"tavernsim/internal/lenient"
 	"tavernsim/internal/show"
 	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
@@ -78,7 +79,7 @@ Exit codes: 0 answered or listed, 1 refused, or nobody took the answer within --
 	f.StringVar(&o.take, "take-over", "", "with --play: --by plays the agent `ID`, until the input ends")
 	f.StringVar(&o.by, "by", "person", "who answers")
 	f.DurationVar(&o.wait, "wait", 30*time.Second, "how long to wait until the run has taken an answer")
-	f.BoolVar(&o.json, "json", false, "print the open questions as JSON")
+	f.BoolVar(&o.json, "json", false, "print the open questions, or what became of an answer, as JSON")
 	cli.Least(f, 1, "wait")
 	return c
 }
@@ -146,7 +147,7 @@ func (o *interactOptions) one(ctx context.Context, e *cli.Env, dir, id string) e
 					return cli.Usagef("--file: %w", err)
 				}
 			} else if !o.cancel {
-				if err := json.Unmarshal([]byte(o.value), &r.Value); err != nil {
+				if r.Value, err = valueOf(o.value); err != nil {
 					return cli.Usagef("--value %s: %w", protocol.Short(o.value, 80), err)
 				}
 			}
@@ -196,7 +197,9 @@ func (o *interactOptions) reply(ctx context.Context, e *cli.Env, dir string, q *
 		if err != nil {
 			return err
 		}
-		if !open(list, q) {
+		if !open(list, q) && o.json {
+			return show.JSON(e.Out, orders.Receipt{ID: q.ID, Scene: q.Scene})
+		} else if !open(list, q) {
 			fmt.Fprintf(e.Out, "%s  taken\n", terminal.Plain(q.ID))
 			return nil
 		}
@@ -226,6 +229,8 @@ func (o *interactOptions) order(ctx context.Context, e *cli.Env, dir, scene, abo
 		return err
 	case len(receipts) == 1 && receipts[0].Refused != "":
 		return fmt.Errorf("%s", receipts[0].Refused)
+	case len(receipts) == 1 && o.json:
+		return show.JSON(e.Out, receipts[0])
 	case len(receipts) == 1:
 		fmt.Fprintf(e.Out, "%s  taken in wave %s\n", terminal.Plain(about), terminal.Thousands(receipts[0].Wave))
 	}
@@ -371,6 +376,12 @@ func open(list []panel.Asked, q *panel.Asked) bool {
 	return slices.ContainsFunc(list, func(x panel.Asked) bool { return x.ID == q.ID && x.Scene == q.Scene })
 }
 
+// valueOf reads JSON that a person gives. Whole numbers are exact.
+func valueOf(text string) (any, error) {
+	t, err := lenient.Read(text, lenient.Options{Plain: true, Strict: true})
+	return t.Value, err
+}
+
 // answerOf reads a line: JSON that fits, else the line as text.
 func answerOf(q *panel.Asked, line string) (v any, err error) {
 	check := func(v any) error {
@@ -379,7 +390,7 @@ func answerOf(q *panel.Asked, line string) (v any, err error) {
 		}
 		return replies.CheckAnswer(q.Schema, protocol.Encode(v))
 	}
-	if json.Unmarshal([]byte(line), &v) != nil {
+	if v, err = valueOf(line); err != nil {
 		return line, check(line)
 	}
 	if err = check(v); err != nil && check(line) == nil { // a text that could be JSON, too

@@ -78,10 +78,10 @@ func (o *interviewOptions) run(ctx context.Context, e *cli.Env, args []string) (
 	ctx, cancel := context.WithTimeout(ctx, o.wait)
 	defer cancel()
 	a, err := interview.Run(ctx, scene, models.Provider(), o.Question)
-	if err != nil {
-		return err
+	if a != nil { // also what could not be kept was paid
+		err = errors.Join(err, o.show(e, a))
 	}
-	if err := o.show(e, a); err != nil {
+	if err != nil {
 		return err
 	}
 	if a.Error != "" {

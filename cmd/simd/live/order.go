@@ -6,7 +6,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strconv"
 	"time"
 
@@ -117,11 +116,11 @@ func (o *orderOptions) orders(e *cli.Env, file []string) ([]order.Entry, error) 
 	case len(file) == 1 && (len(o.do) > 0 || o.take+o.free != "" || o.ID+o.By+o.Reason+o.Scene != "" || o.at != 0 || o.Wave != 0):
 		return nil, cli.Usagef("the orders of a file have their own --do, --take-over, --release, --id, --by, --reason, --scene, --at and --wave")
 	case len(file) == 1 && file[0] == "-":
-		data, err := io.ReadAll(e.In)
+		text, err := cli.ReadInput(e, file)
 		if err != nil {
 			return nil, err
 		}
-		return orders.Parse("standard input.jsonl", data)
+		return orders.Parse("standard input.jsonl", []byte(text))
 	case len(file) == 1:
 		return orders.Read(file[0])
 	case len(o.do) == 0 && o.take+o.free == "":
@@ -136,9 +135,12 @@ func (o *orderOptions) orders(e *cli.Env, file []string) ([]order.Entry, error) 
 	}
 	o.At = protocol.Duration(o.at)
 	for _, text := range o.do {
-		var change map[string]any
-		if err := json.Unmarshal([]byte(text), &change); err != nil {
+		change, err := valueOf(text)
+		if err != nil {
 			return nil, cli.Usagef("--do %s: %w", protocol.Short(text, 80), err)
+		}
+		if _, is := change.(map[string]any); !is {
+			return nil, cli.Usagef("--do %s: want an object", protocol.Short(text, 80))
 		}
 		o.Do = append(o.Do, change)
 	}

@@ -11,6 +11,7 @@ import (
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/internal/progress"
 	"tavernsim/internal/show"
+	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/tools/sandbox/summary"
@@ -108,20 +109,21 @@ func (o *doctorOptions) show(e *cli.Env, d *rundir.Diagnosis) error {
 	if o.json {
 		return show.JSON(e.Out, d)
 	}
-	writeDiagnosis(e.Out, d)
+	page := &strings.Builder{}
+	writeDiagnosis(page, d)
 	if r := d.Repaired; r != nil {
-		fmt.Fprintf(e.Out, "\nthe copy %s\n", r.RunDir)
-		writeDiagnosis(e.Out, r)
-		fmt.Fprintf(e.Out, "resume with: simd run --resume %s\n", r.RunDir)
+		fmt.Fprintf(page, "\nthe copy %s\n", r.RunDir)
+		writeDiagnosis(page, r)
+		fmt.Fprintf(page, "resume with: simd run --resume %s\n", r.RunDir)
 	}
-	return nil
+	return terminal.Print(e.Out, page.String())
 }
 
 func writeDiagnosis(w io.Writer, d *rundir.Diagnosis) {
 	for _, c := range d.Checks {
 		name := c.Name
 		if c.Scene != "" {
-			name = c.Scene + " " + name
+			name = terminal.Plain(c.Scene) + " " + name
 		}
 		mark := map[string]string{rundir.CheckOK: "ok      ", rundir.CheckNote: "note    ", rundir.CheckDamaged: "DAMAGED "}[c.Status]
 		fmt.Fprintf(w, "%s %s: %s\n", mark, name, c.Text)

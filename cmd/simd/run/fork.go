@@ -2,12 +2,14 @@ package run
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/internal/progress"
 	"tavernsim/internal/show"
+	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
@@ -26,8 +28,9 @@ func NewFork(e *cli.Env) *cobra.Command {
 		Use:   "fork DIR OUT",
 		Short: "Start a new run from an earlier place, with another seed, model or world",
 		Long: `Make a new run directory that continues from a place in a run. The original run
-does not change. Without a change the fork repeats the original run exactly; with
---seed or --set its first fact records the changes. Continue with
+does not change. Without a change the fork repeats the original run exactly, unless a
+budget refused something: answers that the original paid for cost the fork nothing.
+With --seed or --set its first fact records the changes. Continue with
 simd run --resume OUT.
 
 --set changes one of these; repeat it for more:
@@ -78,13 +81,14 @@ func (o *forkOptions) run(cmd *cobra.Command, e *cli.Env, dir, out string) error
 	if o.json {
 		return show.JSON(e.Out, m)
 	}
+	page := &strings.Builder{}
 	for _, id := range protocol.SortedKeys(m.Fork.Scenes) {
 		cut := m.Fork.Scenes[id]
-		fmt.Fprintf(e.Out, "%s  from %s, wave %d, fact %d, %s\n  digest %s\n", id, m.Fork.Parent, cut.Wave, cut.Seq, cut.Time, cut.Digest)
+		fmt.Fprintf(page, "%s  from %s, wave %d, fact %d, %s\n  digest %s\n", terminal.Plain(id), terminal.Plain(m.Fork.Parent), cut.Wave, cut.Seq, cut.Time, cut.Digest)
 	}
 	for _, c := range m.Fork.Changes {
-		fmt.Fprintf(e.Out, "  set %s\n", c)
+		fmt.Fprintf(page, "  set %s\n", c)
 	}
-	fmt.Fprintf(e.Out, "resume with: simd run --resume %s\n", out)
-	return nil
+	fmt.Fprintf(page, "resume with: simd run --resume %s\n", out)
+	return terminal.Print(e.Out, page.String())
 }

@@ -208,7 +208,7 @@ func (o *runOptions) start(dir string, opt runner.Options, e *cli.Env) (*runner.
 	}
 	warn := func(text any) {
 		if !o.quiet {
-			fmt.Fprintf(e.Err, "warning: %s\n", text)
+			_ = terminal.Print(e.Err, fmt.Sprintf("warning: %s\n", text))
 		}
 	}
 	for _, w := range p.Warnings {
@@ -230,6 +230,11 @@ func answersItself(p *project.Project, mode tooling.Mode) bool {
 // runOnce runs to the end, over failures that can be outlived.
 func (o *runOptions) runOnce(ctx context.Context, e *cli.Env, dir string, opt runner.Options) (*rundir.Summary, error) {
 	first := *o
+	hangups := make(chan os.Signal, 1)                          // of all lives, and of the time between them
+	if !terminal.Is(e.Err) && !signal.Ignored(syscall.SIGHUP) { // else the terminal was closed, or nohup said that this means nothing
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups)
+	}
 	plan := restarts.Plan{
 		DiskWait: time.Duration(o.diskWait), Metrics: opt.Metrics,
 		Tell: func(text string) { fmt.Fprintln(e.Err, text) },
@@ -242,25 +247,23 @@ func (o *runOptions) runOnce(ctx context.Context, e *cli.Env, dir string, opt ru
 				life.resume, now = resume, opt.Again()
 			}
 			now.Crashes, now.Restarted = crashes, true
-			sum, err := life.runLife(ctx, e, dir, &now)
-			opt.Grants, opt.Secrets = now.Grants, now.Secrets
+			sum, err := life.runLife(ctx, e, dir, &now, hangups)
+			opt.Grants, opt.Secrets, opt.Control = now.Grants, now.Secrets, now.Control
 			return sum, err
 		},
 	}
 	return plan.Run(ctx)
 }
 
-// runLife runs until it ends, or fails; the files of the operator are then those that count.
-func (o *runOptions) runLife(parent context.Context, e *cli.Env, dir string, opt *runner.Options) (*rundir.Summary, error) {
+// runLife runs until it ends, or fails; the files of the operator are then those that count, and the
+// commands those that make what people want.
+func (o *runOptions) runLife(parent context.Context, e *cli.Env, dir string, opt *runner.Options, hangups <-chan os.Signal) (*rundir.Summary, error) {
 	c, ready := make(chan os.Signal, 4), make(chan running, 1)
 	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGTSTP)
-	if !terminal.Is(e.Err) && !signal.Ignored(syscall.SIGHUP) { // else the terminal was closed, or nohup said that this means nothing
-		signal.Notify(c, syscall.SIGHUP)
-	}
 	defer signal.Stop(c)
 	ctx, stop := context.WithCancel(parent)
 	defer stop()
-	signals := watchSignals(ctx, e.Err, c, ready, stopAtOnce)
+	signals := watchSignals(ctx, e.Err, c, hangups, ready, stopAtOnce)
 	say, restored := progress.Work(e.Err, o.quiet)
 	opt.Recovering, opt.Log = say, cli.Warnings(e.Err, o.quiet)
 	r, err := o.start(dir, *opt, e)
@@ -276,13 +279,16 @@ func (o *runOptions) runLife(parent context.Context, e *cli.Env, dir string, opt
 	<-progress
 	<-signals
 	own := r.Own()
-	opt.Grants, opt.Secrets = own.Grants, own.Secrets
+	opt.Grants, opt.Secrets, opt.Control = own.Grants, own.Secrets, r.Controlled()
 	return sum, err
 }
 
 func (o *runOptions) runRepeat(ctx context.Context, e *cli.Env, dir string, opt runner.Options) error {
 	var first *rundir.Summary
 	var sums []*rundir.Summary
+	if _, err := rundir.ReadManifest(opt.Dir); opt.Dir != "" && err == nil {
+		return protocol.Errorf(protocol.KindConflict, "run directory %s is not empty; name another with --out", opt.Dir)
+	}
 	for i := range o.repeat {
 		each := opt
 		if opt.Dir != "" {
@@ -309,10 +315,13 @@ func (o *runOptions) runRepeat(ctx context.Context, e *cli.Env, dir string, opt 
 		}
 		sums = append(sums, sum)
 	}
-	if err := o.compare(e, sums, opt.Metrics); err != nil || !exhausted(first) {
+	if err := o.compare(e, sums, opt.Metrics); err != nil {
 		return err
 	}
-	return budgetExit(e, first)
+	if exhausted(first) {
+		return budgetExit(e, first)
+	}
+	return nothingSucceeded(first) // the others have its history
 }
 
 func (o *runOptions) compare(e *cli.Env, sums []*rundir.Summary, counts *metrics.Set) error {

@@ -188,6 +188,9 @@ func (o *runOptions) options(cmd *cobra.Command, e *cli.Env) (runner.Options, er
 		opt.Seed = &o.seed
 	}
 	if path, ok := strings.CutPrefix(o.model, "replay:"); ok {
+		if path == "" {
+			return opt, cli.Usagef("--model replay: name a run directory or a cassette behind it")
+		}
 		if o.answers != "" {
 			return opt, cli.Usagef("--model replay:PATH names the answers; --answers does not go with it")
 		}

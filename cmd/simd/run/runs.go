@@ -61,6 +61,7 @@ Exit codes: 0 removed, 1 the answer was no or something could not be removed,
 	}
 	f := prune.Flags()
 	f.DurationVar(&p.older, "older", 0, "only runs that began longer ago than this `TIME`")
+	cli.Least(f, 0, "older")
 	f.BoolVar(&p.resumable, "resumable", false, "also runs that could go on")
 	f.BoolVar(&p.dryRun, "dry-run", false, "show what would be removed, and remove nothing")
 	f.BoolVarP(&p.yes, "yes", "y", false, "do not ask")
@@ -110,7 +111,7 @@ func (o *runsOptions) show(e *cli.Env, runs []rundir.Listed) error {
 	}
 	for _, r := range runs {
 		if r.Problem != "" {
-			fmt.Fprintf(e.Out, "%s: %s\n", r.Dir, terminal.Plain(r.Problem))
+			fmt.Fprintf(e.Out, "%s: %s\n", terminal.Plain(r.Dir), terminal.Plain(r.Problem))
 		}
 	}
 	_, err := fmt.Fprintf(e.Out, "%d runs, %s\n", len(runs), terminal.Size(float64(total)))

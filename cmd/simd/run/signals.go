@@ -21,8 +21,9 @@ type running interface {
 
 // watchSignals stops gracefully at the first signal and at once at the second,
 // from before the run stands, which comes through ready, until ctx ends. Both are heard while
-// the run is paused or reads files again.
-func watchSignals(ctx context.Context, w io.Writer, c <-chan os.Signal, ready <-chan running, atOnce func(io.Writer, running)) <-chan struct{} {
+// the run is paused or reads files again. A hang-up that came before the run stands, or between two
+// lives of it, counts when it does.
+func watchSignals(ctx context.Context, w io.Writer, c, hangups <-chan os.Signal, ready <-chan running, atOnce func(io.Writer, running)) <-chan struct{} {
 	done, work, worked := make(chan struct{}), make(chan func(), cap(c)), make(chan struct{})
 	go func() {
 		defer close(worked)
@@ -36,7 +37,7 @@ func watchSignals(ctx context.Context, w io.Writer, c <-chan os.Signal, ready <-
 		defer close(done)
 		defer func() { close(work); <-worked }()
 		var r running
-		stopping := false
+		stopping, again := false, false
 		goesOn, stop := context.WithCancel(ctx) // until it is stopping
 		defer stop()
 		later := func(do func()) {
@@ -48,16 +49,24 @@ func watchSignals(ctx context.Context, w io.Writer, c <-chan os.Signal, ready <-
 		for {
 			select {
 			case <-ctx.Done():
+				if again && r == nil {
+					reload(w, nil)
+				}
 				return
 			case r = <-ready:
 				if stopping {
 					r.Interrupt()
+				} else if now := r; again {
+					later(func() { reload(w, now) })
+				}
+			case <-hangups:
+				if again = true; r != nil {
+					now := r
+					later(func() { reload(w, now) })
 				}
 			case s := <-c:
 				now := r
 				switch {
-				case s == syscall.SIGHUP:
-					later(func() { reload(w, now) })
 				case s == syscall.SIGTSTP:
 					later(func() { pauseProcess(goesOn, w, now) })
 				case stopping:

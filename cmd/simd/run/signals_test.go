@@ -27,12 +27,16 @@ func TestSignalsWhileOthersAreAtWork(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			ctx, end := context.WithCancel(t.Context())
 			r := &slow{end: make(chan struct{})}
-			c, ready := make(chan os.Signal, 4), make(chan running, 1)
-			done := watchSignals(ctx, io.Discard, c, ready, func(io.Writer, running) { r.did = append(r.did, "exit") })
+			c, hangups, ready := make(chan os.Signal, 4), make(chan os.Signal, 1), make(chan running, 1)
+			done := watchSignals(ctx, io.Discard, c, hangups, ready, func(io.Writer, running) { r.did = append(r.did, "exit") })
 			ready <- r
 			synctest.Wait()
 			for _, s := range []os.Signal{first, syscall.SIGINT, syscall.SIGINT} {
-				c <- s
+				if s == syscall.SIGHUP {
+					hangups <- s
+				} else {
+					c <- s
+				}
 				synctest.Wait()
 			}
 			if got := strings.Join(r.did, " "); got != "interrupted exit" {
@@ -51,7 +55,7 @@ func TestSignalBeforeTheRun(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		r := &slow{}
 		c, ready := make(chan os.Signal, 4), make(chan running, 1)
-		done := watchSignals(ctx, io.Discard, c, ready, func(io.Writer, running) { t.Error("exit") })
+		done := watchSignals(ctx, io.Discard, c, nil, ready, func(io.Writer, running) { t.Error("exit") })
 		c <- syscall.SIGTERM
 		synctest.Wait()
 		ready <- r
@@ -62,4 +66,38 @@ func TestSignalBeforeTheRun(t *testing.T) {
 		end()
 		<-done
 	})
+}
+
+// reloads counts how often files were read again.
+type reloads struct {
+	slow
+	n int
+}
+
+func (r *reloads) Reload() (changed []string, err error) { r.n++; return []string{"x"}, nil }
+
+// A hang-up between two lives of a run is heard: the next life reads the files again, and one that
+// never stands says that nothing was read.
+func TestHangupBetweenLives(t *testing.T) {
+	for _, stands := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, end := context.WithCancel(t.Context())
+			r, said := &reloads{}, &strings.Builder{}
+			hangups, ready := make(chan os.Signal, 1), make(chan running, 1)
+			hangups <- syscall.SIGHUP
+			done := watchSignals(ctx, said, nil, hangups, ready, nil)
+			synctest.Wait()
+			want := 0
+			if stands {
+				ready <- r
+				want = 1
+				synctest.Wait()
+			}
+			end()
+			<-done
+			if r.n != want || strings.Contains(said.String(), "nothing was read") == stands {
+				t.Errorf("%d, %q", r.n, said)
+			}
+		})
+	}
 }

@@ -155,7 +155,7 @@ func validatePlugin(e *cli.Env, name string, asJSON bool) error {
 		return err
 	}
 	for _, w := range p.Warnings {
-		fmt.Fprintf(e.Err, "warning: %s\n", w)
+		_ = terminal.Print(e.Err, fmt.Sprintf("warning: %s\n", w))
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {

@@ -79,7 +79,7 @@ func listTools(e *cli.Env, dir, more string, asJSON bool) error {
 		return show.JSON(e.Out, lines)
 	}
 	for _, l := range lines {
-		fmt.Fprintf(e.Out, "%-32s %-9s %-7s %s\n", l.ID, l.Type, l.Repeat, strings.Join(append(l.Needs, l.File), " "))
+		fmt.Fprintf(e.Out, "%-32s %-9s %-7s %s\n", terminal.Plain(l.ID), l.Type, l.Repeat, terminal.Plain(strings.Join(append(l.Needs, l.File), " ")))
 	}
 	return nil
 }
@@ -121,8 +121,7 @@ func showTool(e *cli.Env, dir, id, more, as string, asJSON bool) error {
 		if asJSON {
 			return show.JSON(e.Out, map[string]string{"tool": t.Definition.ID, "manual": render.Manual(t)})
 		}
-		_, err := fmt.Fprintln(e.Out, render.Manual(t))
-		return err
+		return terminal.Print(e.Out, render.Manual(t)+"\n")
 	}
 	return cli.Usagef("--as %q: want function, tam or mcp", as)
 }

@@ -316,8 +316,11 @@ func warnLost(w io.Writer, dir string, s *inspect.Scene) bool {
 	return err != nil
 }
 
-// summaries shows every scene of the run.
+// summaries shows every scene of the run, in JSON as one object.
 func (x *inspecting) summaries() error {
+	if x.o.json && len(x.run.Manifest.Scenes) > 1 {
+		return x.allSummaries()
+	}
 	for i, id := range x.run.Manifest.Scenes {
 		if err := x.enter(id); err != nil {
 			return err
@@ -334,6 +337,23 @@ func (x *inspecting) summaries() error {
 		}
 	}
 	return nil
+}
+
+func (x *inspecting) allSummaries() error {
+	all := struct {
+		Scenes []*inspect.Summary `json:"scenes"`
+	}{}
+	for _, id := range x.run.Manifest.Scenes {
+		if err := x.enter(id); err != nil {
+			return err
+		}
+		v, err := x.summarized()
+		if err != nil {
+			return err
+		}
+		all.Scenes = append(all.Scenes, v)
+	}
+	return show.JSON(x.Out, &all)
 }
 
 func (x *inspecting) span() inspect.Span {

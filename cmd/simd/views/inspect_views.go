@@ -22,12 +22,16 @@ import (
 	"tavernsim/scenes/view/trips"
 )
 
-func (x *inspecting) summary([]string) error {
+func (x *inspecting) summarized() (*inspect.Summary, error) {
 	newest := uint64(0)
 	if x.newest() {
 		newest = inspect.Newest
 	}
-	v, err := x.scene.Summary(newest)
+	return x.scene.Summary(newest)
+}
+
+func (x *inspecting) summary([]string) error {
+	v, err := x.summarized()
 	if err != nil {
 		return err
 	}

@@ -188,6 +188,22 @@ func written(dir string, v any) (name string, err error) {
 	return f.Name(), err
 }
 
+// readAsked reads a question. Whole numbers are exact.
+func readAsked(data []byte, q *panel.Asked) (err error) {
+	if err := json.Unmarshal(data, q); err != nil { // refuses also what stands behind the question
+		return err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.UseNumber()
+	if err := d.Decode(q); err != nil {
+		return err
+	}
+	if q.Payload, err = protocol.Normalize(q.Payload); err == nil {
+		q.Schema, err = protocol.Normalize(q.Schema)
+	}
+	return err
+}
+
 // List reads the open questions of a run, the oldest first.
 func List(dir string) (list []panel.Asked, err error) {
 	entries, err := os.ReadDir(filepath.Join(dir, folder))
@@ -207,7 +223,7 @@ func List(dir string) (list []panel.Asked, err error) {
 		}
 		var q panel.Asked
 		if err == nil {
-			err = json.Unmarshal(data, &q)
+			err = readAsked(data, &q)
 		}
 		if err != nil {
 			return nil, protocol.Errorf(protocol.KindCorrupt, "%s: %w", e.Name(), err)

@@ -38,7 +38,7 @@ func TestDesk(t *testing.T) {
 		t.Error(list, err)
 	}
 	late := &panel.Asked{ID: "../ada/2.1", Scene: "s", Agent: "../ada", Action: "text", Wait: "hold", Asked: 9}
-	early := &panel.Asked{ID: "bo/1.1", Scene: "s", Agent: "bo", Action: "choice", Wait: "run", Schema: map[string]any{"enum": []any{"a"}}, Payload: "x", Asked: 3, Due: 40}
+	early := &panel.Asked{ID: "bo/1.1", Scene: "s", Agent: "bo", Action: "choice", Wait: "run", Schema: map[string]any{"enum": []any{"a"}}, Payload: map[string]any{"n": int64(1<<53 + 1)}, Asked: 3, Due: 40}
 	for _, q := range []*panel.Asked{late, early, late} {
 		d.Of("s").Asked(q)
 	}

@@ -95,7 +95,8 @@ type Model struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// Run asks, and keeps the answer beside the run. model is the provider of the scene.
+// Run asks, and keeps the answer beside the run. model is the provider of the scene. With an error
+// there is an answer if a model has answered: nobody pays twice for it.
 func Run(ctx context.Context, s *inspect.Scene, model llm.Provider, q Question) (*Answer, error) {
 	if n := len(q.Text); strings.TrimSpace(q.Text) == "" || n > MaxQuestion {
 		return nil, protocol.Errorf(protocol.KindInvalid, "the question is empty or has more than %d bytes (%d): ask something", MaxQuestion, n)
@@ -108,15 +109,19 @@ func Run(ctx context.Context, s *inspect.Scene, model llm.Provider, q Question) 
 		Asked: time.Now().UTC(), Scene: s.ID, Agent: q.Agent, Wave: x.wave, At: x.at.String(), By: q.By, Question: q.Text,
 		Calls: []Call{}, Models: []Model{},
 	}
-	x.model = model
-	d, err := x.deliberate(ctx, &q)
+	f, err := openFile(s.Dir())
 	if err != nil {
 		return nil, err
 	}
-	if err := a.fill(d); err != nil {
+	defer f.Close()
+	x.model = model
+	d, failed := x.deliberate(ctx, &q)
+	if err := errors.Join(failed, a.fill(d)); len(a.Models) == 0 && err != nil {
 		return nil, err
+	} else if err != nil {
+		a.Error = err.Error()
 	}
-	return a, a.keep(s.Dir())
+	return a, errors.Join(failed, a.keep(f))
 }
 
 // sandbox is a copy of an agent.
@@ -174,7 +179,7 @@ func (x *sandbox) deliberate(ctx context.Context, q *Question) (protocol.Decisio
 			return d, protocol.Errorf(protocol.KindInternal, "agent %s waits for nothing, and its deliberation does not end", q.Agent)
 		}
 		if ctx.Err() != nil {
-			_, _ = x.machine.Decide(&agent.Cancel{Reason: "the interview was given up"}) // whose facts nobody reads
+			d, _ = x.machine.Decide(&agent.Cancel{Reason: "the interview was given up"}) // whose facts say what models answered
 			return d, protocol.Errorf(protocol.KindTimeout, "agent %s has not answered: %w", q.Agent, context.Cause(ctx))
 		}
 		next := open[0]
@@ -254,27 +259,34 @@ func saying(r *protocol.Sequenced) string {
 	return text
 }
 
-// keep appends the interview to the file of the run. Several processes may.
-func (a *Answer) keep(dir string) error {
+// openFile opens the file of a run, which has room. What nobody can keep is not asked.
+func openFile(dir string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, File), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Size() > maxFile {
+		err = protocol.Errorf(protocol.KindLimit, "%s has %d bytes; move it away, and the next interview begins another", File, info.Size())
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// keep appends the interview to the file of the run, in one piece. Several processes may. Half of a line
+// that a kill left ends before it.
+func (a *Answer) keep(f *os.File) error {
 	line, err := json.Marshal(a)
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(dir, File), os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f, append(line, '\n')), f.Close())
-}
-
-// write appends a line in one piece. Half of a line that a kill left ends before it.
-func write(f *os.File, line []byte) error {
+	line = append(line, '\n')
 	info, err := f.Stat()
 	if err != nil {
 		return err
-	}
-	if info.Size() > maxFile {
-		return protocol.Errorf(protocol.KindLimit, "%s has %d bytes; move it away, and the next interview begins another", File, info.Size())
 	}
 	last := make([]byte, 1)
 	if info.Size() > 0 {

@@ -15,6 +15,8 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/engine/control"
+	"tavernsim/llm"
+	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/interview"
 	"tavernsim/scenes/run/rundir"
@@ -50,9 +52,44 @@ rules:
 otherwise: {calls: [{tool: UpdatePrivateStateTool, params: {path: work, op: add, value: 1}}, {tool: RequestWorldStateUpdateTool, params: {path: work, op: add, value: 1}}]}
 `
 
-func load(t *testing.T) *project.Project {
+// twice is one whose turn asks a model two times.
+const twice = `
+-- scenes/s.yaml --
+id: s
+name: Village
+schema_version: "1.0"
+agent_instances: [{instance_id: deep, profile_id: twice}]
+simulation: {seed: 1, stop: {ticks: 4}}
+-- agent_profiles/twice.yaml --
+id: twice
+name: T
+version: "1.0.0"
+schema_version: "1.0"
+core_deliberation_workflow_id: twice
+custom_runtime_config: {deliberation_frequency_hz: 1}
+-- workflows/twice.yaml --
+interfaceInputs:
+  turn: {dataFlowType: INTEGER}
+interfaceOutputs:
+  response: {dataFlowType: STRING}
+nodes:
+  - {id: in, type: GroupInput}
+  - {id: prompt, type: TextTemplate, configValues: {template: "Turn {{.turn}}."}}
+  - {id: first, type: LLMCompletion}
+  - {id: again, type: LLMCompletion}
+  - {id: out, type: GroupOutput}
+edges:
+  - {source: in, sourceHandle: "*", target: prompt, targetHandle: "*"}
+  - {source: prompt, sourceHandle: text, target: first, targetHandle: prompt}
+  - {source: first, sourceHandle: text, target: again, targetHandle: prompt}
+  - {source: again, sourceHandle: text, target: out, targetHandle: response}
+-- models/voices.yaml --
+otherwise: I think.
+`
+
+func load(t *testing.T, more ...string) *project.Project {
 	t.Helper()
-	p, err := runner.LoadFS(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(village))), "village", true)
+	p, err := runner.LoadFS(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(village+strings.Join(more, "")))), "village", true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +98,11 @@ func load(t *testing.T) *project.Project {
 
 // asking opens a run for one interview, as a process of its own would.
 func asking(t *testing.T, dir string, q interview.Question) (*interview.Answer, error) {
+	t.Helper()
+	return askingBy(t, context.Background(), dir, q, func(p llm.Provider) llm.Provider { return p })
+}
+
+func askingBy(t *testing.T, ctx context.Context, dir string, q interview.Question, by func(llm.Provider) llm.Provider) (*interview.Answer, error) {
 	t.Helper()
 	run, err := inspect.Open(dir)
 	if err != nil {
@@ -76,7 +118,7 @@ func asking(t *testing.T, dir string, q interview.Question) (*interview.Answer, 
 		t.Fatal(err)
 	}
 	defer set.Close()
-	return interview.Run(context.Background(), s, set.Provider(), q)
+	return interview.Run(ctx, s, by(set.Provider()), q)
 }
 
 func lines(t *testing.T, dir string) (list []interview.Answer) {
@@ -235,5 +277,51 @@ otherwise: {output: rain}
 	}
 	if x := a.Calls[len(a.Calls)-1]; x.Tool != "weather" || x.Status != "denied" || !strings.Contains(x.Error, "this is an interview") {
 		t.Errorf("%+v", a.Calls)
+	}
+}
+
+// counted counts what a provider is asked, and does something after each answer.
+type counted struct {
+	llm.Provider
+	n     int
+	after func()
+}
+
+func (c *counted) Complete(ctx context.Context, q *protocol.ModelRequest, s llm.Sink) (protocol.ModelAnswer, error) {
+	c.n++
+	defer c.after()
+	return c.Provider.Complete(ctx, q, s)
+}
+
+// What a model has answered is kept also if the interview is given up, and a file that cannot be
+// written is known before anybody is asked.
+func TestPaidAnswers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	r, err := runner.Start(load(t, twice), runner.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	finish(t, r)
+	ctx, giveUp := context.WithCancel(t.Context())
+	c := &counted{after: giveUp}
+	by := func(p llm.Provider) llm.Provider { c.Provider = p; return c }
+	q := interview.Question{Agent: "deep", Text: "how much?"}
+	a, err := askingBy(t, ctx, dir, q, by)
+	if protocol.KindOf(err) != protocol.KindTimeout || a == nil || len(a.Models) != 1 || a.Models[0].Input == 0 || a.Error == "" {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if list := lines(t, dir); len(list) != 1 || len(list[0].Models) != 1 {
+		t.Errorf("%+v", list)
+	}
+	file := filepath.Join(dir, interview.File)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(file, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c.n = 0
+	if a, err := askingBy(t, t.Context(), dir, q, by); err == nil || c.n != 0 {
+		t.Errorf("%+v, %v, and %d questions to the model", a, err, c.n)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -121,6 +122,20 @@ type File struct {
 // the run may use; nil = none. more write more files, before the manifest. What a call that fails
 // has made is gone; undo removes what one has made that did not fail.
 func Make(dir, projectDir string, m *Manifest, p *project.Project, answers *replay.Answers, more ...func(dir string) error) (made string, undo func() error, err error) {
+	name := m.Run
+	for n := 2; ; n++ {
+		made, undo, err = makeIn(dir, projectDir, m, p, answers, more)
+		if dir != "" || protocol.KindOf(err) != protocol.KindConflict || n > maxNames {
+			return made, undo, err
+		}
+		m.Run = fmt.Sprintf("%s-%d", name, n) // another run has begun in the same millisecond
+	}
+}
+
+// maxNames bounds the names that a run below runs/ tries.
+const maxNames = 100
+
+func makeIn(dir, projectDir string, m *Manifest, p *project.Project, answers *replay.Answers, more []func(dir string) error) (made string, undo func() error, err error) {
 	latest := ""
 	if dir == "" {
 		runs := runsOf(projectDir)
@@ -269,21 +284,20 @@ func ReadManifest(dir string) (*Manifest, error) {
 	if err := unseal(data, m); err != nil {
 		return nil, protocol.Errorf(protocol.KindCorrupt, "%s: %w: bring it back from a copy", filepath.Join(dir, parts.Manifest), err)
 	}
+	maps.DeleteFunc(m.AtEndpoints, func(_ string, b *budget.Budget) bool { return b == nil }) // null
 	if m.Version > ManifestVersion || m.Version < 1 {
 		return nil, protocol.Errorf(protocol.KindUnknown, "%s: the run was made by a program with run format %d; this one knows %d", dir, m.Version, ManifestVersion)
 	}
 	return m, nil
 }
 
-// SetBudget replaces the budgets of a run, and of its scenes, in its directory.
-func (m *Manifest) SetBudget(dir string, b *budget.Budget) error {
-	m.Budget, m.Raised = b, true
-	return writeManifest(dir, m)
-}
-
-// SetAtEndpoints replaces the budgets of endpoints in a run's directory.
-func (m *Manifest) SetAtEndpoints(dir string, b map[string]*budget.Budget) error {
-	m.AtEndpoints = b
+// SetBudgets replaces the budgets of a run, and of its scenes, in its directory, unless b is nil, and
+// those of endpoints.
+func (m *Manifest) SetBudgets(dir string, b *budget.Budget, atEndpoints map[string]*budget.Budget) error {
+	if b != nil {
+		m.Budget, m.Raised = b, true
+	}
+	m.AtEndpoints = atEndpoints
 	return writeManifest(dir, m)
 }
 
@@ -303,7 +317,7 @@ func writeManifest(dir string, m *Manifest) error {
 	data, err := json.MarshalIndent(m, "", "  ")
 	if err == nil {
 		data = append(bytes.TrimSuffix(data, []byte("\n}")), ",\n"...)
-		err = writeFile(filepath.Join(dir, parts.Manifest), append(data, seal(data)...))
+		err = parts.WriteFile(filepath.Join(dir, parts.Manifest), append(data, seal(data)...))
 	}
 	if err != nil {
 		return protocol.Errorf(protocol.KindTransient, "run directory %s: %w", dir, err)
@@ -335,19 +349,11 @@ func unseal(data []byte, m *Manifest) error {
 	return errors.New("its checksum is not that of its bytes: it was damaged or changed")
 }
 
-// writeJSON writes a file whole or not at all.
+// writeJSON writes a file whole or not at all. It outlives a loss of power.
 func writeJSON(path string, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
 	}
-	return writeFile(path, append(data, '\n'))
-}
-
-func writeFile(path string, data []byte) error {
-	tmp := path + parts.New
-	if err := os.WriteFile(tmp, data, 0o644); err != nil {
-		return errors.Join(err, os.RemoveAll(tmp))
-	}
-	return os.Rename(tmp, path)
+	return parts.WriteFile(path, append(data, '\n'))
 }

@@ -60,6 +60,23 @@ func TestStartsAtOnce(t *testing.T) {
 	}
 }
 
+// Two runs without a directory of their own that begin in the same millisecond have two names.
+func TestStartsInOneMillisecond(t *testing.T) {
+	t.Chdir(t.TempDir())
+	p, names := loadTown(t), map[string]bool{}
+	for range 3 {
+		m := &rundir.Manifest{Run: "run", ProjectHash: p.Hash()}
+		dir, _, err := rundir.Make("", "", m, p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if filepath.Base(dir) != m.Run || names[m.Run] {
+			t.Errorf("%s is called %s", dir, m.Run)
+		}
+		names[m.Run] = true
+	}
+}
+
 // Promises 2 and 3: whoever reads finds the inputs of the start, and leaves every file as
 // it was.
 func TestReadersWriteNothing(t *testing.T) {

@@ -258,6 +258,7 @@ func readSummary(dir string) (*Summary, error) {
 	if err := json.Unmarshal(data, s); err != nil {
 		return nil, protocol.Errorf(protocol.KindCorrupt, "%s: %w", file, err)
 	}
+	s.Scenes = slices.DeleteFunc(s.Scenes, func(sc *SceneSummary) bool { return sc == nil }) // null
 	return s, nil
 }
 

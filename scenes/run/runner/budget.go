@@ -44,8 +44,8 @@ func (opt Options) checkEndpoints(scenes int) error {
 	return nil
 }
 
-// raise gives a run another budget.
-func raise(dir string, m *rundir.Manifest, p *project.Project, b *budget.Budget) error {
+// checkRaise refuses another budget of a run that it cannot have.
+func checkRaise(m *rundir.Manifest, p *project.Project, b *budget.Budget) error {
 	counted := m.Budget != nil
 	for _, id := range m.Scenes {
 		if s, err := p.Scene(id); err == nil {
@@ -55,10 +55,7 @@ func raise(dir string, m *rundir.Manifest, p *project.Project, b *budget.Budget)
 	if !counted {
 		return protocol.Errorf(protocol.KindConflict, "run %s: neither the run nor a scene of it began with a budget, so nobody counted what it spent; resume it without one, or start another", m.Run)
 	}
-	if err := checkBudget(b, len(m.Scenes), p); err != nil {
-		return err
-	}
-	return m.SetBudget(dir, b)
+	return checkBudget(b, len(m.Scenes), p)
 }
 
 // atEndpoints are the budgets of the endpoints that the models ask; nil = there are none.
@@ -76,17 +73,14 @@ func (opt Options) atEndpoints() (budgets map[string]*budget.Budget) {
 	return budgets
 }
 
-// changeEndpoints gives a run that goes on the budgets that its endpoints have now. One of the whole
-// run cannot begin in the middle, because nobody counted.
-func (opt Options) changeEndpoints(dir string, m *rundir.Manifest) (changed bool, err error) {
+// changesEndpoints reports whether the endpoints of a run that goes on have other budgets now. One of
+// the whole run cannot begin in the middle, because nobody counted.
+func (opt Options) changesEndpoints(m *rundir.Manifest) (changed bool, err error) {
 	now := opt.atEndpoints()
 	for _, name := range protocol.SortedKeys(now) {
 		if m.AtEndpoints[name] == nil && now[name].Window != budget.WindowDay {
 			return false, protocol.Errorf(protocol.KindConflict, "run %s: endpoint %s has a budget now, and had none when the run began, so nobody counted; resume it with a file of endpoints without it, or with window: day", m.Run, name)
 		}
 	}
-	if reflect.DeepEqual(now, m.AtEndpoints) {
-		return false, nil
-	}
-	return true, m.SetAtEndpoints(dir, now)
+	return !reflect.DeepEqual(now, m.AtEndpoints), nil
 }

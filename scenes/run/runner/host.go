@@ -13,6 +13,7 @@ import (
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/outside"
@@ -173,7 +174,7 @@ func (h *Host) Resume(dir string, opt Options) (*Runner, error) {
 	if r.Manifest, err = rundir.ReadManifest(dir); err != nil {
 		return nil, r.giveUp(err)
 	}
-	defs, opt, err := opt.resumed(dir, r.Manifest, p)
+	defs, opt, err := r.resume(opt)
 	if err != nil {
 		return nil, r.giveUp(err)
 	}
@@ -197,14 +198,16 @@ func (r *Runner) forget() {
 	}
 }
 
-// resumed are the options with which a run goes on. It notes in the run directory what is new.
-func (opt Options) resumed(dir string, m *rundir.Manifest, p *project.Project) (defs []*project.Scene, again Options, err error) {
+// resume are the options with which a run goes on. It checks them, and then notes in the run
+// directory what is new: a refusal leaves the directory as it was.
+func (r *Runner) resume(given Options) (defs []*project.Scene, opt Options, err error) {
+	dir, m, p := r.Dir, r.Manifest, r.Project
+	opt = optionsOf(m, given)
 	if opt.Budget != nil {
-		if err := raise(dir, m, p, opt.Budget); err != nil {
+		if err := checkRaise(m, p, opt.Budget); err != nil {
 			return nil, opt, err
 		}
 	}
-	opt = optionsOf(m, opt)
 	if opt.place, err = opt.placeOf(dir, m); err != nil {
 		return nil, opt, protocol.Errorf(protocol.KindNotFound, "project: %w", err)
 	}
@@ -225,12 +228,29 @@ func (opt Options) resumed(dir string, m *rundir.Manifest, p *project.Project) (
 	if opt, err = opt.withModels(p, defs); err != nil {
 		return nil, opt, err
 	}
-	changed, err := opt.changeEndpoints(dir, m)
+	changed, err := opt.changesEndpoints(m)
 	if err != nil {
 		return nil, opt, err
 	}
-	opt.raised = changed || opt.Budget != nil
-	err = opt.addOrders(dir, m)
+	more, err := opt.addOrders(dir, m)
+	if err != nil {
+		return nil, opt, err
+	}
+	if !opt.Finish && rundir.Summarized(dir) {
+		if last, reason, err := history.EndOfAll(m.Scenes, r.store.Journal); err != nil {
+			return nil, opt, err
+		} else if reason != "" {
+			return nil, opt, protocol.Errorf(protocol.KindConflict, "run %s: it has ended already (scene %s: %s); start another", dir, last, reason)
+		}
+	}
+	// Budgets are first: if a kill comes between, the same command line gives both again. Orders that
+	// the run has are refused.
+	if opt.raised = changed || opt.Budget != nil; opt.raised {
+		err = m.SetBudgets(dir, opt.Budget, opt.atEndpoints())
+	}
+	if err == nil && more {
+		err = orders.Keep(dir, opt.Orders)
+	}
 	return defs, opt, err
 }
 
@@ -242,6 +262,7 @@ func (r *Runner) begin(defs []*project.Scene, opt Options) error {
 			r.crashes = map[string][]*scenes.Crash{}
 		}
 	}
+	r.wanted = opt.Control
 	r.granted = opt.grantedTo(r.Project, r.Dir, r.log)
 	r.granted.Edition = func(now *granted.Reread) ([]string, error) { return r.edition(now, &opt) }
 	r.watch(metrics.Sources{Store: r.store, Dir: r.Dir, Plugins: r.granted.Plugins})

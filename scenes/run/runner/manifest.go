@@ -90,7 +90,8 @@ func fits(m *rundir.Manifest, opt Options) error {
 }
 
 // Again are the options with which a process goes on with the run that it began, or resumed, with
-// these: the run directory has the budget and the orders.
+// these: the run directory has the budget and the orders, and [Runner.Controlled] says what people
+// wanted last.
 func (opt Options) Again() Options {
 	opt.Finish, opt.Budget, opt.Orders = true, nil, nil
 	return opt
@@ -99,22 +100,18 @@ func (opt Options) Again() Options {
 // optionsOf are those the run was started with; what the caller may choose anew
 // comes from now.
 func optionsOf(m *rundir.Manifest, now Options) Options {
-	opt := Options{
-		Scenes: m.Scenes, Agents: m.Agents, For: m.For.Std(), Ticks: m.Ticks, Until: m.Until, Durability: m.Durability,
-		BatchFacts: m.BatchFacts, Snapshots: machines.SnapshotPolicy{Facts: m.SnapFacts, Every: m.SnapEvery.Std(), Bytes: m.SnapBytes}.Or(now.Snapshots), Keep: cmp.Or(now.Keep, m.Keep),
-		Workers: now.Workers, Metrics: now.Metrics, Log: now.Log, Version: now.Version, Crashes: now.Crashes, Restarted: now.Restarted, Finish: now.Finish, FS: now.FS, Recovering: now.Recovering,
-		Budget: now.Budget, Middleware: now.Middleware, External: now.External, Executors: now.Executors, Model: m.Model, OnMiss: m.OnMiss, Store: now.Store, Tools: tooling.Mode(m.Tools), Services: now.Services, Sandbox: now.Sandbox, Secrets: now.Secrets, Grants: now.Grants, Config: now.Config, Reread: now.Reread, ProjectDir: now.ProjectDir, Leave: now.Leave, Wait: now.Wait, Orders: now.Orders, Control: now.Control, Interactive: m.Interactive,
-	}
+	opt := now
+	opt.Dir, opt.Seed, opt.Seeds, opt.Clock, opt.Args = "", nil, nil, "", nil // the manifest has them
+	opt.Answers, opt.ToolAnswers, opt.Estimate = "", "", nil                  // the run directory has what it began with
+	opt.Scenes, opt.Agents, opt.For, opt.Ticks, opt.Until = m.Scenes, m.Agents, m.For.Std(), m.Ticks, m.Until
+	opt.Model, opt.OnMiss, opt.Tools, opt.Interactive = m.Model, m.OnMiss, tooling.Mode(m.Tools), m.Interactive
+	opt.Snapshots = machines.SnapshotPolicy{Facts: m.SnapFacts, Every: m.SnapEvery.Std(), Bytes: m.SnapBytes}.Or(now.Snapshots)
+	opt.Durability, opt.BatchFacts, opt.Keep = cmp.Or(now.Durability, m.Durability), cmp.Or(now.BatchFacts, m.BatchFacts), cmp.Or(now.Keep, m.Keep)
+	opt.Endpoints = nil
 	if len(m.Endpoints) > 0 { // else a script answered, and goes on to
 		if opt.Endpoints = now.Endpoints; opt.Endpoints == nil {
 			opt.Endpoints = map[string]*endpoint.Endpoint{}
 		}
-	}
-	if now.Durability != "" {
-		opt.Durability = now.Durability
-	}
-	if now.BatchFacts != 0 {
-		opt.BatchFacts = now.BatchFacts
 	}
 	return opt
 }

@@ -28,23 +28,24 @@ func placed(list []order.Entry, scenes []string) ([]order.Entry, error) {
 	return list, nil
 }
 
-// addOrders puts the orders that are given to a run that goes on behind those that it has.
-func (opt *Options) addOrders(dir string, m *rundir.Manifest) error {
+// addOrders puts the orders that are given to a run that goes on behind those that it has; added says
+// that there are some.
+func (opt *Options) addOrders(dir string, m *rundir.Manifest) (added bool, err error) {
 	more, err := placed(opt.Orders, m.Scenes)
 	if err != nil {
-		return err
+		return false, err
 	}
 	opt.Orders, err = orders.Kept(dir)
 	if opt.had = len(opt.Orders); err != nil || len(more) == 0 {
-		return err
+		return false, err
 	}
 	for _, e := range more {
 		if slices.ContainsFunc(opt.Orders, func(o order.Entry) bool { return o.ID == e.ID && o.Scene == e.Scene }) {
-			return protocol.Errorf(protocol.KindConflict, "order %s: the run %s has an order with this id; give yours one of its own", e.ID, m.Run)
+			return false, protocol.Errorf(protocol.KindConflict, "order %s: the run %s has an order with this id; give yours one of its own", e.ID, m.Run)
 		}
 	}
 	opt.Orders = append(opt.Orders, more...)
-	return orders.Keep(dir, opt.Orders)
+	return true, nil
 }
 
 // takeOrders takes orders out of the run directory until the run has stopped.
@@ -83,6 +84,22 @@ func (r *Runner) control(ctx context.Context, c *control.Command) orders.Stand {
 		stand.Refused, stand.Kind = err.Error(), protocol.KindOf(err)
 	}
 	return stand
+}
+
+// Controlled are the commands with which the scenes begin again as people wanted them when they
+// stopped (Options.Control). It is called after Wait.
+func (r *Runner) Controlled() (list []control.Command) {
+	for _, s := range r.inOrder() {
+		commands := s.outcome.Control
+		if s.Run == nil { // it did not begin
+			commands = control.For(s.ID, r.wanted)
+		}
+		for _, c := range commands {
+			c.Scene = s.ID
+			list = append(list, c)
+		}
+	}
+	return list
 }
 
 // give carries out one order that came while the run is under way.

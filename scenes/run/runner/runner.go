@@ -165,7 +165,7 @@ type Options struct {
 	ColdWakes *timing.Latency
 	// Serial adds up what of the scenes runs on one core: see scenes.Options.
 	Serial *timing.Serial
-	// Control are commands with which every scene begins: see scenes.Options.
+	// Control are commands with which every scene begins, or the one that they name: see scenes.Options.
 	Control []control.Command
 	// Middleware is asked in every scene: see setup.Options. Whoever goes on with
 	// the run gives it again; the manifest says only whether there was some.
@@ -221,9 +221,10 @@ type Runner struct {
 	log     *slog.Logger
 	started time.Time
 
-	late     sync.WaitGroup  // reloads that scenes have not decided
-	patience time.Duration   // with one of them: reloading
-	progress rundir.Progress // of restoring
+	late     sync.WaitGroup    // reloads that scenes have not decided
+	patience time.Duration     // with one of them: reloading
+	wanted   []control.Command // as Options.Control
+	progress rundir.Progress   // of restoring
 	granted  *granted.Run
 	crashes  map[string][]*scenes.Crash // before this process, as Options.Crashes; nil unless Options.Restarted
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/control"
 	"tavernsim/engine/travel"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm/limit"
@@ -76,11 +77,6 @@ func (r *Runner) start(defs []*project.Scene, opt Options) error {
 			return r.stopStarting(defs[i:], err)
 		}
 	}
-	if len(r.Scenes) == 0 && !opt.Finish && rundir.Summarized(r.Dir) {
-		last := r.idle[len(r.idle)-1]
-		err := protocol.Errorf(protocol.KindConflict, "run %s: it has ended already (scene %s: %s); start another", r.Dir, last.ID, last.outcome.Reason)
-		return errors.Join(err, r.close(nil))
-	}
 	r.metrics.Ready()
 	return nil
 }
@@ -134,7 +130,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) (err error) {
 	}
 	s := &Scene{tools: hands, ID: id, Seed: r.Manifest.Seeds[id], journal: journal, began: journal.Durable().Number, models: set, latency: timing.NewLatency(), report: def.Definition.Simulation.Report}
 	s.Run, err = scenes.Start(made, journal, scenes.Options{
-		Schedule: opt.Schedule, Stop: stopOf(def, opt), Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Orders: opt.ordersOf(id), Control: opt.Control, Desk: r.deskOf(id), Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
+		Schedule: opt.Schedule, Stop: stopOf(def, opt), Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Orders: opt.ordersOf(id), Control: control.For(id, opt.Control), Desk: r.deskOf(id), Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
 		Metrics: counts, Log: r.log, Latency: s.latency, ColdWakes: opt.ColdWakes, Serial: opt.Serial, Crashes: opt.Crashes[id], Links: r.links.Of(id), Folding: r.recovering(id),
 		Effects:     func() (outside.Journal, error) { return r.store.Direct(outside.JournalID(id)) },
 		PassiveFile: func() (seats.File, error) { return seats.Scratch(r.Dir) },

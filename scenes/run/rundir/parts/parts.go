@@ -17,6 +17,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"syscall"
 
 	"tavernsim/protocol"
 	"tavernsim/tools/ownfile"
@@ -198,4 +199,34 @@ func (r *reader) Read(b []byte) (int, error) {
 		r.failed = err
 	}
 	return n, err
+}
+
+// WriteFile writes a file whole or not at all. It outlives a loss of power.
+func WriteFile(path string, data []byte) error {
+	tmp := path + New
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(tmp))
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return errors.Join(err, os.RemoveAll(tmp))
+	}
+	if err := os.Rename(tmp, path); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}
+
+// syncFolder lets what was renamed in a folder outlive a loss of power, where a system can.
+func syncFolder(dir string) error {
+	f, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) || errors.Is(err, fs.ErrPermission) {
+		err = nil
+	}
+	return errors.Join(err, f.Close())
 }
