@@ -34,8 +34,8 @@ import (
 
 // hoarder has a secret in every place where a value can stand: the world, a
 // private state, an event that is routed and one that is refused, parameters of
-// calls that fail and that are denied, knowledge, goals, speech and what a model
-// says.
+// calls that fail and that are denied, knowledge, goals, speech, what a model
+// says, and requests of a turn that ends later.
 const hoarder = `
 -- agent_profiles/keeper.yaml --
 id: keeper
@@ -45,7 +45,7 @@ schema_version: "1.0"
 core_deliberation_workflow_id: think
 knowledge_base_references: [{source_id: notes, access_permissions: [write_caiu]}]
 subscribed_event_types: [told]
-tool_ids_inventory: [UpdatePrivateStateTool, RequestWorldStateUpdateTool, PublishEventTool, UpdateGoalTool, WriteToKnowledgeBaseTool, SayTool]
+tool_ids_inventory: [UpdatePrivateStateTool, RequestWorldStateUpdateTool, PublishEventTool, UpdateGoalTool, WriteToKnowledgeBaseTool, SayTool, MoveTool]
 memory: {episodes: {}}
 -- knowledgebases/notes.yaml --
 id: notes
@@ -54,7 +54,8 @@ schema_version: "1.0"
 id: s
 name: Hoard
 schema_version: "1.0"
-agent_instances: [{instance_id: kim, profile_id: keeper}]
+agent_instances: [{instance_id: kim, profile_id: keeper}, {instance_id: lea, profile_id: keeper}]
+space: {grid: {width: 4, height: 4}, places: {well: {at: [0, 0]}, inn: {at: [3, 3]}}}
 script: {variables: {api_key: hunter2-variable, door: {password: shut}}, states: [{id: dark, context: "password: hunter2-context", on_enter: [{set: {door: {password: hunter2-entered}}}]}]}
 initial_world_state: {vault: {password: hunter2-init, list: [{api_key: hunter2-list}]}}
 simulation: {stop: {ticks: 5}}
@@ -75,6 +76,13 @@ rules:
         - {tool: WriteToKnowledgeBaseTool, params: {entry: {entry_type: note, content: "api_key=hunter2-note", metadata: {password: hunter2-meta}}}}
         - {tool: NoSuchTool, params: {password: hunter2-denied}}
         - {tool: SayTool, params: {text: "password: hunter2-said"}}
+  - match: {agent: lea, variables: {turn: 1}}
+    latency: {fixed: 2s}
+    answer:
+      calls:
+        - {tool: RequestWorldStateUpdateTool, params: {commands: {set: [{key: world.door, value: {password: hunter2-in-value}, options: {reason: "api_key: hunter2-why"}}]}}}
+        - {tool: MoveTool, params: {to: "password:hunter2-to"}}
+        - {tool: PublishEventTool, params: {type: told, payload: {api_key: hunter2-late}}}
 otherwise: {text: ""}
 `
 
