@@ -18,6 +18,7 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/internal/metrics"
 	"tavernsim/internal/metrics/scrape"
+	"tavernsim/internal/show"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/runner"
@@ -57,8 +58,8 @@ schema_version: "1.0"
 agent_instances: [{instance_id: kim, profile_id: keeper}, {instance_id: lea, profile_id: keeper}]
 space: {grid: {width: 4, height: 4}, places: {well: {at: [0, 0]}, inn: {at: [3, 3]}}}
 script: {variables: {api_key: hunter2-variable, door: {password: shut}}, states: [{id: dark, context: "password: hunter2-context", on_enter: [{set: {door: {password: hunter2-entered}}}]}]}
-initial_world_state: {vault: {password: hunter2-init, list: [{api_key: hunter2-list}]}}
-simulation: {stop: {ticks: 5}}
+initial_world_state: {vault: {password: hunter2-init, list: [{api_key: hunter2-list}]}, door: {pin: {password: 20482048}}, shed: {note: "password: hunter2-note", pin: {password: 20482048}}}
+simulation: {stop: {ticks: 5}, report: [vault, vault.password, vault.list, shed.note, shed.pin.password, door.pin.password]}
 -- models/voices.yaml --
 rules:
   - match: {agent: kim, variables: {turn: 1}}
@@ -105,6 +106,16 @@ func TestSecrets(t *testing.T) {
 	}
 	s := openRun(t, dir)
 	mustHide(t, "summary", summary)
+	var shown bytes.Buffer
+	if err := show.Run(&shown, summary, false); err != nil || !strings.Contains(shown.String(), "shed.note = password: [redacted]") {
+		t.Errorf("%v: %s", err, shown.String())
+	}
+	mustHide(t, "the shown summary", shown.String())
+	for _, text := range []string{fmt.Sprintf("%+v", summary.Report), shown.String()} {
+		if strings.Contains(text, "2048") {
+			t.Errorf("the summary shows a number at the path of a secret, or a series of it: %s", text)
+		}
+	}
 	mustHide(t, "log", log.String())
 	page := httptest.NewRecorder()
 	scrape.Handler(counts, scrape.Options{}).ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))
