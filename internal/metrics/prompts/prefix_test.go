@@ -1,6 +1,7 @@
 package prompts
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -27,5 +28,27 @@ func TestPromptPrefix(t *testing.T) {
 		if got, ok := ask("a", c.text); !ok || got < c.from || got > c.to {
 			t.Errorf("%.20q: %v, want %v to %v", c.text, got, c.from, c.to)
 		}
+	}
+}
+
+// There is room for the agents of scenes that go on: those of a forgotten one leave it.
+func TestForget(t *testing.T) {
+	p := New()
+	ask := func(scene, agent string) bool {
+		_, ok := p.Share(scene, &protocol.ModelRequest{Agent: agent, Messages: []protocol.ModelMessage{{Text: "words"}}})
+		return ok
+	}
+	for i := range maxPrefixes {
+		ask("one", fmt.Sprint(i))
+	}
+	if ask("two", "a"); ask("two", "a") {
+		t.Error("there was room for more agents than the bound")
+	}
+	p.Forget("one")
+	if ask("two", "a"); !ask("two", "a") {
+		t.Error("the room of a scene that was forgotten is not given to others")
+	}
+	if ask("one", "1") {
+		t.Error("a prompt of a scene that was forgotten is known")
 	}
 }
