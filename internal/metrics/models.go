@@ -205,15 +205,7 @@ func (s *Set) model(provider, model string) *modelSeries {
 
 // Prompt measures how much of a prompt an endpoint that answered may have read before.
 func (s *Scene) Prompt(provider string, q *protocol.ModelRequest, a *protocol.ModelAnswer) {
-	if a.Origin == nil { // a model inside the program, or none
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.over() {
-		return // nobody would forget it
-	}
-	if ratio, ok := s.models.prefixes.Share(s, q); ok {
+	if ratio, ok := s.models.prefixes.Share(s, q, a); ok {
 		s.models.gates.get(provider).prefix.Observe(ratio)
 	}
 }

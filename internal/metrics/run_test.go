@@ -92,10 +92,12 @@ func TestPromptsOfALife(t *testing.T) {
 	s := New(ByRun())
 	q, a := &protocol.ModelRequest{Agent: "kim", Messages: []protocol.ModelMessage{{Text: "hello"}}}, &protocol.ModelAnswer{Origin: &protocol.ModelOrigin{Endpoint: "cloud"}}
 	kept := func(sc *Scene) bool {
-		_, ok := s.models.prefixes.Share(sc, q)
+		_, ok := s.models.prefixes.Share(sc, q, a)
 		return ok
 	}
 	one, two := s.Run("1").Scene("s"), s.Run("2").Scene("s")
+	one.Became(SceneRunning)
+	two.Became(SceneRunning)
 	one.Prompt("cloud", q, a)
 	if !kept(one) || kept(two) {
 		t.Error("the prompt before is not that of the same scene")
@@ -106,7 +108,7 @@ func TestPromptsOfALife(t *testing.T) {
 		t.Error("the prompt of a scene that has ended is kept")
 	}
 	s.Run("2").Forget()
-	if kept(two) {
+	if two.Prompt("cloud", q, a); kept(two) {
 		t.Error("the prompt of a run that was forgotten is kept")
 	}
 }

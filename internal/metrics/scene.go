@@ -189,13 +189,8 @@ func (s *Scene) Became(to SceneState) {
 	s.time.scenes[to].Inc()
 	s.time.transitions[to].inc("ok")
 	s.state = to
-	if s.over() {
-		s.models.prefixes.Forget(s)
-	}
+	s.models.prefixes.Runs(s, to < SceneEnded)
 }
-
-// over reports whether this life asks no model any more. The caller holds mu.
-func (s *Scene) over() bool { return s.gone || s.state >= SceneEnded }
 
 // CouldNot counts a transition that did not happen: the scene stays what it is.
 func (s *Scene) CouldNot(to SceneState) { s.time.transitions[to].inc("failed") }
@@ -264,6 +259,6 @@ func (s *Scene) Forget() {
 	if !s.gone {
 		s.gone = true
 		s.time.scenes[s.state].Dec()
-		s.models.prefixes.Forget(s)
+		s.models.prefixes.Runs(s, false)
 	}
 }

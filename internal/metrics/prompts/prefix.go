@@ -16,8 +16,8 @@ const (
 	maxKept     = 1 << 20 // bytes of the room for a prompt
 )
 
-// Prefixes remembers the last prompt of each agent, as hashes of its blocks, until its scene is
-// forgotten.
+// Prefixes remembers the last prompt of each agent of the scenes that run, as hashes of its
+// blocks.
 type Prefixes struct {
 	mu     sync.Mutex
 	seed   maphash.Seed
@@ -32,23 +32,24 @@ func New() *Prefixes {
 }
 
 // Share is the part of a prompt with which the agent's prompt before began; false for its
-// first one. scene is what Forget takes, one in the process.
-func (p *Prefixes) Share(scene any, q *protocol.ModelRequest) (float64, bool) {
+// first one, for an answer of no endpoint, and for a scene that does not run.
+func (p *Prefixes) Share(scene any, q *protocol.ModelRequest, a *protocol.ModelAnswer) (float64, bool) {
+	if a.Origin == nil { // a model inside the program, or none
+		return 0, false
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	text := prompt.AppendBytes(p.text[:0], q)
 	if p.text = text; cap(text) > maxKept {
 		p.text = nil
 	}
-	blocks, known := p.last[scene][q.Agent] // of the prompt before, which this one takes the place of
+	last := p.last[scene]
+	blocks, known := last[q.Agent] // of the prompt before, which this one takes the place of
+	if last == nil || !known && p.agents >= maxPrefixes {
+		return 0, false
+	}
 	if !known {
-		if p.agents >= maxPrefixes {
-			return 0, false
-		}
 		p.agents++
-		if p.last[scene] == nil {
-			p.last[scene] = map[string][]uint32{}
-		}
 	}
 	before, n, same := len(blocks), 0, 0
 	for at := 0; at < len(text) && n < maxBlocks; at += prefixBlock {
@@ -62,17 +63,23 @@ func (p *Prefixes) Share(scene any, q *protocol.ModelRequest) (float64, bool) {
 		blocks[n] = h
 		n++
 	}
-	p.last[scene][q.Agent] = blocks[:n]
+	last[q.Agent] = blocks[:n]
 	if !known || len(text) == 0 {
 		return 0, false
 	}
 	return float64(min(same*prefixBlock, len(text))) / float64(len(text)), true
 }
 
-// Forget gives the room of a scene's agents to others.
-func (p *Prefixes) Forget(scene any) {
+// Runs says whether a scene, one in the process, runs. The room for the prompts of one that does
+// not is given to others.
+func (p *Prefixes) Runs(scene any, runs bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.agents -= len(p.last[scene])
-	delete(p.last, scene)
+	switch last := p.last[scene]; {
+	case runs && last == nil:
+		p.last[scene] = map[string][]uint32{}
+	case !runs:
+		p.agents -= len(last)
+		delete(p.last, scene)
+	}
 }
