@@ -111,7 +111,7 @@ func (s *scene) asked(to string, q *effect.Ask, x *effect.Answered, took time.Du
 		}
 	}
 	s.metrics.Model(to, name, string(llm.OutcomeOf(x.Err)), took, &x.Model)
-	s.metrics.Prompt(s.ID, to, &q.Model, &x.Model)
+	s.metrics.Prompt(to, &q.Model, &x.Model)
 }
 
 // actorName is unique in the process.

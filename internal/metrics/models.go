@@ -204,11 +204,8 @@ func (s *Set) model(provider, model string) *modelSeries {
 }
 
 // Prompt measures how much of a prompt an endpoint that answered may have read before.
-func (s *Set) Prompt(scene, provider string, q *protocol.ModelRequest, a *protocol.ModelAnswer) {
-	if a.Origin == nil { // a model inside the program, or none
-		return
-	}
-	if ratio, ok := s.models.prefixes.Share(scene, q); ok {
+func (s *Scene) Prompt(provider string, q *protocol.ModelRequest, a *protocol.ModelAnswer) {
+	if ratio, ok := s.models.prefixes.Share(s, q, a); ok {
 		s.models.gates.get(provider).prefix.Observe(ratio)
 	}
 }

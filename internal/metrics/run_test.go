@@ -86,3 +86,29 @@ func TestNoRunLabelForOneRun(t *testing.T) {
 		}
 	}
 }
+
+// Prompts of a scene that is over are forgotten, and two runs do not share those of scenes of one name.
+func TestPromptsOfALife(t *testing.T) {
+	s := New(ByRun())
+	q, a := &protocol.ModelRequest{Agent: "kim", Messages: []protocol.ModelMessage{{Text: "hello"}}}, &protocol.ModelAnswer{Origin: &protocol.ModelOrigin{Endpoint: "cloud"}}
+	kept := func(sc *Scene) bool {
+		_, ok := s.models.prefixes.Share(sc, q, a)
+		return ok
+	}
+	one, two := s.Run("1").Scene("s"), s.Run("2").Scene("s")
+	one.Became(SceneRunning)
+	two.Became(SceneRunning)
+	one.Prompt("cloud", q, a)
+	if !kept(one) || kept(two) {
+		t.Error("the prompt before is not that of the same scene")
+	}
+	one.Became(SceneEnded)
+	one.Prompt("cloud", q, a) // of a turn that nobody waited for
+	if kept(one) {
+		t.Error("the prompt of a scene that has ended is kept")
+	}
+	s.Run("2").Forget()
+	if two.Prompt("cloud", q, a); kept(two) {
+		t.Error("the prompt of a run that was forgotten is kept")
+	}
+}

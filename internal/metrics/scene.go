@@ -189,6 +189,7 @@ func (s *Scene) Became(to SceneState) {
 	s.time.scenes[to].Inc()
 	s.time.transitions[to].inc("ok")
 	s.state = to
+	s.models.prefixes.Runs(s, to < SceneEnded)
 }
 
 // CouldNot counts a transition that did not happen: the scene stays what it is.
@@ -258,5 +259,6 @@ func (s *Scene) Forget() {
 	if !s.gone {
 		s.gone = true
 		s.time.scenes[s.state].Dec()
+		s.models.prefixes.Runs(s, false)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // time.
 const (
 	maxSpan  = 10_000    // schemas that one value is checked against beside each other: $ref, allOf, anyOf, oneOf, if, not
-	maxSteps = 1_000_000 // schemas that a value and everything in it are checked against
+	maxSteps = 1_000_000 // schemas, and values of enums, that a value and everything in it are checked against
 )
 
 // branch is a schema as the count of steps sees it: which schemas it leads to.
@@ -111,7 +111,11 @@ type steps int
 // take charges b and all that it asks of v, at least as much as the library
 // does, and reports whether there was enough.
 func (n *steps) take(b *branch, v any) bool {
-	if *n--; *n < 0 {
+	*n--
+	if b.schema.Enum != nil {
+		*n -= steps(len(b.schema.Enum.Values))
+	}
+	if *n < 0 {
 		return false
 	}
 	if !n.each(b.beside, v) {

@@ -34,31 +34,50 @@ func New(compiled *jsonschema.Schema) (s *Schema, steps []string, problem string
 	return s, nil, ""
 }
 
-// Check lists every violation, in the order of their places. A value that is
-// too much work to check is one violation.
+// Check lists the violations, in the order of their places: the first hundred. A
+// value that is too much work to check is one violation.
 func (s *Schema) Check(v any) []Violation {
-	if left := steps(maxSteps); !left.take(s.root, v) {
-		return []Violation{{Message: fmt.Sprintf("checking it against the schema takes more than %d steps: alternatives multiply with its depth", maxSteps)}}
-	}
-	if detail, ok := errors.AsType[*jsonschema.ValidationError](s.compiled.Validate(v)); ok {
+	detail, tooMuch := s.validate(v)
+	switch {
+	case tooMuch != nil:
+		return tooMuch
+	case detail != nil:
 		return Violations(detail)
 	}
 	return nil
 }
 
-// Fits says how a value violates the schema; nil is one that everything fits.
-func (s *Schema) Fits(v any) error {
+func (s *Schema) validate(v any) (detail *jsonschema.ValidationError, tooMuch []Violation) {
+	if left := steps(maxSteps); !left.take(s.root, v) {
+		return nil, []Violation{{Message: fmt.Sprintf("checking it against the schema takes more than %d steps: alternatives multiply with its depth", maxSteps)}}
+	}
+	detail, _ = errors.AsType[*jsonschema.ValidationError](s.compiled.Validate(v))
+	return detail, nil
+}
+
+// Fits says how a value violates the schema, and where: the first eight ways, and how
+// many more there are. A nil schema fits everything.
+func (s *Schema) Fits(v any) error { return s.fits(v, path) }
+
+// FitsByPointer says it with the JSON pointers of the places.
+func (s *Schema) FitsByPointer(v any) error { return s.fits(v, pointer) }
+
+func (s *Schema) fits(v any, place func(steps []string) string) error {
 	if s == nil {
 		return nil
 	}
-	if list := s.Check(v); len(list) > 0 {
-		return errors.New(Join(list))
+	detail, list := s.validate(v)
+	total := len(list)
+	if detail != nil {
+		var some []found
+		some, total = first(detail, maxInText)
+		list = plain(some)
 	}
-	return nil
+	if total == 0 {
+		return nil
+	}
+	return errors.New(inOneLine(list, total, place))
 }
-
-// FitsByPointer says it with the JSON pointers of the places.
-func (s *Schema) FitsByPointer(v any) error { return byPointer(s.Check(v)) }
 
 // Fill adds the defaults of a schema's properties where they are missing, in v
 // and in the objects inside it, and reports whether their number has a bound. It

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tavernsim/engine/secret"
 	"tavernsim/internal/terminal"
 	"tavernsim/llm/price"
 	"tavernsim/scenes/view/artifacts"
@@ -42,10 +43,11 @@ func (s *Scene) Budgets() List[inspect.BudgetLine] {
 	}}
 }
 
-// Orders are what somebody outside ordered.
+// Orders are what somebody outside ordered. As JSON they are a file of orders, with the secrets
+// in them.
 func (s *Scene) Orders() List[inspect.OrderLine] {
 	return List[inspect.OrderLine]{"nobody outside ordered anything", []string{"at", ">wave", "order", "by", "changes", "reason", "refused"}, func(t *terminal.Table, o inspect.OrderLine) {
-		t.Row(s.since(o.Time()), terminal.Thousands(o.Wave), o.ID, o.By, o.Kinds(), o.Reason, o.Refused)
+		t.Row(s.since(o.Time()), terminal.Thousands(o.Wave), o.ID, o.By, o.Kinds(), secret.Text(o.Reason), secret.Text(o.Refused))
 	}}
 }
 

@@ -8,7 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"tavernsim/engine/order"
 	"tavernsim/internal/terminal"
+	"tavernsim/scenes/view/inspect"
 )
 
 func TestOffsets(t *testing.T) {
@@ -18,6 +20,22 @@ func TestOffsets(t *testing.T) {
 	} {
 		if got := s.since(text); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// The table of orders shows no secrets. As JSON it is a file for another run, which must come to
+// the same digest.
+func TestOrdersForPeople(t *testing.T) {
+	for _, asJSON := range []bool{false, true} {
+		var out strings.Builder
+		s := &Scene{Out: &out, Err: &out, JSON: asJSON, Limit: -1}
+		line := inspect.OrderLine{Entry: order.Entry{ID: "o", Reason: "password: hunter2", Refused: "api_key=hunter2"}}
+		if err := Lines(s, s.Orders(), func(_ int, yield func(inspect.OrderLine) error) error { return yield(line) }); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(out.String(), "hunter2"); n != 0 && !asJSON || n != 2 && asJSON {
+			t.Errorf("JSON %v: %s", asJSON, out.String())
 		}
 	}
 }

@@ -1,7 +1,9 @@
 package surrogate
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"hash/fnv"
 	"math"
 	"math/bits"
@@ -79,9 +81,17 @@ func New(entries []*replay.Entry) *Index {
 	return x
 }
 
+// compare leaves no two entries equal that differ: one cassette may be put together of
+// several, in any order of lines.
 func compare(a, b *replay.Entry) int {
-	return cmp.Or(cmp.Compare(a.Scene, b.Scene), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.Request, b.Request),
+	order := cmp.Or(cmp.Compare(a.Scene, b.Scene), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.Request, b.Request),
 		cmp.Compare(a.Question, b.Question), cmp.Compare(a.Situation, b.Situation), cmp.Compare(a.Text, b.Text))
+	if order != 0 || a == b {
+		return order
+	}
+	x, _ := json.Marshal(a) // an entry was read as JSON
+	y, _ := json.Marshal(b)
+	return bytes.Compare(x, y)
 }
 
 func (d *decisions) add(e *replay.Entry) {

@@ -44,6 +44,20 @@ func TestAnyOrder(t *testing.T) {
 	})
 }
 
+// Entries that differ in their native calls alone have an order, too.
+func TestAnyOrderOfCalls(t *testing.T) {
+	list := make([]*replay.Entry, 20)
+	for i := range list {
+		list[i] = entry(1, "guard", "the gate is open", "")
+		list[i].Calls = []replay.Call{{ID: "c", Tool: fmt.Sprint("walk", i)}}
+	}
+	first, _, _ := New(list).Nearest(asks("guard", "the gate is open"), any)
+	slices.Reverse(list)
+	if second, _, _ := New(list).Nearest(asks("guard", "the gate is open"), any); first != second {
+		t.Errorf("%v, then %v", first.Calls, second.Calls)
+	}
+}
+
 // Promises 2 and 3: profile, purpose and failures; the same words are at distance 0.
 func TestNearest(t *testing.T) {
 	failed := entry(5, "guard", "the gate is shut and wolves howl", "broken")

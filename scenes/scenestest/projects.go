@@ -24,10 +24,14 @@ var town []byte
 var painters []byte
 
 // Painters is a project whose agent calls [Painting] each turn: runner.Options.Services
-// has it as "painter".
-func Painters(t testing.TB) *project.Project {
+// has it as "painter". Texts of txtar are laid over it.
+func Painters(t testing.TB, over ...string) *project.Project {
 	t.Helper()
-	p, err := Load(Files(txtar.Parse(painters)), nil)
+	archives := []*txtar.Archive{txtar.Parse(painters)}
+	for _, text := range over {
+		archives = append(archives, txtar.Parse([]byte(text)))
+	}
+	p, err := Load(Files(archives...), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

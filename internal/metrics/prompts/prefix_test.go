@@ -1,6 +1,7 @@
 package prompts
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,8 +11,9 @@ import (
 // The ratio is of the bytes that an agent's prompt shares with its prompt before.
 func TestPromptPrefix(t *testing.T) {
 	p := New()
+	p.Runs("s", true)
 	ask := func(agent, text string) (float64, bool) {
-		return p.Share("s", &protocol.ModelRequest{Agent: agent, Messages: []protocol.ModelMessage{{Text: text}}})
+		return p.Share("s", &protocol.ModelRequest{Agent: agent, Messages: []protocol.ModelMessage{{Text: text}}}, answered())
 	}
 	long := strings.Repeat("word ", 200)
 	if _, ok := ask("a", long); ok {
@@ -27,5 +29,33 @@ func TestPromptPrefix(t *testing.T) {
 		if got, ok := ask("a", c.text); !ok || got < c.from || got > c.to {
 			t.Errorf("%.20q: %v, want %v to %v", c.text, got, c.from, c.to)
 		}
+	}
+}
+
+func answered() *protocol.ModelAnswer {
+	return &protocol.ModelAnswer{Origin: &protocol.ModelOrigin{Endpoint: "cloud"}}
+}
+
+// There is room for the agents of scenes that run: those of one that has ended leave it.
+func TestScenesThatRun(t *testing.T) {
+	p := New()
+	p.Runs("one", true)
+	p.Runs("two", true)
+	ask := func(scene, agent string) bool {
+		_, ok := p.Share(scene, &protocol.ModelRequest{Agent: agent, Messages: []protocol.ModelMessage{{Text: "words"}}}, answered())
+		return ok
+	}
+	for i := range maxPrefixes {
+		ask("one", fmt.Sprint(i))
+	}
+	if ask("two", "a"); ask("two", "a") {
+		t.Error("there was room for more agents than the bound")
+	}
+	p.Runs("one", false)
+	if ask("two", "a"); !ask("two", "a") {
+		t.Error("the room of a scene that has ended is not given to others")
+	}
+	if ask("one", "1"); ask("one", "1") {
+		t.Error("a prompt of a scene that has ended is kept")
 	}
 }

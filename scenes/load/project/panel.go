@@ -50,8 +50,8 @@ func (l *loader) loadPanel(doc *source.Document, file string) {
 		}
 		if a.AnswerSchema != nil {
 			if answers := l.schema(doc, at("actions", name, "answer_schema")); answers != nil && p.Alone.Given {
-				if list := answers.Check(p.Alone.Value); len(list) > 0 {
-					l.fault(doc, at("headless", "default"), "", "the action %s does not take it: %s", name, schema.Join(list))
+				if err := answers.Fits(p.Alone.Value); err != nil {
+					l.fault(doc, at("headless", "default"), "", "the action %s does not take it: %s", name, err)
 				}
 			}
 		}

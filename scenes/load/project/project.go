@@ -160,8 +160,8 @@ func (p *Project) CheckEvent(eventType string, payload any) error {
 	if !ok {
 		return nil
 	}
-	if v := s.Check(payload); len(v) > 0 {
-		return protocol.Errorf(protocol.KindInvalid, "event %s: payload: %s", eventType, schema.Join(v))
+	if err := s.Fits(payload); err != nil {
+		return protocol.Errorf(protocol.KindInvalid, "event %s: payload: %w", eventType, err)
 	}
 	return nil
 }

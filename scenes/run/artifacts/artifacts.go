@@ -20,6 +20,7 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/tooltask"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/rundir/parts"
@@ -60,7 +61,7 @@ const idBytes = len(prefix) + 64
 func Kept(journal interface {
 	Scan(q persistence.Query, yield func(protocol.Record) error) error
 }, named Names) error {
-	return journal.Scan(persistence.Query{Kinds: []string{agentfact.FactCallAnswered}}, func(r protocol.Record) error {
+	return journal.Scan(persistence.Query{Kinds: []string{agentfact.FactCallAnswered, tooltask.FactEnded}}, func(r protocol.Record) error {
 		named.Add(r.Data)
 		return nil
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"tavernsim/engine/secret"
 	"tavernsim/engine/world"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines/tally"
@@ -125,7 +126,7 @@ func (r *Runner) byModel(sc *Scene) []history.ModelUse {
 	return list
 }
 
-// reported reads the paths of simulation.report.
+// reported reads the paths of simulation.report, without secrets.
 func (sc *Scene) reported(doc *world.Document) []rundir.WorldValue {
 	var out []rundir.WorldValue
 	for _, text := range sc.report {
@@ -133,9 +134,14 @@ func (sc *Scene) reported(doc *world.Document) []rundir.WorldValue {
 		if err != nil {
 			continue // validated when the project was loaded
 		}
-		v, _ := doc.Get(path)
+		v, there := doc.Get(path)
+		v, _ = secret.Hide(v)
+		hidden := secret.OnPath(text)
+		if hidden && there {
+			v = secret.Redacted
+		}
 		value := rundir.WorldValue{Path: text, Value: v}
-		if sc.Run != nil {
+		if sc.Run != nil && !hidden {
 			value.Seconds, value.Series = sc.Run.Series(text)
 		}
 		out = append(out, value)

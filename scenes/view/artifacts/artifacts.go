@@ -12,6 +12,7 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/tooltask"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/artifacts"
@@ -44,7 +45,7 @@ func List(runDir string, s *inspect.Scene, q Query, yield func(Line) error) erro
 	if err := s.Known(q.Agent); err != nil {
 		return err
 	}
-	query, err := s.Query(q.Span, persistence.Query{Actor: q.Agent, Kinds: []string{agentfact.FactCallAnswered, agentfact.FactCallMade}})
+	query, err := s.Query(q.Span, persistence.Query{Kinds: []string{agentfact.FactCallAnswered, agentfact.FactCallMade, tooltask.FactEnded}})
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func List(runDir string, s *inspect.Scene, q Query, yield func(Line) error) erro
 	if err != nil {
 		return err
 	}
-	l := &listing{scene: s, sizes: map[string]int64{}, open: map[string][]Line{}, left: q.Limit, yield: yield}
+	l := &listing{scene: s, agent: q.Agent, sizes: map[string]int64{}, open: map[string][]Line{}, left: q.Limit, yield: yield}
 	for _, f := range files {
 		l.sizes[f.ID] = f.Size
 	}
@@ -63,9 +64,11 @@ func List(runDir string, s *inspect.Scene, q Query, yield func(Line) error) erro
 	return err
 }
 
-// listing is a walk over the facts of calls. The call itself follows the answer to it.
+// listing is a walk over the facts of calls. The call itself follows the answer to it, except
+// for that of an asynchronous tool: the end of its task names the artifacts.
 type listing struct {
 	scene *inspect.Scene
+	agent string // "" = all
 	sizes map[string]int64
 	open  map[string][]Line // by agent: of answers whose call has not come
 	wave  uint64
@@ -74,6 +77,9 @@ type listing struct {
 }
 
 func (l *listing) fact(r protocol.Record) error {
+	if r.Kind != tooltask.FactEnded && l.agent != "" && r.Actor != l.agent {
+		return nil
+	}
 	if r.Kind == agentfact.FactCallMade {
 		lines := l.open[r.Actor]
 		if delete(l.open, r.Actor); len(lines) == 0 {
@@ -89,22 +95,41 @@ func (l *listing) fact(r protocol.Record) error {
 	if err != nil {
 		return err
 	}
-	answered, ok := fact.(*agentfact.CallAnswered)
-	if !ok || len(answered.Artifacts) == 0 {
-		return nil
+	switch f := fact.(type) {
+	case *agentfact.CallAnswered:
+		lines, err := l.lines(r, r.Actor, f.Artifacts)
+		l.open[r.Actor] = append(l.open[r.Actor], lines...)
+		return err
+	case *tooltask.Ended:
+		if l.agent != "" && f.Agent != l.agent {
+			return nil
+		}
+		lines, err := l.lines(r, f.Agent, f.Artifacts)
+		if err != nil {
+			return err
+		}
+		return l.give(lines, f.Tool)
+	}
+	return nil
+}
+
+// lines are the artifacts that a fact names.
+func (l *listing) lines(r protocol.Record, agent string, named []tool.Artifact) (lines []Line, err error) {
+	if len(named) == 0 {
+		return nil, nil
 	}
 	wave, err := l.scene.WaveOf(r.Seq, l.wave)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	l.wave = wave.Number
-	for _, a := range answered.Artifacts {
+	for _, a := range named {
 		size, there := l.sizes[a.ID]
-		l.open[r.Actor] = append(l.open[r.Actor], Line{
-			Seq: r.Seq, Wave: wave.Number, Time: r.Time.String(), Agent: r.Actor, URI: a.URI(), Size: a.Size, Type: a.Type, Name: a.Name, There: there && size == a.Size,
+		lines = append(lines, Line{
+			Seq: r.Seq, Wave: wave.Number, Time: r.Time.String(), Agent: agent, URI: a.URI(), Size: a.Size, Type: a.Type, Name: a.Name, There: there && size == a.Size,
 		})
 	}
-	return nil
+	return lines, nil
 }
 
 func (l *listing) give(lines []Line, id string) error {

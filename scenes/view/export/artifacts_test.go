@@ -8,16 +8,17 @@ import (
 
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/artifacts"
+	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/view/inspect"
 	"tavernsim/tools"
 )
 
-func paintersRun(t testing.TB) (dir string) {
+func paintersRun(t testing.TB, over ...string) (dir string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "run")
-	r, err := runner.Start(scenestest.Painters(t), runner.Options{Dir: dir, Services: map[string]tools.Executor{"painter": tools.Func(scenestest.Painting)}})
+	r, err := runner.Start(scenestest.Painters(t, over...), runner.Options{Dir: dir, Services: map[string]tools.Executor{"painter": tools.Func(scenestest.Painting)}})
 	if err == nil {
 		_, err = r.Wait()
 	}
@@ -61,5 +62,40 @@ func TestFiles(t *testing.T) {
 	}
 	if n, err := Files(s, o, to, true); n != 22 || err != nil { // another size: not there
 		t.Error(n, err)
+	}
+}
+
+const waiting = `
+-- tools/paint.tool.yaml --
+id: paint
+parameters: {properties: {turn: {type: integer}}, required: [turn]}
+implementation: {type: service, name: painter}
+execution: {mode: async, repeat: free, latency: 1500ms}
+`
+
+// Artifacts of a call of an asynchronous tool are those of the agent that made it.
+func TestFilesOfTasks(t *testing.T) {
+	dir := paintersRun(t, waiting)
+	s := openRun(t, dir)
+	files, err := artifacts.Of(dir).List()
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, agents := range [][]string{nil, {"ada"}} {
+		o := Options{RunDir: dir, Agents: agents}
+		rows := string(written(t, s, "artifacts", CSV, o))
+		if strings.Count(rows, ",ada,paint,") != len(files) || strings.Count(rows, "\n") != 1+len(files) {
+			t.Errorf("%v: want %d rows: %s", agents, len(files), rows)
+		}
+		if n, err := Files(s, o, filepath.Join(t.TempDir(), "files"), false); n != len(files) || err != nil {
+			t.Error(n, err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, artifacts.Dir, files[0].ID), []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	d, err := rundir.Examine(t.Context(), dir, nil)
+	if err != nil || d.Healthy {
+		t.Errorf("a damaged artifact of a task is not found: %+v %v", d, err)
 	}
 }

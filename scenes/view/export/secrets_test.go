@@ -18,6 +18,7 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/internal/metrics"
 	"tavernsim/internal/metrics/scrape"
+	"tavernsim/internal/show"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/runner"
@@ -34,8 +35,8 @@ import (
 
 // hoarder has a secret in every place where a value can stand: the world, a
 // private state, an event that is routed and one that is refused, parameters of
-// calls that fail and that are denied, knowledge, goals, speech and what a model
-// says.
+// calls that fail and that are denied, knowledge, goals, speech, what a model
+// says, and requests of a turn that ends later.
 const hoarder = `
 -- agent_profiles/keeper.yaml --
 id: keeper
@@ -45,7 +46,7 @@ schema_version: "1.0"
 core_deliberation_workflow_id: think
 knowledge_base_references: [{source_id: notes, access_permissions: [write_caiu]}]
 subscribed_event_types: [told]
-tool_ids_inventory: [UpdatePrivateStateTool, RequestWorldStateUpdateTool, PublishEventTool, UpdateGoalTool, WriteToKnowledgeBaseTool, SayTool]
+tool_ids_inventory: [UpdatePrivateStateTool, RequestWorldStateUpdateTool, PublishEventTool, UpdateGoalTool, WriteToKnowledgeBaseTool, SayTool, MoveTool]
 memory: {episodes: {}}
 -- knowledgebases/notes.yaml --
 id: notes
@@ -54,10 +55,11 @@ schema_version: "1.0"
 id: s
 name: Hoard
 schema_version: "1.0"
-agent_instances: [{instance_id: kim, profile_id: keeper}]
+agent_instances: [{instance_id: kim, profile_id: keeper}, {instance_id: lea, profile_id: keeper}]
+space: {grid: {width: 4, height: 4}, places: {well: {at: [0, 0]}, inn: {at: [3, 3]}}}
 script: {variables: {api_key: hunter2-variable, door: {password: shut}}, states: [{id: dark, context: "password: hunter2-context", on_enter: [{set: {door: {password: hunter2-entered}}}]}]}
-initial_world_state: {vault: {password: hunter2-init, list: [{api_key: hunter2-list}]}}
-simulation: {stop: {ticks: 5}}
+initial_world_state: {vault: {password: hunter2-init, list: [{api_key: hunter2-list}]}, door: {pin: {password: 20482048}}, shed: {note: "password: hunter2-note", pin: {password: 20482048}}}
+simulation: {stop: {ticks: 5}, report: [vault, vault.password, vault.list, shed.note, shed.pin.password, door.pin.password]}
 -- models/voices.yaml --
 rules:
   - match: {agent: kim, variables: {turn: 1}}
@@ -75,6 +77,13 @@ rules:
         - {tool: WriteToKnowledgeBaseTool, params: {entry: {entry_type: note, content: "api_key=hunter2-note", metadata: {password: hunter2-meta}}}}
         - {tool: NoSuchTool, params: {password: hunter2-denied}}
         - {tool: SayTool, params: {text: "password: hunter2-said"}}
+  - match: {agent: lea, variables: {turn: 1}}
+    latency: {fixed: 2s}
+    answer:
+      calls:
+        - {tool: RequestWorldStateUpdateTool, params: {commands: {set: [{key: world.door, value: {password: hunter2-in-value}, options: {reason: "api_key: hunter2-why"}}]}}}
+        - {tool: MoveTool, params: {to: "password:hunter2-to"}}
+        - {tool: PublishEventTool, params: {type: told, payload: {api_key: hunter2-late}}}
 otherwise: {text: ""}
 `
 
@@ -97,6 +106,16 @@ func TestSecrets(t *testing.T) {
 	}
 	s := openRun(t, dir)
 	mustHide(t, "summary", summary)
+	var shown bytes.Buffer
+	if err := show.Run(&shown, summary, false); err != nil || !strings.Contains(shown.String(), "shed.note = password: [redacted]") {
+		t.Errorf("%v: %s", err, shown.String())
+	}
+	mustHide(t, "the shown summary", shown.String())
+	for _, text := range []string{fmt.Sprintf("%+v", summary.Report), shown.String()} {
+		if strings.Contains(text, "2048") {
+			t.Errorf("the summary shows a number at the path of a secret, or a series of it: %s", text)
+		}
+	}
 	mustHide(t, "log", log.String())
 	page := httptest.NewRecorder()
 	scrape.Handler(counts, scrape.Options{}).ServeHTTP(page, httptest.NewRequest(http.MethodGet, "/metrics", nil))

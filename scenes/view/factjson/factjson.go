@@ -6,6 +6,7 @@ package factjson
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -101,6 +102,11 @@ func encode(v reflect.Value) any {
 		return x.String()
 	case protocol.Sequenced:
 		return Sequenced(x)
+	case map[string]any:
+		if x == nil {
+			return nil
+		}
+		return JSON(x)
 	}
 	return encodeKind(v)
 }
@@ -126,13 +132,27 @@ func encodeKind(v reflect.Value) any {
 	case reflect.Struct:
 		return members(v)
 	case reflect.Map:
-		raw, err := json.Marshal(v.Interface())
-		if err != nil {
-			return err.Error()
-		}
-		return json.RawMessage(raw)
+		return mapped(v)
 	}
 	return nil
+}
+
+// mapped is a map as an object, its names in byte order.
+func mapped(v reflect.Value) any {
+	if v.IsNil() {
+		return nil
+	}
+	o := Object{}
+	for k, e := range v.Seq2() {
+		m := Member{fmt.Sprint(k), encode(e)}
+		if secret.Is(m.Name) {
+			m.Value = secret.Redacted
+		}
+		o = append(o, m)
+	}
+	slices.SortFunc(o, func(a, b Member) int { return strings.Compare(a.Name, b.Name) })
+	secretMembers(o)
+	return o
 }
 
 func members(v reflect.Value) Object {

@@ -172,14 +172,10 @@ func (s *Scene) summing(begun protocol.Time) *summing {
 	return &summing{Scene: s, out: s.heading(begun), begun: begun, tally: tally.NewTally(), kinds: map[string]int64{}, work: map[string]*Work{}, examples: map[string]string{}}
 }
 
-// skip passes over the facts up to seq, or over those of the newest note.
+// skip passes over the facts up to seq, or over those of the newest note that can be read.
 func (b *summing) skip(seq uint64) error {
-	noted, note, err := b.journal.NoteAt(b.journal.Durable().Last)
-	if err != nil || noted == 0 {
-		return err
-	}
-	n, err := machines.ReadNote(b.codec, note)
-	if err != nil {
+	n, noted, err := b.Scene.noted(b.journal.Durable().Last, func(*machines.Note) bool { return true })
+	if err != nil || n == nil {
 		return err
 	}
 	b.total, b.noted = n.Tally, noted

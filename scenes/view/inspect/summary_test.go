@@ -113,6 +113,23 @@ func TestSummaryOfTheNewest(t *testing.T) {
 	}
 }
 
+// A note that cannot be read is passed over: the one before it, or the first fact, takes its place.
+func TestSummaryWithoutItsNote(t *testing.T) {
+	s := opened(t, ran(t, runner.Options{}, false))
+	all, err := s.Summary(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.journal = &reading{journal: s.journal, noted: s.journal.Durable().Last, note: []byte{0xc1}}
+	few, err := s.Summary(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a, b := totals(all), totals(few); !reflect.DeepEqual(a, b) {
+		t.Errorf("the totals of all facts\n%+v\nwithout a note\n%+v", a, b)
+	}
+}
+
 // With the tally of any wave and the facts after it, a summary has the totals of all
 // facts: in every recorded run.
 func TestSummaryFromATally(t *testing.T) {
