@@ -218,11 +218,12 @@ func without(m map[string]any, key string) map[string]any {
 }
 
 // Size is an upper bound of the bytes of the encoded private state; 0 = not
-// measured. Measuring takes time in proportion to the state, so a change adds its
-// own bytes only, and the whole is measured when the bound exceeds the limit.
+// measured. Measuring takes time in proportion to the state, so a change adds the most
+// that it can take, and the whole is measured when the bound exceeds the limit. A bound
+// that is too low would let a state pass that a resumed run, which measures, refuses.
 type Size int
 
-// After is the size after a change of so many bytes that led to next.
+// After is the size after a change of at most so many bytes that led to next.
 func (s Size) After(next map[string]any, bytes, limit int) Size {
 	if s == 0 || int(s)+bytes > limit {
 		return Size(len(protocol.Encode(next)))
