@@ -203,3 +203,15 @@ func TestExpectedSecretsAreHidden(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// What a batch is shown is part of its fact, and a fact has a limit.
+func TestInspectIsBounded_C32(t *testing.T) {
+	tab := newTable(t, Settings{}, `{"big":"`+strings.Repeat("x", 100<<10)+`","small":1}`)
+	dec := tab.run(`{"tavern_inspect":["s.big","s.big","s.big","s.small","s.none"]}`)
+	for i, want := range []string{"true ", "true ", "true limit", "true ", "false "} {
+		d := dec.Debug[i]
+		if got := fmt.Sprint(d.Exists, " ", d.Error); !strings.HasPrefix(got, want) || d.Error == "" != (want[len(want)-1] == ' ') || d.Error != "" && d.Value != nil {
+			t.Errorf("%d: %v %.40v, want %s", i, got, d.Value, want)
+		}
+	}
+}
