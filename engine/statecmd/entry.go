@@ -36,8 +36,9 @@ type op struct {
 	result  Result
 	wrote   []wrote // what timers must know
 	expires []expiring
-	// forgotten are timers of elements that go.
+	// forgotten are timers of elements that go; elements are those of the list that was looked at last.
 	forgotten []string
+	elements  ledger.Elements
 }
 
 // wrote is a place that was written; deep when what was below it is gone.
