@@ -68,3 +68,17 @@ func TestPullOfElementsWithTimersIsNotCubic(t *testing.T) {
 		t.Errorf("%d bytes for 200 elements, %d for 800", few, many)
 	}
 }
+
+// An add that drops elements for its limit, and then cannot add its own, leaves the list as it was.
+func TestRejectedAddKeepsTheList_C12(t *testing.T) {
+	key := strings.Repeat("k.", 20) + "l"
+	state := strings.Repeat(`{"k":`, 20) + `{"l":[1,2]}` + strings.Repeat("}", 20)
+	deep := strings.Repeat(`{"a":`, 50) + "1" + strings.Repeat("}", 50)
+	tab := newTable(t, Settings{}, state)
+	if dec := tab.run(cmd("add", key, deep, `"limit":2`)); dec.Results[0].Status != Rejected {
+		t.Errorf("%+v", dec.Results)
+	}
+	if got := tab.state(); got != state {
+		t.Errorf("it became %s", got)
+	}
+}

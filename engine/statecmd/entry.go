@@ -326,7 +326,7 @@ func (o *op) carryOut() outcome {
 func (o *op) delicate() bool {
 	g := o.place.mount.Guard
 	return o.o.Expect != nil || o.o.HasIfVersion || o.o.SoftDelete == command.Yes || o.o.MergeStrategy == "deep" ||
-		o.e.Action == command.Pull || o.e.Action == command.Push || g != nil && g.Validate != nil ||
+		o.e.Action == command.Pull || o.e.Action == command.Push || o.e.Action == command.Add && o.o.Limit > 0 || g != nil && g.Validate != nil ||
 		o.d.edit.Size()+len(o.raw)+4*len(o.place.key)+256 > o.r.e.set.MaxDocument
 }
 
