@@ -215,3 +215,17 @@ func TestInspectIsBounded_C32(t *testing.T) {
 		}
 	}
 }
+
+// The message of a failed expectation shows no secret, whether the key or a field names it.
+func TestExpectHidesSecrets_C17(t *testing.T) {
+	for _, do := range []string{
+		cmd("set", "user.password", `"hunter2"`, `"expect":{"equals":"hidden-word"}`),
+		cmd("update", "user", `{"password":"hunter2"}`, `"expect":{"equals":{"password":"hidden-word"}}`),
+		cmd("update", "user", `{"password":"hunter2"}`, `"expect":{"contains":{"name":"x","password":"hidden-word"}}`),
+	} {
+		dec := newTable(t, Settings{}, `{"user":{"password":"old"}}`).run(do)
+		if m := dec.Results[0].Message; dec.Results[0].Code != command.ExpectFailed || strings.Contains(m, "hidden-word") || strings.Contains(dec.Audit[0].Message, "hidden-word") {
+			t.Errorf("%s: %s", do, m)
+		}
+	}
+}
