@@ -5,7 +5,6 @@ import (
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/statecmd"
-	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 )
@@ -26,10 +25,7 @@ func privateTools() []Tool {
 
 func (t *Turn) readPrivate(p tool.Params) (any, error) {
 	text := p.Text("path")
-	if text == "" {
-		return t.Private, nil
-	}
-	path, err := world.ParsePath(text)
+	path, err := private.ParsePath(text, &t.space.paths)
 	if err != nil {
 		return nil, err
 	}
