@@ -17,9 +17,16 @@ func TestTurnBudget(t *testing.T) {
 	for i := range many {
 		many[i] = map[string]any{"tool": "GenerateRandomNumberTool"}
 	}
+	shown := make([]any, 3) // fits into the answer of a call, not into its fact as well
+	for i := range shown {
+		shown[i] = "self.decision.say"
+	}
 	for name, decision := range map[string]map[string]any{
 		"speech": {"say": strings.Repeat(big, 20)},
 		"calls":  {"say": "first", "calls": many},
+		"commands": {"say": big, "calls": []any{map[string]any{"tool": toolUpdatePrivate, "params": map[string]any{"commands": map[string]any{
+			"set": map[string]any{"self.n": int64(1)}, "tavern_inspect": shown,
+		}}}}},
 		"events": {"say": "first", "events": []any{
 			map[string]any{"type": "a.b", "payload": big}, map[string]any{"type": "a.b", "payload": big}, map[string]any{"type": "a.b", "payload": big},
 			map[string]any{"type": "a.b", "payload": big}, map[string]any{"type": "a.b", "payload": big}, map[string]any{"type": "a.b", "payload": big}}},

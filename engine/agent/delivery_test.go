@@ -10,8 +10,10 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/agent/memory"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/goal"
+	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 )
 
@@ -221,4 +223,24 @@ func FuzzRestore(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// An event that a full inbox loses while the turn that perceived it waits is no part of what
+// the turn remembers.
+func TestPerceivedEventIsLostBeforeTheEnd(t *testing.T) {
+	m := machine(t, asks(1), func(d *Definition) {
+		d.Realtime, d.Limits.MaxInbox = true, 1
+		d.Memory = &memory.Rules{Keep: 10, Reflect: &memory.Triggers{Every: 1}}
+		d.Workflows = map[string]*workflow.Plan{"reflect": compile(t, asks(1))}
+		d.Reflection = "reflect"
+	})
+	m.Hear(event("one", protocol.Normal))
+	d, err := m.Decide(wake(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Hear(event("two", protocol.Normal))
+	if _, err = m.Decide(&effect.Answered{Kind: effect.KindModel, Number: d.Effects[0].(*effect.Ask).Number, Model: protocol.ModelAnswer{Text: "hi"}}); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -62,7 +62,9 @@ func (t *Turn) summarises() bool {
 func (t *Turn) soFar() memory.Turn {
 	var heard []memory.Heard
 	for _, e := range t.events {
-		if text, ok := lore.Speech(e); ok && !e.Ephemeral && t.m.State.find(e).Failures == 0 {
+		text, ok := lore.Speech(e)
+		// A full inbox may have lost the event since the turn began; then the turn leaves nothing of it.
+		if h := t.m.State.find(e); ok && !e.Ephemeral && h != nil && h.Failures == 0 {
 			heard = append(heard, t.m.heard(e, text))
 		}
 	}

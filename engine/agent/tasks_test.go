@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"tavernsim/engine/agent/memory"
+	"tavernsim/engine/agent/person"
+	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 )
 
@@ -52,5 +55,13 @@ func TestAnswerLater(t *testing.T) {
 		if told := slices.ContainsFunc(calls(d), func(s string) bool { return strings.Contains(s, "no question with it has reached you") }); told != (c.asker == "") {
 			t.Errorf("%s: refused %t: %q", c.task, told, calls(d))
 		}
+	}
+}
+
+// What is made for models alone is no part of what a player is asked.
+func TestPlayersAreNotShownTheMemoryOfModels(t *testing.T) {
+	task := person.Act(&tooltask.Player{By: "mira"}, []string{inputConversation, memory.Base, memory.Summary, "mood"}, func(name string) any { return "the " + name })
+	if asked := string(task.Params); strings.Contains(asked, "the "+memory.Base) || strings.Contains(asked, "the "+memory.Summary) || strings.Contains(asked, "the conversation") || !strings.Contains(asked, "the mood") {
+		t.Errorf("%q", asked)
 	}
 }

@@ -26,7 +26,10 @@ func (t *Turn) random(p tool.Params) (any, error) {
 		draw = draw.Sub(n)
 	}
 	if whole {
-		return int64(low) + int64(draw.Float64()*(math.Floor(high)-math.Floor(low)+1)), nil
+		if low, high = math.Ceil(low), math.Floor(high); high < low || max(-low, high) > 1<<53 {
+			return nil, protocol.Errorf(protocol.KindInvalid, "no whole number is between min and max, or one of them is beyond 2^53")
+		}
+		return int64(low) + int64(draw.Float64()*(high-low+1)), nil
 	}
 	return low + draw.Float64()*(high-low), nil
 }

@@ -5,7 +5,6 @@ import (
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/statecmd"
-	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 )
@@ -26,10 +25,7 @@ func privateTools() []Tool {
 
 func (t *Turn) readPrivate(p tool.Params) (any, error) {
 	text := p.Text("path")
-	if text == "" {
-		return t.Private, nil
-	}
-	path, err := world.ParsePath(text)
+	path, err := private.ParsePath(text, &t.space.paths)
 	if err != nil {
 		return nil, err
 	}
@@ -109,18 +105,18 @@ func (t *Turn) commandOwn(v any, name string) (any, error) {
 	for _, r := range dec.Results {
 		t.end.Changed = t.end.Changed || r.Changed
 	}
-	t.facts = append(t.facts, dec.Facts...)
-	t.own = next
+	for _, f := range dec.Facts {
+		t.spend(len(f.(*statecmd.Committed).AppendMsg(nil)))
+	}
+	t.facts, t.own = append(t.facts, dec.Facts...), next
 	return statecmd.OutcomeValue(dec.Results, dec.Warnings, dec.Debug), nil
 }
 
 // expireOwn removes the values that have expired since the last turn.
 func (t *Turn) expireOwn() error {
 	facts, next, err := t.m.Def.private.Expire(t.own, t.wake.Now)
-	if err != nil {
-		return err
+	if err == nil {
+		t.facts, t.own = append(t.facts, facts...), next
 	}
-	t.facts = append(t.facts, facts...)
-	t.own = next
-	return nil
+	return err
 }

@@ -39,6 +39,7 @@ type routing struct {
 	room         *throttle.Room
 	close        Ranges // who the event can reach, if bounded
 	bounded      bool
+	held         taken // by the current event, which is not folded yet
 }
 
 // waiting is a debounced subscription with its matching receivers.
@@ -79,7 +80,7 @@ type refusal struct {
 func (r *routing) route(d *protocol.Draft, match func()) protocol.Fact {
 	seq := r.state.Seq + uint64(len(r.verdict.Facts)) + 1
 	r.failures, r.firstFailure = 0, len(r.verdict.Failures)
-	r.sets, r.waits, r.teams, r.dropped = r.sets[:0], r.waits[:0], r.teams[:0], nil
+	r.sets, r.waits, r.teams, r.dropped, r.held = r.sets[:0], r.waits[:0], r.teams[:0], nil, taken{}
 	r.event = r.state.enrich(d, seq, r.now)
 	r.env.Event = protocol.NewSharedEvent(r.event)
 	if no := r.state.admit(d, r.event); no.reason != "" {

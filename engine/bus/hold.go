@@ -89,19 +89,33 @@ func (hs *holds) parts(key holdKey, receivers Ranges) []part {
 	return list
 }
 
-// fits reports whether an event can be held within the bounds.
-func (hs *holds) fits(h *Held, body int, limit int) bool {
-	deliveries, size := hs.deliveries, hs.bytes
+// taken is what holds take: deliveries, and bytes of events.
+type taken struct{ deliveries, bytes int }
+
+// more is what another held event takes.
+func (hs *holds) more(h *Held, body int) (t taken) {
 	for _, p := range hs.parts(h.key(), h.Receivers) {
-		size += body + heldOverhead
+		t.bytes += body + heldOverhead
 		switch {
 		case p.hold == nil:
-			deliveries += p.receivers.Len()
+			t.deliveries += p.receivers.Len()
 		case len(p.receivers) != len(p.hold.receivers) || p.receivers.Len() != p.hold.receivers.Len():
-			size += p.hold.size()
+			t.bytes += p.hold.size()
 		}
 	}
-	return deliveries <= limit && size <= MaxHeldBytes
+	return t
+}
+
+// fits reports whether a part of the current event can be held within the bounds, beside its
+// other parts, and counts it if so.
+func (r *routing) fits(h *Held, body int) bool {
+	hs, more := &r.state.holds, r.state.holds.more(h, body)
+	more.deliveries, more.bytes = more.deliveries+r.held.deliveries, more.bytes+r.held.bytes
+	if hs.deliveries+more.deliveries > r.state.cfg.MaxHeld || hs.bytes+more.bytes > MaxHeldBytes {
+		return false
+	}
+	r.held = more
+	return true
 }
 
 // hold folds a held part of a fact.

@@ -409,3 +409,24 @@ func naivePaths(t *rapid.T, list []Subscriber, w *WorldUpdated) map[string]int {
 	}
 	return want
 }
+
+// One event whose receivers wait for different moments is held for as many as there is room for,
+// in deliveries and in bytes; the others hear it at once.
+func TestPartsOfAnEventShareTheRoom(t *testing.T) {
+	list := population(200, func(i int) []Subscription {
+		return []Subscription{{Type: "t", Quiet: time.Second + time.Duration(i)*time.Millisecond, Most: time.Hour}}
+	})
+	for name, c := range map[string]struct {
+		limit, body int
+		held        int
+	}{"deliveries": {10, 1, 10}, "bytes": {1000, 1<<20 - 100, 63}} {
+		s, err := New(Config{MaxHeld: c.limit}, List(list))
+		if err != nil {
+			t.Fatal(err)
+		}
+		publish(t, s, &protocol.Draft{EventHeader: protocol.EventHeader{Type: "t", Source: "z"}, Body: protocol.Encode(strings.Repeat("x", c.body))})
+		if s.Holding() != c.held || s.holds.bytes > MaxHeldBytes {
+			t.Errorf("%s: %d deliveries and %d bytes are held, want %d deliveries", name, s.Holding(), s.holds.bytes, c.held)
+		}
+	}
+}

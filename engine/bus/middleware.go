@@ -94,7 +94,7 @@ func (r *routing) holdJudged(f *Routed, j *judged) {
 	slices.SortFunc(order, func(a, b heldFor) int { return cmp.Or(cmp.Compare(a.until, b.until), strings.Compare(a.key, b.key)) })
 	for _, at := range order {
 		h := Held{Key: at.key, Until: at.until, Reason: ReasonMiddleware, Receivers: *j.holds[at]}
-		if r.state.holds.fits(&h, len(f.Body), r.state.cfg.MaxHeld) {
+		if r.fits(&h, len(f.Body)) {
 			f.Held = append(f.Held, h)
 			j.gone = ordinals.Union([]Ranges{j.gone, h.Receivers})
 		}

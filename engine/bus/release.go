@@ -109,7 +109,7 @@ func (r *routing) hold(f *Routed, until protocol.Time) refusal {
 			return refusal{}
 		}
 		h := Held{Until: until, Reason: ReasonThrottled, Receivers: f.Receivers}
-		if !r.state.holds.fits(&h, len(f.Body), r.state.cfg.MaxHeld) {
+		if !r.fits(&h, len(f.Body)) {
 			return refusal{ReasonThrottled, fmt.Sprintf("it would have to wait, and %d deliveries wait already; the limits are %d deliveries (event_bus_config.max_held) and %d MiB",
 				r.state.holds.deliveries, r.state.cfg.MaxHeld, MaxHeldBytes>>20)}
 		}
@@ -121,7 +121,7 @@ func (r *routing) hold(f *Routed, until protocol.Time) refusal {
 		h := Held{Subscription: w.group.sub, Reason: ReasonDebounced, Receivers: w.receivers.Minus(f.Receivers).Minus(at).Minus(r.dropped)}
 		switch {
 		case len(h.Receivers) == 0:
-		case !r.state.holds.fits(&h, len(f.Body), r.state.cfg.MaxHeld):
+		case !r.fits(&h, len(f.Body)):
 			f.Receivers = ordinals.Union([]Ranges{f.Receivers, h.Receivers})
 		default:
 			at = ordinals.Union([]Ranges{at, h.Receivers})

@@ -39,12 +39,15 @@ func (r *run) expire(d *workbench) {
 func (r *run) expireOne(d *workbench, t ledger.Timer) {
 	path := t.Path
 	if t.Element != nil {
+		// The element itself goes; one that only has the fields that the timer keeps, if there is no such.
 		at := -1
+		want, _ := t.Element.Value()
 		d.edit.Items(t.Path, func(i int, v any) bool {
-			if matchesElement(t, v) {
+			fits, same := matches(want, v)
+			if same || fits && at < 0 {
 				at = i
 			}
-			return at < 0
+			return !same
 		})
 		if at < 0 {
 			return

@@ -1,6 +1,7 @@
 package statecmd
 
 import (
+	"slices"
 	"strconv"
 
 	"tavernsim/engine/statecmd/command"
@@ -190,7 +191,9 @@ func (o *op) unbury(q Restoring) outcome {
 		return rejected(f)
 	}
 	for _, id := range o.d.timers.Below(bin.path, true) { // the purge of this record
-		if t, _ := o.d.timers.Get(id); samePath(t.Path, at) || t.Element != nil && matchesElement(t, record) {
+		t, _ := o.d.timers.Get(id)
+		want, _ := t.Element.Value()
+		if fits, _ := matches(want, record); fits || slices.Equal(t.Path, at) {
 			o.d.setTimer(ledger.TimerChange{ID: id})
 		}
 	}
@@ -230,16 +233,4 @@ func (o *op) putBack(record map[string]any, overwrite bool) outcome {
 		return rejectf(command.Exists, "%q exists; restore with overwrite replaces it", o.place.key)
 	}
 	return o.try(o.d.do(world.OpSet, o.path, value), "restored")
-}
-
-func samePath(a, b world.Path) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }

@@ -217,3 +217,29 @@ func TestExpectedSecretsAreHidden(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// What a batch is shown is part of its fact, and a fact has a limit.
+func TestInspectIsBounded_C32(t *testing.T) {
+	tab := newTable(t, Settings{}, `{"big":"`+strings.Repeat("x", 100<<10)+`","small":1}`)
+	dec := tab.run(`{"tavern_inspect":["s.big","s.big","s.big","s.small","s.none"]}`)
+	for i, want := range []string{"true ", "true ", "true limit", "true ", "false "} {
+		d := dec.Debug[i]
+		if got := fmt.Sprint(d.Exists, " ", d.Error); !strings.HasPrefix(got, want) || d.Error == "" != (want[len(want)-1] == ' ') || d.Error != "" && d.Value != nil {
+			t.Errorf("%d: %v %.40v, want %s", i, got, d.Value, want)
+		}
+	}
+}
+
+// The message of a failed expectation shows no secret, whether the key or a field names it.
+func TestExpectHidesSecrets_C17(t *testing.T) {
+	for _, do := range []string{
+		cmd("set", "user.password", `"hunter2"`, `"expect":{"equals":"hidden-word"}`),
+		cmd("update", "user", `{"password":"hunter2"}`, `"expect":{"equals":{"password":"hidden-word"}}`),
+		cmd("update", "user", `{"password":"hunter2"}`, `"expect":{"contains":{"name":"x","password":"hidden-word"}}`),
+	} {
+		dec := newTable(t, Settings{}, `{"user":{"password":"old"}}`).run(do)
+		if m := dec.Results[0].Message; dec.Results[0].Code != command.ExpectFailed || strings.Contains(m, "hidden-word") || strings.Contains(dec.Audit[0].Message, "hidden-word") {
+			t.Errorf("%s: %s", do, m)
+		}
+	}
+}

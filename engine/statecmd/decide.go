@@ -268,8 +268,10 @@ func (r *run) reject(e *command.Entry, fault *command.Fault) Result {
 	return res
 }
 
-// inspect answers tavern_inspect (C32): values as they are after the batch.
+// inspect answers tavern_inspect (C32): values as they are after the batch. They are part of
+// the fact, so together they take no more than one value may.
 func (r *run) inspect() {
+	shown := 0
 	for i, key := range r.in.Batch.Inspect {
 		r.results = append(r.results, inspected(len(r.in.Batch.Entries)+i, key))
 		p, fault := r.e.place(key)
@@ -277,8 +279,13 @@ func (r *run) inspect() {
 			r.debug = append(r.debug, Inspected{Key: key, Error: fault.Message})
 			continue
 		}
-		v, ok := r.bench(p.mount.Document).edit.Get(p.path)
-		r.debug = append(r.debug, Inspected{Key: key, Exists: ok, Value: v})
+		found := r.bench(p.mount.Document).edit.Find(p.path)
+		if shown += found.Size; shown > command.MaxValue {
+			shown -= found.Size
+			r.debug = append(r.debug, Inspected{Key: key, Exists: true, Error: textf("limit: it has %d bytes, and %d are shown already; all together may have %d", found.Size, shown, command.MaxValue)})
+			continue
+		}
+		r.debug = append(r.debug, Inspected{Key: key, Exists: found.Exists, Value: found.Value()})
 	}
 }
 

@@ -36,8 +36,9 @@ type op struct {
 	result  Result
 	wrote   []wrote // what timers must know
 	expires []expiring
-	// forgotten are timers of elements that go.
+	// forgotten are timers of elements that go; elements are those of the list that was looked at last.
 	forgotten []string
+	elements  ledger.Elements
 }
 
 // wrote is a place that was written; deep when what was below it is gone.
@@ -325,7 +326,7 @@ func (o *op) carryOut() outcome {
 func (o *op) delicate() bool {
 	g := o.place.mount.Guard
 	return o.o.Expect != nil || o.o.HasIfVersion || o.o.SoftDelete == command.Yes || o.o.MergeStrategy == "deep" ||
-		o.e.Action == command.Pull || o.e.Action == command.Push || g != nil && g.Validate != nil ||
+		o.e.Action == command.Pull || o.e.Action == command.Push || o.e.Action == command.Add && o.o.Limit > 0 || g != nil && g.Validate != nil ||
 		o.d.edit.Size()+len(o.raw)+4*len(o.place.key)+256 > o.r.e.set.MaxDocument
 }
 

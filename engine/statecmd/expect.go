@@ -26,7 +26,8 @@ func (o *op) checkExpect() *command.Fault {
 			continue
 		}
 		if !ok {
-			shown := shortJSON(want)
+			hidden, _ := secret.Hide(want)
+			shown := shortJSON(hidden)
 			if secretAt(o.path) {
 				shown = secret.Redacted
 			}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"tavernsim/engine/statecmd/command"
-	"tavernsim/engine/statecmd/ledger"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -152,31 +151,38 @@ func (o *op) forget(from, n int) {
 // forgetElement drops one timer that would remove an element like this. The
 // timers change only when the entry is kept.
 func (o *op) forgetElement(list world.Path, v any) {
-	for _, id := range o.d.timers.Below(list, true) {
-		t, _ := o.d.timers.Get(id)
-		if t.Element != nil && len(t.Path) == len(list) && !slices.Contains(o.forgotten, id) && matchesElement(t, v) {
-			o.forgotten = append(o.forgotten, id)
-			return
-		}
+	if !slices.Equal(o.elements.List, list) {
+		o.elements = o.d.timers.Elements(list, o.forgotten)
+	}
+	if o.elements.Len() == 0 {
+		return
+	}
+	fits := func(want any) bool { fits, _ := matches(want, v); return fits }
+	if id := o.elements.Take(protocol.Encode(bare(v)), fits); id != "" {
+		o.forgotten = append(o.forgotten, id)
 	}
 }
 
-func matchesElement(t ledger.Timer, v any) bool {
-	want, err := t.Element.Value()
-	if err != nil {
-		return false
+// matches holds an element against what a timer keeps of one, which may be some fields.
+func matches(want, v any) (fits, same bool) {
+	fields, ok := want.(map[string]any)
+	if !ok {
+		same = protocol.Equal(v, want)
+		return same, same
 	}
-	if fields, ok := want.(map[string]any); ok {
-		return hasFields(v, fields)
+	if !hasFields(v, fields) {
+		return false, false
 	}
-	return protocol.Equal(v, want)
+	m, _ := bare(v).(map[string]any)
+	return true, len(m) == len(fields)
 }
 
 func hasFields(v any, fields map[string]any) bool {
 	m, ok := v.(map[string]any)
 	for k, want := range fields {
-		x, has := m[k]
-		ok = ok && has && protocol.Equal(bare(x), want)
+		if x, has := m[k]; !has || !protocol.Equal(bare(x), want) {
+			return false
+		}
 	}
 	return ok
 }

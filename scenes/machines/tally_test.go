@@ -2,10 +2,12 @@ package machines_test
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/bus"
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
@@ -133,5 +135,24 @@ func TestEveryFactIsCounted(t *testing.T) {
 		if live.Count(made, "ana", kind, seen); !reflect.DeepEqual(live, got) {
 			t.Errorf("%s: a live scene counts %+v, a fold %+v", kind, live, got)
 		}
+	}
+}
+
+// Names that models make up do not make a tally, which each snapshot has, grow for ever.
+func TestTallyOfManyNames(t *testing.T) {
+	x := tally.NewTally()
+	for i := range 5_000 {
+		name := fmt.Sprint("n", i)
+		x.Called(name, protocol.CallOK, 1)
+		x.Count(nil, "channel", bus.FactRouted, &bus.Routed{EventHeader: protocol.EventHeader{Type: name}})
+	}
+	x.Called("n7", protocol.CallOK, 1)
+	for _, c := range []protocol.Counts{x.ByTool, x.ByEvent} {
+		if len(c) != 1001 || c[tally.Other] != 4_000 {
+			t.Errorf("%d names, %d other", len(c), c[tally.Other])
+		}
+	}
+	if x.ByTool["n7"] != 2 || x.Calls != 5_001 {
+		t.Errorf("%d of n7, %d of all", x.ByTool["n7"], x.Calls)
 	}
 }

@@ -35,9 +35,13 @@ func (s Shown) Credit(facts []protocol.Fact) (out []knowledge.Request) {
 		status := ""
 		switch f := f.(type) {
 		case *agentfact.GoalChanged:
-			status = f.Goal.Status
+			if f.From != f.Goal.Status {
+				status = f.Goal.Status
+			}
 		case *agentfact.GoalsUpdated:
-			status = f.Goal.Status
+			if !f.Removed {
+				status = f.Goal.Status
+			}
 		}
 		ended = ended || status == goal.Completed || status == goal.Failed
 		helped = helped || status == goal.Completed

@@ -28,6 +28,8 @@ func TestCredit(t *testing.T) {
 	}{
 		{nil, ""},
 		{[]protocol.Fact{ends(goal.Active), &agentfact.Said{}}, ""},
+		{[]protocol.Fact{&agentfact.GoalsUpdated{Goal: goal.Goal{ID: "g", Status: goal.Completed}, Removed: true}}, ""},
+		{[]protocol.Fact{&agentfact.GoalChanged{Goal: goal.Goal{ID: "g", Status: goal.Failed}, From: goal.Failed}}, ""},
 		{[]protocol.Fact{ends(goal.Failed)}, "roads used [a b] false; own used [x] false; "},
 		{[]protocol.Fact{changes(goal.Failed), changes(goal.Completed)}, "roads used [a b] true; own used [x] true; "},
 	} {

@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"pgregory.net/rapid"
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/prompt"
 	"tavernsim/protocol"
 )
 
@@ -244,6 +246,17 @@ func BenchmarkLoad(b *testing.B) {
 	for b.Loop() {
 		if _, err := Load(stored); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// A summary of any text and any bound is cut, also one that has no room for a word.
+func TestCutToFewTokens(t *testing.T) {
+	for _, text := range []string{"", "漢", "漢字漢字漢字漢字漢字", "hello there my friend", "🙂🙂🙂", "{}[]{}[]{}"} {
+		for tokens := range 8 {
+			if got := Cut(text, tokens); prompt.Tokens(got) > tokens || !utf8.ValidString(got) {
+				t.Errorf("%q for %d tokens: %q", text, tokens, got)
+			}
 		}
 	}
 }

@@ -185,6 +185,9 @@ func cut(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
+	if most < len("…") {
+		return ""
+	}
 	most -= len("…")
 	for most > 0 && !utf8.RuneStart(s[most]) {
 		most--

@@ -102,9 +102,10 @@ func Perceived() []string {
 	return []string{"incoming_events", "observations", "active_goals", "private_state", "available_capabilities", "now"}
 }
 
-// hidden are inputs of core workflows that no player is shown.
+// hidden are inputs of core workflows that no player is shown. Episodes and summary are those of
+// engine/agent/memory, which is above this package.
 func hidden(name string) bool {
-	return slices.Contains([]string{"knowledge", "conversation", "round", "tools", "memory", "memory_summary", "turn", "world_version"}, name)
+	return slices.Contains([]string{"knowledge", "conversation", "round", "tools", "episodes", "summary", "turn", "world_version"}, name)
 }
 
 // Act makes the question what an agent does. core are the inputs that its core workflow takes,

@@ -46,7 +46,11 @@ func patchAt(have any, rest world.Path, op string, value any, full world.Path) (
 		if seg.Kind == world.Index {
 			return nil, noElement(full)
 		}
-		return patchField(nil, seg.Key, rest[1:], op, value, full)
+		made, err := patchField(nil, seg.Key, rest[1:], op, value, full)
+		if op == OpDelete {
+			return nil, err // nothing is there
+		}
+		return made, err
 	case map[string]any:
 		if seg.Kind == world.Index {
 			return nil, noElement(full)
@@ -69,6 +73,9 @@ func patchField(m map[string]any, key string, rest world.Path, op string, value 
 	v, err := patchAt(m[key], rest, op, value, full)
 	if err != nil {
 		return nil, err
+	}
+	if v == nil && op == OpDelete {
+		return m, nil // no parents are made for what is not there
 	}
 	next := maps.Clone(m)
 	if next == nil {
@@ -218,11 +225,12 @@ func without(m map[string]any, key string) map[string]any {
 }
 
 // Size is an upper bound of the bytes of the encoded private state; 0 = not
-// measured. Measuring takes time in proportion to the state, so a change adds its
-// own bytes only, and the whole is measured when the bound exceeds the limit.
+// measured. Measuring takes time in proportion to the state, so a change adds the most
+// that it can take, and the whole is measured when the bound exceeds the limit. A bound
+// that is too low would let a state pass that a resumed run, which measures, refuses.
 type Size int
 
-// After is the size after a change of so many bytes that led to next.
+// After is the size after a change of at most so many bytes that led to next.
 func (s Size) After(next map[string]any, bytes, limit int) Size {
 	if s == 0 || int(s)+bytes > limit {
 		return Size(len(protocol.Encode(next)))

@@ -79,7 +79,10 @@ func (e *Engine) Change(s State, text string, path world.Path, op string, encode
 	if err != nil {
 		return s, err
 	}
-	size := s.size.After(next, len(text)+len(encoded), e.limit)
+	// Beside the path and the value there may be the headers of new parents and keys, the longer
+	// header of what grew, and a sum that is longer than what was added.
+	most := len(text) + len(encoded) + 16 + 8*len(path)
+	size := s.size.After(next, most, e.limit)
 	return State{next, size, e.touch(s.memory, path, op, encoded)}, nil
 }
 

@@ -8,8 +8,8 @@ import (
 )
 
 // Timer says that something will be removed. Element is nil for the value at
-// Path; otherwise Path is a list and the first element that matches Element
-// goes: all its fields when it is an object, else equality.
+// Path; otherwise Path is a list and the first element that is equal to Element
+// goes, or when none is, the first that has all fields of Element.
 type Timer struct {
 	Path    world.Path
 	Element protocol.Raw

@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/protocol"
+	"tavernsim/scenes/machines/tally"
 )
 
 // Roster counts what each agent did, by ordinal, without the scene's own. Like the tally it
@@ -45,7 +46,7 @@ func (r Roster) Count(record protocol.Record, fact protocol.Fact) {
 
 func (w *Worked) turn(x *agentfact.TurnEnded, at protocol.Time) {
 	w.Turns++
-	if x.Outcome != agentfact.OutcomeOK && x.Outcome != agentfact.OutcomeIdle && x.Outcome != agentfact.OutcomeAsked {
+	if tally.TurnFailed(x) {
 		w.Failures++
 	}
 	w.Calls += uint32(x.Calls)

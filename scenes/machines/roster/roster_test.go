@@ -15,10 +15,11 @@ func TestRoster(t *testing.T) {
 		&agentfact.TurnEnded{Agent: 1, Outcome: agentfact.OutcomeOK, Calls: 3, ModelCalls: 2, Perceived: 70_000},
 		&agentfact.TurnEnded{Agent: 1, Outcome: agentfact.OutcomeFailed}, &agenda.AgentFailed{Agent: 1},
 		&agentfact.TurnEnded{Agent: 2, Outcome: agentfact.OutcomeOK}, &agenda.AgentFailed{Agent: 2}, // the scene's own
+		&agentfact.TurnEnded{Agent: 0, Outcome: agentfact.OutcomeInterrupted}, // it begins again
 	} {
 		r.Count(protocol.Record{Time: protocol.Time(i)}, f)
 	}
-	if want := (Roster{{}, {Turns: 2, Failures: 2, Calls: 3, Models: 2, Heard: 70_000, Last: 2}}); !reflect.DeepEqual(r, want) {
+	if want := (Roster{{Turns: 1, Last: 5}, {Turns: 2, Failures: 2, Calls: 3, Models: 2, Heard: 70_000, Last: 2}}); !reflect.DeepEqual(r, want) {
 		t.Errorf("%+v, want %+v", r, want)
 	}
 	packed := r.Pack()

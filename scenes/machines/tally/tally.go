@@ -42,16 +42,30 @@ type Tally struct {
 
 	Troubles []string // texts of the first failures
 
-	ByEvent   protocol.Counts // routed, by type
+	ByEvent   protocol.Counts // routed, by type; see Other
 	Refused   protocol.Counts // events and deliveries refused, by reason
 	Refusals  protocol.Counts // all that was refused, by what and reason with a space between
-	ByTool    protocol.Counts // calls made
+	ByTool    protocol.Counts // calls made; see Other
 	ByProfile protocol.Counts // deliberations that reached their end
 	ByAgent   protocol.Counts // the same, of scenes small enough to read
 }
 
 // maxNamedAgents bounds ByAgent, so that the summary stays readable.
 const maxNamedAgents = 200
+
+// maxNames bounds ByTool and ByEvent, since a model may make a name up in each turn, and each
+// snapshot has all. The first names count by themselves, all others as [Other].
+const maxNames = 1000
+
+// Other is the name of the tools or types of events beyond the bound.
+const Other = "other"
+
+func named(c protocol.Counts, name string, n int64) {
+	if _, known := c[name]; !known && len(c) >= maxNames {
+		name = Other
+	}
+	c[name] += n
+}
 
 // NewTally makes an empty tally.
 func NewTally() Tally {
@@ -98,7 +112,7 @@ func (t *Tally) Count(c Cast, actor, kind string, fact protocol.Fact) {
 	case *bus.Routed:
 		if x.Released == 0 {
 			t.EventsRouted++
-			t.ByEvent[x.Type]++
+			named(t.ByEvent, x.Type, 1)
 		}
 		t.EventsDelivered += int64(x.Receivers.Len())
 	case *knowledge.Written:
@@ -118,7 +132,7 @@ func (t *Tally) trouble(actor, text string) {
 // Called counts calls of a tool; their facts are counted elsewhere.
 func (t *Tally) Called(tool string, status protocol.CallStatus, n int64) {
 	t.Calls += n
-	t.ByTool[tool] += n
+	named(t.ByTool, tool, n)
 	if status == protocol.CallFailed || status == protocol.CallDenied {
 		t.CallsFailed += n
 		t.Refusals[RefusedCall+" "+string(status)] += n
