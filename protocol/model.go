@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -112,14 +113,10 @@ type ModelOptions struct {
 }
 
 // OwnField reports whether [ModelOptions.Extra] must not have a field: a request says it in a field of its own, or
-// its bound, the reading of its answer or its place in records depends on it. Some servers read names in any case.
+// its bound, the reading of its answer or its place in records depends on it: more answers, another name of the limit,
+// other models at other prices. Some servers read names in any case.
 func OwnField(name string) bool {
-	switch strings.ToLower(name) {
-	case "model", "messages", "system", "max_tokens", "max_completion_tokens", "stream", "stream_options", "temperature", "top_p", "seed", "stop", "stop_sequences",
-		"n", "best_of", "n_predict", "models", "route": // more answers, other names of the limit, other models at other prices
-		return true
-	}
-	return false
+	return slices.Contains([]string{"model", "messages", "system", "max_tokens", "max_completion_tokens", "stream", "stream_options", "temperature", "top_p", "seed", "stop", "stop_sequences", "n", "best_of", "n_predict", "models", "route"}, strings.ToLower(name))
 }
 
 // FinishReason says why a model stopped.

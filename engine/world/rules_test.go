@@ -81,7 +81,7 @@ func TestPermissions(t *testing.T) {
 	} {
 		r := req(t, c.op, c.path, c.value)
 		r.Profile, r.By = c.profile, "ann"
-		_, refused := decide(t, m, mustDoc(t, `{"old":{"secret":1,"open":2},"orders":[{"what":"rye"}]}`), r)
+		_, refused := decide(t, m, mustDoc(t, `{"old":{"secret":1,"open":2},"orders":[{"what":"rye","approved":true}]}`), r)
 		if ok := len(refused) == 0; ok != c.ok {
 			t.Errorf("%s %s %s: refused %v", c.profile, c.op, c.path, refused)
 		} else if !ok && refused[0].Code != CodeDenied {

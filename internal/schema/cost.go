@@ -13,7 +13,8 @@ import (
 // time.
 const (
 	maxSpan  = 10_000    // schemas that one value is checked against beside each other: $ref, allOf, anyOf, oneOf, if, not
-	maxSteps = 1_000_000 // schemas, and values of enums, that a value and everything in it are checked against
+	maxSteps = 1_000_000 // schemas that a value and everything in it are checked against
+	perStep  = 64        // values of an enum that cost a step
 )
 
 // branch is a schema as the count of steps sees it: which schemas it leads to.
@@ -113,7 +114,7 @@ type steps int
 func (n *steps) take(b *branch, v any) bool {
 	*n--
 	if b.schema.Enum != nil {
-		*n -= steps(len(b.schema.Enum.Values))
+		*n -= steps(len(b.schema.Enum.Values) / perStep)
 	}
 	if *n < 0 {
 		return false
