@@ -45,7 +45,9 @@ func Run(ctx context.Context, x Executor, c *Call, o Options) Result {
 	defer stop()
 	call := *c
 	var r Result
+	carried := false // by an attempt before
 	for call.Attempt = 1; ; call.Attempt++ {
+		carried = carried || r.Lost || r.Carried
 		r = attempt(ctx, x, &call)
 		r.interpret(ctx, &call, limit)
 		pause := r.pause(call.Attempt, &o.Draw)
@@ -57,6 +59,7 @@ func Run(ctx context.Context, x Executor, c *Call, o Options) Result {
 		}
 	}
 	r.Meta = Meta{Tool: c.Tool.ID, Attempts: call.Attempt, Latency: elapsed(begun), Bytes: r.Size}
+	r.Carried = r.Carried || carried
 	r.finish(&o, c.Tool.Limits)
 	return r
 }
@@ -75,7 +78,9 @@ func Simulate(c *Call, o Options, attempt func(*Call) (Result, time.Duration)) R
 	limit, total := o.limit(c), time.Duration(0)
 	call := *c
 	var r Result
+	carried := false // by an attempt before
 	for call.Attempt = 1; ; call.Attempt++ {
+		carried = carried || r.Lost || r.Carried
 		took := time.Duration(0)
 		r, took = attempt(&call)
 		total += took
@@ -92,6 +97,7 @@ func Simulate(c *Call, o Options, attempt func(*Call) (Result, time.Duration)) R
 		total += pause
 	}
 	r.Meta = Meta{Tool: c.Tool.ID, Attempts: call.Attempt, Latency: protocol.Duration(total)}
+	r.Carried = r.Carried || carried
 	r.finish(&o, c.Tool.Limits)
 	return r
 }

@@ -348,3 +348,17 @@ func TestWithhold(t *testing.T) {
 		}
 	}
 }
+
+// An attempt that was lost may have been carried out, however the last one ends.
+func TestAnAttemptBeforeWasCarriedOut(t *testing.T) {
+	lost := Fail(protocol.KindTransient, "the line broke")
+	lost.Lost = true
+	call := called(manifest.Free)
+	answers := []Result{lost, Fail(protocol.KindLimit, "full")}
+	one := func(c *Call) Result { return answers[min(c.Attempt, 2)-1] }
+	r := Run(t.Context(), Func(func(_ context.Context, c *Call) Result { return one(c) }), call, Options{Retries: 1})
+	s := Simulate(call, Options{Retries: 1}, func(c *Call) (Result, time.Duration) { return one(c), 0 })
+	if r.Meta.Attempts != 2 || !r.Carried || !s.Carried {
+		t.Errorf("%d attempts, carried %t, simulated %t", r.Meta.Attempts, r.Carried, s.Carried)
+	}
+}

@@ -162,12 +162,10 @@ func (r *Run) startLoop(f *frame, n int32) {
 	if l.loop.acc >= 0 {
 		l.acc = l.in[l.loop.acc]
 	}
-	r.live += slotBytes * total * len(l.collect)
-	if !r.holds() {
-		return
-	}
-	l.results = make([]slot, total*len(l.collect))
 	if l.parallel {
+		if !r.rows(l, total) {
+			return
+		}
 		l.live = total
 		for i := 0; i < total && !r.done; i++ { // an item may stop the run
 			r.startItem(l, i)
@@ -255,6 +253,9 @@ func (r *Run) endItem(c *frame) {
 	}
 	r.collect(l, c)
 	r.release(c)
+	if r.done { // there was no room for its results
+		return
+	}
 	if !l.parallel && !l.stopped && l.next < l.total {
 		r.ready = append(r.ready, task{loop: l}) // not a call: a million items must not nest
 		return
@@ -264,8 +265,23 @@ func (r *Run) endItem(c *frame) {
 	}
 }
 
+// rows makes room for the results of so many items; false = the run stops, because there is none.
+func (r *Run) rows(l *loopState, items int) bool {
+	if more := items*len(l.collect) - len(l.results); more > 0 {
+		r.live += slotBytes * more
+		if !r.holds() {
+			return false
+		}
+		l.results = append(l.results, make([]slot, more)...)
+	}
+	return true
+}
+
 // collect takes the outputs of an item.
 func (r *Run) collect(l *loopState, c *frame) {
+	if !r.rows(l, c.item+1) {
+		return
+	}
 	row := l.results[c.item*len(l.loop.collect):][:len(l.loop.collect)]
 	for k, out := range l.loop.collect {
 		row[k] = r.output(c, int(out))
@@ -332,7 +348,7 @@ func (r *Run) endLoop(l *loopState) {
 func (l *loopState) column(k int, b *Budget) (list []any, size int) {
 	width := len(l.loop.collect)
 	list, size = make([]any, 0, l.ran), protocol.ValueBytes
-	for i := range l.total {
+	for i := range len(l.results) / max(width, 1) {
 		switch s := &l.results[i*width+k]; {
 		case s.is == arrived:
 			list, size = append(list, s.v), size+b.size(s)
