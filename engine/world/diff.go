@@ -11,8 +11,8 @@ type Match struct {
 	Value any // shared, read-only
 }
 
-// Query lists what a pattern names, each place once, in document order (keys in
-// byte order), at most limit matches; more reports whether there were others. A limit of 0 is
+// Query lists what a pattern names, each place once, at most limit matches, in document order (keys in
+// byte order), but with one `**` what it names above before what lies deeper; more reports whether there were others. A limit of 0 is
 // 1,000.
 func (d *Document) Query(p Pattern, limit int) (found []Match, more bool) {
 	if limit <= 0 {

@@ -92,11 +92,11 @@ func (c *call) elsewhere(x *effect.Answered) bool {
 		}
 	}
 	most := n.most(n.flight != nil, n.from.Bound)
-	switch moved := most != nil && n.from.Ahead == nil && n.chosen.Endpoint != c.chosen.Endpoint; {
-	case moved && n.flight != nil:
+	switch changes := most != nil && n.from.Ahead == nil && n.chosen.Endpoint != c.chosen.Endpoint; {
+	case changes && n.flight != nil:
 		n.moves(most)
 		return true
-	case moved && n.effect != nil: // nothing was sent, so the log does not have it
+	case changes && n.effect != nil: // nothing was sent, so the log does not have it
 		n.effect.Most = most
 	}
 	n.enter()

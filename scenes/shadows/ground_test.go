@@ -133,7 +133,7 @@ func TestOneDigestInSpace(t *testing.T) {
 		underEverySchedule(t, rt, p, nil, drawn(rt), text, &sum)
 	})
 	t.Logf("%d turns ran ahead; %d calls were used", sum.Turns, sum.Calls.Used)
-	if sum.Turns == 0 || sum.Calls.Used == 0 {
+	if scenestest.Long() && (sum.Turns == 0 || sum.Calls.Used == 0) {
 		t.Error("nothing is tested")
 	}
 }

@@ -260,6 +260,13 @@ func TestLongQuestions(t *testing.T) {
 	var list []approvals.Question
 	var err error
 	for len(list) < 2 {
+		select {
+		case err := <-long:
+			t.Fatal("it was not asked:", err)
+		case err := <-short:
+			t.Fatal("it was not asked:", err)
+		case <-time.After(5 * time.Millisecond):
+		}
 		if list, err = approvals.List(dir); protocol.KindOf(err) != protocol.KindCorrupt || !strings.Contains(err.Error(), "bb.ask.json") {
 			t.Fatal(err)
 		}

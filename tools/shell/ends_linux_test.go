@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"tavernsim/protocol"
 	"tavernsim/tools"
 	"tavernsim/tools/shell/folders"
 )
@@ -44,7 +45,21 @@ const soon = 100 * time.Millisecond
 // secretly gives a command a secret.
 func (k *kit) secretly(t testing.TB, name, script string) {
 	t.Helper()
-	k.Call(t.Context(), &tools.Call{Tool: definition("command"), Params: map[string]any{"content": script}, Secrets: map[string]string{name: "swordfish"}, Files: k.files, Owner: "ada"})
+	r := k.Call(t.Context(), &tools.Call{Tool: definition("command"), Params: map[string]any{"content": script}, Secrets: map[string]string{name: "swordfish"}, Files: k.files, Owner: "ada"})
+	if r.Error != nil && r.Error.Kind == protocol.KindTransient {
+		t.Errorf("no session began: %s", r.Error.Message)
+	}
+}
+
+// now is the session that the owner has.
+func (k *kit) now(t testing.TB) *session {
+	t.Helper()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.open["ada"] == nil {
+		t.Fatal("no session began")
+	}
+	return k.open["ada"]
 }
 
 // Promise 6: Close returns after the end of a session that nobody called for long, too.
@@ -52,10 +67,7 @@ func TestCloseWaitsForWhatExpired(t *testing.T) {
 	h := newHeld()
 	k := newKit(t, Options{Unclean: h.unclean})
 	k.secretly(t, "S", "echo")
-	k.mu.Lock()
-	s := k.open["ada"]
-	k.mu.Unlock()
-	go k.expire("ada", s)
+	go k.expire("ada", k.now(t))
 	<-h.entered
 	closed := make(chan struct{})
 	go func() {
@@ -77,15 +89,14 @@ func TestASessionKeepsItsMark(t *testing.T) {
 		"its shell has left": func(k *kit) { k.secretly(t, "S", "exit 0") },
 		"nobody called it": func(k *kit) {
 			k.secretly(t, "S", "echo")
-			k.mu.Lock()
-			s := k.open["ada"]
-			k.mu.Unlock()
-			go k.expire("ada", s)
+			go k.expire("ada", k.now(t))
 		},
 	} {
 		h := newHeld()
 		k := newKit(t, Options{Unclean: h.unclean})
-		end(k)
+		if end(k); t.Failed() {
+			return
+		}
 		if name == "nobody called it" {
 			<-h.entered
 		}

@@ -127,7 +127,7 @@ func (o *interactOptions) list(e *cli.Env, dir string) error {
 	for _, q := range leave {
 		fmt.Fprintf(e.Out, "%s  %s asks to call %s (simd approve %s)\n", q.ID, terminal.Plain(q.Agent), terminal.Plain(q.Tool), dir)
 	}
-	if len(list)+len(leave) == 0 {
+	if err == nil && len(list)+len(leave) == 0 {
 		fmt.Fprintln(e.Out, "nothing is asked")
 	}
 	return err
