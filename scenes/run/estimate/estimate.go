@@ -160,8 +160,11 @@ func play(ctx context.Context, p *project.Project, def *project.Scene, opt runne
 		r.Assumed = append(r.Assumed, fmt.Sprintf("%d of the %d agents of %s were played; %s", some.Len(), all.Len(), s.Scene, others))
 	}
 	s.Models = total(gathered.Played(), whole, profiles(some), longer)
-	if stop := def.Definition.Simulation.Stop.Dollars; s.cut(stop * budget.Dollar) {
-		r.Assumed = append(r.Assumed, fmt.Sprintf("%s would end by its stop.dollars: the figures are for what is expected until $%v are spent", s.Scene, stop))
+	if !sharedEnd(sum) { // else what was played came to its end
+		more := float64(all.Len()) / float64(some.Len()) * longer
+		if end := s.cut(def.Definition.Simulation.Stop, def.Definition.Budget, float64(sum.Deliberations)*more, float64(sum.Events.Routed)*more); end != "" {
+			r.Assumed = append(r.Assumed, fmt.Sprintf("%s would end by its %s: the figures are for what is expected until then", s.Scene, end))
+		}
 	}
 	return s, nil
 }
@@ -179,24 +182,37 @@ func sharedEnd(sum *rundir.SceneSummary) bool {
 	return false
 }
 
-// cut lowers the figures to those of a scene that ends when so many nano-dollars are spent; 0 = it
-// does not. false = less is expected. Scripts cost nothing, so what was played did not end by it.
-func (s *Scene) cut(nano float64) bool {
-	cost := 0.0
+// cut lowers the figures to those of a scene that ends by what all its agents do, and says by what; "" = less is
+// expected than its bounds.
+func (s *Scene) cut(stop agenda.Stop, b *budget.Budget, deliberations, events float64) (end string) {
+	var calls, tokens, cost float64
 	for i := range s.Models {
-		cost += float64(s.Models[i].Cost)
+		m := &s.Models[i]
+		calls, tokens, cost = calls+float64(m.Calls), tokens+float64(m.Input+m.Output), cost+float64(m.Cost)
 	}
-	if nano <= 0 || cost <= nano {
-		return false
+	share := 1.0
+	bound := func(name string, most, expected float64) {
+		if most > 0 && most < share*expected {
+			share, end = most/expected, name
+		}
 	}
-	s.Seconds *= nano / cost
+	bound("stop.deliberations", float64(stop.Deliberations), deliberations)
+	bound("stop.events", float64(stop.Events), events)
+	bound("stop.tokens", float64(stop.Tokens), tokens)
+	bound("stop.dollars", stop.Dollars*budget.Dollar, cost)
+	if b != nil && (b.OnExhausted == "" || b.OnExhausted == budget.End) && (b.Window == "" || b.Window == budget.WindowRun) {
+		bound("budget", float64(b.Tokens), tokens)
+		bound("budget", float64(b.Calls), calls)
+		bound("budget", b.Dollars*budget.Dollar, cost)
+	}
+	s.Seconds *= share
 	for i := range s.Models {
 		m := &s.Models[i]
 		for _, n := range []*int64{&m.Calls, &m.Input, &m.Output, &m.MaxInput, &m.MaxOutput, &m.Cost, &m.Low, &m.High, &m.Worst} {
-			*n = whole64(float64(*n) * nano / cost)
+			*n = whole64(float64(*n) * share)
 		}
 	}
-	return true
+	return end
 }
 
 // still is the mode in which no tool is carried out.

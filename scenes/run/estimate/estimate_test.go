@@ -50,7 +50,7 @@ func ending(t *testing.T, stop, more string) *project.Project {
 		if path == "scenes/market_day.yaml" {
 			data = []byte(strings.Replace(string(data), "stop: {ticks: 100}", "stop: "+stop, 1) + more)
 		}
-		if path == "agent_profiles/trader.yaml" {
+		if path == "agent_profiles/trader.yaml" && strings.Contains(more, "# beside those of traders") {
 			data = append(data, "budget_per_agent: {calls: 1}\n"...) // refuses, and ends nothing
 		}
 		all[path] = &fstest.MapFile{Data: data}
@@ -118,20 +118,24 @@ func TestSharedEnds(t *testing.T) {
 	seed := uint64(7)
 	opt := runner.Options{Agents: 400, Seed: &seed, Model: "thinker", Endpoints: cloud(t, price.List{"small": {Input: 1, Output: 2}})}
 	for _, c := range []struct {
-		stop, more, by string
-		most           int64 // tokens
+		stop, more, by, end string // end = what it is said to end by, if what was played did not
+		most                int64  // tokens
 	}{
-		{"{ticks: 100, tokens: 20000}", "", agenda.StoppedByTokens, 20_000},
-		{"{ticks: 100}", "budget: {tokens: 20000}\n", agenda.StoppedByBudget, 20_000},
-		{"{ticks: 20, dollars: 0.02}", "", agenda.StoppedByTicks, 20_000},
+		{"{ticks: 100, tokens: 20000}", "", agenda.StoppedByTokens, "", 20_000},
+		{"{ticks: 100}", "budget: {tokens: 20000}\n", agenda.StoppedByBudget, "", 20_000},
+		{"{ticks: 100}", "budget: {tokens: 6000} # beside those of traders\n", agenda.StoppedByTicks, "budget", 6_000},
+		{"{ticks: 5, tokens: 60000}", "", agenda.StoppedByTicks, "stop.tokens", 60_000},
+		{"{ticks: 5, deliberations: 150}", "", agenda.StoppedByTicks, "stop.deliberations", 10_000},
+		{"{ticks: 5}", "budget: {tokens: 60000}\n", agenda.StoppedByTicks, "budget", 60_000},
+		{"{ticks: 20, dollars: 0.02}", "", agenda.StoppedByTicks, "stop.dollars", 20_000},
 	} {
 		r := estimated(t, ending(t, c.stop, c.more), opt)
-		s, m := r.Scenes[0], r.Scenes[0].Models[0]
+		s, m, said := r.Scenes[0], r.Scenes[0].Models[0], strings.Join(r.Assumed, "\n")
 		if took := m.Input + m.Output; s.StoppedBy != c.by || s.Played == s.Agents || took < c.most/4 || took > c.most*3/2 || m.High > m.Worst {
 			t.Errorf("%s %s: %+v", c.stop, c.more, s)
 		}
-		if c.by == agenda.StoppedByTicks && (r.Cost != 20_000_000 || s.Seconds >= s.PlayedSeconds || !strings.Contains(strings.Join(r.Assumed, "\n"), "stop.dollars")) {
-			t.Errorf("%+v", r)
+		if says := "would end by its " + c.end; c.end != "" && (s.Seconds >= s.PlayedSeconds || !strings.Contains(said, says)) || c.end == "" && strings.Contains(said, says) {
+			t.Errorf("%s %s: %+v %s", c.stop, c.more, s, said)
 		}
 	}
 }
