@@ -4,8 +4,9 @@
 //
 //  1. A small heap may grow fourfold, or by 32 MiB, so that the collector is not the wall; a
 //     large one, of many agents or of many requests in flight, by 384 MiB or half of itself.
-//  2. The collector works while nothing else does: a process that waits, say for answers of
-//     models, collects once it has used half of its room, so that the answers find room.
+//  2. The collector works while no goroutine runs, twice in a row: a process that waits for answers of
+//     models collects once it has used a quarter of its room, so that the answers find room. One that
+//     waits in system calls, as for a disk, is taken for such a one, and collects more often than it must.
 package memory
 
 import (
@@ -55,16 +56,16 @@ func Pace() {
 			now = next
 		}
 		rests := read(running) <= 1 && read(runnable) == 0
-		if rests && rested && halfUsed(read(liveBytes), read(heapBytes), read(goalBytes)) {
+		if rests && rested && used(read(liveBytes), read(heapBytes), read(goalBytes)) {
 			runtime.GC()
 		}
 		rested = rests
 	}
 }
 
-// halfUsed reports whether a heap has used half of the room between what was left and its goal.
-func halfUsed(live, heap, goal uint64) bool {
-	return heap > live && goal > live && heap-live > (goal-live)/2
+// used reports whether a heap has used a quarter of the room between what was left and its goal.
+func used(live, heap, goal uint64) bool {
+	return heap > live && goal > live && heap-live > (goal-live)/4
 }
 
 func growth(inUse uint64) int {

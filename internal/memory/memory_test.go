@@ -12,16 +12,16 @@ func TestGrowth(t *testing.T) {
 }
 
 // Promise 2.
-func TestHalfUsed(t *testing.T) {
+func TestUsed(t *testing.T) {
 	for _, c := range []struct {
 		live, heap, goal uint64
 		want             bool
 	}{
-		{100, 100, 200, false}, {100, 150, 200, false}, {100, 151, 200, true}, {100, 250, 200, true},
+		{100, 100, 200, false}, {100, 125, 200, false}, {100, 126, 200, true}, {100, 250, 200, true},
 		{100, 90, 200, false},                   // a collection has begun, or memory of others was given back
 		{100, 150, 90, false}, {0, 0, 0, false}, // none has ended yet
 	} {
-		if got := halfUsed(c.live, c.heap, c.goal); got != c.want {
+		if got := used(c.live, c.heap, c.goal); got != c.want {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
