@@ -1,6 +1,7 @@
 package scenestest_test
 
 import (
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +23,7 @@ func TestWaitAndClose(t *testing.T) {
 		go func() { closed <- r.Close() }()
 		select {
 		case res := <-closed:
-			if waited.Err != nil || !waited.Final || res.Outcome != waited {
+			if waited.Err != nil || !waited.Final || !reflect.DeepEqual(res.Outcome, waited) {
 				t.Errorf("Wait gave %+v, Close %+v", waited, res)
 			}
 		case <-time.After(time.Hour):

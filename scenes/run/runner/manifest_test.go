@@ -17,8 +17,8 @@ func TestOptionsOfResumed(t *testing.T) {
 	}
 	var now Options
 	v := reflect.ValueOf(&now).Elem()
-	for i := range v.NumField() {
-		if f := v.Field(i); f.CanSet() {
+	for _, f := range v.Fields() {
+		if f.CanSet() {
 			fill(f)
 		}
 	}
@@ -55,9 +55,9 @@ func fill(v reflect.Value) {
 	case reflect.Func:
 		v.Set(reflect.MakeFunc(v.Type(), nil))
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Field(i).CanSet() {
-				fill(v.Field(i))
+		for _, field := range v.Fields() {
+			if field.CanSet() {
+				fill(field)
 			}
 		}
 	}
