@@ -16,6 +16,8 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -51,18 +53,27 @@ func execute(ctx context.Context, args []string, in io.Reader, out, errw io.Writ
 	return carryOut(ctx, &cli.Env{In: in, Out: out, Err: errw, Args: args})
 }
 
-// noted is an output that notes that it was lost: whoever reads it must not take a part for the whole.
+// noted is an output that notes that it was lost: whoever reads it must not take a part for the whole. Whoever
+// has gone away reads none. Several goroutines may write.
 type noted struct {
 	io.Writer
+	mu   sync.Mutex
 	lost error
+}
+
+func (n *noted) note(err error) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.lost == nil && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, io.ErrClosedPipe) {
+		n.lost = err
+	}
+	return n.lost
 }
 
 // Write implements io.Writer.
 func (n *noted) Write(p []byte) (int, error) {
 	done, err := n.Writer.Write(p)
-	if n.lost == nil {
-		n.lost = err
-	}
+	_ = n.note(err)
 	return done, err
 }
 
@@ -86,8 +97,8 @@ func carryOut(ctx context.Context, e *cli.Env) int {
 		return cli.CheckLeast(cmd.Flags())
 	}
 	cmd, err := root.ExecuteContextC(ctx)
-	if err == nil && out.lost != nil {
-		err = fmt.Errorf("the output was lost: %w", out.lost)
+	if lost := out.note(nil); err == nil && lost != nil {
+		err = fmt.Errorf("the output was lost: %w", lost)
 	}
 	if err == nil {
 		return cli.ExitOK

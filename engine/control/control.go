@@ -61,6 +61,9 @@ type Command struct {
 	Kind  string `json:"kind,omitempty"`
 	Agent string `json:"agent,omitempty"`
 	Clear bool   `json:"clear,omitempty"`
+
+	was bool   // of Commands: the expression held at the last wave
+	why string // of Commands: why it is paused
 }
 
 // Check refuses commands that make no sense.
@@ -163,7 +166,7 @@ func (s *State) Watches() bool {
 func (s *State) Command(c *Command, m Moment) error {
 	switch c.Do {
 	case Pause:
-		s.pause("somebody paused it")
+		s.pause(cmp.Or(c.why, "somebody paused it"))
 	case Resume:
 		s.goOn()
 	case Step:
@@ -221,7 +224,7 @@ func (s *State) breakAt(c *Command) error {
 		if err != nil {
 			return protocol.Errorf(protocol.KindInvalid, "break: when: %w", err)
 		}
-		p = point{when: program, text: c.When}
+		p = point{when: program, text: c.When, was: c.was}
 	}
 	s.breaks = append(s.breaks, p)
 	return nil
@@ -305,13 +308,13 @@ func (s *State) Commands() (list []Command) {
 	for _, p := range s.breaks {
 		c := Command{Do: Break, Kind: p.kind, Agent: p.agent}
 		if p.when != nil {
-			c.When = p.text
+			c.When, c.was = p.text, p.was
 		}
 		list = append(list, c)
 	}
 	switch x := s.step; {
 	case s.paused:
-		list = append(list, Command{Do: Pause})
+		list = append(list, Command{Do: Pause, why: s.why})
 	case x != nil:
 		c := Command{Do: Step, Until: protocol.Duration(max(x.until, 0)), Turns: x.turns}
 		if x.wave != ^uint64(0) {

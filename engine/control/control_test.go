@@ -201,3 +201,33 @@ func TestCommands(t *testing.T) {
 		}
 	}
 }
+
+// A breakpoint that held when the scene went on pauses nothing after a restart, before it holds anew.
+func TestCommandsAfterABreakpoint(t *testing.T) {
+	holds := control.Moment{Wave: 1, Roots: roots{int64(4)}}
+	s := &control.State{}
+	if err := s.Command(&control.Command{Do: control.Break, When: "world.stock > 3"}, control.Moment{}); err != nil {
+		t.Fatal(err)
+	}
+	if ok, _ := s.Next(holds); ok {
+		t.Fatal("the breakpoint does not pause")
+	}
+	again := func() *control.State {
+		x := &control.State{}
+		for _, c := range s.Commands() {
+			if err := x.Command(&c, control.Moment{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return x
+	}
+	if got := again().Report().Why; got != "breakpoint world.stock > 3" {
+		t.Errorf("paused because %q", got)
+	}
+	if err := s.Command(&control.Command{Do: control.Resume}, holds); err != nil {
+		t.Fatal(err)
+	}
+	if ok, _ := again().Next(holds); !ok {
+		t.Error("it is paused again")
+	}
+}

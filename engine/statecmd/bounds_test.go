@@ -172,6 +172,20 @@ func TestPermissionsOfElements(t *testing.T) {
 	}
 }
 
+// What makes others go, move or change is a write of the whole list.
+func TestPermissionsOfElementsBeside(t *testing.T) {
+	pattern, _ := world.ParsePattern("orders.*.approved")
+	set := Settings{Permissions: &world.Permissions{Default: world.Rules{Deny: []world.Pattern{pattern}}}}
+	tab := newTable(t, set, `{"orders":[{"what":"rye","approved":true}]}`)
+	dec := tab.run(batch(
+		cmd("push", "orders", `{"what":"oats"}`, ""), cmd("push", "orders", `{"what":"oats"}`, `"limit":1`),
+		cmd("push", "orders", `{"what":"oats"}`, `"position":"head"`), cmd("push", "orders", `{"what":"rye"}`, `"uniqueBy":["what"],"onConflict":"replace"`),
+	))
+	if got := outcomes(dec.Results); got != "applied/ok* rejected/denied rejected/denied rejected/denied" {
+		t.Error(got)
+	}
+}
+
 // The timers that a merge ends are in its fact, in one order.
 func TestMergedTimersHaveOneOrder(t *testing.T) {
 	for _, action := range []string{"update", "patch"} {

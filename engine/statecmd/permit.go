@@ -26,6 +26,9 @@ func (o *op) permittedAt(path world.Path, value any, kind string) *command.Fault
 	case o.e.Action == command.Delete || o.e.Action == command.Pull:
 		return o.permit(world.OpDelete, path, nil)
 	case o.e.Action == command.Push, o.e.Action == command.Add && kind == world.KindList:
+		if o.o.Limit > 0 || o.o.Position == "head" || len(o.o.UniqueBy) > 0 { // others may go, move or be replaced
+			return o.permit(world.OpSet, path, value)
+		}
 		return o.permit(world.OpPush, path, value)
 	case o.e.Action == command.Add && len(o.o.UniqueBy) > 0 && kind != world.KindList:
 		if key, f := uniqueKey(fields, o.o.UniqueBy); f == nil {

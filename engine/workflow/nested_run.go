@@ -135,7 +135,7 @@ type loopState struct {
 	ran     int    // items that have ended
 	in      []slot // inputs of the node
 	acc     slot
-	results []slot // total rows of collect
+	results []slot // rows of collect, of the items that began
 
 	at, end time.Duration // when the next item starts, and the last one ended
 	errs    []any         // values for the errors output, by item

@@ -3,9 +3,9 @@ package tooling
 import (
 	"strings"
 	"sync/atomic"
-	"tavernsim/engine/tooltask"
 
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/tools"

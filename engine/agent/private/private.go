@@ -46,11 +46,7 @@ func patchAt(have any, rest world.Path, op string, value any, full world.Path) (
 		if seg.Kind == world.Index {
 			return nil, noElement(full)
 		}
-		made, err := patchField(nil, seg.Key, rest[1:], op, value, full)
-		if op == OpDelete {
-			return nil, err // nothing is there
-		}
-		return made, err
+		return patchField(nil, seg.Key, rest[1:], op, value, full)
 	case map[string]any:
 		if seg.Kind == world.Index {
 			return nil, noElement(full)
@@ -73,9 +69,6 @@ func patchField(m map[string]any, key string, rest world.Path, op string, value 
 	v, err := patchAt(m[key], rest, op, value, full)
 	if err != nil {
 		return nil, err
-	}
-	if v == nil && op == OpDelete {
-		return m, nil // no parents are made for what is not there
 	}
 	next := maps.Clone(m)
 	if next == nil {

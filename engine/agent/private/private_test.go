@@ -136,18 +136,3 @@ func TestPatchLikeItsTwin(t *testing.T) {
 		}
 	})
 }
-
-// A delete of what is not there changes nothing: it makes no parents.
-func TestDeleteMakesNothing(t *testing.T) {
-	state := map[string]any{"o": map[string]any{"x": int64(1)}, "none": nil, "l": []any{nil, map[string]any{}}}
-	want := protocol.Encode(state)
-	for _, text := range []string{"a", "a.b", "a.b.c", "o.y", "o.y.z", "none.a", "none.a.b", "l[0].a", "l[0].a.b", "l[1].a.b"} {
-		path, err := world.ParsePath(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if next, err := Patch(state, path, OpDelete, nil); err != nil || string(protocol.Encode(next)) != string(want) {
-			t.Errorf("%s: %v, %v", text, next, err)
-		}
-	}
-}

@@ -1,7 +1,7 @@
 package runner
 
 import (
-	"fmt"
+	"encoding/json"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -29,6 +29,7 @@ func TestControlAfterARestart(t *testing.T) {
 	give(day, control.Command{Do: control.Pace, Pace: 1e8})
 	give(day, control.Command{Do: control.Break, Kind: "never.said"})
 	give(day, control.Command{Do: control.Break, When: "world.never"})
+	give(day, control.Command{Do: control.Pause}) // it stands, and what it wrote is on the disk
 	broken.Store(true)
 	give(day, control.Command{Do: control.Resume})
 	if _, err := r.Wait(); err == nil {
@@ -36,7 +37,7 @@ func TestControlAfterARestart(t *testing.T) {
 	}
 	opt = opt.Again()
 	opt.Control, opt.FS = r.Controlled(), nil
-	if got, want := fmt.Sprint(opt.Control), fmt.Sprint([]control.Command{
+	if got, want := inJSON(t, opt.Control), inJSON(t, []control.Command{
 		{Do: control.Pace, Scene: "day", Pace: 1e8}, {Do: control.Break, Scene: "day", Kind: "never.said"}, {Do: control.Break, Scene: "day", When: "world.never"}, {Do: control.Pause, Scene: "night"},
 	}); got != want {
 		t.Fatalf("%s\nwant %s", got, want)
@@ -49,4 +50,13 @@ func TestControlAfterARestart(t *testing.T) {
 	if sum := wait(t, r); sum.Resumable {
 		t.Errorf("%+v", sum)
 	}
+}
+
+func inJSON(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
