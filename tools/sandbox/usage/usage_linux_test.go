@@ -3,6 +3,7 @@
 package usage
 
 import (
+	"fmt"
 	"os"
 	"strconv"
 	"testing"
@@ -45,25 +46,39 @@ func TestAProcess(t *testing.T) {
 	}
 }
 
+// oneOf looks for a try that comes out: others of this machine open and close sockets, and take and leave locks.
+func oneOf(t *testing.T, try func() (problem string)) {
+	t.Helper()
+	problem := ""
+	for range 50 {
+		if problem = try(); problem == "" {
+			return
+		}
+	}
+	t.Error(problem)
+}
+
 // Promise 1.
 func TestSockets(t *testing.T) {
 	var l Looker
-	was := l.number("/proc/net/sockstat", "sockets: used")
-	for range 100 {
-		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
-		if err != nil {
-			t.Fatal(err)
+	oneOf(t, func() string {
+		was := l.number("/proc/net/sockstat", "sockets: used")
+		for range 100 {
+			pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unix.Close(pair[0])
+			defer unix.Close(pair[1])
 		}
-		defer unix.Close(pair[0])
-		defer unix.Close(pair[1])
-	}
-	// Others of this machine open and close theirs.
-	if more := l.number("/proc/net/sockstat", "sockets: used") - was; more < 100 {
-		t.Errorf("%d sockets more of 200", more)
-	}
-	if l.Memory() < 100*socketHolds {
-		t.Error("sockets are not in the sum")
-	}
+		if more := l.number("/proc/net/sockstat", "sockets: used") - was; more < 100 {
+			return fmt.Sprintf("%d sockets more of 200", more)
+		}
+		if l.Memory() < 100*socketHolds {
+			return "sockets are not in the sum"
+		}
+		return ""
+	})
 }
 
 // Promise 1.
@@ -73,19 +88,25 @@ func TestLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var l Looker
-	l.count()
-	was, memory := l.locks, l.Memory()
-	for i := range int64(1000) {
-		if err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Start: 2 * i, Len: 1}); err != nil {
-			t.Fatal(err)
+	lock := func(typ int16) {
+		for i := range int64(1000) {
+			if err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: typ, Start: 2 * i, Len: 1}); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	l.count()
-	// Others of this machine take and leave theirs.
-	if more := l.locks - was; more < 900 || l.Memory() < memory+500*lockHolds {
-		t.Errorf("%d locks more of 1,000", more)
-	}
+	oneOf(t, func() string {
+		var l Looker
+		lock(unix.F_UNLCK)
+		l.count()
+		was, memory := l.locks, l.Memory()
+		lock(unix.F_WRLCK)
+		l.count()
+		if more := l.locks - was; more < 900 || l.Memory() < memory+500*lockHolds {
+			return fmt.Sprintf("%d locks more of 1,000, %d bytes more", more, l.Memory()-memory)
+		}
+		return ""
+	})
 }
 
 // Promise 2.
