@@ -47,8 +47,9 @@ type storm struct {
 }
 
 // stormHeap is the most that a storm may hold at once. It is some 4 MiB of the
-// scene, and up to 15 of the store, which borrows its buffers when it is busy.
-const stormHeap = 32 << 20
+// scene, up to 15 of the store, which borrows its buffers when it is busy, and
+// what is made while the collector marks: on a busy machine it marks for long.
+const stormHeap = 64 << 20
 
 func storms() []storm {
 	return []storm{
