@@ -239,8 +239,8 @@ func (h *Heard) exhausted(limits *profile.Limits) bool {
 // redelivered is how often a deliberation has perceived it before.
 func (h *Heard) redelivered() int64 { return int64(h.Failures) + int64(h.Interrupted) }
 
-// find is the entry of an event in the inbox; it is there while the turn that
-// perceived it runs.
+// find is the entry of an event in the inbox; nil = it is not there. A full inbox may lose
+// an event while the turn that perceived it runs.
 func (s *State) find(e *protocol.Envelope) *Heard {
 	for i := range s.inbox {
 		if s.inbox[i].Event == e {

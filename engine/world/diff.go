@@ -12,8 +12,8 @@ type Match struct {
 }
 
 // Query lists what a pattern names, each place once, at most limit matches, in document order (keys in
-// byte order), but with one `**` what it names above before what lies deeper; more reports whether there were others. A limit of 0 is
-// 1,000.
+// byte order), but with one `**` what it names above before what lies deeper; more reports whether
+// there were others. A limit of 0 is 1,000.
 func (d *Document) Query(p Pattern, limit int) (found []Match, more bool) {
 	if limit <= 0 {
 		limit = 1000
@@ -32,7 +32,10 @@ type query struct {
 
 // run visits what a pattern names below a node.
 func (q *query) run(node any, p Pattern) {
-	if p = p.compact(); p.several() {
+	if p.several() {
+		p = p.compact() // of some `**` that follow each other one is left
+	}
+	if p.several() {
 		q.several(node, p, p.from())
 	} else {
 		q.visit(node, Path(p))

@@ -62,21 +62,13 @@ func appended(root *object, path Path) Path {
 	return path.At(0)
 }
 
-// denied refuses a write that Deny names.
-func (r Rules) denied(root *object, profile, by string, path Path, value any) error {
-	for _, deny := range r.Deny {
-		deny = deny.For(by)
-		if deny.Covers(path) || deny.Touches(path) && deny.below(root, path, value) {
-			return faultf(CodeDenied, "path %q: profile %q must not write %q", path.String(), profile, deny.String())
-		}
-	}
-	return nil
-}
-
 // check refuses a write of what Allow does not name, or whose value would stand at a place that Deny names.
 func (r Rules) check(root *object, profile, by string, path, at Path, value any) error {
-	if err := r.denied(root, profile, by, at, value); err != nil {
-		return err
+	for _, deny := range r.Deny {
+		deny = deny.For(by)
+		if deny.Covers(at) || deny.Touches(at) && deny.below(root, at, value) {
+			return faultf(CodeDenied, "path %q: profile %q must not write %q", at.String(), profile, deny.String())
+		}
 	}
 	for _, allow := range r.Allow {
 		if allow.For(by).Covers(path) {

@@ -10,6 +10,7 @@ import (
 	"tavernsim/llm"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
+	"tavernsim/persistence/pebbledb"
 	"tavernsim/persistence/persistencetest"
 	"tavernsim/protocol"
 	"tavernsim/scenes/outside"
@@ -102,6 +103,20 @@ func beginPair(ctx context.Context, r *outside.Runner, from outside.From) <-chan
 	return got
 }
 
+// killedAtSecond is what a kill leaves while the second endpoint is asked.
+func killedAtSecond(t *testing.T, s *shelf, p *pair, r *outside.Runner) pebbledb.FS {
+	t.Helper()
+	ctx, end := context.WithCancel(t.Context())
+	got := beginPair(ctx, r, outside.From{Bound: under()})
+	<-p.asked[1]
+	left := crash(t, s.fs)
+	end()
+	<-got
+	r.Wait()
+	s.close(t)
+	return left
+}
+
 func pairTable(t *testing.T, p *pair, s *shelf) *outside.Runner {
 	r := table(t, outside.Entry{Kind: effect.KindModel, Executor: outside.Model(p, nil)})
 	r.Log = s.log
@@ -114,14 +129,7 @@ func pairTable(t *testing.T, p *pair, s *shelf) *outside.Runner {
 func TestKilledInAHandOver(t *testing.T) {
 	s, p := open(t, persistencetest.NewCrashDisk(), outside.Options{}), newPair()
 	r := pairTable(t, p, s)
-	ctx, end := context.WithCancel(t.Context())
-	got := beginPair(ctx, r, outside.From{Bound: under()})
-	<-p.asked[1]
-	left := crash(t, s.fs)
-	end()
-	<-got
-	r.Wait()
-	s.close(t)
+	left := killedAtSecond(t, s, p, r)
 
 	s, p = open(t, left, outside.Options{}), newPair()
 	want := []outside.Lost{{Agent: "a", Request: 1, Most: outside.Most{Endpoint: "far", Tokens: 70, Moved: true}}}
@@ -156,14 +164,7 @@ func TestKilledAfterARefusalAtTheGate(t *testing.T) {
 	if protocol.KindOf(x.Err) != protocol.KindLimit {
 		t.Errorf("%+v", x) // the gate of the first one is closed now
 	}
-	ctx, end := context.WithCancel(t.Context())
-	got := beginPair(ctx, r, outside.From{Bound: under()})
-	<-p.asked[1]
-	left := crash(t, s.fs)
-	end()
-	<-got
-	r.Wait()
-	s.close(t)
+	left := killedAtSecond(t, s, p, r)
 
 	s = open(t, left, outside.Options{})
 	defer s.close(t)

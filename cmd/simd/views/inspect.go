@@ -316,44 +316,35 @@ func warnLost(w io.Writer, dir string, s *inspect.Scene) bool {
 	return err != nil
 }
 
-// summaries shows every scene of the run, in JSON as one object.
+// summaries shows every scene of the run, in JSON as one object: that of its only scene, or all.
 func (x *inspecting) summaries() error {
-	if x.o.json && len(x.run.Manifest.Scenes) > 1 {
-		return x.allSummaries()
-	}
+	all := struct {
+		Scenes []*inspect.Summary `json:"scenes"`
+	}{}
+	together := x.o.json && len(x.run.Manifest.Scenes) > 1
 	for i, id := range x.run.Manifest.Scenes {
 		if err := x.enter(id); err != nil {
 			return err
 		}
-		if i > 0 && !x.o.json {
+		if i > 0 && !together {
 			fmt.Fprintln(x.Out)
 		}
 		read, clear := progress.Reading(x.Err, x.o.quiet)
 		x.scene.Progress = read
-		err := x.summary(nil)
-		clear()
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (x *inspecting) allSummaries() error {
-	all := struct {
-		Scenes []*inspect.Summary `json:"scenes"`
-	}{}
-	for _, id := range x.run.Manifest.Scenes {
-		if err := x.enter(id); err != nil {
-			return err
-		}
 		v, err := x.summarized()
+		if err == nil && !together {
+			err = x.to.Summary(v, x.scene.RunBy())
+		}
+		clear()
 		if err != nil {
 			return err
 		}
 		all.Scenes = append(all.Scenes, v)
 	}
-	return show.JSON(x.Out, &all)
+	if together {
+		return show.JSON(x.Out, &all)
+	}
+	return nil
 }
 
 func (x *inspecting) span() inspect.Span {
