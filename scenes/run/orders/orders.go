@@ -73,7 +73,7 @@ func Parse(file string, data []byte) ([]order.Entry, error) {
 // than a file of orders may have becomes lines.
 func Keep(dir string, list []order.Entry) error {
 	if len(list) == 0 {
-		return nil
+		return Forget(dir)
 	}
 	first := min(len(list), order.MaxOrders)
 	var lines bytes.Buffer

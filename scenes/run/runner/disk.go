@@ -15,10 +15,10 @@ import (
 // stopStarting stops the running scenes because another one could not begin. If the
 // disk has failed and some scene runs, the run has begun: then Wait returns the error,
 // as if the disk had failed a moment later.
-func (r *Runner) stopStarting(left []*project.Scene, err error) error {
+func (r *Runner) stopStarting(left []*project.Scene, opt *Options, err error) error {
 	r.interruptAll()
 	if !r.ofDisk(err) {
-		return errors.Join(err, r.close(nil))
+		return errors.Join(err, r.takeBack(left, opt), r.close(nil))
 	}
 	failed := &scenes.DiskFailure{Scene: left[0].Definition.ID, Cause: err}
 	if len(r.Scenes) == 0 {

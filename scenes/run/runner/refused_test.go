@@ -3,6 +3,7 @@ package runner
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"tavernsim/engine/budget"
@@ -10,6 +11,7 @@ import (
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/mock"
 	"tavernsim/protocol"
+	"tavernsim/scenes/run/orders"
 )
 
 // Whoever is refused to go on with a run has changed nothing of it: neither its budgets nor its orders.
@@ -57,4 +59,33 @@ func TestRefusedResume(t *testing.T) {
 		t.Fatalf("%+v", sum.SceneSummary)
 	}
 	refused(Options{Endpoints: of(600), Orders: entry("third"), Budget: parsed(t, "calls=2000")})
+}
+
+// An order that only its scene can refuse is not kept: it would be refused whenever the run goes on.
+func TestRefusedOrders(t *testing.T) {
+	p, dir := loadRacers(t), filepath.Join(t.TempDir(), "run")
+	mine := order.Entry{ID: "mine", At: 5, Do: []any{map[string]any{"end": map[string]any{}}}}
+	if sum := run(t, p, Options{Dir: dir, Agents: 10, Ticks: 3, Orders: []order.Entry{mine}, Budget: parsed(t, "calls=7,on_exhausted=pause")}); !sum.Resumable {
+		t.Fatalf("%+v", sum.SceneSummary)
+	}
+	late := order.Entry{ID: "late", Wave: 1, Do: mine.Do}
+	nobody := order.Entry{ID: "nobody", At: 5, Do: []any{map[string]any{"rest": map[string]any{"agents": "nobody"}}}}
+	for _, e := range []order.Entry{late, nobody} {
+		if r, err := Resume(dir, Options{Orders: []order.Entry{e}}); err == nil || !strings.Contains(err.Error(), "order "+e.ID) {
+			if err == nil {
+				wait(t, r)
+			}
+			t.Errorf("order %s: %v", e.ID, err)
+		}
+		if kept, err := orders.Kept(dir); err != nil || len(kept) != 1 || kept[0].ID != "mine" {
+			t.Errorf("order %s was refused, and the run has %v, %v", e.ID, kept, err)
+		}
+	}
+	r, err := Resume(dir, Options{Budget: parsed(t, "calls=1000")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum := wait(t, r); !sum.Ended {
+		t.Fatalf("%+v", sum.SceneSummary)
+	}
 }

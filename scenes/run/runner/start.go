@@ -69,12 +69,12 @@ func linked(defs []*project.Scene) (map[string][]travel.Link, error) {
 func (r *Runner) start(defs []*project.Scene, opt Options) error {
 	all, err := linked(defs)
 	if err != nil {
-		return r.stopStarting(defs, err)
+		return r.stopStarting(defs, &opt, err)
 	}
 	r.links = links.New(all)
 	for i, def := range defs {
 		if err := r.startScene(def, opt); err != nil {
-			return r.stopStarting(defs[i:], err)
+			return r.stopStarting(defs[i:], &opt, err)
 		}
 	}
 	r.metrics.Ready()
