@@ -21,8 +21,10 @@
 //
 //  2. Tracked: a turn runs ahead only if no turn that is still to come before it can change what its
 //     workflows can read. Calls are wasted only if a request that was taken to be granted is
-//     refused, a publication of the scene itself wakes an agent, an agent has to wait for a full cell
-//     or is put elsewhere, an agent fails, or the scene ends.
+//     refused, the scene itself wakes an agent or changes what it reads (a publication, a write of its
+//     script, a timer of a state command), an agent has to wait for a full cell or is put elsewhere, an
+//     agent fails, or the scene ends. An end by the script is not known before: then and when the
+//     world changes by itself, nothing but a budget bounds the wasted calls.
 //
 //  3. A panic of a shadow is counted, and its agent is not run ahead any more. A fault of the driver
 //     ends the running ahead ([Counts].Off), and the scene goes on.

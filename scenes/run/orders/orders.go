@@ -188,6 +188,18 @@ func lines(file string, data []byte) (list []order.Entry, err error) {
 	return list, nil
 }
 
+// TakeBack removes those orders of a list that are for a scene from the orders of a run.
+func TakeBack(dir string, list []order.Entry, scene string) error {
+	gone := func(o order.Entry) bool {
+		return o.Scene == scene && slices.ContainsFunc(list, func(e order.Entry) bool { return e.ID == o.ID && e.Scene == scene })
+	}
+	kept, err := Kept(dir)
+	if err != nil || !slices.ContainsFunc(kept, gone) {
+		return err
+	}
+	return Keep(dir, slices.DeleteFunc(kept, gone))
+}
+
 // Forget removes them.
 func Forget(dir string) error {
 	return errors.Join(os.RemoveAll(filepath.Join(dir, keptFile)), os.RemoveAll(filepath.Join(dir, laterFile)))

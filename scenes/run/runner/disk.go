@@ -8,6 +8,7 @@ import (
 	"tavernsim/scenes"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/run/orders"
 	"tavernsim/scenes/run/room"
 	"tavernsim/scenes/run/rundir"
 )
@@ -18,7 +19,11 @@ import (
 func (r *Runner) stopStarting(left []*project.Scene, opt *Options, err error) error {
 	r.interruptAll()
 	if !r.ofDisk(err) {
-		return errors.Join(err, r.takeBack(left, opt), r.close(nil))
+		// An order that its scene refuses would be refused whenever the run goes on.
+		for _, def := range left {
+			err = errors.Join(err, orders.TakeBack(r.Dir, opt.Orders[opt.had:], def.Definition.ID))
+		}
+		return errors.Join(err, r.close(nil))
 	}
 	failed := &scenes.DiskFailure{Scene: left[0].Definition.ID, Cause: err}
 	if len(r.Scenes) == 0 {

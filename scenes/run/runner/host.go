@@ -200,7 +200,7 @@ func (r *Runner) forget() {
 
 // resume are the options with which a run goes on. It checks them, and then notes in the run
 // directory what is new: a refusal here leaves the directory as it was. What a scene says of an
-// order (its wave has passed, there is no such agent) comes later, when it starts: see takeBack.
+// order (its wave has passed, there is no such agent) comes later, when it starts: see stopStarting.
 func (r *Runner) resume(given Options) (defs []*project.Scene, opt Options, err error) {
 	dir, m, p := r.Dir, r.Manifest, r.Project
 	opt = optionsOf(m, given)

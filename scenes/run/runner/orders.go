@@ -8,7 +8,6 @@ import (
 	"tavernsim/engine/order"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
-	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/receipts"
 	"tavernsim/scenes/run/orders"
@@ -47,20 +46,6 @@ func (opt *Options) addOrders(dir string, m *rundir.Manifest) (added bool, err e
 	}
 	opt.Orders = append(opt.Orders, more...)
 	return true, nil
-}
-
-// takeBack takes the new orders of scenes that could not begin out of the run directory. One that its
-// scene refuses would be refused whenever the run goes on.
-func (r *Runner) takeBack(left []*project.Scene, opt *Options) error {
-	isNew := func(o order.Entry) bool {
-		return slices.ContainsFunc(opt.Orders[opt.had:], func(e order.Entry) bool { return e.ID == o.ID && e.Scene == o.Scene }) &&
-			slices.ContainsFunc(left, func(def *project.Scene) bool { return def.Definition.ID == o.Scene })
-	}
-	kept, err := orders.Kept(r.Dir)
-	if err != nil || !slices.ContainsFunc(kept, isNew) {
-		return err
-	}
-	return orders.Keep(r.Dir, slices.DeleteFunc(kept, isNew))
 }
 
 // takeOrders takes orders out of the run directory until the run has stopped.
