@@ -31,8 +31,7 @@ func (r *Runner) stopStarting(left []*project.Scene, opt *Options, err error) er
 		return protocol.Errorf(protocol.KindOf(err), "%w: no scene was started; when the disk can be written: simd run --resume %s", failed, r.Dir)
 	}
 	for _, def := range left {
-		id := def.Definition.ID
-		r.idle = append(r.idle, &Scene{ID: id, Seed: r.Manifest.Seeds[id], outcome: scenes.Outcome{Outcome: machines.Outcome{Reason: agenda.StoppedByInterrupt, Err: failed}}})
+		r.idle = append(r.idle, &Scene{ID: def.Definition.ID, Seed: r.Manifest.Seeds[def.Definition.ID], outcome: scenes.Outcome{Outcome: machines.Outcome{Reason: agenda.StoppedByInterrupt, Err: failed}}})
 	}
 	return nil
 }
