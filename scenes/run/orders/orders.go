@@ -188,7 +188,7 @@ func lines(file string, data []byte) (list []order.Entry, err error) {
 	return list, nil
 }
 
-// TakeBack removes those orders of a list that are for a scene from the orders of a run.
+// TakeBack removes from the orders of a run those of a list that are for a scene.
 func TakeBack(dir string, list []order.Entry, scene string) error {
 	gone := func(o order.Entry) bool {
 		return o.Scene == scene && slices.ContainsFunc(list, func(e order.Entry) bool { return e.ID == o.ID && e.Scene == scene })
