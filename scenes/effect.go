@@ -34,7 +34,7 @@ func (r *Run) openEffects(state *machines.State) error {
 		return err
 	}
 	sc.outside.Log, err = outside.Open(journal, outside.Options{
-		Now: now, Ended: ended, Failed: r.effectsFailed, Observe: sc.metrics.Effect,
+		Now: now, Ended: ended, Ahead: sc.options.Schedule == Tracked || sc.options.Schedule == Speculative, Failed: r.effectsFailed, Observe: sc.metrics.Effect,
 	})
 	return err
 }

@@ -94,3 +94,23 @@ func TestShadowsAreCounted(t *testing.T) {
 		t.Errorf("%v, %+v", wasted, table.shadows)
 	}
 }
+
+// A shadow that is behind the committed run asks nothing for a turn that is over, also when the log has
+// no place of it any more; nobody would take the answer.
+func TestAShadowBehind(t *testing.T) {
+	table := newTable()
+	table.ahead = true
+	table.request(&Effect{Agent: "a", Turn: 3, Request: 1, Kind: "model", Question: "q"}, 1)
+	table.end(turnKey{"a", 3}, 8)
+	table.kept(8)
+	for _, c := range []struct {
+		agent string
+		turn  uint64
+		ahead bool
+		want  verdict
+	}{{"a", 3, true, late}, {"a", 2, true, late}, {"a", 4, true, carryOut}, {"b", 3, true, carryOut}, {"a", 3, false, carryOut}} {
+		if v, _ := table.decide(&Effect{Agent: c.agent, Turn: c.turn, Request: 1, Kind: "model", Question: "q", Ahead: c.ahead}); v != c.want {
+			t.Errorf("%+v: %v", c, v)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package outside
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -22,6 +23,8 @@ type Options struct {
 	// Now is the moment of the last durable wave on the virtual clock; 0 = the scene has another
 	// clock. Entries of later turns may be those of shadows.
 	Now protocol.Time
+	// Ahead: shadows make requests, too.
+	Ahead bool
 	// Failed is called once, on a goroutine of the log, if the log cannot be written.
 	// It must return soon. May be nil.
 	Failed func(error)
@@ -96,9 +99,7 @@ type Flight struct {
 
 // Open takes over the journal of a scene's effects and reads the entries of open turns.
 func Open(journal Journal, opts Options) (*Log, error) {
-	if opts.DropBytes == 0 {
-		opts.DropBytes = defaultDropBytes
-	}
+	opts.DropBytes = cmp.Or(opts.DropBytes, defaultDropBytes)
 	if opts.Observe == nil {
 		opts.Observe = func(string, string) {}
 	}
@@ -111,6 +112,7 @@ func Open(journal Journal, opts Options) (*Log, error) {
 	if opts.Now != 0 {
 		l.table.later(opts.Now)
 	}
+	l.table.ahead = opts.Ahead
 	wake := l.wake
 	l.running.Go(func() { l.run(wake) })
 	return l, nil
@@ -159,12 +161,13 @@ func (l *Log) Find(ctx context.Context, e *Effect) (answer protocol.Raw, found b
 	}
 	l.mu.Lock()
 	v, p := l.table.decide(e)
-	seq, f := p.state()
-	foretold := (v == reuse || v == join) && l.table.use(e, p)
-	l.mu.Unlock()
 	if v.out() {
+		l.mu.Unlock()
 		return nil, false, nil
 	}
+	seq, f := p.answer, p.flight
+	foretold := (v == reuse || v == join) && l.table.use(e, p)
+	l.mu.Unlock()
 	if foretold {
 		l.opts.Observe(e.Kind, "foretold")
 	}
@@ -212,7 +215,7 @@ func (l *Log) settle(ctx context.Context, e *Effect, v verdict, seq uint64, f *F
 	case displaced:
 		return nil, e.unknown("another request was made in its place before the process ended")
 	case late:
-		return nil, protocol.Errorf(protocol.KindCancelled, "request %d of turn %d: the turn itself has asked something else", e.Request, e.Turn)
+		return nil, protocol.Errorf(protocol.KindCancelled, "request %d of turn %d: the turn itself has asked something else, or is over", e.Request, e.Turn)
 	}
 	return nil, e.unknown("the process ended while it was out")
 }

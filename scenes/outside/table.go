@@ -16,6 +16,8 @@ import (
 type table struct {
 	turns map[turnKey]*turn
 	ended map[uint64][]turnKey // by the wave that holds their end
+	ahead bool                 // shadows make requests, too
+	over  map[string]uint64    // if so, the last turn that has ended, by agent that asked
 
 	shadows Shadows
 	wave    uint64        // whose turns end now
@@ -114,7 +116,7 @@ const (
 	join              // it is out: wait for it
 	lost              // asked, never answered, not to be repeated
 	displaced         // its place is taken by another one, not to be repeated
-	late              // of a shadow: the turn itself has asked something else
+	late              // of a shadow: the turn itself has asked something else, or is over
 )
 
 func (v verdict) String() string {
@@ -123,14 +125,6 @@ func (v verdict) String() string {
 
 // out reports whether the request is carried out.
 func (v verdict) out() bool { return v == carryOut || v == again }
-
-// state of a place, if there is one.
-func (p *place) state() (answer uint64, f *Flight) {
-	if p == nil {
-		return 0, nil
-	}
-	return p.answer, p.flight
-}
 
 // later marks what was asked for turns after a moment: by shadows of an earlier process.
 func (t *table) later(now protocol.Time) {
@@ -142,7 +136,7 @@ func (t *table) later(now protocol.Time) {
 }
 
 func newTable() table {
-	return table{turns: map[turnKey]*turn{}, ended: map[uint64][]turnKey{}}
+	return table{turns: map[turnKey]*turn{}, ended: map[uint64][]turnKey{}, over: map[string]uint64{}}
 }
 
 func (t *table) find(e *Effect) *place {
@@ -168,9 +162,12 @@ func (p *place) same(e *Effect) bool {
 	return p.at == e.At && p.question == e.other()
 }
 
+// decide gives the verdict about a request, and its place; nil = it is carried out in a new one.
 func (t *table) decide(e *Effect) (verdict, *place) {
 	p := t.find(e)
 	switch {
+	case p == nil && e.Ahead && e.Turn <= t.over[e.Agent]:
+		return late, &place{}
 	case p == nil:
 		return carryOut, nil
 	case !p.same(e) && e.Ahead && (!p.timed || p.under):
@@ -256,6 +253,9 @@ func (t *table) end(k turnKey, wave uint64) (took chain.Times, wasted []string) 
 	if open := t.turns[k]; open != nil {
 		took, wasted = t.count(open, wave)
 		t.ended[wave] = append(t.ended[wave], k)
+		if t.ahead {
+			t.over[k.agent] = max(t.over[k.agent], k.turn)
+		}
 	}
 	return took, wasted
 }
@@ -264,8 +264,7 @@ func (t *table) end(k turnKey, wave uint64) (took chain.Times, wasted []string) 
 func (t *table) giveUp(agent string, wave uint64) {
 	for k := range t.turns {
 		if k.agent == agent {
-			t.count(t.turns[k], wave)
-			t.ended[wave] = append(t.ended[wave], k)
+			t.end(k, wave)
 		}
 	}
 }
@@ -273,13 +272,12 @@ func (t *table) giveUp(agent string, wave uint64) {
 // kept drops the turns whose end is durable.
 func (t *table) kept(wave uint64) {
 	for w, turns := range t.ended {
-		if w > wave {
-			continue
+		if w <= wave {
+			for _, k := range turns {
+				delete(t.turns, k)
+			}
+			delete(t.ended, w)
 		}
-		for _, k := range turns {
-			delete(t.turns, k)
-		}
-		delete(t.ended, w)
 	}
 }
 
