@@ -150,12 +150,14 @@ func (v *View) wants(now protocol.Time) int {
 }
 
 // embeds reports whether the scene asks for vectors of entries before time goes on. It does not
-// ask twice at one moment for the same: its own turn may have failed.
+// ask again right behind a wave that gave none: its own turn may have failed.
 func (s *Stage) embeds() bool {
-	now := [2]int64{int64(s.View.wants(s.moment())), int64(s.moment())}
-	again := now == s.bare || s.Agenda.GaveUp(uint32(s.scene.OwnOrdinal()))
-	s.bare = now
-	return now[0] > 0 && !again
+	now := asking{s.Agenda.Wave, s.View.wants(s.moment())}
+	if now.entries == 0 || now == s.bare || s.bare == (asking{wave: now.wave}) || s.Agenda.GaveUp(uint32(s.scene.OwnOrdinal())) {
+		return false
+	}
+	s.bare = asking{now.wave + 1, now.entries}
+	return true
 }
 
 // soonest is the next moment of the agenda, or of an expiry before it.

@@ -81,7 +81,7 @@ type Stage struct {
 	turnsWarned bool // the same of turns.by
 	snapshot    snapshotting
 	noted       noting
-	bare        [2]int64 // entries without vectors, and the time, when they were last asked for
+	bare        asking
 
 	ready    string           // a service that has something to decide; "" = none
 	failures map[string]int64 // of services, in a row
@@ -90,6 +90,12 @@ type Stage struct {
 	parts    []protocol.KindData
 	crashes  []protocol.Fact // of the scene before restarts, kept with the next wave
 	letters  letters.List    // kept when the wave closes
+}
+
+// asking is when the scene asked for vectors of entries.
+type asking struct {
+	wave    uint64 // the first that it can be behind
+	entries int    // that had none; 0 = whatever the number, its turn failed
 }
 
 // StageConfig holds the settings of a run. Of all facts, only the end depends on it.
@@ -246,6 +252,9 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 	case *agenda.AgentFailed:
 		d.AgentFailed(*x, r.Time)
 		s.Turns.Failed(x)
+		if x.Agent == uint32(s.scene.OwnOrdinal()) {
+			s.bare = asking{wave: d.Wave + 1}
+		}
 	case *agenda.Interrupted:
 		d.Interrupted(*x, r.Time)
 		s.Turns.Interrupted(d, x.Agent, r.Time)
