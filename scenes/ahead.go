@@ -93,6 +93,6 @@ func (st *stage) closeAhead(e *machines.Effect) {
 	for o := range next {
 		next[o] = st.machine.Upcoming(uint32(o))
 	}
-	st.ahead.Closed(e.At, e.Wave, st.machine.View, st.others, next)
+	st.ahead.Closed(&shadows.Wave{At: e.At, Number: e.Wave, View: st.machine.View, Facts: st.others, Next: next, Script: st.machine.ScriptDue()})
 	st.others = nil
 }

@@ -91,7 +91,7 @@ func wake(t testing.TB, n uint64) *Wake {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Wake{Now: moment(float64(n)), Wave: n, View: published{worldstate.Service: doc}, Draw: protocol.NewDraw(1, n)}
+	return &Wake{Now: moment(float64(n)), Wave: n, View: published{worldstate.Service: worldstate.NewState(doc)}, Draw: protocol.NewDraw(1, n)}
 }
 
 // decide wakes the agent and applies what it decided; it must not wait.

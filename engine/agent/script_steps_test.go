@@ -204,7 +204,7 @@ func (s *script) wake(c *scriptLine) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	w := &Wake{Now: s.now, Wave: s.wave, View: published{worldstate.Service: doc, knowledge.Service: s.knowledge, tooltask.Service: s.tasks, space.Service: s.space}, Draw: protocol.NewDraw(1, s.wave), Workflow: take[string](s, c, "workflow")}
+	w := &Wake{Now: s.now, Wave: s.wave, View: published{worldstate.Service: worldstate.NewState(doc), knowledge.Service: s.knowledge, tooltask.Service: s.tasks, space.Service: s.space}, Draw: protocol.NewDraw(1, s.wave), Workflow: take[string](s, c, "workflow")}
 	if w.Inputs = take[map[string]any](s, c, "inputs"); w.Inputs == nil {
 		w.Inputs = map[string]any{}
 	}

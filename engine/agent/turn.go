@@ -22,7 +22,6 @@ import (
 	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/engine/tooltask"
 	"tavernsim/engine/workflow"
-	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 )
@@ -193,7 +192,9 @@ func (t *Turn) spend(n int) bool {
 func begin(m *Machine, w *Wake, space *Space) *Turn {
 	t := &space.turn
 	if w.View != nil {
-		t.world.Document, _ = w.View.Shown(worldstate.Service).(*world.Document)
+		if s, ok := w.View.Shown(worldstate.Service).(worldstate.State); ok {
+			t.world.Document = s.World()
+		}
 		t.bases, _ = w.View.Shown(knowledge.Service).(knowledge.State)
 		t.tasks, _ = w.View.Shown(tooltask.Service).(tooltask.State)
 	}

@@ -208,7 +208,7 @@ func (s *Stage) expiresFirst(next protocol.Time, some bool) (protocol.Time, bool
 	case some:
 		return at, at <= next
 	}
-	return at, s.View.of(worldstate.Service).Held || s.View.hearsWorld() || s.scene.Condition != nil
+	return at, !s.View.WorldState().Leases().Empty() || s.View.hearsWorld() || s.scene.Condition != nil
 }
 
 // expire opens a wave without turns, in which values of the world expire. Deferred

@@ -48,8 +48,8 @@ func newScripting(sc *setup.Scene, people order.Setting) *scripting {
 	return x
 }
 
-// scriptDue is when the script has something to do although nothing happens; 0 = never.
-func (s *Stage) scriptDue() protocol.Time {
+// ScriptDue is when the script has something to do although nothing happens; 0 = never.
+func (s *Stage) ScriptDue() protocol.Time {
 	if s.script == nil {
 		return 0
 	}
@@ -58,7 +58,7 @@ func (s *Stage) scriptDue() protocol.Time {
 
 // releases is when a service or the script next has something to decide.
 func (s *Stage) releases(v *View) protocol.Time {
-	at, due := v.releases(), s.scriptDue()
+	at, due := v.releases(), s.ScriptDue()
 	if at == 0 || due != 0 && due < at {
 		return due
 	}

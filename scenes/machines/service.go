@@ -117,7 +117,6 @@ type Part struct {
 	Service string
 	Shown   any           // an immutable value
 	Next    protocol.Time // when it has something to decide although nobody asks; 0 = never
-	Held    bool          // of the world: some lease is held
 	Holds   bool          // of tasks: scene time stands until a person answers
 	Awaits  bool          // it waits for the outside, so the scene is not quiet
 }
@@ -155,8 +154,13 @@ func (v *View) Shown(service string) any {
 
 // World is the world document.
 func (v *View) World() *world.Document {
-	doc, _ := v.Shown(worldstate.Service).(*world.Document)
-	return doc
+	return v.WorldState().World()
+}
+
+// WorldState is the state of the world service.
+func (v *View) WorldState() worldstate.State {
+	s, _ := v.Shown(worldstate.Service).(worldstate.State)
+	return s
 }
 
 // Expires is the next expiry in the world; 0 = never.

@@ -4,7 +4,6 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
-	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -37,7 +36,6 @@ func (s *Stage) Upcoming(o uint32) protocol.Time {
 }
 
 // WithWorld is the view with another world.
-func (v *View) WithWorld(doc *world.Document) *View {
-	before := v.of(worldstate.Service)
-	return v.With(Part{Service: worldstate.Service, Shown: doc, Next: before.Next, Held: before.Held})
+func (v *View) WithWorld(s worldstate.State) *View {
+	return v.With(Part{Service: worldstate.Service, Shown: s, Next: s.NextExpiry()})
 }

@@ -33,9 +33,9 @@ func (d *Driver) goOn() error {
 }
 
 // beyond reports whether no more calls may be made ahead, since the scene may end before they
-// are used.
+// are used, or act by itself.
 func (d *Driver) beyond() bool {
-	if !d.endless {
+	if !d.unsure {
 		return false
 	}
 	s := d.options.Runner.Log.Shadows()
@@ -93,7 +93,7 @@ func (d *Driver) handed(a *one, at schedule.Tick) error {
 	switch {
 	case at >= d.end, c.never != "", a.broken:
 		return nil
-	case reads, d.ladder.asked > maxWishes:
+	case reads, at > d.acts, d.ladder.asked > maxWishes:
 		a.held = true
 		return nil
 	case at < due:

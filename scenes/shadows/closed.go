@@ -10,11 +10,20 @@ import (
 	"tavernsim/scenes/machines"
 )
 
-// Closed tells of a wave that has ended: its moment, what the services show now, the facts of it
-// that are no turn's, and the next turn of each agent. The driver keeps them.
-func (d *Driver) Closed(at protocol.Time, wave uint64, view *machines.View, facts []Kept, next []protocol.Time) {
+// Wave is a wave that has ended.
+type Wave struct {
+	At     protocol.Time
+	Number uint64
+	View   *machines.View  // of the services, behind it
+	Facts  []Kept          // of it that are no turn's
+	Next   []protocol.Time // turn of each agent; 0 = none
+	Script protocol.Time   // when the script acts although nothing happens; 0 = never
+}
+
+// Closed tells of a wave that has ended. The driver keeps it.
+func (d *Driver) Closed(w *Wave) {
 	if d != nil {
-		d.tell(func() error { return d.closedWave(at, wave, view, facts, next) })
+		d.tell(func() error { return d.closedWave(w) })
 	}
 }
 
@@ -24,20 +33,21 @@ type Kept struct {
 	Fact  protocol.Fact
 }
 
-func (d *Driver) closedWave(at protocol.Time, wave uint64, view *machines.View, facts []Kept, next []protocol.Time) error {
+func (d *Driver) closedWave(w *Wave) error {
+	at := w.At
 	clear(d.touched)
 	moment := d.tick.of(at)
 	foreseen := make([]schedule.Tick, len(d.agents))
 	for o, a := range d.agents {
 		foreseen[o] = d.dueAfter(a, moment+1)
 	}
-	list := make([]protocol.Fact, len(facts))
-	for i := range facts {
-		list[i] = facts[i].Fact
+	list := make([]protocol.Fact, len(w.Facts))
+	for i := range w.Facts {
+		list[i] = w.Facts[i].Fact
 	}
 	foretold := d.events.Committed(moment, list)
 	var steps []space.Fact
-	for _, k := range facts {
+	for _, k := range w.Facts {
 		known, o := false, uint32(0)
 		if f, ok := k.Fact.(space.Fact); ok {
 			steps = append(steps, f)
@@ -63,7 +73,7 @@ func (d *Driver) closedWave(at protocol.Time, wave uint64, view *machines.View, 
 	}
 	touched := d.touched
 	d.touched = map[uint32]bool{}
-	err = d.fold.Apply(protocol.Record{Time: at, Actor: setup.ActorScene}, &agenda.WaveClosed{Wave: wave})
+	err = d.fold.Apply(protocol.Record{Time: at, Actor: setup.ActorScene}, &agenda.WaveClosed{Wave: w.Number})
 	for o := range d.touched {
 		touched[o] = touched[o] || !foretold[o]
 	}
@@ -73,10 +83,10 @@ func (d *Driver) closedWave(at protocol.Time, wave uint64, view *machines.View, 
 	for _, o := range d.events.Wrong() {
 		d.touched[o] = true
 	}
-	d.view, d.open = view, max(d.open, moment)
-	d.ladder.commit(moment, view.World())
+	d.view, d.open, d.acts = w.View, max(d.open, moment), d.tick.of(w.Script)
+	d.ladder.commit(moment, w.View.WorldState())
 	for o, a := range d.agents {
-		due := d.tick.of(next[o])
+		due := d.tick.of(w.Next[o])
 		if !d.touched[uint32(o)] && !moved[uint32(o)] {
 			if err := d.pass(a, moment); err != nil {
 				return err

@@ -21,10 +21,10 @@
 //
 //  2. Tracked: a turn runs ahead only if no turn that is still to come before it can change what its
 //     workflows can read. Calls are wasted only if a request that was taken to be granted is
-//     refused, the scene itself wakes an agent or changes what it reads (a publication, a write of its
-//     script, a timer of a state command), an agent has to wait for a full cell or is put elsewhere, an
-//     agent fails, or the scene ends. An end by the script is not known before: then and when the
-//     world changes by itself, nothing but a budget bounds the wasted calls.
+//     refused, the scene itself wakes an agent (a publication, an expiry in the world) or its script
+//     acts because something happened, an agent has to wait for a full cell or is put elsewhere, an
+//     agent fails, or the scene ends. What a ttl or lease ends is foreseen, and what the script does
+//     at a known time is waited for.
 //
 //  3. A panic of a shadow is counted, and its agent is not run ahead any more. A fault of the driver
 //     ends the running ahead ([Counts].Off), and the scene goes on.
@@ -63,6 +63,5 @@
 //
 // An agent is at most 60 turns ahead; a scene has at most [MaxAgents]. When a scene may end at any
 // wave (a limit of deliberations, events, tokens or dollars, a condition, a wall time, a budget that
-// ends or pauses it), at most 50
-// calls and a tenth of those used so far are ahead.
+// ends or pauses it, a script), at most 50 calls and a tenth of those used so far are ahead.
 package shadows

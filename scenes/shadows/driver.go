@@ -65,7 +65,7 @@ type Driver struct {
 	classes []class
 	advice  []string
 	end     schedule.Tick // no turn of this time or later is run
-	endless bool          // the scene may end before, at any wave
+	unsure  bool          // the scene may end before, at any wave, or act by itself
 
 	mu      sync.Mutex
 	queue   []func() error
@@ -81,6 +81,7 @@ type Driver struct {
 	touched map[uint32]bool // by the wave that is folded
 	view    *machines.View  // after the last wave
 	open    schedule.Tick   // the moment up to which the committed run has its turns
+	acts    schedule.Tick   // the script then acts by itself, as far as the last wave says
 	ladder  ladder
 	courses *courses.Courses // nil = the scene has no space
 	events  *heard.Events
@@ -212,6 +213,9 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 	if state.Agenda.Started {
 		d.open = d.tick.of(state.Agenda.Now)
 	}
+	if d.acts = schedule.Never; sc.Script != nil {
+		d.acts = d.open // the first wave tells
+	}
 	var err error
 	if sc.Space != nil {
 		if d.courses, err = courses.New(sc.Space, sc, state.Space(), d.open, cfg.Start, cfg.Tick); err != nil {
@@ -238,7 +242,7 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 	}
 	d.fold = machines.AgentFold{Scene: sc, Machine: func(o uint32) *agent.Machine { d.touched[o] = true; return d.agents[o].base }}
 	d.openBudgets(state)
-	d.ladder = newLadder(sc.Rules, d.view.World(), &d.tick)
+	d.ladder = newLadder(sc.Rules, d.view.WorldState(), &d.tick)
 	d.ladder.rungs[0].at = d.open - 1 // its wave may be open
 	if d.state, err = schedule.New(schedule.Config{Mode: opt.Mode, Classes: of, Window: window, MaxWasted: shareAhead}, rows); err != nil {
 		return nil, err
@@ -283,8 +287,8 @@ func (d *Driver) ends(state *machines.State) {
 	if stop.Ticks > 0 {
 		d.end = min(d.end, d.tick.of(begun)+schedule.Tick(stop.Ticks))
 	}
-	d.endless = stop.Deliberations > 0 || stop.Events > 0 || stop.Tokens > 0 || stop.Dollars > 0 || d.scene.Condition != nil || stop.WallTime > 0 ||
-		d.scene.Budgets.Ends()
+	d.unsure = stop.Deliberations > 0 || stop.Events > 0 || stop.Tokens > 0 || stop.Dollars > 0 || d.scene.Condition != nil || stop.WallTime > 0 ||
+		d.scene.Budgets.Ends() || d.scene.Script != nil // which may end it, too, or change what agents read
 }
 
 // next is the time of an agent's next turn for the schedule: an agent that others may wake has one

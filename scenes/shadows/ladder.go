@@ -5,7 +5,6 @@ import (
 	"sort"
 
 	"tavernsim/engine/schedule"
-	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 )
@@ -15,8 +14,7 @@ import (
 // taken to be granted in the order of the agents.
 type ladder struct {
 	rules *worldstate.Machine
-	start protocol.Time // of tick 0
-	tick  protocol.Time
+	tickOf
 	rungs []rung // the first is the committed world; by time
 	dirty int    // the first rung whose world is to be decided again
 	asked int    // requests on all rungs
@@ -39,20 +37,20 @@ type wish struct {
 // maxWishes bounds the requests of a ladder: beyond it no turn runs ahead.
 const maxWishes = 65536
 
-func newLadder(rules *worldstate.Machine, doc *world.Document, cfg *tickOf) ladder {
-	l := ladder{rules: rules, start: cfg.start, tick: cfg.tick, dirty: 1}
-	l.rungs = []rung{{at: -1, after: worldstate.NewState(doc)}}
+func newLadder(rules *worldstate.Machine, s worldstate.State, cfg *tickOf) ladder {
+	l := ladder{rules: rules, tickOf: *cfg, dirty: 1}
+	l.rungs = []rung{{at: -1, after: s}}
 	return l
 }
 
 // commit replaces the worlds up to a moment by the committed one. The moment may have another wave, whose requests
 // come on top.
-func (l *ladder) commit(at schedule.Tick, doc *world.Document) {
+func (l *ladder) commit(at schedule.Tick, s worldstate.State) {
 	n := sort.Search(len(l.rungs), func(i int) bool { return i > 0 && l.rungs[i].at > at })
 	for i := range l.rungs[:n] {
 		l.asked -= len(l.rungs[i].asked)
 	}
-	l.rungs = slices.Concat([]rung{{at: at - 1, after: worldstate.NewState(doc)}}, l.rungs[n:])
+	l.rungs = slices.Concat([]rung{{at: at - 1, after: s}}, l.rungs[n:])
 	l.dirty = 1
 }
 
@@ -87,17 +85,21 @@ func (l *ladder) forget(agent uint32, from schedule.Tick) {
 	}
 }
 
-// before is the world that a turn of a moment sees.
-func (l *ladder) before(at schedule.Tick) (*world.Document, error) {
+// before is the world that a turn of a moment sees: what expires at the moment is gone.
+func (l *ladder) before(at schedule.Tick) (worldstate.State, error) {
 	n := sort.Search(len(l.rungs), func(i int) bool { return i > 0 && l.rungs[i].at >= at })
 	for ; l.dirty < n; l.dirty++ {
 		next, err := l.decide(l.rungs[l.dirty-1].after, &l.rungs[l.dirty])
 		if err != nil {
-			return nil, err
+			return next, err
 		}
 		l.rungs[l.dirty].after = next
 	}
-	return l.rungs[n-1].after.World(), nil
+	s, now := l.rungs[n-1].after, l.time(at)
+	if x := s.NextExpiry(); x != 0 && x <= now {
+		s = l.rules.Decide(s, now, nil).Next
+	}
+	return s, nil
 }
 
 func (l *ladder) decide(s worldstate.State, r *rung) (worldstate.State, error) {
@@ -109,5 +111,5 @@ func (l *ladder) decide(s worldstate.State, r *rung) (worldstate.State, error) {
 		}
 		list[i] = q
 	}
-	return l.rules.Decide(s, l.start+protocol.Time(r.at)*l.tick, list).Next, nil
+	return l.rules.Decide(s, l.time(r.at), list).Next, nil
 }

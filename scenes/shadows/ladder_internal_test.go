@@ -21,17 +21,17 @@ func TestLadder(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := world.P("x")
-	l := newLadder(sc.Rules, state.World(), &tickOf{1, 10})
+	l := newLadder(sc.Rules, worldstate.NewState(state.World()), &tickOf{1, 10})
 	ask := func(at schedule.Tick, agent uint32, of schedule.Tick, value int) {
 		q := worldstate.Request{Change: world.Request{ID: "r", By: "a", Profile: "p", Path: path, Op: world.OpSet, Value: protocol.Encode(int64(value))}}
 		l.ask(at, wish{agent, of, q.AppendMsg(nil)})
 	}
 	before := func(at schedule.Tick) string {
-		doc, err := l.before(at)
+		s, err := l.before(at)
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, _ := doc.Get(path)
+		x, _ := s.World().Get(path)
 		return fmt.Sprint(x)
 	}
 	want := func(what, now string, asked int) {

@@ -69,11 +69,11 @@ func (d *Driver) wakeOf(a *one, m *agent.Machine, at schedule.Tick, beyond func(
 		view = view.WithSpace(d.courses.Seen(a.ordinal, at, beyond))
 	}
 	if d.classes[a.class].World {
-		doc, err := d.ladder.before(at)
+		s, err := d.ladder.before(at)
 		if err != nil {
 			return nil, err
 		}
-		view = view.WithWorld(doc)
+		view = view.WithWorld(s)
 	}
 	w := machines.Wake(d.scene, m, view, 0, d.tick.time(at), d.scene.Seed, "")
 	if d.options.Lie != nil {
@@ -270,11 +270,11 @@ func (d *Driver) follows(s *shadow, t *turn) bool {
 	if len(asked) == 0 {
 		return true
 	}
-	doc, err := d.ladder.before(s.at)
+	before, err := d.ladder.before(s.at)
 	if err != nil {
 		return false
 	}
-	made := d.scene.Rules.Decide(worldstate.NewState(doc), d.tick.time(s.at), asked)
+	made := d.scene.Rules.Decide(before, d.tick.time(s.at), asked)
 	return !slices.ContainsFunc(made.Facts, func(f protocol.Fact) bool { _, refused := f.(*world.Refused); return refused })
 }
 
