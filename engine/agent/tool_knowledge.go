@@ -169,7 +169,7 @@ func (t *Turn) askKnowledge(req knowledge.Request) string {
 
 // creditLessons counts the lessons that the turn was shown, if it ended a goal.
 func (t *Turn) creditLessons() {
-	for _, req := range t.lessons.Credit(t.facts) {
+	for _, req := range t.lessons.Credit(t.facts, t.m.State.Goals) {
 		t.askKnowledge(req)
 	}
 }

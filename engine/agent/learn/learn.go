@@ -28,8 +28,8 @@ func (s *Shown) Show(kb, id string) {
 }
 
 // Credit gives the requests that count the lessons, one for each base, if the facts of the
-// turn end a goal: the lessons helped if one was completed.
-func (s Shown) Credit(facts []protocol.Fact) (out []knowledge.Request) {
+// turn end a goal: the lessons helped if one was completed. goals are those before the turn.
+func (s Shown) Credit(facts []protocol.Fact, goals []goal.Goal) (out []knowledge.Request) {
 	ended, helped := false, false
 	for _, f := range facts {
 		status := ""
@@ -39,9 +39,10 @@ func (s Shown) Credit(facts []protocol.Fact) (out []knowledge.Request) {
 				status = f.Goal.Status
 			}
 		case *agentfact.GoalsUpdated:
-			if !f.Removed {
+			if was, _ := goal.Find(goals, f.Goal.ID); !f.Removed && was.Status != f.Goal.Status {
 				status = f.Goal.Status
 			}
+			goals = goal.Put(goals, f.Goal, f.Removed)
 		}
 		ended = ended || status == goal.Completed || status == goal.Failed
 		helped = helped || status == goal.Completed

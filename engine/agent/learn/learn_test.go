@@ -31,10 +31,12 @@ func TestCredit(t *testing.T) {
 		{[]protocol.Fact{&agentfact.GoalsUpdated{Goal: goal.Goal{ID: "g", Status: goal.Completed}, Removed: true}}, ""},
 		{[]protocol.Fact{&agentfact.GoalChanged{Goal: goal.Goal{ID: "g", Status: goal.Failed}, From: goal.Failed}}, ""},
 		{[]protocol.Fact{ends(goal.Failed)}, "roads used [a b] false; own used [x] false; "},
+		{[]protocol.Fact{&agentfact.GoalsUpdated{Goal: goal.Goal{ID: "done", Status: goal.Completed}}}, ""}, // only its text
+		{[]protocol.Fact{&agentfact.GoalsUpdated{Goal: goal.Goal{ID: "done", Status: goal.Active}}, &agentfact.GoalsUpdated{Goal: goal.Goal{ID: "done", Status: goal.Completed}}}, "roads used [a b] true; own used [x] true; "},
 		{[]protocol.Fact{changes(goal.Failed), changes(goal.Completed)}, "roads used [a b] true; own used [x] true; "},
 	} {
 		got := ""
-		for _, q := range s.Credit(c.facts) {
+		for _, q := range s.Credit(c.facts, []goal.Goal{{ID: "done", Status: goal.Completed}}) {
 			got += fmt.Sprintf("%s %s %v %v; ", q.KB, q.Op, q.Entry["ids"], q.Entry["helped"])
 		}
 		if got != c.want {
