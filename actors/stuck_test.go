@@ -62,6 +62,41 @@ func TestStuck(t *testing.T) {
 	})
 }
 
+// An actor that has visited another one is watched as before.
+func TestStuckBehindAVisit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		heard := make(chan string, 1)
+		s := NewSystem(Options{Workers: 1, StuckAfter: 30 * time.Second, Stuck: func(x Stuck) func() {
+			heard <- x.Receiver + " " + x.Envelope.Type
+			return func() {}
+		}})
+		sup := &Supervisor{}
+		host := &idling{}
+		other := spawn(t, s, "other", sleeper{}, sup)
+		host.self, host.other = spawn(t, s, "host", host, sup), other
+		host.self.Tell(event("hangs", protocol.Normal))
+		<-time.After(30 * time.Minute)
+		synctest.Wait()
+		if !host.handled || len(heard) != 1 || <-heard != "host hangs" {
+			t.Errorf("visited: %v", host.handled)
+		}
+		s.Stop(host.self)
+		s.Stop(other)
+		s.Close()
+	})
+}
+
+// idling visits another actor, and takes an hour.
+type idling struct {
+	self, other *Ref
+	handled     bool
+}
+
+func (x *idling) Receive(*protocol.Envelope) error {
+	x.handled = x.self.Visitor().Visit(x.other, event("wake", protocol.Normal))
+	return sleeper{}.Receive(&protocol.Envelope{EventHeader: protocol.EventHeader{Time: protocol.Time(time.Hour)}})
+}
+
 // sleeper takes as long as the envelope's time.
 type sleeper struct{}
 

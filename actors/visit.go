@@ -30,8 +30,10 @@ func (v Visitor) Visit(r *Ref, env *protocol.Envelope) (handled bool) {
 	if v.count == nil || m.sup.pause.on.Load() || !m.seize() {
 		return false
 	}
+	given := v.count.given.Load()
 	handled = m.run(v.count, env)
 	v.count.begin(v.host)
+	v.count.given.Store(given) // the host is in its Receive still
 	if m.ends() {
 		m.sup.system.pool.again(m)
 	}
