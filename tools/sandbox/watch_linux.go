@@ -100,7 +100,7 @@ func (l *looker) tooMuch() bool {
 	switch {
 	case l.usage.Memory() > l.limits.Memory:
 		l.end = OutOfMem
-	case usage.Files(Work) > l.limits.Files || usage.Files("/tmp") > l.limits.Files:
+	case l.usage.Files(Work) > l.limits.Files || l.usage.Files("/tmp") > l.limits.Files:
 		l.end = TooManyFiles
 	}
 	return l.end != ""
