@@ -101,23 +101,22 @@ func TestAKilledWorker(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer out.Close()
-		worker := 0
+		worker := make(chan int, 1)
 		go func() {
 			defer theirs.Close()
-			r, err := b.Run(t.Context(), Command{Argv: shell("echo begun; echo why >&2; sleep 600"), Out: theirs, Limits: Limits{Time: 2 * long}, Started: func(pid int) { worker = pid }})
+			r, err := b.Run(t.Context(), Command{Argv: shell("echo why >&2; echo begun; sleep 600"), Out: theirs, Limits: Limits{Time: 2 * long}, Started: func(pid int) { worker <- pid }})
 			fmt.Fprintln(theirs, r.Exit, r.Signal, r.End, err, string(r.Stderr.Bytes))
 		}()
 		said := bufio.NewReader(out)
 		if line, err := said.ReadString('\n'); line != "begun\n" {
 			t.Fatalf("%q, %v", line, err)
 		}
-		if err := syscall.Kill(worker, syscall.SIGKILL); err != nil {
+		if err := syscall.Kill(<-worker, syscall.SIGKILL); err != nil {
 			t.Fatal(err)
 		}
 		if line, err := said.ReadString('\n'); line != "-1 SIGKILL exited <nil> why\n" {
 			t.Errorf("%q, %v", line, err)
 		}
-
 		j := b.job(Command{Argv: shell("echo ran")}, nil)
 		j.View = b.outers[0].plain()
 		p, err := newProcess(b.outers[0], &j, &Command{})
@@ -131,8 +130,10 @@ func TestAKilledWorker(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := Result{End: p.wait(t.Context(), long, true)}
-		if f, ok := errors.AsType[*failure](p.conclude(&r, &Command{})); !ok || f.missing.Guarantee != probe.Processes {
-			t.Errorf("killed before it had its job: %+v", r)
+		ran := len(p.out.output().Bytes) > 0 // below another outer stage that was killed the worker may go on
+		f, ok := errors.AsType[*failure](p.conclude(&r, &Command{}))
+		if ok && (ran || f.missing.Guarantee != probe.Processes) || !ok && j.View {
+			t.Errorf("killed before it had its job: %+v, ran %t", r, ran)
 		}
 	})
 }
