@@ -117,6 +117,21 @@ func TestCancelled(t *testing.T) {
 	cancelled.Wait()
 }
 
+// TestTheWorkerMayGoOn: a worker looks at its program as long as that lives, and what the looks take must end neither.
+// Promise 4.
+func TestTheWorkerMayGoOn(t *testing.T) {
+	boxes(t, func(t *testing.T, b *Box) {
+		r := run(t, b, Command{Argv: shell("ulimit -t; ulimit -Ht; ulimit -Hn; grep \"cpu time\" /proc/1/limits"), Limits: Limits{Time: long, CPU: 6500 * time.Millisecond, Open: 77}})
+		if got := string(r.Stdout.Bytes); !strings.HasPrefix(got, "7\n7\n77\n") || strings.Contains(strings.TrimPrefix(got, "7\n7\n77\n"), " 7 ") {
+			t.Errorf("%s %s", got, r.Stderr.Bytes)
+		}
+	})
+	look := looker{limits: DefaultLimits()}
+	if n := testing.AllocsPerRun(2*locksEvery, func() { look.tooMuch() }); n > 0 {
+		t.Errorf("a look allocates %.0f times, and nothing is collected", n)
+	}
+}
+
 // engine is an engine that is killed. It says which worker it started ahead.
 func engine(mark string) int {
 	b := New(Options{})

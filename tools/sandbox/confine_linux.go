@@ -4,7 +4,6 @@ package sandbox
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"syscall"
 	"unsafe"
@@ -35,7 +34,9 @@ func dropRights() error {
 	return nil
 }
 
-// set sets the limits of the worker, which the program inherits and cannot raise.
+// set sets the limits of the worker, which the program inherits and cannot raise. The worker lives
+// below them as long as the program does: none may be used up by time. The limit of processor time would be, by its
+// looks, and the program alone has it (tools/sandbox/launch).
 func (l Limits) set() error {
 	for _, r := range []struct {
 		what  string
@@ -44,23 +45,29 @@ func (l Limits) set() error {
 	}{
 		{"processes", unix.RLIMIT_NPROC, uint64(l.Processes)},
 		{"data", unix.RLIMIT_DATA, uint64(l.Memory)},
-		{"processor time", unix.RLIMIT_CPU, uint64(math.Ceil(l.CPU.Seconds()))},
 		{"file size", unix.RLIMIT_FSIZE, uint64(l.FileSize)},
 		{"descriptors", unix.RLIMIT_NOFILE, uint64(l.Open)},
 		{"core", unix.RLIMIT_CORE, cores.Limit},
 		{"message queues", unix.RLIMIT_MSGQUEUE, 0},
 		{"locked memory", unix.RLIMIT_MEMLOCK, 64 << 10},
 	} {
-		var old syscall.Rlimit
-		if err := syscall.Getrlimit(r.which, &old); err != nil {
-			return lost(probe.Resources, "limit of %s: %w", r.what, err)
+		most, err := atMost(r.which, r.value)
+		if err == nil {
+			err = syscall.Setrlimit(r.which, &most)
 		}
-		most := min(r.value, old.Max) // the engine's own may be lower
-		if err := syscall.Setrlimit(r.which, &syscall.Rlimit{Cur: most, Max: most}); err != nil {
+		if err != nil {
 			return lost(probe.Resources, "limit of %s: %w", r.what, err)
 		}
 	}
 	return nil
+}
+
+// atMost is a limit; the engine's own may be lower.
+func atMost(which int, value uint64) (syscall.Rlimit, error) {
+	var old syscall.Rlimit
+	err := syscall.Getrlimit(which, &old)
+	most := min(value, old.Max)
+	return syscall.Rlimit{Cur: most, Max: most}, err
 }
 
 // minLandlock is the first version that knows every way to change a file: creating,

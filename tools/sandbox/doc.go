@@ -25,6 +25,7 @@
 //     No core of it is written, nor given to a program of the host that takes cores.
 //  7. If the engine dies, its programs die, and the worker that waits.
 //  8. A worker does one job. One that was started ahead had nothing of any call before, and is in the namespaces from its start.
+//  9. An error of Run says that nothing of the program ran. A program whose worker is killed beside it has a Result: it ended by SIGKILL.
 //
 // # Left to others
 //

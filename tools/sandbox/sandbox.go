@@ -47,7 +47,7 @@ func CheckProfile(p Profile) error {
 // Limits bound one call. Zero fields take the values of [DefaultLimits].
 type Limits struct {
 	Time      time.Duration // of the wall clock, then TERM, two seconds, KILL
-	CPU       time.Duration // of each process; whole seconds
+	CPU       time.Duration // of each process of the program; whole seconds
 	Memory    int64         // bytes of data of each process, and of memory in use by all together
 	FileSize  int64         // bytes of one file
 	Disk      int64         // bytes of each of the two folders in memory

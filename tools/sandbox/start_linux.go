@@ -27,7 +27,7 @@ import (
 // Descriptors of the worker beside its outputs.
 const (
 	controlFD = 3 // reads: the job, then single bytes; its end is the end of the engine
-	statusFD  = 4 // writes: one status
+	statusFD  = 4 // writes: what it writes before it starts the program (begins), then one status
 	filesFD   = 5 // writes: the files that are left, if any are kept
 	doorFD    = 6 // a socket: the listener of the proxy goes there, in the profile net
 )
@@ -309,15 +309,19 @@ func (p *process) wait(ctx context.Context, most time.Duration, hard bool) End {
 
 // conclude reads what the worker said.
 func (p *process) conclude(r *Result, c *Command) error {
-	_ = p.status.SetReadDeadline(time.Now().Add(grace))
+	_ = p.status.SetReadDeadline(time.Now().Add(grace)) // below another outer stage that was killed the worker may go on
 	text, _ := io.ReadAll(io.LimitReader(p.status, 1<<16))
 	p.control.Close()
-	files := <-p.left // its end is the end of the worker
+	files := <-p.left
+	p.files.Close()
+	_ = p.status.SetReadDeadline(time.Time{}) // its end is the end of the worker
+	rest, _ := io.ReadAll(io.LimitReader(p.status, 1<<16))
+	text = append(text, rest...)
 	p.close()
 	var s status
-	if len(text) == 0 || json.Unmarshal(text, &s) != nil {
-		if r.End != Exited {
-			r.Exit, r.Signal = -1, "killed"
+	if json.Unmarshal(text, &s) != nil { // it was killed
+		if len(text) > 0 || r.End != Exited {
+			r.Exit, r.Signal = -1, "SIGKILL" // with its worker
 			return nil
 		}
 		why := strings.TrimSpace(string(r.Stderr.Bytes[:min(len(r.Stderr.Bytes), 400)]))

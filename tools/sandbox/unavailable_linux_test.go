@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -88,6 +89,53 @@ func TestUnavailable(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAKilledWorker: a program whose worker is killed beside it may have done something, so it has a Result. Only a
+// worker that ends before it starts the program says that there is no sandbox.
+// Promise 9.
+func TestAKilledWorker(t *testing.T) {
+	boxes(t, func(t *testing.T, b *Box) {
+		out, theirs, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		worker := make(chan int, 1)
+		go func() {
+			defer theirs.Close()
+			r, err := b.Run(t.Context(), Command{Argv: shell("echo why >&2; echo begun; sleep 600"), Out: theirs, Limits: Limits{Time: 2 * long}, Started: func(pid int) { worker <- pid }})
+			fmt.Fprintln(theirs, r.Exit, r.Signal, r.End, err, string(r.Stderr.Bytes))
+		}()
+		said := bufio.NewReader(out)
+		if line, err := said.ReadString('\n'); line != "begun\n" {
+			t.Fatalf("%q, %v", line, err)
+		}
+		if err := syscall.Kill(<-worker, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := said.ReadString('\n'); line != "-1 SIGKILL exited <nil> why\n" {
+			t.Errorf("%q, %v", line, err)
+		}
+		j := b.job(Command{Argv: shell("echo ran")}, nil)
+		j.View = b.outers[0].plain()
+		p, err := newProcess(b.outers[0], &j, &Command{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.give(&j, nil); err != nil {
+			t.Fatal(err)
+		}
+		r := Result{End: p.wait(t.Context(), long, true)}
+		ran := len(p.out.output().Bytes) > 0 // below another outer stage that was killed the worker may go on
+		f, ok := errors.AsType[*failure](p.conclude(&r, &Command{}))
+		if ok && (ran || f.missing.Guarantee != probe.Processes) || !ok && j.View {
+			t.Errorf("killed before it had its job: %+v, ran %t", r, ran)
+		}
+	})
 }
 
 // TestOldLandlock is a kernel whose Landlock does not know every way to change a file.

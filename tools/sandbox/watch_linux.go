@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tavernsim/tools/sandbox/probe"
 	"tavernsim/tools/sandbox/usage"
 )
 
@@ -15,8 +14,8 @@ import (
 const lookEvery = 20
 
 // watch is process 1 of the namespace: it reaps, passes the end on, and looks at what all
-// processes have together. It starts no thread and hardly allocates, so a
-// program that took every process it may have cannot stop it. When it returns, the worker
+// processes have together. It starts no thread, so a program that took every process it may have cannot stop it,
+// and a look allocates nothing, so it can look for as long as the program lives. When it returns, the worker
 // ends, and with it everything in the namespace.
 func (j *job) watch(pid int) status {
 	// Its own copies would keep the outputs open after the program closed them.
@@ -26,19 +25,19 @@ func (j *job) watch(pid int) status {
 	look := &looker{limits: j.Limits}
 	child, err := unix.PidfdOpen(pid, 0)
 	if err != nil {
-		return status{Failed: probe.Lifetime, Error: err.Error()}
+		child = -1 // then the next look sees its end
 	}
 	for {
 		fds := []unix.PollFd{{Fd: controlFD, Events: unix.POLLIN}, {Fd: int32(child), Events: unix.POLLIN}}
 		if _, err := unix.Poll(fds, lookEvery); err != nil && !errors.Is(err, unix.EINTR) {
-			return status{Failed: probe.Lifetime, Error: err.Error()}
+			return killed()
 		}
 		if s, ended := reap(pid); ended {
 			s.End = look.end
 			return s
 		}
 		if fds[0].Revents != 0 && !obey() {
-			return status{Exit: -1, Signal: "killed"}
+			return killed()
 		}
 		if look.end == "" && look.tooMuch() {
 			// The program and all its children; process 1 reads the end at its next turn.
@@ -46,6 +45,9 @@ func (j *job) watch(pid int) status {
 		}
 	}
 }
+
+// killed is the status of a program that dies with its worker.
+func killed() status { return status{Exit: -1, Signal: unix.SignalName(unix.SIGKILL)} }
 
 // obey reads one order of the engine; false = the engine is gone.
 func obey() bool {
@@ -100,7 +102,7 @@ func (l *looker) tooMuch() bool {
 	switch {
 	case l.usage.Memory() > l.limits.Memory:
 		l.end = OutOfMem
-	case usage.Files(Work) > l.limits.Files || usage.Files("/tmp") > l.limits.Files:
+	case l.usage.Files(Work) > l.limits.Files || l.usage.Files("/tmp") > l.limits.Files:
 		l.end = TooManyFiles
 	}
 	return l.end != ""

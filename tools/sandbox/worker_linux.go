@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"runtime"
@@ -23,6 +24,7 @@ import (
 
 	"tavernsim/tools/sandbox/door"
 	"tavernsim/tools/sandbox/filter"
+	"tavernsim/tools/sandbox/launch"
 	"tavernsim/tools/sandbox/probe"
 	"tavernsim/tools/sandbox/remains"
 	"tavernsim/tools/sandbox/wasm"
@@ -149,7 +151,7 @@ func (j *job) serve() status {
 		return status{Start: true, Error: err.Error()}
 	}
 	s := j.watch(pid)
-	if j.Keep.Files > 0 && s.End == "" && s.Signal == "" && s.Failed == "" {
+	if j.Keep.Files > 0 && s.End == "" && s.Signal == "" {
 		s.Left = j.collect()
 	}
 	return s
@@ -209,16 +211,24 @@ func startThreads() {
 	close(rest)
 }
 
-// exec starts the program in a session of its own, with three descriptors. Its terminal,
-// if it has one, is its output.
+// begins is what the worker writes before its status once the program may have begun: JSON may begin with it.
+const begins = "\n"
+
+// exec starts the program. Its terminal, if it has one, is its output.
 func (j *job) exec() (int, error) {
-	program, err := j.lookUp()
+	file, err := j.lookUp()
 	if err != nil {
 		return 0, err
 	}
-	return syscall.ForkExec(program, j.Argv, &syscall.ProcAttr{
-		Dir: j.Dir, Env: j.Env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true, Setctty: j.Terminal, Ctty: 1},
-	})
+	cpu, err := atMost(unix.RLIMIT_CPU, uint64(math.Ceil(j.Limits.CPU.Seconds())))
+	if err != nil {
+		return 0, err
+	}
+	if _, err := unix.Write(statusFD, []byte(begins)); err != nil {
+		return 0, err
+	}
+	p := launch.Program{File: file, Dir: j.Dir, Argv: j.Argv, Env: j.Env, Terminal: j.Terminal, CPU: cpu}
+	return p.Start()
 }
 
 func (j *job) lookUp() (string, error) {

@@ -7,7 +7,9 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -213,6 +215,44 @@ func TestCancelledCall(t *testing.T) {
 	if r.Status != tools.Unknown { // the tool must not be repeated, and nobody knows how far it came
 		t.Errorf("%+v %+v", r, r.Error)
 	}
+}
+
+// A program whose sandbox is killed beside it has begun: nobody may repeat it as one that has not.
+func TestAKilledSandbox(t *testing.T) {
+	x := executor(t)
+	ctx, cancel := context.WithTimeout(t.Context(), toolstest.Long)
+	defer cancel()
+	mark := fmt.Sprintf("%d.25", 1<<20+os.Getpid())
+	done := make(chan tools.Result, 1)
+	go func() {
+		done <- x.Call(ctx, &tools.Call{Tool: script(t, "sleep "+mark), Key: "k", Attempt: 1})
+	}()
+	worker := 0
+	for ; worker == 0 && ctx.Err() == nil; <-time.After(5 * time.Millisecond) { // another process
+		worker = parentOf("sleep\x00" + mark + "\x00")
+	}
+	if worker == 0 {
+		t.Fatalf("it did not begin: %+v", <-done)
+	}
+	if err := syscall.Kill(worker, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-done; r.Error == nil || r.Error.Kind != protocol.KindTransient || !r.Lost || r.Unsent {
+		t.Errorf("%+v %+v", r, r.Error)
+	}
+}
+
+// parentOf is the parent of the process with a command line; 0 = there is none.
+func parentOf(line string) (pid int) {
+	list, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, name := range list {
+		if text, _ := os.ReadFile(name); string(text) == line {
+			status, _ := os.ReadFile(filepath.Dir(name) + "/status")
+			_, rest, _ := strings.Cut(string(status), "PPid:")
+			_, _ = fmt.Sscan(rest, &pid)
+		}
+	}
+	return pid
 }
 
 // Promise 6: what a program leaves in its folder comes along, bounded; links and hidden files do not, and

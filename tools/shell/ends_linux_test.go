@@ -3,9 +3,11 @@
 package shell
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -118,4 +120,30 @@ func TestASessionKeepsItsMark(t *testing.T) {
 		}
 		h.mu.Unlock()
 	}
+}
+
+// Promise 6: a session whose sandbox is killed beside it has taken the command, and is lost.
+func TestAKilledSandbox(t *testing.T) {
+	k := newKit(t, Options{Time: long})
+	done := make(chan tools.Result, 1)
+	go func() { done <- k.do(t, "command", "echo begun >>begun; sleep 600") }()
+	worker := 0
+	eventually(t, "the command runs", func() bool {
+		if text, _ := os.ReadFile(k.dir + "/own/begun"); string(text) != "begun\n" {
+			return false
+		}
+		s := k.now(t)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		worker = s.first
+		return worker != 0
+	})
+	if err := syscall.Kill(worker, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	r := <-done
+	if want(t, r, map[string]any{"status": "error", "session": "ended: its shell was ended by SIGKILL"}); r.Unsent {
+		t.Error("it has begun")
+	}
+	want(t, k.do(t, "command", "cat begun"), map[string]any{"output": "begun\n", "session_restarted": true})
 }

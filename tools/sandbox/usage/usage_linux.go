@@ -1,7 +1,7 @@
 //go:build amd64 || arm64
 
 // Package usage adds up what all programs of a PID namespace have together, for its first
-// process. It hardly allocates.
+// process, which no collector of memory serves.
 //
 // # Promises
 //
@@ -11,6 +11,7 @@
 //     other things that descriptors name is not counted, and neither is what it keeps for
 //     mappings: 14 MiB for a process with as many as it may have.
 //  2. The first process, which looks, does not count.
+//  3. A look allocates nothing: one that allocated 100 bytes would take 400 MiB in a day.
 //
 // # Not here
 //
@@ -21,6 +22,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"os"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -40,21 +42,22 @@ const mostLocks = 1 << 14
 // grown is by how much the kernel's memory has to grow before anybody counts locks.
 const grown = 16 << 20
 
-// Files are the entries of the file system of a folder in memory.
-func Files(dir string) int {
-	var s unix.Statfs_t
-	if unix.Statfs(dir, &s) != nil {
-		return 0
-	}
-	return int(s.Files - s.Ffree)
-}
-
 // Looker looks. Its zero value is ready.
 type Looker struct {
 	entries [4 << 10]byte
 	text    [4 << 10]byte
+	name    [64]byte
 	locks   int64
 	kernel  int64 // its memory, when Locks was called first
+}
+
+// Files are the entries of the file system of a folder in memory.
+func (l *Looker) Files(dir string) int {
+	var s unix.Statfs_t
+	if _, _, no := unix.Syscall(unix.SYS_STATFS, uintptr(l.named(dir)), uintptr(unsafe.Pointer(&s)), 0); no != 0 {
+		return 0
+	}
+	return int(s.Files - s.Ffree)
 }
 
 // Locks counts the locks of files, if the kernel of the machine has taken much memory since the
@@ -71,7 +74,7 @@ func (l *Looker) Locks() {
 
 func (l *Looker) count() {
 	l.locks = 0
-	fd, err := unix.Open("/proc/locks", unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := l.open("/proc/locks")
 	if err != nil {
 		return
 	}
@@ -92,7 +95,7 @@ func (l *Looker) Memory() int64 {
 }
 
 func (l *Looker) processes() (sum int64) {
-	dir, err := unix.Open("/proc", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	dir, err := l.open("/proc")
 	if err != nil {
 		return 0
 	}
@@ -146,8 +149,24 @@ func (l *Looker) number(file, word string) int64 {
 	return n
 }
 
+// open opens a file to read it.
+func (l *Looker) open(file string) (int, error) {
+	here := unix.AT_FDCWD
+	fd, _, no := unix.Syscall6(unix.SYS_OPENAT, uintptr(here), uintptr(l.named(file)), unix.O_RDONLY|unix.O_CLOEXEC, 0, 0, 0)
+	if no != 0 {
+		return -1, no
+	}
+	return int(fd), nil
+}
+
+// named is a name as the kernel reads it, until the next one. Package unix would allocate it.
+func (l *Looker) named(name string) unsafe.Pointer {
+	l.name[copy(l.name[:len(l.name)-1], name)] = 0
+	return unsafe.Pointer(&l.name)
+}
+
 func (l *Looker) read(file string) []byte {
-	fd, err := unix.Open(file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := l.open(file)
 	if err != nil {
 		return nil
 	}

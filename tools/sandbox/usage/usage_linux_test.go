@@ -121,3 +121,17 @@ func TestTheFirstProcessLooks(t *testing.T) {
 		t.Error("an entry of a folder ends in zeros")
 	}
 }
+
+// Promise 3.
+func TestALookAllocatesNothing(t *testing.T) {
+	var l Looker
+	if n := testing.AllocsPerRun(10, func() {
+		l.Locks()
+		l.count()
+		if l.Memory() < 1<<20 || l.Files("/") < 0 {
+			t.Error("nothing was seen")
+		}
+	}); n > 0 {
+		t.Errorf("%.0f times", n)
+	}
+}
