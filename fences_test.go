@@ -168,7 +168,7 @@ func larger() map[string]int {
 		"engine/bus":          2240,
 		"engine/expr":         2280,
 		"engine/knowledge":    3000,
-		"engine/statecmd":     2785,
+		"engine/statecmd":     2745,
 		"engine/template":     1500,
 		"engine/workflow":     2840,
 		"engine/world":        2760,

@@ -348,8 +348,10 @@ func (o *op) delete() outcome {
 		}
 	}
 	o.wrote = append(o.wrote, wrote{o.path, true})
-	o.dropElementTimer()
 	f := o.d.doRaw(world.OpDelete, o.path, nil, nil)
+	if last := len(o.path) - 1; f == nil && o.path[last].Kind == world.Index {
+		o.forgetElement(o.path[:last], o.found.Value())
+	}
 	if o.o.SoftDelete == command.Yes {
 		return o.try(f, "moved to the recycle bin")
 	}

@@ -1,6 +1,8 @@
 package statecmd
 
 import (
+	"slices"
+
 	"tavernsim/engine/statecmd/command"
 	"tavernsim/engine/statecmd/ledger"
 	"tavernsim/engine/world"
@@ -38,21 +40,15 @@ func (r *run) expire(d *workbench) {
 
 func (r *run) expireOne(d *workbench, t ledger.Timer) {
 	path := t.Path
+	if slices.ContainsFunc(path, func(s world.Segment) bool { return s.Kind != world.Name }) {
+		d.due = ledger.Expiring{} // a list in a list, which this timer changes
+	}
 	if t.Element != nil {
-		// The element itself goes; one that only has the fields that the timer keeps, if there is no such.
-		at := -1
-		want, _ := t.Element.Value()
-		d.edit.Items(t.Path, func(i int, v any) bool {
-			fits, same := matches(want, v)
-			if same || fits && at < 0 {
-				at = i
-			}
-			return !same
-		})
+		at := d.due.Find(d.edit, &t)
 		if at < 0 {
 			return
 		}
-		path = t.Path.At(at)
+		path = path.At(at)
 	}
 	found := d.edit.Find(path)
 	if !found.Exists {
@@ -60,6 +56,7 @@ func (r *run) expireOne(d *workbench, t ledger.Timer) {
 	}
 	before := r.auditValue(path, &found)
 	if f := d.do(world.OpDelete, path, nil); f != nil {
+		d.due = ledger.Expiring{}
 		return // the place has become something else; there is nothing left to remove
 	}
 	for _, id := range d.timers.Below(path, true) {

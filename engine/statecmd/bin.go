@@ -193,7 +193,7 @@ func (o *op) unbury(q Restoring) outcome {
 	for _, id := range o.d.timers.Below(bin.path, true) { // the purge of this record
 		t, _ := o.d.timers.Get(id)
 		want, _ := t.Element.Value()
-		if fits, _ := matches(want, record); fits || slices.Equal(t.Path, at) {
+		if fits, _ := ledger.Matches(want, record); fits || slices.Equal(t.Path, at) {
 			o.d.setTimer(ledger.TimerChange{ID: id})
 		}
 	}

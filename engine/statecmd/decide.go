@@ -108,6 +108,7 @@ type workbench struct {
 	changes []world.Change
 	keys    ledger.Keys
 	timers  ledger.Timers
+	due     ledger.Expiring
 	keyLog  []ledger.KeyRecord
 	timeLog []ledger.TimerChange
 	cause   world.Cause

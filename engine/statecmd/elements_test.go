@@ -19,6 +19,13 @@ func TestElementTimersFindTheirElement_C16(t *testing.T) {
 		{"by its fields", `{"l":[]}`, cmd("push", "l", `{"id":1,"n":1}`, `"uniqueBy":"id","ttl":5`), "", `{"l":[]}`},
 		{"its own timer goes", `{"l":[]}`, batch(cmd("push", "l", `{"a":1}`, `"ttl":5`), cmd("push", "l", `{"a":1,"b":2}`, `"ttl":50`)), cmd("pull", "l", `{"a":1,"b":2}`, ""), `{"l":[]}`},
 		{"each its own", `{"l":[]}`, batch(cmd("push", "l", `"x"`, `"ttl":5`), cmd("push", "l", `"x"`, `"ttl":50`), cmd("push", "l", `"x"`, "")), cmd("pull", "l", "", `"where":{"equals":"x"},"count":2`), `{"l":["x"]}`},
+		{"counted deep inside", `{"l":[[{"__version":3,"a":1}]]}`, cmd("push", "l", `[{"a":1}]`, `"ttl":5,"position":"tail"`), "", `{"l":[[{"a":1}]]}`},
+		{"another's timer stays", `{"l":[]}`, batch(cmd("push", "l", `{"a":1}`, `"ttl":5`), cmd("push", "l", `{"a":1,"b":2}`, "")), cmd("pull", "l", `{"a":1,"b":2}`, ""), `{"l":[]}`},
+		{"another's timer stays when a place is deleted", `{"l":[]}`, batch(cmd("push", "l", `{"a":1}`, `"ttl":5`), cmd("push", "l", `{"a":1,"b":2}`, "")), cmd("delete", "l[1]", "", ""), `{"l":[]}`},
+		{"another's timer stays at the limit", `{"l":[]}`, batch(cmd("push", "l", `{"a":1,"b":2}`, ""), cmd("push", "l", `{"a":1}`, `"ttl":5`)), cmd("push", "l", `0`, `"limit":2`), `{"l":[0]}`},
+		{"of two timers one is spare", `{"l":[]}`, batch(cmd("push", "l", `{"a":1}`, `"ttl":5`), cmd("push", "l", `{"a":1}`, `"ttl":50`), cmd("set", "l[1].b", `2`, "")), cmd("pull", "l", `{"a":1,"b":2}`, ""), `{"l":[{"a":1}]}`},
+		{"both of two timers go", `{"l":[]}`, batch(cmd("push", "l", `{"a":1}`, `"ttl":5`), cmd("push", "l", `{"a":1}`, `"ttl":5`), cmd("set", "l[1].b", `2`, "")), batch(cmd("pull", "l", "", `"where":{"a":1}`), cmd("push", "l", `{"a":1}`, "")), `{"l":[{"a":1}]}`},
+		{"what was changed keeps its timer", `{"l":[]}`, batch(cmd("push", "l", `{"a":1}`, `"ttl":5`), cmd("set", "l[0].b", `2`, "")), batch(cmd("pull", "l", "", `"where":{"a":1}`), cmd("push", "l", `{"a":1}`, "")), `{"l":[{"a":1}]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tab := newTable(t, Settings{}, c.state)

@@ -36,9 +36,7 @@ type op struct {
 	result  Result
 	wrote   []wrote // what timers must know
 	expires []expiring
-	// forgotten are timers of elements that go; elements are those of the list that was looked at last.
-	forgotten []string
-	elements  ledger.Elements
+	leaving ledger.Leaving // elements that go, of the list that was looked at last
 }
 
 // wrote is a place that was written; deep when what was below it is gone.
@@ -403,9 +401,6 @@ func (o *op) checkSizes(changed bool) *command.Fault {
 
 // keep is step 11: timers and the idempotency record.
 func (o *op) keep() {
-	for _, id := range o.forgotten {
-		o.d.setTimer(ledger.TimerChange{ID: id})
-	}
 	for _, w := range o.wrote {
 		for _, id := range o.d.timers.Below(w.path, w.deep) {
 			o.d.setTimer(ledger.TimerChange{ID: id})

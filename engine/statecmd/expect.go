@@ -6,6 +6,7 @@ import (
 
 	"tavernsim/engine/secret"
 	"tavernsim/engine/statecmd/command"
+	"tavernsim/engine/statecmd/ledger"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -102,7 +103,7 @@ func contains(value, want any) bool {
 		}
 	case map[string]any:
 		if fields, ok := want.(map[string]any); ok {
-			return hasFields(x, fields)
+			return ledger.HasFields(x, fields)
 		}
 		key, ok := want.(string)
 		_, has := x[key]

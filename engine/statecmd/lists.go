@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/statecmd/command"
+	"tavernsim/engine/statecmd/ledger"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -137,64 +138,23 @@ func (o *op) splice(from, n int) *command.Fault {
 
 // forget drops the timers of elements that go.
 func (o *op) forget(from, n int) {
-	if len(o.d.timers.Below(o.path, true)) == 0 {
-		return
+	for i := from; i < from+n && o.d.timers.Any(o.path); i++ {
+		v, _ := o.d.edit.Get(o.path.At(i))
+		o.forgetElement(o.path, v)
 	}
-	o.d.edit.Items(o.path, func(i int, v any) bool {
-		if i >= from && i < from+n {
-			o.forgetElement(o.path, v)
-		}
-		return i < from+n
-	})
 }
 
-// forgetElement drops one timer that would remove an element like this. The
-// timers change only when the entry is kept.
+// forgetElement drops the timer of an element that goes.
 func (o *op) forgetElement(list world.Path, v any) {
-	if !slices.Equal(o.elements.List, list) {
-		o.elements = o.d.timers.Elements(list, o.forgotten)
-	}
-	if o.elements.Len() == 0 {
+	if !o.d.timers.Any(list) {
 		return
 	}
-	fits := func(want any) bool { fits, _ := matches(want, v); return fits }
-	if id := o.elements.Take(protocol.Encode(bare(v)), fits); id != "" {
-		o.forgotten = append(o.forgotten, id)
+	if !slices.Equal(o.leaving.List, list) {
+		o.leaving = o.d.timers.Leave(list, func(yield func(int, any) bool) { o.d.edit.Items(list, yield) })
 	}
-}
-
-// matches holds an element against what a timer keeps of one, which may be some fields.
-func matches(want, v any) (fits, same bool) {
-	fields, ok := want.(map[string]any)
-	if !ok {
-		same = protocol.Equal(v, want)
-		return same, same
+	if id := o.leaving.Take(v); id != "" {
+		o.d.setTimer(ledger.TimerChange{ID: id})
 	}
-	if !hasFields(v, fields) {
-		return false, false
-	}
-	m, _ := bare(v).(map[string]any)
-	return true, len(m) == len(fields)
-}
-
-func hasFields(v any, fields map[string]any) bool {
-	m, ok := v.(map[string]any)
-	for k, want := range fields {
-		if x, has := m[k]; !has || !protocol.Equal(bare(x), want) {
-			return false
-		}
-	}
-	return ok
-}
-
-// dropElementTimer is for a delete of one list element.
-func (o *op) dropElementTimer() {
-	last := len(o.path) - 1
-	if o.path[last].Kind != world.Index || len(o.d.timers.Below(o.path[:last], true)) == 0 {
-		return
-	}
-	v, _ := o.d.edit.Get(o.path)
-	o.forgetElement(o.path[:last], v)
 }
 
 // pull removes what matches (C13).
@@ -244,7 +204,7 @@ func (o *op) matches() (positions []int, values []any) {
 // all the fields of the value.
 func (o *op) meetsValue(v any) bool {
 	if fields, ok := o.value.(map[string]any); ok && len(fields) > 0 {
-		return hasFields(v, fields)
+		return ledger.HasFields(v, fields)
 	}
 	return protocol.Equal(bare(v), o.value)
 }
@@ -252,8 +212,8 @@ func (o *op) meetsValue(v any) bool {
 // meets is C2: on objects every listed field is equal; on texts the keys are
 // operators; on other scalars only equality is one.
 func meets(v any, where map[string]any) bool {
-	if m, ok := v.(map[string]any); ok {
-		return hasFields(m, where)
+	if _, ok := v.(map[string]any); ok {
+		return ledger.HasFields(v, where)
 	}
 	for name, want := range where {
 		if !operator(v, name, want) {

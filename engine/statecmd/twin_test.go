@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/engine/statecmd/ledger"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -341,12 +342,12 @@ func (w *twin) pull(e twinEntry, list []any) string {
 	matches := func(v any) bool {
 		if where, ok := e.opt["where"].(map[string]any); ok {
 			if m, isMap := v.(map[string]any); isMap {
-				return hasFields(m, where)
+				return ledger.HasFields(m, where)
 			}
 			return meets(v, where)
 		}
 		if fields, ok := e.value.(map[string]any); ok && len(fields) > 0 {
-			return hasFields(v, fields)
+			return ledger.HasFields(v, fields)
 		}
 		return protocol.Equal(bare(v), e.value)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"runtime/debug"
 	"strconv"
 	"time"
@@ -35,7 +34,7 @@ type Asleep struct {
 	ResidentPer    float64 `json:"resident_bytes_per_agent"` // grown since before the start
 	Live           int64   `json:"live_heap_bytes"`          // while all sleep
 	LivePer        float64 `json:"live_heap_bytes_per_agent"`
-	PeakPer        float64 `json:"peak_bytes_per_agent"` // grown from before the start to the peak, which is in their first turns
+	PeakPer        float64 `json:"peak_bytes_per_agent"` // grown from before the start to the peak, which is in their first turns; 0 = not known
 	Passive        int     `json:"passive"`              // agents without an actor, while all sleep
 	StatePer       float64 `json:"state_bytes_per_agent"`
 	Events         int     `json:"events"`
@@ -70,8 +69,7 @@ func RunAsleep(o AsleepOptions) (a Asleep, err error) {
 		Orders: calls(o.Agents, o.Events), Control: []control.Command{{Do: control.Pause}}, ColdWakes: wakes,
 		Snapshots: machines.SnapshotPolicy{Facts: -1}, // one that is being written holds all states once more
 	}
-	runtime.GC()
-	before, start := residentBytes(), time.Now()
+	memory, start := startPeak(), time.Now()
 	r, err := runner.Start(p, opt)
 	if err != nil {
 		return a, err
@@ -82,10 +80,10 @@ func RunAsleep(o AsleepOptions) (a Asleep, err error) {
 	}
 	a = Asleep{Agents: o.Agents, Events: o.Events, FirstTurnsSecs: time.Since(start).Seconds()}
 	n := float64(o.Agents)
-	a.PeakPer = float64(peakResident()-before) / n
+	a.PeakPer = memory.growth(o.Agents)
 	debug.FreeOSMemory()
 	a.Resident, a.Live = residentBytes(), int64(memStats().HeapAlloc)
-	a.ResidentPer, a.LivePer = float64(a.Resident-before)/n, float64(a.Live)/n
+	a.ResidentPer, a.LivePer = float64(a.Resident-memory.resident)/n, float64(a.Live)/n
 	_, passive, bytes := run.Seats()
 	a.Passive, a.StatePer = passive, float64(bytes)/n
 	if _, err := run.Control(context.Background(), &control.Command{Do: control.Resume}); err != nil {
@@ -121,10 +119,10 @@ func AsleepText(a *Asleep) string {
 	mib := func(n float64) float64 { return n / (1 << 20) }
 	return fmt.Sprintf(`%d agents asleep, after a turn each (%.1f s); %d have no actor
   resident            %.0f MiB (%.0f B an agent, of which live heap %.0f, their states %.0f)
-  at the peak         %.0f B an agent, in their first turns
+  at the peak         %s, in their first turns
   woken               %d by %d events, each for one agent
   cold wake           p50 %s, p99 %s, max %s: from the event until the agent has its state
-`, a.Agents, a.FirstTurnsSecs, a.Passive, mib(float64(a.Resident)), a.ResidentPer, a.LivePer, a.StatePer, a.PeakPer, a.Woken, a.Events, span(a.WakeP50), span(a.WakeP99), span(a.WakeMax))
+`, a.Agents, a.FirstTurnsSecs, a.Passive, mib(float64(a.Resident)), a.ResidentPer, a.LivePer, a.StatePer, perAgent(a.PeakPer), a.Woken, a.Events, span(a.WakeP50), span(a.WakeP99), span(a.WakeMax))
 }
 
 func span(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }

@@ -81,7 +81,7 @@ type Deliberation struct {
 	PerSync        float64 `json:"facts_per_sync"` // 0 without syncs
 	P50            float64 `json:"p50_seconds"`
 	P99            float64 `json:"p99_seconds"`
-	MemoryPerAgent float64 `json:"resident_bytes_per_agent"` // growth of the process at its peak
+	MemoryPerAgent float64 `json:"resident_bytes_per_agent"` // growth of the process at its peak; 0 = not known
 	Digest         string  `json:"digest"`
 	Serial         *Serial `json:"serial,omitempty"` // nil where a thread's time is not known, and of a run over HTTP
 	HTTP           *HTTP   `json:"http,omitempty"`   // of a run over HTTP
@@ -115,8 +115,8 @@ func RunDeliberation(o DeliberationOptions) (d Deliberation, err error) {
 	if threadTime() > 0 && o.Over == nil { // over HTTP the stage takes each turn by itself, and two system calls for each show
 		opt.Serial = serial
 	}
-	runtime.GC()
-	resident, before, cpu := residentBytes(), memStats(), cpuTime()
+	memory := startPeak()
+	before, cpu := memStats(), cpuTime()
 	start := time.Now()
 	r, err := runner.Start(p, opt)
 	if err != nil {
@@ -131,7 +131,7 @@ func RunDeliberation(o DeliberationOptions) (d Deliberation, err error) {
 	d = Deliberation{
 		Agents: s.Agents, Durability: string(o.Durability), Workers: o.Workers, Deliberations: s.Deliberations, Facts: s.Journal.Facts,
 		WallSeconds: wall.Seconds(), CPUSeconds: (cpuTime() - cpu).Seconds(), P50: s.Latency.P50, P99: s.Latency.P99, Digest: s.Digest,
-		MemoryPerAgent: float64(peakResident()-resident) / float64(s.Agents),
+		MemoryPerAgent: memory.growth(s.Agents),
 	}
 	if d.Deliberations == 0 {
 		return d, protocol.Errorf(protocol.KindInternal, "bench: nobody deliberated")
@@ -151,7 +151,7 @@ func RunDeliberation(o DeliberationOptions) (d Deliberation, err error) {
 		return d, protocol.Errorf(protocol.KindTransient, "bench: %d of %d model calls failed", s.Model.Failed, s.Model.Calls)
 	}
 	if o.Over != nil { // the bare client needs as many connections again
-		err = errors.Join(opt.Endpoints["bench"].Close(), o.Over.measure(&d))
+		err = errors.Join(opt.Endpoints["bench"].Close(), o.Over.measure(&d, o.Ticks))
 	}
 	return d, err
 }

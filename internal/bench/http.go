@@ -50,7 +50,7 @@ func (o *OverHTTP) endpoint() (map[string]*endpoint.Endpoint, error) {
 }
 
 // measure completes what a run over HTTP cost.
-func (o *OverHTTP) measure(d *Deliberation) error {
+func (o *OverHTTP) measure(d *Deliberation, ticks int64) error {
 	h := &HTTP{AtOnce: o.AtOnce, Latency: o.Latency.Seconds(), Resident: peakResident()}
 	d.HTTP = h
 	n, atOnce := 20_000, 64
@@ -63,11 +63,16 @@ func (o *OverHTTP) measure(d *Deliberation) error {
 		return err
 	}
 	if o.Latency > 0 {
-		rounds := float64(n/atOnce) * o.Latency.Seconds() // a wave has every agent once
-		h.Stretch, h.BareStretch = d.WallSeconds/rounds, float64(n)/h.BarePerSecond/rounds
+		h.Stretch = d.WallSeconds / (float64(rounds(d.Agents, o.AtOnce, ticks)) * h.Latency)
+		h.BareStretch = float64(atOnce) / h.BarePerSecond / h.Latency // it waits for no wave
 	}
-	h.CPUToBare = d.CPUNsPer / h.BareCPUNsPer
+	h.CPUToBare = over(d.CPUNsPer, h.BareCPUNsPer)
 	return nil
+}
+
+// rounds is how often a latency passes: a wave has every agent once, and waits for the last.
+func rounds(agents, atOnce int, ticks int64) int64 {
+	return ticks * int64((agents+atOnce-1)/atOnce)
 }
 
 // bareHTTP asks a server n times, so many times at once, with Go's client alone.

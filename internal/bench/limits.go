@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"sync"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/cockroachdb/pebble/v2"
@@ -13,8 +12,8 @@ import (
 	"tavernsim/protocol"
 )
 
-// Limits are what the parts cost alone, measured in the same process just
-// before the run: what the engine cannot be faster than.
+// Limits are what the parts cost alone, in CPU time of all cores, measured in the same process just
+// after the run: what the engine cannot be faster than.
 type Limits struct {
 	ProtoActorSend float64 `json:"proto_actor_send_ns"`    // Proto.Actor, default mailbox, to as many actors
 	Send           float64 `json:"send_ns"`                // ours, laned mailbox, to as many actors
@@ -43,7 +42,7 @@ func MeasureLimits(d Deliberation) (l Limits, err error) {
 		return l, err
 	}
 	l.Floor = 2*l.ProtoActorSend + l.RoundTrip + l.FactsPer*l.PebbleFact
-	l.Ratio = d.CPUNsPer / l.Floor
+	l.Ratio = over(d.CPUNsPer, l.Floor)
 	return l, nil
 }
 
@@ -180,9 +179,17 @@ func pebbleFact(size int) (float64, error) {
 	return ns, failed
 }
 
-// timed is the wall time of one of n.
+// over divides by what is 0 where CPU time is not known, and so is the quotient then.
+func over(a, by float64) float64 {
+	if by == 0 {
+		return 0
+	}
+	return a / by
+}
+
+// timed is the CPU time of one of n, of all cores.
 func timed(n int, f func()) float64 {
-	start := time.Now()
+	start := cpuTime()
 	f()
-	return float64(time.Since(start)) / float64(n)
+	return float64(cpuTime()-start) / float64(n)
 }

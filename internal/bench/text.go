@@ -22,9 +22,9 @@ func Text(d Deliberation, l Limits) string {
 		d.Serial.text(row) +
 		syncs +
 		row("latency", "p50 %s  p99 %s", terminal.Brief(d.P50), terminal.Brief(d.P99)) +
-		row("memory", "%s resident per agent at the peak", terminal.Size(d.MemoryPerAgent)) +
+		row("memory", "%s at the peak", perAgent(d.MemoryPerAgent)) +
 		httpText(d.HTTP, row) +
-		"limits in the same run\n" +
+		"limits in the same run, in CPU time\n" +
 		row("bare Proto.Actor send", "%.0f ns   (ours: %.0f ns)", l.ProtoActorSend, l.Send) +
 		row("msgpack round trip", "%.0f ns", l.RoundTrip) +
 		row("bare Pebble, per fact", "%.0f ns of %.0f bytes", l.PebbleFact, l.FactBytes) +

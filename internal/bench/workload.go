@@ -2,7 +2,6 @@ package bench
 
 import (
 	"fmt"
-	"runtime"
 	"time"
 
 	"tavernsim/engine/order"
@@ -41,7 +40,7 @@ type Workload struct {
 	Deliberations  int64   `json:"deliberations"`
 	Facts          int64   `json:"facts"`
 	JournalBytes   uint64  `json:"journal_bytes"`
-	MemoryPerAgent float64 `json:"resident_bytes_per_agent"` // growth of the process at its peak
+	MemoryPerAgent float64 `json:"resident_bytes_per_agent"` // growth of the process at its peak; 0 = not known
 	Digest         string  `json:"digest"`
 	// Of third.
 	Rounds    int     `json:"rounds,omitempty"`
@@ -71,8 +70,8 @@ func RunWorkload(o WorkloadOptions) (w Workload, err error) {
 	}
 	defer done()
 	opt := runner.Options{Dir: o.Dir + "/run", Scenes: []string{o.Name}, Agents: o.Agents, Durability: o.Durability, Version: "bench", Metrics: metrics.New(), Orders: beginnings(o)}
-	runtime.GC()
-	resident, cpu, start := residentBytes(), cpuTime(), time.Now()
+	memory := startPeak()
+	cpu, start := cpuTime(), time.Now()
 	r, err := runner.Start(p, opt)
 	if err != nil {
 		return w, err
@@ -84,7 +83,7 @@ func RunWorkload(o WorkloadOptions) (w Workload, err error) {
 	w = Workload{
 		Name: o.Name, Agents: s.Agents, SceneSeconds: s.SceneSeconds, WallSeconds: time.Since(start).Seconds(), CPUSeconds: (cpuTime() - cpu).Seconds(),
 		Deliberations: s.Deliberations, Facts: s.Journal.Facts, JournalBytes: s.Journal.Bytes, Digest: s.Digest,
-		MemoryPerAgent: float64(peakResident()-resident) / float64(s.Agents),
+		MemoryPerAgent: memory.growth(s.Agents),
 	}
 	return w, w.count(s)
 }
@@ -129,7 +128,7 @@ func (w *Workload) count(s *rundir.Summary) error {
 		if w.Jobs < int64(w.Agents) {
 			return protocol.Errorf(protocol.KindInternal, "bench: %d processes had %d jobs", w.Agents, w.Jobs)
 		}
-		w.JobsPerCPU = float64(w.Jobs) / w.CPUSeconds
+		w.JobsPerCPU = over(float64(w.Jobs), w.CPUSeconds)
 	}
 	return nil
 }
@@ -145,5 +144,5 @@ func WorkloadText(w *Workload) string {
 	case PHOLD:
 		text += fmt.Sprintf("  jobs                %d, %.0f for a second of a processor\n", w.Jobs, w.JobsPerCPU)
 	}
-	return text + fmt.Sprintf("  deliberations       %d\n  journal             %d facts, %.0f MB\n  at the peak         %.0f B an agent\n", w.Deliberations, w.Facts, float64(w.JournalBytes)/1e6, w.MemoryPerAgent)
+	return text + fmt.Sprintf("  deliberations       %d\n  journal             %d facts, %.0f MB\n  at the peak         %s\n", w.Deliberations, w.Facts, float64(w.JournalBytes)/1e6, perAgent(w.MemoryPerAgent))
 }

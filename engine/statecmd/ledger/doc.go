@@ -5,6 +5,9 @@
 // and the next write to either side copies a few nodes of a tree. Everything is
 // ordered, so that equal histories have equal contents in equal order.
 //
+// The timer of a list element keeps the element or fields of it. [Expiring] finds the
+// element of a timer, and [Leaving] the timer of an element.
+//
 // # Not here
 //
 // What a command does, when time passes.

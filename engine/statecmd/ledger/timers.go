@@ -21,8 +21,9 @@ type Timer struct {
 // Timers is the index of what expires (C16). It lives beside the document, so
 // that nothing of it shows in the state.
 type Timers struct {
-	byPath cow[Timer]
-	byTime cow[string] // time and path key, to the path key
+	byPath    cow[Timer]
+	byTime    cow[string] // time and path key, to the path key
+	byElement cow[string] // of elements: see elementKey; to the path key
 }
 
 // Due is the timer that fires next.
@@ -32,11 +33,15 @@ type Due struct {
 }
 
 // Share returns a copy; from now on neither side writes what both hold.
-func (t *Timers) Share() Timers { return Timers{t.byPath.share(), t.byTime.share()} }
+func (t *Timers) Share() Timers {
+	return Timers{t.byPath.share(), t.byTime.share(), t.byElement.share()}
+}
 
 // Frozen is what Share returns, for one that nobody writes any more and that
 // others may be reading.
-func (t Timers) Frozen() Timers { return Timers{t.byPath.frozen(), t.byTime.frozen()} }
+func (t Timers) Frozen() Timers {
+	return Timers{t.byPath.frozen(), t.byTime.frozen(), t.byElement.frozen()}
+}
 
 // TimerID is the id of a timer. The id of a place is a prefix of the
 // ids of everything below it.
@@ -69,6 +74,9 @@ func (t *Timers) Set(id string, x Timer) {
 	t.Clear(id)
 	t.byPath.write().Set(id, x)
 	t.byTime.write().Set(timeKey(x.Until)+id, id)
+	if key, ok := elementKey(id, &x); ok {
+		t.byElement.write().Set(key, id)
+	}
 }
 
 // Clear stops a timer and reports whether there was one.
@@ -79,6 +87,9 @@ func (t *Timers) Clear(id string) bool {
 	}
 	t.byPath.write().Delete(id)
 	t.byTime.write().Delete(timeKey(old.Until) + id)
+	if key, ok := elementKey(id, &old); ok {
+		t.byElement.write().Delete(key)
+	}
 	return true
 }
 
