@@ -192,9 +192,8 @@ func (t *Turn) spend(n int) bool {
 func begin(m *Machine, w *Wake, space *Space) *Turn {
 	t := &space.turn
 	if w.View != nil {
-		if s, ok := w.View.Shown(worldstate.Service).(worldstate.State); ok {
-			t.world.Document = s.World()
-		}
+		state, _ := w.View.Shown(worldstate.Service).(worldstate.State)
+		t.world.Document = state.World()
 		t.bases, _ = w.View.Shown(knowledge.Service).(knowledge.State)
 		t.tasks, _ = w.View.Shown(tooltask.Service).(tooltask.State)
 	}

@@ -152,11 +152,11 @@ func (v *View) wants(now protocol.Time) int {
 // embeds reports whether the scene asks for vectors of entries before time goes on. It does not
 // ask again right behind a wave that gave none: its own turn may have failed.
 func (s *Stage) embeds() bool {
-	now := asking{s.Agenda.Wave, s.View.wants(s.moment())}
-	if now.entries == 0 || now == s.bare || s.bare == (asking{wave: now.wave}) || s.Agenda.GaveUp(uint32(s.scene.OwnOrdinal())) {
+	wave, n := s.Agenda.Wave, uint64(s.View.wants(s.moment()))
+	if n == 0 || s.bare == [2]uint64{wave, n} || s.bare == [2]uint64{wave} || s.Agenda.GaveUp(uint32(s.scene.OwnOrdinal())) {
 		return false
 	}
-	s.bare = asking{now.wave + 1, now.entries}
+	s.bare = [2]uint64{wave + 1, n}
 	return true
 }
 
@@ -189,11 +189,10 @@ func (s *Stage) coming() protocol.Time {
 
 // expiring is when a value or lease of the world expires next; 0 = never.
 func (s *Stage) expiring() protocol.Time {
-	at := s.View.Expires()
-	if at == 0 {
-		return 0
+	if at := s.View.WorldState().NextExpiry(); at != 0 {
+		return max(s.Agenda.Grid(at), s.Agenda.Now)
 	}
-	return max(s.Agenda.Grid(at), s.Agenda.Now)
+	return 0
 }
 
 // expiresFirst reports whether an expiry comes before the next moment of the agenda;

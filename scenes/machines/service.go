@@ -153,18 +153,13 @@ func (v *View) Shown(service string) any {
 }
 
 // World is the world document.
-func (v *View) World() *world.Document {
-	return v.WorldState().World()
-}
+func (v *View) World() *world.Document { return v.WorldState().World() }
 
 // WorldState is the state of the world service.
 func (v *View) WorldState() worldstate.State {
 	s, _ := v.Shown(worldstate.Service).(worldstate.State)
 	return s
 }
-
-// Expires is the next expiry in the world; 0 = never.
-func (v *View) Expires() protocol.Time { return v.of(worldstate.Service).Next }
 
 // awaits reports whether some service waits for the outside.
 func (v *View) awaits() bool {
@@ -179,11 +174,10 @@ func (v *View) channel() bus.View {
 	return c
 }
 
-// releases is when a service other than the world decides next without a request; 0 =
-// never. Expiries of the world have waves of their own.
+// releases is when a service decides next without a request; 0 = never. Expiries of the world have waves of their own.
 func (v *View) releases() (next protocol.Time) {
 	for i := range v.parts {
-		if p := &v.parts[i]; p.Service != worldstate.Service && p.Next != 0 && (next == 0 || p.Next < next) {
+		if p := &v.parts[i]; p.Next != 0 && (next == 0 || p.Next < next) {
 			next = p.Next
 		}
 	}

@@ -81,7 +81,7 @@ type Stage struct {
 	turnsWarned bool // the same of turns.by
 	snapshot    snapshotting
 	noted       noting
-	bare        asking
+	bare        [2]uint64 // behind which wave the scene asked for vectors, and how many entries had none; 0 = its turn failed
 
 	ready    string           // a service that has something to decide; "" = none
 	failures map[string]int64 // of services, in a row
@@ -90,12 +90,6 @@ type Stage struct {
 	parts    []protocol.KindData
 	crashes  []protocol.Fact // of the scene before restarts, kept with the next wave
 	letters  letters.List    // kept when the wave closes
-}
-
-// asking is when the scene asked for vectors of entries.
-type asking struct {
-	wave    uint64 // the first that it can be behind
-	entries int    // that had none; 0 = whatever the number, its turn failed
 }
 
 // StageConfig holds the settings of a run. Of all facts, only the end depends on it.
@@ -253,7 +247,7 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 		d.AgentFailed(*x, r.Time)
 		s.Turns.Failed(x)
 		if x.Agent == uint32(s.scene.OwnOrdinal()) {
-			s.bare = asking{wave: d.Wave + 1}
+			s.bare = [2]uint64{d.Wave + 1}
 		}
 	case *agenda.Interrupted:
 		d.Interrupted(*x, r.Time)

@@ -65,7 +65,7 @@ func (w *World) Apply(f protocol.Fact) (err error) {
 
 // Publish implements Service.
 func (w *World) Publish() Part {
-	return Part{Service: worldstate.Service, Shown: w.State, Next: w.State.NextExpiry()}
+	return Part{Service: worldstate.Service, Shown: w.State}
 }
 
 // Snapshot implements Service.

@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"math"
+
 	"github.com/zeebo/xxh3"
 
 	"tavernsim/engine/world"
@@ -21,7 +23,9 @@ func hash(v any) string {
 func appendPlain(b []byte, v any) []byte {
 	switch x := v.(type) {
 	case int64:
-		return appendPlain(b, float64(x))
+		if f := float64(x); math.Abs(f) < 1<<53 { // beyond, several have one float
+			return appendPlain(b, f)
+		}
 	case float64:
 		return protocol.AppendValue(b, x+0) // -0 is 0
 	case []any:
