@@ -211,6 +211,13 @@ func (b *Book) Kept(wave uint64, f protocol.Fact) {
 	}
 }
 
+// Wave is that of an order, also before it is durable; 0 = it has none.
+func (b *Book) Wave(g *Given) uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return g.Wave
+}
+
 // WaveKept gives the receipts of the orders up to a durable wave.
 func (b *Book) WaveKept(wave uint64) {
 	b.mu.Lock()
