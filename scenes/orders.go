@@ -89,14 +89,3 @@ func (r *Run) Plan(o *machines.Order, keep func() error) (receipt receipts.Recei
 	}
 	return r.scene.orders.Plan(o, uint64(r.Progress.Waves.Load()), keep)
 }
-
-// Planned are the orders of a file that are for a scene; those that name none are for it,
-// too. had = the run had them before it was interrupted.
-func Planned(list []order.Entry, scene string, had bool) (planned []*machines.Order) {
-	for i := range list {
-		if e := &list[i]; e.Scene == "" || e.Scene == scene {
-			planned = append(planned, &machines.Order{Intervened: e.Fact(), Wave: uint64(e.Wave), After: e.At.Std(), Had: had})
-		}
-	}
-	return planned
-}

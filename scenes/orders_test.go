@@ -35,7 +35,7 @@ func given(t testing.TB, s *scenestest.Scene) (list []*machines.Order) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			list = append(list, scenes.Planned([]order.Entry{e}, "", false)...)
+			list = append(list, receipts.Planned([]order.Entry{e}, "", false)...)
 		}
 	})
 	return list
