@@ -8,6 +8,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/receipts"
 )
 
 // Look shows what an agent keeps.
@@ -125,4 +126,30 @@ func (r *Run) TaskAnswers() int {
 	r.scene.tasks.mu.Lock()
 	defer r.scene.tasks.mu.Unlock()
 	return len(r.scene.tasks.answers)
+}
+
+// FailAfterOrder makes the scene's own actor panic when the wave of an order is closed and the order has no
+// receipt: after the wave is durable, or before. came is called when the scene has got an order.
+func FailAfterOrder(durable bool, came func()) func(*Options) {
+	return func(o *Options) {
+		o.wrap = func(name string, b actors.Behavior) actors.Behavior {
+			st, is := b.(*stage)
+			if !is {
+				return b
+			}
+			var given *receipts.Given
+			return watched{b, name, func(_ string, env *protocol.Envelope) {
+				if in, _ := carried[machines.Input](env); given == nil {
+					if order, is := in.(*machines.Order); is {
+						came()
+						given, _ = st.orders.Take(order.Intervened)
+					}
+					return
+				}
+				if wave := st.orders.Wave(given); wave > 0 && wave <= st.machine.Agenda.Wave && (wave <= st.journal.Durable().Number) == durable {
+					panic("made to fail")
+				}
+			}}
+		}
+	}
 }

@@ -12,8 +12,9 @@ import (
 )
 
 // Order gives the scene an order and waits until its wave is durable, or ctx is done: the
-// order is carried out all the same then. An order with the id of another one is that one
-// if it says the same, and a conflict if not. machines.MaxOrders wait; one more is told
+// order is carried out all the same then. If the scene stops first and the wave of the order may
+// become durable all the same, the error is of kind unknown_outcome. An order with the id of another
+// one is that one if it says the same, and a conflict if not. machines.MaxOrders wait; one more is told
 // that the scene is busy.
 func (r *Run) Order(ctx context.Context, o *agenda.Intervened) (receipts.Receipt, error) {
 	err := machines.CheckOrder(r.scene.Scene, o)
@@ -33,7 +34,7 @@ func (r *Run) await(ctx context.Context, g *receipts.Given) (receipts.Receipt, e
 	select {
 	case <-g.Durable:
 	case <-r.stage.over:
-		err = protocol.Errorf(protocol.KindConflict, "order %s: the scene %s stopped before it", g.ID, r.scene.ID)
+		err = r.stoppedBefore(g)
 	case <-ctx.Done():
 		err = protocol.Errorf(protocol.KindCancelled, "order %s: %w", g.ID, ctx.Err())
 	}
@@ -43,6 +44,18 @@ func (r *Run) await(ctx context.Context, g *receipts.Given) (receipts.Receipt, e
 	default:
 		return receipts.Receipt{}, err
 	}
+}
+
+// stoppedBefore says what a scene that has stopped leaves of an order. A stage that failed has not read that the last
+// waves are durable.
+func (r *Run) stoppedBefore(g *receipts.Given) error {
+	book := r.scene.orders
+	wave := book.Wave(g)
+	book.WaveKept(r.scene.journal.Durable().Number)
+	if wave == 0 {
+		return protocol.Errorf(protocol.KindConflict, "order %s: the scene %s stopped before it", g.ID, r.scene.ID)
+	}
+	return protocol.Errorf(protocol.KindUnknownOutcome, "order %s: the scene %s stopped before its wave %d was durable; give the order again when the scene goes on: it is carried out once", g.ID, r.scene.ID, wave)
 }
 
 // Made is the scene as it is compiled.
@@ -75,15 +88,4 @@ func (r *Run) Plan(o *machines.Order, keep func() error) (receipt receipts.Recei
 	default:
 	}
 	return r.scene.orders.Plan(o, uint64(r.Progress.Waves.Load()), keep)
-}
-
-// Planned are the orders of a file that are for a scene; those that name none are for it,
-// too. had = the run had them before it was interrupted.
-func Planned(list []order.Entry, scene string, had bool) (planned []*machines.Order) {
-	for i := range list {
-		if e := &list[i]; e.Scene == "" || e.Scene == scene {
-			planned = append(planned, &machines.Order{Intervened: e.Fact(), Wave: uint64(e.Wave), After: e.At.Std(), Had: had})
-		}
-	}
-	return planned
 }

@@ -13,6 +13,7 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/order"
 	"tavernsim/persistence"
+	"tavernsim/persistence/persistencetest"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/history"
@@ -34,7 +35,7 @@ func given(t testing.TB, s *scenestest.Scene) (list []*machines.Order) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			list = append(list, scenes.Planned([]order.Entry{e}, "", false)...)
+			list = append(list, receipts.Planned([]order.Entry{e}, "", false)...)
 		}
 	})
 	return list
@@ -253,5 +254,55 @@ func TestEndedBeforeItsOrder(t *testing.T) {
 	}
 	if list := given(t, s); len(list) != 0 {
 		t.Errorf("%+v is a fact", list[0].Intervened)
+	}
+}
+
+// When the scene fails behind the wave of an order, whoever gave it hears what became of it if the wave is durable,
+// and else that nobody knows yet. The order is carried out once, whichever it is.
+func TestTheSceneFailsBehindAnOrder(t *testing.T) {
+	for _, durable := range []bool{true, false} {
+		s := scenestest.New(t, scenestest.Town(t), "")
+		var held sync.RWMutex // while it is, no wave becomes durable
+		disk := persistencetest.FailingDisk(persistencetest.OSDisk(), func(op persistencetest.DiskOp) error {
+			if op.Sync {
+				held.RLock()
+				defer held.RUnlock()
+			}
+			return nil
+		})
+		set := scenestest.Settings{Clock: agenda.Realtime, FS: disk, Durability: persistence.Power, Stop: &agenda.Stop{}}
+		hold := func() {
+			if !durable {
+				held.Lock()
+			}
+		}
+		r, err := s.StartWith(set, scenes.FailAfterOrder(durable, hold))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := &agenda.Intervened{ID: "o", Do: protocol.Encode([]any{map[string]any{"world": map[string]any{"path": "ordered", "op": "add", "value": int64(1)}}})}
+		got, err := r.Run.Order(t.Context(), o)
+		if durable && (err != nil || got.Wave == 0) || !durable && protocol.KindOf(err) != protocol.KindUnknownOutcome {
+			t.Errorf("durable %v: %+v, %v", durable, got, err)
+		}
+		if !durable {
+			held.Unlock()
+		}
+		if end := r.Close(); end.Err == nil {
+			t.Error("the scene did not fail")
+		}
+		set.FS = nil
+		if r, err = s.Start(set); err != nil {
+			t.Fatal(err)
+		}
+		again, err := r.Run.Order(t.Context(), o)
+		if err != nil || again.Wave == 0 || durable && again != got {
+			t.Errorf("durable %v: %+v, and again %+v, %v", durable, got, again, err)
+		}
+		if sum := r.Run.World().Value()["ordered"]; sum != int64(1) {
+			t.Errorf("durable %v: it was carried out %v times", durable, sum)
+		}
+		r.Run.Interrupt()
+		r.Close()
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"tavernsim/scenes"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/receipts"
 	"tavernsim/scenes/run/orders"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/tooling"
@@ -203,7 +204,7 @@ func ordersOf(t *testing.T, a *txtar.Archive, name, scene string) []*machines.Or
 		if err != nil {
 			t.Fatal(err)
 		}
-		return scenes.Planned(list, scene, false)
+		return receipts.Planned(list, scene, false)
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ import (
 	"tavernsim/engine/order"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 )
 
@@ -211,6 +212,13 @@ func (b *Book) Kept(wave uint64, f protocol.Fact) {
 	}
 }
 
+// Wave is that of an order, also before it is durable; 0 = it has none.
+func (b *Book) Wave(g *Given) uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return g.Wave
+}
+
 // WaveKept gives the receipts of the orders up to a durable wave.
 func (b *Book) WaveKept(wave uint64) {
 	b.mu.Lock()
@@ -256,4 +264,22 @@ func (b *Book) Planned(list []*machines.Order, at uint64, check func(*agenda.Int
 		}
 	}
 	return slices.DeleteFunc(list, func(o *machines.Order) bool { return o == nil }), nil
+}
+
+// Check refuses orders with their wave or time that a scene would refuse which does not run and goes on from a journal.
+func Check(made *setup.Scene, journal history.Journal, list []*machines.Order) error {
+	b := &Book{Scene: made.ID, Journal: journal, Codec: machines.NewCodec()}
+	_, err := b.Planned(list, journal.Durable().Number, func(o *agenda.Intervened) error { return machines.CheckOrder(made, o) })
+	return err
+}
+
+// Planned are the orders of a file that are for a scene; those that name none are for it,
+// too. had = the run had them before it was interrupted.
+func Planned(list []order.Entry, scene string, had bool) (planned []*machines.Order) {
+	for i := range list {
+		if e := &list[i]; e.Scene == "" || e.Scene == scene {
+			planned = append(planned, &machines.Order{Intervened: e.Fact(), Wave: uint64(e.Wave), After: e.At.Std(), Had: had})
+		}
+	}
+	return planned
 }

@@ -38,10 +38,6 @@ func (o *runOptions) reread(own operator.Files, dir string, to map[string]*endpo
 
 // reload reads the files of a run's operator again, and says what came of it.
 func reload(w io.Writer, r running) {
-	if r == nil {
-		fmt.Fprintln(w, "warning: nothing was read again: the run has not begun")
-		return
-	}
 	changed, err := r.Reload()
 	if len(changed) == 0 && err == nil { // else the log says it
 		fmt.Fprintln(w, cli.Reread(nil))

@@ -233,8 +233,11 @@ func (o *runOptions) runOnce(ctx context.Context, e *cli.Env, dir string, opt ru
 	hangups := make(chan os.Signal, 1)                          // of all lives, and of the time between them
 	if !terminal.Is(e.Err) && !signal.Ignored(syscall.SIGHUP) { // else the terminal was closed, or nohup said that this means nothing
 		signal.Notify(hangups, syscall.SIGHUP)
-		defer signal.Stop(hangups)
 	}
+	defer func() {
+		signal.Stop(hangups)
+		unheard(e.Err, hangups)
+	}()
 	plan := restarts.Plan{
 		DiskWait: time.Duration(o.diskWait), Metrics: opt.Metrics,
 		Tell: func(text string) { fmt.Fprintln(e.Err, text) },
@@ -257,7 +260,7 @@ func (o *runOptions) runOnce(ctx context.Context, e *cli.Env, dir string, opt ru
 
 // runLife runs until it ends, or fails; the files of the operator are then those that count, and the
 // commands those that make what people want.
-func (o *runOptions) runLife(parent context.Context, e *cli.Env, dir string, opt *runner.Options, hangups <-chan os.Signal) (*rundir.Summary, error) {
+func (o *runOptions) runLife(parent context.Context, e *cli.Env, dir string, opt *runner.Options, hangups chan os.Signal) (*rundir.Summary, error) {
 	c, ready := make(chan os.Signal, 4), make(chan running, 1)
 	signal.Notify(c, syscall.SIGINT, syscall.SIGTERM, syscall.SIGTSTP)
 	defer signal.Stop(c)

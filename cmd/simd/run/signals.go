@@ -21,54 +21,38 @@ type running interface {
 
 // watchSignals stops gracefully at the first signal and at once at the second,
 // from before the run stands, which comes through ready, until ctx ends. Both are heard while
-// the run is paused or reads files again. A hang-up that came before the run stands, or between two
-// lives of it, counts when it does.
-func watchSignals(ctx context.Context, w io.Writer, c, hangups <-chan os.Signal, ready <-chan running, atOnce func(io.Writer, running)) <-chan struct{} {
-	done, work, worked := make(chan struct{}), make(chan func(), cap(c)), make(chan struct{})
+// the run is paused or reads files again. A hang-up stays in its channel until the run stands, and if ctx ends
+// before it is heard: the next life of the run hears it, or unheard answers it.
+func watchSignals(ctx context.Context, w io.Writer, c <-chan os.Signal, hangups chan os.Signal, ready <-chan running, atOnce func(io.Writer, running)) <-chan struct{} {
+	done, pauses, stands, worked := make(chan struct{}), make(chan func(), 1), make(chan running, 1), make(chan struct{})
 	go func() {
 		defer close(worked)
-		for do := range work {
-			if ctx.Err() == nil { // else the run has given its directory back
-				do()
-			}
-		}
+		work(ctx, w, pauses, hangups, stands)
 	}()
 	go func() {
 		defer close(done)
-		defer func() { close(work); <-worked }()
+		defer func() { <-worked }()
 		var r running
-		stopping, again := false, false
+		stopping := false
 		goesOn, stop := context.WithCancel(ctx) // until it is stopping
 		defer stop()
-		later := func(do func()) {
-			select {
-			case work <- do:
-			default: // so much waits that once more changes nothing
-			}
-		}
 		for {
 			select {
 			case <-ctx.Done():
-				if again && r == nil {
-					reload(w, nil)
-				}
 				return
 			case r = <-ready:
+				stands <- r
 				if stopping {
 					r.Interrupt()
-				} else if now := r; again {
-					later(func() { reload(w, now) })
-				}
-			case <-hangups:
-				if again = true; r != nil {
-					now := r
-					later(func() { reload(w, now) })
 				}
 			case s := <-c:
 				now := r
 				switch {
 				case s == syscall.SIGTSTP:
-					later(func() { pauseProcess(goesOn, w, now) })
+					select {
+					case pauses <- func() { pauseProcess(goesOn, w, now) }:
+					default: // one waits
+					}
 				case stopping:
 					atOnce(w, r)
 				default:
@@ -83,6 +67,34 @@ func watchSignals(ctx context.Context, w io.Writer, c, hangups <-chan os.Signal,
 		}
 	}()
 	return done
+}
+
+// work does what takes time, one thing after the other, until ctx ends: then the run gives its directory back.
+func work(ctx context.Context, w io.Writer, pauses <-chan func(), hangups chan os.Signal, stands <-chan running) {
+	var r running
+	var heard <-chan os.Signal // nil until the run stands
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case r = <-stands:
+			heard = hangups
+		case pause := <-pauses:
+			if ctx.Err() == nil {
+				pause()
+			}
+		case s := <-heard:
+			if ctx.Err() == nil {
+				reload(w, r)
+				continue
+			}
+			select {
+			case hangups <- s:
+			default: // another one came, which is as good
+			}
+			return
+		}
+	}
 }
 
 func stopAtOnce(w io.Writer, r running) {
@@ -103,5 +115,14 @@ func pauseProcess(ctx context.Context, w io.Writer, r running) {
 	_ = syscall.Kill(syscall.Getpid(), syscall.SIGSTOP)
 	if r != nil {
 		r.Continue()
+	}
+}
+
+// unheard answers a hang-up that no life of a run has heard. No other one may come any more.
+func unheard(w io.Writer, hangups <-chan os.Signal) {
+	select {
+	case <-hangups:
+		fmt.Fprintln(w, "warning: nothing was read again: the run is not under way")
+	default:
 	}
 }

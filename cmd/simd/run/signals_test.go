@@ -76,8 +76,7 @@ type reloads struct {
 
 func (r *reloads) Reload() (changed []string, err error) { r.n++; return []string{"x"}, nil }
 
-// A hang-up between two lives of a run is heard: the next life reads the files again, and one that
-// never stands says that nothing was read.
+// A hang-up between two lives of a run is heard: the next life reads the files again. One that never stands leaves it.
 func TestHangupBetweenLives(t *testing.T) {
 	for _, stands := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -87,17 +86,40 @@ func TestHangupBetweenLives(t *testing.T) {
 			hangups <- syscall.SIGHUP
 			done := watchSignals(ctx, said, nil, hangups, ready, nil)
 			synctest.Wait()
-			want := 0
 			if stands {
 				ready <- r
-				want = 1
 				synctest.Wait()
 			}
 			end()
 			<-done
-			if r.n != want || strings.Contains(said.String(), "nothing was read") == stands {
+			unheard(said, hangups)
+			if (r.n == 1) != stands || strings.Contains(said.String(), "nothing was read") == stands {
 				t.Errorf("%d, %q", r.n, said)
 			}
 		})
 	}
+}
+
+// A hang-up that comes while a life of a run is busy and ends is left for the next one, or has its answer at the end.
+func TestHangupAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithCancel(t.Context())
+		r, said := &reloads{}, &strings.Builder{}
+		c, hangups, ready := make(chan os.Signal, 4), make(chan os.Signal, 1), make(chan running, 1)
+		done := watchSignals(ctx, said, c, hangups, ready, nil)
+		ready <- r
+		synctest.Wait() // else the process itself stops
+		c <- syscall.SIGTSTP
+		synctest.Wait() // it pauses
+		hangups <- syscall.SIGHUP
+		synctest.Wait()
+		end()
+		<-done
+		if r.n != 0 || len(hangups) != 1 {
+			t.Errorf("read %d times, %d hang-ups are left", r.n, len(hangups))
+		}
+		if unheard(said, hangups); !strings.Contains(said.String(), "nothing was read again") {
+			t.Error(said)
+		}
+	})
 }

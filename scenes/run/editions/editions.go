@@ -51,6 +51,22 @@ func Compare(was, is *project.Project) (*agenda.PluginsChanged, error) {
 	return f, err
 }
 
+// Each compares the projects of several scenes with what their files have become; nil = the scene has that. all are the
+// plugins that changed in one of them.
+func Each(was []*project.Project, is *project.Project) (facts []*agenda.PluginsChanged, all []string, err error) {
+	facts = make([]*agenda.PluginsChanged, len(was))
+	for i, p := range was {
+		f, err := Compare(p, is)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(f.Plugins) > 0 {
+			facts[i], all = f, union(all, f.Plugins)
+		}
+	}
+	return facts, all, nil
+}
+
 // plugins are the names of those of which files differ.
 func plugins(was, is *project.Project) (changed map[string]bool, err error) {
 	changed = map[string]bool{}

@@ -237,7 +237,8 @@ func TestTheVirtualClockKeepsItsTools(t *testing.T) {
 }
 
 // A run of two scenes takes the tools in each of them that can: one whose task of a changed tool is
-// open keeps what it has, and the error names it. When the task has ended, it takes them, too.
+// open keeps what it has, and the error names it. When the task has ended, it takes them, too, also if the run was
+// interrupted meanwhile. Each scene compares the files with what it has itself.
 func TestReloadsOfTwoScenes(t *testing.T) {
 	later := append([]string{"implementation: {type: service, name: clock}\n-- plugins/tides/tools/count", "implementation: {type: service, name: clock}\nexecution: {mode: async, timeout: 1h}\n-- plugins/tides/tools/count"}, noProgram[:]...)
 	second := "\n-- agent_profiles/q.yaml --\nid: q\nname: Q\nversion: '1.0.0'\nschema_version: '1.0'\ncore_deliberation_workflow_id: std/core\n-- scenes/quiet.yaml --\nid: quiet\nname: Q\nagent_instances: [{instance_id: a, profile_id: q}]\n"
@@ -249,9 +250,12 @@ func TestReloadsOfTwoScenes(t *testing.T) {
 		}
 		return p
 	}
-	begun, end := make(chan struct{}, 100), make(chan struct{})
+	begun, end := make(chan struct{}, 1), make(chan struct{})
 	clock := tools.Func(func(ctx context.Context, _ *tools.Call) tools.Result {
-		begun <- struct{}{}
+		select {
+		case begun <- struct{}{}:
+		default:
+		}
 		select {
 		case <-end:
 		case <-ctx.Done():
@@ -259,26 +263,70 @@ func TestReloadsOfTwoScenes(t *testing.T) {
 		return tools.Output("high")
 	})
 	next := load("the first", "the second")
-	r, err := runner.Start(load(), runner.Options{
+	opt := runner.Options{
 		Dir: filepath.Join(t.TempDir(), "run"), Clock: agenda.Realtime, For: time.Hour, Scenes: []string{"s", "quiet"}, Services: map[string]tools.Executor{"clock": clock},
 		Reread: func() (*granted.Reread, error) { return &granted.Reread{Project: next}, nil },
-	})
+	}
+	r, err := runner.Start(load(), opt)
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-begun
-	lines, err := r.Reload()
-	if len(lines) != 1 || !strings.Contains(lines[0], "the scene quiet goes on with tides 1.0.0 (edition 2): tides:next") {
-		t.Error(lines)
+	reload := func(open bool, takes ...string) { // open: a task of the scene s is
+		t.Helper()
+		lines, err := r.Reload()
+		if len(lines) != len(takes) || open != (err != nil) || err != nil && (!strings.Contains(err.Error(), "scene s: the task ") || !strings.Contains(err.Error(), "is open; wait for it, or cancel it")) {
+			t.Fatalf("%q, want %q; %v", lines, takes, err)
+		}
+		for i, scene := range takes {
+			if !strings.HasPrefix(lines[i], "the scene "+scene+" goes on with tides 1.0.0 (edition ") || !strings.HasSuffix(lines[i], ": tides:next") {
+				t.Errorf("%q, want %q", lines, takes)
+			}
+		}
 	}
-	if err == nil || !strings.Contains(err.Error(), "scene s: the task ") || !strings.Contains(err.Error(), "is open; wait for it, or cancel it") {
-		t.Error(err)
+	wait := func() {
+		t.Helper()
+		r.Interrupt()
+		if _, err := r.Wait(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	close(end)
-	r.Interrupt()
-	if _, err := r.Wait(); err != nil {
+	reload(true, "quiet")
+	both := next
+	next = load()
+	reload(false, "quiet") // the other scene has that
+	next = both
+	reload(true, "quiet")
+	rest := &agenda.Intervened{ID: "rest", Do: protocol.Encode([]any{map[string]any{"rest": map[string]any{"agents": "a"}}})} // it begins no other task
+	if _, err := r.Scenes[0].Run.Order(t.Context(), rest); err != nil {
 		t.Fatal(err)
 	}
+	wait()
+	close(end)
+	dir := opt.Dir
+	opt.Dir, opt.Scenes = "", nil
+	if r, err = runner.Resume(dir, opt); err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for late := time.After(toolstest.Long); ; {
+		if lines, err = r.Reload(); err == nil {
+			break
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+			continue
+		case <-late:
+		}
+		t.Fatal(lines, err)
+	}
+	if len(lines) != 1 || !strings.HasPrefix(lines[0], "the scene s goes on with ") {
+		t.Error(lines)
+	}
+	reload(false)
+	next = load()
+	reload(false, "s", "quiet")
+	wait()
 	for _, s := range []string{"s", "quiet"} {
 		again, err := rundir.Replay(t.Context(), r.Dir, rundir.ReplayOptions{Verify: true, Scene: s})
 		if err != nil || again.Scenes[0].Differs() {

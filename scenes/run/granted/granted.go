@@ -43,16 +43,19 @@ type Reread struct {
 	Fault   error
 }
 
-// Run is one run. Its fields do not change once it has begun, but for Project.
+// Run is one run. Its fields do not change once it has begun.
 type Run struct {
-	Project *project.Project // whose tools count
-	Place   needs.Place      // whose grants count
-	Folder  string           // of the project, as commands name it
-	Live    bool             // tools are carried out; else nothing must be granted
-	Config  plugin.Sources
-	Again   func() (*Reread, error) // reads the files again; nil = nobody can
-	// Edition lets the scenes go on with the tools of other files of plugins, and lists what is
-	// new; an error says why it does not.
+	Project *project.Project // with which the run began
+	// Has are the projects of the scenes under way: that with which the run began, or an edition; nil = there are
+	// no scenes yet.
+	Has    func() []*project.Project
+	Place  needs.Place // whose grants count
+	Folder string      // of the project, as commands name it
+	Live   bool        // tools are carried out; else nothing must be granted
+	Config plugin.Sources
+	Again  func() (*Reread, error) // reads the files again; nil = nobody can
+	// Edition lets the scenes that have another project go on with the tools of other files of plugins, and
+	// lists what is new; an error says why it does not.
 	Edition func(now *Reread) (changed []string, err error)
 	Log     *slog.Logger
 
@@ -65,12 +68,26 @@ type Run struct {
 	plugins atomic.Pointer[map[string]int]
 }
 
+// project is the one whose tools count: that of all scenes. While they have several, it is that with which the run
+// began, as no edition asks for more.
+func (r *Run) project() *project.Project {
+	if r.Has == nil {
+		return r.Project
+	}
+	has := r.Has()
+	if len(has) == 0 || slices.ContainsFunc(has, func(p *project.Project) bool { return p.Hash() != has[0].Hash() }) {
+		return r.Project
+	}
+	return has[0]
+}
+
 // Of is what the tools of a project have; nil = none asks for anything, or none is carried out.
 func (r *Run) Of(g *grants.Store) *rundir.Grants {
-	if !r.Live || len(needs.Of(r.Project, r.Place)) == 0 {
+	p := r.project()
+	if !r.Live || len(needs.Of(p, r.Place)) == 0 {
 		return nil
 	}
-	return &rundir.Grants{At: time.Now().UTC().Truncate(time.Millisecond), Tools: needs.Granted(r.Project, r.Place, g)}
+	return &rundir.Grants{At: time.Now().UTC().Truncate(time.Millisecond), Tools: needs.Granted(p, r.Place, g)}
 }
 
 // Begin takes the files with which a process goes on with a run. It says which tools are
@@ -112,7 +129,7 @@ func (r *Run) Plugins() map[string]int {
 // take notes in the manifest what differs from the newest grants there, and lists it.
 func (r *Run) take(f own.Files) (changed []string, err error) {
 	r.now = f
-	n := needs.States(r.Project, r.Place, f.Grants, r.Live)
+	n := needs.States(r.project(), r.Place, f.Grants, r.Live)
 	r.plugins.Store(&n)
 	is := r.Of(f.Grants)
 	if is == nil {
@@ -170,10 +187,9 @@ func (r *Run) Reload(sets []*tooling.Set) (changed []string, err error) {
 
 // Took notes that a scene has gone on with an edition after Reload had given up waiting for it: the files that count now
 // count for its tools, too.
-func (r *Run) Took(now *Reread, s *tooling.Set) error {
+func (r *Run) Took(s *tooling.Set) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.Project = now.Project
 	take, err := s.Renewed(r.now)
 	if err == nil {
 		err = take()
@@ -190,7 +206,12 @@ func (r *Run) stays(now *Reread) (changed []string, err error) {
 	if now.Fault != nil {
 		return nil, protocol.Errorf(protocol.KindConflict, "the folder of the project cannot be read, and the run keeps the files that it began with: %w", now.Fault)
 	}
-	list := differences(r.Project, now.Project)
+	var list []string
+	for _, p := range r.Has() {
+		list = append(list, differences(p, now.Project)...)
+	}
+	slices.Sort(list)
+	list = slices.Compact(list)
 	if said, err := r.Config.Read(tooling.Manifests(r.Project)); err != nil || !reflect.DeepEqual(said, r.said) {
 		list = append(list, valuesOfOptions)
 	}
@@ -199,7 +220,6 @@ func (r *Run) stays(now *Reread) (changed []string, err error) {
 		return nil, nil
 	case r.Edition != nil && list[len(list)-1] != valuesOfOptions:
 		if changed, err = r.Edition(now); err == nil {
-			r.Project = now.Project
 			_, err = r.take(r.now) // what asks for something may be another one
 			return changed, err
 		}
@@ -213,7 +233,7 @@ func (r *Run) stays(now *Reread) (changed []string, err error) {
 
 const valuesOfOptions = "values of options of plugins"
 
-// differences lists how the files of a project differ.
+// differences lists how the files of a project differ, in no order.
 func differences(was, is *project.Project) (list []string) {
 	before := map[string]string{}
 	for _, f := range was.Files() {
@@ -231,6 +251,5 @@ func differences(was, is *project.Project) (list []string) {
 	for path := range before {
 		list = append(list, path+" (gone)")
 	}
-	slices.Sort(list)
 	return list
 }

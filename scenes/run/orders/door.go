@@ -59,7 +59,8 @@ type Wish struct {
 // Door takes letters with orders, and with commands, out of a folder.
 type Door struct {
 	Dir string // of the run
-	// Give carries out one order and returns when that is durable.
+	// Give carries out one order and returns when that is durable. If it does not know what becomes of it (kind
+	// unknown_outcome), its letter has no answer and stays for whoever goes on with the run.
 	Give func(context.Context, *order.Entry) Receipt
 	// Control gives a scene a command. Several goroutines call it.
 	Control func(context.Context, *control.Command) Stand
@@ -170,8 +171,8 @@ func (d *Door) carryOut(ctx context.Context, name string) {
 	}
 	for i := range list {
 		r := d.Give(ctx, &list[i])
-		if ctx.Err() != nil && r.Wave == 0 {
-			return // the next process takes it
+		if ctx.Err() != nil && r.Wave == 0 || r.Kind == protocol.KindUnknownOutcome {
+			return // whoever goes on with the run takes it
 		}
 		receipts = append(receipts, r)
 	}

@@ -91,6 +91,48 @@ func Keep(dir string, list []order.Entry) error {
 	return writeBytes(filepath.Join(dir, laterFile), lines.Bytes())
 }
 
+// Placed names the scene of every order.
+func Placed(list []order.Entry, scenes []string) ([]order.Entry, error) {
+	list = slices.Clone(list)
+	for i := range list {
+		if list[i].Scene == "" && len(scenes) == 1 {
+			list[i].Scene = scenes[0]
+		}
+		if !slices.Contains(scenes, list[i].Scene) {
+			return nil, protocol.Errorf(protocol.KindNotFound, "order %s: scene %q; the run has %v", list[i].ID, list[i].Scene, scenes)
+		}
+	}
+	return list, nil
+}
+
+// Joined are the orders that a run has, as many as had, and behind them those that are given to it when it goes on and
+// that it has not.
+func Joined(dir, run string, scenes []string, more []order.Entry) (all []order.Entry, had int, err error) {
+	if more, err = Placed(more, scenes); err != nil {
+		return nil, 0, err
+	}
+	if all, err = Kept(dir); err != nil {
+		return nil, 0, err
+	}
+	had = len(all)
+	for _, e := range more {
+		switch i := slices.IndexFunc(all, func(o order.Entry) bool { return o.ID == e.ID && o.Scene == e.Scene }); {
+		case i < 0:
+			all = append(all, e)
+		case !same(all[i], e):
+			return nil, 0, protocol.Errorf(protocol.KindConflict, "order %s: the run %s has another order with this id; give yours one of its own", e.ID, run)
+		}
+	}
+	return all, had, nil
+}
+
+// same reports whether two orders are one, as they are kept.
+func same(a, b order.Entry) bool {
+	x, bad := json.Marshal(a)
+	y, err := json.Marshal(b)
+	return bad == nil && err == nil && bytes.Equal(x, y)
+}
+
 // Add keeps one more order of a run: it is on the disk when Add returns. After an error the run does
 // not have it. One caller at a time.
 func Add(dir string, e order.Entry) error {
@@ -186,18 +228,6 @@ func lines(file string, data []byte) (list []order.Entry, err error) {
 		list = append(list, one...)
 	}
 	return list, nil
-}
-
-// TakeBack removes from the orders of a run those of a list that are for a scene.
-func TakeBack(dir string, list []order.Entry, scene string) error {
-	gone := func(o order.Entry) bool {
-		return o.Scene == scene && slices.ContainsFunc(list, func(e order.Entry) bool { return e.ID == o.ID && e.Scene == scene })
-	}
-	kept, err := Kept(dir)
-	if err != nil || !slices.ContainsFunc(kept, gone) {
-		return err
-	}
-	return Keep(dir, slices.DeleteFunc(kept, gone))
 }
 
 // Forget removes them.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +112,50 @@ func TestTakenLetter(t *testing.T) {
 	if left, err := os.ReadDir(filepath.Join(dir, "orders")); err != nil || len(left) != 1 || !strings.HasSuffix(left[0].Name(), ".receipt.json") {
 		t.Error(left, err)
 	}
+}
+
+// Promise 2: a letter has no answer while nobody knows what became of one of its orders. Whoever goes on with the run
+// answers it; other letters do not wait for that.
+func TestLetterOfAnUnknownOutcome(t *testing.T) {
+	dir := t.TempDir()
+	serve := func(first orders.Receipt) (stop func()) {
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			(&orders.Door{Dir: dir, Give: func(_ context.Context, e *order.Entry) orders.Receipt {
+				if e.ID == "a" {
+					return first
+				}
+				return orders.Receipt{ID: e.ID, Wave: 4}
+			}}).Serve(ctx)
+		}()
+		return func() { cancel(); <-done }
+	}
+	list, told := entries(t), make(chan error, 1)
+	go func() {
+		got, err := orders.Send(t.Context(), dir, list[:1])
+		if err == nil && got[0].Wave != 3 {
+			err = protocol.Errorf(protocol.KindInternal, "%+v", got)
+		}
+		told <- err
+	}()
+	for { // the letter is there, so the other one is behind it
+		if there, _ := filepath.Glob(filepath.Join(dir, "orders", "*.order.json")); len(there) > 0 {
+			break
+		}
+		runtime.Gosched()
+	}
+	stop := serve(orders.Receipt{ID: "a", Refused: "it failed", Kind: protocol.KindUnknownOutcome})
+	if got, err := orders.Send(t.Context(), dir, list[1:]); err != nil || got[0].Wave != 4 {
+		t.Error(got, err)
+	}
+	stop()
+	stop = serve(orders.Receipt{ID: "a", Wave: 3})
+	if err := <-told; err != nil {
+		t.Error(err)
+	}
+	stop()
 }
 
 // A run keeps what it began with.

@@ -8,7 +8,6 @@ import (
 	"tavernsim/scenes"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/machines"
-	"tavernsim/scenes/run/orders"
 	"tavernsim/scenes/run/room"
 	"tavernsim/scenes/run/rundir"
 )
@@ -16,13 +15,9 @@ import (
 // stopStarting stops the running scenes because another one could not begin. If the
 // disk has failed and some scene runs, the run has begun: then Wait returns the error,
 // as if the disk had failed a moment later.
-func (r *Runner) stopStarting(left []*project.Scene, opt *Options, err error) error {
+func (r *Runner) stopStarting(left []*project.Scene, err error) error {
 	r.interruptAll()
 	if !r.ofDisk(err) {
-		// An order that its scene refuses would be refused whenever the run goes on.
-		for _, def := range left {
-			err = errors.Join(err, orders.TakeBack(r.Dir, opt.Orders[opt.had:], def.Definition.ID))
-		}
 		return errors.Join(err, r.close(nil))
 	}
 	failed := &scenes.DiskFailure{Scene: left[0].Definition.ID, Cause: err}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
+	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/load/shelf"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/editions"
@@ -20,23 +22,26 @@ import (
 	"tavernsim/scenes/tooling/own"
 )
 
-// edition lets the scenes of the run go on with the tools that plugins have now. Each scene
-// decides for itself, between two waves; the error names those that do not.
+// edition lets the scenes of the run go on with the tools that plugins have now, if they have others. Each
+// scene decides for itself, between two waves; the error names those that do not.
 func (r *Runner) edition(now *granted.Reread, opt *Options) (changed []string, err error) {
-	f, err := editions.Compare(r.granted.Project, now.Project)
+	facts, plugins, err := editions.Each(r.projects(), now.Project)
 	if err != nil {
 		return nil, err
 	}
-	e, err := r.Manifest.AddEdition(r.Dir, now.Project, f.Plugins)
+	e, err := r.Manifest.AddEdition(r.Dir, now.Project, plugins)
 	if err != nil {
 		return nil, err
 	}
-	f.Edition = e.Number
 	known := false // to a scene, whose facts may name it
-	for _, s := range r.Scenes {
+	for i, s := range r.Scenes {
+		f := facts[i]
+		if f == nil {
+			continue
+		}
+		f.Edition = e.Number
 		told, bad := r.reload(s, now, f, opt)
-		known = known || told
-		if bad != nil {
+		if known = known || told; bad != nil {
 			err = errors.Join(err, protocol.Errorf(protocol.KindConflict, "scene %s: %w", s.ID, bad))
 			continue
 		}
@@ -46,6 +51,14 @@ func (r *Runner) edition(now *granted.Reread, opt *Options) (changed []string, e
 		err = errors.Join(err, r.Manifest.DropEdition(r.Dir))
 	}
 	return changed, err
+}
+
+// projects are those of the scenes under way.
+func (r *Runner) projects() (list []*project.Project) {
+	for _, s := range r.Scenes {
+		list = append(list, s.project.Load())
+	}
+	return list
 }
 
 // reloading bounds how long a scene is waited for.
@@ -81,13 +94,14 @@ func (r *Runner) reload(s *Scene, now *granted.Reread, f *agenda.PluginsChanged,
 			err = errors.New(got.Refused)
 		case err == nil:
 			s.tools.Go(next)
+			s.project.Store(now.Project)
 		}
 		s.reloads.Store(false)
 		select {
 		case decided <- decision{got.Refused == "", err}:
 		case <-late:
 			if err == nil {
-				err = r.granted.Took(now, s.tools)
+				err = r.granted.Took(s.tools)
 			}
 			if err != nil {
 				r.log.Warn("the edition that the scene was late to decide about", "scene", s.ID, "err", err)
@@ -105,30 +119,26 @@ func (r *Runner) reload(s *Scene, now *granted.Reread, f *agenda.PluginsChanged,
 	}
 }
 
-// resumed gives a scene that goes on the tools of the edition that it has.
-func (r *Runner) resumed(hands *tooling.Set, journal *persistence.Journal, f own.Files) error {
+// resumed gives a scene that goes on the tools of the edition that it has, which it returns.
+func (r *Runner) resumed(hands *tooling.Set, journal *persistence.Journal, f own.Files) (*project.Project, error) {
 	if len(r.Manifest.Editions) == 0 || hands == nil {
-		return nil
+		return r.Project, nil
 	}
 	last, err := history.Edition(journal, machines.NewCodec())
 	if err != nil || last == nil {
-		return err
+		return r.Project, err
 	}
-	for i := range r.Manifest.Editions {
-		e := &r.Manifest.Editions[i]
-		if e.Number != last.Edition {
-			continue
-		}
-		p, err := r.Manifest.Edition(r.Dir, e)
-		if err != nil {
-			return err
-		}
-		next, err := hands.Next(p, rundir.EditionDir(r.Dir, e.Number), f)
-		if err == nil {
-			hands.Go(next)
-			r.granted.Project = p
-		}
-		return err
+	i := slices.IndexFunc(r.Manifest.Editions, func(e rundir.Edition) bool { return e.Number == last.Edition })
+	if i < 0 {
+		return nil, protocol.Errorf(protocol.KindCorrupt, "the manifest has no edition %d of the plugins", last.Edition)
 	}
-	return protocol.Errorf(protocol.KindCorrupt, "the manifest has no edition %d of the plugins", last.Edition)
+	p, err := r.Manifest.Edition(r.Dir, &r.Manifest.Editions[i])
+	if err != nil {
+		return nil, err
+	}
+	next, err := hands.Next(p, rundir.EditionDir(r.Dir, last.Edition), f)
+	if err == nil {
+		hands.Go(next)
+	}
+	return p, err
 }

@@ -134,7 +134,7 @@ func (h *Host) Add(p *project.Project, opt Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	if opt.Orders, err = placed(opt.Orders, m.Scenes); err != nil {
+	if opt.Orders, err = orders.Placed(opt.Orders, m.Scenes); err != nil {
 		return nil, err
 	}
 	dir, undo, err := rundir.Make(opt.Dir, opt.ProjectDir, m, p, opt.answers, opt.recorded.Keep, func(dir string) error { return orders.Keep(dir, opt.Orders) })
@@ -199,8 +199,7 @@ func (r *Runner) forget() {
 }
 
 // resume are the options with which a run goes on. It checks them, and then notes in the run
-// directory what is new: a refusal here leaves the directory as it was. What a scene says of an
-// order (its wave has passed, there is no such agent) comes later, when it starts: see stopStarting.
+// directory what is new: a refusal here leaves the directory as it was.
 func (r *Runner) resume(given Options) (defs []*project.Scene, opt Options, err error) {
 	dir, m, p := r.Dir, r.Manifest, r.Project
 	opt = optionsOf(m, given)
@@ -233,8 +232,7 @@ func (r *Runner) resume(given Options) (defs []*project.Scene, opt Options, err 
 	if err != nil {
 		return nil, opt, err
 	}
-	more, err := opt.addOrders(dir, m)
-	if err != nil {
+	if opt.Orders, opt.had, err = orders.Joined(dir, m.Run, m.Scenes, opt.Orders); err != nil {
 		return nil, opt, err
 	}
 	if !opt.Finish && rundir.Summarized(dir) {
@@ -244,12 +242,12 @@ func (r *Runner) resume(given Options) (defs []*project.Scene, opt Options, err 
 			return nil, opt, protocol.Errorf(protocol.KindConflict, "run %s: it has ended already (scene %s: %s); start another", dir, last, reason)
 		}
 	}
-	// Budgets are first: if a kill comes between, the same command line gives both again. Orders that
-	// the run has are refused.
-	if opt.raised = changed || opt.Budget != nil; opt.raised {
+	opt.raised = changed || opt.Budget != nil
+	// If a kill comes between, or a scene cannot begin, the same command line gives both again.
+	if err = r.checkOrders(&opt); err == nil && opt.raised {
 		err = m.SetBudgets(dir, opt.Budget, opt.atEndpoints())
 	}
-	if err == nil && more {
+	if err == nil && len(opt.Orders) > opt.had {
 		err = orders.Keep(dir, opt.Orders)
 	}
 	return defs, opt, err
@@ -265,6 +263,7 @@ func (r *Runner) begin(defs []*project.Scene, opt Options) error {
 	}
 	r.wanted = opt.Control
 	r.granted = opt.grantedTo(r.Project, r.Dir, r.log)
+	r.granted.Has = r.projects
 	r.granted.Edition = func(now *granted.Reread) ([]string, error) { return r.edition(now, &opt) }
 	r.watch(metrics.Sources{Store: r.store, Dir: r.Dir, Plugins: r.granted.Plugins})
 	if err := r.granted.Begin(r.Dir, r.Manifest, own.Files{Grants: opt.Grants, Secrets: opt.Secrets}); err != nil {

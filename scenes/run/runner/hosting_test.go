@@ -180,7 +180,7 @@ func TestClosedWithASceneThatCouldNotBegin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.stopStarting(night, &Options{}, syscall.ENOSPC); err != nil {
+	if err := r.stopStarting(night, syscall.ENOSPC); err != nil {
 		t.Fatal(err)
 	}
 	if sum, err := r.Wait(); !errors.Is(err, syscall.ENOSPC) || !sum.Resumable {

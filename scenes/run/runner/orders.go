@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"tavernsim/engine/control"
@@ -11,41 +12,28 @@ import (
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/receipts"
 	"tavernsim/scenes/run/orders"
-	"tavernsim/scenes/run/rundir"
 )
 
-// placed names the scene of every order.
-func placed(list []order.Entry, scenes []string) ([]order.Entry, error) {
-	list = slices.Clone(list)
-	for i := range list {
-		if list[i].Scene == "" && len(scenes) == 1 {
-			list[i].Scene = scenes[0]
+// checkOrders refuses new orders that their scenes would refuse.
+func (r *Runner) checkOrders(opt *Options) error {
+	for _, id := range r.Manifest.Scenes {
+		list := receipts.Planned(opt.Orders[opt.had:], id, false)
+		if len(list) == 0 {
+			continue
 		}
-		if !slices.Contains(scenes, list[i].Scene) {
-			return nil, protocol.Errorf(protocol.KindNotFound, "order %s: scene %q; the run has %v", list[i].ID, list[i].Scene, scenes)
+		made, err := r.Manifest.Made(r.Project, id, opt.Middleware, opt.External)
+		if err != nil {
+			return err
 		}
-	}
-	return list, nil
-}
-
-// addOrders puts the orders that are given to a run that goes on behind those that it has; added says
-// that there are some.
-func (opt *Options) addOrders(dir string, m *rundir.Manifest) (added bool, err error) {
-	more, err := placed(opt.Orders, m.Scenes)
-	if err != nil {
-		return false, err
-	}
-	opt.Orders, err = orders.Kept(dir)
-	if opt.had = len(opt.Orders); err != nil || len(more) == 0 {
-		return false, err
-	}
-	for _, e := range more {
-		if slices.ContainsFunc(opt.Orders, func(o order.Entry) bool { return o.ID == e.ID && o.Scene == e.Scene }) {
-			return false, protocol.Errorf(protocol.KindConflict, "order %s: the run %s has an order with this id; give yours one of its own", e.ID, m.Run)
+		journal, err := r.store.Journal(id)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(receipts.Check(made, journal, list), journal.Close()); err != nil {
+			return err
 		}
 	}
-	opt.Orders = append(opt.Orders, more...)
-	return true, nil
+	return nil
 }
 
 // takeOrders takes orders out of the run directory until the run has stopped.
@@ -105,14 +93,13 @@ func (r *Runner) Controlled() (list []control.Command) {
 // give carries out one order that came while the run is under way.
 func (r *Runner) give(ctx context.Context, e *order.Entry) orders.Receipt {
 	receipt := orders.Receipt{ID: e.ID, Scene: e.Scene}
-	list, err := placed([]order.Entry{*e}, r.Manifest.Scenes)
+	list, err := orders.Placed([]order.Entry{*e}, r.Manifest.Scenes)
 	if err == nil {
 		receipt.Scene = list[0].Scene
 		i := slices.IndexFunc(r.Scenes, func(s *Scene) bool { return s.ID == receipt.Scene })
-		switch {
-		case i < 0:
+		if i < 0 {
 			err = protocol.Errorf(protocol.KindConflict, "the scene %s does not run", receipt.Scene)
-		default:
+		} else {
 			got, broke := r.order(ctx, r.Scenes[i].Run, &list[0])
 			receipt.Wave, receipt.Refused, receipt.Planned, err = got.Wave, got.Refused, got.Planned, broke
 		}
@@ -128,11 +115,11 @@ func (r *Runner) order(ctx context.Context, scene *scenes.Run, e *order.Entry) (
 	if e.Wave == 0 && e.At == 0 {
 		return scene.Order(ctx, e.Fact())
 	}
-	return scene.Plan(scenes.Planned([]order.Entry{*e}, e.Scene, false)[0], func() error { return orders.Add(r.Dir, *e) })
+	return scene.Plan(receipts.Planned([]order.Entry{*e}, e.Scene, false)[0], func() error { return orders.Add(r.Dir, *e) })
 }
 
 // ordersOf are the orders that a scene has from the beginning of this process: those that the
 // run had before it first.
 func (opt *Options) ordersOf(scene string) []*machines.Order {
-	return append(scenes.Planned(opt.Orders[:opt.had], scene, true), scenes.Planned(opt.Orders[opt.had:], scene, false)...)
+	return append(receipts.Planned(opt.Orders[:opt.had], scene, true), receipts.Planned(opt.Orders[opt.had:], scene, false)...)
 }

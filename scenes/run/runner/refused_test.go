@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"tavernsim/engine/budget"
 	"tavernsim/engine/order"
@@ -21,10 +22,10 @@ func TestRefusedResume(t *testing.T) {
 		_, to := serve(t, mock.Options{}, endpoint.Definition{Budget: &budget.Budget{Calls: calls}})
 		return to
 	}
-	entry := func(id string) []order.Entry {
-		return []order.Entry{{ID: id, At: 5, Do: []any{map[string]any{"end": map[string]any{}}}}}
+	entry := func(id, by string) []order.Entry {
+		return []order.Entry{{ID: id, At: 5, By: by, Do: []any{map[string]any{"end": map[string]any{}}}}}
 	}
-	if sum := run(t, p, Options{Dir: dir, Agents: 10, Ticks: 3, Endpoints: of(900), Orders: entry("mine"), Budget: parsed(t, "calls=7,on_exhausted=pause")}); !sum.Resumable {
+	if sum := run(t, p, Options{Dir: dir, Agents: 10, Ticks: 3, Endpoints: of(900), Orders: entry("mine", "gm"), Budget: parsed(t, "calls=7,on_exhausted=pause")}); !sum.Resumable {
 		t.Fatalf("%+v", sum.SceneSummary)
 	}
 	files := func() (text string) {
@@ -50,18 +51,23 @@ func TestRefusedResume(t *testing.T) {
 			t.Error("it was refused, and the run is another")
 		}
 	}
-	refused(Options{Endpoints: of(800), Orders: entry("mine"), Budget: parsed(t, "calls=1000")})
-	r, err := Resume(dir, Options{Endpoints: of(700), Orders: entry("another"), Budget: parsed(t, "calls=1000")})
+	refused(Options{Endpoints: of(800), Orders: entry("mine", "another"), Budget: parsed(t, "calls=1000")})
+	// One that the run has is none that is new: a command line may be given again.
+	r, err := Resume(dir, Options{Endpoints: of(700), Orders: append(entry("mine", "gm"), entry("another", "gm")...), Budget: parsed(t, "calls=1000")})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if kept, err := orders.Kept(dir); err != nil || len(kept) != 2 || kept[0].ID != "mine" || kept[1].ID != "another" {
+		t.Error(kept, err)
 	}
 	if sum := wait(t, r); !sum.Ended || r.Manifest.AtEndpoints["cloud"].Calls != 700 {
 		t.Fatalf("%+v", sum.SceneSummary)
 	}
-	refused(Options{Endpoints: of(600), Orders: entry("third"), Budget: parsed(t, "calls=2000")})
+	refused(Options{Endpoints: of(600), Orders: entry("third", "gm"), Budget: parsed(t, "calls=2000")})
 }
 
-// An order that only its scene can refuse is not kept: it would be refused whenever the run goes on.
+// An order that only its scene can refuse is refused before anything is written: at no moment does a kill leave the
+// order, which would be refused whenever the run goes on, or the budget that came with it.
 func TestRefusedOrders(t *testing.T) {
 	p, dir := loadRacers(t), filepath.Join(t.TempDir(), "run")
 	mine := order.Entry{ID: "mine", At: 5, Do: []any{map[string]any{"end": map[string]any{}}}}
@@ -70,15 +76,24 @@ func TestRefusedOrders(t *testing.T) {
 	}
 	late := order.Entry{ID: "late", Wave: 1, Do: mine.Do}
 	nobody := order.Entry{ID: "nobody", At: 5, Do: []any{map[string]any{"rest": map[string]any{"agents": "nobody"}}}}
+	files := []string{filepath.Join(dir, "manifest.json"), filepath.Join(dir, "orders.json")}
+	old := time.Unix(1e9, 0)
+	for _, f := range files {
+		if err := os.Chtimes(f, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, e := range []order.Entry{late, nobody} {
-		if r, err := Resume(dir, Options{Orders: []order.Entry{e}}); err == nil || !strings.Contains(err.Error(), "order "+e.ID) {
+		if r, err := Resume(dir, Options{Orders: []order.Entry{e}, Budget: parsed(t, "calls=900")}); err == nil || !strings.Contains(err.Error(), "order "+e.ID) {
 			if err == nil {
 				wait(t, r)
 			}
 			t.Errorf("order %s: %v", e.ID, err)
 		}
-		if kept, err := orders.Kept(dir); err != nil || len(kept) != 1 || kept[0].ID != "mine" {
-			t.Errorf("order %s was refused, and the run has %v, %v", e.ID, kept, err)
+		for _, f := range files {
+			if info, err := os.Stat(f); err != nil || !info.ModTime().Equal(old) {
+				t.Errorf("order %s was refused, and %s was written, %v", e.ID, f, err)
+			}
 		}
 	}
 	r, err := Resume(dir, Options{Budget: parsed(t, "calls=1000")})

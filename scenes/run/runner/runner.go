@@ -155,7 +155,7 @@ type Options struct {
 	Wait  bool
 	// Orders are those that the scenes have from their beginning, each for its wave or time
 	// (package scenes/run/orders). The run directory keeps them; those that are given to a
-	// run that goes on are added.
+	// run that goes on are added, unless it has them.
 	Orders []order.Entry
 	had    int // of Orders: the run had them before
 	// Interactive: people can be asked (PanelInteractionTool), and answer by orders. A
@@ -246,7 +246,8 @@ type Scene struct {
 	report  []string // world paths that the summary shows
 	outcome scenes.Outcome
 
-	reloads atomic.Bool // it was told of an edition of the plugins and has not decided
+	project atomic.Pointer[project.Project] // that it has: the run's, or an edition
+	reloads atomic.Bool                     // it was told of an edition of the plugins and has not decided
 }
 
 // Load reads a project folder; stops says that flags give a stop condition, and tools

@@ -69,12 +69,12 @@ func linked(defs []*project.Scene) (map[string][]travel.Link, error) {
 func (r *Runner) start(defs []*project.Scene, opt Options) error {
 	all, err := linked(defs)
 	if err != nil {
-		return r.stopStarting(defs, &opt, err)
+		return r.stopStarting(defs, err)
 	}
 	r.links = links.New(all)
 	for i, def := range defs {
 		if err := r.startScene(def, opt); err != nil {
-			return r.stopStarting(defs[i:], &opt, err)
+			return r.stopStarting(defs[i:], err)
 		}
 	}
 	r.metrics.Ready()
@@ -119,7 +119,8 @@ func (r *Runner) startScene(def *project.Scene, opt Options) (err error) {
 		counts.Forget()
 		return err
 	}
-	if err := r.resumed(hands, journal, own.Files{Grants: opt.Grants, Secrets: opt.Secrets}); err != nil {
+	has, err := r.resumed(hands, journal, own.Files{Grants: opt.Grants, Secrets: opt.Secrets})
+	if err != nil {
 		counts.CouldNot(metrics.SceneRunning)
 		counts.Forget()
 		return errors.Join(err, hands.Close())
@@ -129,6 +130,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) (err error) {
 		r.log.Warn(w.String(), "scene", id)
 	}
 	s := &Scene{tools: hands, ID: id, Seed: r.Manifest.Seeds[id], journal: journal, began: journal.Durable().Number, models: set, latency: timing.NewLatency(), report: def.Definition.Simulation.Report}
+	s.project.Store(has)
 	s.Run, err = scenes.Start(made, journal, scenes.Options{
 		Schedule: opt.Schedule, Stop: stopOf(def, opt), Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Orders: opt.ordersOf(id), Control: control.For(id, opt.Control), Desk: r.deskOf(id), Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
 		Metrics: counts, Log: r.log, Latency: s.latency, ColdWakes: opt.ColdWakes, Serial: opt.Serial, Crashes: opt.Crashes[id], Links: r.links.Of(id), Folding: r.recovering(id),
