@@ -11,7 +11,8 @@
 // [Stage] is the machine of the scene itself. [Stage.Decide] takes an [Input] and
 // gives [Effect] values, in the order in which the shell carries them out:
 //
-//	next.go      which wave comes next, how a scene begins, pauses and ends
+//	next.go      which wave comes next
+//	lifecycle.go how a scene begins, pauses, goes on and ends
 //	wave.go      one wave: wakes, merges, services, its facts
 //	realtime.go  waves of the turns that have arrived; inflight.go: urgent ones
 //	gather.go    when a snapshot is taken, and what waits for it
@@ -19,7 +20,7 @@
 // # Services
 //
 // [Services] is the table of the machines that decide about the requests of a wave:
-// [World], [Knowledge], [Events]. Each is a [Service]; a live scene, a fold, a
+// [World], [Knowledge], [Tasks], [Space], [Events]. Each is a [Service]; a live scene, a fold, a
 // snapshot and verify read the table and name none of them.
 //
 // # Promises

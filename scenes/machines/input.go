@@ -23,10 +23,9 @@ type Arrivals struct {
 	At        protocol.Time
 	Order     []uint32        // agents whose turns ended or failed
 	Expires   bool            // values of the world expire
-	Lifecycle bool            // a workflow of the scene runs; due effects do not join the wave
-	Workflow  string          // of the scene's own turn
-	Facts     []protocol.Fact // from outside of the machines
-	Given     *Order          // that opened the wave; nil = none
+	Crashes   []protocol.Fact // of earlier lives
+	Lifecycle protocol.Fact   // of the pause, the resumption or the end of the scene, which the wave begins with; nil = none
+	Given     *Order          // that opened the wave, or came with the end; nil = none
 }
 
 // TurnsEnded are ends of deliberations: of neighbours in the order of a wave, or of one agent.

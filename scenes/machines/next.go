@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/knowledge"
@@ -30,39 +29,6 @@ func (s *Stage) Open() bool { return s.wave != nil }
 
 // Outcome is how the stage has stopped, or will stop.
 func (s *Stage) Outcome() Outcome { return s.stopping.Outcome }
-
-// begin starts the scene, or continues where its journal ends.
-func (s *Stage) begin(in *Begin) error {
-	s.phase, s.crashes = phaseIdle, in.Crashes
-	if s.Agenda.Started {
-		s.paused = s.Agenda.Paused
-		if s.config.Raised {
-			s.heeded()
-		}
-		s.resuming = s.paused // starting a paused run again resumes it
-		return s.next()
-	}
-	s.openWave(s.startTime())
-	if err := s.keepOwn(s.scene.Started(s.wave.time)); err != nil {
-		return err
-	}
-	return s.runLifecycle(s.scene.Moment(hook.SceneStart, s.scene.Def.Lifecycle.Start))
-}
-
-func (s *Stage) startTime() protocol.Time {
-	if s.realtime() {
-		return s.now.Wall
-	}
-	return protocol.TimeOf(s.scene.Simulation().StartTime)
-}
-
-// runLifecycle runs a workflow of the scene itself as the only turn of the open wave.
-func (s *Stage) runLifecycle(workflow string) error {
-	if workflow != "" {
-		s.wave.order, s.wave.workflow = []uint32{uint32(s.scene.OwnOrdinal())}, workflow
-	}
-	return s.pump()
-}
 
 // next opens the next wave, or ends the scene if there is none.
 func (s *Stage) next() error {
@@ -261,28 +227,6 @@ func (s *Stage) stop(reason string, at protocol.Time) {
 	s.stopping.Final = reason != agenda.StoppedByInterrupt && reason != agenda.StoppedByWallTime
 }
 
-// proceedToStop keeps the end and what the end workflow does in one wave, so that no
-// kill comes between them, and waits for the disk.
-func (s *Stage) proceedToStop() error {
-	switch {
-	case s.stopping.kept:
-		if s.waitsForWriting() {
-			return nil
-		}
-		return s.finish()
-	case !s.stopping.Final, s.Agenda.Ended != "":
-		return s.settle()
-	}
-	s.openWave(s.endTime()).keep(&agenda.Ended{Reason: s.stopping.Reason})
-	if err := s.keepEnding(); err != nil {
-		return err
-	}
-	if s.stopping.Reason == agenda.StoppedByOutcome {
-		s.joinDeferred()
-	}
-	return s.runLifecycle(s.scene.Moment(hook.SceneEnd, s.scene.Def.Lifecycle.End))
-}
-
 // endTime is the moment of the scene's last waves: the limit that was reached, or the
 // current moment.
 func (s *Stage) endTime() protocol.Time { return max(s.stopping.at, s.moment()) }
@@ -338,37 +282,6 @@ func (s *Stage) diskFailed(in *DiskFailed) error {
 func (s *Stage) finish() error {
 	s.phase = phaseDone
 	s.effect(Effect{Act: ActFinish})
-	return nil
-}
-
-// proceedToPause runs the pause workflow and keeps the fact.
-func (s *Stage) proceedToPause() error {
-	s.pausing, s.paused = false, true
-	s.openWave(s.moment()).keep(&agenda.Paused{Reason: s.pausedBy})
-	s.joinDeferred()
-	return s.runLifecycle(s.scene.Def.Lifecycle.Pause)
-}
-
-func (s *Stage) proceedToResume() error {
-	s.resuming, s.paused = false, false
-	s.effect(Effect{Act: ActGoOn})
-	s.openWave(s.moment()).keep(&agenda.Resumed{})
-	s.joinDeferred()
-	return s.runLifecycle(s.scene.Def.Lifecycle.Resume)
-}
-
-// rest waits until everything is durable and then reports that the scene is paused.
-func (s *Stage) rest() error {
-	if s.behind() {
-		s.phase = phaseKeeping
-		return nil
-	}
-	if s.pausedBy == PausedByBudget && !s.config.Stepwise { // nobody can raise it while the scene runs
-		s.stop(agenda.StoppedByBudget, 0)
-		s.stopping.Final = false
-		return s.next()
-	}
-	s.effect(Effect{Act: ActRest})
 	return nil
 }
 

@@ -209,17 +209,17 @@ func (s *Stage) worldAgreed(refused string) error {
 	return nil
 }
 
-// keepEnding keeps the order that ends the scene, in its last wave.
-func (s *Stage) keepEnding() error {
-	if len(s.orders) == 0 || s.stopping.Reason != agenda.StoppedByRequest || !s.allowed(s.orders[0], s.wave.time) {
-		return nil
+// ending takes the order that ends the scene at a time; nil = none does.
+func (s *Stage) ending(at protocol.Time) (*Order, error) {
+	if len(s.orders) == 0 || s.stopping.Reason != agenda.StoppedByRequest || !s.allowed(s.orders[0], at) {
+		return nil, nil
 	}
 	o := s.orders[0]
 	if p, err := o.plan(); err != nil || !p.End {
-		return err
+		return nil, err
 	}
 	s.orders = s.orders[1:]
-	return s.keepLast(o)
+	return o, nil
 }
 
 // keepLast keeps an order that ends the scene, and the outcome that it gives.

@@ -56,37 +56,21 @@ func (s *Stage) closeArrived(now protocol.Time) error {
 // openArrivals opens a wave of a history for verify, which then decides its turns
 // again.
 func (s *Stage) openArrivals(in *Arrivals) error {
+	s.crashes = in.Crashes
+	if in.Lifecycle != nil {
+		return s.openLifecycle(in.At, in.Lifecycle, in.Given)
+	}
 	w := s.openWave(in.At)
-	w.order, w.workflow, w.expires = in.Order, in.Workflow, in.Expires
-	w.facts = append(w.facts, in.Facts...)
-	switch {
-	case in.Given != nil && in.Lifecycle:
-		if err := s.keepLast(in.Given); err != nil {
-			return err
-		}
-	case in.Given != nil:
+	w.order, w.expires = in.Order, in.Expires
+	if in.Given != nil {
 		p, err := in.Given.plan()
 		if err != nil {
 			return err
 		}
 		return s.carryOutOrder(in.Given, p)
 	}
-	if !in.Lifecycle || slices.ContainsFunc(in.Facts, joinsDeferred) {
-		s.joinDeferred()
-	}
+	s.joinDeferred()
 	return s.pump()
-}
-
-// joinsDeferred reports whether a lifecycle wave that begins with this fact has what was deferred and is due:
-// a pause, a resume, and the last wave of a scene that its script ends, which has what the script asked for.
-func joinsDeferred(f protocol.Fact) bool {
-	switch x := f.(type) {
-	case *agenda.Ended:
-		return x.Reason == agenda.StoppedByOutcome
-	case *agenda.Paused, *agenda.Resumed:
-		return true
-	}
-	return false
 }
 
 // takeArrived takes the turns of the next wave. On the realtime clock urgent turns

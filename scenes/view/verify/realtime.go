@@ -4,7 +4,6 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
-	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -101,7 +100,7 @@ func (v *verifier) fromOutside(in *machines.Arrivals) error {
 		return err
 	}
 	for _, f := range crashes {
-		in.Facts = append(in.Facts, f)
+		in.Crashes = append(in.Crashes, f)
 	}
 	for _, r := range v.given {
 		switch r.Kind {
@@ -109,22 +108,11 @@ func (v *verifier) fromOutside(in *machines.Arrivals) error {
 			if in.Given, err = v.order(r); err != nil {
 				return err
 			}
-			continue
-		case agenda.FactPaused:
-			in.Workflow = v.made.Def.Lifecycle.Pause
-		case agenda.FactResumed:
-			in.Workflow = v.made.Def.Lifecycle.Resume
-		case agenda.FactEnded:
-			in.Workflow = v.made.Moment(hook.SceneEnd, v.made.Def.Lifecycle.End)
-		default:
-			continue
+		case agenda.FactPaused, agenda.FactResumed, agenda.FactEnded:
+			if in.Lifecycle, err = v.codec.ReadFact(r.Kind, r.Data); err != nil {
+				return err
+			}
 		}
-		in.Lifecycle = true
-		f, err := v.codec.ReadFact(r.Kind, r.Data)
-		if err != nil {
-			return err
-		}
-		in.Facts = append(in.Facts, f)
 	}
 	return nil
 }
