@@ -93,7 +93,7 @@ func (d *Driver) handed(a *one, at schedule.Tick) error {
 	switch {
 	case at >= d.end, c.never != "", a.broken:
 		return nil
-	case reads, at > d.acts, d.ladder.asked > maxWishes:
+	case reads, d.ladder.asked > maxWishes:
 		a.held = true
 		return nil
 	case at < due:
@@ -101,7 +101,7 @@ func (d *Driver) handed(a *one, at schedule.Tick) error {
 		return d.state.Ended(a.ordinal, d.endOf(a, d.next(a, at, due), 0))
 	case at <= d.open, a.latest().Ephemeral(true):
 		return nil
-	case d.really(a) >= mostAhead:
+	case d.really(a) >= mostAhead, c.World && at > d.acts:
 		a.held = true
 		return nil
 	}

@@ -83,7 +83,10 @@ func (d *Driver) closedWave(w *Wave) error {
 	for _, o := range d.events.Wrong() {
 		d.touched[o] = true
 	}
-	d.view, d.open, d.acts = w.View, max(d.open, moment), d.tick.of(w.Script)
+	d.view, d.open = w.View, max(d.open, moment)
+	if d.options.Mode == schedule.Tracked {
+		d.acts = d.tick.of(w.Script)
+	}
 	d.ladder.commit(moment, w.View.WorldState())
 	for o, a := range d.agents {
 		due := d.tick.of(w.Next[o])

@@ -81,7 +81,7 @@ type Driver struct {
 	touched map[uint32]bool // by the wave that is folded
 	view    *machines.View  // after the last wave
 	open    schedule.Tick   // the moment up to which the committed run has its turns
-	acts    schedule.Tick   // the script then acts by itself, as far as the last wave says
+	acts    schedule.Tick   // tracked: when the script acts by itself, as far as the last wave says
 	ladder  ladder
 	courses *courses.Courses // nil = the scene has no space
 	events  *heard.Events
@@ -213,7 +213,7 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 	if state.Agenda.Started {
 		d.open = d.tick.of(state.Agenda.Now)
 	}
-	if d.acts = schedule.Never; sc.Script != nil {
+	if d.acts = schedule.Never; sc.Script != nil && opt.Mode == schedule.Tracked {
 		d.acts = d.open // the first wave tells
 	}
 	var err error

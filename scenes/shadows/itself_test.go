@@ -64,6 +64,18 @@ func TestAnExpiryIsForeseen(t *testing.T) {
 	}
 }
 
+// Agents that do not read the world do not wait for what a script writes there.
+func TestWhoIsIndependentOfAScriptDoesNotWait(t *testing.T) {
+	text := strings.Replace(desks, "\nsimulation:", "\nscript: {states: [{id: open}], schedules: [{id: bell, every: 1s, do: [{world: {path: bell, value: 1}}]}]}\nsimulation:", 1)
+	want, _, barrier := played(t, text, scenes.Barrier)
+	for _, schedule := range []scenes.Schedule{scenes.Tracked, scenes.Speculative} {
+		got, c, took := played(t, text, schedule)
+		if got.Digest() != want.Digest() || c.Calls.Wasted != 0 || took > barrier*3/4 {
+			t.Errorf("%s took %v, the barrier %v: digest %s, want %s; %+v", schedule, took, barrier, got.Digest(), want.Digest(), c)
+		}
+	}
+}
+
 // What a script does at a known time is waited for. What it does when something happens is not known: calls in vain
 // are few.
 func TestAScriptWastesLittle(t *testing.T) {

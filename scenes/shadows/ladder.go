@@ -25,6 +25,14 @@ type rung struct {
 	at    schedule.Tick
 	asked []wish
 	after worldstate.State
+	last  expired // that was asked for
+}
+
+// expired is a world at a moment behind its rung; the zero expired is none.
+type expired struct {
+	at    schedule.Tick
+	state worldstate.State
+	now   bool // something has expired at this moment
 }
 
 // wish is a request of an agent's turn.
@@ -85,21 +93,45 @@ func (l *ladder) forget(agent uint32, from schedule.Tick) {
 	}
 }
 
-// before is the world that a turn of a moment sees: what expires at the moment is gone.
+// before is the world that a turn of a moment sees: what expires at the moment is gone, and has taken along what
+// takes effect then.
 func (l *ladder) before(at schedule.Tick) (worldstate.State, error) {
 	n := sort.Search(len(l.rungs), func(i int) bool { return i > 0 && l.rungs[i].at >= at })
-	for ; l.dirty < n; l.dirty++ {
+	x, err := l.later(n-1, at)
+	if err == nil && x.now && n < len(l.rungs) && l.rungs[n].at == at {
+		x, err = l.later(n, at)
+	}
+	return x.state, err
+}
+
+// later is the world of a rung at a moment behind it.
+func (l *ladder) later(n int, at schedule.Tick) (expired, error) {
+	for ; l.dirty <= n; l.dirty++ {
 		next, err := l.decide(l.rungs[l.dirty-1].after, &l.rungs[l.dirty])
 		if err != nil {
-			return next, err
+			return expired{}, err
 		}
-		l.rungs[l.dirty].after = next
+		l.rungs[l.dirty].after, l.rungs[l.dirty].last = next, expired{}
 	}
-	s, now := l.rungs[n-1].after, l.time(at)
-	if x := s.NextExpiry(); x != 0 && x <= now {
-		s = l.rules.Decide(s, now, nil).Next
+	r := &l.rungs[n]
+	x := r.last
+	if x.at == 0 || x.at > at {
+		x = expired{state: r.after}
 	}
-	return s, nil
+	if x.at != at {
+		l.expire(&x, at-1)
+		l.expire(&x, at)
+		r.last = x
+	}
+	return x, nil
+}
+
+// expire takes out of a world what has expired at a moment.
+func (l *ladder) expire(x *expired, at schedule.Tick) {
+	until := x.state.NextExpiry()
+	if x.at, x.now = at, until != 0 && until <= l.time(at); x.now {
+		x.state = l.rules.Decide(x.state, l.time(at), nil).Next
+	}
 }
 
 func (l *ladder) decide(s worldstate.State, r *rung) (worldstate.State, error) {

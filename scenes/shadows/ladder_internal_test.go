@@ -1,11 +1,14 @@
 package shadows
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"tavernsim/engine/schedule"
+	"tavernsim/engine/statecmd/command"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
@@ -65,4 +68,41 @@ func TestLadder(t *testing.T) {
 	want("another wave of the moment", "13 13 33 2 2", 2)
 	l.commit(9, doc)
 	want("all is committed", "13 13 13 13 13", 0)
+}
+
+// A turn ahead sees no value that has expired by its moment. The wave in which one expires takes along what takes
+// effect then, so the turn sees that, too.
+func TestLadderForeseesExpiries(t *testing.T) {
+	sc := sceneOf(t)
+	state, err := machines.New(sc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tick := &tickOf{1, protocol.Time(time.Second)}
+	set := func(key string, ttl time.Duration) worldstate.Request {
+		b := command.Batch{Entries: []command.Entry{{Action: command.Set, Key: "world." + key, Value: int64(1), HasValue: true, HasKey: true, Options: &command.Options{TTL: ttl}}}}
+		return worldstate.Request{Kind: worldstate.Commands, Change: world.Request{ID: "r" + key, By: "a", Profile: "p"}, Batch: &b}
+	}
+	made := sc.Rules.Decide(worldstate.NewState(state.World()), tick.time(0), []worldstate.Request{set("a", 2*time.Second), set("b", 4*time.Second)})
+	l := newLadder(sc.Rules, made.Next, tick)
+	path := world.P("c")
+	ask := func(at schedule.Tick, value int) {
+		q := worldstate.Request{Change: world.Request{ID: fmt.Sprint("c", at), By: "a", Profile: "p", Path: path, Op: world.OpSet, Value: protocol.Encode(int64(value))}}
+		l.ask(at, wish{0, at, q.AppendMsg(nil)})
+	}
+	ask(4, 44)
+	ask(5, 55)
+	for _, at := range []schedule.Tick{1, 2, 3, 4, 5, 6, 9, 2, 4, 6, 3} {
+		s, err := l.before(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, a := s.World().Get(world.P("a"))
+		_, b := s.World().Get(world.P("b"))
+		c, _ := s.World().Get(path)
+		want := map[schedule.Tick]string{1: "true true <nil>", 2: "false true <nil>", 3: "false true <nil>", 4: "false false 44", 5: "false false 44"}[at]
+		if got := fmt.Sprint(a, b, c); got != cmp.Or(want, "false false 55") {
+			t.Errorf("before %d: %s; want %s", at, got, want)
+		}
+	}
 }
