@@ -167,7 +167,7 @@ func (b *blocked) wait(m *mailbox, count *atomic.Int32, limit int32) string {
 	}
 }
 
-// taken tells those who wait that a lane has room again: at half its capacity,
+// taken tells the waiting senders that a lane has room again: at half its capacity,
 // so that they are not woken for every envelope.
 func (b *blocked) taken(n int32, limit *Capacity) {
 	if limit.Policy == Block && n <= limit.Max/2 && b.waiting.Load() > 0 {
@@ -182,7 +182,7 @@ func (b *blocked) wake() {
 }
 
 // onWorker reports whether the caller is a handler. It reads the stack, and is
-// asked only by who would have to wait.
+// asked only by a sender that would have to wait.
 func onWorker() bool {
 	pcs := make([]uintptr, 64)
 	n := runtime.Callers(1, pcs)

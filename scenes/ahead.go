@@ -69,7 +69,7 @@ func (st *stage) keepAhead(e *machines.Effect) error {
 	switch x := e.Fact.(type) {
 	case nil, *tally.CallSeen, *agenda.WaveClosed:
 		return nil
-	case *bus.Routed: // it has one owner: whoever reads it makes its event and an index of its marks
+	case *bus.Routed: // it has one owner: its reader makes its event and an index of its marks
 		var err error
 		if fact, err = st.Codec.ReadFact(e.Kind, e.Data); err != nil {
 			return err

@@ -41,7 +41,7 @@ type rest struct {
 const (
 	observedGoal = "goal_changed" // kind of an observation
 
-	typeGoalAnswered = "agent.goal_answered" // event to who gave a goal
+	typeGoalAnswered = "agent.goal_answered" // event to the giver of a goal
 
 	// maxSettling bounds how often a turn settles again because something followed from a
 	// change. What is left is for the next turn.

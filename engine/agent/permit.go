@@ -93,7 +93,7 @@ func (t *Turn) askLeave(c *protocol.Call, q *permit.Call, o of, v permit.Verdict
 	}})
 }
 
-// maxQuestion bounds the wait for whoever answers; the executor has a deadline of its own.
+// maxQuestion bounds the wait for an approver; the executor has a deadline of its own.
 const maxQuestion = 24 * time.Hour
 
 // judge keeps what came of a call by the policy.

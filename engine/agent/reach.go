@@ -18,9 +18,9 @@ type Reach struct {
 	Writes  bool // asks for changes of the world
 	Listens bool // changes its subscriptions
 
-	Publishes publish.Rules // types of its events, beside what it says, and whom they name
+	Publishes publish.Rules // types of its events, beside what it says, and the agents that they name
 
-	Surroundings bool // reads who is near, in a scene in space
+	Surroundings bool // reads which agents are near, in a scene in space
 	Walks        bool
 }
 

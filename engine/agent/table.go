@@ -61,7 +61,7 @@ func external(x External) Tool {
 }
 
 // checked are bound parameters that the tool takes. One that is null and need not be there
-// is not given. If some are references, whoever fetches them checks all.
+// is not given. If some are references, the executor that fetches them checks all.
 func (t *Tool) checked(params map[string]any, referring bool) (map[string]any, error) {
 	if t.check == nil {
 		return params, nil

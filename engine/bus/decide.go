@@ -37,7 +37,7 @@ type routing struct {
 	failures     int    // of filters on the current event
 	firstFailure int    // its first entry in the verdict
 	room         *throttle.Room
-	close        Ranges // who the event can reach, if bounded
+	close        Ranges // the agents that the event can reach, if bounded
 	bounded      bool
 	held         taken // by the current event, which is not folded yet
 }

@@ -9,8 +9,8 @@
 //
 // # Promises
 //
-//  1. No agent walks more than speed cells in a tick, or onto a blocked cell. Only a director
-//     of the scene puts an agent elsewhere at once.
+//  1. No agent walks more than speed cells in a tick, or onto a blocked cell. Only an actor
+//     that may direct the scene puts an agent elsewhere at once.
 //  2. A cell never holds more agents than grid.capacity, and a place never more than its
 //     capacity.
 //  3. The agents near an agent are those in the square of the radius around it. The index

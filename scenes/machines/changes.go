@@ -103,7 +103,7 @@ func (s *Stage) moved(f protocol.Fact, at protocol.Time) error {
 	return nil
 }
 
-// keepChange keeps what a change comes to. The services hear who comes and who leaves before
+// keepChange keeps what a change comes to. The services hear which agents come and leave before
 // they decide about anything else of the wave.
 func (s *Stage) keepChange(f protocol.Fact) error {
 	if err := s.keepOwn(f); err != nil {

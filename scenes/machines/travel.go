@@ -41,7 +41,7 @@ func (n now) MayGo(count int) error {
 	return nil
 }
 
-// pack asks those who leave for their states; false = the wave goes on. What they were told in
+// pack asks the agents that leave for their states; false = the wave goes on. What they were told in
 // this wave they observe before.
 func (s *Stage) pack() (asked bool, err error) {
 	w := s.wave
