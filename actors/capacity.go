@@ -45,7 +45,7 @@ const DefaultCapacity = 1 << 20
 
 // ControlCapacity of the control lane, of the last one, and for what is no event in
 // any other. What is no event is
-// an answer or an order that somebody waits for: it is refused only when its
+// an answer or an order for which a sender waits: it is refused only when its
 // senders are out of hand. It is twice what the largest scene sends at once, an
 // answer from every agent.
 const ControlCapacity = 1 << 21

@@ -14,7 +14,7 @@ type pause struct {
 
 // PauseOrdinary gives workers only to actors that go before others, until ResumeOrdinary: what is
 // urgent is then handled within so many slices of others as there are workers,
-// however these are scheduled. Anybody may call it, also twice.
+// however these are scheduled. Any goroutine may call it, also twice.
 func (s *Supervisor) PauseOrdinary() {
 	if !s.pause.on.Load() {
 		s.pause.mu.Lock()

@@ -159,8 +159,8 @@ type Supervisor struct {
 	// refused. 0 = ControlCapacity.
 	Control int32
 	// Middleware judges every envelope before it is queued, in order. A mailbox
-	// drops and sorts into lanes; what asks to delay or to merge is delivered. It
-	// runs in the sender: a panic in it is the sender's.
+	// drops and sorts into lanes; an envelope that a middleware wants to delay or to
+	// merge is delivered. The chain runs in the sender: a panic in it is the sender's.
 	Middleware delivery.Chain
 	// First is a set of kinds, a bit each: their actors get a worker before others,
 	// as actors do that were sent something critical (promise 13).

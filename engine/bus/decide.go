@@ -308,7 +308,7 @@ func (r *routing) direct(f *Routed) {
 // does not depend on the number of receivers.
 func (r *routing) looping(f *Routed) {
 	if len(f.Chain) <= r.state.cfg.MaxRevisits {
-		return // too short for anybody to be in it so often
+		return // too short for any agent to be in it so often
 	}
 	for i := range len(f.Chain) {
 		agent := handler(f, i)

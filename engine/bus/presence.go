@@ -56,7 +56,7 @@ func (s *State) peopled() bool { return s.cfg.Away != nil }
 // comes reports whether the agent may come and go.
 func (s *State) comes(o uint32) bool { return s.peopled() && int(o) < s.subscribers.Len() }
 
-// tidy removes the groups in which nobody is, so that a State is the same whether somebody
+// tidy removes the groups in which no agent is, so that a State is the same whether an agent
 // left or never came.
 func (s *State) tidy() error {
 	var last []Subscription

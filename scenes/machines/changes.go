@@ -184,7 +184,7 @@ func (n now) Asking() (complete func(*panel.Question) error, open int) {
 
 func (s *Stage) asItIs() now { return now{s.people(), s.Agenda, s} }
 
-// change carries out what somebody changes about the stage itself.
+// change carries out the changes of the stage itself that an order, a director or the script asks for.
 func (s *Stage) change(list []order.Change, q *cast.Request) error {
 	return order.CarryOut(list, s.asItIs(), q, s.keepChange)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // File holds the states of passive agents for which memory has no room. It is no part of the
-// durability: whoever opens it makes it empty, and nobody reads it after its scene.
+// durability: the scene makes it empty when it opens it, and no process reads it after its scene.
 type File interface {
 	io.ReaderAt
 	io.WriterAt
