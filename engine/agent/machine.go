@@ -25,8 +25,9 @@ type Identity struct {
 //
 // A deliberation in flight is volatile: it leaves facts when it ends, and a
 // crash before that leaves none, so it starts again from the same inbox. That
-// is sound because a request to the outside (models, tools of the project) is kept
-// in the log of effects with its answer, and every other request waits for the scene.
+// is sound because the log of effects (scenes/outside) keeps what it asks of the
+// outside, with the answers, unless asking again always gives the same. Every other
+// request waits for the scene.
 type Machine struct {
 	Def   *Definition
 	ID    Identity
