@@ -45,7 +45,7 @@ const DefaultCapacity = 1 << 20
 
 // ControlCapacity of the control lane, of the last one, and for what is no event in
 // any other. What is no event is
-// an answer or an order that somebody waits for: it is refused only when its
+// an answer or an order for which a sender waits: it is refused only when its
 // senders are out of hand. It is twice what the largest scene sends at once, an
 // answer from every agent.
 const ControlCapacity = 1 << 21
@@ -167,7 +167,7 @@ func (b *blocked) wait(m *mailbox, count *atomic.Int32, limit int32) string {
 	}
 }
 
-// taken tells those who wait that a lane has room again: at half its capacity,
+// taken tells the waiting senders that a lane has room again: at half its capacity,
 // so that they are not woken for every envelope.
 func (b *blocked) taken(n int32, limit *Capacity) {
 	if limit.Policy == Block && n <= limit.Max/2 && b.waiting.Load() > 0 {
@@ -182,7 +182,7 @@ func (b *blocked) wake() {
 }
 
 // onWorker reports whether the caller is a handler. It reads the stack, and is
-// asked only by who would have to wait.
+// asked only by a sender that would have to wait.
 func onWorker() bool {
 	pcs := make([]uintptr, 64)
 	n := runtime.Callers(1, pcs)

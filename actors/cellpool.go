@@ -14,7 +14,7 @@ type block [blockCells]cell
 const blockCells = 16
 
 // cellPool serves one sender at a time: with cells, from what is left of a block,
-// and with a place to count that hardly anybody else counts in.
+// and with a place to count that few other senders count in.
 type cellPool struct {
 	block  *block
 	used   int

@@ -20,11 +20,11 @@ const (
 )
 
 // The word of a mailbox: a bit for each lane in which something may have come
-// since the worker last took it, and these. Whoever sets running has to give the
-// mailbox to a worker; only that worker takes bits away. One that waits in the
+// since the worker last took it, and these. The goroutine that sets running has to
+// give the mailbox to a worker; only that worker takes bits away. One that waits in the
 // pool, or aside, and becomes urgent or is asked something by Proto.Actor, is put
-// into the pool once more: who comes to it second finds that it waits no more, or
-// runs it before its turn.
+// into the pool once more: the worker that comes to it second finds that it waits
+// no more, or runs it before its turn.
 const (
 	laneBits uint32 = 1<<delivery.Lanes - 1
 	asked    uint32 = 1 << 6 // Proto.Actor has posted a message of its own
@@ -119,7 +119,7 @@ func (m *mailbox) judge(env *protocol.Envelope) delivery.Verdict {
 // name is what the outside knows the actor as, within its supervisor.
 func (m *mailbox) name() string { return m.pid.Id[len(m.sup.Prefix):] }
 
-// dead hands an envelope that is not taken to whoever listens.
+// dead hands an envelope that is not taken to the supervisor and the system.
 func (m *mailbox) dead(env *protocol.Envelope, l delivery.Lane, reason string) {
 	d := DeadLetter{Envelope: env, Receiver: m.name(), Lane: l, Reason: reason}
 	if m.sup.Dead != nil {
@@ -360,7 +360,7 @@ func (m *mailbox) takeSystem() *systemCell {
 }
 
 // close hands everything that is still queued to the dead letters, and lets
-// those who wait for room go.
+// the senders go that wait for room.
 func (m *mailbox) close() {
 	m.word.Or(stopped)
 	for l := range delivery.Lanes {

@@ -14,7 +14,7 @@ type pause struct {
 
 // PauseOrdinary gives workers only to actors that go before others, until ResumeOrdinary: what is
 // urgent is then handled within so many slices of others as there are workers,
-// however these are scheduled. Anybody may call it, also twice.
+// however these are scheduled. Any goroutine may call it, also twice.
 func (s *Supervisor) PauseOrdinary() {
 	if !s.pause.on.Load() {
 		s.pause.mu.Lock()
@@ -40,8 +40,8 @@ func (s *Supervisor) ResumeOrdinary() {
 }
 
 // stepsAside takes a mailbox that a worker has come to out of the pool, when its
-// supervisor pauses them. It still waits: who makes it urgent meanwhile, or asks it to
-// stop, puts it into the pool once more.
+// supervisor pauses them. It still waits: a sender that makes it urgent
+// meanwhile, or a request to stop, puts it into the pool once more.
 func (m *mailbox) stepsAside() bool {
 	h := &m.sup.pause
 	if !h.on.Load() || m.first() || m.word.Load()&asked != 0 {

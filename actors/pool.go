@@ -114,8 +114,8 @@ func (p *pool) work(w *worker) {
 }
 
 // take puts back the mailbox that wants to go on, behind the others, and waits
-// for mailboxes; false means the pool is closed. Nobody is woken for the one put
-// back: who puts it there takes it, when there is no other.
+// for mailboxes; false means the pool is closed. No worker is woken for the one
+// put back: the worker that puts it there takes it, when there is no other.
 func (p *pool) take(w *worker, back *mailbox) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

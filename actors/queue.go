@@ -18,8 +18,8 @@ type cell struct {
 	env  *protocol.Envelope
 }
 
-// pile is where senders put what they send to a lane, newest first. Whoever
-// runs the actor takes all of it and turns it. So a send is one atomic step, and
+// pile is where senders put what they send to a lane, newest first. The
+// worker that runs the actor takes all of it and turns it. So a send is one atomic step, and
 // taking costs none.
 type pile struct{ atomic.Pointer[cell] }
 
@@ -109,7 +109,7 @@ func (m *mailbox) turn(h *hand, l delivery.Lane) {
 	}
 }
 
-// grab takes what senders have put into a lane. Who comes after it says so again.
+// grab takes what senders have put into a lane. A sender that comes after it says so again.
 func (m *mailbox) grab(l delivery.Lane) *cell {
 	m.word.And(^(1 << l))
 	return m.top[l].Swap(nil)

@@ -144,7 +144,7 @@ type Supervisor struct {
 	// letters know them by the rest.
 	Prefix string
 	// Failed is called on a worker and must not block: it sends a message to
-	// whoever decides.
+	// the actor that decides.
 	Failed func(name string, f *Failure)
 	// New makes the behaviour at every restart, from the given Kind and ID. An
 	// error is a failure.
@@ -159,8 +159,8 @@ type Supervisor struct {
 	// refused. 0 = ControlCapacity.
 	Control int32
 	// Middleware judges every envelope before it is queued, in order. A mailbox
-	// drops and sorts into lanes; what asks to delay or to merge is delivered. It
-	// runs in the sender: a panic in it is the sender's.
+	// drops and sorts into lanes; an envelope that a middleware wants to delay or to
+	// merge is delivered. The chain runs in the sender: a panic in it is the sender's.
 	Middleware delivery.Chain
 	// First is a set of kinds, a bit each: their actors get a worker before others,
 	// as actors do that were sent something critical (promise 13).
@@ -209,8 +209,8 @@ func (s *System) Spawn(spec Spec) (*Ref, error) {
 }
 
 // unlisted is the name of unlisted actors while they are spawned, one at a time: Proto.Actor
-// makes none that its registry does not hold. Nothing needs them there, since whoever stops,
-// suspends or resumes an actor asks its mailbox; and the maps of the registry never shrink.
+// makes none that its registry does not hold. Nothing needs them there, since a caller that
+// stops, suspends or resumes an actor asks its mailbox; and the maps of the registry never shrink.
 const unlisted = "\x00"
 
 func (s *System) spawn(box *mailbox, spec Spec) (err error) {

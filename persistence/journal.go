@@ -52,8 +52,8 @@ type Journal struct {
 	saving sync.Mutex // held while a snapshot is saved: one at a time
 }
 
-// staged is a block that is being filled or written. It belongs to whoever took
-// it from a channel.
+// staged is a block that is being filled or written. It belongs to the goroutine
+// that took it from a channel.
 type staged struct {
 	first   uint64
 	count   int

@@ -61,8 +61,8 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// freeze has a store that is only read see its directory as it is now, whoever
-// writes there.
+// freeze has a store that is only read see its directory as it is now, whichever
+// process writes there.
 func (s *Store) freeze() (err error) {
 	if !s.opts.ReadOnly || s.opts.Durability == Memory {
 		return nil

@@ -10,7 +10,7 @@ import (
 )
 
 // writer turns staged blocks into stored ones. It is one goroutine per journal, or
-// whoever appends to a direct one; everything in it is its own.
+// the goroutine that appends to a direct one; everything in it is its own.
 type writer struct {
 	j      *Journal
 	chain  hash.Hash     // over the digest before and the wave's facts so far

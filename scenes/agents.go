@@ -284,7 +284,7 @@ func (a *agentShell) handOver(facts []protocol.Fact, requests []protocol.Sequenc
 	return nil
 }
 
-// turnedAhead tells what runs ahead of the end of a turn.
+// turnedAhead tells the driver of shadows of the end of a turn.
 func (a *agentShell) turnedAhead(facts []protocol.Fact, requests []protocol.Sequenced) (err error) {
 	if a.ahead == nil {
 		return nil

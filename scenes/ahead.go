@@ -34,8 +34,8 @@ func (s Schedule) Check() error {
 	return protocol.Errorf(protocol.KindInvalid, "schedule %q: want barrier, tracked or speculative", string(s))
 }
 
-// runAhead starts what runs ahead. With executors that answer at once there is nothing to run
-// ahead for.
+// runAhead starts the driver of shadows. With executors that answer at once there is nothing to
+// run ahead for.
 func (r *Run) runAhead(state *machines.State) (err error) {
 	sc := r.scene
 	if err := sc.options.Schedule.Check(); err != nil {
@@ -63,13 +63,13 @@ func (r *Run) runAhead(state *machines.State) (err error) {
 // Ahead is what came of running turns ahead; nil = none are.
 func (r *Run) Ahead() *shadows.Counts { return r.scene.ahead.Counts() }
 
-// keepAhead keeps a fact that is no turn's for what runs ahead, which has the turns already.
+// keepAhead keeps a fact that is no turn's for the driver of shadows, which has the turns already.
 func (st *stage) keepAhead(e *machines.Effect) error {
 	fact := e.Fact
 	switch x := e.Fact.(type) {
 	case nil, *tally.CallSeen, *agenda.WaveClosed:
 		return nil
-	case *bus.Routed: // it has one owner: whoever reads it makes its event and an index of its marks
+	case *bus.Routed: // it has one owner: its reader makes its event and an index of its marks
 		var err error
 		if fact, err = st.Codec.ReadFact(e.Kind, e.Data); err != nil {
 			return err
@@ -87,7 +87,7 @@ func (st *stage) keepAhead(e *machines.Effect) error {
 	return nil
 }
 
-// closeAhead tells what runs ahead of a wave that has ended.
+// closeAhead tells the driver of shadows of a wave that has ended.
 func (st *stage) closeAhead(e *machines.Effect) {
 	next := make([]protocol.Time, st.Len())
 	for o := range next {

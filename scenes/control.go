@@ -88,7 +88,7 @@ type waveGate struct {
 	looks   glance.Queue  // until no wave is open
 }
 
-// maxWaiting bounds those who wait until the scene stands; one more is answered at once.
+// maxWaiting bounds the callers that wait until the scene stands; one more is answered at once.
 const maxWaiting = 64
 
 // controlled reads a message that is for the gate; false = it is for the machine.
@@ -170,7 +170,7 @@ func (st *stage) askAgain(wait time.Duration) {
 // doAsk makes the stage ask the gate again.
 const doAsk = "ask"
 
-// stands answers those who wait until the scene stands, once all of it is durable.
+// stands answers the callers that wait until the scene stands, once all of it is durable.
 func (st *stage) stands() {
 	g := &st.gate
 	if !g.stands || st.journal.Durable().Number < st.machine.Agenda.Wave {

@@ -7,7 +7,7 @@
 // scene has stopped and its actors are gone. You close the journal and the actor
 // system afterwards.
 //
-// # Who does what
+// # Parts
 //
 // The rules are in machines (scenes/machines). This package puts each behind a mailbox
 // and carries out its effects: the stage (stage.go) for the scene itself, one shell
@@ -31,7 +31,8 @@
 //     ahead of the disk, as far as the journal allows.
 //  5. When the journal cannot be written any more, the scene stops. The durable
 //     waves can be resumed.
-//  6. Scenes share the process, the workers and the store, nothing else.
+//  6. Scenes share the process, the workers and the store. Linked scenes also send each other
+//     letters (scenes/links). Nothing else passes between them.
 //  7. On the virtual clock every agent gets its events in the order of their facts,
 //     the one order of the scene, for all priorities and any number of workers.
 //     There is no order between scenes.

@@ -22,7 +22,7 @@ func (r *Run) Look(ctx context.Context, id string) (*glance.Seen, error) {
 }
 
 // look takes the looks that wait when no wave is open: at once, or when the stage asks whether the next one
-// may begin. Whom it asks gets that behind all that the last wave told it, and before anything of the next.
+// may begin. An asked actor gets the question behind all that the last wave told it, and before anything of the next.
 func (st *stage) look(wait *glance.Queue) {
 	for l := wait.Take(!st.machine.Open()); l != nil; l = wait.Take(true) {
 		if !l.Stands(st.machine.Agenda, st.Name) {

@@ -159,7 +159,7 @@ type Progress struct {
 	Now           atomic.Int64 // protocol.Time
 	Begun         atomic.Int64
 	End           atomic.Int64 // scene time limit; 0 = none
-	Held          atomic.Bool  // somebody paused it (Run.Control)
+	Held          atomic.Bool  // a caller paused it (Run.Control)
 }
 
 func (p *Progress) wave(st *stage) {

@@ -16,8 +16,8 @@ import (
 
 // On the virtual clock, agents that are neighbours in the order of a wave deliberate one after the
 // other on one worker, which hands their turns over in one piece. A gatherer does that: it
-// visits the actors of the agents. Whoever does not end its turn in the visit, since it waits for an
-// answer or another worker has it, hands its turn over alone.
+// visits the actors of the agents. An agent that does not end its turn in the visit, since it waits for
+// an answer or another worker has it, hands its turn over alone.
 
 // Sizes of a wave's parts.
 const (
@@ -50,7 +50,7 @@ type visit struct {
 // handover is ended turns on their way to the stage.
 type handover struct {
 	span   *span.Span
-	left   []parting // who has yet to leave; behind a gatherer nobody
+	left   []parting // agents that have yet to leave; behind a gatherer nobody
 	states []byte    // of those, one behind the other
 }
 

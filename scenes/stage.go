@@ -34,7 +34,7 @@ type stage struct {
 	wakes            *protocol.Envelope   // shared by the agents of a wave; virtual clock
 	wakesUnder       *machines.WakeBudget // of them
 	gathering        gathering
-	others           []shadows.Kept // facts of the open wave that are no turn, for what runs ahead
+	others           []shadows.Kept // facts of the open wave that are no turn, for the driver of shadows
 
 	gate     waveGate
 	paths    *chain.Paths // which calls of models the scene waited for; nil = it does not wait

@@ -12,8 +12,8 @@ const (
 	away                      // it is not in the scene; see presence.go
 )
 
-// Close closes a gate of an agent. Whoever waited for the agent goes on, because nobody
-// knows when it has its next turn.
+// Close closes a gate of an agent. A publisher that waited for the agent goes on, because
+// the agenda does not know when the agent has its next turn.
 func (s *State) Close(g Gate, o uint32, now protocol.Time) {
 	if s.slots[o].gates&g != 0 {
 		return

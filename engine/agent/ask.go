@@ -25,7 +25,7 @@ type External struct {
 	Calls   []string                          // that the workflow may make, by tool.ID; nil = all that its caller may
 	Check   func(params map[string]any) error // of bound parameters; nil = all are right
 	Timeout time.Duration                     // of a call; a node may set a shorter one. 0 = the executor's
-	Once    bool                              // a call must not be repeated: whoever does not wait for its answer is told
+	Once    bool                              // a call must not be repeated: an agent that does not wait for its answer is told
 	// References says that the executor fetches what parameters refer to (Call.URIs, by
 	// name), and then checks all of them.
 	References bool

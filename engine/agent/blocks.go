@@ -216,8 +216,8 @@ func (t *Turn) begins(i, number int) {
 	t.act(i, number, entry, skill, refused, 0)
 }
 
-// act carries out call i of the queue, or lets it be refused, after somebody was waited
-// for in vain.
+// act carries out call i of the queue, or lets it be refused, after it
+// waited for an approver in vain.
 func (t *Turn) act(i, number int, entry *Tool, skill string, refused *protocol.Error, waited time.Duration) {
 	q := &t.queue[i]
 	c := &q.Call

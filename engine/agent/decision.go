@@ -260,7 +260,7 @@ func (t *Turn) keep(c *protocol.Call, r protocol.CallResult) {
 	t.show(last || !t.worthShowing(c, &r))
 }
 
-// show notes the call that was recorded last, unless somebody observes it anyway.
+// show notes the call that was recorded last, unless the agent observes it anyway.
 func (t *Turn) show(observed bool) {
 	if n := len(t.calls); !observed && n > 0 {
 		t.shown = append(t.shown, &t.calls[n-1])

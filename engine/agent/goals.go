@@ -41,7 +41,7 @@ type rest struct {
 const (
 	observedGoal = "goal_changed" // kind of an observation
 
-	typeGoalAnswered = "agent.goal_answered" // event to who gave a goal
+	typeGoalAnswered = "agent.goal_answered" // event to the giver of a goal
 
 	// maxSettling bounds how often a turn settles again because something followed from a
 	// change. What is left is for the next turn.
@@ -219,8 +219,8 @@ func (t *Turn) answerGoal(g *goal.Goal, answer string) {
 	t.event(protocol.Draft{EventHeader: protocol.EventHeader{Type: typeGoalAnswered, Targets: []string{g.More.GivenBy}}, Body: protocol.Encode(v)})
 }
 
-// changeMotive carries out what the agent or somebody else wants of a goal of an agent with
-// rules for its goals, which may decide otherwise when the turn settles.
+// changeMotive carries out what the agent, or the author of an event, wants of a goal of an
+// agent with rules for its goals. The rules may decide otherwise when the turn settles.
 func (t *Turn) changeMotive(have goal.Goal, found bool, p tool.Params, source, by string) error {
 	asked, refused := p, p.Text("status") == goal.Refused
 	if refused {

@@ -15,7 +15,7 @@ import (
 	"tavernsim/protocol"
 )
 
-// Identity is who an agent is in its scene.
+// Identity names an agent in its scene.
 type Identity struct {
 	Instance string
 	Ordinal  uint32
@@ -25,8 +25,9 @@ type Identity struct {
 //
 // A deliberation in flight is volatile: it leaves facts when it ends, and a
 // crash before that leaves none, so it starts again from the same inbox. That
-// is sound because nothing it asks for while it runs has an effect outside: a
-// model call may be asked twice, and everything else waits for the scene.
+// is sound because the log of effects (scenes/outside) keeps what it asks of the
+// outside, with the answers, unless asking again always gives the same. Every other
+// request waits for the scene.
 type Machine struct {
 	Def   *Definition
 	ID    Identity
@@ -36,7 +37,7 @@ type Machine struct {
 	space *Space // of the turn in flight, and until Release after it
 }
 
-// Space is the working memory of one deliberation. Whoever has many agents lends it.
+// Space is the working memory of one deliberation. The owner of many agents lends it.
 type Space struct {
 	turn  Turn
 	arena []byte // encoded values of the facts

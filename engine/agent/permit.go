@@ -24,11 +24,11 @@ type of struct {
 }
 
 // permitted continues a call: with the refusal, or nil; with the number of its request, 0 =
-// the next; and with how long somebody was waited for in vain.
+// the next; and with how long the call waited for an approver in vain.
 type permitted func(no *protocol.Error, number int, waited time.Duration)
 
 // permit judges a call of a tool or skill of the inventories. then is called at once, or
-// after somebody has answered. A call with wrong parameters is not judged: it fails.
+// after an approver has answered. A call with wrong parameters is not judged: it fails.
 func (t *Turn) permit(entry *Tool, skill string, c *protocol.Call, o of, then permitted) {
 	q := permit.Call{Tool: entry.id(skill), Own: true, Profile: t.m.Def.Profile, Agent: t.m.ID.Instance}
 	schema := t.m.Def.schemas[skill]
@@ -93,7 +93,7 @@ func (t *Turn) askLeave(c *protocol.Call, q *permit.Call, o of, v permit.Verdict
 	}})
 }
 
-// maxQuestion bounds the wait for whoever answers; the executor has a deadline of its own.
+// maxQuestion bounds the wait for an approver; the executor has a deadline of its own.
 const maxQuestion = 24 * time.Hour
 
 // judge keeps what came of a call by the policy.

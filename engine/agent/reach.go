@@ -13,14 +13,14 @@ import (
 type Reach struct {
 	World   bool // reads the world
 	Part    bool // and no more of it than its profile says (Definition.Perceives)
-	Version bool // its prompts may name the version of the world, which everybody's changes move on
+	Version bool // its prompts may name the version of the world, which the changes of all agents move on
 	Bases   bool // reads knowledge bases
 	Writes  bool // asks for changes of the world
 	Listens bool // changes its subscriptions
 
-	Publishes publish.Rules // types of its events, beside what it says, and whom they name
+	Publishes publish.Rules // types of its events, beside what it says, and the agents that they name
 
-	Surroundings bool // reads who is near, in a scene in space
+	Surroundings bool // reads which agents are near, in a scene in space
 	Walks        bool
 }
 

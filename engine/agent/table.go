@@ -61,7 +61,7 @@ func external(x External) Tool {
 }
 
 // checked are bound parameters that the tool takes. One that is null and need not be there
-// is not given. If some are references, whoever fetches them checks all.
+// is not given. If some are references, the executor that fetches them checks all.
 func (t *Tool) checked(params map[string]any, referring bool) (map[string]any, error) {
 	if t.check == nil {
 		return params, nil
@@ -156,8 +156,8 @@ func toolTable(outside []External, more map[string][]tool.Param) (list []Tool, t
 	return list, table, nil
 }
 
-// requestID is what a call returns that asked a service. Most calls are recorded and no
-// more, so it becomes a value where somebody reads it.
+// requestID is the result of a call that asked a service. Most results are recorded and no
+// more, so it becomes a value only when it is read (readable).
 type requestID string
 
 // readable is what a call returned, as a value.

@@ -116,7 +116,7 @@ func (t *Turn) answers(d *protocol.Draft) error {
 	return nil
 }
 
-// askerOf finds who asked a question that this turn or an earlier one perceived; "" = nobody.
+// askerOf finds the asker of a question that this turn or an earlier one perceived; "" = there is none.
 func (t *Turn) askerOf(task string) string {
 	for _, e := range t.events {
 		if e.TaskID == task && e.ExpectsReply {

@@ -24,8 +24,8 @@ func directTools() (list []Tool) {
 	return list
 }
 
-// mayPublish denies an event that would change others to an agent without the right. Who
-// changes the private state of another, and why, is kept.
+// mayPublish denies an event that would change others to an agent without the right. The
+// author of a change of another agent's private state, and its reason, are kept.
 func (t *Turn) mayPublish(eventType string, targets []string, ephemeral bool) error {
 	right := cast.Needs(eventType)
 	switch {

@@ -94,7 +94,7 @@ func (t *Turn) activatedKnowledge() []any {
 	return found.Entries
 }
 
-// who is whose prompt it is.
+// who describes the agent whose prompt it is.
 func (t *Turn) who() criteria.Who {
 	w := criteria.Who{Instance: t.m.ID.Instance, Name: t.m.Def.Name, Profile: t.m.Def.Profile}
 	if t.m.Def.Roles != nil {

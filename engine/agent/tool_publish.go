@@ -45,7 +45,7 @@ func (t *Turn) publish(p tool.Params) (any, error) {
 	_, deadline := p["deadline_seconds"]
 	opens := deadline || draft.ExpectsReply
 	if !opens {
-		err = t.answers(&draft) // it names who asked
+		err = t.answers(&draft) // it names the asker
 	}
 	if err == nil {
 		err = t.m.Def.Publishes.Check(draft.Type, draft.Targets)
@@ -67,7 +67,7 @@ func (t *Turn) publish(p tool.Params) (any, error) {
 	return map[string]any{"task_id": draft.TaskID}, nil
 }
 
-// assign requests a task that whoever hears the event carries out.
+// assign requests a task that an agent that hears the event carries out.
 func (t *Turn) assign(d *protocol.Draft, seconds float64) error {
 	q, err := t.assigns().Ask(d, t.nextRequestID(), seconds)
 	if err != nil {

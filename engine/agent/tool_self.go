@@ -33,7 +33,7 @@ func selfTools() []Tool {
 
 func (t *Turn) updateGoal(p tool.Params) (any, error) { return nil, t.changeGoal(p, goal.Self, "") }
 
-// changeGoal carries out what the agent, or somebody else by an event, wants of a goal.
+// changeGoal carries out what the agent, or the author of an event, wants of a goal.
 func (t *Turn) changeGoal(p tool.Params, source, by string) error {
 	have, found := goal.Find(t.goals, p.Text("id"))
 	remove := p.Flag("remove")

@@ -55,7 +55,7 @@ func (t *Turn) openTask(entry *Tool, c *protocol.Call, number int, timeout time.
 	return protocol.CallResult{Status: protocol.CallRequested, Output: taskID(q.Task.ID)}
 }
 
-// shorter is the time-out of a caller, who may only shorten that of the tool; 0 = none.
+// shorter is the time-out of a caller, which may only shorten that of the tool; 0 = none.
 func shorter(caller, tool time.Duration) time.Duration {
 	if caller > 0 && (tool == 0 || caller < tool) {
 		return caller

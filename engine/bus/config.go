@@ -37,7 +37,7 @@ type Config struct {
 	Throttle        []throttle.Rule
 	// Middleware judges every receiver of every event. An empty chain costs nothing.
 	Middleware delivery.Chain
-	Away       func(ordinal uint32) bool // it is not there when the scene begins; nil = everybody is, always
+	Away       func(ordinal uint32) bool // it is not there when the scene begins; nil = all agents are, always
 	Owner      string                    // instance id of the scene's own agent: never throttled, and the only one that may throttle
 
 	// Validate checks a payload against the schema of its type; nil accepts all. It

@@ -37,7 +37,7 @@ type routing struct {
 	failures     int    // of filters on the current event
 	firstFailure int    // its first entry in the verdict
 	room         *throttle.Room
-	close        Ranges // who the event can reach, if bounded
+	close        Ranges // the agents that the event can reach, if bounded
 	bounded      bool
 	held         taken // by the current event, which is not folded yet
 }
@@ -308,7 +308,7 @@ func (r *routing) direct(f *Routed) {
 // does not depend on the number of receivers.
 func (r *routing) looping(f *Routed) {
 	if len(f.Chain) <= r.state.cfg.MaxRevisits {
-		return // too short for anybody to be in it so often
+		return // too short for any agent to be in it so often
 	}
 	for i := range len(f.Chain) {
 		agent := handler(f, i)

@@ -38,8 +38,8 @@ func (r *routing) matching(g *group) Ranges {
 	return r.scan(f, members)
 }
 
-// named finds whom the event names, itself or by its place, and evaluates the rest of the
-// filter for them alone.
+// named finds the agents that the event names, itself or by its place, and evaluates the rest of
+// the filter for them alone.
 func (r *routing) named(f *filter.Filter, members Ranges) Ranges {
 	r.verdict.Asked++
 	name, is, err := f.Named(&r.env)
@@ -53,7 +53,7 @@ func (r *routing) named(f *filter.Filter, members Ranges) Ranges {
 			who.Push(o)
 		}
 	case !is || r.state.Space == nil:
-		return r.scan(f, members) // null and undefined equal the place of who is in none
+		return r.scan(f, members) // null and undefined equal the place of an agent that is in none
 	default:
 		for _, o := range r.state.Space.InPlace(name) {
 			if members.Contains(o) {

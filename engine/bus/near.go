@@ -14,7 +14,7 @@ type Space interface {
 	InPlace(place string) []uint32
 }
 
-// near finds who the event can reach, in a scene in space.
+// near finds the agents that the event can reach, in a scene in space.
 func (r *routing) near(d *protocol.Draft) refusal {
 	r.close, r.bounded = nil, false
 	if r.state.Space == nil {
@@ -35,7 +35,7 @@ func (r *routing) near(d *protocol.Draft) refusal {
 }
 
 // audience are the members of a group that the event can reach. Where events are bounded it
-// costs who is near, and not who subscribed.
+// costs the agents that are near, and not all that subscribed.
 func (r *routing) audience(g *group) Ranges {
 	if !r.bounded {
 		return g.members

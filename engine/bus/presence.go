@@ -9,7 +9,7 @@ import (
 	"tavernsim/protocol/grown"
 )
 
-// Who is not in the scene hears nothing: it is in no group, and an event that names it alone
+// An agent that is not in the scene hears nothing: it is in no group, and an event that names it alone
 // is refused. Its place, with the subscriptions of its definition, stays.
 
 // Presence tells the channel that an agent came or left.
@@ -41,7 +41,7 @@ type peopled struct {
 	Away Ranges
 }
 
-// seats sets who is away before the scene begins.
+// seats sets which agents are away before the scene begins.
 func (s *State) seats() {
 	for o := uint32(0); s.comes(o); o++ {
 		if s.cfg.Away(o) {
@@ -56,7 +56,7 @@ func (s *State) peopled() bool { return s.cfg.Away != nil }
 // comes reports whether the agent may come and go.
 func (s *State) comes(o uint32) bool { return s.peopled() && int(o) < s.subscribers.Len() }
 
-// tidy removes the groups in which nobody is, so that a State is the same whether somebody
+// tidy removes the groups in which no agent is, so that a State is the same whether an agent
 // left or never came.
 func (s *State) tidy() error {
 	var last []Subscription
@@ -157,7 +157,7 @@ func (hs *holds) forget(o uint32) {
 	}
 }
 
-// stored reads a snapshot, and who is away in it.
+// stored reads a snapshot, and which agents are away in it.
 func (s *State) stored(codec *protocol.Codec, raw protocol.Raw) (snap snapshot, err error) {
 	if !s.peopled() {
 		return snap, grown.Unmarshal(codec, raw, &snap)

@@ -26,7 +26,7 @@ type State struct {
 	defined     int             // number of filters of the definition
 	throttle    *throttle.Table
 	holds       holds
-	away        Ranges   // who is not there
+	away        Ranges   // agents that are not there
 	teams       []*group // of subscriptions with a Group
 
 	// Space tells where agents are; nil = nobody knows. Set it before Decide.
@@ -464,7 +464,7 @@ func (s *State) restorable(f *SubscriptionChanged) error {
 	return nil
 }
 
-// Plain reports whether an event, the subscriptions and their filters alone decide who hears it. In a scene
+// Plain reports whether an event, the subscriptions and their filters alone decide which agents hear it. In a scene
 // in space filters may ask for places, too.
 func (s *State) Plain(inSpace bool) bool {
 	return !s.cfg.Numbered && len(s.cfg.Middleware) == 0 && len(s.teams) == 0 && s.throttle.Idle() && !(inSpace && len(s.filters) > 0)

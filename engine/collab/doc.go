@@ -1,5 +1,5 @@
 // Package collab counts what several agents want together: votes ([Voting]), bids
-// ([Auction]), and who does what ([Assign]).
+// ([Auction]), and the tasks that each of them takes ([Assign]).
 //
 // The caller collects the answers, one of each agent at most, and gives them whole. A
 // result is a value that expressions read, by its method Value.
@@ -15,7 +15,7 @@
 //
 // # Not here
 //
-// Who may answer, and when (engine/script), and that a winner can pay (the world).
+// Which agents may answer, and when (engine/script), and that a winner can pay (the world).
 package collab
 
 // Bounds.

@@ -20,5 +20,5 @@
 //
 // # Not here
 //
-// The agent carries out rewards, writes to knowledge bases and answers who gave a goal.
+// The agent carries out rewards, writes to knowledge bases and answers the giver of a goal.
 package goal

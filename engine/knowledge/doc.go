@@ -24,7 +24,8 @@
 // # Several scenes
 //
 // Of a base that scenes share, one scene decides: [State.Placed] says which. The others forward
-// requests ([Forwarded]) and fold what it decided ([Told]); [State.Hears] says who is told of a fact.
+// requests ([Forwarded]) and fold what it decided ([Told]); [State.Hears] says which scenes are
+// told of a fact.
 //
 // # Search
 //

@@ -152,7 +152,7 @@ func elsewhere(scene, id string) string {
 	return scene + "/" + id
 }
 
-// taken is a fact of the keeper as this scene keeps it: whoever asked is named as seen from here.
+// taken is a fact of the keeper as this scene keeps it: the asker is named as seen from here.
 func (d *decider) taken(f Fact) protocol.Fact {
 	named := func(by, request *string) {
 		if own := d.scene + "/"; strings.HasPrefix(*by, own) {

@@ -243,7 +243,7 @@ func (c *checker) span(path string, d protocol.Duration) {
 	}
 }
 
-// commands checks commands on the private state of whoever ends a goal.
+// commands checks commands on the private state of the agent that ends a goal.
 func (c *checker) commands(path string, v any) {
 	if v == nil {
 		return

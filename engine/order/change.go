@@ -10,8 +10,7 @@ import (
 	"tavernsim/protocol"
 )
 
-// Change is what the stage itself changes, whoever wants it: an order from outside, or a
-// director.
+// Change is a change that the stage itself makes, for an order from outside or for a director.
 type Change interface {
 	// Check refuses what cannot be carried out.
 	Check(Cast) error

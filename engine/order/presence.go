@@ -109,8 +109,8 @@ func (r *Remove) facts(sc Scene, q *cast.Request) (list []protocol.Fact) {
 	return list
 }
 
-// claims is a scene as the changes of one list find it while they are checked: whom one of
-// them lets come does not come by the next.
+// claims is a scene as the changes of one list find it while they are checked: an agent
+// that one of them lets come does not come by the next.
 type claims struct {
 	Scene
 	taken map[uint32]bool

@@ -43,8 +43,8 @@
 // # The rule
 //
 // A turn of agent a may begin if no agent b whose next turn is earlier can reach it:
-// State.reaches has the terms, and docs/decisions/0083. Nobody waits for who is
-// ahead. A chain of influence from b over c to a passes through a turn of c, which has
+// State.reaches has the terms, and docs/decisions/0083. No agent waits for one that is
+// ahead of it. A chain of influence from b over c to a passes through a turn of c, which has
 // waited for b itself.
 //
 // # Not here

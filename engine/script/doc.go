@@ -4,8 +4,8 @@
 // You hold a [Program], which [Compile] makes of the block `script` of a scene, and a
 // [State]. At the end of every wave the stage calls [Machine.Look], keeps the facts that it
 // gives, and folds them by [State.Apply]. It carries out the changes that the actions ask
-// for one tick later (engine/order), lets those rest whom [Machine.Active] does not name,
-// and opens a wave at [Machine.Next].
+// for one tick later (engine/order), lets the agents rest that [Machine.Active] does not
+// name, and opens a wave at [Machine.Next].
 //
 // # Promises
 //
@@ -19,7 +19,7 @@
 //
 // # Not here
 //
-// What a change means (engine/order), who is woken (engine/agenda), the moment of a wave
+// What a change means (engine/order), which agents are woken (engine/agenda), the moment of a wave
 // (scenes/machines).
 package script
 

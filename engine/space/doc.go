@@ -1,5 +1,5 @@
 // Package space is the machine of the service that owns where agents are: a grid with
-// blocked cells and named places, who stands where, and who walks where to
+// blocked cells and named places, the cell of each agent, and the walks of agents
 // (docs/formats/space.md).
 //
 // A [Map] is a compiled block [Definition]. A [State] is a value over a map:
@@ -9,16 +9,16 @@
 //
 // # Promises
 //
-//  1. Nobody walks more than speed cells in a tick, or onto a blocked cell. Only somebody
-//     who may direct the scene puts an agent elsewhere at once.
+//  1. No agent walks more than speed cells in a tick, or onto a blocked cell. Only an actor
+//     that may direct the scene puts an agent elsewhere at once.
 //  2. A cell never holds more agents than grid.capacity, and a place never more than its
 //     capacity.
-//  3. Who is near is who stands in the square of the radius: what the index finds is what
-//     a search of all agents finds.
+//  3. The agents near an agent are those in the square of the radius around it. The index
+//     finds the same ones as a search of all agents.
 //  4. Equal maps, starts and facts make equal states, whatever order the facts were decided
 //     in. A snapshot and the facts after it give the same state, byte for byte.
-//  5. A step costs the agents that walk, and a look costs who stands about: neither
-//     depends on the number of agents.
+//  5. A step costs the agents that walk, and a look costs the agents nearby: neither
+//     depends on the number of all agents.
 //
 // # Not here
 //

@@ -11,8 +11,8 @@ import (
 	"tavernsim/protocol"
 )
 
-// A task between agents is one that an agent carries out: who hears of it reports on it. It
-// ends by a report of who took it, by its asker, or when its time is over.
+// A task between agents is one that an agent carries out: an agent that hears of it reports on
+// it. It ends by a report of the agent that took it, by its asker, or when its time is over.
 
 // KindAgent is the kind of the executor that is an agent.
 const KindAgent = "agent"
@@ -49,7 +49,7 @@ func (r *Report) ends() bool {
 // Reported records whose a task is, and how far.
 type Reported struct {
 	ID       string
-	Agent    string // who asked
+	Agent    string // the asker
 	By       string
 	Status   string  // accepted, progress
 	Progress float64 // 0 to 1

@@ -8,18 +8,18 @@
 // # Promises
 //
 //  1. On the virtual clock a task ends at the moment that its fact [Opened] names, whenever
-//     its answer came. [State.Missing] lists the answers that are due and not there; whoever
-//     drives the machine waits for them.
+//     its answer came. [State.Missing] lists the answers that are due and not there; the driver
+//     of the machine waits for them.
 //
 //  2. A task ends once. Answers of tasks that are not open change nothing.
 //
 //  3. At most [MaxOpen] tasks are open, and as many of one agent as its request allows. A
 //     request beyond it is a task that has ended.
 //
-//  4. The first report on a task between agents says whose it is. It ends by his report, by a
-//     request of its asker, with an agent that leaves, or when its time is over; a report at
-//     the moment at which it is due counts. Any other report changes nothing, and whoever
-//     made it is told.
+//  4. The first report on a task between agents makes its author the owner of the task. The
+//     task ends by a report of its owner, by a request of its asker, with an agent that leaves,
+//     or when its time is over; a report at the moment at which it is due counts. Any other
+//     report changes nothing, and its author is told.
 //
 //  5. A question to a person ends by a request, or when its time is over, and never by an
 //     answer of an executor. A request at the moment at which it is due counts.

@@ -22,7 +22,7 @@ const (
 	Commands Kind = "commands" // a batch of state commands
 	Lock     Kind = "lock"     // a lease
 	Unlock   Kind = "unlock"   // the end of one
-	Leave    Kind = "leave"    // the end of all that Change.By holds, who left the scene
+	Leave    Kind = "leave"    // the end of all that Change.By holds, which left the scene
 )
 
 // Request is one request of an agent or the scene.

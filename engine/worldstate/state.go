@@ -29,7 +29,7 @@ func (s State) World() *world.Document { return s.commands.Document(document) }
 // Leases are the leases that were granted and not ended; some may have expired.
 func (s State) Leases() lease.Leases { return s.leases }
 
-// locks are the leases as those see them who decide about writes; nil = none.
+// locks are the leases as decisions about writes see them; nil = none.
 func (s State) locks() world.Locks {
 	if s.leases.Empty() {
 		return nil

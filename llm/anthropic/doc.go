@@ -1,7 +1,7 @@
 // Package anthropic asks models behind the messages interface.
 //
-// [New] makes the provider of one model at one endpoint. The endpoint is the caller's,
-// who closes it after the provider.
+// [New] makes the provider of one model at one endpoint. The caller owns the
+// endpoint, and closes it after the provider.
 //
 // The protocol has other rules than a request of the engine; a request that cannot be
 // said in it fails with llm.OutcomeBadRequest and is not sent:

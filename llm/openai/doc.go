@@ -1,8 +1,8 @@
 // Package openai asks models behind the chat completions interface, which most services
 // and most inference servers have. How they differ is data ([endpoint.Dialect]).
 //
-// [New] makes the provider of one model at one endpoint. The endpoint is the caller's,
-// who closes it after the provider.
+// [New] makes the provider of one model at one endpoint. The caller owns the
+// endpoint, and closes it after the provider.
 //
 // Requests are streamed if the options say so; the answer is the same. Arguments of
 // calls that are no JSON object come back as [protocol.Call.Broken], and are sent as

@@ -23,5 +23,6 @@
 //
 // # Not here
 //
-// Budgets, currencies other than the dollar, prices that depend on the time. Who asks twice pays twice: that is counted elsewhere.
+// Budgets, currencies other than the dollar, prices that depend on the time. A question that is asked
+// twice costs twice: that is counted elsewhere.
 package price

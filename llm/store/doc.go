@@ -19,5 +19,5 @@
 //
 // # Not here
 //
-// The database and its lock (scenes/run/runner), and who asks (llm/models).
+// The database and its lock (scenes/run/runner), and asking (llm/models).
 package store

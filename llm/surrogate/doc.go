@@ -20,5 +20,5 @@
 //
 // # Not here
 //
-// Whether a decision that far away may answer, and who answers otherwise.
+// Whether a decision that far away may answer, and which model answers otherwise.
 package surrogate

@@ -253,8 +253,8 @@ func (m *Member) send() (n int) {
 	return n
 }
 
-// Stopped ends the part of a scene. Of one that has ended, state is the last one: whoever
-// arrives there now is refused. One that can be resumed stands where it is, and so do others.
+// Stopped ends the part of a scene. Of one that has ended, state is the last one: an
+// agent that arrives there now is refused. One that can be resumed stands where it is, and so do others.
 func (m *Member) Stopped(ended bool, state *travel.State) {
 	h := m.hub
 	h.mu.Lock()

@@ -103,7 +103,7 @@ func (s *Stage) moved(f protocol.Fact, at protocol.Time) error {
 	return nil
 }
 
-// keepChange keeps what a change comes to. The services hear who comes and who leaves before
+// keepChange keeps what a change comes to. The services hear which agents come and leave before
 // they decide about anything else of the wave.
 func (s *Stage) keepChange(f protocol.Fact) error {
 	if err := s.keepOwn(f); err != nil {
@@ -184,7 +184,7 @@ func (n now) Asking() (complete func(*panel.Question) error, open int) {
 
 func (s *Stage) asItIs() now { return now{s.people(), s.Agenda, s} }
 
-// change carries out what somebody changes about the stage itself.
+// change carries out the changes of the stage itself that an order, a director or the script asks for.
 func (s *Stage) change(list []order.Change, q *cast.Request) error {
 	return order.CarryOut(list, s.asItIs(), q, s.keepChange)
 }

@@ -83,7 +83,7 @@ type Order struct {
 	Had   bool          // the run had it before it was interrupted: its wave may have passed
 }
 
-// Gate says whether waves wait for somebody outside. While it is on, the stage asks by
+// Gate says whether waves wait for a caller outside. While it is on, the stage asks by
 // ActGate before it opens a wave, and waits for a Gate with the number of that wave. Orders,
 // the scene's pauses and its stop do not wait. It leaves no fact.
 type Gate struct {

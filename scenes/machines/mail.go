@@ -83,7 +83,7 @@ func (s *Stage) parcel(l *travel.Letter) error {
 	if err := s.keepOwn(&travel.Delivered{To: l.Scene, Number: l.Number, Error: l.Error}); err != nil || l.Error == "" {
 		return err
 	}
-	// Who asked is told that nobody decides about it. What this scene has decided, holds.
+	// The asker is told that no scene decides about it. What this scene has decided, holds.
 	items = slices.DeleteFunc(slices.Clone(items), func(x travel.Item) bool { return x.Kind != knowledge.FactForwarded })
 	s.told(l.Scene, l.Error, items)
 	return nil

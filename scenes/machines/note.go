@@ -21,7 +21,7 @@ const NoteEvery = 1 << 15
 // bytes for each fact since it was last noted, or smaller. A fact takes about 90.
 const noteShare = 4
 
-// Note is what a scene notes of itself at the end of a wave, for who looks at it while it
+// Note is what a scene notes of itself at the end of a wave, for views of it while it
 // runs: all of it can be made again from the facts.
 type Note struct {
 	Tally tally.Tally

@@ -234,8 +234,8 @@ func (s *Stage) keepLast(o *Order) error {
 	return s.keepOwn(p.Outcome)
 }
 
-// Unreached are the orders that no wave has taken. Letters are none of them: whoever sent one
-// hears that the scene has ended.
+// Unreached are the orders that no wave has taken. Letters are none of them: the
+// scene that sent one hears that this scene has ended.
 func (s *Stage) Unreached() []*Order {
 	return slices.DeleteFunc(slices.Clone(s.orders), func(o *Order) bool { return o.By == travel.By })
 }

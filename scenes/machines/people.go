@@ -21,7 +21,7 @@ func (s *Stage) questions() tooltask.State {
 func (s *Stage) holds() bool { return s.View.of(tooltask.Service).Holds }
 
 // unsettled says why an order cannot move agents, let them come or go, or end the questions that it names; "" = it can. The order
-// is then refused as a whole, before anybody decides about the rest.
+// is then refused as a whole, before the services decide about the rest.
 func (s *Stage) unsettled(p *order.Plan, by string) string {
 	if err := p.Fits(s.asItIs()); err != nil {
 		return err.Error()

@@ -17,7 +17,7 @@ import (
 // The script of a scene looks once per wave, after the services have decided. What its
 // actions ask for are deferred requests of the scene, which join a wave one tick later.
 
-// ByScript names the script where the world says who asked.
+// ByScript names the script where the world names the author of a change.
 const ByScript = "$script"
 
 // scripting is the script of a scene; nil = it has none. State is kept.

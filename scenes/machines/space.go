@@ -109,7 +109,7 @@ func (v *View) Space() *space.View {
 	return x
 }
 
-// Look implements Observer: the channel asks who is where.
+// Look implements Observer: the channel asks where agents are.
 func (e *Events) Look(v *View) {
 	e.State.Space = nil
 	if x := v.Space(); x != nil {

@@ -36,7 +36,7 @@ type Stage struct {
 	Agenda *agenda.State
 	Tally  tally.Tally
 	Roster roster.Roster
-	Turns  *gates.Order   // nil = whoever is due has a turn
+	Turns  *gates.Order   // nil = every agent that is due has a turn
 	Travel travel.State   // tickets from and to linked scenes
 	cast   *setup.Present // nil = nobody comes or goes
 	View   *View          // of the services after their last decisions

@@ -75,7 +75,7 @@ func (t *Tasks) Load(codec *protocol.Codec, raw protocol.Raw) (err error) {
 func (s *State) Tasks() *Tasks { return part[*Tasks](s) }
 
 // finished is the event by which agents hear of the end of a task; nil = the fact ends none, or
-// nobody is there who asked.
+// no asker is there.
 func finished(f protocol.Fact) protocol.Raw {
 	typ, payload, to := tooltask.Heard(f)
 	if len(to) == 0 {

@@ -13,7 +13,7 @@ import (
 	"tavernsim/protocol"
 )
 
-// An agent that goes to another scene leaves in the wave in which somebody sends it, after the
+// An agent that goes to another scene leaves in the wave in which it is sent, after the
 // turns of the wave and before the services decide. The wave waits for the state of its
 // machine, which its actor gives. What the other scene does about it comes back as a letter,
 // which is an order like any other.
@@ -41,7 +41,7 @@ func (n now) MayGo(count int) error {
 	return nil
 }
 
-// pack asks those who leave for their states; false = the wave goes on. What they were told in
+// pack asks the agents that leave for their states; false = the wave goes on. What they were told in
 // this wave they observe before.
 func (s *Stage) pack() (asked bool, err error) {
 	w := s.wave
@@ -57,7 +57,7 @@ func (s *Stage) pack() (asked bool, err error) {
 	w.leaving = nil
 	for _, f := range list {
 		switch at, failed := s.broken[f.Agent]; {
-		case s.Agenda.Away(f.Agent): // somebody removed it in this wave
+		case s.Agenda.Away(f.Agent): // it was removed in this wave
 		case failed && at == w.number, s.Agenda.GaveUp(f.Agent):
 			err = s.stays(f, protocol.KindConflict, "its actor has failed")
 		default:
@@ -129,7 +129,7 @@ func (s *Stage) depart(f *travel.Departed, p *Packed) error {
 	return s.keepOwn(&agenda.DeadLettered{Reason: agenda.ReasonGone, Receiver: s.scene.Name(f.Agent), Kind: protocol.KindEvent.String(), Count: f.Unread})
 }
 
-// stays refuses a trip that somebody has asked for.
+// stays refuses a trip that was asked for.
 func (s *Stage) stays(f *travel.Departed, kind protocol.ErrorKind, why string) error {
 	id := s.scene.Name(f.Agent)
 	do := protocol.Encode([]any{map[string]any{cast.Travel: map[string]any{"agents": id, "to": f.To}}})

@@ -10,8 +10,8 @@ import (
 )
 
 // The stage keeps the order of turns beside the agenda. It asks the order at the end of each
-// wave, when the wave's turns and events are known; who has a turn then is woken one tick
-// later, like everybody who heard something.
+// wave, when the wave's turns and events are known. It wakes an agent that has a turn then one
+// tick later, like every agent that heard something.
 
 // newTurns is the order of a scene; nil = it has none.
 func newTurns(sc *setup.Scene) *gates.Order {

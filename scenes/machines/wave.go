@@ -45,7 +45,7 @@ type wave struct {
 	mail        []mail             // for other scenes, sent at the end of the wave
 	given       []script.Given     // of that order and of directors, for the script
 	heard       []*bus.Routed      // of types that the script hears of
-	orderer     string             // who gave it
+	orderer     string             // its author
 	told        []Effect           // observations of agents, sent after the wave is closed
 	undelivered []Effect           // observations of publishers, sent after those
 	interrupted map[uint32]bool    // virtual: agents whose latency an event interrupts

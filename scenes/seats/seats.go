@@ -1,12 +1,12 @@
 // Package seats holds the actors of a scene's agents, and what an agent keeps while it has none.
 //
 // A passive agent has no actor: its state lies here as the bytes that a snapshot has of
-// it, or not at all when it is as its scene declares it. Whoever tells it something ([Seats.Tell])
-// gives it an actor again, which gets the bytes. They lie in memory, and in a file what is more
+// it, or not at all when it is as its scene declares it. A sender that tells it something
+// ([Seats.Tell]) gives it an actor again, which gets the bytes. They lie in memory, and in a file what is more
 // than [Options.Memory].
 //
 // An agent leaves its actor in two ways. When it was told nothing for a while, [Seats.Close] asks
-// its actor for the state, and [Seats.Offer] takes it; and with [Options.AtOnce] whoever has the state
+// its actor for the state, and [Seats.Offer] takes it; and with [Options.AtOnce] the owner of the state
 // behind a turn, the stage or a gatherer, hands it over ([Seats.Vacate]).
 //
 // # Promises

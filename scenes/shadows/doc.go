@@ -38,18 +38,18 @@
 // # Space
 //
 // In a scene with a grid the driver holds the course of each agent: the way that it walks if nobody
-// stands in it. A turn ahead sees who is near by their courses, and is told how its own walk ends. A
-// turn waits only for agents behind it that may come near until then, since nobody walks faster than
-// the speed, and what is bounded is heard by who is near alone.
+// stands in it. A turn ahead sees by the courses which agents are near, and is told how its own walk
+// ends. A turn waits only for agents behind it that may come near until then. No agent walks faster
+// than the speed, and only agents that are near hear an event whose reach is bounded.
 //
 // # Events
 //
 // The id of an event comes from the turn that published it, so turns ahead may show it. Tracked: a turn
 // ahead is told what it heard of turns before it, as the event channel would decide (package heard).
-// Speculative: it waits until that is a fact. Waiting, too, is who heard two agents at
-// one moment, since their order in the wave is not foretold, an event of the world or of a step
-// over a border, an urgent or ephemeral one, and one that a rate, middleware, debounce or group
-// decides about.
+// Speculative: it waits until that is a fact. A turn also waits if its agent heard two agents at
+// one moment, since their order in the wave is not foretold. It waits as well if its agent heard
+// an event of the world or of a step over a border, an urgent or ephemeral one, or one that a
+// rate, middleware, debounce or group decides about.
 //
 // # What is not foretold
 //

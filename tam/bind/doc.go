@@ -2,8 +2,8 @@
 //
 // The text grammars know no tools: every value they give is a text and every
 // name is normalised. Models that make native calls misspell names and types,
-// too. Whoever carries out a call finds the tool ([FindTool]) and hands the call
-// and the tool's schema to [Bind]: typed values under the names of the schema,
+// too. The caller finds the tool of a call ([FindTool]) and gives the call and the
+// tool's schema to [Bind]. Bind returns typed values under the names of the schema,
 // or an error that the author of the call can act on.
 //
 // # What you hold and owe

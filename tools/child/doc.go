@@ -12,7 +12,7 @@
 //     second between them: reports of a call about how far it is are among them. A program that does not read is not
 //     waited for longer than 5 s. Of what it writes to its standard error the last 64 KiB
 //     are kept.
-//  3. An answer reaches who asked once. One to something that nobody asked, a second one, and
+//  3. An answer reaches the asker once. One to something that nobody asked, a second one, and
 //     one that comes too late reach nobody. Of requests that were given up the last 1,000 may
 //     still be answered; the answer to an older one is one that nobody asked for.
 //  4. A line that is no single value, or a message that has a name twice, ends the program.

@@ -11,11 +11,11 @@
 //     changed meanwhile is left as it is.
 //  4. The text before and the text after are kept as artifacts, before the file changes.
 //  5. read gives at most 2,000 lines or 16 KiB of a file, and says how to go on.
-//  6. An edit holds the files that it names, and no others. It obeys its time and whoever
-//     cancels it: before each file, while it waits for one, and between pairs.
+//  6. An edit locks the files that it names, and no others. It stops when its time is over or
+//     the caller cancels it: before each file, while it waits for one, and between pairs.
 //
 // # Not here
 //
-// Where a mount is, and what leads out of it (tools/mount); who may call (the inventory of
-// the profile).
+// Where a mount is, and what leads out of it (tools/mount); which agent may call (the
+// inventory of the profile).
 package files

@@ -1,7 +1,7 @@
 // Package manifest holds the definitions of tools: what a file tools/NAME.tool.yaml of a
 // project says (docs/formats/tool.md).
 //
-// Whoever reads such a file decodes it into a [Tool] and reports what [Tool.Check] finds.
+// The caller decodes such a file into a [Tool] and reports the faults that [Tool.Check] finds.
 // A Tool without faults is shared and read-only. [Tool.Request] makes the request of an
 // http tool out of the parameters of a call.
 //

@@ -7,8 +7,8 @@
 //
 //  1. A tool is called only if the server describes it as the pin of the project does, and does not offer it as a
 //     task only. The refusal says what differs.
-//  2. A server gets no capability of a client but forms for persons, which reach who answers for
-//     the call ([tools.Call.Ask]): everything else that it asks for is refused, and its list of
+//  2. A server gets no capability of a client but forms for persons, which reach the person
+//     that [tools.Call.Ask] asks: everything else that it asks for is refused, and its list of
 //     roots is empty. A question that could be for one of several calls is declined.
 //  3. A server that breaks the protocol is off for the rest of the scene. One that ends, or
 //     does not answer, starts again after a pause; after five times in a row it is off.
@@ -19,7 +19,7 @@
 //     what the server names among its needs may be private or local.
 //  6. A call that was sent and has no answer is lost; it is not sent twice. Every attempt
 //     has its key in _meta, under [KeyField].
-//  7. Who waits for a call hears what the server says about how far it is.
+//  7. The caller hears what the server says about how far a call is.
 //  8. What a server over HTTP says by itself is heard as long as the session lasts, also if its
 //     stream breaks off. No call needs that stream.
 //  9. A server over HTTP is told of the calls that were cancelled before its session ends; it is

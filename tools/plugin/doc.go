@@ -1,8 +1,8 @@
 // Package plugin holds the manifests of plugins: what a file plugins/NAME/plugin.yaml says
 // (docs/formats/plugin.md), and which values its options have.
 //
-// Whoever reads such a file decodes it into a [Manifest] and reports what [Manifest.Check]
-// finds. A Manifest without faults is shared and read-only. [Resolve] puts the values of
+// The caller decodes such a file into a [Manifest] and reports the faults that
+// [Manifest.Check] finds. A Manifest without faults is shared and read-only. [Resolve] puts the values of
 // options together out of their layers, and [Overlay] shows folders of plugins as a part of
 // a project. [New] makes the files of a new plugin.
 //

@@ -18,7 +18,7 @@
 //     the order in which they came; one whose time is over while it waits was not sent. The
 //     place of a request that nobody waits for any more is taken until its answer comes late,
 //     or the answer to a ping.
-//  7. Who waits for a call of a tool hears what the service says about how far it is, in order.
+//  7. The caller of a tool hears, in order, what the service says about how far the call is.
 //
 // # Limits
 //

@@ -29,7 +29,7 @@
 //
 // # Left to others
 //
-// Who may run what: permissions. Values of secrets in outputs: engine/secret/mask. Memory
+// Which caller may run which program: permissions. Values of secrets in outputs: engine/secret/mask. Memory
 // is bounded for each process by the kernel, and for all of them by a look every 20 ms: a
 // program can have more for that long. The time that a kernel spends on a program's system
 // calls is bounded by the time-out alone.

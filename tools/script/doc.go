@@ -11,7 +11,7 @@
 //  3. It starts with the files that the project was loaded with, not with those that are
 //     there now; its folder for writing is empty and gone after the call.
 //  4. Without a whole sandbox nothing runs, and the error names what is missing.
-//  5. Code runs as a script does, whoever calls. Its exit code is a part of the output.
+//  5. Code runs as a script does, for every caller. Its exit code is a part of the output.
 //  6. The files that a program leaves in its folder are artifacts of the result: at most 64,
 //     and 16 MiB together; how many are left out is said. Files whose names begin with a dot
 //     are the program's own.

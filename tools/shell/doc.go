@@ -34,6 +34,6 @@
 //
 // # Not here
 //
-// Who may call, and with which script (engine/permit); what holds the programs
+// Which agent may call, and with which script (engine/permit); what holds the programs
 // (tools/sandbox); the grammar (tam/toolsxml).
 package shell

@@ -1,8 +1,8 @@
 // Package effect is what an agent and the outside say to each other: the request
 // that a deliberation makes, [Ask], and the answer to it, [Answered].
 //
-// The machine in engine/agent returns an Ask as its only effect. Whoever carries it out
-// (package scenes/outside) gives back an Answered of the same kind and number.
+// The machine in engine/agent returns an Ask as its only effect. The shell carries it out
+// (package scenes/outside) and gives back an Answered of the same kind and number.
 //
 // # Promises
 //

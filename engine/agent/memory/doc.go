@@ -21,7 +21,7 @@
 //     newest. Every text in it is bounded.
 //  3. Without a common word nothing is recalled; of equal ranks the newer episode is first.
 //  4. It begins no reflection before MinInterval has passed, nor more than MaxPerDay in a day
-//     of the scene (UTC), whoever asks.
+//     of the scene (UTC), also if a call of the agent asks for one.
 //  5. An agent without Rules has a nil Mind, which costs nothing.
 //
 // # Not here

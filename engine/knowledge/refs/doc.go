@@ -13,5 +13,6 @@
 //
 // # Not here
 //
-// Whether the caller may read a base: who makes a Resolver gives it those that may be read.
+// Whether the caller may read a base: the maker of a Resolver gives it the bases that may be
+// read.
 package refs

@@ -5,7 +5,7 @@
 // gives the next fact that is due, and [State.Apply] folds it, until Decide gives nil. What
 // agents do is folded too ([State.Ended], [State.Interrupted], [State.Gone]). The caller asks
 // at the end of each wave, and again at [State.Next]. It wakes no participant that
-// [State.Gated] names, and wakes an agent whom [Granted] names at Granted.Due.
+// [State.Gated] names, and wakes the agent that [Granted] names at Granted.Due.
 //
 // # Promises
 //

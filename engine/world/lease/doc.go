@@ -1,5 +1,5 @@
-// Package lease contains the leases of one world document: who alone may write at,
-// above or below which paths, and until when.
+// Package lease contains the leases of one world document: which agent alone may write
+// at, above or below which paths, and until when.
 //
 // [Leases] is a value. Acquire, Release and Expire decide and return facts; Apply
 // folds a fact. Check tells package world which writes to refuse ([world.Locks]).

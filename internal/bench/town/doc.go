@@ -3,7 +3,7 @@
 // You make a [Trace] by [Generate], or read one by [Read], and give it to [Compare].
 // A trace says where everybody is and which calls each turn makes, whatever the order
 // in which turns are computed. So all schedules do the same work, and differ only in
-// who waits for whom.
+// which turn waits for which.
 //
 // # Promises
 //

@@ -15,8 +15,8 @@ import (
 
 // An agent that may come and go has a seat: an ordinal, an instance id and all that follows
 // from the definition, made when the scene is loaded like those of every other agent. So
-// whoever knows an agent by its ordinal needs to hear of nothing while the scene runs, and
-// how many can be there at once is known from the start.
+// the actors, which know an agent by its ordinal, need to hear of nothing while the scene runs,
+// and how many agents can be there at once is known from the start.
 
 // seat adds an ordinal above all that have one.
 func (b *builder) seat(o uint32) {

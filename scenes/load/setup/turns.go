@@ -40,7 +40,7 @@ func (s *Scene) TurnsIn(state string) *turns.Rules {
 }
 
 // TurnsOf compiles an order of turns for the agents of the scene: that of the scene, or that
-// of a state of its script. nil = whoever is due has a turn.
+// of a state of its script. nil = every agent that is due has a turn.
 func (s *Scene) TurnsOf(d *turns.Turns) (*turns.Rules, error) {
 	if d == nil {
 		return nil, nil

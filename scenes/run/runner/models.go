@@ -16,12 +16,12 @@ import (
 	"tavernsim/scenes/tooling/overrides"
 )
 
-// ReadModel reads a model file; it is project.Options.Model of whoever runs.
+// ReadModel reads a model file; it is project.Options.Model of a program that runs scenes.
 func ReadModel(file string, data []byte, report *source.Report) bool {
 	return models.Read(file, data, report)
 }
 
-// CheckModels checks model files together; it is project.Options.Models of whoever runs.
+// CheckModels checks model files together; it is project.Options.Models of a program that runs scenes.
 func CheckModels(files, others map[string][]byte, report *source.Report) {
 	models.Check(filesOf(files), filesOf(others), report)
 }

@@ -12,8 +12,8 @@
 //  1. Nothing is written before the whole project has been checked.
 //  2. A run that was interrupted, by a signal or by a kill, is resumed with its
 //     original inputs and options, from its own directory alone.
-//  3. The scenes of a run share the process and the store, nothing else: the
-//     facts of one do not depend on the others.
+//  3. The scenes of a run share the process and the store. The facts of a scene depend on
+//     another one only if the two are linked (scenes/links).
 //  4. If the disk fails before any scene runs, Start or Resume returns an error.
 //     After that, Wait returns the error with a summary from which the run can be
 //     resumed, even if other scenes could not begin.

@@ -21,6 +21,7 @@
 //
 // # Not here
 //
-// Who changed what (scenes/view/audit), artifacts (scenes/view/artifacts), trips (scenes/view/trips), two runs (scenes/view/compare); tables and
-// colours (internal/show), flags (cmd/simd).
+// The changes of each actor (scenes/view/audit), artifacts (scenes/view/artifacts), trips
+// (scenes/view/trips), two runs (scenes/view/compare); tables and colours (internal/show), flags
+// (cmd/simd).
 package inspect
