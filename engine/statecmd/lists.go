@@ -152,7 +152,7 @@ func (o *op) forgetElement(list world.Path, v any) {
 	if !slices.Equal(o.leaving.List, list) {
 		o.leaving = o.d.timers.Leave(list, func(yield func(int, any) bool) { o.d.edit.Items(list, yield) })
 	}
-	if id := o.leaving.Take(v); id != "" {
+	if id := o.leaving.Take(v, protocol.Encode(bare(v))); id != "" {
 		o.d.setTimer(ledger.TimerChange{ID: id})
 	}
 }

@@ -93,7 +93,7 @@ func (d *Driver) handed(a *one, at schedule.Tick) error {
 	switch {
 	case at >= d.end, c.never != "", a.broken:
 		return nil
-	case reads, d.ladder.asked > maxWishes:
+	case reads, d.ladder.Full():
 		a.held = true
 		return nil
 	case at < due:

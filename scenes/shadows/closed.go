@@ -87,7 +87,7 @@ func (d *Driver) closedWave(w *Wave) error {
 	if d.options.Mode == schedule.Tracked {
 		d.acts = d.tick.of(w.Script)
 	}
-	d.ladder.commit(moment, w.View.WorldState())
+	d.ladder.Commit(moment, w.View.WorldState())
 	for o, a := range d.agents {
 		due := d.tick.of(w.Next[o])
 		if !d.touched[uint32(o)] && !moved[uint32(o)] {

@@ -21,6 +21,7 @@ import (
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/shadows/courses"
 	"tavernsim/scenes/shadows/heard"
+	"tavernsim/scenes/shadows/ladder"
 )
 
 // Options of a driver.
@@ -82,7 +83,7 @@ type Driver struct {
 	view    *machines.View  // after the last wave
 	open    schedule.Tick   // the moment up to which the committed run has its turns
 	acts    schedule.Tick   // tracked: when the script acts by itself, as far as the last wave says
-	ladder  ladder
+	ladder  *ladder.Ladder
 	courses *courses.Courses // nil = the scene has no space
 	events  *heard.Events
 	budgets *budget.Ahead // nil = models have none
@@ -242,8 +243,7 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 	}
 	d.fold = machines.AgentFold{Scene: sc, Machine: func(o uint32) *agent.Machine { d.touched[o] = true; return d.agents[o].base }}
 	d.openBudgets(state)
-	d.ladder = newLadder(sc.Rules, d.view.WorldState(), &d.tick)
-	d.ladder.rungs[0].at = d.open - 1 // its wave may be open
+	d.ladder = ladder.New(sc.Rules, d.view.WorldState(), d.open, d.tick.time)
 	if d.state, err = schedule.New(schedule.Config{Mode: opt.Mode, Classes: of, Window: window, MaxWasted: shareAhead}, rows); err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/shadows/heard"
+	"tavernsim/scenes/shadows/ladder"
 )
 
 // shadow is a turn that runs ahead, on a copy of the agent's machine.
@@ -69,7 +70,7 @@ func (d *Driver) wakeOf(a *one, m *agent.Machine, at schedule.Tick, beyond func(
 		view = view.WithSpace(d.courses.Seen(a.ordinal, at, beyond))
 	}
 	if d.classes[a.class].World {
-		s, err := d.ladder.before(at)
+		s, err := d.ladder.Before(at)
 		if err != nil {
 			return nil, err
 		}
@@ -270,7 +271,7 @@ func (d *Driver) follows(s *shadow, t *turn) bool {
 	if len(asked) == 0 {
 		return true
 	}
-	before, err := d.ladder.before(s.at)
+	before, err := d.ladder.Before(s.at)
 	if err != nil {
 		return false
 	}
@@ -316,7 +317,7 @@ func (d *Driver) effect(a *one, of schedule.Tick, end *agentfact.TurnEnded, effe
 				walks = append(walks, q)
 			}
 		case worldstate.Service:
-			d.ladder.ask(at, wish{a.ordinal, of, r.Data})
+			d.ladder.Ask(at, ladder.Wish{Agent: a.ordinal, Of: of, Raw: r.Data})
 			if !told {
 				told = true
 				d.publish(heard.Publication{By: a.ordinal, Of: of, At: at, Kind: bus.TypeWorldUpdated}, nil, 0)

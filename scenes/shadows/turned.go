@@ -135,7 +135,7 @@ func (d *Driver) missed(a *one) {
 
 // forget takes back what the turns of an agent asked for from a time on.
 func (d *Driver) forget(a *one, from schedule.Tick) {
-	d.ladder.forget(a.ordinal, from)
+	d.ladder.Forget(a.ordinal, from)
 	d.courses.Forget(a.ordinal, from)
 	d.events.Forget(a.ordinal, from)
 }

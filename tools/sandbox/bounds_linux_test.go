@@ -122,7 +122,7 @@ func TestCancelled(t *testing.T) {
 func TestTheWorkerMayGoOn(t *testing.T) {
 	boxes(t, func(t *testing.T, b *Box) {
 		r := run(t, b, Command{Argv: shell("ulimit -t; ulimit -Ht; ulimit -Hn; grep \"cpu time\" /proc/1/limits"), Limits: Limits{Time: long, CPU: 6500 * time.Millisecond, Open: 77}})
-		if got := string(r.Stdout.Bytes); !strings.HasPrefix(got, "7\n7\n77\n") || strings.Contains(strings.TrimPrefix(got, "7\n7\n77\n"), " 7 ") {
+		if got := string(r.Stdout.Bytes); !strings.HasPrefix(got, "7\n7\n77\nMax cpu time ") || strings.Contains(strings.TrimPrefix(got, "7\n7\n77\n"), " 7 ") {
 			t.Errorf("%s %s", got, r.Stderr.Bytes)
 		}
 	})

@@ -139,16 +139,21 @@ func lost(g probe.Guarantee, format string, args ...any) error {
 	return &stageError{g, fmt.Errorf(format, args...)}
 }
 
+// failed is the status of a stage that failed, or of another error.
+func failed(err error, other status) status {
+	if e, ok := errors.AsType[*stageError](err); ok {
+		return status{Failed: e.lost, Error: e.Error()}
+	}
+	return other
+}
+
 func (j *job) serve() status {
 	if err := j.confine(); err != nil {
-		if e, ok := errors.AsType[*stageError](err); ok {
-			return status{Failed: e.lost, Error: e.Error()}
-		}
-		return status{Failed: probe.Privileges, Error: err.Error()}
+		return failed(err, status{Failed: probe.Privileges, Error: err.Error()})
 	}
 	pid, err := j.exec()
 	if err != nil {
-		return status{Start: true, Error: err.Error()}
+		return failed(err, status{Start: true, Error: err.Error()})
 	}
 	s := j.watch(pid)
 	if j.Keep.Files > 0 && s.End == "" && s.Signal == "" {
@@ -222,10 +227,10 @@ func (j *job) exec() (int, error) {
 	}
 	cpu, err := atMost(unix.RLIMIT_CPU, uint64(math.Ceil(j.Limits.CPU.Seconds())))
 	if err != nil {
-		return 0, err
+		return 0, lost(probe.Resources, "processor time: %w", err)
 	}
 	if _, err := unix.Write(statusFD, []byte(begins)); err != nil {
-		return 0, err
+		return 0, lost(probe.Processes, "say that the program begins: %w", err)
 	}
 	p := launch.Program{File: file, Dir: j.Dir, Argv: j.Argv, Env: j.Env, Terminal: j.Terminal, CPU: cpu}
 	return p.Start()

@@ -1,9 +1,11 @@
 package ledger
 
 import (
+	"bytes"
 	"strings"
 
 	"tavernsim/engine/world"
+	"tavernsim/protocol"
 )
 
 // elementsOf begins the keys of the timers of elements of a list: in the index of elements these are
@@ -36,6 +38,26 @@ func (t *Timers) firstElement(prefix string) (id string, ok bool) {
 		return false
 	})
 	return id, ok
+}
+
+// exactly is the first timer of these bytes in the index of elements whose key begins so, else the first of an
+// equal element; "" = there is none.
+func (t *Timers) exactly(prefix string, v any, encoded protocol.Raw) (id string) {
+	t.byElement.ascend(prefix, func(key, at string) bool {
+		if !strings.HasPrefix(key, prefix) {
+			return false
+		}
+		x, _ := t.byPath.get(at)
+		if bytes.Equal(x.Element, encoded) {
+			id = at
+			return false
+		}
+		if want, _ := x.Element.Value(); id == "" && equal(v, want) {
+			id = at
+		}
+		return true
+	})
+	return id
 }
 
 // countElements counts those whose keys begin so.
@@ -87,12 +109,13 @@ func (t *Timers) Leave(list world.Path, items func(yield func(i int, v any) bool
 	return Leaving{List: list, timers: t, items: items, taken: map[string]int{}, spare: map[string]int{}, held: map[string]map[string]int{}}
 }
 
-// Take gives the timer of an element: the first of exactly this element, else the first that keeps
+// Take gives the timer of an element, which is encoded without its counters: the first of exactly these bytes,
+// else the first of an equal element, else the first that keeps
 // fields of it and is not another's; "" = there is none. It is another's while there are no more
 // such timers than elements that are exactly what they keep.
-func (l *Leaving) Take(v any) (id string) {
+func (l *Leaving) Take(v any, encoded protocol.Raw) (id string) {
 	list, whole := elementsOf(l.List), hash(v)
-	if id, ok := l.timers.firstElement(list + shape(v) + whole); ok {
+	if id := l.timers.exactly(list+shape(v)+whole, v, encoded); id != "" {
 		l.taken[whole]++
 		return id
 	}

@@ -1,7 +1,9 @@
 package ledger
 
 import (
+	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -13,10 +15,10 @@ import (
 )
 
 // element draws values of which some are equal, and some are parts of others.
-func element(counted bool) *rapid.Generator[any] {
+func element(counted bool, more ...any) *rapid.Generator[any] {
 	return rapid.Custom(func(t *rapid.T) any {
 		number := func() any {
-			return rapid.SampledFrom([]any{int64(0), int64(1), 1.0, math.Copysign(0, -1), int64(2), int64(1 << 60), int64(1<<60 + 1)}).Draw(t, "number")
+			return rapid.SampledFrom(append([]any{int64(0), int64(1), 1.0, math.Copysign(0, -1), int64(2)}, more...)).Draw(t, "number")
 		}
 		switch rapid.IntRange(0, 5).Draw(t, "kind") {
 		case 0:
@@ -37,11 +39,12 @@ func element(counted bool) *rapid.Generator[any] {
 
 // An index of the elements finds what a search from the start finds.
 func TestExpiring_random(t *testing.T) {
+	oneFloat := []any{int64(1 << 60), int64(1<<60 + 1), float64(1 << 60)}
 	rapid.Check(t, func(t *rapid.T) {
-		list := rapid.SliceOfN(element(true), 0, 12).Draw(t, "list")
+		list := rapid.SliceOfN(element(true, oneFloat...), 0, 12).Draw(t, "list")
 		index, left := newPlaces(list), slices.Clone(list)
 		for range rapid.IntRange(0, 12).Draw(t, "times") {
-			want := element(false).Draw(t, "want")
+			want := element(false, oneFloat...).Draw(t, "want")
 			at := -1
 			for i, v := range left {
 				fits, same := Matches(want, v)
@@ -128,7 +131,7 @@ func TestLeaving_random(t *testing.T) {
 				want = TimerID(list, true, plain[at].OpID)
 				plain = slices.Delete(plain, at, at+1)
 			}
-			got := leaving.Take(left[i])
+			got := leaving.Take(left[i], protocol.Encode(without(left[i])))
 			if got != want {
 				t.Fatalf("%v of %v takes %q; want %q of %v", left[i], left, got, want, plain)
 			}
@@ -156,7 +159,10 @@ func take(timers []Timer, there []any, v any) int {
 		}
 		return spare
 	}
-	found := -1
+	found := slices.IndexFunc(timers, func(x Timer) bool { return bytes.Equal(x.Element, protocol.Encode(without(v))) })
+	if found >= 0 {
+		return found
+	}
 	for i := range timers {
 		want, _ := timers[i].Element.Value()
 		fits, same := Matches(want, v)
@@ -168,4 +174,15 @@ func take(timers []Timer, there []any, v any) int {
 		}
 	}
 	return found
+}
+
+// without is a value without its counters.
+func without(v any) any {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	m = maps.Clone(m)
+	delete(m, world.CounterKey)
+	return m
 }

@@ -70,9 +70,9 @@ func newPlaces(values []any) *places {
 // take gives the place of the first element that is equal to want, else of the first that has its
 // fields; -1 = there is none. The element is gone then, and those behind it move up.
 func (p *places) take(want any) int {
-	at := p.first(p.whole, hash(want))
-	if _, ok := want.(map[string]any); ok && at < 0 {
-		at = p.first(p.having(want), hash(want))
+	at := p.first(p.whole, hash(want), func(v any) bool { return equal(v, want) })
+	if fields, ok := want.(map[string]any); ok && at < 0 {
+		at = p.first(p.having(want), hash(want), func(v any) bool { return HasFields(v, fields) })
 	}
 	if at < 0 {
 		return -1
@@ -88,17 +88,19 @@ func (p *places) take(want any) int {
 	return now
 }
 
-// first is the first place that is not gone.
-func (p *places) first(index map[string][]int, hash string) int {
+// first is the first place that is not gone and holds such an element; -1 = there is none.
+func (p *places) first(index map[string][]int, hash string, is func(v any) bool) int {
 	list := index[hash]
 	for len(list) > 0 && p.gone[list[0]] {
 		list = list[1:]
 	}
 	index[hash] = list
-	if len(list) == 0 {
-		return -1
+	for _, at := range list {
+		if !p.gone[at] && is(p.values[at]) {
+			return at
+		}
 	}
-	return list[0]
+	return -1
 }
 
 // having indexes the elements by the fields that want has.

@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"math"
-
 	"github.com/zeebo/xxh3"
 
 	"tavernsim/engine/world"
@@ -12,7 +10,8 @@ import (
 // hashLen is how long a hash is.
 const hashLen = 16
 
-// hash is the same for values that are equal but for their counters.
+// hash is the same for values that are equal but for their counters, and seldom for others: beyond 2^53 several
+// integers have one float.
 func hash(v any) string {
 	h := xxh3.Hash128(appendPlain(nil, v)).Bytes()
 	return string(h[:])
@@ -23,9 +22,7 @@ func hash(v any) string {
 func appendPlain(b []byte, v any) []byte {
 	switch x := v.(type) {
 	case int64:
-		if f := float64(x); math.Abs(f) < 1<<53 { // beyond, several have one float
-			return appendPlain(b, f)
-		}
+		return appendPlain(b, float64(x))
 	case float64:
 		return protocol.AppendValue(b, x+0) // -0 is 0
 	case []any:

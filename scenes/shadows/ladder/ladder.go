@@ -1,4 +1,15 @@
-package shadows
+// Package ladder holds the worlds that turns ahead of the committed run see.
+//
+// # Promises
+//
+//  1. The world before a moment is the committed one with what turns before it asked for, decided by the rules of
+//     the world's service, in the order of the agents, and without what has expired by then.
+//  2. What is decided is kept until a request before it changes.
+//
+// # Not here
+//
+// Which turns run ahead (scenes/shadows), and what is granted in the committed run.
+package ladder
 
 import (
 	"slices"
@@ -9,12 +20,10 @@ import (
 	"tavernsim/protocol"
 )
 
-// ladder holds the worlds that turns ahead of the committed run see: of each moment the committed
-// world with what was asked for before, by turns that have ended there or ahead. Requests are
-// taken to be granted in the order of the agents.
-type ladder struct {
+// Ladder holds a world for each moment at which turns that have ended, here or ahead, asked for something.
+type Ladder struct {
 	rules *worldstate.Machine
-	tickOf
+	time  func(schedule.Tick) protocol.Time
 	rungs []rung // the first is the committed world; by time
 	dirty int    // the first rung whose world is to be decided again
 	asked int    // requests on all rungs
@@ -23,7 +32,7 @@ type ladder struct {
 // rung is the world after the requests of one moment.
 type rung struct {
 	at    schedule.Tick
-	asked []wish
+	asked []Wish
 	after worldstate.State
 	last  expired // that was asked for
 }
@@ -35,25 +44,27 @@ type expired struct {
 	now   bool // something has expired at this moment
 }
 
-// wish is a request of an agent's turn.
-type wish struct {
-	agent uint32
-	of    schedule.Tick // the time of its turn
-	raw   protocol.Raw
+// Wish is a request of an agent's turn.
+type Wish struct {
+	Agent uint32
+	Of    schedule.Tick // the time of its turn
+	Raw   protocol.Raw
 }
 
 // maxWishes bounds the requests of a ladder: beyond it no turn runs ahead.
 const maxWishes = 65536
 
-func newLadder(rules *worldstate.Machine, s worldstate.State, cfg *tickOf) ladder {
-	l := ladder{rules: rules, tickOf: *cfg, dirty: 1}
-	l.rungs = []rung{{at: -1, after: s}}
-	return l
+// New makes a ladder on the committed world, to which the wave of a moment is still to come.
+func New(rules *worldstate.Machine, s worldstate.State, open schedule.Tick, time func(schedule.Tick) protocol.Time) *Ladder {
+	return &Ladder{rules: rules, time: time, rungs: []rung{{at: open - 1, after: s}}, dirty: 1}
 }
 
-// commit replaces the worlds up to a moment by the committed one. The moment may have another wave, whose requests
+// Full reports whether it has more requests than it may.
+func (l *Ladder) Full() bool { return l.asked > maxWishes }
+
+// Commit replaces the worlds up to a moment by the committed one. The moment may have another wave, whose requests
 // come on top.
-func (l *ladder) commit(at schedule.Tick, s worldstate.State) {
+func (l *Ladder) Commit(at schedule.Tick, s worldstate.State) {
 	n := sort.Search(len(l.rungs), func(i int) bool { return i > 0 && l.rungs[i].at > at })
 	for i := range l.rungs[:n] {
 		l.asked -= len(l.rungs[i].asked)
@@ -62,8 +73,8 @@ func (l *ladder) commit(at schedule.Tick, s worldstate.State) {
 	l.dirty = 1
 }
 
-// ask puts what a turn asks for on the rung of the moment at which it takes effect.
-func (l *ladder) ask(at schedule.Tick, w wish) {
+// Ask puts what a turn asks for on the rung of the moment at which it takes effect.
+func (l *Ladder) Ask(at schedule.Tick, w Wish) {
 	i := sort.Search(len(l.rungs), func(i int) bool { return l.rungs[i].at >= at })
 	if i == 0 {
 		return // it is in the committed world
@@ -73,19 +84,19 @@ func (l *ladder) ask(at schedule.Tick, w wish) {
 	}
 	r := &l.rungs[i]
 	k := sort.Search(len(r.asked), func(k int) bool {
-		return r.asked[k].agent > w.agent || r.asked[k].agent == w.agent && r.asked[k].of > w.of
+		return r.asked[k].Agent > w.Agent || r.asked[k].Agent == w.Agent && r.asked[k].Of > w.Of
 	})
 	r.asked = slices.Insert(r.asked, k, w)
 	l.asked++
 	l.dirty = min(l.dirty, i)
 }
 
-// forget takes back what turns of an agent asked for, from a time on.
-func (l *ladder) forget(agent uint32, from schedule.Tick) {
+// Forget takes back what turns of an agent asked for, from a time on.
+func (l *Ladder) Forget(agent uint32, from schedule.Tick) {
 	for i := 1; i < len(l.rungs); i++ {
 		r := &l.rungs[i]
 		before := len(r.asked)
-		r.asked = slices.DeleteFunc(r.asked, func(w wish) bool { return w.agent == agent && w.of >= from })
+		r.asked = slices.DeleteFunc(r.asked, func(w Wish) bool { return w.Agent == agent && w.Of >= from })
 		if len(r.asked) < before {
 			l.asked -= before - len(r.asked)
 			l.dirty = min(l.dirty, i)
@@ -93,9 +104,9 @@ func (l *ladder) forget(agent uint32, from schedule.Tick) {
 	}
 }
 
-// before is the world that a turn of a moment sees: what expires at the moment is gone, and has taken along what
+// Before is the world that a turn of a moment sees: what expires at the moment is gone, and has taken along what
 // takes effect then.
-func (l *ladder) before(at schedule.Tick) (worldstate.State, error) {
+func (l *Ladder) Before(at schedule.Tick) (worldstate.State, error) {
 	n := sort.Search(len(l.rungs), func(i int) bool { return i > 0 && l.rungs[i].at >= at })
 	x, err := l.later(n-1, at)
 	if err == nil && x.now && n < len(l.rungs) && l.rungs[n].at == at {
@@ -105,7 +116,7 @@ func (l *ladder) before(at schedule.Tick) (worldstate.State, error) {
 }
 
 // later is the world of a rung at a moment behind it.
-func (l *ladder) later(n int, at schedule.Tick) (expired, error) {
+func (l *Ladder) later(n int, at schedule.Tick) (expired, error) {
 	for ; l.dirty <= n; l.dirty++ {
 		next, err := l.decide(l.rungs[l.dirty-1].after, &l.rungs[l.dirty])
 		if err != nil {
@@ -127,17 +138,17 @@ func (l *ladder) later(n int, at schedule.Tick) (expired, error) {
 }
 
 // expire takes out of a world what has expired at a moment.
-func (l *ladder) expire(x *expired, at schedule.Tick) {
+func (l *Ladder) expire(x *expired, at schedule.Tick) {
 	until := x.state.NextExpiry()
 	if x.at, x.now = at, until != 0 && until <= l.time(at); x.now {
 		x.state = l.rules.Decide(x.state, l.time(at), nil).Next
 	}
 }
 
-func (l *ladder) decide(s worldstate.State, r *rung) (worldstate.State, error) {
+func (l *Ladder) decide(s worldstate.State, r *rung) (worldstate.State, error) {
 	list := make([]worldstate.Request, len(r.asked))
 	for i := range r.asked {
-		q, err := worldstate.ReadRequest(r.asked[i].raw)
+		q, err := worldstate.ReadRequest(r.asked[i].Raw)
 		if err != nil {
 			return s, err
 		}

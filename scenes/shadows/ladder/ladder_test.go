@@ -1,4 +1,4 @@
-package shadows
+package ladder
 
 import (
 	"cmp"
@@ -12,25 +12,33 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
-	"tavernsim/scenes/machines"
 )
 
-// A turn ahead sees the committed world with what was asked for before its moment, in the order of the agents; what the
-// committed run has, and what is taken back, is seen no more.
-func TestLadder(t *testing.T) {
-	sc := sceneOf(t)
-	state, err := machines.New(sc)
+func worldOf(t *testing.T) (*worldstate.Machine, worldstate.State) {
+	t.Helper()
+	rules, err := worldstate.New(1<<20, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+	doc, err := world.FromValue(map[string]any{"x": int64(0)}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules, worldstate.NewState(doc)
+}
+
+// A turn ahead sees the committed world with what was asked for before its moment, in the order of the agents; what the
+// committed run has, and what is taken back, is seen no more. Promises 1 and 2.
+func TestLadder(t *testing.T) {
+	rules, state := worldOf(t)
 	path := world.P("x")
-	l := newLadder(sc.Rules, worldstate.NewState(state.World()), &tickOf{1, 10})
+	l := New(rules, state, 0, func(at schedule.Tick) protocol.Time { return 1 + 10*protocol.Time(at) })
 	ask := func(at schedule.Tick, agent uint32, of schedule.Tick, value int) {
 		q := worldstate.Request{Change: world.Request{ID: "r", By: "a", Profile: "p", Path: path, Op: world.OpSet, Value: protocol.Encode(int64(value))}}
-		l.ask(at, wish{agent, of, q.AppendMsg(nil)})
+		l.Ask(at, Wish{agent, of, q.AppendMsg(nil)})
 	}
 	before := func(at schedule.Tick) string {
-		s, err := l.before(at)
+		s, err := l.Before(at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,48 +60,44 @@ func TestLadder(t *testing.T) {
 	want("two of one agent, the earlier turn later", "0 0 13 4 4", 4)
 	ask(3, 2, 3, 23)
 	want("one more", "0 0 23 4 4", 5)
-	l.forget(0, 4)
+	l.Forget(0, 4)
 	want("taken back from a moment on", "0 0 23 2 2", 4)
-	l.forget(2, 3)
+	l.Forget(2, 3)
 	want("taken back before it", "0 0 13 2 2", 3)
-	doc, err := l.before(4)
+	doc, err := l.Before(4)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.commit(3, doc)
+	l.Commit(3, doc)
 	want("committed", "13 13 13 2 2", 1)
 	ask(2, 1, 2, 99)
 	want("asked for what is committed", "13 13 13 2 2", 1)
 	ask(3, 1, 3, 33)
 	want("another wave of the moment", "13 13 33 2 2", 2)
-	l.commit(9, doc)
+	l.Commit(9, doc)
 	want("all is committed", "13 13 13 13 13", 0)
 }
 
 // A turn ahead sees no value that has expired by its moment. The wave in which one expires takes along what takes
-// effect then, so the turn sees that, too.
+// effect then, so the turn sees that, too. Promise 1.
 func TestLadderForeseesExpiries(t *testing.T) {
-	sc := sceneOf(t)
-	state, err := machines.New(sc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tick := &tickOf{1, protocol.Time(time.Second)}
+	rules, state := worldOf(t)
+	moment := func(at schedule.Tick) protocol.Time { return 1 + protocol.Time(at)*protocol.Time(time.Second) }
 	set := func(key string, ttl time.Duration) worldstate.Request {
 		b := command.Batch{Entries: []command.Entry{{Action: command.Set, Key: "world." + key, Value: int64(1), HasValue: true, HasKey: true, Options: &command.Options{TTL: ttl}}}}
 		return worldstate.Request{Kind: worldstate.Commands, Change: world.Request{ID: "r" + key, By: "a", Profile: "p"}, Batch: &b}
 	}
-	made := sc.Rules.Decide(worldstate.NewState(state.World()), tick.time(0), []worldstate.Request{set("a", 2*time.Second), set("b", 4*time.Second)})
-	l := newLadder(sc.Rules, made.Next, tick)
+	made := rules.Decide(state, moment(0), []worldstate.Request{set("a", 2*time.Second), set("b", 4*time.Second)})
+	l := New(rules, made.Next, 0, moment)
 	path := world.P("c")
 	ask := func(at schedule.Tick, value int) {
 		q := worldstate.Request{Change: world.Request{ID: fmt.Sprint("c", at), By: "a", Profile: "p", Path: path, Op: world.OpSet, Value: protocol.Encode(int64(value))}}
-		l.ask(at, wish{0, at, q.AppendMsg(nil)})
+		l.Ask(at, Wish{0, at, q.AppendMsg(nil)})
 	}
 	ask(4, 44)
 	ask(5, 55)
 	for _, at := range []schedule.Tick{1, 2, 3, 4, 5, 6, 9, 2, 4, 6, 3} {
-		s, err := l.before(at)
+		s, err := l.Before(at)
 		if err != nil {
 			t.Fatal(err)
 		}
