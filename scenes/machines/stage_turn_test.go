@@ -123,6 +123,9 @@ func (p *stagePlayer) data(f protocol.Fact) protocol.KindData {
 // answer has the service that was asked decide. With a part alone it is as it was
 // before: it fails next, and is restored.
 func (p *stagePlayer) answer(part bool) machines.Input {
+	if p.asked.Act != machines.ActAsk {
+		p.t.Fatalf("no service is asked; the script so far:\n%s", p.b.String())
+	}
 	service, out := p.state.Services[p.asked.Service], &machines.ServiceAnswered{More: part}
 	before, err := service.Snapshot(machines.NewCodec())
 	if err != nil {
@@ -149,7 +152,7 @@ func (p *stagePlayer) answer(part bool) machines.Input {
 		p.t.Fatal(err)
 	}
 	if !part {
-		out.View = p.state.View.With(service.Publish())
+		out.View, p.asked = p.state.View.With(service.Publish()), machines.Effect{}
 	}
 	return out
 }
