@@ -12,6 +12,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/script"
 	"tavernsim/engine/world"
+	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/view/verify"
@@ -45,7 +46,8 @@ otherwise: {text: ""}
 }
 
 // momentsVerify holds that the history has facts of these kinds, in this order, that they wrote this log into the world,
-// and that the machines decide the same facts again. The fact that gives a wave its workflow is the last one of the wave.
+// and that the machines decide the same facts again. The fact of a pause, a resume
+// or an end stands behind what its workflow did.
 func momentsVerify(t *testing.T, s *scenestest.Scene, want, log string) {
 	t.Helper()
 	var story []string
@@ -108,4 +110,57 @@ func TestTheOutcomeTakesWhatWasDeferredInRealtime(t *testing.T) {
 		}
 	})
 	momentsVerify(t, s, "started world.committed outcome effects_deferred world.committed ended", "[start closed end]")
+}
+
+// What a scene deferred joins the wave of a pause or of a resume if it is due by then, and not the end that somebody
+// outside asked for. The script defers a change of the world that is due a nanosecond later; the next wave would take it
+// a millisecond later, if nobody asked for anything before.
+func TestWhatWasDeferredMeetsAMomentInRealtime(t *testing.T) {
+	const deferring = `script:
+  states:
+    - {id: open, transitions: [{to: closed, after: 1s}]}
+    - {id: closed, on_enter: [{world: {path: log, op: push, value: closed}}]}
+`
+	const before, between = 0, 500 * time.Microsecond // it is due
+	for _, c := range []struct {
+		name      string
+		later     time.Duration // than the wave that deferred it
+		pause     bool          // else the scene ends
+		want, log string
+	}{
+		{"pause", between, true, "started world.committed effects_deferred world.committed paused world.committed resumed world.committed ended", "[start closed pause resume end]"},
+		{"resume", before, true, "started world.committed effects_deferred world.committed paused world.committed resumed world.committed ended", "[start pause closed resume end]"},
+		{"end", between, false, "started world.committed effects_deferred world.committed ended", "[start end]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := moments(t, deferring)
+			synctest.Test(t, func(t *testing.T) {
+				began, deferred := time.Now(), make(chan struct{}, 100)
+				r, err := s.Start(scenestest.Settings{Clock: agenda.Realtime, Workers: 2, Kept: func(persistence.Wave) {
+					if time.Since(began) >= time.Second {
+						deferred <- struct{}{}
+					}
+				}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				<-deferred
+				time.Sleep(c.later)
+				if c.pause {
+					r.Pause()
+					if !r.WaitPaused(t.Context()) {
+						t.Error("not paused")
+					}
+					time.Sleep(time.Second)
+					r.Resume()
+					time.Sleep(time.Second)
+				}
+				r.Terminate()
+				if res := r.Close(); res.Err != nil || res.Reason != agenda.StoppedByRequest {
+					t.Error(res)
+				}
+			})
+			momentsVerify(t, s, c.want, c.log)
+		})
+	}
 }
