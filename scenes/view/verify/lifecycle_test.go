@@ -46,8 +46,8 @@ otherwise: {text: ""}
 }
 
 // momentsVerify holds that the history has facts of these kinds, in this order, that they wrote this log into the world,
-// and that the machines decide the same facts again. The fact of a pause, a resume
-// or an end stands behind what its workflow did.
+// and that the machines decide the same facts again. The fact of a pause, a resume or an end stands behind what its
+// workflow did.
 func momentsVerify(t *testing.T, s *scenestest.Scene, want, log string) {
 	t.Helper()
 	var story []string
