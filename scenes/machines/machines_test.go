@@ -159,7 +159,8 @@ func TestARestoredAgendaKnowsTheOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = whole.Services[4].Decide(in, second, func(facts []protocol.Fact, _ bool) error {
+		channel := slices.IndexFunc(machines.Services(), func(k machines.ServiceKind) bool { return k.Name == bus.Service })
+		err = whole.Services[channel].Decide(in, second, func(facts []protocol.Fact, _ bool) error {
 			for _, f := range facts {
 				r := protocol.Record{Time: second, Actor: "$events", Kind: f.FactKind()}
 				if err := errors.Join(whole.Stage.Apply(r, f), whole.ApplyAgents(r, f)); err != nil {

@@ -1,10 +1,15 @@
 package machines
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"tavernsim/engine/bus"
+	"tavernsim/engine/knowledge"
+	"tavernsim/engine/space"
+	"tavernsim/engine/tooltask"
 )
 
 // The services before the channel cause events, which it routes in the same wave. If one decided behind it, the channel
@@ -20,15 +25,20 @@ func TestServicesLackNothing(t *testing.T) {
 	if err := checkServices(Services()); err != nil {
 		t.Fatal(err)
 	}
-	for want, spoil := range map[string]func(rows []ServiceKind){
-		"row 2 (no name) lacks Name":                    func(rows []ServiceKind) { rows[1].Name = "" },
-		"row 2 (knowledge) lacks Actor, which is $ and": func(rows []ServiceKind) { rows[1].Actor = "knowledge" },
-		"row 3 (tools) lacks New":                       func(rows []ServiceKind) { rows[2].New = nil },
-		"row 5 (events) lacks Facts":                    func(rows []ServiceKind) { rows[4].Facts = nil },
-		"row 4: there is another row with the name":     func(rows []ServiceKind) { rows[3].Name, rows[3].Actor = rows[0].Name, rows[0].Actor },
+	for _, c := range []struct {
+		service, want string
+		spoil         func(*ServiceKind)
+	}{
+		{knowledge.Service, "row %d (no name) lacks Name", func(k *ServiceKind) { k.Name = "" }},
+		{knowledge.Service, "row %d (knowledge) lacks Actor, which is $ and", func(k *ServiceKind) { k.Actor = k.Name }},
+		{tooltask.Service, "row %d (tools) lacks New", func(k *ServiceKind) { k.New = nil }},
+		{bus.Service, "row %d (events) lacks Facts", func(k *ServiceKind) { k.Facts = nil }},
+		{space.Service, "row %d: there is another row with the name world", func(k *ServiceKind) { k.Name, k.Actor = worldKind().Name, worldKind().Actor }},
 	} {
 		rows := Services()
-		spoil(rows)
+		i := slices.IndexFunc(rows, func(k ServiceKind) bool { return k.Name == c.service })
+		c.spoil(&rows[i])
+		want := fmt.Sprintf(c.want, i+1)
 		if err := checkServices(rows); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}

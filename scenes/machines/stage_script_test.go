@@ -12,18 +12,12 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/delivery"
-	"tavernsim/engine/cast"
-	"tavernsim/engine/world"
-	"tavernsim/engine/worldstate"
 	"tavernsim/internal/doctest"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
-	"tavernsim/scenes/machines/packed"
-	"tavernsim/scenes/machines/span"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -37,8 +31,8 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //
 // Lines before begin:
 //
-//	settings [clock=realtime] [max_deliberating=N] [max_restarts=N] [max_wave_bytes=N] [ticks=N] [after=D] [deliberations=N] [events=N] [until=EXPR]
-//	         [lifecycle=start,end,pause,resume] [snapshots=FACTS] [spawnable=ID]
+//	settings [clock=realtime] [max_deliberating=N] [max_restarts=N] [max_wave_bytes=N] [ticks=N] [after=D] [deliberations=N] [events=N] [tokens=N] [dollars=X]
+//	         [until=EXPR] [lifecycle=start,end,pause,resume] [snapshots=FACTS] [spawnable=ID]
 //	agent ID YAML                the agent's runtime configuration; there is an agent d if it has one
 //	turns YAML                   the order of turns of the scene
 //	hears ID PRIORITY            the host's middleware gives the agent every event at this priority
@@ -46,8 +40,10 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 // Inputs; turn and fail work as soon as the agent is known, whether it was woken or not:
 //
 //	begin [crash TEXT]           begin, or go on; crash: an earlier life ended with it
-//	turn ID [say=PRIORITY] [bytes=N] [type=TYPE] [to=ID] [world] [lock=D] [rest=WHOM] [wake=WHOM] [elapsed=D] [urgent] [dropped=ID]
-//	                             dropped: its inbox had no room for an event of ID; wave=N: woken in another wave than the last
+//	turn ID [say=PRIORITY] [bytes=N] [type=TYPE] [to=ID] [world] [lock=D] [rest=WHOM] [wake=WHOM] [elapsed=D] [urgent] [dropped=ID] [wave=N]
+//	             [asks=SERVICE] [tokens=N] [nano=N]
+//	                             dropped: its inbox had no room for an event of ID; wave=N: woken in another wave than the last;
+//	                             asks: of knowledge, tools or space; nano: what its model cost, in nano-dollars
 //	times N INPUT                the input, N times
 //	fail ACTOR [TEXT]            an actor fails
 //	answer [part]                the service that was asked decides; part: all its facts, without the last part
@@ -249,6 +245,9 @@ func (p *stagePlayer) setUp() {
 	if p.settings["clock"] == "realtime" {
 		text = strings.Replace(text, "ticks: 1000000", "after: 100h", 1)
 	}
+	if dollars := p.settings["dollars"]; dollars != "" { // then the scene counts them
+		text = strings.Replace(text, "stop: {", "stop: {dollars: "+dollars+", ", 1)
+	}
 	text += "-- models/voices.yaml --\notherwise: {text: \"\"}\n"
 	project, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(text))), nil)
 	if err != nil {
@@ -289,7 +288,7 @@ func (p *stagePlayer) configure() {
 		}
 	}
 	c := machines.StageConfig{
-		Stop:      agenda.Stop{Ticks: p.number(p.settings["ticks"]), Deliberations: p.number(p.settings["deliberations"]), Events: p.number(p.settings["events"])},
+		Stop:      agenda.Stop{Ticks: p.number(p.settings["ticks"]), Deliberations: p.number(p.settings["deliberations"]), Events: p.number(p.settings["events"]), Tokens: p.number(p.settings["tokens"]), Dollars: p.made.Def.Definition.Simulation.Stop.Dollars},
 		Snapshots: machines.SnapshotPolicy{Facts: p.number(p.settings["snapshots"])},
 	}
 	if after := p.settings["after"]; after != "" {
@@ -323,112 +322,6 @@ func (p *stagePlayer) hear(r protocol.Record) {
 			p.heard[o]++
 		}
 	}
-}
-
-// turn makes the end of a deliberation in which an agent perceived everything that
-// had reached it when it was woken.
-func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
-	id := p.made.Name(o)
-	in, at := &machines.TurnsEnded{Span: &span.Span{}}, p.now.Wall
-	if p.made.Clock == agenda.Virtual {
-		at = p.begun[o]
-	}
-	for _, w := range words {
-		if wave, is := strings.CutPrefix(w, "wave="); is {
-			p.woken[o] = uint64(p.number(wave))
-		}
-	}
-	in.Open(p.made.Budgets != nil, p.woken[o], at)
-	var facts []protocol.KindData
-	var requests []protocol.Sequenced
-	p.turns[o]++
-	end := &agentfact.TurnEnded{Agent: o, Turn: p.turns[o], Wave: p.woken[o], Outcome: agentfact.OutcomeOK, Through: p.through[o]}
-	draft := &protocol.Draft{EventHeader: protocol.EventHeader{Type: "talk.word", Source: id, Turn: p.turns[o]}, Body: protocol.Encode("hello")}
-	request := worldstate.Request{Change: world.Request{ID: fmt.Sprint(id, "/", p.turns[o]), By: id, Profile: "person"}}
-	asks, says := false, false
-	for _, w := range words {
-		name, value, _ := strings.Cut(w, "=")
-		switch name {
-		case "say":
-			says, draft.Priority = true, p.priority(value)
-		case "bytes":
-			draft.Body = protocol.Encode(strings.Repeat("x", int(p.number(value))))
-		case "type":
-			draft.Type = value
-		case "to":
-			draft.Targets = []string{value}
-		case "world":
-			asks, request.Change.Op, request.Change.Path, request.Change.Value = true, world.OpAdd, p.path("n"), protocol.Encode(int64(1))
-		case "lock":
-			asks, request.Kind, request.Lease, request.For = true, worldstate.Lock, "lease", p.duration(value)
-			request.Paths = []world.Path{p.path("n")}
-		case "elapsed":
-			end.Elapsed = p.duration(value)
-		case cast.Rest, cast.Wake:
-			q := &cast.Request{ID: fmt.Sprint(id, "/", p.turns[o]), By: id, Do: protocol.Encode([]any{map[string]any{name: map[string]any{"agents": value}}})}
-			requests = append(requests, protocol.Sequenced{To: cast.Stage, Data: q.AppendMsg(nil)})
-		case "urgent":
-			in.Urgent = true
-		case "wave": // it was taken before
-		case "dropped":
-			raw, err := machines.NewCodec().Marshal(&agentfact.Dropped{Agent: o, QueueFull: 1, Events: []agentfact.Drop{{Event: "e0", Source: value, Reason: agentfact.DropQueueFull}}})
-			if err != nil {
-				p.t.Fatal(err)
-			}
-			facts = append(facts, protocol.KindData{Kind: agentfact.FactDropped, Data: raw})
-		default:
-			p.t.Fatalf("unknown word %q of a turn", w)
-		}
-	}
-	raw, err := machines.NewCodec().Marshal(end)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	facts = append(facts, protocol.KindData{Kind: end.FactKind(), Data: raw})
-	if says {
-		requests = append(requests, protocol.Sequenced{To: bus.Service, Data: draft.AppendMsg(nil)})
-	}
-	if asks {
-		requests = append(requests, protocol.Sequenced{To: worldstate.Service, Data: request.AppendMsg(nil)})
-	}
-	if err := in.Add(machines.NewCodec(), o, id, facts, requests); err != nil {
-		p.t.Fatal(err)
-	}
-	return in
-}
-
-// answer has the service that was asked decide. With a part alone it is as it was
-// before: it fails next, and is restored.
-func (p *stagePlayer) answer(part bool) machines.Input {
-	service, out := p.state.Services[p.asked.Service], &machines.ServiceAnswered{More: part}
-	before, err := service.Snapshot(machines.NewCodec())
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	in, err := packed.Read(bytes.Clone(p.asked.Data))
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	err = service.Decide(in, p.asked.At, func(facts []protocol.Fact, _ bool) error {
-		for _, f := range facts {
-			raw, err := machines.NewCodec().Marshal(f)
-			if err != nil {
-				return err
-			}
-			out.Facts = append(out.Facts, protocol.KindData{Kind: f.FactKind(), Data: raw})
-		}
-		return nil
-	})
-	if part {
-		err = errors.Join(err, service.Load(machines.NewCodec(), before))
-	}
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	if !part {
-		out.View = p.state.View.With(service.Publish())
-	}
-	return out
 }
 
 // give prints the effects of an input, one a line; equal ones that follow one
