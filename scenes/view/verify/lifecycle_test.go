@@ -81,14 +81,14 @@ func TestEachMomentHasItsWorkflowInRealtime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		r.Pause()
 		if !r.WaitPaused(t.Context()) {
 			t.Error("not paused")
 		}
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		r.Resume()
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		r.Terminate()
 		if res := r.Close(); res.Err != nil || res.Reason != agenda.StoppedByRequest {
 			t.Error(res)
@@ -151,9 +151,9 @@ func TestWhatWasDeferredMeetsAMomentInRealtime(t *testing.T) {
 					if !r.WaitPaused(t.Context()) {
 						t.Error("not paused")
 					}
-					time.Sleep(time.Second)
+					<-time.After(time.Second)
 					r.Resume()
-					time.Sleep(time.Second)
+					<-time.After(time.Second)
 				}
 				r.Terminate()
 				if res := r.Close(); res.Err != nil || res.Reason != agenda.StoppedByRequest {
