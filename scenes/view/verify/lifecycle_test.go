@@ -145,7 +145,7 @@ func TestWhatWasDeferredMeetsAMomentInRealtime(t *testing.T) {
 					t.Fatal(err)
 				}
 				<-deferred
-				time.Sleep(c.later)
+				<-time.After(c.later)
 				if c.pause {
 					r.Pause()
 					if !r.WaitPaused(t.Context()) {
