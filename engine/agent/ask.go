@@ -54,6 +54,7 @@ type waiting struct {
 	hook    bool                   // hooks are asked
 	then    func(*effect.Answered) // a model is asked without a workflow
 	tokens  int64                  // that are reserved for a model
+	came    *effect.Answered       // kept until those before have theirs; nil = it has not come
 }
 
 // askModel passes a model request on, within the agent's limits.
@@ -175,12 +176,33 @@ func (t *Turn) askTool(entry *Tool, c *protocol.Call, number int, q *workflow.Re
 	return protocol.CallResult{}, false
 }
 
-// answer hands an answer to the run or call that waits for it; false = none does.
+// answer takes an answer; false = nothing waits for it. On the virtual clock answers count in the order in which they
+// were asked for, however fast they come: what the turn asks next, and what it leaves, depends on that order. A batch
+// has an order of its own.
 func (t *Turn) answer(a *effect.Answered) bool {
-	i := slices.IndexFunc(t.waits, func(w waiting) bool { return w.kind == a.Kind && w.number == a.Number })
-	if i < 0 {
+	i := slices.IndexFunc(t.waits, func(w waiting) bool { return w.kind == a.Kind && w.number == a.Number && w.came == nil })
+	switch {
+	case i < 0:
+		return false
+	case i == 0, t.m.Def.Realtime, t.wake.Recorded, t.batch != nil && t.waits[i].run == nil:
+		t.take(i, a)
+	default:
+		t.waits[i].came = a
+	}
+	return true
+}
+
+// takeNext takes the answer that was asked for first, if it has come.
+func (t *Turn) takeNext() bool {
+	if len(t.waits) == 0 || t.waits[0].came == nil {
 		return false
 	}
+	t.take(0, t.waits[0].came)
+	return true
+}
+
+// take hands an answer to the run or call that waits for it.
+func (t *Turn) take(i int, a *effect.Answered) {
 	w := t.waits[i]
 	t.waits = slices.Delete(t.waits, i, i+1)
 	took := a.Latency
@@ -189,13 +211,13 @@ func (t *Turn) answer(a *effect.Answered) bool {
 	}
 	if w.hook {
 		t.hooksAnswered(a)
-		return true
+		return
 	}
 	if w.then != nil {
 		t.settle(w.tokens, a)
 		t.noteModel(a)
 		w.then(a)
-		return true
+		return
 	}
 	if w.call == nil {
 		t.settle(w.tokens, a)
@@ -206,7 +228,8 @@ func (t *Turn) answer(a *effect.Answered) bool {
 		if f := a.Model.Finish; f == protocol.FinishLength || f == protocol.FinishFiltered {
 			t.cutBy = f
 		}
-		return w.run.run.Answer(w.request, workflow.Answer{Model: a.Model, Err: a.Err}) == nil
+		_ = w.run.run.Answer(w.request, workflow.Answer{Model: a.Model, Err: a.Err}) // the run is one of those that wait
+		return
 	}
 	before := len(t.facts)
 	r := t.noteCall(&w, a, took)
@@ -216,7 +239,7 @@ func (t *Turn) answer(a *effect.Answered) bool {
 	}
 	if w.leave != nil {
 		w.leave(a)
-		return true
+		return
 	}
 	if w.run == nil {
 		t.remember(w.call, &r, a.Artifacts...)
@@ -225,10 +248,10 @@ func (t *Turn) answer(a *effect.Answered) bool {
 			t.queue[w.at].images = tool.Images(a.Artifacts)
 		}
 		t.took(w.at, w.call, r, a.Latency)
-		return true
+		return
 	}
 	t.recordOfNode(w.call, &r)
-	return w.run.run.Answer(w.request, workflow.Answer{Result: r, Latency: a.Latency}) == nil
+	_ = w.run.run.Answer(w.request, workflow.Answer{Result: r, Latency: a.Latency})
 }
 
 func (t *Turn) noteModel(a *effect.Answered) {

@@ -103,11 +103,13 @@ type (
 		// Before says what had arrived when the deliberation began, of a history that
 		// is decided again; nil = everything that is there.
 		Before *Arrived
+		// Recorded: answers come in the order of a history that is decided again, and count in it.
+		Recorded bool
 
 		Trace lore.Trace // of what knowledge is active; nil = nobody looks
 	}
 	// View is what each service, by name, shows between two waves: the world a
-	// *world.Document, the knowledge bases a knowledge.State. It is immutable.
+	// worldstate.State, the knowledge bases a knowledge.State. It is immutable.
 	View interface{ Shown(service string) any }
 	// Arrived says how much had reached the agent: on the realtime clock more comes
 	// while a deliberation is in flight.

@@ -334,7 +334,7 @@ func (t *Turn) advance() bool {
 			t.fail("%s", t.over)
 			t.cancel(t.end.Error)
 		}
-		if t.progress() || t.batch != nil && t.stepBatch() {
+		if t.progress() || t.batch != nil && t.stepBatch() || t.takeNext() {
 			continue
 		}
 		if len(t.runs)+len(t.waits) > 0 {

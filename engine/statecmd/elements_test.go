@@ -20,6 +20,8 @@ func TestElementTimersFindTheirElement_C16(t *testing.T) {
 		{"its own timer goes", `{"l":[]}`, batch(cmd("push", "l", `{"a":1}`, `"ttl":5`), cmd("push", "l", `{"a":1,"b":2}`, `"ttl":50`)), cmd("pull", "l", `{"a":1,"b":2}`, ""), `{"l":[]}`},
 		{"each its own", `{"l":[]}`, batch(cmd("push", "l", `"x"`, `"ttl":5`), cmd("push", "l", `"x"`, `"ttl":50`), cmd("push", "l", `"x"`, "")), cmd("pull", "l", "", `"where":{"equals":"x"},"count":2`), `{"l":["x"]}`},
 		{"counted deep inside", `{"l":[[{"__version":3,"a":1}]]}`, cmd("push", "l", `[{"a":1}]`, `"ttl":5,"position":"tail"`), "", `{"l":[[{"a":1}]]}`},
+		{"other fields of one float", `{"l":[]}`, batch(cmd("push", "l", `{"id":1310720000000000001,"n":1}`, `"uniqueBy":"id","ttl":5`), cmd("push", "l", `{"id":1310720000000000002,"n":2}`, `"uniqueBy":"id"`)), cmd("pull", "l", "", `"where":{"n":2}`), `{"l":[]}`},
+		{"other numbers of one float", `{"l":[]}`, batch(cmd("push", "l", `{"a":1152921504606846976}`, `"ttl":5`), cmd("set", "l[0].b", `2`, ""), cmd("push", "l", `{"a":1152921504606846977,"c":1}`, "")), cmd("delete", "l[1]", "", ""), `{"l":[]}`},
 		{"numbers of one value", `{"l":[]}`, batch(cmd("push", "l", `1.0`, `"ttl":50`), cmd("push", "l", `1`, `"ttl":5`)), cmd("delete", "l[1]", "", ""), `{"l":[1.0]}`},
 		{"another's timer stays", `{"l":[]}`, batch(cmd("push", "l", `{"a":1}`, `"ttl":5`), cmd("push", "l", `{"a":1,"b":2}`, "")), cmd("pull", "l", `{"a":1,"b":2}`, ""), `{"l":[]}`},
 		{"another's timer stays when a place is deleted", `{"l":[]}`, batch(cmd("push", "l", `{"a":1}`, `"ttl":5`), cmd("push", "l", `{"a":1,"b":2}`, "")), cmd("delete", "l[1]", "", ""), `{"l":[]}`},

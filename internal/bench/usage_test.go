@@ -22,11 +22,12 @@ func TestPeakIsOfTheRun(t *testing.T) {
 		return before.growth(1)
 	}
 	const large, small = 64 << 20, 4 << 20
-	if got := grow(large); got < large*.9 || got > large*1.5 {
-		t.Errorf("grown by %.0f; want about %d", got, large)
+	before := grow(large) // the race detector takes several times as much
+	if before < large*.9 {
+		t.Errorf("grown by %.0f; want at least %d", before, large)
 	}
-	if got := grow(small); got > large/2 {
-		t.Errorf("grown by %.0f behind a larger peak; want about %d", got, small)
+	if got := grow(small); got > before/2 {
+		t.Errorf("grown by %.0f behind a larger peak of %.0f; want about %d", got, before, small)
 	}
 }
 

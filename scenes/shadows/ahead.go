@@ -101,7 +101,7 @@ func (d *Driver) handed(a *one, at schedule.Tick) error {
 		return d.state.Ended(a.ordinal, d.endOf(a, d.next(a, at, due), 0))
 	case at <= d.open, a.latest().Ephemeral(true):
 		return nil
-	case d.really(a) >= mostAhead, c.World && at > d.acts:
+	case d.really(a) >= mostAhead, c.scripted && at > d.acts:
 		a.held = true
 		return nil
 	}

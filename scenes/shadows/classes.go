@@ -24,6 +24,7 @@ type class struct {
 	space         *schedule.Space
 	never         string // why no turn of it is foretold; "" = they are
 	wakeable      bool   // tracked: events of others may wake it, so it has a turn each tick
+	scripted      bool   // what the script does may reach it
 }
 
 // An event that names its receiver is heard without a subscription. For the rule of dependencies both
@@ -50,6 +51,7 @@ func classesOf(sc *setup.Scene) ([]class, []schedule.Class) {
 		c, d := &list[k], sc.Definitions[k]
 		c.Reach = d.Reach()
 		c.inSpace(sc.Space)
+		c.scripted = sc.Script != nil && (!sc.Script.WorldOnly || c.World || c.hearsOf("", &heard.Publication{Kind: bus.TypeWorldUpdated}))
 		switch {
 		case k == int(own):
 			c.never = "it is the scene's own agent"

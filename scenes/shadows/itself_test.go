@@ -76,6 +76,20 @@ func TestWhoIsIndependentOfAScriptDoesNotWait(t *testing.T) {
 	}
 }
 
+// Agents that hear of a script, or end with it, wait for it, though they do not read the world.
+func TestWhoHearsOfAScriptWaits(t *testing.T) {
+	hears := strings.NewReplacer("now: {dataFlowType: STRING}}", "now: {dataFlowType: STRING}, incoming_events: {dataFlowType: ARRAY}}", "{{.now}}", "{{.now}} {{json .incoming_events}}",
+		"\ncustom_runtime_config:", "\nsubscribed_event_types: [talk.*]\ncustom_runtime_config:").Replace(desks)
+	for _, does := range []string{"every: 25s, do: [{event: {type: talk.bell}}]", "at: 55s, do: [{event: {type: talk.bell}}]", "at: 100s, do: [{end: {outcome: over}}]"} {
+		text := strings.Replace(hears, "\nsimulation:", "\nscript: {states: [{id: open}], schedules: [{id: it, "+does+"}]}\nsimulation:", 1)
+		want, _, _ := played(t, text, scenes.Barrier)
+		got, c, _ := played(t, text, scenes.Tracked)
+		if got.Digest() != want.Digest() || c.Calls.Wasted != 0 || c.Missed != 0 || c.Calls.Asked > c.Calls.Used+8 { // each may have asked at the end
+			t.Errorf("%s: digest %s, want %s; %+v", does, got.Digest(), want.Digest(), c)
+		}
+	}
+}
+
 // What a script does at a known time is waited for. What it does when something happens is not known: calls in vain
 // are few.
 func TestAScriptWastesLittle(t *testing.T) {

@@ -10,19 +10,25 @@ import (
 // hashLen is how long a hash is.
 const hashLen = 16
 
-// hash is the same for values that are equal but for their counters, and seldom for others: beyond 2^53 several
-// integers have one float.
+// hash is the same for values that are equal, and for no others.
 func hash(v any) string {
 	h := xxh3.Hash128(appendPlain(nil, v)).Bytes()
 	return string(h[:])
 }
 
-// appendPlain writes a value without the counters of its objects, and its numbers as floats: those
-// that are equal have the same bytes.
+// exact is a number as a float if one says the same, else the integer itself.
+func exact(v any) any {
+	if x, ok := v.(int64); ok {
+		if f := float64(x); f < 1<<63 && int64(f) == x {
+			return f
+		}
+	}
+	return v
+}
+
+// appendPlain writes a value without the counters of its objects: those that are equal have the same bytes.
 func appendPlain(b []byte, v any) []byte {
-	switch x := v.(type) {
-	case int64:
-		return appendPlain(b, float64(x))
+	switch x := exact(v).(type) {
 	case float64:
 		return protocol.AppendValue(b, x+0) // -0 is 0
 	case []any:

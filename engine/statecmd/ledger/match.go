@@ -28,7 +28,7 @@ func HasFields(v any, fields map[string]any) bool {
 	return ok
 }
 
-// equal compares a value without its counters.
+// equal compares a value without its counters. An integer and a float are equal if they are the same number.
 func equal(v, want any) bool {
 	switch x := v.(type) {
 	case map[string]any:
@@ -56,5 +56,8 @@ func equal(v, want any) bool {
 		}
 		return true
 	}
-	return protocol.Equal(v, want)
+	a, b := exact(v), exact(want)
+	_, x := a.(int64)
+	_, y := b.(int64)
+	return x == y && protocol.Equal(a, b)
 }

@@ -215,6 +215,7 @@ func (t *turn) cut(codec *protocol.Codec) (lost []*effect.Answered, err error) {
 // play gives a deliberation the recorded answers until it ends, or one is missing.
 func (t *turn) play(m *agent.Machine, wake *agent.Wake, codec *protocol.Codec, show func(*effect.Ask)) (protocol.Decision, error) {
 	var err error
+	wake.Recorded = true
 	if wake.Lost, err = t.cut(codec); err != nil {
 		return protocol.Decision{}, err
 	}
