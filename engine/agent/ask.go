@@ -115,9 +115,7 @@ func (t *Turn) room(q *protocol.ModelRequest) (prompt, answer int64, err error) 
 // settle takes the answer to a request that had reserved tokens. A failure that may have
 // been carried out, without a count, keeps them.
 func (t *Turn) settle(reserved int64, a *effect.Answered) {
-	switch kind := protocol.KindOf(a.Err); {
-	case a.Err != nil && a.Model.Usage == (protocol.Usage{}) && (kind == protocol.KindTimeout || kind == protocol.KindTransient):
-	default:
+	if kind := protocol.KindOf(a.Err); a.Model.Usage != (protocol.Usage{}) || kind != protocol.KindTimeout && kind != protocol.KindTransient {
 		t.reserved -= reserved
 	}
 }
@@ -176,36 +174,32 @@ func (t *Turn) askTool(entry *Tool, c *protocol.Call, number int, q *workflow.Re
 	return protocol.CallResult{}, false
 }
 
-// answer takes an answer; false = nothing waits for it. On the virtual clock answers count in the order in which they
-// were asked for, however fast they come: what the turn asks next, and what it leaves, depends on that order. A batch
-// has an order of its own.
+// answer notes an answer; false = nothing waits for it.
 func (t *Turn) answer(a *effect.Answered) bool {
 	i := slices.IndexFunc(t.waits, func(w waiting) bool { return w.kind == a.Kind && w.number == a.Number && w.came == nil })
-	switch {
-	case i < 0:
-		return false
-	case i == 0, t.m.Def.Realtime, t.wake.Recorded, t.batch != nil && t.waits[i].run == nil:
-		t.take(i, a)
-	default:
+	if i >= 0 {
 		t.waits[i].came = a
 	}
-	return true
+	return i >= 0
 }
 
-// takeNext takes the answer that was asked for first, if it has come.
+// takeNext takes the next answer that has come. On the virtual clock answers count in the order in which they were
+// asked for, however fast they come: what the turn asks next, and what it leaves, depends on that order. A batch
+// has an order of its own.
 func (t *Turn) takeNext() bool {
-	if len(t.waits) == 0 || t.waits[0].came == nil {
+	i := slices.IndexFunc(t.waits, func(w waiting) bool { return w.came != nil })
+	if i < 0 || i > 0 && !t.m.Def.Realtime && !t.wake.Recorded && (t.batch == nil || t.waits[i].run != nil) {
 		return false
 	}
-	t.take(0, t.waits[0].came)
+	t.take(i)
 	return true
 }
 
 // take hands an answer to the run or call that waits for it.
-func (t *Turn) take(i int, a *effect.Answered) {
+func (t *Turn) take(i int) {
 	w := t.waits[i]
 	t.waits = slices.Delete(t.waits, i, i+1)
-	took := a.Latency
+	a, took := w.came, w.came.Latency
 	if t.m.Def.Realtime { // the latency has passed already; the shell enforces time-outs
 		a.Model.Latency, a.Latency = 0, 0
 	}
@@ -258,20 +252,12 @@ func (t *Turn) noteModel(a *effect.Answered) {
 	t.spend(len(a.Model.Text) + len(a.Model.Reasoning))
 	t.end.TokensIn += a.Model.Usage.Input
 	t.end.TokensOut += a.Model.Usage.Output
-	f := put(&t.models, agentfact.ModelAnswered{
-		Model: a.Model.Model, Text: a.Model.Text, Finish: a.Model.Finish, Latency: a.Model.Latency,
-		Input: a.Model.Usage.Input, Output: a.Model.Usage.Output, Request: int64(a.Number), Reasoning: a.Model.Reasoning,
-		CacheRead: a.Model.Usage.CacheRead, ReasoningTokens: a.Model.Usage.Reasoning,
-	})
-	f.Origin = effect.OriginOf(&a.Model)
+	f := put(&t.models, agentfact.AnswerOfModel(a))
 	if len(a.Model.Calls) > 0 {
 		f.Calls = t.written(func(b []byte) []byte { return talk.AppendCalls(b, a.Model.Calls, f.Origin != nil) })
 	}
-	if a.Err != nil {
-		f.Error, f.ErrorKind = a.Err.Error(), protocol.KindOf(a.Err)
-		if !f.Cut() {
-			t.end.ModelFailed++
-		}
+	if a.Err != nil && !f.Cut() {
+		t.end.ModelFailed++
 	}
 	t.facts = append(t.facts, f)
 	t.noteUnknown(a)
@@ -279,12 +265,9 @@ func (t *Turn) noteModel(a *effect.Answered) {
 
 // noteCall keeps an answer. took is its latency, also on the realtime clock.
 func (t *Turn) noteCall(w *waiting, a *effect.Answered, took time.Duration) protocol.CallResult {
-	f := &agentfact.CallAnswered{Kind: a.Kind, Request: int64(a.Number), Latency: took, Artifacts: a.Artifacts, Carried: a.Carried}
+	f := agentfact.AnswerOfCall(a, took)
 	if a.Output != nil {
 		f.Output = t.encode(a.Output)
-	}
-	if a.Err != nil {
-		f.Error, f.ErrorKind = a.Err.Error(), protocol.KindOf(a.Err)
 	}
 	t.facts = append(t.facts, f)
 	t.noteUnknown(a)

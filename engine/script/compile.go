@@ -27,7 +27,7 @@ type Program struct {
 	Start     string
 	Types     map[string]bool // of the events that it hears of
 	Runs      []string        // ids of workflows that actions run
-	WorldOnly bool            // its actions change the world, and it does nothing else: it has one state, and asks nobody
+	Beyond    bool            // some actions do not only change the world
 
 	schedules []*schedule
 	closing   *ending
@@ -107,11 +107,10 @@ type Fault struct {
 	Warning    bool
 }
 
-// Kinds of actions: those that a script carries out itself, by all their names, and that which changes the world.
+// Kinds of actions that a script carries out itself, by all their names.
 const (
 	kindSet      = "set"
 	kindVariable = "variable"
-	kindWorld    = "world"
 	kindEnd      = "end"
 )
 
@@ -175,7 +174,6 @@ func (c *compiler) ids() {
 		c.fault([]any{"states"}, "", "%d states; want 1 to %d", n, plot.MaxStates)
 	}
 	transitions, collections := 0, 0
-	c.p.WorldOnly = len(c.def.States) == 1 && len(c.def.States[0].Collect) == 0
 	for i := range c.def.States {
 		d, steps := &c.def.States[i], []any{"states", i, "id"}
 		transitions, collections = transitions+len(d.Transitions), collections+len(d.Collect)
@@ -381,7 +379,7 @@ func (c *compiler) action(kind string, fields any, roots []string, steps []any) 
 		c.fault(steps, "", "%s", err)
 		return nil
 	}
-	c.p.WorldOnly = c.p.WorldOnly && kind == kindWorld
+	c.p.Beyond = c.p.Beyond || kind != "world"
 	if kind == kindSet || kind == kindVariable {
 		c.sets(static, steps)
 	}

@@ -10,6 +10,7 @@ import (
 	"tavernsim/engine/bus/eventtype"
 	"tavernsim/engine/schedule"
 	"tavernsim/engine/schedule/chain"
+	"tavernsim/engine/script"
 	"tavernsim/engine/space"
 	"tavernsim/engine/space/ground"
 	"tavernsim/engine/world"
@@ -51,7 +52,7 @@ func classesOf(sc *setup.Scene) ([]class, []schedule.Class) {
 		c, d := &list[k], sc.Definitions[k]
 		c.Reach = d.Reach()
 		c.inSpace(sc.Space)
-		c.scripted = sc.Script != nil && (!sc.Script.WorldOnly || c.World || c.hearsOf("", &heard.Publication{Kind: bus.TypeWorldUpdated}))
+		c.scripted = acts(sc.Script) || sc.Script != nil && (c.World || c.hearsOf("", &heard.Publication{Kind: bus.TypeWorldUpdated}))
 		switch {
 		case k == int(own):
 			c.never = "it is the scene's own agent"
@@ -209,6 +210,12 @@ func (c *class) consults() []string {
 		return nil
 	}
 	return []string{}
+}
+
+// acts reports whether a script does more than to change the world: what it collects, it asks for, and what agents
+// know of it follows its state.
+func acts(p *script.Program) bool {
+	return p != nil && (p.Beyond || len(p.States) > 1 || len(p.Types) > 0)
 }
 
 // wakeable reports whether events of some class may wake agents of another.

@@ -5,7 +5,6 @@ import (
 
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/private"
-	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge/criteria"
@@ -229,32 +228,6 @@ type Recorded interface {
 	// Answered is the input from which the fact was made. ok is false if the fact
 	// is of a version that kept too little of a failure.
 	Answered() (x *effect.Answered, ok bool)
-}
-
-// Answered implements Recorded.
-func (f *ModelAnswered) Answered() (x *effect.Answered, ok bool) {
-	x = &effect.Answered{Kind: effect.KindModel, Number: int(f.Request), Model: protocol.ModelAnswer{
-		Model: f.Model, Text: f.Text, Reasoning: f.Reasoning, Finish: f.Finish, Latency: f.Latency,
-		Usage: protocol.Usage{Input: f.Input, Output: f.Output, CacheRead: f.CacheRead, Reasoning: f.ReasoningTokens},
-	}}
-	f.Origin.Give(&x.Model)
-	x.Model.Calls, ok = talk.ReadCalls(f.Calls)
-	if x.Err = effect.Failure(f.ErrorKind, f.Error); x.Err != nil {
-		ok = ok && f.Request > 0
-	}
-	return x, ok
-}
-
-// Answered implements Recorded.
-func (f *CallAnswered) Answered() (x *effect.Answered, ok bool) {
-	v, err := f.Output.Value()
-	return &effect.Answered{Kind: f.Kind, Number: int(f.Request), Output: v, Latency: f.Latency, Artifacts: f.Artifacts, Carried: f.Carried, Err: effect.Failure(f.ErrorKind, f.Error)}, err == nil
-}
-
-// Answered implements Recorded.
-func (f *HookAnswered) Answered() (x *effect.Answered, ok bool) {
-	v, err := f.Output.Value()
-	return &effect.Answered{Kind: effect.KindHook, Number: int(f.Request), Output: v, Err: effect.Failure(f.ErrorKind, f.Error)}, err == nil
 }
 
 // EventSaid is the type of the event by which others hear what the agent said aloud.
