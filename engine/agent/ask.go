@@ -183,7 +183,7 @@ func (t *Turn) answer(a *effect.Answered) bool {
 	return i >= 0
 }
 
-// takeNext takes the next answer that has come. On the virtual clock answers count in the order in which they were
+// takeNext hands the next answer that has come to the run or call that waits for it; false = there is none. On the virtual clock answers count in the order in which they were
 // asked for, however fast they come: what the turn asks next, and what it leaves, depends on that order. A batch
 // has an order of its own.
 func (t *Turn) takeNext() bool {
@@ -191,12 +191,6 @@ func (t *Turn) takeNext() bool {
 	if i < 0 || i > 0 && !t.m.Def.Realtime && !t.wake.Recorded && (t.batch == nil || t.waits[i].run != nil) {
 		return false
 	}
-	t.take(i)
-	return true
-}
-
-// take hands an answer to the run or call that waits for it.
-func (t *Turn) take(i int) {
 	w := t.waits[i]
 	t.waits = slices.Delete(t.waits, i, i+1)
 	a, took := w.came, w.came.Latency
@@ -205,13 +199,13 @@ func (t *Turn) take(i int) {
 	}
 	if w.hook {
 		t.hooksAnswered(a)
-		return
+		return true
 	}
 	if w.then != nil {
 		t.settle(w.tokens, a)
 		t.noteModel(a)
 		w.then(a)
-		return
+		return true
 	}
 	if w.call == nil {
 		t.settle(w.tokens, a)
@@ -223,7 +217,7 @@ func (t *Turn) take(i int) {
 			t.cutBy = f
 		}
 		_ = w.run.run.Answer(w.request, workflow.Answer{Model: a.Model, Err: a.Err}) // the run is one of those that wait
-		return
+		return true
 	}
 	before := len(t.facts)
 	r := t.noteCall(&w, a, took)
@@ -233,7 +227,7 @@ func (t *Turn) take(i int) {
 	}
 	if w.leave != nil {
 		w.leave(a)
-		return
+		return true
 	}
 	if w.run == nil {
 		t.remember(w.call, &r, a.Artifacts...)
@@ -242,10 +236,11 @@ func (t *Turn) take(i int) {
 			t.queue[w.at].images = tool.Images(a.Artifacts)
 		}
 		t.took(w.at, w.call, r, a.Latency)
-		return
+		return true
 	}
 	t.recordOfNode(w.call, &r)
 	_ = w.run.run.Answer(w.request, workflow.Answer{Result: r, Latency: a.Latency})
+	return true
 }
 
 func (t *Turn) noteModel(a *effect.Answered) {
