@@ -183,9 +183,9 @@ func (t *Turn) answer(a *effect.Answered) bool {
 	return i >= 0
 }
 
-// takeNext hands the next answer that has come to the run or call that waits for it; false = there is none. On the virtual clock answers count in the order in which they were
-// asked for, however fast they come: what the turn asks next, and what it leaves, depends on that order. A batch
-// has an order of its own.
+// takeNext hands the next answer that has come to the run or call that waits for it; false = there is none. On the
+// virtual clock answers count in the order in which they were asked for, however fast they come: what the turn asks
+// next, and what it leaves, depends on that order. A batch has an order of its own.
 func (t *Turn) takeNext() bool {
 	i := slices.IndexFunc(t.waits, func(w waiting) bool { return w.came != nil })
 	if i < 0 || i > 0 && !t.m.Def.Realtime && !t.wake.Recorded && (t.batch == nil || t.waits[i].run != nil) {
