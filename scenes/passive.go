@@ -112,9 +112,12 @@ func (c *caughtUp) Receive(env *protocol.Envelope) error {
 	return c.agentShell.Receive(env)
 }
 
-// restoreAgent folds the state of one failed agent from the journal.
+// restoreAgent folds the state of one failed agent from the journal, to the wave that has the failure: what came
+// later waits in the mailbox. The disk may be further, and a fold has no payloads of ephemeral events.
 func (s *scene) restoreAgent(o uint32) (*caughtUp, error) {
-	m, through, err := history.Agent(s.Scene, s.journal, o, history.Options{Log: s.log})
+	wave, _ := s.failed.Load(o)
+	through := wave.(uint64)
+	m, err := history.Agent(s.Scene, s.journal, o, through, history.Options{Log: s.log})
 	if err != nil {
 		return nil, err
 	}

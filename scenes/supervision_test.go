@@ -12,6 +12,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
@@ -155,6 +156,37 @@ func TestRestartIsObserved(t *testing.T) {
 	events, _ := trace(t, s, 0, "event.routed")
 	if !strings.Contains(events, `agent.failed of $scene to [a_1 a_2 a_3] {"agent_instance_id":"a_2","error":"panic: an error","failures":1,"given_up":false}`) {
 		t.Error(events)
+	}
+}
+
+// An agent that is restored hears the ephemeral events behind its failure, however far the disk is by then.
+func TestRestoredAgentHearsWhatCameLater(t *testing.T) {
+	const wave = 4 // in which the agent fails, and 6 is that of its next turn
+	for _, slow := range []uint64{0, wave} {
+		var calls atomic.Int64
+		p := shakyProject(t, strings.Replace(shaky, "type: 'tick'", "type: 'tick', ephemeral: true", 1), func(in any) any {
+			if instance(in) == "a_2" && calls.Add(1) == 3 {
+				panic("the node fell over")
+			}
+			return "ok"
+		})
+		s := scenestest.New(t, p, "")
+		run, err := s.StartWith(scenestest.Settings{}, scenes.KeptLate(slow))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := run.Close(); r.Err != nil || !r.Final || r.State.Tally.Restarts != 1 {
+			t.Fatal(r, r.State.Tally.Restarts)
+		}
+		s.Facts(t, func(r protocol.Record, fact protocol.Fact) {
+			if x, is := fact.(*agentfact.TurnEnded); is && r.Actor == "a_2" && x.Turn == 3 {
+				if x.Wave != wave+2 || x.Perceived != 3 || x.Lost != 5 {
+					t.Errorf("%+v: want what the others said in wave %d", x, wave+1)
+				}
+			}
+		})
+		mustRestore(t, s, scenestest.Settings{})
+		mustVerify(t, s, scenestest.Settings{})
 	}
 }
 
