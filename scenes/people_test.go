@@ -199,7 +199,7 @@ otherwise: ""
 	const wave = 3 // behind the one in which ada asks
 	cancel := func(id string) any { return map[string]any{"cancel": map[string]any{"interaction": id}} }
 	gone := &agenda.Intervened{ID: "gone", By: "gm", Do: protocol.Encode([]any{cancel("ada/1.1"), cancel("ada/1.2")})}
-	set := scenestest.Settings{People: true, Orders: []*machines.Order{{Wave: wave, Intervened: gone}}}
+	set := scenestest.Settings{People: true, Workers: 4, Orders: []*machines.Order{{Wave: wave, Intervened: gone}}}
 	synctest.Test(t, func(t *testing.T) {
 		d := &slowDesk{id: "ada/1.1", asked: make(chan struct{})}
 		front := scenes.InFront(func(actor string, env *protocol.Envelope) {
