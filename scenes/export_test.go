@@ -72,6 +72,33 @@ func FailScene(nth int64) func(*Options) {
 	})
 }
 
+// KeptLate lets the scene hear that a wave is durable only with the wave behind it, as from a disk that is slow.
+func KeptLate(wave uint64) func(*Options) {
+	return func(o *Options) {
+		o.wrap = func(_ string, b actors.Behavior) actors.Behavior {
+			if _, is := b.(*stage); is {
+				return late{b, wave}
+			}
+			return b
+		}
+	}
+}
+
+type late struct {
+	actors.Behavior
+	wave uint64
+}
+
+// Receive implements actors.Behavior.
+func (l late) Receive(env *protocol.Envelope) error {
+	if env.Kind == protocol.KindAnswer {
+		if kept, err := carried[keptWave](env); err != nil || kept.wave == l.wave {
+			return err
+		}
+	}
+	return l.Behavior.Receive(env)
+}
+
 // FailAgentAt makes an agent panic at the first envelope of a kind of a wave or
 // a later one: not only while it deliberates.
 func FailAgentAt(id string, kind protocol.Kind, wave uint64) func(*Options) {

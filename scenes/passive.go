@@ -23,7 +23,7 @@ type parcel struct {
 
 // newSeats makes the seats of a scene, whose agents are away.
 func (s *scene) newSeats() *seats.Seats {
-	after := s.passivateAfter()
+	after := cmp.Or(s.options.PassivateAfter, s.Simulation().Limits.PassivateAfter.Std(), seats.Patience(s.Size(), s.Clock == agenda.Virtual))
 	return seats.New(s.Len(), seats.Options{
 		After: protocol.Time(after), AtOnce: s.Clock == agenda.Virtual && after < s.Simulation().Tick.Std(),
 		Spawn: s.spawnAgent, Stop: s.system.Stop, Failed: func(_ uint32, err error) { s.stage.Tell(carrying(protocol.KindState, err)) },
@@ -49,30 +49,7 @@ func (s *scene) layAgents(state *machines.State) error {
 	return nil
 }
 
-const (
-	passiveMemory = 64 << 20 // bytes of states of passive agents that lie in memory, if there is a file
-	// crowd is a number of agents from which on the collector costs more, with an actor and a decoded
-	// state for each, than new actors for each turn do.
-	crowd = 200_000
-	// patience is the default of passivate_after in a scene of fewer, and villagePatience in one of at
-	// most village agents: they act by the hour, and all of them seated are little memory.
-	patience, villagePatience = 5 * time.Minute, 24 * time.Hour
-	village                   = 1000
-)
-
-// passivateAfter is for how long an agent is told nothing before it is passive.
-func (s *scene) passivateAfter() time.Duration {
-	after := cmp.Or(s.options.PassivateAfter, s.Simulation().Limits.PassivateAfter.Std())
-	switch {
-	case after > 0:
-		return after
-	case s.Size() >= crowd && s.Clock == agenda.Virtual:
-		return 0
-	case s.Size() <= village:
-		return villagePatience
-	}
-	return patience
-}
+const passiveMemory = 64 << 20 // bytes of states of passive agents that lie in memory, if there is a file
 
 // spawnAgent starts the actor of an agent, which takes the state with its first message.
 func (s *scene) spawnAgent(o uint32, state []byte) (*actors.Ref, error) {
@@ -135,9 +112,12 @@ func (c *caughtUp) Receive(env *protocol.Envelope) error {
 	return c.agentShell.Receive(env)
 }
 
-// restoreAgent folds the state of one failed agent from the journal.
+// restoreAgent folds the state of one failed agent from the journal, to the wave that has the failure: what came
+// later waits in the mailbox. The disk may be further, and a fold has no payloads of ephemeral events.
 func (s *scene) restoreAgent(o uint32) (*caughtUp, error) {
-	m, through, err := history.Agent(s.Scene, s.journal, o, history.Options{Log: s.log})
+	wave, _ := s.failed.Load(o)
+	through := wave.(uint64)
+	m, err := history.Agent(s.Scene, s.journal, o, through, history.Options{Log: s.log})
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ type Desk interface {
 	// Asked is told of a question that is durable, also of one that was open when the scene
 	// began again.
 	Asked(q *panel.Asked)
-	// Settled is told that a question has ended.
+	// Settled is told that a question has ended, after Asked has returned.
 	Settled(id string)
 	// Ask is for questions for whose answers deliberations wait.
 	asking.Desk
@@ -29,6 +29,7 @@ type question struct {
 	*panel.Asked
 	timer  *time.Timer // on which scene time waits; nil = it does not
 	inTurn bool        // a turn waits for it, and it is no task
+	shown  bool        // the desk was told
 }
 
 // busyAgain is when a time-out is given again that found the scene busy.
@@ -38,9 +39,6 @@ const busyAgain = time.Second
 // that ends it.
 func (t *tasks) asked(task *tooltask.Task) {
 	q := task.Question()
-	if q.Headless {
-		return
-	}
 	x := &question{Asked: &panel.Asked{
 		ID: task.ID, Scene: t.ID, Agent: task.Agent, Panel: q.Panel, Action: q.Action, To: q.To, Players: t.Players(task.Agent, q.Panel), Wait: q.Wait, Payload: q.Payload, Schema: q.Schema,
 		Asked: task.Opened, Due: task.Due, Timeout: protocol.Duration(task.Timeout),
@@ -49,7 +47,7 @@ func (t *tasks) asked(task *tooltask.Task) {
 		x.Wait = tooltask.WaitRun
 	}
 	t.mu.Lock()
-	if t.people[task.ID] != nil {
+	if !t.starting(task.ID) || q.Headless {
 		t.mu.Unlock()
 		return
 	}
@@ -60,6 +58,11 @@ func (t *tasks) asked(task *tooltask.Task) {
 	t.mu.Unlock()
 	if d := t.options.Desk; d != nil {
 		d.Asked(x.Asked)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if x.shown = true; t.people[task.ID] != x { // it has ended meanwhile
+			d.Settled(task.ID)
+		}
 	}
 }
 
@@ -103,7 +106,7 @@ func (t *tasks) settled(id string) {
 	if x.timer != nil {
 		x.timer.Stop()
 	}
-	if d := t.options.Desk; d != nil {
+	if d := t.options.Desk; d != nil && x.shown {
 		d.Settled(id)
 	}
 }

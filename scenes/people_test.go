@@ -16,6 +16,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/asking"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -155,6 +156,72 @@ func TestPeople(t *testing.T) {
 		if end := again.Run(t, set); end.Err != nil || end.Digest() != digest {
 			t.Errorf("without a person, %d workers: %v, digest %s, want %s", workers, end.Err, end.Digest(), digest)
 		}
+	}
+}
+
+// slowDesk is a desk on which a question takes until everybody waits.
+type slowDesk struct {
+	desk
+	id    string
+	asked chan struct{}
+}
+
+func (d *slowDesk) Asked(q *panel.Asked) {
+	if q.ID == d.id {
+		close(d.asked)
+		synctest.Wait()
+	}
+	d.desk.Asked(q)
+}
+
+// A question that ends while the one before it, or it itself, is being shown is not open afterwards, and does not
+// time out.
+func TestQuestionsEndWhileTheyAreAsked(t *testing.T) {
+	data, err := os.ReadFile("testdata/script/interactions.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse(data), txtar.Parse([]byte(`
+-- models/voices.yaml --
+rules:
+  - match: {agent: ada, variables: {turn: 1}}
+    answer:
+      calls:
+        - {tool: PanelInteractionTool, params: {action: confirm}}
+        - {tool: PanelInteractionTool, params: {action: text}}
+        - {tool: PanelInteractionTool, params: {action: confirm, timeout_seconds: 86400}}
+otherwise: ""
+`))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := scenestest.New(t, p, "")
+	const wave = 3 // behind the one in which ada asks
+	cancel := func(id string) any { return map[string]any{"cancel": map[string]any{"interaction": id}} }
+	gone := &agenda.Intervened{ID: "gone", By: "gm", Do: protocol.Encode([]any{cancel("ada/1.1"), cancel("ada/1.2")})}
+	set := scenestest.Settings{People: true, Workers: 4, Orders: []*machines.Order{{Wave: wave, Intervened: gone}}}
+	synctest.Test(t, func(t *testing.T) {
+		d := &slowDesk{id: "ada/1.1", asked: make(chan struct{})}
+		front := scenes.InFront(func(actor string, env *protocol.Envelope) {
+			if actor == machines.ActorTasks && env.Kind == protocol.KindCommit && env.Wave == wave {
+				<-d.asked
+			}
+		})
+		r, err := s.StartWith(set, func(o *scenes.Options) { o.Desk = d; front(o) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Hour)
+		if got := r.Interactions(); d.shows() != "ada/1.3" || len(got) != 1 || got[0].ID != "ada/1.3" {
+			t.Errorf("open: %v, at the desk %q", got, d.open)
+		}
+		r.Interrupt()
+		if end := r.Close(); end.Err != nil || end.Final {
+			t.Error(end.Reason, end.Err)
+		}
+	})
+	if n := len(given(t, s)); n != 1 {
+		t.Errorf("%d orders, want the one that was given", n)
 	}
 }
 

@@ -64,6 +64,7 @@ type scene struct {
 	saving sync.WaitGroup // of the snapshot that is being written
 
 	seats    *seats.Seats  // the agents
+	failed   sync.Map      // of an agent whose actor failed (uint32): the last wave that has such a failure (uint64)
 	stage    *actors.Ref   // the scene actor
 	services []*actors.Ref // in the order of machines.Services
 	sup      *actors.Supervisor

@@ -213,6 +213,9 @@ func (st *stage) carryOut(e *machines.Effect) error {
 			return err
 		}
 		st.kept(e)
+		if f, is := e.Fact.(*agenda.AgentFailed); is {
+			st.failed.Store(f.Agent, e.Wave)
+		}
 		if st.options.Links != nil {
 			st.options.Links.Kept(e.Wave, e.Fact)
 		}

@@ -4,15 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/tools/txtar"
 
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -150,6 +156,37 @@ func TestRestartIsObserved(t *testing.T) {
 	events, _ := trace(t, s, 0, "event.routed")
 	if !strings.Contains(events, `agent.failed of $scene to [a_1 a_2 a_3] {"agent_instance_id":"a_2","error":"panic: an error","failures":1,"given_up":false}`) {
 		t.Error(events)
+	}
+}
+
+// An agent that is restored hears the ephemeral events behind its failure, however far the disk is by then.
+func TestRestoredAgentHearsWhatCameLater(t *testing.T) {
+	const wave = 4 // in which the agent fails, and 6 is that of its next turn
+	for _, slow := range []uint64{0, wave} {
+		var calls atomic.Int64
+		p := shakyProject(t, strings.Replace(shaky, "type: 'tick'", "type: 'tick', ephemeral: true", 1), func(in any) any {
+			if instance(in) == "a_2" && calls.Add(1) == 3 {
+				panic("the node fell over")
+			}
+			return "ok"
+		})
+		s := scenestest.New(t, p, "")
+		run, err := s.StartWith(scenestest.Settings{}, scenes.KeptLate(slow))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := run.Close(); r.Err != nil || !r.Final || r.State.Tally.Restarts != 1 {
+			t.Fatal(r, r.State.Tally.Restarts)
+		}
+		s.Facts(t, func(r protocol.Record, fact protocol.Fact) {
+			if x, is := fact.(*agentfact.TurnEnded); is && r.Actor == "a_2" && x.Turn == 3 {
+				if x.Wave != wave+2 || x.Perceived != 3 || x.Lost != 5 {
+					t.Errorf("%+v: want what the others said in wave %d", x, wave+1)
+				}
+			}
+		})
+		mustRestore(t, s, scenestest.Settings{})
+		mustVerify(t, s, scenestest.Settings{})
 	}
 }
 
@@ -366,4 +403,50 @@ func TestSceneFails(t *testing.T) {
 		mustRestore(t, s, scenestest.Settings{})
 		mustVerify(t, s, scenestest.Settings{})
 	}
+}
+
+// An agent that fails outside of its turn may be removed before a wave has taken the failure: it is no fact then,
+// and the scene goes on without the agent.
+func TestAgentFailsAndIsRemoved(t *testing.T) {
+	text := strings.Replace(shaky, "count: 3}", "count: 3}\n  - {instance_id: guest, profile_id: shaky, spawnable: true}", 1)
+	const last = 8 // the wave of the order; the wave before tells the guest a tick
+	told := func(change string, fields any, wave uint64) *machines.Order {
+		return &machines.Order{Wave: wave, Intervened: &agenda.Intervened{ID: change, Do: protocol.Encode([]any{
+			map[string]any{"world": map[string]any{"path": "told", "value": change}}, map[string]any{change: fields}})}}
+	}
+	s := scenestest.New(t, shakyProject(t, text, func(any) any { return "ok" }), "")
+	set := scenestest.Settings{Workers: 4, Snapshots: 20, Orders: []*machines.Order{
+		told("spawn", map[string]any{"agent": "guest"}, 3), told("remove", map[string]any{"agents": "guest"}, last)}}
+	decides, failed := make(chan struct{}), make(chan struct{})
+	decide, fail := sync.OnceFunc(func() { close(decides) }), sync.OnceFunc(func() { close(failed) })
+	wait := func(c <-chan struct{}) {
+		select {
+		case <-c:
+		case <-time.After(time.Minute):
+			t.Error("the guest does not fail while the world decides about the order")
+		}
+	}
+	run, err := s.StartWith(set, scenes.InFront(func(actor string, env *protocol.Envelope) {
+		switch {
+		case actor == "guest" && env.Kind == protocol.KindEvent && env.Wave == last-1:
+			wait(decides)
+			panic("made to fail")
+		case actor == machines.ActorWorld && env.Kind == protocol.KindCommit && env.Wave == last:
+			decide()
+			wait(failed)
+		case actor == setup.ActorStage && env.Kind == protocol.KindFailed:
+			fail()
+		}
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := run.Close(); r.Err != nil || !r.Final || r.State.Tally.Restarts > 0 {
+		t.Fatal(r, r.State.Tally.Restarts)
+	}
+	if facts, _ := trace(t, s, 0, "agent.failed", "agent.removed"); strings.Contains(facts, "failed") || !strings.Contains(facts, "guest") {
+		t.Error(facts)
+	}
+	mustRestore(t, s, set)
+	mustVerify(t, s, set)
 }

@@ -25,6 +25,7 @@ type tasks struct {
 	*scene
 	mu      sync.Mutex // guards the following fields
 	later   []waitingTask
+	starts  map[string]bool               // durable, and not out yet; the stage starts them while the service decides
 	cancels map[string]context.CancelFunc // of those that are out
 	answers map[string]*effect.Answered   // of those that have not ended
 	people  map[string]*question          // that are open, by task
@@ -39,7 +40,7 @@ type waitingTask struct {
 }
 
 func newTasks(s *scene) *tasks {
-	return &tasks{scene: s, cancels: map[string]context.CancelFunc{}, people: map[string]*question{}, answers: map[string]*effect.Answered{}}
+	return &tasks{scene: s, starts: map[string]bool{}, cancels: map[string]context.CancelFunc{}, people: map[string]*question{}, answers: map[string]*effect.Answered{}}
 }
 
 // logged is the name of a task in the log of effects, where it is the only turn of an
@@ -51,13 +52,14 @@ func loggedTask(name string) (id string, ok bool) {
 	return strings.CutPrefix(name, machines.ActorTasks+"/")
 }
 
-// kept starts the tasks of durable waves.
+// kept starts the tasks of durable waves. One that an agent does needs no start.
 func (t *tasks) kept(wave uint64) {
 	t.mu.Lock()
 	var ready []*tooltask.Task
 	t.later = slices.DeleteFunc(t.later, func(w waitingTask) bool {
-		if w.wave <= wave {
+		if w.wave <= wave && w.task.Kind != tooltask.KindAgent {
 			ready = append(ready, w.task)
+			t.starts[w.task.ID] = true
 		}
 		return w.wave <= wave
 	})
@@ -65,6 +67,14 @@ func (t *tasks) kept(wave uint64) {
 	for _, task := range ready {
 		t.start(task)
 	}
+}
+
+// starting reports whether a task is still to be started, once: it may have ended since its wave was
+// durable. mu is locked, and stays so until the task is listed as one that is out.
+func (t *tasks) starting(id string) bool {
+	is := t.starts[id]
+	delete(t.starts, id)
+	return is
 }
 
 // answer gives what came of a task, if that is known.
@@ -90,25 +100,22 @@ func (t *tasks) instant(task *tooltask.Task) *effect.Answered {
 	return nil
 }
 
-// start carries a task out, unless it is out or has its answer.
+// start carries a task out, unless it has its answer.
 func (t *tasks) start(task *tooltask.Task) {
-	switch task.Kind {
-	case tooltask.KindPerson:
+	if task.Kind == tooltask.KindPerson {
 		t.asked(task)
 		return
-	case tooltask.KindAgent:
+	}
+	a := t.instant(task)
+	t.mu.Lock()
+	if !t.starting(task.ID) {
+		t.mu.Unlock()
 		return
 	}
-	if a := t.instant(task); a != nil {
-		t.mu.Lock()
+	if a != nil {
 		t.answers[task.ID] = a
 		t.mu.Unlock()
 		t.tell(task.ID)
-		return
-	}
-	t.mu.Lock()
-	if _, out := t.cancels[task.ID]; out {
-		t.mu.Unlock()
 		return
 	}
 	ctx, cancel := context.WithCancel(&t.context)
@@ -173,6 +180,7 @@ func (t *tasks) over(id string) {
 	if cancel := t.cancels[id]; cancel != nil {
 		cancel()
 	}
+	delete(t.starts, id)
 	delete(t.cancels, id)
 	delete(t.answers, id)
 	t.settled(id)
@@ -323,7 +331,7 @@ func (t *tasks) waitFor(n int) {
 // count as such.
 func (t *tasks) TaskStates(yield func(state string, n int)) {
 	t.mu.Lock()
-	queued, out, overdue := len(t.later), 0, t.overdue
+	queued, out, overdue := len(t.later)+len(t.starts), 0, t.overdue
 	for id := range t.cancels {
 		if t.answers[id] == nil {
 			out++
@@ -348,10 +356,11 @@ func (s *scene) startTasks(state *machines.State) {
 	open := state.Tasks().State.Open
 	s.tasks.mu.Lock()
 	s.tasks.open = len(open)
-	s.tasks.mu.Unlock()
 	for _, t := range open {
-		s.tasks.start(t)
+		s.tasks.later = append(s.tasks.later, waitingTask{task: t})
 	}
+	s.tasks.mu.Unlock()
+	s.tasks.kept(0)
 }
 
 var _ actors.Behavior = (*taskShell)(nil)

@@ -11,11 +11,14 @@ import (
 	"tavernsim/scenes/machines"
 )
 
-// Agent folds one agent alone, from a snapshot and the facts after it, to the last
-// durable wave, and returns that wave.
-func Agent(sc *setup.Scene, journal Journal, o uint32, opt Options) (*agent.Machine, uint64, error) {
-	m, through := sc.Machine(o), journal.Durable()
-	return m, through.Number, foldAgent(sc, journal, m, through, nil, opt)
+// Agent folds one agent alone to the end of a durable wave, from a snapshot and the facts after it.
+func Agent(sc *setup.Scene, journal Journal, o uint32, wave uint64, opt Options) (*agent.Machine, error) {
+	m := sc.Machine(o)
+	through, err := journal.Wave(wave)
+	if err != nil {
+		return nil, err
+	}
+	return m, foldAgent(sc, journal, m, through, nil, opt)
 }
 
 // AgentOf folds one agent and the services to the end of the wave to which the stage was

@@ -93,7 +93,7 @@ func TestReadingWritesNothing(t *testing.T) {
 		made := s.Made(t, set)
 		_, _, folded := history.Fold(made, j, history.Options{})
 		_, to := history.FoldTo(made, j, 5, history.Options{NoSnapshots: true})
-		_, _, one := history.Agent(made, j, 0, history.Options{})
+		_, one := history.Agent(made, j, 0, j.Durable().Number, history.Options{})
 		_, found := history.Find(j, "2s")
 		_, start := history.Start(j)
 		_, end := history.End(j)
@@ -164,7 +164,7 @@ func TestMemoryOfAFold(t *testing.T) {
 				return state, err
 			})
 			taken["an agent"][ticks] = memory(t, facts[ticks], func(opt history.Options) (any, error) {
-				m, _, err := history.Agent(made, j, 0, opt)
+				m, err := history.Agent(made, j, 0, j.Durable().Number, opt)
 				return m, err
 			})
 		})
@@ -384,7 +384,7 @@ func TestAFactOfNobody(t *testing.T) {
 	s := interrupted(t, set)
 	s.Journal(t, func(j *persistence.Journal) {
 		f := forged{j, protocol.Record{Kind: agentfact.FactSaid, Data: protocol.Encode(nil)}}
-		if _, _, err := history.Agent(s.Made(t, set), f, 0, history.Options{}); err != nil {
+		if _, err := history.Agent(s.Made(t, set), f, 0, f.Durable().Number, history.Options{}); err != nil {
 			t.Error(err)
 		}
 	})

@@ -223,16 +223,16 @@ func (s *Stage) arrive(a arrival) {
 }
 
 // abandon ends the deliberation of an agent that is removed: nothing of it becomes a fact, as of one
-// that is in flight when a scene ends.
+// that is in flight when a scene ends. Nor does a failure of its actor that no wave has taken yet: there is
+// no actor to restart.
 func (s *Stage) abandon(o uint32) {
-	if !s.realtime() || !s.flight.Has(o) {
-		return
-	}
 	of := func(a arrival) bool { return a.agent == o }
 	s.arrived, s.urgentArrived = slices.DeleteFunc(s.arrived, of), slices.DeleteFunc(s.urgentArrived, of)
-	s.flight.End(o)
-	s.turnOver(o)
-	s.turnMerged(o)
+	if s.flight.Has(o) {
+		s.flight.End(o)
+		s.turnOver(o)
+		s.turnMerged(o)
+	}
 }
 
 // abandoned reports whether a turn, or a failure, is of an agent that was removed meanwhile. In verify
