@@ -69,8 +69,9 @@ func (s *scene) joinLinks(st *machines.Stage) {
 		return
 	}
 	start := protocol.TimeOf(s.Simulation().StartTime)
+	end, _ := st.TimeLimit()
 	s.options.Links.Join(&st.Travel, links.Port{
-		Start: start, Now: max(start, st.Agenda.Now), Tell: s.orders.Letter,
+		Start: start, End: end, Now: max(start, st.Agenda.Now), Tell: s.orders.Letter,
 		Ask: func() {
 			s.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Type: doAsk}, Kind: protocol.KindControl})
 		},

@@ -32,7 +32,8 @@
 //
 //  1. If no answer takes more than its bound, no ledger is ever exceeded.
 //  2. On the virtual clock grants do not depend on the order in which the turns of a
-//     wave make their steps.
+//     wave make their steps, and neither does the share of a budget of which a turn is told
+//     ([Rounds.Share]).
 //  3. Every request is granted or refused at last, if every granted one settles.
 //  4. A tree folded from facts, or restored from [Tree.Kept], grants as the tree did that was
 //     there when the facts were made.

@@ -338,6 +338,36 @@ func TestShareOfTheTightest(t *testing.T) {
 	}
 }
 
+// In a wave the share is that of its beginning, by what facts had charged: neither answers of its turns, nor what a
+// kill lost of them, nor turns that have ended change it. An agent's own ledger is charged by its own turn alone.
+func TestShareOfAWave(t *testing.T) {
+	const day = protocol.Time(24 * 3600 * 1e9)
+	tree := budget.New(budget.Config{Run: limits(t, "tokens=100"), Scene: limits(t, "tokens=50,window=day"), Profiles: map[string]*budget.Limits{"even": limits(t, "tokens=100")},
+		Agents: map[string]*budget.Limits{"odd": limits(t, "calls=4")}, Cast: cast{}})
+	r := budget.NewRounds(tree, false)
+	tree.Charge(0, "", 0, budget.Amount{Tokens: 30})
+	tree.Lose(2, "", budget.Amount{Tokens: 5})
+	check := func(what string, even, odd float64, at protocol.Time) {
+		t.Helper()
+		if a, b := r.Share(0, at), r.Share(1, at); a != even || b != odd {
+			t.Errorf("%s: %v and %v, want %v and %v", what, a, b, even, odd)
+		}
+	}
+	r.Open(0, nil, nil)
+	check("a wave", 0.6, 0.6, 0)
+	tree.Charge(0, "", 0, budget.Amount{Tokens: 10})
+	tree.Charge(1, "", 0, budget.Amount{Calls: 3})
+	check("a turn has ended", 0.6, 0.75, 0)
+	r.Open(0, nil, nil)
+	check("the next wave", 0.8, 0.8, 0)
+	r.Open(day, nil, nil)
+	check("a day later", 0.4, 0.75, day)
+	live := budget.NewRounds(tree, true)
+	if got := live.Share(0, 0); got != 0.9 {
+		t.Errorf("where requests are granted when they come: %v", got)
+	}
+}
+
 // A budget of the run goes on from day to day, and its refusal names the limits alone that the request exceeds.
 func TestARunHasNoDays(t *testing.T) {
 	const day = protocol.Time(24 * 3600 * 1e9)

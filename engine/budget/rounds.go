@@ -40,10 +40,16 @@ type Grant struct {
 
 // Open begins a wave at a time, without turns. worst is the most that each of its agents
 // may take in one turn of models and of tools, in their order; needed = the wave goes by rounds, because the ledgers do
-// not have all of it.
+// not have all of it. [Rounds.Share] says from now on what they have.
 func (r *Rounds) Open(at protocol.Time, order []uint32, worst func(o uint32) (models, tools Amount)) (needed bool) {
 	r.motion, r.waiting = 0, nil
 	clear(r.awake)
+	for _, l := range []*ledger{r.all, r.run, r.scene} {
+		l.open(at)
+	}
+	for _, l := range r.profiles {
+		l.open(at)
+	}
 	if r.FirstCome {
 		return true
 	}
@@ -67,6 +73,31 @@ func (r *Rounds) Open(at protocol.Time, order []uint32, worst func(o uint32) (mo
 		}
 	}
 	return false
+}
+
+func (l *ledger) open(at protocol.Time) {
+	if l != nil {
+		l.opened = l.charged(at).share(l.Amount)
+	}
+}
+
+// Share is how much of the tightest ledger above an agent was used when the open wave began, at its time: 0 to 1.
+// So it does not depend on which turns of the wave have ended, nor on what a kill lost of them. Where requests are
+// granted when they come it is [Tree.Share].
+func (r *Rounds) Share(o uint32, at protocol.Time) (share float64) {
+	if r.FirstCome {
+		return r.Tree.Share(o, at)
+	}
+	for i, l := range r.path(o) {
+		switch {
+		case l == nil:
+		case i == ofAgent: // its own turn alone charges it
+			share = max(share, l.charged(at).share(l.Amount))
+		default:
+			share = max(share, l.opened)
+		}
+	}
+	return share
 }
 
 // Woken begins a turn. place is that in the order of the wave.

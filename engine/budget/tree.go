@@ -73,8 +73,9 @@ type Cast interface {
 type ledger struct {
 	Kept
 	*Limits
-	reserved Amount // by requests that are out
-	spent    Amount // by turns under way; Used does not have it yet
+	reserved Amount  // by requests that are out
+	spent    Amount  // by turns under way; Used does not have it yet
+	opened   float64 // share of the limit that was used when the wave began ([Rounds.Open])
 }
 
 // Tree is the ledgers of a scene.
@@ -163,10 +164,15 @@ func DayOf(at protocol.Time) int64 { return int64(at) / int64(24*time.Hour) }
 
 // used is what counts against the limit at a time.
 func (l *ledger) used(at protocol.Time) Amount {
+	return l.charged(at).Plus(l.spent)
+}
+
+// charged is what facts have charged against the limit at a time.
+func (l *ledger) charged(at protocol.Time) Amount {
 	if l.Daily && DayOf(at) > l.Day {
-		return l.spent
+		return Amount{}
 	}
-	return l.Used.Plus(l.spent)
+	return l.Used
 }
 
 // charge counts what was spent at a time. What belongs to a day that is over counts for

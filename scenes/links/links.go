@@ -14,6 +14,10 @@
 //  2. A letter leaves when the facts behind it are durable, and is told once in a life of the
 //     process. What was open when a process ended is told again.
 //  3. Of the scenes that run, the one whose next wave is the earliest may always begin it.
+//  4. Where no scene has anything to do any more, they end one after the other, by their ids. What
+//     the last wave of one tells another that runs, the other takes in its next wave, although its
+//     own time may be later. It goes on from there, and ends when all are quiet again. What would come
+//     at the limit of a scene or later is no such thing to do: nothing of it is in a wave.
 //
 // Methods may be called from several goroutines. Linked scenes begin at the same time, so times
 // of one are times of all.
@@ -73,6 +77,7 @@ type ticket struct {
 type Port struct {
 	Start protocol.Time                       // of the scene
 	Now   protocol.Time                       // of its last wave; Start = it has none
+	End   protocol.Time                       // its limit: no letter for then or later is in a wave; 0 = it has none
 	Tell  func(*machines.Order) (bool, error) // gives it an order; false = it has it
 	Ask   func()                              // makes it call May again
 	Who   func(ordinal uint32) cast.Member
@@ -82,6 +87,7 @@ type Port struct {
 type Member struct {
 	hub   *Hub
 	id    string
+	group int // the least place in Hub.all of the scenes to which links lead from it
 	port  Port
 	state travel.State // when it joined, or when it ended
 	over  bool         // it has ended
@@ -123,7 +129,14 @@ func New(links map[string][]travel.Link) *Hub {
 		}
 	}
 	for _, id := range protocol.SortedKeys(h.scenes) {
+		h.scenes[id].group = len(h.all)
 		h.all = append(h.all, h.scenes[id])
+	}
+	for range h.all { // the longest way has a link less than there are scenes
+		for _, r := range h.roads {
+			least := min(r.a.group, r.b.group)
+			r.a.group, r.b.group = least, least
+		}
 	}
 	if len(h.all) == 0 {
 		return nil
@@ -186,8 +199,8 @@ func (m *Member) join(state *travel.State) {
 	h.goOn()
 }
 
-// May reports whether the scene may begin its next wave, at a time; 0 = it has nothing to do,
-// and would end. If not, it is asked to call again when it may.
+// May reports whether the scene may begin its next wave, at a time, which is that of its last wave if
+// it ends then; 0 = it has nothing to do, and would end. If not, it is asked to call again when it may.
 func (m *Member) May(at protocol.Time) bool {
 	m.hub.mu.Lock()
 	defer m.hub.mu.Unlock()
@@ -215,7 +228,10 @@ func (m *Member) Kept(wave uint64, f protocol.Fact) {
 	defer m.hub.mu.Unlock()
 	switch x := f.(type) {
 	case *agenda.Intervened:
-		delete(m.letters, x.ID)
+		if l := m.letters[x.ID]; l != nil { // a scene that had nothing to do has now
+			m.at = min(m.at, l.at)
+			delete(m.letters, x.ID)
+		}
 	case travel.Fact:
 		m.kept = append(m.kept, kept{wave, x})
 	}
@@ -289,7 +305,7 @@ func (h *Hub) arrive(t ticket) {
 	switch {
 	case had:
 		h.answer(t.from, t.to, t.Number, refused)
-	case t.to.over:
+	case !t.to.hears(t.Arrives):
 		h.answer(t.from, t.to, t.Number, "the scene "+t.to.id+" has ended")
 	case t.parcel != nil:
 		t.to.tell(t.Arrives, &travel.Letter{Kind: travel.Arrive, Scene: t.from.id, Number: t.Number, Closed: t.Closed, Parcel: t.parcel})
@@ -314,9 +330,15 @@ func (h *Hub) answer(from, to *Member, number uint64, refused string) {
 	from.tell(t.Answer, l)
 }
 
-// tell gives a scene a letter. One that has ended is told nothing.
+// hears reports whether a letter for a time may still be in a wave of a scene. One that waits for a
+// later letter would end at its limit, which others may have passed: it ends as if none came.
+func (m *Member) hears(at protocol.Time) bool {
+	return !m.over && (m.port.End == 0 || at < m.port.End)
+}
+
+// tell gives a scene a letter. One that has ended by then is told nothing.
 func (m *Member) tell(at protocol.Time, l *travel.Letter) {
-	if m.over {
+	if !m.hears(at) {
 		return
 	}
 	x := &letter{Letter: l, at: at}
@@ -367,19 +389,24 @@ func (m *Member) may(earliest map[*Member]protocol.Time) bool {
 		}
 	}
 	for i := range h.tickets {
-		if t := &h.tickets[i]; t.from == m {
+		if t := &h.tickets[i]; t.from == m && m.hears(t.Answer) {
 			bound = min(bound, t.Answer)
 		}
 	}
 	for _, k := range m.kept { // of one that is not durable there is no ticket yet
-		if _, answer, sent := travel.Times(k.fact); sent {
+		if _, answer, sent := travel.Times(k.fact); sent && m.hears(answer) {
 			bound = min(bound, answer)
 		}
 	}
-	if m.at == never {
-		return bound == never
+	if m.at == never { // its last wave may still tell others something
+		return bound == never && m == h.first(m.group)
 	}
 	return m.at < bound
+}
+
+// first is the first scene of a group that has not ended.
+func (h *Hub) first(group int) *Member {
+	return h.all[slices.IndexFunc(h.all, func(m *Member) bool { return m.group == group && !m.over })]
 }
 
 // earliest is, for each scene, before which time nothing more happens in it that a letter could
@@ -402,13 +429,13 @@ func (h *Hub) earliest() map[*Member]protocol.Time {
 		found[m] = at
 	}
 	for i := range h.tickets { // its answer may wake the scene that waits for it
-		if t := &h.tickets[i]; !t.from.over {
+		if t := &h.tickets[i]; t.from.hears(t.Answer) {
 			found[t.from] = min(found[t.from], t.Answer)
 		}
 	}
 	reach := func(from, to *Member, d protocol.Duration) bool {
 		at := later(found[from], d)
-		if to.over || at >= found[to] {
+		if !to.hears(at) || at >= found[to] {
 			return false
 		}
 		found[to] = at

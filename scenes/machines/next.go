@@ -60,11 +60,7 @@ func (s *Stage) next() error {
 		s.effect(Effect{Act: ActGate, Wave: s.Agenda.Wave + 1, At: s.coming()})
 		return nil
 	}
-	if reason := s.stopReason(); reason != "" {
-		at := protocol.Time(0)
-		if reason == agenda.StoppedByOutcome {
-			at = s.reaction(s.Agenda.Now)
-		}
+	if reason, at := s.stops(); reason != "" {
 		s.stop(reason, at)
 		return s.next()
 	}
@@ -80,20 +76,18 @@ func (s *Stage) nextVirtual() error {
 		return nil
 	}
 	if s.embeds() {
+		s.asksVectors()
 		s.openWave(s.Agenda.Now)
 		return s.runLifecycle(knowledge.MomentEmbed)
 	}
-	at, some, expires := s.soonest()
-	ordered, waits := s.orderBefore(at, some)
-	if waits {
-		at, some = ordered, true
-	}
+	at, some, expires, ordered := s.soonest()
 	if end, limited := s.TimeLimit(); some && limited && at >= end {
 		s.stop(s.timeReason(), end)
 		return s.next()
 	}
 	switch {
-	case waits:
+	case ordered >= 0:
+		s.first(ordered)
 		return s.openOrder(at)
 	case !some && s.View.awaits(): // a person who plays an agent may still do something
 		return nil
@@ -119,36 +113,45 @@ func (v *View) wants(now protocol.Time) int {
 // ask again right behind a wave that gave none: its own turn may have failed.
 func (s *Stage) embeds() bool {
 	wave, n := s.Agenda.Wave, uint64(s.View.wants(s.moment()))
-	if n == 0 || s.bare == [2]uint64{wave, n} || s.bare == [2]uint64{wave} || s.Agenda.GaveUp(uint32(s.scene.OwnOrdinal())) {
-		return false
-	}
-	s.bare = [2]uint64{wave + 1, n}
-	return true
+	return n > 0 && s.bare != [2]uint64{wave, n} && s.bare != [2]uint64{wave} && !s.Agenda.GaveUp(uint32(s.scene.OwnOrdinal()))
 }
 
-// soonest is the next moment of the agenda, or of an expiry before it.
-func (s *Stage) soonest() (at protocol.Time, some, expires bool) {
+// asksVectors notes behind which wave the scene asks for vectors, and of how many entries.
+func (s *Stage) asksVectors() {
+	s.bare = [2]uint64{s.Agenda.Wave + 1, uint64(s.View.wants(s.moment()))}
+}
+
+// soonest is the next moment of the agenda, of an expiry before it, or of an order at that time or
+// before; ordered is the index of the order, -1 = it is none.
+func (s *Stage) soonest() (at protocol.Time, some, expires bool, ordered int) {
 	at, some = s.Agenda.NextTime()
 	if x, first := s.expiresFirst(at, some); first {
-		return x, true, true
+		at, some, expires = x, true, true
 	}
-	return at, some, false
+	if i := s.nextOrder(); i >= 0 {
+		if x := max(s.Agenda.Grid(s.orderTime(s.orders[i])), s.Agenda.Now); !some || x <= at {
+			return x, true, false, i
+		}
+	}
+	return at, some, expires, -1
 }
 
-// coming is the time of the next wave, as far as it is known; 0 = there is none. On the
-// realtime clock it is now.
+// coming is the time of the next wave, as far as it is known; 0 = the scene has nothing to do. No
+// wave that opens without an order from outside is earlier, the last one neither: linked scenes go on
+// by it. On the realtime clock it is now.
 func (s *Stage) coming() protocol.Time {
 	if s.realtime() {
 		return s.now.Wall
 	}
-	at, some, _ := s.soonest()
-	if i := s.nextOrder(); i >= 0 {
-		if x := max(s.Agenda.Grid(s.orderTime(s.orders[i])), s.Agenda.Now); !some || x < at {
-			at, some = x, true
-		}
+	if reason, at := s.stops(); reason != "" || s.embeds() {
+		return max(at, s.Agenda.Now)
 	}
+	at, some, _, _ := s.soonest()
 	if !some {
 		return 0
+	}
+	if end, limited := s.TimeLimit(); limited {
+		at = max(min(at, end), s.Agenda.Now)
 	}
 	return at
 }
@@ -285,6 +288,14 @@ func (s *Stage) finish() error {
 	return nil
 }
 
+// stops is the stop condition that holds between two waves, and the earliest time of the last ones.
+func (s *Stage) stops() (reason string, at protocol.Time) {
+	if reason = s.stopReason(); reason == agenda.StoppedByOutcome {
+		at = s.reaction(s.Agenda.Now)
+	}
+	return reason, at
+}
+
 // stopReason names the stop condition that holds between two waves.
 func (s *Stage) stopReason() string {
 	stop := &s.config.Stop
@@ -310,9 +321,9 @@ func (s *Stage) stopReason() string {
 	return ""
 }
 
-// TimeLimit is the scene time at which the scene ends.
+// TimeLimit is the scene time at which the scene ends, also before it has begun.
 func (s *Stage) TimeLimit() (end protocol.Time, ok bool) {
-	begun := s.Agenda.Begun()
+	begun := cmp.Or(s.Agenda.Begun(), s.startTime())
 	if d := s.config.Stop.After.Std(); d > 0 {
 		end, ok = begun.Add(d), true
 	}

@@ -75,21 +75,6 @@ func (s *Stage) orderDue() bool {
 	return i >= 0
 }
 
-// orderBefore finds the order of the earliest time before the next moment of the agenda,
-// and brings it to the front; some = the agenda has a next moment.
-func (s *Stage) orderBefore(next protocol.Time, some bool) (at protocol.Time, found bool) {
-	i := s.nextOrder()
-	if i < 0 {
-		return 0, false
-	}
-	at = max(s.Agenda.Grid(s.orderTime(s.orders[i])), s.Agenda.Now)
-	if some && at > next {
-		return 0, false
-	}
-	s.first(i)
-	return at, true
-}
-
 // allowed reports whether an order may be the next wave at a time.
 func (s *Stage) allowed(o *Order, now protocol.Time) bool {
 	return s.reached(o) && (o.After == 0 || s.orderTime(o) <= now)

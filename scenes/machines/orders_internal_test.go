@@ -71,15 +71,15 @@ func TestTheNextOrder(t *testing.T) {
 		{0, []*Order{at("between", 1500*time.Millisecond, 0)}, "between", 2 * time.Second},
 		{5 * time.Second, []*Order{at("past", time.Second, 0)}, "past", 5 * time.Second},
 	} {
-		s := &Stage{Agenda: agenda.New(agenda.Config{Start: start, Tick: time.Second}), orders: c.orders}
+		s := &Stage{Agenda: agenda.New(agenda.Config{Start: start, Tick: time.Second}), View: &View{}, orders: c.orders}
 		s.Agenda.Start(start)
 		s.Agenda.Wave, s.Agenda.Now = 2, start.Add(c.now)
-		was, found := s.orderBefore(0, false)
+		was, some, _, i := s.soonest()
 		switch {
-		case found != (c.id != ""):
-			t.Errorf("%s: found %v", c.id, found)
-		case found && (s.orders[0].ID != c.id || was != start.Add(c.time)):
-			t.Errorf("%s at %v, want %s at %v", s.orders[0].ID, was.Sub(start), c.id, c.time)
+		case some != (c.id != "") || some != (i >= 0):
+			t.Errorf("%s: found %v, %d", c.id, some, i)
+		case some && (s.orders[i].ID != c.id || was != start.Add(c.time)):
+			t.Errorf("%s at %v, want %s at %v", s.orders[i].ID, was.Sub(start), c.id, c.time)
 		}
 	}
 }

@@ -24,6 +24,7 @@ func (s *Stage) nextRealtime() error {
 	}
 	s.wakeDue(now)
 	if own := uint32(s.scene.OwnOrdinal()); !s.flight.Has(own) && s.embeds() {
+		s.asksVectors()
 		s.wakeBeside(own, protocol.Normal, now)
 	}
 	if s.UrgentUnderWay(s.now) && len(s.urgentArrived) == 0 {

@@ -23,7 +23,7 @@ type spending struct {
 
 // WakeBudget is what a turn knows of the budgets above its agent.
 type WakeBudget struct {
-	Used    float64 // of the tightest: 0 to 1
+	Used    float64 // of the tightest, when the wave began: 0 to 1
 	ByGrant bool    // each of its requests to a model waits for a grant
 	Models  bool    // models have a budget
 	Tools   bool    // tools have one: then their calls wait, too

@@ -214,6 +214,58 @@ otherwise: {text: ""}
 	}
 }
 
+// sharing is a spending model that says which share of the budgets of its agent is used.
+type sharing struct{ *spending }
+
+func (m sharing) Complete(ctx context.Context, q *protocol.ModelRequest, to llm.Sink) (protocol.ModelAnswer, error) {
+	a, err := m.spending.Complete(ctx, q, to)
+	a.Text += fmt.Sprintf(" %.3f", q.BudgetUsed)
+	return a, err
+}
+
+// What a request is told of budgets is what was used when its wave began, also of an agent that is woken when others
+// have ended their turns: there are fewer places than agents.
+func TestSharesWithFewPlaces(t *testing.T) {
+	const text = `
+-- scenes/s.yaml --
+id: s
+name: S
+schema_version: "1.0"
+budget: LIMIT
+agent_instances: [{instance_id: "a_{n}", profile_id: person, count: 6, custom_runtime_config: {deliberation_frequency_hz: 1}}]
+simulation: {seed: 3, tick: 1s, stop: {ticks: 4}, limits: {max_deliberating: 2}}
+-- models/voices.yaml --
+otherwise: {text: Hm.}
+`
+	for name, limit := range map[string]string{"wide": "{tokens: 1000000, calls: 100}", "tight": "{calls: 20}"} {
+		t.Run(name, func(t *testing.T) {
+			p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(asksAll)), txtar.Parse([]byte(strings.Replace(text, "LIMIT", limit, 1)))), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			digests := map[string]int{}
+			for seed := range uint64(20) {
+				s := scenestest.New(t, p, "")
+				synctest.Test(t, func(t *testing.T) {
+					m := sharing{&spending{thinking: newThinking(t, s, seed, 3*time.Second)}}
+					r, err := s.StartWith(scenestest.Settings{Workers: 1 + int(seed)%2*6, Model: m})
+					if err != nil {
+						t.Fatal(err)
+					}
+					end := r.Close()
+					if end.Err != nil {
+						t.Fatal(end.Err)
+					}
+					digests[end.Digest()]++
+				})
+			}
+			if len(digests) != 1 {
+				t.Errorf("one project has %d histories: %v", len(digests), digests)
+			}
+		})
+	}
+}
+
 // recalling is a spending model that has recorded answers to every second turn: they come at once.
 type recalling struct{ *spending }
 
