@@ -20,6 +20,7 @@ package receipts
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,6 +28,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/order"
+	"tavernsim/engine/travel"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/load/setup"
@@ -56,9 +58,26 @@ type said [sha256.Size]byte
 func saidBy(o *agenda.Intervened) (sum said) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q ", o.By, o.Reason)
-	h.Write(o.Do)
+	h.Write(words(o))
 	h.Sum(sum[:0])
 	return sum
+}
+
+// words are the changes of an order as JSON, which has one form for 1.0 and 1: run directories keep orders so, and
+// the fact of one may have the other form. Letters between scenes are long, and nothing rewrites them.
+func words(o *agenda.Intervened) []byte {
+	if o.By == travel.By {
+		return o.Do
+	}
+	do, err := o.Do.Value()
+	if err != nil {
+		return o.Do
+	}
+	text, err := json.Marshal(do)
+	if err != nil { // a number without a form in JSON
+		return o.Do
+	}
+	return text
 }
 
 // Book is that of one scene.

@@ -12,6 +12,7 @@
 //  2. An order that [Send] gives up on was taken back, or the error says that it was taken. The
 //     same order sent again is carried out once.
 //  3. A command does not wait for orders. One that a kill interrupts has no answer.
+//  4. What [Placed] and [Joined] give is what [Kept] gives when it was kept, to the last bit.
 //
 // # Not here
 //
@@ -91,18 +92,36 @@ func Keep(dir string, list []order.Entry) error {
 	return writeBytes(filepath.Join(dir, laterFile), lines.Bytes())
 }
 
-// Placed names the scene of every order.
+// Placed are orders as they are when the run directory is read again, each with the name of its scene.
 func Placed(list []order.Entry, scenes []string) ([]order.Entry, error) {
-	list = slices.Clone(list)
-	for i := range list {
-		if list[i].Scene == "" && len(scenes) == 1 {
-			list[i].Scene = scenes[0]
+	placed := make([]order.Entry, 0, len(list))
+	for _, e := range list {
+		if e.Scene == "" && len(scenes) == 1 {
+			e.Scene = scenes[0]
 		}
-		if !slices.Contains(scenes, list[i].Scene) {
-			return nil, protocol.Errorf(protocol.KindNotFound, "order %s: scene %q; the run has %v", list[i].ID, list[i].Scene, scenes)
+		if !slices.Contains(scenes, e.Scene) {
+			return nil, protocol.Errorf(protocol.KindNotFound, "order %s: scene %q; the run has %v", e.ID, e.Scene, scenes)
 		}
+		again, err := reread(e)
+		if err != nil {
+			return nil, protocol.Errorf(protocol.KindOf(err), "order %s: %w", e.ID, err)
+		}
+		placed = append(placed, again)
 	}
-	return list, nil
+	return placed, nil
+}
+
+// reread is an order that was written and read: JSON writes the number 1.0 as 1, which is a whole one.
+func reread(e order.Entry) (order.Entry, error) {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return e, protocol.Errorf(protocol.KindInvalid, "%w", err)
+	}
+	list, err := Parse("as it is kept.jsonl", line)
+	if err != nil {
+		return e, err
+	}
+	return list[0], nil
 }
 
 // Joined are the orders that a run has, as many as had, and behind them those that are given to it when it goes on and

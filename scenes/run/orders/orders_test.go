@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -256,4 +257,34 @@ func TestCommands(t *testing.T) {
 		t.Error(err)
 	}
 	<-done
+}
+
+// Promise 4: an order is what it is when the run directory was read again, also a number that JSON writes in another way.
+func TestPlacedAsKept(t *testing.T) {
+	given, err := orders.Parse("orders.yaml", []byte("orders:\n  - {do: [{event: {type: bell, payload: {level: 1.0, half: 0.5, much: 1e3, none: -0.0}}}]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	placed, err := orders.Placed(given, []string{"s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := orders.Keep(dir, placed); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := orders.Kept(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(kept) != 1 || !reflect.DeepEqual(kept[0], placed[0]) || kept[0].Scene != "s" {
+		t.Errorf("%#v\n%#v", kept, placed)
+	}
+	if v := given[0].Do[0].(map[string]any)["event"].(map[string]any)["payload"].(map[string]any)["level"]; v != 1.0 {
+		t.Errorf("the order that was given is another: %#v", v)
+	}
+	given[0].Do = []any{map[string]any{"event": map[string]any{"type": "bell", "payload": 1e20}}}
+	if _, err := orders.Placed(given, []string{"s"}); err == nil || !strings.Contains(err.Error(), "order order-1: ") {
+		t.Error("an order that nobody could read again:", err)
+	}
 }

@@ -104,3 +104,29 @@ func TestRefusedOrders(t *testing.T) {
 		t.Fatalf("%+v", sum.SceneSummary)
 	}
 }
+
+// A run goes on with an order that has a number without a fraction, and takes it again.
+func TestOrderWithAWholeFloat(t *testing.T) {
+	list, err := orders.Parse("orders.yaml", []byte("orders: [{id: a, do: [{event: {type: bell, payload: {level: 1.0}}}]}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	r, err := Start(loadTown(t), Options{Dir: dir, Scenes: []string{"day"}, Ticks: 1 << 30, Orders: list})
+	for range 3 {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.give(t.Context(), &list[0]); got.Refused != "" || got.Wave == 0 { // it waits until the order is in the journal
+			t.Errorf("the same order: %+v", got)
+		}
+		r.Interrupt()
+		wait(t, r)
+		r, err = Resume(dir, Options{Orders: list})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Interrupt()
+	wait(t, r)
+}
