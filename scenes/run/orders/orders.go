@@ -92,9 +92,15 @@ func Keep(dir string, list []order.Entry) error {
 	return writeBytes(filepath.Join(dir, laterFile), lines.Bytes())
 }
 
-// Placed are orders as they are when the run directory is read again, each with the name of its scene.
+// key is what one order has alone.
+type key struct{ scene, id string }
+
+func keyOf(e *order.Entry) key { return key{e.Scene, e.ID} }
+
+// Placed are orders as they are when the run directory is read again, each with the name of its scene. One that is given
+// twice is taken once.
 func Placed(list []order.Entry, scenes []string) ([]order.Entry, error) {
-	placed := make([]order.Entry, 0, len(list))
+	placed, at := make([]order.Entry, 0, len(list)), map[key]int{}
 	for _, e := range list {
 		if e.Scene == "" && len(scenes) == 1 {
 			e.Scene = scenes[0]
@@ -106,7 +112,14 @@ func Placed(list []order.Entry, scenes []string) ([]order.Entry, error) {
 		if err != nil {
 			return nil, protocol.Errorf(protocol.KindOf(err), "order %s: %w", e.ID, err)
 		}
-		placed = append(placed, again)
+		i, twice := at[keyOf(&again)]
+		switch {
+		case !twice:
+			at[keyOf(&again)] = len(placed)
+			placed = append(placed, again)
+		case !same(placed[i], again):
+			return nil, protocol.Errorf(protocol.KindInvalid, "order %s: two of the given orders of the scene %s have this id; give each one of its own", again.ID, again.Scene)
+		}
 	}
 	return placed, nil
 }
@@ -134,9 +147,13 @@ func Joined(dir, run string, scenes []string, more []order.Entry) (all []order.E
 		return nil, 0, err
 	}
 	had = len(all)
+	at := make(map[key]int, had)
+	for i := range all {
+		at[keyOf(&all[i])] = i
+	}
 	for _, e := range more {
-		switch i := slices.IndexFunc(all, func(o order.Entry) bool { return o.ID == e.ID && o.Scene == e.Scene }); {
-		case i < 0:
+		switch i, known := at[keyOf(&e)]; {
+		case !known:
 			all = append(all, e)
 		case !same(all[i], e):
 			return nil, 0, protocol.Errorf(protocol.KindConflict, "order %s: the run %s has another order with this id; give yours one of its own", e.ID, run)
@@ -223,12 +240,10 @@ func Kept(dir string) ([]order.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	type key struct{ scene, id string }
 	known := map[key]bool{}
 	return slices.DeleteFunc(append(list, later...), func(e order.Entry) bool {
-		k := key{e.Scene, e.ID}
-		again := known[k]
-		known[k] = true
+		again := known[keyOf(&e)]
+		known[keyOf(&e)] = true
 		return again
 	}), nil
 }

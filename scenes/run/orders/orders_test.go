@@ -288,3 +288,31 @@ func TestPlacedAsKept(t *testing.T) {
 		t.Error("an order that nobody could read again:", err)
 	}
 }
+
+// Of the orders that are given each is taken once. Two with one id are a fault of whoever gives them, not of the run.
+func TestTwoOrdersWithOneID(t *testing.T) {
+	scenes := []string{"s"}
+	list := entries(t)
+	twice := append(list[:1:1], list[0])
+	twice[1].Scene = "s"
+	if got, err := orders.Placed(twice, scenes); err != nil || len(got) != 1 {
+		t.Error(got, err)
+	}
+	other := list[1]
+	other.ID = "a"
+	two := append(list[:1:1], other)
+	if _, err := orders.Placed(two, scenes); protocol.KindOf(err) != protocol.KindInvalid || !strings.Contains(err.Error(), "order a: two of the given orders of the scene s have this id") {
+		t.Error(err)
+	}
+	dir := t.TempDir()
+	if _, _, err := orders.Joined(dir, "r", scenes, two); protocol.KindOf(err) != protocol.KindInvalid || strings.Contains(err.Error(), "the run r has") {
+		t.Error(err)
+	}
+	other.Scene = "s"
+	if err := orders.Keep(dir, []order.Entry{other}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := orders.Joined(dir, "r", scenes, list); protocol.KindOf(err) != protocol.KindConflict || !strings.Contains(err.Error(), "order a: the run r has another order with this id") {
+		t.Error(err)
+	}
+}
