@@ -285,10 +285,18 @@ func (b *Book) Planned(list []*machines.Order, at uint64, check func(*agenda.Int
 	return slices.DeleteFunc(list, func(o *machines.Order) bool { return o == nil }), nil
 }
 
-// Check refuses orders with their wave or time that a scene would refuse which does not run and goes on from a journal.
+// Check refuses orders with their wave or time that a scene would refuse which does not run and goes on from a journal,
+// and all that are new to one that has ended.
 func Check(made *setup.Scene, journal history.Journal, list []*machines.Order) error {
 	b := &Book{Scene: made.ID, Journal: journal, Codec: machines.NewCodec()}
-	_, err := b.Planned(list, journal.Durable().Number, func(o *agenda.Intervened) error { return machines.CheckOrder(made, o) })
+	left, err := b.Planned(list, journal.Durable().Number, func(o *agenda.Intervened) error { return machines.CheckOrder(made, o) })
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	reason, err := history.End(journal)
+	if err == nil && reason != "" {
+		err = protocol.Errorf(protocol.KindConflict, "order %s: the scene %s does not run: it has ended (%s)", left[0].ID, made.ID, reason)
+	}
 	return err
 }
 

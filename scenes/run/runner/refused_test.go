@@ -130,3 +130,43 @@ func TestOrderWithAWholeFloat(t *testing.T) {
 	r.Interrupt()
 	wait(t, r)
 }
+
+// A new order for a scene that has ended is refused when the run goes on, as it is while the run is under way. One that
+// the scene has is not new.
+func TestOrderOfAnEndedScene(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	list, err := orders.Parse("x.jsonl", []byte(`{"id": "end", "scene": "night", "do": [{"end": {}}]}
+{"id": "late", "scene": "night", "at": "1000h", "do": [{"event": {"type": "bell"}}]}
+{"id": "late", "scene": "day", "at": "1000h", "do": [{"event": {"type": "bell"}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Start(loadTown(t), Options{Dir: dir, Scenes: []string{"night", "day"}, Ticks: 1 << 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.give(t.Context(), &list[0]); got.Refused != "" {
+		t.Fatalf("%+v", got)
+	}
+	r.Scenes[0].Run.Wait()
+	if got := r.give(t.Context(), &list[1]); got.Kind != protocol.KindConflict {
+		t.Errorf("%+v", got)
+	}
+	r.Interrupt()
+	wait(t, r)
+	if r, err := Resume(dir, Options{Orders: list}); protocol.KindOf(err) != protocol.KindConflict || !strings.Contains(err.Error(), "order late: the scene night does not run: it has ended (request)") {
+		if err == nil {
+			r.Interrupt()
+			wait(t, r)
+		}
+		t.Errorf("%v", err)
+	}
+	if kept, err := orders.Kept(dir); err != nil || len(kept) > 0 {
+		t.Error(kept, err)
+	}
+	if r, err = Resume(dir, Options{Orders: []order.Entry{list[0], list[2]}}); err != nil {
+		t.Fatal(err)
+	}
+	r.Interrupt()
+	wait(t, r)
+}
