@@ -17,6 +17,7 @@ package granted
 
 import (
 	"log/slog"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -46,9 +47,9 @@ type Reread struct {
 // Run is one run. Its fields do not change once it has begun.
 type Run struct {
 	Project *project.Project // with which the run began
-	// Has are the projects of the scenes under way: that with which the run began, or an edition; nil = there are
-	// no scenes yet.
-	Has    func() []*project.Project
+	// Has are the projects of the scenes under way, by scene id: that with which the run began, or an edition; nil =
+	// there are no scenes yet.
+	Has    func() map[string]*project.Project
 	Place  needs.Place // whose grants count
 	Folder string      // of the project, as commands name it
 	Live   bool        // tools are carried out; else nothing must be granted
@@ -73,7 +74,7 @@ func (r *Run) has() []*project.Project {
 	if r.Has == nil {
 		return []*project.Project{r.Project}
 	}
-	return r.Has()
+	return slices.Collect(maps.Values(r.Has()))
 }
 
 // project is the one whose tools count: that of all scenes. While they have several, it is that with which the run
