@@ -57,7 +57,9 @@ func (r *Runner) edition(now *granted.Reread, opt *Options) (changed []string, e
 func (r *Runner) projects() map[string]*project.Project {
 	has := map[string]*project.Project{}
 	for _, s := range r.Scenes {
-		has[s.ID] = s.project.Load()
+		if !s.Run.Stopped() {
+			has[s.ID] = s.project.Load()
+		}
 	}
 	return has
 }

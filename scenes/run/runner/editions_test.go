@@ -77,6 +77,24 @@ func tidalRun(t *testing.T, next *project.Project) *Runner {
 	return r
 }
 
+// A scene that has ended takes no other tools, and none are kept for it.
+func TestReloadWhenASceneHasEnded(t *testing.T) {
+	r := tidalRun(t, tidal(t, "the first", "the second"))
+	r.Scenes[0].Run.Interrupt()
+	r.Scenes[0].Run.Wait()
+	if lines, err := r.Reload(); err != nil || len(lines) != 1 || !strings.HasPrefix(lines[0], "the scene quiet goes on with tides 1.0.0 (edition 2)") {
+		t.Fatalf("%q, %v", lines, err)
+	}
+	if lines, err := r.Reload(); err != nil || len(lines) != 0 || len(r.Manifest.Editions) != 1 {
+		t.Errorf("%q, %v, %d editions", lines, err, len(r.Manifest.Editions))
+	}
+	r.Scenes[1].Run.Interrupt()
+	r.Scenes[1].Run.Wait()
+	if lines, err := r.Reload(); err != nil || len(lines) != 0 || len(r.Manifest.Editions) != 1 {
+		t.Errorf("without a scene: %q, %v, %d editions", lines, err, len(r.Manifest.Editions))
+	}
+}
+
 // A scene that cannot go on with other files keeps what it has, and the error names it; the others take them.
 func TestReloadThatOneSceneRefuses(t *testing.T) {
 	r := tidalRun(t, tidal(t, "the first", "the second"))
