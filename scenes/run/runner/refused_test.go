@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tavernsim/engine/budget"
+	"tavernsim/engine/control"
 	"tavernsim/engine/order"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/mock"
@@ -141,7 +142,7 @@ func TestOrderOfAnEndedScene(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Start(loadTown(t), Options{Dir: dir, Scenes: []string{"night", "day"}, Ticks: 1 << 30})
+	r, err := Start(loadTown(t), Options{Dir: dir, Scenes: []string{"night", "day"}, Ticks: 1 << 30, Control: []control.Command{{Do: control.Pause}}}) // so that the night ends by the order
 	if err != nil {
 		t.Fatal(err)
 	}
