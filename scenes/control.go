@@ -55,7 +55,7 @@ type commanded struct {
 func (r *Run) command(ctx context.Context, c *control.Command, stands bool) (control.Report, error) {
 	x := &command{Command: c, stands: stands, answer: make(chan commanded, 1)}
 	r.scene.stage.Tell(carrying(protocol.KindControl, x))
-	return x.wait(ctx, r.stage.over, r.scene.ID)
+	return x.wait(ctx, r.stage.over.Done(), r.scene.ID)
 }
 
 // wait returns the answer. An answer counts although the scene has stopped or ctx is done

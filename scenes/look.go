@@ -18,7 +18,7 @@ func (r *Run) Look(ctx context.Context, id string) (*glance.Seen, error) {
 	}
 	l := glance.New(o)
 	r.scene.stage.Tell(l.Message(protocol.KindControl))
-	return l.Wait(ctx, r.stage.over)
+	return l.Wait(ctx, r.stage.over.Done())
 }
 
 // look takes the looks that wait when no wave is open: at once, or when the stage asks whether the next one

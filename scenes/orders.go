@@ -33,7 +33,7 @@ func (r *Run) await(ctx context.Context, g *receipts.Given) (receipts.Receipt, e
 	var err error
 	select {
 	case <-g.Durable:
-	case <-r.stage.over:
+	case <-r.stage.over.Done():
 		err = r.stoppedBefore(g)
 	case <-ctx.Done():
 		err = protocol.Errorf(protocol.KindCancelled, "order %s: %w", g.ID, ctx.Err())
@@ -57,6 +57,9 @@ func (r *Run) stoppedBefore(g *receipts.Given) error {
 	}
 	return protocol.Errorf(protocol.KindUnknownOutcome, "order %s: the scene %s stopped before its wave %d was durable; give the order again when the scene goes on: it is carried out once", g.ID, r.scene.ID, wave)
 }
+
+// Stopped reports whether the scene has stopped, or failed: it takes nothing any more.
+func (r *Run) Stopped() bool { return r.stage.over.Err() != nil }
 
 // Made is the scene as it is compiled.
 func (r *Run) Made() *setup.Scene { return r.scene.Scene }
@@ -82,10 +85,8 @@ func (r *Run) Plan(o *machines.Order, keep func() error) (receipt receipts.Recei
 	if err := machines.CheckOrder(r.scene.Scene, o.Intervened); err != nil {
 		return receipts.Receipt{}, err
 	}
-	select {
-	case <-r.stage.over:
+	if r.Stopped() {
 		return receipts.Receipt{}, protocol.Errorf(protocol.KindConflict, "order %s: the scene %s has stopped", o.ID, r.scene.ID)
-	default:
 	}
 	return r.scene.orders.Plan(o, uint64(r.Progress.Waves.Load()), keep)
 }

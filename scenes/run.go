@@ -236,7 +236,7 @@ func (r *Run) launch() error {
 	over, end := context.WithCancel(context.Background())
 	r.stage = &stage{
 		scene: sc, machine: state.Stage, progress: r.Progress, series: series.New(sc.Simulation().Report), report: r.ended,
-		rests: make(chan struct{}, 1), over: over.Done(), end: end, measured: measured{phase: metrics.PhaseTurns},
+		rests: make(chan struct{}, 1), over: over, end: end, measured: measured{phase: metrics.PhaseTurns},
 		doing: timing.NewDoing(sc.doers(), sc.Class, sc.Size(), doingOf(state.Agenda)),
 	}
 	for i := range sc.options.Control {
@@ -353,7 +353,7 @@ func (r *Run) WaitPaused(ctx context.Context) bool {
 	select {
 	case <-r.stage.rests:
 		return true
-	case <-r.stage.over:
+	case <-r.stage.over.Done():
 	case <-ctx.Done():
 	}
 	return false

@@ -1,6 +1,7 @@
 package scenes
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -44,8 +45,8 @@ type stage struct {
 	doing    *timing.Doing
 	report   func(Outcome)
 	rests    chan struct{}   // gets one element each time the scene comes to rest
-	over     <-chan struct{} // closed when the scene has stopped, or failed
-	end      func()          // closes it
+	over     context.Context // ends when the scene has stopped, or failed
+	end      func()          // ends it
 }
 
 // keptWave is the journal's answer in the mailbox of the stage.

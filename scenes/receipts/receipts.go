@@ -20,6 +20,7 @@ package receipts
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,6 +28,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/order"
+	"tavernsim/engine/travel"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/load/setup"
@@ -56,9 +58,26 @@ type said [sha256.Size]byte
 func saidBy(o *agenda.Intervened) (sum said) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q ", o.By, o.Reason)
-	h.Write(o.Do)
+	h.Write(words(o))
 	h.Sum(sum[:0])
 	return sum
+}
+
+// words are the changes of an order as JSON, which has one form for 1.0 and 1: run directories keep orders so, and
+// the fact of one may have the other form. Letters between scenes are long, and nothing rewrites them.
+func words(o *agenda.Intervened) []byte {
+	if o.By == travel.By {
+		return o.Do
+	}
+	do, err := o.Do.Value()
+	if err != nil {
+		return o.Do
+	}
+	text, err := json.Marshal(do)
+	if err != nil { // a number without a form in JSON
+		return o.Do
+	}
+	return text
 }
 
 // Book is that of one scene.
@@ -266,10 +285,18 @@ func (b *Book) Planned(list []*machines.Order, at uint64, check func(*agenda.Int
 	return slices.DeleteFunc(list, func(o *machines.Order) bool { return o == nil }), nil
 }
 
-// Check refuses orders with their wave or time that a scene would refuse which does not run and goes on from a journal.
+// Check refuses orders with their wave or time that a scene would refuse which does not run and goes on from a journal,
+// and all that are new to one that has ended.
 func Check(made *setup.Scene, journal history.Journal, list []*machines.Order) error {
 	b := &Book{Scene: made.ID, Journal: journal, Codec: machines.NewCodec()}
-	_, err := b.Planned(list, journal.Durable().Number, func(o *agenda.Intervened) error { return machines.CheckOrder(made, o) })
+	left, err := b.Planned(list, journal.Durable().Number, func(o *agenda.Intervened) error { return machines.CheckOrder(made, o) })
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	reason, err := history.End(journal)
+	if err == nil && reason != "" {
+		err = protocol.Errorf(protocol.KindConflict, "order %s: the scene %s does not run: it has ended (%s)", left[0].ID, made.ID, reason)
+	}
 	return err
 }
 

@@ -116,6 +116,26 @@ func TestBook(t *testing.T) {
 	}
 }
 
+// Promise 1: two orders that JSON writes in one way say the same. Of runs that exist the journal has 1.0, where the run
+// directory has 1.
+func TestNumbersAsKept(t *testing.T) {
+	var told []string
+	b := book(&told)
+	of := func(level any) *agenda.Intervened {
+		return &agenda.Intervened{ID: "a", Do: protocol.Encode([]any{map[string]any{"event": map[string]any{"type": "bell", "payload": level}}})}
+	}
+	if _, err := b.Take(of(1.0)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := b.Planned([]*machines.Order{{Intervened: of(int64(1)), Had: true}}, 5, func(*agenda.Intervened) error { return nil })
+	if err != nil || len(got) != 0 || len(told) != 1 {
+		t.Error(got, err, told)
+	}
+	if _, err := b.Take(of(1.5)); protocol.KindOf(err) != protocol.KindConflict {
+		t.Error(err)
+	}
+}
+
 // Promise 3: so many wait, and no more; who is carried out makes room.
 func TestBookIsFull(t *testing.T) {
 	var told []string

@@ -12,7 +12,7 @@ import (
 )
 
 // File holds the states of passive agents for which memory has no room. It is no part of the
-// durability: it is empty when a scene gets it, and no process reads it after the scene.
+// durability: [Options].File makes it empty for each scene, and no process reads it after the scene.
 type File interface {
 	io.ReaderAt
 	io.WriterAt

@@ -7,8 +7,8 @@
 //
 //  1. A tool is called only if the server describes it as the pin of the project does, and does not offer it as a
 //     task only. The refusal says what differs.
-//  2. A server gets no capability of a client but forms for persons, which reach the person
-//     that [tools.Call.Ask] asks: everything else that it asks for is refused, and its list of
+//  2. A server gets no capability of a client but forms, which reach whoever [tools.Call.Ask]
+//     asks, a person or a service of a plugin: everything else that it asks for is refused, and its list of
 //     roots is empty. A question that could be for one of several calls is declined.
 //  3. A server that breaks the protocol is off for the rest of the scene. One that ends, or
 //     does not answer, starts again after a pause; after five times in a row it is off.

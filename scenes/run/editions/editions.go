@@ -14,6 +14,7 @@
 package editions
 
 import (
+	"errors"
 	"reflect"
 	"slices"
 	"strings"
@@ -51,20 +52,26 @@ func Compare(was, is *project.Project) (*agenda.PluginsChanged, error) {
 	return f, err
 }
 
-// Each compares the projects of several scenes with what their files have become; nil = the scene has that. all are the
-// plugins that changed in one of them.
-func Each(was []*project.Project, is *project.Project) (facts []*agenda.PluginsChanged, all []string, err error) {
-	facts = make([]*agenda.PluginsChanged, len(was))
-	for i, p := range was {
-		f, err := Compare(p, is)
-		if err != nil {
-			return nil, nil, err
-		}
-		if len(f.Plugins) > 0 {
-			facts[i], all = f, union(all, f.Plugins)
+// Each compares the projects of several scenes, by scene id, with what their files have become: facts are those of
+// the scenes that can go on with that and have not done so, all are the plugins that changed in one of them, and the
+// error names the scenes that cannot.
+func Each(was map[string]*project.Project, is *project.Project) (facts map[string]*agenda.PluginsChanged, all []string, err error) {
+	facts = map[string]*agenda.PluginsChanged{}
+	for _, scene := range protocol.SortedKeys(was) {
+		f, refused := Compare(was[scene], is)
+		switch {
+		case refused != nil:
+			err = errors.Join(err, OfScene(scene, refused))
+		case len(f.Plugins) > 0:
+			facts[scene], all = f, union(all, f.Plugins)
 		}
 	}
-	return facts, all, nil
+	return facts, all, err
+}
+
+// OfScene says which scene keeps the plugins that it has.
+func OfScene(scene string, why error) error {
+	return protocol.Errorf(protocol.KindConflict, "scene %s: %w", scene, why)
 }
 
 // plugins are the names of those of which files differ.

@@ -17,6 +17,7 @@ package granted
 
 import (
 	"log/slog"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -46,9 +47,9 @@ type Reread struct {
 // Run is one run. Its fields do not change once it has begun.
 type Run struct {
 	Project *project.Project // with which the run began
-	// Has are the projects of the scenes under way: that with which the run began, or an edition; nil = there are
-	// no scenes yet.
-	Has    func() []*project.Project
+	// Has are the projects of the scenes under way, by scene id: that with which the run began, or an edition; nil =
+	// there are no scenes yet.
+	Has    func() map[string]*project.Project
 	Place  needs.Place // whose grants count
 	Folder string      // of the project, as commands name it
 	Live   bool        // tools are carried out; else nothing must be granted
@@ -68,13 +69,18 @@ type Run struct {
 	plugins atomic.Pointer[map[string]int]
 }
 
+// has are the projects of the scenes under way, and before there are scenes that with which the run began.
+func (r *Run) has() []*project.Project {
+	if r.Has == nil {
+		return []*project.Project{r.Project}
+	}
+	return slices.Collect(maps.Values(r.Has()))
+}
+
 // project is the one whose tools count: that of all scenes. While they have several, it is that with which the run
 // began, as no edition asks for more.
 func (r *Run) project() *project.Project {
-	if r.Has == nil {
-		return r.Project
-	}
-	has := r.Has()
+	has := r.has()
 	if len(has) == 0 || slices.ContainsFunc(has, func(p *project.Project) bool { return p.Hash() != has[0].Hash() }) {
 		return r.Project
 	}
@@ -207,7 +213,7 @@ func (r *Run) stays(now *Reread) (changed []string, err error) {
 		return nil, protocol.Errorf(protocol.KindConflict, "the folder of the project cannot be read, and the run keeps the files that it began with: %w", now.Fault)
 	}
 	var list []string
-	for _, p := range r.Has() {
+	for _, p := range r.has() {
 		list = append(list, differences(p, now.Project)...)
 	}
 	slices.Sort(list)

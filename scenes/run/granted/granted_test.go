@@ -2,6 +2,7 @@ package granted_test
 
 import (
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +15,7 @@ import (
 
 	"tavernsim/engine/control"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/granted"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
@@ -141,6 +143,25 @@ func TestReload(t *testing.T) {
 		t.Error("the run ends with other secrets than it took")
 	}
 	checkReloaded(t, r.Dir)
+}
+
+// Promise 2, before there are scenes: the files of the project that differ are named.
+func TestReloadWithoutScenes(t *testing.T) {
+	load := func(port string) *project.Project {
+		t.Helper()
+		p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(strings.ReplaceAll(reloaded, "PORT", port)))), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	r := &granted.Run{Project: load("8"), Log: slog.New(slog.DiscardHandler), Again: func() (*granted.Reread, error) { return &granted.Reread{Project: load("9")}, nil }}
+	if err := r.Begin(t.TempDir(), &rundir.Manifest{}, own.Files{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Reload(nil); protocol.KindOf(err) != protocol.KindConflict || !strings.Contains(err.Error(), "does not read again: tools/ask.tool.yaml.") {
+		t.Error(err)
+	}
 }
 
 // checkReloaded: what was decided is decided again without the files, and no secret was kept.

@@ -12,6 +12,7 @@
 //  2. An order that [Send] gives up on was taken back, or the error says that it was taken. The
 //     same order sent again is carried out once.
 //  3. A command does not wait for orders. One that a kill interrupts has no answer.
+//  4. What [Placed] and [Joined] give is what [Kept] gives when it was kept, to the last bit.
 //
 // # Not here
 //
@@ -91,18 +92,49 @@ func Keep(dir string, list []order.Entry) error {
 	return writeBytes(filepath.Join(dir, laterFile), lines.Bytes())
 }
 
-// Placed names the scene of every order.
+// key is what one order has alone.
+type key struct{ scene, id string }
+
+func keyOf(e *order.Entry) key { return key{e.Scene, e.ID} }
+
+// Placed are orders as they are when the run directory is read again, each with the name of its scene. One that is given
+// twice is taken once.
 func Placed(list []order.Entry, scenes []string) ([]order.Entry, error) {
-	list = slices.Clone(list)
-	for i := range list {
-		if list[i].Scene == "" && len(scenes) == 1 {
-			list[i].Scene = scenes[0]
+	placed, at := make([]order.Entry, 0, len(list)), map[key]int{}
+	for _, e := range list {
+		if e.Scene == "" && len(scenes) == 1 {
+			e.Scene = scenes[0]
 		}
-		if !slices.Contains(scenes, list[i].Scene) {
-			return nil, protocol.Errorf(protocol.KindNotFound, "order %s: scene %q; the run has %v", list[i].ID, list[i].Scene, scenes)
+		if !slices.Contains(scenes, e.Scene) {
+			return nil, protocol.Errorf(protocol.KindNotFound, "order %s: scene %q; the run has %v", e.ID, e.Scene, scenes)
+		}
+		again, err := reread(e)
+		if err != nil {
+			return nil, protocol.Errorf(protocol.KindOf(err), "order %s: %w", e.ID, err)
+		}
+		i, twice := at[keyOf(&again)]
+		switch {
+		case !twice:
+			at[keyOf(&again)] = len(placed)
+			placed = append(placed, again)
+		case !same(placed[i], again):
+			return nil, protocol.Errorf(protocol.KindInvalid, "order %s: two of the given orders of the scene %s have this id; give each one of its own", again.ID, again.Scene)
 		}
 	}
-	return list, nil
+	return placed, nil
+}
+
+// reread is an order that was written and read: JSON writes the number 1.0 as 1, which is a whole one.
+func reread(e order.Entry) (order.Entry, error) {
+	line, err := json.Marshal(e)
+	if err != nil {
+		return e, protocol.Errorf(protocol.KindInvalid, "%w", err)
+	}
+	list, err := Parse("as it is kept.jsonl", line)
+	if err != nil {
+		return e, err
+	}
+	return list[0], nil
 }
 
 // Joined are the orders that a run has, as many as had, and behind them those that are given to it when it goes on and
@@ -115,9 +147,13 @@ func Joined(dir, run string, scenes []string, more []order.Entry) (all []order.E
 		return nil, 0, err
 	}
 	had = len(all)
+	at := make(map[key]int, had)
+	for i := range all {
+		at[keyOf(&all[i])] = i
+	}
 	for _, e := range more {
-		switch i := slices.IndexFunc(all, func(o order.Entry) bool { return o.ID == e.ID && o.Scene == e.Scene }); {
-		case i < 0:
+		switch i, known := at[keyOf(&e)]; {
+		case !known:
 			all = append(all, e)
 		case !same(all[i], e):
 			return nil, 0, protocol.Errorf(protocol.KindConflict, "order %s: the run %s has another order with this id; give yours one of its own", e.ID, run)
@@ -204,12 +240,10 @@ func Kept(dir string) ([]order.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	type key struct{ scene, id string }
 	known := map[key]bool{}
 	return slices.DeleteFunc(append(list, later...), func(e order.Entry) bool {
-		k := key{e.Scene, e.ID}
-		again := known[k]
-		known[k] = true
+		again := known[keyOf(&e)]
+		known[keyOf(&e)] = true
 		return again
 	}), nil
 }

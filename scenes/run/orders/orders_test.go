@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -256,4 +257,62 @@ func TestCommands(t *testing.T) {
 		t.Error(err)
 	}
 	<-done
+}
+
+// Promise 4: an order is what it is when the run directory was read again, also a number that JSON writes in another way.
+func TestPlacedAsKept(t *testing.T) {
+	given, err := orders.Parse("orders.yaml", []byte("orders:\n  - {do: [{event: {type: bell, payload: {level: 1.0, half: 0.5, much: 1e3, none: -0.0}}}]}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	placed, err := orders.Placed(given, []string{"s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := orders.Keep(dir, placed); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := orders.Kept(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(kept) != 1 || !reflect.DeepEqual(kept[0], placed[0]) || kept[0].Scene != "s" {
+		t.Errorf("%#v\n%#v", kept, placed)
+	}
+	if v := given[0].Do[0].(map[string]any)["event"].(map[string]any)["payload"].(map[string]any)["level"]; v != 1.0 {
+		t.Errorf("the order that was given is another: %#v", v)
+	}
+	given[0].Do = []any{map[string]any{"event": map[string]any{"type": "bell", "payload": 1e20}}}
+	if _, err := orders.Placed(given, []string{"s"}); err == nil || !strings.Contains(err.Error(), "order order-1: ") {
+		t.Error("an order that nobody could read again:", err)
+	}
+}
+
+// Of the orders that are given each is taken once. Two with one id are a fault of whoever gives them, not of the run.
+func TestTwoOrdersWithOneID(t *testing.T) {
+	scenes := []string{"s"}
+	list := entries(t)
+	twice := append(list[:1:1], list[0])
+	twice[1].Scene = "s"
+	if got, err := orders.Placed(twice, scenes); err != nil || len(got) != 1 {
+		t.Error(got, err)
+	}
+	other := list[1]
+	other.ID = "a"
+	two := append(list[:1:1], other)
+	if _, err := orders.Placed(two, scenes); protocol.KindOf(err) != protocol.KindInvalid || !strings.Contains(err.Error(), "order a: two of the given orders of the scene s have this id") {
+		t.Error(err)
+	}
+	dir := t.TempDir()
+	if _, _, err := orders.Joined(dir, "r", scenes, two); protocol.KindOf(err) != protocol.KindInvalid || strings.Contains(err.Error(), "the run r has") {
+		t.Error(err)
+	}
+	other.Scene = "s"
+	if err := orders.Keep(dir, []order.Entry{other}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := orders.Joined(dir, "r", scenes, list); protocol.KindOf(err) != protocol.KindConflict || !strings.Contains(err.Error(), "order a: the run r has another order with this id") {
+		t.Error(err)
+	}
 }

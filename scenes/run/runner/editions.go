@@ -26,23 +26,23 @@ import (
 // scene decides for itself, between two waves; the error names those that do not.
 func (r *Runner) edition(now *granted.Reread, opt *Options) (changed []string, err error) {
 	facts, plugins, err := editions.Each(r.projects(), now.Project)
-	if err != nil {
+	if len(facts) == 0 {
 		return nil, err
 	}
-	e, err := r.Manifest.AddEdition(r.Dir, now.Project, plugins)
-	if err != nil {
-		return nil, err
+	e, failed := r.Manifest.AddEdition(r.Dir, now.Project, plugins)
+	if failed != nil {
+		return nil, errors.Join(err, failed)
 	}
 	known := false // to a scene, whose facts may name it
-	for i, s := range r.Scenes {
-		f := facts[i]
+	for _, s := range r.Scenes {
+		f := facts[s.ID]
 		if f == nil {
 			continue
 		}
 		f.Edition = e.Number
 		told, bad := r.reload(s, now, f, opt)
 		if known = known || told; bad != nil {
-			err = errors.Join(err, protocol.Errorf(protocol.KindConflict, "scene %s: %w", s.ID, bad))
+			err = errors.Join(err, editions.OfScene(s.ID, bad))
 			continue
 		}
 		changed = append(changed, fmt.Sprintf("the scene %s goes on with %s (edition %d): %s", s.ID, strings.Join(f.Plugins, ", "), f.Edition, strings.Join(f.Tools, ", ")))
@@ -53,12 +53,15 @@ func (r *Runner) edition(now *granted.Reread, opt *Options) (changed []string, e
 	return changed, err
 }
 
-// projects are those of the scenes under way.
-func (r *Runner) projects() (list []*project.Project) {
+// projects are those of the scenes under way, by scene id.
+func (r *Runner) projects() map[string]*project.Project {
+	has := map[string]*project.Project{}
 	for _, s := range r.Scenes {
-		list = append(list, s.project.Load())
+		if !s.Run.Stopped() {
+			has[s.ID] = s.project.Load()
+		}
 	}
-	return list
+	return has
 }
 
 // reloading bounds how long a scene is waited for.

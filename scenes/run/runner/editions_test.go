@@ -14,6 +14,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/persistence"
 	"tavernsim/persistence/persistencetest"
+	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/granted"
 	"tavernsim/scenes/run/rundir"
@@ -46,6 +47,68 @@ id: s
 name: S
 agent_instances: [{instance_id: a, profile_id: a}]
 `
+
+// tidal is the project with a text replaced, and with a second scene whose agent has no tools.
+func tidal(t *testing.T, old, text string) *project.Project {
+	t.Helper()
+	second := "\n-- agent_profiles/q.yaml --\nid: q\nname: Q\nversion: '1.0.0'\nschema_version: '1.0'\ncore_deliberation_workflow_id: std/core\n-- scenes/quiet.yaml --\nid: quiet\nname: Q\nagent_instances: [{instance_id: a, profile_id: q}]\n"
+	p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(strings.Replace(tides+second, old, text, 1)))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// tidalRun is a run of both, which reads next.
+func tidalRun(t *testing.T, next *project.Project) *Runner {
+	t.Helper()
+	clock := tools.Func(func(context.Context, *tools.Call) tools.Result { return tools.Output(1) })
+	r, err := Start(tidal(t, "", ""), Options{
+		Dir: filepath.Join(t.TempDir(), "run"), Clock: agenda.Realtime, For: time.Hour, Scenes: []string{"s", "quiet"}, Services: map[string]tools.Executor{"clock": clock},
+		Reread: func() (*granted.Reread, error) { return &granted.Reread{Project: next}, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		r.Interrupt()
+		wait(t, r)
+	})
+	return r
+}
+
+// A scene that has ended takes no other tools, and none are kept for it.
+func TestReloadWhenASceneHasEnded(t *testing.T) {
+	r := tidalRun(t, tidal(t, "the first", "the second"))
+	r.Scenes[0].Run.Interrupt()
+	r.Scenes[0].Run.Wait()
+	if lines, err := r.Reload(); err != nil || len(lines) != 1 || !strings.HasPrefix(lines[0], "the scene quiet goes on with tides 1.0.0 (edition 2)") {
+		t.Fatalf("%q, %v", lines, err)
+	}
+	if lines, err := r.Reload(); err != nil || len(lines) != 0 || len(r.Manifest.Editions) != 1 {
+		t.Errorf("%q, %v, %d editions", lines, err, len(r.Manifest.Editions))
+	}
+	r.Scenes[1].Run.Interrupt()
+	r.Scenes[1].Run.Wait()
+	if lines, err := r.Reload(); err != nil || len(lines) != 0 || len(r.Manifest.Editions) != 1 {
+		t.Errorf("without a scene: %q, %v, %d editions", lines, err, len(r.Manifest.Editions))
+	}
+}
+
+// A scene that cannot go on with other files keeps what it has, and the error names it; the others take them.
+func TestReloadThatOneSceneRefuses(t *testing.T) {
+	r := tidalRun(t, tidal(t, "the first", "the second"))
+	r.Scenes[0].project.Store(tidal(t, "frequency_hz: 20", "frequency_hz: 21"))
+	for _, want := range []int{1, 0} {
+		lines, err := r.Reload()
+		if len(lines) != want || want == 1 && !strings.HasPrefix(lines[0], "the scene quiet goes on with tides 1.0.0 (edition 2)") {
+			t.Errorf("%q", lines)
+		}
+		if protocol.KindOf(err) != protocol.KindConflict || !strings.Contains(err.Error(), "scene s: agent_profiles/a.yaml is a file of the project, and it changed") || len(r.Manifest.Editions) != 1 {
+			t.Errorf("%v, %d editions", err, len(r.Manifest.Editions))
+		}
+	}
+}
 
 // A scene that decides about a reload after nobody waits for it has the edition all the same, and the
 // run can be resumed.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tavernsim/engine/budget"
+	"tavernsim/engine/control"
 	"tavernsim/engine/order"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/mock"
@@ -103,4 +104,70 @@ func TestRefusedOrders(t *testing.T) {
 	if sum := wait(t, r); !sum.Ended {
 		t.Fatalf("%+v", sum.SceneSummary)
 	}
+}
+
+// A run goes on with an order that has a number without a fraction, and takes it again.
+func TestOrderWithAWholeFloat(t *testing.T) {
+	list, err := orders.Parse("orders.yaml", []byte("orders: [{id: a, do: [{event: {type: bell, payload: {level: 1.0}}}]}]"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	r, err := Start(loadTown(t), Options{Dir: dir, Scenes: []string{"day"}, Ticks: 1 << 30, Orders: list})
+	for range 3 {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.give(t.Context(), &list[0]); got.Refused != "" || got.Wave == 0 { // it waits until the order is in the journal
+			t.Errorf("the same order: %+v", got)
+		}
+		r.Interrupt()
+		wait(t, r)
+		r, err = Resume(dir, Options{Orders: list})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Interrupt()
+	wait(t, r)
+}
+
+// A new order for a scene that has ended is refused when the run goes on, as it is while the run is under way. One that
+// the scene has is not new.
+func TestOrderOfAnEndedScene(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	list, err := orders.Parse("x.jsonl", []byte(`{"id": "end", "scene": "night", "do": [{"end": {}}]}
+{"id": "late", "scene": "night", "at": "1000h", "do": [{"event": {"type": "bell"}}]}
+{"id": "late", "scene": "day", "at": "1000h", "do": [{"event": {"type": "bell"}}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Start(loadTown(t), Options{Dir: dir, Scenes: []string{"night", "day"}, Ticks: 1 << 30, Control: []control.Command{{Do: control.Pause}}}) // so that the night ends by the order
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := r.give(t.Context(), &list[0]); got.Refused != "" {
+		t.Fatalf("%+v", got)
+	}
+	r.Scenes[0].Run.Wait()
+	if got := r.give(t.Context(), &list[1]); got.Kind != protocol.KindConflict {
+		t.Errorf("%+v", got)
+	}
+	r.Interrupt()
+	wait(t, r)
+	if r, err := Resume(dir, Options{Orders: list}); protocol.KindOf(err) != protocol.KindConflict || !strings.Contains(err.Error(), "order late: the scene night does not run: it has ended (request)") {
+		if err == nil {
+			r.Interrupt()
+			wait(t, r)
+		}
+		t.Errorf("%v", err)
+	}
+	if kept, err := orders.Kept(dir); err != nil || len(kept) > 0 {
+		t.Error(kept, err)
+	}
+	if r, err = Resume(dir, Options{Orders: []order.Entry{list[0], list[2]}}); err != nil {
+		t.Fatal(err)
+	}
+	r.Interrupt()
+	wait(t, r)
 }
