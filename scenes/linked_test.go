@@ -108,7 +108,7 @@ func farewell(t *testing.T, text, slow string) string {
 		for i, r := range list.Run(t, func(s *scenestest.Scene) (set scenestest.Settings) {
 			set.Workers = 2
 			if s.Def.Definition.ID == slow {
-				set.Closing = func() { time.Sleep(time.Hour) }
+				set.Closing = func() { <-time.After(time.Hour) }
 			}
 			if s.Def.Definition.ID == "town" { // it is later than the inn when nobody has anything to do
 				note := protocol.Encode([]any{map[string]any{"say": map[string]any{"text": "Good evening."}}})
