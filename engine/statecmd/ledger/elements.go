@@ -40,22 +40,19 @@ func (t *Timers) firstElement(prefix string) (id string, ok bool) {
 	return id, ok
 }
 
-// exactly is the first timer of these bytes in the index of elements whose key begins so, else the first of an
-// equal element; "" = there is none.
-func (t *Timers) exactly(prefix string, v any, encoded protocol.Raw) (id string) {
+// exactly is the first timer of these bytes in the index of elements whose key begins so, else the first of all;
+// "" = there is none.
+func (t *Timers) exactly(prefix string, encoded protocol.Raw) (id string) {
 	t.byElement.ascend(prefix, func(key, at string) bool {
 		if !strings.HasPrefix(key, prefix) {
 			return false
 		}
 		x, _ := t.byPath.get(at)
-		if bytes.Equal(x.Element, encoded) {
-			id = at
-			return false
-		}
-		if want, _ := x.Element.Value(); id == "" && equal(v, want) {
+		same := bytes.Equal(x.Element, encoded)
+		if same || id == "" {
 			id = at
 		}
-		return true
+		return !same
 	})
 	return id
 }
@@ -93,8 +90,8 @@ func (t *Timers) shapes(list string, yield func(shape string, want any)) {
 	}
 }
 
-// Leaving finds the timers of elements that leave one list. Whoever makes one gives the list as it
-// is before the first leaves, and clears what Take gives. The zero Leaving is of no list.
+// Leaving finds the timers of elements that leave one list. The caller gives the list as it is
+// before the first leaves, and clears what Take gives. The zero Leaving is of no list.
 type Leaving struct {
 	List   world.Path
 	timers *Timers
@@ -110,12 +107,11 @@ func (t *Timers) Leave(list world.Path, items func(yield func(i int, v any) bool
 }
 
 // Take gives the timer of an element, which is encoded without its counters: the first of exactly these bytes,
-// else the first of an equal element, else the first that keeps
-// fields of it and is not another's; "" = there is none. It is another's while there are no more
-// such timers than elements that are exactly what they keep.
+// else the first of an equal element, else the first that keeps fields of it and is not another's; "" = there is
+// none. It is another's while there are no more such timers than elements that are exactly what they keep.
 func (l *Leaving) Take(v any, encoded protocol.Raw) (id string) {
 	list, whole := elementsOf(l.List), hash(v)
-	if id := l.timers.exactly(list+shape(v)+whole, v, encoded); id != "" {
+	if id := l.timers.exactly(list+shape(v)+whole, encoded); id != "" {
 		l.taken[whole]++
 		return id
 	}

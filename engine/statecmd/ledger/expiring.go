@@ -70,9 +70,9 @@ func newPlaces(values []any) *places {
 // take gives the place of the first element that is equal to want, else of the first that has its
 // fields; -1 = there is none. The element is gone then, and those behind it move up.
 func (p *places) take(want any) int {
-	at := p.first(p.whole, hash(want), func(v any) bool { return equal(v, want) })
-	if fields, ok := want.(map[string]any); ok && at < 0 {
-		at = p.first(p.having(want), hash(want), func(v any) bool { return HasFields(v, fields) })
+	at := p.first(p.whole, hash(want))
+	if _, ok := want.(map[string]any); ok && at < 0 {
+		at = p.first(p.having(want), hash(want))
 	}
 	if at < 0 {
 		return -1
@@ -88,19 +88,17 @@ func (p *places) take(want any) int {
 	return now
 }
 
-// first is the first place that is not gone and holds such an element; -1 = there is none.
-func (p *places) first(index map[string][]int, hash string, is func(v any) bool) int {
+// first is the first place that is not gone; -1 = there is none.
+func (p *places) first(index map[string][]int, hash string) int {
 	list := index[hash]
 	for len(list) > 0 && p.gone[list[0]] {
 		list = list[1:]
 	}
 	index[hash] = list
-	for _, at := range list {
-		if !p.gone[at] && is(p.values[at]) {
-			return at
-		}
+	if len(list) == 0 {
+		return -1
 	}
-	return -1
+	return list[0]
 }
 
 // having indexes the elements by the fields that want has.
