@@ -44,14 +44,14 @@ type Grant struct {
 func (r *Rounds) Open(at protocol.Time, order []uint32, worst func(o uint32) (models, tools Amount)) (needed bool) {
 	r.motion, r.waiting = 0, nil
 	clear(r.awake)
+	if r.FirstCome {
+		return true
+	}
 	for _, l := range []*ledger{r.all, r.run, r.scene} {
 		l.open(at)
 	}
 	for _, l := range r.profiles {
 		l.open(at)
-	}
-	if r.FirstCome {
-		return true
 	}
 	sums := map[*ledger]Amount{}
 	for _, o := range order {
