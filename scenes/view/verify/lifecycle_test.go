@@ -73,6 +73,18 @@ func momentsVerify(t *testing.T, s *scenestest.Scene, want, log string) {
 	}
 }
 
+// rests pauses a scene for a second, and lets it go on for another.
+func rests(t *testing.T, r *scenestest.Running) {
+	t.Helper()
+	r.Pause()
+	if !r.WaitPaused(t.Context()) {
+		t.Error("not paused")
+	}
+	<-time.After(time.Second)
+	r.Resume()
+	<-time.After(time.Second)
+}
+
 // Each moment of a scene has its own workflow, on the realtime clock too.
 func TestEachMomentHasItsWorkflowInRealtime(t *testing.T) {
 	s := moments(t, "")
@@ -82,13 +94,7 @@ func TestEachMomentHasItsWorkflowInRealtime(t *testing.T) {
 			t.Fatal(err)
 		}
 		<-time.After(time.Second)
-		r.Pause()
-		if !r.WaitPaused(t.Context()) {
-			t.Error("not paused")
-		}
-		<-time.After(time.Second)
-		r.Resume()
-		<-time.After(time.Second)
+		rests(t, r)
 		r.Terminate()
 		if res := r.Close(); res.Err != nil || res.Reason != agenda.StoppedByRequest {
 			t.Error(res)
@@ -147,13 +153,7 @@ func TestWhatWasDeferredMeetsAMomentInRealtime(t *testing.T) {
 				<-deferred
 				<-time.After(c.later)
 				if c.pause {
-					r.Pause()
-					if !r.WaitPaused(t.Context()) {
-						t.Error("not paused")
-					}
-					<-time.After(time.Second)
-					r.Resume()
-					<-time.After(time.Second)
+					rests(t, r)
 				}
 				r.Terminate()
 				if res := r.Close(); res.Err != nil || res.Reason != agenda.StoppedByRequest {
