@@ -10,12 +10,13 @@ import (
 	"tavernsim/llm"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/spending"
 	"tavernsim/scenes/outside"
 )
 
 // underBudget is what the shell of an agent keeps of a deliberation under a budget.
 type underBudget struct {
-	*machines.WakeBudget
+	*spending.WakeBudget
 	asked map[int]*held // requests to models, by number
 	step  budget.Step   // what the shell does now, for the stage
 }
@@ -29,7 +30,7 @@ type held struct {
 }
 
 // wokenUnder begins a deliberation under a budget; nil = there is none.
-func (a *agentShell) wokenUnder(b *machines.WakeBudget) {
+func (a *agentShell) wokenUnder(b *spending.WakeBudget) {
 	if b != nil {
 		a.budget = &underBudget{WakeBudget: b, asked: map[int]*held{}}
 	}

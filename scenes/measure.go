@@ -87,7 +87,7 @@ func (s *scene) WideBudgets() []budget.Line {
 }
 
 func (st *stage) publishBudgets() {
-	if lines := st.machine.WideBudgets(); lines != nil {
+	if lines := st.machine.Spending.Wide(st.machine.Agenda.Now); lines != nil {
 		st.budgets.Store(&lines)
 	}
 }

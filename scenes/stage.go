@@ -14,6 +14,7 @@ import (
 	"tavernsim/scenes/glance"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/spending"
 	"tavernsim/scenes/series"
 	"tavernsim/scenes/shadows"
 	"tavernsim/scenes/timing"
@@ -33,7 +34,7 @@ type stage struct {
 	gatherers        []*actors.Ref        // virtual clock
 	errands          int                  // that they were given
 	wakes            *protocol.Envelope   // shared by the agents of a wave; virtual clock
-	wakesUnder       *machines.WakeBudget // of them
+	wakesUnder       *spending.WakeBudget // of them
 	gathering        gathering
 	others           []shadows.Kept // facts of the open wave that are no turn, for the driver of shadows
 

@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/budget"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines/span"
+	"tavernsim/scenes/machines/spending"
 )
 
 // Input is an input of the stage: one of the types of this file.
@@ -38,6 +39,12 @@ type ActorFailed struct {
 	Stack []string
 }
 
+// TurnStep is what a turn did with one message, if its requests wait for grants.
+type TurnStep struct {
+	Wave uint64 // in which the turn was woken
+	budget.Step
+}
+
 // Waits is a deliberation that waits for an answer of the outside (realtime).
 type Waits struct{ Agent uint32 }
 
@@ -63,6 +70,12 @@ type Control struct {
 	Reason string        // of a stop: one of the agenda.Stopped... reasons; of a pause: PausedByBudget, "" = request
 	At     protocol.Time // of a stop: earliest time of the last waves
 }
+
+// Why a scene paused.
+const (
+	PausedByRequest = "request"
+	PausedByBudget  = "budget"
+)
 
 // Do is the name of a request to a running scene.
 type Do string
@@ -119,6 +132,7 @@ func (*Begin) input()           {}
 func (*Arrivals) input()        {}
 func (*TurnsEnded) input()      {}
 func (*ActorFailed) input()     {}
+func (*TurnStep) input()        {}
 func (*Waits) input()           {}
 func (*ServiceAnswered) input() {}
 func (*Ready) input()           {}
@@ -176,7 +190,7 @@ type Effect struct {
 	Data     protocol.Raw  // the encoded fact; the requests to a service
 	Fact     protocol.Fact // decoded; nil for kinds that need no decoding
 	Span     *span.Span
-	Budget   *WakeBudget // of a wake; nil = there are no budgets
+	Budget   *spending.WakeBudget // of a wake; nil = there are no budgets
 	Grant    *budget.Grant
 	Err      error
 }

@@ -15,7 +15,7 @@ func (s *Stage) begin(in *Begin) error {
 	if s.Agenda.Started {
 		s.paused = s.Agenda.Paused
 		if s.config.Raised {
-			s.heeded()
+			s.Spending.Heeded()
 		}
 		s.resuming = s.paused // starting a paused run again resumes it
 		return s.next()

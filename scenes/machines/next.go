@@ -36,7 +36,9 @@ func (s *Stage) next() error {
 		return nil
 	}
 	s.restartBroken()
-	s.heedBudget()
+	if s.Spending.Demands(budget.Pause) && !s.paused && !s.pausing && !s.config.Stepwise {
+		s.pausing, s.pausedBy = true, PausedByBudget
+	}
 	if s.anyArrived() && !s.stopping.kept && s.Agenda.Ended == "" && (!s.realtime() || s.comesToRest()) { // no fact follows the end
 		return s.closeArrived(s.moment())
 	}
@@ -308,9 +310,9 @@ func (s *Stage) stopReason() string {
 		return agenda.StoppedByEvents
 	case stop.Tokens > 0 && s.Tally.TokensIn+s.Tally.TokensOut >= stop.Tokens:
 		return agenda.StoppedByTokens
-	case stop.Dollars > 0 && s.spending != nil && float64(s.spending.Total().Nano) >= stop.Dollars*budget.Dollar:
+	case s.Spending.Dollars(stop.Dollars):
 		return agenda.StoppedByDollars
-	case s.spending != nil && s.spending.exhausted == budget.End && !s.config.Stepwise:
+	case s.Spending.Demands(budget.End) && !s.config.Stepwise:
 		return agenda.StoppedByBudget
 	case s.until():
 		return agenda.StoppedByCondition

@@ -102,10 +102,7 @@ func (s *Stage) Load(raw []byte) error {
 	}
 	s.Agenda, s.Tally = a, snap.Tally
 	s.Tally.Fill()
-	if s.spending != nil {
-		s.spending.Restore(snap.Ledgers)
-		s.spending.exhausted = snap.Exhausted
-	}
+	s.Spending.Restore(snap.Ledgers, snap.Exhausted)
 	if s.script != nil && len(snap.Script) > 0 {
 		s.script = newScripting(s.scene, s.people()) // what is computed from the state is computed anew
 		if s.script.State, err = script.Restore(s.codec, snap.Script); err != nil {

@@ -134,7 +134,7 @@ func (s *Stage) wakeBeside(o uint32, urgency protocol.Priority, now protocol.Tim
 	if s.flight.Begin(o, wave, urgency == protocol.Critical, now); urgency == protocol.Critical {
 		s.tickAfterPatience()
 	}
-	s.effect(Effect{Act: ActWake, Agent: o, Kind: WorkflowBeside(s.scene, o, s.View, now), Wave: wave, At: now, Priority: urgency, Budget: s.wakeBudget(o, 0, wave, now)})
+	s.effect(Effect{Act: ActWake, Agent: o, Kind: WorkflowBeside(s.scene, o, s.View, now), Wave: wave, At: now, Priority: urgency, Budget: s.Spending.Woken(o, 0, wave, now)})
 }
 
 // WorkflowBeside is the workflow of a turn beside those in flight, by what the services showed when it
@@ -231,7 +231,7 @@ func (s *Stage) abandon(o uint32) {
 	s.arrived, s.urgentArrived = slices.DeleteFunc(s.arrived, of), slices.DeleteFunc(s.urgentArrived, of)
 	if s.flight.Has(o) {
 		s.flight.End(o)
-		s.turnOver(o)
+		s.Spending.Over(o)
 		s.turnMerged(o)
 	}
 }

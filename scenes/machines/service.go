@@ -15,6 +15,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines/packed"
+	"tavernsim/scenes/machines/spending"
 )
 
 // Service is a machine that decides about the requests of a wave. A live scene puts
@@ -108,8 +109,8 @@ type View struct {
 
 	edition *edition // whose tools agents have; nil = those of the beginning
 
-	Turns  *turns.Shown // nil = the scene has no turns
-	Budget *WakeBudget  // in the wake of an agent under a budget, else nil
+	Turns  *turns.Shown         // nil = the scene has no turns
+	Budget *spending.WakeBudget // in the wake of an agent under a budget, else nil
 }
 
 // Part is what one service publishes.

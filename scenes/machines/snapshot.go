@@ -58,9 +58,7 @@ func (s *Stage) EncodeScene() (protocol.Raw, error) { return s.encode(s.Roster.P
 
 func (s *Stage) encode(roster []byte) (protocol.Raw, error) {
 	snap := SceneSnapshot{Tally: s.Tally, Roster: roster}
-	if s.spending != nil {
-		snap.Ledgers, snap.Exhausted = s.spending.Kept(), s.spending.exhausted
-	}
+	snap.Ledgers, snap.Exhausted = s.Spending.Kept()
 	var errs [5]error
 	snap.Agenda, errs[0] = s.Agenda.Snapshot(s.codec)
 	if s.script != nil {
@@ -72,7 +70,7 @@ func (s *Stage) encode(roster []byte) (protocol.Raw, error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
-	return grown.Marshal(s.codec, &snap, snap.fields(s.spending != nil))
+	return grown.Marshal(s.codec, &snap, snap.fields(s.Spending != nil))
 }
 
 // Load restores one actor's state from a snapshot.

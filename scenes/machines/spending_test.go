@@ -37,7 +37,7 @@ func TestFactsOfToolsAreCharged(t *testing.T) {
 		if err := s.Stage.Apply(protocol.Record{Seq: 1, Actor: machines.ActorTasks, Kind: c.fact.FactKind()}, c.fact); err != nil {
 			t.Fatal(err)
 		}
-		if l := s.Ledgers(); len(l) != 1 || l[0].Used != c.used || l[0].Refused != c.refused {
+		if l, _ := s.Spending.Kept(); len(l) != 1 || l[0].Used != c.used || l[0].Refused != c.refused {
 			t.Errorf("%T: %+v, want %s and %d refused", c.fact, l, c.used, c.refused)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agenda/pause"
 	"tavernsim/engine/agent/agentfact"
-	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/script"
@@ -20,6 +19,7 @@ import (
 	"tavernsim/scenes/machines/letters"
 	"tavernsim/scenes/machines/packed"
 	"tavernsim/scenes/machines/roster"
+	"tavernsim/scenes/machines/spending"
 	"tavernsim/scenes/machines/tally"
 )
 
@@ -27,19 +27,20 @@ import (
 // merges their turns in a fixed order, sends the requests to the services in the
 // order of [Services], and decides what is kept and when the scene pauses or ends.
 //
-// Its kept state is Agenda, Tally, Roster, Turns, Travel and script. Only [Stage.Apply] changes them, but that the
+// Its kept state is Agenda, Tally, Roster, Turns, Travel, Spending and script. Only [Stage.Apply] changes them, but that the
 // stage takes an agent off the agenda when it wakes it; no snapshot is taken before
 // that agent's turn has ended. The rest is
 // volatile: the open wave, and the inputs that the stage waits for. A kill forgets
 // it, and a stage folded from the journal begins the wave anew.
 type Stage struct {
-	Agenda *agenda.State
-	Tally  tally.Tally
-	Roster roster.Roster
-	Turns  *gates.Order   // nil = every agent that is due has a turn
-	Travel travel.State   // tickets from and to linked scenes
-	cast   *setup.Present // nil = nobody comes or goes
-	View   *View          // of the services after their last decisions
+	Agenda   *agenda.State
+	Tally    tally.Tally
+	Roster   roster.Roster
+	Turns    *gates.Order   // nil = every agent that is due has a turn
+	Travel   travel.State   // tickets from and to linked scenes
+	Spending *spending.Book // nil = there are no budgets
+	cast     *setup.Present // nil = nobody comes or goes
+	View     *View          // of the services after their last decisions
 
 	codec    *protocol.Codec
 	scene    *setup.Scene
@@ -49,13 +50,12 @@ type Stage struct {
 	now      Moment   // of the current input
 	effects  []Effect // of the current input
 
-	phase    phase
-	wave     *wave
-	places   []uint32        // of an ordinal: its place in the order of the open wave
-	flight   inflight.Flight // realtime: the deliberations that were begun and are not merged
-	spending *spending       // nil = there are no budgets
-	script   *scripting      // nil = there is none
-	edition  *edition        // kept; nil = plugins were not read again
+	phase   phase
+	wave    *wave
+	places  []uint32        // of an ordinal: its place in the order of the open wave
+	flight  inflight.Flight // realtime: the deliberations that were begun and are not merged
+	script  *scripting      // nil = there is none
+	edition *edition        // kept; nil = plugins were not read again
 
 	// arrived are the ended turns and failures that no wave has taken yet;
 	// urgentArrived go before the others (realtime).
@@ -124,7 +124,7 @@ const (
 // NewStage makes a stage without facts.
 func NewStage(sc *setup.Scene) *Stage {
 	s := &Stage{Agenda: agenda.New(sc.AgendaConfig()), Tally: tally.NewTally(), Roster: make(roster.Roster, sc.Size()), Turns: newTurns(sc), View: &View{}, codec: NewCodec(), scene: sc, services: Services(), requests: make([]packed.Requests, len(Services())),
-		spending: newSpending(sc.Budgets, sc.Clock == agenda.Realtime)}
+		Spending: spending.New(sc.Budgets, sc.Clock == agenda.Realtime)}
 	s.cast = sc.Present(func() *agenda.State { return s.Agenda }, func() *travel.State { return &s.Travel })
 	s.script = newScripting(sc, s.people())
 	return s
@@ -189,7 +189,9 @@ func (s *Stage) decide(in Input) error {
 	case *ActorFailed:
 		return s.actorFailed(in)
 	case *TurnStep:
-		return s.turnStep(in)
+		s.Spending.Step(in.Wave, &in.Step)
+		s.grant()
+		return nil
 	case *Waits:
 		s.flight.Wait(in.Agent)
 		return s.next()
@@ -262,8 +264,8 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 		d.CloseWave(*x, r.Time)
 	case *agenda.Paused:
 		d.Paused = true
-		if s.spending != nil && s.spending.exhausted == budget.Pause { // whoever asked for it; an end is still to come
-			s.heeded()
+		if s.Spending.Demands(budget.Pause) { // whoever asked for it; an end is still to come
+			s.Spending.Heeded()
 		}
 	case *agenda.Resumed:
 		d.Paused = false
@@ -275,12 +277,9 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 		if x.Outcome != agentfact.OutcomeAsked { // the turn is still to come
 			s.Turns.Took(d, x.Agent, t, r.Time)
 		}
-		s.spentOnTools(r.Time, tookTools(x), x.ToolRefused)
+		s.Spending.TurnEnded(r.Time, x)
 	case *tooltask.Opened:
-		if !x.Task.Costs() {
-			break
-		}
-		s.spentOnTools(r.Time, budget.Amount{Calls: 1, Nano: s.scene.CostOf(x.Task.Tool)}, 0)
+		s.Spending.TaskOpened(r.Time, x, s.scene.CostOf(x.Task.Tool))
 	case *tooltask.TakenOver:
 		s.rouse(x.Player.Agent, r.Time)
 	case *tooltask.Ended:
@@ -288,13 +287,9 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 			s.rouse(x.Agent, r.Time)
 			break
 		}
-		refused := int64(0)
-		if budget.RefusedTool(x.ErrorKind, x.Error) {
-			refused = 1
-		}
-		s.spentOnTools(r.Time, budget.Amount{Micro: x.Latency.Microseconds(), Bytes: tool.SizeOf(x.Output, x.Artifacts)}, refused)
+		s.Spending.TaskEnded(r.Time, x)
 	case *agentfact.ModelAnswered:
-		s.spent(r, x)
+		s.Spending.Answered(r.Actor, r.Time, x)
 	case *agentfact.Rests:
 		if o, ok := s.scene.Ordinal(r.Actor); ok {
 			d.Rests(o, pause.Rest{Until: x.Until, Types: x.WakeTypes})

@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/order"
 	"tavernsim/engine/script"
 	"tavernsim/engine/space"
+	"tavernsim/engine/tooltask"
 	"tavernsim/engine/travel"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
@@ -94,7 +95,9 @@ func (s *Stage) pump() error {
 		for i, o := range w.order {
 			s.places[o] = uint32(i)
 		}
-		s.openSpending()
+		if !s.realtime() {
+			s.Spending.Open(w.time, w.order, s.worst)
+		}
 	}
 	limit := s.scene.Simulation().Limits.MaxDeliberating
 	for {
@@ -105,7 +108,7 @@ func (s *Stage) pump() error {
 			}
 			n := s.together(end)
 			o := w.order[w.sent]
-			e := Effect{Act: ActWake, Agent: o, Wave: w.number, At: w.time, Kind: w.workflow, Budget: s.wakeBudget(o, w.sent, w.number, w.time)}
+			e := Effect{Act: ActWake, Agent: o, Wave: w.number, At: w.time, Kind: w.workflow, Budget: s.Spending.Woken(o, w.sent, w.number, w.time)}
 			if n > 1 {
 				e.Agents = w.order[w.sent : w.sent+n]
 			}
@@ -130,7 +133,7 @@ func (s *Stage) pump() error {
 // have not failed. What an agent may spend is of its own.
 func (s *Stage) together(end int) (n int) {
 	w := s.wave
-	if s.spending != nil || s.realtime() {
+	if s.Spending != nil || s.realtime() {
 		return 1
 	}
 	for n = 1; w.sent+n < end && !w.answers[w.sent+n].there(); n++ {
@@ -157,7 +160,7 @@ func (s *Stage) turnArrived(a arrival) error {
 	if s.abandoned(a) {
 		return nil
 	}
-	s.turnOver(a.agent) // with budgets spans are of one turn
+	s.Spending.Over(a.agent) // with budgets spans are of one turn
 	if s.realtime() {
 		return s.turnArrivedRealtime(a)
 	}
@@ -284,7 +287,7 @@ func (s *Stage) closeWave() error {
 	for i, k := range s.services {
 		if due := s.due(k.Name); due || s.requests[i].Count > 0 {
 			s.phase = phaseService
-			if left := s.toolsLeft(k.Name); left != nil {
+			if left := s.Spending.ToolsLeft(); left != nil && k.Name == tooltask.Service {
 				s.requests[i].Add(left)
 			}
 			if members := s.View.channel().Grouped; k.Name == bus.Service && s.requests[i].Count > 0 && len(members) > 0 {

@@ -15,7 +15,8 @@ import (
 // openBudgets begins what bounds the calls of shadows under budgets of models.
 func (d *Driver) openBudgets(state *machines.State) {
 	if c := d.scene.Budgets; c != nil && c.HasModels() {
-		d.budgets = budget.NewAhead(*c, state.Ledgers(), shareAhead)
+		ledgers, _ := state.Spending.Kept()
+		d.budgets = budget.NewAhead(*c, ledgers, shareAhead)
 	}
 }
 

@@ -144,7 +144,7 @@ func TestBudgetsUnderEverySchedule(t *testing.T) {
 			if got.Err != nil || got.Digest() != want.Digest() {
 				rt.Errorf("%s, %d workers, interrupted at %d: %v %s, at the barrier %v %s\n%s", schedule, workers, interrupt, got.Err, got.Digest(), want.Err, want.Digest(), text)
 			}
-			for _, l := range got.State.Budgets() {
+			for _, l := range got.State.Spending.Lines() {
 				refused += l.Refused
 				if !l.Used.Within(l.Amount) {
 					rt.Errorf("%s: %s has used %v of %v", schedule, l.Name, l.Used, l.Amount)

@@ -51,13 +51,13 @@ func (s *Scene) Budgets() ([]BudgetLine, error) {
 			return nil, err
 		}
 		for i := range out {
-			stage.Out(out[i].Agent, out[i].Endpoint, out[i].Took())
+			stage.Spending.Out(out[i].Agent, out[i].Endpoint, out[i].Took())
 		}
 		for _, x := range spent {
-			stage.Lost(x.Agent, x.Endpoint, x.Took)
+			stage.Spending.Lost(x.Agent, x.Endpoint, x.Took)
 		}
 	}
-	lines := stage.Budgets()
+	lines := stage.Spending.Lines()
 	list := make([]BudgetLine, len(lines))
 	for i, b := range rundir.Budgets(lines) {
 		list[i] = BudgetLine{Budget: b, Reserved: rundir.Spent(lines[i].Reserved), Left: leftOf(lines[i].Left())}

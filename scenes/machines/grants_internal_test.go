@@ -6,6 +6,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/budget"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines/spending"
 )
 
 type pair struct{}
@@ -25,18 +26,18 @@ func TestAMergedTurnGivesBackItsReservation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := &Stage{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}, spending: newSpending(&budget.Config{Run: run, Cast: pair{}}, true)}
+	st := &Stage{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}, Spending: spending.New(&budget.Config{Run: run, Cast: pair{}}, true)}
 	for o := range uint32(2) {
-		st.spending.Woken(o, 0, 1)
+		st.Spending.Woken(o, 0, 1, 0)
 		ask := []budget.Request{{Agent: o, Number: 1, Bound: budget.Amount{Calls: 1}}}
-		if err := st.turnStep(&TurnStep{Wave: 1, Step: budget.Step{Agent: o, Asks: ask}}); err != nil {
+		if err := st.decide(&TurnStep{Wave: 1, Step: budget.Step{Agent: o, Asks: ask}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if len(st.effects) != 1 || st.effects[0].Agent != 0 {
 		t.Fatalf("granted: %+v", st.effects)
 	}
-	st.turnOver(0)
+	st.Spending.Over(0)
 	st.turnMerged(0)
 	if len(st.effects) != 2 || st.effects[1].Act != ActGrant || st.effects[1].Agent != 1 || st.effects[1].Grant.Refused != nil {
 		t.Errorf("granted: %+v", st.effects)

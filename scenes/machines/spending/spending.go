@@ -1,0 +1,238 @@
+// Package spending keeps the budgets of a scene for its stage: what facts say was spent, and which requests of
+// the turns under way may leave.
+//
+// You hold a [Book], which [New] makes of the scene's budgets, give it each fact that costs something and each
+// step of a turn, and send the [Book.Grants]. A nil Book is that of a scene without budgets: it counts nothing,
+// and no request waits.
+//
+// The ledgers and what an exhausted one demands are kept state; the requests of turns under way are volatile.
+package spending
+
+import (
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/budget"
+	"tavernsim/engine/tooltask"
+	"tavernsim/protocol"
+)
+
+// Book is what a scene has spent and may spend.
+type Book struct {
+	rounds    *budget.Rounds
+	cast      budget.Cast
+	exhausted string      // what a ledger that refused a request demands: budget.End, budget.Pause, or nothing
+	byGrant   bool        // the open wave goes by rounds
+	last      *WakeBudget // that a turn got; others like it share it
+}
+
+// WakeBudget is what a turn knows of the budgets above its agent.
+type WakeBudget struct {
+	Used    float64 // of the tightest, when the wave began: 0 to 1
+	ByGrant bool    // each of its requests to a model waits for a grant
+	Models  bool    // models have a budget
+	Tools   bool    // tools have one: then their calls wait, too
+}
+
+// New makes the book of a scene that has spent nothing; nil = it has no budgets. firstCome grants a request
+// when it comes, as on the realtime clock.
+func New(c *budget.Config, firstCome bool) *Book {
+	if c == nil {
+		return nil
+	}
+	return &Book{rounds: budget.NewRounds(budget.New(*c), firstCome), cast: c.Cast}
+}
+
+// Lines are the ledgers as people read them; nil = there are none.
+func (b *Book) Lines() []budget.Line {
+	if b == nil {
+		return nil
+	}
+	return b.rounds.Lines()
+}
+
+// Wide are those of run, scene and endpoints.
+func (b *Book) Wide(at protocol.Time) []budget.Line {
+	if b == nil {
+		return nil
+	}
+	return b.rounds.Wide(at)
+}
+
+// Kept is the kept state, for a snapshot.
+func (b *Book) Kept() (ledgers []budget.Kept, exhausted string) {
+	if b == nil {
+		return nil, ""
+	}
+	return b.rounds.Kept(), b.exhausted
+}
+
+// Restore takes the kept state of a snapshot.
+func (b *Book) Restore(ledgers []budget.Kept, exhausted string) {
+	if b != nil {
+		b.rounds.Restore(ledgers)
+		b.exhausted = exhausted
+	}
+}
+
+// Dollars reports whether models have cost so many dollars; 0 = never.
+func (b *Book) Dollars(most float64) bool {
+	return b != nil && most > 0 && float64(b.rounds.Total().Nano) >= most*budget.Dollar
+}
+
+// Demands reports whether an exhausted budget demands budget.End or budget.Pause.
+func (b *Book) Demands(what string) bool { return b != nil && b.exhausted == what }
+
+// Heeded: what an exhausted budget demands is done.
+func (b *Book) Heeded() {
+	if b != nil {
+		b.exhausted = ""
+	}
+}
+
+// Lost counts what a request of an agent's open turn took before a kill: nobody has its answer. The
+// facts of that turn say it.
+func (b *Book) Lost(agent, endpoint string, took budget.Amount) {
+	if o, ok := b.of(agent); ok {
+		b.rounds.Lose(o, endpoint, took)
+	}
+}
+
+// Paid counts what a request of an agent's open turn took before a kill, whose answer is kept.
+func (b *Book) Paid(agent string, number int, endpoint string, took budget.Amount) {
+	if o, ok := b.of(agent); ok {
+		b.rounds.Keep(o, number, endpoint, took)
+	}
+}
+
+// Out counts what a request of an agent's open turn holds in another process.
+func (b *Book) Out(agent, endpoint string, most budget.Amount) {
+	if o, ok := b.of(agent); ok {
+		b.rounds.Hold(o, endpoint, most)
+	}
+}
+
+func (b *Book) of(agent string) (uint32, bool) {
+	if b == nil {
+		return 0, false
+	}
+	return b.cast.Ordinal(agent)
+}
+
+// Answered counts a model's answer to an agent, by its fact.
+func (b *Book) Answered(agent string, at protocol.Time, f *agentfact.ModelAnswered) {
+	o, ok := b.of(agent)
+	if !ok {
+		return
+	}
+	x, _ := f.Answered()
+	took, saved := budget.Taken(&x.Model)
+	endpoint := ""
+	if x.Model.Origin != nil {
+		endpoint = x.Model.Origin.Endpoint
+	}
+	b.rounds.Charge(o, endpoint, at, took)
+	b.rounds.Save(o, saved)
+	if x.Model.Origin == nil || x.Model.Origin.Budget == nil || x.Model.Origin.Budget.Ledger == "" {
+		return
+	}
+	on := b.rounds.Refuse(o, x.Model.Origin.Budget.Ledger, x.Err == nil)
+	if x.Err != nil && (on == budget.End || on == budget.Pause && b.exhausted == "") {
+		b.exhausted = on
+	}
+}
+
+// TurnEnded counts the calls of a turn.
+func (b *Book) TurnEnded(at protocol.Time, f *agentfact.TurnEnded) {
+	b.tools(at, budget.Amount{Calls: f.ToolCalls, Nano: f.ToolCost, Micro: f.ToolTime.Microseconds(), Bytes: f.ToolBytes}, f.ToolRefused)
+}
+
+// TaskOpened counts a task of $tools, whose tool has a price in nano-dollars.
+func (b *Book) TaskOpened(at protocol.Time, f *tooltask.Opened, nano int64) {
+	if f.Task.Costs() {
+		b.tools(at, budget.Amount{Calls: 1, Nano: nano}, 0)
+	}
+}
+
+// TaskEnded counts what a task took.
+func (b *Book) TaskEnded(at protocol.Time, f *tooltask.Ended) {
+	if b == nil {
+		return
+	}
+	refused := int64(0)
+	if budget.RefusedTool(f.ErrorKind, f.Error) {
+		refused = 1
+	}
+	b.tools(at, budget.Amount{Micro: f.Latency.Microseconds(), Bytes: tool.SizeOf(f.Output, f.Artifacts)}, refused)
+}
+
+func (b *Book) tools(at protocol.Time, took budget.Amount, refused int64) {
+	if b != nil && b.rounds.ChargeTools(at, took, refused) == budget.End {
+		b.exhausted = budget.End
+	}
+}
+
+// ToolsLeft is the request that tells tasks what the budget of tools has left; nil = there is none.
+func (b *Book) ToolsLeft() protocol.Raw {
+	if b == nil {
+		return nil
+	}
+	a := b.rounds.ToolsLeft()
+	if a == nil {
+		return nil
+	}
+	q := tooltask.Request{Left: &tooltask.Left{Calls: a.Calls, Nano: a.Nano, Micro: a.Micro, Bytes: a.Bytes}}
+	return q.AppendMsg(nil)
+}
+
+// Open decides how the turns of a wave on the virtual clock get their grants. worst is the most that a turn of
+// an agent can take, of models and of tools.
+func (b *Book) Open(at protocol.Time, order []uint32, worst func(o uint32) (models, tools budget.Amount)) {
+	if b != nil && !b.rounds.FirstCome {
+		b.byGrant = b.rounds.Open(at, order, worst)
+	}
+}
+
+// Woken is what a turn that begins knows; nil = there are no budgets. place is that of its agent in the order
+// of the wave.
+func (b *Book) Woken(o uint32, place int, wave uint64, at protocol.Time) *WakeBudget {
+	if b == nil {
+		return nil
+	}
+	w := WakeBudget{Used: b.rounds.Share(o, at), ByGrant: b.rounds.FirstCome || b.byGrant, Models: b.rounds.HasModels(), Tools: b.rounds.HasTools()}
+	if w.ByGrant {
+		b.rounds.Woken(o, place, wave)
+	}
+	if b.last == nil || *b.last != w {
+		b.last = &w
+	}
+	return b.last
+}
+
+// Step takes what a turn, which was woken in a wave, did with one message.
+func (b *Book) Step(wave uint64, s *budget.Step) {
+	if b != nil {
+		b.rounds.Step(wave, s)
+	}
+}
+
+// Over ends the grants of a turn that has ended, or whose agent failed.
+func (b *Book) Over(o uint32) {
+	if b != nil {
+		b.rounds.Ended(o)
+	}
+}
+
+// Merged takes a turn whose facts are counted.
+func (b *Book) Merged(o uint32) {
+	if b != nil {
+		b.rounds.Merged(o)
+	}
+}
+
+// Grants are the requests whose turn it is.
+func (b *Book) Grants(at protocol.Time) []budget.Grant {
+	if b == nil {
+		return nil
+	}
+	return b.rounds.Grants(at)
+}
