@@ -352,8 +352,8 @@ func (st *stage) finish() {
 		st.metrics.Became(metrics.SceneFailed)
 	case o.Final:
 		st.metrics.Became(metrics.SceneEnded)
-		if n := len(st.machine.Unreached()); n > 0 {
-			st.log.Warn("the scene ended before orders that it had; they change nothing", "scene", st.ID, "orders", n, "first", st.machine.Unreached()[0].ID)
+		if n := len(st.machine.Waiting.Unreached()); n > 0 {
+			st.log.Warn("the scene ended before orders that it had; they change nothing", "scene", st.ID, "orders", n, "first", st.machine.Waiting.Unreached()[0].ID)
 		}
 	default:
 		st.metrics.Became(metrics.SceneInterrupted)

@@ -50,7 +50,7 @@ func (s *Stage) next() error {
 		return s.proceedToStop()
 	case s.resuming:
 		return s.proceedToResume()
-	case s.orderDue():
+	case s.Waiting.due(s.Agenda.Wave+1, s.moment().Sub(s.Agenda.Begun())):
 		return s.openOrder(s.moment())
 	case s.Agenda.Paused:
 		return s.rest()
@@ -89,7 +89,7 @@ func (s *Stage) nextVirtual() error {
 	}
 	switch {
 	case ordered >= 0:
-		s.first(ordered)
+		s.Waiting.first(ordered)
 		return s.openOrder(at)
 	case !some && s.View.awaits(): // a person who plays an agent may still do something
 		return nil
@@ -130,8 +130,8 @@ func (s *Stage) soonest() (at protocol.Time, some, expires bool, ordered int) {
 	if x, first := s.expiresFirst(at, some); first {
 		at, some, expires = x, true, true
 	}
-	if i := s.nextOrder(); i >= 0 {
-		if x := max(s.Agenda.Grid(s.orderTime(s.orders[i])), s.Agenda.Now); !some || x <= at {
+	if i := s.Waiting.timed(s.Agenda.Wave + 1); i >= 0 {
+		if x := max(s.Agenda.Grid(s.orderTime(s.Waiting[i])), s.Agenda.Now); !some || x <= at {
 			return x, true, false, i
 		}
 	}

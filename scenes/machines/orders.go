@@ -1,14 +1,11 @@
 package machines
 
 import (
-	"slices"
-
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/order"
 	"tavernsim/engine/script"
-	"tavernsim/engine/travel"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -20,24 +17,10 @@ import (
 // published in the same wave. So an order is carried out as a whole or not at all, and a
 // kill leaves all of it or nothing.
 
-// MaxOrders bounds the orders that wait for their wave and have no wave or time.
-const MaxOrders = 256
-
 // ordered takes an order from outside.
 func (s *Stage) ordered(in *Order) error {
-	s.orders = slices.Insert(s.orders, in.place(s.orders), in)
+	s.Waiting.add(in)
 	return s.next()
-}
-
-// place is where an order stands among those that wait: a letter before every later one, which may
-// have been brought to the front meanwhile ([Stage.first]), anything else behind all others.
-func (o *Order) place(among []*Order) int {
-	if o.By == travel.By {
-		if i := slices.IndexFunc(among, func(x *Order) bool { return x.laterLetter(o) }); i >= 0 {
-			return i
-		}
-	}
-	return len(among)
 }
 
 // CheckOrder refuses an order that cannot be carried out in a scene.
@@ -67,51 +50,13 @@ func CheckOrder(sc *setup.Scene, o *agenda.Intervened) error {
 	return checkScript(sc, p)
 }
 
-// orderDue reports whether an order is the next wave, and brings it to the front. Orders
-// of one moment keep their order.
-func (s *Stage) orderDue() bool {
-	i := slices.IndexFunc(s.orders, func(o *Order) bool { return s.allowed(o, s.moment()) })
-	s.first(i)
-	return i >= 0
-}
-
-// allowed reports whether an order may be the next wave at a time.
-func (s *Stage) allowed(o *Order, now protocol.Time) bool {
-	return s.reached(o) && (o.After == 0 || s.orderTime(o) <= now)
-}
-
-// reached reports whether the next wave may be the one that an order names.
-func (s *Stage) reached(o *Order) bool { return o.Wave <= s.Agenda.Wave+1 }
-
-// nextOrder is the index of the order with the earliest time, of those that may be the
-// next wave; -1 = none.
-func (s *Stage) nextOrder() int {
-	found := -1
-	for i, o := range s.orders {
-		if o.After != 0 && s.reached(o) && (found < 0 || o.After < s.orders[found].After) {
-			found = i
-		}
-	}
-	return found
-}
-
 // orderTime is the time of an order. On the virtual clock its wave may be later, at a tick.
 func (s *Stage) orderTime(o *Order) protocol.Time { return s.Agenda.Begun().Add(o.After) }
-
-// first brings an order to the front.
-func (s *Stage) first(i int) {
-	if i > 0 {
-		o := s.orders[i]
-		copy(s.orders[1:], s.orders[:i])
-		s.orders[0] = o
-	}
-}
 
 // openOrder opens the wave of the first order. One that ends the scene is in the scene's
 // last wave, with what the end workflow does.
 func (s *Stage) openOrder(at protocol.Time) error {
-	o := s.orders[0]
-	p, err := o.plan()
+	p, err := s.Waiting[0].plan()
 	if err != nil {
 		return err
 	}
@@ -119,9 +64,8 @@ func (s *Stage) openOrder(at protocol.Time) error {
 		s.stop(agenda.StoppedByRequest, at)
 		return s.next()
 	}
-	s.orders = s.orders[1:]
 	s.openWave(at)
-	return s.carryOutOrder(o, p)
+	return s.carryOutOrder(s.Waiting.take(), p)
 }
 
 // carryOutOrder keeps the order of the open wave and asks for what it changes.
@@ -196,15 +140,13 @@ func (s *Stage) worldAgreed(refused string) error {
 
 // ending takes the order that ends the scene at a time; nil = none does.
 func (s *Stage) ending(at protocol.Time) (*Order, error) {
-	if len(s.orders) == 0 || s.stopping.Reason != agenda.StoppedByRequest || !s.allowed(s.orders[0], at) {
+	if len(s.Waiting) == 0 || s.stopping.Reason != agenda.StoppedByRequest || !s.Waiting[0].allowed(s.Agenda.Wave+1, at.Sub(s.Agenda.Begun())) {
 		return nil, nil
 	}
-	o := s.orders[0]
-	if p, err := o.plan(); err != nil || !p.End {
+	if p, err := s.Waiting[0].plan(); err != nil || !p.End {
 		return nil, err
 	}
-	s.orders = s.orders[1:]
-	return o, nil
+	return s.Waiting.take(), nil
 }
 
 // keepLast keeps an order that ends the scene, and the outcome that it gives.
@@ -217,10 +159,4 @@ func (s *Stage) keepLast(o *Order) error {
 		return err
 	}
 	return s.keepOwn(p.Outcome)
-}
-
-// Unreached are the orders that no wave has taken. Letters are none of them: the
-// scene that sent one hears that this scene has ended.
-func (s *Stage) Unreached() []*Order {
-	return slices.DeleteFunc(slices.Clone(s.orders), func(o *Order) bool { return o.By == travel.By })
 }

@@ -182,8 +182,8 @@ func (s *Stage) sleepUntilNext(now protocol.Time) error {
 	if x, first := s.expiresFirst(at, ok || s.flight.Len() > 0); first && (!ok || x < at) {
 		at, ok = x, true
 	}
-	if i := s.nextOrder(); i >= 0 && (!ok || s.orderTime(s.orders[i]) < at) {
-		at, ok = s.orderTime(s.orders[i]), true
+	if i := s.Waiting.timed(s.Agenda.Wave + 1); i >= 0 && (!ok || s.orderTime(s.Waiting[i]) < at) {
+		at, ok = s.orderTime(s.Waiting[i]), true
 	}
 	if end, limited := s.TimeLimit(); limited && (!ok || end < at) {
 		at, ok = end, true

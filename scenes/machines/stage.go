@@ -41,6 +41,7 @@ type Stage struct {
 	Spending *spending.Book // nil = there are no budgets
 	cast     *setup.Present // nil = nobody comes or goes
 	View     *View          // of the services after their last decisions
+	Waiting  Waiting        // volatile: orders from outside
 
 	codec    *protocol.Codec
 	scene    *setup.Scene
@@ -68,8 +69,7 @@ type Stage struct {
 	unrestorable bool
 	kept         Kept // the last durable wave
 
-	orders      []*Order // from outside, that no wave has taken yet
-	gate        Gate     // before each wave
+	gate        Gate // before each wave
 	stopping    stopping
 	resting     protocol.Time // realtime: since when the stage waits for all deliberations to end; 0 = it does not wait
 	paused      bool          // a pause has begun, and no resumption since
@@ -132,7 +132,7 @@ func NewStage(sc *setup.Scene) *Stage {
 
 // Configure prepares a folded stage for Decide. kept is the last durable wave.
 func (s *Stage) Configure(c StageConfig, kept Kept, view *View) {
-	s.config, s.kept, s.orders, s.gate.On = c, kept, c.Orders, c.Gated
+	s.config, s.kept, s.Waiting, s.gate.On = c, kept, c.Orders, c.Gated
 	s.show(view)
 	s.config.Snapshots = c.Snapshots.WithDefaults()
 	s.places = make([]uint32, s.scene.Len())

@@ -1,7 +1,6 @@
 package machines
 
 import (
-	"cmp"
 	"slices"
 
 	"tavernsim/engine/agenda"
@@ -211,15 +210,4 @@ func (s *Stage) travelled(f travel.Fact, at protocol.Time) error {
 		return s.moved(&agenda.Spawned{Agent: x.Agent}, at)
 	}
 	return nil
-}
-
-// laterLetter reports whether an order is a letter that is carried out after another one:
-// letters of one moment have an order of their own, however they came.
-func (o *Order) laterLetter(than *Order) bool {
-	return o.By == travel.By && CompareLetters(o.After, o.ID, than.After, than.ID) > 0
-}
-
-// CompareLetters is the order of letters, by their times and their ids.
-func CompareLetters[T ~int64](at T, id string, than T, other string) int {
-	return cmp.Or(cmp.Compare(at, than), cmp.Compare(len(id), len(other)), cmp.Compare(id, other))
 }

@@ -20,26 +20,25 @@ func TestLettersOfOneMoment(t *testing.T) {
 		order := func(by, id string, after int) *Order {
 			return &Order{Intervened: &agenda.Intervened{ID: id, By: by}, After: time.Duration(after) * time.Second}
 		}
-		s := &Stage{Agenda: &agenda.State{}}
+		var file Waiting
 		for i := range rapid.IntRange(0, 3).Draw(t, "orders of the file") {
-			s.orders = append(s.orders, order("gm", fmt.Sprint("o", i), rapid.IntRange(1, 3).Draw(t, "after")))
+			file = append(file, order("gm", fmt.Sprint("o", i), rapid.IntRange(1, 3).Draw(t, "after")))
 		}
 		var letters []*Order
 		for i := range rapid.IntRange(1, 6).Draw(t, "letters") {
 			letters = append(letters, order(travel.By, fmt.Sprint(travel.By, "/", i), rapid.IntRange(1, 3).Draw(t, "after")))
 		}
 		carriedOut := func(letters []*Order, looks bool) (ids []string) {
-			s := &Stage{Agenda: s.Agenda, orders: slices.Clone(s.orders)}
+			w := slices.Clone(file)
 			for _, l := range letters {
-				s.orders = slices.Insert(s.orders, l.place(s.orders), l)
+				w.add(l)
 				if looks && rapid.Bool().Draw(t, "looks") {
-					s.first(s.nextOrder())
+					w.first(w.timed(1))
 				}
 			}
-			for len(s.orders) > 0 {
-				s.first(s.nextOrder())
-				ids = append(ids, s.orders[0].ID)
-				s.orders = s.orders[1:]
+			for len(w) > 0 {
+				w.first(w.timed(1))
+				ids = append(ids, w.take().ID)
 			}
 			return ids
 		}
@@ -71,30 +70,30 @@ func TestTheNextOrder(t *testing.T) {
 		{0, []*Order{at("between", 1500*time.Millisecond, 0)}, "between", 2 * time.Second},
 		{5 * time.Second, []*Order{at("past", time.Second, 0)}, "past", 5 * time.Second},
 	} {
-		s := &Stage{Agenda: agenda.New(agenda.Config{Start: start, Tick: time.Second}), View: &View{}, orders: c.orders}
+		s := &Stage{Agenda: agenda.New(agenda.Config{Start: start, Tick: time.Second}), View: &View{}, Waiting: c.orders}
 		s.Agenda.Start(start)
 		s.Agenda.Wave, s.Agenda.Now = 2, start.Add(c.now)
 		was, some, _, i := s.soonest()
 		switch {
 		case some != (c.id != "") || some != (i >= 0):
 			t.Errorf("%s: found %v, %d", c.id, some, i)
-		case some && (s.orders[i].ID != c.id || was != start.Add(c.time)):
-			t.Errorf("%s at %v, want %s at %v", s.orders[i].ID, was.Sub(start), c.id, c.time)
+		case some && (s.Waiting[i].ID != c.id || was != start.Add(c.time)):
+			t.Errorf("%s at %v, want %s at %v", s.Waiting[i].ID, was.Sub(start), c.id, c.time)
 		}
 	}
 }
 
 // Who looks what a scene that has ended did not do is told of orders, and of no letter.
 func TestUnreached(t *testing.T) {
-	s := &Stage{}
+	var w Waiting
 	for _, x := range [][2]string{{travel.By, "letter"}, {"gm", "order"}, {"", "file"}, {travel.By, "other"}} {
-		s.orders = append(s.orders, &Order{Intervened: &agenda.Intervened{By: x[0], ID: x[1]}})
+		w = append(w, &Order{Intervened: &agenda.Intervened{By: x[0], ID: x[1]}})
 	}
 	var ids []string
-	for _, o := range s.Unreached() {
+	for _, o := range w.Unreached() {
 		ids = append(ids, o.ID)
 	}
-	if !slices.Equal(ids, []string{"order", "file"}) || len(s.orders) != 4 {
-		t.Errorf("unreached are %q of %d", ids, len(s.orders))
+	if !slices.Equal(ids, []string{"order", "file"}) || len(w) != 4 {
+		t.Errorf("unreached are %q of %d", ids, len(w))
 	}
 }
