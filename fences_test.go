@@ -176,7 +176,7 @@ func larger() map[string]int {
 		"persistence":         2160,
 		"protocol":            1560,
 		"scenes":              2720,
-		"scenes/machines":     3850,
+		"scenes/machines":     3705,
 		"scenes/outside":      1640,
 		"scenes/run/rundir":   1900,
 		"scenes/tooling":      1470,
