@@ -36,7 +36,7 @@ type Call struct {
 	// Progress is told how far the call is, as often as what carries it out knows; nil = nobody
 	// wants to know. It returns soon.
 	Progress func(Progress)
-	// Ask asks a person what the other side wants to know before it answers; nil = nobody is
+	// Ask has a person asked what the other side wants to know before it answers; nil = nobody is
 	// there.
 	Ask Ask
 	// Owner names the agent, for tools that keep something for it between calls; "" = nobody

@@ -213,6 +213,9 @@ func appendLine(f *os.File, line []byte) error {
 	if err == nil {
 		err = f.Sync()
 	}
+	if err == nil && size == 0 {
+		err = parts.SyncFolder(filepath.Dir(f.Name())) // the file is new
+	}
 	if err != nil {
 		return errors.Join(err, f.Truncate(size))
 	}
@@ -292,6 +295,7 @@ func writeBytes(name string, data []byte) error {
 	}
 	if err != nil {
 		_ = os.Remove(f.Name())
+		return err
 	}
-	return err
+	return parts.SyncFolder(filepath.Dir(name))
 }

@@ -215,11 +215,11 @@ func WriteFile(path string, data []byte) error {
 	if err := os.Rename(tmp, path); err != nil {
 		return err
 	}
-	return syncFolder(filepath.Dir(path))
+	return SyncFolder(filepath.Dir(path))
 }
 
-// syncFolder lets what was renamed in a folder outlive a loss of power, where a system can.
-func syncFolder(dir string) error {
+// SyncFolder lets what was made or renamed in a folder outlive a loss of power, where a system can.
+func SyncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err
