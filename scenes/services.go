@@ -21,7 +21,11 @@ type serviceShell struct {
 	*scene
 	machines.Service
 	kind machines.ServiceKind
+	next uint32 // place of the next message with requests of the open wave
 }
+
+// early is the type of a message whose requests others of the wave follow.
+const early = "early"
 
 // Receive implements actors.Behavior.
 func (s *serviceShell) Receive(env *protocol.Envelope) error {
@@ -39,11 +43,22 @@ func (s *serviceShell) Receive(env *protocol.Envelope) error {
 		}
 		return s.giveState(env.Wave, s.kind.Actor, raw)
 	}
-	start := s.options.Serial.Began()
-	defer func() { s.options.Serial.Service(start) }()
+	start, ends := s.options.Serial.Began(), s.options.Serial.Service
+	if env.Type == early {
+		ends = s.options.Serial.Early
+	}
+	defer func() { ends(start) }()
 	in, err := packed.Read(env.Body.Raw)
 	if err != nil {
 		return err
+	}
+	if env.Place != s.next { // it was sent before a failure, and is sent again
+		return nil
+	}
+	if in.Open = env.Type == early; in.Open {
+		s.next++
+	} else {
+		s.next = 0
 	}
 	before, err := carried[*machines.View](env)
 	if err != nil {
@@ -182,7 +197,7 @@ func (s *scene) service(i int, machine machines.Service) actors.Behavior {
 	if f, ok := machine.(machines.Filterer); ok {
 		f.WatchFilters(s.filters().failed)
 	}
-	shell := serviceShell{s, machine, machines.Services()[i]}
+	shell := serviceShell{scene: s, Service: machine, kind: machines.Services()[i]}
 	if t, ok := machine.(*machines.Tasks); ok {
 		return s.wrapped(shell.kind.Actor, &taskShell{serviceShell: shell, machine: t})
 	}

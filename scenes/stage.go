@@ -236,7 +236,10 @@ func (st *stage) carryOut(e *machines.Effect) error {
 	case machines.ActAsk:
 		st.measurePhase(machines.Services()[e.Service].Name)
 		env := &protocol.Envelope{EventHeader: protocol.EventHeader{Time: e.At}, Kind: protocol.KindCommit, Scene: st.ID, Wave: e.Wave, Body: protocol.NewBody(e.Data)}
-		env.Body.SetValue(st.machine.View)
+		env.Place = uint32(e.Place)
+		if env.Body.SetValue(st.machine.View); e.More {
+			env.Type = early
+		}
 		st.services[e.Service].Tell(env)
 	case machines.ActTell:
 		st.seats.Tell(e.Agent, &protocol.Envelope{EventHeader: protocol.EventHeader{Type: e.Kind, Time: e.At}, Kind: protocol.KindObserve, Wave: e.Wave, Body: protocol.NewBody(e.Data)})

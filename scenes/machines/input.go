@@ -188,6 +188,8 @@ type Effect struct {
 	Actor    string        // that decided the fact, or that is restored
 	Kind     string        // of the fact; of a wake: the workflow, "" = the agents' own
 	Data     protocol.Raw  // the encoded fact; the requests to a service
+	Place    int           // of requests: how many messages with others of the wave the service got before
+	More     bool          // of requests: others of the wave follow
 	Fact     protocol.Fact // decoded; nil for kinds that need no decoding
 	Span     *span.Span
 	Budget   *spending.WakeBudget // of a wake; nil = there are no budgets

@@ -22,7 +22,8 @@ import (
 // it behind a mailbox; a fold and verify call it.
 type Service interface {
 	// Decide gives the facts of all requests in their order, a part at a time, after it
-	// has folded them. Without requests it gives the facts that passing time causes.
+	// has folded them. Without requests it gives the facts that passing time causes. Of an open
+	// list it gives what the rest cannot change, and no last part.
 	Decide(in *packed.Reader, now protocol.Time, give func(facts []protocol.Fact, more bool) error) error
 	// Apply folds a fact of one of the service's kinds.
 	Apply(protocol.Fact) error
@@ -55,6 +56,8 @@ type ServiceKind struct {
 	// Read reads a request for views; nil = requests are values with names.
 	Read       func(protocol.Raw) (any, error)
 	Middleware bool // its facts depend on the host's middleware
+	// Early: it decides while agents still deliberate. Nothing of it reaches them before the wave ends.
+	Early bool
 }
 
 // Services lists the services in the order in which they decide about a wave.

@@ -85,6 +85,8 @@ type Stage struct {
 
 	ready    string           // a service that has something to decide; "" = none
 	failures map[string]int64 // of services, in a row
+	early    []Effect         // requests of the open wave that a service has before the others
+	broke    *ActorFailed     // of a service, while agents deliberate; nil = none did
 	asked    Effect           // the requests to the service that decides now
 	retry    bool             // that service failed, and decides again after it is restored
 	parts    []protocol.KindData

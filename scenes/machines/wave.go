@@ -235,6 +235,7 @@ func (s *Stage) sequence(requests []protocol.Sequenced) {
 		switch i := slices.IndexFunc(s.services, func(k ServiceKind) bool { return k.Name == r.To }); {
 		case i >= 0:
 			s.requests[i].Add(r.Data)
+			s.askEarly(i)
 		case r.To == cast.Stage:
 			s.wave.asked = append(s.wave.asked, slices.Clone(r.Data)) // the span may be used again before
 		default:
@@ -285,7 +286,8 @@ func (s *Stage) closeWave() error {
 		return err
 	}
 	for i, k := range s.services {
-		if due := s.due(k.Name); due || s.requests[i].Count > 0 {
+		failed := s.broke != nil && s.broke.Actor == k.Actor
+		if due := s.due(k.Name); due || s.requests[i].Count > 0 || failed || len(s.early) > 0 && s.early[0].Service == i {
 			s.phase = phaseService
 			if left := s.Spending.ToolsLeft(); left != nil && k.Name == tooltask.Service {
 				s.requests[i].Add(left)
@@ -294,7 +296,12 @@ func (s *Stage) closeWave() error {
 				tasks := s.questions()
 				s.requests[i].AddFirst(s.scene.Load(members, s.Agenda, tasks.Taken(), w.time).AppendMsg(nil))
 			}
-			s.asked = Effect{Act: ActAsk, Service: i, Wave: w.number, At: w.time, Data: s.requests[i].Take()}
+			s.asked = Effect{Act: ActAsk, Service: i, Wave: w.number, At: w.time, Data: s.requests[i].Take(), Place: len(s.early)}
+			if failed {
+				in := s.broke
+				s.broke = nil
+				return s.serviceFailed(in)
+			}
 			s.effect(s.asked)
 			return nil
 		}
@@ -312,7 +319,7 @@ func (s *Stage) serviceAnswered(in *ServiceAnswered) error {
 	facts, actor := s.parts, s.services[s.asked.Service].Actor
 	s.parts = nil
 	delete(s.failures, actor)
-	s.asked.Data = nil
+	s.asked.Data, s.early = nil, nil
 	s.show(in.View)
 	refused := ""
 	for _, f := range facts {
@@ -450,37 +457,4 @@ func (s *Stage) keepWave() error {
 	s.effects = append(append(s.effects, w.told...), w.undelivered...)
 	s.wave, s.phase = nil, phaseIdle
 	return s.next()
-}
-
-// serviceFailed restores a service for another decision, or gives the scene up.
-func (s *Stage) serviceFailed(in *ActorFailed) error {
-	if s.wave == nil {
-		return s.errorf("%s failed between two waves: %s", in.Actor, in.Error)
-	}
-	s.failures[in.Actor]++
-	n, limit := s.failures[in.Actor], int64(s.scene.Simulation().Limits.MaxRestarts)
-	fact := &agenda.ActorFailed{Actor: in.Actor, Error: in.Error, Stack: in.Stack, Failures: n, GivenUp: n > limit}
-	s.effect(Effect{Act: ActServiceFailed, Actor: in.Actor, GivenUp: fact.GivenUp})
-	s.wave.keep(fact)
-	if fact.GivenUp {
-		// The open wave has no end in the journal, so the run resumes before it.
-		s.stopping = stopping{kept: true, Outcome: Outcome{Reason: agenda.StoppedByFailure,
-			Err: s.errorf("%s was given up after %d failures in a row: %s", in.Actor, n, in.Error)}}
-		return s.finish()
-	}
-	s.retry, s.parts = true, nil
-	return s.retryService()
-}
-
-// retryService restores a failed service from the journal and sends it the requests
-// again. It waits until all earlier waves are durable, because the service is
-// restored from durable facts only.
-func (s *Stage) retryService() error {
-	if s.behind() {
-		return nil
-	}
-	s.retry = false
-	s.effect(Effect{Act: ActRestartService, Service: s.asked.Service, Actor: s.services[s.asked.Service].Actor})
-	s.effect(s.asked)
-	return nil
 }

@@ -18,13 +18,14 @@ type World struct {
 
 	rules *worldstate.Machine
 	paths world.Paths // of requests
+	read  worldReader // of the open wave
 }
 
 // ActorWorld is the actor of the world's facts.
 const ActorWorld = "$" + worldstate.Service
 
 func worldKind() ServiceKind {
-	return ServiceKind{Name: worldstate.Service, Actor: ActorWorld, New: newWorld, Facts: worldstate.Facts, Read: readWorldRequest}
+	return ServiceKind{Name: worldstate.Service, Actor: ActorWorld, New: newWorld, Facts: worldstate.Facts, Read: readWorldRequest, Early: true}
 }
 
 func newWorld(sc *setup.Scene) (Service, error) {
@@ -37,10 +38,13 @@ func newWorld(sc *setup.Scene) (Service, error) {
 
 // Decide implements Service.
 func (w *World) Decide(in *packed.Reader, now protocol.Time, give func(facts []protocol.Fact, more bool) error) error {
-	r := worldReader{in: in, paths: &w.paths}
+	r := &w.read
+	if r.in, r.paths = in, &w.paths; !in.Open {
+		defer func() { w.read = worldReader{} }()
+	}
 	for {
 		requests, more, err := r.next(MaxChanges)
-		if err != nil {
+		if err != nil || in.Open && !more { // what follows may belong to this part
 			return err
 		}
 		d := w.rules.Decide(w.State, now, requests)
@@ -91,35 +95,41 @@ type worldReader struct {
 	in    *packed.Reader
 	paths *world.Paths
 	part  []worldstate.Request
-	held  []worldstate.Request // already read, for the next part
+	given int // of part, by the last call
 }
 
-// next gives about n requests, valid until the next call; more = others follow.
+// next gives about n requests, valid until the next call; more = others follow. Without others an open list
+// keeps them for the next call.
 func (r *worldReader) next(n int) (part []worldstate.Request, more bool, err error) {
-	raws, err := r.in.Next(n - len(r.held))
-	if err != nil {
-		return nil, false, err
+	if r.given > 0 {
+		r.part, r.given = append(r.part[:0], r.part[r.given:]...), 0
 	}
-	part = append(slices.Grow(r.part[:0], len(raws)+len(r.held)), r.held...)
-	r.held = nil
-	defer func() { r.part = part }()
-	for {
+	for want := n - len(r.part); ; want = 1 {
+		raws, err := r.in.Next(max(0, want))
+		if err != nil {
+			return nil, false, err
+		}
+		r.part = slices.Grow(r.part, len(raws))
 		for _, raw := range raws {
-			part = append(part, worldstate.Request{}) // and read in place: it is large
-			if err := part[len(part)-1].Read(raw, r.paths); err != nil {
+			r.part = append(r.part, worldstate.Request{}) // and read in place: it is large
+			if err := r.part[len(r.part)-1].Read(raw, r.paths); err != nil {
 				return nil, false, err
 			}
 		}
-		last := len(part) - 1
-		if last < n-1 || r.in.Left == 0 || part[last].Change.Group == "" {
-			return part, r.in.Left > 0, nil
+		last := len(r.part) - 1
+		switch {
+		case r.in.Left == 0:
+			if !r.in.Open {
+				r.given = len(r.part)
+			}
+			return r.part, false, nil
+		case r.part[last].Change.Group == "":
+			r.given = len(r.part)
+		case last >= n && r.part[last-1].Change.Group != r.part[last].Change.Group:
+			r.given = last
+		default:
+			continue
 		}
-		if last > 0 && part[last-1].Change.Group != part[last].Change.Group && last >= n {
-			r.held = part[last:]
-			return part[:last:last], true, nil
-		}
-		if raws, err = r.in.Next(1); err != nil {
-			return nil, false, err
-		}
+		return r.part[:r.given:r.given], true, nil
 	}
 }

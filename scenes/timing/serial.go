@@ -11,6 +11,7 @@ import (
 type Serial struct {
 	Clock    func() time.Duration // processor time of the calling thread
 	turns    atomic.Int64         // the stage, while agents deliberate
+	early    atomic.Int64         // a service beside both
 	services atomic.Int64         // services, and the stage while they decide
 }
 
@@ -39,7 +40,15 @@ func (s *Serial) Service(began time.Duration) {
 	}
 }
 
-// Took is what both took.
-func (s *Serial) Took() (turns, services time.Duration) {
-	return time.Duration(s.turns.Load()), time.Duration(s.services.Load())
+// Early ends a part of a service's work while agents deliberate.
+func (s *Serial) Early(began time.Duration) {
+	if s != nil {
+		s.early.Add(int64(s.Clock() - began))
+		runtime.UnlockOSThread()
+	}
+}
+
+// Took is what each took.
+func (s *Serial) Took() (turns, early, services time.Duration) {
+	return time.Duration(s.turns.Load()), time.Duration(s.early.Load()), time.Duration(s.services.Load())
 }

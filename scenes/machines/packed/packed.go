@@ -59,6 +59,7 @@ func (r *Requests) Take() protocol.Raw {
 type Reader struct {
 	rest []byte
 	Left uint32 // requests that follow
+	Open bool   // others of the wave follow in another body
 	list []protocol.Raw
 }
 
