@@ -109,7 +109,11 @@ func (r *worldReader) next(n int) (part []worldstate.Request, more bool, err err
 		if err != nil {
 			return nil, false, err
 		}
-		r.part = slices.Grow(r.part, len(raws))
+		room := len(raws)
+		if r.in.Open { // a part comes in several messages
+			room = max(room, n-len(r.part))
+		}
+		r.part = slices.Grow(r.part, room)
 		for _, raw := range raws {
 			r.part = append(r.part, worldstate.Request{}) // and read in place: it is large
 			if err := r.part[len(r.part)-1].Read(raw, r.paths); err != nil {
