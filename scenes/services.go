@@ -21,7 +21,8 @@ type serviceShell struct {
 	*scene
 	machines.Service
 	kind machines.ServiceKind
-	next uint32 // place of the next message with requests of the open wave
+	next uint32        // place of the next message with requests of the open wave
+	took time.Duration // to decide about those before
 }
 
 // early is the type of a message whose requests others of the wave follow.
@@ -68,7 +69,7 @@ func (s *serviceShell) Receive(env *protocol.Envelope) error {
 		o.Look(before)
 	}
 	began := time.Now()
-	return s.Decide(in, env.Time, func(facts []protocol.Fact, more bool) error {
+	err = s.Decide(in, env.Time, func(facts []protocol.Fact, more bool) error {
 		var view *machines.View
 		if !more {
 			view = before.With(s.Publish())
@@ -77,10 +78,14 @@ func (s *serviceShell) Receive(env *protocol.Envelope) error {
 			if d, ok := s.Service.(machines.Deliverer); ok {
 				d.Deliver(env.Wave, s.seats.Tell)
 			}
-			s.measureService(time.Since(began))
 		}
 		return s.decided(s.kind.Actor, facts, view)
 	})
+	if s.took += time.Since(began); !in.Open {
+		s.measureService(s.took)
+		s.took = 0
+	}
+	return err
 }
 
 // middleware is the chain in front of every mailbox of the scene.
