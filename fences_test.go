@@ -234,7 +234,7 @@ const slack = 500
 func tooLarge(pkg string, n, entry int) string {
 	switch {
 	case n > max(maxPackage, entry):
-		return fmt.Sprintf("%s has %d lines of code; at most %d: move a part of it into a package of its own", pkg, n, max(maxPackage, entry))
+		return fmt.Sprintf("%s has %d lines of code; at most %d: take out what can go, move a part of it into a package of its own, or raise its entry in larger and say why in the commit", pkg, n, max(maxPackage, entry))
 	case n > maxPackage && n < entry-slack:
 		return fmt.Sprintf("%s has %d lines of code and may have %d: write the new size into larger, in fences_test.go", pkg, n, entry)
 	}

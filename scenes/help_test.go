@@ -41,7 +41,7 @@ func mustRestore(t testing.TB, s *scenestest.Scene, set scenestest.Settings) {
 	}
 	for name := range want {
 		if got[name] != want[name] {
-			t.Errorf("%s: the snapshot of wave %d and its tail give\n%s\nthe facts alone give\n%s", name, from, got[name], want[name])
+			t.Errorf("%s: the snapshot of wave %d and its tail give\n%s\nthe facts alone give\n%s\nthe snapshot lacks a field, or Decide gave facts that the state has not folded", name, from, got[name], want[name])
 		}
 	}
 }

@@ -86,6 +86,7 @@ type player struct {
 	set     scenestest.Settings
 	archive *txtar.Archive
 	print   bool
+	ran     bool
 	kinds   []string
 	last    uint64
 	b       strings.Builder
@@ -98,8 +99,12 @@ func (p *player) play(commands string) {
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
+		if looks := words[0] == "world" || words[0] == "agent"; looks && !p.ran {
+			p.t.Fatalf("%q: there is no run to look at; a line run comes first", strings.TrimSpace(line))
+		}
 		switch words[0] {
 		case "run":
+			p.ran = true
 			p.run(words[1:])
 		case "show":
 			p.kinds = words[1:]

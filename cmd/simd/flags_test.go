@@ -76,7 +76,7 @@ func TestRunDirectoriesAreCalledDIR(t *testing.T) {
 	checked := 0
 	for _, c := range commands(newRoot(&cli.Env{})) {
 		_, wanted, some := strings.Cut(c.Use, " ")
-		aRun := some && regexp.MustCompile(`(?i)\bruns?\b`).MatchString(c.Short+wanted)
+		aRun := some && regexp.MustCompile(`(?i)\bruns?\b`).MatchString(c.Short+" "+wanted)
 		if !aRun || c.Name() == "doctor" || strings.Contains(wanted, "PROJECT") || wanted == "[FOLDER]" || wanted == "[FILE]" {
 			continue
 		}

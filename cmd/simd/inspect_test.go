@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"tavernsim/cmd/simd/views"
 	"tavernsim/internal/doctest"
 )
 
@@ -53,19 +52,6 @@ func TestInspectPage(t *testing.T) {
 		out, _ := inspected(t, 0, append([]string{"inspect", run}, strings.Fields(e[1])...)...)
 		if line := differs(out, e[2]); line != "" {
 			t.Errorf("inspect %s: no line %q where the page shows it; it printed\n%s", e[1], line, out)
-		}
-	}
-}
-
-// TestViewsOnTheirPages: each view is in the table of the command and has a section.
-func TestViewsOnTheirPages(t *testing.T) {
-	commands, pages := doctest.Page(t, "cli.md"), doctest.Page(t, "formats/inspect.md")
-	for _, name := range views.Names() {
-		if row := regexp.MustCompile(`(?m)^\| \[?` + name + `[] |]`); !row.MatchString(commands) {
-			t.Errorf("docs/cli.md: the views of simd inspect lack %s", name)
-		}
-		if !strings.Contains(pages, "\n## simd inspect DIR "+name) {
-			t.Errorf("docs/formats/inspect.md has no section of the view %s", name)
 		}
 	}
 }

@@ -148,40 +148,63 @@ func (o *inspectOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.scene, "scene", "", "`ID` of the scene, if the run has several")
 	f.BoolVar(&o.json, "json", false, "print JSON: one object, or one per line for lists")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
-	f.StringVar(&o.at, "at", "", "`MOMENT` to look at (agent, world; default: the end)")
-	f.StringVar(&o.diff, "diff", "", "two moments `A B` to compare, or A..B (world)")
-	f.StringVar(&o.since, "since", "", "from this `MOMENT` on (lists)")
-	f.StringVar(&o.until, "until", "", "up to this `MOMENT` (lists)")
-	f.StringVar(&o.wave, "wave", "", "waves `A..B`, or one (facts)")
-	f.IntVar(&o.limit, "limit", -1, "at most `N` rows; 0: all. Default 50, with --json all (lists)")
-	f.StringVar(&o.profile, "profile", "", "agents of this profile `ID` (agents)")
-	f.StringVar(&o.state, "state", "", "agents that are idle, asleep, resting, blocked, given_up or away (agents)")
-	f.StringVar(&o.name, "name", "", "agents whose id contains this `TEXT` (agents)")
-	f.BoolVar(&o.failed, "failed", false, "agents with failures (agents)")
-	f.StringVar(&o.sort, "sort", "", "order: "+strings.Join(inspect.AgentSorts(), ", ")+" (agents)")
-	f.StringSliceVar(&o.types, "type", nil, "event `TYPE`, or prefix.*; may be repeated (events, dead-letters)")
-	f.StringVar(&o.source, "source", "", "published by this agent `ID` (events)")
-	f.StringVar(&o.receiver, "receiver", "", "heard by this agent `ID`, or directed to it (events)")
-	f.StringVar(&o.receiver, "target", "", "the same as --receiver (events)")
-	f.StringVar(&o.priority, "priority", "", "low, normal, high or critical (events)")
-	f.StringVar(&o.trace, "trace", "", "of this trace `ID` (events)")
-	f.BoolVar(&o.refused, "refused", false, "only refused events (events)")
-	f.StringSliceVar(&o.kinds, "kind", nil, "`KIND` of fact, or prefix.*; may be repeated (facts)")
-	f.StringVar(&o.actor, "actor", "", "decided by this `ACTOR`: an agent, $world, $events, $knowledge, $scene (facts)")
-	f.StringVar(&o.path, "path", "", "at or below this `PATH`, with * and ** (audit)")
-	f.StringVar(&o.agent, "agent", "", "changed or published by this agent `ID`, or directed to it (audit, dead-letters); whose calls left them (artifacts)")
-	f.StringVar(&o.tool, "tool", "", "calls of this `TOOL`, or prefix* (audit)")
-	f.StringSliceVar(&o.what, "what", nil, strings.Join(audit.Whats(), ", ")+" (audit)")
-	f.StringSliceVar(&o.reasons, "reason", nil, "refused for this `REASON` (dead-letters)")
-	f.StringVar(&o.group, "group", "", "count by reason, type or source (dead-letters)")
-	f.BoolVar(&o.redeliver, "redeliver", false, "send them again when the run is resumed (dead-letters)")
-	f.BoolVar(&o.again, "again", false, "include those that were already sent again (dead-letters)")
-	f.IntVar(&o.depth, "depth", 0, "events below one another; default 8 (trace)")
-	f.IntVar(&o.width, "width", 0, "reactions per event; default 8 (trace)")
-	f.BoolVar(&o.all, "all", false, "the whole tree (trace); every fact of a run that goes on (summary, agents, agent, world)")
-	f.StringVar(&o.against, "against", "", "run directory or cassette `FILE`: where its nearest recorded question differs first (deliberation)")
-	f.BoolVar(&o.follow, "follow", false, "go on with new rows, until the scene has ended (events, facts)")
+	f.StringVar(&o.at, "at", "", "`MOMENT` to look at; default: the end")
+	f.StringVar(&o.diff, "diff", "", "two moments `A B` to compare, or A..B")
+	f.StringVar(&o.since, "since", "", "from this `MOMENT` on")
+	f.StringVar(&o.until, "until", "", "up to this `MOMENT`")
+	f.StringVar(&o.wave, "wave", "", "waves `A..B`, or one")
+	f.IntVar(&o.limit, "limit", -1, "at most `N` rows; 0: all. Default 50, with --json all")
+	f.StringVar(&o.profile, "profile", "", "agents of this profile `ID`")
+	f.StringVar(&o.state, "state", "", "agents that are idle, asleep, resting, blocked, given_up or away")
+	f.StringVar(&o.name, "name", "", "agents whose id contains this `TEXT`")
+	f.BoolVar(&o.failed, "failed", false, "agents with failures")
+	f.StringVar(&o.sort, "sort", "", "order: "+strings.Join(inspect.AgentSorts(), ", "))
+	f.StringSliceVar(&o.types, "type", nil, "event `TYPE`, or prefix.*; may be repeated")
+	f.StringVar(&o.source, "source", "", "published by this agent `ID`")
+	f.StringVar(&o.receiver, "receiver", "", "heard by this agent `ID`, or directed to it")
+	f.StringVar(&o.receiver, "target", "", "the same as --receiver")
+	f.StringVar(&o.priority, "priority", "", "low, normal, high or critical")
+	f.StringVar(&o.trace, "trace", "", "of this trace `ID`")
+	f.BoolVar(&o.refused, "refused", false, "only refused events")
+	f.StringSliceVar(&o.kinds, "kind", nil, "`KIND` of fact, or prefix.*; may be repeated")
+	f.StringVar(&o.actor, "actor", "", "decided by this `ACTOR`: an agent, $scene, or a service as $world")
+	f.StringVar(&o.path, "path", "", "at or below this `PATH`, with * and **")
+	f.StringVar(&o.agent, "agent", "", "only of this agent `ID`: its changes, trips, artifacts, and letters from it and to it")
+	f.StringVar(&o.tool, "tool", "", "calls of this `TOOL`, or prefix*")
+	f.StringSliceVar(&o.what, "what", nil, strings.Join(audit.Whats(), ", "))
+	f.StringSliceVar(&o.reasons, "reason", nil, "refused for this `REASON`")
+	f.StringVar(&o.group, "group", "", "count by reason, type or source")
+	f.BoolVar(&o.redeliver, "redeliver", false, "send them again when the run is resumed")
+	f.BoolVar(&o.again, "again", false, "include those that were already sent again")
+	f.IntVar(&o.depth, "depth", 0, "events below one another; default 8")
+	f.IntVar(&o.width, "width", 0, "reactions per event; default 8")
+	f.BoolVar(&o.all, "all", false, "the whole tree; all agents of a map; else every fact of a run that goes on")
+	f.StringVar(&o.against, "against", "", "run directory or cassette `FILE`: where its nearest recorded question differs first")
+	f.BoolVar(&o.follow, "follow", false, "go on with new rows, until the scene has ended")
+	f.VisitAll(func(flag *pflag.Flag) {
+		if taken := viewsWith(flag.Name); len(taken) > 0 {
+			flag.Usage += " (" + strings.Join(taken, ", ") + ")"
+		}
+	})
 	cli.Least(f, 0, "limit", "depth", "width")
+}
+
+// viewsWith are the views that take a flag; none = all of them do.
+func viewsWith(flag string) (names []string) {
+	for _, v := range views() {
+		if slices.Contains(strings.Fields(v.flags), ownName(flag)) {
+			names = append(names, v.name)
+		}
+	}
+	return names
+}
+
+// ownName is the name of a flag in the table.
+func ownName(flag string) string {
+	if flag == "target" {
+		return "receiver"
+	}
+	return flag
 }
 
 // run finds the view and checks that the command line fits it.
@@ -242,11 +265,7 @@ func (v *view) check(flags *pflag.FlagSet, rest []string) (err error) {
 	}
 	own := append(strings.Fields(v.flags), "scene", "json", "quiet", "help")
 	flags.Visit(func(f *pflag.Flag) {
-		name := f.Name
-		if name == "target" {
-			name = "receiver"
-		}
-		if err == nil && !slices.Contains(own, name) {
+		if err == nil && !slices.Contains(own, ownName(f.Name)) {
 			err = fmt.Errorf("--%s does not go with %s; it takes %s", f.Name, v.name, flagNames(own))
 		}
 	})

@@ -99,11 +99,13 @@ func (d *Desk) runParameters() map[string]any {
 }
 
 // views are those of 'simd inspect' that only read and print JSON.
-func views() []string { return append(lists(), "summary", "agent", "world", "deliberation", "trace") }
+func views() []string {
+	return append(lists(), "summary", "agent", "world", "deliberation", "trace", "critical-path", "script", "space")
+}
 
 // lists are the views of many rows.
 func lists() []string {
-	return []string{"agents", "budgets", "events", "facts", "audit", "artifacts", "dead-letters"}
+	return []string{"agents", "budgets", "events", "facts", "audit", "trips", "artifacts", "dead-letters"}
 }
 
 // viewParameters are the views that only read, and those of their flags that name no file.
@@ -118,14 +120,18 @@ func viewParameters() map[string]any {
 		"limit":    map[string]any{"type": "integer", "minimum": 1, "maximum": 1000, "description": "rows of a list; default 50"},
 		"failed":   map[string]any{"type": "boolean", "description": "agents with failures (agents)"},
 		"refused":  map[string]any{"type": "boolean", "description": "only refused events (events)"},
+		"all":      map[string]any{"type": "boolean", "description": "the whole tree (trace); all agents of a map (space); every fact of a run that goes on (summary, agents, agent, world)"},
+		"depth":    whole("events below one another; default 8 (trace)"),
+		"width":    whole("reactions per event; default 8 (trace)"),
 	}
 	for name, about := range map[string]string{
-		"scene": "id of the scene, if the run has several", "at": "moment to look at (agent, world): a scene time, an offset as 90s, wave:N, end",
+		"scene": "id of the scene, if the run has several", "at": "moment to look at (agent, world, space): a scene time, an offset as 90s, wave:N, end",
 		"since": "from this moment on (lists)", "until": "up to this moment (lists)", "wave": "waves A..B (facts)",
+		"diff": "two moments A..B to compare (world)", "name": "agents whose id contains this (agents)", "priority": "low, normal, high or critical (events)", "trace": "of this trace (events)", "what": "kinds of changes, with commas between them (audit)",
 		"profile": "agents of this profile (agents)", "state": "idle, asleep, resting, blocked, given_up or away (agents)", "sort": "order of the agents (agents)",
 		"type": "type of event, or prefix.* (events, dead-letters)", "source": "published by this agent (events)", "receiver": "heard by this agent (events)",
 		"kind": "kind of fact, or prefix.* (facts)", "actor": "decided by this actor (facts)", "path": "at or below this path (audit)",
-		"agent": "of this agent (audit, dead-letters, artifacts)", "tool": "calls of this tool (audit)", "reason": "refused for this reason (dead-letters)",
+		"agent": "of this agent (audit, trips, artifacts, dead-letters)", "tool": "calls of this tool (audit)", "reason": "refused for this reason (dead-letters)",
 		"group": "count by reason, type or source (dead-letters)",
 	} {
 		params[name] = text(about)
