@@ -23,6 +23,8 @@ type Entry struct {
 	Turn     uint64 `json:"turn"`
 	Request  int64  `json:"request"`  // number in the turn, from 1
 	Question string `json:"question"` // hash of what the model read
+	// Default is the model that answered requests without a name in that run, as in its manifest; nil = not said.
+	Default *string `json:"default,omitempty"`
 
 	Model     string                `json:"model,omitempty"`
 	Text      string                `json:"text,omitempty"`

@@ -85,7 +85,7 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.StringVar(&o.clock, "clock", "", "virtual or realtime (default: the scene's)")
 	f.IntVar(&o.agents, "agents", 0, "total number of agents of all entries with a count")
 	f.StringVar(&o.schedule, "schedule", "barrier", "barrier, tracked (turns whose questions to models are proved to be the same run ahead of their wave) or speculative (also those whose questions are likely the same; some calls are wasted); the history is the same")
-	f.StringVar(&o.model, "model", "", "model for requests without a name: `NAME` of a file in models/; scripted = scripts answer for every model; replay:PATH = --answers PATH --on-miss fail, with the model of that run")
+	f.StringVar(&o.model, "model", "", "model for requests without a name: `NAME` of a file in models/; scripted = scripts answer for every model; replay:PATH = --answers PATH --on-miss fail, with the model of that run or cassette")
 	cli.SecretsFlag(f, &o.secrets)
 	cli.GrantsFlag(f, &o.grants)
 	cli.PluginsFlag(f, &o.plugins)
@@ -195,8 +195,9 @@ func (o *runOptions) options(cmd *cobra.Command, e *cli.Env) (runner.Options, er
 			return opt, cli.Usagef("--model replay:PATH names the answers; --answers does not go with it")
 		}
 		opt.Answers, opt.OnMiss = path, runner.MissFail
-		if m, err := rundir.ReadManifest(path); err == nil { // else it is a cassette
-			opt.Model = m.Model
+		var err error
+		if opt.Model, err = rundir.DefaultModel(path); err != nil {
+			return opt, err
 		}
 	}
 	if o.durability != "" {

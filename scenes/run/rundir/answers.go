@@ -41,6 +41,26 @@ func ReadAnswers(path string) (*replay.Answers, error) {
 	return replay.Read(path, f)
 }
 
+// DefaultModel is the model that answered requests without a name in the run whose answers are at a path; "" = that
+// of its scene.
+func DefaultModel(path string) (string, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		m, err := ReadManifest(path)
+		if err != nil {
+			return "", err
+		}
+		return m.Model, nil
+	}
+	a, err := ReadAnswers(path)
+	if err != nil {
+		return "", err
+	}
+	if a.Len() == 0 || a.All()[0].Default == nil {
+		return "", protocol.Errorf(protocol.KindInvalid, "%s does not say which model asked; say it: --model NAME --answers %s --on-miss fail", path, path)
+	}
+	return *a.All()[0].Default, nil
+}
+
 // Answers calls yield for the answers that endpoints gave in the scenes of a run, or in
 // the one that is named.
 func (o *Opened) Answers(only string, yield func(*replay.Entry) error) error {
@@ -114,6 +134,7 @@ func (o *Opened) ExportAnswers(only string, w io.Writer, situations map[replay.P
 	err = o.Answers(only, func(e *replay.Entry) error {
 		n++
 		x := situations[e.Place()]
+		e.Default = &o.Manifest.Model
 		e.Profile, e.Purpose, e.Situation = x.Profile, x.Purpose, x.Situation
 		e.Hide()
 		return replay.Write(out, e)
