@@ -144,6 +144,7 @@ type Run struct {
 	stop func()         // ends what the scene has asked for
 
 	wallTime *time.Timer // ends the scene; nil without a limit of wall time
+	stops    sync.Once   // somebody told it to stop
 }
 
 // Progress are counters of a running scene. Any goroutine may read them.
@@ -196,7 +197,7 @@ func Start(made *setup.Scene, journal Journal, opt Options) (*Run, error) {
 	}
 	r.control(doStart)
 	if d := opt.Stop.WallTime.Std(); d > 0 {
-		r.wallTime = time.AfterFunc(d, func() { r.control(agenda.StoppedByWallTime) })
+		r.wallTime = time.AfterFunc(d, func() { r.stopAfterWave(agenda.StoppedByWallTime) })
 	}
 	return r, nil
 }
@@ -365,9 +366,9 @@ func (r *Run) Resume() { r.control(string(machines.DoResume)) }
 // Terminate ends the scene gracefully; its end workflow runs.
 func (r *Run) Terminate() { r.control(agenda.StoppedByRequest) }
 
-// Interrupt stops the scene after the open wave. The scene has not ended: when it is
-// resumed, it continues with the same facts.
-func (r *Run) Interrupt() { r.control(agenda.StoppedByInterrupt) }
+// Interrupt stops the scene after the open wave, or before it, if it waits for endpoints that take no request.
+// The scene has not ended: when it is resumed, it continues with the same facts.
+func (r *Run) Interrupt() { r.stopAfterWave(agenda.StoppedByInterrupt) }
 
 // ModelGates are those of the endpoints that the scene asks.
 func (r *Run) ModelGates() []*gate.Gate { return r.scene.ModelGates() }

@@ -85,6 +85,7 @@ const (
 	DoPause  Do = "pause"
 	DoResume Do = "resume"
 	DoStop   Do = "stop"
+	DoGiveUp Do = "give_up" // of a stop: it does not wait for the open wave
 )
 
 // Order is an order from outside. It opens a wave of its own: at once, or as soon as Wave

@@ -2,6 +2,7 @@ package machines
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -217,6 +218,13 @@ func (s *Stage) control(in *Control) error {
 		s.pausing, s.resuming = false, s.paused
 	case DoStop:
 		s.stop(in.Reason, in.At)
+	case DoGiveUp:
+		if s.stopping.Reason == "" || s.wave == nil {
+			return nil
+		}
+		s.effect(Effect{Act: ActWarn, Err: errors.New("the open wave is given up: all its requests wait for endpoints that take none; the run resumes before it")})
+		s.stopping.kept = true
+		return s.finish()
 	default:
 		return s.errorf("control %q", in.Do)
 	}

@@ -459,6 +459,9 @@ func (c *call) end(x *effect.Answered, err error) {
 		x = &effect.Answered{Err: err}
 		c.complete(x)
 	}
+	if c.to != nil {
+		c.to.under.Add(-1)
+	}
 	c.then(x)
 	c.runner.done.Done()
 }

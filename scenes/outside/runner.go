@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tavernsim/engine/agent/effect"
@@ -104,6 +105,7 @@ type executor struct {
 	tools   Tools        // nil = it is none of them
 	gate    *gate.Gate   // of fixed width, for what has no gate of its own
 	gates   []*gate.Gate // that requests may pass, or have passed
+	under   atomic.Int64 // requests under way
 }
 
 // New makes a runner.
@@ -290,12 +292,23 @@ func (r *Runner) Go(ctx context.Context, from From, q *effect.Ask, then func(*ef
 	c := &call{runner: r, to: r.kinds[q.Kind], from: from, ask: *q, then: then, ctx: ctx}
 	if c.to != nil {
 		c.chosen, _ = c.to.route(&c.ask)
+		c.to.under.Add(1)
 	}
 	r.done.Add(1)
 	if from.Ahead != nil {
 		r.ahead.Add(1)
 	}
 	c.start()
+}
+
+// Under is how many requests of a kind are under way; "" = of all.
+func (r *Runner) Under(kind string) (n int64) {
+	for _, x := range r.kinds {
+		if kind == "" || kind == x.kind {
+			n += x.under.Load()
+		}
+	}
+	return n
 }
 
 // Gates are those that requests of a kind pass. Scenes share the gates of endpoints.

@@ -46,8 +46,9 @@ func NewRun(e *cli.Env) *cobra.Command {
 		Long: `Run a scene of a project folder until one of its stop conditions holds.
 
 The run directory contains everything: the inputs, the journal, the summary. Ctrl-C
-stops after the current moment and prints how to resume; a second one stops at
-once and loses nothing that was stored. Ctrl-Z pauses the scene after its state
+stops after the current moment, or before it if that waits for endpoints that are
+away, and prints how to resume; a second one stops at once and loses nothing that
+was stored. Ctrl-Z pauses the scene after its state
 is durable, and fg continues it.
 
 If the disk is full or fails, the run waits, tries again and continues by itself;

@@ -308,7 +308,11 @@ func (l *loader) modelFile(doc *source.Document, steps []string, written string)
 	}
 	clean, problem := l.tree.locate(written)
 	if problem != "" {
-		l.fault(doc, steps, source.Suggest(written, l.tree.under(modelsDir)), "%s", problem)
+		meant := written
+		if !strings.Contains(written, "/") { // a model has a name elsewhere
+			meant = modelsDir + "/" + written + ".yaml"
+		}
+		l.fault(doc, steps, source.Suggest(meant, l.tree.under(modelsDir)), "%s", problem)
 		return written
 	}
 	l.checkModel(clean)

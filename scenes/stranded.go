@@ -1,0 +1,55 @@
+package scenes
+
+import (
+	"time"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent/effect"
+	"tavernsim/scenes/machines"
+)
+
+// patience is how long a scene that is told to stop waits for endpoints that take no request.
+const patience = 10 * time.Second
+
+// stopAfterWave stops the scene after its open wave. On the virtual clock that wave waits for every answer, as long as
+// an endpoint may be away: a scene whose requests all wait for such endpoints gives the wave up.
+func (r *Run) stopAfterWave(reason string) {
+	r.control(reason)
+	if r.scene.Clock == agenda.Virtual {
+		r.stops.Do(func() { go r.leaveStranded() })
+	}
+}
+
+// leaveStranded gives the open wave up when nothing but endpoints that take no request has been waited for, for
+// as long as the scene has patience. It ends with the scene.
+func (r *Run) leaveStranded() {
+	t := time.NewTicker(time.Second)
+	defer t.Stop()
+	for since := time.Now(); ; {
+		select {
+		case <-r.stage.over.Done():
+			return
+		case now := <-t.C:
+			if !r.scene.stranded() {
+				since = now
+			} else if now.Sub(since) >= patience {
+				r.control(string(machines.DoGiveUp))
+				return
+			}
+		}
+	}
+}
+
+// stranded reports whether all requests that are under way wait for endpoints that take none now.
+func (s *scene) stranded() bool {
+	if s.outside.Under(effect.KindModel) == 0 || s.outside.Under("") > s.outside.Under(effect.KindModel) {
+		return false
+	}
+	for _, g := range s.ModelGates() {
+		l := g.Load()
+		if why, _, _ := g.Stalled(); why == "" && l.Out+l.Waits() > 0 {
+			return false
+		}
+	}
+	return true
+}
