@@ -343,7 +343,7 @@ func (a *agentShell) send(q *effect.Ask) *effect.Answered {
 		}
 	}
 	wave, urgency := a.wave, a.urgency
-	from := outside.From{Scene: cmp.Or(a.options.Name, a.ID), Class: a.options.Class, Agent: a.machine.ID.Instance, Turn: a.machine.State.Turn + 1, At: a.woken, Rest: a.takes.of(a.Class[a.machine.ID.Ordinal]), Urgency: urgency, Bound: a.boundOf(q), Barred: barred, Virtual: a.Clock != agenda.Realtime}
+	from := outside.From{Scene: cmp.Or(a.options.Name, a.ID), Class: a.options.Class, Agent: a.machine.ID.Instance, Turn: a.machine.State.Turn + 1, At: a.woken, Rest: a.takes.Of(a.Class[a.machine.ID.Ordinal]), Urgency: urgency, Bound: a.boundOf(q), Barred: barred, Virtual: a.Clock != agenda.Realtime}
 	a.outside.Go(a.pending, from, q, func(x *effect.Answered) { a.tellAnswer(wave, x, a.outside.Urgent(urgency)) })
 	return nil
 }

@@ -135,7 +135,7 @@ func (st *stage) keptSpan(e *machines.Effect) {
 		}
 		took := st.outside.Log.Ended(actor, t.End.Turn, e.Wave)
 		if st.paths != nil {
-			st.takes.took(st.Class[t.Agent], took.Took)
+			st.takes.Took(st.Class[t.Agent], took.Took)
 			st.paths.Add(chain.Turn{Agent: t.Agent, Class: int(st.Class[t.Agent]), Wave: e.Wave, At: int64(e.At), Times: took})
 		}
 		st.measureTurn(t.Agent, &t.End)

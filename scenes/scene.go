@@ -44,7 +44,7 @@ type scene struct {
 	ahead   *shadows.Driver // nil = nothing runs ahead
 	lent    sync.Pool       // *deliberation
 	spans   sync.Pool       // *span.Span
-	takes   rests
+	takes   timing.Rests
 	model   llm.Provider
 	journal Journal
 	system  *actors.System
@@ -73,7 +73,7 @@ type scene struct {
 // newScene makes the state that the actors share.
 func newScene(made *setup.Scene, journal Journal, opt Options) (*scene, error) {
 	s := &scene{
-		takes: make(rests, len(made.Definitions)),
+		takes: make(timing.Rests, len(made.Definitions)),
 		Scene: made, Codec: machines.NewCodec(), metrics: opt.Metrics, options: opt, log: cmp.Or(opt.Log, slog.New(slog.DiscardHandler)), journal: journal, system: opt.System, model: opt.Model,
 		lent: sync.Pool{New: func() any { return &deliberation{space: agent.NewSpace()} }}, spans: sync.Pool{New: func() any { return new(span.Span) }},
 	}

@@ -1,4 +1,4 @@
-package scenes
+package timing
 
 import (
 	"math/bits"
@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// rests are how long the requests of a turn are out, by class of its agent: a moving mean. The stage
+// Rests are how long the requests of a turn are out, by class of its agent: a moving mean. The stage
 // changes them; any goroutine may read them.
-type rests []atomic.Int64
+type Rests []atomic.Int64
 
 // weight is the share of one turn in the mean, as 1 of so many.
 const weight = 8
 
-// took notes a turn.
-func (r rests) took(class uint16, d time.Duration) {
+// Took notes a turn.
+func (r Rests) Took(class uint16, d time.Duration) {
 	if d > 0 {
 		mean := r[class].Load()
 		if mean == 0 {
@@ -24,9 +24,9 @@ func (r rests) took(class uint16, d time.Duration) {
 	}
 }
 
-// of is what a turn is expected to take, as a power of two: classes that take about the same leave
+// Of is what a turn is expected to take, as a power of two: classes that take about the same leave
 // in the order in which they come.
-func (r rests) of(class uint16) time.Duration {
+func (r Rests) Of(class uint16) time.Duration {
 	if mean := r[class].Load(); mean > 0 {
 		return 1 << (bits.Len64(uint64(mean)) - 1)
 	}
