@@ -33,7 +33,7 @@ func innerFloors() map[string]int {
 		"scenes/load/contexts": -1, "scenes/load/stand": -1, "scenes/load/kb": -1, "scenes/load/minds": -1, "scenes/run/rundir/parts": -2, "scenes/run/answerstore": 0, "scenes/run/orders": -1, "scenes/run/interact": -1,
 		"scenes/outside": 0, "scenes/load/project": 0, "scenes/load/numbered": -1,
 		"scenes/load/setup": 1,
-		"scenes/machines":   2, "scenes/machines/letters": 1, "scenes/machines/replies": 1, "scenes/machines/inflight": 0, "scenes/machines/tally": 0, "scenes/machines/span": 1, "scenes/machines/packed": 0, "scenes/machines/roster": 1, "scenes/machines/spending": 0, "scenes/glance": -2, "scenes/letterbox": 2, "scenes/series": 0, "scenes/seats": 0, "scenes/timing": 0, "scenes/tooling": 3, "scenes/tooling/trial": 1, "scenes/tooling/hooks": 1, "scenes/tooling/overrides": 1, "scenes/tooling/leaks": 1, "scenes/tooling/needs": 1, "scenes/tooling/progress": 1, "scenes/tooling/forms": 1, "scenes/tooling/own": 2, "scenes/run/granted": 6, "scenes/run/editions": 4, "scenes/load/shelf": 2, "scenes/tooling/render": 1,
+		"scenes/machines":   2, "scenes/machines/letters": 1, "scenes/machines/replies": 1, "scenes/machines/inflight": 0, "scenes/machines/tally": 0, "scenes/machines/span": 1, "scenes/machines/packed": 0, "scenes/machines/ordered": 0, "scenes/machines/roster": 1, "scenes/machines/spending": 0, "scenes/glance": -2, "scenes/letterbox": 2, "scenes/series": 0, "scenes/seats": 0, "scenes/timing": 0, "scenes/tooling": 3, "scenes/tooling/trial": 1, "scenes/tooling/hooks": 1, "scenes/tooling/overrides": 1, "scenes/tooling/leaks": 1, "scenes/tooling/needs": 1, "scenes/tooling/progress": 1, "scenes/tooling/forms": 1, "scenes/tooling/own": 2, "scenes/run/granted": 6, "scenes/run/editions": 4, "scenes/load/shelf": 2, "scenes/tooling/render": 1,
 		"scenes/shadows": 3, "scenes/shadows/courses": 0, "scenes/shadows/heard": 0, "scenes/shadows/ladder": 0, "scenes/view/memories": 3, "scenes/view/factjson": 3, "scenes/history": 3, "scenes/links": 3, "scenes/load/roads": -1, "scenes/run/room": -1,
 		"scenes/receipts": 4, "scenes/asking": 4, "scenes/view/verify": 4, "scenes/view/deadletters": 4, "scenes/run/artifacts": 4,
 		"scenes": 5, "scenes/run/rundir": 5,
@@ -47,7 +47,7 @@ func innerFloors() map[string]int {
 
 // pure are the packages of higher floors that decide and never ask, as floors 0 and 1.
 func pure() []string {
-	return []string{"scenes/machines", "scenes/machines/letters", "scenes/machines/replies", "scenes/machines/inflight", "scenes/machines/tally", "scenes/machines/packed", "scenes/machines/roster", "scenes/machines/span", "scenes/machines/spending", "scenes/load/setup", "llm/limit", "llm/price"}
+	return []string{"scenes/machines", "scenes/machines/letters", "scenes/machines/replies", "scenes/machines/inflight", "scenes/machines/tally", "scenes/machines/packed", "scenes/machines/ordered", "scenes/machines/roster", "scenes/machines/span", "scenes/machines/spending", "scenes/load/setup", "llm/limit", "llm/price"}
 }
 
 func TestInnerFloors(t *testing.T) {

@@ -219,6 +219,7 @@ func (r *Run) launch() error {
 	sc.sup = sc.supervisor(r.actorFailed)
 	r.stageSup = sc.supervisor(r.stageFailed)
 	durable, view := sc.journal.Durable(), state.Shown()
+	sc.orders.Past = state.Ordered
 	planned, err := sc.orders.Planned(sc.options.Orders, state.Agenda.Wave, func(o *agenda.Intervened) error { return machines.CheckOrder(sc.Scene, o) })
 	if err != nil {
 		return err

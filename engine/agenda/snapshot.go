@@ -156,8 +156,8 @@ func (sl *slot) read(b []byte) (flags int64, rest []byte, err error) {
 	return v[6], b, nil
 }
 
-// BegunOf reads from a snapshot when the scene began.
-func BegunOf(codec *protocol.Codec, raw protocol.Raw) (protocol.Time, error) {
+// TimesOf reads from a snapshot when the scene began, and its time.
+func TimesOf(codec *protocol.Codec, raw protocol.Raw) (begun, now protocol.Time, err error) {
 	snap, err := readSnapshot(codec, raw)
-	return snap.State.Began, err
+	return snap.State.Began, snap.State.Now, err
 }

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"strings"
@@ -60,8 +61,12 @@ func cutTime(journal Journal, text string) (protocol.Time, error) {
 // Start is the scene time at which a scene began.
 func Start(journal Journal) (start protocol.Time, err error) {
 	codec := protocol.NewCodec()
-	if begin := journal.Begin(); begin.Number > 0 {
-		return startOfSnapshot(journal, codec)
+	if begin := journal.Begin(); begin.Number > 0 { // the first facts were dropped
+		_, scene, err := stageOfSnapshot(journal, codec)
+		if err == nil {
+			start, _, err = agenda.TimesOf(codec, scene.Agenda)
+		}
+		return start, err
 	}
 	err = journal.Scan(persistence.Query{From: 1, To: 1}, func(r protocol.Record) error {
 		start = r.Time
@@ -73,24 +78,23 @@ func Start(journal Journal) (start protocol.Time, err error) {
 	return start, err
 }
 
-// startOfSnapshot reads the start from a snapshot, if the first facts were dropped.
-func startOfSnapshot(journal Journal, codec *protocol.Codec) (start protocol.Time, err error) {
+// stageOfSnapshot reads the state of the stage from the newest snapshot, and its wave.
+func stageOfSnapshot(journal Journal, codec *protocol.Codec) (wave uint64, scene machines.SceneSnapshot, err error) {
 	snap, err := journal.SnapshotAt(journal.Durable().Number)
 	if err != nil {
-		return 0, err
+		return 0, scene, err
 	}
+	found := errors.New("found")
 	err = snap.Read(func(name string, raw []byte) error {
 		if name != machines.Agenda {
 			return nil
 		}
-		var scene machines.SceneSnapshot
-		if err := grown.Unmarshal(codec, raw, &scene); err != nil {
-			return err
-		}
-		start, err = agenda.BegunOf(codec, scene.Agenda)
-		return err
+		return cmp.Or(grown.Unmarshal(codec, raw, &scene), found)
 	})
-	return start, err
+	if errors.Is(err, found) {
+		err = nil
+	}
+	return snap.Wave.Number, scene, err
 }
 
 // cutAtTime finds the last wave whose time is not after at.

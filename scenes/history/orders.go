@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/travel"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/machines/ordered"
 )
 
 // Order is an order of a journal.
@@ -50,4 +51,17 @@ func Orders(journal Journal, codec *protocol.Codec) (list []Order, err error) {
 		return nil
 	})
 	return list, err
+}
+
+// Dropped are the orders of a journal whose first facts were dropped, as its newest snapshot has them; else none.
+func Dropped(journal Journal, codec *protocol.Codec) (ordered.List, error) {
+	if journal.Begin().Number == 0 {
+		return ordered.List{}, nil
+	}
+	wave, scene, err := stageOfSnapshot(journal, codec)
+	if err != nil {
+		return ordered.List{}, err
+	}
+	begun, now, err := agenda.TimesOf(codec, scene.Agenda)
+	return ordered.Kept(scene.Orders, wave, now.Sub(begun)), err
 }

@@ -1,6 +1,8 @@
 package machines
 
 import (
+	"cmp"
+
 	"github.com/tinylib/msgp/msgp"
 
 	"tavernsim/engine/agenda"
@@ -9,6 +11,7 @@ import (
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 	"tavernsim/protocol/grown"
+	"tavernsim/scenes/machines/ordered"
 	"tavernsim/scenes/machines/roster"
 	"tavernsim/scenes/machines/tally"
 )
@@ -48,7 +51,7 @@ func (s *Stage) note() (raw protocol.Raw, err error) {
 	// On the realtime clock agents deliberate while a wave is closed, and what the agenda
 	// knows of that is in no snapshot. What a note cannot hold is not encoded.
 	if size := roster.Bytes * len(s.Roster); size < protocol.MaxBytes && due(&at.scene, facts, size) && s.Roster != nil && !s.realtime() {
-		if n.Scene, err = s.EncodeScene(); err != nil {
+		if n.Scene, err = s.encode(s.Roster.Pack(), nil); err != nil {
 			return nil, err
 		}
 	}
@@ -100,7 +103,7 @@ func (s *Stage) Load(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	s.Agenda, s.Tally = a, snap.Tally
+	s.Agenda, s.Tally, s.Ordered = a, snap.Tally, ordered.Kept(snap.Orders, a.Wave, a.Now.Sub(a.Begun()))
 	s.Tally.Fill()
 	s.Spending.Restore(snap.Ledgers, snap.Exhausted)
 	if s.script != nil && len(snap.Script) > 0 {
@@ -115,9 +118,6 @@ func (s *Stage) Load(raw []byte) error {
 	if s.Travel, err = travel.Load(s.codec, snap.Travel); err != nil {
 		return err
 	}
-	if err := s.loadEdition(snap.Edition); err != nil {
-		return err
-	}
 	s.Roster, err = roster.Unpack(snap.Roster, s.scene.Size())
-	return err
+	return cmp.Or(err, s.loadEdition(snap.Edition))
 }

@@ -13,6 +13,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/protocol/grown"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines/ordered"
 	"tavernsim/scenes/machines/tally"
 )
 
@@ -27,16 +28,19 @@ type SceneSnapshot struct {
 	Tally     tally.Tally
 	Ledgers   []budget.Kept
 	Exhausted string
-	Roster    []byte       // packed; none = it is not known
-	Script    protocol.Raw // none = there is none
-	Turns     []byte       // encoded; none = the scene has none
-	Travel    protocol.Raw // none = nobody has travelled
-	Edition   protocol.Raw // none = plugins were not read again
+	Roster    []byte        // packed; none = it is not known
+	Script    protocol.Raw  // none = there is none
+	Turns     []byte        // encoded; none = the scene has none
+	Travel    protocol.Raw  // none = nobody has travelled
+	Edition   protocol.Raw  // none = plugins were not read again
+	Orders    *ordered.List // nil = they are not known
 }
 
 // fields is how many of them are written.
 func (s *SceneSnapshot) fields(budgets bool) int {
 	switch {
+	case s.Orders != nil:
+		return 10
 	case s.Edition != nil:
 		return 9
 	case s.Travel != nil:
@@ -54,10 +58,10 @@ func (s *SceneSnapshot) fields(budgets bool) int {
 }
 
 // EncodeScene encodes the kept state of the stage.
-func (s *Stage) EncodeScene() (protocol.Raw, error) { return s.encode(s.Roster.Pack()) }
+func (s *Stage) EncodeScene() (protocol.Raw, error) { return s.encode(s.Roster.Pack(), &s.Ordered) }
 
-func (s *Stage) encode(roster []byte) (protocol.Raw, error) {
-	snap := SceneSnapshot{Tally: s.Tally, Roster: roster}
+func (s *Stage) encode(roster []byte, orders *ordered.List) (protocol.Raw, error) {
+	snap := SceneSnapshot{Tally: s.Tally, Roster: roster, Orders: orders}
 	snap.Ledgers, snap.Exhausted = s.Spending.Kept()
 	var errs [5]error
 	snap.Agenda, errs[0] = s.Agenda.Snapshot(s.codec)
@@ -135,7 +139,7 @@ func (s *State) Hash() (string, error) {
 }
 
 // Parts encodes the state of every machine, in a fixed order, under the names that
-// [State.Load] takes; not the roster, which a fold from an older snapshot does not know.
+// [State.Load] takes; not the roster and the orders, which a fold from an older snapshot does not know.
 func (s *State) Parts(yield func(name string, raw []byte)) error {
 	part := func(name string, raw []byte, err error) error {
 		if err == nil {
@@ -143,7 +147,7 @@ func (s *State) Parts(yield func(name string, raw []byte)) error {
 		}
 		return err
 	}
-	own, err := s.encode(nil)
+	own, err := s.encode(nil, nil)
 	if err := part(Agenda, own, err); err != nil {
 		return err
 	}

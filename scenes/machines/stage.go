@@ -17,6 +17,7 @@ import (
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines/inflight"
 	"tavernsim/scenes/machines/letters"
+	"tavernsim/scenes/machines/ordered"
 	"tavernsim/scenes/machines/packed"
 	"tavernsim/scenes/machines/roster"
 	"tavernsim/scenes/machines/spending"
@@ -27,7 +28,7 @@ import (
 // merges their turns in a fixed order, sends the requests to the services in the
 // order of [Services], and decides what is kept and when the scene pauses or ends.
 //
-// Its kept state is Agenda, Tally, Roster, Turns, Travel, Spending and script. Only [Stage.Apply] changes them, but that the
+// Its kept state is Agenda, Tally, Roster, Ordered, Turns, Travel, Spending and script. Only [Stage.Apply] changes them, but that the
 // stage takes an agent off the agenda when it wakes it; no snapshot is taken before
 // that agent's turn has ended. The rest is
 // volatile: the open wave, and the inputs that the stage waits for. A kill forgets
@@ -36,6 +37,7 @@ type Stage struct {
 	Agenda   *agenda.State
 	Tally    tally.Tally
 	Roster   roster.Roster
+	Ordered  ordered.List   // from outside
 	Turns    *gates.Order   // nil = every agent that is due has a turn
 	Travel   travel.State   // tickets from and to linked scenes
 	Spending *spending.Book // nil = there are no budgets
@@ -238,6 +240,7 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 	s.Tally.Count(s.scene, r.Actor, r.Kind, fact)
 	s.Roster.Count(r, fact)
 	d := s.Agenda
+	s.Ordered.Count(d, r.Time, fact)
 	switch x := fact.(type) {
 	case *agenda.Started:
 		d.Start(r.Time)

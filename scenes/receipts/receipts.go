@@ -1,11 +1,12 @@
-// Package receipts is the book of the orders of one running scene: those of its journal,
+// Package receipts is the book of the orders of one running scene: those that it has had,
 // those that came while it runs, those that wait for their wave or time, and what became of
 // each.
 //
 // # Promises
 //
 //  1. An order that comes again is the one that the book has, if it says the same, and a
-//     conflict if not. It is told to the stage once.
+//     conflict if not. It is told to the stage once, also when its fact was dropped, unless more came after it than
+//     the scene remembers (scenes/machines/ordered).
 //  2. A receipt is given when the wave of its order is durable, or, of one that waits for its
 //     wave or time, when whoever keeps it has kept it.
 //  3. machines.MaxOrders wait that have no wave and no time, and order.MaxOrders that have.
@@ -19,20 +20,16 @@
 package receipts
 
 import (
-	"crypto/sha256"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/order"
-	"tavernsim/engine/travel"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/ordered"
 )
 
 // Receipt says what became of an order.
@@ -48,36 +45,8 @@ type Given struct {
 	Receipt // counts when Durable is closed
 	Durable chan struct{}
 
-	said  said
+	said  ordered.Said
 	waits *int // the count of which it is one; nil = none
-}
-
-// said is what an order says, as a sum: the book outlives what letters carry.
-type said [sha256.Size]byte
-
-func saidBy(o *agenda.Intervened) (sum said) {
-	h := sha256.New()
-	fmt.Fprintf(h, "%q %q ", o.By, o.Reason)
-	h.Write(words(o))
-	h.Sum(sum[:0])
-	return sum
-}
-
-// words are the changes of an order as JSON, which has one form for 1.0 and 1: run directories keep orders so, and
-// the fact of one may have the other form. Letters between scenes are long, and nothing rewrites them.
-func words(o *agenda.Intervened) []byte {
-	if o.By == travel.By {
-		return o.Do
-	}
-	do, err := o.Do.Value()
-	if err != nil {
-		return o.Do
-	}
-	text, err := json.Marshal(do)
-	if err != nil { // a number without a form in JSON
-		return o.Do
-	}
-	return text
 }
 
 // Book is that of one scene.
@@ -86,9 +55,11 @@ type Book struct {
 	Journal history.Journal
 	Codec   *protocol.Codec
 	Tell    func(*machines.Order) // the stage
+	Past    ordered.List          // of the stage when the scene begins or goes on; the stage changes none of these orders any more
 
 	mu      sync.Mutex
 	given   map[string]*Given // by id; nil until the journal was read
+	begin   uint64            // the wave before the first one whose facts were read
 	kept    []*Given          // whose waves are not durable
 	waiting int               // that came while the scene runs and are not durable
 	later   int               // that wait for their wave or time
@@ -159,7 +130,7 @@ func passed(o *machines.Order, scene string, at uint64) error {
 }
 
 func (b *Book) tell(o *machines.Order, waits *int) {
-	b.given[o.ID] = &Given{Receipt: Receipt{ID: o.ID}, said: saidBy(o.Intervened), Durable: make(chan struct{}), waits: waits}
+	b.given[o.ID] = &Given{Receipt: Receipt{ID: o.ID}, said: ordered.Sum(o.Intervened), Durable: make(chan struct{}), waits: waits}
 	if waits != nil {
 		*waits++
 	}
@@ -172,13 +143,13 @@ func (b *Book) find(o *agenda.Intervened) (*Given, error) {
 		return nil, err
 	}
 	g := b.given[o.ID]
-	if g != nil && g.said != saidBy(o) {
+	if g != nil && g.said != ordered.Sum(o) {
 		return nil, protocol.Errorf(protocol.KindConflict, "order %s: the scene %s has another order with this id; give yours one of its own", o.ID, b.Scene)
 	}
 	return g, nil
 }
 
-// read finds the orders of the journal, once.
+// read finds the orders that the scene has had, once.
 func (b *Book) read() error {
 	if b.given != nil {
 		return nil
@@ -187,34 +158,22 @@ func (b *Book) read() error {
 	if err != nil {
 		return err
 	}
-	b.given = make(map[string]*Given, len(list))
-	past := make(chan struct{})
-	close(past)
+	b.begin = b.Journal.Begin().Number
+	b.given = make(map[string]*Given, max(len(list), len(b.Past.Orders)))
+	for _, x := range b.Past.Orders {
+		b.past(Receipt{ID: x.ID, Wave: x.Wave, Refused: x.Refused}, x.Said)
+	}
 	for _, x := range list {
-		b.given[x.ID] = &Given{Receipt: Receipt{ID: x.ID, Wave: x.Wave, Refused: x.Refused}, said: saidBy(x.Intervened), Durable: past}
+		b.past(Receipt{ID: x.ID, Wave: x.Wave, Refused: x.Refused}, ordered.Sum(x.Intervened))
 	}
 	return nil
 }
 
-// dropped reports whether an order that the run had was carried out in waves whose facts are not kept.
-// Orders that are due are the next waves; n are all that could be due at one moment.
-func (b *Book) dropped(o *machines.Order, n int) (bool, error) {
-	begin := b.Journal.Begin().Number
-	if !o.Had || begin == 0 || o.Wave > 0 && o.Wave+uint64(n) > begin {
-		return false, nil
-	}
-	if o.After == 0 {
-		return true, nil
-	}
-	if begin == b.Journal.Durable().Number { // no wave says what time it is
-		return false, nil
-	}
-	start, err := history.Start(b.Journal)
-	if err != nil {
-		return false, err
-	}
-	first, err := b.Journal.Wave(begin + 1)
-	return err == nil && start.Add(o.After) < first.MinTime, err
+// past notes an order that was carried out before.
+func (b *Book) past(r Receipt, said ordered.Said) {
+	g := &Given{Receipt: r, said: said, Durable: make(chan struct{})}
+	close(g.Durable)
+	b.given[r.ID] = g
 }
 
 // Kept notes the wave of an order, or that it was refused.
@@ -253,8 +212,8 @@ func (b *Book) WaveKept(wave uint64) {
 }
 
 // Planned are orders with their wave or time that a run has from its beginning, checked.
-// Those that the journal has already are left out, and so are those that the run had before
-// for a part of the history that was dropped. One whose wave has passed without it is
+// Those that the scene had already are left out, and so are those that the run had before
+// of which nobody knows that, because too many came after them. One whose wave has passed without it is
 // an error, unless the run had it before: then it is carried out at the next wave that can
 // be. at is the last wave of the scene.
 func (b *Book) Planned(list []*machines.Order, at uint64, check func(*agenda.Intervened) error) ([]*machines.Order, error) {
@@ -266,11 +225,13 @@ func (b *Book) Planned(list []*machines.Order, at uint64, check func(*agenda.Int
 	list = slices.Clone(list)
 	for i, o := range list {
 		g, err := b.find(o.Intervened)
-		dropped, faulty := b.dropped(o, len(list))
 		switch {
-		case err != nil || faulty != nil:
-			return nil, errors.Join(err, faulty)
-		case g != nil || dropped:
+		case err != nil:
+			return nil, err
+		case g != nil:
+			list[i] = nil
+		case o.Had && b.Past.Lacks(o.Wave, o.After, b.begin): // rather not than twice
+			b.past(Receipt{ID: o.ID, Refused: "it is not carried out now: the run had it before, and what became of it then was dropped with old facts"}, ordered.Sum(o.Intervened))
 			list[i] = nil
 		case o.Wave != 0 && o.Wave <= at && !o.Had:
 			return nil, passed(o, b.Scene, at)
@@ -278,7 +239,7 @@ func (b *Book) Planned(list []*machines.Order, at uint64, check func(*agenda.Int
 			if err := check(o.Intervened); err != nil {
 				return nil, protocol.Errorf(protocol.KindOf(err), "order %s: %w", o.ID, err)
 			}
-			b.given[o.ID] = &Given{Receipt: Receipt{ID: o.ID}, said: saidBy(o.Intervened), Durable: make(chan struct{}), waits: &b.later}
+			b.given[o.ID] = &Given{Receipt: Receipt{ID: o.ID}, said: ordered.Sum(o.Intervened), Durable: make(chan struct{}), waits: &b.later}
 			b.later++
 		}
 	}
@@ -289,6 +250,10 @@ func (b *Book) Planned(list []*machines.Order, at uint64, check func(*agenda.Int
 // and all that are new to one that has ended.
 func Check(made *setup.Scene, journal history.Journal, list []*machines.Order) error {
 	b := &Book{Scene: made.ID, Journal: journal, Codec: machines.NewCodec()}
+	var err error
+	if b.Past, err = history.Dropped(journal, b.Codec); err != nil {
+		return err
+	}
 	left, err := b.Planned(list, journal.Durable().Number, func(o *agenda.Intervened) error { return machines.CheckOrder(made, o) })
 	if err != nil || len(left) == 0 {
 		return err

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/order"
@@ -15,6 +17,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/ordered"
 	"tavernsim/scenes/receipts"
 )
 
@@ -24,28 +27,93 @@ type empty struct{ history.Journal }
 func (empty) Scan(persistence.Query, func(protocol.Record) error) error { return nil }
 func (empty) Begin() persistence.Wave                                   { return persistence.Wave{} }
 
-// shortened is one whose first waves were dropped.
-type shortened struct{ empty }
+// shortened is one whose first waves were dropped, with a snapshot of wave 30.
+type shortened struct {
+	empty
+	scene machines.SceneSnapshot
+}
 
 func (shortened) Begin() persistence.Wave   { return persistence.Wave{Number: 20} }
 func (shortened) Durable() persistence.Wave { return persistence.Wave{Number: 30} }
+func (j shortened) SnapshotAt(wave uint64) (*persistence.Snapshot, error) {
+	raw, err := machines.NewCodec().Marshal(&j.scene)
+	return &persistence.Snapshot{Wave: persistence.Wave{Number: wave}, Read: func(yield func(string, []byte) error) error { return yield(machines.Agenda, raw) }}, err
+}
 
-// Promise 1: an order whose fact was dropped is not carried out again.
+// short is a book of such a journal.
+func short(t *testing.T, told *[]string, orders *ordered.List) *receipts.Book {
+	t.Helper()
+	a := agenda.New(agenda.Config{Clock: agenda.Virtual})
+	a.Start(0)
+	a.Now = protocol.Time(100 * time.Second)
+	raw, err := a.Snapshot(machines.NewCodec())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := book(told)
+	b.Journal = shortened{scene: machines.SceneSnapshot{Agenda: raw, Orders: orders}}
+	if b.Past, err = history.Dropped(b.Journal, b.Codec); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Promise 1: an order whose fact was dropped is not carried out again, and one that the scene did not carry out is.
 func TestDropped(t *testing.T) {
+	list := func() []*machines.Order {
+		return []*machines.Order{
+			{Intervened: asks("first", ""), Had: true}, {Intervened: asks("early", ""), Wave: 3, Had: true}, {Intervened: asks("perhaps", ""), Wave: 19, Had: true},
+			{Intervened: asks("at once", ""), After: 50 * time.Second, Had: true}, {Intervened: asks("now", ""), After: 100 * time.Second, Had: true},
+			{Intervened: asks("later", ""), Wave: 40, Had: true}, {Intervened: asks("in time", ""), After: 200 * time.Second, Had: true}, {Intervened: asks("new", ""), Wave: 50},
+		}
+	}
+	of := func(wave uint64, after time.Duration, ids ...string) *ordered.List {
+		l := &ordered.List{Wave: wave, After: after}
+		for _, id := range ids {
+			l.Orders = append(l.Orders, ordered.Order{ID: id, Said: ordered.Sum(asks(id, "")), Wave: 7, After: time.Second})
+		}
+		return l
+	}
+	for _, c := range []struct {
+		what   string
+		orders *ordered.List
+		want   string
+	}{
+		{"of an older program", nil, "later, in time, new"},
+		{"with all orders", of(0, 0, "first", "now"), "early, perhaps, at once, later, in time, new"},
+		{"with no order", of(0, 0), "first, early, perhaps, at once, now, later, in time, new"},
+		{"without the oldest", of(5, 50*time.Second, "perhaps"), "now, later, in time, new"},
+		{"that lacks one of a kept wave", of(25, 100*time.Second), "later, in time, new"},
+	} {
+		var told []string
+		b := short(t, &told, c.orders)
+		got, err := b.Planned(list(), 30, func(*agenda.Intervened) error { return nil })
+		var ids []string
+		for _, o := range got {
+			ids = append(ids, o.ID)
+		}
+		if err != nil || strings.Join(ids, ", ") != c.want {
+			t.Errorf("a snapshot %s: %q, want %q; %v", c.what, strings.Join(ids, ", "), c.want, err)
+		}
+		for _, o := range list() {
+			r, err := b.Plan(o, 30, func() error { return nil })
+			if err != nil || len(told) > 0 || r.Planned != slices.Contains(ids, o.ID) || !r.Planned && r.Wave == 0 && r.Refused == "" {
+				t.Errorf("a snapshot %s: %s is given again: %v, %+v, %v", c.what, o.ID, told, r, err)
+			}
+		}
+	}
+}
+
+// Promise 1 for orders that are carried out at once: such a one has the receipt that it had.
+func TestDroppedAndGivenAgain(t *testing.T) {
 	var told []string
-	b := book(&told)
-	b.Journal = shortened{}
-	list := []*machines.Order{
-		{Intervened: asks("first", ""), Had: true}, {Intervened: asks("dropped", ""), Wave: 3, Had: true},
-		{Intervened: asks("perhaps", ""), Wave: 19, Had: true}, {Intervened: asks("later", ""), Wave: 40, Had: true}, {Intervened: asks("new", ""), Wave: 50},
+	b := short(t, &told, &ordered.List{Orders: []ordered.Order{{ID: "a", Said: ordered.Sum(asks("a", "")), Wave: 7, Refused: "no"}}})
+	g, err := b.Take(asks("a", ""))
+	if err != nil || !durable(g) || g.Receipt != (receipts.Receipt{ID: "a", Wave: 7, Refused: "no"}) || len(told) > 0 {
+		t.Error(g, err, told)
 	}
-	got, err := b.Planned(list, 30, func(*agenda.Intervened) error { return nil })
-	var ids []string
-	for _, o := range got {
-		ids = append(ids, o.ID)
-	}
-	if err != nil || strings.Join(ids, " ") != "perhaps later new" {
-		t.Error(ids, err)
+	if _, err := b.Take(asks("a", "other")); protocol.KindOf(err) != protocol.KindConflict {
+		t.Error(err)
 	}
 }
 
