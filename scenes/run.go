@@ -274,12 +274,19 @@ func (r *Run) launch() error {
 
 // actorFailed sends a failure to the stage. It runs on a worker.
 func (r *Run) actorFailed(name string, f *actors.Failure) {
-	body := &machines.ActorFailed{Actor: name[len(r.scene.actorName("")):], Error: f.Error(), Stack: f.Stack}
-	raw, err := r.scene.Codec.Marshal(body)
-	if err != nil {
-		raw, _ = r.scene.Codec.Marshal(&machines.ActorFailed{Actor: body.Actor, Error: "failure that has no text"})
+	in := &machines.ActorFailed{Actor: name[len(r.scene.actorName("")):], Error: f.Error(), Stack: f.Stack}
+	if _, err := r.scene.Codec.Marshal(in); err != nil {
+		in = &machines.ActorFailed{Actor: in.Actor, Error: "failure that has no text"}
 	}
-	r.scene.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Source: body.Actor}, Kind: protocol.KindFailed, Body: protocol.NewBody(raw)})
+	env := carrying(protocol.KindFailed, &failed{in, f.Of})
+	env.Source = in.Actor
+	r.scene.stage.Tell(env)
+}
+
+// failed is the failure of an actor on its way to the stage.
+type failed struct {
+	*machines.ActorFailed
+	of *actors.Ref // of an agent
 }
 
 // stageFailed ends the run after a failure of the stage. Waves that are not durable

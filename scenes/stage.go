@@ -107,8 +107,14 @@ func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 	case protocol.KindDecided:
 		return carried[machines.Input](env)
 	case protocol.KindFailed:
-		in := &machines.ActorFailed{}
-		return in, st.Codec.Unmarshal(env.Body.Raw, in)
+		x, err := carried[*failed](env)
+		if err != nil {
+			return nil, err
+		}
+		if o, ok := st.Ordinal(x.Actor); ok && st.seats.Ref(o) != x.of {
+			return nil, nil // of an agent that has left; another may sit there by now
+		}
+		return x.ActorFailed, nil
 	case protocol.KindWaits:
 		o, ok := st.Ordinal(env.Source)
 		if !ok {
