@@ -164,9 +164,10 @@ func (st *stage) saw(e *machines.Effect) {
 		m.Kept(x)
 	case *agenda.Removed:
 		m.Kept(x)
-		if st.Clock == agenda.Realtime {
-			st.outside.Log.GivenUp(st.Name(x.Agent), e.Wave)
-		}
+		st.left(x.Agent, e.Wave)
+	case *travel.Departed:
+		m.Kept(x)
+		st.left(x.Agent, e.Wave)
 	case *agenda.AgentFailed:
 		st.measureFailure(x.Agent, x.WakeAt == 0)
 		if x.WakeAt == 0 {
@@ -178,6 +179,14 @@ func (st *stage) saw(e *machines.Effect) {
 		}
 	default:
 		m.Kept(x)
+	}
+}
+
+// left ends the turn in the log of effects that was cut short of an agent that leaves. Most leave between two turns, and a
+// look at the log takes the longer the more turns are open.
+func (st *stage) left(o uint32, wave uint64) {
+	if st.machine.Travel.Elsewhere(o) > 0 {
+		st.outside.Log.GivenUp(st.Name(o), wave)
 	}
 }
 

@@ -91,11 +91,11 @@ func (s *Stage) moved(f protocol.Fact, at protocol.Time) error {
 	case *agenda.Spawned:
 		s.Agenda.Spawned(*x, at)
 	case *agenda.Removed:
-		s.Agenda.Removed(*x, at)
-		s.cast.Left(x.Agent)
-		if s.realtime() {
+		if s.realtime() || s.Agenda.Standing(x.Agent).Failures > 0 {
 			s.Travel.CutShort(x.Agent)
 		}
+		s.Agenda.Removed(*x, at)
+		s.cast.Left(x.Agent)
 	}
 	if s.script != nil {
 		s.script.machine.Recount()
