@@ -16,6 +16,7 @@ import (
 	"tavernsim/engine/worldstate"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm/gate"
+	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/machines/tally"
@@ -162,12 +163,11 @@ func (st *stage) saw(e *machines.Effect) {
 	case *tooltask.Cancelled:
 		st.outside.Log.Ended(logged(x.ID), 1, e.Wave)
 		m.Kept(x)
-	case *agenda.Removed:
+	case *agenda.Removed, *travel.Departed:
 		m.Kept(x)
-		st.left(x.Agent, e.Wave)
-	case *travel.Departed:
-		m.Kept(x)
-		st.left(x.Agent, e.Wave)
+		if o := x.(protocol.Naming).LastAgent(); st.machine.Travel.Elsewhere(o) > 0 { // a turn of it may have been cut short
+			st.outside.Log.GivenUp(st.Name(o), e.Wave)
+		}
 	case *agenda.AgentFailed:
 		st.measureFailure(x.Agent, x.WakeAt == 0)
 		if x.WakeAt == 0 {
@@ -179,14 +179,6 @@ func (st *stage) saw(e *machines.Effect) {
 		}
 	default:
 		m.Kept(x)
-	}
-}
-
-// left ends the turn in the log of effects that was cut short of an agent that leaves. Most leave between two turns, and a
-// look at the log takes the longer the more turns are open.
-func (st *stage) left(o uint32, wave uint64) {
-	if st.machine.Travel.Elsewhere(o) > 0 {
-		st.outside.Log.GivenUp(st.Name(o), wave)
 	}
 }
 

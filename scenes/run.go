@@ -274,19 +274,9 @@ func (r *Run) launch() error {
 
 // actorFailed sends a failure to the stage. It runs on a worker.
 func (r *Run) actorFailed(name string, f *actors.Failure) {
-	in := &machines.ActorFailed{Actor: name[len(r.scene.actorName("")):], Error: f.Error(), Stack: f.Stack}
-	if _, err := r.scene.Codec.Marshal(in); err != nil {
-		in = &machines.ActorFailed{Actor: in.Actor, Error: "failure that has no text"}
-	}
-	env := carrying(protocol.KindFailed, &failed{in, f.Of})
-	env.Source = in.Actor
+	env := carrying(protocol.KindFailed, f)
+	env.Source = name[len(r.scene.actorName("")):]
 	r.scene.stage.Tell(env)
-}
-
-// failed is the failure of an actor on its way to the stage.
-type failed struct {
-	*machines.ActorFailed
-	of *actors.Ref // of an agent
 }
 
 // stageFailed ends the run after a failure of the stage. Waves that are not durable

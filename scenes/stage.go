@@ -107,14 +107,14 @@ func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 	case protocol.KindDecided:
 		return carried[machines.Input](env)
 	case protocol.KindFailed:
-		x, err := carried[*failed](env)
+		f, err := carried[*actors.Failure](env)
 		if err != nil {
 			return nil, err
 		}
-		if o, ok := st.Ordinal(x.Actor); ok && st.seats.Ref(o) != x.of {
+		if o, ok := st.Ordinal(env.Source); ok && st.seats.Ref(o) != f.Of {
 			return nil, nil // of an agent that has left; another may sit there by now
 		}
-		return x.ActorFailed, nil
+		return &machines.ActorFailed{Actor: env.Source, Error: f.Error(), Stack: f.Stack}, nil
 	case protocol.KindWaits:
 		o, ok := st.Ordinal(env.Source)
 		if !ok {
