@@ -120,7 +120,7 @@ func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 		if !ok {
 			return nil, protocol.Errorf(protocol.KindInternal, "scene %s: %q waits, which is no agent of it", st.ID, env.Source)
 		}
-		return &machines.Waits{Agent: o}, nil
+		return &machines.Waits{Agent: o, Wave: env.Wave}, nil
 	case protocol.KindStep:
 		return carried[*machines.TurnStep](env)
 	case protocol.KindControl:

@@ -193,7 +193,7 @@ func (s *Stage) decide(in Input) error {
 		s.grant()
 		return nil
 	case *Waits:
-		s.flight.Wait(in.Agent)
+		s.flight.Wait(in.Agent, in.Wave)
 		return s.next()
 	case *ServiceAnswered:
 		return s.serviceAnswered(in)
