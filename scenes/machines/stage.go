@@ -288,6 +288,8 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 			break
 		}
 		s.Spending.TaskEnded(r.Time, x)
+	case *agenda.TurnAbandoned:
+		s.Spending.Abandoned(r.Time, x)
 	case *agentfact.ModelAnswered:
 		s.Spending.Answered(r.Actor, r.Time, x)
 	case *agentfact.Rests:
