@@ -10,6 +10,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/budget"
+	"tavernsim/llm"
 	"tavernsim/protocol"
 	"tavernsim/scenes/scenestest"
 )
@@ -20,6 +21,14 @@ const guarded = `agent_instances:
 budget: {calls: 8, on_exhausted: refuse}
 simulation: {clock: realtime, stop: {after: 2m}}
 `
+
+// bounded is a model whose requests the log of effects counts as lost if nobody has their answers.
+type bounded struct{ *slow }
+
+// Bound implements llm.Bounder.
+func (bounded) Bound(*protocol.ModelRequest) llm.Bound {
+	return llm.Bound{Input: 50, Output: 50, Priced: true}
+}
 
 // On the realtime clock what a turn takes of budgets counts although its agent leaves in the middle of it: what
 // was answered, and the most that the request takes which is out. So no coming and going exceeds a budget.
@@ -45,7 +54,7 @@ func TestRealtimeRemovedUnderABudget(t *testing.T) {
 					}
 				}
 				for life := range 2 { // which is no other history than one
-					r = live(t, s, scenestest.Settings{Model: m})
+					r = live(t, s, scenestest.Settings{Model: bounded{m}})
 					for i := range 6 {
 						give(fmt.Sprint("come ", life, i), come)
 						<-time.After(c.stays)
@@ -104,7 +113,7 @@ func TestRealtimeGivenUpUnderABudget(t *testing.T) {
 	come, leave := map[string]any{"spawn": map[string]any{"agent": "a_1"}}, map[string]any{"remove": map[string]any{"agents": "a_1"}}
 	asked := 0
 	synctest.Test(t, func(t *testing.T) {
-		r := live(t, s, scenestest.Settings{Model: m})
+		r := live(t, s, scenestest.Settings{Model: bounded{m}})
 		for i := range 6 {
 			for at, do := range []map[string]any{come, leave} {
 				if got, err := r.Order(t.Context(), doing(fmt.Sprint(i, at), do)); err != nil || got.Refused != "" {
@@ -137,4 +146,43 @@ func TestRealtimeGivenUpUnderABudget(t *testing.T) {
 	}
 	mustRestore(t, s, scenestest.Settings{Clock: agenda.Realtime})
 	mustVerify(t, s, scenestest.Settings{Clock: agenda.Realtime})
+}
+
+// What facts charge of abandoned turns is not lost once more for a run that goes on, whose log of effects still has
+// their requests.
+func TestRealtimeAbandonedAndResumed(t *testing.T) {
+	s := scenestest.New(t, realtimeScene(t, guarded), "")
+	m := &slow{answer: after(time.Hour, "")}
+	change := func(do, agents, id string) *agenda.Intervened {
+		return doing(id, map[string]any{do: map[string]any{map[string]string{"spawn": "agent", "remove": "agents"}[do]: agents}})
+	}
+	asked := 0
+	synctest.Test(t, func(t *testing.T) {
+		for life := range 2 {
+			r := live(t, s, scenestest.Settings{Model: bounded{m}})
+			give := func(o *agenda.Intervened) {
+				if got, err := r.Order(t.Context(), o); err != nil || got.Refused != "" {
+					t.Error(got, err)
+				}
+				<-time.After(time.Second)
+			}
+			if life == 0 {
+				give(change("spawn", "guest_2", "stays")) // its request keeps those in the log that follow
+			}
+			for i := range []int{5, 1}[life] {
+				give(change("spawn", "guest_1", fmt.Sprint("come ", life, i)))
+				give(change("remove", "guest_1", fmt.Sprint("leave ", life, i)))
+			}
+			if life == 0 {
+				r.Interrupt()
+			}
+			if res := r.Close(); res.Err != nil || res.Final != (life == 1) {
+				t.Error(res)
+			}
+		}
+		asked, _ = m.count()
+	})
+	if asked != 8 { // 5 times for guest_1, twice for guest_2, whose first request is lost, and once for guest_1 again
+		t.Errorf("models were asked %d times under a budget of 8 calls", asked)
+	}
 }
