@@ -13,6 +13,7 @@ type Failure struct {
 	Err   error
 	Stack []string // "package.Function file.go:12", innermost first; nil for a returned error
 	Kind  protocol.Kind
+	Of    *Ref // the actor, if it is unlisted: another may have its name by now; else nil
 }
 
 func (f *Failure) Error() string { return f.Err.Error() }

@@ -280,7 +280,7 @@ func (m *mailbox) fail(f *Failure, env *protocol.Envelope) {
 		m.invoker.EscalateFailure(f, env)
 		return
 	}
-	m.suspended = true
+	m.suspended, f.Of = true, (*Ref)(m)
 	m.sup.Failed(m.pid.Id, f)
 }
 

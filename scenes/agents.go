@@ -339,7 +339,7 @@ func (a *agentShell) send(q *effect.Ask) *effect.Answered {
 		a.pending = until.Following(&a.context)
 		a.urgency = outside.NewUrgency(a.urgent)
 		if a.Clock == agenda.Realtime {
-			a.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Source: a.machine.ID.Instance}, Kind: protocol.KindWaits})
+			a.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Source: a.machine.ID.Instance}, Kind: protocol.KindWaits, Wave: a.wave})
 		}
 	}
 	wave, urgency := a.wave, a.urgency

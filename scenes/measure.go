@@ -16,6 +16,7 @@ import (
 	"tavernsim/engine/worldstate"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm/gate"
+	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/machines/tally"
@@ -162,10 +163,10 @@ func (st *stage) saw(e *machines.Effect) {
 	case *tooltask.Cancelled:
 		st.outside.Log.Ended(logged(x.ID), 1, e.Wave)
 		m.Kept(x)
-	case *agenda.Removed:
+	case *agenda.Removed, *travel.Departed:
 		m.Kept(x)
-		if st.Clock == agenda.Realtime {
-			st.outside.Log.GivenUp(st.Name(x.Agent), e.Wave)
+		if o := x.(protocol.Naming).LastAgent(); st.machine.Travel.Elsewhere(o) > 0 { // a turn of it may have been cut short
+			st.outside.Log.GivenUp(st.Name(o), e.Wave)
 		}
 	case *agenda.AgentFailed:
 		st.measureFailure(x.Agent, x.WakeAt == 0)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -79,6 +80,69 @@ func TestRealtimeRemovedWhileItThinks(t *testing.T) {
 	}
 	mustRestore(t, s, scenestest.Settings{Clock: agenda.Realtime})
 	mustVerify(t, s, scenestest.Settings{Clock: agenda.Realtime})
+}
+
+// On the realtime clock an actor may fail after its agent has left. That is not a failure of the agent that came in its place
+// meanwhile, whether that one has been told something yet or not.
+func TestRealtimeFailsAfterItWasRemoved(t *testing.T) {
+	for name, c := range map[string]struct {
+		starts string
+		waits  time.Duration
+	}{"before the next is told something": {"false", 0}, "the next has had turns": {"true", 3 * time.Second}} {
+		t.Run(name, func(t *testing.T) {
+			var release, entered chan struct{}
+			var calls atomic.Int64
+			text := strings.Replace(shaky, `{instance_id: "a_{n}", profile_id: shaky, count: 3}`, `{instance_id: host, profile_id: shaky}
+  - {instance_id: "a_{n}", profile_id: shaky, count: 2, spawnable: true, custom_runtime_config: {wake_on_start: true}}`, 1)
+			text = strings.Replace(text, "simulation: {stop: {ticks: 12}", "simulation: {clock: realtime, stop: {after: 20s}", 1)
+			text = strings.Replace(text, "subscribed_event_types: [agent.failed, tick]", "subscribed_event_types: []", 1)
+			text = strings.Replace(text, "{deliberation_frequency_hz: 1, max_restarts: 3}", "{deliberation_frequency_hz: 0.5, max_restarts: 3}", 1)
+			text = strings.Replace(text, "wake_on_start: true", "wake_on_start: "+c.starts, 1)
+			s := scenestest.New(t, shakyProject(t, text, func(in any) any {
+				if instance(in) == "a_1" && calls.Add(1) == 1 {
+					close(entered)
+					<-release
+					panic("late")
+				}
+				return "ok"
+			}), "")
+			synctest.Test(t, func(t *testing.T) {
+				release, entered = make(chan struct{}), make(chan struct{})
+				r := live(t, s, scenestest.Settings{})
+				give := func(id string, do map[string]any) {
+					if got, err := r.Order(t.Context(), doing(id, do)); err != nil || got.Refused != "" {
+						t.Error(got, err)
+					}
+				}
+				come, leave := map[string]any{"spawn": map[string]any{"agent": "a_1"}}, map[string]any{"remove": map[string]any{"agents": "a_1"}}
+				give("a", come)
+				<-entered
+				give("b", leave)
+				give("c", come)
+				<-time.After(c.waits)
+				close(release)
+				if res := r.Close(); res.Err != nil || res.Reason != agenda.StoppedByTime {
+					t.Error(res)
+				}
+			})
+			turns := 0
+			s.Facts(t, func(_ protocol.Record, fact protocol.Fact) {
+				switch x := fact.(type) {
+				case *agenda.AgentFailed:
+					t.Errorf("%+v", x)
+				case *agentfact.TurnEnded:
+					if x.Agent == 1 {
+						turns++
+					}
+				}
+			})
+			if turns < 8 {
+				t.Errorf("who came in its place had %d turns", turns)
+			}
+			mustRestore(t, s, scenestest.Settings{Clock: agenda.Realtime})
+			mustVerify(t, s, scenestest.Settings{Clock: agenda.Realtime})
+		})
+	}
 }
 
 // A crowd comes and goes at random on the realtime clock, in the middle of turns and with urgent

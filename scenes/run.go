@@ -276,12 +276,9 @@ func (r *Run) launch() error {
 
 // actorFailed sends a failure to the stage. It runs on a worker.
 func (r *Run) actorFailed(name string, f *actors.Failure) {
-	body := &machines.ActorFailed{Actor: name[len(r.scene.actorName("")):], Error: f.Error(), Stack: f.Stack}
-	raw, err := r.scene.Codec.Marshal(body)
-	if err != nil {
-		raw, _ = r.scene.Codec.Marshal(&machines.ActorFailed{Actor: body.Actor, Error: "failure that has no text"})
-	}
-	r.scene.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Source: body.Actor}, Kind: protocol.KindFailed, Body: protocol.NewBody(raw)})
+	env := carrying(protocol.KindFailed, f)
+	env.Source = name[len(r.scene.actorName("")):]
+	r.scene.stage.Tell(env)
 }
 
 // stageFailed ends the run after a failure of the stage. Waves that are not durable

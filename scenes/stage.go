@@ -107,14 +107,20 @@ func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 	case protocol.KindDecided:
 		return carried[machines.Input](env)
 	case protocol.KindFailed:
-		in := &machines.ActorFailed{}
-		return in, st.Codec.Unmarshal(env.Body.Raw, in)
+		f, err := carried[*actors.Failure](env)
+		if err != nil {
+			return nil, err
+		}
+		if o, ok := st.Ordinal(env.Source); ok && st.seats.Ref(o) != f.Of {
+			return nil, nil // of an agent that has left; another may sit there by now
+		}
+		return &machines.ActorFailed{Actor: env.Source, Error: f.Error(), Stack: f.Stack}, nil
 	case protocol.KindWaits:
 		o, ok := st.Ordinal(env.Source)
 		if !ok {
 			return nil, protocol.Errorf(protocol.KindInternal, "scene %s: %q waits, which is no agent of it", st.ID, env.Source)
 		}
-		return &machines.Waits{Agent: o}, nil
+		return &machines.Waits{Agent: o, Wave: env.Wave}, nil
 	case protocol.KindStep:
 		return carried[*machines.TurnStep](env)
 	case protocol.KindControl:

@@ -326,6 +326,8 @@ func (tr *tracer) agenda(f protocol.Fact) string {
 		return fmt.Sprintf("%s lets %s come behind %d turns with %s because %q", x.By, tr.id(x.Agent), x.Turns, show(x.State), x.Reason)
 	case *agenda.Removed:
 		return fmt.Sprintf("%s takes %s away with %d unread because %q", x.By, tr.id(x.Agent), x.Unread, x.Reason)
+	case *agenda.TurnAbandoned:
+		return fmt.Sprintf("a turn of %s that leaves no facts took %v", tr.id(x.Agent), x.Took)
 	case *agenda.ChangeRefused:
 		return fmt.Sprintf("refuses %s of %s: %s", show(x.Do), x.By, x.Error)
 	case *agenda.Paused:

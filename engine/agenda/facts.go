@@ -31,6 +31,7 @@ const (
 	FactSpawned      = "agent.spawned"
 	FactRemoved      = "agent.removed"
 	FactPlugins      = "tool.plugins_changed"
+	FactAbandoned    = "agent.turn_abandoned"
 )
 
 // Started is the first fact of a journal: the inputs of the run.
@@ -283,6 +284,7 @@ func (*ChangeRefused) FactKind() string   { return FactNotChanged }
 func (*Spawned) FactKind() string         { return FactSpawned }
 func (*Removed) FactKind() string         { return FactRemoved }
 func (*PluginsChanged) FactKind() string  { return FactPlugins }
+func (*TurnAbandoned) FactKind() string   { return FactAbandoned }
 
 func (*Blocked) fact()         {}
 func (*Interrupted) fact()     {}
@@ -306,6 +308,7 @@ func (*ChangeRefused) fact()   {}
 func (*Spawned) fact()         {}
 func (*Removed) fact()         {}
 func (*PluginsChanged) fact()  {}
+func (*TurnAbandoned) fact()   {}
 
 // Why a scene ended.
 const (
@@ -330,6 +333,6 @@ const (
 func Facts() []protocol.FactType {
 	return []protocol.FactType{
 		protocol.ByCodec[Started](), protocol.ByCodec[WaveClosed](), protocol.ByCodec[EffectsDeferred](), protocol.ByCodec[AgentFailed](), protocol.ByCodec[ActorFailed](), protocol.ByCodec[Paused](), protocol.ByCodec[Resumed](), protocol.ByCodec[Ended](), protocol.ByCodec[DeadLettered](),
-		protocol.ByCodec[Redelivered](), protocol.ByCodec[Forked](), protocol.ByCodec[Interrupted](), protocol.ByCodec[Blocked](), protocol.ByCodec[EffectsRefused](), protocol.ByCodec[Intervened](), protocol.ByCodec[OrderRefused](), protocol.ByCodec(ordered[Rested]), protocol.ByCodec(ordered[RestEnded]), protocol.ByCodec[ChangeRefused](), protocol.ByCodec[Spawned](), protocol.ByCodec[Removed](), protocol.ByCodec[PluginsChanged](),
+		protocol.ByCodec[Redelivered](), protocol.ByCodec[Forked](), protocol.ByCodec[Interrupted](), protocol.ByCodec[Blocked](), protocol.ByCodec[EffectsRefused](), protocol.ByCodec[Intervened](), protocol.ByCodec[OrderRefused](), protocol.ByCodec(ordered[Rested]), protocol.ByCodec(ordered[RestEnded]), protocol.ByCodec[ChangeRefused](), protocol.ByCodec[Spawned](), protocol.ByCodec[Removed](), protocol.ByCodec[PluginsChanged](), protocol.ByCodec[TurnAbandoned](),
 	}
 }

@@ -1,6 +1,9 @@
 package agenda
 
-import "tavernsim/protocol"
+import (
+	"tavernsim/engine/budget"
+	"tavernsim/protocol"
+)
 
 // An agent that is not in the scene has its place on the agenda like any other, behind the
 // gate away: it is not woken, and others do not wait for it. The place outlives the agent,
@@ -25,11 +28,21 @@ type Removed struct {
 	Reason string
 }
 
+// TurnAbandoned records what a turn took of budgets that leaves no other facts: its agent left in the middle of it, or
+// was given up (realtime).
+type TurnAbandoned struct {
+	Agent uint32
+	Took  []budget.Loss // by ledger
+}
+
 // ReasonGone is the reason of the dead letters of an agent that left.
 const ReasonGone = "gone"
 
 // LastAgent implements protocol.Naming.
 func (f *Spawned) LastAgent() uint32 { return f.Agent }
+
+// LastAgent implements protocol.Naming.
+func (f *TurnAbandoned) LastAgent() uint32 { return f.Agent }
 
 // LastAgent implements protocol.Naming.
 func (f *Removed) LastAgent() uint32 { return f.Agent }

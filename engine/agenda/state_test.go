@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tavernsim/engine/budget"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 )
@@ -441,6 +442,7 @@ func TestFacts(t *testing.T) {
 		&AgentFailed{Agent: 1, Error: "e", Stack: []string{"a b.go:1"}, Failures: 2, WakeAt: at(2)},
 		&ActorFailed{Actor: "$world", Error: "e", Stack: []string{"a"}, Failures: 1, GivenUp: true},
 		&Interrupted{Agent: 1, Event: "e1", Effects: 2}, &Blocked{Agent: 1, Event: "e1", Receivers: []uint32{0, 2}},
+		&TurnAbandoned{Agent: 1, Took: []budget.Loss{{Ledger: "run", Tokens: 1, Calls: 2, Nano: 3, Micro: 4, Bytes: 5}}},
 		&Paused{Reason: "request"}, &Resumed{}, &Ended{Reason: "time"},
 		&DeadLettered{Event: "e1", Type: "t", Reason: "r", Chain: []protocol.Link{{Agent: "a", Type: "b"}}, Receiver: "c", Kind: "event", TraceID: "t1", Count: 1},
 	} {

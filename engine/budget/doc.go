@@ -24,7 +24,8 @@
 //
 // What was spent is counted from facts ([Tree.Charge]), when a turn is merged. Until then its
 // answers are counted as spent by a turn under way. What requests took that a kill cut off counts
-// from the beginning ([Tree.Lose]), until the facts of the turn say it.
+// from the beginning ([Tree.Lose]), until the facts of the turn say it. A turn that leaves no facts is charged by
+// one that says what it took, with the bounds of what is out ([Tree.Abandon]).
 //
 // What turns ask for that run ahead of the facts is in no ledger: [Ahead] bounds it.
 //

@@ -223,3 +223,53 @@ func (nobody) Name(uint32) string { return "" }
 func (nobody) Ordinal(string) (uint32, bool) { return 0, false }
 
 func (nobody) Profile(uint32) string { return "" }
+
+// A turn that is cut off counts with what it took, and with the most that is out. When nobody has its facts, a list
+// has it for each ledger: charging the list, and having the list given again from a history, makes no difference to
+// the ledgers.
+func TestTurnsWithoutFacts(t *testing.T) {
+	config := budget.Config{
+		Run: limits(t, "tokens=100"), Tools: (&budget.Tools{Calls: 3}).Limits(), Agents: map[string]*budget.Limits{cast{}.Profile(0): limits(t, "calls=9")},
+		Endpoints: map[string]*budget.Limits{"near": limits(t, "calls=5"), "far": limits(t, "calls=5")}, Cast: cast{},
+	}
+	r := budget.NewRounds(budget.New(config), true)
+	r.Open(0, nil, nil)
+	r.Woken(0, 0, 1)
+	bound := budget.Amount{Tokens: 40, Calls: 1}
+	ask := func(n int) budget.Request {
+		return budget.Request{Agent: 0, Number: n, Bound: bound, Parts: []budget.Part{{Endpoint: "near", Bound: bound, First: true}, {Endpoint: "far", Bound: bound}}}
+	}
+	r.Step(1, &budget.Step{Agent: 0, Asks: []budget.Request{ask(1), ask(2), {Agent: 0, Number: budget.ToolNumbers + 1, Tool: true, Bound: budget.Amount{Calls: 1}}, ask(3)}})
+	if got := len(r.Grants(0)); got != 3 {
+		t.Fatalf("%d grants", got)
+	}
+	r.Step(1, &budget.Step{Agent: 0, Done: 1, Of: "near", Took: budget.Amount{Tokens: 5, Calls: 1}})
+	used := func(r *budget.Rounds) (text string) {
+		for _, l := range r.Lines() {
+			text += l.Name + ": " + l.Used.String() + ", " + l.Reserved.String() + "\n"
+		}
+		return text
+	}
+	r.Cut(0)
+	cut := used(r)
+	if !strings.Contains(cut, "run: 45 tokens, 2 calls, nothing\n") || !strings.Contains(cut, "endpoint:near: 45 tokens, 2 calls, nothing\n") || !strings.Contains(cut, "endpoint:far: 40 tokens, 1 call, nothing\n") || !strings.Contains(cut, "tools: 1 call, 1") {
+		t.Error(cut)
+	}
+	list := r.Abandon(0)
+	if got := r.Abandon(0); got != nil {
+		t.Errorf("once more: %v", got)
+	}
+	r.ChargeLost(0, list)
+	if got := used(r); got != cut {
+		t.Errorf("%s, want\n%s", got, cut)
+	}
+	again := budget.NewRounds(budget.New(config), true)
+	again.Expect(0, list)
+	if got := again.Abandon(0); !slices.Equal(got, list) {
+		t.Errorf("%v, want %v", got, list)
+	}
+	again.ChargeLost(0, append(list, budget.Loss{Ledger: "nobody's"}))
+	if got := used(again); got != cut {
+		t.Errorf("%s, want\n%s", got, cut)
+	}
+}

@@ -361,8 +361,7 @@ func (t *Tree) settle(o uint32, number int, endpoint string, took Amount) {
 	}
 	delete(x.reserved, number)
 	if number >= ToolNumbers {
-		l, took := t.tools, took.bounded()
-		l.spent, x.spent[l] = l.spent.Plus(took), x.spent[l].Plus(took)
+		x.spend(t.tools, took.bounded())
 		return
 	}
 	t.spend(o, endpoint, took)
@@ -372,9 +371,7 @@ func (t *Tree) settle(o uint32, number int, endpoint string, took Amount) {
 func (t *Tree) spend(o uint32, endpoint string, took Amount) {
 	x := t.turn(o)
 	took = took.bounded()
-	t.over(o, endpoint, func(l *ledger) {
-		l.spent, x.spent[l] = l.spent.Plus(took), x.spent[l].Plus(took)
-	})
+	t.over(o, endpoint, func(l *ledger) { x.spend(l, took) })
 }
 
 // Lose counts what requests of an agent's open turn took before a kill, until the facts of

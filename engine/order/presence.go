@@ -6,6 +6,7 @@ import (
 	"tavernsim/engine/agent/direct"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/cast"
+	"tavernsim/engine/script"
 	"tavernsim/engine/space"
 	"tavernsim/protocol"
 )
@@ -48,6 +49,19 @@ func ComesOrGoes(c Change) bool {
 // Fits checks the changes of an order that let agents come or go, when it is carried out.
 func (p *Plan) Fits(sc Scene) error {
 	return checkAll(slices.DeleteFunc(slices.Clone(p.Stage), func(c Change) bool { return !ComesOrGoes(c) }), sc)
+}
+
+// Leaves reports whether the order takes an agent out of the scene, or sends it to another one.
+func (p *Plan) Leaves(sc script.Cast, o uint32) bool {
+	return slices.ContainsFunc(p.Stage, func(c Change) bool {
+		switch x := c.(type) {
+		case *Remove:
+			return slices.Contains(sc.Members(x.Agents), o)
+		case *Travel:
+			return slices.Contains(sc.Members(x.Agents), o)
+		}
+		return false
+	})
 }
 
 // Check implements Change.

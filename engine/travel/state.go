@@ -85,7 +85,7 @@ func (s *State) Elsewhere(o uint32) uint64 {
 	return 0
 }
 
-// CutShort takes the number of a turn that may be under way when its agent is removed.
+// CutShort takes the number of a turn that may be under way, or has failed, when its agent leaves.
 func (s *State) CutShort(o uint32) { s.came(o, s.Elsewhere(o)+1) }
 
 func (s *State) came(o uint32, turns uint64) {

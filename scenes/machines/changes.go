@@ -67,9 +67,7 @@ func (p placed) Members(of cast.Selectors) (list []uint32) {
 // Entrance implements order.Scene.
 func (n now) Entrance(o uint32, state protocol.Raw, q *cast.Request) *agenda.Spawned {
 	f := &agenda.Spawned{Agent: o, State: state, ID: q.ID, By: q.By, Reason: q.Reason}
-	if int(o) < len(n.stage.Roster) {
-		f.Turns = uint64(n.stage.Roster[o].Turns) + n.stage.Travel.Elsewhere(o)
-	}
+	f.Turns, _ = n.stage.numbered(o, 0)
 	return f
 }
 
@@ -91,11 +89,11 @@ func (s *Stage) moved(f protocol.Fact, at protocol.Time) error {
 	case *agenda.Spawned:
 		s.Agenda.Spawned(*x, at)
 	case *agenda.Removed:
-		s.Agenda.Removed(*x, at)
-		s.cast.Left(x.Agent)
-		if s.realtime() {
+		if s.realtime() || s.Agenda.Standing(x.Agent).Failures > 0 {
 			s.Travel.CutShort(x.Agent)
 		}
+		s.Agenda.Removed(*x, at)
+		s.cast.Left(x.Agent)
 	}
 	if s.script != nil {
 		s.script.machine.Recount()
@@ -113,9 +111,9 @@ func (s *Stage) keepChange(f protocol.Fact) error {
 	case *agenda.Spawned:
 		s.comes(x.Agent, x, x.By, x.Reason)
 	case *agenda.Removed:
-		s.leaves(x.Agent, x, x.By, x.Reason)
+		return s.leaves(x.Agent, x, x.By, x.Reason)
 	case *travel.Departed:
-		s.leaves(x.Agent, x, x.By, x.Reason)
+		return s.leaves(x.Agent, x, x.By, x.Reason)
 	case *travel.Arrived:
 		s.comes(x.Agent, x, travel.By, "")
 	case *travel.Returned:
@@ -133,23 +131,22 @@ func (s *Stage) comes(o uint32, f protocol.Fact, by, reason string) {
 	}
 }
 
-func (s *Stage) leaves(o uint32, f protocol.Fact, by, reason string) {
+func (s *Stage) leaves(o uint32, f protocol.Fact, by, reason string) error {
+	id := s.scene.Name(o)
 	if v := s.View.Space(); v != nil {
 		if _, _, on := v.Where(o); on {
-			id := s.scene.Name(o)
 			q := space.Request{ID: "leave/" + id, By: by, Agent: id, To: ground.Gone, Reason: reason, Put: true}
 			s.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
 		}
 	}
 	delete(s.broken, o)
-	s.abandon(o)
 	s.effect(Effect{Act: ActStop, Agent: o})
 	s.tellFirst(bus.Service, (&bus.Presence{Agent: o}).AppendMsg(nil))
-	id := s.scene.Name(o)
 	leave := worldstate.Request{Kind: worldstate.Leave, Change: world.Request{ID: "leave/" + id, By: id}}
 	tasks := tooltask.Request{Leave: true, Task: tooltask.Task{Agent: id}}
 	s.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: leave.AppendMsg(nil)}, {To: tooltask.Service, Data: tasks.AppendMsg(nil)}})
 	s.announce(f)
+	return s.abandon(o)
 }
 
 // tellFirst puts a request before those that turns made.

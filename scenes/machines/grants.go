@@ -1,20 +1,6 @@
 package machines
 
-import (
-	"math"
-
-	"tavernsim/engine/budget"
-)
-
-// worst is the most that a turn of an agent can take: each of its requests may fail and
-// have cost max_tokens. A turn knows no prices.
-func (s *Stage) worst(o uint32) (models, tools budget.Amount) {
-	l := &s.scene.AgentDefinition(o).Limits
-	tools = budget.Amount{Calls: int64(l.MaxCalls), Nano: math.MaxInt64, Micro: math.MaxInt64, Bytes: math.MaxInt64}
-	a := budget.Amount{Tokens: l.MaxTokens, Calls: 1}.Times(int64(l.MaxModelCalls))
-	a.Nano = math.MaxInt64
-	return a, tools
-}
+import "tavernsim/engine/agenda"
 
 // turnMerged takes a turn whose facts are counted.
 func (s *Stage) turnMerged(o uint32) {
@@ -22,6 +8,17 @@ func (s *Stage) turnMerged(o uint32) {
 	if s.realtime() { // it gives back what it had reserved and did not take
 		s.grant()
 	}
+}
+
+// turnCut takes a turn that was cut off; over = its agent has no other, whose facts could say what it took.
+func (s *Stage) turnCut(o uint32, over bool) (err error) {
+	if took := s.Spending.Cut(o, over); took != nil {
+		err = s.keepOwn(&agenda.TurnAbandoned{Agent: o, Took: took})
+	}
+	if s.realtime() {
+		s.grant()
+	}
+	return err
 }
 
 // grant lets the requests leave whose turn it is.

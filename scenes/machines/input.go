@@ -46,7 +46,10 @@ type TurnStep struct {
 }
 
 // Waits is a deliberation that waits for an answer of the outside (realtime).
-type Waits struct{ Agent uint32 }
+type Waits struct {
+	Agent uint32
+	Wave  uint64 // with which it was woken
+}
 
 // ServiceAnswered is the decision of a service about the requests of a wave.
 type ServiceAnswered struct {

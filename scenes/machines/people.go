@@ -45,7 +45,11 @@ func (s *Stage) unsettled(p *order.Plan, by string) string {
 	for i := range p.Seats {
 		x := p.Seats[i].By(by)
 		here := s.people().Members(cast.Named(x.Player.Agent))
-		if why := people.Unseatable(x, len(here) > 0); why != "" {
+		why := people.Unseatable(x, len(here) > 0)
+		if why == "" && !x.Release && p.Leaves(s.people(), here[0]) {
+			why = "it leaves the scene with the same order"
+		}
+		if why != "" {
 			return fmt.Sprintf("%s: %s", x.Player.Agent, why)
 		}
 	}

@@ -161,11 +161,7 @@ func (s *Stage) sortArrived() {
 	arrived := s.arrived
 	s.arrived = nil
 	for _, a := range arrived {
-		if s.Agenda.Urgency(a.agent) == protocol.Critical {
-			s.urgentArrived = append(s.urgentArrived, a)
-		} else {
-			s.arrived = append(s.arrived, a)
-		}
+		s.queue(a, s.Agenda.Urgency(a.agent) == protocol.Critical)
 	}
 }
 
@@ -216,6 +212,10 @@ func (s *Stage) arrive(a arrival) {
 	if a.failure != nil {
 		urgent = slices.ContainsFunc(s.urgentArrived, func(o arrival) bool { return o.agent == a.agent })
 	}
+	s.queue(a, urgent)
+}
+
+func (s *Stage) queue(a arrival, urgent bool) {
 	if urgent {
 		s.urgentArrived = append(s.urgentArrived, a)
 	} else {
@@ -224,16 +224,13 @@ func (s *Stage) arrive(a arrival) {
 }
 
 // abandon ends the deliberation of an agent that is removed: nothing of it becomes a fact, as of one
-// that is in flight when a scene ends. Nor does a failure of its actor that no wave has taken yet: there is
+// that is in flight when a scene ends, but what it took of budgets. Nor does a failure of its actor that no wave has taken yet: there is
 // no actor to restart.
-func (s *Stage) abandon(o uint32) {
+func (s *Stage) abandon(o uint32) error {
 	of := func(a arrival) bool { return a.agent == o }
 	s.arrived, s.urgentArrived = slices.DeleteFunc(s.arrived, of), slices.DeleteFunc(s.urgentArrived, of)
-	if s.flight.Has(o) {
-		s.flight.End(o)
-		s.Spending.Over(o)
-		s.turnMerged(o)
-	}
+	s.flight.End(o)
+	return s.turnCut(o, true)
 }
 
 // abandoned reports whether a turn, or a failure, is of an agent that was removed meanwhile. In verify

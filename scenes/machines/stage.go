@@ -197,7 +197,7 @@ func (s *Stage) decide(in Input) error {
 		s.grant()
 		return nil
 	case *Waits:
-		s.flight.Wait(in.Agent)
+		s.flight.Wait(in.Agent, in.Wave)
 		return s.next()
 	case *ServiceAnswered:
 		return s.serviceAnswered(in)
@@ -293,6 +293,8 @@ func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
 			break
 		}
 		s.Spending.TaskEnded(r.Time, x)
+	case *agenda.TurnAbandoned:
+		s.Spending.Abandoned(r.Time, x)
 	case *agentfact.ModelAnswered:
 		s.Spending.Answered(r.Actor, r.Time, x)
 	case *agentfact.Rests:

@@ -49,7 +49,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //	answer [part]                the service that was asked decides; part: all its facts, without the last part
 //	kept [WAVE]                  durable up to the wave, or up to the last one
 //	rest WHOM, wake WHOM, remove WHOM, spawn ID [after=D] [wave=N]   an order from outside; of that scene time, and of that wave or a later one
-//	waits ID                     a deliberation waits for a model
+//	waits ID [WAVE]              a deliberation waits for a model; that of another wave than the last
 //	tick [+D]                    the wall clock goes on, and a timer fires
 //	alarms N                     turns that publish something critical are on their way; gives no input
 //	gate [WAVE|off]              waves wait for somebody outside; this one may begin; none waits any more
@@ -158,7 +158,11 @@ func (p *stagePlayer) input(words []string, arg string) machines.Input {
 	case "rest", "wake", "spawn", "remove":
 		return p.order(words, arg)
 	case "waits":
-		return &machines.Waits{Agent: p.ordinal(arg)}
+		in := &machines.Waits{Agent: p.ordinal(arg), Wave: p.woken[p.ordinal(arg)]}
+		if len(words) > 2 {
+			in.Wave = uint64(p.number(words[2]))
+		}
+		return in
 	case "tick":
 		p.pass(arg)
 		return &machines.Tick{}

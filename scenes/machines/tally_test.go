@@ -19,6 +19,7 @@ import (
 // reason.
 var uncounted = map[string]string{
 	"tool.plugins_changed":        "it is the order of simd, which inspect orders shows",
+	"agent.turn_abandoned":        "it is of budgets alone",
 	"agent.blocked":               "the event that is waited for counts",
 	"agent.call_answered":         "the call counts",
 	"agent.goals_updated":         "of the agent alone",

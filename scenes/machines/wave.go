@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/knowledge"
@@ -95,9 +96,7 @@ func (s *Stage) pump() error {
 		for i, o := range w.order {
 			s.places[o] = uint32(i)
 		}
-		if !s.realtime() {
-			s.Spending.Open(w.time, w.order, s.worst)
-		}
+		s.Spending.Open(w.time, w.order, func(o uint32) (models, tools budget.Amount) { return s.scene.AgentDefinition(o).Limits.Worst() })
 	}
 	limit := s.scene.Simulation().Limits.MaxDeliberating
 	for {
@@ -222,8 +221,10 @@ func (s *Stage) merge(a arrival) error {
 		return s.mergeSpan(a.span)
 	}
 	s.flight.End(a.agent)
-	defer s.turnMerged(a.agent)
-	return s.mergeFailure(a)
+	if err := s.mergeFailure(a); err != nil {
+		return err
+	}
+	return s.turnCut(a.agent, s.Agenda.GaveUp(a.agent))
 }
 
 // sequence adds requests to the lists of their services.

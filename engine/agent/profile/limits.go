@@ -1,8 +1,10 @@
 package profile
 
 import (
+	"math"
 	"time"
 
+	"tavernsim/engine/budget"
 	"tavernsim/protocol"
 )
 
@@ -27,6 +29,14 @@ type Limits struct {
 	TaskTimeout     time.Duration
 	Lanes           *Lanes // nil = only MaxInbox bounds the inbox
 	Interrupt       Interrupting
+}
+
+// Worst is the most that a turn can take of models and of tools: each of its requests may fail and have cost max_tokens.
+// A turn knows no prices.
+func (l *Limits) Worst() (models, tools budget.Amount) {
+	models = budget.Amount{Tokens: l.MaxTokens, Calls: 1}.Times(int64(l.MaxModelCalls))
+	models.Nano = math.MaxInt64
+	return models, budget.Amount{Calls: int64(l.MaxCalls), Nano: math.MaxInt64, Micro: math.MaxInt64, Bytes: math.MaxInt64}
 }
 
 // Lanes bound parts of the inbox, by priority.

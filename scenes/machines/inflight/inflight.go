@@ -73,8 +73,13 @@ func (f *Flight) MakeUrgent(o uint32, now protocol.Time) (ended bool) {
 	return d.ended
 }
 
-// Wait marks a deliberation that waits for a model. It is no longer urgent.
-func (f *Flight) Wait(o uint32) { f.become(o, deliberation{waits: true}) }
+// Wait marks a deliberation, woken with a wave, that waits for a model. It is no longer urgent. One that is not in flight any
+// more changes nothing: the agent may have another.
+func (f *Flight) Wait(o uint32, wave uint64) {
+	if f.Is(o, wave) {
+		f.become(o, deliberation{waits: true})
+	}
+}
 
 // Arrive marks a deliberation that has ended or failed.
 func (f *Flight) Arrive(o uint32) { f.become(o, deliberation{ended: true}) }

@@ -26,8 +26,10 @@ func TestPresses(t *testing.T) {
 	f.Begin(3, 1, true, at(50)) // beyond the limit
 	f.End(2)
 	want(60, true, false)
-	f.Wait(3)
-	f.Wait(3)
+	f.Wait(3, 0) // said by the actor of an agent that has left
+	want(60, true, false)
+	f.Wait(3, 1)
+	f.Wait(3, 1)
 	want(60, false, false)
 	f.End(3)
 	f.End(3)
@@ -40,7 +42,7 @@ func TestPresses(t *testing.T) {
 	want(310, true, false)
 	f.End(5)
 	want(310, false, true)
-	f.Wait(9)
+	f.Wait(9, 1)
 	if f.End(1); len(f.agents) != 0 || f.urgent != 0 {
 		t.Errorf("%+v", f)
 	}
@@ -51,7 +53,7 @@ func TestIs(t *testing.T) {
 	f := New(2)
 	f.Begin(1, 3, false, 0)
 	f.Begin(2, 0, false, 0)
-	for _, become := range []func(){func() {}, func() { f.MakeUrgent(1, 0) }, func() { f.Wait(1) }, func() { f.Arrive(1) }} {
+	for _, become := range []func(){func() {}, func() { f.MakeUrgent(1, 0) }, func() { f.Wait(1, 3) }, func() { f.Arrive(1) }} {
 		if become(); !f.Is(1, 3) || f.Is(1, 4) || !f.Is(2, 0) || f.Is(7, 0) {
 			t.Errorf("%+v", f.agents)
 		}
@@ -66,9 +68,9 @@ func TestMakeUrgent(t *testing.T) {
 	}{
 		"begun":  {func(*Flight) {}, true, false},
 		"twice":  {func(f *Flight) { f.MakeUrgent(1, 0) }, true, false},
-		"waits":  {func(f *Flight) { f.Wait(1) }, false, false},
+		"waits":  {func(f *Flight) { f.Wait(1, 1) }, false, false},
 		"ended":  {func(f *Flight) { f.Arrive(1) }, false, true},
-		"waited": {func(f *Flight) { f.MakeUrgent(1, 0); f.Wait(1) }, false, false},
+		"waited": {func(f *Flight) { f.MakeUrgent(1, 0); f.Wait(1, 1) }, false, false},
 	} {
 		f := New(1)
 		f.Begin(1, 1, false, 0)

@@ -9,6 +9,7 @@
 package spending
 
 import (
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/budget"
@@ -219,6 +220,37 @@ func (b *Book) Step(wave uint64, s *budget.Step) {
 func (b *Book) Over(o uint32) {
 	if b != nil {
 		b.rounds.Ended(o)
+	}
+}
+
+// Cut takes a turn that was cut off; over = its agent has no other. Then a fact has to charge what is given, else what the
+// turn took counts until the facts of the next one do. On the virtual clock, where that would depend on timing, nothing does.
+func (b *Book) Cut(o uint32, over bool) []budget.Loss {
+	switch {
+	case b == nil:
+		return nil
+	case !b.rounds.FirstCome:
+		b.rounds.Merged(o)
+		return nil
+	}
+	if b.rounds.Ended(o); over {
+		return b.rounds.Abandon(o)
+	}
+	b.rounds.Cut(o)
+	return nil
+}
+
+// Abandoned charges what an abandoned turn took, by its fact.
+func (b *Book) Abandoned(at protocol.Time, f *agenda.TurnAbandoned) {
+	if b != nil {
+		b.rounds.ChargeLost(at, f.Took)
+	}
+}
+
+// Expect has the agent's next turn that is abandoned give what a recorded fact says: for verify.
+func (b *Book) Expect(f *agenda.TurnAbandoned) {
+	if b != nil {
+		b.rounds.Expect(f.Agent, f.Took)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
-	"tavernsim/scenes/machines/roster"
 	"tavernsim/scenes/outside"
 	"tavernsim/scenes/run/rundir"
 )
@@ -79,7 +78,7 @@ func (s *Scene) spending(made *setup.Scene) (*machines.Stage, func(agent string)
 			return nil, nil, err
 		}
 		stage, turn = state.Stage, func(o uint32) uint64 { return state.Agents[o].State.Turn }
-	} else if turn, err = s.counted(stage.Roster); err != nil {
+	} else if turn, err = s.counted(stage); err != nil {
 		return nil, nil, err
 	}
 	return stage, func(agent string) uint64 {
@@ -92,17 +91,17 @@ func (s *Scene) spending(made *setup.Scene) (*machines.Stage, func(agent string)
 }
 
 // counted is the last turn of an agent by the roster, and of the scene's own by its facts.
-func (s *Scene) counted(worked roster.Roster) (func(o uint32) uint64, error) {
+func (s *Scene) counted(stage *machines.Stage) (func(o uint32) uint64, error) {
 	own := uint64(0)
 	err := s.facts(persistence.Query{Actor: sceneActor, Kinds: []string{agentfact.FactTurnEnded}}, func(_ protocol.Record, fact protocol.Fact) error {
 		own = fact.(*agentfact.TurnEnded).Turn
 		return nil
 	})
 	return func(o uint32) uint64 {
-		if int(o) == len(worked) {
+		if int(o) == len(stage.Roster) {
 			return own
 		}
-		return uint64(worked[o].Turns)
+		return uint64(stage.Roster[o].Turns) + stage.Travel.Elsewhere(o)
 	}, err
 }
 

@@ -174,7 +174,7 @@ func (v *verifier) walk(journal history.Journal, through persistence.Wave) error
 	v.facts = read(journal, persistence.Query{From: from, To: through.Last})
 	defer v.facts.stop()
 	v.more = read(journal, persistence.Query{From: from, Kinds: []string{agenda.FactPaused, agenda.FactResumed, agenda.FactEnded, agenda.FactForked,
-		agenda.FactRedelivered, agenda.FactActorFailed, agenda.FactDeadLettered, agenda.FactIntervened}})
+		agenda.FactRedelivered, agenda.FactActorFailed, agenda.FactDeadLettered, agenda.FactIntervened, agenda.FactAbandoned}})
 	defer v.more.stop()
 	for v.state.Agenda.Wave < through.Number {
 		if err := v.ctx.Err(); err != nil {

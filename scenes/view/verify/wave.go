@@ -34,7 +34,7 @@ func (v *verifier) decideWave() error {
 	steps := []func() error{v.control, v.letters, v.arrivals, v.begin}
 	if v.made.Clock == agenda.Realtime {
 		v.noteView()
-		steps = []func() error{v.letters, v.openArrivals}
+		steps = []func() error{v.letters, v.abandoned, v.openArrivals}
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -171,6 +171,21 @@ func (v *verifier) letters() error {
 		if err := v.decide(&machines.DeadLetters{Letters: []*agenda.DeadLettered{letter}}); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// abandoned tells the budgets what the turns take that the wave abandons: nothing is under way here.
+func (v *verifier) abandoned() error {
+	for _, r := range v.given {
+		if r.Kind != agenda.FactAbandoned {
+			continue
+		}
+		f, err := v.codec.ReadFact(r.Kind, r.Data)
+		if err != nil {
+			return err
+		}
+		v.state.Spending.Expect(f.(*agenda.TurnAbandoned))
 	}
 	return nil
 }
@@ -341,7 +356,7 @@ func (v *verifier) sameStart(started *agenda.Started, r protocol.Record, decided
 // was decided.
 func (v *verifier) reasonFor(e *machines.Effect) string {
 	switch e.Kind {
-	case agenda.FactActorFailed, agenda.FactAgentFailed:
+	case agenda.FactActorFailed, agenda.FactAgentFailed, agenda.FactAbandoned:
 		return TakenFailure
 	case agenda.FactDeadLettered:
 		if x, ok := e.Fact.(*agenda.DeadLettered); ok && x.Reason == agenda.ReasonGone {
