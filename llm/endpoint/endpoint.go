@@ -182,7 +182,7 @@ type Ask struct {
 	of *running // nil = of no provider
 }
 
-// Reply is the answer to a request, whose status is 200. The caller closes it.
+// Reply is the answer to a request, whose status is one of success. The caller closes it.
 type Reply struct {
 	Header http.Header
 	Began  time.Time
@@ -219,11 +219,11 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 		return nil, err
 	}
 	if h := hints(resp.Header); h != (limit.Hints{}) {
-		h.Refused = resp.StatusCode != http.StatusOK && retryAfter(resp.Header, began) > 0
+		h.Refused = !success(resp) && retryAfter(resp.Header, began) > 0
 		e.Gate.Hint(began, h)
 	}
 	r := &Reply{Header: resp.Header, Began: began, endpoint: e, body: resp.Body, size: resp.ContentLength, watch: w}
-	if resp.StatusCode == http.StatusOK {
+	if success(resp) {
 		if why := foreign.Header(resp.Header); why != "" {
 			r.Close()
 			return nil, e.failure(llm.OutcomeBadOutput, why, nil)
@@ -237,6 +237,10 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 	}
 	return nil, e.refused(resp.StatusCode, resp.Header, start)
 }
+
+// success reports whether a response has an answer. Some gateways give it with another status
+// than 200.
+func success(r *http.Response) bool { return r.StatusCode/100 == 2 }
 
 // request makes the HTTP request. The transport follows no redirect.
 func (e *Endpoint) request(w *watch, ask Ask) *http.Request {
@@ -271,8 +275,11 @@ func (r *Reply) ReadAll() ([]byte, error) {
 	if len(data) > MaxAnswer {
 		return nil, r.endpoint.failure(llm.OutcomeBadOutput, fmt.Sprintf("the answer has more than %d bytes", MaxAnswer), nil)
 	}
-	return r.endpoint.secrets().HideBytes(data), nil
+	return r.endpoint.secrets().HideBytes(bytes.TrimPrefix(data, []byte(byteOrder))), nil
 }
+
+// byteOrder is the mark that some servers begin a text with.
+const byteOrder = "\ufeff"
 
 // read reads the body into a buffer that is used again, up to one byte too many.
 func (r *Reply) read() ([]byte, error) {

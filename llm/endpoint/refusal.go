@@ -25,6 +25,7 @@ type Problem struct {
 
 // ReadProblem finds the error in a body; false = there is none.
 func ReadProblem(body []byte) (p Problem, ok bool) {
+	body = bytes.TrimPrefix(body, []byte(byteOrder))
 	type fields struct {
 		Type    string `json:"type"`
 		Code    any    `json:"code"`
@@ -112,7 +113,7 @@ func (e *Endpoint) foreign(data []byte) error {
 	return nil
 }
 
-// refused classes an answer whose status is not 200.
+// refused classes an answer whose status is none of success.
 func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure {
 	p, ok := ReadProblem(body)
 	switch coded := foreign.Encoded(h); {
@@ -192,7 +193,9 @@ func outcomeOf(status int, p Problem) llm.Outcome {
 		return llm.OutcomeQuota
 	case has("authentication_error", "invalid_api_key", "api key not valid", "permission_error") || status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return llm.OutcomeAuth
-	case has("context_length", "context length", "context window", "maximum context", "prompt is too long", "context size", "context limit", "context_exceeded", "exceed_context_size") && (status < 429 || status == 500):
+	case (status < 429 || status == 500) && has("context_length", "context length", "context window", "maximum context", "context size", "context limit", "context_exceeded", "exceed_context_size",
+		"prompt is too long", "input is too long", "maximum model length", "maximum prompt length", "maximum input length", "maximum number of tokens allowed",
+		"`inputs` tokens + `max_new_tokens`", "`inputs` must have less than"):
 		return llm.OutcomeContext
 	case has("rate_limit", "overloaded") || status == http.StatusTooManyRequests || status == 529:
 		return llm.OutcomeRateLimited
