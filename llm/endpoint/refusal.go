@@ -113,6 +113,11 @@ func (e *Endpoint) foreign(data []byte) error {
 	return nil
 }
 
+// Status is the cause of a failure that a server refused with it.
+type Status int
+
+func (s Status) Error() string { return "status " + strconv.Itoa(int(s)) }
+
 // refused classes an answer whose status is none of success.
 func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure {
 	p, ok := ReadProblem(body)
@@ -132,6 +137,9 @@ func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure 
 	f := e.Problem(status, p)
 	if status == http.StatusServiceUnavailable && f.RetryAfter > 0 {
 		f.Outcome = llm.OutcomeRateLimited
+	}
+	if f.Cause == nil {
+		f.Cause = Status(status)
 	}
 	if status == http.StatusNotFound && p.Code == "" && !versioned(e.base.Path) {
 		f.Message += "; base_url names no version, as https://api.example.com/v1 does"
