@@ -172,9 +172,7 @@ func (r *Reply) streamed(to Reader, sink llm.Sink) (first time.Duration, err err
 		}
 		chunk, err := to.Part(e)
 		switch {
-		case errors.Is(err, io.EOF):
-			return first, shown.end()
-		case err != nil && e.Cut && to.Ended():
+		case errors.Is(err, io.EOF) || err != nil && e.Cut && to.Ended():
 			return first, shown.end()
 		case err != nil && e.Cut:
 			return first, r.endpoint.Failed(llm.OutcomeTruncated, "the stream ended within an event")

@@ -219,11 +219,11 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 		return nil, err
 	}
 	if h := hints(resp.Header); h != (limit.Hints{}) {
-		h.Refused = !success(resp) && retryAfter(resp.Header, began) > 0
+		h.Refused = resp.StatusCode/100 != 2 && retryAfter(resp.Header, began) > 0
 		e.Gate.Hint(began, h)
 	}
 	r := &Reply{Header: resp.Header, Began: began, endpoint: e, body: resp.Body, size: resp.ContentLength, watch: w}
-	if success(resp) {
+	if resp.StatusCode/100 == 2 { // some gateways give another one than 200
 		if why := foreign.Header(resp.Header); why != "" {
 			r.Close()
 			return nil, e.failure(llm.OutcomeBadOutput, why, nil)
@@ -235,12 +235,8 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 	if err != nil && len(start) == 0 {
 		return nil, w.failed(err)
 	}
-	return nil, e.refused(resp.StatusCode, resp.Header, start)
+	return nil, e.refused(resp.StatusCode, resp.Header, unmarked(start))
 }
-
-// success reports whether a response has an answer. Some gateways give it with another status
-// than 200.
-func success(r *http.Response) bool { return r.StatusCode/100 == 2 }
 
 // request makes the HTTP request. The transport follows no redirect.
 func (e *Endpoint) request(w *watch, ask Ask) *http.Request {
@@ -261,6 +257,9 @@ func (e *Endpoint) request(w *watch, ask Ask) *http.Request {
 // the header.
 func newBody(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(b)) }
 
+// unmarked is a body without the mark of the byte order that some servers begin it with.
+func unmarked(body []byte) []byte { return bytes.TrimPrefix(body, []byte("\ufeff")) }
+
 // maxError is how much of an error's body is read.
 const maxError = 64 << 10
 
@@ -275,11 +274,8 @@ func (r *Reply) ReadAll() ([]byte, error) {
 	if len(data) > MaxAnswer {
 		return nil, r.endpoint.failure(llm.OutcomeBadOutput, fmt.Sprintf("the answer has more than %d bytes", MaxAnswer), nil)
 	}
-	return r.endpoint.secrets().HideBytes(bytes.TrimPrefix(data, []byte(byteOrder))), nil
+	return r.endpoint.secrets().HideBytes(unmarked(data)), nil
 }
-
-// byteOrder is the mark that some servers begin a text with.
-const byteOrder = "\ufeff"
 
 // read reads the body into a buffer that is used again, up to one byte too many.
 func (r *Reply) read() ([]byte, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,7 +26,6 @@ type Problem struct {
 
 // ReadProblem finds the error in a body; false = there is none.
 func ReadProblem(body []byte) (p Problem, ok bool) {
-	body = bytes.TrimPrefix(body, []byte(byteOrder))
 	type fields struct {
 		Type    string `json:"type"`
 		Code    any    `json:"code"`
@@ -113,11 +113,6 @@ func (e *Endpoint) foreign(data []byte) error {
 	return nil
 }
 
-// Status is the cause of a failure that a server refused with it.
-type Status int
-
-func (s Status) Error() string { return "status " + strconv.Itoa(int(s)) }
-
 // refused classes an answer whose status is none of success.
 func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure {
 	p, ok := ReadProblem(body)
@@ -138,9 +133,7 @@ func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure 
 	if status == http.StatusServiceUnavailable && f.RetryAfter > 0 {
 		f.Outcome = llm.OutcomeRateLimited
 	}
-	if f.Cause == nil {
-		f.Cause = Status(status)
-	}
+	f.Status = status
 	if status == http.StatusNotFound && p.Code == "" && !versioned(e.base.Path) {
 		f.Message += "; base_url names no version, as https://api.example.com/v1 does"
 	}
@@ -149,12 +142,7 @@ func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure 
 
 // versioned reports whether a path has a part like v1, v1beta or v3.
 func versioned(path string) bool {
-	for part := range strings.SplitSeq(path, "/") {
-		if len(part) > 1 && part[0] == 'v' && '0' <= part[1] && part[1] <= '9' {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(path, "/"), func(part string) bool { return len(part) > 1 && part[0] == 'v' && '0' <= part[1] && part[1] <= '9' })
 }
 
 // Problem is the failure of a request with a status; 0 = the error stood in a stream.

@@ -99,8 +99,8 @@ func (t Tried) ended(began time.Time, err error) Tried {
 	t.Outcome, t.Millis = string(llm.OutcomeOf(err)), float64(time.Since(began).Microseconds())/1000
 	if err != nil {
 		t.Error = err.Error()
-		var s endpoint.Status
-		t.unlisted = t.Model == "" && errors.As(err, &s) && (s == http.StatusNotFound || s == http.StatusMethodNotAllowed)
+		f, ok := errors.AsType[*llm.Failure](err)
+		t.unlisted = ok && t.Model == "" && (f.Status == http.StatusNotFound || f.Status == http.StatusMethodNotAllowed)
 	}
 	return t
 }
