@@ -105,6 +105,9 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 		return unsent(*failed)
 	}
 	if why := open.refuses(ctx, i.Tool); why != nil {
+		if r, ok := errors.AsType[*refused](why.err); ok {
+			return unsent(s.refused(open, r)) // the list, not the call
+		}
 		return unsent(tools.Quote(cmp.Or(why.kind, protocol.KindUnknown), why.own, why.said))
 	}
 	params := c.Params
@@ -134,6 +137,9 @@ func unsent(r tools.Result) tools.Result {
 
 // failed is the result of a call without an answer, or with an error in its place.
 func (s *server) failed(ctx context.Context, open *session, err error, asking *asking) tools.Result {
+	if r, ok := errors.AsType[*refused](err); ok && ctx.Err() == nil {
+		return s.refused(open, r)
+	}
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && ctx.Err() == nil && said.Code != rejected {
 		s.Answered(open)
 		if said.Code == unsound {

@@ -199,6 +199,7 @@ func (o *session) look(ctx context.Context) error {
 type refusal struct {
 	own, said string
 	kind      protocol.ErrorKind // "" = unknown
+	err       error              // why the tools could not be listed; nil = they were
 }
 
 // refuses says why a tool may not be called; nil = it may.
@@ -217,7 +218,9 @@ func (o *session) refuses(ctx context.Context, tool string) *refusal {
 			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 				o.wire.cancelled() // the list, too
 			}
-			return o.unknown(ctx, err.Error())
+			why := o.unknown(ctx, err.Error())
+			why.err = err
+			return why
 		}
 	}
 	if why, bad := o.bad[tool]; bad {

@@ -116,6 +116,9 @@ func (w *web) RoundTrip(q *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r := refusalOf(q, a); r != nil {
+		return nil, r
+	}
 	a.Body = &bounded{ReadCloser: a.Body, left: child.MaxMessage + 1, of: w}
 	if kind, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); a.StatusCode == http.StatusOK && (kind == events || kind == "application/json") {
 		a.Body = hearing(w, kind, a.Body)

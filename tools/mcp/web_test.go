@@ -8,10 +8,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"tavernsim/protocol"
 	"tavernsim/tools"
 	"tavernsim/tools/manifest"
 	"tavernsim/tools/toolstest"
@@ -103,6 +106,65 @@ func TestOtherTools(t *testing.T) {
 		if err != nil || len(pin.Tools) != 1 || unusable["say"] != c.unusable {
 			t.Errorf("%s: %+v, %v, %v", c.tool, pin, unusable, err)
 		}
+	}
+}
+
+// A server over HTTP that refuses a call has not begun it: the session stays, and what the server says about the time is
+// obeyed. One that does not know the session any more gets another one.
+func TestRefusedOverHTTP(t *testing.T) {
+	for _, c := range []struct {
+		status        int
+		body          string
+		kind          protocol.ErrorKind
+		after         time.Duration
+		unsent        bool
+		sessions, are string
+	}{
+		{429, "", tools.KindRateLimited, 7 * time.Second, true, "1", ""},
+		{429, "slow down", tools.KindRateLimited, 7 * time.Second, false, "1", ": slow down"},
+		{503, "", protocol.KindTransient, 7 * time.Second, true, "1", ""},
+		{404, `{"jsonrpc": "2.0", "id": null, "error": {"code": -32001, "message": "Session not found"}}`, protocol.KindTransient, 7 * time.Second, true, "2", "Session not found"},
+	} {
+		t.Run(fmt.Sprint(c.status, c.body), func(t *testing.T) {
+			var refuses atomic.Bool
+			s := saying(toolstest.Answers)
+			sessions := atomic.Int64{}
+			below := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil)
+			h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+				body, _ := io.ReadAll(q.Body)
+				q.Body = io.NopCloser(bytes.NewReader(body))
+				if bytes.Contains(body, []byte(`"initialize"`)) {
+					sessions.Add(1)
+				}
+				if bytes.Contains(body, []byte(`"tools/call"`)) && refuses.Load() {
+					w.Header().Set("Retry-After", "7")
+					w.WriteHeader(c.status)
+					fmt.Fprint(w, c.body)
+					return
+				}
+				below.ServeHTTP(w, q)
+			}))
+			t.Cleanup(func() { h.CloseClientConnections(); h.Close() })
+			x := New([]Server{{webDefinition(t, h.URL), sayPin()}}, Options{Pause: time.Minute, Failed: func(string, string) { t.Error("a failure was counted") }})
+			defer x.Close()
+			refuses.Store(true)
+			for range 6 { // five failures would end the server
+				r := call(t.Context(), x, sayTool(t, manifest.Never), toolstest.Long)
+				if r.Error == nil || r.Error.Kind != c.kind || r.Error.RetryAfter.Std() != c.after || r.Unsent != c.unsent || !strings.Contains(r.Error.Message, c.are) || !strings.Contains(r.Own, fmt.Sprint("status ", c.status)) || strings.Contains(r.Own, "slow") {
+					t.Fatalf("%+v %+v", r, r.Error)
+				}
+				if c.status == http.StatusNotFound {
+					break
+				}
+			}
+			refuses.Store(false)
+			if r := call(t.Context(), x, sayTool(t, manifest.Never), toolstest.Long); r.Status != tools.OK {
+				t.Errorf("%+v %+v", r, r.Error)
+			}
+			if n := fmt.Sprint(sessions.Load()); n != c.sessions {
+				t.Errorf("%s sessions, want %s", n, c.sessions)
+			}
+		})
 	}
 }
 
