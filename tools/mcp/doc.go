@@ -26,7 +26,8 @@
 //  9. A server over HTTP is told of the calls that were cancelled before its session ends; it is
 //     not waited for longer than 2 s.
 //  10. A message in which an object has a name twice breaks the protocol, and in a result it is an error of the
-//     call (bad_output), as a result is that is no object.
+//     call (bad_output), as a result is that is no object, or has a field that is not what the protocol wants. Content of
+//     a kind that is not known is said to be there. Integers of a value stay what they are.
 //
 // # Not here
 //

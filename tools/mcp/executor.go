@@ -3,7 +3,6 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -143,9 +142,7 @@ func (s *server) failed(ctx context.Context, open *session, err error, asking *a
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && ctx.Err() == nil && said.Code != rejected {
 		s.Answered(open)
 		if said.Code == unsound {
-			r := tools.Fail(tools.KindBadOutput, fmt.Sprintf("the result of the MCP server %s: %s", s.ID, said.Message))
-			r.Own = fmt.Sprintf("the result of the MCP server %s is not sound", s.ID)
-			return r
+			return unsoundResult(s.ID, said.Message, 0)
 		}
 		r := tools.Quote(tools.KindTool, fmt.Sprintf("the MCP server %s: error %d", s.ID, said.Code), ": "+said.Message)
 		r.Size = int64(len(said.Message))
@@ -175,6 +172,13 @@ func (s *server) failed(ctx context.Context, open *session, err error, asking *a
 	return r
 }
 
+// unsoundResult is the result of a call whose answer is none.
+func unsoundResult(server, why string, size int64) tools.Result {
+	r := tools.Fail(tools.KindBadOutput, fmt.Sprintf("the result of the MCP server %s: %s", server, protocol.Short(why, 400)))
+	r.Own, r.Size = fmt.Sprintf("the result of the MCP server %s is not sound", server), size
+	return r
+}
+
 // resultOf is what an answer means. A value counts before texts, which say the same.
 func resultOf(i *manifest.Implementation, a *sdk.CallToolResult) tools.Result {
 	if a.NeedsInput() { // without questions: see session.call
@@ -196,10 +200,11 @@ func resultOf(i *manifest.Implementation, a *sdk.CallToolResult) tools.Result {
 		r.Size += int64(len(b.Data))
 	}
 	if a.StructuredContent != nil {
-		r.Output = a.StructuredContent
-		if b, err := json.Marshal(a.StructuredContent); err == nil {
-			r.Size = int64(len(b))
+		v, size, err := valueOf(a.StructuredContent)
+		if err != nil {
+			return unsoundResult(i.Server, "structuredContent is no value: "+err.Error(), size)
 		}
+		r.Output, r.Size = v, size
 	} else if len(a.Content) > 0 {
 		r.Output = text
 	}
@@ -225,7 +230,7 @@ func textOf(r *tools.Result, c sdk.Content) string {
 			return attached(r, "resource "+x.Resource.URI, x.Resource.URI, x.Resource.MIMEType, x.Resource.Blob)
 		}
 	}
-	return "[content of a kind that is not known]"
+	return notKnown
 }
 
 // attached is a file of an answer in words.

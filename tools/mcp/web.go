@@ -56,8 +56,9 @@ func newWeb(of *manifest.Server, secrets func(id string, names []string) (map[st
 // off, with the id of the last event: that is no second call.
 const maxResumed = 3
 
+// transport bounds events above what a server may send: values in them are written as texts (see readable).
 func (w *web) transport() sdk.Transport {
-	return &sdk.StreamableClientTransport{Endpoint: w.of.URL, HTTPClient: w.client, MaxRetries: maxResumed, MaxEventSize: child.MaxMessage}
+	return &sdk.StreamableClientTransport{Endpoint: w.of.URL, HTTPClient: w.client, MaxRetries: maxResumed, MaxEventSize: 2 * child.MaxMessage}
 }
 
 func (w *web) changed() bool { return w.other.Swap(false) }

@@ -180,12 +180,23 @@ func TestNoTools(t *testing.T) {
 }
 
 // Promise 10: over HTTP too, as one message or as an event, a message in which an object has a name
-// twice is none, and a result that is no object is an error.
+// twice is none, and a result that is no object, or that the library cannot read, is an error of the call alone.
 func TestUnsoundAnswers(t *testing.T) {
 	for _, c := range []struct{ result, kind, says string }{
 		{`{"content":[{"type":"text","text":"right"}]}`, "", "right"},
 		{`null`, "bad_output", "it is no object"},
 		{`{"content":[],"structuredContent":{"a":1,"\u0061":2}}`, "bad_output", `the name "a" stands twice`},
+		{`{"content":[{"type":"text","text":"see"},{"type":"hologram","depth":1e400}]}`, "", "see\n" + notKnown},
+		{`{"content":[],"isError":"yes"}`, "bad_output", "isError is not what the protocol wants"},
+		{`{"content":[{"type":"text","text":"x"},{"type":"image","data":"%%"}]}`, "bad_output", "content[1] is not what the protocol wants"},
+		{`{"content":[null]}`, "bad_output", "content[0] is not"},
+		{`{"content":"text"}`, "bad_output", "content is no list"},
+		{`{"content":[],"_meta":{"n":1e400}}`, "bad_output", "_meta is not"},
+		{`{"content":[],"structuredContent":{"n":1e400}}`, "bad_output", "structuredContent is no value"},
+		{`{"content":[],"structuredContent":` + strings.Repeat("[", 65) + strings.Repeat("]", 65) + `}`, "bad_output", "structuredContent is no value"},
+		{`{"content":[],"structuredContent":{"id":9007199254740993,"text":"<\u2028\n\"x\\y\"é>"}}`, "", "map[id:9007199254740993 text:<\u2028\n\"x\\y\"é>]"},
+		{`{"content":[],"structuredContent":"{}"}`, "", "{}"},
+		{`{"content":[{"type":"text","text":"none"}],"structuredContent":null}`, "", "none"},
 	} {
 		for _, form := range []string{"json", "events"} {
 			t.Run(form, func(t *testing.T) {
@@ -199,7 +210,7 @@ func TestUnsoundAnswers(t *testing.T) {
 					w.Header().Set("Content-Type", "text/event-stream")
 					fmt.Fprintf(w, ": hello\n\nevent: message\ndata: %s\n\n", message)
 				})
-				x := New([]Server{{webDefinition(t, h.URL), sayPin()}}, Options{})
+				x := New([]Server{{webDefinition(t, h.URL), sayPin()}}, Options{Failed: func(string, string) { t.Error("a failure was counted") }})
 				defer x.Close()
 				r := call(t.Context(), x, sayTool(t, manifest.Never), toolstest.Long)
 				kind, text := "", fmt.Sprint(r.Output)
