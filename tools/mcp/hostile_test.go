@@ -53,7 +53,7 @@ func hostile(act string, more []string) bool {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	case "floods messages", "floods large messages", "one endless line", "wrong ids", "asks for samples", "exits", "changes later", "dies late", "junk later", "twice",
-		"lists without end", "both", "deep", "too large a number", "a batch", "text for an id", "null", "two results", "two names", "cancels", "no id":
+		"lists without end", "both", "deep", "too large a number", "a batch", "text for an id", "null", "two results", "two names", "cancels", "no id", "another version":
 	default:
 		return false
 	}
@@ -68,6 +68,9 @@ func hostile(act string, more []string) bool {
 		_ = json.Unmarshal(lines.Bytes(), &q)
 		switch q.Method {
 		case "initialize":
+			if act == "another version" {
+				q.Params.ProtocolVersion = "1900-01-01"
+			}
 			say(q.ID, `{"protocolVersion":"`+q.Params.ProtocolVersion+`","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"h","version":"1"}}`)
 		case "tools/list":
 			if act == "lists without end" {
@@ -167,6 +170,7 @@ func TestHostileServers(t *testing.T) {
 		then, why   string // of the second
 	}{
 		{"junk", "unavailable", "what is no message", "unavailable", "is off"},
+		{"another version", "transient", "1900-01-01", "transient", "1900-01-01"},
 		{"mute", "transient", "starts again", "transient", "starts again"},
 		{"floods the handshake", "unavailable", "nobody asked for", "unavailable", "is off"},
 		{"renames", "unavailable", "has no tool say any more", "unavailable", "any more"},
