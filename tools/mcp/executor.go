@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"mime"
 	"strings"
 	"time"
 
@@ -129,6 +130,9 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 // not send, or whose answer it could not read.
 const rejected = -32005
 
+// maxData bounds the data of an error that is shown, in bytes.
+const maxData = 512
+
 func unsent(r tools.Result) tools.Result {
 	r.Unsent = true
 	return r
@@ -144,8 +148,12 @@ func (s *server) failed(ctx context.Context, open *session, err error, asking *a
 		if said.Code == unsound {
 			return unsoundResult(s.ID, said.Message, 0)
 		}
-		r := tools.Quote(tools.KindTool, fmt.Sprintf("the MCP server %s: error %d", s.ID, said.Code), ": "+said.Message)
-		r.Size = int64(len(said.Message))
+		text := said.Message
+		if n := len(said.Data); n > 0 && n <= maxData {
+			text += "; data: " + string(said.Data)
+		}
+		r := tools.Quote(tools.KindTool, fmt.Sprintf("the MCP server %s: error %d", s.ID, said.Code), ": "+text)
+		r.Size = int64(len(text))
 		return r
 	}
 	kind, text := protocol.KindTransient, ""
@@ -221,7 +229,13 @@ func textOf(r *tools.Result, c sdk.Content) string {
 	case *sdk.AudioContent:
 		return attached(r, "audio", "audio", x.MIMEType, x.Data)
 	case *sdk.ResourceLink:
-		return fmt.Sprintf("[resource %s]", x.URI)
+		text := "resource " + x.URI
+		for _, more := range []string{x.Name, x.MIMEType} {
+			if more != "" {
+				text += ", " + protocol.Short(more, 200)
+			}
+		}
+		return "[" + text + "]"
 	case *sdk.EmbeddedResource:
 		if x.Resource != nil && x.Resource.Text != "" {
 			return x.Resource.Text
@@ -235,6 +249,10 @@ func textOf(r *tools.Result, c sdk.Content) string {
 
 // attached is a file of an answer in words.
 func attached(r *tools.Result, what, name, mediaType string, data []byte) string {
-	mediaType = cmp.Or(protocol.Short(mediaType, 100), "application/octet-stream")
+	if kind, params, err := mime.ParseMediaType(protocol.Short(mediaType, 100)); err != nil {
+		mediaType = "application/octet-stream" // none, or it has characters that no media type has
+	} else {
+		mediaType = cmp.Or(mime.FormatMediaType(kind, params), kind)
+	}
 	return fmt.Sprintf("[%s %s, %d bytes: %s]", what, mediaType, len(data), r.Attach(protocol.Short(name, 200), mediaType, data))
 }

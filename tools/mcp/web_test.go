@@ -168,6 +168,23 @@ func TestRefusedOverHTTP(t *testing.T) {
 	}
 }
 
+// The data of an error says what was wrong, where it is short.
+func TestErrorsWithData(t *testing.T) {
+	data := `{"field":"n"}`
+	h := instead(t, "tools/call", func(w http.ResponseWriter, id json.RawMessage) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc": "2.0", "id": %s, "error": {"code": -32602, "message": "wrong", "data": %s}}`, id, data)
+	})
+	x := New([]Server{{webDefinition(t, h.URL), sayPin()}}, Options{})
+	defer x.Close()
+	for _, want := range []string{`the MCP server s: error -32602: wrong; data: {"field":"n"}`, "the MCP server s: error -32602: wrong"} {
+		if r := call(t.Context(), x, sayTool(t, manifest.Never), toolstest.Long); r.Error == nil || r.Error.Kind != tools.KindTool || r.Error.Message != want || r.Own != "the MCP server s: error -32602" {
+			t.Errorf("%+v %+v", r, r.Error)
+		}
+		data = `"` + strings.Repeat("x", maxData) + `"`
+	}
+}
+
 // A server without tools has a pin that can be read.
 func TestNoTools(t *testing.T) {
 	pin, _, err := Look(t.Context(), webServer(t, sdk.NewServer(&sdk.Implementation{Name: "none", Version: "1"}, &sdk.ServerOptions{Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})), Options{})
