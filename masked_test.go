@@ -24,8 +24,7 @@ import (
 func masking() map[string][]string {
 	return map[string][]string{
 		"tools.Options": {"scenes/tooling.Call", "tools/toolstest.Run", "tools/toolstest.call", "tools/toolstest.answers"}, // Call fills it later; the others have no secrets
-		"mcp.Options":   {"cmd/simd/tool.pin"},                                                                             // its programs have no secrets
-		"child.Program": nil, "shell.Options": nil, "rpc.Options": nil, "overrides.Approver": nil, "overrides.Asked": nil,
+		"mcp.Options":   nil, "child.Program": nil, "shell.Options": nil, "rpc.Options": nil, "overrides.Approver": nil, "overrides.Asked": nil,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -217,5 +218,96 @@ func TestMCPPin(t *testing.T) {
 	code := execute(context.Background(), []string{"mcp", "pin", dir, "notes", "--dry-run"}, strings.NewReader(""), &out, &errs)
 	if want := "changed  mcp:notes/add: inputSchema.maxProperties was 3, is not there\n"; code != cli.ExitOK || !strings.HasPrefix(out.String(), want) {
 		t.Errorf("exit code %d: %s%s; want %s", code, out.String(), errs.String(), want)
+	}
+}
+
+// What a server says about its tools may spell the secret that it gets, and tools may be ones with which no project
+// loads: neither is pinned, and nothing shows the value.
+func TestMCPPinLeavesOut(t *testing.T) {
+	const value = "sk-Demo_7pW4yH8cR2nM"
+	encoded := base64.StdEncoding.EncodeToString([]byte(value))
+	object := map[string]any{"type": "object"}
+	list := []map[string]any{
+		{"name": "add", "inputSchema": object},
+		{"name": "says", "description": "The key is " + value, "inputSchema": object},
+		{"name": "says64", "inputSchema": map[string]any{"type": "object", "properties": map[string]any{"x": map[string]any{"type": "string", "default": encoded}}}},
+		{"name": value, "inputSchema": object},
+		{"name": "x y", "inputSchema": object},
+		{"name": "rows", "inputSchema": map[string]any{"type": "array"}},
+		{"name": "twin", "inputSchema": object}, {"name": "twin", "inputSchema": object},
+		{"name": "get-it", "inputSchema": object}, {"name": "getIt", "inputSchema": object},
+	}
+	failing := false
+	at := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct{ ProtocolVersion string }
+		}
+		if err := json.NewDecoder(q.Body).Decode(&m); err != nil || m.ID == nil || q.Header.Get("Authorization") != value {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		answer := map[string]any{"jsonrpc": "2.0", "id": m.ID}
+		switch {
+		case m.Method == "initialize":
+			answer["result"] = map[string]any{"protocolVersion": m.Params.ProtocolVersion, "capabilities": map[string]any{"tools": map[string]any{}}, "serverInfo": map[string]any{"name": "n", "version": "1"}}
+		case m.Method == "tools/list" && !failing:
+			answer["result"] = map[string]any{"tools": list}
+		default:
+			answer["error"] = map[string]any{"code": -32601, "message": "not for " + value}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(answer)
+	}))
+	defer at.Close()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"p/project.json":   `{"id": "p"}`,
+		"p/mcp/notes.yaml": "id: notes\nurl: " + at.URL + "/\nneeds: [\"net:" + at.Listener.Addr().String() + "\", \"secret:deploy\"]\nheaders: {Authorization: \"$KARYI{deploy}\"}\n",
+		"secrets.yaml":     "secrets: {deploy: {value: " + value + ", tools: [\"*\"]}}\n",
+	} {
+		file := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(args ...string) (int, string) {
+		var out, errs strings.Builder
+		code := execute(context.Background(), args, strings.NewReader(""), &out, &errs)
+		return code, out.String() + errs.String()
+	}
+	pin := []string{"mcp", "pin", filepath.Join(dir, "p"), "notes", "--secrets", filepath.Join(dir, "secrets.yaml")}
+	code, said := run(pin...)
+	text, err := os.ReadFile(filepath.Join(dir, "p/mcp/notes.pin.json"))
+	if err != nil || code != cli.ExitOK {
+		t.Fatal(code, said, err)
+	}
+	failing = true
+	_, failed := run(pin...)
+	for _, x := range []string{string(text), said, failed} {
+		if strings.Contains(x, value) || strings.Contains(x, encoded) {
+			t.Errorf("it has the secret: %s", x)
+		}
+	}
+	if !strings.Contains(failed, "not for $KARYI{deploy}") {
+		t.Error(failed)
+	}
+	for _, want := range []string{
+		"new      mcp:notes/add\n", "unusable mcp:notes/says: it says the secret deploy\n", "unusable mcp:notes/says64: it says the secret deploy\n", "unusable mcp:notes/$KARYI{deploy}: it says the secret deploy\n",
+		"unusable mcp:notes/x y: ", "unusable mcp:notes/rows: parameters are an object", "unusable mcp:notes/twin: another tool", "unusable mcp:notes/get-it: another tool", "unusable mcp:notes/getIt: another tool",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%s\nhas no %q", said, want)
+		}
+	}
+	if n := strings.Count(string(text), `"name"`); n != 1 {
+		t.Errorf("%d tools are pinned: %s", n, text)
+	}
+	if _, said := run("validate", filepath.Join(dir, "p")); strings.Contains(said, "mcp") { // it has no scene, which is one fault
+		t.Error(said)
 	}
 }

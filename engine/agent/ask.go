@@ -231,10 +231,10 @@ func (t *Turn) takeNext() bool {
 	}
 	if w.run == nil {
 		t.remember(w.call, &r, a.Artifacts...)
-		r.Output = tool.View(r.Output, a.Artifacts)
-		if t.talk != nil {
-			t.queue[w.at].images = tool.Images(a.Artifacts)
+		if q := &t.queue[w.at]; t.talk != nil {
+			q.images, q.files = tool.Images(a.Artifacts), tool.Unnamed(r.Output, a.Artifacts)
 		}
+		r.Output = tool.View(r.Output, a.Artifacts)
 		t.took(w.at, w.call, r, a.Latency)
 		return true
 	}

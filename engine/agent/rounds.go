@@ -21,6 +21,7 @@ type queued struct {
 	timeout time.Duration    // of the caller; 0 = the tool's
 	wrong   error            // what the text says about the order or the time
 	images  []protocol.Image // that the call has left
+	files   string           // that it has left and its output does not name, in words
 }
 
 // roundInputs computes the inputs of the core workflow. A workflow that takes the
@@ -48,7 +49,8 @@ func (t *Turn) roundInputs(plan *workflow.Plan) []any {
 func (t *Turn) closeRound() {
 	calls := make([]talk.Call, len(t.results))
 	for i := range t.results {
-		calls[i] = talk.Call{ID: t.queue[t.first+i].given, Result: &t.results[i], Images: t.queue[t.first+i].images}
+		q := &t.queue[t.first+i]
+		calls[i] = talk.Call{ID: q.given, Result: &t.results[i], Images: q.images, Files: q.files}
 	}
 	t.spend(t.talk.Close(calls))
 	t.first = len(t.queue)

@@ -183,6 +183,16 @@ func (s *Keeper[S]) Broken(open S, err error) {
 	}
 }
 
+// Gone notes that the other side has no such session any more. That is no failure: the next call opens another one.
+func (s *Keeper[S]) Gone(open S) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.isOpen && s.open == open {
+		s.isOpen = false
+		s.end(open, time.Time{})
+	}
+}
+
 func (s *Keeper[S]) drop(open S, err error) {
 	s.isOpen = false
 	s.fail(err)

@@ -22,10 +22,11 @@ import (
 
 // Bounds.
 const (
-	MaxMessage  = 8 << 20  // bytes of one
-	maxUnasked  = 10_000   // messages between two answers
-	maxUnaskedB = 64 << 20 // bytes of them
-	moreUnasked = 100      // messages for each second between them, of moreBytes all together
+	MaxMessage  = 8 << 20        // bytes of one
+	maxMended   = 2 * MaxMessage // Mend may write values as texts
+	maxUnasked  = 10_000         // messages between two answers
+	maxUnaskedB = 64 << 20       // bytes of them
+	moreUnasked = 100            // messages for each second between them, of moreBytes all together
 	moreBytes   = 64 << 10
 	maxLate     = 1000 // requests that were given up and may still be answered
 	maxWrite    = 5 * time.Second
@@ -181,7 +182,7 @@ func (p *Process) Cut() {
 
 // Connect implements sdk.Transport.
 func (p *Process) Connect(ctx context.Context) (sdk.Connection, error) {
-	below, err := (&sdk.IOTransport{Reader: NewLines(p.out, MaxMessage, p.of.Mend), Writer: p.in, MaxLineLength: MaxMessage}).Connect(ctx)
+	below, err := (&sdk.IOTransport{Reader: NewLines(p.out, MaxMessage, p.of.Mend), Writer: p.in, MaxLineLength: maxMended}).Connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -212,13 +213,17 @@ func (g *guard) Read(ctx context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// lost notes why nothing more can be read. The end of the pipe is no violation.
+// lost notes why nothing more can be read. The end of the pipe is no violation. The error is none of the library, which
+// ends all requests with it: as one of JSON-RPC it would be an answer to each.
 func (g *guard) lost(err error) error {
 	text := err.Error()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.broken == nil && !errors.Is(err, os.ErrClosed) && !strings.HasSuffix(text, "EOF") && !strings.Contains(text, "closed") {
 		g.broken = Violation{fmt.Errorf("it wrote what is no message: %s", protocol.Short(text, maxSaid))}
+	}
+	if g.broken != nil {
+		return g.broken
 	}
 	return err
 }

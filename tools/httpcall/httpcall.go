@@ -236,7 +236,7 @@ func resultOf(made *manifest.Request, a *http.Response, data []byte) tools.Resul
 		if code == http.StatusServiceUnavailable {
 			r = refused(protocol.KindTransient, made, code, data)
 		}
-		r.Error.RetryAfter = protocol.Duration(after(a.Header.Get("Retry-After"), time.Now()))
+		r.Error.RetryAfter = protocol.Duration(RetryAfter(a.Header.Get("Retry-After"), time.Now()))
 		r.Unsent = len(data) == 0 // nothing began
 		return r
 	case code == http.StatusRequestTimeout || code == http.StatusTooEarly || code == http.StatusInternalServerError || code == http.StatusBadGateway || code == http.StatusGatewayTimeout:
@@ -291,8 +291,8 @@ func output(typ string, data []byte) any {
 	return strings.ToValidUTF8(string(data), "\ufffd")
 }
 
-// after reads a Retry-After: seconds, or a date.
-func after(text string, now time.Time) time.Duration {
+// RetryAfter reads a header Retry-After: seconds, or a date; 0 = it says nothing.
+func RetryAfter(text string, now time.Time) time.Duration {
 	if s, err := strconv.ParseInt(text, 10, 64); err == nil && s >= 0 {
 		return time.Duration(min(s, 1<<31)) * time.Second
 	}

@@ -120,11 +120,11 @@ func TestStatuses(t *testing.T) {
 			t.Errorf("%d: %+v %+v", c.code, r, r.Error)
 		}
 	}
-	if d := after(time.Date(2030, 1, 1, 0, 0, 9, 0, time.UTC).Format(http.TimeFormat), time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)); d != 9*time.Second {
+	if d := RetryAfter(time.Date(2030, 1, 1, 0, 0, 9, 0, time.UTC).Format(http.TimeFormat), time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)); d != 9*time.Second {
 		t.Error(d)
 	}
 	for _, text := range []string{"", "soon", "-1"} {
-		if d := after(text, time.Now()); d != 0 {
+		if d := RetryAfter(text, time.Now()); d != 0 {
 			t.Error(text, d)
 		}
 	}

@@ -18,14 +18,16 @@
 //  5. A server over HTTP is reached under the rules of tools/httpcall for addresses; only
 //     what the server names among its needs may be private or local.
 //  6. A call that was sent and has no answer is lost; it is not sent twice. Every attempt
-//     has its key in _meta, under [KeyField].
+//     has its key in _meta, under [KeyField]. One that a server over HTTP refuses with 429, 503, or 404 for its
+//     session, has not begun, and is no failure of the server.
 //  7. The caller hears what the server says about how far a call is.
 //  8. What a server over HTTP says by itself is heard as long as the session lasts, also if its
 //     stream breaks off. No call needs that stream.
 //  9. A server over HTTP is told of the calls that were cancelled before its session ends; it is
 //     not waited for longer than 2 s.
 //  10. A message in which an object has a name twice breaks the protocol, and in a result it is an error of the
-//     call (bad_output), as a result is that is no object.
+//     call (bad_output), as a result is that is no object, or has a field that is not what the protocol wants. Content of
+//     a kind that is not known is said to be there. Integers of a value stay what they are.
 //
 // # Not here
 //

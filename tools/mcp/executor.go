@@ -3,9 +3,9 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"mime"
 	"strings"
 	"time"
 
@@ -105,6 +105,9 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 		return unsent(*failed)
 	}
 	if why := open.refuses(ctx, i.Tool); why != nil {
+		if r, ok := errors.AsType[*refused](why.err); ok {
+			return unsent(s.refused(open, r)) // the list, not the call
+		}
 		return unsent(tools.Quote(cmp.Or(why.kind, protocol.KindUnknown), why.own, why.said))
 	}
 	params := c.Params
@@ -127,6 +130,9 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 // not send, or whose answer it could not read.
 const rejected = -32005
 
+// maxData bounds the data of an error that is shown, in bytes.
+const maxData = 512
+
 func unsent(r tools.Result) tools.Result {
 	r.Unsent = true
 	return r
@@ -134,15 +140,20 @@ func unsent(r tools.Result) tools.Result {
 
 // failed is the result of a call without an answer, or with an error in its place.
 func (s *server) failed(ctx context.Context, open *session, err error, asking *asking) tools.Result {
+	if r, ok := errors.AsType[*refused](err); ok && ctx.Err() == nil {
+		return s.refused(open, r)
+	}
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && ctx.Err() == nil && said.Code != rejected {
 		s.Answered(open)
 		if said.Code == unsound {
-			r := tools.Fail(tools.KindBadOutput, fmt.Sprintf("the result of the MCP server %s: %s", s.ID, said.Message))
-			r.Own = fmt.Sprintf("the result of the MCP server %s is not sound", s.ID)
-			return r
+			return unsoundResult(s.ID, said.Message, 0)
 		}
-		r := tools.Quote(tools.KindTool, fmt.Sprintf("the MCP server %s: error %d", s.ID, said.Code), ": "+said.Message)
-		r.Size = int64(len(said.Message))
+		text := said.Message
+		if n := len(said.Data); n > 0 && n <= maxData {
+			text += "; data: " + string(said.Data)
+		}
+		r := tools.Quote(tools.KindTool, fmt.Sprintf("the MCP server %s: error %d", s.ID, said.Code), ": "+text)
+		r.Size = int64(len(text))
 		return r
 	}
 	kind, text := protocol.KindTransient, ""
@@ -169,6 +180,13 @@ func (s *server) failed(ctx context.Context, open *session, err error, asking *a
 	return r
 }
 
+// unsoundResult is the result of a call whose answer is none.
+func unsoundResult(server, why string, size int64) tools.Result {
+	r := tools.Fail(tools.KindBadOutput, fmt.Sprintf("the result of the MCP server %s: %s", server, protocol.Short(why, 400)))
+	r.Own, r.Size = fmt.Sprintf("the result of the MCP server %s is not sound", server), size
+	return r
+}
+
 // resultOf is what an answer means. A value counts before texts, which say the same.
 func resultOf(i *manifest.Implementation, a *sdk.CallToolResult) tools.Result {
 	if a.NeedsInput() { // without questions: see session.call
@@ -190,10 +208,11 @@ func resultOf(i *manifest.Implementation, a *sdk.CallToolResult) tools.Result {
 		r.Size += int64(len(b.Data))
 	}
 	if a.StructuredContent != nil {
-		r.Output = a.StructuredContent
-		if b, err := json.Marshal(a.StructuredContent); err == nil {
-			r.Size = int64(len(b))
+		v, size, err := valueOf(a.StructuredContent)
+		if err != nil {
+			return unsoundResult(i.Server, "structuredContent is no value: "+err.Error(), size)
 		}
+		r.Output, r.Size = v, size
 	} else if len(a.Content) > 0 {
 		r.Output = text
 	}
@@ -210,7 +229,13 @@ func textOf(r *tools.Result, c sdk.Content) string {
 	case *sdk.AudioContent:
 		return attached(r, "audio", "audio", x.MIMEType, x.Data)
 	case *sdk.ResourceLink:
-		return fmt.Sprintf("[resource %s]", x.URI)
+		text := "resource " + x.URI
+		for _, more := range []string{x.Name, x.MIMEType} {
+			if more != "" {
+				text += ", " + protocol.Short(more, 200)
+			}
+		}
+		return "[" + text + "]"
 	case *sdk.EmbeddedResource:
 		if x.Resource != nil && x.Resource.Text != "" {
 			return x.Resource.Text
@@ -219,11 +244,15 @@ func textOf(r *tools.Result, c sdk.Content) string {
 			return attached(r, "resource "+x.Resource.URI, x.Resource.URI, x.Resource.MIMEType, x.Resource.Blob)
 		}
 	}
-	return "[content of a kind that is not known]"
+	return notKnown
 }
 
 // attached is a file of an answer in words.
 func attached(r *tools.Result, what, name, mediaType string, data []byte) string {
-	mediaType = cmp.Or(protocol.Short(mediaType, 100), "application/octet-stream")
+	if kind, params, err := mime.ParseMediaType(protocol.Short(mediaType, 100)); err != nil {
+		mediaType = "application/octet-stream" // none, or it has characters that no media type has
+	} else {
+		mediaType = cmp.Or(mime.FormatMediaType(kind, params), kind)
+	}
 	return fmt.Sprintf("[%s %s, %d bytes: %s]", what, mediaType, len(data), r.Attach(protocol.Short(name, 200), mediaType, data))
 }

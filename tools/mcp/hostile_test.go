@@ -53,7 +53,7 @@ func hostile(act string, more []string) bool {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	case "floods messages", "floods large messages", "one endless line", "wrong ids", "asks for samples", "exits", "changes later", "dies late", "junk later", "twice",
-		"lists without end", "both", "deep", "too large a number", "a batch", "text for an id", "null", "two results", "two names", "cancels":
+		"lists without end", "both", "deep", "too large a number", "a batch", "text for an id", "null", "two results", "two names", "cancels", "no id", "another version":
 	default:
 		return false
 	}
@@ -68,6 +68,9 @@ func hostile(act string, more []string) bool {
 		_ = json.Unmarshal(lines.Bytes(), &q)
 		switch q.Method {
 		case "initialize":
+			if act == "another version" {
+				q.Params.ProtocolVersion = "1900-01-01"
+			}
 			say(q.ID, `{"protocolVersion":"`+q.Params.ProtocolVersion+`","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"h","version":"1"}}`)
 		case "tools/list":
 			if act == "lists without end" {
@@ -133,6 +136,8 @@ func hostile(act string, more []string) bool {
 			case "two names":
 				say(q.ID, `{"content":[],"structuredContent":{"paid":false,"p\u0061id":true}}`)
 				continue
+			case "no id":
+				fmt.Fprintln(out, `{"jsonrpc":"2.0","result":{}}`)
 			case "cancels":
 				fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%s,"reason":"no"}}`+"\n", q.ID)
 			case "exits":
@@ -165,6 +170,7 @@ func TestHostileServers(t *testing.T) {
 		then, why   string // of the second
 	}{
 		{"junk", "unavailable", "what is no message", "unavailable", "is off"},
+		{"another version", "transient", "1900-01-01", "transient", "1900-01-01"},
 		{"mute", "transient", "starts again", "transient", "starts again"},
 		{"floods the handshake", "unavailable", "nobody asked for", "unavailable", "is off"},
 		{"renames", "unavailable", "has no tool say any more", "unavailable", "any more"},
@@ -182,7 +188,8 @@ func TestHostileServers(t *testing.T) {
 		{"lists without end", "unavailable", "more than 100 pages", "unavailable", "is off"},
 		{"both", "tool", "and wrong", "tool", "and wrong"},
 		{"deep", "unknown_outcome", "10,000 levels", "unavailable", "is off"},
-		{"too large a number", "unknown_outcome", "1e999", "transient", "starts again"},
+		{"too large a number", "bad_output", "1e999", "bad_output", "1e999"},
+		{"no id", "unknown_outcome", "no message", "unavailable", "is off"},
 		{"a batch", "", "right", "", "right"},
 		{"text for an id", "", "right", "", "right"},
 		{"null", "bad_output", "it is no object", "bad_output", "it is no object"},

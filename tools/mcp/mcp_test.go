@@ -205,6 +205,16 @@ func TestFilesInAnswers(t *testing.T) {
 	if text, _ := r.Output.(string); !strings.HasPrefix(text, want) || !strings.HasSuffix(text, "]\ntext") || len(r.Blobs) != 3 || r.Blobs[2].Name != "file:///a" || r.Size < 7 {
 		t.Errorf("%+v", r)
 	}
+	for given, want := range map[string]string{"Text/Plain; Charset=utf-8": "text/plain; charset=utf-8", "image/png\r\nX-Evil: 1": "application/octet-stream", "image/\x1b[31mpng": "application/octet-stream"} {
+		r = resultOf(i, &sdk.CallToolResult{Content: []sdk.Content{&sdk.ImageContent{MIMEType: given, Data: []byte("abc")}}})
+		if text, _ := r.Output.(string); len(r.Blobs) != 1 || r.Blobs[0].Type != want || !strings.HasPrefix(text, "[image "+want+", ") {
+			t.Errorf("%q: %+v", given, r)
+		}
+	}
+	r = resultOf(i, &sdk.CallToolResult{Content: []sdk.Content{&sdk.ResourceLink{URI: "file:///a", Name: "notes", MIMEType: "text/plain"}, &sdk.ResourceLink{URI: "file:///b"}}})
+	if r.Output != "[resource file:///a, notes, text/plain]\n[resource file:///b]" {
+		t.Errorf("%+v", r)
+	}
 	r = resultOf(i, &sdk.CallToolResult{StructuredContent: map[string]any{"a": 1.0}, Content: []sdk.Content{&sdk.ImageContent{Data: []byte("abc")}}})
 	if m, _ := r.Output.(map[string]any); m["a"] != 1.0 || len(r.Blobs) != 1 {
 		t.Errorf("%+v", r)

@@ -18,14 +18,20 @@ const unsound = -32099
 
 // sound is a message of a server as the library gets it. An object that has a name twice is
 // refused, since nobody knows which of the two is meant: in a result that is an error of the
-// call. So is a result that is no object: the library takes null for one without content.
+// call. So is a result that is no object: the library takes null for one without content; and one that it
+// could not read.
 func sound(message []byte) ([]byte, error) {
 	id, result, why, err := child.Parts(message)
 	if err != nil {
 		return nil, err
 	}
+	if why == nil && result != nil && result[0] == '{' && id != nil {
+		if message, why = readable(message, result); why == nil {
+			return noted(message, result), nil
+		}
+	}
 	if why == nil && (result == nil || result[0] == '{') {
-		return noted(message, result), nil
+		return message, nil
 	}
 	if result == nil || id == nil {
 		return message, why

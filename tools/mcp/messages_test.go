@@ -2,8 +2,19 @@ package mcp
 
 import (
 	"fmt"
+	"strings"
 	"testing"
+
+	"tavernsim/tools/child"
 )
+
+// What a server may send fits the bounds of the library also with its value as a text.
+func TestReadableIsBounded(t *testing.T) {
+	text := `{"id":1,"result":{"structuredContent":[` + strings.Repeat(`"",`, (child.MaxMessage-100)/3) + `""]}}`
+	if got, err := sound([]byte(text)); err != nil || len(got) <= child.MaxMessage || len(got) > 2*child.MaxMessage {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
 
 // Promise 10, in one walk: the id may stand behind the result that has a name twice, and what cannot be
 // answered breaks the protocol.

@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"os"
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -51,9 +54,13 @@ type wire interface {
 	cut()
 }
 
-func final(err error) bool {
+func isViolation(err error) bool {
 	_, broken := errors.AsType[child.Violation](err)
-	return broken || protocol.KindOf(err) == protocol.KindInvalid || protocol.KindOf(err) == protocol.KindNotFound || protocol.KindOf(err) == protocol.KindDenied || errors.Is(err, child.ErrNoSandbox)
+	return broken
+}
+
+func final(err error) bool {
+	return isViolation(err) || protocol.KindOf(err) == protocol.KindInvalid || protocol.KindOf(err) == protocol.KindNotFound || protocol.KindOf(err) == protocol.KindDenied || errors.Is(err, child.ErrNoSandbox)
 }
 
 // wire makes what a session speaks over.
@@ -120,7 +127,9 @@ func (s *Server) connect(ctx context.Context, opt Options) (*session, error) {
 		err = o.look(ctx)
 	}
 	if err != nil {
-		err = o.cause(err)
+		if f := o.cause(err); isViolation(f) || lostWire(err) {
+			err = f // else the library ended the connection, and so the program
+		}
 		o.end(time.Time{})
 		return nil, err
 	}
@@ -170,6 +179,16 @@ func (o *session) cause(err error) error {
 	return err
 }
 
+// lostWire reports whether an error of the library is that there is no connection any more: the wire knows why.
+func lostWire(err error) bool {
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, os.ErrClosed, syscall.EPIPE, sdk.ErrConnectionClosed, context.DeadlineExceeded, context.Canceled} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return false
+}
+
 // look compares the tools of the server with the pin.
 func (o *session) look(ctx context.Context) error {
 	found, err := list(ctx, o.client)
@@ -199,6 +218,7 @@ func (o *session) look(ctx context.Context) error {
 type refusal struct {
 	own, said string
 	kind      protocol.ErrorKind // "" = unknown
+	err       error              // why the tools could not be listed; nil = they were
 }
 
 // refuses says why a tool may not be called; nil = it may.
@@ -217,7 +237,9 @@ func (o *session) refuses(ctx context.Context, tool string) *refusal {
 			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 				o.wire.cancelled() // the list, too
 			}
-			return o.unknown(ctx, err.Error())
+			why := o.unknown(ctx, err.Error())
+			why.err = err
+			return why
 		}
 	}
 	if why, bad := o.bad[tool]; bad {
@@ -312,12 +334,12 @@ func Look(ctx context.Context, d *manifest.Server, opt Options) (pin *manifest.P
 	defer stop()
 	o, err := s.connect(ctx, opt)
 	if err != nil {
-		return nil, nil, protocol.Errorf(kindOf(err), "the MCP server %s: %w", d.ID, err)
+		return nil, nil, lookFailed(d, opt, err)
 	}
 	defer o.end(time.Time{})
 	found, err := list(ctx, o.client)
 	if err != nil {
-		return nil, nil, protocol.Errorf(kindOf(err), "the MCP server %s: %w", d.ID, err)
+		return nil, nil, lookFailed(d, opt, err)
 	}
 	pin, unusable = &manifest.Pin{Server: d.ID, Tools: []manifest.Pinned{}}, map[string]string{} // a pin has its list also if that is empty
 	for i := range found {
@@ -327,6 +349,15 @@ func Look(ctx context.Context, d *manifest.Server, opt Options) (pin *manifest.P
 		}
 	}
 	return pin, unusable, nil
+}
+
+// lookFailed is why nobody could look, without secrets: a server has those that it was given.
+func lookFailed(d *manifest.Server, opt Options, err error) error {
+	text := err.Error()
+	if opt.Mask != nil {
+		text = opt.Mask(text)
+	}
+	return protocol.Errorf(kindOf(err), "the MCP server %s: %s", d.ID, text)
 }
 
 func kindOf(err error) protocol.ErrorKind {

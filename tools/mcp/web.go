@@ -56,8 +56,9 @@ func newWeb(of *manifest.Server, secrets func(id string, names []string) (map[st
 // off, with the id of the last event: that is no second call.
 const maxResumed = 3
 
+// transport bounds events above what a server may send: values in them are written as texts (see readable).
 func (w *web) transport() sdk.Transport {
-	return &sdk.StreamableClientTransport{Endpoint: w.of.URL, HTTPClient: w.client, MaxRetries: maxResumed, MaxEventSize: child.MaxMessage}
+	return &sdk.StreamableClientTransport{Endpoint: w.of.URL, HTTPClient: w.client, MaxRetries: maxResumed, MaxEventSize: 2 * child.MaxMessage}
 }
 
 func (w *web) changed() bool { return w.other.Swap(false) }
@@ -115,6 +116,9 @@ func (w *web) RoundTrip(q *http.Request) (*http.Response, error) {
 	a, err := w.below.RoundTrip(q)
 	if err != nil {
 		return nil, err
+	}
+	if r := refusalOf(q, a); r != nil {
+		return nil, r
 	}
 	a.Body = &bounded{ReadCloser: a.Body, left: child.MaxMessage + 1, of: w}
 	if kind, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); a.StatusCode == http.StatusOK && (kind == events || kind == "application/json") {

@@ -8,10 +8,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"tavernsim/protocol"
 	"tavernsim/tools"
 	"tavernsim/tools/manifest"
 	"tavernsim/tools/toolstest"
@@ -106,6 +109,82 @@ func TestOtherTools(t *testing.T) {
 	}
 }
 
+// A server over HTTP that refuses a call has not begun it: the session stays, and what the server says about the time is
+// obeyed. One that does not know the session any more gets another one.
+func TestRefusedOverHTTP(t *testing.T) {
+	for _, c := range []struct {
+		status        int
+		body          string
+		kind          protocol.ErrorKind
+		after         time.Duration
+		unsent        bool
+		sessions, are string
+	}{
+		{429, "", tools.KindRateLimited, 7 * time.Second, true, "1", ""},
+		{429, "slow down", tools.KindRateLimited, 7 * time.Second, false, "1", ": slow down"},
+		{503, "", protocol.KindTransient, 7 * time.Second, true, "1", ""},
+		{404, `{"jsonrpc": "2.0", "id": null, "error": {"code": -32001, "message": "Session not found"}}`, protocol.KindTransient, 7 * time.Second, true, "2", "Session not found"},
+	} {
+		t.Run(fmt.Sprint(c.status, c.body), func(t *testing.T) {
+			var refuses atomic.Bool
+			s := saying(toolstest.Answers)
+			sessions := atomic.Int64{}
+			below := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil)
+			h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+				body, _ := io.ReadAll(q.Body)
+				q.Body = io.NopCloser(bytes.NewReader(body))
+				if bytes.Contains(body, []byte(`"initialize"`)) {
+					sessions.Add(1)
+				}
+				if bytes.Contains(body, []byte(`"tools/call"`)) && refuses.Load() {
+					w.Header().Set("Retry-After", "7")
+					w.WriteHeader(c.status)
+					fmt.Fprint(w, c.body)
+					return
+				}
+				below.ServeHTTP(w, q)
+			}))
+			t.Cleanup(func() { h.CloseClientConnections(); h.Close() })
+			x := New([]Server{{webDefinition(t, h.URL), sayPin()}}, Options{Pause: time.Minute, Failed: func(string, string) { t.Error("a failure was counted") }})
+			defer x.Close()
+			refuses.Store(true)
+			for range 6 { // five failures would end the server
+				r := call(t.Context(), x, sayTool(t, manifest.Never), toolstest.Long)
+				if r.Error == nil || r.Error.Kind != c.kind || r.Error.RetryAfter.Std() != c.after || r.Unsent != c.unsent || !strings.Contains(r.Error.Message, c.are) || !strings.Contains(r.Own, fmt.Sprint("status ", c.status)) || strings.Contains(r.Own, "slow") {
+					t.Fatalf("%+v %+v", r, r.Error)
+				}
+				if c.status == http.StatusNotFound {
+					break
+				}
+			}
+			refuses.Store(false)
+			if r := call(t.Context(), x, sayTool(t, manifest.Never), toolstest.Long); r.Status != tools.OK {
+				t.Errorf("%+v %+v", r, r.Error)
+			}
+			if n := fmt.Sprint(sessions.Load()); n != c.sessions {
+				t.Errorf("%s sessions, want %s", n, c.sessions)
+			}
+		})
+	}
+}
+
+// The data of an error says what was wrong, where it is short.
+func TestErrorsWithData(t *testing.T) {
+	data := `{"field":"n"}`
+	h := instead(t, "tools/call", func(w http.ResponseWriter, id json.RawMessage) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc": "2.0", "id": %s, "error": {"code": -32602, "message": "wrong", "data": %s}}`, id, data)
+	})
+	x := New([]Server{{webDefinition(t, h.URL), sayPin()}}, Options{})
+	defer x.Close()
+	for _, want := range []string{`the MCP server s: error -32602: wrong; data: {"field":"n"}`, "the MCP server s: error -32602: wrong"} {
+		if r := call(t.Context(), x, sayTool(t, manifest.Never), toolstest.Long); r.Error == nil || r.Error.Kind != tools.KindTool || r.Error.Message != want || r.Own != "the MCP server s: error -32602" {
+			t.Errorf("%+v %+v", r, r.Error)
+		}
+		data = `"` + strings.Repeat("x", maxData) + `"`
+	}
+}
+
 // A server without tools has a pin that can be read.
 func TestNoTools(t *testing.T) {
 	pin, _, err := Look(t.Context(), webServer(t, sdk.NewServer(&sdk.Implementation{Name: "none", Version: "1"}, &sdk.ServerOptions{Capabilities: &sdk.ServerCapabilities{Tools: &sdk.ToolCapabilities{}}})), Options{})
@@ -118,12 +197,23 @@ func TestNoTools(t *testing.T) {
 }
 
 // Promise 10: over HTTP too, as one message or as an event, a message in which an object has a name
-// twice is none, and a result that is no object is an error.
+// twice is none, and a result that is no object, or that the library cannot read, is an error of the call alone.
 func TestUnsoundAnswers(t *testing.T) {
 	for _, c := range []struct{ result, kind, says string }{
 		{`{"content":[{"type":"text","text":"right"}]}`, "", "right"},
 		{`null`, "bad_output", "it is no object"},
 		{`{"content":[],"structuredContent":{"a":1,"\u0061":2}}`, "bad_output", `the name "a" stands twice`},
+		{`{"content":[{"type":"text","text":"see"},{"type":"hologram","depth":1e400}]}`, "", "see\n" + notKnown},
+		{`{"content":[],"isError":"yes"}`, "bad_output", "isError is not what the protocol wants"},
+		{`{"content":[{"type":"text","text":"x"},{"type":"image","data":"%%"}]}`, "bad_output", "content[1] is not what the protocol wants"},
+		{`{"content":[null]}`, "bad_output", "content[0] is not"},
+		{`{"content":"text"}`, "bad_output", "content is no list"},
+		{`{"content":[],"_meta":{"n":1e400}}`, "bad_output", "_meta is not"},
+		{`{"content":[],"structuredContent":{"n":1e400}}`, "bad_output", "structuredContent is no value"},
+		{`{"content":[],"structuredContent":` + strings.Repeat("[", 65) + strings.Repeat("]", 65) + `}`, "bad_output", "structuredContent is no value"},
+		{`{"content":[],"structuredContent":{"id":9007199254740993,"text":"<\u2028\n\"x\\y\"é>"}}`, "", "map[id:9007199254740993 text:<\u2028\n\"x\\y\"é>]"},
+		{`{"content":[],"structuredContent":"{}"}`, "", "{}"},
+		{`{"content":[{"type":"text","text":"none"}],"structuredContent":null}`, "", "none"},
 	} {
 		for _, form := range []string{"json", "events"} {
 			t.Run(form, func(t *testing.T) {
@@ -137,7 +227,7 @@ func TestUnsoundAnswers(t *testing.T) {
 					w.Header().Set("Content-Type", "text/event-stream")
 					fmt.Fprintf(w, ": hello\n\nevent: message\ndata: %s\n\n", message)
 				})
-				x := New([]Server{{webDefinition(t, h.URL), sayPin()}}, Options{})
+				x := New([]Server{{webDefinition(t, h.URL), sayPin()}}, Options{Failed: func(string, string) { t.Error("a failure was counted") }})
 				defer x.Close()
 				r := call(t.Context(), x, sayTool(t, manifest.Never), toolstest.Long)
 				kind, text := "", fmt.Sprint(r.Output)

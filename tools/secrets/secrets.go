@@ -254,6 +254,31 @@ func (s *Store) Text(text string) (string, error) {
 	return masked, nil
 }
 
+// Shown masks a text for people. One that spells a secret in another form is withheld.
+func (s *Store) Shown(text string) string {
+	masked, err := s.Text(text)
+	if err != nil {
+		return "(withheld: it has a secret)"
+	}
+	return masked
+}
+
+// Said names a secret that a value has, in any form; "" = it has none.
+func (s *Store) Said(v any) (name string, err error) {
+	if s == nil {
+		return "", nil
+	}
+	text, err := textOf(v)
+	if err != nil {
+		return "", err
+	}
+	_, found := s.masker.Text(text)
+	if len(found.Plain) > 0 {
+		return found.Plain[0], nil
+	}
+	return found.Withhold, nil
+}
+
 // More masks a text that follows another one, which was masked before.
 func (s *Store) More(before, text string) (string, error) {
 	if s == nil {
@@ -270,19 +295,27 @@ func withheld(f *mask.Found) error {
 	return protocol.Errorf(protocol.KindDenied, "the output is withheld: it has the secret %s, written as %s", f.Withhold, f.Form)
 }
 
+// textOf is a value as the JSON in which secrets are looked for.
+func textOf(v any) (string, error) {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return "", protocol.Errorf(protocol.KindInternal, "the output cannot be masked: %w", err)
+	}
+	return unescaped(b.String()), nil
+}
+
 // Value masks a value, as the JSON that it is kept and shown as. What is no JSON any more
 // becomes a text. found = it had a secret.
 func (s *Store) Value(v any) (out any, found bool, err error) {
 	if s == nil || v == nil {
 		return v, false, nil
 	}
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, false, protocol.Errorf(protocol.KindInternal, "the output cannot be masked: %w", err)
+	text, err := textOf(v)
+	if err != nil {
+		return nil, false, err
 	}
-	text := unescaped(b.String())
 	masked, err := s.Text(text)
 	if err != nil {
 		return nil, true, err

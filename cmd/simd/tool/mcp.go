@@ -20,6 +20,7 @@ import (
 	"tavernsim/tools/manifest"
 	"tavernsim/tools/mcp"
 	"tavernsim/tools/sandbox"
+	"tavernsim/tools/secrets"
 )
 
 // carryOutCommand carries out the command of e and returns its exit code.
@@ -43,9 +44,10 @@ func newMCPPin(e *cli.Env) *cobra.Command {
 		Short: "Write down the tools of an MCP server",
 		Long: `Start an MCP server of a project, list its tools, end it, and write what it says to
 mcp/SERVER.pin.json. A run calls only tools that the server still describes so. Read
-the file before you use the tools: models read the descriptions. A tool whose schema
-does not compile, or that the server offers as a task only, is left out, as unusable.
-Of a changed tool it says which fields were and are what.
+the file before you use the tools: models read the descriptions. A tool is left out, as
+unusable, if its schema does not compile, its name is no id or that of another one, the
+server offers it as a task only, or its description spells a secret of --secrets. Of a
+changed tool it says which fields were and are what.
 
 Exit codes: 0 written, 1 the server failed, 2 usage, 3 the project has faults, 4 no
 such server.`,
@@ -91,13 +93,19 @@ func (o *pinOptions) pin(ctx context.Context, e *cli.Env, dir, id string) error 
 	if s == nil {
 		return protocol.Errorf(protocol.KindNotFound, "the project has no MCP server %q; it has %v", id, protocol.SortedKeys(servers))
 	}
-	opt := mcp.Options{Sandbox: sandbox.New(sandbox.Options{}), Secrets: func(id string, names []string) (map[string]string, error) { return store.For("", id, names) }}
+	opt := mcp.Options{Mask: store.Shown, Sandbox: sandbox.New(sandbox.Options{}), Secrets: func(id string, names []string) (map[string]string, error) { return store.For("", id, names) }}
 	pin, reasons, err := mcp.Look(ctx, s.Definition, opt)
 	if err != nil {
 		return err
 	}
 	unusable(pin, reasons)
+	if err := secretive(pin, store, reasons); err != nil {
+		return err
+	}
 	changes := changesOf(s.Pin, pin, reasons)
+	for i := range changes {
+		changes[i].Tool, changes[i].Reason = store.Shown(changes[i].Tool), store.Shown(changes[i].Reason)
+	}
 	pin.Tools = slices.DeleteFunc(pin.Tools, func(t manifest.Pinned) bool { return reasons[t.Name] != "" })
 	if !o.dry {
 		if err := writePin(filepath.Join(dir, filepath.FromSlash(s.PinFile)), pin); err != nil {
@@ -137,10 +145,26 @@ func readServers(dir string) (map[string]*project.Server, error) {
 	return project.LoadServers(root.FS(), project.Options{})
 }
 
-// unusable says by name why schemas of tools do not compile: no project with them would load.
+// unusable says by name why the project would not load with tools: one of them has no id or parameters, two have one
+// name for a model, or a schema does not compile.
 func unusable(pin *manifest.Pin, reasons map[string]string) {
+	names := map[string][]string{}
 	for i := range pin.Tools {
 		t := &pin.Tools[i]
+		name := project.Squash(t.Name)
+		names[name] = append(names[name], t.Name)
+		for _, f := range manifest.NewMCPTool(pin.Server, t).Check() {
+			reasons[t.Name] = f.Message
+			break
+		}
+		if len(names[name]) > 1 {
+			for _, twin := range names[name] {
+				reasons[twin] = "another tool of the server has the same name for a model"
+			}
+		}
+		if reasons[t.Name] != "" {
+			continue
+		}
 		_, err := project.CompileSchema(t.InputSchema)
 		if err == nil && t.OutputSchema != nil {
 			_, err = project.CompileSchema(t.OutputSchema)
@@ -149,6 +173,22 @@ func unusable(pin *manifest.Pin, reasons map[string]string) {
 			reasons[t.Name] = err.Error()
 		}
 	}
+}
+
+// secretive says by name which tools spell a secret: a server has those that it is given, and a pin is a file of the
+// project, which models read and runs keep.
+func secretive(pin *manifest.Pin, store *secrets.Store, reasons map[string]string) error {
+	for i := range pin.Tools {
+		t := &pin.Tools[i]
+		name, err := store.Said(t)
+		if err != nil {
+			return err
+		}
+		if name != "" {
+			reasons[t.Name] = "it says the secret " + name
+		}
+	}
+	return nil
 }
 
 // changesOf lists the tools with what became of them.

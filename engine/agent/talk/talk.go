@@ -49,6 +49,7 @@ type Call struct {
 	ID     string // under which the model asked for it; "" = in no native call
 	Result *protocol.CallResult
 	Images []protocol.Image // that the call has left
+	Files  string           // that it has left and its output does not name, in words
 }
 
 // Begin says that the response is read that the core workflow gave. Until End, problems
@@ -196,7 +197,7 @@ func (t *Talk) say(a *protocol.ModelAnswer, places []int, calls []Call) {
 		text := "not carried out: the workflow did not pass this call on"
 		var images []protocol.Image
 		if at >= 0 {
-			text, images = outcome(calls[at].Result), calls[at].Images
+			text, images = calls[at].outcome(), calls[at].Images
 		}
 		m := t.add(protocol.RoleTool, text)
 		m["callId"] = a.Calls[i].ID
@@ -228,7 +229,7 @@ func (t *Talk) rest(calls []Call, told []bool) (text string, images []protocol.I
 	var b strings.Builder
 	for i, c := range calls {
 		if !told[i] {
-			fmt.Fprintf(&b, "- %s: %s\n", c.Result.Tool, outcome(c.Result))
+			fmt.Fprintf(&b, "- %s: %s\n", c.Result.Tool, c.outcome())
 			images = append(images, c.Images...)
 		}
 	}
@@ -243,6 +244,15 @@ func (t *Talk) rest(calls []Call, told []bool) (text string, images []protocol.I
 
 // maxOutcome bounds the text of one result, in bytes.
 const maxOutcome = 64 << 10
+
+// outcome is what came of a call, with its files.
+func (c *Call) outcome() string {
+	text := outcome(c.Result)
+	if c.Files != "" && c.Result.Error == nil {
+		text += "\n" + c.Files
+	}
+	return text
+}
 
 // outcome is a result as a model reads it.
 func outcome(r *protocol.CallResult) string {

@@ -29,6 +29,11 @@ func withPicture(c Call, uri string) Call {
 	return c
 }
 
+func withFiles(c Call) Call {
+	c.Files = "[file a/b]"
+	return c
+}
+
 // lines are messages as the table writes them.
 func lines(list []any) string {
 	var out []string
@@ -65,6 +70,8 @@ func TestClose(t *testing.T) {
 			"assistant Let me see. <a> <b>\ntool x for a\ntool 7 for b"},
 		"pictures": {[]*protocol.ModelAnswer{answer("Look.", "a")}, "Look.", []Call{withPicture(done("a", "x"), "artifact:1"), withPicture(done("", "y"), "artifact:2")}, nil,
 			"assistant Look. <a>\ntool x for a shows map[found:true mediaType:image/png uri:artifact:1]\nuser What became of your calls:\n- t: y shows map[found:true mediaType:image/png uri:artifact:2]"},
+		"files that a value does not name": {[]*protocol.ModelAnswer{answer("", "a")}, "", []Call{withFiles(done("a", int64(2))), withFiles(failed)}, nil,
+			"assistant  <a>\ntool 2\n[file a/b] for a\nuser What became of your calls:\n- shout: denied: no"},
 		"carried out in another order": {[]*protocol.ModelAnswer{answer("", "a", "b")}, "", []Call{done("b", "2"), done("a", "1")}, nil,
 			"assistant  <a> <b>\ntool 1 for a\ntool 2 for b"},
 		"a call that the workflow kept back": {[]*protocol.ModelAnswer{answer("", "a", "b")}, "", []Call{done("b", nil)}, nil,

@@ -155,6 +155,23 @@ func View(output any, artifacts []Artifact) any {
 	return Excerpt(text, MaxView)
 }
 
+// AskedPeople is the name of the artifact that says what persons were asked in a call. It is for who looks on.
+const AskedPeople = "asked.json"
+
+// Unnamed says which files a call left that its output, a value, does not name: a line for each. A text names its own.
+func Unnamed(output any, artifacts []Artifact) string {
+	if _, isText := output.(string); isText || len(artifacts) == 0 {
+		return ""
+	}
+	said, lines := string(template.AppendJSON(nil, output)), []string(nil)
+	for i := range artifacts {
+		if a := &artifacts[i]; a.Name != WholeOutput && a.Name != AskedPeople && !strings.Contains(said, a.URI()) {
+			lines = append(lines, fmt.Sprintf("[file %s, %d bytes: %s]", a.Type, a.Size, a.URI()))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // SizeOf is how many bytes an output had before it was cut.
 func SizeOf(output []byte, artifacts []Artifact) int64 {
 	for i := range artifacts {

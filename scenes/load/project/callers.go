@@ -62,7 +62,7 @@ func (c *circles) follow(id string, before []string) {
 	before = append(slices.Clip(before), id)
 	if w := c.workflowOf(id); w != nil && w.Plan != nil {
 		for _, called := range w.Plan.Calls() {
-			c.follow(cmp.Or(c.squashed[squash(called)], called), before)
+			c.follow(cmp.Or(c.squashed[Squash(called)], called), before)
 		}
 	}
 	c.seen[id] = true

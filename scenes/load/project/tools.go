@@ -110,7 +110,7 @@ func (l *loader) checkTool(doc *source.Document, t *Tool, place []string) {
 			t.Service = s.Name
 		}
 	}
-	if same := l.squashed[squash(d.ID)]; same != "" && !lessCode(t) {
+	if same := l.squashed[Squash(d.ID)]; same != "" && !lessCode(t) {
 		where := "comes with the program"
 		if other := l.project.tools[same]; other != nil {
 			where = "is defined in " + other.File
@@ -127,7 +127,7 @@ func (l *loader) checkTool(doc *source.Document, t *Tool, place []string) {
 		if d.Implementation.Within() {
 			l.within = append(l.within, ofNode{doc, t})
 		}
-		l.squashed[squash(d.ID)] = d.ID
+		l.squashed[Squash(d.ID)] = d.ID
 	}
 }
 
@@ -145,8 +145,8 @@ func (l *loader) unread(doc *source.Document, d *manifest.Tool) {
 	}
 }
 
-// squash makes ids equal that models write alike, and that look alike.
-func squash(id string) string { return bind.Squash(norm.NFKC.String(id)) }
+// Squash makes ids equal that models write alike, and that look alike.
+func Squash(id string) string { return bind.Squash(norm.NFKC.String(id)) }
 
 // lessCode reports whether a tool is the interpreter of the program, as the project itself
 // allows it.
@@ -162,10 +162,10 @@ func withProgram() []*manifest.Tool {
 // reserve keeps the ids of the program's tools from definitions.
 func (l *loader) reserve() {
 	for _, id := range l.opt.Tools {
-		l.squashed[squash(id)] = id
+		l.squashed[Squash(id)] = id
 	}
 	for _, d := range withProgram() {
-		l.squashed[squash(d.ID)] = d.ID
+		l.squashed[Squash(d.ID)] = d.ID
 	}
 }
 

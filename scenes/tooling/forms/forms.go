@@ -30,6 +30,7 @@ import (
 	"sync"
 	"time"
 
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/permit"
 	"tavernsim/engine/secret"
 	"tavernsim/protocol"
@@ -42,7 +43,7 @@ import (
 const Most = 8
 
 // File is the name of the file with the questions of a call.
-const File = "asked.json"
+const File = tool.AskedPeople
 
 // Of says for which call is asked, and whom.
 type Of struct {
