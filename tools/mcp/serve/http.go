@@ -195,10 +195,6 @@ func (g *guarded) heard(w http.ResponseWriter, q *http.Request) (body []byte, ok
 	return body, true
 }
 
-// message is what a client sent, if no object of it has a name twice: readers differ in which of
-// the two they take.
-func message(b []byte) ([]byte, error) { return b, wirejson.Distinct(b) }
-
 // dropped is how many bytes are read of a body that is too large.
 const dropped = 16 << 20
 
