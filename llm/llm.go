@@ -111,6 +111,7 @@ type Failure struct {
 	Message    string        // with the provider's name
 	RetryAfter time.Duration // what the provider asked for; 0 = nothing
 	Latency    time.Duration // simulated or measured, like an answer's
+	Status     int           // of HTTP, with which a server refused; 0 = it did not
 	Unsent     bool          // there was no connection, so nothing of the request can have left
 	Cause      error
 }

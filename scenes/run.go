@@ -226,10 +226,10 @@ func (r *Run) launch() error {
 	}
 	state.Configure(machines.StageConfig{Stop: sc.options.Stop, Snapshots: sc.options.Snapshots, Raised: sc.options.Raised, Orders: planned, Gated: len(sc.options.Control) > 0 || sc.options.Links != nil}, machines.Kept{Wave: durable.Number, Bytes: durable.Total}, view)
 	for _, l := range sc.outside.Log.AllLost() {
-		state.Spending.Lost(l.Agent, l.Endpoint, l.Took())
+		state.Spending.Resumes(l.Agent, func() { state.Spending.Lost(l.Agent, l.Endpoint, l.Took()) })
 	}
 	for _, p := range sc.outside.Log.Spent() {
-		state.Spending.Paid(p.Agent, p.Request, p.Endpoint, p.Took)
+		state.Spending.Resumes(p.Agent, func() { state.Spending.Paid(p.Agent, p.Request, p.Endpoint, p.Took) })
 	}
 	sc.shown.Store(view)
 	if err := r.runAhead(state); err != nil {

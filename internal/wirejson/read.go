@@ -158,6 +158,15 @@ func (r *Reader) Text(known ...string) string {
 	return string(b)
 }
 
+// TextOrSkip reads a text that nothing depends on: any other value is an empty one.
+func (r *Reader) TextOrSkip(known ...string) string {
+	if r.Is('"') {
+		return r.Text(known...)
+	}
+	r.Skip()
+	return ""
+}
+
 // Int reads an integer; null is 0.
 func (r *Reader) Int() int {
 	b := r.Raw()

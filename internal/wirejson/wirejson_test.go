@@ -131,6 +131,19 @@ func TestFields(t *testing.T) {
 	}
 }
 
+// What nothing depends on is a text, or empty.
+func TestTextOrSkip(t *testing.T) {
+	for text, want := range map[string]string{`["a"]`: "a", `["known"]`: "known", `[null]`: "", `[7]`: "", `[{"a":["b"]}]`: "", `[true]`: ""} {
+		got := "none"
+		if err := Read([]byte(text), func(r *Reader) { r.Array(func() { got = r.TextOrSkip("known") }) }); err != nil || got != want {
+			t.Errorf("%s: %q, %v", text, got, err)
+		}
+	}
+	if err := Read([]byte(`nothing`), func(r *Reader) { r.TextOrSkip() }); err == nil {
+		t.Error("no JSON is read")
+	}
+}
+
 // A text of many levels ends with an error, not with the stack.
 func TestDeep(t *testing.T) {
 	for n, ok := range map[int]bool{maxDepth: true, maxDepth + 1: false, 1_000_000: false} {

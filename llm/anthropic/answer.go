@@ -25,9 +25,9 @@ func (a *answer) read(r *wirejson.Reader, model string) {
 		case "type":
 			a.kind = r.Text("message")
 		case "id":
-			a.id = r.Text()
+			a.id = r.TextOrSkip()
 		case "model":
-			a.model = r.Text(model)
+			a.model = r.TextOrSkip(model)
 		case "content":
 			r.Array(func() {
 				a.content = append(a.content, content{})

@@ -146,6 +146,89 @@ func TestComplete(t *testing.T) {
 	}
 }
 
+// Any status of success has an answer: gateways and job queues give 201 and others.
+func TestStatusOfSuccess(t *testing.T) {
+	for _, status := range []int{200, 201, 202, 203, 206} {
+		e := at(t, Definition{}, func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, "a body")
+		})
+		if a, err := e.Complete(context.Background(), Ask{Path: "/", Body: []byte("{}")}, &lines{}, nil); err != nil || a.Text != "a body" {
+			t.Errorf("%d: %q, %v", status, a.Text, err)
+		}
+	}
+}
+
+// A stream that has said why the model stopped is an answer, however its connection ends. One
+// that has not is none.
+func TestConnectionLostAfterTheReason(t *testing.T) {
+	for body, want := range map[string]llm.Outcome{
+		"data: a\n\ndata: STOP\n\n":          llm.OutcomeOK,
+		"data: a\n\ndata: STOP\n\ndata: {ha": llm.OutcomeOK,
+		"data: a\n\n":                        llm.OutcomeServerError,
+	} {
+		for _, lost := range []bool{true, false} {
+			e := at(t, Definition{}, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, body)
+				if lost {
+					_ = http.NewResponseController(w).Flush()
+					panic(http.ErrAbortHandler)
+				}
+			})
+			var said strings.Builder
+			a, err := e.Complete(context.Background(), Ask{Path: "/", Body: []byte("{}"), Stream: true}, &lines{}, func(c llm.Chunk) error { said.WriteString(c.Text); return nil })
+			got := llm.OutcomeOf(err)
+			want := want
+			if !lost && want != llm.OutcomeOK {
+				want = llm.OutcomeTruncated
+			}
+			if got != want || want == llm.OutcomeOK && (a.Text != "a" || said.String() != "a") {
+				t.Errorf("%q, lost %v: %s (%v), text %q, chunks %q", body, lost, got, err, a.Text, said.String())
+			}
+		}
+	}
+}
+
+// A provider that was closed gives no answer, even if the reason had come.
+func TestClosedAfterTheReason(t *testing.T) {
+	hold := make(chan struct{})
+	e := at(t, Definition{}, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "data: a\n\ndata: STOP\n\n: x\n\n")
+		_ = http.NewResponseController(w).Flush()
+		<-hold
+	})
+	t.Cleanup(func() { close(hold) })
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &lines{}
+	_, err := e.Complete(ctx, Ask{Path: "/", Body: []byte("{}"), Stream: true}, r, func(llm.Chunk) error { cancel(); return nil })
+	if got := llm.OutcomeOf(err); got != llm.OutcomeCancelled {
+		t.Errorf("%s (%v)", got, err)
+	}
+}
+
+// A mark of the byte order before an answer, or before a list of models, is no part of it.
+func TestByteOrderMark(t *testing.T) {
+	e := at(t, Definition{}, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/refused" {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, "\ufeff"+`{"error":{"code":"context_length_exceeded","message":"m"}}`)
+			return
+		}
+		_, _ = io.WriteString(w, "\ufeff"+`{"data":[{"id":"m"}]}`)
+	})
+	if a, err := e.Complete(context.Background(), Ask{Path: "/", Body: []byte("{}")}, &lines{}, nil); err != nil || a.Text != `{"data":[{"id":"m"}]}` {
+		t.Errorf("%q, %v", a.Text, err)
+	}
+	if list, err := e.List(context.Background()); err != nil || len(list) != 1 {
+		t.Errorf("%q, %v", list, err)
+	}
+	if _, err := e.Do(context.Background(), Ask{Path: "/refused"}); llm.OutcomeOf(err) != llm.OutcomeContext {
+		t.Errorf("%v", err)
+	}
+}
+
 // The sink's error ends the request, and the request's calls have ids.
 func TestCompleteSink(t *testing.T) {
 	e := at(t, Definition{}, func(w http.ResponseWriter, r *http.Request) {

@@ -158,6 +158,9 @@ func (r *Reply) streamed(to Reader, sink llm.Sink) (first time.Duration, err err
 	parts := 0
 	shown := showing{sink: sink, text: hidden.Parts{Secrets: r.endpoint.secrets()}, reasoning: hidden.Parts{Secrets: r.endpoint.secrets()}}
 	for e, err := range r.Events() {
+		if err != nil && to.Ended() && llm.OutcomeOf(err).AskAgain() {
+			return first, shown.end() // the model had said all: only the end of the stream is missing
+		}
 		if err != nil {
 			return first, err
 		}
@@ -169,7 +172,7 @@ func (r *Reply) streamed(to Reader, sink llm.Sink) (first time.Duration, err err
 		}
 		chunk, err := to.Part(e)
 		switch {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF) || err != nil && e.Cut && to.Ended():
 			return first, shown.end()
 		case err != nil && e.Cut:
 			return first, r.endpoint.Failed(llm.OutcomeTruncated, "the stream ended within an event")

@@ -182,7 +182,7 @@ type Ask struct {
 	of *running // nil = of no provider
 }
 
-// Reply is the answer to a request, whose status is 200. The caller closes it.
+// Reply is the answer to a request, whose status is one of success. The caller closes it.
 type Reply struct {
 	Header http.Header
 	Began  time.Time
@@ -219,11 +219,11 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 		return nil, err
 	}
 	if h := hints(resp.Header); h != (limit.Hints{}) {
-		h.Refused = resp.StatusCode != http.StatusOK && retryAfter(resp.Header, began) > 0
+		h.Refused = resp.StatusCode/100 != 2 && retryAfter(resp.Header, began) > 0
 		e.Gate.Hint(began, h)
 	}
 	r := &Reply{Header: resp.Header, Began: began, endpoint: e, body: resp.Body, size: resp.ContentLength, watch: w}
-	if resp.StatusCode == http.StatusOK {
+	if resp.StatusCode/100 == 2 { // some gateways give another one than 200
 		if why := foreign.Header(resp.Header); why != "" {
 			r.Close()
 			return nil, e.failure(llm.OutcomeBadOutput, why, nil)
@@ -235,7 +235,7 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 	if err != nil && len(start) == 0 {
 		return nil, w.failed(err)
 	}
-	return nil, e.refused(resp.StatusCode, resp.Header, start)
+	return nil, e.refused(resp.StatusCode, resp.Header, unmarked(start))
 }
 
 // request makes the HTTP request. The transport follows no redirect.
@@ -257,6 +257,9 @@ func (e *Endpoint) request(w *watch, ask Ask) *http.Request {
 // the header.
 func newBody(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(b)) }
 
+// unmarked is a body without the mark of the byte order that some servers begin it with.
+func unmarked(body []byte) []byte { return bytes.TrimPrefix(body, []byte("\ufeff")) }
+
 // maxError is how much of an error's body is read.
 const maxError = 64 << 10
 
@@ -271,7 +274,7 @@ func (r *Reply) ReadAll() ([]byte, error) {
 	if len(data) > MaxAnswer {
 		return nil, r.endpoint.failure(llm.OutcomeBadOutput, fmt.Sprintf("the answer has more than %d bytes", MaxAnswer), nil)
 	}
-	return r.endpoint.secrets().HideBytes(data), nil
+	return r.endpoint.secrets().HideBytes(unmarked(data)), nil
 }
 
 // read reads the body into a buffer that is used again, up to one byte too many.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -112,7 +113,7 @@ func (e *Endpoint) foreign(data []byte) error {
 	return nil
 }
 
-// refused classes an answer whose status is not 200.
+// refused classes an answer whose status is none of success.
 func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure {
 	p, ok := ReadProblem(body)
 	switch coded := foreign.Encoded(h); {
@@ -132,6 +133,7 @@ func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure 
 	if status == http.StatusServiceUnavailable && f.RetryAfter > 0 {
 		f.Outcome = llm.OutcomeRateLimited
 	}
+	f.Status = status
 	if status == http.StatusNotFound && p.Code == "" && !versioned(e.base.Path) {
 		f.Message += "; base_url names no version, as https://api.example.com/v1 does"
 	}
@@ -140,12 +142,7 @@ func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure 
 
 // versioned reports whether a path has a part like v1, v1beta or v3.
 func versioned(path string) bool {
-	for part := range strings.SplitSeq(path, "/") {
-		if len(part) > 1 && part[0] == 'v' && '0' <= part[1] && part[1] <= '9' {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(path, "/"), func(part string) bool { return len(part) > 1 && part[0] == 'v' && '0' <= part[1] && part[1] <= '9' })
 }
 
 // Problem is the failure of a request with a status; 0 = the error stood in a stream.
@@ -192,7 +189,9 @@ func outcomeOf(status int, p Problem) llm.Outcome {
 		return llm.OutcomeQuota
 	case has("authentication_error", "invalid_api_key", "api key not valid", "permission_error") || status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return llm.OutcomeAuth
-	case has("context_length", "context length", "context window", "maximum context", "prompt is too long", "context size", "context limit", "context_exceeded", "exceed_context_size") && (status < 429 || status == 500):
+	case (status < 429 || status == 500) && has("context_length", "context length", "context window", "maximum context", "context size", "context limit", "context_exceeded", "exceed_context_size",
+		"prompt is too long", "input is too long", "maximum model length", "maximum prompt length", "maximum input length", "maximum number of tokens allowed",
+		"`inputs` tokens + `max_new_tokens`", "`inputs` must have less than"):
 		return llm.OutcomeContext
 	case has("rate_limit", "overloaded") || status == http.StatusTooManyRequests || status == 529:
 		return llm.OutcomeRateLimited

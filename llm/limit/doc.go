@@ -5,8 +5,8 @@
 //
 // # Rules
 //
-//   - Rates. In any minute at most so many requests and tokens leave, in any six seconds
-//     about a tenth. Tokens are reserved by the estimate, and corrected when the call ends. A
+//   - Rates. In any minute at most so many requests and tokens leave: a tenth of them at
+//     once, the rest at an even pace. Tokens are reserved by the estimate, and corrected when the call ends. A
 //     call larger than the whole rate leaves alone. What the endpoint says about its
 //     limits ([Hints]) overrules the options where it allows less. If it says so in
 //     refusals alone, only their Retry-After counts: no later answer would correct the rest.
@@ -18,8 +18,10 @@
 //     are out, would be shut nearly always and end with two slots. So a failure by load
 //     shrinks or shuts the gate only if such failures are more frequent than usual:
 //     their share of the last 16 ends or so must be above twice that of the last 128
-//     (counted as 0.25 at most) plus 0.05. Where nothing failed before, the first failure
-//     counts. A Retry-After always shuts the gate if the endpoint said that a
+//     (counted as 0.25 at most) plus 0.05. Where nothing failed before and few are out, the first failure
+//     counts. Calls that left together end in an order of their own, refusals first: the
+//     shares are of at least as many ends as are out, the second one of four times the most that
+//     were. A Retry-After always shuts the gate if the endpoint said that a
 //     rate is used up.
 //   - Classes. The highest class that waits leaves first. A lower one that waits gets one
 //     of 16 releases. A share of the slots is kept for interactive calls. Within a class
@@ -32,7 +34,8 @@
 //     is drawn evenly from 0 to 0.5 s, 1 s, 2 s, 4 s. The chance is the call's own, so a
 //     replay is equal and calls that failed together do not come back together.
 //   - Circuit. Five failures in a row (timeout, server_error, truncated) within 10 s open it
-//     for 10 s. Then one call tries. If that fails, the circuit stays open for twice as
+//     for 10 s, if they are at least a quarter of the calls that are out. A failure counts if no call was
+//     answered that left as late: of calls that left together time-outs end last. Then one call tries. If that fails, the circuit stays open for twice as
 //     long, at most 1 minute. What waits keeps waiting until its deadline.
 //   - quota and auth close the endpoint: everything is refused until [Machine.Reopen].
 //

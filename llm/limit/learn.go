@@ -9,7 +9,8 @@ import (
 )
 
 // breaker is the circuit of an endpoint: after 5 failures in a row within 10 s it is
-// open and nothing leaves for a while. Then one call tries.
+// open and nothing leaves for a while. Then one call tries. Failures that come at once end
+// before answers that left with them: they must also be a quarter of the calls that are still out.
 type breaker struct {
 	open    bool
 	until   time.Duration
@@ -25,15 +26,15 @@ const (
 	mostOpen      = time.Minute
 )
 
-// failed counts a failure and opens the circuit if it is one too many.
-func (b *breaker) failed(now time.Duration, probe bool) {
+// failed counts a failure, beside so many calls that are out, and opens the circuit if it is one too many.
+func (b *breaker) failed(now time.Duration, probe bool, out int) {
 	b.failures[b.n%len(b.failures)] = now
 	b.n++
 	oldest := b.failures[b.n%len(b.failures)]
 	switch {
 	case b.open && probe:
 		b.pause = min(2*b.pause, mostOpen)
-	case !b.open && b.n >= len(b.failures) && now-oldest <= breakerWindow:
+	case !b.open && b.n >= max(len(b.failures), out/4) && now-oldest <= breakerWindow:
 		b.open, b.pause = true, breakerWindow
 	default:
 		return
@@ -42,22 +43,25 @@ func (b *breaker) failed(now time.Duration, probe bool) {
 }
 
 // trouble tells failures by load from those that an endpoint has by chance, however
-// little is sent to it.
+// little is sent to it. Of calls that left together refusals end first and answers last: in
+// the order of ends the share is wrong, unless it is of more ends than are out.
 type trouble struct {
 	n      int
-	usual  float64 // share of failures among the last 128 ends or so
-	recent float64 // among the last 16
+	usual  float64 // share of failures among the last 128 ends or so, at least 4 times the most that were out
+	recent float64 // among the last 16, at least as many as are out
+	most   float64 // calls that were out; forgotten by one in 8 ends
 }
 
-// more counts an end and reports whether it is a failure of more than usual. Without
-// failures before it, the first one is.
-func (t *trouble) more(failed bool) (more bool) {
+// more counts an end, of one of so many calls that are out, and reports whether it is a failure of more
+// than usual. Without failures before it, the first one is if few are out.
+func (t *trouble) more(failed bool, out int) (more bool) {
 	x := 0.0
 	if failed {
 		x = 1
 	}
-	t.n = min(t.n+1, 128)
-	t.recent += (x - t.recent) / 16
+	t.most = max(float64(out), t.most-1.0/8)
+	t.n = min(t.n+1, int(max(128, 4*t.most)))
+	t.recent += (x - t.recent) / float64(max(16, out))
 	more = failed && t.recent > 2*min(t.usual, 0.25)+0.05
 	t.usual += (x - t.usual) / float64(t.n)
 	return more
@@ -71,19 +75,19 @@ func (m *Machine) learn(now time.Duration, c *Call, e End) {
 	shuts := e.RetryAfter > 0
 	switch e.Outcome {
 	case llm.OutcomeRateLimited:
-		more := m.trouble.more(true)
+		more := m.trouble.more(true, m.out)
 		if shuts = shuts && (more || m.rates.nothingLeft(now)); more {
 			m.shrink(now, c)
 		}
-		m.answers()
+		m.answers(c)
 	case llm.OutcomeTimeout:
-		if m.trouble.more(true) {
+		if m.trouble.more(true, m.out) {
 			m.shrink(now, c)
 		}
-		m.breaker.failed(now, c.probe)
+		m.failed(now, c)
 		said()
 	case llm.OutcomeServerError, llm.OutcomeTruncated:
-		m.breaker.failed(now, c.probe)
+		m.failed(now, c)
 		said()
 	case llm.OutcomeQuota, llm.OutcomeAuth:
 		m.close(e.Outcome)
@@ -92,8 +96,8 @@ func (m *Machine) learn(now time.Duration, c *Call, e End) {
 			m.breaker.probing = false
 		}
 	default:
-		m.trouble.more(false)
-		m.answers()
+		m.trouble.more(false, m.out)
+		m.answers(c)
 		m.succeeded(c)
 	}
 	if shuts && e.Outcome.AskAgain() {
@@ -102,8 +106,17 @@ func (m *Machine) learn(now time.Duration, c *Call, e End) {
 	}
 }
 
+// failed counts a failure for the circuit. Of calls that left together time-outs end last, all in a row: an
+// answer to a call that left as late says that the endpoint did not fail then.
+func (m *Machine) failed(now time.Duration, c *Call) {
+	if c.probe || c.left > m.proved {
+		m.breaker.failed(now, c.probe, m.out)
+	}
+}
+
 // answers closes the circuit: the endpoint answers.
-func (m *Machine) answers() {
+func (m *Machine) answers(c *Call) {
+	m.proved = max(m.proved, c.left)
 	if m.breaker.open {
 		m.opening = 1
 	}

@@ -87,6 +87,7 @@ type Machine struct {
 	width  int           // calls that may be out
 	good   int           // successes since it changed
 	shrunk time.Duration // when it last became smaller
+	proved time.Duration // when the last of the calls left that the endpoint answered
 
 	shut    time.Duration // nothing leaves before
 	opening int           // calls that may be out while the gate opens again; 0 = it is open
@@ -108,7 +109,7 @@ const (
 // New makes the machine of an endpoint. Its time begins at 0.
 func New(name string, o Options) *Machine {
 	o = o.WithDefaults()
-	m := &Machine{name: name, opt: o, width: o.Concurrency, rates: newRates(o.Requests, o.Tokens), shrunk: -1}
+	m := &Machine{name: name, opt: o, width: o.Concurrency, rates: newRates(o.Requests, o.Tokens), shrunk: -1, proved: -1}
 	if !o.Fixed {
 		m.width = min(firstWidth, o.Concurrency)
 	}

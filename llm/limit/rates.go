@@ -4,23 +4,25 @@ import "time"
 
 const (
 	minute = time.Minute
-	short  = minute / 10 // spreads what a minute allows
+	burst  = minute / 10 // what may leave at one moment is what is allowed in this time
 	grain  = minute / 6000
 )
 
 // rates counts what left in the last minute. In no minute more leaves than the limit
-// allows; a call that is larger than the whole limit leaves alone. In a tenth of a
-// minute about a tenth leaves, so that an endpoint that counts seconds is not
-// flooded.
+// allows; a call that is larger than the whole limit leaves alone. Of that a tenth leaves at
+// once, and the rest at an even pace: an endpoint that counts seconds is not flooded, and what a pause
+// did not use is there after it.
 type rates struct {
-	limit   amount // a minute; 0 = none
-	told    amount // limits that the endpoint said; 0 = none
-	left    [2]left
-	gone    []gone // oldest first, at most a minute's: one for a grain of time
-	base    uint64 // number of gone[0]
-	windows [2]window
-	on      bool // something is limited
-	tells   bool // the endpoint's answers have hints
+	limit amount // a minute; 0 = none
+	told  amount // limits that the endpoint said; 0 = none
+	left  [2]left
+	gone  []gone           // oldest first, at most a minute's: one for a grain of time
+	base  uint64           // number of gone[0]
+	first uint64           // number of the first gone of the last minute
+	sum   amount           // of these
+	even  [2]time.Duration // when what left would have left, at an even pace
+	on    bool             // something is limited
+	tells bool             // the endpoint's answers have hints
 }
 
 // amount counts requests and tokens.
@@ -33,12 +35,6 @@ type gone struct {
 	amount    amount
 }
 
-type window struct {
-	span  time.Duration
-	first uint64 // number of the first gone within
-	sum   amount
-}
-
 // left is what an endpoint said is left of a rate. Until the reset it comes back
 // evenly, or all at once if the limit is not known.
 type left struct {
@@ -48,7 +44,7 @@ type left struct {
 }
 
 func newRates(requests, tokens int64) rates {
-	r := rates{limit: amount{max(requests, 0), max(tokens, 0)}, base: 1, windows: [2]window{{span: minute, first: 1}, {span: short, first: 1}}}
+	r := rates{limit: amount{max(requests, 0), max(tokens, 0)}, base: 1, first: 1}
 	r.on = r.limit != amount{}
 	return r
 }
@@ -61,19 +57,16 @@ func (r *rates) bound(i int) int64 {
 	return r.limit[i]
 }
 
-// forget drops what is out of the windows.
+// forget drops what left more than a minute ago.
 func (r *rates) forget(now time.Duration) {
-	for i := range r.windows {
-		w := &r.windows[i]
-		for ; w.first < r.base+uint64(len(r.gone)); w.first++ {
-			g := &r.gone[w.first-r.base]
-			if g.at+w.span > now {
-				break
-			}
-			w.sum = amount{w.sum[0] - g.amount[0], w.sum[1] - g.amount[1]}
+	for ; r.first < r.base+uint64(len(r.gone)); r.first++ {
+		g := &r.gone[r.first-r.base]
+		if g.at+minute > now {
+			break
 		}
+		r.sum = amount{r.sum[0] - g.amount[0], r.sum[1] - g.amount[1]}
 	}
-	if n := r.windows[0].first - r.base; n > 0 && n >= uint64(len(r.gone)/2) {
+	if n := r.first - r.base; n > 0 && n >= uint64(len(r.gone)/2) {
 		r.gone = append(r.gone[:0], r.gone[n:]...)
 		r.base += n
 	}
@@ -88,13 +81,12 @@ func (r *rates) fits(now time.Duration, tokens int64) (ok bool, again time.Durat
 	r.forget(now)
 	for i, n := range (amount{1, tokens}) {
 		limit := r.bound(i)
-		all, tenth := &r.windows[0], &r.windows[1]
 		switch {
 		case limit == 0:
-		case all.sum[i] > 0 && all.sum[i]+n > limit:
-			return false, r.gone[all.first-r.base].at + all.span
-		case tenth.sum[i] >= (limit+9)/10:
-			return false, r.gone[tenth.first-r.base].at + tenth.span
+		case r.sum[i] > 0 && r.sum[i]+n > limit:
+			return false, r.gone[r.first-r.base].at + minute
+		case r.even[i] > now+burst:
+			return false, r.even[i] - burst
 		}
 		if at := r.left[i].enough(n); at > now {
 			return false, at
@@ -133,6 +125,9 @@ func (r *rates) leave(now time.Duration, tokens int64) uint64 {
 	last := &r.gone[n-1]
 	last.at = now
 	number := r.base + uint64(n-1)
+	for i := range r.even {
+		r.even[i] = max(r.even[i], now)
+	}
 	r.add(number, amount{1, tokens})
 	for i, used := range (amount{1, tokens}) {
 		if l := &r.left[i]; now < l.at+l.reset {
@@ -152,10 +147,11 @@ func (r *rates) add(number uint64, d amount) {
 	g := &r.gone[number-r.base]
 	for i := range d {
 		g.amount[i] += d[i]
-		for w := range r.windows {
-			if number >= r.windows[w].first {
-				r.windows[w].sum[i] += d[i]
-			}
+		if number >= r.first {
+			r.sum[i] += d[i]
+		}
+		if limit := r.bound(i); limit > 0 {
+			r.even[i] += time.Duration(max(-1, min(float64(d[i])/float64(limit), 1)) * float64(minute))
 		}
 	}
 }

@@ -25,11 +25,11 @@ func (c *completion) read(r *wirejson.Reader, model string) {
 	r.Object(func(name []byte) {
 		switch string(name) {
 		case "id":
-			c.id = r.Text()
+			c.id = r.TextOrSkip()
 		case "model":
-			c.model = r.Text(model)
+			c.model = r.TextOrSkip(model)
 		case "system_fingerprint":
-			c.fingerprint = r.Text()
+			c.fingerprint = r.TextOrSkip()
 		case "choices":
 			r.Array(func() {
 				c.choices = append(c.choices, choice{})
@@ -94,9 +94,7 @@ func readSaid(r *wirejson.Reader) *said {
 		case "reasoning_content":
 			s.reasoningContent = r.Text()
 		case "reasoning":
-			if r.Is('"') {
-				s.reasoning = r.Text()
-			}
+			s.reasoning = r.TextOrSkip()
 		case "tool_calls":
 			r.Array(func() {
 				if s.calls == nil {
@@ -296,12 +294,18 @@ func (r *reading) thought(m *said) string {
 }
 
 // part adds a part of a call: to the call of its index, or without an index to a new
-// one if it has a name.
+// one if it has a name. Of calls with one index the same id wins, else the last one goes on: some
+// servers give several calls one index, and others give each part of a call an id. Another
+// id with a name is another call.
 func (r *reading) part(p *part) {
-	at := -1
-	if p.indexed { // a server that counts badly gives several calls one index: another id is another call
+	at, same := -1, false
+	if p.indexed {
 		for i := range r.calls {
-			if c := &r.calls[i]; c.index == p.index && (c.id == "" || p.id == "" || c.id == p.id) {
+			switch c := &r.calls[i]; {
+			case c.index != p.index || same:
+			case p.id != "" && c.id == p.id:
+				at, same = i, true
+			case c.id == "" || p.id == "" || p.name == "":
 				at = i
 			}
 		}

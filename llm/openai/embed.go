@@ -99,7 +99,7 @@ func (e *Embedder) body(texts []string) []byte {
 
 // embedded is an answer. Servers leave out the index of an only vector.
 type embedded struct {
-	Model string `json:"model"`
+	Model any `json:"model"` // nothing depends on it
 	Data  []struct {
 		Index     *int            `json:"index"`
 		Embedding json.RawMessage `json:"embedding"`
@@ -119,7 +119,8 @@ func (e *Embedder) read(data []byte, texts []string) (*Vectors, error) {
 	if len(in.Data) != len(texts) {
 		return nil, e.bad("%d vectors for %d texts", len(in.Data), len(texts))
 	}
-	v := &Vectors{Model: cmp.Or(in.Model, e.model), List: make([][]float32, len(texts))}
+	model, _ := in.Model.(string)
+	v := &Vectors{Model: cmp.Or(model, e.model), List: make([][]float32, len(texts))}
 	for i, x := range in.Data {
 		at := i
 		if x.Index != nil {

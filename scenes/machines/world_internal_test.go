@@ -2,6 +2,7 @@ package machines
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -63,14 +64,7 @@ func TestPartsOfTheWorld(t *testing.T) {
 			return parts
 		}
 		whole := parts(bodies(func(int) bool { return false }))
-		cut := parts(bodies(func(i int) bool {
-			for _, c := range cuts {
-				if c == i {
-					return true
-				}
-			}
-			return false
-		}))
+		cut := parts(bodies(func(i int) bool { return slices.Contains(cuts, i) }))
 		if fmt.Sprint(whole) != fmt.Sprint(cut) {
 			t.Fatalf("in one message %v\nin several    %v", whole, cut)
 		}

@@ -29,7 +29,7 @@ func newDoctorModels(e *cli.Env) *cobra.Command {
 		Long: `Ask each endpoint of your file of endpoints for its list of models, and for two
 vectors if it names a model for embeddings; and each model of a project that is no
 script for one token. The answers cost what one token costs. Each model is shown
-with its price.
+with its price. A server whose model answered needs no list (404, 405).
 
 Exit codes: 0 all answer, 1 one does not, 2 usage, 3 the file or the project has
 faults, 4 there is no file of endpoints.`,
@@ -69,6 +69,7 @@ func (o *doctorModelsOptions) run(ctx context.Context, e *cli.Env, dir string) e
 		}
 		all = append(all, models...)
 	}
+	probe.Settle(all)
 	if o.json {
 		if err := show.JSON(e.Out, all); err != nil {
 			return err
@@ -90,6 +91,10 @@ func writeTried(w io.Writer, all []probe.Tried) {
 		}
 		if t.Error != "" {
 			fmt.Fprintln(w, terminal.Plain(fmt.Sprintf("FAILED  %s: %s: %s (%s)", t.Endpoint, what, t.Error, t.Outcome)))
+			continue
+		}
+		if t.Note != "" {
+			fmt.Fprintln(w, terminal.Plain(fmt.Sprintf("note    %s: %s: %s; its model answered", t.Endpoint, what, t.Note)))
 			continue
 		}
 		found := fmt.Sprintf("%d models", len(t.Models))

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"tavernsim/engine/control"
 	"tavernsim/internal/flagvalue"
 	"tavernsim/persistence"
+	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/restarts"
@@ -196,7 +198,7 @@ func (o *runOptions) options(cmd *cobra.Command, e *cli.Env) (runner.Options, er
 		}
 		opt.Answers, opt.OnMiss = path, runner.MissFail
 		var err error
-		if opt.Model, err = rundir.DefaultModel(path); err != nil {
+		if opt.Model, err = defaultModel(path); err != nil {
 			return opt, err
 		}
 	}
@@ -220,6 +222,26 @@ func (o *runOptions) options(cmd *cobra.Command, e *cli.Env) (runner.Options, er
 		return opt, cli.Usagef("--summary %q: want full, compact or none", o.summary)
 	}
 	return opt, nil
+}
+
+// defaultModel is the model that answered requests without a name in the run whose answers are at a path; "" = that
+// of its scene.
+func defaultModel(path string) (string, error) {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		m, err := rundir.ReadManifest(path)
+		if err != nil {
+			return "", err
+		}
+		return m.Model, nil
+	}
+	a, err := rundir.ReadAnswers(path)
+	if err != nil {
+		return "", err
+	}
+	if a.Len() == 0 || a.All()[0].Default == nil {
+		return "", protocol.Errorf(protocol.KindInvalid, "%s does not say which model asked; say it: --model NAME --answers %s --on-miss fail", path, path)
+	}
+	return *a.All()[0].Default, nil
 }
 
 // control are the commands with which the scenes begin.

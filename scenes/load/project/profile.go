@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/workflow"
@@ -142,20 +143,27 @@ func (l *loader) linkSkills(p *Profile) {
 	d := p.Definition
 	seen := map[string]bool{}
 	var skills, reflections []string
-	for i, ref := range d.SkillWorkflowIDsInventory {
-		steps := at("skill_workflow_ids_inventory", i)
+	add := func(steps []string, ref string) {
 		id := l.workflowRef(p.doc, steps, ref)
 		switch {
 		case id == "":
-			continue
+			return
 		case seen[id]:
 			l.warn(p.doc, steps, "remove one", "the skill %q is listed twice", id)
-			continue
+			return
 		}
 		seen[id] = true
 		skills = append(skills, id)
 		if strings.Contains(strings.ToLower(id), "reflect") {
 			reflections = append(reflections, id)
+		}
+	}
+	for i, ref := range d.SkillWorkflowIDsInventory {
+		add(at("skill_workflow_ids_inventory", i), ref)
+	}
+	for i, id := range d.ToolIDsInventory {
+		if ref, skill := strings.CutPrefix(id, tool.SkillPrefix); skill {
+			add(at("tool_ids_inventory", i), ref)
 		}
 	}
 	d.SkillWorkflowIDsInventory = skills
@@ -171,17 +179,18 @@ func (l *loader) linkSkills(p *Profile) {
 }
 
 func (l *loader) linkTools(p *Profile) {
+	skill := func(id string) bool { return strings.HasPrefix(id, tool.SkillPrefix) } // which linkSkills has taken
 	for i, id := range p.Definition.ToolIDsInventory {
 		steps := at("tool_ids_inventory", i)
 		switch {
-		case strings.HasPrefix(id, "workflow:"):
-			l.fault(p.doc, steps, "list it in skill_workflow_ids_inventory", "%q is a skill, not a tool", id)
+		case skill(id):
 		case slices.Index(p.Definition.ToolIDsInventory, id) < i:
 			l.warn(p.doc, steps, "remove one", "the tool %q is listed twice", id)
 		case l.opt.Tools != nil && !slices.Contains(l.knownTools(), id):
 			l.missingTool(p, steps, id)
 		}
 	}
+	p.Definition.ToolIDsInventory = slices.DeleteFunc(p.Definition.ToolIDsInventory, skill)
 }
 
 func (l *loader) linkKnowledge(p *Profile) {

@@ -21,9 +21,10 @@ import (
 type Book struct {
 	rounds    *budget.Rounds
 	cast      budget.Cast
-	exhausted string      // what a ledger that refused a request demands: budget.End, budget.Pause, or nothing
-	byGrant   bool        // the open wave goes by rounds
-	last      *WakeBudget // that a turn got; others like it share it
+	exhausted string              // what a ledger that refused a request demands: budget.End, budget.Pause, or nothing
+	byGrant   bool                // the open wave goes by rounds
+	resumed   map[uint32][]func() // virtual: what counts from the wave on in which the turn of an agent is begun again
+	last      *WakeBudget         // that a turn got; others like it share it
 }
 
 // WakeBudget is what a turn knows of the budgets above its agent.
@@ -87,6 +88,21 @@ func (b *Book) Demands(what string) bool { return b != nil && b.exhausted == wha
 func (b *Book) Heeded() {
 	if b != nil {
 		b.exhausted = ""
+	}
+}
+
+// Resumes has what an agent's open turn took before a kill counted ([Book.Lost], [Book.Paid]) when that turn begins
+// again. On the virtual clock that may be in a later wave, if it failed: those of the waves before are not to wait for it.
+func (b *Book) Resumes(agent string, count func()) {
+	switch o, ok := b.of(agent); {
+	case !ok:
+	case b.rounds.FirstCome:
+		count()
+	default:
+		if b.resumed == nil {
+			b.resumed = map[uint32][]func(){}
+		}
+		b.resumed[o] = append(b.resumed[o], count)
 	}
 }
 
@@ -188,9 +204,16 @@ func (b *Book) ToolsLeft() protocol.Raw {
 // Open decides how the turns of a wave on the virtual clock get their grants. worst is the most that a turn of
 // an agent can take, of models and of tools.
 func (b *Book) Open(at protocol.Time, order []uint32, worst func(o uint32) (models, tools budget.Amount)) {
-	if b != nil && !b.rounds.FirstCome {
-		b.byGrant = b.rounds.Open(at, order, worst)
+	if b == nil || b.rounds.FirstCome {
+		return
 	}
+	for _, o := range order {
+		for _, count := range b.resumed[o] {
+			count()
+		}
+		delete(b.resumed, o)
+	}
+	b.byGrant = b.rounds.Open(at, order, worst)
 }
 
 // Woken is what a turn that begins knows; nil = there are no budgets. place is that of its agent in the order

@@ -3,6 +3,9 @@ package probe
 
 import (
 	"context"
+	"errors"
+	"net/http"
+	"slices"
 	"time"
 
 	"tavernsim/engine/knowledge/vector"
@@ -26,6 +29,9 @@ type Tried struct {
 	Tokens   int64    `json:"tokens,omitempty"` // in and out
 	Price    string   `json:"price,omitempty"`  // of the model, in words
 	Error    string   `json:"error,omitempty"`
+	Note     string   `json:"note,omitempty"` // what it said in place of an answer that is not needed
+
+	unlisted bool // the server has no list of models
 }
 
 // Endpoints asks each endpoint for its list of models, and for vectors, if it says which
@@ -79,10 +85,22 @@ func Models(ctx context.Context, p *project.Project, to map[string]*endpoint.End
 	return all, nil
 }
 
+// Settle makes notes of lists that a server does not have, if a model of its endpoint answered.
+func Settle(all []Tried) {
+	for i := range all {
+		t := &all[i]
+		if t.unlisted && slices.ContainsFunc(all, func(o Tried) bool { return o.Endpoint == t.Endpoint && o.Model != "" && o.Error == "" }) {
+			t.Note, t.Error = t.Error, ""
+		}
+	}
+}
+
 func (t Tried) ended(began time.Time, err error) Tried {
 	t.Outcome, t.Millis = string(llm.OutcomeOf(err)), float64(time.Since(began).Microseconds())/1000
 	if err != nil {
 		t.Error = err.Error()
+		f, ok := errors.AsType[*llm.Failure](err)
+		t.unlisted = ok && t.Model == "" && (f.Status == http.StatusNotFound || f.Status == http.StatusMethodNotAllowed)
 	}
 	return t
 }

@@ -41,26 +41,6 @@ func ReadAnswers(path string) (*replay.Answers, error) {
 	return replay.Read(path, f)
 }
 
-// DefaultModel is the model that answered requests without a name in the run whose answers are at a path; "" = that
-// of its scene.
-func DefaultModel(path string) (string, error) {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		m, err := ReadManifest(path)
-		if err != nil {
-			return "", err
-		}
-		return m.Model, nil
-	}
-	a, err := ReadAnswers(path)
-	if err != nil {
-		return "", err
-	}
-	if a.Len() == 0 || a.All()[0].Default == nil {
-		return "", protocol.Errorf(protocol.KindInvalid, "%s does not say which model asked; say it: --model NAME --answers %s --on-miss fail", path, path)
-	}
-	return *a.All()[0].Default, nil
-}
-
 // Answers calls yield for the answers that endpoints gave in the scenes of a run, or in
 // the one that is named.
 func (o *Opened) Answers(only string, yield func(*replay.Entry) error) error {

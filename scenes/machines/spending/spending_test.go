@@ -1,0 +1,55 @@
+package spending_test
+
+import (
+	"testing"
+
+	"tavernsim/engine/budget"
+	"tavernsim/scenes/machines/spending"
+)
+
+type pair struct{}
+
+func (pair) Name(o uint32) string  { return [...]string{"ada", "bo"}[o] }
+func (pair) Profile(uint32) string { return "p" }
+func (pair) Ordinal(id string) (uint32, bool) {
+	return map[string]uint32{"ada": 0, "bo": 1}[id], id == "ada" || id == "bo"
+}
+
+// What a turn took before a kill counts in the wave in which the turn begins again. A wave before that, as while its
+// agent waits to be restored, does not wait for it: nothing of the turn comes there.
+func TestATurnThatBeginsAgainLater(t *testing.T) {
+	b, err := budget.Parse("calls=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := b.Limits(budget.Refuse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	book := spending.New(&budget.Config{Run: run, Cast: pair{}}, false)
+	book.Resumes("ada", func() { book.Paid("ada", 1, "", budget.Amount{Calls: 1}) })
+	worst := func(uint32) (models, tools budget.Amount) { return budget.Amount{Calls: 9}, budget.Amount{} }
+	wave := func(n uint64, order ...uint32) (granted int) {
+		book.Open(0, order, worst)
+		for place, o := range order {
+			book.Woken(o, place, n, 0)
+			book.Step(n, &budget.Step{Agent: o, Asks: []budget.Request{{Agent: o, Number: 1, Bound: budget.Amount{Calls: 2}, Paid: o == 0}}})
+		}
+		for _, g := range book.Grants(0) {
+			if g.Refused != nil {
+				t.Errorf("wave %d: %+v", n, g)
+			}
+			granted++
+		}
+		for _, o := range order {
+			book.Merged(o)
+		}
+		return granted
+	}
+	if n := wave(1, 1); n != 1 {
+		t.Errorf("without the turn that begins again %d requests leave, want 1", n)
+	}
+	if n := wave(2, 0, 1); n != 1 {
+		t.Errorf("beside it %d requests leave, want its own alone", n)
+	}
+}
