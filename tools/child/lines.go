@@ -20,8 +20,8 @@ type Lines struct {
 	unread []byte
 }
 
-// NewLines makes one. A line has at most so many bytes, and is what mend makes of it; an error
-// of mend ends the reading. nil = it is as it came.
+// NewLines makes one. A line has at most so many bytes, and is what mend makes of it, where nothing leaves it out; an
+// error of mend ends the reading. nil = it is as it came.
 func NewLines(from io.ReadCloser, most int, mend func([]byte) ([]byte, error)) *Lines {
 	if mend == nil {
 		mend = func(line []byte) ([]byte, error) {
@@ -77,7 +77,9 @@ func (l *Lines) Read(p []byte) (int, error) {
 		if unsound != nil {
 			return 0, cmp.Or(err, unsound) // what breaks off at the end is no fault of who wrote it
 		}
-		l.unread = append(mended, '\n')
+		if len(mended) > 0 {
+			l.unread = append(mended, '\n')
+		}
 	}
 	n := copy(p, l.unread)
 	l.unread = l.unread[n:]

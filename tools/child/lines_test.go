@@ -1,6 +1,7 @@
 package child
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"strings"
@@ -23,5 +24,9 @@ func TestLines(t *testing.T) {
 		if got := string(b) + fmt.Sprint(err); got != c.want {
 			t.Errorf("%.40q: %q, want %q", c.text, got, c.want)
 		}
+	}
+	left := NewLines(io.NopCloser(strings.NewReader("{}\n7\n[]\n7")), 100, func(line []byte) ([]byte, error) { return bytes.Trim(line, "7"), nil })
+	if b, err := io.ReadAll(left); string(b) != "{}\n[]\n" || err != nil {
+		t.Errorf("%q %v, want the lines without those of which nothing is left", b, err)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestBounds: whatever a program does, it is bounded, ends in time and leaves nothing.
@@ -40,8 +42,14 @@ func TestBounds(t *testing.T) {
 			"a full folder":   {shell("cat /dev/zero >a; cat /dev/zero >b; echo full"), Limits{Time: long, FileSize: 60 << 20}, func(r Result) bool { return string(r.Stdout.Bytes) == "full\n" }},
 			"processor time":  {shell("while :; do :; done"), Limits{Time: long, CPU: time.Second}, func(r Result) bool { return r.Exit == -1 && (r.Signal == "SIGXCPU" || r.Signal == "SIGKILL") }},
 			"8 GiB":           {[]string{"python3", "-c", "bytearray(8<<30)"}, free, func(r Result) bool { return r.Exit == 1 && strings.Contains(string(r.Stderr.Bytes), "MemoryError") }},
-			// Twice what a Go program may map at its start: the worker itself is bound, too.
-			"shared memory": {[]string{"python3", "-c", "import mmap\nm=mmap.mmap(-1,8<<30)\nfor i in range(0,8<<30,4096): m[i]=1"}, Limits{Time: long, Memory: 256 << 20}, func(r Result) bool { return r.End == OutOfMem }},
+			// What is shared stays when it is no longer resident, and when all but one page is no longer mapped.
+			"shared memory": {[]string{"python3", "-c", shared}, free, func(r Result) bool {
+				return r.Exit == 0 && string(r.Stdout.Bytes) == "PermissionError\nOSError\nOSError\nb'\\x00\\x00'\nb'x'\n"
+			}},
+			"memory of processes whose first thread has ended": {[]string{"python3", "-c", fmt.Sprintf(headless, unix.SYS_EXIT)}, free, func(r Result) bool { return r.End == OutOfMem }},
+			"filters": {[]string{"python3", "-c", fmt.Sprintf(filters, unix.SYS_SECCOMP)}, free, func(r Result) bool {
+				return string(r.Stdout.Bytes) == fmt.Sprintf("%d\n%d\n", unix.ENOSYS, unix.EINVAL)
+			}},
 			"memory of many": {[]string{"python3", "-c", "import os,time\nfor i in range(16):\n  if os.fork()==0:\n    b=bytearray(20<<20); time.sleep(60)\ntime.sleep(60)"}, Limits{Time: long, Memory: 256 << 20},
 				func(r Result) bool { return r.End == OutOfMem }},
 			// Tables of pages for addresses that were only read, two MiB apart.
@@ -83,6 +91,48 @@ func TestBounds(t *testing.T) {
 		}
 	})
 }
+
+// shared tries all ways to memory that processes share, of which a file in a folder is the last.
+const shared = `
+import mmap, os
+tries = [lambda: mmap.mmap(-1, 4096)]
+for device in '/dev/zero', '/dev/full':
+    tries.append(lambda device=device: mmap.mmap(os.open(device, os.O_RDWR), 4096))
+for t in tries:
+    try: print('got', t())
+    except OSError as e: print(type(e).__name__)
+print(os.read(os.open('/dev/zero', os.O_RDONLY), 2))
+f = os.open('/work/f', os.O_RDWR | os.O_CREAT)
+os.ftruncate(f, 4096)
+m = mmap.mmap(f, 4096)
+if os.fork() == 0:
+    m[0:1] = b'x'
+    os._exit(0)
+os.wait()
+print(m[0:1])
+`
+
+// headless makes processes whose first thread has ended, by the number of the system call for that.
+const headless = `
+import ctypes, os, threading, time
+def hold():
+    while open('/proc/self/statm').read()[0] != '0': time.sleep(0.01)
+    b = bytearray(200 << 20)
+    time.sleep(300)
+for i in range(8):
+    if os.fork() == 0:
+        threading.Thread(target=hold).start()
+        ctypes.CDLL(None).syscall(%d, 0)
+time.sleep(300)
+`
+
+// filters tries to add one, by the number of the system call for that.
+const filters = `
+import ctypes
+L = ctypes.CDLL(None, use_errno=True)
+L.syscall(%d, 1, 0, None); print(ctypes.get_errno())
+L.prctl(22, 2, None, 0, 0); print(ctypes.get_errno())
+`
 
 // sockets fills pairs of streams in several processes, and waits.
 const sockets = `

@@ -69,7 +69,7 @@ func (j *job) openTrees() ([]tree, error) {
 		out = append(out, t)
 	}
 	for _, d := range j.devices() {
-		fd, err := unix.OpenTree(unix.AT_FDCWD, d, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+		fd, err := unix.OpenTree(unix.AT_FDCWD, deviceBehind(d), unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 		if err != nil {
 			return nil, lost(probe.Files, "open %s: %w", d, err)
 		}

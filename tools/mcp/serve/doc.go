@@ -9,14 +9,14 @@
 //     time. Over HTTP there are at most [MaxClients] sessions: for one more, the host with the most of them loses the one
 //     that was idle for the longest time. Of requests without a session, which end none, as many are under way at most, and
 //     the messages of all requests take at most 256 MiB; beyond that they are refused (503). What the header decides is
-//     refused before the body is read. A client that cancels a call ends it.
+//     refused before the body is read, but for a body of up to 16 MiB, which is too large. A client that cancels a call ends it.
 //  3. Over HTTP, an Origin of another site is refused (403), and so is, on loopback, another
 //     Host; pages of this machine are let through. With a token a request without it is refused (401); without one only loopback
-//     may be listened on. A body that is too large is refused (413), and one that does
-//     not come within 30 s.
+//     may be listened on. A body that is too large is refused (413), and up to 16 MiB of it are read and dropped
+//     before, for clients that send all before they read. One that does not come within 30 s is refused, too.
 //  4. A client that asks by a token hears how far its call is, if what is called says so.
-//  5. A message in which an object has a name twice is none: it is refused over HTTP (400), and
-//     over stdio the server ends, as it does with what is no JSON.
+//  5. What is no message is refused, and so is one in which an object has a name twice, or whose id no answer could
+//     have: over HTTP by 400, over stdio by an error of JSON-RPC (-32700 or -32600). The server goes on.
 //  6. What a client is told that it can do, it can: subscribe to documents if the offer says how
 //     they are, at most [MaxWatched] at a time; and let variables of templates be completed.
 //     A change is told within a second.

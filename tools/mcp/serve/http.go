@@ -64,10 +64,20 @@ func (g *guarded) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="simd"`)
 		g.refuse(w, http.StatusUnauthorized, "the token is missing or wrong (Authorization: Bearer TOKEN)")
 	case q.ContentLength > MaxMessage:
-		g.refuse(w, http.StatusRequestEntityTooLarge, "the body is larger than 4 MiB")
+		if q.ContentLength <= dropped && q.Header.Get("Expect") == "" {
+			g.drop(w, q)
+		}
+		g.refuse(w, http.StatusRequestEntityTooLarge, tooLarge)
 	default:
 		g.admit(w, q)
 	}
+}
+
+// drop reads what is too large, before the answer: a client that reads nothing before it has sent all would see
+// a broken connection in its place. A client that asks before it sends (Expect) gets the answer at once.
+func (g *guarded) drop(w http.ResponseWriter, q *http.Request) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(g.patience)) // a server of tests may have none
+	_, _ = io.CopyN(io.Discard, q.Body, dropped)                                  // the answer is the same
 }
 
 // refuse answers a request whose body nobody reads. What the server drops of it for the next request must
@@ -169,7 +179,8 @@ func (g *guarded) heard(w http.ResponseWriter, q *http.Request) (body []byte, ok
 	_ = c.SetReadDeadline(time.Now().Add(g.patience)) // a server of tests may have none
 	body, err := io.ReadAll(http.MaxBytesReader(w, q.Body, MaxMessage))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		http.Error(w, "the body is larger than 4 MiB", http.StatusRequestEntityTooLarge)
+		g.drop(w, q)
+		http.Error(w, tooLarge, http.StatusRequestEntityTooLarge)
 		return nil, false
 	}
 	_ = c.SetReadDeadline(time.Time{}) // the answer may take longer
@@ -184,9 +195,10 @@ func (g *guarded) heard(w http.ResponseWriter, q *http.Request) (body []byte, ok
 	return body, true
 }
 
-// message is what a client sent, if no object of it has a name twice: readers differ in which of
-// the two they take.
-func message(b []byte) ([]byte, error) { return b, wirejson.Distinct(b) }
+// dropped is how many bytes are read of a body that is too large.
+const dropped = 16 << 20
+
+const tooLarge = "the body is larger than 4 MiB"
 
 // patience is how long the body of a request may take.
 const patience = 30 * time.Second

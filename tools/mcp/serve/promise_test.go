@@ -45,7 +45,7 @@ func TestPromisedOutputs(t *testing.T) {
 	}{
 		{tools.Output(map[string]any{"a": int64(1)}), `{"a":1}`, `{"a":1}`},
 		{tools.Output(map[string]any{"b": int64(1)}), `bad_output: the output breaks outputSchema: missing property 'a'{"b":1}`, ""},
-		{tools.Output("a"), "bad_output: the output breaks outputSchema: want an object, not string", ""},
+		{tools.Output("a"), "bad_output: the output breaks outputSchema: want an object, not a text", ""},
 		{tools.Output(nil), "bad_output: ", ""},
 		{cut, "limit: the call was carried out, but its output is too long", ""},
 		{tools.Fail(tools.KindTool, "no"), "tool: no", ""},

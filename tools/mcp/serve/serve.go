@@ -1,18 +1,14 @@
 package serve
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -22,7 +18,6 @@ import (
 	"tavernsim/internal/lenient"
 	"tavernsim/protocol"
 	"tavernsim/tools"
-	"tavernsim/tools/child"
 	"tavernsim/tools/mcp"
 )
 
@@ -206,7 +201,7 @@ func (t *Tool) keepPromise(r *tools.Result) {
 	case r.Meta.Cut:
 		r.Error = tools.Fail(protocol.KindLimit, "the call was carried out, but its output is too long, and what is left of it is not what outputSchema promises").Error
 	case !object:
-		r.Error = tools.Fail(tools.KindBadOutput, fmt.Sprintf("the output breaks outputSchema: want an object, not %T", r.Output)).Error
+		r.Error = tools.Fail(tools.KindBadOutput, fmt.Sprintf("the output breaks outputSchema: want an object, not %s", nameOf(r.Output))).Error
 	case t.Check != nil:
 		if err := t.Check(r.Output); err != nil {
 			r.Error = tools.Fail(tools.KindBadOutput, "the output breaks outputSchema: "+err.Error()).Error
@@ -222,11 +217,28 @@ func parameters(arguments json.RawMessage) (map[string]any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the arguments: %w", err)
 	}
-	params, ok := read.Value.(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("the arguments: want an object such as {\"town\": \"Rome\"}, not %T", read.Value)
+	switch params := read.Value.(type) {
+	case nil:
+		return map[string]any{}, nil
+	case map[string]any:
+		return params, nil
 	}
-	return params, nil
+	return nil, fmt.Errorf("the arguments: want an object such as {\"town\": \"Rome\"}, not %s", nameOf(read.Value))
+}
+
+// nameOf names what a value of JSON is, if it is no object.
+func nameOf(value any) string {
+	switch value.(type) {
+	case nil:
+		return "null"
+	case []any:
+		return "a list"
+	case string:
+		return "a text"
+	case bool:
+		return "true or false"
+	}
+	return "a number"
 }
 
 // answerOf is a result as a client gets it: an object also as such, all else as text.
@@ -318,16 +330,6 @@ func (s *Server) read(ctx context.Context, q *sdk.ReadResourceRequest) (*sdk.Rea
 		return nil, err
 	}
 	return &sdk.ReadResourceResult{Cacheable: private(), Contents: []*sdk.ResourceContents{{URI: q.Params.URI, MIMEType: "application/json", Text: string(b)}}}, nil
-}
-
-// Stdio serves one client until it closes its end or ctx ends. Nothing else may write to out.
-// A client that leaves while an answer is on its way has closed its end too.
-func (s *Server) Stdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
-	err := s.sdk.Run(ctx, &sdk.IOTransport{Reader: child.NewLines(in, MaxMessage, message), Writer: out, MaxLineLength: MaxMessage})
-	if errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) {
-		err = nil
-	}
-	return cmp.Or(ctx.Err(), err)
 }
 
 // Close ends the sessions of all clients.

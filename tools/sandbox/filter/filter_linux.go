@@ -60,6 +60,7 @@ const (
 	offArg0   = 16
 	offArg1   = 24
 	offArg2   = 32
+	offArg3   = 40
 	nextArg   = 8
 )
 
@@ -80,6 +81,8 @@ func filter(tcp bool) []unix.SockFilter {
 		kill   = unix.SECCOMP_RET_KILL_PROCESS
 		refuse = unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)
 		absent = unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
+
+		invalid = unix.SECCOMP_RET_ERRNO | uint32(unix.EINVAL)
 	)
 	var f program
 	f.load(offArch)
@@ -91,6 +94,10 @@ func filter(tcp bool) []unix.SockFilter {
 	f.when(unix.BPF_JEQ, unix.SYS_OPENAT2, absent) // the same, to openat
 	// Each set of rules keeps as many as are added, which no limit counts.
 	f.when(unix.BPF_JEQ, unix.SYS_LANDLOCK_CREATE_RULESET, absent)
+	// A process keeps every filter that it adds, and a descriptor keeps those of a process that has ended. The
+	// program gets the errors of a kernel without filters, with which libraries and programs reckon.
+	f.when(unix.BPF_JEQ, unix.SYS_SECCOMP, absent)
+	f.argument(unix.SYS_PRCTL, offArg0, unix.BPF_JEQ, invalid, unix.PR_SET_SECCOMP)
 	for _, n := range deniedCalls() {
 		f.when(unix.BPF_JEQ, n, refuse)
 	}
@@ -98,7 +105,7 @@ func filter(tcp bool) []unix.SockFilter {
 	f.argument(unix.SYS_IOCTL, offArg1, unix.BPF_JEQ, refuse, unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCCONS)
 	f.argument(unix.SYS_IOCTL, offArg1, unix.BPF_JEQ, refuse, unix.FS_IOC_SETFLAGS, setAttributes, unix.FS_IOC_ENABLE_VERITY, unix.FS_IOC_SET_ENCRYPTION_POLICY)
 	// Such a lock has no process in the list of locks, by which they are counted (tools/sandbox/usage).
-	f.argument(unix.SYS_FCNTL, offArg1, unix.BPF_JEQ, unix.SECCOMP_RET_ERRNO|uint32(unix.EINVAL), unix.F_OFD_SETLK, unix.F_OFD_SETLKW)
+	f.argument(unix.SYS_FCNTL, offArg1, unix.BPF_JEQ, invalid, unix.F_OFD_SETLK, unix.F_OFD_SETLKW)
 	if tcp {
 		f.clientsOnly(refuse)
 	} else {
@@ -108,6 +115,7 @@ func filter(tcp bool) []unix.SockFilter {
 	for _, o := range ownOnly() {
 		f.only(o.call, o.arg, o.value, refuse)
 	}
+	f.sharedHasFile(refuse)
 	f.streamsOnly(refuse)
 	f.buffersStay()
 	f.noForeignRights(refuse)
@@ -169,6 +177,17 @@ func (f *program) only(call, offset, value, verdict uint32) {
 	f.jump(unix.BPF_JEQ, call, 0, 4)
 	f.load(offset + lowHalf)
 	f.unless(value, verdict)
+	f.load(offNumber)
+}
+
+// sharedHasFile lets memory be shared only where it is a file. Other shared memory stays as a whole while a page
+// of it is mapped, resident or not: it is no data by which the kernel limits a process, and nothing that
+// others may read says how much it is.
+func (f *program) sharedHasFile(verdict uint32) {
+	f.jump(unix.BPF_JEQ, unix.SYS_MMAP, 0, 5)
+	f.load(offArg3 + lowHalf)
+	f.jump(unix.BPF_JSET, unix.MAP_ANONYMOUS, 0, 2)
+	f.when(unix.BPF_JSET, unix.MAP_SHARED, verdict)
 	f.load(offNumber)
 }
 

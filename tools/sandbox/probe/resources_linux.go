@@ -18,6 +18,7 @@ import (
 
 func (p *prober) resources() {
 	p.buffers()
+	p.uncounted()
 	l := p.Task
 	size := l.Memory + 1<<20
 	m, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
@@ -44,6 +45,27 @@ func (p *prober) resources() {
 	} {
 		p.refused(Resources, r.what, unix.Setrlimit(r.which, &unix.Rlimit{Cur: r.most + 1, Max: r.most + 1}))
 	}
+}
+
+// uncounted tries to have memory that no limit bounds and nobody counts.
+func (p *prober) uncounted() {
+	shared := func(fd, flags int) error {
+		m, err := unix.Mmap(fd, 0, 1, unix.PROT_READ, flags)
+		if err == nil {
+			_ = unix.Munmap(m)
+		}
+		return err
+	}
+	p.refused(Resources, "shared memory without a file", shared(-1, unix.MAP_SHARED|unix.MAP_ANON))
+	zero, err := unix.Open("/dev/zero", unix.O_RDONLY, 0)
+	if err == nil {
+		err = shared(zero, unix.MAP_SHARED)
+		unix.Close(zero)
+	}
+	p.refused(Resources, "shared memory of a device", err)
+	p.refused(Resources, "filters without a limit", call(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, 0, 0))
+	err = unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, 0, 0, 0)    // the kernel would say EFAULT
+	p.holds(Resources, "filters by prctl", err == unix.EINVAL, fmt.Sprint(err)) //nolint:errorlint // an error number
 }
 
 // fill writes files into the fresh folder and takes them away again.

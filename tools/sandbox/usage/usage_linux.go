@@ -5,7 +5,7 @@
 //
 // # Promises
 //
-//  1. [Looker.Memory] counts resident memory, tables of pages, what sockets may hold, and
+//  1. [Looker.Memory] counts resident memory, what was swapped out, tables of pages, what sockets may hold, and
 //     locks of files as they were when [Looker.Locks] was called last.
 //     What processes share counts for each. What the kernel keeps for
 //     other things that descriptors name is not counted, and neither is what it keeps for
@@ -46,9 +46,11 @@ const grown = 16 << 20
 type Looker struct {
 	entries [4 << 10]byte
 	text    [4 << 10]byte
+	threads [4 << 10]byte
 	name    [64]byte
 	locks   int64
 	kernel  int64 // its memory, when Locks was called first
+	swaps   bool  // the machine has a place to swap to
 }
 
 // Files are the entries of the file system of a folder in memory.
@@ -91,6 +93,8 @@ func (l *Looker) count() {
 
 // Memory is what there is, in bytes.
 func (l *Looker) Memory() int64 {
+	var machine unix.Sysinfo_t
+	l.swaps = unix.Sysinfo(&machine) == nil && machine.Totalswap > 0
 	return l.processes() + l.number("/proc/net/sockstat", "sockets: used")*socketHolds + l.locks*lockHolds
 }
 
@@ -116,31 +120,66 @@ func (l *Looker) processes() (sum int64) {
 // sure is how large tables of pages may be at most before it matters how large they are.
 const sure = 4 << 20
 
-// process is what one has. Each page of a table has 512 entries, so that one whose address
-// space is small has no large tables.
+// process is what one has. The kernel says nothing of one whose first thread has ended, but of its other threads.
 func (l *Looker) process(name []byte) int64 {
-	digits := 0
-	for digits < len(name) && name[digits] >= '0' && name[digits] <= '9' {
-		digits++
-	}
-	if digits == 0 || digits == 1 && name[0] == '1' {
+	pid := digits(name)
+	if len(pid) == 0 || string(pid) == "1" {
 		return 0
 	}
-	var room [32]byte
-	path := append(append(room[:0], "/proc/"...), name[:digits]...)
-	text := l.read(string(append(path, "/statm"...)))
+	var room [64]byte
+	path := append(append(room[:0], "/proc/"...), pid...)
+	if sum, lives := l.has(path); lives {
+		return sum
+	}
+	path = append(path, "/task"...)
+	dir, err := l.open(unsafe.String(&path[0], len(path)))
+	if err != nil {
+		return 0
+	}
+	defer unix.Close(dir)
+	n, _ := unix.ReadDirent(dir, l.threads[:]) // all: there are fewer than 64
+	for entries := l.threads[:max(n, 0)]; len(entries) > 0; {
+		size := binary.NativeEndian.Uint16(entries[16:])
+		if id := digits(entries[19:size]); len(id) > 0 {
+			if sum, lives := l.has(append(append(path, '/'), id...)); lives {
+				return sum
+			}
+		}
+		entries = entries[size:]
+	}
+	return 0
+}
+
+// has is what the process of a thread has, by the thread's folder; false = the thread has ended. Each page of a
+// table has 512 entries, so that one whose address space is small has no large tables.
+func (l *Looker) has(thread []byte) (sum int64, lives bool) {
+	file := append(thread, "/statm"...)
+	text := l.read(unsafe.String(&file[0], len(file)))
 	space, text := number(text)
 	resident, _ := number(text)
 	page := int64(os.Getpagesize())
-	if space*page/512 <= sure {
-		return resident * page
+	if space*page/512 <= sure && !l.swaps {
+		return resident * page, space > 0
 	}
-	return resident*page + l.number(string(append(path, "/status"...)), "VmPTE:")<<10
+	file = append(thread, "/status"...)
+	text = l.read(unsafe.String(&file[0], len(file)))
+	// A program gives itself a name, which is in the first line.
+	return resident*page + (after(text, "\nVmPTE:")+after(text, "\nVmSwap:"))<<10, space > 0
+}
+
+// digits are those with which a text begins.
+func digits(text []byte) []byte {
+	i := 0
+	for i < len(text) && text[i] >= '0' && text[i] <= '9' {
+		i++
+	}
+	return text[:i]
 }
 
 // number is the one after a word in a file; 0 = it is not there.
-func (l *Looker) number(file, word string) int64 {
-	text := l.read(file)
+func (l *Looker) number(file, word string) int64 { return after(l.read(file), word) }
+
+func after(text []byte, word string) int64 {
 	i := bytes.Index(text, []byte(word))
 	if i < 0 {
 		return 0
@@ -184,8 +223,9 @@ func number(text []byte) (n int64, rest []byte) {
 	for i < len(text) && (text[i] == ' ' || text[i] == '\t') {
 		i++
 	}
-	for ; i < len(text) && text[i] >= '0' && text[i] <= '9'; i++ {
-		n = n*10 + int64(text[i]-'0')
+	text = text[i:]
+	for _, c := range digits(text) {
+		n, text = n*10+int64(c-'0'), text[1:]
 	}
-	return n, text[i:]
+	return n, text
 }

@@ -3,8 +3,10 @@
 package usage
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"testing"
 	"time"
@@ -44,6 +46,14 @@ func TestAProcess(t *testing.T) {
 	}
 	if is := l.process(pid); is < was+16<<20 || sum != 0 {
 		t.Errorf("%d bytes more, want those of 8,192 tables", is-was)
+	}
+}
+
+// Promise 1: of what was swapped out and of tables the kernel speaks behind a name that the program chose.
+func TestANameSaysNothing(t *testing.T) {
+	text := []byte("Name:\tVmSwap: 0\nVmPTE:\t      12 kB\nVmSwap:\t    3000 kB\n")
+	if pte, swap := after(text, "\nVmPTE:"), after(text, "\nVmSwap:"); pte != 12 || swap != 3000 {
+		t.Errorf("%d and %d", pte, swap)
 	}
 }
 
@@ -113,7 +123,7 @@ func TestLocks(t *testing.T) {
 // Promise 2.
 func TestTheFirstProcessLooks(t *testing.T) {
 	var l Looker
-	for _, name := range []string{"1", "self", "sys", "", "999999999"} {
+	for _, name := range []string{"1", "1\x00\x00", "self", "sys", "", "999999999"} {
 		if n := l.process([]byte(name)); n != 0 {
 			t.Errorf("%q: %d bytes", name, n)
 		}
@@ -126,9 +136,22 @@ func TestTheFirstProcessLooks(t *testing.T) {
 // Promise 3.
 func TestALookAllocatesNothing(t *testing.T) {
 	var l Looker
+	child := exec.Command("/proc/self/exe", "-test.run=^$")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer child.Wait()
+	pid := []byte(strconv.Itoa(child.Process.Pid))
+	oneOf(t, func() string { // one that has ended has one thread, which has ended, too
+		if text := l.read(fmt.Sprintf("/proc/%d/statm", child.Process.Pid)); !bytes.HasPrefix(text, []byte("0 ")) {
+			return "it has not ended"
+		}
+		return ""
+	})
 	if n := testing.AllocsPerRun(10, func() {
 		l.Locks()
 		l.count()
+		l.process(pid)
 		if l.Memory() < 1<<20 || l.Files("/") < 0 {
 			t.Error("nothing was seen")
 		}
