@@ -71,7 +71,8 @@ func (r *Result) fail(kind protocol.ErrorKind, message string) {
 	r.Meta = meta
 }
 
-// tame makes the output a value, and takes out what nobody should see.
+// tame makes the output a value, and takes out what nobody should see. A value that is nested too
+// deep to be kept becomes its JSON as a text.
 func (r *Result) tame() {
 	if r.Error != nil {
 		r.Error.Message = clean(protocol.Short(r.Error.Message, maxMessage))
@@ -85,6 +86,9 @@ func (r *Result) tame() {
 		return
 	}
 	r.Output = cleaned(v)
+	if protocol.CheckNested(v) != nil {
+		r.Output = clean(string(template.AppendJSON(nil, r.Output)))
+	}
 }
 
 // check makes the result of a call bad if its output breaks the schema of the tool.
