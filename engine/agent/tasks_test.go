@@ -128,3 +128,20 @@ func TestNoParameterIsTooDeep(t *testing.T) {
 		}
 	}
 }
+
+// What a read gives an agent is kept with room for the observation of it.
+func TestNoReadIsTooDeep(t *testing.T) {
+	deep := any(int64(1))
+	for range protocol.MaxDepth - 1 {
+		deep = []any{deep}
+	}
+	m := machine(t, echo())
+	m.State.Private = map[string]any{"x": deep, "decision": map[string]any{"calls": map[string]any{"tool": "ReadPrivateStateTool", "params": map[string]any{}}}}
+	if said := calls(decide(t, m, 1)); len(said) != 1 || !strings.HasSuffix(said[0], " ok") {
+		t.Fatal(said)
+	}
+	m.State.Private = map[string]any{}
+	if _, err := Restore(protocol.NewCodec(), bytesOf(t, m)); err != nil {
+		t.Error(err)
+	}
+}
