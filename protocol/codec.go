@@ -15,8 +15,11 @@ import (
 // Limits of what is decoded. Bytes from outside can claim sizes that they do
 // not have; these hold before anything is allocated.
 const (
-	MaxDepth = 64       // nesting of lists and objects
-	MaxBytes = 64 << 20 // one encoded value or struct
+	MaxDepth = 64 // nesting of lists and objects
+	// MaxNested bounds the nesting of a value that comes from outside: facts and requests put
+	// it into values of their own, which have the rest of MaxDepth.
+	MaxNested = 60
+	MaxBytes  = 64 << 20 // one encoded value or struct
 )
 
 // Raw is one encoded value: msgpack, canonical (map keys in byte order) when it

@@ -43,6 +43,39 @@ func isValue(v any) bool {
 	return false
 }
 
+// CheckNested refuses a value with more than [MaxNested] levels of lists and objects.
+func CheckNested(v any) error {
+	if Deeper(v, MaxNested) {
+		return Errorf(KindInvalid, "the value is nested deeper than %d; write what is deeper as text", MaxNested)
+	}
+	return nil
+}
+
+// NormalizeBounded is Normalize and CheckNested.
+func NormalizeBounded(v any) (any, error) {
+	v, err := Normalize(v)
+	if err == nil {
+		err = CheckNested(v)
+	}
+	return v, err
+}
+
+// Deeper reports whether a value has more than so many levels of lists and objects.
+func Deeper(v any, levels int) bool {
+	switch x := v.(type) {
+	case []any:
+		return levels <= 0 || slices.ContainsFunc(x, func(e any) bool { return Deeper(e, levels-1) })
+	case map[string]any:
+		for _, e := range x {
+			if Deeper(e, levels-1) {
+				return true
+			}
+		}
+		return levels <= 0
+	}
+	return false
+}
+
 func normalize(v any, path string) (any, error) {
 	switch x := v.(type) {
 	case nil, bool, int64, string:

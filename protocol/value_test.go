@@ -187,3 +187,22 @@ func TestKinds(t *testing.T) {
 		t.Error(Kind(200))
 	}
 }
+
+// A value that is not too deep has room around it in what is kept.
+func TestCheckNested(t *testing.T) {
+	for levels, fits := range map[int]bool{0: true, MaxNested: true, MaxNested + 1: false, 10_000: false} {
+		list, object := any(int64(1)), any("x")
+		for range levels {
+			list, object = []any{list}, map[string]any{"a": object}
+		}
+		for _, v := range []any{list, object, []any{}} {
+			if _, err := NormalizeBounded(v); (err == nil) != (fits || len(fmt.Sprint(v)) == 2) {
+				t.Errorf("%d levels: %v", levels, err)
+			}
+		}
+		around := []any{map[string]any{"a": []any{list}}}
+		if _, err := Encode(around).Value(); fits && err != nil {
+			t.Errorf("%d levels and three around them: %v", levels, err)
+		}
+	}
+}

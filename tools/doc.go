@@ -13,8 +13,9 @@
 //  3. A panic of an executor is an error of the call. Run returns soon after its context
 //     ends, if the executor does.
 //  4. The output of a result has at most [MaxOutput] bytes as JSON; what is longer becomes
-//     a text with its beginning and its end, which says how much is left out. No text in
-//     it has a control character, or a call that a grammar of calls would read.
+//     a text with its beginning and its end, which says how much is left out. What is nested
+//     deeper than protocol.MaxNested becomes its JSON as a text. No text in it has a
+//     control character, or a call that a grammar of calls would read.
 //  5. What a model will not see of an output, and every file in an answer, becomes an
 //     artifact if the caller keeps them ([Options.Keep]), after secrets were taken out. If
 //     it cannot be kept, the call has failed.

@@ -12,6 +12,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"tavernsim/protocol"
+	"tavernsim/tam/answer"
 )
 
 // Form is what the other side of a call wants to know from a person while the call is out.
@@ -46,7 +47,7 @@ func (f *Form) Tame() error {
 	if len(f.Message) > maxFormMessage {
 		return protocol.Errorf(protocol.KindLimit, "its message has more than %d bytes", maxFormMessage)
 	}
-	f.Message = clean(f.Message)
+	f.Message = answer.Clean(f.Message)
 	v, err := protocol.Normalize(f.Schema)
 	if err != nil {
 		return protocol.Errorf(protocol.KindInvalid, "its schema is no value: %w", err)

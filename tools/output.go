@@ -3,7 +3,6 @@ package tools
 import (
 	"cmp"
 	"fmt"
-	"strings"
 
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/secret"
@@ -71,10 +70,11 @@ func (r *Result) fail(kind protocol.ErrorKind, message string) {
 	r.Meta = meta
 }
 
-// tame makes the output a value, and takes out what nobody should see.
+// tame makes the output a value, and takes out what nobody should see. A value that is nested too
+// deep to be kept becomes its JSON as a text.
 func (r *Result) tame() {
 	if r.Error != nil {
-		r.Error.Message = clean(protocol.Short(r.Error.Message, maxMessage))
+		r.Error.Message = answer.Clean(protocol.Short(r.Error.Message, maxMessage))
 	}
 	if r.Output == nil {
 		return
@@ -85,6 +85,9 @@ func (r *Result) tame() {
 		return
 	}
 	r.Output = cleaned(v)
+	if protocol.CheckNested(v) != nil {
+		r.Output = answer.Clean(string(template.AppendJSON(nil, r.Output)))
+	}
 }
 
 // check makes the result of a call bad if its output breaks the schema of the tool.
@@ -112,7 +115,7 @@ func (r *Result) keep(put func(b Blob) (tool.Artifact, error), limits manifest.L
 	}
 	r.Meta.Bytes = max(r.Meta.Bytes, int64(len(text)))
 	for i := range blobs {
-		blobs[i].Name, blobs[i].Type = clean(blobs[i].Name), clean(blobs[i].Type)
+		blobs[i].Name, blobs[i].Type = answer.Clean(blobs[i].Name), answer.Clean(blobs[i].Type)
 		if n := len(blobs[i].Data); limits.Artifact > 0 && n > limits.Artifact {
 			return protocol.Errorf(protocol.KindLimit, "the file %q has %d bytes, more than limits.artifact, %d", protocol.Short(blobs[i].Name, 80), n, limits.Artifact)
 		}
@@ -154,7 +157,7 @@ func withoutSecrets(output any, text string) string {
 func cleaned(v any) any {
 	switch x := v.(type) {
 	case string:
-		if text := clean(x); text != x {
+		if text := answer.Clean(x); text != x {
 			return text
 		}
 	case []any:
@@ -166,46 +169,9 @@ func cleaned(v any) any {
 	case map[string]any:
 		out := make(map[string]any, len(x))
 		for _, name := range protocol.SortedKeys(x) { // of names that become one the last counts
-			out[clean(name)] = cleaned(x[name])
+			out[answer.Clean(name)] = cleaned(x[name])
 		}
 		return out
 	}
 	return v
-}
-
-// clean takes out escape sequences of terminals and characters that nobody sees, and
-// takes calls apart.
-func clean(s string) string {
-	s = strings.ToValidUTF8(s, "\ufffd")
-	if strings.ContainsFunc(s, hidden) {
-		s = strings.Map(func(r rune) rune {
-			if hidden(r) {
-				return -1
-			}
-			return r
-		}, escapes(s))
-	}
-	return answer.Neutralise(s)
-}
-
-// hidden characters are control characters but line breaks and tabs, and those that turn
-// the order of a text around.
-func hidden(r rune) bool {
-	return r < ' ' && r != '\n' && r != '\t' && r != '\r' || 0x7f <= r && r < 0xa0 || 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069
-}
-
-// escapes takes out the escape sequences of terminals that carry text: ESC [ … letter.
-func escapes(s string) string {
-	var b strings.Builder
-	for {
-		before, rest, found := strings.Cut(s, "\x1b[")
-		b.WriteString(before)
-		if !found {
-			return b.String()
-		}
-		s = strings.TrimLeft(rest, "0123456789;:?<=> !\"#$%&'()*+,-./")
-		if s != "" && '@' <= s[0] && s[0] <= '~' {
-			s = s[1:]
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tavernsim/protocol"
+	"tavernsim/tam/answer"
 )
 
 // Progress is how far a call is, in the words of what carries it out. It is for people who
@@ -28,7 +29,7 @@ func (p *Progress) Tame() bool {
 	if math.IsNaN(p.Total) || math.IsInf(p.Total, 0) || p.Total < 0 {
 		p.Total = 0
 	}
-	p.Message = clean(strings.Join(strings.Fields(protocol.Short(p.Message, maxProgress)), " "))
+	p.Message = answer.Clean(strings.Join(strings.Fields(protocol.Short(p.Message, maxProgress)), " "))
 	return true
 }
 

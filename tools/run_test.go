@@ -362,3 +362,18 @@ func TestAnAttemptBeforeWasCarriedOut(t *testing.T) {
 		t.Errorf("%d attempts, carried %t, simulated %t", r.Meta.Attempts, r.Carried, s.Carried)
 	}
 }
+
+// What an executor answers can be kept, however deep it is nested.
+func TestOutputsAreNotTooDeep(t *testing.T) {
+	for levels, text := range map[int]bool{protocol.MaxNested: false, protocol.MaxNested + 1: true, 5000: true} {
+		v := any("x\x1b[2J")
+		for range levels {
+			v = []any{v}
+		}
+		r := Run(t.Context(), Func(func(context.Context, *Call) Result { return Output(v) }), called(manifest.Free), Options{})
+		got, isText := r.Output.(string)
+		if r.Status != OK || isText != text || text && got != strings.Repeat("[", levels)+`"x"`+strings.Repeat("]", levels) {
+			t.Errorf("%d levels: %s %.80v", levels, r.Status, r.Output)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 
 	"tavernsim/engine/agent/menu"
 	"tavernsim/engine/cast"
+	"tavernsim/engine/template"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 )
@@ -126,6 +127,9 @@ func resultOf(c *protocol.Call, status protocol.CallStatus, out any, err error) 
 	if err != nil {
 		return failed(protocol.Errorf(protocol.KindOf(err), "%s: %w", c.Tool, err))
 	}
+	if protocol.CheckNested(out) != nil { // facts and observations put it into values
+		out = string(template.AppendJSON(nil, out))
+	}
 	return protocol.CallResult{Status: status, Output: out}
 }
 
@@ -149,7 +153,7 @@ func (t *Turn) startSkill(entry *Tool, id string, c *protocol.Call, then func(pr
 		if !entry.bounded() { // else they would be calls that it may not make
 			t.heed(r.outputs)
 		}
-		then(protocol.CallResult{Status: protocol.CallOK, Output: maps.Clone(r.outputs)})
+		then(resultOf(c, protocol.CallOK, maps.Clone(r.outputs), nil))
 	})
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"tavernsim/engine/agent/memory"
 	"tavernsim/engine/agent/person"
+	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/agent/publish"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 )
@@ -63,5 +65,83 @@ func TestPlayersAreNotShownTheMemoryOfModels(t *testing.T) {
 	task := person.Act(&tooltask.Player{By: "mira"}, []string{inputConversation, memory.Base, memory.Summary, "mood"}, func(name string) any { return "the " + name })
 	if asked := string(task.Params); strings.Contains(asked, "the "+memory.Base) || strings.Contains(asked, "the "+memory.Summary) || strings.Contains(asked, "the conversation") || !strings.Contains(asked, "the mood") {
 		t.Errorf("%q", asked)
+	}
+}
+
+// Whatever a tool puts a parameter into can be read again; what is too deep for that is refused.
+func TestNoParameterIsTooDeep(t *testing.T) {
+	nested := func(levels int) (v any) {
+		v = int64(1)
+		for range levels {
+			v = []any{v}
+		}
+		return v
+	}
+	object := func(levels int) any {
+		return map[string]any{"id": "e", "entry_type": "fact", "title": "t", "content": nested(levels - 1)}
+	}
+	for _, c := range []struct {
+		tool    string
+		params  func(levels int) map[string]any
+		refused bool // at the bound, too: for another reason, or because the place is deep
+	}{
+		{publish.Tool, func(n int) map[string]any {
+			return map[string]any{"type": "a.b", "payload": map[string]any{"v": nested(n - 1)}}
+		}, false},
+		{toolUpdatePrivate, func(n int) map[string]any { return map[string]any{"path": "a", "value": nested(n - 2)} }, false},
+		{toolUpdatePrivate, func(n int) map[string]any { return map[string]any{"path": "a", "op": "push", "value": nested(n - 2)} }, false},
+		{toolUpdatePrivate, func(n int) map[string]any { return map[string]any{"value": map[string]any{"a": nested(n - 2)}} }, false},
+		{toolUpdatePrivate, func(n int) map[string]any { return map[string]any{"path": "a.b.c.d.e.f", "value": nested(n - 2)} }, true},
+		{toolRequestWorld, func(n int) map[string]any { return map[string]any{"path": "a", "value": nested(n)} }, false},
+		{toolWriteKnowledge, func(n int) map[string]any { return map[string]any{"entry": object(n)} }, false},
+		{tooltask.ReportTool, func(n int) map[string]any { return map[string]any{"task_id": "t", "result": nested(n)} }, false},
+		{"Outside", func(n int) map[string]any { return map[string]any{"q": nested(n)} }, false},
+	} {
+		for _, levels := range []int{protocol.MaxNested, protocol.MaxNested + 1} {
+			m := machine(t, echo(), func(d *Definition) {
+				d.Knowledge = []profile.Access{{ID: "kb", Alias: "kb", Write: true}}
+				d.External = []External{{Kind: "outside", Async: true, Spec: protocol.ToolSpec{Name: "Outside", Parameters: map[string]any{"type": "object", "properties": map[string]any{"q": map[string]any{}}}}}}
+				d.Tools = append(slices.Clone(d.Tools), "Outside", tooltask.ReportTool)
+			})
+			e := event("asks", 0)
+			e.TaskID = "t"
+			m.Hear(e)
+			m.State.Private = map[string]any{"decision": map[string]any{"calls": map[string]any{"tool": c.tool, "params": c.params(levels)}}}
+			d := decide(t, m, 1)
+			if said := calls(d); (levels > protocol.MaxNested || c.refused) != strings.Contains(strings.Join(said, " "), "nested deeper") {
+				t.Errorf("%s with %d levels: %q", c.tool, levels, said)
+			}
+			for _, r := range d.Requests {
+				if err := protocol.Check(r.Data); err != nil {
+					t.Errorf("%s with %d levels: request: %v", c.tool, levels, err)
+				}
+			}
+			for _, f := range d.Facts {
+				if raw, err := protocol.NewCodec().Marshal(f); err != nil || protocol.Check(raw) != nil {
+					t.Errorf("%s with %d levels: %T: %v, %v", c.tool, levels, f, err, protocol.Check(raw))
+				}
+			}
+			m.State.Private["decision"] = nil
+			if _, err := Restore(protocol.NewCodec(), bytesOf(t, m)); err != nil {
+				t.Errorf("%s with %d levels: %v", c.tool, levels, err)
+			}
+		}
+	}
+}
+
+// What a read gives an agent is kept with room for the observation of it.
+func TestNoReadIsTooDeep(t *testing.T) {
+	deep := any(int64(1))
+	for range protocol.MaxDepth - 1 {
+		deep = []any{deep}
+	}
+	m := machine(t, echo())
+	m.State.Private = map[string]any{"x": deep, "decision": map[string]any{"calls": map[string]any{"tool": "ReadPrivateStateTool", "params": map[string]any{}}}}
+	if said := calls(decide(t, m, 1)); len(said) != 1 || !strings.HasSuffix(said[0], " ok") {
+		t.Fatal(said)
+	}
+	m.State.Private = map[string]any{}
+	if _, err := Restore(protocol.NewCodec(), bytesOf(t, m)); err != nil {
+		t.Error(err)
 	}
 }

@@ -45,13 +45,13 @@ func (t *Turn) changePrivate(p tool.Params) (any, error) {
 	case path != "" || op != "" || value != nil:
 		return nil, protocol.Errorf(protocol.KindInvalid, "one call is either path, op and value, or commands; make two calls")
 	}
-	return t.updateByCommands(commands)
+	return t.commandOwn(commands, t.m.ID.Instance+"/"+itoa(t.end.Turn)+"."+itoa(uint64(t.end.Calls)))
 }
 
 func (t *Turn) updatePrivate(text, op string, value any) error {
 	path, err := private.ParsePath(text, &t.space.paths)
-	if err == nil && text != "" {
-		err = path.CheckWrite()
+	if err == nil {
+		err = private.CheckWrite(path, value)
 	}
 	if err != nil {
 		return err
@@ -81,12 +81,8 @@ func (t *Turn) updatePrivate(text, op string, value any) error {
 	return nil
 }
 
-// updateByCommands carries out commands on the draft of the private state.
-func (t *Turn) updateByCommands(v any) (any, error) {
-	return t.commandOwn(v, t.m.ID.Instance+"/"+itoa(t.end.Turn)+"."+itoa(uint64(t.end.Calls)))
-}
-
-// commandOwn carries out commands under a name that the turn uses once.
+// commandOwn carries out commands on the draft of the private state, under a name that the turn
+// uses once.
 func (t *Turn) commandOwn(v any, name string) (any, error) {
 	batch, err := decodeCommands(v)
 	if err != nil {

@@ -430,3 +430,23 @@ func TestPartsOfAnEventShareTheRoom(t *testing.T) {
 		}
 	}
 }
+
+// What a merged event lists can be read, also if a payload leaves no room for the list.
+func TestMergedPayloadsAreNotTooDeep(t *testing.T) {
+	for _, levels := range []int{protocol.MaxNested, protocol.MaxDepth} {
+		v := any(int64(1))
+		for range levels {
+			v = []any{v}
+		}
+		e := &Routed{Body: protocol.Encode(v)}
+		body, err := merged([]*Routed{e}, 1, 1<<20).Value()
+		if err != nil {
+			t.Errorf("%d levels: %v", levels, err)
+			continue
+		}
+		payload := body.(map[string]any)["events"].([]any)[0].(map[string]any)["payload"]
+		if _, isText := payload.(string); isText != (levels > protocol.MaxNested) {
+			t.Errorf("%d levels: %v", levels, payload)
+		}
+	}
+}

@@ -94,7 +94,18 @@ func merged(events []*Routed, count uint32, limit int) protocol.Raw {
 		list = append(list, map[string]any{"id": e.ID, "type": e.Type, "payload": payload,
 			"source_agent_instance_id": e.Source, "timestamp": e.Time.String()})
 	}
-	return protocol.Encode(map[string]any{"merged": int64(count), "events": list})
+	body := map[string]any{"merged": int64(count), "events": list}
+	raw := protocol.Encode(body)
+	if protocol.Check(raw) == nil {
+		return raw
+	}
+	for i, e := range events[from:] { // a payload alone may be as deep as can be read
+		v, _ := e.Body.Value()
+		if err := protocol.CheckNested(v); err != nil {
+			list[i].(map[string]any)["payload"] = err.Error()
+		}
+	}
+	return protocol.Encode(body)
 }
 
 // hold decides which deliveries of a routed event are held: all if a throttle rule

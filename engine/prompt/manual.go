@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tavernsim/protocol"
+	"tavernsim/tam/answer"
 )
 
 // maxNested is how deep a manual shows the fields of objects.
@@ -54,7 +55,7 @@ func form(s map[string]any, depth int) string {
 		}
 	}
 	if v, ok := s["default"]; ok {
-		parts = append(parts, "default "+asJSON(v))
+		parts = append(parts, "default "+harmless(v))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -62,10 +63,10 @@ func form(s map[string]any, depth int) string {
 // kind is the type of a schema: names, values out of a list, or the parts of an object or a list.
 func kind(s map[string]any, depth int) string {
 	if list, ok := s["enum"].([]any); ok {
-		return either(list, asJSON)
+		return either(list, harmless)
 	}
 	if v, ok := s["const"]; ok {
-		return asJSON(v)
+		return harmless(v)
 	}
 	for _, key := range []string{"anyOf", "oneOf"} {
 		if list, ok := s[key].([]any); ok && depth > 0 {
@@ -103,6 +104,14 @@ func either(list []any, one func(any) string) string {
 		texts[i] = one(v)
 	}
 	return strings.Join(texts, " or ")
+}
+
+// harmless is a value as JSON, which would spell control characters out.
+func harmless(v any) string {
+	if s, ok := v.(string); ok {
+		v = answer.Clean(s)
+	}
+	return asJSON(v)
 }
 
 // textOr is a text as it is, and anything else as JSON.

@@ -8,13 +8,14 @@ import (
 
 	"tavernsim/engine/template"
 	"tavernsim/protocol"
+	"tavernsim/tam/answer"
 )
 
 // What follows makes units of the inputs of a core workflow, in the form of
 // docs/formats/deliberation.md. What is no object of that form is shown as JSON.
 
-// Tools describes tools in the text, for grammars without native calls, sorted by name. Those that
-// are detailed have a line for each parameter, others only the names.
+// Tools describes tools in the text, for grammars without native calls, sorted by name. Nothing in it is
+// read as a call. Those that are detailed have a line for each parameter, others only the names.
 func Tools(list []any) (units []Unit) {
 	for _, v := range list {
 		m, _ := v.(map[string]any)
@@ -25,7 +26,7 @@ func Tools(list []any) (units []Unit) {
 		} else if list := parameters(m["parameters"]); list != "" {
 			names = " (" + list + ")"
 		}
-		units = append(units, Unit{ID: name, Text: "- " + name + names + ": " + text(m, "description") + lines})
+		units = append(units, Unit{ID: name, Text: answer.Clean("- " + name + names + ": " + text(m, "description") + lines)})
 	}
 	sortByID(units)
 	return units

@@ -22,12 +22,16 @@
 // Schemas, calls (package tam reads those) and definition files (internal/source).
 package lenient
 
-import "fmt"
+import (
+	"fmt"
+
+	"tavernsim/protocol"
+)
 
 // Bounds.
 const (
 	MaxBytes   = 16 << 20
-	MaxDepth   = 60 // protocol.MaxDepth, with room for what the value is put into
+	MaxDepth   = protocol.MaxNested
 	MaxRepairs = 50 // of these and the first of each kind are listed
 	MaxFences  = 16 // code fences that are looked into
 	MaxPasses  = 16 // how often a text is read over to find the value in it

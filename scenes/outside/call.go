@@ -477,12 +477,12 @@ func (c *call) complete(x *effect.Answered) {
 }
 
 func normalize(x *effect.Answered) (err error) {
-	if x.Output, err = protocol.Normalize(x.Output); err != nil {
+	if x.Output, err = protocol.NormalizeBounded(x.Output); err != nil {
 		return err
 	}
 	for i := range x.Model.Calls {
 		p := &x.Model.Calls[i].Params
-		v, err := protocol.Normalize(*p)
+		v, err := protocol.NormalizeBounded(*p)
 		if err != nil {
 			return err
 		}

@@ -177,7 +177,7 @@ func (r *Runner) Now(q *effect.Ask, realtime bool, barred ...string) *effect.Ans
 	if realtime && (x.Err != nil || x.Model.Latency > 0 || x.Latency > 0) {
 		return nil
 	}
-	if x.Output, err = protocol.Normalize(x.Output); err != nil {
+	if x.Output, err = protocol.NormalizeBounded(x.Output); err != nil {
 		x.Err = err
 	}
 	x.Kind, x.Number = q.Kind, q.Number

@@ -50,14 +50,19 @@ func start(ctx context.Context, r *outside.Runner, kind string) <-chan *effect.A
 
 // Whatever an executor does wrong is the failure of that request.
 func TestBadExecutors(t *testing.T) {
+	deep := any(nil)
+	for range protocol.MaxNested + 1 {
+		deep = []any{deep}
+	}
 	r := table(t,
+		outside.Entry{Kind: "deep", Executor: does(func(context.Context, *effect.Ask) effect.Answered { return effect.Answered{Output: deep} })},
 		outside.Entry{Kind: "panics", Executor: does(func(context.Context, *effect.Ask) effect.Answered { panic("fell over") })},
 		outside.Entry{Kind: "no value", Executor: does(func(context.Context, *effect.Ask) effect.Answered { return effect.Answered{Output: make(chan int)} })},
 		outside.Entry{Kind: "wrong", Executor: does(func(context.Context, *effect.Ask) effect.Answered {
 			return effect.Answered{Kind: "other", Number: 7, Output: 3}
 		})},
 	)
-	for kind, want := range map[string]protocol.ErrorKind{"panics": protocol.KindInternal, "no value": protocol.KindInvalid, "nobody": protocol.KindUnknown} {
+	for kind, want := range map[string]protocol.ErrorKind{"panics": protocol.KindInternal, "no value": protocol.KindInvalid, "deep": protocol.KindInvalid, "nobody": protocol.KindUnknown} {
 		if x := <-start(t.Context(), r, kind); protocol.KindOf(x.Err) != want || x.Number != 1 {
 			t.Errorf("%s: %+v", kind, x)
 		}

@@ -10,7 +10,7 @@
 //     cut, is never among the calls.
 //  4. A call that is quoted inside a call of the other grammar is text of that call.
 //  5. [Neutralise] leaves nothing in a text that is read as a call, and breaks nothing else
-//     but what looks like the beginning of one.
+//     but what looks like the beginning of one. [Clean] takes out what steers a terminal, too.
 package answer
 
 import (

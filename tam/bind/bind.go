@@ -20,7 +20,7 @@ func Bind(c *protocol.Call, s *Schema) (map[string]any, error) {
 		return nil, protocol.Errorf(protocol.KindInvalid, "the arguments are no JSON object: %s; write one object with the parameters", protocol.Short(c.Broken, 200))
 	}
 	if s.takes(c) {
-		return c.Params, nil
+		return bounded(c.Params)
 	}
 	b := binder{in: c, schema: s, out: make(map[string]any, len(c.Params)), from: map[string]string{}}
 	for _, name := range protocol.SortedKeys(c.Params) {
@@ -38,7 +38,22 @@ func Bind(c *protocol.Call, s *Schema) (map[string]any, error) {
 	if len(b.faults) > 0 {
 		return nil, protocol.Errorf(protocol.KindInvalid, "%s", strings.Join(b.faults, "; "))
 	}
-	return b.out, nil
+	return bounded(b.out)
+}
+
+// bounded refuses parameters that nothing could keep.
+func bounded(params map[string]any) (map[string]any, error) {
+	var wrong error
+	first := ""
+	for name, v := range params {
+		if err := protocol.CheckNested(v); err != nil && (wrong == nil || name < first) {
+			wrong, first = protocol.Errorf(protocol.KindInvalid, "%s: %w", short(name), err), name
+		}
+	}
+	if wrong != nil {
+		return nil, wrong
+	}
+	return params, nil
 }
 
 type binder struct {

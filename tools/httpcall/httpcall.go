@@ -41,7 +41,6 @@ import (
 const (
 	maxAnswer    = 1 << 20
 	maxDropped   = 1 << 20 // bytes that are read beyond it, so that the connection can be used again
-	maxDepth     = 64      // of JSON
 	maxRedirects = 5
 	maxHeader    = 64 << 10
 )
@@ -284,7 +283,7 @@ func output(typ string, data []byte) any {
 	typ, _, _ = strings.Cut(strings.ToLower(typ), ";")
 	if typ = strings.TrimSpace(typ); typ == "application/json" || strings.HasSuffix(typ, "+json") {
 		report := &source.Report{} // its faults are of no use: the text is the output then
-		if doc := source.Parse("answer.json", data, source.Limits{MaxDepth: maxDepth}, report); doc != nil && report.Total() == 0 {
+		if doc := source.Parse("answer.json", data, source.Limits{MaxDepth: protocol.MaxNested}, report); doc != nil && report.Total() == 0 {
 			return doc.Root.Value()
 		}
 	}

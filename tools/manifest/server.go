@@ -14,6 +14,7 @@ import (
 
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
+	"tavernsim/tam/answer"
 	"tavernsim/tools/manifest/places"
 )
 
@@ -204,14 +205,14 @@ func (t *Tool) SetPinned(p *Pinned) {
 	}
 }
 
-// plain is a text of a server as a description: bounded, without control characters.
+// plain is a text of a server as a description: harmless and bounded.
 func plain(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if control(r) {
 			return -1
 		}
 		return r
-	}, strings.ToValidUTF8(text, "\ufffd"))
+	}, answer.Clean(text))
 	if len(text) > maxDescription {
 		text = strings.ToValidUTF8(text[:maxDescription-len("…")], "") + "…"
 	}

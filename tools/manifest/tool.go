@@ -177,7 +177,7 @@ type Fault struct {
 // reserved are the beginnings of ids that have another meaning.
 func reserved() []string { return []string{"workflow:", "node:", "mcp:", "system:", "plugin:"} }
 
-// Check fills in what is not written, and finds what is wrong beyond the types and rules
+// Check fills in what is not written, makes texts harmless, and finds what is wrong beyond the types and rules
 // of the fields.
 func (t *Tool) Check() []Fault {
 	c := checker{tool: t}
@@ -192,6 +192,7 @@ func (t *Tool) Check() []Fault {
 	for i, need := range t.Needs {
 		c.need(strconv.Itoa(i), need)
 	}
+	t.seal()
 	return c.faults
 }
 

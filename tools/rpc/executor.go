@@ -325,16 +325,13 @@ func saysNo(e *jsonrpc.Error) tools.Result {
 	return r
 }
 
-// maxDepth bounds how deep an output is nested.
-const maxDepth = 64
-
 func resultOf(raw json.RawMessage) tools.Result {
 	var said toolResult
 	if err := json.Unmarshal(raw, &said); err != nil || len(said.Output) == 0 {
 		return bad(len(raw), "the answer is no object with the field output")
 	}
 	report := &source.Report{}
-	doc := source.Parse("output.json", said.Output, source.Limits{MaxDepth: maxDepth, MaxBytes: child.MaxMessage}, report)
+	doc := source.Parse("output.json", said.Output, source.Limits{MaxDepth: protocol.MaxNested, MaxBytes: child.MaxMessage}, report)
 	if doc == nil || report.Total() > 0 {
 		return bad(len(raw), "the output is no value: "+report.Err().Error())
 	}

@@ -75,6 +75,9 @@ func (r *Run) Told(id, by string, value any, err error) *cast.Request {
 	if r.Result == "" {
 		return nil
 	}
+	if err == nil {
+		err = protocol.CheckNested(value)
+	}
 	if n := len(protocol.Encode(value)); err == nil && n > MaxResult {
 		err = protocol.Errorf(protocol.KindLimit, "the output %s has %d bytes; at most %d", OutputResult, n, MaxResult)
 	}

@@ -123,11 +123,11 @@ func text(m map[string]any, name string) string {
 const MaxTold = 64 << 10
 
 // Told are those of named values that a hook is told, as copies, and the names of those
-// that are left out because they are longer than [MaxTold] or no values.
+// that are left out because they are longer than [MaxTold], nested too deep or no values.
 func Told(names []string, value func(i int) any) (told map[string]any, left []any) {
 	told = map[string]any{}
 	for i, name := range names {
-		v, err := protocol.Normalize(value(i))
+		v, err := protocol.NormalizeBounded(value(i))
 		if v == nil && err == nil {
 			continue
 		}

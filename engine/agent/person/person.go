@@ -121,14 +121,14 @@ func Act(p *tooltask.Player, core []string, input func(name string) any) tooltas
 	for _, name := range names {
 		v := input(name)
 		n := len(protocol.Encode(v))
-		if size+n > maxShown {
+		if size+n > maxShown || protocol.CheckNested(v) != nil {
 			left = append(left, name)
 			continue
 		}
 		payload[name], size = v, size+n
 	}
 	if len(left) > 0 {
-		payload["left_out"] = left // too large together; simd inspect shows it
+		payload["left_out"] = left // too large together, or nested too deep; simd inspect shows it
 	}
 	q := tooltask.Question{Action: Action, To: p.By, Wait: p.Wait, Payload: payload, Schema: Schema()}
 	return task(tooltask.PlayTool, &q, p.Timeout)

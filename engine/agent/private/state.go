@@ -67,6 +67,21 @@ func ParsePath(text string, paths *world.Paths) (world.Path, error) {
 	return paths.Parse(text)
 }
 
+// CheckWrite refuses a path that nobody may write, and a value that is nested too deep there. The
+// empty path is the whole state.
+func CheckWrite(path world.Path, value any) error {
+	const pushed = 1 // levels of the list that a value may be put into
+	if len(path) > 0 {
+		if err := path.CheckWrite(); err != nil {
+			return err
+		}
+	}
+	if most := protocol.MaxNested - pushed - len(path); protocol.Deeper(value, most) {
+		return protocol.Errorf(protocol.KindInvalid, "the value is nested deeper than %d, which is the most at %s", most, place(path))
+	}
+	return nil
+}
+
 // Change is the state after one plain change. It takes the value from its encoded form, as
 // a fold does. text is the path as it was written. Neither the limit nor the check of the
 // engine is applied.

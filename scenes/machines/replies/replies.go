@@ -75,7 +75,7 @@ func Fits(q *panel.Asked, r *panel.Reply) (err error) {
 	if why := panel.NotFor(q.Players, r.By); why != "" {
 		return protocol.Errorf(protocol.KindDenied, "%s", why)
 	}
-	if r.Value, err = protocol.Normalize(r.Value); err != nil {
+	if r.Value, err = protocol.NormalizeBounded(r.Value); err != nil {
 		return protocol.Errorf(protocol.KindInvalid, "the answer: %w", err)
 	}
 	raw := protocol.Encode(r.Value)

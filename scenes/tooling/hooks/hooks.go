@@ -159,18 +159,15 @@ func (h *Hook) Output(raw json.RawMessage) (any, error) {
 // valueOf reads a value of an answer; false = it is none.
 func valueOf(raw json.RawMessage) (any, bool) {
 	report := &source.Report{}
-	doc := source.Parse("hook.json", raw, source.Limits{MaxDepth: maxDepth}, report)
+	doc := source.Parse("hook.json", raw, source.Limits{MaxDepth: protocol.MaxNested}, report)
 	if doc == nil || report.Total() > 0 {
 		return nil, false
 	}
 	return doc.Root.Value(), true
 }
 
-const (
-	maxDepth = 64
-	// MaxReason is how much of a reason is kept, in bytes.
-	MaxReason = 400
-)
+// MaxReason is how much of a reason is kept, in bytes.
+const MaxReason = 400
 
 // Answer asks all hooks of the place that a question of a turn names.
 func (x *Hooks) Answer(ctx context.Context, q *effect.Ask) (a hook.Answer, err error) {
