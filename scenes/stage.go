@@ -240,7 +240,9 @@ func (st *stage) carryOut(e *machines.Effect) error {
 	case machines.ActWake:
 		st.wake(e)
 	case machines.ActAsk:
-		st.measurePhase(machines.Services()[e.Service].Name)
+		if !e.More { // else agents deliberate
+			st.measurePhase(machines.Services()[e.Service].Name)
+		}
 		env := &protocol.Envelope{EventHeader: protocol.EventHeader{Time: e.At}, Kind: protocol.KindCommit, Scene: st.ID, Wave: e.Wave, Body: protocol.NewBody(e.Data)}
 		env.Place = uint32(e.Place)
 		if env.Body.SetValue(st.machine.View); e.More {

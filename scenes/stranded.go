@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent/effect"
 	"tavernsim/scenes/machines"
 )
 
@@ -12,10 +11,11 @@ import (
 const patience = 10 * time.Second
 
 // stopAfterWave stops the scene after its open wave. On the virtual clock that wave waits for every answer, as long as
-// an endpoint may be away: a scene whose requests all wait for such endpoints gives the wave up.
+// an endpoint may be away: a scene whose requests all wait for such endpoints gives the wave up. One with a budget
+// waits: its ledgers would count what was sent as taken, as after a kill.
 func (r *Run) stopAfterWave(reason string) {
 	r.control(reason)
-	if r.scene.Clock == agenda.Virtual {
+	if r.scene.Clock == agenda.Virtual && r.scene.Budgets == nil {
 		r.stops.Do(func() { go r.leaveStranded() })
 	}
 }
@@ -30,26 +30,12 @@ func (r *Run) leaveStranded() {
 		case <-r.stage.over.Done():
 			return
 		case now := <-t.C:
-			if !r.scene.stranded() {
+			if !r.scene.outside.Stranded() {
 				since = now
 			} else if now.Sub(since) >= patience {
 				r.control(string(machines.DoGiveUp))
-				return
+				since = now
 			}
 		}
 	}
-}
-
-// stranded reports whether all requests that are under way wait for endpoints that take none now.
-func (s *scene) stranded() bool {
-	if s.outside.Under(effect.KindModel) == 0 || s.outside.Under("") > s.outside.Under(effect.KindModel) {
-		return false
-	}
-	for _, g := range s.ModelGates() {
-		l := g.Load()
-		if why, _, _ := g.Stalled(); why == "" && l.Out+l.Waits() > 0 {
-			return false
-		}
-	}
-	return true
 }

@@ -2,6 +2,8 @@ package scenes_test
 
 import (
 	"context"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,48 +17,110 @@ import (
 	"tavernsim/scenes/scenestest"
 )
 
-// A scene that is interrupted while its endpoint is away gives the open wave up, and goes on before it. One whose
-// endpoint is only slow waits for the answers.
+// clouds are endpoints of the same model: bob asks one, the others another.
+type clouds struct {
+	*llmtest.Fake
+	bob, others *gate.Gate
+}
+
+func (c clouds) Gate(q *protocol.ModelRequest) (*gate.Gate, int64) {
+	if q.Agent == "bob" {
+		return c.bob, 1
+	}
+	return c.others, 1
+}
+
+type nobody struct{}
+
+func (nobody) Released(limit.Class) {}
+func (nobody) Refused(error)        {}
+
+// A scene that is interrupted while nothing is waited for but endpoints that are away gives the open wave up, also the
+// last one, and goes on before it. One whose endpoint is only slow waits, and no request that is out is cut off.
 func TestInterruptedWhileAnEndpointIsAway(t *testing.T) {
-	p := realtimeScene(t, branching)
+	ends := strings.Replace(branching, "simulation: {stop: {ticks: 3}}", `simulation: {stop: {ticks: 3}}
+scene_lifecycle_workflows: {on_scene_end: bye}
+-- workflows/bye.yaml --
+interfaceInputs: {now: {dataFlowType: STRING}}
+interfaceOutputs: {response: {dataFlowType: STRING}}
+nodes: [{id: in, type: GroupInput}, {id: m, type: LLMCompletion, inputValues: {prompt: goodbye}}, {id: out, type: GroupOutput}]
+edges: [{source: m, sourceHandle: text, target: out, targetHandle: response}]`, 1)
+	refused := func(d time.Duration) error {
+		return &llm.Failure{Outcome: llm.OutcomeRateLimited, Message: "away", RetryAfter: d}
+	}
 	for _, c := range []struct {
-		name string
-		away bool
-	}{{"away", true}, {"slow", false}} {
+		name    string
+		text    string
+		answer  func(agent string) (wait time.Duration, err error)
+		busy    bool                                // another run has a request at the endpoint of the others
+		in      func(d time.Duration) (ok bool)     // it stops
+		through func(deliberations int64) (ok bool) // before it stops
+	}{
+		{"away", branching, func(string) (time.Duration, error) {
+			return 0, &llm.Failure{Outcome: llm.OutcomeServerError, Message: "refused"}
+		}, false, func(d time.Duration) bool { return d < 2*time.Minute }, func(n int64) bool { return n == 0 }},
+		{"slow", branching, func(string) (time.Duration, error) { return 2 * time.Minute, nil }, false,
+			func(d time.Duration) bool { return d >= 4*time.Minute }, func(n int64) bool { return n > 0 }},
+		{"away for one", branching, func(agent string) (time.Duration, error) {
+			if agent == "bob" {
+				return 0, refused(20 * time.Minute)
+			}
+			return 0, nil
+		}, true, func(d time.Duration) bool { return d < 2*time.Minute }, func(n int64) bool { return n <= 1 }},
+		{"answers while it refuses", branching, func(agent string) (time.Duration, error) {
+			if agent == "bob" {
+				return 0, refused(10 * time.Minute)
+			}
+			return 90 * time.Second, nil
+		}, false, func(d time.Duration) bool { return d >= 90*time.Second && d < 10*time.Minute }, func(n int64) bool { return n <= 1 }},
+		{"away at the end", ends, func(agent string) (time.Duration, error) {
+			if agent != "ada" && agent != "bob" {
+				return 0, refused(20 * time.Minute)
+			}
+			return 0, nil
+		}, false, func(d time.Duration) bool { return d < 2*time.Minute }, func(n int64) bool { return n > 0 }},
+	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := scenestest.New(t, p, "")
-			away := c.away
-			model := func() cloud {
-				return cloud{gate: gate.New("cloud", limit.Options{}), Fake: &llmtest.Fake{Reply: func(ctx context.Context, _ int, _ *protocol.ModelRequest) (string, error) {
-					if away {
-						return "", &llm.Failure{Outcome: llm.OutcomeServerError, Message: "refused"}
+			s, set := scenestest.New(t, realtimeScene(t, c.text), ""), scenestest.Settings{Clock: agenda.Virtual}
+			answer, cut := c.answer, atomic.Int64{}
+			model := func() clouds {
+				return clouds{bob: gate.New("bob", limit.Options{}), others: gate.New("others", limit.Options{}), Fake: &llmtest.Fake{Reply: func(ctx context.Context, _ int, q *protocol.ModelRequest) (string, error) {
+					wait, err := answer(q.Agent)
+					select {
+					case <-time.After(wait):
+					case <-ctx.Done():
+						cut.Add(1)
 					}
-					<-time.After(2 * time.Minute)
-					return "well", nil
+					return "well", err
 				}}}
 			}
 			synctest.Test(t, func(t *testing.T) {
-				start := time.Now()
-				r, err := s.Start(scenestest.Settings{Model: model(), Clock: agenda.Virtual})
+				start, m := time.Now(), model()
+				set.Model = m
+				r, err := s.Start(set)
 				if err != nil {
 					t.Fatal(err)
+				}
+				if c.busy {
+					other := &limit.Call{Owner: nobody{}, Scene: "another", Class: limit.Interactive}
+					m.others.Enter(other, 0, time.Hour)
+					defer m.others.End(other, limit.End{Outcome: llm.OutcomeOK})
 				}
 				<-time.After(time.Minute)
 				r.Interrupt()
 				res := r.Close()
-				took, waves := time.Since(start), res.State.Agenda.Wave
-				if res.Err != nil || res.Reason != agenda.StoppedByInterrupt || res.Final {
+				if res.Err != nil || res.Reason != agenda.StoppedByInterrupt || res.Final || s.Fold(t, set).Agenda.Ended != "" {
 					t.Fatal(res)
 				}
-				if c.away && (took > 2*time.Minute || res.State.Tally.Deliberations > 0) || !c.away && (took < 4*time.Minute || res.State.Tally.Deliberations == 0) {
-					t.Fatalf("it stopped after %s, in wave %d, with %d deliberations", took, waves, res.State.Tally.Deliberations)
+				if took := time.Since(start); !c.in(took) || !c.through(res.State.Tally.Deliberations) || cut.Load() > 0 {
+					t.Fatalf("it stopped after %s, with %d deliberations, and cut %d requests off", took, res.State.Tally.Deliberations, cut.Load())
 				}
-				away = false
-				again, err := s.Start(scenestest.Settings{Model: model(), Clock: agenda.Virtual})
-				if err != nil {
+				answer = func(string) (time.Duration, error) { return 0, nil }
+				set.Model = model()
+				if r, err = s.Start(set); err != nil {
 					t.Fatal(err)
 				}
-				if res := again.Close(); res.Err != nil || !res.Final || res.State.Tally.Deliberations == 0 {
+				if res := r.Close(); res.Err != nil || !res.Final || res.State.Tally.Deliberations == 0 {
 					t.Fatal(res, res.State.Tally.Deliberations)
 				}
 			})

@@ -223,7 +223,9 @@ func (s *Stage) control(in *Control) error {
 			return nil
 		}
 		s.effect(Effect{Act: ActWarn, Err: errors.New("the open wave is given up: all its requests wait for endpoints that take none; the run resumes before it")})
-		s.stopping.kept = true
+		if s.stopping.kept = true; s.stopping.Final { // the end is in that wave
+			s.stopping.Outcome = Outcome{Reason: agenda.StoppedByInterrupt}
+		}
 		return s.finish()
 	default:
 		return s.errorf("control %q", in.Do)

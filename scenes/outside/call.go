@@ -39,7 +39,8 @@ type call struct {
 
 	mu      sync.Mutex // guards the following fields
 	phase   phase
-	flight  *Flight // in the log, from the first attempt on
+	at      *atomic.Int64 // counts the calls that wait at its gate; nil = it has none yet
+	flight  *Flight       // in the log, from the first attempt on
 	attempt *attempt
 }
 
@@ -92,7 +93,7 @@ func (c *call) stale() {
 	c.mu.Lock()
 	never := c.phase == waits && c.flight == nil
 	if never {
-		c.phase = ended
+		c.become(ended)
 	}
 	c.mu.Unlock()
 	if never {
@@ -108,8 +109,18 @@ func (c *call) move(from, to phase) bool {
 	if c.phase != from {
 		return false
 	}
-	c.phase = to
+	c.become(to)
 	return true
+}
+
+// become changes the phase; the lock is held.
+func (c *call) become(to phase) {
+	if c.at != nil && c.phase == waits {
+		c.at.Add(-1)
+	}
+	if c.phase = to; c.at != nil && to == waits {
+		c.at.Add(1)
+	}
 }
 
 // find answers a request that the log knows.
@@ -140,6 +151,7 @@ func (c *call) enter() {
 	c.Once = c.from.Bound != nil || !c.to.MayRepeat(&c.ask) // one attempt is reserved that may cost something
 	c.runner.join(c)
 	c.waiting = time.Now().Add(c.ask.Wait)
+	c.at = c.runner.waitingAt(c.gate)
 	c.move(finds, waits)
 	c.gate.Enter(&c.Call, c.ask.Wait, cmp.Or(c.chosen.Patience, patience))
 	c.look()
@@ -176,7 +188,7 @@ func (c *call) cancelled() {
 		}
 		return
 	}
-	c.phase = ended
+	c.become(ended)
 	c.mu.Unlock()
 	switch was {
 	case waits:
@@ -234,22 +246,22 @@ func (c *call) Released(class limit.Class) {
 	case c.phase != waits: // the deliberation has ended
 		go c.gate.End(&c.Call, limit.End{Outcome: llm.OutcomeCancelled})
 	case int(c.gate.Stuck.Load()) >= c.gate.Most():
-		c.phase = out
+		c.become(out)
 		go c.ended(&attempt{begun: time.Now()}, &effect.Answered{Err: &llm.Failure{Outcome: llm.OutcomeUnavailable, Message: fmt.Sprintf(
 			"%s %s: %d calls have not returned although their time is over; no more are made until one does", c.to.kind, c.to.Name(), c.gate.Stuck.Load())}})
 	case c.effect == nil || c.flight != nil:
 		if c.flight != nil {
 			c.flight.Waited(c.gate.Name(), waited, true)
 		}
-		c.phase = out
+		c.become(out)
 		go c.onNewStack()
 	default:
 		if c.flight = c.runner.Log.Begin(c.effect, c.kept); c.flight != nil {
 			c.flight.Waited(c.gate.Name(), waited, false)
-			c.phase = keeps
+			c.become(keeps)
 			return
 		}
-		c.phase = finds
+		c.become(finds)
 		go func() {
 			c.gate.End(&c.Call, limit.End{Outcome: llm.OutcomeCancelled})
 			c.find()
@@ -459,9 +471,7 @@ func (c *call) end(x *effect.Answered, err error) {
 		x = &effect.Answered{Err: err}
 		c.complete(x)
 	}
-	if c.to != nil {
-		c.to.under.Add(-1)
-	}
+	c.runner.under.Add(-1)
 	c.then(x)
 	c.runner.done.Done()
 }

@@ -75,7 +75,7 @@ func (c *call) elsewhere(x *effect.Answered) bool {
 	n.ask.Wait, n.ask.Model.Attempt = 0, 0
 	c.mu.Lock()
 	n.flight, ok = c.flight, c.phase == waits
-	c.phase = ended
+	c.become(ended)
 	c.mu.Unlock()
 	if !ok {
 		return true // the deliberation has ended in the meantime

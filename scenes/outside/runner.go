@@ -63,11 +63,13 @@ func Kinds(entries []Entry) (list []string) {
 type Runner struct {
 	Log *Log // nil keeps nothing; set before the first request
 
-	kinds map[string]*executor
-	watch Watch
-	done  sync.WaitGroup
-	ahead sync.WaitGroup // requests of shadows
-	mu    sync.Mutex     // guards every Urgency, and the gates of executors
+	kinds   map[string]*executor
+	watch   Watch
+	done    sync.WaitGroup
+	ahead   sync.WaitGroup // requests of shadows
+	under   atomic.Int64   // requests under way
+	waiting sync.Map       // of a gate: how many of them wait there, an *atomic.Int64
+	mu      sync.Mutex     // guards every Urgency, and the gates of executors
 }
 
 // Watch is told what happens to requests. It is called on many goroutines.
@@ -105,7 +107,6 @@ type executor struct {
 	tools   Tools        // nil = it is none of them
 	gate    *gate.Gate   // of fixed width, for what has no gate of its own
 	gates   []*gate.Gate // that requests may pass, or have passed
-	under   atomic.Int64 // requests under way
 }
 
 // New makes a runner.
@@ -292,23 +293,34 @@ func (r *Runner) Go(ctx context.Context, from From, q *effect.Ask, then func(*ef
 	c := &call{runner: r, to: r.kinds[q.Kind], from: from, ask: *q, then: then, ctx: ctx}
 	if c.to != nil {
 		c.chosen, _ = c.to.route(&c.ask)
-		c.to.under.Add(1)
 	}
 	r.done.Add(1)
+	r.under.Add(1)
 	if from.Ahead != nil {
 		r.ahead.Add(1)
 	}
 	c.start()
 }
 
-// Under is how many requests of a kind are under way; "" = of all.
-func (r *Runner) Under(kind string) (n int64) {
-	for _, x := range r.kinds {
-		if kind == "" || kind == x.kind {
-			n += x.under.Load()
-		}
+// waitingAt counts the calls that wait at a gate.
+func (r *Runner) waitingAt(g *gate.Gate) *atomic.Int64 {
+	n, known := r.waiting.Load(g)
+	if !known {
+		n, _ = r.waiting.LoadOrStore(g, new(atomic.Int64))
 	}
-	return n
+	return n.(*atomic.Int64)
+}
+
+// Stranded reports whether all requests that are under way wait at gates of endpoints that take none now.
+func (r *Runner) Stranded() bool {
+	under, stranded := r.under.Load(), int64(0)
+	r.waiting.Range(func(g, n any) bool {
+		if why, _, _ := g.(*gate.Gate).Stalled(); why != "" {
+			stranded += n.(*atomic.Int64).Load()
+		}
+		return true
+	})
+	return under > 0 && stranded >= under
 }
 
 // Gates are those that requests of a kind pass. Scenes share the gates of endpoints.
