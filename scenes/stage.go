@@ -59,7 +59,7 @@ type keptWave struct {
 // Receive implements actors.Behavior.
 func (st *stage) Receive(env *protocol.Envelope) error {
 	began, ends := st.options.Serial.Began(), st.options.Serial.Turn
-	if env.Kind == protocol.KindDecided {
+	if env.Kind == protocol.KindDecided && st.measured.phase != metrics.PhaseTurns { // else agents deliberate
 		ends = st.options.Serial.Service
 	}
 	defer func() { ends(began) }()

@@ -89,6 +89,9 @@ func checkServices(rows []ServiceKind) error {
 		if slices.ContainsFunc(rows[:i], func(k ServiceKind) bool { return k.Name == rows[i].Name }) {
 			return protocol.Errorf(protocol.KindInternal, "the table of services: row %d: there is another row with the name %s", i+1, rows[i].Name)
 		}
+		if rows[i].Early && i > 0 {
+			return protocol.Errorf(protocol.KindInternal, "the table of services: row %d (%s): only the first one may decide early, for the others wait for it", i+1, rows[i].Name)
+		}
 	}
 	return nil
 }

@@ -44,19 +44,6 @@ type call struct {
 	attempt *attempt
 }
 
-// phase is what a call waits for.
-type phase uint8
-
-const (
-	finds phase = iota // the log, for an answer that it has or will have
-	waits              // the gate
-	keeps              // the log, which keeps the request
-	hands              // the log, which keeps that another endpoint takes it over
-	out                // the executor
-	lands              // the log, which keeps the answer
-	ended
-)
-
 // start answers the request, or lets it enter the gate. It returns soon.
 func (c *call) start() {
 	if c.to == nil {
@@ -99,27 +86,6 @@ func (c *call) stale() {
 	if never {
 		c.gate.Leave(&c.Call)
 		c.drop(nil, protocol.Errorf(protocol.KindCancelled, "request: %w", context.Cause(c.from.Ahead.Context)))
-	}
-}
-
-// move changes the phase; false = the call has gone on without its caller.
-func (c *call) move(from, to phase) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.phase != from {
-		return false
-	}
-	c.become(to)
-	return true
-}
-
-// become changes the phase; the lock is held.
-func (c *call) become(to phase) {
-	if c.at != nil && c.phase == waits {
-		c.at.Add(-1)
-	}
-	if c.phase = to; c.at != nil && to == waits {
-		c.at.Add(1)
 	}
 }
 

@@ -302,27 +302,6 @@ func (r *Runner) Go(ctx context.Context, from From, q *effect.Ask, then func(*ef
 	c.start()
 }
 
-// waitingAt counts the calls that wait at a gate.
-func (r *Runner) waitingAt(g *gate.Gate) *atomic.Int64 {
-	n, known := r.waiting.Load(g)
-	if !known {
-		n, _ = r.waiting.LoadOrStore(g, new(atomic.Int64))
-	}
-	return n.(*atomic.Int64)
-}
-
-// Stranded reports whether all requests that are under way wait at gates of endpoints that take none now.
-func (r *Runner) Stranded() bool {
-	under, stranded := r.under.Load(), int64(0)
-	r.waiting.Range(func(g, n any) bool {
-		if why, _, _ := g.(*gate.Gate).Stalled(); why != "" {
-			stranded += n.(*atomic.Int64).Load()
-		}
-		return true
-	})
-	return under > 0 && stranded >= under
-}
-
 // Gates are those that requests of a kind pass. Scenes share the gates of endpoints.
 func (r *Runner) Gates(kind string) []*gate.Gate {
 	r.mu.Lock()

@@ -96,7 +96,7 @@ func profileRules() source.Rules {
 		"profile.Profile.knowledge_base_references":     {Section: "§2.2", Doc: "Knowledge bases that the agent may use. The first one is the default."},
 		"profile.Profile.subscribed_event_types":        {Section: "§2.2", Doc: "Events that the agent hears: a type, or an object with a filter."},
 		"profile.Profile.skill_workflow_ids_inventory":  {Section: "§2.1.4", Doc: "Workflows the agent may call as skills, by id or path. The list is also the authorisation."},
-		"profile.Profile.tool_ids_inventory":            {Section: "§2.1.4", Doc: "Tools the agent may call, by exact id. The list is also the authorisation."},
+		"profile.Profile.tool_ids_inventory":            {Section: "§2.1.4", Doc: "Tools the agent may call, by exact id; a skill as `workflow:ID`. The list is also the authorisation."},
 		"profile.Profile.initial_goals_reference":       {Section: "§2.1.3", Doc: "Goals at the start."},
 		"profile.Profile.reflection_workflow_id":        {Section: "§2.1.5", Doc: "The reflection skill, by id or path. Default: the only skill whose id contains \"reflect\"."},
 		"profile.Profile.budget":                        {Section: "§3.2.3", Doc: "What its agents may spend on models, in one scene together: see [budgets](scene.md#budget)."},

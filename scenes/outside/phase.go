@@ -1,0 +1,62 @@
+package outside
+
+import (
+	"sync/atomic"
+
+	"tavernsim/llm/gate"
+)
+
+// phase is what a call waits for.
+type phase uint8
+
+const (
+	finds phase = iota // the log, for an answer that it has or will have
+	waits              // the gate
+	keeps              // the log, which keeps the request
+	hands              // the log, which keeps that another endpoint takes it over
+	out                // the executor
+	lands              // the log, which keeps the answer
+	ended
+)
+
+// move changes the phase; false = the call has gone on without its caller.
+func (c *call) move(from, to phase) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.phase != from {
+		return false
+	}
+	c.become(to)
+	return true
+}
+
+// become changes the phase; the lock is held.
+func (c *call) become(to phase) {
+	if c.at != nil && c.phase == waits {
+		c.at.Add(-1)
+	}
+	if c.phase = to; c.at != nil && to == waits {
+		c.at.Add(1)
+	}
+}
+
+// waitingAt counts the calls that wait at a gate.
+func (r *Runner) waitingAt(g *gate.Gate) *atomic.Int64 {
+	n, known := r.waiting.Load(g)
+	if !known {
+		n, _ = r.waiting.LoadOrStore(g, new(atomic.Int64))
+	}
+	return n.(*atomic.Int64)
+}
+
+// Stranded reports whether all requests that are under way wait at gates of endpoints that take none now.
+func (r *Runner) Stranded() bool {
+	under, stranded := r.under.Load(), int64(0)
+	r.waiting.Range(func(g, n any) bool {
+		if why, _, _ := g.(*gate.Gate).Stalled(); why != "" {
+			stranded += n.(*atomic.Int64).Load()
+		}
+		return true
+	})
+	return under > 0 && stranded >= under
+}
