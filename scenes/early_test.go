@@ -16,7 +16,7 @@ import (
 // The world decides about the first turns of a large wave while others deliberate. It comes to what it decides
 // behind them, also when it fails at any of its messages: what it has already is asked of it again, once.
 func TestTheWorldDecidesEarly(t *testing.T) {
-	text := strings.NewReplacer("count: 3}", "count: 700}", "ticks: 12", "ticks: 3", "tool: 'WriteToKnowledgeBaseTool'", "tool: 'UpdatePrivateStateTool'", "{entry: {entry_type: 'note', content: 'hm'}}", "{updates: {said: 'hm'}}", "subscribed_event_types: [agent.failed, tick]\n", "").Replace(shaky)
+	text := strings.NewReplacer("count: 3}", "count: 2100}", "ticks: 12", "ticks: 3", "tool: 'WriteToKnowledgeBaseTool'", "tool: 'UpdatePrivateStateTool'", "{entry: {entry_type: 'note', content: 'hm'}}", "{updates: {said: 'hm'}}", "subscribed_event_types: [agent.failed, tick]\n", "").Replace(shaky)
 	project := shakyProject(t, text, func(any) any { return "ok" })
 	run := func(workers int, options ...func(*scenes.Options)) string {
 		s, set := scenestest.New(t, project, ""), scenestest.Settings{Workers: workers}

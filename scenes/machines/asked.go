@@ -13,7 +13,7 @@ func (s *Stage) askEarly(service int) {
 }
 
 // minEarly is how many requests are worth a message of their own.
-const minEarly = 256
+const minEarly = 1024
 
 // serviceFailed restores a service for another decision, or gives the scene up. While agents deliberate it
 // waits: verify hears of a failure when the service is asked.
