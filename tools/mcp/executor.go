@@ -229,13 +229,13 @@ func textOf(r *tools.Result, c sdk.Content) string {
 	case *sdk.AudioContent:
 		return attached(r, "audio", "audio", x.MIMEType, x.Data)
 	case *sdk.ResourceLink:
-		text := "resource " + x.URI
+		list := []string{"resource " + x.URI}
 		for _, more := range []string{x.Name, x.MIMEType} {
 			if more != "" {
-				text += ", " + protocol.Short(more, 200)
+				list = append(list, protocol.Short(more, 200))
 			}
 		}
-		return "[" + text + "]"
+		return "[" + strings.Join(list, ", ") + "]"
 	case *sdk.EmbeddedResource:
 		if x.Resource != nil && x.Resource.Text != "" {
 			return x.Resource.Text

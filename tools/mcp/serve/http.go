@@ -185,7 +185,7 @@ func (g *guarded) heard(w http.ResponseWriter, q *http.Request) (body []byte, ok
 	}
 	_ = c.SetReadDeadline(time.Time{}) // the answer may take longer
 	if err == nil {
-		_, err = message(body)
+		err = message(body)
 	}
 	if err != nil {
 		http.Error(w, "the body is no message: "+err.Error(), http.StatusBadRequest)

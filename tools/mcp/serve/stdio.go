@@ -49,7 +49,7 @@ func (l *lines) Close() error { return l.out.Close() }
 
 // sound is a line as the library gets it; nothing if it is no message, and then it has its answer.
 func (l *lines) sound(line []byte) ([]byte, error) {
-	if _, err := message(line); err != nil && !errors.Is(err, errID) {
+	if err := message(line); err != nil && !errors.Is(err, errID) {
 		return nil, l.refuse("null", jsonrpc.CodeParseError, err)
 	} else if err == nil {
 		if err = l.known(line); err == nil {
@@ -126,16 +126,16 @@ func (l *lines) refuse(id string, code int64, why error) error {
 
 // message is what a client sent, if no object of it has a name twice: readers differ in which of
 // the two they take. Its id is one that an answer can have.
-func message(b []byte) ([]byte, error) {
+func message(b []byte) error {
 	id, _, twice, err := child.Parts(b)
 	if err = cmp.Or(err, twice); err != nil {
-		return b, err
+		return err
 	}
 	// The library reads a number as a float, and answers its whole part.
 	if n, err := strconv.ParseFloat(string(id), 64); err == nil && (n != math.Trunc(n) || math.Abs(n) >= 1<<53) {
-		return b, errID
+		return errID
 	}
-	return b, nil
+	return nil
 }
 
 var errID = errors.New("the id is a text or a whole number below 2^53")
