@@ -162,6 +162,10 @@ func TestEvents(t *testing.T) {
 			_, _ = w.Write([]byte("data: " + strings.Repeat("x", MaxLine+1) + "\n\n"))
 			return
 		}
+		if r.URL.Path == "/marked" {
+			_, _ = w.Write([]byte("\ufeffdata: a\n\n\ufeffdata: b\n\ndata: c"))
+			return
+		}
 		_, _ = w.Write([]byte(": a comment\r\nevent: one\r\ndata: a\r\ndata:b\r\n\r\n\ndata: \n\ndata:\ndata:\n\ndata: the last"))
 	})
 	read := func(path string) (got []string, err error) {
@@ -178,6 +182,9 @@ func TestEvents(t *testing.T) {
 		return got, err
 	}
 	if got, err := read("/"); err != nil || strings.Join(got, "|") != "one=a\nb|=\n|=the last" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := read("/marked"); err != nil || strings.Join(got, "|") != "=a|=c" { // the mark of the byte order stands before all else
 		t.Errorf("%q, %v", got, err)
 	}
 	if _, err := read("/long"); outcome(t, err).Outcome != llm.OutcomeBadOutput {

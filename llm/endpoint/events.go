@@ -31,6 +31,9 @@ func (r *Reply) Events() iter.Seq2[Event, error] {
 		for {
 			var err error
 			line, err = readLine(lines, line[:0])
+			if total == 0 {
+				line = unmarked(line)
+			}
 			if total += len(line); err == nil && total > MaxAnswer {
 				err = errTooLong
 			}

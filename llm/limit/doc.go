@@ -6,7 +6,7 @@
 // # Rules
 //
 //   - Rates. In any minute at most so many requests and tokens leave: a tenth of them at
-//     once, the rest at an even pace. Tokens are reserved by the estimate, and corrected when the call ends. A
+//     once, the rest at an even pace, and in any six seconds one. Tokens are reserved by the estimate, and corrected when the call ends. A
 //     call larger than the whole rate leaves alone. What the endpoint says about its
 //     limits ([Hints]) overrules the options where it allows less. If it says so in
 //     refusals alone, only their Retry-After counts: no later answer would correct the rest.

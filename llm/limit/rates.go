@@ -85,8 +85,8 @@ func (r *rates) fits(now time.Duration, tokens int64) (ok bool, again time.Durat
 		case limit == 0:
 		case r.sum[i] > 0 && r.sum[i]+n > limit:
 			return false, r.gone[r.first-r.base].at + minute
-		case r.even[i] > now+burst:
-			return false, r.even[i] - burst
+		case r.even[i] > now+burst && len(r.gone) > 0 && r.gone[len(r.gone)-1].at+burst > now: // else a call larger than a tenth
+			return false, min(r.even[i]-burst, r.gone[len(r.gone)-1].at+burst)
 		}
 		if at := r.left[i].enough(n); at > now {
 			return false, at

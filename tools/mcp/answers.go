@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -159,8 +160,46 @@ func valueOf(structured any) (v any, size int64, err error) {
 	}
 	report := &source.Report{}
 	doc := source.Parse("structuredContent.json", []byte(text), source.Limits{MaxDepth: maxDepth, MaxBytes: child.MaxMessage}, report)
-	if doc == nil || report.Total() > 0 {
+	if doc != nil && report.Total() == 0 {
+		return doc.Root.Value(), int64(len(text)), nil
+	}
+	if v, err = plainValue(text); err != nil {
 		return nil, int64(len(text)), report.Err()
 	}
-	return doc.Root.Value(), int64(len(text)), nil
+	return v, int64(len(text)), nil
+}
+
+// plainValue reads JSON that is sound, and more than a value of a project may be: integers beyond 64 bits become
+// floats, and what is nested deeper becomes text later.
+func plainValue(text string) (v any, err error) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	if err = d.Decode(&v); err != nil {
+		return nil, err
+	}
+	return numbered(v)
+}
+
+// numbered has integers and floats in the place of numbers.
+func numbered(v any) (_ any, err error) {
+	switch x := v.(type) {
+	case json.Number:
+		if n, err := x.Int64(); err == nil {
+			return n, nil
+		}
+		return x.Float64()
+	case []any:
+		for i := range x {
+			if x[i], err = numbered(x[i]); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		for name := range x {
+			if x[name], err = numbered(x[name]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return v, nil
 }

@@ -18,8 +18,8 @@
 //  5. A server over HTTP is reached under the rules of tools/httpcall for addresses; only
 //     what the server names among its needs may be private or local.
 //  6. A call that was sent and has no answer is lost; it is not sent twice. Every attempt
-//     has its key in _meta, under [KeyField]. One that a server over HTTP refuses with 429, 503, or 404 for its
-//     session, has not begun, and is no failure of the server.
+//     has its key in _meta, under [KeyField]. One that a server over HTTP refuses with 429 or 503 and says
+//     no more, or with 404 for its session, has not begun. No refused call is a failure of the server.
 //  7. The caller hears what the server says about how far a call is.
 //  8. What a server over HTTP says by itself is heard as long as the session lasts, also if its
 //     stream breaks off. No call needs that stream.

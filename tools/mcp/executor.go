@@ -249,7 +249,7 @@ func textOf(r *tools.Result, c sdk.Content) string {
 
 // attached is a file of an answer in words.
 func attached(r *tools.Result, what, name, mediaType string, data []byte) string {
-	if kind, params, err := mime.ParseMediaType(protocol.Short(mediaType, 100)); err != nil {
+	if kind, params, err := mime.ParseMediaType(protocol.Short(mediaType, 100)); err != nil && !errors.Is(err, mime.ErrInvalidMediaParameter) {
 		mediaType = "application/octet-stream" // none, or it has characters that no media type has
 	} else {
 		mediaType = cmp.Or(mime.FormatMediaType(kind, params), kind)

@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,7 +17,24 @@ import (
 // sessionID is the header that names a session.
 const sessionID = "Mcp-Session-Id"
 
-const maxRefusal = 512 // bytes that are kept of what a server says with a refusal
+const (
+	maxRefusal = 512      // bytes that are kept of what a server says with a refusal
+	maxError   = 64 << 10 // bytes that are read of it
+)
+
+type readCloser struct {
+	io.Reader
+	io.Closer
+}
+
+// answers reports whether a text is the error of a request. The ids of requests are numbers.
+func answers(text []byte) bool {
+	var m struct {
+		ID    *float64        `json:"id"`
+		Error json.RawMessage `json:"error"`
+	}
+	return json.Unmarshal(text, &m) == nil && m.ID != nil && m.Error != nil
+}
 
 // refused is a request that a server over HTTP did not take. It leaves the connection as it is.
 type refused struct {
@@ -37,7 +56,7 @@ func (r *refused) Error() string {
 func (r *refused) gone() bool { return r.status == http.StatusNotFound }
 
 // refusalOf is the refusal that an answer to a message is, and nil if it is none. 404 is one where the message belongs
-// to a session; else there is nothing at the address.
+// to a session, and no error of the message itself comes with it; else there is nothing at the address.
 func refusalOf(q *http.Request, a *http.Response) *refused {
 	switch {
 	case q.Method != http.MethodPost:
@@ -47,8 +66,13 @@ func refusalOf(q *http.Request, a *http.Response) *refused {
 	default:
 		return nil
 	}
-	defer a.Body.Close()
-	said, _ := io.ReadAll(io.LimitReader(a.Body, maxRefusal))
+	said, _ := io.ReadAll(io.LimitReader(a.Body, maxError))
+	if a.StatusCode == http.StatusNotFound && answers(said) {
+		a.Body = readCloser{io.MultiReader(bytes.NewReader(said), a.Body), a.Body}
+		return nil
+	}
+	_ = a.Body.Close()
+	said = said[:min(len(said), maxRefusal)]
 	return &refused{a.StatusCode, httpcall.RetryAfter(a.Header.Get("Retry-After"), time.Now()), strings.ToValidUTF8(string(said), "\ufffd")}
 }
 

@@ -196,6 +196,23 @@ func TestNoTools(t *testing.T) {
 	}
 }
 
+// An error of a call that comes with 404 is one of the call: it is not made again.
+func TestErrorOfACallWithNotFound(t *testing.T) {
+	calls := atomic.Int64{}
+	h := instead(t, "tools/call", func(w http.ResponseWriter, id json.RawMessage) {
+		calls.Add(1)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprintf(w, `{"jsonrpc": "2.0", "id": %s, "error": {"code": -32602, "message": "no such note: 7"}}`, id)
+	})
+	x := New([]Server{{webDefinition(t, h.URL), sayPin()}}, Options{Failed: func(string, string) { t.Error("a failure was counted") }})
+	defer x.Close()
+	r := tools.Run(t.Context(), x, &tools.Call{Tool: sayTool(t, manifest.Never), Params: map[string]any{"say": "x"}, Key: "key"}, tools.Options{Timeout: toolstest.Long, Retries: 2})
+	if r.Error == nil || !strings.Contains(r.Error.Message, "no such note: 7") || calls.Load() != 1 {
+		t.Errorf("%+v after %d calls", r.Error, calls.Load())
+	}
+}
+
 // Promise 10: over HTTP too, as one message or as an event, a message in which an object has a name
 // twice is none, and a result that is no object, or that the library cannot read, is an error of the call alone.
 func TestUnsoundAnswers(t *testing.T) {
@@ -210,7 +227,8 @@ func TestUnsoundAnswers(t *testing.T) {
 		{`{"content":"text"}`, "bad_output", "content is no list"},
 		{`{"content":[],"_meta":{"n":1e400}}`, "bad_output", "_meta is not"},
 		{`{"content":[],"structuredContent":{"n":1e400}}`, "bad_output", "structuredContent is no value"},
-		{`{"content":[],"structuredContent":` + strings.Repeat("[", 65) + strings.Repeat("]", 65) + `}`, "bad_output", "structuredContent is no value"},
+		{`{"content":[],"structuredContent":` + strings.Repeat("[", 65) + strings.Repeat("]", 65) + `}`, "", strings.Repeat("[", 65)},
+		{`{"content":[],"structuredContent":{"id":9007199254740993,"wei":100000000000000000000}}`, "", "map[id:9007199254740993 wei:1e+20]"},
 		{`{"content":[],"structuredContent":{"id":9007199254740993,"text":"<\u2028\n\"x\\y\"é>"}}`, "", "map[id:9007199254740993 text:<\u2028\n\"x\\y\"é>]"},
 		{`{"content":[],"structuredContent":"{}"}`, "", "{}"},
 		{`{"content":[{"type":"text","text":"none"}],"structuredContent":null}`, "", "none"},

@@ -98,10 +98,10 @@ func (o *pinOptions) pin(ctx context.Context, e *cli.Env, dir, id string) error 
 	if err != nil {
 		return err
 	}
-	unusable(pin, reasons)
 	if err := secretive(pin, store, reasons); err != nil {
 		return err
 	}
+	unusable(pin, reasons)
 	changes := changesOf(s.Pin, pin, reasons)
 	for i := range changes {
 		changes[i].Tool, changes[i].Reason = store.Shown(changes[i].Tool), store.Shown(changes[i].Reason)
@@ -151,16 +151,12 @@ func unusable(pin *manifest.Pin, reasons map[string]string) {
 	names := map[string][]string{}
 	for i := range pin.Tools {
 		t := &pin.Tools[i]
-		name := project.Squash(t.Name)
-		names[name] = append(names[name], t.Name)
+		if reasons[t.Name] != "" {
+			continue
+		}
 		for _, f := range manifest.NewMCPTool(pin.Server, t).Check() {
 			reasons[t.Name] = f.Message
 			break
-		}
-		if len(names[name]) > 1 {
-			for _, twin := range names[name] {
-				reasons[twin] = "another tool of the server has the same name for a model"
-			}
 		}
 		if reasons[t.Name] != "" {
 			continue
@@ -171,6 +167,16 @@ func unusable(pin *manifest.Pin, reasons map[string]string) {
 		}
 		if err != nil {
 			reasons[t.Name] = err.Error()
+			continue
+		}
+		name := project.Squash(t.Name)
+		names[name] = append(names[name], t.Name)
+	}
+	for _, twins := range names {
+		if len(twins) > 1 {
+			for _, name := range twins {
+				reasons[name] = "another tool of the server has the same name for a model"
+			}
 		}
 	}
 }
