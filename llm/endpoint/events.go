@@ -3,6 +3,7 @@ package endpoint
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -25,9 +26,7 @@ type Event struct {
 func (r *Reply) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		lines := bufio.NewReaderSize(&heard{r}, 8<<10)
-		var e Event
-		var line []byte
-		data, total := false, 0
+		e, line, data, total := Event{}, []byte(nil), false, 0
 		for {
 			var err error
 			line, err = readLine(lines, line[:0])
@@ -87,9 +86,7 @@ func (r *Reply) Events() iter.Seq2[Event, error] {
 				}
 				e.Data, data = append(e.Data, value...), true
 			default:
-				if r.odd == "" {
-					r.odd = string(line[:min(len(line), maxOdd)])
-				}
+				r.odd = cmp.Or(r.odd, string(line[:min(len(line), maxOdd)]))
 			}
 		}
 	}
