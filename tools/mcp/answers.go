@@ -9,9 +9,8 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"tavernsim/internal/source"
 	"tavernsim/internal/wirejson"
-	"tavernsim/tools/child"
+	"tavernsim/protocol"
 )
 
 // notKnown stands in the place of content that nobody can read.
@@ -148,58 +147,18 @@ func reads(name string, value []byte) bool {
 	return new(sdk.CallToolResult).UnmarshalJSON(objectOf([]field{{name, value}})) == nil
 }
 
-// maxDepth bounds how deep a value is nested.
-const maxDepth = 64
-
-// valueOf is the value of an answer, and how many bytes of JSON it is.
+// valueOf is the value of an answer, and how many bytes of JSON it is. Integers beyond 64 bits become floats; what is
+// nested too deep becomes text later.
 func valueOf(structured any) (v any, size int64, err error) {
 	text, kept := structured.(string)
 	if !kept { // it did not come over a wire
 		b, err := json.Marshal(structured)
 		return structured, int64(len(b)), err
 	}
-	report := &source.Report{}
-	doc := source.Parse("structuredContent.json", []byte(text), source.Limits{MaxDepth: maxDepth, MaxBytes: child.MaxMessage}, report)
-	if doc != nil && report.Total() == 0 {
-		return doc.Root.Value(), int64(len(text)), nil
-	}
-	if v, err = plainValue(text); err != nil {
-		return nil, int64(len(text)), report.Err()
-	}
-	return v, int64(len(text)), nil
-}
-
-// plainValue reads JSON that is sound, and more than a value of a project may be: integers beyond 64 bits become
-// floats, and what is nested deeper becomes text later.
-func plainValue(text string) (v any, err error) {
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
-	if err = d.Decode(&v); err != nil {
-		return nil, err
+	if err = d.Decode(&v); err == nil {
+		v, err = protocol.Normalize(v)
 	}
-	return numbered(v)
-}
-
-// numbered has integers and floats in the place of numbers.
-func numbered(v any) (_ any, err error) {
-	switch x := v.(type) {
-	case json.Number:
-		if n, err := x.Int64(); err == nil {
-			return n, nil
-		}
-		return x.Float64()
-	case []any:
-		for i := range x {
-			if x[i], err = numbered(x[i]); err != nil {
-				return nil, err
-			}
-		}
-	case map[string]any:
-		for name := range x {
-			if x[name], err = numbered(x[name]); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return v, nil
+	return v, int64(len(text)), err
 }
