@@ -241,6 +241,11 @@ const MaxLine = 32 << 20
 // Read reads a cassette; name is the file's, for errors.
 func Read(name string, r io.Reader) (*Answers, error) {
 	a := &Answers{}
+	return a, Lines(name, r, func(e *Entry) error { a.Add(e); return nil })
+}
+
+// Lines calls yield for each line of a cassette, until it returns an error.
+func Lines(name string, r io.Reader, yield func(*Entry) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, MaxLine)
 	for n := 1; lines.Scan(); n++ {
@@ -250,16 +255,18 @@ func Read(name string, r io.Reader) (*Answers, error) {
 		}
 		e, err := readLine(line)
 		if err != nil {
-			return nil, protocol.Errorf(protocol.KindInvalid, "%s:%d: this is no line of a cassette: %w", name, n, err)
+			return protocol.Errorf(protocol.KindInvalid, "%s:%d: this is no line of a cassette: %w", name, n, err)
 		}
-		a.Add(e)
+		if err := yield(e); err != nil {
+			return err
+		}
 	}
 	if err := lines.Err(); errors.Is(err, bufio.ErrTooLong) {
-		return nil, protocol.Errorf(protocol.KindLimit, "%s: a line has more than %d bytes", name, MaxLine)
+		return protocol.Errorf(protocol.KindLimit, "%s: a line has more than %d bytes", name, MaxLine)
 	} else if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	return a, nil
+	return nil
 }
 
 func readLine(line []byte) (*Entry, error) {

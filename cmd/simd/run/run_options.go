@@ -1,7 +1,9 @@
 package run
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"tavernsim/engine/budget"
 	"tavernsim/engine/control"
 	"tavernsim/internal/flagvalue"
+	"tavernsim/llm/replay"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
@@ -21,6 +24,7 @@ import (
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/tooling"
+	"tavernsim/tools/ownfile"
 	"tavernsim/tools/plugin"
 	"tavernsim/tools/sandbox"
 )
@@ -234,14 +238,20 @@ func defaultModel(path string) (string, error) {
 		}
 		return m.Model, nil
 	}
-	a, err := rundir.ReadAnswers(path)
+	f, err := ownfile.Open(path)
 	if err != nil {
+		return "", protocol.Errorf(protocol.KindNotFound, "answers: %w", err)
+	}
+	defer f.Close()
+	var first replay.Entry
+	err = replay.Lines(path, f, func(e *replay.Entry) error { first = *e; return io.EOF }) // the run reads the others
+	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}
-	if a.Len() == 0 || a.All()[0].Default == nil {
+	if first.Default == nil {
 		return "", protocol.Errorf(protocol.KindInvalid, "%s does not say which model asked; say it: --model NAME --answers %s --on-miss fail", path, path)
 	}
-	return *a.All()[0].Default, nil
+	return *first.Default, nil
 }
 
 // control are the commands with which the scenes begin.
