@@ -129,8 +129,10 @@ func (g *Gate) Stalled() (why string, waiting int, wait time.Duration) {
 	defer g.mu.Unlock()
 	now := time.Since(g.born)
 	why, until := g.machine.Stalled(now)
-	l := g.machine.Load()
-	return why, l.Waits(), max(until-now, 0)
+	for _, n := range g.machine.Load().Waiting {
+		waiting += n
+	}
+	return why, waiting, max(until-now, 0)
 }
 
 // Rates are the requests and tokens that may leave in a minute; 0 = no limit.

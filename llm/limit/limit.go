@@ -397,14 +397,6 @@ type Load struct {
 	Shut    int // 1 = the circuit is open, or the endpoint is closed
 }
 
-// Waits is how many calls wait.
-func (l *Load) Waits() (n int) {
-	for _, c := range l.Waiting {
-		n += c
-	}
-	return n
-}
-
 // Add adds another load.
 func (l *Load) Add(o Load) {
 	l.Out, l.Limit, l.Shut = l.Out+o.Out, l.Limit+o.Limit, l.Shut+o.Shut

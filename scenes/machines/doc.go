@@ -14,6 +14,8 @@
 //	next.go      which wave comes next
 //	lifecycle.go how a scene begins, pauses, goes on and ends
 //	wave.go      one wave: wakes, merges, services, its facts
+//	asked.go     what a service is asked while agents deliberate, and a service that fails
+//	waiting.go   the orders that wait for their wave
 //	realtime.go  waves of the turns that have arrived; inflight.go: urgent ones
 //	gather.go    when a snapshot is taken, and what waits for it
 //

@@ -290,8 +290,10 @@ func (s *Stage) closeWave() error {
 		failed := s.broke != nil && s.broke.Actor == k.Actor
 		if due := s.due(k.Name); due || s.requests[i].Count > 0 || failed || len(s.early) > 0 && s.early[0].Service == i {
 			s.phase = phaseService
-			if left := s.Spending.ToolsLeft(); left != nil && k.Name == tooltask.Service {
-				s.requests[i].Add(left)
+			if k.Name == tooltask.Service {
+				if left := s.Spending.ToolsLeft(); left != nil {
+					s.requests[i].Add(left)
+				}
 			}
 			if members := s.View.channel().Grouped; k.Name == bus.Service && s.requests[i].Count > 0 && len(members) > 0 {
 				tasks := s.questions()
