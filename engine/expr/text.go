@@ -15,6 +15,13 @@ import (
 // nearly all there is, is the same in both.
 
 func isASCII(s string) bool {
+	const high = 0x8080808080808080 // the high bit of eight bytes
+	for ; len(s) >= 8; s = s[8:] {  // one load, as the compiler reads it
+		low := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24
+		if (low|uint64(s[4])<<32|uint64(s[5])<<40|uint64(s[6])<<48|uint64(s[7])<<56)&high != 0 {
+			return false
+		}
+	}
 	for i := range len(s) {
 		if s[i] >= utf8.RuneSelf {
 			return false
