@@ -17,7 +17,7 @@ import (
 // underBudget is what the shell of an agent keeps of a deliberation under a budget.
 type underBudget struct {
 	*spending.WakeBudget
-	asked map[int]*held // requests to models, by number
+	asked map[int]*held // requests without an answer, by number
 	step  budget.Step   // what the shell does now, for the stage
 }
 
@@ -177,6 +177,20 @@ func (a *agentShell) lost() (list []*effect.Answered) {
 	return list
 }
 
+// out are the failures of requests whose answers the deliberation, which is cancelled, has not taken. They
+// may have cost as much as they could.
+func (a *agentShell) out() (list []*effect.Answered) {
+	if a.budget == nil {
+		return nil
+	}
+	for _, l := range a.outside.Log.Out(a.machine.ID.Instance, a.machine.State.Turn+1) {
+		if a.budget.asked[l.Request] != nil {
+			list = append(list, l.Answered())
+		}
+	}
+	return list
+}
+
 // settle notes in an answer what budgets have to do with it, and what it took.
 func (a *agentShell) settle(x *effect.Answered) {
 	if a.budget == nil || noTool(x.Kind) {
@@ -190,6 +204,7 @@ func (a *agentShell) settle(x *effect.Answered) {
 	if h == nil {
 		return
 	}
+	delete(a.budget.asked, x.Number)
 	if h.bound.Saved || h.ledger != "" {
 		o := x.Model.Origin
 		if o == nil {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/budget"
 	"tavernsim/llm"
 	"tavernsim/protocol"
@@ -85,6 +87,73 @@ func TestRealtimeRemovedUnderABudget(t *testing.T) {
 			})
 			if took.Calls < 6 {
 				t.Errorf("the facts have %v of abandoned turns", took)
+			}
+			for _, l := range s.Fold(t, scenestest.Settings{}).Spending.Lines() {
+				if l.Name == budget.OfScene && (l.Used.Calls != 8 || l.Refused == 0) {
+					t.Errorf("used %v, refused %d", l.Used, l.Refused)
+				}
+			}
+			mustRestore(t, s, scenestest.Settings{Clock: agenda.Realtime})
+			mustVerify(t, s, scenestest.Settings{Clock: agenda.Realtime})
+		})
+	}
+}
+
+// What a turn takes that a more urgent event interrupts counts, too: with its own facts.
+func TestRealtimeInterruptedUnderABudget(t *testing.T) {
+	for name, c := range map[string]struct {
+		answers []time.Duration // in turn; the last ends a turn that nothing interrupts
+		pauses  time.Duration
+		lost    int
+	}{
+		"while the first request is out": {[]time.Duration{4 * time.Second, 0}, time.Second, 4},
+		"after answers":                  {[]time.Duration{time.Second, 4 * time.Second, 0}, 2500 * time.Millisecond, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := scenestest.New(t, realtimeScene(t, `agent_instances:
+  - {instance_id: guest, profile_id: person, custom_runtime_config: {wake_on_start: false, interrupt: {by: high, then: drop}, max_tool_rounds: 20}}
+budget: {calls: 8, on_exhausted: refuse}
+simulation: {clock: realtime, stop: {after: 2m}}
+`), "")
+			var made atomic.Int64
+			m := &slow{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+				takes := c.answers[int(made.Add(1)-1)%len(c.answers)]
+				a, err := after(takes, "")(ctx, req)
+				if takes > 0 {
+					a.Calls = []protocol.Call{{ID: "c", Tool: "ReadPrivateStateTool", Params: map[string]any{}}}
+				}
+				return a, err
+			}}
+			asked := 0
+			synctest.Test(t, func(t *testing.T) {
+				r := live(t, s, scenestest.Settings{Model: bounded{m}})
+				for i := range 24 {
+					<-time.After(c.pauses)
+					call := map[string]any{"publish": map[string]any{"type": "call", "to": "guest", "priority": []string{"normal", "high"}[i%2]}}
+					if got, err := r.Order(t.Context(), doing(fmt.Sprint(i), call)); err != nil || got.Refused != "" {
+						t.Error(got, err)
+					}
+				}
+				if res := r.Close(); res.Err != nil || !res.Final {
+					t.Error(res)
+				}
+				asked, _ = m.count()
+			})
+			interrupted, lost := 0, 0
+			s.Facts(t, func(_ protocol.Record, fact protocol.Fact) {
+				switch x := fact.(type) {
+				case *agentfact.TurnEnded:
+					if x.Outcome == agentfact.OutcomeInterrupted {
+						interrupted++
+					}
+				case *agentfact.ModelAnswered:
+					if x.Cut() {
+						lost++
+					}
+				}
+			})
+			if asked != 8 || lost != c.lost || interrupted < lost {
+				t.Errorf("models were asked %d times under a budget of 8 calls; %d turns were interrupted, and %d requests lost", asked, interrupted, lost)
 			}
 			for _, l := range s.Fold(t, scenestest.Settings{}).Spending.Lines() {
 				if l.Name == budget.OfScene && (l.Used.Calls != 8 || l.Refused == 0) {

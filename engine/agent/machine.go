@@ -123,6 +123,9 @@ type (
 		// Interrupt says that a more urgent event is the reason: the turn leaves
 		// nothing of its effects, and what it perceived is kept as the profile says.
 		Interrupt bool
+
+		// Lost are failures of requests that are out (protocol.ModelBudget.Cut).
+		Lost []*effect.Answered
 	}
 )
 
@@ -150,6 +153,9 @@ func (m *Machine) Decide(in any) (protocol.Decision, error) {
 	case *Cancel:
 		if m.turn == nil {
 			return protocol.Decision{}, nil
+		}
+		for _, a := range x.Lost {
+			m.turn.noteModel(a)
 		}
 		m.turn.interrupted = x.Interrupt
 		m.turn.cancel(x.Reason)

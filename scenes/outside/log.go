@@ -141,7 +141,7 @@ func (l *Log) answers(e *Effect, question func() Question) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.table.find(e)
-	return p != nil && p.answer > 0 && (!p.timed || p.under || e.Kind != effect.KindModel) && p.question == question()
+	return p != nil && p.answer > 0 && (!p.timed || p.most != nil || e.Kind != effect.KindModel) && p.question == question()
 }
 
 // foretells reports whether the answer to a request of a shadow is kept.
@@ -338,7 +338,17 @@ func (l *Log) Lost(agent string, turn uint64) []Lost {
 	return l.table.lost(turnKey{agent, turn})
 }
 
-// AllLost lists those of all open turns, by agent.
+// Out lists the requests of a turn under a budget that are out, and those whose answers are kept.
+func (l *Log) Out(agent string, turn uint64) []Lost {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.table.out(turnKey{agent, turn})
+}
+
+// AllLost lists the lost requests of all open turns, by agent.
 func (l *Log) AllLost() []Lost {
 	if l == nil {
 		return nil

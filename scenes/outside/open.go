@@ -50,7 +50,7 @@ func (t *table) fold(journal interface {
 
 // spent is what a request under a budget took, by its answer; nil = it is under none.
 func (t *table) spent(e *Effect, answer protocol.Raw) (*Spent, error) {
-	if p := t.find(e); p == nil || p.most == nil || p.written != e.Question {
+	if p := t.find(e); p == nil || p.most == nil || p.answer > 0 || p.written != e.Question {
 		return nil, nil
 	}
 	x, err := effect.ReadAnswered(e.Kind, answer)

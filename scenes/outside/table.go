@@ -96,8 +96,7 @@ type place struct {
 	repeat   bool
 	answer   uint64  // seq of the answer's fact; 0 = there is none
 	flight   *Flight // out in this process, or nil
-	most     *Most   // that it takes; nil = it is answered, or under no budget
-	under    bool    // a budget
+	most     *Most   // that it takes; nil = it is under no budget
 	became   func(Fate)
 	lost     []Most // of requests that were in this place before, and have no answer
 	at       protocol.Time
@@ -170,7 +169,7 @@ func (t *table) decide(e *Effect) (verdict, *place) {
 		return late, &place{}
 	case p == nil:
 		return carryOut, nil
-	case !p.same(e) && e.Ahead && (!p.timed || p.under):
+	case !p.same(e) && e.Ahead && (!p.timed || p.most != nil):
 		return late, p
 	case !p.same(e) && p.repeat:
 		return carryOut, nil
@@ -193,7 +192,7 @@ func (t *table) request(e *Effect, wave uint64) *place {
 		open = &turn{first: wave}
 		t.turns[e.turn()] = open
 	}
-	p := &place{key: e.place(), question: e.Question, written: e.Question, repeat: e.MayRepeat, most: e.Most, under: e.Most != nil, at: e.At, ahead: e.Ahead, timed: e.Ahead, became: e.became}
+	p := &place{key: e.place(), question: e.Question, written: e.Question, repeat: e.MayRepeat, most: e.Most, at: e.At, ahead: e.Ahead, timed: e.Ahead, became: e.became}
 	if p.became == nil {
 		p.became = func(Fate) {}
 	}
@@ -206,7 +205,7 @@ func (t *table) request(e *Effect, wave uint64) *place {
 	if old.ahead {
 		t.waste(old)
 	}
-	if p.lost = old.lost; old.most != nil && (e.Most == nil || !e.Most.Moved) {
+	if p.lost = old.lost; old.most != nil && old.answer == 0 && (e.Most == nil || !e.Most.Moved) {
 		p.lost = append(slices.Clip(p.lost), *old.most)
 	}
 	open.places[i] = p
@@ -224,8 +223,21 @@ func (t *table) lost(k turnKey) (list []Lost) {
 		for _, m := range p.lost {
 			list = append(list, Lost{k.agent, p.key.request, m})
 		}
-		if p.most != nil && p.flight == nil {
+		if p.most != nil && p.answer == 0 && p.flight == nil {
 			list = append(list, Lost{k.agent, p.key.request, *p.most})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Lost) int { return cmp.Compare(a.Request, b.Request) })
+	return list
+}
+
+// out lists the requests of a turn under a budget that are out, and those whose answers are kept.
+func (t *table) out(k turnKey) (list []Lost) {
+	if open := t.turns[k]; open != nil {
+		for _, p := range open.places {
+			if p.most != nil && (p.answer > 0 || p.flight != nil) {
+				list = append(list, Lost{k.agent, p.key.request, *p.most})
+			}
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Lost) int { return cmp.Compare(a.Request, b.Request) })
@@ -244,7 +256,7 @@ func (t *table) allLost() (list []Lost) {
 // answered records the seq of the answer to a request.
 func (t *table) answered(e *Effect, seq uint64) {
 	if p := t.find(e); p != nil && p.written == e.Question && p.at == e.At {
-		p.answer, p.most = seq, nil
+		p.answer = seq
 	}
 }
 

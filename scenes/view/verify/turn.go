@@ -304,17 +304,24 @@ func (a *answersOf) ask(effects []protocol.Effect) {
 
 // next is the next input, nil when there is none.
 func (a *answersOf) next() any {
-	for ; a.at < len(a.turn.records); a.at++ {
+	var lost []*effect.Answered // of a deliberation that was cancelled
+	for a.at < len(a.turn.records) {
 		r := a.turn.records[a.at]
+		a.at++
 		switch r.Kind {
 		case agentfact.FactModelAnswered, agentfact.FactCallAnswered, agentfact.FactHookAnswered:
-			a.at++
-			return a.answer(r)
+			x, cut := a.answer(r)
+			switch {
+			case x == nil:
+				return nil
+			case !cut:
+				return x
+			}
+			lost = append(lost, x)
 		case agentfact.FactTurnEnded:
 			end, err := endOf(r, a.codec)
 			if err == nil && (end.Outcome == agentfact.OutcomeCancelled || end.Outcome == agentfact.OutcomeInterrupted) {
-				a.at++
-				return &agent.Cancel{Reason: end.Error, Interrupt: end.Outcome == agentfact.OutcomeInterrupted}
+				return &agent.Cancel{Reason: end.Error, Interrupt: end.Outcome == agentfact.OutcomeInterrupted, Lost: lost}
 			}
 		}
 	}
@@ -322,18 +329,20 @@ func (a *answersOf) next() any {
 	return nil
 }
 
-func (a *answersOf) answer(r protocol.Record) any {
+// answer reads an answer; cut = nobody waited for it.
+func (a *answersOf) answer(r protocol.Record) (x *effect.Answered, cut bool) {
 	f, err := a.codec.ReadFact(r.Kind, r.Data)
 	if err != nil {
 		a.turn.err = err
-		return nil
+		return nil, false
 	}
 	x, ok := f.(agentfact.Recorded).Answered()
 	if !ok || x.Number == 0 { // of an older program: which question it answers is not known
 		a.turn.lost = true
-		return nil
+		return nil, false
 	}
-	return x
+	m, _ := f.(*agentfact.ModelAnswered)
+	return x, m != nil && m.Cut()
 }
 
 // hand gives the stage the end of a turn, as it was decided.
