@@ -31,6 +31,9 @@ type Of[S comparable] struct {
 	Group *Group
 	// Final reports that nothing is opened again after an error.
 	Final func(error) bool
+	// Later reports that the other side is well and takes no session now, and when it may be asked again
+	// (0 = it does not say). That is no failure. nil = it always takes one.
+	Later func(error) (after time.Duration, later bool)
 	// Failed is told of each failure, and why nothing is opened again; off "" = another session may
 	// be. nil = nobody is.
 	Failed func(off string)
@@ -48,7 +51,8 @@ type Keeper[S comparable] struct {
 	failing int       // sessions that failed in a row
 	next    time.Time // no session is opened before
 	off     string    // why it is off for the rest of the scene
-	last    error     // why the last session failed
+	last    error     // why the last session failed, or was not taken
+	refused bool      // it was not taken
 	quiet   int       // calls without an answer in a row, of the open session
 	closing bool
 	ending  sync.WaitGroup // sessions that are being ended
@@ -103,7 +107,11 @@ func (s *Keeper[S]) state() (none S, wait *opening, failed *tools.Result) {
 	case s.opening != nil:
 		return none, s.opening, nil
 	case pause > 0:
-		r := tools.Fail(protocol.KindTransient, fmt.Sprintf("%s failed and starts again in %s: %s", s.of.Name, pause.Round(time.Millisecond), s.last))
+		did := "failed and starts again in"
+		if s.refused {
+			did = "takes no session, and is asked again in"
+		}
+		r := tools.Fail(protocol.KindTransient, fmt.Sprintf("%s %s %s: %s", s.of.Name, did, pause.Round(time.Millisecond), s.last))
 		r.Error.RetryAfter = protocol.Duration(pause)
 		return none, nil, &r
 	}
@@ -129,7 +137,7 @@ func (s *Keeper[S]) opened(o *opening, made S, err error) {
 	close(o.done)
 	switch {
 	case err != nil:
-		s.fail(err)
+		s.closed(err)
 	case s.closing:
 		s.end(made, time.Time{})
 	default:
@@ -138,9 +146,21 @@ func (s *Keeper[S]) opened(o *opening, made S, err error) {
 	}
 }
 
+// closed notes a session that could not be opened.
+func (s *Keeper[S]) closed(err error) {
+	if s.of.Later != nil {
+		if after, later := s.of.Later(err); later {
+			s.last, s.refused = err, true
+			s.next = time.Now().Add(cmp.Or(after, s.of.Pause, firstPause))
+			return
+		}
+	}
+	s.fail(err)
+}
+
 // fail notes a session that failed.
 func (s *Keeper[S]) fail(err error) {
-	s.failing, s.last = s.failing+1, err
+	s.failing, s.last, s.refused = s.failing+1, err, false
 	s.next = time.Now().Add(min(cmp.Or(s.of.Pause, firstPause)<<min(s.failing-1, 10), maxPause))
 	switch {
 	case s.of.Final(err):

@@ -63,7 +63,7 @@ type server struct {
 
 func newServer(of Server, opt Options) *server {
 	return &server{ID: of.Definition.ID, Keeper: child.Keep(child.Of[*session]{
-		Name: "the MCP server " + of.Definition.ID, Start: opt.Start, Pause: opt.Pause, Group: opt.Group, End: (*session).end, Final: final,
+		Name: "the MCP server " + of.Definition.ID, Start: opt.Start, Pause: opt.Pause, Group: opt.Group, End: (*session).end, Final: final, Later: later,
 		Open: func(ctx context.Context) (*session, error) { return of.connect(ctx, opt) },
 		Failed: func(off string) {
 			if opt.Failed != nil {

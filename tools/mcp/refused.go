@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -74,6 +75,15 @@ func refusalOf(q *http.Request, a *http.Response) *refused {
 	_ = a.Body.Close()
 	said = said[:min(len(said), maxRefusal)]
 	return &refused{a.StatusCode, httpcall.RetryAfter(a.Header.Get("Retry-After"), time.Now()), strings.ToValidUTF8(string(said), "\ufffd")}
+}
+
+// later reports that a server takes no session now, and when it may be asked again.
+func later(err error) (after time.Duration, later bool) {
+	r, ok := errors.AsType[*refused](err)
+	if !ok || r.gone() {
+		return 0, false
+	}
+	return r.after, true
 }
 
 // refused is the result of a call that the server did not take. Nothing of it began, unless the server is busy and says

@@ -168,6 +168,44 @@ func TestRefusedOverHTTP(t *testing.T) {
 	}
 }
 
+// So it is of one that opens no session now: it is asked again when it says, however often.
+func TestRefusedSession(t *testing.T) {
+	for _, method := range []string{"initialize", "tools/list"} {
+		for _, status := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
+			t.Run(fmt.Sprint(method, status), func(t *testing.T) {
+				s := saying(toolstest.Answers)
+				below := sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil)
+				var refuses atomic.Bool
+				h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+					body, _ := io.ReadAll(q.Body)
+					q.Body = io.NopCloser(bytes.NewReader(body))
+					if bytes.Contains(body, []byte(`"`+method+`"`)) && refuses.Load() {
+						w.Header().Set("Retry-After", "7")
+						w.WriteHeader(status)
+						return
+					}
+					below.ServeHTTP(w, q)
+				}))
+				t.Cleanup(func() { h.CloseClientConnections(); h.Close() })
+				x := New([]Server{{webDefinition(t, h.URL), sayPin()}}, Options{Failed: func(string, string) { t.Error("a failure was counted") }})
+				defer x.Close()
+				refuses.Store(true)
+				for range 6 {
+					r := call(t.Context(), x, sayTool(t, manifest.Never), toolstest.Long)
+					if r.Error == nil || r.Error.Kind != protocol.KindTransient || !r.Unsent || r.Error.RetryAfter.Std() <= time.Second || !strings.Contains(r.Error.Message, "the MCP server s takes no session, and is asked again in") || !strings.Contains(r.Error.Message, fmt.Sprint("status ", status)) {
+						t.Fatalf("%+v %+v", r, r.Error)
+					}
+					x.servers["s"].Skip()
+				}
+				refuses.Store(false)
+				if r := call(t.Context(), x, sayTool(t, manifest.Never), toolstest.Long); r.Status != tools.OK {
+					t.Errorf("%+v %+v", r, r.Error)
+				}
+			})
+		}
+	}
+}
+
 // The data of an error says what was wrong, where it is short.
 func TestErrorsWithData(t *testing.T) {
 	data := `{"field":"n"}`
