@@ -110,7 +110,7 @@ func (t *Turn) stepBatch() (did bool) {
 // keepMember writes what came of a call.
 func (t *Turn) keepMember(i int) {
 	m := &t.batch.members[i]
-	t.facts = append(t.facts, m.facts...)
+	t.out.Note(m.facts...)
 	for _, text := range m.problems {
 		t.problem(text)
 	}

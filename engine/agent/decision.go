@@ -8,6 +8,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/outbox"
 	"tavernsim/engine/agent/person"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/publish"
@@ -209,7 +210,7 @@ func (t *Turn) enqueue(c protocol.Call) {
 	if c.Block > 0 {
 		t.extend(&q)
 	}
-	if t.spend(entryBytes) {
+	if t.out.Spend(outbox.EntryBytes) {
 		t.queue = append(t.queue, q)
 	}
 }
@@ -270,7 +271,7 @@ func (t *Turn) show(observed bool) {
 // record adds the fact of a call. Other facts hold the effects of the call, so this
 // one may hide secrets. The agent's next turn observes the call from this fact.
 func (t *Turn) record(c *protocol.Call, r *protocol.CallResult, observe bool) {
-	if !t.spend(entryBytes) {
+	if !t.out.Spend(outbox.EntryBytes) {
 		return
 	}
 	f := put(&t.calls, agentfact.CallMade{ID: c.ID, Tool: c.Tool, Origin: c.Origin, Status: r.Status, Observe: observe && t.worthShowing(c, r)})
@@ -282,23 +283,23 @@ func (t *Turn) record(c *protocol.Call, r *protocol.CallResult, observe bool) {
 	}
 	if r.Error != nil {
 		f.Error = secret.Text(r.Error.Message)
-		t.spend(len(f.Error))
+		t.out.Spend(len(f.Error))
 	}
-	t.facts = append(t.facts, f)
+	t.out.Note(f)
 }
 
 // reported encodes a part of a call without secrets. In the place of a value that
 // nests too deep to be read again stands why.
 func (t *Turn) reported(v any) protocol.Raw {
 	if id, ok := v.(requestID); ok {
-		return t.written(func(b []byte) []byte {
+		return t.out.Write(func(b []byte) []byte {
 			return msgp.AppendString(msgp.AppendString(msgp.AppendMapHeader(b, 1), "request_id"), secret.Text(string(id)))
 		})
 	}
 	v, _ = secret.Hide(readable(v))
-	raw := t.encode(v)
+	raw := t.out.Encode(v)
 	if err := protocol.Check(raw); err != nil {
-		return t.encode(err.Error())
+		return t.out.Encode(err.Error())
 	}
 	return raw
 }

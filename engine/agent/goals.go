@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/outbox"
 	"tavernsim/engine/agent/pace"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/profile"
@@ -113,7 +114,7 @@ func (t *Turn) perceiveGoals() bool {
 	if asleep { // what waits for its end does not end it
 		news = sleep.Waking(t.events, r.Above) + len(t.observations) - len(t.m.Shown(t.end.Seen))
 	}
-	t.idle = (t.stirred > 0 || asleep) && !due && news == 0 && len(t.facts) == 0 && t.wake.Workflow == "" && t.played == nil
+	t.idle = (t.stirred > 0 || asleep) && !due && news == 0 && len(t.out.Facts) == 0 && t.wake.Workflow == "" && t.played == nil
 	if asleep && !due && sleep.When.Holds(goalEnv{t}) {
 		t.idle, t.observations = false, append(slices.Clip(t.observations), Observation{Time: now, Kind: pace.Woke, Value: sleep.Woken()})
 	}
@@ -154,8 +155,8 @@ func (t *Turn) goalChanged(c *goal.Change, by string) {
 			t.observations = append(slices.Clip(t.observations), Observation{Time: t.wake.Now, Kind: observedGoal, Value: f.Observed()})
 		}
 	}
-	t.spend(entryBytes)
-	t.facts = append(t.facts, f)
+	t.out.Spend(outbox.EntryBytes)
+	t.out.Note(f)
 	switch {
 	case c.Ends():
 		t.reward(g, c.Cause)
@@ -184,7 +185,7 @@ func (t *Turn) reward(g *goal.Goal, cause goal.Cause) {
 	v, err := commands.Value()
 	var out any
 	if err == nil {
-		out, err = t.commandOwn(v, t.m.ID.Instance+"/"+itoa(t.end.Turn)+".goal"+itoa(uint64(t.ended)))
+		out, err = t.commandOwn(v, t.out.Name(".goal", itoa(uint64(t.ended))))
 	}
 	if err == nil {
 		err = private.Rejected(out)
@@ -322,7 +323,7 @@ func (t *Turn) watchGoals() {
 		}
 	}
 	if len(change.Add)+len(change.Remove) > 0 {
-		t.request(bus.Service, change.AppendMsg)
+		t.out.Request(bus.Service, change.AppendMsg)
 	}
 }
 
@@ -338,7 +339,7 @@ func (t *Turn) meetDrives() {
 	for i := range drives {
 		d := &drives[i]
 		known := slices.ContainsFunc(t.met, func(m goal.Met) bool { return m.Drive == d.ID })
-		if known && !slices.ContainsFunc(t.facts[t.looked:], func(f protocol.Fact) bool { return agentfact.Writes(f, d.Path) }) {
+		if known && !slices.ContainsFunc(t.out.Facts[t.looked:], func(f protocol.Fact) bool { return agentfact.Writes(f, d.Path) }) {
 			continue
 		}
 		level := int64(0)
@@ -347,9 +348,9 @@ func (t *Turn) meetDrives() {
 			level = goal.Millionths(n)
 		}
 		t.met = goal.Meet(t.met, goal.Met{Drive: d.ID, At: t.wake.Now, Level: level})
-		t.facts = append(t.facts, &agentfact.DriveMet{Drive: d.ID, Level: level})
+		t.out.Note(&agentfact.DriveMet{Drive: d.ID, Level: level})
 	}
-	t.looked = len(t.facts)
+	t.looked = len(t.out.Facts)
 }
 
 // rankedGoals are the open goals as workflows see them, the highest rank first.

@@ -41,7 +41,7 @@ func (t *Turn) urgency() protocol.Priority {
 // undo drops the effects of a turn that was interrupted or exceeded its budget. It
 // keeps the answers of the outside, because they cost time or money.
 func (t *Turn) undo() {
-	t.facts = slices.DeleteFunc(t.facts, func(f protocol.Fact) bool {
+	t.out.Facts = slices.DeleteFunc(t.out.Facts, func(f protocol.Fact) bool {
 		switch f.(type) {
 		case agentfact.Recorded, *agentfact.CallAsked, *agentfact.CallJudged:
 			return false
@@ -50,7 +50,7 @@ func (t *Turn) undo() {
 		}
 		return true
 	})
-	t.sequenced, t.holds, t.began = t.sequenced[:0], nil, nil
+	t.out.Requests, t.holds, t.began = t.out.Requests[:0], nil, nil
 	t.goals, t.motives, t.dozes = t.m.State.Goals, motives{met: t.m.State.met()}, t.m.State.pace().Asleep()
 	t.end.Calls, t.end.Reflections, t.end.Changed = 0, 0, false
 	t.end.Asleep, t.end.SleepUntil, t.end.WakeAbove = false, 0, protocol.Low
@@ -68,7 +68,7 @@ func (t *Turn) handOver() {
 		t.end.Dropped = s.dropped
 	}
 	if f := t.dropped(); len(f.Events) > 0 {
-		t.facts = append(t.facts, new(f))
+		t.out.Note(new(f))
 	}
 	t.closeTasks()
 	gone := t.deadLetters()
@@ -112,7 +112,7 @@ func (t *Turn) deadLetters() map[uint64]bool {
 			gone = map[uint64]bool{}
 		}
 		gone[h.Number] = true
-		t.facts = append(t.facts, &agentfact.Unacknowledged{Agent: t.m.ID.Ordinal, Number: h.Number, Event: h.Event.ID, Type: h.Event.Type, Source: h.Event.Source,
+		t.out.Note(&agentfact.Unacknowledged{Agent: t.m.ID.Ordinal, Number: h.Number, Event: h.Event.ID, Type: h.Event.Type, Source: h.Event.Source,
 			Reason: reason, Redelivered: h.redelivered(), TraceID: h.Event.TraceID, Chain: h.Event.Chain})
 	}
 	return gone
@@ -159,7 +159,7 @@ func (t *Turn) wakeFor(gone map[uint64]bool) {
 
 func (t *Turn) wakeForTasks(wake func(protocol.Time)) {
 	open := t.m.State.Tasks()
-	for _, f := range t.facts {
+	for _, f := range t.out.Facts {
 		switch x := f.(type) {
 		case *agentfact.TaskOpened:
 			open = append(open, x.Task)

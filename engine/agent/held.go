@@ -71,7 +71,7 @@ func (t *Turn) early(c *protocol.Call, entry *Tool, skill string) (uri string, t
 
 // opens reports whether a task is open, or will be after this turn.
 func (t *Turn) opens(task string) bool {
-	return t.tasks.Task(task) != nil || strings.HasPrefix(task, t.m.ID.Instance+"/"+itoa(t.end.Turn)+".")
+	return t.tasks.Task(task) != nil || strings.HasPrefix(task, t.out.Name(".", ""))
 }
 
 // holding is what is held of a block in this turn; nil = nothing.
@@ -114,12 +114,12 @@ func (t *Turn) hold(i int, tasks []string) {
 	for _, o := range t.outcomes {
 		known := func(x agentfact.HeldOutcome) bool { return x.Index == int64(o.index) }
 		if o.block == q.Block && slices.Contains(block.Steps(q.Params), o.index) && !slices.ContainsFunc(h.Outcomes, known) && !t.isHeld(h, o.index) {
-			h.Outcomes = append(h.Outcomes, agentfact.HeldOutcome{Index: int64(o.index), Status: o.status, Output: slices.Clone(t.encode(o.output)), Artifact: o.artifact})
+			h.Outcomes = append(h.Outcomes, agentfact.HeldOutcome{Index: int64(o.index), Status: o.status, Output: slices.Clone(t.out.Encode(o.output)), Artifact: o.artifact})
 		}
 	}
 	call := q.Call
 	call.RequestID = ""
-	h.Steps = append(h.Steps, agentfact.HeldStep{Call: slices.Clone(t.encode(callvalue.Of(&call))), Place: int64(t.placeOf(i)), Timeout: q.timeout})
+	h.Steps = append(h.Steps, agentfact.HeldStep{Call: slices.Clone(t.out.Encode(callvalue.Of(&call))), Place: int64(t.placeOf(i)), Timeout: q.timeout})
 	if t.batch != nil {
 		t.batch.members[i-t.batch.from].held = true
 	}
@@ -167,7 +167,7 @@ func (t *Turn) resume() bool {
 		if open && !late {
 			continue
 		}
-		t.facts = append(t.facts, &agentfact.StepsResumed{ID: h.ID})
+		t.out.Note(&agentfact.StepsResumed{ID: h.ID})
 		t.blocks++
 		t.resumed = append(t.resumed, resumed{Held: h, block: t.blocks, from: len(t.queue), late: late, stop: t.stops(h)})
 		for _, p := range h.Promises {
@@ -255,12 +255,12 @@ func (t *Turn) noteHeld(wake func(protocol.Time)) {
 	for i := range t.holds {
 		h := &t.holds[i].Held
 		h.Until = t.wake.Now.Add(t.end.Elapsed + maxWait)
-		t.facts = append(t.facts, &agentfact.StepsHeld{Held: *h})
+		t.out.Note(&agentfact.StepsHeld{Held: *h})
 		wake(h.Until)
 	}
 	for i := range t.m.State.held() {
 		h := &t.m.State.more.held[i]
-		again := slices.ContainsFunc(t.facts, func(f protocol.Fact) bool { r, ok := f.(*agentfact.StepsResumed); return ok && r.ID == h.ID })
+		again := slices.ContainsFunc(t.out.Facts, func(f protocol.Fact) bool { r, ok := f.(*agentfact.StepsResumed); return ok && r.ID == h.ID })
 		if !again {
 			wake(t.until(h))
 		}

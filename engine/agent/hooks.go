@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/hook"
+	"tavernsim/engine/agent/outbox"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 )
@@ -40,13 +41,13 @@ func (t *Turn) hooksAnswered(a *effect.Answered) {
 	answer := hook.Read(a.Output, a.Err, t.m.Def.Hooks[q.place])
 	f := &agentfact.HookAnswered{Place: q.place, Subject: q.subject, Request: int64(a.Number), Veto: answer.Veto}
 	if a.Output != nil {
-		f.Output = t.encode(a.Output)
+		f.Output = t.out.Encode(a.Output)
 	}
 	if a.Err != nil {
 		f.Error, f.ErrorKind = a.Err.Error(), protocol.KindOf(a.Err)
 	}
-	t.spend(entryBytes)
-	t.facts = append(t.facts, f)
+	t.out.Spend(outbox.EntryBytes)
+	t.out.Note(f)
 	if len(t.hooks) > 0 {
 		t.sendHooks()
 	}

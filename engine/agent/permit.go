@@ -5,6 +5,7 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/agent/outbox"
 	"tavernsim/engine/permit"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
@@ -98,7 +99,7 @@ const maxQuestion = 24 * time.Hour
 
 // judge keeps what came of a call by the policy.
 func (t *Turn) judge(id, tool string, o of, v permit.Verdict, l permit.Leave) {
-	if t.spend(entryBytes) {
+	if t.out.Spend(outbox.EntryBytes) {
 		t.noteOf(o, &agentfact.CallJudged{ID: id, Tool: tool, Rule: v.Rule, Allowed: l.Yes, By: l.By, Reason: l.Reason})
 	}
 }
@@ -109,7 +110,7 @@ func (t *Turn) noteOf(o of, f protocol.Fact) {
 		t.batch.note(o.at, f)
 		return
 	}
-	t.facts = append(t.facts, f)
+	t.out.Note(f)
 }
 
 // judgedFirst carries out a call of a node when the policy has judged it.

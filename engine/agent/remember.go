@@ -50,7 +50,7 @@ func (t *Turn) summarises() bool {
 		if err != nil {
 			f.Text, f.Error = "", err.Error()
 		}
-		t.facts = append(t.facts, f)
+		t.out.Note(f)
 	}
 	system, user := u.Asked(r.Summary.Tokens)
 	q := protocol.ModelRequest{Model: *r.Summary.Model, MaxTokens: r.Summary.Tokens, Messages: []protocol.ModelMessage{{Role: protocol.RoleSystem, Text: system}, {Role: protocol.RoleUser, Text: user}}}
@@ -68,7 +68,7 @@ func (t *Turn) soFar() memory.Turn {
 			heard = append(heard, t.m.heard(e, text))
 		}
 	}
-	return t.m.State.Mind().Of(t.facts, heard, &t.end)
+	return t.m.State.Mind().Of(t.out.Facts, heard, &t.end)
 }
 
 // reflectUnasked begins a reflection if the profile says so of what happened.

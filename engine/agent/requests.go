@@ -116,7 +116,7 @@ func (t *Turn) noteRequest(c *protocol.Call, r *protocol.CallResult) {
 	}
 	f := &agentfact.RequestAnswered{ID: q.id, Body: q.body, Results: slices.Clone(t.reported(q.results))}
 	t.idempotent = nil
-	t.facts = append(t.facts, f)
+	t.out.Note(f)
 	t.requests = append(t.requests, repeat.Answered{ID: f.ID, Body: f.Body, At: t.wake.Now, Results: f.Results})
 }
 

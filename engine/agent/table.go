@@ -170,13 +170,3 @@ func readable(output any) any {
 	}
 	return output
 }
-
-func (t *Turn) nextRequestID() string {
-	return t.m.ID.Instance + "/" + itoa(t.end.Turn) + "." + itoa(uint64(len(t.sequenced)+1))
-}
-
-// request adds a request to another machine, which the scene passes on after the
-// turn. write appends its encoded form.
-func (t *Turn) request(to string, write func([]byte) []byte) {
-	t.sequenced = append(t.sequenced, protocol.Sequenced{To: to, Data: t.written(write)})
-}

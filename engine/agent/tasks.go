@@ -67,13 +67,13 @@ func (t *Turn) ask(d *protocol.Draft) error {
 		return protocol.Errorf(protocol.KindLimit, "%d tasks are open, more are refused (custom_runtime_config.max_tasks)", limit)
 	}
 	if d.TaskID == "" {
-		d.TaskID = t.nextRequestID()
+		d.TaskID = t.out.NextID()
 	}
 	if _, open := t.m.State.task(d.TaskID); open || t.asks(d.TaskID) {
 		return protocol.Errorf(protocol.KindConflict, "task_id %q: you asked for it already; leave it out to get a new one", d.TaskID)
 	}
 	t.opened++
-	t.facts = append(t.facts, &agentfact.TaskOpened{Task: agentfact.Task{
+	t.out.Note(&agentfact.TaskOpened{Task: agentfact.Task{
 		ID: d.TaskID, Type: d.Type, Targets: d.Targets, Asked: t.wake.Now, Deadline: t.wake.Now.Add(t.m.Def.Limits.TaskTimeout),
 	}})
 	return nil
@@ -81,7 +81,7 @@ func (t *Turn) ask(d *protocol.Draft) error {
 
 // asks reports whether this turn opened the task.
 func (t *Turn) asks(id string) bool {
-	return slices.ContainsFunc(t.facts, func(f protocol.Fact) bool {
+	return slices.ContainsFunc(t.out.Facts, func(f protocol.Fact) bool {
 		o, ok := f.(*agentfact.TaskOpened)
 		return ok && o.Task.ID == id
 	})
@@ -169,9 +169,9 @@ func (t *Turn) closeTasks() {
 		e := t.answerTo(task.ID)
 		switch {
 		case e != nil && (t.end.Outcome == agentfact.OutcomeOK || !acknowledged(e)):
-			t.facts = append(t.facts, &agentfact.TaskClosed{Task: task.ID, How: agentfact.TaskAnswered, Event: e.ID})
+			t.out.Note(&agentfact.TaskClosed{Task: task.ID, How: agentfact.TaskAnswered, Event: e.ID})
 		case e == nil && task.Deadline <= t.wake.Now:
-			t.facts = append(t.facts, &agentfact.TaskClosed{Task: task.ID, How: agentfact.TaskTimeout})
+			t.out.Note(&agentfact.TaskClosed{Task: task.ID, How: agentfact.TaskTimeout})
 		}
 	}
 }

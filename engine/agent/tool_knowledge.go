@@ -121,7 +121,7 @@ func (t *Turn) observed() []criteria.Line {
 // keepActive records the entries that stay active, or rest, after this turn.
 func (t *Turn) keepActive() {
 	if len(t.began) > 0 {
-		t.facts = append(t.facts, &agentfact.EntriesActivated{Entries: t.began})
+		t.out.Note(&agentfact.EntriesActivated{Entries: t.began})
 	}
 }
 
@@ -162,14 +162,14 @@ func (t *Turn) writeKnowledge(p tool.Params) (any, error) {
 
 // askKnowledge sends a request of this agent and returns its id.
 func (t *Turn) askKnowledge(req knowledge.Request) string {
-	req.ID, req.By = t.nextRequestID(), t.m.ID.Instance
-	t.request(knowledge.Service, func(b []byte) []byte { return protocol.AppendValue(b, req.Value()) })
+	req.ID, req.By = t.out.NextID(), t.m.ID.Instance
+	t.out.Request(knowledge.Service, func(b []byte) []byte { return protocol.AppendValue(b, req.Value()) })
 	return req.ID
 }
 
 // creditLessons counts the lessons that the turn was shown, if it ended a goal.
 func (t *Turn) creditLessons() {
-	for _, req := range t.lessons.Credit(t.facts, t.m.State.Goals) {
+	for _, req := range t.lessons.Credit(t.out.Facts, t.m.State.Goals) {
 		t.askKnowledge(req)
 	}
 }

@@ -45,7 +45,7 @@ func (t *Turn) changePrivate(p tool.Params) (any, error) {
 	case path != "" || op != "" || value != nil:
 		return nil, protocol.Errorf(protocol.KindInvalid, "one call is either path, op and value, or commands; make two calls")
 	}
-	return t.commandOwn(commands, t.m.ID.Instance+"/"+itoa(t.end.Turn)+"."+itoa(uint64(t.end.Calls)))
+	return t.commandOwn(commands, t.out.Name(".", itoa(uint64(t.end.Calls))))
 }
 
 func (t *Turn) updatePrivate(text, op string, value any) error {
@@ -62,7 +62,7 @@ func (t *Turn) updatePrivate(text, op string, value any) error {
 	case op == "":
 		op = private.OpSet
 	}
-	f := agentfact.StateUpdated{Path: text, Op: op, Value: t.encode(value)}
+	f := agentfact.StateUpdated{Path: text, Op: op, Value: t.out.Encode(value)}
 	next, err := t.m.Def.private.Change(t.own, text, path, op, f.Value)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func (t *Turn) updatePrivate(text, op string, value any) error {
 	}
 	f.Keep(next)
 	t.own, t.end.Changed = next, true
-	t.facts = append(t.facts, put(&t.updates, f))
+	t.out.Note(put(&t.updates, f))
 	return nil
 }
 
@@ -102,9 +102,10 @@ func (t *Turn) commandOwn(v any, name string) (any, error) {
 		t.end.Changed = t.end.Changed || r.Changed
 	}
 	for _, f := range dec.Facts {
-		t.spend(len(f.(*statecmd.Committed).AppendMsg(nil)))
+		t.out.Spend(len(f.(*statecmd.Committed).AppendMsg(nil)))
 	}
-	t.facts, t.own = append(t.facts, dec.Facts...), next
+	t.out.Note(dec.Facts...)
+	t.own = next
 	return statecmd.OutcomeValue(dec.Results, dec.Warnings, dec.Debug), nil
 }
 
@@ -112,7 +113,8 @@ func (t *Turn) commandOwn(v any, name string) (any, error) {
 func (t *Turn) expireOwn() error {
 	facts, next, err := t.m.Def.private.Expire(t.own, t.wake.Now)
 	if err == nil {
-		t.facts, t.own = append(t.facts, facts...), next
+		t.out.Note(facts...)
+		t.own = next
 	}
 	return err
 }

@@ -41,7 +41,7 @@ func (t *Turn) publish(p tool.Params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	draft.Body = t.encode(payload)
+	draft.Body = t.out.Encode(payload)
 	_, deadline := p["deadline_seconds"]
 	opens := deadline || draft.ExpectsReply
 	if !opens {
@@ -69,12 +69,12 @@ func (t *Turn) publish(p tool.Params) (any, error) {
 
 // assign requests a task that an agent that hears the event carries out.
 func (t *Turn) assign(d *protocol.Draft, seconds float64) error {
-	q, err := t.assigns().Ask(d, t.nextRequestID(), seconds)
+	q, err := t.assigns().Ask(d, t.out.NextID(), seconds)
 	if err != nil {
 		return err
 	}
 	t.tasksOpened++
-	t.request(tooltask.Service, q.AppendMsg)
+	t.out.Request(tooltask.Service, q.AppendMsg)
 	return nil
 }
 
@@ -85,5 +85,5 @@ func (t *Turn) event(d protocol.Draft) {
 	if len(t.events) > 0 {
 		d.CausedBy(t.events[0])
 	}
-	t.request(bus.Service, d.AppendMsg)
+	t.out.Request(bus.Service, d.AppendMsg)
 }

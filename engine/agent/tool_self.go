@@ -2,6 +2,7 @@ package agent
 
 import (
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/outbox"
 	"tavernsim/engine/agent/pace"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/goal"
@@ -50,7 +51,7 @@ func (t *Turn) changeGoal(p tool.Params, source, by string) error {
 	t.end.Changed = t.end.Changed || found || !remove
 	t.goals = goal.Put(t.goals, next, remove)
 	next.More = nil
-	t.facts = append(t.facts, &agentfact.GoalsUpdated{Goal: next, Removed: remove})
+	t.out.Note(&agentfact.GoalsUpdated{Goal: next, Removed: remove})
 	return nil
 }
 
@@ -81,8 +82,8 @@ func (t *Turn) sayAloud(p tool.Params) (any, error) {
 
 // say utters a text: as a fact, and as an event for the agents that subscribe to it.
 func (t *Turn) say(text string) {
-	t.spend(entryBytes + len(text))
-	t.facts = append(t.facts, &agentfact.Said{Text: text})
+	t.out.Spend(outbox.EntryBytes + len(text))
+	t.out.Note(&agentfact.Said{Text: text})
 	t.event(protocol.Draft{EventHeader: protocol.EventHeader{Type: agentfact.EventSaid}, Body: protocol.Encode(map[string]any{"text": text})})
 }
 

@@ -16,7 +16,7 @@ func taskTools() (list []Tool) {
 		list = append(list, Tool{ToolSpec: d.Spec, status: d.Status, run: func(t *Turn, p tool.Params) (any, error) {
 			q, out, err := d.Call(t.assigns(), p)
 			if q != nil && err == nil {
-				t.request(tooltask.Service, q.AppendMsg)
+				t.out.Request(tooltask.Service, q.AppendMsg)
 			}
 			return out, err
 		}})
@@ -47,10 +47,10 @@ func (t *Turn) openTask(entry *Tool, c *protocol.Call, number int, timeout time.
 	t.toolsAsked++
 	t.tasksOpened++
 	q := tooltask.Request{After: entry.latency, Most: most, Cost: entry.cost, Task: tooltask.Task{
-		ID: t.nextRequestID(), Agent: t.m.ID.Instance, Turn: t.end.Turn, Number: int64(t.toolsAsked), Kind: entry.kind, Tool: entry.Name,
+		ID: t.out.NextID(), Agent: t.m.ID.Instance, Turn: t.end.Turn, Number: int64(t.toolsAsked), Kind: entry.kind, Tool: entry.Name,
 		Params: protocol.Encode(params), URIs: tooltask.EncodeURIs(uris, t.approved[number]), Timeout: shorter(timeout, entry.timeout), Retry: int64(c.Retry), Once: entry.once,
 	}}
-	t.request(tooltask.Service, q.AppendMsg)
+	t.out.Request(tooltask.Service, q.AppendMsg)
 	t.promise(c, params, q.Task.ID)
 	return protocol.CallResult{Status: protocol.CallRequested, Output: taskID(q.Task.ID)}
 }

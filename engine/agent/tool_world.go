@@ -107,7 +107,7 @@ func (t *Turn) requestWorld(p tool.Params) (any, error) {
 // askWorld adds one request to the world service. A faulty call adds none.
 func (t *Turn) askWorld(c *worldCall) (any, error) {
 	q := worldstate.Request{Change: world.Request{By: t.m.ID.Instance, Profile: t.m.Def.Profile, Reason: c.reason}}
-	q.Change.ID = t.nextRequestID()
+	q.Change.ID = t.out.NextID()
 	if len(t.events) > 0 {
 		q.Change.Cause = world.Cause{Trace: t.events[0].TraceID, Event: t.events[0].ID}
 	}
@@ -116,7 +116,7 @@ func (t *Turn) askWorld(c *worldCall) (any, error) {
 		return nil, err
 	}
 	t.group = q.Change.Group
-	t.request(worldstate.Service, q.AppendMsg)
+	t.out.Request(worldstate.Service, q.AppendMsg)
 	return requestID(q.Change.ID), nil
 }
 
@@ -218,7 +218,7 @@ func (t *Turn) fillChange(q *worldstate.Request, c *worldCall) (err error) {
 		return err
 	}
 	if r.Op != world.OpDelete {
-		r.Value = t.encode(c.value)
+		r.Value = t.out.Encode(c.value)
 	}
 	if c.hasExpected {
 		expected := c.expected // a copy: the call stays off the heap
@@ -230,7 +230,7 @@ func (t *Turn) fillChange(q *worldstate.Request, c *worldCall) (err error) {
 // join makes the request part of a transaction. Its calls must be neighbours, because
 // the service decides requests in their order.
 func (t *Turn) join(r *world.Request, name string) error {
-	group := t.m.ID.Instance + "/" + itoa(t.end.Turn) + "/" + name
+	group := t.out.Name("/", name)
 	if t.group != group && slices.Contains(t.groups, group) {
 		return protocol.Errorf(protocol.KindInvalid, "transaction %s ended with the call before; calls of one transaction follow each other, with no other call of this tool in between", tool.Cut(name))
 	}

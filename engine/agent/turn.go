@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/learn"
 	"tavernsim/engine/agent/lore"
+	"tavernsim/engine/agent/outbox"
 	"tavernsim/engine/agent/pace"
 	"tavernsim/engine/agent/person"
 	"tavernsim/engine/agent/repeat"
@@ -37,6 +38,8 @@ type Turn struct {
 
 	events       []*protocol.Envelope
 	observations []Observation
+
+	out outbox.Box // what it leaves
 
 	// Drafts of the machine's state after the facts of this turn.
 	own
@@ -98,25 +101,20 @@ type Turn struct {
 	interrupted bool // by a more urgent event
 
 	played *person.Played // what came of a question to the player
-
-	budget workflow.Budget // of what its workflows make and what it hands over
-	over   error           // set when the budget was exceeded
 }
 
 // lists of a turn, whose memory the next one uses.
 type lists struct {
-	runs      []*activeRun
-	queue     []queued // decided
-	results   []protocol.CallResult
-	shown     []*agentfact.CallMade // to this round alone: worth observing if it is refused
-	asked     []protocol.Effect     // to the shell
-	waits     []waiting             // for answers of the outside
-	sequenced []protocol.Sequenced  // to the scene, when the turn ends
-	facts     []protocol.Fact
-	wishes    []effect.Ask // what asked and facts point to
-	updates   []agentfact.StateUpdated
-	calls     []agentfact.CallMade
-	models    []agentfact.ModelAnswered
+	runs    []*activeRun
+	queue   []queued // decided
+	results []protocol.CallResult
+	shown   []*agentfact.CallMade // to this round alone: worth observing if it is refused
+	asked   []protocol.Effect     // to the shell
+	waits   []waiting             // for answers of the outside
+	wishes  []effect.Ask          // what asked and facts point to
+	updates []agentfact.StateUpdated
+	calls   []agentfact.CallMade
+	models  []agentfact.ModelAnswered
 }
 
 // activeRun is a workflow in flight, and what the turn does when it ends. The next
@@ -146,10 +144,11 @@ type reflection struct {
 
 // clear resets the turn and keeps the memory of its lists. It is emptied first: a value with lists would be made beside it and copied.
 func (t *Turn) clear() {
+	t.out.Clear()
 	l, read := t.lists, emptied(t.world.Asked)
-	*t = Turn{}
+	*t = Turn{out: t.out}
 	t.world.Asked = read
-	t.lists = lists{emptied(l.runs), emptied(l.queue), emptied(l.results), emptied(l.shown), emptied(l.asked), emptied(l.waits), emptied(l.sequenced), emptied(l.facts), emptied(l.wishes), emptied(l.updates), emptied(l.calls), emptied(l.models)}
+	t.lists = lists{emptied(l.runs), emptied(l.queue), emptied(l.results), emptied(l.shown), emptied(l.asked), emptied(l.waits), emptied(l.wishes), emptied(l.updates), emptied(l.calls), emptied(l.models)}
 }
 
 func emptied[T any](list []T) []T {
@@ -164,31 +163,6 @@ func put[T any](list *[]T, v T) *T {
 	return &(*list)[len(*list)-1]
 }
 
-// encode encodes a value into the turn's memory.
-func (t *Turn) encode(v any) protocol.Raw {
-	return t.written(func(b []byte) []byte { return protocol.AppendValue(b, v) })
-}
-
-// written returns what write appends to the turn's memory.
-func (t *Turn) written(write func([]byte) []byte) protocol.Raw {
-	from := len(t.space.arena)
-	t.space.arena = write(t.space.arena)
-	t.spend(len(t.space.arena) - from)
-	return protocol.Raw(t.space.arena[from:len(t.space.arena):len(t.space.arena)])
-}
-
-// entryBytes estimates the memory of a call or a fact without its values.
-const entryBytes = 256
-
-// spend charges bytes that the turn hands over to the budget and reports whether
-// they fit. A turn that exceeds its budget ends before its next step.
-func (t *Turn) spend(n int) bool {
-	if err := t.budget.Take(n); err != nil && t.over == nil {
-		t.over = err
-	}
-	return t.over == nil
-}
-
 func begin(m *Machine, w *Wake, space *Space) *Turn {
 	t := &space.turn
 	if w.View != nil {
@@ -199,7 +173,7 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 	}
 	t.m, t.wake, t.space, t.own, t.goals, t.draw = m, w, space, m.State.own, m.State.Goals, w.Draw
 	t.kept = m.State.kept()
-	t.budget = workflow.Budget{Max: m.Def.Limits.MaxTurnBytes, Setting: "custom_runtime_config.max_turn_bytes"}
+	t.out.Agent, t.out.Turn, t.out.Budget = m.ID.Instance, m.State.Turn+1, workflow.Budget{Max: m.Def.Limits.MaxTurnBytes, Setting: "custom_runtime_config.max_turn_bytes"}
 	before := Arrived{Through: m.State.heard, Seen: int64(len(m.State.observations))}
 	if w.Before != nil {
 		before = *w.Before
@@ -208,7 +182,7 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 	t.events = m.State.perceive(w.Now, before.Through, &m.Def.Limits)
 	t.observations = append(slices.Clip(t.observations), t.deliveryObservations()...)
 	t.end = agentfact.TurnEnded{
-		Agent: m.ID.Ordinal, Turn: m.State.Turn + 1, Wave: w.Wave, Outcome: agentfact.OutcomeOK,
+		Agent: m.ID.Ordinal, Turn: t.out.Turn, Wave: w.Wave, Outcome: agentfact.OutcomeOK,
 		Through: before.Through, Perceived: int64(len(t.events)), Seen: before.Seen, WakeAbove: protocol.Low,
 	}
 	t.end.Expired, t.end.Lost = m.State.unperceived(w.Now, before.Through)
@@ -281,9 +255,9 @@ func (t *Turn) startHandlers() {
 func (t *Turn) runAsked(q *direct.Run, e *protocol.Envelope) {
 	plan := t.m.Def.Workflows[q.Workflow] // it was checked
 	t.start(protocol.PurposeDeliberate, plan, t.coreInputs(protocol.PurposeDeliberate, plan, q.Given(t.eventValue(e))), nil, func(r result) {
-		told := q.Told(t.nextRequestID(), t.m.ID.Instance, r.outputs[direct.OutputResult], r.err)
+		told := q.Told(t.out.NextID(), t.m.ID.Instance, r.outputs[direct.OutputResult], r.err)
 		if told != nil {
-			t.request(cast.Stage, told.AppendMsg)
+			t.out.Request(cast.Stage, told.AppendMsg)
 		}
 		if told != nil && r.err != nil {
 			t.problem(r.err.Error())
@@ -305,7 +279,7 @@ func (t *Turn) start(purpose protocol.Purpose, plan *workflow.Plan, inputs []any
 // launch starts a workflow; number is its number in the turn, from 1.
 func (t *Turn) launch(number uint64, purpose protocol.Purpose, plan *workflow.Plan, inputs []any, by *Tool, then func(result)) {
 	r := t.freeRun()
-	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, number), Budget: &t.budget, Contexts: t.m.Def.Contexts,
+	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, number), Budget: &t.out.Budget, Contexts: t.m.Def.Contexts,
 		Unread: purpose == protocol.PurposeDeliberate && len(t.m.Def.Hooks) == 0} // heed takes both
 	if err := r.run.Start(plan, inputs, env); err != nil {
 		t.space.free = append(t.space.free, r)
@@ -330,8 +304,8 @@ func (t *Turn) freeRun() *activeRun {
 // advance drives the turn until it ends (true) or only waits for answers.
 func (t *Turn) advance() bool {
 	for {
-		if t.over != nil && !t.cancelled {
-			t.fail("%s", t.over)
+		if t.out.Over != nil && !t.cancelled {
+			t.fail("%s", t.out.Over)
 			t.cancel(t.end.Error)
 		}
 		if t.progress() || t.batch != nil && t.stepBatch() || t.takeNext() {
@@ -438,27 +412,27 @@ func (t *Turn) resultObservations() []Observation {
 // finish writes the last fact.
 func (t *Turn) finish() {
 	if t.end.Outcome == agentfact.OutcomeAsked {
-		t.facts = append(t.facts, &t.end)
+		t.out.Note(&t.end)
 		return
 	}
 	if t.cancelled && t.end.Outcome == agentfact.OutcomeOK {
 		t.end.Outcome = agentfact.OutcomeCancelled
 	}
 	switch {
-	case t.interrupted || t.over != nil:
+	case t.interrupted || t.out.Over != nil:
 		t.undo()
 	case t.m.Def.Motive != nil || t.dozes.When.Expr != "" || t.m.watches():
 		t.closeGoals()
 	}
 	t.keepActive()
 	t.creditLessons()
-	t.facts = append(t.facts, t.lost...)
+	t.out.Note(t.lost...)
 	if t.m.Def.Realtime {
 		t.end.Elapsed = 0
 	}
 	t.handOver()
 	t.rests()
-	t.facts = append(t.facts, &t.end)
+	t.out.Note(&t.end)
 }
 
 func (t *Turn) cancel(reason string) {
