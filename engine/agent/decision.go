@@ -13,6 +13,7 @@ import (
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/publish"
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/agent/worldview"
 	"tavernsim/engine/secret"
 	"tavernsim/protocol"
 	"tavernsim/protocol/callvalue"
@@ -121,9 +122,9 @@ func (t *Turn) decide(d map[string]any) {
 	t.each(d["skills"], func(v map[string]any) { t.enqueueSkill(v) })
 	t.each(d["events"], func(v map[string]any) { t.short(publish.Tool, v) })
 	if v, ok := d["private_state"].(map[string]any); ok {
-		t.short(toolUpdatePrivate, map[string]any{"op": private.OpMerge, "value": v})
+		t.short(private.Tool, map[string]any{"op": private.OpMerge, "value": v})
 	}
-	t.each(d["world"], func(v map[string]any) { t.short(toolRequestWorld, v) })
+	t.each(d["world"], func(v map[string]any) { t.short(worldview.RequestTool, v) })
 	t.each(d["goals"], func(v map[string]any) { t.short(toolUpdateGoal, v) })
 	switch v := d["reflect"].(type) {
 	case bool:

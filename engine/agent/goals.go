@@ -147,7 +147,7 @@ func (t *Turn) settleGoals() {
 func (t *Turn) goalChanged(c *goal.Change, by string) {
 	g := &c.Goal
 	t.goals = goal.Put(t.goals, *g, false)
-	t.end.Changed = true
+	t.out.Changed = true
 	f := &agentfact.GoalChanged{Goal: *g, More: *g.More, From: c.From, Cause: c.Cause, By: by}
 	f.Goal.More = nil
 	if c.From != "" && c.From != g.Status && c.Cause != goal.CauseAgent && c.Cause != goal.CauseChosen {
@@ -185,7 +185,7 @@ func (t *Turn) reward(g *goal.Goal, cause goal.Cause) {
 	v, err := commands.Value()
 	var out any
 	if err == nil {
-		out, err = t.commandOwn(v, t.out.Name(".goal", itoa(uint64(t.ended))))
+		out, err = t.own.Command(v, t.out.Name(".goal", itoa(uint64(t.ended))), &t.out)
 	}
 	if err == nil {
 		err = private.Rejected(out)
@@ -343,7 +343,7 @@ func (t *Turn) meetDrives() {
 			continue
 		}
 		level := int64(0)
-		if v, ok := private.Lookup(t.Private, d.Path); ok {
+		if v, ok := private.Lookup(t.own.Private, d.Path); ok {
 			n, _ := protocol.Number(v)
 			level = goal.Millionths(n)
 		}
@@ -411,7 +411,7 @@ func (e goalEnv) Lookup(root string) (any, bool) {
 		for id, level := range t.m.drives(t.met, t.wake.Now) {
 			drives[id] = float64(level) / goal.One
 		}
-		self["private_state"], self["drives"] = t.Private, drives
+		self["private_state"], self["drives"] = t.own.Private, drives
 		return self, true
 	case "goals":
 		list := make([]any, len(t.goals))

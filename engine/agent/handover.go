@@ -52,7 +52,7 @@ func (t *Turn) undo() {
 	})
 	t.out.Requests, t.holds, t.began = t.out.Requests[:0], nil, nil
 	t.goals, t.motives, t.dozes = t.m.State.Goals, motives{met: t.m.State.met()}, t.m.State.pace().Asleep()
-	t.end.Calls, t.end.Reflections, t.end.Changed = 0, 0, false
+	t.end.Calls, t.end.Reflections, t.out.Changed = 0, 0, false
 	t.end.Asleep, t.end.SleepUntil, t.end.WakeAbove = false, 0, protocol.Low
 	if t.interrupted {
 		t.end.Outcome = agentfact.OutcomeInterrupted

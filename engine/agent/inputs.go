@@ -42,7 +42,7 @@ func (t *Turn) input(name string) any {
 	case "world_state":
 		return t.world.Perceived(t.m.Def.Perceives, t.m.ID.Instance)
 	case "private_state":
-		return t.Private
+		return t.own.Private
 	case "active_goals":
 		return t.activeGoals()
 	case "knowledge":
@@ -87,7 +87,7 @@ func (t *Turn) Lookup(root string) (any, bool) {
 		return t.activeGoals(), true
 	}
 	self := t.self()
-	self["private_state"] = t.Private
+	self["private_state"] = t.own.Private
 	return self, root == "self"
 }
 

@@ -6,6 +6,7 @@ import (
 	"tavernsim/engine/agent/listen"
 	"tavernsim/engine/agent/publish"
 	"tavernsim/engine/agent/whereabouts"
+	"tavernsim/engine/agent/worldview"
 )
 
 // Reach is what the turns of all agents of a definition can read of others, and do to
@@ -29,10 +30,10 @@ func (d *Definition) Reach() Reach {
 	has := func(id string) bool { return d.tools[id] != nil }
 	motive := d.Motive != nil // its conditions may read the world, and its rules subscribe and answer
 	bases := len(d.Knowledge) > 0 && (d.reads("knowledge") || has("QueryKnowledgeBaseTool"))
-	whole := motive || has("ReadWorldStateTool") || bases
+	whole := motive || has(worldview.ReadTool) || bases
 	return Reach{
 		World: whole || d.reads("world_state"), Part: !whole && d.Perceives != nil, Version: d.reads("world_version"), Bases: bases,
-		Writes: has(toolRequestWorld), Listens: motive || has(listen.Subscribe) || has(listen.Unsubscribe),
+		Writes: has(worldview.RequestTool), Listens: motive || has(listen.Subscribe) || has(listen.Unsubscribe),
 		Publishes: d.Publishes.Of(has(publish.Tool), motive), Surroundings: d.reads("surroundings") || has(whereabouts.Look), Walks: has(whereabouts.Move),
 	}
 }

@@ -64,7 +64,7 @@ func (t *Turn) reflected(r result) {
 		t.short(toolWriteKnowledge, learn.Write(e, writes))
 	})
 	if v, ok := r.outputs["private_state"].(map[string]any); ok {
-		t.short(toolUpdatePrivate, map[string]any{"op": private.OpMerge, "value": v})
+		t.short(private.Tool, map[string]any{"op": private.OpMerge, "value": v})
 	}
 	t.each(r.outputs["goals"], func(g map[string]any) { t.short(toolUpdateGoal, g) })
 }

@@ -63,7 +63,7 @@ func (t *Turn) queryKnowledge(p tool.Params) (any, error) {
 
 // books are the bases as the turn reads them now.
 func (t *Turn) books() *lore.Books {
-	return &lore.Books{Access: t.m.Def.Knowledge, Bases: t.bases, World: t.world.Document, Private: t.Private, Vectors: &t.vectors}
+	return &lore.Books{Access: t.m.Def.Knowledge, Bases: t.bases, World: t.world.Document, Private: t.own.Private, Vectors: &t.vectors}
 }
 
 // asksSituation asks for the vector of the text at hand, before the core workflow starts, if a

@@ -48,7 +48,7 @@ func (t *Turn) changeGoal(p tool.Params, source, by string) error {
 	if err := t.roomForGoal(found || remove); err != nil {
 		return err
 	}
-	t.end.Changed = t.end.Changed || found || !remove
+	t.out.Changed = t.out.Changed || found || !remove
 	t.goals = goal.Put(t.goals, next, remove)
 	next.More = nil
 	t.out.Note(&agentfact.GoalsUpdated{Goal: next, Removed: remove})

@@ -15,8 +15,10 @@ import (
 	"tavernsim/engine/agent/pace"
 	"tavernsim/engine/agent/person"
 	"tavernsim/engine/agent/repeat"
+	"tavernsim/engine/agent/selfstate"
 	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/agent/worldview"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
@@ -42,7 +44,7 @@ type Turn struct {
 	out outbox.Box // what it leaves
 
 	// Drafts of the machine's state after the facts of this turn.
-	own
+	own   selfstate.Draft
 	goals []goal.Goal
 	motives
 	lists
@@ -54,7 +56,7 @@ type Turn struct {
 	first       int        // of the queue: the first call of this round
 	reflect     *reflection
 	summarised  bool // the turn has looked whether a talk is to be summarised
-	world       tool.WorldView
+	world       worldview.View
 	bases       knowledge.State
 	lessons     learn.Shown
 	vectors     lore.Vectors          // of texts that are searched for
@@ -64,8 +66,6 @@ type Turn struct {
 	tasks       tooltask.State        // of the scene, as the wake shows them
 	tasksOpened int                   // by this turn
 	peopleAsked int                   // by this turn
-	group       string                // transaction of the last request to the world
-	groups      []string              // transactions so far
 	blocks      int                   // of calls, in all texts so far
 	stopped     int                   // a call of this block failed; 0 = of none
 	batch       *batch                // of calls that run beside each other; nil = there is none
@@ -112,7 +112,6 @@ type lists struct {
 	asked   []protocol.Effect     // to the shell
 	waits   []waiting             // for answers of the outside
 	wishes  []effect.Ask          // what asked and facts point to
-	updates []agentfact.StateUpdated
 	calls   []agentfact.CallMade
 	models  []agentfact.ModelAnswered
 }
@@ -145,10 +144,11 @@ type reflection struct {
 // clear resets the turn and keeps the memory of its lists. It is emptied first: a value with lists would be made beside it and copied.
 func (t *Turn) clear() {
 	t.out.Clear()
-	l, read := t.lists, emptied(t.world.Asked)
-	*t = Turn{out: t.out}
-	t.world.Asked = read
-	t.lists = lists{emptied(l.runs), emptied(l.queue), emptied(l.results), emptied(l.shown), emptied(l.asked), emptied(l.waits), emptied(l.wishes), emptied(l.updates), emptied(l.calls), emptied(l.models)}
+	t.own.Clear()
+	t.world.Clear()
+	l := t.lists
+	*t = Turn{out: t.out, own: t.own, world: t.world}
+	t.lists = lists{emptied(l.runs), emptied(l.queue), emptied(l.results), emptied(l.shown), emptied(l.asked), emptied(l.waits), emptied(l.wishes), emptied(l.calls), emptied(l.models)}
 }
 
 func emptied[T any](list []T) []T {
@@ -171,7 +171,8 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 		t.bases, _ = w.View.Shown(knowledge.Service).(knowledge.State)
 		t.tasks, _ = w.View.Shown(tooltask.Service).(tooltask.State)
 	}
-	t.m, t.wake, t.space, t.own, t.goals, t.draw = m, w, space, m.State.own, m.State.Goals, w.Draw
+	t.m, t.wake, t.space, t.goals, t.draw = m, w, space, m.State.Goals, w.Draw
+	t.own.State, t.own.Engine, t.own.Profile, t.own.Now = m.State.own, m.Def.private, m.Def.Profile, w.Now
 	t.kept = m.State.kept()
 	t.out.Agent, t.out.Turn, t.out.Budget = m.ID.Instance, m.State.Turn+1, workflow.Budget{Max: m.Def.Limits.MaxTurnBytes, Setting: "custom_runtime_config.max_turn_bytes"}
 	before := Arrived{Through: m.State.heard, Seen: int64(len(m.State.observations))}
@@ -193,7 +194,7 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 	if t.asksPlayer() {
 		return t
 	}
-	if err := t.expireOwn(); err != nil {
+	if err := t.own.Expire(&t.out); err != nil {
 		t.problem("what expires in the private state: " + err.Error())
 	}
 	watches := m.Def.Motive != nil || m.watches()
@@ -424,6 +425,7 @@ func (t *Turn) finish() {
 	case t.m.Def.Motive != nil || t.dozes.When.Expr != "" || t.m.watches():
 		t.closeGoals()
 	}
+	t.end.Changed = t.out.Changed
 	t.keepActive()
 	t.creditLessons()
 	t.out.Note(t.lost...)

@@ -26,6 +26,7 @@ type Box struct {
 	Turn     uint64
 	Facts    []protocol.Fact
 	Requests []protocol.Sequenced
+	Changed  bool // the facts change the private state or the goals
 
 	Budget workflow.Budget // of what the workflows of the turn make, and of what it leaves
 	Over   error           // set when the budget was exceeded
