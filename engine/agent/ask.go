@@ -222,7 +222,7 @@ func (t *Turn) takeNext() bool {
 	before := len(t.out.Facts)
 	r := t.noteCall(&w, a, took)
 	if w.run == nil && t.batch != nil {
-		t.batch.note(w.at, t.out.Facts[before:]...)
+		t.batch.Note(w.at, t.out.Facts[before:]...)
 		t.out.Facts = t.out.Facts[:before]
 	}
 	if w.leave != nil {
@@ -230,7 +230,7 @@ func (t *Turn) takeNext() bool {
 		return true
 	}
 	if w.run == nil {
-		t.remember(w.call, &r, a.Artifacts...)
+		t.outcomes.Keep(w.call, &r, a.Artifacts...)
 		if q := &t.queue[w.at]; t.talk != nil {
 			q.images, q.files = tool.Images(a.Artifacts), tool.Unnamed(r.Output, a.Artifacts)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/block"
 	"tavernsim/engine/agent/outbox"
 	"tavernsim/engine/agent/person"
 	"tavernsim/engine/agent/private"
@@ -35,7 +36,7 @@ func (t *Turn) coreEnded(r result) {
 		t.keepRounds(r.err)
 		return
 	case r.err != nil:
-		if t.round == 1 && len(t.resumed) > 0 {
+		if t.round == 1 && t.steps.Some() {
 			t.observeShown() // results of steps that had waited
 		}
 		t.fail("%s", r.err)
@@ -228,7 +229,7 @@ func (t *Turn) carryOut(i int) {
 	switch {
 	case c.Block > 0 && c.Block == t.stopped:
 		t.took(i, c, protocol.CallResult{Status: protocol.CallNotRun}, 0)
-	case t.holding(c.Block) != nil:
+	case t.steps.Holds(c.Block):
 		t.hold(i, nil)
 	default:
 		t.begins(i, 0)
@@ -250,10 +251,10 @@ func (t *Turn) tooManyCalls() protocol.CallResult {
 func (t *Turn) keep(c *protocol.Call, r protocol.CallResult) {
 	last := t.lastRound()
 	if !last {
-		r.ID, r.Tool, r.Output = c.ID, c.Tool, readable(r.Output)
+		r.ID, r.Tool, r.Output = c.ID, c.Tool, tool.Readable(r.Output)
 		t.results = append(t.results, r)
 	}
-	if t.batch == nil && stops(c, &r) {
+	if t.batch == nil && block.Stops(c, &r) {
 		t.stopped = c.Block
 	}
 	t.noteRequest(c, &r)
@@ -292,12 +293,12 @@ func (t *Turn) record(c *protocol.Call, r *protocol.CallResult, observe bool) {
 // reported encodes a part of a call without secrets. In the place of a value that
 // nests too deep to be read again stands why.
 func (t *Turn) reported(v any) protocol.Raw {
-	if id, ok := v.(requestID); ok {
+	if id, ok := v.(tool.RequestID); ok {
 		return t.out.Write(func(b []byte) []byte {
 			return msgp.AppendString(msgp.AppendString(msgp.AppendMapHeader(b, 1), "request_id"), secret.Text(string(id)))
 		})
 	}
-	v, _ = secret.Hide(readable(v))
+	v, _ = secret.Hide(tool.Readable(v))
 	raw := t.out.Encode(v)
 	if err := protocol.Check(raw); err != nil {
 		return t.out.Encode(err.Error())
@@ -319,7 +320,7 @@ func (t *Turn) worthShowing(c *protocol.Call, r *protocol.CallResult) bool {
 		entry := t.m.Def.tools[c.Tool]
 		return r.Output != nil && (entry == nil || !entry.quiet)
 	case protocol.CallRequested: // of a task its agent must know the id
-		_, task := r.Output.(taskID)
+		_, task := r.Output.(tool.TaskID)
 		return task
 	}
 	return true

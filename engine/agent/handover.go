@@ -50,7 +50,8 @@ func (t *Turn) undo() {
 		}
 		return true
 	})
-	t.out.Requests, t.holds, t.began = t.out.Requests[:0], nil, nil
+	t.out.Requests, t.began = t.out.Requests[:0], nil
+	t.steps.Drop()
 	t.goals, t.motives, t.dozes = t.m.State.Goals, motives{met: t.m.State.met()}, t.m.State.pace().Asleep()
 	t.end.Calls, t.end.Reflections, t.out.Changed = 0, 0, false
 	t.end.Asleep, t.end.SleepUntil, t.end.WakeAbove = false, 0, protocol.Low

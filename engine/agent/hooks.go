@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/outbox"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 )
@@ -144,7 +145,7 @@ func (t *Turn) afterExecute(id string, purpose protocol.Purpose, res result, the
 	} else {
 		res.outputs = maps.Clone(res.outputs) // other workflows may end before the answer
 		names := protocol.SortedKeys(res.outputs)
-		values, left := hook.Told(names, func(i int) any { return readable(res.outputs[names[i]]) })
+		values, left := hook.Told(names, func(i int) any { return tool.Readable(res.outputs[names[i]]) })
 		told["outputs"] = values
 		leftOut(told, left)
 	}

@@ -32,13 +32,10 @@ type permitted func(no *protocol.Error, number int, waited time.Duration)
 // after an approver has answered. A call with wrong parameters is not judged: it fails.
 func (t *Turn) permit(entry *Tool, skill string, c *protocol.Call, o of, then permitted) {
 	q := permit.Call{Tool: entry.id(skill), Own: true, Profile: t.m.Def.Profile, Agent: t.m.ID.Instance}
-	schema := t.m.Def.schemas[skill]
 	if entry != nil {
-		schema, q.Own = &entry.schema, entry.kind == "" && entry.skill == ""
+		q.Own = entry.kind == "" && entry.skill == ""
 	}
-	t.trying = true
-	params, err := t.bound(c, schema)
-	t.trying = false
+	params, err := t.tried(c, t.m.Def.schema(entry, skill))
 	if err == nil && entry != nil {
 		params, err = entry.checked(params, len(c.URIs) > 0)
 	}
@@ -107,7 +104,7 @@ func (t *Turn) judge(id, tool string, o of, v permit.Verdict, l permit.Leave) {
 // noteOf keeps a fact of a call: of a batch with the call.
 func (t *Turn) noteOf(o of, f protocol.Fact) {
 	if o.run == nil && t.batch != nil {
-		t.batch.note(o.at, f)
+		t.batch.Note(o.at, f)
 		return
 	}
 	t.out.Note(f)

@@ -18,7 +18,7 @@ func directTools() (list []Tool) {
 				return nil, err
 			}
 			t.out.Request(cast.Stage, q.AppendMsg)
-			return requestID(q.ID), nil
+			return tool.RequestID(q.ID), nil
 		}})
 	}
 	return list

@@ -157,7 +157,7 @@ func (t *Turn) writeKnowledge(p tool.Params) (any, error) {
 	if access.Criteria {
 		req.Permissions = append(req.Permissions, knowledge.PermitCriteria)
 	}
-	return requestID(t.askKnowledge(req)), nil
+	return tool.RequestID(t.askKnowledge(req)), nil
 }
 
 // askKnowledge sends a request of this agent and returns its id.

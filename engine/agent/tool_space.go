@@ -16,7 +16,7 @@ func spaceTools() (list []Tool) {
 				return out, err
 			}
 			t.out.Request(space.Service, q.AppendMsg)
-			return requestID(q.ID), nil
+			return tool.RequestID(q.ID), nil
 		}}
 		if d.Spec.Name == whereabouts.Move {
 			entry.status = protocol.CallRequested

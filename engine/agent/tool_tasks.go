@@ -24,9 +24,6 @@ func taskTools() (list []Tool) {
 	return list
 }
 
-// taskID is what a call returns that requested a task.
-type taskID string
-
 // openTask requests a task, which is carried out after the turn.
 func (t *Turn) openTask(entry *Tool, c *protocol.Call, number int, timeout time.Duration) protocol.CallResult {
 	if err := t.toolsOver(c, c.Origin != protocol.OriginWorkflow); err != nil {
@@ -51,8 +48,8 @@ func (t *Turn) openTask(entry *Tool, c *protocol.Call, number int, timeout time.
 		Params: protocol.Encode(params), URIs: tooltask.EncodeURIs(uris, t.approved[number]), Timeout: shorter(timeout, entry.timeout), Retry: int64(c.Retry), Once: entry.once,
 	}}
 	t.out.Request(tooltask.Service, q.AppendMsg)
-	t.promise(c, params, q.Task.ID)
-	return protocol.CallResult{Status: protocol.CallRequested, Output: taskID(q.Task.ID)}
+	t.steps.Promise(c, params, q.Task.ID)
+	return protocol.CallResult{Status: protocol.CallRequested, Output: tool.TaskID(q.Task.ID)}
 }
 
 // shorter is the time-out of a caller, which may only shorten that of the tool; 0 = none.

@@ -25,5 +25,5 @@ func (t *Turn) requestWorld(p tool.Params) (any, error) {
 		return nil, err
 	}
 	t.out.Request(worldstate.Service, q.AppendMsg)
-	return requestID(q.Change.ID), nil
+	return tool.RequestID(q.Change.ID), nil
 }

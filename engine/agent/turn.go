@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/block"
 	"tavernsim/engine/agent/direct"
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/agent/held"
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/learn"
 	"tavernsim/engine/agent/lore"
@@ -59,28 +61,22 @@ type Turn struct {
 	world       worldview.View
 	bases       knowledge.State
 	lessons     learn.Shown
-	vectors     lore.Vectors          // of texts that are searched for
-	dozes       pace.Sleep            // what wakes it early, if it sleeps
-	kept, began criteria.Kept         // entries that stay active or rest; of them, those of this turn
-	purpose     protocol.Purpose      // of the workflow whose inputs are made
-	tasks       tooltask.State        // of the scene, as the wake shows them
-	tasksOpened int                   // by this turn
-	peopleAsked int                   // by this turn
-	blocks      int                   // of calls, in all texts so far
-	stopped     int                   // a call of this block failed; 0 = of none
-	batch       *batch                // of calls that run beside each other; nil = there is none
-	beside      bool                  // some queued call may run beside others
-	promises    []agentfact.Promise   // of tasks
-	holds       []holds               // steps that wait for tasks
-	resumed     []resumed             // steps that have waited
-	outcomes    []outcome             // of steps, if remembers
-	remembers   bool                  // some queued call names results of steps
+	vectors     lore.Vectors     // of texts that are searched for
+	dozes       pace.Sleep       // what wakes it early, if it sleeps
+	kept, began criteria.Kept    // entries that stay active or rest; of them, those of this turn
+	purpose     protocol.Purpose // of the workflow whose inputs are made
+	tasks       tooltask.State   // of the scene, as the wake shows them
+	tasksOpened int              // by this turn
+	peopleAsked int              // by this turn
+	blocks      int              // of calls, in all texts so far
+	stopped     int              // a call of this block failed; 0 = of none
+	batch       *block.Batch     // of calls that run beside each other; nil = there is none
+	beside      bool             // some queued call may run beside others
+	steps       held.Steps       // that wait for tasks, or have waited
+	outcomes    block.Results
+	repeats     repeat.Turn           // blocks with a request_id
 	refused     bool                  // a model was not asked, for a limit of the profile
 	cutBy       protocol.FinishReason // why a model that was cut stopped, since the core workflow began
-
-	idempotent     *openRequest      // being carried out
-	requests       []repeat.Answered // of this turn
-	requestsBefore int               // of them in earlier rounds
 
 	lost      []protocol.Fact // calls whose answers came too late
 	hooks     []asking        // questions to hooks; the first is out
@@ -229,7 +225,7 @@ func (t *Turn) startCore() {
 		plan = t.m.Def.workflowOf(t.wake.Workflow)
 	}
 	t.round++
-	t.requestsBefore = len(t.requests)
+	t.repeats.Round()
 	t.cutBy = ""
 	if plan == nil {
 		if t.wake.Workflow == "" {
@@ -390,7 +386,7 @@ func (t *Turn) step() bool {
 		} else {
 			t.observations = t.resultObservations()
 		}
-		t.results, t.stopped, t.outcomes = t.results[:0], 0, nil
+		t.forgetResults()
 		t.startCore()
 		return true
 	}
@@ -401,6 +397,12 @@ func (t *Turn) step() bool {
 		return true
 	}
 	return t.summarises()
+}
+
+// forgetResults begins a round.
+func (t *Turn) forgetResults() {
+	t.results, t.stopped = t.results[:0], 0
+	t.outcomes.Forget()
 }
 
 // resultObservations shows the results of a round to the next round.
