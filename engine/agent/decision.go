@@ -5,9 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tinylib/msgp/msgp"
-
-	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/block"
 	"tavernsim/engine/agent/outbox"
 	"tavernsim/engine/agent/person"
@@ -15,7 +12,6 @@ import (
 	"tavernsim/engine/agent/publish"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/agent/worldview"
-	"tavernsim/engine/secret"
 	"tavernsim/protocol"
 	"tavernsim/protocol/callvalue"
 	"tavernsim/tam/answer"
@@ -37,12 +33,12 @@ func (t *Turn) coreEnded(r result) {
 		return
 	case r.err != nil:
 		if t.round == 1 && t.steps.Some() {
-			t.observeShown() // results of steps that had waited
+			t.calls.Observe() // results of steps that had waited
 		}
 		t.fail("%s", r.err)
 		return
 	}
-	t.shown = t.shown[:0]
+	t.calls.Seen()
 	t.talk.Begin(r.outputs[OutputResponse], t.lastRound())
 	t.heed(r.outputs)
 	t.talk.End()
@@ -52,14 +48,7 @@ func (t *Turn) coreEnded(r result) {
 // stays, and the next deliberation observes the results that this round was made for.
 func (t *Turn) keepRounds(err error) {
 	t.problem(err.Error())
-	t.observeShown()
-}
-
-// observeShown lets the next deliberation observe what this round alone was shown.
-func (t *Turn) observeShown() {
-	for _, f := range t.shown {
-		f.Observe = true
-	}
+	t.calls.Observe()
 }
 
 // heed turns the outputs of a workflow into speech and queued calls. The core
@@ -107,7 +96,7 @@ func (t *Turn) problem(text string) {
 	t.record(&protocol.Call{ID: t.nextCallID(), Tool: NotUnderstood, Origin: protocol.OriginTAM}, &protocol.CallResult{
 		Status: protocol.CallFailed, Error: protocol.Errorf(protocol.KindInvalid, "%s", text),
 	}, observe)
-	t.show(observe)
+	t.calls.Show(observe)
 }
 
 // decide reads a structured decision: say, calls, skills, tools, events,
@@ -260,64 +249,27 @@ func (t *Turn) keep(c *protocol.Call, r protocol.CallResult) {
 	t.noteRequest(c, &r)
 	// In the last round only the next deliberation can see the result.
 	t.record(c, &r, last)
-	t.show(last || !t.worthShowing(c, &r))
+	t.calls.Show(last || !t.m.Def.worthShowing(c, &r))
 }
 
-// show notes the call that was recorded last, unless the agent observes it anyway.
-func (t *Turn) show(observed bool) {
-	if n := len(t.calls); !observed && n > 0 {
-		t.shown = append(t.shown, &t.calls[n-1])
-	}
-}
-
-// record adds the fact of a call. Other facts hold the effects of the call, so this
-// one may hide secrets. The agent's next turn observes the call from this fact.
+// record adds the fact of a call.
 func (t *Turn) record(c *protocol.Call, r *protocol.CallResult, observe bool) {
-	if !t.out.Spend(outbox.EntryBytes) {
-		return
-	}
-	f := put(&t.calls, agentfact.CallMade{ID: c.ID, Tool: c.Tool, Origin: c.Origin, Status: r.Status, Observe: observe && t.worthShowing(c, r)})
-	if len(c.Params) > 0 && !t.inFact(c, r.Status) {
-		f.Params = t.reported(c.Params)
-	}
-	if r.Output != nil {
-		f.Output = t.reported(r.Output)
-	}
-	if r.Error != nil {
-		f.Error = secret.Text(r.Error.Message)
-		t.out.Spend(len(f.Error))
-	}
-	t.out.Note(f)
-}
-
-// reported encodes a part of a call without secrets. In the place of a value that
-// nests too deep to be read again stands why.
-func (t *Turn) reported(v any) protocol.Raw {
-	if id, ok := v.(tool.RequestID); ok {
-		return t.out.Write(func(b []byte) []byte {
-			return msgp.AppendString(msgp.AppendString(msgp.AppendMapHeader(b, 1), "request_id"), secret.Text(string(id)))
-		})
-	}
-	v, _ = secret.Hide(tool.Readable(v))
-	raw := t.out.Encode(v)
-	if err := protocol.Check(raw); err != nil {
-		return t.out.Encode(err.Error())
-	}
-	return raw
+	d := t.m.Def
+	t.calls.Add(c, r, observe && d.worthShowing(c, r), !d.inFact(c, r.Status), &t.out)
 }
 
 // inFact reports whether the fact of the effect of a call holds its parameters.
-func (t *Turn) inFact(c *protocol.Call, status protocol.CallStatus) bool {
-	entry := t.m.Def.tools[c.Tool]
-	return entry != nil && entry.inFact && status == entry.status && (t.m.Def.Memory == nil || t.m.Def.Memory.Keep == 0) // a memory tells what was called
+func (d *Definition) inFact(c *protocol.Call, status protocol.CallStatus) bool {
+	entry := d.tools[c.Tool]
+	return entry != nil && entry.inFact && status == entry.status && (d.Memory == nil || d.Memory.Keep == 0) // a memory tells what was called
 }
 
 // worthShowing reports whether the agent observes a call: if it failed, or if it
 // was a read. The agent sees a successful write in the state, and tools may be quiet.
-func (t *Turn) worthShowing(c *protocol.Call, r *protocol.CallResult) bool {
+func (d *Definition) worthShowing(c *protocol.Call, r *protocol.CallResult) bool {
 	switch r.Status {
 	case protocol.CallOK:
-		entry := t.m.Def.tools[c.Tool]
+		entry := d.tools[c.Tool]
 		return r.Output != nil && (entry == nil || !entry.quiet)
 	case protocol.CallRequested: // of a task its agent must know the id
 		_, task := r.Output.(tool.TaskID)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/profile"
 	"tavernsim/protocol"
 )
 
@@ -68,7 +69,7 @@ func (t *Turn) handOver() {
 	if !t.interrupted { // else the next turn adds it
 		t.end.Dropped = s.dropped
 	}
-	if f := t.dropped(); len(f.Events) > 0 {
+	if f := s.droppedFact(&t.end, t.wake.Now); len(f.Events) > 0 {
 		t.out.Note(new(f))
 	}
 	t.closeTasks()
@@ -76,17 +77,16 @@ func (t *Turn) handOver() {
 	t.wakeFor(gone)
 }
 
-// dropped lists the deliveries that the agent will not perceive: those that found no
+// droppedFact lists the deliveries that the agent will not perceive: those that found no
 // room, which an interrupted turn leaves to the next, and those that expired.
-func (t *Turn) dropped() agentfact.Dropped {
-	s := &t.m.State
-	f := agentfact.Dropped{Agent: t.m.ID.Ordinal}
-	if d := s.more; d != nil && !t.interrupted {
+func (s *State) droppedFact(end *agentfact.TurnEnded, now protocol.Time) agentfact.Dropped {
+	f := agentfact.Dropped{Agent: end.Agent}
+	if d := s.more; d != nil && end.Outcome != agentfact.OutcomeInterrupted {
 		f.InboxFull, f.QueueFull, f.Events = s.dropped, d.refused, slices.Clip(d.drops)
 	}
 	for i := range s.inbox {
 		h := &s.inbox[i]
-		if !h.expired(t.wake.Now) || h.Held || h.Number > t.end.Through || acknowledged(h.Event) {
+		if !h.expired(now) || h.Held || h.Number > end.Through || acknowledged(h.Event) {
 			continue
 		}
 		if f.Expired++; f.Expired <= maxDrops {
@@ -97,15 +97,14 @@ func (t *Turn) dropped() agentfact.Dropped {
 }
 
 // deadLetters gives up acknowledged events that expired or failed too often.
-func (t *Turn) deadLetters() map[uint64]bool {
-	var gone map[uint64]bool
+func (t *Turn) deadLetters() (gone map[uint64]bool) {
 	s := &t.m.State
 	for i := range s.inbox {
 		h := s.inbox[i]
 		if !acknowledged(h.Event) || h.Number > t.end.Through || h.Held {
 			continue
 		}
-		reason := t.deadReason(&h)
+		reason := h.deadReason(&t.end, t.wake.Now, &t.m.Def.Limits)
 		if reason == "" {
 			continue
 		}
@@ -119,12 +118,12 @@ func (t *Turn) deadLetters() map[uint64]bool {
 	return gone
 }
 
-func (t *Turn) deadReason(h *Heard) agentfact.DropReason {
-	limits := &t.m.Def.Limits
-	failed := t.end.Outcome == agentfact.OutcomeFailed || t.end.Outcome == agentfact.OutcomeCancelled
-	seen := h.perceivable(t.wake.Now, limits)
+// deadReason says why an acknowledged event is given up; "" = it is not.
+func (h *Heard) deadReason(end *agentfact.TurnEnded, now protocol.Time, limits *profile.Limits) agentfact.DropReason {
+	failed := end.Outcome == agentfact.OutcomeFailed || end.Outcome == agentfact.OutcomeCancelled
+	seen := h.perceivable(now, limits)
 	switch {
-	case h.expired(t.wake.Now):
+	case h.expired(now):
 		return agentfact.DropTTL
 	case h.exhausted(limits), seen && failed && int(h.Failures) >= limits.MaxRedeliveries:
 		return agentfact.DropRedeliveries
@@ -150,7 +149,7 @@ func (t *Turn) wakeFor(gone map[uint64]bool) {
 		}
 		wake(max(h.After, t.wake.Now))
 	}
-	t.wakeForTasks(wake)
+	s.wakeForTasks(t.out.Facts, wake)
 	t.noteHeld(wake)
 	if t.m.Def.Motive != nil {
 		t.wakeForGoals(wake)
@@ -158,9 +157,10 @@ func (t *Turn) wakeFor(gone map[uint64]bool) {
 	t.wakeToLook(wake)
 }
 
-func (t *Turn) wakeForTasks(wake func(protocol.Time)) {
-	open := t.m.State.Tasks()
-	for _, f := range t.out.Facts {
+// wakeForTasks finds the deadlines of the tasks that are open after a turn with these facts.
+func (s *State) wakeForTasks(facts []protocol.Fact, wake func(protocol.Time)) {
+	open := s.Tasks()
+	for _, f := range facts {
 		switch x := f.(type) {
 		case *agentfact.TaskOpened:
 			open = append(open, x.Task)

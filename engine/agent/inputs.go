@@ -137,7 +137,7 @@ func (t *Turn) eventValue(e *protocol.Envelope) map[string]any {
 	if h := t.m.State.find(e); h != nil && h.redelivered() > 0 {
 		meta["redelivered"] = h.redelivered()
 	}
-	if task := t.taskValue(e); task != nil {
+	if task := t.m.State.taskValue(e, t.events); task != nil {
 		meta["task"] = task
 	}
 	return v

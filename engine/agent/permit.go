@@ -6,6 +6,7 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/outbox"
+	"tavernsim/engine/agent/record"
 	"tavernsim/engine/permit"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
@@ -70,7 +71,7 @@ func (t *Turn) askLeave(c *protocol.Call, q *permit.Call, o of, v permit.Verdict
 	}
 	asked := &agentfact.CallAsked{ID: c.ID, Tool: q.Tool, Rule: v.Rule, Reason: v.Reason, Request: int64(o.number)}
 	if len(c.Params) > 0 {
-		asked.Params = t.reported(q.Params)
+		asked.Params = record.Value(q.Params, &t.out)
 	}
 	t.noteOf(o, asked)
 	call := *c

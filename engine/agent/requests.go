@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/record"
 	"tavernsim/engine/agent/repeat"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
@@ -68,7 +69,7 @@ func (t *Turn) keepBlock(to int, results ...protocol.CallResult) {
 // the last one.
 func (t *Turn) noteRequest(c *protocol.Call, r *protocol.CallResult) {
 	if results := t.repeats.Take(c, r); results != nil {
-		a := t.repeats.Close(slices.Clone(t.reported(results)), t.wake.Now)
+		a := t.repeats.Close(slices.Clone(record.Value(results, &t.out)), t.wake.Now)
 		t.out.Note(&agentfact.RequestAnswered{ID: a.ID, Body: a.Body, Results: a.Results})
 	}
 }

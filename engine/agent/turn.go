@@ -16,6 +16,7 @@ import (
 	"tavernsim/engine/agent/outbox"
 	"tavernsim/engine/agent/pace"
 	"tavernsim/engine/agent/person"
+	"tavernsim/engine/agent/record"
 	"tavernsim/engine/agent/repeat"
 	"tavernsim/engine/agent/selfstate"
 	"tavernsim/engine/agent/talk"
@@ -43,7 +44,8 @@ type Turn struct {
 	events       []*protocol.Envelope
 	observations []Observation
 
-	out outbox.Box // what it leaves
+	out   outbox.Box // what it leaves
+	calls record.Calls
 
 	// Drafts of the machine's state after the facts of this turn.
 	own   selfstate.Draft
@@ -104,11 +106,9 @@ type lists struct {
 	runs    []*activeRun
 	queue   []queued // decided
 	results []protocol.CallResult
-	shown   []*agentfact.CallMade // to this round alone: worth observing if it is refused
-	asked   []protocol.Effect     // to the shell
-	waits   []waiting             // for answers of the outside
-	wishes  []effect.Ask          // what asked and facts point to
-	calls   []agentfact.CallMade
+	asked   []protocol.Effect // to the shell
+	waits   []waiting         // for answers of the outside
+	wishes  []effect.Ask      // what asked and facts point to
 	models  []agentfact.ModelAnswered
 }
 
@@ -142,9 +142,10 @@ func (t *Turn) clear() {
 	t.out.Clear()
 	t.own.Clear()
 	t.world.Clear()
+	t.calls.Clear()
 	l := t.lists
-	*t = Turn{out: t.out, own: t.own, world: t.world}
-	t.lists = lists{emptied(l.runs), emptied(l.queue), emptied(l.results), emptied(l.shown), emptied(l.asked), emptied(l.waits), emptied(l.wishes), emptied(l.calls), emptied(l.models)}
+	*t = Turn{out: t.out, calls: t.calls, own: t.own, world: t.world}
+	t.lists = lists{emptied(l.runs), emptied(l.queue), emptied(l.results), emptied(l.asked), emptied(l.waits), emptied(l.wishes), emptied(l.models)}
 }
 
 func emptied[T any](list []T) []T {
@@ -177,7 +178,7 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 	}
 	t.observations = m.Shown(before.Seen)
 	t.events = m.State.perceive(w.Now, before.Through, &m.Def.Limits)
-	t.observations = append(slices.Clip(t.observations), t.deliveryObservations()...)
+	t.observations = append(slices.Clip(t.observations), m.State.deliveryObservations(t.events, w.Now)...)
 	t.end = agentfact.TurnEnded{
 		Agent: m.ID.Ordinal, Turn: t.out.Turn, Wave: w.Wave, Outcome: agentfact.OutcomeOK,
 		Through: before.Through, Perceived: int64(len(t.events)), Seen: before.Seen, WakeAbove: protocol.Low,
@@ -458,15 +459,18 @@ func (t *Turn) fail(format string, args ...any) {
 
 // deliveryObservations list the events that did not reach the inbox, and the tasks
 // that nobody answered in time.
-func (t *Turn) deliveryObservations() []Observation {
-	s := &t.m.State
+func (s *State) deliveryObservations(events []*protocol.Envelope, now protocol.Time) (out []Observation) {
 	n := s.dropped
 	if s.more != nil {
 		n += s.more.refused
 	}
-	out := t.overdueObservations()
+	for _, task := range s.Tasks() {
+		if task.Deadline <= now && answerTo(events, task.ID) == nil {
+			out = append(out, Observation{Time: now, Kind: "task_timeout", Value: task.Value()})
+		}
+	}
 	if n > 0 {
-		out = append(out, Observation{Time: t.wake.Now, Kind: "inbox_overflow", Value: map[string]any{"dropped": n}})
+		out = append(out, Observation{Time: now, Kind: "inbox_overflow", Value: map[string]any{"dropped": n}})
 	}
 	return out
 }
