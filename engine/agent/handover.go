@@ -53,7 +53,8 @@ func (t *Turn) undo() {
 	})
 	t.out.Requests, t.began = t.out.Requests[:0], nil
 	t.steps.Drop()
-	t.goals, t.motives, t.dozes = t.m.State.Goals, motives{met: t.m.State.met()}, t.m.State.pace().Asleep()
+	t.goals.Reset(t.m.State.Goals, t.m.State.met())
+	t.idle, t.stirred, t.dozes = false, 0, t.m.State.pace().Asleep()
 	t.end.Calls, t.end.Reflections, t.out.Changed = 0, 0, false
 	t.end.Asleep, t.end.SleepUntil, t.end.WakeAbove = false, 0, protocol.Low
 	if t.interrupted {
@@ -152,7 +153,7 @@ func (t *Turn) wakeFor(gone map[uint64]bool) {
 	s.wakeForTasks(t.out.Facts, wake)
 	t.noteHeld(wake)
 	if t.m.Def.Motive != nil {
-		t.wakeForGoals(wake)
+		wake(t.goals.Due(goalEnv{t}))
 	}
 	t.wakeToLook(wake)
 }

@@ -27,7 +27,7 @@ func (t *Turn) recalled(name string) any {
 	if name == memory.Summary {
 		return t.m.State.Mind().Summary(mapped(t.events, func(e *protocol.Envelope) string { return e.Source })...)
 	}
-	return memory.Values(t.m.State.Mind().Recall(t.m.Def.Memory, lore.AtHand(t.events, t.goals), t.wake.Now))
+	return memory.Values(t.m.State.Mind().Recall(t.m.Def.Memory, lore.AtHand(t.events, t.goals.Goals), t.wake.Now))
 }
 
 // summarises asks a model to summarise what the agent remembers of a talk, if that is too long; the
@@ -90,7 +90,7 @@ func (t *Turn) reflectionInputs() map[string]any {
 		return given
 	}
 	turn := t.soFar()
-	more, text := t.m.State.Mind().Inputs(&turn, t.end.Turn, t.wake.Now, t.goals)
+	more, text := t.m.State.Mind().Inputs(&turn, t.end.Turn, t.wake.Now, t.goals.Goals)
 	maps.Copy(given, more)
 	given["lessons"] = t.books().Near(text, memory.NearLessons, t.wake.Now)
 	return given

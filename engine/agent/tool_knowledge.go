@@ -72,14 +72,14 @@ func (t *Turn) asksSituation() bool {
 	if !t.bases.Embeds() || t.m.Def.Core == nil || t.wake.Workflow != "" || !slices.Contains(t.m.Def.inputs(t.m.Def.Core), "knowledge") {
 		return false
 	}
-	ask := lore.Ask{Events: t.events, Goals: t.goals}
+	ask := lore.Ask{Events: t.events, Goals: t.goals.Goals}
 	return t.asksVector("", ask.Text(), true, waiting{}, t.startCore)
 }
 
 // activatedKnowledge lists the entries that the situation of the agent activates.
 func (t *Turn) activatedKnowledge() []any {
 	ask := &lore.Ask{Who: t.who(), Scene: t.m.Def.Scene, Purpose: t.purpose, Turn: t.end.Turn, Now: t.wake.Now, Draw: t.draw.Sub(entryDraws), Self: t.self(),
-		Events: t.events, Values: valuesOf(t.events, t.eventValue), Goals: t.goals, History: t.said, Observations: t.observed,
+		Events: t.events, Values: valuesOf(t.events, t.eventValue), Goals: t.goals.Goals, History: t.said, Observations: t.observed,
 		Kept: t.kept, Learnt: t.lessons.Show, Trace: t.wake.Trace}
 	found := t.books().Active(ask)
 	if len(found.Began) > 0 {
@@ -163,7 +163,7 @@ func (t *Turn) writeKnowledge(p tool.Params) (any, error) {
 // askKnowledge sends a request of this agent and returns its id.
 func (t *Turn) askKnowledge(req knowledge.Request) string {
 	req.ID, req.By = t.out.NextID(), t.m.ID.Instance
-	t.out.Request(knowledge.Service, func(b []byte) []byte { return protocol.AppendValue(b, req.Value()) })
+	t.out.Request(knowledge.Service, req.AppendMsg)
 	return req.ID
 }
 

@@ -5,7 +5,6 @@ import (
 
 	"tavernsim/engine/agent/publish"
 	"tavernsim/engine/agent/tool"
-	"tavernsim/engine/bus"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 )
@@ -60,7 +59,7 @@ func (t *Turn) publish(p tool.Params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.event(draft)
+	t.out.Publish(draft)
 	if !opens {
 		return nil, nil
 	}
@@ -76,14 +75,4 @@ func (t *Turn) assign(d *protocol.Draft, seconds float64) error {
 	t.tasksOpened++
 	t.out.Request(tooltask.Service, q.AppendMsg)
 	return nil
-}
-
-// event adds a draft to the turn's requests. Its cause is the most urgent event that
-// this turn perceived.
-func (t *Turn) event(d protocol.Draft) {
-	d.Source, d.Turn = t.m.ID.Instance, t.end.Turn
-	if len(t.events) > 0 {
-		d.CausedBy(t.events[0])
-	}
-	t.out.Request(bus.Service, d.AppendMsg)
 }

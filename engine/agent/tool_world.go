@@ -18,8 +18,8 @@ func worldTools() []Tool {
 // requestWorld adds one request to the world service.
 func (t *Turn) requestWorld(p tool.Params) (any, error) {
 	q := worldstate.Request{Change: world.Request{ID: t.out.NextID(), By: t.m.ID.Instance, Profile: t.m.Def.Profile, Cause: world.Cause{Turn: t.end.Turn}}}
-	if len(t.events) > 0 {
-		q.Change.Cause.Trace, q.Change.Cause.Event = t.events[0].TraceID, t.events[0].ID
+	if e := t.out.Cause; e != nil {
+		q.Change.Cause.Trace, q.Change.Cause.Event = e.TraceID, e.ID
 	}
 	if err := t.world.Request(&q, p, &t.out, &t.space.paths); err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/learn"
 	"tavernsim/engine/agent/lore"
+	"tavernsim/engine/agent/motive"
 	"tavernsim/engine/agent/outbox"
 	"tavernsim/engine/agent/pace"
 	"tavernsim/engine/agent/person"
@@ -23,7 +24,6 @@ import (
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/agent/worldview"
 	"tavernsim/engine/cast"
-	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/engine/tooltask"
@@ -49,9 +49,11 @@ type Turn struct {
 
 	// Drafts of the machine's state after the facts of this turn.
 	own   selfstate.Draft
-	goals []goal.Goal
-	motives
+	goals motive.Draft
 	lists
+
+	stirred int  // events that told of a place that its goals watch
+	idle    bool // nothing is for the core workflow
 
 	done        int // of the queue: carried out
 	round       int
@@ -168,7 +170,8 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 		t.bases, _ = w.View.Shown(knowledge.Service).(knowledge.State)
 		t.tasks, _ = w.View.Shown(tooltask.Service).(tooltask.State)
 	}
-	t.m, t.wake, t.space, t.goals, t.draw = m, w, space, m.State.Goals, w.Draw
+	t.m, t.wake, t.space, t.draw = m, w, space, w.Draw
+	t.goals = motive.Draft{Goals: m.State.Goals, Met: m.State.met(), Rules: m.Def.Motive, Most: m.Def.Limits.MaxGoals, Access: m.Def.Knowledge, Now: w.Now}
 	t.own.State, t.own.Engine, t.own.Profile, t.own.Now = m.State.own, m.Def.private, m.Def.Profile, w.Now
 	t.kept = m.State.kept()
 	t.out.Agent, t.out.Turn, t.out.Budget = m.ID.Instance, m.State.Turn+1, workflow.Budget{Max: m.Def.Limits.MaxTurnBytes, Setting: "custom_runtime_config.max_turn_bytes"}
@@ -197,6 +200,9 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 	watches := m.Def.Motive != nil || m.watches()
 	if watches {
 		t.openGoals()
+	}
+	if len(t.events) > 0 {
+		t.out.Cause = t.events[0]
 	}
 	t.takeOrders()
 	if watches && !t.perceiveGoals() {

@@ -16,6 +16,7 @@ package outbox
 import (
 	"strconv"
 
+	"tavernsim/engine/bus"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 )
@@ -24,6 +25,7 @@ import (
 type Box struct {
 	Agent    string // instance id
 	Turn     uint64
+	Cause    *protocol.Envelope // the most urgent event that the turn perceived; nil = it perceived none
 	Facts    []protocol.Fact
 	Requests []protocol.Sequenced
 	Changed  bool // the facts change the private state or the goals
@@ -58,6 +60,15 @@ func (b *Box) Note(facts ...protocol.Fact) { b.Facts = append(b.Facts, facts...)
 // write appends its encoded form.
 func (b *Box) Request(to string, write func([]byte) []byte) {
 	b.Requests = append(b.Requests, protocol.Sequenced{To: to, Data: b.Write(write)})
+}
+
+// Publish adds an event to the requests.
+func (b *Box) Publish(d protocol.Draft) {
+	d.Source, d.Turn = b.Agent, b.Turn
+	if b.Cause != nil {
+		d.CausedBy(b.Cause)
+	}
+	b.Request(bus.Service, d.AppendMsg)
 }
 
 // NextID is the id of the next request.
