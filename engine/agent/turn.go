@@ -40,60 +40,64 @@ type Turn struct {
 	wake  *Wake
 	draw  protocol.Draw
 
+	// What it perceives.
 	events       []*protocol.Envelope
 	observations []Observation
-
-	out   outbox.Box // what it leaves
-	calls record.Calls
+	world        worldview.View
+	books        lore.Books
+	tasks        tooltask.State // of the scene, as the wake shows them
+	played       *person.Played // what came of a question to the player
+	stirred      int            // events that told of a place that its goals watch
+	idle         bool           // nothing is for the core workflow
 
 	// Drafts of the machine's state after the facts of this turn.
 	own   selfstate.Draft
 	goals motive.Draft
+
+	// What it leaves.
+	out     outbox.Box
+	calls   record.Calls
+	end     agentfact.TurnEnded
+	lost    []protocol.Fact // calls whose answers came too late
+	lessons learn.Shown
+	dozes   pace.Sleep // what wakes it early, if it sleeps
+
 	lists
 
-	stirred int  // events that told of a place that its goals watch
-	idle    bool // nothing is for the core workflow
+	// Calls of the queue.
+	done     int          // carried out
+	first    int          // the first of this round
+	blocks   int          // of calls, in all texts so far
+	stopped  int          // a call of this block failed; 0 = of none
+	beside   bool         // some may run beside others
+	trying   bool         // parameters are bound to be judged, and bound again afterwards
+	batch    *block.Batch // of calls that run beside each other; nil = there is none
+	steps    held.Steps   // that wait for tasks, or have waited
+	outcomes block.Results
+	repeats  repeat.Turn // blocks with a request_id
+	rolled   rolled      // random numbers
 
-	done        int // of the queue: carried out
-	round       int
-	talk        *talk.Talk // nil = the core workflow takes no conversation
-	inputs      []any      // of the core workflow in its first round, with talk
-	first       int        // of the queue: the first call of this round
-	reflect     *reflection
-	summarised  bool // the turn has looked whether a talk is to be summarised
-	world       worldview.View
-	books       lore.Books
-	lessons     learn.Shown
-	dozes       pace.Sleep       // what wakes it early, if it sleeps
-	purpose     protocol.Purpose // of the workflow whose inputs are made
-	tasks       tooltask.State   // of the scene, as the wake shows them
-	tasksOpened int              // by this turn
-	peopleAsked int              // by this turn
-	blocks      int              // of calls, in all texts so far
-	stopped     int              // a call of this block failed; 0 = of none
-	batch       *block.Batch     // of calls that run beside each other; nil = there is none
-	beside      bool             // some queued call may run beside others
-	steps       held.Steps       // that wait for tasks, or have waited
-	outcomes    block.Results
-	repeats     repeat.Turn           // blocks with a request_id
-	tokens      allowance             // of models
-	cutBy       protocol.FinishReason // why a model that was cut stopped, since the core workflow began
+	// Workflows.
+	round      int
+	talk       *talk.Talk       // nil = the core workflow takes no conversation
+	inputs     []any            // of the core workflow in its first round, with talk
+	purpose    protocol.Purpose // of the workflow whose inputs are made
+	started    uint64           // runs so far
+	hooks      questions
+	reflect    *reflection
+	summarised bool // the turn has looked whether a talk is to be summarised
 
-	lost      []protocol.Fact // calls whose answers came too late
-	hooks     questions
-	end       agentfact.TurnEnded
-	rolled    rolled // random numbers
-	cancelled bool
-	started   uint64 // runs so far
-	opened    int    // tasks
+	// What it asks of models and others.
+	tokens      allowance                 // of models
+	cutBy       protocol.FinishReason     // why a model that was cut stopped, since the core workflow began
+	approved    map[int]map[string]string // contents of references, by the number of the question whose call is about to be made
+	toolsAsked  int                       // of the outside
+	tasksOpened int
+	peopleAsked int
+	opened      int // tasks of other agents
 
-	approved   map[int]map[string]string // contents of references, by the number of the question whose call is about to be made
-	toolsAsked int                       // of the outside
-	trying     bool                      // parameters are bound to be judged, and bound again afterwards
-
+	cancelled   bool
 	interrupted bool // by a more urgent event
-
-	played *person.Played // what came of a question to the player
 }
 
 // lists of a turn, whose memory the next one uses.
