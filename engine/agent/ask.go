@@ -7,6 +7,8 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/agent/outbox"
+	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/knowledge"
@@ -64,14 +66,12 @@ func (t *Turn) askModel(run *activeRun, q *workflow.Request) (workflow.Answer, b
 
 // askModelFor passes it on for a purpose; w waits for the answer.
 func (t *Turn) askModelFor(q *workflow.Request, purpose protocol.Purpose, w waiting) (workflow.Answer, bool) {
-	limits := t.m.Def.Limits
-	if t.end.ModelCalls >= int64(limits.MaxModelCalls) && t.wake.Workflow != knowledge.MomentEmbed {
-		t.refused = true
-		return workflow.Answer{Err: protocol.Errorf(protocol.KindLimit, "more than %d model calls in one deliberation (custom_runtime_config.max_model_calls)", limits.MaxModelCalls)}, true
-	}
-	prompt, answer, err := t.room(&q.Model)
-	if err != nil {
-		return workflow.Answer{Err: err}, true
+	var prompt, answer int64
+	if t.wake.Workflow != knowledge.MomentEmbed { // bounded by what is asked for at once
+		var err error
+		if prompt, answer, err = t.tokens.room(&q.Model, &t.m.Def.Limits, &t.end); err != nil {
+			return workflow.Answer{Err: err}, true
+		}
 	}
 	t.end.ModelCalls++
 	ask := put(&t.wishes, effect.Ask{Kind: effect.KindModel, Number: int(t.end.ModelCalls), Wait: q.Wait, Model: q.Model})
@@ -90,33 +90,39 @@ func (t *Turn) askModelFor(q *workflow.Request, purpose protocol.Purpose, w wait
 	for _, e := range t.events {
 		req.Events = append(req.Events, e.Type)
 	}
-	t.reserved += prompt + answer
 	w.tokens = prompt + answer
 	t.send(ask, w)
 	return workflow.Answer{}, false
 }
 
+// allowance is what a turn may still ask of models.
+type allowance struct {
+	reserved int64 // tokens, for requests without an answer
+	refused  bool  // a model was not asked, for a limit of the profile
+}
+
 // room is the most that a prompt takes, and the most that its answer may have, of what
 // custom_runtime_config.max_tokens leaves beside all that was used and what is reserved.
-func (t *Turn) room(q *protocol.ModelRequest) (prompt, answer int64, err error) {
-	if t.wake.Workflow == knowledge.MomentEmbed { // bounded by what is asked for at once
-		return 0, 0, nil
+func (a *allowance) room(q *protocol.ModelRequest, limits *profile.Limits, end *agentfact.TurnEnded) (prompt, answer int64, err error) {
+	if end.ModelCalls >= int64(limits.MaxModelCalls) {
+		a.refused = true
+		return 0, 0, protocol.Errorf(protocol.KindLimit, "more than %d model calls in one deliberation (custom_runtime_config.max_model_calls)", limits.MaxModelCalls)
 	}
-	limits := &t.m.Def.Limits
-	left := limits.MaxTokens - t.end.TokensIn - t.end.TokensOut - t.reserved
+	left := limits.MaxTokens - end.TokensIn - end.TokensOut - a.reserved
 	prompt = bound.Prompt(q)
-	if answer = bound.Answer(left-prompt, q.MaxTokens, int64(limits.MaxModelCalls)-t.end.ModelCalls); answer == 0 {
-		t.refused = true
-		err = protocol.Errorf(protocol.KindLimit, "the prompt has up to %d tokens, and %d of %d are left for this deliberation (custom_runtime_config.max_tokens)", prompt, max(left, 0), limits.MaxTokens)
+	if answer = bound.Answer(left-prompt, q.MaxTokens, int64(limits.MaxModelCalls)-end.ModelCalls); answer == 0 {
+		a.refused = true
+		return 0, 0, protocol.Errorf(protocol.KindLimit, "the prompt has up to %d tokens, and %d of %d are left for this deliberation (custom_runtime_config.max_tokens)", prompt, max(left, 0), limits.MaxTokens)
 	}
-	return prompt, answer, err
+	a.reserved += prompt + answer
+	return prompt, answer, nil
 }
 
 // settle takes the answer to a request that had reserved tokens. A failure that may have
 // been carried out, without a count, keeps them.
-func (t *Turn) settle(reserved int64, a *effect.Answered) {
-	if kind := protocol.KindOf(a.Err); a.Model.Usage != (protocol.Usage{}) || kind != protocol.KindTimeout && kind != protocol.KindTransient {
-		t.reserved -= reserved
+func (a *allowance) settle(reserved int64, answer *effect.Answered) {
+	if kind := protocol.KindOf(answer.Err); answer.Model.Usage != (protocol.Usage{}) || kind != protocol.KindTimeout && kind != protocol.KindTransient {
+		a.reserved -= reserved
 	}
 }
 
@@ -140,7 +146,7 @@ const (
 // request of the node that calls, if one does.
 func (t *Turn) askTool(entry *Tool, c *protocol.Call, number int, q *workflow.Request, w waiting) (protocol.CallResult, bool) {
 	if t.tooMany(c) {
-		return t.tooManyCalls(), true
+		return t.m.Def.tooManyCalls(), true
 	}
 	if err := t.toolsOver(c, w.run == nil); err != nil {
 		return failed(err), true
@@ -202,13 +208,13 @@ func (t *Turn) takeNext() bool {
 		return true
 	}
 	if w.then != nil {
-		t.settle(w.tokens, a)
+		t.tokens.settle(w.tokens, a)
 		t.noteModel(a)
 		w.then(a)
 		return true
 	}
 	if w.call == nil {
-		t.settle(w.tokens, a)
+		t.tokens.settle(w.tokens, a)
 		t.noteModel(a)
 		if a.Err == nil && w.run.purpose == protocol.PurposeDeliberate {
 			t.talk.Heard(a.Number, &a.Model)
@@ -255,7 +261,7 @@ func (t *Turn) noteModel(a *effect.Answered) {
 		t.end.ModelFailed++
 	}
 	t.out.Note(f)
-	t.noteUnknown(a)
+	noteUnknown(a, &t.out)
 }
 
 // noteCall keeps an answer. took is its latency, also on the realtime clock.
@@ -265,16 +271,16 @@ func (t *Turn) noteCall(w *waiting, a *effect.Answered, took time.Duration) prot
 		f.Output = t.out.Encode(a.Output)
 	}
 	t.out.Note(f)
-	t.noteUnknown(a)
+	noteUnknown(a, &t.out)
 	if w.leave == nil {
 		t.spentOn(w, f)
 	}
 	return resultOf(w.call, protocol.CallOK, a.Output, a.Err)
 }
 
-func (t *Turn) noteUnknown(a *effect.Answered) {
+func noteUnknown(a *effect.Answered, out *outbox.Box) {
 	if protocol.KindOf(a.Err) == protocol.KindUnknownOutcome {
-		t.out.Note(&agentfact.OutcomeUnknown{Effect: a.Kind, Request: int64(a.Number), Error: a.Err.Error()})
+		out.Note(&agentfact.OutcomeUnknown{Effect: a.Kind, Request: int64(a.Number), Error: a.Err.Error()})
 	}
 }
 

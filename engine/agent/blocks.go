@@ -117,7 +117,7 @@ func (t *Turn) begins(i, number int) {
 		t.took(i, c, failed(protocol.Errorf(protocol.KindInvalid, "%s: %w", c.Tool, q.wrong)), 0)
 		return
 	case t.tooMany(c):
-		t.took(i, c, t.tooManyCalls(), 0)
+		t.took(i, c, t.m.Def.tooManyCalls(), 0)
 		return
 	}
 	entry, skill, refused := t.m.Def.find(c)

@@ -28,7 +28,7 @@ func TestRandomWholeNumbers(t *testing.T) {
 		c.params["integer"] = true
 		seen := map[int64]bool{}
 		for range 300 {
-			v, err := turn.random(c.params)
+			v, err := turn.rolled.random(c.params, turn.end.Calls, turn.draw)
 			if (err != nil) != c.none {
 				t.Fatalf("%v: %v, %v", c.params, v, err)
 			}

@@ -28,8 +28,11 @@ const (
 // coreEnded turns the outputs of the core workflow into speech and calls.
 func (t *Turn) coreEnded(r result) {
 	switch {
-	case r.err != nil && t.round > 1 && t.refused && protocol.KindOf(r.err) == protocol.KindLimit:
-		t.keepRounds(r.err)
+	case r.err != nil && t.round > 1 && t.tokens.refused && protocol.KindOf(r.err) == protocol.KindLimit:
+		// No model may be asked any more: what the rounds before decided stays, and the next deliberation
+		// observes the results that this round was made for.
+		t.problem(r.err.Error())
+		t.calls.Observe()
 		return
 	case r.err != nil:
 		if t.round == 1 && t.steps.Some() {
@@ -42,13 +45,6 @@ func (t *Turn) coreEnded(r result) {
 	t.talk.Begin(r.outputs[OutputResponse], t.lastRound())
 	t.heed(r.outputs)
 	t.talk.End()
-}
-
-// keepRounds ends the rounds because no model may be asked any more: what they decided
-// stays, and the next deliberation observes the results that this round was made for.
-func (t *Turn) keepRounds(err error) {
-	t.problem(err.Error())
-	t.calls.Observe()
 }
 
 // heed turns the outputs of a workflow into speech and queued calls. The core
@@ -233,8 +229,8 @@ func (t *Turn) tooMany(c *protocol.Call) bool {
 	return err == nil && number > int64(t.m.Def.Limits.MaxCalls) && turn == itoa(t.end.Turn)
 }
 
-func (t *Turn) tooManyCalls() protocol.CallResult {
-	return failed(protocol.Errorf(protocol.KindLimit, "more than %d calls in one deliberation (custom_runtime_config.max_calls)", t.m.Def.Limits.MaxCalls))
+func (d *Definition) tooManyCalls() protocol.CallResult {
+	return failed(protocol.Errorf(protocol.KindLimit, "more than %d calls in one deliberation (custom_runtime_config.max_calls)", d.Limits.MaxCalls))
 }
 
 func (t *Turn) keep(c *protocol.Call, r protocol.CallResult) {

@@ -52,7 +52,9 @@
 // Engine/agenda decides when an agent is woken. Engine/world, engine/bus and
 // engine/knowledge decide about its requests. Package scenes calls the model and
 // orders the agents. The facts are in engine/agent/agentfact, what is asked of the outside
-// in engine/agent/effect, and changes of the private state in engine/agent/private.
+// in engine/agent/effect, and changes of the private state in engine/agent/private. The parts of a turn
+// that stand alone are packages below: what it leaves (outbox, record), its drafts (selfstate, motive),
+// what it reads (worldview, lore), and the steps of a block (block, held, repeat).
 //
 // The package imports engine/workflow, which a turn drives, and engine/world and
 // engine/knowledge, which it reads but does not change.

@@ -13,25 +13,20 @@ import (
 // it came, or will not come. false = nothing is missing.
 func (t *Turn) asksVector(kb, text string, lessons bool, w waiting, then func()) bool {
 	for !t.cancelled {
-		wish, some := t.books().Lacks(kb, text, lessons)
+		wish, some := t.books.Lacks(kb, text, lessons)
 		if !some {
 			return false
 		}
 		took := func(text string, err error) {
-			if err := t.vectors.Take(wish, text, err); err != nil {
+			if err := t.books.Vectors.Take(wish, text, err); err != nil {
 				t.problem("knowledge is found by words alone: " + err.Error())
 			}
 		}
-		if t.embed(lore.Embed(wish.Model, wish.Text), w, func(text string, err error) { took(text, err); then() }, took) {
+		if t.askText(lore.Embed(wish.Model, wish.Text), protocol.PurposeEmbed, w, func(text string, err error) { took(text, err); then() }, took) {
 			return true
 		}
 	}
 	return false
-}
-
-// embed asks a model for vectors: see [Turn.askText].
-func (t *Turn) embed(q protocol.ModelRequest, w waiting, then, refused func(text string, err error)) bool {
-	return t.askText(q, q.Purpose, w, then, refused)
 }
 
 // askText asks a model without a workflow; then is called with the text of the answer. false = it is
@@ -47,7 +42,7 @@ func (t *Turn) askText(q protocol.ModelRequest, purpose protocol.Purpose, w wait
 
 // searches reports whether a call searches bases that may have vectors.
 func (t *Turn) searches(entry *Tool) bool {
-	return entry != nil && entry.Name == toolQueryKnowledge && t.bases.Embeds()
+	return entry != nil && entry.Name == toolQueryKnowledge && t.books.Bases.Embeds()
 }
 
 // queries reports whether such a call waits for the vector of its query first.
@@ -60,10 +55,10 @@ func (t *Turn) queries(entry *Tool, c *protocol.Call, w waiting, then func()) bo
 
 // embedEntries asks for the vectors that entries lack. It is the scene's own turn.
 func (t *Turn) embedEntries() {
-	for _, one := range t.bases.Wanted(t.wake.Now) {
+	for _, one := range t.books.Bases.Wanted(t.wake.Now) {
 		then := func(text string, err error) {
 			t.askKnowledge(knowledge.Request{KB: one.KB, Op: knowledge.OpEmbed, Entry: one.Answer(text, err)})
 		}
-		t.embed(lore.Embed(one.Model, one.Texts...), waiting{}, then, then)
+		t.askText(lore.Embed(one.Model, one.Texts...), protocol.PurposeEmbed, waiting{}, then, then)
 	}
 }

@@ -210,7 +210,7 @@ func (e goalEnv) Lookup(root string) (any, bool) {
 		}
 		return t.world.Value(), true
 	case "self":
-		self := t.self()
+		self := t.m.self()
 		drives := map[string]any{}
 		for id, level := range t.m.drives(t.goals.Met, t.wake.Now) {
 			drives[id] = float64(level) / goal.One

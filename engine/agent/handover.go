@@ -8,35 +8,29 @@ import (
 	"tavernsim/protocol"
 )
 
-// interruptible reports whether an event of this priority may interrupt the
+// Interrupts reports whether an event that the agent has just heard interrupts the
 // deliberation in flight. It must be urgent enough for the profile, and more urgent
 // than all that the deliberation perceived. No perceived event may have been
 // interrupted too often already.
-func (t *Turn) interruptible(p protocol.Priority) bool {
-	by := t.m.Def.Limits.Interrupt
-	return by.On && p >= by.By && p > t.end.Urgency
-}
-
-// Interrupts reports whether an event that the agent has just heard interrupts the
-// deliberation in flight.
 func (m *Machine) Interrupts(e *protocol.Envelope) bool {
-	return m.turn != nil && !m.turn.cancelled && m.turn.interruptible(e.Priority) && !(acknowledged(e) && m.State.handled(e.ID))
+	by, t := m.Def.Limits.Interrupt, m.turn
+	return t != nil && !t.cancelled && by.On && e.Priority >= by.By && e.Priority > t.end.Urgency && !(acknowledged(e) && m.State.handled(e.ID))
 }
 
-// urgency is the priority of the most urgent event that the turn perceived. An
+// urgency is the priority of the most urgent of the events that a turn perceives. An
 // event that was interrupted too often counts as critical, so nothing is more urgent.
-func (t *Turn) urgency() protocol.Priority {
-	if len(t.events) == 0 {
+func (m *Machine) urgency(events []*protocol.Envelope) protocol.Priority {
+	if len(events) == 0 {
 		return protocol.Low
 	}
-	if t.m.Def.Limits.Interrupt.On {
-		for _, e := range t.events {
-			if h := t.m.State.find(e); h != nil && h.Interrupted >= maxInterruptions {
+	if m.Def.Limits.Interrupt.On {
+		for _, e := range events {
+			if h := m.State.find(e); h != nil && h.Interrupted >= maxInterruptions {
 				return protocol.Critical
 			}
 		}
 	}
-	return t.events[0].Priority
+	return events[0].Priority
 }
 
 // undo drops the effects of a turn that was interrupted or exceeded its budget. It
@@ -51,7 +45,7 @@ func (t *Turn) undo() {
 		}
 		return true
 	})
-	t.out.Requests, t.began = t.out.Requests[:0], nil
+	t.out.Requests, t.books.Began = t.out.Requests[:0], nil
 	t.steps.Drop()
 	t.goals.Reset(t.m.State.Goals, t.m.State.met())
 	t.idle, t.stirred, t.dozes = false, 0, t.m.State.pace().Asleep()

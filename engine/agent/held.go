@@ -87,7 +87,7 @@ func (t *Turn) beginResumed(i int) bool {
 
 // endResumed shows the results of held steps to the core workflow, which begins now.
 func (t *Turn) endResumed() {
-	t.observations = append(slices.Clip(t.observations), t.resultObservations()...)
+	t.observations = append(slices.Clip(t.observations), resultObservations(t.results, t.wake.Now)...)
 	t.first = len(t.queue)
 	t.forgetResults()
 }

@@ -21,24 +21,32 @@ type asking struct {
 	then           func(hook.Answer) // with a veto also when the turn has been cancelled
 }
 
+// questions are those of a turn to hooks.
+type questions struct {
+	list     []asking // the first is out
+	asked    int      // so far
+	first    bool     // those of the turn were asked
+	starting int      // workflows that wait for their hooks
+}
+
 func (t *Turn) askHooks(q asking) {
-	if t.hooks = append(t.hooks, q); len(t.hooks) == 1 {
+	if t.hooks.list = append(t.hooks.list, q); len(t.hooks.list) == 1 {
 		t.sendHooks()
 	}
 }
 
 // sendHooks asks the first question.
 func (t *Turn) sendHooks() {
-	t.hooksAsked++
-	ask := put(&t.wishes, effect.Ask{Kind: effect.KindHook, Number: t.hooksAsked, First: t.hooksAsked, Call: &protocol.Call{Tool: t.hooks[0].place, Params: t.hooks[0].told}})
+	t.hooks.asked++
+	ask := put(&t.wishes, effect.Ask{Kind: effect.KindHook, Number: t.hooks.asked, First: t.hooks.asked, Call: &protocol.Call{Tool: t.hooks.list[0].place, Params: t.hooks.list[0].told}})
 	ask.Model.Agent, ask.Model.Profile, ask.Model.Now = t.m.ID.Instance, t.m.Def.Profile, t.wake.Now
 	t.send(ask, waiting{hook: true})
 }
 
 // hooksAnswered keeps an answer and acts on it.
 func (t *Turn) hooksAnswered(a *effect.Answered) {
-	q := t.hooks[0]
-	t.hooks = t.hooks[1:]
+	q := t.hooks.list[0]
+	t.hooks.list = t.hooks.list[1:]
 	answer := hook.Read(a.Output, a.Err, t.m.Def.Hooks[q.place])
 	f := &agentfact.HookAnswered{Place: q.place, Subject: q.subject, Request: int64(a.Number), Veto: answer.Veto}
 	if a.Output != nil {
@@ -49,7 +57,7 @@ func (t *Turn) hooksAnswered(a *effect.Answered) {
 	}
 	t.out.Spend(outbox.EntryBytes)
 	t.out.Note(f)
-	if len(t.hooks) > 0 {
+	if len(t.hooks.list) > 0 {
 		t.sendHooks()
 	}
 	q.then(answer)
@@ -57,8 +65,8 @@ func (t *Turn) hooksAnswered(a *effect.Answered) {
 
 // abandonHooks drops all questions.
 func (t *Turn) abandonHooks(reason string) {
-	all := t.hooks
-	t.hooks = nil
+	all := t.hooks.list
+	t.hooks.list = nil
 	for _, q := range all {
 		q.then(hook.Answer{Veto: reason})
 	}
@@ -71,10 +79,10 @@ func (t *Turn) asksFirst() bool {
 	if t.wake.Workflow != "" {
 		place = t.wake.Workflow // of the scene's own agent: a moment of the scene, or a workflow
 	}
-	if t.hooksFirst || !t.m.Def.Hooks.Has(place) {
+	if t.hooks.first || !t.m.Def.Hooks.Has(place) {
 		return false
 	}
-	t.hooksFirst = true
+	t.hooks.first = true
 	told := map[string]any{"now": t.wake.Now.String()}
 	if place == hook.BeforeDeliberate {
 		seen := [][]any{valuesOf(t.events, t.eventValue), valuesOf(t.observations, Observation.value)}
@@ -108,14 +116,14 @@ func leftOut(told map[string]any, names []any) {
 // depends on, is that of the question.
 func (t *Turn) beforeExecute(purpose protocol.Purpose, plan *workflow.Plan, inputs []any, by *Tool, then func(result)) {
 	number := t.started
-	t.starting++
+	t.hooks.starting++
 	values, left := hook.Told(t.m.Def.inputs(plan), func(i int) any { return inputs[i] })
 	told := map[string]any{"workflow": plan.ID(), "purpose": string(purpose), "inputs": values}
 	leftOut(told, left)
 	t.askHooks(asking{place: hook.BeforeExecute, subject: plan.ID(), told: told, then: func(a hook.Answer) {
-		t.starting--
+		t.hooks.starting--
 		if a.Veto != "" {
-			then(result{err: t.forbidden(plan.ID(), a.Veto)})
+			then(result{err: forbidden(plan.ID(), a.Veto, t.cancelled)})
 			return
 		}
 		if len(a.Values) > 0 {
@@ -130,8 +138,8 @@ func (t *Turn) beforeExecute(purpose protocol.Purpose, plan *workflow.Plan, inpu
 	}})
 }
 
-func (t *Turn) forbidden(workflow, why string) error {
-	if t.cancelled {
+func forbidden(workflow, why string, cancelled bool) error {
+	if cancelled {
 		return protocol.Errorf(protocol.KindCancelled, "workflow %s: %s", workflow, why)
 	}
 	return protocol.Errorf(protocol.KindDenied, "workflow %s: %s", workflow, why)
@@ -149,12 +157,12 @@ func (t *Turn) afterExecute(id string, purpose protocol.Purpose, res result, the
 		told["outputs"] = values
 		leftOut(told, left)
 	}
-	t.starting++
+	t.hooks.starting++
 	t.askHooks(asking{place: hook.AfterExecute, subject: id, told: told, then: func(a hook.Answer) {
-		t.starting--
+		t.hooks.starting--
 		switch {
 		case a.Veto != "":
-			res = result{err: t.forbidden(id, a.Veto)}
+			res = result{err: forbidden(id, a.Veto, t.cancelled)}
 		case res.err == nil:
 			maps.Copy(res.outputs, a.Values)
 		}

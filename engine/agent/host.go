@@ -136,12 +136,15 @@ func resultOf(c *protocol.Call, status protocol.CallStatus, out any, err error) 
 
 // startSkill runs a skill; entry is the tool that it carries out, nil = none.
 func (t *Turn) startSkill(entry *Tool, id string, c *protocol.Call, then func(protocol.CallResult)) {
-	if len(t.runs)+t.starting >= maxNestedRuns {
+	if len(t.runs)+t.hooks.starting >= maxNestedRuns {
 		then(failed(protocol.Errorf(protocol.KindLimit, "more than %d workflows at once in one deliberation", maxNestedRuns)))
 		return
 	}
 	plan := t.m.Def.Workflows[id]
-	params, err := t.skillInputs(entry, id, c)
+	params, err := t.bound(c, t.m.Def.schema(entry, id))
+	if err == nil && entry != nil {
+		params, err = entry.checked(params, false)
+	}
 	if err != nil {
 		then(failed(protocol.Errorf(protocol.KindOf(err), "inputs of skill %s: %w", id, err)))
 		return
@@ -160,14 +163,3 @@ func (t *Turn) startSkill(entry *Tool, id string, c *protocol.Call, then func(pr
 
 // maxNestedRuns bounds skills that call skills.
 const maxNestedRuns = 16
-
-func (t *Turn) skillInputs(entry *Tool, id string, c *protocol.Call) (map[string]any, error) {
-	if entry == nil {
-		return t.bound(c, t.m.Def.schemas[id])
-	}
-	params, err := t.bound(c, &entry.schema)
-	if err != nil {
-		return nil, err
-	}
-	return entry.checked(params, false)
-}

@@ -48,7 +48,7 @@ func (t *Turn) input(name string) any {
 	case "knowledge":
 		return t.activatedKnowledge()
 	case "interaction_history":
-		return valuesOf(t.m.State.said(), t.utteranceValue)
+		return valuesOf(t.m.State.said(), t.m.utteranceValue)
 	case "incoming_events":
 		return valuesOf(t.events, t.eventValue)
 	case "available_capabilities":
@@ -56,7 +56,7 @@ func (t *Turn) input(name string) any {
 	case "observations":
 		return valuesOf(t.observations, Observation.value)
 	case "self":
-		return t.self()
+		return t.m.self()
 	case "now":
 		return t.wake.Now.String()
 	case "turn":
@@ -86,14 +86,14 @@ func (t *Turn) Lookup(root string) (any, bool) {
 	if root == "goals" {
 		return t.goals.Active(), true
 	}
-	self := t.self()
+	self := t.m.self()
 	self["private_state"] = t.own.Private
 	return self, root == "self"
 }
 
-func (t *Turn) self() map[string]any {
-	self := maps.Clone(t.m.Def.self)
-	self["instance_id"], self["ordinal"] = t.m.ID.Instance, int64(t.m.ID.Ordinal)
+func (m *Machine) self() map[string]any {
+	self := maps.Clone(m.Def.self)
+	self["instance_id"], self["ordinal"] = m.ID.Instance, int64(m.ID.Ordinal)
 	return self
 }
 
@@ -109,8 +109,8 @@ func mapped[T, U any](list []T, f func(T) U) []U {
 	return out
 }
 
-func (t *Turn) utteranceValue(u Utterance) map[string]any {
-	return map[string]any{"time": u.Time.String(), "who": cmp.Or(u.Who, t.m.ID.Instance), "type": u.Type, "text": u.Text}
+func (m *Machine) utteranceValue(u Utterance) map[string]any {
+	return map[string]any{"time": u.Time.String(), "who": cmp.Or(u.Who, m.ID.Instance), "type": u.Type, "text": u.Text}
 }
 
 // eventValue is an event as a workflow of this agent gets it: with the number of

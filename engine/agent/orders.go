@@ -29,6 +29,7 @@ func (t *Turn) takeOrders() {
 	}
 }
 
+// takeOrder binds what an order says like the parameters of a call.
 func (t *Turn) takeOrder(e *protocol.Envelope) error {
 	v, err := e.Body.Value()
 	if err != nil {
@@ -37,9 +38,18 @@ func (t *Turn) takeOrder(e *protocol.Envelope) error {
 	payload, _ := v.(map[string]any)
 	switch e.Type {
 	case cast.TypeGoal:
-		return t.takeGoal(payload, e.Source)
+		params, err := bind.Bind(&protocol.Call{Params: payload}, t.m.Def.goal)
+		if err != nil {
+			return err
+		}
+		return t.changeGoal(params, goal.Given, e.Source)
 	case cast.TypeState:
-		return t.takeState(payload)
+		params, err := bind.Bind(&protocol.Call{Params: payload}, t.m.Def.state)
+		if err != nil {
+			return err
+		}
+		p := tool.Params(params)
+		return t.own.Change(p.Text("path"), p.Text("op"), p["value"], &t.out, &t.space.paths)
 	case cast.TypeReflect:
 		if err := t.m.State.Mind().MayReflect(t.m.Def.Memory, t.wake.Now); err != nil {
 			return err
@@ -47,25 +57,6 @@ func (t *Turn) takeOrder(e *protocol.Envelope) error {
 		t.reflect = &reflection{reason: "requested by " + e.Source}
 	}
 	return nil
-}
-
-// takeGoal binds a payload like the parameters of a call.
-func (t *Turn) takeGoal(payload map[string]any, by string) error {
-	params, err := bind.Bind(&protocol.Call{Params: payload}, t.m.Def.goal)
-	if err != nil {
-		return err
-	}
-	return t.changeGoal(params, goal.Given, by)
-}
-
-// takeState changes the private state as a call of UpdatePrivateStateTool would.
-func (t *Turn) takeState(payload map[string]any) error {
-	bound, err := bind.Bind(&protocol.Call{Params: payload}, t.m.Def.state)
-	if err != nil {
-		return err
-	}
-	p := tool.Params(bound)
-	return t.own.Change(p.Text("path"), p.Text("op"), p["value"], &t.out, &t.space.paths)
 }
 
 // stateSchema is what an event of cast.TypeState says.

@@ -35,10 +35,10 @@ func (t *Turn) startReflection() {
 	t.start(protocol.PurposeReflect, plan, t.coreInputs(protocol.PurposeReflect, plan, t.reflectionInputs()), nil, t.reflected)
 }
 
-// actionsValue lists the calls of this turn with their outcome.
-func (t *Turn) actionsValue() []any {
+// actionsValue lists the calls of a turn with their outcome.
+func actionsValue(facts []protocol.Fact) []any {
 	out := []any{}
-	for _, f := range t.out.Facts {
+	for _, f := range facts {
 		if c, ok := f.(*agentfact.CallMade); ok {
 			v := c.Observed()
 			v["params"], _ = c.Params.Value()

@@ -85,13 +85,13 @@ func (t *Turn) reflectUnasked() {
 
 // reflectionInputs are what a reflection gets beside the inputs of every deliberation.
 func (t *Turn) reflectionInputs() map[string]any {
-	given := map[string]any{"recent_actions": t.actionsValue(), "reason": t.reflect.reason}
+	given := map[string]any{"recent_actions": actionsValue(t.out.Facts), "reason": t.reflect.reason}
 	if t.m.Def.Memory == nil {
 		return given
 	}
 	turn := t.soFar()
 	more, text := t.m.State.Mind().Inputs(&turn, t.end.Turn, t.wake.Now, t.goals.Goals)
 	maps.Copy(given, more)
-	given["lessons"] = t.books().Near(text, memory.NearLessons, t.wake.Now)
+	given["lessons"] = t.books.Near(text, memory.NearLessons, t.wake.Now)
 	return given
 }

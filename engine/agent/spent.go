@@ -12,7 +12,7 @@ import (
 
 // spent is what the turn has spent so far.
 func (t *Turn) spent() block.Spent {
-	return block.Spent{t.end.ToolCalls, t.end.ToolTime, t.end.ToolBytes, t.end.ToolCost}
+	return block.Spent{Calls: t.end.ToolCalls, Time: t.end.ToolTime, Bytes: t.end.ToolBytes, Cost: t.end.ToolCost}
 }
 
 // spentOn counts what a call took, by the fact of its answer. One that was refused took

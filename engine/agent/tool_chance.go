@@ -9,20 +9,21 @@ import (
 
 func chanceTools() []Tool {
 	return []Tool{
-		folds((*Turn).random, "GenerateRandomNumberTool", "Draws a random number from the run's seeded chance.",
+		folds(func(t *Turn, p tool.Params) (any, error) { return t.rolled.random(p, t.end.Calls, t.draw) }, "GenerateRandomNumberTool", "Draws a random number from the run's seeded chance.",
 			tool.Optional("min", "number", "lower bound; 0 when it is missing"),
 			tool.Optional("max", "number", "upper bound; 1 when it is missing"),
 			tool.Optional("integer", "boolean", "whole numbers, both bounds included")),
 	}
 }
 
-func (t *Turn) random(p tool.Params) (any, error) {
+// random draws a number at this number of calls.
+func (r *rolled) random(p tool.Params, calls int64, draw protocol.Draw) (any, error) {
 	low, high, whole := p.Number("min", 0), p.Number("max", 1), p.Flag("integer")
 	if high < low || math.IsInf(high-low, 0) {
 		return nil, protocol.Errorf(protocol.KindInvalid, "max %v is below min %v", high, low)
 	}
-	draw := t.draw.Sub(toolDraws, uint64(t.end.Calls))
-	if n := t.rolled.before(t.end.Calls); n > 0 {
+	draw = draw.Sub(toolDraws, uint64(calls))
+	if n := r.before(calls); n > 0 {
 		draw = draw.Sub(n)
 	}
 	if whole {

@@ -50,26 +50,21 @@ func (t *Turn) queryKnowledge(p tool.Params) (any, error) {
 	}
 	q.Now = t.wake.Now
 	if t.m.Def.Memory == nil || kb != "" && kb != memory.Base {
-		return t.books().Query(kb, q)
+		return t.books.Query(kb, q)
 	}
 	out := []any{}
 	if kb == "" {
-		if out, err = t.books().Query(kb, q); err != nil {
+		if out, err = t.books.Query(kb, q); err != nil {
 			return nil, err
 		}
 	}
 	return append(out, memory.Values(t.m.State.Mind().Query(t.m.Def.Memory, &q))...), nil
 }
 
-// books are the bases as the turn reads them now.
-func (t *Turn) books() *lore.Books {
-	return &lore.Books{Access: t.m.Def.Knowledge, Bases: t.bases, World: t.world.Document, Private: t.own.Private, Vectors: &t.vectors}
-}
-
 // asksSituation asks for the vector of the text at hand, before the core workflow starts, if a
 // base would bring lessons to mind by it.
 func (t *Turn) asksSituation() bool {
-	if !t.bases.Embeds() || t.m.Def.Core == nil || t.wake.Workflow != "" || !slices.Contains(t.m.Def.inputs(t.m.Def.Core), "knowledge") {
+	if !t.books.Bases.Embeds() || t.m.Def.Core == nil || t.wake.Workflow != "" || !slices.Contains(t.m.Def.inputs(t.m.Def.Core), "knowledge") {
 		return false
 	}
 	ask := lore.Ask{Events: t.events, Goals: t.goals.Goals}
@@ -78,13 +73,9 @@ func (t *Turn) asksSituation() bool {
 
 // activatedKnowledge lists the entries that the situation of the agent activates.
 func (t *Turn) activatedKnowledge() []any {
-	ask := &lore.Ask{Who: t.who(), Scene: t.m.Def.Scene, Purpose: t.purpose, Turn: t.end.Turn, Now: t.wake.Now, Draw: t.draw.Sub(entryDraws), Self: t.self(),
-		Events: t.events, Values: valuesOf(t.events, t.eventValue), Goals: t.goals.Goals, History: t.said, Observations: t.observed,
-		Kept: t.kept, Learnt: t.lessons.Show, Trace: t.wake.Trace}
-	found := t.books().Active(ask)
-	if len(found.Began) > 0 {
-		t.kept, t.began = t.kept.With(found.Began...), t.began.With(found.Began...)
-	}
+	found := t.books.Active(&lore.Ask{Who: t.m.who(t.wake.View), Scene: t.m.Def.Scene, Purpose: t.purpose, Turn: t.end.Turn, Now: t.wake.Now, Draw: t.draw.Sub(entryDraws), Self: t.m.self(),
+		Events: t.events, Values: valuesOf(t.events, t.eventValue), Goals: t.goals.Goals, History: t.m.said,
+		Observations: func() []criteria.Line { return observed(t.observations) }, Learnt: t.lessons.Show, Trace: t.wake.Trace})
 	for _, w := range found.Warnings {
 		o := Observation{Time: t.wake.Now, Kind: "knowledge_warning", Value: w.Value()}
 		if !slices.ContainsFunc(t.observations, func(have Observation) bool { return have.Kind == o.Kind && protocol.Equal(have.Value, o.Value) }) {
@@ -95,34 +86,27 @@ func (t *Turn) activatedKnowledge() []any {
 }
 
 // who describes the agent whose prompt it is.
-func (t *Turn) who() criteria.Who {
-	w := criteria.Who{Instance: t.m.ID.Instance, Name: t.m.Def.Name, Profile: t.m.Def.Profile}
-	if t.m.Def.Roles != nil {
-		w.Roles = t.m.Def.Roles(t.m.ID.Ordinal)
+func (m *Machine) who(view View) criteria.Who {
+	w := criteria.Who{Instance: m.ID.Instance, Name: m.Def.Name, Profile: m.Def.Profile}
+	if m.Def.Roles != nil {
+		w.Roles = m.Def.Roles(m.ID.Ordinal)
 	}
-	if place := whereabouts.Place(t.wake.View, t.m.ID.Ordinal); place != "" {
+	if place := whereabouts.Place(view, m.ID.Ordinal); place != "" {
 		w.Places = []string{place}
 	}
 	return w
 }
 
-func (t *Turn) said() []criteria.Line {
-	return mapped(t.m.State.said(), func(u Utterance) criteria.Line {
-		return criteria.Line{Who: cmp.Or(u.Who, t.m.ID.Instance), Text: u.Text}
+func (m *Machine) said() []criteria.Line {
+	return mapped(m.State.said(), func(u Utterance) criteria.Line {
+		return criteria.Line{Who: cmp.Or(u.Who, m.ID.Instance), Text: u.Text}
 	})
 }
 
-func (t *Turn) observed() []criteria.Line {
-	return mapped(t.observations, func(o Observation) criteria.Line {
+func observed(list []Observation) []criteria.Line {
+	return mapped(list, func(o Observation) criteria.Line {
 		return criteria.Line{Who: o.Kind, Text: string(template.AppendText(nil, o.Value))}
 	})
-}
-
-// keepActive records the entries that stay active, or rest, after this turn.
-func (t *Turn) keepActive() {
-	if len(t.began) > 0 {
-		t.out.Note(&agentfact.EntriesActivated{Entries: t.began})
-	}
 }
 
 // kept are the entries that are active or rest.
@@ -167,8 +151,12 @@ func (t *Turn) askKnowledge(req knowledge.Request) string {
 	return req.ID
 }
 
-// creditLessons counts the lessons that the turn was shown, if it ended a goal.
-func (t *Turn) creditLessons() {
+// keepKnowledge records the entries that stay active, or rest, after this turn, and counts the lessons
+// that it was shown, if it ended a goal.
+func (t *Turn) keepKnowledge() {
+	if len(t.books.Began) > 0 {
+		t.out.Note(&agentfact.EntriesActivated{Entries: t.books.Began})
+	}
 	for _, req := range t.lessons.Credit(t.out.Facts, t.m.State.Goals) {
 		t.askKnowledge(req)
 	}

@@ -16,7 +16,7 @@ func publishTools() []Tool {
 func (t *Turn) publish(p tool.Params) (any, error) {
 	targets, err := p.Texts("target_agent_instance_id")
 	if err == nil {
-		err = t.mayPublish(p.Text("type"), targets, p.Flag("ephemeral"))
+		err = t.m.mayPublish(p.Text("type"), targets, p.Flag("ephemeral"))
 	}
 	if err != nil {
 		return nil, err

@@ -20,19 +20,17 @@ const (
 
 func selfTools() []Tool {
 	return []Tool{
-		folds((*Turn).updateGoal, toolUpdateGoal, "Adds, changes or ends one of your goals.", tool.Goal()...).toldByItsFact(),
+		folds(func(t *Turn, p tool.Params) (any, error) { return nil, t.changeGoal(p, goal.Self, "") }, toolUpdateGoal, "Adds, changes or ends one of your goals.", tool.Goal()...).toldByItsFact(),
 		folds((*Turn).wantReflection, toolReflect, "Enters reflection after this deliberation.",
 			tool.Optional("reason", "string", "what to think about")),
 		folds((*Turn).sleep, toolSleep, "Deliberates next after this time, or when an event of enough priority arrives.",
 			pace.Params()...),
-		folds((*Turn).sayAloud, "SayTool", "Says something aloud: history, and an event agent.said.",
+		folds(func(t *Turn, p tool.Params) (any, error) { t.say(p.Text("text")); return nil, nil }, "SayTool", "Says something aloud: history, and an event agent.said.",
 			tool.Required("text", "string", "what to say")).toldByItsFact(),
-		folds((*Turn).describeTool, toolDescribe, "Describes a tool or skill that you may call: its whole description, and the JSON Schema of its parameters.",
+		folds(func(t *Turn, p tool.Params) (any, error) { return t.m.Def.describe(p.Text("tool")) }, toolDescribe, "Describes a tool or skill that you may call: its whole description, and the JSON Schema of its parameters.",
 			tool.Required("tool", "string", "its id")),
 	}
 }
-
-func (t *Turn) updateGoal(p tool.Params) (any, error) { return nil, t.changeGoal(p, goal.Self, "") }
 
 // changeGoal carries out what the agent, or the author of an event, wants of a goal.
 func (t *Turn) changeGoal(p tool.Params, source, by string) error {
@@ -56,11 +54,6 @@ func (t *Turn) sleep(p tool.Params) (any, error) {
 	return nil, nil
 }
 
-func (t *Turn) sayAloud(p tool.Params) (any, error) {
-	t.say(p.Text("text"))
-	return nil, nil
-}
-
 // say utters a text: as a fact, and as an event for the agents that subscribe to it.
 func (t *Turn) say(text string) {
 	t.out.Spend(outbox.EntryBytes + len(text))
@@ -68,10 +61,11 @@ func (t *Turn) say(text string) {
 	t.out.Publish(protocol.Draft{EventHeader: protocol.EventHeader{Type: agentfact.EventSaid}, Body: protocol.Encode(map[string]any{"text": text})})
 }
 
-func (t *Turn) describeTool(p tool.Params) (any, error) {
-	entry, skill, refused := t.m.Def.find(&protocol.Call{Tool: p.Text("tool")})
+// describe is the entry of a tool or skill as it was before max_tool_prompt_bytes.
+func (d *Definition) describe(id string) (any, error) {
+	entry, skill, refused := d.find(&protocol.Call{Tool: id})
 	if refused != nil {
 		return nil, refused
 	}
-	return t.m.Def.described[entry.id(skill)], nil
+	return d.described[entry.id(skill)], nil
 }

@@ -25,7 +25,6 @@ import (
 	"tavernsim/engine/agent/worldview"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/knowledge"
-	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/engine/tooltask"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/worldstate"
@@ -41,66 +40,64 @@ type Turn struct {
 	wake  *Wake
 	draw  protocol.Draw
 
+	// What it perceives.
 	events       []*protocol.Envelope
 	observations []Observation
-
-	out   outbox.Box // what it leaves
-	calls record.Calls
+	world        worldview.View
+	books        lore.Books
+	tasks        tooltask.State // of the scene, as the wake shows them
+	played       *person.Played // what came of a question to the player
+	stirred      int            // events that told of a place that its goals watch
+	idle         bool           // nothing is for the core workflow
 
 	// Drafts of the machine's state after the facts of this turn.
 	own   selfstate.Draft
 	goals motive.Draft
+
+	// What it leaves.
+	out     outbox.Box
+	calls   record.Calls
+	end     agentfact.TurnEnded
+	lost    []protocol.Fact // calls whose answers came too late
+	lessons learn.Shown
+	dozes   pace.Sleep // what wakes it early, if it sleeps
+
 	lists
 
-	stirred int  // events that told of a place that its goals watch
-	idle    bool // nothing is for the core workflow
+	// Calls of the queue.
+	done     int          // carried out
+	first    int          // the first of this round
+	blocks   int          // of calls, in all texts so far
+	stopped  int          // a call of this block failed; 0 = of none
+	beside   bool         // some may run beside others
+	trying   bool         // parameters are bound to be judged, and bound again afterwards
+	batch    *block.Batch // of calls that run beside each other; nil = there is none
+	steps    held.Steps   // that wait for tasks, or have waited
+	outcomes block.Results
+	repeats  repeat.Turn // blocks with a request_id
+	rolled   rolled      // random numbers
 
-	done        int // of the queue: carried out
-	round       int
-	talk        *talk.Talk // nil = the core workflow takes no conversation
-	inputs      []any      // of the core workflow in its first round, with talk
-	first       int        // of the queue: the first call of this round
-	reflect     *reflection
-	summarised  bool // the turn has looked whether a talk is to be summarised
-	world       worldview.View
-	bases       knowledge.State
-	lessons     learn.Shown
-	vectors     lore.Vectors     // of texts that are searched for
-	dozes       pace.Sleep       // what wakes it early, if it sleeps
-	kept, began criteria.Kept    // entries that stay active or rest; of them, those of this turn
-	purpose     protocol.Purpose // of the workflow whose inputs are made
-	tasks       tooltask.State   // of the scene, as the wake shows them
-	tasksOpened int              // by this turn
-	peopleAsked int              // by this turn
-	blocks      int              // of calls, in all texts so far
-	stopped     int              // a call of this block failed; 0 = of none
-	batch       *block.Batch     // of calls that run beside each other; nil = there is none
-	beside      bool             // some queued call may run beside others
-	steps       held.Steps       // that wait for tasks, or have waited
-	outcomes    block.Results
-	repeats     repeat.Turn           // blocks with a request_id
-	refused     bool                  // a model was not asked, for a limit of the profile
-	cutBy       protocol.FinishReason // why a model that was cut stopped, since the core workflow began
+	// Workflows.
+	round      int
+	talk       *talk.Talk       // nil = the core workflow takes no conversation
+	inputs     []any            // of the core workflow in its first round, with talk
+	purpose    protocol.Purpose // of the workflow whose inputs are made
+	started    uint64           // runs so far
+	hooks      questions
+	reflect    *reflection
+	summarised bool // the turn has looked whether a talk is to be summarised
 
-	lost      []protocol.Fact // calls whose answers came too late
-	hooks     []asking        // questions to hooks; the first is out
-	end       agentfact.TurnEnded
-	rolled    rolled // random numbers
-	cancelled bool
-	started   uint64 // runs so far
-	opened    int    // tasks
-	starting  int    // workflows whose hooks are asked
+	// What it asks of models and others.
+	tokens      allowance                 // of models
+	cutBy       protocol.FinishReason     // why a model that was cut stopped, since the core workflow began
+	approved    map[int]map[string]string // contents of references, by the number of the question whose call is about to be made
+	toolsAsked  int                       // of the outside
+	tasksOpened int
+	peopleAsked int
+	opened      int // tasks of other agents
 
-	approved   map[int]map[string]string // contents of references, by the number of the question whose call is about to be made
-	toolsAsked int                       // of the outside
-	hooksAsked int                       // questions to hooks so far
-	hooksFirst bool                      // those of the turn were asked
-	trying     bool                      // parameters are bound to be judged, and bound again afterwards
-	reserved   int64                     // tokens, for requests to models without an answer
-
+	cancelled   bool
 	interrupted bool // by a more urgent event
-
-	played *person.Played // what came of a question to the player
 }
 
 // lists of a turn, whose memory the next one uses.
@@ -167,13 +164,13 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 	if w.View != nil {
 		state, _ := w.View.Shown(worldstate.Service).(worldstate.State)
 		t.world.Document = state.World()
-		t.bases, _ = w.View.Shown(knowledge.Service).(knowledge.State)
+		t.books.Bases, _ = w.View.Shown(knowledge.Service).(knowledge.State)
 		t.tasks, _ = w.View.Shown(tooltask.Service).(tooltask.State)
 	}
 	t.m, t.wake, t.space, t.draw = m, w, space, w.Draw
 	t.goals = motive.Draft{Goals: m.State.Goals, Met: m.State.met(), Rules: m.Def.Motive, Most: m.Def.Limits.MaxGoals, Access: m.Def.Knowledge, Now: w.Now}
 	t.own.State, t.own.Engine, t.own.Profile, t.own.Now = m.State.own, m.Def.private, m.Def.Profile, w.Now
-	t.kept = m.State.kept()
+	t.books.Access, t.books.World, t.books.Own, t.books.Kept = m.Def.Knowledge, t.world.Document, &t.own.State, m.State.kept()
 	t.out.Agent, t.out.Turn, t.out.Budget = m.ID.Instance, m.State.Turn+1, workflow.Budget{Max: m.Def.Limits.MaxTurnBytes, Setting: "custom_runtime_config.max_turn_bytes"}
 	before := Arrived{Through: m.State.heard, Seen: int64(len(m.State.observations))}
 	if w.Before != nil {
@@ -187,7 +184,7 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 		Through: before.Through, Perceived: int64(len(t.events)), Seen: before.Seen, WakeAbove: protocol.Low,
 	}
 	t.end.Expired, t.end.Lost = m.State.unperceived(w.Now, before.Through)
-	t.end.Urgency = t.urgency()
+	t.end.Urgency = m.urgency(t.events)
 	for _, a := range w.Lost {
 		t.noteModel(a)
 	}
@@ -282,7 +279,7 @@ func (t *Turn) start(purpose protocol.Purpose, plan *workflow.Plan, inputs []any
 
 // launch starts a workflow; number is its number in the turn, from 1.
 func (t *Turn) launch(number uint64, purpose protocol.Purpose, plan *workflow.Plan, inputs []any, by *Tool, then func(result)) {
-	r := t.freeRun()
+	r := t.space.freeRun()
 	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, number), Budget: &t.out.Budget, Contexts: t.m.Def.Contexts,
 		Unread: purpose == protocol.PurposeDeliberate && len(t.m.Def.Hooks) == 0} // heed takes both
 	if err := r.run.Start(plan, inputs, env); err != nil {
@@ -295,13 +292,13 @@ func (t *Turn) launch(number uint64, purpose protocol.Purpose, plan *workflow.Pl
 }
 
 // freeRun takes a run from the working memory, or makes one.
-func (t *Turn) freeRun() *activeRun {
-	n := len(t.space.free)
+func (s *Space) freeRun() *activeRun {
+	n := len(s.free)
 	if n == 0 {
 		return &activeRun{}
 	}
-	r := t.space.free[n-1]
-	t.space.free = t.space.free[:n-1]
+	r := s.free[n-1]
+	s.free = s.free[:n-1]
 	return r
 }
 
@@ -391,7 +388,7 @@ func (t *Turn) step() bool {
 		if t.talk != nil {
 			t.closeRound()
 		} else {
-			t.observations = t.resultObservations()
+			t.observations = resultObservations(t.results, t.wake.Now)
 		}
 		t.forgetResults()
 		t.startCore()
@@ -413,9 +410,9 @@ func (t *Turn) forgetResults() {
 }
 
 // resultObservations shows the results of a round to the next round.
-func (t *Turn) resultObservations() []Observation {
-	return mapped(t.results, func(r protocol.CallResult) Observation {
-		return Observation{Time: t.wake.Now, Kind: "call_result", Value: tool.ResultValue(&r)}
+func resultObservations(results []protocol.CallResult, now protocol.Time) []Observation {
+	return mapped(results, func(r protocol.CallResult) Observation {
+		return Observation{Time: now, Kind: "call_result", Value: tool.ResultValue(&r)}
 	})
 }
 
@@ -435,8 +432,7 @@ func (t *Turn) finish() {
 		t.closeGoals()
 	}
 	t.end.Changed = t.out.Changed
-	t.keepActive()
-	t.creditLessons()
+	t.keepKnowledge()
 	t.out.Note(t.lost...)
 	if t.m.Def.Realtime {
 		t.end.Elapsed = 0

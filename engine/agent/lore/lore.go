@@ -35,8 +35,10 @@ type Books struct {
 	Access  profile.Accesses
 	Bases   knowledge.State
 	World   *world.Document
-	Private map[string]any
-	Vectors *Vectors // of the turn; nil = it asks for none
+	Own     *private.State // as the turn has changed it
+	Vectors Vectors        // that the turn has asked for
+	Kept    criteria.Kept  // entries that stay active or rest
+	Began   criteria.Kept  // of them, those of this turn
 }
 
 // MaxWarnings bounds the warnings that an agent observes in a turn.
@@ -95,7 +97,7 @@ func (b *Books) at(root, path string) (any, bool) {
 	case root == "world":
 		return b.World.Get(place)
 	}
-	return private.Lookup(b.Private, place)
+	return private.Lookup(b.Own.Private, place)
 }
 
 // text is what stands at a path; "" = nothing.
@@ -112,7 +114,6 @@ func (b *Books) text(root string) func(string) string {
 // Found is what a situation activates in all bases.
 type Found struct {
 	Entries  []any
-	Began    criteria.Kept
 	Warnings []Warning
 }
 
@@ -131,7 +132,6 @@ type Ask struct {
 
 	History, Observations func() []criteria.Line
 
-	Kept   criteria.Kept
 	Learnt func(kb, id string) // is told of lessons that are shown
 	Trace  Trace               // nil = nobody looks
 }
@@ -221,16 +221,17 @@ func Speech(e *protocol.Envelope) (string, bool) {
 // Trace is told of every entry of a base why it is active, or not.
 type Trace func(kb, purpose string, list []knowledge.Traced)
 
-// Active finds it.
+// Active finds it, and keeps the entries that begin to be active.
 func (b *Books) Active(a *Ask) (f Found) {
 	f.Entries = []any{}
+	var began criteria.Kept
 	s := b.situation(a)
 	for _, access := range b.Readable("") {
 		base, ok := b.Bases.Base(access.ID)
 		if !ok {
 			continue
 		}
-		if s.Kept = a.Kept.In(access.ID); s.Sources == nil && base.Scans() {
+		if s.Kept = b.Kept.In(access.ID); s.Sources == nil && base.Scans() {
 			s.Sources = b.sources(a)
 		}
 		s.Vector = b.vector(base, s.Text)
@@ -238,7 +239,7 @@ func (b *Books) Active(a *Ask) (f Found) {
 		if a.Trace != nil {
 			a.Trace(access.ID, s.Purpose, base.Trace(s))
 		}
-		f.Began = append(f.Began, active.Began...)
+		began = append(began, active.Began...)
 		f.warn(access, active.Warnings)
 		for _, e := range active.Entries {
 			if base.Learns(e) {
@@ -248,6 +249,9 @@ func (b *Books) Active(a *Ask) (f Found) {
 			f.Entries = append(f.Entries, v)
 			f.warn(access, warnings)
 		}
+	}
+	if len(began) > 0 {
+		b.Kept, b.Began = b.Kept.With(began...), b.Began.With(began...)
 	}
 	return f
 }

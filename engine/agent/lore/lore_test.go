@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tavernsim/engine/agent/lore"
+	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/knowledge/criteria"
@@ -29,7 +30,7 @@ func books(t *testing.T, entries ...knowledge.Entry) *lore.Books {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &lore.Books{Access: profile.Accesses{{Alias: "mine", ID: "kb", Read: true}}, Bases: bases, World: doc, Private: map[string]any{"mood": map[string]any{"now": "merry"}}}
+	return &lore.Books{Access: profile.Accesses{{Alias: "mine", ID: "kb", Read: true}}, Bases: bases, World: doc, Own: &private.State{Private: map[string]any{"mood": map[string]any{"now": "merry"}}}}
 }
 
 func ask(said *int) *lore.Ask {

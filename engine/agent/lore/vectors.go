@@ -15,10 +15,10 @@ type Vectors map[Wish]vector.Vector
 
 // vector is that of a text for a base, if it came.
 func (b *Books) vector(base *knowledge.Base, text string) vector.Vector {
-	if b.Vectors == nil || len(*b.Vectors) == 0 {
+	if len(b.Vectors) == 0 {
 		return vector.Vector{}
 	}
-	return (*b.Vectors)[Wish{base.Embedding(), vector.Text(text)}]
+	return b.Vectors[Wish{base.Embedding(), vector.Text(text)}]
 }
 
 // Take takes the answer to a wish; an error says why there is no vector.
@@ -44,13 +44,13 @@ func (b *Books) Lacks(kb, text string, situation bool) (Wish, bool) {
 			continue
 		}
 		w := Wish{base.Embedding(), text}
-		if _, asked := (*b.Vectors)[w]; asked {
+		if _, asked := b.Vectors[w]; asked {
 			continue
 		}
-		if *b.Vectors == nil {
-			*b.Vectors = Vectors{}
+		if b.Vectors == nil {
+			b.Vectors = Vectors{}
 		}
-		(*b.Vectors)[w] = vector.Vector{}
+		b.Vectors[w] = vector.Vector{}
 		return w, true
 	}
 	return Wish{}, false

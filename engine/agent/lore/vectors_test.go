@@ -31,7 +31,7 @@ func reader(t *testing.T) *Books {
 			s = knowledge.Apply(s, f)
 		}
 	}
-	return &Books{Vectors: &Vectors{}, Bases: s, Access: profile.Accesses{{Alias: "lore", ID: "lore", Read: true}, {Alias: "secret", ID: "secret", Write: true}}}
+	return &Books{Bases: s, Access: profile.Accesses{{Alias: "lore", ID: "lore", Read: true}, {Alias: "secret", ID: "secret", Write: true}}}
 }
 
 func hits(t *testing.T, r *Books, text string) int {
