@@ -64,8 +64,7 @@ func (t *Turn) takeState(payload map[string]any) error {
 	if err != nil {
 		return err
 	}
-	p := tool.Params(bound)
-	return t.updatePrivate(p.Text("path"), p.Text("op"), p["value"])
+	return t.updatePrivate(bound)
 }
 
 // stateSchema is what an event of cast.TypeState says.

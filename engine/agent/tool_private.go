@@ -38,29 +38,28 @@ func (t *Turn) readPrivate(p tool.Params) (any, error) {
 
 // changePrivate carries out one change, or commands.
 func (t *Turn) changePrivate(p tool.Params) (any, error) {
-	path, op, value, commands := p.Text("path"), p.Text("op"), p["value"], p["commands"]
+	commands := p["commands"]
 	switch {
 	case commands == nil:
-		return nil, t.updatePrivate(path, op, value)
-	case path != "" || op != "" || value != nil:
+		return nil, t.updatePrivate(p)
+	case p.Text("path") != "" || p.Text("op") != "" || p["value"] != nil:
 		return nil, protocol.Errorf(protocol.KindInvalid, "one call is either path, op and value, or commands; make two calls")
 	}
 	return t.commandOwn(commands, t.m.ID.Instance+"/"+itoa(t.end.Turn)+"."+itoa(uint64(t.end.Calls)))
 }
 
-func (t *Turn) updatePrivate(text, op string, value any) error {
+func (t *Turn) updatePrivate(p tool.Params) error {
+	text, op := p.Text("path"), private.OpOf(p)
 	path, err := private.ParsePath(text, &t.space.paths)
+	if err != nil {
+		return err
+	}
+	value, err := private.ValueOf(p, op)
 	if err == nil {
 		err = private.CheckWrite(path, value)
 	}
 	if err != nil {
 		return err
-	}
-	switch {
-	case op == "" && text == "":
-		op = private.OpMerge
-	case op == "":
-		op = private.OpSet
 	}
 	f := agentfact.StateUpdated{Path: text, Op: op, Value: t.encode(value)}
 	next, err := t.m.Def.private.Change(t.own, text, path, op, f.Value)

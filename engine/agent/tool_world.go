@@ -75,7 +75,7 @@ func (t *Turn) queryWorld(text string) (any, error) {
 // lock or an unlock, with its options.
 type worldCall struct {
 	op, path, reason string
-	value            any
+	params           tool.Params // with the value, if there is one
 	expected         int64
 	hasExpected      bool
 
@@ -90,7 +90,7 @@ type worldCall struct {
 
 func (t *Turn) requestWorld(p tool.Params) (any, error) {
 	c := worldCall{
-		op: p.Text("op"), path: p.Text("path"), reason: p.Text("reason"), value: p["value"], commands: p["commands"], lock: p.Object("lock"),
+		op: p.Text("op"), path: p.Text("path"), reason: p.Text("reason"), params: p, commands: p["commands"], lock: p.Object("lock"),
 		unlock: p.Text("unlock"), group: p.Text("transaction"), answer: p.Text("answer"), checkReads: p.Flag("check_reads"),
 	}
 	c.expected, c.hasExpected = p.Integer("expected_version")
@@ -148,7 +148,7 @@ func (t *Turn) fillWorld(q *worldstate.Request, c *worldCall) (err error) {
 // one refuses a call that mixes its four forms; the parameters of the other form
 // would be ignored.
 func (c *worldCall) one() error {
-	plain := c.path != "" || c.op != "" || c.value != nil || c.hasExpected
+	plain := c.path != "" || c.op != "" || c.params["value"] != nil || c.hasExpected
 	forms := 0
 	for _, given := range [...]bool{plain, c.commands != nil, c.lock != nil, c.unlock != ""} {
 		if given {
@@ -217,8 +217,12 @@ func (t *Turn) fillChange(q *worldstate.Request, c *worldCall) (err error) {
 	if r.Path, err = t.space.paths.Parse(c.path); err != nil {
 		return err
 	}
+	value, err := private.ValueOf(c.params, string(r.Op))
+	if err != nil {
+		return err
+	}
 	if r.Op != world.OpDelete {
-		r.Value = t.encode(c.value)
+		r.Value = t.encode(value)
 	}
 	if c.hasExpected {
 		expected := c.expected // a copy: the call stays off the heap

@@ -448,6 +448,9 @@ func (r *reader) privateState(p tool.Params) error {
 	if op != "" && !slices.Contains(private.Ops(), op) {
 		return fmt.Errorf("op %q: want one of %s", op, strings.Join(private.Ops(), ", "))
 	}
+	if _, err := private.ValueOf(p, private.OpOf(p)); err != nil {
+		return err
+	}
 	return r.tell(cast.TypeState, p, p.Without("agent"))
 }
 
@@ -481,8 +484,12 @@ func (r *reader) world(p tool.Params) error {
 	if !op.Requestable() {
 		return fmt.Errorf("op %q: want one of %s", op, strings.Join(private.Ops(), ", "))
 	}
+	value, err := private.ValueOf(p, string(op))
+	if err != nil {
+		return err
+	}
 	q := worldstate.Request{Change: world.Request{
-		ID: fmt.Sprintf("%s/%d", r.id, len(r.plan.World)), By: r.by, Reason: r.reason, Path: path, Op: op, Value: protocol.Encode(p["value"]), Group: r.id,
+		ID: fmt.Sprintf("%s/%d", r.id, len(r.plan.World)), By: r.by, Reason: r.reason, Path: path, Op: op, Value: protocol.Encode(value), Group: r.id,
 	}}
 	if v, ok := p.Integer("expected_version"); ok {
 		q.Change.Expected = &v
