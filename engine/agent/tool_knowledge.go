@@ -27,8 +27,19 @@ func knowledgeTools() []Tool {
 			tool.Optional("kb", "string", "alias or id; all of yours when it is missing"),
 			tool.Optional("query", "string", "words to look for"),
 			tool.Optional("entry_type", "string", "only entries of this type"),
+			tool.Optional("entry_types", "array", "of any of these"),
 			tool.Optional("tags", "array", "only entries with any of these tags"),
+			tool.Optional("all_tags", "array", "with all"),
+			tool.Optional("exclude_tags", "array", "with none"),
+			tool.Optional("keywords", "array", "any of these words occurs"),
+			tool.Optional("all_keywords", "array", "all occur"),
+			tool.Optional("metadata", "object", "custom_metadata is equal at these keys; dots lead into objects"),
+			tool.Optional("source", "string", "where it comes from"),
+			tool.Optional("author", "string", "who wrote it"),
+			tool.Optional("status", "string", "of a goal"),
+			tool.Optional("min_priority", "number", "at least"),
 			tool.Optional("id", "string", "exactly this entry"),
+			tool.Optional("ids", "array", "any of these"),
 			tool.Optional("limit", "integer", "at most so many; 10 when it is missing")),
 		requests((*Turn).writeKnowledge, toolWriteKnowledge, "Writes an entry into a knowledge base, or suggests it where you may only suggest.",
 			tool.Optional("kb", "string", "alias or id; the first you may write when it is missing"),
@@ -40,10 +51,14 @@ func knowledgeTools() []Tool {
 
 func (t *Turn) queryKnowledge(p tool.Params) (any, error) {
 	kb, query := p.Text("kb"), p.Without("kb")
-	if id, ok := query["id"]; ok { // exactly one entry
-		delete(query, "id")
-		query["ids"] = []any{id}
+	if id, ok := p["id"].(string); ok {
+		ids, err := p.Texts("ids")
+		if err != nil {
+			return nil, err
+		}
+		query["ids"] = append([]any{id}, mapped(ids, func(s string) any { return s })...)
 	}
+	delete(query, "id")
 	q, err := knowledge.QueryOf(query)
 	if err != nil {
 		return nil, err

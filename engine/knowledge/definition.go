@@ -168,6 +168,16 @@ const (
 	GoalFailed    GoalStatus = "failed"
 )
 
+const statuses = "pending, active, completed or failed"
+
+func (s GoalStatus) known() bool {
+	switch s {
+	case GoalPending, GoalActive, GoalCompleted, GoalFailed:
+		return true
+	}
+	return false
+}
+
 // The canonical entry types. Other names (lore, character, location, ...) are
 // as good; these have a meaning to the engine.
 const (

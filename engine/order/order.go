@@ -181,6 +181,9 @@ func Check(kind string, fields map[string]any, later map[string]bool) error {
 			}
 		}
 	}
+	if later["op"] && filled != nil {
+		filled["op"] = private.OpDelete // which wants nothing beside it
+	}
 	if slices.Contains(ofPeople(), kind) {
 		return errForOrders(kind)
 	}

@@ -1,6 +1,8 @@
 package private
 
 import (
+	"slices"
+
 	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
 )
@@ -33,10 +35,10 @@ func OpOf(p tool.Params) string {
 func ValueOf(p tool.Params, op string) (any, error) {
 	v, given := p["value"]
 	switch {
-	case given || op == OpDelete:
+	case given || op == OpDelete || !slices.Contains(Ops(), op): // who carries it out refuses another op
 		return v, nil
 	case op == OpSet || op == OpPush:
-		return nil, protocol.Errorf(protocol.KindInvalid, "value: %s needs a value; null is one", op)
+		return nil, protocol.Errorf(protocol.KindInvalid, "%s needs a value; null is one", op)
 	}
-	return nil, protocol.Errorf(protocol.KindInvalid, "value: %s needs a value", op)
+	return nil, protocol.Errorf(protocol.KindInvalid, "%s needs a value", op)
 }
