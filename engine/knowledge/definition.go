@@ -171,11 +171,7 @@ const (
 const statuses = "pending, active, completed or failed"
 
 func (s GoalStatus) known() bool {
-	switch s {
-	case GoalPending, GoalActive, GoalCompleted, GoalFailed:
-		return true
-	}
-	return false
+	return s == GoalPending || s == GoalActive || s == GoalCompleted || s == GoalFailed
 }
 
 // The canonical entry types. Other names (lore, character, location, ...) are

@@ -171,6 +171,16 @@ func (o *op) checkTimers() *command.Fault {
 	return nil
 }
 
+// lint warns about what is ignored.
+func (o *op) lint() {
+	if o.r.e.set.LintReason && o.o.Reason == "" {
+		o.warn(command.WarnNoReason, "the entry gives no reason")
+	}
+	for _, why := range o.e.Ignored() {
+		o.warn(command.WarnIgnored, "%s", why)
+	}
+}
+
 // idempotency is step 5 (C19).
 func (o *op) idempotency() outcome {
 	if o.o.IdempotencyKey == "" {
