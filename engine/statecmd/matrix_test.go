@@ -142,12 +142,26 @@ func TestMatrix_neededBeside(t *testing.T) {
 	}
 }
 
-// A ttl of an element that takes the place of another holds for it.
+// A ttl of an element that takes the place of another holds for it, and that of the other is
+// gone.
 func TestMatrix_ttlOfAReplacement(t *testing.T) {
-	tab := newTable(t, Settings{}, `{"a":[{"id":1}]}`)
-	tab.run(batch(cmd("push", "a", `{"id":1,"v":2}`, `"onConflict":"replace","uniqueBy":"id","ttl":5`)))
-	if tab.advance(5e9); tab.state() != `{"a":[]}` {
-		t.Errorf("after its time: %s", tab.state())
+	const unique = `"onConflict":"replace","uniqueBy":"id"`
+	for name, c := range map[string]struct{ before, options, soon, late string }{
+		"first":   {``, unique + `,"ttl":5`, `{"a":[{"id":1,"v":2}]}`, `{"a":[]}`},
+		"later":   {`"uniqueBy":"id","ttl":2`, unique + `,"ttl":5`, `{"a":[{"id":1,"v":2}]}`, `{"a":[]}`},
+		"no more": {`"uniqueBy":"id","ttl":2`, unique, `{"a":[{"id":1,"v":2}]}`, `{"a":[{"id":1,"v":2}]}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tab := newTable(t, Settings{}, `{"a":[]}`)
+			tab.run(batch(cmd("push", "a", `{"id":1}`, c.before)))
+			tab.run(batch(cmd("push", "a", `{"id":1,"v":2}`, c.options)))
+			if tab.advance(4e9); tab.state() != c.soon {
+				t.Errorf("before its time: %s", tab.state())
+			}
+			if tab.advance(1e9); tab.state() != c.late {
+				t.Errorf("after it: %s", tab.state())
+			}
+		})
 	}
 }
 
