@@ -2,6 +2,8 @@ package kb
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +20,7 @@ type searchOptions struct {
 	limit    int
 	json     bool
 	more     string
-	least    float64              // priority; counts if it is given
+	least    string               // priority; a number, or nothing
 	metadata []string             // KEY=VALUE
 	texts    map[string]*string   // fields of the query
 	lists    map[string]*[]string // the same
@@ -40,7 +42,7 @@ Exit codes: 0 searched, 2 usage, 3 the project has faults, 4 no such project or 
 			if len(args) == 2 && c.Flags().NFlag() == 0 {
 				return cli.Usagef("want words, or flags that say which entries")
 			}
-			q, err := o.query(strings.Join(args[2:], " "), c.Flags().Changed("min-priority"))
+			q, err := o.query(strings.Join(args[2:], " "))
 			if err != nil {
 				return cli.Usage(err)
 			}
@@ -60,7 +62,7 @@ Exit codes: 0 searched, 2 usage, 3 the project has faults, 4 no such project or 
 		o.texts[x[0]] = f.String(x[0], "", x[1])
 	}
 	f.StringArrayVar(&o.metadata, "metadata", nil, "only entries with `KEY=VALUE` in custom_metadata: JSON, or else a text; dots lead into objects")
-	f.Float64Var(&o.least, "min-priority", 0, "only entries of at least this priority")
+	f.StringVar(&o.least, "min-priority", "", "only entries of at least this priority")
 	f.IntVar(&o.limit, "limit", knowledge.DefaultLimit, fmt.Sprintf("most entries, at most %d", knowledge.MaxLimit))
 	f.BoolVar(&o.json, "json", false, "print a list of {score, entry}")
 	cli.PluginsFlag(f, &o.more)
@@ -69,7 +71,7 @@ Exit codes: 0 searched, 2 usage, 3 the project has faults, 4 no such project or 
 }
 
 // query is what words and flags ask for.
-func (o *searchOptions) query(text string, least bool) (knowledge.Query, error) {
+func (o *searchOptions) query(text string) (knowledge.Query, error) {
 	v := map[string]any{"text": text, "limit": int64(o.limit)}
 	for name, list := range o.lists {
 		words := make([]any, len(*list))
@@ -81,8 +83,12 @@ func (o *searchOptions) query(text string, least bool) (knowledge.Query, error) 
 	for name, text := range o.texts {
 		v[name] = *text
 	}
-	if least {
-		v["min_priority"] = o.least
+	if o.least != "" {
+		n, err := strconv.ParseFloat(o.least, 64)
+		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+			return knowledge.Query{}, fmt.Errorf("--min-priority %q: want a number", o.least)
+		}
+		v["min_priority"] = n
 	}
 	metadata := map[string]any{}
 	for _, pair := range o.metadata {
