@@ -64,7 +64,7 @@ func (t *Turn) takeState(payload map[string]any) error {
 	if err != nil {
 		return err
 	}
-	return t.updatePrivate(bound)
+	return t.own.Change(bound, &t.out, &t.space.paths)
 }
 
 // stateSchema is what an event of cast.TypeState says.
