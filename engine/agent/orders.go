@@ -48,8 +48,7 @@ func (t *Turn) takeOrder(e *protocol.Envelope) error {
 		if err != nil {
 			return err
 		}
-		p := tool.Params(params)
-		return t.own.Change(p.Text("path"), p.Text("op"), p["value"], &t.out, &t.space.paths)
+		return t.own.Change(params, &t.out, &t.space.paths)
 	case cast.TypeReflect:
 		if err := t.m.State.Mind().MayReflect(t.m.Def.Memory, t.wake.Now); err != nil {
 			return err

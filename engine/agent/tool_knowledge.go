@@ -23,13 +23,7 @@ const (
 
 func knowledgeTools() []Tool {
 	return []Tool{
-		folds((*Turn).queryKnowledge, toolQueryKnowledge, "Searches a knowledge base you may read.",
-			tool.Optional("kb", "string", "alias or id; all of yours when it is missing"),
-			tool.Optional("query", "string", "words to look for"),
-			tool.Optional("entry_type", "string", "only entries of this type"),
-			tool.Optional("tags", "array", "only entries with any of these tags"),
-			tool.Optional("id", "string", "exactly this entry"),
-			tool.Optional("limit", "integer", "at most so many; 10 when it is missing")),
+		folds((*Turn).queryKnowledge, toolQueryKnowledge, "Searches a knowledge base you may read.", lore.Asked()...),
 		requests((*Turn).writeKnowledge, toolWriteKnowledge, "Writes an entry into a knowledge base, or suggests it where you may only suggest.",
 			tool.Optional("kb", "string", "alias or id; the first you may write when it is missing"),
 			tool.OneOf("op", "create when it is missing; update replaces the fields that are given; supersede creates an entry, with evidence, in the place of those that it supersedes; archive forgets one",
@@ -39,12 +33,8 @@ func knowledgeTools() []Tool {
 }
 
 func (t *Turn) queryKnowledge(p tool.Params) (any, error) {
-	kb, query := p.Text("kb"), p.Without("kb")
-	if id, ok := query["id"]; ok { // exactly one entry
-		delete(query, "id")
-		query["ids"] = []any{id}
-	}
-	q, err := knowledge.QueryOf(query)
+	kb := p.Text("kb")
+	q, err := lore.QueryOf(p)
 	if err != nil {
 		return nil, err
 	}

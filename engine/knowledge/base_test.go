@@ -91,11 +91,14 @@ func TestQueryOf(t *testing.T) {
 	if err != nil || ids(herbal(t).Query(q)) != "sunpetal" {
 		t.Errorf("got %v, %v", ids(herbal(t).Query(q)), err)
 	}
-	_, err = QueryOf(map[string]any{"tag": "x", "limit": "many", "keywords": []any{int64(1)}})
-	for _, want := range []string{"tag: unknown field", "limit: want a number", "keywords: item 0: want text"} {
+	_, err = QueryOf(map[string]any{"tag": "x", "limit": "many", "keywords": []any{int64(1)}, "status": "done"})
+	for _, want := range []string{`status: "done" is not known; want pending, active, completed or failed`, "tag: unknown field", "limit: want a number", "keywords: item 0: want text"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v lacks %q", err, want)
 		}
+	}
+	if _, err := QueryOf(map[string]any{"limit": int64(0)}); err == nil || !strings.Contains(err.Error(), "limit: want 1 to 1000") {
+		t.Errorf("limit 0: %v", err)
 	}
 }
 

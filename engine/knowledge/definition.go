@@ -168,6 +168,12 @@ const (
 	GoalFailed    GoalStatus = "failed"
 )
 
+const statuses = "pending, active, completed or failed"
+
+func (s GoalStatus) known() bool {
+	return s == GoalPending || s == GoalActive || s == GoalCompleted || s == GoalFailed
+}
+
 // The canonical entry types. Other names (lore, character, location, ...) are
 // as good; these have a meaning to the engine.
 const (

@@ -212,8 +212,11 @@ func QueryOf(v map[string]any) (Query, error) {
 		p := r.Number(v, "min_priority")
 		q.MinPriority = &p
 	}
-	if q.Limit < 0 {
+	if q.Limit < 1 && v["limit"] != nil {
 		r.Fault("limit", "want 1 to %d", MaxLimit)
+	}
+	if !q.Status.known() && q.Status != "" {
+		r.Fault("status", "%q is not known; want %s", protocol.Short(string(q.Status), 80), statuses)
 	}
 	if len(r.Faults) > 0 {
 		return Query{}, protocol.Errorf(protocol.KindInvalid, "knowledge query: %s", strings.Join(r.Faults, "; "))

@@ -213,10 +213,8 @@ func (c *checker) goal(e *Entry) {
 	if t := CanonicalType(e.EntryType); t != TypeGoal && t != TypeRefinedGoal {
 		c.at("/goal", "entry_type %q has no goal; want goal or refined_goal_definition", e.EntryType)
 	}
-	switch e.Goal.Status {
-	case "", GoalPending, GoalActive, GoalCompleted, GoalFailed:
-	default:
-		c.at("/goal/status", "%q is not known; want pending, active, completed or failed", e.Goal.Status)
+	if s := e.Goal.Status; s != "" && !s.known() {
+		c.at("/goal/status", "%q is not known; want %s", s, statuses)
 	}
 	c.conditions("/goal/preconditions", e.Goal.Preconditions)
 	c.conditions("/goal/completion_criteria", e.Goal.CompletionCriteria)

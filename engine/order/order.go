@@ -170,51 +170,6 @@ func Read(id, reason string, do protocol.Raw) (*Plan, error) {
 	return p, err
 }
 
-// Check checks one change before the values of some of its fields are known: those in
-// later, which are nil in fields.
-func Check(kind string, fields map[string]any, later map[string]bool) error {
-	filled := maps.Clone(fields)
-	for name := range later {
-		if later[name] && filled != nil {
-			if v, known := sample(canonical(kind), name); known {
-				filled[name] = v
-			}
-		}
-	}
-	if slices.Contains(ofPeople(), kind) {
-		return errForOrders(kind)
-	}
-	r := reader{id: "x", schemas: map[string]*bind.Schema{}}
-	return r.one(kind, filled)
-}
-
-// sample is a value that a field takes.
-func sample(kind, field string) (v any, known bool) {
-	for _, s := range specs() {
-		if s.Name != kind {
-			continue
-		}
-		parameters, _ := s.Parameters.(map[string]any)
-		properties, _ := parameters["properties"].(map[string]any)
-		schema, known := properties[field].(map[string]any)
-		if list, _ := schema["enum"].([]any); len(list) > 0 {
-			return list[0], true
-		}
-		switch schema["type"] {
-		case "string":
-			return "x", true
-		case "array":
-			return []any{"x"}, true
-		case "boolean":
-			return false, true
-		case "integer", "number":
-			return int64(0), true
-		}
-		return nil, known
-	}
-	return nil, false
-}
-
 // ReadBy is Read for changes that somebody else than an order asks for; by is what the
 // world says of who asked.
 func ReadBy(by, id, reason string, do protocol.Raw) (*Plan, error) {
@@ -448,6 +403,9 @@ func (r *reader) privateState(p tool.Params) error {
 	if op != "" && !slices.Contains(private.Ops(), op) {
 		return fmt.Errorf("op %q: want one of %s", op, strings.Join(private.Ops(), ", "))
 	}
+	if _, err := private.ValueOf(p, private.OpOf(p)); err != nil {
+		return err
+	}
 	return r.tell(cast.TypeState, p, p.Without("agent"))
 }
 
@@ -481,8 +439,12 @@ func (r *reader) world(p tool.Params) error {
 	if !op.Requestable() {
 		return fmt.Errorf("op %q: want one of %s", op, strings.Join(private.Ops(), ", "))
 	}
+	value, err := private.ValueOf(p, string(op))
+	if err != nil {
+		return err
+	}
 	q := worldstate.Request{Change: world.Request{
-		ID: fmt.Sprintf("%s/%d", r.id, len(r.plan.World)), By: r.by, Reason: r.reason, Path: path, Op: op, Value: protocol.Encode(p["value"]), Group: r.id,
+		ID: fmt.Sprintf("%s/%d", r.id, len(r.plan.World)), By: r.by, Reason: r.reason, Path: path, Op: op, Value: protocol.Encode(value), Group: r.id,
 	}}
 	if v, ok := p.Integer("expected_version"); ok {
 		q.Change.Expected = &v

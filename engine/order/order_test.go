@@ -117,6 +117,10 @@ func TestFaults(t *testing.T) {
 		"orders:\n  - {do: [{rest: {agents: 'role:'}}]}\n":                                                                       "the selector \"role:\": want an instance id",
 		"orders:\n  - {do: [{private_state: {agent: x, path: a, value: 1}}]}\n":                                                  "do[0].private_state: received no reason",
 		"orders:\n  - {do: [{private_state: {agent: x, op: put, reason: y}}]}\n":                                                 "do[0].private_state: op \"put\": want one of set, add, push, delete, merge",
+		"orders:\n  - {do: [{private_state: {agent: x, path: a, reason: y}}]}\n":                                                 "do[0].private_state: set needs a value; null is one",
+		"orders:\n  - {do: [{private_state: {agent: x, reason: y}}]}\n":                                                          "do[0].private_state: merge needs a value",
+		"orders:\n  - {do: [{world: {path: a}}]}\n":                                                                              "do[0].world: set needs a value; null is one",
+		"orders:\n  - {do: [{world: {path: a, op: push}}]}\n":                                                                    "do[0].world: push needs a value; null is one",
 		"orders:\n  - {do: [{private_state: {agent: x, path: 'a..b', value: 1, reason: y}}]}\n":                                  "do[0].private_state: ",
 		"orders:\n  - {do: [{end: {}}, {reflect: {}}]}\n":                                                                        "do[1].reflect: want one of agent and to",
 		"orders:\n  - {do: [{world: {path: a, op: put}}]}\n":                                                                     "do[0].world",
@@ -161,6 +165,26 @@ func TestPageListsTheChanges(t *testing.T) {
 			if name != "comment" && !strings.Contains(rows[i], "`"+name+"`") {
 				t.Errorf("the row of %s lacks %s", kind, name)
 			}
+		}
+	}
+}
+
+// The value of a change may be null, and what is not known yet may be a value or an op that
+// needs none.
+func TestValues(t *testing.T) {
+	for _, c := range []struct {
+		fields map[string]any
+		later  map[string]bool
+		wrong  bool
+	}{
+		{map[string]any{"path": "a", "value": nil}, nil, false},
+		{map[string]any{"path": "a", "op": "delete"}, nil, false},
+		{map[string]any{"path": "a"}, map[string]bool{"value": true}, false},
+		{map[string]any{"path": "a"}, map[string]bool{"op": true}, false},
+		{map[string]any{"path": "a"}, map[string]bool{"path": true}, true},
+	} {
+		if err := order.Check("world", c.fields, c.later); (err != nil) != c.wrong {
+			t.Errorf("%v, later %v: %v", c.fields, c.later, err)
 		}
 	}
 }

@@ -171,20 +171,13 @@ func (o *op) checkTimers() *command.Fault {
 	return nil
 }
 
-// lint warns about options that contradict the action in ways that are decided
-// in its favour.
+// lint warns about what is ignored.
 func (o *op) lint() {
-	if o.e.Action == command.Ensure && o.o.IfMissing == command.No {
-		o.warn(command.WarnIgnored, "ensure writes only what is missing; ifMissing:false was ignored")
-	}
 	if o.r.e.set.LintReason && o.o.Reason == "" {
 		o.warn(command.WarnNoReason, "the entry gives no reason")
 	}
-	if o.e.Action == command.Delete && o.o.SoftDelete != command.Yes && o.o.Expires(o.r.in.Now) != 0 {
-		o.warn(command.WarnIgnored, "ttl on delete is the purge time of the recycle bin and needs softDelete:true; it was ignored")
-	}
-	if len(o.o.UniqueBy) > 0 && o.e.Action == command.Push && o.o.Dedupe == command.No {
-		o.warn(command.WarnIgnored, "dedupe:false switches uniqueBy off")
+	for _, why := range o.e.Ignored() {
+		o.warn(command.WarnIgnored, "%s", why)
 	}
 }
 

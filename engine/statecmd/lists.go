@@ -36,10 +36,13 @@ func (o *op) conflict(at int) outcome {
 		return skip(command.Duplicate, "%q holds that element already at position %d", o.place.key, at)
 	}
 	path := o.path.At(at)
-	if now, _ := o.d.edit.Get(path); protocol.Equal(now, o.value) {
+	now, _ := o.d.edit.Get(path)
+	if protocol.Equal(now, o.value) {
 		return skip(command.Duplicate, "%q holds exactly that element at position %d", o.place.key, at)
 	}
 	o.wrote = append(o.wrote, wrote{o.path, false})
+	o.forgetElement(o.path, now)
+	o.expireElement()
 	return o.try(o.d.doRaw(world.OpSet, path, o.value, o.raw), textf("replaced position %d", at))
 }
 
@@ -93,17 +96,23 @@ func (o *op) insert(position string) outcome {
 		return rejectf(command.Limit, "%q would have %d elements; the limit is %d", o.place.key, total-drop, command.MaxListItems)
 	}
 	o.wrote = append(o.wrote, wrote{o.path, false})
-	if o.o.Expires(o.r.in.Now) != 0 {
-		element := o.value
-		if part, lacks := pick(o.value, o.o.UniqueBy); !lacks {
-			element = part
-		}
-		o.expires = append(o.expires, expiring{path: o.path, element: element, isList: true, key: o.place.key})
-	}
+	o.expireElement()
 	if position == "head" {
 		return o.try(o.insertHead(total, drop), "added at the head")
 	}
 	return o.try(o.insertTail(drop), "added")
+}
+
+// expireElement notes that the value is an element that expires, if it does.
+func (o *op) expireElement() {
+	if o.o.Expires(o.r.in.Now) == 0 {
+		return
+	}
+	element := o.value
+	if part, lacks := pick(o.value, o.o.UniqueBy); !lacks {
+		element = part
+	}
+	o.expires = append(o.expires, expiring{path: o.path, element: element, isList: true, key: o.place.key})
 }
 
 func (o *op) insertTail(drop int) *command.Fault {

@@ -312,7 +312,7 @@ func (w *walk) inRange(n *Node, f float64, rule Rule, p *trail) bool {
 	if r == nil || f >= r.Min && f <= r.Max && (!r.Open || f > r.Min) {
 		return true
 	}
-	w.fault(n, p, "", "%s is out of range; want %s", clip(n.Literal), r)
+	w.fault(n, p, rule.Hint, "%s is out of range; want %s", clip(n.Literal), r)
 	return false
 }
 

@@ -10,6 +10,7 @@ type Rule struct {
 	Required bool     // present, and not empty when it is text
 	Enum     []string // of text, or of the elements of a list of text
 	Range    *Range   // of a number, or of a duration in seconds
+	Hint     string   // what to write in place of a value out of its range
 	Duration bool     // a text is a duration, or another word
 	MaxItems int      // of a list or an object; 0 = no limit
 	Doc      string   // one sentence: meaning, unit, limits

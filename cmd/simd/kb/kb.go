@@ -3,7 +3,6 @@
 package kb
 
 import (
-	"fmt"
 	"os"
 	"strings"
 
@@ -11,9 +10,6 @@ import (
 
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/engine/knowledge"
-	"tavernsim/engine/knowledge/vector"
-	"tavernsim/internal/show"
-	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
 )
 
@@ -27,78 +23,6 @@ other programs, and write out what a run has learnt (docs/formats/knowledge_base
 	}
 	c.AddCommand(newSearch(e), newActivate(e), newBench(e), newImport(e), newExport(e), newReview(e))
 	return c
-}
-
-type searchOptions struct {
-	limit int
-	json  bool
-	tags  []string
-	types []string
-	more  string
-}
-
-func newSearch(e *cli.Env) *cobra.Command {
-	var o searchOptions
-	c := &cobra.Command{
-		Use:   "search PROJECT BASE WORDS...",
-		Short: "Search a knowledge base, as QueryKnowledgeBaseTool does",
-		Long: `Search a knowledge base of a project, as QueryKnowledgeBaseTool does, and print
-score, id and title of the entries that it finds, the best first. No time passes:
-the age of entries does not count.
-
-Exit codes: 0 searched, 2 usage, 3 the project has faults, 4 no such project or base.`,
-		Example: "  simd kb search my-project herbal_lore cure for fever\n  simd kb search my-project herbal_lore fever --tag herb --json",
-		Args:    cobra.MinimumNArgs(3),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return o.search(e, args[0], args[1], strings.Join(args[2:], " "))
-		},
-	}
-	f := c.Flags()
-	f.IntVar(&o.limit, "limit", knowledge.DefaultLimit, fmt.Sprintf("most entries, at most %d", knowledge.MaxLimit))
-	f.StringSliceVar(&o.tags, "tag", nil, "only entries with any of these tags")
-	f.StringSliceVar(&o.types, "type", nil, "only entries of these types")
-	f.BoolVar(&o.json, "json", false, "print a list of {score, entry}")
-	cli.PluginsFlag(f, &o.more)
-	cli.Least(f, 1, "limit")
-	return c
-}
-
-// hitLine is a found entry in JSON.
-type hitLine struct {
-	Score int64          `json:"score"` // in millionths; comparable within one answer
-	Entry map[string]any `json:"entry"`
-}
-
-func (o *searchOptions) search(e *cli.Env, dir, id, text string) error {
-	def, err := baseOf(dir, o.more, id)
-	if err != nil {
-		return err
-	}
-	base, err := knowledge.New(*def)
-	if err != nil {
-		return err
-	}
-	base, words, err := seen(e, dir, o.more, base)
-	if err != nil {
-		return err
-	}
-	q := knowledge.Query{Text: text, Tags: o.tags, EntryTypes: o.types, Limit: o.limit}
-	if words != nil {
-		q.Vector = vector.New(words.Of(vector.Text(text)))
-	}
-	hits := base.Query(q)
-	if o.json {
-		lines := make([]hitLine, len(hits))
-		for i, h := range hits {
-			lines[i] = hitLine{h.Score, h.Entry.Value()}
-		}
-		return show.JSON(e.Out, lines)
-	}
-	var page strings.Builder
-	for _, h := range hits {
-		fmt.Fprintf(&page, "%10.6f  %-32s %s\n", float64(h.Score)/1e6, h.Entry.ID, h.Entry.Title)
-	}
-	return terminal.Print(e.Out, page.String())
 }
 
 // baseOf finds a knowledge base of a project.

@@ -152,7 +152,7 @@ func TestRecall(t *testing.T) {
 
 // A search answers as one of a knowledge base.
 func TestQuery(t *testing.T) {
-	m := lived(rules(10), "a b", "b c", "c d")
+	m, one := lived(rules(10), "a b", "b c", "c d"), 1.0
 	for _, c := range []struct {
 		q    knowledge.Query
 		want []uint64
@@ -164,6 +164,16 @@ func TestQuery(t *testing.T) {
 		{knowledge.Query{EntryTypes: []string{"lore", Type}, Limit: 1}, []uint64{3}},
 		{knowledge.Query{Tags: []string{"x"}}, nil},
 		{knowledge.Query{Text: "?!"}, nil},
+		{knowledge.Query{Keywords: []string{"A B", "c d"}}, []uint64{3, 1}},
+		{knowledge.Query{AllKeywords: []string{"b c", "B"}}, []uint64{2}},
+		{knowledge.Query{Text: "b", AllKeywords: []string{"a b"}}, []uint64{1}},
+		{knowledge.Query{ExcludeTags: []string{"x"}, MinPriority: new(float64)}, []uint64{3, 2, 1}},
+		{knowledge.Query{AllTags: []string{"x"}}, nil},
+		{knowledge.Query{Metadata: map[string]any{"x": "y"}}, nil},
+		{knowledge.Query{Source: "x"}, nil},
+		{knowledge.Query{Author: "x"}, nil},
+		{knowledge.Query{Status: knowledge.GoalActive}, nil},
+		{knowledge.Query{MinPriority: &one}, nil},
 	} {
 		var got []uint64
 		for _, h := range m.Query(rules(10), &c.q) {

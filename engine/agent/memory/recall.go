@@ -45,14 +45,33 @@ func (m *Mind) Recall(r *Rules, text string, now protocol.Time) []Hit {
 	return hits
 }
 
+// never reports whether a query asks for what no episode has.
+func never(q *knowledge.Query) bool {
+	other := len(q.EntryTypes) > 0 && !slices.Contains(q.EntryTypes, Type)
+	return other || len(q.Tags)+len(q.AllTags)+len(q.Metadata) > 0 || q.Source != "" || q.Author != "" || q.Status != "" ||
+		q.MinPriority != nil && *q.MinPriority > 0
+}
+
+// meets reports whether an episode is one of those that a query asks for.
+func (e *Episode) meets(q *knowledge.Query) bool {
+	if len(q.IDs) > 0 && !slices.Contains(q.IDs, e.ID()) {
+		return false
+	}
+	if len(q.Keywords)+len(q.AllKeywords) == 0 {
+		return true
+	}
+	text := words.Fold(e.Text)
+	lacks := func(word string) bool { return !strings.Contains(text, words.Fold(word)) }
+	return !slices.ContainsFunc(q.AllKeywords, lacks) &&
+		(len(q.Keywords) == 0 || slices.ContainsFunc(q.Keywords, func(word string) bool { return !lacks(word) }))
+}
+
 // Query answers a search as a knowledge base does: by rank, or without text the newest first.
 func (m *Mind) Query(r *Rules, q *knowledge.Query) []Hit {
-	other := len(q.EntryTypes) > 0 && !slices.Contains(q.EntryTypes, Type)
-	if m == nil || other || len(q.Tags) > 0 {
+	if m == nil || never(q) {
 		return nil
 	}
 	limit := min(cmp.Or(q.Limit, knowledge.DefaultLimit), knowledge.MaxLimit)
-	wanted := func(h Hit) bool { return len(q.IDs) == 0 || slices.Contains(q.IDs, h.ID()) }
 	var hits []Hit
 	if strings.TrimSpace(q.Text) != "" {
 		hits = m.rank(r, q.Text, q.Now)
@@ -61,7 +80,7 @@ func (m *Mind) Query(r *Rules, q *knowledge.Query) []Hit {
 			hits = append(hits, Hit{Episode: e})
 		}
 	}
-	hits = slices.DeleteFunc(hits, func(h Hit) bool { return !wanted(h) })
+	hits = slices.DeleteFunc(hits, func(h Hit) bool { return !h.meets(q) })
 	return hits[:min(limit, len(hits))]
 }
 

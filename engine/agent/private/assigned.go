@@ -1,6 +1,11 @@
 package private
 
-import "tavernsim/engine/agent/tool"
+import (
+	"slices"
+
+	"tavernsim/engine/agent/tool"
+	"tavernsim/protocol"
+)
 
 // Assigned are the fields of a change that somebody else makes: he says why.
 func Assigned() []tool.Param {
@@ -10,4 +15,30 @@ func Assigned() []tool.Param {
 		tool.Optional("value", "", "the new value, number to add, element or fields"),
 		tool.Required("reason", "string", "why"),
 	}
+}
+
+// OpOf is how a private state is changed.
+func OpOf(p tool.Params) string {
+	switch op := p.Text("op"); {
+	case op == "" && p.Text("path") == "":
+		return OpMerge
+	case op == "":
+		return OpSet
+	default:
+		return op
+	}
+}
+
+// ValueOf reads the value of a change, of the world or of a private state, by one rule: all but
+// delete need one. A null that was written is one, except that nothing can be added to it or
+// merged from it.
+func ValueOf(p tool.Params, op string) (any, error) {
+	v, given := p["value"]
+	switch {
+	case given || op == OpDelete || !slices.Contains(Ops(), op): // who carries it out refuses another op
+		return v, nil
+	case op == OpSet || op == OpPush:
+		return nil, protocol.Errorf(protocol.KindInvalid, "%s needs a value; null is one", op)
+	}
+	return nil, protocol.Errorf(protocol.KindInvalid, "%s needs a value", op)
 }

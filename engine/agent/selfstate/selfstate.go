@@ -74,30 +74,29 @@ func (d *Draft) Read(p tool.Params, paths *world.Paths) (any, error) {
 
 // Update carries out a call that changes the state once, or by commands; call numbers it.
 func (d *Draft) Update(p tool.Params, call int64, out *outbox.Box, paths *world.Paths) (any, error) {
-	path, op, value, commands := p.Text("path"), p.Text("op"), p["value"], p["commands"]
+	commands := p["commands"]
 	switch {
 	case commands == nil:
-		return nil, d.Change(path, op, value, out, paths)
-	case path != "" || op != "" || value != nil:
+		return nil, d.Change(p, out, paths)
+	case p.Text("path") != "" || p.Text("op") != "" || p["value"] != nil:
 		return nil, protocol.Errorf(protocol.KindInvalid, "one call is either path, op and value, or commands; make two calls")
 	}
 	return d.Command(commands, out.Name(".", strconv.FormatInt(call, 10)), out)
 }
 
 // Change carries out one change.
-func (d *Draft) Change(text, op string, value any, out *outbox.Box, paths *world.Paths) error {
+func (d *Draft) Change(p tool.Params, out *outbox.Box, paths *world.Paths) error {
+	text, op := p.Text("path"), private.OpOf(p)
 	path, err := private.ParsePath(text, paths)
+	if err != nil {
+		return err
+	}
+	value, err := private.ValueOf(p, op)
 	if err == nil {
 		err = private.CheckWrite(path, value)
 	}
 	if err != nil {
 		return err
-	}
-	switch {
-	case op == "" && text == "":
-		op = private.OpMerge
-	case op == "":
-		op = private.OpSet
 	}
 	f := agentfact.StateUpdated{Path: text, Op: op, Value: out.Encode(value)}
 	next, err := d.Engine.Change(d.State, text, path, op, f.Value)

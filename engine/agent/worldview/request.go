@@ -49,7 +49,7 @@ func RequestSpec() protocol.ToolSpec {
 // lock or an unlock, with its options.
 type call struct {
 	op, path, reason string
-	value            any
+	params           tool.Params // with the value, if there is one
 	expected         int64
 	hasExpected      bool
 
@@ -65,7 +65,7 @@ type call struct {
 // Request fills in what a call asks of the world service. A faulty call asks nothing.
 func (v *View) Request(q *worldstate.Request, p tool.Params, out *outbox.Box, paths *world.Paths) error {
 	c := call{
-		op: p.Text("op"), path: p.Text("path"), reason: p.Text("reason"), value: p["value"], commands: p["commands"], lock: p.Object("lock"),
+		op: p.Text("op"), path: p.Text("path"), reason: p.Text("reason"), params: p, commands: p["commands"], lock: p.Object("lock"),
 		unlock: p.Text("unlock"), group: p.Text("transaction"), answer: p.Text("answer"), checkReads: p.Flag("check_reads"),
 	}
 	c.expected, c.hasExpected = p.Integer("expected_version")
@@ -112,7 +112,7 @@ func (v *View) fill(q *worldstate.Request, c *call, out *outbox.Box, paths *worl
 // one refuses a call that mixes its four forms; the parameters of the other form
 // would be ignored.
 func (c *call) one() error {
-	plain := c.path != "" || c.op != "" || c.value != nil || c.hasExpected
+	plain := c.path != "" || c.op != "" || c.params["value"] != nil || c.hasExpected
 	forms := 0
 	for _, given := range [...]bool{plain, c.commands != nil, c.lock != nil, c.unlock != ""} {
 		if given {
@@ -181,8 +181,12 @@ func fillChange(q *worldstate.Request, c *call, out *outbox.Box, paths *world.Pa
 	if r.Path, err = paths.Parse(c.path); err != nil {
 		return err
 	}
+	value, err := private.ValueOf(c.params, string(r.Op))
+	if err != nil {
+		return err
+	}
 	if r.Op != world.OpDelete {
-		r.Value = out.Encode(c.value)
+		r.Value = out.Encode(value)
 	}
 	if c.hasExpected {
 		expected := c.expected // a copy: the call stays off the heap

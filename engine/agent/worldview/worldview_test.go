@@ -57,7 +57,7 @@ func TestRequestsNameWhatWasRead(t *testing.T) {
 func TestTransactionsFollowEachOther(t *testing.T) {
 	v := view(t)
 	for i, group := range []string{"x", "x", "", "y", "x"} {
-		q, err := request(v, tool.Params{"path": "inn.beds", "transaction": group})
+		q, err := request(v, tool.Params{"path": "inn.beds", "value": 1, "transaction": group})
 		if (err != nil) != (i == 4) || err == nil && group != "" && q.Change.Group != "a/1/"+group {
 			t.Errorf("%d: %q, %v", i, q.Change.Group, err)
 		}

@@ -113,6 +113,9 @@ func Read(r *fields.Reader, v map[string]any) *Activation {
 		on := r.Flag(v, "whole_words")
 		a.WholeWords = &on
 	}
+	if v["chance"] != nil && a.Chance == 0 {
+		r.Fault("chance", "0 is out of range; want more than 0, at most %d; an entry with disabled: true is never active", choose.DefaultChance)
+	}
 	r.Only(v, known...)
 	a.parts(r, v)
 	return a

@@ -209,6 +209,17 @@ func (l *loader) linkKnowledge(p *Profile) {
 			l.fault(p.doc, append(steps, field), "give it an alias of its own", "the name %q is already that of knowledge_base_references[%d]", name, first)
 		}
 		names[name] = i
+		l.linkWrites(p, steps, ref.Access())
+	}
+}
+
+// linkWrites warns of what a reference says about writes that it does not permit.
+func (l *loader) linkWrites(p *Profile, steps []string, a profile.Access) {
+	if len(a.Types) > 0 && !a.Write && !a.Suggest {
+		l.warn(p.doc, append(slices.Clip(steps), "write_types"), "add write_caiu or suggest_edits to access_permissions, or remove it", "the agents may write nothing there, of no type")
+	}
+	if a.Criteria && !a.Write {
+		l.warn(p.doc, append(slices.Clip(steps), "access_permissions"), "add write_caiu, or remove it", "write_criteria permits nothing without write_caiu")
 	}
 }
 
