@@ -88,6 +88,32 @@ func TestCheckNamesThePlace(t *testing.T) {
 	}
 }
 
+// Nothing of a definition is ignored: what nobody looks at within the turn is refused.
+func TestWithinTheTurnNothingIsIgnored(t *testing.T) {
+	for _, impl := range []Implementation{{Type: Workflow, ID: "w"}, {Type: Node, Kind: "Random"}} {
+		x := tool(impl, "p")
+		x.Execution = Execution{Mode: Sync}
+		if f := x.Check(); len(f) > 0 {
+			t.Error(f)
+		}
+		x = tool(impl, "p")
+		x.Cost, x.Limits.Output = 5, 300
+		x.Parameters["properties"].(map[string]any)["p"] = map[string]any{"type": "string", "x-uri": "text"}
+		x.Execution = Execution{Mode: Async, Repeat: Free, Timeout: protocol.Duration(time.Hour), Concurrency: 1, Rate: 1, Latency: "1s", Parallel: true}
+		var said []string
+		for _, f := range x.Check() {
+			said = append(said, strings.Join(f.Steps, "."))
+			if !strings.Contains(f.Message, "a "+impl.Type) {
+				t.Error(f)
+			}
+		}
+		slices.Sort(said)
+		if got := strings.Join(said, " "); got != "cost execution.concurrency execution.latency execution.mode execution.parallel execution.rate execution.repeat execution.timeout limits parameters.properties.p.x-uri" {
+			t.Errorf("%s: %s", impl.Type, got)
+		}
+	}
+}
+
 // Promise 2: whatever the value is, it is one step of the path and one value of the query.
 func TestValuesStayInTheirPlace(t *testing.T) {
 	x := tool(Implementation{Type: HTTP, URL: "https://a.example/v1/{/p}/end?q={/p}&r=1", Query: map[string]any{"s": map[string]any{"from": "/p"}}, Headers: map[string]any{"X-P": map[string]any{"from": "/p"}}}, "p")

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"tavernsim/engine/glob"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 	"tavernsim/tam/bind"
@@ -45,7 +46,7 @@ func (l *loader) loadTools() {
 	for _, file := range files {
 		if l.tree.place(file) == ToolMock {
 			if doc := l.tree.parse(file); doc != nil {
-				l.mocks[pluginOf(file)] = toolmock.Read(doc, l.report)
+				l.mocks[pluginOf(file)], l.mocked[pluginOf(file)] = toolmock.Read(doc, l.report), doc
 			}
 		} else if l.tree.read[file] == nil {
 			l.warns.Add(Fault{File: file, Message: "this file is not read", Suggestion: "call the definition of a tool NAME.tool.yaml"})
@@ -220,6 +221,42 @@ func (l *loader) comeAlong(profiles []*Profile) {
 
 // ToolMock is what answers in the place of the tools; nil = the project says nothing.
 func (p *Project) ToolMock() *toolmock.Mock { return p.toolMock }
+
+// linkMocks refuses rules of mocks that name no tool for which they could answer: of a plugin
+// those of its own.
+func (l *loader) linkMocks() {
+	if l.opt.Tools == nil {
+		return
+	}
+	for _, owner := range protocol.SortedKeys(l.mocks) {
+		m := l.mocks[owner]
+		if m == nil {
+			continue
+		}
+		var known []string
+		for _, d := range withProgram() {
+			known = append(known, d.ID)
+		}
+		for _, id := range protocol.SortedKeys(l.project.tools) {
+			if owner == "" || l.project.tools[id].Plugin == owner {
+				known = append(known, id)
+			}
+		}
+		m.Named(func(pattern string, steps ...string) {
+			fits := func(id string) bool { return glob.New(pattern).Match(id) }
+			if slices.ContainsFunc(known, fits) {
+				return
+			}
+			say, what := l.fault, "there is no tool %q"
+			if slices.ContainsFunc(l.opt.Tools, fits) {
+				what = "the program itself carries out %q, and no rule answers for it"
+			} else if strings.ContainsAny(pattern, "*?") || len(l.broken) > 0 {
+				say = l.warn
+			}
+			say(l.mocked[owner], steps, source.Suggest(pattern, known), what, protocol.Short(pattern, 80))
+		})
+	}
+}
 
 // ToolIDs lists the tools of the project, sorted.
 func (p *Project) ToolIDs() []string { return protocol.SortedKeys(p.tools) }
