@@ -29,37 +29,28 @@ func (t *Turn) startWithin(in within, purpose protocol.Purpose, plan *workflow.P
 // skillCall is a call that a workflow carries out, with its repetitions. Its inputs are bound
 // once: an attempt that changed something is not repeated.
 type skillCall struct {
-	turn     *Turn
-	entry    *Tool // that the workflow carries out; nil = none
-	id       string
-	call     *protocol.Call
-	inputs   []any
-	within   within
-	attempts int
-	draw     protocol.Draw // of the pauses
-	then     func(protocol.CallResult)
-
+	turn   *Turn
+	entry  *Tool // that the workflow carries out; nil = none
+	id     string
+	call   *protocol.Call
+	inputs []any
+	then   func(protocol.CallResult)
+	tool.Attempts
 	calls, sequenced, queued int // of the turn, when the attempt began
 }
 
-// begin makes an attempt.
-func (x *skillCall) begin() {
+// begin makes an attempt after a pause.
+func (x *skillCall) begin(pause time.Duration) {
 	t := x.turn
-	x.attempts++
 	x.calls, x.sequenced, x.queued = len(t.calls), len(t.sequenced), len(t.queue)
-	t.startWithin(x.within, protocol.PurposeSkill, t.m.Def.Workflows[x.id], x.inputs, x.entry, x.ended)
+	t.end.Elapsed += pause
+	t.startWithin(within{pause, x.Timeout}, protocol.PurposeSkill, t.m.Def.Workflows[x.id], x.inputs, x.entry, x.ended)
 }
 
 // ended takes the result of an attempt.
 func (x *skillCall) ended(r result) {
-	t := x.turn
 	if r.err != nil {
-		again, note := x.again(&r)
-		if again {
-			x.begin()
-		} else {
-			x.then(failed(protocol.Errorf(protocol.KindOf(r.err), "skill %s: %w%s", x.id, r.err, note)))
-		}
+		x.failed(&r)
 		return
 	}
 	if err := x.entry.checkedOutput(r.outputs); err != nil {
@@ -67,32 +58,23 @@ func (x *skillCall) ended(r result) {
 		return
 	}
 	if !x.entry.bounded() { // else they would be calls that it may not make
-		t.heed(r.outputs)
+		x.turn.heed(r.outputs)
 	}
 	x.then(resultOf(x.call, protocol.CallOK, maps.Clone(r.outputs), nil))
 }
 
-// again lets the pause before the next attempt pass, if there is one: the call asks for it,
-// the failure may pass, and there is time. All attempts share the time-out. The note says
-// why there is none although the call asks for one.
-func (x *skillCall) again(r *result) (again bool, note string) {
-	t, kind := x.turn, protocol.KindOf(r.err)
-	if t.cancelled || x.attempts > min(x.call.Retry, tool.MaxRetries) || !tool.MayPass(kind) {
-		return false, ""
-	}
-	if x.acted() {
-		return false, "; it is not repeated, for it has called what must not be called twice"
-	}
-	pause := tool.Pause(x.attempts, &x.draw)
-	if x.within.timeout > 0 {
-		x.within.timeout -= r.took + pause
-		if x.within.timeout <= 0 || t.m.Def.Realtime && kind == protocol.KindTimeout { // nobody knows how much is left
-			return false, ""
+// failed makes the next attempt, or ends the call.
+func (x *skillCall) failed(r *result) {
+	t, kind, note := x.turn, protocol.KindOf(r.err), ""
+	timed := t.m.Def.Realtime && kind == protocol.KindTimeout && x.Timeout > 0 // nobody knows how much of it is left
+	if pause, again := x.Again(kind, r.took); again && !t.cancelled && !timed {
+		if !x.acted() {
+			x.begin(pause)
+			return
 		}
+		note = "; it is not repeated, for it has called what must not be called twice"
 	}
-	x.within.wait = pause
-	t.end.Elapsed += pause
-	return true, ""
+	x.then(failed(protocol.Errorf(kind, "skill %s: %w%s", x.id, r.err, note)))
 }
 
 // acted reports whether the attempt left more than answers: a request to a service, a call

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/menu"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/template"
 	"tavernsim/engine/workflow"
@@ -151,8 +152,9 @@ func (t *Turn) startSkill(entry *Tool, id string, c *protocol.Call, timeout time
 		then(failed(protocol.Errorf(protocol.KindOf(err), "inputs of skill %s: %w", id, err)))
 		return
 	}
-	x := &skillCall{turn: t, entry: entry, id: id, call: c, inputs: t.coreInputs(protocol.PurposeSkill, plan, params), within: within{timeout: timeout}, draw: t.draw.Sub(againDraws, t.started), then: then}
-	x.begin()
+	x := &skillCall{turn: t, entry: entry, id: id, call: c, inputs: t.coreInputs(protocol.PurposeSkill, plan, params), then: then}
+	x.Attempts = tool.Attempts{Retries: c.Retry, Timeout: timeout, Draw: t.draw.Sub(againDraws, t.started)}
+	x.begin(0)
 }
 
 // maxNestedRuns bounds skills that call skills.

@@ -311,28 +311,13 @@ func (c *checker) parameters() {
 // within refuses what nobody would look at if the turn itself carries the tool out. It comes
 // before what is not written is filled in.
 func (c *checker) within() {
-	t := c.tool
-	if !t.Implementation.Within() {
-		return
-	}
-	x := &t.Execution
-	given := map[string]bool{"repeat": x.Repeat != "", "timeout": x.Timeout != 0, "concurrency": x.Concurrency != 0, "rate": x.Rate != 0, "latency": x.Latency != "", "parallel": x.Parallel}
-	refuse := func(says string, steps ...string) {
-		c.fault(steps, "remove it", "a %s is carried out within the turn; "+says, t.Implementation.Type)
-	}
+	t, x := c.tool, &c.tool.Execution
+	given := map[string]bool{"execution.mode": x.Mode == Async, "execution.repeat": x.Repeat != "", "execution.timeout": x.Timeout != 0, "execution.concurrency": x.Concurrency != 0,
+		"execution.rate": x.Rate != 0, "execution.latency": x.Latency != "", "execution.parallel": x.Parallel, "limits": t.Limits != (Limits{}), "cost": t.Cost != 0}
 	for _, name := range protocol.SortedKeys(given) {
-		if given[name] {
-			refuse("it has no "+name+" of its own", "execution", name)
+		if given[name] && t.Implementation.Within() {
+			c.fault(strings.Split(name, "."), "remove it", "a %s is carried out within the turn, which has no use for it", t.Implementation.Type)
 		}
-	}
-	if x.Mode == Async {
-		refuse("it cannot be async", "execution", "mode")
-	}
-	if t.Limits != (Limits{}) {
-		refuse("its output has no bounds of its own", "limits")
-	}
-	if t.Cost != 0 {
-		refuse("it costs what its models and tools cost", "cost")
 	}
 }
 

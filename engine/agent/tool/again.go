@@ -25,6 +25,28 @@ func MayPass(kind protocol.ErrorKind) bool {
 	return kind == protocol.KindTransient || kind == KindRateLimited || kind == protocol.KindTimeout
 }
 
+// Attempts are those of a call that is repeated.
+type Attempts struct {
+	Retries int           // that the call asks for
+	Timeout time.Duration // that is left for all attempts; 0 = there is no bound
+	Draw    protocol.Draw // of the pauses
+	Made    int           // that have failed
+}
+
+// Again takes the failure of an attempt that took so long, and gives the pause before the next
+// one; false = there is none.
+func (a *Attempts) Again(kind protocol.ErrorKind, took time.Duration) (pause time.Duration, again bool) {
+	if a.Made++; a.Made > min(a.Retries, MaxRetries) || !MayPass(kind) {
+		return 0, false
+	}
+	pause = Pause(a.Made, &a.Draw)
+	if a.Timeout == 0 {
+		return pause, true
+	}
+	a.Timeout -= took + pause
+	return pause, a.Timeout > 0
+}
+
 // Pause is the time before the next attempt of a call that was made so often: 200 ms, doubled
 // each time up to 10 s, ±20 %.
 func Pause(attempts int, draw *protocol.Draw) time.Duration {

@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"tavernsim/engine/glob"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 	"tavernsim/tam/bind"
@@ -225,12 +224,9 @@ func (p *Project) ToolMock() *toolmock.Mock { return p.toolMock }
 // linkMocks refuses rules of mocks that name no tool for which they could answer: of a plugin
 // those of its own.
 func (l *loader) linkMocks() {
-	if l.opt.Tools == nil {
-		return
-	}
 	for _, owner := range protocol.SortedKeys(l.mocks) {
 		m := l.mocks[owner]
-		if m == nil {
+		if m == nil || l.opt.Tools == nil {
 			continue
 		}
 		var known []string
@@ -243,17 +239,11 @@ func (l *loader) linkMocks() {
 			}
 		}
 		m.Named(func(pattern string, steps ...string) {
-			fits := func(id string) bool { return glob.New(pattern).Match(id) }
-			if slices.ContainsFunc(known, fits) {
+			if slices.Contains(l.opt.Tools, pattern) {
+				l.fault(l.mocked[owner], steps, "remove it", "the program itself carries out %s, and no rule answers for it", pattern)
 				return
 			}
-			say, what := l.fault, "there is no tool %q"
-			if slices.ContainsFunc(l.opt.Tools, fits) {
-				what = "the program itself carries out %q, and no rule answers for it"
-			} else if strings.ContainsAny(pattern, "*?") || len(l.broken) > 0 {
-				say = l.warn
-			}
-			say(l.mocked[owner], steps, source.Suggest(pattern, known), what, protocol.Short(pattern, 80))
+			l.namesTool(l.mocked[owner], steps, pattern, known)
 		})
 	}
 }

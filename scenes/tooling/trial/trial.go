@@ -16,7 +16,6 @@ import (
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
-	"tavernsim/scenes/load/setup"
 	"tavernsim/tam/bind"
 	"tavernsim/tools"
 	"tavernsim/tools/manifest"
@@ -25,11 +24,11 @@ import (
 // Options are those of one call.
 type Options struct {
 	Project *project.Project
-	Policy  *permit.Judge // nil = every call is allowed
-	Profile string        // that the policy judges; "" = none
-	Turn    uint64        // in whose place the call stands
-	Waits   bool          // repetitions wait
-	Mode    string        // in which the tools are carried out: see setup.Tools
+	Policy  *permit.Judge          // nil = every call is allowed
+	Profile string                 // that the policy judges; "" = none
+	Turn    uint64                 // in whose place the call stands
+	Waits   bool                   // repetitions wait
+	Stands  func(tool string) bool // whether Call answers in the place of its workflow; nil = never
 	Call    func(context.Context, *effect.Ask) tools.Result
 	Audit   Audit // nil = nobody is told
 }
@@ -114,7 +113,7 @@ func (x *trial) carryOut(t *project.Tool, call *protocol.Call, number int, timeo
 
 // allowed carries a call out.
 func (x *trial) allowed(t *project.Tool, call *protocol.Call, number int, timeout time.Duration) tools.Result {
-	if t.Definition.Implementation.Within() && !setup.Stands(x.opt.Project, t.Definition.ID, x.opt.Mode) {
+	if t.Definition.Implementation.Within() && (x.opt.Stands == nil || !x.opt.Stands(t.Definition.ID)) {
 		return x.workflow(t, call, timeout)
 	}
 	x.calls++
@@ -131,19 +130,21 @@ func (x *trial) allowed(t *project.Tool, call *protocol.Call, number int, timeou
 // workflow runs the workflow that carries out a tool, and again after failures that may pass, as
 // an agent does.
 func (x *trial) workflow(t *project.Tool, call *protocol.Call, timeout time.Duration) tools.Result {
-	draw, took := protocol.NewDraw(1).Sub(uint64(x.depth), againDraws), time.Duration(0)
-	for attempt := 1; ; attempt++ {
-		acted, left := x.acted, max(timeout-took, 0)
-		r := x.attempt(t, call.Params, left)
-		took += r.Meta.Latency.Std()
-		r.Meta.Attempts, r.Meta.Latency = attempt, protocol.Duration(took)
-		if r.Error == nil || !r.Error.Retryable || attempt > min(call.Retry, tool.MaxRetries) || x.acted > acted {
+	a, took := tool.Attempts{Retries: call.Retry, Timeout: timeout, Draw: protocol.NewDraw(1).Sub(uint64(x.depth), againDraws)}, time.Duration(0)
+	for {
+		acted := x.acted
+		r := x.attempt(t, call.Params, a.Timeout)
+		last := r.Meta.Latency.Std()
+		took += last
+		r.Meta.Attempts, r.Meta.Latency = a.Made+1, protocol.Duration(took)
+		if r.Error == nil || x.acted > acted {
 			return r
 		}
-		took += tool.Pause(attempt, &draw)
-		if timeout > 0 && took >= timeout || x.waits(took-r.Meta.Latency.Std()) != nil {
+		pause, again := a.Again(r.Error.Kind, last)
+		if !again || x.waits(pause) != nil {
 			return r
 		}
+		took += pause
 	}
 }
 
