@@ -23,10 +23,10 @@ func innerFloors() map[string]int {
 		"engine/budget": 0, "engine/cast": 0, "engine/expr": 0, "engine/template": 0, "engine/world": 0, "engine/world/lease": 1, "engine/secret": 0, "engine/glob": -1, "engine/collab": -1, "engine/collab/kinds": 2, "engine/permit": 0,
 		"engine/bus/delivery": 0, "engine/bus/ordinals": 0, "engine/bus/throttle": 0,
 		"engine/bus/paths": 1, "engine/stub": 1, "engine/secret/mask": 1, "engine/knowledge/words": 0, "engine/knowledge/score": 0, "engine/knowledge/bound": 1, "engine/knowledge/vector": 0, "engine/knowledge/choose": 0, "engine/knowledge/fields": 0, "engine/knowledge/criteria": 1, "engine/knowledge": 2, "engine/knowledge/collection": 3, "engine/knowledge/refs": 3, "engine/knowledge/worldinfo": 3, "engine/prompt": 1, "engine/workflow": 1, "engine/statecmd/command": 1, "engine/agent/tool": 1, "engine/agent/direct": 2, "engine/statecmd/ledger": 1,
-		"engine/bus": 2, "engine/statecmd": 2, "engine/workflow/nodes": 2, "engine/workflow/standard": 2, "engine/agent/menu": 2, "engine/agent/talk": 2, "engine/agent/block": 2, "engine/agent/repeat": 2, "engine/agent/hook": 1, "engine/agent/person": 3, "engine/agent/listen": 4, "engine/agent/publish": 2,
+		"engine/bus": 2, "engine/statecmd": 2, "engine/workflow/nodes": 2, "engine/workflow/standard": 2, "engine/agent/menu": 2, "engine/agent/talk": 2, "engine/agent/block": 2, "engine/agent/repeat": 2, "engine/agent/outbox": 3, "engine/agent/hook": 1, "engine/agent/person": 3, "engine/agent/listen": 4, "engine/agent/publish": 2,
 		"engine/schedule": 1, "engine/schedule/chain": 2, "engine/goal": 1, "engine/script/plot": 2, "engine/script/value": 1, "engine/script": 3, "engine/script/turns": 1, "engine/script/gates": 6, "engine/tooltask": 2, "engine/agent/profile": 3, "engine/worldstate": 3, "engine/statecmd/script": 3, "engine/agent/private": 3, "engine/agent/effect": 3,
-		"engine/agent/agentfact": 4, "engine/agent/learn": 5, "engine/agent/pace": 5, "engine/agenda/calendar": -1, "engine/agenda/pause": -1, "engine/agent/lore": 5, "engine/agent/memory": 5,
-		"engine/agent": 6, "engine/agenda": 5, "engine/order": 6, "engine/control": 1, "engine/panel": 1,
+		"engine/agent/agentfact": 4, "engine/agent/worldview": 4, "engine/agent/selfstate": 5, "engine/agent/held": 5, "engine/agent/record": 5, "engine/agent/learn": 5, "engine/agent/pace": 5, "engine/agenda/calendar": -1, "engine/agenda/pause": -1, "engine/agent/lore": 5, "engine/agent/memory": 5,
+		"engine/agent": 7, "engine/agent/motive": 6, "engine/agenda": 5, "engine/order": 6, "engine/control": 1, "engine/panel": 1,
 		"engine/bus/team": 1, "engine/bus/naming": 0, "engine/bus/filter": 1, "engine/bus/eventtype": -2, "engine/agent/assign": 3,
 		"engine/travel": 0, "engine/space/ground": -1, "engine/space": 0, "engine/agent/whereabouts": 2,
 
@@ -164,7 +164,7 @@ const maxPackage = 1450
 // larger first looks for what can go or move; if nothing can, the same commit raises the number, and its message says why.
 func larger() map[string]int {
 	return map[string]int{
-		"engine/agent":        5030,
+		"engine/agent":        4140,
 		"engine/bus":          2250,
 		"engine/expr":         2280,
 		"engine/knowledge":    3000,
@@ -181,7 +181,7 @@ func larger() map[string]int {
 		"scenes/run/rundir":   1900,
 		"scenes/tooling":      1470,
 		"scenes/view/inspect": 3210,
-		"scenes/load/project": 3800,
+		"scenes/load/project": 3820,
 		"tam":                 2460,
 		"tam/toolsxml":        2140,
 	}

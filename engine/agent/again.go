@@ -42,7 +42,7 @@ type skillCall struct {
 // begin makes an attempt after a pause.
 func (x *skillCall) begin(pause time.Duration) {
 	t := x.turn
-	x.calls, x.sequenced, x.queued = len(t.calls), len(t.sequenced), len(t.queue)
+	x.calls, x.sequenced, x.queued = len(t.calls.Made()), len(t.out.Requests), len(t.queue)
 	t.end.Elapsed += pause
 	t.startWithin(within{pause, x.Timeout}, protocol.PurposeSkill, t.m.Def.Workflows[x.id], x.inputs, x.entry, x.ended)
 }
@@ -83,11 +83,10 @@ func (x *skillCall) failed(r *result) {
 // carried out twice.
 func (x *skillCall) acted() bool {
 	t := x.turn
-	if len(t.sequenced) > x.sequenced || len(t.queue) > x.queued {
+	if len(t.out.Requests) > x.sequenced || len(t.queue) > x.queued {
 		return true
 	}
-	for i := range t.calls[x.calls:] {
-		f := &t.calls[x.calls+i]
+	for _, f := range t.calls.Made()[x.calls:] {
 		entry := t.m.Def.tools[f.Tool]
 		if entry == nil || f.Status == protocol.CallDenied {
 			continue // a skill has calls of its own

@@ -43,7 +43,7 @@ func (r *activeRun) act(entry *Tool, skill string, call protocol.Call, refused *
 	case entry != nil && entry.async:
 		res := t.openTask(entry, &call, number, q.Timeout)
 		t.recordOfNode(&call, &res)
-		res.Output = readable(res.Output)
+		res.Output = tool.Readable(res.Output)
 		return workflow.Answer{Result: res}, true
 	case entry != nil && entry.kind != "":
 		res, ended := t.askTool(entry, &call, number, q, waiting{run: r, request: q.ID})
@@ -54,7 +54,7 @@ func (r *activeRun) act(entry *Tool, skill string, call protocol.Call, refused *
 	}
 	res := t.perform(entry, &call, refused)
 	t.recordOfNode(&call, &res)
-	res.Output = readable(res.Output)
+	res.Output = tool.Readable(res.Output)
 	return workflow.Answer{Result: res}, true
 }
 

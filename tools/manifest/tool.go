@@ -325,8 +325,7 @@ func (c *checker) within() {
 func (c *checker) mode() {
 	x := &c.tool.Execution
 	switch {
-	case c.tool.Implementation.Within(): // within has looked at it
-	case x.Mode != Async && x.Timeout.Std() > MaxTimeout:
+	case x.Mode != Async && x.Timeout.Std() > MaxTimeout && !c.tool.Implementation.Within(): // else within has said it
 		c.fault(at("execution", "timeout"), "write mode: async, and the turn does not wait", "a turn waits at most 60s for a call, not %s", x.Timeout.Std())
 	case x.Mode == Async && x.Latency == Measured:
 		c.fault(at("execution", "latency"), "write a duration", "an async tool ends at a moment that is known before; its latency cannot be measured")
