@@ -164,7 +164,7 @@ const maxPackage = 1450
 // larger first looks for what can go or move; if nothing can, the same commit raises the number, and its message says why.
 func larger() map[string]int {
 	return map[string]int{
-		"engine/agent":        4005,
+		"engine/agent":        4140,
 		"engine/bus":          2250,
 		"engine/expr":         2280,
 		"engine/knowledge":    3000,
@@ -181,7 +181,7 @@ func larger() map[string]int {
 		"scenes/run/rundir":   1900,
 		"scenes/tooling":      1470,
 		"scenes/view/inspect": 3210,
-		"scenes/load/project": 3800,
+		"scenes/load/project": 3820,
 		"tam":                 2460,
 		"tam/toolsxml":        2140,
 	}

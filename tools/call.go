@@ -88,9 +88,9 @@ const (
 
 // Kinds of errors that only tools have. The others are those of package protocol.
 const (
-	KindTool        protocol.ErrorKind = "tool"         // the tool itself says no
-	KindRateLimited protocol.ErrorKind = "rate_limited" // too many calls
-	KindBadOutput   protocol.ErrorKind = "bad_output"   // the output breaks its schema
+	KindTool        protocol.ErrorKind = "tool" // the tool itself says no
+	KindRateLimited                    = tool.KindRateLimited
+	KindBadOutput                      = tool.KindBadOutput
 )
 
 // Error is why a call failed.
@@ -170,7 +170,7 @@ func Output(v any) Result { return Result{Status: OK, Output: v} }
 
 // Fail makes the result of an attempt that failed.
 func Fail(kind protocol.ErrorKind, message string) Result {
-	return Result{Status: statusOf(kind), Error: &Error{Kind: kind, Message: message, Retryable: retryable(kind)}}
+	return Result{Status: statusOf(kind), Error: &Error{Kind: kind, Message: message, Retryable: tool.MayPass(kind)}}
 }
 
 // Quote is Fail with a message of which only the first part is this program's own.
@@ -192,10 +192,6 @@ func statusOf(kind protocol.ErrorKind) Status {
 		return Unknown
 	}
 	return Failed
-}
-
-func retryable(kind protocol.ErrorKind) bool {
-	return kind == protocol.KindTransient || kind == KindRateLimited || kind == protocol.KindTimeout
 }
 
 // Err is the error of a result; nil = it has none.

@@ -28,7 +28,7 @@ func (r *Result) finish(o *Options, limits manifest.Limits) {
 	if o.Mask != nil {
 		o.Mask(r)
 	}
-	r.check(o.Check)
+	r.Check(o.Check)
 	if err := r.keep(o.Keep, limits); err != nil {
 		r.fail(protocol.KindOf(err), "the call was carried out, but what it answered cannot be kept: "+err.Error())
 	}
@@ -90,8 +90,9 @@ func (r *Result) tame() {
 	}
 }
 
-// check makes the result of a call bad if its output breaks the schema of the tool.
-func (r *Result) check(schema func(any) error) {
+// Check makes the result of a call bad if its output breaks the schema of the tool; nil =
+// there is none.
+func (r *Result) Check(schema func(any) error) {
 	if schema == nil || r.Status != OK || r.Dropped > 0 {
 		return
 	}

@@ -15,7 +15,7 @@ import (
 // Options of one call.
 type Options struct {
 	Timeout time.Duration // 0 = the tool's; a longer one is the tool's, too
-	Retries int           // attempts after the first, at most maxRetries
+	Retries int           // attempts after the first, at most tool.MaxRetries
 	Draw    protocol.Draw // of the pauses
 
 	// Mask takes what must not be kept out of a result, while it is whole.
@@ -31,12 +31,8 @@ type Options struct {
 	Again func(protocol.ErrorKind)
 }
 
-const (
-	maxRetries = 10
-	firstPause = 200 * time.Millisecond
-	maxPause   = 10 * time.Second
-	maxObeyed  = 60 * time.Second // a longer Retry-After is final
-)
+// maxObeyed is the longest Retry-After that is waited for; a longer one is final.
+const maxObeyed = 60 * time.Second
 
 // Run makes a call.
 func Run(ctx context.Context, x Executor, c *Call, o Options) Result {
@@ -51,7 +47,7 @@ func Run(ctx context.Context, x Executor, c *Call, o Options) Result {
 		r = attempt(ctx, x, &call)
 		r.interpret(ctx, &call, limit)
 		pause := r.pause(call.Attempt, &o.Draw)
-		if call.Attempt > min(o.Retries, maxRetries) || !r.again(call.Tool.Execution.Repeat) || pause > maxObeyed || !wait(ctx, pause) {
+		if call.Attempt > min(o.Retries, tool.MaxRetries) || !r.again(call.Tool.Execution.Repeat) || pause > maxObeyed || !wait(ctx, pause) {
 			break
 		}
 		if o.Again != nil {
@@ -91,7 +87,7 @@ func Simulate(c *Call, o Options, attempt func(*Call) (Result, time.Duration)) R
 		}
 		r.interpret(context.Background(), &call, limit)
 		pause := r.pause(call.Attempt, &o.Draw)
-		if call.Attempt > min(o.Retries, maxRetries) || !r.again(call.Tool.Execution.Repeat) || pause > maxObeyed || total+pause >= limit {
+		if call.Attempt > min(o.Retries, tool.MaxRetries) || !r.again(call.Tool.Execution.Repeat) || pause > maxObeyed || total+pause >= limit {
 			break
 		}
 		total += pause
@@ -157,14 +153,12 @@ func (r *Result) again(repeat manifest.Repeat) bool {
 	return r.Error != nil && r.Error.Retryable && (repeat != manifest.Never || r.Unsent)
 }
 
-// pause is the time before the next attempt: what the tool asks for, or 200 ms doubled each
-// time, ±20 %.
+// pause is the time before the next attempt: what the tool asks for, or what all calls have.
 func (r *Result) pause(attempts int, draw *protocol.Draw) time.Duration {
 	if r.Error != nil && r.Error.RetryAfter > 0 {
 		return r.Error.RetryAfter.Std()
 	}
-	d := min(firstPause<<min(attempts-1, 10), maxPause)
-	return time.Duration(float64(d) * (0.8 + 0.4*draw.Float64()))
+	return tool.Pause(attempts, draw)
 }
 
 // wait lets a pause pass; false = there is no time for it.

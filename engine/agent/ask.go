@@ -21,13 +21,17 @@ import (
 // External is a tool that the executor of its kind carries out, outside of the
 // deliberation. [CheckExternal] validates it.
 type External struct {
-	Spec    protocol.ToolSpec
-	Kind    string                            // "" = a skill carries it out
-	Skill   string                            // id of its workflow
-	Calls   []string                          // that the workflow may make, by tool.ID; nil = all that its caller may
-	Check   func(params map[string]any) error // of bound parameters; nil = all are right
-	Timeout time.Duration                     // of a call; a node may set a shorter one. 0 = the executor's
-	Once    bool                              // a call must not be repeated: an agent that does not wait for its answer is told
+	Spec  protocol.ToolSpec
+	Kind  string                            // "" = a skill carries it out
+	Skill string                            // id of its workflow
+	Calls []string                          // that the workflow may make, by tool.ID; nil = all that its caller may
+	Check func(params map[string]any) error // of bound parameters; nil = all are right
+	// CheckOutput says what is wrong with the outputs of the workflow; nil = all are right. An
+	// executor checks its own.
+	CheckOutput func(output any) error
+	Timeout     time.Duration // of a call; a node may set a shorter one. 0 = the executor's
+	Once        bool          // a call must not be repeated: an agent that does not wait for its answer is told
+	Free        bool          // a call only reads: a workflow that made it may be repeated
 	// References says that the executor fetches what parameters refer to (Call.URIs, by
 	// name), and then checks all of them.
 	References bool
@@ -139,6 +143,7 @@ const (
 	runDraws   = 3
 	callDraws  = 4 // of calls to executors
 	entryDraws = 5 // of entries of knowledge
+	againDraws = 6 // of pauses before workflows are repeated
 )
 
 // askTool passes a call to the executor; true = it failed at once. A call with a

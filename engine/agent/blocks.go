@@ -146,7 +146,7 @@ func (t *Turn) act(i, number int, entry *Tool, skill string, refused *protocol.E
 		t.took(i, c, failed(refused), waited)
 	case t.searches(entry) && t.queries(entry, c, waiting{at: i}, func() { t.act(i, number, entry, skill, nil, waited) }):
 	case skill != "":
-		t.startSkill(entry, skill, c, func(r protocol.CallResult) { t.took(i, &t.queue[i].Call, r, 0) })
+		t.startSkill(entry, skill, c, q.timeout, func(r protocol.CallResult) { t.took(i, &t.queue[i].Call, r, 0) })
 	case entry != nil && entry.async:
 		t.took(i, c, t.openTask(entry, c, number, q.timeout), 0)
 	case entry != nil && entry.kind != "":

@@ -114,7 +114,7 @@ func leftOut(told map[string]any, names []any) {
 
 // beforeExecute starts a workflow when its hooks have answered. Its number, which its chance
 // depends on, is that of the question.
-func (t *Turn) beforeExecute(purpose protocol.Purpose, plan *workflow.Plan, inputs []any, by *Tool, then func(result)) {
+func (t *Turn) beforeExecute(in within, purpose protocol.Purpose, plan *workflow.Plan, inputs []any, by *Tool, then func(result)) {
 	number := t.started
 	t.hooks.starting++
 	values, left := hook.Told(t.m.Def.inputs(plan), func(i int) any { return inputs[i] })
@@ -134,7 +134,7 @@ func (t *Turn) beforeExecute(purpose protocol.Purpose, plan *workflow.Plan, inpu
 				}
 			}
 		}
-		t.launch(number, purpose, plan, inputs, by, then)
+		t.launch(number, in, purpose, plan, inputs, by, then)
 	}})
 }
 

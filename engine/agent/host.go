@@ -1,7 +1,7 @@
 package agent
 
 import (
-	"maps"
+	"time"
 
 	"tavernsim/engine/agent/menu"
 	"tavernsim/engine/agent/tool"
@@ -15,6 +15,7 @@ import (
 // and nested skills later.
 func (r *activeRun) Request(q *workflow.Request) (workflow.Answer, bool) {
 	t := r.turn
+	q.Wait += r.wait
 	if q.Ask == workflow.AskModel {
 		return t.askModel(r, q)
 	}
@@ -38,7 +39,7 @@ func (r *activeRun) act(entry *Tool, skill string, call protocol.Call, refused *
 	case t.searches(entry) && r.queries(entry, skill, call, number, q):
 		return workflow.Answer{}, false
 	case skill != "":
-		return r.startSkill(entry, skill, call, q.ID)
+		return r.startSkill(entry, skill, call, q.ID, q.Timeout)
 	case entry != nil && entry.async:
 		res := t.openTask(entry, &call, number, q.Timeout)
 		t.recordOfNode(&call, &res)
@@ -81,10 +82,10 @@ func (r *activeRun) first(q *workflow.Request, number int) int {
 }
 
 // startSkill runs a skill for a node; it may have ended when Request returns.
-func (r *activeRun) startSkill(entry *Tool, id string, call protocol.Call, request int) (workflow.Answer, bool) {
+func (r *activeRun) startSkill(entry *Tool, id string, call protocol.Call, request int, timeout time.Duration) (workflow.Answer, bool) {
 	var now workflow.Answer
 	answered, waiting := false, false
-	r.turn.startSkill(entry, id, &call, func(res protocol.CallResult) {
+	r.turn.startSkill(entry, id, &call, timeout, func(res protocol.CallResult) {
 		r.turn.recordOfNode(&call, &res)
 		if waiting {
 			_ = r.run.Answer(request, workflow.Answer{Result: res}) // refused when the run was cancelled meanwhile
@@ -134,8 +135,9 @@ func resultOf(c *protocol.Call, status protocol.CallStatus, out any, err error) 
 	return protocol.CallResult{Status: status, Output: out}
 }
 
-// startSkill runs a skill; entry is the tool that it carries out, nil = none.
-func (t *Turn) startSkill(entry *Tool, id string, c *protocol.Call, then func(protocol.CallResult)) {
+// startSkill runs a skill; entry is the tool that it carries out, nil = none. The time-out is
+// that of the caller.
+func (t *Turn) startSkill(entry *Tool, id string, c *protocol.Call, timeout time.Duration, then func(protocol.CallResult)) {
 	if len(t.runs)+t.hooks.starting >= maxNestedRuns {
 		then(failed(protocol.Errorf(protocol.KindLimit, "more than %d workflows at once in one deliberation", maxNestedRuns)))
 		return
@@ -145,20 +147,17 @@ func (t *Turn) startSkill(entry *Tool, id string, c *protocol.Call, then func(pr
 	if err == nil && entry != nil {
 		params, err = entry.checked(params, false)
 	}
-	if err != nil {
+	switch {
+	case err != nil && entry != nil:
+		then(wrongParams(c, err))
+		return
+	case err != nil:
 		then(failed(protocol.Errorf(protocol.KindOf(err), "inputs of skill %s: %w", id, err)))
 		return
 	}
-	t.start(protocol.PurposeSkill, plan, t.coreInputs(protocol.PurposeSkill, plan, params), entry, func(r result) {
-		if r.err != nil {
-			then(failed(protocol.Errorf(protocol.KindOf(r.err), "skill %s: %w", id, r.err)))
-			return
-		}
-		if !entry.bounded() { // else they would be calls that it may not make
-			t.heed(r.outputs)
-		}
-		then(resultOf(c, protocol.CallOK, maps.Clone(r.outputs), nil))
-	})
+	x := &skillCall{turn: t, entry: entry, id: id, call: c, inputs: t.coreInputs(protocol.PurposeSkill, plan, params), then: then}
+	x.Attempts = tool.Attempts{Retries: c.Retry, Timeout: timeout, Draw: t.draw.Sub(againDraws, t.started)}
+	x.begin(0)
 }
 
 // maxNestedRuns bounds skills that call skills.

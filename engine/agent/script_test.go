@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"slices"
@@ -80,6 +81,7 @@ type setting struct {
 	Orders     []string                     `json:"orders"` // instances that may order
 	Directors  []string                     `json:"directors"`
 	External   map[string]string            `json:"external"` // kind of the executor by tool; all take q
+	Carried    map[string]string            `json:"carried"`  // workflow by the tool that it carries out; all take q, and no r of theirs is "bad"
 	Parallel   bool                         `json:"parallel"` // these tools may run beside each other
 	Async      []string                     `json:"async"`    // their calls are tasks, and take output_uri too
 	Open       []string                     `json:"open"`     // tasks of the agent; and one of another agent, and one that ended
@@ -258,6 +260,16 @@ func (s *script) define(d *Definition, set *setting) {
 		d.External = append(d.External, External{Kind: set.External[name], Parallel: set.Parallel, Async: async, Spec: protocol.ToolSpec{Name: name, Parameters: map[string]any{
 			"type": "object", "properties": takes, "required": []any{"q"},
 		}}})
+	}
+	for _, name := range protocol.SortedKeys(set.Carried) {
+		d.External = append(d.External, External{Skill: set.Carried[name], Spec: protocol.ToolSpec{Name: name, Parameters: map[string]any{
+			"type": "object", "properties": map[string]any{"q": map[string]any{"type": "string"}}, "additionalProperties": false,
+		}}, CheckOutput: func(output any) error {
+			if output.(map[string]any)["r"] == "bad" {
+				return errors.New("/r: it is bad")
+			}
+			return nil
+		}})
 	}
 	for _, r := range set.Knowledge {
 		d.Knowledge = append(d.Knowledge, r.Access())

@@ -17,18 +17,20 @@ type Tool struct {
 	// Either run carries out a call with bound parameters, or the executor of this
 	// kind does and the turn waits for its answer. run changes the turn only; an
 	// effect beyond the agent is a request to the scene.
-	run      carryOut
-	kind     string
-	skill    string   // a workflow carries it out in place of both
-	calls    []string // that the workflow may make; nil = all
-	check    func(map[string]any) error
-	timeout  time.Duration // of the executor
-	once     bool          // calls must not be repeated
-	async    bool          // calls are tasks
-	latency  time.Duration // of tasks
-	cost     int64         // of a call, in nano-dollars
-	parallel bool          // calls of one answer may run beside each other
-	quiet    bool          // the next turn observes a call only if it failed
+	run         carryOut
+	kind        string
+	skill       string   // a workflow carries it out in place of both
+	calls       []string // that the workflow may make; nil = all
+	check       func(map[string]any) error
+	checkOutput func(any) error // of that workflow
+	timeout     time.Duration   // of the executor
+	once        bool            // calls must not be repeated
+	free        bool            // calls only read
+	async       bool            // calls are tasks
+	latency     time.Duration   // of tasks
+	cost        int64           // of a call, in nano-dollars
+	parallel    bool            // calls of one answer may run beside each other
+	quiet       bool            // the next turn observes a call only if it failed
 
 	status protocol.CallStatus // of a call that worked
 
@@ -57,7 +59,7 @@ func requests(run carryOut, id, description string, params ...tool.Param) Tool {
 
 // external makes an entry of a tool that an executor or a skill carries out.
 func external(x External) Tool {
-	return Tool{ToolSpec: x.Spec, kind: x.Kind, skill: x.Skill, calls: x.Calls, check: x.Check, timeout: x.Timeout, once: x.Once, parallel: x.Parallel, quiet: x.Quiet, async: x.Async, latency: x.Latency, cost: x.Cost, schema: bind.Schema{References: x.References}, status: protocol.CallOK}
+	return Tool{ToolSpec: x.Spec, kind: x.Kind, skill: x.Skill, calls: x.Calls, check: x.Check, checkOutput: x.CheckOutput, free: x.Free, timeout: x.Timeout, once: x.Once, parallel: x.Parallel, quiet: x.Quiet, async: x.Async, latency: x.Latency, cost: x.Cost, schema: bind.Schema{References: x.References}, status: protocol.CallOK}
 }
 
 // checked are bound parameters that the tool takes. One that is null and need not be there

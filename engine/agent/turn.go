@@ -121,6 +121,7 @@ type activeRun struct {
 	tool    *Tool         // that it carries out; nil = none
 	started time.Duration // of the turn's elapsed time
 	then    func(result)
+	wait    time.Duration  // of requests that leave before the first answer
 	asked   map[string]int // by node: number of the first attempt of its call to an executor
 }
 
@@ -128,6 +129,7 @@ type activeRun struct {
 type result struct {
 	outputs map[string]any // valid until the next workflow ends
 	err     error          // set when there is no result
+	took    time.Duration  // on the clock of the workflow
 }
 
 // reflection is a request of this turn to reflect.
@@ -269,25 +271,20 @@ func (t *Turn) runAsked(q *direct.Run, e *protocol.Envelope) {
 }
 
 func (t *Turn) start(purpose protocol.Purpose, plan *workflow.Plan, inputs []any, by *Tool, then func(result)) {
-	t.started++
-	if len(t.m.Def.Hooks) > 0 && !t.cancelled && t.m.Def.Hooks.Has(hook.BeforeExecute) {
-		t.beforeExecute(purpose, plan, inputs, by, then)
-		return
-	}
-	t.launch(t.started, purpose, plan, inputs, by, then)
+	t.startWithin(within{}, purpose, plan, inputs, by, then)
 }
 
 // launch starts a workflow; number is its number in the turn, from 1.
-func (t *Turn) launch(number uint64, purpose protocol.Purpose, plan *workflow.Plan, inputs []any, by *Tool, then func(result)) {
+func (t *Turn) launch(number uint64, in within, purpose protocol.Purpose, plan *workflow.Plan, inputs []any, by *Tool, then func(result)) {
 	r := t.space.freeRun()
-	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, number), Budget: &t.out.Budget, Contexts: t.m.Def.Contexts,
+	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, number), Timeout: in.timeout, Budget: &t.out.Budget, Contexts: t.m.Def.Contexts,
 		Unread: purpose == protocol.PurposeDeliberate && len(t.m.Def.Hooks) == 0} // heed takes both
 	if err := r.run.Start(plan, inputs, env); err != nil {
 		t.space.free = append(t.space.free, r)
 		then(result{err: err})
 		return
 	}
-	r.turn, r.id, r.purpose, r.tool, r.started, r.then, r.asked = t, plan.ID(), purpose, by, t.end.Elapsed, then, nil
+	r.turn, r.id, r.purpose, r.tool, r.started, r.then, r.asked, r.wait = t, plan.ID(), purpose, by, t.end.Elapsed, then, nil, in.wait
 	t.runs = append(t.runs, r)
 }
 
@@ -326,7 +323,8 @@ func (t *Turn) advance() bool {
 func (t *Turn) progress() bool {
 	for i := 0; i < len(t.runs); i++ {
 		r := t.runs[i]
-		if !r.run.Advance(r) {
+		ended := r.run.Advance(r)
+		if r.wait = 0; !ended {
 			continue
 		}
 		t.runs = append(t.runs[:i], t.runs[i+1:]...)
@@ -349,7 +347,7 @@ func (t *Turn) progress() bool {
 // failed nodes become observations; if there is none, they are the error.
 func (t *Turn) resultOfRun(r *activeRun) result {
 	clear(t.space.outputs)
-	res := result{outputs: r.run.Outputs(t.space.outputs), err: r.run.Err()}
+	res := result{outputs: r.run.Outputs(t.space.outputs), err: r.run.Err(), took: r.run.Elapsed()}
 	failures := r.run.Failures()
 	if res.err == nil && (!r.run.Complete() || len(res.outputs) == 0) && len(failures) > 0 {
 		res.err = protocol.Errorf(protocol.KindOf(failures[0].Err), "workflow %s: node %s: %w", r.id, failures[0].Node, failures[0].Err)

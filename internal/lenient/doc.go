@@ -44,6 +44,7 @@ type Options struct {
 	Exact  bool // refuse to guess values: bare texts, missing values, odd numbers, rare words, the inside of what cannot be read
 	Whole  bool // refuse text around the value; a fence, reasoning and comments may stand there
 	Strict bool // refuse all that is not JSON
+	Kept   bool // refuse to leave out a key that the end of the text cut off from its value
 	Bytes  int  // of text at most; 0 is MaxBytes
 
 	// Wanted tells a value inside a text that the caller can use from one that

@@ -215,7 +215,7 @@ func (p *parser) member(depth int, take func(Member)) (err error) {
 	}
 	switch r := p.peek(); {
 	case r == end:
-		return nil
+		return p.lone(m.Key)
 	case r == ':':
 		p.take()
 	case r == '=' && p.mend("read = as a colon"):
@@ -226,13 +226,21 @@ func (p *parser) member(depth int, take func(Member)) (err error) {
 	}
 	switch r := p.peek(); {
 	case r == end:
-		return nil
+		return p.lone(m.Key)
 	case !p.Exact && (r == ',' || r == '}' || r == ']') && p.mend("read a missing value as null"):
 	default:
 		m.Value, err = p.value(depth + 1)
 	}
 	take(m)
 	return err
+}
+
+// lone refuses a key behind which the text ends, or lets it be left out.
+func (p *parser) lone(key string) error {
+	if !p.Kept {
+		return nil
+	}
+	return p.fail("the text ends behind the key %q", protocol.Short(key, 40))
 }
 
 func (p *parser) key() (string, error) {

@@ -235,7 +235,7 @@ func (s *Scene) made(set Settings) (*setup.Scene, error) {
 		seed = *own
 	}
 	return setup.New(s.Project, s.Def, setup.Options{
-		Seed: max(seed, 1), Clock: set.Clock, Agents: set.Agents, Until: set.Until, ProjectHash: s.Project.Hash(), Middleware: set.Middleware, External: set.External, Endpoints: set.Endpoints, Interactive: set.People,
+		Seed: max(seed, 1), Clock: set.Clock, Agents: set.Agents, Until: set.Until, ProjectHash: s.Project.Hash(), Middleware: set.Middleware, External: set.External, Endpoints: set.Endpoints, Interactive: set.People, Tools: string(cmp.Or(set.Tools, tooling.Mock)),
 	})
 }
 

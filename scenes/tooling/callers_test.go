@@ -114,7 +114,7 @@ func TestAToolCallsWhatItsNeedsName(t *testing.T) {
 		if (c.denied == ok) != (failed == "") || !strings.Contains(failed, c.denied) || heard != c.heard || looked != (c.denied == ok) {
 			t.Errorf("%s, %s: failed %q, heard %v, looked %v", c.needs, c.call, failed, heard, looked)
 		}
-		mustVerify(t, s, scenestest.Settings{Tools: tooling.Off})
+		mustVerify(t, s, scenestest.Settings{Tools: tooling.Live})
 	}
 }
 

@@ -104,7 +104,7 @@ func TestFaultsOfNodeTools(t *testing.T) {
 		{`implementation: {type: node, kind: Expression, config: {expression: "a +"}}`, "tools/dice.tool.yaml:2:69: implementation.config.expression: expr: line 1, column 4"},
 		{"implementation: {type: node, kind: Expression, config: {expression: '1', wrong: 1}}", "implementation.config.wrong: Expression has no setting of this name"},
 		{"implementation: {type: node, kind: GenerateRandomNumber}\nparameters: {properties: {sides: {type: number}}}", `tools/dice.tool.yaml:3:13: parameters: GenerateRandomNumber "node" has no input "sides"`},
-		{"implementation: {type: node, kind: GenerateRandomNumber}\nexecution: {mode: async}", "a node is carried out within the turn; it cannot be async"},
+		{"implementation: {type: node, kind: GenerateRandomNumber}\nexecution: {mode: async}", "a node is carried out within the turn, which has no use for it"},
 		{"implementation: {type: node, kind: GenerateRandomNumber}\nneeds: ['net:a.org:80']", "a tool of the type node has no network of its own"},
 	} {
 		text := strings.Replace(nodeTools, "implementation: {type: node, kind: GenerateRandomNumber}", c[0], 1)

@@ -68,9 +68,9 @@ import (
 type Mode string
 
 const (
-	Live Mode = "live" // what their definitions say
-	Mock Mode = "mock" // nothing; tools/mock.yaml answers
-	Off  Mode = "off"  // nothing; every call fails
+	Live Mode = "live"          // what their definitions say
+	Mock Mode = setup.ToolsMock // nothing; tools/mock.yaml answers
+	Off  Mode = setup.ToolsOff  // nothing; every call fails
 )
 
 // Options of a Set.
@@ -121,7 +121,7 @@ type Options struct {
 // Set carries out the tools of a project for one scene.
 type Set struct {
 	opt    Options
-	tools  map[string]*toolOf // by id; without those that a workflow carries out
+	tools  map[string]*toolOf // by id; without those that a workflow carries out (setup.Stands)
 	http   *httpcall.Executor
 	mcp    *mcp.Executor
 	script *script.Executor
@@ -192,7 +192,9 @@ func ForTries(opt Options) (*Set, error) {
 		}
 		switch impl := &t.Definition.Implementation; impl.Type {
 		case manifest.Workflow, manifest.Node:
-			continue
+			if !setup.Stands(opt.Project, id, string(s.mode())) {
+				continue
+			}
 		case manifest.HTTP:
 			if s.http == nil {
 				s.http = httpcall.New()

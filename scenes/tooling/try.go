@@ -19,7 +19,7 @@ func (s *Set) Try(ctx context.Context, t *project.Tool, params map[string]any, r
 	if s.mode() == Live {
 		turn = s.tries.Add(1)
 	}
-	return trial.Try(ctx, trial.Options{Project: s.opt.Project, Policy: s.opt.Policy, Profile: s.opt.Profile, Turn: turn, Waits: s.mode() == Live, Call: s.Call, Audit: s.opt.Audit}, t, params, retries)
+	return trial.Try(ctx, trial.Options{Project: s.opt.Project, Policy: s.opt.Policy, Profile: s.opt.Profile, Turn: turn, Waits: s.mode() == Live, Stands: func(id string) bool { return s.tools[id] != nil }, Call: s.Call, Audit: s.opt.Audit}, t, params, retries)
 }
 
 // Mask takes the secrets of the set out of a value. The error says that it spells one in

@@ -99,6 +99,16 @@ func TestT29_HintsAreApplied(t *testing.T) {
 	}
 }
 
+// A text that ends within a value is no JSON: what stands there would be lost. It is said
+// where it ends.
+func TestT29_NothingIsLeftOutOfJSON(t *testing.T) {
+	any, object := schema(t, false, map[string]any{"p": map[string]any{}}), schema(t, true, map[string]any{"p": prop("object")})
+	for text, where := range map[string]string{`{bad`: `byte 4: the text ends behind the key "bad"`, `{"a": 1, "b":`: `byte 13: the text ends behind the key "b"`, `{"a" 1}`: "byte 7", "nope": "not JSON"} {
+		want(t, call("command:»»»X«««", "p:»»»"+text+"«««", "type_hint_p:»»»json«««"), any, nil, "received "+strconv.Quote(text)+" for p with type hint json: not JSON", where)
+		want(t, call("command:»»»X«««", "p:»»»"+text+"«««"), object, nil, "received "+strconv.Quote(text)+" for p; expected object")
+	}
+}
+
 // Promise 5: only a parameter that all steps share goes without a word.
 func TestT30_ForeignCommonParamsAreDropped(t *testing.T) {
 	in := call("command:»»»X«««", "common_dir:»»»d«««", "a:»»»1«««")

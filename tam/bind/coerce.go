@@ -3,6 +3,7 @@ package bind
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"math"
 	"strconv"
 	"strings"
@@ -12,9 +13,10 @@ import (
 	"tavernsim/protocol"
 )
 
-// readJSON reads a text as one JSON value: as it is, else repaired at a cost.
+// readJSON reads a text as one JSON value: as it is, else repaired at a cost. Nothing that
+// the text says is left out.
 func readJSON(s string) (v any, cost int, err error) {
-	t, err := lenient.Read(s, lenient.Options{Plain: true, Whole: true})
+	t, err := lenient.Read(s, lenient.Options{Plain: true, Whole: true, Kept: true})
 	if len(t.Repairs)+len(t.Around) > 0 {
 		cost = 10
 	}
@@ -27,7 +29,7 @@ func applyHint(hint, text string) (v any, fault string) {
 	case "json":
 		v, _, err := readJSON(text)
 		if err != nil {
-			return nil, "not JSON"
+			return nil, notJSON(err)
 		}
 		return v, ""
 	case "base64":
@@ -45,6 +47,14 @@ func applyHint(hint, text string) (v any, fault string) {
 		return unescape(text), ""
 	}
 	return text, ""
+}
+
+// notJSON says where a text is no JSON, as far as its reader knows.
+func notJSON(err error) string {
+	if at := errors.Unwrap(err); at != nil {
+		return "not JSON: " + at.Error()
+	}
+	return "not JSON"
 }
 
 func hintText(hint string) string {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -85,6 +86,32 @@ func TestCheckNamesThePlace(t *testing.T) {
 	x := http(func(*Implementation) {})
 	if f := x.Check(); len(f) > 0 || x.Execution.Repeat != Never || x.Execution.Timeout.Std() != DefaultTimeout || x.Parameters["additionalProperties"] != false {
 		t.Errorf("%v %+v", f, x)
+	}
+}
+
+// Nothing of a definition is ignored: what nobody looks at within the turn is refused.
+func TestWithinTheTurnNothingIsIgnored(t *testing.T) {
+	for _, impl := range []Implementation{{Type: Workflow, ID: "w"}, {Type: Node, Kind: "Random"}} {
+		x := tool(impl, "p")
+		x.Execution = Execution{Mode: Sync}
+		if f := x.Check(); len(f) > 0 {
+			t.Error(f)
+		}
+		x = tool(impl, "p")
+		x.Cost, x.Limits.Output = 5, 300
+		x.Parameters["properties"].(map[string]any)["p"] = map[string]any{"type": "string", "x-uri": "text"}
+		x.Execution = Execution{Mode: Async, Repeat: Free, Timeout: protocol.Duration(time.Hour), Concurrency: 1, Rate: 1, Latency: "1s", Parallel: true}
+		var said []string
+		for _, f := range x.Check() {
+			said = append(said, strings.Join(f.Steps, "."))
+			if !strings.Contains(f.Message, "a "+impl.Type) {
+				t.Error(f)
+			}
+		}
+		slices.Sort(said)
+		if got := strings.Join(said, " "); got != "cost execution.concurrency execution.latency execution.mode execution.parallel execution.rate execution.repeat execution.timeout limits parameters.properties.p.x-uri" {
+			t.Errorf("%s: %s", impl.Type, got)
+		}
 	}
 }
 

@@ -127,11 +127,11 @@ func Rules() source.Rules {
 		"manifest.Tool.examples":        {Section: tool, MaxItems: maxExamples, Doc: "Parameters of calls that models are shown behind the description, each as one line of JSON of at most 1,024 bytes. They must fit `parameters`."},
 		"manifest.Tool.observe":         {Section: tool, Enum: []string{Always, Failures}, Default: Always, Doc: "What the agent observes of calls in its next turn: whatever came, or only what failed. In the rounds of one turn a model sees every result."},
 		"manifest.Tool.parameters":      {Section: tool, Doc: "JSON Schema (2020-12) of the parameters, an object. `additionalProperties` is false unless it is given."},
-		"manifest.Tool.outputSchema":    {Section: tool, Doc: "JSON Schema of the output; a call whose output breaks it has failed."},
+		"manifest.Tool.outputSchema":    {Section: tool, Doc: "JSON Schema of the output; a call whose output breaks it has failed (`bad_output`)."},
 		"manifest.Tool.implementation":  {Required: true, Section: kinds, Doc: "What carries the tool out."},
-		"manifest.Tool.execution":       {Section: traits, Doc: "How calls are carried out."},
+		"manifest.Tool.execution":       {Section: traits, Doc: "How calls are carried out. Of `workflow` and `node` nothing but `mode: sync`."},
 		"manifest.Tool.needs":           {Section: "001 §9", MaxItems: 64, Doc: "What the tool asks for: `net:HOST:PORT` names a server that may have a private or local address, and of a `script` a server that it [may reach](../sandbox.md#network); `secret:NAME` a [secret](secrets.md), of `http` and `script`; `fs.read:MOUNT/PATTERN` files that [references](tool.md#references) may lead to; `exec`, of `script` and `code`, leave to run the program; `tool:ID`, of `workflow` and `node`, the [tools that it calls](tool.md#tools-that-a-tool-calls). The operator [grants](grants.md) all but `tool:`, and the server of an `http` tool."},
-		"manifest.Tool.cost":            {Section: "001 §6.3", Range: &source.Range{Min: 0, Max: 1_000_000}, Doc: "What a call costs, in dollars, for [budgets](tool.md#budgets). A call that was refused costs nothing."},
+		"manifest.Tool.cost":            {Section: "001 §6.3", Range: &source.Range{Min: 0, Max: 1_000_000}, Doc: "What a call costs, in dollars, for [budgets](tool.md#budgets). A call that was refused costs nothing. Not of `workflow` and `node`: their models and tools cost."},
 		"manifest.Tool.limits":          {Section: "001 §6.3", Doc: "Tighter [bounds](tool.md#output) of what becomes of an answer."},
 		"manifest.Tool.custom_metadata": {Section: tool, Doc: "For your own use; simd does not check it."},
 
@@ -181,6 +181,7 @@ func reserved() []string { return []string{"workflow:", "node:", "mcp:", "system
 // of the fields.
 func (t *Tool) Check() []Fault {
 	c := checker{tool: t}
+	c.within()
 	t.fill()
 	c.id()
 	c.texts()
@@ -307,16 +308,25 @@ func (c *checker) parameters() {
 	}
 }
 
+// within refuses what nobody would look at if the turn itself carries the tool out. It comes
+// before what is not written is filled in.
+func (c *checker) within() {
+	t, x := c.tool, &c.tool.Execution
+	given := map[string]bool{"execution.mode": x.Mode == Async, "execution.repeat": x.Repeat != "", "execution.timeout": x.Timeout != 0, "execution.concurrency": x.Concurrency != 0,
+		"execution.rate": x.Rate != 0, "execution.latency": x.Latency != "", "execution.parallel": x.Parallel, "limits": t.Limits != (Limits{}), "cost": t.Cost != 0}
+	for _, name := range protocol.SortedKeys(given) {
+		if given[name] && t.Implementation.Within() {
+			c.fault(strings.Split(name, "."), "remove it", "a %s is carried out within the turn, which has no use for it", t.Implementation.Type)
+		}
+	}
+}
+
 // mode checks what an asynchronous tool has otherwise.
 func (c *checker) mode() {
 	x := &c.tool.Execution
 	switch {
-	case x.Mode != Async && x.Timeout.Std() > MaxTimeout:
+	case x.Mode != Async && x.Timeout.Std() > MaxTimeout && !c.tool.Implementation.Within(): // else within has said it
 		c.fault(at("execution", "timeout"), "write mode: async, and the turn does not wait", "a turn waits at most 60s for a call, not %s", x.Timeout.Std())
-	case x.Mode == Async && c.tool.Implementation.Within():
-		c.fault(at("execution", "mode"), "remove it", "a %s is carried out within the turn; it cannot be async", c.tool.Implementation.Type)
-	case c.tool.Implementation.Within() && c.tool.Limits != (Limits{}):
-		c.fault(at("limits"), "remove it", "a %s is carried out within the turn; its output has no bounds of its own", c.tool.Implementation.Type)
 	case x.Mode == Async && x.Latency == Measured:
 		c.fault(at("execution", "latency"), "write a duration", "an async tool ends at a moment that is known before; its latency cannot be measured")
 	}

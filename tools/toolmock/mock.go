@@ -14,6 +14,7 @@ package toolmock
 import (
 	"cmp"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,8 +50,26 @@ func (m *Mock) With(tools []string, other *Mock) *Mock {
 	return all
 }
 
+// Names reports whether a rule names a tool: its match has a pattern for it.
+func (m *Mock) Names(tool string) bool {
+	if m == nil {
+		return false
+	}
+	return slices.ContainsFunc(m.rules, func(q rule) bool { return len(q.named) > 0 && q.tool.Match(tool) }) || m.more[tool].Names(tool)
+}
+
+// Named calls each with the patterns of tools that rules name, and their places in the file.
+func (m *Mock) Named(each func(pattern string, steps ...string)) {
+	for i := range m.rules {
+		for k, pattern := range m.rules[i].named {
+			each(pattern, "rules", strconv.Itoa(i), "match", "tool", strconv.Itoa(k))
+		}
+	}
+}
+
 type rule struct {
 	name        string
+	named       []string // the patterns of tool
 	tool, agent glob.List
 	params      []stub.Wanted
 	when        *expr.Program
@@ -249,7 +268,7 @@ type compiler struct{ stub.Compiler }
 func (c *compiler) rule(s *Script, i int) rule {
 	def, steps := &s.Rules[i], []string{"rules", strconv.Itoa(i)}
 	q := rule{
-		name: cmp.Or(def.Name, strconv.Itoa(i+1)), tool: glob.NewList(def.Match.Tool), agent: glob.NewList(def.Match.Agent), params: stub.WantedOf(def.Match.Params, true), chance: def.Match.Chance,
+		name: cmp.Or(def.Name, strconv.Itoa(i+1)), named: def.Match.Tool, tool: glob.NewList(def.Match.Tool), agent: glob.NewList(def.Match.Agent), params: stub.WantedOf(def.Match.Params, true), chance: def.Match.Chance,
 		latency: cmp.Or(def.Latency, s.Latency), failures: cmp.Or(def.Failures, s.Failures),
 	}
 	if (def.Answer != nil) == (len(def.Answers) > 0) {

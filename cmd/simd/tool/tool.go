@@ -240,7 +240,7 @@ func (o *toolCallOptions) call(cmd *cobra.Command, e *cli.Env, dir, id string) e
 	defer set.Close()
 	ctx, end := showing(cmd.Context(), e.Err)
 	if o.text.given {
-		return o.answer(ctx, end, e, answer.Options{Project: p, Only: id, Call: set.Call, Failed: set.Remedy})
+		return o.answer(ctx, end, e, answer.Options{Project: p, Mode: string(mode), Only: id, Call: set.Call, Failed: set.Remedy})
 	}
 	r := set.Try(ctx, t, params, o.retry)
 	end()

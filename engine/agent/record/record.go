@@ -67,6 +67,9 @@ func Value(v any, out *outbox.Box) protocol.Raw {
 	return raw
 }
 
+// Made are the facts so far, until Clear.
+func (l *Calls) Made() []agentfact.CallMade { return l.made }
+
 // Show notes the call that was added last, unless the agent observes it anyway.
 func (l *Calls) Show(observed bool) {
 	if n := len(l.made); !observed && n > 0 {

@@ -38,11 +38,12 @@ type loader struct {
 	entries  map[string]map[string]*knowledge.Entry // by knowledge base; see entry
 	shared   []sharedBase
 	ofNode   []ofNode
-	callers  []ofNode                  // whose needs name tools
-	within   []ofNode                  // that a workflow or a node carries out
-	squashed map[string]string         // ids of tools, as models may write them
-	mocks    map[string]*toolmock.Mock // by plugin; "" = the project's
-	broken   map[string][]Fault        // plugins that are not loaded, with the reasons
+	callers  []ofNode                    // whose needs name tools
+	within   []ofNode                    // that a workflow or a node carries out
+	squashed map[string]string           // ids of tools, as models may write them
+	mocks    map[string]*toolmock.Mock   // by plugin; "" = the project's
+	mocked   map[string]*source.Document // their files
+	broken   map[string][]Fault          // plugins that are not loaded, with the reasons
 }
 
 // place is a node within a file, for faults that are found later.
@@ -69,6 +70,7 @@ func newLoader(fsys fs.FS, opt Options) *loader {
 		entries:  map[string]map[string]*knowledge.Entry{},
 		models:   map[string]bool{},
 		mocks:    map[string]*toolmock.Mock{},
+		mocked:   map[string]*source.Document{},
 		squashed: map[string]string{},
 	}
 	l.schemas = &schemaCompiler{l.tree}
@@ -109,6 +111,7 @@ func (l *loader) load() {
 	l.linkScenes(scenes)
 	l.linkWorkflows() // of the program, that the others name
 	l.linkDefinition(l.def)
+	l.linkMocks()
 	l.linkCallers()
 	l.linkCircles()
 }

@@ -154,7 +154,7 @@ func (l *loader) loadPlugins() {
 		case err != nil:
 			l.faultAt(here(i, "version"), "", "%s", err)
 		case !ok:
-			l.faultAt(here(i, "version"), "", "the plugin %s has the version %s", use.Name, p.Manifest.Version)
+			l.faultAt(here(i, "version"), "", "the project wants %s of the plugin %s, which has the version %s", protocol.Short(use.Version, 80), use.Name, p.Manifest.Version)
 		}
 		if _, err := p.Manifest.Resolve(plugin.Layer{Name: plugin.FromProject, Values: use.Config}); err != nil {
 			l.faultAt(here(i, "config"), "", "%s", err)

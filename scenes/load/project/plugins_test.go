@@ -117,7 +117,7 @@ func TestFaultsOfPlugins(t *testing.T) {
 	}{
 		"a folder that is not there": {"project.json", `{"id": "p", "plugins": [{"name": "wether"}]}`, `project.json:1:34: plugins: there is no plugin "wether": no folder plugins/wether (did you mean "weather"?)`},
 		"a path":                     {"project.json", `{"id": "p", "plugins": [{"name": "../../etc"}]}`, `"../../etc" is no name of a plugin`},
-		"another version":            {"project.json", `{"id": "p", "plugins": [{"name": "weather", "version": "^2"}]}`, `project.json:1:56: plugins: the plugin weather has the version 1.2.3`},
+		"another version":            {"project.json", `{"id": "p", "plugins": [{"name": "weather", "version": "^2"}]}`, `project.json:1:56: plugins: the project wants ^2 of the plugin weather, which has the version 1.2.3`},
 		"no versions":                {"project.json", `{"id": "p", "plugins": [{"name": "weather", "version": "new"}]}`, `"new" names no versions`},
 		"listed twice":               {"project.json", `{"id": "p", "plugins": [{"name": "weather"}, {"name": "weather"}]}`, "is listed already"},
 		"an unknown option":          {"project.json", `{"id": "p", "plugins": [{"name": "weather", "config": {"unit": "si"}}]}`, "extensions.weather.unit (project): there is no such option; there are units"},

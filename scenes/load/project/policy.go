@@ -50,13 +50,7 @@ func (l *loader) linkPolicy(doc *source.Document) {
 	}
 	for i := range p.Rules {
 		for k, pattern := range p.Rules[i].Tools {
-			if !slices.ContainsFunc(known, func(id string) bool { return glob.New(pattern).Match(id) }) {
-				say, steps := l.fault, at("tool_policy", "rules", i, "tools", k)
-				if strings.ContainsAny(pattern, "*?") || len(l.broken) > 0 {
-					say = l.warn
-				}
-				say(doc, steps, source.Suggest(pattern, known), "there is no tool %q", protocol.Short(pattern, 80))
-			}
+			l.namesTool(doc, at("tool_policy", "rules", i, "tools", k), pattern, known)
 		}
 		l.policyPointers(doc, i, &p.Rules[i])
 		for k, pattern := range p.Rules[i].Profiles {
@@ -64,6 +58,18 @@ func (l *loader) linkPolicy(doc *source.Document) {
 				l.fault(doc, at("tool_policy", "rules", i, "profiles", k), source.Suggest(pattern, ids), "there is no profile %q", protocol.Short(pattern, 80))
 			}
 		}
+	}
+}
+
+// namesTool refuses a pattern that none of the known tools fits. One that may fit tools to come is
+// only probably not meant.
+func (l *loader) namesTool(doc *source.Document, steps []string, pattern string, known []string) {
+	if !slices.ContainsFunc(known, glob.New(pattern).Match) {
+		say := l.fault
+		if strings.ContainsAny(pattern, "*?") || len(l.broken) > 0 {
+			say = l.warn
+		}
+		say(doc, steps, source.Suggest(pattern, known), "there is no tool %q", protocol.Short(pattern, 80))
 	}
 }
 

@@ -45,7 +45,7 @@ func (l *loader) loadTools() {
 	for _, file := range files {
 		if l.tree.place(file) == ToolMock {
 			if doc := l.tree.parse(file); doc != nil {
-				l.mocks[pluginOf(file)] = toolmock.Read(doc, l.report)
+				l.mocks[pluginOf(file)], l.mocked[pluginOf(file)] = toolmock.Read(doc, l.report), doc
 			}
 		} else if l.tree.read[file] == nil {
 			l.warns.Add(Fault{File: file, Message: "this file is not read", Suggestion: "call the definition of a tool NAME.tool.yaml"})
@@ -220,6 +220,33 @@ func (l *loader) comeAlong(profiles []*Profile) {
 
 // ToolMock is what answers in the place of the tools; nil = the project says nothing.
 func (p *Project) ToolMock() *toolmock.Mock { return p.toolMock }
+
+// linkMocks refuses rules of mocks that name no tool for which they could answer: of a plugin
+// those of its own.
+func (l *loader) linkMocks() {
+	for _, owner := range protocol.SortedKeys(l.mocks) {
+		m := l.mocks[owner]
+		if m == nil || l.opt.Tools == nil {
+			continue
+		}
+		var known []string
+		for _, d := range withProgram() {
+			known = append(known, d.ID)
+		}
+		for _, id := range protocol.SortedKeys(l.project.tools) {
+			if owner == "" || l.project.tools[id].Plugin == owner {
+				known = append(known, id)
+			}
+		}
+		m.Named(func(pattern string, steps ...string) {
+			if slices.Contains(l.opt.Tools, pattern) {
+				l.fault(l.mocked[owner], steps, "remove it", "the program itself carries out %s, and no rule answers for it", pattern)
+				return
+			}
+			l.namesTool(l.mocked[owner], steps, pattern, known)
+		})
+	}
+}
 
 // ToolIDs lists the tools of the project, sorted.
 func (p *Project) ToolIDs() []string { return protocol.SortedKeys(p.tools) }

@@ -103,6 +103,20 @@ func TestWhatNobodyFinds(t *testing.T) {
 	}
 }
 
+// A rule of tools/mock.yaml names a tool that it can answer for.
+func TestMocksNameTools(t *testing.T) {
+	_, err := loadTool(map[string]string{
+		"tools/look.tool.yaml": "id: look\nimplementation: {type: http, url: \"https://a.example\"}\n",
+		"tools/mock.yaml":      "rules:\n  - {match: {tool: lok}, answer: x}\n  - {match: {tool: [look, SayTool]}, answer: x}\n  - {match: {tool: \"*ook\"}, answer: x}\n  - {match: {tool: \"b*\"}, answer: x}\n  - {match: {tool: edit}, answer: x}\n  - {answer: x}\n",
+	})
+	want := `tools/mock.yaml:2:20: rules[0].match.tool[0]: there is no tool "lok" (did you mean "look"?)
+tools/mock.yaml:3:27: rules[1].match.tool[1]: the program itself carries out SayTool, and no rule answers for it (remove it)`
+	var faults *Error
+	if !errors.As(err, &faults) || fmt.Sprint(faults.Faults[0], "\n", faults.Faults[1]) != want || len(faults.Faults) != 2 || len(faults.Warnings) != 1 || !strings.Contains(faults.Warnings[0].String(), `rules[3].match.tool[0]: there is no tool "b*"`) {
+		t.Errorf("%v\n%+v", err, faults)
+	}
+}
+
 // Definitions of tools that were damaged give faults with places, or load; nothing else.
 func TestDamagedTools(t *testing.T) {
 	good := toolFiles(t)

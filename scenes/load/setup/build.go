@@ -46,7 +46,7 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 	if err := CheckHost(p, opt.External); err != nil {
 		return nil, err
 	}
-	sc.External = Tools(p, opt.External)
+	sc.External = Tools(p, opt.External, opt.Tools)
 	if err := agent.CheckExternal(sc.External); err != nil {
 		return nil, err
 	}

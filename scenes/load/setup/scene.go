@@ -46,7 +46,8 @@ type Options struct {
 	Raised      bool                      // Budget takes the place of the scene's own
 	Endpoints   map[string]*budget.Budget // of endpoints: the scene's shares, or those a day; by name
 	ProjectHash string
-	Numbered    bool // ids of events are numbers: see bus.Config
+	Tools       string // what carries out the tools of the project: see Tools; "" = what they say
+	Numbered    bool   // ids of events are numbers: see bus.Config
 	// Interactive: people can be asked, and answer by orders.
 	Interactive bool
 

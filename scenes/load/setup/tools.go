@@ -17,20 +17,35 @@ import (
 // KindTool is the kind of requests to tools that the project defines.
 const KindTool = "tool"
 
-// Tools are those of the host and of the project, as agents have them.
-func Tools(p *project.Project, host []agent.External) []agent.External {
+// Modes in which nothing carries out the tools of a project: see package tooling.
+const (
+	ToolsMock = "mock"
+	ToolsOff  = "off"
+)
+
+// Stands reports whether in a mode something answers in the place of a workflow that carries out
+// a tool: with off always, with mock if a rule names the tool.
+func Stands(p *project.Project, tool, mode string) bool {
+	return mode == ToolsOff || mode == ToolsMock && p.ToolMock().Names(tool)
+}
+
+// Tools are those of the host and of the project, as agents have them in a mode; "" = all
+// are carried out.
+func Tools(p *project.Project, host []agent.External, mode string) []agent.External {
 	list := slices.Clone(host)
 	for _, id := range p.ToolIDs() {
 		t, _ := p.Tool(id)
 		d := t.Definition
 		x := agent.External{
-			Spec: protocol.ToolSpec{Name: id, Description: d.Shown(), Parameters: d.Parameters}, Check: t.Check, Kind: KindTool, Timeout: d.Execution.Timeout.Std(), Once: d.Execution.Repeat == manifest.Never,
+			Spec: protocol.ToolSpec{Name: id, Description: d.Shown(), Parameters: d.Parameters}, Check: t.Check, Kind: KindTool, Timeout: d.Execution.Timeout.Std(), Once: d.Execution.Repeat == manifest.Never, Free: d.Execution.Repeat == manifest.Free,
 			Quiet: d.Observe == manifest.Failures, Parallel: d.Execution.Parallel, References: true, Async: d.Execution.Mode == manifest.Async,
 		}
 		x.Latency, _ = d.Latency()
 		x.Cost = int64(math.Round(d.Cost * budget.Dollar))
 		if d.Implementation.Within() {
-			x.Kind, x.Skill, x.Timeout, x.References, x.Calls = "", d.Implementation.ID, 0, false, d.Calls()
+			if x.References = false; !Stands(p, id, mode) {
+				x.Kind, x.Skill, x.Timeout, x.Calls, x.CheckOutput = "", d.Implementation.ID, 0, d.Calls(), t.CheckOutput
+			}
 		}
 		list = append(list, x)
 	}

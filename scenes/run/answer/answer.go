@@ -45,6 +45,7 @@ import (
 // Options of a text.
 type Options struct {
 	Project *project.Project
+	Mode    string                                          // in which the tools are carried out: see setup.Tools
 	Only    string                                          // id of the one tool that may be called; "" = all of the project may
 	Call    func(context.Context, *effect.Ask) tools.Result // carries a call out
 	Failed  func(r *tools.Result)                           // may change what a failure says; nil = nobody does
@@ -108,7 +109,7 @@ func (o *Options) definition() (*agent.Definition, error) {
 	}
 	d := &agent.Definition{
 		Profile: caller, Name: caller, Limits: (*profile.RuntimeConfig)(nil).Limits(), Core: plan,
-		Workflows: map[string]*workflow.Plan{}, External: setup.Tools(o.Project, nil),
+		Workflows: map[string]*workflow.Plan{}, External: setup.Tools(o.Project, nil, o.Mode),
 	}
 	d.Limits.MaxCalls, d.Limits.MaxToolTime, d.Limits.MaxToolBytes = maxCalls, math.MaxInt64, math.MaxInt64 // of a deliberation, which this is not; the caller can cancel
 	only, _ := bind.FindTool(o.Only, o.Project.ToolIDs())
@@ -237,6 +238,8 @@ func (s *Step) take(x *turn, f *agentfact.CallMade) {
 		s.fail(protocol.KindDenied, f.Error)
 	case f.Status == protocol.CallFailed && strings.HasPrefix(f.Error, "skill "):
 		s.fail(protocol.KindUnknown, f.Error)
+	case f.Status == protocol.CallFailed && strings.HasPrefix(f.Error, f.Tool+": the output "): // of a workflow
+		s.fail(tools.KindBadOutput, f.Error)
 	case f.Status == protocol.CallDenied && known:
 		s.fail(protocol.KindDenied, "only "+x.Only+" may be called, and this calls "+f.Tool)
 	case f.Status == protocol.CallDenied:

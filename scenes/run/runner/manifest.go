@@ -30,7 +30,7 @@ func newManifest(p *project.Project, defs []*project.Scene, opt Options) (*rundi
 		BatchFacts: opt.BatchFacts, Files: rundir.Files(p),
 		SnapFacts: opt.Snapshots.Facts, SnapEvery: protocol.Duration(opt.Snapshots.Every), SnapBytes: opt.Snapshots.Bytes, Keep: opt.Keep, Middleware: len(opt.Middleware) > 0, External: setup.ToolNames(opt.External),
 	}
-	if opt.Tools != tooling.Live {
+	if opt.Tools != tooling.Live && opt.Estimate == nil { // the run that is estimated carries its tools out
 		m.Tools = string(opt.Tools)
 	}
 	m.Folder, m.Mark, m.Broken = opt.place.Folder, opt.Grants.Mark(opt.place.Folder, m.ProjectHash), p.BrokenPlugins()

@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/menu"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/permit"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
@@ -23,10 +24,11 @@ import (
 // Options are those of one call.
 type Options struct {
 	Project *project.Project
-	Policy  *permit.Judge // nil = every call is allowed
-	Profile string        // that the policy judges; "" = none
-	Turn    uint64        // in whose place the call stands
-	Waits   bool          // repetitions of nodes wait
+	Policy  *permit.Judge          // nil = every call is allowed
+	Profile string                 // that the policy judges; "" = none
+	Turn    uint64                 // in whose place the call stands
+	Waits   bool                   // repetitions wait
+	Stands  func(tool string) bool // whether Call answers in the place of its workflow; nil = never
 	Call    func(context.Context, *effect.Ask) tools.Result
 	Audit   Audit // nil = nobody is told
 }
@@ -58,6 +60,7 @@ type trial struct {
 	opt   Options
 	ctx   context.Context
 	calls int            // that were made
+	acted int            // of them, those after which a workflow is not repeated
 	depth int            // of workflows that call workflows
 	tool  *manifest.Tool // whose workflow runs; nil = none does
 	first map[string]int // the number of a node's first attempt, by its path
@@ -110,8 +113,8 @@ func (x *trial) carryOut(t *project.Tool, call *protocol.Call, number int, timeo
 
 // allowed carries a call out.
 func (x *trial) allowed(t *project.Tool, call *protocol.Call, number int, timeout time.Duration) tools.Result {
-	if d := t.Definition; d.Implementation.Within() {
-		return x.workflow(d, call.Params)
+	if t.Definition.Implementation.Within() && (x.opt.Stands == nil || !x.opt.Stands(t.Definition.ID)) {
+		return x.workflow(t, call, timeout)
 	}
 	x.calls++
 	draw := protocol.NewDraw(1)
@@ -124,8 +127,33 @@ func (x *trial) allowed(t *project.Tool, call *protocol.Call, number int, timeou
 	})
 }
 
-// workflow runs the workflow that carries out a tool.
-func (x *trial) workflow(d *manifest.Tool, params map[string]any) tools.Result {
+// workflow runs the workflow that carries out a tool, and again after failures that may pass, as
+// an agent does.
+func (x *trial) workflow(t *project.Tool, call *protocol.Call, timeout time.Duration) tools.Result {
+	a, took := tool.Attempts{Retries: call.Retry, Timeout: timeout, Draw: protocol.NewDraw(1).Sub(uint64(x.depth), againDraws)}, time.Duration(0)
+	for {
+		acted := x.acted
+		r := x.attempt(t, call.Params, a.Timeout)
+		last := r.Meta.Latency.Std()
+		took += last
+		r.Meta.Attempts, r.Meta.Latency = a.Made+1, protocol.Duration(took)
+		if r.Error == nil || x.acted > acted {
+			return r
+		}
+		pause, again := a.Again(r.Error.Kind, last)
+		if !again || x.waits(pause) != nil {
+			return r
+		}
+		took += pause
+	}
+}
+
+// againDraws separates the chance of pauses from that of nodes.
+const againDraws = 1
+
+// attempt runs it once. The time-out is on its own clock; 0 = there is none.
+func (x *trial) attempt(t *project.Tool, params map[string]any, timeout time.Duration) tools.Result {
+	d := t.Definition
 	id := d.Implementation.ID
 	w, ok := x.opt.Project.Workflow(id)
 	if !ok || w.Plan == nil {
@@ -140,12 +168,12 @@ func (x *trial) workflow(d *manifest.Tool, params map[string]any) tools.Result {
 		args[i] = v
 	}
 	inner := &trial{opt: x.opt, ctx: x.ctx, calls: x.calls, depth: x.depth + 1, tool: d, first: map[string]int{}}
-	defer func() { x.calls = inner.calls }()
+	defer func() { x.calls, x.acted = inner.calls, x.acted+inner.acted }()
 	if inner.depth > maxTrialDepth {
 		return tools.Fail(protocol.KindLimit, "more than 16 workflows call each other")
 	}
 	var run workflow.Run
-	if err := run.Start(w.Plan, args, workflow.Env{Now: protocol.TimeOf(time.Now()), Draw: protocol.NewDraw(1).Sub(uint64(inner.depth))}); err != nil {
+	if err := run.Start(w.Plan, args, workflow.Env{Now: protocol.TimeOf(time.Now()), Timeout: timeout, Draw: protocol.NewDraw(1).Sub(uint64(inner.depth))}); err != nil {
 		return tools.Fail(protocol.KindOf(err), err.Error())
 	}
 	run.Advance(workflow.HostFunc(inner.answer)) // every answer is there at once
@@ -154,6 +182,7 @@ func (x *trial) workflow(d *manifest.Tool, params map[string]any) tools.Result {
 	if b, err := json.Marshal(r.Output); err == nil && r.Output != nil {
 		r.Meta.Bytes = int64(len(b))
 	}
+	r.Check(t.CheckOutput)
 	return r
 }
 
@@ -198,12 +227,8 @@ func (x *trial) answer(q *workflow.Request) (workflow.Answer, bool) {
 	if err := cmp.Or(x.over, x.ctx.Err()); err != nil {
 		return workflow.Answer{Err: err}, true
 	}
-	if q.Wait > 0 && x.opt.Waits {
-		select {
-		case <-time.After(q.Wait):
-		case <-x.ctx.Done():
-			return workflow.Answer{Err: x.ctx.Err()}, true
-		}
+	if err := x.waits(q.Wait); err != nil {
+		return workflow.Answer{Err: err}, true
 	}
 	t, _ := Find(x.opt.Project, q.Call.Tool) // refuses has found it
 	if q.Attempt <= 1 {
@@ -212,11 +237,25 @@ func (x *trial) answer(q *workflow.Request) (workflow.Answer, bool) {
 	call := q.Call
 	call.Tool, call.Origin = t.Definition.ID, protocol.OriginWorkflow
 	r := x.call(t, &call, x.first[q.Node], q.Timeout)
+	if d := t.Definition; !d.Implementation.Within() && d.Execution.Repeat != manifest.Free && r.Status != tools.Denied {
+		x.acted++
+	}
 	a := workflow.Answer{Err: r.Err(), Latency: r.Meta.Latency.Std()}
 	if a.Err == nil {
 		a.Result = protocol.CallResult{ID: call.ID, Tool: call.Tool, Status: protocol.CallOK, Output: r.Output}
 	}
 	return a, true
+}
+
+// waits lets a pause pass, where pauses do.
+func (x *trial) waits(d time.Duration) error {
+	if d > 0 && x.opt.Waits {
+		select {
+		case <-time.After(d):
+		case <-x.ctx.Done():
+		}
+	}
+	return x.ctx.Err()
 }
 
 // refuses says why only an agent can answer a request; nil = it is answered.
