@@ -459,6 +459,9 @@ func (c *compiler) schedules() {
 		for j, state := range d.In {
 			c.known(state, under("in", j))
 		}
+		if d.Do != nil && len(d.Do) == 0 { // the missing field was reported
+			c.fault(under("do"), "list actions, or remove the schedule", "the schedule does nothing")
+		}
 		s.do = c.actions(d.Do, roots(), under("do"))
 		c.p.schedules = append(c.p.schedules, s)
 	}

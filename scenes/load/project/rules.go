@@ -89,7 +89,7 @@ func profileRules() source.Rules {
 		"profile.Prompt.sections":                       {Section: "§2.1.1", Doc: "Bounds of sections, by their names."},
 		"profile.PromptSection.min":                     {Section: "§2.1.1", Range: atLeast(0), Doc: "Tokens that the budget cannot take from the section."},
 		"profile.PromptSection.max":                     {Section: "§2.1.1", Range: atLeast(0), Doc: "Most tokens."},
-		"profile.PromptSection.units":                   {Section: "§2.1.1", Range: atLeast(0), Doc: "Most entries or messages."},
+		"profile.PromptSection.units":                   {Section: "§2.1.1", Range: atLeast(0), Doc: "Most entries or messages, of a section that may lose some."},
 		"profile.PromptSection.drop":                    {Section: "§2.1.1", Enum: prompt.Drops(), Doc: "What is dropped first: never, lowest, oldest, half."},
 		"profile.Profile.initial_private_state_schema":  {Section: "§2.1.2", Doc: "JSON Schema (2020-12 unless $schema says otherwise) of the private state. Its `default` values fill what is missing."},
 		"profile.Profile.initial_private_state_values":  {Section: "§2.1.2", Doc: "The private state at the start, before the scene's override."},
