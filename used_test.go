@@ -148,11 +148,15 @@ func TestEveryFieldIsRead(t *testing.T) {
 // readIn are the names behind a dot that are not written to: PACKAGE.NAME, for the packages that the reader imports
 // and its own.
 func readIn(all []file) map[string]bool {
-	knows, reads := map[string][]string{}, map[string]bool{}
+	knows, reads := map[string]map[string]bool{}, map[string]bool{}
 	for _, f := range all {
-		knows[f.pkg] = append(knows[f.pkg], f.pkg)
+		if knows[f.pkg] == nil {
+			knows[f.pkg] = map[string]bool{f.pkg: true}
+		}
 		for _, path := range f.imports {
-			knows[f.pkg] = append(knows[f.pkg], strings.TrimPrefix(path, "tavernsim/"))
+			if own, ok := strings.CutPrefix(path, "tavernsim/"); ok {
+				knows[f.pkg][own] = true
+			}
 		}
 	}
 	for _, f := range all {
@@ -164,7 +168,7 @@ func readIn(all []file) map[string]bool {
 					written[to] = x.Tok == token.ASSIGN
 				}
 			case *ast.SelectorExpr:
-				for _, pkg := range knows[f.pkg] {
+				for pkg := range knows[f.pkg] {
 					reads[pkg+"."+x.Sel.Name] = reads[pkg+"."+x.Sel.Name] || !written[x]
 				}
 			}

@@ -221,13 +221,12 @@ func (u *unit) checkLimits(i int, n *Node) {
 // no time, and fails in the same way again.
 func (u *unit) checkPatience(i int) {
 	n, b := &u.def.Nodes[i], &u.built[i]
-	if _, asks := b.body.(Asker); asks || b.body == nil && (b.sub != nil || b.loop != nil) {
-		return
-	}
-	if n.Timeout > 0 {
+	_, asks := b.body.(Asker)
+	waits := asks || b.sub != nil || b.loop != nil
+	if n.Timeout > 0 && !waits {
 		u.nodeFault(i, "timeout", "remove it", "%s asks nothing, so it takes no time", n.Type)
 	}
-	if n.Retry != (Retry{}) {
+	if n.Retry != (Retry{}) && !waits {
 		u.nodeFault(i, "retry", "remove it", "%s asks nothing, so it fails in the same way again", n.Type)
 	}
 }
