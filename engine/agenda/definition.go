@@ -1,6 +1,7 @@
 package agenda
 
 import (
+	"cmp"
 	"time"
 
 	"tavernsim/engine/agent/profile"
@@ -117,14 +118,16 @@ func (r ThrottleRule) Rule() throttle.Rule {
 	return throttle.Rule{Type: r.Type, Source: r.Source, Per: throttle.Per(r.Per), Max: r.Max, Window: time.Duration(r.WindowSeconds * float64(time.Second)), Action: throttle.Action(r.Action)}
 }
 
-// AssociatedPanel declares an application panel of the scene. The definition
-// is kept and reported; panels are served by the API.
+// AssociatedPanel declares an application panel of the scene.
 type AssociatedPanel struct {
 	PanelID         string         `json:"panel_id"`
 	InstanceName    string         `json:"instance_name,omitempty"`
 	Players         []string       `json:"players,omitempty"` // people who answer its questions
 	DefaultBindings map[string]any `json:"default_bindings,omitempty"`
 }
+
+// Name is what the scene calls the panel.
+func (p *AssociatedPanel) Name() string { return cmp.Or(p.InstanceName, p.PanelID) }
 
 // ClockKind is the clock a scene runs on.
 type ClockKind string

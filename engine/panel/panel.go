@@ -153,6 +153,7 @@ type Asked struct {
 	Agent   string            `json:"agent"`
 	Panel   string            `json:"panel,omitempty"`
 	Action  string            `json:"action"`
+	Title   string            `json:"title,omitempty"` // of the action
 	To      string            `json:"to,omitempty"`
 	Players []string          `json:"players,omitempty"` // who may answer; none = everybody
 	Wait    string            `json:"wait"`
@@ -161,4 +162,6 @@ type Asked struct {
 	Asked   protocol.Time     `json:"asked"`
 	Due     protocol.Time     `json:"due,omitempty"`
 	Timeout protocol.Duration `json:"timeout"`
+
+	Bindings map[string]any `json:"bindings,omitempty"` // of the panel, as the scene writes them
 }

@@ -438,13 +438,8 @@ func (c *compiler) schedules() {
 		}
 		ids[d.ID] = true
 		s := &schedule{id: d.ID, every: d.Every.Std(), at: d.At.Std(), in: slices.Sorted(slices.Values(d.In))}
-		given := 0
-		for _, is := range []bool{d.Every != 0, d.At != 0, d.Cron != ""} {
-			if is {
-				given++
-			}
-		}
-		if given != 1 {
+		missing := func(given bool) bool { return !given }
+		if n := len(slices.DeleteFunc([]bool{d.Every != 0, d.At != 0, d.Cron != ""}, missing)); n != 1 {
 			c.fault(under(), "", "want one of every, at, cron")
 		}
 		if d.Cron != "" {
@@ -458,6 +453,9 @@ func (c *compiler) schedules() {
 		}
 		for j, state := range d.In {
 			c.known(state, under("in", j))
+		}
+		if d.Do != nil && len(d.Do) == 0 { // the missing field was reported
+			c.fault(under("do"), "list actions, or remove the schedule", "the schedule does nothing")
 		}
 		s.do = c.actions(d.Do, roots(), under("do"))
 		c.p.schedules = append(c.p.schedules, s)

@@ -325,6 +325,7 @@ func TestFaults(t *testing.T) {
 		"states: [{id: a, transitions: [{to: a, if: \"true\"}]}]":                                          "which is missing",
 		"states: [{id: a, transitions: [{to: a, when: \"nobody.x\"}]}]":                                    "does not compile",
 		"states: [{id: a, context: \"{{.world}}\"}]":                                                       "world",
+		"states: [{id: a}]\nschedules: [{id: s, every: 1m, do: []}]":                                       "the schedule does nothing",
 		"states: [{id: a}]\nschedules: [{id: s, do: []}]":                                                  "want one of every, at, cron",
 		"states: [{id: a}]\nschedules: [{id: s, cron: \"* * * * *\", do: []}]":                             "want six fields",
 		"states: [{id: a}]\nschedules: [{id: s, cron: \"TZ=0 * * * * *\", do: []}]":                        "want six fields",
@@ -341,7 +342,7 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	for _, cron := range []string{", * * * * *", "0 0 0 * ,, *", "0 0 0 30 2 *"} {
-		p, faults := compile(t, "states: [{id: a, transitions: [{to: a, after: 1h}]}]\nschedules: [{id: s, cron: \""+cron+"\", do: []}]")
+		p, faults := compile(t, "states: [{id: a, transitions: [{to: a, after: 1h}]}]\nschedules: [{id: s, cron: \""+cron+"\", do: [{say: {text: hi}}]}]")
 		if p == nil || len(faults) != 1 || !faults[0].Warning || !strings.Contains(faults[0].Message, "never comes") {
 			t.Errorf("%s: %v", cron, faults)
 		}

@@ -42,6 +42,7 @@ func (u *unit) build(i int) {
 		return
 	}
 	s.checkConfig()
+	u.checkPatience(i)
 	u.connect(i)
 	u.place(i)
 }

@@ -131,6 +131,10 @@ func (u *unit) checkInterface() {
 	}
 	for _, name := range protocol.SortedKeys(u.def.InterfaceOutputs) {
 		p := u.port("interfaceOutputs", name, u.def.InterfaceOutputs[name])
+		if p.Default != nil {
+			u.faults.add(Fault{Field: name, Path: []string{"interfaceOutputs", name, "default"}, Message: "only inputs have a default",
+				Suggestion: "connect a Select node, whose last candidate is the value"})
+		}
 		u.plan.outputs = append(u.plan.outputs, planOutput{name: name, typ: p.DataFlowType, required: p.Required, wire: wire{slot: slotNever}})
 	}
 	u.plan.slots = len(u.plan.inputs)
@@ -210,6 +214,20 @@ func (u *unit) checkLimits(i int, n *Node) {
 	}
 	if n.Retry.Backoff < 0 || n.Retry.Backoff > MaxBackoff {
 		u.nodeFault(i, "retry", "", "backoff is %s; want 0s to %s", n.Retry.Backoff.Std(), Duration(MaxBackoff).Std())
+	}
+}
+
+// checkPatience refuses a bound or a repetition that never comes to pass: a node that asks nothing takes
+// no time, and fails in the same way again.
+func (u *unit) checkPatience(i int) {
+	n, b := &u.def.Nodes[i], &u.built[i]
+	_, asks := b.body.(Asker)
+	waits := asks || b.sub != nil || b.loop != nil
+	if n.Timeout > 0 && !waits {
+		u.nodeFault(i, "timeout", "remove it", "%s asks nothing, so it takes no time", n.Type)
+	}
+	if n.Retry != (Retry{}) && !waits {
+		u.nodeFault(i, "retry", "remove it", "%s asks nothing, so it fails in the same way again", n.Type)
 	}
 }
 

@@ -231,7 +231,9 @@ func drawDefinition(t *rapid.T) *workflow.Definition {
 			for range rapid.IntRange(0, 3).Draw(t, "inputs") {
 				edge(earlier(), d.ID, "xs")
 			}
-			d.Retry.Max = rapid.IntRange(0, 2).Draw(t, "retries")
+			if d.Type == "test:Ask" {
+				d.Retry.Max = rapid.IntRange(0, 2).Draw(t, "retries")
+			}
 		}
 		if i > 0 && !d.Bypassed && d.Type != "Select" && rapid.IntRange(0, 3).Draw(t, "after") == 0 {
 			edge(earlier(), d.ID, workflow.HandleAfter)

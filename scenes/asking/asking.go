@@ -120,11 +120,13 @@ func (a *Asks) asked(q *effect.Ask) (*panel.Asked, error) {
 	if _, given := p["timeout_seconds"]; !given && q.Timeout < person.MaxTimeout {
 		timeout = q.Timeout // of the node, or of the step
 	}
-	return &panel.Asked{
+	asked := &panel.Asked{
 		ID: fmt.Sprintf("%s/%d.q%d", q.Model.Agent, q.Model.Turn, q.First), Scene: a.Scene.ID, Agent: q.Model.Agent, Panel: question.Panel, Action: question.Action, To: p.Text("to"),
-		Players: a.Scene.Players(q.Model.Agent, question.Panel), Wait: panel.WaitTurn, Payload: question.Payload, Schema: question.Schema,
+		Wait: panel.WaitTurn, Payload: question.Payload, Schema: question.Schema,
 		Asked: q.Model.Now, Timeout: protocol.Duration(min(timeout, q.Timeout)),
-	}, nil
+	}
+	a.Scene.Describe(asked)
+	return asked, nil
 }
 
 func (a *Asks) question(q *effect.Ask) (panel.Question, time.Duration, error) {

@@ -465,6 +465,9 @@ func askedText(q *panel.Asked) string {
 	if q.Panel != "" {
 		fmt.Fprintf(&b, " (%s)", terminal.Plain(q.Panel))
 	}
+	if q.Title != "" {
+		fmt.Fprintf(&b, "\n  %s", terminal.Plain(q.Title))
+	}
 	if len(q.Players) > 0 {
 		fmt.Fprintf(&b, "\n  for %s (--by)", terminal.Plain(strings.Join(q.Players, ", ")))
 	}

@@ -100,6 +100,9 @@ func Parameters(inputs map[string]workflow.Port) map[string]any {
 		if names := typeNames(in.DataFlowType); names != nil {
 			property["type"] = names[0]
 		}
+		if in.DisplayName != "" {
+			property["title"] = in.DisplayName
+		}
 		if in.Description != "" {
 			property["description"] = in.Description
 		}

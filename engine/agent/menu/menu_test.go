@@ -14,7 +14,7 @@ func TestMenu(t *testing.T) {
 	plan, faults := workflow.Compile(&workflow.Definition{
 		ID: "hum",
 		InterfaceInputs: map[string]workflow.Port{
-			"tune": {DataFlowType: workflow.String, Required: true, Description: "What to hum."}, "bars": {DataFlowType: workflow.Integer, Required: true, Default: 2},
+			"tune": {DataFlowType: workflow.String, Required: true, DisplayName: "Tune", Description: "What to hum."}, "bars": {DataFlowType: workflow.Integer, Required: true, Default: 2},
 			"loud": {DataFlowType: workflow.Boolean}, "volume": {DataFlowType: workflow.Float}, "notes": {DataFlowType: workflow.Array}, "style": {DataFlowType: workflow.Object}, "any": {},
 			"private_state": {DataFlowType: workflow.Object, Required: true},
 		},
@@ -31,7 +31,7 @@ func TestMenu(t *testing.T) {
 		t.Fatal(err)
 	}
 	const parameters = `{"additionalProperties":false,"properties":{"any":{},"bars":{"default":2,"type":"integer"},"loud":{"type":"boolean"},"notes":{"type":"array"},` +
-		`"style":{"type":"object"},"tune":{"description":"What to hum.","type":"string"},"volume":{"type":"number"}},"required":["tune"],"type":"object"}`
+		`"style":{"type":"object"},"tune":{"description":"What to hum.","title":"Tune","type":"string"},"volume":{"type":"number"}},"required":["tune"],"type":"object"}`
 	if want := `[{"description":"Says.","name":"SayTool","parameters":{"type":"object"}},{"description":"Hum","name":"workflow:music/hum","parameters":` + parameters + `}]`; string(got) != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

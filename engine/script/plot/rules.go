@@ -65,7 +65,7 @@ func Rules() source.Rules {
 		"plot.Schedule.at":    {Section: section, Range: above, Doc: "Scene time since the start of the scene; once."},
 		"plot.Schedule.cron":  {Section: section, Doc: "Six fields, seconds first, in scene time (UTC): `0 0 6 * * *` is six in the morning."},
 		"plot.Schedule.in":    {Section: section, MaxItems: MaxStates, Doc: "States in which it happens. Moments outside of them are passed over. Default: all."},
-		"plot.Schedule.do":    {Section: section, Required: true, MaxItems: MaxActions, Doc: "Actions."},
+		"plot.Schedule.do":    {Section: section, Required: true, MaxItems: MaxActions, Doc: "Actions, at least one."},
 
 		"plot.Ending.outcome": {Section: section, Required: true, Doc: "Name of the outcome."},
 		"plot.Ending.winners": {Section: section, Doc: "A text, or a list of texts."},

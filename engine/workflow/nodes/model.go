@@ -109,6 +109,9 @@ func (n *llm) Run(x *workflow.Exec) error {
 	if err != nil {
 		return err
 	}
+	if o := n.options; o != nil && len(tools) == 0 && !slices.Contains([]string{"", "auto", "none"}, o.ToolChoice) {
+		return protocol.Errorf(protocol.KindInvalid, "toolChoice %s: the request has no tools", protocol.Short(o.ToolChoice, 80))
+	}
 	q := x.AskModel()
 	q.Model = n.model
 	if x.Has(n.modelIn) {

@@ -63,7 +63,8 @@ func wantsObject(schema any) (func(any) error, error) {
 
 // Every option of a request can be set by its node.
 func TestModelOptions(t *testing.T) {
-	requests, _, err := asked(t, `{"topP": 0.5, "seed": 7, "effort": "low", "schema": {"type": "object"}, "toolChoice": "SayTool", "parallel": false, "extra": {"top_k": 3}}`, "", protocol.ModelAnswer{Text: `{"n": 1}`})
+	requests, _, err := asked(t, `{"topP": 0.5, "seed": 7, "effort": "low", "schema": {"type": "object"}, "toolChoice": "SayTool", "parallel": false, "extra": {"top_k": 3}}`,
+		`, "inputValues": {"prompt": "p", "tools": [{"name": "SayTool"}]}`, protocol.ModelAnswer{Text: `{"n": 1}`})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,6 +95,19 @@ func TestModelOptions(t *testing.T) {
 	} {
 		if _, _, err := asked(t, config, ""); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", config, err, want)
+		}
+	}
+}
+
+// A call is not asked of a model that is offered no tool, whatever model it is.
+func TestNoToolToChoose(t *testing.T) {
+	for choice, asks := range map[string]bool{"required": false, "SayTool": false, "none": true, "auto": true} {
+		requests, _, err := asked(t, `{"toolChoice": "`+choice+`"}`, "", protocol.ModelAnswer{Text: "x"})
+		if len(requests) == 1 != asks || asks != (err == nil) || !asks && protocol.KindOf(err) != protocol.KindInvalid {
+			t.Errorf("%s: %d requests, %v", choice, len(requests), err)
+		}
+		if requests, _, err = asked(t, `{"toolChoice": "`+choice+`"}`, `, "inputValues": {"prompt": "p", "tools": [{"name": "SayTool"}]}`, protocol.ModelAnswer{Text: "x"}); len(requests) != 1 || err != nil {
+			t.Errorf("%s with a tool: %d requests, %v", choice, len(requests), err)
 		}
 	}
 }

@@ -139,6 +139,11 @@ func readRule(s *workflow.Setup, k *prompt.Kind, rule map[string]any) {
 			s.Faultf("sections", "", "%s.%s: want min, max, units or drop", k.Name, key)
 		}
 	}
+	for _, key := range []string{"min", "units"} {
+		if _, given := rule[key]; given && (k.Fixed || k.Drop == prompt.DropNever) {
+			s.Faultf("sections", "remove it", "%s.%s: this section is never dropped", k.Name, key)
+		}
+	}
 	if k.Max > 0 && k.Min > k.Max {
 		s.Faultf("sections", "", "%s: min %d is more than max %d", k.Name, k.Min, k.Max)
 	}

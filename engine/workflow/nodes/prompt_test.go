@@ -18,6 +18,9 @@ func TestAssemblePromptFaults(t *testing.T) {
 		`{"configValues": {"sections": {"history": {"min": 9, "max": 3}}}}`:                                    "min 9 is more than max 3",
 		`{"configValues": {"sections": {"history": {"drop": "first"}}}}`:                                       "history.drop: want one of never, lowest, oldest, half",
 		`{"configValues": {"sections": {"goals": {"drop": "lowest"}}}}`:                                        "goals.drop: this section is never dropped",
+		`{"configValues": {"sections": {"goals": {"units": 3}}}}`:                                              "goals.units: this section is never dropped",
+		`{"configValues": {"sections": {"rules": {"min": 3, "drop": "never"}}}}`:                               "rules.min: this section is never dropped",
+		`{"configValues": {"sections": {"history": {"units": 3, "drop": "never"}}}}`:                           "history.units: this section is never dropped",
 		`{"configValues": {"persona": "` + strings.Repeat("word ", 400) + `", "context": 400, "output": 100}}`: "failed limit: the prompt has 4",
 		`{"inputValues": {"tools": [3], "private_state": {"a": 1}}}`:                                           `"text":"## Your own state\n{\"a\":1}"`,
 	} {

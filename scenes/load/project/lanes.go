@@ -1,6 +1,18 @@
 package project
 
-import "tavernsim/engine/agent/profile"
+import (
+	"tavernsim/engine/agent/profile"
+	"tavernsim/internal/source"
+)
+
+// interrupt refuses to say what becomes of interrupted deliberations when nothing interrupts them.
+// The interrupt of an instance takes the place of the profile's as a whole.
+func (l *loader) interrupt(doc *source.Document, c *profile.RuntimeConfig, steps ...any) {
+	if c == nil || c.Interrupt == nil || c.Interrupt.Then == "" || c.Interrupt.By != "" && c.Interrupt.By != profile.InterruptNever {
+		return
+	}
+	l.fault(doc, at(append(steps, "custom_runtime_config", "interrupt", "then")...), "add by, such as critical", "then never comes to pass: no event interrupts these deliberations")
+}
 
 // Inbox is what bounds the lanes of an agent: its runtime configuration, else
 // the scene.

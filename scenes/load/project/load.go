@@ -107,6 +107,7 @@ func (l *loader) load() {
 	scenes := l.loadScenes()
 	l.known = contexts.Of(l.sound, l.onlyModel())
 	l.linkWorkflows()
+	l.linkPanels()
 	l.linkProfiles(profiles)
 	l.linkScenes(scenes)
 	l.linkWorkflows() // of the program, that the others name

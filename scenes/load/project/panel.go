@@ -2,6 +2,7 @@ package project
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"tavernsim/engine/panel"
@@ -17,6 +18,7 @@ type Panel struct {
 	Alone panel.Headless // what becomes of its questions when nobody can answer
 
 	payloads map[string]*schema.Schema // by action; without those that have none
+	doc      *source.Document          // while loading
 }
 
 // loadPanels reads panels/x.json and panels/x/panel_definition.json, but not
@@ -34,7 +36,7 @@ func (l *loader) loadPanels() {
 }
 
 func (l *loader) loadPanel(doc *source.Document, file string) {
-	p := &Panel{File: file, payloads: map[string]*schema.Schema{}}
+	p := &Panel{File: file, doc: doc, payloads: map[string]*schema.Schema{}}
 	if !l.decoder.Decode(doc, &p.Panel) || !l.claim("panel", p.ID, doc, at("id")) {
 		return
 	}
@@ -54,6 +56,46 @@ func (l *loader) loadPanel(doc *source.Document, file string) {
 					l.fault(doc, at("headless", "default"), "", "the action %s does not take it: %s", name, err)
 				}
 			}
+		}
+	}
+}
+
+// linkPanels checks what panels say of their own pages, which simd does not show.
+func (l *loader) linkPanels() {
+	for _, id := range protocol.SortedKeys(l.project.panels) {
+		p := l.project.panels[id]
+		if p.UI != nil && p.UI.Entry != "" {
+			if _, problem := l.tree.locate(path.Join(path.Dir(p.File), p.UI.Entry)); problem != "" {
+				l.fault(p.doc, at("ui", "entry"), "", "%s", problem)
+			}
+		}
+		l.eventTypes(p.doc, "subscribes", p.Subscribes, true)
+		l.eventTypes(p.doc, "publishes", p.Publishes, false)
+		for i, b := range p.WorkflowBindings {
+			l.workflowRef(p.doc, at("workflow_bindings", i, "workflow_id"), b.WorkflowID)
+		}
+		for _, field := range []string{"ui", "subscribes", "publishes", "workflow_bindings"} {
+			if p.doc.Root.Get(field) != nil {
+				l.warn(p.doc, at(field), "", "this program shows no page of a panel, so the field has no effect; questions are shown as text")
+			}
+		}
+	}
+}
+
+// bindings checks the agents and workflows that a scene binds a panel to.
+func (l *loader) bindings(s *Scene, steps []string, given map[string]any) {
+	for _, key := range protocol.SortedKeys(given) {
+		here := append(slices.Clone(steps), key)
+		agent, id := strings.HasSuffix(key, "agent_id"), given[key]
+		text, ok := id.(string)
+		switch {
+		case !agent && !strings.HasSuffix(key, "workflow_id"):
+		case !ok:
+			l.fault(s.doc, here, "", "want an id")
+		case !agent:
+			l.workflowRef(s.doc, here, text)
+		case !s.has(text):
+			l.fault(s.doc, here, "", "the scene has no agent %q", text)
 		}
 	}
 }

@@ -59,26 +59,27 @@ func (l *loader) patterns(doc *source.Document, steps []string, texts []string) 
 			l.fault(doc, append(slices.Clone(steps), at(i)...), "", "%s", err)
 			continue
 		}
-		l.noPlaces(doc, append(slices.Clone(steps), at(i)...), p)
+		l.placeholders(doc, append(slices.Clone(steps), at(i)...), p)
 		out = append(out, p)
 	}
 	return out
 }
 
-// noPlaces refuses what stands for the place of an agent, which is not built.
-func (l *loader) noPlaces(doc *source.Document, steps []string, p world.Pattern) {
-	if slices.ContainsFunc(p, func(s world.Segment) bool { return strings.Contains(s.Key, "{place}") }) {
-		l.fault(doc, steps, "only "+world.Self+" stands for something", "%s: {place} in a pattern of world paths is not there yet", p)
+// placeholders refuses a name in braces that stands for nothing: taken as it is written, the pattern
+// would match no path that anybody means.
+func (l *loader) placeholders(doc *source.Document, steps []string, p world.Pattern) {
+	for _, s := range p {
+		_, open, _ := strings.Cut(strings.ReplaceAll(s.Key, world.Self, ""), "{")
+		if name, _, closed := strings.Cut(open, "}"); closed {
+			l.fault(doc, steps, "only "+world.Self+" stands for something", "%s: {%s} in a pattern of world paths stands for nothing", p, name)
+			return
+		}
 	}
 }
 
 // publishes reports what is wrong with the events that agents may publish, and with whom these may name.
 func (l *loader) publishes(doc *source.Document, d *profile.Profile) {
-	for i, t := range d.Publishes {
-		if problem := badEventType(t, true); problem != "" && t != "" {
-			l.fault(doc, at("publishes", i), "", "the event type %q %s", t, problem)
-		}
-	}
+	l.eventTypes(doc, "publishes", d.Publishes, true)
 	for i, id := range d.PublishesTo {
 		if strings.Contains(strings.TrimSuffix(id, "*"), "*") {
 			l.fault(doc, at("publishes_to", i), `"*" is every agent`, "want an instance id, or the beginning of some with a star at its end; got %q", id)
@@ -86,6 +87,15 @@ func (l *loader) publishes(doc *source.Document, d *profile.Profile) {
 	}
 	if (d.Publishes != nil || d.PublishesTo != nil) && !slices.Contains(d.ToolIDsInventory, publish.Tool) {
 		l.warn(doc, at("tool_ids_inventory"), "add "+publish.Tool+", or leave out publishes and publishes_to", "the profile says which events its agents publish, and they have no %s", publish.Tool)
+	}
+}
+
+// eventTypes checks a list of types, or of patterns of them.
+func (l *loader) eventTypes(doc *source.Document, field string, list []string, patterns bool) {
+	for i, t := range list {
+		if problem := badEventType(t, patterns); problem != "" && t != "" {
+			l.fault(doc, at(field, i), "", "the event type %q %s", t, problem)
+		}
 	}
 }
 

@@ -125,6 +125,7 @@ func (l *loader) linkProfiles(list []*Profile) {
 			p.Subscriptions = addSubscriptions(p.Subscriptions, l.subscriptions(p.doc,
 				at("custom_runtime_config", "subscribed_event_types"), d.CustomRuntimeConfig.SubscribedEventTypes))
 		}
+		l.interrupt(p.doc, d.CustomRuntimeConfig)
 		l.budget(p.doc, d.Budget, "budget")
 		l.budget(p.doc, d.BudgetPerAgent, "budget_per_agent")
 		l.linkState(p)

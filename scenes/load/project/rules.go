@@ -89,7 +89,7 @@ func profileRules() source.Rules {
 		"profile.Prompt.sections":                       {Section: "§2.1.1", Doc: "Bounds of sections, by their names."},
 		"profile.PromptSection.min":                     {Section: "§2.1.1", Range: atLeast(0), Doc: "Tokens that the budget cannot take from the section."},
 		"profile.PromptSection.max":                     {Section: "§2.1.1", Range: atLeast(0), Doc: "Most tokens."},
-		"profile.PromptSection.units":                   {Section: "§2.1.1", Range: atLeast(0), Doc: "Most entries or messages."},
+		"profile.PromptSection.units":                   {Section: "§2.1.1", Range: atLeast(0), Doc: "Most entries or messages, of a section that may lose some."},
 		"profile.PromptSection.drop":                    {Section: "§2.1.1", Enum: prompt.Drops(), Doc: "What is dropped first: never, lowest, oldest, half."},
 		"profile.Profile.initial_private_state_schema":  {Section: "§2.1.2", Doc: "JSON Schema (2020-12 unless $schema says otherwise) of the private state. Its `default` values fill what is missing."},
 		"profile.Profile.initial_private_state_values":  {Section: "§2.1.2", Doc: "The private state at the start, before the scene's override."},
@@ -104,7 +104,7 @@ func profileRules() source.Rules {
 		"profile.Profile.custom_runtime_config":         {Section: "§3.1.1", Doc: "Pace and limits; a scene may override single fields."},
 		"profile.Profile.custom_metadata":               {Section: "§2.2", Doc: "For your own use; simd does not check it."},
 
-		"profile.Profile.world_write_permissions": {Section: "§3.6", Doc: "World paths that its agents may write; `{self}` in a name stands for the instance id. Default: everywhere, unless the scene limits it."},
+		"profile.Profile.world_write_permissions": {Section: "§3.6", Doc: "World paths that its agents may write; `{self}` in a name stands for the instance id, and nothing else may stand in braces. Default: everywhere, unless the scene limits it."},
 		"profile.Profile.perceives":               {Section: "§2.1.1", MaxItems: 1000, Doc: "Patterns of world paths: the input `world_state` has these, and what lies below, and nothing else. Default: everything. See [what an agent perceives of the world](#what-an-agent-perceives-of-the-world)."},
 		"profile.Profile.publishes":               {Section: "§2.1.4", MaxItems: 1000, Doc: "Types of events that `PublishEventTool` publishes for its agents; one may end in `.*`. Default: every type. See [what an agent publishes](#what-an-agent-publishes)."},
 		"profile.Profile.publishes_to":            {Section: "§2.1.4", MaxItems: 1000, Doc: "Instance ids of agents that these events may name as receivers; one may end in `*`. Default: everybody."},
@@ -171,7 +171,7 @@ func runtimeRules() source.Rules {
 		"profile.InterruptConfig.by": {Section: "§3.2", Enum: []string{"critical", "high", profile.InterruptNever}, Default: profile.InterruptNever,
 			Doc: "Lowest priority of an event that interrupts."},
 		"profile.InterruptConfig.then": {Section: "§3.2", Enum: []string{profile.ThenRetry, profile.ThenDrop, profile.ThenQueue}, Default: profile.ThenRetry,
-			Doc: "Whether the agent perceives the events of the interrupted deliberation again."},
+			Doc: "Whether the agent perceives the events of the interrupted deliberation again. Only with `by`."},
 		"profile.RuntimeConfig.subscribed_event_types": {Section: "§3.1.1", Doc: "More subscriptions, added to those of the profile."},
 	}
 }

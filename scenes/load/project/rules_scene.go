@@ -60,7 +60,7 @@ func sceneRules() source.Rules {
 		"agenda.EventBusConfig.inbox":                     {Section: "§3.5", Doc: "Bounds for events of one priority, for every agent whose custom_runtime_config has no inbox."},
 
 		"agenda.ThrottleRule.type":                     {Required: true, Section: "§3.5", Doc: "Event type. `a.b.*` is every type below a.b, `*` every type."},
-		"agenda.ThrottleRule.source_agent_instance_id": {Section: "§3.5", Doc: "Only events of this publisher."},
+		"agenda.ThrottleRule.source_agent_instance_id": {Section: "§3.5", Doc: "Only events of this agent of the scene."},
 		"agenda.ThrottleRule.per":                      {Section: "§3.5", Enum: []string{"type", "source", "scene"}, Default: "type", Doc: "What has a counter: every event type, every publisher, or the whole scene."},
 		"agenda.ThrottleRule.max":                      {Required: true, Section: "§3.5", Range: between(0, throttle.MaxEvents), Doc: "Events that one window lets through. 0: none; with the action delay they are refused."},
 		"agenda.ThrottleRule.window_seconds":           {Required: true, Section: "§3.5", Range: between(0, throttle.MaxWindow.Seconds()), Doc: "Length of a window in scene time. A window opens with the first event after the previous window has ended."},
@@ -69,7 +69,7 @@ func sceneRules() source.Rules {
 		"agenda.AssociatedPanel.panel_id":         {Required: true, Section: "§3.1.1", Doc: "Id of a panel definition of the project."},
 		"agenda.AssociatedPanel.instance_name":    {Section: "§3.1.1", Doc: "Name of the panel in this scene, unique. Default: the panel_id."},
 		"agenda.AssociatedPanel.players":          {Section: "§3.7", MaxItems: 1_000, Doc: "Names of people who answer its questions: see [who may answer](panel.md#who-may-answer)."},
-		"agenda.AssociatedPanel.default_bindings": {Section: "§3.1.1", Doc: "Bindings of the panel to agents or workflows. Not used yet."},
+		"agenda.AssociatedPanel.default_bindings": {Section: "§3.1.1", Doc: "Bindings of the panel, for programs that show it: each question has them as `bindings`. A name that ends in `agent_id` has an agent of the scene, one that ends in `workflow_id` a workflow."},
 	}
 }
 
@@ -93,8 +93,8 @@ func turnRules() source.Rules {
 func simulationRules() source.Rules {
 	return source.Rules{
 		"agenda.Simulation.clock":      {Section: "§3.1", Enum: []string{"virtual", "realtime"}, Default: "virtual", Doc: "virtual runs as fast as the machine allows; realtime follows the wall clock."},
-		"agenda.Simulation.start_time": {Section: "§3.1", Default: "2000-01-01T00:00:00Z", Doc: "Start of the virtual clock, RFC 3339, after 1970-01-01T00:00:00Z. The scene must end by 2262-01-01T00:00:00Z."},
-		"agenda.Simulation.tick":       {Section: "§3.1", Range: aboveZero(), Default: "1s", Doc: "Step of virtual time."},
+		"agenda.Simulation.start_time": {Section: "§3.1", Default: "2000-01-01T00:00:00Z", Doc: "Start of the virtual clock, RFC 3339, after 1970-01-01T00:00:00Z; refused with the realtime clock. The scene must end by 2262-01-01T00:00:00Z."},
+		"agenda.Simulation.tick":       {Section: "§3.1", Range: aboveZero(), Default: "1s", Doc: "Step of virtual time. On the realtime clock it is the least time until an agent is woken because it changed (`wake_on_state_change`), or again after a failure."},
 		"agenda.Simulation.seed":       {Section: "§3.1", Range: atLeast(0), Doc: "Seed of all random choices, at most 9223372036854775807. Without it, simd draws one, prints it and stores it."},
 		"agenda.Simulation.stop":       {Section: "§3.1", Doc: "Conditions that end the scene; one is enough."},
 		"agenda.Simulation.limits":     {Section: "§3.1", Doc: "Bounds of the scene."},

@@ -76,13 +76,13 @@ func (l *loader) linkScenes(list []*Scene) {
 	for _, s := range list {
 		all = append(all, s.Definition)
 		l.simulation(s)
-		l.throttle(s)
 		l.budget(s.doc, s.Definition.Budget, "budget")
 		if b := s.Definition.ToolBudget; b != nil && b.Calls == 0 && b.Seconds == 0 && b.Bytes == 0 && b.Money == 0 {
 			l.fault(s.doc, at("tool_budget"), "add calls, seconds, bytes or money", "the budget has no limit")
 		}
 		fillScene(s.Definition)
 		l.linkInstances(s)
+		l.throttle(s)
 		l.linkOrders(s)
 		l.linkTurns(s)
 		l.linkSpace(s)
@@ -225,9 +225,10 @@ func (l *loader) linkScenePanels(s *Scene) {
 				l.fault(s.doc, append(steps, "panel_id"), "", "the panel %s: headless: %s", p.PanelID, err)
 			}
 		}
-		name, field := p.InstanceName, "instance_name"
-		if name == "" {
-			name, field = p.PanelID, "panel_id"
+		l.bindings(s, append(steps, "default_bindings"), p.DefaultBindings)
+		name, field := p.Name(), "instance_name"
+		if p.InstanceName == "" {
+			field = "panel_id"
 		}
 		if first, ok := names[name]; ok && name != "" {
 			l.fault(s.doc, append(steps, field), "give it an instance_name of its own", "the name %q is already that of associated_panels[%d]", name, first)
@@ -245,6 +246,9 @@ func (l *loader) throttle(s *Scene) {
 		if field, fault := bus.CheckRule(r.Rule()); fault != "" {
 			l.fault(s.doc, at("event_bus_config", "throttle", i, field), "", "%s: %s", field, fault)
 		}
+		if r.Source != "" && !s.has(r.Source) {
+			l.fault(s.doc, at("event_bus_config", "throttle", i, "source_agent_instance_id"), "", "the scene has no agent %q", r.Source)
+		}
 	}
 }
 
@@ -258,6 +262,10 @@ func (l *loader) simulation(s *Scene) {
 	}
 	if sim.Clock == agenda.Realtime && sim.Stop.Ticks > 0 {
 		l.fault(s.doc, at("simulation", "stop", "ticks"), "use stop.after", "ticks count on the virtual clock only; the clock is realtime")
+	}
+	if sim.Clock == agenda.Realtime && !sim.StartTime.IsZero() {
+		l.fault(s.doc, at("simulation", "start_time"), "remove it", "the realtime clock starts when the scene does; only the virtual clock has a start_time")
+		sim.StartTime = time.Time{}
 	}
 	l.times(s)
 	if sim.Clock != agenda.Realtime && sim.Stop == (agenda.Stop{}) && !l.opt.Stops {

@@ -1,6 +1,7 @@
 package setup_test
 
 import (
+	"strings"
 	"testing"
 
 	"golang.org/x/tools/txtar"
@@ -62,7 +63,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-func made(t *testing.T, fields string) *setup.Scene {
+func made(t *testing.T, fields string, files ...string) *setup.Scene {
 	t.Helper()
 	text := "-- scenes/s.yaml --\nid: s\nname: S\nschema_version: \"1.0\"\n" + fields + `
 agent_instances:
@@ -71,7 +72,7 @@ agent_instances:
   - {instance_id: "cy_{n}", profile_id: person, count: 2, roles: [guard]}
 -- models/voices.yaml --
 otherwise: {text: ""}
-`
+` + strings.Join(files, "")
 	project, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(text))), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -13,10 +13,7 @@ func (b *builder) panels() func(*panel.Question) error {
 	of := map[string]*project.Panel{}
 	first, answers := "", b.Interactive
 	for _, p := range b.Def.Definition.AssociatedPanels {
-		name := p.InstanceName
-		if name == "" {
-			name = p.PanelID
-		}
+		name := p.Name()
 		if x, ok := b.Project.Panel(p.PanelID); ok {
 			of[name] = x
 			answers = answers || x.Alone.Given
