@@ -357,7 +357,7 @@ func (t *Turn) rankedGoals() []any {
 	out := []any{}
 	for _, r := range t.m.Def.Motive.Ranked(t.goals, t.met, t.wake.Now) {
 		if r.Open() {
-			v := r.Value()
+			v := t.m.Def.Told.Value(&r.Goal)
 			v["rank"] = float64(r.Rank) / goal.One
 			out = append(out, v)
 		}
@@ -415,7 +415,7 @@ func (e goalEnv) Lookup(root string) (any, bool) {
 	case "goals":
 		list := make([]any, len(t.goals))
 		for i := range t.goals {
-			list[i] = t.goals[i].Value()
+			list[i] = t.m.Def.Told.Value(&t.goals[i])
 		}
 		return list, true
 	case "now":

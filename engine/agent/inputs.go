@@ -104,7 +104,7 @@ func (t *Turn) activeGoals() []any {
 	out := []any{}
 	for i := range t.goals {
 		if g := &t.goals[i]; g.Open() {
-			out = append(out, g.Value())
+			out = append(out, t.m.Def.Told.Value(g))
 		}
 	}
 	return out

@@ -79,7 +79,7 @@ func (t *Turn) asksSituation() bool {
 // activatedKnowledge lists the entries that the situation of the agent activates.
 func (t *Turn) activatedKnowledge() []any {
 	ask := &lore.Ask{Who: t.who(), Scene: t.m.Def.Scene, Purpose: t.purpose, Turn: t.end.Turn, Now: t.wake.Now, Draw: t.draw.Sub(entryDraws), Self: t.self(),
-		Events: t.events, Values: valuesOf(t.events, t.eventValue), Goals: t.goals, History: t.said, Observations: t.observed,
+		Events: t.events, Values: valuesOf(t.events, t.eventValue), Goals: t.goals, Told: t.m.Def.Told, History: t.said, Observations: t.observed,
 		Kept: t.kept, Learnt: t.lessons.Show, Trace: t.wake.Trace}
 	found := t.books().Active(ask)
 	if len(found.Began) > 0 {

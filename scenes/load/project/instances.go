@@ -350,6 +350,7 @@ func (l *loader) linkInstance(s *Scene, i int) *entry {
 		e.goals = d.InitialGoalsOverrideReference
 	}
 	e.runtime = l.runtime(p, node.Get("custom_runtime_config"), s.doc)
+	l.begins(s, steps, d, e)
 	l.blockingLanes(s, steps, e)
 	e.subscriptions = p.Subscriptions
 	if d.CustomRuntimeConfig != nil {
