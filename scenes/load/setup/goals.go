@@ -36,7 +36,7 @@ type beginning struct {
 // initialGoals reads the initial goals of a class of agents from the knowledge bases, and sets the
 // rules that weigh them.
 func (b *builder) initialGoals(d *agent.Definition, p *project.Profile, refs []profile.GoalReference) (*beginning, error) {
-	g := &beginning{}
+	g, seen := &beginning{}, map[string]bool{}
 	for _, ref := range refs {
 		kb, ok := p.KnowledgeBase(ref.KBAliasOrID)
 		if !ok {
@@ -46,7 +46,8 @@ func (b *builder) initialGoals(d *agent.Definition, p *project.Profile, refs []p
 		if !ok {
 			continue
 		}
-		if e, ok := base.Get(ref.CAIUID); ok && !slices.ContainsFunc(g.entries, func(have *knowledge.Entry) bool { return have.ID == e.ID }) {
+		if e, ok := base.Get(ref.CAIUID); ok && !seen[e.ID] { // two of one id are in runs of older programs
+			seen[e.ID] = true
 			g.entries, g.bases = append(g.entries, e), append(g.bases, base)
 			g.goals = append(g.goals, goalOf(e, kb, ref.ActivationPriority))
 		}
