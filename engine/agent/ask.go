@@ -219,18 +219,18 @@ func (t *Turn) takeNext() bool {
 		_ = w.run.run.Answer(w.request, workflow.Answer{Model: a.Model, Err: a.Err}) // the run is one of those that wait
 		return true
 	}
-	before := len(t.facts)
+	before := len(t.out.Facts)
 	r := t.noteCall(&w, a, took)
 	if w.run == nil && t.batch != nil {
-		t.batch.note(w.at, t.facts[before:]...)
-		t.facts = t.facts[:before]
+		t.batch.Note(w.at, t.out.Facts[before:]...)
+		t.out.Facts = t.out.Facts[:before]
 	}
 	if w.leave != nil {
 		w.leave(a)
 		return true
 	}
 	if w.run == nil {
-		t.remember(w.call, &r, a.Artifacts...)
+		t.outcomes.Keep(w.call, &r, a.Artifacts...)
 		if q := &t.queue[w.at]; t.talk != nil {
 			q.images, q.files = tool.Images(a.Artifacts), tool.Unnamed(r.Output, a.Artifacts)
 		}
@@ -244,17 +244,17 @@ func (t *Turn) takeNext() bool {
 }
 
 func (t *Turn) noteModel(a *effect.Answered) {
-	t.spend(len(a.Model.Text) + len(a.Model.Reasoning))
+	t.out.Spend(len(a.Model.Text) + len(a.Model.Reasoning))
 	t.end.TokensIn += a.Model.Usage.Input
 	t.end.TokensOut += a.Model.Usage.Output
 	f := put(&t.models, agentfact.AnswerOfModel(a))
 	if len(a.Model.Calls) > 0 {
-		f.Calls = t.written(func(b []byte) []byte { return talk.AppendCalls(b, a.Model.Calls, f.Origin != nil) })
+		f.Calls = t.out.Write(func(b []byte) []byte { return talk.AppendCalls(b, a.Model.Calls, f.Origin != nil) })
 	}
 	if a.Err != nil && !f.Cut() {
 		t.end.ModelFailed++
 	}
-	t.facts = append(t.facts, f)
+	t.out.Note(f)
 	t.noteUnknown(a)
 }
 
@@ -262,9 +262,9 @@ func (t *Turn) noteModel(a *effect.Answered) {
 func (t *Turn) noteCall(w *waiting, a *effect.Answered, took time.Duration) protocol.CallResult {
 	f := agentfact.AnswerOfCall(a, took)
 	if a.Output != nil {
-		f.Output = t.encode(a.Output)
+		f.Output = t.out.Encode(a.Output)
 	}
-	t.facts = append(t.facts, f)
+	t.out.Note(f)
 	t.noteUnknown(a)
 	if w.leave == nil {
 		t.spentOn(w, f)
@@ -274,7 +274,7 @@ func (t *Turn) noteCall(w *waiting, a *effect.Answered, took time.Duration) prot
 
 func (t *Turn) noteUnknown(a *effect.Answered) {
 	if protocol.KindOf(a.Err) == protocol.KindUnknownOutcome {
-		t.facts = append(t.facts, &agentfact.OutcomeUnknown{Effect: a.Kind, Request: int64(a.Number), Error: a.Err.Error()})
+		t.out.Note(&agentfact.OutcomeUnknown{Effect: a.Kind, Request: int64(a.Number), Error: a.Err.Error()})
 	}
 }
 

@@ -24,7 +24,7 @@ func TestTurnBudget(t *testing.T) {
 	for name, decision := range map[string]map[string]any{
 		"speech": {"say": strings.Repeat(big, 20)},
 		"calls":  {"say": "first", "calls": many},
-		"commands": {"say": big, "calls": []any{map[string]any{"tool": toolUpdatePrivate, "params": map[string]any{"commands": map[string]any{
+		"commands": {"say": big, "calls": []any{map[string]any{"tool": "UpdatePrivateStateTool", "params": map[string]any{"commands": map[string]any{
 			"set": map[string]any{"self.n": int64(1)}, "tavern_inspect": shown,
 		}}}}},
 		"events": {"say": "first", "events": []any{

@@ -5,14 +5,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tinylib/msgp/msgp"
-
-	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/block"
+	"tavernsim/engine/agent/outbox"
 	"tavernsim/engine/agent/person"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/publish"
 	"tavernsim/engine/agent/tool"
-	"tavernsim/engine/secret"
+	"tavernsim/engine/agent/worldview"
 	"tavernsim/protocol"
 	"tavernsim/protocol/callvalue"
 	"tavernsim/tam/answer"
@@ -33,13 +32,13 @@ func (t *Turn) coreEnded(r result) {
 		t.keepRounds(r.err)
 		return
 	case r.err != nil:
-		if t.round == 1 && len(t.resumed) > 0 {
-			t.observeShown() // results of steps that had waited
+		if t.round == 1 && t.steps.Some() {
+			t.calls.Observe() // results of steps that had waited
 		}
 		t.fail("%s", r.err)
 		return
 	}
-	t.shown = t.shown[:0]
+	t.calls.Seen()
 	t.talk.Begin(r.outputs[OutputResponse], t.lastRound())
 	t.heed(r.outputs)
 	t.talk.End()
@@ -49,14 +48,7 @@ func (t *Turn) coreEnded(r result) {
 // stays, and the next deliberation observes the results that this round was made for.
 func (t *Turn) keepRounds(err error) {
 	t.problem(err.Error())
-	t.observeShown()
-}
-
-// observeShown lets the next deliberation observe what this round alone was shown.
-func (t *Turn) observeShown() {
-	for _, f := range t.shown {
-		f.Observe = true
-	}
+	t.calls.Observe()
 }
 
 // heed turns the outputs of a workflow into speech and queued calls. The core
@@ -104,7 +96,7 @@ func (t *Turn) problem(text string) {
 	t.record(&protocol.Call{ID: t.nextCallID(), Tool: NotUnderstood, Origin: protocol.OriginTAM}, &protocol.CallResult{
 		Status: protocol.CallFailed, Error: protocol.Errorf(protocol.KindInvalid, "%s", text),
 	}, observe)
-	t.show(observe)
+	t.calls.Show(observe)
 }
 
 // decide reads a structured decision: say, calls, skills, tools, events,
@@ -120,9 +112,9 @@ func (t *Turn) decide(d map[string]any) {
 	t.each(d["skills"], func(v map[string]any) { t.enqueueSkill(v) })
 	t.each(d["events"], func(v map[string]any) { t.short(publish.Tool, v) })
 	if v, ok := d["private_state"].(map[string]any); ok {
-		t.short(toolUpdatePrivate, map[string]any{"op": private.OpMerge, "value": v})
+		t.short(private.Tool, map[string]any{"op": private.OpMerge, "value": v})
 	}
-	t.each(d["world"], func(v map[string]any) { t.short(toolRequestWorld, v) })
+	t.each(d["world"], func(v map[string]any) { t.short(worldview.RequestTool, v) })
 	t.each(d["goals"], func(v map[string]any) { t.short(toolUpdateGoal, v) })
 	switch v := d["reflect"].(type) {
 	case bool:
@@ -209,7 +201,7 @@ func (t *Turn) enqueue(c protocol.Call) {
 	if c.Block > 0 {
 		t.extend(&q)
 	}
-	if t.spend(entryBytes) {
+	if t.out.Spend(outbox.EntryBytes) {
 		t.queue = append(t.queue, q)
 	}
 }
@@ -226,7 +218,7 @@ func (t *Turn) carryOut(i int) {
 	switch {
 	case c.Block > 0 && c.Block == t.stopped:
 		t.took(i, c, protocol.CallResult{Status: protocol.CallNotRun}, 0)
-	case t.holding(c.Block) != nil:
+	case t.steps.Holds(c.Block):
 		t.hold(i, nil)
 	default:
 		t.begins(i, 0)
@@ -248,76 +240,39 @@ func (t *Turn) tooManyCalls() protocol.CallResult {
 func (t *Turn) keep(c *protocol.Call, r protocol.CallResult) {
 	last := t.lastRound()
 	if !last {
-		r.ID, r.Tool, r.Output = c.ID, c.Tool, readable(r.Output)
+		r.ID, r.Tool, r.Output = c.ID, c.Tool, tool.Readable(r.Output)
 		t.results = append(t.results, r)
 	}
-	if t.batch == nil && stops(c, &r) {
+	if t.batch == nil && block.Stops(c, &r) {
 		t.stopped = c.Block
 	}
 	t.noteRequest(c, &r)
 	// In the last round only the next deliberation can see the result.
 	t.record(c, &r, last)
-	t.show(last || !t.worthShowing(c, &r))
+	t.calls.Show(last || !t.m.Def.worthShowing(c, &r))
 }
 
-// show notes the call that was recorded last, unless the agent observes it anyway.
-func (t *Turn) show(observed bool) {
-	if n := len(t.calls); !observed && n > 0 {
-		t.shown = append(t.shown, &t.calls[n-1])
-	}
-}
-
-// record adds the fact of a call. Other facts hold the effects of the call, so this
-// one may hide secrets. The agent's next turn observes the call from this fact.
+// record adds the fact of a call.
 func (t *Turn) record(c *protocol.Call, r *protocol.CallResult, observe bool) {
-	if !t.spend(entryBytes) {
-		return
-	}
-	f := put(&t.calls, agentfact.CallMade{ID: c.ID, Tool: c.Tool, Origin: c.Origin, Status: r.Status, Observe: observe && t.worthShowing(c, r)})
-	if len(c.Params) > 0 && !t.inFact(c, r.Status) {
-		f.Params = t.reported(c.Params)
-	}
-	if r.Output != nil {
-		f.Output = t.reported(r.Output)
-	}
-	if r.Error != nil {
-		f.Error = secret.Text(r.Error.Message)
-		t.spend(len(f.Error))
-	}
-	t.facts = append(t.facts, f)
-}
-
-// reported encodes a part of a call without secrets. In the place of a value that
-// nests too deep to be read again stands why.
-func (t *Turn) reported(v any) protocol.Raw {
-	if id, ok := v.(requestID); ok {
-		return t.written(func(b []byte) []byte {
-			return msgp.AppendString(msgp.AppendString(msgp.AppendMapHeader(b, 1), "request_id"), secret.Text(string(id)))
-		})
-	}
-	v, _ = secret.Hide(readable(v))
-	raw := t.encode(v)
-	if err := protocol.Check(raw); err != nil {
-		return t.encode(err.Error())
-	}
-	return raw
+	d := t.m.Def
+	t.calls.Add(c, r, observe && d.worthShowing(c, r), !d.inFact(c, r.Status), &t.out)
 }
 
 // inFact reports whether the fact of the effect of a call holds its parameters.
-func (t *Turn) inFact(c *protocol.Call, status protocol.CallStatus) bool {
-	entry := t.m.Def.tools[c.Tool]
-	return entry != nil && entry.inFact && status == entry.status && (t.m.Def.Memory == nil || t.m.Def.Memory.Keep == 0) // a memory tells what was called
+func (d *Definition) inFact(c *protocol.Call, status protocol.CallStatus) bool {
+	entry := d.tools[c.Tool]
+	return entry != nil && entry.inFact && status == entry.status && (d.Memory == nil || d.Memory.Keep == 0) // a memory tells what was called
 }
 
 // worthShowing reports whether the agent observes a call: if it failed, or if it
 // was a read. The agent sees a successful write in the state, and tools may be quiet.
-func (t *Turn) worthShowing(c *protocol.Call, r *protocol.CallResult) bool {
+func (d *Definition) worthShowing(c *protocol.Call, r *protocol.CallResult) bool {
 	switch r.Status {
 	case protocol.CallOK:
-		entry := t.m.Def.tools[c.Tool]
+		entry := d.tools[c.Tool]
 		return r.Output != nil && (entry == nil || !entry.quiet)
 	case protocol.CallRequested: // of a task its agent must know the id
-		_, task := r.Output.(taskID)
+		_, task := r.Output.(tool.TaskID)
 		return task
 	}
 	return true

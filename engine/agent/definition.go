@@ -191,6 +191,29 @@ func (d *Definition) Seal(describe func(id string) (name, description string)) {
 // Capabilities is the input available_capabilities.
 func (d *Definition) Capabilities() map[string]any { return d.capabilities }
 
+// outside reports whether an executor carries out a call. Every other call runs alone: it
+// changes the turn, whose facts have one order.
+func (d *Definition) outside(c *protocol.Call) bool {
+	named := *c
+	entry, skill, _ := d.find(&named)
+	return entry != nil && skill == "" && entry.kind != "" && !entry.async
+}
+
+// declares reports whether the tool of a call has a parameter.
+func (d *Definition) declares(c *protocol.Call, name string) bool {
+	named := *c
+	entry, _, _ := d.find(&named)
+	return entry != nil && slices.ContainsFunc(entry.schema.Properties, func(p bind.Property) bool { return p.Name == name })
+}
+
+// schema is that of the parameters of a tool, or of the inputs of a skill if entry is nil.
+func (d *Definition) schema(entry *Tool, skill string) *bind.Schema {
+	if entry == nil {
+		return d.schemas[skill]
+	}
+	return &entry.schema
+}
+
 // find resolves the name in a call to a tool or a skill of the inventories; a tool that a
 // skill carries out is both. It corrects the letter case and punctuation of the name in the call.
 func (d *Definition) find(c *protocol.Call) (entry *Tool, skill string, refused *protocol.Error) {

@@ -52,9 +52,7 @@ func (t *Turn) searches(entry *Tool) bool {
 
 // queries reports whether such a call waits for the vector of its query first.
 func (t *Turn) queries(entry *Tool, c *protocol.Call, w waiting, then func()) bool {
-	t.trying = true
-	params, err := t.bound(c, &entry.schema)
-	t.trying = false
+	params, err := t.tried(c, &entry.schema)
 	w.call = c
 	p := tool.Params(params)
 	return err == nil && t.asksVector(p.Text("kb"), p.Text("query"), false, w, then)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/profile"
 	"tavernsim/protocol"
 )
 
@@ -41,7 +42,7 @@ func (t *Turn) urgency() protocol.Priority {
 // undo drops the effects of a turn that was interrupted or exceeded its budget. It
 // keeps the answers of the outside, because they cost time or money.
 func (t *Turn) undo() {
-	t.facts = slices.DeleteFunc(t.facts, func(f protocol.Fact) bool {
+	t.out.Facts = slices.DeleteFunc(t.out.Facts, func(f protocol.Fact) bool {
 		switch f.(type) {
 		case agentfact.Recorded, *agentfact.CallAsked, *agentfact.CallJudged:
 			return false
@@ -50,9 +51,11 @@ func (t *Turn) undo() {
 		}
 		return true
 	})
-	t.sequenced, t.holds, t.began = t.sequenced[:0], nil, nil
-	t.goals, t.motives, t.dozes = t.m.State.Goals, motives{met: t.m.State.met()}, t.m.State.pace().Asleep()
-	t.end.Calls, t.end.Reflections, t.end.Changed = 0, 0, false
+	t.out.Requests, t.began = t.out.Requests[:0], nil
+	t.steps.Drop()
+	t.goals.Reset(t.m.State.Goals, t.m.State.met())
+	t.idle, t.stirred, t.dozes = false, 0, t.m.State.pace().Asleep()
+	t.end.Calls, t.end.Reflections, t.out.Changed = 0, 0, false
 	t.end.Asleep, t.end.SleepUntil, t.end.WakeAbove = false, 0, protocol.Low
 	if t.interrupted {
 		t.end.Outcome = agentfact.OutcomeInterrupted
@@ -67,25 +70,24 @@ func (t *Turn) handOver() {
 	if !t.interrupted { // else the next turn adds it
 		t.end.Dropped = s.dropped
 	}
-	if f := t.dropped(); len(f.Events) > 0 {
-		t.facts = append(t.facts, new(f))
+	if f := s.droppedFact(&t.end, t.wake.Now); len(f.Events) > 0 {
+		t.out.Note(new(f))
 	}
 	t.closeTasks()
 	gone := t.deadLetters()
 	t.wakeFor(gone)
 }
 
-// dropped lists the deliveries that the agent will not perceive: those that found no
+// droppedFact lists the deliveries that the agent will not perceive: those that found no
 // room, which an interrupted turn leaves to the next, and those that expired.
-func (t *Turn) dropped() agentfact.Dropped {
-	s := &t.m.State
-	f := agentfact.Dropped{Agent: t.m.ID.Ordinal}
-	if d := s.more; d != nil && !t.interrupted {
+func (s *State) droppedFact(end *agentfact.TurnEnded, now protocol.Time) agentfact.Dropped {
+	f := agentfact.Dropped{Agent: end.Agent}
+	if d := s.more; d != nil && end.Outcome != agentfact.OutcomeInterrupted {
 		f.InboxFull, f.QueueFull, f.Events = s.dropped, d.refused, slices.Clip(d.drops)
 	}
 	for i := range s.inbox {
 		h := &s.inbox[i]
-		if !h.expired(t.wake.Now) || h.Held || h.Number > t.end.Through || acknowledged(h.Event) {
+		if !h.expired(now) || h.Held || h.Number > end.Through || acknowledged(h.Event) {
 			continue
 		}
 		if f.Expired++; f.Expired <= maxDrops {
@@ -96,15 +98,14 @@ func (t *Turn) dropped() agentfact.Dropped {
 }
 
 // deadLetters gives up acknowledged events that expired or failed too often.
-func (t *Turn) deadLetters() map[uint64]bool {
-	var gone map[uint64]bool
+func (t *Turn) deadLetters() (gone map[uint64]bool) {
 	s := &t.m.State
 	for i := range s.inbox {
 		h := s.inbox[i]
 		if !acknowledged(h.Event) || h.Number > t.end.Through || h.Held {
 			continue
 		}
-		reason := t.deadReason(&h)
+		reason := h.deadReason(&t.end, t.wake.Now, &t.m.Def.Limits)
 		if reason == "" {
 			continue
 		}
@@ -112,18 +113,18 @@ func (t *Turn) deadLetters() map[uint64]bool {
 			gone = map[uint64]bool{}
 		}
 		gone[h.Number] = true
-		t.facts = append(t.facts, &agentfact.Unacknowledged{Agent: t.m.ID.Ordinal, Number: h.Number, Event: h.Event.ID, Type: h.Event.Type, Source: h.Event.Source,
+		t.out.Note(&agentfact.Unacknowledged{Agent: t.m.ID.Ordinal, Number: h.Number, Event: h.Event.ID, Type: h.Event.Type, Source: h.Event.Source,
 			Reason: reason, Redelivered: h.redelivered(), TraceID: h.Event.TraceID, Chain: h.Event.Chain})
 	}
 	return gone
 }
 
-func (t *Turn) deadReason(h *Heard) agentfact.DropReason {
-	limits := &t.m.Def.Limits
-	failed := t.end.Outcome == agentfact.OutcomeFailed || t.end.Outcome == agentfact.OutcomeCancelled
-	seen := h.perceivable(t.wake.Now, limits)
+// deadReason says why an acknowledged event is given up; "" = it is not.
+func (h *Heard) deadReason(end *agentfact.TurnEnded, now protocol.Time, limits *profile.Limits) agentfact.DropReason {
+	failed := end.Outcome == agentfact.OutcomeFailed || end.Outcome == agentfact.OutcomeCancelled
+	seen := h.perceivable(now, limits)
 	switch {
-	case h.expired(t.wake.Now):
+	case h.expired(now):
 		return agentfact.DropTTL
 	case h.exhausted(limits), seen && failed && int(h.Failures) >= limits.MaxRedeliveries:
 		return agentfact.DropRedeliveries
@@ -149,17 +150,18 @@ func (t *Turn) wakeFor(gone map[uint64]bool) {
 		}
 		wake(max(h.After, t.wake.Now))
 	}
-	t.wakeForTasks(wake)
+	s.wakeForTasks(t.out.Facts, wake)
 	t.noteHeld(wake)
 	if t.m.Def.Motive != nil {
-		t.wakeForGoals(wake)
+		wake(t.goals.Due(goalEnv{t}))
 	}
 	t.wakeToLook(wake)
 }
 
-func (t *Turn) wakeForTasks(wake func(protocol.Time)) {
-	open := t.m.State.Tasks()
-	for _, f := range t.facts {
+// wakeForTasks finds the deadlines of the tasks that are open after a turn with these facts.
+func (s *State) wakeForTasks(facts []protocol.Fact, wake func(protocol.Time)) {
+	open := s.Tasks()
+	for _, f := range facts {
 		switch x := f.(type) {
 		case *agentfact.TaskOpened:
 			open = append(open, x.Task)

@@ -7,6 +7,8 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/hook"
+	"tavernsim/engine/agent/outbox"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 )
@@ -40,13 +42,13 @@ func (t *Turn) hooksAnswered(a *effect.Answered) {
 	answer := hook.Read(a.Output, a.Err, t.m.Def.Hooks[q.place])
 	f := &agentfact.HookAnswered{Place: q.place, Subject: q.subject, Request: int64(a.Number), Veto: answer.Veto}
 	if a.Output != nil {
-		f.Output = t.encode(a.Output)
+		f.Output = t.out.Encode(a.Output)
 	}
 	if a.Err != nil {
 		f.Error, f.ErrorKind = a.Err.Error(), protocol.KindOf(a.Err)
 	}
-	t.spend(entryBytes)
-	t.facts = append(t.facts, f)
+	t.out.Spend(outbox.EntryBytes)
+	t.out.Note(f)
 	if len(t.hooks) > 0 {
 		t.sendHooks()
 	}
@@ -143,7 +145,7 @@ func (t *Turn) afterExecute(id string, purpose protocol.Purpose, res result, the
 	} else {
 		res.outputs = maps.Clone(res.outputs) // other workflows may end before the answer
 		names := protocol.SortedKeys(res.outputs)
-		values, left := hook.Told(names, func(i int) any { return readable(res.outputs[names[i]]) })
+		values, left := hook.Told(names, func(i int) any { return tool.Readable(res.outputs[names[i]]) })
 		told["outputs"] = values
 		leftOut(told, left)
 	}

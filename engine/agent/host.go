@@ -4,6 +4,7 @@ import (
 	"maps"
 
 	"tavernsim/engine/agent/menu"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/template"
 	"tavernsim/engine/workflow"
@@ -41,7 +42,7 @@ func (r *activeRun) act(entry *Tool, skill string, call protocol.Call, refused *
 	case entry != nil && entry.async:
 		res := t.openTask(entry, &call, number, q.Timeout)
 		t.recordOfNode(&call, &res)
-		res.Output = readable(res.Output)
+		res.Output = tool.Readable(res.Output)
 		return workflow.Answer{Result: res}, true
 	case entry != nil && entry.kind != "":
 		res, ended := t.askTool(entry, &call, number, q, waiting{run: r, request: q.ID})
@@ -52,7 +53,7 @@ func (r *activeRun) act(entry *Tool, skill string, call protocol.Call, refused *
 	}
 	res := t.perform(entry, &call, refused)
 	t.recordOfNode(&call, &res)
-	res.Output = readable(res.Output)
+	res.Output = tool.Readable(res.Output)
 	return workflow.Answer{Result: res}, true
 }
 

@@ -42,9 +42,9 @@ func (t *Turn) input(name string) any {
 	case "world_state":
 		return t.world.Perceived(t.m.Def.Perceives, t.m.ID.Instance)
 	case "private_state":
-		return t.Private
+		return t.own.Private
 	case "active_goals":
-		return t.activeGoals()
+		return t.goals.Active()
 	case "knowledge":
 		return t.activatedKnowledge()
 	case "interaction_history":
@@ -84,10 +84,10 @@ func (t *Turn) input(name string) any {
 // Lookup gives what conditions of models read (protocol.ModelRequest.Asker).
 func (t *Turn) Lookup(root string) (any, bool) {
 	if root == "goals" {
-		return t.activeGoals(), true
+		return t.goals.Active(), true
 	}
 	self := t.self()
-	self["private_state"] = t.Private
+	self["private_state"] = t.own.Private
 	return self, root == "self"
 }
 
@@ -95,19 +95,6 @@ func (t *Turn) self() map[string]any {
 	self := maps.Clone(t.m.Def.self)
 	self["instance_id"], self["ordinal"] = t.m.ID.Instance, int64(t.m.ID.Ordinal)
 	return self
-}
-
-func (t *Turn) activeGoals() []any {
-	if t.m.Def.Motive != nil {
-		return t.rankedGoals()
-	}
-	out := []any{}
-	for i := range t.goals {
-		if g := &t.goals[i]; g.Open() {
-			out = append(out, t.m.Def.Told.Value(g))
-		}
-	}
-	return out
 }
 
 func valuesOf[T any](list []T, value func(T) map[string]any) []any {
@@ -137,7 +124,7 @@ func (t *Turn) eventValue(e *protocol.Envelope) map[string]any {
 	if h := t.m.State.find(e); h != nil && h.redelivered() > 0 {
 		meta["redelivered"] = h.redelivered()
 	}
-	if task := t.taskValue(e); task != nil {
+	if task := t.m.State.taskValue(e, t.events); task != nil {
 		meta["task"] = task
 	}
 	return v

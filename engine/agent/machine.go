@@ -39,9 +39,8 @@ type Machine struct {
 
 // Space is the working memory of one deliberation. The owner of many agents lends it.
 type Space struct {
-	turn  Turn
-	arena []byte // encoded values of the facts
-	free  []*activeRun
+	turn Turn
+	free []*activeRun
 
 	paths   world.Paths    // of calls
 	outputs map[string]any // of the workflow that ended last
@@ -49,14 +48,6 @@ type Space struct {
 
 // NewSpace makes an empty one.
 func NewSpace() *Space { return &Space{outputs: map[string]any{}} }
-
-// clear forgets the deliberation before.
-func (s *Space) clear() {
-	s.turn.clear()
-	if s.arena = s.arena[:0]; cap(s.arena) > maxKept {
-		s.arena = nil
-	}
-}
 
 // Lend gives the machine the working memory for its next deliberation. Without it the
 // machine makes its own. It does nothing while a deliberation is in flight.
@@ -75,12 +66,9 @@ func (m *Machine) Release() *Space {
 		return nil
 	}
 	m.space = nil
-	s.clear()
+	s.turn.clear()
 	return s
 }
-
-// maxKept is how large a buffer may be that waits for the next deliberation.
-const maxKept = 1 << 20
 
 // Inputs of the machine, besides events and observations.
 type (
@@ -141,7 +129,7 @@ func (m *Machine) Decide(in any) (protocol.Decision, error) {
 		case m.space == nil:
 			m.space = NewSpace()
 		case m.space.turn.m != nil: // nobody has released it: it has the facts of the last turn
-			m.space.clear()
+			m.space.turn.clear()
 		}
 		m.turn = begin(m, x, m.space)
 		return m.advance(), nil
@@ -171,7 +159,7 @@ func (m *Machine) advance() protocol.Decision {
 	t.asked = t.asked[:0]
 	if done {
 		m.turn = nil
-		d.Facts, d.Requests = t.facts, t.sequenced
+		d.Facts, d.Requests = t.out.Facts, t.out.Requests
 	}
 	return d
 }

@@ -170,7 +170,7 @@ func TestDeepValue(t *testing.T) {
 	for range protocol.MaxDepth + 1 {
 		deep = []any{deep}
 	}
-	for _, tool := range []string{toolUpdatePrivate, "Nothing"} {
+	for _, tool := range []string{"UpdatePrivateStateTool", "Nothing"} {
 		m := machine(t, echo())
 		m.State.Private = map[string]any{"decision": map[string]any{"calls": map[string]any{"tool": tool, "params": map[string]any{"path": "a", "value": deep}}}}
 		d := decide(t, m, 1)

@@ -65,7 +65,7 @@ func (t *Turn) takeState(payload map[string]any) error {
 		return err
 	}
 	p := tool.Params(bound)
-	return t.updatePrivate(p.Text("path"), p.Text("op"), p["value"])
+	return t.own.Change(p.Text("path"), p.Text("op"), p["value"], &t.out, &t.space.paths)
 }
 
 // stateSchema is what an event of cast.TypeState says.

@@ -38,8 +38,8 @@ func (m *Machine) applyRests(f *agentfact.Rests, at protocol.Time) error {
 // rests decides how the agent rests from the end of the turn.
 func (t *Turn) rests() {
 	if have := t.m.State.pace(); t.m.Def.Pace != nil || have != nil || t.dozes.Any() {
-		if f := have.Decide(t.m.Def.Pace, t.facts, &t.end, len(t.sequenced) > 0, t.m.Def.Period, t.dozes, t.wake.Now); f != nil {
-			t.facts = append(t.facts, f)
+		if f := have.Decide(t.m.Def.Pace, t.out.Facts, &t.end, len(t.out.Requests) > 0, t.m.Def.Period, t.dozes, t.wake.Now); f != nil {
+			t.out.Note(f)
 		}
 	}
 }

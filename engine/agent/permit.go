@@ -5,6 +5,8 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/agent/outbox"
+	"tavernsim/engine/agent/record"
 	"tavernsim/engine/permit"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
@@ -31,13 +33,10 @@ type permitted func(no *protocol.Error, number int, waited time.Duration)
 // after an approver has answered. A call with wrong parameters is not judged: it fails.
 func (t *Turn) permit(entry *Tool, skill string, c *protocol.Call, o of, then permitted) {
 	q := permit.Call{Tool: entry.id(skill), Own: true, Profile: t.m.Def.Profile, Agent: t.m.ID.Instance}
-	schema := t.m.Def.schemas[skill]
 	if entry != nil {
-		schema, q.Own = &entry.schema, entry.kind == "" && entry.skill == ""
+		q.Own = entry.kind == "" && entry.skill == ""
 	}
-	t.trying = true
-	params, err := t.bound(c, schema)
-	t.trying = false
+	params, err := t.tried(c, t.m.Def.schema(entry, skill))
 	if err == nil && entry != nil {
 		params, err = entry.checked(params, len(c.URIs) > 0)
 	}
@@ -72,7 +71,7 @@ func (t *Turn) askLeave(c *protocol.Call, q *permit.Call, o of, v permit.Verdict
 	}
 	asked := &agentfact.CallAsked{ID: c.ID, Tool: q.Tool, Rule: v.Rule, Reason: v.Reason, Request: int64(o.number)}
 	if len(c.Params) > 0 {
-		asked.Params = t.reported(q.Params)
+		asked.Params = record.Value(q.Params, &t.out)
 	}
 	t.noteOf(o, asked)
 	call := *c
@@ -98,7 +97,7 @@ const maxQuestion = 24 * time.Hour
 
 // judge keeps what came of a call by the policy.
 func (t *Turn) judge(id, tool string, o of, v permit.Verdict, l permit.Leave) {
-	if t.spend(entryBytes) {
+	if t.out.Spend(outbox.EntryBytes) {
 		t.noteOf(o, &agentfact.CallJudged{ID: id, Tool: tool, Rule: v.Rule, Allowed: l.Yes, By: l.By, Reason: l.Reason})
 	}
 }
@@ -106,10 +105,10 @@ func (t *Turn) judge(id, tool string, o of, v permit.Verdict, l permit.Leave) {
 // noteOf keeps a fact of a call: of a batch with the call.
 func (t *Turn) noteOf(o of, f protocol.Fact) {
 	if o.run == nil && t.batch != nil {
-		t.batch.note(o.at, f)
+		t.batch.Note(o.at, f)
 		return
 	}
-	t.facts = append(t.facts, f)
+	t.out.Note(f)
 }
 
 // judgedFirst carries out a call of a node when the policy has judged it.

@@ -6,6 +6,8 @@ import (
 	"tavernsim/engine/agent/listen"
 	"tavernsim/engine/agent/publish"
 	"tavernsim/engine/agent/whereabouts"
+	"tavernsim/engine/agent/worldview"
+	"tavernsim/engine/tooltask"
 )
 
 // Reach is what the turns of all agents of a definition can read of others, and do to
@@ -17,6 +19,9 @@ type Reach struct {
 	Bases   bool // reads knowledge bases
 	Writes  bool // asks for changes of the world
 	Listens bool // changes its subscriptions
+	Directs bool // may change others at once, or what all of them see of the scene
+	Assigns bool // its events may ask for tasks
+	Reports bool // reports on tasks to whoever asked for them
 
 	Publishes publish.Rules // types of its events, beside what it says, and the agents that they name
 
@@ -29,10 +34,15 @@ func (d *Definition) Reach() Reach {
 	has := func(id string) bool { return d.tools[id] != nil }
 	motive := d.Motive != nil // its conditions may read the world, and its rules subscribe and answer
 	bases := len(d.Knowledge) > 0 && (d.reads("knowledge") || has("QueryKnowledgeBaseTool"))
-	whole := motive || has("ReadWorldStateTool") || bases
+	directs := false
+	for _, t := range d.tools {
+		directs = directs || t.directing
+	}
+	whole := motive || has(worldview.ReadTool) || bases
 	return Reach{
+		Directs: directs, Assigns: d.Assigns && has(publish.Tool), Reports: has(tooltask.ReportTool),
 		World: whole || d.reads("world_state"), Part: !whole && d.Perceives != nil, Version: d.reads("world_version"), Bases: bases,
-		Writes: has(toolRequestWorld), Listens: motive || has(listen.Subscribe) || has(listen.Unsubscribe),
+		Writes: has(worldview.RequestTool), Listens: motive || has(listen.Subscribe) || has(listen.Unsubscribe),
 		Publishes: d.Publishes.Of(has(publish.Tool), motive), Surroundings: d.reads("surroundings") || has(whereabouts.Look), Walks: has(whereabouts.Move),
 	}
 }

@@ -28,7 +28,7 @@ func (t *Turn) startReflection() {
 	id := t.m.Def.Reflection
 	plan, ok := t.m.Def.Workflows[id]
 	if !ok {
-		t.facts = append(t.facts, &agentfact.Reflected{Reason: t.reflect.reason, Error: "no reflection workflow"})
+		t.out.Note(&agentfact.Reflected{Reason: t.reflect.reason, Error: "no reflection workflow"})
 		return
 	}
 	t.end.Reflections++
@@ -38,7 +38,7 @@ func (t *Turn) startReflection() {
 // actionsValue lists the calls of this turn with their outcome.
 func (t *Turn) actionsValue() []any {
 	out := []any{}
-	for _, f := range t.facts {
+	for _, f := range t.out.Facts {
 		if c, ok := f.(*agentfact.CallMade); ok {
 			v := c.Observed()
 			v["params"], _ = c.Params.Value()
@@ -52,7 +52,7 @@ func (t *Turn) actionsValue() []any {
 // private state, goals. A response is treated like that of the core workflow.
 func (t *Turn) reflected(r result) {
 	f := &agentfact.Reflected{Reason: t.reflect.reason, Workflow: t.m.Def.Reflection}
-	t.facts = append(t.facts, f)
+	t.out.Note(f)
 	if r.err != nil {
 		f.Error = r.err.Error()
 		t.problem("reflection: " + f.Error)
@@ -64,7 +64,7 @@ func (t *Turn) reflected(r result) {
 		t.short(toolWriteKnowledge, learn.Write(e, writes))
 	})
 	if v, ok := r.outputs["private_state"].(map[string]any); ok {
-		t.short(toolUpdatePrivate, map[string]any{"op": private.OpMerge, "value": v})
+		t.short(private.Tool, map[string]any{"op": private.OpMerge, "value": v})
 	}
 	t.each(r.outputs["goals"], func(g map[string]any) { t.short(toolUpdateGoal, g) })
 }

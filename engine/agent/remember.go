@@ -27,7 +27,7 @@ func (t *Turn) recalled(name string) any {
 	if name == memory.Summary {
 		return t.m.State.Mind().Summary(mapped(t.events, func(e *protocol.Envelope) string { return e.Source })...)
 	}
-	return memory.Values(t.m.State.Mind().Recall(t.m.Def.Memory, lore.AtHand(t.events, t.goals), t.wake.Now))
+	return memory.Values(t.m.State.Mind().Recall(t.m.Def.Memory, lore.AtHand(t.events, t.goals.Goals), t.wake.Now))
 }
 
 // summarises asks a model to summarise what the agent remembers of a talk, if that is too long; the
@@ -50,7 +50,7 @@ func (t *Turn) summarises() bool {
 		if err != nil {
 			f.Text, f.Error = "", err.Error()
 		}
-		t.facts = append(t.facts, f)
+		t.out.Note(f)
 	}
 	system, user := u.Asked(r.Summary.Tokens)
 	q := protocol.ModelRequest{Model: *r.Summary.Model, MaxTokens: r.Summary.Tokens, Messages: []protocol.ModelMessage{{Role: protocol.RoleSystem, Text: system}, {Role: protocol.RoleUser, Text: user}}}
@@ -68,7 +68,7 @@ func (t *Turn) soFar() memory.Turn {
 			heard = append(heard, t.m.heard(e, text))
 		}
 	}
-	return t.m.State.Mind().Of(t.facts, heard, &t.end)
+	return t.m.State.Mind().Of(t.out.Facts, heard, &t.end)
 }
 
 // reflectUnasked begins a reflection if the profile says so of what happened.
@@ -90,7 +90,7 @@ func (t *Turn) reflectionInputs() map[string]any {
 		return given
 	}
 	turn := t.soFar()
-	more, text := t.m.State.Mind().Inputs(&turn, t.end.Turn, t.wake.Now, t.goals)
+	more, text := t.m.State.Mind().Inputs(&turn, t.end.Turn, t.wake.Now, t.goals.Goals)
 	maps.Copy(given, more)
 	given["lessons"] = t.books().Near(text, memory.NearLessons, t.wake.Now)
 	return given

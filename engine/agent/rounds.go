@@ -52,7 +52,7 @@ func (t *Turn) closeRound() {
 		q := &t.queue[t.first+i]
 		calls[i] = talk.Call{ID: q.given, Result: &t.results[i], Images: q.images, Files: q.files}
 	}
-	t.spend(t.talk.Close(calls))
+	t.out.Spend(t.talk.Close(calls))
 	t.first = len(t.queue)
 }
 

@@ -30,7 +30,7 @@ func (s *script) printDecision(in any, d *protocol.Decision) {
 			meta, _ := v["metadata"].(map[string]any)
 			s.print("perceives %s%s", e.ID, text(map[string]any{"again": meta["redelivered"], "task": meta["task"]}))
 		}
-		for _, o := range t.deliveryObservations() {
+		for _, o := range t.m.State.deliveryObservations(t.events, t.wake.Now) {
 			s.print("is told %s %s", o.Kind, value(o.Value))
 		}
 	}

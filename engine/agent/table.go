@@ -155,28 +155,3 @@ func toolTable(outside []External, more map[string][]tool.Param) (list []Tool, t
 	}
 	return list, table, nil
 }
-
-// requestID is the result of a call that asked a service. Most results are recorded and no
-// more, so it becomes a value only when it is read (readable).
-type requestID string
-
-// readable is what a call returned, as a value.
-func readable(output any) any {
-	if id, ok := output.(taskID); ok {
-		return map[string]any{"task_id": string(id)}
-	}
-	if id, ok := output.(requestID); ok {
-		return map[string]any{"request_id": string(id)}
-	}
-	return output
-}
-
-func (t *Turn) nextRequestID() string {
-	return t.m.ID.Instance + "/" + itoa(t.end.Turn) + "." + itoa(uint64(len(t.sequenced)+1))
-}
-
-// request adds a request to another machine, which the scene passes on after the
-// turn. write appends its encoded form.
-func (t *Turn) request(to string, write func([]byte) []byte) {
-	t.sequenced = append(t.sequenced, protocol.Sequenced{To: to, Data: t.written(write)})
-}

@@ -67,21 +67,21 @@ func (t *Turn) ask(d *protocol.Draft) error {
 		return protocol.Errorf(protocol.KindLimit, "%d tasks are open, more are refused (custom_runtime_config.max_tasks)", limit)
 	}
 	if d.TaskID == "" {
-		d.TaskID = t.nextRequestID()
+		d.TaskID = t.out.NextID()
 	}
-	if _, open := t.m.State.task(d.TaskID); open || t.asks(d.TaskID) {
+	if _, open := t.m.State.task(d.TaskID); open || opensTask(t.out.Facts, d.TaskID) {
 		return protocol.Errorf(protocol.KindConflict, "task_id %q: you asked for it already; leave it out to get a new one", d.TaskID)
 	}
 	t.opened++
-	t.facts = append(t.facts, &agentfact.TaskOpened{Task: agentfact.Task{
+	t.out.Note(&agentfact.TaskOpened{Task: agentfact.Task{
 		ID: d.TaskID, Type: d.Type, Targets: d.Targets, Asked: t.wake.Now, Deadline: t.wake.Now.Add(t.m.Def.Limits.TaskTimeout),
 	}})
 	return nil
 }
 
-// asks reports whether this turn opened the task.
-func (t *Turn) asks(id string) bool {
-	return slices.ContainsFunc(t.facts, func(f protocol.Fact) bool {
+// opensTask reports whether a turn with these facts opened the task.
+func opensTask(facts []protocol.Fact, id string) bool {
+	return slices.ContainsFunc(facts, func(f protocol.Fact) bool {
 		o, ok := f.(*agentfact.TaskOpened)
 		return ok && o.Task.ID == id
 	})
@@ -108,7 +108,7 @@ func (t *Turn) answers(d *protocol.Draft) error {
 	if err := t.tasks.Reserved(d); err != nil || d.TaskID == "" || len(d.Targets) > 0 {
 		return err
 	}
-	asker := t.askerOf(d.TaskID)
+	asker := t.m.State.askerOf(t.events, d.TaskID)
 	if asker == "" {
 		return protocol.Errorf(protocol.KindNotFound, "task_id %s: no question with it has reached you, of the last %d; name target_agent_instance_id", tool.Cut(d.TaskID), maxOwed)
 	}
@@ -116,15 +116,15 @@ func (t *Turn) answers(d *protocol.Draft) error {
 	return nil
 }
 
-// askerOf finds the asker of a question that this turn or an earlier one perceived; "" = there is none.
-func (t *Turn) askerOf(task string) string {
-	for _, e := range t.events {
+// askerOf finds the asker of a question that is among these events or that an earlier turn perceived; "" = there is none.
+func (s *State) askerOf(events []*protocol.Envelope, task string) string {
+	for _, e := range events {
 		if e.TaskID == task && e.ExpectsReply {
 			return e.Source
 		}
 	}
-	if more := t.m.State.more; more != nil {
-		for _, q := range slices.Backward(more.owed) {
+	if s.more != nil {
+		for _, q := range slices.Backward(s.more.owed) {
 			if q.Task == task {
 				return q.Asker
 			}
@@ -133,30 +133,14 @@ func (t *Turn) askerOf(task string) string {
 	return ""
 }
 
-// answerTo finds the perceived event that answers the task; nil = none does.
-func (t *Turn) answerTo(task string) *protocol.Envelope {
-	for _, e := range t.events {
+// answerTo finds the event that answers the task; nil = none does.
+func answerTo(events []*protocol.Envelope, task string) *protocol.Envelope {
+	for _, e := range events {
 		if e.TaskID == task && !e.ExpectsReply {
 			return e
 		}
 	}
 	return nil
-}
-
-// overdue lists the tasks whose deadline has passed without an answer.
-func (t *Turn) overdue() []agentfact.Task {
-	return slices.DeleteFunc(t.m.State.Tasks(), func(task agentfact.Task) bool {
-		return task.Deadline > t.wake.Now || t.answerTo(task.ID) != nil
-	})
-}
-
-// overdueObservations are the observations of these tasks.
-func (t *Turn) overdueObservations() []Observation {
-	var out []Observation
-	for _, task := range t.overdue() {
-		out = append(out, Observation{Time: t.wake.Now, Kind: "task_timeout", Value: task.Value()})
-	}
-	return out
 }
 
 // closeTasks ends the tasks that are answered or overdue. An answer that requires an
@@ -166,29 +150,29 @@ func (t *Turn) closeTasks() {
 		return
 	}
 	for _, task := range t.m.State.Tasks() {
-		e := t.answerTo(task.ID)
+		e := answerTo(t.events, task.ID)
 		switch {
 		case e != nil && (t.end.Outcome == agentfact.OutcomeOK || !acknowledged(e)):
-			t.facts = append(t.facts, &agentfact.TaskClosed{Task: task.ID, How: agentfact.TaskAnswered, Event: e.ID})
+			t.out.Note(&agentfact.TaskClosed{Task: task.ID, How: agentfact.TaskAnswered, Event: e.ID})
 		case e == nil && task.Deadline <= t.wake.Now:
-			t.facts = append(t.facts, &agentfact.TaskClosed{Task: task.ID, How: agentfact.TaskTimeout})
+			t.out.Note(&agentfact.TaskClosed{Task: task.ID, How: agentfact.TaskTimeout})
 		}
 	}
 }
 
-// taskValue describes an answer to its receiver: answered, with the request, double,
-// or late; nil = the event answers no task of this agent.
-func (t *Turn) taskValue(e *protocol.Envelope) map[string]any {
+// taskValue describes an answer, one of these events, to its receiver: answered, with the request,
+// double, or late; nil = the event answers no task of this agent.
+func (s *State) taskValue(e *protocol.Envelope, events []*protocol.Envelope) map[string]any {
 	if e.TaskID == "" || e.ExpectsReply {
 		return nil
 	}
-	if task, open := t.m.State.task(e.TaskID); open {
-		if t.answerTo(e.TaskID) != e {
+	if task, open := s.task(e.TaskID); open {
+		if answerTo(events, e.TaskID) != e {
 			return map[string]any{"status": "double"}
 		}
 		return map[string]any{"status": "answered", "request": task.Value()}
 	}
-	switch t.m.State.taskEnd(e.TaskID) {
+	switch s.taskEnd(e.TaskID) {
 	case agentfact.TaskAnswered:
 		return map[string]any{"status": "double"}
 	case agentfact.TaskTimeout:

@@ -88,11 +88,11 @@ func TestNoParameterIsTooDeep(t *testing.T) {
 		{publish.Tool, func(n int) map[string]any {
 			return map[string]any{"type": "a.b", "payload": map[string]any{"v": nested(n - 1)}}
 		}, false},
-		{toolUpdatePrivate, func(n int) map[string]any { return map[string]any{"path": "a", "value": nested(n - 2)} }, false},
-		{toolUpdatePrivate, func(n int) map[string]any { return map[string]any{"path": "a", "op": "push", "value": nested(n - 2)} }, false},
-		{toolUpdatePrivate, func(n int) map[string]any { return map[string]any{"value": map[string]any{"a": nested(n - 2)}} }, false},
-		{toolUpdatePrivate, func(n int) map[string]any { return map[string]any{"path": "a.b.c.d.e.f", "value": nested(n - 2)} }, true},
-		{toolRequestWorld, func(n int) map[string]any { return map[string]any{"path": "a", "value": nested(n)} }, false},
+		{"UpdatePrivateStateTool", func(n int) map[string]any { return map[string]any{"path": "a", "value": nested(n - 2)} }, false},
+		{"UpdatePrivateStateTool", func(n int) map[string]any { return map[string]any{"path": "a", "op": "push", "value": nested(n - 2)} }, false},
+		{"UpdatePrivateStateTool", func(n int) map[string]any { return map[string]any{"value": map[string]any{"a": nested(n - 2)}} }, false},
+		{"UpdatePrivateStateTool", func(n int) map[string]any { return map[string]any{"path": "a.b.c.d.e.f", "value": nested(n - 2)} }, true},
+		{"RequestWorldStateUpdateTool", func(n int) map[string]any { return map[string]any{"path": "a", "value": nested(n)} }, false},
 		{toolWriteKnowledge, func(n int) map[string]any { return map[string]any{"entry": object(n)} }, false},
 		{tooltask.ReportTool, func(n int) map[string]any { return map[string]any{"task_id": "t", "result": nested(n)} }, false},
 		{"Outside", func(n int) map[string]any { return map[string]any{"q": nested(n)} }, false},

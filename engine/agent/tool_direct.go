@@ -13,12 +13,12 @@ import (
 func directTools() (list []Tool) {
 	for _, d := range direct.Tools() {
 		list = append(list, Tool{ToolSpec: d.Spec, status: protocol.CallRequested, directing: true, run: func(t *Turn, p tool.Params) (any, error) {
-			q, err := direct.Request(&d, t.nextRequestID(), t.m.ID.Instance, p)
+			q, err := direct.Request(&d, t.out.NextID(), t.m.ID.Instance, p)
 			if err != nil {
 				return nil, err
 			}
-			t.request(cast.Stage, q.AppendMsg)
-			return requestID(q.ID), nil
+			t.out.Request(cast.Stage, q.AppendMsg)
+			return tool.RequestID(q.ID), nil
 		}})
 	}
 	return list

@@ -63,7 +63,7 @@ func (t *Turn) queryKnowledge(p tool.Params) (any, error) {
 
 // books are the bases as the turn reads them now.
 func (t *Turn) books() *lore.Books {
-	return &lore.Books{Access: t.m.Def.Knowledge, Bases: t.bases, World: t.world.Document, Private: t.Private, Vectors: &t.vectors}
+	return &lore.Books{Access: t.m.Def.Knowledge, Bases: t.bases, World: t.world.Document, Private: t.own.Private, Vectors: &t.vectors}
 }
 
 // asksSituation asks for the vector of the text at hand, before the core workflow starts, if a
@@ -72,14 +72,14 @@ func (t *Turn) asksSituation() bool {
 	if !t.bases.Embeds() || t.m.Def.Core == nil || t.wake.Workflow != "" || !slices.Contains(t.m.Def.inputs(t.m.Def.Core), "knowledge") {
 		return false
 	}
-	ask := lore.Ask{Events: t.events, Goals: t.goals}
+	ask := lore.Ask{Events: t.events, Goals: t.goals.Goals}
 	return t.asksVector("", ask.Text(), true, waiting{}, t.startCore)
 }
 
 // activatedKnowledge lists the entries that the situation of the agent activates.
 func (t *Turn) activatedKnowledge() []any {
 	ask := &lore.Ask{Who: t.who(), Scene: t.m.Def.Scene, Purpose: t.purpose, Turn: t.end.Turn, Now: t.wake.Now, Draw: t.draw.Sub(entryDraws), Self: t.self(),
-		Events: t.events, Values: valuesOf(t.events, t.eventValue), Goals: t.goals, Told: t.m.Def.Told, History: t.said, Observations: t.observed,
+		Events: t.events, Values: valuesOf(t.events, t.eventValue), Goals: t.goals.Goals, Told: t.goals.Told, History: t.said, Observations: t.observed,
 		Kept: t.kept, Learnt: t.lessons.Show, Trace: t.wake.Trace}
 	found := t.books().Active(ask)
 	if len(found.Began) > 0 {
@@ -121,7 +121,7 @@ func (t *Turn) observed() []criteria.Line {
 // keepActive records the entries that stay active, or rest, after this turn.
 func (t *Turn) keepActive() {
 	if len(t.began) > 0 {
-		t.facts = append(t.facts, &agentfact.EntriesActivated{Entries: t.began})
+		t.out.Note(&agentfact.EntriesActivated{Entries: t.began})
 	}
 }
 
@@ -157,19 +157,19 @@ func (t *Turn) writeKnowledge(p tool.Params) (any, error) {
 	if access.Criteria {
 		req.Permissions = append(req.Permissions, knowledge.PermitCriteria)
 	}
-	return requestID(t.askKnowledge(req)), nil
+	return tool.RequestID(t.askKnowledge(req)), nil
 }
 
 // askKnowledge sends a request of this agent and returns its id.
 func (t *Turn) askKnowledge(req knowledge.Request) string {
-	req.ID, req.By = t.nextRequestID(), t.m.ID.Instance
-	t.request(knowledge.Service, func(b []byte) []byte { return protocol.AppendValue(b, req.Value()) })
+	req.ID, req.By = t.out.NextID(), t.m.ID.Instance
+	t.out.Request(knowledge.Service, req.AppendMsg)
 	return req.ID
 }
 
 // creditLessons counts the lessons that the turn was shown, if it ended a goal.
 func (t *Turn) creditLessons() {
-	for _, req := range t.lessons.Credit(t.facts, t.m.State.Goals) {
+	for _, req := range t.lessons.Credit(t.out.Facts, t.m.State.Goals) {
 		t.askKnowledge(req)
 	}
 }

@@ -12,7 +12,7 @@ func listenTools() (list []Tool) {
 		list = append(list, Tool{ToolSpec: d.Spec, sceneOnly: d.SceneOnly, status: protocol.CallRequested, run: func(t *Turn, p tool.Params) (any, error) {
 			q, err := d.Call(&listen.Asker{Instance: t.m.ID.Instance, Now: t.wake.Now}, p)
 			if err == nil {
-				t.request(bus.Service, q.AppendMsg)
+				t.out.Request(bus.Service, q.AppendMsg)
 			}
 			return nil, err
 		}})

@@ -28,8 +28,8 @@ func (t *Turn) askPanel(p tool.Params) (any, error) {
 
 // askPerson requests a question to a person and gives its id.
 func (t *Turn) askPerson(task tooltask.Task) string {
-	task.ID, task.Agent, task.Turn = t.nextRequestID(), t.m.ID.Instance, t.end.Turn
-	t.request(tooltask.Service, (&tooltask.Request{Task: task}).AppendMsg)
+	task.ID, task.Agent, task.Turn = t.out.NextID(), t.m.ID.Instance, t.end.Turn
+	t.out.Request(tooltask.Service, (&tooltask.Request{Task: task}).AppendMsg)
 	return task.ID
 }
 

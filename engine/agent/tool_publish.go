@@ -5,7 +5,6 @@ import (
 
 	"tavernsim/engine/agent/publish"
 	"tavernsim/engine/agent/tool"
-	"tavernsim/engine/bus"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 )
@@ -41,7 +40,7 @@ func (t *Turn) publish(p tool.Params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	draft.Body = t.encode(payload)
+	draft.Body = t.out.Encode(payload)
 	_, deadline := p["deadline_seconds"]
 	opens := deadline || draft.ExpectsReply
 	if !opens {
@@ -60,7 +59,7 @@ func (t *Turn) publish(p tool.Params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.event(draft)
+	t.out.Publish(draft)
 	if !opens {
 		return nil, nil
 	}
@@ -69,21 +68,11 @@ func (t *Turn) publish(p tool.Params) (any, error) {
 
 // assign requests a task that an agent that hears the event carries out.
 func (t *Turn) assign(d *protocol.Draft, seconds float64) error {
-	q, err := t.assigns().Ask(d, t.nextRequestID(), seconds)
+	q, err := t.assigns().Ask(d, t.out.NextID(), seconds)
 	if err != nil {
 		return err
 	}
 	t.tasksOpened++
-	t.request(tooltask.Service, q.AppendMsg)
+	t.out.Request(tooltask.Service, q.AppendMsg)
 	return nil
-}
-
-// event adds a draft to the turn's requests. Its cause is the most urgent event that
-// this turn perceived.
-func (t *Turn) event(d protocol.Draft) {
-	d.Source, d.Turn = t.m.ID.Instance, t.end.Turn
-	if len(t.events) > 0 {
-		d.CausedBy(t.events[0])
-	}
-	t.request(bus.Service, d.AppendMsg)
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/outbox"
 	"tavernsim/engine/agent/pace"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/goal"
@@ -35,30 +36,11 @@ func (t *Turn) updateGoal(p tool.Params) (any, error) { return nil, t.changeGoal
 
 // changeGoal carries out what the agent, or the author of an event, wants of a goal.
 func (t *Turn) changeGoal(p tool.Params, source, by string) error {
-	have, found := goal.Find(t.goals, p.Text("id"))
-	remove := p.Flag("remove")
-	if t.m.Def.Motive != nil && !remove {
-		return t.changeMotive(have, found, p, source, by)
+	c, err := t.goals.Change(p, source, by, &t.out)
+	if c != nil {
+		t.goalChanged(c, by)
 	}
-	next, err := goal.Asked(have, found, p)
-	if err != nil {
-		return err
-	}
-	if err := t.roomForGoal(found || remove); err != nil {
-		return err
-	}
-	t.end.Changed = t.end.Changed || found || !remove
-	t.goals = goal.Put(t.goals, next, remove)
-	next.More = nil
-	t.facts = append(t.facts, &agentfact.GoalsUpdated{Goal: next, Removed: remove})
-	return nil
-}
-
-func (t *Turn) roomForGoal(there bool) error {
-	if !there && len(t.goals) >= t.m.Def.Limits.MaxGoals {
-		return protocol.Errorf(protocol.KindLimit, "more than %d goals (custom_runtime_config.max_goals)", t.m.Def.Limits.MaxGoals)
-	}
-	return nil
+	return err
 }
 
 func (t *Turn) sleep(p tool.Params) (any, error) {
@@ -81,9 +63,9 @@ func (t *Turn) sayAloud(p tool.Params) (any, error) {
 
 // say utters a text: as a fact, and as an event for the agents that subscribe to it.
 func (t *Turn) say(text string) {
-	t.spend(entryBytes + len(text))
-	t.facts = append(t.facts, &agentfact.Said{Text: text})
-	t.event(protocol.Draft{EventHeader: protocol.EventHeader{Type: agentfact.EventSaid}, Body: protocol.Encode(map[string]any{"text": text})})
+	t.out.Spend(outbox.EntryBytes + len(text))
+	t.out.Note(&agentfact.Said{Text: text})
+	t.out.Publish(protocol.Draft{EventHeader: protocol.EventHeader{Type: agentfact.EventSaid}, Body: protocol.Encode(map[string]any{"text": text})})
 }
 
 func (t *Turn) describeTool(p tool.Params) (any, error) {

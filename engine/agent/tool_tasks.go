@@ -16,16 +16,13 @@ func taskTools() (list []Tool) {
 		list = append(list, Tool{ToolSpec: d.Spec, status: d.Status, run: func(t *Turn, p tool.Params) (any, error) {
 			q, out, err := d.Call(t.assigns(), p)
 			if q != nil && err == nil {
-				t.request(tooltask.Service, q.AppendMsg)
+				t.out.Request(tooltask.Service, q.AppendMsg)
 			}
 			return out, err
 		}})
 	}
 	return list
 }
-
-// taskID is what a call returns that requested a task.
-type taskID string
 
 // openTask requests a task, which is carried out after the turn.
 func (t *Turn) openTask(entry *Tool, c *protocol.Call, number int, timeout time.Duration) protocol.CallResult {
@@ -47,12 +44,12 @@ func (t *Turn) openTask(entry *Tool, c *protocol.Call, number int, timeout time.
 	t.toolsAsked++
 	t.tasksOpened++
 	q := tooltask.Request{After: entry.latency, Most: most, Cost: entry.cost, Task: tooltask.Task{
-		ID: t.nextRequestID(), Agent: t.m.ID.Instance, Turn: t.end.Turn, Number: int64(t.toolsAsked), Kind: entry.kind, Tool: entry.Name,
+		ID: t.out.NextID(), Agent: t.m.ID.Instance, Turn: t.end.Turn, Number: int64(t.toolsAsked), Kind: entry.kind, Tool: entry.Name,
 		Params: protocol.Encode(params), URIs: tooltask.EncodeURIs(uris, t.approved[number]), Timeout: shorter(timeout, entry.timeout), Retry: int64(c.Retry), Once: entry.once,
 	}}
-	t.request(tooltask.Service, q.AppendMsg)
-	t.promise(c, params, q.Task.ID)
-	return protocol.CallResult{Status: protocol.CallRequested, Output: taskID(q.Task.ID)}
+	t.out.Request(tooltask.Service, q.AppendMsg)
+	t.steps.Promise(c, params, q.Task.ID)
+	return protocol.CallResult{Status: protocol.CallRequested, Output: tool.TaskID(q.Task.ID)}
 }
 
 // shorter is the time-out of a caller, which may only shorten that of the tool; 0 = none.
@@ -65,5 +62,5 @@ func shorter(caller, tool time.Duration) time.Duration {
 
 // assigns is what the turn can do with tasks, as they were when it began.
 func (t *Turn) assigns() *assign.Asker {
-	return &assign.Asker{Instance: t.m.ID.Instance, Turn: t.end.Turn, Tasks: &t.tasks, Heard: func(id string) bool { return t.askerOf(id) != "" }, Opened: t.tasksOpened, Most: t.m.Def.Limits.MaxTasks}
+	return &assign.Asker{Instance: t.m.ID.Instance, Turn: t.end.Turn, Tasks: &t.tasks, Heard: func(id string) bool { return t.m.State.askerOf(t.events, id) != "" }, Opened: t.tasksOpened, Most: t.m.Def.Limits.MaxTasks}
 }

@@ -6,18 +6,24 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/block"
 	"tavernsim/engine/agent/direct"
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/agent/held"
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/learn"
 	"tavernsim/engine/agent/lore"
+	"tavernsim/engine/agent/motive"
+	"tavernsim/engine/agent/outbox"
 	"tavernsim/engine/agent/pace"
 	"tavernsim/engine/agent/person"
+	"tavernsim/engine/agent/record"
 	"tavernsim/engine/agent/repeat"
+	"tavernsim/engine/agent/selfstate"
 	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/agent/worldview"
 	"tavernsim/engine/cast"
-	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/knowledge/criteria"
 	"tavernsim/engine/tooltask"
@@ -38,11 +44,16 @@ type Turn struct {
 	events       []*protocol.Envelope
 	observations []Observation
 
+	out   outbox.Box // what it leaves
+	calls record.Calls
+
 	// Drafts of the machine's state after the facts of this turn.
-	own
-	goals []goal.Goal
-	motives
+	own   selfstate.Draft
+	goals motive.Draft
 	lists
+
+	stirred int  // events that told of a place that its goals watch
+	idle    bool // nothing is for the core workflow
 
 	done        int // of the queue: carried out
 	round       int
@@ -51,33 +62,25 @@ type Turn struct {
 	first       int        // of the queue: the first call of this round
 	reflect     *reflection
 	summarised  bool // the turn has looked whether a talk is to be summarised
-	world       tool.WorldView
+	world       worldview.View
 	bases       knowledge.State
 	lessons     learn.Shown
-	vectors     lore.Vectors          // of texts that are searched for
-	dozes       pace.Sleep            // what wakes it early, if it sleeps
-	kept, began criteria.Kept         // entries that stay active or rest; of them, those of this turn
-	purpose     protocol.Purpose      // of the workflow whose inputs are made
-	tasks       tooltask.State        // of the scene, as the wake shows them
-	tasksOpened int                   // by this turn
-	peopleAsked int                   // by this turn
-	group       string                // transaction of the last request to the world
-	groups      []string              // transactions so far
-	blocks      int                   // of calls, in all texts so far
-	stopped     int                   // a call of this block failed; 0 = of none
-	batch       *batch                // of calls that run beside each other; nil = there is none
-	beside      bool                  // some queued call may run beside others
-	promises    []agentfact.Promise   // of tasks
-	holds       []holds               // steps that wait for tasks
-	resumed     []resumed             // steps that have waited
-	outcomes    []outcome             // of steps, if remembers
-	remembers   bool                  // some queued call names results of steps
+	vectors     lore.Vectors     // of texts that are searched for
+	dozes       pace.Sleep       // what wakes it early, if it sleeps
+	kept, began criteria.Kept    // entries that stay active or rest; of them, those of this turn
+	purpose     protocol.Purpose // of the workflow whose inputs are made
+	tasks       tooltask.State   // of the scene, as the wake shows them
+	tasksOpened int              // by this turn
+	peopleAsked int              // by this turn
+	blocks      int              // of calls, in all texts so far
+	stopped     int              // a call of this block failed; 0 = of none
+	batch       *block.Batch     // of calls that run beside each other; nil = there is none
+	beside      bool             // some queued call may run beside others
+	steps       held.Steps       // that wait for tasks, or have waited
+	outcomes    block.Results
+	repeats     repeat.Turn           // blocks with a request_id
 	refused     bool                  // a model was not asked, for a limit of the profile
 	cutBy       protocol.FinishReason // why a model that was cut stopped, since the core workflow began
-
-	idempotent     *openRequest      // being carried out
-	requests       []repeat.Answered // of this turn
-	requestsBefore int               // of them in earlier rounds
 
 	lost      []protocol.Fact // calls whose answers came too late
 	hooks     []asking        // questions to hooks; the first is out
@@ -98,25 +101,17 @@ type Turn struct {
 	interrupted bool // by a more urgent event
 
 	played *person.Played // what came of a question to the player
-
-	budget workflow.Budget // of what its workflows make and what it hands over
-	over   error           // set when the budget was exceeded
 }
 
 // lists of a turn, whose memory the next one uses.
 type lists struct {
-	runs      []*activeRun
-	queue     []queued // decided
-	results   []protocol.CallResult
-	shown     []*agentfact.CallMade // to this round alone: worth observing if it is refused
-	asked     []protocol.Effect     // to the shell
-	waits     []waiting             // for answers of the outside
-	sequenced []protocol.Sequenced  // to the scene, when the turn ends
-	facts     []protocol.Fact
-	wishes    []effect.Ask // what asked and facts point to
-	updates   []agentfact.StateUpdated
-	calls     []agentfact.CallMade
-	models    []agentfact.ModelAnswered
+	runs    []*activeRun
+	queue   []queued // decided
+	results []protocol.CallResult
+	asked   []protocol.Effect // to the shell
+	waits   []waiting         // for answers of the outside
+	wishes  []effect.Ask      // what asked and facts point to
+	models  []agentfact.ModelAnswered
 }
 
 // activeRun is a workflow in flight, and what the turn does when it ends. The next
@@ -146,10 +141,13 @@ type reflection struct {
 
 // clear resets the turn and keeps the memory of its lists. It is emptied first: a value with lists would be made beside it and copied.
 func (t *Turn) clear() {
-	l, read := t.lists, emptied(t.world.Asked)
-	*t = Turn{}
-	t.world.Asked = read
-	t.lists = lists{emptied(l.runs), emptied(l.queue), emptied(l.results), emptied(l.shown), emptied(l.asked), emptied(l.waits), emptied(l.sequenced), emptied(l.facts), emptied(l.wishes), emptied(l.updates), emptied(l.calls), emptied(l.models)}
+	t.out.Clear()
+	t.own.Clear()
+	t.world.Clear()
+	t.calls.Clear()
+	l := t.lists
+	*t = Turn{out: t.out, calls: t.calls, own: t.own, world: t.world}
+	t.lists = lists{emptied(l.runs), emptied(l.queue), emptied(l.results), emptied(l.asked), emptied(l.waits), emptied(l.wishes), emptied(l.models)}
 }
 
 func emptied[T any](list []T) []T {
@@ -164,31 +162,6 @@ func put[T any](list *[]T, v T) *T {
 	return &(*list)[len(*list)-1]
 }
 
-// encode encodes a value into the turn's memory.
-func (t *Turn) encode(v any) protocol.Raw {
-	return t.written(func(b []byte) []byte { return protocol.AppendValue(b, v) })
-}
-
-// written returns what write appends to the turn's memory.
-func (t *Turn) written(write func([]byte) []byte) protocol.Raw {
-	from := len(t.space.arena)
-	t.space.arena = write(t.space.arena)
-	t.spend(len(t.space.arena) - from)
-	return protocol.Raw(t.space.arena[from:len(t.space.arena):len(t.space.arena)])
-}
-
-// entryBytes estimates the memory of a call or a fact without its values.
-const entryBytes = 256
-
-// spend charges bytes that the turn hands over to the budget and reports whether
-// they fit. A turn that exceeds its budget ends before its next step.
-func (t *Turn) spend(n int) bool {
-	if err := t.budget.Take(n); err != nil && t.over == nil {
-		t.over = err
-	}
-	return t.over == nil
-}
-
 func begin(m *Machine, w *Wake, space *Space) *Turn {
 	t := &space.turn
 	if w.View != nil {
@@ -197,18 +170,20 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 		t.bases, _ = w.View.Shown(knowledge.Service).(knowledge.State)
 		t.tasks, _ = w.View.Shown(tooltask.Service).(tooltask.State)
 	}
-	t.m, t.wake, t.space, t.own, t.goals, t.draw = m, w, space, m.State.own, m.State.Goals, w.Draw
+	t.m, t.wake, t.space, t.draw = m, w, space, w.Draw
+	t.goals = motive.Draft{Goals: m.State.Goals, Met: m.State.met(), Rules: m.Def.Motive, Told: m.Def.Told, Most: m.Def.Limits.MaxGoals, Access: m.Def.Knowledge, Now: w.Now}
+	t.own.State, t.own.Engine, t.own.Profile, t.own.Now = m.State.own, m.Def.private, m.Def.Profile, w.Now
 	t.kept = m.State.kept()
-	t.budget = workflow.Budget{Max: m.Def.Limits.MaxTurnBytes, Setting: "custom_runtime_config.max_turn_bytes"}
+	t.out.Agent, t.out.Turn, t.out.Budget = m.ID.Instance, m.State.Turn+1, workflow.Budget{Max: m.Def.Limits.MaxTurnBytes, Setting: "custom_runtime_config.max_turn_bytes"}
 	before := Arrived{Through: m.State.heard, Seen: int64(len(m.State.observations))}
 	if w.Before != nil {
 		before = *w.Before
 	}
 	t.observations = m.Shown(before.Seen)
 	t.events = m.State.perceive(w.Now, before.Through, &m.Def.Limits)
-	t.observations = append(slices.Clip(t.observations), t.deliveryObservations()...)
+	t.observations = append(slices.Clip(t.observations), m.State.deliveryObservations(t.events, w.Now)...)
 	t.end = agentfact.TurnEnded{
-		Agent: m.ID.Ordinal, Turn: m.State.Turn + 1, Wave: w.Wave, Outcome: agentfact.OutcomeOK,
+		Agent: m.ID.Ordinal, Turn: t.out.Turn, Wave: w.Wave, Outcome: agentfact.OutcomeOK,
 		Through: before.Through, Perceived: int64(len(t.events)), Seen: before.Seen, WakeAbove: protocol.Low,
 	}
 	t.end.Expired, t.end.Lost = m.State.unperceived(w.Now, before.Through)
@@ -219,12 +194,15 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 	if t.asksPlayer() {
 		return t
 	}
-	if err := t.expireOwn(); err != nil {
+	if err := t.own.Expire(&t.out); err != nil {
 		t.problem("what expires in the private state: " + err.Error())
 	}
 	watches := m.Def.Motive != nil || m.watches()
 	if watches {
 		t.openGoals()
+	}
+	if len(t.events) > 0 {
+		t.out.Cause = t.events[0]
 	}
 	t.takeOrders()
 	if watches && !t.perceiveGoals() {
@@ -254,7 +232,7 @@ func (t *Turn) startCore() {
 		plan = t.m.Def.workflowOf(t.wake.Workflow)
 	}
 	t.round++
-	t.requestsBefore = len(t.requests)
+	t.repeats.Round()
 	t.cutBy = ""
 	if plan == nil {
 		if t.wake.Workflow == "" {
@@ -281,9 +259,9 @@ func (t *Turn) startHandlers() {
 func (t *Turn) runAsked(q *direct.Run, e *protocol.Envelope) {
 	plan := t.m.Def.Workflows[q.Workflow] // it was checked
 	t.start(protocol.PurposeDeliberate, plan, t.coreInputs(protocol.PurposeDeliberate, plan, q.Given(t.eventValue(e))), nil, func(r result) {
-		told := q.Told(t.nextRequestID(), t.m.ID.Instance, r.outputs[direct.OutputResult], r.err)
+		told := q.Told(t.out.NextID(), t.m.ID.Instance, r.outputs[direct.OutputResult], r.err)
 		if told != nil {
-			t.request(cast.Stage, told.AppendMsg)
+			t.out.Request(cast.Stage, told.AppendMsg)
 		}
 		if told != nil && r.err != nil {
 			t.problem(r.err.Error())
@@ -305,7 +283,7 @@ func (t *Turn) start(purpose protocol.Purpose, plan *workflow.Plan, inputs []any
 // launch starts a workflow; number is its number in the turn, from 1.
 func (t *Turn) launch(number uint64, purpose protocol.Purpose, plan *workflow.Plan, inputs []any, by *Tool, then func(result)) {
 	r := t.freeRun()
-	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, number), Budget: &t.budget, Contexts: t.m.Def.Contexts,
+	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, number), Budget: &t.out.Budget, Contexts: t.m.Def.Contexts,
 		Unread: purpose == protocol.PurposeDeliberate && len(t.m.Def.Hooks) == 0} // heed takes both
 	if err := r.run.Start(plan, inputs, env); err != nil {
 		t.space.free = append(t.space.free, r)
@@ -330,8 +308,8 @@ func (t *Turn) freeRun() *activeRun {
 // advance drives the turn until it ends (true) or only waits for answers.
 func (t *Turn) advance() bool {
 	for {
-		if t.over != nil && !t.cancelled {
-			t.fail("%s", t.over)
+		if t.out.Over != nil && !t.cancelled {
+			t.fail("%s", t.out.Over)
 			t.cancel(t.end.Error)
 		}
 		if t.progress() || t.batch != nil && t.stepBatch() || t.takeNext() {
@@ -415,7 +393,7 @@ func (t *Turn) step() bool {
 		} else {
 			t.observations = t.resultObservations()
 		}
-		t.results, t.stopped, t.outcomes = t.results[:0], 0, nil
+		t.forgetResults()
 		t.startCore()
 		return true
 	}
@@ -428,6 +406,12 @@ func (t *Turn) step() bool {
 	return t.summarises()
 }
 
+// forgetResults begins a round.
+func (t *Turn) forgetResults() {
+	t.results, t.stopped = t.results[:0], 0
+	t.outcomes.Forget()
+}
+
 // resultObservations shows the results of a round to the next round.
 func (t *Turn) resultObservations() []Observation {
 	return mapped(t.results, func(r protocol.CallResult) Observation {
@@ -438,27 +422,28 @@ func (t *Turn) resultObservations() []Observation {
 // finish writes the last fact.
 func (t *Turn) finish() {
 	if t.end.Outcome == agentfact.OutcomeAsked {
-		t.facts = append(t.facts, &t.end)
+		t.out.Note(&t.end)
 		return
 	}
 	if t.cancelled && t.end.Outcome == agentfact.OutcomeOK {
 		t.end.Outcome = agentfact.OutcomeCancelled
 	}
 	switch {
-	case t.interrupted || t.over != nil:
+	case t.interrupted || t.out.Over != nil:
 		t.undo()
 	case t.m.Def.Motive != nil || t.dozes.When.Expr != "" || t.m.watches():
 		t.closeGoals()
 	}
+	t.end.Changed = t.out.Changed
 	t.keepActive()
 	t.creditLessons()
-	t.facts = append(t.facts, t.lost...)
+	t.out.Note(t.lost...)
 	if t.m.Def.Realtime {
 		t.end.Elapsed = 0
 	}
 	t.handOver()
 	t.rests()
-	t.facts = append(t.facts, &t.end)
+	t.out.Note(&t.end)
 }
 
 func (t *Turn) cancel(reason string) {
@@ -480,15 +465,18 @@ func (t *Turn) fail(format string, args ...any) {
 
 // deliveryObservations list the events that did not reach the inbox, and the tasks
 // that nobody answered in time.
-func (t *Turn) deliveryObservations() []Observation {
-	s := &t.m.State
+func (s *State) deliveryObservations(events []*protocol.Envelope, now protocol.Time) (out []Observation) {
 	n := s.dropped
 	if s.more != nil {
 		n += s.more.refused
 	}
-	out := t.overdueObservations()
+	for _, task := range s.Tasks() {
+		if task.Deadline <= now && answerTo(events, task.ID) == nil {
+			out = append(out, Observation{Time: now, Kind: "task_timeout", Value: task.Value()})
+		}
+	}
 	if n > 0 {
-		out = append(out, Observation{Time: t.wake.Now, Kind: "inbox_overflow", Value: map[string]any{"dropped": n}})
+		out = append(out, Observation{Time: now, Kind: "inbox_overflow", Value: map[string]any{"dropped": n}})
 	}
 	return out
 }

@@ -287,10 +287,15 @@ func (s *State) schema(e *protocol.Envelope) refusal {
 // not. Unknown ones are marked.
 func (r *routing) direct(f *Routed) {
 	list := make([]uint32, 0, len(f.Targets))
-	for i, id := range f.Targets {
+	var unknown map[string]bool
+	for _, id := range f.Targets {
 		if o, ok := r.state.subscribers.Ordinal(id); ok && !r.state.away.Contains(o) {
 			list = append(list, o)
-		} else if !slices.Contains(f.Targets[:i], id) {
+		} else if !unknown[id] {
+			if unknown == nil {
+				unknown = map[string]bool{}
+			}
+			unknown[id] = true
 			f.Marks = append(f.Marks, Mark{Agent: id, Reason: ReasonNoSuchTarget, Action: LoopDrop})
 		}
 	}

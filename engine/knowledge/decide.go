@@ -77,6 +77,9 @@ type Request struct {
 	undelivered string // why a fact of this scene has not reached it
 }
 
+// AppendMsg appends the request as it travels.
+func (q *Request) AppendMsg(b []byte) []byte { return protocol.AppendValue(b, q.Value()) }
+
 // Value is the request as it travels.
 func (q *Request) Value() map[string]any {
 	permissions := make([]any, len(q.Permissions))

@@ -12,7 +12,11 @@ import (
 func criticalLine(c *rundir.CriticalPath) string {
 	who := ""
 	if len(c.Agents) > 0 {
-		who = fmt.Sprintf(", of which %s by %s", terminal.Span(c.Agents[0].Critical), c.Agents[0].Name)
+		first := &c.Agents[0]
+		who = fmt.Sprintf(", of which %s by %s", terminal.Span(first.Critical), first.Name)
+		if first.Saves > 0 {
+			who += fmt.Sprintf(", and %s less without it", terminal.Span(first.Saves))
+		}
 	}
 	waits := ""
 	if len(c.Gates) > 0 {
@@ -38,12 +42,12 @@ func (s *Scene) CriticalPath(c *inspect.CriticalPath) error {
 				p.row("tracked", "%s, the longest chain of turns that wait for one another by what the profiles declare", terminal.Span(c.Declared))
 			}
 			p.row("no less than", "%s, the calls of %s alone", terminal.Span(c.Longest), c.Of)
-			t := terminal.NewTable(p, "agent", "profile", ">on the path", ">of it", ">model time")
+			t := terminal.NewTable(p, "agent", "profile", ">on the path", ">of it", ">less without it", ">model time")
 			for _, a := range c.Agents[:min(len(c.Agents), mostCritical)] {
-				t.Row(a.Name, a.Profile, terminal.Span(a.Critical), share(a.Critical, c.Critical), terminal.Span(a.Model))
+				t.Row(a.Name, a.Profile, terminal.Span(a.Critical), share(a.Critical, c.Critical), terminal.Span(a.Saves), terminal.Span(a.Model))
 			}
 			for _, a := range c.Profiles[:min(len(c.Profiles), mostCritical)] {
-				t.Row("all", a.Name, terminal.Span(a.Critical), share(a.Critical, c.Critical), terminal.Span(a.Model))
+				t.Row("all", a.Name, terminal.Span(a.Critical), share(a.Critical, c.Critical), "", terminal.Span(a.Model))
 			}
 			_ = t.Flush() // a page takes everything
 		}

@@ -30,10 +30,11 @@ type class struct {
 
 // An event that names its receiver is heard without a subscription. For the rule of dependencies both
 // ways are types of their own: "type T" is what whoever subscribed to T hears, and "to K" what reaches
-// agents of the class K by their names.
+// agents of the class K by their names. "report" is what whoever asked for a task hears of it.
 const (
-	typed  = "type "
-	direct = "to "
+	typed    = "type "
+	direct   = "to "
+	reported = "report"
 )
 
 func directed(class int) string { return fmt.Sprintf("%s%d.", direct, class) }
@@ -132,10 +133,13 @@ func texts(list []world.Pattern) (out []string) {
 }
 
 func (c *class) hears(k int) []string {
-	if c.Listens {
-		return []string{directed(k), typed + "*"}
-	}
 	out := []string{directed(k)}
+	if c.Assigns {
+		out = append(out, reported)
+	}
+	if c.Listens {
+		return append(out, typed+"*")
+	}
 	for _, s := range c.subscriptions {
 		out = append(out, typed+s.Type)
 	}
@@ -166,10 +170,13 @@ func (c *class) publishes(sc *setup.Scene, roams bool) (everywhere, near []sched
 	return everywhere, near
 }
 
-// names are the classes of which its events may name an agent.
+// names are the classes of which its events, or what it does as a director, may name an agent.
 func (c *class) names(sc *setup.Scene) []schedule.Publish {
 	out := []schedule.Publish{}
-	if c.Publishes.To == nil {
+	if c.Reports {
+		out = append(out, schedule.Publish{Type: reported})
+	}
+	if c.Publishes.To == nil || c.Directs {
 		return append(out, schedule.Publish{Type: direct + "*"})
 	}
 	seen := make([]bool, len(sc.Definitions))
@@ -262,6 +269,10 @@ func advice(sc *setup.Scene, list []class, of []schedule.Class) (lines []string)
 			switch {
 			case r&schedule.Event != 0 && list[b].Publishes.Types == nil && list[b].Publishes.To == nil:
 				say("waits for every agent of %s, which has PublishEventTool in tool_ids_inventory and may tell it anything: publishes, publishes_to", by)
+			case r&schedule.Event != 0 && list[b].Directs:
+				say("waits for every agent of %s, which has tools of a director in tool_ids_inventory and may change it", by)
+			case r&schedule.Event != 0 && list[b].Reports && c.Assigns:
+				say("waits for every agent of %s, which may report on its tasks (ReportTaskTool)", by)
 			case r&schedule.Event != 0:
 				say("waits for every agent of %s, of which it hears (event_subscriptions)", by)
 			case r&schedule.World != 0 && len(of[b].Writes) == 0:

@@ -148,6 +148,9 @@ func TestClasses(t *testing.T) {
 		"publishes to two":    {profile("tool_ids_inventory: [PublishEventTool]", "publishes: [t.u]", "publishes_to: [a, b]"), "hears to 0.; publishes to 0., to 1., agent.said, t.u; " + none + "; wakeable"},
 		"publishes to all":    {profile("tool_ids_inventory: [PublishEventTool]"), "hears to 0.; publishes to *, *, agent.said; " + none + "; wakeable"},
 		"subscribes":          {profile("tool_ids_inventory: [SubscribeEventTool]"), "hears to 0., *; publishes agent.said; " + none + "; wakeable"},
+		"directs":             {profile("tool_ids_inventory: [RestAgentTool]"), "hears to 0.; publishes to *, agent.said; " + none + "; wakeable"},
+		"reports on tasks":    {profile("tool_ids_inventory: [ReportTaskTool]"), "hears to 0.; publishes report, agent.said; " + none},
+		"asks for reports":    {profile("tool_ids_inventory: [ReportTaskTool, PublishEventTool]", "publishes: [t.u]", "publishes_to: [b]"), "hears to 0., report; publishes report, to 1., agent.said, t.u; " + none + "; wakeable"},
 		"hears what is said":  {profile("subscribed_event_types: [agent.said]"), "hears to 0., agent.said; publishes agent.said; " + none + "; wakeable"},
 		"is interrupted":      {profile("custom_runtime_config: {interrupt: {by: critical}}"), "hears to 0.; publishes agent.said; " + none + "; never, for events interrupt it"},
 		"rests":               {profile("ceilings: {tokens_per_hour: 12}"), "hears to 0.; publishes agent.said; " + none + "; never, for it rests at its ceilings, or longer while it does nothing"},
@@ -168,7 +171,7 @@ func TestClasses(t *testing.T) {
 	sc := sceneOf(t, "SCENE", "scene_lifecycle_workflows: {on_agent_said_event: silent}")
 	list, of := classesOf(sc)
 	own := sc.Class[sc.OwnOrdinal()]
-	if got := shown(&list[own], of[own]); got != "hears to 2., *; publishes to *, *, agent.said, world.state.updated; world all, all; bases all, all; wakeable; never, for it is the scene's own agent" {
+	if got := shown(&list[own], of[own]); got != "hears to 2., *; publishes report, to *, *, agent.said, world.state.updated; world all, all; bases all, all; wakeable; never, for it is the scene's own agent" {
 		t.Errorf("the scene that hears what is said: %s", got)
 	}
 }

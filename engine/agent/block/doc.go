@@ -1,5 +1,5 @@
 // Package block is what the calls of one block have to do with one another: the references
-// in their parameters, and which of them may run beside others.
+// in their parameters, the results that these name, and which calls run beside others.
 //
 // # Promises
 //
@@ -9,4 +9,5 @@
 //  2. What is put into a text that is read as JSON later stays within its JSON string.
 //  3. A step waits only for steps before it, so [Order] always gives an order in which all
 //     run.
+//  4. The results of a [Batch] are kept in the order of its block, whatever order they come in.
 package block

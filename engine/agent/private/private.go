@@ -10,6 +10,9 @@ import (
 	"tavernsim/protocol"
 )
 
+// Tool is the id of the tool that changes the private state.
+const Tool = "UpdatePrivateStateTool"
+
 // Operations on the private state.
 const (
 	OpSet    = "set"

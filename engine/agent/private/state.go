@@ -36,6 +36,7 @@ func (s State) WithMemory(memory statecmd.State) State {
 // Engine changes the private states of the agents of one profile.
 type Engine struct {
 	commands *statecmd.Engine
+	check    func(state map[string]any) error // nil accepts every state
 	limit    int
 }
 
@@ -56,7 +57,7 @@ func NewEngine(check func(state map[string]any) error, limit int) (*Engine, erro
 		},
 		MaxDocument: limit,
 	})
-	return &Engine{commands, limit}, err
+	return &Engine{commands, check, limit}, err
 }
 
 // ParsePath reads a path of the private state, which paths remembers; no text is the whole.
@@ -99,6 +100,19 @@ func (e *Engine) Change(s State, text string, path world.Path, op string, encode
 	most := len(text) + len(encoded) + 16 + 8*len(path)
 	size := s.size.After(next, most, e.limit)
 	return State{next, size, e.touch(s.memory, path, op, encoded)}, nil
+}
+
+// Check refuses a state that the check of the engine does not accept, or that is too large.
+func (e *Engine) Check(s State) error {
+	if e.check != nil {
+		if err := e.check(s.Private); err != nil {
+			return protocol.Errorf(protocol.KindInvalid, "the state would break initial_private_state_schema: %w", err)
+		}
+	}
+	if int(s.Size()) > e.limit {
+		return protocol.Errorf(protocol.KindLimit, "the state would have %d bytes, more than %d (custom_runtime_config.max_state_bytes)", s.Size(), e.limit)
+	}
+	return nil
 }
 
 // touch drops the timers of the values that a plain change wrote.

@@ -5,10 +5,11 @@
 //
 //  1. Blocks whose calls say the same have the same [Body], whatever their ids are.
 //  2. [Find] finds no block that is older than [Lasts].
+//  3. A [Turn] answers a block once, with the results of all its calls in their order.
 //
 // # Not here
 //
-// Blocks that are being carried out: package engine/agent.
+// Which calls are carried out, and the facts: package engine/agent.
 package repeat
 
 import (
@@ -78,4 +79,18 @@ func Result(v any) protocol.CallResult {
 		r.Error = &protocol.Error{Kind: protocol.ErrorKind(text("kind")), Message: message}
 	}
 	return r
+}
+
+// Repeated are the results of a block, as those of calls that repeat it.
+func (a *Answered) Repeated() (list []protocol.CallResult) {
+	for _, v := range a.values() {
+		list = append(list, Result(v))
+	}
+	return list
+}
+
+func (a *Answered) values() []any {
+	v, _ := a.Results.Value()
+	list, _ := v.([]any)
+	return list
 }

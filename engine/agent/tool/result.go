@@ -10,3 +10,21 @@ func ResultValue(r *protocol.CallResult) map[string]any {
 	}
 	return v
 }
+
+// RequestID is the result of a call that asked a service, and TaskID of one that requested a task.
+// Most results are recorded and no more, so they become values only when they are read (Readable).
+type (
+	RequestID string
+	TaskID    string
+)
+
+// Readable is what a call returned, as a value.
+func Readable(output any) any {
+	switch id := output.(type) {
+	case TaskID:
+		return map[string]any{"task_id": string(id)}
+	case RequestID:
+		return map[string]any{"request_id": string(id)}
+	}
+	return output
+}

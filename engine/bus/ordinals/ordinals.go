@@ -70,10 +70,20 @@ func (rs *Ranges) Push(o uint32) {
 
 // With returns the set with one more ordinal.
 func (rs Ranges) With(o uint32) Ranges {
-	if rs.Contains(o) {
+	i := rs.find(o)
+	if i < len(rs) && rs[i].From <= o {
 		return rs
 	}
-	return Union([]Ranges{rs, {{From: o, Count: 1}}})
+	added := Range{From: o, Count: 1}
+	before, after := rs[:i], rs[i:]
+	if n := len(before); n > 0 && before[n-1].End() == uint64(o) {
+		before, added = before[:n-1], Range{From: before[n-1].From, Count: before[n-1].Count + 1}
+	}
+	if len(after) > 0 && uint64(after[0].From) == uint64(o)+1 {
+		after, added.Count = after[1:], added.Count+after[0].Count
+	}
+	out := make(Ranges, 0, len(before)+1+len(after))
+	return append(append(append(out, before...), added), after...)
 }
 
 // Without returns the set without one ordinal.

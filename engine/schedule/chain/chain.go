@@ -4,7 +4,8 @@
 // waited at the gates of endpoints. [Paths.Show] says how long the calls took together, and how long a run is
 // that waits for nothing else:
 //
-//   - at the barrier: each wave waits for its slowest turn, with its waits;
+//   - at the barrier: each wave waits for its slowest turn, with its waits. Without an agent it would wait
+//     for the next one; and if the slowest waited at a gate, less, as the agent's calls held places there;
 //   - as declared: a turn waits for the agent's own turn before, and for earlier turns of agents
 //     whose class may touch its own ([schedule.Through]). It is what the schedule "tracked" can
 //     come to, with enough places at the endpoints;
@@ -84,7 +85,9 @@ type Paths struct {
 	agents  map[uint32]*agent
 
 	wave    uint64
-	slowest Turn // of the open wave
+	slowest Turn          // of the open wave
+	next    time.Duration // of the open wave: the whole of its slowest turn of another agent
+	turns   []held        // of the open wave, with calls
 	barrier time.Duration
 	waits   Times // of the turns that waves waited for
 
@@ -95,8 +98,14 @@ type Paths struct {
 
 // agent is what an agent took.
 type agent struct {
-	took, barrier time.Duration
-	chain         *link // up to its last turn
+	took, barrier, saves time.Duration
+	chain                *link // up to its last turn
+}
+
+// held is how long calls of a turn held places.
+type held struct {
+	agent uint32
+	took  time.Duration
 }
 
 // link is a part of a chain in which one agent acts.
@@ -151,7 +160,15 @@ func (p *Paths) Add(t Turn) {
 		p.wave = t.Wave
 	}
 	if t.whole() > p.slowest.whole() {
+		if t.Agent != p.slowest.Agent {
+			p.next = p.slowest.whole()
+		}
 		p.slowest = t
+	} else if t.Agent != p.slowest.Agent {
+		p.next = max(p.next, t.whole())
+	}
+	if t.Took > 0 {
+		p.turns = append(p.turns, held{t.Agent, t.Took})
 	}
 	p.total += t.Took
 	a := p.agents[t.Agent]
@@ -172,7 +189,28 @@ func (p *Paths) close() {
 		p.barrier += s.whole()
 		p.waits.Add(s.Times)
 		p.agents[s.Agent].barrier += s.whole()
-		*s = Turn{}
+		p.agents[s.Agent].saves += s.whole() - p.next
+		p.queued()
+	}
+	p.slowest, p.next, p.turns = Turn{}, 0, p.turns[:0]
+}
+
+// queued shares what the slowest turn of the wave waited at gates among the others. Without one of them it
+// would have waited as much less as the calls of that one held places, of as many as were held on the average.
+func (p *Paths) queued() {
+	whole, waited := p.slowest.whole(), p.slowest.whole()-p.slowest.Took
+	if waited <= 0 {
+		return
+	}
+	sum := time.Duration(0)
+	for _, t := range p.turns {
+		sum += t.took
+	}
+	places := max(1, float64(sum)/float64(whole))
+	for _, t := range p.turns {
+		if t.agent != p.slowest.Agent {
+			p.agents[t.agent].saves += min(waited, time.Duration(float64(t.took)/places))
+		}
 	}
 }
 
@@ -208,7 +246,7 @@ type Shown struct {
 	Longest   time.Duration // of one agent's own calls
 	LongestOf uint32
 	Waves     int64  // that waited for a model
-	Agents    []Part // by what they have of the barrier's path, then of all
+	Agents    []Part // by what the barrier's path would be shorter without them, by what they have of it, then of all
 	Chain     []Part // the declared one, from the beginning: whose calls follow each other
 }
 
@@ -217,6 +255,7 @@ type Part struct {
 	Agent   uint32
 	Took    time.Duration // by all its calls; of Chain: by those of this part
 	Barrier time.Duration // by its turns that were the slowest of their waves, with their waits
+	Saves   time.Duration // about as much shorter the barrier's would be without it
 }
 
 // Show shows the paths so far.
@@ -229,7 +268,7 @@ func (p *Paths) Show() Shown {
 		if a.took <= 0 && a.barrier <= 0 {
 			continue
 		}
-		s.Agents = append(s.Agents, Part{o, a.took, a.barrier})
+		s.Agents = append(s.Agents, Part{o, a.took, a.barrier, a.saves})
 		if a.took > s.Longest || a.took == s.Longest && o < s.LongestOf {
 			s.Longest, s.LongestOf = a.took, o
 		}
@@ -238,7 +277,7 @@ func (p *Paths) Show() Shown {
 		}
 	}
 	slices.SortFunc(s.Agents, func(a, b Part) int {
-		return cmp.Or(cmp.Compare(b.Barrier, a.Barrier), cmp.Compare(b.Took, a.Took), cmp.Compare(a.Agent, b.Agent))
+		return cmp.Or(cmp.Compare(b.Saves, a.Saves), cmp.Compare(b.Barrier, a.Barrier), cmp.Compare(b.Took, a.Took), cmp.Compare(a.Agent, b.Agent))
 	})
 	s.Declared = longest.until()
 	for l := longest; l != nil; l = l.before {

@@ -45,7 +45,7 @@ func TestWaits(t *testing.T) {
 	if want := []chain.Wait{{"cloud", 10}, {"local", 9}}; !slices.Equal(s.Waits, want) {
 		t.Errorf("waits %v, want %v", s.Waits, want)
 	}
-	if want := []chain.Part{{2, 2, 11}, {1, 1, 7}, {0, 3, 4}}; !slices.Equal(s.Agents, want) {
+	if want := []chain.Part{{2, 2, 11, 11}, {0, 3, 4, 4 + 3}, {1, 1, 7, 4}}; !slices.Equal(s.Agents, want) {
 		t.Errorf("agents %v, want %v", s.Agents, want)
 	}
 }
@@ -70,7 +70,7 @@ func TestPaths(t *testing.T) {
 	if s.Model != 16 || s.Barrier != 3+4+5 || s.Waves != 3 || s.Declared != 8 || s.Longest != 8 || s.LongestOf != 2 {
 		t.Errorf("%+v", s)
 	}
-	if want := []chain.Part{{2, 8, 5}, {1, 5, 4}, {0, 3, 3}}; len(s.Agents) != 3 || s.Agents[0] != want[0] || s.Agents[1] != want[1] || s.Agents[2] != want[2] {
+	if want := []chain.Part{{2, 8, 5, 5}, {1, 5, 4, 3}, {0, 3, 3, 1}}; len(s.Agents) != 3 || s.Agents[0] != want[0] || s.Agents[1] != want[1] || s.Agents[2] != want[2] {
 		t.Errorf("%+v", s.Agents)
 	}
 	p.Add(chain.Turn{Agent: 1, Class: 1, Wave: 4, At: 40, Times: took(2)})

@@ -43,6 +43,22 @@ func DecodeValue(v any) (Batch, error) {
 	return d.batch(lenient.Ordered(v))
 }
 
+// DecodeCall reads the commands of a call of a tool, in any of their forms: there is one, and not
+// too many.
+func DecodeCall(v any) (Batch, error) {
+	batch, err := DecodeValue(v)
+	if err != nil {
+		return batch, err
+	}
+	if len(batch.Entries)+len(batch.Inspect) == 0 {
+		return batch, protocol.Errorf(protocol.KindInvalid, "commands: there is no command in it")
+	}
+	if len(batch.Entries) > MaxEntries {
+		return batch, protocol.Errorf(protocol.KindLimit, "commands: %d in one call; the limit is %d", len(batch.Entries), MaxEntries)
+	}
+	return batch, nil
+}
+
 // DecodeParsed reads a batch from a value that lenient.Read gave.
 func DecodeParsed(v any) (Batch, error) {
 	if text, ok := v.(string); ok {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
@@ -11,6 +12,8 @@ import (
 
 // AssemblePrompt is the node kind that makes prompts.
 const AssemblePrompt = "AssemblePrompt"
+
+const worldVersion = "world_version"
 
 // Early is a place of a prompt that shows an input that differs in every turn before
 // what stays the same: no endpoint caches what stands behind it, and a fork asks all
@@ -67,7 +70,7 @@ func volatileHandles(d *workflow.Definition, node string) map[string]string {
 		if e.Target != node || !isKind(d, e.Source, workflow.TypeGroupInput) {
 			continue
 		}
-		for _, name := range [...]string{"turn", "now", "world_version"} {
+		for _, name := range [...]string{"turn", "now", worldVersion} {
 			switch e.SourceHandle {
 			case name:
 				handles[e.TargetHandle] = name
@@ -91,7 +94,8 @@ func asks(d *workflow.Definition, node string) bool {
 }
 
 // With is a definition whose AssemblePrompt nodes have other settings, and get these inputs,
-// lists that the agent brings; false = it has none.
+// lists that the agent brings; false = it has none. They get world_version if the settings name it: else
+// the workflow goes without it, since turns that read it are not run ahead.
 func With(d *workflow.Definition, settings map[string]any, inputs ...string) (*workflow.Definition, bool) {
 	out := *d
 	out.Nodes = slices.Clone(d.Nodes)
@@ -109,6 +113,9 @@ func With(d *workflow.Definition, settings map[string]any, inputs ...string) (*w
 		}
 	}
 	if found {
+		if slices.ContainsFunc(slices.Collect(maps.Values(settings)), func(v any) bool { text, _ := v.(string); return strings.Contains(text, "."+worldVersion) }) {
+			inputs = append(slices.Clip(inputs), worldVersion)
+		}
 		for _, name := range inputs {
 			show(&out, name)
 		}
@@ -122,10 +129,14 @@ func show(d *workflow.Definition, input string) {
 	if _, has := d.InterfaceInputs[input]; has || enter < 0 {
 		return
 	}
-	inputs := map[string]workflow.Port{input: {DataFlowType: workflow.Array}}
-	if input == "summary" {
-		inputs[input] = workflow.Port{DataFlowType: workflow.String}
+	kind := workflow.Array
+	switch input {
+	case "summary":
+		kind = workflow.String
+	case worldVersion:
+		kind = workflow.Integer
 	}
+	inputs := map[string]workflow.Port{input: {DataFlowType: kind}}
 	maps.Copy(inputs, d.InterfaceInputs)
 	d.InterfaceInputs, d.Edges = inputs, slices.Clone(d.Edges)
 	from := d.Nodes[enter].ID

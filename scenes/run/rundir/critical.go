@@ -21,7 +21,7 @@ type CriticalPath struct {
 	Of       string  `json:"longest_agent"`
 
 	Gates    []PathWait  `json:"gates,omitempty"` // at most 50, the longest first: where it waited
-	Agents   []PathPart  `json:"agents"`          // at most 50, the most critical first
+	Agents   []PathPart  `json:"agents"`          // at most 50, those without which the run would be shortest first
 	Profiles []PathPart  `json:"profiles"`        // at most 50
 	Chain    []ChainPart `json:"chain,omitempty"` // the declared one, at most 50 parts, the longest
 }
@@ -29,9 +29,10 @@ type CriticalPath struct {
 // PathPart is what an agent or a profile has of it.
 type PathPart struct {
 	Name     string  `json:"name"`
-	Profile  string  `json:"profile,omitempty"` // of an agent
-	Critical float64 `json:"seconds"`           // by turns that were the slowest of their waves
-	Model    float64 `json:"model_seconds"`     // by all
+	Profile  string  `json:"profile,omitempty"`       // of an agent
+	Critical float64 `json:"seconds"`                 // by turns that were the slowest of their waves
+	Model    float64 `json:"model_seconds"`           // by all
+	Saves    float64 `json:"saves_seconds,omitempty"` // of an agent: about as much less without it, at the barrier
 }
 
 // PathWait is how long turns on the path waited at the gate of an endpoint.
@@ -76,7 +77,7 @@ func Critical(s *chain.Shown, name, profile func(ordinal uint32) string) *Critic
 		p := by[profile(a.Agent)]
 		by[profile(a.Agent)] = sums{p.critical + a.Barrier, p.model + a.Took}
 		if i < mostParts {
-			c.Agents = append(c.Agents, PathPart{name(a.Agent), profile(a.Agent), a.Barrier.Seconds(), a.Took.Seconds()})
+			c.Agents = append(c.Agents, PathPart{name(a.Agent), profile(a.Agent), a.Barrier.Seconds(), a.Took.Seconds(), a.Saves.Seconds()})
 		}
 	}
 	for id, p := range by {
