@@ -69,6 +69,7 @@ type Definition struct {
 	OnEvent map[string]string
 	// Motive says how the agents weigh their goals; nil = they alone say where goals stand.
 	Motive *goal.Rules
+	Told   goal.Told     // of the initial goals
 	Period time.Duration // of the floor frequency; 0 = none
 	// Pace says how the agents rest beyond their times; nil = as these say.
 	Pace *pace.Rules

@@ -204,6 +204,20 @@ func TestOldSnapshot(t *testing.T) {
 	}
 }
 
+// An agent of an older program may have two goals of one id. It goes on with the first.
+func TestRestoreHoldsGoalsOnce(t *testing.T) {
+	codec := protocol.NewCodec()
+	old := &State{Goals: []goal.Goal{{ID: "g", KB: "a", Status: goal.Active}, {ID: "g", KB: "b", Status: goal.Pending}, {ID: "h"}}}
+	raw, err := Snapshot(codec, old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := Restore(codec, raw)
+	if err != nil || len(s.Goals) != 2 || s.Goals[0].KB != "a" || s.Goals[1].ID != "h" {
+		t.Errorf("%v, %v", s.Goals, err)
+	}
+}
+
 func FuzzRestore(f *testing.F) {
 	codec := protocol.NewCodec(agentfact.Facts())
 	s := State{own: own{Private: map[string]any{"a": int64(1)}}, Goals: []goal.Goal{{ID: "g"}}}

@@ -220,7 +220,7 @@ func (e goalEnv) Lookup(root string) (any, bool) {
 	case "goals":
 		list := make([]any, len(t.goals.Goals))
 		for i := range t.goals.Goals {
-			list[i] = t.goals.Goals[i].Value()
+			list[i] = t.goals.Told.Value(&t.goals.Goals[i])
 		}
 		return list, true
 	case "now":

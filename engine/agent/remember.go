@@ -90,7 +90,7 @@ func (t *Turn) reflectionInputs() map[string]any {
 		return given
 	}
 	turn := t.soFar()
-	more, text := t.m.State.Mind().Inputs(&turn, t.end.Turn, t.wake.Now, t.goals.Goals)
+	more, text := t.m.State.Mind().Inputs(&turn, t.end.Turn, t.wake.Now, t.goals.Goals, t.goals.Told)
 	maps.Copy(given, more)
 	given["lessons"] = t.books.Near(text, memory.NearLessons, t.wake.Now)
 	return given

@@ -142,7 +142,7 @@ func restoreState(codec *protocol.Codec, raw protocol.Raw) (State, error) {
 	if err := grown.Read(codec, raw, snap.fields()...); err != nil {
 		return State{}, err
 	}
-	s := State{Goals: snap.Goals, Turn: snap.Turn, heard: snap.Heard, dropped: snap.Dropped, history: snap.History}
+	s := State{Goals: goal.Once(snap.Goals), Turn: snap.Turn, heard: snap.Heard, dropped: snap.Dropped, history: snap.History}
 	v, err := snap.Private.Value()
 	if err != nil {
 		return s, err

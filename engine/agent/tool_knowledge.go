@@ -64,7 +64,7 @@ func (t *Turn) asksSituation() bool {
 // activatedKnowledge lists the entries that the situation of the agent activates.
 func (t *Turn) activatedKnowledge() []any {
 	found := t.books.Active(&lore.Ask{Who: t.m.who(t.wake.View), Scene: t.m.Def.Scene, Purpose: t.purpose, Turn: t.end.Turn, Now: t.wake.Now, Draw: t.draw.Sub(entryDraws), Self: t.m.self(),
-		Events: t.events, Values: valuesOf(t.events, t.eventValue), Goals: t.goals.Goals, History: t.m.said,
+		Events: t.events, Values: valuesOf(t.events, t.eventValue), Goals: t.goals.Goals, Told: t.goals.Told, History: t.m.said,
 		Observations: func() []criteria.Line { return observed(t.observations) }, Learnt: t.lessons.Show, Trace: t.wake.Trace})
 	for _, w := range found.Warnings {
 		o := Observation{Time: t.wake.Now, Kind: "knowledge_warning", Value: w.Value()}

@@ -170,7 +170,7 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 		t.tasks, _ = w.View.Shown(tooltask.Service).(tooltask.State)
 	}
 	t.m, t.wake, t.space, t.draw = m, w, space, w.Draw
-	t.goals = motive.Draft{Goals: m.State.Goals, Met: m.State.met(), Rules: m.Def.Motive, Most: m.Def.Limits.MaxGoals, Access: m.Def.Knowledge, Now: w.Now}
+	t.goals = motive.Draft{Goals: m.State.Goals, Met: m.State.met(), Rules: m.Def.Motive, Told: m.Def.Told, Most: m.Def.Limits.MaxGoals, Access: m.Def.Knowledge, Now: w.Now}
 	t.own.State, t.own.Engine, t.own.Profile, t.own.Now = m.State.own, m.Def.private, m.Def.Profile, w.Now
 	t.books.Access, t.books.World, t.books.Own, t.books.Kept = m.Def.Knowledge, t.world.Document, &t.own.State, m.State.kept()
 	t.out.Agent, t.out.Turn, t.out.Budget = m.ID.Instance, m.State.Turn+1, workflow.Budget{Max: m.Def.Limits.MaxTurnBytes, Setting: "custom_runtime_config.max_turn_bytes"}

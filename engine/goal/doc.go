@@ -4,7 +4,7 @@
 // You hold [Rules], which all agents of a profile share, and a [Book] for each agent. A turn
 // of the agent calls [Rules.Settle] until it changes nothing, keeps each [Change] as a fact,
 // and asks [Rules.Due] when the agent must be woken, and [Watched] which places of the world
-// must wake it.
+// must wake it. [Told] is what the entries of initial goals say beside, with or without rules.
 //
 // # Promises
 //

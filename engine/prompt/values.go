@@ -151,11 +151,12 @@ func Goals(list []any) []Unit {
 	})
 }
 
-// goalDetails appends what rules weigh of a goal.
+// goalDetails appends what is known of a goal beside its text.
 func goalDetails(b []byte, m map[string]any) []byte {
 	for _, x := range [...]struct{ name, says string }{
 		{"progress", "progress"}, {"deadline", "until"}, {"parent", "part of"}, {"given_by", "given by"}, {"exclusive", "needs"},
-		{"preconditions", "only if"}, {"completion_criteria", "done when"}, {"failure_criteria", "fails when"}, {"why", "because"},
+		{"preconditions", "only if"}, {"completion_criteria", "done when"}, {"failure_criteria", "fails when"},
+		{"rewards", "brings"}, {"penalties", "costs"}, {"why", "because"},
 	} {
 		if v := m[x.name]; !empty(v) {
 			b = append(append(append(b, ", "...), x.says...), ' ')

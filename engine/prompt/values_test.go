@@ -94,6 +94,8 @@ func TestOtherUnits(t *testing.T) {
 		"history": {prompt.History([]any{object("time", "2000-06-01T08:12:30Z", "who", "tam", "text", "Morning!"), int64(3)}), "06-01 08:12 tam: [06-01 08:12] tam: Morning!\n?: - 3\n"},
 		"goals": {prompt.Goals([]any{object("id", "g", "description", "Cross", "status", "active", "priority", 0.5, "details", object("x", 1.0))}),
 			"g: - [g] Cross (active, priority 0.5) {\"x\":1}\n"},
+		"what a goal brings": {prompt.Goals([]any{object("id", "g", "parent", "big", "priority", 1.0, "completion_criteria", []any{"heard"}, "rewards", object("mood", "glad"), "penalties", "shame", "details", object())}),
+			"g: - [g] (active, priority 1, part of big, done when [\"heard\"], brings {\"mood\":\"glad\"}, costs shame)\n"},
 		"observations": {prompt.Observations([]any{object("time", "never", "kind", "failure", "value", object("error", "no"))}), "never failure: - [never] failure: {\"error\":\"no\"}\n"},
 		"tools": {prompt.Tools([]any{object("name", "b", "description", "B."), object("name", "a", "description", "A.", "parameters", object("properties", object("x", nil, "y", nil), "required", []any{"y"}))}),
 			"a: - a (x, y*): A.\nb: - b: B.\n"},

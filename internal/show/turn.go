@@ -47,6 +47,11 @@ func (p *page) turnPerceived(d *inspect.Deliberation) {
 	}
 	for _, g := range d.Perceived.Goals {
 		fmt.Fprintf(p, "  goal        %s %s  %s\n", jsonOf(g.Get("id")), jsonOf(g.Get("status")), p.paint.Dim(terminal.OneLine(jsonOf(g.Get("description")))))
+		for _, name := range []string{"parent", "preconditions", "completion_criteria", "failure_criteria", "rewards", "penalties"} {
+			if v := g.Get(name); v != nil {
+				fmt.Fprintf(p, "              %s\n", p.paint.Dim(name+" "+terminal.Cut(terminal.OneLine(jsonOf(v)), 400)))
+			}
+		}
 	}
 	fmt.Fprintf(p, "  private     %s\n", terminal.Cut(jsonOf(d.Perceived.Private), 400))
 }

@@ -70,6 +70,20 @@ func (b *Books) Entry(e *knowledge.Entry, home *knowledge.Base, access profile.A
 	return v, warnings
 }
 
+// Goal is the entry of a goal with the references in its content and its description filled in.
+func (b *Books) Goal(e *knowledge.Entry, home *knowledge.Base, access profile.Access) (*knowledge.Entry, []knowledge.Warning) {
+	filled := *e
+	v, warnings := b.Entry(e, home, access)
+	if filled.Content = v["content"]; e.Goal != nil && e.Goal.Description != "" {
+		text, own := *e, *e.Goal
+		text.Content = own.Description
+		v, more := b.Entry(&text, home, access)
+		own.Description = string(template.AppendText(nil, v["content"]))
+		filled.Goal, warnings = &own, append(warnings, more...)
+	}
+	return &filled, warnings
+}
+
 // base finds a base that the agent may read, for a dynamic reference.
 func (b *Books) base(alias string) *knowledge.Base {
 	for _, k := range b.Readable(alias) {
@@ -129,6 +143,7 @@ type Ask struct {
 	Events  []*protocol.Envelope
 	Values  []any // of the events
 	Goals   []goal.Goal
+	Told    goal.Told // of the goals
 
 	History, Observations func() []criteria.Line
 
@@ -145,7 +160,7 @@ func (b *Books) situation(a *Ask) *criteria.Situation {
 	}
 	for i := range a.Goals {
 		if g := &a.Goals[i]; g.Open() {
-			s.Goals = append(s.Goals, g.Value())
+			s.Goals = append(s.Goals, a.Told.Value(g))
 		}
 	}
 	return s

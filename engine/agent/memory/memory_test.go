@@ -350,7 +350,7 @@ func TestInputs(t *testing.T) {
 	m = m.Note(&agentfact.Reflected{}).End(r, &agentfact.TurnEnded{Turn: 2}, start, map[string]any{"mood": "calm"})
 	m = m.Note(&agentfact.Said{Text: "three"}).End(r, &agentfact.TurnEnded{Turn: 3}, start, nil)
 	now := m.Of([]protocol.Fact{&agentfact.GoalsUpdated{Goal: goal.Goal{ID: "g", Status: goal.Failed}}}, []Heard{{From: "bo", Text: "hm"}}, &agentfact.TurnEnded{})
-	given, text := m.Inputs(&now, 4, start, []goal.Goal{{ID: "f"}, {ID: "g", Status: goal.Failed}})
+	given, text := m.Inputs(&now, 4, start, []goal.Goal{{ID: "f"}, {ID: "g", Status: goal.Failed}}, nil)
 	if want := "you said: three\nbo said: hm; your goal g failed\n"; text != want {
 		t.Errorf("%q, want %q", text, want)
 	}

@@ -78,7 +78,7 @@ func (m *Mind) Trigger(r *Rules, t *Turn, now protocol.Time, asleep bool) string
 // Inputs are what a reflection gets of a turn beside the inputs of every deliberation: the
 // episodes since the last reflection, with that of the turn, those of the goals that ended
 // in the turn, and the private state as it was then. text is what the episodes say.
-func (m *Mind) Inputs(t *Turn, number uint64, now protocol.Time, goals []goal.Goal) (given map[string]any, text string) {
+func (m *Mind) Inputs(t *Turn, number uint64, now protocol.Time, goals []goal.Goal, told goal.Told) (given map[string]any, text string) {
 	list, ended, then, s := []any{}, []any{}, map[string]any{}, m.Since()
 	tell := func(e *Episode) { list, text = append(list, e.Value()), text+e.Text+"\n" }
 	for _, e := range m.Episodes() {
@@ -91,7 +91,7 @@ func (m *Mind) Inputs(t *Turn, number uint64, now protocol.Time, goals []goal.Go
 	}
 	for i := range goals {
 		if slices.Contains(t.ended, goals[i].ID) {
-			ended = append(ended, goals[i].Value())
+			ended = append(ended, told.Value(&goals[i]))
 		}
 	}
 	if s.State != nil {

@@ -34,6 +34,7 @@ type Draft struct {
 	Goals   []goal.Goal
 	Met     []goal.Met  // drives, of an agent with rules
 	Rules   *goal.Rules // nil = the agent alone says where goals stand
+	Told    goal.Told   // of the initial goals
 	Most    int         // goals
 	Access  profile.Accesses
 	Now     protocol.Time
@@ -48,7 +49,7 @@ const typeAnswered = "agent.goal_answered" // event to the giver of a goal
 
 // Reset drops all changes.
 func (d *Draft) Reset(goals []goal.Goal, met []goal.Met) {
-	*d = Draft{Goals: goals, Met: met, Rules: d.Rules, Most: d.Most, Access: d.Access, Now: d.Now}
+	*d = Draft{Goals: goals, Met: met, Rules: d.Rules, Told: d.Told, Most: d.Most, Access: d.Access, Now: d.Now}
 }
 
 // Settle decides where the goals stand. The caller notes the changes, and settles again until there is
@@ -180,14 +181,14 @@ func (d *Draft) Active() []any {
 	if d.Rules == nil {
 		for i := range d.Goals {
 			if g := &d.Goals[i]; g.Open() {
-				out = append(out, g.Value())
+				out = append(out, d.Told.Value(g))
 			}
 		}
 		return out
 	}
 	for _, r := range d.Rules.Ranked(d.Goals, d.Met, d.Now) {
 		if r.Open() {
-			v := r.Value()
+			v := d.Told.Value(&r.Goal)
 			v["rank"] = float64(r.Rank) / goal.One
 			out = append(out, v)
 		}

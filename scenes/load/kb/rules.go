@@ -119,11 +119,11 @@ func Rules() source.Rules {
 		"criteria.Defaults.scan":        {Section: "§3.4", Doc: "The current text of entries that do not say it. Default: what the agent hears, and its open goals, without names."},
 
 		"knowledge.Goal.description":         {Section: "§2.1.3", Doc: "The aim. Default: the entry's content or title."},
-		"knowledge.Goal.status":              {Section: "§2.1.3", Enum: []string{"pending", "active", "completed", "failed"}, Default: "pending", Doc: "The status of the goal."},
+		"knowledge.Goal.status":              {Section: "§2.1.3", Enum: []string{"pending", "active", "completed", "failed"}, Default: "pending", Doc: "The status of the goal. An initial goal whose entry gives none is active, unless [rules](goals.md) choose."},
 		"knowledge.Goal.preconditions":       {Section: "§2.1.3", Doc: "[Conditions](#condition) that must hold before the goal makes sense."},
 		"knowledge.Goal.completion_criteria": {Section: "§2.1.3", Doc: "[Conditions](#condition) that must all hold for the goal to be reached."},
 		"knowledge.Goal.failure_criteria":    {Section: "§2.1.3", Doc: "[Conditions](#condition) of which one is enough for the goal to have failed."},
-		"knowledge.Goal.rewards":             {Section: "§2.1.3", Doc: "Rewards for reaching it; any value. In an object, `commands` are [state commands](state-commands.md) with keys `self.…` that are carried out once."},
+		"knowledge.Goal.rewards":             {Section: "§2.1.3", Doc: "Rewards for reaching it; any value, which the agent is shown. In an object, `commands` are [state commands](state-commands.md) with keys `self.…` that are carried out once."},
 		"knowledge.Goal.penalties":           {Section: "§2.1.3", Doc: "Penalties for failing it; the same."},
 		"knowledge.Goal.parent_goal_id":      {Section: "§2.1.3", Doc: "Id of the larger goal that contains this one."},
 		"knowledge.Goal.completes_by":        {Section: "§2.1.3", Enum: []string{goal.ByAll, goal.ByAny}, Doc: "Whether all or any of the goals that it contains complete it. Default: they do not."},

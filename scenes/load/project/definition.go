@@ -49,6 +49,9 @@ type Options struct {
 	Alone bool
 	// Broken names plugins that are not loaded, because they were broken when the run began.
 	Broken []string
+	// Begun says that a run has begun with the files. What older programs let pass is a warning then, so that
+	// their runs are read.
+	Begun bool
 	// Program is the version of simd, which plugins may ask for; "" = it has none.
 	Program string
 }

@@ -351,6 +351,7 @@ func (l *loader) linkInstance(s *Scene, i int) *entry {
 	}
 	e.runtime = l.runtime(p, node.Get("custom_runtime_config"), s.doc)
 	l.interrupt(s.doc, d.CustomRuntimeConfig, "agent_instances", i)
+	l.begins(s, steps, d, e)
 	l.blockingLanes(s, steps, e)
 	e.subscriptions = p.Subscriptions
 	if d.CustomRuntimeConfig != nil {

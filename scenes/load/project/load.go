@@ -36,6 +36,7 @@ type loader struct {
 	sound    map[string][]byte                      // sound model files in models/, by path
 	known    map[string]int                         // contexts of models, by their names
 	entries  map[string]map[string]*knowledge.Entry // by knowledge base; see entry
+	built    *knowledge.State                       // of the sound bases; nil = not asked for yet
 	shared   []sharedBase
 	ofNode   []ofNode
 	callers  []ofNode                    // whose needs name tools
@@ -121,6 +122,15 @@ func (l *loader) load() {
 // above it that exists.
 func (l *loader) fault(doc *source.Document, steps []string, suggestion, format string, args ...any) {
 	l.note(l.report, doc, steps, suggestion, format, args...)
+}
+
+// strict notes a fault that older programs let pass.
+func (l *loader) strict(doc *source.Document, steps []string, suggestion, format string, args ...any) {
+	to := l.report
+	if l.opt.Begun {
+		to = l.warns
+	}
+	l.note(to, doc, steps, suggestion, format, args...)
 }
 
 func (l *loader) warn(doc *source.Document, steps []string, suggestion, format string, args ...any) {

@@ -227,7 +227,7 @@ func (l *loader) linkWrites(p *Profile, steps []string, a profile.Access) {
 // goals checks goal references of a profile or of an override, and names their
 // knowledge bases by id.
 func (l *loader) goals(p *Profile, doc *source.Document, steps []string, refs []profile.GoalReference) []profile.GoalReference {
-	out := slices.Clone(refs)
+	out, seen := slices.Clone(refs), make(map[string]int, len(refs))
 	for i := range out {
 		g := &out[i]
 		here := append(slices.Clone(steps), at(i)...)
@@ -253,6 +253,12 @@ func (l *loader) goals(p *Profile, doc *source.Document, steps []string, refs []
 		case !isGoal(e):
 			l.fault(doc, append(here, "caiu_id"), suggestOr(g.CAIUID, entryIDs(kb, isGoal)),
 				"the entry %q of %q is no goal; its entry_type is %q", g.CAIUID, kb.ID, e.EntryType)
+		}
+		if first, again := seen[g.CAIUID]; again {
+			l.strict(doc, append(here, "caiu_id"), "remove one of them, or give one of two entries another id",
+				"the goal %q is that of %s, too: an agent tells its goals apart by id, whatever base they are of", g.CAIUID, source.Path(append(slices.Clone(steps), at(first)...)...))
+		} else {
+			seen[g.CAIUID] = i
 		}
 	}
 	return out

@@ -25,7 +25,8 @@ func TestFaults(t *testing.T) {
 	doctest.Archives(t, "testdata/faults/*.txtar", "want", *update, faultText)
 }
 
-// faultText loads an archive. A comment line "tools: A B" names the known tools.
+// faultText loads an archive. A comment line "tools: A B" names the known tools; "begun" says that a run has
+// begun with the files.
 func faultText(t *testing.T, a *txtar.Archive, _ string) string {
 	opt := Options{Model: func(file string, data []byte, report *source.Report) bool {
 		return scripted.Read(file, data, report) != nil
@@ -34,6 +35,7 @@ func faultText(t *testing.T, a *txtar.Archive, _ string) string {
 		if tools, ok := strings.CutPrefix(line, "tools:"); ok {
 			opt.Tools = strings.Fields(tools)
 		}
+		opt.Begun = opt.Begun || line == "begun\n"
 	}
 	fsys, err := txtar.FS(a)
 	if err != nil {

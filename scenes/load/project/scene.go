@@ -81,6 +81,7 @@ func (l *loader) linkScenes(list []*Scene) {
 			l.fault(s.doc, at("tool_budget"), "add calls, seconds, bytes or money", "the budget has no limit")
 		}
 		fillScene(s.Definition)
+		l.worldBegins(s)
 		l.linkInstances(s)
 		l.throttle(s)
 		l.linkOrders(s)

@@ -146,8 +146,8 @@ func compileUntil(text string) (*expr.Program, error) {
 type builder struct {
 	*Scene
 	classes map[class]uint16
-	goals   [][]goal.Goal // by class
-	places  hook.Places   // of the hooks of agents
+	goals   []*beginning // by class
+	places  hook.Places  // of the hooks of agents
 
 	contexts map[string]int // of models
 	assigns  bool           // agents report on tasks
@@ -198,7 +198,7 @@ func (b *builder) agents(agents *project.Agents) error {
 			if c, err = b.define(key, in); err != nil {
 				return b.Errorf("%s: %w", in.ID, err)
 			}
-			hears := append(busSubscriptions(in.Subscriptions), watches(b.goals[c])...)
+			hears := append(busSubscriptions(in.Subscriptions), watches(b.goals[c].goals)...)
 			b.hears = append(b.hears, hears)
 			b.Grouped = b.Grouped || slices.ContainsFunc(hears, func(s bus.Subscription) bool { return s.Group != "" })
 		}
@@ -208,12 +208,13 @@ func (b *builder) agents(agents *project.Agents) error {
 		}
 	}
 	b.share()
-	b.initial = func(o uint32) (s agent.State) {
-		if int(o) < n {
-			s.Private, s.Goals = agents.At(int(o)).State, b.goals[b.Class[o]]
+	b.initial = func(o uint32) map[string]any {
+		if int(o) >= n {
+			return nil
 		}
-		return s
+		return agents.At(int(o)).State
 	}
+	b.aims = func(o uint32, private map[string]any) []goal.Goal { return b.goals[b.Class[o]].of(private) }
 	return nil
 }
 
@@ -303,7 +304,7 @@ func (b *builder) limits(c *profile.RuntimeConfig) profile.Limits {
 	return l
 }
 
-func (b *builder) addClass(key class, d *agent.Definition, t agenda.Timing, goals []goal.Goal) uint16 {
+func (b *builder) addClass(key class, d *agent.Definition, t agenda.Timing, goals *beginning) uint16 {
 	c := uint16(len(b.Definitions))
 	b.Interrupts, b.Blocks = b.Interrupts || t.Interrupt, b.Blocks || t.Blocks != nil
 	b.classes[key] = c
@@ -401,7 +402,7 @@ func (b *builder) own() {
 	for _, id := range b.Project.KnowledgeBaseIDs() {
 		d.Knowledge = append(d.Knowledge, profile.Access{Alias: id, ID: id, Read: true, Write: true})
 	}
-	b.add(ActorScene, b.addClass(class{}, d, agenda.Timing{MaxRestarts: 5}, nil))
+	b.add(ActorScene, b.addClass(class{}, d, agenda.Timing{MaxRestarts: 5}, &beginning{}))
 	b.ids.flush()
 	b.hears = append(b.hears, subscriptions)
 }

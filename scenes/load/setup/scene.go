@@ -13,6 +13,7 @@ import (
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/expr"
+	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/panel"
 	"tavernsim/engine/script"
@@ -77,8 +78,9 @@ type Scene struct {
 	Class       []uint16 // of an ordinal: index into Definitions and Timings
 	Definitions []*agent.Definition
 	Timings     []agenda.Timing
-	initial     func(ordinal uint32) agent.State
-	hooks       hook.Places // of the scene's own agent
+	initial     func(ordinal uint32) map[string]any                      // the private state of an agent at its beginning
+	aims        func(ordinal uint32, private map[string]any) []goal.Goal // and its goals, with such a state
+	hooks       hook.Places                                              // of the scene's own agent
 	Bases       knowledge.State
 	Bus         bus.Config
 	hears       [][]bus.Subscription // of an index into Definitions
@@ -193,9 +195,10 @@ func (s *Scene) AgendaConfig() agenda.Config {
 
 // Machine makes an agent in its initial state.
 func (s *Scene) Machine(o uint32) *agent.Machine {
-	return &agent.Machine{
-		Def: s.AgentDefinition(o), ID: agent.Identity{Instance: s.Name(o), Ordinal: o}, State: s.initial(o),
-	}
+	m := &agent.Machine{Def: s.AgentDefinition(o), ID: agent.Identity{Instance: s.Name(o), Ordinal: o}}
+	m.State.Private = s.initial(o)
+	m.State.Goals = s.aims(o, m.State.Private)
+	return m
 }
 
 func (s *Scene) Errorf(format string, args ...any) error {

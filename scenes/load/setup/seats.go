@@ -124,7 +124,7 @@ func (s *Scene) ofProfile(who *cast.Coming, lowest uint32, free func(uint32) boo
 // Entering is the private state of an agent that comes, with fields in the place of those of
 // its initial one.
 func (s *Scene) Entering(o uint32, override map[string]any) (map[string]any, error) {
-	state := s.initial(o).Private
+	state := s.initial(o)
 	if len(override) > 0 {
 		state = maps.Clone(state)
 		if state == nil {
@@ -155,7 +155,7 @@ func (s *Scene) Enter(m *agent.Machine, f *agenda.Spawned) error {
 	if m.State.Private, err = s.Entering(f.Agent, override); err != nil {
 		return protocol.Errorf(protocol.KindCorrupt, "%s: %w", agenda.FactSpawned, err)
 	}
-	m.State.Turn = f.Turns
+	m.State.Goals, m.State.Turn = s.aims(f.Agent, m.State.Private), f.Turns
 	return nil
 }
 

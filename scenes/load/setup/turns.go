@@ -103,5 +103,5 @@ func (s *Scene) meant(texts []string) ([]uint32, error) {
 
 // AgentValue is an agent as expressions about the scene read it. It never changes.
 func (s *Scene) AgentValue(o uint32) map[string]any {
-	return map[string]any{"instance_id": s.Name(o), "profile_id": s.Profile(o), "ordinal": int64(o), "initial_private_state": s.initial(o).Private}
+	return map[string]any{"instance_id": s.Name(o), "profile_id": s.Profile(o), "ordinal": int64(o), "initial_private_state": s.initial(o)}
 }

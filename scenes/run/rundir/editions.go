@@ -70,7 +70,7 @@ func (m *Manifest) DropEdition(dir string) error {
 
 // Edition reads an edition of the project of a run.
 func (m *Manifest) Edition(dir string, e *Edition) (*project.Project, error) {
-	p, err := Load(EditionDir(dir, e.Number), project.Options{Name: m.Project, Stops: true, Tools: m.External, Broken: m.Broken})
+	p, err := Load(EditionDir(dir, e.Number), m.loading())
 	if err == nil && p.Hash() != e.ProjectHash {
 		err = protocol.Errorf(protocol.KindConflict, "run %s: the files of edition %d of its plugins were changed (%s, the manifest says %s)", dir, e.Number, short(p.Hash()), short(e.ProjectHash))
 	}

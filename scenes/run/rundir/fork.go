@@ -223,7 +223,7 @@ func (f *forking) copied(edition uint64) (*project.Project, error) {
 			}
 		}
 	}
-	return Load(dir, project.Options{Name: f.manifest.Project, Stops: true, Tools: f.manifest.External, Broken: f.manifest.Broken})
+	return Load(dir, f.manifest.loading())
 }
 
 // cut ends the copied journals at their cuts and appends what changes there.

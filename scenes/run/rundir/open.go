@@ -102,6 +102,11 @@ func LoadFS(fsys fs.FS, opt project.Options) (*project.Project, error) {
 	return project.Load(fsys, opt)
 }
 
+// loading says how the files of a run are read.
+func (m *Manifest) loading() project.Options {
+	return project.Options{Name: m.Project, Stops: true, Tools: m.External, Broken: m.Broken, Begun: true}
+}
+
 // Read reads the manifest and the inputs of a run, and compares the inputs with the
 // manifest.
 func Read(dir string) (*Manifest, *project.Project, error) {
@@ -109,7 +114,7 @@ func Read(dir string) (*Manifest, *project.Project, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := Load(filepath.Join(dir, parts.Inputs), project.Options{Name: m.Project, Stops: true, Tools: m.External, Broken: m.Broken})
+	p, err := Load(filepath.Join(dir, parts.Inputs), m.loading())
 	if err != nil {
 		return nil, nil, err
 	}

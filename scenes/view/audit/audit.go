@@ -356,9 +356,10 @@ func (a *auditing) goal(id, name string) any {
 	if !ok {
 		return nil
 	}
-	for _, g := range a.state.Agents[o].State.Goals {
+	m := a.state.Agents[o]
+	for _, g := range m.State.Goals {
 		if g.ID == name {
-			return factjson.Goal(g)
+			return factjson.Goal(g, m.Def.Told)
 		}
 	}
 	return nil

@@ -345,10 +345,10 @@ func agentDiff(x *machines.State, o uint32, y *machines.State, p uint32) (d Agen
 	}
 	goals := [2][]factjson.Object{{}, {}}
 	for _, g := range a.State.Goals {
-		goals[0] = append(goals[0], factjson.Goal(g))
+		goals[0] = append(goals[0], factjson.Goal(g, a.Def.Told))
 	}
 	for _, g := range b.State.Goals {
-		goals[1] = append(goals[1], factjson.Goal(g))
+		goals[1] = append(goals[1], factjson.Goal(g, b.Def.Told))
 	}
 	if !factjson.Same(goals[0], goals[1]) {
 		d.Goals = &goals

@@ -196,7 +196,7 @@ func observations(seen []agent.Observation) []factjson.Object {
 func goals(m *agent.Machine, now protocol.Time) []factjson.Object {
 	list := []factjson.Object{}
 	for _, g := range m.Goals(now) {
-		list = append(list, factjson.RankedGoal(g))
+		list = append(list, factjson.RankedGoal(g, m.Def.Told))
 	}
 	return list
 }

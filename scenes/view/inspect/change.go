@@ -96,7 +96,7 @@ func Changes(r protocol.Record, wave uint64, f protocol.Fact) []Change {
 		base.At = pathIn(x.Path)
 		return []Change{base}
 	case *agentfact.GoalsUpdated:
-		base.What, base.By, base.Op, base.Path, base.After = WhatGoal, r.Actor, "set", x.Goal.ID, factjson.Goal(x.Goal)
+		base.What, base.By, base.Op, base.Path, base.After = WhatGoal, r.Actor, "set", x.Goal.ID, factjson.Goal(x.Goal, nil)
 		if x.Removed {
 			base.Op, base.After = "delete", nil
 		}
@@ -104,7 +104,7 @@ func Changes(r protocol.Record, wave uint64, f protocol.Fact) []Change {
 	case *agentfact.GoalChanged:
 		g := x.Goal
 		g.More = &x.More
-		base.What, base.By, base.Op, base.Path, base.After = WhatGoal, r.Actor, string(x.Cause), x.Goal.ID, factjson.Goal(g)
+		base.What, base.By, base.Op, base.Path, base.After = WhatGoal, r.Actor, string(x.Cause), x.Goal.ID, factjson.Goal(g, nil)
 		return []Change{base}
 	case *agentfact.CallMade:
 		base.What, base.By, base.Through, base.Turn, base.Tool = WhatCall, r.Actor, x.ID, turnOf(x.ID), x.Tool
