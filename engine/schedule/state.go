@@ -308,6 +308,25 @@ func (s *State) Committed(a uint32, at Tick, e End) error {
 	return s.Missed(a, at, e)
 }
 
+// Stay is Committed for a turn of which the caller does not know yet what follows: the agent stays at the moment behind
+// whose wave that is a fact, and waits for its Committed or Missed. Whoever it may reach waits, too.
+func (s *State) Stay(a uint32, at, until Tick, place Cell) error {
+	if until < at {
+		return protocol.Errorf(protocol.KindInternal, "schedule: agent %d has a committed turn at tick %d and stays until %d, which is earlier", a, at, until)
+	}
+	before := min(at, until-1)
+	if r := &s.rows[a]; len(r.turns) == 0 && r.status != idle && r.run.at == at {
+		s.spent.safe(&r.run)
+		s.drop(a)
+	}
+	if err := s.Missed(a, before, End{Next: until, Place: place}); err != nil {
+		return err
+	}
+	s.rows[a].status, s.rows[a].run = parked, turn{at: until}
+	s.waits(a, ByDriver)
+	return nil
+}
+
 // Missed is Committed for a turn that the driver knows to be another than that of the shadow, or
 // that something befell the agent which its shadow did not know: what ran ahead of it is undone.
 func (s *State) Missed(a uint32, at Tick, e End) error {

@@ -90,11 +90,15 @@ func (d *Driver) closedWave(w *Wave) error {
 	d.ladder.Commit(moment, w.View.WorldState())
 	for o, a := range d.agents {
 		due := d.tick.of(w.Next[o])
+		told := a.stays && a.until <= moment
+		if told {
+			a.stays = false
+		}
 		if !d.touched[uint32(o)] && !moved[uint32(o)] {
 			if err := d.pass(a, moment); err != nil {
 				return err
 			}
-			if due == foreseen[o] {
+			if due == foreseen[o] && !told {
 				a.due = due
 				continue
 			}
@@ -107,9 +111,13 @@ func (d *Driver) closedWave(w *Wave) error {
 	return d.goOn()
 }
 
-// setBack undoes all that an agent did ahead.
+// setBack undoes all that an agent did ahead. One that stays has done nothing.
 func (d *Driver) setBack(a *one, moment schedule.Tick) error {
 	d.missed(a)
-	since := min(moment, a.due-1) // a moment may have another wave
-	return d.state.Missed(a.ordinal, since, d.endOf(a, d.after(a, since), 0))
+	if a.stays {
+		return nil
+	}
+	since, wrote := min(moment, a.due-1), a.wrote // a moment may have another wave
+	a.wrote = 0
+	return d.state.Missed(a.ordinal, since, d.endOf(a, d.after(a, since), wrote))
 }

@@ -87,6 +87,7 @@ type Driver struct {
 	courses *courses.Courses // nil = the scene has no space
 	events  *heard.Events
 	budgets *budget.Ahead // nil = models have none
+	calls   int64         // of models, by committed turns
 	waiting []*shadow     // for the committed run to come closer, so that less is wasted if it ends
 	off     bool
 	spaces  sync.Pool // *agent.Space
@@ -122,7 +123,10 @@ type one struct {
 	least   schedule.Tick  // and not before this moment
 	ahead   []turn
 	run     *shadow
-	out     bool // the schedule has handed its next turn out
+	stays   bool              // it is told later what it asked for in its last turn:
+	until   schedule.Tick     // behind the wave of this moment
+	wrote   schedule.Resource // by that turn
+	out     bool              // the schedule has handed its next turn out
 	outAt   schedule.Tick
 	held    bool // and it is not begun: something must be known first
 	broken  bool
@@ -294,7 +298,7 @@ func (d *Driver) ends(state *machines.State) {
 // next is the time of an agent's next turn for the schedule: an agent that others may wake has one
 // each tick, since nobody else knows when it acts.
 func (d *Driver) next(a *one, at, due schedule.Tick) schedule.Tick {
-	if d.options.Mode == schedule.Tracked && d.classes[a.class].wakeable && due > at+1 && at+1 < d.end && at >= 0 {
+	if d.options.Mode == schedule.Tracked && d.classes[a.class].wakeable && due > at+1 && at+1 < d.end {
 		return at + 1
 	}
 	return due
