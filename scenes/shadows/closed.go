@@ -87,6 +87,7 @@ func (d *Driver) closedWave(w *Wave) error {
 	if d.options.Mode == schedule.Tracked {
 		d.acts = d.tick.of(w.Script)
 	}
+	d.leases()
 	d.ladder.Commit(moment, w.View.WorldState())
 	for o, a := range d.agents {
 		due := d.tick.of(w.Next[o])
@@ -109,6 +110,20 @@ func (d *Driver) closedWave(w *Wave) error {
 		}
 	}
 	return d.goOn()
+}
+
+// leases notes when the leases of agents end.
+func (d *Driver) leases() {
+	for _, a := range d.agents {
+		a.lease = schedule.Never
+	}
+	if held := d.view.WorldState().Leases(); !held.Empty() {
+		for _, h := range held.Held(0) {
+			if o, ok := d.scene.Ordinal(h.Holder); ok {
+				d.agents[o].lease = d.tick.of(d.agenda.Grid(h.Until))
+			}
+		}
+	}
 }
 
 // setBack undoes all that an agent did ahead. One that stays has done nothing.

@@ -66,7 +66,7 @@ type Driver struct {
 	classes []class
 	advice  []string
 	end     schedule.Tick // no turn of this time or later is run
-	unsure  bool          // the scene may end before, at any wave, or act by itself
+	unsure  bool          // the scene may end before, at any wave, or act by itself, or bets leave out who may act
 
 	mu      sync.Mutex
 	queue   []func() error
@@ -126,6 +126,7 @@ type one struct {
 	stays   bool              // it is told later what it asked for in its last turn:
 	until   schedule.Tick     // behind the wave of this moment
 	wrote   schedule.Resource // by that turn
+	lease   schedule.Tick     // when its lease ends, which it is told; Never = it has none
 	out     bool              // the schedule has handed its next turn out
 	outAt   schedule.Tick
 	held    bool // and it is not begun: something must be known first
@@ -242,6 +243,9 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 		m.State = m.State.Fork()
 		a := &one{ordinal: uint32(o), class: sc.Class[o], base: &m, due: d.tick.of(state.Agenda.Standing(uint32(o)).Next)}
 		d.agents[o] = a
+	}
+	d.leases()
+	for o, a := range d.agents {
 		rows[o] = schedule.Agent{Class: int(a.class), Next: d.next(a, d.open, d.dueNow(a))}
 		rows[o].Place = d.courses.Place(a.ordinal, rows[o].Next)
 	}
@@ -291,13 +295,17 @@ func (d *Driver) ends(state *machines.State) {
 	if stop.Ticks > 0 {
 		d.end = min(d.end, d.tick.of(begun)+schedule.Tick(stop.Ticks))
 	}
-	d.unsure = stop.Deliberations > 0 || stop.Events > 0 || stop.Tokens > 0 || stop.Dollars > 0 || d.scene.Condition != nil || stop.WallTime > 0 ||
+	roused := d.options.Mode == schedule.Speculative && slices.ContainsFunc(d.classes, func(c class) bool { return c.roused })
+	d.unsure = roused || stop.Deliberations > 0 || stop.Events > 0 || stop.Tokens > 0 || stop.Dollars > 0 || d.scene.Condition != nil || stop.WallTime > 0 ||
 		d.scene.Budgets.Ends() || d.scene.Script != nil // which may end it, too, or change what agents read
 }
 
 // next is the time of an agent's next turn for the schedule: an agent that others may wake has one
-// each tick, since nobody else knows when it acts.
+// each tick, since nobody else knows when it acts, and the end of its lease may wake it.
 func (d *Driver) next(a *one, at, due schedule.Tick) schedule.Tick {
+	if a.lease > at {
+		due = min(due, a.lease)
+	}
 	if d.options.Mode == schedule.Tracked && d.classes[a.class].wakeable && due > at+1 && at+1 < d.end {
 		return at + 1
 	}

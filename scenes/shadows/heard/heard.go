@@ -132,6 +132,10 @@ func (e *Events) Unsure(o uint32, before schedule.Tick, deaf bool) bool {
 	})
 }
 
+// Held reports whether an agent hears, by a moment, an event that is a fact and held for it: what it is then told is not
+// foretold.
+func (e *Events) Held(o uint32, by protocol.Time) bool { return e.channel.Holds(o, by) }
+
 // Told are the events that an agent hears from one moment on and before another, in their order.
 func (e *Events) Told(o uint32, from, before schedule.Tick) (out []*Publication) {
 	if e == nil {
