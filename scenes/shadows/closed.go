@@ -87,6 +87,8 @@ func (d *Driver) closedWave(w *Wave) error {
 	if d.options.Mode == schedule.Tracked {
 		d.acts = d.tick.of(w.Script)
 	}
+	starts := !d.started
+	d.started = true
 	d.leases()
 	d.ladder.Commit(moment, w.View.WorldState())
 	for o, a := range d.agents {
@@ -99,7 +101,7 @@ func (d *Driver) closedWave(w *Wave) error {
 			if err := d.pass(a, moment); err != nil {
 				return err
 			}
-			if due == foreseen[o] && !told {
+			if due == foreseen[o] && !told && !starts {
 				a.due = due
 				continue
 			}

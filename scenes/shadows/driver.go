@@ -81,6 +81,7 @@ type Driver struct {
 	fold    machines.AgentFold
 	touched map[uint32]bool // by the wave that is folded
 	view    *machines.View  // after the last wave
+	started bool            // the scene has: before, nobody is known to have a turn
 	open    schedule.Tick   // the moment up to which the committed run has its turns
 	acts    schedule.Tick   // tracked: when the script acts by itself, as far as the last wave says
 	ladder  *ladder.Ladder
@@ -217,7 +218,7 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 	d.classes, d.advice = classes, advice(sc, classes, of)
 	d.ends(state)
 	if state.Agenda.Started {
-		d.open = d.tick.of(state.Agenda.Now)
+		d.open, d.started = d.tick.of(state.Agenda.Now), true
 	}
 	if d.acts = schedule.Never; sc.Script != nil && opt.Mode == schedule.Tracked {
 		d.acts = d.open // the first wave tells
@@ -306,7 +307,7 @@ func (d *Driver) next(a *one, at, due schedule.Tick) schedule.Tick {
 	if a.lease > at {
 		due = min(due, a.lease)
 	}
-	if d.options.Mode == schedule.Tracked && d.classes[a.class].wakeable && due > at+1 && at+1 < d.end {
+	if d.options.Mode == schedule.Tracked && d.classes[a.class].wakeable && due > at+1 && at+1 < d.end && d.started {
 		return at + 1
 	}
 	return due
