@@ -165,7 +165,7 @@ func (d *Driver) sendAsks(s *shadow) error {
 	for len(s.asks) > 0 && !s.asking && !s.gone {
 		q := s.asks[0]
 		free := d.options.Runner.Foretold(s.machine.ID.Instance, s.before.Turn+1, d.tick.time(s.at), q.Ask)
-		if !free && (!s.granted && d.beyond() || !d.hold(s, q)) {
+		if !free && (d.beyond() || !d.hold(s, q)) {
 			d.waiting = append(d.waiting, s)
 			return nil
 		}

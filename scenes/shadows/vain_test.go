@@ -122,7 +122,7 @@ func vain() map[string]string {
 		"leases":                    company("", "", lease),
 		"leases, later":             company(lasting, "", lease),
 		"state commands":            company("", "", commands),
-		"a base is written":         company("", "", party{"writer", 2, "0.1", "", "tool_ids_inventory: [WriteToKnowledgeBaseTool]\nknowledge_base_references: [{source_id: lore, access_permissions: [read, write_caiu]}]", "{tool: WriteToKnowledgeBaseTool, params: {entry: {entry_type: lore, content: hello}}}"}, party{"reader", 6, "0.25", "private_state lore", keeps + "\nknowledge_base_references: [{source_id: lore}]", notes}),
+		"a base is written":         company("", "", party{"writer", 2, "0.1", "", "tool_ids_inventory: [WriteToKnowledgeBaseTool]\nknowledge_base_references: [{source_id: lore, access_permissions: [read, write_caiu]}]", "{tool: WriteToKnowledgeBaseTool, params: {entry: {entry_type: lore, content: hello}}}"}, party{"reader", 6, "0.25", "private_state lore", "tool_ids_inventory: [UpdatePrivateStateTool, QueryKnowledgeBaseTool]\nknowledge_base_references: [{source_id: lore}]", notes}),
 		"events held by a debounce": company("", "", teller, later),
 		"events held by a throttle": company("", "event_bus_config: {throttle: [{type: \"job.*\", max: 1, window_seconds: 5, action: delay}]}", asker, hears),
 		"woken by events alone":     company("", "", asker, reader, party{"reactor", 1, "0", "incoming_events", writes + "\nsubscribed_event_types: [job.do]", counts}),
