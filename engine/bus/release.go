@@ -22,9 +22,6 @@ func (s *State) Holding() int { return s.holds.deliveries }
 
 // Holds reports whether something is held for an agent that is to be released by a moment.
 func (s *State) Holds(o uint32, by protocol.Time) bool {
-	if at, ok := s.NextDue(); !ok || at > by {
-		return false
-	}
 	return slices.ContainsFunc(s.holds.queue, func(h *hold) bool { return h.due <= by && h.receivers.Contains(o) })
 }
 

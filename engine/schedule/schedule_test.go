@@ -344,7 +344,7 @@ func TestWhoStays(t *testing.T) {
 		if got := next(); len(got) != 2 {
 			t.Fatalf("both have a turn at first, and there are %v", got)
 		}
-		if err := s.Stay(0, 0, until, Cell{}); err != nil {
+		if err := s.Committed(0, 0, End{Next: until, Stays: true}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Committed(1, 0, End{Next: 5}); err != nil {
@@ -362,7 +362,7 @@ func TestWhoStays(t *testing.T) {
 		if y := s.Tally(); y.Missed > 0 {
 			t.Errorf("until %d: %+v", until, y)
 		}
-		if err := s.Stay(0, 9, 8, Cell{}); err == nil {
+		if err := s.Committed(0, 9, End{Next: 8, Stays: true}); err == nil {
 			t.Error("an agent stays until a moment before its turn")
 		}
 	}

@@ -58,11 +58,12 @@ func (d *Driver) turned(state agent.State, in *Handed) error {
 	if err := d.effect(a, at, effect, in.Effects); err != nil {
 		return err
 	}
-	if a.stays {
-		a.wrote |= wrote(in.Effects)
-		return d.state.Stay(a.ordinal, at, a.until, d.courses.Place(a.ordinal, a.until))
-	}
 	e := d.endOf(a, d.after(a, at), wrote(in.Effects))
+	if a.stays {
+		a.wrote |= e.Wrote
+		e = d.endOf(a, a.until, 0)
+		e.Stays = true
+	}
 	if had {
 		return d.state.Missed(a.ordinal, at, e)
 	}
