@@ -20,6 +20,11 @@ func (s *State) NextDue() (at protocol.Time, ok bool) {
 // Holding counts the deliveries that are held.
 func (s *State) Holding() int { return s.holds.deliveries }
 
+// Holds reports whether something is held for an agent that is to be released by a moment.
+func (s *State) Holds(o uint32, by protocol.Time) bool {
+	return slices.ContainsFunc(s.holds.queue, func(h *hold) bool { return h.due <= by && h.receivers.Contains(o) })
+}
+
 // Release decides about the next held deliveries that are due; nil = none are. An
 // event that has expired meanwhile has no receivers but a mark.
 func (s *State) Release(now protocol.Time, room *throttle.Room) protocol.Fact {

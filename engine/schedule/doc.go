@@ -24,7 +24,8 @@
 //
 // [State.Committed] reports each turn of the committed run in its order. The machine
 // forgets its own record if it was the same, and follows the fact if not. [State.Missed]
-// reports what the machine cannot see: the turn was another, or something befell the agent.
+// reports what the machine cannot see: the turn was another, or something befell the agent. If what
+// follows is known later, [End].Stays keeps the agent, and whoever it may reach, back until then.
 //
 // # Promises
 //

@@ -325,3 +325,45 @@ func TestNoneAnswers(t *testing.T) {
 		t.Logf("mode %d: %d bets", mode, bets)
 	}
 }
+
+// A committed turn of which nobody knows what follows keeps back whom it may reach, and its own agent, until it is told.
+// Promise 2.
+func TestWhoStays(t *testing.T) {
+	class := Class{Perceives: []string{"n"}, Writes: []string{"n"}, Hears: []string{}, Publishes: []Publish{}, Consults: []string{}, Edits: []string{}}
+	for _, until := range []Tick{0, 3} {
+		s, err := New(Config{Classes: []Class{class}}, make([]Agent, 2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := func() (out []Turn) {
+			for n, ok := s.Next(); ok; n, ok = s.Next() {
+				out = append(out, n)
+			}
+			return out
+		}
+		if got := next(); len(got) != 2 {
+			t.Fatalf("both have a turn at first, and there are %v", got)
+		}
+		if err := s.Committed(0, 0, End{Next: until, Stays: true}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Committed(1, 0, End{Next: 5}); err != nil {
+			t.Fatal(err)
+		}
+		if got := next(); len(got) > 0 || s.Look(1).Why != ByWorld || s.Look(0).Why != ByDriver || s.Look(0).Next != until {
+			t.Errorf("until %d: %v run ahead, %+v, %+v", until, got, s.Look(0), s.Look(1))
+		}
+		if err := s.Committed(0, until, End{Next: 7, Wrote: World}); err != nil {
+			t.Fatal(err)
+		}
+		if got := next(); len(got) != 1 || got[0].Agent != 1 || got[0].At != 5 {
+			t.Errorf("until %d: then %v run ahead", until, got)
+		}
+		if y := s.Tally(); y.Missed > 0 {
+			t.Errorf("until %d: %+v", until, y)
+		}
+		if err := s.Committed(0, 9, End{Next: 8, Stays: true}); err == nil {
+			t.Error("an agent stays until a moment before its turn")
+		}
+	}
+}

@@ -227,6 +227,9 @@ type End struct {
 	Next  Tick // of the agent's next turn; Never = it has none
 	Place Cell
 	Wrote Resource // what the turn changed outside of space
+	// Stays is set for a committed turn of which the caller does not know yet what follows: the agent stays at Next,
+	// the moment behind whose wave that is a fact, and waits for its next report. Whoever it may reach waits, too.
+	Stays bool
 }
 
 // Ended reports the end of a running turn. Before anything else the caller takes what
@@ -291,9 +294,6 @@ func (s *State) breaks(r *row, at Tick, old Cell, e End) bool {
 // fact. If the shadow had the same, its copy is not needed any more. If it had not
 // come so far, or went another way, it goes on from the fact.
 func (s *State) Committed(a uint32, at Tick, e End) error {
-	if e.Next <= at {
-		return protocol.Errorf(protocol.KindInternal, "schedule: agent %d has a committed turn at tick %d and the next at %d, which is not later", a, at, e.Next)
-	}
 	r := &s.rows[a]
 	if len(r.turns) > 0 && r.turns[0].at == at {
 		if next, place := s.after(a); next == e.Next && place == e.Place {
@@ -311,7 +311,7 @@ func (s *State) Committed(a uint32, at Tick, e End) error {
 // Missed is Committed for a turn that the driver knows to be another than that of the shadow, or
 // that something befell the agent which its shadow did not know: what ran ahead of it is undone.
 func (s *State) Missed(a uint32, at Tick, e End) error {
-	if e.Next <= at {
+	if e.Next < at || e.Next == at && !e.Stays {
 		return protocol.Errorf(protocol.KindInternal, "schedule: agent %d has a committed turn at tick %d and the next at %d, which is not later", a, at, e.Next)
 	}
 	if r := &s.rows[a]; len(r.turns) > 0 || r.status != idle {
@@ -320,6 +320,10 @@ func (s *State) Missed(a uint32, at Tick, e End) error {
 		s.rollback(a, 0)
 	}
 	s.advance(a, turn{at: at, place: s.index.place[a]}, e)
+	if e.Stays {
+		s.rows[a].status, s.rows[a].run = parked, turn{at: e.Next}
+		s.waits(a, ByDriver)
+	}
 	return nil
 }
 

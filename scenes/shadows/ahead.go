@@ -32,14 +32,14 @@ func (d *Driver) goOn() error {
 	return nil
 }
 
-// beyond reports whether no more calls may be made ahead, since the scene may end before they
+// beyond reports whether no more calls may be made ahead: too many were made in vain, or the scene may end before they
 // are used, or act by itself.
 func (d *Driver) beyond() bool {
-	if !d.unsure {
-		return false
-	}
 	s := d.options.Runner.Log.Shadows()
-	return float64(s.Asked-s.Used) >= freeAhead+shareAhead*float64(s.Used)
+	if float64(s.Wasted) >= freeAhead+shareAhead*float64(d.calls) {
+		return true
+	}
+	return d.unsure && float64(s.Asked-s.Used) >= freeAhead+shareAhead*float64(s.Used)
 }
 
 // settle looks at the turns that may have seen something else than they would see now, then lets
@@ -88,7 +88,11 @@ func (d *Driver) handed(a *one, at schedule.Tick) error {
 	if t := a.last(); t != nil {
 		deaf = t.deaf
 	}
-	reads := d.events.Unsure(a.ordinal, at, deaf)
+	reads, err := d.tellsFirst(a, at)
+	if err != nil {
+		return err
+	}
+	reads = reads || at >= a.lease || d.events.Unsure(a.ordinal, at, deaf) || d.events.Held(a.ordinal, d.tick.time(at))
 	due := d.dueNow(a)
 	switch {
 	case at >= d.end, c.never != "", a.broken:
@@ -106,6 +110,15 @@ func (d *Driver) handed(a *one, at schedule.Tick) error {
 		return nil
 	}
 	return d.begin(a, at)
+}
+
+// tellsFirst reports whether an agent may hear at a moment what took its time until then: if something expires in the
+// world, it hears that before its turn.
+func (d *Driver) tellsFirst(a *one, at schedule.Tick) (bool, error) {
+	if !d.events.Late(at, func(p *heard.Publication) bool { return d.hears(a, p) }) {
+		return false, nil
+	}
+	return d.ladder.Expires(at)
 }
 
 // hears reports whether an agent may hear an event of a turn that is no fact yet.

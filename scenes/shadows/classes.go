@@ -25,6 +25,7 @@ type class struct {
 	space         *schedule.Space
 	never         string // why no turn of it is foretold; "" = they are
 	wakeable      bool   // tracked: events of others may wake it, so it has a turn each tick
+	roused        bool   // events alone wake it, and it reaches others: bets do not know when
 	scripted      bool   // what the script does may reach it
 }
 
@@ -78,6 +79,8 @@ func classesOf(sc *setup.Scene) ([]class, []schedule.Class) {
 		}
 	}
 	for k := range list {
+		alone := sc.Timings[k].Period == 0
+		list[k].roused = alone && wakeable(out[k], out) && slices.ContainsFunc(out, func(of schedule.Class) bool { return through(of, out[k]) != 0 })
 		list[k].wakeable = wakeable(out[k], out) || list[k].space != nil && wakeable(out[k], []schedule.Class{{Publishes: near}})
 	}
 	return list, out

@@ -87,14 +87,21 @@ func (d *Driver) closedWave(w *Wave) error {
 	if d.options.Mode == schedule.Tracked {
 		d.acts = d.tick.of(w.Script)
 	}
+	starts := !d.started
+	d.started = true
+	d.leases()
 	d.ladder.Commit(moment, w.View.WorldState())
 	for o, a := range d.agents {
 		due := d.tick.of(w.Next[o])
+		told := a.stays && a.until <= moment
+		if told {
+			a.stays = false
+		}
 		if !d.touched[uint32(o)] && !moved[uint32(o)] {
 			if err := d.pass(a, moment); err != nil {
 				return err
 			}
-			if due == foreseen[o] {
+			if due == foreseen[o] && !told && !starts {
 				a.due = due
 				continue
 			}
@@ -107,9 +114,27 @@ func (d *Driver) closedWave(w *Wave) error {
 	return d.goOn()
 }
 
-// setBack undoes all that an agent did ahead.
+// leases notes when the leases of agents end.
+func (d *Driver) leases() {
+	for _, a := range d.agents {
+		a.lease = schedule.Never
+	}
+	if held := d.view.WorldState().Leases(); !held.Empty() {
+		for _, h := range held.Held(0) {
+			if o, ok := d.scene.Ordinal(h.Holder); ok {
+				d.agents[o].lease = d.tick.of(d.agenda.Grid(h.Until))
+			}
+		}
+	}
+}
+
+// setBack undoes all that an agent did ahead. One that stays has done nothing.
 func (d *Driver) setBack(a *one, moment schedule.Tick) error {
 	d.missed(a)
-	since := min(moment, a.due-1) // a moment may have another wave
-	return d.state.Missed(a.ordinal, since, d.endOf(a, d.after(a, since), 0))
+	if a.stays {
+		return nil
+	}
+	since, wrote := min(moment, a.due-1), a.wrote // a moment may have another wave
+	a.wrote = 0
+	return d.state.Missed(a.ordinal, since, d.endOf(a, d.after(a, since), wrote))
 }

@@ -20,11 +20,14 @@
 //     those of a run without a driver, also if shadows see what is not so ([Options.Lie]).
 //
 //  2. Tracked: a turn runs ahead only if no turn that is still to come before it can change what its
-//     workflows can read. Calls are wasted only if a request that was taken to be granted is
+//     workflows can read. What a turn asks for and is told of later (a lease, a state command, a base, an answer
+//     that it always wants) is waited for until the wave that decides it has ended, by its agent and by whoever
+//     reads of it. Calls are wasted only if a request that was taken to be granted is
 //     refused, the scene itself wakes an agent (a publication, an expiry in the world) or its script
 //     acts because something happened, an agent has to wait for a full cell or is put elsewhere, an
 //     agent fails, or the scene ends. What a ttl or lease ends is foreseen, and what the script does
-//     at a known time is waited for.
+//     at a known time is waited for. In every mode no more calls are made when 50, and a tenth of those of
+//     committed turns, were wasted.
 //
 //  3. A panic of a shadow is counted, and its agent is not run ahead any more. A fault of the driver
 //     ends the running ahead ([Counts].Off), and the scene goes on.
@@ -49,7 +52,8 @@
 // Speculative: it waits until that is a fact. A turn also waits if its agent heard two agents at
 // one moment, since their order in the wave is not foretold. It waits as well if its agent heard
 // an event of the world or of a step over a border, an urgent or ephemeral one, or one that a
-// rate, middleware, debounce or group decides about.
+// rate, middleware, debounce or group decides about. It waits for an event that is held until that is released. An event of an
+// earlier turn is heard at its own moment if something expires in the world then; who may hear it waits.
 //
 // # What is not foretold
 //
@@ -63,5 +67,6 @@
 //
 // An agent is at most 60 turns ahead; a scene has at most [MaxAgents]. When a scene may end at any
 // wave (a limit of deliberations, events, tokens or dollars, a condition, a wall time, a budget that
-// ends or pauses it, a script), at most 50 calls and a tenth of those used so far are ahead.
+// ends or pauses it, a script), at most 50 calls and a tenth of those used so far are ahead. So it is under
+// bets if agents that events alone wake reach others: no bet is made on an agent without a next turn.
 package shadows

@@ -66,7 +66,7 @@ type Driver struct {
 	classes []class
 	advice  []string
 	end     schedule.Tick // no turn of this time or later is run
-	unsure  bool          // the scene may end before, at any wave, or act by itself
+	unsure  bool          // the scene may end before, at any wave, or act by itself, or bets leave out who may act
 
 	mu      sync.Mutex
 	queue   []func() error
@@ -81,12 +81,14 @@ type Driver struct {
 	fold    machines.AgentFold
 	touched map[uint32]bool // by the wave that is folded
 	view    *machines.View  // after the last wave
+	started bool            // the scene has: before, nobody is known to have a turn
 	open    schedule.Tick   // the moment up to which the committed run has its turns
 	acts    schedule.Tick   // tracked: when the script acts by itself, as far as the last wave says
 	ladder  *ladder.Ladder
 	courses *courses.Courses // nil = the scene has no space
 	events  *heard.Events
 	budgets *budget.Ahead // nil = models have none
+	calls   int64         // of models, by committed turns
 	waiting []*shadow     // for the committed run to come closer, so that less is wasted if it ends
 	off     bool
 	spaces  sync.Pool // *agent.Space
@@ -122,7 +124,11 @@ type one struct {
 	least   schedule.Tick  // and not before this moment
 	ahead   []turn
 	run     *shadow
-	out     bool // the schedule has handed its next turn out
+	stays   bool              // it is told later what it asked for in its last turn:
+	until   schedule.Tick     // behind the wave of this moment
+	wrote   schedule.Resource // by that turn
+	lease   schedule.Tick     // when its lease ends, which it is told; Never = it has none
+	out     bool              // the schedule has handed its next turn out
 	outAt   schedule.Tick
 	held    bool // and it is not begun: something must be known first
 	broken  bool
@@ -212,7 +218,7 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 	d.classes, d.advice = classes, advice(sc, classes, of)
 	d.ends(state)
 	if state.Agenda.Started {
-		d.open = d.tick.of(state.Agenda.Now)
+		d.open, d.started = d.tick.of(state.Agenda.Now), true
 	}
 	if d.acts = schedule.Never; sc.Script != nil && opt.Mode == schedule.Tracked {
 		d.acts = d.open // the first wave tells
@@ -238,6 +244,9 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 		m.State = m.State.Fork()
 		a := &one{ordinal: uint32(o), class: sc.Class[o], base: &m, due: d.tick.of(state.Agenda.Standing(uint32(o)).Next)}
 		d.agents[o] = a
+	}
+	d.leases()
+	for o, a := range d.agents {
 		rows[o] = schedule.Agent{Class: int(a.class), Next: d.next(a, d.open, d.dueNow(a))}
 		rows[o].Place = d.courses.Place(a.ordinal, rows[o].Next)
 	}
@@ -287,14 +296,18 @@ func (d *Driver) ends(state *machines.State) {
 	if stop.Ticks > 0 {
 		d.end = min(d.end, d.tick.of(begun)+schedule.Tick(stop.Ticks))
 	}
-	d.unsure = stop.Deliberations > 0 || stop.Events > 0 || stop.Tokens > 0 || stop.Dollars > 0 || d.scene.Condition != nil || stop.WallTime > 0 ||
+	roused := d.options.Mode == schedule.Speculative && slices.ContainsFunc(d.classes, func(c class) bool { return c.roused })
+	d.unsure = roused || stop.Deliberations > 0 || stop.Events > 0 || stop.Tokens > 0 || stop.Dollars > 0 || d.scene.Condition != nil || stop.WallTime > 0 ||
 		d.scene.Budgets.Ends() || d.scene.Script != nil // which may end it, too, or change what agents read
 }
 
 // next is the time of an agent's next turn for the schedule: an agent that others may wake has one
-// each tick, since nobody else knows when it acts.
+// each tick, since nobody else knows when it acts, and the end of its lease may wake it.
 func (d *Driver) next(a *one, at, due schedule.Tick) schedule.Tick {
-	if d.options.Mode == schedule.Tracked && d.classes[a.class].wakeable && due > at+1 && at+1 < d.end && at >= 0 {
+	if a.lease > at {
+		due = min(due, a.lease)
+	}
+	if d.options.Mode == schedule.Tracked && d.classes[a.class].wakeable && due > at+1 && at+1 < d.end && d.started {
 		return at + 1
 	}
 	return due

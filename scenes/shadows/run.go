@@ -165,7 +165,7 @@ func (d *Driver) sendAsks(s *shadow) error {
 	for len(s.asks) > 0 && !s.asking && !s.gone {
 		q := s.asks[0]
 		free := d.options.Runner.Foretold(s.machine.ID.Instance, s.before.Turn+1, d.tick.time(s.at), q.Ask)
-		if !free && (!s.granted && d.beyond() || !d.hold(s, q)) {
+		if !free && (d.beyond() || !d.hold(s, q)) {
 			d.waiting = append(d.waiting, s)
 			return nil
 		}
@@ -230,25 +230,24 @@ func (d *Driver) ended(s *shadow, made protocol.Decision) error {
 	d.spaces.Put(s.machine.Release())
 	t.after, t.due = s.machine.State, d.tick.of(machines.Due(&d.agenda, &t.end, now))
 	t.deaf, t.least = d.wakes(&t.end, now)
-	if !d.follows(s, &t) {
-		return d.park(s.of)
+	a, effect := s.of, d.effectOf(s.at, &t.end)
+	if !d.follows(a, effect, effects) {
+		return d.park(a)
 	}
-	a := s.of
 	s.end()
 	a.run, a.out, a.ahead = nil, false, append(a.ahead, t)
 	d.counts.Turns++
 	d.options.Count("ended", 1)
-	if err := d.effect(a, s.at, &t.end, effects); err != nil {
+	if err := d.effect(a, s.at, effect, effects); err != nil {
 		return err
 	}
 	return d.state.Ended(a.ordinal, d.endOf(a, max(d.next(a, s.at, d.dueNow(a)), s.at+1), wrote(effects)))
 }
 
-// follows reports whether the turn behind this one can be foretold: what it asked for answers
-// itself only by being done.
-func (d *Driver) follows(s *shadow, t *turn) bool {
+// follows reports whether the turn behind one can be foretold: what it asked for answers itself only by being done.
+func (d *Driver) follows(a *one, at schedule.Tick, effects []protocol.Sequenced) bool {
 	var asked []worldstate.Request
-	for _, r := range t.effects {
+	for _, r := range effects {
 		switch r.To {
 		case bus.Service:
 			if q, err := bus.ReadRequest(r.Data); err != nil || !isDraft(q) {
@@ -261,7 +260,7 @@ func (d *Driver) follows(s *shadow, t *turn) bool {
 			}
 			asked = append(asked, q)
 		case space.Service:
-			if q, err := space.ReadRequest(r.Data); err != nil || !d.alone(s.of, &q) {
+			if q, err := space.ReadRequest(r.Data); err != nil || !d.alone(a, &q) {
 				return false
 			}
 		default:
@@ -271,11 +270,11 @@ func (d *Driver) follows(s *shadow, t *turn) bool {
 	if len(asked) == 0 {
 		return true
 	}
-	before, err := d.ladder.Before(s.at)
+	before, err := d.ladder.Before(at)
 	if err != nil {
 		return false
 	}
-	made := d.scene.Rules.Decide(before, d.tick.time(s.at), asked)
+	made := d.scene.Rules.Decide(before, d.tick.time(at), asked)
 	return !slices.ContainsFunc(made.Facts, func(f protocol.Fact) bool { _, refused := f.(*world.Refused); return refused })
 }
 
@@ -302,12 +301,16 @@ func wrote(effects []protocol.Sequenced) (r schedule.Resource) {
 	return r
 }
 
-// effect notes what a turn asked for: who reads it later waits, or sees it.
-func (d *Driver) effect(a *one, of schedule.Tick, end *agentfact.TurnEnded, effects []protocol.Sequenced) error {
-	at := of
+// effectOf is when what a turn asked for takes effect.
+func (d *Driver) effectOf(at schedule.Tick, end *agentfact.TurnEnded) schedule.Tick {
 	if end.Elapsed > 0 {
-		at = d.tick.of(d.agenda.Grid(d.tick.time(of).Add(end.Elapsed)))
+		return d.tick.of(d.agenda.Grid(d.tick.time(at).Add(end.Elapsed)))
 	}
+	return at
+}
+
+// effect notes what a turn asked for: who reads it later waits, or sees it.
+func (d *Driver) effect(a *one, of, at schedule.Tick, effects []protocol.Sequenced) error {
 	told, published := false, uint64(0)
 	var walks []space.Request
 	for _, r := range effects {

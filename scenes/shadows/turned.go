@@ -36,6 +36,7 @@ func (d *Driver) turned(state agent.State, in *Handed) error {
 	a.due = d.tick.of(machines.Due(&d.agenda, end, in.At))
 	a.deaf, a.least = d.wakes(end, in.At)
 	d.open = max(d.open, at)
+	d.calls += end.ModelCalls
 	if err := d.pass(a, at-1); err != nil {
 		return err
 	}
@@ -47,10 +48,22 @@ func (d *Driver) turned(state agent.State, in *Handed) error {
 	}
 	had := len(a.ahead) > 0
 	d.missed(a)
-	if err := d.effect(a, at, end, in.Effects); err != nil {
+	effect := d.effectOf(at, end)
+	if !d.follows(a, effect, in.Effects) {
+		if !a.stays {
+			a.stays, a.until = true, effect
+		}
+		a.until = max(a.until, effect)
+	}
+	if err := d.effect(a, at, effect, in.Effects); err != nil {
 		return err
 	}
 	e := d.endOf(a, d.after(a, at), wrote(in.Effects))
+	if a.stays {
+		a.wrote |= e.Wrote
+		e = d.endOf(a, a.until, 0)
+		e.Stays = true
+	}
 	if had {
 		return d.state.Missed(a.ordinal, at, e)
 	}

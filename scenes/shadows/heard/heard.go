@@ -113,6 +113,17 @@ func (e *Events) Any(before schedule.Tick, f func(*Publication) bool) bool {
 	return false
 }
 
+// Late reports whether one that f finds takes effect at a moment, of a turn before it.
+func (e *Events) Late(at schedule.Tick, f func(*Publication) bool) bool {
+	i := sort.Search(len(e.list), func(i int) bool { return e.list[i].At >= at })
+	for ; i < len(e.list) && e.list[i].At == at; i++ {
+		if p := e.list[i]; p.Of < at && f(p) {
+			return true
+		}
+	}
+	return false
+}
+
 // Unsure reports whether it is not foretold what an agent hears before a moment. deaf = it sleeps,
 // and some events wake it.
 func (e *Events) Unsure(o uint32, before schedule.Tick, deaf bool) bool {
@@ -131,6 +142,10 @@ func (e *Events) Unsure(o uint32, before schedule.Tick, deaf bool) bool {
 		return false
 	})
 }
+
+// Held reports whether an agent hears, by a moment, an event that is a fact and held for it: what it is then told is not
+// foretold.
+func (e *Events) Held(o uint32, by protocol.Time) bool { return e.channel.Holds(o, by) }
 
 // Told are the events that an agent hears from one moment on and before another, in their order.
 func (e *Events) Told(o uint32, from, before schedule.Tick) (out []*Publication) {

@@ -176,6 +176,24 @@ func TestMoreDecides(t *testing.T) {
 	}
 }
 
+// Promise 1: who waits for an event that is held does not know what it is told until it is released, and an event of an
+// earlier turn is late.
+func TestHeld(t *testing.T) {
+	s := madeOf(t, false, bus.Config{}, people{later: protocol.Duration(2 * time.Second)})
+	release := at(3).Add(2 * time.Second)
+	s.Committed(3, []protocol.Fact{s.fact(draft("bo", 3, "hi"), 3)})
+	for o, want := range []bool{ada: true, bo: false, cy: false} {
+		if s.Held(uint32(o), release-1) || s.Held(uint32(o), release) != want {
+			t.Errorf("held for %d: %t, want %t, and not before", o, s.Held(uint32(o), release), want)
+		}
+	}
+	s.say(bo, 9, func(p *Publication, _ *protocol.Draft) { p.Of = 7 })
+	any := func(*Publication) bool { return true }
+	if s.Late(8, any) || !s.Late(9, any) || s.Late(9, func(*Publication) bool { return false }) {
+		t.Error("what takes effect at 9 is late at another moment, or not then")
+	}
+}
+
 // Promise 1: a filter of a scene that has no space, and which the event passes, decides nothing that is not known. Who is
 // near is known to the scene alone.
 func TestFilters(t *testing.T) {

@@ -115,6 +115,13 @@ func (l *Ladder) Before(at schedule.Tick) (worldstate.State, error) {
 	return x.state, err
 }
 
+// Expires reports whether something expires at a moment: that opens a wave before the turns of the moment.
+func (l *Ladder) Expires(at schedule.Tick) (bool, error) {
+	n := sort.Search(len(l.rungs), func(i int) bool { return i > 0 && l.rungs[i].at >= at })
+	x, err := l.later(n-1, at)
+	return x.now, err
+}
+
 // later is the world of a rung at a moment behind it.
 func (l *Ladder) later(n int, at schedule.Tick) (expired, error) {
 	for ; l.dirty <= n; l.dirty++ {

@@ -97,6 +97,9 @@ func TestLadderForeseesExpiries(t *testing.T) {
 	ask(4, 44)
 	ask(5, 55)
 	for _, at := range []schedule.Tick{1, 2, 3, 4, 5, 6, 9, 2, 4, 6, 3} {
+		if x, err := l.Expires(at); err != nil || x != (at == 2 || at == 4) {
+			t.Errorf("at %d something expires: %t, %v", at, x, err)
+		}
 		s, err := l.Before(at)
 		if err != nil {
 			t.Fatal(err)
