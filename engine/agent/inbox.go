@@ -373,7 +373,7 @@ func (h *Heard) interrupt(then string) bool {
 // while its simulated latency passed: what it perceived comes back.
 func (m *Machine) Interrupted() {
 	s := &m.State
-	if m.Def.Motive != nil || m.watches() {
+	if m.Def.Motive != nil || m.State.Watches() {
 		s.change().unheard = true
 	}
 	if s.more == nil || len(s.more.flight) == 0 {

@@ -284,7 +284,7 @@ func (m *Machine) applyTurn(f *agentfact.TurnEnded, at protocol.Time) {
 	if m.Def.Memory != nil {
 		m.State.change().mind = m.State.Mind().End(m.Def.Memory, f, at, m.State.Private)
 	}
-	if m.Def.Motive != nil || m.watches() {
+	if m.Def.Motive != nil || m.State.Watches() {
 		m.State.rests(f, at)
 	}
 	m.State.keepPace(m.State.pace().Ended())

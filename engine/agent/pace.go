@@ -21,10 +21,9 @@ func (s *State) keepPace(k *pace.Kept) {
 	}
 }
 
-// watches reports whether an agent without rules for its goals watches, or has watched, places of the world.
-func (m *Machine) watches() bool {
-	return m.State.rested().At != 0 || m.State.pace().Asleep().When.Expr != ""
-}
+// Watches reports whether an agent without rules for its goals watches, or has watched, places of the world
+// while it sleeps.
+func (s *State) Watches() bool { return s.rested().At != 0 || s.pace().Asleep().When.Expr != "" }
 
 func (m *Machine) applyRests(f *agentfact.Rests, at protocol.Time) error {
 	if f.Until != 0 {

@@ -196,7 +196,7 @@ func begin(m *Machine, w *Wake, space *Space) *Turn {
 	if err := t.own.Expire(&t.out); err != nil {
 		t.problem("what expires in the private state: " + err.Error())
 	}
-	watches := m.Def.Motive != nil || m.watches()
+	watches := m.Def.Motive != nil || m.State.Watches()
 	if watches {
 		t.openGoals()
 	}
@@ -426,7 +426,7 @@ func (t *Turn) finish() {
 	switch {
 	case t.interrupted || t.out.Over != nil:
 		t.undo()
-	case t.m.Def.Motive != nil || t.dozes.When.Expr != "" || t.m.watches():
+	case t.m.Def.Motive != nil || t.dozes.When.Expr != "" || t.m.State.Watches():
 		t.closeGoals()
 	}
 	t.end.Changed = t.out.Changed

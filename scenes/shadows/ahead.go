@@ -103,7 +103,7 @@ func (d *Driver) handed(a *one, at schedule.Tick) error {
 	case at < due:
 		a.ahead, a.out = append(a.ahead, turn{at: at, null: true}), false
 		return d.state.Ended(a.ordinal, d.endOf(a, d.next(a, at, due), 0))
-	case at <= d.open, a.latest().Ephemeral(true):
+	case at <= d.open, a.latest().Ephemeral(true), a.latest().Watches():
 		return nil
 	case d.really(a) >= mostAhead, c.scripted && at > d.acts:
 		a.held = true

@@ -267,6 +267,8 @@ func Check(sc *setup.Scene, mode schedule.Mode) error {
 		return protocol.Errorf(protocol.KindInvalid, "scene %s: schedule %s: on the realtime clock the order is what happened, and nothing can run ahead; use the virtual clock, or --schedule barrier", sc.ID, Name(mode))
 	case sc.Space != nil && sc.Space.Joined():
 		return protocol.Errorf(protocol.KindInvalid, "scene %s: schedule %s: agents in places without a grid (space of the scene) are not run ahead; use a grid, or --schedule barrier", sc.ID, Name(mode))
+	case len(sc.Def.Definition.Links) > 0:
+		return protocol.Errorf(protocol.KindInvalid, "scene %s: schedule %s: agents of linked scenes (links) come and go, and are not run ahead; use --schedule barrier", sc.ID, Name(mode))
 	case sc.Comes():
 		return protocol.Errorf(protocol.KindInvalid, "scene %s: schedule %s: agents that come and go (agent_instances[].spawnable) are not run ahead; use --schedule barrier", sc.ID, Name(mode))
 	case sc.Turns != nil:

@@ -127,6 +127,8 @@ func vain() map[string]string {
 		"events held by a throttle": company("", "event_bus_config: {throttle: [{type: \"job.*\", max: 1, window_seconds: 5, action: delay}]}", asker, hears),
 		"woken by events alone":     company("", "", asker, reader, party{"reactor", 1, "0", "incoming_events", writes + "\nsubscribed_event_types: [job.do]", counts}),
 		"the scene reacts":          company("", "scene_lifecycle_workflows: {on_job_do_event: note}", asker, reader),
+		"sleepers watch the world":  company("", "", party{"sleeper", 4, "0.5", "", "tool_ids_inventory: [SleepTool]", "{tool: SleepTool, params: {seconds: 30, wake_when: \"world.n % 5 === 4\"}}"}, party{"counter", 3, "0.2", "", writes, counts}),
+		"directors rest others":     company("", "directors: [head_1]", party{"head", 1, "0.1", "", "tool_ids_inventory: [RestAgentTool]", "{tool: RestAgentTool, params: {agents: \"profile:clerk\", seconds: 4}}"}, party{"clerk", 6, "0.5", "", keeps, notes}),
 		"told when a lease expires": company("latency: {fixed: 3s}", "", party{"holder", 1, "0.1", "", writes, writing("{lock: {paths: [desks], seconds: 4}}")}, party{"teller", 3, "0.2", "", publishes, tells}, party{"clerk", 4, "0.5", "incoming_events", keeps + "\nsubscribed_event_types: [job.do]", notes}),
 	}
 }
