@@ -150,10 +150,11 @@ type verifier struct {
 	at    int
 	err   error // of reading
 
-	wave   uint64         // that is decided
-	lost   bool           // the requests of the wave are not all known
-	failed map[string]int // failures of services that the stage has heard of
-	taken  string         // why the facts that come are taken as they are; "" = they are decided
+	wave   uint64          // that is decided
+	lost   bool            // the requests of the wave are not all known
+	takes  map[uint64]bool // facts of the stage that came of such requests, by number
+	failed map[string]int  // failures of services that the stage has heard of
+	taken  string          // why the facts that come are taken as they are; "" = they are decided
 	wakes  []machines.Effect
 	asked  *machines.Effect
 	packs  []machines.Effect
