@@ -21,7 +21,8 @@ import (
 
 // holdRandom holds a random project, on one clock or the other, to what every scene keeps:
 // on the virtual clock the digest is the same on 1, 2 and 7 workers, interrupted and killed
-// or not; on both a fold comes to the same state, and verify decides everything again. look
+// or not; on both a fold comes to the same state, and verify decides everything again, and takes turns of which not
+// enough was recorded. look
 // sees the facts of a scene that nobody disturbed. Rapid prints the project and how to
 // repeat it.
 func holdRandom(t *rapid.T, dirs *testing.T, text string, look func(*scenestest.Scene, scenestest.Settings)) {
@@ -43,11 +44,13 @@ func holdRandom(t *rapid.T, dirs *testing.T, text string, look func(*scenestest.
 			t.Fatalf("%v\n%s", r, text)
 		}
 		settled(first, set)
+		mustVerifyLost(dirs, first, set, everyOtherTurn)
 		look(first, set)
 		return
 	}
 	want := first.Run(dirs, scenestest.Settings{Workers: 1})
 	look(first, scenestest.Settings{})
+	mustVerifyLost(dirs, first, scenestest.Settings{}, everyOtherTurn)
 	set := scenestest.Settings{
 		Workers: rapid.SampledFrom([]int{2, 7}).Draw(t, "workers"), BatchFacts: rapid.IntRange(1, 50).Draw(t, "batch"),
 		Snapshots: int64(rapid.IntRange(1, 40).Draw(t, "snapshots")), InterruptAt: uint64(rapid.IntRange(0, 9).Draw(t, "interrupt")),
@@ -219,8 +222,24 @@ tool_ids_inventory: [UpdatePrivateStateTool, RequestWorldStateUpdateTool, Publis
 `
 }
 
-// Random projects with scripts, in space, with goals that rules weigh, with tasks and with agents that
-// come and go keep what holdRandom holds.
+// leading makes a director of an agent of a random project.
+func leading(text string) string {
+	text = strings.Replace(text, "\nevent_bus_config:", "\ndirectors: [a_1]\nevent_bus_config:", 1)
+	return strings.Replace(text, "otherwise: {text", `  - match: {agent: a_1, chance: 0.9}
+    answer: {calls: [{tool: RestAgentTool, params: {agents: "{{pick \"*\" \"a_2\" \"nobody\"}}", wake: "{{pick \"true\" \"false\"}}"}}, {tool: "{{pick \"SpawnAgentTool\" \"NoTool\"}}", params: {profile: person}}, {tool: "{{pick \"RemoveAgentTool\" \"NoTool\"}}", params: {agents: "role:crowd"}}, {tool: SetSceneVariableTool, params: {variable: v, value: "{{randInt 1 3}}"}}, {tool: TransitionSceneTool, params: {to: s0}}, {tool: "{{pick \"EndSceneTool\" \"NoTool\" \"GiveTurnTool\"}}", params: {outcome: enough, agents: a_2}}]}
+otherwise: {text`, 1) + `-- agent_profiles/person.yaml --
+id: person
+name: Person
+version: "1.0.0"
+schema_version: "1.0"
+core_deliberation_workflow_id: think
+subscribed_event_types: [talk.*]
+tool_ids_inventory: [UpdatePrivateStateTool, RequestWorldStateUpdateTool, PublishEventTool, UpdateGoalTool, SleepTool, SayTool, RestAgentTool, SpawnAgentTool, RemoveAgentTool, SetSceneVariableTool, TransitionSceneTool, EndSceneTool, GiveTurnTool]
+`
+}
+
+// Random projects with scripts, in space, with goals that rules weigh, with tasks, with directors and with agents
+// that come and go keep what holdRandom holds.
 func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
 	dirs, entered, answers, changed, came, left, walks, active, reflected, tasks, ended := t, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -232,7 +251,7 @@ func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
 			text = strings.Replace(text, "scene_lifecycle_workflows:", randomScript(t)+"scene_lifecycle_workflows:", 1)
 			text = strings.Replace(text, "profile_id: person,", "profile_id: person, roles: [first],", 1)
 		}
-		more := rapid.SampledFrom([]string{"", "motives", "space", "crowd", "motives and crowd", "work", "work and crowd"}).Draw(t, "more")
+		more := rapid.SampledFrom([]string{"", "motives", "space", "crowd", "motives and crowd", "work", "work and crowd", "leaders", "leaders and crowd"}).Draw(t, "more")
 		if strings.HasPrefix(more, "motives") {
 			text += motives + remembering(t)
 			if rapid.Bool().Draw(t, "memory") {
@@ -241,6 +260,9 @@ func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
 		}
 		if strings.HasPrefix(more, "work") {
 			text = working(t, text)
+		}
+		if strings.HasPrefix(more, "leaders") {
+			text = leading(text)
 		}
 		if more == "space" {
 			text = walking(t, text)

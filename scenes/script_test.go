@@ -168,6 +168,8 @@ func (p *player) run(args []string) {
 	if !p.print {
 		return
 	}
+	mustVerifyLost(p.t, p.scene, set, everyTurn)
+	mustVerifyLost(p.t, p.scene, set, everyOtherTurn)
 	text, last := trace(p.t, p.scene, p.last, p.kinds...)
 	p.last = last
 	if set.InterruptAt == 0 {
@@ -192,6 +194,8 @@ func (p *player) together(ids []string, set scenestest.Settings) {
 		mustRestore(p.t, s, set)
 		mustVerify(p.t, s, set)
 		if p.print {
+			mustVerifyLost(p.t, s, set, everyTurn)
+			mustVerifyLost(p.t, s, set, everyOtherTurn)
 			text, _ := trace(p.t, s, 0, p.kinds...)
 			fmt.Fprintf(&p.b, "scene %s\n%sstopped by %s%s\n", ids[i], text, results[i].Reason, errorText(results[i].Err))
 		}
@@ -234,3 +238,8 @@ func (p *player) agent(id string) {
 		}
 	}
 }
+
+func everyTurn(string, int) bool { return true }
+
+// everyOtherTurn is one of two, by agent in another order.
+func everyOtherTurn(agent string, answer int) bool { return (len(agent)+answer)%2 == 0 }

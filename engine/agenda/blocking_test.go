@@ -319,3 +319,18 @@ func TestLaneAgainstNaive(t *testing.T) {
 		}
 	})
 }
+
+// Of an agent that was given up nothing is counted any more, and it waits for nobody.
+func TestBlockedAndGivenUp(t *testing.T) {
+	s := New(counter(3))
+	s.Start(at(0))
+	publishes(s, 1, 0, 2, at(0))
+	publishes(s, 0, 2, 2, at(0))
+	givesUp(0)(s, at(0))
+	if s.blocking.unread[0] != nil || len(s.blocking.waits) > 0 || len(s.blocking.waiters) > 0 || s.slots[0].blocked || s.slots[1].blocked {
+		t.Errorf("%+v", s.blocking)
+	}
+	if s.blocking.unread[2] == nil {
+		t.Error("what others have not perceived is forgotten")
+	}
+}

@@ -63,3 +63,18 @@ func TestCeilings(t *testing.T) {
 		}
 	}
 }
+
+// An agent that comes again does not wait for the ceiling that it had before it left.
+func TestTheCeilingOfOneWhoLeft(t *testing.T) {
+	cfg := config(Timing{WakeOnStart: true, Least: 10 * time.Second})
+	cfg.Counts = true
+	s := New(cfg)
+	s.Start(at(0))
+	s.Rests(0, pause.Rest{Until: at(10)})
+	s.TurnEnded(0, Turn{Wave: 1}, at(0))
+	s.Removed(Removed{Agent: 0}, at(2))
+	s.Spawned(Spawned{Agent: 0}, at(4))
+	if got := s.Standing(0).Next; got != at(5) {
+		t.Errorf("it is woken at %s, want %s", got, at(5))
+	}
+}

@@ -57,3 +57,18 @@ func TestGates(t *testing.T) {
 		}
 	}
 }
+
+// Who comes into a scene with an order of turns, as a participant, waits for its turn.
+func TestAGateOfOneWhoComes(t *testing.T) {
+	cfg := config(Timing{WakeOnStart: true}, Timing{WakeOnStart: true})
+	cfg.Away = func(o uint32) bool { return o == 1 }
+	s := New(cfg)
+	s.Start(at(0))
+	s.HoldBack(1, false)
+	s.Spawned(Spawned{Agent: 1}, at(1))
+	if !s.Standing(1).Gated {
+		t.Error("its gate is open")
+	}
+	s.Call(1, at(7))
+	expect(t, wakes(s, at(20), func(now protocol.Time, woken []uint32) { ends(s, now, woken) }), "0s[0]", "7s[1]")
+}

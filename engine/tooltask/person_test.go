@@ -88,3 +88,27 @@ func TestAskedTooOften(t *testing.T) {
 		t.Errorf("%+v", facts[len(facts)-1])
 	}
 }
+
+// Who plays an agent that leaves releases it before its tasks end: the question for its turn is settled then, and none
+// of those that are cancelled.
+func TestAPlayedAgentLeaves(t *testing.T) {
+	s, r := &State{}, Rules{Tick: time.Second}
+	play := asks("play", "ada", Question{Action: "order", Wait: WaitHold})
+	play.Task.Tool = PlayTool
+	s.Decide(r, 1, []Request{{Seat: &Seat{Player: Player{Agent: "ada", By: "anna", Timeout: time.Minute, Wait: WaitHold, OnTimeout: SilentPasses}}}}, nil)
+	s.Decide(r, 2, []Request{play, asks("own", "ada", Question{Action: "text", Wait: WaitRun})}, nil)
+	var got []string
+	for _, f := range s.Decide(r, 3, []Request{{Leave: true, Task: Task{Agent: "ada"}}}, nil) {
+		switch x := f.(type) {
+		case *Released:
+			got = append(got, "released "+x.Agent)
+		case *Ended:
+			got = append(got, "ended "+x.ID)
+		case *Cancelled:
+			got = append(got, "cancelled "+x.ID)
+		}
+	}
+	if want := "released ada, ended play, cancelled own"; strings.Join(got, ", ") != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+}

@@ -189,10 +189,16 @@ func (s *Stage) change(list []order.Change, q *cast.Request) error {
 // directed carries out what directors ask for in the open wave: after its turns are merged,
 // before the services decide.
 func (s *Stage) directed() error {
-	asked := s.wave.asked
+	list := s.wave.asked
 	s.wave.asked = nil
-	for _, raw := range asked {
-		q, err := cast.ReadRequest(raw)
+	for _, a := range list {
+		if a.came != nil {
+			if err := s.takeOver(a.came); err != nil {
+				return err
+			}
+			continue
+		}
+		q, err := cast.ReadRequest(a.request)
 		if err != nil {
 			return err
 		}
@@ -205,7 +211,7 @@ func (s *Stage) directed() error {
 		case p.Outcome != nil:
 			err = s.keepOwn(p.Outcome)
 		case p.Set != nil || p.To != "":
-			s.wave.given = append(s.wave.given, script.Given{Set: p.Set, To: p.To, Why: "director " + q.By})
+			s.wave.given = append(s.wave.given, script.Given{Set: p.Set, To: p.To, Why: whyDirector + q.By})
 		}
 		if err != nil {
 			return err

@@ -60,6 +60,7 @@ func (s *Stage) mergeTurn(t *span.Turn, at protocol.Time) error {
 	if err := s.Apply(protocol.Record{Time: at, Actor: actor, Kind: agentfact.FactTurnEnded}, &t.End); err != nil {
 		return err
 	}
+	s.cameOf(t)
 	return s.turnAsked(t)
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/budget"
@@ -39,6 +40,31 @@ func TestFactsOfToolsAreCharged(t *testing.T) {
 		}
 		if l, _ := s.Spending.Kept(); len(l) != 1 || l[0].Used != c.used || l[0].Refused != c.refused {
 			t.Errorf("%T: %+v, want %s and %d refused", c.fact, l, c.used, c.refused)
+		}
+	}
+}
+
+// Where a budget ran out before a kill and was raised since, what it demanded is done: the scene goes on.
+func TestARaisedBudgetDemandsNothing(t *testing.T) {
+	for _, raised := range []bool{false, true} {
+		made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{})
+		made.External = []agent.External{{Spec: protocol.ToolSpec{Name: "Dig"}, Cost: 7}}
+		made.Budgets = &budget.Config{Tools: &budget.Limits{Amount: budget.Amount{Calls: 1}, On: budget.Action{Do: budget.End}}, Cast: made}
+		s := begin(t, made)
+		for _, f := range []protocol.Fact{made.Started(1), &tooltask.Opened{Task: tooltask.Task{ID: "1", Agent: made.Name(0), Tool: "Dig"}}, &tooltask.Ended{ID: "3", Agent: made.Name(0), Tool: "Dig", ErrorKind: protocol.KindLimit, Error: budget.ToolsAreOut}} {
+			if err := s.Stage.Apply(protocol.Record{Seq: 1, Time: 1, Actor: machines.ActorTasks, Kind: f.FactKind()}, f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !s.Spending.Demands(budget.End) {
+			t.Fatal("the budget demands nothing: nothing is tested")
+		}
+		s.Configure(machines.StageConfig{Raised: raised}, machines.Kept{}, s.Shown())
+		if _, err := s.Stage.Decide(machines.Moment{}, &machines.Begin{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Stage.Outcome().Reason; (got == agenda.StoppedByBudget) == raised {
+			t.Errorf("raised %v: the scene stops by %q", raised, got)
 		}
 	}
 }

@@ -41,7 +41,7 @@ type wave struct {
 
 	leaving     []*travel.Departed // for other scenes
 	states      []*Packed          // of them, when they were asked for; nil = it has not come
-	asked       []protocol.Raw     // what directors ask of the stage
+	asked       []asked            // what directors ask of the stage
 	ordered     *order.Plan        // events of an order, published when the world has agreed; nil = none
 	orderBy     *cast.Request      // its id and reason
 	mail        []mail             // for other scenes, sent at the end of the wave
@@ -238,7 +238,7 @@ func (s *Stage) sequence(requests []protocol.Sequenced) {
 			s.requests[i].Add(r.Data)
 			s.askEarly(i)
 		case r.To == cast.Stage:
-			s.wave.asked = append(s.wave.asked, slices.Clone(r.Data)) // the span may be used again before
+			s.wave.asked = append(s.wave.asked, asked{request: slices.Clone(r.Data)}) // the span may be used again before
 		default:
 			panic("machines: a request to " + r.To + ", and Services has no row of that name")
 		}

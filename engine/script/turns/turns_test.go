@@ -24,6 +24,7 @@ type player struct {
 	now    protocol.Time
 	wave   uint64
 	facts  []turns.Fact
+	rests  bool // everybody
 	warned int
 }
 
@@ -41,7 +42,7 @@ func (p *player) input() *turns.Input {
 	return &turns.Input{
 		Now: p.now, Step: 1, Name: func(o uint32) string { return fmt.Sprint("a", o) },
 		World: func() any { return map[string]any{} }, Agent: func(o uint32) any { return map[string]any{"ordinal": int64(o)} },
-		Rests: func(uint32) bool { return false }, Warn: func(error) { p.warned++ },
+		Rests: func(uint32) bool { return p.rests }, Warn: func(error) { p.warned++ },
 	}
 }
 
@@ -339,5 +340,34 @@ func TestFaults(t *testing.T) {
 	}
 	if r, err := turns.New(turns.Turns{Policy: turns.Free}, nil); err != nil || r.Gates() {
 		t.Errorf("free: %v", err)
+	}
+}
+
+// Where everybody rests no round begins, and the order comes to an end of what it decides, however many rounds there
+// are. When somebody is back, the next round begins.
+func TestEverybodyRests(t *testing.T) {
+	for _, rounds := range []int64{0, 1, 5} {
+		for _, policy := range []turns.Policy{turns.RoundRobin, turns.Simultaneous} {
+			p := newPlayer(t, turns.Turns{Policy: policy, Rounds: rounds}, 0, 1)
+			p.rests = true
+			if said := p.close(); len(said) > 0 {
+				t.Errorf("%s, %d rounds: %+v", policy, rounds, said)
+			}
+			p.rests, p.now = false, p.now+1
+			if said := p.close(); len(said) == 0 {
+				t.Errorf("%s, %d rounds: nobody is back", policy, rounds)
+			}
+			p.rests, p.now = true, p.now+1 // in the middle of a round
+			p.close()
+			began := 0
+			for _, f := range p.facts {
+				if _, is := f.(*turns.Began); is {
+					began++
+				}
+			}
+			if began != 1 {
+				t.Errorf("%s, %d rounds: %d began", policy, rounds, began)
+			}
+		}
 	}
 }

@@ -42,6 +42,7 @@ type Turn struct {
 	End      agentfact.TurnEnded
 	Others   []protocol.KindData  // decoded facts at which the stage looks, beside the end
 	Requests []protocol.Sequenced // to the services
+	Came     []protocol.Fact      // for verify: what the stage made of requests that nobody recorded
 }
 
 // Number is how often there is something.

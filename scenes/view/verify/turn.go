@@ -32,6 +32,9 @@ type turn struct {
 	facts    []protocol.KindData
 	requests []protocol.Sequenced
 	end      *agentfact.TurnEnded // as decided
+	number   uint64               // of the agent's turns
+	blind    bool                 // what it asked for is not known
+	came     []protocol.Fact      // what the stage made of such requests
 	lost     bool                 // it cannot be decided again
 	trouble  string               // why there is no decision
 	err      error
@@ -46,6 +49,9 @@ func (v *verifier) turns() error {
 	}
 	v.wakes = v.wakes[n:]
 	v.redoAll(list)
+	if err := v.trace(list); err != nil {
+		return err
+	}
 	for i := range list {
 		if err := v.hand(&list[i]); err != nil {
 			return err
@@ -367,6 +373,7 @@ func (v *verifier) ended(t *turn, at protocol.Time, facts []protocol.KindData, r
 	if err := in.Add(v.codec, t.agent, v.made.Name(t.agent), facts, requests); err != nil {
 		return err
 	}
+	in.Turns[0].Came = t.came
 	return v.decide(in)
 }
 
@@ -374,49 +381,4 @@ func (v *verifier) countTurn(o uint32) {
 	if tally.Deliberates(v.made, o) {
 		v.report.Deliberations++
 	}
-}
-
-// handLost gives the stage a turn that cannot be decided again, as it was recorded.
-// What it asked for is known only where it was held back: else the facts of the
-// services in this wave are taken as well.
-func (v *verifier) handLost(t *turn) error {
-	if len(t.records) == 0 {
-		r, _ := v.peek(0)
-		return v.differs(v.made.Name(t.agent)+" left no facts", &r, nil)
-	}
-	var facts []protocol.KindData
-	for _, r := range t.records {
-		facts = append(facts, protocol.KindData{Kind: r.Kind, Data: r.Data})
-	}
-	requests := t.held
-	end, err := endOf(t.records[len(t.records)-1], v.codec)
-	if err != nil {
-		return err
-	}
-	if end == nil || end.Elapsed <= 0 && end.Outcome != agentfact.OutcomeInterrupted { // else what it asked for is held back, or nothing
-		requests = v.askedFor()
-		v.lost = true
-	}
-	v.taken = TakenLost
-	err = v.ended(t, t.records[0].Time, facts, requests)
-	v.taken = ""
-	return err
-}
-
-// askedFor is a request, with nothing in it, to every service that has facts in the
-// rest of the wave: so the stage asks it.
-func (v *verifier) askedFor() (requests []protocol.Sequenced) {
-	seen := map[string]bool{}
-	for i := 0; ; i++ {
-		r, ok := v.peek(i)
-		if seen[r.Actor] = true; !ok || r.Kind == agenda.FactWaveClosed {
-			break
-		}
-	}
-	for _, k := range machines.Services() {
-		if seen[k.Actor] {
-			requests = append(requests, protocol.Sequenced{To: k.Name})
-		}
-	}
-	return requests
 }

@@ -23,7 +23,8 @@
 // Failures of actors and what they took with them; what was decided outside
 // (pauses, resumptions, orders, the end; what an order changes is decided again); what the event channel decided with middleware
 // of a host that is not here ([Options].NoMiddleware); turns of which not enough was
-// recorded, and what services decided in the same wave: also those of agents that a
+// recorded, what services decided in the same wave, and what the stage made of their requests: a fact that names such a
+// turn and that it can have caused, as those of a director; also turns of agents that a
 // mailbox refused something, where the facts count the deliveries and do not name them.
 // On the realtime clock these are also turns of agents whose inbox had no room, that a
 // mailbox refused something, and that took longer than [views] waves.
@@ -150,10 +151,11 @@ type verifier struct {
 	at    int
 	err   error // of reading
 
-	wave   uint64         // that is decided
-	lost   bool           // the requests of the wave are not all known
-	failed map[string]int // failures of services that the stage has heard of
-	taken  string         // why the facts that come are taken as they are; "" = they are decided
+	wave   uint64          // that is decided
+	lost   bool            // the requests of the wave are not all known
+	takes  map[uint64]bool // facts of the stage that came of such requests, by number
+	failed map[string]int  // failures of services that the stage has heard of
+	taken  string          // why the facts that come are taken as they are; "" = they are decided
 	wakes  []machines.Effect
 	asked  *machines.Effect
 	packs  []machines.Effect

@@ -24,7 +24,7 @@ func (v *verifier) decideWave() error {
 	if _, ok := v.peek(0); !ok {
 		return v.differs("the journal ends within a wave", nil, nil)
 	}
-	v.wave, v.lost, v.taken, v.wakes, v.asked, v.packs = v.state.Agenda.Wave+1, false, "", nil, nil, nil
+	v.wave, v.lost, v.takes, v.taken, v.wakes, v.asked, v.packs = v.state.Agenda.Wave+1, false, nil, "", nil, nil, nil
 	if v.isGiven(agenda.FactForked) || v.isGiven(agenda.FactRedelivered) { // somebody changed it between two lives
 		err := v.takeWave(TakenOutside)
 		v.settle()
@@ -323,7 +323,7 @@ func (v *verifier) keep(e *machines.Effect) error {
 		}
 		return v.differs("the facts differ", &r, d)
 	}
-	if reason := v.reasonFor(e); reason != "" {
+	if reason := v.reasonFor(e, r.Seq); reason != "" {
 		v.report.Taken[reason]++
 	} else {
 		v.report.Verified++
@@ -354,7 +354,10 @@ func (v *verifier) sameStart(started *agenda.Started, r protocol.Record, decided
 
 // reasonFor says why a fact is taken as it is, although the stage gave it; "" = it
 // was decided.
-func (v *verifier) reasonFor(e *machines.Effect) string {
+func (v *verifier) reasonFor(e *machines.Effect, seq uint64) string {
+	if v.takes[seq] {
+		return TakenLost
+	}
 	switch e.Kind {
 	case agenda.FactActorFailed, agenda.FactAgentFailed, agenda.FactAbandoned:
 		return TakenFailure

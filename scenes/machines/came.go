@@ -1,0 +1,69 @@
+package machines
+
+import (
+	"strings"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/cast"
+	"tavernsim/engine/script"
+	"tavernsim/engine/travel"
+	"tavernsim/protocol"
+	"tavernsim/scenes/machines/span"
+)
+
+// A history does not keep what a turn asks for. Verify decides the turn again to know it. Where it cannot, it gives
+// the stage, in the place of the requests, the facts that came of them (span.Turn.Came).
+
+// asked is what a director asks of the stage, or for verify a fact that came of it.
+type asked struct {
+	request protocol.Raw
+	came    protocol.Fact
+}
+
+// cameOf takes the facts that came of a turn's requests into the wave, each where the stage decides such a request.
+func (s *Stage) cameOf(t *span.Turn) {
+	for _, f := range t.Came {
+		if x, refused := f.(*agenda.EffectsRefused); refused {
+			s.wave.keep(x)
+			continue
+		}
+		s.wave.asked = append(s.wave.asked, asked{came: f})
+	}
+}
+
+// takeOver carries out what a fact tells of.
+func (s *Stage) takeOver(f protocol.Fact) error {
+	switch x := f.(type) {
+	case *agenda.Removed:
+		for _, f := range s.asItIs().Exit(x.Agent, &cast.Request{ID: x.ID, By: x.By, Reason: x.Reason}) {
+			if err := s.keepChange(f); err != nil {
+				return err
+			}
+		}
+		return nil
+	case *travel.Departed: // with the state that its agent gives
+		if link, err := s.people().LinkTo(x.To); err == nil {
+			s.asItIs().Leave(x.Agent, link, &cast.Request{ID: x.ID, By: x.By, Reason: x.Reason})
+		}
+		return nil
+	case *script.Set: // it follows when the script looks
+		v, err := x.Value.Value()
+		s.wave.given = append(s.wave.given, script.Given{Set: map[string]any{x.Variable: v}, Why: x.Why})
+		return err
+	case *script.Entered:
+		s.wave.given = append(s.wave.given, script.Given{To: x.State, Why: x.Why})
+		return nil
+	}
+	return s.keepChange(f)
+}
+
+// ByDirector is the director that a fact of the script names as its reason; "" = it names none.
+func ByDirector(why string) string {
+	name, by := strings.CutPrefix(why, whyDirector)
+	if !by {
+		return ""
+	}
+	return name
+}
+
+const whyDirector = "director "
