@@ -73,19 +73,6 @@ type Change struct {
 	Cause   Cause
 }
 
-// Size is how many bytes the change takes at most, encoded.
-func (c *Change) Size() int {
-	const head = 9 // of a text, a number or a list
-	n := 16*head + len(c.Op) + len(c.Value) + len(c.By) + len(c.Request) + len(c.Reason) + len(c.Cause.Trace) + len(c.Cause.Event)
-	for i := range c.Path {
-		n += head + len(c.Path[i].Key)
-	}
-	for i := range c.Cause.Chain {
-		n += 3*head + len(c.Cause.Chain[i].Agent) + len(c.Cause.Chain[i].Type)
-	}
-	return n
-}
-
 // Kinds of this package's facts.
 const (
 	FactCommitted = "world.committed"

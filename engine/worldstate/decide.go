@@ -137,9 +137,22 @@ func (m *Machine) tooLarge(facts []protocol.Fact) bool {
 	c, _ := CommitOf(last)
 	size := 0
 	for i := range c.Changes {
-		size += c.Changes[i].Size()
+		size += sizeOf(&c.Changes[i])
 	}
 	return size > m.most/2 && len(last.(protocol.Appender).AppendMsg(nil)) > m.most
+}
+
+// sizeOf is how many bytes a change takes at most, encoded.
+func sizeOf(c *world.Change) int {
+	const head = 9 // of a text, a number or a list
+	n := 16*head + len(c.Op) + len(c.Value) + len(c.By) + len(c.Request) + len(c.Reason) + len(c.Cause.Trace) + len(c.Cause.Event)
+	for i := range c.Path {
+		n += head + len(c.Path[i].Key)
+	}
+	for i := range c.Cause.Chain {
+		n += 3*head + len(c.Cause.Chain[i].Agent) + len(c.Cause.Chain[i].Type)
+	}
+	return n
 }
 
 func (m *Machine) errTooLarge(what string) error {
@@ -157,7 +170,7 @@ func (m *Machine) fitting(list []Request) (n int) {
 		}
 		for i := range list[n:end] {
 			q := &list[n+i].Change
-			size += (&world.Change{Op: q.Op, Path: q.Path, Value: q.Value, By: q.By, Request: q.ID, Reason: q.Reason, Cause: q.Cause}).Size()
+			size += sizeOf(&world.Change{Op: q.Op, Path: q.Path, Value: q.Value, By: q.By, Request: q.ID, Reason: q.Reason, Cause: q.Cause})
 		}
 		if n > 0 && size > m.most {
 			break
