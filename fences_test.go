@@ -164,7 +164,7 @@ const maxPackage = 1450
 // larger first looks for what can go or move; if nothing can, the same commit raises the number, and its message says why.
 func larger() map[string]int {
 	return map[string]int{
-		"engine/agent":        4140,
+		"engine/agent":        5085,
 		"engine/bus":          2255,
 		"engine/expr":         2280,
 		"engine/knowledge":    3000,
@@ -174,8 +174,8 @@ func larger() map[string]int {
 		"engine/world":        2760,
 		"internal/metrics":    1860,
 		"persistence":         2160,
-		"protocol":            1590,
-		"scenes":              2765,
+		"protocol":            1591,
+		"scenes":              2776,
 		"scenes/machines":     3815,
 		"scenes/outside":      1690,
 		"scenes/run/rundir":   1910,

@@ -19,7 +19,8 @@ const (
 	// MaxNested bounds the nesting of a value that comes from outside: facts and requests put
 	// it into values of their own, which have the rest of MaxDepth.
 	MaxNested = 60
-	MaxBytes  = 64 << 20 // one encoded value or struct
+	MaxBytes  = 64 << 20 // one encoded value or fact
+	MaxState  = 1 << 30  // one encoded state, of many values
 )
 
 // Raw is one encoded value: msgpack, canonical (map keys in byte order) when it
@@ -294,10 +295,10 @@ func (c *Codec) Append(b []byte, v any) ([]byte, error) {
 	return append(b, raw...), err
 }
 
-// Unmarshal decodes what Marshal made into a pointer. The bytes are walked once
-// before, so a lying length cannot make it allocate.
+// Unmarshal decodes what Marshal made into a pointer: at most MaxState bytes. They are
+// walked once before, so a lying length cannot make it allocate.
 func (c *Codec) Unmarshal(b Raw, into any) error {
-	if err := Check(b); err != nil {
+	if err := CheckState(b); err != nil {
 		return err
 	}
 	d := c.decoders.Get().(*msgpack.Decoder)
@@ -312,9 +313,14 @@ func (c *Codec) Unmarshal(b Raw, into any) error {
 
 // Check walks encoded bytes without decoding them and refuses what is cut,
 // nested too deep or longer than MaxBytes.
-func Check(b Raw) error {
-	if len(b) > MaxBytes {
-		return Errorf(KindLimit, "msgpack: %d bytes; the limit is %d", len(b), MaxBytes)
+func Check(b Raw) error { return check(b, MaxBytes) }
+
+// CheckState is Check of a state, which may have MaxState bytes.
+func CheckState(b Raw) error { return check(b, MaxState) }
+
+func check(b Raw, limit int) error {
+	if len(b) > limit {
+		return Errorf(KindLimit, "msgpack: %d bytes; the limit is %d", len(b), limit)
 	}
 	rest, err := skip(b, 0)
 	if err != nil {

@@ -68,8 +68,8 @@ func NewReader(b Raw, what string, fields uint32, older ...uint32) *Reader {
 }
 
 func (r *Reader) open(fields uint32, older []uint32) {
-	if len(r.b) > MaxBytes {
-		r.fail(Errorf(KindLimit, "%d bytes; the limit is %d", len(r.b), MaxBytes))
+	if len(r.b) > MaxState {
+		r.fail(Errorf(KindLimit, "%d bytes; the limit is %d", len(r.b), MaxState))
 		return
 	}
 	n, rest, err := msgp.ReadArrayHeaderBytes(r.b)

@@ -243,6 +243,9 @@ func (a *agentShell) handOver(facts []protocol.Fact, requests []protocol.Sequenc
 		if to.states, err = agent.AppendSnapshot(a.Codec, to.states, &a.machine.State); err != nil {
 			return err
 		}
+		if leaves = a.seats.Takes(to.states[from:]); !leaves {
+			to.states = to.states[:from]
+		}
 	}
 	if err = to.span.Ended(a.Codec, o, a.machine.ID.Instance, facts, requests); err != nil {
 		return err

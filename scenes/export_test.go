@@ -30,6 +30,9 @@ func Services() []string {
 	return []string{machines.ActorWorld, "$knowledge", "$events"}
 }
 
+// Largest bounds the states of passive agents.
+func Largest(n int) func(*Options) { return func(o *Options) { o.largest = n } }
+
 // InFront calls f before every envelope that an actor handles. Agents that are
 // restored are left alone.
 func InFront(f func(actor string, env *protocol.Envelope)) func(*Options) {

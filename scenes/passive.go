@@ -27,11 +27,12 @@ func (s *scene) newSeats() *seats.Seats {
 	return seats.New(s.Len(), seats.Options{
 		After: protocol.Time(after), AtOnce: s.Clock == agenda.Virtual && after < s.Simulation().Tick.Std(),
 		Spawn: s.spawnAgent, Stop: s.system.Stop, Failed: func(_ uint32, err error) { s.stage.Tell(carrying(protocol.KindState, err)) },
-		Memory: cmp.Or(s.options.PassiveMemory, passiveMemory), File: s.options.PassiveFile, Warn: func(err error) { s.log.Warn(err.Error(), "scene", s.ID) },
+		Largest: s.options.largest, Memory: cmp.Or(s.options.PassiveMemory, passiveMemory), File: s.options.PassiveFile, Warn: func(err error) { s.log.Warn(err.Error(), "scene", s.ID) },
 	})
 }
 
-// layAgents puts the agents that are there into the scene: passive, until they are told something.
+// layAgents puts the agents that are there into the scene: passive, until they are told something; with an actor if
+// the state is too large.
 func (s *scene) layAgents(state *machines.State) error {
 	if err := state.LayDown(machines.Nobody); err != nil {
 		return err
@@ -42,6 +43,12 @@ func (s *scene) layAgents(state *machines.State) error {
 			s.seats.Put(o, nil)
 		case !state.Agenda.Started: // it is as declared
 			s.seats.Lay(o, nil)
+		case state.Agents[o] != nil:
+			ref, err := s.spawn(&agentShell{scene: s, machine: state.Agents[o]})
+			if err != nil {
+				return err
+			}
+			s.seats.Sit(o, ref)
 		default:
 			s.seats.Enter(o)
 		}
@@ -54,14 +61,18 @@ const passiveMemory = 64 << 20 // bytes of states of passive agents that lie in 
 // spawnAgent starts the actor of an agent, which takes the state with its first message.
 func (s *scene) spawnAgent(o uint32, state []byte) (*actors.Ref, error) {
 	shell := &agentShell{scene: s, machine: s.Machine(o)}
-	name := shell.machine.ID.Instance
 	if state != nil {
 		shell.packed = &parcel{state: state}
 		if s.options.ColdWakes != nil {
 			shell.packed.since = time.Now()
 		}
 	}
-	return s.system.Spawn(actors.Spec{Name: s.actorName(name), Unlisted: true, Supervisor: s.sup, First: s.wrapped(name, shell), ID: o, Kind: kindAgent})
+	return s.spawn(shell)
+}
+
+func (s *scene) spawn(shell *agentShell) (*actors.Ref, error) {
+	id := shell.machine.ID
+	return s.system.Spawn(actors.Spec{Name: s.actorName(id.Instance), Unlisted: true, Supervisor: s.sup, First: s.wrapped(id.Instance, shell), ID: id.Ordinal, Kind: kindAgent})
 }
 
 // unpack gives the machine of an agent that was passive its state.
@@ -87,7 +98,7 @@ func (a *agentShell) offer(wave uint64) error {
 		return nil
 	}
 	raw, err := agent.Snapshot(a.Codec, &a.machine.State)
-	if err != nil {
+	if err != nil || !a.seats.Takes(raw) {
 		return err
 	}
 	a.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Source: a.machine.ID.Instance, Type: seats.MayLeave}, Kind: protocol.KindState, Wave: wave, Body: protocol.NewBody(raw)})

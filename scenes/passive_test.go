@@ -89,6 +89,47 @@ func TestPassiveAgentsChangeNothing(t *testing.T) {
 	}
 }
 
+// Agents whose states are too large to be read again keep their actors, whichever way they would leave them, and have
+// them again when the run goes on: digests are the same.
+func TestLargeStatesKeepTheirActors(t *testing.T) {
+	p := scenestest.Town(t)
+	end := scenestest.New(t, p, "").Run(t, scenestest.Settings{Passivate: time.Hour})
+	for _, after := range []time.Duration{1, 2 * time.Second} {
+		s := scenestest.New(t, p, "")
+		set := scenestest.Settings{Snapshots: 1, Passivate: after, Memory: 1}
+		for waves := int64(9); ; waves = 0 {
+			run, err := s.StartWith(set, scenes.Largest(700), func(o *scenes.Options) {
+				if waves > 0 {
+					o.Control = []control.Command{{Do: control.Pause}}
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if waves > 0 {
+				if _, err := run.Control(t.Context(), &control.Command{Do: control.Step, Waves: waves}); err != nil {
+					t.Fatal(err)
+				}
+				if seated, passive, _ := run.Seats(); seated == 0 || passive == 0 && after == 1 {
+					t.Errorf("after %v: %d have an actor, %d are passive; want some of each", after, seated, passive)
+				}
+				run.Interrupt()
+				run.Close()
+				mustSnapshot(t, s, set)
+				continue
+			}
+			if seated, _, _ := run.Seats(); seated == 0 {
+				t.Errorf("after %v: nobody has an actor when the run goes on", after)
+			}
+			if r := run.Close(); r.Err != nil || r.Digest() != end.Digest() {
+				t.Errorf("after %v: %v\nwant %s", after, r, end.Digest())
+			}
+			mustRestore(t, s, set)
+			break
+		}
+	}
+}
+
 // dozing is a scene of agents that act when somebody calls them.
 const dozing = `
 -- agent_profiles/dozer.yaml --

@@ -107,7 +107,8 @@ type Options struct {
 	// depends on them.
 	Lie func(agent string, w *agent.Wake)
 
-	wrap func(actor string, b actors.Behavior) actors.Behavior // tests make services fail with it
+	wrap    func(actor string, b actors.Behavior) actors.Behavior // tests make services fail with it
+	largest int                                                   // tests make few bytes too many with it: seats.Options.Largest
 }
 
 // Journal is the part of *persistence.Journal that a live scene uses. Only the stage

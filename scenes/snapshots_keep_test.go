@@ -35,6 +35,7 @@ var derived = map[string]string{
 	"memory.Mind.turn":       "of a turn whose facts are being folded",
 	"goal.Condition.program": "made of the expression",
 	"private.State.size":     "counted when the private state changes next",
+	"agent.State.bytes":      "counted when the inbox might be full",
 	"agent.heardMarks.Lost":  "set by loading: the payload of an ephemeral event is nowhere",
 	"bus.State.cfg":          "of the definition", "bus.State.subscribers": "of the definition", "bus.State.selves": "boxed when a filter asks", "bus.State.defined": "of the definition",
 	"bus.State.filters": "made of the subscriptions", "bus.State.index": "made of the subscriptions", "bus.State.perAgent": "made of the changes",

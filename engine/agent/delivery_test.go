@@ -3,6 +3,7 @@ package agent
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +34,7 @@ func newDeliveries(t *rapid.T, tb testing.TB) *deliveries {
 	then := rapid.SampledFrom([]string{profile.ThenRetry, profile.ThenDrop, profile.ThenQueue}).Draw(t, "then")
 	limits := func(d *Definition) {
 		d.Limits.MaxInbox, d.Limits.MaxRedeliveries = 4, 2
+		d.Limits.MaxInboxBytes = rapid.SampledFrom([]int{0, 100}).Draw(t, "bytes")
 		d.Limits.Interrupt = profile.Interrupting{On: true, By: protocol.High, Then: then}
 		d.Limits.Lanes = &profile.Lanes{1: profile.Lane{Max: 2, Policy: rapid.SampledFrom([]string{profile.LaneRefuse, profile.LaneDropOldest, profile.LaneBlock}).Draw(t, "policy")}}
 	}
@@ -45,6 +47,7 @@ func newDeliveries(t *rapid.T, tb testing.TB) *deliveries {
 
 func (d *deliveries) hear(t *rapid.T) {
 	e := event(fmt.Sprint("e", d.made), rapid.SampledFrom(protocol.Priorities()).Draw(t, "priority"))
+	e.Body = protocol.NewBody(protocol.Encode(strings.Repeat("x", rapid.IntRange(0, 80).Draw(t, "payload"))))
 	e.Ephemeral = rapid.IntRange(0, 3).Draw(t, "ephemeral") == 0
 	e.RequiresAck = !e.Ephemeral && rapid.Bool().Draw(t, "ack")
 	if rapid.IntRange(0, 9).Draw(t, "expires") == 0 {

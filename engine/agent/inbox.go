@@ -115,7 +115,7 @@ func (s *State) hear(e *protocol.Envelope, limits *profile.Limits, lost bool) {
 			return
 		}
 	}
-	if len(s.inbox) >= limits.MaxInbox && !s.makeRoomFor(e, limits) {
+	if len(s.inbox) >= limits.MaxInbox && !s.makeRoomFor(e, limits) || !s.fits(e, limits) {
 		return
 	}
 	s.take(Heard{Number: s.heard, Event: e, heardMarks: heardMarks{Lost: lost && e.Ephemeral}})
@@ -125,6 +125,7 @@ func (s *State) hear(e *protocol.Envelope, limits *profile.Limits, lost bool) {
 // as a fold reads it. On the realtime clock urgent ones may come before others of
 // the same moment.
 func (s *State) take(h Heard) {
+	s.bytes += payload(h.Event)
 	i := len(s.inbox)
 	for i > 0 && h.Event.RoutedBefore(s.inbox[i-1].Event) {
 		i--
@@ -162,18 +163,70 @@ func (s *State) inLane(p protocol.Priority) int {
 // one. An acknowledged event never goes for another, nor does one of a lane that
 // blocks.
 func (s *State) makeRoomFor(e *protocol.Envelope, limits *profile.Limits) bool {
-	may := func(o Heard) bool {
-		return !stands(limits, o.Event) && (stands(limits, e) || o.Event.Priority <= e.Priority)
-	}
-	if s.makeRoom(may) {
+	if s.makeRoom(yields(e, limits)) {
 		return true
 	}
+	s.dropNew(e, limits)
+	return false
+}
+
+// yields gives which events go for a new one.
+func yields(e *protocol.Envelope, limits *profile.Limits) func(Heard) bool {
+	return func(o Heard) bool {
+		return !stands(limits, o.Event) && (stands(limits, e) || o.Event.Priority <= e.Priority)
+	}
+}
+
+func (s *State) dropNew(e *protocol.Envelope, limits *profile.Limits) {
 	reason := agentfact.DropInboxFull
 	if stands(limits, e) {
 		reason = agentfact.DropQueueFull
 	}
 	s.drop(e, reason)
-	return false
+}
+
+// payload is how many bytes of an event count in the inbox: those that a snapshot holds.
+func payload(e *protocol.Envelope) int {
+	if e.Ephemeral {
+		return 0
+	}
+	return len(e.Body.Raw)
+}
+
+// weigh counts the bytes of the inbox.
+func (s *State) weigh() (n int) {
+	for i := range s.inbox {
+		n += payload(s.inbox[i].Event)
+	}
+	return n
+}
+
+// fits drops what makeRoomFor would until the payload of a new event has room; or the new one, and
+// nothing else, if the others that may go are not enough.
+func (s *State) fits(e *protocol.Envelope, limits *profile.Limits) bool {
+	limit := limits.MaxInboxBytes - payload(e)
+	if limits.MaxInboxBytes <= 0 || s.bytes <= limit {
+		return true
+	}
+	may, left := yields(e, limits), 0
+	s.bytes = s.weigh()
+	for _, o := range s.inbox {
+		if !may(o) {
+			left += payload(o.Event)
+		}
+	}
+	if left > limit {
+		s.dropNew(e, limits)
+		return false
+	}
+	s.shrink(limit, may)
+	return true
+}
+
+// shrink drops the oldest of the least urgent events that may go until the inbox has so many bytes.
+func (s *State) shrink(limit int, may func(Heard) bool) {
+	for s.bytes > limit && s.makeRoom(func(o Heard) bool { return payload(o.Event) > 0 && may(o) }) {
+	}
 }
 
 // stands reports whether an event never goes for another.
@@ -192,6 +245,7 @@ func (s *State) makeRoom(may func(Heard) bool) bool {
 	if least < 0 {
 		return false
 	}
+	s.bytes -= payload(s.inbox[least].Event)
 	s.drop(s.inbox[least].Event, agentfact.DropInboxFull)
 	s.inbox = slices.Delete(slices.Clone(s.inbox), least, least+1)
 	return true
@@ -392,6 +446,10 @@ func (m *Machine) Interrupted() {
 		d.handled = nil
 	}
 	s.inbox = append(back, s.inbox...) // their numbers are lower
+	if limits := &m.Def.Limits; limits.MaxInboxBytes > 0 {
+		s.bytes = s.weigh()
+		s.shrink(limits.MaxInboxBytes, func(h Heard) bool { return !stands(limits, h.Event) })
+	}
 	s.slim()
 }
 

@@ -151,6 +151,7 @@ func restoreState(codec *protocol.Codec, raw protocol.Raw) (State, error) {
 	if s.inbox, err = loadEvents(snap.Inbox); err != nil {
 		return s, err
 	}
+	s.bytes = s.weigh()
 	if len(snap.More) > 0 {
 		var more storedDelivery
 		if err := grown.Unmarshal(codec, snap.More, &more); err != nil {

@@ -19,6 +19,7 @@ type State struct {
 	inbox        []Heard
 	history      []Utterance
 	observations []Observation
+	bytes        int       // of the payloads in the inbox, at most; counted when they might be too many
 	heard        uint64    // number of the last event in the inbox
 	dropped      int64     // events that found the inbox full since the last turn
 	more         *delivery // nil for most agents
@@ -67,14 +68,23 @@ func (o *Observation) own() bool {
 	return o.Kind == "call_result" || o.Kind == "unknown_outcome" || o.Kind == "failure" || o.Kind == observedGoal || o.Kind == pace.Reached
 }
 
+// maxHistoryBytes bounds the texts of the history, beside the newest.
+const maxHistoryBytes = 16 << 20
+
 // remember adds to the history, unless the agent's memory keeps it.
 func (m *Machine) remember(u Utterance) {
 	s, limit := &m.State, m.Def.Limits.MaxHistory
 	if limit <= 0 || m.Def.Memory != nil && m.Def.Memory.History != nil {
 		return
 	}
-	if len(s.history) >= limit {
-		s.history = slices.Clone(s.history[len(s.history)-limit+1:])
+	first, room := max(0, len(s.history)-limit+1), maxHistoryBytes-len(u.Text)
+	for i := len(s.history) - 1; i >= first; i-- {
+		if room -= len(s.history[i].Text); room < 0 {
+			first = i + 1
+		}
+	}
+	if first > 0 {
+		s.history = slices.Clone(s.history[first:])
 	}
 	s.history = append(s.history, u)
 }

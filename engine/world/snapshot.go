@@ -50,7 +50,7 @@ func appendStamps(b []byte, node any) []byte {
 
 // ReadSnapshot reads what AppendSnapshot wrote.
 func ReadSnapshot(raw protocol.Raw) (*Document, error) {
-	if err := protocol.Check(raw); err != nil {
+	if err := protocol.CheckState(raw); err != nil {
 		return nil, protocol.Errorf(protocol.KindCorrupt, "world: read snapshot: %w", err)
 	}
 	r := reader{b: raw}

@@ -2,6 +2,7 @@ package worldstate
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"tavernsim/engine/statecmd"
@@ -21,6 +22,7 @@ const (
 type Machine struct {
 	plain  world.Machine
 	engine *statecmd.Engine
+	most   int // bytes of a fact, encoded: what a journal takes
 }
 
 // New makes a machine. permissions may be nil.
@@ -32,7 +34,7 @@ func New(maxBytes int, permissions *world.Permissions) (*Machine, error) {
 		},
 		MaxDocument: maxBytes, Permissions: permissions,
 	})
-	return &Machine{world.Machine{Limits: world.Limits{MaxBytes: maxBytes}, Permissions: permissions}, engine}, err
+	return &Machine{world.Machine{Limits: world.Limits{MaxBytes: maxBytes}, Permissions: permissions}, engine, protocol.MaxBytes}, err
 }
 
 // Decision is the result of requests.
@@ -87,20 +89,95 @@ func (d *decider) lease(f protocol.Fact) {
 	d.Next.leases = d.Next.leases.Apply(f)
 }
 
-// changes carries out neighbouring plain changes as one commit.
+// changes carries out neighbouring plain changes as one commit, or as several where one fact
+// would be larger than a journal takes.
 func (d *decider) changes(list []Request) {
+	for len(list) > 0 {
+		n := len(list)
+		dec := d.commit(list)
+		if d.m.tooLarge(dec.Facts) {
+			n = d.m.fitting(list)
+			dec = d.commit(list[:n])
+		}
+		if d.m.tooLarge(dec.Facts) { // a transaction by itself
+			for i := range list[:n] {
+				d.refuse(&list[i], d.m.errTooLarge("the changes of the transaction"))
+			}
+		} else {
+			d.committed(list[:n], dec)
+		}
+		list = list[n:]
+	}
+}
+
+func (d *decider) commit(list []Request) world.Decision {
 	c := world.Commit{Now: d.now, Requests: make([]*world.Request, len(list)), Locks: d.Next.locks()}
 	for i := range list {
 		c.Requests[i] = &list[i].Change
 	}
-	was := d.Next.World()
-	dec := d.m.plain.Decide(was, c)
+	return d.m.plain.Decide(d.Next.World(), c)
+}
+
+func (d *decider) committed(list []Request, dec world.Decision) {
 	d.keep(dec.Facts...)
-	if n := len(dec.Facts); n > 0 && dec.Next != was {
+	if n := len(dec.Facts); n > 0 && dec.Next != d.Next.World() {
 		committed := dec.Facts[n-1].(*world.Committed)
 		d.Next.commands = d.m.engine.Adopt(d.Next.commands, document, committed.Changes, dec.Next)
 	}
 	d.grant(list, dec.Facts)
+}
+
+// tooLarge reports whether no journal takes the commit, which is the last of some facts. What it has beside
+// its changes is less than half of the bound.
+func (m *Machine) tooLarge(facts []protocol.Fact) bool {
+	if len(facts) == 0 {
+		return false
+	}
+	last := facts[len(facts)-1]
+	c, _ := CommitOf(last)
+	size := 0
+	for i := range c.Changes {
+		size += sizeOf(&c.Changes[i])
+	}
+	return size > m.most/2 && len(last.(protocol.Appender).AppendMsg(nil)) > m.most
+}
+
+// sizeOf is how many bytes a change takes at most, encoded.
+func sizeOf(c *world.Change) int {
+	const head = 9 // of a text, a number or a list
+	n := 16*head + len(c.Op) + len(c.Value) + len(c.By) + len(c.Request) + len(c.Reason) + len(c.Cause.Trace) + len(c.Cause.Event)
+	for i := range c.Path {
+		n += head + len(c.Path[i].Key)
+	}
+	for i := range c.Cause.Chain {
+		n += 3*head + len(c.Cause.Chain[i].Agent) + len(c.Cause.Chain[i].Type)
+	}
+	return n
+}
+
+func (m *Machine) errTooLarge(what string) error {
+	return &world.Fault{Code: world.CodeLimit, Message: fmt.Sprintf("%s take more than %d bytes, the limit of one fact; make fewer at once", what, m.most)}
+}
+
+// fitting is how many of the first requests fit a fact, at least the first with its transaction. It
+// divides no transaction.
+func (m *Machine) fitting(list []Request) (n int) {
+	const head = 64 // of the fact
+	for size := head; n < len(list); {
+		end := n + 1
+		for list[n].Change.Group != "" && end < len(list) && list[end].Change.Group == list[n].Change.Group {
+			end++
+		}
+		for i := range list[n:end] {
+			q := &list[n+i].Change
+			size += sizeOf(&world.Change{Op: q.Op, Path: q.Path, Value: q.Value, By: q.By, Request: q.ID, Reason: q.Reason, Cause: q.Cause})
+		}
+		if n > 0 && size > m.most {
+			break
+		}
+		n = end
+	}
+	return n
 }
 
 // grant answers the requests that want an answer also on success.
@@ -159,6 +236,10 @@ func (d *decider) batch(q *Request) {
 		Now: d.now, Batch: *q.Batch, BatchID: cmp.Or(q.Batch.Options.BatchID, c.ID), TurnID: cmp.Or(q.Batch.Options.TurnID, q.Turn), By: c.By, Profile: c.Profile, Cause: c.Cause,
 		Request: c.ID, Answer: q.Always, Reads: c.Reads, Locks: d.Next.locks(),
 	})
+	if d.m.tooLarge(dec.Facts) {
+		d.refuse(q, d.m.errTooLarge("the changes of the commands"))
+		return
+	}
 	d.keep(dec.Facts...)
 	d.Next.commands = dec.Next
 }

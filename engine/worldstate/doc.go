@@ -21,6 +21,8 @@
 //  4. A lease excludes other agents, for commands and plain changes alike. No agent
 //     waits for a lease: a request against one is refused at once.
 //  5. A snapshot and the facts after it give the same state, byte for byte.
+//  6. No fact is larger than a journal takes. A commit that would be is several, between
+//     transactions; a transaction or a batch that would be by itself is refused with the code limit.
 //
 // # Not here
 //

@@ -3,6 +3,7 @@ package format
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -369,6 +370,53 @@ func TestSnapshotRoundTrip(t *testing.T) {
 	})
 	if err != nil || have != m || n != 3000 || totals.Entries != 3000 || totals.Chunks < 2 {
 		t.Fatalf("%+v %+v after %d states: %v", have, totals, n, err)
+	}
+}
+
+// A state that is larger than a piece comes back whole, whatever its neighbours are; a file that ends within one, or
+// goes on with another, is damaged.
+func TestSnapshotInPieces(t *testing.T) {
+	sizes := []int{5, 100, 101, 0, 250, 200, 3, 1000}
+	write := func(spoil func(sw *SnapshotWriter)) []byte {
+		var file bytes.Buffer
+		sw, err := NewSnapshotWriter(&file, Manifest{Scene: "tavern"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sw.most = 100
+		for i, n := range sizes {
+			err = errors.Join(err, sw.Add(fmt.Sprint("actor-", i), bytes.Repeat([]byte{byte(i)}, n)))
+		}
+		if spoil != nil {
+			spoil(sw)
+		}
+		if err := errors.Join(err, sw.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return file.Bytes()
+	}
+	file, n := write(nil), 0
+	_, totals, err := ReadSnapshot(bytes.NewReader(file), func(actor string, state []byte) error {
+		if want := bytes.Repeat([]byte{byte(n)}, sizes[n]); actor != fmt.Sprint("actor-", n) || !bytes.Equal(state, want) {
+			return fmt.Errorf("state %d is %s: %x", n, actor, state)
+		}
+		n++
+		return nil
+	})
+	if err != nil || n != len(sizes) || totals.Entries != uint64(len(sizes)) {
+		t.Fatalf("%+v after %d states: %v", totals, n, err)
+	}
+	if _, _, err := ReadSnapshot(bytes.NewReader(file), nil); err != nil {
+		t.Error(err)
+	}
+	for want, spoil := range map[string]func(*SnapshotWriter){
+		"ends within the state of": func(sw *SnapshotWriter) { _ = sw.piece("last", []byte("x")) },
+		"within that of":           func(sw *SnapshotWriter) { _ = sw.piece("last", []byte("x")); _ = sw.Add("other", nil) },
+		"in the chunk of a piece":  func(sw *SnapshotWriter) { sw.entry("a", nil); _ = sw.flush(tagPiece) },
+	} {
+		if _, _, err := ReadSnapshot(bytes.NewReader(write(spoil)), nil); protocol.KindOf(err) != protocol.KindCorrupt || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q: %v", want, err)
+		}
 	}
 }
 

@@ -16,7 +16,8 @@ const (
 	MaxScene   = 255               // bytes of a scene's id; the key holds its length in one byte
 	MaxActor   = 4096              // bytes of an actor's id
 	MaxKind    = 255               // bytes of a fact's kind
-	MaxData    = protocol.MaxBytes // bytes of one fact's data or one snapshot state
+	MaxData    = protocol.MaxBytes // bytes of one fact's data, or of one piece of a snapshot state
+	MaxState   = protocol.MaxState // bytes of one snapshot state
 	MaxFacts   = 1 << 20           // facts of one block
 	MaxPayload = MaxData + 4<<20   // bytes of one block's facts before compression
 	MaxKinds   = 32                // distinct kinds that an index entry lists

@@ -13,6 +13,7 @@ import (
 const (
 	snapshotMagic = "SJS"
 	tagChunk      = 'C'
+	tagPiece      = 'P' // a chunk of a piece of one state, of which the next chunk has more
 	tagEnd        = 'E'
 	chunkHead     = 1 + 4 + 4 + 4
 	endSize       = 1 + 8 + 8 + 4 + checksumSize
@@ -37,6 +38,7 @@ type Totals struct {
 // SnapshotWriter writes a snapshot file. It buffers one chunk.
 type SnapshotWriter struct {
 	w      io.Writer
+	most   int    // bytes of a piece of a state
 	raw    []byte // entries of the open chunk
 	packed []byte
 	count  int
@@ -50,7 +52,7 @@ func NewSnapshotWriter(w io.Writer, m Manifest) (*SnapshotWriter, error) {
 	if err := CheckScene(m.Scene); err != nil {
 		return nil, err
 	}
-	sw := &SnapshotWriter{w: w, raw: make([]byte, 0, chunkTarget+chunkTarget/4)}
+	sw := &SnapshotWriter{w: w, most: MaxData, raw: make([]byte, 0, chunkTarget+chunkTarget/4)}
 	b := append([]byte(snapshotMagic), Version, byte(len(m.Scene)))
 	b = append(b, m.Scene...)
 	b = binary.BigEndian.AppendUint64(b, m.Wave)
@@ -73,25 +75,44 @@ func (sw *SnapshotWriter) Add(actor string, state []byte) error {
 	if actor == "" {
 		return protocol.Errorf(protocol.KindInvalid, "a state of nobody: every state has the name of its actor")
 	}
-	if len(actor) > MaxActor || len(state) > MaxData {
-		return protocol.Errorf(protocol.KindLimit, "state of actor %.40q: %d bytes of actor, %d of state; the limits are %d and %d", actor, len(actor), len(state), MaxActor, MaxData)
+	if len(actor) > MaxActor || len(state) > MaxState {
+		return protocol.Errorf(protocol.KindLimit, "state of actor %.40q: %d bytes of actor, %d of state; the limits are %d and %d", actor, len(actor), len(state), MaxActor, MaxState)
 	}
+	for ; len(state) > sw.most; state = state[sw.most:] {
+		if err := sw.piece(actor, state[:sw.most]); err != nil {
+			return err
+		}
+	}
+	sw.entry(actor, state)
+	sw.totals.Entries++
+	if len(sw.raw) < chunkTarget {
+		return nil
+	}
+	return sw.flush(tagChunk)
+}
+
+func (sw *SnapshotWriter) entry(actor string, state []byte) {
 	sw.raw = appendLen(sw.raw, len(actor))
 	sw.raw = append(sw.raw, actor...)
 	sw.raw = appendLen(sw.raw, len(state))
 	sw.raw = append(sw.raw, state...)
 	sw.count++
-	if len(sw.raw) < chunkTarget {
-		return nil
-	}
-	return sw.flush()
 }
 
-func (sw *SnapshotWriter) flush() error {
+// piece writes a piece of a state that is not the last.
+func (sw *SnapshotWriter) piece(actor string, state []byte) error {
+	if err := sw.flush(tagChunk); err != nil {
+		return err
+	}
+	sw.entry(actor, state)
+	return sw.flush(tagPiece)
+}
+
+func (sw *SnapshotWriter) flush(tag byte) error {
 	if sw.count == 0 {
 		return nil
 	}
-	b := append(sw.packed[:0], tagChunk)
+	b := append(sw.packed[:0], tag)
 	b = binary.BigEndian.AppendUint32(b, uint32(sw.count))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(sw.raw)))
 	room := s2.MaxEncodedLen(len(sw.raw))
@@ -104,7 +125,6 @@ func (sw *SnapshotWriter) flush() error {
 	}
 	b = binary.BigEndian.AppendUint32(b, uint32(len(packed)))
 	sw.packed = b[:chunkHead+len(packed)]
-	sw.totals.Entries += uint64(sw.count)
 	sw.totals.Raw += uint64(len(sw.raw))
 	sw.totals.Chunks++
 	sw.raw, sw.count = sw.raw[:0], 0
@@ -114,7 +134,7 @@ func (sw *SnapshotWriter) flush() error {
 // Close writes the last chunk and the end, without which the file is not a
 // snapshot. It does not close what it writes to.
 func (sw *SnapshotWriter) Close() error {
-	if err := sw.flush(); err != nil {
+	if err := sw.flush(tagChunk); err != nil {
 		return err
 	}
 	b := []byte{tagEnd}
@@ -137,6 +157,10 @@ type snapshotReader struct {
 	buf    []byte
 	sums   xxh3.Hasher
 	offset int64
+
+	actor string // whose state has begun; "" = nobody's
+	begun []byte // of that state, unless nobody wants it
+	size  int    // of what has come of it
 }
 
 // ReadSnapshot reads a whole snapshot file and hands over every state in the
@@ -219,7 +243,7 @@ func (sr *snapshotReader) piece(totals *Totals, yield func(string, []byte) error
 		return false, err
 	}
 	switch b[0] {
-	case tagChunk:
+	case tagChunk, tagPiece:
 		return true, sr.chunk(b, totals, yield)
 	case tagEnd:
 		return false, sr.end(b, totals)
@@ -245,10 +269,40 @@ func (sr *snapshotReader) chunk(b []byte, totals *Totals, yield func(string, []b
 	if err != nil {
 		return err
 	}
-	totals.Entries += uint64(count)
 	totals.Raw += uint64(raw)
 	totals.Chunks++
-	return eachState(states, int(count), yield)
+	if head[0] == tagPiece && count == 1 {
+		return eachState(states, 1, func(actor, state []byte) error { return sr.more(actor, state, yield != nil) })
+	} else if head[0] == tagPiece {
+		return corrupt("%d states in the chunk of a piece", count)
+	}
+	totals.Entries += uint64(count)
+	return eachState(states, int(count), func(actor, state []byte) error {
+		if sr.actor != "" {
+			if err := sr.more(actor, state, yield != nil); err != nil {
+				return err
+			}
+			state, sr.actor, sr.begun, sr.size = sr.begun, "", nil, 0
+		}
+		if yield == nil {
+			return nil
+		}
+		return yield(string(actor), state)
+	})
+}
+
+// more takes a piece of a state.
+func (sr *snapshotReader) more(actor, state []byte, wanted bool) error {
+	if sr.actor != "" && sr.actor != string(actor) {
+		return corrupt("a state of %q within that of %q", actor, sr.actor)
+	}
+	if sr.actor, sr.size = string(actor), sr.size+len(state); sr.size > MaxState {
+		return corrupt("the state of %q has more than %d bytes", actor, MaxState)
+	}
+	if wanted {
+		sr.begun = append(sr.begun, state...)
+	}
+	return nil
 }
 
 func unpack(packed []byte, raw int) ([]byte, error) {
@@ -265,7 +319,7 @@ func unpack(packed []byte, raw int) ([]byte, error) {
 	return states, nil
 }
 
-func eachState(b []byte, count int, yield func(string, []byte) error) error {
+func eachState(b []byte, count int, yield func(actor, state []byte) error) error {
 	for i := range count {
 		actor, rest, err := readBytes(b, MaxActor, "actor")
 		if err != nil {
@@ -276,10 +330,7 @@ func eachState(b []byte, count int, yield func(string, []byte) error) error {
 			return corrupt("state %d of %d: %w", i+1, count, err)
 		}
 		b = rest
-		if yield == nil {
-			continue
-		}
-		if err := yield(string(actor), state); err != nil {
+		if err := yield(actor, state); err != nil {
 			return err
 		}
 	}
@@ -290,6 +341,9 @@ func eachState(b []byte, count int, yield func(string, []byte) error) error {
 }
 
 func (sr *snapshotReader) end(b []byte, totals *Totals) error {
+	if sr.actor != "" {
+		return corrupt("it ends within the state of %q", sr.actor)
+	}
 	piece := append([]byte(nil), b...)
 	rest, err := sr.take(endSize - chunkHead)
 	if err != nil {

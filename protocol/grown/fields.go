@@ -45,7 +45,7 @@ func Append(c *protocol.Codec, b []byte, fields ...any) (_ []byte, err error) {
 // Read reads what Append wrote, or an older program of fewer fields, into zero fields: those stay zero
 // that are missing.
 func Read(c *protocol.Codec, b protocol.Raw, fields ...any) error {
-	if err := protocol.Check(b); err != nil {
+	if err := protocol.CheckState(b); err != nil {
 		return err
 	}
 	n, rest, err := msgp.ReadArrayHeaderBytes(b)

@@ -29,7 +29,7 @@ func Marshal(c *protocol.Codec, v any, fields int) (protocol.Raw, error) {
 // its end since it was written is zero.
 func Unmarshal(c *protocol.Codec, b protocol.Raw, into any) error {
 	err := c.Unmarshal(b, into)
-	if err == nil || protocol.Check(b) != nil {
+	if err == nil || protocol.CheckState(b) != nil {
 		return err
 	}
 	v := reflect.ValueOf(into).Elem()

@@ -177,6 +177,7 @@ type bed struct {
 }
 
 func (b *bed) Put(o uint32, state []byte)     { b.states[o] = state }
+func (b *bed) Takes(state []byte) bool        { return len(state) < 2000 }
 func (b *bed) State(o uint32) ([]byte, error) { return b.states[o], b.failed }
 
 // A state at rest that cannot be read is an error of the fold, which names the agent.

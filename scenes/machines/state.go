@@ -32,6 +32,7 @@ type State struct {
 type Rest interface {
 	Put(o uint32, state []byte)
 	State(o uint32) ([]byte, error) // nil = as declared
+	Takes(state []byte) bool        // false = the agent keeps its machine
 }
 
 // New makes the state of a scene without facts.
@@ -95,7 +96,8 @@ func (s *State) Turn(o uint32) (uint64, error) {
 	return m.State.Turn, err
 }
 
-// LayDown lets the agents rest whose machines were made, but one: in the middle of a turn nobody rests.
+// LayDown lets the agents rest whose machines were made, but one, since in the middle of a turn nobody rests; and
+// those whose states no rest takes.
 func (s *State) LayDown(but uint32) error {
 	if s.rest == nil || s.unread != nil {
 		return s.unread
@@ -109,6 +111,10 @@ func (s *State) LayDown(but uint32) error {
 		raw, err := agent.Snapshot(s.codec, &s.Agents[o].State)
 		if err != nil {
 			return err
+		}
+		if !s.rest.Takes(raw) {
+			up = append(up, o)
+			continue
 		}
 		s.rest.Put(o, raw)
 		s.Agents[o] = nil

@@ -19,11 +19,13 @@
 //     with 12 bytes before it; no goroutine and no timer. At most as much as lies here, and four segments, is obsolete.
 //  4. Without a file that can be written, states stay in memory. A file that cannot be read, or gives
 //     other bytes, fails the scene that needs them: nothing of it is acted on.
+//  5. A state that is larger than can be read again ([Seats.Takes]) never lies here: its agent keeps its actor.
 //
 // The stage calls Lay, Leave, Close, Offer and Gather. Any goroutine may call the others.
 package seats
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 	"sync"
@@ -47,6 +49,9 @@ type Options struct {
 	Stop  func(*actors.Ref)
 	// Failed hears that an actor could not be made.
 	Failed func(o uint32, err error)
+
+	// Largest is how many bytes the state of a passive agent may have; 0 = as many as can be read.
+	Largest int
 
 	// Memory is how many bytes of states lie in memory, about, if there is a file.
 	Memory int64
@@ -102,6 +107,18 @@ func (s *Seats) Put(o uint32, state []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.states.put(o, state)
+}
+
+// Takes reports whether a state may lie here.
+func (s *Seats) Takes(state []byte) bool { return len(state) <= cmp.Or(s.Largest, protocol.MaxState) }
+
+// Sit puts an agent into the scene with an actor that has its state.
+func (s *Seats) Sit(o uint32, ref *actors.Ref) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.here[o/64] |= 1 << (o % 64)
+	s.seated[o/64] |= 1 << (o % 64)
+	s.refs[o].Store(ref)
 }
 
 // State is what lies here of an agent; nil = nothing.

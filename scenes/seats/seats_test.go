@@ -204,3 +204,20 @@ func TestNothingIsLost(t *testing.T) {
 		t.Errorf("heard %v\nwant  %v; %d times passive", got, want, left)
 	}
 }
+
+// Promise 5: a state that is too large does not lie here. Its agent comes with an actor, which hears what it is told, and
+// no other is made.
+func TestLargeStatesHaveActors(t *testing.T) {
+	h := newHouse(t, 2, 10)
+	h.Largest = 3
+	if h.Takes([]byte("1234")) || !h.Takes([]byte("123")) {
+		t.Error("a state of 4 bytes may lie here, or one of 3 may not")
+	}
+	h.Lay(1, []byte("7"))
+	ref := h.Seat(1)
+	h.Sit(0, ref)
+	h.counts(t, 2, 0)
+	if h.Ref(0) != ref || h.Seat(0) != ref || h.made.Load() != 1 {
+		t.Errorf("%d actors were made", h.made.Load())
+	}
+}

@@ -15,6 +15,7 @@ type Limits struct {
 	MaxToolRounds   int
 	MaxCalls        int
 	MaxInbox        int
+	MaxInboxBytes   int // 0 = no bound
 	MaxHistory      int
 	MaxObservations int
 	MaxStateBytes   int
@@ -75,6 +76,7 @@ func (c *RuntimeConfig) Limits() Limits {
 		MaxToolRounds:   or(c.MaxToolRounds, 1),
 		MaxCalls:        or(c.MaxCalls, 32),
 		MaxInbox:        or(c.MaxInbox, 256),
+		MaxInboxBytes:   or(c.MaxInboxBytes, DefaultInboxBytes),
 		MaxHistory:      or(c.MaxHistory, 16),
 		MaxObservations: or(c.MaxObservations, 64),
 		MaxStateBytes:   or(c.MaxStateBytes, 64<<10),

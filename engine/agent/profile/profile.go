@@ -141,6 +141,7 @@ type RuntimeConfig struct {
 	MaxToolRounds   int `json:"max_tool_rounds,omitempty"`  // calls, results, model again; default 1
 	MaxCalls        int `json:"max_calls,omitempty"`        // per deliberation; default 32
 	MaxInbox        int `json:"max_inbox,omitempty"`        // events waiting; beyond it the oldest of the lowest priority is dropped; default 256
+	MaxInboxBytes   int `json:"max_inbox_bytes,omitempty"`  // of their payloads; beyond it the same; default 16 MiB
 	MaxHistory      int `json:"max_history,omitempty"`      // interaction history entries kept; default 16
 	MaxObservations int `json:"max_observations,omitempty"` // waiting for the next deliberation; default 64
 	MaxRestarts     int `json:"max_restarts,omitempty"`     // failures in a row before it is given up; default 5
@@ -179,6 +180,10 @@ const (
 	DefaultToolBytes  = 4 << 20
 	DefaultToolPrompt = 16 << 10
 )
+
+// DefaultInboxBytes bounds the payloads in an inbox. What the agent heard in a turn whose latency passes, and what
+// it hears meanwhile, has room in a state beside its history.
+const DefaultInboxBytes = 16 << 20
 
 // DefaultTaskTimeout is how long an agent waits for an answer.
 const DefaultTaskTimeout = time.Minute

@@ -365,6 +365,7 @@ func FillRuntime(c *profile.RuntimeConfig) {
 	orElse(&c.MaxToolRounds, 1)
 	orElse(&c.MaxCalls, 32)
 	orElse(&c.MaxInbox, 256)
+	orElse(&c.MaxInboxBytes, profile.DefaultInboxBytes)
 	orElse(&c.MaxHistory, 16)
 	orElse(&c.MaxObservations, 64)
 	orElse(&c.MaxRestarts, 5)

@@ -130,7 +130,7 @@ func deliverySetting(reason string) string {
 	case string(bus.ReasonTTL), "expired":
 		return "ttl_seconds of the event"
 	case "inbox_full":
-		return "custom_runtime_config.max_inbox"
+		return "custom_runtime_config.max_inbox, max_inbox_bytes"
 	case string(agentfact.DropQueueFull):
 		return "custom_runtime_config.inbox"
 	case string(agentfact.DropRedeliveries):
