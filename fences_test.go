@@ -164,7 +164,7 @@ const maxPackage = 1450
 // larger first looks for what can go or move; if nothing can, the same commit raises the number, and its message says why.
 func larger() map[string]int {
 	return map[string]int{
-		"engine/agent":        5085,
+		"engine/agent":        4140,
 		"engine/bus":          2255,
 		"engine/expr":         2280,
 		"engine/knowledge":    3000,
@@ -175,8 +175,8 @@ func larger() map[string]int {
 		"internal/metrics":    1860,
 		"persistence":         2160,
 		"protocol":            1591,
-		"scenes":              2776,
-		"scenes/machines":     3815,
+		"scenes":              2780,
+		"scenes/machines":     3820,
 		"scenes/outside":      1690,
 		"scenes/run/rundir":   1910,
 		"scenes/tooling":      1470,
