@@ -239,7 +239,7 @@ func (t *Turn) startCore() {
 		}
 		return
 	}
-	t.start(protocol.PurposeDeliberate, plan, t.roundInputs(plan), nil, t.coreEnded)
+	t.start(protocol.PurposeDeliberate, plan, t.roundInputs(plan), t.coreEnded)
 }
 
 // startHandlers starts, for every perceived event, the workflow that the scene
@@ -249,7 +249,7 @@ func (t *Turn) startHandlers() {
 		if q := direct.ReadRun(e, t.m.ID.Instance); q != nil {
 			t.runAsked(q, e)
 		} else if plan, ok := t.m.Def.Workflows[t.m.Def.OnEvent[e.Type]]; ok {
-			t.start(protocol.PurposeDeliberate, plan, t.coreInputs(protocol.PurposeDeliberate, plan, map[string]any{"event": t.eventValue(e)}), nil, t.coreEnded)
+			t.start(protocol.PurposeDeliberate, plan, t.coreInputs(protocol.PurposeDeliberate, plan, map[string]any{"event": t.eventValue(e)}), t.coreEnded)
 		}
 	}
 }
@@ -257,7 +257,7 @@ func (t *Turn) startHandlers() {
 // runAsked runs the workflow that an event of the scene asks its own agent for.
 func (t *Turn) runAsked(q *direct.Run, e *protocol.Envelope) {
 	plan := t.m.Def.Workflows[q.Workflow] // it was checked
-	t.start(protocol.PurposeDeliberate, plan, t.coreInputs(protocol.PurposeDeliberate, plan, q.Given(t.eventValue(e))), nil, func(r result) {
+	t.start(protocol.PurposeDeliberate, plan, t.coreInputs(protocol.PurposeDeliberate, plan, q.Given(t.eventValue(e))), func(r result) {
 		told := q.Told(t.out.NextID(), t.m.ID.Instance, r.outputs[direct.OutputResult], r.err)
 		if told != nil {
 			t.out.Request(cast.Stage, told.AppendMsg)
@@ -270,8 +270,8 @@ func (t *Turn) runAsked(q *direct.Run, e *protocol.Envelope) {
 	})
 }
 
-func (t *Turn) start(purpose protocol.Purpose, plan *workflow.Plan, inputs []any, by *Tool, then func(result)) {
-	t.startWithin(within{}, purpose, plan, inputs, by, then)
+func (t *Turn) start(purpose protocol.Purpose, plan *workflow.Plan, inputs []any, then func(result)) {
+	t.startWithin(within{}, purpose, plan, inputs, nil, then)
 }
 
 // launch starts a workflow; number is its number in the turn, from 1.
