@@ -121,7 +121,11 @@ func randomScript(t *rapid.T) string {
 		b.WriteString("]}\n")
 	}
 	if rapid.Bool().Draw(t, "schedules") {
-		fmt.Fprintf(&b, "  schedules: [{id: bell, %s, do: %s}]\n", one("when", "every: 2s", "at: 3s", `cron: "*/5 * * * * *"`), actions("do"))
+		do := actions("do")
+		if do == "[]" {
+			do = "[{run: {workflow: note}}]" // a schedule does something
+		}
+		fmt.Fprintf(&b, "  schedules: [{id: bell, %s, do: %s}]\n", one("when", "every: 2s", "at: 3s", `cron: "*/5 * * * * *"`), do)
 	}
 	b.WriteString("  outcome: {outcome: open}\n")
 	return b.String()

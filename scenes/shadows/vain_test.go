@@ -29,7 +29,7 @@ func company(latency, rest string, of ...party) string {
 		fmt.Fprintf(&agents, "  - {instance_id: \"%s_{n}\", profile_id: %s, count: %d}\n", p.name, p.name, p.count)
 		types, shown, edge := "", "", ""
 		asks := ""
-		for _, in := range strings.FieldsSeq(p.inputs) {
+		for in := range strings.FieldsSeq(p.inputs) {
 			if in == "lore" {
 				asks = "\n  - {id: lore, type: QueryKnowledgeBase, inputValues: {query: hello, limit: 50}}"
 				shown, edge = shown+" {{json .lore}}", "\n  - {source: lore, sourceHandle: result, target: prompt, targetHandle: lore}"

@@ -85,7 +85,7 @@ type tracing struct {
 // changed; of anybody's, that there was no room for them. How much a lost turn asked for is not known either, so
 // a turn behind it may be refused that would have had room.
 func (v *verifier) trace(list []turn) error {
-	if !v.lost && !slices.ContainsFunc(list, func(t turn) bool { return t.lost }) {
+	if len(list) == 0 || !v.lost && !slices.ContainsFunc(list, func(t turn) bool { return t.lost }) {
 		return nil
 	}
 	x := &tracing{verifier: v, list: list, denied: map[string]bool{}, skip: map[string]int{}, crowded: map[string]int{}}
