@@ -160,7 +160,7 @@ func remembering(t *rapid.T) string {
 		fmt.Fprintf(&b, "  - {id: e%d, entry_type: lore, content: \"%s\", activation_criteria: {%s, sticky: %d, cooldown: %d, delay: %d, chance: %d%s}}\n", i,
 			rapid.SampledFrom([]string{"much", "{{{world.n}}} and {{{nothing}}}", "a_1 whole"}).Draw(t, "content"),
 			rapid.SampledFrom([]string{"always: true", "keywords: [much, whole]", "keywords: [a_1], scan: {events: true, history: 3, observations: true}", "keywords: [n], scan: {self: [n], world: [n]}", `condition: "world.n > 1"`, "similar: {to: much whole, above: 0.3}"}).Draw(t, "criteria"),
-			rapid.IntRange(0, 2).Draw(t, "sticky"), rapid.IntRange(0, 2).Draw(t, "cooldown"), rapid.IntRange(0, 2).Draw(t, "delay"), rapid.SampledFrom([]int{0, 50}).Draw(t, "chance"),
+			rapid.IntRange(0, 2).Draw(t, "sticky"), rapid.IntRange(0, 2).Draw(t, "cooldown"), rapid.IntRange(0, 2).Draw(t, "delay"), rapid.SampledFrom([]int{100, 50}).Draw(t, "chance"),
 			rapid.SampledFrom([]string{"", ", wakes: true", ", group: g, choose: matches", ", scope: {agents: [a_1], except: true}", ", purposes: [deliberate]"}).Draw(t, "whose"))
 	}
 	return b.String()
