@@ -138,7 +138,7 @@ type reflection struct {
 	done   bool
 }
 
-// clear resets the turn and keeps the memory of its lists. It is emptied first: a value with lists would be made beside it and copied.
+// clear resets the turn and keeps the memory of its lists.
 func (t *Turn) clear() {
 	t.out.Clear()
 	t.own.Clear()
