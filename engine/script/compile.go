@@ -105,6 +105,7 @@ type Fault struct {
 	Message    string
 	Suggestion string
 	Warning    bool
+	Strict     bool // older programs let it pass, so there is a program nevertheless
 }
 
 // Kinds of actions that a script carries out itself, by all their names.
@@ -130,7 +131,7 @@ type compiler struct {
 	faults []Fault
 }
 
-// Compile checks a script. With faults that are no warnings there is no program.
+// Compile checks a script. With faults that are neither warnings nor strict there is no program.
 func Compile(def *plot.Definition, checks Checks) (*Program, []Fault) {
 	c := &compiler{Checks: checks, def: def, p: &Program{
 		Variables: def.Variables, States: map[string]*Node{}, Types: map[string]bool{}, asks: map[string]*Ask{}, byEvent: map[string][]*Ask{},
@@ -147,7 +148,7 @@ func Compile(def *plot.Definition, checks Checks) (*Program, []Fault) {
 	if len(c.p.States) > 0 {
 		c.reach()
 	}
-	if slices.ContainsFunc(c.faults, func(f Fault) bool { return !f.Warning }) {
+	if slices.ContainsFunc(c.faults, func(f Fault) bool { return !f.Warning && !f.Strict }) {
 		return nil, c.faults
 	}
 	return c.p, c.faults
@@ -155,6 +156,12 @@ func Compile(def *plot.Definition, checks Checks) (*Program, []Fault) {
 
 func (c *compiler) fault(steps []any, suggestion, format string, args ...any) {
 	c.faults = append(c.faults, Fault{Steps: slices.Clone(steps), Message: fmt.Sprintf(format, args...), Suggestion: suggestion})
+}
+
+// strict reports a fault that older programs let pass.
+func (c *compiler) strict(steps []any, suggestion, format string, args ...any) {
+	c.fault(steps, suggestion, format, args...)
+	c.faults[len(c.faults)-1].Strict = true
 }
 
 func (c *compiler) variables() {
@@ -335,60 +342,6 @@ func (c *compiler) expression(src string, roots []string, steps []any) *expr.Pro
 	return p
 }
 
-func (c *compiler) actions(list []any, roots []string, steps []any) (out []*action) {
-	if len(list) > plot.MaxActions {
-		c.fault(steps, "", "%d actions; at most %d", len(list), plot.MaxActions)
-	}
-	for i, v := range list {
-		at := append(slices.Clone(steps), i)
-		m, _ := v.(map[string]any)
-		if len(m) != 1 {
-			c.fault(at, "", "want an object with one field, the kind of the action")
-			continue
-		}
-		for kind, fields := range m {
-			if a := c.action(kind, fields, roots, append(at, kind)); a != nil {
-				out = append(out, a)
-			}
-		}
-	}
-	return out
-}
-
-func (c *compiler) action(kind string, fields any, roots []string, steps []any) *action {
-	if kind == "transition" {
-		c.fault(steps, "add a transition to the state", "an action does not change the state of its own script")
-		return nil
-	}
-	m, ok := fields.(map[string]any)
-	if !ok && fields != nil {
-		c.fault(steps, "", "want an object with the fields of %s", kind)
-		return nil
-	}
-	a := &action{kind: kind, where: where(steps)}
-	a.fields = value.Compile(m, roots, steps, func(steps []any, message string) { c.fault(steps, "", "%s", message) })
-	if a.fields.Fields == nil {
-		a.fields = &value.Made{Fields: map[string]*value.Made{}}
-	}
-	dynamic := map[string]bool{}
-	for name, f := range a.fields.Fields {
-		dynamic[name] = f.Dynamic
-	}
-	static, _ := a.fields.Static().(map[string]any)
-	if err := c.Change(kind, static, dynamic); err != nil {
-		c.fault(steps, "", "%s", err)
-		return nil
-	}
-	c.p.Beyond = c.p.Beyond || kind != "world"
-	if kind == kindSet || kind == kindVariable {
-		c.sets(static, steps)
-	}
-	if kind == KindAsk || kind == KindRun {
-		c.replying(a, static, dynamic, steps)
-	}
-	return a
-}
-
 // sets refuses variables that are not declared.
 func (c *compiler) sets(fields map[string]any, steps []any) {
 	for _, name := range protocol.SortedKeys(fields) {
@@ -455,7 +408,7 @@ func (c *compiler) schedules() {
 			c.known(state, under("in", j))
 		}
 		if d.Do != nil && len(d.Do) == 0 { // the missing field was reported
-			c.fault(under("do"), "list actions, or remove the schedule", "the schedule does nothing")
+			c.strict(under("do"), "list actions, or remove the schedule", "the schedule does nothing")
 		}
 		s.do = c.actions(d.Do, roots(), under("do"))
 		c.p.schedules = append(c.p.schedules, s)

@@ -172,6 +172,7 @@ type Fault struct {
 	Steps      []string
 	Message    string
 	Suggestion string
+	Strict     bool // older programs let it pass: the field has no effect
 }
 
 // reserved are the beginnings of ids that have another meaning.
@@ -229,6 +230,12 @@ type checker struct {
 
 func (c *checker) fault(steps []string, suggestion, format string, args ...any) {
 	c.faults = append(c.faults, Fault{Steps: steps, Message: fmt.Sprintf(format, args...), Suggestion: suggestion})
+}
+
+// strict reports a fault that older programs let pass.
+func (c *checker) strict(steps []string, suggestion, format string, args ...any) {
+	c.fault(steps, suggestion, format, args...)
+	c.faults[len(c.faults)-1].Strict = true
 }
 
 func at(steps ...string) []string { return steps }
@@ -292,7 +299,7 @@ func Text(text string, steps ...string) (faults []Fault) {
 		faults = append(faults, Fault{Steps: steps, Message: "the text has a control character; only line breaks and tabs may be there"})
 	}
 	if len(text) > maxDescription {
-		faults = append(faults, Fault{steps, fmt.Sprintf("the text has %d bytes; the limit is %d", len(text), maxDescription), "say what a model needs to know; the rest belongs into a file"})
+		faults = append(faults, Fault{Steps: steps, Message: fmt.Sprintf("the text has %d bytes; the limit is %d", len(text), maxDescription), Suggestion: "say what a model needs to know; the rest belongs into a file"})
 	}
 	return faults
 }
@@ -315,8 +322,12 @@ func (c *checker) within() {
 	given := map[string]bool{"execution.mode": x.Mode == Async, "execution.repeat": x.Repeat != "", "execution.timeout": x.Timeout != 0, "execution.concurrency": x.Concurrency != 0,
 		"execution.rate": x.Rate != 0, "execution.latency": x.Latency != "", "execution.parallel": x.Parallel, "limits": t.Limits != (Limits{}), "cost": t.Cost != 0}
 	for _, name := range protocol.SortedKeys(given) {
+		say := c.strict
+		if name == "execution.mode" || name == "limits" { // older programs refused them, too
+			say = c.fault
+		}
 		if given[name] && t.Implementation.Within() {
-			c.fault(strings.Split(name, "."), "remove it", "a %s is carried out within the turn, which has no use for it", t.Implementation.Type)
+			say(strings.Split(name, "."), "remove it", "a %s is carried out within the turn, which has no use for it", t.Implementation.Type)
 		}
 	}
 }
