@@ -57,7 +57,7 @@ func (c *compiler) action(kind string, fields any, roots []string, steps []any) 
 		return nil
 	}
 	if missing != nil {
-		c.strict(steps, "", "%s: %s", kind, missing)
+		c.strict(steps, "", "%s", missing)
 	}
 	c.p.Beyond = c.p.Beyond || kind != "world"
 	if kind == kindSet || kind == kindVariable {
