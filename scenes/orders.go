@@ -17,7 +17,7 @@ import (
 // one is that one if it says the same, and a conflict if not. machines.MaxOrders wait; one more is told
 // that the scene is busy.
 func (r *Run) Order(ctx context.Context, o *agenda.Intervened) (receipts.Receipt, error) {
-	err := machines.CheckOrder(r.scene.Scene, o)
+	err := machines.CheckOrder(r.scene.Scene, o, false)
 	var g *receipts.Given
 	if err == nil {
 		g, err = r.scene.orders.Take(o)
@@ -82,7 +82,7 @@ func (r *Run) Plan(o *machines.Order, keep func() error) (receipt receipts.Recei
 			r.scene.metrics.OrderFailed(o.Intervened, err)
 		}
 	}()
-	if err := machines.CheckOrder(r.scene.Scene, o.Intervened); err != nil {
+	if err := machines.CheckOrder(r.scene.Scene, o.Intervened, false); err != nil {
 		return receipts.Receipt{}, err
 	}
 	if r.Stopped() {

@@ -221,7 +221,7 @@ func (r *Run) launch() error {
 	r.stageSup = sc.supervisor(r.stageFailed)
 	durable, view := sc.journal.Durable(), state.Shown()
 	sc.orders.Past = state.Ordered
-	planned, err := sc.orders.Planned(sc.options.Orders, state.Agenda.Wave, func(o *agenda.Intervened) error { return machines.CheckOrder(sc.Scene, o) })
+	planned, err := sc.orders.Planned(sc.options.Orders, state.Agenda.Wave, func(o *machines.Order) error { return machines.CheckOrder(sc.Scene, o.Intervened, o.Had) })
 	if err != nil {
 		return err
 	}

@@ -201,8 +201,8 @@ func (s *State) weigh() (n int) {
 	return n
 }
 
-// fits drops what makeRoomFor would until the payload of a new event has room; or the new one, and
-// nothing else, if the others that may go are not enough.
+// fits drops what makeRoomFor would until the payload of a new event has room; or only the new one, if
+// the others that may go are not enough. What went before for the number of events is gone then, too.
 func (s *State) fits(e *protocol.Envelope, limits *profile.Limits) bool {
 	limit := limits.MaxInboxBytes - payload(e)
 	if limits.MaxInboxBytes <= 0 || s.bytes <= limit {

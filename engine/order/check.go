@@ -26,7 +26,10 @@ func Check(kind string, fields map[string]any, later map[string]bool) error {
 		return errForOrders(kind)
 	}
 	r := reader{id: "x", schemas: map[string]*bind.Schema{}}
-	return r.one(kind, filled)
+	if err := r.one(kind, filled); err != nil {
+		return err
+	}
+	return r.plan.Lacks
 }
 
 // sample is a value that a field takes.

@@ -65,6 +65,10 @@ type Plan struct {
 	Plugins *agenda.PluginsChanged // simd has read them again, and nobody else orders that; nothing else is asked for then
 	Letter  *travel.Letter         // between linked scenes, of which nobody else gives one; nothing else is asked for then
 
+	// Lacks is the change that has no value although it needs one. An older program took that for null, so an order that a
+	// run has is carried out so; a new one is refused.
+	Lacks error
+
 	changes int
 	later   []cast.Request // of a script: what the stage changes one tick later
 }
@@ -233,8 +237,12 @@ func (r *reader) change(i int, change any) error {
 		return protocol.Errorf(protocol.KindInvalid, "do[%d]: want an object with one field, the kind of the change: %s", i, kinds())
 	}
 	for kind, fields := range m {
+		had := r.plan.Lacks
 		if err := r.one(kind, fields); err != nil {
 			return protocol.Errorf(protocol.KindInvalid, "do[%d].%s: %w", i, kind, err)
+		}
+		if r.plan.Lacks != nil && had == nil {
+			r.plan.Lacks = protocol.Errorf(protocol.KindInvalid, "do[%d].%s: %w", i, kind, r.plan.Lacks)
 		}
 	}
 	return nil
@@ -390,6 +398,15 @@ func (r *reader) tell(typ string, p tool.Params, payload map[string]any) error {
 	return nil
 }
 
+// valueOf reads the value of a change; one that is missing is null.
+func (r *reader) valueOf(p tool.Params, op string) any {
+	v, err := private.ValueOf(p, op)
+	if err != nil && r.plan.Lacks == nil {
+		r.plan.Lacks = err
+	}
+	return v
+}
+
 // privateState checks what can be known without the agent, which decides in its turn.
 func (r *reader) privateState(p tool.Params) error {
 	text, op := p.Text("path"), p.Text("op")
@@ -403,9 +420,7 @@ func (r *reader) privateState(p tool.Params) error {
 	if op != "" && !slices.Contains(private.Ops(), op) {
 		return fmt.Errorf("op %q: want one of %s", op, strings.Join(private.Ops(), ", "))
 	}
-	if _, err := private.ValueOf(p, private.OpOf(p)); err != nil {
-		return err
-	}
+	r.valueOf(p, private.OpOf(p))
 	return r.tell(cast.TypeState, p, p.Without("agent"))
 }
 
@@ -439,10 +454,7 @@ func (r *reader) world(p tool.Params) error {
 	if !op.Requestable() {
 		return fmt.Errorf("op %q: want one of %s", op, strings.Join(private.Ops(), ", "))
 	}
-	value, err := private.ValueOf(p, string(op))
-	if err != nil {
-		return err
-	}
+	value := r.valueOf(p, string(op))
 	q := worldstate.Request{Change: world.Request{
 		ID: fmt.Sprintf("%s/%d", r.id, len(r.plan.World)), By: r.by, Reason: r.reason, Path: path, Op: op, Value: protocol.Encode(value), Group: r.id,
 	}}

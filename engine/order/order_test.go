@@ -117,10 +117,6 @@ func TestFaults(t *testing.T) {
 		"orders:\n  - {do: [{rest: {agents: 'role:'}}]}\n":                                                                       "the selector \"role:\": want an instance id",
 		"orders:\n  - {do: [{private_state: {agent: x, path: a, value: 1}}]}\n":                                                  "do[0].private_state: received no reason",
 		"orders:\n  - {do: [{private_state: {agent: x, op: put, reason: y}}]}\n":                                                 "do[0].private_state: op \"put\": want one of set, add, push, delete, merge",
-		"orders:\n  - {do: [{private_state: {agent: x, path: a, reason: y}}]}\n":                                                 "do[0].private_state: set needs a value; null is one",
-		"orders:\n  - {do: [{private_state: {agent: x, reason: y}}]}\n":                                                          "do[0].private_state: merge needs a value",
-		"orders:\n  - {do: [{world: {path: a}}]}\n":                                                                              "do[0].world: set needs a value; null is one",
-		"orders:\n  - {do: [{world: {path: a, op: push}}]}\n":                                                                    "do[0].world: push needs a value; null is one",
 		"orders:\n  - {do: [{private_state: {agent: x, path: 'a..b', value: 1, reason: y}}]}\n":                                  "do[0].private_state: ",
 		"orders:\n  - {do: [{end: {}}, {reflect: {}}]}\n":                                                                        "do[1].reflect: want one of agent and to",
 		"orders:\n  - {do: [{world: {path: a, op: put}}]}\n":                                                                     "do[0].world",
@@ -141,6 +137,25 @@ func TestFaults(t *testing.T) {
 	} {
 		if list, err := parse(t, "orders.yaml", text); err == nil || !strings.Contains(err.Error(), want) || list != nil {
 			t.Errorf("%.80s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// A change without a value is one of an order that an older program took: it is null. Who takes a new order refuses it.
+func TestAnOrderWithoutAValue(t *testing.T) {
+	for text, want := range map[string]string{
+		"private_state: {agent: x, path: a, reason: y}": "do[1].private_state: set needs a value; null is one",
+		"private_state: {agent: x, reason: y}":          "do[1].private_state: merge needs a value",
+		"world: {path: a}":                              "do[1].world: set needs a value; null is one",
+		"world: {path: a, op: push}":                    "do[1].world: push needs a value; null is one",
+	} {
+		list, err := parse(t, "orders.yaml", "orders:\n  - {do: [{world: {path: b, value: null}}, {"+text+"}]}\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := order.Read(list[0].ID, list[0].Reason, protocol.Encode(list[0].Do))
+		if err != nil || p.Lacks == nil || p.Lacks.Error() != want {
+			t.Errorf("%s: %v, %v, want %q", text, p, err, want)
 		}
 	}
 }

@@ -13,9 +13,13 @@ func criticalLine(c *rundir.CriticalPath) string {
 	who := ""
 	if len(c.Agents) > 0 {
 		first := &c.Agents[0]
-		who = fmt.Sprintf(", of which %s by %s", terminal.Span(first.Critical), first.Name)
-		if first.Saves > 0 {
-			who += fmt.Sprintf(", and %s less without it", terminal.Span(first.Saves))
+		switch less := terminal.Span(first.Saves); {
+		case first.Saves <= 0: // or the summary is of an older program, which does not say it
+			who = fmt.Sprintf(", of which %s by %s", terminal.Span(first.Critical), first.Name)
+		case first.Critical <= 0:
+			who = fmt.Sprintf(", %s less without %s", less, first.Name)
+		default:
+			who = fmt.Sprintf(", of which %s by %s, and %s less without it", terminal.Span(first.Critical), first.Name, less)
 		}
 	}
 	waits := ""
@@ -44,7 +48,7 @@ func (s *Scene) CriticalPath(c *inspect.CriticalPath) error {
 			p.row("no less than", "%s, the calls of %s alone", terminal.Span(c.Longest), c.Of)
 			t := terminal.NewTable(p, "agent", "profile", ">on the path", ">of it", ">less without it", ">model time")
 			for _, a := range c.Agents[:min(len(c.Agents), mostCritical)] {
-				t.Row(a.Name, a.Profile, terminal.Span(a.Critical), share(a.Critical, c.Critical), terminal.Span(a.Saves), terminal.Span(a.Model))
+				t.Row(a.Name, a.Profile, terminal.Span(a.Critical), share(a.Critical, c.Critical), spanOf(a.Saves), terminal.Span(a.Model))
 			}
 			for _, a := range c.Profiles[:min(len(c.Profiles), mostCritical)] {
 				t.Row("all", a.Name, terminal.Span(a.Critical), share(a.Critical, c.Critical), "", terminal.Span(a.Model))
@@ -64,6 +68,14 @@ func (s *Scene) CriticalPath(c *inspect.CriticalPath) error {
 			fmt.Fprintln(p, "  answers take no time on the scene's clock")
 		}
 	})
+}
+
+// spanOf is a time that an older program did not count.
+func spanOf(seconds float64) string {
+	if seconds <= 0 {
+		return ""
+	}
+	return terminal.Span(seconds)
 }
 
 func share(part, of float64) string {

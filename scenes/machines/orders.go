@@ -23,9 +23,12 @@ func (s *Stage) ordered(in *Order) error {
 	return s.next()
 }
 
-// CheckOrder refuses an order that cannot be carried out in a scene.
-func CheckOrder(sc *setup.Scene, o *agenda.Intervened) error {
+// CheckOrder refuses an order that cannot be carried out in a scene. had = it is not new to the run.
+func CheckOrder(sc *setup.Scene, o *agenda.Intervened, had bool) error {
 	p, err := order.Read(o.ID, o.Reason, o.Do)
+	if err == nil && !had {
+		err = p.Lacks
+	}
 	if err != nil {
 		return err
 	}

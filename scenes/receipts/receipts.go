@@ -216,7 +216,7 @@ func (b *Book) WaveKept(wave uint64) {
 // of which nobody knows that, because too many came after them. One whose wave has passed without it is
 // an error, unless the run had it before: then it is carried out at the next wave that can
 // be. at is the last wave of the scene.
-func (b *Book) Planned(list []*machines.Order, at uint64, check func(*agenda.Intervened) error) ([]*machines.Order, error) {
+func (b *Book) Planned(list []*machines.Order, at uint64, check func(*machines.Order) error) ([]*machines.Order, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -236,7 +236,7 @@ func (b *Book) Planned(list []*machines.Order, at uint64, check func(*agenda.Int
 		case o.Wave != 0 && o.Wave <= at && !o.Had:
 			return nil, passed(o, b.Scene, at)
 		default:
-			if err := check(o.Intervened); err != nil {
+			if err := check(o); err != nil {
 				return nil, protocol.Errorf(protocol.KindOf(err), "order %s: %w", o.ID, err)
 			}
 			b.given[o.ID] = &Given{Receipt: Receipt{ID: o.ID}, said: ordered.Sum(o.Intervened), Durable: make(chan struct{}), waits: &b.later}
@@ -254,7 +254,7 @@ func Check(made *setup.Scene, journal history.Journal, list []*machines.Order) e
 	if b.Past, err = history.Dropped(journal, b.Codec); err != nil {
 		return err
 	}
-	left, err := b.Planned(list, journal.Durable().Number, func(o *agenda.Intervened) error { return machines.CheckOrder(made, o) })
+	left, err := b.Planned(list, journal.Durable().Number, func(o *machines.Order) error { return machines.CheckOrder(made, o.Intervened, o.Had) })
 	if err != nil || len(left) == 0 {
 		return err
 	}

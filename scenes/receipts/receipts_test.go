@@ -87,7 +87,7 @@ func TestDropped(t *testing.T) {
 	} {
 		var told []string
 		b := short(t, &told, c.orders)
-		got, err := b.Planned(list(), 30, func(*agenda.Intervened) error { return nil })
+		got, err := b.Planned(list(), 30, func(*machines.Order) error { return nil })
 		var ids []string
 		for _, o := range got {
 			ids = append(ids, o.ID)
@@ -195,7 +195,7 @@ func TestNumbersAsKept(t *testing.T) {
 	if _, err := b.Take(of(1.0)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := b.Planned([]*machines.Order{{Intervened: of(int64(1)), Had: true}}, 5, func(*agenda.Intervened) error { return nil })
+	got, err := b.Planned([]*machines.Order{{Intervened: of(int64(1)), Had: true}}, 5, func(*machines.Order) error { return nil })
 	if err != nil || len(got) != 0 || len(told) != 1 {
 		t.Error(got, err, told)
 	}
@@ -234,7 +234,7 @@ func TestBookIsFull(t *testing.T) {
 
 // Orders of the beginning: one whose wave has passed is an error, unless the run had it.
 func TestPlanned(t *testing.T) {
-	sound := func(*agenda.Intervened) error { return nil }
+	sound := func(*machines.Order) error { return nil }
 	var told []string
 	list := []*machines.Order{{Intervened: asks("a", ""), Wave: 3, Had: true}, {Intervened: asks("b", ""), Wave: 7}}
 	if got, err := book(&told).Planned(list, 5, sound); err != nil || len(got) != 2 {
@@ -244,7 +244,7 @@ func TestPlanned(t *testing.T) {
 	if _, err := book(&told).Planned(list, 5, sound); err == nil || !strings.Contains(err.Error(), "order a: it is for wave 3, and the scene s stands after wave 5") {
 		t.Error(err)
 	}
-	if _, err := book(&told).Planned(list, 0, func(*agenda.Intervened) error { return errors.New("faulty") }); err == nil || !strings.Contains(err.Error(), "order a: faulty") {
+	if _, err := book(&told).Planned(list, 0, func(*machines.Order) error { return errors.New("faulty") }); err == nil || !strings.Contains(err.Error(), "order a: faulty") {
 		t.Error(err)
 	}
 }

@@ -115,10 +115,8 @@ func (d *Driver) handed(a *one, at schedule.Tick) error {
 // tellsFirst reports whether an agent may hear at a moment what took its time until then: if something expires in the
 // world, it hears that before its turn.
 func (d *Driver) tellsFirst(a *one, at schedule.Tick) (bool, error) {
-	if !d.events.Late(at, func(p *heard.Publication) bool { return d.hears(a, p) }) {
-		return false, nil
-	}
-	return d.ladder.Expires(at)
+	expires, err := d.ladder.Expires(at)
+	return expires && d.events.Late(at, func(p *heard.Publication) bool { return d.hears(a, p) }), err
 }
 
 // hears reports whether an agent may hear an event of a turn that is no fact yet.

@@ -49,6 +49,9 @@ func (d *Driver) turned(state agent.State, in *Handed) error {
 	had := len(a.ahead) > 0
 	d.missed(a)
 	effect := d.effectOf(at, end)
+	if a.until < at { // its effects were dropped, and no wave came of them
+		a.stays = false
+	}
 	if !d.follows(a, effect, in.Effects) {
 		if !a.stays {
 			a.stays, a.until = true, effect

@@ -52,7 +52,7 @@ type Keeper[S comparable] struct {
 	next    time.Time // no session is opened before
 	off     string    // why it is off for the rest of the scene
 	last    error     // why the last session failed, or was not taken
-	refused bool      // it was not taken
+	refused int       // sessions that were not taken in a row
 	quiet   int       // calls without an answer in a row, of the open session
 	closing bool
 	ending  sync.WaitGroup // sessions that are being ended
@@ -108,7 +108,7 @@ func (s *Keeper[S]) state() (none S, wait *opening, failed *tools.Result) {
 		return none, s.opening, nil
 	case pause > 0:
 		did := "failed and starts again in"
-		if s.refused {
+		if s.refused > 0 {
 			did = "takes no session, and is asked again in"
 		}
 		r := tools.Fail(protocol.KindTransient, fmt.Sprintf("%s %s %s: %s", s.of.Name, did, pause.Round(time.Millisecond), s.last))
@@ -141,7 +141,7 @@ func (s *Keeper[S]) opened(o *opening, made S, err error) {
 	case s.closing:
 		s.end(made, time.Time{})
 	default:
-		s.open, s.isOpen = made, true
+		s.open, s.isOpen, s.refused = made, true, 0
 		s.of.Group.add(s)
 	}
 }
@@ -150,18 +150,23 @@ func (s *Keeper[S]) opened(o *opening, made S, err error) {
 func (s *Keeper[S]) closed(err error) {
 	if s.of.Later != nil {
 		if after, later := s.of.Later(err); later {
-			s.last, s.refused = err, true
-			s.next = time.Now().Add(cmp.Or(after, s.of.Pause, firstPause))
+			s.last, s.refused = err, s.refused+1
+			s.next = time.Now().Add(s.pause(after, s.refused))
 			return
 		}
 	}
 	s.fail(err)
 }
 
+// pause is how long no session is opened after so many in a row were none; 0 = nobody said it.
+func (s *Keeper[S]) pause(said time.Duration, times int) time.Duration {
+	return min(cmp.Or(said, cmp.Or(s.of.Pause, firstPause)<<min(times-1, 10)), maxPause)
+}
+
 // fail notes a session that failed.
 func (s *Keeper[S]) fail(err error) {
-	s.failing, s.last, s.refused = s.failing+1, err, false
-	s.next = time.Now().Add(min(cmp.Or(s.of.Pause, firstPause)<<min(s.failing-1, 10), maxPause))
+	s.failing, s.last, s.refused = s.failing+1, err, 0
+	s.next = time.Now().Add(s.pause(0, s.failing))
 	switch {
 	case s.of.Final(err):
 		s.off = err.Error()

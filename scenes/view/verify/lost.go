@@ -209,6 +209,9 @@ func (x *tracing) roomOf(t *turn, lossy bool) {
 		if !is || no.By != name {
 			continue
 		}
+		if int(t.agent) == x.made.OwnOrdinal() {
+			return // it always has room
+		}
 		if passed++; passed <= x.crowded[name] || no.Limit != int64(x.made.Simulation().Limits.MaxWaveBytes) {
 			continue
 		}
