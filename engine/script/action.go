@@ -49,8 +49,8 @@ func (c *compiler) action(kind string, fields any, roots []string, steps []any) 
 	}
 	static, _ := a.fields.Static().(map[string]any)
 	missing := forgotten(kind, static, dynamic)
-	if missing != nil { // older programs took null
-		a.fields.Fields["value"], static["value"] = &value.Made{}, nil
+	if missing != nil {
+		static["value"] = nil // which older programs took it for, and who carries it out
 	}
 	if err := c.Change(kind, static, dynamic); err != nil {
 		c.fault(steps, "", "%s", err)
