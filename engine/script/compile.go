@@ -1,7 +1,6 @@
 package script
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,8 +86,8 @@ type Checks struct {
 	// Selector says what is wrong with a selector; "" = it means some agent.
 	Selector func(text string) (fault string)
 	// Change checks an action. Fields that are nil and in dynamic get their value when it
-	// is carried out.
-	Change func(kind string, fields map[string]any, dynamic map[string]bool) error
+	// is carried out. lacks says that it needs a value and has none, which is null then.
+	Change func(kind string, fields map[string]any, dynamic map[string]bool) (lacks, err error)
 	// Schema compiles the schema of answers, at these steps of the script.
 	Schema func(schema any, steps []any) func(any) error
 	// Workflow finds a workflow that is to run with these inputs, and reports what is wrong.
@@ -342,13 +341,62 @@ func (c *compiler) expression(src string, roots []string, steps []any) *expr.Pro
 	return p
 }
 
-// sets refuses variables that are not declared.
-func (c *compiler) sets(fields map[string]any, steps []any) {
-	for _, name := range protocol.SortedKeys(fields) {
-		if _, ok := c.def.Variables[name]; !ok {
-			c.fault(append(slices.Clone(steps), name), cmp.Or(source.Suggest(name, protocol.SortedKeys(c.def.Variables)), "declare it in variables"), "there is no variable %q", name)
+func (c *compiler) actions(list []any, roots []string, steps []any) (out []*action) {
+	if len(list) > plot.MaxActions {
+		c.fault(steps, "", "%d actions; at most %d", len(list), plot.MaxActions)
+	}
+	for i, v := range list {
+		at := append(slices.Clone(steps), i)
+		m, _ := v.(map[string]any)
+		if len(m) != 1 {
+			c.fault(at, "", "want an object with one field, the kind of the action")
+			continue
+		}
+		for kind, fields := range m {
+			if a := c.action(kind, fields, roots, append(at, kind)); a != nil {
+				out = append(out, a)
+			}
 		}
 	}
+	return out
+}
+
+func (c *compiler) action(kind string, fields any, roots []string, steps []any) *action {
+	if kind == "transition" {
+		c.fault(steps, "add a transition to the state", "an action does not change the state of its own script")
+		return nil
+	}
+	m, ok := fields.(map[string]any)
+	if !ok && fields != nil {
+		c.fault(steps, "", "want an object with the fields of %s", kind)
+		return nil
+	}
+	a := &action{kind: kind, where: where(steps)}
+	a.fields = value.Compile(m, roots, steps, func(steps []any, message string) { c.fault(steps, "", "%s", message) })
+	if a.fields.Fields == nil {
+		a.fields = &value.Made{Fields: map[string]*value.Made{}}
+	}
+	dynamic := map[string]bool{}
+	for name, f := range a.fields.Fields {
+		dynamic[name] = f.Dynamic
+	}
+	static, _ := a.fields.Static().(map[string]any)
+	lacks, err := c.Change(kind, static, dynamic)
+	if err != nil {
+		c.fault(steps, "", "%s", err)
+		return nil
+	}
+	if lacks != nil {
+		c.strict(steps, "", "%s", lacks)
+	}
+	c.p.Beyond = c.p.Beyond || kind != "world"
+	if kind == kindSet || kind == kindVariable {
+		c.sets(static, steps)
+	}
+	if kind == KindAsk || kind == KindRun {
+		c.replying(a, static, dynamic, steps)
+	}
+	return a
 }
 
 // where is the place of an action in the script.

@@ -232,12 +232,6 @@ func (c *checker) fault(steps []string, suggestion, format string, args ...any) 
 	c.faults = append(c.faults, Fault{Steps: steps, Message: fmt.Sprintf(format, args...), Suggestion: suggestion})
 }
 
-// strict reports a fault that older programs let pass.
-func (c *checker) strict(steps []string, suggestion, format string, args ...any) {
-	c.fault(steps, suggestion, format, args...)
-	c.faults[len(c.faults)-1].Strict = true
-}
-
 func at(steps ...string) []string { return steps }
 
 func (c *checker) id() {
@@ -322,12 +316,9 @@ func (c *checker) within() {
 	given := map[string]bool{"execution.mode": x.Mode == Async, "execution.repeat": x.Repeat != "", "execution.timeout": x.Timeout != 0, "execution.concurrency": x.Concurrency != 0,
 		"execution.rate": x.Rate != 0, "execution.latency": x.Latency != "", "execution.parallel": x.Parallel, "limits": t.Limits != (Limits{}), "cost": t.Cost != 0}
 	for _, name := range protocol.SortedKeys(given) {
-		say := c.strict
-		if name == "execution.mode" || name == "limits" { // older programs refused them, too
-			say = c.fault
-		}
 		if given[name] && t.Implementation.Within() {
-			say(strings.Split(name, "."), "remove it", "a %s is carried out within the turn, which has no use for it", t.Implementation.Type)
+			c.fault(strings.Split(name, "."), "remove it", "a %s is carried out within the turn, which has no use for it", t.Implementation.Type)
+			c.faults[len(c.faults)-1].Strict = name != "execution.mode" && name != "limits"
 		}
 	}
 }

@@ -266,9 +266,6 @@ func (l *loader) simulation(s *Scene) {
 	}
 	if sim.Clock == agenda.Realtime && !sim.StartTime.IsZero() {
 		l.strict(s.doc, at("simulation", "start_time"), "remove it", "the realtime clock starts when the scene does; only the virtual clock has a start_time")
-		if !l.opt.Begun { // else it is checked as it was
-			sim.StartTime = time.Time{}
-		}
 	}
 	l.times(s)
 	if sim.Clock != agenda.Realtime && sim.Stop == (agenda.Stop{}) && !l.opt.Stops {
