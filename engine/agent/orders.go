@@ -48,7 +48,7 @@ func (t *Turn) takeOrder(e *protocol.Envelope) error {
 		if err != nil {
 			return err
 		}
-		return t.own.Change(params, &t.out, &t.space.paths)
+		return t.own.Change(private.Told(params, e.Source), &t.out, &t.space.paths)
 	case cast.TypeReflect:
 		if err := t.m.State.Mind().MayReflect(t.m.Def.Memory, t.wake.Now); err != nil {
 			return err

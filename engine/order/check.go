@@ -9,8 +9,8 @@ import (
 )
 
 // Check checks one change before the values of some of its fields are known: those in
-// later, which are nil in fields.
-func Check(kind string, fields map[string]any, later map[string]bool) error {
+// later, which are nil in fields. lacks says that it has no value although it needs one, which is null then.
+func Check(kind string, fields map[string]any, later map[string]bool) (lacks, err error) {
 	filled := maps.Clone(fields)
 	for name := range later {
 		if later[name] && filled != nil {
@@ -23,13 +23,11 @@ func Check(kind string, fields map[string]any, later map[string]bool) error {
 		filled["op"] = private.OpDelete // which wants nothing beside it
 	}
 	if slices.Contains(ofPeople(), kind) {
-		return errForOrders(kind)
+		return nil, errForOrders(kind)
 	}
 	r := reader{id: "x", schemas: map[string]*bind.Schema{}}
-	if err := r.one(kind, filled); err != nil {
-		return err
-	}
-	return r.plan.Lacks
+	err = r.one(kind, filled)
+	return r.plan.Lacks, err
 }
 
 // sample is a value that a field takes.

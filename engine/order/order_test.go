@@ -198,8 +198,9 @@ func TestValues(t *testing.T) {
 		{map[string]any{"path": "a"}, map[string]bool{"op": true}, false},
 		{map[string]any{"path": "a"}, map[string]bool{"path": true}, true},
 	} {
-		if err := order.Check("world", c.fields, c.later); (err != nil) != c.wrong {
-			t.Errorf("%v, later %v: %v", c.fields, c.later, err)
+		lacks, err := order.Check("world", c.fields, c.later)
+		if (lacks != nil) != c.wrong || err != nil {
+			t.Errorf("%v, later %v: %v, %v", c.fields, c.later, lacks, err)
 		}
 	}
 }

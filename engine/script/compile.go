@@ -1,7 +1,6 @@
 package script
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,8 +86,8 @@ type Checks struct {
 	// Selector says what is wrong with a selector; "" = it means some agent.
 	Selector func(text string) (fault string)
 	// Change checks an action. Fields that are nil and in dynamic get their value when it
-	// is carried out.
-	Change func(kind string, fields map[string]any, dynamic map[string]bool) error
+	// is carried out. lacks says that it needs a value and has none, which is null then.
+	Change func(kind string, fields map[string]any, dynamic map[string]bool) (lacks, err error)
 	// Schema compiles the schema of answers, at these steps of the script.
 	Schema func(schema any, steps []any) func(any) error
 	// Workflow finds a workflow that is to run with these inputs, and reports what is wrong.
@@ -105,6 +104,7 @@ type Fault struct {
 	Message    string
 	Suggestion string
 	Warning    bool
+	Strict     bool // older programs let it pass, so there is a program nevertheless
 }
 
 // Kinds of actions that a script carries out itself, by all their names.
@@ -130,7 +130,7 @@ type compiler struct {
 	faults []Fault
 }
 
-// Compile checks a script. With faults that are no warnings there is no program.
+// Compile checks a script. With faults that are neither warnings nor strict there is no program.
 func Compile(def *plot.Definition, checks Checks) (*Program, []Fault) {
 	c := &compiler{Checks: checks, def: def, p: &Program{
 		Variables: def.Variables, States: map[string]*Node{}, Types: map[string]bool{}, asks: map[string]*Ask{}, byEvent: map[string][]*Ask{},
@@ -147,7 +147,7 @@ func Compile(def *plot.Definition, checks Checks) (*Program, []Fault) {
 	if len(c.p.States) > 0 {
 		c.reach()
 	}
-	if slices.ContainsFunc(c.faults, func(f Fault) bool { return !f.Warning }) {
+	if slices.ContainsFunc(c.faults, func(f Fault) bool { return !f.Warning && !f.Strict }) {
 		return nil, c.faults
 	}
 	return c.p, c.faults
@@ -155,6 +155,12 @@ func Compile(def *plot.Definition, checks Checks) (*Program, []Fault) {
 
 func (c *compiler) fault(steps []any, suggestion, format string, args ...any) {
 	c.faults = append(c.faults, Fault{Steps: slices.Clone(steps), Message: fmt.Sprintf(format, args...), Suggestion: suggestion})
+}
+
+// strict reports a fault that older programs let pass.
+func (c *compiler) strict(steps []any, suggestion, format string, args ...any) {
+	c.fault(steps, suggestion, format, args...)
+	c.faults[len(c.faults)-1].Strict = true
 }
 
 func (c *compiler) variables() {
@@ -375,9 +381,13 @@ func (c *compiler) action(kind string, fields any, roots []string, steps []any) 
 		dynamic[name] = f.Dynamic
 	}
 	static, _ := a.fields.Static().(map[string]any)
-	if err := c.Change(kind, static, dynamic); err != nil {
+	lacks, err := c.Change(kind, static, dynamic)
+	if err != nil {
 		c.fault(steps, "", "%s", err)
 		return nil
+	}
+	if lacks != nil {
+		c.strict(steps, "", "%s", lacks)
 	}
 	c.p.Beyond = c.p.Beyond || kind != "world"
 	if kind == kindSet || kind == kindVariable {
@@ -387,15 +397,6 @@ func (c *compiler) action(kind string, fields any, roots []string, steps []any) 
 		c.replying(a, static, dynamic, steps)
 	}
 	return a
-}
-
-// sets refuses variables that are not declared.
-func (c *compiler) sets(fields map[string]any, steps []any) {
-	for _, name := range protocol.SortedKeys(fields) {
-		if _, ok := c.def.Variables[name]; !ok {
-			c.fault(append(slices.Clone(steps), name), cmp.Or(source.Suggest(name, protocol.SortedKeys(c.def.Variables)), "declare it in variables"), "there is no variable %q", name)
-		}
-	}
 }
 
 // where is the place of an action in the script.
@@ -455,7 +456,7 @@ func (c *compiler) schedules() {
 			c.known(state, under("in", j))
 		}
 		if d.Do != nil && len(d.Do) == 0 { // the missing field was reported
-			c.fault(under("do"), "list actions, or remove the schedule", "the schedule does nothing")
+			c.strict(under("do"), "list actions, or remove the schedule", "the schedule does nothing")
 		}
 		s.do = c.actions(d.Do, roots(), under("do"))
 		c.p.schedules = append(c.p.schedules, s)

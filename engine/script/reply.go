@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -86,6 +87,15 @@ func (c *compiler) replying(a *action, static map[string]any, dynamic map[string
 		if id := c.Workflow(append(slices.Clone(steps), "workflow"), ref, protocol.SortedKeys(inputs)); id != "" {
 			a.fields.Fields["workflow"].Literal = id
 			c.p.Runs = append(c.p.Runs, id)
+		}
+	}
+}
+
+// sets refuses variables that are not declared.
+func (c *compiler) sets(fields map[string]any, steps []any) {
+	for _, name := range protocol.SortedKeys(fields) {
+		if _, ok := c.def.Variables[name]; !ok {
+			c.fault(append(slices.Clone(steps), name), cmp.Or(source.Suggest(name, protocol.SortedKeys(c.def.Variables)), "declare it in variables"), "there is no variable %q", name)
 		}
 	}
 }

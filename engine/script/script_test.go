@@ -325,7 +325,6 @@ func TestFaults(t *testing.T) {
 		"states: [{id: a, transitions: [{to: a, if: \"true\"}]}]":                                          "which is missing",
 		"states: [{id: a, transitions: [{to: a, when: \"nobody.x\"}]}]":                                    "does not compile",
 		"states: [{id: a, context: \"{{.world}}\"}]":                                                       "world",
-		"states: [{id: a}]\nschedules: [{id: s, every: 1m, do: []}]":                                       "the schedule does nothing",
 		"states: [{id: a}]\nschedules: [{id: s, do: []}]":                                                  "want one of every, at, cron",
 		"states: [{id: a}]\nschedules: [{id: s, cron: \"* * * * *\", do: []}]":                             "want six fields",
 		"states: [{id: a}]\nschedules: [{id: s, cron: \"TZ=0 * * * * *\", do: []}]":                        "want six fields",
@@ -339,6 +338,16 @@ func TestFaults(t *testing.T) {
 		p, faults := compile(t, text)
 		if p != nil || !slices.ContainsFunc(faults, func(f script.Fault) bool { return strings.Contains(fmt.Sprint(f.Steps, " ", f.Message), want) }) {
 			t.Errorf("%.90s: %v, want %q", text, faults, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"schedules: [{id: s, every: 1m, do: []}]":                                                             "[schedules 0 do] the schedule does nothing",
+		"schedules: [{id: s, every: 1m, do: [{world: {path: a}}]}]":                                           "[schedules 0 do 0 world] set needs a value; null is one",
+		"schedules: [{id: s, every: 1m, do: [{private_state: {agent: ada, path: a, op: add, reason: why}}]}]": "[schedules 0 do 0 private_state] add needs a value",
+	} {
+		p, faults := compile(t, "states: [{id: a, transitions: [{to: a, after: 1h}]}]\n"+text)
+		if p == nil || len(faults) != 1 || !faults[0].Strict || fmt.Sprint(faults[0].Steps, " ", faults[0].Message) != want {
+			t.Errorf("%s: %v, want %q", text, faults, want)
 		}
 	}
 	for _, cron := range []string{", * * * * *", "0 0 0 * ,, *", "0 0 0 30 2 *"} {

@@ -35,7 +35,7 @@ type Options struct {
 }
 
 // Compile checks a definition and makes it a plan. It reports every fault at
-// once; with faults there is no plan. A nested workflow's faults are reported
+// once; with faults that are not strict there is no plan. A nested workflow's faults are reported
 // when that one is compiled; here they are one fault of the node that uses it.
 func Compile(def *Definition, opts Options) (*Plan, []Fault) {
 	c := &compiler{opts: opts, plans: map[string]compiled{}}
@@ -110,10 +110,11 @@ func (c *compiler) compile(def *Definition) (*Plan, []Fault) {
 		u.build(i)
 	}
 	u.finish()
-	if list := u.faults.done(); len(list) > 0 {
+	list := u.faults.done()
+	if u.faults.plain {
 		return nil, list
 	}
-	return u.plan, nil
+	return u.plan, list
 }
 
 func (u *unit) checkInterface() {
@@ -133,7 +134,7 @@ func (u *unit) checkInterface() {
 		p := u.port("interfaceOutputs", name, u.def.InterfaceOutputs[name])
 		if p.Default != nil {
 			u.faults.add(Fault{Field: name, Path: []string{"interfaceOutputs", name, "default"}, Message: "only inputs have a default",
-				Suggestion: "connect a Select node, whose last candidate is the value"})
+				Suggestion: "connect a Select node, whose last candidate is the value", Strict: true})
 		}
 		u.plan.outputs = append(u.plan.outputs, planOutput{name: name, typ: p.DataFlowType, required: p.Required, wire: wire{slot: slotNever}})
 	}
@@ -224,10 +225,10 @@ func (u *unit) checkPatience(i int) {
 	_, asks := b.body.(Asker)
 	waits := asks || b.sub != nil || b.loop != nil
 	if n.Timeout > 0 && !waits {
-		u.nodeFault(i, "timeout", "remove it", "%s asks nothing, so it takes no time", n.Type)
+		u.strictFault(i, "timeout", "remove it", "%s asks nothing, so it takes no time", n.Type)
 	}
 	if n.Retry != (Retry{}) && !waits {
-		u.nodeFault(i, "retry", "remove it", "%s asks nothing, so it fails in the same way again", n.Type)
+		u.strictFault(i, "retry", "remove it", "%s asks nothing, so it fails in the same way again", n.Type)
 	}
 }
 
@@ -237,6 +238,11 @@ func (u *unit) nodeFault(i int, field, suggestion, format string, args ...any) {
 		path = nodePath(i, field)
 	}
 	u.faults.add(Fault{Node: u.def.Nodes[i].ID, Field: field, Path: path, Message: fmt.Sprintf(format, args...), Suggestion: suggestion})
+}
+
+// strictFault reports a fault of a field of a node that older programs let pass.
+func (u *unit) strictFault(i int, field, suggestion, format string, args ...any) {
+	u.faults.add(Fault{Node: u.def.Nodes[i].ID, Field: field, Path: nodePath(i, field), Message: fmt.Sprintf(format, args...), Suggestion: suggestion, Strict: true})
 }
 
 func (u *unit) edgeFault(i int, field, suggestion, format string, args ...any) {

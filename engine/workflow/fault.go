@@ -19,6 +19,7 @@ type Fault struct {
 	Path       []string // steps from the top of the file: nodes, 3, configValues, template
 	Message    string
 	Suggestion string // what to do; "" = none
+	Strict     bool   // older programs let it pass, so there is a plan nevertheless
 }
 
 // Pointer is the path as a JSON pointer.
@@ -61,10 +62,12 @@ type faults struct {
 	workflow string
 	list     []Fault
 	more     int
+	plain    bool // some are not strict, so there is no plan
 }
 
 func (l *faults) add(f Fault) {
 	f.Workflow = l.workflow
+	l.plain = l.plain || !f.Strict
 	if len(l.list) >= MaxFaults {
 		l.more++
 		return
@@ -80,7 +83,7 @@ func (l *faults) addf(path []string, suggestion, format string, args ...any) {
 func (l *faults) done() []Fault {
 	slices.SortStableFunc(l.list, func(a, b Fault) int { return comparePaths(a.Path, b.Path) })
 	if l.more > 0 {
-		l.list = append(l.list, Fault{Workflow: l.workflow, Message: fmt.Sprintf("and %d more faults", l.more)})
+		l.list = append(l.list, Fault{Workflow: l.workflow, Message: fmt.Sprintf("and %d more faults", l.more), Strict: !l.plain})
 		l.more = 0
 	}
 	return l.list

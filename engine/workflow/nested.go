@@ -101,7 +101,7 @@ func (u *unit) nested(s *Setup) *Plan {
 		plan, list := u.compiler.compile(def)
 		got = compiled{plan: plan}
 		if plan == nil {
-			got.why = list[0].Message
+			got.why = list[slices.IndexFunc(list, func(f Fault) bool { return !f.Strict })].Message
 		}
 		u.plans[def.ID] = got
 	}

@@ -144,6 +144,11 @@ func (s *Setup) Faultf(field, suggestion, format string, args ...any) {
 	s.faults.add(Fault{Node: s.node.ID, Field: field, Path: path, Message: fmt.Sprintf(format, args...), Suggestion: suggestion})
 }
 
+// Strictf reports a fault of a config key that older programs let pass: the kind builds the node nevertheless.
+func (s *Setup) Strictf(key, suggestion, format string, args ...any) {
+	s.faults.add(Fault{Node: s.node.ID, Field: key, Path: nodePath(s.index, "configValues", key), Message: fmt.Sprintf(format, args...), Suggestion: suggestion, Strict: true})
+}
+
 // Value reads a config key; nil when it is not there. A key that no kind reads
 // is a fault.
 func (s *Setup) Value(key string) any {

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -24,6 +25,8 @@ type Decoder struct {
 	// list if the field is a list.
 	Shorthand map[reflect.Type]string
 	Report    *Report
+	// Strict gets the faults that older programs let pass; nil = Report.
+	Strict *Report
 
 	fields map[reflect.Type][]Field
 }
@@ -312,7 +315,11 @@ func (w *walk) inRange(n *Node, f float64, rule Rule, p *trail) bool {
 	if r == nil || f >= r.Min && f <= r.Max && (!r.Open || f > r.Min) {
 		return true
 	}
-	w.fault(n, p, rule.Hint, "%s is out of range; want %s", clip(n.Literal), r)
+	to := w.Report
+	if rule.Strict && f == 0 {
+		to = cmp.Or(w.Strict, to)
+	}
+	to.At(w.doc, n.Pos, p.String(), fmt.Sprintf("%s is out of range; want %s", clip(n.Literal), r), rule.Hint)
 	return false
 }
 

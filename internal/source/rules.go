@@ -11,6 +11,7 @@ type Rule struct {
 	Enum     []string // of text, or of the elements of a list of text
 	Range    *Range   // of a number, or of a duration in seconds
 	Hint     string   // what to write in place of a value out of its range
+	Strict   bool     // older programs took zero, for the default; Range does not hold it
 	Duration bool     // a text is a duration, or another word
 	MaxItems int      // of a list or an object; 0 = no limit
 	Doc      string   // one sentence: meaning, unit, limits

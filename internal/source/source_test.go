@@ -329,6 +329,33 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// A zero that older programs took is refused, or reported apart; another value out of the range is a fault in any case.
+func TestStrictRange(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"name": "n", "ratio": 0.0, "size": 0}`: "0 2",
+		`{"name": "n", "ratio": -1}`:             "1 0",
+		`{"name": "n", "size": 9}`:               "1 0",
+		`{"name": "n", "ratio": 1, "size": 1}`:   "0 0",
+	} {
+		var report, strict Report
+		d := decoder(&report)
+		d.Rules["source.shape.ratio"] = Rule{Range: &Range{Max: 1, Open: true}, Strict: true}
+		d.Rules["source.shape.size"] = Rule{Range: &Range{Min: 1, Max: 8}, Strict: true}
+		doc := Parse("x.json", []byte(text), Limits{}, &report)
+		d.Strict = &strict
+		d.Decode(doc, &shape{})
+		if got := fmt.Sprint(report.Total(), strict.Total()); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+		before := report.Total() + strict.Total()
+		report = Report{}
+		d.Strict = nil
+		if d.Decode(doc, &shape{}); report.Total() != before {
+			t.Errorf("%s: %v", text, report.Err())
+		}
+	}
+}
+
 // Promise 3: one look finds the faults of a file and of what it holds; a syntax error
 // ends its file alone.
 func TestEveryFaultIsReported(t *testing.T) {

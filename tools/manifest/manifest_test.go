@@ -104,7 +104,8 @@ func TestWithinTheTurnNothingIsIgnored(t *testing.T) {
 		var said []string
 		for _, f := range x.Check() {
 			said = append(said, strings.Join(f.Steps, "."))
-			if !strings.Contains(f.Message, "a "+impl.Type) {
+			old := said[len(said)-1] // what older programs refused, too
+			if !strings.Contains(f.Message, "a "+impl.Type) || f.Strict == (old == "execution.mode" || old == "limits" || strings.HasSuffix(old, "x-uri") && impl.Type == Workflow) {
 				t.Error(f)
 			}
 		}

@@ -54,6 +54,7 @@ func (c *checker) uris() {
 			c.fault(here, "", "%s: path is for tools of the type script, whose program finds a file there", bind.URIKey)
 		case given && c.tool.Implementation.Within():
 			c.fault(here, "remove it", "%s: a %s carries the tool out, and nobody fetches what references of it refer to", bind.URIKey, c.tool.Implementation.Type)
+			c.faults[len(c.faults)-1].Strict = c.tool.Implementation.Type == Node
 		}
 		if steps := nested(property); steps != nil {
 			c.fault(slices.Concat(at("parameters", "properties", name), steps), "remove it", "%s is for parameters themselves, not for parts of them", bind.URIKey)

@@ -56,7 +56,7 @@ func (t *Tool) Beside(dir string, all []string) (names []string, faults []Fault)
 			continue
 		}
 		if i == 0 && !strings.Contains(word, "/") {
-			faults = append(faults, Fault{at("implementation", "command"), fmt.Sprintf("the program %s is looked up among those of the system", word), "write ./" + word})
+			faults = append(faults, Fault{Steps: at("implementation", "command"), Message: fmt.Sprintf("the program %s is looked up among those of the system", word), Suggestion: "write ./" + word})
 		}
 		names = append(names, file)
 	}
@@ -68,7 +68,7 @@ func (t *Tool) Beside(dir string, all []string) (names []string, faults []Fault)
 			}
 		}
 		if len(names) == before || written == "" {
-			faults = append(faults, Fault{at("implementation", "files", strconv.Itoa(i)), fmt.Sprintf("there is no file or folder %q in %s", written, dir), ""})
+			faults = append(faults, Fault{Steps: at("implementation", "files", strconv.Itoa(i)), Message: fmt.Sprintf("there is no file or folder %q in %s", written, dir)})
 		}
 	}
 	slices.Sort(names)

@@ -172,6 +172,7 @@ type Fault struct {
 	Steps      []string
 	Message    string
 	Suggestion string
+	Strict     bool // older programs let it pass: the field has no effect
 }
 
 // reserved are the beginnings of ids that have another meaning.
@@ -292,7 +293,7 @@ func Text(text string, steps ...string) (faults []Fault) {
 		faults = append(faults, Fault{Steps: steps, Message: "the text has a control character; only line breaks and tabs may be there"})
 	}
 	if len(text) > maxDescription {
-		faults = append(faults, Fault{steps, fmt.Sprintf("the text has %d bytes; the limit is %d", len(text), maxDescription), "say what a model needs to know; the rest belongs into a file"})
+		faults = append(faults, Fault{Steps: steps, Message: fmt.Sprintf("the text has %d bytes; the limit is %d", len(text), maxDescription), Suggestion: "say what a model needs to know; the rest belongs into a file"})
 	}
 	return faults
 }
@@ -317,6 +318,7 @@ func (c *checker) within() {
 	for _, name := range protocol.SortedKeys(given) {
 		if given[name] && t.Implementation.Within() {
 			c.fault(strings.Split(name, "."), "remove it", "a %s is carried out within the turn, which has no use for it", t.Implementation.Type)
+			c.faults[len(c.faults)-1].Strict = name != "execution.mode" && name != "limits"
 		}
 	}
 }

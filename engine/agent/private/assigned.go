@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/cast"
 	"tavernsim/protocol"
 )
 
@@ -41,4 +42,13 @@ func ValueOf(p tool.Params, op string) (any, error) {
 		return nil, protocol.Errorf(protocol.KindInvalid, "%s needs a value; null is one", op)
 	}
 	return nil, protocol.Errorf(protocol.KindInvalid, "%s needs a value", op)
+}
+
+// Told are the parameters of a change that somebody told an agent. One of the scene without a value is of an older
+// program, which took it for null: a new order or script without one is refused.
+func Told(p tool.Params, by string) tool.Params {
+	if _, given := p["value"]; !given && by == cast.Scene {
+		p["value"] = nil
+	}
+	return p
 }

@@ -141,7 +141,7 @@ func readRule(s *workflow.Setup, k *prompt.Kind, rule map[string]any) {
 	}
 	for _, key := range []string{"min", "units"} {
 		if _, given := rule[key]; given && (k.Fixed || k.Drop == prompt.DropNever) {
-			s.Faultf("sections", "remove it", "%s.%s: this section is never dropped", k.Name, key)
+			s.Strictf("sections", "remove it", "%s.%s: this section is never dropped", k.Name, key)
 		}
 	}
 	if k.Max > 0 && k.Min > k.Max {

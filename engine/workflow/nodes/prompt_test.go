@@ -1,8 +1,12 @@
 package nodes_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
+
+	"tavernsim/engine/workflow"
+	"tavernsim/engine/workflow/nodes"
 )
 
 // AssemblePrompt refuses settings that mean nothing, and says what would.
@@ -44,5 +48,35 @@ func TestAssemblePromptTools(t *testing.T) {
 	traced := one(t, `{"type": "AssemblePrompt", "inputValues": {"private_state": {"a": 1}}, "configValues": {"persona": "You."}}`, "variables", "trace", "tokens")
 	if !strings.Contains(traced, `"variables":{"active_goals":null,`) || strings.Count(traced, `{"section":"persona","tokens":`) != 2 {
 		t.Error(traced)
+	}
+}
+
+// What older programs let pass is marked, and there is a plan; with another fault there is none.
+func TestStrictFaults(t *testing.T) {
+	for more, plans := range map[string]bool{"": true, `, "grammar": "xml"`: false} {
+		var inner, outer workflow.Definition
+		for text, def := range map[string]*workflow.Definition{
+			`{"id": "inner", "interfaceOutputs": {"x": {"default": 1}}, "nodes": [{"id": "in", "type": "GroupInput", "timeout": "1s"}, {"id": "out", "type": "GroupOutput", "inputValues": {"x": 2}},
+				{"id": "p", "type": "AssemblePrompt", "configValues": {"sections": {"goals": {"units": 3}}` + more + `}}]}`: &inner,
+			`{"id": "outer", "nodes": [{"id": "sub", "type": "SubWorkflow", "configValues": {"workflow": "inner"}}]}`: &outer,
+		} {
+			if err := json.Unmarshal([]byte(text), def); err != nil {
+				t.Fatal(err)
+			}
+		}
+		opt := workflow.Options{Kinds: nodes.Standard(nodes.Options{}), Lookup: func(string) (*workflow.Definition, bool) { return &inner, true }}
+		plan, faults := workflow.Compile(&inner, opt)
+		strict := 0
+		for _, f := range faults {
+			if f.Strict {
+				strict++
+			}
+		}
+		if (plan != nil) != plans || strict != 3 || (len(faults) == 3) != plans {
+			t.Errorf("%v, %d strict of %v", plan, strict, faults)
+		}
+		if plan, faults := workflow.Compile(&outer, opt); (plan != nil) != plans || (len(faults) == 0) != plans {
+			t.Errorf("around it: %v, %v", plan, faults)
+		}
 	}
 }

@@ -11,7 +11,7 @@ func (l *loader) interrupt(doc *source.Document, c *profile.RuntimeConfig, steps
 	if c == nil || c.Interrupt == nil || c.Interrupt.Then == "" || c.Interrupt.By != "" && c.Interrupt.By != profile.InterruptNever {
 		return
 	}
-	l.fault(doc, at(append(steps, "custom_runtime_config", "interrupt", "then")...), "add by, such as critical", "then never comes to pass: no event interrupts these deliberations")
+	l.strict(doc, at(append(steps, "custom_runtime_config", "interrupt", "then")...), "add by, such as critical", "then never comes to pass: no event interrupts these deliberations")
 }
 
 // Inbox is what bounds the lanes of an agent: its runtime configuration, else

@@ -74,6 +74,9 @@ func newLoader(fsys fs.FS, opt Options) *loader {
 		mocked:   map[string]*source.Document{},
 		squashed: map[string]string{},
 	}
+	if opt.Begun {
+		l.decoder.Strict = warns
+	}
 	l.schemas = &schemaCompiler{l.tree}
 	l.project = &Project{
 		profiles:  map[string]*Profile{},
@@ -118,6 +121,9 @@ func (l *loader) load() {
 	l.linkCircles()
 }
 
+// say notes what is wrong at a node: [loader.fault], [loader.strict] or [loader.warn].
+type say func(doc *source.Document, steps []string, suggestion, format string, args ...any)
+
 // fault notes a fault at the node that steps lead to, or at the nearest one
 // above it that exists.
 func (l *loader) fault(doc *source.Document, steps []string, suggestion, format string, args ...any) {
@@ -131,6 +137,14 @@ func (l *loader) strict(doc *source.Document, steps []string, suggestion, format
 		to = l.warns
 	}
 	l.note(to, doc, steps, suggestion, format, args...)
+}
+
+// saying is how a fault that another package found is noted.
+func (l *loader) saying(strict bool) say {
+	if strict {
+		return l.strict
+	}
+	return l.fault
 }
 
 func (l *loader) warn(doc *source.Document, steps []string, suggestion, format string, args ...any) {

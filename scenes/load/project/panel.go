@@ -66,13 +66,13 @@ func (l *loader) linkPanels() {
 		p := l.project.panels[id]
 		if p.UI != nil && p.UI.Entry != "" {
 			if _, problem := l.tree.locate(path.Join(path.Dir(p.File), p.UI.Entry)); problem != "" {
-				l.fault(p.doc, at("ui", "entry"), "", "%s", problem)
+				l.strict(p.doc, at("ui", "entry"), "", "%s", problem)
 			}
 		}
-		l.eventTypes(p.doc, "subscribes", p.Subscribes, true)
-		l.eventTypes(p.doc, "publishes", p.Publishes, false)
+		l.eventTypes(l.strict, p.doc, "subscribes", p.Subscribes, true)
+		l.eventTypes(l.strict, p.doc, "publishes", p.Publishes, false)
 		for i, b := range p.WorkflowBindings {
-			l.workflowRef(p.doc, at("workflow_bindings", i, "workflow_id"), b.WorkflowID)
+			l.workflowOf(l.strict, p.doc, at("workflow_bindings", i, "workflow_id"), b.WorkflowID)
 		}
 		for _, field := range []string{"ui", "subscribes", "publishes", "workflow_bindings"} {
 			if p.doc.Root.Get(field) != nil {
@@ -91,11 +91,11 @@ func (l *loader) bindings(s *Scene, steps []string, given map[string]any) {
 		switch {
 		case !agent && !strings.HasSuffix(key, "workflow_id"):
 		case !ok:
-			l.fault(s.doc, here, "", "want an id")
+			l.strict(s.doc, here, "", "want an id")
 		case !agent:
-			l.workflowRef(s.doc, here, text)
+			l.workflowOf(l.strict, s.doc, here, text)
 		case !s.has(text):
-			l.fault(s.doc, here, "", "the scene has no agent %q", text)
+			l.strict(s.doc, here, "", "the scene has no agent %q", text)
 		}
 	}
 }

@@ -71,7 +71,7 @@ func (l *loader) placeholders(doc *source.Document, steps []string, p world.Patt
 	for _, s := range p {
 		_, open, _ := strings.Cut(strings.ReplaceAll(s.Key, world.Self, ""), "{")
 		if name, _, closed := strings.Cut(open, "}"); closed {
-			l.fault(doc, steps, "only "+world.Self+" stands for something", "%s: {%s} in a pattern of world paths stands for nothing", p, name)
+			l.strict(doc, steps, "only "+world.Self+" stands for something", "%s: {%s} in a pattern of world paths stands for nothing", p, name)
 			return
 		}
 	}
@@ -79,7 +79,7 @@ func (l *loader) placeholders(doc *source.Document, steps []string, p world.Patt
 
 // publishes reports what is wrong with the events that agents may publish, and with whom these may name.
 func (l *loader) publishes(doc *source.Document, d *profile.Profile) {
-	l.eventTypes(doc, "publishes", d.Publishes, true)
+	l.eventTypes(l.fault, doc, "publishes", d.Publishes, true)
 	for i, id := range d.PublishesTo {
 		if strings.Contains(strings.TrimSuffix(id, "*"), "*") {
 			l.fault(doc, at("publishes_to", i), `"*" is every agent`, "want an instance id, or the beginning of some with a star at its end; got %q", id)
@@ -91,10 +91,10 @@ func (l *loader) publishes(doc *source.Document, d *profile.Profile) {
 }
 
 // eventTypes checks a list of types, or of patterns of them.
-func (l *loader) eventTypes(doc *source.Document, field string, list []string, patterns bool) {
+func (l *loader) eventTypes(say say, doc *source.Document, field string, list []string, patterns bool) {
 	for i, t := range list {
 		if problem := badEventType(t, patterns); problem != "" && t != "" {
-			l.fault(doc, at(field, i), "", "the event type %q %s", t, problem)
+			say(doc, at(field, i), "", "the event type %q %s", t, problem)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func (l *loader) linkPolicy(doc *source.Document) {
 	}
 	for i := range p.Rules {
 		for k, pattern := range p.Rules[i].Tools {
-			l.namesTool(doc, at("tool_policy", "rules", i, "tools", k), pattern, known)
+			l.namesTool(l.fault, doc, at("tool_policy", "rules", i, "tools", k), pattern, known)
 		}
 		l.policyPointers(doc, i, &p.Rules[i])
 		for k, pattern := range p.Rules[i].Profiles {
@@ -63,9 +63,8 @@ func (l *loader) linkPolicy(doc *source.Document) {
 
 // namesTool refuses a pattern that none of the known tools fits. One that may fit tools to come is
 // only probably not meant.
-func (l *loader) namesTool(doc *source.Document, steps []string, pattern string, known []string) {
+func (l *loader) namesTool(say say, doc *source.Document, steps []string, pattern string, known []string) {
 	if !slices.ContainsFunc(known, glob.New(pattern).Match) {
-		say := l.fault
 		if strings.ContainsAny(pattern, "*?") || len(l.broken) > 0 {
 			say = l.warn
 		}

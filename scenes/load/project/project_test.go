@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"tavernsim/engine/workflow"
+	"tavernsim/engine/workflow/nodes"
 	"tavernsim/internal/doctest"
 	"tavernsim/internal/source"
 	"tavernsim/llm/scripted"
@@ -25,18 +26,49 @@ func TestFaults(t *testing.T) {
 	doctest.Archives(t, "testdata/faults/*.txtar", "want", *update, faultText)
 }
 
-// faultText loads an archive. A comment line "tools: A B" names the known tools; "begun" says that a run has
-// begun with the files.
-func faultText(t *testing.T, a *txtar.Archive, _ string) string {
-	opt := Options{Model: func(file string, data []byte, report *source.Report) bool {
-		return scripted.Read(file, data, report) != nil
-	}}
-	for line := range strings.Lines(string(a.Comment)) {
-		if tools, ok := strings.CutPrefix(line, "tools:"); ok {
-			opt.Tools = strings.Fields(tools)
+// What older programs let pass is refused in a project, and a warning in the files of a run that they began.
+func TestNewFaultsOfRuns(t *testing.T) {
+	for _, name := range []string{"begins", "silent"} {
+		a, err := txtar.ParseFile("testdata/faults/" + name + ".txtar")
+		if err != nil {
+			t.Fatal(err)
 		}
-		opt.Begun = opt.Begun || line == "begun\n"
+		opt := faultOptions(a)
+		opt.Begun = true
+		fsys, err := txtar.FS(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := Load(fsys, opt)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var warned strings.Builder
+		for _, w := range p.Warnings {
+			fmt.Fprintln(&warned, w)
+		}
+		for line := range strings.Lines(string(a.Files[len(a.Files)-1].Data)) {
+			if !strings.Contains(warned.String(), strings.TrimPrefix(line, "warning: ")) {
+				t.Errorf("%s: no warning %s", name, line)
+			}
+		}
+		for _, w := range p.workflows.byID {
+			if w.Plan == nil {
+				t.Errorf("%s: %s has no plan", name, w.ID)
+			}
+		}
+		for _, id := range p.SceneIDs() {
+			if s, _ := p.Scene(id); s.Definition.Script != nil && s.Script == nil {
+				t.Errorf("%s: the scene %s has no script", name, id)
+			}
+		}
 	}
+}
+
+// faultText loads an archive.
+func faultText(t *testing.T, a *txtar.Archive, _ string) string {
+	opt := faultOptions(a)
 	fsys, err := txtar.FS(a)
 	if err != nil {
 		t.Fatal(err)
@@ -51,6 +83,19 @@ func faultText(t *testing.T, a *txtar.Archive, _ string) string {
 		fmt.Fprintln(&b, "warning:", w)
 	}
 	return b.String()
+}
+
+// faultOptions reads the comment of an archive: a line "tools: A B" names the known tools.
+func faultOptions(a *txtar.Archive) Options {
+	opt := Options{Kinds: nodes.Standard(nodes.Options{}), Model: func(file string, data []byte, report *source.Report) bool {
+		return scripted.Read(file, data, report) != nil
+	}}
+	for line := range strings.Lines(string(a.Comment)) {
+		if tools, ok := strings.CutPrefix(line, "tools:"); ok {
+			opt.Tools = strings.Fields(tools)
+		}
+	}
+	return opt
 }
 
 // testKinds are the node kinds of the tests: only the engine's own.

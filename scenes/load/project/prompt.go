@@ -73,7 +73,7 @@ func (l *loader) prompted(p *Profile, def *workflow.Definition, settings map[str
 	for _, f := range faults {
 		said := func(was Fault) bool { return strings.HasPrefix(was.Path, source.Path("prompt", f.Field)) }
 		if _, own := settings[f.Field]; own && !slices.ContainsFunc(p.said, said) {
-			l.fault(p.doc, at("prompt", f.Field), f.Suggestion, "%s", f.Message)
+			l.saying(f.Strict)(p.doc, at("prompt", f.Field), f.Suggestion, "%s", f.Message)
 		}
 	}
 	return plan

@@ -248,7 +248,7 @@ func (l *loader) throttle(s *Scene) {
 			l.fault(s.doc, at("event_bus_config", "throttle", i, field), "", "%s: %s", field, fault)
 		}
 		if r.Source != "" && !s.has(r.Source) {
-			l.fault(s.doc, at("event_bus_config", "throttle", i, "source_agent_instance_id"), "", "the scene has no agent %q", r.Source)
+			l.strict(s.doc, at("event_bus_config", "throttle", i, "source_agent_instance_id"), "", "the scene has no agent %q", r.Source)
 		}
 	}
 }
@@ -265,8 +265,7 @@ func (l *loader) simulation(s *Scene) {
 		l.fault(s.doc, at("simulation", "stop", "ticks"), "use stop.after", "ticks count on the virtual clock only; the clock is realtime")
 	}
 	if sim.Clock == agenda.Realtime && !sim.StartTime.IsZero() {
-		l.fault(s.doc, at("simulation", "start_time"), "remove it", "the realtime clock starts when the scene does; only the virtual clock has a start_time")
-		sim.StartTime = time.Time{}
+		l.strict(s.doc, at("simulation", "start_time"), "remove it", "the realtime clock starts when the scene does; only the virtual clock has a start_time")
 	}
 	l.times(s)
 	if sim.Clock != agenda.Realtime && sim.Stop == (agenda.Stop{}) && !l.opt.Stops {

@@ -25,11 +25,11 @@ func (l *loader) linkScript(s *Scene) {
 	})
 	for _, f := range faults {
 		steps := at(append([]any{"script"}, f.Steps...)...)
+		say := l.saying(f.Strict)
 		if f.Warning {
-			l.warn(s.doc, steps, f.Suggestion, "%s", f.Message)
-		} else {
-			l.fault(s.doc, steps, f.Suggestion, "%s", f.Message)
+			say = l.warn
 		}
+		say(s.doc, steps, f.Suggestion, "%s", f.Message)
 	}
 	s.Script = program
 }

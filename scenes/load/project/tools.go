@@ -76,7 +76,7 @@ func (l *loader) loadTool(file string) {
 func (l *loader) checkTool(doc *source.Document, t *Tool, place []string) {
 	d := t.Definition
 	for _, f := range d.Check() {
-		l.fault(doc, slices.Concat(place, f.Steps), f.Suggestion, "%s", f.Message)
+		l.saying(f.Strict)(doc, slices.Concat(place, f.Steps), f.Suggestion, "%s", f.Message)
 	}
 	if compiled := l.compile(doc, slices.Concat(place, at("parameters")), d.Parameters); compiled != nil {
 		t.Check = func(params map[string]any) error { return compiled.FitsByPointer(params) }
@@ -240,10 +240,10 @@ func (l *loader) linkMocks() {
 		}
 		m.Named(func(pattern string, steps ...string) {
 			if slices.Contains(l.opt.Tools, pattern) {
-				l.fault(l.mocked[owner], steps, "remove it", "the program itself carries out %s, and no rule answers for it", pattern)
+				l.strict(l.mocked[owner], steps, "remove it", "the program itself carries out %s, and no rule answers for it", pattern)
 				return
 			}
-			l.namesTool(l.mocked[owner], steps, pattern, known)
+			l.namesTool(l.strict, l.mocked[owner], steps, pattern, known)
 		})
 	}
 }

@@ -76,6 +76,10 @@ func (r *resolver) suggest(ref string) string {
 // workflowRef resolves a reference of a definition; "" when there is none or it
 // leads nowhere.
 func (l *loader) workflowRef(doc *source.Document, steps []string, ref string) string {
+	return l.workflowOf(l.fault, doc, steps, ref)
+}
+
+func (l *loader) workflowOf(say say, doc *source.Document, steps []string, ref string) string {
 	if ref == "" {
 		return ""
 	}
@@ -83,14 +87,14 @@ func (l *loader) workflowRef(doc *source.Document, steps []string, ref string) s
 		return w.ID
 	}
 	if strings.Contains(ref, "..") || strings.HasPrefix(ref, "/") {
-		l.fault(doc, steps, "write an id, or a path such as workflows/skills/greet.json", "%q leaves the project's workflows", ref)
+		say(doc, steps, "write an id, or a path such as workflows/skills/greet.json", "%q leaves the project's workflows", ref)
 		return ""
 	}
 	suggestion := l.project.workflows.suggest(ref)
 	if suggestion == "" {
 		suggestion = l.instead(workflowsDir, ref, protocol.SortedKeys(l.project.workflows.byID))
 	}
-	l.fault(doc, steps, suggestion, "there is no workflow %q", ref)
+	say(doc, steps, suggestion, "there is no workflow %q", ref)
 	return ""
 }
 
@@ -189,7 +193,7 @@ func (l *loader) workflowFault(w *Workflow, f workflow.Fault) {
 	case f.Edge != "":
 		message = fmt.Sprintf("edge %s: %s", f.Edge, message)
 	}
-	l.fault(w.doc, f.Path, f.Suggestion, "%s", message)
+	l.saying(f.Strict)(w.doc, f.Path, f.Suggestion, "%s", message)
 }
 
 // firstTwo is the node, edge or port that a path leads into: nodes[3].
