@@ -312,10 +312,13 @@ func (p *process) conclude(r *Result, c *Command) error {
 	_ = p.status.SetReadDeadline(time.Now().Add(grace)) // below another outer stage that was killed the worker may go on
 	text, _ := io.ReadAll(io.LimitReader(p.status, 1<<16))
 	p.control.Close()
+	// Bubblewrap that was killed before it let its child go leaves it waiting for ever, in the session of both.
+	session := time.AfterFunc(2*grace, func() { _ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL) })
 	files := <-p.left
 	p.files.Close()
 	_ = p.status.SetReadDeadline(time.Time{}) // its end is the end of the worker
 	rest, _ := io.ReadAll(io.LimitReader(p.status, 1<<16))
+	session.Stop()
 	text = append(text, rest...)
 	p.close()
 	var s status

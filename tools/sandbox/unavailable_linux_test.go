@@ -17,6 +17,7 @@ import (
 
 	"tavernsim/protocol"
 	"tavernsim/tools/sandbox/probe"
+	"tavernsim/tools/sandbox/remains"
 )
 
 // lacking does something on a thread that cannot make a system call, nor can what it starts.
@@ -136,6 +137,31 @@ func TestAKilledWorker(t *testing.T) {
 			t.Errorf("killed before it had its job: %+v, ran %t", r, ran)
 		}
 	})
+}
+
+// orphaning is an outer stage that is gone before its child has begun.
+type orphaning struct{ namespaces }
+
+func (orphaning) command(*job) (*exec.Cmd, error) {
+	c := exec.Command("/bin/sh", "-c", "sleep 600 & exit")
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return c, nil
+}
+
+// A child that an outer stage leaves behind, with the pipes of the worker that it did not become, is ended: nobody waits for
+// it for ever.
+func TestAnOrphanIsEnded(t *testing.T) {
+	p, err := newProcess(orphaning{}, &job{}, &Command{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.give(&job{Keep: remains.Keep{Files: 1, Bytes: 1}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	r := Result{End: p.wait(t.Context(), long, true)}
+	if _, ok := errors.AsType[*failure](p.conclude(&r, &Command{})); !ok {
+		t.Errorf("%+v", r)
+	}
 }
 
 // TestOldLandlock is a kernel whose Landlock does not know every way to change a file.
