@@ -96,7 +96,7 @@ func herbalist(t *testing.T, seconds string) fs.FS {
 		`"core_deliberation_workflow_id": "std/core",
   "prompt": {
     "persona": "You are Elara, who keeps the herb shop at the edge of the Whispering Woods. You know every plant that grows there and most that do not. You are short with strangers and fond of those who come back. You sell potions and herbs, and you buy what foragers bring, at prices that you do not discuss twice.",
-    "context": 3100, "output": 200, "sections": {"knowledge": {"max": 200}}
+    "context": 3400, "output": 200, "sections": {"knowledge": {"max": 200}}
   },`)
 	change("agent_profiles/player_proxy.yaml", "core_deliberation_workflow_id: player/proxy_turn\n", "core_deliberation_workflow_id: std/core\nprompt: {context: 2800, output: 200}\n", "custom_runtime_config: {max_history: 8}", "custom_runtime_config: {deliberation_frequency_hz: 0.5}")
 	change("scenes/forest_outskirts.json", `"after": "1000m"`, `"after": "`+seconds+`"`,
