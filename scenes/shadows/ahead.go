@@ -36,7 +36,7 @@ func (d *Driver) goOn() error {
 // are used, or act by itself.
 func (d *Driver) beyond() bool {
 	s := d.options.Runner.Log.Shadows()
-	if float64(s.Wasted) >= freeAhead+shareAhead*float64(d.calls) {
+	if float64(s.Wasted) >= freeAhead+shareAhead*float64(max(d.calls, s.Asked)) {
 		return true
 	}
 	return d.unsure && float64(s.Asked-s.Used) >= freeAhead+shareAhead*float64(s.Used)

@@ -27,7 +27,7 @@
 //     acts because something happened, an agent has to wait for a full cell or is put elsewhere, an
 //     agent fails, or the scene ends. What a ttl or lease ends is foreseen, and what the script does
 //     at a known time is waited for. In every mode no more calls are made when 50, and a tenth of those of
-//     committed turns, were wasted.
+//     committed turns or, if that is more, of those made ahead, were wasted.
 //
 //  3. A panic of a shadow is counted, and its agent is not run ahead any more. A fault of the driver
 //     ends the running ahead ([Counts].Off), and the scene goes on.
