@@ -98,32 +98,29 @@ func TestLargeStatesKeepTheirActors(t *testing.T) {
 		s := scenestest.New(t, p, "")
 		set := scenestest.Settings{Snapshots: 1, Passivate: after, Memory: 1}
 		for waves := int64(9); ; waves = 0 {
-			run, err := s.StartWith(set, scenes.Largest(700), func(o *scenes.Options) {
-				if waves > 0 {
-					o.Control = []control.Command{{Do: control.Pause}}
-				}
-			})
+			run, err := s.StartWith(set, scenes.Largest(700), func(o *scenes.Options) { o.Control = []control.Command{{Do: control.Pause}} })
 			if err != nil {
 				t.Fatal(err)
 			}
+			at, err := run.Control(t.Context(), &control.Command{Do: control.Pause}) // it stands before the first wave or behind it
+			if err == nil && waves > 0 {
+				_, err = run.Control(t.Context(), &control.Command{Do: control.Step, Waves: waves - int64(at.Wave)})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			seated, passive, _ := run.Seats()
+			if seated == 0 || waves > 0 && passive == 0 && after == 1 {
+				t.Errorf("after %v: %d have an actor, %d are passive; want some of each", after, seated, passive)
+			}
 			if waves > 0 {
-				at, err := run.Control(t.Context(), &control.Command{Do: control.Pause}) // it stands before the first wave or behind it
-				if err == nil {
-					_, err = run.Control(t.Context(), &control.Command{Do: control.Step, Waves: waves - int64(at.Wave)})
-				}
-				if err != nil {
-					t.Fatal(err)
-				}
-				if seated, passive, _ := run.Seats(); seated == 0 || passive == 0 && after == 1 {
-					t.Errorf("after %v: %d have an actor, %d are passive; want some of each", after, seated, passive)
-				}
 				run.Interrupt()
 				run.Close()
 				mustSnapshot(t, s, set)
 				continue
 			}
-			if seated, _, _ := run.Seats(); seated == 0 {
-				t.Errorf("after %v: nobody has an actor when the run goes on", after)
+			if _, err := run.Control(t.Context(), &control.Command{Do: control.Resume}); err != nil {
+				t.Fatal(err)
 			}
 			if r := run.Close(); r.Err != nil || r.Digest() != end.Digest() {
 				t.Errorf("after %v: %v\nwant %s", after, r, end.Digest())
