@@ -19,10 +19,9 @@ type party struct {
 	calls  string // in JSON, by its model
 }
 
-var perceived = map[string]string{"private_state": "OBJECT", "world_state": "OBJECT", "incoming_events": "ARRAY"}
-
 // company is a project of parties whose prompts show what they perceive; rest are lines of the scene.
 func company(latency, rest string, of ...party) string {
+	perceived := map[string]string{"private_state": "OBJECT", "world_state": "OBJECT", "incoming_events": "ARRAY"}
 	var b, rules, agents strings.Builder
 	for _, p := range of {
 		fmt.Fprintf(&rules, "  - {match: {profile: %s}, answer: {calls: [%s]}}\n", p.name, p.calls)
@@ -159,59 +158,12 @@ func wastes(c *shadows.Counts) bool { return c.Calls.Wasted > 51+c.Calls.Used/10
 // An agent whose latency is interrupted is told nothing of what it had asked for: no wave decides that, and the agent is not
 // waited for any longer.
 func TestAnInterruptedTurnIsToldNothing(t *testing.T) {
-	const text = `-- project.json --
-{"id": "test", "model": "models/voices.yaml"}
--- models/voices.yaml --
-latency: {fixed: 5s}
-rules:
-  - {match: {profile: asker, prompt_contains: "asker 1 "}, answer: {calls: [{tool: RequestWorldStateUpdateTool, params: {path: l, op: push, value: 1, answer: always}}]}}
-  - {match: {profile: asker}, answer: {text: "hm"}}
--- workflows/think.yaml --
-interfaceInputs: {turn: {dataFlowType: INTEGER}, self: {dataFlowType: OBJECT}, now: {dataFlowType: STRING}, observations: {dataFlowType: ARRAY}}
-interfaceOutputs: {calls: {dataFlowType: ARRAY}}
-nodes:
-  - {id: in, type: GroupInput}
-  - {id: prompt, type: TextTemplate, configValues: {template: "{{.self.instance_id}} {{.turn}} {{.now}} {{json .observations}}"}}
-  - {id: model, type: LLMCompletion}
-  - {id: out, type: GroupOutput}
-edges:
-  - {source: in, sourceHandle: "*", target: prompt, targetHandle: "*"}
-  - {source: prompt, sourceHandle: text, target: model, targetHandle: prompt}
-  - {source: model, sourceHandle: calls, target: out, targetHandle: calls}
--- workflows/alarm.yaml --
-interfaceInputs: {turn: {dataFlowType: INTEGER}}
-interfaceOutputs: {decision: {dataFlowType: OBJECT}}
-nodes:
-  - {id: c, type: Constant, configValues: {value: {events: [{type: alarm, priority: critical}]}}}
-  - {id: out, type: GroupOutput}
-edges: [{source: c, sourceHandle: value, target: out, targetHandle: decision}]
--- agent_profiles/asker.yaml --
-id: asker
-name: N
-version: "1.0.0"
-schema_version: "1.0"
-core_deliberation_workflow_id: think
-tool_ids_inventory: [RequestWorldStateUpdateTool]
-subscribed_event_types: [alarm]
-custom_runtime_config: {deliberation_frequency_hz: 0.1, interrupt: {by: critical, then: drop}}
--- agent_profiles/bell.yaml --
-id: bell
-name: N
-version: "1.0.0"
-schema_version: "1.0"
-core_deliberation_workflow_id: alarm
-tool_ids_inventory: [PublishEventTool]
-custom_runtime_config: {deliberation_frequency_hz: 0.02, wake_on_start: true}
--- scenes/s.yaml --
-id: s
-name: S
-schema_version: "1.0"
-agent_instances:
-  - {instance_id: asker, profile_id: asker}
-  - {instance_id: bell, profile_id: bell}
-initial_world_state: {n: 0, l: []}
-simulation: {seed: 3, stop: {ticks: 120}}
-`
+	bell := "script: {states: [{id: open}], schedules: [{id: bell, at: 2s, do: [{event: {type: alarm, priority: critical}}]}]}"
+	asker := party{"asker", 1, "0.1", "", writes + "\nsubscribed_event_types: [alarm]", writing("{path: l, op: push, value: 1, answer: always}")}
+	text := strings.NewReplacer(
+		"wake_on_start: true}", "wake_on_start: true, interrupt: {by: critical, then: drop}}",
+		"match: {profile: asker}", `match: {profile: asker, prompt_contains: "asker_1 1 "}`,
+	).Replace(company("latency: {fixed: 5s}\notherwise: {text: hm}", bell, asker))
 	want, _, _ := played(t, text, scenes.Barrier)
 	for _, schedule := range []scenes.Schedule{scenes.Tracked, scenes.Speculative} {
 		if got, c, _ := played(t, text, schedule); got.Digest() != want.Digest() || c.Off != "" {

@@ -66,19 +66,18 @@ func (l *loader) goalText(s *Scene, e *entry, ref profile.GoalReference, doc *so
 	if found := l.entry(kb, ref.CAIUID); found == nil || !Refers(found) {
 		return
 	}
-	books := lore.Books{Own: &private.State{Private: e.stateOf(1)}, Bases: l.builtBases()}
+	if s.begun == nil {
+		s.begun, _ = world.FromValue(s.Definition.InitialWorldState, 1) // whoever makes the scene says what is wrong
+	}
+	books := lore.Books{Own: &private.State{Private: e.stateOf(1)}, Bases: l.builtBases(), World: s.begun}
 	for i := range e.profile.Definition.KnowledgeBaseReferences {
 		books.Access = append(books.Access, e.profile.Definition.KnowledgeBaseReferences[i].Access())
-	}
-	var err error
-	if books.World, err = world.FromValue(s.Definition.InitialWorldState, 1); err != nil {
-		return // whoever makes the scene says it
 	}
 	home, ok := books.Bases.Base(kb.ID)
 	if !ok {
 		return
 	}
-	if g, ok := home.Get(ref.CAIUID); ok {
+	if g, ok := home.Get(ref.CAIUID); ok && s.begun != nil {
 		_, warnings := books.Goal(g, home, profile.Access{})
 		for _, w := range warnings {
 			l.warn(doc, steps, "", "the goal %q of %q: %s", g.ID, kb.ID, w.Message)

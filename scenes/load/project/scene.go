@@ -39,6 +39,7 @@ type Scene struct {
 
 	entries []*entry
 	doc     *source.Document // while loading
+	begun   *world.Document  // while loading: what goals refer to; nil = none did yet
 }
 
 // Lifecycle names the workflows that run by themselves; "" = none.

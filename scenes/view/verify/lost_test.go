@@ -11,7 +11,6 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/protocol"
-	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/view/verify"
 )
@@ -150,21 +149,8 @@ otherwise: {text: ""}
 // Promise 2: only what the requests of a lost turn can have caused is taken. A fact of the stage that names another
 // agent, another turn or somebody who directs nothing is a difference.
 func TestWhatCannotComeOfALostTurn(t *testing.T) {
-	codec := machines.NewCodec()
 	planted := func(s *scenestest.Scene, kind string, change func(protocol.Fact)) *scenestest.Scene {
-		return s.Rewrite(t, func(r *protocol.Record) {
-			if r.Kind != kind {
-				return
-			}
-			f, err := codec.ReadFact(r.Kind, r.Data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			change(f)
-			if r.Data, err = codec.Marshal(f); err != nil {
-				t.Fatal(err)
-			}
-		})
+		return rewritten(t, s, func(r *protocol.Record) bool { return r.Kind == kind }, change)
 	}
 	resting, refused, full := whispered(t, directed, letsRest), whispered(t, directed, nobody), whispered(t, crammed, shouts(70_000))
 	undirected := *resting

@@ -74,26 +74,18 @@ func TestMiddlewareOfTheHost(t *testing.T) {
 func TestOtherFactsBesideMiddleware(t *testing.T) {
 	s := scenestest.New(t, crowded(t), "")
 	s.Run(t, scenestest.Settings{Middleware: host()})
-	codec := machines.NewCodec()
 	for kind, change := range map[string]func(protocol.Fact){
 		agenda.FactWaveClosed: func(f protocol.Fact) { f.(*agenda.WaveClosed).Events++ },
 		agenda.FactBlocked:    func(f protocol.Fact) { f.(*agenda.Blocked).Agent++ },
 	} {
 		var at uint64
-		changed := s.Rewrite(t, func(r *protocol.Record) {
-			if r.Kind != kind || at > 0 {
-				return
+		changed := rewritten(t, s, func(r *protocol.Record) bool {
+			first := r.Kind == kind && at == 0
+			if first {
+				at = r.Seq
 			}
-			at = r.Seq
-			f, err := codec.ReadFact(r.Kind, r.Data)
-			if err == nil {
-				change(f)
-				r.Data, err = codec.Marshal(f)
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-		})
+			return first
+		}, change)
 		if r, _ := without(t, changed); at == 0 || r.Difference == nil || r.Difference.Seq != at {
 			t.Errorf("%s was changed at seq %d: %+v", kind, at, r.Difference)
 		}

@@ -205,7 +205,6 @@ func TestAChangedFactIsFound(t *testing.T) {
 }
 
 func changedFacts(t *testing.T, s *scenestest.Scene, set scenestest.Settings) {
-	codec := machines.NewCodec()
 	last := map[string]uint64{} // the last fact of each kind: what follows would give it away
 	s.Journal(t, func(j *persistence.Journal) {
 		answered := map[string]uint64{} // of an agent: what its model answered last
@@ -243,19 +242,7 @@ func changedFacts(t *testing.T, s *scenestest.Scene, set scenestest.Settings) {
 			if at == 0 {
 				t.Fatal("the town has no such fact")
 			}
-			changed := s.Rewrite(t, func(r *protocol.Record) {
-				if r.Seq != at {
-					return
-				}
-				f, err := codec.ReadFact(r.Kind, r.Data)
-				if err != nil {
-					t.Fatal(err)
-				}
-				change(f)
-				if r.Data, err = codec.Marshal(f); err != nil {
-					t.Fatal(err)
-				}
-			})
+			changed := rewritten(t, s, func(r *protocol.Record) bool { return r.Seq == at }, change)
 			r := run(t, changed, set, 2)
 			d := r.Difference
 			if d == nil {
@@ -341,24 +328,30 @@ func TestALostTurnAmongTheBlocked(t *testing.T) {
 	}
 }
 
-// Answers of an older program have no number. Which questions they answer is not known: their turns are taken.
-func TestAnswersWithoutNumbersAreTaken(t *testing.T) {
-	s := scenestest.New(t, scenestest.Town(t), "")
-	s.Run(t, scenestest.Settings{})
+// rewritten is a copy of a scene in which some facts are others.
+func rewritten(t *testing.T, s *scenestest.Scene, which func(*protocol.Record) bool, change func(protocol.Fact)) *scenestest.Scene {
+	t.Helper()
 	codec := machines.NewCodec()
-	old := s.Rewrite(t, func(r *protocol.Record) {
-		if r.Kind != agentfact.FactModelAnswered {
+	return s.Rewrite(t, func(r *protocol.Record) {
+		if !which(r) {
 			return
 		}
 		f, err := codec.ReadFact(r.Kind, r.Data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.(*agentfact.ModelAnswered).Request = 0
+		change(f)
 		if r.Data, err = codec.Marshal(f); err != nil {
 			t.Fatal(err)
 		}
 	})
+}
+
+// Answers of an older program have no number. Which questions they answer is not known: their turns are taken.
+func TestAnswersWithoutNumbersAreTaken(t *testing.T) {
+	s := scenestest.New(t, scenestest.Town(t), "")
+	s.Run(t, scenestest.Settings{})
+	old := rewritten(t, s, func(r *protocol.Record) bool { return r.Kind == agentfact.FactModelAnswered }, func(f protocol.Fact) { f.(*agentfact.ModelAnswered).Request = 0 })
 	r, state := runTo(t, old, scenestest.Settings{}, 2)
 	if r.Difference != nil || r.Taken[verify.TakenLost] == 0 || r.Verified == 0 {
 		t.Errorf("%+v, difference %+v", r, r.Difference)
@@ -419,14 +412,7 @@ func TestOtherRulesAreFound(t *testing.T) {
 	s := scenestest.New(t, p, "")
 	s.Run(t, scenestest.Settings{})
 	t.Run("seed", func(t *testing.T) { // the history tells its own seed
-		changed := s.Rewrite(t, func(r *protocol.Record) {
-			if r.Kind == agenda.FactStarted {
-				codec := machines.NewCodec()
-				f, _ := codec.ReadFact(r.Kind, r.Data)
-				f.(*agenda.Started).Seed++
-				r.Data, _ = codec.Marshal(f)
-			}
-		})
+		changed := rewritten(t, s, func(r *protocol.Record) bool { return r.Kind == agenda.FactStarted }, func(f protocol.Fact) { f.(*agenda.Started).Seed++ })
 		if r := run(t, changed, scenestest.Settings{}, 2); r.Difference == nil {
 			t.Error("another seed gives the same story")
 		}
