@@ -263,6 +263,8 @@ func (w worn) ReadAt(b []byte, at int64) (int, error) {
 	return w.File.ReadAt(b, at)
 }
 
+func (worn) Discard(int64, int64) {}
+
 // The file of passive agents is no part of the durability: when it cannot be read, the scene stops as
 // with a failing disk, and the journal has all of it.
 func TestPassiveFileCannotBeRead(t *testing.T) {
