@@ -34,7 +34,7 @@ type ScratchFile struct {
 func (f *ScratchFile) WriteAt(b []byte, at int64) (int, error) {
 	dir := filepath.Dir(f.Name())
 	if free, _, ok := room.Space(dir); ok && free < f.reserve+uint64(len(b)) {
-		return 0, protocol.Errorf(protocol.KindLimit, "%s has %s free, and %s are left to the journal", dir, room.Size(free), room.Size(f.reserve))
+		return 0, protocol.Errorf(protocol.KindLimit, "%s would have less than %s free, which are the journal's", dir, room.Size(f.reserve))
 	}
 	return f.File.WriteAt(b, at)
 }

@@ -76,8 +76,8 @@ type states struct {
 	open  func() (File, error)
 	file  File
 	next  uint32      // the segment to look at first when one is moved to the file
-	warn  func(error) // hears why the file does not serve, once until it does again
-	bad   bool        // it has been told
+	warn  func(error) // hears why the file does not serve
+	told  bool        // that it cannot be written; on a disk that is nearly full it can now and then
 	full  bool        // the disk had no room for the file, which is not written any more
 	grows bool        // no segment can be read whose records move: each stays until it is obsolete
 	views int         // while there is one, no segment goes
@@ -189,16 +189,19 @@ func (s *states) move() bool {
 		s.next = number + 1
 		if g := &s.segments[number]; number != s.head && g.data != nil {
 			err := s.store(number, g.data[:g.size])
-			if err != nil && !s.bad {
-				s.warn(protocol.Errorf(protocol.KindTransient, "states of passive agents stay in memory, because their file cannot be written: %w", err))
-			}
-			if s.bad = err != nil; !s.bad {
+			if err == nil {
 				s.memory -= int64(len(g.data))
 				g.data = nil
-			} else if s.views == 0 && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
+				return true
+			}
+			if !s.told {
+				s.told = true
+				s.warn(protocol.Errorf(protocol.KindTransient, "states of passive agents stay in memory while their file cannot be written: %w", err))
+			}
+			if s.views == 0 && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
 				s.retreat()
 			}
-			return !s.bad
+			return false
 		}
 	}
 	return false
