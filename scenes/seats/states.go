@@ -198,7 +198,7 @@ func (s *states) move() bool {
 				s.told = true
 				s.warn(protocol.Errorf(protocol.KindTransient, "states of passive agents stay in memory while their file cannot be written: %w", err))
 			}
-			if s.views == 0 && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
+			if s.views == 0 && s.file != nil && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
 				s.retreat()
 			}
 			return false
@@ -227,9 +227,9 @@ func (s *states) at(number uint32) int64 { return int64(number) * int64(s.size) 
 
 func (s *states) discard(number uint32) { s.file.Discard(s.at(number), int64(s.size)) }
 
-// retreat is for a disk that was full although it had room left to say, as with a quota: the file has taken
-// room that the journal needs. As much as would have been left to the journal comes back into memory,
-// and the file is not written any more.
+// retreat is for a disk that is full and did not say so before, as with a quota: the file has taken the room
+// of the journal. As much as should have been left comes back into memory, and the file is not written any
+// more.
 func (s *states) retreat() {
 	s.full = true
 	taken := int64(0)

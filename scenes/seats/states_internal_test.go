@@ -185,6 +185,17 @@ func TestFileDoesNotServe(t *testing.T) {
 			}
 		}
 	})
+	t.Run("not made", func(t *testing.T) { // there is nothing that it could give back
+		s, _, warned := onDisk(2000)
+		open := s.open
+		s.open = func() (File, error) { return nil, syscall.ENOSPC }
+		fill(s, 1)
+		s.open = open
+		fill(s, 2)
+		if len(*warned) != 1 || s.memory > memory+2*segment64 {
+			t.Errorf("%d bytes lie in memory; warned of %v, want one", s.memory, *warned)
+		}
+	})
 	t.Run("no room", func(t *testing.T) { // which nothing has said before
 		s, d, warned := onDisk(2000)
 		fill(s, 1)
