@@ -114,6 +114,12 @@ type (
 
 		// Lost are failures of requests that are out (protocol.ModelBudget.Cut).
 		Lost []*effect.Answered
+		// Tools is what the turn has spent on tools, with the calls under a budget that are out.
+		Tools Spent
+	}
+	// Spent is what a turn spends on calls of tools.
+	Spent struct {
+		Calls, Cost int64 // in nano-dollars
 	}
 )
 
@@ -145,11 +151,21 @@ func (m *Machine) Decide(in any) (protocol.Decision, error) {
 		for _, a := range x.Lost {
 			m.turn.noteModel(a)
 		}
+		end := &m.turn.end
+		end.ToolCalls, end.ToolCost = max(end.ToolCalls, x.Tools.Calls), max(end.ToolCost, x.Tools.Cost)
 		m.turn.interrupted = x.Interrupt
 		m.turn.cancel(x.Reason)
 		return m.advance(), nil
 	}
 	return protocol.Decision{}, protocol.Errorf(protocol.KindInternal, "agent %s: input %T", m.ID.Instance, in)
+}
+
+// Tools is what the turn in flight has spent on tools.
+func (m *Machine) Tools() Spent {
+	if m.turn == nil {
+		return Spent{}
+	}
+	return Spent{m.turn.end.ToolCalls, m.turn.end.ToolCost}
 }
 
 func (m *Machine) advance() protocol.Decision {

@@ -327,7 +327,7 @@ func (a *answersOf) next() any {
 		case agentfact.FactTurnEnded:
 			end, err := endOf(r, a.codec)
 			if err == nil && (end.Outcome == agentfact.OutcomeCancelled || end.Outcome == agentfact.OutcomeInterrupted) {
-				return &agent.Cancel{Reason: end.Error, Interrupt: end.Outcome == agentfact.OutcomeInterrupted, Lost: lost}
+				return &agent.Cancel{Reason: end.Error, Interrupt: end.Outcome == agentfact.OutcomeInterrupted, Lost: lost, Tools: agent.Spent{Calls: end.ToolCalls, Cost: end.ToolCost}}
 			}
 		}
 	}
