@@ -3,7 +3,7 @@ package scenes
 import (
 	"strings"
 
-	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/block"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/budget"
@@ -199,12 +199,12 @@ func (a *agentShell) out() (list []*effect.Answered) {
 
 // toolsOut is what the deliberation, which is cancelled, has spent on tools, with the calls that were granted and whose
 // answers it has not taken: they may have been carried out. How long they take nobody knows.
-func (a *agentShell) toolsOut() agent.Spent {
+func (a *agentShell) toolsOut() block.Spent {
 	s := a.machine.Tools()
 	if a.budget != nil {
 		for _, h := range a.budget.asked {
 			if h.left {
-				s.Calls, s.Cost = s.Calls+1, s.Cost+a.CostOf(h.ask.Call.Tool)
+				s = s.Plus(block.Spent{Calls: 1, Cost: a.CostOf(h.ask.Call.Tool)})
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/block"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/lore"
@@ -115,11 +116,7 @@ type (
 		// Lost are failures of requests that are out (protocol.ModelBudget.Cut).
 		Lost []*effect.Answered
 		// Tools is what the turn has spent on tools, with the calls under a budget that are out.
-		Tools Spent
-	}
-	// Spent is what a turn spends on calls of tools.
-	Spent struct {
-		Calls, Cost int64 // in nano-dollars
+		Tools block.Spent
 	}
 )
 
@@ -161,11 +158,11 @@ func (m *Machine) Decide(in any) (protocol.Decision, error) {
 }
 
 // Tools is what the turn in flight has spent on tools.
-func (m *Machine) Tools() Spent {
+func (m *Machine) Tools() block.Spent {
 	if m.turn == nil {
-		return Spent{}
+		return block.Spent{}
 	}
-	return Spent{m.turn.end.ToolCalls, m.turn.end.ToolCost}
+	return m.turn.spent()
 }
 
 func (m *Machine) advance() protocol.Decision {
