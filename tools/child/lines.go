@@ -93,7 +93,7 @@ func (l *Lines) Read(p []byte) (int, error) {
 func (l *Lines) tooLong(line, part []byte, err error) ([]byte, error) {
 	var s skim
 	s.read(line)
-	for s.read(part); err == bufio.ErrBufferFull && l.Instead != nil && s.long.Bytes <= maxSkipped*l.most; s.read(part) { //nolint:errorlint // ReadSlice gives it as it is
+	for s.read(part); err == bufio.ErrBufferFull && l.Instead != nil && !s.broken && s.long.Bytes <= maxSkipped*l.most; s.read(part) { //nolint:errorlint // ReadSlice gives it as it is
 		part, err = l.from.ReadSlice('\n')
 	}
 	long := s.end(l.most)
