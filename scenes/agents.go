@@ -114,7 +114,7 @@ func (a *agentShell) hear(env *protocol.Envelope) error {
 		a.outside.MakeUrgent(a.urgency)
 	}
 	if a.Clock == agenda.Realtime && a.machine.Interrupts(env) {
-		return a.step(&agent.Cancel{Reason: "interrupted by event " + env.ID, Interrupt: true, Lost: a.out()})
+		return a.step(&agent.Cancel{Reason: "interrupted by event " + env.ID, Interrupt: true, Lost: a.out(), Tools: a.toolsOut()})
 	}
 	return nil
 }

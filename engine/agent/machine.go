@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/block"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/lore"
@@ -114,6 +115,8 @@ type (
 
 		// Lost are failures of requests that are out (protocol.ModelBudget.Cut).
 		Lost []*effect.Answered
+		// Tools is what the turn has spent on tools, with the calls under a budget that are out.
+		Tools block.Spent
 	}
 )
 
@@ -145,11 +148,21 @@ func (m *Machine) Decide(in any) (protocol.Decision, error) {
 		for _, a := range x.Lost {
 			m.turn.noteModel(a)
 		}
+		end := &m.turn.end
+		end.ToolCalls, end.ToolCost = max(end.ToolCalls, x.Tools.Calls), max(end.ToolCost, x.Tools.Cost)
 		m.turn.interrupted = x.Interrupt
 		m.turn.cancel(x.Reason)
 		return m.advance(), nil
 	}
 	return protocol.Decision{}, protocol.Errorf(protocol.KindInternal, "agent %s: input %T", m.ID.Instance, in)
+}
+
+// Tools is what the turn in flight has spent on tools.
+func (m *Machine) Tools() block.Spent {
+	if m.turn == nil {
+		return block.Spent{}
+	}
+	return m.turn.spent()
 }
 
 func (m *Machine) advance() protocol.Decision {
