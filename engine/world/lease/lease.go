@@ -3,6 +3,7 @@ package lease
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/tinylib/msgp/msgp"
@@ -15,7 +16,7 @@ import (
 const (
 	MaxTime  = time.Hour // longest time a lease may be asked for
 	MaxPaths = 64        // of one lease
-	MaxHeld  = 10_000    // leases of one document
+	MaxHeld  = 1_000_000 // leases of one document
 )
 
 // Lease keeps others from writing at, above or below its paths until a moment
@@ -75,12 +76,35 @@ func (f *Released) Answers() (protocol.Answer, bool) {
 // Told implements protocol.Answering.
 func (f *Released) Told() map[string]any { return map[string]any{"lock": f.ID} }
 
-// Leases are the leases of one document, a value like the document.
-type Leases struct{ held []Lease } // in the order in which they began
+// Leases are the leases of one document, a value like the document: a copy costs
+// nothing, and a change some steps for each of its paths.
+type Leases struct {
+	began    tree // under one key, in the order in which they began
+	byHolder tree
+	byPath   tree // a lease is under the stem of each of its paths
+	last     uint64
+	count    int
+}
 
-// Held lists the leases that are live.
-func (l Leases) Held(now protocol.Time) []Lease {
-	return slices.DeleteFunc(slices.Clone(l.held), func(h Lease) bool { return h.Until <= now })
+// Held lists the leases that are live, in the order in which they began.
+func (l Leases) Held(now protocol.Time) (out []Lease) {
+	all(l.began, func(e *entry) bool {
+		if e.Until > now {
+			out = append(out, e.Lease)
+		}
+		return true
+	})
+	return out
+}
+
+// Of is the live lease of a holder.
+func (l Leases) Of(holder string, now protocol.Time) (Lease, bool) {
+	s := search{wanted: func(e *entry) bool { return e.Until > now }}
+	s.at(l.byHolder, holder)
+	if s.found == nil {
+		return Lease{}, false
+	}
+	return s.found.Lease, true
 }
 
 // Acquire decides about a new lease.
@@ -88,22 +112,96 @@ func (l Leases) Acquire(now protocol.Time, want Lease, d time.Duration) (*Leased
 	if err := want.check(d); err != nil {
 		return nil, err
 	}
-	live := l.Held(now)
-	if len(live) >= MaxHeld {
-		return nil, faultf(world.CodeLimit, "lease %q: %d leases are held; the limit is %d", want.ID, len(live), MaxHeld)
+	if n := l.live(now); n >= MaxHeld {
+		return nil, faultf(world.CodeLimit, "lease %q: %d leases are held; the limit is %d", want.ID, n, MaxHeld)
 	}
-	for _, h := range live {
-		if h.Holder == want.Holder {
-			return nil, faultf(world.CodeConflict, "lease %q: %q already holds lease %q until %s; release it first", want.ID, h.Holder, h.ID, h.Until)
-		}
-		for _, p := range want.Paths {
-			if err := h.blocks(p); err != nil {
-				return nil, err
-			}
-		}
+	s := search{wanted: func(e *entry) bool { return e.Until > now }}
+	s.at(l.byHolder, want.Holder)
+	for _, p := range want.Paths {
+		l.meet(&s, p, func(e *entry) bool { return e.Until > now && e.meets(p) >= 0 })
+	}
+	if s.found != nil {
+		return nil, s.found.refuse(want)
 	}
 	want.Until = now.Add(d)
 	return &Leased{Time: now, Lease: want}, nil
+}
+
+// live counts the leases that are live.
+func (l Leases) live(now protocol.Time) int {
+	n := l.count
+	ended(l.began, now, func(*entry) { n-- })
+	return n
+}
+
+// refuse says how a lease is in the way of another.
+func (h Lease) refuse(want Lease) error {
+	if h.Holder == want.Holder {
+		return faultf(world.CodeConflict, "lease %q: %q already holds lease %q until %s; release it first", want.ID, h.Holder, h.ID, h.Until)
+	}
+	for _, p := range want.Paths {
+		if err := h.blocks(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meet looks for a wanted lease among those that may have a path at, above or below p.
+func (l Leases) meet(s *search, p world.Path, wanted func(*entry) bool) {
+	if l.byPath == nil {
+		return
+	}
+	s.wanted = wanted
+	var room [128]byte
+	key := room[:0]
+	for i := range p {
+		longer, ok := appendSegment(key, p[i])
+		if !ok {
+			break
+		}
+		s.at(l.byPath, string(key))
+		key = longer
+	}
+	if len(key) == 0 {
+		s.in(l.byPath, "", "")
+		return
+	}
+	from := string(key)
+	key[len(key)-1]++ // the first key behind all that begin with it
+	s.in(l.byPath, from, string(key))
+}
+
+// stem is a path in byPath: its names and positions, up to one that may be several
+// places. Paths overlap only if the stem of one begins with that of the other.
+func stem(p world.Path) string {
+	var key []byte
+	for i := range p {
+		longer, ok := appendSegment(key, p[i])
+		if !ok {
+			break
+		}
+		key = longer
+	}
+	return string(key)
+}
+
+// appendSegment appends a segment and its end, 0 1. A 0 within it becomes 0 2, so no
+// segment is the beginning of another. A name of digits and its position are the same.
+func appendSegment(b []byte, s world.Segment) (longer []byte, ok bool) {
+	switch {
+	case s.Kind == world.Index && s.Pos >= 0:
+		b = strconv.AppendInt(b, int64(s.Pos), 10)
+	case s.Kind != world.Name:
+		return b, false
+	default:
+		for i := range len(s.Key) {
+			if b = append(b, s.Key[i]); s.Key[i] == 0 {
+				b = append(b, 2)
+			}
+		}
+	}
+	return append(b, 0, 1), true
 }
 
 func (h Lease) check(d time.Duration) error {
@@ -126,81 +224,103 @@ func faultf(code world.Code, format string, args ...any) *world.Fault {
 }
 
 func (h Lease) blocks(p world.Path) error {
-	for _, own := range h.Paths {
-		if world.Overlap(own, p) {
-			return faultf(world.CodeConflict, "path %q: %q is leased by %q until %s; ask again later", p.String(), own.String(), h.Holder, h.Until)
-		}
+	i := h.meets(p)
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return faultf(world.CodeConflict, "path %q: %q is leased by %q until %s; ask again later", p.String(), h.Paths[i].String(), h.Holder, h.Until)
+}
+
+// meets is the index of the first path at, above or below p; -1 = none is.
+func (h Lease) meets(p world.Path) int {
+	return slices.IndexFunc(h.Paths, func(own world.Path) bool { return world.Overlap(own, p) })
 }
 
 // Release decides about the end of a lease that the holder gives back.
 func (l Leases) Release(now protocol.Time, id, holder string) (*Released, error) {
-	for _, h := range l.Held(now) {
-		if h.ID == id && h.Holder == holder {
-			return &Released{Time: now, ID: id, Holder: holder}, nil
-		}
+	s := search{wanted: func(e *entry) bool { return e.ID == id && e.Until > now }}
+	if s.at(l.byHolder, holder); s.found == nil {
+		return nil, faultf(world.CodeInvalid, "lease %q: %q holds no such lease; it may have expired", id, holder)
 	}
-	return nil, faultf(world.CodeInvalid, "lease %q: %q holds no such lease; it may have expired", id, holder)
+	return &Released{Time: now, ID: id, Holder: holder}, nil
 }
 
-// Expire lists the leases whose time is over.
-func (l Leases) Expire(now protocol.Time) []*Released {
-	var out []*Released
-	for _, h := range l.held {
-		if h.Until <= now {
-			out = append(out, &Released{Time: now, ID: h.ID, Holder: h.Holder, Expired: true})
-		}
-	}
+// Expire lists the leases whose time is over, in the order in which they began.
+func (l Leases) Expire(now protocol.Time) (out []*Released) {
+	ended(l.began, now, func(e *entry) {
+		out = append(out, &Released{Time: now, ID: e.ID, Holder: e.Holder, Expired: true})
+	})
 	return out
 }
 
 // Next is the first moment at which a lease expires; 0 when none is held.
 func (l Leases) Next() protocol.Time {
-	var first protocol.Time
-	for _, h := range l.held {
-		if first == 0 || h.Until < first {
-			first = h.Until
-		}
+	if l.began == nil {
+		return 0
 	}
-	return first
+	return l.began.until
 }
 
 // Apply folds a fact; facts of other kinds change nothing.
 func (l Leases) Apply(f protocol.Fact) Leases {
 	switch x := f.(type) {
 	case *Leased:
-		return Leases{append(slices.Clone(l.held), x.Lease)}
+		return l.with(x.Lease)
 	case *Released:
-		return Leases{slices.DeleteFunc(slices.Clone(l.held), func(h Lease) bool { return h.ID == x.ID && h.Holder == x.Holder })}
+		return l.without(x.ID, x.Holder)
 	}
 	return l
 }
 
+func (l Leases) with(h Lease) Leases {
+	l.last++
+	l.count++
+	e := &entry{h, l.last}
+	l.began, l.byHolder = with(l.began, "", e), with(l.byHolder, h.Holder, e)
+	for _, p := range h.Paths {
+		l.byPath = with(l.byPath, stem(p), e)
+	}
+	return l
+}
+
+// without ends the leases of a holder under an id.
+func (l Leases) without(id, holder string) Leases {
+	for {
+		s := search{wanted: func(e *entry) bool { return e.ID == id }}
+		if s.at(l.byHolder, holder); s.found == nil {
+			return l
+		}
+		n := s.found.number
+		l.began, l.byHolder = without(l.began, "", n), without(l.byHolder, holder, n)
+		for _, p := range s.found.Paths {
+			l.byPath = without(l.byPath, stem(p), n)
+		}
+		l.count--
+	}
+}
+
 // Empty reports whether nothing is held, live or not.
-func (l Leases) Empty() bool { return len(l.held) == 0 }
+func (l Leases) Empty() bool { return l.count == 0 }
 
 // Check implements world.Locks: it refuses a write that meets somebody else's
 // live lease.
 func (l Leases) Check(now protocol.Time, by string, p world.Path) error {
-	for _, h := range l.held {
-		if h.Holder == by || h.Until <= now {
-			continue
-		}
-		if err := h.blocks(p); err != nil {
-			return err
-		}
+	var s search
+	l.meet(&s, p, func(e *entry) bool { return e.Holder != by && e.Until > now && e.meets(p) >= 0 })
+	if s.found == nil {
+		return nil
 	}
-	return nil
+	return s.found.blocks(p)
 }
 
 // AppendMsg appends the leases as they are kept: a list of [id, holder, paths,
 // until].
 func (l Leases) AppendMsg(b []byte) []byte {
-	b = msgp.AppendArrayHeader(b, uint32(len(l.held)))
-	for i := range l.held {
-		b = l.held[i].appendMsg(b)
-	}
+	b = msgp.AppendArrayHeader(b, uint32(l.count))
+	all(l.began, func(e *entry) bool {
+		b = e.appendMsg(b)
+		return true
+	})
 	return b
 }
 
@@ -222,7 +342,7 @@ func Read(raw protocol.Raw) (l Leases, err error) {
 		if err := h.read(r); err != nil {
 			return Leases{}, err
 		}
-		l.held = append(l.held, h)
+		l = l.with(h)
 	}
 	return l, r.End()
 }
