@@ -8,6 +8,7 @@ import (
 
 	"github.com/tinylib/msgp/msgp"
 
+	"tavernsim/engine/treap"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -79,32 +80,38 @@ func (f *Released) Told() map[string]any { return map[string]any{"lock": f.ID} }
 // Leases are the leases of one document, a value like the document: a copy costs
 // nothing, and a change some steps for each of its paths.
 type Leases struct {
-	began    tree // under one key, in the order in which they began
+	began    tree // under one key, by number
 	byHolder tree
 	byPath   tree // a lease is under the stem of each of its paths
 	last     uint64
 	count    int
 }
 
+// tree has leases by their numbers, in the order in which they began, and by their ends.
+type (
+	tree   = treap.Tree[*Lease]
+	entry  = treap.Item[*Lease]
+	search = treap.Search[*Lease]
+)
+
 // Held lists the leases that are live, in the order in which they began.
 func (l Leases) Held(now protocol.Time) (out []Lease) {
-	all(l.began, func(e *entry) bool {
-		if e.Until > now {
-			out = append(out, e.Lease)
+	for h := range l.began.All {
+		if h.Until > now {
+			out = append(out, *h)
 		}
-		return true
-	})
+	}
 	return out
 }
 
 // Of is the live lease of a holder.
 func (l Leases) Of(holder string, now protocol.Time) (Lease, bool) {
-	s := search{wanted: func(e *entry) bool { return e.Until > now }}
-	s.at(l.byHolder, holder)
-	if s.found == nil {
-		return Lease{}, false
+	for h := range l.byHolder.At(holder) {
+		if h.Until > now {
+			return *h, true
+		}
 	}
-	return s.found.Lease, true
+	return Lease{}, false
 }
 
 // Acquire decides about a new lease.
@@ -115,13 +122,13 @@ func (l Leases) Acquire(now protocol.Time, want Lease, d time.Duration) (*Leased
 	if n := l.live(now); n >= MaxHeld {
 		return nil, faultf(world.CodeLimit, "lease %q: %d leases are held; the limit is %d", want.ID, n, MaxHeld)
 	}
-	s := search{wanted: func(e *entry) bool { return e.Until > now }}
-	s.at(l.byHolder, want.Holder)
+	s := search{Wanted: func(e *entry) bool { return e.Until > now }}
+	s.At(l.byHolder, want.Holder)
 	for _, p := range want.Paths {
-		l.meet(&s, p, func(e *entry) bool { return e.Until > now && e.meets(p) >= 0 })
+		l.meet(&s, p, func(e *entry) bool { return e.Until > now && e.Value.meets(p) >= 0 })
 	}
-	if s.found != nil {
-		return nil, s.found.refuse(want)
+	if s.Found != nil {
+		return nil, s.Found.Value.refuse(want)
 	}
 	want.Until = now.Add(d)
 	return &Leased{Time: now, Lease: want}, nil
@@ -130,7 +137,9 @@ func (l Leases) Acquire(now protocol.Time, want Lease, d time.Duration) (*Leased
 // live counts the leases that are live.
 func (l Leases) live(now protocol.Time) int {
 	n := l.count
-	ended(l.began, now, func(*entry) { n-- })
+	for range l.began.Ended(now) {
+		n--
+	}
 	return n
 }
 
@@ -149,10 +158,7 @@ func (h Lease) refuse(want Lease) error {
 
 // meet looks for a wanted lease among those that may have a path at, above or below p.
 func (l Leases) meet(s *search, p world.Path, wanted func(*entry) bool) {
-	if l.byPath == nil {
-		return
-	}
-	s.wanted = wanted
+	s.Wanted = wanted
 	var room [128]byte
 	key := room[:0]
 	for i := range p {
@@ -160,16 +166,16 @@ func (l Leases) meet(s *search, p world.Path, wanted func(*entry) bool) {
 		if !ok {
 			break
 		}
-		s.at(l.byPath, string(key))
+		s.At(l.byPath, string(key))
 		key = longer
 	}
 	if len(key) == 0 {
-		s.in(l.byPath, "", "")
+		s.In(l.byPath, "", "")
 		return
 	}
 	from := string(key)
 	key[len(key)-1]++ // the first key behind all that begin with it
-	s.in(l.byPath, from, string(key))
+	s.In(l.byPath, from, string(key))
 }
 
 // stem is a path in byPath: its names and positions, up to one that may be several
@@ -238,27 +244,26 @@ func (h Lease) meets(p world.Path) int {
 
 // Release decides about the end of a lease that the holder gives back.
 func (l Leases) Release(now protocol.Time, id, holder string) (*Released, error) {
-	s := search{wanted: func(e *entry) bool { return e.ID == id && e.Until > now }}
-	if s.at(l.byHolder, holder); s.found == nil {
-		return nil, faultf(world.CodeInvalid, "lease %q: %q holds no such lease; it may have expired", id, holder)
+	for h := range l.byHolder.At(holder) {
+		if h.ID == id && h.Until > now {
+			return &Released{Time: now, ID: id, Holder: holder}, nil
+		}
 	}
-	return &Released{Time: now, ID: id, Holder: holder}, nil
+	return nil, faultf(world.CodeInvalid, "lease %q: %q holds no such lease; it may have expired", id, holder)
 }
 
 // Expire lists the leases whose time is over, in the order in which they began.
 func (l Leases) Expire(now protocol.Time) (out []*Released) {
-	ended(l.began, now, func(e *entry) {
-		out = append(out, &Released{Time: now, ID: e.ID, Holder: e.Holder, Expired: true})
-	})
+	for h := range l.began.Ended(now) {
+		out = append(out, &Released{Time: now, ID: h.ID, Holder: h.Holder, Expired: true})
+	}
 	return out
 }
 
 // Next is the first moment at which a lease expires; 0 when none is held.
 func (l Leases) Next() protocol.Time {
-	if l.began == nil {
-		return 0
-	}
-	return l.began.until
+	at, _ := l.began.Until()
+	return at
 }
 
 // Apply folds a fact; facts of other kinds change nothing.
@@ -275,10 +280,10 @@ func (l Leases) Apply(f protocol.Fact) Leases {
 func (l Leases) with(h Lease) Leases {
 	l.last++
 	l.count++
-	e := &entry{h, l.last}
-	l.began, l.byHolder = with(l.began, "", e), with(l.byHolder, h.Holder, e)
+	at := func(key string) entry { return entry{Key: key, Number: l.last, Until: h.Until, Value: &h} }
+	l.began, l.byHolder = l.began.With(at("")), l.byHolder.With(at(h.Holder))
 	for _, p := range h.Paths {
-		l.byPath = with(l.byPath, stem(p), e)
+		l.byPath = l.byPath.With(at(stem(p)))
 	}
 	return l
 }
@@ -286,14 +291,14 @@ func (l Leases) with(h Lease) Leases {
 // without ends the leases of a holder under an id.
 func (l Leases) without(id, holder string) Leases {
 	for {
-		s := search{wanted: func(e *entry) bool { return e.ID == id }}
-		if s.at(l.byHolder, holder); s.found == nil {
+		s := search{Wanted: func(e *entry) bool { return e.Value.ID == id }}
+		if s.At(l.byHolder, holder); s.Found == nil {
 			return l
 		}
-		n := s.found.number
-		l.began, l.byHolder = without(l.began, "", n), without(l.byHolder, holder, n)
-		for _, p := range s.found.Paths {
-			l.byPath = without(l.byPath, stem(p), n)
+		n := s.Found.Number
+		l.began, l.byHolder = l.began.Without("", n), l.byHolder.Without(holder, n)
+		for _, p := range s.Found.Value.Paths {
+			l.byPath = l.byPath.Without(stem(p), n)
 		}
 		l.count--
 	}
@@ -306,21 +311,20 @@ func (l Leases) Empty() bool { return l.count == 0 }
 // live lease.
 func (l Leases) Check(now protocol.Time, by string, p world.Path) error {
 	var s search
-	l.meet(&s, p, func(e *entry) bool { return e.Holder != by && e.Until > now && e.meets(p) >= 0 })
-	if s.found == nil {
+	l.meet(&s, p, func(e *entry) bool { return e.Until > now && e.Value.Holder != by && e.Value.meets(p) >= 0 })
+	if s.Found == nil {
 		return nil
 	}
-	return s.found.blocks(p)
+	return s.Found.Value.blocks(p)
 }
 
 // AppendMsg appends the leases as they are kept: a list of [id, holder, paths,
 // until].
 func (l Leases) AppendMsg(b []byte) []byte {
 	b = msgp.AppendArrayHeader(b, uint32(l.count))
-	all(l.began, func(e *entry) bool {
-		b = e.appendMsg(b)
-		return true
-	})
+	for h := range l.began.All {
+		b = h.appendMsg(b)
+	}
 	return b
 }
 
