@@ -16,6 +16,7 @@ package treap
 
 import (
 	"cmp"
+	"iter"
 
 	"github.com/zeebo/xxh3"
 
@@ -25,7 +26,7 @@ import (
 // Tree is a set of items. The zero value is empty.
 type Tree[V any] struct{ root *node[V] }
 
-// Item is a value at its place.
+// Item is a value at its place. An item of a tree never changes.
 type Item[V any] struct {
 	Key    string
 	Number uint64
@@ -125,24 +126,24 @@ func merged[V any](a, b *node[V]) *node[V] {
 // Empty reports whether the set has no item.
 func (t Tree[V]) Empty() bool { return t.root == nil }
 
-// All yields the values in order.
-func (t Tree[V]) All(yield func(V) bool) { t.root.between("", "", yield) }
+// All yields the items in order.
+func (t Tree[V]) All(yield func(*Item[V]) bool) { t.root.between("", "", yield) }
 
-// At yields the values under one key, in the order of their numbers.
-func (t Tree[V]) At(key string) func(yield func(V) bool) {
-	return func(yield func(V) bool) { t.root.between(key, key+"\x00", yield) }
+// At yields the items under one key, in the order of their numbers.
+func (t Tree[V]) At(key string) iter.Seq[*Item[V]] {
+	return func(yield func(*Item[V]) bool) { t.root.between(key, key+"\x00", yield) }
 }
 
-// Get is the first value under a key.
-func (t Tree[V]) Get(key string) (v V, ok bool) {
-	for v := range t.At(key) {
-		return v, true
+// Get is the first item under a key; nil = there is none.
+func (t Tree[V]) Get(key string) *Item[V] {
+	for x := range t.At(key) {
+		return x
 	}
-	return v, false
+	return nil
 }
 
 // between visits the keys from one on and before another; before "" is no bound.
-func (t *node[V]) between(from, before string, yield func(V) bool) bool {
+func (t *node[V]) between(from, before string, yield func(*Item[V]) bool) bool {
 	switch {
 	case t == nil:
 		return true
@@ -151,7 +152,7 @@ func (t *node[V]) between(from, before string, yield func(V) bool) bool {
 	case before != "" && t.Key >= before:
 		return t.left.between(from, before, yield)
 	}
-	return t.left.between(from, before, yield) && yield(t.Value) && t.right.between(from, before, yield)
+	return t.left.between(from, before, yield) && yield(&t.Item) && t.right.between(from, before, yield)
 }
 
 // Until is the earliest moment of the items; false = there are none.
@@ -162,17 +163,17 @@ func (t Tree[V]) Until() (at protocol.Time, ok bool) {
 	return t.root.until, true
 }
 
-// Ended yields the values whose moment is not after one, in order. It costs those, and
+// Ended yields the items whose moment is not after one, in order. It costs those, and
 // not the others.
-func (t Tree[V]) Ended(by protocol.Time) func(yield func(V) bool) {
-	return func(yield func(V) bool) { t.root.ended(by, yield) }
+func (t Tree[V]) Ended(by protocol.Time) iter.Seq[*Item[V]] {
+	return func(yield func(*Item[V]) bool) { t.root.ended(by, yield) }
 }
 
-func (t *node[V]) ended(by protocol.Time, yield func(V) bool) bool {
+func (t *node[V]) ended(by protocol.Time, yield func(*Item[V]) bool) bool {
 	if t == nil || t.until > by {
 		return true
 	}
-	return t.left.ended(by, yield) && (t.Item.Until > by || yield(t.Value)) && t.right.ended(by, yield)
+	return t.left.ended(by, yield) && (t.Item.Until > by || yield(&t.Item)) && t.right.ended(by, yield)
 }
 
 // Search looks for the item with the lowest number that is wanted, in one or more

@@ -3,6 +3,7 @@ package treap
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"testing"
 
@@ -45,16 +46,22 @@ func equal(t *rapid.T, tree Tree[int], list []Item[int]) {
 		}
 		return out
 	}
-	if got, want := slices.Collect(tree.All), values(func(Item[int]) bool { return true }); !slices.Equal(got, want) || tree.Empty() != (len(want) == 0) {
+	got := func(seq iter.Seq[*Item[int]]) (out []int) {
+		for x := range seq {
+			out = append(out, x.Value)
+		}
+		return out
+	}
+	if got, want := got(tree.All), values(func(Item[int]) bool { return true }); !slices.Equal(got, want) || tree.Empty() != (len(want) == 0) {
 		t.Fatalf("all: %v, want %v", got, want)
 	}
 	for _, key := range []string{"", "a", "ab", "c"} {
 		want := values(func(x Item[int]) bool { return x.Key == key })
-		if got := slices.Collect(tree.At(key)); !slices.Equal(got, want) {
+		if got := got(tree.At(key)); !slices.Equal(got, want) {
 			t.Fatalf("at %q: %v, want %v", key, got, want)
 		}
-		if v, ok := tree.Get(key); ok != (len(want) > 0) || ok && v != want[0] {
-			t.Fatalf("get %q: %v %t, want the first of %v", key, v, ok, want)
+		if x := tree.Get(key); (x != nil) != (len(want) > 0) || x != nil && x.Value != want[0] {
+			t.Fatalf("get %q: %v, want the first of %v", key, x, want)
 		}
 	}
 	first, some := tree.Until()
@@ -62,7 +69,7 @@ func equal(t *rapid.T, tree Tree[int], list []Item[int]) {
 		t.Fatalf("until %v", first)
 	}
 	for by := range protocol.Time(10) {
-		if got, want := slices.Collect(tree.Ended(by)), values(func(x Item[int]) bool { return x.Until <= by }); !slices.Equal(got, want) {
+		if got, want := got(tree.Ended(by)), values(func(x Item[int]) bool { return x.Until <= by }); !slices.Equal(got, want) {
 			t.Fatalf("ended by %d: %v, want %v", by, got, want)
 		}
 	}

@@ -96,9 +96,9 @@ type (
 
 // Held lists the leases that are live, in the order in which they began.
 func (l Leases) Held(now protocol.Time) (out []Lease) {
-	for h := range l.began.All {
-		if h.Until > now {
-			out = append(out, *h)
+	for x := range l.began.All {
+		if x.Until > now {
+			out = append(out, *x.Value)
 		}
 	}
 	return out
@@ -106,9 +106,9 @@ func (l Leases) Held(now protocol.Time) (out []Lease) {
 
 // Of is the live lease of a holder.
 func (l Leases) Of(holder string, now protocol.Time) (Lease, bool) {
-	for h := range l.byHolder.At(holder) {
-		if h.Until > now {
-			return *h, true
+	for x := range l.byHolder.At(holder) {
+		if x.Until > now {
+			return *x.Value, true
 		}
 	}
 	return Lease{}, false
@@ -244,8 +244,8 @@ func (h Lease) meets(p world.Path) int {
 
 // Release decides about the end of a lease that the holder gives back.
 func (l Leases) Release(now protocol.Time, id, holder string) (*Released, error) {
-	for h := range l.byHolder.At(holder) {
-		if h.ID == id && h.Until > now {
+	for x := range l.byHolder.At(holder) {
+		if x.Value.ID == id && x.Until > now {
 			return &Released{Time: now, ID: id, Holder: holder}, nil
 		}
 	}
@@ -254,8 +254,8 @@ func (l Leases) Release(now protocol.Time, id, holder string) (*Released, error)
 
 // Expire lists the leases whose time is over, in the order in which they began.
 func (l Leases) Expire(now protocol.Time) (out []*Released) {
-	for h := range l.began.Ended(now) {
-		out = append(out, &Released{Time: now, ID: h.ID, Holder: h.Holder, Expired: true})
+	for x := range l.began.Ended(now) {
+		out = append(out, &Released{Time: now, ID: x.Value.ID, Holder: x.Value.Holder, Expired: true})
 	}
 	return out
 }
@@ -322,8 +322,8 @@ func (l Leases) Check(now protocol.Time, by string, p world.Path) error {
 // until].
 func (l Leases) AppendMsg(b []byte) []byte {
 	b = msgp.AppendArrayHeader(b, uint32(l.count))
-	for h := range l.began.All {
-		b = h.appendMsg(b)
+	for x := range l.began.All {
+		b = x.Value.appendMsg(b)
 	}
 	return b
 }
