@@ -29,7 +29,7 @@ func (s *State) subscribe1(tb testing.TB, o int, c Change) *SubscriptionChanged 
 	return f
 }
 
-// The receivers of an event stay those that heard it, whatever is subscribed later.
+// Promise 10: the receivers of an event stay those that heard it, whatever is subscribed later.
 func TestReceiversStay(t *testing.T) {
 	s := many(t, 10)
 	news := []Subscription{{Type: "news"}}

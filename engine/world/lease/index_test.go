@@ -64,7 +64,7 @@ var segments = rapid.OneOf(
 	rapid.Just(world.Segment{Kind: world.Append}),
 )
 
-// Promises 1 and 2, of leases whose index is looked at instead of each of them. Paths that name places of lists
+// Promises 1, 2 and 4, of leases whose index is looked at instead of each of them. Paths that name places of lists
 // in several ways, leases that have expired and are not yet ended, and kept copies are among them.
 func TestAgainstList(t *testing.T) {
 	paths := rapid.Map(rapid.SliceOfN(segments, 1, 3), func(s []world.Segment) world.Path { return s })
