@@ -214,19 +214,6 @@ func (s *State) lapsed(t *Task, now protocol.Time) *Ended {
 	return s.over(t, TimedOut, "nobody reported the end within "+t.Timeout.Round(time.Millisecond).String(), "", now)
 }
 
-// concerns reports whether a task ends with an agent that leaves the scene: its asker, who
-// took it, or the only one who could.
-func (s *State) concerns(t *Task, agent string) bool {
-	if t.Agent == agent {
-		return true
-	}
-	if t.Kind != KindAgent {
-		return false
-	}
-	to := t.Assignment().To
-	return s.taker(t.ID) == agent || len(to) == 1 && to[0] == agent
-}
-
 // leaves is the end of a task with an agent that leaves the scene.
 func (s *State) leaves(t *Task, agent string, now protocol.Time) Fact {
 	if t.Kind == KindAgent {

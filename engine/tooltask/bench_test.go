@@ -79,3 +79,23 @@ func BenchmarkRound(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkLeave: an agent without tasks leaves, beside more and more tasks between others.
+func BenchmarkLeave(b *testing.B) {
+	for _, n := range []int{100, 1000, 9000} {
+		b.Run(fmt.Sprintf("open=%d", n), func(b *testing.B) {
+			s := State{}
+			for i := range n {
+				q := open(fmt.Sprintf("task-%d", i), fmt.Sprintf("agent_%d", i), time.Hour)
+				to := Assignment{Type: "job", To: []string{fmt.Sprintf("agent_%d", i+1)}}
+				q.Task.Kind, q.Task.Params = KindAgent, to.Encode()
+				s.Apply(&Opened{Task: q.Task})
+			}
+			for b.Loop() {
+				if facts := s.Decide(Rules{}, 1, []Request{{Leave: true, Task: Task{Agent: "nobody"}}}, nil); len(facts) != 0 {
+					b.Fatal(facts)
+				}
+			}
+		})
+	}
+}

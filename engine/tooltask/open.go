@@ -5,6 +5,7 @@ import (
 	"iter"
 	"math"
 	"slices"
+	"strings"
 
 	"tavernsim/engine/treap"
 	"tavernsim/protocol"
@@ -17,6 +18,7 @@ type tasks struct {
 	undated treap.Tree[*Task] // those that are due when their answers come
 	byID    treap.Tree[*Task]
 	byAgent treap.Tree[*Task]
+	bySole  treap.Tree[*Task] // those between agents that one alone may take
 	last    uint64
 	count   int
 }
@@ -36,6 +38,19 @@ func (x *tasks) add(t *Task) {
 	x.byID = x.byID.With(at)
 	at.Key = t.Agent
 	x.byAgent = x.byAgent.With(at)
+	if sole, ok := t.sole(); ok {
+		at.Key = sole
+		x.bySole = x.bySole.With(at)
+	}
+}
+
+// sole is the only agent that may take a task.
+func (t *Task) sole() (agent string, ok bool) {
+	if t.Kind != KindAgent {
+		return "", false
+	}
+	to := t.Assignment().To
+	return strings.Join(to, ""), len(to) == 1
 }
 
 // remove drops the first task with an id.
@@ -47,6 +62,9 @@ func (x *tasks) remove(id string) {
 	x.count--
 	x.all, x.undated = x.all.Without("", at.Number), x.undated.Without("", at.Number)
 	x.byID, x.byAgent = x.byID.Without(id, at.Number), x.byAgent.Without(at.Value.Agent, at.Number)
+	if sole, ok := at.Value.sole(); ok {
+		x.bySole = x.bySole.Without(sole, at.Number)
+	}
 }
 
 // works are how far tasks are that agents have taken, numbered in the order in which they were
@@ -171,6 +189,18 @@ func (s *State) About(agent string, heard iter.Seq[string]) []*Task {
 	list := s.owed(agent, heard)
 	for x := range s.tasks.byAgent.At(agent) {
 		list = append(list, x)
+	}
+	return sorted(list)
+}
+
+// concerns lists the tasks that end with an agent that leaves the scene: of which it is the asker,
+// or took it, or the only one who could.
+func (s *State) concerns(agent string) []*Task {
+	list := s.owed(agent, func(func(string) bool) {})
+	for _, tree := range [...]treap.Tree[*Task]{s.tasks.byAgent, s.tasks.bySole} {
+		for x := range tree.At(agent) {
+			list = append(list, x)
+		}
 	}
 	return sorted(list)
 }

@@ -164,10 +164,8 @@ func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[
 			for _, f := range s.Release(q.Task.Agent, "", ReasonLeft, now) {
 				fold(f)
 			}
-			for _, t := range s.Open() {
-				if s.concerns(t, q.Task.Agent) {
-					fold(s.leaves(t, q.Task.Agent, now))
-				}
+			for _, t := range s.concerns(q.Task.Agent) {
+				fold(s.leaves(t, q.Task.Agent, now))
 			}
 		case s.Len() >= MaxOpen:
 			fold(q.Task.refused(fmt.Sprintf("%d tasks are open in the scene; no more are", MaxOpen), now))
