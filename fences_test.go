@@ -28,7 +28,7 @@ func innerFloors() map[string]int {
 		"engine/agent/agentfact": 4, "engine/agent/worldview": 4, "engine/agent/selfstate": 5, "engine/agent/held": 5, "engine/agent/record": 5, "engine/agent/learn": 5, "engine/agent/pace": 5, "engine/agenda/calendar": -1, "engine/agenda/pause": -1, "engine/agent/lore": 5, "engine/agent/memory": 5,
 		"engine/agent": 7, "engine/agent/motive": 6, "engine/agenda": 5, "engine/order": 6, "engine/control": 1, "engine/panel": 1,
 		"engine/bus/team": 1, "engine/bus/naming": 0, "engine/bus/filter": 1, "engine/bus/eventtype": -2, "engine/agent/assign": 3,
-		"engine/travel": 0, "engine/space/ground": -1, "engine/space": 0, "engine/agent/whereabouts": 2,
+		"engine/travel": 0, "engine/space/ground": -1, "engine/treap": -1, "engine/space": 0, "engine/agent/whereabouts": 2,
 
 		"scenes/load/contexts": -1, "scenes/load/stand": -1, "scenes/load/kb": -1, "scenes/load/minds": -1, "scenes/run/rundir/parts": -2, "scenes/run/answerstore": 0, "scenes/run/orders": -1, "scenes/run/interact": -1,
 		"scenes/outside": 0, "scenes/load/project": 0, "scenes/load/numbered": -1,
@@ -164,8 +164,8 @@ const maxPackage = 1450
 // larger first looks for what can go or move; if nothing can, the same commit raises the number, and its message says why.
 func larger() map[string]int {
 	return map[string]int{
-		"engine/agent":        4170,
-		"engine/bus":          2255,
+		"engine/agent":        4190,
+		"engine/bus":          2290,
 		"engine/expr":         2280,
 		"engine/knowledge":    3002,
 		"engine/script":       1457,

@@ -38,8 +38,8 @@ var derived = map[string]string{
 	"agent.State.bytes":      "counted when the inbox might be full",
 	"agent.heardMarks.Lost":  "set by loading: the payload of an ephemeral event is nowhere",
 	"bus.State.cfg":          "of the definition", "bus.State.subscribers": "of the definition", "bus.State.selves": "boxed when a filter asks", "bus.State.defined": "of the definition",
-	"bus.State.filters": "made of the subscriptions", "bus.State.index": "made of the subscriptions", "bus.State.perAgent": "made of the changes",
-	"bus.holds.queue":     "made of the holds",
+	"bus.State.filters": "made of the subscriptions", "bus.State.index": "made of the subscriptions", "bus.State.grouped": "made of the subscriptions", "bus.State.regroup": "made of the subscriptions",
+	"bus.holds.queue": "made of the holds", "bus.holds.dues": "made of the holds",
 	"naming.Names.source": ofATurn, "naming.Names.turn": ofATurn, "naming.Names.n": ofATurn, "naming.Names.Prefix": "of the definition", "naming.Names.Numbered": "of the run",
 	"bus.hold.place":  "its place in the queue",
 	"bus.State.Space": "where agents are; told by the scene when events are routed", "bus.State.teams": "made of the subscriptions", "bus.State.Load": "told by the scene when events are routed",
@@ -48,7 +48,7 @@ var derived = map[string]string{
 	"space.State.slots": "made of the walks", "space.State.sorted": "of the order of the walks",
 	"space.State.over": endedWalk, "space.walk.over": endedWalk,
 	"space.pages.list": "the snapshot has the cells without the empty pages; engine/space compares them", "space.pages.owned": "shared when somebody looks",
-	"tooltask.State.used":  "of the memory of a list",
+	"tooltask.State.tasks": "its list is a root", "tooltask.State.works": "its list is a root", "tooltask.State.free": "of the memory of a list",
 	"throttle.Table.fixed": "of the definition", "throttle.Table.keys": "of the definition", "throttle.counted.swept": "when it was tidied up last",
 }
 
@@ -71,7 +71,7 @@ var unset = map[string]string{
 // values have an encoding and tests of their own.
 var values = []reflect.Type{
 	reflect.TypeFor[world.Document](), reflect.TypeFor[knowledge.Base](), reflect.TypeFor[ledger.Keys](), reflect.TypeFor[ledger.Timers](),
-	reflect.TypeFor[bus.Routed](), reflect.TypeFor[protocol.Envelope](), reflect.TypeFor[bus.Subscription](), reflect.TypeFor[lease.Lease](),
+	reflect.TypeFor[bus.Routed](), reflect.TypeFor[protocol.Envelope](), reflect.TypeFor[bus.Subscription](), reflect.TypeFor[lease.Leases](),
 }
 
 // A snapshot holds every field of every machine. In every wave of the recorded runs,
@@ -168,9 +168,10 @@ func (k *keeping) compare(made *setup.Scene, state *machines.State) error {
 	return nil
 }
 
-// roots are what machines keep: the agenda, the tally, the tickets, the services, the agents.
+// roots are what machines keep: the agenda, the tally, the tickets, the open tasks, the services, the agents.
 func roots(s *machines.State) []reflect.Value {
-	list := []reflect.Value{reflect.ValueOf(s.Agenda), reflect.ValueOf(&s.Tally), reflect.ValueOf(&s.Travel)}
+	tasks := s.Tasks().State
+	list := []reflect.Value{reflect.ValueOf(s.Agenda), reflect.ValueOf(&s.Tally), reflect.ValueOf(&s.Travel), reflect.ValueOf(tasks.Open()), reflect.ValueOf(tasks.Work())}
 	for _, service := range s.Services {
 		kept := reflect.ValueOf(service).Elem().FieldByName("State")
 		if !kept.IsValid() {

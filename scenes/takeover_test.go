@@ -102,7 +102,7 @@ func playAPerson(t *testing.T, s *scenestest.Scene, clock agenda.ClockKind) {
 	mustVerify(t, s, set)
 	mustRestore(t, s, set)
 	state := s.Fold(t, set)
-	if tasks := state.Tasks().State; len(tasks.Open)+len(tasks.Players) != 0 {
+	if tasks := state.Tasks().State; len(tasks.Open())+len(tasks.Players) != 0 {
 		t.Errorf("%+v", tasks)
 	}
 	said := 0

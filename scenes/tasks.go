@@ -235,7 +235,7 @@ func (s *taskShell) decide() error {
 	if err := s.tellMachine(env); err != nil {
 		return err
 	}
-	before := s.machine.State.Open
+	before := s.machine.State.Open()
 	if err := s.serviceShell.Receive(env); err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func (s *taskShell) decide() error {
 // tellMachine tells the machine what is known: answers, and how long instant executors take
 // for what the wave opens.
 func (s *taskShell) tellMachine(env *protocol.Envelope) error {
-	for _, t := range s.machine.State.Open {
+	for _, t := range s.machine.State.Open() {
 		if a := s.tasks.answer(t.ID); a != nil {
 			s.machine.Tell(t.ID, tooltask.Told{Answer: answerOf(a)})
 		}
@@ -282,7 +282,7 @@ func (s *taskShell) tellMachine(env *protocol.Envelope) error {
 // follow carries out what was decided: tasks that were opened wait for their wave, those
 // that ended are forgotten.
 func (s *taskShell) follow(before []*tooltask.Task, wave uint64) {
-	now := s.machine.State.Open
+	now := s.machine.State.Open()
 	s.tasks.mu.Lock()
 	s.tasks.open = len(now)
 	s.tasks.mu.Unlock()
@@ -353,7 +353,7 @@ func (t *tasks) TaskStates(yield func(state string, n int)) {
 
 // startTasks carries out the tasks that were open when the scene stopped.
 func (s *scene) startTasks(state *machines.State) {
-	open := state.Tasks().State.Open
+	open := state.Tasks().State.Open()
 	s.tasks.mu.Lock()
 	s.tasks.open = len(open)
 	for _, t := range open {

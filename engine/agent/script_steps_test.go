@@ -109,9 +109,12 @@ func (s *script) seconds(c *scriptLine, name string) (at float64, ok bool) {
 
 // task changes what wakes show of a task.
 func (s *script) task(id, status string) {
-	s.tasks.Open = slices.DeleteFunc(slices.Clone(s.tasks.Open), func(t *tooltask.Task) bool { return t.ID == id })
+	open := slices.DeleteFunc(s.tasks.Open(), func(t *tooltask.Task) bool { return t.ID == id })
 	if status == "open" {
-		s.tasks.Open = append(s.tasks.Open, &tooltask.Task{ID: id, Agent: "ada", Opened: s.now})
+		open = append(open, &tooltask.Task{ID: id, Agent: "ada", Opened: s.now})
+	}
+	s.tasks = tooltask.New(open, s.tasks.Past, s.tasks.Work())
+	if status == "open" {
 		return
 	}
 	s.tasks.Past = append(slices.Clip(s.tasks.Past), tooltask.Past{ID: id, Agent: "ada", Status: status, At: s.now})

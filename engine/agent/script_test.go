@@ -142,22 +142,26 @@ func newScript(t *testing.T, a *txtar.Archive) *script {
 		}
 	}
 	s.define(d, &set)
+	var open []*tooltask.Task
+	var past []tooltask.Past
+	var work []tooltask.Work
 	for _, id := range set.Open {
-		s.tasks.Open = append(s.tasks.Open, &tooltask.Task{ID: id, Agent: "ada", Tool: "paint", Opened: moment(0), Due: moment(9)})
+		open = append(open, &tooltask.Task{ID: id, Agent: "ada", Tool: "paint", Opened: moment(0), Due: moment(9)})
 	}
 	for _, text := range set.Assigned {
 		id, by, _ := strings.Cut(text, " ")
 		asker, _, _ := strings.Cut(id, "/")
 		x := tooltask.Assignment{Type: "job.do"}
-		s.tasks.Open = append(s.tasks.Open, &tooltask.Task{ID: id, Agent: asker, Kind: tooltask.KindAgent, Tool: tooltask.AskTool, Params: x.Encode(), Opened: moment(0), Due: moment(9)})
+		open = append(open, &tooltask.Task{ID: id, Agent: asker, Kind: tooltask.KindAgent, Tool: tooltask.AskTool, Params: x.Encode(), Opened: moment(0), Due: moment(9)})
 		if by != "" {
-			s.tasks.Work = append(s.tasks.Work, tooltask.Work{ID: id, By: by, Status: tooltask.ReportProgress, Progress: 0.5, Note: "half"})
+			work = append(work, tooltask.Work{ID: id, By: by, Status: tooltask.ReportProgress, Progress: 0.5, Note: "half"})
 		}
 	}
 	if len(set.Open) > 0 {
-		s.tasks.Open = append(s.tasks.Open, &tooltask.Task{ID: "bo/1.1", Agent: "bo"})
-		s.tasks.Past = []tooltask.Past{{ID: "ada/0.1", Agent: "ada", Tool: "paint", Status: "error", Error: "no paint", At: moment(0)}}
+		open = append(open, &tooltask.Task{ID: "bo/1.1", Agent: "bo"})
+		past = []tooltask.Past{{ID: "ada/0.1", Agent: "ada", Tool: "paint", Status: "error", Error: "no paint", At: moment(0)}}
 	}
+	s.tasks = tooltask.New(open, past, work)
 	for _, m := range []**Machine{&s.live, &s.cut, &s.fold} {
 		private, _ := protocol.Normalize(set.Private)
 		state, _ := private.(map[string]any)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"iter"
 	"slices"
 
 	"tavernsim/engine/agent/agentfact"
@@ -116,21 +117,39 @@ func (t *Turn) answers(d *protocol.Draft) error {
 	return nil
 }
 
-// askerOf finds the asker of a question that is among these events or that an earlier turn perceived; "" = there is none.
-func (s *State) askerOf(events []*protocol.Envelope, task string) string {
+// asked yields the questions that are among these events or that an earlier turn perceived, each with its asker. The one that
+// counts of a question is the first.
+func (s *State) asked(events []*protocol.Envelope, yield func(task, asker string) bool) {
 	for _, e := range events {
-		if e.TaskID == task && e.ExpectsReply {
-			return e.Source
+		if e.ExpectsReply && !yield(e.TaskID, e.Source) {
+			return
 		}
 	}
 	if s.more != nil {
 		for _, q := range slices.Backward(s.more.owed) {
-			if q.Task == task {
-				return q.Asker
+			if !yield(q.Task, q.Asker) {
+				return
 			}
 		}
 	}
-	return ""
+}
+
+// askerOf finds the asker of a question; "" = there is none.
+func (s *State) askerOf(events []*protocol.Envelope, task string) (asker string) {
+	s.asked(events, func(id, by string) bool {
+		if id == task {
+			asker = by
+		}
+		return id != task
+	})
+	return asker
+}
+
+// askedIn yields the questions that somebody asked.
+func (s *State) askedIn(events []*protocol.Envelope) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		s.asked(events, func(task, asker string) bool { return asker == "" || yield(task) })
+	}
 }
 
 // answerTo finds the event that answers the task; nil = none does.

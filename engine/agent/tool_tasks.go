@@ -62,5 +62,5 @@ func shorter(caller, tool time.Duration) time.Duration {
 
 // assigns is what the turn can do with tasks, as they were when it began.
 func (t *Turn) assigns() *assign.Asker {
-	return &assign.Asker{Instance: t.m.ID.Instance, Turn: t.end.Turn, Tasks: &t.tasks, Heard: func(id string) bool { return t.m.State.askerOf(t.events, id) != "" }, Opened: t.tasksOpened, Most: t.m.Def.Limits.MaxTasks}
+	return &assign.Asker{Instance: t.m.ID.Instance, Turn: t.end.Turn, Tasks: &t.tasks, Heard: t.m.State.askedIn(t.events), Opened: t.tasksOpened, Most: t.m.Def.Limits.MaxTasks}
 }

@@ -41,6 +41,9 @@
 //     turn's events it is, and depends on nothing else; that of another one is
 //     its number. No two are the same. You give the requests of a turn one after the
 //     other, with no snapshot between them. A trace has the id of the event that began it.
+//  10. A change of an agent's subscriptions costs what it has itself. At worst it moves
+//     the runs of those with the same subscription, in memory or, if an event has
+//     them, into a copy.
 //
 // # The chain
 //

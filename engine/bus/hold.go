@@ -54,6 +54,19 @@ type holds struct {
 	last       uint64                       // number
 	deliveries int
 	bytes      int
+	dues       []protocol.Time // of the next release for each agent, and 1; 0 = none. nil = to be looked up
+}
+
+// look makes dues.
+func (hs *holds) look(subscribers int) {
+	hs.dues = make([]protocol.Time, subscribers)
+	for _, h := range hs.queue {
+		for o := range h.receivers.All() {
+			if at := &hs.dues[o]; *at == 0 || h.due < *at-1 {
+				*at = h.due + 1
+			}
+		}
+	}
 }
 
 func newHolds() holds {
@@ -152,6 +165,7 @@ func (hs *holds) add(h *hold) *hold {
 }
 
 func (hs *holds) insert(h *hold) {
+	hs.dues = nil
 	hs.byNumber[h.number] = h
 	heap.Push(&hs.queue, h)
 	hs.deliveries += h.receivers.Len()
@@ -180,6 +194,7 @@ func (hs *holds) split(h *hold, receivers Ranges) *hold {
 
 // take adds an event to a hold.
 func (hs *holds) take(t *hold, h *Held, e *Routed) {
+	hs.dues = nil
 	hs.bytes -= t.size()
 	if h.Subscription.Debounce != DebounceMerge {
 		t.events = t.events[:0]
@@ -202,6 +217,7 @@ func (hs *holds) release(number uint64) {
 	if h == nil {
 		return // of another scene
 	}
+	hs.dues = nil
 	delete(hs.byNumber, number)
 	heap.Remove(&hs.queue, h.place)
 	hs.deliveries -= h.receivers.Len()

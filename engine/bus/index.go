@@ -14,6 +14,7 @@ type group struct {
 	sub     Subscription // in its normal form
 	filter  *shared      // nil = every event matches
 	members Ranges
+	lent    bool // others may have members: a change copies them first
 }
 
 // compare orders the groups of one type, or of one path, so that filters are evaluated,

@@ -38,6 +38,7 @@ func (r *routing) near(d *protocol.Draft) refusal {
 // costs the agents that are near, and not all that subscribed.
 func (r *routing) audience(g *group) Ranges {
 	if !r.bounded {
+		g.lent = true
 		return g.members
 	}
 	var out Ranges

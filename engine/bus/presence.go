@@ -82,12 +82,9 @@ func (s *State) move(o uint32, sub Subscription, in bool) error {
 		return err
 	}
 	switch {
-	case in:
-		g.members = g.members.With(o)
-	case s.away.Contains(o):
-		g.members = g.members.Without(o)
-	}
-	if len(g.members) == 0 {
+	case in || s.away.Contains(o):
+		s.put(g, o, in)
+	case len(g.members) == 0:
 		s.drop(g)
 	}
 	return nil
@@ -127,9 +124,6 @@ func (s *State) listener(f *Listener) {
 
 // forget drops what an agent subscribed to, and unsubscribed from, at run time.
 func (s *State) forget(o uint32) {
-	if s.perAgent[o] == 0 {
-		return
-	}
 	added, removed := s.Changed(o)
 	for _, sub := range added {
 		s.subscribe(o, sub, false)
@@ -152,6 +146,7 @@ func (hs *holds) forget(o uint32) {
 			continue
 		}
 		h.receivers = h.receivers.Without(o)
+		hs.dues = nil
 		hs.deliveries--
 		delete(hs.waiting[h.key], o)
 	}

@@ -22,7 +22,14 @@ func (s *State) Holding() int { return s.holds.deliveries }
 
 // Holds reports whether something is held for an agent that is to be released by a moment.
 func (s *State) Holds(o uint32, by protocol.Time) bool {
-	return slices.ContainsFunc(s.holds.queue, func(h *hold) bool { return h.due <= by && h.receivers.Contains(o) })
+	if len(s.holds.queue) == 0 {
+		return false
+	}
+	if s.holds.dues == nil {
+		s.holds.look(s.subscribers.Len())
+	}
+	due := s.holds.dues[o]
+	return due != 0 && due-1 <= by
 }
 
 // Release decides about the next held deliveries that are due; nil = none are. An

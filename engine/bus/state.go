@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"tavernsim/engine/bus/filter"
 	"tavernsim/engine/bus/naming"
@@ -21,13 +22,14 @@ type State struct {
 	selves      []filter.Self // by ordinal; nil = no filter asked for one
 	filters     map[string]*shared
 	index       index
-	changes     map[change]bool // subscriptions (true) and unsubscriptions at run time
-	perAgent    map[uint32]int  // entries of changes
-	defined     int             // number of filters of the definition
+	changes     map[uint32][]changed // subscriptions and unsubscriptions of agents at run time, sorted
+	defined     int                  // number of filters of the definition
 	throttle    *throttle.Table
 	holds       holds
-	away        Ranges   // agents that are not there
-	teams       []*group // of subscriptions with a Group
+	away        Ranges          // agents that are not there
+	teams       map[*group]bool // of subscriptions with a Group
+	grouped     Ranges          // agents in teams
+	regroup     bool            // grouped is to be made anew
 
 	// Space tells where agents are; nil = nobody knows. Set it before Decide.
 	Space Space
@@ -45,9 +47,9 @@ type State struct {
 	Refusals   map[Reason]uint64
 }
 
-type change struct {
-	agent uint32
-	sub   Subscription
+type changed struct {
+	sub Subscription
+	on  bool // it is a subscription
 }
 
 // New makes the channel. The subscribers stay the caller's and must not change. Its error lists all distinct faults of the configuration and
@@ -55,7 +57,7 @@ type change struct {
 func New(cfg Config, subscribers Subscribers) (*State, error) {
 	s := &State{cfg: cfg.withDefaults(), subscribers: subscribers, filters: map[string]*shared{},
 		index:   index{exact: map[string][]*group{}, prefix: map[string][]*group{}},
-		changes: map[change]bool{}, perAgent: map[uint32]int{}, Refusals: map[Reason]uint64{}, holds: newHolds()}
+		changes: map[uint32][]changed{}, teams: map[*group]bool{}, Refusals: map[Reason]uint64{}, holds: newHolds()}
 	s.Names = naming.Names{Prefix: cfg.NamespacePrefix, Numbered: cfg.Numbered}
 	faults := faults{seen: map[string]bool{}}
 	faults.add(cfg.Check())
@@ -137,7 +139,7 @@ func (s *State) define(sub Subscription) (*group, error) {
 	g := &group{sub: sub, filter: f}
 	s.index.put(&sub, slices.Insert(groups, at, g))
 	if sub.Group != "" {
-		s.teams = append(s.teams, g)
+		s.teams[g], s.regroup = true, true
 	}
 	return g, nil
 }
@@ -166,7 +168,10 @@ func (s *State) drop(g *group) {
 		return
 	}
 	s.index.put(&g.sub, slices.Delete(groups, at, at+1))
-	s.teams = slices.DeleteFunc(s.teams, func(t *group) bool { return t == g })
+	if g.sub.Group != "" {
+		delete(s.teams, g)
+		s.regroup = true
+	}
 	if g.filter == nil {
 		return
 	}
@@ -211,39 +216,49 @@ func (s *State) Change(c Change) (*SubscriptionChanged, error) {
 	return f, nil
 }
 
-// unsubscribe finds the matching subscriptions of an agent.
+// unsubscribe finds the matching subscriptions of an agent, in the order of the index.
 func (s *State) unsubscribe(o uint32, which Subscription, f *SubscriptionChanged) error {
 	which, err := Subscription{Type: which.Type, FilterCondition: which.FilterCondition, Path: which.Path, Group: which.Group}.Normal()
 	if err != nil {
 		return err
 	}
-	for _, g := range s.groupsOf(&which) {
-		if g.sub.agrees(&which) && g.members.Contains(o) && !slices.Contains(f.Remove, g.sub) {
-			f.Remove = append(f.Remove, g.sub)
+	for _, sub := range s.subscribed(o) {
+		if sub.agrees(&which) && !slices.Contains(f.Remove, sub) {
+			f.Remove = append(f.Remove, sub)
 		}
 	}
 	return nil
 }
 
-// groupsOf returns the groups of a type; without a path, those of all paths.
-func (s *State) groupsOf(which *Subscription) []*group {
-	groups := s.index.groups(which)
-	if which.Type != TypeWorldUpdated && which.Type != TypeWorldWatched || which.Path != "" {
-		return groups
+// subscribed lists the subscriptions of an agent, in the order of the index.
+func (s *State) subscribed(o uint32) (list []Subscription) {
+	add := func(sub Subscription) {
+		if s.hears(o, &sub) && !slices.Contains(list, sub) {
+			list = append(list, sub)
+		}
 	}
-	groups = slices.Clip(groups)
-	for _, e := range s.index.paths.All() {
-		groups = append(groups, e.Value...)
+	for _, sub := range s.subscribers.Subscriptions(o) {
+		if sub, err := sub.Normal(); err == nil {
+			add(sub)
+		}
 	}
-	return groups
+	for _, c := range s.changes[o] {
+		if c.on {
+			add(c.sub)
+		}
+	}
+	slices.SortFunc(list, func(a, b Subscription) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), (&group{sub: a}).compare(&b))
+	})
+	return list
 }
 
 // inForce counts the differences to the definition after a change. A change that
 // reverts another one reduces the number.
 func (s *State) inForce(f *SubscriptionChanged) int {
-	n := s.perAgent[f.Agent] + len(f.Add) + len(f.Remove)
+	n := len(s.changes[f.Agent]) + len(f.Add) + len(f.Remove)
 	for _, sub := range slices.Concat(f.Add, f.Remove) {
-		if _, ok := s.changes[change{f.Agent, sub}]; ok {
+		if _, ok := s.change(f.Agent, sub); ok {
 			n -= 2
 		}
 	}
@@ -354,29 +369,45 @@ func (s *State) subscribe(o uint32, sub Subscription, on bool) {
 	if err != nil {
 		panic(fmt.Sprintf("bus: apply %s: %v", FactSubscription, err))
 	}
-	if on {
-		g.members = g.members.With(o)
-	} else {
-		g.members = g.members.Without(o)
+	s.put(g, o, on)
+	s.note(o, changed{sub, on})
+}
+
+// put adds an agent to a group, or takes it out. A group without members is dropped.
+func (s *State) put(g *group, o uint32, in bool) {
+	if g.lent {
+		g.members, g.lent = slices.Clone(g.members), false
 	}
+	if in {
+		g.members.Put(o)
+	} else {
+		g.members.Drop(o)
+	}
+	s.regroup = s.regroup || g.sub.Group != ""
 	if len(g.members) == 0 {
 		s.drop(g)
 	}
-	s.note(change{o, sub}, on)
+}
+
+// change finds a difference to the definition among those of an agent, or its place.
+func (s *State) change(o uint32, sub Subscription) (at int, found bool) {
+	return slices.BinarySearchFunc(s.changes[o], sub, func(c changed, sub Subscription) int { return compareSubscriptions(&c.sub, &sub) })
 }
 
 // note keeps the difference to the definition. A change and its opposite cancel out.
-func (s *State) note(c change, on bool) {
-	if was, ok := s.changes[c]; ok && was != on {
-		delete(s.changes, c)
-		if s.perAgent[c.agent]--; s.perAgent[c.agent] == 0 {
-			delete(s.perAgent, c.agent)
-		}
-		return
-	} else if !ok {
-		s.perAgent[c.agent]++
+func (s *State) note(o uint32, c changed) {
+	list := s.changes[o]
+	switch at, found := s.change(o, c.sub); {
+	case !found:
+		list = slices.Insert(list, at, c)
+	case list[at].on != c.on:
+		list = slices.Delete(list, at, at+1)
 	}
-	s.changes[c] = on
+	if len(list) == 0 {
+		delete(s.changes, o)
+		return
+	}
+	s.changes[o] = list
 }
 
 // snapshot is a State without the parts that follow from the definition.
@@ -402,16 +433,10 @@ func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
 	for _, reason := range slices.Sorted(maps.Keys(s.Refusals)) {
 		snap.Refusals = append(snap.Refusals, refusals{Reason: reason, Count: s.Refusals[reason]})
 	}
-	for _, c := range slices.SortedFunc(maps.Keys(s.changes), compareChanges) {
-		if n := len(snap.Changes); n == 0 || snap.Changes[n-1].Agent != c.agent {
-			snap.Changes = append(snap.Changes, SubscriptionChanged{Agent: c.agent})
-		}
-		last := &snap.Changes[len(snap.Changes)-1]
-		if s.changes[c] {
-			last.Add = append(last.Add, c.sub)
-		} else {
-			last.Remove = append(last.Remove, c.sub)
-		}
+	for _, o := range slices.Sorted(maps.Keys(s.changes)) {
+		f := SubscriptionChanged{Agent: o}
+		f.Add, f.Remove = s.Changed(o)
+		snap.Changes = append(snap.Changes, f)
 	}
 	if s.peopled() {
 		return codec.Marshal(&peopled{snap, s.away})
@@ -419,9 +444,8 @@ func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
 	return codec.Marshal(&snap)
 }
 
-func compareChanges(a, b change) int {
-	x, y := &a.sub, &b.sub
-	return cmp.Or(cmp.Compare(a.agent, b.agent), cmp.Compare(x.Type, y.Type), cmp.Compare(x.Path, y.Path),
+func compareSubscriptions(x, y *Subscription) int {
+	return cmp.Or(cmp.Compare(x.Type, y.Type), cmp.Compare(x.Path, y.Path),
 		cmp.Compare(x.FilterCondition, y.FilterCondition), cmp.Compare(x.Debounce, y.Debounce), cmp.Compare(x.Quiet, y.Quiet), cmp.Compare(x.Most, y.Most), cmp.Compare(x.Group, y.Group))
 }
 

@@ -1,6 +1,6 @@
 package bus
 
-import "slices"
+import "tavernsim/engine/bus/ordinals"
 
 // View is what others see of a channel between two decisions.
 type View struct {
@@ -10,28 +10,22 @@ type View struct {
 
 // View gives the state as it is now.
 func (s *State) View() View {
-	v := View{World: s.index.hearsWorld()}
-	for _, g := range s.teams {
-		v.Grouped = v.Grouped.And(g.members)
+	if s.regroup {
+		sets := make([]Ranges, 0, len(s.teams))
+		for g := range s.teams {
+			g.lent = true
+			sets = append(sets, g.members)
+		}
+		s.grouped, s.regroup = ordinals.Union(sets), false
 	}
-	return v
+	return View{World: s.index.hearsWorld(), Grouped: s.grouped}
 }
 
 // Changed lists the differences between an agent's subscriptions and its definition,
 // in a fixed order.
 func (s *State) Changed(o uint32) (added, removed []Subscription) {
-	if s.perAgent[o] == 0 {
-		return nil, nil
-	}
-	var found []change
-	for c := range s.changes {
-		if c.agent == o {
-			found = append(found, c)
-		}
-	}
-	slices.SortFunc(found, compareChanges)
-	for _, c := range found {
-		if s.changes[c] {
+	for _, c := range s.changes[o] {
+		if c.on {
 			added = append(added, c.sub)
 		} else {
 			removed = append(removed, c.sub)

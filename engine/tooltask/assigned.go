@@ -113,14 +113,6 @@ func (t *Task) Assignment() (a Assignment) {
 // outside reports whether an executor carries the task out.
 func (t *Task) outside() bool { return t.Kind != KindPerson && t.Kind != KindAgent }
 
-// WorkOn is how far an open task is; nil = nobody has taken it.
-func (s *State) WorkOn(id string) *Work {
-	if i := slices.IndexFunc(s.Work, func(w Work) bool { return w.ID == id }); i >= 0 {
-		return &s.Work[i]
-	}
-	return nil
-}
-
 // Reserved refuses an answer by a plain event to a task that wants a report.
 func (s *State) Reserved(d *protocol.Draft) error {
 	if d.TaskID == "" {
@@ -138,15 +130,6 @@ func (s *State) taker(id string) string {
 		return w.By
 	}
 	return ""
-}
-
-// Taken counts the open tasks that agents have taken, by agent.
-func (s *State) Taken() map[string]int64 {
-	counts := make(map[string]int64, len(s.Work))
-	for i := range s.Work {
-		counts[s.Work[i].By]++
-	}
-	return counts
 }
 
 // report decides about what an agent says of a task.
@@ -231,48 +214,12 @@ func (s *State) lapsed(t *Task, now protocol.Time) *Ended {
 	return s.over(t, TimedOut, "nobody reported the end within "+t.Timeout.Round(time.Millisecond).String(), "", now)
 }
 
-// concerns reports whether a task ends with an agent that leaves the scene: its asker, who
-// took it, or the only one who could.
-func (s *State) concerns(t *Task, agent string) bool {
-	if t.Agent == agent {
-		return true
-	}
-	if t.Kind != KindAgent {
-		return false
-	}
-	to := t.Assignment().To
-	return s.taker(t.ID) == agent || len(to) == 1 && to[0] == agent
-}
-
 // leaves is the end of a task with an agent that leaves the scene.
 func (s *State) leaves(t *Task, agent string, now protocol.Time) Fact {
 	if t.Kind == KindAgent {
 		return s.over(t, Dismissed, agent+" left the scene", agent, now)
 	}
 	return t.Cancel(ReasonLeft, now)
-}
-
-// work folds a report.
-func (s *State) work(f *Reported) {
-	w := Work{ID: f.ID, By: f.By, Status: f.Status, Progress: f.Progress, Note: f.Note, At: f.At}
-	list := slices.Clone(s.Work)
-	if i := slices.IndexFunc(list, func(w Work) bool { return w.ID == f.ID }); i >= 0 {
-		list[i] = w
-	} else {
-		list = append(list, w)
-	}
-	s.Work = list
-}
-
-// forget drops how far an ended task is.
-func (s *State) forget(id string) {
-	if s.WorkOn(id) == nil {
-		return
-	}
-	s.Work = slices.DeleteFunc(slices.Clone(s.Work), func(w Work) bool { return w.ID == id })
-	if len(s.Work) == 0 {
-		s.Work = nil
-	}
 }
 
 // Finished is the end of a task between agents as agents hear of it, and who does; nobody =

@@ -3,7 +3,6 @@ package tooltask
 import (
 	"bytes"
 	"fmt"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -61,13 +60,13 @@ func TestAssigned(t *testing.T) {
 				told = append(told, fmt.Sprint(to))
 			}
 		}
-		for _, w := range s.Work {
+		for _, w := range s.Work() {
 			work = append(work, w.ID+" of "+w.By+" "+w.Status)
 		}
 		if got := kinds(facts); got != c.want || strings.Join(told, " ") != c.told || strings.Join(work, " ") != c.work {
 			t.Errorf("at %d: %s; told %s; work %s\nwant %s; %s; %s", c.now, got, told, work, c.want, c.told, c.work)
 		}
-		if !reflect.DeepEqual(folded, s) {
+		if !equal(folded, s) {
 			t.Errorf("at %d: folded %+v, decided %+v", c.now, folded, s)
 		}
 	}
@@ -117,12 +116,12 @@ func TestAnyReports(t *testing.T) {
 					}
 				}
 			}
-			for _, w := range s.Work {
+			for _, w := range s.Work() {
 				if s.Task(w.ID) == nil {
 					t.Fatalf("%s goes on and has ended", w.ID)
 				}
 			}
-			for _, x := range s.Open {
+			for _, x := range s.Open() {
 				if x.Due <= now {
 					t.Fatalf("%s is open at %d, due at %d", x.ID, now, x.Due)
 				}

@@ -49,11 +49,53 @@ func BenchmarkWave(b *testing.B) {
 			for b.Loop() {
 				s := State{}
 				s.Decide(Rules{Tick: time.Second}, 1, requests, nil)
-				if len(s.Open) != n {
+				if s.Len() != n {
 					b.Fatal("tasks are gone")
 				}
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/task")
+		})
+	}
+}
+
+// BenchmarkRound: beside more and more open tasks, an agent counts its own and finds one, which ends, and another
+// is opened.
+func BenchmarkRound(b *testing.B) {
+	for _, n := range []int{100, 1000, 9000} {
+		b.Run(fmt.Sprintf("open=%d", n), func(b *testing.B) {
+			s := State{}
+			for i := range n {
+				s.Apply(&Opened{Task: open(fmt.Sprintf("task-%d", i), fmt.Sprintf("agent_%d", i), time.Hour).Task})
+			}
+			again := open("task-50", "agent_50", time.Hour).Task
+			b.ReportAllocs()
+			for b.Loop() {
+				if s.OpenOf("agent_50") != 1 || s.Task("task-50") == nil {
+					b.Fatal("a task is gone")
+				}
+				s.Apply(&Ended{ID: "task-50", Agent: "agent_50"})
+				s.Apply(&Opened{Task: again})
+			}
+		})
+	}
+}
+
+// BenchmarkLeave: an agent without tasks leaves, beside more and more tasks between others.
+func BenchmarkLeave(b *testing.B) {
+	for _, n := range []int{100, 1000, 9000} {
+		b.Run(fmt.Sprintf("open=%d", n), func(b *testing.B) {
+			s := State{}
+			for i := range n {
+				q := open(fmt.Sprintf("task-%d", i), fmt.Sprintf("agent_%d", i), time.Hour)
+				to := Assignment{Type: "job", To: []string{fmt.Sprintf("agent_%d", i+1)}}
+				q.Task.Kind, q.Task.Params = KindAgent, to.Encode()
+				s.Apply(&Opened{Task: q.Task})
+			}
+			for b.Loop() {
+				if facts := s.Decide(Rules{}, 1, []Request{{Leave: true, Task: Task{Agent: "nobody"}}}, nil); len(facts) != 0 {
+					b.Fatal(facts)
+				}
+			}
 		})
 	}
 }

@@ -93,26 +93,6 @@ func (t *Task) due(r Rules, now protocol.Time) protocol.Time {
 	return 0
 }
 
-// Holds reports whether scene time stands until a question is answered.
-func (s *State) Holds() bool {
-	for _, t := range s.Open {
-		if t.Kind == KindPerson && t.Due == 0 {
-			return true
-		}
-	}
-	return false
-}
-
-// AskedBy is the number of open questions of an agent.
-func (s *State) AskedBy(agent string) (n int) {
-	for _, t := range s.Open {
-		if t.Kind == KindPerson && t.Agent == agent {
-			n++
-		}
-	}
-	return n
-}
-
 // settle ends a question by a request.
 func (s *State) settle(id string, x *Settle, now protocol.Time) Fact {
 	t := s.Task(id)

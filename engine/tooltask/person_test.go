@@ -32,7 +32,7 @@ func TestQuestions(t *testing.T) {
 	told := map[string]Told{"held": {Answer: &Answer{}}, "runs": {Answer: &Answer{}}}
 	s.Decide(r, 1, travelled, told)
 	if !s.Holds() || s.AskedBy("ada") != 2 || s.OpenOf("ada") != 0 || s.Task("held").Due != 0 || s.Task("runs").Due != 1+minute || s.Task("alone").Due != 1+protocol.Time(time.Second) {
-		t.Fatalf("%+v", s.Open)
+		t.Fatalf("%+v", s.Open())
 	}
 	if missing := s.Missing(2*minute, func(string) bool { return false }); len(missing) != 0 {
 		t.Error("somebody waits for", missing)
@@ -68,7 +68,7 @@ func TestQuestions(t *testing.T) {
 		t.Error(got)
 	}
 	if s.Decide(Rules{Realtime: true}, 20*minute, []Request{asks("real", "ada", Question{Action: "text", Wait: WaitHold})}, nil); s.Holds() || s.Task("real").Due != 21*minute {
-		t.Errorf("in realtime: %+v", s.Open)
+		t.Errorf("in realtime: %+v", s.Open())
 	}
 }
 

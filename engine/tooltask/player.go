@@ -90,11 +90,12 @@ func (s *State) PlayerOf(agent string) *Player {
 func (s *State) WaitsForPlayer(agent string) bool { return s.playing(agent) != nil }
 
 func (s *State) playing(agent string) *Task {
-	i := slices.IndexFunc(s.Open, func(t *Task) bool { return t.Agent == agent && t.Tool == PlayTool })
-	if i < 0 {
-		return nil
+	for t := range s.Asked(agent) {
+		if t.Tool == PlayTool {
+			return t
+		}
 	}
-	return s.Open[i]
+	return nil
 }
 
 // Played reports whether a task that has ended asked the player of an agent.

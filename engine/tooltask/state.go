@@ -111,16 +111,16 @@ type Rules struct {
 	Tick     time.Duration // of the virtual clock: no task is shorter
 }
 
-// State is what is kept. Its lists are shared and read-only: a change makes new ones, or
-// writes behind the end of those that others have.
+// State is what is kept. It is a value: a copy costs nothing, and may be read while others
+// change theirs.
 type State struct {
-	Open []*Task // in the order in which they were opened
-	Past []Past  // the newest, oldest first
-	Work []Work  // of the open ones between agents, in the order in which they were taken
+	Past []Past // the newest, oldest first
 	// Players play agents, in the order in which they took them over.
 	Players []Player
 
-	used *int // how much of the memory of Open is taken, by this State or a later copy of it
+	tasks tasks
+	works works
+	free  *int // how much of the memory behind Past nobody has taken, of all copies of this State
 }
 
 // Decide gives the facts of a wave, folded: first the tasks that end, then the requests.
@@ -136,7 +136,7 @@ func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[
 			fold(s.report(q, now))
 		}
 	}
-	for _, t := range s.ends(now) {
+	for _, t := range s.ends(now, told) {
 		switch a := told[t.ID].Answer; {
 		case t.Kind == KindPerson && t.Due != 0:
 			fold(t.silent(now))
@@ -150,7 +150,6 @@ func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[
 		}
 	}
 	left := leftOf(requests)
-	of, asked := s.counter(false), s.counter(true)
 	for i := range requests {
 		q := &requests[i]
 		switch {
@@ -159,25 +158,20 @@ func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[
 			for _, f := range s.seat(q.Seat, now) {
 				fold(f)
 			}
-			of, asked = s.counter(false), s.counter(true)
 		case q.Cancel:
 			fold(s.cancel(q, now))
-			of, asked = s.counter(false), s.counter(true)
 		case q.Leave:
 			for _, f := range s.Release(q.Task.Agent, "", ReasonLeft, now) {
 				fold(f)
 			}
-			for _, t := range slices.Clone(s.Open) {
-				if s.concerns(t, q.Task.Agent) {
-					fold(s.leaves(t, q.Task.Agent, now))
-				}
+			for _, t := range s.concerns(q.Task.Agent) {
+				fold(s.leaves(t, q.Task.Agent, now))
 			}
-			of, asked = s.counter(false), s.counter(true)
-		case len(s.Open) >= MaxOpen:
+		case s.Len() >= MaxOpen:
 			fold(q.Task.refused(fmt.Sprintf("%d tasks are open in the scene; no more are", MaxOpen), now))
-		case q.Task.Kind == KindPerson && asked(q.Task.Agent) >= MaxAsked:
+		case q.Task.Kind == KindPerson && s.AskedBy(q.Task.Agent) >= MaxAsked:
 			fold(q.Task.refused(fmt.Sprintf("%d questions of the agent are open; no more are", MaxAsked), now))
-		case q.Task.Kind != KindPerson && q.Most > 0 && of(q.Task.Agent) >= q.Most:
+		case q.Task.Kind != KindPerson && q.Most > 0 && s.OpenOf(q.Task.Agent) >= q.Most:
 			fold(q.Task.refused(fmt.Sprintf("%d tasks are open, more are refused (custom_runtime_config.max_tasks)", q.Most), now))
 		case q.Task.Costs() && !left.take(q.Cost):
 			fold(q.Task.refused(budget.ToolsAreOut, now))
@@ -203,72 +197,6 @@ func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[
 		}
 	}
 	return facts
-}
-
-// counter gives the number of open tasks of agents, while tasks are only opened. It goes through
-// the list once, however many requests there are. people = of questions to people, else of
-// the others.
-func (s *State) counter(people bool) func(agent string) int {
-	counts, seen := map[string]int{}, 0
-	return func(agent string) int {
-		for ; seen < len(s.Open); seen++ {
-			if t := s.Open[seen]; (t.Kind == KindPerson) == people {
-				counts[t.Agent]++
-			}
-		}
-		return counts[agent]
-	}
-}
-
-// ends are the tasks that end now if their answers are there, by the moments at which they
-// are due and in the order in which they were opened.
-func (s *State) ends(now protocol.Time) (list []*Task) {
-	for _, t := range s.Open {
-		if t.Due <= now {
-			list = append(list, t)
-		}
-	}
-	slices.SortStableFunc(list, func(a, b *Task) int { return int(min(1, max(-1, a.Due-b.Due))) })
-	return list
-}
-
-// Missing lists the tasks that are due and whose answers are not there; on the realtime
-// clock none is due.
-func (s *State) Missing(now protocol.Time, there func(id string) bool) (ids []string) {
-	for _, t := range s.Open {
-		if t.Due != 0 && t.Due <= now && t.outside() && !there(t.ID) {
-			ids = append(ids, t.ID)
-		}
-	}
-	return ids
-}
-
-// Next is when a task is due; 0 = none is.
-func (s *State) Next() (next protocol.Time) {
-	for _, t := range s.Open {
-		if t.Due != 0 && (next == 0 || t.Due < next) {
-			next = t.Due
-		}
-	}
-	return next
-}
-
-// Task finds an open task; nil = it is not open.
-func (s *State) Task(id string) *Task {
-	if i := slices.IndexFunc(s.Open, func(t *Task) bool { return t.ID == id }); i >= 0 {
-		return s.Open[i]
-	}
-	return nil
-}
-
-// OpenOf is the number of open tasks of an agent, without questions to people.
-func (s *State) OpenOf(agent string) (n int) {
-	for _, t := range s.Open {
-		if t.Agent == agent && t.Kind != KindPerson {
-			n++
-		}
-	}
-	return n
 }
 
 func (s *State) cancel(q *Request, now protocol.Time) Fact {
@@ -318,13 +246,13 @@ func (s *State) Apply(f Fact) {
 	switch x := f.(type) {
 	case *Opened:
 		t := x.Task
-		s.add(&t)
+		s.tasks.add(&t)
 	case *Ended:
 		s.close(Past{ID: x.ID, Agent: x.Agent, Tool: x.Tool, Status: x.Status, Error: x.Error, At: x.At})
 	case *Cancelled:
 		s.close(Past{ID: x.ID, Agent: x.Agent, Tool: x.Tool, Status: "cancelled", At: x.At})
 	case *Reported:
-		s.work(x)
+		s.works.set(&Work{ID: x.ID, By: x.By, Status: x.Status, Progress: x.Progress, Note: x.Note, At: x.At})
 	case *TakenOver:
 		s.sit(x.Player)
 	case *Released:
@@ -333,22 +261,21 @@ func (s *State) Apply(f Fact) {
 	}
 }
 
-// add appends a task. Of the copies of a State the first one that grows writes behind its
-// end; the others copy the list.
-func (s *State) add(t *Task) {
-	if s.used == nil || *s.used != len(s.Open) || len(s.Open) == cap(s.Open) {
-		s.Open, s.used = slices.Grow(slices.Clip(s.Open), len(s.Open)/4+1), new(int)
-	}
-	s.Open = append(s.Open, t)
-	*s.used = len(s.Open)
+func (s *State) close(p Past) {
+	s.tasks.remove(p.ID)
+	s.works.remove(p.ID)
+	s.remember(p)
 }
 
-func (s *State) close(p Past) {
-	if i := slices.IndexFunc(s.Open, func(t *Task) bool { return t.ID == p.ID }); i >= 0 {
-		s.Open, s.used = slices.Delete(slices.Clone(s.Open), i, i+1), nil
+// remember appends to Past. Of the copies of a State the first one that does so writes behind its
+// end; the others copy the list.
+func (s *State) remember(p Past) {
+	list := s.Past[max(0, len(s.Past)+1-maxEnded):]
+	if room := cap(list) - len(list); room == 0 || s.free == nil || *s.free != room {
+		list, s.free = slices.Grow(slices.Clip(list), len(list)/2+1), new(int)
 	}
-	s.forget(p.ID)
-	s.Past = append(slices.Clip(s.Past[max(0, len(s.Past)+1-maxEnded):]), p)
+	s.Past = append(list, p)
+	*s.free = cap(s.Past) - len(s.Past)
 }
 
 // plain is a state without tasks that agents have taken.
@@ -364,18 +291,27 @@ type taken struct {
 	Work []Work
 }
 
+// played is a state.
+type played struct {
+	Open    []*Task
+	Past    []Past
+	Work    []Work
+	Players []Player
+}
+
 // Snapshot encodes the state, without the lists at its end that are empty. A state without
 // tasks and players is nothing.
 func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
+	open, work := s.Open(), s.Work()
 	switch {
 	case len(s.Players) > 0:
-		return codec.Marshal(s)
-	case len(s.Open)+len(s.Past) == 0:
+		return codec.Marshal(&played{open, s.Past, work, s.Players})
+	case len(open)+len(s.Past) == 0:
 		return protocol.Raw{0xc0}, nil
-	case len(s.Work) == 0:
-		return codec.Marshal(&plain{s.Open, s.Past})
+	case len(work) == 0:
+		return codec.Marshal(&plain{open, s.Past})
 	}
-	return codec.Marshal(&taken{s.Open, s.Past, s.Work})
+	return codec.Marshal(&taken{open, s.Past, work})
 }
 
 // Restore decodes the output of Snapshot.
@@ -383,7 +319,13 @@ func Restore(codec *protocol.Codec, raw protocol.Raw) (s State, err error) {
 	if len(raw) == 0 || raw[0] == 0xc0 {
 		return s, nil
 	}
-	return s, grown.Unmarshal(codec, raw, &s)
+	var p played
+	if err := grown.Unmarshal(codec, raw, &p); err != nil {
+		return s, err
+	}
+	s = New(p.Open, p.Past, p.Work)
+	s.Players = p.Players
+	return s, nil
 }
 
 // Costs reports whether a task counts in the budget of tools: not what an agent does itself, or

@@ -222,10 +222,8 @@ func (d *decider) special(q *Request) {
 	case Unlock:
 		d.unlock(q)
 	case Leave:
-		for _, h := range d.Next.leases.Held(d.now) {
-			if h.Holder == q.Change.By {
-				d.lease(&lease.Released{Time: d.now, ID: h.ID, Holder: h.Holder})
-			}
+		if h, ok := d.Next.leases.Of(q.Change.By, d.now); ok {
+			d.lease(&lease.Released{Time: d.now, ID: h.ID, Holder: h.Holder})
 		}
 	}
 }

@@ -33,7 +33,7 @@ func Fork(sc *setup.Scene, journal Writer, opt Options, forked *agenda.Forked, s
 	for _, p := range state.Tasks().State.Players {
 		facts = append(facts, appended{machines.ActorTasks, &tooltask.Released{Agent: p.Agent, Reason: tooltask.ReasonForked}})
 	}
-	for _, t := range state.Tasks().State.Open {
+	for _, t := range state.Tasks().State.Open() {
 		if t.Kind == tooltask.KindAgent { // nobody outside carries it out
 			continue
 		}

@@ -62,8 +62,8 @@ func TestAForkEndsWhatIsOutside(t *testing.T) {
 			t.Fatal(err)
 		}
 		tasks := is.Tasks().State
-		if len(tasks.Open) != 1 || tasks.Open[0].ID != "agent" || len(tasks.Players) > 0 {
-			t.Errorf("open are %+v, played %+v", tasks.Open, tasks.Players)
+		if len(tasks.Open()) != 1 || tasks.Open()[0].ID != "agent" || len(tasks.Players) > 0 {
+			t.Errorf("open are %+v, played %+v", tasks.Open(), tasks.Players)
 		}
 		if is.Agenda.Wave != number+1 || is.World().Version() != was.World().Version()+1 {
 			t.Errorf("it is at wave %d and version %d, and was at %d and %d", is.Agenda.Wave, is.World().Version(), number, was.World().Version())

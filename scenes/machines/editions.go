@@ -20,7 +20,8 @@ func (s *Stage) mayReload(f *agenda.PluginsChanged) string {
 	if _, err := s.scene.Edition(f.Edition, f.Project); err != nil {
 		return err.Error()
 	}
-	for _, t := range s.questions().Open {
+	tasks := s.questions()
+	for _, t := range tasks.Open() {
 		if slices.Contains(f.Tools, t.Tool) {
 			return fmt.Sprintf("the task %s of the tool %s, which is another one now, is open; wait for it, or cancel it", t.ID, t.Tool)
 		}

@@ -222,7 +222,7 @@ func TestTasksOfAFork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := len(state.Tasks().State.Open)
+	open := state.Tasks().State.Len()
 	if _, err := history.Fork(s.Made(t, set), j, history.Options{}, &agenda.Forked{Parent: "p", Wave: 2, Seed: 3}, nil); err != nil || open != 10 {
 		t.Fatal(open, err)
 	}

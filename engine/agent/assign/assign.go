@@ -4,6 +4,7 @@
 package assign
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -61,10 +62,10 @@ func Speaking(inSpace, assigns bool) (list []tool.Param) {
 type Asker struct {
 	Instance string
 	Turn     uint64
-	Tasks    *tooltask.State        // as the turn sees them
-	Heard    func(task string) bool // an event that the agent perceived asked for it
-	Opened   int                    // by this turn so far
-	Most     int                    // open tasks of the agent
+	Tasks    *tooltask.State  // as the turn sees them
+	Heard    iter.Seq[string] // the tasks that events asked for which the agent perceived
+	Opened   int              // by this turn so far
+	Most     int              // open tasks of the agent
 }
 
 // Ask gives the request for a task with a deadline, which an event asks for; id = of the new one.
@@ -89,8 +90,11 @@ func (a *Asker) Ask(d *protocol.Draft, id string, seconds float64) (*tooltask.Re
 
 // named is the id of the agent's open task with this name; without one, what is given.
 func (a *Asker) named(id string) string {
-	for _, x := range a.Tasks.Open {
-		if id != "" && x.Kind == tooltask.KindAgent && x.Agent == a.Instance && x.Assignment().Name == id {
+	if id == "" {
+		return id
+	}
+	for x := range a.Tasks.Asked(a.Instance) {
+		if x.Kind == tooltask.KindAgent && x.Assignment().Name == id {
 			return x.ID
 		}
 	}
@@ -120,7 +124,7 @@ func (a *Asker) report(p tool.Params) (*tooltask.Request, any, error) {
 		return nil, nil, protocol.Errorf(protocol.KindInvalid, "result goes with status done; with %s say it in note", r.Status)
 	case t != nil && t.Agent == a.Instance && !slices.Contains(t.Assignment().To, a.Instance):
 		return nil, nil, protocol.Errorf(protocol.KindInvalid, "task_id %s: you asked for it yourself; CancelTaskTool ends it", tool.Cut(id))
-	case !a.Heard(id) && (w == nil || w.By != a.Instance):
+	case !a.heard(id) && (w == nil || w.By != a.Instance):
 		return nil, nil, protocol.Errorf(protocol.KindNotFound, "task_id %s: no event that you perceived asked for it", tool.Cut(id))
 	}
 	return &tooltask.Request{Task: tooltask.Task{ID: id, Agent: a.Instance}, Report: r}, nil, nil
@@ -130,8 +134,8 @@ func (a *Asker) report(p tool.Params) (*tooltask.Request, any, error) {
 func (a *Asker) status(p tool.Params) (*tooltask.Request, any, error) {
 	id := a.named(p.Text("task_id"))
 	list := []any{}
-	for _, x := range a.Tasks.Open {
-		if (x.Agent == a.Instance || a.owes(x)) && (id == "" || x.ID == id) {
+	for _, x := range a.Tasks.About(a.Instance, a.Heard) {
+		if id == "" || x.ID == id {
 			list = append(list, a.value(x))
 		}
 	}
@@ -160,26 +164,23 @@ func (a *Asker) status(p tool.Params) (*tooltask.Request, any, error) {
 // may take.
 func (a *Asker) Input() map[string]any {
 	asked, todo := []any{}, []any{}
-	for _, x := range a.Tasks.Open {
-		if x.Agent == a.Instance {
-			asked = append(asked, a.value(x))
-		}
-		if a.owes(x) {
-			todo = append(todo, a.value(x))
-		}
+	for x := range a.Tasks.Asked(a.Instance) {
+		asked = append(asked, a.value(x))
+	}
+	for _, x := range a.Tasks.Owed(a.Instance, a.Heard) {
+		todo = append(todo, a.value(x))
 	}
 	return map[string]any{"asked": asked, "todo": todo}
 }
 
-// owes reports whether the agent has taken a task, or perceived it while nobody has.
-func (a *Asker) owes(x *tooltask.Task) bool {
-	if x.Kind != tooltask.KindAgent {
-		return false
+// heard reports whether an event that the agent perceived asked for a task.
+func (a *Asker) heard(id string) bool {
+	for task := range a.Heard {
+		if task == id {
+			return true
+		}
 	}
-	if w := a.Tasks.WorkOn(x.ID); w != nil {
-		return w.By == a.Instance
-	}
-	return a.Heard(x.ID)
+	return false
 }
 
 // value is an open task.

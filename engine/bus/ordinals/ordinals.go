@@ -23,7 +23,8 @@ type Range struct {
 func (r Range) End() uint64 { return uint64(r.From) + uint64(r.Count) }
 
 // Ranges is a set of ordinals: runs in ascending order that neither touch nor
-// overlap. A shared set never changes; With and Without copy it.
+// overlap. A shared set never changes: With and Without copy it; Push, Put and Drop are for
+// its owner.
 type Ranges []Range
 
 // Len counts the ordinals.
@@ -68,38 +69,65 @@ func (rs *Ranges) Push(o uint32) {
 	*rs = append(*rs, Range{From: o, Count: 1})
 }
 
+// Put adds an ordinal, in place.
+func (rs *Ranges) Put(o uint32) {
+	list, i := *rs, rs.find(o)
+	if i < len(list) && list[i].From <= o {
+		return
+	}
+	before := i > 0 && list[i-1].End() == uint64(o)
+	after := i < len(list) && uint64(list[i].From) == uint64(o)+1
+	switch {
+	case before && after:
+		list[i-1].Count += 1 + list[i].Count
+		*rs = slices.Delete(list, i, i+1)
+	case before:
+		list[i-1].Count++
+	case after:
+		list[i].From, list[i].Count = o, list[i].Count+1
+	default:
+		*rs = slices.Insert(list, i, Range{From: o, Count: 1})
+	}
+}
+
+// Drop removes an ordinal, in place.
+func (rs *Ranges) Drop(o uint32) {
+	list, i := *rs, rs.find(o)
+	if i == len(list) || list[i].From > o {
+		return
+	}
+	before, after := o-list[i].From, uint32(list[i].End()-uint64(o)-1)
+	switch {
+	case before == 0 && after == 0:
+		*rs = slices.Delete(list, i, i+1)
+	case before == 0:
+		list[i] = Range{From: o + 1, Count: after}
+	default:
+		list[i].Count = before
+		if after > 0 {
+			*rs = slices.Insert(list, i+1, Range{From: o + 1, Count: after})
+		}
+	}
+}
+
 // With returns the set with one more ordinal.
 func (rs Ranges) With(o uint32) Ranges {
-	i := rs.find(o)
-	if i < len(rs) && rs[i].From <= o {
+	if rs.Contains(o) {
 		return rs
 	}
-	added := Range{From: o, Count: 1}
-	before, after := rs[:i], rs[i:]
-	if n := len(before); n > 0 && before[n-1].End() == uint64(o) {
-		before, added = before[:n-1], Range{From: before[n-1].From, Count: before[n-1].Count + 1}
-	}
-	if len(after) > 0 && uint64(after[0].From) == uint64(o)+1 {
-		after, added.Count = after[1:], added.Count+after[0].Count
-	}
-	out := make(Ranges, 0, len(before)+1+len(after))
-	return append(append(append(out, before...), added), after...)
+	out := append(make(Ranges, 0, len(rs)+1), rs...)
+	out.Put(o)
+	return out
 }
 
 // Without returns the set without one ordinal.
 func (rs Ranges) Without(o uint32) Ranges {
-	i := rs.find(o)
-	if i == len(rs) || rs[i].From > o {
+	if !rs.Contains(o) {
 		return rs
 	}
-	out := slices.Clone(rs[:i])
-	if before := o - rs[i].From; before > 0 {
-		out = append(out, Range{From: rs[i].From, Count: before})
-	}
-	if after := rs[i].End() - uint64(o) - 1; after > 0 {
-		out = append(out, Range{From: o + 1, Count: uint32(after)})
-	}
-	return append(out, rs[i+1:]...)
+	out := append(make(Ranges, 0, len(rs)+1), rs...)
+	out.Drop(o)
+	return out
 }
 
 // And returns the ordinals of either set.

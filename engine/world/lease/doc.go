@@ -12,6 +12,9 @@
 //     is refused at once. A lease takes all its paths or none, and a holder has at
 //     most one, so nobody holds one lease while asking for another.
 //  3. Leases are read as they were written, and damaged bytes are refused.
+//  4. A decision, and a fact that is folded, cost the logarithm of the number of leases
+//     for each path, and a copy costs nothing. Only a path with a place that is counted
+//     from the end of a list costs the leases on that list.
 //
 // # Not here
 //

@@ -3,10 +3,12 @@ package lease
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/tinylib/msgp/msgp"
 
+	"tavernsim/engine/treap"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 )
@@ -15,7 +17,7 @@ import (
 const (
 	MaxTime  = time.Hour // longest time a lease may be asked for
 	MaxPaths = 64        // of one lease
-	MaxHeld  = 10_000    // leases of one document
+	MaxHeld  = 1_000_000 // leases of one document
 )
 
 // Lease keeps others from writing at, above or below its paths until a moment
@@ -75,12 +77,41 @@ func (f *Released) Answers() (protocol.Answer, bool) {
 // Told implements protocol.Answering.
 func (f *Released) Told() map[string]any { return map[string]any{"lock": f.ID} }
 
-// Leases are the leases of one document, a value like the document.
-type Leases struct{ held []Lease } // in the order in which they began
+// Leases are the leases of one document, a value like the document: a copy costs
+// nothing, and a change some steps for each of its paths.
+type Leases struct {
+	began    tree // under one key, by number
+	byHolder tree
+	byPath   tree // a lease is under the stem of each of its paths
+	last     uint64
+	count    int
+}
 
-// Held lists the leases that are live.
-func (l Leases) Held(now protocol.Time) []Lease {
-	return slices.DeleteFunc(slices.Clone(l.held), func(h Lease) bool { return h.Until <= now })
+// tree has leases by their numbers, in the order in which they began, and by their ends.
+type (
+	tree   = treap.Tree[*Lease]
+	entry  = treap.Item[*Lease]
+	search = treap.Search[*Lease]
+)
+
+// Held lists the leases that are live, in the order in which they began.
+func (l Leases) Held(now protocol.Time) (out []Lease) {
+	for x := range l.began.All {
+		if x.Until > now {
+			out = append(out, *x.Value)
+		}
+	}
+	return out
+}
+
+// Of is the live lease of a holder.
+func (l Leases) Of(holder string, now protocol.Time) (Lease, bool) {
+	for x := range l.byHolder.At(holder) {
+		if x.Until > now {
+			return *x.Value, true
+		}
+	}
+	return Lease{}, false
 }
 
 // Acquire decides about a new lease.
@@ -88,22 +119,95 @@ func (l Leases) Acquire(now protocol.Time, want Lease, d time.Duration) (*Leased
 	if err := want.check(d); err != nil {
 		return nil, err
 	}
-	live := l.Held(now)
-	if len(live) >= MaxHeld {
-		return nil, faultf(world.CodeLimit, "lease %q: %d leases are held; the limit is %d", want.ID, len(live), MaxHeld)
+	if n := l.live(now); n >= MaxHeld {
+		return nil, faultf(world.CodeLimit, "lease %q: %d leases are held; the limit is %d", want.ID, n, MaxHeld)
 	}
-	for _, h := range live {
-		if h.Holder == want.Holder {
-			return nil, faultf(world.CodeConflict, "lease %q: %q already holds lease %q until %s; release it first", want.ID, h.Holder, h.ID, h.Until)
-		}
-		for _, p := range want.Paths {
-			if err := h.blocks(p); err != nil {
-				return nil, err
-			}
-		}
+	s := search{Wanted: func(e *entry) bool { return e.Until > now }}
+	s.At(l.byHolder, want.Holder)
+	for _, p := range want.Paths {
+		l.meet(&s, p, func(e *entry) bool { return e.Until > now && e.Value.meets(p) >= 0 })
+	}
+	if s.Found != nil {
+		return nil, s.Found.Value.refuse(want)
 	}
 	want.Until = now.Add(d)
 	return &Leased{Time: now, Lease: want}, nil
+}
+
+// live counts the leases that are live.
+func (l Leases) live(now protocol.Time) int {
+	n := l.count
+	for range l.began.Ended(now) {
+		n--
+	}
+	return n
+}
+
+// refuse says how a lease is in the way of another.
+func (h Lease) refuse(want Lease) error {
+	if h.Holder == want.Holder {
+		return faultf(world.CodeConflict, "lease %q: %q already holds lease %q until %s; release it first", want.ID, h.Holder, h.ID, h.Until)
+	}
+	for _, p := range want.Paths {
+		if err := h.blocks(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// meet looks for a wanted lease among those that may have a path at, above or below p.
+func (l Leases) meet(s *search, p world.Path, wanted func(*entry) bool) {
+	s.Wanted = wanted
+	var room [128]byte
+	key := room[:0]
+	for i := range p {
+		longer, ok := appendSegment(key, p[i])
+		if !ok {
+			break
+		}
+		s.At(l.byPath, string(key))
+		key = longer
+	}
+	if len(key) == 0 {
+		s.In(l.byPath, "", "")
+		return
+	}
+	from := string(key)
+	key[len(key)-1]++ // the first key behind all that begin with it
+	s.In(l.byPath, from, string(key))
+}
+
+// stem is a path in byPath: its names and positions, up to one that may be several
+// places. Paths overlap only if the stem of one begins with that of the other.
+func stem(p world.Path) string {
+	var key []byte
+	for i := range p {
+		longer, ok := appendSegment(key, p[i])
+		if !ok {
+			break
+		}
+		key = longer
+	}
+	return string(key)
+}
+
+// appendSegment appends a segment and its end, 0 1. A 0 within it becomes 0 2, so no
+// segment is the beginning of another. A name of digits and its position are the same.
+func appendSegment(b []byte, s world.Segment) (longer []byte, ok bool) {
+	switch {
+	case s.Kind == world.Index && s.Pos >= 0:
+		b = strconv.AppendInt(b, int64(s.Pos), 10)
+	case s.Kind != world.Name:
+		return b, false
+	default:
+		for i := range len(s.Key) {
+			if b = append(b, s.Key[i]); s.Key[i] == 0 {
+				b = append(b, 2)
+			}
+		}
+	}
+	return append(b, 0, 1), true
 }
 
 func (h Lease) check(d time.Duration) error {
@@ -126,80 +230,100 @@ func faultf(code world.Code, format string, args ...any) *world.Fault {
 }
 
 func (h Lease) blocks(p world.Path) error {
-	for _, own := range h.Paths {
-		if world.Overlap(own, p) {
-			return faultf(world.CodeConflict, "path %q: %q is leased by %q until %s; ask again later", p.String(), own.String(), h.Holder, h.Until)
-		}
+	i := h.meets(p)
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return faultf(world.CodeConflict, "path %q: %q is leased by %q until %s; ask again later", p.String(), h.Paths[i].String(), h.Holder, h.Until)
+}
+
+// meets is the index of the first path at, above or below p; -1 = none is.
+func (h Lease) meets(p world.Path) int {
+	return slices.IndexFunc(h.Paths, func(own world.Path) bool { return world.Overlap(own, p) })
 }
 
 // Release decides about the end of a lease that the holder gives back.
 func (l Leases) Release(now protocol.Time, id, holder string) (*Released, error) {
-	for _, h := range l.Held(now) {
-		if h.ID == id && h.Holder == holder {
+	for x := range l.byHolder.At(holder) {
+		if x.Value.ID == id && x.Until > now {
 			return &Released{Time: now, ID: id, Holder: holder}, nil
 		}
 	}
 	return nil, faultf(world.CodeInvalid, "lease %q: %q holds no such lease; it may have expired", id, holder)
 }
 
-// Expire lists the leases whose time is over.
-func (l Leases) Expire(now protocol.Time) []*Released {
-	var out []*Released
-	for _, h := range l.held {
-		if h.Until <= now {
-			out = append(out, &Released{Time: now, ID: h.ID, Holder: h.Holder, Expired: true})
-		}
+// Expire lists the leases whose time is over, in the order in which they began.
+func (l Leases) Expire(now protocol.Time) (out []*Released) {
+	for x := range l.began.Ended(now) {
+		out = append(out, &Released{Time: now, ID: x.Value.ID, Holder: x.Value.Holder, Expired: true})
 	}
 	return out
 }
 
 // Next is the first moment at which a lease expires; 0 when none is held.
 func (l Leases) Next() protocol.Time {
-	var first protocol.Time
-	for _, h := range l.held {
-		if first == 0 || h.Until < first {
-			first = h.Until
-		}
-	}
-	return first
+	at, _ := l.began.Until()
+	return at
 }
 
 // Apply folds a fact; facts of other kinds change nothing.
 func (l Leases) Apply(f protocol.Fact) Leases {
 	switch x := f.(type) {
 	case *Leased:
-		return Leases{append(slices.Clone(l.held), x.Lease)}
+		return l.with(x.Lease)
 	case *Released:
-		return Leases{slices.DeleteFunc(slices.Clone(l.held), func(h Lease) bool { return h.ID == x.ID && h.Holder == x.Holder })}
+		return l.without(x.ID, x.Holder)
 	}
 	return l
 }
 
+func (l Leases) with(h Lease) Leases {
+	l.last++
+	l.count++
+	at := func(key string) entry { return entry{Key: key, Number: l.last, Until: h.Until, Value: &h} }
+	l.began, l.byHolder = l.began.With(at("")), l.byHolder.With(at(h.Holder))
+	for _, p := range h.Paths {
+		l.byPath = l.byPath.With(at(stem(p)))
+	}
+	return l
+}
+
+// without ends the leases of a holder under an id.
+func (l Leases) without(id, holder string) Leases {
+	for {
+		s := search{Wanted: func(e *entry) bool { return e.Value.ID == id }}
+		if s.At(l.byHolder, holder); s.Found == nil {
+			return l
+		}
+		n := s.Found.Number
+		l.began, l.byHolder = l.began.Without("", n), l.byHolder.Without(holder, n)
+		for _, p := range s.Found.Value.Paths {
+			l.byPath = l.byPath.Without(stem(p), n)
+		}
+		l.count--
+	}
+}
+
 // Empty reports whether nothing is held, live or not.
-func (l Leases) Empty() bool { return len(l.held) == 0 }
+func (l Leases) Empty() bool { return l.count == 0 }
 
 // Check implements world.Locks: it refuses a write that meets somebody else's
 // live lease.
 func (l Leases) Check(now protocol.Time, by string, p world.Path) error {
-	for _, h := range l.held {
-		if h.Holder == by || h.Until <= now {
-			continue
-		}
-		if err := h.blocks(p); err != nil {
-			return err
-		}
+	var s search
+	l.meet(&s, p, func(e *entry) bool { return e.Until > now && e.Value.Holder != by && e.Value.meets(p) >= 0 })
+	if s.Found == nil {
+		return nil
 	}
-	return nil
+	return s.Found.Value.blocks(p)
 }
 
 // AppendMsg appends the leases as they are kept: a list of [id, holder, paths,
 // until].
 func (l Leases) AppendMsg(b []byte) []byte {
-	b = msgp.AppendArrayHeader(b, uint32(len(l.held)))
-	for i := range l.held {
-		b = l.held[i].appendMsg(b)
+	b = msgp.AppendArrayHeader(b, uint32(l.count))
+	for x := range l.began.All {
+		b = x.Value.appendMsg(b)
 	}
 	return b
 }
@@ -222,7 +346,7 @@ func Read(raw protocol.Raw) (l Leases, err error) {
 		if err := h.read(r); err != nil {
 			return Leases{}, err
 		}
-		l.held = append(l.held, h)
+		l = l.with(h)
 	}
 	return l, r.End()
 }

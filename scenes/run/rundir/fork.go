@@ -315,7 +315,7 @@ func (f *forking) append(store *persistence.Store, id string) error {
 	}
 	if len(texts) == 0 {
 		state, err := history.FoldTo(made, journal, cut.Number, history.Options{})
-		if err != nil || len(state.Tasks().State.Open) == 0 {
+		if err != nil || state.Tasks().State.Len() == 0 {
 			return err
 		}
 	}
