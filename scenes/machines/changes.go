@@ -25,45 +25,6 @@ type now struct {
 	stage *Stage
 }
 
-// people are the agents of the scene that are there.
-func (s *Stage) people() order.Setting {
-	if s.cast != nil {
-		return s.placed(s.cast)
-	}
-	return s.placed(s.scene)
-}
-
-func (s *Stage) placed(all order.Setting) order.Setting {
-	if s.scene.Space == nil {
-		return all
-	}
-	return placed{all, s}
-}
-
-// placed are agents that are somewhere: where the wave before left them.
-type placed struct {
-	order.Setting
-	stage *Stage
-}
-
-// Members implements script.Cast.
-func (p placed) Members(of cast.Selectors) (list []uint32) {
-	if !of.ByPlace() {
-		return p.Setting.Members(of)
-	}
-	at := p.stage.View.Space()
-	for _, o := range p.Setting.Members(cast.All()) {
-		m := p.stage.scene.Member(o)
-		if x, y, ok := at.Where(o); ok {
-			m.Place = at.Map().NameAt(x, y)
-		}
-		if of.Match(&m) {
-			list = append(list, o)
-		}
-	}
-	return list
-}
-
 // Entrance implements order.Scene.
 func (n now) Entrance(o uint32, state protocol.Raw, q *cast.Request) *agenda.Spawned {
 	f := &agenda.Spawned{Agent: o, State: state, ID: q.ID, By: q.By, Reason: q.Reason}
@@ -78,27 +39,6 @@ func (n now) Exit(o uint32, q *cast.Request) []protocol.Fact {
 		return []protocol.Fact{f}
 	}
 	return []protocol.Fact{f, &agenda.DeadLettered{Reason: agenda.ReasonGone, Receiver: n.Name(o), Kind: protocol.KindEvent.String(), Count: f.Unread}}
-}
-
-// moved folds that an agent came or left.
-func (s *Stage) moved(f protocol.Fact, at protocol.Time) error {
-	if s.cast == nil {
-		return protocol.Errorf(protocol.KindCorrupt, "a fact of kind %q: the scene %s has no spawnable agents: the journal is of another project", f.FactKind(), s.scene.ID)
-	}
-	switch x := f.(type) {
-	case *agenda.Spawned:
-		s.Agenda.Spawned(*x, at)
-	case *agenda.Removed:
-		if s.realtime() || s.Agenda.Standing(x.Agent).Failures > 0 {
-			s.Travel.CutShort(x.Agent)
-		}
-		s.Agenda.Removed(*x, at)
-		s.cast.Left(x.Agent)
-	}
-	if s.script != nil {
-		s.script.machine.Recount()
-	}
-	return nil
 }
 
 // keepChange keeps what a change comes to. The services hear which agents come and leave before
@@ -221,7 +161,7 @@ func (s *Stage) directed() error {
 }
 
 // led refuses what a director wants of the script and cannot have.
-func (s *Stage) led(p *order.Plan) error {
+func (s *StageState) led(p *order.Plan) error {
 	if s.script != nil && s.script.State.Outcome != nil && s.script.State.Outcome.Ends {
 		return protocol.Errorf(protocol.KindConflict, "the scene has its outcome and ends")
 	}

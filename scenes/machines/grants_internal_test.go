@@ -26,7 +26,7 @@ func TestAMergedTurnGivesBackItsReservation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := &Stage{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}, Spending: spending.New(&budget.Config{Run: run, Cast: pair{}}, true)}
+	st := &Stage{StageState: &StageState{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}, Spending: spending.New(&budget.Config{Run: run, Cast: pair{}}, true)}}
 	for o := range uint32(2) {
 		st.Spending.Woken(o, 0, 1, 0)
 		ask := []budget.Request{{Agent: o, Number: 1, Bound: budget.Amount{Calls: 1}}}

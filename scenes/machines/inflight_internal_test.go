@@ -13,7 +13,7 @@ import (
 // is another's.
 func TestUrgentTurnsShare(t *testing.T) {
 	for _, others := range []int{1, 5, 50} { // that end in a round
-		st := &Stage{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}, flight: inflight.New(1)}
+		st := &Stage{StageState: &StageState{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}}, flight: inflight.New(1)}
 		merged := map[bool]int{}
 		for range 200 {
 			for range 100 {
@@ -45,7 +45,7 @@ func TestUrgentTurnsShare(t *testing.T) {
 func TestArrivedTurnsHurry(t *testing.T) {
 	clock := agenda.New(agenda.Config{Clock: agenda.Realtime, Agents: 3, Timing: func(uint32) agenda.Timing { return agenda.Timing{} }})
 	clock.Start(1)
-	st := &Stage{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}, flight: inflight.New(3), Agenda: clock}
+	st := &Stage{StageState: &StageState{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}, Agenda: clock}, flight: inflight.New(3)}
 	for o := range uint32(3) {
 		st.flight.Begin(o, 1, false, 1)
 		st.arrive(arrival{agent: o})
@@ -60,7 +60,7 @@ func TestArrivedTurnsHurry(t *testing.T) {
 
 // An alarm that is on its way to the stage makes others stand aside.
 func TestAlarmsOnTheirWay(t *testing.T) {
-	st := &Stage{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}, flight: inflight.New(1)}
+	st := &Stage{StageState: &StageState{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}}, flight: inflight.New(1)}
 	if st.UrgentUnderWay(Moment{}) || !st.UrgentUnderWay(Moment{Alarms: 1}) {
 		t.Error("whether others stand aside does not follow the alarms")
 	}

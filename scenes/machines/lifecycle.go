@@ -13,7 +13,6 @@ import (
 func (s *Stage) begin(in *Begin) error {
 	s.phase, s.crashes = phaseIdle, in.Crashes
 	if s.Agenda.Started {
-		s.paused = s.Agenda.Paused
 		if s.config.Raised {
 			s.Spending.Heeded()
 		}

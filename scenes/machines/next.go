@@ -78,8 +78,8 @@ func (s *Stage) nextVirtual() error {
 	if s.holds() {
 		return nil
 	}
-	if s.embeds() {
-		s.asksVectors()
+	if s.embeds(s.Agenda.Now) {
+		s.asksVectors(s.Agenda.Now)
 		s.openWave(s.Agenda.Now)
 		return s.runLifecycle(knowledge.MomentEmbed)
 	}
@@ -114,14 +114,14 @@ func (v *View) wants(now protocol.Time) int {
 
 // embeds reports whether the scene asks for vectors of entries before time goes on. It does not
 // ask again right behind a wave that gave none: its own turn may have failed.
-func (s *Stage) embeds() bool {
-	wave, n := s.Agenda.Wave, uint64(s.View.wants(s.moment()))
+func (s *StageState) embeds(now protocol.Time) bool {
+	wave, n := s.Agenda.Wave, uint64(s.View.wants(now))
 	return n > 0 && s.bare != [2]uint64{wave, n} && s.bare != [2]uint64{wave} && !s.Agenda.GaveUp(uint32(s.scene.OwnOrdinal()))
 }
 
 // asksVectors notes behind which wave the scene asks for vectors, and of how many entries.
-func (s *Stage) asksVectors() {
-	s.bare = [2]uint64{s.Agenda.Wave + 1, uint64(s.View.wants(s.moment()))}
+func (s *StageState) asksVectors(now protocol.Time) {
+	s.bare = [2]uint64{s.Agenda.Wave + 1, uint64(s.View.wants(now))}
 }
 
 // soonest is the next moment of the agenda, of an expiry before it, or of an order at that time or
@@ -146,7 +146,7 @@ func (s *Stage) coming() protocol.Time {
 	if s.realtime() {
 		return s.now.Wall
 	}
-	if reason, at := s.stops(); reason != "" || s.embeds() {
+	if reason, at := s.stops(); reason != "" || s.embeds(s.Agenda.Now) {
 		return max(at, s.Agenda.Now)
 	}
 	at, some, _, _ := s.soonest()
@@ -160,7 +160,7 @@ func (s *Stage) coming() protocol.Time {
 }
 
 // expiring is when a value or lease of the world expires next; 0 = never.
-func (s *Stage) expiring() protocol.Time {
+func (s *StageState) expiring() protocol.Time {
 	if at := s.View.WorldState().NextExpiry(); at != 0 {
 		return max(s.Agenda.Grid(at), s.Agenda.Now)
 	}
@@ -171,7 +171,7 @@ func (s *Stage) expiring() protocol.Time {
 // some = the agenda has one. If it has none, an expiry keeps the scene running only
 // if it is observed: by the holder of a lease, a subscription to changes of the
 // world, or the stop condition.
-func (s *Stage) expiresFirst(next protocol.Time, some bool) (protocol.Time, bool) {
+func (s *StageState) expiresFirst(next protocol.Time, some bool) (protocol.Time, bool) {
 	at := s.expiring()
 	switch {
 	case at == 0:
@@ -368,7 +368,7 @@ func (s *Stage) until() bool {
 	if s.scene.Condition == nil {
 		return false
 	}
-	ok, err := s.scene.Condition.EvalBool(conditionRoots{s, s.Agenda.Now, s.Agenda.Wave})
+	ok, err := s.scene.Condition.EvalBool(s.Roots())
 	if err != nil && !s.warned {
 		s.warned = true
 		s.effect(Effect{Act: ActWarn, Err: fmt.Errorf("the stop condition cannot be evaluated yet and counts as false: %w", err)})
@@ -377,11 +377,11 @@ func (s *Stage) until() bool {
 }
 
 // Roots are those of expressions about the scene between two waves.
-func (s *Stage) Roots() expr.Env { return conditionRoots{s, s.Agenda.Now, s.Agenda.Wave} }
+func (s *StageState) Roots() expr.Env { return conditionRoots{s, s.Agenda.Now, s.Agenda.Wave} }
 
 // conditionRoots are what conditions of the scene read, in a wave.
 type conditionRoots struct {
-	stage *Stage
+	stage *StageState
 	now   protocol.Time
 	wave  uint64
 }

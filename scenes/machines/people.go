@@ -11,14 +11,8 @@ import (
 	"tavernsim/scenes/machines/replies"
 )
 
-// questions are the open tasks, as the last decision of their service left them.
-func (s *Stage) questions() tooltask.State {
-	state, _ := s.View.Shown(tooltask.Service).(tooltask.State)
-	return state
-}
-
 // holds reports whether scene time stands until a person answers.
-func (s *Stage) holds() bool { return s.View.of(tooltask.Service).Holds }
+func (s *StageState) holds() bool { return s.View.of(tooltask.Service).Holds }
 
 // unsettled says why an order cannot move agents, let them come or go, or end the questions that it names; "" = it can. The order
 // is then refused as a whole, before the services decide about the rest.
@@ -60,13 +54,6 @@ func (s *Stage) unsettled(p *order.Plan, by string) string {
 		}
 	}
 	return ""
-}
-
-// rouse has an agent take a turn that a person plays, or has played.
-func (s *Stage) rouse(agent string, now protocol.Time) {
-	if o, known := s.scene.Ordinal(agent); known {
-		s.Agenda.Told(o, s.Agenda.Wave+1, now, true)
-	}
 }
 
 // settlePeople asks the services to end the questions that an order names, and to review

@@ -23,8 +23,8 @@ func (s *Stage) nextRealtime() error {
 		return s.expire(now)
 	}
 	s.wakeDue(now)
-	if own := uint32(s.scene.OwnOrdinal()); !s.flight.Has(own) && s.embeds() {
-		s.asksVectors()
+	if own := uint32(s.scene.OwnOrdinal()); !s.flight.Has(own) && s.embeds(now) {
+		s.asksVectors(now)
 		s.wakeBeside(own, protocol.Normal, now)
 	}
 	if s.UrgentUnderWay(s.now) && len(s.urgentArrived) == 0 {

@@ -25,7 +25,7 @@ type scripting struct {
 	State   *script.State
 	machine *script.Machine
 
-	shown   sceneInput
+	input   sceneInput
 	secrets []string // types of events that only the scene hears, at version
 	version uint64   // of secrets
 	warned  map[string]bool
@@ -49,24 +49,15 @@ func newScripting(sc *setup.Scene, people order.Setting) *scripting {
 }
 
 // ScriptDue is when the script has something to do although nothing happens; 0 = never.
-func (s *Stage) ScriptDue() protocol.Time {
+func (s *StageState) ScriptDue() protocol.Time {
 	if s.script == nil {
 		return 0
 	}
 	return s.script.machine.Next(s.script.State, s.Agenda.Begun(), s.Agenda.Now, s.Agenda.Wave, s.scene.Simulation().Tick.Std())
 }
 
-// releases is when a service or the script next has something to decide.
-func (s *Stage) releases(v *View) protocol.Time {
-	at, due := v.releases(), s.ScriptDue()
-	if at == 0 || due != 0 && due < at {
-		return due
-	}
-	return at
-}
-
 // applyScript folds a fact of the script.
-func (s *Stage) applyScript(f script.Fact, at protocol.Time) error {
+func (s *StageState) applyScript(f script.Fact, at protocol.Time) error {
 	if s.script == nil {
 		return protocol.Errorf(protocol.KindCorrupt, "a fact of kind %q: the scene %s has no script: the journal is of another project", f.FactKind(), s.scene.ID)
 	}
@@ -81,7 +72,7 @@ func (s *Stage) applyScript(f script.Fact, at protocol.Time) error {
 }
 
 // activate lets those rest that are not active in a state, and no others.
-func (s *Stage) activate(state string, at protocol.Time) {
+func (s *StageState) activate(state string, at protocol.Time) {
 	active := (&script.Machine{Program: s.scene.Script, Cast: s.scene}).Active(state) // also of those who are away
 	for o := range uint32(s.scene.Size()) {
 		if active == nil || active.Contains(o) {
@@ -92,15 +83,12 @@ func (s *Stage) activate(state string, at protocol.Time) {
 	}
 }
 
-// seeded takes the seed of the run from its facts.
-func (s *Stage) seeded(seed uint64) {
+// Seeded takes the seed of the run from its facts, for verify from a history, which says with which one it began.
+func (s *StageState) Seeded(seed uint64) {
 	if s.script != nil {
 		s.script.State.Seed = seed
 	}
 }
-
-// Seeded is for verify: a history says with which seed it began.
-func (s *Stage) Seeded(seed uint64) { s.seeded(seed) }
 
 // hears notes an event for the script.
 func (s *Stage) hears(x *bus.Routed) {
@@ -118,7 +106,7 @@ func (s *Stage) look() error {
 	x.machine.Seed = x.State.Seed
 	d, err := x.machine.Look(x.State, &script.Input{
 		Now: w.time, Began: s.Agenda.Begun(), Wave: w.number, Events: w.heard, Given: w.given,
-		Roots:  conditionRoots{s, w.time, w.number},
+		Roots:  conditionRoots{s.StageState, w.time, w.number},
 		Ending: slices.ContainsFunc(w.facts, func(f protocol.Fact) bool { _, ended := f.(*agenda.Ended); return ended }),
 	})
 	if err != nil {
@@ -195,20 +183,19 @@ func (s *Stage) sealed(r protocol.Sequenced) protocol.Sequenced {
 	return r
 }
 
-// sceneShown is the input `scene` of agents; nil = there is no script, or it has not begun.
-func (s *Stage) sceneShown() map[string]any {
-	x := s.script
+// shown is the input `scene` of agents; nil = there is no script, or it has not begun.
+func (x *scripting) shown() (value map[string]any, err error) {
 	if x == nil || x.State.Current == "" {
-		return nil
+		return nil, nil
 	}
-	if v := x.State.Version() + 1; x.shown.version != v {
-		text, err := x.machine.Context(x.State)
-		if err != nil {
-			s.warnOnce(fmt.Errorf("the context of the state %s cannot be written and is empty: %w", x.State.Current, err))
+	if v := x.State.Version() + 1; x.input.version != v {
+		text, bad := x.machine.Context(x.State)
+		if bad != nil {
+			err = fmt.Errorf("the context of the state %s cannot be written and is empty: %w", x.State.Current, bad)
 		}
-		x.shown = sceneInput{v, map[string]any{"state": x.State.Current, "context": text}}
+		x.input = sceneInput{v, map[string]any{"state": x.State.Current, "context": text}}
 	}
-	return x.shown.value
+	return x.input.value, err
 }
 
 // checkScript refuses what an order wants of a script that there is not.
@@ -227,7 +214,7 @@ func checkScript(sc *setup.Scene, p *order.Plan) error {
 }
 
 // Script is where the script of the scene stands, and its machine; nil = there is none.
-func (s *Stage) Script() (*script.State, *script.Machine) {
+func (s *StageState) Script() (*script.State, *script.Machine) {
 	if s.script == nil {
 		return nil, nil
 	}

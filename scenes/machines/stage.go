@@ -1,64 +1,35 @@
 package machines
 
 import (
-	"time"
-
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/agenda/pause"
-	"tavernsim/engine/agent/agentfact"
-	"tavernsim/engine/budget"
-	"tavernsim/engine/bus"
-	"tavernsim/engine/script"
-	"tavernsim/engine/script/gates"
-	"tavernsim/engine/script/turns"
-	"tavernsim/engine/tooltask"
-	"tavernsim/engine/travel"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines/inflight"
 	"tavernsim/scenes/machines/letters"
-	"tavernsim/scenes/machines/ordered"
 	"tavernsim/scenes/machines/packed"
-	"tavernsim/scenes/machines/roster"
-	"tavernsim/scenes/machines/spending"
-	"tavernsim/scenes/machines/tally"
 )
 
 // Stage is the machine of the scene itself. It decides which agents deliberate next,
 // merges their turns in a fixed order, sends the requests to the services in the
 // order of [Services], and decides what is kept and when the scene pauses or ends.
 //
-// Its kept state is Agenda, Tally, Roster, Ordered, Turns, Travel, Spending and script. Only [Stage.Apply] changes them, but that the
-// stage takes an agent off the agenda when it wakes it; no snapshot is taken before
-// that agent's turn has ended. The rest is
-// volatile: the open wave, and the inputs that the stage waits for. A kill forgets
-// it, and a stage folded from the journal begins the wave anew.
+// What is kept of it is its [StageState]. The rest is volatile: the open wave, and the
+// inputs that the stage waits for. A kill forgets it, and a stage made of the state folded
+// from the journal begins the wave anew.
 type Stage struct {
-	Agenda   *agenda.State
-	Tally    tally.Tally
-	Roster   roster.Roster
-	Ordered  ordered.List   // from outside
-	Turns    *gates.Order   // nil = every agent that is due has a turn
-	Travel   travel.State   // tickets from and to linked scenes
-	Spending *spending.Book // nil = there are no budgets
-	cast     *setup.Present // nil = nobody comes or goes
-	View     *View          // of the services after their last decisions
-	Waiting  Waiting        // volatile: orders from outside
+	*StageState
+	Waiting Waiting // orders from outside
 
-	codec    *protocol.Codec
-	scene    *setup.Scene
 	services []ServiceKind
 	requests []packed.Requests // of the open wave, by service
 	config   StageConfig
 	now      Moment   // of the current input
 	effects  []Effect // of the current input
 
-	phase   phase
-	wave    *wave
-	places  []uint32        // of an ordinal: its place in the order of the open wave
-	flight  inflight.Flight // realtime: the deliberations that were begun and are not merged
-	script  *scripting      // nil = there is none
-	edition *edition        // kept; nil = plugins were not read again
+	phase  phase
+	wave   *wave
+	places []uint32        // of an ordinal: its place in the order of the open wave
+	flight inflight.Flight // realtime: the deliberations that were begun and are not merged
 
 	// arrived are the ended turns and failures that no wave has taken yet;
 	// urgentArrived go before the others (realtime).
@@ -83,7 +54,6 @@ type Stage struct {
 	turnsWarned bool // the same of turns.by
 	snapshot    snapshotting
 	noted       noting
-	bare        [2]uint64 // behind which wave the scene asked for vectors, and how many entries had none; 0 = its turn failed
 
 	ready    string           // a service that has something to decide; "" = none
 	failures map[string]int64 // of services, in a row
@@ -125,27 +95,20 @@ const (
 	phaseDone
 )
 
-// NewStage makes a stage without facts.
-func NewStage(sc *setup.Scene) *Stage {
-	s := &Stage{Agenda: agenda.New(sc.AgendaConfig()), Tally: tally.NewTally(), Roster: make(roster.Roster, sc.Size()), Turns: newTurns(sc), View: &View{}, codec: NewCodec(), scene: sc, services: Services(), requests: make([]packed.Requests, len(Services())),
-		Spending: spending.New(sc.Budgets, sc.Clock == agenda.Realtime)}
-	s.cast = sc.Present(func() *agenda.State { return s.Agenda }, func() *travel.State { return &s.Travel })
-	s.script = newScripting(sc, s.people())
-	return s
-}
-
-// Configure prepares a folded stage for Decide. kept is the last durable wave.
-func (s *Stage) Configure(c StageConfig, kept Kept, view *View) {
-	s.config, s.kept, s.Waiting, s.gate.On = c, kept, c.Orders, c.Gated
+// NewStage makes the stage of a folded state. kept is the last durable wave.
+func NewStage(state *StageState, c StageConfig, kept Kept, view *View) *Stage {
+	s := &Stage{
+		StageState: state, Waiting: c.Orders, services: Services(), requests: make([]packed.Requests, len(Services())),
+		config: c, places: make([]uint32, state.scene.Len()), flight: inflight.New(state.scene.Simulation().Limits.MaxDeliberating),
+		kept: kept, gate: Gate{On: c.Gated}, paused: state.Agenda.Paused, failures: map[string]int64{},
+	}
 	s.show(view)
 	s.config.Snapshots = c.Snapshots.WithDefaults()
-	s.places = make([]uint32, s.scene.Len())
-	s.flight = inflight.New(s.scene.Simulation().Limits.MaxDeliberating)
-	s.failures = map[string]int64{}
 	s.snapshot.last = s.mark()
 	if c.Stepwise && s.Agenda.Started { // nobody begins it once more
 		s.phase = phaseIdle
 	}
+	return s
 }
 
 // show takes what the services publish. The agenda hears of it when one of them
@@ -155,13 +118,19 @@ func (s *Stage) show(v *View) {
 		s.View = v.withEdition(s.edition)
 	}
 	if s.script != nil {
-		s.View = s.View.withScene(s.sceneShown())
+		shown, err := s.script.shown()
+		if s.View = s.View.withScene(shown); err != nil {
+			s.warnOnce(err)
+		}
 	}
-	if s.ready != "" {
-		s.Agenda.Releases(s.Agenda.Now) // which has come
-		return
+	next := s.Agenda.Now // which has come
+	if s.ready == "" {
+		if s.wave != nil {
+			next = max(next, s.wave.time)
+		}
+		next = s.scheduled(v, next)
 	}
-	s.Agenda.Releases(s.scheduled(v))
+	s.Agenda.Releases(next)
 }
 
 // Moment comes with every input. On the virtual clock no decision depends on it.
@@ -234,141 +203,6 @@ func (s *Stage) decide(in Input) error {
 	return protocol.Errorf(protocol.KindInternal, "scene %s: unexpected input %T", s.scene.ID, in)
 }
 
-// Apply folds one fact of the scene into the kept state. The live stage, a fold and
-// verify all use it.
-func (s *Stage) Apply(r protocol.Record, fact protocol.Fact) error {
-	s.Tally.Count(s.scene, r.Actor, r.Kind, fact)
-	s.Roster.Count(r, fact)
-	d := s.Agenda
-	s.Ordered.Count(d, r.Time, fact)
-	switch x := fact.(type) {
-	case *agenda.Started:
-		d.Start(r.Time)
-		s.seeded(x.Seed)
-		s.Turns.Begin(d, x.Seed, r.Time)
-	case *agenda.EffectsDeferred:
-		d.Defer(agenda.Deferred{Due: x.Due, Agent: x.Agent, Effects: x.Effects})
-	case *agenda.Redelivered:
-		d.Redelivered(*x)
-	case *agenda.AgentFailed:
-		d.AgentFailed(*x, r.Time)
-		s.Turns.Failed(x)
-		if x.Agent == uint32(s.scene.OwnOrdinal()) {
-			s.bare = [2]uint64{d.Wave + 1}
-		}
-	case *agenda.Interrupted:
-		d.Interrupted(*x, r.Time)
-		s.Turns.Interrupted(d, x.Agent, r.Time)
-	case *agenda.Blocked:
-		d.Blocked(*x, d.Wave+1)
-	case *agenda.Rested:
-		d.Rested(*x, r.Time)
-	case *agenda.RestEnded:
-		d.RestEnded(*x, r.Time)
-	case *agenda.WaveClosed:
-		d.CloseWave(*x, r.Time)
-	case *agenda.Paused:
-		d.Paused = true
-		if s.Spending.Demands(budget.Pause) { // whoever asked for it; an end is still to come
-			s.Spending.Heeded()
-		}
-	case *agenda.Resumed:
-		d.Paused = false
-	case *agenda.Ended:
-		d.Ended = x.Reason
-	case *agentfact.TurnEnded:
-		t := turnOf(x, r.Time)
-		d.TurnEnded(x.Agent, t, r.Time)
-		if x.Outcome != agentfact.OutcomeAsked { // the turn is still to come
-			s.Turns.Took(d, x.Agent, t, r.Time)
-		}
-		s.Spending.TurnEnded(r.Time, x)
-	case *tooltask.Opened:
-		s.Spending.TaskOpened(r.Time, x, s.scene.CostOf(x.Task.Tool))
-	case *tooltask.TakenOver:
-		s.rouse(x.Player.Agent, r.Time)
-	case *tooltask.Ended:
-		if x.Tool == tooltask.PlayTool {
-			s.rouse(x.Agent, r.Time)
-			break
-		}
-		s.Spending.TaskEnded(r.Time, x)
-	case *agenda.TurnAbandoned:
-		s.Spending.Abandoned(r.Time, x)
-	case *agentfact.ModelAnswered:
-		s.Spending.Answered(r.Actor, r.Time, x)
-	case *agentfact.Rests:
-		if o, ok := s.scene.Ordinal(r.Actor); ok {
-			d.Rests(o, pause.Rest{Until: x.Until, Types: x.WakeTypes})
-		}
-	case *bus.Routed:
-		s.heard(x, d.Wave+1)
-	case *agenda.Forked:
-		s.seeded(x.Seed)
-		s.Turns.Forked(x.Seed)
-	case script.Fact:
-		if err := s.applyScript(x, r.Time); err != nil {
-			return err
-		}
-	case turns.Fact:
-		if err := s.Turns.Apply(d, x, r.Time); err != nil {
-			return err
-		}
-	case *agenda.PluginsChanged:
-		if err := s.reloaded(x); err != nil {
-			return err
-		}
-	case *agenda.Spawned, *agenda.Removed:
-		if err := s.moved(fact, r.Time); err != nil {
-			return err
-		}
-	case travel.Fact:
-		if err := s.travelled(x, r.Time); err != nil {
-			return err
-		}
-	case *agenda.ActorFailed, *agenda.DeadLettered, *agenda.EffectsRefused, *agenda.Intervened, *agenda.OrderRefused, *agenda.ChangeRefused: // they change nothing
-	case agenda.Fact:
-		return protocol.Errorf(protocol.KindInternal, "a fact of kind %q: nothing folds it; give it a case in Stage.Apply", x.FactKind())
-	}
-	if by, wakes, ok := Concerns(fact); ok && wakes {
-		if o, known := s.scene.Ordinal(by); known {
-			d.Told(o, d.Wave+1, r.Time, false)
-		}
-	}
-	return nil
-}
-
-// heard puts the receivers of an event on the agenda.
-func (s *Stage) heard(f *bus.Routed, wave uint64) {
-	for o := range f.Receivers.All() {
-		p := PriorityFor(f, s.scene, o)
-		if f.Type == bus.TypeWorldWatched || s.Agenda.Wakes(o, f.Type) {
-			s.Agenda.Stirred(o, p, wave, f.Time)
-		} else {
-			s.Agenda.Heard(o, p, wave, f.Time)
-		}
-		if s.scene.Blocks {
-			s.Agenda.Received(o, p, wave)
-		}
-		if s.cast != nil || s.scene.Grouped {
-			s.Agenda.Reached(o)
-		}
-	}
-}
-
-// turnOf converts the end of a turn for the agenda.
-func turnOf(end *agentfact.TurnEnded, now protocol.Time) agenda.Turn {
-	t := agenda.Turn{
-		Wave: end.Wave, Changed: end.Changed,
-		SleepUntil: end.SleepUntil, Asleep: end.Asleep, WakeAbove: end.WakeAbove, WakeAt: end.WakeAt, Urgency: end.Urgency,
-		Through: end.Through,
-	}
-	if end.Elapsed > 0 {
-		t.BusyUntil = now.Add(end.Elapsed)
-	}
-	return t
-}
-
 // keep adds the effect that keeps an encoded fact of a service, and folds the fact. It returns nil
 // for kinds that the stage does not decode.
 func (s *Stage) keep(at protocol.Time, actor string, f protocol.KindData) (fact protocol.Fact, err error) {
@@ -394,15 +228,3 @@ func (s *Stage) keepOwn(f protocol.Fact) error {
 }
 
 func (s *Stage) effect(e Effect) { s.effects = append(s.effects, e) }
-
-func (s *Stage) realtime() bool { return s.scene.Clock == agenda.Realtime }
-
-func (s *Stage) errorf(format string, args ...any) error {
-	return protocol.Errorf(protocol.KindInternal, "scene "+s.scene.ID+": "+format, args...)
-}
-
-// Size is the number of agents.
-func (s *Stage) Size() int { return s.scene.Size() }
-
-// Elapsed is the scene time since its start.
-func (s *Stage) Elapsed() time.Duration { return s.Agenda.Now.Sub(s.Agenda.Begun()) }

@@ -6,8 +6,6 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/cast"
-	"tavernsim/engine/order"
-	"tavernsim/engine/space"
 	"tavernsim/engine/travel"
 	"tavernsim/protocol"
 )
@@ -162,52 +160,4 @@ func (s *Stage) letter(l *travel.Letter) error {
 	f := &travel.Returned{To: l.Scene, Number: l.Number, Agent: trip.Agent, Error: l.Error, State: trip.State}
 	f.Turns, f.Elsewhere = s.numbered(trip.Agent, trip.Turns)
 	return s.keepChange(f)
-}
-
-// numbered says with which number the turns of an agent go on here that had so many.
-func (s *Stage) numbered(o uint32, turns uint64) (all, elsewhere uint64) {
-	here := uint64(0)
-	if int(o) < len(s.Roster) {
-		here = uint64(s.Roster[o].Turns)
-	}
-	all = max(turns, here+s.Travel.Elsewhere(o))
-	return all, all - here
-}
-
-// admit finds the seat of an agent that arrives.
-func (s *Stage) admit(l *travel.Letter) (uint32, error) {
-	if s.cast == nil {
-		return 0, s.scene.MayLeave()
-	}
-	o, err := s.scene.Admit(l, func(o uint32) bool { return s.Agenda.Away(o) && !s.Travel.Travels(o) })
-	if err == nil {
-		err = s.roomFor(o)
-	}
-	return o, err
-}
-
-// roomFor refuses an agent that arrives where there is no room for it. A letter has a wave of its
-// own, so nobody else arrives at the same time.
-func (s *Stage) roomFor(o uint32) error {
-	q, is := order.Entrance(s.scene, o, &cast.Request{})
-	if !is {
-		return nil
-	}
-	return s.View.Space().Check([]space.Request{q})
-}
-
-// travelled folds a fact about a trip.
-func (s *Stage) travelled(f travel.Fact, at protocol.Time) error {
-	if err := s.Travel.Apply(f); err != nil {
-		return err
-	}
-	switch x := f.(type) {
-	case *travel.Departed:
-		return s.moved(&agenda.Removed{Agent: x.Agent}, at)
-	case *travel.Arrived:
-		return s.moved(&agenda.Spawned{Agent: x.Agent}, at)
-	case *travel.Returned:
-		return s.moved(&agenda.Spawned{Agent: x.Agent}, at)
-	}
-	return nil
 }

@@ -23,7 +23,7 @@ func newTurns(sc *setup.Scene) *gates.Order {
 }
 
 // rulesNow are those of the state in which the script is, else the scene's.
-func (s *Stage) rulesNow() *turns.Rules {
+func (s *StageState) rulesNow() *turns.Rules {
 	if s.script == nil {
 		return s.scene.Turns
 	}
@@ -75,14 +75,11 @@ func (s *Stage) decideTurns() error {
 
 // scheduled is when something is to be decided without a request and without a turn: by a
 // service, the script or the order of turns; 0 = never.
-func (s *Stage) scheduled(v *View) protocol.Time {
-	now := s.Agenda.Now
-	if s.wave != nil {
-		now = max(now, s.wave.time)
-	}
-	at := s.releases(v)
-	if due := s.Turns.Due(now); due != 0 && (at == 0 || due < at) {
-		return due
+func (s *StageState) scheduled(v *View, now protocol.Time) (at protocol.Time) {
+	for _, due := range [...]protocol.Time{v.releases(), s.ScriptDue(), s.Turns.Due(now)} {
+		if due != 0 && (at == 0 || due < at) {
+			at = due
+		}
 	}
 	return at
 }
