@@ -21,40 +21,40 @@ type asked struct {
 }
 
 // cameOf takes the facts that came of a turn's requests into the wave, each where the stage decides such a request.
-func (s *Stage) cameOf(t *span.Turn) {
+func (w *wave) cameOf(t *span.Turn) {
 	for _, f := range t.Came {
 		if x, refused := f.(*agenda.EffectsRefused); refused {
-			s.wave.keep(x)
+			w.keep(x)
 			continue
 		}
-		s.wave.asked = append(s.wave.asked, asked{came: f})
+		w.asked = append(w.asked, asked{came: f})
 	}
 }
 
 // takeOver carries out what a fact tells of.
-func (s *Stage) takeOver(f protocol.Fact) error {
+func (w *wave) takeOver(f protocol.Fact) error {
 	switch x := f.(type) {
 	case *agenda.Removed:
-		for _, f := range s.asItIs().Exit(x.Agent, &cast.Request{ID: x.ID, By: x.By, Reason: x.Reason}) {
-			if err := s.keepChange(f); err != nil {
+		for _, f := range w.asItIs().Exit(x.Agent, &cast.Request{ID: x.ID, By: x.By, Reason: x.Reason}) {
+			if err := w.keepChange(f); err != nil {
 				return err
 			}
 		}
 		return nil
 	case *travel.Departed: // with the state that its agent gives
-		if link, err := s.people().LinkTo(x.To); err == nil {
-			s.asItIs().Leave(x.Agent, link, &cast.Request{ID: x.ID, By: x.By, Reason: x.Reason})
+		if link, err := w.people().LinkTo(x.To); err == nil {
+			w.asItIs().Leave(x.Agent, link, &cast.Request{ID: x.ID, By: x.By, Reason: x.Reason})
 		}
 		return nil
 	case *script.Set: // it follows when the script looks
 		v, err := x.Value.Value()
-		s.wave.given = append(s.wave.given, script.Given{Set: map[string]any{x.Variable: v}, Why: x.Why})
+		w.given = append(w.given, script.Given{Set: map[string]any{x.Variable: v}, Why: x.Why})
 		return err
 	case *script.Entered:
-		s.wave.given = append(s.wave.given, script.Given{To: x.State, Why: x.Why})
+		w.given = append(w.given, script.Given{To: x.State, Why: x.Why})
 		return nil
 	}
-	return s.keepChange(f)
+	return w.keepChange(f)
 }
 
 // ByDirector is the director that a fact of the script names as its reason; "" = it names none.

@@ -22,13 +22,13 @@ import (
 type now struct {
 	order.Setting
 	*agenda.State
-	stage *Stage
+	wave *wave
 }
 
 // Entrance implements order.Scene.
 func (n now) Entrance(o uint32, state protocol.Raw, q *cast.Request) *agenda.Spawned {
 	f := &agenda.Spawned{Agent: o, State: state, ID: q.ID, By: q.By, Reason: q.Reason}
-	f.Turns, _ = n.stage.numbered(o, 0)
+	f.Turns, _ = n.wave.numbered(o, 0)
 	return f
 }
 
@@ -43,97 +43,88 @@ func (n now) Exit(o uint32, q *cast.Request) []protocol.Fact {
 
 // keepChange keeps what a change comes to. The services hear which agents come and leave before
 // they decide about anything else of the wave.
-func (s *Stage) keepChange(f protocol.Fact) error {
-	if err := s.keepOwn(f); err != nil {
+func (w *wave) keepChange(f protocol.Fact) error {
+	if err := w.keepOwn(f); err != nil {
 		return err
 	}
 	switch x := f.(type) {
 	case *agenda.Spawned:
-		s.comes(x.Agent, x, x.By, x.Reason)
+		w.comes(x.Agent, x, x.By, x.Reason)
 	case *agenda.Removed:
-		return s.leaves(x.Agent, x, x.By, x.Reason)
+		return w.leaves(x.Agent, x, x.By, x.Reason)
 	case *travel.Departed:
-		return s.leaves(x.Agent, x, x.By, x.Reason)
+		return w.leaves(x.Agent, x, x.By, x.Reason)
 	case *travel.Arrived:
-		s.comes(x.Agent, x, travel.By, "")
+		w.comes(x.Agent, x, travel.By, "")
 	case *travel.Returned:
-		s.comes(x.Agent, x, travel.By, "")
+		w.comes(x.Agent, x, travel.By, "")
 	}
 	return nil
 }
 
-func (s *Stage) comes(o uint32, f protocol.Fact, by, reason string) {
-	s.effect(Effect{Act: ActStart, Agent: o, Fact: f, At: s.wave.time})
-	s.tellFirst(bus.Service, (&bus.Presence{Agent: o, Here: true}).AppendMsg(nil))
-	s.announce(f)
-	if q, is := order.Entrance(s.scene, o, &cast.Request{ID: "come/" + s.scene.Name(o), By: by, Reason: reason}); is {
-		s.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
+func (w *wave) comes(o uint32, f protocol.Fact, by, reason string) {
+	w.effect(Effect{Act: ActStart, Agent: o, Fact: f, At: w.time})
+	w.asking.first(bus.Service, (&bus.Presence{Agent: o, Here: true}).AppendMsg(nil))
+	w.announce(f)
+	if q, is := order.Entrance(w.scene, o, &cast.Request{ID: "come/" + w.scene.Name(o), By: by, Reason: reason}); is {
+		w.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
 	}
 }
 
-func (s *Stage) leaves(o uint32, f protocol.Fact, by, reason string) error {
-	id := s.scene.Name(o)
-	if v := s.View.Space(); v != nil {
+func (w *wave) leaves(o uint32, f protocol.Fact, by, reason string) error {
+	id := w.scene.Name(o)
+	if v := w.View.Space(); v != nil {
 		if _, _, on := v.Where(o); on {
 			q := space.Request{ID: "leave/" + id, By: by, Agent: id, To: ground.Gone, Reason: reason, Put: true}
-			s.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
+			w.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
 		}
 	}
-	delete(s.broken, o)
-	s.effect(Effect{Act: ActStop, Agent: o})
-	s.tellFirst(bus.Service, (&bus.Presence{Agent: o}).AppendMsg(nil))
+	w.effect(Effect{Act: ActStop, Agent: o})
+	w.asking.first(bus.Service, (&bus.Presence{Agent: o}).AppendMsg(nil))
 	leave := worldstate.Request{Kind: worldstate.Leave, Change: world.Request{ID: "leave/" + id, By: id}}
 	tasks := tooltask.Request{Leave: true, Task: tooltask.Task{Agent: id}}
-	s.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: leave.AppendMsg(nil)}, {To: tooltask.Service, Data: tasks.AppendMsg(nil)}})
-	s.announce(f)
-	return s.abandon(o)
-}
-
-// tellFirst puts a request before those that turns made.
-func (s *Stage) tellFirst(service string, request protocol.Raw) {
-	for i := range s.services {
-		if s.services[i].Name == service {
-			s.requests[i].AddFirst(request)
-		}
-	}
+	w.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: leave.AppendMsg(nil)}, {To: tooltask.Service, Data: tasks.AppendMsg(nil)}})
+	w.announce(f)
+	w.flight.abandon(o)
+	return w.turnCut(o, true)
 }
 
 // GiveTurns implements order.Scene.
 func (n now) GiveTurns(by string, agents []uint32, count int64) (*turns.Began, *turns.Granted, error) {
-	if n.stage.Turns == nil {
+	if n.wave.Turns == nil {
 		return nil, nil, turns.ErrNone()
 	}
-	return n.stage.Turns.Give(n.stage.turnInput(), by, agents, count)
+	return n.wave.Turns.Give(n.wave.turnInput(), by, agents, count)
 }
 
 // CheckMove implements order.Scene.
-func (n now) CheckMove(list []space.Request) error { return n.stage.View.Space().Check(list) }
+func (n now) CheckMove(list []space.Request) error { return n.wave.View.Space().Check(list) }
 
 // Request implements order.Scene.
-func (n now) Request(list []protocol.Sequenced) { n.stage.sequence(list) }
+func (n now) Request(list []protocol.Sequenced) { n.wave.sequence(list) }
 
 // Asking implements order.Cast.
 func (n now) Asking() (complete func(*panel.Question) error, open int) {
-	complete, _ = n.stage.scene.Asking()
-	tasks := n.stage.questions()
+	complete, _ = n.wave.scene.Asking()
+	tasks := n.wave.questions()
 	return complete, tasks.AskedBy(setup.ActorScene)
 }
 
-func (s *Stage) asItIs() now { return now{s.people(), s.Agenda, s} }
+func (w *wave) asItIs() now { return now{w.people(), w.Agenda, w} }
 
 // change carries out the changes of the stage itself that an order, a director or the script asks for.
-func (s *Stage) change(list []order.Change, q *cast.Request) error {
-	return order.CarryOut(list, s.asItIs(), q, s.keepChange)
+func (w *wave) change(list []order.Change, q *cast.Request) error {
+	return order.CarryOut(list, w.asItIs(), q, w.keepChange)
 }
 
 // directed carries out what directors ask for in the open wave: after its turns are merged,
 // before the services decide.
-func (s *Stage) directed() error {
-	list := s.wave.asked
-	s.wave.asked = nil
+func (w *wave) directed() error {
+	list := w.asked
+	w.asked = nil
 	for _, a := range list {
 		if a.came != nil {
-			if err := s.takeOver(a.came); err != nil {
+			if err := w.takeOver(a.came); err != nil {
 				return err
 			}
 			continue
@@ -142,16 +133,16 @@ func (s *Stage) directed() error {
 		if err != nil {
 			return err
 		}
-		p, err := order.Direct(s.asItIs(), q, s.led, s.keepChange)
+		p, err := order.Direct(w.asItIs(), q, w.led, w.keepChange)
 		switch {
 		case err != nil:
 			return err
 		case p == nil:
-			s.tell(&s.wave.told, q.By, protocol.KindData{Kind: agenda.FactNotChanged, Data: s.effects[len(s.effects)-1].Data})
+			w.tellLast(q.By, agenda.FactNotChanged)
 		case p.Outcome != nil:
-			err = s.keepOwn(p.Outcome)
+			err = w.keepOwn(p.Outcome)
 		case p.Set != nil || p.To != "":
-			s.wave.given = append(s.wave.given, script.Given{Set: p.Set, To: p.To, Why: whyDirector + q.By})
+			w.given = append(w.given, script.Given{Set: p.Set, To: p.To, Why: whyDirector + q.By})
 		}
 		if err != nil {
 			return err

@@ -8,5 +8,5 @@ func (s *Stage) UrgentUnderWay(now Moment) bool {
 	if !s.realtime() || s.phase == phaseDone || s.phase == phaseTurns || s.phase == phaseSnapshot || s.flight.OthersTurn() {
 		return false
 	}
-	return now.Alarms > 0 || s.wave != nil && s.wave.urgent || len(s.urgentArrived) > 0 || s.flight.UrgentUnderWay(now.Wall)
+	return now.Alarms > 0 || s.wave != nil && s.wave.urgent || len(s.flight.urgent) > 0 || s.flight.UrgentUnderWay(now.Wall)
 }

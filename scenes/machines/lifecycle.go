@@ -16,11 +16,11 @@ func (s *Stage) begin(in *Begin) error {
 		if s.config.Raised {
 			s.Spending.Heeded()
 		}
-		s.resuming = s.paused // starting a paused run again resumes it
+		s.halting.resuming = s.halting.paused // starting a paused run again resumes it
 		return s.next()
 	}
 	s.openWave(s.startTime())
-	if err := s.keepOwn(s.scene.Started(s.wave.time)); err != nil {
+	if err := s.wave.keepOwn(s.scene.Started(s.wave.time)); err != nil {
 		return err
 	}
 	return s.runLifecycle(s.scene.Moment(hook.SceneStart, s.scene.Def.Lifecycle.Start))
@@ -37,29 +37,29 @@ func (s *Stage) startTime() protocol.Time {
 // kill comes between them, and waits for the disk.
 func (s *Stage) proceedToStop() error {
 	switch {
-	case s.stopping.kept:
+	case s.halting.kept:
 		if s.waitsForWriting() {
 			return nil
 		}
 		return s.finish()
-	case !s.stopping.Final, s.Agenda.Ended != "":
+	case !s.halting.Final, s.Agenda.Ended != "":
 		return s.settle()
 	}
 	last, err := s.ending(s.endTime())
 	if err != nil {
 		return err
 	}
-	return s.openLifecycle(s.endTime(), &agenda.Ended{Reason: s.stopping.Reason}, last)
+	return s.openLifecycle(s.endTime(), &agenda.Ended{Reason: s.halting.Reason}, last)
 }
 
 // proceedToPause runs the pause workflow and keeps the fact.
 func (s *Stage) proceedToPause() error {
-	s.pausing, s.paused = false, true
-	return s.openLifecycle(s.moment(), &agenda.Paused{Reason: s.pausedBy}, nil)
+	s.halting.pausing, s.halting.paused = false, true
+	return s.openLifecycle(s.moment(), &agenda.Paused{Reason: s.halting.pausedBy}, nil)
 }
 
 func (s *Stage) proceedToResume() error {
-	s.resuming, s.paused = false, false
+	s.halting.resuming, s.halting.paused = false, false
 	s.effect(Effect{Act: ActGoOn})
 	return s.openLifecycle(s.moment(), &agenda.Resumed{}, nil)
 }
@@ -70,9 +70,9 @@ func (s *Stage) rest() error {
 		s.phase = phaseKeeping
 		return nil
 	}
-	if s.pausedBy == PausedByBudget && !s.config.Stepwise { // nobody can raise it while the scene runs
-		s.stop(agenda.StoppedByBudget, 0)
-		s.stopping.Final = false
+	if s.halting.pausedBy == PausedByBudget && !s.config.Stepwise { // nobody can raise it while the scene runs
+		s.halting.stop(agenda.StoppedByBudget, 0)
+		s.halting.Final = false
 		return s.next()
 	}
 	s.effect(Effect{Act: ActRest})
@@ -91,9 +91,10 @@ func (s *Stage) runLifecycle(workflow string) error {
 // ask for. What was deferred and is due joins it, but for most ends: that by the script has what the script
 // asked for.
 func (s *Stage) openLifecycle(at protocol.Time, f protocol.Fact, last *Order) error {
-	s.openWave(at).keep(f)
+	w := s.openWave(at)
+	w.keep(f)
 	if last != nil {
-		if err := s.keepLast(last); err != nil {
+		if err := w.keepLast(last); err != nil {
 			return err
 		}
 	}
@@ -107,7 +108,7 @@ func (s *Stage) openLifecycle(at protocol.Time, f protocol.Fact, last *Order) er
 		joins, workflow = x.Reason == agenda.StoppedByOutcome, s.scene.Moment(hook.SceneEnd, s.scene.Def.Lifecycle.End)
 	}
 	if joins {
-		s.joinDeferred()
+		w.joinDeferred()
 	}
 	return s.runLifecycle(workflow)
 }

@@ -4,32 +4,53 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/tooltask"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 )
 
-// stopping is the progress of a stop.
-type stopping struct {
+// halting is how far the scene is with a stop or a pause.
+type halting struct {
 	Outcome
 	at    protocol.Time // earliest time of the last waves
 	kept  bool          // everything is durable
 	alone bool          // realtime: the deliberations in flight are abandoned
+
+	paused   bool          // a pause has begun, and no resumption since
+	pausing  bool          // asked for, not begun
+	pausedBy string        // reason of that pause
+	resuming bool          // asked for, not begun
+	resting  protocol.Time // realtime: since when the stage waits for all deliberations to end; 0 = it does not wait
 }
+
+// stop begins to stop the scene; the first reason counts.
+func (h *halting) stop(reason string, at protocol.Time) {
+	if h.Reason == "" {
+		h.Reason, h.at, h.resting = reason, at, 0 // an end has its own patience
+		h.Final = reason != agenda.StoppedByInterrupt && reason != agenda.StoppedByWallTime
+	}
+}
+
+// asked reports whether a stop or a pause needs every deliberation ended and kept.
+func (h *halting) asked() bool { return h.Reason != "" && !h.kept || h.pausing }
+
+// abandons reports whether the scene stops without the deliberations in flight. They
+// have left no facts. An interrupted scene does not wait for them; they begin again
+// when it is resumed. A scene that ends has waited for endPatience before.
+func (h *halting) abandons() bool { return h.Reason != "" && (!h.Final || h.alone) }
 
 // Open reports whether a wave is open.
 func (s *Stage) Open() bool { return s.wave != nil }
 
 // Outcome is how the stage has stopped, or will stop.
-func (s *Stage) Outcome() Outcome { return s.stopping.Outcome }
+func (s *Stage) Outcome() Outcome { return s.halting.Outcome }
 
 // next opens the next wave, or ends the scene if there is none.
 func (s *Stage) next() error {
@@ -37,25 +58,25 @@ func (s *Stage) next() error {
 		return nil
 	}
 	s.restartBroken()
-	if s.Spending.Demands(budget.Pause) && !s.paused && !s.pausing && !s.config.Stepwise {
-		s.pausing, s.pausedBy = true, PausedByBudget
+	if s.Spending.Demands(budget.Pause) && !s.halting.paused && !s.halting.pausing && !s.config.Stepwise {
+		s.halting.pausing, s.halting.pausedBy = true, PausedByBudget
 	}
-	if s.anyArrived() && !s.stopping.kept && s.Agenda.Ended == "" && (!s.realtime() || s.comesToRest()) { // no fact follows the end
+	if s.flight.any() && !s.halting.kept && s.Agenda.Ended == "" && (!s.realtime() || s.comesToRest()) { // no fact follows the end
 		return s.closeArrived(s.moment())
 	}
 	if s.waitsForRest() {
 		return nil
 	}
 	switch {
-	case s.stopping.Reason != "":
+	case s.halting.Reason != "":
 		return s.proceedToStop()
-	case s.resuming:
+	case s.halting.resuming:
 		return s.proceedToResume()
 	case s.Waiting.due(s.Agenda.Wave+1, s.moment().Sub(s.Agenda.Begun())):
 		return s.openOrder(s.moment())
 	case s.Agenda.Paused:
 		return s.rest()
-	case s.pausing:
+	case s.halting.pausing:
 		return s.proceedToPause()
 	case s.snapshotDue():
 		return s.takeSnapshot()
@@ -64,7 +85,7 @@ func (s *Stage) next() error {
 		return nil
 	}
 	if reason, at := s.stops(); reason != "" {
-		s.stop(reason, at)
+		s.halting.stop(reason, at)
 		return s.next()
 	}
 	if s.realtime() {
@@ -75,7 +96,7 @@ func (s *Stage) next() error {
 
 // nextVirtual opens the wave of the earliest moment on the agenda.
 func (s *Stage) nextVirtual() error {
-	if s.holds() {
+	if s.View.of(tooltask.Service).Holds { // scene time stands until a person answers
 		return nil
 	}
 	if s.embeds(s.Agenda.Now) {
@@ -85,7 +106,7 @@ func (s *Stage) nextVirtual() error {
 	}
 	at, some, expires, ordered := s.soonest()
 	if end, limited := s.TimeLimit(); some && limited && at >= end {
-		s.stop(s.timeReason(), end)
+		s.halting.stop(s.timeReason(), end)
 		return s.next()
 	}
 	switch {
@@ -95,13 +116,13 @@ func (s *Stage) nextVirtual() error {
 	case !some && s.View.awaits(): // a person who plays an agent may still do something
 		return nil
 	case !some:
-		s.stop(agenda.StoppedByQuiet, 0)
+		s.halting.stop(agenda.StoppedByQuiet, 0)
 		return s.next()
 	case expires:
 		return s.expire(at)
 	}
 	w := s.openWave(at)
-	s.joinDeferred()
+	w.joinDeferred()
 	w.order = s.Agenda.Take(at)
 	return s.pump()
 }
@@ -185,46 +206,47 @@ func (s *StageState) expiresFirst(next protocol.Time, some bool) (protocol.Time,
 // expire opens a wave without turns, in which values of the world expire. Deferred
 // effects that are due join it.
 func (s *Stage) expire(at protocol.Time) error {
-	s.openWave(at).expires = true
-	s.joinDeferred()
+	w := s.openWave(at)
+	w.expires = true
+	w.joinDeferred()
 	return s.pump()
 }
 
 // due reports whether a service decides in the open wave also without a request.
-func (s *Stage) due(service string) (due bool) {
+func (w *wave) due(service string) (due bool) {
 	if service == worldstate.Service {
-		due, s.wave.expires = s.wave.expires, false
+		due, w.expires = w.expires, false
 		return due
 	}
-	if s.wave.ready == service {
-		s.wave.ready = ""
+	if w.readied == service {
+		w.readied = ""
 		return true
 	}
-	next := s.View.of(service).Next
-	return next != 0 && next <= s.wave.time
+	next := w.View.of(service).Next
+	return next != 0 && next <= w.time
 }
 
 // comesToRest reports whether the next step needs every deliberation ended and kept.
 func (s *Stage) comesToRest() bool {
-	return (s.stopping.Reason != "" && !s.stopping.kept) || s.pausing || s.snapshotDue()
+	return s.halting.asked() || s.snapshotDue()
 }
 
 // control takes a request from outside.
 func (s *Stage) control(in *Control) error {
 	switch in.Do {
 	case DoPause:
-		s.pausing, s.resuming, s.pausedBy = !s.paused, false, cmp.Or(in.Reason, PausedByRequest)
+		s.halting.pausing, s.halting.resuming, s.halting.pausedBy = !s.halting.paused, false, cmp.Or(in.Reason, PausedByRequest)
 	case DoResume:
-		s.pausing, s.resuming = false, s.paused
+		s.halting.pausing, s.halting.resuming = false, s.halting.paused
 	case DoStop:
-		s.stop(in.Reason, in.At)
+		s.halting.stop(in.Reason, in.At)
 	case DoGiveUp:
-		if s.stopping.Reason == "" || s.wave == nil {
+		if s.halting.Reason == "" || s.wave == nil {
 			return nil
 		}
 		s.effect(Effect{Act: ActWarn, Err: errors.New("the open wave is given up: all its requests wait for endpoints that take none; the run resumes before it")})
-		if s.stopping.kept = true; s.stopping.Final { // the end is in that wave
-			s.stopping.Outcome = Outcome{Reason: agenda.StoppedByInterrupt}
+		if s.halting.kept = true; s.halting.Final { // the end is in that wave
+			s.halting.Outcome = Outcome{Reason: agenda.StoppedByInterrupt}
 		}
 		return s.finish()
 	default:
@@ -233,18 +255,9 @@ func (s *Stage) control(in *Control) error {
 	return s.next()
 }
 
-// stop begins to stop the scene; the first reason counts.
-func (s *Stage) stop(reason string, at protocol.Time) {
-	if s.stopping.Reason != "" {
-		return
-	}
-	s.stopping.Reason, s.stopping.at, s.resting = reason, at, 0 // an end has its own patience
-	s.stopping.Final = reason != agenda.StoppedByInterrupt && reason != agenda.StoppedByWallTime
-}
-
 // endTime is the moment of the scene's last waves: the limit that was reached, or the
 // current moment.
-func (s *Stage) endTime() protocol.Time { return max(s.stopping.at, s.moment()) }
+func (s *Stage) endTime() protocol.Time { return max(s.halting.at, s.moment()) }
 
 // moment is the current time of the scene's clock.
 func (s *Stage) moment() protocol.Time {
@@ -266,7 +279,7 @@ func (s *Stage) settle() error {
 	if s.waitsForWriting() {
 		return nil
 	}
-	s.stopping.kept = true
+	s.halting.kept = true
 	if s.snapshotWorthwhile() {
 		return s.takeSnapshot()
 	}
@@ -277,7 +290,7 @@ func (s *Stage) settle() error {
 func (s *Stage) waveKept(in *Kept) error {
 	s.kept.Wave, s.kept.Bytes = max(s.kept.Wave, in.Wave), max(s.kept.Bytes, in.Bytes)
 	s.restartBroken()
-	if s.retry {
+	if s.asking.retry {
 		return s.retryService()
 	}
 	if s.phase == phaseKeeping && !s.behind() {
@@ -287,10 +300,9 @@ func (s *Stage) waveKept(in *Kept) error {
 	return nil
 }
 
-// diskFailed stops the stage, because no fact can be kept any more. The durable waves
-// are safe; the runner resumes the run when the disk works again.
-func (s *Stage) diskFailed(in *DiskFailed) error {
-	s.stopping = stopping{Outcome: Outcome{Reason: agenda.StoppedByInterrupt, Err: in.Err}, kept: true}
+// fail stops the stage at once: nothing more can be kept. The run can be resumed before.
+func (s *Stage) fail(reason string, err error) error {
+	s.halting = halting{Outcome: Outcome{Reason: reason, Err: err}, kept: true}
 	return s.finish()
 }
 
@@ -369,9 +381,8 @@ func (s *Stage) until() bool {
 		return false
 	}
 	ok, err := s.scene.Condition.EvalBool(s.Roots())
-	if err != nil && !s.warned {
-		s.warned = true
-		s.effect(Effect{Act: ActWarn, Err: fmt.Errorf("the stop condition cannot be evaluated yet and counts as false: %w", err)})
+	if err != nil {
+		s.warnOnce("until", fmt.Errorf("the stop condition cannot be evaluated yet and counts as false: %w", err))
 	}
 	return ok && err == nil
 }
@@ -408,16 +419,7 @@ func (c conditionRoots) Lookup(root string) (any, bool) {
 // restartBroken restores failed agents from the journal as soon as everything up to
 // their failure is durable.
 func (s *Stage) restartBroken() {
-	if s.broken == nil {
-		return
-	}
-	for _, o := range slices.Sorted(maps.Keys(s.broken)) {
-		if s.broken[o] <= s.kept.Wave {
-			delete(s.broken, o)
-			s.effect(Effect{Act: ActRestart, Agent: o})
-		}
-	}
-	if len(s.broken) == 0 {
-		s.broken = nil
+	for _, o := range s.flight.restorable(s.kept.Wave) {
+		s.effect(Effect{Act: ActRestart, Agent: o})
 	}
 }

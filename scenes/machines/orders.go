@@ -64,86 +64,81 @@ func (s *Stage) openOrder(at protocol.Time) error {
 		return err
 	}
 	if p.End {
-		s.stop(agenda.StoppedByRequest, at)
+		s.halting.stop(agenda.StoppedByRequest, at)
 		return s.next()
 	}
 	s.openWave(at)
-	return s.carryOutOrder(s.Waiting.take(), p)
+	return s.carryOut(s.Waiting.take(), p)
 }
 
-// carryOutOrder keeps the order of the open wave and asks for what it changes.
-func (s *Stage) carryOutOrder(o *Order, p *order.Plan) error {
-	if err := s.keepOwn(o.Intervened); err != nil {
+func (s *Stage) carryOut(o *Order, p *order.Plan) error {
+	if err := s.wave.carryOut(o, p); err != nil {
 		return err
 	}
-	s.joinDeferred()
-	if p.Letter != nil {
-		if err := s.letter(p.Letter); err != nil {
-			return err
-		}
-		return s.closeWave()
+	return s.closeWave()
+}
+
+// carryOut keeps the order of the wave and asks for what it changes.
+func (w *wave) carryOut(o *Order, p *order.Plan) error {
+	if err := w.keepOwn(o.Intervened); err != nil {
+		return err
 	}
-	why := s.unsettled(p, o.By)
+	w.joinDeferred()
+	if p.Letter != nil {
+		return w.letter(p.Letter)
+	}
+	why := w.unsettled(p, o.By)
 	if p.Plugins != nil {
-		why = s.mayReload(p.Plugins)
+		why = w.mayReload(p.Plugins)
 	}
 	if why != "" {
-		if err := s.keepOwn(&agenda.OrderRefused{ID: o.ID, Error: why}); err != nil {
-			return err
-		}
-		return s.closeWave()
+		return w.keepOwn(&agenda.OrderRefused{ID: o.ID, Error: why})
 	}
 	if p.Plugins != nil {
-		if err := s.keepOwn(p.Plugins); err != nil {
-			return err
-		}
-		return s.closeWave()
+		return w.keepOwn(p.Plugins)
 	}
-	s.wave.ordered, s.wave.orderBy = p, &cast.Request{ID: o.ID, By: order.By, Reason: o.Reason}
-	s.wave.orderer = o.By
+	w.ordered, w.orderBy, w.orderer = p, &cast.Request{ID: o.ID, By: order.By, Reason: o.Reason}, o.By
 	for i := range p.World {
-		s.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: p.World[i].AppendMsg(nil)}})
+		w.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: p.World[i].AppendMsg(nil)}})
 	}
 	if len(p.World) == 0 {
-		if err := s.worldAgreed(""); err != nil {
-			return err
-		}
+		return w.worldAgreed("")
 	}
-	return s.closeWave()
+	return nil
 }
 
 func (o *Order) plan() (*order.Plan, error) { return order.Read(o.ID, o.Reason, o.Do) }
 
 // worldAgreed carries out what the order whose wave is open changes beside the world, and
 // publishes its events, after the world has decided; refused says why the world did not agree. Without an order it does nothing.
-func (s *Stage) worldAgreed(refused string) error {
-	p := s.wave.ordered
+func (w *wave) worldAgreed(refused string) error {
+	p := w.ordered
 	if p == nil {
 		return nil
 	}
-	s.wave.ordered = nil
+	w.ordered = nil
 	if refused != "" {
-		return s.keepOwn(&agenda.OrderRefused{ID: s.wave.orderBy.ID, Error: refused})
+		return w.keepOwn(&agenda.OrderRefused{ID: w.orderBy.ID, Error: refused})
 	}
-	if err := s.change(p.Stage, s.wave.orderBy); err != nil {
+	if err := w.change(p.Stage, w.orderBy); err != nil {
 		return err
 	}
-	s.settlePeople(p, s.wave.orderer)
-	s.wave.given = append(s.wave.given, script.Given{Set: p.Set, To: p.To, Why: "order " + s.wave.orderBy.ID})
-	if p.Aim(s.people(), setup.ActorScene) != nil { // nobody whom they mean is there: the channel refuses them
-		if err := p.Aim(s.placed(s.scene), setup.ActorScene); err != nil {
+	w.settlePeople(p, w.orderer)
+	w.given = append(w.given, script.Given{Set: p.Set, To: p.To, Why: "order " + w.orderBy.ID})
+	if p.Aim(w.people(), setup.ActorScene) != nil { // nobody whom they mean is there: the channel refuses them
+		if err := p.Aim(w.placed(w.scene), setup.ActorScene); err != nil {
 			return err
 		}
 	}
 	for i := range p.Events {
-		s.sequence([]protocol.Sequenced{{To: bus.Service, Data: p.Events[i].AppendMsg(nil)}})
+		w.sequence([]protocol.Sequenced{{To: bus.Service, Data: p.Events[i].AppendMsg(nil)}})
 	}
 	return nil
 }
 
 // ending takes the order that ends the scene at a time; nil = none does.
 func (s *Stage) ending(at protocol.Time) (*Order, error) {
-	if len(s.Waiting) == 0 || s.stopping.Reason != agenda.StoppedByRequest || !s.Waiting[0].allowed(s.Agenda.Wave+1, at.Sub(s.Agenda.Begun())) {
+	if len(s.Waiting) == 0 || s.halting.Reason != agenda.StoppedByRequest || !s.Waiting[0].allowed(s.Agenda.Wave+1, at.Sub(s.Agenda.Begun())) {
 		return nil, nil
 	}
 	if p, err := s.Waiting[0].plan(); err != nil || !p.End {
@@ -153,13 +148,13 @@ func (s *Stage) ending(at protocol.Time) (*Order, error) {
 }
 
 // keepLast keeps an order that ends the scene, and the outcome that it gives.
-func (s *Stage) keepLast(o *Order) error {
+func (w *wave) keepLast(o *Order) error {
 	p, err := o.plan()
 	if err != nil {
 		return err
 	}
-	if err := s.keepOwn(o.Intervened); err != nil || p.Outcome == nil {
+	if err := w.keepOwn(o.Intervened); err != nil || p.Outcome == nil {
 		return err
 	}
-	return s.keepOwn(p.Outcome)
+	return w.keepOwn(p.Outcome)
 }

@@ -11,36 +11,33 @@ import (
 	"tavernsim/scenes/machines/replies"
 )
 
-// holds reports whether scene time stands until a person answers.
-func (s *StageState) holds() bool { return s.View.of(tooltask.Service).Holds }
-
 // unsettled says why an order cannot move agents, let them come or go, or end the questions that it names; "" = it can. The order
 // is then refused as a whole, before the services decide about the rest.
-func (s *Stage) unsettled(p *order.Plan, by string) string {
-	if err := p.Fits(s.asItIs()); err != nil {
+func (w *wave) unsettled(p *order.Plan, by string) string {
+	if err := p.Fits(w.asItIs()); err != nil {
 		return err.Error()
 	}
-	if why := p.Empty(s.people()); why != "" {
+	if why := p.Empty(w.people()); why != "" {
 		return why
 	}
-	if moves := order.Moves(p.Stage, s.asItIs()); len(moves) > 0 {
-		if err := s.View.Space().Check(moves); err != nil {
+	if moves := order.Moves(p.Stage, w.asItIs()); len(moves) > 0 {
+		if err := w.View.Space().Check(moves); err != nil {
 			return "move: " + err.Error()
 		}
 	}
-	shelves, _ := s.View.Shown(knowledge.Service).(knowledge.State)
-	if why := p.Reviewed(shelves, s.wave.time); why != "" {
+	shelves, _ := w.View.Shown(knowledge.Service).(knowledge.State)
+	if why := p.Reviewed(shelves, w.time); why != "" {
 		return why
 	}
 	if len(p.Settled)+len(p.Seats) == 0 {
 		return ""
 	}
-	people := replies.People{Tasks: s.questions(), Players: s.scene.Players}
+	people := replies.People{Tasks: w.questions(), Players: w.scene.Players}
 	for i := range p.Seats {
 		x := p.Seats[i].By(by)
-		here := s.people().Members(cast.Named(x.Player.Agent))
+		here := w.people().Members(cast.Named(x.Player.Agent))
 		why := people.Unseatable(x, len(here) > 0)
-		if why == "" && !x.Release && p.Leaves(s.people(), here[0]) {
+		if why == "" && !x.Release && p.Leaves(w.people(), here[0]) {
 			why = "it leaves the scene with the same order"
 		}
 		if why != "" {
@@ -58,17 +55,17 @@ func (s *Stage) unsettled(p *order.Plan, by string) string {
 
 // settlePeople asks the services to end the questions that an order names, and to review
 // suggestions: before anything else of the wave, as unsettled has looked at it.
-func (s *Stage) settlePeople(p *order.Plan, by string) {
+func (w *wave) settlePeople(p *order.Plan, by string) {
 	for i := range p.Reviews {
-		s.tellFirst(knowledge.Service, protocol.Encode(p.Reviews[i].Value()))
+		w.asking.first(knowledge.Service, protocol.Encode(p.Reviews[i].Value()))
 	}
 	for i := range p.Settled {
 		x := &p.Settled[i]
 		q := tooltask.Request{Task: tooltask.Task{ID: x.ID}, Settle: &tooltask.Settle{Status: x.Status, By: by, Value: x.Value}}
-		s.sequence([]protocol.Sequenced{{To: tooltask.Service, Data: q.AppendMsg(nil)}})
+		w.sequence([]protocol.Sequenced{{To: tooltask.Service, Data: q.AppendMsg(nil)}})
 	}
 	for i := range p.Seats {
 		q := tooltask.Request{Seat: p.Seats[i].By(by)}
-		s.sequence([]protocol.Sequenced{{To: tooltask.Service, Data: q.AppendMsg(nil)}})
+		w.sequence([]protocol.Sequenced{{To: tooltask.Service, Data: q.AppendMsg(nil)}})
 	}
 }

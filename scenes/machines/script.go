@@ -28,7 +28,6 @@ type scripting struct {
 	input   sceneInput
 	secrets []string // types of events that only the scene hears, at version
 	version uint64   // of secrets
-	warned  map[string]bool
 }
 
 // sceneInput is the input `scene` of agents, at a version of the script.
@@ -44,7 +43,7 @@ func newScripting(sc *setup.Scene, people order.Setting) *scripting {
 	if sc.Script == nil {
 		return nil
 	}
-	x := &scripting{State: script.New(sc.Script), machine: &script.Machine{Program: sc.Script, Cast: people, Seed: sc.Seed}, warned: map[string]bool{}}
+	x := &scripting{State: script.New(sc.Script), machine: &script.Machine{Program: sc.Script, Cast: people, Seed: sc.Seed}}
 	return x
 }
 
@@ -90,75 +89,56 @@ func (s *StageState) Seeded(seed uint64) {
 	}
 }
 
-// hears notes an event for the script.
-func (s *Stage) hears(x *bus.Routed) {
-	if s.script != nil && x.Released == 0 && s.script.machine.Types[x.Type] {
-		s.wave.heard = append(s.wave.heard, x)
-	}
+// hears reports whether the script looks at an event.
+func (x *scripting) hears(f *bus.Routed) bool {
+	return x != nil && f.Released == 0 && x.machine.Types[f.Type]
 }
 
 // look lets the script decide about the open wave.
-func (s *Stage) look() error {
-	if s.script == nil {
+func (w *wave) look() error {
+	if w.script == nil {
 		return nil
 	}
-	w, x := s.wave, s.script
+	w, x := w, w.script
 	x.machine.Seed = x.State.Seed
 	d, err := x.machine.Look(x.State, &script.Input{
-		Now: w.time, Began: s.Agenda.Begun(), Wave: w.number, Events: w.heard, Given: w.given,
-		Roots:  conditionRoots{s.StageState, w.time, w.number},
+		Now: w.time, Began: w.Agenda.Begun(), Wave: w.number, Events: w.heard, Given: w.given,
+		Roots:  conditionRoots{w.StageState, w.time, w.number},
 		Ending: slices.ContainsFunc(w.facts, func(f protocol.Fact) bool { _, ended := f.(*agenda.Ended); return ended }),
 	})
 	if err != nil {
 		return err
 	}
 	for _, warning := range d.Warnings {
-		s.warnOnce(warning)
+		w.warnOnce(warning.Error(), warning)
 	}
 	for _, f := range d.Facts {
-		if err := s.keepScript(f); err != nil {
+		if err := w.keepOwn(f); err != nil {
 			return err
 		}
+		if x, ok := f.(*script.Refused); ok {
+			w.tellLast(x.By, script.FactRefused)
+		}
 	}
-	return s.ask(d.Do)
-}
-
-// warnOnce warns of a condition that fails, once in a process.
-func (s *Stage) warnOnce(warning error) {
-	if text := warning.Error(); !s.script.warned[text] && len(s.script.warned) < maxWarnings {
-		s.script.warned[text] = true
-		s.effect(Effect{Act: ActWarn, Err: warning})
-	}
-}
-
-const maxWarnings = 1_000
-
-func (s *Stage) keepScript(f script.Fact) error {
-	if err := s.keepOwn(f); err != nil {
-		return err
-	}
-	if x, ok := f.(*script.Refused); ok {
-		s.tell(&s.wave.told, x.By, protocol.KindData{Kind: script.FactRefused, Data: s.effects[len(s.effects)-1].Data})
-	}
-	return nil
+	return w.ask(d.Do)
 }
 
 // ask defers what the actions of the script ask for.
-func (s *Stage) ask(list []script.Request) error {
-	effects, stage, failed := order.Requests(s.asItIs(), order.Asker{By: ByScript, Source: setup.ActorScene}, fmt.Sprintf("script/%d", s.wave.number), list)
+func (w *wave) ask(list []script.Request) error {
+	effects, stage, failed := order.Requests(w.asItIs(), order.Asker{By: ByScript, Source: setup.ActorScene}, fmt.Sprintf("script/%d", w.number), list)
 	for _, f := range failed {
-		if err := s.keepOwn(f); err != nil {
+		if err := w.keepOwn(f); err != nil {
 			return err
 		}
 	}
-	if err := s.change(stage, &cast.Request{ID: fmt.Sprintf("script/%d", s.wave.number), By: ByScript}); err != nil || len(effects) == 0 {
+	if err := w.change(stage, &cast.Request{ID: fmt.Sprintf("script/%d", w.number), By: ByScript}); err != nil || len(effects) == 0 {
 		return err
 	}
-	return s.keepOwn(&agenda.EffectsDeferred{Agent: uint32(s.scene.OwnOrdinal()), Due: s.reaction(s.wave.time), Effects: effects})
+	return w.keepOwn(&agenda.EffectsDeferred{Agent: uint32(w.scene.OwnOrdinal()), Due: w.reaction(w.time), Effects: effects})
 }
 
 // reaction is one tick after a time; on the realtime clock as soon as can be.
-func (s *Stage) reaction(at protocol.Time) protocol.Time {
+func (s *StageState) reaction(at protocol.Time) protocol.Time {
 	wait := time.Duration(1)
 	if !s.realtime() {
 		wait = max(wait, s.scene.Simulation().Tick.Std())
@@ -167,8 +147,10 @@ func (s *Stage) reaction(at protocol.Time) protocol.Time {
 }
 
 // sealed directs an answer to the scene while a secret collection of its type is open.
-func (s *Stage) sealed(r protocol.Sequenced) protocol.Sequenced {
-	x := s.script
+func (x *scripting) sealed(r protocol.Sequenced) protocol.Sequenced {
+	if x == nil {
+		return r
+	}
 	if v := x.State.Version() + 1; x.version != v {
 		x.version, x.secrets = v, x.machine.Secrets(x.State)
 	}

@@ -6,7 +6,6 @@ import (
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines/inflight"
 	"tavernsim/scenes/machines/letters"
-	"tavernsim/scenes/machines/packed"
 )
 
 // Stage is the machine of the scene itself. It decides which agents deliberate next,
@@ -17,53 +16,32 @@ import (
 // inputs that the stage waits for. A kill forgets it, and a stage made of the state folded
 // from the journal begins the wave anew.
 type Stage struct {
-	*StageState
+	shared
 	Waiting Waiting // orders from outside
+	wave    *wave   // nil = none is open
 
-	services []ServiceKind
-	requests []packed.Requests // of the open wave, by service
-	config   StageConfig
-	now      Moment   // of the current input
-	effects  []Effect // of the current input
-
-	phase  phase
-	wave   *wave
-	places []uint32        // of an ordinal: its place in the order of the open wave
-	flight inflight.Flight // realtime: the deliberations that were begun and are not merged
-
-	// arrived are the ended turns and failures that no wave has taken yet;
-	// urgentArrived go before the others (realtime).
-	arrived, urgentArrived []arrival
-
-	// broken are the agents whose actor failed, with the wave up to which they are
-	// restored.
-	broken map[uint32]uint64
-	// unrestorable: the state of some agent cannot be read from the journal.
-	unrestorable bool
-	kept         Kept // the last durable wave
-
-	gate        Gate // before each wave
-	stopping    stopping
-	resting     protocol.Time // realtime: since when the stage waits for all deliberations to end; 0 = it does not wait
-	paused      bool          // a pause has begun, and no resumption since
-	pausing     bool          // asked for, not begun
-	pausedBy    string        // reason of that pause
-	resuming    bool
-	ticked      bool // the current input is a Tick
-	warned      bool // the stop condition cannot be evaluated, and a warning was given
-	turnsWarned bool // the same of turns.by
-	snapshot    snapshotting
-	noted       noting
-
-	ready    string           // a service that has something to decide; "" = none
-	failures map[string]int64 // of services, in a row
-	early    []Effect         // requests of the open wave that a service has before the others
-	broke    *ActorFailed     // of a service, while agents deliberate; nil = none did
-	asked    Effect           // the requests to the service that decides now
-	retry    bool             // that service failed, and decides again after it is restored
-	parts    []protocol.KindData
+	kept     Kept // the last durable wave
+	gate     Gate // before each wave
+	halting  halting
+	ticked   bool     // the current input is a Tick
+	places   []uint32 // of an ordinal: its place in the order of the open wave
+	snapshot snapshotting
+	noted    noting
 	crashes  []protocol.Fact // of the scene before restarts, kept with the next wave
-	letters  letters.List    // kept when the wave closes
+}
+
+// shared is what the stage and its open wave work on.
+type shared struct {
+	*StageState
+	config  StageConfig
+	now     Moment          // of the current input
+	effects []Effect        // of the current input
+	warned  map[string]bool // of what there was a warning; see warnOnce
+	phase   phase
+	ready   string // a service that has something to decide; "" = none
+	asking  asking
+	letters letters.List // kept when the wave closes
+	flight  deliberations
 }
 
 // StageConfig holds the settings of a run. Of all facts, only the end depends on it.
@@ -98,11 +76,10 @@ const (
 // NewStage makes the stage of a folded state. kept is the last durable wave.
 func NewStage(state *StageState, c StageConfig, kept Kept, view *View) *Stage {
 	s := &Stage{
-		StageState: state, Waiting: c.Orders, services: Services(), requests: make([]packed.Requests, len(Services())),
-		config: c, places: make([]uint32, state.scene.Len()), flight: inflight.New(state.scene.Simulation().Limits.MaxDeliberating),
-		kept: kept, gate: Gate{On: c.Gated}, paused: state.Agenda.Paused, failures: map[string]int64{},
+		shared:  shared{StageState: state, config: c, warned: map[string]bool{}, asking: newAsking(), flight: deliberations{Flight: inflight.New(state.scene.Simulation().Limits.MaxDeliberating)}},
+		Waiting: c.Orders, places: make([]uint32, state.scene.Len()), kept: kept, gate: Gate{On: c.Gated}, halting: halting{paused: state.Agenda.Paused},
 	}
-	s.show(view)
+	s.show(view, s.Agenda.Now)
 	s.config.Snapshots = c.Snapshots.WithDefaults()
 	s.snapshot.last = s.mark()
 	if c.Stepwise && s.Agenda.Started { // nobody begins it once more
@@ -111,24 +88,21 @@ func NewStage(state *StageState, c StageConfig, kept Kept, view *View) *Stage {
 	return s
 }
 
-// show takes what the services publish. The agenda hears of it when one of them
+// show takes what the services publish at a time. The agenda hears of it when one of them
 // decides next without a request.
-func (s *Stage) show(v *View) {
+func (s *shared) show(v *View, at protocol.Time) {
 	if s.View = v; s.edition != nil {
 		s.View = v.withEdition(s.edition)
 	}
 	if s.script != nil {
 		shown, err := s.script.shown()
 		if s.View = s.View.withScene(shown); err != nil {
-			s.warnOnce(err)
+			s.warnOnce(err.Error(), err)
 		}
 	}
 	next := s.Agenda.Now // which has come
 	if s.ready == "" {
-		if s.wave != nil {
-			next = max(next, s.wave.time)
-		}
-		next = s.scheduled(v, next)
+		next = s.scheduled(v, max(next, at))
 	}
 	s.Agenda.Releases(next)
 }
@@ -163,7 +137,7 @@ func (s *Stage) decide(in Input) error {
 		return s.actorFailed(in)
 	case *TurnStep:
 		s.Spending.Step(in.Wave, &in.Step)
-		s.grant()
+		s.grant(s.wave)
 		return nil
 	case *Waits:
 		s.flight.Wait(in.Agent, in.Wave)
@@ -172,7 +146,7 @@ func (s *Stage) decide(in Input) error {
 		return s.serviceAnswered(in)
 	case *Ready:
 		s.ready = in.Service
-		s.show(s.View)
+		s.show(s.View, s.Agenda.Now)
 		return s.next()
 	case *Kept:
 		return s.waveKept(in)
@@ -198,33 +172,44 @@ func (s *Stage) decide(in Input) error {
 		}
 		return nil
 	case *DiskFailed:
-		return s.diskFailed(in)
+		// The durable waves are safe; the runner resumes the run when the disk works again.
+		return s.fail(agenda.StoppedByInterrupt, in.Err)
 	}
 	return protocol.Errorf(protocol.KindInternal, "scene %s: unexpected input %T", s.scene.ID, in)
 }
 
-// keep adds the effect that keeps an encoded fact of a service, and folds the fact. It returns nil
+// keepOf adds the effect that keeps an encoded fact of a service, and folds the fact. It returns nil
 // for kinds that the stage does not decode.
-func (s *Stage) keep(at protocol.Time, actor string, f protocol.KindData) (fact protocol.Fact, err error) {
-	e := Effect{Act: ActKeep, Wave: s.wave.number, At: at, Actor: actor, Kind: f.Kind, Data: f.Data, Fact: f.Fact}
-	if f.Fact == nil && !s.codec.FactType(f.Kind).Bytes {
-		if e.Fact, err = s.codec.ReadFact(f.Kind, f.Data); err != nil {
+func (w *wave) keepOf(actor string, f protocol.KindData) (fact protocol.Fact, err error) {
+	e := Effect{Act: ActKeep, Wave: w.number, At: w.time, Actor: actor, Kind: f.Kind, Data: f.Data, Fact: f.Fact}
+	if f.Fact == nil && !w.codec.FactType(f.Kind).Bytes {
+		if e.Fact, err = w.codec.ReadFact(f.Kind, f.Data); err != nil {
 			return nil, err
 		}
 	}
-	s.effects = append(s.effects, e)
-	return e.Fact, s.Apply(protocol.Record{Time: at, Actor: actor, Kind: f.Kind, Data: f.Data}, e.Fact)
+	w.effects = append(w.effects, e)
+	return e.Fact, w.Apply(protocol.Record{Time: w.time, Actor: actor, Kind: f.Kind, Data: f.Data}, e.Fact)
 }
 
 // keepOwn keeps a fact of the stage itself.
-func (s *Stage) keepOwn(f protocol.Fact) error {
-	raw, err := s.codec.Marshal(f)
+func (w *wave) keepOwn(f protocol.Fact) error {
+	raw, err := w.codec.Marshal(f)
 	if err != nil {
 		return err
 	}
-	at := s.wave.time
-	s.effects = append(s.effects, Effect{Act: ActKeep, Wave: s.wave.number, At: at, Actor: setup.ActorScene, Kind: f.FactKind(), Data: raw, Fact: f})
-	return s.Apply(protocol.Record{Time: at, Actor: setup.ActorScene, Kind: f.FactKind(), Data: raw}, f)
+	at := w.time
+	w.effects = append(w.effects, Effect{Act: ActKeep, Wave: w.number, At: at, Actor: setup.ActorScene, Kind: f.FactKind(), Data: raw, Fact: f})
+	return w.Apply(protocol.Record{Time: at, Actor: setup.ActorScene, Kind: f.FactKind(), Data: raw}, f)
 }
 
-func (s *Stage) effect(e Effect) { s.effects = append(s.effects, e) }
+func (s *shared) effect(e Effect) { s.effects = append(s.effects, e) }
+
+const maxWarnings = 1_000
+
+// warnOnce warns of a condition that fails, once in a process for each key.
+func (s *shared) warnOnce(key string, err error) {
+	if !s.warned[key] && len(s.warned) < maxWarnings {
+		s.warned[key] = true
+		s.effect(Effect{Act: ActWarn, Err: err})
+	}
+}

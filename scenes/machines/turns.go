@@ -31,45 +31,40 @@ func (s *StageState) rulesNow() *turns.Rules {
 }
 
 // turnInput is what the order decides by in the open wave.
-func (s *Stage) turnInput() *turns.Input {
+func (w *wave) turnInput() *turns.Input {
 	return &turns.Input{
-		Now: s.wave.time, Step: s.Turns.Step(), Name: s.scene.Name, Rests: func(o uint32) bool { return s.Agenda.Standing(o).Resting },
-		World: func() any { return s.View.World().Value() },
-		Agent: func(o uint32) any { return s.scene.AgentValue(o) },
-		Warn: func(err error) {
-			if !s.turnsWarned {
-				s.turnsWarned = true
-				s.effect(Effect{Act: ActWarn, Err: err})
-			}
-		},
+		Now: w.time, Step: w.Turns.Step(), Name: w.scene.Name, Rests: func(o uint32) bool { return w.Agenda.Standing(o).Resting },
+		World: func() any { return w.View.World().Value() },
+		Agent: func(o uint32) any { return w.scene.AgentValue(o) },
+		Warn:  func(err error) { w.warnOnce("turns", err) },
 	}
 }
 
 // decideTurns keeps what the order decides at the end of the open wave, and publishes the
 // events about it one tick later.
-func (s *Stage) decideTurns() error {
-	if s.Turns == nil || s.Agenda.Ended != "" {
+func (w *wave) decideTurns() error {
+	if w.Turns == nil || w.Agenda.Ended != "" {
 		return nil
 	}
-	in := s.turnInput()
+	in := w.turnInput()
 	var told []protocol.Sequenced
-	for f := s.Turns.Decide(in); f != nil; f = s.Turns.Decide(in) {
-		if err := s.keepOwn(f); err != nil {
+	for f := w.Turns.Decide(in); f != nil; f = w.Turns.Decide(in) {
+		if err := w.keepOwn(f); err != nil {
 			return err
 		}
-		if payload := gates.Told(f, s.scene.Name); payload != nil {
+		if payload := gates.Told(f, w.scene.Name); payload != nil {
 			told = append(told, protocol.Sequenced{To: bus.Service, Data: systemEvent(f.FactKind(), payload)})
 		}
 	}
 	if len(told) > 0 {
-		due := s.wave.time.Add(max(in.Step, 1)) // the end of the wave drops what is due by then
-		if err := s.keepOwn(&agenda.EffectsDeferred{Agent: uint32(s.scene.OwnOrdinal()), Due: due, Effects: told}); err != nil {
+		due := w.time.Add(max(in.Step, 1)) // the end of the wave drops what is due by then
+		if err := w.keepOwn(&agenda.EffectsDeferred{Agent: uint32(w.scene.OwnOrdinal()), Due: due, Effects: told}); err != nil {
 			return err
 		}
 	}
-	shown := *s.View
-	shown.Turns = s.Turns.View(s.scene.Name)
-	s.show(&shown)
+	shown := *w.View
+	shown.Turns = w.Turns.View(w.scene.Name)
+	w.show(&shown, w.time)
 	return nil
 }
 
