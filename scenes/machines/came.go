@@ -32,29 +32,29 @@ func (w *wave) cameOf(t *span.Turn) {
 }
 
 // takeOver carries out what a fact tells of.
-func (w *wave) takeOver(f protocol.Fact) error {
+func (c *changes) takeOver(f protocol.Fact) error {
 	switch x := f.(type) {
 	case *agenda.Removed:
-		for _, f := range w.asItIs().Exit(x.Agent, &cast.Request{ID: x.ID, By: x.By, Reason: x.Reason}) {
-			if err := w.keepChange(f); err != nil {
+		for _, f := range c.asItIs().Exit(x.Agent, &cast.Request{ID: x.ID, By: x.By, Reason: x.Reason}) {
+			if err := c.keepChange(f); err != nil {
 				return err
 			}
 		}
 		return nil
 	case *travel.Departed: // with the state that its agent gives
-		if link, err := w.people().LinkTo(x.To); err == nil {
-			w.asItIs().Leave(x.Agent, link, &cast.Request{ID: x.ID, By: x.By, Reason: x.Reason})
+		if link, err := c.people().LinkTo(x.To); err == nil {
+			c.asItIs().Leave(x.Agent, link, &cast.Request{ID: x.ID, By: x.By, Reason: x.Reason})
 		}
 		return nil
 	case *script.Set: // it follows when the script looks
 		v, err := x.Value.Value()
-		w.given = append(w.given, script.Given{Set: map[string]any{x.Variable: v}, Why: x.Why})
+		c.given = append(c.given, script.Given{Set: map[string]any{x.Variable: v}, Why: x.Why})
 		return err
 	case *script.Entered:
-		w.given = append(w.given, script.Given{To: x.State, Why: x.Why})
+		c.given = append(c.given, script.Given{To: x.State, Why: x.Why})
 		return nil
 	}
-	return w.keepChange(f)
+	return c.keepChange(f)
 }
 
 // ByDirector is the director that a fact of the script names as its reason; "" = it names none.

@@ -18,17 +18,29 @@ import (
 	"tavernsim/scenes/load/setup"
 )
 
+// changes are what an order, a letter, directors and the script change in the open wave beside the world: who is
+// there, who rests, the script.
+type changes struct {
+	*record
+	ordered *order.Plan    // events of an order, published when the world has agreed; nil = none
+	orderBy *cast.Request  // its id and reason
+	orderer string         // its author
+	given   []script.Given // of that order and of directors, for the script
+	heard   []*bus.Routed  // of types that the script hears of
+	leaving leaving        // for other scenes
+}
+
 // now is the scene as changes of the stage find it (engine/order).
 type now struct {
 	order.Setting
 	*agenda.State
-	wave *wave
+	changes *changes
 }
 
 // Entrance implements order.Scene.
 func (n now) Entrance(o uint32, state protocol.Raw, q *cast.Request) *agenda.Spawned {
 	f := &agenda.Spawned{Agent: o, State: state, ID: q.ID, By: q.By, Reason: q.Reason}
-	f.Turns, _ = n.wave.numbered(o, 0)
+	f.Turns, _ = n.changes.numbered(o, 0)
 	return f
 }
 
@@ -43,88 +55,83 @@ func (n now) Exit(o uint32, q *cast.Request) []protocol.Fact {
 
 // keepChange keeps what a change comes to. The services hear which agents come and leave before
 // they decide about anything else of the wave.
-func (w *wave) keepChange(f protocol.Fact) error {
-	if err := w.keepOwn(f); err != nil {
+func (c *changes) keepChange(f protocol.Fact) error {
+	if err := c.keepOwn(f); err != nil {
 		return err
 	}
 	switch x := f.(type) {
 	case *agenda.Spawned:
-		w.comes(x.Agent, x, x.By, x.Reason)
+		c.comes(x.Agent, x, x.By, x.Reason)
 	case *agenda.Removed:
-		return w.leaves(x.Agent, x, x.By, x.Reason)
+		return c.leaves(x.Agent, x, x.By, x.Reason)
 	case *travel.Departed:
-		return w.leaves(x.Agent, x, x.By, x.Reason)
+		return c.leaves(x.Agent, x, x.By, x.Reason)
 	case *travel.Arrived:
-		w.comes(x.Agent, x, travel.By, "")
+		c.comes(x.Agent, x, travel.By, "")
 	case *travel.Returned:
-		w.comes(x.Agent, x, travel.By, "")
+		c.comes(x.Agent, x, travel.By, "")
 	}
 	return nil
 }
 
-func (w *wave) comes(o uint32, f protocol.Fact, by, reason string) {
-	w.effect(Effect{Act: ActStart, Agent: o, Fact: f, At: w.time})
-	w.asking.first(bus.Service, (&bus.Presence{Agent: o, Here: true}).AppendMsg(nil))
-	w.announce(f)
-	if q, is := order.Entrance(w.scene, o, &cast.Request{ID: "come/" + w.scene.Name(o), By: by, Reason: reason}); is {
-		w.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
+func (c *changes) comes(o uint32, f protocol.Fact, by, reason string) {
+	c.effect(Effect{Act: ActStart, Agent: o, Fact: f, At: c.time})
+	c.asking.first(bus.Service, (&bus.Presence{Agent: o, Here: true}).AppendMsg(nil))
+	c.announce(f)
+	if q, is := order.Entrance(c.scene, o, &cast.Request{ID: "come/" + c.scene.Name(o), By: by, Reason: reason}); is {
+		c.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
 	}
 }
 
-func (w *wave) leaves(o uint32, f protocol.Fact, by, reason string) error {
-	id := w.scene.Name(o)
-	if v := w.View.Space(); v != nil {
+func (c *changes) leaves(o uint32, f protocol.Fact, by, reason string) error {
+	id := c.scene.Name(o)
+	if v := c.View.Space(); v != nil {
 		if _, _, on := v.Where(o); on {
 			q := space.Request{ID: "leave/" + id, By: by, Agent: id, To: ground.Gone, Reason: reason, Put: true}
-			w.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
+			c.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
 		}
 	}
-	w.effect(Effect{Act: ActStop, Agent: o})
-	w.asking.first(bus.Service, (&bus.Presence{Agent: o}).AppendMsg(nil))
+	c.effect(Effect{Act: ActStop, Agent: o})
+	c.asking.first(bus.Service, (&bus.Presence{Agent: o}).AppendMsg(nil))
 	leave := worldstate.Request{Kind: worldstate.Leave, Change: world.Request{ID: "leave/" + id, By: id}}
 	tasks := tooltask.Request{Leave: true, Task: tooltask.Task{Agent: id}}
-	w.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: leave.AppendMsg(nil)}, {To: tooltask.Service, Data: tasks.AppendMsg(nil)}})
-	w.announce(f)
-	w.flight.abandon(o)
-	return w.turnCut(o, true)
+	c.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: leave.AppendMsg(nil)}, {To: tooltask.Service, Data: tasks.AppendMsg(nil)}})
+	c.announce(f)
+	c.flight.abandon(o)
+	return c.turnCut(o, true)
 }
 
 // GiveTurns implements order.Scene.
 func (n now) GiveTurns(by string, agents []uint32, count int64) (*turns.Began, *turns.Granted, error) {
-	if n.wave.Turns == nil {
+	if n.changes.Turns == nil {
 		return nil, nil, turns.ErrNone()
 	}
-	return n.wave.Turns.Give(n.wave.turnInput(), by, agents, count)
+	return n.changes.Turns.Give(n.changes.turnInput(), by, agents, count)
 }
 
 // CheckMove implements order.Scene.
-func (n now) CheckMove(list []space.Request) error { return n.wave.View.Space().Check(list) }
+func (n now) CheckMove(list []space.Request) error { return n.changes.View.Space().Check(list) }
 
 // Request implements order.Scene.
-func (n now) Request(list []protocol.Sequenced) { n.wave.sequence(list) }
+func (n now) Request(list []protocol.Sequenced) { n.changes.sequence(list) }
 
 // Asking implements order.Cast.
 func (n now) Asking() (complete func(*panel.Question) error, open int) {
-	complete, _ = n.wave.scene.Asking()
-	tasks := n.wave.questions()
+	complete, _ = n.changes.scene.Asking()
+	tasks := n.changes.questions()
 	return complete, tasks.AskedBy(setup.ActorScene)
 }
 
-func (w *wave) asItIs() now { return now{w.people(), w.Agenda, w} }
-
-// change carries out the changes of the stage itself that an order, a director or the script asks for.
-func (w *wave) change(list []order.Change, q *cast.Request) error {
-	return order.CarryOut(list, w.asItIs(), q, w.keepChange)
-}
+func (c *changes) asItIs() now { return now{c.people(), c.Agenda, c} }
 
 // directed carries out what directors ask for in the open wave: after its turns are merged,
 // before the services decide.
-func (w *wave) directed() error {
-	list := w.asked
-	w.asked = nil
+func (c *changes) directed() error {
+	list := c.asked
+	c.asked = nil
 	for _, a := range list {
 		if a.came != nil {
-			if err := w.takeOver(a.came); err != nil {
+			if err := c.takeOver(a.came); err != nil {
 				return err
 			}
 			continue
@@ -133,16 +140,16 @@ func (w *wave) directed() error {
 		if err != nil {
 			return err
 		}
-		p, err := order.Direct(w.asItIs(), q, w.led, w.keepChange)
+		p, err := order.Direct(c.asItIs(), q, c.led, c.keepChange)
 		switch {
 		case err != nil:
 			return err
 		case p == nil:
-			w.tellLast(q.By, agenda.FactNotChanged)
+			c.tellLast(q.By, agenda.FactNotChanged)
 		case p.Outcome != nil:
-			err = w.keepOwn(p.Outcome)
+			err = c.keepOwn(p.Outcome)
 		case p.Set != nil || p.To != "":
-			w.given = append(w.given, script.Given{Set: p.Set, To: p.To, Why: whyDirector + q.By})
+			c.given = append(c.given, script.Given{Set: p.Set, To: p.To, Why: whyDirector + q.By})
 		}
 		if err != nil {
 			return err

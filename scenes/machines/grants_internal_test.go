@@ -38,7 +38,7 @@ func TestAMergedTurnGivesBackItsReservation(t *testing.T) {
 		t.Fatalf("granted: %+v", st.effects)
 	}
 	st.Spending.Over(0)
-	(&wave{shared: &st.shared}).turnMerged(0)
+	(&wave{record: record{shared: &st.shared}}).turnMerged(0)
 	if len(st.effects) != 2 || st.effects[1].Act != ActGrant || st.effects[1].Agent != 1 || st.effects[1].Grant.Refused != nil {
 		t.Errorf("granted: %+v", st.effects)
 	}

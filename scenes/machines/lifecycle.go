@@ -94,7 +94,7 @@ func (s *Stage) openLifecycle(at protocol.Time, f protocol.Fact, last *Order) er
 	w := s.openWave(at)
 	w.keep(f)
 	if last != nil {
-		if err := w.keepLast(last); err != nil {
+		if err := w.changes.keepLast(last); err != nil {
 			return err
 		}
 	}

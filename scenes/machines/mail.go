@@ -63,36 +63,36 @@ func (w *wave) post() error {
 
 // parcel carries out a letter about a parcel: one that comes, or the answer to one of this scene. One
 // that came before changes nothing.
-func (w *wave) parcel(l *travel.Letter) error {
+func (c *changes) parcel(l *travel.Letter) error {
 	if l.Kind == travel.Arrive {
-		if _, had := w.Travel.Has(l.Scene, l.Number); had {
+		if _, had := c.Travel.Has(l.Scene, l.Number); had {
 			return nil
 		}
-		if err := w.keepOwn(&travel.Received{From: l.Scene, Number: l.Number, Closed: l.Closed}); err != nil {
+		if err := c.keepOwn(&travel.Received{From: l.Scene, Number: l.Number, Closed: l.Closed}); err != nil {
 			return err
 		}
-		w.passOn(l.Scene, "", l.Parcel)
+		c.passOn(l.Scene, "", l.Parcel)
 		return nil
 	}
-	mail := w.Travel.Posted(l.Scene, l.Number)
+	mail := c.Travel.Posted(l.Scene, l.Number)
 	if mail == nil {
 		return nil
 	}
 	items := mail.Parcel
-	if err := w.keepOwn(&travel.Delivered{To: l.Scene, Number: l.Number, Error: l.Error}); err != nil || l.Error == "" {
+	if err := c.keepOwn(&travel.Delivered{To: l.Scene, Number: l.Number, Error: l.Error}); err != nil || l.Error == "" {
 		return err
 	}
 	// The asker is told that no scene decides about it. What this scene has decided, holds.
 	items = slices.DeleteFunc(slices.Clone(items), func(x travel.Item) bool { return x.Kind != knowledge.FactForwarded })
-	w.passOn(l.Scene, l.Error, items)
+	c.passOn(l.Scene, l.Error, items)
 	return nil
 }
 
 // passOn hands facts of another scene, or of this one that did not arrive there, to the service of
 // knowledge bases.
-func (w *wave) passOn(from, undelivered string, items []travel.Item) {
+func (c *changes) passOn(from, undelivered string, items []travel.Item) {
 	for _, x := range items {
 		q := knowledge.Told(from, undelivered, protocol.KindData{Kind: x.Kind, Data: x.Data})
-		w.sequence([]protocol.Sequenced{{To: knowledge.Service, Data: protocol.Encode(q.Value())}})
+		c.sequence([]protocol.Sequenced{{To: knowledge.Service, Data: protocol.Encode(q.Value())}})
 	}
 }

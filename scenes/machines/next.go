@@ -259,10 +259,13 @@ func (s *Stage) control(in *Control) error {
 // current moment.
 func (s *Stage) endTime() protocol.Time { return max(s.halting.at, s.moment()) }
 
-// moment is the current time of the scene's clock.
+// moment is the current time of the scene's clock, that of the open wave if one is.
 func (s *Stage) moment() protocol.Time {
-	if s.realtime() {
+	switch {
+	case s.realtime():
 		return s.now.Wall
+	case s.wave != nil:
+		return s.wave.time
 	}
 	return s.Agenda.Now
 }

@@ -72,37 +72,37 @@ func (s *Stage) openOrder(at protocol.Time) error {
 }
 
 func (s *Stage) carryOut(o *Order, p *order.Plan) error {
-	if err := s.wave.carryOut(o, p); err != nil {
+	if err := s.wave.changes.carryOut(o, p); err != nil {
 		return err
 	}
 	return s.closeWave()
 }
 
 // carryOut keeps the order of the wave and asks for what it changes.
-func (w *wave) carryOut(o *Order, p *order.Plan) error {
-	if err := w.keepOwn(o.Intervened); err != nil {
+func (c *changes) carryOut(o *Order, p *order.Plan) error {
+	if err := c.keepOwn(o.Intervened); err != nil {
 		return err
 	}
-	w.joinDeferred()
+	c.joinDeferred()
 	if p.Letter != nil {
-		return w.letter(p.Letter)
+		return c.letter(p.Letter)
 	}
-	why := w.unsettled(p, o.By)
+	why := c.unsettled(p, o.By)
 	if p.Plugins != nil {
-		why = w.mayReload(p.Plugins)
+		why = c.mayReload(p.Plugins)
 	}
 	if why != "" {
-		return w.keepOwn(&agenda.OrderRefused{ID: o.ID, Error: why})
+		return c.keepOwn(&agenda.OrderRefused{ID: o.ID, Error: why})
 	}
 	if p.Plugins != nil {
-		return w.keepOwn(p.Plugins)
+		return c.keepOwn(p.Plugins)
 	}
-	w.ordered, w.orderBy, w.orderer = p, &cast.Request{ID: o.ID, By: order.By, Reason: o.Reason}, o.By
+	c.ordered, c.orderBy, c.orderer = p, &cast.Request{ID: o.ID, By: order.By, Reason: o.Reason}, o.By
 	for i := range p.World {
-		w.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: p.World[i].AppendMsg(nil)}})
+		c.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: p.World[i].AppendMsg(nil)}})
 	}
 	if len(p.World) == 0 {
-		return w.worldAgreed("")
+		return c.worldAgreed("")
 	}
 	return nil
 }
@@ -111,27 +111,27 @@ func (o *Order) plan() (*order.Plan, error) { return order.Read(o.ID, o.Reason, 
 
 // worldAgreed carries out what the order whose wave is open changes beside the world, and
 // publishes its events, after the world has decided; refused says why the world did not agree. Without an order it does nothing.
-func (w *wave) worldAgreed(refused string) error {
-	p := w.ordered
+func (c *changes) worldAgreed(refused string) error {
+	p := c.ordered
 	if p == nil {
 		return nil
 	}
-	w.ordered = nil
+	c.ordered = nil
 	if refused != "" {
-		return w.keepOwn(&agenda.OrderRefused{ID: w.orderBy.ID, Error: refused})
+		return c.keepOwn(&agenda.OrderRefused{ID: c.orderBy.ID, Error: refused})
 	}
-	if err := w.change(p.Stage, w.orderBy); err != nil {
+	if err := order.CarryOut(p.Stage, c.asItIs(), c.orderBy, c.keepChange); err != nil {
 		return err
 	}
-	w.settlePeople(p, w.orderer)
-	w.given = append(w.given, script.Given{Set: p.Set, To: p.To, Why: "order " + w.orderBy.ID})
-	if p.Aim(w.people(), setup.ActorScene) != nil { // nobody whom they mean is there: the channel refuses them
-		if err := p.Aim(w.placed(w.scene), setup.ActorScene); err != nil {
+	c.settlePeople(p, c.orderer)
+	c.given = append(c.given, script.Given{Set: p.Set, To: p.To, Why: "order " + c.orderBy.ID})
+	if p.Aim(c.people(), setup.ActorScene) != nil { // nobody whom they mean is there: the channel refuses them
+		if err := p.Aim(c.placed(c.scene), setup.ActorScene); err != nil {
 			return err
 		}
 	}
 	for i := range p.Events {
-		w.sequence([]protocol.Sequenced{{To: bus.Service, Data: p.Events[i].AppendMsg(nil)}})
+		c.sequence([]protocol.Sequenced{{To: bus.Service, Data: p.Events[i].AppendMsg(nil)}})
 	}
 	return nil
 }
@@ -148,13 +148,13 @@ func (s *Stage) ending(at protocol.Time) (*Order, error) {
 }
 
 // keepLast keeps an order that ends the scene, and the outcome that it gives.
-func (w *wave) keepLast(o *Order) error {
+func (c *changes) keepLast(o *Order) error {
 	p, err := o.plan()
 	if err != nil {
 		return err
 	}
-	if err := w.keepOwn(o.Intervened); err != nil || p.Outcome == nil {
+	if err := c.keepOwn(o.Intervened); err != nil || p.Outcome == nil {
 		return err
 	}
-	return w.keepOwn(p.Outcome)
+	return c.keepOwn(p.Outcome)
 }

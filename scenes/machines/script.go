@@ -95,46 +95,46 @@ func (x *scripting) hears(f *bus.Routed) bool {
 }
 
 // look lets the script decide about the open wave.
-func (w *wave) look() error {
-	if w.script == nil {
+func (c *changes) look() error {
+	if c.script == nil {
 		return nil
 	}
-	w, x := w, w.script
+	c, x := c, c.script
 	x.machine.Seed = x.State.Seed
 	d, err := x.machine.Look(x.State, &script.Input{
-		Now: w.time, Began: w.Agenda.Begun(), Wave: w.number, Events: w.heard, Given: w.given,
-		Roots:  conditionRoots{w.StageState, w.time, w.number},
-		Ending: slices.ContainsFunc(w.facts, func(f protocol.Fact) bool { _, ended := f.(*agenda.Ended); return ended }),
+		Now: c.time, Began: c.Agenda.Begun(), Wave: c.number, Events: c.heard, Given: c.given,
+		Roots:  conditionRoots{c.StageState, c.time, c.number},
+		Ending: slices.ContainsFunc(c.facts, func(f protocol.Fact) bool { _, ended := f.(*agenda.Ended); return ended }),
 	})
 	if err != nil {
 		return err
 	}
 	for _, warning := range d.Warnings {
-		w.warnOnce(warning.Error(), warning)
+		c.warnOnce(warning.Error(), warning)
 	}
 	for _, f := range d.Facts {
-		if err := w.keepOwn(f); err != nil {
+		if err := c.keepOwn(f); err != nil {
 			return err
 		}
 		if x, ok := f.(*script.Refused); ok {
-			w.tellLast(x.By, script.FactRefused)
+			c.tellLast(x.By, script.FactRefused)
 		}
 	}
-	return w.ask(d.Do)
+	return c.ask(d.Do)
 }
 
 // ask defers what the actions of the script ask for.
-func (w *wave) ask(list []script.Request) error {
-	effects, stage, failed := order.Requests(w.asItIs(), order.Asker{By: ByScript, Source: setup.ActorScene}, fmt.Sprintf("script/%d", w.number), list)
+func (c *changes) ask(list []script.Request) error {
+	effects, stage, failed := order.Requests(c.asItIs(), order.Asker{By: ByScript, Source: setup.ActorScene}, fmt.Sprintf("script/%d", c.number), list)
 	for _, f := range failed {
-		if err := w.keepOwn(f); err != nil {
+		if err := c.keepOwn(f); err != nil {
 			return err
 		}
 	}
-	if err := w.change(stage, &cast.Request{ID: fmt.Sprintf("script/%d", w.number), By: ByScript}); err != nil || len(effects) == 0 {
+	if err := order.CarryOut(stage, c.asItIs(), &cast.Request{ID: fmt.Sprintf("script/%d", c.number), By: ByScript}, c.keepChange); err != nil || len(effects) == 0 {
 		return err
 	}
-	return w.keepOwn(&agenda.EffectsDeferred{Agent: uint32(w.scene.OwnOrdinal()), Due: w.reaction(w.time), Effects: effects})
+	return c.keepOwn(&agenda.EffectsDeferred{Agent: uint32(c.scene.OwnOrdinal()), Due: c.reaction(c.time), Effects: effects})
 }
 
 // reaction is one tick after a time; on the realtime clock as soon as can be.

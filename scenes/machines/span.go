@@ -81,7 +81,7 @@ func (w *wave) turnAsked(t *span.Turn) error {
 
 // fitting returns the requests of a turn if they fit into max_wave_bytes. If not, it
 // refuses all of them, with a fact at the end of the wave. The scene's own always fit.
-func (w *wave) fitting(o uint32, requests []protocol.Sequenced) []protocol.Sequenced {
+func (w *record) fitting(o uint32, requests []protocol.Sequenced) []protocol.Sequenced {
 	limit, size := w.scene.Simulation().Limits.MaxWaveBytes, 0
 	for i := range requests {
 		size += len(requests[i].Data)

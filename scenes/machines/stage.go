@@ -137,7 +137,7 @@ func (s *Stage) decide(in Input) error {
 		return s.actorFailed(in)
 	case *TurnStep:
 		s.Spending.Step(in.Wave, &in.Step)
-		s.grant(s.wave)
+		s.grant(s.moment())
 		return nil
 	case *Waits:
 		s.flight.Wait(in.Agent, in.Wave)
@@ -180,7 +180,7 @@ func (s *Stage) decide(in Input) error {
 
 // keepOf adds the effect that keeps an encoded fact of a service, and folds the fact. It returns nil
 // for kinds that the stage does not decode.
-func (w *wave) keepOf(actor string, f protocol.KindData) (fact protocol.Fact, err error) {
+func (w *record) keepOf(actor string, f protocol.KindData) (fact protocol.Fact, err error) {
 	e := Effect{Act: ActKeep, Wave: w.number, At: w.time, Actor: actor, Kind: f.Kind, Data: f.Data, Fact: f.Fact}
 	if f.Fact == nil && !w.codec.FactType(f.Kind).Bytes {
 		if e.Fact, err = w.codec.ReadFact(f.Kind, f.Data); err != nil {
@@ -192,7 +192,7 @@ func (w *wave) keepOf(actor string, f protocol.KindData) (fact protocol.Fact, er
 }
 
 // keepOwn keeps a fact of the stage itself.
-func (w *wave) keepOwn(f protocol.Fact) error {
+func (w *record) keepOwn(f protocol.Fact) error {
 	raw, err := w.codec.Marshal(f)
 	if err != nil {
 		return err

@@ -36,18 +36,18 @@ func (l *leaving) take(in *Packed) (all bool) {
 
 // Leave implements order.Scene.
 func (n now) Leave(o uint32, over *travel.Link, q *cast.Request) {
-	w := n.wave
-	if w.leaving.of(o) >= 0 {
+	c := n.changes
+	if c.leaving.of(o) >= 0 {
 		return
 	}
 	f := &travel.Departed{To: over.To, Agent: o, ID: q.ID, By: q.By, Reason: q.Reason}
-	f.Arrives, f.Answer = over.Times(w.time)
-	w.leaving.list = append(w.leaving.list, f)
+	f.Arrives, f.Answer = over.Times(c.time)
+	c.leaving.list = append(c.leaving.list, f)
 }
 
 // MayGo implements order.Scene.
 func (n now) MayGo(count int) error {
-	switch open := len(n.wave.Travel.Open) + len(n.wave.leaving.list); {
+	switch open := len(n.changes.Travel.Open) + len(n.changes.leaving.list); {
 	case n.Ended != "":
 		return protocol.Errorf(protocol.KindConflict, "the scene ends, and nobody leaves it any more")
 	case open+count > travel.MaxTrips:
@@ -58,32 +58,32 @@ func (n now) MayGo(count int) error {
 
 // pack asks the agents that leave for their states; false = the wave goes on. What they were told in
 // this wave they observe before.
-func (w *wave) pack() (asked bool, err error) {
-	l := &w.leaving
+func (c *changes) pack() (asked bool, err error) {
+	l := &c.leaving
 	if l.states != nil || len(l.list) == 0 {
 		return l.states != nil, nil
 	}
-	for _, a := range w.flight.arrived { // an actor that fails without a turn is restored in a later wave
+	for _, a := range c.flight.arrived { // an actor that fails without a turn is restored in a later wave
 		if a.failure != nil && l.of(a.agent) >= 0 {
-			return false, w.errorf("%s failed in the wave in which it leaves: %s", w.scene.Name(a.agent), a.failure.Error)
+			return false, c.errorf("%s failed in the wave in which it leaves: %s", c.scene.Name(a.agent), a.failure.Error)
 		}
 	}
 	list := l.list
 	l.list = nil
 	for _, f := range list {
-		switch at, failed := w.flight.broken[f.Agent]; {
-		case w.Agenda.Away(f.Agent): // it was removed in this wave
-		case failed && at == w.number, w.Agenda.GaveUp(f.Agent):
-			err = w.stays(f, protocol.KindConflict, "its actor has failed")
+		switch at, failed := c.flight.broken[f.Agent]; {
+		case c.Agenda.Away(f.Agent): // it was removed in this wave
+		case failed && at == c.number, c.Agenda.GaveUp(f.Agent):
+			err = c.stays(f, protocol.KindConflict, "its actor has failed")
 		default:
 			l.list = append(l.list, f)
-			w.told = slices.DeleteFunc(w.told, func(e Effect) bool {
+			c.told = slices.DeleteFunc(c.told, func(e Effect) bool {
 				if e.Agent == f.Agent {
-					w.effect(e)
+					c.effect(e)
 				}
 				return e.Agent == f.Agent
 			})
-			w.effect(Effect{Act: ActPack, Agent: f.Agent, Wave: w.number})
+			c.effect(Effect{Act: ActPack, Agent: f.Agent, Wave: c.number})
 		}
 		if err != nil {
 			return false, err
@@ -92,20 +92,20 @@ func (w *wave) pack() (asked bool, err error) {
 	if len(l.list) == 0 {
 		return false, nil
 	}
-	w.phase, l.states = phasePack, make([]*Packed, len(l.list))
+	c.phase, l.states = phasePack, make([]*Packed, len(l.list))
 	return true, nil
 }
 
 // packed takes the state of an agent that leaves.
 func (s *Stage) packed(in *Packed) error {
-	w := s.wave
-	if s.phase != phasePack || in.Wave != w.number || !w.leaving.take(in) {
+	if s.phase != phasePack || in.Wave != s.wave.number || !s.wave.changes.leaving.take(in) {
 		return nil
 	}
-	l := w.leaving
-	w.leaving = leaving{}
+	c := &s.wave.changes
+	l := c.leaving
+	c.leaving = leaving{}
 	for i, f := range l.list {
-		if err := w.depart(f, l.states[i]); err != nil {
+		if err := c.depart(f, l.states[i]); err != nil {
 			return err
 		}
 	}
@@ -119,50 +119,50 @@ func Pack(codec *protocol.Codec, m *agent.Machine, wave uint64) (*Packed, error)
 	return &Packed{Agent: m.ID.Ordinal, Wave: wave, State: raw, Turns: state.Turn, Tasks: tasks}, err
 }
 
-func (w *wave) depart(f *travel.Departed, p *Packed) error {
+func (c *changes) depart(f *travel.Departed, p *Packed) error {
 	if len(p.State) > travel.MaxState {
-		return w.stays(f, protocol.KindLimit, "its state is larger than an agent can carry to another scene (256 KiB)")
+		return c.stays(f, protocol.KindLimit, "its state is larger than an agent can carry to another scene (256 KiB)")
 	}
-	f.Number, f.Closed = w.Travel.Next(f.To)
-	f.State, f.Turns, f.Tasks, f.Unread = p.State, p.Turns, int64(p.Tasks), w.Agenda.Unread(f.Agent)
-	if err := w.keepChange(f); err != nil || f.Unread == 0 {
+	f.Number, f.Closed = c.Travel.Next(f.To)
+	f.State, f.Turns, f.Tasks, f.Unread = p.State, p.Turns, int64(p.Tasks), c.Agenda.Unread(f.Agent)
+	if err := c.keepChange(f); err != nil || f.Unread == 0 {
 		return err
 	}
-	return w.keepOwn(&agenda.DeadLettered{Reason: agenda.ReasonGone, Receiver: w.scene.Name(f.Agent), Kind: protocol.KindEvent.String(), Count: f.Unread})
+	return c.keepOwn(&agenda.DeadLettered{Reason: agenda.ReasonGone, Receiver: c.scene.Name(f.Agent), Kind: protocol.KindEvent.String(), Count: f.Unread})
 }
 
 // stays refuses a trip that was asked for.
-func (w *wave) stays(f *travel.Departed, kind protocol.ErrorKind, why string) error {
-	id := w.scene.Name(f.Agent)
+func (c *changes) stays(f *travel.Departed, kind protocol.ErrorKind, why string) error {
+	id := c.scene.Name(f.Agent)
 	do := protocol.Encode([]any{map[string]any{cast.Travel: map[string]any{"agents": id, "to": f.To}}})
-	if err := w.keepOwn(&agenda.ChangeRefused{ID: f.ID, By: f.By, Do: do, Kind: kind, Error: id + " cannot leave: " + why}); err != nil {
+	if err := c.keepOwn(&agenda.ChangeRefused{ID: f.ID, By: f.By, Do: do, Kind: kind, Error: id + " cannot leave: " + why}); err != nil {
 		return err
 	}
-	w.tellLast(f.By, agenda.FactNotChanged)
+	c.tellLast(f.By, agenda.FactNotChanged)
 	return nil
 }
 
 // letter carries out what another scene says of a ticket. One that came before changes nothing.
-func (w *wave) letter(l *travel.Letter) error {
-	trip := w.Travel.Trip(l.Scene, l.Number)
+func (c *changes) letter(l *travel.Letter) error {
+	trip := c.Travel.Trip(l.Scene, l.Number)
 	if l.Kind == travel.Arrive && l.Agent == "" || l.Kind != travel.Arrive && trip == nil {
-		return w.parcel(l)
+		return c.parcel(l)
 	}
-	switch _, had := w.Travel.Has(l.Scene, l.Number); {
+	switch _, had := c.Travel.Has(l.Scene, l.Number); {
 	case l.Kind == travel.Arrive && had:
 		return nil
 	case l.Kind == travel.Arrive:
-		o, err := w.admit(l)
+		o, err := c.admit(l)
 		if err != nil {
-			return w.keepChange(&travel.TurnedAway{From: l.Scene, Number: l.Number, Closed: l.Closed, Agent: l.Agent, Error: err.Error()})
+			return c.keepChange(&travel.TurnedAway{From: l.Scene, Number: l.Number, Closed: l.Closed, Agent: l.Agent, Error: err.Error()})
 		}
 		f := &travel.Arrived{From: l.Scene, Number: l.Number, Closed: l.Closed, Agent: o, State: l.State}
-		f.Turns, f.Elsewhere = w.numbered(o, l.Turns)
-		return w.keepChange(f)
+		f.Turns, f.Elsewhere = c.numbered(o, l.Turns)
+		return c.keepChange(f)
 	case l.Kind == travel.Reach:
-		return w.keepChange(&travel.Reached{To: l.Scene, Number: l.Number, Agent: trip.Agent})
+		return c.keepChange(&travel.Reached{To: l.Scene, Number: l.Number, Agent: trip.Agent})
 	}
 	f := &travel.Returned{To: l.Scene, Number: l.Number, Agent: trip.Agent, Error: l.Error, State: trip.State}
-	f.Turns, f.Elsewhere = w.numbered(trip.Agent, trip.Turns)
-	return w.keepChange(f)
+	f.Turns, f.Elsewhere = c.numbered(trip.Agent, trip.Turns)
+	return c.keepChange(f)
 }

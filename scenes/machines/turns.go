@@ -31,7 +31,7 @@ func (s *StageState) rulesNow() *turns.Rules {
 }
 
 // turnInput is what the order decides by in the open wave.
-func (w *wave) turnInput() *turns.Input {
+func (w *record) turnInput() *turns.Input {
 	return &turns.Input{
 		Now: w.time, Step: w.Turns.Step(), Name: w.scene.Name, Rests: func(o uint32) bool { return w.Agenda.Standing(o).Resting },
 		World: func() any { return w.View.World().Value() },

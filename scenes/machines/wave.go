@@ -10,7 +10,6 @@ import (
 	"tavernsim/engine/cast"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/order"
-	"tavernsim/engine/script"
 	"tavernsim/engine/space"
 	"tavernsim/engine/tooltask"
 	"tavernsim/engine/world"
@@ -20,9 +19,8 @@ import (
 // wave is one step of the scene: the turns of agents that deliberate against the same
 // view, and the facts that follow from them.
 type wave struct {
-	*shared
-	number   uint64
-	time     protocol.Time
+	record
+	changes  changes
 	order    []uint32
 	workflow string // of the scene's own turn; "" = the agents' core workflows
 
@@ -30,32 +28,35 @@ type wave struct {
 	merged  int       // of order: merged so far
 	answers []arrival // by place in order; empty until answered
 
-	bytes   int // of the requests that turns made
-	facts   []protocol.Fact
 	urgent  bool   // realtime: its turns are urgent
 	expires bool   // values of the world expire
 	readied string // realtime: the service that had something to decide when the wave began
 	turns   int64
 	events  int64 // published
 
-	leaving     leaving         // for other scenes
-	asked       []asked         // what directors ask of the stage
-	ordered     *order.Plan     // events of an order, published when the world has agreed; nil = none
-	orderBy     *cast.Request   // its id and reason
 	mail        []mail          // for other scenes, sent at the end of the wave
-	given       []script.Given  // of that order and of directors, for the script
-	heard       []*bus.Routed   // of types that the script hears of
-	orderer     string          // its author
-	told        []Effect        // observations of agents, sent after the wave is closed
-	undelivered []Effect        // observations of publishers, sent after those
 	interrupted map[uint32]bool // virtual: agents whose latency an event interrupts
 }
 
+// record is what the open wave leaves: facts, requests to services and observations of agents.
+type record struct {
+	*shared
+	number uint64
+	time   protocol.Time
+
+	bytes       int             // of the requests that turns made
+	facts       []protocol.Fact // of the stage, for the end of the wave
+	asked       []asked         // what directors ask of the stage
+	told        []Effect        // observations of agents, sent after the wave is closed
+	undelivered []Effect        // observations of publishers, sent after those
+}
+
 // keep adds a fact of the stage for the end of the wave.
-func (w *wave) keep(f protocol.Fact) { w.facts = append(w.facts, f) }
+func (w *record) keep(f protocol.Fact) { w.facts = append(w.facts, f) }
 
 func (s *Stage) openWave(at protocol.Time) *wave {
-	s.wave = &wave{shared: &s.shared, number: s.Agenda.Wave + 1, time: at, readied: s.ready}
+	s.wave = &wave{record: record{shared: &s.shared, number: s.Agenda.Wave + 1, time: at}, readied: s.ready}
+	s.wave.changes.record = &s.wave.record
 	if s.ready != "" { // what comes from now on is for the next wave
 		s.ready = ""
 		s.show(s.View, at)
@@ -102,7 +103,7 @@ func (s *Stage) pump() error {
 			return s.closeWave()
 		}
 		if w.merged == before || w.sent == len(w.order) {
-			s.grant(w)
+			s.grant(s.moment())
 			return nil
 		}
 	}
@@ -167,7 +168,7 @@ func (s *Stage) strayFailure(a arrival) error {
 	if a.failure == nil {
 		return s.errorf("%s ended a turn that was not begun", s.scene.Name(a.agent))
 	}
-	if s.phase == phasePack && s.wave.leaving.of(a.agent) >= 0 { // which of the two happened first is no fact: the wave begins again from the journal
+	if s.phase == phasePack && s.wave.changes.leaving.of(a.agent) >= 0 { // which of the two happened first is no fact: the wave begins again from the journal
 		return s.errorf("%s failed before it gave the state with which it leaves: %s", s.scene.Name(a.agent), a.failure.Error)
 	}
 	s.flight.queue(a, false)
@@ -187,7 +188,7 @@ func (s *Stage) actorFailed(in *ActorFailed) error {
 
 // joinDeferred puts deferred effects whose simulated latency has passed before the
 // requests of the wave. The agenda drops them when the wave closes.
-func (w *wave) joinDeferred() {
+func (w *record) joinDeferred() {
 	for _, d := range w.Agenda.DeferredBy(w.time) {
 		w.sequence(w.fitting(d.Agent, d.Effects))
 	}
@@ -206,7 +207,7 @@ func (w *wave) merge(a arrival) error {
 }
 
 // sequence adds requests to the lists of their services.
-func (w *wave) sequence(requests []protocol.Sequenced) {
+func (w *record) sequence(requests []protocol.Sequenced) {
 	for _, r := range requests {
 		r = w.script.sealed(r)
 		switch i := w.asking.of(r.To); {
@@ -246,7 +247,7 @@ func (w *wave) mergeFailure(a arrival) error {
 }
 
 // announce publishes the scene's own event about a fact.
-func (w *wave) announce(f protocol.Fact) {
+func (w *record) announce(f protocol.Fact) {
 	if request, ok := Announced(w.scene, f, w.View.hearsWorld()); ok {
 		w.sequence([]protocol.Sequenced{{To: bus.Service, Data: request}})
 	}
@@ -256,10 +257,10 @@ func (w *wave) announce(f protocol.Fact) {
 // other, then keeps the wave.
 func (s *Stage) closeWave() error {
 	w := s.wave
-	if err := w.directed(); err != nil {
+	if err := w.changes.directed(); err != nil {
 		return err
 	}
-	if asked, err := w.pack(); asked || err != nil {
+	if asked, err := w.changes.pack(); asked || err != nil {
 		return err
 	}
 	i := s.asking.next(w.due)
@@ -307,7 +308,7 @@ func (s *Stage) serviceAnswered(in *ServiceAnswered) error {
 			refused = cmp.Or(refused, x.Message)
 		}
 	}
-	if err := w.worldAgreed(refused); err != nil {
+	if err := w.changes.worldAgreed(refused); err != nil {
 		return err
 	}
 	return s.closeWave()
@@ -321,7 +322,7 @@ func (w *wave) heed(fact protocol.Fact, f protocol.KindData) error {
 			w.events++
 		}
 		if w.script.hears(x) {
-			w.heard = append(w.heard, x)
+			w.changes.heard = append(w.changes.heard, x)
 		}
 		w.interrupt(x)
 		return w.block(x)
@@ -342,14 +343,14 @@ func (w *wave) heed(fact protocol.Fact, f protocol.KindData) error {
 }
 
 // tell lists a fact that an agent observes after the wave is closed.
-func (w *wave) tell(list *[]Effect, instance string, f protocol.KindData) {
+func (w *record) tell(list *[]Effect, instance string, f protocol.KindData) {
 	if o, ok := w.scene.Ordinal(instance); ok {
 		*list = append(*list, Effect{Act: ActTell, Agent: o, Kind: f.Kind, Data: f.Data, Wave: w.number, At: w.time})
 	}
 }
 
 // tellLast tells an agent of the fact that was kept last, as an observation of a kind.
-func (w *wave) tellLast(instance, kind string) {
+func (w *record) tellLast(instance, kind string) {
 	w.tell(&w.told, instance, protocol.KindData{Kind: kind, Data: w.effects[len(w.effects)-1].Data})
 }
 
@@ -396,7 +397,7 @@ func (w *wave) block(x *bus.Routed) error {
 
 // end keeps the stage's own facts of the wave, the last of which closes it.
 func (w *wave) end() error {
-	if err := w.look(); err != nil {
+	if err := w.changes.look(); err != nil {
 		return err
 	}
 	for _, f := range w.letters {
