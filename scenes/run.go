@@ -174,7 +174,7 @@ func (p *Progress) wave(st *stage) {
 	p.Waves.Store(int64(d.Wave))
 	p.Now.Store(int64(d.Now))
 	p.Begun.Store(int64(d.Begun()))
-	if end, ok := st.machine.TimeLimit(); ok {
+	if end, reason := st.machine.TimeLimit(); reason != "" {
 		p.End.Store(int64(end))
 	}
 }

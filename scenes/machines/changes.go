@@ -1,6 +1,8 @@
 package machines
 
 import (
+	"strings"
+
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
@@ -59,46 +61,38 @@ func (c *changes) keepChange(f protocol.Fact) error {
 	if err := c.keepOwn(f); err != nil {
 		return err
 	}
-	switch x := f.(type) {
-	case *agenda.Spawned:
-		c.comes(x.Agent, x, x.By, x.Reason)
-	case *agenda.Removed:
-		return c.leaves(x.Agent, x, x.By, x.Reason)
-	case *travel.Departed:
-		return c.leaves(x.Agent, x, x.By, x.Reason)
-	case *travel.Arrived:
-		c.comes(x.Agent, x, travel.By, "")
-	case *travel.Returned:
-		c.comes(x.Agent, x, travel.By, "")
+	p, moved := presenceOf(f)
+	switch {
+	case !moved:
+		return nil
+	case !p.here:
+		return c.leaves(p, f)
+	}
+	c.effect(Effect{Act: ActStart, Agent: p.agent, Fact: f, At: c.time})
+	c.asking.first(bus.Service, (&bus.Presence{Agent: p.agent, Here: true}).AppendMsg(nil))
+	c.announce(f)
+	if q, is := order.Entrance(c.scene, p.agent, &cast.Request{ID: "come/" + c.scene.Name(p.agent), By: p.by, Reason: p.reason}); is {
+		c.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
 	}
 	return nil
 }
 
-func (c *changes) comes(o uint32, f protocol.Fact, by, reason string) {
-	c.effect(Effect{Act: ActStart, Agent: o, Fact: f, At: c.time})
-	c.asking.first(bus.Service, (&bus.Presence{Agent: o, Here: true}).AppendMsg(nil))
-	c.announce(f)
-	if q, is := order.Entrance(c.scene, o, &cast.Request{ID: "come/" + c.scene.Name(o), By: by, Reason: reason}); is {
-		c.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
-	}
-}
-
-func (c *changes) leaves(o uint32, f protocol.Fact, by, reason string) error {
-	id := c.scene.Name(o)
+func (c *changes) leaves(p presence, f protocol.Fact) error {
+	id := c.scene.Name(p.agent)
 	if v := c.View.Space(); v != nil {
-		if _, _, on := v.Where(o); on {
-			q := space.Request{ID: "leave/" + id, By: by, Agent: id, To: ground.Gone, Reason: reason, Put: true}
+		if _, _, on := v.Where(p.agent); on {
+			q := space.Request{ID: "leave/" + id, By: p.by, Agent: id, To: ground.Gone, Reason: p.reason, Put: true}
 			c.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
 		}
 	}
-	c.effect(Effect{Act: ActStop, Agent: o})
-	c.asking.first(bus.Service, (&bus.Presence{Agent: o}).AppendMsg(nil))
+	c.effect(Effect{Act: ActStop, Agent: p.agent})
+	c.asking.first(bus.Service, (&bus.Presence{Agent: p.agent}).AppendMsg(nil))
 	leave := worldstate.Request{Kind: worldstate.Leave, Change: world.Request{ID: "leave/" + id, By: id}}
 	tasks := tooltask.Request{Leave: true, Task: tooltask.Task{Agent: id}}
 	c.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: leave.AppendMsg(nil)}, {To: tooltask.Service, Data: tasks.AppendMsg(nil)}})
 	c.announce(f)
-	c.flight.abandon(o)
-	return c.turnCut(o, true)
+	c.flight.abandon(p.agent)
+	return c.turnCut(p.agent, true)
 }
 
 // GiveTurns implements order.Scene.
@@ -165,3 +159,48 @@ func (s *StageState) led(p *order.Plan) error {
 	}
 	return checkScript(s.scene, p)
 }
+
+// asked is what a director asks of the stage, or for verify a fact that came of it: a history does not keep what a
+// turn asks for. Verify decides the turn again to know it. Where it cannot, it gives the stage, in the place of the
+// requests, the facts that came of them (span.Turn.Came).
+type asked struct {
+	request protocol.Raw
+	came    protocol.Fact
+}
+
+// takeOver carries out what a fact tells of.
+func (c *changes) takeOver(f protocol.Fact) error {
+	switch x := f.(type) {
+	case *agenda.Removed:
+		for _, f := range c.asItIs().Exit(x.Agent, &cast.Request{ID: x.ID, By: x.By, Reason: x.Reason}) {
+			if err := c.keepChange(f); err != nil {
+				return err
+			}
+		}
+		return nil
+	case *travel.Departed: // with the state that its agent gives
+		if link, err := c.people().LinkTo(x.To); err == nil {
+			c.asItIs().Leave(x.Agent, link, &cast.Request{ID: x.ID, By: x.By, Reason: x.Reason})
+		}
+		return nil
+	case *script.Set: // it follows when the script looks
+		v, err := x.Value.Value()
+		c.given = append(c.given, script.Given{Set: map[string]any{x.Variable: v}, Why: x.Why})
+		return err
+	case *script.Entered:
+		c.given = append(c.given, script.Given{To: x.State, Why: x.Why})
+		return nil
+	}
+	return c.keepChange(f)
+}
+
+// ByDirector is the director that a fact of the script names as its reason; "" = it names none.
+func ByDirector(why string) string {
+	name, by := strings.CutPrefix(why, whyDirector)
+	if !by {
+		return ""
+	}
+	return name
+}
+
+const whyDirector = "director "

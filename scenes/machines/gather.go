@@ -26,7 +26,7 @@ func (s *Stage) mark() SnapshotMark {
 // snapshotWorthwhile reports whether a stop ends with a snapshot: unless there is
 // nothing new, or the scene has ended and cannot be resumed.
 func (s *Stage) snapshotWorthwhile() bool {
-	return s.flight.Len() == 0 && !s.flight.unrestorable && !s.halting.Final &&
+	return s.flight.Len() == 0 && !s.flight.unrestorable && !s.halt.Final &&
 		s.Tally.Facts > s.snapshot.last.Facts
 }
 
@@ -83,26 +83,26 @@ func (s *Stage) dropSnapshot(actor string) error {
 // up and due again after another interval of the policy. An end waits for endPatience
 // and then abandons the deliberations, but not the scene's own, whose actor runs the end workflow.
 func (s *Stage) waitsForRest() bool {
-	if !s.comesToRest() || s.flight.Len() == 0 || s.halting.abandons() {
-		s.halting.resting = 0
+	if !s.comesToRest() || s.flight.Len() == 0 || s.halt.abandons() {
+		s.halt.resting = 0
 		return false
 	}
 	patience := snapshotPatience
 	switch {
-	case s.halting.Final:
+	case s.halt.Final:
 		patience = endPatience
-	case s.halting.Reason != "" || s.halting.pausing:
+	case s.halt.Reason != "" || s.halt.pausing:
 		return true
 	}
-	if s.halting.resting == 0 {
-		s.halting.resting = s.now.Wall
+	if s.halt.resting == 0 {
+		s.halt.resting = s.now.Wall
 		s.tickAt(s.now.Wall.Add(patience))
 	}
-	if s.now.Wall.Sub(s.halting.resting) < patience || s.halting.Final && s.flight.Has(uint32(s.scene.OwnOrdinal())) {
+	if s.now.Wall.Sub(s.halt.resting) < patience || s.halt.Final && s.flight.Has(uint32(s.scene.OwnOrdinal())) {
 		return true
 	}
-	s.halting.resting, s.snapshot.last = 0, s.mark()
-	s.halting.alone = s.halting.Final
+	s.halt.resting, s.snapshot.last = 0, s.mark()
+	s.halt.alone = s.halt.Final
 	return false
 }
 

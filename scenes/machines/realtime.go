@@ -35,41 +35,6 @@ func (s *Stage) nextRealtime() error {
 	return s.closeArrived(now)
 }
 
-// closeArrived closes a wave over the turns that have ended, and the failures
-// that came between two deliberations.
-func (s *Stage) closeArrived(now protocol.Time) error {
-	arrived, urgent := s.flight.take(s.realtime())
-	w := s.openWave(now)
-	w.urgent = urgent
-	w.joinDeferred()
-	for _, a := range arrived {
-		if err := w.merge(a); err != nil {
-			return err
-		}
-	}
-	return s.closeWave()
-}
-
-// openArrivals opens a wave of a history for verify, which then decides its turns
-// again.
-func (s *Stage) openArrivals(in *Arrivals) error {
-	s.crashes = in.Crashes
-	if in.Lifecycle != nil {
-		return s.openLifecycle(in.At, in.Lifecycle, in.Given)
-	}
-	w := s.openWave(in.At)
-	w.order, w.expires = in.Order, in.Expires
-	if in.Given != nil {
-		p, err := in.Given.plan()
-		if err != nil {
-			return err
-		}
-		return s.carryOut(in.Given, p)
-	}
-	w.joinDeferred()
-	return s.pump()
-}
-
 // wakeDue wakes the agents that are due, while fewer than the limit deliberate. The
 // limit does not hold for agents that heard a critical event.
 func (s *Stage) wakeDue(now protocol.Time) {
@@ -79,7 +44,14 @@ func (s *Stage) wakeDue(now protocol.Time) {
 		if !s.flight.Has(o) {
 			return false
 		}
-		late = d.Urgency(o) == protocol.Critical && s.makeUrgent(o, now) || late
+		if d.Urgency(o) != protocol.Critical {
+			return true
+		}
+		if s.flight.MakeUrgent(o, now) { // it has ended already
+			late = true
+		} else {
+			s.tickBeside()
+		}
 		return true
 	}
 	for {
@@ -98,7 +70,7 @@ func (s *Stage) wakeDue(now protocol.Time) {
 func (s *Stage) wakeBeside(o uint32, urgency protocol.Priority, now protocol.Time) {
 	wave := s.Agenda.Wave + 1
 	if s.flight.Begin(o, wave, urgency == protocol.Critical, now); urgency == protocol.Critical {
-		s.tickAfterPatience()
+		s.tickBeside()
 	}
 	s.effect(Effect{Act: ActWake, Agent: o, Kind: WorkflowBeside(s.scene, o, s.View, now), Wave: wave, At: now, Priority: urgency, Budget: s.Spending.Woken(o, 0, wave, now)})
 }
@@ -110,15 +82,6 @@ func WorkflowBeside(sc *setup.Scene, o uint32, v *View, at protocol.Time) string
 		return knowledge.MomentEmbed
 	}
 	return ""
-}
-
-// makeUrgent makes the deliberation in flight of an agent urgent, because the agent
-// heard a critical event. It reports whether the deliberation has ended already.
-func (s *Stage) makeUrgent(o uint32, now protocol.Time) (ended bool) {
-	if ended = s.flight.MakeUrgent(o, now); !ended {
-		s.tickAfterPatience()
-	}
-	return ended
 }
 
 // sleepUntilNext sets the timer for the next agent that is due, the next expiry, or
@@ -134,12 +97,12 @@ func (s *Stage) sleepUntilNext(now protocol.Time) error {
 	if i := s.Waiting.timed(s.Agenda.Wave + 1); i >= 0 && (!ok || s.orderTime(s.Waiting[i]) < at) {
 		at, ok = s.orderTime(s.Waiting[i]), true
 	}
-	if end, limited := s.TimeLimit(); limited && (!ok || end < at) {
+	if end, reason := s.TimeLimit(); reason != "" && (!ok || end < at) {
 		at, ok = end, true
 	}
 	if !ok {
 		if s.flight.Len() == 0 && !s.View.awaits() {
-			s.halting.stop(agenda.StoppedByQuiet, 0)
+			s.halt.stop(agenda.StoppedByQuiet, 0)
 			return s.proceedToStop()
 		}
 		return nil
@@ -151,8 +114,8 @@ func (s *Stage) sleepUntilNext(now protocol.Time) error {
 // tickAt sets the timer for the next step of the scene.
 func (s *Stage) tickAt(at protocol.Time) { s.effect(Effect{Act: ActTick, At: at}) }
 
-// tickAfterPatience sets the second timer for the end of inflight.Patience.
-func (s *Stage) tickAfterPatience() {
+// tickBeside sets the second timer for the end of inflight.Patience.
+func (s *Stage) tickBeside() {
 	s.effect(Effect{Act: ActTickBeside, At: s.now.Wall.Add(inflight.Patience)})
 }
 
@@ -182,4 +145,15 @@ func (s *Stage) turnArrivedRealtime(a arrival) error {
 		return s.dropSnapshot(a.failure.Actor)
 	}
 	return s.next()
+}
+
+// UrgentUnderWay reports whether a critical event is being handled: from the end of
+// the turn that publishes it to the end of the turns that perceive it. Then ordinary
+// agents pause, and their ended turns wait to be merged. It is false while the scene
+// waits for turns of ordinary agents.
+func (s *Stage) UrgentUnderWay(now Moment) bool {
+	if !s.realtime() || s.phase == phaseDone || s.phase == phaseTurns || s.phase == phaseSnapshot || s.flight.OthersTurn() {
+		return false
+	}
+	return now.Alarms > 0 || s.wave != nil && s.wave.urgent || len(s.flight.urgent) > 0 || s.flight.UrgentUnderWay(now.Wall)
 }

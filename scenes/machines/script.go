@@ -3,7 +3,6 @@ package machines
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
@@ -25,15 +24,10 @@ type scripting struct {
 	State   *script.State
 	machine *script.Machine
 
-	input   sceneInput
-	secrets []string // types of events that only the scene hears, at version
-	version uint64   // of secrets
-}
-
-// sceneInput is the input `scene` of agents, at a version of the script.
-type sceneInput struct {
-	version uint64
-	value   map[string]any
+	input   map[string]any // `scene` of agents, at shownAt
+	shownAt uint64         // a version of the script, as the next
+	secrets []string       // types of events that only the scene hears, at version
+	version uint64         // of secrets
 }
 
 // InputScene is what agents know of the script, by the name of their input.
@@ -137,15 +131,6 @@ func (c *changes) ask(list []script.Request) error {
 	return c.keepOwn(&agenda.EffectsDeferred{Agent: uint32(c.scene.OwnOrdinal()), Due: c.reaction(c.time), Effects: effects})
 }
 
-// reaction is one tick after a time; on the realtime clock as soon as can be.
-func (s *StageState) reaction(at protocol.Time) protocol.Time {
-	wait := time.Duration(1)
-	if !s.realtime() {
-		wait = max(wait, s.scene.Simulation().Tick.Std())
-	}
-	return s.Agenda.Grid(at.Add(wait))
-}
-
 // sealed directs an answer to the scene while a secret collection of its type is open.
 func (x *scripting) sealed(r protocol.Sequenced) protocol.Sequenced {
 	if x == nil {
@@ -170,14 +155,14 @@ func (x *scripting) shown() (value map[string]any, err error) {
 	if x == nil || x.State.Current == "" {
 		return nil, nil
 	}
-	if v := x.State.Version() + 1; x.input.version != v {
+	if v := x.State.Version() + 1; x.shownAt != v {
 		text, bad := x.machine.Context(x.State)
 		if bad != nil {
 			err = fmt.Errorf("the context of the state %s cannot be written and is empty: %w", x.State.Current, bad)
 		}
-		x.input = sceneInput{v, map[string]any{"state": x.State.Current, "context": text}}
+		x.shownAt, x.input = v, map[string]any{"state": x.State.Current, "context": text}
 	}
-	return x.input.value, err
+	return x.input, err
 }
 
 // checkScript refuses what an order wants of a script that there is not.

@@ -11,14 +11,6 @@ import (
 	"tavernsim/scenes/machines/tally"
 )
 
-// WaveSize is how many agents the open wave has.
-func (s *Stage) WaveSize() int {
-	if s.wave == nil {
-		return 0
-	}
-	return len(s.wave.order)
-}
-
 // mergeSpan takes ended turns into the wave. It keeps their facts and adds their requests to the
 // lists of the services.
 func (w *wave) mergeSpan(x *span.Span) error {
@@ -60,7 +52,13 @@ func (w *wave) mergeTurn(t *span.Turn, at protocol.Time) error {
 	if err := w.Apply(protocol.Record{Time: at, Actor: actor, Kind: agentfact.FactTurnEnded}, &t.End); err != nil {
 		return err
 	}
-	w.cameOf(t)
+	for _, f := range t.Came {
+		if x, refused := f.(*agenda.EffectsRefused); refused {
+			w.keep(x)
+		} else {
+			w.asked = append(w.asked, asked{came: f})
+		}
+	}
 	return w.turnAsked(t)
 }
 
@@ -77,21 +75,6 @@ func (w *wave) turnAsked(t *span.Turn) error {
 		held[i] = protocol.Sequenced{To: r.To, Data: slices.Clone(r.Data)}
 	}
 	return w.keepOwn(&agenda.EffectsDeferred{Agent: t.Agent, Due: w.time.Add(t.End.Elapsed), Effects: held})
-}
-
-// fitting returns the requests of a turn if they fit into max_wave_bytes. If not, it
-// refuses all of them, with a fact at the end of the wave. The scene's own always fit.
-func (w *record) fitting(o uint32, requests []protocol.Sequenced) []protocol.Sequenced {
-	limit, size := w.scene.Simulation().Limits.MaxWaveBytes, 0
-	for i := range requests {
-		size += len(requests[i].Data)
-	}
-	if w.bytes+size > limit && int(o) != w.scene.OwnOrdinal() {
-		w.keep(&agenda.EffectsRefused{By: w.scene.Name(o), Requests: int64(len(requests)), Bytes: int64(size), Limit: int64(limit)})
-		return nil
-	}
-	w.bytes += size
-	return requests
 }
 
 // addressed refuses a turn with a request that no service takes.

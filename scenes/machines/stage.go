@@ -3,7 +3,6 @@ package machines
 import (
 	"tavernsim/engine/agenda"
 	"tavernsim/protocol"
-	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines/inflight"
 	"tavernsim/scenes/machines/letters"
 )
@@ -22,7 +21,7 @@ type Stage struct {
 
 	kept     Kept // the last durable wave
 	gate     Gate // before each wave
-	halting  halting
+	halt     halting
 	ticked   bool     // the current input is a Tick
 	places   []uint32 // of an ordinal: its place in the order of the open wave
 	snapshot snapshotting
@@ -77,7 +76,7 @@ const (
 func NewStage(state *StageState, c StageConfig, kept Kept, view *View) *Stage {
 	s := &Stage{
 		shared:  shared{StageState: state, config: c, warned: map[string]bool{}, asking: newAsking(), flight: deliberations{Flight: inflight.New(state.scene.Simulation().Limits.MaxDeliberating)}},
-		Waiting: c.Orders, places: make([]uint32, state.scene.Len()), kept: kept, gate: Gate{On: c.Gated}, halting: halting{paused: state.Agenda.Paused},
+		Waiting: c.Orders, places: make([]uint32, state.scene.Len()), kept: kept, gate: Gate{On: c.Gated}, halt: halting{paused: state.Agenda.Paused},
 	}
 	s.show(view, s.Agenda.Now)
 	s.config.Snapshots = c.Snapshots.WithDefaults()
@@ -134,7 +133,10 @@ func (s *Stage) decide(in Input) error {
 	case *TurnsEnded:
 		return s.turnArrived(arrival{agent: in.Turns[0].Agent, span: in.Span, urgent: in.Urgent})
 	case *ActorFailed:
-		return s.actorFailed(in)
+		if o, ok := s.scene.Ordinal(in.Actor); ok {
+			return s.turnArrived(arrival{agent: o, failure: in})
+		}
+		return s.serviceFailed(in)
 	case *TurnStep:
 		s.Spending.Step(in.Wave, &in.Step)
 		s.grant(s.moment())
@@ -153,7 +155,8 @@ func (s *Stage) decide(in Input) error {
 	case *Control:
 		return s.control(in)
 	case *Order:
-		return s.ordered(in)
+		s.Waiting.add(in)
+		return s.next()
 	case *Packed:
 		return s.packed(in)
 	case *Gate:
@@ -178,30 +181,6 @@ func (s *Stage) decide(in Input) error {
 	return protocol.Errorf(protocol.KindInternal, "scene %s: unexpected input %T", s.scene.ID, in)
 }
 
-// keepOf adds the effect that keeps an encoded fact of a service, and folds the fact. It returns nil
-// for kinds that the stage does not decode.
-func (w *record) keepOf(actor string, f protocol.KindData) (fact protocol.Fact, err error) {
-	e := Effect{Act: ActKeep, Wave: w.number, At: w.time, Actor: actor, Kind: f.Kind, Data: f.Data, Fact: f.Fact}
-	if f.Fact == nil && !w.codec.FactType(f.Kind).Bytes {
-		if e.Fact, err = w.codec.ReadFact(f.Kind, f.Data); err != nil {
-			return nil, err
-		}
-	}
-	w.effects = append(w.effects, e)
-	return e.Fact, w.Apply(protocol.Record{Time: w.time, Actor: actor, Kind: f.Kind, Data: f.Data}, e.Fact)
-}
-
-// keepOwn keeps a fact of the stage itself.
-func (w *record) keepOwn(f protocol.Fact) error {
-	raw, err := w.codec.Marshal(f)
-	if err != nil {
-		return err
-	}
-	at := w.time
-	w.effects = append(w.effects, Effect{Act: ActKeep, Wave: w.number, At: at, Actor: setup.ActorScene, Kind: f.FactKind(), Data: raw, Fact: f})
-	return w.Apply(protocol.Record{Time: at, Actor: setup.ActorScene, Kind: f.FactKind(), Data: raw}, f)
-}
-
 func (s *shared) effect(e Effect) { s.effects = append(s.effects, e) }
 
 const maxWarnings = 1_000
@@ -211,5 +190,12 @@ func (s *shared) warnOnce(key string, err error) {
 	if !s.warned[key] && len(s.warned) < maxWarnings {
 		s.warned[key] = true
 		s.effect(Effect{Act: ActWarn, Err: err})
+	}
+}
+
+// grant lets the requests leave whose turn it is.
+func (s *shared) grant(at protocol.Time) {
+	for _, g := range s.Spending.Grants(at) {
+		s.effect(Effect{Act: ActGrant, Agent: g.Agent, Grant: &g})
 	}
 }

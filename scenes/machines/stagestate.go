@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
+	"tavernsim/engine/expr"
 	"tavernsim/engine/order"
 	"tavernsim/engine/script"
 	"tavernsim/engine/script/gates"
@@ -58,7 +59,7 @@ func NewStageState(sc *setup.Scene) *StageState {
 
 // Apply folds one fact of the scene into the kept state. The live stage, a fold and
 // verify all use it.
-func (s *StageState) Apply(r protocol.Record, fact protocol.Fact) error {
+func (s *StageState) Apply(r protocol.Record, fact protocol.Fact) (err error) {
 	s.Tally.Count(s.scene, r.Actor, r.Kind, fact)
 	s.Roster.Count(r, fact)
 	d := s.Agenda
@@ -129,35 +130,27 @@ func (s *StageState) Apply(r protocol.Record, fact protocol.Fact) error {
 		s.Seeded(x.Seed)
 		s.Turns.Forked(x.Seed)
 	case script.Fact:
-		if err := s.applyScript(x, r.Time); err != nil {
-			return err
-		}
+		err = s.applyScript(x, r.Time)
 	case turns.Fact:
-		if err := s.Turns.Apply(d, x, r.Time); err != nil {
-			return err
-		}
+		err = s.Turns.Apply(d, x, r.Time)
 	case *agenda.PluginsChanged:
-		if err := s.reloaded(x); err != nil {
-			return err
-		}
+		err = s.reloaded(x)
 	case *agenda.Spawned, *agenda.Removed:
-		if err := s.moved(fact, r.Time); err != nil {
-			return err
-		}
+		err = s.moved(fact, r.Time)
 	case travel.Fact:
-		if err := s.travelled(x, r.Time); err != nil {
-			return err
+		if err = s.Travel.Apply(x); err == nil {
+			err = s.moved(fact, r.Time)
 		}
 	case *agenda.ActorFailed, *agenda.DeadLettered, *agenda.EffectsRefused, *agenda.Intervened, *agenda.OrderRefused, *agenda.ChangeRefused: // they change nothing
 	case agenda.Fact:
 		return protocol.Errorf(protocol.KindInternal, "a fact of kind %q: nothing folds it; give it a case in Stage.Apply", x.FactKind())
 	}
-	if by, wakes, ok := Concerns(fact); ok && wakes {
+	if by, wakes, ok := Concerns(fact); ok && wakes && err == nil {
 		if o, known := s.scene.Ordinal(by); known {
 			d.Told(o, d.Wave+1, r.Time, false)
 		}
 	}
-	return nil
+	return err
 }
 
 // heard puts the receivers of an event on the agenda.
@@ -198,39 +191,25 @@ func (s *StageState) rouse(agent string, now protocol.Time) {
 	}
 }
 
-// moved folds that an agent came or left.
+// moved folds that an agent came or left, if a fact tells so.
 func (s *StageState) moved(f protocol.Fact, at protocol.Time) error {
-	if s.cast == nil {
+	p, moved := presenceOf(f)
+	switch {
+	case !moved:
+		return nil
+	case s.cast == nil:
 		return protocol.Errorf(protocol.KindCorrupt, "a fact of kind %q: the scene %s has no spawnable agents: the journal is of another project", f.FactKind(), s.scene.ID)
-	}
-	switch x := f.(type) {
-	case *agenda.Spawned:
-		s.Agenda.Spawned(*x, at)
-	case *agenda.Removed:
-		if s.realtime() || s.Agenda.Standing(x.Agent).Failures > 0 {
-			s.Travel.CutShort(x.Agent)
+	case p.here:
+		s.Agenda.Spawned(agenda.Spawned{Agent: p.agent}, at)
+	default:
+		if s.realtime() || s.Agenda.Standing(p.agent).Failures > 0 {
+			s.Travel.CutShort(p.agent)
 		}
-		s.Agenda.Removed(*x, at)
-		s.cast.Left(x.Agent)
+		s.Agenda.Removed(agenda.Removed{Agent: p.agent}, at)
+		s.cast.Left(p.agent)
 	}
 	if s.script != nil {
 		s.script.machine.Recount()
-	}
-	return nil
-}
-
-// travelled folds a fact about a trip.
-func (s *StageState) travelled(f travel.Fact, at protocol.Time) error {
-	if err := s.Travel.Apply(f); err != nil {
-		return err
-	}
-	switch x := f.(type) {
-	case *travel.Departed:
-		return s.moved(&agenda.Removed{Agent: x.Agent}, at)
-	case *travel.Arrived:
-		return s.moved(&agenda.Spawned{Agent: x.Agent}, at)
-	case *travel.Returned:
-		return s.moved(&agenda.Spawned{Agent: x.Agent}, at)
 	}
 	return nil
 }
@@ -321,5 +300,103 @@ func (s *StageState) errorf(format string, args ...any) error {
 // Size is the number of agents.
 func (s *StageState) Size() int { return s.scene.Size() }
 
-// Elapsed is the scene time since its start.
-func (s *StageState) Elapsed() time.Duration { return s.Agenda.Now.Sub(s.Agenda.Begun()) }
+// embeds reports whether the scene asks for vectors of entries before time goes on. It does not
+// ask again right behind a wave that gave none: its own turn may have failed.
+func (s *StageState) embeds(now protocol.Time) bool {
+	wave, n := s.Agenda.Wave, uint64(s.View.wants(now))
+	return n > 0 && s.bare != [2]uint64{wave, n} && s.bare != [2]uint64{wave} && !s.Agenda.GaveUp(uint32(s.scene.OwnOrdinal()))
+}
+
+// asksVectors notes behind which wave the scene asks for vectors, and of how many entries.
+func (s *StageState) asksVectors(now protocol.Time) {
+	s.bare = [2]uint64{s.Agenda.Wave + 1, uint64(s.View.wants(now))}
+}
+
+// expiring is when a value or lease of the world expires next; 0 = never.
+func (s *StageState) expiring() protocol.Time {
+	if at := s.View.WorldState().NextExpiry(); at != 0 {
+		return max(s.Agenda.Grid(at), s.Agenda.Now)
+	}
+	return 0
+}
+
+// expiresFirst reports whether an expiry comes before the next moment of the agenda;
+// some = the agenda has one. If it has none, an expiry keeps the scene running only
+// if it is observed: by the holder of a lease, a subscription to changes of the
+// world, or the stop condition.
+func (s *StageState) expiresFirst(next protocol.Time, some bool) (protocol.Time, bool) {
+	at := s.expiring()
+	switch {
+	case at == 0:
+		return 0, false
+	case some:
+		return at, at <= next
+	}
+	return at, !s.View.WorldState().Leases().Empty() || s.View.hearsWorld() || s.scene.Condition != nil
+}
+
+// Roots are those of expressions about the scene between two waves.
+func (s *StageState) Roots() expr.Env { return conditionRoots{s, s.Agenda.Now, s.Agenda.Wave} }
+
+// conditionRoots are what conditions of the scene read, in a wave.
+type conditionRoots struct {
+	stage *StageState
+	now   protocol.Time
+	wave  uint64
+}
+
+// Lookup resolves the roots of the stop condition.
+func (c conditionRoots) Lookup(root string) (any, bool) {
+	s := c.stage
+	switch root {
+	case "world":
+		return s.View.World().Value(), true
+	case "scene":
+		return map[string]any{
+			"id": s.scene.ID, "time": c.now.String(), "elapsed_seconds": c.now.Sub(s.Agenda.Begun()).Seconds(),
+			"waves": int64(c.wave), "deliberations": s.Tally.Deliberations, "events": s.Tally.EventsRouted,
+		}, true
+	case "round":
+		if s.View.Turns != nil {
+			return s.View.Turns.Value(), true
+		}
+	}
+	return nil, false
+}
+
+// reaction is one tick after a time; on the realtime clock as soon as can be.
+func (s *StageState) reaction(at protocol.Time) protocol.Time {
+	wait := time.Duration(1)
+	if !s.realtime() {
+		wait = max(wait, s.scene.Simulation().Tick.Std())
+	}
+	return s.Agenda.Grid(at.Add(wait))
+}
+
+// scheduled is when something is to be decided without a request and without a turn: by a
+// service, the script or the order of turns; 0 = never.
+func (s *StageState) scheduled(v *View, now protocol.Time) (at protocol.Time) {
+	for _, due := range [...]protocol.Time{v.releases(), s.ScriptDue(), s.Turns.Due(now)} {
+		if due != 0 && (at == 0 || due < at) {
+			at = due
+		}
+	}
+	return at
+}
+
+// rulesNow are those of the state in which the script is, else the scene's.
+func (s *StageState) rulesNow() *turns.Rules {
+	if s.script == nil {
+		return s.scene.Turns
+	}
+	return s.scene.TurnsIn(s.script.State.Current)
+}
+
+// newTurns is the order of a scene; nil = it has none.
+func newTurns(sc *setup.Scene) *gates.Order {
+	step := sc.Simulation().Tick.Std()
+	if sc.Clock == agenda.Realtime {
+		step = 0
+	}
+	return gates.New(sc.Turns, step)
+}

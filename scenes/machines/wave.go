@@ -1,18 +1,12 @@
 package machines
 
 import (
-	"cmp"
-	"slices"
-
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/cast"
 	"tavernsim/engine/knowledge"
-	"tavernsim/engine/order"
+	"tavernsim/engine/script/gates"
 	"tavernsim/engine/space"
-	"tavernsim/engine/tooltask"
-	"tavernsim/engine/world"
+	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 )
 
@@ -36,77 +30,6 @@ type wave struct {
 
 	mail        []mail          // for other scenes, sent at the end of the wave
 	interrupted map[uint32]bool // virtual: agents whose latency an event interrupts
-}
-
-// record is what the open wave leaves: facts, requests to services and observations of agents.
-type record struct {
-	*shared
-	number uint64
-	time   protocol.Time
-
-	bytes       int             // of the requests that turns made
-	facts       []protocol.Fact // of the stage, for the end of the wave
-	asked       []asked         // what directors ask of the stage
-	told        []Effect        // observations of agents, sent after the wave is closed
-	undelivered []Effect        // observations of publishers, sent after those
-}
-
-// keep adds a fact of the stage for the end of the wave.
-func (w *record) keep(f protocol.Fact) { w.facts = append(w.facts, f) }
-
-func (s *Stage) openWave(at protocol.Time) *wave {
-	s.wave = &wave{record: record{shared: &s.shared, number: s.Agenda.Wave + 1, time: at}, readied: s.ready}
-	s.wave.changes.record = &s.wave.record
-	if s.ready != "" { // what comes from now on is for the next wave
-		s.ready = ""
-		s.show(s.View, at)
-	}
-	s.phase, s.ticked = phaseTurns, false
-	if s.Agenda.Wave > 0 { // scene.started must be the first fact
-		s.wave.facts, s.crashes = s.crashes, nil
-	}
-	return s.wave
-}
-
-// pump wakes agents in the order of the wave, at most max_deliberating at once, so
-// that a wave of a million agents needs the memory of a few thousand.
-func (s *Stage) pump() error {
-	w := s.wave
-	if w.answers == nil {
-		w.answers = make([]arrival, len(w.order))
-		for i, o := range w.order {
-			s.places[o] = uint32(i)
-		}
-		s.Spending.Open(w.time, w.order, func(o uint32) (models, tools budget.Amount) { return s.scene.AgentDefinition(o).Limits.Worst() })
-	}
-	limit := s.scene.Simulation().Limits.MaxDeliberating
-	for {
-		for end := min(len(w.order), w.merged+limit); w.sent < end; {
-			if w.answers[w.sent].there() { // the agent failed before it was woken
-				w.sent++
-				continue
-			}
-			n := w.together(end)
-			o := w.order[w.sent]
-			e := Effect{Act: ActWake, Agent: o, Wave: w.number, At: w.time, Kind: w.workflow, Budget: s.Spending.Woken(o, w.sent, w.number, w.time)}
-			if n > 1 {
-				e.Agents = w.order[w.sent : w.sent+n]
-			}
-			s.effect(e)
-			w.sent += n
-		}
-		before := w.merged
-		if err := w.mergeAnswers(); err != nil {
-			return err
-		}
-		if w.merged == len(w.order) {
-			return s.closeWave()
-		}
-		if w.merged == before || w.sent == len(w.order) {
-			s.grant(s.moment())
-			return nil
-		}
-	}
 }
 
 // together is how many agents are woken with one effect, up to a place of the order: neighbours that
@@ -133,22 +56,6 @@ func (w *wave) mergeAnswers() error {
 	return nil
 }
 
-// turnArrived takes the end of a turn, or the failure of an agent's actor.
-func (s *Stage) turnArrived(a arrival) error {
-	if s.abandoned(a) {
-		return nil
-	}
-	s.Spending.Over(a.agent) // with budgets spans are of one turn
-	if s.realtime() {
-		return s.turnArrivedRealtime(a)
-	}
-	w := s.wave
-	if w == nil || s.phase != phaseTurns || !w.answer(a, int(s.places[a.agent])) {
-		return s.strayFailure(a)
-	}
-	return s.pump()
-}
-
 // answer puts an ended turn, or a failure, in its place of the order. A failure may
 // arrive before the agent was woken; its closed mailbox would only hold the wake.
 func (w *wave) answer(a arrival, place int) bool {
@@ -162,38 +69,6 @@ func (w *wave) answer(a arrival, place int) bool {
 	return true
 }
 
-// strayFailure records, in a wave of its own, an agent that failed while it did not
-// deliberate.
-func (s *Stage) strayFailure(a arrival) error {
-	if a.failure == nil {
-		return s.errorf("%s ended a turn that was not begun", s.scene.Name(a.agent))
-	}
-	if s.phase == phasePack && s.wave.changes.leaving.of(a.agent) >= 0 { // which of the two happened first is no fact: the wave begins again from the journal
-		return s.errorf("%s failed before it gave the state with which it leaves: %s", s.scene.Name(a.agent), a.failure.Error)
-	}
-	s.flight.queue(a, false)
-	if s.phase == phaseSnapshot {
-		return s.dropSnapshot(a.failure.Actor)
-	}
-	return nil
-}
-
-// actorFailed handles the failure of an agent's or a service's actor.
-func (s *Stage) actorFailed(in *ActorFailed) error {
-	if o, ok := s.scene.Ordinal(in.Actor); ok {
-		return s.turnArrived(arrival{agent: o, failure: in})
-	}
-	return s.serviceFailed(in)
-}
-
-// joinDeferred puts deferred effects whose simulated latency has passed before the
-// requests of the wave. The agenda drops them when the wave closes.
-func (w *record) joinDeferred() {
-	for _, d := range w.Agenda.DeferredBy(w.time) {
-		w.sequence(w.fitting(d.Agent, d.Effects))
-	}
-}
-
 // merge takes ended turns, or a failure, into the wave.
 func (w *wave) merge(a arrival) error {
 	if a.span != nil {
@@ -204,27 +79,6 @@ func (w *wave) merge(a arrival) error {
 		return err
 	}
 	return w.turnCut(a.agent, w.Agenda.GaveUp(a.agent))
-}
-
-// sequence adds requests to the lists of their services.
-func (w *record) sequence(requests []protocol.Sequenced) {
-	for _, r := range requests {
-		r = w.script.sealed(r)
-		switch i := w.asking.of(r.To); {
-		case i >= 0:
-			w.asking.requests[i].Add(r.Data)
-			if w.phase != phaseTurns || w.config.Stepwise {
-				continue
-			}
-			if e, sent := w.asking.sendEarly(i, Effect{Wave: w.number, At: w.time}); sent {
-				w.effect(e)
-			}
-		case r.To == cast.Stage:
-			w.asked = append(w.asked, asked{request: slices.Clone(r.Data)}) // the span may be used again before
-		default:
-			panic("machines: a request to " + r.To + ", and Services has no row of that name")
-		}
-	}
 }
 
 // mergeFailure records that an agent's actor failed, and restarts the agent or gives
@@ -244,74 +98,6 @@ func (w *wave) mergeFailure(a arrival) error {
 	w.countTurn(a.agent)
 	w.announce(&f)
 	return nil
-}
-
-// announce publishes the scene's own event about a fact.
-func (w *record) announce(f protocol.Fact) {
-	if request, ok := Announced(w.scene, f, w.View.hearsWorld()); ok {
-		w.sequence([]protocol.Sequenced{{To: bus.Service, Data: request}})
-	}
-}
-
-// closeWave changes what directors ask for, sends the requests to one service after the
-// other, then keeps the wave.
-func (s *Stage) closeWave() error {
-	w := s.wave
-	if err := w.changes.directed(); err != nil {
-		return err
-	}
-	if asked, err := w.changes.pack(); asked || err != nil {
-		return err
-	}
-	i := s.asking.next(w.due)
-	if i < 0 {
-		return s.keepWave()
-	}
-	s.phase = phaseService
-	switch r := &s.asking.requests[i]; s.asking.services[i].Name {
-	case tooltask.Service:
-		if left := s.Spending.ToolsLeft(); left != nil {
-			r.Add(left)
-		}
-	case bus.Service:
-		if members := s.View.channel().Grouped; r.Count > 0 && len(members) > 0 {
-			tasks := s.questions()
-			r.AddFirst(s.scene.Load(members, s.Agenda, tasks.Taken(), w.time).AppendMsg(nil))
-		}
-	}
-	ask, failure := s.asking.send(i, Effect{Wave: w.number, At: w.time})
-	if failure != nil {
-		return s.serviceFailed(failure)
-	}
-	s.effect(ask)
-	return nil
-}
-
-// serviceAnswered takes the facts of a service.
-func (s *Stage) serviceAnswered(in *ServiceAnswered) error {
-	w, actor := s.wave, s.asking.actor()
-	facts, all := s.asking.answered(in)
-	if !all {
-		return nil
-	}
-	s.show(in.View, w.time)
-	refused := ""
-	for _, f := range facts {
-		fact, err := w.keepOf(actor, f)
-		if err != nil {
-			return err
-		}
-		if err := w.heed(fact, f); err != nil {
-			return err
-		}
-		if x, ok := fact.(*world.Refused); ok && x.By == order.By && x.Code != world.CodeUndone {
-			refused = cmp.Or(refused, x.Message)
-		}
-	}
-	if err := w.changes.worldAgreed(refused); err != nil {
-		return err
-	}
-	return s.closeWave()
 }
 
 // heed decides the consequences of a service's fact for the agents that it concerns.
@@ -340,18 +126,6 @@ func (w *wave) heed(fact protocol.Fact, f protocol.KindData) error {
 		w.tell(&w.told, by, f)
 	}
 	return nil
-}
-
-// tell lists a fact that an agent observes after the wave is closed.
-func (w *record) tell(list *[]Effect, instance string, f protocol.KindData) {
-	if o, ok := w.scene.Ordinal(instance); ok {
-		*list = append(*list, Effect{Act: ActTell, Agent: o, Kind: f.Kind, Data: f.Data, Wave: w.number, At: w.time})
-	}
-}
-
-// tellLast tells an agent of the fact that was kept last, as an observation of a kind.
-func (w *record) tellLast(instance, kind string) {
-	w.tell(&w.told, instance, protocol.KindData{Kind: kind, Data: w.effects[len(w.effects)-1].Data})
 }
 
 // interrupt lists the receivers whose simulated latency an event interrupts, each once
@@ -424,22 +198,53 @@ func (w *wave) end() error {
 	return w.keepOwn(&agenda.WaveClosed{Wave: w.number, Turns: w.turns, Events: w.events, World: w.View.World().Version()})
 }
 
-// keepWave closes the wave in the journal. The stage continues without waiting for the
-// disk, because nothing leaves the process before the wave is durable.
-func (s *Stage) keepWave() error {
-	w := s.wave
-	if err := w.end(); err != nil {
-		return err
+// due reports whether a service decides in the open wave also without a request.
+func (w *wave) due(service string) (due bool) {
+	if service == worldstate.Service {
+		due, w.expires = w.expires, false
+		return due
 	}
-	if s.script != nil {
-		s.show(s.View, w.time)
+	if w.readied == service {
+		w.readied = ""
+		return true
 	}
-	note, err := s.note()
-	if err != nil {
-		return err
+	next := w.View.of(service).Next
+	return next != 0 && next <= w.time
+}
+
+// turnMerged takes a turn whose facts are counted.
+func (w *wave) turnMerged(o uint32) {
+	w.Spending.Merged(o)
+	if w.realtime() { // it gives back what it had reserved and did not take
+		w.grant(w.now.Wall)
 	}
-	s.effect(Effect{Act: ActClose, Wave: w.number, At: w.time, Data: note})
-	s.effects = append(append(s.effects, w.told...), w.undelivered...)
-	s.wave, s.phase = nil, phaseIdle
-	return s.next()
+}
+
+// decideTurns keeps what the order of turns decides at the end of the wave, when the wave's turns and events are
+// known, and publishes the events about it one tick later. An agent that has a turn then is woken one tick later,
+// like every agent that heard something.
+func (w *wave) decideTurns() error {
+	if w.Turns == nil || w.Agenda.Ended != "" {
+		return nil
+	}
+	in := w.turnInput()
+	var told []protocol.Sequenced
+	for f := w.Turns.Decide(in); f != nil; f = w.Turns.Decide(in) {
+		if err := w.keepOwn(f); err != nil {
+			return err
+		}
+		if payload := gates.Told(f, w.scene.Name); payload != nil {
+			told = append(told, protocol.Sequenced{To: bus.Service, Data: systemEvent(f.FactKind(), payload)})
+		}
+	}
+	if len(told) > 0 {
+		due := w.time.Add(max(in.Step, 1)) // the end of the wave drops what is due by then
+		if err := w.keepOwn(&agenda.EffectsDeferred{Agent: uint32(w.scene.OwnOrdinal()), Due: due, Effects: told}); err != nil {
+			return err
+		}
+	}
+	shown := *w.View
+	shown.Turns = w.Turns.View(w.scene.Name)
+	w.show(&shown, w.time)
+	return nil
 }
