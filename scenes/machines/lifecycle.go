@@ -16,6 +16,36 @@ import (
 // The scene begins, pauses, goes on and ends with a wave of its own, in which its workflow for that
 // moment runs.
 
+// halting is how far the scene is with a stop or a pause.
+type halting struct {
+	Outcome
+	at    protocol.Time // earliest time of the last waves
+	kept  bool          // everything is durable
+	alone bool          // realtime: the deliberations in flight are abandoned
+
+	paused   bool          // a pause has begun, and no resumption since
+	pausing  bool          // asked for, not begun
+	pausedBy string        // reason of that pause
+	resuming bool          // asked for, not begun
+	resting  protocol.Time // realtime: since when the stage waits for all deliberations to end; 0 = it does not wait
+}
+
+// stop begins to stop the scene; the first reason counts.
+func (h *halting) stop(reason string, at protocol.Time) {
+	if h.Reason == "" {
+		h.Reason, h.at, h.resting = reason, at, 0 // an end has its own patience
+		h.Final = reason != agenda.StoppedByInterrupt && reason != agenda.StoppedByWallTime
+	}
+}
+
+// asked reports whether a stop or a pause needs every deliberation ended and kept.
+func (h *halting) asked() bool { return h.Reason != "" && !h.kept || h.pausing }
+
+// abandons reports whether the scene stops without the deliberations in flight. They
+// have left no facts. An interrupted scene does not wait for them; they begin again
+// when it is resumed. A scene that ends has waited for endPatience before.
+func (h *halting) abandons() bool { return h.Reason != "" && (!h.Final || h.alone) }
+
 // begin starts the scene, or continues where its journal ends.
 func (s *Stage) begin(in *Begin) error {
 	s.phase, s.crashes = phaseIdle, in.Crashes
@@ -38,6 +68,30 @@ func (s *Stage) startTime() protocol.Time {
 		return s.now.Wall
 	}
 	return protocol.TimeOf(s.scene.Simulation().StartTime)
+}
+
+// control takes a request from outside.
+func (s *Stage) control(in *Control) error {
+	switch in.Do {
+	case DoPause:
+		s.halt.pausing, s.halt.resuming, s.halt.pausedBy = !s.halt.paused, false, cmp.Or(in.Reason, PausedByRequest)
+	case DoResume:
+		s.halt.pausing, s.halt.resuming = false, s.halt.paused
+	case DoStop:
+		s.halt.stop(in.Reason, in.At)
+	case DoGiveUp:
+		if s.halt.Reason == "" || s.wave == nil {
+			return nil
+		}
+		s.effect(Effect{Act: ActWarn, Err: errors.New("the open wave is given up: all its requests wait for endpoints that take none; the run resumes before it")})
+		if s.halt.kept = true; s.halt.Final { // the end is in that wave
+			s.halt.Outcome = Outcome{Reason: agenda.StoppedByInterrupt}
+		}
+		return s.finish()
+	default:
+		return s.errorf("control %q", in.Do)
+	}
+	return s.next()
 }
 
 // proceedToStop keeps the end and what the end workflow does in one wave, so that no
@@ -119,60 +173,6 @@ func (s *Stage) openLifecycle(at protocol.Time, f protocol.Fact, last *Order) er
 		w.joinDeferred()
 	}
 	return s.runLifecycle(workflow)
-}
-
-// halting is how far the scene is with a stop or a pause.
-type halting struct {
-	Outcome
-	at    protocol.Time // earliest time of the last waves
-	kept  bool          // everything is durable
-	alone bool          // realtime: the deliberations in flight are abandoned
-
-	paused   bool          // a pause has begun, and no resumption since
-	pausing  bool          // asked for, not begun
-	pausedBy string        // reason of that pause
-	resuming bool          // asked for, not begun
-	resting  protocol.Time // realtime: since when the stage waits for all deliberations to end; 0 = it does not wait
-}
-
-// stop begins to stop the scene; the first reason counts.
-func (h *halting) stop(reason string, at protocol.Time) {
-	if h.Reason == "" {
-		h.Reason, h.at, h.resting = reason, at, 0 // an end has its own patience
-		h.Final = reason != agenda.StoppedByInterrupt && reason != agenda.StoppedByWallTime
-	}
-}
-
-// asked reports whether a stop or a pause needs every deliberation ended and kept.
-func (h *halting) asked() bool { return h.Reason != "" && !h.kept || h.pausing }
-
-// abandons reports whether the scene stops without the deliberations in flight. They
-// have left no facts. An interrupted scene does not wait for them; they begin again
-// when it is resumed. A scene that ends has waited for endPatience before.
-func (h *halting) abandons() bool { return h.Reason != "" && (!h.Final || h.alone) }
-
-// control takes a request from outside.
-func (s *Stage) control(in *Control) error {
-	switch in.Do {
-	case DoPause:
-		s.halt.pausing, s.halt.resuming, s.halt.pausedBy = !s.halt.paused, false, cmp.Or(in.Reason, PausedByRequest)
-	case DoResume:
-		s.halt.pausing, s.halt.resuming = false, s.halt.paused
-	case DoStop:
-		s.halt.stop(in.Reason, in.At)
-	case DoGiveUp:
-		if s.halt.Reason == "" || s.wave == nil {
-			return nil
-		}
-		s.effect(Effect{Act: ActWarn, Err: errors.New("the open wave is given up: all its requests wait for endpoints that take none; the run resumes before it")})
-		if s.halt.kept = true; s.halt.Final { // the end is in that wave
-			s.halt.Outcome = Outcome{Reason: agenda.StoppedByInterrupt}
-		}
-		return s.finish()
-	default:
-		return s.errorf("control %q", in.Do)
-	}
-	return s.next()
 }
 
 // settle waits until everything is durable, then takes a snapshot.

@@ -143,7 +143,7 @@ func (s *StageState) Apply(r protocol.Record, fact protocol.Fact) (err error) {
 		}
 	case *agenda.ActorFailed, *agenda.DeadLettered, *agenda.EffectsRefused, *agenda.Intervened, *agenda.OrderRefused, *agenda.ChangeRefused: // they change nothing
 	case agenda.Fact:
-		return protocol.Errorf(protocol.KindInternal, "a fact of kind %q: nothing folds it; give it a case in Stage.Apply", x.FactKind())
+		return protocol.Errorf(protocol.KindInternal, "a fact of kind %q: nothing folds it; give it a case in StageState.Apply", x.FactKind())
 	}
 	if by, wakes, ok := Concerns(fact); ok && wakes && err == nil {
 		if o, known := s.scene.Ordinal(by); known {

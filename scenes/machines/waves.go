@@ -11,6 +11,7 @@ import (
 	"tavernsim/protocol"
 )
 
+// openWave begins a wave at a time.
 func (s *Stage) openWave(at protocol.Time) *wave {
 	s.wave = &wave{record: record{shared: &s.shared, number: s.Agenda.Wave + 1, time: at}, readied: s.ready}
 	s.wave.changes.record = &s.wave.record
@@ -23,6 +24,50 @@ func (s *Stage) openWave(at protocol.Time) *wave {
 		s.wave.facts, s.crashes = s.crashes, nil
 	}
 	return s.wave
+}
+
+// expire opens a wave without turns, in which values of the world expire. Deferred
+// effects that are due join it.
+func (s *Stage) expire(at protocol.Time) error {
+	w := s.openWave(at)
+	w.expires = true
+	w.joinDeferred()
+	return s.pump()
+}
+
+// closeArrived closes a wave over the turns that have ended, and the failures
+// that came between two deliberations.
+func (s *Stage) closeArrived(now protocol.Time) error {
+	arrived, urgent := s.flight.take(s.realtime())
+	w := s.openWave(now)
+	w.urgent = urgent
+	w.joinDeferred()
+	for _, a := range arrived {
+		if err := w.merge(a); err != nil {
+			return err
+		}
+	}
+	return s.closeWave()
+}
+
+// openArrivals opens a wave of a history for verify, which then decides its turns
+// again.
+func (s *Stage) openArrivals(in *Arrivals) error {
+	s.crashes = in.Crashes
+	if in.Lifecycle != nil {
+		return s.openLifecycle(in.At, in.Lifecycle, in.Given)
+	}
+	w := s.openWave(in.At)
+	w.order, w.expires = in.Order, in.Expires
+	if in.Given != nil {
+		p, err := in.Given.plan()
+		if err != nil {
+			return err
+		}
+		return s.carryOut(in.Given, p)
+	}
+	w.joinDeferred()
+	return s.pump()
 }
 
 // pump wakes agents in the order of the wave, at most max_deliberating at once, so
@@ -188,48 +233,4 @@ func (s *Stage) WaveSize() int {
 		return 0
 	}
 	return len(s.wave.order)
-}
-
-// expire opens a wave without turns, in which values of the world expire. Deferred
-// effects that are due join it.
-func (s *Stage) expire(at protocol.Time) error {
-	w := s.openWave(at)
-	w.expires = true
-	w.joinDeferred()
-	return s.pump()
-}
-
-// closeArrived closes a wave over the turns that have ended, and the failures
-// that came between two deliberations.
-func (s *Stage) closeArrived(now protocol.Time) error {
-	arrived, urgent := s.flight.take(s.realtime())
-	w := s.openWave(now)
-	w.urgent = urgent
-	w.joinDeferred()
-	for _, a := range arrived {
-		if err := w.merge(a); err != nil {
-			return err
-		}
-	}
-	return s.closeWave()
-}
-
-// openArrivals opens a wave of a history for verify, which then decides its turns
-// again.
-func (s *Stage) openArrivals(in *Arrivals) error {
-	s.crashes = in.Crashes
-	if in.Lifecycle != nil {
-		return s.openLifecycle(in.At, in.Lifecycle, in.Given)
-	}
-	w := s.openWave(in.At)
-	w.order, w.expires = in.Order, in.Expires
-	if in.Given != nil {
-		p, err := in.Given.plan()
-		if err != nil {
-			return err
-		}
-		return s.carryOut(in.Given, p)
-	}
-	w.joinDeferred()
-	return s.pump()
 }
