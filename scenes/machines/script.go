@@ -93,7 +93,7 @@ func (c *changes) look() error {
 	if c.script == nil {
 		return nil
 	}
-	c, x := c, c.script
+	x := c.script
 	x.machine.Seed = x.State.Seed
 	d, err := x.machine.Look(x.State, &script.Input{
 		Now: c.time, Began: c.Agenda.Begun(), Wave: c.number, Events: c.heard, Given: c.given,
