@@ -1,8 +1,6 @@
 package machines
 
-import (
-	"time"
-)
+import "time"
 
 // snapshotting is a snapshot of the scene's actors between two waves. The shell
 // writes it during the following waves, one snapshot at a time.

@@ -125,9 +125,7 @@ func (s *Stage) coming() protocol.Time {
 }
 
 // comesToRest reports whether the next step needs every deliberation ended and kept.
-func (s *Stage) comesToRest() bool {
-	return s.halt.asked() || s.snapshotDue()
-}
+func (s *Stage) comesToRest() bool { return s.halt.asked() || s.snapshotDue() }
 
 // moment is the current time of the scene's clock, that of the open wave if one is.
 func (s *Stage) moment() protocol.Time {

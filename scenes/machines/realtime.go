@@ -41,18 +41,15 @@ func (s *Stage) wakeDue(now protocol.Time) {
 	d := s.Agenda
 	late := false
 	busy := func(o uint32) bool {
-		if !s.flight.Has(o) {
-			return false
-		}
-		if d.Urgency(o) != protocol.Critical {
-			return true
-		}
-		if s.flight.MakeUrgent(o, now) { // it has ended already
+		in := s.flight.Has(o)
+		switch {
+		case !in || d.Urgency(o) != protocol.Critical:
+		case s.flight.MakeUrgent(o, now): // it has ended already
 			late = true
-		} else {
+		default:
 			s.tickBeside()
 		}
-		return true
+		return in
 	}
 	for {
 		o, ok := d.TakeNext(now, !s.flight.Room(), busy)

@@ -46,9 +46,8 @@ func (w *record) keepOwn(f protocol.Fact) error {
 	if err != nil {
 		return err
 	}
-	at := w.time
-	w.effects = append(w.effects, Effect{Act: ActKeep, Wave: w.number, At: at, Actor: setup.ActorScene, Kind: f.FactKind(), Data: raw, Fact: f})
-	return w.Apply(protocol.Record{Time: at, Actor: setup.ActorScene, Kind: f.FactKind(), Data: raw}, f)
+	w.effects = append(w.effects, Effect{Act: ActKeep, Wave: w.number, At: w.time, Actor: setup.ActorScene, Kind: f.FactKind(), Data: raw, Fact: f})
+	return w.Apply(protocol.Record{Time: w.time, Actor: setup.ActorScene, Kind: f.FactKind(), Data: raw}, f)
 }
 
 // tell lists a fact that an agent observes after the wave is closed.
@@ -70,11 +69,10 @@ func (w *record) sequence(requests []protocol.Sequenced) {
 		switch i := w.asking.of(r.To); {
 		case i >= 0:
 			w.asking.requests[i].Add(r.Data)
-			if w.phase != phaseTurns || w.config.Stepwise {
-				continue
-			}
-			if e, sent := w.asking.sendEarly(i, Effect{Wave: w.number, At: w.time}); sent {
-				w.effect(e)
+			if w.phase == phaseTurns && !w.config.Stepwise {
+				if e, sent := w.asking.sendEarly(i, Effect{Wave: w.number, At: w.time}); sent {
+					w.effect(e)
+				}
 			}
 		case r.To == cast.Stage:
 			w.asked = append(w.asked, asked{request: slices.Clone(r.Data)}) // the span may be used again before
@@ -122,15 +120,4 @@ func (w *record) turnInput() *turns.Input {
 		Agent: func(o uint32) any { return w.scene.AgentValue(o) },
 		Warn:  func(err error) { w.warnOnce("turns", err) },
 	}
-}
-
-// turnCut takes a turn that was cut off; over = its agent has no other, whose facts could say what it took.
-func (w *record) turnCut(o uint32, over bool) (err error) {
-	if took := w.Spending.Cut(o, over); took != nil {
-		err = w.keepOwn(&agenda.TurnAbandoned{Agent: o, Took: took})
-	}
-	if w.realtime() {
-		w.grant(w.now.Wall)
-	}
-	return err
 }

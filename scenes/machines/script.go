@@ -37,8 +37,7 @@ func newScripting(sc *setup.Scene, people order.Setting) *scripting {
 	if sc.Script == nil {
 		return nil
 	}
-	x := &scripting{State: script.New(sc.Script), machine: &script.Machine{Program: sc.Script, Cast: people, Seed: sc.Seed}}
-	return x
+	return &scripting{State: script.New(sc.Script), machine: &script.Machine{Program: sc.Script, Cast: people, Seed: sc.Seed}}
 }
 
 // ScriptDue is when the script has something to do although nothing happens; 0 = never.

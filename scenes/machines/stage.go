@@ -192,10 +192,3 @@ func (s *shared) warnOnce(key string, err error) {
 		s.effect(Effect{Act: ActWarn, Err: err})
 	}
 }
-
-// grant lets the requests leave whose turn it is.
-func (s *shared) grant(at protocol.Time) {
-	for _, g := range s.Spending.Grants(at) {
-		s.effect(Effect{Act: ActGrant, Agent: g.Agent, Grant: &g})
-	}
-}

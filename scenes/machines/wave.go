@@ -212,14 +212,6 @@ func (w *wave) due(service string) (due bool) {
 	return next != 0 && next <= w.time
 }
 
-// turnMerged takes a turn whose facts are counted.
-func (w *wave) turnMerged(o uint32) {
-	w.Spending.Merged(o)
-	if w.realtime() { // it gives back what it had reserved and did not take
-		w.grant(w.now.Wall)
-	}
-}
-
 // decideTurns keeps what the order of turns decides at the end of the wave, when the wave's turns and events are
 // known, and publishes the events about it one tick later. An agent that has a turn then is woken one tick later,
 // like every agent that heard something.
