@@ -18,7 +18,7 @@
 //	deliberations.go turns between their wakes and the waves that take them, and failed agents
 //	record.go        what the open wave leaves: facts, requests, observations
 //	changes.go       who comes, leaves and rests in it, by orders.go, travel.go, mail.go, directors and the script
-//	wave.go          its turns (span.go) and the facts of the services
+//	wave.go          its turns (span.go; grants.go: what they take of budgets) and the facts of the services
 //	stage.go         all inputs
 //
 // The methods of Stage are about which wave there is:
