@@ -128,7 +128,7 @@ type Journal interface {
 type Outcome struct {
 	machines.Outcome
 	Wave  persistence.Wave
-	State *machines.Stage
+	State *machines.StageState
 	// Control are commands with which the scene begins again as people wanted it: see Options.Control.
 	Control []control.Command
 }
@@ -174,7 +174,7 @@ func (p *Progress) wave(st *stage) {
 	p.Waves.Store(int64(d.Wave))
 	p.Now.Store(int64(d.Now))
 	p.Begun.Store(int64(d.Begun()))
-	if end, ok := st.machine.TimeLimit(); ok {
+	if end, reason := st.machine.TimeLimit(); reason != "" {
 		p.End.Store(int64(end))
 	}
 }
@@ -225,7 +225,7 @@ func (r *Run) launch() error {
 	if err != nil {
 		return err
 	}
-	state.Configure(machines.StageConfig{Stop: sc.options.Stop, Snapshots: sc.options.Snapshots, Raised: sc.options.Raised, Orders: planned, Gated: len(sc.options.Control) > 0 || sc.options.Links != nil}, machines.Kept{Wave: durable.Number, Bytes: durable.Total}, view)
+	machine := machines.NewStage(state.StageState, machines.StageConfig{Stop: sc.options.Stop, Snapshots: sc.options.Snapshots, Raised: sc.options.Raised, Orders: planned, Gated: len(sc.options.Control) > 0 || sc.options.Links != nil}, machines.Kept{Wave: durable.Number, Bytes: durable.Total}, view)
 	for _, l := range sc.outside.Log.AllLost() {
 		state.Spending.Resumes(l.Agent, func() { state.Spending.Lost(l.Agent, l.Endpoint, l.Took()) })
 	}
@@ -238,7 +238,7 @@ func (r *Run) launch() error {
 	}
 	over, end := context.WithCancel(context.Background())
 	r.stage = &stage{
-		scene: sc, machine: state.Stage, progress: r.Progress, series: series.New(sc.Simulation().Report), report: r.ended,
+		scene: sc, machine: machine, progress: r.Progress, series: series.New(sc.Simulation().Report), report: r.ended,
 		rests: make(chan struct{}, 1), over: over, end: end, measured: measured{phase: metrics.PhaseTurns},
 		doing: timing.NewDoing(sc.doers(), sc.Class, sc.Size(), doingOf(state.Agenda)),
 	}
@@ -271,7 +271,7 @@ func (r *Run) launch() error {
 	}
 	sc.metrics.Became(metrics.SceneRunning)
 	sc.startTasks(state)
-	sc.joinLinks(state.Stage)
+	sc.joinLinks(machine)
 	return nil
 }
 
@@ -288,7 +288,7 @@ func (r *Run) stageFailed(_ string, f *actors.Failure) {
 	r.scene.metrics.ActorGivenUp(setup.ActorScene)
 	r.scene.metrics.Became(metrics.SceneFailed)
 	r.ended(Outcome{
-		Wave: r.scene.journal.Durable(), State: r.stage.machine, Outcome: machines.Outcome{Reason: agenda.StoppedByFailure,
+		Wave: r.scene.journal.Durable(), State: r.stage.machine.StageState, Outcome: machines.Outcome{Reason: agenda.StoppedByFailure,
 			Err: &Crash{Scene: r.scene.ID, Text: f.Error(), Stack: f.Stack, MaxRestarts: r.scene.Simulation().Limits.MaxRestarts, Backoff: r.scene.Simulation().Limits.RestartBackoff.Std()}},
 	})
 }

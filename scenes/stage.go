@@ -372,5 +372,5 @@ func (st *stage) finish() {
 	if st.journal.Err() != nil {
 		st.metrics.JournalFailed()
 	}
-	st.report(Outcome{Outcome: o, Wave: st.journal.Durable(), State: st.machine})
+	st.report(Outcome{Outcome: o, Wave: st.journal.Durable(), State: st.machine.StageState})
 }

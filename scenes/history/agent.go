@@ -23,7 +23,7 @@ func Agent(sc *setup.Scene, journal Journal, o uint32, wave uint64, opt Options)
 
 // AgentOf folds one agent and the services to the end of the wave to which the stage was
 // folded, and joins them: of the other agents nothing is known.
-func AgentOf(sc *setup.Scene, journal Journal, o uint32, stage *machines.Stage, opt Options) (*machines.State, error) {
+func AgentOf(sc *setup.Scene, journal Journal, o uint32, stage *machines.StageState, opt Options) (*machines.State, error) {
 	through, err := journal.Wave(stage.Agenda.Wave)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func AgentOf(sc *setup.Scene, journal Journal, o uint32, stage *machines.Stage, 
 		return nil, err
 	}
 	err = foldAgent(sc, journal, state.Agents[o], through, state, opt)
-	state.Stage = stage
+	state.StageState = stage
 	return state, err
 }
 

@@ -45,7 +45,7 @@ func Part(sc *setup.Scene, state *machines.State, part string) (kinds []string, 
 		if err != nil {
 			return err
 		}
-		return errors.Join(state.Stage.Apply(r, fact), state.ApplyServices(fact), agents.Apply(r, fact))
+		return errors.Join(state.StageState.Apply(r, fact), state.ApplyServices(fact), agents.Apply(r, fact))
 	}
 }
 
@@ -54,10 +54,10 @@ func staged(codec *protocol.Codec) []string {
 	return slices.DeleteFunc(codec.FactKinds(), func(kind string) bool { return codec.FactType(kind).Bytes })
 }
 
-// FoldStage folds the stage alone to the end of a wave, from the state that it noted with the
+// FoldStage folds the state of the stage alone to the end of a wave, from the state that it noted with the
 // wave of the fact after.
-func FoldStage(sc *setup.Scene, journal Journal, note *machines.Note, after uint64, through persistence.Wave, opt Options) (*machines.Stage, error) {
-	stage := machines.NewStage(sc)
+func FoldStage(sc *setup.Scene, journal Journal, note *machines.Note, after uint64, through persistence.Wave, opt Options) (*machines.StageState, error) {
+	stage := machines.NewStageState(sc)
 	if err := stage.Load(note.Scene); err != nil {
 		return nil, err
 	}

@@ -24,33 +24,41 @@ func Announced(sc *setup.Scene, f protocol.Fact, hearsWorld bool) (protocol.Raw,
 			"agent_instance_id": sc.Name(x.Agent), "error": x.Error, "failures": x.Failures, "given_up": x.WakeAt == 0,
 		}), true
 	}
-	return presenceEvent(sc, f)
-}
-
-// presenceEvent is about an agent that came or left.
-func presenceEvent(sc *setup.Scene, f protocol.Fact) (protocol.Raw, bool) {
-	var o uint32
-	var by, reason, other string
-	key := ""
-	switch x := f.(type) {
-	case *agenda.Spawned:
-		o, by, reason = x.Agent, x.By, x.Reason
-	case *agenda.Removed:
-		o, by, reason = x.Agent, x.By, x.Reason
-	case *travel.Departed:
-		o, by, reason, key, other = x.Agent, x.By, x.Reason, "to", x.To
-	case *travel.Arrived:
-		o, by, key, other = x.Agent, travel.By, "from", x.From
-	case *travel.Returned:
-		o, by, reason, key, other = x.Agent, travel.By, x.Error, "refused_by", x.To
-	default:
+	p, moved := presenceOf(f)
+	if !moved {
 		return nil, false
 	}
-	payload := map[string]any{"agent_instance_id": sc.Name(o), "profile_id": sc.Profile(o), "by": by, "reason": reason}
-	if key != "" {
-		payload[key] = other
+	payload := map[string]any{"agent_instance_id": sc.Name(p.agent), "profile_id": sc.Profile(p.agent), "by": p.by, "reason": p.reason + p.refused}
+	if p.key != "" {
+		payload[p.key] = p.other
 	}
 	return systemEvent(f.FactKind(), payload), true
+}
+
+// presence is that an agent came or left.
+type presence struct {
+	agent               uint32
+	here                bool
+	by, reason, refused string // refused: why another scene sent it back
+	key, other          string // the other scene, and what it is to the agent
+}
+
+func presenceOf(f protocol.Fact) (p presence, moved bool) {
+	switch x := f.(type) {
+	case *agenda.Spawned:
+		p = presence{agent: x.Agent, here: true, by: x.By, reason: x.Reason}
+	case *agenda.Removed:
+		p = presence{agent: x.Agent, by: x.By, reason: x.Reason}
+	case *travel.Departed:
+		p = presence{agent: x.Agent, by: x.By, reason: x.Reason, key: "to", other: x.To}
+	case *travel.Arrived:
+		p = presence{agent: x.Agent, here: true, by: travel.By, key: "from", other: x.From}
+	case *travel.Returned:
+		p = presence{agent: x.Agent, here: true, by: travel.By, refused: x.Error, key: "refused_by", other: x.To}
+	default:
+		return p, false
+	}
+	return p, true
 }
 
 // systemEvent is an event of the scene itself, for the agents that subscribe to it.

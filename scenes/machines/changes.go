@@ -1,6 +1,8 @@
 package machines
 
 import (
+	"strings"
+
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
@@ -18,56 +20,29 @@ import (
 	"tavernsim/scenes/load/setup"
 )
 
+// changes are what an order, a letter, directors and the script change in the open wave beside the world: who is
+// there, who rests, the script.
+type changes struct {
+	*record
+	ordered *order.Plan    // events of an order, published when the world has agreed; nil = none
+	orderBy *cast.Request  // its id and reason
+	orderer string         // its author
+	given   []script.Given // of that order and of directors, for the script
+	heard   []*bus.Routed  // of types that the script hears of
+	leaving leaving        // for other scenes
+}
+
 // now is the scene as changes of the stage find it (engine/order).
 type now struct {
 	order.Setting
 	*agenda.State
-	stage *Stage
-}
-
-// people are the agents of the scene that are there.
-func (s *Stage) people() order.Setting {
-	if s.cast != nil {
-		return s.placed(s.cast)
-	}
-	return s.placed(s.scene)
-}
-
-func (s *Stage) placed(all order.Setting) order.Setting {
-	if s.scene.Space == nil {
-		return all
-	}
-	return placed{all, s}
-}
-
-// placed are agents that are somewhere: where the wave before left them.
-type placed struct {
-	order.Setting
-	stage *Stage
-}
-
-// Members implements script.Cast.
-func (p placed) Members(of cast.Selectors) (list []uint32) {
-	if !of.ByPlace() {
-		return p.Setting.Members(of)
-	}
-	at := p.stage.View.Space()
-	for _, o := range p.Setting.Members(cast.All()) {
-		m := p.stage.scene.Member(o)
-		if x, y, ok := at.Where(o); ok {
-			m.Place = at.Map().NameAt(x, y)
-		}
-		if of.Match(&m) {
-			list = append(list, o)
-		}
-	}
-	return list
+	changes *changes
 }
 
 // Entrance implements order.Scene.
 func (n now) Entrance(o uint32, state protocol.Raw, q *cast.Request) *agenda.Spawned {
 	f := &agenda.Spawned{Agent: o, State: state, ID: q.ID, By: q.By, Reason: q.Reason}
-	f.Turns, _ = n.stage.numbered(o, 0)
+	f.Turns, _ = n.changes.numbered(o, 0)
 	return f
 }
 
@@ -80,120 +55,77 @@ func (n now) Exit(o uint32, q *cast.Request) []protocol.Fact {
 	return []protocol.Fact{f, &agenda.DeadLettered{Reason: agenda.ReasonGone, Receiver: n.Name(o), Kind: protocol.KindEvent.String(), Count: f.Unread}}
 }
 
-// moved folds that an agent came or left.
-func (s *Stage) moved(f protocol.Fact, at protocol.Time) error {
-	if s.cast == nil {
-		return protocol.Errorf(protocol.KindCorrupt, "a fact of kind %q: the scene %s has no spawnable agents: the journal is of another project", f.FactKind(), s.scene.ID)
-	}
-	switch x := f.(type) {
-	case *agenda.Spawned:
-		s.Agenda.Spawned(*x, at)
-	case *agenda.Removed:
-		if s.realtime() || s.Agenda.Standing(x.Agent).Failures > 0 {
-			s.Travel.CutShort(x.Agent)
-		}
-		s.Agenda.Removed(*x, at)
-		s.cast.Left(x.Agent)
-	}
-	if s.script != nil {
-		s.script.machine.Recount()
-	}
-	return nil
-}
-
 // keepChange keeps what a change comes to. The services hear which agents come and leave before
 // they decide about anything else of the wave.
-func (s *Stage) keepChange(f protocol.Fact) error {
-	if err := s.keepOwn(f); err != nil {
+func (c *changes) keepChange(f protocol.Fact) error {
+	if err := c.keepOwn(f); err != nil {
 		return err
 	}
-	switch x := f.(type) {
-	case *agenda.Spawned:
-		s.comes(x.Agent, x, x.By, x.Reason)
-	case *agenda.Removed:
-		return s.leaves(x.Agent, x, x.By, x.Reason)
-	case *travel.Departed:
-		return s.leaves(x.Agent, x, x.By, x.Reason)
-	case *travel.Arrived:
-		s.comes(x.Agent, x, travel.By, "")
-	case *travel.Returned:
-		s.comes(x.Agent, x, travel.By, "")
+	p, moved := presenceOf(f)
+	switch {
+	case !moved:
+		return nil
+	case !p.here:
+		return c.leaves(p, f)
+	}
+	c.effect(Effect{Act: ActStart, Agent: p.agent, Fact: f, At: c.time})
+	c.asking.first(bus.Service, (&bus.Presence{Agent: p.agent, Here: true}).AppendMsg(nil))
+	c.announce(f)
+	if q, is := order.Entrance(c.scene, p.agent, &cast.Request{ID: "come/" + c.scene.Name(p.agent), By: p.by, Reason: p.reason}); is {
+		c.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
 	}
 	return nil
 }
 
-func (s *Stage) comes(o uint32, f protocol.Fact, by, reason string) {
-	s.effect(Effect{Act: ActStart, Agent: o, Fact: f, At: s.wave.time})
-	s.tellFirst(bus.Service, (&bus.Presence{Agent: o, Here: true}).AppendMsg(nil))
-	s.announce(f)
-	if q, is := order.Entrance(s.scene, o, &cast.Request{ID: "come/" + s.scene.Name(o), By: by, Reason: reason}); is {
-		s.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
-	}
-}
-
-func (s *Stage) leaves(o uint32, f protocol.Fact, by, reason string) error {
-	id := s.scene.Name(o)
-	if v := s.View.Space(); v != nil {
-		if _, _, on := v.Where(o); on {
-			q := space.Request{ID: "leave/" + id, By: by, Agent: id, To: ground.Gone, Reason: reason, Put: true}
-			s.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
+func (c *changes) leaves(p presence, f protocol.Fact) error {
+	id := c.scene.Name(p.agent)
+	if v := c.View.Space(); v != nil {
+		if _, _, on := v.Where(p.agent); on {
+			q := space.Request{ID: "leave/" + id, By: p.by, Agent: id, To: ground.Gone, Reason: p.reason, Put: true}
+			c.sequence([]protocol.Sequenced{{To: space.Service, Data: q.AppendMsg(nil)}})
 		}
 	}
-	delete(s.broken, o)
-	s.effect(Effect{Act: ActStop, Agent: o})
-	s.tellFirst(bus.Service, (&bus.Presence{Agent: o}).AppendMsg(nil))
+	c.effect(Effect{Act: ActStop, Agent: p.agent})
+	c.asking.first(bus.Service, (&bus.Presence{Agent: p.agent}).AppendMsg(nil))
 	leave := worldstate.Request{Kind: worldstate.Leave, Change: world.Request{ID: "leave/" + id, By: id}}
 	tasks := tooltask.Request{Leave: true, Task: tooltask.Task{Agent: id}}
-	s.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: leave.AppendMsg(nil)}, {To: tooltask.Service, Data: tasks.AppendMsg(nil)}})
-	s.announce(f)
-	return s.abandon(o)
-}
-
-// tellFirst puts a request before those that turns made.
-func (s *Stage) tellFirst(service string, request protocol.Raw) {
-	for i := range s.services {
-		if s.services[i].Name == service {
-			s.requests[i].AddFirst(request)
-		}
-	}
+	c.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: leave.AppendMsg(nil)}, {To: tooltask.Service, Data: tasks.AppendMsg(nil)}})
+	c.announce(f)
+	c.flight.abandon(p.agent)
+	return c.turnCut(p.agent, true)
 }
 
 // GiveTurns implements order.Scene.
 func (n now) GiveTurns(by string, agents []uint32, count int64) (*turns.Began, *turns.Granted, error) {
-	if n.stage.Turns == nil {
+	if n.changes.Turns == nil {
 		return nil, nil, turns.ErrNone()
 	}
-	return n.stage.Turns.Give(n.stage.turnInput(), by, agents, count)
+	return n.changes.Turns.Give(n.changes.turnInput(), by, agents, count)
 }
 
 // CheckMove implements order.Scene.
-func (n now) CheckMove(list []space.Request) error { return n.stage.View.Space().Check(list) }
+func (n now) CheckMove(list []space.Request) error { return n.changes.View.Space().Check(list) }
 
 // Request implements order.Scene.
-func (n now) Request(list []protocol.Sequenced) { n.stage.sequence(list) }
+func (n now) Request(list []protocol.Sequenced) { n.changes.sequence(list) }
 
 // Asking implements order.Cast.
 func (n now) Asking() (complete func(*panel.Question) error, open int) {
-	complete, _ = n.stage.scene.Asking()
-	tasks := n.stage.questions()
+	complete, _ = n.changes.scene.Asking()
+	tasks := n.changes.questions()
 	return complete, tasks.AskedBy(setup.ActorScene)
 }
 
-func (s *Stage) asItIs() now { return now{s.people(), s.Agenda, s} }
-
-// change carries out the changes of the stage itself that an order, a director or the script asks for.
-func (s *Stage) change(list []order.Change, q *cast.Request) error {
-	return order.CarryOut(list, s.asItIs(), q, s.keepChange)
-}
+func (c *changes) asItIs() now { return now{c.people(), c.Agenda, c} }
 
 // directed carries out what directors ask for in the open wave: after its turns are merged,
 // before the services decide.
-func (s *Stage) directed() error {
-	list := s.wave.asked
-	s.wave.asked = nil
+func (c *changes) directed() error {
+	list := c.asked
+	c.asked = nil
 	for _, a := range list {
 		if a.came != nil {
-			if err := s.takeOver(a.came); err != nil {
+			if err := c.takeOver(a.came); err != nil {
 				return err
 			}
 			continue
@@ -202,16 +134,16 @@ func (s *Stage) directed() error {
 		if err != nil {
 			return err
 		}
-		p, err := order.Direct(s.asItIs(), q, s.led, s.keepChange)
+		p, err := order.Direct(c.asItIs(), q, c.led, c.keepChange)
 		switch {
 		case err != nil:
 			return err
 		case p == nil:
-			s.tell(&s.wave.told, q.By, protocol.KindData{Kind: agenda.FactNotChanged, Data: s.effects[len(s.effects)-1].Data})
+			c.tellLast(q.By, agenda.FactNotChanged)
 		case p.Outcome != nil:
-			err = s.keepOwn(p.Outcome)
+			err = c.keepOwn(p.Outcome)
 		case p.Set != nil || p.To != "":
-			s.wave.given = append(s.wave.given, script.Given{Set: p.Set, To: p.To, Why: whyDirector + q.By})
+			c.given = append(c.given, script.Given{Set: p.Set, To: p.To, Why: whyDirector + q.By})
 		}
 		if err != nil {
 			return err
@@ -221,9 +153,54 @@ func (s *Stage) directed() error {
 }
 
 // led refuses what a director wants of the script and cannot have.
-func (s *Stage) led(p *order.Plan) error {
+func (s *StageState) led(p *order.Plan) error {
 	if s.script != nil && s.script.State.Outcome != nil && s.script.State.Outcome.Ends {
 		return protocol.Errorf(protocol.KindConflict, "the scene has its outcome and ends")
 	}
 	return checkScript(s.scene, p)
 }
+
+// asked is what a director asks of the stage, or for verify a fact that came of it: a history does not keep what a
+// turn asks for. Verify decides the turn again to know it. Where it cannot, it gives the stage, in the place of the
+// requests, the facts that came of them (span.Turn.Came).
+type asked struct {
+	request protocol.Raw
+	came    protocol.Fact
+}
+
+// takeOver carries out what a fact tells of.
+func (c *changes) takeOver(f protocol.Fact) error {
+	switch x := f.(type) {
+	case *agenda.Removed:
+		for _, f := range c.asItIs().Exit(x.Agent, &cast.Request{ID: x.ID, By: x.By, Reason: x.Reason}) {
+			if err := c.keepChange(f); err != nil {
+				return err
+			}
+		}
+		return nil
+	case *travel.Departed: // with the state that its agent gives
+		if link, err := c.people().LinkTo(x.To); err == nil {
+			c.asItIs().Leave(x.Agent, link, &cast.Request{ID: x.ID, By: x.By, Reason: x.Reason})
+		}
+		return nil
+	case *script.Set: // it follows when the script looks
+		v, err := x.Value.Value()
+		c.given = append(c.given, script.Given{Set: map[string]any{x.Variable: v}, Why: x.Why})
+		return err
+	case *script.Entered:
+		c.given = append(c.given, script.Given{To: x.State, Why: x.Why})
+		return nil
+	}
+	return c.keepChange(f)
+}
+
+// ByDirector is the director that a fact of the script names as its reason; "" = it names none.
+func ByDirector(why string) string {
+	name, by := strings.CutPrefix(why, whyDirector)
+	if !by {
+		return ""
+	}
+	return name
+}
+
+const whyDirector = "director "

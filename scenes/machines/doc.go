@@ -8,15 +8,25 @@
 //
 // # The stage
 //
-// [Stage] is the machine of the scene itself. [Stage.Decide] takes an [Input] and
-// gives [Effect] values, in the order in which the shell carries them out:
+// What is kept of the scene itself is a [StageState]: it has Apply and snapshots, and is all
+// that a fold needs of a stage. [NewStage] makes a [Stage] of it, the machine that decides:
+// [Stage.Decide] takes an [Input] and gives [Effect] values, in the order in which the shell
+// carries them out. Each object knows those above it in this list, and none below:
 //
-//	next.go      which wave comes next
+//	stagestate.go    what folding the facts gives; script.go: the scene's script
+//	asked.go         what the services are asked, and how they answer or fail
+//	deliberations.go turns between their wakes and the waves that take them, and failed agents
+//	record.go        what the open wave leaves: facts, requests, observations
+//	changes.go       who comes, leaves and rests in it, by orders.go, travel.go, mail.go, directors and the script
+//	wave.go          its turns (span.go; grants.go: what they take of budgets) and the facts of the services
+//	stage.go         all inputs
+//
+// The methods of Stage are about which wave there is:
+//
+//	next.go      which comes next; waiting.go: orders that wait for theirs
+//	waves.go     how it begins, goes on and is closed
+//	realtime.go  wakes on the realtime clock
 //	lifecycle.go how a scene begins, pauses, goes on and ends
-//	wave.go      one wave: wakes, merges, services, its facts
-//	asked.go     what a service is asked while agents deliberate, and a service that fails
-//	waiting.go   the orders that wait for their wave
-//	realtime.go  waves of the turns that have arrived; inflight.go: urgent ones
 //	gather.go    when a snapshot is taken, and what waits for it
 //
 // # Services

@@ -10,12 +10,12 @@ import (
 )
 
 // mayReload says why the scene does not go on with another edition of its plugins; "" = it does.
-func (s *Stage) mayReload(f *agenda.PluginsChanged) string {
+func (s *StageState) mayReload(f *agenda.PluginsChanged) string {
 	switch {
 	case !s.realtime():
 		return "the scene has the virtual clock, so it is decided by what it began with; start another run"
-	case f.Edition <= s.editionNumber():
-		return fmt.Sprintf("the scene has the edition %d of its plugins already", s.editionNumber())
+	case f.Edition <= s.Edition():
+		return fmt.Sprintf("the scene has the edition %d of its plugins already", s.Edition())
 	}
 	if _, err := s.scene.Edition(f.Edition, f.Project); err != nil {
 		return err.Error()
@@ -30,7 +30,7 @@ func (s *Stage) mayReload(f *agenda.PluginsChanged) string {
 }
 
 // reloaded folds that agents have the tools of another edition.
-func (s *Stage) reloaded(f *agenda.PluginsChanged) error {
+func (s *StageState) reloaded(f *agenda.PluginsChanged) error {
 	e, err := s.scene.Edition(f.Edition, f.Project)
 	if err != nil {
 		return err
@@ -47,15 +47,13 @@ type edition struct {
 	scene   *setup.Scene
 }
 
-func (s *Stage) editionNumber() uint64 {
+// Edition is that whose tools agents have, from 1.
+func (s *StageState) Edition() uint64 {
 	if s.edition == nil {
 		return 1
 	}
 	return s.edition.number
 }
-
-// Edition is that whose tools agents have, from 1.
-func (s *Stage) Edition() uint64 { return s.editionNumber() }
 
 // keptEdition is the edition in a snapshot.
 type keptEdition struct {
@@ -63,14 +61,14 @@ type keptEdition struct {
 	Project string
 }
 
-func (s *Stage) keepEdition() (protocol.Raw, error) {
+func (s *StageState) keepEdition() (protocol.Raw, error) {
 	if s.edition == nil {
 		return nil, nil
 	}
 	return s.codec.Marshal(&keptEdition{s.edition.number, s.edition.project})
 }
 
-func (s *Stage) loadEdition(raw protocol.Raw) error {
+func (s *StageState) loadEdition(raw protocol.Raw) error {
 	if s.edition = nil; len(raw) == 0 {
 		return nil
 	}

@@ -1,8 +1,6 @@
 package machines
 
-import (
-	"time"
-)
+import "time"
 
 // snapshotting is a snapshot of the scene's actors between two waves. The shell
 // writes it during the following waves, one snapshot at a time.
@@ -14,7 +12,7 @@ type snapshotting struct {
 // snapshotDue reports whether the policy asks for a snapshot and the last one is
 // written.
 func (s *Stage) snapshotDue() bool {
-	return !s.unrestorable && !s.snapshot.writing && s.config.Snapshots.Due(s.snapshot.last, s.mark())
+	return !s.flight.unrestorable && !s.snapshot.writing && s.config.Snapshots.Due(s.snapshot.last, s.mark())
 }
 
 // mark is where the scene stands. It changes only between inputs, so a snapshot that
@@ -26,7 +24,7 @@ func (s *Stage) mark() SnapshotMark {
 // snapshotWorthwhile reports whether a stop ends with a snapshot: unless there is
 // nothing new, or the scene has ended and cannot be resumed.
 func (s *Stage) snapshotWorthwhile() bool {
-	return s.flight.Len() == 0 && !s.unrestorable && !s.stopping.Final &&
+	return s.flight.Len() == 0 && !s.flight.unrestorable && !s.halt.Final &&
 		s.Tally.Facts > s.snapshot.last.Facts
 }
 
@@ -83,26 +81,26 @@ func (s *Stage) dropSnapshot(actor string) error {
 // up and due again after another interval of the policy. An end waits for endPatience
 // and then abandons the deliberations, but not the scene's own, whose actor runs the end workflow.
 func (s *Stage) waitsForRest() bool {
-	if !s.comesToRest() || s.flight.Len() == 0 || s.abandons() {
-		s.resting = 0
+	if !s.comesToRest() || s.flight.Len() == 0 || s.halt.abandons() {
+		s.halt.resting = 0
 		return false
 	}
 	patience := snapshotPatience
 	switch {
-	case s.stopping.Final:
+	case s.halt.Final:
 		patience = endPatience
-	case s.stopping.Reason != "" || s.pausing:
+	case s.halt.Reason != "" || s.halt.pausing:
 		return true
 	}
-	if s.resting == 0 {
-		s.resting = s.now.Wall
+	if s.halt.resting == 0 {
+		s.halt.resting = s.now.Wall
 		s.tickAt(s.now.Wall.Add(patience))
 	}
-	if s.now.Wall.Sub(s.resting) < patience || s.stopping.Final && s.flight.Has(uint32(s.scene.OwnOrdinal())) {
+	if s.now.Wall.Sub(s.halt.resting) < patience || s.halt.Final && s.flight.Has(uint32(s.scene.OwnOrdinal())) {
 		return true
 	}
-	s.resting, s.snapshot.last = 0, s.mark()
-	s.stopping.alone = s.stopping.Final
+	s.halt.resting, s.snapshot.last = 0, s.mark()
+	s.halt.alone = s.halt.Final
 	return false
 }
 
@@ -112,10 +110,3 @@ const (
 	snapshotPatience = 5 * time.Second
 	endPatience      = 10 * time.Second
 )
-
-// abandons reports whether the scene stops without the deliberations in flight. They
-// have left no facts. An interrupted scene does not wait for them; they begin again
-// when it is resumed. A scene that ends has waited for endPatience before.
-func (s *Stage) abandons() bool {
-	return s.stopping.Reason != "" && (!s.stopping.Final || s.stopping.alone)
-}

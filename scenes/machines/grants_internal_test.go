@@ -26,7 +26,7 @@ func TestAMergedTurnGivesBackItsReservation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st := &Stage{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}, Spending: spending.New(&budget.Config{Run: run, Cast: pair{}}, true)}
+	st := &Stage{shared: shared{StageState: &StageState{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}, Spending: spending.New(&budget.Config{Run: run, Cast: pair{}}, true)}}}
 	for o := range uint32(2) {
 		st.Spending.Woken(o, 0, 1, 0)
 		ask := []budget.Request{{Agent: o, Number: 1, Bound: budget.Amount{Calls: 1}}}
@@ -38,7 +38,7 @@ func TestAMergedTurnGivesBackItsReservation(t *testing.T) {
 		t.Fatalf("granted: %+v", st.effects)
 	}
 	st.Spending.Over(0)
-	st.turnMerged(0)
+	(&wave{record: record{shared: &st.shared}}).turnMerged(0)
 	if len(st.effects) != 2 || st.effects[1].Act != ActGrant || st.effects[1].Agent != 1 || st.effects[1].Grant.Refused != nil {
 		t.Errorf("granted: %+v", st.effects)
 	}

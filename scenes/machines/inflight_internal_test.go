@@ -13,16 +13,16 @@ import (
 // is another's.
 func TestUrgentTurnsShare(t *testing.T) {
 	for _, others := range []int{1, 5, 50} { // that end in a round
-		st := &Stage{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}, flight: inflight.New(1)}
+		st := &Stage{shared: shared{StageState: &StageState{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}}, flight: deliberations{Flight: inflight.New(1)}}}
 		merged := map[bool]int{}
 		for range 200 {
 			for range 100 {
-				st.urgentArrived = append(st.urgentArrived, arrival{agent: 1, urgent: true})
+				st.flight.urgent = append(st.flight.urgent, arrival{agent: 1, urgent: true})
 			}
 			for range others {
-				st.arrived = append(st.arrived, arrival{agent: 2})
+				st.flight.arrived = append(st.flight.arrived, arrival{agent: 2})
 			}
-			taken, urgent := st.takeArrived()
+			taken, urgent := st.flight.take(true)
 			if merged[urgent] += len(taken); len(taken) == 0 || len(taken) > maxArrived {
 				t.Fatal(len(taken))
 			}
@@ -30,11 +30,11 @@ func TestUrgentTurnsShare(t *testing.T) {
 				t.Fatal("who is othersTurn makes others stand aside")
 			}
 		}
-		if merged[false] > merged[true] || merged[false]*5 < merged[true] && len(st.arrived) > 0 {
-			t.Errorf("%d urgent ones, %d others, of which %d wait", merged[true], merged[false], len(st.arrived))
+		if merged[false] > merged[true] || merged[false]*5 < merged[true] && len(st.flight.arrived) > 0 {
+			t.Errorf("%d urgent ones, %d others, of which %d wait", merged[true], merged[false], len(st.flight.arrived))
 		}
-		st.arrived = nil
-		if taken, urgent := st.takeArrived(); !urgent || len(taken) == 0 {
+		st.flight.arrived = nil
+		if taken, urgent := st.flight.take(true); !urgent || len(taken) == 0 {
 			t.Error("what is urgent waits for nobody")
 		}
 	}
@@ -45,22 +45,22 @@ func TestUrgentTurnsShare(t *testing.T) {
 func TestArrivedTurnsHurry(t *testing.T) {
 	clock := agenda.New(agenda.Config{Clock: agenda.Realtime, Agents: 3, Timing: func(uint32) agenda.Timing { return agenda.Timing{} }})
 	clock.Start(1)
-	st := &Stage{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}, flight: inflight.New(3), Agenda: clock}
+	st := &Stage{shared: shared{StageState: &StageState{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}, Agenda: clock}, flight: deliberations{Flight: inflight.New(3)}}}
 	for o := range uint32(3) {
 		st.flight.Begin(o, 1, false, 1)
-		st.arrive(arrival{agent: o})
+		st.flight.arrive(arrival{agent: o}, protocol.Low)
 	}
 	clock.Heard(1, protocol.Critical, 1, 2)
 	clock.Heard(2, protocol.Normal, 1, 2)
 	st.wakeDue(2)
-	if len(st.urgentArrived) != 1 || st.urgentArrived[0].agent != 1 || len(st.arrived) != 2 || !st.UrgentUnderWay(Moment{}) {
-		t.Errorf("first %v, then %v", st.urgentArrived, st.arrived)
+	if len(st.flight.urgent) != 1 || st.flight.urgent[0].agent != 1 || len(st.flight.arrived) != 2 || !st.UrgentUnderWay(Moment{}) {
+		t.Errorf("first %v, then %v", st.flight.urgent, st.flight.arrived)
 	}
 }
 
 // An alarm that is on its way to the stage makes others stand aside.
 func TestAlarmsOnTheirWay(t *testing.T) {
-	st := &Stage{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}, flight: inflight.New(1)}
+	st := &Stage{shared: shared{StageState: &StageState{scene: &setup.Scene{Options: setup.Options{Clock: agenda.Realtime}}}, flight: deliberations{Flight: inflight.New(1)}}}
 	if st.UrgentUnderWay(Moment{}) || !st.UrgentUnderWay(Moment{Alarms: 1}) {
 		t.Error("whether others stand aside does not follow the alarms")
 	}

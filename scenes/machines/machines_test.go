@@ -110,7 +110,7 @@ func TestASnapshotAndItsTail(t *testing.T) {
 			t.Errorf("wave %d: the restored state is another", i+1)
 		}
 		for _, s := range []*machines.State{whole, other} {
-			s.Configure(machines.StageConfig{}, machines.Kept{}, s.Shown())
+			machines.NewStage(s.StageState, machines.StageConfig{}, machines.Kept{}, s.Shown())
 		}
 		next, ok := whole.Agenda.NextTime()
 		if got, some := other.Agenda.NextTime(); got != next || some != ok {
@@ -163,7 +163,7 @@ func TestARestoredAgendaKnowsTheOthers(t *testing.T) {
 		err = whole.Services[channel].Decide(in, second, func(facts []protocol.Fact, _ bool) error {
 			for _, f := range facts {
 				r := protocol.Record{Time: second, Actor: "$events", Kind: f.FactKind()}
-				if err := errors.Join(whole.Stage.Apply(r, f), whole.ApplyAgents(r, f)); err != nil {
+				if err := errors.Join(whole.StageState.Apply(r, f), whole.ApplyAgents(r, f)); err != nil {
 					return err
 				}
 			}
@@ -175,7 +175,7 @@ func TestARestoredAgendaKnowsTheOthers(t *testing.T) {
 		apply(t, whole, second, &agenda.WaveClosed{Wave: 1})
 		other := restored(t, made, whole, backwards)
 		for _, s := range []*machines.State{whole, other} {
-			s.Configure(machines.StageConfig{}, machines.Kept{}, s.Shown())
+			machines.NewStage(s.StageState, machines.StageConfig{}, machines.Kept{}, s.Shown())
 		}
 		if due := 3 * second; !whole.Agenda.ReleaseDue(due) || !other.Agenda.ReleaseDue(due) || other.Agenda.ReleaseDue(2*second) {
 			t.Errorf("backwards %v: the channel goes on: %v; restored, %v", backwards, whole.Agenda.ReleaseDue(due), other.Agenda.ReleaseDue(due))

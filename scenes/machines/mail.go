@@ -23,24 +23,23 @@ type mail struct {
 }
 
 // tells puts a fact about a base into the mail of the scenes that share it.
-func (s *Stage) tells(fact knowledge.Fact, f protocol.KindData) {
-	bases, _ := s.View.Shown(knowledge.Service).(knowledge.State)
+func (w *wave) tells(fact knowledge.Fact, f protocol.KindData) {
+	bases, _ := w.View.Shown(knowledge.Service).(knowledge.State)
 	for _, to := range bases.Hears(fact) {
-		i := slices.IndexFunc(s.wave.mail, func(m mail) bool { return m.to == to })
+		i := slices.IndexFunc(w.mail, func(m mail) bool { return m.to == to })
 		if i < 0 {
-			i = len(s.wave.mail)
-			s.wave.mail = append(s.wave.mail, mail{to: to})
+			i = len(w.mail)
+			w.mail = append(w.mail, mail{to: to})
 		}
-		s.wave.mail[i].items = append(s.wave.mail[i].items, travel.Item{Kind: f.Kind, Data: f.Data})
+		w.mail[i].items = append(w.mail[i].items, travel.Item{Kind: f.Kind, Data: f.Data})
 	}
 }
 
 // post sends the mail of the wave.
-func (s *Stage) post() error {
-	w := s.wave
+func (w *wave) post() error {
 	slices.SortFunc(w.mail, func(a, b mail) int { return cmp.Compare(a.to, b.to) })
 	for _, m := range w.mail {
-		link, err := s.scene.LinkTo(m.to)
+		link, err := w.scene.LinkTo(m.to)
 		if err != nil {
 			return err
 		}
@@ -52,8 +51,8 @@ func (s *Stage) post() error {
 			}
 			f := &travel.Posted{To: m.to, Parcel: m.items[:n]}
 			f.Arrives, f.Answer = link.Times(w.time)
-			f.Number, f.Closed = s.Travel.Next(m.to)
-			if err := s.keepOwn(f); err != nil {
+			f.Number, f.Closed = w.Travel.Next(m.to)
+			if err := w.keepOwn(f); err != nil {
 				return err
 			}
 			m.items = m.items[n:]
@@ -64,36 +63,36 @@ func (s *Stage) post() error {
 
 // parcel carries out a letter about a parcel: one that comes, or the answer to one of this scene. One
 // that came before changes nothing.
-func (s *Stage) parcel(l *travel.Letter) error {
+func (c *changes) parcel(l *travel.Letter) error {
 	if l.Kind == travel.Arrive {
-		if _, had := s.Travel.Has(l.Scene, l.Number); had {
+		if _, had := c.Travel.Has(l.Scene, l.Number); had {
 			return nil
 		}
-		if err := s.keepOwn(&travel.Received{From: l.Scene, Number: l.Number, Closed: l.Closed}); err != nil {
+		if err := c.keepOwn(&travel.Received{From: l.Scene, Number: l.Number, Closed: l.Closed}); err != nil {
 			return err
 		}
-		s.told(l.Scene, "", l.Parcel)
+		c.passOn(l.Scene, "", l.Parcel)
 		return nil
 	}
-	mail := s.Travel.Posted(l.Scene, l.Number)
+	mail := c.Travel.Posted(l.Scene, l.Number)
 	if mail == nil {
 		return nil
 	}
 	items := mail.Parcel
-	if err := s.keepOwn(&travel.Delivered{To: l.Scene, Number: l.Number, Error: l.Error}); err != nil || l.Error == "" {
+	if err := c.keepOwn(&travel.Delivered{To: l.Scene, Number: l.Number, Error: l.Error}); err != nil || l.Error == "" {
 		return err
 	}
 	// The asker is told that no scene decides about it. What this scene has decided, holds.
 	items = slices.DeleteFunc(slices.Clone(items), func(x travel.Item) bool { return x.Kind != knowledge.FactForwarded })
-	s.told(l.Scene, l.Error, items)
+	c.passOn(l.Scene, l.Error, items)
 	return nil
 }
 
-// told hands facts of another scene, or of this one that did not arrive there, to the service of
+// passOn hands facts of another scene, or of this one that did not arrive there, to the service of
 // knowledge bases.
-func (s *Stage) told(from, undelivered string, items []travel.Item) {
+func (c *changes) passOn(from, undelivered string, items []travel.Item) {
 	for _, x := range items {
 		q := knowledge.Told(from, undelivered, protocol.KindData{Kind: x.Kind, Data: x.Data})
-		s.sequence([]protocol.Sequenced{{To: knowledge.Service, Data: protocol.Encode(q.Value())}})
+		c.sequence([]protocol.Sequenced{{To: knowledge.Service, Data: protocol.Encode(q.Value())}})
 	}
 }

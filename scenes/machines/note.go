@@ -94,7 +94,7 @@ func (n *Note) Document() (*world.Document, error) {
 }
 
 // Load restores the kept state of the stage from its part of a snapshot.
-func (s *Stage) Load(raw []byte) error {
+func (s *StageState) Load(raw []byte) error {
 	var snap SceneSnapshot
 	if err := grown.Unmarshal(s.codec, raw, &snap); err != nil {
 		return err

@@ -1,14 +1,19 @@
 package machines
 
 import (
+	"fmt"
+
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
+	"tavernsim/engine/knowledge"
 	"tavernsim/engine/order"
 	"tavernsim/engine/script"
+	"tavernsim/engine/tooltask"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
+	"tavernsim/scenes/machines/replies"
 	"tavernsim/scenes/machines/tally"
 )
 
@@ -16,12 +21,6 @@ import (
 // decides about its changes as one transaction; only if it agrees, the order's events are
 // published in the same wave. So an order is carried out as a whole or not at all, and a
 // kill leaves all of it or nothing.
-
-// ordered takes an order from outside.
-func (s *Stage) ordered(in *Order) error {
-	s.Waiting.add(in)
-	return s.next()
-}
 
 // CheckOrder refuses an order that cannot be carried out in a scene. had = it is not new to the run.
 func CheckOrder(sc *setup.Scene, o *agenda.Intervened, had bool) error {
@@ -64,86 +63,81 @@ func (s *Stage) openOrder(at protocol.Time) error {
 		return err
 	}
 	if p.End {
-		s.stop(agenda.StoppedByRequest, at)
+		s.halt.stop(agenda.StoppedByRequest, at)
 		return s.next()
 	}
 	s.openWave(at)
-	return s.carryOutOrder(s.Waiting.take(), p)
+	return s.carryOut(s.Waiting.take(), p)
 }
 
-// carryOutOrder keeps the order of the open wave and asks for what it changes.
-func (s *Stage) carryOutOrder(o *Order, p *order.Plan) error {
-	if err := s.keepOwn(o.Intervened); err != nil {
+func (s *Stage) carryOut(o *Order, p *order.Plan) error {
+	if err := s.wave.changes.carryOut(o, p); err != nil {
 		return err
 	}
-	s.joinDeferred()
-	if p.Letter != nil {
-		if err := s.letter(p.Letter); err != nil {
-			return err
-		}
-		return s.closeWave()
+	return s.closeWave()
+}
+
+// carryOut keeps the order of the wave and asks for what it changes.
+func (c *changes) carryOut(o *Order, p *order.Plan) error {
+	if err := c.keepOwn(o.Intervened); err != nil {
+		return err
 	}
-	why := s.unsettled(p, o.By)
+	c.joinDeferred()
+	if p.Letter != nil {
+		return c.letter(p.Letter)
+	}
+	why := c.unsettled(p, o.By)
 	if p.Plugins != nil {
-		why = s.mayReload(p.Plugins)
+		why = c.mayReload(p.Plugins)
 	}
 	if why != "" {
-		if err := s.keepOwn(&agenda.OrderRefused{ID: o.ID, Error: why}); err != nil {
-			return err
-		}
-		return s.closeWave()
+		return c.keepOwn(&agenda.OrderRefused{ID: o.ID, Error: why})
 	}
 	if p.Plugins != nil {
-		if err := s.keepOwn(p.Plugins); err != nil {
-			return err
-		}
-		return s.closeWave()
+		return c.keepOwn(p.Plugins)
 	}
-	s.wave.ordered, s.wave.orderBy = p, &cast.Request{ID: o.ID, By: order.By, Reason: o.Reason}
-	s.wave.orderer = o.By
+	c.ordered, c.orderBy, c.orderer = p, &cast.Request{ID: o.ID, By: order.By, Reason: o.Reason}, o.By
 	for i := range p.World {
-		s.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: p.World[i].AppendMsg(nil)}})
+		c.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: p.World[i].AppendMsg(nil)}})
 	}
 	if len(p.World) == 0 {
-		if err := s.worldAgreed(""); err != nil {
-			return err
-		}
+		return c.worldAgreed("")
 	}
-	return s.closeWave()
+	return nil
 }
 
 func (o *Order) plan() (*order.Plan, error) { return order.Read(o.ID, o.Reason, o.Do) }
 
 // worldAgreed carries out what the order whose wave is open changes beside the world, and
 // publishes its events, after the world has decided; refused says why the world did not agree. Without an order it does nothing.
-func (s *Stage) worldAgreed(refused string) error {
-	p := s.wave.ordered
+func (c *changes) worldAgreed(refused string) error {
+	p := c.ordered
 	if p == nil {
 		return nil
 	}
-	s.wave.ordered = nil
+	c.ordered = nil
 	if refused != "" {
-		return s.keepOwn(&agenda.OrderRefused{ID: s.wave.orderBy.ID, Error: refused})
+		return c.keepOwn(&agenda.OrderRefused{ID: c.orderBy.ID, Error: refused})
 	}
-	if err := s.change(p.Stage, s.wave.orderBy); err != nil {
+	if err := order.CarryOut(p.Stage, c.asItIs(), c.orderBy, c.keepChange); err != nil {
 		return err
 	}
-	s.settlePeople(p, s.wave.orderer)
-	s.wave.given = append(s.wave.given, script.Given{Set: p.Set, To: p.To, Why: "order " + s.wave.orderBy.ID})
-	if p.Aim(s.people(), setup.ActorScene) != nil { // nobody whom they mean is there: the channel refuses them
-		if err := p.Aim(s.placed(s.scene), setup.ActorScene); err != nil {
+	c.settlePeople(p, c.orderer)
+	c.given = append(c.given, script.Given{Set: p.Set, To: p.To, Why: "order " + c.orderBy.ID})
+	if p.Aim(c.people(), setup.ActorScene) != nil { // nobody whom they mean is there: the channel refuses them
+		if err := p.Aim(c.placed(c.scene), setup.ActorScene); err != nil {
 			return err
 		}
 	}
 	for i := range p.Events {
-		s.sequence([]protocol.Sequenced{{To: bus.Service, Data: p.Events[i].AppendMsg(nil)}})
+		c.sequence([]protocol.Sequenced{{To: bus.Service, Data: p.Events[i].AppendMsg(nil)}})
 	}
 	return nil
 }
 
 // ending takes the order that ends the scene at a time; nil = none does.
 func (s *Stage) ending(at protocol.Time) (*Order, error) {
-	if len(s.Waiting) == 0 || s.stopping.Reason != agenda.StoppedByRequest || !s.Waiting[0].allowed(s.Agenda.Wave+1, at.Sub(s.Agenda.Begun())) {
+	if len(s.Waiting) == 0 || s.halt.Reason != agenda.StoppedByRequest || !s.Waiting[0].allowed(s.Agenda.Wave+1, at.Sub(s.Agenda.Begun())) {
 		return nil, nil
 	}
 	if p, err := s.Waiting[0].plan(); err != nil || !p.End {
@@ -153,13 +147,72 @@ func (s *Stage) ending(at protocol.Time) (*Order, error) {
 }
 
 // keepLast keeps an order that ends the scene, and the outcome that it gives.
-func (s *Stage) keepLast(o *Order) error {
+func (c *changes) keepLast(o *Order) error {
 	p, err := o.plan()
 	if err != nil {
 		return err
 	}
-	if err := s.keepOwn(o.Intervened); err != nil || p.Outcome == nil {
+	if err := c.keepOwn(o.Intervened); err != nil || p.Outcome == nil {
 		return err
 	}
-	return s.keepOwn(p.Outcome)
+	return c.keepOwn(p.Outcome)
+}
+
+// unsettled says why an order cannot move agents, let them come or go, or end the questions that it names; "" = it can. The order
+// is then refused as a whole, before the services decide about the rest.
+func (c *changes) unsettled(p *order.Plan, by string) string {
+	if err := p.Fits(c.asItIs()); err != nil {
+		return err.Error()
+	}
+	if why := p.Empty(c.people()); why != "" {
+		return why
+	}
+	if moves := order.Moves(p.Stage, c.asItIs()); len(moves) > 0 {
+		if err := c.View.Space().Check(moves); err != nil {
+			return "move: " + err.Error()
+		}
+	}
+	shelves, _ := c.View.Shown(knowledge.Service).(knowledge.State)
+	if why := p.Reviewed(shelves, c.time); why != "" {
+		return why
+	}
+	if len(p.Settled)+len(p.Seats) == 0 {
+		return ""
+	}
+	people := replies.People{Tasks: c.questions(), Players: c.scene.Players}
+	for i := range p.Seats {
+		x := p.Seats[i].By(by)
+		here := c.people().Members(cast.Named(x.Player.Agent))
+		why := people.Unseatable(x, len(here) > 0)
+		if why == "" && !x.Release && p.Leaves(c.people(), here[0]) {
+			why = "it leaves the scene with the same order"
+		}
+		if why != "" {
+			return fmt.Sprintf("%s: %s", x.Player.Agent, why)
+		}
+	}
+	for i := range p.Settled {
+		x := &p.Settled[i]
+		if why := people.Unanswerable(x.ID, x.Status == tooltask.Answered, x.Value, by); why != "" {
+			return fmt.Sprintf("interaction %s: %s", protocol.Short(x.ID, 80), why)
+		}
+	}
+	return ""
+}
+
+// settlePeople asks the services to end the questions that an order names, and to review
+// suggestions: before anything else of the wave, as unsettled has looked at it.
+func (c *changes) settlePeople(p *order.Plan, by string) {
+	for i := range p.Reviews {
+		c.asking.first(knowledge.Service, protocol.Encode(p.Reviews[i].Value()))
+	}
+	for i := range p.Settled {
+		x := &p.Settled[i]
+		q := tooltask.Request{Task: tooltask.Task{ID: x.ID}, Settle: &tooltask.Settle{Status: x.Status, By: by, Value: x.Value}}
+		c.sequence([]protocol.Sequenced{{To: tooltask.Service, Data: q.AppendMsg(nil)}})
+	}
+	for i := range p.Seats {
+		q := tooltask.Request{Seat: p.Seats[i].By(by)}
+		c.sequence([]protocol.Sequenced{{To: tooltask.Service, Data: q.AppendMsg(nil)}})
+	}
 }

@@ -3,7 +3,6 @@ package machines
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
@@ -25,16 +24,10 @@ type scripting struct {
 	State   *script.State
 	machine *script.Machine
 
-	shown   sceneInput
-	secrets []string // types of events that only the scene hears, at version
-	version uint64   // of secrets
-	warned  map[string]bool
-}
-
-// sceneInput is the input `scene` of agents, at a version of the script.
-type sceneInput struct {
-	version uint64
-	value   map[string]any
+	input   map[string]any // `scene` of agents, at shownAt
+	shownAt uint64         // a version of the script, as the next
+	secrets []string       // types of events that only the scene hears, at version
+	version uint64         // of secrets
 }
 
 // InputScene is what agents know of the script, by the name of their input.
@@ -44,29 +37,19 @@ func newScripting(sc *setup.Scene, people order.Setting) *scripting {
 	if sc.Script == nil {
 		return nil
 	}
-	x := &scripting{State: script.New(sc.Script), machine: &script.Machine{Program: sc.Script, Cast: people, Seed: sc.Seed}, warned: map[string]bool{}}
-	return x
+	return &scripting{State: script.New(sc.Script), machine: &script.Machine{Program: sc.Script, Cast: people, Seed: sc.Seed}}
 }
 
 // ScriptDue is when the script has something to do although nothing happens; 0 = never.
-func (s *Stage) ScriptDue() protocol.Time {
+func (s *StageState) ScriptDue() protocol.Time {
 	if s.script == nil {
 		return 0
 	}
 	return s.script.machine.Next(s.script.State, s.Agenda.Begun(), s.Agenda.Now, s.Agenda.Wave, s.scene.Simulation().Tick.Std())
 }
 
-// releases is when a service or the script next has something to decide.
-func (s *Stage) releases(v *View) protocol.Time {
-	at, due := v.releases(), s.ScriptDue()
-	if at == 0 || due != 0 && due < at {
-		return due
-	}
-	return at
-}
-
 // applyScript folds a fact of the script.
-func (s *Stage) applyScript(f script.Fact, at protocol.Time) error {
+func (s *StageState) applyScript(f script.Fact, at protocol.Time) error {
 	if s.script == nil {
 		return protocol.Errorf(protocol.KindCorrupt, "a fact of kind %q: the scene %s has no script: the journal is of another project", f.FactKind(), s.scene.ID)
 	}
@@ -81,7 +64,7 @@ func (s *Stage) applyScript(f script.Fact, at protocol.Time) error {
 }
 
 // activate lets those rest that are not active in a state, and no others.
-func (s *Stage) activate(state string, at protocol.Time) {
+func (s *StageState) activate(state string, at protocol.Time) {
 	active := (&script.Machine{Program: s.scene.Script, Cast: s.scene}).Active(state) // also of those who are away
 	for o := range uint32(s.scene.Size()) {
 		if active == nil || active.Contains(o) {
@@ -92,95 +75,66 @@ func (s *Stage) activate(state string, at protocol.Time) {
 	}
 }
 
-// seeded takes the seed of the run from its facts.
-func (s *Stage) seeded(seed uint64) {
+// Seeded takes the seed of the run from its facts, for verify from a history, which says with which one it began.
+func (s *StageState) Seeded(seed uint64) {
 	if s.script != nil {
 		s.script.State.Seed = seed
 	}
 }
 
-// Seeded is for verify: a history says with which seed it began.
-func (s *Stage) Seeded(seed uint64) { s.seeded(seed) }
-
-// hears notes an event for the script.
-func (s *Stage) hears(x *bus.Routed) {
-	if s.script != nil && x.Released == 0 && s.script.machine.Types[x.Type] {
-		s.wave.heard = append(s.wave.heard, x)
-	}
+// hears reports whether the script looks at an event.
+func (x *scripting) hears(f *bus.Routed) bool {
+	return x != nil && f.Released == 0 && x.machine.Types[f.Type]
 }
 
 // look lets the script decide about the open wave.
-func (s *Stage) look() error {
-	if s.script == nil {
+func (c *changes) look() error {
+	if c.script == nil {
 		return nil
 	}
-	w, x := s.wave, s.script
+	x := c.script
 	x.machine.Seed = x.State.Seed
 	d, err := x.machine.Look(x.State, &script.Input{
-		Now: w.time, Began: s.Agenda.Begun(), Wave: w.number, Events: w.heard, Given: w.given,
-		Roots:  conditionRoots{s, w.time, w.number},
-		Ending: slices.ContainsFunc(w.facts, func(f protocol.Fact) bool { _, ended := f.(*agenda.Ended); return ended }),
+		Now: c.time, Began: c.Agenda.Begun(), Wave: c.number, Events: c.heard, Given: c.given,
+		Roots:  conditionRoots{c.StageState, c.time, c.number},
+		Ending: slices.ContainsFunc(c.facts, func(f protocol.Fact) bool { _, ended := f.(*agenda.Ended); return ended }),
 	})
 	if err != nil {
 		return err
 	}
 	for _, warning := range d.Warnings {
-		s.warnOnce(warning)
+		c.warnOnce(warning.Error(), warning)
 	}
 	for _, f := range d.Facts {
-		if err := s.keepScript(f); err != nil {
+		if err := c.keepOwn(f); err != nil {
 			return err
 		}
+		if x, ok := f.(*script.Refused); ok {
+			c.tellLast(x.By, script.FactRefused)
+		}
 	}
-	return s.ask(d.Do)
-}
-
-// warnOnce warns of a condition that fails, once in a process.
-func (s *Stage) warnOnce(warning error) {
-	if text := warning.Error(); !s.script.warned[text] && len(s.script.warned) < maxWarnings {
-		s.script.warned[text] = true
-		s.effect(Effect{Act: ActWarn, Err: warning})
-	}
-}
-
-const maxWarnings = 1_000
-
-func (s *Stage) keepScript(f script.Fact) error {
-	if err := s.keepOwn(f); err != nil {
-		return err
-	}
-	if x, ok := f.(*script.Refused); ok {
-		s.tell(&s.wave.told, x.By, protocol.KindData{Kind: script.FactRefused, Data: s.effects[len(s.effects)-1].Data})
-	}
-	return nil
+	return c.ask(d.Do)
 }
 
 // ask defers what the actions of the script ask for.
-func (s *Stage) ask(list []script.Request) error {
-	effects, stage, failed := order.Requests(s.asItIs(), order.Asker{By: ByScript, Source: setup.ActorScene}, fmt.Sprintf("script/%d", s.wave.number), list)
+func (c *changes) ask(list []script.Request) error {
+	effects, stage, failed := order.Requests(c.asItIs(), order.Asker{By: ByScript, Source: setup.ActorScene}, fmt.Sprintf("script/%d", c.number), list)
 	for _, f := range failed {
-		if err := s.keepOwn(f); err != nil {
+		if err := c.keepOwn(f); err != nil {
 			return err
 		}
 	}
-	if err := s.change(stage, &cast.Request{ID: fmt.Sprintf("script/%d", s.wave.number), By: ByScript}); err != nil || len(effects) == 0 {
+	if err := order.CarryOut(stage, c.asItIs(), &cast.Request{ID: fmt.Sprintf("script/%d", c.number), By: ByScript}, c.keepChange); err != nil || len(effects) == 0 {
 		return err
 	}
-	return s.keepOwn(&agenda.EffectsDeferred{Agent: uint32(s.scene.OwnOrdinal()), Due: s.reaction(s.wave.time), Effects: effects})
-}
-
-// reaction is one tick after a time; on the realtime clock as soon as can be.
-func (s *Stage) reaction(at protocol.Time) protocol.Time {
-	wait := time.Duration(1)
-	if !s.realtime() {
-		wait = max(wait, s.scene.Simulation().Tick.Std())
-	}
-	return s.Agenda.Grid(at.Add(wait))
+	return c.keepOwn(&agenda.EffectsDeferred{Agent: uint32(c.scene.OwnOrdinal()), Due: c.reaction(c.time), Effects: effects})
 }
 
 // sealed directs an answer to the scene while a secret collection of its type is open.
-func (s *Stage) sealed(r protocol.Sequenced) protocol.Sequenced {
-	x := s.script
+func (x *scripting) sealed(r protocol.Sequenced) protocol.Sequenced {
+	if x == nil {
+		return r
+	}
 	if v := x.State.Version() + 1; x.version != v {
 		x.version, x.secrets = v, x.machine.Secrets(x.State)
 	}
@@ -195,20 +149,19 @@ func (s *Stage) sealed(r protocol.Sequenced) protocol.Sequenced {
 	return r
 }
 
-// sceneShown is the input `scene` of agents; nil = there is no script, or it has not begun.
-func (s *Stage) sceneShown() map[string]any {
-	x := s.script
+// shown is the input `scene` of agents; nil = there is no script, or it has not begun.
+func (x *scripting) shown() (value map[string]any, err error) {
 	if x == nil || x.State.Current == "" {
-		return nil
+		return nil, nil
 	}
-	if v := x.State.Version() + 1; x.shown.version != v {
-		text, err := x.machine.Context(x.State)
-		if err != nil {
-			s.warnOnce(fmt.Errorf("the context of the state %s cannot be written and is empty: %w", x.State.Current, err))
+	if v := x.State.Version() + 1; x.shownAt != v {
+		text, bad := x.machine.Context(x.State)
+		if bad != nil {
+			err = fmt.Errorf("the context of the state %s cannot be written and is empty: %w", x.State.Current, bad)
 		}
-		x.shown = sceneInput{v, map[string]any{"state": x.State.Current, "context": text}}
+		x.shownAt, x.input = v, map[string]any{"state": x.State.Current, "context": text}
 	}
-	return x.shown.value
+	return x.input, err
 }
 
 // checkScript refuses what an order wants of a script that there is not.
@@ -227,7 +180,7 @@ func checkScript(sc *setup.Scene, p *order.Plan) error {
 }
 
 // Script is where the script of the scene stands, and its machine; nil = there is none.
-func (s *Stage) Script() (*script.State, *script.Machine) {
+func (s *StageState) Script() (*script.State, *script.Machine) {
 	if s.script == nil {
 		return nil, nil
 	}

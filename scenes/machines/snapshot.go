@@ -58,9 +58,11 @@ func (s *SceneSnapshot) fields(budgets bool) int {
 }
 
 // EncodeScene encodes the kept state of the stage.
-func (s *Stage) EncodeScene() (protocol.Raw, error) { return s.encode(s.Roster.Pack(), &s.Ordered) }
+func (s *StageState) EncodeScene() (protocol.Raw, error) {
+	return s.encode(s.Roster.Pack(), &s.Ordered)
+}
 
-func (s *Stage) encode(roster []byte, orders *ordered.List) (protocol.Raw, error) {
+func (s *StageState) encode(roster []byte, orders *ordered.List) (protocol.Raw, error) {
 	snap := SceneSnapshot{Tally: s.Tally, Roster: roster, Orders: orders}
 	snap.Ledgers, snap.Exhausted = s.Spending.Kept()
 	var errs [5]error
@@ -105,7 +107,7 @@ func (s *State) Load(name string, raw []byte) (err error) {
 }
 
 func (s *State) loadScene(raw []byte) error {
-	if err := s.Stage.Load(raw); err != nil {
+	if err := s.StageState.Load(raw); err != nil {
 		return err
 	}
 	if s.scene.Clock == agenda.Virtual {

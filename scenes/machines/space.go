@@ -118,12 +118,12 @@ func (e *Events) Look(v *View) {
 }
 
 // crossings publishes the events of steps over borders of places.
-func (s *Stage) crossings(list []space.Crossed) {
+func (w *wave) crossings(list []space.Crossed) {
 	for _, c := range list {
 		for _, e := range [...]struct{ typ, place string }{{space.TypeLeft, c.Left}, {space.TypeEntered, c.Entered}} {
 			if e.place != "" {
 				d := protocol.Draft{EventHeader: protocol.EventHeader{Type: e.typ, Source: c.Instance}, Body: protocol.Encode(map[string]any{"agent": c.Instance, "place": e.place})}
-				s.sequence([]protocol.Sequenced{{To: bus.Service, Data: d.AppendMsg(nil)}})
+				w.sequence([]protocol.Sequenced{{To: bus.Service, Data: d.AppendMsg(nil)}})
 			}
 		}
 	}

@@ -11,102 +11,85 @@ import (
 	"tavernsim/scenes/machines/tally"
 )
 
-// WaveSize is how many agents the open wave has.
-func (s *Stage) WaveSize() int {
-	if s.wave == nil {
-		return 0
-	}
-	return len(s.wave.order)
-}
-
 // mergeSpan takes ended turns into the wave. It keeps their facts and adds their requests to the
 // lists of the services.
-func (s *Stage) mergeSpan(x *span.Span) error {
+func (w *wave) mergeSpan(x *span.Span) error {
 	at := x.Facts.At
-	s.effect(Effect{Act: ActKeepSpan, Wave: s.wave.number, At: at, Span: x})
-	s.Tally.Facts += int64(x.Facts.Count - len(x.Turns)) // the ends and the others count when they are applied
+	w.effect(Effect{Act: ActKeepSpan, Wave: w.number, At: at, Span: x})
+	w.Tally.Facts += int64(x.Facts.Count - len(x.Turns)) // the ends and the others count when they are applied
 	for i := range x.Turns {
-		s.Tally.Facts -= int64(len(x.Turns[i].Others))
-		if err := s.mergeTurn(&x.Turns[i], at); err != nil {
+		w.Tally.Facts -= int64(len(x.Turns[i].Others))
+		if err := w.mergeTurn(&x.Turns[i], at); err != nil {
 			return err
 		}
 	}
 	for _, k := range x.Kinds {
 		if k.Name == agentfact.FactSaid {
-			s.Tally.Said += k.N
+			w.Tally.Said += k.N
 		}
 	}
 	for _, c := range x.Calls {
-		s.Tally.Called(c.Name, c.Status, c.N)
+		w.Tally.Called(c.Name, c.Status, c.N)
 	}
 	return nil
 }
 
-func (s *Stage) mergeTurn(t *span.Turn, at protocol.Time) error {
-	s.flight.End(t.Agent)
-	defer s.turnMerged(t.Agent)
-	actor := s.scene.Name(t.Agent)
-	if err := s.addressed(actor, t.Requests); err != nil {
+func (w *wave) mergeTurn(t *span.Turn, at protocol.Time) error {
+	w.flight.End(t.Agent)
+	defer w.turnMerged(t.Agent)
+	actor := w.scene.Name(t.Agent)
+	if err := w.addressed(actor, t.Requests); err != nil {
 		return err
 	}
 	for _, f := range t.Others {
-		if err := s.Apply(protocol.Record{Time: at, Actor: actor, Kind: f.Kind, Data: f.Data}, f.Fact); err != nil {
+		if err := w.Apply(protocol.Record{Time: at, Actor: actor, Kind: f.Kind, Data: f.Data}, f.Fact); err != nil {
 			return err
 		}
 		for _, id := range agentfact.Publishers(f.Fact) {
-			s.tell(&s.wave.undelivered, id, f)
+			w.tell(&w.undelivered, id, f)
 		}
 	}
-	if err := s.Apply(protocol.Record{Time: at, Actor: actor, Kind: agentfact.FactTurnEnded}, &t.End); err != nil {
+	if err := w.Apply(protocol.Record{Time: at, Actor: actor, Kind: agentfact.FactTurnEnded}, &t.End); err != nil {
 		return err
 	}
-	s.cameOf(t)
-	return s.turnAsked(t)
+	for _, f := range t.Came {
+		if x, refused := f.(*agenda.EffectsRefused); refused {
+			w.keep(x)
+		} else {
+			w.asked = append(w.asked, asked{came: f})
+		}
+	}
+	return w.turnAsked(t)
 }
 
 // turnAsked passes on what a turn has asked for, or holds it back for its simulated latency.
-func (s *Stage) turnAsked(t *span.Turn) error {
-	s.countTurn(t.Agent)
-	requests := s.fitting(t.Agent, t.Requests)
+func (w *wave) turnAsked(t *span.Turn) error {
+	w.countTurn(t.Agent)
+	requests := w.fitting(t.Agent, t.Requests)
 	if t.End.Elapsed <= 0 || len(requests) == 0 { // on the realtime clock nothing elapses
-		s.sequence(requests)
+		w.sequence(requests)
 		return nil
 	}
 	held := make([]protocol.Sequenced, len(requests)) // longer than the span
 	for i, r := range requests {
 		held[i] = protocol.Sequenced{To: r.To, Data: slices.Clone(r.Data)}
 	}
-	return s.keepOwn(&agenda.EffectsDeferred{Agent: t.Agent, Due: s.wave.time.Add(t.End.Elapsed), Effects: held})
-}
-
-// fitting returns the requests of a turn if they fit into max_wave_bytes. If not, it
-// refuses all of them, with a fact at the end of the wave. The scene's own always fit.
-func (s *Stage) fitting(o uint32, requests []protocol.Sequenced) []protocol.Sequenced {
-	w, limit, size := s.wave, s.scene.Simulation().Limits.MaxWaveBytes, 0
-	for i := range requests {
-		size += len(requests[i].Data)
-	}
-	if w.bytes+size > limit && int(o) != s.scene.OwnOrdinal() {
-		w.keep(&agenda.EffectsRefused{By: s.scene.Name(o), Requests: int64(len(requests)), Bytes: int64(size), Limit: int64(limit)})
-		return nil
-	}
-	w.bytes += size
-	return requests
+	return w.keepOwn(&agenda.EffectsDeferred{Agent: t.Agent, Due: w.time.Add(t.End.Elapsed), Effects: held})
 }
 
 // addressed refuses a turn with a request that no service takes.
-func (s *Stage) addressed(actor string, requests []protocol.Sequenced) error {
+func (w *wave) addressed(actor string, requests []protocol.Sequenced) error {
 	for _, r := range requests {
-		if r.To != cast.Stage && !slices.ContainsFunc(s.services, func(k ServiceKind) bool { return k.Name == r.To }) {
-			return s.errorf("a request of %s to %q: no row of machines.Services has this name", actor, r.To)
+		if r.To != cast.Stage && w.asking.of(r.To) < 0 {
+			return w.errorf("a request of %s to %q: no row of machines.Services has this name", actor, r.To)
 		}
 	}
 	return nil
 }
 
 // countTurn counts a turn for the fact that closes the wave.
-func (s *Stage) countTurn(o uint32) {
-	if tally.Deliberates(s.scene, o) {
-		s.wave.turns++
+func (w *wave) countTurn(o uint32) {
+	if tally.Deliberates(w.scene, o) {
+		w.turns++
 	}
 }

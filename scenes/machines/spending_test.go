@@ -35,7 +35,7 @@ func TestFactsOfToolsAreCharged(t *testing.T) {
 		{&tooltask.Ended{ID: "3", Agent: name, Tool: "Dig", ErrorKind: protocol.KindLimit, Error: over}, budget.Amount{Calls: 1, Nano: 7, Micro: 1000}, 1},
 		{&agentfact.TurnEnded{Turn: 1, ToolCalls: 2, ToolRefused: 3}, budget.Amount{Calls: 3, Nano: 7, Micro: 1000}, 4},
 	} {
-		if err := s.Stage.Apply(protocol.Record{Seq: 1, Actor: machines.ActorTasks, Kind: c.fact.FactKind()}, c.fact); err != nil {
+		if err := s.StageState.Apply(protocol.Record{Seq: 1, Actor: machines.ActorTasks, Kind: c.fact.FactKind()}, c.fact); err != nil {
 			t.Fatal(err)
 		}
 		if l, _ := s.Spending.Kept(); len(l) != 1 || l[0].Used != c.used || l[0].Refused != c.refused {
@@ -52,18 +52,18 @@ func TestARaisedBudgetDemandsNothing(t *testing.T) {
 		made.Budgets = &budget.Config{Tools: &budget.Limits{Amount: budget.Amount{Calls: 1}, On: budget.Action{Do: budget.End}}, Cast: made}
 		s := begin(t, made)
 		for _, f := range []protocol.Fact{made.Started(1), &tooltask.Opened{Task: tooltask.Task{ID: "1", Agent: made.Name(0), Tool: "Dig"}}, &tooltask.Ended{ID: "3", Agent: made.Name(0), Tool: "Dig", ErrorKind: protocol.KindLimit, Error: budget.ToolsAreOut}} {
-			if err := s.Stage.Apply(protocol.Record{Seq: 1, Time: 1, Actor: machines.ActorTasks, Kind: f.FactKind()}, f); err != nil {
+			if err := s.StageState.Apply(protocol.Record{Seq: 1, Time: 1, Actor: machines.ActorTasks, Kind: f.FactKind()}, f); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if !s.Spending.Demands(budget.End) {
 			t.Fatal("the budget demands nothing: nothing is tested")
 		}
-		s.Configure(machines.StageConfig{Raised: raised}, machines.Kept{}, s.Shown())
-		if _, err := s.Stage.Decide(machines.Moment{}, &machines.Begin{}); err != nil {
+		stage := machines.NewStage(s.StageState, machines.StageConfig{Raised: raised}, machines.Kept{}, s.Shown())
+		if _, err := stage.Decide(machines.Moment{}, &machines.Begin{}); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.Stage.Outcome().Reason; (got == agenda.StoppedByBudget) == raised {
+		if got := stage.Outcome().Reason; (got == agenda.StoppedByBudget) == raised {
 			t.Errorf("raised %v: the scene stops by %q", raised, got)
 		}
 	}

@@ -82,6 +82,7 @@ type stagePlayer struct {
 	hears            map[string]protocol.Priority
 	made             *setup.Scene
 	state            *machines.State
+	stage            *machines.Stage
 	start            protocol.Time
 	now              machines.Moment
 
@@ -298,7 +299,7 @@ func (p *stagePlayer) configure() {
 	if after := p.settings["after"]; after != "" {
 		c.Stop.After = protocol.Duration(p.duration(after))
 	}
-	p.state.Configure(c, machines.Kept{Wave: p.kept}, p.state.Shown())
+	p.stage = machines.NewStage(p.state.StageState, c, machines.Kept{Wave: p.kept}, p.state.Shown())
 }
 
 // kill forgets what is not durable.
@@ -331,7 +332,7 @@ func (p *stagePlayer) hear(r protocol.Record) {
 // give prints the effects of an input, one a line; equal ones that follow one
 // another share a line.
 func (p *stagePlayer) give(in machines.Input) {
-	effects, err := p.state.Decide(p.now, in)
+	effects, err := p.stage.Decide(p.now, in)
 	last, times := "", 0
 	flush := func() {
 		if times > 1 {

@@ -66,7 +66,7 @@ func (p *stagePlayer) text(e *machines.Effect) string {
 	case machines.ActWarn:
 		return "warn: " + e.Err.Error()
 	case machines.ActFinish:
-		o := p.state.Outcome()
+		o := p.stage.Outcome()
 		text := "finish reason=" + o.Reason
 		if o.Final {
 			text += " final"

@@ -16,9 +16,11 @@ import (
 // State holds every machine of a scene, folded from a journal. A live scene gives each
 // machine to an actor; both apply the same facts in the same order.
 type State struct {
-	*Stage
+	*StageState
 	Services []Service        // in the order of [Services]
 	Agents   []*agent.Machine // by ordinal, the scene's own last; with a Rest nil for those that it has: see Agent
+
+	services []ServiceKind
 
 	agents AgentFold
 	rest   Rest
@@ -41,7 +43,7 @@ func New(sc *setup.Scene) (*State, error) { return NewAt(sc, nil, 0) }
 // NewAt is New with agents that rest while no fact concerns them, of which most at a time have
 // machines; without a Rest all have.
 func NewAt(sc *setup.Scene, rest Rest, most int) (*State, error) {
-	s := &State{Stage: NewStage(sc), Agents: make([]*agent.Machine, sc.Len()), owners: map[string]int{}, rest: rest, most: most}
+	s := &State{StageState: NewStageState(sc), services: Services(), Agents: make([]*agent.Machine, sc.Len()), owners: map[string]int{}, rest: rest, most: most}
 	if err := checkServices(s.services); err != nil {
 		return nil, err
 	}
@@ -135,7 +137,7 @@ func (s *State) Apply(r protocol.Record) error {
 	if err := s.foreign(fact); err != nil {
 		return err
 	}
-	if err := s.Stage.Apply(r, fact); err != nil {
+	if err := s.StageState.Apply(r, fact); err != nil {
 		return err
 	}
 	if err := s.ApplyServices(fact); err != nil {
@@ -167,7 +169,8 @@ func (s *State) ApplyAgents(r protocol.Record, fact protocol.Fact) error {
 
 // Shown is the current view of the services.
 func (s *State) Shown() *View {
-	v := &View{scene: s.sceneShown(), edition: s.edition}
+	v := &View{edition: s.edition}
+	v.scene, _ = s.script.shown() // what fails is empty; a live stage warns
 	for _, service := range s.Services {
 		v.parts = append(v.parts, service.Publish())
 	}

@@ -6,8 +6,6 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/cast"
-	"tavernsim/engine/order"
-	"tavernsim/engine/space"
 	"tavernsim/engine/travel"
 	"tavernsim/protocol"
 )
@@ -17,22 +15,40 @@ import (
 // machine, which its actor gives. What the other scene does about it comes back as a letter,
 // which is an order like any other.
 
+// leaving are the agents that go to other scenes in the open wave.
+type leaving struct {
+	list   []*travel.Departed
+	states []*Packed // of them, when they were asked for; nil = it has not come
+}
+
+// of is the place of an agent; -1 = it does not leave.
+func (l *leaving) of(o uint32) int {
+	return slices.IndexFunc(l.list, func(f *travel.Departed) bool { return f.Agent == o })
+}
+
+// take takes the state of an agent, and reports whether all are there.
+func (l *leaving) take(in *Packed) (all bool) {
+	if i := l.of(in.Agent); i >= 0 {
+		l.states[i] = in
+	}
+	return !slices.Contains(l.states, nil)
+}
+
 // Leave implements order.Scene.
 func (n now) Leave(o uint32, over *travel.Link, q *cast.Request) {
-	w := n.stage.wave
-	if slices.ContainsFunc(w.leaving, func(f *travel.Departed) bool { return f.Agent == o }) {
+	c := n.changes
+	if c.leaving.of(o) >= 0 {
 		return
 	}
 	f := &travel.Departed{To: over.To, Agent: o, ID: q.ID, By: q.By, Reason: q.Reason}
-	f.Arrives, f.Answer = over.Times(w.time)
-	w.leaving = append(w.leaving, f)
+	f.Arrives, f.Answer = over.Times(c.time)
+	c.leaving.list = append(c.leaving.list, f)
 }
 
 // MayGo implements order.Scene.
 func (n now) MayGo(count int) error {
-	s := n.stage
-	switch open := len(s.Travel.Open) + len(s.wave.leaving); {
-	case s.Agenda.Ended != "":
+	switch open := len(n.changes.Travel.Open) + len(n.changes.leaving.list); {
+	case n.Ended != "":
 		return protocol.Errorf(protocol.KindConflict, "the scene ends, and nobody leaves it any more")
 	case open+count > travel.MaxTrips:
 		return protocol.Errorf(protocol.KindLimit, "%d agents of the scene are on their way, and %d more would be; at most %d are", open, count, travel.MaxTrips)
@@ -42,67 +58,54 @@ func (n now) MayGo(count int) error {
 
 // pack asks the agents that leave for their states; false = the wave goes on. What they were told in
 // this wave they observe before.
-func (s *Stage) pack() (asked bool, err error) {
-	w := s.wave
-	if w.states != nil || len(w.leaving) == 0 {
-		return w.states != nil, nil
+func (c *changes) pack() (asked bool, err error) {
+	l := &c.leaving
+	if l.states != nil || len(l.list) == 0 {
+		return l.states != nil, nil
 	}
-	for _, a := range s.arrived { // an actor that fails without a turn is restored in a later wave
-		if a.failure != nil && slices.ContainsFunc(w.leaving, func(f *travel.Departed) bool { return f.Agent == a.agent }) {
-			return false, s.errorf("%s failed in the wave in which it leaves: %s", s.scene.Name(a.agent), a.failure.Error)
+	for _, a := range c.flight.arrived { // an actor that fails without a turn is restored in a later wave
+		if a.failure != nil && l.of(a.agent) >= 0 {
+			return false, c.errorf("%s failed in the wave in which it leaves: %s", c.scene.Name(a.agent), a.failure.Error)
 		}
 	}
-	list := w.leaving
-	w.leaving = nil
+	list := l.list
+	l.list = nil
 	for _, f := range list {
-		switch at, failed := s.broken[f.Agent]; {
-		case s.Agenda.Away(f.Agent): // it was removed in this wave
-		case failed && at == w.number, s.Agenda.GaveUp(f.Agent):
-			err = s.stays(f, protocol.KindConflict, "its actor has failed")
+		switch at, failed := c.flight.broken[f.Agent]; {
+		case c.Agenda.Away(f.Agent): // it was removed in this wave
+		case failed && at == c.number, c.Agenda.GaveUp(f.Agent):
+			err = c.stays(f, protocol.KindConflict, "its actor has failed")
 		default:
-			w.leaving = append(w.leaving, f)
-			w.told = slices.DeleteFunc(w.told, func(e Effect) bool {
+			l.list = append(l.list, f)
+			c.told = slices.DeleteFunc(c.told, func(e Effect) bool {
 				if e.Agent == f.Agent {
-					s.effect(e)
+					c.effect(e)
 				}
 				return e.Agent == f.Agent
 			})
-			s.effect(Effect{Act: ActPack, Agent: f.Agent, Wave: w.number})
+			c.effect(Effect{Act: ActPack, Agent: f.Agent, Wave: c.number})
 		}
 		if err != nil {
 			return false, err
 		}
 	}
-	if len(w.leaving) == 0 {
+	if len(l.list) == 0 {
 		return false, nil
 	}
-	s.phase, w.states = phasePack, make([]*Packed, len(w.leaving))
+	c.phase, l.states = phasePack, make([]*Packed, len(l.list))
 	return true, nil
-}
-
-// awaitsState reports whether the wave waits for the state of an agent. If its actor fails then, the
-// scene fails, and begins the wave again from the journal: which of the two happened first is no
-// fact.
-func (s *Stage) awaitsState(o uint32) bool {
-	return s.phase == phasePack && slices.ContainsFunc(s.wave.leaving, func(f *travel.Departed) bool { return f.Agent == o })
 }
 
 // packed takes the state of an agent that leaves.
 func (s *Stage) packed(in *Packed) error {
-	w := s.wave
-	if s.phase != phasePack || in.Wave != w.number {
+	if s.phase != phasePack || in.Wave != s.wave.number || !s.wave.changes.leaving.take(in) {
 		return nil
 	}
-	if i := slices.IndexFunc(w.leaving, func(f *travel.Departed) bool { return f.Agent == in.Agent }); i >= 0 {
-		w.states[i] = in
-	}
-	if slices.Contains(w.states, nil) {
-		return nil
-	}
-	list, states := w.leaving, w.states
-	w.leaving, w.states = nil, nil
-	for i, f := range list {
-		if err := s.depart(f, states[i]); err != nil {
+	c := &s.wave.changes
+	l := c.leaving
+	c.leaving = leaving{}
+	for i, f := range l.list {
+		if err := c.depart(f, l.states[i]); err != nil {
 			return err
 		}
 	}
@@ -116,98 +119,50 @@ func Pack(codec *protocol.Codec, m *agent.Machine, wave uint64) (*Packed, error)
 	return &Packed{Agent: m.ID.Ordinal, Wave: wave, State: raw, Turns: state.Turn, Tasks: tasks}, err
 }
 
-func (s *Stage) depart(f *travel.Departed, p *Packed) error {
+func (c *changes) depart(f *travel.Departed, p *Packed) error {
 	if len(p.State) > travel.MaxState {
-		return s.stays(f, protocol.KindLimit, "its state is larger than an agent can carry to another scene (256 KiB)")
+		return c.stays(f, protocol.KindLimit, "its state is larger than an agent can carry to another scene (256 KiB)")
 	}
-	f.Number, f.Closed = s.Travel.Next(f.To)
-	f.State, f.Turns, f.Tasks, f.Unread = p.State, p.Turns, int64(p.Tasks), s.Agenda.Unread(f.Agent)
-	if err := s.keepChange(f); err != nil || f.Unread == 0 {
+	f.Number, f.Closed = c.Travel.Next(f.To)
+	f.State, f.Turns, f.Tasks, f.Unread = p.State, p.Turns, int64(p.Tasks), c.Agenda.Unread(f.Agent)
+	if err := c.keepChange(f); err != nil || f.Unread == 0 {
 		return err
 	}
-	return s.keepOwn(&agenda.DeadLettered{Reason: agenda.ReasonGone, Receiver: s.scene.Name(f.Agent), Kind: protocol.KindEvent.String(), Count: f.Unread})
+	return c.keepOwn(&agenda.DeadLettered{Reason: agenda.ReasonGone, Receiver: c.scene.Name(f.Agent), Kind: protocol.KindEvent.String(), Count: f.Unread})
 }
 
 // stays refuses a trip that was asked for.
-func (s *Stage) stays(f *travel.Departed, kind protocol.ErrorKind, why string) error {
-	id := s.scene.Name(f.Agent)
+func (c *changes) stays(f *travel.Departed, kind protocol.ErrorKind, why string) error {
+	id := c.scene.Name(f.Agent)
 	do := protocol.Encode([]any{map[string]any{cast.Travel: map[string]any{"agents": id, "to": f.To}}})
-	if err := s.keepOwn(&agenda.ChangeRefused{ID: f.ID, By: f.By, Do: do, Kind: kind, Error: id + " cannot leave: " + why}); err != nil {
+	if err := c.keepOwn(&agenda.ChangeRefused{ID: f.ID, By: f.By, Do: do, Kind: kind, Error: id + " cannot leave: " + why}); err != nil {
 		return err
 	}
-	s.tell(&s.wave.told, f.By, protocol.KindData{Kind: agenda.FactNotChanged, Data: s.effects[len(s.effects)-1].Data})
+	c.tellLast(f.By, agenda.FactNotChanged)
 	return nil
 }
 
 // letter carries out what another scene says of a ticket. One that came before changes nothing.
-func (s *Stage) letter(l *travel.Letter) error {
-	trip := s.Travel.Trip(l.Scene, l.Number)
+func (c *changes) letter(l *travel.Letter) error {
+	trip := c.Travel.Trip(l.Scene, l.Number)
 	if l.Kind == travel.Arrive && l.Agent == "" || l.Kind != travel.Arrive && trip == nil {
-		return s.parcel(l)
+		return c.parcel(l)
 	}
-	switch _, had := s.Travel.Has(l.Scene, l.Number); {
+	switch _, had := c.Travel.Has(l.Scene, l.Number); {
 	case l.Kind == travel.Arrive && had:
 		return nil
 	case l.Kind == travel.Arrive:
-		o, err := s.admit(l)
+		o, err := c.admit(l)
 		if err != nil {
-			return s.keepChange(&travel.TurnedAway{From: l.Scene, Number: l.Number, Closed: l.Closed, Agent: l.Agent, Error: err.Error()})
+			return c.keepChange(&travel.TurnedAway{From: l.Scene, Number: l.Number, Closed: l.Closed, Agent: l.Agent, Error: err.Error()})
 		}
 		f := &travel.Arrived{From: l.Scene, Number: l.Number, Closed: l.Closed, Agent: o, State: l.State}
-		f.Turns, f.Elsewhere = s.numbered(o, l.Turns)
-		return s.keepChange(f)
+		f.Turns, f.Elsewhere = c.numbered(o, l.Turns)
+		return c.keepChange(f)
 	case l.Kind == travel.Reach:
-		return s.keepChange(&travel.Reached{To: l.Scene, Number: l.Number, Agent: trip.Agent})
+		return c.keepChange(&travel.Reached{To: l.Scene, Number: l.Number, Agent: trip.Agent})
 	}
 	f := &travel.Returned{To: l.Scene, Number: l.Number, Agent: trip.Agent, Error: l.Error, State: trip.State}
-	f.Turns, f.Elsewhere = s.numbered(trip.Agent, trip.Turns)
-	return s.keepChange(f)
-}
-
-// numbered says with which number the turns of an agent go on here that had so many.
-func (s *Stage) numbered(o uint32, turns uint64) (all, elsewhere uint64) {
-	here := uint64(0)
-	if int(o) < len(s.Roster) {
-		here = uint64(s.Roster[o].Turns)
-	}
-	all = max(turns, here+s.Travel.Elsewhere(o))
-	return all, all - here
-}
-
-// admit finds the seat of an agent that arrives.
-func (s *Stage) admit(l *travel.Letter) (uint32, error) {
-	if s.cast == nil {
-		return 0, s.scene.MayLeave()
-	}
-	o, err := s.scene.Admit(l, func(o uint32) bool { return s.Agenda.Away(o) && !s.Travel.Travels(o) })
-	if err == nil {
-		err = s.roomFor(o)
-	}
-	return o, err
-}
-
-// roomFor refuses an agent that arrives where there is no room for it. A letter has a wave of its
-// own, so nobody else arrives at the same time.
-func (s *Stage) roomFor(o uint32) error {
-	q, is := order.Entrance(s.scene, o, &cast.Request{})
-	if !is {
-		return nil
-	}
-	return s.View.Space().Check([]space.Request{q})
-}
-
-// travelled folds a fact about a trip.
-func (s *Stage) travelled(f travel.Fact, at protocol.Time) error {
-	if err := s.Travel.Apply(f); err != nil {
-		return err
-	}
-	switch x := f.(type) {
-	case *travel.Departed:
-		return s.moved(&agenda.Removed{Agent: x.Agent}, at)
-	case *travel.Arrived:
-		return s.moved(&agenda.Spawned{Agent: x.Agent}, at)
-	case *travel.Returned:
-		return s.moved(&agenda.Spawned{Agent: x.Agent}, at)
-	}
-	return nil
+	f.Turns, f.Elsewhere = c.numbered(trip.Agent, trip.Turns)
+	return c.keepChange(f)
 }

@@ -48,10 +48,10 @@ func TestVectorsBehindAFailure(t *testing.T) {
 	}
 	made := scenestest.New(t, p, "").Made(t, scenestest.Settings{})
 	s := begin(t, made)
-	s.Configure(machines.StageConfig{Snapshots: machines.SnapshotPolicy{Facts: -1}}, machines.Kept{}, s.Shown())
+	stage := machines.NewStage(s.StageState, machines.StageConfig{Snapshots: machines.SnapshotPolicy{Facts: -1}}, machines.Kept{}, s.Shown())
 	var woken func(machines.Input) []string
 	woken = func(in machines.Input) (kinds []string) {
-		effects, err := s.Stage.Decide(machines.Moment{}, in)
+		effects, err := stage.Decide(machines.Moment{}, in)
 		if err != nil {
 			t.Fatal(err)
 		}

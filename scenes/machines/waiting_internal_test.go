@@ -70,7 +70,7 @@ func TestTheNextOrder(t *testing.T) {
 		{0, []*Order{at("between", 1500*time.Millisecond, 0)}, "between", 2 * time.Second},
 		{5 * time.Second, []*Order{at("past", time.Second, 0)}, "past", 5 * time.Second},
 	} {
-		s := &Stage{Agenda: agenda.New(agenda.Config{Start: start, Tick: time.Second}), View: &View{}, Waiting: c.orders}
+		s := &Stage{shared: shared{StageState: &StageState{Agenda: agenda.New(agenda.Config{Start: start, Tick: time.Second}), View: &View{}}}, Waiting: c.orders}
 		s.Agenda.Start(start)
 		s.Agenda.Wave, s.Agenda.Now = 2, start.Add(c.now)
 		was, some, _, i := s.soonest()

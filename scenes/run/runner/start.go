@@ -186,7 +186,7 @@ func (r *Runner) keepEnded(made *setup.Scene, journal *persistence.Journal, reas
 	r.links.Ended(id, &state.Travel, made.Member)
 	r.idle = append(r.idle, &Scene{
 		ID: id, Seed: r.Manifest.Seeds[id], journal: journal, latency: timing.NewLatency(), report: made.Simulation().Report,
-		outcome: scenes.Outcome{Outcome: machines.Outcome{Reason: reason, Final: true}, Wave: journal.Durable(), State: state.Stage},
+		outcome: scenes.Outcome{Outcome: machines.Outcome{Reason: reason, Final: true}, Wave: journal.Durable(), State: state.StageState},
 	})
 	return nil
 }

@@ -89,7 +89,7 @@ func (s *Scene) Agents(q AgentQuery) (*AgentList, error) {
 
 // staged is the stage at the end of the journal: folded with the inboxes of the agents, or
 // alone, from where it was last noted. agents is nil if their inboxes were not folded.
-func (s *Scene) staged(newest bool) (stage *machines.Stage, agents []*agent.Machine, err error) {
+func (s *Scene) staged(newest bool) (stage *machines.StageState, agents []*agent.Machine, err error) {
 	if newest {
 		if stage, err = s.stageAt(s.journal.Durable()); stage != nil || err != nil {
 			return stage, nil, err
@@ -99,11 +99,11 @@ func (s *Scene) staged(newest bool) (stage *machines.Stage, agents []*agent.Mach
 	if err != nil {
 		return nil, nil, err
 	}
-	return state.Stage, state.Agents, nil
+	return state.StageState, state.Agents, nil
 }
 
 // stageAt is the stage at the end of a wave, made of the newest note before; nil = there is none.
-func (s *Scene) stageAt(wave persistence.Wave) (*machines.Stage, error) {
+func (s *Scene) stageAt(wave persistence.Wave) (*machines.StageState, error) {
 	note, after, err := s.noted(wave.Last, func(n *machines.Note) bool { return len(n.Scene) > 0 })
 	if err != nil || note == nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (s *Scene) noted(at uint64, has func(*machines.Note) bool) (*machines.Note,
 
 // agentLines tells of every agent. A roster is missing in a run that began with a program
 // that kept none.
-func (s *Scene) agentLines(stage *machines.Stage, agents []*agent.Machine) (lines []AgentLine, err error) {
+func (s *Scene) agentLines(stage *machines.StageState, agents []*agent.Machine) (lines []AgentLine, err error) {
 	worked := stage.Roster
 	if worked == nil {
 		if worked, err = s.roster(); err != nil {

@@ -66,7 +66,7 @@ func (s *Scene) Budgets() ([]BudgetLine, error) {
 
 // spending is the stage at the end of the journal, and the last turn of an agent whose end is
 // durable. An agent that was given up has no turn to come.
-func (s *Scene) spending(made *setup.Scene) (*machines.Stage, func(agent string) uint64, error) {
+func (s *Scene) spending(made *setup.Scene) (*machines.StageState, func(agent string) uint64, error) {
 	stage, err := s.stageAt(s.journal.Durable())
 	if err != nil {
 		return nil, nil, err
@@ -77,7 +77,7 @@ func (s *Scene) spending(made *setup.Scene) (*machines.Stage, func(agent string)
 		if err != nil {
 			return nil, nil, err
 		}
-		stage, turn = state.Stage, func(o uint32) uint64 { return state.Agents[o].State.Turn }
+		stage, turn = state.StageState, func(o uint32) uint64 { return state.Agents[o].State.Turn }
 	} else if turn, err = s.counted(stage); err != nil {
 		return nil, nil, err
 	}
@@ -91,7 +91,7 @@ func (s *Scene) spending(made *setup.Scene) (*machines.Stage, func(agent string)
 }
 
 // counted is the last turn of an agent by the roster, and of the scene's own by its facts.
-func (s *Scene) counted(stage *machines.Stage) (func(o uint32) uint64, error) {
+func (s *Scene) counted(stage *machines.StageState) (func(o uint32) uint64, error) {
 	own := uint64(0)
 	err := s.facts(persistence.Query{Actor: sceneActor, Kinds: []string{agentfact.FactTurnEnded}}, func(_ protocol.Record, fact protocol.Fact) error {
 		own = fact.(*agentfact.TurnEnded).Turn

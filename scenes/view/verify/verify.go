@@ -137,6 +137,7 @@ type verifier struct {
 	made   *setup.Scene
 	codec  *protocol.Codec
 	state  *machines.State
+	stage  *machines.Stage
 	report *Report
 	given  []protocol.Record // of this wave: what came from outside of the machines
 	more   *reading          // of such facts, of later waves

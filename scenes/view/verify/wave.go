@@ -15,7 +15,7 @@ import (
 // settle makes the folded stage ready to decide: it waits for no disk and takes no
 // snapshot, and the history says when the scene ends.
 func (v *verifier) settle() {
-	v.state.Configure(machines.StageConfig{Stepwise: true, Snapshots: never()}, machines.Kept{Wave: math.MaxUint64}, v.state.Shown())
+	v.stage = machines.NewStage(v.state.StageState, machines.StageConfig{Stepwise: true, Snapshots: never()}, machines.Kept{Wave: math.MaxUint64}, v.state.Shown())
 }
 
 // decideWave has the stage decide the next wave again, from the inputs that the
@@ -261,7 +261,7 @@ func (v *verifier) failures(actor string) (list []*agenda.ActorFailed, err error
 // decide gives the stage an input, holds the facts that come of it to the recorded
 // ones, and notes what else the stage wishes for.
 func (v *verifier) decide(in machines.Input) error {
-	effects, err := v.state.Stage.Decide(machines.Moment{Wall: v.realtime.now}, in)
+	effects, err := v.stage.Decide(machines.Moment{Wall: v.realtime.now}, in)
 	if err != nil {
 		return err
 	}
