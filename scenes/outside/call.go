@@ -39,6 +39,7 @@ type call struct {
 
 	mu      sync.Mutex // guards the following fields
 	phase   phase
+	free    bool          // what was sent of it has cost nothing
 	at      *atomic.Int64 // counts the calls that wait at its gate; nil = it has none yet
 	flight  *Flight       // in the log, from the first attempt on
 	attempt *attempt
@@ -155,7 +156,11 @@ func (c *call) cancelled() {
 		return
 	}
 	c.become(ended)
+	back := was == waits && flight != nil && c.free && flight.effect.Most != nil
 	c.mu.Unlock()
+	if back {
+		flight.TakeBack()
+	}
 	switch was {
 	case waits:
 		c.gate.Leave(&c.Call) // if it is being released, Released ends the attempt
@@ -350,6 +355,9 @@ func (c *call) ended(x *attempt, answer *effect.Answered) {
 	c.settleBook(x, answer)
 	learnt := c.learnt(answer)
 	c.waiting = time.Now()
+	c.mu.Lock()
+	c.free = answer.Err != nil && !mayHaveCost(answer)
+	c.mu.Unlock()
 	c.move(out, waits)
 	if !c.gate.End(&c.Call, learnt) {
 		c.land(answer)

@@ -251,6 +251,12 @@ func (f *Flight) Move(most *Most, kept func(error)) {
 	f.log.keep(f)
 }
 
+// TakeBack keeps that nobody has a request under a budget, which has no answer: each of its attempts has failed at no cost, and it
+// waits for another one. The caller calls Fail next. It returns at once.
+func (f *Flight) TakeBack() {
+	f.Move(&Most{Endpoint: f.effect.Most.Endpoint, Moved: true}, func(error) {})
+}
+
 // Waited notes how long the request waited at a gate, before it was made or between two attempts. Less
 // than a millisecond is none.
 func (f *Flight) Waited(gate string, d time.Duration, between bool) {

@@ -205,7 +205,7 @@ func (t *table) request(e *Effect, wave uint64) *place {
 	if old.ahead {
 		t.waste(old)
 	}
-	if p.lost = old.lost; old.most != nil && old.answer == 0 && (e.Most == nil || !e.Most.Moved) {
+	if p.lost = old.lost; old.most != nil && !old.most.none() && old.answer == 0 && (e.Most == nil || !e.Most.Moved) {
 		p.lost = append(slices.Clip(p.lost), *old.most)
 	}
 	open.places[i] = p
@@ -223,7 +223,7 @@ func (t *table) lost(k turnKey) (list []Lost) {
 		for _, m := range p.lost {
 			list = append(list, Lost{k.agent, p.key.request, m})
 		}
-		if p.most != nil && p.answer == 0 && p.flight == nil {
+		if p.most != nil && !p.most.none() && p.answer == 0 && p.flight == nil {
 			list = append(list, Lost{k.agent, p.key.request, *p.most})
 		}
 	}

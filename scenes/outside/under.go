@@ -18,6 +18,9 @@ type Most struct {
 	Moved    bool  // another endpoint failed at no cost, and this one takes the request over
 }
 
+// none reports whether nobody has the request: see [Flight.TakeBack].
+func (m *Most) none() bool { return m.Moved && m.Tokens == 0 && m.Nano == 0 }
+
 // Lost is a request under a budget that was made and has no answer, nor will have one.
 type Lost struct {
 	Agent   string // instance id
