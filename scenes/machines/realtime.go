@@ -230,7 +230,7 @@ func (s *Stage) abandon(o uint32) error {
 	of := func(a arrival) bool { return a.agent == o }
 	s.arrived, s.urgentArrived = slices.DeleteFunc(s.arrived, of), slices.DeleteFunc(s.urgentArrived, of)
 	s.flight.End(o)
-	return s.turnCut(o, true)
+	return s.turnCut(o, true, nil)
 }
 
 // abandoned reports whether a turn, or a failure, is of an agent that was removed meanwhile. In verify

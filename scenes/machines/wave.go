@@ -224,7 +224,7 @@ func (s *Stage) merge(a arrival) error {
 	if err := s.mergeFailure(a); err != nil {
 		return err
 	}
-	return s.turnCut(a.agent, s.Agenda.GaveUp(a.agent))
+	return s.turnCut(a.agent, s.Agenda.GaveUp(a.agent), a.failure.Took)
 }
 
 // sequence adds requests to the lists of their services.
@@ -444,6 +444,9 @@ func (s *Stage) keepWave() error {
 		return err
 	}
 	if err := s.post(); err != nil {
+		return err
+	}
+	if err := s.chargeRest(); err != nil {
 		return err
 	}
 	if err := s.keepOwn(&agenda.WaveClosed{Wave: w.number, Turns: w.turns, Events: w.events, World: s.View.World().Version()}); err != nil {

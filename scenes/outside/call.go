@@ -420,6 +420,7 @@ func (c *call) settle(x *effect.Answered) {
 	case c.flight != nil && failed && c.move(waits, ended):
 		c.drop(c.flight, x.Err)
 	case c.flight != nil && c.move(waits, lands):
+		c.flight.spent = spentOf(x)
 		c.flight.Answer(x.AppendMsg, func(err error) { // it is durable, or cannot be
 			if c.move(lands, ended) {
 				c.end(x, err)
