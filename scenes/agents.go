@@ -118,7 +118,7 @@ func (a *agentShell) hear(env *protocol.Envelope) error {
 		a.outside.MakeUrgent(a.urgency)
 	}
 	if a.Clock == agenda.Realtime && a.machine.Interrupts(env) {
-		return a.step(&agent.Cancel{Reason: "interrupted by event " + env.ID, Interrupt: true})
+		return a.step(&agent.Cancel{Reason: "interrupted by event " + env.ID, Interrupt: true, Tools: a.toolsOut()})
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
+	"tavernsim/engine/agent/block"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/budget"
@@ -26,9 +27,10 @@ type underBudget struct {
 	step  budget.Step    // what the shell does now, for the stage
 }
 
-// held is a request to a model, and what budgets have to do with it.
+// held is a request, and what budgets have to do with it.
 type held struct {
 	ask    *effect.Ask
+	left   bool // it is the call of a tool, and granted
 	bound  llm.Bound
 	ledger string   // because of which another model answers; "" = none
 	barred []string // endpoints that have no room for it
@@ -95,6 +97,9 @@ func (a *agentShell) grantedTool(q *effect.Ask, refused *budget.Refusal) error {
 		q.Answer = effect.Answered{Kind: q.Kind, Number: q.Number, Err: protocol.Errorf(protocol.KindLimit, "%s", refused.Text)}
 		return a.step(&q.Answer)
 	}
+	if h := a.budget.asked[budget.ToolNumbers+q.Number]; h != nil {
+		h.left = true
+	}
 	x := a.send(q)
 	if x == nil {
 		return nil // the answer comes through the mailbox
@@ -110,6 +115,7 @@ func (a *agentShell) settleTool(x *effect.Answered) {
 	if h == nil {
 		return
 	}
+	delete(b.asked, budget.ToolNumbers+x.Number)
 	b.step.Done, b.step.Took = budget.ToolNumbers+x.Number, budget.Amount{}
 	if x.Err == nil || x.Carried || tooltask.Costs(protocol.KindOf(x.Err)) {
 		b.step.Took = budget.Amount{Calls: 1, Nano: a.CostOf(h.ask.Call.Tool), Micro: x.Latency.Microseconds()}
@@ -235,6 +241,20 @@ func (a *agentShell) sent(q *effect.Ask) {
 			h.sent = true
 		}
 	}
+}
+
+// toolsOut is what the deliberation, which is cancelled, has spent on tools, with the calls that were granted and whose
+// answers it has not taken: they may have been carried out. How long they take nobody knows.
+func (a *agentShell) toolsOut() block.Spent {
+	s := a.machine.Tools()
+	if a.budget != nil {
+		for _, h := range a.budget.asked {
+			if h.left {
+				s = s.Plus(block.Spent{Calls: 1, Cost: a.CostOf(h.ask.Call.Tool)})
+			}
+		}
+	}
+	return s
 }
 
 // settle notes in an answer what budgets have to do with it, and what it took.

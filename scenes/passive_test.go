@@ -254,6 +254,7 @@ func TestStateOfPassiveAgentIsDamaged(t *testing.T) {
 type worn struct {
 	*os.File
 	broken *atomic.Bool
+	closed *atomic.Bool
 }
 
 func (w worn) ReadAt(b []byte, at int64) (int, error) {
@@ -263,6 +264,13 @@ func (w worn) ReadAt(b []byte, at int64) (int, error) {
 	return w.File.ReadAt(b, at)
 }
 
+func (worn) Discard(int64, int64) {}
+
+func (w worn) Close() error {
+	w.closed.Store(true)
+	return w.File.Close()
+}
+
 // The file of passive agents is no part of the durability: when it cannot be read, the scene stops as
 // with a failing disk, and the journal has all of it.
 func TestPassiveFileCannotBeRead(t *testing.T) {
@@ -270,7 +278,7 @@ func TestPassiveFileCannotBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, broken := scenestest.New(t, p, ""), &atomic.Bool{}
+	s, broken, closed := scenestest.New(t, p, ""), &atomic.Bool{}, &atomic.Bool{}
 	// The states that were written last lie in memory, and workers decide whose those are. So more agents are called
 	// than a segment of 4 KiB has room for.
 	var calls []string
@@ -283,7 +291,7 @@ func TestPassiveFileCannotBeRead(t *testing.T) {
 		o.Control = []control.Command{{Do: control.Pause}}
 		o.PassiveFile = func() (seats.File, error) {
 			f, err := os.CreateTemp(s.Dir, "passive-*")
-			return worn{f, broken}, err
+			return worn{f, broken, closed}, err
 		}
 	})
 	if err != nil {
@@ -299,6 +307,9 @@ func TestPassiveFileCannotBeRead(t *testing.T) {
 	r := run.Close()
 	if _, disk := errors.AsType[*scenes.DiskFailure](r.Err); !disk || !strings.Contains(r.Err.Error(), "the file of passive agents") {
 		t.Fatalf("%v; want a failure of the disk", r.Err)
+	}
+	if !closed.Load() {
+		t.Error("the file has its room while the run waits for the disk")
 	}
 	if r := s.Run(t, set); r.Err != nil || counted(t, s, "d_3") != 2 || counted(t, s, "d_2") != 1 {
 		t.Errorf("%v, d_3 counted %d turns after the resume, want 2; d_2 %d, want 1", r.Err, counted(t, s, "d_3"), counted(t, s, "d_2"))

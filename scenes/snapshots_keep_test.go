@@ -172,7 +172,11 @@ func (k *keeping) compare(made *setup.Scene, state *machines.State) error {
 func roots(s *machines.State) []reflect.Value {
 	list := []reflect.Value{reflect.ValueOf(s.Agenda), reflect.ValueOf(&s.Tally), reflect.ValueOf(&s.Travel)}
 	for _, service := range s.Services {
-		list = append(list, reflect.ValueOf(service).Elem().FieldByName("State"))
+		kept := reflect.ValueOf(service).Elem().FieldByName("State")
+		if !kept.IsValid() {
+			panic(fmt.Sprintf("%T keeps its state in no field State", service))
+		}
+		list = append(list, kept)
 	}
 	for _, m := range s.Agents {
 		list = append(list, reflect.ValueOf(&m.State))

@@ -100,7 +100,7 @@ func (o *initOptions) run(e *cli.Env, name, dir string) error {
 	}
 	from := known[name]
 	if from == nil {
-		return protocol.Errorf(protocol.KindNotFound, "no template %q; %s", name, cmp.Or(source.Suggest(name, protocol.SortedKeys(known)), "simd init --list shows them"))
+		return protocol.Errorf(protocol.KindNotFound, "no template %q; %s", name, cmp.Or(source.Suggest(name, protocol.SortedKeys(known)), "simd init --list shows them; simd init hello DIR makes the folder DIR from the shortest"))
 	}
 	switch entries, err := os.ReadDir(dir); {
 	case len(entries) > 0:

@@ -12,6 +12,7 @@ import (
 
 // within are the bounds of a workflow that a call runs.
 type within struct {
+	at      time.Duration // when it begins, on the clock of the turn
 	wait    time.Duration // before its first requests leave, on the realtime clock
 	timeout time.Duration // on its own clock; 0 = none
 }
@@ -34,33 +35,36 @@ type skillCall struct {
 	id     string
 	call   *protocol.Call
 	inputs []any
-	then   func(protocol.CallResult)
+	then   func(r protocol.CallResult, took time.Duration)
+	within               // of the attempt
+	begun  time.Duration // when the first one began
 	tool.Attempts
 	calls, sequenced, queued int // of the turn, when the attempt began
 }
 
-// begin makes an attempt after a pause.
-func (x *skillCall) begin(pause time.Duration) {
+// begin makes an attempt.
+func (x *skillCall) begin() {
 	t := x.turn
 	x.calls, x.sequenced, x.queued = len(t.calls.Made()), len(t.out.Requests), len(t.queue)
-	t.end.Elapsed += pause
-	t.startWithin(within{pause, x.Timeout}, protocol.PurposeSkill, t.m.Def.Workflows[x.id], x.inputs, x.entry, x.ended)
+	x.timeout = x.Timeout
+	t.passed(x.at)
+	t.startWithin(x.within, protocol.PurposeSkill, t.m.Def.Workflows[x.id], x.inputs, x.entry, x.ended)
 }
 
 // ended takes the result of an attempt.
 func (x *skillCall) ended(r result) {
-	if r.err != nil {
+	if x.at += r.took; r.err != nil {
 		x.failed(&r)
 		return
 	}
 	if err := x.entry.checkedOutput(r.outputs); err != nil {
-		x.then(resultOf(x.call, "", nil, err))
+		x.then(resultOf(x.call, "", nil, err), x.at-x.begun)
 		return
 	}
 	if !x.entry.bounded() { // else they would be calls that it may not make
 		x.turn.heed(r.outputs)
 	}
-	x.then(resultOf(x.call, protocol.CallOK, maps.Clone(r.outputs), nil))
+	x.then(resultOf(x.call, protocol.CallOK, maps.Clone(r.outputs), nil), x.at-x.begun)
 }
 
 // failed makes the next attempt, or ends the call.
@@ -69,12 +73,13 @@ func (x *skillCall) failed(r *result) {
 	timed := t.m.Def.Realtime && kind == protocol.KindTimeout && x.Timeout > 0 // nobody knows how much of it is left
 	if pause, again := x.Again(kind, r.took); again && !t.cancelled && !timed {
 		if !x.acted() {
-			x.begin(pause)
+			x.at, x.wait = x.at+pause, pause
+			x.begin()
 			return
 		}
 		note = "; it is not repeated, for it has called what must not be called twice"
 	}
-	x.then(failed(protocol.Errorf(kind, "skill %s: %w%s", x.id, r.err, note)))
+	x.then(failed(protocol.Errorf(kind, "skill %s: %w%s", x.id, r.err, note)), x.at-x.begun)
 }
 
 // acted reports whether the attempt left more than answers: a request to a service, a call

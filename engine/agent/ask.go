@@ -205,8 +205,8 @@ func (t *Turn) takeNext() bool {
 	w := t.waits[i]
 	t.waits = slices.Delete(t.waits, i, i+1)
 	a, took := w.came, w.came.Latency
-	if t.m.Def.Realtime { // the latency has passed already; the shell enforces time-outs
-		a.Model.Latency, a.Latency = 0, 0
+	if t.m.Def.Realtime { // it has passed already; the shell enforces time-outs
+		a.Latency = 0
 	}
 	if w.hook {
 		t.hooksAnswered(a)
@@ -227,7 +227,7 @@ func (t *Turn) takeNext() bool {
 		if f := a.Model.Finish; f == protocol.FinishLength || f == protocol.FinishFiltered {
 			t.cutBy = f
 		}
-		_ = w.run.run.Answer(w.request, workflow.Answer{Model: a.Model, Err: a.Err}) // the run is one of those that wait
+		_ = w.run.run.Answer(w.request, workflow.Answer{Model: a.Model, Err: a.Err, InTime: t.m.Def.Realtime}) // the run is one of those that wait
 		return true
 	}
 	before := len(t.out.Facts)
@@ -250,7 +250,7 @@ func (t *Turn) takeNext() bool {
 		return true
 	}
 	t.recordOfNode(w.call, &r)
-	_ = w.run.run.Answer(w.request, workflow.Answer{Result: r, Latency: a.Latency})
+	_ = w.run.run.Answer(w.request, workflow.Answer{Result: r, Latency: took, InTime: t.m.Def.Realtime})
 	return true
 }
 

@@ -146,7 +146,7 @@ func (t *Turn) act(i, number int, entry *Tool, skill string, refused *protocol.E
 		t.took(i, c, failed(refused), waited)
 	case t.searches(entry) && t.queries(entry, c, waiting{at: i}, func() { t.act(i, number, entry, skill, nil, waited) }):
 	case skill != "":
-		t.startSkill(entry, skill, c, q.timeout, func(r protocol.CallResult) { t.took(i, &t.queue[i].Call, r, 0) })
+		t.startStep(i, entry, skill)
 	case entry != nil && entry.async:
 		t.took(i, c, t.openTask(entry, c, number, q.timeout), 0)
 	case entry != nil && entry.kind != "":
@@ -156,6 +156,20 @@ func (t *Turn) act(i, number int, entry *Tool, skill string, refused *protocol.E
 	default:
 		t.took(i, c, t.perform(entry, c, nil), 0)
 	}
+}
+
+// startStep runs the skill of call i of the queue.
+func (t *Turn) startStep(i int, entry *Tool, skill string) {
+	q, in := &t.queue[i], within{at: t.end.Elapsed}
+	if in.timeout = q.timeout; t.batch != nil {
+		in.at = t.batch.At(i)
+	}
+	t.startSkill(entry, skill, &q.Call, in, func(r protocol.CallResult, took time.Duration) {
+		if t.batch == nil || t.m.Def.Realtime {
+			took = 0 // the turn knows already
+		}
+		t.took(i, &t.queue[i].Call, r, took)
+	})
 }
 
 // extend reads what a step of a text says about its order and time, and notes whether its

@@ -39,7 +39,7 @@ func (r *activeRun) act(entry *Tool, skill string, call protocol.Call, refused *
 	case t.searches(entry) && r.queries(entry, skill, call, number, q):
 		return workflow.Answer{}, false
 	case skill != "":
-		return r.startSkill(entry, skill, call, q.ID, q.Timeout)
+		return r.startSkill(entry, skill, call, q)
 	case entry != nil && entry.async:
 		res := t.openTask(entry, &call, number, q.Timeout)
 		t.recordOfNode(&call, &res)
@@ -82,16 +82,15 @@ func (r *activeRun) first(q *workflow.Request, number int) int {
 }
 
 // startSkill runs a skill for a node; it may have ended when Request returns.
-func (r *activeRun) startSkill(entry *Tool, id string, call protocol.Call, request int, timeout time.Duration) (workflow.Answer, bool) {
+func (r *activeRun) startSkill(entry *Tool, id string, call protocol.Call, q *workflow.Request) (workflow.Answer, bool) {
 	var now workflow.Answer
-	answered, waiting := false, false
-	r.turn.startSkill(entry, id, &call, timeout, func(res protocol.CallResult) {
+	answered, waiting, request := false, false, q.ID
+	r.turn.startSkill(entry, id, &call, within{r.started + q.At, q.Wait, q.Timeout}, func(res protocol.CallResult, took time.Duration) {
 		r.turn.recordOfNode(&call, &res)
+		now, answered = workflow.Answer{Result: res, Latency: took, InTime: r.turn.m.Def.Realtime}, true
 		if waiting {
-			_ = r.run.Answer(request, workflow.Answer{Result: res}) // refused when the run was cancelled meanwhile
-			return
+			_ = r.run.Answer(request, now) // refused when the run was cancelled meanwhile
 		}
-		now, answered = workflow.Answer{Result: res}, true
 	})
 	waiting = !answered
 	return now, answered
@@ -135,11 +134,11 @@ func resultOf(c *protocol.Call, status protocol.CallStatus, out any, err error) 
 	return protocol.CallResult{Status: status, Output: out}
 }
 
-// startSkill runs a skill; entry is the tool that it carries out, nil = none. The time-out is
-// that of the caller.
-func (t *Turn) startSkill(entry *Tool, id string, c *protocol.Call, timeout time.Duration, then func(protocol.CallResult)) {
+// startSkill runs a skill; entry is the tool that it carries out, nil = none. The bounds are
+// those of the caller.
+func (t *Turn) startSkill(entry *Tool, id string, c *protocol.Call, in within, then func(r protocol.CallResult, took time.Duration)) {
 	if len(t.runs)+t.hooks.starting >= maxNestedRuns {
-		then(failed(protocol.Errorf(protocol.KindLimit, "more than %d workflows at once in one deliberation", maxNestedRuns)))
+		then(failed(protocol.Errorf(protocol.KindLimit, "more than %d workflows at once in one deliberation", maxNestedRuns)), 0)
 		return
 	}
 	plan := t.m.Def.Workflows[id]
@@ -149,15 +148,15 @@ func (t *Turn) startSkill(entry *Tool, id string, c *protocol.Call, timeout time
 	}
 	switch {
 	case err != nil && entry != nil:
-		then(wrongParams(c, err))
+		then(wrongParams(c, err), 0)
 		return
 	case err != nil:
-		then(failed(protocol.Errorf(protocol.KindOf(err), "inputs of skill %s: %w", id, err)))
+		then(failed(protocol.Errorf(protocol.KindOf(err), "inputs of skill %s: %w", id, err)), 0)
 		return
 	}
-	x := &skillCall{turn: t, entry: entry, id: id, call: c, inputs: t.coreInputs(protocol.PurposeSkill, plan, params), then: then}
-	x.Attempts = tool.Attempts{Retries: c.Retry, Timeout: timeout, Draw: t.draw.Sub(againDraws, t.started)}
-	x.begin(0)
+	x := &skillCall{turn: t, entry: entry, id: id, call: c, inputs: t.coreInputs(protocol.PurposeSkill, plan, params), then: then, within: in, begun: in.at}
+	x.Attempts = tool.Attempts{Retries: c.Retry, Timeout: in.timeout, Draw: t.draw.Sub(againDraws, t.started)}
+	x.begin()
 }
 
 // maxNestedRuns bounds skills that call skills.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/block"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/lore"
@@ -116,6 +117,9 @@ type (
 		// Interrupt says that a more urgent event is the reason: the turn leaves
 		// nothing of its effects, and what it perceived is kept as the profile says.
 		Interrupt bool
+
+		// Tools is what the turn has spent on tools, with the calls under a budget that are out.
+		Tools block.Spent
 	}
 )
 
@@ -145,11 +149,21 @@ func (m *Machine) Decide(in any) (protocol.Decision, error) {
 			return protocol.Decision{}, nil
 		}
 		m.turn.noteLeft()
+		end := &m.turn.end
+		end.ToolCalls, end.ToolCost = max(end.ToolCalls, x.Tools.Calls), max(end.ToolCost, x.Tools.Cost)
 		m.turn.interrupted = x.Interrupt
 		m.turn.cancel(x.Reason)
 		return m.advance(), nil
 	}
 	return protocol.Decision{}, protocol.Errorf(protocol.KindInternal, "agent %s: input %T", m.ID.Instance, in)
+}
+
+// Tools is what the turn in flight has spent on tools.
+func (m *Machine) Tools() block.Spent {
+	if m.turn == nil {
+		return block.Spent{}
+	}
+	return m.turn.spent()
 }
 
 func (m *Machine) advance() protocol.Decision {

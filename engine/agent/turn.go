@@ -274,7 +274,7 @@ func (t *Turn) runAsked(q *direct.Run, e *protocol.Envelope) {
 }
 
 func (t *Turn) start(purpose protocol.Purpose, plan *workflow.Plan, inputs []any, then func(result)) {
-	t.startWithin(within{}, purpose, plan, inputs, nil, then)
+	t.startWithin(within{at: t.end.Elapsed}, purpose, plan, inputs, nil, then)
 }
 
 // launch starts a workflow; number is its number in the turn, from 1.
@@ -287,7 +287,7 @@ func (t *Turn) launch(number uint64, in within, purpose protocol.Purpose, plan *
 		then(result{err: err})
 		return
 	}
-	r.turn, r.id, r.purpose, r.tool, r.started, r.then, r.asked, r.wait = t, plan.ID(), purpose, by, t.end.Elapsed, then, nil, in.wait
+	r.turn, r.id, r.purpose, r.tool, r.started, r.then, r.asked, r.wait = t, plan.ID(), purpose, by, in.at, then, nil, in.wait
 	t.runs = append(t.runs, r)
 }
 
@@ -335,7 +335,7 @@ func (t *Turn) progress() bool {
 		}
 		t.runs = append(t.runs[:i], t.runs[i+1:]...)
 		t.abandon(r, "")
-		t.end.Elapsed = max(t.end.Elapsed, r.started+r.run.Elapsed())
+		t.passed(r.started + r.run.Elapsed())
 		res := t.resultOfRun(r)
 		r.run.Reset()
 		t.space.free = append(t.space.free, r)
@@ -347,6 +347,13 @@ func (t *Turn) progress() bool {
 		return true
 	}
 	return false
+}
+
+// passed notes how much simulated time has passed. On the realtime clock it passes by itself.
+func (t *Turn) passed(at time.Duration) {
+	if !t.m.Def.Realtime {
+		t.end.Elapsed = max(t.end.Elapsed, at)
+	}
 }
 
 // resultOfRun reads the result of a run that has ended. If there is a result,
@@ -438,9 +445,6 @@ func (t *Turn) finish() {
 	t.end.Changed = t.out.Changed
 	t.keepKnowledge()
 	t.out.Note(t.lost...)
-	if t.m.Def.Realtime {
-		t.end.Elapsed = 0
-	}
 	t.handOver()
 	t.rests()
 	t.out.Note(&t.end)

@@ -9,7 +9,8 @@ import (
 )
 
 // Check checks one change before the values of some of its fields are known: those in
-// later, which are nil in fields. lacks says that it has no value although it needs one, which is null then.
+// later, which are nil in fields. lacks says that it has no value although it needs one, or one that it does not take:
+// it is null then.
 func Check(kind string, fields map[string]any, later map[string]bool) (lacks, err error) {
 	filled := maps.Clone(fields)
 	for name := range later {
@@ -21,6 +22,12 @@ func Check(kind string, fields map[string]any, later map[string]bool) (lacks, er
 	}
 	if later["op"] && filled != nil {
 		filled["op"] = private.OpDelete // which wants nothing beside it
+		if _, given := filled["value"]; given {
+			filled["op"] = private.OpSet // which takes any value
+		}
+	}
+	if later["value"] && filled != nil {
+		filled["value"] = "x"
 	}
 	if slices.Contains(ofPeople(), kind) {
 		return nil, errForOrders(kind)

@@ -65,8 +65,8 @@ type Plan struct {
 	Plugins *agenda.PluginsChanged // simd has read them again, and nobody else orders that; nothing else is asked for then
 	Letter  *travel.Letter         // between linked scenes, of which nobody else gives one; nothing else is asked for then
 
-	// Lacks is the change that has no value although it needs one. An older program took that for null, so an order that a
-	// run has is carried out so; a new one is refused.
+	// Lacks is the change that has no value although it needs one, or one although it takes none. An older program took
+	// both for null, so an order that a run has is carried out so; a new one is refused.
 	Lacks error
 
 	changes int
@@ -398,7 +398,7 @@ func (r *reader) tell(typ string, p tool.Params, payload map[string]any) error {
 	return nil
 }
 
-// valueOf reads the value of a change; one that is missing is null.
+// valueOf reads the value of a change; one that is missing, or that nothing takes, is null.
 func (r *reader) valueOf(p tool.Params, op string) any {
 	v, err := private.ValueOf(p, op)
 	if err != nil && r.plan.Lacks == nil {

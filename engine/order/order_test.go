@@ -144,10 +144,12 @@ func TestFaults(t *testing.T) {
 // A change without a value is one of an order that an older program took: it is null. Who takes a new order refuses it.
 func TestAnOrderWithoutAValue(t *testing.T) {
 	for text, want := range map[string]string{
-		"private_state: {agent: x, path: a, reason: y}": "do[1].private_state: set needs a value; null is one",
-		"private_state: {agent: x, reason: y}":          "do[1].private_state: merge needs a value",
-		"world: {path: a}":                              "do[1].world: set needs a value; null is one",
-		"world: {path: a, op: push}":                    "do[1].world: push needs a value; null is one",
+		"private_state: {agent: x, path: a, reason: y}":                       "do[1].private_state: set needs a value; null is one",
+		"private_state: {agent: x, reason: y}":                                "do[1].private_state: merge needs a value",
+		"world: {path: a}":                                                    "do[1].world: set needs a value; null is one",
+		"world: {path: a, op: push}":                                          "do[1].world: push needs a value; null is one",
+		"world: {path: a, op: delete, value: 1}":                              "do[1].world: delete takes no value",
+		"private_state: {agent: x, path: a, op: delete, value: 1, reason: y}": "do[1].private_state: delete takes no value",
 	} {
 		list, err := parse(t, "orders.yaml", "orders:\n  - {do: [{world: {path: b, value: null}}, {"+text+"}]}\n")
 		if err != nil {
@@ -197,6 +199,11 @@ func TestValues(t *testing.T) {
 		{map[string]any{"path": "a"}, map[string]bool{"value": true}, false},
 		{map[string]any{"path": "a"}, map[string]bool{"op": true}, false},
 		{map[string]any{"path": "a"}, map[string]bool{"path": true}, true},
+		{map[string]any{"path": "a", "op": "delete", "value": nil}, nil, false},
+		{map[string]any{"path": "a", "op": "delete", "value": int64(1)}, nil, true},
+		{map[string]any{"path": "a", "op": "delete", "value": nil}, map[string]bool{"value": true}, true},
+		{map[string]any{"path": "a", "value": int64(1)}, map[string]bool{"op": true}, false},
+		{map[string]any{"path": "a"}, map[string]bool{"op": true, "value": true}, false},
 	} {
 		lacks, err := order.Check("world", c.fields, c.later)
 		if (lacks != nil) != c.wrong || err != nil {

@@ -58,6 +58,9 @@ type Answer struct {
 	// Latency is what the answer took, simulated or measured, without the wait.
 	// 0 takes the latency of the model answer.
 	Latency time.Duration
+	// InTime: the host measures time and has enforced the time-out itself. The latency counts for
+	// what comes later alone.
+	InTime bool
 }
 
 func (a *Answer) latency() time.Duration {

@@ -291,7 +291,7 @@ func (r *Run) answered(f *frame, n int32, ask Ask, timeout time.Duration) {
 	node, st, a := &f.plan.nodes[n], &f.nodes[n], &r.ans
 	took := a.latency()
 	finish := st.start + took
-	if timeout > 0 && took > timeout {
+	if timeout > 0 && took > timeout && !a.InTime {
 		r.failNode(f, n, protocol.Errorf(protocol.KindTimeout, "no answer within %v; it took %v", timeout, took), st.start+timeout)
 		return
 	}

@@ -25,8 +25,6 @@ type Decoder struct {
 	// list if the field is a list.
 	Shorthand map[reflect.Type]string
 	Report    *Report
-	// Strict gets the faults that older programs let pass; nil = Report.
-	Strict *Report
 
 	fields map[reflect.Type][]Field
 }
@@ -72,7 +70,7 @@ func (w *walk) value(n *Node, v reflect.Value, rule Rule, p *trail) {
 		return
 	}
 	if u, ok := reflect.TypeAssert[json.Unmarshaler](v.Addr()); ok {
-		w.custom(n, u, p)
+		w.custom(n, u, rule, p)
 		return
 	}
 	switch v.Kind() {
@@ -186,6 +184,7 @@ func (w *walk) list(n *Node, v reflect.Value, rule Rule, p *trail) {
 		return
 	}
 	w.length(n, rule, p)
+	w.notEmpty(n, rule, p)
 	v.Set(reflect.MakeSlice(v.Type(), n.Len(), n.Len()))
 	for i := range n.Len() {
 		e := n.Elem(i)
@@ -194,6 +193,12 @@ func (w *walk) list(n *Node, v reflect.Value, rule Rule, p *trail) {
 			continue
 		}
 		w.value(e, v.Index(i), elemRule(rule), p.item(i))
+	}
+}
+
+func (w *walk) notEmpty(n *Node, rule Rule, p *trail) {
+	if rule.Strict && n.Kind == List && n.Len() == 0 {
+		w.older(n, p, rule, "the list is empty")
 	}
 }
 
@@ -273,7 +278,9 @@ func (w *walk) text(n *Node, v reflect.Value, rule Rule, p *trail) {
 	switch {
 	case rule.Required && s == "":
 		w.fault(n, p, "", "must not be empty")
-	case len(rule.Enum) > 0 && s != "" && !slices.Contains(rule.Enum, s):
+	case len(rule.Enum) > 0 && s == "":
+		w.older(n, p, rule, `"" is not allowed; want `+strings.Join(rule.Enum, ", "))
+	case len(rule.Enum) > 0 && !slices.Contains(rule.Enum, s):
 		suggestion := ""
 		if len(rule.Enum) > 1 {
 			suggestion = Suggest(s, rule.Enum)
@@ -315,12 +322,18 @@ func (w *walk) inRange(n *Node, f float64, rule Rule, p *trail) bool {
 	if r == nil || f >= r.Min && f <= r.Max && (!r.Open || f > r.Min) {
 		return true
 	}
-	to := w.Report
+	message := fmt.Sprintf("%s is out of range; want %s", clip(n.Literal), r)
 	if rule.Strict && f == 0 {
-		to = cmp.Or(w.Strict, to)
+		w.older(n, p, rule, message)
+	} else {
+		w.fault(n, p, rule.Hint, "%s", message)
 	}
-	to.At(w.doc, n.Pos, p.String(), fmt.Sprintf("%s is out of range; want %s", clip(n.Literal), r), rule.Hint)
 	return false
+}
+
+// older reports a value that older programs took for none.
+func (w *walk) older(n *Node, p *trail, rule Rule, message string) {
+	w.Report.Older(w.doc, n.Pos, p.String(), message, cmp.Or(rule.Hint, "leave it out for the default"))
 }
 
 // String reads "0 to 1", "more than 0", "at least 1".
@@ -388,7 +401,8 @@ func wantText(t reflect.Type) string {
 
 // custom fills types that read themselves from JSON; the position of a fault in
 // them is that of the whole value.
-func (w *walk) custom(n *Node, u json.Unmarshaler, p *trail) {
+func (w *walk) custom(n *Node, u json.Unmarshaler, rule Rule, p *trail) {
+	w.notEmpty(n, rule, p)
 	b, err := json.Marshal(n.Value())
 	if err == nil {
 		err = u.UnmarshalJSON(b)

@@ -56,6 +56,10 @@ const (
 // Report collects faults. The zero Report is empty and ready; the one who made
 // it owns it.
 type Report struct {
+	// Strict gets the faults that older programs let pass, and whoever reads goes on as if
+	// there were none; nil = this report gets them.
+	Strict *Report
+
 	held  []Fault
 	total int
 }
@@ -71,6 +75,11 @@ func (r *Report) Add(f Fault) {
 // At notes a fault at a node of a document.
 func (r *Report) At(doc *Document, pos Pos, path, message, suggestion string) {
 	r.Add(Fault{File: doc.File, Line: pos.Line, Column: pos.Column, Path: path, Message: message, Suggestion: suggestion})
+}
+
+// Older notes a fault that older programs let pass.
+func (r *Report) Older(doc *Document, pos Pos, path, message, suggestion string) {
+	cmp.Or(r.Strict, r).At(doc, pos, path, message, suggestion)
 }
 
 // Total counts everything that was added, repetitions included.

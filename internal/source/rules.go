@@ -11,7 +11,7 @@ type Rule struct {
 	Enum     []string // of text, or of the elements of a list of text
 	Range    *Range   // of a number, or of a duration in seconds
 	Hint     string   // what to write in place of a value out of its range
-	Strict   bool     // older programs took zero, for the default; Range does not hold it
+	Strict   bool     // older programs took zero, or an empty list, for what is not given: they are faults, and Range does not hold the zero
 	Duration bool     // a text is a duration, or another word
 	MaxItems int      // of a list or an object; 0 = no limit
 	Doc      string   // one sentence: meaning, unit, limits

@@ -336,20 +336,23 @@ func TestStrictRange(t *testing.T) {
 		`{"name": "n", "ratio": -1}`:             "1 0",
 		`{"name": "n", "size": 9}`:               "1 0",
 		`{"name": "n", "ratio": 1, "size": 1}`:   "0 0",
+		`{"name": "n", "tags": [], "color": ""}`: "0 2",
+		`{"name": "", "color": "red"}`:           "1 0",
+		`{"name": "n", "parts": []}`:             "0 0",
 	} {
 		var report, strict Report
 		d := decoder(&report)
 		d.Rules["source.shape.ratio"] = Rule{Range: &Range{Max: 1, Open: true}, Strict: true}
 		d.Rules["source.shape.size"] = Rule{Range: &Range{Min: 1, Max: 8}, Strict: true}
+		d.Rules["source.shape.tags"] = Rule{Strict: true}
 		doc := Parse("x.json", []byte(text), Limits{}, &report)
-		d.Strict = &strict
+		report.Strict = &strict
 		d.Decode(doc, &shape{})
 		if got := fmt.Sprint(report.Total(), strict.Total()); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 		before := report.Total() + strict.Total()
 		report = Report{}
-		d.Strict = nil
 		if d.Decode(doc, &shape{}); report.Total() != before {
 			t.Errorf("%s: %v", text, report.Err())
 		}

@@ -5,7 +5,7 @@ import "tavernsim/internal/source"
 // Rules say about the fields what their types do not.
 func Rules() source.Rules {
 	p := func(doc string) source.Rule { return source.Rule{Range: &source.Range{Min: 0, Max: 1}, Doc: doc} }
-	span := &source.Range{Min: 0, Max: 86_400}
+	span := &source.Range{Max: 86_400, Open: true}
 	return source.Rules{
 		"faulty.Faults.rate_limited":      p("Failure `rate_limited`, with a hint when to come again."),
 		"faulty.Faults.rate_limited_bare": p("Failure `rate_limited`, without a hint."),
@@ -24,7 +24,7 @@ func Rules() source.Rules {
 		"faulty.Faults.filtered":          p("Half the text, `finish: filtered`."),
 		"faulty.Faults.length":            p("Half the text, `finish: length`."),
 		"faulty.Faults.slow":              p("The answer comes `slow_for` later."),
-		"faulty.Faults.retry_after":       {Range: span, Doc: "The hint of `rate_limited`. Default 1s.", Default: "1s"},
-		"faulty.Faults.slow_for":          {Range: span, Doc: "Of `slow`. Default 5s.", Default: "5s"},
+		"faulty.Faults.retry_after":       {Range: span, Strict: true, Hint: "rate_limited_bare is without a hint", Doc: "The hint of `rate_limited`. Default 1s.", Default: "1s"},
+		"faulty.Faults.slow_for":          {Range: span, Strict: true, Doc: "Of `slow`. Default 5s.", Default: "5s"},
 	}
 }

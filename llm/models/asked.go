@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"tavernsim/engine/prompt"
-	"tavernsim/internal/source"
 	"tavernsim/llm"
 	"tavernsim/llm/anthropic"
 	"tavernsim/llm/embed"
@@ -90,7 +89,7 @@ func askedOf(d *modelfile.Definition, name string) *asked {
 func Questions(files []File, q *protocol.ModelRequest) map[string]string {
 	hashes := map[string]string{}
 	for _, f := range files {
-		made, _ := modelfile.Read(f.Path, f.Data, &source.Report{})
+		made, _ := modelfile.Read(f.Path, f.Data, passing())
 		def, ok := modelfile.Asks(made)
 		if !ok {
 			continue

@@ -26,7 +26,7 @@ func conditionRoots() []string {
 // Check checks the model files of a project together: what they name of each other, and
 // of the other files in their folder. [Read] checks each file by itself.
 func Check(files, others []File, report *source.Report) {
-	compile(files, others, &source.Report{}, report)
+	compile(files, others, passing(), report)
 }
 
 // graph are the files that answer by other models.

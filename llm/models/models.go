@@ -32,6 +32,9 @@ func Read(file string, data []byte, report *source.Report) bool {
 	return def != nil
 }
 
+// passing is a report that lets pass what older programs did: whoever read the files first has judged that.
+func passing() *source.Report { return &source.Report{Strict: &source.Report{}} }
+
 // File is a model file of a project.
 type File struct {
 	Path string
@@ -136,7 +139,7 @@ func (c *counts) answered(o *protocol.ModelOrigin) {
 
 // New makes the models of a scene. [Set.Provider] gives what answers.
 func New(opt Options) (*Set, error) {
-	report := &source.Report{}
+	report := passing()
 	g := compile(opt.Files, opt.Others, report, report)
 	if err := report.Err(); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package scripted
 
 import (
 	_ "embed"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
@@ -77,7 +78,7 @@ func Shorthand() map[reflect.Type]string {
 func Rules() source.Rules {
 	probability := &source.Range{Min: 0, Max: 1}
 	finish := []string{"stop", "length", "tool_calls", "filtered"}
-	return source.Rules{
+	rules := source.Rules{
 		"scripted.Script.schema_version": {Enum: []string{"1.0"}, Doc: "Version of this file format."},
 		"scripted.Script.kind":           {Enum: []string{"scripted"}, Doc: "Kind of the model file."},
 		"scripted.Script.name":           {Doc: "Name that answers give as their model.", Default: "scripted"},
@@ -98,5 +99,10 @@ func Rules() source.Rules {
 		"scripted.Failures.server_error": {Range: probability},
 		"scripted.Failures.rate_limited": {Range: probability},
 		"scripted.Failures.bad_output":   {Range: probability},
+		"scripted.Failures.retry_after":  {Range: &source.Range{Max: math.Inf(1), Open: true}, Default: "1s", Strict: true},
 	}
+	for _, name := range []string{"agent", "profile", "scene", "model", "purpose", "events", "prompt_contains", "prompt_matches", "tools"} {
+		rules["scripted.Match."+name] = source.Rule{Hint: "leave it out for any", Strict: true}
+	}
+	return rules
 }

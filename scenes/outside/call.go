@@ -31,6 +31,7 @@ type call struct {
 	ask     effect.Ask
 	chosen  llm.Route       // what answers, if the provider has several models
 	ctx     context.Context // of the deliberation
+	made    time.Time       // when its pause is over
 	waiting time.Time       // since when it waits for its next attempt
 	then    func(*effect.Answered)
 	effect  *Effect      // nil = nothing is kept
@@ -47,7 +48,7 @@ type call struct {
 
 // start answers the request, or lets it enter the gate. It returns soon.
 func (c *call) start() {
-	if c.to == nil {
+	if c.made = time.Now().Add(c.ask.Wait); c.to == nil {
 		go c.end(nil, protocol.Errorf(protocol.KindUnknown, "nobody carries out requests of kind %q in this run", c.ask.Kind))
 		return
 	}
@@ -412,6 +413,9 @@ func (c *call) land(x *effect.Answered) {
 func (c *call) settle(x *effect.Answered) {
 	if o := x.Model.Origin; o != nil && o.Endpoint != "" {
 		o.Attempts = int64(c.Attempts())
+	}
+	if !c.from.Virtual && c.ask.Kind == effect.KindModel { // whatever it would have been on the virtual clock
+		x.Model.Latency = max(0, time.Since(c.made))
 	}
 	c.complete(x)
 	switch failed := x.Err != nil && c.ctx.Err() != nil; {

@@ -216,7 +216,7 @@ func (s *Scene) launch(r *Running, journal scenes.Journal, set Settings, change 
 		return err
 	}
 	opt.System, r.hands = r.system, hands
-	opt.PassiveFile, opt.PassiveMemory = func() (seats.File, error) { return os.CreateTemp(s.Dir, "passive-*") }, set.Memory
+	opt.PassiveFile, opt.PassiveMemory = func() (seats.File, error) { return seats.Scratch(s.Dir) }, set.Memory
 	opt.Effects = func() (outside.Journal, error) { return r.store.Direct(outside.JournalID(made.ID)) }
 	for _, f := range change {
 		f(&opt)

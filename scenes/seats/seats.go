@@ -16,9 +16,11 @@
 //     its turn, before the stage has that turn and anybody tells it anything.
 //  2. An agent has at most one actor at a time that is told anything.
 //  3. A passive agent takes two rows of 8 bytes, of which the collector follows one, and its state
-//     with 12 bytes before it; no goroutine and no timer. At most as much as lies here, and four segments, is obsolete.
-//  4. Without a file that can be written, states stay in memory. A file that cannot be read, or gives
-//     other bytes, fails the scene that needs them: nothing of it is acted on.
+//     with 12 bytes before it, or before each piece of a large one; no goroutine and no timer. At most as much
+//     as lies here, and four segments, is obsolete. While the file can be written, memory has
+//     at most [Options.Memory] and two segments of them, however large they are.
+//  4. Without a file that can be written, states stay in memory. The file leaves the journal its room. A file that
+//     cannot be read, or gives other bytes, fails the scene that needs them: nothing of it is acted on.
 //  5. A state that is larger than can be read again ([Seats.Takes]) never lies here: its agent keeps its actor.
 //
 // The stage calls Lay, Leave, Close, Offer and Gather. Any goroutine may call the others.

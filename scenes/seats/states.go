@@ -2,9 +2,11 @@ package seats
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 	"maps"
 	"slices"
+	"syscall"
 
 	"github.com/zeebo/xxh3"
 
@@ -17,21 +19,23 @@ type File interface {
 	io.ReaderAt
 	io.WriterAt
 	io.Closer
+	// Discard gives back the room of n bytes that nobody reads any more, if the system can.
+	Discard(at, n int64)
 }
 
 const (
-	placeBits = 22 // of a place in a segment, and of the length of a state
+	placeBits = 22 // of a place in a segment, and of the length of a record
 	mostSize  = 1 << placeBits
 	firstSize = 4 << 10 // of a segment at first
-	headSize  = 12      // of a record: ordinal of the agent, length and hash of the state
+	headSize  = 12      // of a record: ordinal of the agent, length and hash of what follows
 )
 
-// row says where the state of an agent is: number of the segment, place in it, length.
+// row says where a record is: number of the segment, place in it, length of what follows its head.
 type row uint64
 
 const (
 	declared row = 0       // the agent has no state: it is as declared
-	alone    row = ^row(0) // the state is in states.large
+	pieced   row = ^row(0) // the state has several records, which large lists
 )
 
 func rowOf(segment uint32, place, length int) row {
@@ -58,9 +62,9 @@ type segment struct {
 type states struct {
 	rows     []row
 	segments []segment
-	unused   []uint32          // numbers of segments that are gone
-	head     uint32            // the segment that is being filled
-	large    map[uint32][]byte // states that fit into no segment
+	unused   []uint32         // numbers of segments that are gone
+	head     uint32           // the segment that is being filled
+	large    map[uint32][]row // the records of states that fit into no segment
 
 	bytes   int64 // of all states
 	written int64 // of all records in segments
@@ -72,8 +76,9 @@ type states struct {
 	open  func() (File, error)
 	file  File
 	next  uint32      // the segment to look at first when one is moved to the file
-	warn  func(error) // hears why the file does not serve, once until it does again
-	bad   bool        // it has been told
+	warn  func(error) // hears why the file does not serve
+	told  bool        // that it cannot be written; on a disk that is nearly full it can now and then
+	full  bool        // the disk had no room for the file, which is not written any more
 	grows bool        // no segment can be read whose records move: each stays until it is obsolete
 	views int         // while there is one, no segment goes
 }
@@ -83,7 +88,7 @@ func newStates(n int, o *Options) states {
 	if o.File != nil {
 		size = int(max(firstSize, min(mostSize, o.Memory/64)))
 	}
-	return states{rows: make([]row, n), segments: make([]segment, 1), large: map[uint32][]byte{}, size: size, limit: o.Memory, open: o.File, warn: o.Warn}
+	return states{rows: make([]row, n), segments: make([]segment, 1), large: map[uint32][]row{}, size: size, limit: o.Memory, open: o.File, warn: o.Warn}
 }
 
 // put takes the state of an agent; an empty one is none.
@@ -92,14 +97,8 @@ func (s *states) put(o uint32, state []byte) {
 	if len(state) == 0 {
 		return
 	}
-	r := s.write(o, state)
-	s.rows[o] = r
 	s.bytes += int64(len(state))
-	if r == alone {
-		s.large[o] = slices.Clone(state) // it may be a part of more
-		return
-	}
-	s.count(r, headSize+len(state))
+	s.rows[o] = s.write(s.large, o, state, true)
 	for s.views == 0 && !s.grows && s.written-s.living > s.living+4*int64(s.size) && s.compact() {
 	}
 }
@@ -110,12 +109,29 @@ func (s *states) count(r row, n int) {
 	s.living += int64(n)
 }
 
-// write appends a record, of which no row knows.
-func (s *states) write(o uint32, state []byte) row {
-	n := headSize + len(state)
-	if n >= s.size {
-		return alone
+// write appends a state, in several records if it fits into no segment, and gives its row. It counts
+// them, unless no row of s will know them.
+func (s *states) write(large map[uint32][]row, o uint32, state []byte, known bool) row {
+	var list []row
+	for most := s.size - headSize; ; state = state[most:] {
+		piece := state[:min(most, len(state))]
+		r := s.record(o, piece)
+		if known {
+			s.count(r, headSize+len(piece))
+		}
+		if list == nil && len(piece) == len(state) {
+			return r
+		}
+		if list = append(list, r); len(piece) == len(state) {
+			large[o] = list
+			return pieced
+		}
 	}
+}
+
+// record appends a record, of which no row knows.
+func (s *states) record(o uint32, state []byte) row {
+	n := headSize + len(state)
 	if s.segments[s.head].size+n > s.size {
 		s.begin()
 	}
@@ -147,7 +163,7 @@ func (s *states) begin() {
 		s.segments = append(s.segments, segment{})
 	}
 	s.release(last)
-	for s.open != nil && s.memory > s.limit && s.move() {
+	for s.open != nil && !s.full && s.memory > s.limit && s.move() {
 	}
 }
 
@@ -159,6 +175,9 @@ func (s *states) release(number uint32) {
 	}
 	s.written -= int64(g.size)
 	s.memory -= int64(len(g.data))
+	if g.data == nil {
+		s.discard(number)
+	}
 	*g = segment{}
 	s.unused = append(s.unused, number)
 }
@@ -170,14 +189,19 @@ func (s *states) move() bool {
 		s.next = number + 1
 		if g := &s.segments[number]; number != s.head && g.data != nil {
 			err := s.store(number, g.data[:g.size])
-			if err != nil && !s.bad {
-				s.warn(protocol.Errorf(protocol.KindTransient, "states of passive agents stay in memory, because their file cannot be written: %w", err))
-			}
-			if s.bad = err != nil; !s.bad {
+			if err == nil {
 				s.memory -= int64(len(g.data))
 				g.data = nil
+				return true
 			}
-			return !s.bad
+			if !s.told {
+				s.told = true
+				s.warn(protocol.Errorf(protocol.KindTransient, "states of passive agents stay in memory while their file cannot be written: %w", err))
+			}
+			if s.views == 0 && s.file != nil && (errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)) {
+				s.retreat()
+			}
+			return false
 		}
 	}
 	return false
@@ -191,8 +215,47 @@ func (s *states) store(number uint32, data []byte) error {
 		}
 		s.file = f
 	}
-	_, err := s.file.WriteAt(data, int64(number)*int64(s.size))
+	_, err := s.file.WriteAt(data, s.at(number))
+	if err != nil {
+		s.discard(number)
+	}
 	return err
+}
+
+// at is the place of a segment in the file.
+func (s *states) at(number uint32) int64 { return int64(number) * int64(s.size) }
+
+func (s *states) discard(number uint32) { s.file.Discard(s.at(number), int64(s.size)) }
+
+// retreat is for a disk that is full and did not say so before, as with a quota: the file has taken the room
+// of the journal. As much as should have been left comes back into memory, and the file is not written any
+// more.
+func (s *states) retreat() {
+	s.full = true
+	taken := int64(0)
+	for i := len(s.segments) - 1; i >= 0 && taken < reserve; i-- { // the end of the file can go on every system
+		g, number := &s.segments[i], uint32(i)
+		if g.data != nil || g.size == 0 {
+			continue
+		}
+		data, err := s.load(number)
+		if err != nil {
+			return // who needs it is told
+		}
+		g.data = data
+		s.memory += int64(len(data))
+		taken += int64(len(data))
+		s.discard(number)
+	}
+}
+
+// load reads a segment from the file.
+func (s *states) load(number uint32) ([]byte, error) {
+	data := make([]byte, s.segments[number].size)
+	if n, err := s.file.ReadAt(data, s.at(number)); n < len(data) {
+		return nil, err
+	}
+	return data, nil
 }
 
 // drop forgets the state of an agent.
@@ -201,38 +264,26 @@ func (s *states) drop(o uint32) {
 	s.rows[o] = declared
 	switch r {
 	case declared:
-	case alone:
-		s.bytes -= int64(len(s.large[o]))
+	case pieced:
+		for _, r := range s.large[o] {
+			s.forget(r)
+		}
 		delete(s.large, o)
 	default:
-		s.bytes -= int64(r.length())
-		s.count(r, -headSize-r.length())
-		s.release(r.segment())
+		s.forget(r)
 	}
+}
+
+// forget makes a record obsolete.
+func (s *states) forget(r row) {
+	s.bytes -= int64(r.length())
+	s.count(r, -headSize-r.length())
+	s.release(r.segment())
 }
 
 // get reads the state of an agent; nil = it has none. The bytes are the caller's.
 func (s *states) get(o uint32) ([]byte, error) {
-	if r := s.rows[o]; r != alone {
-		return read(&view{segments: s.segments, size: s.size, file: s.file}, o, r)
-	}
-	return s.large[o], nil
-}
-
-func read(v *view, o uint32, r row) ([]byte, error) {
-	if r == declared {
-		return nil, nil
-	}
-	b := make([]byte, headSize+r.length())
-	if g := &v.segments[r.segment()]; g.data != nil {
-		copy(b, g.data[r.place():])
-	} else if n, err := v.file.ReadAt(b, int64(r.segment())*int64(v.size)+int64(r.place())); n < len(b) {
-		return nil, protocol.Errorf(protocol.KindTransient, "read the file of passive agents: %w", err)
-	}
-	if !intact(b, o) {
-		return nil, protocol.Errorf(protocol.KindCorrupt, "the file of passive agents has other bytes than were written")
-	}
-	return b[headSize:], nil
+	return (&view{rows: s.rows, segments: s.segments, size: s.size, file: s.file, large: s.large}).get(o)
 }
 
 // intact reports whether a record is that of an agent as it was written.
@@ -254,8 +305,8 @@ func (s *states) compact() bool {
 	g := s.segments[best]
 	data := g.data
 	if data == nil {
-		data = make([]byte, g.size)
-		if n, err := s.file.ReadAt(data, int64(best)*int64(s.size)); n < len(data) {
+		var err error
+		if data, err = s.load(best); err != nil {
 			s.warn(protocol.Errorf(protocol.KindTransient, "the file of passive agents only grows from now on, because it cannot be read: %w", err))
 			s.grows = true
 			return false
@@ -267,16 +318,29 @@ func (s *states) compact() bool {
 			break // the file has other bytes than were written: whose state that is, is told when it is read
 		}
 		b := data[at : at+headSize+n]
-		if r := rowOf(best, at, n); s.rows[o] == r && intact(b, o) {
+		r := rowOf(best, at, n)
+		if known := s.knows(o, r); known != nil && intact(b, o) {
 			s.count(r, -len(b))
-			s.rows[o] = s.write(o, b[headSize:])
-			s.count(s.rows[o], len(b))
+			*known = s.record(o, b[headSize:])
+			s.count(*known, len(b))
 		}
 		at += len(b)
 	}
 	s.release(best)
 	s.grows = s.segments[best].size > 0
 	return !s.grows
+}
+
+// knows is where the place of a record of an agent is kept; nil = it is obsolete.
+func (s *states) knows(o uint32, r row) *row {
+	list := s.rows[o : o+1]
+	if list[0] == pieced {
+		list = s.large[o]
+	}
+	if i := slices.Index(list, r); i >= 0 {
+		return &list[i]
+	}
+	return nil
 }
 
 // view opens what lies here now to another goroutine, which gets it when it is sealed. Until it is
@@ -291,9 +355,7 @@ func (s *states) seal(v *view) { v.segments, v.file = slices.Clone(s.segments), 
 
 // add puts a state into a view alone.
 func (s *states) add(v *view, o uint32, state []byte) {
-	if v.rows[o] = s.write(o, state); v.rows[o] == alone {
-		v.large[o] = state
-	}
+	v.rows[o] = s.write(v.large, o, state, false)
 }
 
 // close ends a view.
@@ -319,12 +381,42 @@ type view struct {
 	segments []segment
 	size     int
 	file     File
-	large    map[uint32][]byte
+	large    map[uint32][]row
 }
 
 func (v *view) get(o uint32) ([]byte, error) {
-	if r := v.rows[o]; r != alone {
-		return read(v, o, r)
+	switch r := v.rows[o]; r {
+	case declared:
+		return nil, nil
+	case pieced:
+		n := 0
+		for _, r := range v.large[o] {
+			n += r.length()
+		}
+		whole := make([]byte, 0, n)
+		for _, r := range v.large[o] {
+			piece, err := v.read(o, r)
+			if err != nil {
+				return nil, err
+			}
+			whole = append(whole, piece...)
+		}
+		return whole, nil
+	default:
+		return v.read(o, r)
 	}
-	return v.large[o], nil
+}
+
+// read reads what a record has behind its head.
+func (v *view) read(o uint32, r row) ([]byte, error) {
+	b := make([]byte, headSize+r.length())
+	if g := &v.segments[r.segment()]; g.data != nil {
+		copy(b, g.data[r.place():])
+	} else if n, err := v.file.ReadAt(b, int64(r.segment())*int64(v.size)+int64(r.place())); n < len(b) {
+		return nil, protocol.Errorf(protocol.KindTransient, "read the file of passive agents: %w", err)
+	}
+	if !intact(b, o) {
+		return nil, protocol.Errorf(protocol.KindCorrupt, "the file of passive agents has other bytes than were written")
+	}
+	return b[headSize:], nil
 }

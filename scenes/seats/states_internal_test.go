@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"syscall"
 	"testing"
 	"time"
 
@@ -15,13 +16,18 @@ import (
 type disk struct {
 	data          []byte
 	full, failing bool
-	lies          bool // it gives other bytes than were written
+	lies          bool          // it gives other bytes than were written
+	room          int           // for so many segments; 0 = for all
+	taken         map[int64]int // bytes at the place of each segment
 	wrote, read   int
 }
 
 func (d *disk) WriteAt(b []byte, at int64) (int, error) {
 	if d.full {
-		return 0, errors.New("no space left")
+		return 0, errors.New("nothing is written to a disk that is nearly full")
+	}
+	if d.taken[at] = len(b); d.room > 0 && len(d.taken) > d.room {
+		return 0, fmt.Errorf("write: %w", syscall.ENOSPC) // a part of it takes room
 	}
 	if end := int(at) + len(b); end > len(d.data) {
 		d.data = append(d.data, make([]byte, end-len(d.data))...)
@@ -42,13 +48,20 @@ func (d *disk) ReadAt(b []byte, at int64) (int, error) {
 	return n, nil
 }
 
+func (d *disk) Discard(at, n int64) {
+	delete(d.taken, at)
+	if at < int64(len(d.data)) {
+		clear(d.data[at:min(at+n, int64(len(d.data)))])
+	}
+}
+
 func (d *disk) Close() error { return nil }
 
 // memory makes segments of 64 KiB.
 const memory, segment64 = 4 << 20, 64 << 10
 
 func onDisk(n int) (*states, *disk, *[]error) {
-	d, warned := &disk{}, &[]error{}
+	d, warned := &disk{taken: map[int64]int{}}, &[]error{}
 	s := newStates(n, &Options{Memory: memory, File: func() (File, error) { return d, nil }, Warn: func(err error) { *warned = append(*warned, err) }})
 	return &s, d, warned
 }
@@ -94,8 +107,8 @@ func TestStatesAreKept(t *testing.T) {
 			seen = nil
 		default:
 			size := chance.IntN(5_000)
-			if chance.IntN(10_000) == 0 {
-				size = segment64 // it fits into no segment
+			if chance.IntN(200) == 0 {
+				size = segment64/2 + chance.IntN(5*segment64) // most fit into no segment
 			}
 			want[o] = state(o, turn, size)
 			s.put(o, want[o])
@@ -124,13 +137,25 @@ func TestStatesAreKept(t *testing.T) {
 			t.Fatalf("seed %d: %d has %.20q, want %.20q; %v", seed, o, got, want[o], err)
 		}
 	}
+	held := 0 // in the file
+	for i := range s.segments {
+		if g := &s.segments[i]; g.data == nil && g.size > 0 {
+			held += g.size
+		}
+	}
+	for _, n := range d.taken {
+		held -= n
+	}
+	if held != 0 {
+		t.Errorf("seed %d: the file takes %d bytes more than lie in it", seed, -held)
+	}
 	if int(s.bytes) != bytesOf || d.wrote == 0 || d.read == 0 || len(*warned) > 0 {
 		t.Errorf("seed %d: %d bytes, want %d; %d segments were written, %d read; warned of %v", seed, s.bytes, bytesOf, d.wrote, d.read, *warned)
 	}
 	for o := range want {
 		s.drop(uint32(o))
 	}
-	if s.living != 0 || s.written > segment64 || s.memory > segment64 || s.bytes != 0 {
+	if s.living != 0 || s.written > segment64 || s.memory > segment64 || s.bytes != 0 || len(s.large) > 0 || len(d.taken) > 0 {
 		t.Errorf("seed %d: of nobody's state %d bytes are left, %d written, %d in memory", seed, s.living, s.written, s.memory)
 	}
 }
@@ -156,6 +181,53 @@ func TestFileDoesNotServe(t *testing.T) {
 		}
 		for o := range uint32(2000) {
 			if got, err := s.get(o); err != nil || !bytes.Equal(got, state(o, 2, 4_000)) {
+				t.Fatalf("%d: %.20q, %v", o, got, err)
+			}
+		}
+	})
+	t.Run("not made", func(t *testing.T) { // there is nothing that it could give back
+		s, _, warned := onDisk(2000)
+		open := s.open
+		s.open = func() (File, error) { return nil, syscall.ENOSPC }
+		fill(s, 1)
+		s.open = open
+		fill(s, 2)
+		if len(*warned) != 1 || s.memory > memory+2*segment64 {
+			t.Errorf("%d bytes lie in memory; warned of %v, want one", s.memory, *warned)
+		}
+	})
+	t.Run("no room", func(t *testing.T) { // which nothing has said before
+		s, d, warned := onDisk(2000)
+		fill(s, 1)
+		seen := s.view()
+		s.seal(&seen)
+		d.room = len(d.taken)
+		put := func(turn int) {
+			for o := range uint32(100) {
+				s.put(o, state(o, turn, 4_000))
+			}
+		}
+		put(2)
+		if len(d.taken) != d.room { // the view reads it
+			t.Errorf("%d segments lie in the file, want %d", len(d.taken), d.room)
+		}
+		for o := range uint32(2000) {
+			if got, err := seen.get(o); err != nil || !bytes.Equal(got, state(o, 1, 4_000)) {
+				t.Fatalf("%d: %.20q, %v", o, got, err)
+			}
+		}
+		d.room = 1
+		s.close()
+		put(3)
+		if len(d.taken) > 0 || len(*warned) != 1 {
+			t.Errorf("%d segments lie in the file; warned of %v, want one", len(d.taken), *warned)
+		}
+		fill(s, 4)
+		if len(d.taken) > 0 || len(*warned) != 1 || s.memory < 2000*4_000 {
+			t.Errorf("%d segments lie in the file and %d bytes in memory; warned of %v, want one", len(d.taken), s.memory, *warned)
+		}
+		for o := range uint32(2000) {
+			if got, err := s.get(o); err != nil || !bytes.Equal(got, state(o, 4, 4_000)) {
 				t.Fatalf("%d: %.20q, %v", o, got, err)
 			}
 		}
@@ -193,5 +265,26 @@ func TestPutCopies(t *testing.T) {
 		if got, err := s.get(uint32(o)); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("agent %d: %d bytes, %v; want %d", o, len(got), err, len(want))
 		}
+	}
+}
+
+// Promise 3: states that fit into no segment lie in the file like others.
+func TestLargeStatesLieInTheFile(t *testing.T) {
+	s, d, warned := onDisk(50)
+	for turn := range 3 {
+		for o := range uint32(50) {
+			s.put(o, state(o, turn, 10*segment64))
+			if s.memory > memory+2*segment64 {
+				t.Fatalf("%d bytes lie in memory", s.memory)
+			}
+		}
+	}
+	for o := range uint32(50) {
+		if got, err := s.get(o); err != nil || !bytes.Equal(got, state(o, 2, 10*segment64)) {
+			t.Fatalf("%d: %d bytes, %v", o, len(got), err)
+		}
+	}
+	if len(d.taken) == 0 || len(*warned) > 0 {
+		t.Errorf("%d segments lie in the file; warned of %v", len(d.taken), *warned)
 	}
 }

@@ -7,7 +7,8 @@
 //
 //  1. A program runs in the sandbox, else not at all. Nothing of it is left after
 //     [Process.Cut], and of a kept one after [Keeper.Close].
-//  2. What it sends is bounded before it is kept: [MaxMessage] a message, and 10,000 messages
+//  2. What it sends is bounded before it is kept: [MaxMessage] a message, and of an answer up to eight times as
+//     long the id alone, so that what was asked fails; and 10,000 messages
 //     or 64 MiB that nobody asked for between two answers, and 100 or 64 KiB more for each
 //     second between them: reports of a call about how far it is are among them. A program that does not read is not
 //     waited for longer than 5 s. Of what it writes to its standard error the last 64 KiB

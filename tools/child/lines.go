@@ -8,11 +8,14 @@ import (
 	"io"
 
 	"tavernsim/internal/wirejson"
-	"tavernsim/protocol"
 )
 
 // Lines reads messages, a line each, as who decodes them gets them.
 type Lines struct {
+	// Instead is the line in the place of a message that is longer than it may be, and whose id is known; nothing
+	// leaves it out. nil, or an error, ends the reading.
+	Instead func(*Long) ([]byte, error)
+
 	below  io.Closer
 	from   *bufio.Reader
 	most   int
@@ -86,6 +89,20 @@ func (l *Lines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// tooLong drops the rest of a line, whose bytes line and part have been read.
+func (l *Lines) tooLong(line, part []byte, err error) ([]byte, error) {
+	var s skim
+	s.read(line)
+	for s.read(part); err == bufio.ErrBufferFull && l.Instead != nil && !s.broken && s.long.Bytes <= maxSkipped*l.most; s.read(part) { //nolint:errorlint // ReadSlice gives it as it is
+		part, err = l.from.ReadSlice('\n')
+	}
+	long := s.end(l.most)
+	if err != nil || long == nil || l.Instead == nil || long.Bytes > maxSkipped*l.most {
+		return nil, (&Long{Most: l.most}).Error()
+	}
+	return l.Instead(long)
+}
+
 // line is the next line without blanks around it; its bytes are the caller's. The last one may
 // come with the error.
 func (l *Lines) line() ([]byte, error) {
@@ -93,7 +110,7 @@ func (l *Lines) line() ([]byte, error) {
 	for {
 		part, err := l.from.ReadSlice('\n')
 		if len(line)+len(part) > l.most+1 {
-			return nil, protocol.Errorf(protocol.KindLimit, "a message exceeded %d bytes", l.most)
+			return l.tooLong(line, part, err)
 		}
 		if line = append(line, part...); err != bufio.ErrBufferFull { //nolint:errorlint // ReadSlice gives it as it is
 			return bytes.TrimSpace(line), err

@@ -182,7 +182,14 @@ func (p *Process) Cut() {
 
 // Connect implements sdk.Transport.
 func (p *Process) Connect(ctx context.Context) (sdk.Connection, error) {
-	below, err := (&sdk.IOTransport{Reader: NewLines(p.out, MaxMessage, p.of.Mend), Writer: p.in, MaxLineLength: maxMended}).Connect(ctx)
+	lines := NewLines(p.out, MaxMessage, p.of.Mend)
+	lines.Instead = func(m *Long) ([]byte, error) {
+		if !m.Answer {
+			return nil, m.Error()
+		}
+		return m.Fails(), nil
+	}
+	below, err := (&sdk.IOTransport{Reader: lines, Writer: p.in, MaxLineLength: maxMended}).Connect(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -147,7 +147,7 @@ func Rules() source.Rules {
 		"manifest.Implementation.config":    {Section: kinds, Doc: "Of `node`: its `configValues`."},
 		"manifest.Implementation.command":   {Section: kinds, Doc: "Of `script`: a program and its arguments, in words as a shell reads them. Files beside the definition that it names go with it."},
 		"manifest.Implementation.files":     {Section: kinds, MaxItems: 256, Doc: "Of `script`: more files or folders beside the definition that go with it."},
-		"manifest.Implementation.languages": {Section: kinds, MaxItems: 3, Doc: "Of `code`: the languages that are allowed; default: `python`, `javascript`, `sh`."},
+		"manifest.Implementation.languages": {Section: kinds, MaxItems: 3, Strict: true, Doc: "Of `code`: the languages that are allowed; default: `python`, `javascript`, `sh`."},
 		"manifest.Implementation.server":    {Section: kinds, Doc: "Of `mcp`: the server, by the id of a file in `mcp/`."},
 		"manifest.Implementation.tool":      {Section: kinds, Doc: "Of `mcp`: the name of the tool on the server."},
 

@@ -12,7 +12,7 @@
 //     roots is empty. A question that could be for one of several calls is declined.
 //  3. A server that breaks the protocol is off for the rest of the scene. One that ends, or
 //     does not answer, starts again after a pause; after five times in a row it is off.
-//     What it sends is bounded: 8 MiB a message, and 10,000 messages or 64 MiB that nobody
+//     What it sends is bounded: 8 MiB a message (the call fails whose answer is longer, up to 64 MiB, over stdio), and 10,000 messages or 64 MiB that nobody
 //     asked for between two answers (and 100 or 64 KiB more for each second between them).
 //  4. A program runs in the sandbox, else not at all. Nothing of it is left after Close.
 //  5. A server over HTTP is reached under the rules of tools/httpcall for addresses; only

@@ -145,7 +145,7 @@ func (s *server) failed(ctx context.Context, open *session, err error, asking *a
 	}
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && ctx.Err() == nil && said.Code != rejected {
 		s.Answered(open)
-		if said.Code == unsound {
+		if said.Code == child.Unsound {
 			return unsoundResult(s.ID, said.Message, 0)
 		}
 		text := said.Message

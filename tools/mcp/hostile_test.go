@@ -15,6 +15,7 @@ import (
 
 	"tavernsim/protocol"
 	"tavernsim/tools"
+	"tavernsim/tools/child"
 	"tavernsim/tools/manifest"
 	"tavernsim/tools/toolstest"
 )
@@ -52,7 +53,7 @@ func hostile(act string, more []string) bool {
 		if err := c.Start(); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
-	case "floods messages", "floods large messages", "one endless line", "wrong ids", "asks for samples", "exits", "changes later", "dies late", "junk later", "twice",
+	case "floods messages", "floods large messages", "one endless line", "a long answer", "a long answer whose id is last", "a long request", "wrong ids", "asks for samples", "exits", "changes later", "dies late", "junk later", "twice",
 		"lists without end", "both", "deep", "too large a number", "a batch", "text for an id", "null", "two results", "two names", "cancels", "no id", "another version":
 	default:
 		return false
@@ -93,6 +94,13 @@ func hostile(act string, more []string) bool {
 				for {
 					fmt.Fprint(out, strings.Repeat("x", 64<<10))
 				}
+			case "a long answer", "a long answer whose id is last", "a long request":
+				text := map[string]string{
+					"a long answer":                  `{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"{\"id\":7} %s"}]}}`,
+					"a long answer whose id is last": `{"result":{"id":{"id":9},"content":["%[2]s"]},"jsonrpc":"2.0","id":%[1]s}`,
+					"a long request":                 `{"jsonrpc":"2.0","id":%s,"method":"%s"}`,
+				}[act]
+				fmt.Fprintf(out, text+"\n", q.ID, strings.Repeat("x", child.MaxMessage))
 			case "wrong ids":
 				for i := range 100 {
 					fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"wrong"}]}}`+"\n", 1000+i)
@@ -179,6 +187,9 @@ func TestHostileServers(t *testing.T) {
 		{"a task if one likes", "", "right", "", "right"},
 		{"floods messages", "unknown_outcome", "nobody asked for", "unavailable", "is off"},
 		{"one endless line", "unknown_outcome", "exceeded", "unavailable", "is off"},
+		{"a long answer", "bad_output", "at most 8388608", "bad_output", "at most 8388608"},
+		{"a long answer whose id is last", "bad_output", "at most 8388608", "bad_output", "at most 8388608"},
+		{"a long request", "unknown_outcome", "exceeded 8388608", "unavailable", "is off"},
 		{"wrong ids", "", "right", "", "right"},
 		{"twice", "", "right", "", "right"},
 		{"asks for samples", "", "client does not support", "", `"roots":[]`},

@@ -13,9 +13,6 @@ import (
 	"tavernsim/tools/child"
 )
 
-// unsound is the code of the error into which an answer is made whose result has no sound value.
-const unsound = -32099
-
 // sound is a message of a server as the library gets it. An object that has a name twice is
 // refused, since nobody knows which of the two is meant: in a result that is an error of the
 // call. So is a result that is no object: the library takes null for one without content; and one that it
@@ -37,7 +34,7 @@ func sound(message []byte) ([]byte, error) {
 		return message, why
 	}
 	text, err := json.Marshal(cmp.Or(why, errNoObject).Error())
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, unsound, text), err
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, child.Unsound, text), err
 }
 
 // taskOnly is the field of _meta that says of a tool that its server offers it as a task only.

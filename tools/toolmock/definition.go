@@ -73,6 +73,7 @@ func fails() []string {
 // Rules say about the fields what their types do not.
 func Rules() source.Rules {
 	const section = "001 §4"
+	const anyOf = "leave it out for any"
 	probability := &source.Range{Min: 0, Max: 1}
 	return source.Rules{
 		"toolmock.Script.schema_version":  {Section: section, Enum: []string{"1.0"}, Doc: "Version of this file format."},
@@ -87,8 +88,8 @@ func Rules() source.Rules {
 		"toolmock.Rule.answers":           {Section: section, MaxItems: 1000, Doc: "One of them is drawn by weight."},
 		"toolmock.Rule.latency":           {Section: section, Doc: "How long the tool takes."},
 		"toolmock.Rule.failures":          {Section: section, Doc: "How often it fails."},
-		"toolmock.Match.tool":             {Section: section, Doc: "Id of the tool: a pattern with `*` and `?`, or a list of them."},
-		"toolmock.Match.agent":            {Section: section, Doc: "Instance id of the caller, in the same way."},
+		"toolmock.Match.tool":             {Section: section, Hint: anyOf, Strict: true, Doc: "Id of the tool: a pattern with `*` and `?`, or a list of them."},
+		"toolmock.Match.agent":            {Section: section, Hint: anyOf, Strict: true, Doc: "Instance id of the caller, in the same way."},
 		"toolmock.Match.params":           {Section: section, Doc: "Values of parameters, by dotted path. A list holds if one of its elements equals."},
 		"toolmock.Match.when":             {Section: section, Doc: "Expression over `tool`, `params`, `agent`, `turn`, `attempt` and `draw`."},
 		"toolmock.Match.chance":           {Section: section, Range: probability, Doc: "Probability of matching, drawn last."},

@@ -109,6 +109,9 @@ func (b *Batch) Start(at int) (stopped, held bool, wrong error) {
 // Starts says that the next problems and limits are of this call.
 func (b *Batch) Starts(at int) { b.starting = at - b.From }
 
+// At is how long the turn has taken when a call starts.
+func (b *Batch) At(at int) time.Duration { return b.members[at-b.From].ends }
+
 // Settle takes the result of a call, which is kept when all before it are.
 func (b *Batch) Settle(at int, c *protocol.Call, r protocol.CallResult, took time.Duration) {
 	m := &b.members[at-b.From]

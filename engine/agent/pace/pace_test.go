@@ -83,7 +83,8 @@ func TestIdle(t *testing.T) {
 	}{
 		{nothing, 1, 2 * time.Minute}, {nothing, 2, 4 * time.Minute}, {agentfact.TurnEnded{Outcome: agentfact.OutcomeIdle}, 2, 0}, {nothing, 3, 8 * time.Minute},
 		{agentfact.TurnEnded{Outcome: agentfact.OutcomeOK, Calls: 1}, 0, 0}, {nothing, 1, 2 * time.Minute},
-		{agentfact.TurnEnded{Outcome: agentfact.OutcomeFailed}, 0, 0}, {nothing, 1, 2 * time.Minute}, {agentfact.TurnEnded{Outcome: agentfact.OutcomeOK, Changed: true}, 0, 0},
+		{agentfact.TurnEnded{Outcome: agentfact.OutcomeFailed}, 0, 0}, {nothing, 1, 2 * time.Minute},
+		{agentfact.TurnEnded{Outcome: agentfact.OutcomeOK, Reflections: 1}, 0, 0}, {nothing, 1, 2 * time.Minute}, {agentfact.TurnEnded{Outcome: agentfact.OutcomeOK, Changed: true}, 0, 0},
 	} {
 		next, f, end := turn(t, k, r, c.end, hour, pace.Sleep{})
 		idle := int64(0)

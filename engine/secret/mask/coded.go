@@ -17,6 +17,8 @@ const (
 	maxDepth   = 3       // of codes within codes
 	maxDecoded = 1 << 20 // bytes that are decoded of one text
 	minCoded   = 12      // characters that may be a code
+
+	minCapitals = 40 // that may be one without digits
 )
 
 // search is what decodes the codes of one text.
@@ -63,7 +65,7 @@ func (s *search) decoded(text string, depth int) (name, form string) {
 	for at := 0; ; {
 		from, to := s.coded(text, at)
 		if from == to {
-			return "", ""
+			return s.respelled(text, depth)
 		}
 		if word := s.letters(text[from:to]); word != nil {
 			if name, form = s.word(word, depth); name != "" {
@@ -103,7 +105,7 @@ func (m *Masker) letters(text string) []byte {
 		n += int(class & letter)
 		classes |= class
 	}
-	if classes &^= passed; n < minCoded || classes == lower|letter || classes == upper|letter {
+	if classes &^= passed; n < minCoded || classes == lower|letter || classes == upper|letter && n < minCapitals {
 		return nil
 	}
 	word := make([]byte, 0, n)
@@ -115,7 +117,7 @@ func (m *Masker) letters(text string) []byte {
 	return word
 }
 
-// Classes of characters of codes. A word of lower or of upper case alone is none.
+// Classes of characters of codes. A word of lower case alone is none, and one of upper case if it is short.
 const (
 	letter = 1 << iota // of the alphabet; the lowest bit, which is counted
 	lower
@@ -152,6 +154,11 @@ func (s *search) word(word []byte, depth int) (name, form string) {
 			if name, form = s.inner(string(plain[:len(word)/2]), "hex", depth); name != "" {
 				return name, form
 			}
+		}
+	}
+	if plain := in32(word); len(plain) >= MinValue {
+		if name, form = s.inner(string(plain), "base32", depth); name != "" {
+			return name, form
 		}
 	}
 	for i, c := range word {

@@ -14,7 +14,7 @@
 //     (also with the bytes of a pair swapped), base64, base32, base85 and uuencode at any
 //     offset, octal, binary, decimal, these in words of several bytes as od writes them, \u, \x, escapes of URLs and JSON; each of these
 //     backwards; characters that stand for others (full-width, bold, circled; tags and selectors of variations, which nobody sees; with accents, or
-//     with what cannot be seen between them); and what is found when base64, hex, uuencode, zip, gzip,
+//     with what cannot be seen between them); and what is found when base64, base32, hex, escapes, rows of numbers, uuencode, zip, gzip,
 //     zlib, bzip2 or deflate is decoded, up to three times.
 //  3. A text without a secret comes back as it was.
 //

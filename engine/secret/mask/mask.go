@@ -42,6 +42,7 @@ type Masker struct {
 	fold     *[256]byte
 	width    *[256]byte // bits that a byte adds to a piece: 8, or 0 for what is squeezed out
 	codes    *[256]byte
+	escape   *[256]byte
 	longest  int // squeezed bytes that the longest hit needs
 }
 
@@ -54,7 +55,7 @@ const (
 
 // New makes a masker. It refuses values that are too short to be found without false hits.
 func New(secrets []Secret) (*Masker, error) {
-	m := &Masker{places: map[uint64][]place{}, filter: new([filterWords]uint64), fold: fold(), width: width(), codes: codes()}
+	m := &Masker{places: map[uint64][]place{}, filter: new([filterWords]uint64), fold: fold(), width: width(), codes: codes(), escape: escapes()}
 	known := map[string]bool{}
 	for _, s := range secrets {
 		if squeezed := squeeze(s.Value); len(squeezed) < MinValue {

@@ -52,6 +52,7 @@ func spellings(value string) []spelling {
 	out = append(out, asNumbers(value)...)
 	for offset := range 3 {
 		out = append(out, spelling{"base64", shifted(value, offset, 6, base64.RawStdEncoding.EncodeToString), 8*n/6 - 1})
+		out = append(out, spelling{"rot13 of base64", strings.Map(rot13, shifted(value, offset, 6, base64.RawStdEncoding.EncodeToString)), 8*n/6 - 1})
 		out = append(out, spelling{"utf-7", shifted(utf16BE(value), offset, 6, base64.RawStdEncoding.EncodeToString), 16*n/6 - 1})
 	}
 	for offset := range 3 {

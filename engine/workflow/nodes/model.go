@@ -37,7 +37,7 @@ type completion struct {
 func (c completion) Build(s *workflow.Setup) workflow.Body {
 	n := &llm{
 		model:     s.Text("model", ""),
-		maxTokens: s.Int("maxTokens", 0, 0, mostOutput),
+		maxTokens: maxTokensOf(s),
 		stop:      s.Texts("stop"),
 		json:      s.Bool("json", false),
 		purpose:   purposeOf(s),
@@ -63,6 +63,15 @@ func (c completion) Build(s *workflow.Setup) workflow.Body {
 		s.Faultf("", "connect an edge to \"prompt\" or \"messages\"", "there is nothing to ask the model")
 	}
 	n.outputs(s)
+	return n
+}
+
+// maxTokensOf reads what bounds an answer; 0 = the input, or the model.
+func maxTokensOf(s *workflow.Setup) int {
+	n := s.Int("maxTokens", 0, 0, mostOutput)
+	if n == 0 && s.Value("maxTokens") != nil {
+		s.Strictf("maxTokens", "leave it out for the default", "0 tokens are no answer")
+	}
 	return n
 }
 

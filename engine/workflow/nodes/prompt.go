@@ -144,6 +144,11 @@ func readRule(s *workflow.Setup, k *prompt.Kind, rule map[string]any) {
 			s.Strictf("sections", "remove it", "%s.%s: this section is never dropped", k.Name, key)
 		}
 	}
+	for _, key := range []string{"max", "units"} {
+		if v, ok := protocol.Number(rule[key]); ok && v == 0 {
+			s.Strictf("sections", "leave it out", "%s.%s: 0 is no bound; want at least 1", k.Name, key)
+		}
+	}
 	if k.Max > 0 && k.Min > k.Max {
 		s.Faultf("sections", "", "%s: min %d is more than max %d", k.Name, k.Min, k.Max)
 	}

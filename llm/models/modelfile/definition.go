@@ -146,7 +146,7 @@ func Read(file string, data []byte, report *source.Report) (any, *source.Documen
 	if doc == nil || !d.Decode(doc, def) {
 		return nil, doc
 	}
-	if asks, ok := def.(*Definition); ok && !ownFields(doc, asks, report) {
+	if asks, ok := def.(*Definition); ok && (!ownFields(doc, asks, report) || !noLatency(doc, asks, report)) {
 		return nil, doc
 	}
 	if asks, ok := def.(*Definition); ok && asks.Context > 0 && asks.Room() <= 0 {
@@ -168,6 +168,20 @@ func ownFields(doc *source.Document, d *Definition, report *source.Report) (ok b
 		}
 	}
 	return ok
+}
+
+// noLatency reports times that are all zero, which older programs took for the defaults; false = it is a fault.
+func noLatency(doc *source.Document, d *Definition, report *source.Report) bool {
+	if d.Latency.FirstToken != 0 || d.Latency.PerToken != 0 || d.Latency.Mode == none || d.Latency.Mode == measured {
+		return true
+	}
+	before := report.Total()
+	for _, field := range []string{"first_token", "per_token"} {
+		if node, found := doc.Root.Find("latency", field); found == 2 && node.Kind != source.Null {
+			report.Older(doc, node.Pos, "latency."+field, "with 0s alone the latency is the default", "write latency: none, or leave it out for the default")
+		}
+	}
+	return report.Total() == before
 }
 
 // kindOf finds the kind of a model file. A file that cannot be parsed is read as a
@@ -201,7 +215,7 @@ func Rules() source.Rules {
 		"modelfile.Definition.custom_metadata": {Doc: "For your own use; simd does not check it."},
 		"modelfile.Params.temperature":         {Range: &source.Range{Min: 0, Max: 2}, Doc: "How freely the model chooses. Default: the endpoint's."},
 		"modelfile.Params.top_p":               {Range: &source.Range{Min: 0, Max: 1}, Doc: "Share of the likely tokens to choose from. Default: the endpoint's."},
-		"modelfile.Params.max_tokens":          {Range: &source.Range{Min: 0, Max: 10_000_000}, Doc: "Most tokens of an answer; always sent.", Default: int64(DefaultMaxTokens)},
+		"modelfile.Params.max_tokens":          {Range: &source.Range{Min: 1, Max: 10_000_000}, Strict: true, Doc: "Most tokens of an answer; always sent.", Default: int64(DefaultMaxTokens)},
 		"modelfile.Params.seed":                {Doc: "Seed for endpoints that take one."},
 		"modelfile.Params.stop":                {MaxItems: 16, Doc: "Texts that end the answer."},
 		"modelfile.Params.effort":              {Enum: []string{"minimal", "low", "medium", "high"}, Doc: "Effort of reasoning."},

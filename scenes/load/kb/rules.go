@@ -14,6 +14,8 @@ func upTo(high float64) *source.Range { return &source.Range{Max: high} }
 
 // Rules are those of the fields of files in knowledgebases/.
 func Rules() source.Rules {
+	const never, anybody = "an entry with disabled: true is never active", "leave it out for anybody"
+	span := &source.Range{Max: goal.MaxSpan.Seconds(), Open: true}
 	return source.Rules{
 		"knowledge.KnowledgeBase.id":              {Required: true, Section: "§3.4", Doc: "Identifies the knowledge base in the project."},
 		"knowledge.KnowledgeBase.name":            {Section: "§3.4", Doc: "Name for display."},
@@ -63,10 +65,10 @@ func Rules() source.Rules {
 		"knowledge.Embedding.model": {Required: true, Section: "§3.4", Doc: "Name of the [model](providers.md#vectors) that gives the vectors: a file in `models/` of kind `embedder` or `static`."},
 		"knowledge.Embedding.above": {Section: "§3.4", Default: 0.5, Range: &source.Range{Min: -1, Max: 1}, Doc: "Least cosine of an entry that shares no word with a query."},
 
-		"knowledge.Learning.types":  {Section: "§2.1.5", Doc: "Entry types of lessons. Default: best_practice, failed_lesson, observation_summary, reflection_note."},
+		"knowledge.Learning.types":  {Section: "§2.1.5", Strict: true, Hint: "a base without learning keeps no lessons", Doc: "Entry types of lessons. Default: best_practice, failed_lesson, observation_summary, reflection_note."},
 		"knowledge.Learning.merge":  {Section: "§2.1.5", Enum: []string{"alike", "same", "none"}, Default: "alike", Doc: "Which lessons of one type are one: those that say nearly the same, the same words in the same order, none."},
 		"knowledge.Learning.recall": {Section: "§2.1.5", Default: int64(knowledge.DefaultRecall), Range: upTo(knowledge.MaxRecall), Doc: "Most lessons that a situation brings to mind without criteria."},
-		"knowledge.Learning.keep":   {Section: "§2.1.5", Default: int64(knowledge.DefaultKeep), Range: upTo(knowledge.MaxKeep), Doc: "Most lessons; 0 means the default. Beyond it the least lesson of agents is archived."},
+		"knowledge.Learning.keep":   {Section: "§2.1.5", Default: int64(knowledge.DefaultKeep), Range: &source.Range{Min: 1, Max: knowledge.MaxKeep}, Hint: "a base without learning keeps no lessons", Strict: true, Doc: "Most lessons. Beyond it the least lesson of agents is archived."},
 
 		"criteria.Activation.always":           {Section: "§3.4", Default: false, Doc: "Active in every situation."},
 		"criteria.Activation.keywords":         {Section: "§3.4", Doc: "At least one occurs in the current text."},
@@ -80,16 +82,16 @@ func Rules() source.Rules {
 		"criteria.Activation.event_types":      {Section: "§3.4", Doc: "The agent perceives at least one of them; `.*` at the end matches all types below."},
 		"criteria.Activation.condition":        {Section: "§3.4", Doc: "Expression over world, self, goals (those that are open), events and text."},
 		"criteria.Activation.case_sensitive":   {Section: "§3.4", Default: false, Doc: "Whether keywords and patterns distinguish capital from small letters."},
-		"criteria.Activation.chance":           {Section: "§3.4", Default: 100.0, Range: &source.Range{Max: 100, Open: true}, Hint: "an entry with disabled: true is never active", Strict: true, Doc: "Percent of the turns in which all of that holds; drawn by the turn and the entry, so that a replay draws the same. An entry that is never active is `disabled`."},
+		"criteria.Activation.chance":           {Section: "§3.4", Default: 100.0, Range: &source.Range{Max: 100, Open: true}, Hint: never, Strict: true, Doc: "Percent of the turns in which all of that holds; drawn by the turn and the entry, so that a replay draws the same. An entry that is never active is `disabled`."},
 		"criteria.Activation.group":            {Section: "§3.4", Doc: "Of the entries of a group whose criteria hold, one is active. In several groups, with commas between them, an entry has to be the one of each."},
-		"criteria.Activation.weight":           {Section: "§3.4", Default: int64(100), Range: upTo(1_000_000), Doc: "Of the entry when its group chooses by chance. 0 means the default."},
+		"criteria.Activation.weight":           {Section: "§3.4", Default: int64(100), Range: &source.Range{Min: 1, Max: 1_000_000}, Hint: never, Strict: true, Doc: "Of the entry when its group chooses by chance."},
 		"criteria.Activation.choose":           {Section: "§3.4", Enum: []string{"weight", "priority", "matches"}, Default: "weight", Doc: "How its group chooses: by chance, the highest priority (then by id), or by chance among those of which the most keywords occur. If entries of a group differ, `priority` comes before `matches`, and that before `weight`."},
 		"criteria.Activation.outside_limit":    {Section: "§3.4", Default: false, Doc: "It is not counted among the entries that its base activates."},
 		"criteria.Activation.wakes":            {Section: "§3.4", Default: false, Doc: "When it is active, its content is searched for keywords of others, too: a step of waking."},
 		"criteria.Activation.similar":          {Section: "§3.4", Doc: "The current text is like it."},
 		"criteria.Activation.scan":             {Section: "§3.4", Doc: "The current text for this entry. Default: that of its base."},
 		"criteria.Activation.scope":            {Section: "§3.4", Doc: "Whose prompts it may stand in."},
-		"criteria.Activation.purposes":         {Section: "§3.4", Enum: criteria.Purposes(), Doc: "For which workflows: the core workflow, the reflection, skills. Default: all."},
+		"criteria.Activation.purposes":         {Section: "§3.4", Enum: criteria.Purposes(), Hint: never, Strict: true, Doc: "For which workflows: the core workflow, the reflection, skills. Default: all."},
 		"criteria.Activation.delay":            {Section: "§3.4", Default: int64(0), Range: upTo(criteria.MaxTurns), Doc: "The agent's first turns, in which it is not active."},
 		"criteria.Activation.sticky":           {Section: "§3.4", Default: int64(0), Range: upTo(criteria.MaxTurns), Doc: "Turns of the agent for which it stays active behind the one in which its criteria held."},
 		"criteria.Activation.cooldown":         {Section: "§3.4", Default: int64(0), Range: upTo(criteria.MaxTurns), Doc: "Turns behind these in which it is not active."},
@@ -107,15 +109,15 @@ func Rules() source.Rules {
 		"criteria.Scan.observations":    {Section: "§3.4", Default: false, Doc: "What it observes, as JSON."},
 		"criteria.Scan.self":            {Section: "§3.4", MaxItems: criteria.MaxPaths, Doc: "Paths of the private state."},
 		"criteria.Scan.world":           {Section: "§3.4", MaxItems: criteria.MaxPaths, Doc: "Paths of the world, such as `rooms.hall`."},
-		"criteria.Scope.profiles":       {Section: "§3.4", Doc: "Ids of profiles."},
-		"criteria.Scope.roles":          {Section: "§3.4", Doc: "Roles in the scene."},
-		"criteria.Scope.agents":         {Section: "§3.4", Doc: "Instance ids, or names of profiles."},
-		"criteria.Scope.places":         {Section: "§3.4", Doc: "Names of [places](space.md) in which the agent is."},
+		"criteria.Scope.profiles":       {Section: "§3.4", Hint: anybody, Strict: true, Doc: "Ids of profiles."},
+		"criteria.Scope.roles":          {Section: "§3.4", Hint: anybody, Strict: true, Doc: "Roles in the scene."},
+		"criteria.Scope.agents":         {Section: "§3.4", Hint: anybody, Strict: true, Doc: "Instance ids, or names of profiles."},
+		"criteria.Scope.places":         {Section: "§3.4", Hint: anybody, Strict: true, Doc: "Names of [places](space.md) in which the agent is."},
 		"criteria.Scope.except":         {Section: "§3.4", Default: false, Doc: "All others."},
 		"criteria.Defaults.limit":       {Section: "§3.4", Default: int64(knowledge.DefaultLimit), Range: &source.Range{Min: 1, Max: criteria.MaxEntries}, Hint: "entries with disabled: true are never active", Strict: true, Doc: "Most entries that a situation activates. Entries that are never active are `disabled`."},
 		"criteria.Defaults.tokens":      {Section: "§3.4", Default: int64(0), Range: upTo(criteria.MaxTokens), Doc: "Most tokens of their titles and contents, as prompts count them, before references are filled in. 0: any number."},
 		"criteria.Defaults.min_entries": {Section: "§3.4", Default: int64(0), Range: upTo(criteria.MaxEntries), Doc: "With fewer active entries the history is searched further back, one entry at a time, at most 64."},
-		"criteria.Defaults.max_steps":   {Section: "§3.4", Default: int64(3), Range: upTo(criteria.MaxSteps), Doc: "How often contents wake others; 0 means the default."},
+		"criteria.Defaults.max_steps":   {Section: "§3.4", Default: int64(3), Range: &source.Range{Min: 1, Max: criteria.MaxSteps}, Hint: "without wakes no entry wakes others", Strict: true, Doc: "How often contents wake others."},
 		"criteria.Defaults.scan":        {Section: "§3.4", Doc: "The current text of entries that do not say it. Default: what the agent hears, and its open goals, without names."},
 
 		"knowledge.Goal.description":         {Section: "§2.1.3", Doc: "The aim. Default: the entry's content or title."},
@@ -127,8 +129,8 @@ func Rules() source.Rules {
 		"knowledge.Goal.penalties":           {Section: "§2.1.3", Doc: "Penalties for failing it; the same."},
 		"knowledge.Goal.parent_goal_id":      {Section: "§2.1.3", Doc: "Id of the larger goal that contains this one."},
 		"knowledge.Goal.completes_by":        {Section: "§2.1.3", Enum: []string{goal.ByAll, goal.ByAny}, Doc: "Whether all or any of the goals that it contains complete it. Default: they do not."},
-		"knowledge.Goal.deadline":            {Section: "§2.1.3", Doc: "Fails unless it is completed so long after an agent took it on."},
-		"knowledge.Goal.recurs":              {Section: "§2.1.3", Doc: "So long after its end it is pending again."},
+		"knowledge.Goal.deadline":            {Section: "§2.1.3", Range: span, Hint: "leave it out for no deadline", Strict: true, Doc: "Fails unless it is completed so long after an agent took it on."},
+		"knowledge.Goal.recurs":              {Section: "§2.1.3", Range: span, Hint: "a goal without it ends once", Strict: true, Doc: "So long after its end it is pending again."},
 		"knowledge.Goal.exclusive":           {Section: "§2.1.3", MaxItems: goal.MaxExclusive, Doc: "Resources: of the goals of an agent that name one of them, one is active."},
 		"goal.Condition.text":                {Section: "§2.1.3", Doc: "Prose, for the model. A text alone is read as this field."},
 		"goal.Condition.expr":                {Section: "§2.1.3", Doc: "Expression over `world`, `self`, `goals` and `now`: see [goals](goals.md#conditions). At most 1,024 bytes."},

@@ -17,23 +17,26 @@ import (
 
 func between(low, high float64) *source.Range { return &source.Range{Min: low, Max: high} }
 
+// span is the range of a time that is more than none.
+func span() *source.Range { return &source.Range{Max: goal.MaxSpan.Seconds(), Open: true} }
+
 // Rules are those of these fields.
 func Rules() source.Rules {
 	return source.Rules{
 		"profile.Profile.motivation":           {Section: "§2.1.3", Doc: "How its agents weigh their [goals](goals.md). Default: no rules, unless an initial goal has a field that needs them; then those of an empty object."},
 		"profile.Motivation.drives":            {Section: "§2.1.3", MaxItems: goal.MaxDrives, Doc: "Needs that grow by themselves."},
 		"profile.Motivation.max_active":        {Section: "§2.1.3", Range: between(1, 10_000), Default: int64(goal.DefaultMaxActive), Doc: "Goals that are active at once; those with `completes_by` are not counted."},
-		"profile.Motivation.patience":          {Section: "§2.1.3", Doc: "After this time without progress the rank of an active goal halves, and again after the next. Default: never."},
+		"profile.Motivation.patience":          {Section: "§2.1.3", Range: span(), Strict: true, Doc: "After this time without progress the rank of an active goal halves, and again after the next. Default: never."},
 		"profile.Motivation.forget_below":      {Section: "§2.1.3", Range: between(0, 1), Default: 0.0, Doc: "An active goal whose rank has decayed below is abandoned. Needs `patience`."},
 		"profile.Profile.memory":               {Section: "§2.1.5", Doc: "What its agents [remember](memory.md) of their own turns. Default: nothing."},
 		"profile.Memory.episodes":              {Section: "§2.1.5", Doc: "One [episode](memory.md#episodes) for each turn that did something; `{}` takes the defaults."},
 		"profile.Episodes.keep":                {Section: "§2.1.5", Range: between(1, profile.MaxEpisodes), Default: int64(profile.MaxEpisodes), Doc: "Most episodes of an agent; beyond it the one of the lowest rank goes."},
 		"profile.Episodes.recall":              {Section: "§2.1.5", Range: between(0, profile.MaxEpisodesShown), Default: int64(profile.DefaultRecall), Doc: "Most episodes that a turn is shown."},
-		"profile.Episodes.half_life":           {Section: "§2.1.5", Doc: "Age, in scene time, at which recency counts half. Default: 24h."},
+		"profile.Episodes.half_life":           {Section: "§2.1.5", Range: span(), Strict: true, Doc: "Age, in scene time, at which recency counts half. Default: 24h."},
 		"profile.Episodes.consolidate":         {Section: "§2.1.5", Range: between(0, profile.MaxEpisodes), Default: int64(0), Doc: "So many like episodes get one [note](memory.md#notes) before the agent sleeps, once; 15 is a good number. 0: none do."},
 		"profile.Memory.summary":               {Section: "§2.1.5", Doc: "A [running summary](memory.md#summary) of what the history has lost; `{}` takes the defaults."},
 		"profile.Summary.tokens":               {Section: "§2.1.5", Range: between(1, profile.MaxSummary), Default: int64(profile.DefaultSummary), Doc: "Most tokens of it."},
-		"profile.Summary.half_life":            {Section: "§2.1.5", Doc: "Age, in scene time, at which recency counts half. Default: 24h."},
+		"profile.Summary.half_life":            {Section: "§2.1.5", Range: span(), Strict: true, Doc: "Age, in scene time, at which recency counts half. Default: 24h."},
 		"profile.Summary.by":                   {Section: "§2.1.5", Default: "extract", Enum: []string{profile.ByExtract, profile.ByModel}, Doc: "What makes it: `extract` takes sentences as they were said; `model` asks a [model](memory.md#summaries-by-a-model), and needs `history`."},
 		"profile.Summary.model":                {Section: "§2.1.5", Doc: "Name of the model that makes it, a file in `models/`. Default: that of the profile, which may [choose](providers.md#routes) by the purpose `summarise`."},
 		"profile.Memory.history":               {Section: "§2.1.1", Doc: "Keeps the history [by partners](memory.md#history-by-partners), in tokens; `{}` takes the defaults. Default: the last `max_history` utterances."},
@@ -45,7 +48,7 @@ func Rules() source.Rules {
 		"profile.Reflection.importance":        {Section: "§2.1.5", Range: between(0, 1_000_000), Default: int64(profile.DefaultImportance), Doc: "When the importance of the episodes since the last reflection has this sum; 0: never."},
 		"profile.Reflection.every":             {Section: "§2.1.5", Range: between(0, 1_000_000), Default: int64(0), Doc: "After so many turns; 0: never."},
 		"profile.Reflection.before_sleep":      {Section: "§2.1.5", Default: false, Doc: "In each turn that calls `SleepTool`."},
-		"profile.Reflection.min_interval":      {Section: "§2.1.5", Doc: "Scene time between two reflections, at least, whoever asks. Default: 10m."},
+		"profile.Reflection.min_interval":      {Section: "§2.1.5", Range: between(0, goal.MaxSpan.Seconds()), Doc: "Scene time between two reflections, at least, whoever asks. Default: 10m."},
 		"profile.Reflection.max_per_day":       {Section: "§2.1.5", Range: between(1, 100_000), Default: int64(profile.DefaultMaxPerDay), Doc: "Most reflections in a day of the scene (UTC), whoever asks."},
 		"profile.Reflection.writes":            {Section: "§2.1.5", Doc: "Base of the entries that a reflection writes and that name none, by their type: an alias or id of the profile's bases; `*` is every other type. Default: the first base that it may write, or suggest to."},
 		"profile.Profile.idle":                 {Section: "§2.3.3", Doc: "The pause between two turns of the floor frequency [grows](sleep.md#idle) while the agent does nothing; `{}` takes the defaults. Default: it stays."},
@@ -56,7 +59,7 @@ func Rules() source.Rules {
 		"profile.Ceilings.max_deliberation_hz": {Section: "§3.2", Range: between(0.0000001, 1e6), Doc: "Turns in a second of scene time, at most: nothing wakes the agent before, and one turn perceives all that it heard. Default: no ceiling."},
 		"profile.Ceilings.tokens_per_hour":     {Section: "§3.2", Range: between(1, budget.MaxTokens), Doc: "Tokens of an agent in each hour of scene time (UTC); then it rests until an hour that has some left. Default: no ceiling."},
 		"profile.Ceilings.dollars_per_day":     {Section: "§3.2", Range: between(0.000000001, budget.MaxDollars), Doc: "Dollars of an agent on each day of scene time (UTC); then it rests until a day that has some left. Default: no ceiling."},
-		"profile.Ceilings.share":               {Section: "§3.2", Range: between(0, 1), Doc: "Share of the places of an endpoint, `max_concurrency`, that requests of all its agents in the scene have at once, at most; one at least. Default: no ceiling."},
+		"profile.Ceilings.share":               {Section: "§3.2", Range: &source.Range{Max: 1, Open: true}, Strict: true, Doc: "Share of the places of an endpoint, `max_concurrency`, that requests of all its agents in the scene have at once, at most; one at least. Default: no ceiling."},
 		"profile.Drive.id":                     {Required: true, Section: "§2.1.3", Doc: "Identifies the drive in the profile."},
 		"profile.Drive.path":                   {Required: true, Section: "§2.1.3", Doc: "Place in the private state. Its value, 0 to 1, is the level of the drive at the time of its last change; whatever writes there meets the drive."},
 		"profile.Drive.grows_per_hour":         {Required: true, Section: "§2.1.3", Range: between(0, profile.MaxGrowth), Doc: "How much the level grows in an hour of scene time, up to 1."},
@@ -120,11 +123,6 @@ const allUnits = 1_000_000
 // Check tells what is wrong with memory and reflection of a profile whose references are
 // resolved.
 func Check(p *profile.Profile, fault func(path []any, suggestion, format string, args ...any)) {
-	span := func(d protocol.Duration, path ...any) {
-		if d < 0 || d.Std() > goal.MaxSpan {
-			fault(path, "", "want 0s to %s, got %s", goal.MaxSpan, d.Std())
-		}
-	}
 	if p.Memory != nil && p.Memory.Summary != nil {
 		switch s := p.Memory.Summary; {
 		case s.By == profile.ByModel && p.Memory.History == nil:
@@ -132,10 +130,8 @@ func Check(p *profile.Profile, fault func(path []any, suggestion, format string,
 		case s.By != profile.ByModel && s.Model != "":
 			fault([]any{"memory", "summary", "model"}, "write by: model, or leave it out", "no model is asked")
 		}
-		span(p.Memory.Summary.HalfLife, "memory", "summary", "half_life")
 	}
 	if Remembers(p) {
-		span(p.Memory.Episodes.HalfLife, "memory", "episodes", "half_life")
 		for i := range p.KnowledgeBaseReferences {
 			if a := p.KnowledgeBaseReferences[i].Access(); a.Alias == memory.Base || a.ID == memory.Base {
 				fault([]any{"knowledge_base_references", i}, "give the base another id and alias", "with memory.episodes, %q is the agent's own base", memory.Base)
@@ -150,9 +146,6 @@ func Check(p *profile.Profile, fault func(path []any, suggestion, format string,
 	r := p.Reflection
 	if r == nil {
 		return
-	}
-	if r.MinInterval != nil {
-		span(*r.MinInterval, "reflection", "min_interval")
 	}
 	for _, name := range protocol.SortedKeys(r.Writes) {
 		if !writes(p, r.Writes[name]) {

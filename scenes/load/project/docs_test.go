@@ -107,6 +107,15 @@ func TestRulesCoverTheFields(t *testing.T) {
 	}
 }
 
+// What is written is honoured or refused: a zero, or an empty list, of a field without a pointer is what is not
+// given, so it is the default itself or a fault.
+func TestWrittenZeros(t *testing.T) {
+	doctest.Zeros(t, definitionTypes(), Rules(),
+		"profile.Profile.perceives", "profile.Profile.publishes", "profile.Profile.publishes_to", // [] is nothing
+		"profile.WritePermissions.allow", "permit.Rule.profiles", "permit.Rule.agents", "ground.Place.size", // [] is refused
+		"workflow.Port.default") // any value
+}
+
 // The tables of the pages are what the loader does.
 // go test ./scenes/load/project -run TestDocTables -update rewrites them.
 func TestDocTables(t *testing.T) {

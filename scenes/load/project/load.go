@@ -75,7 +75,7 @@ func newLoader(fsys fs.FS, opt Options) *loader {
 		squashed: map[string]string{},
 	}
 	if opt.Begun {
-		l.decoder.Strict = warns
+		report.Strict = warns
 	}
 	l.schemas = &schemaCompiler{l.tree}
 	l.project = &Project{

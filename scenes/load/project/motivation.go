@@ -16,9 +16,6 @@ func (l *loader) motivation(p *Profile) {
 	if m == nil {
 		return
 	}
-	if m.Patience < 0 || m.Patience.Std() > goal.MaxSpan {
-		l.fault(p.doc, at("motivation", "patience"), "", "want 0s to %s, got %s", goal.MaxSpan, m.Patience.Std())
-	}
 	if m.ForgetBelow > 0 && m.Patience == 0 {
 		l.fault(p.doc, at("motivation", "forget_below"), "give a patience", "without patience no rank decays")
 	}

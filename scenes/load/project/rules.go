@@ -71,6 +71,7 @@ func projectRules() source.Rules {
 }
 
 func profileRules() source.Rules {
+	const noBound = "leave it out"
 	return source.Rules{
 		"profile.Profile.id":                            {Required: true, Section: "§2.2", Doc: "Identifies the profile in the project. At most 200 bytes."},
 		"profile.Profile.name":                          {Required: true, Section: "§2.2", Doc: "Name for display."},
@@ -88,8 +89,8 @@ func profileRules() source.Rules {
 		"profile.Prompt.output":                         {Section: "§2.1.1", Range: atLeast(1), Doc: "Tokens of an answer, at most."},
 		"profile.Prompt.sections":                       {Section: "§2.1.1", Doc: "Bounds of sections, by their names."},
 		"profile.PromptSection.min":                     {Section: "§2.1.1", Range: atLeast(0), Doc: "Tokens that the budget cannot take from the section."},
-		"profile.PromptSection.max":                     {Section: "§2.1.1", Range: atLeast(0), Doc: "Most tokens."},
-		"profile.PromptSection.units":                   {Section: "§2.1.1", Range: atLeast(0), Doc: "Most entries or messages, of a section that may lose some."},
+		"profile.PromptSection.max":                     {Section: "§2.1.1", Range: atLeast(1), Hint: noBound, Strict: true, Doc: "Most tokens."},
+		"profile.PromptSection.units":                   {Section: "§2.1.1", Range: atLeast(1), Hint: noBound, Strict: true, Doc: "Most entries or messages, of a section that may lose some."},
 		"profile.PromptSection.drop":                    {Section: "§2.1.1", Enum: prompt.Drops(), Doc: "What is dropped first: never, lowest, oldest, half."},
 		"profile.Profile.initial_private_state_schema":  {Section: "§2.1.2", Doc: "JSON Schema (2020-12 unless $schema says otherwise) of the private state. Its `default` values fill what is missing."},
 		"profile.Profile.initial_private_state_values":  {Section: "§2.1.2", Doc: "The private state at the start, before the scene's override."},
@@ -113,11 +114,11 @@ func profileRules() source.Rules {
 
 		"profile.KnowledgeReference.source_id": {Required: true, Section: "§2.2", Doc: "Id of the knowledge base."},
 		"profile.KnowledgeReference.alias":     {Section: "§2.2", Doc: "The agent's own name for it, unique in the profile. Default: the source_id."},
-		"profile.KnowledgeReference.access_permissions": {Section: "§2.2", Default: []any{"read"},
+		"profile.KnowledgeReference.access_permissions": {Section: "§2.2", Default: []any{"read"}, Strict: true, Hint: "remove the reference, or leave it out to read",
 			Enum: []string{"read", "write_caiu", "suggest_edits", "write_suggestions", "write_criteria"},
 			Doc:  "What the agent may do: read; write_caiu writes at once; suggest_edits (or write_suggestions) puts writes into a review queue, which holds 10,000; write_criteria, beside write_caiu, decides what [stands in the prompts of others](knowledge_base.md#who-decides-what-stands-in-a-prompt)."},
 
-		"profile.KnowledgeReference.write_types": {Section: "§3.4", MaxItems: 64, Doc: "Types of the entries that the agent may write there, change, archive and supersede, or suggest. Default: any."},
+		"profile.KnowledgeReference.write_types": {Section: "§3.4", MaxItems: 64, Strict: true, Hint: "who writes nothing has no write_caiu; without it any type is written", Doc: "Types of the entries that the agent may write there, change, archive and supersede, or suggest. Default: any."},
 
 		"profile.Subscription.type":                 {Required: true, Section: "§2.2", Doc: "Event type. `a.b.*` is every type below a.b, `*` every type."},
 		"profile.Subscription.filter_condition":     {Section: "§2.2", Doc: "Expression over payload, event and self; the event is heard when it is true."},
@@ -125,7 +126,7 @@ func profileRules() source.Rules {
 		"profile.Subscription.debounce":             {Section: "§3.5", Enum: []string{"latest", "merge"}, Default: "latest", Doc: "What the agent hears after debounce_seconds: the last event, or one event that lists them all."},
 		"profile.Subscription.debounce_seconds":     {Section: "§3.5", Range: between(0, bus.MaxQuiet.Seconds()), Default: 0.0, Doc: "Events are held until none has come for this many seconds of scene time. 0: heard at once."},
 		"profile.Subscription.group":                {Section: "§5.3", Doc: "The name of a group: of all its subscribers that would hear an event one does, for which the least waits."},
-		"profile.Subscription.debounce_max_seconds": {Section: "§3.5", Range: between(0, bus.MaxQuiet.Seconds()), Doc: "The longest time that an event is held, however many follow. Default: ten times debounce_seconds."},
+		"profile.Subscription.debounce_max_seconds": {Section: "§3.5", Range: &source.Range{Max: bus.MaxQuiet.Seconds(), Open: true}, Strict: true, Doc: "The longest time that an event is held, however many follow. Default: ten times debounce_seconds."},
 
 		"profile.GoalReference.caiu_id":             {Required: true, Section: "§2.1.3", Doc: "Id of a goal entry."},
 		"profile.GoalReference.kb_alias_or_id":      {Section: "§2.2", Doc: "Knowledge base that contains it, by alias or id. Default: the first reference of the profile."},

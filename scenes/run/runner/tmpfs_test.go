@@ -18,6 +18,7 @@ import (
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/seats"
 )
 
 // TestSmallDisk runs on a real file system of few megabytes that is full, until
@@ -58,6 +59,11 @@ func onSmallDisk(dir string) error {
 	}
 	if err := onDiskThatBecameReadOnly(filepath.Join(dir, "became")); err != nil {
 		return err
+	}
+	if f, err := seats.Scratch(dir); err != nil {
+		return err
+	} else if _, err := f.WriteAt([]byte("x"), 0); err == nil || errors.Is(err, syscall.ENOSPC) || f.Close() != nil {
+		return fmt.Errorf("states of passive agents take the room of the journal: %w", err)
 	}
 	ballast := filepath.Join(dir, "ballast")
 	if err := os.WriteFile(ballast, make([]byte, 7800<<10), 0o600); err != nil {

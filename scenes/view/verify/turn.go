@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/block"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
@@ -341,7 +342,7 @@ func (a *answersOf) next() any {
 		case agentfact.FactTurnEnded:
 			end, err := endOf(r, a.codec)
 			if err == nil && (end.Outcome == agentfact.OutcomeCancelled || end.Outcome == agentfact.OutcomeInterrupted) {
-				return &agent.Cancel{Reason: end.Error, Interrupt: end.Outcome == agentfact.OutcomeInterrupted}
+				return &agent.Cancel{Reason: end.Error, Interrupt: end.Outcome == agentfact.OutcomeInterrupted, Tools: block.Spent{Calls: end.ToolCalls, Cost: end.ToolCost}}
 			}
 		}
 	}

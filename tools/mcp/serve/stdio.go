@@ -23,7 +23,9 @@ import (
 // A client that leaves while an answer is on its way has closed its end too.
 func (s *Server) Stdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	l := &lines{out: out}
-	err := s.sdk.Run(ctx, &sdk.IOTransport{Reader: child.NewLines(in, MaxMessage, l.sound), Writer: l, MaxLineLength: MaxMessage})
+	from := child.NewLines(in, MaxMessage, l.sound)
+	from.Instead = l.tooLong
+	err := s.sdk.Run(ctx, &sdk.IOTransport{Reader: from, Writer: l, MaxLineLength: MaxMessage})
 	if errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) {
 		err = nil
 	}
@@ -58,6 +60,14 @@ func (l *lines) sound(line []byte) ([]byte, error) {
 		return nil, l.refuseOf(line, err)
 	}
 	return nil, l.refuseOf(line, errID)
+}
+
+// tooLong answers a request that is longer than it may be. An answer that is becomes an error.
+func (l *lines) tooLong(m *child.Long) ([]byte, error) {
+	if m.Answer {
+		return m.Fails(), nil
+	}
+	return nil, l.refuse(string(m.ID), jsonrpc.CodeInvalidRequest, m.Error())
 }
 
 // known reports what the library would not take for a message, or for a list of them.

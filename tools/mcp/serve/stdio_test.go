@@ -58,6 +58,8 @@ func TestLinesThatAreNoMessages(t *testing.T) {
 		{`{"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "x"}}`, "", 0},
 		{`{"jsonrpc": "2.0", "id": 18.5, "result": {}}`, "", 0},
 		{`{"jsonrpc": "1.0", "id": 1, "error": 7}`, "", 0},
+		{`{"jsonrpc": "2.0", "id": "long", "method": "ping", "params": {"x": "` + strings.Repeat("x", MaxMessage) + `"}}`, `"long"`, invalid},
+		{`{"jsonrpc": "2.0", "id": 18, "result": {"x": "` + strings.Repeat("x", MaxMessage) + `"}}`, "", 0},
 	} {
 		out := spoken(t, beginning+"\n"+c.line+"\n"+ping+"\n", `"id":"last"`)
 		id, code := "", int64(0)

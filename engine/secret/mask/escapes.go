@@ -1,0 +1,266 @@
+package mask
+
+import (
+	"bytes"
+	"encoding/base32"
+	"encoding/hex"
+	"strconv"
+	"unicode/utf8"
+)
+
+const (
+	minEscapes = 2  // in one part of a text: one leaves whole parts on both sides
+	maxLiteral = 64 // bytes between two escapes of a part, and around it
+	minNumbers = 5  // in a row: of two bytes each they are what eight characters are in a code
+	minRow     = 24 // characters of a row
+	maxBetween = 3  // signs between two numbers of a row
+)
+
+// respelled looks for secrets in parts of a text that are written in escapes, of URLs, JSON, HTML, mail and C, and in
+// rows of numbers: bytes in hex, octal, decimal or binary. What they spell may be a code. A plain value in them is a
+// spelling of its own.
+func (s *search) respelled(text string, depth int) (name, form string) {
+	if depth > 0 && !utf8.ValidString(text) {
+		return "", "" // most words that are decoded are no codes, and what comes of them is no text
+	}
+	var out []byte
+	last, count := 0, 0 // the end of the last escape of the part, and how many it has
+	flush := func() bool {
+		if count >= minEscapes && s.left > len(out) {
+			s.left -= len(out)
+			name, form = s.inner(string(append(out, text[last:min(last+maxLiteral, len(text))]...)), "escapes", depth)
+		}
+		out, count = out[:0], 0
+		return name != ""
+	}
+	for i := 0; i < len(text); i++ {
+		if s.escape[text[i]]&begins == 0 {
+			continue
+		}
+		r, size := unescaped(text[i:])
+		if size == 0 {
+			continue
+		}
+		if i-last > maxLiteral {
+			if flush() {
+				return name, form
+			}
+			last = i - min(i, maxLiteral)
+		}
+		if out, count = append(out, text[last:i]...), count+1; r < 0x100 {
+			out = append(out, byte(r))
+		} else {
+			out = utf8.AppendRune(out, r)
+		}
+		last, i = i+size, i+size-1
+	}
+	if flush() {
+		return name, form
+	}
+	return s.numbers(text, depth)
+}
+
+// What a character may be.
+const (
+	begins = 1 << iota // an escape
+	inRow              // of numbers: digits in hex, the x of 0x, and signs
+)
+
+func escapes() *[256]byte {
+	t := new([256]byte)
+	squeezed := fold()
+	for c := range utf8.RuneSelf {
+		if b := byte(c); value(b) < 16 || b|0x20 == 'x' || squeezed[b] == 0 {
+			t[b] = inRow
+		}
+	}
+	for _, c := range []byte(`%=\&`) {
+		t[c] |= begins
+	}
+	return t
+}
+
+// unescaped reads an escape at the beginning of a text; size 0 = there is none.
+func unescaped(text string) (r rune, size int) {
+	head, rest := text[0], text[1:]
+	switch {
+	case head == '%' || head == '=':
+		return digits(rest, 2, 2, 16, 1)
+	case head == '&':
+		if len(rest) < 2 || rest[0] != '#' {
+			return 0, 0
+		}
+		if rest[1] == 'x' || rest[1] == 'X' {
+			r, size = digits(rest[2:], 1, 6, 16, 3)
+		} else {
+			r, size = digits(rest[1:], 1, 7, 10, 2)
+		}
+		if size > 0 && size < len(text) && text[size] == ';' {
+			size++
+		}
+		return r, size
+	case rest == "":
+		return 0, 0
+	case rest[0] == 'x':
+		return digits(rest[1:], 2, 2, 16, 2)
+	case rest[0] == 'u':
+		return digits(rest[1:], 4, 4, 16, 2)
+	case rest[0] == 'U':
+		return digits(rest[1:], 8, 8, 16, 2)
+	}
+	return digits(rest, 3, 3, 8, 1)
+}
+
+// digits reads a number of so many digits; head is what stands before it.
+func digits(text string, least, most, base, head int) (r rune, size int) {
+	n := 0
+	for n < min(most, len(text)) && value(text[n]) < base {
+		r = r*rune(base) + rune(value(text[n]))
+		n++
+	}
+	if n < least || r < 0 || r > utf8.MaxRune {
+		return 0, 0
+	}
+	return r, head + n
+}
+
+// value is that of a digit; 16 = it is none.
+func value(c byte) int {
+	switch {
+	case '0' <= c && c <= '9':
+		return int(c - '0')
+	case 'a' <= c && c <= 'f':
+		return int(c-'a') + 10
+	case 'A' <= c && c <= 'F':
+		return int(c-'A') + 10
+	}
+	return 16
+}
+
+// numbers looks at the parts of a text in which rows of numbers can stand. Like [Masker.coded] it does not look at every
+// character.
+func (s *search) numbers(text string, depth int) (name, form string) {
+next:
+	for from := 0; from+minRow <= len(text); {
+		for i := from + minRow - 1; i >= from; i-- {
+			if s.escape[text[i]]&inRow == 0 {
+				from = i + 1
+				continue next
+			}
+		}
+		end := from + minRow
+		for end < len(text) && s.escape[text[end]]&inRow != 0 {
+			end++
+		}
+		begin := from
+		for begin > 0 && s.escape[text[begin-1]]&inRow != 0 { // a jump may have passed by some
+			begin--
+		}
+		if name, form = s.rows(text[begin:end], depth); name != "" {
+			return name, form
+		}
+		from = end + 1
+	}
+	return "", ""
+}
+
+// rows looks at the rows of numbers of a part.
+func (s *search) rows(text string, depth int) (name, form string) {
+	var row []string
+	for i, last := 0, 0; i <= len(text); {
+		if i < len(text) && s.fold[text[i]] == 0 {
+			i++
+			continue
+		}
+		begin := i
+		for i < len(text) && s.fold[text[i]] != 0 {
+			i++
+		}
+		word := text[begin:i]
+		if len(word) > 2 && word[0] == '0' && word[1]|0x20 == 'x' {
+			word = word[2:]
+		}
+		number := word != "" && len(word) <= 8 && hexadecimal(word)
+		if !number || begin-last > maxBetween {
+			if name, form = s.row(row, depth); name != "" {
+				return name, form
+			}
+			row = row[:0]
+		}
+		first := begin == 0 || text[begin-1] == '\n'
+		if last = i; number && !(first && len(word) > 5) { // dumps begin a line by its place
+			row = append(row, word)
+		}
+		if i == len(text) {
+			break
+		}
+	}
+	return s.row(row, depth)
+}
+
+func hexadecimal(word string) bool {
+	for i := range len(word) {
+		if value(word[i]) == 16 {
+			return false
+		}
+	}
+	return true
+}
+
+// row looks at what a row of numbers spells, whichever numbers they are.
+func (s *search) row(row []string, depth int) (name, form string) {
+	if len(row) < minNumbers {
+		return "", ""
+	}
+	for _, x := range []struct {
+		form              string
+		base, least, most int // digits of a byte
+	}{{"hex", 16, 2, 2}, {"decimal", 10, 1, 3}, {"octal", 8, 3, 3}, {"binary", 2, 7, 8}} {
+		plain := bytesOf(row, x.base, x.least, x.most)
+		if len(plain) < minCoded || s.left <= len(plain) {
+			continue
+		}
+		s.left -= len(plain)
+		if name, form = s.inner(string(plain), x.form, depth); name != "" {
+			return name, form
+		}
+	}
+	return "", ""
+}
+
+// bytesOf are the bytes that numbers stand for; nil = they are others. A number in hex may have several.
+func bytesOf(row []string, base, least, most int) (out []byte) {
+	for _, word := range row {
+		if base == 16 && len(word)%2 == 0 {
+			b, _ := hex.DecodeString(word) // it has been looked at
+			out = append(out, b...)
+			continue
+		}
+		n, err := strconv.ParseUint(word, base, 8)
+		if err != nil || base == 16 || len(word) < least || len(word) > most {
+			return nil
+		}
+		out = append(out, byte(n))
+	}
+	return out
+}
+
+// in32 decodes a word of base32, in capitals or in small letters alone; nil = it is none.
+func in32(word []byte) []byte {
+	for _, c := range word {
+		if (c < '2' || c > '7') && (c|0x20 < 'a' || c|0x20 > 'z' || c&0x20 != word[0]&0x20 && word[0] > '7') {
+			return nil
+		}
+	}
+	upper := bytes.ToUpper(word)
+	switch len(upper) % 8 { // a text that is cut off
+	case 1, 3, 6:
+		upper = upper[:len(upper)-1]
+	}
+	plain := make([]byte, len(upper))
+	n, err := base32.StdEncoding.WithPadding(base32.NoPadding).Decode(plain, upper)
+	if err != nil {
+		return nil
+	}
+	return plain[:n]
+}
