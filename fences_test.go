@@ -164,7 +164,7 @@ const maxPackage = 1450
 // larger first looks for what can go or move; if nothing can, the same commit raises the number, and its message says why.
 func larger() map[string]int {
 	return map[string]int{
-		"engine/agent":        4190,
+		"engine/agent":        4230,
 		"engine/bus":          2290,
 		"engine/expr":         2280,
 		"engine/knowledge":    3002,
@@ -176,14 +176,14 @@ func larger() map[string]int {
 		"internal/metrics":    1860,
 		"persistence":         2160,
 		"protocol":            1591,
-		"scenes":              2793,
-		"scenes/machines":     3820,
-		"scenes/outside":      1693,
+		"scenes":              2850,
+		"scenes/machines":     3835,
+		"scenes/outside":      1800,
 		"scenes/run/rundir":   1910,
 		"scenes/tooling":      1470,
 		"scenes/view/inspect": 3210,
 		"scenes/load/project": 3995,
-		"scenes/view/verify":  1545,
+		"scenes/view/verify":  1556,
 		"tam":                 2460,
 		"tam/toolsxml":        2140,
 		"tools/manifest":      1453,

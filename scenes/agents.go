@@ -29,6 +29,7 @@ type agentShell struct {
 	*scene
 	machine       *agent.Machine
 	packed        *parcel // the state that the machine has yet to take; nil = it has its state
+	through       uint64  // wave up to which it was restored after a failure; 0 = it was not
 	*deliberation         // nil = none is in flight
 }
 
@@ -65,6 +66,9 @@ func (a *agentShell) giveBack() {
 
 // Receive implements actors.Behavior.
 func (a *agentShell) Receive(env *protocol.Envelope) error {
+	if a.through > 0 && a.knows(env) {
+		return nil
+	}
 	if a.packed != nil {
 		if err := a.unpack(); err != nil { // a defect: nothing of it may become a fact
 			a.stage.Tell(carrying(protocol.KindState, err))
@@ -114,7 +118,7 @@ func (a *agentShell) hear(env *protocol.Envelope) error {
 		a.outside.MakeUrgent(a.urgency)
 	}
 	if a.Clock == agenda.Realtime && a.machine.Interrupts(env) {
-		return a.step(&agent.Cancel{Reason: "interrupted by event " + env.ID, Interrupt: true, Lost: a.out(), Tools: a.toolsOut()})
+		return a.step(&agent.Cancel{Reason: "interrupted by event " + env.ID, Interrupt: true, Tools: a.toolsOut()})
 	}
 	return nil
 }
@@ -155,7 +159,7 @@ func (a *agentShell) wake(env *protocol.Envelope) error {
 	}
 	a.wokenUnder(view.Budget)
 	in := machines.Wake(a.Scene, a.machine, view, env.Wave, env.Time, a.Seed, env.Type)
-	in.Lost = a.lost()
+	a.owes(in)
 	err = a.step(in)
 	if a.deliberation != nil { // it waits
 		a.to = nil
@@ -345,6 +349,7 @@ func (a *agentShell) send(q *effect.Ask) *effect.Answered {
 			a.stage.Tell(&protocol.Envelope{EventHeader: protocol.EventHeader{Source: a.machine.ID.Instance}, Kind: protocol.KindWaits, Wave: a.wave})
 		}
 	}
+	a.sent(q)
 	wave, urgency := a.wave, a.urgency
 	from := outside.From{Scene: cmp.Or(a.options.Name, a.ID), Class: a.options.Class, Agent: a.machine.ID.Instance, Turn: a.machine.State.Turn + 1, At: a.woken, Rest: a.takes.Of(a.Class[a.machine.ID.Ordinal]), Urgency: urgency, Bound: a.boundOf(q), Barred: barred, Virtual: a.Clock != agenda.Realtime}
 	a.outside.Go(a.pending, from, q, func(x *effect.Answered) { a.tellAnswer(wave, x, a.outside.Urgent(urgency)) })

@@ -1,8 +1,12 @@
 package scenes
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/block"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/tool"
@@ -18,8 +22,9 @@ import (
 // underBudget is what the shell of an agent keeps of a deliberation under a budget.
 type underBudget struct {
 	*spending.WakeBudget
-	asked map[int]*held // requests without an answer, by number
-	step  budget.Step   // what the shell does now, for the stage
+	asked map[int]*held  // requests, by number
+	told  []outside.Lost // of earlier deliberations of the turn, in its facts
+	step  budget.Step    // what the shell does now, for the stage
 }
 
 // held is a request, and what budgets have to do with it.
@@ -29,6 +34,11 @@ type held struct {
 	bound  llm.Bound
 	ledger string   // because of which another model answers; "" = none
 	barred []string // endpoints that have no room for it
+
+	granted bool           // it may leave
+	sent    bool           // to the outside
+	settled bool           // it has its answer
+	took    []outside.Lost // by its answer
 }
 
 // wokenUnder begins a deliberation under a budget; nil = there is none.
@@ -58,7 +68,7 @@ func (a *agentShell) hold(q *effect.Ask) bool {
 		return a.holdTool(q)
 	}
 	q.Model.BudgetUsed = b.Used
-	h := &held{ask: q, bound: a.outside.Bound(q)}
+	h := &held{ask: q, bound: a.outside.Bound(q), granted: !b.ByGrant}
 	b.asked[q.Number] = h
 	if b.ByGrant {
 		a.askGrant(h)
@@ -143,6 +153,9 @@ func (a *agentShell) granted(env *protocol.Envelope) error {
 	if err != nil || a.deliberation == nil || env.Wave != a.wave || a.budget == nil || a.budget.asked[g.Number] == nil {
 		return err // the deliberation that asked has ended or failed
 	}
+	for _, n := range g.With {
+		a.budget.asked[n].granted = true
+	}
 	h := a.budget.asked[g.Number]
 	if g.Tool {
 		return a.grantedTool(h.ask, g.Refused)
@@ -171,30 +184,63 @@ func (a *agentShell) granted(env *protocol.Envelope) error {
 	return a.step(x)
 }
 
-// lost are the failures of requests of the turn that begins which a kill, or a failure of the
-// agent, cut off. Nobody has their answers, and they may have cost as much as they could.
-func (a *agentShell) lost() (list []*effect.Answered) {
+// owes gives the turn that begins what it has to charge without an answer: what was out when a kill, or a failure of the
+// agent, cut it off, and at its end what it has asked, then or now, and takes no answer of.
+func (a *agentShell) owes(in *agent.Wake) {
 	if a.budget == nil {
-		return nil
+		return
 	}
-	for _, l := range a.outside.Log.Lost(a.machine.ID.Instance, a.machine.State.Turn+1) {
-		list = append(list, l.Answered())
+	a.budget.told = a.outside.Log.Lost(a.machine.ID.Instance, a.machine.State.Turn+1)
+	in.Lost, in.Left = failures(a.budget.told), a.left
+}
+
+func failures(lost []outside.Lost) (list []*effect.Answered) {
+	for i := range lost {
+		list = append(list, lost[i].Answered())
 	}
 	return list
 }
 
-// out are the failures of requests whose answers the deliberation, which is cancelled, has not taken. They
-// may have cost as much as they could.
-func (a *agentShell) out() (list []*effect.Answered) {
-	if a.budget == nil {
-		return nil
-	}
-	for _, l := range a.outside.Log.Out(a.machine.ID.Instance, a.machine.State.Turn+1) {
-		if a.budget.asked[l.Request] != nil {
-			list = append(list, l.Answered())
+// left are the failures by which a turn charges at its end that of which it takes no answer: requests that it has
+// dropped, and those that it made before it failed or was cut off, and has not made again. On the virtual clock it waits for the answers
+// of those that it has dropped: what it takes does not depend on timing. On the realtime clock they count by their bounds.
+func (a *agentShell) left(dropped []int) (failed []*effect.Answered, waits bool) {
+	b, agent, turn := a.budget, a.machine.ID.Instance, a.machine.State.Turn+1
+	list := a.outside.Log.Left(agent, turn, func(n int) bool { return b.asked[n] != nil && b.asked[n].sent })
+	for _, l := range b.told {
+		if i := slices.Index(list, l); i >= 0 {
+			list = slices.Delete(list, i, i+1)
 		}
 	}
-	return list
+	out := a.outside.Log.Out(agent, turn)
+	for _, n := range dropped {
+		h := b.asked[n]
+		switch {
+		case h == nil || !h.granted || h.bound.Script || h.bound.Saved:
+		case a.Clock != agenda.Realtime && !h.settled:
+			return nil, true
+		case a.Clock != agenda.Realtime:
+			list = append(list, h.took...)
+		case !h.settled:
+			list = append(list, ofRequest(out, n)...)
+		}
+	}
+	slices.SortStableFunc(list, func(x, y outside.Lost) int { return cmp.Compare(x.Request, y.Request) })
+	return failures(list), false
+}
+
+func ofRequest(list []outside.Lost, n int) []outside.Lost {
+	i := slices.IndexFunc(list, func(l outside.Lost) bool { return l.Request == n })
+	return list[max(i, 0) : i+1]
+}
+
+// sent notes that a request leaves.
+func (a *agentShell) sent(q *effect.Ask) {
+	if a.budget != nil && q.Kind == effect.KindModel {
+		if h := a.budget.asked[q.Number]; h != nil {
+			h.sent = true
+		}
+	}
 }
 
 // toolsOut is what the deliberation, which is cancelled, has spent on tools, with the calls that were granted and whose
@@ -221,10 +267,10 @@ func (a *agentShell) settle(x *effect.Answered) {
 		return
 	}
 	h := a.budget.asked[x.Number]
-	if h == nil {
+	if h == nil || h.settled {
 		return
 	}
-	delete(a.budget.asked, x.Number)
+	h.settled = true
 	if h.bound.Saved || h.ledger != "" {
 		o := x.Model.Origin
 		if o == nil {
@@ -238,6 +284,9 @@ func (a *agentShell) settle(x *effect.Answered) {
 	}
 	a.budget.step.Done = x.Number
 	a.budget.step.Took, _ = budget.Taken(&x.Model)
+	if h.sent {
+		h.took = outside.LostOf(a.machine.ID.Instance, x)
+	}
 	if o := x.Model.Origin; o != nil {
 		a.budget.step.Of = o.Endpoint
 	}
@@ -262,4 +311,17 @@ func (a *agentShell) barredFor(q *effect.Ask) []string {
 		}
 	}
 	return nil
+}
+
+// resumes lets the budgets count what the open turn of an agent took, when that is begun anew.
+func (s *scene) resumes(b *spending.Book, agent string) {
+	b.Resumes(agent, func() {
+		lost, kept := s.outside.Log.Open(agent)
+		for _, l := range lost {
+			b.Lost(agent, l.Endpoint, l.Took())
+		}
+		for _, p := range kept {
+			b.Paid(agent, p.Request, p.Endpoint, p.Took)
+		}
+	})
 }

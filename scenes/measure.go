@@ -172,6 +172,8 @@ func (st *stage) saw(e *machines.Effect) {
 		st.measureFailure(x.Agent, x.WakeAt == 0)
 		if x.WakeAt == 0 {
 			st.outside.Log.GivenUp(st.Name(x.Agent), e.Wave)
+		} else if st.Clock == agenda.Virtual {
+			st.resumes(st.machine.Spending, st.Name(x.Agent))
 		}
 	case *agentfact.Reflected:
 		if o, ok := st.Ordinal(e.Actor); ok && st.profiles[st.Class[o]] != nil {

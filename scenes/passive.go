@@ -105,34 +105,26 @@ func (a *agentShell) offer(wave uint64) error {
 	return nil
 }
 
-// caughtUp is an agent that was restored from the journal. Its machine knows what arrives from waves
-// up to the last one that was folded.
-type caughtUp struct {
-	*agentShell
-	through uint64
-}
-
-// Receive implements actors.Behavior.
-func (c *caughtUp) Receive(env *protocol.Envelope) error {
+// knows reports whether the machine of an agent that was restored from the journal knows a message: it was folded up to a
+// wave. A stack of calls shows no more of that than of an agent in a new process.
+func (a *agentShell) knows(env *protocol.Envelope) bool {
 	switch env.Kind {
 	case protocol.KindEvent, protocol.KindObserve, protocol.KindWake: // of a wake: the wave continued without this agent
-		if env.Wave <= c.through {
-			return nil
-		}
+		return env.Wave <= a.through
 	}
-	return c.agentShell.Receive(env)
+	return false
 }
 
 // restoreAgent folds the state of one failed agent from the journal, to the wave that has the failure: what came
 // later waits in the mailbox. The disk may be further, and a fold has no payloads of ephemeral events.
-func (s *scene) restoreAgent(o uint32) (*caughtUp, error) {
+func (s *scene) restoreAgent(o uint32) (*agentShell, error) {
 	wave, _ := s.failed.Load(o)
 	through := wave.(uint64)
 	m, err := history.Agent(s.Scene, s.journal, o, through, history.Options{Log: s.log})
 	if err != nil {
 		return nil, err
 	}
-	return &caughtUp{&agentShell{scene: s, machine: m}, through}, nil
+	return &agentShell{scene: s, machine: m, through: through}, nil
 }
 
 // Seats says how many agents have an actor and how many are passive, and how many bytes these keep.

@@ -226,11 +226,8 @@ func (r *Run) launch() error {
 		return err
 	}
 	machine := machines.NewStage(state.StageState, machines.StageConfig{Stop: sc.options.Stop, Snapshots: sc.options.Snapshots, Raised: sc.options.Raised, Orders: planned, Gated: len(sc.options.Control) > 0 || sc.options.Links != nil}, machines.Kept{Wave: durable.Number, Bytes: durable.Total}, view)
-	for _, l := range sc.outside.Log.AllLost() {
-		state.Spending.Resumes(l.Agent, func() { state.Spending.Lost(l.Agent, l.Endpoint, l.Took()) })
-	}
-	for _, p := range sc.outside.Log.Spent() {
-		state.Spending.Resumes(p.Agent, func() { state.Spending.Paid(p.Agent, p.Request, p.Endpoint, p.Took) })
+	for _, agent := range sc.outside.Log.Agents() {
+		sc.resumes(state.Spending, agent)
 	}
 	sc.shown.Store(view)
 	if err := r.runAhead(state); err != nil {

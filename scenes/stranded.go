@@ -11,11 +11,11 @@ import (
 const patience = 10 * time.Second
 
 // stopAfterWave stops the scene after its open wave. On the virtual clock that wave waits for every answer, as long as
-// an endpoint may be away: a scene whose requests all wait for such endpoints gives the wave up. One with a budget
-// waits: its ledgers would count what was sent as taken, as after a kill.
+// an endpoint may be away: a scene whose requests all wait for such endpoints gives the wave up. Under a budget these
+// requests have cost nothing, and the log of effects says so (outside.Flight.TakeBack).
 func (r *Run) stopAfterWave(reason string) {
 	r.control(reason)
-	if r.scene.Clock == agenda.Virtual && r.scene.Budgets == nil {
+	if r.scene.Clock == agenda.Virtual {
 		r.stops.Do(func() { go r.leaveStranded() })
 	}
 }

@@ -128,3 +128,47 @@ edges: [{source: m, sourceHandle: text, target: out, targetHandle: response}]`, 
 		})
 	}
 }
+
+// clouds of which requests take something.
+type dearClouds struct{ clouds }
+
+// Bound implements llm.Bounder.
+func (dearClouds) Bound(*protocol.ModelRequest) llm.Bound {
+	return llm.Bound{Input: 50, Output: 50, Priced: true}
+}
+
+// Under a budget it is the same, and what the endpoint refused has cost nothing: the run that goes on asks as often, and its
+// history is that of one that nobody interrupted.
+func TestInterruptedUnderABudgetWhileAnEndpointIsAway(t *testing.T) {
+	s, set := scenestest.New(t, realtimeScene(t, "budget: {calls: 1000}\n"+branching), ""), scenestest.Settings{Clock: agenda.Virtual}
+	play := func(t *testing.T, s *scenestest.Scene, away bool) (res scenestest.Result) {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			set.Model = dearClouds{clouds{bob: gate.New("bob", limit.Options{}), others: gate.New("others", limit.Options{}), Fake: &llmtest.Fake{Reply: func(context.Context, int, *protocol.ModelRequest) (string, error) {
+				if away {
+					return "", &llm.Failure{Outcome: llm.OutcomeRateLimited, Message: "away", RetryAfter: 20 * time.Minute}
+				}
+				return "well", nil
+			}}}}
+			r, err := s.Start(set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if away {
+				<-time.After(time.Minute)
+				r.Interrupt()
+			}
+			if res = r.Close(); res.Err != nil || res.Final == away || time.Since(start) > 2*time.Minute {
+				t.Fatal(res, time.Since(start))
+			}
+		})
+		return res
+	}
+	play(t, s, true)
+	play(t, s, true)
+	got, want := play(t, s, false), play(t, scenestest.New(t, s.Project, ""), false)
+	if got.Digest() != want.Digest() {
+		t.Errorf("digest %s, of a run that nobody interrupted %s", got.Digest(), want.Digest())
+	}
+	mustVerify(t, s, scenestest.Settings{Clock: agenda.Virtual})
+}

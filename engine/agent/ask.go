@@ -309,6 +309,7 @@ func (t *Turn) abandon(run *activeRun, reason string) {
 		}
 		t.waits = slices.Delete(t.waits, i, i+1)
 		i--
+		t.drop(&w)
 		if w.hook || w.then != nil && w.call == nil {
 			continue
 		}
@@ -320,4 +321,37 @@ func (t *Turn) abandon(run *activeRun, reason string) {
 	if run == nil {
 		t.abandonHooks(reason)
 	}
+}
+
+// drop gives up a request to a model. It does not leave any more if it has not left the turn.
+func (t *Turn) drop(w *waiting) {
+	if w.kind != effect.KindModel {
+		return
+	}
+	n := len(t.asked)
+	t.asked = slices.DeleteFunc(t.asked, func(e protocol.Effect) bool {
+		q, ok := e.(*effect.Ask)
+		return ok && q.Kind == w.kind && q.Number == w.number
+	})
+	if len(t.asked) == n {
+		t.dropped = append(t.dropped, w.number)
+	}
+}
+
+// noteLeft notes what the turn has taken of budgets without an answer; false = it has to wait for what is out: see [Wake.Left].
+func (t *Turn) noteLeft() bool {
+	if t.left || t.wake.Left == nil {
+		return true
+	}
+	for i := range t.waits { // it is cancelled
+		t.drop(&t.waits[i])
+	}
+	list, waits := t.wake.Left(t.dropped)
+	if t.left, t.ending = !waits, waits; waits {
+		return false
+	}
+	for _, a := range list {
+		t.noteModel(a)
+	}
+	return true
 }

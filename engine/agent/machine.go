@@ -88,6 +88,11 @@ type (
 		// Lost are failures of requests of this very turn that a kill cut off
 		// (protocol.ModelBudget.Cut).
 		Lost []*effect.Answered
+		// Left gives such failures of requests to models whose answers this turn does not take: of
+		// those that it has dropped, by their numbers, and of those that it has not made, but had before it failed.
+		// It is asked when the turn ends, or is cancelled. waits = answers are to come yet, and it is asked again at the
+		// next one. nil = there are none.
+		Left func(dropped []int) (list []*effect.Answered, waits bool)
 
 		// Before says what had arrived when the deliberation began, of a history that
 		// is decided again; nil = everything that is there.
@@ -113,8 +118,6 @@ type (
 		// nothing of its effects, and what it perceived is kept as the profile says.
 		Interrupt bool
 
-		// Lost are failures of requests that are out (protocol.ModelBudget.Cut).
-		Lost []*effect.Answered
 		// Tools is what the turn has spent on tools, with the calls under a budget that are out.
 		Tools block.Spent
 	}
@@ -137,7 +140,7 @@ func (m *Machine) Decide(in any) (protocol.Decision, error) {
 		m.turn = begin(m, x, m.space)
 		return m.advance(), nil
 	case *effect.Answered:
-		if m.turn == nil || !m.turn.answer(x) {
+		if m.turn == nil || !m.turn.answer(x) && !m.turn.ending {
 			return protocol.Decision{}, nil // late or double: it changes nothing
 		}
 		return m.advance(), nil
@@ -145,9 +148,7 @@ func (m *Machine) Decide(in any) (protocol.Decision, error) {
 		if m.turn == nil {
 			return protocol.Decision{}, nil
 		}
-		for _, a := range x.Lost {
-			m.turn.noteModel(a)
-		}
+		m.turn.noteLeft()
 		end := &m.turn.end
 		end.ToolCalls, end.ToolCost = max(end.ToolCalls, x.Tools.Calls), max(end.ToolCost, x.Tools.Cost)
 		m.turn.interrupted = x.Interrupt

@@ -94,7 +94,10 @@ type Turn struct {
 	toolsAsked  int                       // of the outside
 	tasksOpened int
 	peopleAsked int
-	opened      int // tasks of other agents
+	opened      int   // tasks of other agents
+	dropped     []int // numbers of requests to models for whose answers nobody waits any more
+	left        bool  // their failures are noted
+	ending      bool  // it waits for nothing but these answers
 
 	cancelled   bool
 	interrupted bool // by a more urgent event
@@ -312,7 +315,10 @@ func (t *Turn) advance() bool {
 		if len(t.runs)+len(t.waits) > 0 {
 			return false
 		}
-		if t.cancelled || t.idle || !t.step() {
+		if t.ending || t.cancelled || t.idle || !t.step() {
+			if !t.noteLeft() {
+				return false
+			}
 			t.finish()
 			return true
 		}

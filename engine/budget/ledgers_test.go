@@ -431,3 +431,41 @@ func TestAheadWithoutAPrice(t *testing.T) {
 		request.Unpriced = true
 	}
 }
+
+// Promise 3: a turn that asks something else than before a kill does not wait for its own kept answers. They count as spent.
+func TestKeptAnswersThatNobodyTakes(t *testing.T) {
+	for name, c := range map[string]struct {
+		kept  []int // a call each
+		limit string
+		wants string
+	}{
+		"its place is taken":    {[]int{1}, "calls=1", "refused"},
+		"another one is kept":   {[]int{2}, "calls=1", "refused"},
+		"there is room":         {[]int{1}, "calls=2", "leaves"},
+		"there is room for one": {[]int{1, 2}, "calls=3", "leaves"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, firstCome := range []bool{false, true} {
+				r := budget.NewRounds(budget.New(budget.Config{Scene: limits(t, c.limit), Cast: cast{}}), firstCome)
+				for _, n := range c.kept {
+					r.Keep(0, n, "", budget.Amount{Calls: 1})
+				}
+				r.Woken(0, 0, 1)
+				r.Step(1, &budget.Step{Asks: []budget.Request{{Number: 1, Bound: budget.Amount{Calls: 1}}}})
+				got := "waits"
+				if g := r.Grants(0); len(g) == 1 && g[0].Refused != nil {
+					got = "refused"
+				} else if len(g) == 1 {
+					got = "leaves"
+					r.Step(1, &budget.Step{Done: 1, Took: budget.Amount{Calls: 1}})
+				}
+				if got != c.wants {
+					t.Errorf("it %s, want %s", got, c.wants)
+				}
+				if r.Merged(0); r.Lines()[0].Reserved != (budget.Amount{}) || r.Lines()[0].Used != (budget.Amount{}) {
+					t.Errorf("%+v", r.Lines()[0])
+				}
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package budget
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"tavernsim/protocol"
@@ -33,8 +34,19 @@ func (t *Tree) Cut(o uint32) {
 	}
 }
 
+// Turns are the agents whose turns have taken something that no fact says yet, in their order.
+func (t *Tree) Turns() (list []uint32) {
+	list = slices.AppendSeq(slices.Collect(maps.Keys(t.turns)), maps.Keys(t.expected))
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
 // Abandon takes a turn that leaves no facts, and gives what a fact has to charge instead: see [Tree.ChargeLost].
 func (t *Tree) Abandon(o uint32) (list []Loss) {
+	if list = t.expected[o]; list != nil {
+		delete(t.expected, o)
+		return list
+	}
 	t.Cut(o)
 	if x := t.turns[o]; x != nil {
 		for l, took := range x.spent {
@@ -54,7 +66,12 @@ func (t *Tree) ChargeLost(at protocol.Time, list []Loss) {
 }
 
 // Expect has the next turn that an agent abandons give this list: a history has it, and nothing is under way.
-func (t *Tree) Expect(o uint32, list []Loss) { t.each(list, t.turn(o).spend) }
+func (t *Tree) Expect(o uint32, list []Loss) {
+	if t.expected == nil {
+		t.expected = map[uint32][]Loss{}
+	}
+	t.expected[o] = list
+}
 
 // each calls yield for the ledgers of a list that are there.
 func (t *Tree) each(list []Loss, yield func(*ledger, Amount)) {

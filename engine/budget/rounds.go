@@ -36,6 +36,7 @@ type Grant struct {
 	Wave    uint64   // in which the turn was woken
 	Refused *Refusal // nil = it may leave
 	Barred  []string // endpoints that have no room for it
+	With    []int    // requests to models of the same turn that leave with it, and itself
 }
 
 // Open begins a wave at a time, without turns. worst is the most that each of its agents
@@ -171,10 +172,19 @@ func (r *Rounds) Grants(at protocol.Time) (grants []Grant) {
 		barred, refused, waits := r.try(&q, at)
 		if !waits {
 			a := r.awake[q.Agent]
-			grants = append(grants, Grant{q, a.wave, refused, barred})
+			grants = append(grants, Grant{Request: q, Wave: a.wave, Refused: refused, Barred: barred})
 			r.move(a, 1)
 		}
 		return !waits
 	})
+	leave := map[uint32][]int{}
+	for i := range grants {
+		if g := &grants[i]; g.Refused == nil && !g.Tool {
+			leave[g.Agent] = append(leave[g.Agent], g.Number)
+		}
+	}
+	for i := range grants {
+		grants[i].With = leave[grants[i].Agent]
+	}
 	return grants
 }

@@ -2,6 +2,7 @@ package budget
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,11 +88,13 @@ type Tree struct {
 	profiles        map[string]*ledger
 	agents          map[uint32]*ledger // those that had something to count
 	turns           map[uint32]*turn   // under way
+	expected        map[uint32][]Loss  // what the next turns take that agents abandon: see [Tree.Expect]
 }
 
 // turn is what one turn under way takes of ledgers.
 type turn struct {
 	reserved map[int][]hold // by number of the request
+	kept     []int          // of these, those that answers took before a kill: see [Tree.Keep]
 	spent    map[*ledger]Amount
 }
 
@@ -266,7 +269,24 @@ func (t *Tree) try(r *Request, at protocol.Time) (barred []string, refused *Refu
 	if r.Paid {
 		return nil, nil, false
 	}
-	var holds []hold
+	t.unkeep(r.Agent, r.Number)
+	holds, barred, refused, waits := t.fit(r, at)
+	if waits && t.unkeep(r.Agent, 0) {
+		holds, barred, refused, waits = t.fit(r, at)
+	}
+	if refused != nil || waits {
+		return nil, refused, waits
+	}
+	x := t.turn(r.Agent)
+	for _, h := range holds {
+		h.reserved = h.reserved.Plus(h.most)
+	}
+	x.reserved[r.Number] = append(x.reserved[r.Number], holds...)
+	return barred, nil, false
+}
+
+// fit is what a request has to reserve, if it is not refused and does not wait.
+func (t *Tree) fit(r *Request, at protocol.Time) (holds []hold, barred []string, refused *Refusal, waits bool) {
 	fits := func(l *ledger, bound Amount, unpriced bool) *Refusal {
 		bound = bound.bounded()
 		settled := l.used(at).Plus(bound)
@@ -282,7 +302,7 @@ func (t *Tree) try(r *Request, at protocol.Time) (barred []string, refused *Refu
 			continue
 		}
 		if refused = fits(l, r.Bound, r.Unpriced); refused != nil {
-			return nil, refused, false
+			return nil, nil, refused, false
 		}
 	}
 	for _, p := range r.Parts {
@@ -292,20 +312,34 @@ func (t *Tree) try(r *Request, at protocol.Time) (barred []string, refused *Refu
 		}
 		switch refused = fits(l, p.Bound, p.Unpriced); {
 		case refused != nil && p.First:
-			return nil, refused, false
+			return nil, nil, refused, false
 		case refused != nil:
 			barred = append(barred, p.Endpoint)
 		}
 	}
-	if waits {
-		return nil, nil, true
+	return holds, barred, nil, waits
+}
+
+// unkeep counts what kept answers of a turn took as spent, not as out: the turn asks something else in the place of the
+// one with a number, or waits for them itself. 0 = of all; false = there are none.
+func (t *Tree) unkeep(o uint32, number int) (some bool) {
+	x := t.turns[o]
+	if x == nil {
+		return false
 	}
-	x := t.turn(r.Agent)
-	for _, h := range holds {
-		h.reserved = h.reserved.Plus(h.most)
-	}
-	x.reserved[r.Number] = append(x.reserved[r.Number], holds...)
-	return barred, nil, false
+	x.kept = slices.DeleteFunc(x.kept, func(n int) bool {
+		if number != 0 && n != number {
+			return false
+		}
+		for _, h := range x.reserved[n] {
+			h.reserved = h.reserved.Minus(h.most)
+			x.spend(h.ledger, h.most)
+		}
+		delete(x.reserved, n)
+		some = true
+		return true
+	})
+	return some
 }
 
 func (t *Tree) turn(o uint32) *turn {
@@ -360,6 +394,7 @@ func (t *Tree) settle(o uint32, number int, endpoint string, took Amount) {
 		h.reserved = h.reserved.Minus(h.most)
 	}
 	delete(x.reserved, number)
+	x.kept = slices.DeleteFunc(x.kept, func(n int) bool { return n == number })
 	if number >= ToolNumbers {
 		x.spend(t.tools, took.bounded())
 		return
@@ -383,6 +418,7 @@ func (t *Tree) Lose(o uint32, endpoint string, took Amount) { t.spend(o, endpoin
 func (t *Tree) Keep(o uint32, number int, endpoint string, took Amount) {
 	x := t.turn(o)
 	took = took.bounded()
+	x.kept = append(x.kept, number)
 	t.over(o, endpoint, func(l *ledger) {
 		l.reserved = l.reserved.Plus(took)
 		x.reserved[number] = append(x.reserved[number], hold{l, took})

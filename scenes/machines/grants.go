@@ -2,6 +2,7 @@ package machines
 
 import (
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/budget"
 	"tavernsim/protocol"
 )
 
@@ -13,15 +14,30 @@ func (w *wave) turnMerged(o uint32) {
 	}
 }
 
-// turnCut takes a turn that was cut off; over = its agent has no other, whose facts could say what it took.
-func (w *record) turnCut(o uint32, over bool) (err error) {
-	if took := w.Spending.Cut(o, over); took != nil {
+// turnCut takes a turn that was cut off; over = its agent has no other, whose facts could say what it took. virtual is that,
+// on the virtual clock.
+func (w *record) turnCut(o uint32, over bool, virtual []budget.Part) (err error) {
+	if took := w.Spending.Cut(o, over, virtual); took != nil {
 		err = w.keepOwn(&agenda.TurnAbandoned{Agent: o, Took: took})
 	}
 	if w.realtime() {
 		w.grant(w.now.Wall)
 	}
 	return err
+}
+
+// chargeRest charges what the turns took that leave no facts because the scene ends: those under way on the realtime clock, and
+// those that have failed and are not begun anew. In verify there are none, and the history says what they took.
+func (w *record) chargeRest() error {
+	if w.Agenda.Ended == "" {
+		return nil
+	}
+	for _, f := range w.Spending.Rest() {
+		if err := w.keepOwn(&f); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // grant lets the requests leave whose turn it is.

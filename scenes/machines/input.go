@@ -37,6 +37,7 @@ type ActorFailed struct {
 	Actor string
 	Error string
 	Stack []string
+	Took  []budget.Part // virtual: by the turn that failed, of which its agent leaves no facts if it is given up
 }
 
 // TurnStep is what a turn did with one message, if its requests wait for grants.

@@ -78,7 +78,7 @@ func (w *wave) merge(a arrival) error {
 	if err := w.mergeFailure(a); err != nil {
 		return err
 	}
-	return w.turnCut(a.agent, w.Agenda.GaveUp(a.agent))
+	return w.turnCut(a.agent, w.Agenda.GaveUp(a.agent), a.failure.Took)
 }
 
 // mergeFailure records that an agent's actor failed, and restarts the agent or gives
@@ -193,6 +193,9 @@ func (w *wave) end() error {
 		return err
 	}
 	if err := w.post(); err != nil {
+		return err
+	}
+	if err := w.chargeRest(); err != nil {
 		return err
 	}
 	return w.keepOwn(&agenda.WaveClosed{Wave: w.number, Turns: w.turns, Events: w.events, World: w.View.World().Version()})

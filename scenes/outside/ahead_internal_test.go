@@ -67,7 +67,7 @@ func TestAShadowsAnswerIsNotPaid(t *testing.T) {
 		}
 		l := &Log{table: newTable()}
 		l.table.request(e, 1)
-		l.table.answered(e, 7)
+		l.table.answered(e, 7, Most{})
 		if c.killed {
 			l.table.later(5)
 		}

@@ -40,6 +40,7 @@ type call struct {
 
 	mu      sync.Mutex // guards the following fields
 	phase   phase
+	free    bool          // what was sent of it has cost nothing
 	at      *atomic.Int64 // counts the calls that wait at its gate; nil = it has none yet
 	flight  *Flight       // in the log, from the first attempt on
 	attempt *attempt
@@ -156,7 +157,11 @@ func (c *call) cancelled() {
 		return
 	}
 	c.become(ended)
+	back := was == waits && flight != nil && c.free && flight.effect.Most != nil
 	c.mu.Unlock()
+	if back {
+		flight.TakeBack()
+	}
 	switch was {
 	case waits:
 		c.gate.Leave(&c.Call) // if it is being released, Released ends the attempt
@@ -351,6 +356,9 @@ func (c *call) ended(x *attempt, answer *effect.Answered) {
 	c.settleBook(x, answer)
 	learnt := c.learnt(answer)
 	c.waiting = time.Now()
+	c.mu.Lock()
+	c.free = answer.Err != nil && !mayHaveCost(answer)
+	c.mu.Unlock()
 	c.move(out, waits)
 	if !c.gate.End(&c.Call, learnt) {
 		c.land(answer)
@@ -416,6 +424,7 @@ func (c *call) settle(x *effect.Answered) {
 	case c.flight != nil && failed && c.move(waits, ended):
 		c.drop(c.flight, x.Err)
 	case c.flight != nil && c.move(waits, lands):
+		c.flight.spent = spentOf(x)
 		c.flight.Answer(x.AppendMsg, func(err error) { // it is durable, or cannot be
 			if c.move(lands, ended) {
 				c.end(x, err)

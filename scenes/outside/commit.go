@@ -70,7 +70,7 @@ func (l *Log) committed(batch []*Flight, err error) {
 	l.mu.Lock()
 	for _, f := range batch {
 		if f != nil && f.answered {
-			l.table.answered(f.effect, f.seq)
+			l.table.answered(f.effect, f.seq, f.spent)
 		}
 	}
 	l.mu.Unlock()

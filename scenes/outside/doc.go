@@ -44,7 +44,8 @@
 //  6. Obsolete entries are dropped in steps of [Options.DropBytes]; memory is some
 //     hundred bytes per request of an open turn, without the answers.
 //  7. A request under a budget that left and whose answer was not kept is known until its turn is
-//     durable, with the most that it took and the endpoint that had it last ([Log.Lost], [Log.Out]).
+//     durable, with the most that it took and the endpoint that had it last ([Log.Lost], [Log.Out]); so is what an answer
+//     took that is kept and that the turn does not take ([Log.Left]).
 //
 // # Limits
 //

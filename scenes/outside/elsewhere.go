@@ -68,7 +68,7 @@ func (c *call) elsewhere(x *effect.Answered) bool {
 	if !ok {
 		return false
 	}
-	n := &call{runner: c.runner, to: c.to, from: c.from, ask: c.ask, ctx: c.ctx, made: c.made, then: c.then, effect: c.effect}
+	n := &call{runner: c.runner, to: c.to, from: c.from, ask: c.ask, ctx: c.ctx, made: c.made, then: c.then, effect: c.effect, free: true}
 	if n.chosen, ok = next(router, &n.ask, x, c.from.Barred); !ok {
 		return false
 	}

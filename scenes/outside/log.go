@@ -52,8 +52,7 @@ type Log struct {
 	wake    chan struct{} // holds an element while the queue may have facts
 	running sync.WaitGroup
 	failed  atomic.Bool
-	spent   []Spent // of open turns, when it was opened
-	dropped uint64  // bytes of the journal at the last drop; owned by the log's goroutine
+	dropped uint64 // bytes of the journal at the last drop; owned by the log's goroutine
 
 	mu    sync.Mutex // guards the following fields
 	table table
@@ -87,6 +86,7 @@ type Flight struct {
 	kept func(error)
 
 	answered bool // the newest fact is the answer's
+	spent    Most // by the answer, under a budget
 	began    time.Time
 
 	// The log's lock guards the following fields.
@@ -105,8 +105,7 @@ func Open(journal Journal, opts Options) (*Log, error) {
 	}
 	l := &Log{opts: opts, journal: journal, wake: make(chan struct{}, 1), table: newTable(), dropped: journal.Begin().Total}
 	// Entries of a turn that has not ended are never dropped, however old they are.
-	var err error
-	if l.spent, err = l.table.fold(journal, journal.Begin().Number+1, opts.Ended); err != nil {
+	if err := l.table.fold(journal, journal.Begin().Number+1, opts.Ended); err != nil {
 		return nil, errors.Join(protocol.Errorf(protocol.KindOf(err), "log of effects: %w", err), journal.Close())
 	}
 	if opts.Now != 0 {
@@ -118,13 +117,14 @@ func Open(journal Journal, opts Options) (*Log, error) {
 	return l, nil
 }
 
-// Spent is what requests under budgets took that were answered before the log was opened, and whose
-// turns have not ended.
-func (l *Log) Spent() []Spent {
+// Agents are those with an open turn that has asked for something.
+func (l *Log) Agents() []string {
 	if l == nil {
 		return nil
 	}
-	return l.spent
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.table.agents()
 }
 
 // Knows reports whether Find may have the answer to a request. It does not wait.
@@ -251,6 +251,12 @@ func (f *Flight) Move(most *Most, kept func(error)) {
 	f.log.keep(f)
 }
 
+// TakeBack keeps that nobody has a request under a budget, which has no answer: each of its attempts has failed at no cost, and it
+// waits for another one. The caller calls Fail next. It returns at once.
+func (f *Flight) TakeBack() {
+	f.Move(&Most{Endpoint: f.effect.Most.Endpoint, Moved: true}, func(error) {})
+}
+
 // Waited notes how long the request waited at a gate, before it was made or between two attempts. Less
 // than a millisecond is none.
 func (f *Flight) Waited(gate string, d time.Duration, between bool) {
@@ -348,14 +354,41 @@ func (l *Log) Out(agent string, turn uint64) []Lost {
 	return l.table.out(turnKey{agent, turn})
 }
 
-// AllLost lists the lost requests of all open turns, by agent.
-func (l *Log) AllLost() []Lost {
+// Left lists what a turn under a budget has taken and no answer of it says: the requests that are lost, and those that it has not
+// made in its last deliberation, by their numbers.
+func (l *Log) Left(agent string, turn uint64, made func(request int) bool) []Lost {
 	if l == nil {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.table.allLost()
+	return l.table.left(turnKey{agent, turn}, made)
+}
+
+// Open gives what requests under budgets of the open turn of an agent took: those that are lost, and those whose answers are kept.
+func (l *Log) Open(agent string) (lost []Lost, spent []Spent) {
+	if l == nil {
+		return nil, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, k := range l.table.open(agent) {
+		lost, spent = append(lost, l.table.lost(k)...), append(spent, l.table.spent(k)...)
+	}
+	return lost, spent
+}
+
+// Took lists what the open turn of an agent has taken that it leaves no facts of, with the most that its requests take which are out.
+func (l *Log) Took(agent string) (list []Lost) {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, k := range l.table.open(agent) {
+		list = append(list, l.table.left(k, func(int) bool { return false })...)
+	}
+	return list
 }
 
 // Shadows counts what shadows asked for since the log was opened.

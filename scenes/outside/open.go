@@ -21,16 +21,15 @@ func OpenTurns(journal interface {
 	Scan(q persistence.Query, yield func(protocol.Record) error) error
 }, ended func(agent string) uint64) (out []Lost, spent []Spent, err error) {
 	t := newTable()
-	spent, err = t.fold(journal, 1, ended)
-	return t.allLost(), spent, err
+	err = t.fold(journal, 1, ended)
+	return t.allLost(), t.allSpent(), err
 }
 
-// fold takes the facts of a log from a wave on, but for turns that have ended, and gives what
-// those took that are answered.
+// fold takes the facts of a log from a wave on, but for turns that have ended.
 func (t *table) fold(journal interface {
 	Scan(q persistence.Query, yield func(protocol.Record) error) error
-}, wave uint64, ended func(agent string) uint64) (spent []Spent, err error) {
-	err = journal.Scan(persistence.Query{}, func(r protocol.Record) error {
+}, wave uint64, ended func(agent string) uint64) error {
+	return journal.Scan(persistence.Query{}, func(r protocol.Record) error {
 		e, answer, err := readFact(r)
 		switch {
 		case err != nil || ended != nil && e.Turn <= ended(e.Agent):
@@ -39,27 +38,15 @@ func (t *table) fold(journal interface {
 			t.request(&e, wave)
 			return nil
 		}
-		s, err := t.spent(&e, answer)
-		if t.answered(&e, r.Seq); s != nil {
-			spent = append(spent, *s)
+		spent := Most{Moved: true}
+		if p := t.find(&e); p != nil && p.most != nil {
+			x, err := effect.ReadAnswered(e.Kind, answer)
+			if err != nil {
+				return err
+			}
+			spent = spentOf(x)
 		}
-		return err
+		t.answered(&e, r.Seq, spent)
+		return nil
 	})
-	return spent, err
-}
-
-// spent is what a request under a budget took, by its answer; nil = it is under none.
-func (t *table) spent(e *Effect, answer protocol.Raw) (*Spent, error) {
-	if p := t.find(e); p == nil || p.most == nil || p.answer > 0 || p.written != e.Question {
-		return nil, nil
-	}
-	x, err := effect.ReadAnswered(e.Kind, answer)
-	if err != nil {
-		return nil, err
-	}
-	s := &Spent{Agent: e.Agent, Request: e.Request}
-	if s.Took, _ = budget.Taken(&x.Model); x.Model.Origin != nil {
-		s.Endpoint = x.Model.Origin.Endpoint
-	}
-	return s, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/schedule/chain"
 	"tavernsim/protocol"
 )
@@ -86,6 +87,7 @@ type placeKey struct {
 type turn struct {
 	first  uint64   // wave of the log that holds its first fact
 	places []*place // few
+	over   bool     // it has ended, and that is not durable yet
 }
 
 // place is the state of one request of a turn.
@@ -98,7 +100,8 @@ type place struct {
 	flight   *Flight // out in this process, or nil
 	most     *Most   // that it takes; nil = it is under no budget
 	became   func(Fate)
-	lost     []Most // of requests that were in this place before, and have no answer
+	spent    Most   // if it has an answer, and is under a budget: what that took
+	lost     []Most // of requests that were in this place before, and of which nobody takes an answer
 	at       protocol.Time
 	ahead    bool // a shadow asked, and the turn itself has not
 	timed    bool // the same, also before the log was opened: it is the answer of a turn at this time only
@@ -205,42 +208,109 @@ func (t *table) request(e *Effect, wave uint64) *place {
 	if old.ahead {
 		t.waste(old)
 	}
-	if p.lost = old.lost; old.most != nil && old.answer == 0 && (e.Most == nil || !e.Most.Moved) {
-		p.lost = append(slices.Clip(p.lost), *old.most)
+	if p.lost = old.lost; old.answer > 0 || e.Most == nil || !e.Most.Moved {
+		p.lost = append(slices.Clip(p.lost), old.charged()...)
 	}
 	open.places[i] = p
 	return p
 }
 
-// lost lists the requests of a turn that have no answer, nor will have one, in the order of
-// their numbers.
-func (t *table) lost(k turnKey) (list []Lost) {
-	open := t.turns[k]
-	if open == nil {
+// charged is what the request of a place took, or may have taken, if it is under a budget.
+func (p *place) charged() []Most {
+	switch {
+	case p.most == nil:
 		return nil
+	case p.answer > 0 && !p.spent.none():
+		return []Most{p.spent}
+	case p.answer == 0 && !p.most.none():
+		return []Most{*p.most}
 	}
-	for _, p := range open.places {
-		for _, m := range p.lost {
-			list = append(list, Lost{k.agent, p.key.request, m})
-		}
-		if p.most != nil && p.answer == 0 && p.flight == nil {
-			list = append(list, Lost{k.agent, p.key.request, *p.most})
+	return nil
+}
+
+// list lists what yield gives of the places of a turn, in the order of their numbers.
+func (t *table) list(k turnKey, yield func(p *place) []Most) (list []Lost) {
+	if open := t.turns[k]; open != nil {
+		for _, p := range open.places {
+			for _, m := range yield(p) {
+				list = append(list, Lost{k.agent, p.key.request, m})
+			}
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Lost) int { return cmp.Compare(a.Request, b.Request) })
 	return list
 }
 
+// lost lists the requests of a turn that have no answer, nor will have one, and those whose answers others have displaced.
+func (t *table) lost(k turnKey) []Lost {
+	return t.list(k, func(p *place) []Most {
+		if p.answer == 0 && p.flight == nil {
+			return append(slices.Clip(p.lost), p.charged()...)
+		}
+		return p.lost
+	})
+}
+
+// left lists those, and all whose request the last deliberation of the turn has not made.
+func (t *table) left(k turnKey, made func(request int) bool) []Lost {
+	return t.list(k, func(p *place) []Most {
+		if p.key.kind == effect.KindModel && made(p.key.request) {
+			return p.lost
+		}
+		return append(slices.Clip(p.lost), p.charged()...)
+	})
+}
+
 // out lists the requests of a turn under a budget that are out, and those whose answers are kept.
-func (t *table) out(k turnKey) (list []Lost) {
-	if open := t.turns[k]; open != nil {
-		for _, p := range open.places {
-			if p.most != nil && (p.answer > 0 || p.flight != nil) {
-				list = append(list, Lost{k.agent, p.key.request, *p.most})
-			}
+func (t *table) out(k turnKey) []Lost {
+	return t.list(k, func(p *place) []Most {
+		if p.most != nil && (p.answer > 0 || p.flight != nil) {
+			return []Most{*p.most}
+		}
+		return nil
+	})
+}
+
+// open are the turns of an agent that have not ended.
+func (t *table) open(agent string) (list []turnKey) {
+	for k, open := range t.turns {
+		if k.agent == agent && !open.over {
+			list = append(list, k)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b Lost) int { return cmp.Compare(a.Request, b.Request) })
+	return list
+}
+
+// agents are those with turns that have not ended.
+func (t *table) agents() (list []string) {
+	for k, open := range t.turns {
+		if !open.over {
+			list = append(list, k.agent)
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// spent lists what those requests of a turn took whose answers are kept.
+func (t *table) spent(k turnKey) (list []Spent) {
+	for _, l := range t.list(k, func(p *place) []Most {
+		if p.answer > 0 {
+			return p.charged()
+		}
+		return nil
+	}) {
+		list = append(list, Spent{l.Agent, l.Request, l.Endpoint, l.Took()})
+	}
+	return list
+}
+
+// allSpent lists that of all open turns, by agent.
+func (t *table) allSpent() (list []Spent) {
+	for k := range t.turns {
+		list = append(list, t.spent(k)...)
+	}
+	slices.SortStableFunc(list, func(a, b Spent) int { return cmp.Compare(a.Agent, b.Agent) })
 	return list
 }
 
@@ -253,16 +323,17 @@ func (t *table) allLost() (list []Lost) {
 	return list
 }
 
-// answered records the seq of the answer to a request.
-func (t *table) answered(e *Effect, seq uint64) {
+// answered records the seq of the answer to a request, and what it took.
+func (t *table) answered(e *Effect, seq uint64, spent Most) {
 	if p := t.find(e); p != nil && p.written == e.Question && p.at == e.At {
-		p.answer = seq
+		p.answer, p.spent = seq, spent
 	}
 }
 
 // end records the wave that holds the end of a turn, and gives what count does.
 func (t *table) end(k turnKey, wave uint64) (took chain.Times, wasted []string) {
 	if open := t.turns[k]; open != nil {
+		open.over = true
 		took, wasted = t.count(open, wave)
 		t.ended[wave] = append(t.ended[wave], k)
 		if t.ahead {

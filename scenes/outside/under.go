@@ -16,9 +16,14 @@ type Most struct {
 	Tokens   int64
 	Nano     int64 // nano-dollars
 	Moved    bool  // another endpoint failed at no cost, and this one takes the request over
+
+	taken bool // it is what an answer took, which is kept and which nobody takes
 }
 
-// Lost is a request under a budget that was made and has no answer, nor will have one.
+// none reports whether nobody has the request: see [Flight.TakeBack].
+func (m *Most) none() bool { return m.Moved && m.Tokens == 0 && m.Nano == 0 }
+
+// Lost is a request under a budget that was made and has no answer, nor will have one, or one that nobody takes.
 type Lost struct {
 	Agent   string // instance id
 	Request int
@@ -32,7 +37,11 @@ func (m *Most) Took() budget.Amount {
 
 // Answered is its failure, for the turn that makes it again.
 func (l *Lost) Answered() *effect.Answered {
-	x := &effect.Answered{Kind: effect.KindModel, Number: l.Request, Err: &llm.Failure{Outcome: llm.OutcomeCancelled, Message: l.Endpoint + ": the request was out when the deliberation was cut off"}}
+	text := ": the request was out when the deliberation was cut off"
+	if l.taken {
+		text = ": the deliberation failed or was cut off, and nobody takes the answer"
+	}
+	x := &effect.Answered{Kind: effect.KindModel, Number: l.Request, Err: &llm.Failure{Outcome: llm.OutcomeCancelled, Message: l.Endpoint + text}}
 	x.Model.Origin = &protocol.ModelOrigin{Endpoint: l.Endpoint, Budget: &protocol.ModelBudget{Lost: l.Tokens, LostNano: l.Nano, Cut: true}}
 	return x
 }
@@ -108,6 +117,25 @@ func (c *call) most(moved bool, b *llm.Bound) *Most {
 			m.Tokens, m.Nano = p.Tokens, p.Cost
 		}
 	}
+	return m
+}
+
+// LostOf is what an answer took that nobody takes.
+func LostOf(agent string, x *effect.Answered) []Lost {
+	if m := spentOf(x); !m.none() {
+		return []Lost{{agent, x.Number, m}}
+	}
+	return nil
+}
+
+// spentOf is what an answer took of a budget; none = nothing.
+func spentOf(x *effect.Answered) Most {
+	m := Most{taken: true}
+	took, _ := budget.Taken(&x.Model)
+	if x.Model.Origin != nil {
+		m.Endpoint = x.Model.Origin.Endpoint
+	}
+	m.Tokens, m.Nano, m.Moved = took.Tokens, took.Nano, took == budget.Amount{}
 	return m
 }
 

@@ -247,20 +247,49 @@ func (b *Book) Over(o uint32) {
 }
 
 // Cut takes a turn that was cut off; over = its agent has no other. Then a fact has to charge what is given, else what the
-// turn took counts until the facts of the next one do. On the virtual clock, where that would depend on timing, nothing does.
-func (b *Book) Cut(o uint32, over bool) []budget.Loss {
+// turn took counts until the facts of the next one do: on the virtual clock from the wave on that begins it anew ([Book.Resumes]).
+// There the log of effects says what it took.
+func (b *Book) Cut(o uint32, over bool, virtual []budget.Part) []budget.Loss {
 	switch {
 	case b == nil:
 		return nil
 	case !b.rounds.FirstCome:
 		b.rounds.Merged(o)
+		for _, p := range virtual {
+			b.rounds.Lose(o, p.Endpoint, p.Bound)
+		}
+	default:
+		b.rounds.Ended(o)
+	}
+	switch {
+	case over:
+		return b.rounds.Abandon(o)
+	case b.rounds.FirstCome:
+		b.rounds.Cut(o)
+	default:
+		b.rounds.Merged(o)
+	}
+	return nil
+}
+
+// Rest gives what the turns took, by agents in their order, that leave no facts when the scene ends.
+func (b *Book) Rest() (list []agenda.TurnAbandoned) {
+	if b == nil {
 		return nil
 	}
-	if b.rounds.Ended(o); over {
-		return b.rounds.Abandon(o)
+	for _, counts := range b.resumed {
+		for _, count := range counts {
+			count()
+		}
 	}
-	b.rounds.Cut(o)
-	return nil
+	b.resumed = nil
+	for _, o := range b.rounds.Turns() {
+		b.rounds.Ended(o)
+		if took := b.rounds.Abandon(o); took != nil {
+			list = append(list, agenda.TurnAbandoned{Agent: o, Took: took})
+		}
+	}
+	return list
 }
 
 // Abandoned charges what an abandoned turn took, by its fact.

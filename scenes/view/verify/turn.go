@@ -219,6 +219,21 @@ func (t *turn) cut(codec *protocol.Codec) (lost []*effect.Answered, err error) {
 	return lost, nil
 }
 
+// left reads the failures of requests whose answers the turn did not take, behind its first facts. A fact that cannot be read is
+// found where it is compared.
+func (t *turn) left(codec *protocol.Codec, from int) (left []*effect.Answered) {
+	for _, r := range t.records[from:] {
+		if r.Kind != agentfact.FactModelAnswered {
+			continue
+		}
+		if f, err := codec.ReadFact(r.Kind, r.Data); err == nil && f.(*agentfact.ModelAnswered).Cut() {
+			x, _ := f.(agentfact.Recorded).Answered()
+			left = append(left, x)
+		}
+	}
+	return left
+}
+
 // play gives a deliberation the recorded answers until it ends, or one is missing.
 func (t *turn) play(m *agent.Machine, wake *agent.Wake, codec *protocol.Codec, show func(*effect.Ask)) (protocol.Decision, error) {
 	var err error
@@ -226,6 +241,7 @@ func (t *turn) play(m *agent.Machine, wake *agent.Wake, codec *protocol.Codec, s
 	if wake.Lost, err = t.cut(codec); err != nil {
 		return protocol.Decision{}, err
 	}
+	wake.Left = func([]int) ([]*effect.Answered, bool) { return t.left(codec, len(wake.Lost)), false }
 	d, err := m.Decide(wake)
 	answers := answersOf{turn: t, codec: codec, at: len(wake.Lost), show: show}
 	for err == nil && len(d.Facts) == 0 && t.trouble == "" {
@@ -311,7 +327,6 @@ func (a *answersOf) ask(effects []protocol.Effect) {
 
 // next is the next input, nil when there is none.
 func (a *answersOf) next() any {
-	var lost []*effect.Answered // of a deliberation that was cancelled
 	for a.at < len(a.turn.records) {
 		r := a.turn.records[a.at]
 		a.at++
@@ -324,11 +339,10 @@ func (a *answersOf) next() any {
 			case !cut:
 				return x
 			}
-			lost = append(lost, x)
 		case agentfact.FactTurnEnded:
 			end, err := endOf(r, a.codec)
 			if err == nil && (end.Outcome == agentfact.OutcomeCancelled || end.Outcome == agentfact.OutcomeInterrupted) {
-				return &agent.Cancel{Reason: end.Error, Interrupt: end.Outcome == agentfact.OutcomeInterrupted, Lost: lost, Tools: block.Spent{Calls: end.ToolCalls, Cost: end.ToolCost}}
+				return &agent.Cancel{Reason: end.Error, Interrupt: end.Outcome == agentfact.OutcomeInterrupted, Tools: block.Spent{Calls: end.ToolCalls, Cost: end.ToolCost}}
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func (v *verifier) decideWave() error {
 		return err
 	}
 	v.failed = map[string]int{}
-	steps := []func() error{v.control, v.letters, v.arrivals, v.begin}
+	steps := []func() error{v.control, v.letters, v.abandoned, v.arrivals, v.begin}
 	if v.made.Clock == agenda.Realtime {
 		v.noteView()
 		steps = []func() error{v.letters, v.abandoned, v.openArrivals}

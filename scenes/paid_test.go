@@ -1,0 +1,167 @@
+package scenes_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/budget"
+	"tavernsim/llm"
+	"tavernsim/protocol"
+	"tavernsim/scenes/scenestest"
+)
+
+// charging is a model of an endpoint that charges for each request when it comes.
+type charging struct {
+	calls, tokens atomic.Int64
+	answer        func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error)
+}
+
+func (m *charging) Name() string { return "charging" }
+func (m *charging) Close() error { return nil }
+func (m *charging) Bound(*protocol.ModelRequest) llm.Bound {
+	return llm.Bound{Input: 30, Output: 30, Priced: true, Parts: []llm.Part{{Endpoint: "far", Tokens: 60, Priced: true, First: true}}}
+}
+
+func (m *charging) Complete(ctx context.Context, req *protocol.ModelRequest, _ llm.Sink) (protocol.ModelAnswer, error) {
+	took := 20 + m.calls.Add(1)
+	m.tokens.Add(took)
+	a, err := m.answer(ctx, req)
+	a.Origin = &protocol.ModelOrigin{Endpoint: "far"}
+	if err == nil {
+		a.Usage = protocol.Usage{Input: took}
+	}
+	return a, err
+}
+
+// falls is a scene of one agent, which asks what time it is and may fall over the answer.
+var falls = strings.NewReplacer(
+	"agent_instances:\n  - {instance_id: \"a_{n}\", profile_id: shaky, count: 3}", "agent_instances: [{instance_id: a_1, profile_id: shaky}]",
+	"subscribed_event_types: [agent.failed, tick]", "subscribed_event_types: []",
+	"interfaceInputs: {self", "interfaceInputs: {now: {dataFlowType: STRING}, self",
+	"  - {id: shaky, type: \"test:Shaky\"}", "  - {id: p, type: TextTemplate, configValues: {template: \"it is {{.now}}\"}}\n  - {id: m, type: LLMCompletion}\n  - {id: shaky, type: \"test:Shaky\"}",
+	"  - {source: in, sourceHandle: self, target: shaky, targetHandle: in}", "  - {source: in, sourceHandle: now, target: p, targetHandle: now}\n  - {source: p, sourceHandle: text, target: m, targetHandle: prompt}\n  - {source: m, sourceHandle: text, target: shaky, targetHandle: in}",
+).Replace(shaky)
+
+// charged holds that each ledger has what the model took, live and folded, and that the history verifies.
+func charged(t *testing.T, s *scenestest.Scene, res scenestest.Result, m *charging, most int64, clock agenda.ClockKind) {
+	t.Helper()
+	for name, lines := range map[string][]budget.Line{"live": res.State.Spending.Lines(), "folded": s.Fold(t, scenestest.Settings{}).Spending.Lines()} {
+		if len(lines) == 0 {
+			t.Error(name, "has no ledgers")
+		}
+		for _, l := range lines {
+			if calls, tokens := m.calls.Load(), m.tokens.Load(); l.Used.Calls != calls || l.Used.Tokens < tokens || l.Used.Tokens > tokens+most {
+				t.Errorf("%s: %s has used %v; the model took %d calls, %d tokens", name, l.Name, l.Used, calls, tokens)
+			}
+		}
+	}
+	mustVerify(t, s, scenestest.Settings{Clock: clock})
+	mustRestore(t, s, scenestest.Settings{Clock: clock})
+}
+
+// What a turn was answered that failed is charged once, though the turn that was begun anew asked something else, was
+// given up, or went on after a kill.
+func TestAnswersOfFailedTurnsAreCharged(t *testing.T) {
+	for name, c := range map[string]struct {
+		budget    string
+		falls     int64 // so often
+		restarts  string
+		interrupt uint64
+	}{
+		"begun anew":                {"{calls: 100}", 1, "3", 0},
+		"twice":                     {"{calls: 100}", 2, "3", 0},
+		"begun anew, few tokens":    {"{tokens: 300}", 1, "3", 0},
+		"begun anew, interrupted":   {"{calls: 100}", 2, "3", 2},
+		"given up":                  {"{calls: 100}", 100, "1", 0},
+		"given up, few tokens":      {"{tokens: 300}", 100, "1", 0},
+		"given up, interrupted":     {"{calls: 100}", 100, "2", 2},
+		"not begun anew":            {"{calls: 100}", 100, "9", 0},
+		"no room for another":       {"{calls: 1, on_exhausted: refuse}", 1, "3", 0},
+		"no room, interrupted":      {"{calls: 1, on_exhausted: refuse}", 1, "3", 2},
+		"room for two, interrupted": {"{calls: 2, on_exhausted: refuse}", 2, "3", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.NewReplacer("simulation: {stop", "budget: "+c.budget+"\nsimulation: {stop", "max_restarts: 3", "max_restarts: "+c.restarts).Replace(falls)
+			var fell atomic.Int64
+			p := shakyProject(t, text, func(any) any {
+				if fell.Add(1) <= c.falls {
+					panic("falls")
+				}
+				return "ok"
+			})
+			play := func(interrupt uint64) (*scenestest.Scene, scenestest.Result, *charging) {
+				fell.Store(0)
+				m := &charging{answer: after(100*time.Millisecond, "noon")}
+				s := scenestest.New(t, p, "")
+				set := scenestest.Settings{Model: m}
+				var res scenestest.Result
+				synctest.Test(t, func(t *testing.T) {
+					set.InterruptAt = interrupt
+					if res = s.Run(t, set); interrupt > 0 {
+						set.InterruptAt = 0
+						res = s.Run(t, set)
+					}
+				})
+				return s, res, m
+			}
+			s, res, m := play(0)
+			if res.Err != nil || !res.Final {
+				t.Fatal(res)
+			}
+			charged(t, s, res, m, 0, agenda.Virtual)
+			if c.interrupt > 0 {
+				if _, again, _ := play(c.interrupt); again.Digest() != res.Digest() {
+					t.Errorf("digest %s, without an interruption %s", again.Digest(), res.Digest())
+				}
+			}
+		})
+	}
+}
+
+// What a turn has asked and takes no answer of, because it made more than it may, is charged, too.
+func TestDroppedRequestsAreCharged(t *testing.T) {
+	for _, scene := range []string{"budget: {calls: 100}\n", "budget: {tokens: 5000}\n", "budget: {tokens: 100000, on_exhausted: refuse}\n"} {
+		for _, later := range []time.Duration{0, time.Millisecond, time.Second} {
+			t.Run(fmt.Sprint(scene, later), func(t *testing.T) {
+				text := strings.Replace(branching, "custom_runtime_config: {", "custom_runtime_config: {max_turn_bytes: 65536, ", 1)
+				s := scenestest.New(t, realtimeScene(t, scene+text), "")
+				m := &charging{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+					if strings.HasPrefix(req.Messages[len(req.Messages)-1].Text, "a") {
+						return after(later, strings.Repeat("much ", 1<<14))(ctx, req)
+					}
+					return after(500*time.Millisecond, "little")(ctx, req)
+				}}
+				var res scenestest.Result
+				synctest.Test(t, func(t *testing.T) { res = s.Run(t, scenestest.Settings{Model: m}) })
+				if res.Err != nil || !res.Final || res.State.Tally.Deliberations == 0 {
+					t.Fatal(res)
+				}
+				charged(t, s, res, m, 0, agenda.Virtual)
+			})
+		}
+	}
+}
+
+// What turns took counts that the end of a scene abandons on the realtime clock.
+func TestAbandonedByTheEndAreCharged(t *testing.T) {
+	s := scenestest.New(t, realtimeScene(t, `agent_instances: [{instance_id: "a_{n}", profile_id: person, count: 3}]
+budget: {calls: 100}
+simulation: {clock: realtime, stop: {after: 5s}}
+`), "")
+	m := &charging{answer: after(time.Minute, "late")}
+	var res scenestest.Result
+	synctest.Test(t, func(t *testing.T) {
+		r := live(t, s, scenestest.Settings{Model: m})
+		res = r.Close()
+	})
+	if res.Err != nil || !res.Final || m.calls.Load() < 3 {
+		t.Fatal(res, m.calls.Load())
+	}
+	charged(t, s, res, m, 60*m.calls.Load(), agenda.Realtime)
+}
