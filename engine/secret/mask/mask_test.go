@@ -51,6 +51,7 @@ func TestPlain(t *testing.T) {
 		"first half sk-Live_9fQ":                      "first half $KARYI{S0}",
 		"second 2xZ7bT4mN half":                       "second $KARYI{S0} half",
 		"-rw-r--r-- 1 a a 0 /tmp/" + token + ".txt":   "-rw-r--r-- 1 a a 0 /tmp/$KARYI{S0}.txt",
+		`["\u003c` + token + `\u003e"] a%20b%20`:      `["\u003c$KARYI{S0}\u003e"] a%20b%20`,
 		"only sk-Live and 9fQ2xZ7":                    "only sk-Live and 9fQ2xZ7",
 	} {
 		got, f := m.Text(text)

@@ -25,7 +25,9 @@ func (m *Masker) After(before, text string) (string, Found) {
 		return text, f
 	}
 	whole := before + text
-	hits := slices.DeleteFunc(m.scan(whole), func(h hit) bool { return h.end <= len(before) })
+	hits := m.scan(whole)
+	rest := replace(whole, hits, new(Found)) // a value that is replaced is no part of what is spelled around it
+	hits = slices.DeleteFunc(hits, func(h hit) bool { return h.end <= len(before) })
 	for i, h := range hits {
 		if h.pattern.form != Plain {
 			f.Withhold, f.Form = h.pattern.name, h.pattern.form
@@ -34,7 +36,7 @@ func (m *Masker) After(before, text string) (string, Found) {
 		hits[i].start, hits[i].end = max(h.start-len(before), 0), h.end-len(before)
 	}
 	s := search{Masker: m, left: maxDecoded}
-	if name, form := s.decoded(whole, 0); name != "" {
+	if name, form := s.decoded(rest, 0); name != "" {
 		f.Withhold, f.Form = name, form
 		return text, f
 	}
