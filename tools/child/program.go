@@ -187,7 +187,7 @@ func (p *Process) Connect(ctx context.Context) (sdk.Connection, error) {
 		if !m.Answer {
 			return nil, m.Error()
 		}
-		return m.Fails(), nil
+		return m.Fails(), p.long(m)
 	}
 	below, err := (&sdk.IOTransport{Reader: lines, Writer: p.in, MaxLineLength: maxMended}).Connect(ctx)
 	if err != nil {
@@ -253,12 +253,25 @@ func (g *guard) judge(m jsonrpc.Message) (bool, error) {
 	return false, g.tooMuch(0)
 }
 
-func (g *guard) tooMuch(bytes int) error {
-	err := g.unasked.More(bytes)
+func (p *Process) tooMuch(bytes int) error {
+	err := p.unasked.More(bytes)
 	if err != nil {
-		g.broken = err
+		p.broken = err
 	}
 	return err
+}
+
+// long counts an answer that is too long with all its bytes if nobody waits for it: what stands in its place has few.
+func (p *Process) long(m *Long) error {
+	var of any
+	_ = json.Unmarshal(m.ID, &of) // Lines has read it
+	id, err := jsonrpc.MakeID(of)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil && p.waiting[id] {
+		return nil
+	}
+	return p.tooMuch(m.Bytes)
 }
 
 // Unasked counts messages that nobody asked for.

@@ -249,6 +249,9 @@ func unsent(r tools.Result) *tools.Result {
 func (s *service) failed(ctx context.Context, open *session, err error) tools.Result {
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok {
 		s.Answered(open)
+		if said.Code == child.Unsound {
+			return bad(0, said.Message)
+		}
 		return saysNo(said)
 	}
 	kind, text := protocol.KindTransient, "no answer"

@@ -91,6 +91,7 @@ func TestHostileServices(t *testing.T) {
 		{"floods messages", "unknown_outcome", "nobody asked for", "transient", "starts again"},
 		{"wrong ids", "unknown_outcome", "no answer within", "", "right"},
 		{"twice", "", "right", "", "right"},
+		{"a long answer", "bad_output", "of a message are read", "", "right"},
 		{"late", "unknown_outcome", "no answer within", "", "right"},
 		{"asks us", "", "right", "", "right"},
 		{"exits", "unknown_outcome", "I have had enough of ***", "transient", "starts again"},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/tool"
+	"tavernsim/tools/child"
 	"tavernsim/tools/toolstest"
 )
 
@@ -130,6 +131,9 @@ func serve(act string, more []string) {
 					continue
 				}
 				answer(q.ID, right)
+			case "a long answer":
+				answer(q.ID, map[string]any{"output": strings.Repeat("x", child.MaxMessage)})
+				act = "short answers"
 			case "twice":
 				answer(q.ID, right)
 				answer(q.ID, map[string]any{"output": "wrong"})

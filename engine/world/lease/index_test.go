@@ -3,6 +3,7 @@ package lease
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,8 +119,12 @@ func TestAgainstList(t *testing.T) {
 }
 
 func same(t *rapid.T, l Leases, naive list, at protocol.Time) {
-	if l.Next() != naive.next() || l.Empty() != (len(naive) == 0) || l.live(at) != len(naive.live(at)) {
-		t.Fatalf("next %v, empty %t, live %d of %v", l.Next(), l.Empty(), l.live(at), naive)
+	held := 0
+	for _, h := range naive.live(at) {
+		held += len(h.Paths)
+	}
+	if l.Next() != naive.next() || l.Empty() != (len(naive) == 0) || l.live(at) != held {
+		t.Fatalf("next %v, empty %t, %d paths live of %v", l.Next(), l.Empty(), l.live(at), naive)
 	}
 	if got := l.Held(at); fmt.Sprint(got) != fmt.Sprint([]Lease(naive.live(at))) {
 		t.Fatalf("held %v, want %v", got, naive.live(at))
@@ -173,5 +178,20 @@ func BenchmarkLeases(b *testing.B) {
 			}
 			return l.Apply(f).Apply(&Leased{Lease: Lease{ID: "50", Holder: "agent_000050", Paths: []world.Path{own}, Until: now.Add(time.Hour)}}).count == n
 		})
+	}
+}
+
+func TestPathsAreBounded(t *testing.T) {
+	want := Lease{ID: "x", Holder: "ada", Paths: []world.Path{world.P("a"), world.P("b")}}
+	full := Leases{}.with(Lease{ID: "old", Holder: "bob", Paths: want.Paths, Until: 5})
+	full.paths += MaxHeld - 3
+	if _, err := full.Acquire(1, want, time.Second); err == nil || !strings.Contains(err.Error(), "leases with 999999 paths are held; with its own 2 it would be more than 1000000") {
+		t.Error(err)
+	}
+	if _, err := full.Acquire(5, want, time.Second); err != nil { // the old one has ended
+		t.Error(err)
+	}
+	if l := full.without("old", "bob"); l.paths != MaxHeld-3 {
+		t.Errorf("%d paths are counted after it was released", l.paths)
 	}
 }

@@ -17,7 +17,7 @@ import (
 const (
 	MaxTime  = time.Hour // longest time a lease may be asked for
 	MaxPaths = 64        // of one lease
-	MaxHeld  = 1_000_000 // leases of one document
+	MaxHeld  = 1_000_000 // paths of the leases of one document
 )
 
 // Lease keeps others from writing at, above or below its paths until a moment
@@ -85,6 +85,7 @@ type Leases struct {
 	byPath   tree // a lease is under the stem of each of its paths
 	last     uint64
 	count    int
+	paths    int // of all
 }
 
 // tree has leases by their numbers, in the order in which they began, and by their ends.
@@ -119,8 +120,8 @@ func (l Leases) Acquire(now protocol.Time, want Lease, d time.Duration) (*Leased
 	if err := want.check(d); err != nil {
 		return nil, err
 	}
-	if n := l.live(now); n >= MaxHeld {
-		return nil, faultf(world.CodeLimit, "lease %q: %d leases are held; the limit is %d", want.ID, n, MaxHeld)
+	if n := l.live(now); n+len(want.Paths) > MaxHeld {
+		return nil, faultf(world.CodeLimit, "lease %q: leases with %d paths are held; with its own %d it would be more than %d", want.ID, n, len(want.Paths), MaxHeld)
 	}
 	s := search{Wanted: func(e *entry) bool { return e.Until > now }}
 	s.At(l.byHolder, want.Holder)
@@ -134,11 +135,11 @@ func (l Leases) Acquire(now protocol.Time, want Lease, d time.Duration) (*Leased
 	return &Leased{Time: now, Lease: want}, nil
 }
 
-// live counts the leases that are live.
+// live counts the paths of the leases that are live.
 func (l Leases) live(now protocol.Time) int {
-	n := l.count
-	for range l.began.Ended(now) {
-		n--
+	n := l.paths
+	for x := range l.began.Ended(now) {
+		n -= len(x.Value.Paths)
 	}
 	return n
 }
@@ -280,6 +281,7 @@ func (l Leases) Apply(f protocol.Fact) Leases {
 func (l Leases) with(h Lease) Leases {
 	l.last++
 	l.count++
+	l.paths += len(h.Paths)
 	at := func(key string) entry { return entry{Key: key, Number: l.last, Until: h.Until, Value: &h} }
 	l.began, l.byHolder = l.began.With(at("")), l.byHolder.With(at(h.Holder))
 	for _, p := range h.Paths {
@@ -301,6 +303,7 @@ func (l Leases) without(id, holder string) Leases {
 			l.byPath = l.byPath.Without(stem(p), n)
 		}
 		l.count--
+		l.paths -= len(s.Found.Value.Paths)
 	}
 }
 
