@@ -380,7 +380,7 @@ func (c *call) noteLost(x *effect.Answered) {
 		return // the endpoint refused it, or it was never sent
 	}
 	if x.Model.Origin == nil {
-		x.Model.Origin = &protocol.ModelOrigin{Endpoint: c.gate.Name()}
+		x.Model.Origin = &protocol.ModelOrigin{Endpoint: c.gate.Name(), Attempts: int64(c.Attempts())}
 	}
 	x.Model.Origin.Budget = &protocol.ModelBudget{Lost: b.Input + b.Output, LostNano: b.Cost}
 }
@@ -411,9 +411,6 @@ func (c *call) land(x *effect.Answered) {
 
 // settle keeps the answer and delivers it.
 func (c *call) settle(x *effect.Answered) {
-	if o := x.Model.Origin; o != nil && o.Endpoint != "" {
-		o.Attempts = int64(c.Attempts())
-	}
 	if !c.from.Virtual && c.ask.Kind == effect.KindModel { // whatever it would have been on the virtual clock
 		x.Model.Latency = max(0, time.Since(c.made))
 	}

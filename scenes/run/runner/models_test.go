@@ -319,3 +319,22 @@ func TestForkPaysItsCone(t *testing.T) {
 		}
 	}
 }
+
+// A recorded answer says how often its endpoint was asked, so a replay has the digest of its run also if requests were repeated.
+func TestRecordedAttempts(t *testing.T) {
+	faults, err := mock.ParseFaults("rate_limited=0.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, to := serve(t, mock.Options{Faults: faults}, endpoint.Definition{})
+	dir, seed := filepath.Join(t.TempDir(), "run"), uint64(7)
+	opt := Options{Dir: dir, Seed: &seed, Agents: 10, Ticks: 3, Endpoints: to}
+	first := run(t, loadRacers(t), opt)
+	if counted := s.Report(0); counted.Requests <= first.Model.Calls {
+		t.Fatalf("nothing was repeated: %+v", counted)
+	}
+	opt.Dir, opt.Answers = filepath.Join(t.TempDir(), "again"), dir
+	if again := run(t, loadRacers(t), opt); again.Digest != first.Digest {
+		t.Errorf("the digest is %s, of the run %s", again.Digest, first.Digest)
+	}
+}
