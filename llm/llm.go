@@ -113,6 +113,7 @@ type Failure struct {
 	Latency    time.Duration // simulated or measured, like an answer's
 	Status     int           // of HTTP, with which a server refused; 0 = it did not
 	Unsent     bool          // there was no connection, so nothing of the request can have left
+	Begun      bool          // a part of an answer had come, so it may have cost something
 	Cause      error
 }
 

@@ -155,7 +155,12 @@ func (r *Reply) ended(to Reader) error {
 // streamed reads an answer in parts. It has its end if the server said why the model
 // stopped, or that it is done.
 func (r *Reply) streamed(to Reader, sink llm.Sink) (first time.Duration, err error) {
-	parts := 0
+	parts, begun := 0, false
+	defer func() {
+		if f, ok := errors.AsType[*llm.Failure](err); ok {
+			f.Begun = begun
+		}
+	}()
 	shown := showing{sink: sink, text: hidden.Parts{Secrets: r.endpoint.secrets()}, reasoning: hidden.Parts{Secrets: r.endpoint.secrets()}}
 	for e, err := range r.Events() {
 		if err != nil && to.Ended() && llm.OutcomeOf(err).AskAgain() {
@@ -179,6 +184,7 @@ func (r *Reply) streamed(to Reader, sink llm.Sink) (first time.Duration, err err
 		case err != nil:
 			return first, cmp.Or(shown.end(), err) // what a filter stops is an answer
 		}
+		begun = begun || chunk != (llm.Chunk{})
 		if err := shown.next(chunk); err != nil {
 			return first, err
 		}

@@ -377,7 +377,9 @@ func (c *call) noteLost(x *effect.Answered) {
 	switch llm.OutcomeOf(x.Err) {
 	case llm.OutcomeTimeout, llm.OutcomeServerError, llm.OutcomeTruncated, llm.OutcomeBadOutput, llm.OutcomeCancelled:
 	default:
-		return // the endpoint refused it, or it was never sent
+		if f, ok := errors.AsType[*llm.Failure](x.Err); !ok || !f.Begun {
+			return // the endpoint refused it, or it was never sent
+		}
 	}
 	if x.Model.Origin == nil {
 		x.Model.Origin = &protocol.ModelOrigin{Endpoint: c.gate.Name(), Attempts: int64(c.Attempts())}
