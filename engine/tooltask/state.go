@@ -303,6 +303,9 @@ type played struct {
 // tasks and players is nothing.
 func (s *State) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {
 	open, work := s.Open(), s.Work()
+	if open == nil && len(s.Past) > 0 {
+		open = []*Task{} // as in all snapshots: no list stands for one that never had a task
+	}
 	switch {
 	case len(s.Players) > 0:
 		return codec.Marshal(&played{open, s.Past, work, s.Players})
