@@ -117,6 +117,7 @@ func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 		}
 		in := &machines.ActorFailed{Actor: env.Source, Error: f.Error(), Stack: f.Stack}
 		if st.Budgets != nil && st.Clock != agenda.Realtime {
+			st.resumes(st.machine.Spending, env.Source) // before the machine decides: the same wave may remove the agent, or be the last
 			for _, l := range st.outside.Log.Took(env.Source) {
 				in.Took = append(in.Took, budget.Part{Endpoint: l.Endpoint, Bound: l.Took()})
 			}

@@ -334,7 +334,7 @@ func (l *Log) keep(f *Flight) {
 }
 
 // Lost lists the requests of a turn under a budget that were made before a kill, or a failure of
-// the agent, and whose answers were not kept.
+// the agent, and whose answers were not kept; and what requests took in whose place others have been made.
 func (l *Log) Lost(agent string, turn uint64) []Lost {
 	if l == nil {
 		return nil

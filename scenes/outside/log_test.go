@@ -450,5 +450,12 @@ func TestLeftRequests(t *testing.T) {
 	}
 	do(t, s.log, under(4, "q"), died)
 	check("1:40 2:50 3:100 4:100 ", 1)
+	left := crash(t, s.fs)
 	s.close(t)
+	store := must(persistence.Open("run", persistence.Options{FS: left}))(t)
+	defer store.Close()
+	out, spent, err := outside.OpenTurns(must(store.Journal(outside.JournalID(testScene)))(t), func(string) uint64 { return 0 })
+	if err != nil || len(out) != 2 || len(spent) != 3 || spent[0].Took.Tokens != 40 {
+		t.Errorf("out are %+v; answered, also if another took the place, %+v; %v", out, spent, err)
+	}
 }
