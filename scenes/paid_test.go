@@ -224,3 +224,24 @@ func TestFailedAndRemovedIsCharged(t *testing.T) {
 		})
 	}
 }
+
+// A request of a failed turn that was out counts by its bound when the scene ends before the turn is begun anew.
+func TestRequestsOutOfFailedTurnsAreCharged(t *testing.T) {
+	text := strings.NewReplacer("simulation: {stop", "budget: {calls: 100}\nsimulation: {stop", "restart_backoff: 2s", "restart_backoff: 60s", "max_restarts: 3", "max_restarts: 9",
+		"  - {id: m, type: LLMCompletion}", "  - {id: m, type: LLMCompletion}\n  - {id: far, type: LLMCompletion, inputValues: {prompt: far}}",
+		"  - {source: c, sourceHandle: value", "  - {source: far, sourceHandle: text, target: c, targetHandle: far}\n  - {source: c, sourceHandle: value",
+	).Replace(falls)
+	s := scenestest.New(t, shakyProject(t, text, func(any) any { panic("falls") }), "")
+	m := &charging{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+		if req.Messages[len(req.Messages)-1].Text == "far" {
+			return after(time.Hour, "late")(ctx, req)
+		}
+		return after(100*time.Millisecond, "noon")(ctx, req)
+	}}
+	var res scenestest.Result
+	synctest.Test(t, func(t *testing.T) { res = s.Run(t, scenestest.Settings{Model: m}) })
+	if res.Err != nil || !res.Final || m.calls.Load() != 2 {
+		t.Fatal(res, m.calls.Load())
+	}
+	charged(t, s, res, m, 60, agenda.Virtual)
+}

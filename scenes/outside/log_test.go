@@ -448,7 +448,14 @@ func TestLeftRequests(t *testing.T) {
 	if lost, spent := s.log.Open("a"); len(lost) != 2 || len(spent) != 2 {
 		t.Errorf("%+v, %+v", lost, spent)
 	}
-	do(t, s.log, under(4, "q"), died)
+	var inFlight []outside.Lost
+	do(t, s.log, under(4, "q"), func(ctx context.Context) (protocol.Raw, error) {
+		inFlight = s.log.Took("a")
+		return died(ctx)
+	})
+	if over := s.log.Took("a"); len(over) != 5 || !slices.Equal(over, inFlight) {
+		t.Errorf("while a request is in flight the turn has taken %+v, then %+v", inFlight, over)
+	}
 	check("1:40 2:50 3:100 4:100 ", 1)
 	left := crash(t, s.fs)
 	s.close(t)
