@@ -316,13 +316,7 @@ func (a *agentShell) barredFor(q *effect.Ask) []string {
 // resumes lets the budgets count what the open turn of an agent took, when that is begun anew, or is over.
 func (s *scene) resumes(b *spending.Book, agent string) {
 	b.Resumes(agent, func(over bool) {
-		if over {
-			for _, l := range s.outside.Log.Took(agent) {
-				b.Lost(agent, l.Endpoint, l.Took())
-			}
-			return
-		}
-		lost, kept := s.outside.Log.Open(agent)
+		lost, kept := s.outside.Log.Open(agent, over)
 		for _, l := range lost {
 			b.Lost(agent, l.Endpoint, l.Took())
 		}

@@ -114,7 +114,6 @@ func (m *measured) lap() time.Duration {
 // cuts off. A fold does not call it, so it changes no metric.
 func (st *stage) kept(e *machines.Effect) {
 	st.metrics.Fact(e.Kind, 1)
-	st.cutOff(e)
 	st.saw(e)
 }
 
@@ -131,9 +130,7 @@ func (st *stage) keptSpan(e *machines.Effect) {
 		t := &x.Turns[i]
 		actor := st.Name(t.Agent)
 		for _, f := range t.Others {
-			other := &machines.Effect{Wave: e.Wave, At: e.At, Actor: actor, Kind: f.Kind, Fact: f.Fact}
-			st.cutOff(other)
-			st.saw(other)
+			st.saw(&machines.Effect{Wave: e.Wave, At: e.At, Actor: actor, Kind: f.Kind, Fact: f.Fact})
 		}
 		took := st.outside.Log.Ended(actor, t.End.Turn, e.Wave)
 		if st.paths != nil {
@@ -144,8 +141,9 @@ func (st *stage) keptSpan(e *machines.Effect) {
 	}
 }
 
-// saw counts a decoded fact.
+// saw counts a decoded fact, and tells the log of effects of it.
 func (st *stage) saw(e *machines.Effect) {
+	st.cutOff(e)
 	m := st.metrics
 	switch x := e.Fact.(type) {
 	case nil: // it was not decoded

@@ -255,35 +255,23 @@ func (b *Book) Over(o uint32) {
 
 // Cut takes a turn that was cut off; over = its agent has no other. Then a fact has to charge what is given, else what the
 // turn took counts until the facts of the next one do: on the virtual clock from the wave on that begins it anew ([Book.Resumes]).
-// There the log of effects says what it took: virtual, of a failure that has just come, else what an earlier one left
-// ([Book.Resumes]).
-func (b *Book) Cut(o uint32, over bool, virtual []budget.Part) []budget.Loss {
-	switch {
-	case b == nil:
+// There the log of effects says what it took, also of one that is over.
+func (b *Book) Cut(o uint32, over bool) []budget.Loss {
+	if b == nil {
 		return nil
+	}
+	b.rounds.Ended(o)
+	switch {
 	case !b.rounds.FirstCome:
 		b.rounds.Merged(o)
-		for _, p := range virtual {
-			b.rounds.Lose(o, p.Endpoint, p.Bound)
-		}
-		if over && virtual == nil {
-			b.resume(o, true)
-		}
-		if over {
-			delete(b.resumed, o)
-		}
-	default:
-		b.rounds.Ended(o)
-	}
-	switch {
-	case over:
-		return b.rounds.Abandon(o)
-	case b.rounds.FirstCome:
+	case !over:
 		b.rounds.Cut(o)
-	default:
-		b.rounds.Merged(o)
 	}
-	return nil
+	if !over {
+		return nil
+	}
+	b.resume(o, true)
+	return b.rounds.Abandon(o)
 }
 
 // Rest gives what the turns took, by agents in their order, that leave no facts when the scene ends.

@@ -66,10 +66,7 @@ func TestATurnThatIsNotBegunAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, over := range map[string]func(*spending.Book) []budget.Loss{
-		"its agent leaves": func(b *spending.Book) []budget.Loss { return b.Cut(0, true, nil) },
-		"its agent is given up": func(b *spending.Book) []budget.Loss {
-			return b.Cut(0, true, []budget.Part{{Bound: budget.Amount{Calls: 3}}})
-		},
+		"its agent leaves": func(b *spending.Book) []budget.Loss { return b.Cut(0, true) },
 		"the scene ends": func(b *spending.Book) []budget.Loss {
 			if rest := b.Rest(); len(rest) == 1 {
 				return rest[0].Took
@@ -85,7 +82,7 @@ func TestATurnThatIsNotBegunAgain(t *testing.T) {
 				}
 				book.Lost("ada", "", budget.Amount{Calls: 3})
 			})
-			book.Cut(0, false, nil)
+			book.Cut(0, false)
 		}
 		if took := over(book); len(took) != 1 || took[0].Calls != 3 {
 			t.Errorf("%s: %+v", name, took)
