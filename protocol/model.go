@@ -176,7 +176,8 @@ type ModelBudget struct {
 	// Most tokens that attempts without an answer took, and nano-dollars.
 	Lost, LostNano int64
 
-	// Cut says that nobody waits for this answer: a kill, or the end of the deliberation,
-	// cut the request off, and Lost is what it may have taken.
+	// Cut says that nobody takes the answer to this request, and that this is none. Lost is what
+	// the answer took, or what the request may have taken, if a kill, a failure or the end of the
+	// deliberation cut it off.
 	Cut bool
 }

@@ -313,10 +313,10 @@ func (a *agentShell) barredFor(q *effect.Ask) []string {
 	return nil
 }
 
-// resumes lets the budgets count what the open turn of an agent took, when that is begun anew.
+// resumes lets the budgets count what the open turn of an agent took, when that is begun anew, or is over.
 func (s *scene) resumes(b *spending.Book, agent string) {
-	b.Resumes(agent, func() {
-		lost, kept := s.outside.Log.Open(agent)
+	b.Resumes(agent, func(over bool) {
+		lost, kept := s.outside.Log.Open(agent, over)
 		for _, l := range lost {
 			b.Lost(agent, l.Endpoint, l.Took())
 		}

@@ -4,6 +4,8 @@ import (
 	"math"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/tooltask"
+	"tavernsim/engine/travel"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
@@ -63,6 +65,26 @@ func lastTurn(sc *setup.Scene, s *machines.State) (of func(agent string) uint64,
 		}
 		return math.MaxUint64
 	}, nil
+}
+
+// cutOff tells the log of effects which task a fact ends, or whose turns leave no facts any more.
+func (st *stage) cutOff(e *machines.Effect) {
+	switch x := e.Fact.(type) {
+	case *tooltask.Ended:
+		st.outside.Log.Ended(logged(x.ID), 1, e.Wave)
+	case *tooltask.Cancelled:
+		st.outside.Log.Ended(logged(x.ID), 1, e.Wave)
+	case *agenda.Removed, *travel.Departed:
+		if o := x.(protocol.Naming).LastAgent(); st.machine.Travel.Elsewhere(o) > 0 { // a turn of it may have been cut short
+			st.outside.Log.GivenUp(st.Name(o), e.Wave)
+		}
+	case *agenda.TurnAbandoned: // it has charged what the log has of the turn
+		st.outside.Log.GivenUp(st.Name(x.Agent), e.Wave)
+	case *agenda.AgentFailed:
+		if x.WakeAt == 0 {
+			st.outside.Log.GivenUp(st.Name(x.Agent), e.Wave)
+		}
+	}
 }
 
 // effectsFailed stops the scene like a failing journal, because no request is answered

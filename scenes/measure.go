@@ -11,12 +11,10 @@ import (
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/engine/order"
 	"tavernsim/engine/schedule/chain"
-	"tavernsim/engine/tooltask"
 	"tavernsim/engine/travel"
 	"tavernsim/engine/worldstate"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm/gate"
-	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/machines/tally"
@@ -112,8 +110,8 @@ func (m *measured) lap() time.Duration {
 	return d
 }
 
-// kept counts a fact of the live scene, and reports ends of turns to the log of
-// effects. A fold does not call it, so it changes no metric.
+// kept counts a fact of the live scene, and tells the log of effects which turns it
+// cuts off. A fold does not call it, so it changes no metric.
 func (st *stage) kept(e *machines.Effect) {
 	st.metrics.Fact(e.Kind, 1)
 	st.saw(e)
@@ -143,8 +141,9 @@ func (st *stage) keptSpan(e *machines.Effect) {
 	}
 }
 
-// saw counts a decoded fact.
+// saw counts a decoded fact, and tells the log of effects of it.
 func (st *stage) saw(e *machines.Effect) {
+	st.cutOff(e)
 	m := st.metrics
 	switch x := e.Fact.(type) {
 	case nil: // it was not decoded
@@ -157,24 +156,8 @@ func (st *stage) saw(e *machines.Effect) {
 		st.orders.Kept(e.Wave, x)
 		m.Ordered(st.measured.order, metrics.OrderRefused)
 		st.measured.order = ""
-	case *tooltask.Ended:
-		st.outside.Log.Ended(logged(x.ID), 1, e.Wave)
-		m.Kept(x)
-	case *tooltask.Cancelled:
-		st.outside.Log.Ended(logged(x.ID), 1, e.Wave)
-		m.Kept(x)
-	case *agenda.Removed, *travel.Departed:
-		m.Kept(x)
-		if o := x.(protocol.Naming).LastAgent(); st.machine.Travel.Elsewhere(o) > 0 { // a turn of it may have been cut short
-			st.outside.Log.GivenUp(st.Name(o), e.Wave)
-		}
 	case *agenda.AgentFailed:
 		st.measureFailure(x.Agent, x.WakeAt == 0)
-		if x.WakeAt == 0 {
-			st.outside.Log.GivenUp(st.Name(x.Agent), e.Wave)
-		} else if st.Clock == agenda.Virtual {
-			st.resumes(st.machine.Spending, st.Name(x.Agent))
-		}
 	case *agentfact.Reflected:
 		if o, ok := st.Ordinal(e.Actor); ok && st.profiles[st.Class[o]] != nil {
 			st.profiles[st.Class[o]].Reflected(x.Error == "")

@@ -12,7 +12,11 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/budget"
 	"tavernsim/llm"
+	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/outside"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -63,6 +67,25 @@ func charged(t *testing.T, s *scenestest.Scene, res scenestest.Result, m *chargi
 	}
 	mustVerify(t, s, scenestest.Settings{Clock: clock})
 	mustRestore(t, s, scenestest.Settings{Clock: clock})
+	logEmpty(t, s)
+}
+
+// logEmpty holds that the log of effects has nothing of a scene that has ended: its facts have charged all that was asked.
+func logEmpty(t *testing.T, s *scenestest.Scene) {
+	t.Helper()
+	store, err := persistence.Open(s.Dir, persistence.Options{ReadOnly: true, Traces: history.Traces()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	j, err := store.Journal(outside.JournalID("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, spent, err := outside.OpenTurns(j, func(string) uint64 { return 0 })
+	if err != nil || len(out)+len(spent) > 0 {
+		t.Errorf("the log has open turns, of requests %+v and answers %+v; %v", out, spent, err)
+	}
 }
 
 // What a turn was answered that failed is charged once, though the turn that was begun anew asked something else, was
@@ -70,21 +93,22 @@ func charged(t *testing.T, s *scenestest.Scene, res scenestest.Result, m *chargi
 func TestAnswersOfFailedTurnsAreCharged(t *testing.T) {
 	for name, c := range map[string]struct {
 		budget    string
+		limit     int64 // of calls; 0 = none that is reached
 		falls     int64 // so often
 		restarts  string
 		interrupt uint64
 	}{
-		"begun anew":                {"{calls: 100}", 1, "3", 0},
-		"twice":                     {"{calls: 100}", 2, "3", 0},
-		"begun anew, few tokens":    {"{tokens: 300}", 1, "3", 0},
-		"begun anew, interrupted":   {"{calls: 100}", 2, "3", 2},
-		"given up":                  {"{calls: 100}", 100, "1", 0},
-		"given up, few tokens":      {"{tokens: 300}", 100, "1", 0},
-		"given up, interrupted":     {"{calls: 100}", 100, "2", 2},
-		"not begun anew":            {"{calls: 100}", 100, "9", 0},
-		"no room for another":       {"{calls: 1, on_exhausted: refuse}", 1, "3", 0},
-		"no room, interrupted":      {"{calls: 1, on_exhausted: refuse}", 1, "3", 2},
-		"room for two, interrupted": {"{calls: 2, on_exhausted: refuse}", 2, "3", 3},
+		"begun anew":                {"{calls: 100}", 0, 1, "3", 0},
+		"twice":                     {"{calls: 100}", 0, 2, "3", 0},
+		"begun anew, few tokens":    {"{tokens: 300}", 0, 1, "3", 0},
+		"begun anew, interrupted":   {"{calls: 100}", 0, 2, "3", 2},
+		"given up":                  {"{calls: 100}", 0, 100, "1", 0},
+		"given up, few tokens":      {"{tokens: 300}", 0, 100, "1", 0},
+		"given up, interrupted":     {"{calls: 100}", 0, 100, "2", 2},
+		"not begun anew":            {"{calls: 100}", 0, 100, "9", 0},
+		"no room for another":       {"{calls: 1, on_exhausted: refuse}", 1, 1, "3", 0},
+		"no room, interrupted":      {"{calls: 1, on_exhausted: refuse}", 1, 1, "3", 2},
+		"room for two, interrupted": {"{calls: 2, on_exhausted: refuse}", 2, 2, "3", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := strings.NewReplacer("simulation: {stop", "budget: "+c.budget+"\nsimulation: {stop", "max_restarts: 3", "max_restarts: "+c.restarts).Replace(falls)
@@ -115,9 +139,16 @@ func TestAnswersOfFailedTurnsAreCharged(t *testing.T) {
 				t.Fatal(res)
 			}
 			charged(t, s, res, m, 0, agenda.Virtual)
+			if c.limit > 0 && m.calls.Load() > c.limit {
+				t.Errorf("the model took %d calls under a budget of %d", m.calls.Load(), c.limit)
+			}
 			if c.interrupt > 0 {
-				if _, again, _ := play(c.interrupt); again.Digest() != res.Digest() {
+				_, again, m := play(c.interrupt)
+				if again.Digest() != res.Digest() {
 					t.Errorf("digest %s, without an interruption %s", again.Digest(), res.Digest())
+				}
+				if c.limit > 0 && m.calls.Load() > c.limit {
+					t.Errorf("interrupted, the model took %d calls under a budget of %d", m.calls.Load(), c.limit)
 				}
 			}
 		})
@@ -164,4 +195,53 @@ simulation: {clock: realtime, stop: {after: 5s}}
 		t.Fatal(res, m.calls.Load())
 	}
 	charged(t, s, res, m, 60*m.calls.Load(), agenda.Realtime)
+}
+
+// So does what a turn took that failed, and whose agent leaves before it is begun anew.
+func TestFailedAndRemovedIsCharged(t *testing.T) {
+	for _, clock := range []agenda.ClockKind{agenda.Virtual, agenda.Realtime} {
+		t.Run(string(clock), func(t *testing.T) {
+			text := strings.NewReplacer("simulation: {stop", "budget: {calls: 100}\nsimulation: {stop", "restart_backoff: 2s", "restart_backoff: 30s",
+				"agent_instances: [{instance_id: a_1, profile_id: shaky}]", "agent_instances: [{instance_id: host, profile_id: shaky}, {instance_id: a_1, profile_id: shaky, spawnable: true}]").Replace(falls)
+			if clock == agenda.Realtime {
+				text = strings.Replace(text, "simulation: {stop: {ticks: 12}", "simulation: {clock: realtime, stop: {after: 12s}", 1)
+			}
+			order := func(id string, at time.Duration, do map[string]any) *machines.Order {
+				return &machines.Order{Intervened: doing(id, do), After: at}
+			}
+			m := &charging{answer: after(100*time.Millisecond, "noon")}
+			set := scenestest.Settings{Model: m, Clock: clock, Orders: []*machines.Order{
+				order("come", time.Second, map[string]any{"spawn": map[string]any{"agent": "a_1"}}),
+				order("leave", 5*time.Second, map[string]any{"remove": map[string]any{"agents": "a_1"}}),
+			}}
+			s := scenestest.New(t, shakyProject(t, text, func(any) any { panic("falls") }), "")
+			var res scenestest.Result
+			synctest.Test(t, func(t *testing.T) { res = s.Run(t, set) })
+			if res.Err != nil || !res.Final || m.calls.Load() != 2 {
+				t.Fatal(res, m.calls.Load())
+			}
+			charged(t, s, res, m, 60*m.calls.Load(), clock)
+		})
+	}
+}
+
+// A request of a failed turn that was out counts by its bound when the scene ends before the turn is begun anew.
+func TestRequestsOutOfFailedTurnsAreCharged(t *testing.T) {
+	text := strings.NewReplacer("simulation: {stop", "budget: {calls: 100}\nsimulation: {stop", "restart_backoff: 2s", "restart_backoff: 60s", "max_restarts: 3", "max_restarts: 9",
+		"  - {id: m, type: LLMCompletion}", "  - {id: m, type: LLMCompletion}\n  - {id: far, type: LLMCompletion, inputValues: {prompt: far}}",
+		"  - {source: c, sourceHandle: value", "  - {source: far, sourceHandle: text, target: c, targetHandle: far}\n  - {source: c, sourceHandle: value",
+	).Replace(falls)
+	s := scenestest.New(t, shakyProject(t, text, func(any) any { panic("falls") }), "")
+	m := &charging{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+		if req.Messages[len(req.Messages)-1].Text == "far" {
+			return after(time.Hour, "late")(ctx, req)
+		}
+		return after(100*time.Millisecond, "noon")(ctx, req)
+	}}
+	var res scenestest.Result
+	synctest.Test(t, func(t *testing.T) { res = s.Run(t, scenestest.Settings{Model: m}) })
+	if res.Err != nil || !res.Final || m.calls.Load() != 2 {
+		t.Fatal(res, m.calls.Load())
+	}
+	charged(t, s, res, m, 60, agenda.Virtual)
 }

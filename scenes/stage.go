@@ -7,7 +7,6 @@ import (
 
 	"tavernsim/actors"
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/budget"
 	"tavernsim/engine/schedule/chain"
 	"tavernsim/internal/metrics"
 	"tavernsim/persistence"
@@ -115,13 +114,10 @@ func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 		if o, ok := st.Ordinal(env.Source); ok && st.seats.Ref(o) != f.Of {
 			return nil, nil // of an agent that has left; another may sit there by now
 		}
-		in := &machines.ActorFailed{Actor: env.Source, Error: f.Error(), Stack: f.Stack}
 		if st.Budgets != nil && st.Clock != agenda.Realtime {
-			for _, l := range st.outside.Log.Took(env.Source) {
-				in.Took = append(in.Took, budget.Part{Endpoint: l.Endpoint, Bound: l.Took()})
-			}
+			st.resumes(st.machine.Spending, env.Source) // before the machine decides: the same wave may remove the agent, or be the last
 		}
-		return in, nil
+		return &machines.ActorFailed{Actor: env.Source, Error: f.Error(), Stack: f.Stack}, nil
 	case protocol.KindWaits:
 		o, ok := st.Ordinal(env.Source)
 		if !ok {

@@ -63,7 +63,8 @@ func UseByAgent(journal Scanner) (map[string]*ModelUse, error) {
 	return by, err
 }
 
-// used calls yield for every answer and failure of an endpoint, with the agent that asked.
+// used calls yield for every answer and failure of an endpoint, with the agent that asked. A fact of a request that was cut off,
+// or whose answer nobody takes, is none: it charges budgets, and names no model.
 func used(journal Scanner, from uint64, yield func(id string, f *agentfact.ModelAnswered)) error {
 	codec := machines.NewCodec()
 	return journal.Scan(persistence.Query{From: from, Kinds: []string{agentfact.FactModelAnswered}}, func(r protocol.Record) error {
@@ -71,7 +72,7 @@ func used(journal Scanner, from uint64, yield func(id string, f *agentfact.Model
 		if err != nil {
 			return err
 		}
-		if f := fact.(*agentfact.ModelAnswered); f.Origin != nil && f.Origin.Endpoint != "" {
+		if f := fact.(*agentfact.ModelAnswered); f.Origin != nil && f.Origin.Endpoint != "" && !f.Cut() {
 			yield(r.Actor, f)
 		}
 		return nil

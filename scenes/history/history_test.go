@@ -13,6 +13,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/persistence/pebbledb"
@@ -424,3 +425,30 @@ agent_instances: [{instance_id: "c_{n}", profile_id: citizen, count: 4}]
 initial_world_state: {till: 0, log: [], fountain: dry}
 simulation: {stop: {ticks: 20}, seed: 3}
 `
+
+// What charges a budget and answers nothing is no failure of a model.
+func TestModelsWithoutCutRequests(t *testing.T) {
+	var list facts
+	for _, m := range []protocol.ModelBudget{{Cut: true, Lost: 100}, {Lost: 100}} {
+		f := &agentfact.ModelAnswered{Model: "m", Error: "away", Origin: &effect.Origin{Endpoint: "far", Budget: &m}}
+		list = append(list, protocol.Record{Actor: "a", Kind: f.FactKind(), Data: f.AppendMsg(nil)})
+	}
+	models, err := history.Models(list, 0)
+	if err != nil || len(models) != 1 || models[0].Failed != 1 {
+		t.Errorf("%+v, %v", models, err)
+	}
+	if by, err := history.UseByAgent(list); err != nil || by["a"].Failed != 1 {
+		t.Errorf("%+v, %v", by["a"], err)
+	}
+}
+
+type facts []protocol.Record
+
+func (l facts) Scan(_ persistence.Query, yield func(protocol.Record) error) error {
+	for _, r := range l {
+		if err := yield(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -92,7 +92,7 @@ func (c *changes) leaves(p presence, f protocol.Fact) error {
 	c.sequence([]protocol.Sequenced{{To: worldstate.Service, Data: leave.AppendMsg(nil)}, {To: tooltask.Service, Data: tasks.AppendMsg(nil)}})
 	c.announce(f)
 	c.flight.abandon(p.agent)
-	return c.turnCut(p.agent, true, nil)
+	return c.turnCut(p.agent, true)
 }
 
 // GiveTurns implements order.Scene.

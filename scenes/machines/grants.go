@@ -2,7 +2,6 @@ package machines
 
 import (
 	"tavernsim/engine/agenda"
-	"tavernsim/engine/budget"
 	"tavernsim/protocol"
 )
 
@@ -14,10 +13,9 @@ func (w *wave) turnMerged(o uint32) {
 	}
 }
 
-// turnCut takes a turn that was cut off; over = its agent has no other, whose facts could say what it took. virtual is that,
-// on the virtual clock.
-func (w *record) turnCut(o uint32, over bool, virtual []budget.Part) (err error) {
-	if took := w.Spending.Cut(o, over, virtual); took != nil {
+// turnCut takes a turn that was cut off; over = its agent has no other, whose facts could say what it took.
+func (w *record) turnCut(o uint32, over bool) (err error) {
+	if took := w.Spending.Cut(o, over); took != nil {
 		err = w.keepOwn(&agenda.TurnAbandoned{Agent: o, Took: took})
 	}
 	if w.realtime() {

@@ -37,7 +37,6 @@ type ActorFailed struct {
 	Actor string
 	Error string
 	Stack []string
-	Took  []budget.Part // virtual: by the turn that failed, of which its agent leaves no facts if it is given up
 }
 
 // TurnStep is what a turn did with one message, if its requests wait for grants.

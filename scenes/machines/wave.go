@@ -78,7 +78,7 @@ func (w *wave) merge(a arrival) error {
 	if err := w.mergeFailure(a); err != nil {
 		return err
 	}
-	return w.turnCut(a.agent, w.Agenda.GaveUp(a.agent), a.failure.Took)
+	return w.turnCut(a.agent, w.Agenda.GaveUp(a.agent))
 }
 
 // mergeFailure records that an agent's actor failed, and restarts the agent or gives

@@ -334,7 +334,7 @@ func (l *Log) keep(f *Flight) {
 }
 
 // Lost lists the requests of a turn under a budget that were made before a kill, or a failure of
-// the agent, and whose answers were not kept.
+// the agent, and whose answers were not kept; and what requests took in whose place others have been made.
 func (l *Log) Lost(agent string, turn uint64) []Lost {
 	if l == nil {
 		return nil
@@ -366,29 +366,21 @@ func (l *Log) Left(agent string, turn uint64, made func(request int) bool) []Los
 }
 
 // Open gives what requests under budgets of the open turn of an agent took: those that are lost, and those whose answers are kept.
-func (l *Log) Open(agent string) (lost []Lost, spent []Spent) {
+// over = the turn is not begun again: all are lost, with the most that those take which are still out.
+func (l *Log) Open(agent string, over bool) (lost []Lost, spent []Spent) {
 	if l == nil {
 		return nil, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, k := range l.table.open(agent) {
-		lost, spent = append(lost, l.table.lost(k)...), append(spent, l.table.spent(k)...)
+		if over {
+			lost = append(lost, l.table.left(k, func(int) bool { return false })...)
+		} else {
+			lost, spent = append(lost, l.table.lost(k)...), append(spent, l.table.spent(k)...)
+		}
 	}
 	return lost, spent
-}
-
-// Took lists what the open turn of an agent has taken that it leaves no facts of, with the most that its requests take which are out.
-func (l *Log) Took(agent string) (list []Lost) {
-	if l == nil {
-		return nil
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, k := range l.table.open(agent) {
-		list = append(list, l.table.left(k, func(int) bool { return false })...)
-	}
-	return list
 }
 
 // Shadows counts what shadows asked for since the log was opened.

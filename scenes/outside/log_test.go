@@ -213,7 +213,7 @@ func TestLostRequests(t *testing.T) {
 	check(lost(2, "near", 200))
 	next(outside.Options{})
 	check(lost(2, "near", 200))
-	if _, got := s.log.Open("a"); !slices.Equal(got, []outside.Spent{took(1, "near", 40)}) {
+	if _, got := s.log.Open("a", false); !slices.Equal(got, []outside.Spent{took(1, "near", 40)}) {
 		t.Errorf("spent %+v", got)
 	}
 	do(t, s.log, under(2, "far", 250, "another"), died)
@@ -227,7 +227,7 @@ func TestLostRequests(t *testing.T) {
 	})
 	next(outside.Options{})
 	check(lost(2, "near", 200), lost(2, "far", 250))
-	if _, got := s.log.Open("a"); !slices.Equal(got, []outside.Spent{took(1, "near", 40), took(2, "near", 30)}) {
+	if _, got := s.log.Open("a", false); !slices.Equal(got, []outside.Spent{took(1, "near", 40), took(2, "near", 30)}) {
 		t.Errorf("spent %+v", got)
 	}
 	next(outside.Options{Ended: func(string) uint64 { return 1 }})
@@ -445,10 +445,24 @@ func TestLeftRequests(t *testing.T) {
 	s.close(t)
 	s = open(t, s.fs, outside.Options{})
 	check("1:40 2:50 3:100 ", 1)
-	if lost, spent := s.log.Open("a"); len(lost) != 2 || len(spent) != 2 {
+	if lost, spent := s.log.Open("a", false); len(lost) != 2 || len(spent) != 2 {
 		t.Errorf("%+v, %+v", lost, spent)
 	}
-	do(t, s.log, under(4, "q"), died)
+	var inFlight []outside.Lost
+	do(t, s.log, under(4, "q"), func(ctx context.Context) (protocol.Raw, error) {
+		inFlight, _ = s.log.Open("a", true)
+		return died(ctx)
+	})
+	if over, _ := s.log.Open("a", true); len(over) != 5 || !slices.Equal(over, inFlight) {
+		t.Errorf("while a request is in flight the turn has taken %+v, then %+v", inFlight, over)
+	}
 	check("1:40 2:50 3:100 4:100 ", 1)
+	left := crash(t, s.fs)
 	s.close(t)
+	store := must(persistence.Open("run", persistence.Options{FS: left}))(t)
+	defer store.Close()
+	out, spent, err := outside.OpenTurns(must(store.Journal(outside.JournalID(testScene)))(t), func(string) uint64 { return 0 })
+	if err != nil || len(out) != 2 || len(spent) != 3 || spent[0].Took.Tokens != 40 {
+		t.Errorf("out are %+v; answered, also if another took the place, %+v; %v", out, spent, err)
+	}
 }

@@ -16,13 +16,20 @@ type Spent struct {
 }
 
 // OpenTurns reads what the requests under budgets of turns that have not ended hold, and what
-// those took that are answered. ended is the last turn of an agent whose end is durable.
+// those took that are answered, also if others displaced them. ended is the last turn of an agent whose end is durable.
 func OpenTurns(journal interface {
 	Scan(q persistence.Query, yield func(protocol.Record) error) error
 }, ended func(agent string) uint64) (out []Lost, spent []Spent, err error) {
 	t := newTable()
 	err = t.fold(journal, 1, ended)
-	return t.allLost(), t.allSpent(), err
+	for _, l := range t.allLost() {
+		if l.taken {
+			spent = append(spent, Spent{l.Agent, l.Request, l.Endpoint, l.Took()})
+		} else {
+			out = append(out, l)
+		}
+	}
+	return out, append(spent, t.allSpent()...), err
 }
 
 // fold takes the facts of a log from a wave on, but for turns that have ended.

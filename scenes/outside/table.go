@@ -16,6 +16,7 @@ import (
 // new request.
 type table struct {
 	turns map[turnKey]*turn
+	of    map[string][]turnKey // the keys of turns, by agent; few
 	ended map[uint64][]turnKey // by the wave that holds their end
 	ahead bool                 // shadows make requests, too
 	over  map[string]uint64    // if so, the last turn that has ended, by agent that asked
@@ -138,7 +139,7 @@ func (t *table) later(now protocol.Time) {
 }
 
 func newTable() table {
-	return table{turns: map[turnKey]*turn{}, ended: map[uint64][]turnKey{}, over: map[string]uint64{}}
+	return table{turns: map[turnKey]*turn{}, of: map[string][]turnKey{}, ended: map[uint64][]turnKey{}, over: map[string]uint64{}}
 }
 
 func (t *table) find(e *Effect) *place {
@@ -194,6 +195,7 @@ func (t *table) request(e *Effect, wave uint64) *place {
 	if open == nil {
 		open = &turn{first: wave}
 		t.turns[e.turn()] = open
+		t.of[e.Agent] = append(t.of[e.Agent], e.turn())
 	}
 	p := &place{key: e.place(), question: e.Question, written: e.Question, repeat: e.MayRepeat, most: e.Most, at: e.At, ahead: e.Ahead, timed: e.Ahead, became: e.became}
 	if p.became == nil {
@@ -273,8 +275,8 @@ func (t *table) out(k turnKey) []Lost {
 
 // open are the turns of an agent that have not ended.
 func (t *table) open(agent string) (list []turnKey) {
-	for k, open := range t.turns {
-		if k.agent == agent && !open.over {
+	for _, k := range t.of[agent] {
+		if !t.turns[k].over {
 			list = append(list, k)
 		}
 	}
@@ -345,10 +347,8 @@ func (t *table) end(k turnKey, wave uint64) (took chain.Times, wasted []string) 
 
 // giveUp ends the open turns of an agent.
 func (t *table) giveUp(agent string, wave uint64) {
-	for k := range t.turns {
-		if k.agent == agent {
-			t.end(k, wave)
-		}
+	for _, k := range t.open(agent) {
+		t.end(k, wave)
 	}
 }
 
@@ -358,6 +358,9 @@ func (t *table) kept(wave uint64) {
 		if w <= wave {
 			for _, k := range turns {
 				delete(t.turns, k)
+				if t.of[k.agent] = slices.DeleteFunc(t.of[k.agent], func(x turnKey) bool { return x == k }); len(t.of[k.agent]) == 0 {
+					delete(t.of, k.agent)
+				}
 			}
 			delete(t.ended, w)
 		}

@@ -199,7 +199,7 @@ type ModelAnswered struct {
 	Origin *effect.Origin
 }
 
-// Cut reports whether nobody waited for the answer: see protocol.ModelBudget.
+// Cut reports whether this is no answer, and charges one that nobody takes: see protocol.ModelBudget.
 func (f *ModelAnswered) Cut() bool {
 	return f.Origin != nil && f.Origin.Budget != nil && f.Origin.Budget.Cut
 }

@@ -21,10 +21,10 @@ import (
 type Book struct {
 	rounds    *budget.Rounds
 	cast      budget.Cast
-	exhausted string              // what a ledger that refused a request demands: budget.End, budget.Pause, or nothing
-	byGrant   bool                // the open wave goes by rounds
-	resumed   map[uint32][]func() // virtual: what counts from the wave on in which the turn of an agent is begun again
-	last      *WakeBudget         // that a turn got; others like it share it
+	exhausted string                     // what a ledger that refused a request demands: budget.End, budget.Pause, or nothing
+	byGrant   bool                       // the open wave goes by rounds
+	resumed   map[uint32]func(over bool) // virtual: counts what the turn of an agent took, from the wave on in which it is begun again, or is over
+	last      *WakeBudget                // that a turn got; others like it share it
 }
 
 // WakeBudget is what a turn knows of the budgets above its agent.
@@ -91,18 +91,20 @@ func (b *Book) Heeded() {
 	}
 }
 
-// Resumes has what an agent's open turn took before a kill counted ([Book.Lost], [Book.Paid]) when that turn begins
-// again. On the virtual clock that may be in a later wave, if it failed: those of the waves before are not to wait for it.
-func (b *Book) Resumes(agent string, count func()) {
+// Resumes has what an agent's open turn took before a kill, or a failure, counted ([Book.Lost], [Book.Paid]) when that turn
+// begins again. On the virtual clock that may be in a later wave, if it failed: those of the waves before are not to wait for it.
+// over = it does not begin again: nobody takes the answers that are kept, nor those of requests that are still out. The last
+// count that is given replaces the others: it asks for all that the turn took by then.
+func (b *Book) Resumes(agent string, count func(over bool)) {
 	switch o, ok := b.of(agent); {
 	case !ok:
 	case b.rounds.FirstCome:
-		count()
+		count(false)
 	default:
 		if b.resumed == nil {
-			b.resumed = map[uint32][]func(){}
+			b.resumed = map[uint32]func(over bool){}
 		}
-		b.resumed[o] = append(b.resumed[o], count)
+		b.resumed[o] = count
 	}
 }
 
@@ -208,12 +210,17 @@ func (b *Book) Open(at protocol.Time, order []uint32, worst func(o uint32) (mode
 		return
 	}
 	for _, o := range order {
-		for _, count := range b.resumed[o] {
-			count()
-		}
-		delete(b.resumed, o)
+		b.resume(o, false)
 	}
 	b.byGrant = b.rounds.Open(at, order, worst)
+}
+
+// resume counts what the turn of an agent took that is begun again, or is over.
+func (b *Book) resume(o uint32, over bool) {
+	if count := b.resumed[o]; count != nil {
+		delete(b.resumed, o)
+		count(over)
+	}
 }
 
 // Woken is what a turn that begins knows; nil = there are no budgets. place is that of its agent in the order
@@ -248,28 +255,23 @@ func (b *Book) Over(o uint32) {
 
 // Cut takes a turn that was cut off; over = its agent has no other. Then a fact has to charge what is given, else what the
 // turn took counts until the facts of the next one do: on the virtual clock from the wave on that begins it anew ([Book.Resumes]).
-// There the log of effects says what it took.
-func (b *Book) Cut(o uint32, over bool, virtual []budget.Part) []budget.Loss {
-	switch {
-	case b == nil:
+// There the log of effects says what it took, also of one that is over.
+func (b *Book) Cut(o uint32, over bool) []budget.Loss {
+	if b == nil {
 		return nil
+	}
+	b.rounds.Ended(o)
+	switch {
 	case !b.rounds.FirstCome:
 		b.rounds.Merged(o)
-		for _, p := range virtual {
-			b.rounds.Lose(o, p.Endpoint, p.Bound)
-		}
-	default:
-		b.rounds.Ended(o)
-	}
-	switch {
-	case over:
-		return b.rounds.Abandon(o)
-	case b.rounds.FirstCome:
+	case !over:
 		b.rounds.Cut(o)
-	default:
-		b.rounds.Merged(o)
 	}
-	return nil
+	if !over {
+		return nil
+	}
+	b.resume(o, true)
+	return b.rounds.Abandon(o)
 }
 
 // Rest gives what the turns took, by agents in their order, that leave no facts when the scene ends.
@@ -277,12 +279,9 @@ func (b *Book) Rest() (list []agenda.TurnAbandoned) {
 	if b == nil {
 		return nil
 	}
-	for _, counts := range b.resumed {
-		for _, count := range counts {
-			count()
-		}
+	for o := range b.resumed {
+		b.resume(o, true)
 	}
-	b.resumed = nil
 	for _, o := range b.rounds.Turns() {
 		b.rounds.Ended(o)
 		if took := b.rounds.Abandon(o); took != nil {

@@ -27,7 +27,7 @@ func TestATurnThatBeginsAgainLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	book := spending.New(&budget.Config{Run: run, Cast: pair{}}, false)
-	book.Resumes("ada", func() { book.Paid("ada", 1, "", budget.Amount{Calls: 1}) })
+	book.Resumes("ada", func(bool) { book.Paid("ada", 1, "", budget.Amount{Calls: 1}) })
 	worst := func(uint32) (models, tools budget.Amount) { return budget.Amount{Calls: 9}, budget.Amount{} }
 	wave := func(n uint64, order ...uint32) (granted int) {
 		book.Open(0, order, worst)
@@ -51,5 +51,44 @@ func TestATurnThatBeginsAgainLater(t *testing.T) {
 	}
 	if n := wave(2, 0, 1); n != 1 {
 		t.Errorf("beside it %d requests leave, want its own alone", n)
+	}
+}
+
+// What a turn took that failed, and failed again before it was begun anew, counts once, and is charged when its agent leaves
+// or the scene ends.
+func TestATurnThatIsNotBegunAgain(t *testing.T) {
+	b, err := budget.Parse("calls=20")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run, err := b.Limits(budget.Refuse)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, over := range map[string]func(*spending.Book) []budget.Loss{
+		"its agent leaves": func(b *spending.Book) []budget.Loss { return b.Cut(0, true) },
+		"the scene ends": func(b *spending.Book) []budget.Loss {
+			if rest := b.Rest(); len(rest) == 1 {
+				return rest[0].Took
+			}
+			return nil
+		},
+	} {
+		book := spending.New(&budget.Config{Run: run, Cast: pair{}}, false)
+		for range 2 {
+			book.Resumes("ada", func(over bool) {
+				if !over {
+					t.Error(name, "is begun again")
+				}
+				book.Lost("ada", "", budget.Amount{Calls: 3})
+			})
+			book.Cut(0, false)
+		}
+		if took := over(book); len(took) != 1 || took[0].Calls != 3 {
+			t.Errorf("%s: %+v", name, took)
+		}
+		if rest := book.Rest(); len(rest) > 0 {
+			t.Errorf("%s: then %+v", name, rest)
+		}
 	}
 }

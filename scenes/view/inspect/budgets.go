@@ -65,7 +65,7 @@ func (s *Scene) Budgets() ([]BudgetLine, error) {
 }
 
 // spending is the stage at the end of the journal, and the last turn of an agent whose end is
-// durable. An agent that was given up has no turn to come.
+// durable. An agent that was given up has no turn to come, nor has any when the scene has ended.
 func (s *Scene) spending(made *setup.Scene) (*machines.StageState, func(agent string) uint64, error) {
 	stage, err := s.stageAt(s.journal.Durable())
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *Scene) spending(made *setup.Scene) (*machines.StageState, func(agent st
 	}
 	return stage, func(agent string) uint64 {
 		o, ok := made.Ordinal(agent)
-		if !ok || stage.Agenda.GaveUp(o) {
+		if !ok || stage.Agenda.GaveUp(o) || stage.Agenda.Ended != "" {
 			return math.MaxUint64
 		}
 		return turn(o)

@@ -80,7 +80,7 @@ func (s *Scene) questions(d *Deliberation, t *turnFacts, state *machines.State) 
 // answered adds a question to its answer. Older facts do not number requests: answers
 // came in the order of the questions then.
 func (s *Scene) answered(d *Deliberation, t *turnFacts, q *effect.Ask) {
-	i := slices.IndexFunc(t.models, func(m *agentfact.ModelAnswered) bool { return int(m.Request) == q.Number && !m.Cut() })
+	i := slices.IndexFunc(t.models, func(m *agentfact.ModelAnswered) bool { return int(m.Request) == q.Number })
 	if i < 0 && q.Number <= len(t.models) && t.models[q.Number-1].Request == 0 {
 		i = q.Number - 1
 	}

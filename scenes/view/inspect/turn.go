@@ -18,7 +18,7 @@ type turnFacts struct {
 	models      []*agentfact.ModelAnswered
 	said        []string
 	changes     []Change
-	other       []FactLine // of kinds that this view has no place for
+	other       []FactLine // that this view has no place for
 }
 
 // take adds a fact; the deliberation is whole when end is there.
@@ -33,12 +33,20 @@ func (t *turnFacts) take(r protocol.Record, f protocol.Fact) {
 	case *agentfact.CallMade:
 		t.calls = append(t.calls, x)
 	case *agentfact.ModelAnswered:
-		t.models = append(t.models, x)
+		if x.Cut() { // it charges budgets, and answers nothing
+			t.others(r, f)
+		} else {
+			t.models = append(t.models, x)
+		}
 	case *agentfact.Said:
 		t.said = append(t.said, secret.Text(x.Text))
 	case *agentfact.StateUpdated, *agentfact.GoalsUpdated, *agentfact.GoalChanged, *statecmd.Committed:
 		t.changes = append(t.changes, Changes(r, 0, f)...)
 	default:
-		t.other = append(t.other, FactLine{Seq: r.Seq, Time: r.Time.String(), Actor: r.Actor, Kind: r.Kind, Data: factjson.Of(f)})
+		t.others(r, f)
 	}
+}
+
+func (t *turnFacts) others(r protocol.Record, f protocol.Fact) {
+	t.other = append(t.other, FactLine{Seq: r.Seq, Time: r.Time.String(), Actor: r.Actor, Kind: r.Kind, Data: factjson.Of(f)})
 }
