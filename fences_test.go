@@ -174,6 +174,7 @@ func larger() map[string]int {
 		"engine/workflow":     2864,
 		"engine/world":        2760,
 		"internal/metrics":    1860,
+		"llm/endpoint":        1455,
 		"persistence":         2160,
 		"protocol":            1591,
 		"scenes":              2850,
