@@ -143,8 +143,8 @@ func (m *Machine) Decide(in any) (protocol.Decision, error) {
 		m.turn = begin(m, x, m.space)
 		return m.advance(), nil
 	case *effect.Answered:
-		if m.turn == nil || !m.turn.answer(x) && !m.turn.ending {
-			return protocol.Decision{}, nil // late or double: it changes nothing
+		if m.turn == nil || !m.turn.answer(x) && m.turn.wake.Left == nil {
+			return protocol.Decision{}, nil // late or double: it changes nothing, unless the turn waits for what it dropped, or for Sent
 		}
 		return m.advance(), nil
 	case Sent:
