@@ -330,12 +330,10 @@ func (a *agentShell) ask(q *effect.Ask) *effect.Answered {
 		return nil
 	}
 	x := a.send(q)
-	switch {
-	case a.budget == nil:
-	case x == nil:
-		a.budget.step.Free++ // its answer comes by itself
-	default:
+	if x != nil {
 		a.settle(x)
+	} else if a.budget != nil {
+		a.budget.step.Free++ // its answer comes by itself
 	}
 	return x
 }
