@@ -201,6 +201,9 @@ func (a *agentShell) step(in any) error {
 		if len(d.Facts) > 0 {
 			return a.ended(d.Facts, d.Requests)
 		}
+		if in == nil && len(d.Effects) > 0 && a.budget != nil {
+			in = agent.Sent{}
+		}
 	}
 	a.stepped()
 	return nil
@@ -263,6 +266,7 @@ func (a *agentShell) handOver(facts []protocol.Fact, requests []protocol.Sequenc
 		to.span.Urgent = true
 	}
 	if a.budget != nil && a.budget.step.Done > 0 { // earlier turns may wait for what its last answer did not take
+		a.budget.step.Over = true
 		a.stepped()
 	}
 	if err = a.turnedAhead(facts, requests); err != nil {
@@ -326,12 +330,10 @@ func (a *agentShell) ask(q *effect.Ask) *effect.Answered {
 		return nil
 	}
 	x := a.send(q)
-	switch {
-	case a.budget == nil:
-	case x == nil:
-		a.budget.step.Free++ // its answer comes by itself
-	default:
+	if x != nil {
 		a.settle(x)
+	} else if a.budget != nil {
+		a.budget.step.Free++ // its answer comes by itself
 	}
 	return x
 }

@@ -139,7 +139,7 @@ func (a *agentShell) stepped() {
 		return
 	}
 	in := &machines.TurnStep{Wave: a.wave, Step: b.step}
-	in.Agent = a.machine.ID.Ordinal
+	in.Agent, in.Dropped = a.machine.ID.Ordinal, a.machine.Dropped()
 	b.step = budget.Step{}
 	env := carrying(protocol.KindStep, in)
 	env.Source = a.machine.ID.Instance

@@ -179,6 +179,56 @@ func TestDroppedRequestsAreCharged(t *testing.T) {
 	}
 }
 
+// even takes the same for each request.
+type even struct{ charging }
+
+func (m *even) Complete(ctx context.Context, req *protocol.ModelRequest, _ llm.Sink) (protocol.ModelAnswer, error) {
+	m.calls.Add(1)
+	m.tokens.Add(20)
+	a, err := m.answer(ctx, req)
+	a.Origin = &protocol.ModelOrigin{Endpoint: "far"}
+	if err == nil {
+		a.Usage = protocol.Usage{Input: 20}
+	}
+	return a, err
+}
+
+// What a turn drops, which makes too much, does not depend on which of its answers comes first, nor which agent is last.
+func TestDroppedRequestsDoNotDependOnSpeed(t *testing.T) {
+	for _, limits := range []string{"", "budget: {calls: 100000}\n", "budget: {tokens: 1000000000000}\n", "budget: {tokens: 1000, on_exhausted: refuse}\n", "budget: {calls: 9, on_exhausted: refuse}\n"} {
+		t.Run(limits, func(t *testing.T) {
+			want := ""
+			for _, d := range [][3]time.Duration{{}, {time.Millisecond, time.Second, 0}, {time.Second, time.Millisecond, 0}, {time.Millisecond, time.Second, time.Minute}, {time.Second, time.Millisecond, time.Minute}} {
+				text := strings.Replace(branching, "custom_runtime_config: {", "custom_runtime_config: {max_turn_bytes: 65536, ", 1)
+				s := scenestest.New(t, realtimeScene(t, limits+text), "")
+				m := &even{charging{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+					more := time.Duration(0)
+					if req.Agent == "ada" {
+						more = d[2]
+					}
+					if strings.HasPrefix(req.Messages[len(req.Messages)-1].Text, "b") {
+						return after(d[1]+more, strings.Repeat("much ", 1<<14))(ctx, req)
+					}
+					return after(d[0]+more, "little")(ctx, req)
+				}}}
+				var res scenestest.Result
+				synctest.Test(t, func(t *testing.T) { res = s.Run(t, scenestest.Settings{Model: m}) })
+				if res.Err != nil || !res.Final {
+					t.Fatal(res)
+				}
+				if limits != "" {
+					charged(t, s, res, &m.charging, 0, agenda.Virtual)
+				}
+				if want == "" {
+					want = res.Digest()
+				} else if res.Digest() != want {
+					t.Errorf("%v: digest %s, want %s", d, res.Digest(), want)
+				}
+			}
+		})
+	}
+}
+
 // What turns took counts that the end of a scene abandons on the realtime clock.
 func TestAbandonedByTheEndAreCharged(t *testing.T) {
 	s := scenestest.New(t, realtimeScene(t, `agent_instances: [{instance_id: "a_{n}", profile_id: person, count: 3}]

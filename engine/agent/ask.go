@@ -196,8 +196,12 @@ func (t *Turn) answer(a *effect.Answered) bool {
 
 // takeNext hands the next answer that has come to the run or call that waits for it; false = there is none. On the
 // virtual clock answers count in the order in which they were asked for, however fast they come: what the turn asks
-// next, and what it leaves, depends on that order. A batch has an order of its own.
+// next, and what it leaves, depends on that order. A batch has an order of its own. Under a budget there, what the last
+// answer made it ask leaves before the next one is taken, which may drop it: it is charged, however fast that one came.
 func (t *Turn) takeNext() bool {
+	if len(t.asked) > 0 && t.wake.Left != nil && !t.m.Def.Realtime && !t.wake.Recorded {
+		return false
+	}
 	i := slices.IndexFunc(t.waits, func(w waiting) bool { return w.came != nil })
 	if i < 0 || i > 0 && !t.m.Def.Realtime && !t.wake.Recorded && (t.batch == nil || t.waits[i].run != nil) {
 		return false

@@ -1,11 +1,13 @@
 package agent
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
 )
 
@@ -68,5 +70,49 @@ func TestBudgetKeepsAnswers(t *testing.T) {
 	}
 	if end := d.Facts[1].(*agentfact.TurnEnded); end.Outcome != agentfact.OutcomeFailed || end.ModelCalls != 1 {
 		t.Errorf("%+v", end)
+	}
+}
+
+// Under a budget what an answer made the turn ask leaves before the next answer is taken, though that is there already
+// and drops it: then the turn waits for it. Without a budget it does not leave.
+func TestRequestsLeaveBetweenAnswers(t *testing.T) {
+	for name, next := range map[string]any{"without a budget": nil, "sent": Sent{}, "a late answer": &effect.Answered{Kind: effect.KindModel, Number: 9}} {
+		core := asks(2)
+		core.Nodes = append(core.Nodes, workflow.Node{ID: "m2", Type: "LLMCompletion"})
+		core.Edges = append(core.Edges, workflow.Edge{Source: "m0", SourceHandle: "text", Target: "m2", TargetHandle: "prompt"},
+			workflow.Edge{Source: "m2", SourceHandle: "text", Target: "merge", TargetHandle: "texts"})
+		m := machine(t, core, func(d *Definition) { d.Limits.MaxTurnBytes = 1_000 })
+		answer := func(number int, text string) any {
+			return &effect.Answered{Kind: effect.KindModel, Number: number, Model: protocol.ModelAnswer{Text: text, Finish: protocol.FinishStop}}
+		}
+		var dropped []int
+		w := wake(t, 1)
+		if next != nil {
+			w.Left = func(list []int) ([]*effect.Answered, bool) {
+				dropped = list
+				return nil, true
+			}
+		}
+		takes := func(in any, effects int) protocol.Decision {
+			d, err := m.Decide(in)
+			if err != nil || len(d.Effects) != effects {
+				t.Fatal(name, err, d.Effects)
+			}
+			return d
+		}
+		takes(w, 2)
+		takes(answer(2, strings.Repeat("x", 2_000)), 0)
+		if next == nil {
+			if d := takes(answer(1, "little"), 0); len(d.Facts) == 0 {
+				t.Error(name, "the turn goes on")
+			}
+			continue
+		}
+		if takes(answer(1, "little"), 1); len(m.Dropped()) > 0 {
+			t.Error(name, m.Dropped())
+		}
+		if takes(next, 0); !slices.Equal(dropped, []int{3}) || !slices.Equal(m.Dropped(), []int{3}) {
+			t.Error(name, dropped, m.Dropped())
+		}
 	}
 }

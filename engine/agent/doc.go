@@ -36,7 +36,8 @@
 //  3. The inventories of the profile are the authorisation, for calls of a model
 //     and of workflow nodes alike.
 //  4. Every model call takes one answer; a late or second answer changes nothing. On the virtual
-//     clock answers count in the order in which they were asked for, however fast they come.
+//     clock answers count in the order in which they were asked for, however fast they come. Under a
+//     budget there, give a [Sent] when effects have left: the next answer counts then.
 //  5. The facts folded over a state, or over its snapshot, give the same state.
 //     Values that a State points to are shared and never written.
 //  6. Everything is bounded by [Limits]. A full inbox drops the oldest of its

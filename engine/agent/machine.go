@@ -121,6 +121,9 @@ type (
 		// Tools is what the turn has spent on tools, with the calls under a budget that are out.
 		Tools block.Spent
 	}
+	// Sent says that the effects of the last decision have left. A turn on the virtual clock whose wake has Left takes
+	// no further answer before.
+	Sent struct{}
 )
 
 // Decide takes one input. Without facts in the decision the deliberation goes
@@ -140,8 +143,13 @@ func (m *Machine) Decide(in any) (protocol.Decision, error) {
 		m.turn = begin(m, x, m.space)
 		return m.advance(), nil
 	case *effect.Answered:
-		if m.turn == nil || !m.turn.answer(x) && !m.turn.ending {
-			return protocol.Decision{}, nil // late or double: it changes nothing
+		if m.turn == nil || !m.turn.answer(x) && m.turn.wake.Left == nil {
+			return protocol.Decision{}, nil // late or double: it changes nothing, unless the turn waits for what it dropped, or for Sent
+		}
+		return m.advance(), nil
+	case Sent:
+		if m.turn == nil {
+			return protocol.Decision{}, nil
 		}
 		return m.advance(), nil
 	case *Cancel:
@@ -156,6 +164,14 @@ func (m *Machine) Decide(in any) (protocol.Decision, error) {
 		return m.advance(), nil
 	}
 	return protocol.Decision{}, protocol.Errorf(protocol.KindInternal, "agent %s: input %T", m.ID.Instance, in)
+}
+
+// Dropped are the numbers of requests to models for whose answers the turn in flight does not wait any more.
+func (m *Machine) Dropped() []int {
+	if m.turn == nil {
+		return nil
+	}
+	return m.turn.dropped
 }
 
 // Tools is what the turn in flight has spent on tools.

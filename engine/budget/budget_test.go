@@ -401,6 +401,52 @@ func TestTheEndOfATurnBelongsToTheRound(t *testing.T) {
 	}
 }
 
+// Promise 1: what a turn dropped, or its end, is out of the round: it has no grant, whoever is last.
+func TestDroppedRequestsAreNotGranted(t *testing.T) {
+	one := budget.Amount{Calls: 1}
+	ask := func(agent uint32, n int) budget.Request { return budget.Request{Agent: agent, Number: n, Bound: one} }
+	for _, lastFirst := range []bool{true, false} {
+		for name, drops := range map[string]budget.Step{"over": {Over: true}, "waits for another": {Dropped: []int{3}}} {
+			r := budget.NewRounds(budget.New(budget.Config{Run: limits(t, "calls=4"), Cast: cast{}}), false)
+			for o := range uint32(2) {
+				r.Woken(o, int(o), 1)
+				r.Step(1, &budget.Step{Agent: o, Asks: []budget.Request{ask(o, 1)}})
+			}
+			for _, g := range r.Grants(0) {
+				r.Step(1, &budget.Step{Agent: g.Agent, Free: 1})
+			}
+			dropped := func() {
+				s := drops
+				s.Agent, s.Done, s.Took, s.Asks = 0, 1, one, []budget.Request{ask(0, 3)}
+				r.Step(1, &s)
+				if g := r.Grants(0); len(g) > 0 {
+					t.Errorf("%s, last first: %v: granted before the end of the turn: %v", name, lastFirst, g)
+				}
+				r.Ended(0)
+			}
+			if !lastFirst {
+				dropped()
+			}
+			r.Step(1, &budget.Step{Agent: 1, Done: 1, Took: one, Asks: []budget.Request{ask(1, 2)}})
+			if lastFirst {
+				dropped()
+			}
+			if g := r.Grants(0); len(g) != 1 || g[0].Agent != 1 || g[0].Refused != nil {
+				t.Errorf("%s, last first: %v: %v", name, lastFirst, g)
+			}
+		}
+	}
+	r := budget.NewRounds(budget.New(budget.Config{Run: limits(t, "calls=2"), Cast: cast{}}), false)
+	r.Woken(0, 0, 1)
+	r.Step(1, &budget.Step{Agent: 0, Asks: []budget.Request{ask(0, 1), ask(0, 2)}})
+	r.Grants(0)
+	r.Step(1, &budget.Step{Agent: 0, Free: 1})
+	r.Step(1, &budget.Step{Agent: 0, Done: 1, Took: one, Asks: []budget.Request{ask(0, 3)}, Dropped: []int{2, 3}}) // 2 is out
+	if g, l := r.Grants(0), r.Lines()[0]; len(g) > 0 || l.Reserved != one {
+		t.Error(g, l)
+	}
+}
+
 // A turn whose facts are lost gives back what it took.
 func TestMergedWithoutFacts(t *testing.T) {
 	tree := budget.New(budget.Config{Run: limits(t, "tokens=100"), Cast: cast{}})

@@ -116,6 +116,10 @@ type Step struct {
 	Of    string    // the endpoint that it took it of; "" = none
 	Free  int       // messages that will come to the turn by themselves
 	Asks  []Request // that wait for a grant from now on
+
+	// Dropped are numbers of requests for whose answers the turn does not wait any more. Those without a grant get none.
+	Dropped []int
+	Over    bool // its end comes by itself: nothing that it asked for is granted any more
 }
 
 // Step takes a step of a turn that was woken in a wave. That of a turn that has ended
@@ -130,6 +134,9 @@ func (r *Rounds) Step(wave uint64, s *Step) {
 	}
 	r.move(a, s.Free-1)
 	r.waiting = append(r.waiting, s.Asks...)
+	if s.Over || len(s.Dropped) > 0 {
+		r.waiting = slices.DeleteFunc(r.waiting, func(q Request) bool { return q.Agent == s.Agent && (s.Over || slices.Contains(s.Dropped, q.Number)) })
+	}
 	if a.motion == 0 && !slices.ContainsFunc(r.waiting, func(q Request) bool { return q.Agent == s.Agent }) {
 		r.move(a, 1) // its end comes by itself, and may let another turn begin
 	}
