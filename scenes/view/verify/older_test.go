@@ -71,7 +71,7 @@ otherwise: {text: ""}
 		switch f := f.(type) {
 		case *agenda.EffectsDeferred:
 			for _, e := range f.Effects {
-				if e.To == worldstate.Service && !strings.Contains(shown(t, e.Data), "value:3") {
+				if e.To == worldstate.Service && !strings.Contains(shown(t, e.Data), "delete 3 ") {
 					t.Errorf("the script asks for %s", shown(t, e.Data))
 				}
 			}
