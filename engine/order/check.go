@@ -9,8 +9,8 @@ import (
 )
 
 // Check checks one change before the values of some of its fields are known: those in
-// later, which are nil in fields. lacks says that it has no value although it needs one, or one that it does not take:
-// it is null then.
+// later, which are nil in fields. lacks says that it has no value although it needs one, which is null
+// then, or one that it does not take.
 func Check(kind string, fields map[string]any, later map[string]bool) (lacks, err error) {
 	filled := maps.Clone(fields)
 	for name := range later {

@@ -66,7 +66,8 @@ type Plan struct {
 	Letter  *travel.Letter         // between linked scenes, of which nobody else gives one; nothing else is asked for then
 
 	// Lacks is the change that has no value although it needs one, or one although it takes none. An older program took
-	// both for null, so an order that a run has is carried out so; a new one is refused.
+	// the first for null and kept the second where nothing reads it, so an order that a run has is carried out so; a new
+	// one is refused.
 	Lacks error
 
 	changes int
@@ -398,9 +399,12 @@ func (r *reader) tell(typ string, p tool.Params, payload map[string]any) error {
 	return nil
 }
 
-// valueOf reads the value of a change; one that is missing, or that nothing takes, is null.
+// valueOf reads the value of a change; one that is missing is null, and one that nothing takes stays as it is written.
 func (r *reader) valueOf(p tool.Params, op string) any {
 	v, err := private.ValueOf(p, op)
+	if op == private.OpDelete && v != nil {
+		err = protocol.Errorf(protocol.KindInvalid, "delete takes no value")
+	}
 	if err != nil && r.plan.Lacks == nil {
 		r.plan.Lacks = err
 	}

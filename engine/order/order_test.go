@@ -1,6 +1,7 @@
 package order_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"tavernsim/engine/order"
+	"tavernsim/engine/world"
 	"tavernsim/internal/doctest"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
@@ -141,7 +143,8 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A change without a value is one of an order that an older program took: it is null. Who takes a new order refuses it.
+// A change without a value is one of an order that an older program took: it is null. So is one of delete with a value,
+// which stays. Who takes a new order refuses both.
 func TestAnOrderWithoutAValue(t *testing.T) {
 	for text, want := range map[string]string{
 		"private_state: {agent: x, path: a, reason: y}":                       "do[1].private_state: set needs a value; null is one",
@@ -158,6 +161,10 @@ func TestAnOrderWithoutAValue(t *testing.T) {
 		p, err := order.Read(list[0].ID, list[0].Reason, protocol.Encode(list[0].Do))
 		if err != nil || p.Lacks == nil || p.Lacks.Error() != want {
 			t.Errorf("%s: %v, %v, want %q", text, p, err, want)
+			continue
+		}
+		if last := p.World[len(p.World)-1].Change; last.Op == world.OpDelete && !bytes.Equal(last.Value, protocol.Encode(int64(1))) {
+			t.Errorf("%s: the world is asked with %q", text, last.Value)
 		}
 	}
 }

@@ -86,7 +86,7 @@ type Checks struct {
 	// Selector says what is wrong with a selector; "" = it means some agent.
 	Selector func(text string) (fault string)
 	// Change checks an action. Fields that are nil and in dynamic get their value when it
-	// is carried out. lacks says that it needs a value and has none, which is null then.
+	// is carried out. lacks says that it needs a value and has none, which is null then, or has one that it does not take.
 	Change func(kind string, fields map[string]any, dynamic map[string]bool) (lacks, err error)
 	// Schema compiles the schema of answers, at these steps of the script.
 	Schema func(schema any, steps []any) func(any) error

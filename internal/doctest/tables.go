@@ -78,7 +78,7 @@ func (d Tables) table(t reflect.Type) string {
 	}
 	for _, f := range source.Fields(t) {
 		r := d.Rules.Of(t, f.Name)
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |", f.Name, d.typeText(f.Type), defaultText(r), limitText(r), strings.ReplaceAll(r.Doc, "|", "\\|"))
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |", f.Name, d.typeText(f.Type), defaultText(r), limitText(r, d.typeText(f.Type)), strings.ReplaceAll(r.Doc, "|", "\\|"))
 		if d.Sections {
 			b.WriteString(" " + r.Section + " |")
 		}
@@ -98,12 +98,15 @@ func defaultText(r source.Rule) string {
 	return "`" + string(text) + "`"
 }
 
-func limitText(r source.Rule) string {
+func limitText(r source.Rule, typ string) string {
 	var parts []string
 	if len(r.Enum) > 0 && len(r.Enum) < 12 {
 		parts = append(parts, "`"+strings.Join(r.Enum, "` `")+"`")
 	}
-	if r.Range != nil {
+	switch {
+	case r.Range != nil && typ == "duration":
+		parts = append(parts, r.Range.Durations())
+	case r.Range != nil:
 		parts = append(parts, r.Range.String())
 	}
 	if r.MaxItems > 0 {

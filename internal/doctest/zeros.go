@@ -2,6 +2,7 @@ package doctest
 
 import (
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,13 +12,15 @@ import (
 
 // Zeros names fields of definitions whose zero, or empty list, would silently be the default
 // although it was written: numbers and times without a pointer, and lists, with a default that is
-// something else, unless the rule refuses them. honoured are fields that tell them apart otherwise.
+// something else, unless the rule refuses them or its sentence says what 0 is ("0 = the default"). honoured are
+// fields that tell them apart otherwise.
 func Zeros(t *testing.T, types []reflect.Type, rules source.Rules, honoured ...string) {
 	t.Helper()
+	said := regexp.MustCompile(`\b0( =|:) `)
 	for _, typ := range types {
 		for _, f := range source.Fields(typ) {
 			key, rule := typ.String()+"."+f.Name, rules.Of(typ, f.Name)
-			if !defaults(rule, f.Type) || rule.Required || rule.Strict && f.Type.Kind() == reflect.Slice || slices.Contains(honoured, key) {
+			if !defaults(rule, f.Type) || rule.Required || rule.Strict && f.Type.Kind() == reflect.Slice || said.MatchString(rule.Doc) || slices.Contains(honoured, key) {
 				continue
 			}
 			if r := rule.Range; f.Type.Kind() == reflect.Slice || r == nil || r.Min < 0 || r.Min == 0 && !r.Open {

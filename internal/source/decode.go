@@ -318,11 +318,16 @@ func (w *walk) whole(n *Node, v reflect.Value, rule Rule, p *trail) {
 }
 
 func (w *walk) inRange(n *Node, f float64, rule Rule, p *trail) bool {
+	return w.within(n, f, (*Range).String, rule, p)
+}
+
+// within checks a range that a message shows in the units of the file.
+func (w *walk) within(n *Node, f float64, shown func(*Range) string, rule Rule, p *trail) bool {
 	r := rule.Range
 	if r == nil || f >= r.Min && f <= r.Max && (!r.Open || f > r.Min) {
 		return true
 	}
-	message := fmt.Sprintf("%s is out of range; want %s", clip(n.Literal), r)
+	message := fmt.Sprintf("%s is out of range; want %s", clip(n.Literal), shown(r))
 	if rule.Strict && f == 0 {
 		w.older(n, p, rule, message)
 	} else {
@@ -337,21 +342,38 @@ func (w *walk) older(n *Node, p *trail, rule Rule, message string) {
 }
 
 // String reads "0 to 1", "more than 0", "at least 1".
-func (r *Range) String() string {
+func (r *Range) String() string { return r.text(plain) }
+
+// Durations is String of a range of durations: "0s to 24h", "more than 0s".
+func (r *Range) Durations() string { return r.text(duration) }
+
+func (r *Range) text(shown func(float64) string) string {
 	low := "at least "
 	if r.Open {
 		low = "more than "
 	}
 	switch {
 	case math.IsInf(r.Max, 1):
-		return low + plain(r.Min)
+		return low + shown(r.Min)
 	case r.Open:
-		return low + plain(r.Min) + ", at most " + plain(r.Max)
+		return low + shown(r.Min) + ", at most " + shown(r.Max)
 	}
-	return plain(r.Min) + " to " + plain(r.Max)
+	return shown(r.Min) + " to " + shown(r.Max)
 }
 
 func plain(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
+
+// duration shows seconds without the minutes and seconds that are none: 24h, not 24h0m0s.
+func duration(seconds float64) string {
+	s := time.Duration(seconds * float64(time.Second)).String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
 
 // textual fills types that read themselves from text: times and durations.
 func (w *walk) textual(n *Node, u encoding.TextUnmarshaler, v reflect.Value, rule Rule, p *trail) {
@@ -369,7 +391,7 @@ func (w *walk) textual(n *Node, u encoding.TextUnmarshaler, v reflect.Value, rul
 		return
 	}
 	if v.Kind() == reflect.Int64 {
-		w.inRange(n, time.Duration(v.Int()).Seconds(), rule, p)
+		w.within(n, time.Duration(v.Int()).Seconds(), (*Range).Durations, rule, p)
 	}
 }
 

@@ -172,7 +172,7 @@ func Rules() source.Rules {
 		"endpoint.Timeouts.whole":             {Range: span, Doc: "For the whole request; a node's `timeout` shortens it.", Default: "10m"},
 		"endpoint.Limits.requests_per_minute": {Range: count, Doc: "Requests per minute; 0 = no limit."},
 		"endpoint.Limits.tokens_per_minute":   {Range: count, Doc: "Tokens per minute, of questions and answers; 0 = no limit."},
-		"endpoint.Limits.max_concurrency":     {Range: &source.Range{Min: 1, Max: 100_000}, Strict: true, Doc: "Requests at once. Default: 64 for services, 10,000 for servers of your own."},
+		"endpoint.Limits.max_concurrency":     {Range: &source.Range{Max: 100_000}, Doc: "Requests at once; 0 = the default. Default: 64 for services, 10,000 for servers of your own."},
 		"endpoint.Limits.adaptive":            {Doc: "Begin with 8 requests at once and learn how many the endpoint takes. Default: the preset's; without one false."},
 		"endpoint.Dialect.max_tokens":         {Doc: "Field with the limit of the answer: `max_tokens` or `max_completion_tokens`."},
 		"endpoint.Dialect.reasoning":          {MaxItems: 8, Enum: []string{"reasoning_content", "reasoning"}, Doc: "Fields of an answer that may have the reasoning; the first that is there counts."},

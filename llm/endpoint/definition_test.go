@@ -148,7 +148,11 @@ func TestPresets(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, e, err)
 		}
 	}
-	f, err := Read("providers.yaml", []byte("endpoints:\n  cloud: { preset: openai, timeouts: { silence: 7s }, custom: 1 }"))
+	f, err := Read("providers.yaml", []byte("endpoints:\n  cloud: { preset: openai, limits: { max_concurrency: 0 } }"))
+	if err != nil || f.Endpoints["cloud"].whole().Limits.MaxConcurrency != 64 {
+		t.Errorf("0 requests at once: %+v, %v", f, err)
+	}
+	f, err = Read("providers.yaml", []byte("endpoints:\n  cloud: { preset: openai, timeouts: { silence: 7s }, custom: 1 }"))
 	if err == nil {
 		t.Errorf("an unknown field: %+v", f)
 	}

@@ -31,13 +31,12 @@ func OpOf(p tool.Params) string {
 }
 
 // ValueOf reads the value of a change, of the world or of a private state, by one rule: all but
-// delete need one, and delete takes none. A null that was written is one, except that nothing can be
-// added to it or merged from it; of delete it is none.
+// delete need one. A null that was written is one, except that nothing can be added to it or merged
+// from it. Delete makes no use of a value: it is given back as it was written, because models fill
+// every parameter and facts hold what was written.
 func ValueOf(p tool.Params, op string) (any, error) {
 	v, given := p["value"]
 	switch {
-	case op == OpDelete && v != nil:
-		return nil, protocol.Errorf(protocol.KindInvalid, "delete takes no value")
 	case given || op == OpDelete || !slices.Contains(Ops(), op): // who carries it out refuses another op
 		return v, nil
 	case op == OpSet || op == OpPush:
@@ -46,10 +45,10 @@ func ValueOf(p tool.Params, op string) (any, error) {
 	return nil, protocol.Errorf(protocol.KindInvalid, "%s needs a value", op)
 }
 
-// Told are the parameters of a change that somebody told an agent. One of the scene that lacks its value, or has one
-// that delete does not take, is of an older program, which took both for null: a new order or script is refused.
+// Told are the parameters of a change that somebody told an agent. One of the scene without a value is of an older
+// program, which took it for null: a new order or script without one is refused.
 func Told(p tool.Params, by string) tool.Params {
-	if _, given := p["value"]; by == cast.Scene && (!given || OpOf(p) == OpDelete) {
+	if _, given := p["value"]; !given && by == cast.Scene {
 		p["value"] = nil
 	}
 	return p

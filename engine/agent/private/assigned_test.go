@@ -20,6 +20,7 @@ func TestValueOf(t *testing.T) {
 		{tool.Params{"path": "a", "value": nil}, ""},
 		{tool.Params{"path": "a", "op": "push", "value": nil}, ""},
 		{tool.Params{"path": "a", "op": "delete"}, ""},
+		{tool.Params{"path": "a", "op": "delete", "value": ""}, ""},
 		{tool.Params{"path": "a", "op": "turn"}, ""},
 	} {
 		_, err := ValueOf(c.params, OpOf(c.params))

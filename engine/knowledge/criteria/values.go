@@ -116,9 +116,6 @@ func Read(r *fields.Reader, v map[string]any) *Activation {
 	if v["chance"] != nil && a.Chance == 0 {
 		r.Fault("chance", "0 is out of range; want more than 0, at most %d; an entry with disabled: true is never active", choose.DefaultChance)
 	}
-	if v["weight"] != nil && a.Weight == 0 {
-		r.Fault("weight", "0 is out of range; want at least 1; an entry with disabled: true is never active")
-	}
 	r.Only(v, known...)
 	a.parts(r, v)
 	return a

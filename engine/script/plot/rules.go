@@ -20,7 +20,7 @@ func Rules() source.Rules {
 
 		"plot.StateDefinition.id":          {Section: section, Required: true, Doc: "Name of the state. At most 200 bytes."},
 		"plot.StateDefinition.context":     {Section: section, Doc: "Template over `vars`, `collected` and `state`: what agents are told, as `scene.context`."},
-		"plot.StateDefinition.active":      {Section: section, MaxItems: 1000, Strict: true, Doc: "Selectors of the agents that are woken. The others rest: they hear events and are not woken. Default: all."},
+		"plot.StateDefinition.active":      {Section: section, MaxItems: 1000, Strict: true, Hint: "left out, all are woken; for nobody, on_enter: [{rest: {agents: \"*\"}}] and on_leave: [{wake: {agents: \"*\"}}]", Doc: "Selectors of the agents that are woken. The others rest: they hear events and are not woken. Default: all."},
 		"plot.StateDefinition.turns":       {Section: section, Doc: "Whose turn it is in this state, in the place of the scene's [turns](scene.md#turns): the order begins anew when the state is entered."},
 		"plot.StateDefinition.collect":     {Section: section, MaxItems: MaxCollections, Doc: "Answers that are collected, from when the scene enters the state."},
 		"plot.StateDefinition.on_enter":    {Section: section, MaxItems: MaxActions, Doc: "Actions when the scene enters the state."},
@@ -46,7 +46,7 @@ func Rules() source.Rules {
 		"plot.Collect.until":    {Section: section, Doc: "When the collection closes; also when the scene leaves the state. Default: when all have answered."},
 
 		"collab.Voting.method":   {Section: "§5", Enum: collab.Methods(), Default: collab.Plurality, Doc: "What a ballot is and how many points it gives."},
-		"collab.Voting.options":  {Section: "§5", MaxItems: collab.MaxOptions, Strict: true, Doc: "What may be voted for; ballots that name something else are spoiled. Required by the ranked methods, at most 64 there. Default: whatever ballots name."},
+		"collab.Voting.options":  {Section: "§5", MaxItems: collab.MaxOptions, Strict: true, Hint: "left out, ballots may name anything; without voting nothing is voted for", Doc: "What may be voted for; ballots that name something else are spoiled. Required by the ranked methods, at most 64 there. Default: whatever ballots name."},
 		"collab.Voting.quorum":   {Section: "§5", Range: share, Doc: "Share of those asked who must have answered."},
 		"collab.Voting.majority": {Section: "§5", Range: share, Doc: "The winner needs more than this share of the ballots that count; 0.5 is the absolute majority. Methods plurality and approval."},
 		"collab.Voting.ties":     {Section: "§5", Enum: collab.Ties(), Default: collab.Seeded, Doc: "What becomes of options with equally many points: the seed draws one, or nobody wins."},
@@ -64,7 +64,7 @@ func Rules() source.Rules {
 		"plot.Schedule.every": {Section: section, Range: above, Doc: "Period, counted from the start of the scene."},
 		"plot.Schedule.at":    {Section: section, Range: above, Doc: "Scene time since the start of the scene; once."},
 		"plot.Schedule.cron":  {Section: section, Doc: "Six fields, seconds first, in scene time (UTC): `0 0 6 * * *` is six in the morning."},
-		"plot.Schedule.in":    {Section: section, MaxItems: MaxStates, Strict: true, Doc: "States in which it happens. Moments outside of them are passed over. Default: all."},
+		"plot.Schedule.in":    {Section: section, MaxItems: MaxStates, Strict: true, Hint: "left out, it happens in all states; a schedule that never happens is removed", Doc: "States in which it happens. Moments outside of them are passed over. Default: all."},
 		"plot.Schedule.do":    {Section: section, Required: true, MaxItems: MaxActions, Doc: "Actions, at least one."},
 
 		"plot.Ending.outcome": {Section: section, Required: true, Doc: "Name of the outcome."},

@@ -146,7 +146,7 @@ func readRule(s *workflow.Setup, k *prompt.Kind, rule map[string]any) {
 	}
 	for _, key := range []string{"max", "units"} {
 		if v, ok := protocol.Number(rule[key]); ok && v == 0 {
-			s.Strictf("sections", "leave it out", "%s.%s: 0 is no bound; want at least 1", k.Name, key)
+			s.Strictf("sections", "left out, the prompt alone bounds the section, and history has 16 units; to have none of it, give the node no such input", "%s.%s: 0 is no bound; want at least 1", k.Name, key)
 		}
 	}
 	if k.Max > 0 && k.Min > k.Max {

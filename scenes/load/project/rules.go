@@ -71,7 +71,7 @@ func projectRules() source.Rules {
 }
 
 func profileRules() source.Rules {
-	const noBound = "leave it out"
+	const noBound = "left out, the prompt alone bounds the section, and history has 16 units; to have none of it, use a core workflow without that input"
 	return source.Rules{
 		"profile.Profile.id":                            {Required: true, Section: "§2.2", Doc: "Identifies the profile in the project. At most 200 bytes."},
 		"profile.Profile.name":                          {Required: true, Section: "§2.2", Doc: "Name for display."},

@@ -77,7 +77,7 @@ func turnRules() source.Rules {
 	const section = "§5.3"
 	return source.Rules{
 		"turns.Turns.policy":       {Required: true, Section: section, Enum: turns.Policies(), Doc: "Who is next."},
-		"turns.Turns.participants": {Section: section, MaxItems: 1_000, Strict: true, Doc: "[Selectors](#selectors) of the agents that need a turn; all others are woken when they are due. Default: every agent, but with the policy director the directors."},
+		"turns.Turns.participants": {Section: section, MaxItems: 1_000, Strict: true, Hint: "left out, every agent needs a turn, with the policy director the directors; without turns nobody does", Doc: "[Selectors](#selectors) of the agents that need a turn; all others are woken when they are due. Default: every agent, but with the policy director the directors."},
 		"turns.Turns.order":        {Section: section, MaxItems: 1_000, Doc: "Selectors of participants in their order; the others follow as declared. Policies round_robin and director."},
 		"turns.Turns.by":           {Section: section, Doc: "Expression over agent, world and roll: the participant with the highest number comes first. Required by the policy initiative, and only there."},
 		"turns.Turns.reroll":       {Section: section, Enum: []string{turns.EachRound, turns.OneScene}, Default: turns.EachRound, Doc: "How often roll is drawn: for each round, or once. Policy initiative."},
