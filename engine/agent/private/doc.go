@@ -9,7 +9,7 @@
 //
 //  1. Arguments never change: only the objects and lists on a path are copied.
 //  2. A change takes its value from the encoded form, and Apply takes it from the fact, so
-//     a fold comes to the same State as the agent that decided it.
+//     a fold reaches the same State as the agent that decided it.
 //  3. An agent that never uses state commands has nothing but its object.
 //
 // # Not here
