@@ -1,11 +1,11 @@
-// Package spending keeps the budgets of a scene for its stage: what facts say was spent, and which requests of
-// the turns under way may leave.
+// Package spending keeps the budgets of a scene for its stage: the spending that facts record, and which
+// requests of the turns in flight may leave.
 //
 // You hold a [Book], which [New] makes of the scene's budgets, give it each fact that costs something and each
-// step of a turn, and send the [Book.Grants]. A nil Book is that of a scene without budgets: it counts nothing,
+// step of a turn, and send the [Book.Grants]. A scene without budgets has a nil Book: it counts nothing,
 // and no request waits.
 //
-// The ledgers and what an exhausted one demands are kept state; the requests of turns under way are volatile.
+// The ledgers, and the consequence of an exhausted one, are durable state; the requests of turns in flight are volatile.
 package spending
 
 import (
