@@ -29,7 +29,7 @@
 //
 // # Search
 //
-// Text is split into words of letters and digits, in lower case, of which words of the
+// Text is split into words of letters and digits, in lower case. Words of the
 // letters a to z are reduced to English stems; a run of Chinese, Japanese or Korean
 // characters is split into its characters and its pairs of neighbours. Stop words count
 // only in a query that has no other words. Entries are ranked by BM25 (k1 1.2, b 0.75)

@@ -21,9 +21,9 @@
 // [Open] makes a log on a separate journal ([JournalID]) in the scene's store, so
 // that it has the scene's durability and shares its commits. You call
 // [Log.Ended] when a turn is merged and [Log.Kept] when a wave is durable, and must
-// call Close after [Runner.Wait]. Shadows (package shadows) make requests of turns that have not
-// begun ([From.Ahead]): the turn itself finds such a place if question and time are the same, and a
-// shadow never takes a place that the turn has. [Log.Shadows] counts them. A nil Log keeps nothing and is for scenes whose
+// call Close after [Runner.Wait]. Shadows (package shadows) make requests for turns that have not
+// begun ([From.Ahead]). The turn itself finds such an entry if question and time are the same, and a
+// shadow never takes an entry of the turn. [Log.Shadows] counts them. A nil Log keeps nothing and is for scenes whose
 // executors are all instant.
 //
 // # Promises

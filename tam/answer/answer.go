@@ -1,4 +1,4 @@
-// Package answer reads what a model said: the prose, and the calls of both text
+// Package answer reads the answer of a model: the prose, and the calls of both text
 // grammars in it.
 //
 // # Promises

@@ -8,8 +8,8 @@
 //
 // # Episodes
 //
-// A turn that did something leaves one [Episode], a text made of its facts: what was said to
-// the agent, what it said, called, and which of its goals ended. Importance is a rule: a goal
+// A turn that did something leaves one [Episode], a text made of its facts: speech to
+// the agent, its own speech and calls, and its goals that ended. A rule gives the importance: a goal
 // ended 6, something failed 4, first meeting 3, spoken to 2, else 1. Rank is that of knowledge
 // bases (package engine/knowledge/score): BM25 of the text and, at 0.4, of the episodes before
 // and after it, times 1 + importance/10 + recency.

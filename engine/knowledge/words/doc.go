@@ -2,7 +2,7 @@
 // knowledge bases (agent architecture §3.4), the keywords in it,
 // and the similarity of two texts.
 //
-// Everything here is a pure function or immutable, but for [Stemmer], which one goroutine
+// Everything here is a pure function or immutable, except [Stemmer], which one goroutine
 // uses.
 //
 // # Promises
