@@ -1,4 +1,4 @@
-// Package e2e_test speaks with servers that are not ours. Each test is skipped where its
+// Package e2e_test tests simd with servers of other projects. Each test is skipped if its
 // server is absent:
 //
 //	SIMD_TEST_LLMOCK     the program llmock of the npm package @copilotkit/aimock
