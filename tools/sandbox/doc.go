@@ -29,8 +29,11 @@
 //
 // # Limits
 //
-// Permissions of callers are not here. Engine/secret/mask finds values of secrets in outputs. The kernel bounds the memory
-// of each process; the worker checks the memory of all of them every 20 ms, so a
+// The kernel bounds the memory of each process. The worker checks the memory of all of them every 20 ms, so a
 // program can exceed the bound for that long. Only the time-out bounds the time that the kernel spends on a program's system
 // calls.
+//
+// # Not here
+//
+// Which caller may run which program (permissions); values of secrets in outputs (engine/secret/mask).
 package sandbox
