@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -294,4 +295,70 @@ func TestRequestsOutOfFailedTurnsAreCharged(t *testing.T) {
 		t.Fatal(res, m.calls.Load())
 	}
 	charged(t, s, res, m, 60, agenda.Virtual)
+}
+
+// What a failed turn took is nobody else's until it is begun anew: no budget is exceeded, though others ask for all that is left
+// of it meanwhile. Who is refused depends on neither workers nor interruptions.
+func TestAFailedTurnKeepsWhatItTook(t *testing.T) {
+	for _, c := range []struct {
+		budget string
+		most   budget.Amount
+	}{
+		{"{calls: 9, on_exhausted: refuse}", budget.Amount{Calls: 9}},
+		{"{tokens: 230, on_exhausted: refuse}", budget.Amount{Tokens: 230}},
+		{"{calls: 12, on_exhausted: refuse}", budget.Amount{Calls: 12}},
+	} {
+		t.Run(c.budget, func(t *testing.T) {
+			text := strings.NewReplacer("simulation: {stop", "budget: "+c.budget+"\nsimulation: {stop", "restart_backoff: 2s", "restart_backoff: 5s",
+				"agent_instances: [{instance_id: a_1, profile_id: shaky}]", "agent_instances: [{instance_id: \"a_{n}\", profile_id: shaky, count: 5}]").Replace(falls)
+			p := shakyProject(t, text, func(in any) any {
+				if in == "falls" {
+					panic(in)
+				}
+				return "ok"
+			})
+			play := func(workers int, interrupt uint64) (res scenestest.Result) {
+				first := ""
+				var mu sync.Mutex
+				m := &even{charging{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+					mu.Lock()
+					now := req.Messages[len(req.Messages)-1].Text
+					if first == "" {
+						first = now
+					}
+					falls := now == first && (req.Agent == "a_2" || req.Agent == "a_4")
+					mu.Unlock()
+					if falls {
+						return after(100*time.Millisecond, "falls")(ctx, req)
+					}
+					return after(100*time.Millisecond, "noon")(ctx, req)
+				}}}
+				s := scenestest.New(t, p, "")
+				set := scenestest.Settings{Model: m, Workers: workers}
+				synctest.Test(t, func(t *testing.T) {
+					set.InterruptAt = interrupt
+					if res = s.Run(t, set); interrupt > 0 {
+						set.InterruptAt = 0
+						res = s.Run(t, set)
+					}
+				})
+				if res.Err != nil || !res.Final {
+					t.Fatal(res)
+				}
+				charged(t, s, res, &m.charging, 0, agenda.Virtual)
+				if took := (budget.Amount{Calls: m.calls.Load(), Tokens: m.tokens.Load()}); !took.Within(c.most) || took.Calls < 8 {
+					t.Errorf("%d workers, interrupted at %d: the model took %+v", workers, interrupt, took)
+				}
+				return res
+			}
+			want := play(1, 0)
+			for _, workers := range []int{1, 2, 8} {
+				for interrupt := range uint64(6) {
+					if res := play(workers, interrupt); res.Digest() != want.Digest() {
+						t.Errorf("%d workers, interrupted at %d: digest %s, want %s", workers, interrupt, res.Digest(), want.Digest())
+					}
+				}
+			}
+		})
+	}
 }
