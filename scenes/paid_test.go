@@ -276,12 +276,15 @@ func TestFailedAndRemovedIsCharged(t *testing.T) {
 	}
 }
 
+// afar is a scene like falls, whose agent asks for something else, too.
+var afar = strings.NewReplacer(
+	"  - {id: m, type: LLMCompletion}", "  - {id: m, type: LLMCompletion}\n  - {id: far, type: LLMCompletion, inputValues: {prompt: far}}",
+	"  - {source: c, sourceHandle: value", "  - {source: far, sourceHandle: text, target: c, targetHandle: far}\n  - {source: c, sourceHandle: value",
+).Replace(falls)
+
 // A request of a failed turn that was out counts by its bound when the scene ends before the turn is begun anew.
 func TestRequestsOutOfFailedTurnsAreCharged(t *testing.T) {
-	text := strings.NewReplacer("simulation: {stop", "budget: {calls: 100}\nsimulation: {stop", "restart_backoff: 2s", "restart_backoff: 60s", "max_restarts: 3", "max_restarts: 9",
-		"  - {id: m, type: LLMCompletion}", "  - {id: m, type: LLMCompletion}\n  - {id: far, type: LLMCompletion, inputValues: {prompt: far}}",
-		"  - {source: c, sourceHandle: value", "  - {source: far, sourceHandle: text, target: c, targetHandle: far}\n  - {source: c, sourceHandle: value",
-	).Replace(falls)
+	text := strings.NewReplacer("simulation: {stop", "budget: {calls: 100}\nsimulation: {stop", "restart_backoff: 2s", "restart_backoff: 60s", "max_restarts: 3", "max_restarts: 9").Replace(afar)
 	s := scenestest.New(t, shakyProject(t, text, func(any) any { panic("falls") }), "")
 	m := &charging{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 		if req.Messages[len(req.Messages)-1].Text == "far" {
@@ -298,19 +301,22 @@ func TestRequestsOutOfFailedTurnsAreCharged(t *testing.T) {
 }
 
 // What a failed turn took is nobody else's until it is begun anew: no budget is exceeded, though others ask for all that is left
-// of it meanwhile. Who is refused depends on neither workers nor interruptions.
+// of it meanwhile. Who is refused depends on neither workers nor interruptions, unless requests are out when a turn fails.
 func TestAFailedTurnKeepsWhatItTook(t *testing.T) {
 	for _, c := range []struct {
-		budget string
-		most   budget.Amount
+		scene, budget string
+		most          budget.Amount
+		interrupts    uint64
 	}{
-		{"{calls: 9, on_exhausted: refuse}", budget.Amount{Calls: 9}},
-		{"{tokens: 230, on_exhausted: refuse}", budget.Amount{Tokens: 230}},
-		{"{calls: 12, on_exhausted: refuse}", budget.Amount{Calls: 12}},
+		{falls, "{calls: 9, on_exhausted: refuse}", budget.Amount{Calls: 9}, 5},
+		{falls, "{tokens: 230, on_exhausted: refuse}", budget.Amount{Tokens: 230}, 5},
+		{falls, "{calls: 12, on_exhausted: refuse}", budget.Amount{Calls: 12}, 5},
+		{afar, "{calls: 14, on_exhausted: refuse}", budget.Amount{Calls: 14}, 0},
+		{afar, "{calls: 25, on_exhausted: refuse}", budget.Amount{Calls: 25}, 0},
 	} {
-		t.Run(c.budget, func(t *testing.T) {
+		t.Run(fmt.Sprint(c.most.Calls, " calls, ", c.most.Tokens, " tokens"), func(t *testing.T) {
 			text := strings.NewReplacer("simulation: {stop", "budget: "+c.budget+"\nsimulation: {stop", "restart_backoff: 2s", "restart_backoff: 5s",
-				"agent_instances: [{instance_id: a_1, profile_id: shaky}]", "agent_instances: [{instance_id: \"a_{n}\", profile_id: shaky, count: 5}]").Replace(falls)
+				"agent_instances: [{instance_id: a_1, profile_id: shaky}]", "agent_instances: [{instance_id: \"a_{n}\", profile_id: shaky, count: 5}]").Replace(c.scene)
 			p := shakyProject(t, text, func(in any) any {
 				if in == "falls" {
 					panic(in)
@@ -323,6 +329,10 @@ func TestAFailedTurnKeepsWhatItTook(t *testing.T) {
 				m := &even{charging{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 					mu.Lock()
 					now := req.Messages[len(req.Messages)-1].Text
+					if now == "far" {
+						mu.Unlock()
+						return after(10*time.Second, "far")(ctx, req)
+					}
 					if first == "" {
 						first = now
 					}
@@ -353,7 +363,7 @@ func TestAFailedTurnKeepsWhatItTook(t *testing.T) {
 			}
 			want := play(1, 0)
 			for _, workers := range []int{1, 2, 8} {
-				for interrupt := range uint64(6) {
+				for interrupt := range c.interrupts + 1 {
 					if res := play(workers, interrupt); res.Digest() != want.Digest() {
 						t.Errorf("%d workers, interrupted at %d: digest %s, want %s", workers, interrupt, res.Digest(), want.Digest())
 					}

@@ -27,7 +27,13 @@ func TestATurnThatBeginsAgainLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	book := spending.New(&budget.Config{Run: run, Cast: pair{}}, false)
-	book.Resumes("ada", func(bool) { book.Paid("ada", 1, "", budget.Amount{Calls: 1}) })
+	book.Resumes("ada", func(over bool) {
+		if over {
+			book.Lost("ada", "", budget.Amount{Calls: 1})
+		} else {
+			book.Paid("ada", 1, "", budget.Amount{Calls: 1})
+		}
+	})
 	worst := func(uint32) (models, tools budget.Amount) { return budget.Amount{Calls: 9}, budget.Amount{} }
 	wave := func(n uint64, most int64, order ...uint32) (granted, refused int) {
 		book.Open(0, order, worst)
