@@ -372,3 +372,35 @@ func TestAFailedTurnKeepsWhatItTook(t *testing.T) {
 		})
 	}
 }
+
+// The calls of the tally are what turns asked of models, also what left for none: because a budget refused it, which is a failure,
+// or because the turn dropped it while it waited for its grant, which is none.
+func TestCallsThatDoNotLeaveCount(t *testing.T) {
+	for name, c := range map[string]struct {
+		budget, b           string
+		calls, failed, left int64
+	}{
+		"dropped": {"{calls: 5, on_exhausted: refuse}", strings.Repeat("much ", 1<<14), 3, 0, 2},
+		"refused": {"{calls: 3, on_exhausted: refuse}", "little", 4, 1, 3},
+		"neither": {"{calls: 5, on_exhausted: refuse}", "little", 4, 0, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.NewReplacer("custom_runtime_config: {", "custom_runtime_config: {max_turn_bytes: 65536, ", "ticks: 3", "ticks: 1", ", {instance_id: bob, profile_id: fork}", "").Replace(branching)
+			s := scenestest.New(t, realtimeScene(t, "budget: "+c.budget+"\n"+text), "")
+			m := &charging{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+				if strings.HasPrefix(req.Messages[len(req.Messages)-1].Text, "b") {
+					return after(2*time.Second, c.b)(ctx, req)
+				}
+				return after(time.Second, "little")(ctx, req)
+			}}
+			var res scenestest.Result
+			synctest.Test(t, func(t *testing.T) { res = s.Run(t, scenestest.Settings{Model: m}) })
+			if res.Err != nil || !res.Final {
+				t.Fatal(res)
+			}
+			if got := res.State.Tally; got.ModelCalls != c.calls || got.ModelFailed != c.failed || m.calls.Load() != c.left {
+				t.Errorf("%d calls, %d failed, %d left; want %+v", got.ModelCalls, got.ModelFailed, m.calls.Load(), c)
+			}
+		})
+	}
+}
