@@ -52,6 +52,8 @@ type trouble struct {
 	most   float64 // calls that were out; forgotten by one in 8 ends
 }
 
+const usualEnds = 128
+
 // more counts an end, of one of so many calls that are out, and reports whether it is a failure of more
 // than usual. Without failures before it, the first one is if few are out.
 func (t *trouble) more(failed bool, out int) (more bool) {
@@ -60,7 +62,7 @@ func (t *trouble) more(failed bool, out int) (more bool) {
 		x = 1
 	}
 	t.most = max(float64(out), t.most-1.0/8)
-	t.n = min(t.n+1, int(max(128, 4*t.most)))
+	t.n = min(t.n+1, int(max(usualEnds, 4*t.most)))
 	t.recent += (x - t.recent) / float64(max(16, out))
 	more = failed && t.recent > 2*min(t.usual, 0.25)+0.05
 	t.usual += (x - t.usual) / float64(t.n)
@@ -76,17 +78,20 @@ func (m *Machine) learn(now time.Duration, c *Call, e End) {
 	switch e.Outcome {
 	case llm.OutcomeRateLimited:
 		more := m.trouble.more(true, m.out)
+		m.counts(c, more)
 		if shuts = shuts && (more || m.rates.nothingLeft(now)); more {
 			m.shrink(now, c)
 		}
 		m.answers(c)
 	case llm.OutcomeTimeout:
-		if m.trouble.more(true, m.out) {
+		more := m.trouble.more(true, m.out)
+		if m.counts(c, more); more {
 			m.shrink(now, c)
 		}
 		m.failed(now, c)
 		said()
 	case llm.OutcomeServerError, llm.OutcomeTruncated:
+		c.load++
 		m.failed(now, c)
 		said()
 	case llm.OutcomeQuota, llm.OutcomeAuth:
@@ -103,6 +108,13 @@ func (m *Machine) learn(now time.Duration, c *Call, e End) {
 	if shuts && e.Outcome.AskAgain() {
 		said()
 		m.shut, m.opening = max(m.shut, now+min(e.RetryAfter, maxShut)), 1
+	}
+}
+
+// counts notes a failure by load, for which the pauses of the call grow. It may be chance if enough has ended to say so.
+func (m *Machine) counts(c *Call, more bool) {
+	if more || m.trouble.n < usualEnds {
+		c.load++
 	}
 }
 
