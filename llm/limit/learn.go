@@ -63,7 +63,7 @@ func (t *trouble) more(failed bool, out int) (more bool) {
 	}
 	t.most = max(float64(out), t.most-1.0/8)
 	t.n = min(t.n+1, int(max(usualEnds, 4*t.most)))
-	t.recent += (x - t.recent) / float64(max(16, out))
+	t.recent += (x - t.recent) / max(16, t.most)
 	more = failed && t.recent > 2*min(t.usual, 0.25)+0.05
 	t.usual += (x - t.usual) / float64(t.n)
 	return more

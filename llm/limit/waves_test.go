@@ -57,7 +57,7 @@ func (w *waves) take() {
 		case p < f.limited:
 			at, end = w.now+10*time.Millisecond, limit.End{Outcome: llm.OutcomeRateLimited, RetryAfter: time.Second}
 		case p < f.limited+f.lost:
-			at, end.Outcome = w.now+2*f.answers+300*time.Millisecond, llm.OutcomeServerError
+			at, end.Outcome = w.now+2*f.answers+300*time.Millisecond, llm.OutcomeTimeout
 		case p < f.limited+f.lost+f.broken:
 			at, end.Outcome = w.now+10*time.Millisecond, llm.OutcomeTruncated
 		}
