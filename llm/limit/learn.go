@@ -48,7 +48,7 @@ func (b *breaker) failed(now time.Duration, probe bool, out int) {
 type trouble struct {
 	n      int
 	usual  float64 // share of failures among the last 128 ends or so, at least 4 times the most that were out
-	recent float64 // among the last 16, at least as many as are out
+	recent float64 // among the last 16 or so, at least the most that were out
 	most   float64 // calls that were out; forgotten by one in 8 ends
 }
 
