@@ -19,9 +19,9 @@
 //     shrinks or shuts the gate only if such failures are more frequent than usual:
 //     their share of the last 16 ends or so must be above twice that of the last 128
 //     (counted as 0.25 at most) plus 0.05. If nothing failed before and few calls are in flight, the first failure
-//     counts. Calls that left together end in an order of their own, refusals first. Therefore the
-//     first share covers at least as many ends as calls are in flight, and the second four times the most that
-//     were. A Retry-After always shuts the gate if the endpoint said that a
+//     counts. Calls that left together end in an order of their own: refusals first, and time-outs last, when few
+//     calls are left in flight. Therefore the first share covers at least as many ends as the most calls that were
+//     in flight lately, and the second four times that number. A Retry-After always shuts the gate if the endpoint said that a
 //     rate is used up.
 //   - Classes. The highest class that waits leaves first. A lower one that waits gets one
 //     of 16 releases. A share of the slots is kept for interactive calls. Within a class
@@ -31,7 +31,9 @@
 //     free slots, but the group may not use theirs.
 //   - Repetitions. A call whose attempt failed by rate_limited, timeout, server_error or truncated is
 //     sent again, at most 4 times and before its deadline: after the hint and a pause that
-//     is drawn evenly from 0 to 0.5 s, 1 s, 2 s, 4 s. The chance is the call's own, so a
+//     is drawn evenly from 0 to 0.5 s. The bound doubles, to 1 s, 2 s, 4 s, with each attempt of the call that failed by
+//     server_error or truncated, by rate_limited or timeout while these are more frequent than usual, or before 128 calls
+//     have ended. The chance is the call's own, so a
 //     replay is equal and calls that failed together do not come back together.
 //   - Circuit. Five failures in a row (timeout, server_error, truncated) within 10 s open it
 //     for 10 s, if they are at least a quarter of the calls in flight. A failure counts only if no call that
