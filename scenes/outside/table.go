@@ -106,7 +106,7 @@ type place struct {
 	at       protocol.Time
 	ahead    bool // a shadow asked, and the turn itself has not
 	timed    bool // the same, also before the log was opened: it is the answer of a turn at this time only
-	took     chain.Times
+	took     chain.Call
 }
 
 // verdict is what the log does with a request.
