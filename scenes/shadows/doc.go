@@ -23,7 +23,7 @@
 //     workflows can read. What a turn asks for and is told of later (a lease, a state command, a base, an answer
 //     that it always wants) is waited for until the wave that decides it has ended, by its agent and by whoever
 //     reads of it. Calls are wasted only if a request that was taken to be granted is
-//     refused, the scene itself wakes an agent (a publication, an expiry in the world) or its script
+//     refused, but for changes of the world by an agent that reads what it writes, the scene itself wakes an agent (a publication, an expiry in the world) or its script
 //     acts because something happened, an agent has to wait for a full cell or is put elsewhere, an
 //     agent fails, or the scene ends. What a ttl or lease ends is foreseen, and what the script does
 //     at a known time is waited for. In every mode no more calls are made when 50, and a tenth of those of
