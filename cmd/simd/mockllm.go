@@ -109,6 +109,7 @@ func (o *mockOptions) server() (server *mock.Server, addr string, err error) {
 			return nil, "", err
 		}
 	}
+	o.Punctual = true
 	server, err = mock.New(o.Options)
 	if err != nil {
 		err = cli.Usagef("--%w", err)

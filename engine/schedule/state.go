@@ -357,6 +357,12 @@ func (s *State) used(a uint32) {
 	}
 }
 
+// Touches reports whether turns of b may reach those of a, somewhere and some time.
+func (s *State) Touches(a, b uint32) bool {
+	t := &s.touch[s.rows[a].class][s.rows[b].class]
+	return t.spatial || t.through != 0
+}
+
 // Park says that the running turn of an agent cannot go on ahead of the committed run;
 // the agent waits for its Committed.
 func (s *State) Park(a uint32) error {

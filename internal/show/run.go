@@ -91,7 +91,7 @@ func writeSchedule(b *strings.Builder, row func(name, format string, args ...any
 		speed = fmt.Sprintf("; the barrier would have waited about %s for models, all took %s", terminal.Span(s.BarrierSeconds), terminal.Span(s.WallSeconds))
 	}
 	row("schedule "+s.Name, "%s ran ahead, %s used%s; of their %s %s used%s%s", terminal.Plural(s.Turns, "turn"), terminal.Thousands(s.Used), note(s.Undone, "set back %d times"),
-		terminal.Plural(s.Calls, "call"), terminal.Thousands(s.CallsUsed), note(s.CallsWasted, "%d wasted")+unused(s.PaidUnused), speed)
+		terminal.Plural(s.Calls, "call"), terminal.Thousands(s.CallsUsed), note(s.CallsWasted, "%d wasted")+note(s.CallsAhead, "%d ahead when it stopped")+unused(s.PaidUnused), speed)
 	if s.GaveUp != "" {
 		fmt.Fprintf(b, "      ! it gave up, and the scene went on by the barrier: %s\n", s.GaveUp)
 	}

@@ -2,6 +2,7 @@ package show
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -30,5 +31,15 @@ func TestReportedValuesAreDrawn(t *testing.T) {
 	text, err := json.Marshal(s.Report[1])
 	if want := `{"path":"late","value":2000,"series":[null,1000,2000],"series_seconds":[0,10,100]}`; err != nil || string(text) != want {
 		t.Errorf("%s, %v", text, err)
+	}
+}
+
+// The line of the schedule has all calls that were made ahead: used, wasted, and ahead at the end.
+func TestCallsAheadAreShown(t *testing.T) {
+	var b strings.Builder
+	row := func(name, format string, args ...any) { fmt.Fprintf(&b, name+": "+format, args...) }
+	writeSchedule(&b, row, &rundir.Schedule{Name: "tracked", Turns: 9, Used: 5, Calls: 12, CallsUsed: 6, CallsWasted: 2, CallsAhead: 4})
+	if want := "schedule tracked: 9 turns ran ahead, 5 used; of their 12 calls 6 used  2 wasted  4 ahead when it stopped"; b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
 	}
 }

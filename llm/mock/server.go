@@ -18,6 +18,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"tavernsim/llm"
+	"tavernsim/llm/mock/alarm"
 	"tavernsim/llm/mock/wire"
 	"tavernsim/llm/scripted"
 	"tavernsim/protocol"
@@ -44,7 +45,8 @@ type Server struct {
 	limits limits
 	tally  *tally
 	cache  cache
-	rooms  sync.Pool // of *room
+	rooms  sync.Pool    // of *room
+	alarm  *alarm.Alarm // nil = timers are exact enough
 	since  time.Time
 }
 
@@ -70,6 +72,9 @@ func New(o Options) (*Server, error) {
 	}
 	o.Faults = o.Faults.withDefaults()
 	s := &Server{opts: o, model: o.Model, kinds: catalogue(), odds: odds, tally: newTally(), cache: cache{block: int64(o.Cache)}, since: time.Now()}
+	if o.Punctual {
+		s.alarm = &alarm.Alarm{}
+	}
 	s.limits.requests.perMinute, s.limits.tokens.perMinute = float64(o.RPM), float64(o.TPM)
 	s.rooms.New = func() any { return new(room) }
 	return s, nil
@@ -331,11 +336,11 @@ func (s *Server) failed(f wire.Form, rec *record, fail *llm.Failure, a *wire.Ans
 func (s *Server) send(w http.ResponseWriter, r *http.Request, rec *record, out *reply) {
 	in, answered := rec.in, rec.out // count when the answer has been sent to its end
 	rec.status, rec.in, rec.out = out.status, 0, 0
-	if !pass(r.Context(), out.wait) {
+	if !s.pass(r.Context(), out.wait) {
 		rec.outcome = gone
 		return
 	}
-	if out.end == hanging && !pass(r.Context(), s.opts.Faults.HoldFor) {
+	if out.end == hanging && !s.pass(r.Context(), s.opts.Faults.HoldFor) {
 		rec.outcome = gone
 	}
 	if out.end == hanging || out.end == broken && out.cut == 0 {
@@ -385,7 +390,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, out *reply) error
 			return err
 		}
 		_ = c.Flush()
-		if !pass(r.Context(), p.wait) {
+		if !s.pass(r.Context(), p.wait) {
 			return r.Context().Err()
 		}
 	}
@@ -421,12 +426,13 @@ func fill(w io.Writer, before byte) error {
 }
 
 // pass waits; false if the client left before.
-func pass(ctx context.Context, d time.Duration) bool {
+func (s *Server) pass(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
+	defer s.alarm.Set(d)()
 	select {
 	case <-timer.C:
 		return true

@@ -223,13 +223,13 @@ func (c *call) Released(class limit.Class) {
 			"%s %s: %d calls have not returned although their time is over; no more are made until one does", c.to.kind, c.to.Name(), c.gate.Stuck.Load())}})
 	case c.effect == nil || c.flight != nil:
 		if c.flight != nil {
-			c.flight.Waited(c.gate.Name(), waited, true)
+			c.flight.Passed(c.gate, waited, true)
 		}
 		c.become(out)
 		go c.onNewStack()
 	default:
 		if c.flight = c.runner.Log.Begin(c.effect, c.kept); c.flight != nil {
-			c.flight.Waited(c.gate.Name(), waited, false)
+			c.flight.Passed(c.gate, waited, false)
 			c.become(keeps)
 			return
 		}

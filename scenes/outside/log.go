@@ -11,6 +11,7 @@ import (
 
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/schedule/chain"
+	"tavernsim/llm/gate"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 )
@@ -258,15 +259,16 @@ func (f *Flight) TakeBack() {
 	f.Move(&Most{Endpoint: f.effect.Most.Endpoint, Moved: true}, func(error) {})
 }
 
-// Waited notes how long the request waited at a gate, before it was made or between two attempts. Less
-// than a millisecond is none.
-func (f *Flight) Waited(gate string, d time.Duration, between bool) {
+// Passed notes that the request passed a gate, and how long it waited there, before it was made or between two
+// attempts. Less than a millisecond is none.
+func (f *Flight) Passed(g *gate.Gate, d time.Duration, between bool) {
 	if d < time.Millisecond {
-		return
+		d = 0
 	}
+	places := g.Load().Limit
 	f.log.mu.Lock()
 	defer f.log.mu.Unlock()
-	f.place.took.Waited(gate, d)
+	f.place.took.Passed(g.Name(), places, d)
 	if between {
 		f.paused += d
 	}

@@ -36,6 +36,9 @@ type Shadows struct {
 	Barrier time.Duration
 }
 
+// Ahead is how many of them the turn itself may still make: it has not ended.
+func (s *Shadows) Ahead() int64 { return s.Asked - s.Used - s.Wasted }
+
 // use notes that the turn itself makes a request that is in the log; foretold = a shadow made it.
 func (t *table) use(e *Effect, p *place) (foretold bool) {
 	if e.Ahead {
@@ -106,7 +109,7 @@ type place struct {
 	at       protocol.Time
 	ahead    bool // a shadow asked, and the turn itself has not
 	timed    bool // the same, also before the log was opened: it is the answer of a turn at this time only
-	took     chain.Times
+	took     chain.Call
 }
 
 // verdict is what the log does with a request.

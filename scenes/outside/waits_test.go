@@ -50,6 +50,9 @@ func TestWaitsOfATurn(t *testing.T) {
 		if d := got.Waits[0].For; d < 12*time.Second || d > 30*time.Second {
 			t.Errorf("b waited for %s; want 2s for a, and the 10s that the endpoint asks for, and its jitter", d)
 		}
+		if len(got.Calls) != 1 || got.Calls[0].Gate != "slow" || got.Calls[0].Places != 1 {
+			t.Errorf("b asked once, through a gate with one place: %+v", got.Calls)
+		}
 		if got := s.log.Ended("c", 1, 1); !slices.Equal(got.Waits, []chain.Wait(nil)) || got.Took != 0 {
 			t.Errorf("c asked nobody: %+v", got)
 		}

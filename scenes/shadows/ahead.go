@@ -92,11 +92,17 @@ func (d *Driver) handed(a *one, at schedule.Tick) error {
 	if err != nil {
 		return err
 	}
+	refused, err := d.ladder.Refuses(at, func(by string) bool { return d.toldOf(a, by) })
+	if err != nil {
+		return err
+	}
 	reads = reads || at >= a.lease || d.events.Unsure(a.ordinal, at, deaf) || d.events.Held(a.ordinal, d.tick.time(at))
 	due := d.dueNow(a)
 	switch {
 	case at >= d.end, c.never != "", a.broken:
 		return nil
+	case refused: // who is told of it may have a turn before
+		return d.park(a)
 	case reads, d.ladder.Full():
 		a.held = true
 		return nil
@@ -110,6 +116,13 @@ func (d *Driver) handed(a *one, at schedule.Tick) error {
 		return nil
 	}
 	return d.begin(a, at)
+}
+
+// toldOf reports whether a refusal, when its wave has ended, tells an agent something that nobody foretells: its own, and,
+// of another one that may reach it, that this one is woken by it.
+func (d *Driver) toldOf(a *one, by string) bool {
+	o, ok := d.scene.Ordinal(by)
+	return ok && (o == a.ordinal || d.options.Mode == schedule.Tracked && d.state.Touches(a.ordinal, o))
 }
 
 // tellsFirst reports whether an agent may hear at a moment what took its time until then: if something expires in the

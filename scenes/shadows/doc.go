@@ -23,7 +23,7 @@
 //     workflows can read. If a turn learns the result of a request later (a lease, a state command, a base, an answer
 //     that it always wants), its agent, and every agent that reads the result, waits until the wave
 //     that decides the request has ended. Calls are wasted only if a request that was predicted to be granted is
-//     refused, the scene itself wakes an agent (a publication, an expiry in the world) or its script
+//     refused (changes of the world by an agent that reads what it writes are predicted), the scene itself wakes an agent (a publication, an expiry in the world) or its script
 //     reacts to an event, an agent has to wait for a full cell or is moved elsewhere, an
 //     agent fails, or the scene ends. The end of a ttl or lease is predicted, and turns wait for actions of the
 //     script at a known time. In every mode no more calls are made ahead when 50, and a tenth of the calls of

@@ -5,7 +5,7 @@
 // takes that waits only for them:
 //
 //   - at the barrier: each wave waits for its slowest turn, with its waits. Without an agent it would wait
-//     for the next one; and if the slowest waited at a gate, less, as the agent's calls held places there;
+//     for the next one; and where calls waited at gates, the others would have had the places of the agent's;
 //   - as declared: a turn waits for the agent's own turn before, and for earlier turns of agents
 //     whose class may touch its own ([schedule.Through]). It is what the schedule "tracked" can
 //     come to, with enough places at the endpoints;
@@ -41,6 +41,7 @@ type Turn struct {
 type Times struct {
 	Took  time.Duration // until they were answered
 	Waits []Wait        // before that, and between attempts; one for each gate
+	Calls []Call        // those that passed gates, in the order in which they were asked
 }
 
 // Wait is how long calls waited at the gate of an endpoint, for a place or for the next attempt.
@@ -49,23 +50,49 @@ type Wait struct {
 	For  time.Duration
 }
 
-// Waited notes a wait.
-func (t *Times) Waited(gate string, d time.Duration) {
-	for i := range t.Waits {
-		if w := &t.Waits[i]; w.Gate == gate {
-			w.For += d
-			return
-		}
-	}
-	t.Waits = append(t.Waits, Wait{gate, d})
+// Call is how long one call was under way.
+type Call struct {
+	Took   time.Duration
+	Waits  []Wait
+	Gate   string // that it passed last; "" = it passed none
+	Places int    // of the gate: as many calls may be out
 }
 
-// Add adds those of another call.
-func (t *Times) Add(o Times) {
-	t.Took += o.Took
-	for _, w := range o.Waits {
-		t.Waited(w.Gate, w.For)
+// Passed notes that a call passed a gate with some places, and how long it waited there.
+func (c *Call) Passed(gate string, places int, d time.Duration) {
+	c.Gate, c.Places = gate, places
+	if d > 0 {
+		c.Waits = waited(c.Waits, Wait{gate, d})
 	}
+}
+
+func (c *Call) waited() (d time.Duration) {
+	for _, w := range c.Waits {
+		d += w.For
+	}
+	return d
+}
+
+// Add adds a call.
+func (t *Times) Add(c Call) {
+	t.Took += c.Took
+	for _, w := range c.Waits {
+		t.Waits = waited(t.Waits, w)
+	}
+	if c.Gate != "" {
+		t.Calls = append(t.Calls, c)
+	}
+}
+
+// waited adds a wait to those of its gate.
+func waited(list []Wait, w Wait) []Wait {
+	for i := range list {
+		if list[i].Gate == w.Gate {
+			list[i].For += w.For
+			return list
+		}
+	}
+	return append(list, w)
 }
 
 // whole is how long the turn was under way.
@@ -87,9 +114,9 @@ type Paths struct {
 	wave    uint64
 	slowest Turn          // of the open wave
 	next    time.Duration // of the open wave: the whole of its slowest turn of another agent
-	turns   []held        // of the open wave, with calls
 	barrier time.Duration
-	waits   Times // of the turns that waves waited for
+	waits   []Wait // of the turns that waves waited for
+	again   replay
 
 	now    int64
 	open   []*link // by class: the longest chain with a turn of now
@@ -100,12 +127,6 @@ type Paths struct {
 type agent struct {
 	took, barrier, saves time.Duration
 	chain                *link // up to its last turn
-}
-
-// held is how long calls of a turn held places.
-type held struct {
-	agent uint32
-	took  time.Duration
 }
 
 // link is a part of a chain in which one agent acts.
@@ -167,9 +188,7 @@ func (p *Paths) Add(t Turn) {
 	} else if t.Agent != p.slowest.Agent {
 		p.next = max(p.next, t.whole())
 	}
-	if t.Took > 0 {
-		p.turns = append(p.turns, held{t.Agent, t.Took})
-	}
+	p.again.add(&t)
 	p.total += t.Took
 	a := p.agents[t.Agent]
 	if a == nil {
@@ -187,31 +206,14 @@ func (p *Paths) close() {
 	if s := &p.slowest; s.whole() > 0 {
 		p.waves++
 		p.barrier += s.whole()
-		p.waits.Add(s.Times)
-		p.agents[s.Agent].barrier += s.whole()
-		p.agents[s.Agent].saves += s.whole() - p.next
-		p.queued()
-	}
-	p.slowest, p.next, p.turns = Turn{}, 0, p.turns[:0]
-}
-
-// queued shares what the slowest turn of the wave waited at gates among the others. Without one of them it
-// would have waited as much less as the calls of that one held places, of as many as were held on the average.
-func (p *Paths) queued() {
-	whole, waited := p.slowest.whole(), p.slowest.whole()-p.slowest.Took
-	if waited <= 0 {
-		return
-	}
-	sum := time.Duration(0)
-	for _, t := range p.turns {
-		sum += t.took
-	}
-	places := max(1, float64(sum)/float64(whole))
-	for _, t := range p.turns {
-		if t.agent != p.slowest.Agent {
-			p.agents[t.agent].saves += min(waited, time.Duration(float64(t.took)/places))
+		for _, w := range s.Waits {
+			p.waits = waited(p.waits, w)
 		}
+		p.agents[s.Agent].barrier += s.whole()
+		p.again.saves(s, p.next, func(a uint32, less time.Duration) { p.agents[a].saves += less })
 	}
+	p.slowest, p.next = Turn{}, 0
+	p.again.clear()
 }
 
 // follow puts a turn behind the longest of what it waits for.
@@ -255,20 +257,20 @@ type Part struct {
 	Agent   uint32
 	Took    time.Duration // by all its calls; of Chain: by those of this part
 	Barrier time.Duration // by its turns that were the slowest of their waves, with their waits
-	Saves   time.Duration // about as much shorter the barrier's would be without it
+	Saves   time.Duration // as much shorter the barrier's would be without it, as far as that is known; 0 = not shorter
 }
 
 // Show shows the paths so far.
 func (p *Paths) Show() Shown {
 	p.close()
-	s := Shown{Model: p.total, Barrier: p.barrier, Waits: slices.Clone(p.waits.Waits), Waves: p.waves}
+	s := Shown{Model: p.total, Barrier: p.barrier, Waits: slices.Clone(p.waits), Waves: p.waves}
 	slices.SortFunc(s.Waits, func(a, b Wait) int { return cmp.Or(cmp.Compare(b.For, a.For), cmp.Compare(a.Gate, b.Gate)) })
 	var longest *link
 	for o, a := range p.agents {
 		if a.took <= 0 && a.barrier <= 0 {
 			continue
 		}
-		s.Agents = append(s.Agents, Part{o, a.took, a.barrier, a.saves})
+		s.Agents = append(s.Agents, Part{o, a.took, a.barrier, max(0, a.saves)})
 		if a.took > s.Longest || a.took == s.Longest && o < s.LongestOf {
 			s.Longest, s.LongestOf = a.took, o
 		}

@@ -29,7 +29,14 @@ func TestWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waits := func(n int, w ...chain.Wait) chain.Times { return chain.Times{Took: time.Duration(n), Waits: w} }
+	waits := func(n int, w ...chain.Wait) (t chain.Times) {
+		one := chain.Call{Took: time.Duration(n)}
+		for _, w := range w {
+			one.Passed(w.Gate, 1, w.For)
+		}
+		t.Add(one)
+		return t
+	}
 	for _, x := range []chain.Turn{
 		{Agent: 0, Class: 0, Wave: 1, At: 10, Times: took(3)},
 		{Agent: 1, Class: 1, Wave: 1, At: 10, Times: waits(1, chain.Wait{Gate: "local", For: 5}, chain.Wait{Gate: "cloud", For: 1})},

@@ -32,7 +32,7 @@ type PathPart struct {
 	Profile  string  `json:"profile,omitempty"`       // of an agent
 	Critical float64 `json:"seconds"`                 // by turns that were the slowest of their waves
 	Model    float64 `json:"model_seconds"`           // by all
-	Saves    float64 `json:"saves_seconds,omitempty"` // of an agent: about as much less without it, at the barrier
+	Saves    float64 `json:"saves_seconds,omitempty"` // of an agent: as much less without it, at the barrier
 }
 
 // PathWait is how long turns on the path waited at the gate of an endpoint.

@@ -75,6 +75,7 @@ type Schedule struct {
 	Calls          int64    `json:"calls"`
 	CallsUsed      int64    `json:"calls_used"`
 	CallsWasted    int64    `json:"calls_wasted"`
+	CallsAhead     int64    `json:"calls_ahead"` // neither yet: their turns had not ended when the scene stopped
 	Paid           Spent    `json:"paid"`        // by those calls, as far as they were answered
 	PaidUnused     Spent    `json:"paid_unused"` // of it, what no turn has used
 	Undone         int64    `json:"undone"`

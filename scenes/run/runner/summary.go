@@ -91,7 +91,7 @@ func (sc *Scene) ahead() *rundir.Schedule {
 		return nil
 	}
 	return &rundir.Schedule{
-		Name: c.Name, Turns: c.Turns, Used: c.Used, Calls: c.Calls.Asked, CallsUsed: c.Calls.Used, CallsWasted: c.Calls.Wasted, Undone: c.Undone + c.Missed, Panics: c.Panics,
+		Name: c.Name, Turns: c.Turns, Used: c.Used, Calls: c.Calls.Asked, CallsUsed: c.Calls.Used, CallsWasted: c.Calls.Wasted, CallsAhead: c.Calls.Ahead(), Undone: c.Undone + c.Missed, Panics: c.Panics,
 		Paid: rundir.Spent(c.Paid), PaidUnused: rundir.Spent(c.Vain),
 		BarrierSeconds: c.Calls.Barrier.Seconds(), WallSeconds: c.Wall.Seconds(), GaveUp: c.Off, Advice: c.Advice,
 	}

@@ -16,6 +16,7 @@ import (
 	"sort"
 
 	"tavernsim/engine/schedule"
+	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
 	"tavernsim/protocol"
 )
@@ -35,6 +36,8 @@ type rung struct {
 	asked []Wish
 	after worldstate.State
 	last  expired // that was asked for
+
+	refused []string // whose requests are, by the instance ids
 }
 
 // expired is a world at a moment behind its rung; the zero expired is none.
@@ -125,11 +128,9 @@ func (l *Ladder) Expires(at schedule.Tick) (bool, error) {
 // later is the world of a rung at a moment behind it.
 func (l *Ladder) later(n int, at schedule.Tick) (expired, error) {
 	for ; l.dirty <= n; l.dirty++ {
-		next, err := l.decide(l.rungs[l.dirty-1].after, &l.rungs[l.dirty])
-		if err != nil {
+		if err := l.decide(l.rungs[l.dirty-1].after, &l.rungs[l.dirty]); err != nil {
 			return expired{}, err
 		}
-		l.rungs[l.dirty].after, l.rungs[l.dirty].last = next, expired{}
 	}
 	r := &l.rungs[n]
 	x := r.last
@@ -152,14 +153,30 @@ func (l *Ladder) expire(x *expired, at schedule.Tick) {
 	}
 }
 
-func (l *Ladder) decide(s worldstate.State, r *rung) (worldstate.State, error) {
+// Refuses reports whether it refuses before a moment what some agent asked for, by its instance id.
+func (l *Ladder) Refuses(at schedule.Tick, some func(agent string) bool) (bool, error) {
+	n := sort.Search(len(l.rungs), func(i int) bool { return i > 0 && l.rungs[i].at >= at })
+	if _, err := l.later(n-1, at); err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(l.rungs[:n], func(r rung) bool { return slices.ContainsFunc(r.refused, some) }), nil
+}
+
+func (l *Ladder) decide(s worldstate.State, r *rung) error {
 	list := make([]worldstate.Request, len(r.asked))
 	for i := range r.asked {
 		q, err := worldstate.ReadRequest(r.asked[i].Raw)
 		if err != nil {
-			return s, err
+			return err
 		}
 		list[i] = q
 	}
-	return l.rules.Decide(s, l.time(r.at), list).Next, nil
+	made := l.rules.Decide(s, l.time(r.at), list)
+	r.after, r.last, r.refused = made.Next, expired{}, nil
+	for _, f := range made.Facts {
+		if x, refused := f.(*world.Refused); refused {
+			r.refused = append(r.refused, x.By)
+		}
+	}
+	return nil
 }

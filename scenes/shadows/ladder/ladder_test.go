@@ -113,3 +113,40 @@ func TestLadderForeseesExpiries(t *testing.T) {
 		}
 	}
 }
+
+// A ladder says whose requests it refuses, as long as they are no facts.
+func TestLadderRefuses(t *testing.T) {
+	rules, state := worldOf(t)
+	l := New(rules, state, 0, func(at schedule.Tick) protocol.Time { return 1 + 10*protocol.Time(at) })
+	ask := func(at schedule.Tick, agent uint32, by string, op world.Op, value any) {
+		q := worldstate.Request{Change: world.Request{ID: "r" + by, By: by, Profile: "p", Path: world.P("x"), Op: op, Value: protocol.Encode(value)}}
+		l.Ask(at, Wish{agent, at, q.AppendMsg(nil)})
+	}
+	want := func(what string, at schedule.Tick, names string) {
+		t.Helper()
+		got := ""
+		for _, name := range []string{"a", "b"} {
+			refuses, err := l.Refuses(at, func(by string) bool { return by == name })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if refuses {
+				got += name
+			}
+		}
+		if got != names {
+			t.Errorf("%s: %q are refused something, want %q", what, got, names)
+		}
+	}
+	ask(3, 1, "b", world.OpAdd, int64(1))
+	want("a number", 9, "")
+	ask(2, 0, "a", world.OpSet, "word")
+	want("a text", 9, "b")
+	want("before that moment", 3, "")
+	l.Forget(0, 2)
+	want("taken back", 9, "")
+	ask(3, 0, "a", world.OpPush, int64(1))
+	want("at one moment", 4, "a")
+	l.Commit(3, state)
+	want("committed", 9, "")
+}

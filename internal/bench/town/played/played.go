@@ -45,7 +45,7 @@ func Play(ctx context.Context, t *town.Trace, name string, slots int, compressio
 
 func play(ctx context.Context, t *town.Trace, name string, slots int, m *model, seen func(seconds float64)) (p town.Played, err error) {
 	p = town.Played{Schedule: name}
-	server, err := mock.New(mock.Options{Model: m})
+	server, err := mock.New(mock.Options{Model: m, Punctual: true})
 	if err != nil {
 		return p, err
 	}
