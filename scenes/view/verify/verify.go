@@ -21,7 +21,7 @@
 // # What cannot be decided again
 //
 // Failures of actors and what they took with them; what was decided outside
-// (pauses, resumptions, orders, the end; what an order changes is decided again); what the event channel decided with middleware
+// (pauses, resumptions, orders, and ends by request or by a budget; what an order changes is decided again); what the event channel decided with middleware
 // of a host that is not here ([Options].NoMiddleware); turns of which not enough was
 // recorded, what services decided in the same wave, and what the stage made of their requests: a fact that names such a
 // turn and that it can have caused, as those of a director; also turns of agents that a
@@ -29,7 +29,7 @@
 // On the realtime clock these are also turns of agents whose inbox had no room, that a
 // mailbox refused something, and that took longer than [views] waves.
 //
-// When a wave begins on the realtime clock, which turns it takes, and how much had
+// When a wave begins on the realtime clock, which turns it takes, when the scene ends, and how much had
 // reached an agent when its turn began is taken from the history: the machine decided
 // it. What the agents, the services and the stage make of it is decided again.
 //
@@ -126,6 +126,9 @@ func Run(ctx context.Context, made *setup.Scene, journal history.Journal, opt Op
 	if v.opt.Workers <= 0 {
 		v.opt.Workers = runtime.GOMAXPROCS(0)
 	}
+	if err := v.countForks(journal); err != nil {
+		return nil, nil, err
+	}
 	v.settle()
 	return v.report, v.state, v.walk(journal, through)
 }
@@ -145,6 +148,7 @@ type verifier struct {
 	// there was no room in the inbox, or a mailbox refused something.
 	unsure map[uint32]bool
 	seed   uint64 // in force: a fork may change it
+	forks  int    // before the walk
 	spaces spaces
 
 	facts *reading
@@ -156,6 +160,7 @@ type verifier struct {
 	lost   bool            // the requests of the wave are not all known
 	takes  map[uint64]bool // facts of the stage that came of such requests, by number
 	failed map[string]int  // failures of services that the stage has heard of
+	ends   bool            // the stage decides it, if the scene ends
 	taken  string          // why the facts that come are taken as they are; "" = they are decided
 	wakes  []machines.Effect
 	asked  *machines.Effect

@@ -6,16 +6,31 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/view/factjson"
 )
 
 // settle makes the folded stage ready to decide: it waits for no disk and takes no
-// snapshot, and the history says when the scene ends.
+// snapshot. On the realtime clock the history says when the scene ends.
 func (v *verifier) settle() {
-	v.stage = machines.NewStage(v.state.StageState, machines.StageConfig{Stepwise: true, Snapshots: never()}, machines.Kept{Wave: math.MaxUint64}, v.state.Shown())
+	c := machines.StageConfig{Stepwise: true, Snapshots: never(), Endless: v.forks > 0}
+	if v.made.Clock != agenda.Realtime && !c.Endless {
+		c.Stop = v.made.Stop
+	}
+	v.stage = machines.NewStage(v.state.StageState, c, machines.Kept{Wave: math.MaxUint64}, v.state.Shown())
+}
+
+// countForks counts the forks that the walk has before it. Each began with other stop conditions, of which those of the
+// last one are known.
+func (v *verifier) countForks(journal history.Journal) error {
+	return journal.Scan(persistence.Query{From: journal.Begin().Last + 1, Kinds: []string{agenda.FactForked}}, func(protocol.Record) error {
+		v.forks++
+		return nil
+	})
 }
 
 // decideWave has the stage decide the next wave again, from the inputs that the
@@ -24,8 +39,11 @@ func (v *verifier) decideWave() error {
 	if _, ok := v.peek(0); !ok {
 		return v.differs("the journal ends within a wave", nil, nil)
 	}
-	v.wave, v.lost, v.takes, v.taken, v.wakes, v.asked, v.packs = v.state.Agenda.Wave+1, false, nil, "", nil, nil, nil
+	v.wave, v.lost, v.ends, v.takes, v.taken, v.wakes, v.asked, v.packs = v.state.Agenda.Wave+1, false, false, nil, "", nil, nil, nil
 	if v.isGiven(agenda.FactForked) || v.isGiven(agenda.FactRedelivered) { // somebody changed it between two lives
+		if v.isGiven(agenda.FactForked) {
+			v.forks--
+		}
 		err := v.takeWave(TakenOutside)
 		v.settle()
 		return err
@@ -133,7 +151,11 @@ func (v *verifier) control() error {
 			if err != nil {
 				return err
 			}
-			if err := v.decide(&machines.Control{Do: machines.DoStop, Reason: f.(*agenda.Ended).Reason, At: r.Time}); err != nil {
+			reason := f.(*agenda.Ended).Reason
+			if v.ends = v.forks == 0 && v.stage.EndsBy(reason); v.ends {
+				continue
+			}
+			if err := v.decide(&machines.Control{Do: machines.DoStop, Reason: reason, At: r.Time}); err != nil {
 				return err
 			}
 		}
@@ -366,7 +388,12 @@ func (v *verifier) reasonFor(e *machines.Effect, seq uint64) string {
 			return ""
 		}
 		return TakenLetters
-	case agenda.FactPaused, agenda.FactResumed, agenda.FactEnded, agenda.FactIntervened:
+	case agenda.FactEnded:
+		if v.ends {
+			return ""
+		}
+		return TakenOutside
+	case agenda.FactPaused, agenda.FactResumed, agenda.FactIntervened:
 		return TakenOutside
 	}
 	if e.Actor == setup.ActorScene && v.taken != TakenLost {
