@@ -176,11 +176,11 @@ func sameParts(t testing.TB, wave uint64, got, want *machines.State) {
 	}
 }
 
-// mustVerify holds what a scene wrote to what its machines decide.
+// mustVerify holds what a scene wrote to what its machines decide, a few deliberations at once.
 func mustVerify(t testing.TB, s *scenestest.Scene, set scenestest.Settings) {
 	t.Helper()
 	s.Journal(t, func(j *persistence.Journal) {
-		r, _, err := verify.Run(context.Background(), s.Made(t, set), j, verify.Options{})
+		r, _, err := verify.Run(context.Background(), s.Made(t, set), j, verify.Options{Chunk: 3})
 		switch {
 		case err != nil:
 			t.Error(err)

@@ -129,7 +129,7 @@ func (r *recorder) manifest(name string, s *scenestest.Scene, clock agenda.Clock
 		Version: rundir.ManifestVersion, Run: name, Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Program: r.release,
 		Project: s.Project.ID(), ProjectHash: s.Project.Hash(), Files: rundir.Files(s.Project), Scenes: ids,
 		Interactive: name == "takeover" || name == "asks", Ticks: recordedTicks[name],
-		Seeds:       map[string]uint64{id: 1}, Clocks: map[string]agenda.ClockKind{id: sim.Clock}, Durability: persistence.Process,
+		Seeds: map[string]uint64{id: 1}, Clocks: map[string]agenda.ClockKind{id: sim.Clock}, Durability: persistence.Process,
 	}
 	if sim.Seed != nil {
 		m.Seeds[id] = *sim.Seed

@@ -15,7 +15,7 @@
 //     counted beside it, with the reason.
 //  3. The first difference ends the walk; it is the same for any number of cores.
 //  4. Memory is bounded by one wave: its requests, the facts of a service about
-//     them, and the facts of at most [chunk] deliberations; on the realtime clock
+//     them, and the facts of at most [Options].Chunk deliberations; on the realtime clock
 //     also by what changed in the last [views] waves of the world and the bases.
 //
 // # What cannot be decided again
@@ -99,6 +99,7 @@ type Side struct {
 type Options struct {
 	Through  *persistence.Wave // last wave; nil = to the end
 	Workers  int               // 0 = GOMAXPROCS
+	Chunk    int               // deliberations that are decided at once; 0 = 2,048
 	Progress func(done, total uint64)
 
 	// NoMiddleware: the scene's host had middleware, and the scene that is given has
@@ -125,6 +126,9 @@ func Run(ctx context.Context, made *setup.Scene, journal history.Journal, opt Op
 	}
 	if v.opt.Workers <= 0 {
 		v.opt.Workers = runtime.GOMAXPROCS(0)
+	}
+	if v.opt.Chunk <= 0 {
+		v.opt.Chunk = 2048
 	}
 	if err := v.countForks(journal); err != nil {
 		return nil, nil, err
