@@ -1,7 +1,6 @@
 package verify_test
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -138,10 +137,13 @@ func TestAForkHasItsOwnEnd(t *testing.T) {
 	if r := s.Run(t, set); r.Err != nil || !r.Final || r.Reason != agenda.StoppedByDeliberations {
 		t.Fatal(r)
 	}
-	s.Journal(t, func(j *persistence.Journal) {
-		r, _, err := verify.Run(context.Background(), s.Made(t, set), j, verify.Options{})
-		if err != nil || r.Difference != nil {
-			t.Errorf("%v, %+v", err, r.Difference)
-		}
-	})
+	if r := run(t, s, set, 1); r.Difference != nil {
+		t.Errorf("%+v", r.Difference)
+	}
+	set.Stop = &agenda.Stop{Ticks: 1 << 40, Deliberations: 1}
+	set.Until = ""
+	other := s.Rewrite(t, func(r *protocol.Record) { otherEnd(t, r, agenda.StoppedByEvents) })
+	if r := run(t, other, set, 1); r.Difference == nil || r.Difference.Recorded.Kind != agenda.FactEnded {
+		t.Errorf("the reason is another: %+v", r.Difference)
+	}
 }

@@ -125,42 +125,34 @@ func (v *verifier) seen(r protocol.Record) error {
 // control gives the stage what was asked of the scene from outside before the wave.
 func (v *verifier) control() error {
 	for _, r := range v.given {
-		switch r.Kind {
-		case agenda.FactIntervened:
-			o, err := v.order(r)
-			if err != nil {
-				return err
-			}
-			if err := v.decide(o); err != nil {
-				return err
-			}
-		case agenda.FactPaused:
-			f, err := v.codec.ReadFact(r.Kind, r.Data)
-			if err != nil {
-				return err
-			}
-			if err := v.decide(&machines.Control{Do: machines.DoPause, Reason: f.(*agenda.Paused).Reason}); err != nil {
-				return err
-			}
-		case agenda.FactResumed:
-			if err := v.decide(&machines.Control{Do: machines.DoResume}); err != nil {
-				return err
-			}
-		case agenda.FactEnded:
-			f, err := v.codec.ReadFact(r.Kind, r.Data)
-			if err != nil {
-				return err
-			}
-			reason := f.(*agenda.Ended).Reason
-			if v.ends = v.forks == 0 && v.stage.EndsBy(reason); v.ends {
-				continue
-			}
-			if err := v.decide(&machines.Control{Do: machines.DoStop, Reason: reason, At: r.Time}); err != nil {
-				return err
-			}
+		in, err := v.wanted(r)
+		if err == nil && in != nil {
+			err = v.decide(in)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// wanted is what a fact shows that somebody outside asked for; nil = nothing, or an end that the stage finds itself.
+func (v *verifier) wanted(r protocol.Record) (machines.Input, error) {
+	if r.Kind == agenda.FactIntervened {
+		return v.order(r)
+	}
+	f, err := v.codec.ReadFact(r.Kind, r.Data)
+	switch x := f.(type) {
+	case *agenda.Paused:
+		return &machines.Control{Do: machines.DoPause, Reason: x.Reason}, err
+	case *agenda.Resumed:
+		return &machines.Control{Do: machines.DoResume}, err
+	case *agenda.Ended:
+		if v.ends = v.forks == 0 && v.stage.EndsBy(x.Reason); !v.ends {
+			return &machines.Control{Do: machines.DoStop, Reason: x.Reason, At: r.Time}, err
+		}
+	}
+	return nil, err
 }
 
 // order is the order from outside that a fact shows.
