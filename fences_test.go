@@ -184,7 +184,7 @@ func larger() map[string]int {
 		"scenes/tooling":      1470,
 		"scenes/view/inspect": 3210,
 		"scenes/load/project": 3995,
-		"scenes/view/verify":  1556,
+		"scenes/view/verify":  1580,
 		"tam":                 2460,
 		"tam/toolsxml":        2140,
 		"tools/manifest":      1453,

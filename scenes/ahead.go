@@ -51,7 +51,7 @@ func (r *Run) runAhead(state *machines.State) (err error) {
 	}
 	opt := shadows.Options{
 		Mode: mode, Runner: sc.outside, From: outside.From{Scene: cmp.Or(sc.options.Name, sc.ID), Class: shadows.Class}, Codec: sc.Codec,
-		Stop: sc.options.Stop, Context: &sc.context, Log: sc.log, Count: sc.metrics.Ahead, Rest: sc.takes.Of, Lie: sc.options.Lie,
+		Context: &sc.context, Log: sc.log, Count: sc.metrics.Ahead, Rest: sc.takes.Of, Lie: sc.options.Lie,
 	}
 	if err := shadows.Check(sc.Scene, mode); err != nil || sc.outside.Log == nil {
 		return err

@@ -1,6 +1,7 @@
 package scenes_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/view/verify"
@@ -98,11 +100,87 @@ func mustFoldAt(t testing.TB, s *scenestest.Scene, set scenestest.Settings, wave
 	}
 }
 
-// mustVerify holds what a scene wrote to what its machines decide.
+// mostCuts bounds the places where mustReload cuts a history.
+const mostCuts = 6
+
+// mustReload holds that whatever a state keeps is in a snapshot of it: cut after some of the waves, the snapshot is of the
+// same state, and the facts behind it lead to the same end.
+func mustReload(t testing.TB, s *scenestest.Scene, set scenestest.Settings) {
+	t.Helper()
+	made := s.Made(t, set)
+	whole := newState(t, made)
+	cuts := map[uint64]*machines.State{} // by wave
+	var last uint64
+	s.Journal(t, func(j *persistence.Journal) { last = j.Durable().Number })
+	s.Facts(t, func(r protocol.Record, _ protocol.Fact) {
+		for wave, cut := range cuts {
+			if err := cut.Apply(r); err != nil {
+				t.Fatalf("cut after wave %d: %v", wave, err)
+			}
+		}
+		if err := whole.Apply(r); err != nil {
+			t.Fatal(err)
+		}
+		if wave := whole.Agenda.Wave; r.Kind == agenda.FactWaveClosed && wave%(last/mostCuts+1) == 0 {
+			cuts[wave] = reloaded(t, made, whole)
+			sameParts(t, wave, cuts[wave], whole)
+		}
+	})
+	for wave, cut := range cuts {
+		sameParts(t, wave, cut, whole)
+	}
+}
+
+func newState(t testing.TB, made *setup.Scene) *machines.State {
+	t.Helper()
+	s, err := machines.New(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// reloaded is a state made of what a snapshot of another one holds.
+func reloaded(t testing.TB, made *setup.Scene, s *machines.State) *machines.State {
+	t.Helper()
+	other := newState(t, made)
+	for name, raw := range stored(t, s) {
+		if err := other.Load(name, raw); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return other
+}
+
+// stored are the parts of a snapshot, with all that the stage keeps.
+func stored(t testing.TB, s *machines.State) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
+	err := s.Parts(func(name string, raw []byte) { all[name] = bytes.Clone(raw) })
+	if err == nil {
+		all[machines.Agenda], err = s.EncodeScene()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func sameParts(t testing.TB, wave uint64, got, want *machines.State) {
+	t.Helper()
+	have := stored(t, got)
+	for name, raw := range stored(t, want) {
+		if !bytes.Equal(have[name], raw) {
+			t.Errorf("%s: by way of a snapshot of wave %d it is after wave %d\n%q\nand by the facts alone\n%q", name, wave, want.Agenda.Wave, have[name], raw)
+		}
+	}
+}
+
+// mustVerify holds what a scene wrote to what its machines decide, a few deliberations at once.
 func mustVerify(t testing.TB, s *scenestest.Scene, set scenestest.Settings) {
 	t.Helper()
 	s.Journal(t, func(j *persistence.Journal) {
-		r, _, err := verify.Run(context.Background(), s.Made(t, set), j, verify.Options{})
+		r, _, err := verify.Run(context.Background(), s.Made(t, set), j, verify.Options{Chunk: 3})
 		switch {
 		case err != nil:
 			t.Error(err)

@@ -126,7 +126,7 @@ func (j *listed) run(t *testing.T, s *scenestest.Scene) scenes.Outcome {
 	made := s.Made(t, scenestest.Settings{})
 	j.started = make(chan struct{})
 	j.live, err = scenes.Start(made, j, scenes.Options{
-		Stop: s.Def.Definition.Simulation.Stop, Model: model, System: system, Latency: timing.NewLatency(), Metrics: metrics.New().Scene(made.ID),
+		Model: model, System: system, Latency: timing.NewLatency(), Metrics: metrics.New().Scene(made.ID),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,10 +9,13 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/tools/txtar"
 
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/control"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -328,5 +331,30 @@ func TestEphemeralEventsKeepAgentsSeated(t *testing.T) {
 		if scenes.Stays(m) != ephemeral {
 			t.Errorf("ephemeral %v: it stays: %v", ephemeral, !ephemeral)
 		}
+	}
+}
+
+// An agent that deliberates keeps its actor, however long its model takes and nobody tells it anything.
+func TestWhoDeliberatesKeepsItsActor(t *testing.T) {
+	s := scenestest.New(t, realtimeScene(t, "agent_instances: [{instance_id: slow, profile_id: person}, {instance_id: quick, profile_id: person, custom_runtime_config: {deliberation_frequency_hz: 2}}]\nsimulation: {clock: realtime, stop: {after: 15s}}"), "")
+	synctest.Test(t, func(t *testing.T) {
+		m := &slow{answer: func(_ context.Context, q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+			if q.Agent == "slow" {
+				time.Sleep(10 * time.Second)
+			}
+			return protocol.ModelAnswer{Text: "done", Finish: protocol.FinishStop}, nil
+		}}
+		if r := live(t, s, scenestest.Settings{Model: m, Passivate: time.Second}).Close(); r.Err != nil || r.Reason != agenda.StoppedByTime {
+			t.Error(r)
+		}
+	})
+	ended, waves := 0, 0
+	s.Facts(t, func(r protocol.Record, _ protocol.Fact) {
+		if waves++; r.Actor == "slow" {
+			ended++
+		}
+	}, agentfact.FactTurnEnded)
+	if ended == 0 || waves < 20 {
+		t.Errorf("%d turns of the slow agent ended, and %d of all", ended, waves)
 	}
 }

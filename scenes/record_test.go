@@ -128,8 +128,8 @@ func (r *recorder) manifest(name string, s *scenestest.Scene, clock agenda.Clock
 	m := &rundir.Manifest{
 		Version: rundir.ManifestVersion, Run: name, Created: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), Program: r.release,
 		Project: s.Project.ID(), ProjectHash: s.Project.Hash(), Files: rundir.Files(s.Project), Scenes: ids,
-		Interactive: name == "takeover" || name == "asks",
-		Seeds:       map[string]uint64{id: 1}, Clocks: map[string]agenda.ClockKind{id: sim.Clock}, Durability: persistence.Process,
+		Interactive: name == "takeover" || name == "asks", Ticks: recordedTicks[name],
+		Seeds: map[string]uint64{id: 1}, Clocks: map[string]agenda.ClockKind{id: sim.Clock}, Durability: persistence.Process,
 	}
 	if sim.Seed != nil {
 		m.Seeds[id] = *sim.Seed
@@ -159,7 +159,7 @@ func (r *recorder) town() {
 	}
 	seed := uint64(11)
 	fork := filepath.Join(r.root, "fork")
-	if _, err := rundir.Fork(filepath.Join(r.root, "town"), fork, rundir.ForkOptions{At: "wave:9", Seed: &seed, Set: []string{"world.fountain=\"full\""}, Version: r.release}); err != nil {
+	if _, err := rundir.Fork(filepath.Join(r.root, "town"), fork, rundir.ForkOptions{At: "wave:9", Seed: &seed, Set: []string{"world.fountain=\"full\"", fmt.Sprint("simulation.stop.ticks=", recordedTicks["fork"])}, Version: r.release}); err != nil {
 		r.t.Fatal(err)
 	}
 	forked := *s

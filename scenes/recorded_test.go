@@ -155,7 +155,7 @@ func (r *recorded) read() string {
 	defer store.Close()
 	run := &rundir.Opened{Dir: r.dir, Manifest: m, Project: p, Store: store}
 	for _, id := range m.Scenes {
-		made, err := made(m, p, id)
+		made, err := made(m, p, id, recordedTicks[filepath.Base(r.dir)])
 		journal, bad := store.Journal(id)
 		if !r.refused("journal", errors.Join(err, bad)) {
 			r.scene(run, made, journal)
@@ -164,13 +164,16 @@ func (r *recorded) read() string {
 	return r.b.String()
 }
 
+// recordedTicks are stop conditions of recorded runs, by their folders: the manifests of older ones do not say them.
+var recordedTicks = map[string]int64{"fork": 12, "redelivered": 12, "tasks": 12, "given_up": 40}
+
 // made is what the run was made of: a manifest does not say what its host brought.
-func made(m *rundir.Manifest, p *project.Project, id string) (*setup.Scene, error) {
+func made(m *rundir.Manifest, p *project.Project, id string, ticks int64) (*setup.Scene, error) {
 	def, err := p.Scene(id)
 	if err != nil {
 		return nil, err
 	}
-	return setup.New(p, def, setup.Options{Interactive: m.Interactive, Seed: m.Seeds[id], Clock: m.Clocks[id], ProjectHash: m.ProjectHash, External: oracleTools(), Numbered: m.Numbered()})
+	return setup.New(p, def, setup.Options{Interactive: m.Interactive, Seed: m.Seeds[id], Clock: m.Clocks[id], ProjectHash: m.ProjectHash, External: oracleTools(), Numbered: m.Numbered(), For: m.For.Std(), Ticks: cmp.Or(m.Ticks, ticks), Until: m.Until})
 }
 
 func (r *recorded) scene(run *rundir.Opened, made *setup.Scene, j *persistence.Journal) {

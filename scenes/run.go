@@ -36,10 +36,8 @@ import (
 	"tavernsim/scenes/timing"
 )
 
-// Options of one running scene. Its facts do not depend on them, except on the model
-// and the stop conditions.
+// Options of one running scene. Its facts do not depend on them, except on the model.
 type Options struct {
-	Stop agenda.Stop // all stop conditions; see MergeStop
 	// Raised: the budgets are others than those that the scene had when it stopped.
 	Raised bool
 
@@ -197,7 +195,7 @@ func Start(made *setup.Scene, journal Journal, opt Options) (*Run, error) {
 		return nil, err
 	}
 	r.control(doStart)
-	if d := opt.Stop.WallTime.Std(); d > 0 {
+	if d := sc.Stop.WallTime.Std(); d > 0 {
 		r.wallTime = time.AfterFunc(d, func() { r.stopAfterWave(agenda.StoppedByWallTime) })
 	}
 	return r, nil
@@ -225,7 +223,7 @@ func (r *Run) launch() error {
 	if err != nil {
 		return err
 	}
-	machine := machines.NewStage(state.StageState, machines.StageConfig{Stop: sc.options.Stop, Snapshots: sc.options.Snapshots, Raised: sc.options.Raised, Orders: planned, Gated: len(sc.options.Control) > 0 || sc.options.Links != nil}, machines.Kept{Wave: durable.Number, Bytes: durable.Total}, view)
+	machine := machines.NewStage(state.StageState, machines.StageConfig{Stop: sc.Stop, Snapshots: sc.options.Snapshots, Raised: sc.options.Raised, Orders: planned, Gated: len(sc.options.Control) > 0 || sc.options.Links != nil}, machines.Kept{Wave: durable.Number, Bytes: durable.Total}, view)
 	for _, agent := range sc.outside.Log.Agents() {
 		sc.resumes(state.Spending, agent)
 	}

@@ -164,6 +164,7 @@ func (p *player) run(args []string) {
 		p.digests = append(p.digests, r.Digest())
 	}
 	mustRestore(p.t, p.scene, set)
+	mustReload(p.t, p.scene, set)
 	mustVerify(p.t, p.scene, set)
 	if !p.print {
 		return
@@ -192,6 +193,7 @@ func (p *player) together(ids []string, set scenestest.Settings) {
 	for i, s := range p.linked {
 		p.digests = append(p.digests, results[i].Digest())
 		mustRestore(p.t, s, set)
+		mustReload(p.t, s, set)
 		mustVerify(p.t, s, set)
 		if p.print {
 			mustVerifyLost(p.t, s, set, everyTurn)

@@ -126,7 +126,7 @@ func (k *keeping) run(dir string) {
 	}
 	defer store.Close()
 	for _, id := range m.Scenes {
-		made, err := made(m, p, id)
+		made, err := made(m, p, id, 0)
 		if err == nil {
 			err = k.scene(filepath.Base(dir), made, store)
 		}

@@ -334,3 +334,17 @@ func TestBlockedAndGivenUp(t *testing.T) {
 		t.Error("what others have not perceived is forgotten")
 	}
 }
+
+// A publisher goes on when the receiver rests behind a gate: nobody knows when that has its next turn.
+func TestAClosedGateReleases(t *testing.T) {
+	s := New(counter(2))
+	s.Start(at(0))
+	s.Take(at(0))
+	ends(s, at(0), []uint32{0, 1})
+	waits(0, 1)(s, at(0))
+	s.CloseWave(WaveClosed{Wave: 1}, at(0))
+	s.Close(ByScript, 1, at(0))
+	if got := s.Take(at(1)); s.Waiting() != 0 || !slices.Equal(got, []uint32{0}) {
+		t.Errorf("%d wait, woken are %v", s.Waiting(), got)
+	}
+}

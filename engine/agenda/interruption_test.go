@@ -140,3 +140,24 @@ func TestManyFailures(t *testing.T) {
 		t.Errorf("the last failure: %+v", f)
 	}
 }
+
+// What an agent has deferred goes when it leaves, but for what has joined the wave, and nothing interrupts it when it
+// comes again.
+func TestWhoLeavesHasNothingDeferred(t *testing.T) {
+	c := config(Timing{Interrupt: true, InterruptBy: protocol.Low}, Timing{})
+	c.Counts = true
+	s := New(c)
+	s.Start(at(0))
+	s.TurnEnded(0, Turn{Wave: 1, BusyUntil: at(9), Urgency: protocol.Low}, at(0))
+	for i, agent := range []uint32{0, 0, 1} {
+		s.Defer(Deferred{Due: at(float64(2 + i)), Agent: agent})
+	}
+	s.Removed(Removed{Agent: 0}, at(2))
+	if left := s.DeferredBy(at(9)); len(left) != 2 || left[0].Due != at(2) || left[1].Agent != 1 {
+		t.Errorf("deferred are %+v", left)
+	}
+	s.Spawned(Spawned{Agent: 0}, at(2))
+	if _, ok := s.Interruption(0, protocol.Critical, "e", at(3)); ok {
+		t.Error("it is interrupted in a turn of its former life")
+	}
+}

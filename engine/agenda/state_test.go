@@ -322,10 +322,13 @@ func TestSnapshotGoesOnAlike(t *testing.T) {
 		for range rapid.IntRange(1, 5).Draw(t, "agents") {
 			timings = append(timings, Timing{
 				WakeOnStart: rapid.Bool().Draw(t, "start"), MaxRestarts: rapid.IntRange(1, 3).Draw(t, "restarts"),
-				Period: time.Duration(rapid.IntRange(0, 4).Draw(t, "period")) * 700 * time.Millisecond,
+				Period:    time.Duration(rapid.IntRange(0, 4).Draw(t, "period")) * 700 * time.Millisecond,
+				Interrupt: rapid.Bool().Draw(t, "interrupt"), InterruptBy: protocol.Normal,
 			})
 		}
-		s := New(config(timings...))
+		c := config(timings...)
+		c.Counts = true
+		s := New(c)
 		s.Start(at(0))
 		for range rapid.IntRange(0, 15).Draw(t, "waves") {
 			now, ok := s.NextTime()
@@ -346,7 +349,7 @@ func TestSnapshotGoesOnAlike(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		back, err := Restore(config(timings...), codec, raw)
+		back, err := Restore(c, codec, raw)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -396,7 +399,8 @@ func step(t *rapid.T, s *State, woken []uint32, now protocol.Time) {
 			s.TurnEnded(o, Turn{Wave: s.Wave + 1, SleepUntil: now.Add(time.Duration(rapid.IntRange(1, 9000).Draw(t, "sleep")) * time.Millisecond), WakeAbove: protocol.High}, now)
 		case 2:
 			busy := now.Add(time.Duration(rapid.IntRange(1, 5000).Draw(t, "busy")) * time.Millisecond)
-			s.TurnEnded(o, Turn{Wave: s.Wave + 1, BusyUntil: busy}, now)
+			urgency := protocol.Priority(rapid.IntRange(-1, 2).Draw(t, "urgency"))
+			s.TurnEnded(o, Turn{Wave: s.Wave + 1, BusyUntil: busy, Urgency: urgency}, now)
 			s.Defer(Deferred{Due: busy, Agent: o, Effects: []protocol.Sequenced{{To: worldstate.Service, Data: protocol.Encode("x")}}})
 		default:
 			s.TurnEnded(o, Turn{Wave: s.Wave + 1, Asleep: rapid.Bool().Draw(t, "asleep"), WakeAbove: protocol.Normal}, now)
@@ -404,7 +408,12 @@ func step(t *rapid.T, s *State, woken []uint32, now protocol.Time) {
 	}
 	for range rapid.IntRange(0, 3).Draw(t, "events") {
 		o := uint32(rapid.IntRange(0, len(s.slots)-1).Draw(t, "who"))
-		s.Heard(o, protocol.Priority(rapid.IntRange(-1, 2).Draw(t, "priority")), s.Wave+1, now)
+		p := protocol.Priority(rapid.IntRange(-1, 2).Draw(t, "priority"))
+		s.Heard(o, p, s.Wave+1, now)
+		s.Reached(o)
+		if f, ok := s.Interruption(o, p, "e", now); ok {
+			s.Interrupted(f, now)
+		}
 	}
 }
 

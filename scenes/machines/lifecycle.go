@@ -227,6 +227,7 @@ func (s *Stage) Outcome() Outcome { return s.halt.Outcome }
 func (s *Stage) stops() (reason string, at protocol.Time) {
 	stop := &s.config.Stop
 	switch {
+	case s.config.Endless:
 	case s.script != nil && s.script.State.Outcome != nil && s.script.State.Outcome.Ends:
 		return agenda.StoppedByOutcome, s.reaction(s.Agenda.Now)
 	case stop.Deliberations > 0 && s.Tally.Deliberations >= stop.Deliberations:
@@ -269,6 +270,19 @@ func ticksLong(n int64, tick time.Duration) time.Duration {
 		return math.MaxInt64
 	}
 	return time.Duration(n) * tick
+}
+
+// EndsBy reports whether the stage itself finds that a reason ends the scene now, on the virtual clock. Else it hears
+// of it from outside: of a request, a budget that nobody raised, or a limit of time that was reached for an order which
+// no history has, since no wave took it.
+func (s *Stage) EndsBy(reason string) bool {
+	switch reason {
+	case agenda.StoppedByRequest, agenda.StoppedByBudget:
+		return false
+	case agenda.StoppedByTime, agenda.StoppedByTicks:
+		return s.coming() != 0
+	}
+	return true
 }
 
 // until evaluates the stop condition over the world and the scene's counters.

@@ -51,6 +51,8 @@ type StageConfig struct {
 	// Stepwise is for verify: a wave begins only with a Tick, or in realtime with
 	// Arrivals, so that verify can give inputs from outside between two waves.
 	Stepwise bool
+	// Endless: nobody knows the stop conditions, as of the waves that a fork has of its parent.
+	Endless bool
 	// Gated: each wave waits until the gate says so; see [Gate].
 	Gated bool
 	// Raised: the budgets are others than those that refused something before.

@@ -234,14 +234,18 @@ func (s *Scene) made(set Settings) (*setup.Scene, error) {
 	if own := s.Def.Definition.Simulation.Seed; seed == 0 && own != nil {
 		seed = *own
 	}
-	return setup.New(s.Project, s.Def, setup.Options{
+	made, err := setup.New(s.Project, s.Def, setup.Options{
 		Seed: max(seed, 1), Clock: set.Clock, Agents: set.Agents, Until: set.Until, ProjectHash: s.Project.Hash(), Middleware: set.Middleware, External: set.External, Endpoints: set.Endpoints, Interactive: set.People, Tools: string(cmp.Or(set.Tools, tooling.Mock)),
 	})
+	if err == nil && set.Stop != nil {
+		made.Stop = *set.Stop
+	}
+	return made, err
 }
 
 func (s *Scene) options(set Settings) (scenes.Options, *tooling.Set, error) {
 	opt := scenes.Options{
-		Stop: s.Def.Definition.Simulation.Stop, Snapshots: set.policy(), Model: set.Model, Executors: set.Executors,
+		Snapshots: set.policy(), Model: set.Model, Executors: set.Executors,
 		Metrics: metrics.New().Scene(s.Def.Definition.ID), Latency: timing.NewLatency(), Orders: set.Orders, PassivateAfter: set.Passivate,
 	}
 	if env := os.Getenv("SIMD_TEST_PASSIVATE"); env != "" && set.Passivate == 0 {
@@ -249,9 +253,6 @@ func (s *Scene) options(set Settings) (scenes.Options, *tooling.Set, error) {
 		if opt.PassivateAfter, err = time.ParseDuration(env); err != nil {
 			return opt, nil, err
 		}
-	}
-	if set.Stop != nil {
-		opt.Stop = *set.Stop
 	}
 	hands, err := tooling.New(tooling.Options{Project: s.Project, Scene: s.Def.Definition.ID, Mode: cmp.Or(set.Tools, tooling.Mock), Run: "test", Services: set.Services, Sandbox: set.Sandbox, Secrets: set.Secrets, Grants: set.grants(s.Project), Artifacts: artifacts.Of(s.Dir), Mounts: set.Mounts})
 	if err != nil {

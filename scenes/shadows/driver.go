@@ -30,7 +30,6 @@ type Options struct {
 	Runner  *outside.Runner // whose log is open
 	From    outside.From    // of the scene's requests; the driver fills in agent, turn and time
 	Codec   *protocol.Codec
-	Stop    agenda.Stop
 	Context context.Context // ends with the scene
 	Log     *slog.Logger
 	Rest    func(class uint16) time.Duration // that a turn is expected to take
@@ -286,7 +285,7 @@ func Name(m schedule.Mode) string {
 
 // ends reads when the scene ends.
 func (d *Driver) ends(state *machines.State) {
-	stop := d.options.Stop
+	stop := d.scene.Stop
 	d.end = schedule.Never
 	begun := d.tick.start
 	if state.Agenda.Started {

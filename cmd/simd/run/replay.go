@@ -108,7 +108,11 @@ func writeVerified(w io.Writer, r *verify.Report) {
 	fmt.Fprintf(w, "  decided again and the same: %s of %s facts, %s deliberations, %s waves\n",
 		terminal.Thousands(r.Verified), terminal.Thousands(r.Facts), terminal.Thousands(r.Deliberations), terminal.Thousands(r.Waves))
 	for _, reason := range protocol.SortedKeys(r.Taken) {
-		fmt.Fprintf(w, "  not decided again: %s facts (%s)\n", terminal.Thousands(r.Taken[reason]), takenText(reason))
+		facts := "facts"
+		if r.Taken[reason] == 1 {
+			facts = "fact"
+		}
+		fmt.Fprintf(w, "  not decided again: %s %s (%s)\n", terminal.Thousands(r.Taken[reason]), facts, takenText(reason))
 	}
 	d := r.Difference
 	if d == nil {

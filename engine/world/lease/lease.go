@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -161,18 +162,13 @@ func (h Lease) refuse(want Lease) error {
 func (l Leases) meet(s *search, p world.Path, wanted func(*entry) bool) {
 	s.Wanted = wanted
 	var room [128]byte
-	key := room[:0]
-	for i := range p {
-		longer, ok := appendSegment(key, p[i])
-		if !ok {
-			break
-		}
-		s.At(l.byPath, string(key))
-		key = longer
-	}
+	key := appendStem(room[:0], p)
 	if len(key) == 0 {
 		s.In(l.byPath, "", "")
 		return
+	}
+	for i := 0; i < len(key); i += bytes.Index(key[i:], []byte(segmentEnd)) + len(segmentEnd) {
+		s.At(l.byPath, string(key[:i])) // above it
 	}
 	from := string(key)
 	key[len(key)-1]++ // the first key behind all that begin with it
@@ -181,34 +177,29 @@ func (l Leases) meet(s *search, p world.Path, wanted func(*entry) bool) {
 
 // stem is a path in byPath: its names and positions, up to one that may be several
 // places. Paths overlap only if the stem of one begins with that of the other.
-func stem(p world.Path) string {
-	var key []byte
-	for i := range p {
-		longer, ok := appendSegment(key, p[i])
-		if !ok {
-			break
-		}
-		key = longer
-	}
-	return string(key)
-}
+func stem(p world.Path) string { return string(appendStem(nil, p)) }
 
-// appendSegment appends a segment and its end, 0 1. A 0 within it becomes 0 2, so no
-// segment is the beginning of another. A name of digits and its position are the same.
-func appendSegment(b []byte, s world.Segment) (longer []byte, ok bool) {
-	switch {
-	case s.Kind == world.Index && s.Pos >= 0:
-		b = strconv.AppendInt(b, int64(s.Pos), 10)
-	case s.Kind != world.Name:
-		return b, false
-	default:
-		for i := range len(s.Key) {
-			if b = append(b, s.Key[i]); s.Key[i] == 0 {
-				b = append(b, 2)
+// segmentEnd is behind each segment. A 0 within it becomes 0 2, so no segment is the beginning of another.
+const segmentEnd = "\x00\x01"
+
+// appendStem appends the stem of a path. A name of digits and its position are the same.
+func appendStem(b []byte, p world.Path) []byte {
+	for _, s := range p {
+		switch {
+		case s.Kind == world.Index && s.Pos >= 0:
+			b = strconv.AppendInt(b, int64(s.Pos), 10)
+		case s.Kind != world.Name:
+			return b
+		default:
+			for i := range len(s.Key) {
+				if b = append(b, s.Key[i]); s.Key[i] == 0 {
+					b = append(b, 2)
+				}
 			}
 		}
+		b = append(b, segmentEnd...)
 	}
-	return append(b, 0, 1), true
+	return b
 }
 
 func (h Lease) check(d time.Duration) error {

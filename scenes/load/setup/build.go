@@ -32,7 +32,7 @@ import (
 
 // New compiles a scene of a project and makes everything that its machines share.
 func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
-	sc := &Scene{Options: opt, ID: def.Definition.ID, Project: p, Def: def, Condition: def.Until, Script: def.Script, Space: def.Space}
+	sc := &Scene{Options: opt, ID: def.Definition.ID, Project: p, Def: def, Stop: opt.stop(def.Definition.Simulation.Stop), Condition: def.Until, Script: def.Script, Space: def.Space}
 	if sc.Clock == "" {
 		sc.Clock = def.Definition.Simulation.Clock
 	}
@@ -89,6 +89,17 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 		return nil, err
 	}
 	return sc, errors.Join(sc.checkSeats(), b.budgets())
+}
+
+// stop lays the conditions of the options over those of the definition.
+func (opt *Options) stop(stop agenda.Stop) agenda.Stop {
+	if opt.For > 0 {
+		stop.After = protocol.Duration(opt.For)
+	}
+	if opt.Ticks > 0 {
+		stop.Ticks = opt.Ticks
+	}
+	return stop
 }
 
 // budgets reads those of the run, the scene and the profiles of its agents.

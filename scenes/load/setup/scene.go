@@ -3,6 +3,7 @@ package setup
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
@@ -39,9 +40,11 @@ const TypeAgentFailed = "agent.failed"
 type Options struct {
 	Run         string // in which the scene began; "" = nobody knows
 	Seed        uint64
-	Clock       agenda.ClockKind          // "" = what the definition says
-	Agents      int                       // scales the counts; 0 = as defined
-	Until       string                    // replaces the definition's condition when not empty
+	Clock       agenda.ClockKind // "" = what the definition says
+	Agents      int              // scales the counts; 0 = as defined
+	For         time.Duration    // replaces the definition's stop condition of its kind, as the next two do; 0 = that
+	Ticks       int64
+	Until       string
 	Budget      *budget.Budget            // the scene's share of the run's; nil = none
 	Model       string                    // answers requests without a name, in place of the definition's; "" = that
 	Raised      bool                      // Budget takes the place of the scene's own
@@ -89,7 +92,8 @@ type Scene struct {
 	StateTurns map[string]*turns.Rules     // in states of the script that say so themselves
 	Budgets    *budget.Config              // of its agents; nil = none
 	Rules      *worldstate.Machine         // of the world
-	Condition  *expr.Program               // of the scene's end; nil = none
+	Stop       agenda.Stop                 // when the scene ends
+	Condition  *expr.Program               // of the scene's end, too; nil = none
 	Script     *script.Program             // nil = none
 	Interrupts bool                        // there are agents whose deliberations events interrupt
 	Blocks     bool                        // there are agents whose full lanes block publishers

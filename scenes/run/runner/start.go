@@ -12,7 +12,6 @@ import (
 	"tavernsim/internal/metrics"
 	"tavernsim/llm/limit"
 	"tavernsim/persistence"
-	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/links"
@@ -132,7 +131,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) (err error) {
 	s := &Scene{tools: hands, ID: id, Seed: r.Manifest.Seeds[id], journal: journal, began: journal.Durable().Number, models: set, latency: timing.NewLatency(), report: def.Definition.Simulation.Report}
 	s.project.Store(has)
 	s.Run, err = scenes.Start(made, journal, scenes.Options{
-		Schedule: opt.Schedule, Stop: stopOf(def, opt), Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Orders: opt.ordersOf(id), Control: control.For(id, opt.Control), Desk: r.deskOf(id), Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
+		Schedule: opt.Schedule, Raised: opt.raised, Snapshots: opt.Snapshots, Model: set.Provider(), Pictures: r.pictures(), Class: r.class(id), Orders: opt.ordersOf(id), Control: control.For(id, opt.Control), Desk: r.deskOf(id), Executors: append(slices.Clone(opt.Executors), r.entries(hands, opt)...), System: r.host.system, Name: r.host.actorName(r.Dir, id),
 		Metrics: counts, Log: r.log, Latency: s.latency, ColdWakes: opt.ColdWakes, Serial: opt.Serial, Crashes: opt.Crashes[id], Links: r.links.Of(id), Folding: r.recovering(id),
 		Effects:     func() (outside.Journal, error) { return r.store.Direct(outside.JournalID(id)) },
 		PassiveFile: func() (seats.File, error) { return seats.Scratch(r.Dir) },
@@ -189,17 +188,4 @@ func (r *Runner) keepEnded(made *setup.Scene, journal *persistence.Journal, reas
 		outcome: scenes.Outcome{Outcome: machines.Outcome{Reason: reason, Final: true}, Wave: journal.Durable(), State: state.StageState},
 	})
 	return nil
-}
-
-// stopOf lays the flags over the scene's own stop conditions: a flag replaces
-// the condition of its kind.
-func stopOf(def *project.Scene, opt Options) agenda.Stop {
-	stop := def.Definition.Simulation.Stop
-	if opt.For > 0 {
-		stop.After = protocol.Duration(opt.For)
-	}
-	if opt.Ticks > 0 {
-		stop.Ticks = opt.Ticks
-	}
-	return stop
 }

@@ -17,9 +17,6 @@ import (
 	"tavernsim/scenes/machines/tally"
 )
 
-// chunk is how many deliberations are decided at once.
-const chunk = 2048
-
 // turn is one deliberation that is decided again.
 type turn struct {
 	agent   uint32
@@ -66,7 +63,7 @@ func (v *verifier) turns() error {
 // the stage when no turn waits before it.
 func (v *verifier) gather() (list []turn, n int, err error) {
 	ahead := 0
-	for n < len(v.wakes) && len(list) < chunk {
+	for n < len(v.wakes) && len(list) < v.opt.Chunk {
 		if r, _ := v.peek(ahead); r.Kind == agenda.FactAgentFailed {
 			if len(list) > 0 {
 				return list, n, nil

@@ -15,13 +15,13 @@
 //     counted separately, with the reason.
 //  3. The first difference ends the walk; it is the same for any number of cores.
 //  4. Memory is bounded by one wave: its requests, the facts of a service about
-//     them, and the facts of at most [chunk] deliberations; on the realtime clock
+//     them, and the facts of at most [Options].Chunk deliberations; on the realtime clock
 //     also by what changed in the last [views] waves of the world and the bases.
 //
 // # What cannot be decided again
 //
 //   - Failures of actors and their consequences.
-//   - Decisions from outside: pauses, resumptions, orders, the end. The changes of an order are decided again.
+//   - Decisions from outside: pauses, resumptions, orders, ends by request or by a budget. The changes of an order are decided again.
 //   - Decisions of the event channel with middleware of a host that is missing here ([Options].NoMiddleware).
 //   - Turns without enough records, decisions of services in the same wave, and the stage's facts about
 //     their requests: facts that name such a turn and that it can have caused, such as those of a director.
@@ -29,7 +29,7 @@
 //   - On the realtime clock also turns of agents whose inbox had no room, for which a
 //     mailbox refused something, or that took longer than [views] waves.
 //
-// On the realtime clock, verify takes from the history when a wave begins, which turns it takes, and how much had
+// On the realtime clock, verify takes from the history when a wave begins, which turns it takes, when the scene ends, and how much had
 // reached an agent when its turn began, because timing decided that. It decides again
 // what the agents, the services and the stage do then.
 //
@@ -99,6 +99,7 @@ type Side struct {
 type Options struct {
 	Through  *persistence.Wave // last wave; nil = to the end
 	Workers  int               // 0 = GOMAXPROCS
+	Chunk    int               // deliberations that are decided at once; 0 = 2,048
 	Progress func(done, total uint64)
 
 	// NoMiddleware: the scene's host had middleware, and the scene that is given has
@@ -126,6 +127,12 @@ func Run(ctx context.Context, made *setup.Scene, journal history.Journal, opt Op
 	if v.opt.Workers <= 0 {
 		v.opt.Workers = runtime.GOMAXPROCS(0)
 	}
+	if v.opt.Chunk <= 0 {
+		v.opt.Chunk = 2048
+	}
+	if err := v.countForks(journal); err != nil {
+		return nil, nil, err
+	}
 	v.settle()
 	return v.report, v.state, v.walk(journal, through)
 }
@@ -145,6 +152,7 @@ type verifier struct {
 	// there was no room in the inbox, or a mailbox refused something.
 	unsure map[uint32]bool
 	seed   uint64 // in force: a fork may change it
+	forks  int    // before the walk
 	spaces spaces
 
 	facts *reading
@@ -156,6 +164,7 @@ type verifier struct {
 	lost   bool            // the requests of the wave are not all known
 	takes  map[uint64]bool // facts of the stage that came of such requests, by number
 	failed map[string]int  // failures of services that the stage has heard of
+	ends   bool            // the stage decides it, if the scene ends
 	taken  string          // why the facts that come are taken as they are; "" = they are decided
 	wakes  []machines.Effect
 	asked  *machines.Effect

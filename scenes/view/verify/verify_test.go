@@ -113,7 +113,7 @@ func TestTheTownVerifies(t *testing.T) {
 		if got, _ := state.Hash(); got != want {
 			t.Error("the walk ends in another state than the fold")
 		}
-		if r.Facts != live.Wave.Last || r.Waves != live.Wave.Number || r.Verified+r.Taken[verify.TakenOutside] != r.Facts || len(r.Taken) != 1 || r.Taken[verify.TakenOutside] != 1 {
+		if r.Facts != live.Wave.Last || r.Waves != live.Wave.Number || r.Verified != r.Facts || len(r.Taken) > 0 {
 			t.Errorf("%+v", r)
 		}
 	}

@@ -6,16 +6,31 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/persistence"
 	"tavernsim/protocol"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/view/factjson"
 )
 
 // settle makes the folded stage ready to decide: it waits for no disk and takes no
-// snapshot, and the history says when the scene ends.
+// snapshot. On the realtime clock the history says when the scene ends.
 func (v *verifier) settle() {
-	v.stage = machines.NewStage(v.state.StageState, machines.StageConfig{Stepwise: true, Snapshots: never()}, machines.Kept{Wave: math.MaxUint64}, v.state.Shown())
+	c := machines.StageConfig{Stepwise: true, Snapshots: never(), Endless: v.forks > 0}
+	if v.made.Clock != agenda.Realtime && !c.Endless {
+		c.Stop = v.made.Stop
+	}
+	v.stage = machines.NewStage(v.state.StageState, c, machines.Kept{Wave: math.MaxUint64}, v.state.Shown())
+}
+
+// countForks counts the forks that the walk has before it. Each began with other stop conditions, of which those of the
+// last one are known.
+func (v *verifier) countForks(journal history.Journal) error {
+	return journal.Scan(persistence.Query{From: journal.Begin().Last + 1, Kinds: []string{agenda.FactForked}}, func(protocol.Record) error {
+		v.forks++
+		return nil
+	})
 }
 
 // decideWave has the stage decide the next wave again, from the inputs that the
@@ -24,8 +39,11 @@ func (v *verifier) decideWave() error {
 	if _, ok := v.peek(0); !ok {
 		return v.differs("the journal ends within a wave", nil, nil)
 	}
-	v.wave, v.lost, v.takes, v.taken, v.wakes, v.asked, v.packs = v.state.Agenda.Wave+1, false, nil, "", nil, nil, nil
+	v.wave, v.lost, v.ends, v.takes, v.taken, v.wakes, v.asked, v.packs = v.state.Agenda.Wave+1, false, false, nil, "", nil, nil, nil
 	if v.isGiven(agenda.FactForked) || v.isGiven(agenda.FactRedelivered) { // somebody changed it between two lives
+		if v.isGiven(agenda.FactForked) {
+			v.forks--
+		}
 		err := v.takeWave(TakenOutside)
 		v.settle()
 		return err
@@ -107,38 +125,34 @@ func (v *verifier) seen(r protocol.Record) error {
 // control gives the stage what was asked of the scene from outside before the wave.
 func (v *verifier) control() error {
 	for _, r := range v.given {
-		switch r.Kind {
-		case agenda.FactIntervened:
-			o, err := v.order(r)
-			if err != nil {
-				return err
-			}
-			if err := v.decide(o); err != nil {
-				return err
-			}
-		case agenda.FactPaused:
-			f, err := v.codec.ReadFact(r.Kind, r.Data)
-			if err != nil {
-				return err
-			}
-			if err := v.decide(&machines.Control{Do: machines.DoPause, Reason: f.(*agenda.Paused).Reason}); err != nil {
-				return err
-			}
-		case agenda.FactResumed:
-			if err := v.decide(&machines.Control{Do: machines.DoResume}); err != nil {
-				return err
-			}
-		case agenda.FactEnded:
-			f, err := v.codec.ReadFact(r.Kind, r.Data)
-			if err != nil {
-				return err
-			}
-			if err := v.decide(&machines.Control{Do: machines.DoStop, Reason: f.(*agenda.Ended).Reason, At: r.Time}); err != nil {
-				return err
-			}
+		in, err := v.wanted(r)
+		if err == nil && in != nil {
+			err = v.decide(in)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// wanted is what a fact shows that somebody outside asked for; nil = nothing, or an end that the stage finds itself.
+func (v *verifier) wanted(r protocol.Record) (machines.Input, error) {
+	if r.Kind == agenda.FactIntervened {
+		return v.order(r)
+	}
+	f, err := v.codec.ReadFact(r.Kind, r.Data)
+	switch x := f.(type) {
+	case *agenda.Paused:
+		return &machines.Control{Do: machines.DoPause, Reason: x.Reason}, err
+	case *agenda.Resumed:
+		return &machines.Control{Do: machines.DoResume}, err
+	case *agenda.Ended:
+		if v.ends = v.forks == 0 && v.stage.EndsBy(x.Reason); !v.ends {
+			return &machines.Control{Do: machines.DoStop, Reason: x.Reason, At: r.Time}, err
+		}
+	}
+	return nil, err
 }
 
 // order is the order from outside that a fact shows.
@@ -366,7 +380,12 @@ func (v *verifier) reasonFor(e *machines.Effect, seq uint64) string {
 			return ""
 		}
 		return TakenLetters
-	case agenda.FactPaused, agenda.FactResumed, agenda.FactEnded, agenda.FactIntervened:
+	case agenda.FactEnded:
+		if v.ends {
+			return ""
+		}
+		return TakenOutside
+	case agenda.FactPaused, agenda.FactResumed, agenda.FactIntervened:
 		return TakenOutside
 	}
 	if e.Actor == setup.ActorScene && v.taken != TakenLost {
