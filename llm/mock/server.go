@@ -218,12 +218,12 @@ func (s *Server) question(w http.ResponseWriter, r *http.Request, rec *record, m
 		}
 		rec.attempt = n
 	}
-	q, err := wire.Decode(wire.Protocol(rec.key.endpoint), body.String())
+	q, err := wire.Decode(wire.Protocol(rec.key.endpoint), body.Bytes())
 	if err != nil {
 		s.refuse(w, r, rec, wire.Wrong(400, err.Error()))
 		return
 	}
-	rec.model, rec.stream = strings.Clone(q.Model), q.Stream
+	rec.model, rec.stream = q.Model, q.Stream
 	chance := protocol.NewDraw(s.opts.Seed, uint64(rec.key.endpoint), hash.Hi, hash.Lo)
 	answer := s.decide(&q, rec, chance, mem.out)
 	if cap(answer.Body) > cap(mem.out) {

@@ -97,13 +97,13 @@ type Question struct {
 }
 
 // Decode reads the body of a request.
-func Decode(p Protocol, body string) (Question, error) {
+func Decode(p Protocol, body []byte) (Question, error) {
 	var q Question
-	if !utf8.ValidString(body) {
+	if !utf8.Valid(body) {
 		return q, protocol.Errorf(protocol.KindInvalid, "the body is not what was expected: want UTF-8")
 	}
 	var r reader
-	if err := wirejson.ReadLevels([]byte(body), maxLevels, func(in *wirejson.Reader) {
+	if err := wirejson.ReadLevels(body, maxLevels, func(in *wirejson.Reader) {
 		r.Reader = in
 		switch p {
 		case Messages:

@@ -45,7 +45,7 @@ func TestDecode(t *testing.T) {
 			Question{ModelRequest: protocol.ModelRequest{Model: "m", Agent: "m"}, Inputs: []string{"a", "b"}, Dims: 8, Base64: true}},
 		{Embeddings, `{"input":"a","model":"m"}`, Question{ModelRequest: protocol.ModelRequest{Model: "m", Agent: "m"}, Inputs: []string{"a"}, Dims: defaultDimensions}},
 	} {
-		got, err := Decode(c.p, c.body)
+		got, err := Decode(c.p, []byte(c.body))
 		if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(Question{}), cmp.AllowUnexported(protocol.Draw{})); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", c.body, err, diff)
 		}
@@ -54,7 +54,7 @@ func TestDecode(t *testing.T) {
 
 func TestPicturesThatServersRefuse(t *testing.T) {
 	for _, url := range []string{"data:image/png;base64,!", "data:image/svg+xml;base64,YQ==", "data:image/png;base64,", "data:image/png,a"} {
-		if q, err := Decode(Chat, `{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"`+url+`"}}]}]}`); err == nil || !strings.Contains(err.Error(), "a picture in base64") {
+		if q, err := Decode(Chat, []byte(`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"`+url+`"}}]}]}`)); err == nil || !strings.Contains(err.Error(), "a picture in base64") {
 			t.Errorf("%s: %+v, %v", url, q.Messages, err)
 		}
 	}
@@ -69,12 +69,12 @@ func TestDecodeIsBounded(t *testing.T) {
 		`{"model":"m","tools":[` + strings.Repeat(`{"function":{}},`, 2_000),
 		`{"model":"m","stop":[` + strings.Repeat(`"",`, 3_000),
 	} {
-		if _, err := Decode(Chat, body); err == nil || !strings.Contains(err.Error(), "want at most") {
+		if _, err := Decode(Chat, []byte(body)); err == nil || !strings.Contains(err.Error(), "want at most") {
 			t.Errorf("%.60s…: %v", body, err)
 		}
 	}
 	parts := strings.Repeat(`{"type":"text","text":"part of a text"},`, 400_000)
-	q, err := Decode(Chat, `{"model":"m","messages":[{"role":"user","content":[`+strings.TrimSuffix(parts, ",")+`]}]}`)
+	q, err := Decode(Chat, []byte(`{"model":"m","messages":[{"role":"user","content":[`+strings.TrimSuffix(parts, ",")+`]}]}`))
 	if err != nil || len(q.Messages[0].Text) != 400_000*len("part of a text") {
 		t.Errorf("%v", err)
 	}
@@ -149,7 +149,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		for _, p := range []Protocol{Chat, Messages, Embeddings} {
-			if q, err := Decode(p, s); err == nil && (q.Model == "" || !json.Valid([]byte(s))) {
+			if q, err := Decode(p, []byte(s)); err == nil && (q.Model == "" || !json.Valid([]byte(s))) {
 				t.Errorf("%q: no model, or no JSON, and no error", s)
 			}
 		}
