@@ -1,5 +1,5 @@
-// Package wirejson reads and writes the JSON of servers of models, without reflection: an
-// answer costs about a seventh of what encoding/json takes for it.
+// Package wirejson reads the JSON of servers of models and of their clients, and writes JSON,
+// without reflection: an answer costs about a seventh of what encoding/json takes for it.
 //
 // A [Reader] goes through a text once. The caller's functions name the fields that they
 // want; all others are checked and passed over. What it accepts and what a text means is
