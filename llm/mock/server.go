@@ -2,7 +2,6 @@ package mock
 
 import (
 	"bytes"
-	"context"
 	"crypto/subtle"
 	"encoding/binary"
 	"encoding/json"
@@ -331,11 +330,11 @@ func (s *Server) failed(f wire.Form, rec *record, fail *llm.Failure, a *wire.Ans
 func (s *Server) send(w http.ResponseWriter, r *http.Request, rec *record, out *reply) {
 	in, answered := rec.in, rec.out // count when the answer has been sent to its end
 	rec.status, rec.in, rec.out = out.status, 0, 0
-	if !pass(r.Context(), out.wait) {
+	if llm.Wait(r.Context(), "mock", out.wait) != nil {
 		rec.outcome = gone
 		return
 	}
-	if out.end == hanging && !pass(r.Context(), s.opts.Faults.HoldFor) {
+	if out.end == hanging && llm.Wait(r.Context(), "mock", s.opts.Faults.HoldFor) != nil {
 		rec.outcome = gone
 	}
 	if out.end == hanging || out.end == broken && out.cut == 0 {
@@ -385,7 +384,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, out *reply) error
 			return err
 		}
 		_ = c.Flush()
-		if !pass(r.Context(), p.wait) {
+		if llm.Wait(r.Context(), "mock", p.wait) != nil {
 			return r.Context().Err()
 		}
 	}
@@ -418,21 +417,6 @@ func fill(w io.Writer, before byte) error {
 		}
 	}
 	return nil
-}
-
-// pass waits; false if the client left before.
-func pass(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // drop resets the connection. A writer without one, or of HTTP/2, ends by the
