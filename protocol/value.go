@@ -243,6 +243,26 @@ func KeysIn[V any](room []string, m map[string]V) []string {
 	return keys
 }
 
+// ListOf is a list as values have them, of elements that are values.
+func ListOf[T any](elements []T) []any {
+	list := make([]any, len(elements))
+	for i, e := range elements {
+		list[i] = e
+	}
+	return list
+}
+
+// TextsIn are the texts in a list; its other elements are left out, and what is no list has none.
+func TextsIn(v any) (texts []string) {
+	list, _ := v.([]any)
+	for _, e := range list {
+		if s, ok := e.(string); ok {
+			texts = append(texts, s)
+		}
+	}
+	return texts
+}
+
 // Number reads a number of either kind as float64.
 func Number(v any) (float64, bool) {
 	switch x := v.(type) {

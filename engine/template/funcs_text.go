@@ -75,11 +75,7 @@ func split(sep, s string) any {
 		return []any{}
 	}
 	parts := strings.Split(s, sep)
-	out := make([]any, len(parts))
-	for i, p := range parts {
-		out[i] = p
-	}
-	return out
+	return protocol.ListOf(parts)
 }
 
 func replace(_ any, a []any) (any, error) {

@@ -124,11 +124,7 @@ func Of(c *protocol.Call) map[string]any {
 		}
 	}
 	if len(c.Inherited) > 0 {
-		list := make([]any, len(c.Inherited))
-		for i, name := range c.Inherited {
-			list[i] = name
-		}
-		m["inherited"] = list
+		m["inherited"] = protocol.ListOf(c.Inherited)
 	}
 	return m
 }
@@ -158,12 +154,7 @@ func Read(v any) (protocol.Call, error) {
 	if c.Tool == "" {
 		return protocol.Call{}, protocol.Errorf(protocol.KindInvalid, "call: no tool; want {\"tool\": id, \"params\": {…}}")
 	}
-	list, _ := m["inherited"].([]any)
-	for _, e := range list {
-		if name, ok := e.(string); ok {
-			c.Inherited = append(c.Inherited, name)
-		}
-	}
+	c.Inherited = protocol.TextsIn(m["inherited"])
 	for _, key := range []string{"params", "arguments", "parameters", "inputs"} {
 		if m[key] == nil {
 			continue
