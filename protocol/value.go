@@ -253,14 +253,19 @@ func ListOf[T any](elements []T) []any {
 }
 
 // TextsIn are the texts in a list; its other elements are left out, and what is no list has none.
-func TextsIn(v any) (texts []string) {
+func TextsIn(v any) []string { return those[string](v) }
+
+// ObjectsIn are the objects in a list, as TextsIn.
+func ObjectsIn(v any) []map[string]any { return those[map[string]any](v) }
+
+func those[T any](v any) (found []T) {
 	list, _ := v.([]any)
 	for _, e := range list {
-		if s, ok := e.(string); ok {
-			texts = append(texts, s)
+		if x, ok := e.(T); ok {
+			found = append(found, x)
 		}
 	}
-	return texts
+	return found
 }
 
 // Number reads a number of either kind as float64.

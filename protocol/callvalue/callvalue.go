@@ -137,17 +137,17 @@ func Read(v any) (protocol.Call, error) {
 	if !ok {
 		return protocol.Call{}, protocol.Errorf(protocol.KindInvalid, "call: want an object with tool and params, got %T", v)
 	}
-	c := protocol.Call{ID: textOf(m, "id"), Tool: textOf(m, "tool"), Origin: protocol.Origin(textOf(m, "origin")), Broken: textOf(m, "broken")}
+	c := protocol.Call{ID: TextOf(m, "id"), Tool: TextOf(m, "tool"), Origin: protocol.Origin(TextOf(m, "origin")), Broken: TextOf(m, "broken")}
 	params, _ := m["params"].(map[string]any)
 	if len(m) == 4 && c.ID != "" && c.Tool != "" && c.Origin != "" && params != nil { // nothing else is there
 		c.Params = params
 		return c, nil
 	}
-	c.Tool = textOf(m, "tool", "name", "toolName", "command")
-	c.RequestID, c.OnError = textOf(m, "requestId", "request_id"), protocol.OnError(textOf(m, "onError", "on_error"))
+	c.Tool = TextOf(m, "tool", "name", "toolName", "command")
+	c.RequestID, c.OnError = TextOf(m, "requestId", "request_id"), protocol.OnError(TextOf(m, "onError", "on_error"))
 	c.Index, c.Retry, c.Block = countOf(m["index"]), countOf(m["retry"]), countOf(m["block"])
 	c.URIs, c.TypeHints, c.Orphans, c.Common = textsOf(m["uris"]), textsOf(m["typeHints"]), textsOf(m["orphans"]), textsOf(m["common"])
-	c.After = textOf(m, "after")
+	c.After = TextOf(m, "after")
 	if c.Tool == "" {
 		c.Tool, c.ID = c.ID, ""
 	}
@@ -167,7 +167,8 @@ func Read(v any) (protocol.Call, error) {
 	return c, nil
 }
 
-func textOf(m map[string]any, keys ...string) string {
+// TextOf is the first of the fields that is a text, and not empty.
+func TextOf(m map[string]any, keys ...string) string {
 	for _, k := range keys {
 		if s, ok := m[k].(string); ok && s != "" {
 			return s
