@@ -77,11 +77,7 @@ func eventMetadata(e *Envelope) map[string]any {
 	case 1:
 		m["target_agent_instance_id"] = e.Targets[0]
 	default:
-		list := make([]any, len(e.Targets))
-		for i, t := range e.Targets {
-			list[i] = t
-		}
-		m["target_agent_instance_id"] = list
+		m["target_agent_instance_id"] = ListOf(e.Targets)
 	}
 	if e.Ephemeral {
 		m["ephemeral"] = true

@@ -243,6 +243,31 @@ func KeysIn[V any](room []string, m map[string]V) []string {
 	return keys
 }
 
+// ListOf is a list as values have them, of elements that are values.
+func ListOf[T any](elements []T) []any {
+	list := make([]any, len(elements))
+	for i, e := range elements {
+		list[i] = e
+	}
+	return list
+}
+
+// TextsIn are the texts in a list; its other elements are left out, and what is no list has none.
+func TextsIn(v any) []string { return those[string](v) }
+
+// ObjectsIn are the objects in a list, as TextsIn.
+func ObjectsIn(v any) []map[string]any { return those[map[string]any](v) }
+
+func those[T any](v any) (found []T) {
+	list, _ := v.([]any)
+	for _, e := range list {
+		if x, ok := e.(T); ok {
+			found = append(found, x)
+		}
+	}
+	return found
+}
+
 // Number reads a number of either kind as float64.
 func Number(v any) (float64, bool) {
 	switch x := v.(type) {

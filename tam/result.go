@@ -1,8 +1,8 @@
 package tam
 
 import (
+	"tavernsim/internal/wirejson"
 	"tavernsim/protocol"
-	"tavernsim/tam/finding"
 )
 
 // Result is what a text says. It marshals to the JSON of docs/formats/tam.md.
@@ -81,7 +81,7 @@ func (o Optional) MarshalJSON() ([]byte, error) {
 	if o == "" {
 		return []byte("null"), nil
 	}
-	return finding.JSON(string(o))
+	return wirejson.AppendAny(nil, string(o))
 }
 
 // Texts maps names to texts; nil marshals as {}.
@@ -92,7 +92,7 @@ func (t Texts) MarshalJSON() ([]byte, error) {
 	if t == nil {
 		return []byte("{}"), nil
 	}
-	return finding.JSON(map[string]string(t))
+	return wirejson.AppendAny(nil, map[string]string(t))
 }
 
 // Table maps names to values; nil marshals as {}.
@@ -103,7 +103,7 @@ func (t Table[T]) MarshalJSON() ([]byte, error) {
 	if t == nil {
 		return []byte("{}"), nil
 	}
-	return finding.JSON(map[string]T(t))
+	return wirejson.AppendAny(nil, map[string]T(t))
 }
 
 // List is a slice; nil marshals as [].
@@ -114,5 +114,5 @@ func (l List[T]) MarshalJSON() ([]byte, error) {
 	if l == nil {
 		return []byte("[]"), nil
 	}
-	return finding.JSON([]T(l))
+	return wirejson.AppendAny(nil, []T(l))
 }

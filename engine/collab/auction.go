@@ -80,7 +80,7 @@ func (s *Sale) Value() map[string]any {
 	for i, t := range s.Trades {
 		trades[i] = map[string]any{"buyer": t.Buyer, "seller": orNull(t.Seller), "price": t.Price}
 	}
-	return map[string]any{"winner": orNull(s.Winner), "why": s.Why, "price": s.Price, "highest": s.Highest, "bids": s.Bids, "spoiled": s.Spoiled, "tied": texts(s.Tied), "trades": trades}
+	return map[string]any{"winner": orNull(s.Winner), "why": s.Why, "price": s.Price, "highest": s.Highest, "bids": s.Bids, "spoiled": s.Spoiled, "tied": protocol.ListOf(s.Tied), "trades": trades}
 }
 
 // To gives what was sold to the winner that is known, of those with the highest bid. A double auction

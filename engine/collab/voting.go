@@ -90,7 +90,7 @@ func (t *Tally) Value() map[string]any {
 	for name, n := range t.Counts {
 		counts[name] = n
 	}
-	return map[string]any{"winner": orNull(t.Winner), "why": t.Why, "votes": t.Votes, "spoiled": t.Spoiled, "counts": counts, "tied": texts(t.Tied)}
+	return map[string]any{"winner": orNull(t.Winner), "why": t.Why, "votes": t.Votes, "spoiled": t.Spoiled, "counts": counts, "tied": protocol.ListOf(t.Tied)}
 }
 
 func orNull(s string) any {
@@ -98,14 +98,6 @@ func orNull(s string) any {
 		return nil
 	}
 	return s
-}
-
-func texts(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
 }
 
 // Count counts ballots. asked is how many agents had a vote.

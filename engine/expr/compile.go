@@ -8,6 +8,8 @@ import (
 	"github.com/dop251/goja/ast"
 	"github.com/dop251/goja/token"
 	"github.com/dop251/goja/unistring"
+
+	"tavernsim/protocol"
 )
 
 // compiler turns the parser's tree into nodes and refuses what is outside the
@@ -303,7 +305,7 @@ func (c *compiler) unary(x *ast.UnaryExpression) (node, error) {
 		return &not{operand}, nil
 	case token.MINUS:
 		if lit, ok := operand.(*literal); ok {
-			if f, ok := number(lit.value); ok {
+			if f, ok := protocol.Number(lit.value); ok {
 				return &literal{canonical(-f)}, nil
 			}
 		}

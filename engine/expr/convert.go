@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 
+	"tavernsim/protocol"
+
 	"github.com/dop251/goja/ftoa"
 	"github.com/dop251/goja/parser"
 )
@@ -60,17 +62,6 @@ func canonical(f float64) any {
 		return int64(f)
 	}
 	return f
-}
-
-// number reads a value that is a number.
-func number(v any) (float64, bool) {
-	switch x := v.(type) {
-	case int64:
-		return float64(x), true
-	case float64:
-		return x, true
-	}
-	return 0, false
 }
 
 // toNumber converts a primitive as JavaScript does.
@@ -250,8 +241,8 @@ func strictEqual(a, b any) bool {
 		y, ok := b.(map[string]any)
 		return ok && reflect.ValueOf(x).Pointer() == reflect.ValueOf(y).Pointer()
 	}
-	x, ok := number(a)
-	y, ok2 := number(b)
+	x, ok := protocol.Number(a)
+	y, ok2 := protocol.Number(b)
 	return ok && ok2 && x == y
 }
 

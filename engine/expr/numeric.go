@@ -1,6 +1,10 @@
 package expr
 
-import "math"
+import (
+	"math"
+
+	"tavernsim/protocol"
+)
 
 // Numbers are computed without a box as long as they stay numbers: an integer in
 // an interface costs an allocation.
@@ -42,7 +46,7 @@ func holds(op operator, less, equal bool) bool {
 func isNumeric(n node) bool {
 	switch n := n.(type) {
 	case *literal:
-		_, ok := number(n.value)
+		_, ok := protocol.Number(n.value)
 		return ok
 	case *arithmetic:
 		return n.op != opAdd

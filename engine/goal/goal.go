@@ -174,11 +174,7 @@ func (m *More) put(v map[string]any) {
 		v["deadline"] = m.Deadline.String()
 	}
 	if len(m.Exclusive) > 0 {
-		list := make([]any, len(m.Exclusive))
-		for i, r := range m.Exclusive {
-			list[i] = r
-		}
-		v["exclusive"] = list
+		v["exclusive"] = protocol.ListOf(m.Exclusive)
 	}
 	if m.Progress > 0 {
 		v["progress"] = float64(m.Progress) / One

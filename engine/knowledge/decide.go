@@ -82,11 +82,7 @@ func (q *Request) AppendMsg(b []byte) []byte { return protocol.AppendValue(b, q.
 
 // Value is the request as it travels.
 func (q *Request) Value() map[string]any {
-	permissions := make([]any, len(q.Permissions))
-	for i, p := range q.Permissions {
-		permissions[i] = p
-	}
-	v := map[string]any{"id": q.ID, "kb": q.KB, "by": q.By, "op": string(q.Op), "mode": string(q.Mode), "permissions": permissions, "entry": q.Entry}
+	v := map[string]any{"id": q.ID, "kb": q.KB, "by": q.By, "op": string(q.Op), "mode": string(q.Mode), "permissions": protocol.ListOf(q.Permissions), "entry": q.Entry}
 	fields.PutList(v, "types", q.Types)
 	if q.Op == OpReview {
 		v["suggestion"], v["accept"] = int64(q.Suggestion), q.Accept
@@ -107,18 +103,8 @@ func RequestOf(raw protocol.Raw) (Request, error) {
 	suggestion, _ := m["suggestion"].(int64)
 	q.Suggestion = uint64(suggestion)
 	q.Accept, _ = m["accept"].(bool)
-	list, _ := m["permissions"].([]any)
-	for _, p := range list {
-		if s, ok := p.(string); ok {
-			q.Permissions = append(q.Permissions, s)
-		}
-	}
-	types, _ := m["types"].([]any)
-	for _, t := range types {
-		if s, ok := t.(string); ok {
-			q.Types = append(q.Types, s)
-		}
-	}
+	q.Permissions = protocol.TextsIn(m["permissions"])
+	q.Types = protocol.TextsIn(m["types"])
 	if q.Op == OpTold {
 		err = q.readTold()
 	}

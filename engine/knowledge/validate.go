@@ -18,7 +18,7 @@ const (
 	MaxEntries     = 1_000_000 // of one base
 	MaxEntryBytes  = 256 << 10 // of one entry, encoded
 	MaxIDBytes     = 256
-	MaxTags        = 256 // and of every other list of an entry
+	MaxTags        = criteria.MaxList // and of every other list of an entry
 	MaxSuggestions = 10_000
 	MaxImportance  = 10
 	MaxUsed        = 1_000_000
@@ -187,17 +187,7 @@ func (c *checker) rank(e *Entry) {
 	}
 }
 
-func (c *checker) list(path string, words []string) {
-	if len(words) > MaxTags {
-		c.at(path, "%d items; the limit is %d", len(words), MaxTags)
-		return
-	}
-	for i, w := range words {
-		if strings.TrimSpace(w) == "" {
-			c.at(path+"/"+strconv.Itoa(i), "is empty")
-		}
-	}
-}
+func (c *checker) list(path string, words []string) { c.below(path).List("", words) }
 
 // below takes the faults of a part.
 func (c *checker) below(part string) criteria.Checker {

@@ -11,14 +11,7 @@ const kindReload = "plugins_changed"
 
 // Reload is the order by which a scene goes on with another edition of its plugins.
 func Reload(id, by string, f *agenda.PluginsChanged) *agenda.Intervened {
-	list := func(texts []string) []any {
-		out := make([]any, 0, len(texts))
-		for _, s := range texts {
-			out = append(out, s)
-		}
-		return out
-	}
-	do := []any{map[string]any{kindReload: map[string]any{"edition": int64(f.Edition), "project": f.Project, "plugins": list(f.Plugins), "tools": list(f.Tools)}}}
+	do := []any{map[string]any{kindReload: map[string]any{"edition": int64(f.Edition), "project": f.Project, "plugins": protocol.ListOf(f.Plugins), "tools": protocol.ListOf(f.Tools)}}}
 	return &agenda.Intervened{ID: id, By: by, Reason: "plugins were read again", Do: protocol.Encode(do)}
 }
 
@@ -29,19 +22,9 @@ func readReload(change any) *agenda.PluginsChanged {
 	if !ok || len(m) != 1 {
 		return nil
 	}
-	f := &agenda.PluginsChanged{Plugins: texts(fields["plugins"]), Tools: texts(fields["tools"])}
+	f := &agenda.PluginsChanged{Plugins: protocol.TextsIn(fields["plugins"]), Tools: protocol.TextsIn(fields["tools"])}
 	edition, _ := fields["edition"].(int64)
 	f.Edition = uint64(max(edition, 0))
 	f.Project, _ = fields["project"].(string)
 	return f
-}
-
-func texts(v any) (out []string) {
-	list, _ := v.([]any)
-	for _, x := range list {
-		if s, ok := x.(string); ok {
-			out = append(out, s)
-		}
-	}
-	return out
 }

@@ -26,7 +26,6 @@ package permit
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"net/netip"
 	"path"
@@ -35,6 +34,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/glob"
+	"tavernsim/internal/wirejson"
 	"tavernsim/protocol"
 )
 
@@ -283,13 +283,8 @@ func textOf(v any) string {
 	if s, ok := v.(string); ok {
 		return s
 	}
-	var b strings.Builder
-	w := json.NewEncoder(&b) // keys of objects are sorted
-	w.SetEscapeHTML(false)
-	if err := w.Encode(v); err != nil {
-		return ""
-	}
-	return strings.TrimSuffix(b.String(), "\n")
+	b, _ := wirejson.AppendAny(nil, v) // keys of objects are sorted
+	return string(b)
 }
 
 // Canonical is a text in which . and .. of paths are resolved. Of an address, scheme and host

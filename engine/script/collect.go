@@ -27,12 +27,8 @@ func (l *looking) open(a *Ask) error {
 	if err != nil {
 		return l.decide(&Failed{Where: "collect " + a.ID, Error: protocol.Short(err.Error(), maxText)})
 	}
-	to := make([]any, len(a.From))
-	for i, s := range a.From {
-		to[i] = s
-	}
 	l.out.Do = append(l.out.Do, Request{"collect " + a.ID, map[string]any{"publish": map[string]any{
-		"type": TypeAsked, "to": to, "expects_reply": true, "task_id": "collect/" + a.ID + "/" + strconv.FormatUint(l.in.Wave, 10),
+		"type": TypeAsked, "to": protocol.ListOf(a.From), "expects_reply": true, "task_id": "collect/" + a.ID + "/" + strconv.FormatUint(l.in.Wave, 10),
 		"payload": map[string]any{"collection": a.ID, "event": a.Event, "question": question, "secret": a.Secret},
 	}}})
 	return nil

@@ -62,10 +62,6 @@ func (r *run) expireOne(d *workbench, t ledger.Timer) {
 	for _, id := range d.timers.Below(path, true) {
 		d.setTimer(ledger.TimerChange{ID: id})
 	}
-	if r.e.set.Audit == AuditNone {
-		r.seq++
-		return
-	}
 	r.audit = append(r.audit, Record{OpID: r.opID(), Time: r.in.Now, Actor: "system", Action: "expire", Key: t.Key,
 		Before: before, Options: protocol.Encode(map[string]any{"setBy": t.OpID, "expiresAt": t.Until.String()}),
 		Status: Applied, Code: command.OK, BeforeExists: true, Version: d.base.doc.Version() + 1})

@@ -20,8 +20,7 @@ import (
 const AuditCap = 8 << 10
 
 // Record is the audit of one entry (§8 of the specification). Before and After
-// are absent (no bytes) where there was nothing, the entry did not get so far,
-// or the audit is brief.
+// are absent (no bytes) where there was nothing, or the entry did not get so far.
 type Record struct {
 	OpID         string
 	Time         protocol.Time
@@ -100,9 +99,6 @@ func jsonOf(raw protocol.Raw) (json.RawMessage, error) {
 
 // record adds an entry to the audit; o is nil when it did not reach the pipeline.
 func (r *run) record(e *command.Entry, res Result, o *op) {
-	if r.e.set.Audit == AuditNone {
-		return
-	}
 	rec := Record{OpID: res.OpID, Time: r.in.Now, Actor: r.in.Actor, Action: e.Action, Key: res.Key, Options: r.auditOptions(e),
 		BatchID: r.in.BatchID, TurnID: r.in.TurnID, Index: e.Index, Status: res.Status, Code: res.Code, Warnings: e.Warnings,
 		Changed: res.Changed, Message: res.Message, Counter: res.Version}
@@ -126,7 +122,7 @@ func (o *op) auditEffect(rec *Record) {
 		rec.After, rec.AfterExists = o.before, o.exists
 		return
 	}
-	if o.whole && len(o.raw) <= AuditCap && o.r.e.set.Audit == AuditFull && len(o.raw) > 0 && !isContainer(o.value) {
+	if o.whole && len(o.raw) <= AuditCap && len(o.raw) > 0 && !isContainer(o.value) {
 		rec.After, rec.AfterExists = o.raw, true
 		if secretAt(o.path) {
 			rec.After = protocol.Encode(secret.Redacted)
@@ -149,7 +145,7 @@ func secretAt(path world.Path) bool {
 
 // auditValue encodes what was found at a path for the audit.
 func (r *run) auditValue(path world.Path, found *world.Found) protocol.Raw {
-	if !found.Exists || r.e.set.Audit != AuditFull {
+	if !found.Exists {
 		return nil
 	}
 	if secretAt(path) {
@@ -169,7 +165,7 @@ func (r *run) auditValue(path world.Path, found *world.Found) protocol.Raw {
 }
 
 func (r *run) auditOptions(e *command.Entry) protocol.Raw {
-	if e.Options == nil || e.Options.Given == nil || r.e.set.Audit != AuditFull {
+	if e.Options == nil || e.Options.Given == nil {
 		return nil
 	}
 	given, _ := secret.Hide(e.Options.Given)

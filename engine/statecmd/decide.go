@@ -167,9 +167,7 @@ func (r *run) opID() string {
 func (r *run) batch() {
 	entries := r.in.Batch.Entries
 	r.results = make([]Result, 0, len(entries)+len(r.in.Batch.Inspect))
-	if r.e.set.Audit != AuditNone {
-		r.audit = make([]Record, 0, len(entries))
-	}
+	r.audit = make([]Record, 0, len(entries))
 	tx := r.in.Batch.Options.Transaction
 	for i := range entries {
 		tx = tx || entries[i].Wants()

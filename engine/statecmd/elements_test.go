@@ -48,7 +48,7 @@ func TestElementTimersFindTheirElement_C16(t *testing.T) {
 // A pull looks through the timers of its list once, however many elements it takes out.
 func TestPullOfElementsWithTimersIsNotCubic(t *testing.T) {
 	took := func(n int) uint64 {
-		tab := newTable(t, Settings{Audit: AuditNone}, `{}`)
+		tab := newTable(t, Settings{}, `{}`)
 		for from := 0; from < n; from += command.MaxEntries {
 			var list []string
 			for i := range command.MaxEntries {

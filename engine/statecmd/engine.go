@@ -24,15 +24,6 @@ type Mount struct {
 	Guard    *Guard     // nil guards nothing
 }
 
-// AuditLevel says what an audit record holds.
-type AuditLevel uint8
-
-const (
-	AuditFull  AuditLevel = iota // everything
-	AuditBrief                   // no values before and after
-	AuditNone                    // no records at all
-)
-
 // Settings are the rules of an engine. A zero field takes the default.
 type Settings struct {
 	// Mounts: no two of the same prefix; the longest prefix that fits wins. None
@@ -47,7 +38,6 @@ type Settings struct {
 	// MaxTimers bounds what may be waiting to expire; a ttl beyond it is
 	// rejected. Default 100,000.
 	MaxTimers int
-	Audit     AuditLevel
 	// LintReason warns about entries that give no reason.
 	LintReason bool
 	// Permissions by profile, over paths of the documents.

@@ -123,9 +123,6 @@ func (t *table) answered(in Input, dec Decision) {
 	if mustJSON(t.tb, travelled.Results, travelled.Warnings, append([]Record{}, travelled.Audit...), travelled.Debug) != mustJSON(t.tb, dec.Results, dec.Warnings, append([]Record{}, dec.Audit...), dec.Debug) {
 		t.tb.Fatalf("a batch that travelled has another outcome:\n%+v\n%+v", travelled, dec)
 	}
-	if t.e.set.Audit != AuditFull {
-		return
-	}
 	fact, err := ReadCommitted(mustMarshal(t.tb, travelled.Facts[len(travelled.Facts)-1]))
 	if err != nil {
 		t.tb.Fatal(err)

@@ -152,7 +152,7 @@ func TestWriters_noLostUpdate(t *testing.T) {
 		attempts = 50_000
 	}
 	const writers, counters = 1000, 100
-	e, err := New(Settings{Audit: AuditNone})
+	e, err := New(Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -421,9 +421,6 @@ func TestAudit_8(t *testing.T) {
 	if undone.Audit[0].Status != StatusUndone || string(undone.Audit[0].After) == "" {
 		t.Errorf("the audit keeps the attempt: %+v", undone.Audit[0])
 	}
-	if brief := newTable(t, Settings{Audit: AuditNone}, `{}`).run(batch(cmd("set", "a", "1", ""))); len(brief.Audit) != 0 || len(brief.Facts) != 1 {
-		t.Error("AuditNone")
-	}
 }
 
 // TestApplyWorld: a commit that came another way clears timers as a command would.

@@ -161,11 +161,7 @@ func keys(_ any, a []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]any, 0, len(m))
-	for _, k := range protocol.SortedKeys(m) {
-		out = append(out, k)
-	}
-	return out, nil
+	return protocol.ListOf(protocol.SortedKeys(m)), nil
 }
 
 func end(v any, last bool) (any, error) {

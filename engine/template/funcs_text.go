@@ -19,9 +19,9 @@ func textFuncs() map[string]Func {
 		"split":      text2(split),
 		"lines":      {1, 1, func(s any, a []any) (any, error) { return text2(split).Call(s, []any{"\n", a[0]}) }},
 		"replace":    {3, 3, replace},
-		"repeat":     {2, 2, repeat},
-		"truncate":   {2, 2, truncate},
-		"indent":     {2, 2, indent},
+		"repeat":     numberText(repeat),
+		"truncate":   numberText(truncate),
+		"indent":     numberText(indent),
 		"join":       {2, 2, join},
 		"quote":      {1, 1, func(_ any, a []any) (any, error) { return strconv.Quote(string(appendText(nil, a[0], MaxOutput))), nil }},
 		"string":     {1, 1, func(_ any, a []any) (any, error) { return string(appendText(nil, a[0], MaxOutput)), nil }},
@@ -55,16 +55,27 @@ func text2(f func(option, s string) any) Func {
 	}}
 }
 
+// numberText is a function of a number and the text.
+func numberText(f func(n int, s string) (any, error)) Func {
+	return Func{2, 2, func(_ any, a []any) (any, error) {
+		n, err := integer(a[0])
+		if err != nil {
+			return nil, err
+		}
+		s, err := text(a[1])
+		if err != nil {
+			return nil, err
+		}
+		return f(n, s)
+	}}
+}
+
 func split(sep, s string) any {
 	if s == "" {
 		return []any{}
 	}
 	parts := strings.Split(s, sep)
-	out := make([]any, len(parts))
-	for i, p := range parts {
-		out[i] = p
-	}
-	return out
+	return protocol.ListOf(parts)
 }
 
 func replace(_ any, a []any) (any, error) {
@@ -82,15 +93,7 @@ func replace(_ any, a []any) (any, error) {
 	return strings.ReplaceAll(in, old, new), nil
 }
 
-func repeat(_ any, a []any) (any, error) {
-	n, err := integer(a[0])
-	if err != nil {
-		return nil, err
-	}
-	s, err := text(a[1])
-	if err != nil {
-		return nil, err
-	}
+func repeat(n int, s string) (any, error) {
 	if n < 0 || n > MaxOutput || len(s)*n > MaxOutput {
 		return nil, tooLong("repeat")
 	}
@@ -102,15 +105,7 @@ func tooLong(what string) error {
 }
 
 // truncate keeps the first n characters and says with "…" that there were more.
-func truncate(_ any, a []any) (any, error) {
-	n, err := integer(a[0])
-	if err != nil {
-		return nil, err
-	}
-	s, err := text(a[1])
-	if err != nil {
-		return nil, err
-	}
+func truncate(n int, s string) (any, error) {
 	for i := range s {
 		if n--; n < 0 {
 			return s[:i] + "…", nil
@@ -120,15 +115,7 @@ func truncate(_ any, a []any) (any, error) {
 }
 
 // indent puts n spaces before every line that is not empty.
-func indent(_ any, a []any) (any, error) {
-	n, err := integer(a[0])
-	if err != nil {
-		return nil, err
-	}
-	s, err := text(a[1])
-	if err != nil {
-		return nil, err
-	}
+func indent(n int, s string) (any, error) {
 	lines := strings.Split(s, "\n")
 	if n < 0 || n > maxWidth || n*len(lines) > MaxOutput {
 		return nil, tooLong("indent")

@@ -1,14 +1,12 @@
 package template
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
+	"tavernsim/internal/wirejson"
 	"tavernsim/protocol"
 )
 
@@ -62,7 +60,7 @@ func appendJSON(dst []byte, v any, limit int) []byte {
 	case float64:
 		return appendFloat(dst, x)
 	case string:
-		return appendString(dst, x)
+		return wirejson.AppendText(dst, x)
 	case []any:
 		dst = append(dst, '[')
 		for i, e := range x {
@@ -80,7 +78,7 @@ func appendJSON(dst []byte, v any, limit int) []byte {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = appendString(dst, k)
+			dst = wirejson.AppendText(dst, k)
 			dst = append(dst, ':')
 			if dst = appendJSON(dst, x[k], limit); len(dst) > limit {
 				return dst
@@ -102,31 +100,6 @@ func appendFloat(dst []byte, f float64) []byte {
 		format = 'e'
 	}
 	return strconv.AppendFloat(dst, f, format, -1, 64)
-}
-
-func appendString(dst []byte, s string) []byte {
-	if isPlain(s) {
-		dst = append(dst, '"')
-		dst = append(dst, s...)
-		return append(dst, '"')
-	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil { // text always encodes
-		return append(dst, `""`...)
-	}
-	return append(dst, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
-}
-
-// isPlain reports that text is its own JSON form between quotes.
-func isPlain(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
 }
 
 // Describe names a value for an error: its type, and its text when short.

@@ -81,11 +81,7 @@ type Assignment struct {
 
 // Encode gives the parameters of a task.
 func (a *Assignment) Encode() protocol.Raw {
-	to := make([]any, len(a.To))
-	for i, id := range a.To {
-		to[i] = id
-	}
-	return protocol.Encode(a.named(map[string]any{"type": a.Type, "to": to}))
+	return protocol.Encode(a.named(map[string]any{"type": a.Type, "to": protocol.ListOf(a.To)}))
 }
 
 // named adds the name to a value.

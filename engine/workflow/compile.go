@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"tavernsim/protocol"
 )
@@ -214,7 +215,7 @@ func (u *unit) checkLimits(i int, n *Node) {
 		u.nodeFault(i, "retry", "", "max is %d; want 0 to %d", n.Retry.Max, MaxRetries)
 	}
 	if n.Retry.Backoff < 0 || n.Retry.Backoff > MaxBackoff {
-		u.nodeFault(i, "retry", "", "backoff is %s; want 0s to %s", n.Retry.Backoff.Std(), Duration(MaxBackoff).Std())
+		u.nodeFault(i, "retry", "", "backoff is %s; want 0s to %s", n.Retry.Backoff.Std(), time.Duration(MaxBackoff))
 	}
 }
 

@@ -1,6 +1,6 @@
 package workflow
 
-import "time"
+import "tavernsim/protocol"
 
 // Definition is one workflow file in the node/edge form. It is read-only once
 // it has been compiled.
@@ -50,8 +50,8 @@ type Node struct {
 	Bypassed bool `json:"bypassed,omitempty"`
 	// Timeout bounds one attempt of a node that asks the outside, or the whole
 	// of a nested workflow. 0 = no bound of its own.
-	Timeout Duration `json:"timeout,omitempty"`
-	Retry   Retry    `json:"retry,omitzero"`
+	Timeout protocol.Duration `json:"timeout,omitempty"`
+	Retry   Retry             `json:"retry,omitzero"`
 
 	Position       map[string]any `json:"position,omitempty"`        // an editor's; ignored
 	CustomMetadata map[string]any `json:"custom_metadata,omitempty"` // free; never checked
@@ -62,7 +62,7 @@ type Retry struct {
 	Max int `json:"max,omitempty"` // repetitions after the first attempt; 0 = none, at most MaxRetries
 	// Backoff is the wait before the first repetition; it doubles each time up
 	// to MaxBackoff.
-	Backoff Duration `json:"backoff,omitempty"`
+	Backoff protocol.Duration `json:"backoff,omitempty"`
 }
 
 // Edge carries one output of a node to one input of another. The handles "*"
@@ -74,22 +74,6 @@ type Edge struct {
 	Target       string `json:"target"`
 	TargetHandle string `json:"targetHandle"`
 }
-
-// Duration is a time span written as text: "90s", "1h30m".
-type Duration time.Duration
-
-// UnmarshalText reads Go's duration form.
-func (d *Duration) UnmarshalText(b []byte) error {
-	v, err := time.ParseDuration(string(b))
-	*d = Duration(v)
-	return err
-}
-
-// MarshalText writes Go's duration form.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
-
-// Std converts to the standard library's type.
-func (d Duration) Std() time.Duration { return time.Duration(d) }
 
 // Type is the type of what flows through a handle.
 type Type string

@@ -134,12 +134,7 @@ func (p *Plan) Inputs() []string {
 
 // Input is the number of an interface input; -1 when there is none.
 func (p *Plan) Input(name string) int {
-	for i := range p.inputs {
-		if p.inputs[i].name == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(p.inputs, func(in planInput) bool { return in.name == name })
 }
 
 // InputPort describes an interface input, by its number.
@@ -156,12 +151,7 @@ func (p *Plan) Outputs() []string {
 
 // Output is the number of an interface output; -1 when there is none.
 func (p *Plan) Output(name string) int {
-	for i := range p.outputs {
-		if p.outputs[i].name == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(p.outputs, func(out planOutput) bool { return out.name == name })
 }
 
 // Takes is a value as an interface port of the type has it.

@@ -1,10 +1,10 @@
 package world
 
 import (
-	"encoding/json"
 	"math"
 	"strconv"
 
+	"tavernsim/internal/wirejson"
 	"tavernsim/protocol"
 )
 
@@ -176,7 +176,7 @@ func AppendJSON(b []byte, v any) []byte {
 			if i > 0 {
 				b = append(b, ',')
 			}
-			b = append(appendText(b, k), ':')
+			b = append(wirejson.AppendText(b, k), ':')
 			b = AppendJSON(b, x[k])
 		}
 		return append(b, '}')
@@ -198,7 +198,7 @@ func appendJSON(b []byte, node any) []byte {
 	case float64:
 		return appendFloat(b, x)
 	case string:
-		return appendText(b, x)
+		return wirejson.AppendText(b, x)
 	case *list:
 		b = append(b, '[')
 		for i := range x.n {
@@ -216,7 +216,7 @@ func appendJSON(b []byte, node any) []byte {
 				b = append(b, ',')
 			}
 			first = false
-			b = append(appendText(b, k), ':')
+			b = append(wirejson.AppendText(b, k), ':')
 			b = appendJSON(b, s.val)
 			return true
 		})
@@ -238,33 +238,4 @@ func appendFloat(b []byte, f float64) []byte {
 		}
 	}
 	return append(b, ".0"...)
-}
-
-// appendText quotes like encoding/json, without escaping for HTML.
-func appendText(b []byte, s string) []byte {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '"' || c == '\\' || c >= 0x7f {
-			return appendQuoted(b, s)
-		}
-	}
-	b = append(b, '"')
-	b = append(b, s...)
-	return append(b, '"')
-}
-
-func appendQuoted(b []byte, s string) []byte {
-	var out quoteBuffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil {
-		panic("world: quote text: " + err.Error())
-	}
-	return append(b, out[:len(out)-1]...)
-}
-
-type quoteBuffer []byte
-
-func (q *quoteBuffer) Write(p []byte) (int, error) {
-	*q = append(*q, p...)
-	return len(p), nil
 }

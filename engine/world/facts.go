@@ -110,9 +110,9 @@ func (*Refused) FactKind() string { return FactRefused }
 // AppendMsg writes the fact as protocol.Codec would.
 func (c *Committed) AppendMsg(b []byte) []byte {
 	b = msgp.AppendArrayHeader(b, 4)
-	b = appendInt(b, int64(c.Time))
-	b = appendInt(b, c.Before)
-	b = appendInt(b, c.After)
+	b = protocol.AppendInt(b, int64(c.Time))
+	b = protocol.AppendInt(b, c.Before)
+	b = protocol.AppendInt(b, c.After)
 	if c.Changes == nil {
 		return msgp.AppendNil(b)
 	}
@@ -128,7 +128,7 @@ func (c *Change) AppendMsg(b []byte) []byte {
 	b = msgp.AppendArrayHeader(b, 7)
 	b = msgp.AppendString(b, string(c.Op))
 	b = c.Path.AppendMsg(b)
-	b = appendRaw(b, c.Value)
+	b = protocol.AppendRaw(b, c.Value)
 	b = msgp.AppendString(b, c.By)
 	b = msgp.AppendString(b, c.Request)
 	b = msgp.AppendString(b, c.Reason)
@@ -138,8 +138,8 @@ func (c *Change) AppendMsg(b []byte) []byte {
 // AppendMsg writes the fact as protocol.Codec would.
 func (r *Refused) AppendMsg(b []byte) []byte {
 	b = msgp.AppendArrayHeader(b, 9)
-	b = appendInt(b, int64(r.Time))
-	b = appendInt(b, r.Version)
+	b = protocol.AppendInt(b, int64(r.Time))
+	b = protocol.AppendInt(b, r.Version)
 	b = msgp.AppendString(b, string(r.Op))
 	b = r.Path.AppendMsg(b)
 	b = msgp.AppendString(b, r.By)
@@ -155,22 +155,6 @@ func (c *Cause) appendMsg(b []byte) []byte {
 	b = protocol.AppendChain(b, c.Chain)
 	b = msgp.AppendString(b, c.Event)
 	return msgp.AppendUint64(b, c.Turn)
-}
-
-func appendRaw(b []byte, raw protocol.Raw) []byte {
-	if len(raw) == 0 {
-		return msgp.AppendNil(b)
-	}
-	return append(b, raw...)
-}
-
-// appendInt writes what protocol.Codec writes: unsigned forms for what is not
-// negative.
-func appendInt(b []byte, i int64) []byte {
-	if i >= 0 {
-		return msgp.AppendUint64(b, uint64(i))
-	}
-	return msgp.AppendInt64(b, i)
 }
 
 // AppendMsg writes the path as a list: a text per name, an integer per position,

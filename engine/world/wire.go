@@ -16,17 +16,17 @@ func (q *Request) AppendMsg(b []byte) []byte {
 	}
 	b = q.Path.AppendMsg(b)
 	b = msgp.AppendString(b, string(q.Op))
-	b = appendRaw(b, q.Value)
+	b = protocol.AppendRaw(b, q.Value)
 	if q.Expected == nil {
 		b = msgp.AppendNil(b)
 	} else {
-		b = appendInt(b, *q.Expected)
+		b = protocol.AppendInt(b, *q.Expected)
 	}
 	b = msgp.AppendArrayHeader(b, uint32(len(q.Reads)))
 	for i := range q.Reads {
 		b = msgp.AppendArrayHeader(b, 2)
 		b = q.Reads[i].Path.AppendMsg(b)
-		b = appendInt(b, q.Reads[i].Version)
+		b = protocol.AppendInt(b, q.Reads[i].Version)
 	}
 	b = msgp.AppendString(b, q.Group)
 	return q.Cause.appendMsg(b)

@@ -76,10 +76,7 @@ func (s *Set) makeAgents() {
 	statuses := texts(protocol.CallOK, protocol.CallFailed, protocol.CallDenied, protocol.CallRequested, protocol.CallNotRun)
 	a.tools = newCache(s, "tool", overflowed, func(name string) *toolSeries { return &toolSeries{newClosed(calls, statuses, name)} })
 	writes := s.counter("knowledge_writes_total", "Requests to change a knowledge base, by what became of them.", "kb", "outcome")
-	a.knowledge = newCache(s, "kb", overflowed, func(kb string) *closed {
-		c := newClosed(writes, []string{"written", "suggested", "reviewed", "refused"}, kb)
-		return &c
-	})
+	a.knowledge = closedBy(s, "kb", writes, []string{"written", "suggested", "reviewed", "refused"})
 }
 
 func (s *Set) makeActors() {

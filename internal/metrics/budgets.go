@@ -56,9 +56,6 @@ func (w *watched) collectBudgets(ch chan<- prometheus.Metric) {
 			}
 		}
 	}
-	gauge := func(d *prometheus.Desc, v float64, labels [2]string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels[0], labels[1])
-	}
 	for labels, x := range all {
 		used := 0.0
 		for i, limit := range x.limit {
@@ -72,10 +69,10 @@ func (w *watched) collectBudgets(ch chan<- prometheus.Metric) {
 			case "seconds":
 				x.left[i] /= 1e6
 			}
-			gauge(w.left[i], x.left[i], labels)
+			gauge(ch, w.left[i], x.left[i], labels[:]...)
 		}
 		if x.limit != [5]float64{} {
-			gauge(w.used, used, labels)
+			gauge(ch, w.used, used, labels[:]...)
 		}
 	}
 }

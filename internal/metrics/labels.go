@@ -99,6 +99,14 @@ func newClosed(vec *prometheus.CounterVec, names []string, first ...string) clos
 	return c
 }
 
+// closedBy is a cache of counters like newClosed, by the value of the first label.
+func closedBy(s *Set, label string, vec *prometheus.CounterVec, names []string) *cache[string, closed] {
+	return newCache(s, label, overflowed, func(value string) *closed {
+		c := newClosed(vec, names, value)
+		return &c
+	})
+}
+
 func (c *closed) inc(name string) { c.of(name).Inc() }
 
 func (c *closed) of(name string) prometheus.Counter {

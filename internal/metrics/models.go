@@ -68,10 +68,7 @@ func (s *Set) makeModels() {
 	saved := s.counter("llm_saved_dollars_total", "Dollars that answers from a record cost when they were asked for.", "provider", "model")
 	unpriced := s.counter("llm_unpriced_answers_total", "Answers of endpoints whose price is not known; their cost is not counted.", "provider", "model")
 	effects := s.counter("effects_total", "Requests to the outside, by what became of them: requested and answered are the ordinary way, reused answers were kept before a kill, repeated ones were not, the outcome of unknown ones may not be asked for again. Turns that run ahead make those of ahead; foretold ones are made by the turn itself, too, wasted ones are not, and late ones are not sent.", "effect", "outcome")
-	s.models.effects = newCache(s, "effect", overflowed, func(kind string) *closed {
-		c := newClosed(effects, []string{"requested", "answered", "repeated", "reused", "joined", "unknown", "ahead", "foretold", "wasted", "late"}, kind)
-		return &c
-	})
+	s.models.effects = closedBy(s, "effect", effects, []string{"requested", "answered", "repeated", "reused", "joined", "unknown", "ahead", "foretold", "wasted", "late"})
 	s.models.effects.get("model")
 	s.models.ahead = newClosed(s.counter("schedule_turns_total", "Turns that ran ahead of the committed run (--schedule), by what became of them: used ones became facts; committed ones were undone by what the committed run did, viewed ones because what they had seen had changed.", "outcome"), []string{"ended", "used", "committed", "viewed", "panicked"})
 	outcomes := texts(llm.Outcomes()...)
@@ -92,10 +89,7 @@ func (s *Set) makeModels() {
 	s.models.served = newCache(s, "model", overflowed, func(name string) *servedSeries {
 		return &servedSeries{newClosed(served, []string{llm.ByRule, llm.BySurrogate, llm.ByLLM, llm.ByStore}, name), newClosed(audits, []string{llm.Agreed, llm.Differed}, name)}
 	})
-	s.models.passed = newCache(s, "model", overflowed, func(name string) *closed {
-		c := newClosed(passed, outcomes, name)
-		return &c
-	})
+	s.models.passed = closedBy(s, "model", passed, outcomes)
 	s.models.known = newCache(s, "model", modelKey{overflowed, overflowed}, func(k modelKey) *modelSeries {
 		m := &modelSeries{
 			requests: newClosed(requests, outcomes, k.provider, k.model, operation), took: took.WithLabelValues(k.provider, k.model, operation),

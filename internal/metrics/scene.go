@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -14,11 +15,8 @@ type Scene struct {
 	*Set
 	series *sceneSeries
 
-	// What the project's files name; nil = everything is taken up to MaxValues.
-	types      map[string]*eventSeries
-	tools      map[string]*toolSeries
-	otherType  *eventSeries
-	otherTools *toolSeries
+	types named[eventSeries]
+	tools named[toolSeries]
 
 	mu    sync.Mutex // guards what follows
 	state SceneState
@@ -73,20 +71,34 @@ func (s *Scene) Declare(d Declared) {
 		}
 	}
 	if d.EventTypes != nil {
-		s.types, s.otherType = resolve(s.events.types, d.EventTypes)
+		s.types = resolve(s.events.types, d.EventTypes)
 	}
 	if d.Tools != nil {
-		s.tools, s.otherTools = resolve(s.agents.tools, d.Tools)
+		s.tools = resolve(s.agents.tools, d.Tools)
 	}
 }
 
-// resolve looks the declared values up once, and the series of all others.
-func resolve[V any](c *cache[string, V], values []string) (known map[string]*V, rest *V) {
-	known = make(map[string]*V, len(values))
+// named has the series of the values that a project's files name, and that of all others. Without
+// known ones every value is taken, up to MaxValues.
+type named[V any] struct {
+	known map[string]*V
+	rest  *V
+}
+
+// resolve looks the declared values up once.
+func resolve[V any](c *cache[string, V], values []string) named[V] {
+	n := named[V]{make(map[string]*V, len(values)), c.get(undeclared)}
 	for _, v := range values {
-		known[v] = c.get(v)
+		n.known[v] = c.get(v)
 	}
-	return known, c.get(undeclared)
+	return n
+}
+
+func (n *named[V]) get(all *cache[string, V], value string) *V {
+	if n.known == nil {
+		return all.get(value)
+	}
+	return cmp.Or(n.known[value], n.rest)
 }
 
 // Deliberated counts an ended deliberation.
@@ -119,28 +131,12 @@ func (s *Scene) Released(eventType string, receivers int) {
 	s.eventType(eventType).delivered.Add(float64(receivers))
 }
 
-func (s *Scene) eventType(name string) *eventSeries {
-	if s.types == nil {
-		return s.events.types.get(name)
-	}
-	if e := s.types[name]; e != nil {
-		return e
-	}
-	return s.otherType
-}
+func (s *Scene) eventType(name string) *eventSeries { return s.types.get(s.events.types, name) }
 
 // Called counts a call of a tool.
 func (s *Scene) Called(tool, outcome string, n int64) { s.tool(tool).calls.of(outcome).Add(float64(n)) }
 
-func (s *Scene) tool(name string) *toolSeries {
-	if s.tools == nil {
-		return s.agents.tools.get(name)
-	}
-	if t := s.tools[name]; t != nil {
-		return t
-	}
-	return s.otherTools
-}
+func (s *Scene) tool(name string) *toolSeries { return s.tools.get(s.agents.tools, name) }
 
 // FilterFailed counts a filter that failed on an event, or used up its steps.
 func (s *Scene) FilterFailed(steps bool) {

@@ -31,6 +31,7 @@ type Set struct {
 	replayed prometheus.Counter
 	diverged prometheus.Counter
 	watched  *watched
+	descs    []*prometheus.Desc // of watched
 	lives    lives
 	stuck    stuck
 	ready    readiness

@@ -143,7 +143,9 @@ func (s *Set) makeWatched() *watched {
 
 func (s *Set) desc(name, kind, help string, labels ...string) *prometheus.Desc {
 	s.note(name, kind, help, labels)
-	return prometheus.NewDesc(namespace+"_"+name, help, labels, nil)
+	d := prometheus.NewDesc(namespace+"_"+name, help, labels, nil)
+	s.descs = append(s.descs, d)
+	return d
 }
 
 // Watch reads the sources at each scrape until stop, which waits for a scrape
@@ -171,13 +173,9 @@ func (w *watched) remove(own *Sources) {
 
 // Describe implements prometheus.Collector.
 func (w *watched) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{w.agents, w.seated, w.passive, w.kept, w.mailbox, w.inflight, w.queued, w.atOnce, w.circuit, w.rate, w.used, w.tasks, w.asked, w.played, w.plugins, w.world, w.pending, w.free} {
+	for _, d := range w.set.descs {
 		ch <- d
 	}
-	for _, d := range w.left {
-		ch <- d
-	}
-	w.store.describe(ch)
 }
 
 // Collect implements prometheus.Collector.
@@ -206,13 +204,17 @@ func (w *watched) Collect(ch chan<- prometheus.Metric) {
 			pending += float64(s.Journal.Pending())
 		}
 	}
-	ch <- prometheus.MustNewConstMetric(w.world, prometheus.GaugeValue, bytes)
-	ch <- prometheus.MustNewConstMetric(w.asked, prometheus.GaugeValue, float64(asked))
-	ch <- prometheus.MustNewConstMetric(w.played, prometheus.GaugeValue, float64(played))
-	ch <- prometheus.MustNewConstMetric(w.pending, prometheus.GaugeValue, pending)
+	gauge(ch, w.world, bytes)
+	gauge(ch, w.asked, asked)
+	gauge(ch, w.played, played)
+	gauge(ch, w.pending, pending)
 	if free, ok := w.diskFree(); ok {
-		ch <- prometheus.MustNewConstMetric(w.free, prometheus.GaugeValue, free)
+		gauge(ch, w.free, free)
 	}
+}
+
+func gauge[N int | int64 | uint64 | float64](ch chan<- prometheus.Metric, d *prometheus.Desc, n N, labels ...string) {
+	ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
 }
 
 // diskFree is that of the fullest file system.
@@ -233,7 +235,7 @@ type sums map[[2]string]int
 
 func (m sums) emit(ch chan<- prometheus.Metric, d *prometheus.Desc) {
 	for k, n := range m {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), k[0], k[1])
+		gauge(ch, d, n, k[:]...)
 	}
 }
 
@@ -299,9 +301,9 @@ func (w *watched) collectSeats(ch chan<- prometheus.Metric) {
 			seated, passive, bytes = seated+float64(n), passive+float64(m), bytes+float64(b)
 		}
 	}
-	ch <- prometheus.MustNewConstMetric(w.seated, prometheus.GaugeValue, seated)
-	ch <- prometheus.MustNewConstMetric(w.passive, prometheus.GaugeValue, passive)
-	ch <- prometheus.MustNewConstMetric(w.kept, prometheus.GaugeValue, bytes)
+	gauge(ch, w.seated, seated)
+	gauge(ch, w.passive, passive)
+	gauge(ch, w.kept, bytes)
 }
 
 func (w *watched) collectModels(ch chan<- prometheus.Metric) {
@@ -328,17 +330,14 @@ func (w *watched) collectModels(ch chan<- prometheus.Metric) {
 			loads[name].Add(g.Load())
 		}
 	}
-	gauge := func(d *prometheus.Desc, n int, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(n), labels...)
-	}
 	for name, l := range loads {
-		gauge(w.inflight, l.Out, name)
-		gauge(w.atOnce, l.Limit, name)
-		gauge(w.circuit, min(l.Shut, 1), name)
-		gauge(w.rate, int(rates[name][0]), name, "requests")
-		gauge(w.rate, int(rates[name][1]), name, "tokens")
+		gauge(ch, w.inflight, l.Out, name)
+		gauge(ch, w.atOnce, l.Limit, name)
+		gauge(ch, w.circuit, min(l.Shut, 1), name)
+		gauge(ch, w.rate, int(rates[name][0]), name, "requests")
+		gauge(ch, w.rate, int(rates[name][1]), name, "tokens")
 		for i, c := range limit.Classes() {
-			gauge(w.queued, l.Waiting[i], name, c.String())
+			gauge(ch, w.queued, l.Waiting[i], name, c.String())
 		}
 	}
 }

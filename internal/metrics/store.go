@@ -45,15 +45,6 @@ func (s *Set) makeStore() storeDescs {
 	return d
 }
 
-func (d *storeDescs) describe(ch chan<- *prometheus.Desc) {
-	for _, x := range []*prometheus.Desc{d.disk, d.memtable, d.debt, d.amplification, d.files, d.sizes} {
-		ch <- x
-	}
-	for _, c := range d.counters {
-		ch <- c.desc
-	}
-}
-
 // addCounters adds what must not go back when a store is closed.
 func addCounters(to *persistence.Metrics, m persistence.Metrics) {
 	to.Compactions += m.Compactions
@@ -92,16 +83,13 @@ func (w *watched) collectStore(ch chan<- prometheus.Metric) {
 		}
 	}
 	d := &w.store
-	gauge := func(x *prometheus.Desc, v float64, labels ...string) {
-		ch <- prometheus.MustNewConstMetric(x, prometheus.GaugeValue, v, labels...)
-	}
-	gauge(d.disk, float64(sum.DiskUsage))
-	gauge(d.memtable, float64(sum.MemTables))
-	gauge(d.debt, float64(sum.CompactionDebt))
-	gauge(d.amplification, float64(sum.ReadAmplification))
+	gauge(ch, d.disk, sum.DiskUsage)
+	gauge(ch, d.memtable, sum.MemTables)
+	gauge(ch, d.debt, sum.CompactionDebt)
+	gauge(ch, d.amplification, sum.ReadAmplification)
 	for i := range sum.LevelFiles {
-		gauge(d.files, float64(sum.LevelFiles[i]), strconv.Itoa(i))
-		gauge(d.sizes, float64(sum.LevelBytes[i]), strconv.Itoa(i))
+		gauge(ch, d.files, sum.LevelFiles[i], strconv.Itoa(i))
+		gauge(ch, d.sizes, sum.LevelBytes[i], strconv.Itoa(i))
 	}
 	for _, c := range d.counters {
 		ch <- prometheus.MustNewConstMetric(c.desc, prometheus.CounterValue, c.read(&sum))

@@ -112,7 +112,7 @@ func (s *Set) makeTools() {
 	formats := []string{answer.TAM, answer.ToolsXML}
 	t.misread = newClosed(s.counter("tool_parse_errors_total", "Findings in answers of models with which a call does not run.", "format"), formats)
 	warned := s.counter("tool_parse_warnings_total", "Findings in answers of models with which calls run, as they were repaired.", "warning", "format")
-	t.warned = newCache(s, "warning", overflowed, func(code string) *closed { c := newClosed(warned, formats, code); return &c })
+	t.warned = closedBy(s, "warning", warned, formats)
 	asked := s.counter("mcp_requests_total", "Requests of the Model Context Protocol.", "role", "method", "outcome")
 	t.mcp = map[[2]string]closed{}
 	const both = "server/discover initialize tools/list tools/call"
@@ -214,7 +214,7 @@ func (w *watched) collectTasks(ch chan<- prometheus.Metric) {
 		}
 	}
 	for _, state := range TaskStates() {
-		ch <- prometheus.MustNewConstMetric(w.tasks, prometheus.GaugeValue, float64(open[state]), state)
+		gauge(ch, w.tasks, open[state], state)
 	}
 }
 
@@ -230,6 +230,6 @@ func (w *watched) collectPlugins(ch chan<- prometheus.Metric) {
 		}
 	}
 	for _, state := range []string{PluginOn, PluginDenied, PluginBroken} {
-		ch <- prometheus.MustNewConstMetric(w.plugins, prometheus.GaugeValue, float64(n[state]), state)
+		gauge(ch, w.plugins, n[state], state)
 	}
 }

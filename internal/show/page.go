@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tavernsim/internal/terminal"
+	"tavernsim/internal/wirejson"
 	"tavernsim/scenes/view/factjson"
 	"tavernsim/scenes/view/inspect"
 )
@@ -72,13 +73,11 @@ func jsonOf(v any) string {
 
 // asJSON shows a value in one line.
 func asJSON(v any) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false) // it is read on a terminal
-	if err := enc.Encode(v); err != nil {
+	b, err := wirejson.AppendAny(nil, v)
+	if err != nil {
 		return err.Error()
 	}
-	return terminal.EscapeJSON(strings.TrimSuffix(b.String(), "\n"))
+	return terminal.EscapeJSON(string(b))
 }
 
 // brieflyObject shows the members that say something.

@@ -59,6 +59,16 @@ func Parse(file string, data []byte, lim Limits, report *Report) *Document {
 	return &Document{File: file, Root: root}
 }
 
+// ParseValue reads a text of which the value alone counts. The error says all that is wrong with it.
+func ParseValue(file string, data []byte, lim Limits) (any, error) {
+	report := &Report{}
+	doc := Parse(file, data, lim, report)
+	if err := report.Err(); err != nil {
+		return nil, err
+	}
+	return doc.Root.Value(), nil
+}
+
 type parser struct {
 	file   string
 	lim    Limits

@@ -57,7 +57,7 @@ func (r *Reader) Distinct(field func(name []byte)) {
 	var names names
 	r.Object(func(name []byte) {
 		if names.has(name) {
-			r.fail(stands(name))
+			r.Fail(stands(name))
 			return
 		}
 		field(name)

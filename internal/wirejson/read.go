@@ -14,24 +14,27 @@ const maxDepth = 10_000
 
 // Reader reads one text. After the first error its methods do nothing.
 type Reader struct {
-	data  []byte
-	at    int
-	depth int
-	err   error
+	data          []byte
+	at            int
+	depth, levels int // how many lists and objects are open, and may be
+	err           error
 }
 
 // Read reads a text that is one value. The error says what is wrong, and where.
-func Read(data []byte, value func(r *Reader)) error {
-	r := Reader{data: data}
+func Read(data []byte, value func(r *Reader)) error { return ReadLevels(data, maxDepth, value) }
+
+// ReadLevels is Read of a text in which no more lists and objects nest than levels.
+func ReadLevels(data []byte, levels int, value func(r *Reader)) error {
+	r := Reader{data: data, levels: levels}
 	value(&r)
 	if r.peek(); r.err == nil && r.at < len(r.data) {
-		r.fail("more after the value")
+		r.Fail("more after the value")
 	}
 	return r.err
 }
 
-// fail keeps the first error and ends the reading.
-func (r *Reader) fail(what string) {
+// Fail keeps the first error and ends the reading.
+func (r *Reader) Fail(what string) {
 	if r.err == nil {
 		r.err = fmt.Errorf("%s at byte %d", what, r.at)
 	}
@@ -67,7 +70,7 @@ func (r *Reader) Null() bool {
 func (r *Reader) Object(field func(name []byte)) {
 	for more := r.opens('{', '}'); more; more = r.goesOn('}') {
 		if r.peek() != '"' {
-			r.fail("want a name")
+			r.Fail("want a name")
 			return
 		}
 		name, plain := r.quoted()
@@ -75,7 +78,7 @@ func (r *Reader) Object(field func(name []byte)) {
 			name = []byte(r.unquoted(name))
 		}
 		if r.peek() != ':' {
-			r.fail("want a colon")
+			r.Fail("want a colon")
 			return
 		}
 		r.at++
@@ -105,10 +108,10 @@ func (r *Reader) opens(with, shuts byte) bool {
 	case r.Null():
 		return false
 	case r.peek() != with:
-		r.fail("want " + string(with))
+		r.Fail("want " + string(with))
 		return false
-	case r.depth == maxDepth:
-		r.fail("more than 10,000 levels")
+	case r.depth == r.levels:
+		r.Fail(fmt.Sprintf("more than %d levels", r.levels))
 		return false
 	}
 	r.at++
@@ -130,9 +133,9 @@ func (r *Reader) goesOn(shuts byte) bool {
 		r.at++
 		r.depth--
 	case 0:
-		r.fail("the text breaks off")
+		r.Fail("the text breaks off")
 	default:
-		r.fail("want a comma or " + string(shuts))
+		r.Fail("want a comma or " + string(shuts))
 	}
 	return false
 }
@@ -143,7 +146,7 @@ func (r *Reader) Text(known ...string) string {
 	case r.Null():
 		return ""
 	case r.peek() != '"':
-		r.fail("want a text")
+		r.Fail("want a text")
 		return ""
 	}
 	b, plain := r.quoted()
@@ -172,7 +175,7 @@ func (r *Reader) Int() int {
 	b := r.Raw()
 	n, err := strconv.Atoi(string(b))
 	if err != nil && string(b) != "null" {
-		r.fail("want an integer, which ends")
+		r.Fail("want an integer, which ends")
 	}
 	return n
 }
@@ -205,7 +208,7 @@ func (r *Reader) Skip() {
 	case 'n':
 		r.word("null")
 	case 0:
-		r.fail("the text breaks off")
+		r.Fail("the text breaks off")
 	default:
 		r.number()
 	}
@@ -213,7 +216,7 @@ func (r *Reader) Skip() {
 
 func (r *Reader) word(w string) {
 	if len(r.data)-r.at < len(w) || string(r.data[r.at:r.at+len(w)]) != w {
-		r.fail("no value")
+		r.Fail("no value")
 		return
 	}
 	r.at += len(w)
@@ -250,7 +253,7 @@ func (r *Reader) digits() {
 		r.at++
 	}
 	if r.at == from {
-		r.fail("no value")
+		r.Fail("no value")
 	}
 }
 
@@ -269,13 +272,13 @@ func (r *Reader) quoted() (b []byte, plain bool) {
 			plain = false
 			r.at++ // what follows is no end; whether it may be there, unquoted finds out
 		case c < ' ':
-			r.fail("a control character in a text")
+			r.Fail("a control character in a text")
 			return nil, true
 		case c >= utf8.RuneSelf:
 			plain = false
 		}
 	}
-	r.fail("the text breaks off")
+	r.Fail("the text breaks off")
 	return nil, true
 }
 
@@ -290,12 +293,16 @@ func (r *Reader) unquoted(b []byte) string {
 			out.WriteRune(x)
 			i += size
 		case c != '\\':
-			out.WriteByte(c)
-			i++
+			end := i + 1
+			for end < len(b) && b[end] != '\\' && b[end] < utf8.RuneSelf {
+				end++
+			}
+			out.Write(b[i:end])
+			i = end
 		case b[i+1] == 'u':
 			x, ok := hex(b[i:])
 			if i += 6; !ok {
-				r.fail("no \\u in a text, which ends")
+				r.Fail("no \\u in a text, which ends")
 				return ""
 			}
 			if utf16.IsSurrogate(x) {
@@ -308,7 +315,7 @@ func (r *Reader) unquoted(b []byte) string {
 		default:
 			x := strings.IndexByte(escapes, b[i+1])
 			if i += 2; x < 0 {
-				r.fail("no escape in a text, which ends")
+				r.Fail("no escape in a text, which ends")
 				return ""
 			}
 			out.WriteByte(escaped[x])

@@ -61,7 +61,7 @@ func (r *Reader) value() (v any) {
 		return r.Text()
 	}
 	if b := r.Raw(); json.Unmarshal(b, &v) != nil && r.err == nil {
-		r.fail("no float") // a number that is too large
+		r.Fail("no float") // a number that is too large
 	}
 	return v
 }

@@ -2,7 +2,6 @@ package mock
 
 import (
 	"bytes"
-	"context"
 	"crypto/subtle"
 	"encoding/binary"
 	"encoding/json"
@@ -223,12 +222,12 @@ func (s *Server) question(w http.ResponseWriter, r *http.Request, rec *record, m
 		}
 		rec.attempt = n
 	}
-	q, err := wire.Decode(wire.Protocol(rec.key.endpoint), body.String())
+	q, err := wire.Decode(wire.Protocol(rec.key.endpoint), body.Bytes())
 	if err != nil {
 		s.refuse(w, r, rec, wire.Wrong(400, err.Error()))
 		return
 	}
-	rec.model, rec.stream = strings.Clone(q.Model), q.Stream
+	rec.model, rec.stream = q.Model, q.Stream
 	chance := protocol.NewDraw(s.opts.Seed, uint64(rec.key.endpoint), hash.Hi, hash.Lo)
 	answer := s.decide(&q, rec, chance, mem.out)
 	if cap(answer.Body) > cap(mem.out) {
@@ -427,18 +426,10 @@ func fill(w io.Writer, before byte) error {
 
 // pass waits; false if the client left before.
 func (s *Server) pass(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
+	if d > 0 {
+		defer s.alarm.Set(d)()
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	defer s.alarm.Set(d)()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return llm.Wait(ctx, "mock", d) == nil
 }
 
 // drop resets the connection. A writer without one, or of HTTP/2, ends by the

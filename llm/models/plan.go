@@ -181,11 +181,7 @@ func (e asking) Lookup(root string) (any, bool) {
 	case "purpose":
 		return string(e.q.Purpose), true
 	case "events":
-		list := make([]any, len(e.q.Events))
-		for i, t := range e.q.Events {
-			list[i] = t
-		}
-		return list, true
+		return protocol.ListOf(e.q.Events), true
 	case "variables":
 		return e.q.Variables, true
 	case "budget":

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tavernsim/engine/secret"
+	"tavernsim/internal/wirejson"
 	"tavernsim/llm"
 	"tavernsim/protocol"
 )
@@ -225,13 +226,10 @@ func nearer(a, b, at uint64) bool {
 
 // Write writes an entry as one line.
 func Write(w io.Writer, e *Entry) error {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(e); err != nil {
-		return err
+	b, err := wirejson.AppendAny(nil, e)
+	if err == nil {
+		_, err = w.Write(append(b, '\n'))
 	}
-	_, err := w.Write(b.Bytes())
 	return err
 }
 

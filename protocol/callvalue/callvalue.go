@@ -123,11 +123,7 @@ func Of(c *protocol.Call) map[string]any {
 		}
 	}
 	if len(c.Inherited) > 0 {
-		list := make([]any, len(c.Inherited))
-		for i, name := range c.Inherited {
-			list[i] = name
-		}
-		m["inherited"] = list
+		m["inherited"] = protocol.ListOf(c.Inherited)
 	}
 	return m
 }
@@ -140,29 +136,24 @@ func Read(v any) (protocol.Call, error) {
 	if !ok {
 		return protocol.Call{}, protocol.Errorf(protocol.KindInvalid, "call: want an object with tool and params, got %T", v)
 	}
-	c := protocol.Call{ID: textOf(m, "id"), Tool: textOf(m, "tool"), Origin: protocol.Origin(textOf(m, "origin")), Broken: textOf(m, "broken")}
+	c := protocol.Call{ID: TextOf(m, "id"), Tool: TextOf(m, "tool"), Origin: protocol.Origin(TextOf(m, "origin")), Broken: TextOf(m, "broken")}
 	params, _ := m["params"].(map[string]any)
 	if len(m) == 4 && c.ID != "" && c.Tool != "" && c.Origin != "" && params != nil { // nothing else is there
 		c.Params = params
 		return c, nil
 	}
-	c.Tool = textOf(m, "tool", "name", "toolName", "command")
-	c.RequestID, c.OnError = textOf(m, "requestId", "request_id"), protocol.OnError(textOf(m, "onError", "on_error"))
+	c.Tool = TextOf(m, "tool", "name", "toolName", "command")
+	c.RequestID, c.OnError = TextOf(m, "requestId", "request_id"), protocol.OnError(TextOf(m, "onError", "on_error"))
 	c.Index, c.Retry, c.Block = countOf(m["index"]), countOf(m["retry"]), countOf(m["block"])
 	c.URIs, c.TypeHints, c.Orphans, c.Common = textsOf(m["uris"]), textsOf(m["typeHints"]), textsOf(m["orphans"]), textsOf(m["common"])
-	c.After = textOf(m, "after")
+	c.After = TextOf(m, "after")
 	if c.Tool == "" {
 		c.Tool, c.ID = c.ID, ""
 	}
 	if c.Tool == "" {
 		return protocol.Call{}, protocol.Errorf(protocol.KindInvalid, "call: no tool; want {\"tool\": id, \"params\": {…}}")
 	}
-	list, _ := m["inherited"].([]any)
-	for _, e := range list {
-		if name, ok := e.(string); ok {
-			c.Inherited = append(c.Inherited, name)
-		}
-	}
+	c.Inherited = protocol.TextsIn(m["inherited"])
 	for _, key := range []string{"params", "arguments", "parameters", "inputs"} {
 		if m[key] == nil {
 			continue
@@ -175,7 +166,8 @@ func Read(v any) (protocol.Call, error) {
 	return c, nil
 }
 
-func textOf(m map[string]any, keys ...string) string {
+// TextOf is the first of the fields that is a text, and not empty.
+func TextOf(m map[string]any, keys ...string) string {
 	for _, k := range keys {
 		if s, ok := m[k].(string); ok && s != "" {
 			return s

@@ -3,9 +3,7 @@
 package finding
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,16 +72,4 @@ func Codes(all []Diagnostic) (codes []Code) {
 		}
 	}
 	return codes
-}
-
-// JSON is v as JSON. It leaves the choice of escaping < and > to the encoder
-// around it.
-func JSON(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

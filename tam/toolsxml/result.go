@@ -1,6 +1,6 @@
 package toolsxml
 
-import "tavernsim/tam/finding"
+import "tavernsim/internal/wirejson"
 
 // Type is the tag name of a tool in lower case. An unknown tag keeps its name.
 type Type string
@@ -75,13 +75,13 @@ func (t Tool) MarshalJSON() ([]byte, error) {
 	h, e := head{t.Index, t.Type}, tail{t.Executable, orEmpty(t.Secrets)}
 	switch t.Type {
 	case Edit, Read:
-		return finding.JSON(struct {
+		return wirejson.AppendAny(nil, struct {
 			head
 			Files []any `json:"files"`
 			tail
 		}{h, t.fileShapes(), e})
 	case GetValue:
-		return finding.JSON(struct {
+		return wirejson.AppendAny(nil, struct {
 			head
 			Key    string `json:"key"`
 			Reason string `json:"reason"`
@@ -89,7 +89,7 @@ func (t Tool) MarshalJSON() ([]byte, error) {
 			tail
 		}{h, t.Key, t.Reason, t.Note, e})
 	default:
-		return finding.JSON(struct {
+		return wirejson.AppendAny(nil, struct {
 			head
 			Content string `json:"content"`
 			Bytes   []int  `json:"bytes,omitempty"`

@@ -20,12 +20,10 @@
 package approvals
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,6 +33,7 @@ import (
 	"time"
 
 	"tavernsim/internal/lenient"
+	"tavernsim/internal/wirejson"
 	"tavernsim/protocol"
 	"tavernsim/tools"
 	"tavernsim/tools/ownfile"
@@ -283,17 +282,9 @@ func readAnswer(dir, id string) (v Verdict, err error) {
 }
 
 func read(name string, v any) error {
-	f, err := ownfile.Open(name)
+	data, err := ownfile.ReadAll(name, maxFile)
 	if err != nil {
 		return err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return err
-	}
-	if len(data) > maxFile {
-		return fmt.Errorf("it has more than %d bytes", maxFile)
 	}
 	d := json.NewDecoder(strings.NewReader(string(data)))
 	d.DisallowUnknownFields()
@@ -324,26 +315,12 @@ func plain(m *map[string]any) error {
 
 // write writes a file that read reads, or none.
 func write(name string, v any) error {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return err
-	}
-	if b.Len() > maxFile {
-		return protocol.Errorf(protocol.KindLimit, "the question has %d bytes, and a person is asked about %d at most", b.Len(), maxFile)
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".ask-*")
+	b, err := wirejson.AppendAny(nil, v)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(b.Bytes())
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
+	if len(b) >= maxFile {
+		return protocol.Errorf(protocol.KindLimit, "the question has %d bytes, and a person is asked about %d at most", len(b)+1, maxFile)
 	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return ownfile.Write(name, ".ask-*", append(b, '\n'))
 }

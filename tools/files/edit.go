@@ -97,11 +97,7 @@ func (e *edited) done() map[string]any {
 		m["note"] = strings.Join(notes, "; ")
 	}
 	if len(e.names) > 0 {
-		list := make([]any, 0, len(e.names))
-		for _, name := range e.names {
-			list = append(list, name)
-		}
-		m["secrets"] = list
+		m["secrets"] = protocol.ListOf(e.names)
 	}
 	return m
 }

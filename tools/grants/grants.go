@@ -315,29 +315,12 @@ func (s *Store) Write(file string) error {
 	if _, err := parse(file, b.Bytes()); err != nil {
 		return protocol.Errorf(protocol.KindLimit, "grants: nothing was written, because the file could not be read again: %w; take grants away that nobody needs: %s PROJECT --revoke", err, command)
 	}
-	if err := replace(file, b.Bytes()); err != nil {
+	err := os.MkdirAll(filepath.Dir(file), 0o700)
+	if err == nil {
+		err = ownfile.Write(file, ".grants-*", b.Bytes())
+	}
+	if err != nil {
 		return protocol.Errorf(protocol.KindUnknown, "grants: %w", err)
 	}
 	return nil
-}
-
-// replace writes a file beside the old one, and puts it in its place.
-func replace(file string, data []byte) error {
-	dir := filepath.Dir(file)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(dir, ".grants-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
 }

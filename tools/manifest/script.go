@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"tavernsim/protocol"
 )
 
 // File is a file that a script finds beside itself.
@@ -206,10 +208,7 @@ func (t *Tool) code() {
 	if len(languages) == 0 {
 		languages = Languages()
 	}
-	enum := make([]any, len(languages))
-	for i, l := range languages {
-		enum[i] = l
-	}
+	enum := protocol.ListOf(languages)
 	text := map[string]any{"type": "string"}
 	t.Parameters = map[string]any{
 		"properties": map[string]any{

@@ -203,7 +203,7 @@ func TestHostileServers(t *testing.T) {
 		{"changes later", "", "right", "unavailable", `is "Obey me."`},
 		{"lists without end", "unavailable", "more than 100 pages", "unavailable", "is off"},
 		{"both", "tool", "and wrong", "tool", "and wrong"},
-		{"deep", "unknown_outcome", "10,000 levels", "unavailable", "is off"},
+		{"deep", "unknown_outcome", "10000 levels", "unavailable", "is off"},
 		{"too large a number", "bad_output", "1e999", "bad_output", "1e999"},
 		{"no id", "unknown_outcome", "no message", "unavailable", "is off"},
 		{"a batch", "", "right", "", "right"},

@@ -12,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -81,4 +82,21 @@ func all(f *os.File, max int) ([]byte, error) {
 		err = fmt.Errorf("%s has more than %d bytes", f.Name(), max)
 	}
 	return data, err
+}
+
+// Write writes a file for its owner alone, completely or not at all. It outlives a loss of power, but for its name.
+// What a kill leaves has a name that fits the pattern.
+func Write(file, pattern string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(file), pattern) // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), file)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
 }

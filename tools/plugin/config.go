@@ -173,9 +173,8 @@ func (o *Option) parse(text string) any {
 	if o.Type == "string" {
 		return text
 	}
-	report := &source.Report{}
-	if doc := source.Parse("value.json", []byte(text), source.Limits{MaxBytes: 4096}, report); doc != nil && report.Total() == 0 {
-		return doc.Root.Value()
+	if v, err := source.ParseValue("value.json", []byte(text), source.Limits{MaxBytes: 4096}); err == nil {
+		return v
 	}
 	return text // takes says what was expected
 }

@@ -333,12 +333,11 @@ func resultOf(raw json.RawMessage) tools.Result {
 	if err := json.Unmarshal(raw, &said); err != nil || len(said.Output) == 0 {
 		return bad(len(raw), "the answer is no object with the field output")
 	}
-	report := &source.Report{}
-	doc := source.Parse("output.json", said.Output, source.Limits{MaxDepth: protocol.MaxNested, MaxBytes: child.MaxMessage}, report)
-	if doc == nil || report.Total() > 0 {
-		return bad(len(raw), "the output is no value: "+report.Err().Error())
+	output, err := source.ParseValue("output.json", said.Output, source.Limits{MaxDepth: protocol.MaxNested, MaxBytes: child.MaxMessage})
+	if err != nil {
+		return bad(len(raw), "the output is no value: "+err.Error())
 	}
-	r := tools.Output(doc.Root.Value())
+	r := tools.Output(output)
 	for _, f := range said.Files {
 		data, err := base64.StdEncoding.DecodeString(f.Data)
 		if err != nil {

@@ -33,6 +33,7 @@ import (
 
 	"tavernsim/engine/secret/mask"
 	"tavernsim/internal/source"
+	"tavernsim/internal/wirejson"
 	"tavernsim/protocol"
 	"tavernsim/tools/ownfile"
 )
@@ -297,13 +298,11 @@ func withheld(f *mask.Found) error {
 
 // textOf is a value as the JSON in which secrets are looked for.
 func textOf(v any) (string, error) {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	b, err := wirejson.AppendAny(nil, v)
+	if err != nil {
 		return "", protocol.Errorf(protocol.KindInternal, "the output cannot be masked: %w", err)
 	}
-	return unescaped(b.String()), nil
+	return unescaped(string(b)), nil
 }
 
 // Value masks a value, as the JSON that it is kept and shown as. What is no JSON any more
@@ -324,9 +323,8 @@ func (s *Store) Value(v any) (out any, found bool, err error) {
 		return v, false, nil
 	}
 	masked = escaped(masked)
-	report := &source.Report{} // its faults are of no use: the text is the output then
-	if doc := source.Parse("output.json", []byte(masked), source.Limits{}, report); doc != nil && report.Total() == 0 {
-		return doc.Root.Value(), true, nil
+	if v, err := source.ParseValue("output.json", []byte(masked), source.Limits{}); err == nil {
+		return v, true, nil
 	}
 	return masked, true, nil
 }

@@ -14,6 +14,7 @@ import (
 	"tavernsim/internal/lenient"
 	"tavernsim/internal/show"
 	"tavernsim/internal/terminal"
+	"tavernsim/protocol"
 )
 
 type searchOptions struct {
@@ -74,11 +75,7 @@ Exit codes: 0 searched, 2 usage, 3 the project has faults, 4 no such project or 
 func (o *searchOptions) query(text string) (knowledge.Query, error) {
 	v := map[string]any{"text": text, "limit": int64(o.limit)}
 	for name, list := range o.lists {
-		words := make([]any, len(*list))
-		for i, w := range *list {
-			words[i] = w
-		}
-		v[name] = words
+		v[name] = protocol.ListOf(*list)
 	}
 	for name, text := range o.texts {
 		v[name] = *text

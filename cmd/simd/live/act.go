@@ -79,12 +79,7 @@ func tools(q *panel.Asked) (list []map[string]any) {
 	payload, _ := q.Payload.(map[string]any)
 	can, _ := payload["available_capabilities"].(map[string]any)
 	for _, kind := range []string{"tools", "skills"} {
-		all, _ := can[kind].([]any)
-		for _, x := range all {
-			if m, ok := x.(map[string]any); ok {
-				list = append(list, m)
-			}
-		}
+		list = append(list, protocol.ObjectsIn(can[kind])...)
 	}
 	return list
 }
@@ -120,10 +115,10 @@ func actText(q *panel.Asked) string {
 		fmt.Fprintf(&b, "\n  %-8s  %s", title, terminal.Plain(protocol.Short(fmt.Sprintf(format, args...), 400)))
 	}
 	shown := append(person.Perceived(), "left_out", "self", "interaction_history", "scene")
-	for _, u := range newest(objects(p["interaction_history"]), 3) {
+	for _, u := range newest(protocol.ObjectsIn(p["interaction_history"]), 3) {
 		line("before", "%s: %s", asText(u["who"]), asText(u["text"]))
 	}
-	for _, e := range objects(p["incoming_events"]) {
+	for _, e := range protocol.ObjectsIn(p["incoming_events"]) {
 		from, payload := asText(e["source_agent_instance_id"]), e["payload"]
 		meta, _ := e["metadata"].(map[string]any)
 		said, _ := payload.(map[string]any)
@@ -136,10 +131,10 @@ func actText(q *panel.Asked) string {
 		}
 		line("heard", "%s %s: %s", from, asText(e["type"]), text)
 	}
-	for _, o := range objects(p["observations"]) {
+	for _, o := range protocol.ObjectsIn(p["observations"]) {
 		line("noticed", "%s", asText(any(without(o, "time"))))
 	}
-	for _, g := range objects(p["active_goals"]) {
+	for _, g := range protocol.ObjectsIn(p["active_goals"]) {
 		line("wants", "%s: %s", asText(g["id"]), asText(g["description"]))
 	}
 	state, _ := p["private_state"].(map[string]any)
@@ -179,16 +174,6 @@ func actText(q *panel.Asked) string {
 }
 
 func newest[T any](list []T, n int) []T { return list[max(0, len(list)-n):] }
-
-func objects(v any) (list []map[string]any) {
-	all, _ := v.([]any)
-	for _, x := range all {
-		if m, ok := x.(map[string]any); ok {
-			list = append(list, m)
-		}
-	}
-	return list
-}
 
 func without(m map[string]any, field string) map[string]any {
 	rest := map[string]any{}

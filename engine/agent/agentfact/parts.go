@@ -18,11 +18,7 @@ type Task struct {
 
 // Value is the request in the metadata of its answer.
 func (t *Task) Value() map[string]any {
-	targets := make([]any, len(t.Targets))
-	for i, id := range t.Targets {
-		targets[i] = id
-	}
-	return map[string]any{"task_id": t.ID, "type": t.Type, "target_agent_instance_id": targets, "timestamp": t.Asked.String()}
+	return map[string]any{"task_id": t.ID, "type": t.Type, "target_agent_instance_id": protocol.ListOf(t.Targets), "timestamp": t.Asked.String()}
 }
 
 // TaskEnd is how a task ended.

@@ -1,14 +1,13 @@
 package block
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"tavernsim/engine/template"
+	"tavernsim/internal/wirejson"
 	"tavernsim/protocol"
 )
 
@@ -159,11 +158,8 @@ func (s *substitution) shown(v any) string {
 	if !s.embedded {
 		return text
 	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(text) // a text can be encoded
-	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(b.String()), `"`), `"`)
+	quoted := wirejson.AppendText(nil, text)
+	return string(quoted[1 : len(quoted)-1])
 }
 
 // isName reports whether a text between the braces may be a reference: code of other

@@ -95,23 +95,13 @@ func Read(v any, err error, closed bool) (a Answer) {
 	m, _ := v.(map[string]any)
 	a.Veto, _ = m["veto"].(string)
 	a.Values, _ = m["values"].(map[string]any)
-	for _, o := range list(m["observations"]) {
+	for _, o := range protocol.ObjectsIn(m["observations"]) {
 		a.Observations = append(a.Observations, Observation{Plugin: text(o, "plugin"), Value: o["value"]})
 	}
-	for _, s := range list(m["hooks"]) {
+	for _, s := range protocol.ObjectsIn(m["hooks"]) {
 		a.Steps = append(a.Steps, Step{text(s, "plugin"), text(s, "did"), text(s, "why")})
 	}
 	return a
-}
-
-func list(v any) (out []map[string]any) {
-	all, _ := v.([]any)
-	for _, e := range all {
-		if m, ok := e.(map[string]any); ok {
-			out = append(out, m)
-		}
-	}
-	return out
 }
 
 func text(m map[string]any, name string) string {

@@ -32,12 +32,8 @@ func Required(name, typ, description string) Param {
 
 // OneOf is a text out of a list. The tool itself checks it.
 func OneOf(name, description string, values ...string) Param {
-	list := make([]any, len(values))
-	for i, v := range values {
-		list[i] = v
-	}
 	p := Optional(name, "string", description)
-	p.schema["enum"] = list
+	p.schema["enum"] = protocol.ListOf(values)
 	return p
 }
 

@@ -20,7 +20,7 @@ const (
 	MaxSteps   = 10
 	MaxEntries = 100 // that a base activates
 	MaxTokens  = 10_000_000
-	maxList    = 256 // items of a list, as of every list of an entry
+	MaxList    = 256 // items of a list, as of every list of an entry
 )
 
 // Purposes are those of workflows that are shown knowledge.
@@ -149,9 +149,10 @@ type Checker func(path, message string)
 
 func (c Checker) at(path, format string, args ...any) { c(path, fmt.Sprintf(format, args...)) }
 
-func (c Checker) list(path string, list []string) {
-	if len(list) > maxList {
-		c.at(path, "%d items; the limit is %d", len(list), maxList)
+// List wants at most [MaxList] texts, none of them blank.
+func (c Checker) List(path string, list []string) {
+	if len(list) > MaxList {
+		c.at(path, "%d items; the limit is %d", len(list), MaxList)
 		return
 	}
 	for i, w := range list {
@@ -184,7 +185,7 @@ func orLast(want []string) string {
 func (a *Activation) Check(c Checker) {
 	lists := a.texts()
 	for _, name := range protocol.SortedKeys(lists) {
-		c.list("/"+name, *lists[name])
+		c.List("/"+name, *lists[name])
 	}
 	for i, p := range a.Patterns {
 		if len(p) > MaxPattern {
@@ -220,10 +221,10 @@ func (a *Activation) Check(c Checker) {
 	}
 	a.Scan.check(c, "/scan")
 	if s := a.Scope; s != nil {
-		c.list("/scope/profiles", s.Profiles)
-		c.list("/scope/roles", s.Roles)
-		c.list("/scope/agents", s.Agents)
-		c.list("/scope/places", s.Places)
+		c.List("/scope/profiles", s.Profiles)
+		c.List("/scope/roles", s.Roles)
+		c.List("/scope/agents", s.Agents)
+		c.List("/scope/places", s.Places)
 		if len(s.Profiles)+len(s.Roles)+len(s.Agents)+len(s.Places) == 0 {
 			c.at("/scope", "names nobody; want profiles, roles, agents or places")
 		}
@@ -242,8 +243,8 @@ func (s *Scan) check(c Checker, path string) {
 	if s.History < 0 || s.History > MaxHistory {
 		c.at(path+"/history", "%d; want 0 to %d", s.History, MaxHistory)
 	}
-	c.list(path+"/self", s.Self)
-	c.list(path+"/world", s.World)
+	c.List(path+"/self", s.Self)
+	c.List(path+"/world", s.World)
 	if len(s.Self) > MaxPaths || len(s.World) > MaxPaths {
 		c.at(path, "%d paths; the limit is %d of self and of world", max(len(s.Self), len(s.World)), MaxPaths)
 	}

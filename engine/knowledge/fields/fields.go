@@ -152,9 +152,5 @@ func PutList(m map[string]any, key string, words []string) {
 	if len(words) == 0 {
 		return
 	}
-	list := make([]any, len(words))
-	for i, w := range words {
-		list[i] = w
-	}
-	m[key] = list
+	m[key] = protocol.ListOf(words)
 }

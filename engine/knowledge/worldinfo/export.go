@@ -138,7 +138,7 @@ func (n *notes) criteria(in names, o map[string]any, e, was *knowledge.Entry, se
 	for _, p := range now.Patterns {
 		keys = append(keys, slashed(p))
 	}
-	set(in.keys, anyOf(keys), nil)
+	set(in.keys, protocol.ListOf(keys), nil)
 	if o["use_regex"] == true {
 		o["use_regex"] = false // patterns are between slashes
 	}
@@ -152,7 +152,7 @@ func (n *notes) criteria(in names, o map[string]any, e, was *knowledge.Entry, se
 		second, logic = now.ExcludeKeywords, notAny
 		n.add("entry %s: only its exclude_keywords are written; the other form has one list beside the keys", e.ID)
 	}
-	set(in.secondary, anyOf(second), nil)
+	set(in.secondary, protocol.ListOf(second), nil)
 	o["selective"] = len(second) > 0
 	o["selectiveLogic"] = logic
 	if now.Condition != "" || len(now.Tags)+len(now.EventTypes) > 0 {
@@ -213,7 +213,7 @@ func (n *notes) timed(o map[string]any, id string, now, before *criteria.Activat
 	if !reflect.DeepEqual(now.Scope, before.Scope) {
 		filter := map[string]any{"isExclude": false, "names": []any{}, "tags": []any{}}
 		if s := now.Scope; s != nil {
-			filter["isExclude"], filter["names"] = s.Except, anyOf(s.Agents)
+			filter["isExclude"], filter["names"] = s.Except, protocol.ListOf(s.Agents)
 			if len(s.Profiles)+len(s.Roles)+len(s.Places) > 0 {
 				n.add("entry %s: scope: only its agents are written", id)
 			}
@@ -277,14 +277,6 @@ func textOf(e *knowledge.Entry) string {
 	default:
 		return string(template.AppendText(nil, c))
 	}
-}
-
-func anyOf(list []string) []any {
-	out := make([]any, len(list))
-	for i, s := range list {
-		out[i] = s
-	}
-	return out
 }
 
 // slashed is a pattern as a key.

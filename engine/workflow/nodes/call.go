@@ -156,12 +156,3 @@ func (c *call) Answered(x *workflow.Exec, a *workflow.Answer) error {
 	x.Set(c.status, string(a.Result.Status))
 	return nil
 }
-
-func firstText(m map[string]any, keys ...string) string {
-	for _, k := range keys {
-		if s, ok := m[k].(string); ok && s != "" {
-			return s
-		}
-	}
-	return ""
-}

@@ -27,11 +27,7 @@ func parseJSON(s *workflow.Setup) workflow.Body {
 			return protocol.Errorf(protocol.KindInvalid, "the text holds %s; want %s", workflow.TypeOf(r.Value), want)
 		}
 		x.Set(value, r.Value)
-		list := []any{}
-		for _, w := range r.Warnings() {
-			list = append(list, w)
-		}
-		x.Set(warnings, list)
+		x.Set(warnings, protocol.ListOf(r.Warnings()))
 		return nil
 	})
 }

@@ -226,7 +226,7 @@ func readMessage(v any) (protocol.ModelMessage, error) {
 	if !ok {
 		return protocol.ModelMessage{}, fmt.Errorf("want an object with role and text, got %s", workflow.TypeOf(v))
 	}
-	out := protocol.ModelMessage{Role: protocol.Role(firstText(m, "role")), Text: firstText(m, "text", "content"), CallID: firstText(m, "callId", "tool_call_id")}
+	out := protocol.ModelMessage{Role: protocol.Role(callvalue.TextOf(m, "role")), Text: callvalue.TextOf(m, "text", "content"), CallID: callvalue.TextOf(m, "callId", "tool_call_id")}
 	switch out.Role {
 	case protocol.RoleSystem, protocol.RoleUser, protocol.RoleAssistant, protocol.RoleTool:
 	default:
@@ -256,7 +256,7 @@ func readTools(list []any) ([]protocol.ToolSpec, error) {
 	specs := make([]protocol.ToolSpec, 0, len(list))
 	for i, v := range list {
 		m, _ := v.(map[string]any)
-		spec := protocol.ToolSpec{Name: firstText(m, "id", "name"), Description: firstText(m, "description"), Parameters: m["parameters"]}
+		spec := protocol.ToolSpec{Name: callvalue.TextOf(m, "id", "name"), Description: callvalue.TextOf(m, "description"), Parameters: m["parameters"]}
 		if spec.Name == "" {
 			return nil, protocol.Errorf(protocol.KindInvalid, "tool %d: want an object with name (or id), description and parameters", i)
 		}

@@ -149,11 +149,7 @@ func tamParse(read func(string, protocol.FinishReason) Parsed) workflow.Kind {
 			p := read(x.Text(in), protocol.FinishReason(x.Text(finish)))
 			x.Set(text, strings.TrimSpace(p.Text))
 			x.Set(calls, callvalue.Calls(p.Calls))
-			list := make([]any, len(p.Problems))
-			for i, t := range p.Problems {
-				list[i] = t
-			}
-			x.Set(problems, list)
+			x.Set(problems, protocol.ListOf(p.Problems))
 			return nil
 		})
 	})

@@ -2,9 +2,9 @@ package wire
 
 import (
 	"strconv"
-	"unicode/utf8"
 
 	"tavernsim/engine/template"
+	"tavernsim/internal/wirejson"
 	"tavernsim/protocol"
 )
 
@@ -69,36 +69,8 @@ func (p *Page) Add(parts ...string) {
 	}
 }
 
-func (p *Page) text(s string)  { p.Body = appendText(p.Body, s) }
+func (p *Page) text(s string)  { p.Body = wirejson.AppendText(p.Body, s) }
 func (p *Page) number(n int64) { p.Body = strconv.AppendInt(p.Body, n, 10) }
 
 // begin starts an event.
 func (p *Page) begin(tokens int) { p.Events = append(p.Events, Event{len(p.Body), tokens}) }
-
-// appendText adds a text as JSON. Bytes that are no UTF-8 become U+FFFD.
-func appendText(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	for from := 0; ; {
-		i := from
-		for i < len(s) && s[i] >= ' ' && s[i] != '"' && s[i] != '\\' && s[i] < utf8.RuneSelf {
-			i++
-		}
-		dst = append(dst, s[from:i]...)
-		if i == len(s) {
-			return append(dst, '"')
-		}
-		c, size := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case c == '\n':
-			dst = append(dst, `\n`...)
-		case c == '"' || c == '\\':
-			dst = append(dst, '\\', byte(c))
-		case c < ' ':
-			dst = append(dst, `\u00`...)
-			dst = append(dst, "0123456789abcdef"[c>>4], "0123456789abcdef"[c&15])
-		default:
-			dst = utf8.AppendRune(dst, c)
-		}
-		from = i + size
-	}
-}

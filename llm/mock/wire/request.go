@@ -5,9 +5,13 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
+	"tavernsim/internal/wirejson"
 	"tavernsim/protocol"
 	"tavernsim/protocol/picture"
 )
@@ -20,7 +24,66 @@ const (
 	maxInputs     = 2_048
 	maxDimensions = 4_096
 	maxTokens     = 1 << 30
+	maxLevels     = 100 // of lists and objects
 )
+
+// reader notes the last member that was entered, for the error.
+type reader struct {
+	*wirejson.Reader
+	field []byte
+}
+
+func (r *reader) where() string {
+	if len(r.field) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" in %.64q", r.field)
+}
+
+// object calls member for every member that is not null. What it does not read is passed over.
+func (r *reader) object(member func(name string)) {
+	r.Object(func(name []byte) {
+		if r.field = name; !r.Null() {
+			member(string(name))
+		}
+	})
+}
+
+// member reads the member with a name, and passes over the others.
+func (r *reader) member(name string, read func()) {
+	r.object(func(n string) {
+		if n == name {
+			read()
+		}
+	})
+}
+
+// whole reads a whole number of a range.
+func (r *reader) whole(low, high int) int {
+	n := r.Int()
+	if n < low || n > high {
+		r.Fail(fmt.Sprintf("want a whole number from %d to %d, which ends", low, high))
+	}
+	return n
+}
+
+// yes reads true or false.
+func (r *reader) yes() bool {
+	word := string(r.Raw())
+	if word != "true" && word != "false" {
+		r.Fail("want true or false, which ends")
+	}
+	return word == "true"
+}
+
+// float reads a number.
+func (r *reader) float() float64 {
+	f, err := strconv.ParseFloat(string(r.Raw()), 64)
+	if err != nil {
+		r.Fail("want a smaller number, which ends")
+	}
+	return f
+}
 
 // Question is a request in the words of the engine, and how it wants its answer.
 type Question struct {
@@ -34,21 +97,25 @@ type Question struct {
 }
 
 // Decode reads the body of a request.
-func Decode(p Protocol, body string) (Question, error) {
+func Decode(p Protocol, body []byte) (Question, error) {
 	var q Question
-	r := reader{src: body}
-	var err error
-	switch p {
-	case Messages:
-		err = r.document(func() { q.messages(&r) })
-	case Embeddings:
-		q.Dims = defaultDimensions
-		err = r.document(func() { q.embeddings(&r) })
-	default:
-		err = r.document(func() { q.chat(&r) })
+	if !utf8.Valid(body) {
+		return q, protocol.Errorf(protocol.KindInvalid, "the body is not what was expected: want UTF-8")
 	}
-	if err != nil {
-		return q, protocol.Errorf(protocol.KindInvalid, "the body is not what was expected: %w", err)
+	var r reader
+	if err := wirejson.ReadLevels(body, maxLevels, func(in *wirejson.Reader) {
+		r.Reader = in
+		switch p {
+		case Messages:
+			q.messages(&r)
+		case Embeddings:
+			q.Dims = defaultDimensions
+			q.embeddings(&r)
+		default:
+			q.chat(&r)
+		}
+	}); err != nil {
+		return q, protocol.Errorf(protocol.KindInvalid, "the body is not what was expected: %w%s", err, r.where())
 	}
 	switch {
 	case q.Model == "":
@@ -71,8 +138,8 @@ func Decode(p Protocol, body string) (Question, error) {
 func (q *Question) common(r *reader, name string) {
 	switch name {
 	case "model":
-		if q.Model = r.text(); len(q.Model) > maxName {
-			r.fail("a name of at most 256 bytes")
+		if q.Model = r.Text(); len(q.Model) > maxName {
+			r.Fail("want a name of at most 256 bytes")
 		}
 	case "stream":
 		q.Stream = r.yes()
@@ -84,9 +151,7 @@ func (q *Question) common(r *reader, name string) {
 	case "stop", "stop_sequences":
 		q.Stop = texts(r)
 	case "user":
-		q.Agent = r.text()
-	default:
-		r.skip()
+		q.Agent = r.Text()
 	}
 }
 
@@ -95,33 +160,13 @@ func (q *Question) chat(r *reader) {
 	r.object(func(name string) {
 		switch name {
 		case "messages":
-			r.list(func() { q.chatMessage(r) })
+			r.Array(func() { q.chatMessage(r) })
 		case "tools":
-			r.list(func() {
-				r.object(func(name string) {
-					if name == "function" {
-						q.tool(r)
-						return
-					}
-					r.skip()
-				})
-			})
+			r.Array(func() { r.member("function", func() { q.tool(r) }) })
 		case "response_format":
-			r.object(func(name string) {
-				if name == "type" {
-					q.JSON = r.text() != "text"
-					return
-				}
-				r.skip()
-			})
+			r.member("type", func() { q.JSON = r.Text() != "text" })
 		case "stream_options":
-			r.object(func(name string) {
-				if name == "include_usage" {
-					q.Counted = r.yes()
-					return
-				}
-				r.skip()
-			})
+			r.member("include_usage", func() { q.Counted = r.yes() })
 		case "n":
 			r.whole(1, 1)
 		default:
@@ -135,15 +180,13 @@ func (q *Question) chatMessage(r *reader) {
 	r.object(func(name string) {
 		switch name {
 		case "role":
-			m.Role = role(r, r.text())
+			m.Role = role(r, r.Text())
 		case "content":
 			m.Text = content(r, func(b block) { m.Images = append(m.Images, b.images...) })
 		case "tool_call_id":
-			m.CallID = r.text()
+			m.CallID = r.Text()
 		case "tool_calls":
-			r.list(func() { addCall(r, &m, chatCall(r)) })
-		default:
-			r.skip()
+			r.Array(func() { addCall(r, &m, chatCall(r)) })
 		}
 	})
 	q.add(r, m)
@@ -151,7 +194,7 @@ func (q *Question) chatMessage(r *reader) {
 
 func addCall(r *reader, m *protocol.ModelMessage, c protocol.Call) {
 	if len(m.Calls) >= maxTools {
-		r.fail("at most 1000 calls")
+		r.Fail("want at most 1000 calls")
 		return
 	}
 	m.Calls = append(m.Calls, c)
@@ -162,17 +205,9 @@ func chatCall(r *reader) (c protocol.Call) {
 	r.object(func(name string) {
 		switch name {
 		case "id":
-			c.ID = r.text()
+			c.ID = r.Text()
 		case "function":
-			r.object(func(name string) {
-				if name == "name" {
-					c.Tool = r.text()
-					return
-				}
-				r.skip()
-			})
-		default:
-			r.skip()
+			r.member("name", func() { c.Tool = r.Text() })
 		}
 	})
 	return c
@@ -185,7 +220,7 @@ func role(r *reader, name string) protocol.Role {
 	case "system", "user", "assistant", "tool":
 		return protocol.Role(name)
 	}
-	r.fail("a role: system, developer, user, assistant or tool")
+	r.Fail("want a role: system, developer, user, assistant or tool")
 	return ""
 }
 
@@ -196,17 +231,11 @@ func (q *Question) messages(r *reader) {
 		case "system":
 			q.system = content(r, nil)
 		case "messages":
-			r.list(func() { q.turn(r) })
+			r.Array(func() { q.turn(r) })
 		case "tools":
-			r.list(func() { q.tool(r) })
+			r.Array(func() { q.tool(r) })
 		case "metadata":
-			r.object(func(name string) {
-				if name == "user_id" {
-					q.Agent = r.text()
-					return
-				}
-				r.skip()
-			})
+			r.member("user_id", func() { q.Agent = r.Text() })
 		default:
 			q.common(r, name)
 		}
@@ -219,7 +248,7 @@ func (q *Question) turn(r *reader) {
 	r.object(func(name string) {
 		switch name {
 		case "role":
-			m.Role = role(r, r.text())
+			m.Role = role(r, r.Text())
 		case "content":
 			m.Text = content(r, func(b block) {
 				switch b.kind {
@@ -231,8 +260,6 @@ func (q *Question) turn(r *reader) {
 					q.add(r, protocol.ModelMessage{Role: protocol.RoleTool, Text: b.content, CallID: b.result, Images: b.images})
 				}
 			})
-		default:
-			r.skip()
 		}
 	})
 	if m.Text != "" || len(m.Calls) > 0 || len(m.Images) > 0 || len(q.Messages) == 0 {
@@ -249,33 +276,29 @@ type block struct {
 // content reads a text, or a list of parts: their texts joined. other is told of
 // parts of another kind; nil passes them over.
 func content(r *reader, other func(block)) string {
-	if r.next() != '[' {
-		return r.text()
+	if !r.Is('[') {
+		return r.Text()
 	}
 	var joined strings.Builder
-	r.list(func() {
+	r.Array(func() {
 		var b block
 		r.object(func(name string) {
 			switch name {
 			case "type":
-				b.kind = r.text()
+				b.kind = r.Text()
 			case "text":
-				b.text = r.text()
+				b.text = r.Text()
 			case "id":
-				b.id = r.text()
+				b.id = r.Text()
 			case "name":
-				b.name = r.text()
+				b.name = r.Text()
 			case "tool_use_id":
-				b.result = r.text()
+				b.result = r.Text()
 			case "content":
 				b.content = content(r, func(x block) { b.images = append(b.images, x.images...) })
 			case "image_url":
-				r.object(func(name string) {
-					if name != "url" {
-						r.skip()
-						return
-					}
-					url := r.text()
+				r.member("url", func() {
+					url := r.Text()
 					if rest, here := strings.CutPrefix(url, "data:"); here {
 						media, data, _ := strings.Cut(rest, ";base64,")
 						b.images = inlined(r, media, data)
@@ -288,16 +311,12 @@ func content(r *reader, other func(block)) string {
 				r.object(func(name string) {
 					switch name {
 					case "media_type":
-						media = r.text()
+						media = r.Text()
 					case "data":
-						data = r.text()
-					default:
-						r.skip()
+						data = r.Text()
 					}
 				})
 				b.images = inlined(r, media, data)
-			default:
-				r.skip()
 			}
 		})
 		if joined.WriteString(b.text); other != nil {
@@ -310,8 +329,8 @@ func content(r *reader, other func(block)) string {
 // inlined reads an image as servers do, its type and bytes in base64, and names the bytes.
 func inlined(r *reader, media, data string) []protocol.Image {
 	raw, err := base64.StdEncoding.DecodeString(data)
-	if r.fault == nil && (err != nil || len(raw) == 0 || !slices.Contains(picture.Types(), media)) {
-		r.fail("a picture in base64, of the type " + strings.Join(picture.Types(), ", "))
+	if err != nil || len(raw) == 0 || !slices.Contains(picture.Types(), media) {
+		r.Fail("want a picture in base64, of the type " + strings.Join(picture.Types(), ", "))
 	}
 	sum := sha256.Sum256(raw)
 	return []protocol.Image{{Type: media, SHA256: hex.EncodeToString(sum[:])}}
@@ -319,11 +338,11 @@ func inlined(r *reader, media, data string) []protocol.Image {
 
 // add keeps a message.
 func (q *Question) add(r *reader, m protocol.ModelMessage) {
-	if m.Role == "" && r.fault == nil {
-		r.fail(`a message with a "role"`)
+	if m.Role == "" {
+		r.Fail(`want a message with a "role"`)
 	}
 	if len(q.Messages) >= maxMessages {
-		r.fail("at most 10000 messages")
+		r.Fail("want at most 10000 messages")
 		return
 	}
 	q.Messages = append(q.Messages, m)
@@ -335,15 +354,13 @@ func (q *Question) tool(r *reader) {
 	r.object(func(name string) {
 		switch name {
 		case "name":
-			t.Name = r.text()
+			t.Name = r.Text()
 		case "description":
-			t.Description = r.text()
-		default:
-			r.skip()
+			t.Description = r.Text()
 		}
 	})
 	if len(q.Tools) >= maxTools {
-		r.fail("at most 1000 tools")
+		r.Fail("want at most 1000 tools")
 		return
 	}
 	q.Tools = append(q.Tools, t)
@@ -358,12 +375,12 @@ func (q *Question) embeddings(r *reader) {
 		case "dimensions":
 			q.Dims = r.whole(1, maxDimensions)
 		case "encoding_format":
-			switch r.text() {
+			switch r.Text() {
 			case "float":
 			case "base64":
 				q.Base64 = true
 			default:
-				r.fail("float or base64")
+				r.Fail("want float or base64")
 			}
 		default:
 			q.common(r, name)
@@ -373,16 +390,19 @@ func (q *Question) embeddings(r *reader) {
 
 // texts reads a text or a list of texts.
 func texts(r *reader) []string {
-	if r.next() != '[' {
-		return []string{r.text()}
+	if !r.Is('[') {
+		return []string{r.Text()}
 	}
 	var list []string
-	r.list(func() {
+	r.Array(func() {
 		if len(list) >= maxInputs {
-			r.fail("at most 2048 texts")
+			r.Fail("want at most 2048 texts")
 			return
 		}
-		list = append(list, r.text())
+		if r.Is('n') {
+			r.Fail("want a text")
+		}
+		list = append(list, r.Text())
 	})
 	return list
 }

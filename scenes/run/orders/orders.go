@@ -284,17 +284,7 @@ func writeBytes(name string, data []byte) error {
 	if len(data) > maxFile {
 		return protocol.Errorf(protocol.KindLimit, "%s: %d bytes; at most %d", name, len(data), maxFile)
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), parts.NewOrders)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
+	if err := ownfile.Write(name, parts.NewOrders, data); err != nil {
 		return err
 	}
 	return parts.SyncFolder(filepath.Dir(name))

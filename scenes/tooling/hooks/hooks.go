@@ -158,12 +158,8 @@ func (h *Hook) Output(raw json.RawMessage) (any, error) {
 
 // valueOf reads a value of an answer; false = it is none.
 func valueOf(raw json.RawMessage) (any, bool) {
-	report := &source.Report{}
-	doc := source.Parse("hook.json", raw, source.Limits{MaxDepth: protocol.MaxNested}, report)
-	if doc == nil || report.Total() > 0 {
-		return nil, false
-	}
-	return doc.Root.Value(), true
+	v, err := source.ParseValue("hook.json", raw, source.Limits{MaxDepth: protocol.MaxNested})
+	return v, err == nil
 }
 
 // MaxReason is how much of a reason is kept, in bytes.

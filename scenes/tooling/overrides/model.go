@@ -369,12 +369,11 @@ func paramsOf(raw json.RawMessage) (map[string]any, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, nil
 	}
-	report := &source.Report{}
-	doc := source.Parse("params.json", raw, source.Limits{MaxDepth: maxModelDepth, MaxBytes: len(raw) + 1}, report)
-	if doc == nil || report.Total() > 0 {
-		return nil, fmt.Errorf("the parameters are no value: %w", report.Err())
+	v, err := source.ParseValue("params.json", raw, source.Limits{MaxDepth: maxModelDepth, MaxBytes: len(raw) + 1})
+	if err != nil {
+		return nil, fmt.Errorf("the parameters are no value: %w", err)
 	}
-	params, ok := doc.Root.Value().(map[string]any)
+	params, ok := v.(map[string]any)
 	if !ok {
 		return nil, errors.New("the parameters are no object")
 	}

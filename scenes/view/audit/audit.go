@@ -113,11 +113,7 @@ func (a *auditing) grants() error {
 	}
 	for _, g := range a.Manifest().Grants {
 		for _, id := range protocol.SortedKeys(g.Tools) {
-			needs := make([]any, len(g.Tools[id]))
-			for i, need := range g.Tools[id] {
-				needs[i] = need
-			}
-			if err := a.emit([]inspect.Change{{Time: g.At.Format(time.RFC3339Nano), What: inspect.WhatGrant, Tool: id, Value: needs, Status: inspect.StatusAllowed}}); err != nil {
+			if err := a.emit([]inspect.Change{{Time: g.At.Format(time.RFC3339Nano), What: inspect.WhatGrant, Tool: id, Value: protocol.ListOf(g.Tools[id]), Status: inspect.StatusAllowed}}); err != nil {
 				return err
 			}
 		}

@@ -131,12 +131,12 @@ func (e *exporter) toWave(seq uint64) error {
 }
 
 func (e *exporter) facts() error {
-	q, err := e.scene.Query(e.options.Span, persistence.Query{Actor: only(e.options.Agents), Kinds: exact(e.options.Kinds)})
+	q, err := e.scene.Query(e.options.Span, persistence.Query{Actor: only(e.options.Agents), Kinds: inspect.Exact(e.options.Kinds)})
 	if err != nil {
 		return err
 	}
 	return e.scan(q, func(r protocol.Record) error {
-		if !matches(e.options.Kinds, r.Kind) || !among(e.options.Agents, r.Actor) {
+		if !inspect.MatchesAny(e.options.Kinds, r.Kind) || !among(e.options.Agents, r.Actor) {
 			return nil
 		}
 		f, err := e.scene.Fact(r)
@@ -172,7 +172,7 @@ func (e *exporter) events() error {
 }
 
 func (e *exporter) wants(typ, source string) bool {
-	return matches(e.options.Kinds, typ) && among(e.options.Agents, source)
+	return inspect.MatchesAny(e.options.Kinds, typ) && among(e.options.Agents, source)
 }
 
 func (e *exporter) routed(r protocol.Record, x *bus.Routed) error {
@@ -202,21 +202,6 @@ func only(names []string) string {
 		return names[0]
 	}
 	return ""
-}
-
-// exact are the names that the index can look for; none when one is a pattern.
-func exact(patterns []string) []string {
-	if slices.ContainsFunc(patterns, func(p string) bool { return strings.HasSuffix(p, "*") }) {
-		return nil
-	}
-	return patterns
-}
-
-func matches(patterns []string, name string) bool {
-	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool {
-		stem, wild := strings.CutSuffix(p, "*")
-		return wild && strings.HasPrefix(name, stem) || p == name
-	})
 }
 
 func among(names []string, name string) bool { return len(names) == 0 || slices.Contains(names, name) }

@@ -15,6 +15,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/secret"
 	"tavernsim/engine/world"
+	"tavernsim/internal/wirejson"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
 )
@@ -41,32 +42,14 @@ func (o Object) Get(name string) any {
 
 // MarshalJSON writes the members in their order.
 func (o Object) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, m := range o {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		if err := appendJSON(&b, m.Name); err != nil {
-			return nil, err
-		}
-		b.WriteByte(':')
-		if err := appendJSON(&b, m.Value); err != nil {
+	b, err := []byte{'{'}, error(nil)
+	for _, m := range o {
+		b = append(wirejson.AppendText(wirejson.Comma(b), m.Name), ':')
+		if b, err = wirejson.AppendAny(b, m.Value); err != nil {
 			return nil, err
 		}
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
-}
-
-func appendJSON(b *bytes.Buffer, v any) error {
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return err
-	}
-	b.Truncate(b.Len() - 1) // the encoder's line end
-	return nil
+	return append(b, '}'), nil
 }
 
 // Of lists the fields of a fact as docs/formats/facts.md names them: times as

@@ -72,7 +72,7 @@ func (s *Scene) DeadLetters(q DeadLetterQuery, yield func(deadletters.Letter) er
 }
 
 func (q *DeadLetterQuery) wants(l *deadletters.Letter) bool {
-	return (len(q.Reasons) == 0 || slices.Contains(q.Reasons, l.Reason)) && matchesAny(q.Types, l.Type) &&
+	return (len(q.Reasons) == 0 || slices.Contains(q.Reasons, l.Reason)) && MatchesAny(q.Types, l.Type) &&
 		(q.Agent == "" || q.Agent == l.Source || q.Agent == l.Agent || l.Draft() != nil && slices.Contains(l.Draft().Targets, q.Agent))
 }
 

@@ -157,7 +157,7 @@ func (s *Scene) eventQuery(q *EventQuery) (persistence.Query, error) {
 
 func (q *EventQuery) wants(s *Scene, f protocol.Fact) bool {
 	h := header(f)
-	return h != nil && matchesAny(q.Types, h.Type) && (q.Source == "" || q.Source == h.Source) && (q.Trace == "" || q.Trace == h.TraceID) && (q.Priority == "" || q.Priority == h.Priority.String()) &&
+	return h != nil && MatchesAny(q.Types, h.Type) && (q.Source == "" || q.Source == h.Source) && (q.Trace == "" || q.Trace == h.TraceID) && (q.Priority == "" || q.Priority == h.Priority.String()) &&
 		(q.Receiver == "" || slices.Contains(h.Targets, q.Receiver) || s.hears(f, q.Receiver))
 }
 

@@ -30,7 +30,6 @@ type FactLine struct {
 	Data  factjson.Object `json:"data"`
 }
 
-// matchesType reports whether a name, or a pattern prefix.* or *, takes a type.
 // Matches reports whether a pattern, whose last character may be *, fits a name.
 func Matches(pattern, typ string) bool {
 	if stem, wild := strings.CutSuffix(pattern, "*"); wild {
@@ -39,12 +38,13 @@ func Matches(pattern, typ string) bool {
 	return pattern == typ
 }
 
-func matchesAny(patterns []string, typ string) bool {
+// MatchesAny is Matches of one of several patterns; none fits every name.
+func MatchesAny(patterns []string, typ string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(p string) bool { return Matches(p, typ) })
 }
 
-// exact are the names that the index can look for; none when one is a pattern.
-func exact(patterns []string) []string {
+// Exact are the names that the index can look for; none when one is a pattern.
+func Exact(patterns []string) []string {
 	if slices.ContainsFunc(patterns, func(p string) bool { return strings.HasSuffix(p, "*") }) {
 		return nil
 	}
@@ -56,13 +56,13 @@ func (s *Scene) Facts(q FactQuery, yield func(FactLine) error) error {
 	if err := s.Known(q.Actor); err != nil {
 		return err
 	}
-	query, err := s.Query(q.Span, persistence.Query{Actor: q.Actor, Kinds: exact(q.Kinds)})
+	query, err := s.Query(q.Span, persistence.Query{Actor: q.Actor, Kinds: Exact(q.Kinds)})
 	if err != nil {
 		return err
 	}
 	waves, n := s.waves(), 0
 	err = s.Scan(query, func(r protocol.Record) error {
-		if !matchesAny(q.Kinds, r.Kind) {
+		if !MatchesAny(q.Kinds, r.Kind) {
 			return nil
 		}
 		line, err := s.factLine(r, waves)
