@@ -71,31 +71,44 @@ func Marked(dir string) (sessions []string) {
 }
 
 // Clean removes what killed processes left in folders that have marks in dir: files with a
-// secret that changed since, or, if a secret has no value any more, all files that changed
-// since.
-func Clean(dir, files string, known func(name string) bool, has func(text string) bool) (removed []string, err error) {
-	list, err := filepath.Glob(filepath.Join(escaped(dir), "*"+marked))
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range list {
-		m, err := readMark(name)
-		if err != nil {
-			return removed, protocol.Errorf(protocol.KindCorrupt, "%s: %w; it says which files may have a secret that a killed process left: look at the files of the run, then remove it", name, err)
-		}
-		for i, folder := range m.Folders {
-			m.Folders[i] = filepath.Join(files, folder)
-		}
-		look := has
-		if slices.ContainsFunc(m.Names, func(name string) bool { return !known(name) }) {
-			look = nil
-		}
-		removed = append(removed, Sweep(m.Folders, m.Since, look)...)
-		if err := os.Remove(name); err != nil {
+// secret, whenever they changed, and, if a secret has no value any more, all files that changed
+// since the mark.
+func Clean(dir, files string, known func(name string) bool, has func(text string) bool) (removed Swept, err error) {
+	for _, session := range Marked(dir) {
+		more, err := CleanOne(dir, files, session, known, has)
+		if removed.add(more); err != nil {
 			return removed, err
 		}
 	}
 	return removed, nil
+}
+
+// CleanOne cleans as [Clean] does what the mark of one session names. Without a mark there is nothing to do.
+func CleanOne(dir, files, session string, known func(name string) bool, has func(text string) bool) (removed Swept, err error) {
+	name := filepath.Join(dir, session+marked)
+	failed := func(kind protocol.ErrorKind, err error) error {
+		return protocol.Errorf(kind, "%s: %w; it says which files may have a secret that a killed process left: look at the files in these folders, then remove it", name, err)
+	}
+	m, err := readMark(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return removed, nil
+	}
+	if err != nil {
+		return removed, failed(protocol.KindCorrupt, err)
+	}
+	for i, folder := range m.Folders {
+		m.Folders[i] = filepath.Join(files, folder)
+	}
+	removed, err = Sweep(m.Folders, time.Time{}, has)
+	if slices.ContainsFunc(m.Names, func(name string) bool { return !known(name) }) {
+		more, failed := Sweep(m.Folders, m.Since, nil)
+		removed.add(more)
+		err = errors.Join(err, failed)
+	}
+	if err != nil {
+		return removed, failed(protocol.KindTransient, nameless(err))
+	}
+	return removed, os.Remove(name)
 }
 
 func readMark(name string) (m Mark, err error) {
