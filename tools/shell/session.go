@@ -56,6 +56,7 @@ func lineFor(script string) string {
 // session is a shell in its sandbox.
 type session struct {
 	opt     *Options
+	trust   *trust
 	owner   string
 	term    *terminal
 	pipe    *os.File         // commands for the shell
@@ -69,9 +70,10 @@ type session struct {
 	before  string // the end of what it has answered, which a secret may begin in
 	look    looker
 	loan    tools.Loan // of the command that runs; nil = no file has a value
-	swept   time.Time  // files that changed since may have a secret; zero = none was here
-	names   []string   // of the secrets that were here
-	clean   bool       // it has ended, and what it left was swept
+	begun   time.Time
+	swept   time.Time // files that changed since may have a secret; zero = it has looked at none
+	names   []string  // of the secrets that were here
+	clean   bool      // it has ended, and what it left was swept
 
 	sweeping sync.Mutex // guards loan, swept, names and clean
 
@@ -109,8 +111,8 @@ type ending struct {
 }
 
 // start starts a session for an agent.
-func start(opt *Options, c *tools.Call) (*session, error) {
-	s := &session{opt: opt, owner: c.Owner, calls: make(chan struct{}, 1), changed: make(chan struct{}, 1), drained: make(chan struct{}), gone: make(chan struct{}), cleaned: make(chan struct{})}
+func start(opt *Options, t *trust, c *tools.Call) (*session, error) {
+	s := &session{opt: opt, trust: t, begun: folders.Moment(), owner: c.Owner, calls: make(chan struct{}, 1), changed: make(chan struct{}, 1), drained: make(chan struct{}), gone: make(chan struct{}), cleaned: make(chan struct{})}
 	mounts, err := s.folders(c)
 	if err == nil {
 		err = s.begin()
@@ -234,15 +236,15 @@ func (s *session) end(why string) {
 	if s.clean {
 		return
 	}
-	s.sweep()
-	_ = s.note(time.Time{}) // else the next process looks again
-	_ = s.remove()          // a folder for files of the moment
+	err := s.lastSweep()
+	s.trust.leave(s, err == nil)
+	_ = s.remove() // a folder for files of the moment
 	s.clean = true
 	close(s.cleaned)
 }
 
-// follows waits until the session before was cleaned. Both sweep the folders of one agent, whose mark is one:
-// the end of the other would take back the mark of this one, and remove what was lent to it.
+// follows waits until the session before was cleaned. Both sweep the folders of one agent: the end of the other would
+// remove what was lent to this one.
 func (s *session) follows(ctx context.Context) bool {
 	if s.after == nil {
 		return true
@@ -393,23 +395,19 @@ func (s *session) keys(ctx context.Context, b []byte) error {
 // maxKeys is how long a terminal may not take what is typed.
 const maxKeys = 2 * time.Second
 
-// trusted notes that programs of the session have a secret, before they do.
+// trusted notes that programs of the session have secrets, before they do.
 func (s *session) trusted(secrets map[string]string) error {
+	if err := s.trust.given(s, secrets); err != nil {
+		return err
+	}
 	s.sweeping.Lock()
 	defer s.sweeping.Unlock()
-	if len(secrets) > 0 && s.swept.IsZero() {
-		s.swept = folders.Moment()
-	}
-	known := len(s.names)
 	for _, name := range protocol.SortedKeys(secrets) {
 		if !slices.Contains(s.names, name) {
 			s.names = append(s.names, name)
 		}
 	}
-	if len(s.names) == known || s.clean { // the mark is that of another session now
-		return nil
-	}
-	return s.note(s.swept)
+	return nil
 }
 
 // quiet reports whether nothing is told of what programs of the session write: one was given a
@@ -435,15 +433,6 @@ func (s *session) lend(loan tools.Loan) (note string, err error) {
 	}
 	s.loan = loan
 	return strings.Join(loan.Lend(), "; "), nil
-}
-
-// note writes down what a process that is killed leaves to be cleaned; a zero moment takes
-// that back.
-func (s *session) note(since time.Time) error {
-	if s.opt.Unclean == nil || len(s.names) == 0 {
-		return nil
-	}
-	return s.opt.Unclean(s.owner, folders.Mark{Folders: s.bounds, Since: since, Names: s.names})
 }
 
 // running reports whether a command has not ended.

@@ -24,7 +24,7 @@ func TestClean(t *testing.T) {
 			}
 		}
 		write(own, "old", "fine")
-		write(own, "mapped", "swordfish") // a program may have written it since: a mapping of a file moves no time
+		write(own, "mapped", "swordfish")   // a program may have written it since: a mapping of a file moves no time
 		<-time.After(50 * time.Millisecond) // the mark begins 20 ms before it is written
 		m := Mark{Folders: []string{own}, Since: Moment(), Names: []string{"k"}}
 		if err := m.Note(dir, files, "x"); err != nil {
