@@ -37,10 +37,15 @@ const (
 // heard as well, so there is one only for a script that may be the last before such a trap. The shell says into a
 // file in memory whether it has one: to read it from a substitution takes a process, which is most of what a short
 // command costs. Where the file cannot be written there may be a trap.
+//
+// A script finds in $? how the one before it ended. Without a process only a file that is sourced gives any number, and
+// only as a condition it sets off neither errexit nor the trap ERR.
 const (
 	firstLines = "exec 7>&1 1>/dev/null 2>&1\nset +o history +H\nunset HISTFILE\n"
-	runScript  = ". %[1]s/%[2]s <&7 >&7 2>&7 7>&-"
-	runInGroup = "{ . %[1]s/%[2]s; } <&7 >&7 2>&7 7>&-"
+	runScript  = "if . %[1]s/status; then " + direct + "; else " + direct + "; fi"
+	runInGroup = "if . %[1]s/status; then " + inGroup + "; else " + inGroup + "; fi"
+	direct     = ". %[1]s/%[2]s <&7 >&7 2>&7 7>&-"
+	inGroup    = "{ . %[1]s/%[2]s; } <&7 >&7 2>&7 7>&-"
 	runEither  = "if ! builtin trap -p EXIT >|/tmp/.trap || [[ -s /tmp/.trap ]]; then " + runInGroup + "; else " + runScript + "; fi"
 	sayEnd     = `builtin printf '\n%%s%%s %%d\n' '%s' '%s' "$?" >&7` + "\n"
 )
@@ -348,18 +353,31 @@ func overlap(b, marker []byte) int {
 	return n
 }
 
+// write writes a file that the shell sources.
+func (s *session) write(name, script string) (file string, err error) {
+	file = filepath.Join(s.private.Path, name)
+	if err := os.WriteFile(file, []byte(script+"\n"), 0o600); err != nil {
+		return "", err
+	}
+	if uid, gid := sandbox.HostIDs(); uid != os.Geteuid() {
+		err = os.Chown(file, uid, gid)
+	}
+	return file, err
+}
+
 // command gives the shell a script. secrets are variables for it alone.
 func (s *session) command(script string, secrets map[string]string) error {
 	s.scripts++
 	name := strconv.Itoa(s.scripts)
-	file := filepath.Join(s.private.Path, name)
-	if err := os.WriteFile(file, []byte(script+"\n"), 0o600); err != nil {
+	s.mu.Lock()
+	exit := s.exit
+	s.mu.Unlock()
+	if _, err := s.write("status", "return "+strconv.Itoa(exit)); err != nil {
 		return err
 	}
-	if uid, gid := sandbox.HostIDs(); uid != os.Geteuid() {
-		if err := os.Chown(file, uid, gid); err != nil {
-			return err
-		}
+	file, err := s.write(name, script)
+	if err != nil {
+		return err
 	}
 	_ = s.term.reset() // the modes that a program left are no reason to do nothing
 	var b strings.Builder

@@ -50,8 +50,8 @@ func (s *session) lastSweep() (err error) {
 		if try > 0 {
 			<-time.After(lastPause)
 		}
-		if _, err = folders.Sweep(s.bounds, time.Time{}, s.opt.Has); err == nil {
-			return nil
+		if _, err = folders.Sweep(s.bounds, time.Time{}, s.opt.Has); !folders.OfMachine(err) {
+			break
 		}
 	}
 	return err

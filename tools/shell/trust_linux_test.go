@@ -129,3 +129,25 @@ printf '%s' $KARYI{S} >/tmp/key; head -c 4096 /dev/zero >mapped; python3 ~/w.py 
 		t.Errorf("it is there with %.9q: %v", text, err)
 	}
 }
+
+// Promise 5: the mark of a session whose files nobody could look at stays, and the next session of the agent takes it back.
+func TestAMarkStays(t *testing.T) {
+	var m marks
+	opt := Options{Has: hasSwordfish, Unclean: m.unclean}
+	all := newTrust(&opt)
+	file := t.TempDir() + "/f"
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ bounds, mark string }{{file, "S"}, {t.TempDir(), ""}} {
+		s := &session{opt: &opt, trust: all, owner: "ada", bounds: []string{c.bounds}}
+		all.enter(s)
+		if err := all.given(s, map[string]string{"S": "swordfish"}); err != nil {
+			t.Fatal(err)
+		}
+		all.leave(s, s.lastSweep() == nil)
+		if got := m.of("ada"); got != c.mark {
+			t.Errorf("%s: %q, want %q", c.bounds, got, c.mark)
+		}
+	}
+}
