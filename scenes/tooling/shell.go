@@ -157,10 +157,14 @@ func (s *Set) sessionBefore(owner string) bool {
 
 // unclean notes what a kill would leave of a session.
 func (s *Set) unclean(owner string, m folders.Mark) error {
-	if s.opt.Mounts.Files == "" {
-		return nil
+	switch {
+	case s.opt.Mounts.Files != "":
+		return m.Note(s.opt.Mounts.sessions(), s.opt.Mounts.Files, mount.Folder(owner))
+	case s.opt.Mounts.Agent != "":
+		beside, name := filepath.Split(s.opt.Mounts.Agent)
+		return m.Note(beside, beside, name)
 	}
-	return m.Note(s.opt.Mounts.sessions(), s.opt.Mounts.Files, mount.Folder(owner))
+	return nil
 }
 
 // named is what marks call a secret of an agent.
@@ -171,13 +175,18 @@ func (s *Set) named(owner, name string) string {
 	return name
 }
 
-// clean removes what programs with secrets wrote when an earlier process was killed.
-func (s *Set) clean() error {
-	if s.opt.Mounts.Files == "" {
-		return nil
+// Clean removes what programs with secrets wrote when an earlier process was killed.
+func (s *Set) Clean() error {
+	var removed folders.Swept
+	var err error
+	switch {
+	case s.opt.Mounts.Files != "":
+		s.takeBack()
+		removed, err = folders.Clean(s.opt.Mounts.sessions(), s.opt.Mounts.Files, s.opt.Secrets.Has, s.hasSecret)
+	case s.opt.Mounts.Agent != "":
+		beside, name := filepath.Split(s.opt.Mounts.Agent)
+		removed, err = folders.CleanOne(beside, beside, name, s.opt.Secrets.Has, s.hasSecret)
 	}
-	s.takeBack()
-	removed, err := folders.Clean(s.opt.Mounts.sessions(), s.opt.Mounts.Files, s.opt.Secrets.Has, s.hasSecret)
 	if list := slices.Concat(removed.Files, removed.Unread); len(list) > 0 && s.opt.Warn != nil {
 		s.opt.Warn(fmt.Sprintf("%d files were removed that programs with secrets had written when simd was killed: %s", len(list), s.maskSaid(protocol.Short(strings.Join(list, ", "), 1<<10))))
 	}

@@ -335,7 +335,7 @@ func TestSecrets(t *testing.T) {
 		"X=$KARYI{S} bash -c 'printf %s \"$X\"'":                               "$KARYI{S}",
 		"X=$KARYI{S} bash -c 'printf %s \"$X\"' ; env | grep -c simd":          "$KARYI{S}0\n",
 		"echo '$$KARYI{S}' $$KARYI{S} \"$$KARYI{S}\" $KARYI{OTHER}x '$KARYI{'": "$KARYI{S} $KARYI{S} $KARYI{S} {OTHER}x $KARYI{\n",
-		"grep -c \"[$](echo\" /session/*; : $KARYI{S}":                         "0\n",
+		"grep -c \"[$](echo\" /session/[0-9]*; : $KARYI{S}":                    "0\n",
 	} {
 		if got, _ := run("command", script).Output.(map[string]any); got["output"] != want {
 			t.Errorf("%s: %+v, want %q", script, got, want)

@@ -181,7 +181,7 @@ func limits() sandbox.Limits {
 
 // folders makes the folders of a session, and gives what its programs see of them.
 func (s *session) folders(c *tools.Call) (mounts []sandbox.Mount, err error) {
-	if s.private, err = folders.NewPrivate(); err != nil {
+	if s.private, err = folders.NewPrivate(folders.ForShell); err != nil {
 		return nil, err
 	}
 	uid, gid := sandbox.HostIDs()

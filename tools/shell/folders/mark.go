@@ -3,6 +3,7 @@ package folders
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -75,7 +76,7 @@ func Marked(dir string) (sessions []string) {
 // since the mark.
 func Clean(dir, files string, known func(name string) bool, has func(text string) bool) (removed Swept, err error) {
 	for _, session := range Marked(dir) {
-		more, err := CleanOne(dir, files, session, known, has)
+		more, err := cleanOne(dir, files, session, known, has, true)
 		if removed.add(more); err != nil {
 			return removed, err
 		}
@@ -83,8 +84,13 @@ func Clean(dir, files string, known func(name string) bool, has func(text string
 	return removed, nil
 }
 
-// CleanOne cleans as [Clean] does what the mark of one session names. Without a mark there is nothing to do.
+// CleanOne cleans as [Clean] does what the mark of one session names, in folders in which others than programs write,
+// too: if a secret has no value any more it removes nothing, and says so.
 func CleanOne(dir, files, session string, known func(name string) bool, has func(text string) bool) (removed Swept, err error) {
+	return cleanOne(dir, files, session, known, has, false)
+}
+
+func cleanOne(dir, files, session string, known func(name string) bool, has func(text string) bool, whole bool) (removed Swept, err error) {
 	name := filepath.Join(dir, session+marked)
 	failed := func(kind protocol.ErrorKind, err error) error {
 		return protocol.Errorf(kind, "%s: %w; it says which files may have a secret that a killed process left: look at the files in these folders, then remove it", name, err)
@@ -99,8 +105,12 @@ func CleanOne(dir, files, session string, known func(name string) bool, has func
 	for i, folder := range m.Folders {
 		m.Folders[i] = filepath.Join(files, folder)
 	}
+	m.Names = slices.DeleteFunc(m.Names, known)
+	if len(m.Names) > 0 && !whole {
+		return removed, failed(protocol.KindDenied, fmt.Errorf("nobody gives the secrets %s", strings.Join(m.Names, ", ")))
+	}
 	removed, err = Sweep(m.Folders, time.Time{}, has)
-	if slices.ContainsFunc(m.Names, func(name string) bool { return !known(name) }) {
+	if len(m.Names) > 0 {
 		more, failed := Sweep(m.Folders, m.Since, nil)
 		removed.add(more)
 		err = errors.Join(err, failed)
