@@ -77,7 +77,7 @@ func TestWhatAKilledCallLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	set = open(nil)
-	if err := set.Clean(); err == nil || !strings.Contains(err.Error(), "nobody gives the secrets key") {
+	if err := set.Clean(); err == nil || !strings.Contains(err.Error(), "programs had the secrets key, which --secrets does not give") {
 		t.Errorf("%v", err)
 	}
 	set.Close()

@@ -8,7 +8,8 @@
 // # Promises
 //
 //  1. A script is one file that the shell sources, so that what it changes stays, its input
-//     is the terminal, and nothing that programs leave unread becomes a command.
+//     is the terminal, and nothing that programs leave unread becomes a command. It finds in $?
+//     how the one before it ended.
 //  2. A call answers when its command has ended, when a program waits for input, or after
 //     its time; then the command goes on, and input and ctrl reach it. While one runs,
 //     another command is refused.
@@ -18,8 +19,9 @@
 //     were in the end. It is bounded; what is beyond is read, counted and dropped.
 //  5. Secrets come as variables of the shell, quoted, for one command; no value is in a
 //     script or in the environment of a program that was not given it. Outputs are masked,
-//     also across two answers, or withheld whole (Options.Withheld). A file of a mount that has a secret is removed when the
-//     command or the session has ended.
+//     also across two answers, or withheld whole (Options.Withheld). From the first secret in a scene on, a file of a
+//     mount that has one is removed when a command of any session has ended, and when a session has; what a kill would
+//     leave is noted before (Options.Unclean).
 //  6. Whatever a session's programs do, none is left when the session has ended, and Close
 //     returns after that. The first answer after a session was lost says so. Its folders are
 //     bounded from its start to its end, and what cannot be counted is beyond the bounds.

@@ -2,6 +2,8 @@
 // things in: how much is there ([Measure]), and which files have a secret ([Sweep]). It also keeps private folders,
 // which no killed process leaves for good ([Private], [RemoveLeft]).
 //
+// An error of the machine ([OfMachine]) removes nothing.
+//
 // # Not here
 //
 // When to look, and what too much is (tools/shell).

@@ -107,7 +107,7 @@ func cleanOne(dir, files, session string, known func(name string) bool, has func
 	}
 	m.Names = slices.DeleteFunc(m.Names, known)
 	if len(m.Names) > 0 && !whole {
-		return removed, failed(protocol.KindDenied, fmt.Errorf("nobody gives the secrets %s", strings.Join(m.Names, ", ")))
+		return removed, failed(protocol.KindDenied, fmt.Errorf("programs had the secrets %s, which --secrets does not give", strings.Join(m.Names, ", ")))
 	}
 	removed, err = Sweep(m.Folders, time.Time{}, has)
 	if len(m.Names) > 0 {
