@@ -118,13 +118,13 @@ func TestAShadowBehind(t *testing.T) {
 
 // What is not known of a request names the turn that made it, or the task: agents know no turn of one.
 func TestUnknownOutcomes(t *testing.T) {
-	for _, task := range []string{"", "ada/3/5"} {
-		err := (&Effect{Agent: "a", Turn: 3, Request: 5, Kind: "tool", To: "tools", Task: task}).unknown("the process ended")
+	for _, of := range []string{"", "of task ada/3/5"} {
+		err := (&Effect{Agent: "a", Turn: 3, Request: 5, Kind: "tool", To: "tools", Of: of}).unknown("the process ended")
 		want := "tool request 5 of turn 3 to tools: the process ended"
-		if task != "" {
+		if of != "" {
 			want = "tool request of task ada/3/5 to tools: the process ended"
 		}
-		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "turn 3") != (task == "") {
+		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "turn 3") != (of == "") {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

@@ -1,6 +1,7 @@
 package outside
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -30,7 +31,7 @@ func Hash(b []byte) Question { return Question(llm.Hash(b)) }
 type Effect struct {
 	Agent     string // instance id
 	Turn      uint64 // of the agent, from 1
-	Task      string // as in From
+	Of        string // as in From
 	Request   int    // number within the turn; of the kind "model" by itself
 	Kind      string // of the executor
 	To        string // its name, for people
@@ -61,11 +62,8 @@ func (e *Effect) turn() turnKey   { return turnKey{e.Agent, e.Turn} }
 func (e *Effect) place() placeKey { return placeKey{e.Kind, e.Request} }
 
 func (e *Effect) unknown(why string) error {
-	of := fmt.Sprintf("%d of turn %d", e.Request, e.Turn)
-	if e.Task != "" {
-		of = "of task " + e.Task
-	}
-	return protocol.Errorf(protocol.KindUnknownOutcome, "%s request %s to %s: %s; it must not be repeated, so it is not asked again", e.Kind, of, e.To, why)
+	which := cmp.Or(e.Of, fmt.Sprintf("%d of turn %d", e.Request, e.Turn))
+	return protocol.Errorf(protocol.KindUnknownOutcome, "%s request %s to %s: %s; it must not be repeated, so it is not asked again", e.Kind, which, e.To, why)
 }
 
 // Bytes of an encoded question, usually; its facts fit in, too.

@@ -161,8 +161,7 @@ func (s *Set) unclean(owner string, m folders.Mark) error {
 	case s.opt.Mounts.Files != "":
 		return m.Note(s.opt.Mounts.sessions(), s.opt.Mounts.Files, mount.Folder(owner))
 	case s.opt.Mounts.Agent != "":
-		beside, name := filepath.Split(s.opt.Mounts.Agent)
-		return m.Note(beside, beside, name)
+		return m.NoteBeside(s.opt.Mounts.Agent)
 	}
 	return nil
 }
@@ -177,15 +176,13 @@ func (s *Set) named(owner, name string) string {
 
 // Clean removes what programs with secrets wrote when an earlier process was killed.
 func (s *Set) Clean() error {
-	var removed folders.Swept
-	var err error
+	removed, err := folders.Swept{}, error(nil)
 	switch {
 	case s.opt.Mounts.Files != "":
 		s.takeBack()
 		removed, err = folders.Clean(s.opt.Mounts.sessions(), s.opt.Mounts.Files, s.opt.Secrets.Has, s.hasSecret)
 	case s.opt.Mounts.Agent != "":
-		beside, name := filepath.Split(s.opt.Mounts.Agent)
-		removed, err = folders.CleanOne(beside, beside, name, s.opt.Secrets.Has, s.hasSecret)
+		removed, err = folders.CleanBeside(s.opt.Mounts.Agent, s.opt.Secrets.Has, s.hasSecret)
 	}
 	if list := slices.Concat(removed.Files, removed.Unread); len(list) > 0 && s.opt.Warn != nil {
 		s.opt.Warn(fmt.Sprintf("%d files were removed that programs with secrets had written when simd was killed: %s", len(list), s.maskSaid(protocol.Short(strings.Join(list, ", "), 1<<10))))

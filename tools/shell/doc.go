@@ -15,8 +15,7 @@
 //     another command is refused.
 //  3. The end of a command is a marker that no program can know; what looks like one is
 //     output. A shell that does not tell the end is ended.
-//  4. An output has no escape sequence and no control character, and its lines are as they
-//     were in the end. It is bounded; what is beyond is read, counted and dropped.
+//  4. An output is what a terminal shows (tools/shell/screen). It is bounded; what is beyond is read, counted and dropped.
 //  5. Secrets come as variables of the shell, quoted, for one command; no value is in a
 //     script or in the environment of a program that was not given it. Outputs are masked,
 //     also across two answers, or withheld whole (Options.Withheld). From the first secret in a scene on, a file of a

@@ -19,6 +19,7 @@ import (
 	"tavernsim/tools/mount"
 	"tavernsim/tools/sandbox"
 	"tavernsim/tools/shell/folders"
+	"tavernsim/tools/shell/screen"
 )
 
 // Where a session has its folders. The agent's own is the one that it begins in.
@@ -103,7 +104,7 @@ type session struct {
 	marker  []byte     // of the command that runs; nil = none does
 	script  string     // its file
 	exit    int        // of the last command
-	screen  screen
+	screen  screen.Screen
 	last    time.Time // when something came
 	ended   *ending   // of the session
 }
@@ -280,7 +281,7 @@ func (s *session) read() {
 		s.mu.Lock()
 		s.feed(b[:n])
 		s.last = time.Now()
-		flood := s.screen.dropped > maxFlood
+		flood := s.screen.Dropped() > maxFlood
 		s.mu.Unlock()
 		s.signal()
 		if err != nil {
@@ -322,14 +323,14 @@ func (s *session) feed(b []byte) {
 		n := len(s.marker) + end + 1
 		s.show(i)
 		s.pending, s.marker, s.told, s.exit = s.pending[n:], nil, 0, code
-		s.screen.returns = false // the line break is the marker's
+		s.screen.ToEnd() // the line break is the marker's
 	}
 }
 
 // show takes the first bytes of what is pending as output. Some may have been shown already.
 func (s *session) show(n int) {
 	if s.told < n {
-		s.screen.write(s.pending[s.told:n])
+		s.screen.Write(s.pending[s.told:n])
 	}
 	s.told = max(s.told-n, 0)
 	s.pending = append(s.pending[:0], s.pending[n:]...)
@@ -338,7 +339,7 @@ func (s *session) show(n int) {
 // tell shows a line break that is pending, which may begin an end marker.
 func (s *session) tell() {
 	if string(s.pending) == "\n" && s.told == 0 {
-		s.screen.write(s.pending)
+		s.screen.Write(s.pending)
 		s.told = len(s.pending)
 	}
 }

@@ -84,10 +84,17 @@ func Clean(dir, files string, known func(name string) bool, has func(text string
 	return removed, nil
 }
 
-// CleanOne cleans as [Clean] does what the mark of one session names, in folders in which others than programs write,
-// too: if a secret has no value any more it removes nothing, and says so.
-func CleanOne(dir, files, session string, known func(name string) bool, has func(text string) bool) (removed Swept, err error) {
-	return cleanOne(dir, files, session, known, has, false)
+// NoteBeside writes the mark of a folder that is no part of a run, or removes it as [Mark.Note] does.
+func (m Mark) NoteBeside(folder string) error {
+	beside, name := filepath.Split(folder)
+	return m.Note(beside, beside, name)
+}
+
+// CleanBeside cleans as [Clean] does a folder with a mark of [Mark.NoteBeside]. Others than programs write there, too:
+// if a secret has no value any more it removes nothing, and says so.
+func CleanBeside(folder string, known func(name string) bool, has func(text string) bool) (removed Swept, err error) {
+	beside, name := filepath.Split(folder)
+	return cleanOne(beside, beside, name, known, has, false)
 }
 
 func cleanOne(dir, files, session string, known func(name string) bool, has func(text string) bool, whole bool) (removed Swept, err error) {
