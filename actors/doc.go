@@ -54,20 +54,20 @@
 //     bytes, sixteen at a time. A mailbox has 192 bytes, and uses no queue memory
 //     while it is idle.
 //
-//  13. An actor that received something of critical priority is served before those
+//  13. An actor that received an envelope of critical priority is served before the others
 //     that wait for a worker, until its queue is empty, and so is an actor whose
 //     kind is in [Supervisor.First]: it waits for one slice of each worker. Of four
 //     actors in a row that a worker runs, at least one is an ordinary one.
 //
-//  14. While the ordinary actors of a supervisor are paused ([Supervisor.PauseOrdinary]), only those of its actors get
-//     a worker that are served before others or must stop or restart. The workers
+//  14. While the ordinary actors of a supervisor are paused ([Supervisor.PauseOrdinary]), a worker runs only
+//     those of its actors that have precedence (13), or must stop or restart. The workers
 //     set the others aside until [Supervisor.ResumeOrdinary]; then they continue in order.
 //
-//  15. An actor may run others on its own worker ([Ref.Visitor]): one at a time, with what waits for them
-//     first, and with their own failures. It runs none that another worker has.
+//  15. An actor may run others on its own worker ([Ref.Visitor]): one at a time, their queued envelopes
+//     first. Their failures are their own. It does not run an actor that another worker runs.
 //
-// These promises, and one channel that sends routed events in the order of their
-// facts through one lane, give a scene its order of events; wakes come last.
+// These promises give a scene its order of events, together with one channel that sends routed
+// events in the order of their facts through one lane. Wakes come last.
 //
 // # Why it is fast
 //

@@ -1,10 +1,12 @@
-// Package e2e_test speaks with servers that are not ours. Each test is skipped where its
+// Package e2e_test tests simd with servers of other projects. Each test is skipped if its
 // server is absent:
 //
 //	SIMD_TEST_LLMOCK     the program llmock of the npm package @copilotkit/aimock
 //	SIMD_TEST_INFERENCE  base URL of an inference server with chat completions or messages, up to the
 //	                     version: http://127.0.0.1:11434/v1
 //	SIMD_TEST_MODEL      the model to ask there
+//	SIMD_TEST_OLLAMA     the program ollama, in place of the two above: it is started with the
+//	                     model of parrot_test.go, which needs no download
 //	SIMD_TEST_MCP        a folder node_modules with the npm packages
 //	                     @modelcontextprotocol/server-everything, …/server-filesystem and …/sdk
 package e2e_test
@@ -19,6 +21,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -35,7 +38,8 @@ import (
 type server struct {
 	url   string
 	model string
-	mock  bool // it answers from e2e/testdata/llmock.json
+	mock  bool   // it answers from e2e/testdata/llmock.json
+	says  string // what it answers if it calls no tool; empty = not known
 }
 
 func (s *server) provider(t *testing.T, speaks string, stream bool) llm.Provider {
@@ -51,39 +55,75 @@ func (s *server) provider(t *testing.T, speaks string, stream bool) llm.Provider
 	return openai.New(to, s.model, stream)
 }
 
-// llmock starts the mock on a free port and waits until it listens.
+// llmock starts the mock.
 func llmock(t *testing.T) *server {
 	program := os.Getenv("SIMD_TEST_LLMOCK")
 	if program == "" {
 		t.Skip("SIMD_TEST_LLMOCK names no program")
 	}
+	address := serve(t, func(address, port string) *exec.Cmd {
+		return exec.Command(program, "--port", port, "--fixtures", "testdata/llmock.json", "--log-level", "warn")
+	})
+	return &server{url: "http://" + address + "/v1", model: "any", mock: true}
+}
+
+// ollama starts an inference server whose one model is the parrot.
+func ollama(t *testing.T, program string) *server {
+	dir := t.TempDir()
+	for name, data := range map[string][]byte{
+		"parrot.gguf": parrot(),
+		"Modelfile":   []byte("FROM " + dir + "/parrot.gguf\nTEMPLATE \"\"\"" + parrotForm + "\"\"\"\nPARAMETER temperature 0\nPARAMETER num_thread 1\n"),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command := func(address string, args ...string) *exec.Cmd {
+		c := exec.Command(program, args...)
+		c.Env = []string{"HOME=" + dir, "OLLAMA_MODELS=" + dir + "/models", "OLLAMA_HOST=" + address, "PATH=" + os.Getenv("PATH")}
+		return c
+	}
+	address := serve(t, func(address, _ string) *exec.Cmd { return command(address, "serve") })
+	create := command(address, "create", "parrot", "-f", filepath.Join(dir, "Modelfile"))
+	if out, err := create.CombinedOutput(); err != nil {
+		t.Fatalf("ollama create: %v\n%s", err, out)
+	}
+	return &server{url: "http://" + address + "/v1", model: "parrot", says: strings.ReplaceAll(parrotSays, "|", "")}
+}
+
+// serve starts a server on a free port and waits until it listens. It ends with the test.
+func serve(t *testing.T, command func(address, port string) *exec.Cmd) (address string) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := l.Addr().String()
+	address = l.Addr().String()
 	_ = l.Close()
 	_, port, _ := net.SplitHostPort(address)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	c := exec.CommandContext(ctx, program, "--port", port, "--fixtures", "testdata/llmock.json", "--log-level", "warn")
+	c := command(address, port)
 	c.Stdout, c.Stderr = os.Stderr, os.Stderr
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cancel(); _ = c.Wait() })
+	t.Cleanup(func() { cancel(); _ = c.Process.Signal(os.Interrupt); _ = c.Wait() })
 	for ctx.Err() == nil {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		if err == nil {
 			_ = conn.Close()
-			return &server{url: "http://" + address + "/v1", model: "any", mock: true}
+			return address
 		}
 		<-time.After(50 * time.Millisecond) // another process: nothing here tells when it listens
 	}
-	t.Fatal("llmock does not listen")
-	return nil
+	t.Fatalf("%s does not listen", c.Path)
+	return ""
 }
 
 func inference(t *testing.T) *server {
+	if program := os.Getenv("SIMD_TEST_OLLAMA"); program != "" {
+		return ollama(t, program)
+	}
 	s := &server{url: os.Getenv("SIMD_TEST_INFERENCE"), model: os.Getenv("SIMD_TEST_MODEL")}
 	if s.url == "" {
 		t.Skip("SIMD_TEST_INFERENCE names no server")
@@ -134,7 +174,7 @@ func (s *server) talk(t *testing.T, speaks string, stream bool) {
 	}
 	question := protocol.ModelMessage{Role: protocol.RoleUser, Text: "say where the ferry is"}
 	a := ask(protocol.ModelRequest{Messages: []protocol.ModelMessage{question}})
-	if a.Text == "" || s.mock && a.Text != "The ferry is on the other bank. 渡船在对岸。" {
+	if a.Text == "" || s.mock && a.Text != "The ferry is on the other bank. 渡船在对岸。" || s.says != "" && a.Text != s.says {
 		t.Errorf("it says %q", a.Text)
 	}
 	if speaks == "openai" && !stream {
@@ -157,21 +197,21 @@ func (s *server) talk(t *testing.T, speaks string, stream bool) {
 	}}
 	talk := []protocol.ModelMessage{{Role: protocol.RoleUser, Text: "What is in the north? Use the tool."}}
 	a = ask(protocol.ModelRequest{Messages: talk, Tools: []protocol.ToolSpec{look}})
-	if len(a.Calls) == 0 && !s.mock {
+	if len(a.Calls) == 0 && !s.mock && s.says == "" {
 		t.Log("the model calls no tool")
 		return
 	}
-	if a.Finish == protocol.FinishLength && !s.mock {
+	if a.Finish == protocol.FinishLength && !s.mock && s.says == "" {
 		t.Log("the model calls tools until it is cut off")
 		return
 	}
-	if len(a.Calls) != 1 || a.Calls[0].Tool != "look_around" || a.Calls[0].ID == "" || s.mock && a.Calls[0].Params["direction"] != "north" || a.Finish != protocol.FinishToolCalls {
+	if len(a.Calls) != 1 || a.Calls[0].Tool != "look_around" || a.Calls[0].ID == "" || (s.mock || s.says != "") && a.Calls[0].Params["direction"] != "north" || a.Finish != protocol.FinishToolCalls {
 		t.Fatalf("calls %+v, finish %s", a.Calls, a.Finish)
 	}
 	talk = append(talk, protocol.ModelMessage{Role: protocol.RoleAssistant, Text: a.Text, Calls: a.Calls},
 		protocol.ModelMessage{Role: protocol.RoleTool, CallID: a.Calls[0].ID, Text: `{"seen":"a ferry"}`})
 	a = ask(protocol.ModelRequest{Messages: talk, Tools: []protocol.ToolSpec{look}})
-	if a.Text == "" || s.mock && a.Text != "North: a ferry." {
+	if a.Text == "" || s.mock && a.Text != "North: a ferry." || s.says != "" && a.Text != s.says {
 		t.Errorf("after the tool's result it says %q", a.Text)
 	}
 }

@@ -2,8 +2,8 @@
 // [Provider] per kind of model, and the errors of all providers.
 //
 // The shell that runs deliberations holds a Provider and calls it for every model
-// call that a machine requests. It must pass a context that ends when nobody waits
-// any more. Limits, retries, records and budgets belong to the shell: they are
+// call that a machine requests. It must pass a context that ends when no caller waits
+// for the answer. Limits, retries, records and budgets belong to the shell: they are
 // wrappers around a Provider, not parts of one.
 //
 // # The promises of a provider
@@ -19,7 +19,7 @@
 //     another attempt can help.
 //  5. The answer is complete: Finish is set, calls have ids that are unique
 //     within it, tokens are counted (estimated if the model gives no count).
-//  6. ModelRequest.Timeout is observed, even without a deadline in the context.
+//  6. ModelRequest.Timeout is enforced, even without a deadline in the context.
 //
 // # Repeated calls
 //

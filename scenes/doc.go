@@ -31,8 +31,8 @@
 //     ahead of the disk, as far as the journal allows.
 //  5. When the journal cannot be written any more, the scene stops. The durable
 //     waves can be resumed.
-//  6. Scenes share the process, the workers and the store. Linked scenes also send each other
-//     letters (scenes/links). Nothing else passes between them.
+//  6. Scenes share the process, the workers and the store. Only linked scenes exchange
+//     data: letters (scenes/links).
 //  7. On the virtual clock every agent gets its events in the order of their facts,
 //     the one order of the scene, for all priorities and any number of workers.
 //     There is no order between scenes.
@@ -43,7 +43,7 @@
 //
 // # Backpressure
 //
-// Handlers block a worker for nothing but the journal: when the disk is too far
+// Handlers block a worker only for the journal: when the disk is too far
 // behind, the stage waits, and with it the scene. Model calls that take time run on
 // goroutines of their own, at most Options.ModelCalls at once.
 //

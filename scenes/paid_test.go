@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -275,12 +276,15 @@ func TestFailedAndRemovedIsCharged(t *testing.T) {
 	}
 }
 
+// afar is a scene like falls, whose agent asks for something else, too.
+var afar = strings.NewReplacer(
+	"  - {id: m, type: LLMCompletion}", "  - {id: m, type: LLMCompletion}\n  - {id: far, type: LLMCompletion, inputValues: {prompt: far}}",
+	"  - {source: c, sourceHandle: value", "  - {source: far, sourceHandle: text, target: c, targetHandle: far}\n  - {source: c, sourceHandle: value",
+).Replace(falls)
+
 // A request of a failed turn that was out counts by its bound when the scene ends before the turn is begun anew.
 func TestRequestsOutOfFailedTurnsAreCharged(t *testing.T) {
-	text := strings.NewReplacer("simulation: {stop", "budget: {calls: 100}\nsimulation: {stop", "restart_backoff: 2s", "restart_backoff: 60s", "max_restarts: 3", "max_restarts: 9",
-		"  - {id: m, type: LLMCompletion}", "  - {id: m, type: LLMCompletion}\n  - {id: far, type: LLMCompletion, inputValues: {prompt: far}}",
-		"  - {source: c, sourceHandle: value", "  - {source: far, sourceHandle: text, target: c, targetHandle: far}\n  - {source: c, sourceHandle: value",
-	).Replace(falls)
+	text := strings.NewReplacer("simulation: {stop", "budget: {calls: 100}\nsimulation: {stop", "restart_backoff: 2s", "restart_backoff: 60s", "max_restarts: 3", "max_restarts: 9").Replace(afar)
 	s := scenestest.New(t, shakyProject(t, text, func(any) any { panic("falls") }), "")
 	m := &charging{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 		if req.Messages[len(req.Messages)-1].Text == "far" {
@@ -294,4 +298,109 @@ func TestRequestsOutOfFailedTurnsAreCharged(t *testing.T) {
 		t.Fatal(res, m.calls.Load())
 	}
 	charged(t, s, res, m, 60, agenda.Virtual)
+}
+
+// What a failed turn took is nobody else's until it is begun anew: no budget is exceeded, though others ask for all that is left
+// of it meanwhile. Who is refused depends on neither workers nor interruptions, unless requests are out when a turn fails.
+func TestAFailedTurnKeepsWhatItTook(t *testing.T) {
+	for _, c := range []struct {
+		scene, budget string
+		most          budget.Amount
+		interrupts    uint64
+	}{
+		{falls, "{calls: 9, on_exhausted: refuse}", budget.Amount{Calls: 9}, 5},
+		{falls, "{tokens: 230, on_exhausted: refuse}", budget.Amount{Tokens: 230}, 5},
+		{falls, "{calls: 12, on_exhausted: refuse}", budget.Amount{Calls: 12}, 5},
+		{afar, "{calls: 14, on_exhausted: refuse}", budget.Amount{Calls: 14}, 0},
+		{afar, "{calls: 25, on_exhausted: refuse}", budget.Amount{Calls: 25}, 0},
+	} {
+		t.Run(fmt.Sprint(c.most.Calls, " calls, ", c.most.Tokens, " tokens"), func(t *testing.T) {
+			text := strings.NewReplacer("simulation: {stop", "budget: "+c.budget+"\nsimulation: {stop", "restart_backoff: 2s", "restart_backoff: 5s",
+				"agent_instances: [{instance_id: a_1, profile_id: shaky}]", "agent_instances: [{instance_id: \"a_{n}\", profile_id: shaky, count: 5}]").Replace(c.scene)
+			p := shakyProject(t, text, func(in any) any {
+				if in == "falls" {
+					panic(in)
+				}
+				return "ok"
+			})
+			play := func(workers int, interrupt uint64) (res scenestest.Result) {
+				first := ""
+				var mu sync.Mutex
+				m := &even{charging{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+					mu.Lock()
+					now := req.Messages[len(req.Messages)-1].Text
+					if now == "far" {
+						mu.Unlock()
+						return after(10*time.Second, "far")(ctx, req)
+					}
+					if first == "" {
+						first = now
+					}
+					falls := now == first && (req.Agent == "a_2" || req.Agent == "a_4")
+					mu.Unlock()
+					if falls {
+						return after(100*time.Millisecond, "falls")(ctx, req)
+					}
+					return after(100*time.Millisecond, "noon")(ctx, req)
+				}}}
+				s := scenestest.New(t, p, "")
+				set := scenestest.Settings{Model: m, Workers: workers}
+				synctest.Test(t, func(t *testing.T) {
+					set.InterruptAt = interrupt
+					if res = s.Run(t, set); interrupt > 0 {
+						set.InterruptAt = 0
+						res = s.Run(t, set)
+					}
+				})
+				if res.Err != nil || !res.Final {
+					t.Fatal(res)
+				}
+				charged(t, s, res, &m.charging, 0, agenda.Virtual)
+				if took := (budget.Amount{Calls: m.calls.Load(), Tokens: m.tokens.Load()}); !took.Within(c.most) || took.Calls < 8 {
+					t.Errorf("%d workers, interrupted at %d: the model took %+v", workers, interrupt, took)
+				}
+				return res
+			}
+			want := play(1, 0)
+			for _, workers := range []int{1, 2, 8} {
+				for interrupt := range c.interrupts + 1 {
+					if res := play(workers, interrupt); res.Digest() != want.Digest() {
+						t.Errorf("%d workers, interrupted at %d: digest %s, want %s", workers, interrupt, res.Digest(), want.Digest())
+					}
+				}
+			}
+		})
+	}
+}
+
+// The calls of the tally are what turns asked of models, also what left for none: because a budget refused it, which is a failure,
+// or because the turn dropped it while it waited for its grant, which is none.
+func TestCallsThatDoNotLeaveCount(t *testing.T) {
+	for name, c := range map[string]struct {
+		budget, b           string
+		calls, failed, left int64
+	}{
+		"dropped": {"{calls: 5, on_exhausted: refuse}", strings.Repeat("much ", 1<<14), 3, 0, 2},
+		"refused": {"{calls: 3, on_exhausted: refuse}", "little", 4, 1, 3},
+		"neither": {"{calls: 5, on_exhausted: refuse}", "little", 4, 0, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := strings.NewReplacer("custom_runtime_config: {", "custom_runtime_config: {max_turn_bytes: 65536, ", "ticks: 3", "ticks: 1", ", {instance_id: bob, profile_id: fork}", "").Replace(branching)
+			s := scenestest.New(t, realtimeScene(t, "budget: "+c.budget+"\n"+text), "")
+			m := &charging{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+				if strings.HasPrefix(req.Messages[len(req.Messages)-1].Text, "b") {
+					return after(2*time.Second, c.b)(ctx, req)
+				}
+				return after(time.Second, "little")(ctx, req)
+			}}
+			var res scenestest.Result
+			synctest.Test(t, func(t *testing.T) { res = s.Run(t, scenestest.Settings{Model: m}) })
+			if res.Err != nil || !res.Final {
+				t.Fatal(res)
+			}
+			if got := res.State.Tally; got.ModelCalls != c.calls || got.ModelFailed != c.failed || m.calls.Load() != c.left {
+				t.Errorf("%d calls, %d failed, %d left; want %+v", got.ModelCalls, got.ModelFailed, m.calls.Load(), c)
+			}
+		})
+	}
 }

@@ -10,7 +10,7 @@
 // the blocks with their steps, warnings and positions. [Result.Calls] turns the
 // blocks that may run into calls; [Result.Problems] says what is wrong in words
 // that a model can act on. [Reformat] writes the blocks of a text in the
-// canonical form. Nothing is executed here. An answer is read whole: nobody reads one while the model still writes.
+// canonical form. Nothing is executed here. An answer is read whole, not while the model still writes it.
 //
 // # What you hold and owe
 //
@@ -32,8 +32,8 @@
 //
 // Less formally: a closer ends a value only where nothing but structure follows
 // on its line, so values may hold delimiters, markers and whole blocks. When a
-// value has no closer that fits, the parser takes the most careful reading and
-// says so.
+// value has no matching closer, the parser takes the most careful reading and
+// reports it.
 //
 // # How it is built
 //
@@ -46,7 +46,7 @@
 // # Not here
 //
 // Whether a tool exists, what its parameters are and how texts become typed
-// values (package bind); idempotency of request ids, waiting for asynchronous
-// results, retries, @{…} references: these are the executor's, and the result
+// values (package bind). Idempotency of request ids, waiting for asynchronous
+// results, retries and @{…} references: the executor implements these, and the result
 // carries what it needs for them (see docs/formats/tam.md).
 package tam

@@ -2,10 +2,10 @@
 //
 // Every command has its own file: an options struct that registers its flags,
 // and a run function that takes no flags. Data goes to stdout, everything else
-// to stderr. The packages below hold the commands by what they are about: run
-// (runs and their directories), live (a run under way), views (what a run did)
-// and tool (tools, plugins, MCP). Cli is what all commands share. This package
-// has the others, and the root.
+// to stderr. The packages below hold the commands by topic: run
+// (runs and their directories), live (a running run), views (what a run did)
+// and tool (tools, plugins, MCP). Package cli has the code that all commands share. This package
+// has the other commands, and the root.
 package main
 
 import (

@@ -36,7 +36,7 @@
 //  3. The inventories of the profile are the authorisation, for calls of a model
 //     and of workflow nodes alike.
 //  4. Every model call takes one answer; a late or second answer changes nothing. On the virtual
-//     clock answers count in the order in which they were asked for, however fast they come. Under a
+//     clock answers count in the order of their requests, however fast they come. Under a
 //     budget there, give a [Sent] when effects have left: the next answer counts then.
 //  5. The facts folded over a state, or over its snapshot, give the same state.
 //     Values that a State points to are shared and never written.
@@ -52,10 +52,10 @@
 //
 // Engine/agenda decides when an agent is woken. Engine/world, engine/bus and
 // engine/knowledge decide about its requests. Package scenes calls the model and
-// orders the agents. The facts are in engine/agent/agentfact, what is asked of the outside
-// in engine/agent/effect, and changes of the private state in engine/agent/private. The parts of a turn
-// that stand alone are packages below: what it leaves (outbox, record), its drafts (selfstate, motive),
-// what it reads (worldview, lore), and the steps of a block (block, held, repeat).
+// orders the agents. The facts are in engine/agent/agentfact, requests to the outside
+// in engine/agent/effect, and changes of the private state in engine/agent/private. Independent parts of
+// a turn are packages below: its results (outbox, record), its drafts (selfstate, motive),
+// its inputs (worldview, lore), and the steps of a block (block, held, repeat).
 //
 // The package imports engine/workflow, which a turn drives, and engine/world and
 // engine/knowledge, which it reads but does not change.

@@ -35,14 +35,14 @@
 //  7. Everything is bounded: see [Config] and the constants. The channel refuses
 //     what exceeds a bound; an event that a debounce has no room to hold is heard
 //     at once.
-//  8. The channel keeps nothing for each subscriber, but for what changed while the
-//     scene runs, and what filters that read self have asked for.
-//  9. The id of an event that a turn published says publisher, turn, and which of the
-//     turn's events it is, and depends on nothing else; that of another one is
-//     its number. No two are the same. You give the requests of a turn one after the
+//  8. The channel keeps nothing per subscriber, except changes made while the
+//     scene runs, and values that filters with self asked for.
+//  9. The id of an event of a turn names publisher, turn and the number of the event
+//     in the turn, and depends on nothing else; the id of any other event is
+//     its number. Ids are unique. You give the requests of a turn one after the
 //     other, with no snapshot between them. A trace has the id of the event that began it.
-//  10. A change of an agent's subscriptions costs what it has itself. At worst it moves
-//     the runs of those with the same subscription, in memory or, if an event has
+//  10. A change of an agent's subscriptions costs the number of its own subscriptions. At worst it
+//     moves the runs of agents with the same subscription: in memory or, if an event has
 //     them, into a copy.
 //
 // # The chain

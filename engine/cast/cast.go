@@ -1,13 +1,13 @@
-// Package cast says who is meant and who may: selectors of the agents of a scene, what a
-// scene allows some of them, and what a director asks of the scene.
+// Package cast has the selectors of agents of a scene, the rights of agents over others,
+// and the requests of directors to the scene.
 //
 // # Promises
 //
-//  1. A text that [Parse] takes and [Selector.String] writes are the same.
-//  2. Whether a selector means an agent depends on the two alone, and on where the agent is.
+//  1. [Selector.String] writes the text that [Parse] read.
+//  2. Whether a selector matches an agent depends on the two alone, and on the place of the agent.
 //
-// Who is in a scene is known to scenes/load/setup; what a director asked for is carried out
-// by scenes/machines.
+// Scenes/load/setup knows the agents of a scene; scenes/machines carries out the requests of
+// directors.
 package cast
 
 import (

@@ -1,21 +1,21 @@
-// Package collab counts what several agents want together: votes ([Voting]), bids
-// ([Auction]), and the tasks that each of them takes ([Assign]).
+// Package collab counts votes ([Voting]), settles auctions ([Auction]) and assigns
+// tasks to agents ([Assign]).
 //
-// The caller collects the answers, one of each agent at most, and gives them whole. A
+// The caller collects the answers, at most one of each agent, and passes them all at once. A
 // result is a value that expressions read, by its method Value.
 //
 // # Promises
 //
 //  1. A result depends on the answers, the rules and the draw, never on the order of the
-//     answers: names decide, or the draw.
-//  2. Amounts are whole numbers. What buyers pay is what sellers get.
-//  3. An answer that does not fit the rules is counted as spoiled, and changes nothing
+//     answers: names, or the draw, break ties.
+//  2. Amounts are whole numbers. Sellers get what buyers pay.
+//  3. An answer that does not fit the rules counts as spoiled, and changes nothing
 //     else.
 //  4. Everything is bounded.
 //
 // # Not here
 //
-// Which agents may answer, and when (engine/script), and that a winner can pay (the world).
+// Which agents may answer, and when (engine/script); whether a winner can pay (the world).
 package collab
 
 // Bounds.

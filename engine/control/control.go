@@ -1,15 +1,15 @@
-// Package control is the machine that says when the next wave of a run may begin, as people
-// want it who look on: pause, resume, step, pace, break (docs/formats/control.md).
+// Package control is the machine that decides when the next wave of a run may begin, by the commands
+// of an operator: pause, resume, step, pace, break (docs/formats/control.md).
 //
-// The stage asks before every wave ([State.Next]), as long as [State.On] says that somebody
-// has a wish. Nothing of it is a fact: a run that was paused, stepped and paced has the
+// The stage asks before every wave ([State.Next]), while [State.On] says that a command
+// is in force. Commands are no facts: a run that was paused, stepped and paced has the
 // history of one that was not.
 //
 // # Promises
 //
-//  1. A wave that is under way is never stopped: a pause is between two waves.
-//  2. A step, and a breakpoint, end in a pause that says why.
-//  3. A pace makes waves wait; it never makes them hurry, and lost time is not made good.
+//  1. A wave in progress is never stopped: a pause is between two waves.
+//  2. A step, and a breakpoint, end in a pause that names the reason.
+//  3. A pace delays waves and never speeds them up; lost time is not made up.
 //  4. Unknown commands, and fields of other commands, are refused.
 package control
 

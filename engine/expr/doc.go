@@ -1,7 +1,7 @@
 // Package expr compiles and evaluates the expressions of the definitions: event
 // filters, transition and stop conditions, workflow conditions. The language is
-// a pure subset of JavaScript: it reads, but cannot write, loop for ever, draw
-// random numbers or see a clock.
+// a pure subset of JavaScript: it reads values, but cannot write them, loop without end, draw
+// random numbers or read a clock.
 //
 // You hold a [Program], made once per distinct text by [Compile] and shared by all
 // callers. You provide an [Env] with the values of the roots.

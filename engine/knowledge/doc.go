@@ -23,27 +23,27 @@
 //
 // # Several scenes
 //
-// Of a base that scenes share, one scene decides: [State.Placed] says which. The others forward
-// requests ([Forwarded]) and fold what it decided ([Told]); [State.Hears] says which scenes are
-// told of a fact.
+// One scene decides about a base that several scenes share: [State.Placed] says which. The others forward
+// requests ([Forwarded]) and fold its decisions ([Told]); [State.Hears] says which scenes get
+// a fact.
 //
 // # Search
 //
-// Text is split into words of letters and digits, in lower case, of which words of the
+// Text is split into words of letters and digits, in lower case. Words of the
 // letters a to z are reduced to English stems; a run of Chinese, Japanese or Korean
 // characters is split into its characters and its pairs of neighbours. Stop words count
 // only in a query that has no other words. Entries are ranked by BM25 (k1 1.2, b 0.75)
 // over title and tags (twice), content and goal, and the entries before and after
-// (0.4), times 1 + importance + use + recency. What cannot be among the best, entries
-// and whole blocks of them, is left out unseen (package engine/knowledge/bound), which
+// (0.4), times 1 + importance + use + recency. A search skips entries, and whole blocks
+// of them, that cannot be among the best (package engine/knowledge/bound); this
 // changes no answer.
 //
 // # Lessons
 //
-// A base with [Learning] merges the lessons of agents that say the same, shows those that
-// fit a situation, and forgets the least of them. What an agent writes into a base that
-// others read stands in no prompt of theirs by activation criteria or priority, unless it
-// has the right to that: it waits for review.
+// A base with [Learning] merges equal lessons of agents, shows those that
+// fit a situation, and archives the ones of lowest rank. An agent needs a permission to place
+// its entry in the prompts of others by activation criteria or priority; without it the
+// entry waits for review.
 //
 // A condition in activation criteria is an expression of package engine/expr, and
 // values print in text as in package engine/template; therefore this package
@@ -51,8 +51,8 @@
 //
 // # Activation
 //
-// One walk over the text at hand finds the keywords of all entries of a layer; only the
-// entries that they can make active, and those without keywords, are looked at.
+// One walk over the text at hand finds the keywords of all entries of a layer. Only the
+// entries that these can activate, and those without keywords, are examined.
 //
 // # Not here
 //

@@ -1,8 +1,8 @@
-// Package order reads orders: what somebody outside of a scene wants changed while it
-// runs (docs/formats/orders.md).
+// Package order reads orders: changes of a running scene that somebody outside of it
+// requests (docs/formats/orders.md).
 //
 // [Parse] reads a file of orders. [Plan] turns the changes of one order into requests to
-// the world, changes of the stage and events; what a director asks for is read in the same
+// the world, changes of the stage and events; it reads requests of directors in the same
 // way. The stage takes an order between two waves and keeps it as the
 // fact scene.intervened (engine/agenda), whose Do has the changes as they were written.
 //
@@ -10,7 +10,7 @@
 //
 //  1. Equal changes make equal requests: a plan depends on nothing else.
 //  2. A plan is complete or an error that names the change and the field.
-//  3. Do is canonical: what [Parse] reads and what a fact has print the same.
+//  3. Do is canonical: the changes that [Parse] read and those of the fact print the same.
 package order
 
 import (

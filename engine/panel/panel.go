@@ -1,5 +1,5 @@
-// Package panel has what application panels are made of (seed 004 §3.7), and the questions
-// that agents ask through them. It decides nothing about answers: see engine/tooltask.
+// Package panel has the definitions of application panels (seed 004 §3.7), and the questions
+// that agents ask through them. Engine/tooltask decides about answers.
 package panel
 
 import (

@@ -1,22 +1,22 @@
 // Package permit judges calls of tools by rules: those of a project's tool_policy, and
-// those by which questions about calls are answered.
+// those that answer questions about calls.
 //
-// A [Policy] is what a file says; [New] compiles it, and [Judge.Judge] gives the [Verdict]
+// A [Policy] is the content of a file; [New] compiles it, and [Judge.Judge] gives the [Verdict]
 // about a [Call]. A nil Judge allows everything.
 //
 // # Promises
 //
-//  1. A rule that denies wins over one that asks, and that over one that allows; the order
+//  1. Deny has precedence over ask, and ask over allow; the order
 //     of the rules changes no verdict.
-//  2. Without a rule for it a call gets the verdict otherwise, deny unless the policy says
-//     something else. A tool that comes with the program is allowed.
-//  3. A parameter is compared in the spelling in which it was given and in its canonical
-//     one (.. resolved, hosts in lower case). To deny or to ask one of them is enough; to
-//     allow it must be the canonical one. An address that programs read in different ways,
-//     and what a reference hides, fits what denies or asks, and not what allows.
-//  4. Of a script (the tool command) each simple command is judged, as its words with one
-//     blank between. To allow the script all must be allowed. It is advice: what a script
-//     does in the end, only the sandbox bounds.
+//  2. A call without a matching rule gets the policy's verdict otherwise, which is deny by
+//     default. A tool that comes with the program is allowed.
+//  3. A parameter is compared in its given and in its canonical spelling
+//     (.. resolved, hosts in lower case). A rule that denies or asks matches either; a rule
+//     that allows matches only the canonical one. An address that programs read in different ways,
+//     and the value behind a reference, match rules that deny or ask, and none that allow.
+//  4. In a script (the tool command) each simple command is judged, as its words with one
+//     blank between. The script is allowed if all are allowed. This is advisory: only the sandbox
+//     bounds what a script really does.
 //  5. Time is bounded by the product of the lengths of patterns and values.
 //
 // # Not here

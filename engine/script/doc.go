@@ -10,7 +10,7 @@
 // # Promises
 //
 //  1. A look changes nothing: equal states and equal inputs give equal decisions.
-//  2. A look takes at most one transition, so no script runs for ever within a moment.
+//  2. A look takes at most one transition, so no script loops within a moment.
 //  3. A collection counts at most one answer of each agent that it asked, the first one
 //     that fits the schema, and none after it was closed.
 //  4. An expression that fails is a condition that does not hold, or an action that is
@@ -19,7 +19,7 @@
 //
 // # Not here
 //
-// What a change means (engine/order), which agents are woken (engine/agenda), the moment of a wave
+// The meaning of changes (engine/order), the agents that are woken (engine/agenda), the time of a wave
 // (scenes/machines).
 package script
 

@@ -3,8 +3,8 @@
 // value.
 //
 // Some facts only report what happened: the audit of state commands and the record
-// of a tool call. They are passed through this package when they are made. Facts that
-// are the state cannot be; code that shows them uses scenes/view/factjson.
+// of a tool call. Their authors pass them through this package. Facts that
+// carry state must keep their values; code that shows them uses scenes/view/factjson.
 package secret
 
 import (

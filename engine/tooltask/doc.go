@@ -1,28 +1,28 @@
-// Package tooltask is the machine of the service that owns calls which outlive the turn that
-// made them (seed 000 §3.2): tasks of tools that are asynchronous.
+// Package tooltask is the machine of the service that owns tasks: calls that outlive their
+// turn (seed 000 §3.2).
 //
-// A turn requests a task; [State.Decide] opens it once the turn is merged. Somebody outside
-// of the machine carries it out when the wave is durable, and tells what came of it
+// A turn requests a task; [State.Decide] opens it once the turn is merged. The driver of the
+// machine carries it out when the wave is durable, and reports the result
 // ([Told]). The task ends when it is due; on the realtime clock, when its answer is there.
 //
 // # Promises
 //
 //  1. On the virtual clock a task ends at the moment that its fact [Opened] names, whenever
-//     its answer came. [State.Missing] lists the answers that are due and not there; the driver
-//     of the machine waits for them.
+//     its answer came. [State.Missing] lists the answers that are due and missing; the driver
+//     waits for them.
 //
 //  2. A task ends once. Answers of tasks that are not open change nothing.
 //
 //  3. At most [MaxOpen] tasks are open, and as many of one agent as its request allows. A
 //     request beyond it is a task that has ended.
 //
-//  4. The first report on a task between agents makes its author the owner of the task. The
-//     task ends by a report of its owner, by a request of its asker, with an agent that leaves,
-//     or when its time is over; a report at the moment at which it is due counts. Any other
+//  4. The author of the first report on a task between agents becomes its owner. The
+//     task ends by a report of its owner, by a request of its asker, when one of the agents leaves,
+//     or when its time is over; a report at its deadline counts. Any other
 //     report changes nothing, and its author is told.
 //
 //  5. A question to a person ends by a request, or when its time is over, and never by an
-//     answer of an executor. A request at the moment at which it is due counts.
+//     answer of an executor. A request at its deadline counts.
 //
 // # Not here
 //

@@ -1,21 +1,21 @@
-// Package travel is what a scene keeps of agents that go to another scene and come from
-// there, and of parcels of facts that scenes tell each other: the tickets of its own that have
-// no answer yet, and which tickets of others it has taken.
+// Package travel keeps the tickets of a scene: for agents that travel between scenes, and for
+// parcels of facts that scenes send each other. It keeps the scene's own tickets that have
+// no answer yet, and which tickets of others the scene has taken.
 //
-// Between two linked scenes go letters ([Letter]), each an order of the scene that reads it
+// Linked scenes exchange letters ([Letter]). Each letter is an order of the scene that reads it
 // (engine/order): [Arrive] brings an agent or a parcel, [Reach] and [Return] answer it. [State.Has] and
-// [State.Trip] tell a letter that came before from a new one, so it may come any number of
+// [State.Trip] distinguish a repeated letter from a new one, so a letter may come any number of
 // times.
 //
 // # Promises
 //
 //  1. The tickets from one scene to another are numbered 1, 2, 3 in the order in which the
-//     agents and parcels left, which is the order in which they are taken.
+//     agents and parcels leave. They are taken in this order.
 //  2. A ticket is open from its departure until exactly one of its answers.
-//  3. What is kept of the tickets of others is one number, and the refused ones which the
-//     other scene has not closed, as far as it has said.
+//  3. Of the tickets of another scene, a scene keeps one number, and the refused tickets that the
+//     other scene has not yet reported as closed.
 //
 // # Not here
 //
-// When a scene may go on in time, and how letters come to it (scenes/links).
+// When a scene may advance, and the delivery of letters (scenes/links).
 package travel

@@ -1,17 +1,16 @@
-// Package treap is a sorted set that is a value: a copy costs nothing, and whoever has
-// one may read it while others change theirs.
+// Package treap is a persistent sorted set: a copy costs nothing, and the owner of a copy
+// may read it while others change theirs.
 //
 // Items are sorted by key and, under one key, by number. A change copies the nodes on
 // one path, about twice the logarithm of the number of items.
 //
 // The tree is a treap: a search tree by key and number, and a heap by the hash of both.
-// So it is balanced whatever the order of the changes, and its shape follows from what
-// is in it.
+// So it is balanced whatever the order of the changes, and its shape depends only on its
+// items.
 //
 // # Not here
 //
-// Numbers: the caller gives each thing one of its own, mostly in the order in which they
-// came.
+// Numbers: the caller gives each item a unique one, mostly in the order of insertion.
 package treap
 
 import (

@@ -1,5 +1,5 @@
-// Package worldstate decides about all changes of a scene's world: it is the machine of
-// the world state service, the only owner of the world.
+// Package worldstate is the machine of the world state service, the only owner of a scene's
+// world. It decides about all changes of the world.
 //
 // A [Machine] contains the rules. A [State] is a value: the world document, the
 // memory of state commands (idempotency keys, timers), and the leases.
@@ -21,8 +21,8 @@
 //  4. A lease excludes other agents, for commands and plain changes alike. No agent
 //     waits for a lease: a request against one is refused at once.
 //  5. A snapshot and the facts after it give the same state, byte for byte.
-//  6. No fact is larger than a journal takes. A commit that would be is several, between
-//     transactions; a transaction or a batch that would be by itself is refused with the code limit.
+//  6. No fact is larger than a journal takes. A larger commit is split between transactions into
+//     several; a single transaction or batch that is too large is refused with the code limit.
 //
 // # Not here
 //

@@ -1,6 +1,6 @@
 // Package bench measures the engine, and the limits of the same machine in the same
-// run. The program measures deliberations; the parts are ordinary benchmarks in the
-// tests of this package.
+// run. Simd bench measures deliberations; ordinary benchmarks in the tests of this
+// package measure the parts.
 //
 // Absolute times say little, because the machine may be shared. So every result
 // includes the cost of the parts alone (a bare actor send, a msgpack round trip, a

@@ -53,7 +53,8 @@ func (o *OverHTTP) endpoint() (map[string]*endpoint.Endpoint, error) {
 func (o *OverHTTP) measure(d *Deliberation, ticks int64) error {
 	h := &HTTP{AtOnce: o.AtOnce, Latency: o.Latency.Seconds(), Resident: peakResident()}
 	d.HTTP = h
-	n, atOnce := 20_000, 64
+	atOnce := 64
+	n := int(min(20_000, max(d.Deliberations, int64(atOnce))))
 	if o.Latency > 0 {
 		atOnce = min(d.Agents, o.AtOnce)
 		n = int(d.Deliberations) / atOnce * atOnce

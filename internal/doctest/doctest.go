@@ -1,4 +1,4 @@
-// Package doctest helps tests that hold pages of docs and golden scripts to the
+// Package doctest helps tests that compare pages of docs and golden scripts with the
 // code. Only tests import it.
 package doctest
 

@@ -1,4 +1,4 @@
-// Package flagvalue has the values of flags that the flag library lacks.
+// Package flagvalue has types of flag values that the flag library lacks.
 package flagvalue
 
 import (

@@ -1,8 +1,8 @@
 // Package lenient reads JSON as language models write it.
 //
-// [Read] takes the text as it came: with reasoning blocks, code fences, prose
-// around the value, comments, other quotes, full-width punctuation, words of
-// Python, bare keys, missing or extra commas, or cut off. It tries the text as
+// [Read] takes the raw text: with reasoning blocks, code fences, prose
+// around the value, comments, other quotes, full-width punctuation, Python
+// literals, bare keys, missing or extra commas, or cut off. It tries the text as
 // JSON, then JSON inside the text, and only then repairs, and it says what it
 // repaired and where. [Options] narrow what it accepts.
 //
@@ -10,8 +10,8 @@
 //
 //  1. JSON is read exactly and without a repair. Only a number that no float can
 //     hold becomes a text of a plain value, with a repair that says so.
-//  2. Nothing is invented: keys and texts of the value stood in the text. What was
-//     cut off is left out, except that an open text keeps what there is.
+//  2. Nothing is invented: the keys and texts of the value are in the text. An
+//     incomplete part is left out, except that an open text keeps its beginning.
 //  3. Members keep their order and their places, also those that come twice. An
 //     object that the end of the text closed is marked Cut.
 //  4. Text, nesting and the list of repairs are bounded, and time is linear in the

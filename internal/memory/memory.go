@@ -1,12 +1,12 @@
-// Package memory chooses how much the garbage collector lets the heap grow.
+// Package memory sets how far the heap grows before the garbage collector runs.
 //
 // # Promises
 //
-//  1. A small heap may grow fourfold, or by 32 MiB, so that the collector is not the wall; a
+//  1. A small heap may grow fourfold, or by 32 MiB, so that the collector is not the bottleneck; a
 //     large one, of many agents or of many requests in flight, by 384 MiB or half of itself.
-//  2. The collector works while no goroutine runs, twice in a row: a process that waits for answers of
-//     models collects once it has used a quarter of its room, so that the answers find room. One that
-//     waits in system calls, as for a disk, is taken for such a one, and collects more often than it must.
+//  2. The collector runs while no goroutine runs, twice in a row: a process that waits for answers of
+//     models collects once it has used a quarter of its allowed growth, so that there is memory for the answers. A process
+//     that waits in system calls, as for a disk, looks the same, and collects more often than necessary.
 package memory
 
 import (

@@ -24,7 +24,7 @@
 //
 // # Not here
 //
-// The server that shows a set over HTTP (internal/metrics/scrape).
+// The server of a set over HTTP (internal/metrics/scrape).
 //
 // Replay: folding a journal counts nothing, so machines and their fold
 // functions never import this package. [Set.Replayed] is the one exception, and

@@ -1,4 +1,4 @@
-// Package progress shows how far work is, in a line for people.
+// Package progress shows the progress of work in a line for people.
 package progress
 
 import (

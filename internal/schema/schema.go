@@ -1,5 +1,5 @@
-// Package schema checks values against compiled JSON Schemas. It bounds what a check costs,
-// which the library does not, says in words where and how a value breaks a schema, and fills
+// Package schema checks values against compiled JSON Schemas. It bounds the cost of a check,
+// which the library does not, describes where and how a value breaks a schema, and fills
 // in defaults.
 package schema
 

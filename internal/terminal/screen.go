@@ -1,6 +1,6 @@
-// Package terminal shows text to people: with colours on a terminal, in tables, and without what
-// could steer a terminal, also where a file or a pipe comes between. Bytes
-// of files and exports are not its matter.
+// Package terminal shows text to people: with colours on a terminal, in tables, and without terminal
+// control sequences, even if the text goes through a file or a pipe first. It does not handle the bytes
+// of files and exports.
 package terminal
 
 import (

@@ -6,16 +6,16 @@
 // No test runs twice for nothing:
 //
 //   - The race step runs all tests of the packages whose own code starts goroutines, actors or databases. In other
-//     packages nothing runs at once but what these have started, or what a test starts itself: those tests run.
-//   - The plain step runs the rest, and what the race step leaves something out of: tests that do less in the short form,
-//     and all tests of cmd and tools. The race step is built with cgo, under which the threads and system calls of a
-//     program are others, and those packages start programs, confine them, or are the program.
+//     packages it runs the tests that use these, or start goroutines themselves.
+//   - The plain step runs the rest, and the tests of which the race step leaves out a part: tests that do less in the short
+//     form, and all tests of cmd and tools. The race step is built with cgo, which changes the threads and system calls of a
+//     program, and those packages start programs, confine them, or are the program.
 //
-// What a test does is read from its source: its own function, every declaration of its package's tests that it names, and
-// the packages of the project that it names and that import testing. A name counts wherever it stands, so a test runs
-// too often rather than too rarely. A branch by an environment variable or by the race detector is not seen.
+// teststeps reads from the source what a test does: its own function, every declaration of its package's tests that it names,
+// and the packages of the project that it names and that import testing. A name counts wherever it occurs, so a test runs
+// too often rather than too rarely. Branches by an environment variable or by the race detector are ignored.
 //
-// LONGEST are packages below the module that are named first: what takes longest begins first.
+// LONGEST are the packages of the module to start first, because they take longest.
 package main
 
 import (

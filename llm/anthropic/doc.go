@@ -1,10 +1,10 @@
-// Package anthropic asks models behind the messages interface.
+// Package anthropic asks models through the messages interface.
 //
 // [New] makes the provider of one model at one endpoint. The caller owns the
 // endpoint, and closes it after the provider.
 //
-// The protocol has other rules than a request of the engine; a request that cannot be
-// said in it fails with llm.OutcomeBadRequest and is not sent:
+// The protocol has other rules than a request of the engine. A request that it cannot
+// express fails with llm.OutcomeBadRequest and is not sent:
 //
 //   - Messages with RoleSystem are joined to the system text, wherever they stand. With
 //     nothing else it is sent as a user's message. The first other message must be a

@@ -70,6 +70,20 @@ endpoints:
 	}
 }
 
+// An empty word is a fault wherever a field has a list of words: no run has the file, and its user repairs it.
+func TestEmptyWords(t *testing.T) {
+	if _, err := Read("providers.yaml", []byte("schema_version: \"\"\nendpoints: { a: { preset: vllm } }\n")); err == nil || !strings.Contains(err.Error(), `providers.yaml:1:`) {
+		t.Error(err)
+	}
+	for _, d := range []string{`preset: "", base_url: "http://x"`, `preset: vllm, protocol: ""`, `preset: vllm, budget: { calls: 1, window: "" }`,
+		`preset: vllm, dialect: { effort: "" }`, `preset: vllm, dialect: { schema: "" }`, `preset: vllm, dialect: { reasoning: [""] }`} {
+		_, err := Read("providers.yaml", []byte("endpoints:\n  a: { "+d+" }\n"))
+		if err == nil || !strings.Contains(err.Error(), "providers.yaml:2:") {
+			t.Errorf("%s: %v", d, err)
+		}
+	}
+}
+
 // Headers that nobody can send, or that simd decides itself, are refused when the file is read, with what to do.
 func TestHeadersThatCannotBeGiven(t *testing.T) {
 	for given, want := range map[string]string{

@@ -1,4 +1,4 @@
-// Package endpoint reaches the servers of models. It reads the file in which a user
+// Package endpoint connects to model servers. It reads the file in which a user
 // names endpoints and keys (docs/formats/providers.md), and makes requests to them
 // within time-outs.
 //
@@ -10,17 +10,17 @@
 //
 //  1. A key is read from a file or a variable and leaves only in the header of a
 //     request to the endpoint's own address: redirects are not followed. [Endpoint.Hide]
-//     takes it out of text that comes back, and with it what the user gives in headers
+//     removes it from answers, together with the user's values in headers
 //     and query (words of 8 characters or more, but not versions and names), also in hex and
 //     base64 if it has 8 characters. Every error
-//     of this package, every answer and every chunk for a sink went through it; a chunk
+//     of this package, every answer and every chunk for a sink passes through it; a chunk
 //     that may end with the beginning of a secret is held back.
 //  2. Every request ends: connecting, the first byte, silence between two bytes and
-//     the whole each have a bound, and the error names the one that was reached.
+//     the whole request each have a time-out, and the error names the one that passed.
 //  3. A failure is an [*llm.Failure] whose outcome follows the status and the error
-//     in the body (docs/formats/providers.md, outcomes), with what the endpoint says about waiting.
+//     in the body (docs/formats/providers.md, outcomes), with the waiting time that the endpoint names.
 //  4. An answer is at most [MaxAnswer] bytes, and a line of a stream [MaxLine].
-//  5. When a provider is closed, its requests that are out fail with llm.OutcomeClosed.
+//  5. When a provider is closed, its requests in flight fail with llm.OutcomeClosed.
 //
 // # Not here
 //

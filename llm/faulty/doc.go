@@ -1,13 +1,12 @@
-// Package faulty makes the answers of a model bad, as servers do: the faults of a model
-// file of the kind faulty (docs/formats/providers.md), by the names that simd mock-llm
-// has for them.
+// Package faulty injects faults into the answers of a model, as servers produce them: the faults of a model
+// file of the kind faulty (docs/formats/providers.md), with the names of simd mock-llm.
 //
 // # Promises
 //
-//  1. Which fault a request gets depends on its chance, the model file and the attempt
+//  1. The fault of a request depends on its draw, the model file and the attempt
 //     alone: a replay is equal.
-//  2. A fault that is a failure comes in place of the request: nobody is asked.
-//  3. A fault of the answer changes what the model said, and its tokens stay counted.
+//  2. A fault that is a failure replaces the request: the model is not asked.
+//  3. A fault of the answer changes the text of the model, and its tokens stay counted.
 //
 // # Not here
 //

@@ -6,37 +6,39 @@
 // # Rules
 //
 //   - Rates. In any minute at most so many requests and tokens leave: a tenth of them at
-//     once, the rest at an even pace, and in any six seconds one. Tokens are reserved by the estimate, and corrected when the call ends. A
-//     call larger than the whole rate leaves alone. What the endpoint says about its
-//     limits ([Hints]) overrules the options where it allows less. If it says so in
-//     refusals alone, only their Retry-After counts: no later answer would correct the rest.
-//   - Concurrency begins with 8. It grows by one after as many successes as it is wide, while
+//     once, the rest at an even pace, and at least one in any six seconds. Tokens are reserved by the estimate, and corrected when the call ends. A
+//     call larger than the whole rate leaves alone. Limits that the endpoint reports ([Hints])
+//     override the options if they are lower. If only refusals report them,
+//     only their Retry-After counts: no later answer would correct the rest.
+//   - Concurrency begins with 8. It grows by one after as many successes as it has slots, while
 //     all slots are used. After a failure by load (rate_limited, timeout) it shrinks to
 //     0.7, once for all calls that had left by then. [Options.Fixed] turns this off.
 //   - Retry-After shuts the gate for all. Then it opens with 1, 2, 4 … calls.
-//   - Chance is no load. An endpoint that refuses or loses a share of all calls, however few
-//     are out, would be shut nearly always and end with two slots. So a failure by load
+//   - Random failures are no load. An endpoint that refuses or loses a share of all calls, however few
+//     are in flight, would be shut nearly always and end with two slots. So a failure by load
 //     shrinks or shuts the gate only if such failures are more frequent than usual:
 //     their share of the last 16 ends or so must be above twice that of the last 128
-//     (counted as 0.25 at most) plus 0.05. Where nothing failed before and few are out, the first failure
-//     counts. Calls that left together end in an order of their own, refusals first: the
-//     shares are of at least as many ends as are out, the second one of four times the most that
-//     were. A Retry-After always shuts the gate if the endpoint said that a
+//     (counted as 0.25 at most) plus 0.05. If nothing failed before and few calls are in flight, the first failure
+//     counts. Calls that left together end in an order of their own: refusals first, and time-outs last, when few
+//     calls are left in flight. Therefore the first share covers at least as many ends as the most calls that were
+//     in flight lately, and the second four times that number. A Retry-After always shuts the gate if the endpoint said that a
 //     rate is used up.
 //   - Classes. The highest class that waits leaves first. A lower one that waits gets one
 //     of 16 releases. A share of the slots is kept for interactive calls. Within a class
 //     scenes take turns; a scene's calls leave by [Rank], those of one rank in their order.
-//   - Shares. Of the calls of a group ([Call.Group]) at most its share of the slots is out, and one
-//     at least. Those that wait for it let others pass. It is a ceiling: what the group does not use,
-//     others may, and what others do not use it may not.
+//   - Shares. The calls of a group ([Call.Group]) in flight use at most its share of the slots, and at
+//     least one. Calls that wait for the share let others pass. A share is a ceiling: others may use the group's
+//     free slots, but the group may not use theirs.
 //   - Repetitions. A call whose attempt failed by rate_limited, timeout, server_error or truncated is
 //     sent again, at most 4 times and before its deadline: after the hint and a pause that
-//     is drawn evenly from 0 to 0.5 s, 1 s, 2 s, 4 s. The chance is the call's own, so a
+//     is drawn evenly from 0 to 0.5 s. The bound doubles, to 1 s, 2 s, 4 s, with each attempt of the call that failed by
+//     server_error or truncated, by rate_limited or timeout while these are more frequent than usual, or before 128 calls
+//     have ended. The chance is the call's own, so a
 //     replay is equal and calls that failed together do not come back together.
 //   - Circuit. Five failures in a row (timeout, server_error, truncated) within 10 s open it
-//     for 10 s, if they are at least a quarter of the calls that are out. A failure counts if no call was
-//     answered that left as late: of calls that left together time-outs end last. Then one call tries. If that fails, the circuit stays open for twice as
-//     long, at most 1 minute. What waits keeps waiting until its deadline.
+//     for 10 s, if they are at least a quarter of the calls in flight. A failure counts only if no call that
+//     left as late was answered: of calls that left together time-outs end last. Then one call tries. If that fails, the circuit stays open for twice as
+//     long, at most 1 minute. Waiting calls keep waiting until their deadlines.
 //   - quota and auth close the endpoint: everything is refused until [Machine.Reopen].
 //
 // # Bounds

@@ -48,9 +48,11 @@ func (b *breaker) failed(now time.Duration, probe bool, out int) {
 type trouble struct {
 	n      int
 	usual  float64 // share of failures among the last 128 ends or so, at least 4 times the most that were out
-	recent float64 // among the last 16, at least as many as are out
+	recent float64 // among the last 16 or so, at least the most that were out
 	most   float64 // calls that were out; forgotten by one in 8 ends
 }
+
+const usualEnds = 128
 
 // more counts an end, of one of so many calls that are out, and reports whether it is a failure of more
 // than usual. Without failures before it, the first one is if few are out.
@@ -60,8 +62,8 @@ func (t *trouble) more(failed bool, out int) (more bool) {
 		x = 1
 	}
 	t.most = max(float64(out), t.most-1.0/8)
-	t.n = min(t.n+1, int(max(128, 4*t.most)))
-	t.recent += (x - t.recent) / float64(max(16, out))
+	t.n = min(t.n+1, int(max(usualEnds, 4*t.most)))
+	t.recent += (x - t.recent) / max(16, t.most)
 	more = failed && t.recent > 2*min(t.usual, 0.25)+0.05
 	t.usual += (x - t.usual) / float64(t.n)
 	return more
@@ -76,17 +78,20 @@ func (m *Machine) learn(now time.Duration, c *Call, e End) {
 	switch e.Outcome {
 	case llm.OutcomeRateLimited:
 		more := m.trouble.more(true, m.out)
+		m.counts(c, more)
 		if shuts = shuts && (more || m.rates.nothingLeft(now)); more {
 			m.shrink(now, c)
 		}
 		m.answers(c)
 	case llm.OutcomeTimeout:
-		if m.trouble.more(true, m.out) {
+		more := m.trouble.more(true, m.out)
+		if m.counts(c, more); more {
 			m.shrink(now, c)
 		}
 		m.failed(now, c)
 		said()
 	case llm.OutcomeServerError, llm.OutcomeTruncated:
+		c.load++
 		m.failed(now, c)
 		said()
 	case llm.OutcomeQuota, llm.OutcomeAuth:
@@ -103,6 +108,13 @@ func (m *Machine) learn(now time.Duration, c *Call, e End) {
 	if shuts && e.Outcome.AskAgain() {
 		said()
 		m.shut, m.opening = max(m.shut, now+min(e.RetryAfter, maxShut)), 1
+	}
+}
+
+// counts notes a failure by load, for which the pauses of the call grow. It may be chance if enough has ended to say so.
+func (m *Machine) counts(c *Call, more bool) {
+	if more || m.trouble.n < usualEnds {
+		c.load++
 	}
 }
 

@@ -28,6 +28,7 @@ type Call struct {
 
 	number   uint64 // of its arrival
 	attempts int    // begun
+	load     int    // of these, that failed, and by load as far as the machine knows
 	state    state
 	at       time.Duration // its timer's
 	timer    int           // place among the timers
@@ -272,10 +273,10 @@ func (m *Machine) repeats(c *Call, e End) bool {
 	return e.Outcome.AskAgain() && c.attempts <= m.opt.Retries && m.closed == nil && (!c.Once || e.Outcome == llm.OutcomeRateLimited || e.Unsent)
 }
 
-// jitter is the pause before the next attempt, drawn evenly from what the attempt
-// allows.
+// jitter is the pause before the next attempt, drawn evenly. Its bound doubles with each attempt that failed by load: by chance
+// the next one fails as seldom at once as later, and others wait for the call.
 func (m *Machine) jitter(c *Call) time.Duration {
-	most := min(firstPause<<min(c.attempts-1, 10), mostPause)
+	most := min(firstPause<<min(max(c.load-1, 0), 10), mostPause)
 	d := c.Draw.Sub(uint64(c.attempts))
 	return time.Duration(d.Float64() * float64(most))
 }

@@ -80,3 +80,48 @@ func TestNotInStep(t *testing.T) {
 		t.Errorf("%d calls, the last at %s; or another time at others", len(at), at[len(at)-1])
 	}
 }
+
+// The pauses before a call is sent again grow where an endpoint refuses more than usual, and where too little has ended to know what
+// is usual; not where it refuses a share of all calls, whatever is sent.
+func TestPausesGrowByLoadAlone(t *testing.T) {
+	longest := func(before, from int, refused float64) (longest time.Duration) {
+		m := limit.New("cloud", limit.Options{Fixed: true, Concurrency: 1000})
+		now, d := time.Duration(0), protocol.NewDraw(3)
+		for range before {
+			m.Arrive(now, &limit.Call{Deadline: now + time.Hour})
+			m.End(now, m.Take()[0].Call, limit.End{Outcome: llm.OutcomeOK})
+		}
+		ended := map[*limit.Call]time.Duration{}
+		for n := range 1000 {
+			m.Arrive(now, &limit.Call{Deadline: now + time.Hour, Draw: d.Sub(uint64(n))})
+			for more := true; more; {
+				for _, x := range slices.Clone(m.Take()) {
+					if at, again := ended[x.Call]; again && n >= from {
+						longest = max(longest, now-at)
+					}
+					e := limit.End{Outcome: llm.OutcomeOK}
+					if d.Float64() < refused {
+						e.Outcome = llm.OutcomeRateLimited
+					}
+					ended[x.Call] = now
+					m.End(now, x.Call, e)
+				}
+				var next time.Duration
+				if next, more = m.Next(); more {
+					now = next
+					m.Wake(now)
+				}
+			}
+		}
+		return longest
+	}
+	if d := longest(200, 0, 1); d < 3*time.Second {
+		t.Errorf("an endpoint that refuses everything now is asked again after %s at most; want about 4s", d)
+	}
+	if d := longest(0, 0, 1); d < 3*time.Second {
+		t.Errorf("an endpoint that refuses everything is asked again after %s at most; want about 4s", d)
+	}
+	if d := longest(0, 200, 0.3); d > time.Second/2 {
+		t.Errorf("an endpoint that always refuses 30 %% is asked again after %s at most; want half a second", d)
+	}
+}

@@ -57,7 +57,7 @@ func (w *waves) take() {
 		case p < f.limited:
 			at, end = w.now+10*time.Millisecond, limit.End{Outcome: llm.OutcomeRateLimited, RetryAfter: time.Second}
 		case p < f.limited+f.lost:
-			at, end.Outcome = w.now+2*f.answers+300*time.Millisecond, llm.OutcomeServerError
+			at, end.Outcome = w.now+2*f.answers+300*time.Millisecond, llm.OutcomeTimeout
 		case p < f.limited+f.lost+f.broken:
 			at, end.Outcome = w.now+10*time.Millisecond, llm.OutcomeTruncated
 		}
@@ -119,11 +119,13 @@ func TestWaves(t *testing.T) {
 		{"slow answers, fewer a minute", slow, 1000, 1200, 0.9, 0, false},
 		{"few refusals before slow answers", faults{limited: 0.01, answers: 2 * time.Second}, 1000, 12_000, 0.9, 0, false},
 		{"failures before slow answers", faults{broken: 0.1, answers: 2 * time.Second}, 1000, 12_000, 0.9, 0, false},
-		// The last agent of a thousand fails 5 times, with a Retry-After of 1 s and pauses of up to 0.5, 1, 2 and 4 s.
-		{"tails", row, 1000, 12_000, 0.7, 10 * time.Second, false},
-		{"tails, learns", row, 1000, 12_000, 0.7, 10 * time.Second, true},
-		{"tails and slow answers", slow, 1000, 12_000, 0, 18 * time.Second, false},
-		{"a small wave", row, 200, 12_000, 0, 10 * time.Second, false},
+		// The last agent of a thousand fails 5 times, with a Retry-After of 1 s and pauses of up to 0.5 s: about 6 s, as much of
+		// the rates as is there after a pause.
+		{"tails", row, 1000, 12_000, 0.9, 8 * time.Second, false},
+		{"tails, learns", row, 1000, 12_000, 0.9, 8 * time.Second, true},
+		{"tails and half a second", faults{limited: 0.2, lost: 0.05, broken: 0.05, answers: 500 * time.Millisecond}, 200, 2400, 0.9, 8 * time.Second, false},
+		{"tails and slow answers", slow, 1000, 12_000, 0, 17 * time.Second, false},
+		{"a small wave", row, 200, 12_000, 0, 6 * time.Second, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const turns = 6

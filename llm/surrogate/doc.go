@@ -7,8 +7,8 @@
 // # Promises
 //
 //  1. The nearest decision depends on the set of entries and on the request, not on the
-//     order of the entries: of two at one distance the first by scene, agent, turn and
-//     number is taken.
+//     order of the entries: of two at one distance it takes the first by scene, agent, turn and
+//     number.
 //  2. Only decisions of the same profile and purpose count, and no failures.
 //  3. Distances are computed in integers: 0 (the same words) to 1000 (no word in common).
 //
@@ -20,5 +20,5 @@
 //
 // # Not here
 //
-// Whether a decision that far away may answer, and which model answers otherwise.
+// Whether a decision at this distance may answer, and which model answers otherwise.
 package surrogate

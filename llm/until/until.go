@@ -1,10 +1,10 @@
-// Package until has the context of one request, or of all of a turn or a scene. It ends by its time, with
-// whoever asked, or when it is done.
+// Package until has the context of one request, of a turn or of a scene. It ends at its deadline, with
+// its parent, or when it is done.
 //
 // It replaces a chain of context.WithTimeout, WithCancelCause and AfterFunc, and a timer
-// for each phase of a request. The owner calls [Context.Begin] once, before anybody else
-// has it, and must call [Context.End]. Who follows a context of this package, or waits for its end
-// by a [Waiter], costs no object, and leaves it in constant time, however many do.
+// for each phase of a request. The owner calls [Context.Begin] once, before it shares the
+// context, and must call [Context.End]. A child context, or a [Waiter] for its end,
+// allocates no object, and is removed in constant time, however many there are.
 package until
 
 import (

@@ -1,5 +1,5 @@
-// Package bound says how many tokens a prompt can have at most, and an answer may have. Budgets reserve so many
-// before a model is asked, so that what is counted afterwards never exceeds them.
+// Package bound computes upper bounds of tokens: of a prompt, and of an answer. Budgets reserve these
+// before a model is asked, so that the count afterwards never exceeds the reservation.
 package bound
 
 import (

@@ -1,5 +1,4 @@
-// Package callvalue is calls as values: the objects by which workflows handle them, made
-// and read.
+// Package callvalue converts calls to values, the objects that workflows handle, and back.
 package callvalue
 
 import "tavernsim/protocol"

@@ -1,5 +1,5 @@
-// Package grown reads structs that an older program wrote, when they had fewer fields:
-// those of snapshots; and writes them so, when the last fields say nothing. Facts never get a field.
+// Package grown reads structs of snapshots that an older program wrote with fewer fields. It
+// also writes them without trailing zero fields. Facts never get a field.
 package grown
 
 import (

@@ -1,8 +1,8 @@
-// Package picture reads which pictures a message to a model has.
+// Package picture lists the pictures of a message to a model.
 //
 // # Not here
 //
-// Their bytes, which are read when the model is asked (llm.AppendPicture).
+// Their bytes: llm.AppendPicture reads them when the model is asked.
 package picture
 
 import (

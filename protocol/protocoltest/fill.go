@@ -1,4 +1,4 @@
-// Package protocoltest helps to test that nothing is lost when a struct is
+// Package protocoltest helps to test that no field is lost when a struct is
 // stored and read again, or copied into another.
 package protocoltest
 

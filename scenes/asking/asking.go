@@ -1,11 +1,11 @@
-// Package asking carries out the questions to people for whose answers deliberations wait (seed
-// 004 §3.7, docs/formats/panel.md): the desk of the run is asked, or the panel answers by itself.
+// Package asking carries out questions to people that deliberations wait for (seed
+// 004 §3.7, docs/formats/panel.md): people answer at the desk of the run, or the panel has an answer.
 //
 // # Promises
 //
-//  1. A reply counts if it fits the schema of its question and comes from who may answer.
-//  2. Silence ends at the time-out, and takes that time on the virtual clock; a person takes none.
-//  3. Where nobody can be asked, the panel answers at once, or the call fails.
+//  1. A reply counts if it fits the schema of its question and its author may answer.
+//  2. Without a reply the question ends at the time-out, and takes that time on the virtual clock; a reply takes none.
+//  3. If no person can be asked, the panel answers at once, or the call fails.
 package asking
 
 import (

@@ -1,17 +1,17 @@
-// Package glance is a look at one agent of a running scene: what the scene's actors say of it
-// between two waves, without a fact of the journal being read.
+// Package glance assembles a view of one agent of a running scene from the scene's actors,
+// between two waves, without reading the journal.
 //
-// The stage begins a [Look] and fills in where the scene and the agent stand; the agent's actor and
-// the event channel fill in the rest. Each part has one owner, and the last one gives the answer.
+// The stage begins a [Look] and fills in the state of the scene and of the agent on the agenda; the agent's
+// actor and the event channel fill in the rest. Each part has one owner, and the last owner gives the answer.
 //
-// On the virtual clock that is what a fold of the facts up to [Seen.Wave] gives. On the realtime clock
-// it is the agent between two of its steps, which may be in the middle of a turn. The wave may not be
-// durable yet: a kill may take it back. A look changes nothing, is no fact, and costs the scene three
+// On the virtual clock the view equals a fold of the facts up to [Seen.Wave]. On the realtime clock
+// it shows the agent between two of its steps, possibly in the middle of a turn. The wave may not be
+// durable yet: a kill may undo it. A look changes nothing, is no fact, and costs the scene three
 // messages.
 //
 // # Not here
 //
-// The door of the run directory (scenes/run/orders), and what people see of it (scenes/view/inspect).
+// The folder in the run directory (scenes/run/orders), and the view for people (scenes/view/inspect).
 package glance
 
 import (

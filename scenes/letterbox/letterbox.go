@@ -1,4 +1,5 @@
-// Package letterbox collects the envelopes that the mailboxes of a scene refused, as facts to be.
+// Package letterbox collects the envelopes that the mailboxes of a scene refused, for the stage to
+// record as facts.
 package letterbox
 
 import (

@@ -1,5 +1,5 @@
-// Package links keeps the scenes of a run in step between which agents travel, or which share a
-// knowledge base, and carries their letters (engine/travel).
+// Package links synchronizes the waves of linked scenes, between which agents travel or which share a
+// knowledge base, and delivers their letters (engine/travel).
 //
 // The stage of each scene calls its [Member]: before a wave ([Member.May]), when facts are kept
 // ([Member.Kept]) and when they are durable ([Member.WaveKept]), and when it stops
@@ -8,23 +8,23 @@
 // # Promises
 //
 //  1. No wave begins while a letter for its time or an earlier one may still come: every
-//     letter takes at least the travel time of its link. The exception is what follows from an
-//     order that comes while the scene runs: its wave begins at once, so its letters may find
-//     their time passed. They are carried out in the next wave then.
-//  2. A letter leaves when the facts behind it are durable, and is told once in a life of the
-//     process. What was open when a process ended is told again.
+//     letter takes at least the travel time of its link. The exception is an
+//     order that comes while the scene runs: its wave begins at once, so its letters may arrive
+//     after their time. They are then carried out in the next wave.
+//  2. A letter leaves when the facts behind it are durable, and is sent once in the life of a
+//     process. Letters that were open when a process ended are sent again.
 //  3. Of the scenes that run, the one whose next wave is the earliest may always begin it.
-//  4. Where no scene has anything to do any more, they end one after the other, by their ids. What
-//     the last wave of one tells another that runs, the other takes in its next wave, although its
-//     own time may be later. It goes on from there, and ends when all are quiet again. What would come
-//     at the limit of a scene or later is no such thing to do: nothing of it is in a wave.
+//  4. When no scene has anything left to do, they end one after the other, by their ids. A running
+//     scene takes letters of another's last wave in its next wave, although its
+//     own time may be later. It continues from there, and ends when all are quiet again. A letter
+//     for the time limit of a scene or later does not count: it is in no wave.
 //
-// Methods may be called from several goroutines. Linked scenes begin at the same time, so times
+// Methods are safe for concurrent use. Linked scenes begin at the same time, so times
 // of one are times of all.
 //
 // # Not here
 //
-// What a letter changes (scenes/machines), who interrupts the others when a scene stops before
+// The changes that a letter makes (scenes/machines); the interruption of the others when a scene stops before
 // its end (scenes/run/runner).
 package links
 

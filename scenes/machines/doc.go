@@ -8,26 +8,26 @@
 //
 // # The stage
 //
-// What is kept of the scene itself is a [StageState]: it has Apply and snapshots, and is all
-// that a fold needs of a stage. [NewStage] makes a [Stage] of it, the machine that decides:
+// The durable state of the scene itself is a [StageState]: it has Apply and snapshots, and a fold needs
+// nothing else of a stage. [NewStage] makes a [Stage] of it, the machine that decides:
 // [Stage.Decide] takes an [Input] and gives [Effect] values, in the order in which the shell
-// carries them out. Each object knows those above it in this list, and none below:
+// carries them out. Each file uses the ones above it in this list, and none below:
 //
-//	stagestate.go    what folding the facts gives; script.go: the scene's script
-//	asked.go         what the services are asked, and how they answer or fail
-//	deliberations.go turns between their wakes and the waves that take them, and failed agents
-//	record.go        what the open wave leaves: facts, requests, observations
-//	changes.go       who comes, leaves and rests in it, by orders.go, travel.go, mail.go, directors and the script
-//	wave.go          its turns (span.go; grants.go: what they take of budgets) and the facts of the services
+//	stagestate.go    the state that folding the facts gives; script.go: the scene's script
+//	asked.go         requests to the services, their answers and failures
+//	deliberations.go turns from their wake until a wave takes them, and failed agents
+//	record.go        the results of the open wave: facts, requests, observations
+//	changes.go       agents that come, leave and rest in it: orders.go, travel.go, mail.go, directors and the script
+//	wave.go          its turns (span.go; grants.go: their use of budgets) and the facts of the services
 //	stage.go         all inputs
 //
-// The methods of Stage are about which wave there is:
+// The methods of Stage drive the waves:
 //
-//	next.go      which comes next; waiting.go: orders that wait for theirs
-//	waves.go     how it begins, goes on and is closed
+//	next.go      the choice of the next wave; waiting.go: orders that wait for a wave
+//	waves.go     begin, progress and end of a wave
 //	realtime.go  wakes on the realtime clock
-//	lifecycle.go how a scene begins, pauses, goes on and ends
-//	gather.go    when a snapshot is taken, and what waits for it
+//	lifecycle.go begin, pause, resume and end of a scene
+//	gather.go    the times of snapshots, and what waits for them
 //
 // # Services
 //
@@ -37,7 +37,7 @@
 //
 // # Promises
 //
-//  1. State is what folding the facts gives, whatever the place of the snapshot
+//  1. Folding the facts gives the State, whatever the snapshot
 //     ([State.Load]) that the fold began with.
 //  2. The package uses no clock, chance, model or metric. The effects of a fact
 //     follow from the fact.

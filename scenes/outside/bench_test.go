@@ -35,6 +35,20 @@ func BenchmarkCall(b *testing.B) {
 	per(started()-began, "goroutines/call")
 }
 
+// A call that is released costs one goroutine. Those of the scene itself are few, whatever the number of calls is.
+func TestACallCostsOneGoroutine(t *testing.T) {
+	s := talkingScene(t)
+	s.Dir = "run"
+	model := &llmtest.Fake{}
+	began := started()
+	if r := s.Run(t, scenestest.Settings{FS: persistencetest.MemDisk(), Model: model, Agents: 256}); r.Err != nil {
+		t.Fatal(r.Err)
+	}
+	if made, calls := started()-began, uint64(model.Calls()); calls < 2560 || made < calls || made > calls+calls/2 {
+		t.Errorf("%d calls made %d goroutines", calls, made)
+	}
+}
+
 // started is how many goroutines this process has made.
 func started() uint64 {
 	s := []metrics.Sample{{Name: "/sched/goroutines-created:goroutines"}}

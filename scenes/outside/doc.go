@@ -1,5 +1,5 @@
 // Package outside carries out the requests of a scene's agents to the outside, and
-// records requests and answers, so that after a kill nothing is asked twice.
+// records requests and answers, so that a kill causes no repeated request.
 //
 // A [Runner] has a table of executors ([Entry]), one for each kind of request. A
 // request passes a gate (package gate), then the executor carries it out. An executor has a
@@ -21,9 +21,9 @@
 // [Open] makes a log on a separate journal ([JournalID]) in the scene's store, so
 // that it has the scene's durability and shares its commits. You call
 // [Log.Ended] when a turn is merged and [Log.Kept] when a wave is durable, and must
-// call Close after [Runner.Wait]. Shadows (package shadows) make requests of turns that have not
-// begun ([From.Ahead]): the turn itself finds such a place if question and time are the same, and a
-// shadow never takes a place that the turn has. [Log.Shadows] counts them. A nil Log keeps nothing and is for scenes whose
+// call Close after [Runner.Wait]. Shadows (package shadows) make requests for turns that have not
+// begun ([From.Ahead]). The turn itself finds such an entry if question and time are the same, and a
+// shadow never takes an entry of the turn. [Log.Shadows] counts them. A nil Log keeps nothing and is for scenes whose
 // executors are all instant.
 //
 // # Promises
@@ -35,24 +35,24 @@
 //     While the first request is in flight, they wait for it.
 //  3. A request without an answer is carried out again only if it was marked as
 //     repeatable when it was made. Otherwise it fails with
-//     protocol.KindUnknownOutcome: the place of a request that must not be
+//     protocol.KindUnknownOutcome: the entry of a request that must not be
 //     repeated is never used a second time, whatever the question.
 //  4. A request with a different question from the log's is a new request,
 //     if the old one may be repeated.
 //  5. If the log cannot be written, [Options.Failed] is called once and no request
-//     ends before its context does: nothing acts on what is not recorded.
-//  6. Obsolete entries are dropped in steps of [Options.DropBytes]; memory is some
+//     ends before its context does: nothing acts on an unrecorded answer.
+//  6. Obsolete entries are dropped in steps of [Options.DropBytes]; memory is a few
 //     hundred bytes per request of an open turn, without the answers.
-//  7. A request under a budget that left and whose answer was not kept is known until its turn is
-//     durable, with the most that it took and the endpoint that had it last ([Log.Lost], [Log.Out]); so is what an answer
-//     took that is kept and that the turn does not take ([Log.Left]).
+//  7. A request under a budget that left without a kept answer is known until its turn is
+//     durable, with its upper bound and its last endpoint ([Log.Lost], [Log.Out]). So is the cost of a kept
+//     answer that the turn does not take ([Log.Left]).
 //
 // # Limits
 //
 // A request waits at its gate for at most an hour. Each attempt ends after the time that
-// its node allows, 10 minutes by default. An executor that does not return when the
-// time is over keeps a goroutine. There are never more of these than the gate is wide at
-// best; while there are that many, further requests are refused as transient. A panic
+// its node allows, 10 minutes by default. An executor that does not return in
+// time keeps a goroutine. There are at most as many of these as the gate has slots at
+// most; while there are that many, further requests are refused as transient. A panic
 // of an executor is the failure of that request.
 //
 // # Not here

@@ -135,13 +135,14 @@ func (l *Log) Knows(e *Effect) bool {
 	return !v.out()
 }
 
-// answers reports whether the answer to a request is kept, and has been counted: no shadow asked, and
-// no shadow of an earlier process may have. The question is asked for if its place is known at all.
+// answers reports whether the answer to a request is kept, or is still to come under a budget, and has been counted: no shadow
+// asked, and no shadow of an earlier process may have. The question is asked for if its place is known at all.
 func (l *Log) answers(e *Effect, question func() Question) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.table.find(e)
-	return p != nil && p.answer > 0 && (!p.timed || p.most != nil || e.Kind != effect.KindModel) && p.question == question()
+	counted := p != nil && (p.answer > 0 && (!p.timed || p.most != nil || e.Kind != effect.KindModel) || p.flight != nil && p.most != nil && !p.most.none())
+	return counted && p.question == question()
 }
 
 // foretells reports whether the answer to a request of a shadow is kept.
@@ -365,8 +366,8 @@ func (l *Log) Left(agent string, turn uint64, made func(request int) bool) []Los
 	return l.table.left(turnKey{agent, turn}, made)
 }
 
-// Open gives what requests under budgets of the open turn of an agent took: those that are lost, and those whose answers are kept.
-// over = the turn is not begun again: all are lost, with the most that those take which are still out.
+// Open gives what requests under budgets of the open turn of an agent took: those that are lost, and those whose answers are kept
+// or still to come, with the most that these take. over = the turn is not begun again: all are lost.
 func (l *Log) Open(agent string, over bool) (lost []Lost, spent []Spent) {
 	if l == nil {
 		return nil, nil

@@ -451,6 +451,9 @@ func TestLeftRequests(t *testing.T) {
 	var inFlight []outside.Lost
 	do(t, s.log, under(4, "q"), func(ctx context.Context) (protocol.Raw, error) {
 		inFlight, _ = s.log.Open("a", true)
+		if lost, spent := s.log.Open("a", false); len(lost) != 2 || len(spent) != 3 || spent[2].Took.Tokens != 100 {
+			t.Errorf("while a request is in flight a turn that begins again has lost %+v, and is to take %+v", lost, spent)
+		}
 		return died(ctx)
 	})
 	if over, _ := s.log.Open("a", true); len(over) != 5 || !slices.Equal(over, inFlight) {

@@ -294,10 +294,10 @@ func (t *table) agents() (list []string) {
 	return slices.Compact(list)
 }
 
-// spent lists what those requests of a turn took whose answers are kept.
+// spent lists what those requests of a turn took whose answers are kept, and the most that those take which are out.
 func (t *table) spent(k turnKey) (list []Spent) {
 	for _, l := range t.list(k, func(p *place) []Most {
-		if p.answer > 0 {
+		if p.answer > 0 || p.flight != nil {
 			return p.charged()
 		}
 		return nil

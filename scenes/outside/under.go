@@ -46,8 +46,8 @@ func (l *Lost) Answered() *effect.Answered {
 	return x
 }
 
-// Paid reports whether the log has the answer to a request of a turn, which the turn made before a
-// kill.
+// Paid reports whether the log has the answer to a request of a turn, which the turn made before a kill or a failure, or
+// the request is out since then.
 func (r *Runner) Paid(instance string, turn uint64, q *effect.Ask) bool {
 	to := r.kinds[q.Kind]
 	if to == nil || r.Log == nil {

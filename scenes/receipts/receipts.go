@@ -1,22 +1,22 @@
-// Package receipts is the book of the orders of one running scene: those that it has had,
-// those that came while it runs, those that wait for their wave or time, and what became of
+// Package receipts is the register of the orders of one running scene: past orders,
+// orders that came while it runs, orders that wait for their wave or time, and the outcome of
 // each.
 //
 // # Promises
 //
-//  1. An order that comes again is the one that the book has, if it says the same, and a
-//     conflict if not. It is told to the stage once, also when its fact was dropped, unless more came after it than
+//  1. An order with a known id is the known order if its content is the same, and a
+//     conflict if not. The stage gets it once, even when its fact was dropped, unless more orders came after it than
 //     the scene remembers (scenes/machines/ordered).
-//  2. A receipt is given when the wave of its order is durable, or, of one that waits for its
-//     wave or time, when whoever keeps it has kept it.
-//  3. machines.MaxOrders wait that have no wave and no time, and order.MaxOrders that have.
+//  2. An order has its receipt when its wave is durable, or, if it waits for its
+//     wave or time, when it is stored.
+//  3. At most machines.MaxOrders orders without a wave or time wait, and at most order.MaxOrders with one.
 //
-// Methods may be called from several goroutines.
+// Methods are safe for concurrent use.
 //
 // # Not here
 //
-// What orders change (engine/order), the door of the run directory (scenes/run/orders), when
-// they are carried out (scenes/machines).
+// The changes of orders (engine/order), the folder in the run directory (scenes/run/orders), the time
+// at which they are carried out (scenes/machines).
 package receipts
 
 import (

@@ -2,8 +2,8 @@
 // them as text.
 //
 // A [Scene] is one scene of a project with the folder of its journal. Start
-// runs it with [Settings]; what it leaves can be started again, folded and
-// printed. Everything is closed by the end of the test.
+// runs it with [Settings]; its journal can be started again, folded and
+// printed. The end of the test closes everything.
 //
 // # Not here
 //

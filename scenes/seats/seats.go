@@ -1,27 +1,27 @@
-// Package seats holds the actors of a scene's agents, and what an agent keeps while it has none.
+// Package seats holds the actors of a scene's agents, and the states of passive agents.
 //
-// A passive agent has no actor: its state lies here as the bytes that a snapshot has of
-// it, or not at all when it is as its scene declares it. A sender that tells it something
-// ([Seats.Tell]) gives it an actor again, which gets the bytes. They lie in memory, and in a file what is more
-// than [Options.Memory].
+// A passive agent has no actor: the package stores its state as the bytes of a snapshot,
+// or nothing if the agent is as its scene declares it. A sender that tells it something
+// ([Seats.Tell]) gives it an actor again, which gets the bytes. The states are in memory, and beyond
+// [Options.Memory] in a file.
 //
-// An agent leaves its actor in two ways. When it was told nothing for a while, [Seats.Close] asks
-// its actor for the state, and [Seats.Offer] takes it; and with [Options.AtOnce] the owner of the state
-// behind a turn, the stage or a gatherer, hands it over ([Seats.Vacate]).
+// An agent becomes passive in two ways. When it received nothing for a while, [Seats.Close] asks
+// its actor for the state, and [Seats.Offer] takes it. With [Options.AtOnce] the owner of the state
+// after a turn, the stage or a gatherer, hands it over ([Seats.Vacate]).
 //
 // # Promises
 //
-//  1. Nothing that was told is lost: an agent leaves only when its mailbox was empty after it was last
-//     told something, and only between two waves, when nobody but the stage tells agents anything, or behind
-//     its turn, before the stage has that turn and anybody tells it anything.
-//  2. An agent has at most one actor at a time that is told anything.
-//  3. A passive agent takes two rows of 8 bytes, of which the collector follows one, and its state
-//     with 12 bytes before it, or before each piece of a large one; no goroutine and no timer. At most as much
-//     as lies here, and four segments, is obsolete. While the file can be written, memory has
-//     at most [Options.Memory] and two segments of them, however large they are.
-//  4. Without a file that can be written, states stay in memory. The file leaves the journal its room. A file that
-//     cannot be read, or gives other bytes, fails the scene that needs them: nothing of it is acted on.
-//  5. A state that is larger than can be read again ([Seats.Takes]) never lies here: its agent keeps its actor.
+//  1. No message is lost: an agent becomes passive only when its mailbox was empty after its last
+//     message, and only between two waves, when only the stage sends to agents, or after
+//     its turn, before the stage has that turn and any actor sends to the agent.
+//  2. An agent has at most one actor at a time that receives messages.
+//  3. A passive agent takes two rows of 8 bytes, one of which the collector scans, and its state
+//     with a header of 12 bytes, or one for each piece of a large state; no goroutine and no timer. Obsolete
+//     states take at most as much as current ones, and four segments. While the file can be written, states take
+//     at most [Options.Memory] and two segments of memory, however large they are.
+//  4. Without a writable file, states stay in memory. The file leaves disk space for the journal. A file that
+//     cannot be read, or returns wrong bytes, fails the scene that needs them: the scene uses none of them.
+//  5. A state that is too large to be read again ([Seats.Takes]) is never stored: its agent keeps its actor.
 //
 // The stage calls Lay, Leave, Close, Offer and Gather. Any goroutine may call the others.
 package seats

@@ -1,6 +1,5 @@
-// Package timing holds what is measured of the agents of a scene while it runs: what each does, how
-// long their deliberations take, and how long the stages of some of these take. Nothing of it is a
-// fact.
+// Package timing measures the agents of a running scene: their state, the durations of their
+// deliberations, and of the phases of some of these. Measurements are no facts.
 package timing
 
 import (

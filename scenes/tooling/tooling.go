@@ -1,5 +1,5 @@
-// Package tooling joins the tools of a project with what carries them out: a [Set] is the
-// executor of the requests of one scene to them.
+// Package tooling joins the tools of a project with their executors: a [Set] carries out
+// the calls of one scene.
 //
 // [New] makes a Set in one of four modes. You add [Set.Entries] to scenes.Options.Executors
 // and must call Close after the scene has ended.
@@ -7,7 +7,7 @@
 // # Promises
 //
 //  1. With [Live] each call has its key, which is the same after a kill, and at most as many
-//     calls of a tool are out as its definition says.
+//     calls of a tool are in flight as its definition allows.
 //  2. With [Mock], [Replay] and [Off] nothing leaves the process, and the same call of the
 //     same turn gets the same answer.
 //  3. New names every tool that it cannot carry out.

@@ -1,16 +1,16 @@
-// Package answer reads what a model said: the prose, and the calls of both text
+// Package answer reads the answer of a model: the prose, and the calls of both text
 // grammars in it.
 //
 // # Promises
 //
 //  1. The result depends on the arguments alone. Any text gives one.
-//  2. What is read as a call, or was meant as one and does not run, is not in the
-//     text; each of the latter is a problem in words that the model can act on.
+//  2. The text contains neither calls nor failed attempts at calls. Each failed
+//     attempt is a problem in words that the model can act on.
 //  3. A call that the provider cut, or that stands in a block or root which it
 //     cut, is never among the calls.
 //  4. A call that is quoted inside a call of the other grammar is text of that call.
-//  5. [Neutralise] leaves nothing in a text that is read as a call, and breaks nothing else
-//     but what looks like the beginning of one. [Clean] takes out what steers a terminal, too.
+//  5. After [Neutralise] no part of a text is read as a call. It changes only text that
+//     looks like the beginning of a call. [Clean] also removes terminal control sequences.
 package answer
 
 import (

@@ -21,11 +21,11 @@
 //  3. The reading that guesses least wins.
 //  4. A value that cannot be read is an error with the parameter, the received
 //     text (cut) and the expected type; it is never passed on as text.
-//  5. Nothing of a call is dropped without a word, but for a parameter that all
-//     steps of a block share and this tool does not know, and a comment.
+//  5. Nothing of a call is dropped silently, except a comment, and a parameter that all
+//     steps of a block share and this tool does not know.
 //
 // # Not here
 //
-// Execution, authorisation, defaults of the schema, @{…} references, the
-// resources behind uri_ parameters: those are refused.
+// Execution, authorisation, defaults of the schema, @{…} references, and the
+// resources behind uri_ parameters, which are refused.
 package bind

@@ -1,5 +1,5 @@
-// Package finding is how both text grammars say what is wrong with a text, and
-// how people are shown it. It finds nothing itself.
+// Package finding has the diagnostics of both text grammars, and shows them to
+// people. It finds nothing itself.
 package finding
 
 import (

@@ -1,22 +1,22 @@
-// Package approvals is the door by which a person answers questions about calls while a
-// run is under way: a folder in which a question is a file, and its answer another.
+// Package approvals lets a person answer questions about calls during a
+// run: a [Door] is a folder in which a question is a file, and its answer another.
 //
-// [Door.Ask] asks and waits; [List] and [Answer] are for whoever answers, in another
-// process. The caller of Ask gives a context that ends with the run.
+// [Door.Ask] asks and waits; [List] and [Answer] are for the process that answers.
+// The caller of Ask gives a context that ends with the run.
 //
 // # Promises
 //
 //  1. A question has one answer: a second one is refused.
-//  2. Nobody's silence is a yes: after the deadline there is no answer.
-//  3. A question that is asked again after a kill finds the answer that it was given.
+//  2. Silence is never a yes: after the deadline there is no answer.
+//  3. A question that is asked again after a kill finds its earlier answer.
 //  4. Files are written completely or not at all, for their owner alone.
-//  5. A secret that was asked for ([KindValue]) is in no file: it goes through a pipe to the
+//  5. A secret answer ([KindValue]) is in no file: it goes through a pipe to the
 //     process that asks. If that process dies, the secret is asked for again.
 //  6. The answer to a form ([KindForm]) fits it.
 //
 // # Not here
 //
-// What is asked about (engine/permit), and what a yes allows (engine/agent).
+// Which calls need a question (engine/permit), and the effect of a yes (engine/agent).
 package approvals
 
 import (

@@ -1,26 +1,25 @@
-// Package child keeps programs that outlive a call: in the sandbox, speaking JSON-RPC with a
-// message a line, started again after a failure.
+// Package child runs programs that outlive a call. They run in the sandbox, speak JSON-RPC with one
+// message a line, and are started again after a failure.
 //
 // [Start] starts one, [Keep] keeps one for many callers.
 //
 // # Promises
 //
-//  1. A program runs in the sandbox, else not at all. Nothing of it is left after
-//     [Process.Cut], and of a kept one after [Keeper.Close].
-//  2. What it sends is bounded before it is kept: [MaxMessage] a message, and of an answer up to eight times as
-//     long the id alone, so that what was asked fails; and 10,000 messages
-//     or 64 MiB that nobody asked for between two answers, and 100 or 64 KiB more for each
-//     second between them: reports of a call about how far it is are among them. A program that does not read is not
-//     waited for longer than 5 s. Of what it writes to its standard error the last 64 KiB
-//     are kept.
-//  3. An answer reaches the asker once. One to something that nobody asked, a second one, and
-//     one that comes too late reach nobody. Of requests that were given up the last 1,000 may
-//     still be answered; the answer to an older one is one that nobody asked for.
-//  4. A line that is no single value, or a message that has a name twice, ends the program.
+//  1. A program runs in the sandbox, or not at all. Nothing of it is left after
+//     [Process.Cut], or after [Keeper.Close] if a Keeper has it.
+//  2. Its output is bounded before it is stored: [MaxMessage] a message. Of an answer that is up to eight times
+//     longer only the id is kept, so that its request fails. Unsolicited messages between two answers, including reports of
+//     progress, are bounded to 10,000 or 64 MiB, and 100 or 64 KiB more for each
+//     second between them. The engine waits at most 5 s for a program that does not read.
+//     It keeps the last 64 KiB of the standard error.
+//  3. An answer reaches its caller once. An unsolicited, second or late answer
+//     is dropped. The last 1,000 abandoned requests may
+//     still be answered; the answer to an older one counts as unsolicited.
+//  4. A line that is no single value, or a message with a duplicate name, ends the program.
 //  5. After a failure a [Keeper] opens the next session after a pause, 1 s and then twice as
-//     long up to 60 s; after five failures in a row, without an answer between them, none.
+//     long up to 60 s. After five failures in a row, without an answer between them, it opens none.
 //
 // # Not here
 //
-// What the messages mean (tools/mcp, tools/rpc).
+// The meaning of the messages (tools/mcp, tools/rpc).
 package child

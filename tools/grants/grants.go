@@ -1,5 +1,5 @@
-// Package grants holds what an operator allows the tools of projects: which of the
-// permissions that a tool asks for it has, in one folder and for one state of its files.
+// Package grants holds what an operator allows the tools of projects: the granted
+// permissions of each tool, for one folder and one state of its files.
 //
 // [Load] reads the file. A [Store] may be nil: then nothing is granted. [Store.Give] and
 // [Store.Take] change it, and [Store.Write] writes it.
@@ -7,16 +7,16 @@
 // # Promises
 //
 //  1. A file that others than its owner may change is refused.
-//  2. A tool has all that it asks for, or nothing. What it asks for without a grant is
+//  2. A tool has all permissions that it asks for, or none. A permission without a grant is
 //     denied, and so is everything once a file of the tool has changed, or the project
-//     lies in another folder: what a project says about itself counts for nothing.
-//  3. The error says what is missing or has changed, and what to type.
+//     is in another folder. Nothing that a project says about itself counts.
+//  3. The error says what is missing or has changed, and which command to run.
 //  4. The file is written completely or not at all.
-//  5. A run directory is taken for a copy of a project only if this file's key marked it.
+//  5. A run directory counts as a copy of a project only if this file's key marked it.
 //
 // # Not here
 //
-// What tools ask for (tools/manifest); where a call is refused (scenes/tooling).
+// The needs of tools (tools/manifest); the refusal of a call (scenes/tooling).
 package grants
 
 import (

@@ -5,14 +5,14 @@
 //  1. A connection goes to the address that was checked: a name is resolved once for it. A
 //     private, loopback, link-local or otherwise special address is denied, unless the tool
 //     names the server among its needs (net:HOST:PORT).
-//  2. A redirection to another host is not followed, nor any of a request with a secret.
+//  2. A redirection to another host is not followed, and no redirection of a request with a secret is.
 //  3. Every attempt of a call carries its key in the header Idempotency-Key. A request of a
 //     tool that must not be repeated is never sent twice by the connection.
 //  4. At most 1 MiB of an answer is kept. The rest is dropped, and the output says so.
 //
 // # Not here
 //
-// What the request is made of (tools/manifest); repetitions, and time-outs (tools).
+// The definition of the request (tools/manifest); repetitions, and time-outs (tools).
 package httpcall
 
 import (

@@ -7,27 +7,27 @@
 //
 //  1. A tool is called only if the server describes it as the pin of the project does, and does not offer it as a
 //     task only. The refusal says what differs.
-//  2. A server gets no capability of a client but forms, which reach whoever [tools.Call.Ask]
-//     asks, a person or a service of a plugin: everything else that it asks for is refused, and its list of
-//     roots is empty. A question that could be for one of several calls is declined.
-//  3. A server that breaks the protocol is off for the rest of the scene. One that ends, or
+//  2. The only client capability of a server is forms, which go to the person or the service of a
+//     plugin that [tools.Call.Ask] asks. Its other requests are refused, and its list of
+//     roots is empty. A question that could belong to one of several calls is declined.
+//  3. A server that breaks the protocol is off for the rest of the scene. A server that ends, or
 //     does not answer, starts again after a pause; after five times in a row it is off.
-//     What it sends is bounded: 8 MiB a message (the call fails whose answer is longer, up to 64 MiB, over stdio), and 10,000 messages or 64 MiB that nobody
-//     asked for between two answers (and 100 or 64 KiB more for each second between them).
-//  4. A program runs in the sandbox, else not at all. Nothing of it is left after Close.
+//     Its output is bounded: 8 MiB a message (over stdio a call with a longer answer, up to 64 MiB, fails), and 10,000 unsolicited messages
+//     or 64 MiB between two answers (and 100 or 64 KiB more for each second between them).
+//  4. A program runs in the sandbox, or not at all. Nothing of it is left after Close.
 //  5. A server over HTTP is reached under the rules of tools/httpcall for addresses; only
-//     what the server names among its needs may be private or local.
+//     servers among its needs may be private or local.
 //  6. A call that was sent and has no answer is lost; it is not sent twice. Every attempt
-//     has its key in _meta, under [KeyField]. One that a server over HTTP refuses with 429 or 503 and says
-//     no more, or with 404 for its session, has not begun. No refused call is a failure of the server.
-//  7. The caller hears what the server says about how far a call is.
-//  8. What a server over HTTP says by itself is heard as long as the session lasts, also if its
+//     has its key in _meta, under [KeyField]. A call that a server over HTTP refuses with 429 or 503 and no further
+//     message, or with 404 for its session, has not begun. No refused call is a failure of the server.
+//  7. The caller gets the server's progress reports of its call.
+//  8. Messages that a server over HTTP sends on its own are received as long as the session lasts, even if their
 //     stream breaks off. No call needs that stream.
-//  9. A server over HTTP is told of the calls that were cancelled before its session ends; it is
-//     not waited for longer than 2 s.
-//  10. A message in which an object has a name twice breaks the protocol, and in a result it is an error of the
-//     call (bad_output), as a result is that is no object, or has a field that is not what the protocol wants. Content of
-//     a kind that is not known is said to be there. Integers of a value stay what they are.
+//  9. A server over HTTP is told of cancelled calls before its session ends; the engine
+//     waits at most 2 s for it.
+//  10. A message with a duplicate name in an object breaks the protocol. In a result it is an error of the
+//     call (bad_output), as is a result that is no object, or has a field of a wrong type. The output names
+//     content of an unknown kind. Integers are kept exactly.
 //
 // # Not here
 //

@@ -1,20 +1,20 @@
-// Package mount reads what URIs in parameters of calls refer to: files of a run's mounts
-// (fam://MOUNT/path), artifacts (artifact:sha256-…) and data that stands in the URI itself
+// Package mount reads the targets of URIs in parameters of calls: files of a run's mounts
+// (fam://MOUNT/path), artifacts (artifact:sha256-…) and data within the URI itself
 // (data:…).
 //
-// A [Source] is made of the folders of one agent. It holds nothing open and can be used by
-// many goroutines.
+// A [Source] is made of the folders of one agent. It holds nothing open and is safe for
+// concurrent use.
 //
 // # Promises
 //
-//  1. Nothing outside of a mount is read: not by "..", escapes, absolute paths, links,
-//     devices or a link that somebody changes while it is read.
-//  2. Every URI of another scheme, and every path that is not plain, is refused, with what
-//     to write instead.
-//  3. What is read is bounded, and is all of the file or an error.
+//  1. Nothing outside a mount is read: not by "..", escapes, absolute paths, links,
+//     devices or a link that is changed during the read.
+//  2. Every URI of another scheme, and every path that is not plain, is refused; the error says
+//     what to write instead.
+//  3. A read is bounded, and gives the whole file or an error.
 //
 // # Not here
 //
-// Which parameters are references (tam/bind), and what a tool gets in their place
+// Which parameters are references (tam/bind), and the values that replace them
 // (scenes/tooling).
 package mount

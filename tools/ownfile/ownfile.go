@@ -1,9 +1,9 @@
 // Package ownfile reads files of the operator that others must not change, or not read, and
-// files of folders that somebody else may have made.
+// files of folders that another user may have made.
 //
 // # Not here
 //
-// What the files say: tools/grants, tools/secrets.
+// The contents of the files: tools/grants, tools/secrets.
 package ownfile
 
 import (

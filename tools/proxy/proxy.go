@@ -1,18 +1,18 @@
-// Package proxy lets a program of the sandbox reach the servers that it was granted, and
-// nothing else: it is the other end of the one address that the program has.
+// Package proxy lets a program in the sandbox reach its granted servers, and
+// nothing else. The proxy is the only address that the program can connect to.
 //
 // # Promises
 //
-//  1. A request goes to a server of the list, "host:port", and nowhere else, whether it is
-//     forwarded (http) or a tunnel (CONNECT). The others get status 403 and the reason.
-//  2. A connection goes to the address that was checked. A name leads to a special address
-//     only if it is private or of this machine; addresses of the link, where clouds keep the
-//     keys of their machines, are reached by no name.
+//  1. A request goes only to a server of the list, "host:port", whether it is
+//     forwarded (http) or a tunnel (CONNECT). Other requests get status 403 and the reason.
+//  2. A connection goes to the checked address. Of the special addresses, a name may resolve
+//     only to private ones and those of this machine; link-local addresses, where clouds serve the
+//     credentials of their machines, cannot be reached by a name.
 //  3. When Serve returns, no connection and no goroutine is left.
 //
 // # Not here
 //
-// Who may have which servers (tools/manifest, grants); that there is no other way out
+// Which tools may have which servers (tools/manifest, grants); blocking every other connection
 // (tools/sandbox).
 package proxy
 

@@ -1,8 +1,8 @@
-// Package reach connects to servers by addresses that were checked.
+// Package reach connects to servers at checked addresses.
 //
 // # Not here
 //
-// Who may reach which server: the definitions of tools (tools/manifest), and grants.
+// Which tool may reach which server: the definitions of tools (tools/manifest), and grants.
 package reach
 
 import (

@@ -6,19 +6,19 @@
 //
 // # Promises
 //
-//  1. A service runs in the sandbox, else not at all. Nothing of it is left after Close.
-//  2. What a service sends that is wrong fails the call that it was for, or the calls that were
-//     out: an answer with a wrong id, a second or a late one, half a message, an endless one,
-//     what is no message. After what is no message it is ended and starts again.
-//  3. A service that ends, breaks the protocol, or neither answers a call in time nor the ping
-//     after it, starts again after a pause; after five times in a row it is off.
+//  1. A service runs in the sandbox, or not at all. Nothing of it is left after Close.
+//  2. Wrong output of a service fails the call that it belongs to, or the calls in
+//     flight: an answer with a wrong id, a second or a late one, half a message, an endless one,
+//     no message at all. Output that is no message ends the service, which starts again.
+//  3. A service that ends, breaks the protocol, or answers neither a call nor the ping
+//     after it in time, starts again after a pause; after five times in a row it is off.
 //  4. A call that was sent and has no answer is lost. Every attempt has its key in the field key.
-//  5. A service is told of each call that nobody waits for any more: $/cancel names it.
-//  6. A service works on as many requests at once as [Service.Concurrency] says. Others wait, in
-//     the order in which they came; one whose time is over while it waits was not sent. The
-//     place of a request that nobody waits for any more is taken until its answer comes late,
+//  5. The service is told of each abandoned call: $/cancel names it.
+//  6. A service works on at most [Service.Concurrency] requests at once. Others wait, in
+//     the order of arrival; a request whose time ends while it waits was not sent. An
+//     abandoned request keeps its place until its answer comes late,
 //     or the answer to a ping.
-//  7. The caller of a tool hears, in order, what the service says about how far the call is.
+//  7. The caller of a tool gets the service's progress reports of its call, in order.
 //
 // # Limits
 //

@@ -1,23 +1,23 @@
-// Package secrets holds the values that an operator gives to tools: for one file, who may
-// have which, and what takes them out of outputs.
+// Package secrets holds the values that an operator gives to tools: it reads the file, decides
+// which tool gets which value, and masks the values in outputs.
 //
-// [Load] reads the file. A [Store] is immutable and may be nil: then nobody has a secret. [Held]
+// [Load] reads the file. A [Store] is immutable and may be nil: then there are no secrets. [Held]
 // are the secrets of one scene.
 //
 // # Promises
 //
 //  1. A file that others than its owner may read is refused, and so is a value that cannot
-//     be found in texts, and a file with a value that others may write. No error has a value in
-//     it.
+//     be found in texts, and a file with a value that others may write. No error contains a
+//     value.
 //  2. A tool gets the values that it asks for and that the file grants to its id in its scene; if
 //     one is not granted, it gets none.
-//  3. [Store.Value] takes plain values out of an output, and withholds an output that
-//     spells one in another form.
+//  3. [Store.Value] masks plain values in an output, and withholds an output that
+//     contains one in another encoding.
 //
 // # Not here
 //
-// Which tools ask (tools/manifest); who hands the values over (tools/script); which outputs
-// nobody is shown (scenes/tooling).
+// Which tools ask (tools/manifest); passing the values to programs (tools/script); withheld
+// outputs (scenes/tooling).
 package secrets
 
 import (

@@ -8,7 +8,7 @@
 //
 // # Not here
 //
-// Time: a latency is part of an answer, and whoever asks lets it pass.
+// Time: a latency is part of an answer, and the caller waits for it.
 package toolmock
 
 import (

@@ -1,5 +1,5 @@
 // Package toolstest tests executors of tools: each must pass [Run]. [Main], [Sandbox] and
-// [Program] are for those whose other side is a program in the sandbox.
+// [Program] are for executors that run a program in the sandbox.
 package toolstest
 
 import (

@@ -1,5 +1,5 @@
-// Package cli is what the commands of simd share: the environment of a command,
-// errors and their exit codes, flags that several have, warnings, servers.
+// Package cli has the shared code of the commands of simd: the environment of a command,
+// errors and their exit codes, common flags, warnings, servers.
 package cli
 
 import (

@@ -1,5 +1,5 @@
-// Package kb is simd kb: knowledge bases are searched, measured, read from files of other
-// programs, written out of projects and runs, and reviewed.
+// Package kb has simd kb, which searches, measures, imports, exports and reviews knowledge
+// bases of projects and runs.
 package kb
 
 import (

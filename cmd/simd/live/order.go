@@ -1,4 +1,4 @@
-// Package live has the commands that reach into a run under way: order, control,
+// Package live has the commands that act on a running run: order, control,
 // interact, approve.
 package live
 

@@ -1,4 +1,4 @@
-// Package tool has the commands about what agents act with: tool, plugin, mcp.
+// Package tool has the commands about tools: tool, plugin, mcp.
 package tool
 
 import (

@@ -1,4 +1,4 @@
-// Package calendar lists which agents are due at which moments.
+// Package calendar lists the due times of agents.
 package calendar
 
 import (

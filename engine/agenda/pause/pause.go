@@ -1,10 +1,10 @@
-// Package pause keeps how agents rest beyond what their own times say: until when nothing wakes
-// them, for the sake of a ceiling, and which types of events wake those that sleep.
+// Package pause keeps the rests of agents: the time until which a ceiling keeps an agent from being
+// woken, and the types of events that wake a sleeping agent.
 //
 // # Promises
 //
-//  1. What an agent rests like holds from the end of one turn to the end of the next.
-//  2. Equal [Rests] have equal bytes; those of nobody have none.
+//  1. A rest is in force from the end of one turn to the end of the next.
+//  2. Equal [Rests] have equal bytes; an empty one has none.
 package pause
 
 import (

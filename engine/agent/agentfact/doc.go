@@ -7,13 +7,13 @@
 //
 // # Promises
 //
-//  1. The facts of every deliberation have methods that are written by hand. Their
+//  1. The facts of every deliberation have hand-written codec methods. Their
 //     bytes are those that the codec would write.
-//  2. Facts of earlier programs are read: fields that they lack are zero.
-//  3. Bytes that are cut, or too long, are refused.
+//  2. Facts of earlier programs are read: missing fields are zero.
+//  3. Bytes that are too short or too long are refused.
 //
 // # Not here
 //
-// Engine/agent decides the facts and applies them. Facts about agents that others
+// Engine/agent decides the facts and applies them. Facts about agents that other machines
 // decide are in engine/agenda, engine/bus and engine/worldstate.
 package agentfact

@@ -1,6 +1,6 @@
-// Package assign holds what an agent does with tasks: it asks others with a deadline, reports on
-// what it was asked, and looks at both (seed 004 §5.3). What becomes of a task is decided by
-// engine/tooltask.
+// Package assign holds the tools for tasks between agents: an agent asks others with a deadline,
+// reports on tasks that it was given, and looks up both (seed 004 §5.3). Engine/tooltask decides about
+// tasks.
 package assign
 
 import (

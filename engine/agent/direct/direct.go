@@ -1,6 +1,6 @@
-// Package direct holds the tools of directors: how models are told of them, and the changes
-// of the scene that they ask for. The names and fields of changes are those of orders
-// (engine/order), which reads them.
+// Package direct holds the tools of directors: their descriptions for models, and the changes
+// of the scene that they request. Engine/order reads the changes; they have the names and
+// fields of orders.
 package direct
 
 import (

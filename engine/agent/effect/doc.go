@@ -1,5 +1,5 @@
-// Package effect is what an agent and the outside say to each other: the request
-// that a deliberation makes, [Ask], and the answer to it, [Answered].
+// Package effect has the messages between an agent and the outside: the request
+// of a deliberation, [Ask], and its answer, [Answered].
 //
 // The machine in engine/agent returns an Ask as its only effect. The shell carries it out
 // (package scenes/outside) and gives back an Answered of the same kind and number.
@@ -9,12 +9,12 @@
 //  1. An Answered has the same bytes in every log of effects; those of earlier
 //     programs are read. An answer without artifacts or Origin has the bytes that it
 //     had before these existed.
-//  2. What is read from bytes and written again gives the same bytes. Bytes that are
-//     cut are refused.
-//  3. [Answered.Settle] makes of an answer what is read from its bytes.
+//  2. Reading bytes and writing them again gives the same bytes. Truncated bytes
+//     are refused.
+//  3. [Answered.Settle] gives an answer the form that reading its bytes gives.
 //
 // # Not here
 //
-// Engine/agent decides what is asked, and what an answer changes. Engine/agent/agentfact
+// Engine/agent decides about requests and the effects of answers. Engine/agent/agentfact
 // has the facts that keep answers. Scenes/outside has the log.
 package effect

@@ -1,11 +1,10 @@
-// Package held is what becomes of the steps of a block that name what a task of the block will
-// write: they are held back, and go on in a later turn, when the task has ended or they have waited
-// long enough.
+// Package held holds back the steps of a block that need the result of a task of the block.
+// They continue in a later turn, when the task has ended or their waiting time is over.
 //
 // # Promises
 //
-//  1. A step that is held has with it all that it refers to, however much later it goes on.
-//  2. Steps that go on wait for the steps that they named among those that were held.
+//  1. A held step has all values that it refers to, however much later it continues.
+//  2. Steps that continue wait for the held steps that they name.
 //
 // # Not here
 //

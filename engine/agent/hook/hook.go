@@ -1,9 +1,9 @@
-// Package hook is what turns say to the hooks of plugins, and they to turns: the places at
-// which hooks are asked, and the answer of all hooks of a place together.
+// Package hook has the messages between turns and the hooks of plugins: the places at
+// which hooks are asked, and the combined answer of all hooks of a place.
 //
 // # Not here
 //
-// When a turn asks (engine/agent); who answers, in which order and in which time
+// When a turn asks (engine/agent); the services that answer, their order and their time
 // (scenes/tooling); hooks of single calls, which are a part of the call.
 package hook
 

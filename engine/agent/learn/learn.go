@@ -1,6 +1,5 @@
-// Package learn holds what a turn needs to learn (agent architecture §2.1.5): which lessons
-// it was shown, so that a goal that it ends credits them, and how an entry of a reflection
-// becomes a write.
+// Package learn holds the lessons that a turn was shown, so that a goal that the turn ends
+// credits them, and turns the entries of a reflection into writes (agent architecture §2.1.5).
 package learn
 
 import (

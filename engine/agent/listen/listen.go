@@ -1,6 +1,6 @@
-// Package listen holds the tools by which agents change the event channel: how models are told of
-// them, and what they ask it. The channel decides about their requests and the events of the
-// wave in one order; the agent observes a refusal. The rules are those of engine/bus.
+// Package listen holds the tools with which agents change their subscriptions: their descriptions for
+// models, and their requests to the event channel. The channel decides about these requests and the events
+// of the wave in one order; the agent observes a refusal. Engine/bus has the rules.
 package listen
 
 import (

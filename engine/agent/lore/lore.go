@@ -1,15 +1,15 @@
-// Package lore is what a turn reads of knowledge bases (agent architecture §2.1.1, §3.4): the
-// bases that the agent may read, entries with their references filled in, and what the
+// Package lore is a turn's view of the knowledge bases (agent architecture §2.1.1, §3.4): the
+// bases that the agent may read, entries with their references filled in, and the entries that the
 // situation of the agent activates.
 //
 // # Promises
 //
-//  1. What a base does not ask for is not made: texts of the history, of observations and of
-//     paths are put together only for a base that scans them.
+//  1. Texts of the history, of observations and of
+//     paths are built only for a base that scans them.
 //  2. A reference that cannot be resolved, and a condition that fails, is a warning with its
 //     base and entry.
-//  3. A turn asks for the vector of a text once for each model, of a base that its agent may
-//     read. Without it, because it did not come, the words of the text rank alone.
+//  3. A turn asks for the vector of a text once for each model of a base that its agent may
+//     read. If the vector does not come, the words of the text rank alone.
 //
 // # Not here
 //

@@ -1,4 +1,4 @@
-// Package menu describes to models what an agent may call: its tools and its skills.
+// Package menu describes the tools and skills of an agent to models.
 package menu
 
 import (

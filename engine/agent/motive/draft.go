@@ -1,12 +1,12 @@
-// Package motive is the goals as a turn changes them: what its agent, events and the rules of its
-// profile want of them (agent architecture §2.1.3). What follows from a change is a part of the turn,
-// so that a turn that leaves nothing leaves no change either.
+// Package motive is a turn's draft of the goals. Its agent, events and the rules of its
+// profile change them (agent architecture §2.1.3). The consequences of a change belong to the turn,
+// so a turn without facts changes no goal.
 //
 // # Promises
 //
-//  1. A change that is refused leaves the goals as they were, and no fact.
-//  2. Only a goal that was given is refused, and its giver is told what became of it once.
-//  3. The goals after a fact are what a fold of the fact gives.
+//  1. A refused change leaves the goals unchanged, and no fact.
+//  2. Only an assigned goal can be refused. The agent that assigned it is told its outcome once.
+//  3. The goals after a fact are those that folding the fact gives.
 //
 // # Not here
 //

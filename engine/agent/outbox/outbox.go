@@ -1,16 +1,16 @@
-// Package outbox is what a turn will leave when it ends (agent architecture §2): its facts, its
-// requests to other machines, and the memory in which their values are encoded.
+// Package outbox holds the results of a turn until it ends (agent architecture §2): its facts, its
+// requests to other machines, and the memory of their encoded values.
 //
 // # Promises
 //
-//  1. What is encoded stays as it is until [Box.Clear], however much is encoded behind it.
-//  2. A box that has more than its budget remembers it, and takes nothing back: its owner ends
+//  1. An encoded value does not change until [Box.Clear], however many follow it.
+//  2. A box that exceeds its budget records that, and removes nothing: its owner ends
 //     the turn.
 //  3. A cleared box keeps the memory of its lists, and that of values up to a bound.
 //
 // # Not here
 //
-// What a turn takes back when it is interrupted: package engine/agent.
+// Undoing an interrupted turn: package engine/agent.
 package outbox
 
 import (

@@ -1,13 +1,13 @@
-// Package pace decides how an agent rests after a turn, beyond its floor frequency and the times of
+// Package pace decides how an agent rests after a turn, beyond its deliberation frequency and the times of
 // SleepTool: the pause that grows while it does nothing, its ceilings, and what wakes it early (§2.3.3, §3.2).
 //
 // # Promises
 //
-//  1. A pause grows with each turn in a row that did nothing, never beyond its bound; a turn that did
-//     something ends that.
-//  2. A turn begins only while every ceiling has something left. What it takes beyond counts in the windows that
-//     follow, so over many windows an agent takes no more than its ceilings say.
-//  3. What an agent rests like is a fold of its facts.
+//  1. A pause grows with each idle turn in a row, up to its bound; a turn that did
+//     something resets it.
+//  2. A turn begins only while every ceiling has something left. An excess counts in the following
+//     windows, so over many windows an agent stays within its ceilings.
+//  3. The rest of an agent is a fold of its facts.
 //
 // # Not here
 //

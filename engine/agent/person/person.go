@@ -1,5 +1,5 @@
-// Package person is what an agent says to people: the question of a call of
-// PanelInteractionTool, and what it asks the person who has taken it over.
+// Package person has the requests of an agent to people: the question of a call of
+// PanelInteractionTool, and the question to the person who plays the agent.
 //
 // The machine in engine/agent hands the requests to the service of tasks (engine/tooltask);
 // answers come as events.

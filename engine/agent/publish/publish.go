@@ -1,5 +1,5 @@
-// Package publish holds the tool that publishes events: how models are told of it, which events an
-// agent may publish, and whom these may name, as its profile says.
+// Package publish holds the tool that publishes events: its description for models, the events that a
+// profile lets its agents publish, and the receivers that these may name.
 package publish
 
 import (

@@ -3,8 +3,8 @@
 //
 // # Promises
 //
-//  1. What a fact of a call says of parameters, output and error has no secret, and can be read again.
-//  2. A call that only a round of its turn was shown is observed by the next turn if that round fails.
+//  1. Parameters, output and error in a fact of a call have no secret, and can be read again.
+//  2. If a call was shown only to a round of its turn and that round fails, the next turn observes the call.
 package record
 
 import (

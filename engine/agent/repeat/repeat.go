@@ -1,9 +1,9 @@
-// Package repeat holds what an agent keeps of blocks of calls with a request_id, so that a
-// block that comes twice is carried out once.
+// Package repeat keeps the results of blocks of calls with a request_id, so that a
+// repeated block is carried out once.
 //
 // # Promises
 //
-//  1. Blocks whose calls say the same have the same [Body], whatever their ids are.
+//  1. Blocks with equal calls have the same [Body], whatever their ids.
 //  2. [Find] finds no block that is older than [Lasts].
 //  3. A [Turn] answers a block once, with the results of all its calls in their order.
 //

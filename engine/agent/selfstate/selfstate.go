@@ -1,15 +1,15 @@
-// Package selfstate is the private state as a turn changes it, and the tools that read and change
-// it (agent architecture §2.1.4). Later calls of the turn see the changes; the agent has them when
+// Package selfstate is a turn's draft of the private state, and the tools that read and change
+// it (agent architecture §2.1.4). Later calls of the turn see the changes; the agent gets them when
 // the facts of the turn are applied.
 //
 // # Promises
 //
-//  1. A change that fails leaves the draft as it was, and no fact.
-//  2. The draft after a fact is what a fold of the fact gives.
+//  1. A failed change leaves the draft unchanged, and no fact.
+//  2. The draft after a fact is the state that folding the fact gives.
 //
 // # Not here
 //
-// What a change does to a state: engine/agent/private.
+// The rules of changes: engine/agent/private.
 package selfstate
 
 import (

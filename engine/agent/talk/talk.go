@@ -1,17 +1,17 @@
-// Package talk keeps the conversation of one deliberation: what the model of the core
-// workflow said in each round, the calls of it that were carried out, and their results.
+// Package talk keeps the conversation of one deliberation: the answers of the model of the core
+// workflow in each round, the calls that were carried out, and their results.
 //
-// A [Talk] is of a turn whose core workflow names the input conversation and that may
+// A turn has a [Talk] if its core workflow names the input conversation and it may
 // have several rounds. The turn gives it each answer of a model with [Talk.Heard], and
-// with [Talk.Close] what became of the calls of a round. [Talk.Messages] is the conversation as the
+// the results of the calls of a round with [Talk.Close]. [Talk.Messages] is the conversation as the
 // workflow gets it.
 //
 // # Promises
 //
-//  1. Messages only grows, at its end: a provider's cache of the earlier ones stays good.
+//  1. Messages only grows, at its end: a provider's cache of the earlier ones stays valid.
 //  2. Every call of an assistant has one result, and ids of calls are unique in a turn:
-//     servers refuse a conversation without.
-//  3. The conversation depends on what facts keep of answers and calls, so a turn that is
+//     servers refuse other conversations.
+//  3. The conversation depends on answers and calls as facts keep them, so a turn that is
 //     decided again has the same.
 //
 // # Not here

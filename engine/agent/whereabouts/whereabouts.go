@@ -1,6 +1,6 @@
-// Package whereabouts holds the tools of agents in space: how models are told of them, what
-// they ask the service of space, and what an agent perceives of where it is. The map and the
-// rules are those of engine/space.
+// Package whereabouts holds the tools of agents in space: their descriptions for models, their
+// requests to the service of space, and an agent's perception of its surroundings. Engine/space has
+// the map and the rules.
 package whereabouts
 
 import (

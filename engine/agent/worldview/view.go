@@ -1,14 +1,14 @@
-// Package worldview is the world as a turn sees it, and the tools that read it and ask for its
-// change (agent architecture §2.1.4). The world service decides after the turn.
+// Package worldview is a turn's view of the world, and the tools that read the world and request
+// changes (agent architecture §2.1.4). The world service decides after the turn.
 //
 // # Promises
 //
-//  1. A request that depends on what the turn has read names each of these places.
+//  1. A request that depends on places that the turn has read names each of them.
 //  2. Calls of one transaction follow each other: the service decides requests in their order.
 //
 // # Not here
 //
-// What the service refuses: engine/worldstate.
+// Refusals by the service: engine/worldstate.
 package worldview
 
 import (

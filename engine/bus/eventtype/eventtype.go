@@ -1,4 +1,4 @@
-// Package eventtype says what the type of an event may be, and which types a pattern means.
+// Package eventtype checks the types of events, and matches them against patterns.
 package eventtype
 
 import "strings"

@@ -6,13 +6,13 @@
 // # Promises
 //
 //  1. A filter that does not read self has one answer for all agents ([Filter.Self]).
-//  2. Where a filter names its listener, or the place of its listeners, it is false for
-//     everybody else ([Filter.Named]).
+//  2. A filter that names its listener, or the place of its listeners, is false for
+//     all other agents ([Filter.Named]).
 //  3. A filter takes a bounded number of steps, and changes nothing.
 //
 // # Not here
 //
-// Who subscribed, and who is asked (engine/bus). The language (engine/expr).
+// The subscriptions, and the agents that a filter is asked about (engine/bus). The language (engine/expr).
 package filter
 
 import (

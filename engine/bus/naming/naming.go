@@ -1,4 +1,4 @@
-// Package naming gives events their ids: package bus holds it to that.
+// Package naming makes the ids of events. The tests of package bus check it.
 package naming
 
 import (

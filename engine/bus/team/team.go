@@ -1,8 +1,8 @@
-// Package team chooses, of each group of subscribers that share their work, the one that hears
-// an event (seed 004 §5.3): the one for which the least waits, then the lowest ordinal.
+// Package team chooses the member of a group of subscribers that hears an event (seed 004 §5.3):
+// the one with the fewest waiting events, then the lowest ordinal.
 //
-// How much waits for whom is known to whoever keeps the agenda: it is told with the requests of
-// a wave, and deliveries of the wave are added.
+// The keeper of the agenda knows how many events wait for each agent. The counts come with the
+// requests of a wave, and deliveries of the wave are added.
 package team
 
 import (

@@ -1,11 +1,11 @@
-// Package bound says what a term adds to the score of an entry at most, so that a search
-// can pass over entries, and whole blocks of them, that cannot be among the best (agent
-// architecture §3.4). Where in the list of a term an entry or a block begins, it finds too.
+// Package bound computes the most that a term can add to the score of an entry, so that a search
+// can skip entries, and whole blocks of them, that cannot be among the best (agent
+// architecture §3.4). It also finds where an entry or a block begins in the list of a term.
 //
 // # Promises
 //
-//  1. No bound is below what it bounds (package engine/knowledge/score), whatever the
-//     average length was when it was made and is now: what is passed over changes no answer.
+//  1. No bound is below the score that it bounds (package engine/knowledge/score), even if the
+//     average length has changed since: skipping changes no answer.
 //  2. Everything is a pure function of integers.
 //
 // # Not here

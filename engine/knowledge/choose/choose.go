@@ -1,10 +1,10 @@
-// Package choose decides which of the entries whose criteria hold stand in a prompt: by
-// chance, by groups of which one stands, and by number (agent architecture §3.4).
+// Package choose decides which of the entries whose criteria hold enter a prompt: by
+// chance, by groups that give one entry, and by number (agent architecture §3.4).
 //
 // # Promises
 //
-//  1. Equal candidates and draws give equal choices, in whatever order the candidates come.
-//  2. Every candidate is in or has the reason why it is out.
+//  1. Equal candidates and draws give equal choices, whatever the order of the candidates.
+//  2. Every candidate that is left out has a reason.
 package choose
 
 import (

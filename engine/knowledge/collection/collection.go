@@ -1,6 +1,6 @@
-// Package collection measures how well a base is searched: it reads a collection of
-// documents, queries and judgements in the form of the Cranfield collection (also
-// CISI, MED and others), and says how good the answers to the queries are.
+// Package collection measures the search of a knowledge base: it reads a collection of
+// documents, queries and judgements in the format of the Cranfield collection (also
+// CISI, MED and others), and rates the answers to the queries.
 //
 // You hold a [Collection], a plain value, and files that you have read. [Collection.Base]
 // makes a base of the documents, and [Collection.Measure] the figures of an answer for
@@ -8,7 +8,7 @@
 //
 // # Not here
 //
-// Files and time: who calls a query takes its time.
+// Files and durations: the caller measures the time of a query.
 package collection
 
 import (

@@ -1,19 +1,19 @@
-// Package criteria says when an entry of a knowledge base is active by itself (agent
-// architecture §3.4): what a file may say of that, and whether it holds in a situation.
+// Package criteria has the activation criteria of entries of knowledge bases (agent
+// architecture §3.4): their fields in files, and whether they hold in a situation.
 //
-// An [Activation] is the criteria of one entry. [Compile] makes them ready, and a [Set] looks
+// An [Activation] is the criteria of one entry. [Compile] compiles them, and a [Set] searches
 // for the keywords of many entries at once, so that a turn costs the text at hand and not
-// the entries. [Compiled.Missed] says which of the other criteria does not hold.
+// the number of entries. [Compiled.Missed] names the other criterion that does not hold.
 //
 // # Promises
 //
 //  1. Equal criteria and situations give equal answers.
 //  2. Every criterion that does not hold has a name and a reason.
-//  3. Where no entry says what is scanned, a situation makes one text and no other.
+//  3. If no entry sets what is scanned, a situation builds one text only.
 //
 // # Not here
 //
-// Which of the entries whose criteria hold stand in a prompt: package choose. Bases: package
+// The choice among entries whose criteria hold: package choose. Bases: package
 // knowledge.
 package criteria
 

@@ -13,6 +13,5 @@
 //
 // # Not here
 //
-// Whether the caller may read a base: the maker of a Resolver gives it the bases that may be
-// read.
+// Permission to read a base: the maker of a Resolver gives it only the readable bases.
 package refs

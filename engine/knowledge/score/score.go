@@ -1,5 +1,5 @@
-// Package score ranks texts for a query by one rule, whoever keeps them: entries of knowledge
-// bases, and what an agent remembers (agent architecture §3.4).
+// Package score has the one rule that ranks texts for a query: entries of knowledge
+// bases, and episodes of an agent (agent architecture §3.4).
 //
 //	score = BM25 × (1 + importance + use + recency)
 //
@@ -9,12 +9,11 @@
 // # Promises
 //
 //  1. Equal arguments give equal numbers on every machine.
-//  2. [Halved] and [LowerBound] are between nothing and [Million]; what is older counts no
-//     more.
+//  2. [Halved] and [LowerBound] are between 0 and [Million], and never grow with age.
 //
 // # Not here
 //
-// Terms of texts (package engine/knowledge/words), indexes, and what is searched.
+// Terms of texts (package engine/knowledge/words), indexes, and the searched texts.
 package score
 
 import "math/bits"

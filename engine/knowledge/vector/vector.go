@@ -1,18 +1,18 @@
-// Package vector compares texts by their vectors: directions of whole numbers from -127 to
-// 127, with exact integers, so that every machine ranks the same.
+// Package vector compares texts by their vectors of integers from -127 to
+// 127, with exact integer arithmetic, so that every machine ranks the same.
 //
 // # Promises
 //
 //  1. [Vector.Cosine] depends on the two vectors alone, is the same in both orders, and is
 //     between -1,000,000 and 1,000,000.
 //  2. What [Pack] writes, [Unpack] reads.
-//  3. Nothing here is floating point but [Of], which whoever asked a model calls once, before
+//  3. Only [Of] uses floating point. The code that asked a model calls it once, before
 //     the vector is kept.
 //
 // # Not here
 //
-// Who asks for vectors (engine/agent), who gives them (llm/embed), and what a rank makes of
-// them (engine/knowledge).
+// Requests for vectors (engine/agent), their source (llm/embed), and their weight in a
+// rank (engine/knowledge).
 package vector
 
 import (

@@ -1,21 +1,21 @@
-// Package worldinfo reads and writes knowledge bases in the forms of others: world info of
+// Package worldinfo reads and writes knowledge bases in foreign formats: world info of
 // role-playing programs, the character_book of character cards, and lines of JSON (agent
 // architecture §3.4).
 //
-// [Import] makes a base of a file, and [Export] a file of a base. Both also give notes: what
-// the other form has and this one does not, each with the entry and the field.
+// [Import] makes a base of a file, and [Export] a file of a base. Both also give notes about
+// features that only one of the formats has, each with the entry and the field.
 //
 // # Promises
 //
-//  1. A file that is imported and exported again is the same value: an entry, and the whole,
-//     is kept as it was in the field of custom_metadata that is named as the format.
-//  2. Nothing is left out silently: a field that has an effect elsewhere and none here makes
+//  1. A file that is imported and exported again is the same value: custom_metadata keeps each
+//     original entry, and the original file, in a field named after the format.
+//  2. Nothing is left out silently: a field that has no effect here makes
 //     a note.
-//  3. A base that was imported is valid, or the error names its faults.
+//  3. An imported base is valid, or the error names its faults.
 //
 // # Not here
 //
-// Files, and what a base means: package engine/knowledge.
+// Files, and the meaning of a base: package engine/knowledge.
 package worldinfo
 
 import (

@@ -1,8 +1,8 @@
-// Package chain finds the turns whose calls of models made a run as long as it was.
+// Package chain finds the critical path of a run: the turns whose model calls it waited for.
 //
 // You [Add] every committed turn, in the order of the waves, with how long its calls took, and how long they
-// waited at the gates of endpoints. [Paths.Show] says how long the calls took together, and how long a run is
-// that waits for nothing else:
+// waited at the gates of endpoints. [Paths.Show] says how long the calls took together, and how long a run
+// takes that waits only for them:
 //
 //   - at the barrier: each wave waits for its slowest turn, with its waits. Without an agent it would wait
 //     for the next one; and if the slowest waited at a gate, less, as the agent's calls held places there;

@@ -1,8 +1,8 @@
 // Package gates joins an order of turns (engine/script/turns) with the agenda of its scene
-// (engine/agenda): who has no turn is gated there, who is given one is called.
+// (engine/agenda): it gates agents without a turn there, and calls agents that get one.
 //
-// An [Order] is the state of the order; every method that folds takes the agenda of the
-// moment. A running scene and a fold call the same methods for the same facts, so they come to
+// An [Order] is the state of the order; every method that folds takes the current
+// agenda. A running scene and a fold call the same methods for the same facts, so they reach
 // the same gates.
 package gates
 

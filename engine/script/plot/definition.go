@@ -1,4 +1,4 @@
-// Package plot holds the block `script` of a scene as it is written (docs/formats/script.md).
+// Package plot holds the definition of the block `script` of a scene (docs/formats/script.md).
 // Package script checks it and carries it out.
 package plot
 

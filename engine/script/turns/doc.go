@@ -1,4 +1,4 @@
-// Package turns decides whose turn it is in a scene: the machine of the block turns of a
+// Package turns decides which agents have a turn: it is the machine of the block turns of a
 // scene (docs/formats/scene.md), without clock, agenda and agents.
 //
 // [Rules] are a compiled block [Turns]. A [State] is the order of one scene: [State.Decide]
@@ -11,11 +11,11 @@
 //
 //  1. Equal facts make equal states; Decide changes nothing.
 //  2. A participant is gated unless it has a turn, or the order is loose: its policy is
-//     free, or its director was waited for in vain and the fallback is free.
-//  3. Every round that began ends before the next one begins. A turn lies in a round.
+//     free, or its director did not act in time and the fallback is free.
+//  3. Every round ends before the next one begins. A turn belongs to a round.
 //  4. A turn is over when its requests have taken effect: after its simulated latency. A
-//     turn whose time limit has passed is forfeited; what it asked for comes late.
-//  5. Nobody waits for an agent that is gone. Without anybody left the rounds are over.
+//     turn whose time limit has passed is forfeited; its requests take effect late.
+//  5. No turn waits for an agent that has left. The rounds are over when all have left.
 //  6. Decide gives nil after a number of steps that the participants bound.
 //
 // # Not here

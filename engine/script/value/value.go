@@ -1,4 +1,4 @@
-// Package value is values of a script in which texts are expressions.
+// Package value has the values of a script whose texts are expressions.
 package value
 
 import (

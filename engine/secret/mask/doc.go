@@ -1,8 +1,8 @@
-// Package mask finds values of secrets in texts, whichever way they are spelled, and takes
-// them out.
+// Package mask finds values of secrets in texts, in many encodings, and removes
+// them.
 //
 // A [Masker] is made once for its secrets and is immutable. [Masker.Text] masks one whole
-// text: what a tool answered.
+// text, such as the output of a tool.
 //
 // # Promises
 //
@@ -20,9 +20,9 @@
 //
 // # Not caught
 //
-// Encryption, alphabets of one's own, letters with other letters or digits between, parts
-// that are smaller. Of base85 and of uuencode in one line a part is found if eight letters and
-// digits in a row come of it: four fifths of base85 are some, and of uuencode half, and of ROT47 half, so these
-// spellings of values below 16 characters may pass. Code that holds a value can always spell it in a
-// way that nobody knows: masking is a seat belt, and the sandbox is the wall.
+// Encryption, private alphabets, letters with other letters or digits between, and smaller
+// parts. A part in base85, or in uuencode on one line, is found if its encoding has eight letters and
+// digits in a row. Four fifths of the characters of base85 are letters or digits, and half of those of uuencode
+// and ROT47, so these spellings of values below 16 characters may pass. Code that holds a value can always encode it in a
+// way that this package does not know. Masking is a second line of defence; the sandbox is the first.
 package mask

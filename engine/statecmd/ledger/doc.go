@@ -1,5 +1,5 @@
-// Package ledger keeps the idempotency keys that were used on a document, and the
-// timers of its values that expire.
+// Package ledger keeps the used idempotency keys of a document, and the
+// timers of its expiring values.
 //
 // [Keys] and [Timers] are values: Share and Frozen give a copy in constant time,
 // and the next write to either side copies a few nodes of a tree. Everything is
@@ -10,5 +10,5 @@
 //
 // # Not here
 //
-// What a command does, when time passes.
+// The effects of commands; the passing of time.
 package ledger

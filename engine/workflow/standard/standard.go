@@ -1,8 +1,8 @@
-// Package standard holds the workflows that come with the program, and what is to be said
-// of prompts beyond what a compiler knows.
+// Package standard holds the workflows that come with the program, and warnings about
+// prompts that a compiler cannot give.
 //
-// A project uses these workflows by their ids (std/core, std/reflect). Who loads a project
-// makes one that is used a file of the project, so that a run is decided again by the
+// A project uses these workflows by their ids (std/core, std/reflect). The loader copies
+// a used one into the project, so that a run is decided again by the
 // workflow that it began with.
 package standard
 

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-// Package disk tells how full file systems are.
+// Package disk measures the free space of file systems.
 package disk
 
 import "syscall"

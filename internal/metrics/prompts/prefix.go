@@ -1,4 +1,4 @@
-// Package prompts measures how much of a prompt is the same as in the prompt before of the same agent.
+// Package prompts measures how much of a prompt equals the previous prompt of the same agent.
 package prompts
 
 import (

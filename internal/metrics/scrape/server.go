@@ -1,4 +1,4 @@
-// Package scrape shows metrics over HTTP: /metrics, /livez, /readyz (docs/metrics.md).
+// Package scrape serves metrics over HTTP: /metrics, /livez, /readyz (docs/metrics.md).
 // [Listen] returns a [Server]; you must close it.
 //
 // # Promises

@@ -1,14 +1,14 @@
 // Package direct makes requests over HTTP/1.1 to one server without TLS, on the goroutine
-// of whoever asks.
+// of the caller.
 //
 // net/http gives each connection two goroutines, and every request goes through both. A
-// server of models in the same room is asked thousands of times a second, with thousands
-// of requests out at once: there the goroutines cost more processor than the requests, and
-// their stacks more memory. Answers are still read by net/http.
+// nearby model server gets thousands of requests a second, with thousands
+// in flight at once: there the goroutines cost more CPU time than the requests, and
+// their stacks more memory. net/http still reads the answers.
 //
-// [New] makes a [Transport] in front of a transport of net/http, which gets what this one
-// does not carry: TLS, proxies, and bodies that may not fit into the buffers of a socket.
-// Who holds one calls CloseIdleConnections at the end.
+// [New] makes a [Transport] in front of a transport of net/http, which carries what this one
+// does not support: TLS, proxies, and bodies that may not fit into the buffers of a socket.
+// The owner calls CloseIdleConnections at the end.
 //
 // # Promises
 //

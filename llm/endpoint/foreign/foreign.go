@@ -1,5 +1,5 @@
-// Package foreign recognizes answers of servers that speak something else than the protocol of an endpoint, so that their
-// user reads what came and what to change.
+// Package foreign recognizes answers in another protocol than that of the endpoint, so that an error can tell the user
+// what the server answered and what to change.
 package foreign
 
 import (

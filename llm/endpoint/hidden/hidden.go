@@ -1,10 +1,10 @@
-// Package hidden takes secrets out of what a server of models writes: the key, and what else a user gives it. They are
-// found as they are, and in hex and base64, in both cases and alphabets, also within a longer text that was encoded.
+// Package hidden removes secrets from the text of a model server: the key, and the user's other secrets. It finds them
+// in plain text, and in hex and base64, in both cases and alphabets, also within a longer encoded text.
 //
 // # Not here
 //
-// Other spellings, which outputs of tools are searched for (engine/secret/mask): they cost more than an answer of a
-// model may.
+// Other encodings, which engine/secret/mask finds in outputs of tools: searching for them would cost too much for each
+// answer of a model.
 package hidden
 
 import (

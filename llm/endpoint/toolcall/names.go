@@ -1,4 +1,4 @@
-// Package toolcall names tools as endpoints of models take them, and reads the calls that
+// Package toolcall gives tools names that model endpoints accept, and reads the calls that
 // models write.
 package toolcall
 

@@ -1,7 +1,7 @@
-// Package modelfile reads the model files of a project, one file by itself
+// Package modelfile reads single model files of a project
 // (docs/formats/model.md, docs/formats/providers.md).
 //
 // # Not here
 //
-// What files say of each other, and what answers in their place (llm/models).
+// References between files, and the providers that answer (llm/models).
 package modelfile

@@ -1,5 +1,5 @@
-// Package contexts reads out of model files how much their models read. It knows nothing of
-// what answers, so that whoever only looks at a run carries no model.
+// Package contexts reads the context sizes of models from model files. It imports no
+// provider, so that views of a run import no model.
 package contexts
 
 import (

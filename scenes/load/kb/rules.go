@@ -1,5 +1,5 @@
 // Package kb holds the rules of the fields of knowledge bases in files (agent architecture
-// §3.4). What a base may contain beyond its fields, package engine/knowledge says.
+// §3.4). Package engine/knowledge has the other rules about bases.
 package kb
 
 import (

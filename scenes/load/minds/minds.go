@@ -1,6 +1,6 @@
-// Package minds holds the rules of the fields of profiles that say what moves agents, what
-// they remember, and when they reflect (agent architecture §2.1.3, §2.1.5). What motivation
-// refers to, package project checks.
+// Package minds holds the rules of the fields of profiles about motivation, memory and
+// reflection (agent architecture §2.1.3, §2.1.5). Package project checks the references of
+// motivation.
 package minds
 
 import (

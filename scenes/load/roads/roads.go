@@ -1,4 +1,4 @@
-// Package roads holds the rules of where agents can be and go: the map of a scene, and the links
+// Package roads holds the rules of the fields about space and travel: the map of a scene, and the links
 // between scenes.
 package roads
 

@@ -2,7 +2,7 @@
 // compiles workflows, counts agents, combines the rules of the world and of the
 // channel, and makes everything that is shared once.
 //
-// You hold a [Scene], made by [New]. It never changes and asks nobody, so the
+// You hold a [Scene], made by [New]. It is immutable and makes no requests, so the
 // live scene, a fold of its journal and a verification share one. The changing
 // state is in scenes/machines.
 //

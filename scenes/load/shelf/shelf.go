@@ -1,4 +1,4 @@
-// Package shelf holds the editions of a scene that reloads of plugins made, while a run adds one and
+// Package shelf holds the editions of a scene that reloads of plugins made. A run may add one while
 // others read.
 package shelf
 

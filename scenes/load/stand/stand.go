@@ -1,13 +1,13 @@
-// Package stand lets a workflow answer in the place of a person: the headless policy of a
+// Package stand lets a workflow answer in place of a person: the headless policy of a
 // panel, {workflow: ID} (docs/formats/panel.md).
 //
 // # Promises
 //
-//  1. Equal questions get equal answers: the workflow has no clock, and its chance is drawn by
+//  1. Equal questions get equal answers: the workflow has no clock, and its random draws depend on
 //     the question.
-//  2. The workflow asks nobody, neither models nor tools; one that does fails.
+//  2. The workflow must not ask models or tools; a request makes it fail.
 //
-// Several goroutines may use a plan at once.
+// A plan is safe for concurrent use.
 package stand
 
 import (

@@ -1,5 +1,5 @@
-// Package inflight counts the deliberations of the realtime clock that were begun and are not
-// merged, and says which of them make others stand aside.
+// Package inflight counts the deliberations on the realtime clock that have begun and are not
+// merged, and says which of them pause other agents.
 package inflight
 
 import (

@@ -1,4 +1,4 @@
-// Package letters bounds the dead letters of a wave.
+// Package letters bounds the number of dead letters of a wave that have a fact each.
 package letters
 
 import "tavernsim/engine/agenda"

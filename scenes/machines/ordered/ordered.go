@@ -1,15 +1,15 @@
-// Package ordered remembers what became of the orders of a scene, also when their facts were dropped.
+// Package ordered remembers the outcomes of the orders of a scene, even when their facts were dropped.
 //
 // # Promises
 //
-//  1. A [List] has each order of the facts that were counted, with its wave and why it was refused, but for the oldest
-//     ones if they are more than maxBytes.
-//  2. What a list may lack was an order up to [List.Wave], at a scene time up to [List.After]. Wave 0: it lacks nothing.
-//  3. Two orders have one [Sum] if and only if they say the same.
+//  1. A [List] has each order of the counted facts, with its wave and the reason of a refusal, except the oldest
+//     ones beyond maxBytes.
+//  2. Orders missing from a list came up to [List.Wave], at a scene time up to [List.After]. Wave 0: none is missing.
+//  3. Two orders have the same [Sum] if and only if they have the same content.
 //
 // # Not here
 //
-// Letters between scenes: the scenes tell each other again. What is made of an order that comes again (scenes/receipts).
+// Letters between scenes: the scenes send them again. The handling of a repeated order (scenes/receipts).
 package ordered
 
 import (

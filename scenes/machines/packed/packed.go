@@ -1,7 +1,7 @@
-// Package packed holds the requests of a wave to one machine in one piece of memory, as they go
-// from the stage to the actor of that machine.
+// Package packed encodes the requests of a wave to one machine into one piece of memory, which the
+// stage sends to the actor of that machine.
 //
-// [Requests] gathers them, [Read] takes them apart again.
+// [Requests] collects them, [Read] decodes them.
 package packed
 
 import (

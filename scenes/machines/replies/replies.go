@@ -1,5 +1,5 @@
-// Package replies says whether people may answer the open questions of a scene, and play its
-// agents. It reads the state of the service of tasks, and decides nothing that is kept.
+// Package replies checks whether a person may answer an open question of a scene, or play one of its
+// agents. It reads the state of the service of tasks, and keeps no state.
 package replies
 
 import (

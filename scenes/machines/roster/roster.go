@@ -1,4 +1,4 @@
-// Package roster counts what each agent of a scene did.
+// Package roster keeps counts for each agent of a scene.
 package roster
 
 import (

@@ -1,10 +1,10 @@
-// Package span holds the ends of deliberations as they go from the worker that ran them to the stage.
+// Package span encodes ended turns for the way from the worker that ran them to the stage.
 //
 // # Promises
 //
-//  1. What the stage keeps of the turns is in the form of the journal, in the order in which they were added.
-//  2. A turn that cannot be added leaves the span as it was.
-//  3. Nothing that the stage holds longer than the span lies in its memory, but for the requests and the bytes of facts.
+//  1. The facts of the turns have the form of the journal, in the order in which the turns were added.
+//  2. A turn that cannot be added leaves the span unchanged.
+//  3. The stage keeps no reference into the memory of a span, except requests and the bytes of facts.
 package span
 
 import (

@@ -1,11 +1,11 @@
-// Package spending keeps the budgets of a scene for its stage: what facts say was spent, and which requests of
-// the turns under way may leave.
+// Package spending keeps the budgets of a scene for its stage: the spending that facts record, and which
+// requests of the turns in flight may leave.
 //
 // You hold a [Book], which [New] makes of the scene's budgets, give it each fact that costs something and each
-// step of a turn, and send the [Book.Grants]. A nil Book is that of a scene without budgets: it counts nothing,
+// step of a turn, and send the [Book.Grants]. A scene without budgets has a nil Book: it counts nothing,
 // and no request waits.
 //
-// The ledgers and what an exhausted one demands are kept state; the requests of turns under way are volatile.
+// The ledgers, and the consequence of an exhausted one, are durable state; the requests of turns in flight are volatile.
 package spending
 
 import (
@@ -23,7 +23,7 @@ type Book struct {
 	cast      budget.Cast
 	exhausted string                     // what a ledger that refused a request demands: budget.End, budget.Pause, or nothing
 	byGrant   bool                       // the open wave goes by rounds
-	resumed   map[uint32]func(over bool) // virtual: counts what the turn of an agent took, from the wave on in which it is begun again, or is over
+	resumed   map[uint32]func(over bool) // virtual: counts what an agent's open turn took; here until that is begun again, or is over
 	last      *WakeBudget                // that a turn got; others like it share it
 }
 
@@ -91,10 +91,11 @@ func (b *Book) Heeded() {
 	}
 }
 
-// Resumes has what an agent's open turn took before a kill, or a failure, counted ([Book.Lost], [Book.Paid]) when that turn
-// begins again. On the virtual clock that may be in a later wave, if it failed: those of the waves before are not to wait for it.
-// over = it does not begin again: nobody takes the answers that are kept, nor those of requests that are still out. The last
-// count that is given replaces the others: it asks for all that the turn took by then.
+// Resumes has what an agent's open turn took before a kill, or a failure, counted ([Book.Lost], [Book.Paid]). On the virtual
+// clock the turn may begin again in a later wave, if it failed. Until then all of it is spent, also the most that its requests
+// take which are still out: others neither get it nor wait for it. When it begins again, the count is made anew.
+// over = count as if the turn did not begin again: nobody takes the answers that are kept, nor those that are still to come. The
+// last count that is given replaces the others: it asks for all that the turn took by then.
 func (b *Book) Resumes(agent string, count func(over bool)) {
 	switch o, ok := b.of(agent); {
 	case !ok:
@@ -105,6 +106,7 @@ func (b *Book) Resumes(agent string, count func(over bool)) {
 			b.resumed = map[uint32]func(over bool){}
 		}
 		b.resumed[o] = count
+		b.recount(o, count, true)
 	}
 }
 
@@ -219,8 +221,14 @@ func (b *Book) Open(at protocol.Time, order []uint32, worst func(o uint32) (mode
 func (b *Book) resume(o uint32, over bool) {
 	if count := b.resumed[o]; count != nil {
 		delete(b.resumed, o)
-		count(over)
+		b.recount(o, count, over)
 	}
+}
+
+// recount replaces what the ledgers have of an agent's open turn.
+func (b *Book) recount(o uint32, count func(over bool), over bool) {
+	b.rounds.Merged(o)
+	count(over)
 }
 
 // Woken is what a turn that begins knows; nil = there are no budgets. place is that of its agent in the order
@@ -254,24 +262,21 @@ func (b *Book) Over(o uint32) {
 }
 
 // Cut takes a turn that was cut off; over = its agent has no other. Then a fact has to charge what is given, else what the
-// turn took counts until the facts of the next one do: on the virtual clock from the wave on that begins it anew ([Book.Resumes]).
-// There the log of effects says what it took, also of one that is over.
+// turn took counts until the facts of the next one do. On the virtual clock the log of effects says what that is ([Book.Resumes]),
+// also of one that is over.
 func (b *Book) Cut(o uint32, over bool) []budget.Loss {
 	if b == nil {
 		return nil
 	}
 	b.rounds.Ended(o)
-	switch {
-	case !b.rounds.FirstCome:
-		b.rounds.Merged(o)
-	case !over:
+	if over {
+		b.resume(o, true)
+		return b.rounds.Abandon(o)
+	}
+	if b.rounds.FirstCome {
 		b.rounds.Cut(o)
 	}
-	if !over {
-		return nil
-	}
-	b.resume(o, true)
-	return b.rounds.Abandon(o)
+	return nil
 }
 
 // Rest gives what the turns took, by agents in their order, that leave no facts when the scene ends.

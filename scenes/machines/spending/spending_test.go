@@ -15,8 +15,8 @@ func (pair) Ordinal(id string) (uint32, bool) {
 	return map[string]uint32{"ada": 0, "bo": 1}[id], id == "ada" || id == "bo"
 }
 
-// What a turn took before a kill counts in the wave in which the turn begins again. A wave before that, as while its
-// agent waits to be restored, does not wait for it: nothing of the turn comes there.
+// What a turn took before a kill, or a failure, is spent until the turn begins again: a wave before that gets nothing of it, and does
+// not wait for it, as nothing of the turn comes there. The wave in which the turn begins again waits for it.
 func TestATurnThatBeginsAgainLater(t *testing.T) {
 	b, err := budget.Parse("calls=2")
 	if err != nil {
@@ -27,30 +27,40 @@ func TestATurnThatBeginsAgainLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	book := spending.New(&budget.Config{Run: run, Cast: pair{}}, false)
-	book.Resumes("ada", func(bool) { book.Paid("ada", 1, "", budget.Amount{Calls: 1}) })
+	book.Resumes("ada", func(over bool) {
+		if over {
+			book.Lost("ada", "", budget.Amount{Calls: 1})
+		} else {
+			book.Paid("ada", 1, "", budget.Amount{Calls: 1})
+		}
+	})
 	worst := func(uint32) (models, tools budget.Amount) { return budget.Amount{Calls: 9}, budget.Amount{} }
-	wave := func(n uint64, order ...uint32) (granted int) {
+	wave := func(n uint64, most int64, order ...uint32) (granted, refused int) {
 		book.Open(0, order, worst)
 		for place, o := range order {
 			book.Woken(o, place, n, 0)
-			book.Step(n, &budget.Step{Agent: o, Asks: []budget.Request{{Agent: o, Number: 1, Bound: budget.Amount{Calls: 2}, Paid: o == 0}}})
+			book.Step(n, &budget.Step{Agent: o, Asks: []budget.Request{{Agent: o, Number: 1, Bound: budget.Amount{Calls: most}, Paid: o == 0}}})
 		}
 		for _, g := range book.Grants(0) {
 			if g.Refused != nil {
-				t.Errorf("wave %d: %+v", n, g)
+				refused++
+			} else {
+				granted++
 			}
-			granted++
 		}
 		for _, o := range order {
 			book.Merged(o)
 		}
-		return granted
+		return granted, refused
 	}
-	if n := wave(1, 1); n != 1 {
-		t.Errorf("without the turn that begins again %d requests leave, want 1", n)
+	if granted, refused := wave(1, 2, 1); granted != 0 || refused != 1 {
+		t.Errorf("before the turn begins again %d requests leave, and %d are refused; want one refused, which needs all of the budget", granted, refused)
 	}
-	if n := wave(2, 0, 1); n != 1 {
-		t.Errorf("beside it %d requests leave, want its own alone", n)
+	if granted, refused := wave(2, 1, 1); granted != 1 || refused != 0 {
+		t.Errorf("before the turn begins again %d requests leave, and %d are refused; want the one that fits beside it", granted, refused)
+	}
+	if granted, refused := wave(3, 2, 0, 1); granted != 1 || refused != 0 {
+		t.Errorf("beside it %d requests leave, and %d are refused; want its own, and the other waits", granted, refused)
 	}
 }
 

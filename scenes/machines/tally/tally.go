@@ -1,5 +1,5 @@
-// Package tally counts the facts of a scene: what happened, what was refused, and what went
-// wrong. The counts are folded from the facts like every other state.
+// Package tally counts the facts of a scene: events, refusals and failures.
+// The counts are folded from the facts like every other state.
 package tally
 
 import (

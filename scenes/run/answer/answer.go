@@ -1,5 +1,5 @@
-// Package answer carries out, outside of a scene, the calls in a text as those in the answer
-// of a model would be.
+// Package answer carries out the calls in a text outside of a scene, like the calls in an answer
+// of a model.
 //
 // [Run] reads the text in both grammars and lets the machine of an agent carry the calls out:
 // their order, the references between steps, what stops a block, repetitions and requests
@@ -8,16 +8,16 @@
 // # Promises
 //
 //  1. Each call of the text has one [Step], in the order of the text.
-//  2. A call can be of the tools that are given, and of no other; the agent has no tools of
+//  2. Only the given tools can be called; the agent has no tools of
 //     its own, no world and no model.
-//  3. A call of an asynchronous tool is waited for: there is no later turn.
+//  3. The package waits for asynchronous tools: there is no later turn.
 //
 // # Not here
 //
-// How one call is carried out, and what its tool may reach (scenes/tooling). A call that is
-// given by its parameters is no text of one call: it has no agent whose machine binds and
-// refuses it, is told all faults of its parameters at once, and its workflow is followed call
-// by call into the audit (scenes/tooling/trial).
+// The execution of one call, and the reach of its tool (scenes/tooling). A single call given by
+// its parameters is handled elsewhere (scenes/tooling/trial): it has no agent whose machine binds and
+// refuses it, it reports all faults of its parameters at once, and the audit records each call of its
+// workflow.
 package answer
 
 import (

@@ -1,9 +1,9 @@
-// Package answerstore opens the folder in which answers of models outlive their run: the database of
-// an llm/store. The caller of [Open] closes what it gets.
+// Package answerstore opens the folder that keeps answers of models for later runs: the database of
+// an llm/store. The caller of [Open] closes it.
 //
 // # Not here
 //
-// Which answer is given to whom (llm/store).
+// Which request gets which answer (llm/store).
 package answerstore
 
 import (

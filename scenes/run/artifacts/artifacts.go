@@ -1,16 +1,16 @@
-// Package artifacts says which files of a run's folder of artifacts its facts name: it
-// collects the others, copies the named ones, and finds those that are missing.
+// Package artifacts finds the artifacts that the facts of a run name: it
+// removes the others, copies the named ones, and finds missing ones.
 //
 // # Promises
 //
-//  1. A file whose id stands anywhere in a kept fact, or in the log of effects, is named.
-//  2. [Collect] removes what is not named, and files that a kill left half written.
-//  3. [Carry] copies named files only, and says which are missing, damaged or cannot be read. None of it is an
-//     error: what a run has decided does not depend on them.
+//  1. A file is named if its id occurs anywhere in a kept fact, or in the log of effects.
+//  2. [Collect] removes files that are not named, and incomplete files that a kill left.
+//  3. [Carry] copies only named files, and reports missing, damaged and unreadable ones. These are no
+//     errors: the decisions of a run do not depend on them.
 //
 // # Not here
 //
-// The files themselves (tools/artifact); what a fact says about them (scenes/view/artifacts).
+// The files themselves (tools/artifact); the facts about them (scenes/view/artifacts).
 package artifacts
 
 import (

@@ -1,16 +1,16 @@
-// Package editions compares a project with what its files have become, and says whether a run can
-// go on with the tools that they define now.
+// Package editions compares a project with the current contents of its files, and says whether a run can
+// continue with the tools that they define now.
 //
 // # Promises
 //
-//  1. Of an edition only tools of plugins, and what carries them out, differ from the project
-//     before. Everything else is a reason to refuse it.
-//  2. It asks an operator for nothing that the project before did not ask for.
+//  1. In an edition only tools of plugins, and their implementations, differ from the earlier project.
+//     Any other difference is a reason to refuse it.
+//  2. It has no needs that the earlier project did not have.
 //
 // # Not here
 //
-// Who may go on when (scenes/machines), the copy in the run directory (scenes/run/rundir), what
-// carries the tools out (scenes/tooling).
+// The times at which scenes take an edition (scenes/machines), the copy in the run directory (scenes/run/rundir),
+// the executors of the tools (scenes/tooling).
 package editions
 
 import (

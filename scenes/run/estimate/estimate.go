@@ -1,23 +1,23 @@
-// Package estimate says what a run would cost before it starts. [Run] plays a part of
-// the agents with scripts in the place of models, in a directory that it removes, and
+// Package estimate estimates the cost of a run before it starts. [Run] plays a sample of
+// the agents with scripts instead of models, in a directory that it removes, and
 // computes calls, tokens and dollars of the whole run. It opens no connection.
 //
 // # Promises
 //
-//  1. The agents of each profile that are played stand for all of their profile: 1 % of the
+//  1. The sample of each profile represents all agents of the profile: 1 % of the
 //     agents, at least 20 and at most 2,000, all of a smaller scene.
-//  2. The expected cost is that of prompts as they were made and answers as long as the
-//     script's. Low and High are two standard errors of the choice of agents away from it.
-//  3. Worst is the cost of the same calls with the longest prompts that so many bytes can
-//     be, answers of max_tokens and nothing from a cache.
+//  2. The expected cost is that of the real prompts, and of answers as long as the
+//     script's. Low and High are two standard errors of the sample away from it.
+//  3. Worst is the cost of the same calls with the most tokens that prompts of this size can
+//     have, answers of max_tokens and nothing from a cache.
 //  4. A budget suffices if Worst does not exceed it, in every unit; it is too small if the
 //     expected cost does.
 //  5. Nothing of the run stays: no directory, no metric.
 //
 // # Not here
 //
-// The tokens of scripts, which budgets count, too; fallbacks of routes, because nothing fails.
-// How often other answers would make agents ask: a script decides otherwise than a model.
+// The tokens of scripts, which budgets count, too; fallbacks of routes, because nothing fails;
+// the number of requests with other answers, because a script decides otherwise than a model.
 package estimate
 
 import (

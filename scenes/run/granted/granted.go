@@ -1,18 +1,18 @@
-// Package granted holds what the operator's files give to one run: grants and secrets. They
-// are noted in the manifest of the run, and read again while it is under way.
+// Package granted holds the grants and secrets of one run from the operator's files. The
+// manifest of the run lists them, and a reload reads the files again.
 //
-// [Run.Begin] notes what the run begins with, and [Run.Reload] takes files anew.
+// [Run.Begin] records the state at the start of the run, and [Run.Reload] reads the files again.
 //
 // # Promises
 //
-//  1. Files with a fault change nothing, in no scene of the run.
-//  2. What a run is decided by stays as it began: a reload names what differs, and does not
-//     take it.
-//  3. The manifest says what tools had, and since when, in the order in which it counted.
+//  1. Files with a fault change nothing in any scene of the run.
+//  2. The definitions that decide a run stay as they began: a reload names differences, and does not
+//     take them.
+//  3. The manifest says which grants tools had, and since when, in the order in which they took effect.
 //
 // # Not here
 //
-// What a call is denied for (scenes/tooling); where the files are (scenes/run/operator).
+// Denials of calls (scenes/tooling); the places of the files (scenes/run/operator).
 package granted
 
 import (

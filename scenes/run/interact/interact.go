@@ -1,16 +1,15 @@
-// Package interact shows the open questions of a run to other processes: a folder of the run
-// directory in which each is a file (docs/formats/panel.md). Answers come as orders
-// (scenes/run/orders), but for questions for whose answers a deliberation waits: these come as
-// files, too.
+// Package interact shows the open questions of a run to other processes: each is a file in a folder of the run
+// directory (docs/formats/panel.md). Answers come as orders (scenes/run/orders). Answers that a deliberation
+// waits for come as files.
 //
 // [Desk] writes the questions, [List] reads them, [Reply] answers one.
 //
 // # Promises
 //
-//  1. A file is written completely or not at all, and is there while its question is open.
-//     One that a kill left is written again or removed by the next process of the run.
-//  2. Nobody but the owner of the run reads the files.
-//  3. Of several replies one counts, and only if it fits.
+//  1. A file is written completely or not at all, and exists while its question is open.
+//     The next process of the run rewrites or removes a file that a kill left.
+//  2. Only the owner of the run can read the files.
+//  3. Of several replies one counts, and only if it fits the question.
 package interact
 
 import (

@@ -1,18 +1,18 @@
 // Package interview asks an agent of a run a question, at the newest or at a past moment,
-// also while another process carries the run out.
+// also while another process runs it.
 //
-// The agent is folded into a sandbox: a copy of its machine at the end of a wave, against
-// what the services showed then. It hears the event [TypeQuestion] and deliberates once, as
-// it would in the next wave. Its model answers, and nothing else is asked.
+// The interview folds a copy of the agent's machine at the end of a wave, with
+// the views of the services at that time. The copy hears the event [TypeQuestion] and deliberates once, as
+// it would in the next wave. It may ask only models.
 //
 // # Promises
 //
-//  1. The run stays as it is: no fact, no digest, no log of effects, no budget of the scene.
-//     What the deliberation decides is thrown away; the answer says what it would have done.
-//  2. Nobody but models is asked: calls that leave the process, questions to people and to
-//     hooks of plugins fail in the sandbox, and its agent is told so.
-//  3. Every interview that reached a model is a line of [File] beside the run, with model,
-//     tokens and cost. A line is whole, or a kill left half of the last one.
+//  1. The run does not change: no fact, no digest, no log of effects, no budget of the scene.
+//     The decisions of the deliberation are dropped; the answer says what they would have been.
+//  2. Only models are asked: calls that leave the process, and questions to people and to
+//     hooks of plugins, fail, and the copy of the agent is told so.
+//  3. Every interview that reached a model is a line of [File] in the run directory, with model,
+//     tokens and cost. A line is complete, except that a kill may leave half of the last one.
 //
 // # Not here
 //

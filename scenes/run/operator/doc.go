@@ -1,8 +1,8 @@
-// Package operator opens what belongs to the operator and never to a project: grants,
-// secrets, answers to questions and values of options; and, with them, the tools of a project
+// Package operator opens the files of the operator, which never belong to a project: grants,
+// secrets, answers to questions and values of options. With them it opens the tools of a project
 // for calls outside of a run.
 //
-// [Of] and [OfRun] say where these files must not lie. [Tools.Open] makes a [Set]; you must
+// [Of] and [OfRun] name the folders where these files must not be. [Tools.Open] makes a [Set]; you must
 // call its Close.
 //
 // # Not here

@@ -1,22 +1,22 @@
-// Package orders reads and keeps orders from outside of scenes (docs/formats/orders.md), and
-// is the door by which they reach a run that another process carries out: a folder of the
-// run directory in which a letter is a file, and its answer another.
+// Package orders reads and stores orders from outside of scenes (docs/formats/orders.md), and
+// sends them to a run of another process through a [Door]: a folder of the
+// run directory in which a message is a file, and its answer another.
 //
-// [Read] reads a file of the user, [Keep] and [Kept] are the orders with which a run began,
-// [Send] gives orders to a run, [Command] says when its waves may begin, [See] looks at one of
-// its agents, and [Door.Serve] takes all of them there.
+// [Read] reads a file of the user, [Keep] and [Kept] store and read the orders with which a run began,
+// [Send] gives orders to a run, [Command] says when its waves may begin, [See] shows one of
+// its agents, and [Door.Serve] receives all of them in the run.
 //
 // # Promises
 //
 //  1. Files are written completely or not at all.
-//  2. An order that [Send] gives up on was taken back, or the error says that it was taken. The
+//  2. When [Send] gives up, it has withdrawn the order, or the error says that the run took it. The
 //     same order sent again is carried out once.
-//  3. A command does not wait for orders. One that a kill interrupts has no answer.
-//  4. What [Placed] and [Joined] give is what [Kept] gives when it was kept, to the last bit.
+//  3. A command does not wait for orders. A command that a kill interrupts has no answer.
+//  4. [Placed] and [Joined] give what [Kept] gives after storing, to the last bit.
 //
 // # Not here
 //
-// What orders change (engine/order) and commands mean (engine/control), and when they are
+// The changes of orders (engine/order), the meaning of commands (engine/control), and the times at which they are
 // taken (scenes).
 package orders
 

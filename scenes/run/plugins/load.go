@@ -1,9 +1,9 @@
-// Package plugins reads projects with plugins of other folders, and plugins alone, and says
-// what simd plugin shows of them.
+// Package plugins reads projects with plugins of other folders, and single plugins, and has the
+// views of simd plugin.
 //
 // # Not here
 //
-// Manifests and options (tools/plugin); what a project makes of its plugins
+// Manifests and options (tools/plugin); plugins as parts of a project
 // (scenes/load/project).
 package plugins
 

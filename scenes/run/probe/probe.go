@@ -1,4 +1,4 @@
-// Package probe asks endpoints and models once, to see whether they answer.
+// Package probe sends one request to endpoints and models, to check whether they answer.
 package probe
 
 import (

@@ -1,5 +1,5 @@
-// Package recorded reads what came of the calls of tools in a run, and keeps it in the
-// directory of another one, which gives the answers again.
+// Package recorded reads the results of tool calls of a run, and stores them in the
+// directory of another run, which replays them.
 package recorded
 
 import (

@@ -4,8 +4,8 @@
 // # Promises
 //
 //  1. [Plan] restarts a failed scene after its backoff, at most max_restarts times without a wave of
-//     that scene between two failures. The failures of another scene do not count. Whoever attempts
-//     stops the other scenes with one that will be restarted (runner.Options.Restarted).
+//     that scene between two failures. The failures of another scene do not count. The caller that
+//     starts a run stops the other scenes together with one that will be restarted (runner.Options.Restarted).
 //  2. If the journal cannot be written, [Plan] tries the disk after 1 s, 2 s, up to [MaxPause], and
 //     continues from the end of the journal. It waits at most Plan.DiskWait since the last stored
 //     wave. Interrupting a wait leaves the run resumable.

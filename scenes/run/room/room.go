@@ -1,5 +1,5 @@
-// Package room says whether a folder can be written, how much room is there, and whether an error is
-// one of its disk.
+// Package room says whether a folder is writable, how much space is free there, and whether an error
+// comes from its disk.
 package room
 
 import (

@@ -9,7 +9,7 @@
 //
 //  1. A directory with a manifest is a run: the manifest is written last, and every
 //     file is written completely or not at all.
-//  2. An opened directory has the inputs with which the run began, to the byte.
+//  2. An opened directory has the original inputs of the run, byte for byte.
 //  3. [Open], [Replay] and [Examine] write nothing.
 //
 // # Not here

@@ -1,17 +1,17 @@
-// Package served is what simd offers to clients of the Model Context Protocol: the tools of
-// a project, runs of it, and what came of them.
+// Package served offers the tools, runs and views of a project to clients of the Model Context
+// Protocol.
 //
 // # Promises
 //
 //  1. The tools of the project are those of the profile that the operator names, or all;
 //     calls pass the same steps as in a scene.
-//  2. Runs, views and checks are commands of simd: what a command refuses, the client is told
-//     in the command's words. Only what is listed here becomes a flag, and no parameter
+//  2. Runs, views and checks are commands of simd: the client gets a refusal
+//     in the words of the command. Only listed parameters become flags, and no parameter
 //     becomes a path: a run is named by its id within one folder.
-//  3. At most [MaxRuns] runs go on at a time; when the server ends they are interrupted, and
+//  3. At most [MaxRuns] runs go on at a time; when the server ends it interrupts them, and they
 //     can be resumed.
-//  4. A tool of the project is listed as [Shown] says it: described as models are told of it, and
-//     with its outputSchema if that is of an object and refers to no other file.
+//  4. [Shown] lists a tool of the project: with the description that models get, and
+//     with its outputSchema if that describes an object and refers to no other file.
 //
 // # Not here
 //

@@ -1,10 +1,10 @@
-// Package courses holds where the agents of a scene in space are at moments to which the committed
-// run has not come: each walks as it asked to, and nobody is in its way. What they have asked for
-// they begin legs with, which can be taken back.
+// Package courses predicts the positions of the agents of a scene in space at moments that the committed
+// run has not reached: each agent walks as it requested, and no other agent is in its way. A request of a walk
+// begins a leg, which can be undone.
 //
 // [Courses] belongs to the driver of scenes/shadows. It folds the facts of each wave
-// ([Courses.Committed]) and says who is elsewhere than it was taken to be. A nil Courses is that of a
-// scene without space.
+// ([Courses.Committed]) and names the agents whose position was predicted wrongly. A scene without space
+// has a nil Courses.
 package courses
 
 import (

@@ -1,14 +1,14 @@
-// Package heard foretells who hears the events of turns that run ahead, for scenes/shadows.
+// Package heard predicts which agents hear the events of turns that run ahead, for scenes/shadows.
 //
-// It has a copy of the scene's event channel, folded from its facts, and asks it what it would
-// decide about an event. What else decides (rates, middleware, holds, groups) is not
-// foretold: who may hear such an event waits for the fact.
+// It has a copy of the scene's event channel, folded from its facts, and asks the copy to
+// route an event. Rates, middleware, holds and groups are not
+// predicted: an agent that may hear such an event waits for the fact.
 //
 // # Promises
 //
-//  1. An agent is told an event in advance only if [Events.Unsure] is false for it, and then as the
+//  1. An agent hears an event in advance only if [Events.Unsure] is false for it, and then as the
 //     fact will say, unless the channel's rules change until then or a wave has no room.
-//  2. [Events.Committed] knows an agent only if the facts of the wave say what it was told.
+//  2. [Events.Committed] confirms an agent only if the facts of the wave name the events that it heard.
 package heard
 
 import (

@@ -1,14 +1,14 @@
-// Package ladder holds the worlds that turns ahead of the committed run see.
+// Package ladder holds the versions of the world that turns ahead of the committed run see.
 //
 // # Promises
 //
-//  1. The world before a moment is the committed one with what turns before it asked for, decided by the rules of
-//     the world's service, in the order of the agents, and without what has expired by then.
-//  2. What is decided is kept until a request before it changes.
+//  1. The world before a moment is the committed one with the requests of earlier turns, decided by the rules of
+//     the world's service, in the order of the agents, and without values that have expired by then.
+//  2. A decision is kept until an earlier request changes.
 //
 // # Not here
 //
-// Which turns run ahead (scenes/shadows), and what is granted in the committed run.
+// Which turns run ahead (scenes/shadows), and the decisions of the committed run.
 package ladder
 
 import (

@@ -1,22 +1,22 @@
-// Package forms asks persons what the other side of a call wants to know while the call is
-// out, by the door at which they also answer whether a call may be made.
+// Package forms passes the questions of a server during a call to a person, through the
+// approvals of the run (tools/approvals).
 //
-// An [Asker], made by [For], is for one call: [Asker.Ask] is what its executor calls, and [Asker.Left] gives
-// what was asked and answered, when the call has ended.
+// An [Asker], made by [For], is for one call: its executor calls [Asker.Ask], and [Asker.Left] gives
+// the questions and answers when the call has ended.
 //
 // # Promises
 //
-//  1. Without a door, or if a rule of the operator says no to the call, nobody is asked: the
-//     answer is no, and says why.
-//  2. Nobody is asked for a secret, and an answer with one of the operator's does not leave.
+//  1. If the run has no approvals, or a rule of the operator denies the call, no person is asked: the
+//     answer is no, with the reason.
+//  2. No person is asked for a secret, and an answer that contains one of the operator's secrets is not sent.
 //  3. A call asks one question after the other, at most [Most].
-//  4. What was asked, and what came of it, is in one file for each call; a call that asked
-//     nothing has none.
+//  4. Each call has one file with its questions and answers; a call without questions
+//     has none.
 //  5. The same question of the same call has the same id, also after a kill.
 //
 // # Not here
 //
-// The door (tools/approvals), forms and what fits them (tools), protocols (tools/mcp).
+// The approvals (tools/approvals), forms and their schemas (tools), protocols (tools/mcp).
 package forms
 
 import (

@@ -1,24 +1,24 @@
 // Package hooks asks services of plugins at the places for which they have hooks.
 //
-// [Of] finds the hooks of a project, [Hooks.Open] gives them what carries the services out.
+// [Of] finds the hooks of a project, [Hooks.Open] gives them the executor of the services.
 //
 // # Promises
 //
 //  1. Hooks of a place are asked one after the other: those of higher priority first, then by
-//     the name of the plugin. Each is told what the ones before it made.
-//  2. The time of a hook is that of its own answer alone: it begins when the question was
-//     written to the service. The start of the service, and the wait until it works on fewer
-//     requests than its concurrency says, are no part of it; they take 5 min at most.
-//  3. What a hook says is used if it has the form that its place wants, and fits the
-//     interface of the workflow; else the hook has failed, and does what its manifest says.
-//  4. A hook that is not granted is not asked. It has failed.
+//     the name of the plugin. Each gets the results of the ones before it.
+//  2. The time of a hook covers only its own answer: it begins when the question was
+//     written to the service. The start of the service, and the wait for a free
+//     slot of its concurrency, do not count; they take at most 5 min.
+//  3. The answer of a hook is used if it has the form of its place, and fits the
+//     interface of the workflow. Otherwise the hook has failed, and its manifest says what follows.
+//  4. A hook without a grant is not asked. It has failed.
 //  5. A call that a hook changed is bound, checked and judged as that of the agent was. It has no
-//     reference and no secret that the call of the agent did not have in the same place, and the
-//     hook puts no value of a secret into it, however spelled.
+//     reference and no secret that the call of the agent did not have in the same place. The
+//     hook cannot put the value of a secret into it, in any encoding.
 //
 // # Not here
 //
-// What becomes of an answer (engine/agent, scenes/tooling), and that it is asked once
+// The effect of an answer (engine/agent, scenes/tooling), and asking only once
 // (scenes/outside). [Hook.Change] only makes the call that a hook wants.
 package hooks
 

@@ -1,5 +1,5 @@
-// Package leaks counts the outputs of a tool that are withheld because they spell a secret in another
-// form than its own (docs/formats/secrets.md): the third takes the tool away.
+// Package leaks counts the outputs of a tool that are withheld because they contain a secret in another
+// encoding (docs/formats/secrets.md). The third disables the tool.
 package leaks
 
 import (

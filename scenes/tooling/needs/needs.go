@@ -1,6 +1,6 @@
-// Package needs finds what the tools and plugins of a project ask an operator for, and which
-// of it they have (docs/formats/grants.md). It decides nothing: tools/grants says whether
-// something is granted, and scenes/tooling what becomes of it.
+// Package needs lists the needs of the tools and plugins of a project, and which of them are
+// granted (docs/formats/grants.md). It decides nothing: tools/grants decides about grants,
+// and scenes/tooling refuses calls.
 package needs
 
 import (

@@ -1,22 +1,21 @@
-// Package overrides lets services of plugins take the places of parts of the program: of the
-// models, of whoever is asked for leave, of the store of secrets, and of executors of tools
+// Package overrides lets services of plugins replace parts of the program: the
+// models, the approver of calls, the store of secrets, and executors of tools
 // (docs/formats/plugin.md, overrides).
 //
-// [Of] finds who replaces what in a project. The types of this package are the replacements:
-// each asks the service by a method of its own, and is then used as what it replaces is.
+// [Of] finds the replacements in a project. The types of this package implement the replaced interfaces:
+// each asks the service by a method of its own.
 //
 // # Promises
 //
 //  1. One service replaces an interface: that of the plugin which the project lists last.
-//  2. What a service answers is used if it has the form that its method wants, and within the
-//     bounds of what it replaces; else the request has failed.
-//  3. A service that fails is a failure of the request. What it replaced is not asked in its
-//     place.
+//  2. The answer of a service is used if it has the form of its method and is within the
+//     bounds of the replaced part; otherwise the request fails.
+//  3. If the service fails, the request fails. The replaced part is not asked instead.
 //
 // # Not here
 //
-// Whether the operator has granted it (scenes/tooling); logs, facts and replays, which are
-// those of what is replaced; the process (tools/rpc).
+// The grant of the operator (scenes/tooling); logs, facts and replays, which are
+// those of the replaced part; the process (tools/rpc).
 package overrides
 
 import (

@@ -1,18 +1,18 @@
-// Package own holds what an operator gives to the tools of one scene: grants and secrets. Both
-// can be taken anew while the scene runs.
+// Package own holds the grants and secrets of an operator for the tools of one scene. A reload
+// replaces both while the scene runs.
 //
-// [New] checks what is granted; [Own.Next] does it for other files of the operator, and
-// [Own.Take] lets them count.
+// [New] checks the grants; [Own.Next] checks those of new files of the operator, and
+// [Own.Take] puts them into force.
 //
 // # Promises
 //
 //  1. A call sees the grants of one file, never of two.
-//  2. Values of secrets that counted once stay out of texts until the end of the scene.
+//  2. Values of secrets that were in force once are masked until the end of the scene.
 //
 // # Not here
 //
-// What grants and secrets are (tools/grants, tools/secrets), what tools ask for
-// (scenes/tooling/needs), and when the files are read (scenes/run/runner).
+// Grants and secrets (tools/grants, tools/secrets), the needs of tools
+// (scenes/tooling/needs), and the times of reading (scenes/run/runner).
 package own
 
 import (

@@ -1,18 +1,18 @@
-// Package progress has how far the calls of a scene are that are out.
+// Package progress has the progress of the calls of a scene that are in flight.
 //
-// The executor of the scene owns a [Board] and calls [Board.Open] for each call; what the
-// call says is heard until the end that Open gives, which must be called.
+// The executor of the scene owns a [Board] and calls [Board.Open] for each call. Reports of the
+// call are accepted until the end function that Open returns is called, which it must be.
 //
 // # Promises
 //
-//  1. A call is heard at most once a second, with what it said last, and once more at its end.
-//     What falls, and what is no number, is not heard.
+//  1. A call is reported at most once a second, with its last report, and once more at its end.
+//     Reports that fall, or are no number, are ignored.
 //  2. Nothing is kept of a call that has ended.
 //
 // # Not here
 //
-// Where reports come from (tools/rpc, tools/mcp), secrets in them (scenes/tooling), and who
-// is shown them.
+// The source of reports (tools/rpc, tools/mcp), secrets in them (scenes/tooling), and their
+// display.
 package progress
 
 import (

@@ -1,5 +1,4 @@
-// Package render has tools of a project as models are told of them, for people who want to see
-// that.
+// Package render shows people the descriptions of a project's tools as models get them.
 package render
 
 import (

@@ -1,8 +1,8 @@
 // Package artifacts lists the artifacts of a scene and reads them: files that calls left
 // (tools/artifact), each with the call that left it.
 //
-// The caller opens the run (scenes/view/inspect). A file that is missing is listed, and
-// cannot be read.
+// The caller opens the run (scenes/view/inspect). A missing file is listed, and
+// reading it is an error.
 package artifacts
 
 import (

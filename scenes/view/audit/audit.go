@@ -1,4 +1,4 @@
-// Package audit is the view of who changed what in a run, from what to what.
+// Package audit is the view of the changes in a run: their author, the old and the new value.
 package audit
 
 import (

@@ -1,8 +1,8 @@
-// Package learnt shows what a scene has written into its knowledge bases: as a base that a
-// project loads, and the suggestions that wait for review.
+// Package learnt shows the entries that a scene wrote into its knowledge bases: as a base that a
+// project can load, and the suggestions that wait for review.
 //
-// The caller opens the run (scenes/view/inspect). The view folds the run to its end. Values
-// at places of secrets are hidden.
+// The caller opens the run (scenes/view/inspect). The view folds the run to its end, and hides values
+// at the paths of secrets.
 package learnt
 
 import (

@@ -1,5 +1,5 @@
-// Package memories shows what agents remember of their turns (docs/formats/memory.md), as a
-// part of the view of one agent.
+// Package memories shows the memory of an agent (docs/formats/memory.md), as a
+// part of the view of that agent.
 package memories
 
 import (

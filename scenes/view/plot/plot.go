@@ -1,9 +1,9 @@
-// Package plot shows the script of a scene: where it stands, its variables and collections,
-// and how it came there.
+// Package plot shows the script of a scene: its state, variables and collections,
+// and the steps that led there.
 //
-// The caller opens the run (scenes/view/inspect). The view reads the facts of the script
-// alone, and folds the run to its end. Answers of a secret collection that is open are not
-// shown.
+// The caller opens the run (scenes/view/inspect). The view reads only the facts of the script,
+// and folds the run to its end. It does not show the answers of an open secret
+// collection.
 package plot
 
 import (

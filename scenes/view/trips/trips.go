@@ -1,8 +1,8 @@
-// Package trips lists who left a scene for another one, and who came from one
-// (engine/travel), each with what became of it.
+// Package trips lists the agents that left a scene for another one, and those that came from one
+// (engine/travel), each with its outcome.
 //
-// The caller opens the run (scenes/view/inspect). A scene knows its own part: of an agent that
-// left it, that it is on its way until the answer of the other scene is there.
+// The caller opens the run (scenes/view/inspect). A scene knows only its own part: an agent that
+// left it counts as travelling until the answer of the other scene arrives.
 package trips
 
 import (

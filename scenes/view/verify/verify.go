@@ -1,5 +1,5 @@
-// Package verify holds a history to the rules: it decides every wave of a
-// journal again and compares what comes out with what was recorded.
+// Package verify checks a history against the rules: it decides every wave of a
+// journal again and compares the facts with the recorded ones.
 //
 // You hold an open journal and call [Run]. It drives the machines of a live scene
 // (scenes/machines) with the inputs that the history shows: the stage says which
@@ -11,8 +11,8 @@
 //
 //  1. No model, tool or actor is asked and nothing is written.
 //  2. A fact is counted as verified only when the machine that decided it was
-//     asked again and gave the same bytes. What cannot be decided again is
-//     counted beside it, with the reason.
+//     asked again and gave the same bytes. Facts that cannot be decided again are
+//     counted separately, with the reason.
 //  3. The first difference ends the walk; it is the same for any number of cores.
 //  4. Memory is bounded by one wave: its requests, the facts of a service about
 //     them, and the facts of at most [chunk] deliberations; on the realtime clock
@@ -20,18 +20,18 @@
 //
 // # What cannot be decided again
 //
-// Failures of actors and what they took with them; what was decided outside
-// (pauses, resumptions, orders, the end; what an order changes is decided again); what the event channel decided with middleware
-// of a host that is not here ([Options].NoMiddleware); turns of which not enough was
-// recorded, what services decided in the same wave, and what the stage made of their requests: a fact that names such a
-// turn and that it can have caused, as those of a director; also turns of agents that a
-// mailbox refused something, where the facts count the deliveries and do not name them.
-// On the realtime clock these are also turns of agents whose inbox had no room, that a
-// mailbox refused something, and that took longer than [views] waves.
+//   - Failures of actors and their consequences.
+//   - Decisions from outside: pauses, resumptions, orders, the end. The changes of an order are decided again.
+//   - Decisions of the event channel with middleware of a host that is missing here ([Options].NoMiddleware).
+//   - Turns without enough records, decisions of services in the same wave, and the stage's facts about
+//     their requests: facts that name such a turn and that it can have caused, such as those of a director.
+//   - Turns of agents for which a mailbox refused something, if the facts only count the deliveries and do not name them.
+//   - On the realtime clock also turns of agents whose inbox had no room, for which a
+//     mailbox refused something, or that took longer than [views] waves.
 //
-// When a wave begins on the realtime clock, which turns it takes, and how much had
-// reached an agent when its turn began is taken from the history: the machine decided
-// it. What the agents, the services and the stage make of it is decided again.
+// On the realtime clock, verify takes from the history when a wave begins, which turns it takes, and how much had
+// reached an agent when its turn began, because timing decided that. It decides again
+// what the agents, the services and the stage do then.
 //
 // # Not here
 //

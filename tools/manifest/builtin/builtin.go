@@ -1,5 +1,5 @@
-// Package builtin defines the tools that come with the program and that a profile has by naming them
-// in its inventory: those of ToolsXML.
+// Package builtin defines the tools of ToolsXML, which come with the program. A profile gets them by naming
+// them in its inventory.
 package builtin
 
 import (

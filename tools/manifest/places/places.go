@@ -1,5 +1,5 @@
-// Package places finds and fills the places in the texts of a definition where the value of a
-// secret or of an option of a plugin will stand.
+// Package places finds the placeholders for secrets and options of plugins in the texts of a
+// definition, and fills them.
 package places
 
 import (

@@ -1,4 +1,4 @@
-// Package cores lets a process leave no core.
+// Package cores keeps a process from leaving a core file.
 package cores
 
 import (

@@ -1,12 +1,12 @@
 //go:build amd64 || arm64
 
-// Package door is the one way by which a program of the sandbox reaches what its owner serves
-// it: the worker makes a listener in the network namespace of the program ([Listen]) and sends
-// it over a pair of sockets to the engine, which serves it ([Open]).
+// Package door gives a program in the sandbox its only network connection, to a server of the engine:
+// the worker makes a listener in the network namespace of the program ([Listen]) and sends
+// it over a socket pair to the engine, which serves it ([Open]).
 //
 // # Not here
 //
-// What is served (tools/proxy); that the program reaches nothing else (tools/sandbox).
+// The server (tools/proxy); keeping the program from reaching anything else (tools/sandbox).
 package door
 
 import (

@@ -1,11 +1,11 @@
 //go:build amd64 || arm64
 
-// Package filter is the list of system calls that a program in the sandbox cannot make. It
-// binds the thread that calls [Apply], and what this thread starts.
+// Package filter has the list of system calls that a program in the sandbox cannot make. The filter
+// applies to the thread that calls [Apply], and to the processes that this thread starts.
 //
 // # Not here
 //
-// Every other wall of the sandbox; what tries that this one stands (tools/sandbox/probe).
+// The other restrictions of the sandbox; the probe of this one (tools/sandbox/probe).
 package filter
 
 import (

@@ -1,17 +1,17 @@
 //go:build amd64 || arm64
 
-// Package launch starts a program with a limit of processor time that the process which starts it does not have,
-// as syscall.ForkExec cannot. It is for the worker of the sandbox.
+// Package launch starts a program with a limit of processor time that does not apply to the starting process,
+// which syscall.ForkExec cannot do. It is for the worker of the sandbox.
 //
 // # Promises
 //
-//  1. The program has the limit from its first instruction, and so has all that it starts. The caller does not.
-//  2. It is the first process of a session of its own, and has the caller's descriptors that no exec closes.
-//  3. An error says that nothing of it ran, and nothing is left.
+//  1. The limit applies to the program from its first instruction, and to all its children, but not to the caller.
+//  2. The program is the first process of a session of its own, and inherits the caller's descriptors without close-on-exec.
+//  3. An error means that nothing of the program ran, and nothing is left.
 //
 // # Not here
 //
-// Every other limit, which the program inherits (tools/sandbox).
+// All other limits, which the program inherits (tools/sandbox).
 package launch
 
 import (

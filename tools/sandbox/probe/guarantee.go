@@ -1,5 +1,5 @@
-// Package probe tries, inside a sandbox, everything that is forbidden there, and says what
-// the sandbox therefore guarantees.
+// Package probe tries, inside a sandbox, everything that is forbidden there, and reports the
+// guarantees of the sandbox.
 package probe
 
 import (

@@ -1,10 +1,10 @@
-// Package remains carries the files that a program leaves in its folder out of its sandbox,
+// Package remains transfers the files that a program leaves in its folder out of its sandbox,
 // over a pipe: [Send] in the worker, after everything else has ended, [Receive] in the
-// engine, which trusts nothing of it.
+// engine, which does not trust the data.
 //
 // # Not here
 //
-// When a program has ended (tools/sandbox); what becomes of the files (tools/script).
+// The end of a program (tools/sandbox); the use of the files (tools/script).
 package remains
 
 import (

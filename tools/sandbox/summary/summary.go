@@ -1,8 +1,8 @@
-// Package summary says what the probe of a sandbox found, for people and programs.
+// Package summary reports the result of the probe of a sandbox, for people and programs.
 //
 // # Not here
 //
-// What is tried (tools/sandbox/probe).
+// The attempts (tools/sandbox/probe).
 package summary
 
 import (

@@ -1,21 +1,21 @@
 //go:build amd64 || arm64
 
-// Package usage adds up what all programs of a PID namespace have together, for its first
-// process, which no collector of memory serves.
+// Package usage adds up the memory of all programs of a PID namespace, for its first
+// process, which runs without a garbage collector.
 //
 // # Promises
 //
-//  1. [Looker.Memory] counts resident memory, what was swapped out, tables of pages, what sockets may hold, and
-//     locks of files as they were when [Looker.Locks] was called last.
-//     What processes share counts for each. What the kernel keeps for
-//     other things that descriptors name is not counted, and neither is what it keeps for
-//     mappings: 14 MiB for a process with as many as it may have.
-//  2. The first process, which looks, does not count.
-//  3. A look allocates nothing: one that allocated 100 bytes would take 400 MiB in a day.
+//  1. [Looker.Memory] counts resident memory, swapped memory, page tables, socket buffers at their limit, and
+//     file locks as of the last call of [Looker.Locks].
+//     Shared memory counts for each process. Kernel memory for
+//     other descriptors does not count, and neither does kernel memory for
+//     mappings: 14 MiB for a process with the largest number of mappings.
+//  2. The first process itself does not count.
+//  3. A look allocates nothing: 100 bytes for each look would take 400 MiB in a day.
 //
 // # Not here
 //
-// What too much is, and what becomes of a program that has it (tools/sandbox).
+// The bound, and the end of a program that exceeds it (tools/sandbox).
 package usage
 
 import (

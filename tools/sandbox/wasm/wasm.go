@@ -1,6 +1,6 @@
 // Package wasm runs a WebAssembly module (WASI preview 1) as a program: arguments, environment,
-// standard input and outputs, exit code. [Run] is the whole life of a process that the worker of a
-// sandbox starts, behind all walls of the profile strict.
+// standard input and outputs, exit code. [Run] is the main function of a process that the worker of a
+// sandbox starts in the profile strict.
 //
 // # Promises
 //

@@ -1,12 +1,12 @@
-// Package folders looks at folders that programs change meanwhile, and may want to hide
-// things in: how much is there ([Measure]), and which files have a secret ([Sweep]). It also keeps private folders,
-// which no killed process leaves for good ([Private], [RemoveLeft]).
+// Package folders examines folders while untrusted programs may change them and hide
+// files in them: their size ([Measure]), and the files that have a secret ([Sweep]). It also makes private folders,
+// which are removed even after a kill ([Private], [RemoveLeft]).
 //
 // An error of the machine ([OfMachine]) removes nothing.
 //
 // # Not here
 //
-// When to look, and what too much is (tools/shell).
+// The times of checks, and the bounds (tools/shell).
 package folders
 
 import (

@@ -1,14 +1,14 @@
-// Package quoting puts secrets in the places where an agent refers to them: $KARYI{NAME}. It keeps
-// nothing.
+// Package quoting replaces references to secrets in scripts, $KARYI{NAME}, by shell variables. It keeps
+// no state.
 //
 // # Promises
 //
-//  1. A value stands in no script: a variable does, quoted as its place wants it.
-//  2. No value is read again, whatever it has in it.
+//  1. A script contains no value, only a variable that is quoted as its place requires.
+//  2. No value is parsed again, whatever it contains.
 //
 // # Not here
 //
-// Who has which secrets (tools/secrets), and what sets the variables (tools/shell).
+// Which agents have which secrets (tools/secrets), and setting the variables (tools/shell).
 package quoting
 
 import (

@@ -1,12 +1,12 @@
-// Package parts names the files and folders of a run directory. Whoever makes, mends or removes
-// one goes by this list.
+// Package parts lists the files and folders of a run directory, for the code that makes, repairs or
+// removes one.
 //
-// [Free] is asked before one is made, [Remove] removes what simd has written into one, [Carry] copies
-// what a mended copy has as it is, [NoLinks] refuses one that leads somewhere else.
+// [Free] checks a folder before a run directory is made there, [Remove] removes the files of simd, [Carry] copies
+// the files that a repaired copy keeps unchanged, [NoLinks] refuses a directory with links.
 //
 // # Not here
 //
-// What the files say (docs/formats/run-directory.md): who writes one knows that.
+// The contents of the files (docs/formats/run-directory.md): their writers know them.
 package parts
 
 import (
