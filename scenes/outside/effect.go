@@ -62,8 +62,7 @@ func (e *Effect) turn() turnKey   { return turnKey{e.Agent, e.Turn} }
 func (e *Effect) place() placeKey { return placeKey{e.Kind, e.Request} }
 
 func (e *Effect) unknown(why string) error {
-	which := cmp.Or(e.Of, fmt.Sprintf("%d of turn %d", e.Request, e.Turn))
-	return protocol.Errorf(protocol.KindUnknownOutcome, "%s request %s to %s: %s; it must not be repeated, so it is not asked again", e.Kind, which, e.To, why)
+	return protocol.Errorf(protocol.KindUnknownOutcome, "%s request %s to %s: %s; it must not be repeated, so it is not asked again", e.Kind, cmp.Or(e.Of, fmt.Sprintf("%d of turn %d", e.Request, e.Turn)), e.To, why)
 }
 
 // Bytes of an encoded question, usually; its facts fit in, too.
