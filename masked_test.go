@@ -48,7 +48,7 @@ func passing() map[string]string {
 		"tools/mcp.connect":             logs,
 		"tools/mount.replace":           "a file of a mount, written by a call of its owner",
 		"tools/proxy.Serve":             logs,
-		"tools/shell.command":           "what the agent wrote, with the values of its secrets; the session removes it when it has run",
+		"tools/shell.write":             "what the agent wrote, with the values of its secrets; the session removes it when it has run",
 		"tools/shell.openTerminal":      "the terminal of the session",
 		"tools/shell/folders.Begins":    mark,
 		"tools/shell/folders.Note":      "places of folders, which were not masked and have no output",

@@ -126,7 +126,7 @@ func (t *tasks) start(task *tooltask.Task) {
 		t.answered(task.ID, &effect.Answered{Err: err})
 		return
 	}
-	from := outside.From{Scene: cmp.Or(t.options.Name, t.ID), Class: t.options.Class, Agent: logged(task.ID), Turn: 1, At: task.Opened, Virtual: t.Clock != agenda.Realtime}
+	from := outside.From{Scene: cmp.Or(t.options.Name, t.ID), Class: t.options.Class, Agent: logged(task.ID), Turn: 1, Of: "of task " + task.ID, At: task.Opened, Virtual: t.Clock != agenda.Realtime}
 	id := task.ID
 	t.outside.Go(ctx, from, q, func(x *effect.Answered) {
 		if t.context.Err() == nil { // else the scene stops: the task goes on with it

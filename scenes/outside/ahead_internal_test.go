@@ -1,6 +1,7 @@
 package outside
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -111,6 +112,20 @@ func TestAShadowBehind(t *testing.T) {
 	}{{"a", 3, true, late}, {"a", 2, true, late}, {"a", 4, true, carryOut}, {"b", 3, true, carryOut}, {"a", 3, false, carryOut}} {
 		if v, _ := table.decide(&Effect{Agent: c.agent, Turn: c.turn, Request: 1, Kind: "model", Question: "q", Ahead: c.ahead}); v != c.want {
 			t.Errorf("%+v: %v", c, v)
+		}
+	}
+}
+
+// What is not known of a request names the turn that made it, or the task: agents know no turn of one.
+func TestUnknownOutcomes(t *testing.T) {
+	for _, of := range []string{"", "of task ada/3/5"} {
+		err := (&Effect{Agent: "a", Turn: 3, Request: 5, Kind: "tool", To: "tools", Of: of}).unknown("the process ended")
+		want := "tool request 5 of turn 3 to tools: the process ended"
+		if of != "" {
+			want = "tool request of task ada/3/5 to tools: the process ended"
+		}
+		if !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "turn 3") != (of == "") {
+			t.Errorf("%v, want %q", err, want)
 		}
 	}
 }

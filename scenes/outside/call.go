@@ -197,7 +197,7 @@ func (c *call) logged() *Effect {
 	}
 	question := appendQuestion(make([]byte, 0, size), c.to.Name(), &c.ask)
 	e := &Effect{
-		Agent: c.from.Agent, Turn: c.from.Turn, Request: c.ask.Number, Kind: c.ask.Kind, To: to,
+		Agent: c.from.Agent, Turn: c.from.Turn, Of: c.from.Of, Request: c.ask.Number, Kind: c.ask.Kind, To: to,
 		Question: Hash(question), MayRepeat: c.to.MayRepeat(&c.ask), At: c.from.At, room: question[:0], of: c,
 	}
 	if a := c.from.Ahead; a != nil {

@@ -1,6 +1,8 @@
 package outside
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/tinylib/msgp/msgp"
@@ -29,6 +31,7 @@ func Hash(b []byte) Question { return Question(llm.Hash(b)) }
 type Effect struct {
 	Agent     string // instance id
 	Turn      uint64 // of the agent, from 1
+	Of        string // as in From
 	Request   int    // number within the turn; of the kind "model" by itself
 	Kind      string // of the executor
 	To        string // its name, for people
@@ -59,8 +62,7 @@ func (e *Effect) turn() turnKey   { return turnKey{e.Agent, e.Turn} }
 func (e *Effect) place() placeKey { return placeKey{e.Kind, e.Request} }
 
 func (e *Effect) unknown(why string) error {
-	return protocol.Errorf(protocol.KindUnknownOutcome,
-		"%s request %d of turn %d to %s: %s; it must not be repeated, so it is not asked again", e.Kind, e.Request, e.Turn, e.To, why)
+	return protocol.Errorf(protocol.KindUnknownOutcome, "%s request %s to %s: %s; it must not be repeated, so it is not asked again", e.Kind, cmp.Or(e.Of, fmt.Sprintf("%d of turn %d", e.Request, e.Turn)), e.To, why)
 }
 
 // Bytes of an encoded question, usually; its facts fit in, too.

@@ -191,6 +191,7 @@ type From struct {
 	Scene   string        // whose requests keep their order in a gate
 	Agent   string        // instance id
 	Turn    uint64        // from 1
+	Of      string        // whose the request is, for people, if no turn makes it: a task is an agent of one turn here
 	At      protocol.Time // of the scene's clock
 	Class   limit.Class   // at least; see Urgency
 	Rest    time.Duration // that the turn is expected to take, about; others wait for the longest

@@ -23,7 +23,7 @@ import (
 type Mounts struct {
 	Project string // the files of the project, as the run began with them; "" = there is none
 	Files   string // has a folder for each scene; "" = there is none
-	Agent   string // is that of every agent, in place of one below Files; "" = none is
+	Agent   string // is that of every agent, in place of one below Files; "" = none is. What a kill would leave in it is noted beside it
 }
 
 // Source is what the URIs of an agent may refer to.

@@ -51,7 +51,7 @@ func (s *Set) held() *secrets.Held { return s.own.Held() }
 // sessions makes the executor of the sessions of the scene, once.
 func (s *Set) sessions() *shell.Executor {
 	if s.shell.executor == nil {
-		s.shell.executor = shell.New(shell.Options{Sandbox: s.opt.Sandbox, Mask: s.maskMore, Has: s.hasSecret, Withheld: s.held().Withheld, Before: s.sessionBefore, Unclean: s.unclean})
+		s.shell.executor = shell.New(shell.Options{Sandbox: s.opt.Sandbox, Mask: s.maskMore, Has: s.hasSecret, Withheld: s.held().Withheld, Before: s.sessionBefore, Unclean: s.unclean, Named: s.named})
 	}
 	return s.shell.executor
 }
@@ -157,27 +157,35 @@ func (s *Set) sessionBefore(owner string) bool {
 
 // unclean notes what a kill would leave of a session.
 func (s *Set) unclean(owner string, m folders.Mark) error {
-	if s.opt.Mounts.Files == "" {
-		return nil
+	switch {
+	case s.opt.Mounts.Files != "":
+		return m.Note(s.opt.Mounts.sessions(), s.opt.Mounts.Files, mount.Folder(owner))
+	case s.opt.Mounts.Agent != "":
+		return m.NoteBeside(s.opt.Mounts.Agent)
 	}
-	m.Names = slices.Clone(m.Names)
-	for i, name := range m.Names {
-		if _, given := s.held().Given(owner, name); given {
-			m.Names[i] = "get_value:" + name // no file has it, and no later process
-		}
-	}
-	return m.Note(s.opt.Mounts.sessions(), s.opt.Mounts.Files, mount.Folder(owner))
+	return nil
 }
 
-// clean removes what programs with secrets wrote when an earlier process was killed.
-func (s *Set) clean() error {
-	if s.opt.Mounts.Files == "" {
-		return nil
+// named is what marks call a secret of an agent.
+func (s *Set) named(owner, name string) string {
+	if _, given := s.held().Given(owner, name); given {
+		return "get_value:" + name // no file has it, and no later process
 	}
-	s.takeBack()
-	removed, err := folders.Clean(s.opt.Mounts.sessions(), s.opt.Mounts.Files, s.opt.Secrets.Has, s.hasSecret)
-	if len(removed) > 0 && s.opt.Warn != nil {
-		s.opt.Warn(fmt.Sprintf("%d files were removed that programs with secrets had written when simd was killed: %s", len(removed), s.maskSaid(protocol.Short(strings.Join(removed, ", "), 1<<10))))
+	return name
+}
+
+// Clean removes what programs with secrets wrote when an earlier process was killed.
+func (s *Set) Clean() error {
+	removed, err := folders.Swept{}, error(nil)
+	switch {
+	case s.opt.Mounts.Files != "":
+		s.takeBack()
+		removed, err = folders.Clean(s.opt.Mounts.sessions(), s.opt.Mounts.Files, s.opt.Secrets.Has, s.hasSecret)
+	case s.opt.Mounts.Agent != "":
+		removed, err = folders.CleanBeside(s.opt.Mounts.Agent, s.opt.Secrets.Has, s.hasSecret)
+	}
+	if list := slices.Concat(removed.Files, removed.Unread); len(list) > 0 && s.opt.Warn != nil {
+		s.opt.Warn(fmt.Sprintf("%d files were removed that programs with secrets had written when simd was killed: %s", len(list), s.maskSaid(protocol.Short(strings.Join(list, ", "), 1<<10))))
 	}
 	return err
 }

@@ -162,7 +162,7 @@ type toolOf struct {
 func New(opt Options) (*Set, error) {
 	s, err := ForTries(opt)
 	if err == nil {
-		err = s.clean()
+		err = s.Clean()
 	}
 	if err != nil || len(s.tools)+len(s.over) == 0 && !s.hooks.Turns() {
 		return nil, err

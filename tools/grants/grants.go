@@ -193,7 +193,7 @@ func (s *Store) Check(a *Asked) error {
 	if len(a.Needs) == 0 {
 		return nil
 	}
-	g, remedy := s.grant(a), "the operator grants it: "+command+" PROJECT "+a.Tool
+	g, remedy := s.grant(a), "the operator grants it: "+command(a.Tool)
 	if g == nil {
 		where := "which nobody has granted"
 		if others := s.Elsewhere(a); len(others) > 0 {
@@ -211,17 +211,27 @@ func (s *Store) Check(a *Asked) error {
 	return nil
 }
 
-// command grants.
-const command = "simd tool grant"
+// command grants a tool, or a plugin under the id of its grant.
+func command(tool string) string {
+	if plugin, is := strings.CutPrefix(tool, "plugin:"); is {
+		return "simd plugin grant" + project + plugin
+	}
+	return "simd tool grant" + project + tool
+}
+
+// project stands in a command for the folder of the project.
+const project = " PROJECT "
 
 // Remedy completes the command in an error of Check by the folder of the project.
 func (s *Store) Remedy(text, dir string) string {
-	before, after, found := strings.Cut(text, command+" PROJECT ")
-	if !found {
-		return text
-	}
-	if text = before + command + " " + dir + " " + after; s != nil {
-		text += s.Flag
+	for _, kind := range []string{"simd tool grant", "simd plugin grant"} {
+		before, after, found := strings.Cut(text, kind+project)
+		if !found {
+			continue
+		}
+		if text = before + kind + " " + dir + " " + after; s != nil {
+			text += s.Flag
+		}
 	}
 	return text
 }

@@ -73,6 +73,9 @@ func TestRemedy(t *testing.T) {
 			t.Error(got)
 		}
 	}
+	if a.Tool = "plugin:guard"; !strings.HasSuffix(s.Remedy(s.Check(&a).Error(), "my/dir"), "simd plugin grant my/dir guard --grants g") {
+		t.Error(s.Check(&a))
+	}
 	if got := s.Remedy("no", "x"); got != "no" {
 		t.Error(got)
 	}

@@ -103,7 +103,7 @@ func (s *session) answer(last bool) (text string, dropped int64, exit int) {
 	if s.tell(); last {
 		s.show(len(s.pending))
 	}
-	text, dropped = s.screen.take(last)
+	text, dropped = s.screen.Take(last)
 	if s.script != "" && s.marker == nil {
 		_ = os.Remove(s.script) // the folder goes with the session
 		s.script = ""

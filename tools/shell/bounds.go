@@ -1,9 +1,7 @@
 package shell
 
 import (
-	"errors"
 	"fmt"
-	"syscall"
 	"time"
 
 	"tavernsim/protocol"
@@ -66,7 +64,7 @@ func (s *session) tooLarge() string {
 	s.size = folders.Measure(s.bounds, countTo, false)
 	s.nextLook = time.Now().Add(min(max(sizeEvery, sizeShare*time.Since(begun)), sizeMost))
 	switch is := s.size; {
-	case errors.Is(is.Hidden, syscall.EMFILE) || errors.Is(is.Hidden, syscall.ENFILE): // this program's fault
+	case folders.OfMachine(is.Hidden): // it is looked at again
 		s.size = was
 	case is.Hidden != nil:
 		s.full = fmt.Sprintf("its folders have what cannot be counted: %v", is.Hidden)
@@ -91,6 +89,8 @@ func (s *session) whyFull() string {
 // there that cannot be counted is removed.
 func (s *session) begin() error {
 	switch s.size = folders.Measure(s.bounds, countTo, true); {
+	case folders.OfMachine(s.size.Hidden):
+		return protocol.Errorf(protocol.KindTransient, "its folders could not be looked at: %w", s.size.Hidden)
 	case s.size.Hidden != nil:
 		return protocol.Errorf(protocol.KindLimit, "its folders cannot be counted: %w", s.size.Hidden)
 	case beyond(s.size, tooFar):

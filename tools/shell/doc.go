@@ -9,17 +9,19 @@
 //
 //  1. A script is one file that the shell sources. Its changes of the shell stay, its input
 //     is the terminal, and input that programs leave unread never becomes a command.
+//     It finds in $? how the script before it ended.
 //  2. A call answers when its command has ended, when a program waits for input, or after
 //     its time; then the command continues, and input and ctrl reach it. While one runs,
 //     another command is refused.
 //  3. A marker that no program can know ends a command; text that resembles it is
 //     output. A shell that does not write the marker is ended.
 //  4. An output has no escape sequence and no control character, and shows each line in its
-//     final state. It is bounded; further output is read, counted and dropped.
+//     final state (tools/shell/screen). It is bounded; further output is read, counted and dropped.
 //  5. Secrets come as variables of the shell, quoted, for one command; no value is in a
 //     script or in the environment of a program that was not given it. Outputs are masked,
-//     also across two answers, or withheld whole (Options.Withheld). A file of a mount that has a secret is removed when the
-//     command or the session has ended.
+//     also across two answers, or withheld whole (Options.Withheld). From the first secret in a scene on, a file of a
+//     mount that has one is removed when a command of any session has ended, and when a session has; what a kill would
+//     leave is noted before (Options.Unclean).
 //  6. When a session has ended, none of its programs is left, whatever they did, and Close
 //     returns after that. The first answer after a lost session says that it was lost. Its folders are
 //     bounded from its start to its end; a folder that cannot be measured exceeds the bounds.

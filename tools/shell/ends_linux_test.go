@@ -4,7 +4,6 @@ package shell
 
 import (
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -91,34 +90,21 @@ func TestASessionKeepsItsMark(t *testing.T) {
 		"its shell has left": func(k *kit) { k.secretly(t, "S", "exit 0") },
 		"nobody called it": func(k *kit) {
 			k.secretly(t, "S", "echo")
-			go k.expire("ada", k.now(t))
+			k.expire("ada", k.now(t))
 		},
 	} {
-		h := newHeld()
-		k := newKit(t, Options{Unclean: h.unclean})
-		if end(k); t.Failed() {
-			return
+		var m marks
+		k := newKit(t, Options{Unclean: m.unclean})
+		end(k)
+		first := k.ends["ada"]
+		k.secretly(t, "T", "echo")
+		<-first
+		if got := m.of("ada"); !strings.Contains(got, "T") {
+			t.Errorf("%s: the mark is %q, want that of T", name, got)
 		}
-		if name == "nobody called it" {
-			<-h.entered
+		if _ = k.Close(); m.of("ada") != "" {
+			t.Errorf("%s: the mark %q was not taken back", name, m.of("ada"))
 		}
-		second := make(chan struct{})
-		go func() {
-			defer close(second)
-			k.secretly(t, "T", "echo")
-		}()
-		<-h.entered
-		select {
-		case <-second:
-		case <-time.After(soon):
-		}
-		close(h.release)
-		<-second
-		h.mu.Lock()
-		if n := slices.Index(h.marks, ""); n < 0 || slices.Contains(h.marks[:n], "T") {
-			t.Errorf("%s: the marks are %q, want that of T after the other one was taken back", name, h.marks)
-		}
-		h.mu.Unlock()
 	}
 }
 

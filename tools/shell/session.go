@@ -19,6 +19,7 @@ import (
 	"tavernsim/tools/mount"
 	"tavernsim/tools/sandbox"
 	"tavernsim/tools/shell/folders"
+	"tavernsim/tools/shell/screen"
 )
 
 // Where a session has its folders. The agent's own is the one that it begins in.
@@ -37,10 +38,15 @@ const (
 // heard as well, so there is one only for a script that may be the last before such a trap. The shell says into a
 // file in memory whether it has one: to read it from a substitution takes a process, which is most of what a short
 // command costs. Where the file cannot be written there may be a trap.
+//
+// A script finds in $? how the one before it ended. Without a process only a file that is sourced gives any number, and
+// only as a condition it sets off neither errexit nor the trap ERR.
 const (
 	firstLines = "exec 7>&1 1>/dev/null 2>&1\nset +o history +H\nunset HISTFILE\n"
-	runScript  = ". %[1]s/%[2]s <&7 >&7 2>&7 7>&-"
-	runInGroup = "{ . %[1]s/%[2]s; } <&7 >&7 2>&7 7>&-"
+	runScript  = "if . %[1]s/status; then " + direct + "; else " + direct + "; fi"
+	runInGroup = "if . %[1]s/status; then " + inGroup + "; else " + inGroup + "; fi"
+	direct     = ". %[1]s/%[2]s <&7 >&7 2>&7 7>&-"
+	inGroup    = "{ . %[1]s/%[2]s; } <&7 >&7 2>&7 7>&-"
 	runEither  = "if ! builtin trap -p EXIT >|/tmp/.trap || [[ -s /tmp/.trap ]]; then " + runInGroup + "; else " + runScript + "; fi"
 	sayEnd     = `builtin printf '\n%%s%%s %%d\n' '%s' '%s' "$?" >&7` + "\n"
 )
@@ -56,6 +62,7 @@ func lineFor(script string) string {
 // session is a shell in its sandbox.
 type session struct {
 	opt     *Options
+	trust   *trust
 	owner   string
 	term    *terminal
 	pipe    *os.File         // commands for the shell
@@ -69,9 +76,10 @@ type session struct {
 	before  string // the end of what it has answered, which a secret may begin in
 	look    looker
 	loan    tools.Loan // of the command that runs; nil = no file has a value
-	swept   time.Time  // files that changed since may have a secret; zero = none was here
-	names   []string   // of the secrets that were here
-	clean   bool       // it has ended, and what it left was swept
+	begun   time.Time
+	swept   time.Time // files that changed since may have a secret; zero = it has looked at none
+	names   []string  // of the secrets that were here
+	clean   bool      // it has ended, and what it left was swept
 
 	sweeping sync.Mutex // guards loan, swept, names and clean
 
@@ -96,7 +104,7 @@ type session struct {
 	marker  []byte     // of the command that runs; nil = none does
 	script  string     // its file
 	exit    int        // of the last command
-	screen  screen
+	screen  screen.Screen
 	last    time.Time // when something came
 	ended   *ending   // of the session
 }
@@ -109,8 +117,8 @@ type ending struct {
 }
 
 // start starts a session for an agent.
-func start(opt *Options, c *tools.Call) (*session, error) {
-	s := &session{opt: opt, owner: c.Owner, calls: make(chan struct{}, 1), changed: make(chan struct{}, 1), drained: make(chan struct{}), gone: make(chan struct{}), cleaned: make(chan struct{})}
+func start(opt *Options, t *trust, c *tools.Call) (*session, error) {
+	s := &session{opt: opt, trust: t, begun: folders.Moment(), owner: c.Owner, calls: make(chan struct{}, 1), changed: make(chan struct{}, 1), drained: make(chan struct{}), gone: make(chan struct{}), cleaned: make(chan struct{})}
 	mounts, err := s.folders(c)
 	if err == nil {
 		err = s.begin()
@@ -174,7 +182,7 @@ func limits() sandbox.Limits {
 
 // folders makes the folders of a session, and gives what its programs see of them.
 func (s *session) folders(c *tools.Call) (mounts []sandbox.Mount, err error) {
-	if s.private, err = folders.NewPrivate(); err != nil {
+	if s.private, err = folders.NewPrivate(folders.ForShell); err != nil {
 		return nil, err
 	}
 	uid, gid := sandbox.HostIDs()
@@ -234,15 +242,15 @@ func (s *session) end(why string) {
 	if s.clean {
 		return
 	}
-	s.sweep()
-	_ = s.note(time.Time{}) // else the next process looks again
-	_ = s.remove()          // a folder for files of the moment
+	err := s.lastSweep()
+	s.trust.leave(s, err == nil)
+	_ = s.remove() // a folder for files of the moment
 	s.clean = true
 	close(s.cleaned)
 }
 
-// follows waits until the session before was cleaned. Both sweep the folders of one agent, whose mark is one:
-// the end of the other would take back the mark of this one, and remove what was lent to it.
+// follows waits until the session before was cleaned. Both sweep the folders of one agent: the end of the other would
+// remove what was lent to this one.
 func (s *session) follows(ctx context.Context) bool {
 	if s.after == nil {
 		return true
@@ -273,7 +281,7 @@ func (s *session) read() {
 		s.mu.Lock()
 		s.feed(b[:n])
 		s.last = time.Now()
-		flood := s.screen.dropped > maxFlood
+		flood := s.screen.Dropped() > maxFlood
 		s.mu.Unlock()
 		s.signal()
 		if err != nil {
@@ -315,14 +323,14 @@ func (s *session) feed(b []byte) {
 		n := len(s.marker) + end + 1
 		s.show(i)
 		s.pending, s.marker, s.told, s.exit = s.pending[n:], nil, 0, code
-		s.screen.returns = false // the line break is the marker's
+		s.screen.ToEnd() // the line break is the marker's
 	}
 }
 
 // show takes the first bytes of what is pending as output. Some may have been shown already.
 func (s *session) show(n int) {
 	if s.told < n {
-		s.screen.write(s.pending[s.told:n])
+		s.screen.Write(s.pending[s.told:n])
 	}
 	s.told = max(s.told-n, 0)
 	s.pending = append(s.pending[:0], s.pending[n:]...)
@@ -331,7 +339,7 @@ func (s *session) show(n int) {
 // tell shows a line break that is pending, which may begin an end marker.
 func (s *session) tell() {
 	if string(s.pending) == "\n" && s.told == 0 {
-		s.screen.write(s.pending)
+		s.screen.Write(s.pending)
 		s.told = len(s.pending)
 	}
 }
@@ -346,18 +354,31 @@ func overlap(b, marker []byte) int {
 	return n
 }
 
+// write writes a file that the shell sources.
+func (s *session) write(name, script string) (file string, err error) {
+	file = filepath.Join(s.private.Path, name)
+	if err := os.WriteFile(file, []byte(script+"\n"), 0o600); err != nil {
+		return "", err
+	}
+	if uid, gid := sandbox.HostIDs(); uid != os.Geteuid() {
+		err = os.Chown(file, uid, gid)
+	}
+	return file, err
+}
+
 // command gives the shell a script. secrets are variables for it alone.
 func (s *session) command(script string, secrets map[string]string) error {
 	s.scripts++
 	name := strconv.Itoa(s.scripts)
-	file := filepath.Join(s.private.Path, name)
-	if err := os.WriteFile(file, []byte(script+"\n"), 0o600); err != nil {
+	s.mu.Lock()
+	exit := s.exit
+	s.mu.Unlock()
+	if _, err := s.write("status", "return "+strconv.Itoa(exit)); err != nil {
 		return err
 	}
-	if uid, gid := sandbox.HostIDs(); uid != os.Geteuid() {
-		if err := os.Chown(file, uid, gid); err != nil {
-			return err
-		}
+	file, err := s.write(name, script)
+	if err != nil {
+		return err
 	}
 	_ = s.term.reset() // the modes that a program left are no reason to do nothing
 	var b strings.Builder
@@ -393,23 +414,19 @@ func (s *session) keys(ctx context.Context, b []byte) error {
 // maxKeys is how long a terminal may not take what is typed.
 const maxKeys = 2 * time.Second
 
-// trusted notes that programs of the session have a secret, before they do.
+// trusted notes that programs of the session have secrets, before they do.
 func (s *session) trusted(secrets map[string]string) error {
+	if err := s.trust.given(s, secrets); err != nil {
+		return err
+	}
 	s.sweeping.Lock()
 	defer s.sweeping.Unlock()
-	if len(secrets) > 0 && s.swept.IsZero() {
-		s.swept = folders.Moment()
-	}
-	known := len(s.names)
 	for _, name := range protocol.SortedKeys(secrets) {
 		if !slices.Contains(s.names, name) {
 			s.names = append(s.names, name)
 		}
 	}
-	if len(s.names) == known || s.clean { // the mark is that of another session now
-		return nil
-	}
-	return s.note(s.swept)
+	return nil
 }
 
 // quiet reports whether nothing is told of what programs of the session write: one was given a
@@ -435,15 +452,6 @@ func (s *session) lend(loan tools.Loan) (note string, err error) {
 	}
 	s.loan = loan
 	return strings.Join(loan.Lend(), "; "), nil
-}
-
-// note writes down what a process that is killed leaves to be cleaned; a zero moment takes
-// that back.
-func (s *session) note(since time.Time) error {
-	if s.opt.Unclean == nil || len(s.names) == 0 {
-		return nil
-	}
-	return s.opt.Unclean(s.owner, folders.Mark{Folders: s.bounds, Since: since, Names: s.names})
 }
 
 // running reports whether a command has not ended.

@@ -37,9 +37,11 @@ type Options struct {
 	// Unclean notes, before a program gets a secret, what a kill would leave behind; a mark
 	// without a moment takes that back. nil = nobody does.
 	Unclean func(owner string, m folders.Mark) error
-	Most    int           // sessions at once; 0 = 64
-	Idle    time.Duration // a session ends that is not called for so long; 0 = 10 min
-	Time    time.Duration // a command that takes longer goes on after the answer; 0 = 30 s
+	// Named is what marks call a secret of an agent; nil = by its name.
+	Named func(owner, name string) string
+	Most  int           // sessions at once; 0 = 64
+	Idle  time.Duration // a session ends that is not called for so long; 0 = 10 min
+	Time  time.Duration // a command that takes longer goes on after the answer; 0 = 30 s
 }
 
 // Defaults of Options.
@@ -63,6 +65,7 @@ func Missing() []string {
 // Executor holds the sessions of a scene.
 type Executor struct {
 	opt    Options
+	trust  *trust
 	left   sync.Once      // what killed processes left is removed
 	ending sync.WaitGroup // sessions that were dropped
 
@@ -79,7 +82,9 @@ func New(opt Options) *Executor {
 	orElse(&opt.Most, maxSessions)
 	orElse(&opt.Idle, maxIdle)
 	orElse(&opt.Time, maxTime)
-	return &Executor{opt: opt, open: map[string]*session{}, idle: map[string]*time.Timer{}, had: map[string]bool{}, ends: map[string]chan struct{}{}}
+	x := &Executor{opt: opt, open: map[string]*session{}, idle: map[string]*time.Timer{}, had: map[string]bool{}, ends: map[string]chan struct{}{}}
+	x.trust = newTrust(&x.opt)
+	return x
 }
 
 func orElse[T int | time.Duration](v *T, other T) {
@@ -182,7 +187,7 @@ func (x *Executor) session(c *tools.Call) (*session, *tools.Result) {
 		uid, _ := sandbox.HostIDs()
 		folders.RemoveLeft(os.Geteuid(), uid)
 	})
-	s, err := start(&x.opt, c)
+	s, err := start(&x.opt, x.trust, c)
 	if err != nil {
 		kind := protocol.KindOf(err)
 		if kind != protocol.KindLimit {
@@ -192,6 +197,7 @@ func (x *Executor) session(c *tools.Call) (*session, *tools.Result) {
 	}
 	s.lost = before
 	s.after, x.ends[c.Owner] = x.ends[c.Owner], s.cleaned
+	x.trust.enter(s)
 	x.open[c.Owner] = s
 	x.idle[c.Owner] = time.AfterFunc(x.opt.Idle, func() { x.expire(c.Owner, s) })
 	return s, nil
@@ -341,9 +347,9 @@ func (x *Executor) result(s *session, came come, note string) tools.Result {
 	quiet := s.quiet()
 	if last {
 		s.sweeping.Lock()
-		removed := s.sweep()
+		removed, _ := s.sweep() // what it could not look at, the next one does
 		s.sweeping.Unlock()
-		if len(removed) > 0 {
+		if removed.Any() {
 			note = strings.TrimPrefix(note+"; "+x.removed(removed, quiet), "; ")
 		}
 	}
@@ -418,8 +424,8 @@ func show(out map[string]any, r *tools.Result, text string) {
 }
 
 // removed tells which files were removed; programs chose their names.
-func (x *Executor) removed(list []string, quiet bool) string {
-	const unnamed = "files were removed, for there was a secret in them"
+func (x *Executor) removed(list folders.Swept, quiet bool) string {
+	const unnamed = "files were removed, for there was a secret in them, or nobody could read them"
 	if quiet {
 		return unnamed
 	}

@@ -76,6 +76,23 @@ func said(output string) map[string]any {
 	return map[string]any{"status": "ok", "exit_code": int64(0), "output": output}
 }
 
+// Promise 1: a command finds how the one before it ended, whatever the shell is asked between them.
+func TestTheLastStatus(t *testing.T) {
+	k := newKit(t, Options{})
+	for _, c := range []struct{ script, output string }{
+		{"echo $?", "0\n"}, {"echo $?", "0\n"}, {"(exit 7)", ""}, {"echo $?; false", "7\n"}, {"echo $?", "1\n"}, {"echo $?", "0\n"},
+		{"trap 'echo bye' EXIT; (exit 3)", ""}, {"echo $?; trap - EXIT; (exit 4)", "3\n"}, {"echo $?; (exit 255)", "4\n"}, {"echo $?", "255\n"},
+		{"trap 'echo heard $?' ERR; (exit 8)", "heard 8\n"}, {"echo $?; trap - ERR; set -e; true", "8\n"}, {"echo $?; set +e; (exit 9)", "0\n"},
+		{"# trap 0\necho $?; printf %s \"$KARYI{S}\" | grep -c s; (exit 6)", "9\n1\n"}, {"echo $?", "6\n"},
+		{"set -e; (exit 5) || set +e", ""}, {"echo $?", "0\n"},
+	} {
+		r := k.Call(t.Context(), &tools.Call{Tool: definition("command"), Params: map[string]any{"content": c.script}, Secrets: map[string]string{"S": "s"}, Files: k.files, Owner: "ada"})
+		if got, _ := r.Output.(map[string]any); got["output"] != c.output || got["session"] != nil {
+			t.Errorf("%s: %+v %+v, want %q", c.script, r.Output, r.Error, c.output)
+		}
+	}
+}
+
 // Promise 1.
 func TestASessionKeepsItsState(t *testing.T) {
 	k := newKit(t, Options{})

@@ -233,6 +233,7 @@ func (o *toolCallOptions) call(cmd *cobra.Command, e *cli.Env, dir, id string) e
 	set, err := (&operator.Tools{
 		Folder: dir, Project: p, By: "cli", Mode: mode, Again: recorded, Grants: o.grants, Secrets: o.secrets, Config: o.config,
 		Files: true, Agent: o.text.files, Refers: operator.Refers(o.params + o.text.text), Artifacts: o.artifacts, Audit: o.audit,
+		Warn: func(text string) { fmt.Fprintln(e.Err, "simd: "+text) },
 	}).Open()
 	if err != nil {
 		return err

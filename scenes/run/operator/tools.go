@@ -19,6 +19,7 @@ import (
 	"tavernsim/tools/ownfile"
 	"tavernsim/tools/plugin"
 	"tavernsim/tools/sandbox"
+	"tavernsim/tools/shell/folders"
 )
 
 // Tools are those of a project, for calls outside of a run.
@@ -38,8 +39,9 @@ type Tools struct {
 	Agent   string // "" = an empty one, deleted by Close
 	// Refers may be called with references to files of the project, which are copied then.
 	Refers    bool
-	Artifacts string         // folder; "" = none are kept
-	Audit     string         // file; "" = where it lies without a name, audit.Off = none is kept
+	Artifacts string // folder; "" = none are kept
+	Audit     string // file; "" = where it lies without a name, audit.Off = none is kept
+	Warn      func(text string)
 	Watch     *tooling.Watch // counts the calls; nil = nobody does
 }
 
@@ -48,7 +50,7 @@ type Set struct {
 	*tooling.Set
 	dir string // of the project
 	opt tooling.Options
-	own string // temporary folder
+	own *folders.Private // temporary
 	log *audit.Log
 	by  audit.Entry // what is the same in all entries
 }
@@ -61,7 +63,7 @@ func Refers(text string) bool {
 // Open makes the tools ready.
 func (t *Tools) Open() (*Set, error) {
 	s := &Set{dir: t.Folder, opt: tooling.Options{
-		Project: t.Project, Mode: t.Mode, Run: t.By + " " + rand.Text(), Sandbox: sandbox.New(sandbox.Options{}), Policy: t.Policy, Profile: t.Profile, Watch: t.Watch,
+		Project: t.Project, Mode: t.Mode, Run: t.By + " " + rand.Text(), Sandbox: sandbox.New(sandbox.Options{}), Policy: t.Policy, Profile: t.Profile, Watch: t.Watch, Warn: t.Warn,
 	}}
 	err := t.open(s)
 	if err != nil {
@@ -105,17 +107,21 @@ func (t *Tools) open(s *Set) (err error) {
 	if err := t.audit(s); err != nil {
 		return err
 	}
-	s.Set, err = tooling.ForTries(s.opt)
+	if s.Set, err = tooling.ForTries(s.opt); err == nil && t.Mode == tooling.Live {
+		err = s.Set.Clean()
+	}
 	return err
 }
 
 // mounts makes the folders that references lead into.
 func (t *Tools) mounts(s *Set) (err error) {
-	if s.own, err = os.MkdirTemp("", "simd-call-"); err != nil {
+	uid, _ := sandbox.HostIDs()
+	folders.RemoveLeft(os.Geteuid(), uid)
+	if s.own, err = folders.NewPrivate(folders.ForCall); err != nil {
 		return err
 	}
 	if t.Files {
-		s.opt.Mounts.Agent = filepath.Join(s.own, "agent")
+		s.opt.Mounts.Agent = filepath.Join(s.own.Path, "agent")
 	}
 	if t.Agent != "" {
 		if s.opt.Mounts.Agent, err = filepath.Abs(t.Agent); err != nil {
@@ -125,7 +131,7 @@ func (t *Tools) mounts(s *Set) (err error) {
 	if !t.Refers {
 		return nil
 	}
-	s.opt.Mounts.Project = filepath.Join(s.own, "project")
+	s.opt.Mounts.Project = filepath.Join(s.own.Path, "project")
 	return t.Project.CopyTo(s.opt.Mounts.Project)
 }
 
@@ -141,7 +147,5 @@ func (s *Set) Close() {
 	if s.Set != nil {
 		_ = s.Set.Close() // it has nothing to say
 	}
-	if s.own != "" {
-		_ = os.RemoveAll(s.own)
-	}
+	_ = s.own.Remove()
 }

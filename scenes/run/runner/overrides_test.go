@@ -173,7 +173,7 @@ func TestWhatIsNotReplaced(t *testing.T) {
 	box, p := boxWithPython(t), withPlugin(t)
 	dir := filepath.Join(t.TempDir(), "run")
 	_, err := runner.Start(p, runner.Options{Dir: dir, Sandbox: box, Grants: &grants.Store{}})
-	if err == nil || protocol.KindOf(err) != protocol.KindDenied || !strings.Contains(err.Error(), "the service oracle/mind replaces approver: plugin:oracle") || !strings.Contains(err.Error(), "simd tool grant PROJECT plugin:oracle") {
+	if err == nil || protocol.KindOf(err) != protocol.KindDenied || !strings.Contains(err.Error(), "the service oracle/mind replaces approver: plugin:oracle") || !strings.Contains(err.Error(), "simd plugin grant PROJECT oracle") {
 		t.Error(err)
 	}
 	if _, err := os.Stat(dir); err == nil {

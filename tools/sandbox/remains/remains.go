@@ -9,6 +9,7 @@ package remains
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -36,14 +37,18 @@ const maxName = 255 // bytes of a path
 // Send sends the files below a folder, by path: for each the length of its path in four
 // bytes, of its data in eight, and both. Files that are known are left out, and those whose
 // names begin with a dot, which programs keep for themselves. left counts files for which
-// there is no room, and those that cannot be read or named.
+// there is no room, and those that cannot be read or named; a folder that cannot be listed, or not to its end, counts
+// as one.
 func Send(out io.Writer, dir string, keep Keep, known func(path string, data []byte) bool) (left int) {
 	n, size := 0, int64(0)
 	_ = filepath.WalkDir(dir, func(at string, d fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(dir, at)
 		switch {
+		case err != nil && !errors.Is(err, fs.ErrNotExist): // its own program made it unreadable, or its path too long
+			left++
+			return nil
 		case err != nil || name == ".":
-			return nil //nolint:nilerr // a folder that its own program made unreadable
+			return nil
 		case strings.HasPrefix(d.Name(), ".") || d.Name() == "__pycache__":
 			if d.IsDir() {
 				return fs.SkipDir

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"tavernsim/tools/sandbox/remains"
@@ -37,6 +38,46 @@ func TestThereAndBack(t *testing.T) {
 	}
 	if few := remains.Receive(bytes.NewReader(sent), remains.Keep{Files: 9, Bytes: 2}); len(few) != 0 {
 		t.Errorf("beyond the bound: %+v", few)
+	}
+}
+
+// A folder that cannot be listed counts as one that is left out: its mode forbids it, or its path is too long.
+func TestFoldersThatCannotBeListed(t *testing.T) {
+	dir := t.TempDir()
+	at, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := strings.Repeat("n", 200)
+	for range 30 {
+		if err := at.Mkdir(name, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		below, err := at.OpenRoot(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = at.Close()
+		at = below
+	}
+	_ = at.Close()
+	if err := os.WriteFile(filepath.Join(dir, "a"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	want := 1
+	for _, folder := range []string{"shut", ".shut"} {
+		if err := os.Mkdir(filepath.Join(dir, folder), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.ReadDir(filepath.Join(dir, "shut")); err != nil { // else the test has the rights of root
+		want++
+	}
+	var pipe bytes.Buffer
+	keep := remains.Keep{Files: 5, Bytes: 10}
+	left := remains.Send(&pipe, dir, keep, func(string, []byte) bool { return false })
+	if files := remains.Receive(&pipe, keep); left != want || len(files) != 1 {
+		t.Errorf("%d left, want %d; %+v", left, want, files)
 	}
 }
 

@@ -4,7 +4,8 @@
 //
 // # Promises
 //
-//  1. The module sees the folders that exist among [Folders] and no other name, and has no network.
+//  1. The module sees the folders that exist among [Folders] and no other name: a path or link that leads out of the
+//     one that it begins in is EPERM. It has no network.
 //  2. Its memory has at most [MaxMemory] bytes.
 //
 // # Not here
@@ -24,6 +25,7 @@ import (
 	"strings"
 
 	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/experimental/sysfs"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 	"github.com/tetratelabs/wazero/sys"
 )
@@ -109,13 +111,8 @@ func config(file string, args []string) wazero.ModuleConfig {
 	}
 	fs := wazero.NewFSConfig()
 	for _, f := range Folders() {
-		if info, err := os.Stat(f.Path); err != nil || !info.IsDir() {
-			continue
-		}
-		if f.Write {
-			fs = fs.WithDirMount(f.Path, f.Path)
-		} else {
-			fs = fs.WithReadOnlyDirMount(f.Path, f.Path)
+		if in, err := open(f); err == nil { // else it is not there
+			fs = fs.(sysfs.FSConfig).WithSysFSMount(in, f.Path)
 		}
 	}
 	return c.WithFSConfig(fs)

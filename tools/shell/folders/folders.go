@@ -2,6 +2,8 @@
 // files in them: their size ([Measure]), and the files that have a secret ([Sweep]). It also makes private folders,
 // which are removed even after a kill ([Private], [RemoveLeft]).
 //
+// An error of the machine ([OfMachine]) removes nothing.
+//
 // # Not here
 //
 // The times of checks, and the bounds (tools/shell).
@@ -32,6 +34,12 @@ func nameless(err error) error {
 		return e.Err
 	}
 	return err
+}
+
+// OfMachine reports whether an error says nothing of what was looked at: this program or its machine has too little
+// of something, or a disk is broken.
+func OfMachine(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EIO)
 }
 
 // Measure looks at folders. remove = what cannot be looked at is removed, where it can be.
@@ -147,7 +155,10 @@ func (w *walker) enter(in *os.Root, name, path string, deep int) error {
 		defer dir.Close()
 		return w.below(dir, path, deep)
 	}
-	if w.remove && in.RemoveAll(name) == nil {
+	if OfMachine(err) || !w.remove {
+		return err
+	}
+	if in.RemoveAll(name) == nil {
 		return nil
 	}
 	return err

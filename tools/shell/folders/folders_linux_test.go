@@ -93,25 +93,3 @@ func TestManyFiles(t *testing.T) {
 		}
 	}
 }
-
-// What is too large to be read for secrets is removed: one file, or all of them together. The bounds may be reached.
-func TestLargeFilesAreSwept(t *testing.T) {
-	for _, c := range []struct {
-		sizes []int64
-		gone  int
-	}{{[]int64{maxSwept}, 0}, {[]int64{maxSwept + 1}, 1}, {[]int64{maxSwept, maxSwept, maxSwept, maxSwept}, 0}, {[]int64{maxSwept, maxSwept, maxSwept, maxSwept, 1}, 1}} {
-		dir := t.TempDir()
-		for i, size := range c.sizes {
-			name := fmt.Sprint(dir, "/", i)
-			if err := os.WriteFile(name, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Truncate(name, size); err != nil { // it takes no room
-				t.Fatal(err)
-			}
-		}
-		if gone := Sweep([]string{dir}, Moment(), func(string) bool { return false }); len(gone) != c.gone {
-			t.Errorf("of %d bytes %q are removed, want %d", c.sizes, gone, c.gone)
-		}
-	}
-}

@@ -3,6 +3,7 @@ package folders
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -71,31 +72,60 @@ func Marked(dir string) (sessions []string) {
 }
 
 // Clean removes what killed processes left in folders that have marks in dir: files with a
-// secret that changed since, or, if a secret has no value any more, all files that changed
-// since.
-func Clean(dir, files string, known func(name string) bool, has func(text string) bool) (removed []string, err error) {
-	list, err := filepath.Glob(filepath.Join(escaped(dir), "*"+marked))
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range list {
-		m, err := readMark(name)
-		if err != nil {
-			return removed, protocol.Errorf(protocol.KindCorrupt, "%s: %w; it says which files may have a secret that a killed process left: look at the files of the run, then remove it", name, err)
-		}
-		for i, folder := range m.Folders {
-			m.Folders[i] = filepath.Join(files, folder)
-		}
-		look := has
-		if slices.ContainsFunc(m.Names, func(name string) bool { return !known(name) }) {
-			look = nil
-		}
-		removed = append(removed, Sweep(m.Folders, m.Since, look)...)
-		if err := os.Remove(name); err != nil {
+// secret, whenever they changed, and, if a secret has no value any more, all files that changed
+// since the mark.
+func Clean(dir, files string, known func(name string) bool, has func(text string) bool) (removed Swept, err error) {
+	for _, session := range Marked(dir) {
+		more, err := cleanOne(dir, files, session, known, has, true)
+		if removed.add(more); err != nil {
 			return removed, err
 		}
 	}
 	return removed, nil
+}
+
+// NoteBeside writes the mark of a folder that is no part of a run, or removes it as [Mark.Note] does.
+func (m Mark) NoteBeside(folder string) error {
+	beside, name := filepath.Split(folder)
+	return m.Note(beside, beside, name)
+}
+
+// CleanBeside cleans as [Clean] does a folder with a mark of [Mark.NoteBeside]. Others than programs write there, too:
+// if a secret has no value any more it removes nothing, and says so.
+func CleanBeside(folder string, known func(name string) bool, has func(text string) bool) (removed Swept, err error) {
+	beside, name := filepath.Split(folder)
+	return cleanOne(beside, beside, name, known, has, false)
+}
+
+func cleanOne(dir, files, session string, known func(name string) bool, has func(text string) bool, whole bool) (removed Swept, err error) {
+	name := filepath.Join(dir, session+marked)
+	failed := func(kind protocol.ErrorKind, err error) error {
+		return protocol.Errorf(kind, "%s: %w; it says which files may have a secret that a killed process left: look at the files in these folders, then remove it", name, err)
+	}
+	m, err := readMark(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return removed, nil
+	}
+	if err != nil {
+		return removed, failed(protocol.KindCorrupt, err)
+	}
+	for i, folder := range m.Folders {
+		m.Folders[i] = filepath.Join(files, folder)
+	}
+	m.Names = slices.DeleteFunc(m.Names, known)
+	if len(m.Names) > 0 && !whole {
+		return removed, failed(protocol.KindDenied, fmt.Errorf("programs had the secrets %s, which --secrets does not give", strings.Join(m.Names, ", ")))
+	}
+	removed, err = Sweep(m.Folders, time.Time{}, has)
+	if len(m.Names) > 0 {
+		more, failed := Sweep(m.Folders, m.Since, nil)
+		removed.add(more)
+		err = errors.Join(err, failed)
+	}
+	if err != nil {
+		return removed, failed(protocol.KindTransient, nameless(err))
+	}
+	return removed, os.Remove(name)
 }
 
 func readMark(name string) (m Mark, err error) {

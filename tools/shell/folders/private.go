@@ -6,8 +6,11 @@ import (
 	"strings"
 )
 
-// privatePrefix begins the names of private folders.
-const privatePrefix = "simd-shell-"
+// What private folders are for; their names begin with it.
+const (
+	ForShell = "simd-shell-"
+	ForCall  = "simd-call-"
+)
 
 // Private is a folder of the moment that is locked while its process lives: the lock goes
 // with the process, whatever its number is and however it ended.
@@ -17,10 +20,10 @@ type Private struct {
 }
 
 // NewPrivate makes a folder in the one for files of the moment.
-func NewPrivate() (*Private, error) {
+func NewPrivate(purpose string) (*Private, error) {
 	var last error
 	for range 10 { // another process may take the folder for one that was left, until it is locked
-		path, err := os.MkdirTemp("", privatePrefix)
+		path, err := os.MkdirTemp("", purpose)
 		if err != nil {
 			return nil, err
 		}
@@ -75,7 +78,7 @@ func RemoveLeft(users ...int) {
 		return
 	}
 	for _, d := range list {
-		if d.IsDir() && strings.HasPrefix(d.Name(), privatePrefix) {
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ForShell) || strings.HasPrefix(d.Name(), ForCall)) {
 			removeLeft(dir, d.Name(), users)
 		}
 	}

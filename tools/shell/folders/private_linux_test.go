@@ -10,11 +10,11 @@ import (
 // What a killed process left is removed; what a living one holds, or another user has, is not.
 func TestLeftFoldersAreRemoved(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	live, err := NewPrivate()
+	live, err := NewPrivate(ForShell)
 	if err != nil {
 		t.Fatal(err)
 	}
-	left, err := NewPrivate()
+	left, err := NewPrivate(ForCall)
 	if err != nil {
 		t.Fatal(err)
 	}
