@@ -2,6 +2,7 @@ package mock
 
 import (
 	"bytes"
+	"context"
 	"crypto/subtle"
 	"encoding/binary"
 	"encoding/json"
