@@ -13,16 +13,16 @@
 //  3. A server that breaks the protocol is off for the rest of the scene. One that ends, or
 //     does not answer, starts again after a pause; after five times in a row it is off.
 //     What it sends is bounded: 8 MiB a message (the call fails whose answer is longer, up to 64 MiB, over stdio), and 10,000 messages or 64 MiB that nobody
-//     asked for between two answers (and 100 or 64 KiB more for each second between them).
+//     asked for between two answers (and 100 or 64 KiB more for each second between them), over HTTP on each stream.
 //  4. A program runs in the sandbox, else not at all. Nothing of it is left after Close.
 //  5. A server over HTTP is reached under the rules of tools/httpcall for addresses; only
 //     what the server names among its needs may be private or local.
 //  6. A call that was sent and has no answer is lost; it is not sent twice. Every attempt
 //     has its key in _meta, under [KeyField]. One that a server over HTTP refuses with 429 or 503 and says
-//     no more, or with 404 for its session, has not begun. No refused call is a failure of the server.
+//     no more, or with another 4xx but 408 and no error of the protocol, has not begun. No refused call is a failure of the server.
 //  7. The caller hears what the server says about how far a call is.
 //  8. What a server over HTTP says by itself is heard as long as the session lasts, also if its
-//     stream breaks off. No call needs that stream.
+//     stream breaks off; then its tools are looked at again. No call needs that stream.
 //  9. A server over HTTP is told of the calls that were cancelled before its session ends; it is
 //     not waited for longer than 2 s.
 //  10. A message in which an object has a name twice breaks the protocol, and in a result it is an error of the

@@ -137,6 +137,7 @@ func (w *web) RoundTrip(q *http.Request) (*http.Response, error) {
 const (
 	methodHeader = "Mcp-Method"
 	subscribes   = "subscriptions/listen"
+	discovers    = "server/discover"
 )
 
 // events is the media type of a stream of events.
