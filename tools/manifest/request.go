@@ -162,6 +162,9 @@ func (r *request) locate(text string) (problem string) {
 	if r.address.User != nil {
 		return "an address has no user or password"
 	}
+	if problem := otherHost(r.address.Hostname()); problem != "" {
+		return problem
+	}
 	if r.path, problem = parts(path); problem == "" {
 		r.query, problem = parts(query)
 	}

@@ -160,7 +160,7 @@ func address(text string) (problem string) {
 	case u.Fragment != "":
 		return "an address of a server has no fragment"
 	}
-	return ""
+	return otherHost(u.Hostname())
 }
 
 // Words are those of the command.
