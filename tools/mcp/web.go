@@ -101,8 +101,9 @@ func (w *web) RoundTrip(q *http.Request) (*http.Response, error) {
 	if isGoodbye(q) {
 		defer w.untold.add(-1)
 	}
+	q = q.Clone(q.Context())                    // a RoundTripper leaves requests as they are
+	q.Header.Set("Accept-Encoding", "identity") // no header would allow every encoding
 	if len(w.header) > 0 {
-		q = q.Clone(q.Context()) // a RoundTripper leaves requests as they are
 		for name, value := range w.header {
 			if strings.ContainsAny(value, "\r\n\x00") {
 				return nil, errors.New("the secret has characters that a header cannot have")

@@ -334,7 +334,7 @@ func resultOf(raw json.RawMessage) tools.Result {
 		return bad(len(raw), "the answer is no object with the field output")
 	}
 	report := &source.Report{}
-	doc := source.Parse("output.json", said.Output, source.Limits{MaxDepth: protocol.MaxNested, MaxBytes: child.MaxMessage}, report)
+	doc := source.Parse("output.json", said.Output, source.Limits{MaxDepth: protocol.MaxNested, MaxBytes: child.MaxMessage, Wide: true}, report)
 	if doc == nil || report.Total() > 0 {
 		return bad(len(raw), "the output is no value: "+report.Err().Error())
 	}

@@ -162,7 +162,7 @@ func output(o sandbox.Output) any {
 	}
 	if strings.IndexByte(`{["-0123456789tfn`, trimmed[0]) >= 0 && json.Valid(trimmed) {
 		report := &source.Report{} // its faults are of no use: the text is the output then
-		if doc := source.Parse("output.json", trimmed, source.Limits{MaxDepth: protocol.MaxNested}, report); doc != nil && report.Total() == 0 {
+		if doc := source.Parse("output.json", trimmed, source.Limits{MaxDepth: protocol.MaxNested, Wide: true}, report); doc != nil && report.Total() == 0 {
 			return doc.Root.Value()
 		}
 	}

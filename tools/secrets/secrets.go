@@ -325,7 +325,7 @@ func (s *Store) Value(v any) (out any, found bool, err error) {
 	}
 	masked = escaped(masked)
 	report := &source.Report{} // its faults are of no use: the text is the output then
-	if doc := source.Parse("output.json", []byte(masked), source.Limits{}, report); doc != nil && report.Total() == 0 {
+	if doc := source.Parse("output.json", []byte(masked), source.Limits{Wide: true}, report); doc != nil && report.Total() == 0 {
 		return doc.Root.Value(), true, nil
 	}
 	return masked, true, nil
