@@ -59,6 +59,7 @@ func (c *checker) http() {
 		c.fault(at("implementation", "url"), "", "%s", problem)
 		return
 	}
+	c.dialled(r.address.Hostname(), "implementation", "url")
 	c.secrets(x.Headers, c.tool.Needs, "implementation", "headers")
 	c.secrets(x.Query, c.tool.Needs, "implementation", "query")
 	c.secrets(x.Body, c.tool.Needs, "implementation", "body")
@@ -161,9 +162,6 @@ func (r *request) locate(text string) (problem string) {
 	}
 	if r.address.User != nil {
 		return "an address has no user or password"
-	}
-	if problem := otherHost(r.address.Hostname()); problem != "" {
-		return problem
 	}
 	if r.path, problem = parts(path); problem == "" {
 		r.query, problem = parts(query)
