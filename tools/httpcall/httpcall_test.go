@@ -262,7 +262,7 @@ func TestAConnectionSendsOnce(t *testing.T) {
 	}
 }
 
-// Promise 4, and what is no JSON.
+// Promise 5, and what is no JSON.
 func TestAnswersAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		typ, body string
