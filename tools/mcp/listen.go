@@ -183,13 +183,13 @@ func (l *listening) next() error {
 		l.leave()
 		return nil
 	}
+	pause, method := l.pause, ""
 	l.heed(event)
-	method := ""
 	if l.pending, method, err = l.of.heardEvent(event); err != nil {
 		return err
 	}
 	if method == noMethod && l.q.Method == http.MethodPost { // the server ends the subscription; for the library it goes on
-		l.pending = nil
+		l.pending, l.pause = nil, max(l.pause, pause) // a server that has none says so each time
 		l.leave()
 	}
 	return l.unasked.More(len(event))
