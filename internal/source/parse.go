@@ -17,6 +17,9 @@ type Limits struct {
 	MaxBytes int // default 16 MiB
 	MaxDepth int // nesting of lists and objects; default protocol.MaxDepth
 	MaxNodes int // values, aliases expanded; default 2,000,000
+	// Wide takes a whole number beyond 64 bits for a float. It is for what programs and servers write; of
+	// who writes a definition another notation is wanted.
+	Wide bool
 }
 
 func (l Limits) withDefaults() Limits {
@@ -24,6 +27,7 @@ func (l Limits) withDefaults() Limits {
 		MaxBytes: orDefault(l.MaxBytes, 16<<20),
 		MaxDepth: orDefault(l.MaxDepth, protocol.MaxDepth),
 		MaxNodes: orDefault(l.MaxNodes, 2_000_000),
+		Wide:     l.Wide,
 	}
 }
 
@@ -120,9 +124,13 @@ func (p *parser) count(pos Pos, depth int, path *trail) bool {
 }
 
 // integer makes a whole number's node value; what 64 signed bits cannot hold is
-// refused, because a float would silently be another number.
+// refused, because a float would silently be another number, or is one if the limits say so.
 func (p *parser) integer(n *Node, digits string, base int, path *trail) {
 	i, err := strconv.ParseInt(digits, base, 64)
+	if err != nil && p.lim.Wide && base == 10 {
+		p.float(n, digits, path)
+		return
+	}
 	if err != nil {
 		p.fault(n.Pos, path, fmt.Sprintf("the number %s does not fit 64 signed bits", clip(n.Literal)), "write it as text, in quotes")
 	}

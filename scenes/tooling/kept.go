@@ -75,6 +75,7 @@ func (s *Set) conceal(c *tools.Call, o *tools.Options) {
 	if !s.held().Withheld(names...) {
 		return
 	}
+	c.Ask = nil // a question, too, is what the server writes
 	o.Check, o.Left = nil, nil
 	c.Progress = func(p tools.Progress) {
 		p.Message = ""

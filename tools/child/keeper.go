@@ -111,7 +111,11 @@ func (s *Keeper[S]) state() (none S, wait *opening, failed *tools.Result) {
 		if s.refused > 0 {
 			did = "takes no session, and is asked again in"
 		}
-		r := tools.Fail(protocol.KindTransient, fmt.Sprintf("%s %s %s: %s", s.of.Name, did, pause.Round(time.Millisecond), s.last))
+		kind := protocol.KindTransient
+		if protocol.KindOf(s.last) == protocol.KindDenied {
+			kind = protocol.KindDenied
+		}
+		r := tools.Fail(kind, fmt.Sprintf("%s %s %s: %s", s.of.Name, did, pause.Round(time.Millisecond), s.last))
 		r.Error.RetryAfter = protocol.Duration(pause)
 		return none, nil, &r
 	}

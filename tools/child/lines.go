@@ -40,10 +40,10 @@ func NewLines(from io.ReadCloser, most int, mend func([]byte) ([]byte, error)) *
 	return &Lines{below: from, from: bufio.NewReader(from), most: most, mend: mend}
 }
 
-// Parts are the id and the result of a message of JSON-RPC, nil if it has none. An error is a
+// Parts are the id, the method and the result of a message of JSON-RPC, nil if it has none. An error is a
 // text that is no single value, and a message that has a name twice: readers differ in which of
 // the two they take. twice says so of an object within it.
-func Parts(message []byte) (id, result []byte, twice, err error) {
+func Parts(message []byte) (id, method, result []byte, twice, err error) {
 	err = wirejson.Read(message, func(r *wirejson.Reader) {
 		if !r.Is('{') {
 			_, twice = r.Doubled()
@@ -55,12 +55,14 @@ func Parts(message []byte) (id, result []byte, twice, err error) {
 			switch string(name) {
 			case "id":
 				id = raw
+			case "method":
+				method = raw
 			case "result":
 				result = raw
 			}
 		})
 	})
-	return id, result, twice, err
+	return id, method, result, twice, err
 }
 
 // Close implements io.Closer.

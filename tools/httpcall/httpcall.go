@@ -8,7 +8,8 @@
 //  2. A redirection to another host is not followed, and no redirection of a request with a secret is.
 //  3. Every attempt of a call carries its key in the header Idempotency-Key. A request of a
 //     tool that must not be repeated is never sent twice by the connection.
-//  4. At most 1 MiB of an answer is kept. The rest is dropped, and the output says so.
+//  4. An answer in an encoding (Content-Encoding), which no request asks for, is none.
+//  5. At most 1 MiB of an answer is kept. The rest is dropped, and the output says so.
 //
 // # Not here
 //
@@ -138,6 +139,7 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 	}
 	req.Header = made.Header
 	req.Header.Set("Idempotency-Key", c.Key)
+	req.Header.Set("Accept-Encoding", "identity") // no header would allow every encoding
 	if req.Header.Get("User-Agent") == "" {
 		req.Header.Set("User-Agent", "simd")
 	}
@@ -227,27 +229,41 @@ func read(made *manifest.Request, a *http.Response) tools.Result {
 func resultOf(made *manifest.Request, a *http.Response, data []byte) tools.Result {
 	switch code := a.StatusCode; {
 	case code >= 200 && code < 300:
+		if coding := encoding(a.Header); coding != "" && len(data) > 0 {
+			return tools.Quote(tools.KindBadOutput, fmt.Sprintf("%s %s: the answer is encoded, which nobody asked for", made.Method, made.Server), ": "+protocol.Short(coding, 80))
+		}
 		return good(a.Header.Get("Content-Type"), data)
 	case code >= 300 && code < 400:
 		return tools.Quote(protocol.KindDenied, fmt.Sprintf("%s %s: status %d leads to another host or too far, or the request has a secret; it is not followed", made.Method, made.Server, code), "")
 	case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:
-		r := refused(tools.KindRateLimited, made, code, data)
+		r := refused(tools.KindRateLimited, made, code, data, a.Header)
 		if code == http.StatusServiceUnavailable {
-			r = refused(protocol.KindTransient, made, code, data)
+			r = refused(protocol.KindTransient, made, code, data, a.Header)
 		}
 		r.Error.RetryAfter = protocol.Duration(RetryAfter(a.Header.Get("Retry-After"), time.Now()))
 		r.Unsent = len(data) == 0 // nothing began
 		return r
 	case code == http.StatusRequestTimeout || code == http.StatusTooEarly || code == http.StatusInternalServerError || code == http.StatusBadGateway || code == http.StatusGatewayTimeout:
-		return refused(protocol.KindTransient, made, code, data)
+		return refused(protocol.KindTransient, made, code, data, a.Header)
 	default:
-		return refused(tools.KindTool, made, code, data)
+		return refused(tools.KindTool, made, code, data, a.Header)
 	}
 }
 
-func refused(kind protocol.ErrorKind, made *manifest.Request, code int, data []byte) tools.Result {
+// encoding is that of the body of an answer; "" = it is as it is.
+func encoding(h http.Header) string {
+	coding := strings.ToLower(strings.TrimSpace(strings.Join(h["Content-Encoding"], ", ")))
+	if coding == "identity" {
+		return ""
+	}
+	return coding
+}
+
+func refused(kind protocol.ErrorKind, made *manifest.Request, code int, data []byte, h http.Header) tools.Result {
 	said := ""
-	if len(data) > 0 {
+	if coding := encoding(h); coding != "" && len(data) > 0 {
+		said = fmt.Sprintf(": its %d bytes are encoded (%s)", len(data), protocol.Short(strings.ToValidUTF8(coding, "\ufffd"), 80))
+	} else if len(data) > 0 {
 		said = ": " + protocol.Short(strings.ToValidUTF8(string(data), "\ufffd"), 512)
 	}
 	return tools.Quote(kind, fmt.Sprintf("%s %s: status %d %s", made.Method, made.Server, code, http.StatusText(code)), said)
@@ -282,7 +298,7 @@ func output(typ string, data []byte) any {
 	}
 	typ, _, _ = strings.Cut(strings.ToLower(typ), ";")
 	if typ = strings.TrimSpace(typ); typ == "application/json" || strings.HasSuffix(typ, "+json") {
-		if v, err := source.ParseValue("answer.json", data, source.Limits{MaxDepth: protocol.MaxNested}); err == nil {
+		if v, err := source.ParseValue("answer.json", data, source.Limits{MaxDepth: protocol.MaxNested, Wide: true}); err == nil {
 			return v
 		}
 	}

@@ -2,11 +2,13 @@ package httpcall
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -87,6 +89,52 @@ func TestConformance(t *testing.T) {
 		}
 		return New(), toolAt(t, s.URL, repeat, true)
 	})
+}
+
+// Promise 4: an answer is asked for as it is, and one in an encoding is none. What it says of an error is not quoted then.
+func TestEncodedAnswers(t *testing.T) {
+	for _, c := range []struct {
+		code         int
+		coding, body string
+		want         string
+	}{
+		{200, "gzip", "\x1f\x8b\b", "bad_output the answer is encoded, which nobody asked for: gzip"},
+		{200, "BR", "{}", "bad_output the answer is encoded, which nobody asked for: br"},
+		{200, "identity", "{}", "ok map[]"},
+		{204, "gzip", "", "ok <nil>"},
+		{418, "gzip", "\x1f\x8b\b", "tool status 418 I'm a teapot: its 3 bytes are encoded (gzip)"},
+	} {
+		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if got := r.Header["Accept-Encoding"]; len(got) != 1 || got[0] != "identity" {
+				t.Errorf("%q", got)
+			}
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Encoding", c.coding)
+			w.WriteHeader(c.code)
+			_, _ = io.WriteString(w, c.body)
+		})
+		r := run(t, toolAt(t, s.URL, manifest.Never, true))
+		got := fmt.Sprint("ok ", r.Output)
+		if r.Error != nil {
+			got = fmt.Sprint(r.Error.Kind, " ", r.Error.Message[strings.Index(r.Error.Message, ": ")+2:])
+		}
+		if got != c.want {
+			t.Errorf("%d %s: %s", c.code, c.coding, got)
+		}
+	}
+}
+
+// A whole number beyond 64 bits is a float; what no float holds leaves the answer a text.
+func TestLargeNumbers(t *testing.T) {
+	for body, want := range map[string]any{`{"id": 18446744073709551615, "n": 7}`: map[string]any{"id": 1.8446744073709552e19, "n": int64(7)}, `{"n": 1e400}`: `{"n": 1e400}`} {
+		s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, body)
+		})
+		if r := run(t, toolAt(t, s.URL, manifest.Never, true)); !reflect.DeepEqual(r.Output, want) {
+			t.Errorf("%s: %#v", body, r.Output)
+		}
+	}
 }
 
 // What each status means.
@@ -214,7 +262,7 @@ func TestAConnectionSendsOnce(t *testing.T) {
 	}
 }
 
-// Promise 4, and what is no JSON.
+// Promise 5, and what is no JSON.
 func TestAnswersAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		typ, body string

@@ -59,6 +59,7 @@ func (c *checker) http() {
 		c.fault(at("implementation", "url"), "", "%s", problem)
 		return
 	}
+	c.dialled(r.address.Hostname(), "implementation", "url")
 	c.secrets(x.Headers, c.tool.Needs, "implementation", "headers")
 	c.secrets(x.Query, c.tool.Needs, "implementation", "query")
 	c.secrets(x.Body, c.tool.Needs, "implementation", "body")

@@ -106,6 +106,8 @@ func (s *Server) Check() []Fault {
 	default:
 		if problem := address(s.URL); problem != "" {
 			c.fault(at("url"), "", "%s", problem)
+		} else if u, err := url.Parse(s.URL); err == nil {
+			c.dialled(u.Hostname(), "url")
 		}
 		c.headers(s)
 	}

@@ -32,6 +32,19 @@ func TestLeaveToRun(t *testing.T) {
 	}
 }
 
+// A host is written as it is dialled, so that people grant what they read.
+func TestHostsAreWrittenAsOnTheWire(t *testing.T) {
+	for host, bad := range map[string]bool{"example.com": false, "EXAMPLE.com": false, "xn--exmple-4nf.com": false, "[::1]": false, "ex\u0430mple.com": true, "①②⑦.⓪.⓪.①": true, "ｅxample.com": true, "example。com": true, "ex%D0%B0mple.com": true} {
+		s := &Server{ID: "s", URL: "https://" + host + "/mcp"}
+		x := &Tool{ID: "t", Implementation: Implementation{Type: HTTP, URL: "https://" + host + "/{/a}"}, Parameters: map[string]any{"properties": map[string]any{"a": map[string]any{}}}}
+		for _, f := range [][]Fault{s.Check(), x.Check()} {
+			if got := fmt.Sprint(f); len(f) > 0 != bad || bad && (!strings.Contains(got, "in ASCII (xn--…)") || !f[0].Strict) {
+				t.Errorf("%s: %s", host, got)
+			}
+		}
+	}
+}
+
 // A tool says which tools its workflow calls. That bounds it, so nobody grants it.
 func TestCalls(t *testing.T) {
 	x := &Tool{ID: "t", Implementation: Implementation{Type: Workflow, ID: "w"}, Needs: []string{"tool:b", "tool:workflow:a", "tool:b"}}

@@ -377,8 +377,16 @@ func (c *checker) need(i, need string) {
 	host, port, err := net.SplitHostPort(what)
 	if n, bad := strconv.Atoi(port); err != nil || host == "" || bad != nil || n < 1 || n > 65535 || strings.ContainsAny(host, "*/ ") {
 		c.fault(at("needs", i), "", "%q names no server; want net:HOST:PORT, such as net:127.0.0.1:8080", protocol.Short(need, 80))
-	} else if strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
-		c.fault(at("needs", i), "", "%q: write the host as it is on the wire, in ASCII (xn--…)", protocol.Short(need, 80))
+	} else {
+		c.dialled(host, "needs", i)
+	}
+}
+
+// dialled refuses a host that is dialled under another name than the one that is written, and that people grant.
+func (c *checker) dialled(host string, steps ...string) {
+	if strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
+		c.fault(steps, "", "%q: write the host as it is on the wire, in ASCII (xn--…)", protocol.Short(host, 80))
+		c.faults[len(c.faults)-1].Strict = steps[0] != "needs"
 	}
 }
 

@@ -13,16 +13,16 @@
 //  3. A server that breaks the protocol is off for the rest of the scene. A server that ends, or
 //     does not answer, starts again after a pause; after five times in a row it is off.
 //     Its output is bounded: 8 MiB a message (over stdio a call with a longer answer, up to 64 MiB, fails), and 10,000 unsolicited messages
-//     or 64 MiB between two answers (and 100 or 64 KiB more for each second between them).
+//     or 64 MiB between two answers (and 100 or 64 KiB more for each second between them), over HTTP on each stream.
 //  4. A program runs in the sandbox, or not at all. Nothing of it is left after Close.
 //  5. A server over HTTP is reached under the rules of tools/httpcall for addresses; only
 //     servers among its needs may be private or local.
 //  6. A call that was sent and has no answer is lost; it is not sent twice. Every attempt
 //     has its key in _meta, under [KeyField]. A call that a server over HTTP refuses with 429 or 503 and no further
-//     message, or with 404 for its session, has not begun. No refused call is a failure of the server.
+//     message, or with another 4xx but 408 and no error of the protocol, has not begun. No refused call is a failure of the server.
 //  7. The caller gets the server's progress reports of its call.
 //  8. Messages that a server over HTTP sends on its own are received as long as the session lasts, even if their
-//     stream breaks off. No call needs that stream.
+//     stream breaks off; then the tools are looked at again. No call needs that stream.
 //  9. A server over HTTP is told of cancelled calls before its session ends; the engine
 //     waits at most 2 s for it.
 //  10. A message with a duplicate name in an object breaks the protocol. In a result it is an error of the

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"mime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -59,6 +60,9 @@ type Executor struct{ servers map[string]*server }
 type server struct {
 	*child.Keeper[*session]
 	ID string
+	// unknown says that the last call was refused with 400, and that the session was ended for that: many servers
+	// answer so, in the place of 404, when they do not know it.
+	unknown atomic.Bool
 }
 
 func newServer(of Server, opt Options) *server {
@@ -123,6 +127,7 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 		return asking.told(s.failed(ctx, open, err, asking))
 	}
 	s.Answered(open)
+	s.unknown.Store(false)
 	return asking.told(resultOf(i, answer))
 }
 

@@ -26,7 +26,7 @@ const (
 )
 
 // listening is the stream on which a server over HTTP says what belongs to no call: questions
-// to persons, and that its tools are others. It lasts as long as the session: when it breaks
+// to persons, and that its tools are others. It is asked for by GET, or without sessions by a subscription (POST). It lasts as long as the session: when it breaks
 // off it is opened again, and a server that has none only ends it with the session, while the
 // library would end the session with it. It hands on whole events, within the bounds for what
 // nobody asked for. Only who reads it uses it, after listen.
@@ -39,7 +39,8 @@ type listening struct {
 	first   <-chan *http.Response // of the first opening; nil = it is over
 	from    *bufio.Reader         // nil = it is to be opened
 	body    io.Closer
-	refused int // times in a row
+	refused int  // times in a row
+	missed  bool // something may have been said while it was not open
 	pause   time.Duration
 	lastID  string
 	pending []byte // of the event that is read
@@ -60,6 +61,7 @@ func listen(w *web, q *http.Request) *http.Response {
 	select {
 	case <-opened:
 	case <-late.C:
+		l.missed = true
 	}
 	return &http.Response{Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {events}}, Body: l, ContentLength: -1, Request: q}
 }
@@ -67,7 +69,13 @@ func listen(w *web, q *http.Request) *http.Response {
 // open asks the server for the stream; nil = it could not be reached.
 func (l *listening) open() *http.Response {
 	q := l.q.Clone(l.q.Context())
-	if l.lastID != "" {
+	switch {
+	case q.GetBody != nil:
+		var err error
+		if q.Body, err = q.GetBody(); err != nil {
+			return nil
+		}
+	case l.lastID != "":
 		q.Header.Set(lastEvent, l.lastID)
 	}
 	a, err := l.of.below.RoundTrip(q)
@@ -120,6 +128,7 @@ func (l *listening) begin() error {
 		if l.first != nil {
 			a, l.first = <-l.first, nil
 		} else {
+			l.missed = true
 			if l.refused >= maxRefused {
 				<-l.q.Context().Done()
 			}
@@ -142,7 +151,9 @@ func (l *listening) begin() error {
 			}
 			continue
 		}
-		l.refused = 0
+		if l.refused = 0; l.missed {
+			l.of.other.Store(true)
+		}
 		l.from, l.body = bufio.NewReaderSize(a.Body, 4<<10), a.Body
 	}
 	return nil
@@ -172,9 +183,14 @@ func (l *listening) next() error {
 		l.leave()
 		return nil
 	}
+	pause, method := l.pause, ""
 	l.heed(event)
-	if l.pending, err = heardEvent(event); err != nil {
+	if l.pending, method, err = l.of.heardEvent(event); err != nil {
 		return err
+	}
+	if method == noMethod && l.q.Method == http.MethodPost { // the server ends the subscription; for the library it goes on
+		l.pending, l.pause = nil, max(l.pause, pause) // a server that has none says so each time
+		l.leave()
 	}
 	return l.unasked.More(len(event))
 }
@@ -190,10 +206,6 @@ func (l *listening) heed(event []byte) {
 		case "retry":
 			if ms, err := strconv.Atoi(value); err == nil && ms > 0 {
 				l.pause = min(time.Duration(ms)*time.Millisecond, maxPause)
-			}
-		case "data":
-			if strings.Contains(value, "notifications/tools/list_changed") {
-				l.of.other.Store(true)
 			}
 		}
 	}

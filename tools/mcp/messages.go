@@ -13,15 +13,36 @@ import (
 	"tavernsim/tools/child"
 )
 
-// sound is a message of a server as the library gets it. An object that has a name twice is
+// toolsChanged is the method by which a server says that its tools are others.
+const toolsChanged = "notifications/tools/list_changed"
+
+// noMethod stands in the place of the method of an answer.
+const noMethod = "\x00"
+
+// sound is received without the method.
+func sound(message []byte) ([]byte, error) {
+	out, _, err := received(message)
+	return out, err
+}
+
+// received is a message of a server as the library gets it, and its method. An object that has a name twice is
 // refused, since nobody knows which of the two is meant: in a result that is an error of the
 // call. So is a result that is no object: the library takes null for one without content; and one that it
 // could not read.
-func sound(message []byte) ([]byte, error) {
-	id, result, why, err := child.Parts(message)
+func received(message []byte) (out []byte, method string, err error) {
+	id, raw, result, why, err := child.Parts(message)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
+	if method = noMethod; raw != nil && json.Unmarshal(raw, &method) != nil {
+		method = noMethod // the library refuses it
+	}
+	out, err = mended(message, id, result, why)
+	return out, method, err
+}
+
+// mended is a message with these parts as the library can read it. why = an object within it has a name twice.
+func mended(message, id, result []byte, why error) ([]byte, error) {
 	if why == nil && result != nil && result[0] == '{' && id != nil {
 		if message, why = readable(message, result); why == nil {
 			return noted(message, result), nil
@@ -40,10 +61,14 @@ func sound(message []byte) ([]byte, error) {
 // taskOnly is the field of _meta that says of a tool that its server offers it as a task only.
 const taskOnly = "simd/task-only"
 
+// holds is the field of _meta that says for how many milliseconds a list of tools holds.
+const holds = "simd/ttl-ms"
+
 // noted is a message in which each tool that a server offers as a task only says so in its _meta: the library does not
-// know the field in which the server says it.
+// know the field in which the server says it. A list of tools says in its _meta how long it holds: the library would give
+// the list once more until then, also when the server has said that it is another one.
 func noted(message, result []byte) []byte {
-	if !bytes.Contains(result, []byte(`"taskSupport"`)) {
+	if !bytes.Contains(result, []byte(`"taskSupport"`)) && !bytes.Contains(result, []byte(`"ttlMs"`)) {
 		return message
 	}
 	var list struct {
@@ -55,24 +80,35 @@ func noted(message, result []byte) []byte {
 	if json.Unmarshal(result, &list) != nil || numbers.Decode(&whole) != nil {
 		return message
 	}
-	all, _ := whole["result"].(map[string]any)["tools"].([]any)
+	page, _ := whole["result"].(map[string]any)
+	all, is := page["tools"].([]any)
+	if !is {
+		return message
+	}
+	if n, is := page["ttlMs"]; is {
+		note(page, holds, n)
+		delete(page, "ttlMs")
+	}
 	for i := range list.Tools[:min(len(list.Tools), len(all))] {
-		tool, is := all[i].(map[string]any)
-		if !is || list.Tools[i].Execution.TaskSupport != "required" {
-			continue
+		if tool, is := all[i].(map[string]any); is && list.Tools[i].Execution.TaskSupport == "required" {
+			note(tool, taskOnly, true)
 		}
-		meta, _ := tool["_meta"].(map[string]any)
-		if meta == nil {
-			meta = map[string]any{}
-		}
-		meta[taskOnly] = true
-		tool["_meta"] = meta
 	}
 	b, err := json.Marshal(whole)
 	if err != nil {
 		return message
 	}
 	return b
+}
+
+// note puts a value into the _meta of an object.
+func note(of map[string]any, name string, v any) {
+	meta, _ := of["_meta"].(map[string]any)
+	if meta == nil {
+		meta = map[string]any{}
+	}
+	meta[name] = v
+	of["_meta"] = meta
 }
 
 var errNoObject = errors.New("it is no object")
@@ -90,8 +126,17 @@ type answer struct {
 func hearing(w *web, kind string, body io.ReadCloser) io.ReadCloser {
 	a := &answer{ReadCloser: body, of: w}
 	if kind == events {
-		from := bufio.NewReader(body)
-		a.next = func() ([]byte, error) { return event(from) }
+		from, unasked, last := bufio.NewReader(body), child.NewUnasked(), 0
+		a.next = func() ([]byte, error) {
+			if last > 0 { // another one follows: it was no answer
+				if err := unasked.More(last); err != nil {
+					return nil, err
+				}
+			}
+			e, err := w.event(from)
+			last = len(e)
+			return e, err
+		}
 		return a
 	}
 	a.next = func() ([]byte, error) {
@@ -99,8 +144,8 @@ func hearing(w *web, kind string, body io.ReadCloser) io.ReadCloser {
 		if err != nil || len(bytes.TrimSpace(b)) == 0 {
 			return nil, cmp.Or(err, io.EOF)
 		}
-		b, err = sound(b)
-		return b, judged(err)
+		b, _, err = w.hears(b)
+		return b, err
 	}
 	return a
 }
@@ -121,22 +166,25 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// judged is the fault of a server whose message was not heard.
-func judged(err error) error {
-	if err == nil {
-		return nil
+// hears is received, and notes that the server says that its tools are others.
+func (w *web) hears(message []byte) (out []byte, method string, err error) {
+	if out, method, err = received(message); err != nil {
+		return nil, "", child.Violated("it wrote what is no message: %w", err)
 	}
-	return child.Violated("it wrote what is no message: %w", err)
+	if method == toolsChanged {
+		w.other.Store(true)
+	}
+	return out, method, nil
 }
 
 // event reads an event of a stream, its data as heard. One that breaks off is dropped, unless
 // its data is whole.
-func event(from *bufio.Reader) ([]byte, error) {
+func (w *web) event(from *bufio.Reader) ([]byte, error) {
 	raw, broken := rawEvent(from)
 	if len(raw) == 0 || errors.Is(broken, errTooLarge) {
 		return nil, broken
 	}
-	e, err := heardEvent(raw)
+	e, _, err := w.heardEvent(raw)
 	if err != nil && broken != nil {
 		return nil, broken
 	}
@@ -164,8 +212,8 @@ func rawEvent(from *bufio.Reader) (event []byte, err error) {
 	}
 }
 
-// heardEvent is an event whose data is as heard.
-func heardEvent(raw []byte) ([]byte, error) {
+// heardEvent is an event whose data is as heard, with the method of the message in it; "" = it has none.
+func (w *web) heardEvent(raw []byte) (event []byte, method string, err error) {
 	var rest strings.Builder
 	var data []string
 	for line := range strings.Lines(string(raw)) {
@@ -178,14 +226,14 @@ func heardEvent(raw []byte) ([]byte, error) {
 	}
 	message := []byte(strings.Join(data, "\n"))
 	if len(bytes.TrimSpace(message)) == 0 {
-		return raw, nil
+		return raw, "", nil
 	}
-	message, err := sound(message)
+	message, method, err = w.hears(message)
 	if err != nil {
-		return nil, judged(err)
+		return nil, "", err
 	}
 	for line := range bytes.SplitSeq(message, []byte("\n")) {
 		rest.WriteString("data: " + string(line) + "\n")
 	}
-	return []byte(rest.String() + "\n"), nil
+	return []byte(rest.String() + "\n"), method, nil
 }

@@ -28,18 +28,27 @@ type readCloser struct {
 	io.Closer
 }
 
-// answers reports whether a text is the error of a request. The ids of requests are numbers.
-func answers(text []byte) bool {
-	var m struct {
-		ID    *float64        `json:"id"`
+// answers reports whether a text is the error of a request.
+func answers(q *http.Request, text []byte) bool {
+	var is, asked struct {
+		ID    any             `json:"id"`
 		Error json.RawMessage `json:"error"`
 	}
-	return json.Unmarshal(text, &m) == nil && m.ID != nil && m.Error != nil
+	if json.Unmarshal(text, &is) != nil || is.ID == nil || is.Error == nil || q.GetBody == nil {
+		return false
+	}
+	body, err := q.GetBody()
+	if err != nil {
+		return false
+	}
+	defer body.Close()
+	return json.NewDecoder(body).Decode(&asked) == nil && is.ID == asked.ID
 }
 
 // refused is a request that a server over HTTP did not take. It leaves the connection as it is.
 type refused struct {
 	status int
+	inside bool          // of a session
 	after  time.Duration // before it may be sent again; 0 = the server does not say
 	said   string
 }
@@ -54,58 +63,80 @@ func (r *refused) Error() string {
 }
 
 // gone reports whether the server has no such session: the protocol wants another one then.
-func (r *refused) gone() bool { return r.status == http.StatusNotFound }
+func (r *refused) gone() bool { return r.inside && r.status == http.StatusNotFound }
 
-// refusalOf is the refusal that an answer to a message is, and nil if it is none. 404 is one where the message belongs
-// to a session, and no error of the message itself comes with it; else there is nothing at the address.
+// busy reports whether the server is well, and takes nothing now.
+func (r *refused) busy() bool {
+	return r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable
+}
+
+// denied reports whether the server does not let in who asks.
+func (r *refused) denied() bool {
+	return r.status == http.StatusUnauthorized || r.status == http.StatusForbidden
+}
+
+// Unwrap gives it a kind.
+func (r *refused) Unwrap() error {
+	if r.denied() {
+		return protocol.Errorf(protocol.KindDenied, "the server lets nobody in without a name that it knows")
+	}
+	return nil
+}
+
+// refusalOf is the refusal that an answer to a message is, and nil if it is none: 503, or 4xx without an error of the message
+// itself. Whether a server has no sessions (server/discover) the library finds out.
 func refusalOf(q *http.Request, a *http.Response) *refused {
-	switch {
-	case q.Method != http.MethodPost:
-		return nil
-	case a.StatusCode == http.StatusTooManyRequests || a.StatusCode == http.StatusServiceUnavailable:
-	case a.StatusCode == http.StatusNotFound && q.Header.Get(sessionID) != "":
-	default:
+	r := &refused{status: a.StatusCode, inside: q.Header.Get(sessionID) != ""}
+	if q.Method != http.MethodPost || !r.busy() && (r.status < 400 || r.status >= 500 || q.Header.Get(methodHeader) == discovers) {
 		return nil
 	}
 	said, _ := io.ReadAll(io.LimitReader(a.Body, maxError))
-	if a.StatusCode == http.StatusNotFound && answers(said) {
+	if !r.busy() && answers(q, said) {
 		a.Body = readCloser{io.MultiReader(bytes.NewReader(said), a.Body), a.Body}
 		return nil
 	}
 	_ = a.Body.Close()
-	said = said[:min(len(said), maxRefusal)]
-	return &refused{a.StatusCode, httpcall.RetryAfter(a.Header.Get("Retry-After"), time.Now()), strings.ToValidUTF8(string(said), "\ufffd")}
+	r.after = httpcall.RetryAfter(a.Header.Get("Retry-After"), time.Now())
+	r.said = strings.ToValidUTF8(string(said[:min(len(said), maxRefusal)]), "\ufffd")
+	return r
 }
 
 // later reports that a server takes no session now, and when it may be asked again.
 func later(err error) (after time.Duration, later bool) {
 	r, ok := errors.AsType[*refused](err)
-	if !ok || r.gone() {
+	if !ok || !r.busy() && !r.denied() {
 		return 0, false
 	}
 	return r.after, true
 }
 
 // refused is the result of a call that the server did not take. Nothing of it began, unless the server is busy and says
-// more than that.
+// more than that, or says 408: what stands before some servers answers so for one that is too slow.
 func (s *server) refused(open *session, why *refused) tools.Result {
-	kind, unsent := protocol.KindTransient, why.said == ""
+	kind, unsent, lost := protocol.KindTransient, true, false
 	switch {
-	case why.gone():
+	case why.gone(), why.inside && why.status == http.StatusBadRequest && s.unknown.CompareAndSwap(false, true):
 		s.Gone(open)
-		unsent = true
-	case why.status == http.StatusTooManyRequests:
-		kind = tools.KindRateLimited
-		fallthrough
+	case why.busy():
+		if unsent = why.said == ""; why.status == http.StatusTooManyRequests {
+			kind = tools.KindRateLimited
+		}
+	case why.denied():
+		kind = protocol.KindDenied
+	case why.status == http.StatusRequestTimeout:
+		unsent, lost = false, true
+	case why.status == http.StatusTooEarly:
 	default:
-		s.Answered(open)
+		kind = tools.KindTool
+		s.unknown.Store(false)
 	}
+	s.Answered(open)
 	said := ""
 	if why.said != "" {
 		said = ": " + why.said
 	}
 	r := tools.Quote(kind, fmt.Sprintf("the MCP server %s: %s", s.ID, why), said)
 	r.Error.RetryAfter = protocol.Duration(why.after)
-	r.Unsent, r.Carried, r.Size = unsent, !unsent, int64(len(why.said))
+	r.Unsent, r.Lost, r.Carried, r.Size = unsent, lost, !unsent, int64(len(why.said))
 	return r
 }

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,8 +28,9 @@ type session struct {
 	client *sdk.ClientSession
 	wire   wire
 
-	looking chan struct{}      // holds who lists the tools again, and guards bad
+	looking chan struct{}      // holds who lists the tools again, and guards bad and holds
 	bad     map[string]refusal // tools that may not be called, and why; nil = not known
+	holds   time.Time          // until when the list of its tools does; zero = until it says otherwise
 	pin     *manifest.Pin
 	id      string
 
@@ -77,7 +79,7 @@ func (s *Server) wire(opt Options) (wire, error) {
 	p.Process, err = child.Start(child.Program{
 		Words: s.Definition.Words(), Files: s.Definition.Script().Files(), Env: env, Servers: s.Definition.Script().Servers(), Mounts: opt.Mounts, Sandbox: opt.Sandbox, Mask: opt.Mask, Mend: sound, GivesUp: "notifications/cancelled", GivenUp: "requestId",
 		Wanted: func(q *jsonrpc.Request) bool {
-			if q.Method == "notifications/tools/list_changed" {
+			if q.Method == toolsChanged {
 				p.other.Store(true)
 			}
 			return q.IsCall() || q.Method == "notifications/progress" // the client refuses a call
@@ -118,6 +120,8 @@ func (s *Server) connect(ctx context.Context, opt Options) (*session, error) {
 		ProgressNotificationHandler: func(_ context.Context, q *sdk.ProgressNotificationClientRequest) {
 			o.hear(q.Params)
 		},
+		// Without one the library subscribes to nothing at a server without sessions. The wire has heard it before.
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {},
 	})
 	client.AddReceivingMiddleware(o.hears)
 	if opt.Asked != nil {
@@ -191,9 +195,12 @@ func lostWire(err error) bool {
 
 // look compares the tools of the server with the pin.
 func (o *session) look(ctx context.Context) error {
-	found, err := list(ctx, o.client)
+	found, lasts, err := list(ctx, o.client)
 	if err != nil {
 		return fmt.Errorf("its tools cannot be listed: %w", err)
+	}
+	if o.holds = (time.Time{}); lasts > 0 {
+		o.holds = time.Now().Add(lasts)
 	}
 	there := map[string]*offered{}
 	for i := range found {
@@ -229,7 +236,7 @@ func (o *session) refuses(ctx context.Context, tool string) *refusal {
 	case <-ctx.Done():
 		return o.unknown(ctx, "another call waits for the list of its tools")
 	}
-	if o.wire.changed() {
+	if o.wire.changed() || !o.holds.IsZero() && time.Now().After(o.holds) {
 		o.bad = nil
 	}
 	if o.bad == nil {
@@ -260,7 +267,10 @@ func (o *session) unknown(ctx context.Context, why string) *refusal {
 	return r
 }
 
-const maxPages = 100
+const (
+	maxPages = 100
+	maxHolds = 24 * time.Hour // that a list of tools does
+)
 
 // offered is a tool of a server, as a pin has it.
 type offered struct {
@@ -271,30 +281,33 @@ type offered struct {
 // TaskOnly is why a tool cannot be used that a server carries out as a task alone.
 const TaskOnly = "the server offers it as a task only (execution.taskSupport: required), and simd makes no tasks of MCP"
 
-// list is all tools of a server.
-func list(ctx context.Context, c *sdk.ClientSession) (found []offered, err error) {
+// list is all tools of a server, and how long the list holds; 0 = the server does not say.
+func list(ctx context.Context, c *sdk.ClientSession) (found []offered, lasts time.Duration, err error) {
 	params := &sdk.ListToolsParams{}
 	for range maxPages {
 		page, err := c.ListTools(ctx, params)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
+		}
+		if ms, _ := page.Meta[holds].(float64); ms > 0 {
+			lasts = min(cmp.Or(lasts, maxHolds), time.Duration(min(ms, float64(maxHolds/time.Millisecond)))*time.Millisecond)
 		}
 		for _, t := range page.Tools {
 			p, err := pinned(t)
 			if err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			found = append(found, offered{p, t.Meta[taskOnly] == true})
 		}
 		if len(found) > manifest.MaxPinned {
-			return nil, child.Violated("it has more than %d tools", manifest.MaxPinned)
+			return nil, 0, child.Violated("it has more than %d tools", manifest.MaxPinned)
 		}
 		if page.NextCursor == "" {
-			return found, nil
+			return found, lasts, nil
 		}
 		params.Cursor = page.NextCursor
 	}
-	return nil, child.Violated("its list of tools has more than %d pages", maxPages)
+	return nil, 0, child.Violated("its list of tools has more than %d pages", maxPages)
 }
 
 func pinned(t *sdk.Tool) (p manifest.Pinned, err error) {
@@ -337,7 +350,7 @@ func Look(ctx context.Context, d *manifest.Server, opt Options) (pin *manifest.P
 		return nil, nil, lookFailed(d, opt, err)
 	}
 	defer o.end(time.Time{})
-	found, err := list(ctx, o.client)
+	found, _, err := list(ctx, o.client)
 	if err != nil {
 		return nil, nil, lookFailed(d, opt, err)
 	}

@@ -101,8 +101,9 @@ func (w *web) RoundTrip(q *http.Request) (*http.Response, error) {
 	if isGoodbye(q) {
 		defer w.untold.add(-1)
 	}
+	q = q.Clone(q.Context())                    // a RoundTripper leaves requests as they are
+	q.Header.Set("Accept-Encoding", "identity") // no header would allow every encoding
 	if len(w.header) > 0 {
-		q = q.Clone(q.Context()) // a RoundTripper leaves requests as they are
 		for name, value := range w.header {
 			if strings.ContainsAny(value, "\r\n\x00") {
 				return nil, errors.New("the secret has characters that a header cannot have")
@@ -110,7 +111,7 @@ func (w *web) RoundTrip(q *http.Request) (*http.Response, error) {
 			q.Header.Set(name, value)
 		}
 	}
-	if q.Method == http.MethodGet && q.Header.Get(lastEvent) == "" {
+	if q.Method == http.MethodGet && q.Header.Get(lastEvent) == "" || q.Method == http.MethodPost && q.Header.Get(methodHeader) == subscribes {
 		return listen(w, q), nil
 	}
 	a, err := w.below.RoundTrip(q)
@@ -120,13 +121,25 @@ func (w *web) RoundTrip(q *http.Request) (*http.Response, error) {
 	if r := refusalOf(q, a); r != nil {
 		return nil, r
 	}
-	a.Body = &bounded{ReadCloser: a.Body, left: child.MaxMessage + 1, of: w}
-	if kind, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type")); a.StatusCode == http.StatusOK && (kind == events || kind == "application/json") {
+	kind, _, _ := mime.ParseMediaType(a.Header.Get("Content-Type"))
+	whole := a.StatusCode == http.StatusOK
+	if !whole || kind != events { // of a stream each event is bounded, and how many there are
+		a.Body = &bounded{ReadCloser: a.Body, left: child.MaxMessage + 1, of: w}
+	}
+	if whole && (kind == events || kind == "application/json") {
 		a.Body = hearing(w, kind, a.Body)
 		a.ContentLength = -1 // it may become another
 	}
 	return a, nil
 }
+
+// methodHeader names the method of a message, where servers have no sessions. subscribes is the one by which a client
+// asks for what such a server says by itself.
+const (
+	methodHeader = "Mcp-Method"
+	subscribes   = "subscriptions/listen"
+	discovers    = "server/discover"
+)
 
 // events is the media type of a stream of events.
 const events = "text/event-stream"

@@ -333,7 +333,7 @@ func resultOf(raw json.RawMessage) tools.Result {
 	if err := json.Unmarshal(raw, &said); err != nil || len(said.Output) == 0 {
 		return bad(len(raw), "the answer is no object with the field output")
 	}
-	output, err := source.ParseValue("output.json", said.Output, source.Limits{MaxDepth: protocol.MaxNested, MaxBytes: child.MaxMessage})
+	output, err := source.ParseValue("output.json", said.Output, source.Limits{MaxDepth: protocol.MaxNested, MaxBytes: child.MaxMessage, Wide: true})
 	if err != nil {
 		return bad(len(raw), "the output is no value: "+err.Error())
 	}

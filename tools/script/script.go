@@ -161,7 +161,7 @@ func output(o sandbox.Output) any {
 		return nil
 	}
 	if strings.IndexByte(`{["-0123456789tfn`, trimmed[0]) >= 0 && json.Valid(trimmed) {
-		if v, err := source.ParseValue("output.json", trimmed, source.Limits{MaxDepth: protocol.MaxNested}); err == nil {
+		if v, err := source.ParseValue("output.json", trimmed, source.Limits{MaxDepth: protocol.MaxNested, Wide: true}); err == nil {
 			return v
 		}
 	}

@@ -89,6 +89,8 @@ func TestParametersAndOutputs(t *testing.T) {
 		`printf '  42 '`:                        int64(42),
 		`printf 'true'`:                         true,
 		`printf '"text"'`:                       "text",
+		`printf '[18446744073709551615]'`:       []any{1.8446744073709552e19},
+		`printf '[1e400]'`:                      `[1e400]`,
 		`echo plain; echo words`:                "plain\nwords\n",
 		`printf '{"a": 1} {"b": 2}'`:            `{"a": 1} {"b": 2}`,
 		`printf '{"a": 1, "a": 2}'`:             `{"a": 1, "a": 2}`,

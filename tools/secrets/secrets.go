@@ -323,7 +323,7 @@ func (s *Store) Value(v any) (out any, found bool, err error) {
 		return v, false, nil
 	}
 	masked = escaped(masked)
-	if v, err := source.ParseValue("output.json", []byte(masked), source.Limits{}); err == nil {
+	if v, err := source.ParseValue("output.json", []byte(masked), source.Limits{Wide: true}); err == nil {
 		return v, true, nil
 	}
 	return masked, true, nil

@@ -5,6 +5,7 @@ import (
 	"encoding/base32"
 	"encoding/hex"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -63,14 +64,14 @@ func (s *search) respelled(text string, depth int) (name, form string) {
 // What a character may be.
 const (
 	begins = 1 << iota // an escape
-	inRow              // of numbers: digits in hex, the x of 0x, and signs
+	inRow              // of numbers: digits in hex, the letters of 0x and 0o, the n behind those of JavaScript, and signs
 )
 
 func escapes() *[256]byte {
 	t := new([256]byte)
 	squeezed := fold()
 	for c := range utf8.RuneSelf {
-		if b := byte(c); value(b) < 16 || b|0x20 == 'x' || squeezed[b] == 0 {
+		if b := byte(c); value(b) < 16 || b|0x20 == 'x' || b|0x20 == 'o' || b == 'n' || squeezed[b] == 0 {
 			t[b] = inRow
 		}
 	}
@@ -177,10 +178,11 @@ func (s *search) rows(text string, depth int) (name, form string) {
 			i++
 		}
 		word := text[begin:i]
-		if len(word) > 2 && word[0] == '0' && word[1]|0x20 == 'x' {
-			word = word[2:]
+		if len(word) > 1 && word[len(word)-1] == 'n' {
+			word = word[:len(word)-1]
 		}
-		number := word != "" && len(word) <= 8 && hexadecimal(word)
+		_, prefix := unprefixed(word, 16)
+		number := prefix || word != "" && len(word) <= 8 && hexadecimal(word)
 		if !number || begin-last > maxBetween {
 			if name, form = s.row(row, depth); name != "" {
 				return name, form
@@ -188,7 +190,7 @@ func (s *search) rows(text string, depth int) (name, form string) {
 			row = row[:0]
 		}
 		first := begin == 0 || text[begin-1] == '\n'
-		if last = i; number && !(first && len(word) > 5) { // dumps begin a line by its place
+		if last = i; number && (prefix || !first || len(word) <= 5) { // dumps begin a line by its place
 			row = append(row, word)
 		}
 		if i == len(text) {
@@ -196,6 +198,34 @@ func (s *search) rows(text string, depth int) (name, form string) {
 		}
 	}
 	return s.row(row, depth)
+}
+
+// unprefixed is a number without what says its base: 0x, 0o, 0b. prefix = it says one; digits "" = that is not this base, where
+// nothing but 0b can be meant otherwise.
+func unprefixed(word string, base int) (digits string, prefix bool) {
+	if len(word) <= 2 || word[0] != '0' {
+		return word, false
+	}
+	most, of := 0, 0
+	switch word[1] | 0x20 {
+	case 'x':
+		most, of = 8, 16
+	case 'o':
+		most, of = 4, 8
+	case 'b':
+		most, of = 8, 2
+	}
+	digits = word[2:]
+	if of == 0 || len(digits) > most || strings.ContainsFunc(digits, func(c rune) bool { return value(byte(c)) >= of }) {
+		return word, false
+	}
+	switch {
+	case of == base:
+		return digits, true
+	case of == 2 && len(word) <= 8:
+		return word, true // in hex it may be several bytes
+	}
+	return "", true
 }
 
 func hexadecimal(word string) bool {
@@ -207,7 +237,7 @@ func hexadecimal(word string) bool {
 	return true
 }
 
-// row looks at what a row of numbers spells, whichever numbers they are.
+// row looks at what a row of numbers spells, whichever numbers they are. A word of hex may stand before it, and among them.
 func (s *search) row(row []string, depth int) (name, form string) {
 	if len(row) < minNumbers {
 		return "", ""
@@ -215,34 +245,38 @@ func (s *search) row(row []string, depth int) (name, form string) {
 	for _, x := range []struct {
 		form              string
 		base, least, most int // digits of a byte
-	}{{"hex", 16, 2, 2}, {"decimal", 10, 1, 3}, {"octal", 8, 3, 3}, {"binary", 2, 7, 8}} {
-		plain := bytesOf(row, x.base, x.least, x.most)
-		if len(plain) < minCoded || s.left <= len(plain) {
-			continue
-		}
-		s.left -= len(plain)
-		if name, form = s.inner(string(plain), x.form, depth); name != "" {
-			return name, form
+	}{{"hex", 16, 2, 2}, {"decimal", 10, 1, 4}, {"octal", 8, 2, 4}, {"binary", 2, 6, 8}} {
+		for rest := row; len(rest) > 0; {
+			var plain []byte
+			if plain, rest = bytesOf(rest, x.base, x.least, x.most); len(plain) < minCoded || s.left <= len(plain) {
+				continue
+			}
+			s.left -= len(plain)
+			if name, form = s.inner(string(plain), x.form, depth); name != "" {
+				return name, form
+			}
 		}
 	}
 	return "", ""
 }
 
-// bytesOf are the bytes that numbers stand for; nil = they are others. A number in hex may have several.
-func bytesOf(row []string, base, least, most int) (out []byte) {
-	for _, word := range row {
-		if base == 16 && len(word)%2 == 0 {
+// bytesOf are the bytes that numbers stand for, up to one that is another, and the numbers behind that. A number in hex
+// may have several.
+func bytesOf(row []string, base, least, most int) (out []byte, rest []string) {
+	for i, word := range row {
+		word, _ = unprefixed(word, base)
+		if base == 16 && word != "" && len(word)%2 == 0 {
 			b, _ := hex.DecodeString(word) // it has been looked at
 			out = append(out, b...)
 			continue
 		}
 		n, err := strconv.ParseUint(word, base, 8)
 		if err != nil || base == 16 || len(word) < least || len(word) > most {
-			return nil
+			return out, row[i+1:]
 		}
 		out = append(out, byte(n))
 	}
-	return out
+	return out, nil
 }
 
 // in32 decodes a word of base32, in capitals or in small letters alone; nil = it is none.

@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"cmp"
 	"slices"
 	"unicode/utf8"
 
@@ -167,6 +168,14 @@ type hit struct {
 	pattern    *pattern
 }
 
+// rank puts plain hits before others that begin at the same place.
+func (h *hit) rank() int {
+	if h.pattern.form == Plain {
+		return 0
+	}
+	return 1
+}
+
 // scan finds all hits. It looks at every byte of every output, and has no branch that depends
 // on whether a byte is squeezed out: where words end, such a branch is foreseen wrongly.
 func (m *Masker) scan(text string) []hit {
@@ -238,7 +247,7 @@ func (m *Masker) hits(text string, runs []run) (hits []hit) {
 		}
 		hits = append(hits, hit{start, r.end, &m.patterns[r.pattern]})
 	}
-	slices.SortFunc(hits, func(a, b hit) int { return a.start - b.start })
+	slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(a.start-b.start, a.rank()-b.rank()) })
 	return hits
 }
 

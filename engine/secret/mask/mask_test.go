@@ -226,6 +226,22 @@ func tricks() map[string]func(string) string {
 		"od -tx8":              func(s string) string { return dumped("abcde"+s, 8, " %016x") },
 		`\u{}`:                 func(s string) string { return each(s, `\u{%x}`) },
 		"zip and base64":       func(s string) string { return b64([]byte(inZip("token: " + s))) },
+		"octal, 0o":            func(s string) string { return each(s, "0o%o, ") },
+		"octal, 0o, lines":     func(s string) string { return each(s, "0o%03o\n") },
+		"octal, four digits":   func(s string) string { return each(s, "%04o ") },
+		"octal, two or three":  func(s string) string { return each(s+"\n\t ", "%o, ") },
+		"decimal, four digits": func(s string) string { return each(s, "%04d ") },
+		"decimal, n":           func(s string) string { return each(s, "%dn,") },
+		"hex, n":               func(s string) string { return each(s, "0x%xn, ") },
+		"binary, 0b":           func(s string) string { return each(s, "0b%08b, ") },
+		"binary, 0b, bin":      func(s string) string { return each(s, "0b%b ") },
+		"binary, 0B, lines":    func(s string) string { return each(s, "0B%08b\n") },
+		"one number":           func(s string) string { return new(big.Int).SetBytes([]byte(s)).Text(10) },
+		"one number, n":        func(s string) string { return new(big.Int).SetBytes([]byte(s+"\n")).Text(10) + "n" },
+		"one number in octal":  func(s string) string { return "0o" + new(big.Int).SetBytes([]byte(s)).Text(8) },
+		"one number in binary": func(s string) string { return "0b" + new(big.Int).SetBytes([]byte(s)).Text(2) },
+		"big words":            func(s string) string { return bigWords("ab" + s) },
+		"big words of a value": func(s string) string { return bigWords(s) },
 		"tags": func(s string) string {
 			return strings.Map(func(r rune) rune {
 				if r < 0x80 {
@@ -255,6 +271,15 @@ func dumped(s string, size int, format string) string {
 			v = v<<8 | uint64(s[i])
 		}
 		fmt.Fprintf(&b, format, v)
+	}
+	return b.String()
+}
+
+// bigWords are numbers of four bytes, the highest first.
+func bigWords(s string) string {
+	var b strings.Builder
+	for at := 0; at+4 <= len(s); at += 4 {
+		fmt.Fprintf(&b, "%d, ", uint32(s[at])<<24|uint32(s[at+1])<<16|uint32(s[at+2])<<8|uint32(s[at+3]))
 	}
 	return b.String()
 }

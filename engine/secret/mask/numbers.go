@@ -11,6 +11,8 @@ import (
 // alphabets of numbers. Letters are compared without their case: the alphabet of base58 that has
 // small letters first is the same, and so is that of base62.
 const (
+	in8  = "01234567"
+	in10 = "0123456789"
 	in36 = "0123456789abcdefghijklmnopqrstuvwxyz"
 	in58 = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 	in62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -21,7 +23,7 @@ const (
 // on the whole value. A third of the digits is a hit.
 func asNumbers(value string) (out []spelling) {
 	for _, text := range []string{value, value + "\n"} {
-		for _, x := range []struct{ form, digits string }{{"base36", in36}, {"base58", in58}, {"base62", in62}, {"base62", az62}} {
+		for _, x := range []struct{ form, digits string }{{"octal", in8}, {"decimal", in10}, {"base36", in36}, {"base58", in58}, {"base62", in62}, {"base62", az62}} {
 			digits := number(text, x.digits)
 			out = append(out, spelling{x.form, digits, part(digits)})
 		}

@@ -64,8 +64,11 @@ func spellings(value string) []spelling {
 		least  int // digits of a word of letters
 	}{{2, "%06o", 6}, {2, "%d", 4}, {4, "%08x", 8}, {4, "%011o", 11}, {4, "%d", 9}, {8, "%016x", 16}} {
 		for offset := range w.size {
-			out = append(out, spelling{inWords, words(value, offset, w.size, w.format), max(1, (n-w.size+1)/w.size) * w.least})
+			out = append(out, spelling{inWords, words(value, offset, w.size, w.format, lowFirst), max(1, (n-w.size+1)/w.size) * w.least})
 		}
+	}
+	for offset := range 4 { // of two bytes and more in hex and octal this order is that of the text
+		out = append(out, spelling{inWords, words(value, offset, 4, "%d", highFirst), max(1, (n-3)/4) * 9})
 	}
 	for offset := range 4 {
 		for _, alphabet := range []string{ascii85, z85} {
@@ -132,13 +135,23 @@ func swapped(value string, offset int) string {
 // inWords is the form of a value in numbers of several bytes.
 const inWords = "words"
 
-// words are numbers of some bytes, as od writes them on this kind of machines, from a place on.
-func words(value string, offset, size int, format string) string {
+// Orders of the bytes of a word: as od writes them on this kind of machines, and as they are sent.
+const (
+	lowFirst  = false
+	highFirst = true
+)
+
+// words are numbers of some bytes, from a place on.
+func words(value string, offset, size int, format string, order bool) string {
 	var b strings.Builder
 	for ; offset+size <= len(value); offset += size {
 		v := uint64(0)
-		for i := size - 1; i >= 0; i-- {
-			v = v<<8 | uint64(value[offset+i])
+		for i := range size {
+			at := offset + i
+			if order == lowFirst {
+				at = offset + size - 1 - i
+			}
+			v = v<<8 | uint64(value[at])
 		}
 		fmt.Fprintf(&b, format, v)
 	}

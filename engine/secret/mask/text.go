@@ -25,7 +25,7 @@ func (m *Masker) After(before, text string) (string, Found) {
 		return text, f
 	}
 	whole := before + text
-	hits := m.scan(whole)
+	hits := spelled(m.scan(whole))
 	rest := replace(whole, hits, new(Found)) // a value that is replaced is no part of what is spelled around it
 	hits = slices.DeleteFunc(hits, func(h hit) bool { return h.end <= len(before) })
 	for i, h := range hits {
@@ -45,6 +45,20 @@ func (m *Masker) After(before, text string) (string, Found) {
 		return text, Found{Withhold: name, Form: form}
 	}
 	return masked, f
+}
+
+// spelled leaves out the hits of other spellings within a plain one of the same secret: of a value with letters beyond ASCII
+// the letters of ASCII alone are one, and they stand in the value itself.
+func spelled(hits []hit) []hit {
+	plain := map[string]int{} // the end of those that begin no later, by secret
+	return slices.DeleteFunc(hits, func(h hit) bool {
+		end := plain[h.pattern.name]
+		if h.pattern.form == Plain {
+			plain[h.pattern.name] = max(end, h.end)
+			return false
+		}
+		return h.end <= end
+	})
 }
 
 func replace(text string, hits []hit, f *Found) string {

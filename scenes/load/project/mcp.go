@@ -60,7 +60,7 @@ func (l *loader) loadServer(file string) {
 	d := &manifest.Server{}
 	l.decoder.Decode(doc, d)
 	for _, f := range d.Check() {
-		l.fault(doc, f.Steps, f.Suggestion, "%s", f.Message)
+		l.saying(f.Strict)(doc, f.Steps, f.Suggestion, "%s", f.Message)
 	}
 	if d.Command != "" {
 		l.scriptFiles(doc, d.Script())

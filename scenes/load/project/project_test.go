@@ -28,7 +28,7 @@ func TestFaults(t *testing.T) {
 
 // What older programs let pass is refused in a project, and a warning in the files of a run that they began.
 func TestNewFaultsOfRuns(t *testing.T) {
-	for _, name := range []string{"begins", "silent"} {
+	for _, name := range []string{"begins", "hosts", "silent"} {
 		a, err := txtar.ParseFile("testdata/faults/" + name + ".txtar")
 		if err != nil {
 			t.Fatal(err)

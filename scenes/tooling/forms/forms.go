@@ -9,6 +9,7 @@
 //  1. If the run has no approvals, or a rule of the operator denies the call, no person is asked: the
 //     answer is no, with the reason.
 //  2. No person is asked for a secret, and an answer that contains one of the operator's secrets is not sent.
+//     Neither a person nor a file sees a value of the operator's, wherever the form has it.
 //  3. A call asks one question after the other, at most [Most].
 //  4. Each call has one file with its questions and answers; a call without questions
 //     has none.
@@ -100,7 +101,7 @@ func (a *Asker) Ask(ctx context.Context, f tools.Form) tools.Filled {
 // ask is Ask; it completes the exchange.
 func (a *Asker) ask(ctx context.Context, x *exchange) tools.Filled {
 	no := func(by string, err error) tools.Filled {
-		x.Result, x.By, x.Why = "declined", by, protocol.Short(err.Error(), 400)
+		x.Result, x.By, x.Why = "declined", by, protocol.Short(a.Secrets().Shown(err.Error()), 400)
 		return tools.Filled{Why: x.Why}
 	}
 	if err := a.may(&x.Form); err != nil {
@@ -141,15 +142,18 @@ func (a *Asker) may(f *tools.Form) error {
 		*f = tools.Form{} // it is not kept, either
 		return protocol.Errorf(protocol.KindLimit, "a call asks at most %d questions", Most)
 	}
+	if err := a.mask(f); err != nil { // before anything is quoted
+		return err
+	}
 	if err := f.Tame(); err != nil {
 		*f = tools.Form{Message: protocol.Short(f.Message, 200)}
 		return err
 	}
-	if masked, err := a.Secrets().Text(f.Message); err != nil {
-		*f = tools.Form{}
+	if err := a.mask(f); err != nil { // what it takes out may have hidden one
 		return err
-	} else if f.Message = masked; len(f.Schema) > 0 && secret.Asks(masked) && writes(f) {
-		return errors.New("it asks for a secret, which nobody is asked for: " + protocol.Short(masked, 80))
+	}
+	if len(f.Schema) > 0 && secret.Asks(f.Message) && writes(f) {
+		return errors.New("it asks for a secret, which nobody is asked for: " + protocol.Short(f.Message, 80))
 	}
 	for _, name := range protocol.SortedKeys(f.Fields()) {
 		s := f.Fields()[name]
@@ -159,6 +163,24 @@ func (a *Asker) may(f *tools.Form) error {
 			return fmt.Errorf("the field %q asks for a secret, which nobody is asked for; secrets are given by --secrets", protocol.Short(name, 80))
 		}
 	}
+	return nil
+}
+
+// mask takes the operator's secrets out of the message of a form. A form whose schema has one, or whose message
+// spells one in another form, is emptied and refused: a schema without a part of it asks for something else.
+func (a *Asker) mask(f *tools.Form) error {
+	masked, err := a.Secrets().Text(f.Message)
+	if err == nil {
+		_, found, unread := a.Secrets().Value(f.Schema)
+		if found || unread != nil {
+			err = errors.New("its schema has a secret of the operator in it")
+		}
+	}
+	if err != nil {
+		*f = tools.Form{}
+		return err
+	}
+	f.Message = masked
 	return nil
 }
 
@@ -203,6 +225,10 @@ func (a *Asker) Left() []tools.Blob {
 		return nil
 	}
 	shown, _ := secret.Hide(plain(a.asked))
+	shown, _, err := a.Secrets().Value(shown) // also of secrets that were given after the question
+	if err != nil {
+		shown = err.Error()
+	}
 	b, err := json.MarshalIndent(shown, "", "  ")
 	if err != nil {
 		return nil // values are values

@@ -129,6 +129,72 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// Promise 2: wherever a form has a secret, and in whichever form, nobody is shown it, and no file has it. Only of a message
+// it is taken out.
+func TestFormsWithASecret(t *testing.T) {
+	in := func(schema map[string]any) tools.Form { return tools.Form{Message: "Which one?", Schema: schema} }
+	forms := map[string]tools.Form{}
+	for _, value := range []string{owned, spelled, "is " + owned + "!", owned[:9] + "\x1b[1m" + owned[9:]} {
+		for name, f := range map[string]tools.Form{
+			"title": form("x", "title", value), "description": form("x", "description", value), "enum": form("x", "enum", []any{"a", value}), "default": form("x", "default", value),
+			"pattern": form("x", "pattern", value), "const": form("x", "const", value), "format": form("x", "format", value), "type": form("x", "type", value), "$ref": form("x", "$ref", value),
+			"minLength": form("x", "minLength", value), "$comment": form("x", "$comment", value), "another": form("x", value, 1), "name": form(value), "name and type": form(value, "type", "object"),
+			"oneOf": form("x", "oneOf", []any{map[string]any{"const": "a", "title": value}}), "items": form("x", "type", "array", "items", map[string]any{"type": "string", "enum": []any{value}}),
+			"required": in(map[string]any{"type": "object", "properties": map[string]any{}, "required": []any{value}}), "no properties": in(map[string]any{"title": value}), "properties": in(map[string]any{"properties": map[string]any{"x": value}}),
+			"long": form("x", "title", value, "description", strings.Repeat("x", 20<<10)),
+		} {
+			forms[fmt.Sprintf("%s %q", name, value)] = f
+		}
+		f := form("x", "type", "object")
+		f.Message = value
+		forms[fmt.Sprintf("message, refused %q", value)] = f
+		forms[fmt.Sprintf("message, long %q", value)] = tools.Form{Message: value + strings.Repeat("x", 5000)}
+		forms[fmt.Sprintf("message, cut %q", value)] = tools.Form{Message: strings.Repeat("x", 185) + " " + value + strings.Repeat("x", 5000)}
+		f = form("x", "title", "Your PIN")
+		f.Message = value
+		forms[fmt.Sprintf("message, for a secret %q", value)] = f
+	}
+	for name, f := range forms {
+		door := &somebody{says: yes(map[string]any{"x": "a"})}
+		a := asker(door)
+		filled := a.Ask(t.Context(), f)
+		said := filled.Why + string(a.Left()[0].Data)
+		if filled.Given || len(door.asked) > 0 || !strings.Contains(said, `"declined"`) || shows(said) {
+			t.Errorf("%s: %d asked, %s", name, len(door.asked), said)
+		}
+	}
+	for name, f := range map[string]tools.Form{"plain": {Message: "Shall " + owned + " go?"}, "with a schema": {Message: "Where to, " + owned + "?", Schema: form("x").Schema}} {
+		door := &somebody{says: yes(map[string]any{"x": "a"})}
+		a := asker(door)
+		a.Ask(t.Context(), f)
+		if len(door.asked) != 1 || !strings.Contains(door.asked[0].Form.Message, "$KARYI{k}") || shows(string(a.Left()[0].Data)) {
+			t.Errorf("%s: %d asked, %s", name, len(door.asked), a.Left()[0].Data)
+		}
+	}
+}
+
+// shows reports whether a text has the secret, or a part of it that is a hit.
+func shows(text string) bool {
+	return strings.Contains(text, owned[:10]) || strings.Contains(text, owned[9:]) || strings.Contains(text, spelled)
+}
+
+// Promise 2: what a person or a service says in the place of an answer, and a secret that was given after a question.
+func TestWhatIsSaidHasNoSecret(t *testing.T) {
+	for _, v := range []approvals.Verdict{{Reason: "it is " + owned}, {Reason: spelled}, {By: owned}, {Yes: true, Answer: map[string]any{"x": "no number " + owned}}, {Yes: true, Answer: map[string]any{owned: "x"}}} {
+		a := asker(&somebody{says: func(*approvals.Question) (approvals.Verdict, error) { return v, nil }})
+		if f := a.Ask(t.Context(), form("x", "type", "integer")); f.Given || shows(f.Why) || shows(string(a.Left()[0].Data)) {
+			t.Errorf("%+v: %+v %s", v, f, a.Left()[0].Data)
+		}
+	}
+	a := asker(&somebody{says: yes(map[string]any{"x": owned})})
+	later := a.Secrets
+	a.Secrets = func() *secrets.Store { return nil }
+	a.Ask(t.Context(), form("x", "title", spelled))
+	if a.Secrets = later; shows(string(a.Left()[0].Data)) || !strings.Contains(string(a.Left()[0].Data), "it has the secret k") {
+		t.Errorf("%s", a.Left()[0].Data)
+	}
+}
+
 // Promise 3, and what a person does not answer in time.
 func TestBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -26,7 +26,7 @@ func (s *Server) Handler(token string) http.Handler {
 			Stateless: stateless, SessionTimeout: idle, DisableLocalhostProtection: true, MaxRequestBodyBytes: MaxMessage, PropagateRequestCancellation: true,
 		})
 	}
-	return &guarded{of: s, sessions: form(false), stateless: form(true), patience: patience, want: sha256.Sum256([]byte("Bearer " + token)), token: token != ""}
+	return &guarded{of: s, sessions: form(false), stateless: form(true), patience: patience, want: sha256.Sum256([]byte(token)), token: token != ""}
 }
 
 // The stateless form of the protocol begins with this version. The library serves it and the older ones,
@@ -54,13 +54,14 @@ type guarded struct {
 
 // ServeHTTP implements http.Handler.
 func (g *guarded) ServeHTTP(w http.ResponseWriter, q *http.Request) {
-	got := sha256.Sum256([]byte(q.Header.Get("Authorization")))
+	scheme, given, _ := strings.Cut(q.Header.Get("Authorization"), " ")
+	got := sha256.Sum256([]byte(given))
 	switch {
 	case !sameSite(q):
 		g.refuse(w, http.StatusForbidden, "requests from pages of other sites are refused (Origin)")
 	case !g.token && !loopback(hostOf(q.Host)):
 		g.refuse(w, http.StatusForbidden, "without a token the host is 127.0.0.1, [::1] or localhost (Host)")
-	case g.token && subtle.ConstantTimeCompare(got[:], g.want[:]) == 0:
+	case g.token && (!strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(got[:], g.want[:]) == 0):
 		w.Header().Set("WWW-Authenticate", `Bearer realm="simd"`)
 		g.refuse(w, http.StatusUnauthorized, "the token is missing or wrong (Authorization: Bearer TOKEN)")
 	case q.ContentLength > MaxMessage:

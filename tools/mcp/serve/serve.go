@@ -287,6 +287,9 @@ func filesOf(blobs []tools.Blob) (list []sdk.Content) {
 		case "image":
 			list = append(list, &sdk.ImageContent{Data: b.Data, MIMEType: b.Type})
 		case "audio":
+			if b.Type == "audio/wave" { // so net/http names it, and clients do not know it
+				b.Type = "audio/wav"
+			}
 			list = append(list, &sdk.AudioContent{Data: b.Data, MIMEType: b.Type})
 		default:
 			sum := sha256.Sum256(b.Data)

@@ -169,7 +169,7 @@ func TestCalls(t *testing.T) {
 func TestFiles(t *testing.T) {
 	r := tools.Output(map[string]any{})
 	r.Attach("red.png", "image/png", []byte("png"))
-	r.Attach("beep.wav", "audio/wav", []byte("wav"))
+	r.Attach("beep.wav", "audio/wave", []byte("wav"))
 	uri := r.Attach("table.csv", "text/csv", []byte("a,b"))
 	r.Attach("empty", "text/plain", nil)
 	r.Attach("huge.bin", "application/octet-stream", make([]byte, MaxMessage))
@@ -180,7 +180,7 @@ func TestFiles(t *testing.T) {
 		t.Fatal(got, err)
 	}
 	picture, sound, file := got.Content[1].(*sdk.ImageContent), got.Content[2].(*sdk.AudioContent), got.Content[3].(*sdk.EmbeddedResource).Resource
-	if string(picture.Data) != "png" || picture.MIMEType != "image/png" || string(sound.Data) != "wav" || string(file.Blob) != "a,b" || file.URI != uri || file.Meta["name"] != "table.csv" {
+	if string(picture.Data) != "png" || picture.MIMEType != "image/png" || string(sound.Data) != "wav" || sound.MIMEType != "audio/wav" || string(file.Blob) != "a,b" || file.URI != uri || file.Meta["name"] != "table.csv" {
 		t.Errorf("%+v %+v %+v", picture, sound, file)
 	}
 	if text := got.Content[5].(*sdk.TextContent).Text; !strings.Contains(text, "The file huge.bin (application/octet-stream, 4194304 bytes) is left out") {
@@ -260,6 +260,10 @@ func TestDoor(t *testing.T) {
 		{"no token", closed.URL, begin, "", "", false, 401},
 		{"wrong token", closed.URL, begin, "Authorization: Bearer s3cre", "", false, 401},
 		{"token", closed.URL, begin, "Authorization: Bearer s3cret", "", false, 200},
+		{"token, small letters", closed.URL, begin, "Authorization: bearer s3cret", "", false, 200},
+		{"token, other scheme", closed.URL, begin, "Authorization: Basic s3cret", "", false, 401},
+		{"token, other letters", closed.URL, begin, "Authorization: Bearer S3cret", "", false, 401},
+		{"token alone", closed.URL, begin, "Authorization: s3cret", "", false, 401},
 		{"token, other name", closed.URL, begin, "Authorization: Bearer s3cret", "simd.example", false, 200},
 		{"large, no token", closed.URL, big, "", "", false, 401},
 	} {

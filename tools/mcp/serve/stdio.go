@@ -137,7 +137,7 @@ func (l *lines) refuse(id string, code int64, why error) error {
 // message is what a client sent, if no object of it has a name twice: readers differ in which of
 // the two they take. Its id is one that an answer can have.
 func message(b []byte) error {
-	id, _, twice, err := child.Parts(b)
+	id, _, _, twice, err := child.Parts(b)
 	if err = cmp.Or(err, twice); err != nil {
 		return err
 	}
