@@ -41,7 +41,7 @@ func (p *prompts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer p.mu.Unlock()
 	body, _ := io.ReadAll(r.Body)
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	q, err := wire.Decode(wire.Chat, string(body))
+	q, err := wire.Decode(wire.Chat, body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return

@@ -323,7 +323,7 @@ func (s *Store) Write(file string) error {
 		return protocol.Errorf(protocol.KindInternal, "grants: %w", err)
 	}
 	if _, err := parse(file, b.Bytes()); err != nil {
-		return protocol.Errorf(protocol.KindLimit, "grants: nothing was written, because the file could not be read again: %w; take grants away that nobody needs: %s PROJECT --revoke", err, command)
+		return protocol.Errorf(protocol.KindLimit, "grants: nothing was written, because the file could not be read again: %w; take grants away that nobody needs: simd tool grant PROJECT --revoke", err)
 	}
 	err := os.MkdirAll(filepath.Dir(file), 0o700)
 	if err == nil {
