@@ -340,7 +340,7 @@ func TestWhoDeliberatesKeepsItsActor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &slow{answer: func(_ context.Context, q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 			if q.Agent == "slow" {
-				time.Sleep(10 * time.Second)
+				<-time.After(10 * time.Second)
 			}
 			return protocol.ModelAnswer{Text: "done", Finish: protocol.FinishStop}, nil
 		}}

@@ -52,7 +52,7 @@ func TestDeliberationOverHTTP(t *testing.T) {
 			if text := Text(d, Limits{}); !strings.Contains(text, "bare") {
 				t.Error(text)
 			}
-			for until := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+			for until := time.Now().Add(time.Minute); ; <-time.After(10 * time.Millisecond) {
 				if err = goleak.Find(before); err == nil || time.Now().After(until) {
 					break
 				}

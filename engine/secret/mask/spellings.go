@@ -135,20 +135,22 @@ func swapped(value string, offset int) string {
 // inWords is the form of a value in numbers of several bytes.
 const inWords = "words"
 
-// Orders of the bytes of a word: as od writes them on this kind of machines, and as they are sent.
+// order is that of the bytes of a word: as od writes them on this kind of machines, or as they are sent.
+type order int
+
 const (
-	lowFirst  = false
-	highFirst = true
+	lowFirst order = iota
+	highFirst
 )
 
 // words are numbers of some bytes, from a place on.
-func words(value string, offset, size int, format string, order bool) string {
+func words(value string, offset, size int, format string, from order) string {
 	var b strings.Builder
 	for ; offset+size <= len(value); offset += size {
 		v := uint64(0)
 		for i := range size {
 			at := offset + i
-			if order == lowFirst {
+			if from == lowFirst {
 				at = offset + size - 1 - i
 			}
 			v = v<<8 | uint64(value[at])

@@ -16,7 +16,7 @@ import (
 )
 
 // busy is a scene of two agents that write into the world at each tick, for ever.
-func busy(t *testing.T, more string) *scenestest.Scene {
+func busy(t *testing.T) *scenestest.Scene {
 	t.Helper()
 	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(`-- scenes/s.yaml --
 id: s
@@ -24,7 +24,7 @@ name: Busy
 schema_version: "1.0"
 agent_instances: [{instance_id: a, profile_id: person, custom_runtime_config: {deliberation_frequency_hz: 1}}, {instance_id: b, profile_id: person}]
 initial_world_state: {n: 0}
-`+more+`-- models/voices.yaml --
+-- models/voices.yaml --
 otherwise:
   calls:
     - {tool: RequestWorldStateUpdateTool, params: {path: n, op: add, value: 1}}
@@ -59,7 +59,7 @@ func TestEndsAreDecided(t *testing.T) {
 		{reason: agenda.StoppedByCondition, until: "world.n >= 6", soon: "world.n >= 2", andLate: "world.n >= 12"},
 	} {
 		t.Run(c.reason, func(t *testing.T) {
-			s := busy(t, "")
+			s := busy(t)
 			if r := s.Run(t, scenestest.Settings{Stop: &c.stop, Until: c.until}); r.Err != nil || r.Reason != c.reason {
 				t.Fatal(r)
 			}
@@ -93,7 +93,7 @@ func otherEnd(t *testing.T, r *protocol.Record, reason string) {
 
 // Whoever ends a scene from outside needs no reason.
 func TestEndsFromOutsideAreTaken(t *testing.T) {
-	s := busy(t, "")
+	s := busy(t)
 	r, err := s.Start(scenestest.Settings{Stop: &agenda.Stop{Ticks: 1 << 40}})
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func TestEndsFromOutsideAreTaken(t *testing.T) {
 // An order that waits for a time beyond the limit is in no fact, and the scene ends at its limit, though it has nothing
 // else to do.
 func TestAnOrderWaitsBeyondTheLimit(t *testing.T) {
-	s, stop := busy(t, ""), agenda.Stop{Ticks: 5}
+	s, stop := busy(t), agenda.Stop{Ticks: 5}
 	rest := &agenda.Intervened{ID: "o", Do: protocol.Encode([]any{map[string]any{"rest": map[string]any{"agents": "a"}}})}
 	wake := &agenda.Intervened{ID: "p", Do: protocol.Encode([]any{map[string]any{"wake": map[string]any{"agents": "a"}}})}
 	set := scenestest.Settings{Stop: &stop, Orders: []*machines.Order{{Intervened: rest, After: 2 * time.Second}, {Intervened: wake, After: time.Hour}}}
@@ -124,7 +124,7 @@ func TestAnOrderWaitsBeyondTheLimit(t *testing.T) {
 
 // What a fork has of its parent was decided under the parent's conditions.
 func TestAForkHasItsOwnEnd(t *testing.T) {
-	s, stop := busy(t, ""), agenda.Stop{Ticks: 1 << 40}
+	s, stop := busy(t), agenda.Stop{Ticks: 1 << 40}
 	if r := s.Run(t, scenestest.Settings{Stop: &stop, InterruptAt: 5}); r.Err != nil || r.Final {
 		t.Fatal(r)
 	}
