@@ -347,7 +347,7 @@ func TestAFailedTurnKeepsWhatItTook(t *testing.T) {
 				set := scenestest.Settings{Model: m, Workers: workers}
 				synctest.Test(t, func(t *testing.T) {
 					set.InterruptAt = interrupt
-					if res = s.Run(t, set); interrupt > 0 {
+					if res = s.Run(t, set); interrupt > 0 && !res.Final { // on a busy machine it may end first
 						set.InterruptAt = 0
 						res = s.Run(t, set)
 					}
