@@ -25,14 +25,17 @@ import (
 type Ladder struct {
 	rules *worldstate.Machine
 	time  func(schedule.Tick) protocol.Time
-	of    Cast
+	cast  Cast
 	rungs []rung // the first is the committed world; by time
 	dirty int    // the first rung whose world is to be decided again
 	asked int    // requests on all rungs
 }
 
-// Cast gives the ordinal and the class of an agent by its instance id; false = there is none.
-type Cast func(agent string) (ordinal uint32, class uint16, ok bool)
+// Cast is what a ladder must know of the agents of a scene.
+type Cast struct {
+	Ordinal func(instance string) (ordinal uint32, ok bool)
+	Class   []uint16 // by ordinal
+}
 
 // rung is the world after the requests of one moment.
 type rung struct {
@@ -63,8 +66,8 @@ type Wish struct {
 const maxWishes = 65536
 
 // New makes a ladder on the committed world, to which the wave of a moment is still to come.
-func New(rules *worldstate.Machine, s worldstate.State, open schedule.Tick, time func(schedule.Tick) protocol.Time, of Cast) *Ladder {
-	return &Ladder{rules: rules, time: time, of: of, rungs: []rung{{at: open - 1, after: s}}, dirty: 1}
+func New(rules *worldstate.Machine, s worldstate.State, open schedule.Tick, time func(schedule.Tick) protocol.Time, cast Cast) *Ladder {
+	return &Ladder{rules: rules, time: time, cast: cast, rungs: []rung{{at: open - 1, after: s}}, dirty: 1}
 }
 
 // Full reports whether it has more requests than it may.
@@ -191,9 +194,9 @@ func (l *Ladder) decide(s worldstate.State, r *rung) error {
 		if !refused {
 			continue
 		}
-		if o, class, ok := l.of(x.By); ok {
+		if o, ok := l.cast.Ordinal(x.By); ok {
 			r.refused = append(r.refused, o)
-			if !classes[class] {
+			if class := l.cast.Class[o]; !classes[class] {
 				classes[class] = true
 				r.some = append(r.some, o)
 			}

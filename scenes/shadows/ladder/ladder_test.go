@@ -28,10 +28,13 @@ func worldOf(t *testing.T) (*worldstate.Machine, worldstate.State) {
 	return rules, worldstate.NewState(doc)
 }
 
-// cast knows agents by one letter, and has them in classes of two.
-func cast(agent string) (ordinal uint32, class uint16, ok bool) {
-	o := strings.Index("abcdef", agent)
-	return uint32(o), uint16(o / 2), o >= 0
+// six are agents of one letter, in classes of two.
+var six = Cast{
+	Ordinal: func(agent string) (uint32, bool) {
+		o := strings.Index("abcdef", agent)
+		return uint32(o), o >= 0
+	},
+	Class: []uint16{0, 0, 1, 1, 2, 2},
 }
 
 // A turn ahead sees the committed world with what was asked for before its moment, in the order of the agents; what the
@@ -39,7 +42,7 @@ func cast(agent string) (ordinal uint32, class uint16, ok bool) {
 func TestLadder(t *testing.T) {
 	rules, state := worldOf(t)
 	path := world.P("x")
-	l := New(rules, state, 0, func(at schedule.Tick) protocol.Time { return 1 + 10*protocol.Time(at) }, cast)
+	l := New(rules, state, 0, func(at schedule.Tick) protocol.Time { return 1 + 10*protocol.Time(at) }, six)
 	ask := func(at schedule.Tick, agent uint32, of schedule.Tick, value int) {
 		q := worldstate.Request{Change: world.Request{ID: "r", By: "a", Profile: "p", Path: path, Op: world.OpSet, Value: protocol.Encode(int64(value))}}
 		l.Ask(at, Wish{agent, of, q.AppendMsg(nil)})
@@ -95,7 +98,7 @@ func TestLadderForeseesExpiries(t *testing.T) {
 		return worldstate.Request{Kind: worldstate.Commands, Change: world.Request{ID: "r" + key, By: "a", Profile: "p"}, Batch: &b}
 	}
 	made := rules.Decide(state, moment(0), []worldstate.Request{set("a", 2*time.Second), set("b", 4*time.Second)})
-	l := New(rules, made.Next, 0, moment, cast)
+	l := New(rules, made.Next, 0, moment, six)
 	path := world.P("c")
 	ask := func(at schedule.Tick, value int) {
 		q := worldstate.Request{Change: world.Request{ID: fmt.Sprint("c", at), By: "a", Profile: "p", Path: path, Op: world.OpSet, Value: protocol.Encode(int64(value))}}
@@ -124,7 +127,7 @@ func TestLadderForeseesExpiries(t *testing.T) {
 // A ladder says whose requests it refuses, as long as they are no facts.
 func TestLadderRefuses(t *testing.T) {
 	rules, state := worldOf(t)
-	l := New(rules, state, 0, func(at schedule.Tick) protocol.Time { return 1 + 10*protocol.Time(at) }, cast)
+	l := New(rules, state, 0, func(at schedule.Tick) protocol.Time { return 1 + 10*protocol.Time(at) }, six)
 	ask := func(at schedule.Tick, agent uint32, by string, op world.Op, value any) {
 		q := worldstate.Request{Change: world.Request{ID: "r" + by, By: by, Profile: "p", Path: world.P("x"), Op: op, Value: protocol.Encode(value)}}
 		l.Ask(at, Wish{agent, at, q.AppendMsg(nil)})
@@ -171,12 +174,16 @@ func TestRefusalsOfACrowd(t *testing.T) {
 	for _, n := range []uint32{10, 1000} {
 		rules, state := worldOf(t)
 		named, looked := uint32(0), uint32(0)
-		l := New(rules, state, 0, func(at schedule.Tick) protocol.Time { return 1 + 10*protocol.Time(at) }, func(agent string) (uint32, uint16, bool) {
-			named++
-			o, err := strconv.Atoi(agent)
-			return uint32(o), uint16(o % 3), err == nil
+		l := New(rules, state, 0, func(at schedule.Tick) protocol.Time { return 1 + 10*protocol.Time(at) }, Cast{
+			Ordinal: func(agent string) (uint32, bool) {
+				named++
+				o, err := strconv.Atoi(agent)
+				return uint32(o), err == nil
+			},
+			Class: make([]uint16, n),
 		})
 		for o := range n {
+			l.cast.Class[o] = uint16(o % 3)
 			q := worldstate.Request{Change: world.Request{ID: "r", By: fmt.Sprint(o), Profile: "p", Path: world.P("x"), Op: world.OpPush, Value: protocol.Encode(int64(1))}}
 			l.Ask(3, Wish{o, 3, q.AppendMsg(nil)})
 		}
