@@ -115,7 +115,15 @@ func (g *Gate) Hint(sent time.Time, h limit.Hints) {
 // configuration was loaded again.
 func (g *Gate) Reopen() { g.do(g.machine.Reopen) }
 
-// Load summarises the gate.
+// Places is how many calls the endpoint is thought to take at once, also while it is shut or opens again. It costs the
+// same however many wait.
+func (g *Gate) Places() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.machine.Width()
+}
+
+// Load summarises the gate. It looks at each call that waits.
 func (g *Gate) Load() limit.Load {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -406,7 +406,11 @@ func (l *Load) Add(o Load) {
 	}
 }
 
-// Load summarises the machine. Calls that pause count as waiting in their class.
+// Width is how many calls the endpoint is thought to take at once, whether the gate is open or not. It costs
+// the same however many wait.
+func (m *Machine) Width() int { return m.width }
+
+// Load summarises the machine. Calls that pause count as waiting in their class. It looks at each call that waits.
 func (m *Machine) Load() Load {
 	l := Load{Out: m.out, Limit: m.allowed()}
 	if m.breaker.open || m.closed != nil {

@@ -265,7 +265,7 @@ func (f *Flight) Passed(g *gate.Gate, d time.Duration, between bool) {
 	if d < time.Millisecond {
 		d = 0
 	}
-	places := g.Load().Limit
+	places := g.Places()
 	f.log.mu.Lock()
 	defer f.log.mu.Unlock()
 	f.place.took.Passed(g.Name(), places, d)

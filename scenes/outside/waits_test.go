@@ -59,3 +59,28 @@ func TestWaitsOfATurn(t *testing.T) {
 		s.close(t)
 	})
 }
+
+// A call that leaves while the gate opens again says how many places the endpoint has, not how many calls may be out just then.
+func TestPlacesWhileTheGateOpens(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, persistencetest.NewCrashDisk(), outside.Options{})
+		f := &llmtest.Fake{Reply: func(_ context.Context, n int, _ *protocol.ModelRequest) (string, error) {
+			if n == 1 {
+				return "", &llm.Failure{Outcome: llm.OutcomeRateLimited, Message: "busy", RetryAfter: 10 * time.Second}
+			}
+			return "yes", nil
+		}}
+		r := table(t, outside.Entry{Kind: effect.KindModel, Executor: outside.Model(gated{f, gate.New("cloud", limit.Options{Concurrency: 4, Fixed: true})}, nil)})
+		r.Log = s.log
+		r.Go(t.Context(), outside.From{Scene: testScene, Agent: "a", Turn: 1}, &effect.Ask{Kind: effect.KindModel, Number: 1, Timeout: time.Minute}, func(x *effect.Answered) {
+			if x.Err != nil {
+				t.Error(x.Err)
+			}
+		})
+		r.Wait()
+		if got := s.log.Ended("a", 1, 1); len(got.Calls) != 1 || got.Calls[0].Places != 4 {
+			t.Errorf("the gate has four places: %+v", got.Calls)
+		}
+		s.close(t)
+	})
+}

@@ -84,6 +84,9 @@ func (d *Driver) handOut(t schedule.Turn) error {
 // runs ahead.
 func (d *Driver) handed(a *one, at schedule.Tick) error {
 	c := &d.classes[a.class]
+	if at >= d.end || c.never != "" || a.broken {
+		return nil
+	}
 	deaf := a.deaf
 	if t := a.last(); t != nil {
 		deaf = t.deaf
@@ -92,15 +95,13 @@ func (d *Driver) handed(a *one, at schedule.Tick) error {
 	if err != nil {
 		return err
 	}
-	refused, err := d.ladder.Refuses(at, func(by string) bool { return d.toldOf(a, by) })
+	refused, err := d.ladder.Refuses(at, a.ordinal, func(other uint32) bool { return d.tells(a, other) })
 	if err != nil {
 		return err
 	}
 	reads = reads || at >= a.lease || d.events.Unsure(a.ordinal, at, deaf) || d.events.Held(a.ordinal, d.tick.time(at))
 	due := d.dueNow(a)
 	switch {
-	case at >= d.end, c.never != "", a.broken:
-		return nil
 	case refused: // who is told of it may have a turn before
 		return d.park(a)
 	case reads, d.ladder.Full():
@@ -118,11 +119,10 @@ func (d *Driver) handed(a *one, at schedule.Tick) error {
 	return d.begin(a, at)
 }
 
-// toldOf reports whether a refusal, when its wave has ended, tells an agent something that nobody foretells: its own, and,
-// of another one that may reach it, that this one is woken by it.
-func (d *Driver) toldOf(a *one, by string) bool {
-	o, ok := d.scene.Ordinal(by)
-	return ok && (o == a.ordinal || d.options.Mode == schedule.Tracked && d.state.Touches(a.ordinal, o))
+// tells reports whether a refusal of another agent, when its wave has ended, tells an agent something that nobody foretells:
+// if the other one may reach it, that it is woken by it. What it was refused itself tells it, too.
+func (d *Driver) tells(a *one, other uint32) bool {
+	return d.options.Mode == schedule.Tracked && d.state.Touches(a.ordinal, other)
 }
 
 // tellsFirst reports whether an agent may hear at a moment what took its time until then: if something expires in the

@@ -251,7 +251,7 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 	}
 	d.fold = machines.AgentFold{Scene: sc, Machine: func(o uint32) *agent.Machine { d.touched[o] = true; return d.agents[o].base }}
 	d.openBudgets(state)
-	d.ladder = ladder.New(sc.Rules, d.view.WorldState(), d.open, d.tick.time)
+	d.ladder = ladder.New(sc.Rules, d.view.WorldState(), d.open, d.tick.time, ladder.Cast{Ordinal: sc.Ordinal, Class: sc.Class})
 	if d.state, err = schedule.New(schedule.Config{Mode: opt.Mode, Classes: of, Window: window, MaxWasted: shareAhead}, rows); err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ type Call struct {
 	Took   time.Duration
 	Waits  []Wait
 	Gate   string // that it passed last; "" = it passed none
-	Places int    // of the gate: as many calls may be out
+	Places int    // of the gate: as many calls may be out when it is open
 }
 
 // Passed notes that a call passed a gate with some places, and how long it waited there.

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Bounds of how often a wave is played again. That takes some 100 ns a call.
+// Bounds of how often a wave is played again. That takes some 100 ns a call, and a few a turn.
 const (
 	// MaxCalls is how many calls a wave may have that is played again.
 	MaxCalls   = 1 << 16
-	mostPlayed = 1 << 12 // calls of a wave that are played again, or
+	mostPlayed = 1 << 12 // calls of a wave that are played again, and turns that are looked at, or
 	leastAgain = 8       // for as many agents, those whose calls took longest
 )
 
@@ -24,7 +24,8 @@ type replay struct {
 	waited bool // some call
 	large  bool // there are more than MaxCalls
 
-	again int // calls that were played again so far
+	again  int // calls that were played again so far
+	looked int // turns of the waves that were
 }
 
 // turned is a turn of the wave.
@@ -141,7 +142,7 @@ func (r *replay) longest(slowest uint32) []uint32 {
 	list := slices.Clone(r.turns)
 	slices.SortFunc(list, func(a, b turned) int { return cmp.Or(cmp.Compare(b.took, a.took), cmp.Compare(a.agent, b.agent)) })
 	of := []uint32{slowest}
-	for _, t := range list[:min(len(list), max(leastAgain, mostPlayed/len(r.calls)))] {
+	for _, t := range list[:min(len(list), max(leastAgain, mostPlayed/max(len(r.calls), len(r.turns))))] {
 		if !slices.Contains(of, t.agent) {
 			of = append(of, t.agent)
 		}
@@ -182,6 +183,7 @@ func (r *replay) without(agent uint32) (over time.Duration) {
 		r.turns[c.turn].over = start + c.took + c.more
 		r.again++
 	})
+	r.looked += len(r.turns)
 	for _, t := range r.turns {
 		if t.agent != agent {
 			over = max(over, t.over+t.rest)

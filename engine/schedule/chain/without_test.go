@@ -128,6 +128,25 @@ func TestWithoutAnAgentOfManyCalls(t *testing.T) {
 	}
 }
 
+// What a wave without an agent costs grows with its turns, too: most of them may have passed no gate.
+func TestWithoutAnAgentOfManyTurns(t *testing.T) {
+	const n = 3000
+	p := none(t)
+	for i := range n {
+		one := chain.Call{Took: time.Duration(1 + i)}
+		if i < 2 { // the second waits for the first
+			one = chain.Call{Took: n}
+			one.Passed("g", 1, time.Duration(n*i))
+		}
+		x := chain.Turn{Agent: uint32(i), Wave: 1, At: 1}
+		x.Add(one)
+		p.Add(x)
+	}
+	if s := p.Show(); s.Agents[0].Saves <= 0 || chain.Turns(p) > 9*n {
+		t.Errorf("%d turns: %d looked at, and %s less without the first", n, chain.Turns(p), s.Agents[0].Saves)
+	}
+}
+
 // A wave of many turns is played again for few of its agents, and a wave of very many for none: all that
 // costs is in proportion to the calls.
 func TestWithoutAnAgentIsBounded(t *testing.T) {

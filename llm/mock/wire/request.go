@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -58,10 +59,21 @@ func (r *reader) member(name string, read func()) {
 	})
 }
 
+// list calls element for every element, which may not be null. What it does not read is passed over.
+func (r *reader) list(element func()) {
+	r.Array(func() {
+		if r.Is('n') {
+			r.Fail("want no null in a list")
+			return
+		}
+		element()
+	})
+}
+
 // whole reads a whole number of a range.
 func (r *reader) whole(low, high int) int {
-	n := r.Int()
-	if n < low || n > high {
+	n, err := strconv.Atoi(string(r.Raw()))
+	if err != nil || n < low || n > high {
 		r.Fail(fmt.Sprintf("want a whole number from %d to %d, which ends", low, high))
 	}
 	return n
@@ -79,8 +91,11 @@ func (r *reader) yes() bool {
 // float reads a number.
 func (r *reader) float() float64 {
 	f, err := strconv.ParseFloat(string(r.Raw()), 64)
-	if err != nil {
+	switch {
+	case errors.Is(err, strconv.ErrRange):
 		r.Fail("want a smaller number, which ends")
+	case err != nil:
+		r.Fail("want a number, which ends")
 	}
 	return f
 }
@@ -160,9 +175,9 @@ func (q *Question) chat(r *reader) {
 	r.object(func(name string) {
 		switch name {
 		case "messages":
-			r.Array(func() { q.chatMessage(r) })
+			r.list(func() { q.chatMessage(r) })
 		case "tools":
-			r.Array(func() { r.member("function", func() { q.tool(r) }) })
+			r.list(func() { r.member("function", func() { q.tool(r) }) })
 		case "response_format":
 			r.member("type", func() { q.JSON = r.Text() != "text" })
 		case "stream_options":
@@ -186,7 +201,7 @@ func (q *Question) chatMessage(r *reader) {
 		case "tool_call_id":
 			m.CallID = r.Text()
 		case "tool_calls":
-			r.Array(func() { addCall(r, &m, chatCall(r)) })
+			r.list(func() { addCall(r, &m, chatCall(r)) })
 		}
 	})
 	q.add(r, m)
@@ -231,9 +246,9 @@ func (q *Question) messages(r *reader) {
 		case "system":
 			q.system = content(r, nil)
 		case "messages":
-			r.Array(func() { q.turn(r) })
+			r.list(func() { q.turn(r) })
 		case "tools":
-			r.Array(func() { q.tool(r) })
+			r.list(func() { q.tool(r) })
 		case "metadata":
 			r.member("user_id", func() { q.Agent = r.Text() })
 		default:
@@ -280,7 +295,7 @@ func content(r *reader, other func(block)) string {
 		return r.Text()
 	}
 	var joined strings.Builder
-	r.Array(func() {
+	r.list(func() {
 		var b block
 		r.object(func(name string) {
 			switch name {
@@ -394,13 +409,10 @@ func texts(r *reader) []string {
 		return []string{r.Text()}
 	}
 	var list []string
-	r.Array(func() {
+	r.list(func() {
 		if len(list) >= maxInputs {
 			r.Fail("want at most 2048 texts")
 			return
-		}
-		if r.Is('n') {
-			r.Fail("want a text")
 		}
 		list = append(list, r.Text())
 	})

@@ -52,6 +52,34 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// What is refused is said in the words of what was wanted. As an element of a list servers take no null.
+func TestDecodeRefuses(t *testing.T) {
+	for _, c := range []struct {
+		p           Protocol
+		field, want string
+	}{
+		{Chat, `"temperature":"warm"`, "want a number"},
+		{Chat, `"temperature":1e999`, "want a smaller number"},
+		{Chat, `"n":1.5`, "want a whole number from 1 to 1"},
+		{Chat, `"max_tokens":"9"`, "want a whole number from 1 to"},
+		{Chat, `"tools":[null]`, "null"},
+		{Chat, `"messages":[null]`, "null"},
+		{Chat, `"messages":[{"role":"user","tool_calls":[null]}]`, "null"},
+		{Chat, `"messages":[{"role":"user","content":[null]}]`, "null"},
+		{Chat, `"stop":["a",null]`, "null"},
+		{Messages, `"system":[null]`, "null"},
+		{Messages, `"tools":[null]`, "null"},
+		{Messages, `"messages":[null]`, "null"},
+		{Messages, `"messages":[{"role":"user","content":[{"type":"tool_result","content":[null]}]}]`, "null"},
+		{Embeddings, `"input":["a",null]`, "null"},
+	} {
+		body := `{"model":"m","max_tokens":9,` + c.field + `,"messages":[{"role":"user","content":"hi"}],"input":"a"}`
+		if _, err := Decode(c.p, []byte(body)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v; want %q", body, err, c.want)
+		}
+	}
+}
+
 func TestPicturesThatServersRefuse(t *testing.T) {
 	for _, url := range []string{"data:image/png;base64,!", "data:image/svg+xml;base64,YQ==", "data:image/png;base64,", "data:image/png,a"} {
 		if q, err := Decode(Chat, []byte(`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"`+url+`"}}]}]}`)); err == nil || !strings.Contains(err.Error(), "a picture in base64") {

@@ -25,9 +25,16 @@ import (
 type Ladder struct {
 	rules *worldstate.Machine
 	time  func(schedule.Tick) protocol.Time
+	cast  Cast
 	rungs []rung // the first is the committed world; by time
 	dirty int    // the first rung whose world is to be decided again
 	asked int    // requests on all rungs
+}
+
+// Cast is what a ladder must know of the agents of a scene.
+type Cast struct {
+	Ordinal func(instance string) (ordinal uint32, ok bool)
+	Class   []uint16 // by ordinal
 }
 
 // rung is the world after the requests of one moment.
@@ -37,7 +44,8 @@ type rung struct {
 	after worldstate.State
 	last  expired // that was asked for
 
-	refused []string // whose requests are, by the instance ids
+	refused []uint32 // whose requests are, sorted
+	some    []uint32 // of these, one of each class
 }
 
 // expired is a world at a moment behind its rung; the zero expired is none.
@@ -58,8 +66,8 @@ type Wish struct {
 const maxWishes = 65536
 
 // New makes a ladder on the committed world, to which the wave of a moment is still to come.
-func New(rules *worldstate.Machine, s worldstate.State, open schedule.Tick, time func(schedule.Tick) protocol.Time) *Ladder {
-	return &Ladder{rules: rules, time: time, rungs: []rung{{at: open - 1, after: s}}, dirty: 1}
+func New(rules *worldstate.Machine, s worldstate.State, open schedule.Tick, time func(schedule.Tick) protocol.Time, cast Cast) *Ladder {
+	return &Ladder{rules: rules, time: time, cast: cast, rungs: []rung{{at: open - 1, after: s}}, dirty: 1}
 }
 
 // Full reports whether it has more requests than it may.
@@ -153,13 +161,20 @@ func (l *Ladder) expire(x *expired, at schedule.Tick) {
 	}
 }
 
-// Refuses reports whether it refuses before a moment what some agent asked for, by its instance id.
-func (l *Ladder) Refuses(at schedule.Tick, some func(agent string) bool) (bool, error) {
+// Refuses reports whether it refuses before a moment what an agent asked for, or what others did whose class tells the
+// agent. tells gets one agent of each class: what it costs does not grow with how many are refused.
+func (l *Ladder) Refuses(at schedule.Tick, agent uint32, tells func(other uint32) bool) (bool, error) {
 	n := sort.Search(len(l.rungs), func(i int) bool { return i > 0 && l.rungs[i].at >= at })
 	if _, err := l.later(n-1, at); err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(l.rungs[:n], func(r rung) bool { return slices.ContainsFunc(r.refused, some) }), nil
+	for i := range l.rungs[:n] {
+		r := &l.rungs[i]
+		if _, own := slices.BinarySearch(r.refused, agent); own || slices.ContainsFunc(r.some, tells) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 func (l *Ladder) decide(s worldstate.State, r *rung) error {
@@ -172,11 +187,21 @@ func (l *Ladder) decide(s worldstate.State, r *rung) error {
 		list[i] = q
 	}
 	made := l.rules.Decide(s, l.time(r.at), list)
-	r.after, r.last, r.refused = made.Next, expired{}, nil
+	r.after, r.last, r.refused, r.some = made.Next, expired{}, nil, nil
+	classes := map[uint16]bool{}
 	for _, f := range made.Facts {
-		if x, refused := f.(*world.Refused); refused {
-			r.refused = append(r.refused, x.By)
+		x, refused := f.(*world.Refused)
+		if !refused {
+			continue
+		}
+		if o, ok := l.cast.Ordinal(x.By); ok {
+			r.refused = append(r.refused, o)
+			if class := l.cast.Class[o]; !classes[class] {
+				classes[class] = true
+				r.some = append(r.some, o)
+			}
 		}
 	}
+	slices.Sort(r.refused)
 	return nil
 }

@@ -3,6 +3,7 @@ package ladder
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -27,12 +28,21 @@ func worldOf(t *testing.T) (*worldstate.Machine, worldstate.State) {
 	return rules, worldstate.NewState(doc)
 }
 
+// six are agents of one letter, in classes of two.
+var six = Cast{
+	Ordinal: func(agent string) (uint32, bool) {
+		o := strings.Index("abcdef", agent)
+		return uint32(o), o >= 0
+	},
+	Class: []uint16{0, 0, 1, 1, 2, 2},
+}
+
 // A turn ahead sees the committed world with what was asked for before its moment, in the order of the agents; what the
 // committed run has, and what is taken back, is seen no more. Promises 1 and 2.
 func TestLadder(t *testing.T) {
 	rules, state := worldOf(t)
 	path := world.P("x")
-	l := New(rules, state, 0, func(at schedule.Tick) protocol.Time { return 1 + 10*protocol.Time(at) })
+	l := New(rules, state, 0, func(at schedule.Tick) protocol.Time { return 1 + 10*protocol.Time(at) }, six)
 	ask := func(at schedule.Tick, agent uint32, of schedule.Tick, value int) {
 		q := worldstate.Request{Change: world.Request{ID: "r", By: "a", Profile: "p", Path: path, Op: world.OpSet, Value: protocol.Encode(int64(value))}}
 		l.Ask(at, Wish{agent, of, q.AppendMsg(nil)})
@@ -88,7 +98,7 @@ func TestLadderForeseesExpiries(t *testing.T) {
 		return worldstate.Request{Kind: worldstate.Commands, Change: world.Request{ID: "r" + key, By: "a", Profile: "p"}, Batch: &b}
 	}
 	made := rules.Decide(state, moment(0), []worldstate.Request{set("a", 2*time.Second), set("b", 4*time.Second)})
-	l := New(rules, made.Next, 0, moment)
+	l := New(rules, made.Next, 0, moment, six)
 	path := world.P("c")
 	ask := func(at schedule.Tick, value int) {
 		q := worldstate.Request{Change: world.Request{ID: fmt.Sprint("c", at), By: "a", Profile: "p", Path: path, Op: world.OpSet, Value: protocol.Encode(int64(value))}}
@@ -117,36 +127,73 @@ func TestLadderForeseesExpiries(t *testing.T) {
 // A ladder says whose requests it refuses, as long as they are no facts.
 func TestLadderRefuses(t *testing.T) {
 	rules, state := worldOf(t)
-	l := New(rules, state, 0, func(at schedule.Tick) protocol.Time { return 1 + 10*protocol.Time(at) })
+	l := New(rules, state, 0, func(at schedule.Tick) protocol.Time { return 1 + 10*protocol.Time(at) }, six)
 	ask := func(at schedule.Tick, agent uint32, by string, op world.Op, value any) {
 		q := worldstate.Request{Change: world.Request{ID: "r" + by, By: by, Profile: "p", Path: world.P("x"), Op: op, Value: protocol.Encode(value)}}
 		l.Ask(at, Wish{agent, at, q.AppendMsg(nil)})
 	}
-	want := func(what string, at schedule.Tick, names string) {
+	want := func(what string, at schedule.Tick, names string, told string) {
 		t.Helper()
-		got := ""
-		for _, name := range []string{"a", "b"} {
-			refuses, err := l.Refuses(at, func(by string) bool { return by == name })
+		own, others := "", ""
+		for o, name := range []string{"a", "b", "c"} {
+			refuses, err := l.Refuses(at, uint32(o), func(uint32) bool { return false })
 			if err != nil {
 				t.Fatal(err)
 			}
 			if refuses {
-				got += name
+				own += name
+			}
+			if refuses, err = l.Refuses(at, 5, func(other uint32) bool { return other/2 == uint32(o)/2 }); err != nil {
+				t.Fatal(err)
+			}
+			if refuses {
+				others += name
 			}
 		}
-		if got != names {
-			t.Errorf("%s: %q are refused something, want %q", what, got, names)
+		if own != names || others != told {
+			t.Errorf("%s: %q are refused something, and the classes of %q; want %q and %q", what, own, others, names, told)
 		}
 	}
 	ask(3, 1, "b", world.OpAdd, int64(1))
-	want("a number", 9, "")
+	want("a number", 9, "", "")
 	ask(2, 0, "a", world.OpSet, "word")
-	want("a text", 9, "b")
-	want("before that moment", 3, "")
+	want("a text", 9, "b", "ab")
+	want("before that moment", 3, "", "")
 	l.Forget(0, 2)
-	want("taken back", 9, "")
+	want("taken back", 9, "", "")
 	ask(3, 0, "a", world.OpPush, int64(1))
-	want("at one moment", 4, "a")
+	ask(3, 2, "c", world.OpPush, int64(1))
+	ask(3, 3, "nobody", world.OpPush, int64(1))
+	want("at one moment", 4, "ac", "abc")
 	l.Commit(3, state)
-	want("committed", 9, "")
+	want("committed", 9, "", "")
+}
+
+// Whoever asks whether it is refused looks at no more agents however many are refused, and names are resolved once.
+func TestRefusalsOfACrowd(t *testing.T) {
+	for _, n := range []uint32{10, 1000} {
+		rules, state := worldOf(t)
+		named, looked := uint32(0), uint32(0)
+		l := New(rules, state, 0, func(at schedule.Tick) protocol.Time { return 1 + 10*protocol.Time(at) }, Cast{
+			Ordinal: func(agent string) (uint32, bool) {
+				named++
+				o, err := strconv.Atoi(agent)
+				return uint32(o), err == nil
+			},
+			Class: make([]uint16, n),
+		})
+		for o := range n {
+			l.cast.Class[o] = uint16(o % 3)
+			q := worldstate.Request{Change: world.Request{ID: "r", By: fmt.Sprint(o), Profile: "p", Path: world.P("x"), Op: world.OpPush, Value: protocol.Encode(int64(1))}}
+			l.Ask(3, Wish{o, 3, q.AppendMsg(nil)})
+		}
+		for o := range n {
+			if refuses, err := l.Refuses(4, n+o, func(uint32) bool { looked++; return false }); err != nil || refuses {
+				t.Fatal(o, refuses, err)
+			}
+		}
+		if named != n || looked != 3*n {
+			t.Errorf("%d are refused: %d names were resolved, and %d agents looked at", n, named, looked)
+		}
+	}
 }
