@@ -4,6 +4,7 @@ package shell
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -64,7 +65,7 @@ func TestCopiesOfOtherAgents(t *testing.T) {
 		script := "echo $KARYI{S} >~/key; (until [ -e /fam/run/" + agent + " ]; do sleep 0.05; done; cat ~/key >/fam/run/y) &"
 		want(t, k.as(t, "ada", script, map[string]string{"S": "swordfish"}), map[string]any{"exit_code": int64(0)})
 		r := k.as(t, agent, ": >/fam/run/"+agent+"; until [ -s /fam/run/y ]; do sleep 0.05; done; cp -r /fam/run bk", nil)
-		if got, _ := r.Output.(map[string]any); !strings.Contains(got["note"].(string), "bk/y") {
+		if got, _ := r.Output.(map[string]any); !strings.Contains(fmt.Sprint(got["note"]), "bk/y") {
 			t.Errorf("%s: %+v", agent, r.Output)
 		}
 		if got := m.of(agent); got != "ada:S" {
