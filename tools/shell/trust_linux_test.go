@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"tavernsim/tools"
 	"tavernsim/tools/mount"
@@ -146,9 +147,34 @@ func TestAMarkStays(t *testing.T) {
 		if err := all.given(s, map[string]string{"S": "swordfish"}); err != nil {
 			t.Fatal(err)
 		}
-		all.leave(s, s.lastSweep() == nil)
+		all.leave(s, lastSweep([]*session{s})[c.bounds] == nil)
 		if got := m.of("ada"); got != c.mark {
 			t.Errorf("%s: %q, want %q", c.bounds, got, c.mark)
 		}
+	}
+}
+
+// Promise 5: the mark of an agent does not move past a file that nobody looked at, whichever session of it sweeps.
+func TestAMarkMovesPastNothing(t *testing.T) {
+	var since time.Time
+	opt := Options{Has: hasSwordfish, Unclean: func(_ string, m folders.Mark) error {
+		since = m.Since
+		return nil
+	}}
+	all, dir := newTrust(&opt), t.TempDir()
+	first := &session{opt: &opt, trust: all, owner: "ada", bounds: []string{dir}}
+	all.enter(first)
+	if err := errors.Join(all.given(first, map[string]string{"S": "swordfish"}), os.WriteFile(dir+"/key", []byte("swordfish"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	mark := since
+	all.leave(first, false) // its last sweep failed
+	next := &session{opt: &opt, trust: all, owner: "ada", bounds: []string{dir}, begun: time.Now().Add(time.Hour)}
+	all.enter(next)
+	if _, err := next.sweep(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir + "/key"); !os.IsNotExist(err) && since.After(mark) {
+		t.Errorf("the mark moved past a file with a secret: %v", err)
 	}
 }
