@@ -122,3 +122,11 @@ func (x *Executor) tookNone(s *session) tools.Result {
 	}
 	return tools.Fail(protocol.KindTransient, fmt.Sprintf("the session took no command: %v", out["session"]))
 }
+
+// lose forgets a session that was halted.
+func (x *Executor) lose(s *session) {
+	s.restarted(x)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.drop(s.owner, s)
+}

@@ -32,7 +32,8 @@
 // The output of a trap EXIT is shown also when errexit ends the shell. For that the shell must know of the trap before a
 // script runs: an earlier script has set it, or the text of this one has the words trap and EXIT (or 0). The output of a
 // trap that the ending script set in another way is lost. With such a trap, or such a text, set -x and the traps ERR and DEBUG
-// of earlier scripts also show the line that runs a script (". /session/N"); otherwise they do not.
+// of earlier scripts also show the line that runs a script (". /session/N"); otherwise they do not. The traps DEBUG and RETURN
+// run for the lines around a script, too.
 //
 // # Not here
 //

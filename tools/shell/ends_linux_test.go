@@ -3,11 +3,16 @@
 package shell
 
 import (
+	"context"
+	"errors"
+	"maps"
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tavernsim/protocol"
@@ -132,4 +137,87 @@ func TestAKilledSandbox(t *testing.T) {
 		t.Error("it has begun")
 	}
 	want(t, k.do(t, "command", "cat begun"), map[string]any{"output": "begun\n", "session_restarted": true})
+}
+
+// A cancelled call returns before anybody has looked at all files: that takes as long as there are some.
+func TestACancelledCallWaitsForNoSweep(t *testing.T) {
+	var ends atomic.Bool
+	release := make(chan struct{})
+	k := newKit(t, Options{Time: long, Has: func(string) bool {
+		if ends.Load() {
+			<-release
+		}
+		return false
+	}})
+	k.secretly(t, "S", "echo >file")
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan tools.Result, 1)
+	go func() {
+		done <- k.Call(ctx, &tools.Call{Tool: definition("command"), Params: map[string]any{"content": "echo begun >>begun; sleep 600"}, Files: k.files, Owner: "ada"})
+	}()
+	eventually(t, "the command runs", func() bool {
+		text, _ := os.ReadFile(k.dir + "/own/begun")
+		return string(text) == "begun\n"
+	})
+	ends.Store(true)
+	cancel()
+	select {
+	case r := <-done:
+		if r.Status != tools.Cancelled || !r.Lost {
+			t.Errorf("%+v", r)
+		}
+	case <-time.After(long):
+		t.Error("it waits for the sweep")
+	}
+	close(release)
+	if err := k.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Close reads a folder that all sessions share once.
+func TestASharedFolderIsReadOnce(t *testing.T) {
+	var reads atomic.Int32
+	k := newKit(t, Options{Has: func(text string) bool {
+		if text == "of all" {
+			reads.Add(1)
+		}
+		return false
+	}})
+	for _, agent := range []string{"ada", "bob", "eve"} {
+		want(t, k.as(t, agent, "printf 'of all' >/fam/run/file", map[string]string{"S": "swordfish"}), said(""))
+	}
+	before := reads.Load()
+	if err := k.Close(); err != nil {
+		t.Error(err)
+	}
+	if n := reads.Load() - before; n != 1 {
+		t.Errorf("it was read %d times", n)
+	}
+}
+
+// A last look is taken again at a folder alone that the machine did not let be seen, a few times.
+func TestALastLookAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		looks := map[string]int{}
+		failed := lookUntil([]string{"fine", "slow", "broken", "other"}, func(dir string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			looks[dir]++
+			switch {
+			case dir == "broken" || dir == "slow" && looks[dir] < 3:
+				return &os.PathError{Op: "open", Path: dir, Err: syscall.EMFILE}
+			case dir == "other":
+				return os.ErrPermission
+			}
+			return nil
+		})
+		if want := map[string]int{"fine": 1, "slow": 3, "broken": lastTries, "other": 1}; !maps.Equal(looks, want) {
+			t.Errorf("%v, want %v", looks, want)
+		}
+		if len(failed) != 2 || !errors.Is(failed["broken"], syscall.EMFILE) || !errors.Is(failed["other"], os.ErrPermission) {
+			t.Errorf("%v", failed)
+		}
+	})
 }

@@ -226,8 +226,14 @@ func (s *session) over(e *ending) {
 	s.signal()
 }
 
-// end ends the session; it returns when no process is left.
+// end ends the session; it returns when no process is left, and what they left was looked at.
 func (s *session) end(why string) {
+	s.halt(why)
+	finish(s)
+}
+
+// halt ends the programs of the session; it returns when none is left, and no file has a secret for them.
+func (s *session) halt(why string) {
 	s.mu.Lock()
 	if s.ended == nil {
 		s.ended = &ending{why: why}
@@ -236,17 +242,9 @@ func (s *session) end(why string) {
 	s.stop()
 	<-s.gone
 	_ = s.term.master.Close()
-	s.follows(context.Background())
 	s.sweeping.Lock()
 	defer s.sweeping.Unlock()
-	if s.clean {
-		return
-	}
-	err := s.lastSweep()
-	s.trust.leave(s, err == nil)
-	_ = s.remove() // a folder for files of the moment
-	s.clean = true
-	close(s.cleaned)
+	s.takeBack()
 }
 
 // follows waits until the session before was cleaned. Both sweep the folders of one agent: the end of the other would

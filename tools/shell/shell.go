@@ -98,13 +98,16 @@ func (x *Executor) Close() error {
 	x.mu.Lock()
 	x.closed = true
 	var all sync.WaitGroup
+	var list []*session
 	for owner, s := range x.open {
 		x.idle[owner].Stop()
-		all.Go(func() { s.end("the scene ends") })
+		list = append(list, s)
+		all.Go(func() { s.halt("the scene ends") })
 	}
 	clear(x.open)
 	x.mu.Unlock()
 	all.Wait()
+	finish(list...)
 	x.ending.Wait()
 	return nil
 }
@@ -229,7 +232,7 @@ func (x *Executor) drop(owner string, s *session) {
 	x.idle[owner].Stop()
 	delete(x.open, owner)
 	delete(x.idle, owner)
-	x.ending.Go(func() { s.end("") }) // it is over: this removes its folder
+	x.ending.Go(func() { s.end("") }) // it is over: this looks at its files, beside the call, and removes its folder
 }
 
 // expire ends a session that nobody called for long.
@@ -255,19 +258,6 @@ func (x *Executor) rest(owner string, is bool) {
 		t.Reset(x.opt.Idle)
 	default:
 		t.Stop()
-	}
-}
-
-// lose ends a session that is of no use any more.
-func (x *Executor) lose(s *session, why string) {
-	s.restarted(x)
-	s.end(why)
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.open[s.owner] == s {
-		x.idle[s.owner].Stop()
-		delete(x.open, s.owner)
-		delete(x.idle, s.owner)
 	}
 }
 
@@ -320,24 +310,30 @@ func (x *Executor) follow(ctx context.Context, s *session, note string) tools.Re
 	if came == done && s.tooLarge() != "" {
 		came = large
 	}
+	why := ""
 	switch came {
 	case left:
-		x.lose(s, "the call was cancelled")
-		r := tools.Fail(protocol.KindCancelled, "the command was ended")
-		r.Lost = true
-		return r
+		why = "the call was cancelled"
 	case large:
-		x.lose(s, s.whyFull())
-		r := tools.Fail(protocol.KindLimit, "the session was ended: "+s.whyFull())
-		r.Lost = true
-		return r
+		why = s.whyFull()
 	case stuck:
-		x.lose(s, "the end of the command was not told")
+		why = "the end of the command was not told"
 	case stopped_:
-		x.lose(s, "the shell stopped itself")
+		why = "the shell stopped itself"
 	case done, over, runs, waits:
+		return x.result(s, came, note)
 	}
-	return x.result(s, came, note)
+	s.halt(why)
+	defer x.lose(s) // behind the answer, which would wait for the look at all its files
+	if came != left && came != large {
+		return x.result(s, came, note)
+	}
+	r := tools.Fail(protocol.KindCancelled, "the command was ended")
+	if came == large {
+		r = tools.Fail(protocol.KindLimit, "the session was ended: "+why)
+	}
+	r.Lost = true
+	return r
 }
 
 // result is the answer about a session.

@@ -1,7 +1,10 @@
 package shell
 
 import (
+	"context"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"tavernsim/tools/shell/folders"
@@ -33,28 +36,81 @@ func (s *session) sweep() (removed folders.Swept, err error) {
 	return removed, err
 }
 
-// How often a last sweep is tried that this machine did not let look at all files, and how long it rests between.
+// finish cleans what halted sessions of one scene left. A folder that several of them have is read once.
+func finish(list ...*session) {
+	list = slices.DeleteFunc(list, func(s *session) bool {
+		s.follows(context.Background())
+		s.sweeping.Lock()
+		if s.clean {
+			s.sweeping.Unlock()
+			return true
+		}
+		s.takeBack()
+		return false
+	})
+	failed := lastSweep(list)
+	for _, s := range list {
+		s.trust.leave(s, !slices.ContainsFunc(s.bounds, func(dir string) bool { return failed[dir] != nil }))
+		_ = s.remove() // a folder for files of the moment
+		s.clean = true
+		close(s.cleaned)
+		s.sweeping.Unlock()
+	}
+}
+
+// lastSweep looks at all files of sessions, whatever their times are: no process is left, and before one could write
+// through a mapping of a file, which moves no time. failed has, by folder, why some were not looked at.
+func lastSweep(list []*session) (failed map[string]error) {
+	var dirs []string
+	var has func(text string) bool
+	for _, s := range list {
+		if has = s.opt.Has; has == nil || s.trust.first(s).IsZero() {
+			return nil // so it is for all of a scene
+		}
+		for _, dir := range s.bounds {
+			if !slices.Contains(dirs, dir) {
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	return lookUntil(dirs, func(dir string) error {
+		_, err := folders.Sweep([]string{dir}, time.Time{}, has)
+		return err
+	})
+}
+
+// How often a folder is looked at that this machine did not let be seen whole, and how long the first rest between is;
+// each is twice as long as the one before.
 const (
-	lastTries = 20
+	lastTries = 5
 	lastPause = 100 * time.Millisecond
 )
 
-// lastSweep looks at all files, whatever their times are: no process is left, and before one could write through a
-// mapping of a file, which moves no time. After an error the mark of the session stays.
-func (s *session) lastSweep() (err error) {
-	s.takeBack()
-	if s.trust.first(s).IsZero() || s.opt.Has == nil {
-		return nil
+// lookUntil looks at folders side by side, and again at one that the machine did not let be seen. failed has the last
+// error of each that was not seen.
+func lookUntil(dirs []string, look func(dir string) error) (failed map[string]error) {
+	errs := make([]error, len(dirs))
+	var all sync.WaitGroup
+	for i, dir := range dirs {
+		all.Go(func() {
+			for try := range lastTries {
+				if try > 0 {
+					<-time.After(lastPause << (try - 1))
+				}
+				if errs[i] = look(dir); !folders.OfMachine(errs[i]) {
+					return
+				}
+			}
+		})
 	}
-	for try := range lastTries {
-		if try > 0 {
-			<-time.After(lastPause)
-		}
-		if _, err = folders.Sweep(s.bounds, time.Time{}, s.opt.Has); !folders.OfMachine(err) {
-			break
+	all.Wait()
+	failed = map[string]error{}
+	for i, dir := range dirs {
+		if errs[i] != nil {
+			failed[dir] = errs[i]
 		}
 	}
-	return err
+	return failed
 }
 
 // toldOf says which files were removed.

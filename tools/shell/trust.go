@@ -91,11 +91,16 @@ func (t *trust) given(s *session, secrets map[string]string) error {
 	return nil
 }
 
-// first is the moment since which programs of a session may have had a secret; zero = none had.
+// first is the moment since which files of a session may have a secret; zero = none has. A mark that an earlier session
+// of its agent could not take back is older than the session.
 func (t *trust) first(s *session) time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.from(s)
+	from, noted := t.from(s), t.noted[s.owner]
+	if !noted.IsZero() && noted.Before(from) {
+		return noted
+	}
+	return from
 }
 
 func (t *trust) from(s *session) time.Time {
@@ -105,7 +110,7 @@ func (t *trust) from(s *session) time.Time {
 	return t.since
 }
 
-// swept moves the mark of a session: what changed before has no secret.
+// swept moves the mark of a session, which has looked at all that changed since the mark: what changed before has no secret.
 func (t *trust) swept(s *session, since time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

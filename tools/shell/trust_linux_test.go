@@ -4,10 +4,12 @@ package shell
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"tavernsim/tools"
 	"tavernsim/tools/mount"
@@ -64,7 +66,7 @@ func TestCopiesOfOtherAgents(t *testing.T) {
 		script := "echo $KARYI{S} >~/key; (until [ -e /fam/run/" + agent + " ]; do sleep 0.05; done; cat ~/key >/fam/run/y) &"
 		want(t, k.as(t, "ada", script, map[string]string{"S": "swordfish"}), map[string]any{"exit_code": int64(0)})
 		r := k.as(t, agent, ": >/fam/run/"+agent+"; until [ -s /fam/run/y ]; do sleep 0.05; done; cp -r /fam/run bk", nil)
-		if got, _ := r.Output.(map[string]any); !strings.Contains(got["note"].(string), "bk/y") {
+		if got, _ := r.Output.(map[string]any); !strings.Contains(fmt.Sprint(got["note"]), "bk/y") {
 			t.Errorf("%s: %+v", agent, r.Output)
 		}
 		if got := m.of(agent); got != "ada:S" {
@@ -145,9 +147,34 @@ func TestAMarkStays(t *testing.T) {
 		if err := all.given(s, map[string]string{"S": "swordfish"}); err != nil {
 			t.Fatal(err)
 		}
-		all.leave(s, s.lastSweep() == nil)
+		all.leave(s, lastSweep([]*session{s})[c.bounds] == nil)
 		if got := m.of("ada"); got != c.mark {
 			t.Errorf("%s: %q, want %q", c.bounds, got, c.mark)
 		}
+	}
+}
+
+// Promise 5: the mark of an agent does not move past a file that nobody looked at, whichever session of it sweeps.
+func TestAMarkMovesPastNothing(t *testing.T) {
+	var since time.Time
+	opt := Options{Has: hasSwordfish, Unclean: func(_ string, m folders.Mark) error {
+		since = m.Since
+		return nil
+	}}
+	all, dir := newTrust(&opt), t.TempDir()
+	first := &session{opt: &opt, trust: all, owner: "ada", bounds: []string{dir}}
+	all.enter(first)
+	if err := errors.Join(all.given(first, map[string]string{"S": "swordfish"}), os.WriteFile(dir+"/key", []byte("swordfish"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	mark := since
+	all.leave(first, false) // its last sweep failed
+	next := &session{opt: &opt, trust: all, owner: "ada", bounds: []string{dir}, begun: time.Now().Add(time.Hour)}
+	all.enter(next)
+	if _, err := next.sweep(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir + "/key"); !os.IsNotExist(err) && since.After(mark) {
+		t.Errorf("the mark moved past a file with a secret: %v", err)
 	}
 }

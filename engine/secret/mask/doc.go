@@ -16,6 +16,8 @@
 //     backwards; characters that stand for others (full-width, bold, circled; tags and selectors of variations, which nobody sees; with accents, or
 //     with what cannot be seen between them); and what is found when base64, base32, hex, escapes, rows of numbers, uuencode, zip, gzip,
 //     zlib, bzip2 or deflate is decoded, up to three times and as long as that is 1 MiB of a text.
+//     Of one large number 20 decimal or 22 octal digits in a row are a hit, and of words 16 to 22 digits: fewer stand in
+//     files of numbers that mean nothing. What has fewer digits is found whole, with no digit beside it.
 //  3. A text without a secret comes back as it was.
 //
 // # Not caught

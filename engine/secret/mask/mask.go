@@ -29,7 +29,8 @@ type pattern struct {
 	name string
 	form string
 	text []byte
-	need int // as many bytes in a row are a hit
+	need int  // as many bytes in a row are a hit
+	sole bool // the text is short, so it is a hit only if no digit is beside it
 }
 
 // place is where a piece stands in a pattern.
@@ -83,16 +84,19 @@ func distinct(value string) int {
 // add adds a spelling and, but of the plain one, that backwards. known has the names and texts of the patterns.
 func (m *Masker) add(name string, sp spelling, known map[string]bool) {
 	text := squeeze(sp.text)
-	if len(text) < sp.need {
-		return
+	need, sole := sp.need, len(text) < sp.need
+	if sole {
+		if need = len(text); sp.form != inWords && !numeric(text) {
+			return
+		}
 	}
-	m.index(pattern{name, sp.form, text, sp.need}, known)
+	m.index(pattern{name, sp.form, text, need, sole}, known)
 	if sp.form == inWords {
 		return // nobody dumps backwards, and these are many
 	}
 	back := slices.Clone(text)
 	slices.Reverse(back)
-	m.index(pattern{name, sp.form + " backwards", back, sp.need}, known)
+	m.index(pattern{name, sp.form + " backwards", back, need, sole}, known)
 }
 
 func (m *Masker) index(p pattern, known map[string]bool) {
@@ -245,7 +249,9 @@ func (m *Masker) hits(text string, runs []run) (hits []hit) {
 				left--
 			}
 		}
-		hits = append(hits, hit{start, r.end, &m.patterns[r.pattern]})
+		if h := (hit{start, r.end, &m.patterns[r.pattern]}); !h.pattern.sole || !within(text, h) {
+			hits = append(hits, h)
+		}
 	}
 	slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(a.start-b.start, a.rank()-b.rank()) })
 	return hits

@@ -20,15 +20,32 @@ const (
 )
 
 // asNumbers are spellings of a value as one large number, alone and as a line: every digit depends
-// on the whole value. A third of the digits is a hit.
+// on the whole value. A third of the digits is a hit, if they are as many as chance does not bring about.
 func asNumbers(value string) (out []spelling) {
 	for _, text := range []string{value, value + "\n"} {
-		for _, x := range []struct{ form, digits string }{{"octal", in8}, {"decimal", in10}, {"base36", in36}, {"base58", in58}, {"base62", in62}, {"base62", az62}} {
+		for _, x := range []struct {
+			form, digits string
+			least        int
+		}{{"octal", in8, 22}, {"decimal", in10, 20}, {"base36", in36, gram}, {"base58", in58, gram}, {"base62", in62, gram}, {"base62", az62, gram}} {
 			digits := number(text, x.digits)
-			out = append(out, spelling{x.form, digits, part(digits)})
+			out = append(out, spelling{x.form, digits, max(part(digits), x.least)})
 		}
 	}
 	return out
+}
+
+// numeric reports whether a squeezed text has digits alone, of decimal or smaller bases.
+func numeric(text []byte) bool {
+	return !slices.ContainsFunc(text, func(c byte) bool { return c < '0' || '9' < c })
+}
+
+// within reports whether a hit of digits is a part of a longer number: a digit of the same kind stands beside it.
+func within(text string, h hit) bool {
+	base := 16
+	if numeric(h.pattern.text) {
+		base = 10
+	}
+	return h.start > 0 && value(text[h.start-1]) < base || h.end < len(text) && value(text[h.end]) < base
 }
 
 // number is a text as a number with these digits.

@@ -15,7 +15,7 @@ import (
 type spelling struct {
 	form string
 	text string
-	need int // squeezed bytes in a row that are a hit
+	need int // squeezed bytes in a row that are a hit; fewer digits or words are one only if they are all and no digit is beside them
 }
 
 // part is how many characters in a row of a value are a hit: a third of it, so that words
@@ -61,14 +61,15 @@ func spellings(value string) []spelling {
 	for _, w := range []struct {
 		size   int
 		format string
-		least  int // digits of a word of letters
-	}{{2, "%06o", 6}, {2, "%d", 4}, {4, "%08x", 8}, {4, "%011o", 11}, {4, "%d", 9}, {8, "%016x", 16}} {
+		digits int // of a word of letters, at least
+		least  int // digits in a row that chance does not bring about
+	}{{2, "%06o", 6, 18}, {2, "%d", 4, 18}, {4, "%08x", 8, 16}, {4, "%011o", 11, 22}, {4, "%d", 9, bigDigits}, {8, "%016x", 16, 16}} {
 		for offset := range w.size {
-			out = append(out, spelling{inWords, words(value, offset, w.size, w.format, lowFirst), max(1, (n-w.size+1)/w.size) * w.least})
+			out = append(out, spelling{inWords, words(value, offset, w.size, w.format, lowFirst), max((n-w.size+1)/w.size*w.digits, w.least)})
 		}
 	}
 	for offset := range 4 { // of two bytes and more in hex and octal this order is that of the text
-		out = append(out, spelling{inWords, words(value, offset, 4, "%d", highFirst), max(1, (n-3)/4) * 9})
+		out = append(out, spelling{inWords, words(value, offset, 4, "%d", highFirst), max((n-3)/4*9, bigDigits)})
 	}
 	for offset := range 4 {
 		for _, alphabet := range []string{ascii85, z85} {
@@ -134,6 +135,9 @@ func swapped(value string, offset int) string {
 
 // inWords is the form of a value in numbers of several bytes.
 const inWords = "words"
+
+// bigDigits are the digits of two decimal words of four letters, at least.
+const bigDigits = 2 * 9
 
 // order is that of the bytes of a word: as od writes them on this kind of machines, or as they are sent.
 type order int

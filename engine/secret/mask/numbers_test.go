@@ -1,0 +1,75 @@
+package mask
+
+import (
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Promise 3 for numbers that mean nothing: files of them have many digits in a row.
+func TestRandomNumbers(t *testing.T) {
+	m := masker(t, "9fQ2xZ7b", "9fQ2xZ7bTk", "another-Secret_9fQ2xZ7b", "sk-Demo_7pW4yH8cR2nM")
+	random := rand.New(rand.NewPCG(1, 2))
+	kinds := []struct {
+		name   string
+		number func() string
+	}{
+		{"five digits", func() string { return fmt.Sprintf("%05d", random.IntN(100_000)) }},
+		{"32 bits", func() string { return strconv.FormatUint(uint64(random.Uint32()), 10) }},
+		{"bytes", func() string { return strconv.Itoa(random.IntN(256)) }},
+		{"floats", func() string { return strconv.FormatFloat(random.Float64(), 'g', -1, 64) }},
+		{"32 bits in octal", func() string { return fmt.Sprintf("%011o", random.Uint32()) }},
+		{"32 bits in hex", func() string { return fmt.Sprintf("%08x", random.Uint32()) }},
+	}
+	texts, size := 40, 256<<10
+	if testing.Short() {
+		texts = 2 * len(kinds)
+	}
+	for i := range texts {
+		kind := kinds[i%len(kinds)]
+		var b strings.Builder
+		for b.Len() < size {
+			b.WriteString(kind.number())
+			b.WriteByte("\n , "[i/len(kinds)%4])
+		}
+		if _, f := m.Text(b.String()); f.Any() {
+			t.Errorf("%s, %d: %+v", kind.name, i, f)
+		}
+	}
+}
+
+// Promise 2 for values of eight characters: they have few digits, and all of them are found.
+func TestNumbersOfShortValues(t *testing.T) {
+	for _, value := range []string{"9fQ2xZ7b", "zfQ2xZ7b", "12345-abcd"} {
+		m := masker(t, value)
+		texts := []string{}
+		for _, base := range []int{8, 10} {
+			for _, line := range []string{value, value + "\n"} {
+				number := new(big.Int).SetBytes([]byte(line)).Text(base)
+				texts = append(texts, number, "id"+number+"n", "12 "+number+", 3")
+			}
+		}
+		for before := range 4 {
+			around := "wxyz"[:before] + value + "rest"
+			for _, w := range []struct {
+				size   int
+				format string
+			}{{2, " %06o"}, {2, " %5d"}, {4, " %08x"}, {4, " %011o"}, {4, " %10d"}} {
+				texts = append(texts, dumped(around, w.size, w.format))
+			}
+			texts = append(texts, bigWords(around))
+		}
+		for _, text := range texts {
+			if _, f := m.Text(text); f.Withhold != "S0" {
+				t.Errorf("%s: %q passes: %+v", value, text, f)
+			}
+		}
+		number := new(big.Int).SetBytes([]byte(value)).Text(10)
+		if _, f := m.Text("1" + number + "1"); len(number) < 20 && f.Any() {
+			t.Errorf("%s within other digits: %+v", number, f)
+		}
+	}
+}
