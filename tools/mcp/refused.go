@@ -13,6 +13,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/tools"
 	"tavernsim/tools/httpcall"
+	"tavernsim/tools/manifest"
 )
 
 // sessionID is the header that names a session.
@@ -110,13 +111,35 @@ func later(err error) (after time.Duration, later bool) {
 	return r.after, true
 }
 
-// refused is the result of a call that the server did not take. Nothing of it began, unless the server is busy and says
-// more than that, or says 408: what stands before some servers answers so for one that is too slow.
-func (s *server) refused(open *session, why *refused) tools.Result {
-	kind, unsent, lost := protocol.KindTransient, true, false
+// proof reports whether the status says that nothing of a call began. The others may follow work: 409, 422 and 424
+// are answers of what carries calls out, and 400 is unless it speaks of the session.
+func (r *refused) proof() bool {
+	switch r.status {
+	case http.StatusBadRequest:
+		return r.inside && strings.Contains(strings.ToLower(r.said), "session")
+	case http.StatusNotFound:
+		return r.inside
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusLengthRequired,
+		http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusUnsupportedMediaType, http.StatusTooEarly,
+		http.StatusUpgradeRequired, http.StatusRequestHeaderFieldsTooLarge:
+		return true
+	}
+	return false
+}
+
+// refused is the result of a call that the server did not take. The session ends that the server may not know. second is
+// that of the session when the call began.
+func (s *server) refused(open *session, why *refused, second bool, repeat manifest.Repeat) tools.Result {
+	kind, unsent, lost := protocol.KindTransient, why.proof(), false
+	bad := why.inside && why.status == http.StatusBadRequest
 	switch {
-	case why.gone(), why.inside && why.status == http.StatusBadRequest && s.unknown.CompareAndSwap(false, true):
-		s.Gone(open)
+	case why.gone(), bad && !second:
+		if bad {
+			open.doubted.Store(true)
+		}
+		if s.Gone(open); !unsent && repeat == manifest.Never {
+			kind = tools.KindTool
+		}
 	case why.busy():
 		if unsent = why.said == ""; why.status == http.StatusTooManyRequests {
 			kind = tools.KindRateLimited
@@ -124,11 +147,12 @@ func (s *server) refused(open *session, why *refused) tools.Result {
 	case why.denied():
 		kind = protocol.KindDenied
 	case why.status == http.StatusRequestTimeout:
-		unsent, lost = false, true
+		lost = true
 	case why.status == http.StatusTooEarly:
 	default:
-		kind = tools.KindTool
-		s.unknown.Store(false)
+		if kind = tools.KindTool; bad {
+			open.second.Store(false)
+		}
 	}
 	s.Answered(open)
 	said := ""

@@ -34,6 +34,10 @@ type session struct {
 	pin     *manifest.Pin
 	id      string
 
+	// Many servers answer 400 in the place of 404 when they do not know a session.
+	doubted atomic.Bool // it was refused with 400, and ended for that
+	second  atomic.Bool // it follows a doubted one: the next 400 means the call, unless one was answered before
+
 	asking   calls // that are out
 	calls    atomic.Int64
 	progress sync.Map // func(tools.Progress) of the calls that want to know, by token
