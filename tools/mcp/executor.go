@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"mime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -68,7 +69,7 @@ func newServer(of Server, opt Options) *server {
 		Open: func(ctx context.Context) (*session, error) {
 			open, err := of.connect(ctx, opt)
 			if err == nil {
-				open.second.Store(last != nil && last.doubted.Load())
+				open.second = last != nil && last.doubted.Load()
 				last = open
 			}
 			return open, err
@@ -112,10 +113,10 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 	if failed != nil {
 		return unsent(*failed)
 	}
-	second := open.second.Load()
+	means := open.means(c.Attempt)
 	if why := open.refuses(ctx, i.Tool); why != nil {
 		if r, ok := errors.AsType[*refused](why.err); ok {
-			return unsent(s.refused(open, r, second, manifest.Free)) // the list, not the call
+			return unsent(s.refused(open, r, means, manifest.Free)) // the list, not the call
 		}
 		return unsent(tools.Quote(cmp.Or(why.kind, protocol.KindUnknown), why.own, why.said))
 	}
@@ -125,17 +126,18 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 	}
 	q := &sdk.CallToolParams{Meta: sdk.Meta{KeyField: c.Key}, Name: i.Tool, Arguments: params}
 	defer open.reporting(q, c.Progress)()
+	ctx = context.WithValue(ctx, leaves{}, new(atomic.Bool))
 	ctx, asking, end := open.asks(ctx, c)
 	defer end()
 	answer, err := open.call(ctx, q)
 	if err != nil {
 		if r, ok := errors.AsType[*refused](err); ok && ctx.Err() == nil {
-			return asking.told(s.refused(open, r, second, c.Tool.Execution.Repeat))
+			return asking.told(s.refused(open, r, means, c.Tool.Execution.Repeat))
 		}
 		return asking.told(s.failed(ctx, open, err, asking))
 	}
 	s.Answered(open)
-	open.second.Store(false)
+	open.judged.Store(true)
 	return asking.told(resultOf(i, answer))
 }
 
@@ -156,7 +158,7 @@ func unsent(r tools.Result) tools.Result {
 func (s *server) failed(ctx context.Context, open *session, err error, asking *asking) tools.Result {
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && ctx.Err() == nil && said.Code != rejected {
 		s.Answered(open)
-		open.second.Store(false)
+		open.judged.Store(true)
 		if said.Code == child.Unsound {
 			return unsoundResult(s.ID, said.Message, 0)
 		}
@@ -189,6 +191,9 @@ func (s *server) failed(ctx context.Context, open *session, err error, asking *a
 	}
 	r := tools.Fail(kind, fmt.Sprintf("the MCP server %s: %s", s.ID, text))
 	r.Own, r.Lost = fmt.Sprintf("the MCP server %s gave no answer", s.ID), true // the cause may quote the server
+	if !open.wire.left(ctx) {
+		return unsent(r) // its session ended before
+	}
 	return r
 }
 

@@ -127,13 +127,17 @@ func (r *refused) proof() bool {
 	return false
 }
 
-// refused is the result of a call that the server did not take. The session ends that the server may not know. second is
-// that of the session when the call began.
-func (s *server) refused(open *session, why *refused, second bool, repeat manifest.Repeat) tools.Result {
+// means reports whether 400 for an attempt that begins now means the call, and not the session: the session follows one
+// that was refused so, and no other call was judged in it, or this one was refused before.
+func (o *session) means(attempt int) bool { return o.second && (attempt > 1 || !o.judged.Load()) }
+
+// refused is the result of a call that the server did not take. The session ends that the server may not know. call says
+// that 400 means the call.
+func (s *server) refused(open *session, why *refused, call bool, repeat manifest.Repeat) tools.Result {
 	kind, unsent, lost := protocol.KindTransient, why.proof(), false
 	bad := why.inside && why.status == http.StatusBadRequest
 	switch {
-	case why.gone(), bad && !second:
+	case why.gone(), bad && !call:
 		if bad {
 			open.doubted.Store(true)
 		}
@@ -151,7 +155,7 @@ func (s *server) refused(open *session, why *refused, second bool, repeat manife
 	case why.status == http.StatusTooEarly:
 	default:
 		if kind = tools.KindTool; bad {
-			open.second.Store(false)
+			open.judged.Store(true)
 		}
 	}
 	s.Answered(open)

@@ -272,3 +272,19 @@ func TestNobodyIsLetIn(t *testing.T) {
 		says(t, x)
 	}
 }
+
+// A call whose session ends before anything of it is sent has not begun.
+func TestSessionsThatEndBeforeACall(t *testing.T) {
+	x := (&bare{sessions: true}).start(t, Options{})
+	says(t, x)
+	open, failed := x.servers["s"].Session(t.Context())
+	if failed != nil {
+		t.Fatal(failed.Error)
+	}
+	_ = open.client.Close()
+	if r := call(t.Context(), x, sayTool(t, manifest.Never), toolstest.Long); r.Error == nil || r.Error.Kind != protocol.KindTransient || !r.Unsent || r.Carried {
+		t.Errorf("%+v %+v", r, r.Error)
+	}
+	x.servers["s"].Skip()
+	says(t, x)
+}
