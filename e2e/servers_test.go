@@ -61,8 +61,8 @@ func llmock(t *testing.T) *server {
 	if program == "" {
 		t.Skip("SIMD_TEST_LLMOCK names no program")
 	}
-	address := serve(t, func(address, port string) *exec.Cmd {
-		return exec.Command(program, "--port", port, "--fixtures", "testdata/llmock.json", "--log-level", "warn")
+	address := serve(t, func(ctx context.Context, _, port string) *exec.Cmd {
+		return exec.CommandContext(ctx, program, "--port", port, "--fixtures", "testdata/llmock.json", "--log-level", "warn")
 	})
 	return &server{url: "http://" + address + "/v1", model: "any", mock: true}
 }
@@ -78,13 +78,13 @@ func ollama(t *testing.T, program string) *server {
 			t.Fatal(err)
 		}
 	}
-	command := func(address string, args ...string) *exec.Cmd {
-		c := exec.Command(program, args...)
+	command := func(ctx context.Context, address string, args ...string) *exec.Cmd {
+		c := exec.CommandContext(ctx, program, args...)
 		c.Env = []string{"HOME=" + dir, "OLLAMA_MODELS=" + dir + "/models", "OLLAMA_HOST=" + address, "PATH=" + os.Getenv("PATH")}
 		return c
 	}
-	address := serve(t, func(address, _ string) *exec.Cmd { return command(address, "serve") })
-	create := command(address, "create", "parrot", "-f", filepath.Join(dir, "Modelfile"))
+	address := serve(t, func(ctx context.Context, address, _ string) *exec.Cmd { return command(ctx, address, "serve") })
+	create := command(t.Context(), address, "create", "parrot", "-f", filepath.Join(dir, "Modelfile"))
 	if out, err := create.CombinedOutput(); err != nil {
 		t.Fatalf("ollama create: %v\n%s", err, out)
 	}
@@ -92,7 +92,7 @@ func ollama(t *testing.T, program string) *server {
 }
 
 // serve starts a server on a free port and waits until it listens. It ends with the test.
-func serve(t *testing.T, command func(address, port string) *exec.Cmd) (address string) {
+func serve(t *testing.T, command func(ctx context.Context, address, port string) *exec.Cmd) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -101,13 +101,17 @@ func serve(t *testing.T, command func(address, port string) *exec.Cmd) (address 
 	address = l.Addr().String()
 	_ = l.Close()
 	_, port, _ := net.SplitHostPort(address)
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	c := command(address, port)
+	lives, end := context.WithCancel(context.Background())
+	c := command(lives, address, port)
 	c.Stdout, c.Stderr = os.Stderr, os.Stderr
+	c.Cancel, c.WaitDelay = func() error { return c.Process.Signal(os.Interrupt) }, 10*time.Second // then it is killed
 	if err := c.Start(); err != nil {
+		end()
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { cancel(); _ = c.Process.Signal(os.Interrupt); _ = c.Wait() })
+	t.Cleanup(func() { end(); _ = c.Wait() })
+	ctx, cancel := context.WithTimeout(lives, time.Minute)
+	defer cancel()
 	for ctx.Err() == nil {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		if err == nil {

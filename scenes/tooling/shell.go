@@ -29,6 +29,7 @@ type sessions struct {
 	leave    Leave // who is asked for secrets
 	executor *shell.Executor
 	leaks    *leaks.Count
+	beside   *folders.Beside // of Mounts.Agent
 }
 
 // Asking gives the executors for the table of a scene. l says who is asked for secrets, and, if
@@ -60,6 +61,7 @@ func (x *sessions) close() {
 	if x.executor != nil {
 		_ = x.executor.Close() // it ends what runs, and has nothing to say
 	}
+	x.beside.Close()
 }
 
 // owned gives a call of a session, or one for a secret, what it needs of the agent, and what
@@ -161,7 +163,7 @@ func (s *Set) unclean(owner string, m folders.Mark) error {
 	case s.opt.Mounts.Files != "":
 		return m.Note(s.opt.Mounts.sessions(), s.opt.Mounts.Files, mount.Folder(owner))
 	case s.opt.Mounts.Agent != "":
-		return m.NoteBeside(s.opt.Mounts.Agent)
+		return s.shell.beside.Note(m)
 	}
 	return nil
 }
@@ -182,7 +184,7 @@ func (s *Set) Clean() error {
 		s.takeBack()
 		removed, err = folders.Clean(s.opt.Mounts.sessions(), s.opt.Mounts.Files, s.opt.Secrets.Has, s.hasSecret)
 	case s.opt.Mounts.Agent != "":
-		removed, err = folders.CleanBeside(s.opt.Mounts.Agent, s.opt.Secrets.Has, s.hasSecret)
+		removed, err = s.shell.beside.Clean(s.opt.Secrets.Has, s.hasSecret)
 	}
 	if list := slices.Concat(removed.Files, removed.Unread); len(list) > 0 && s.opt.Warn != nil {
 		s.opt.Warn(fmt.Sprintf("%d files were removed that programs with secrets had written when simd was killed: %s", len(list), s.maskSaid(protocol.Short(strings.Join(list, ", "), 1<<10))))

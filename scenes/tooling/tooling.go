@@ -60,6 +60,7 @@ import (
 	"tavernsim/tools/sandbox"
 	"tavernsim/tools/script"
 	"tavernsim/tools/secrets"
+	"tavernsim/tools/shell/folders"
 	"tavernsim/tools/toolmock"
 	"tavernsim/tools/toolreplay"
 )
@@ -173,7 +174,7 @@ func New(opt Options) (*Set, error) {
 // ForTries makes the tools of a project ready for [Set.Try], also if all of them are
 // workflows.
 func ForTries(opt Options) (*Set, error) {
-	s := &Set{opt: opt, tools: map[string]*toolOf{}, refs: files.NewReferences(opt.Mounts.sessions()), mock: opt.Project.ToolMock(), board: &progress.Board{}, replayed: &replayed{}, shell: sessions{leaks: new(leaks.Count)}}
+	s := &Set{opt: opt, tools: map[string]*toolOf{}, refs: files.NewReferences(opt.Mounts.sessions()), mock: opt.Project.ToolMock(), board: &progress.Board{}, replayed: &replayed{}, shell: sessions{leaks: new(leaks.Count), beside: folders.NewBeside(opt.Mounts.Agent)}}
 	s.files = files.New(s.refs)
 	if opt.before != nil {
 		s.files = opt.before.files

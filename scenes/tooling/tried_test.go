@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"tavernsim/protocol"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/tooling"
 	"tavernsim/tools/sandbox"
@@ -59,6 +60,16 @@ func TestWhatAKilledCallLeaves(t *testing.T) {
 	mark, err := os.ReadFile(own + ".unclean.json")
 	if err != nil {
 		t.Fatal(err)
+	}
+	other := open(store)
+	if err := other.Clean(); protocol.KindOf(err) != protocol.KindConflict {
+		t.Errorf("a call that lives: %v", err)
+	}
+	other.Close()
+	for _, name := range []string{own + "/key", own + ".unclean.json"} {
+		if _, err := os.Stat(name); err != nil {
+			t.Error(err)
+		}
 	}
 	if err := os.WriteFile(own+"/go", nil, 0o644); err != nil {
 		t.Fatal(err)

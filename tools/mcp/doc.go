@@ -19,10 +19,12 @@
 //     servers among its needs may be private or local.
 //  6. A call that was sent and has no answer is lost; it is not sent twice. Every attempt
 //     has its key in _meta, under [KeyField]. A call that a server over HTTP refuses with 429 or 503 and no further
-//     message, or with another 4xx but 408 and no error of the protocol, has not begun. No refused call is a failure of the server.
+//     message, with a 4xx that is answered before a call is looked at, or with 400 that speaks of the session, has not begun.
+//     With 408 it is lost; with another 4xx it failed, and may have begun. No refused call is a failure of the server.
 //  7. The caller gets the server's progress reports of its call.
 //  8. Messages that a server over HTTP sends on its own are received as long as the session lasts, even if their
-//     stream breaks off; then the tools are looked at again. No call needs that stream.
+//     stream breaks off; then the tools are looked at again. A stream that ends at once is opened again ever later, at most after a
+//     minute. No call needs that stream.
 //  9. A server over HTTP is told of cancelled calls before its session ends; the engine
 //     waits at most 2 s for it.
 //  10. A message with a duplicate name in an object breaks the protocol. In a result it is an error of the

@@ -60,15 +60,20 @@ type Executor struct{ servers map[string]*server }
 type server struct {
 	*child.Keeper[*session]
 	ID string
-	// unknown says that the last call was refused with 400, and that the session was ended for that: many servers
-	// answer so, in the place of 404, when they do not know it.
-	unknown atomic.Bool
 }
 
 func newServer(of Server, opt Options) *server {
+	var last *session // that was opened; the keeper opens one after another
 	return &server{ID: of.Definition.ID, Keeper: child.Keep(child.Of[*session]{
 		Name: "the MCP server " + of.Definition.ID, Start: opt.Start, Pause: opt.Pause, Group: opt.Group, End: (*session).end, Final: final, Later: later,
-		Open: func(ctx context.Context) (*session, error) { return of.connect(ctx, opt) },
+		Open: func(ctx context.Context) (*session, error) {
+			open, err := of.connect(ctx, opt)
+			if err == nil {
+				open.second = last != nil && last.doubted.Load()
+				last = open
+			}
+			return open, err
+		},
 		Failed: func(off string) {
 			if opt.Failed != nil {
 				opt.Failed("mcp:"+of.Definition.ID, off)
@@ -108,9 +113,10 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 	if failed != nil {
 		return unsent(*failed)
 	}
+	means := open.means(c.Attempt)
 	if why := open.refuses(ctx, i.Tool); why != nil {
 		if r, ok := errors.AsType[*refused](why.err); ok {
-			return unsent(s.refused(open, r)) // the list, not the call
+			return unsent(s.refused(open, r, means, manifest.Free)) // the list, not the call
 		}
 		return unsent(tools.Quote(cmp.Or(why.kind, protocol.KindUnknown), why.own, why.said))
 	}
@@ -120,14 +126,18 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 	}
 	q := &sdk.CallToolParams{Meta: sdk.Meta{KeyField: c.Key}, Name: i.Tool, Arguments: params}
 	defer open.reporting(q, c.Progress)()
+	ctx = context.WithValue(ctx, leaves{}, new(atomic.Bool))
 	ctx, asking, end := open.asks(ctx, c)
 	defer end()
 	answer, err := open.call(ctx, q)
 	if err != nil {
+		if r, ok := errors.AsType[*refused](err); ok && ctx.Err() == nil {
+			return asking.told(s.refused(open, r, means, c.Tool.Execution.Repeat))
+		}
 		return asking.told(s.failed(ctx, open, err, asking))
 	}
 	s.Answered(open)
-	s.unknown.Store(false)
+	open.judged.Store(true)
 	return asking.told(resultOf(i, answer))
 }
 
@@ -138,18 +148,17 @@ const rejected = -32005
 // maxData bounds the data of an error that is shown, in bytes.
 const maxData = 512
 
+// unsent is the result of a call that never left, whatever came of what had to be asked before.
 func unsent(r tools.Result) tools.Result {
-	r.Unsent = true
+	r.Unsent, r.Carried, r.Lost = true, false, false
 	return r
 }
 
 // failed is the result of a call without an answer, or with an error in its place.
 func (s *server) failed(ctx context.Context, open *session, err error, asking *asking) tools.Result {
-	if r, ok := errors.AsType[*refused](err); ok && ctx.Err() == nil {
-		return s.refused(open, r)
-	}
 	if said, ok := errors.AsType[*jsonrpc.Error](err); ok && ctx.Err() == nil && said.Code != rejected {
 		s.Answered(open)
+		open.judged.Store(true)
 		if said.Code == child.Unsound {
 			return unsoundResult(s.ID, said.Message, 0)
 		}
@@ -182,6 +191,9 @@ func (s *server) failed(ctx context.Context, open *session, err error, asking *a
 	}
 	r := tools.Fail(kind, fmt.Sprintf("the MCP server %s: %s", s.ID, text))
 	r.Own, r.Lost = fmt.Sprintf("the MCP server %s gave no answer", s.ID), true // the cause may quote the server
+	if !open.wire.left(ctx) {
+		return unsent(r) // its session ended before
+	}
 	return r
 }
 

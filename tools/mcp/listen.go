@@ -39,9 +39,11 @@ type listening struct {
 	first   <-chan *http.Response // of the first opening; nil = it is over
 	from    *bufio.Reader         // nil = it is to be opened
 	body    io.Closer
-	refused int  // times in a row
-	missed  bool // something may have been said while it was not open
-	pause   time.Duration
+	refused int           // times in a row
+	missed  bool          // something may have been said while it was not open
+	least   time.Duration // of the pauses: what the server wants, or minPause
+	pause   time.Duration // that comes next; least again after a stream that lasted longer, or said more than an acknowledgement
+	since   time.Time     // when it was opened
 	lastID  string
 	pending []byte // of the event that is read
 }
@@ -49,7 +51,7 @@ type listening struct {
 // listen opens the stream, and does not wait long for the server.
 func listen(w *web, q *http.Request) *http.Response {
 	ctx, stop := context.WithCancel(q.Context())
-	l := &listening{of: w, q: q.Clone(ctx), stop: stop, unasked: child.NewUnasked(), pause: minPause}
+	l := &listening{of: w, q: q.Clone(ctx), stop: stop, unasked: child.NewUnasked(), least: minPause, pause: minPause}
 	first, opened := make(chan *http.Response, 1), make(chan struct{})
 	go func() {
 		defer close(opened)
@@ -101,6 +103,9 @@ func (l *listening) Close() error {
 // leave closes what is open.
 func (l *listening) leave() {
 	if l.from != nil {
+		if time.Since(l.since) > l.pause {
+			l.pause = l.least
+		}
 		l.body.Close()
 		l.from = nil
 	}
@@ -138,6 +143,9 @@ func (l *listening) begin() error {
 			a = l.open()
 		}
 		if err := l.q.Context().Err(); err != nil {
+			if a != nil {
+				a.Body.Close()
+			}
 			return err
 		}
 		l.refused++
@@ -154,6 +162,7 @@ func (l *listening) begin() error {
 		if l.refused = 0; l.missed {
 			l.of.other.Store(true)
 		}
+		l.since = time.Now()
 		l.from, l.body = bufio.NewReaderSize(a.Body, 4<<10), a.Body
 	}
 	return nil
@@ -183,29 +192,32 @@ func (l *listening) next() error {
 		l.leave()
 		return nil
 	}
-	pause, method := l.pause, ""
 	l.heed(event)
+	method := ""
 	if l.pending, method, err = l.of.heardEvent(event); err != nil {
 		return err
 	}
-	if method == noMethod && l.q.Method == http.MethodPost { // the server ends the subscription; for the library it goes on
-		l.pending, l.pause = nil, max(l.pause, pause) // a server that has none says so each time
+	switch {
+	case method == noMethod && l.q.Method == http.MethodPost: // the server ends the subscription; for the library it goes on
+		l.pending = nil
 		l.leave()
+	case method != "" && method != acknowledges:
+		l.pause = l.least
 	}
 	return l.unasked.More(len(event))
 }
 
 // heed looks at the fields of an event.
 func (l *listening) heed(event []byte) {
-	l.pause = minPause
 	for line := range strings.Lines(string(event)) {
 		name, value, _ := strings.Cut(strings.TrimRight(line, "\r\n"), ":")
 		switch value = strings.TrimPrefix(value, " "); name {
 		case "id":
 			l.lastID = value
 		case "retry":
-			if ms, err := strconv.Atoi(value); err == nil && ms > 0 {
-				l.pause = min(time.Duration(ms)*time.Millisecond, maxPause)
+			ms, err := strconv.Atoi(value)
+			if wants := time.Duration(min(ms, int(maxPause/time.Millisecond))) * time.Millisecond; err == nil && ms > 0 && wants != l.least {
+				l.least, l.pause = wants, wants
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/tools"
 	"tavernsim/tools/httpcall"
+	"tavernsim/tools/manifest"
 )
 
 // sessionID is the header that names a session.
@@ -110,13 +111,39 @@ func later(err error) (after time.Duration, later bool) {
 	return r.after, true
 }
 
-// refused is the result of a call that the server did not take. Nothing of it began, unless the server is busy and says
-// more than that, or says 408: what stands before some servers answers so for one that is too slow.
-func (s *server) refused(open *session, why *refused) tools.Result {
-	kind, unsent, lost := protocol.KindTransient, true, false
+// proof reports whether the status says that nothing of a call began. The others may follow work: 409, 422 and 424
+// are answers of what carries calls out, and 400 is unless it speaks of the session.
+func (r *refused) proof() bool {
+	switch r.status {
+	case http.StatusBadRequest:
+		return r.inside && strings.Contains(strings.ToLower(r.said), "session")
+	case http.StatusNotFound:
+		return r.inside
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusLengthRequired,
+		http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusUnsupportedMediaType, http.StatusTooEarly,
+		http.StatusUpgradeRequired, http.StatusRequestHeaderFieldsTooLarge:
+		return true
+	}
+	return false
+}
+
+// means reports whether 400 for an attempt that begins now means the call, and not the session: the session follows one
+// that was refused so, and no other call was judged in it, or this one was refused before.
+func (o *session) means(attempt int) bool { return o.second && (attempt > 1 || !o.judged.Load()) }
+
+// refused is the result of a call that the server did not take. The session ends that the server may not know. call says
+// that 400 means the call.
+func (s *server) refused(open *session, why *refused, call bool, repeat manifest.Repeat) tools.Result {
+	kind, unsent, lost := protocol.KindTransient, why.proof(), false
+	bad := why.inside && why.status == http.StatusBadRequest
 	switch {
-	case why.gone(), why.inside && why.status == http.StatusBadRequest && s.unknown.CompareAndSwap(false, true):
-		s.Gone(open)
+	case why.gone(), bad && !call:
+		if bad {
+			open.doubted.Store(true)
+		}
+		if s.Gone(open); !unsent && repeat == manifest.Never {
+			kind = tools.KindTool
+		}
 	case why.busy():
 		if unsent = why.said == ""; why.status == http.StatusTooManyRequests {
 			kind = tools.KindRateLimited
@@ -124,11 +151,12 @@ func (s *server) refused(open *session, why *refused) tools.Result {
 	case why.denied():
 		kind = protocol.KindDenied
 	case why.status == http.StatusRequestTimeout:
-		unsent, lost = false, true
+		lost = true
 	case why.status == http.StatusTooEarly:
 	default:
-		kind = tools.KindTool
-		s.unknown.Store(false)
+		if kind = tools.KindTool; bad {
+			open.judged.Store(true)
+		}
 	}
 	s.Answered(open)
 	said := ""

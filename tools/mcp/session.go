@@ -34,6 +34,11 @@ type session struct {
 	pin     *manifest.Pin
 	id      string
 
+	// Many servers answer 400 in the place of 404 when they do not know a session.
+	doubted atomic.Bool // it was refused with 400, and ended for that
+	second  bool        // it follows a doubted one
+	judged  atomic.Bool // a call was answered in it, or was itself what 400 meant
+
 	asking   calls // that are out
 	calls    atomic.Int64
 	progress sync.Map // func(tools.Progress) of the calls that want to know, by token
@@ -46,6 +51,8 @@ type wire interface {
 	fault() error
 	// changed reports, once, that the server says that its tools are others.
 	changed() bool
+	// left reports whether anything of a call was handed on; ctx is that of the call.
+	left(ctx context.Context) bool
 	// cancelled notes a call that was cancelled, and goodbye waits a moment until the server
 	// was told of all of them.
 	cancelled()
@@ -94,13 +101,14 @@ type program struct {
 	other atomic.Bool // it says that its tools are others
 }
 
-func (p *program) transport() sdk.Transport { return p.Process }
-func (p *program) fault() error             { return p.Fault() }
-func (p *program) cancelled()               {} // it ends with its session
-func (p *program) goodbye()                 {}
-func (p *program) cut()                     { p.Cut() }
-func (p *program) leave(until time.Time)    { p.Leave(min(time.Until(until), leaving)) }
-func (p *program) changed() bool            { return p.other.Swap(false) }
+func (p *program) transport() sdk.Transport  { return p.Process }
+func (p *program) fault() error              { return p.Fault() }
+func (p *program) left(context.Context) bool { return true } // it may have been
+func (p *program) cancelled()                {}              // it ends with its session
+func (p *program) goodbye()                  {}
+func (p *program) cut()                      { p.Cut() }
+func (p *program) leave(until time.Time)     { p.Leave(min(time.Until(until), leaving)) }
+func (p *program) changed() bool             { return p.other.Swap(false) }
 
 func newSession(w wire, s *Server) *session {
 	return &session{wire: w, pin: s.Pin, id: s.Definition.ID, looking: make(chan struct{}, 1)}

@@ -70,6 +70,14 @@ func (w *web) fault() error {
 	return nil
 }
 
+// leaves is the key of an atomic.Bool in the context of a call, which says that a request of it was made.
+type leaves struct{}
+
+func (w *web) left(ctx context.Context) bool {
+	did, is := ctx.Value(leaves{}).(*atomic.Bool)
+	return !is || did.Load()
+}
+
 func (w *web) cancelled() { w.untold.add(1) }
 
 // goodbye waits until the server was told of the calls that were cancelled.
@@ -114,6 +122,9 @@ func (w *web) RoundTrip(q *http.Request) (*http.Response, error) {
 	if q.Method == http.MethodGet && q.Header.Get(lastEvent) == "" || q.Method == http.MethodPost && q.Header.Get(methodHeader) == subscribes {
 		return listen(w, q), nil
 	}
+	if did, is := q.Context().Value(leaves{}).(*atomic.Bool); is {
+		did.Store(true)
+	}
 	a, err := w.below.RoundTrip(q)
 	if err != nil {
 		return nil, err
@@ -139,6 +150,7 @@ const (
 	methodHeader = "Mcp-Method"
 	subscribes   = "subscriptions/listen"
 	discovers    = "server/discover"
+	acknowledges = "notifications/subscriptions/acknowledged" // the first message of a subscription
 )
 
 // events is the media type of a stream of events.

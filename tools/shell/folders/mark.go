@@ -84,19 +84,6 @@ func Clean(dir, files string, known func(name string) bool, has func(text string
 	return removed, nil
 }
 
-// NoteBeside writes the mark of a folder that is no part of a run, or removes it as [Mark.Note] does.
-func (m Mark) NoteBeside(folder string) error {
-	beside, name := filepath.Split(folder)
-	return m.Note(beside, beside, name)
-}
-
-// CleanBeside cleans as [Clean] does a folder with a mark of [Mark.NoteBeside]. Others than programs write there, too:
-// if a secret has no value any more it removes nothing, and says so.
-func CleanBeside(folder string, known func(name string) bool, has func(text string) bool) (removed Swept, err error) {
-	beside, name := filepath.Split(folder)
-	return cleanOne(beside, beside, name, known, has, false)
-}
-
 func cleanOne(dir, files, session string, known func(name string) bool, has func(text string) bool, whole bool) (removed Swept, err error) {
 	name := filepath.Join(dir, session+marked)
 	failed := func(kind protocol.ErrorKind, err error) error {
