@@ -26,7 +26,7 @@ type Call struct {
 	Tool   string         // tool id as written by the caller
 	Params map[string]any // a value; shared, read-only
 	Origin Origin
-	Broken string // arguments of a model that are no JSON object, as written; Params is empty
+	Broken string // arguments of a model that are no JSON object or hold a number that no value can, as written; Params is empty
 
 	// What follows is set by the text grammars and zero elsewhere.
 

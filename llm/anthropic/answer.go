@@ -34,7 +34,7 @@ func (a *answer) read(r *wirejson.Reader, model string) {
 				a.content[len(a.content)-1].read(r)
 			})
 		case "stop_reason":
-			a.stop = r.Text("end_turn", "tool_use", "max_tokens")
+			a.stop = r.TextOrSkip("end_turn", "tool_use", "max_tokens")
 		case "usage":
 			a.usage.read(r)
 		}
@@ -59,9 +59,9 @@ func (c *content) read(r *wirejson.Reader) {
 		case "text":
 			c.text = r.Text()
 		case "thinking":
-			c.thinking = r.Text()
+			c.thinking = r.TextOrSkip()
 		case "id":
-			c.id = r.Text()
+			c.id = r.TextOrSkip()
 		case "name":
 			c.name = r.Text()
 		case "input":
@@ -69,7 +69,7 @@ func (c *content) read(r *wirejson.Reader) {
 		case "partial_json":
 			c.partialInput = r.Text()
 		case "stop_reason":
-			c.stop = r.Text("end_turn", "tool_use", "max_tokens")
+			c.stop = r.TextOrSkip("end_turn", "tool_use", "max_tokens")
 		}
 	})
 }
@@ -108,7 +108,11 @@ type usage struct {
 	input, cacheWrite, cacheRead, output endpoint.Tokens
 }
 
+// read leaves what is no object: then nothing was counted.
 func (u *usage) read(r *wirejson.Reader) {
+	if !r.Is('{') {
+		return
+	}
 	r.Object(func(name []byte) {
 		switch string(name) {
 		case "input_tokens":

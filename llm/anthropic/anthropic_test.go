@@ -2,6 +2,8 @@ package anthropic
 
 import (
 	"flag"
+	"net/http"
+	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -35,4 +37,38 @@ var update = flag.Bool("update", false, "rewrite testdata from what the code doe
 // Rewrite with: go test ./llm/anthropic -run Conversations -update
 func TestConversations(t *testing.T) {
 	doctest.Scripts(t, "testdata/*.txtar", *update, func(t *testing.T, text string) string { return served.Conversation(t, maker, text) })
+}
+
+// An answer is taken although fields beside it that decide nothing have another type.
+func TestFieldsOfAnotherType(t *testing.T) {
+	to := served.At(t, http.NotFoundHandler(), endpoint.Definition{Preset: "anthropic"})
+	const text = `{"type":"text","text":"hello","thinking":[]}`
+	for _, body := range []string{
+		`{"type":"message","content":[` + text + `],"stop_reason":0}`,
+		`{"type":"message","content":[` + text + `],"usage":[]}`,
+		`{"type":"message","content":[` + text + `],"usage":"none","stop_reason":"end_turn"}`,
+		`{"type":"message","content":[` + text + `,{"type":"tool_use","id":7,"name":"SayTool","input":{}}]}`,
+		`{"type":"message_start","message":{"usage":[]}}
+{"type":"content_block_start","index":0,"content_block":` + text + `}
+{"type":"message_delta","delta":{"stop_reason":0},"usage":[]}`,
+	} {
+		_, r, err := (&messages{to: to, model: "odd"}).Ask(served.Ask("hi"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if parts := strings.Split(body, "\n"); len(parts) > 1 {
+			for _, part := range parts {
+				if _, err = r.Part(endpoint.Event{Data: []byte(part)}); err != nil {
+					t.Errorf("%s: %v", part, err)
+				}
+			}
+		} else if err = r.Whole([]byte(body)); err != nil {
+			t.Errorf("%s: %v", body, err)
+			continue
+		}
+		a, err := r.Answer(10)
+		if err != nil || a.Text != "hello" || a.Reasoning != "" || a.Usage.Input <= 0 || !a.Usage.Estimated || strings.Contains(body, "tool_use") != (len(a.Calls) == 1) {
+			t.Errorf("%s: %+v %v", body, a, err)
+		}
+	}
 }

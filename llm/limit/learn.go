@@ -78,7 +78,7 @@ func (m *Machine) learn(now time.Duration, c *Call, e End) {
 	switch e.Outcome {
 	case llm.OutcomeRateLimited:
 		more := m.trouble.more(true, m.out)
-		m.counts(c, more)
+		m.counts(c, more || e.RetryAfter == 0) // without a time the pauses alone find one
 		if shuts = shuts && (more || m.rates.nothingLeft(now)); more {
 			m.shrink(now, c)
 		}
@@ -112,8 +112,8 @@ func (m *Machine) learn(now time.Duration, c *Call, e End) {
 }
 
 // counts notes a failure by load, for which the pauses of the call grow. It may be chance if enough has ended to say so.
-func (m *Machine) counts(c *Call, more bool) {
-	if more || m.trouble.n < usualEnds {
+func (m *Machine) counts(c *Call, load bool) {
+	if load || m.trouble.n < usualEnds {
 		c.load++
 	}
 }

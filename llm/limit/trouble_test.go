@@ -81,10 +81,10 @@ func TestNotInStep(t *testing.T) {
 	}
 }
 
-// The pauses before a call is sent again grow where an endpoint refuses more than usual, and where too little has ended to know what
-// is usual; not where it refuses a share of all calls, whatever is sent.
+// The pauses before a call is sent again grow where an endpoint refuses more than usual, where too little has ended to know what
+// is usual, and where it does not say when to come again; not where it refuses a share of all calls, whatever is sent, and says when.
 func TestPausesGrowByLoadAlone(t *testing.T) {
-	longest := func(before, from int, refused float64) (longest time.Duration) {
+	longest := func(before, from int, refused float64, hint time.Duration) (longest time.Duration) {
 		m := limit.New("cloud", limit.Options{Fixed: true, Concurrency: 1000})
 		now, d := time.Duration(0), protocol.NewDraw(3)
 		for range before {
@@ -101,7 +101,7 @@ func TestPausesGrowByLoadAlone(t *testing.T) {
 					}
 					e := limit.End{Outcome: llm.OutcomeOK}
 					if d.Float64() < refused {
-						e.Outcome = llm.OutcomeRateLimited
+						e = limit.End{Outcome: llm.OutcomeRateLimited, RetryAfter: hint}
 					}
 					ended[x.Call] = now
 					m.End(now, x.Call, e)
@@ -115,13 +115,17 @@ func TestPausesGrowByLoadAlone(t *testing.T) {
 		}
 		return longest
 	}
-	if d := longest(200, 0, 1); d < 3*time.Second {
+	const hint = 100 * time.Millisecond
+	if d := longest(200, 0, 1, hint); d < 3*time.Second {
 		t.Errorf("an endpoint that refuses everything now is asked again after %s at most; want about 4s", d)
 	}
-	if d := longest(0, 0, 1); d < 3*time.Second {
+	if d := longest(0, 0, 1, hint); d < 3*time.Second {
 		t.Errorf("an endpoint that refuses everything is asked again after %s at most; want about 4s", d)
 	}
-	if d := longest(0, 200, 0.3); d > time.Second/2 {
-		t.Errorf("an endpoint that always refuses 30 %% is asked again after %s at most; want half a second", d)
+	if d := longest(0, 200, 0.3, 0); d < 2*time.Second {
+		t.Errorf("an endpoint that always refuses 30 %% and says no time is asked again after %s at most; want about 4s", d)
+	}
+	if d := longest(0, 200, 0.3, hint); d > hint+time.Second/2 {
+		t.Errorf("an endpoint that always refuses 30 %% and says when to come again is asked again after %s at most; want half a second more", d)
 	}
 }

@@ -17,6 +17,7 @@ type faults struct {
 	lost    float64 // 0.3 s after the slowest answer
 	broken  float64 // at once
 	answers time.Duration
+	bare    bool // refusals have no Retry-After
 }
 
 // waves lets agents ask in waves: all of them at one moment, the next time when the last of them has
@@ -56,6 +57,9 @@ func (w *waves) take() {
 		switch p := d.Float64(); {
 		case p < f.limited:
 			at, end = w.now+10*time.Millisecond, limit.End{Outcome: llm.OutcomeRateLimited, RetryAfter: time.Second}
+			if f.bare {
+				end.RetryAfter = 0
+			}
 		case p < f.limited+f.lost:
 			at, end.Outcome = w.now+2*f.answers+300*time.Millisecond, llm.OutcomeTimeout
 		case p < f.limited+f.lost+f.broken:
@@ -103,6 +107,8 @@ func TestWaves(t *testing.T) {
 	row := faults{limited: 0.2, lost: 0.05, broken: 0.05, answers: 20 * time.Millisecond}
 	slow := row
 	slow.answers = 2 * time.Second
+	bare := row
+	bare.bare = true
 	for _, c := range []struct {
 		name    string
 		faults  faults
@@ -125,6 +131,9 @@ func TestWaves(t *testing.T) {
 		{"tails, learns", row, 1000, 12_000, 0.9, 8 * time.Second, true},
 		{"tails and half a second", faults{limited: 0.2, lost: 0.05, broken: 0.05, answers: 500 * time.Millisecond}, 200, 2400, 0.9, 8 * time.Second, false},
 		{"tails and slow answers", slow, 1000, 12_000, 0, 17 * time.Second, false},
+		{"tails, refusals that say no time", bare, 1000, 12_000, 0.9, 8 * time.Second, false},
+		{"tails, refusals that say no time, learns", bare, 1000, 12_000, 0.9, 8 * time.Second, true},
+		{"a small wave, refusals that say no time", bare, 200, 12_000, 0, 6 * time.Second, false},
 		{"a small wave", row, 200, 12_000, 0, 6 * time.Second, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

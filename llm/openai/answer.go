@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"io"
 	"slices"
+	"strconv"
 
 	"tavernsim/internal/wirejson"
 	"tavernsim/llm"
@@ -36,7 +37,7 @@ func (c *completion) read(r *wirejson.Reader, model string) {
 				c.choices[len(c.choices)-1].read(r)
 			})
 		case "usage":
-			if !r.Null() {
+			if r.Is('{') {
 				c.usage = &usage{}
 				c.usage.read(r)
 			}
@@ -58,22 +59,32 @@ func (c *choice) read(r *wirejson.Reader) {
 	r.Object(func(name []byte) {
 		switch string(name) {
 		case "index":
-			c.index = r.Int()
+			c.index = max(0, readIndex(r))
 		case "message":
 			c.message = readSaid(r)
 		case "delta":
 			c.delta = readSaid(r)
 		case "finish_reason":
-			c.finish = r.Text("stop", "tool_calls", "length")
+			c.finish = r.TextOrSkip("stop", "tool_calls", "length")
 		}
 	})
+}
+
+// readIndex reads a place in a list, which some servers give as a text; -1 = it is none.
+func readIndex(r *wirejson.Reader) int {
+	n, err := strconv.Atoi(string(bytes.Trim(r.Raw(), `"`)))
+	if err != nil {
+		return -1
+	}
+	return n
 }
 
 // usualCalls is how many calls there is room for before a list of them grows.
 const usualCalls = 2
 
 // said is a message, or a part of one. [endpoint.Rules] allow these two names of the
-// reasoning in a dialect and no others.
+// reasoning in a dialect and no others. Only its content and its calls must be of their types: the rest decides nothing
+// unless it is a text.
 type said struct {
 	content, refusal            string
 	reasoningContent, reasoning string
@@ -90,22 +101,35 @@ func readSaid(r *wirejson.Reader) *said {
 		case "content":
 			s.content = readContent(r)
 		case "refusal":
-			s.refusal = r.Text()
+			s.refusal = r.TextOrSkip()
 		case "reasoning_content":
-			s.reasoningContent = r.Text()
+			s.reasoningContent = r.TextOrSkip()
 		case "reasoning":
 			s.reasoning = r.TextOrSkip()
 		case "tool_calls":
-			r.Array(func() {
-				if s.calls == nil {
-					s.calls = make([]part, 0, usualCalls)
-				}
-				s.calls = append(s.calls, part{})
-				s.calls[len(s.calls)-1].read(r)
-			})
+			s.readCalls(r)
 		}
 	})
 	return s
+}
+
+// readCalls reads a list; {} and false are empty ones.
+func (s *said) readCalls(r *wirejson.Reader) {
+	switch {
+	case r.Is('{'):
+		r.Object(func([]byte) { r.Fail("want a list of calls") })
+		return
+	case r.Is('f'):
+		r.Skip()
+		return
+	}
+	r.Array(func() {
+		if s.calls == nil {
+			s.calls = make([]part, 0, usualCalls)
+		}
+		s.calls = append(s.calls, part{})
+		s.calls[len(s.calls)-1].read(r)
+	})
 }
 
 // readContent reads a text, null, or a list of parts with texts.
@@ -120,7 +144,7 @@ func readContent(r *wirejson.Reader) (content string) {
 			case "text":
 				text = r.Text()
 			case "refusal":
-				refusal = r.Text()
+				refusal = r.TextOrSkip()
 			}
 		})
 		content += text + refusal
@@ -139,11 +163,10 @@ func (p *part) read(r *wirejson.Reader) {
 	r.Object(func(name []byte) {
 		switch string(name) {
 		case "index":
-			if !r.Null() {
-				p.index, p.indexed = r.Int(), true
-			}
+			p.index = readIndex(r)
+			p.indexed = p.index >= 0
 		case "id":
-			p.id = r.Text()
+			p.id = r.TextOrSkip()
 		case "function":
 			r.Object(func(name []byte) {
 				switch string(name) {
@@ -175,17 +198,21 @@ func (u *usage) read(r *wirejson.Reader) {
 		case "total_tokens":
 			u.total.Read(r)
 		case "prompt_tokens_details":
-			r.Object(func(name []byte) {
-				if string(name) == "cached_tokens" {
-					u.cached.Read(r)
-				}
-			})
+			readDetail(r, "cached_tokens", &u.cached)
 		case "completion_tokens_details":
-			r.Object(func(name []byte) {
-				if string(name) == "reasoning_tokens" {
-					u.reasoning.Read(r)
-				}
-			})
+			readDetail(r, "reasoning_tokens", &u.reasoning)
+		}
+	})
+}
+
+// readDetail reads one count of an object; anything else has none.
+func readDetail(r *wirejson.Reader, field string, n *endpoint.Tokens) {
+	if !r.Is('{') {
+		return
+	}
+	r.Object(func(name []byte) {
+		if string(name) == field {
+			n.Read(r)
 		}
 	})
 }

@@ -5,7 +5,7 @@
 // endpoint, and closes it after the provider.
 //
 // Requests are streamed if the options say so; the answer is the same. Arguments of
-// calls that are no JSON object come back as [protocol.Call.Broken], and are sent as
+// calls that are no JSON object, or hold a number that no value can, come back as [protocol.Call.Broken], and are sent as
 // {"arguments": text}. The provider fills in missing ids of calls, and missing counts of tokens,
 // which are then marked as estimated.
 // A refusal is an answer with protocol.FinishFiltered, not a failure; so is an answer that a filter

@@ -104,10 +104,7 @@ type embedded struct {
 		Index     *int            `json:"index"`
 		Embedding json.RawMessage `json:"embedding"`
 	} `json:"data"`
-	Usage struct {
-		Prompt json.RawMessage `json:"prompt_tokens"`
-		Total  json.RawMessage `json:"total_tokens"`
-	} `json:"usage"`
+	Usage json.RawMessage `json:"usage"`
 	Error json.RawMessage `json:"error"`
 }
 
@@ -147,8 +144,13 @@ func (e *Embedder) read(data []byte, texts []string) (*Vectors, error) {
 	for _, text := range texts {
 		question += len(text)
 	}
-	v.Usage.Input = max(count(in.Usage.Prompt), count(in.Usage.Total))
-	if count(in.Usage.Prompt) < 0 || count(in.Usage.Total) < 0 {
+	var tokens struct {
+		Prompt json.RawMessage `json:"prompt_tokens"`
+		Total  json.RawMessage `json:"total_tokens"`
+	}
+	_ = json.Unmarshal(in.Usage, &tokens) // what is no object counts nothing
+	v.Usage.Input = max(count(tokens.Prompt), count(tokens.Total))
+	if count(tokens.Prompt) < 0 || count(tokens.Total) < 0 {
 		v.Usage.Input = 0
 	}
 	endpoint.Count(&v.Usage, question, 0)

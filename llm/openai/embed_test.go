@@ -128,3 +128,14 @@ func TestEmbedConversations(t *testing.T) {
 		return string(txtar.Format(a))
 	})
 }
+
+// Vectors are taken although the tokens are no object; then these are estimated.
+func TestEmbedFieldsOfAnotherType(t *testing.T) {
+	e := NewEmbedder(served.At(t, http.NotFoundHandler(), endpoint.Definition{Preset: "vllm"}), "v")
+	for _, usage := range []string{`[]`, `"none"`, `0`, `null`, `{"prompt_tokens":[]}`} {
+		v, err := e.read([]byte(`{"data":[{"embedding":[1,2]}],"usage":`+usage+`}`), []string{"a text"})
+		if err != nil || len(v.List) != 1 || v.Usage.Input <= 0 || !v.Usage.Estimated {
+			t.Errorf("%s: %+v %v", usage, v, err)
+		}
+	}
+}

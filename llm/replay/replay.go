@@ -50,7 +50,7 @@ type Call struct {
 	ID     string         `json:"id"`
 	Tool   string         `json:"tool"`
 	Params map[string]any `json:"params,omitempty"`
-	Broken string         `json:"broken,omitempty"` // arguments that are no JSON object
+	Broken string         `json:"broken,omitempty"` // arguments that are no JSON object or hold a number that no value can
 }
 
 // Usage are the tokens of an answer.

@@ -17,7 +17,7 @@ import (
 // everything that is wrong; then the call must not run.
 func Bind(c *protocol.Call, s *Schema) (map[string]any, error) {
 	if c.Broken != "" {
-		return nil, protocol.Errorf(protocol.KindInvalid, "the arguments are no JSON object: %s; write one object with the parameters", protocol.Short(c.Broken, 200))
+		return nil, broken(c.Broken)
 	}
 	if s.takes(c) {
 		return bounded(c.Params)
@@ -39,6 +39,17 @@ func Bind(c *protocol.Call, s *Schema) (map[string]any, error) {
 		return nil, protocol.Errorf(protocol.KindInvalid, "%s", strings.Join(b.faults, "; "))
 	}
 	return bounded(b.out)
+}
+
+// broken says why arguments were kept as text. Only the text is in the facts, so it is read again.
+func broken(arguments string) error {
+	text, err := lenient.Read(arguments, lenient.Options{})
+	if object, ok := text.Value.(*lenient.Object); err == nil && ok && !object.Cut {
+		if _, err := lenient.Plain(object); err != nil {
+			return protocol.Errorf(protocol.KindInvalid, "the arguments cannot be read: %w", err)
+		}
+	}
+	return protocol.Errorf(protocol.KindInvalid, "the arguments are no JSON object: %s; write one object with the parameters", protocol.Short(arguments, 200))
 }
 
 // bounded refuses parameters that nothing could keep.

@@ -324,3 +324,20 @@ func TestReferences(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// Arguments that are kept as text are reported by what is wrong with them: they are no object, or hold a number that nothing can.
+func TestBrokenArguments(t *testing.T) {
+	s := schema(t, true, map[string]any{"path": prop("string"), "value": map[string]any{}})
+	for _, c := range []struct{ text, want string }{
+		{`{"path":"v","value":9223372036854775808}`, "the arguments cannot be read: the number 9223372036854775808 fits neither 64 bits nor a float; write it as text"},
+		{`{"path":"v","value":[{"a":1e400}]}`, "the arguments cannot be read: the number 1e400 fits neither 64 bits nor a float; write it as text"},
+		{`{"path":"v","val`, `the arguments are no JSON object: {"path":"v","val; write one object with the parameters`},
+		{`[9223372036854775808]`, "the arguments are no JSON object: [9223372036854775808]; write one object with the parameters"},
+		{`words`, "the arguments are no JSON object: words; write one object with the parameters"},
+	} {
+		got, err := Bind(&protocol.Call{Broken: c.text, Origin: protocol.OriginNative}, &s)
+		if got != nil || err == nil || err.Error() != c.want || protocol.KindOf(err) != protocol.KindInvalid {
+			t.Errorf("%s: %v %v; want %s", c.text, got, err, c.want)
+		}
+	}
+}

@@ -128,7 +128,7 @@ func (n *Names) ID(name string) string {
 }
 
 // Call makes a call of what a model wrote: its arguments are read leniently, and kept as
-// text if they are no JSON object or break off.
+// text if they are no JSON object, break off, or hold a number that no value can.
 func (n *Names) Call(id, name, arguments string) protocol.Call {
 	c := protocol.Call{ID: id, Tool: n.ID(name), Origin: protocol.OriginNative}
 	if t := strings.TrimSpace(arguments); t == "" || t == "null" {

@@ -105,7 +105,7 @@ func TestCalls(t *testing.T) {
 	for text, want := range map[string]any{
 		``: nil, `{}`: map[string]any{}, `{"bars": 2}`: map[string]any{"bars": int64(2)}, `null`: nil, "  \n": nil,
 		`{bars: 2,}`: map[string]any{"bars": int64(2)}, "```json\n{\"bars\": 2}\n```": map[string]any{"bars": int64(2)},
-		`{"bars": 2`: "broken", `[1]`: "broken", `7`: "broken", `bars`: "broken",
+		`{"bars": 2`: "broken", `{"bars": 9223372036854775808}`: "broken", `{"bars": 1e400}`: "broken", `[1]`: "broken", `7`: "broken", `bars`: "broken",
 	} {
 		c := n.Call("id", "workflow_hum_576731", text)
 		if c.Tool != "workflow:hum" || c.ID != "id" || c.Origin != protocol.OriginNative {
