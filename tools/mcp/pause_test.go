@@ -58,7 +58,7 @@ func listensFor(t *testing.T, method string, lasts time.Duration, server answeri
 			defer close(read)
 			_, _ = io.Copy(io.Discard, a.Body)
 		}()
-		time.Sleep(lasts)
+		<-time.After(lasts)
 		late = w.changed()
 		times = below.times.Load()
 		stop()
@@ -100,7 +100,7 @@ func TestPausesOfStreams(t *testing.T) {
 func TestStreamsThatOpenLate(t *testing.T) {
 	for _, wait := range []time.Duration{0, maxOpening - 1, maxOpening + 1} {
 		_, late := listensFor(t, http.MethodPost, time.Minute, func(q *http.Request, _ int64) *http.Response {
-			time.Sleep(wait)
+			<-time.After(wait)
 			return streamOf(q, time.Hour, "data: "+acknowledged+"\n\n")
 		})
 		if late != (wait > maxOpening) {
