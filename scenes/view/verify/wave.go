@@ -114,8 +114,8 @@ func (v *verifier) seen(r protocol.Record) error {
 		return err
 	}
 	switch x := f.(type) {
-	case *agenda.Started:
-		v.seed = x.Seed
+	case *agenda.Started: // the scene's seed is that of the last fork
+		v.seed, v.made.Seed = x.Seed, x.Seed
 	case *agenda.Forked:
 		v.seed = x.Seed
 	}
@@ -360,8 +360,7 @@ func (v *verifier) sameStart(started *agenda.Started, r protocol.Record, decided
 		return err
 	}
 	want := *started
-	want.Seed, want.Project = have.Seed, have.Project
-	v.state.Seeded(have.Seed)
+	want.Project = have.Project
 	decided.Data, err = v.codec.Marshal(&want)
 	return err
 }
