@@ -122,6 +122,34 @@ func TestAnOrderWaitsBeyondTheLimit(t *testing.T) {
 	}
 }
 
+// A scene that has nothing more to do ends by quiet: an end by a limit is at that limit, if the scene has one.
+func TestQuietIsNoLimit(t *testing.T) {
+	for _, c := range []struct {
+		stop   agenda.Stop
+		reason string
+	}{
+		{agenda.Stop{Deliberations: 1 << 40}, agenda.StoppedByTime},
+		{agenda.Stop{Deliberations: 1 << 40}, agenda.StoppedByTicks},
+		{agenda.Stop{Ticks: 50}, agenda.StoppedByTime},
+		{agenda.Stop{Ticks: 50}, agenda.StoppedByTicks},
+		{agenda.Stop{After: protocol.Duration(time.Minute)}, agenda.StoppedByTime},
+		{agenda.Stop{After: protocol.Duration(time.Minute)}, agenda.StoppedByTicks},
+	} {
+		s := busy(t)
+		rest := &agenda.Intervened{ID: "o", Do: protocol.Encode([]any{map[string]any{"rest": map[string]any{"agents": "a"}}})}
+		if r := s.Run(t, scenestest.Settings{Stop: &c.stop, Orders: []*machines.Order{{Intervened: rest, After: 2 * time.Second}}}); r.Err != nil || r.Reason != agenda.StoppedByQuiet {
+			t.Fatal(r)
+		}
+		if r := ends(t, s, c.stop, ""); r.Difference != nil {
+			t.Errorf("%+v: %+v", c, r.Difference)
+		}
+		other := s.Rewrite(t, func(r *protocol.Record) { otherEnd(t, r, c.reason) })
+		if r := ends(t, other, c.stop, ""); r.Difference == nil || r.Difference.Recorded.Kind != agenda.FactEnded {
+			t.Errorf("%+v: the reason is another: %+v", c, r.Difference)
+		}
+	}
+}
+
 // What a fork has of its parent was decided under the parent's conditions.
 func TestAForkHasItsOwnEnd(t *testing.T) {
 	s, stop := busy(t), agenda.Stop{Ticks: 1 << 40}

@@ -148,7 +148,7 @@ func (v *verifier) wanted(r protocol.Record) (machines.Input, error) {
 	case *agenda.Resumed:
 		return &machines.Control{Do: machines.DoResume}, err
 	case *agenda.Ended:
-		if v.ends = v.forks == 0 && v.stage.EndsBy(x.Reason); !v.ends {
+		if v.ends = v.forks == 0 && v.stage.EndsBy(x.Reason, r.Time); !v.ends {
 			return &machines.Control{Do: machines.DoStop, Reason: x.Reason, At: r.Time}, err
 		}
 	}
