@@ -69,8 +69,8 @@ func TestEndsAreDecided(t *testing.T) {
 			if r := ends(t, s, c.sooner, c.soon); r.Difference == nil {
 				t.Error("a scene that ends too late is none that is decided")
 			}
-			if r := ends(t, s, c.later, c.andLate); r.Difference == nil {
-				t.Error("a scene that ends too early is none that is decided")
+			if r := ends(t, s, c.later, c.andLate); r.Difference == nil || r.Difference.Reason != "the recorded run ended here, and no stop condition holds" || r.Difference.Recorded.Kind != agenda.FactEnded {
+				t.Errorf("a scene that ends too early is none that is decided: %+v", r.Difference)
 			}
 			other := s.Rewrite(t, func(r *protocol.Record) { otherEnd(t, r, agenda.StoppedByQuiet) })
 			if r := ends(t, other, c.stop, c.until); r.Difference == nil || r.Difference.Recorded.Kind != agenda.FactEnded {

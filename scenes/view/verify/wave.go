@@ -59,6 +59,9 @@ func (v *verifier) decideWave() error {
 			return err
 		}
 	}
+	if r, _ := v.peek(0); v.ends && v.stage.Outcome().Reason == "" {
+		return v.differs("the recorded run ended here, and no stop condition holds", &r, nil)
+	}
 	for v.state.Agenda.Wave < v.wave {
 		switch {
 		case len(v.wakes) > 0:
