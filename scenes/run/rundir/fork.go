@@ -21,7 +21,6 @@ import (
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/load/setup"
-	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/orders"
 	"tavernsim/scenes/run/rundir/parts"
 	"tavernsim/tools/toolreplay"
@@ -94,16 +93,9 @@ type forking struct {
 	opt      ForkOptions
 	changes  *changes
 	ids      []string
-	cuts     map[string]place
+	cuts     map[string]history.Place
 	manifest *Manifest
 	project  *project.Project // of the fork
-}
-
-// place is where a scene is cut.
-type place struct {
-	persistence.Wave
-	seed  uint64   // in force there
-	later []string // changes by forks behind it, which the manifest has: no fact before it tells of them
 }
 
 // plan finds the cuts and makes the manifest; it writes nothing.
@@ -128,7 +120,7 @@ func (f *forking) plan() (err error) {
 		m.Budget, m.Sharers = m.Budget.Share(n), cmp.Or(m.Sharers, n)
 	}
 	f.changes.limits(&m)
-	f.cuts = map[string]place{}
+	f.cuts = map[string]history.Place{}
 	for _, id := range f.ids {
 		if err := f.planScene(id, &m); err != nil {
 			return err
@@ -164,43 +156,11 @@ func (f *forking) planScene(id string, m *Manifest) error {
 	if err := f.checkModel(id, made.Simulation().Model); err != nil {
 		return err
 	}
-	if f.cuts[id], err = f.placeAt(journal, id, cut); err != nil {
+	if f.cuts[id], err = history.PlaceAt(journal, cut, f.run.Manifest.Seeds[id]); err != nil {
 		return err
 	}
 	m.Fork.Scenes[id] = ForkedCut{Wave: cut.Number, Seq: cut.Last, Time: cut.MaxTime.String(), Digest: cut.Digest.String()}
 	return nil
-}
-
-// placeAt reads what starts and forks say of a cut: those before it, which seed it has; those behind it, what the manifest has
-// of them. What they set in the world is not there.
-func (f *forking) placeAt(journal history.Journal, id string, cut persistence.Wave) (place, error) {
-	p, codec := place{Wave: cut, seed: f.run.Manifest.Seeds[id]}, machines.NewCodec()
-	err := journal.Scan(persistence.Query{Kinds: []string{agenda.FactStarted, agenda.FactForked}}, func(r protocol.Record) error {
-		fact, err := codec.ReadFact(r.Kind, r.Data)
-		switch x := fact.(type) {
-		case *agenda.Started:
-			p.seed = x.Seed
-		case *agenda.Forked:
-			if r.Seq <= cut.Last {
-				p.seed = x.Seed
-				break
-			}
-			p.later = over(p.later, slices.DeleteFunc(slices.Clone(x.Changes), func(text string) bool {
-				return strings.HasPrefix(text, "world.") || strings.HasPrefix(text, "seed=")
-			}))
-		}
-		return err
-	})
-	return p, err
-}
-
-// over lays changes over earlier ones: the last one of a key counts.
-func over(earlier, changes []string) []string {
-	key := func(text string) string { before, _, _ := strings.Cut(text, "="); return before }
-	kept := slices.DeleteFunc(slices.Clone(earlier), func(text string) bool {
-		return slices.ContainsFunc(changes, func(c string) bool { return key(c) == key(text) })
-	})
-	return append(kept, changes...)
 }
 
 // make writes the directory, the manifest last.
@@ -337,8 +297,8 @@ func (f *forking) removeOthers(store *persistence.Store) error {
 // no such fact, so that it ends with the same digest as its parent.
 func (f *forking) append(store *persistence.Store, id string) error {
 	cut, seed := f.cuts[id], f.manifest.Seeds[id]
-	texts := over(cut.later, f.changes.texts)
-	if seed != cut.seed {
+	texts := cut.Changes(f.changes.texts)
+	if seed != cut.Seed {
 		texts = append(texts, fmt.Sprintf("seed=%d", seed))
 	}
 	if cut.Number == 0 || len(texts) == 0 && !f.project.HasTasks() && len(f.manifest.Editions) == 0 && len(f.manifest.External) == 0 {
