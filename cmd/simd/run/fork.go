@@ -32,7 +32,7 @@ does not change. Without a change the fork repeats the original run exactly, wit
 two exceptions: answers that the original paid for cost the fork nothing, so a budget
 may refuse less; and tool calls that are under way there as tasks end as cancelled.
 With --seed or --set its first fact records the changes. A fork of a fork keeps the
-seed, the model and the end of DIR, also from a place before DIR was forked itself.
+seed, the model and the end of DIR, also from a place before that where DIR began.
 Continue with simd run --resume OUT.
 
 --set changes one of these; repeat it for more:
