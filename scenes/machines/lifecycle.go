@@ -273,14 +273,15 @@ func ticksLong(n int64, tick time.Duration) time.Duration {
 }
 
 // EndsBy reports whether the stage itself finds that a reason ends the scene now, on the virtual clock. Else it hears
-// of it from outside: of a request, a budget that nobody raised, or a limit of time that was reached for an order which
-// no history has, since no wave took it.
-func (s *Stage) EndsBy(reason string) bool {
+// of it from outside: of a request, a budget that nobody raised, or at its limit of time, which was reached for an order
+// that no history has, since no wave took it.
+func (s *Stage) EndsBy(reason string, at protocol.Time) bool {
 	switch reason {
 	case agenda.StoppedByRequest, agenda.StoppedByBudget:
 		return false
 	case agenda.StoppedByTime, agenda.StoppedByTicks:
-		return s.coming() != 0
+		end, limit := s.TimeLimit()
+		return s.coming() != 0 || reason != limit || at != max(end, s.Agenda.Now)
 	}
 	return true
 }

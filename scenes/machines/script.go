@@ -75,8 +75,8 @@ func (s *StageState) activate(state string, at protocol.Time) {
 	}
 }
 
-// Seeded takes the seed of the run from its facts, for verify from a history, which says with which one it began.
-func (s *StageState) Seeded(seed uint64) {
+// seeded takes the seed that is in force from a fact on.
+func (s *StageState) seeded(seed uint64) {
 	if s.script != nil {
 		s.script.State.Seed = seed
 	}

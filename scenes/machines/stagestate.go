@@ -67,7 +67,7 @@ func (s *StageState) Apply(r protocol.Record, fact protocol.Fact) (err error) {
 	switch x := fact.(type) {
 	case *agenda.Started:
 		d.Start(r.Time)
-		s.Seeded(x.Seed)
+		s.seeded(x.Seed)
 		s.Turns.Begin(d, x.Seed, r.Time)
 	case *agenda.EffectsDeferred:
 		d.Defer(agenda.Deferred{Due: x.Due, Agent: x.Agent, Effects: x.Effects})
@@ -127,7 +127,7 @@ func (s *StageState) Apply(r protocol.Record, fact protocol.Fact) (err error) {
 	case *bus.Routed:
 		s.heard(x, d.Wave+1)
 	case *agenda.Forked:
-		s.Seeded(x.Seed)
+		s.seeded(x.Seed)
 		s.Turns.Forked(x.Seed)
 	case script.Fact:
 		err = s.applyScript(x, r.Time)

@@ -28,10 +28,12 @@ func NewFork(e *cli.Env) *cobra.Command {
 		Use:   "fork DIR OUT",
 		Short: "Start a new run from an earlier place, with another seed, model or world",
 		Long: `Make a new run directory that continues from a place in a run. The original run
-does not change. Without a change the fork repeats the original run exactly, unless a
-budget refused something: answers that the original paid for cost the fork nothing.
-With --seed or --set its first fact records the changes. Continue with
-simd run --resume OUT.
+does not change. Without a change the fork repeats the original run exactly, with
+two exceptions: answers that the original paid for cost the fork nothing, so a budget
+may refuse less; and tool calls that are under way there as tasks end as cancelled.
+With --seed or --set its first fact records the changes. A fork of a fork keeps the
+seed, the model and the end of DIR, also from a place before that where DIR began.
+Continue with simd run --resume OUT.
 
 --set changes one of these; repeat it for more:
   world.PATH=JSON                   a value in the world

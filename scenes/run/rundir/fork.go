@@ -93,7 +93,7 @@ type forking struct {
 	opt      ForkOptions
 	changes  *changes
 	ids      []string
-	cuts     map[string]persistence.Wave
+	cuts     map[string]history.Place
 	manifest *Manifest
 	project  *project.Project // of the fork
 }
@@ -120,7 +120,7 @@ func (f *forking) plan() (err error) {
 		m.Budget, m.Sharers = m.Budget.Share(n), cmp.Or(m.Sharers, n)
 	}
 	f.changes.limits(&m)
-	f.cuts = map[string]persistence.Wave{}
+	f.cuts = map[string]history.Place{}
 	for _, id := range f.ids {
 		if err := f.planScene(id, &m); err != nil {
 			return err
@@ -156,7 +156,9 @@ func (f *forking) planScene(id string, m *Manifest) error {
 	if err := f.checkModel(id, made.Simulation().Model); err != nil {
 		return err
 	}
-	f.cuts[id] = cut
+	if f.cuts[id], err = history.PlaceAt(journal, cut, f.run.Manifest.Seeds[id]); err != nil {
+		return err
+	}
 	m.Fork.Scenes[id] = ForkedCut{Wave: cut.Number, Seq: cut.Last, Time: cut.MaxTime.String(), Digest: cut.Digest.String()}
 	return nil
 }
@@ -291,12 +293,12 @@ func (f *forking) removeOthers(store *persistence.Store) error {
 	return err
 }
 
-// append keeps the fact with the changes. A fork without changes has no such fact, so
-// that it ends with the same digest as its parent.
+// append keeps the fact with what changes at the cut: also what a later fork of the parent changed. A fork without changes has
+// no such fact, so that it ends with the same digest as its parent.
 func (f *forking) append(store *persistence.Store, id string) error {
 	cut, seed := f.cuts[id], f.manifest.Seeds[id]
-	texts := slices.Clone(f.changes.texts)
-	if seed != f.run.Manifest.Seeds[id] {
+	texts := cut.Changes(f.changes.texts)
+	if seed != cut.Seed {
 		texts = append(texts, fmt.Sprintf("seed=%d", seed))
 	}
 	if cut.Number == 0 || len(texts) == 0 && !f.project.HasTasks() && len(f.manifest.Editions) == 0 && len(f.manifest.External) == 0 {

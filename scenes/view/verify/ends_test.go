@@ -69,8 +69,8 @@ func TestEndsAreDecided(t *testing.T) {
 			if r := ends(t, s, c.sooner, c.soon); r.Difference == nil {
 				t.Error("a scene that ends too late is none that is decided")
 			}
-			if r := ends(t, s, c.later, c.andLate); r.Difference == nil {
-				t.Error("a scene that ends too early is none that is decided")
+			if r := ends(t, s, c.later, c.andLate); r.Difference == nil || r.Difference.Reason != "the recorded run ended here, and no stop condition holds" || r.Difference.Recorded.Kind != agenda.FactEnded {
+				t.Errorf("a scene that ends too early is none that is decided: %+v", r.Difference)
 			}
 			other := s.Rewrite(t, func(r *protocol.Record) { otherEnd(t, r, agenda.StoppedByQuiet) })
 			if r := ends(t, other, c.stop, c.until); r.Difference == nil || r.Difference.Recorded.Kind != agenda.FactEnded {
@@ -119,6 +119,34 @@ func TestAnOrderWaitsBeyondTheLimit(t *testing.T) {
 	}
 	if r := ends(t, s, stop, ""); r.Difference != nil || r.Taken[verify.TakenOutside] != 2 {
 		t.Errorf("%+v, %+v", r, r.Difference)
+	}
+}
+
+// A scene that has nothing more to do ends by quiet: an end by a limit is at that limit, if the scene has one.
+func TestQuietIsNoLimit(t *testing.T) {
+	for _, c := range []struct {
+		stop   agenda.Stop
+		reason string
+	}{
+		{agenda.Stop{Deliberations: 1 << 40}, agenda.StoppedByTime},
+		{agenda.Stop{Deliberations: 1 << 40}, agenda.StoppedByTicks},
+		{agenda.Stop{Ticks: 50}, agenda.StoppedByTime},
+		{agenda.Stop{Ticks: 50}, agenda.StoppedByTicks},
+		{agenda.Stop{After: protocol.Duration(time.Minute)}, agenda.StoppedByTime},
+		{agenda.Stop{After: protocol.Duration(time.Minute)}, agenda.StoppedByTicks},
+	} {
+		s := busy(t)
+		rest := &agenda.Intervened{ID: "o", Do: protocol.Encode([]any{map[string]any{"rest": map[string]any{"agents": "a"}}})}
+		if r := s.Run(t, scenestest.Settings{Stop: &c.stop, Orders: []*machines.Order{{Intervened: rest, After: 2 * time.Second}}}); r.Err != nil || r.Reason != agenda.StoppedByQuiet {
+			t.Fatal(r)
+		}
+		if r := ends(t, s, c.stop, ""); r.Difference != nil {
+			t.Errorf("%+v: %+v", c, r.Difference)
+		}
+		other := s.Rewrite(t, func(r *protocol.Record) { otherEnd(t, r, c.reason) })
+		if r := ends(t, other, c.stop, ""); r.Difference == nil || r.Difference.Recorded.Kind != agenda.FactEnded {
+			t.Errorf("%+v: the reason is another: %+v", c, r.Difference)
+		}
 	}
 }
 

@@ -114,6 +114,8 @@ type Options struct {
 // Run decides a journal again and returns what it found, with the state at the
 // end of the walk. A difference is no error: it is in the report.
 func Run(ctx context.Context, made *setup.Scene, journal history.Journal, opt Options) (*Report, *machines.State, error) {
+	own := *made // its seed is that of the beginning: see seen
+	made = &own
 	v := &verifier{ctx: ctx, opt: opt, made: made, codec: machines.NewCodec(), seed: made.Seed, unsure: map[uint32]bool{}}
 	v.report = &Report{Scene: made.ID, From: journal.Begin().Number, Taken: map[string]uint64{}}
 	var err error

@@ -59,6 +59,9 @@ func (v *verifier) decideWave() error {
 			return err
 		}
 	}
+	if r, _ := v.peek(0); v.ends && v.stage.Outcome().Reason == "" {
+		return v.differs("the recorded run ended here, and no stop condition holds", &r, nil)
+	}
 	for v.state.Agenda.Wave < v.wave {
 		switch {
 		case len(v.wakes) > 0:
@@ -114,8 +117,8 @@ func (v *verifier) seen(r protocol.Record) error {
 		return err
 	}
 	switch x := f.(type) {
-	case *agenda.Started:
-		v.seed = x.Seed
+	case *agenda.Started: // the scene's seed is that of the last fork
+		v.seed, v.made.Seed = x.Seed, x.Seed
 	case *agenda.Forked:
 		v.seed = x.Seed
 	}
@@ -148,7 +151,7 @@ func (v *verifier) wanted(r protocol.Record) (machines.Input, error) {
 	case *agenda.Resumed:
 		return &machines.Control{Do: machines.DoResume}, err
 	case *agenda.Ended:
-		if v.ends = v.forks == 0 && v.stage.EndsBy(x.Reason); !v.ends {
+		if v.ends = v.forks == 0 && v.stage.EndsBy(x.Reason, r.Time); !v.ends {
 			return &machines.Control{Do: machines.DoStop, Reason: x.Reason, At: r.Time}, err
 		}
 	}
@@ -360,8 +363,7 @@ func (v *verifier) sameStart(started *agenda.Started, r protocol.Record, decided
 		return err
 	}
 	want := *started
-	want.Seed, want.Project = have.Seed, have.Project
-	v.state.Seeded(have.Seed)
+	want.Project = have.Project
 	decided.Data, err = v.codec.Marshal(&want)
 	return err
 }

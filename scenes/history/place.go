@@ -1,0 +1,50 @@
+package history
+
+import (
+	"slices"
+	"strings"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+)
+
+// Place is where a fork cuts a history, and what the starts and forks of that history say of it.
+type Place struct {
+	persistence.Wave
+	Seed  uint64   // in force there
+	later []string // what forks behind it changed for the rest of the run: no fact before it tells of that
+}
+
+// PlaceAt reads the place behind a wave. seed is that of the run, if the history does not say with which one it began.
+func PlaceAt(journal Journal, cut persistence.Wave, seed uint64) (Place, error) {
+	p, codec := Place{Wave: cut, Seed: seed}, machines.NewCodec()
+	err := journal.Scan(persistence.Query{Kinds: []string{agenda.FactStarted, agenda.FactForked}}, func(r protocol.Record) error {
+		fact, err := codec.ReadFact(r.Kind, r.Data)
+		switch x := fact.(type) {
+		case *agenda.Started:
+			p.Seed = x.Seed
+		case *agenda.Forked:
+			if r.Seq <= cut.Last {
+				p.Seed = x.Seed
+			} else {
+				p.later = p.Changes(x.Changes)
+			}
+		}
+		return err
+	})
+	p.later = slices.DeleteFunc(p.later, func(text string) bool { // what is set in the world there is not here, and a fork has its own seed
+		return strings.HasPrefix(text, "world.") || strings.HasPrefix(text, "seed=")
+	})
+	return p, err
+}
+
+// Changes are those of a fork that keeps the flags of the run, with its own. The last one of a key counts.
+func (p Place) Changes(own []string) []string {
+	key := func(text string) string { before, _, _ := strings.Cut(text, "="); return before }
+	kept := slices.DeleteFunc(append([]string{}, p.later...), func(text string) bool {
+		return slices.ContainsFunc(own, func(c string) bool { return key(c) == key(text) })
+	})
+	return append(kept, own...)
+}

@@ -1,0 +1,137 @@
+package rundir_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/run/runner"
+)
+
+// A fork keeps the flags and the project of the run that it is of. Before the place where that run was forked itself they
+// hold from its cut on, and its first fact says so.
+func TestForksOfForks(t *testing.T) {
+	town := filepath.Join(t.TempDir(), "town")
+	run(t, loadTown(t), runner.Options{Dir: town, Ticks: 16})
+	const own = 8 // where the first fork is
+	seed := func(n uint64) *uint64 { return &n }
+	for _, c := range []struct {
+		name   string
+		first  rundir.ForkOptions
+		kept   []string // by a fork before it or at it, without a change of its own
+		second rundir.ForkOptions
+		both   []string // with these changes
+	}{
+		{"seed", rundir.ForkOptions{Seed: seed(9)}, []string{"seed=9"}, rundir.ForkOptions{Seed: seed(1234)}, []string{"seed=1234"}},
+		{"seed of the beginning", rundir.ForkOptions{Seed: seed(9)}, []string{"seed=9"}, rundir.ForkOptions{Seed: seed(begunWith(t, town))}, nil},
+		{"ticks", rundir.ForkOptions{Set: []string{"simulation.stop.ticks=12"}}, []string{"simulation.stop.ticks=12"},
+			rundir.ForkOptions{Set: []string{"simulation.stop.ticks=14"}}, []string{"simulation.stop.ticks=14"}},
+		{"a limit that is over at the second", rundir.ForkOptions{Set: []string{"simulation.stop.ticks=1"}}, []string{"simulation.stop.ticks=1"},
+			rundir.ForkOptions{Seed: seed(9)}, []string{"simulation.stop.ticks=1", "seed=9"}},
+		{"until", rundir.ForkOptions{Set: []string{"simulation.stop.until=scene.waves >= 6"}}, []string{"simulation.stop.until=scene.waves >= 6"},
+			rundir.ForkOptions{Set: []string{"simulation.stop.ticks=10"}}, []string{"simulation.stop.until=scene.waves >= 6", "simulation.stop.ticks=10"}},
+		{"world", rundir.ForkOptions{Set: []string{"world.fork=1"}}, nil, rundir.ForkOptions{Set: []string{"world.fork=2"}}, []string{"world.fork=2"}},
+		{"all", rundir.ForkOptions{Seed: seed(9), Set: []string{"world.fork=1", "simulation.stop.after=12s"}}, []string{"simulation.stop.after=12s", "seed=9"},
+			rundir.ForkOptions{Set: []string{"world.fork=2"}}, []string{"simulation.stop.after=12s", "world.fork=2", "seed=9"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			first := filepath.Join(t.TempDir(), "first")
+			c.first.At = fmt.Sprintf("wave:%d", own)
+			waves := forked(t, town, first, c.first)
+			for _, at := range []uint64{0, 3, own, own + 2} {
+				if at >= waves {
+					continue
+				}
+				second := filepath.Join(t.TempDir(), "second")
+				forked(t, first, second, rundir.ForkOptions{At: fmt.Sprintf("wave:%d", at)})
+				if got := changesAt(t, second, at); at > 0 && at <= own && !slices.Equal(got, c.kept) || (at == 0 || at > own) && got != nil {
+					t.Errorf("at wave %d: %q", at, got)
+				}
+				if at == 0 {
+					continue
+				}
+				c.second.At = fmt.Sprintf("wave:%d", at)
+				changed := filepath.Join(t.TempDir(), "changed")
+				forked(t, first, changed, c.second)
+				if got := changesAt(t, changed, at); at <= own && !slices.Equal(got, c.both) {
+					t.Errorf("at wave %d with changes: %q", at, got)
+				}
+				third := filepath.Join(t.TempDir(), "third") // before the place of the second
+				forked(t, changed, third, rundir.ForkOptions{At: fmt.Sprintf("wave:%d", (at+1)/2)})
+			}
+		})
+	}
+}
+
+// forked makes a fork, runs it to its end and verifies it. It returns its waves.
+func forked(t *testing.T, dir, out string, opt rundir.ForkOptions) uint64 {
+	t.Helper()
+	if _, err := rundir.Fork(dir, out, opt); err != nil {
+		t.Fatal(err)
+	}
+	r, err := runner.Resume(out, runner.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := r.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := rundir.Replay(context.Background(), out, rundir.ReplayOptions{Verify: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := got.Scenes[0].Verify.Difference; d != nil {
+		t.Errorf("%s at %s: %+v", out, opt.At, d)
+	}
+	return sum.All()[0].Journal.Waves
+}
+
+// changesAt are those that a fork's first fact tells of behind a wave; nil = there is no such fact, or it has none.
+func changesAt(t *testing.T, dir string, wave uint64) (changes []string) {
+	t.Helper()
+	startsOf(t, dir, func(f protocol.Fact) {
+		if x, ok := f.(*agenda.Forked); ok && x.Wave == wave {
+			changes = x.Changes
+		}
+	})
+	return changes
+}
+
+func begunWith(t *testing.T, dir string) (seed uint64) {
+	startsOf(t, dir, func(f protocol.Fact) {
+		if x, ok := f.(*agenda.Started); ok {
+			seed = x.Seed
+		}
+	})
+	return seed
+}
+
+// startsOf reads the starts and forks of a run with one scene.
+func startsOf(t *testing.T, dir string, each func(protocol.Fact)) {
+	t.Helper()
+	run, err := rundir.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	journal, err := run.Journal(run.Manifest.Scenes[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	codec := machines.NewCodec()
+	if err := journal.Scan(persistence.Query{Kinds: []string{agenda.FactStarted, agenda.FactForked}}, func(r protocol.Record) error {
+		f, err := codec.ReadFact(r.Kind, r.Data)
+		each(f)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
