@@ -194,6 +194,7 @@ func (r *reading) Part(e endpoint.Event) (llm.Chunk, error) {
 	}
 	switch cmp.Or(v.kind, e.Type) {
 	case "message_start":
+		v.message.usage.output = 0 // of the beginning; message_delta counts the answer, else it is estimated
 		r.head(&v.message)
 	case "content_block_start":
 		return r.begin(v.index, &v.block), nil

@@ -48,6 +48,9 @@ func TestFieldsOfAnotherType(t *testing.T) {
 		`{"type":"message","content":[` + text + `],"usage":[]}`,
 		`{"type":"message","content":[` + text + `],"usage":"none","stop_reason":"end_turn"}`,
 		`{"type":"message","content":[` + text + `,{"type":"tool_use","id":7,"name":"SayTool","input":{}}]}`,
+		`{"type":"message_start","message":{"usage":{"input_tokens":100,"output_tokens":1}}}
+{"type":"content_block_start","index":0,"content_block":` + text + `}
+{"type":"message_delta","delta":{"stop_reason":0},"usage":[]}`,
 		`{"type":"message_start","message":{"usage":[]}}
 {"type":"content_block_start","index":0,"content_block":` + text + `}
 {"type":"message_delta","delta":{"stop_reason":0},"usage":[]}`,

@@ -32,7 +32,7 @@
 //   - Repetitions. A call whose attempt failed by rate_limited, timeout, server_error or truncated is
 //     sent again, at most 4 times and before its deadline: after the hint and a pause that
 //     is drawn evenly from 0 to 0.5 s. The bound doubles, to 1 s, 2 s, 4 s, with each attempt of the call that failed by
-//     server_error or truncated, by rate_limited without a Retry-After, by rate_limited or timeout while these are more
+//     server_error or truncated, by rate_limited without a Retry-After or with one of 0, by rate_limited or timeout while these are more
 //     frequent than usual, or before 128 calls have ended. The chance is the call's own, so a
 //     replay is equal and calls that failed together do not come back together.
 //   - Circuit. Five failures in a row (timeout, server_error, truncated) within 10 s open it

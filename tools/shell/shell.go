@@ -146,7 +146,7 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 		return refuse(protocol.KindConflict, "busy: the session before has not ended yet")
 	}
 	if err := s.trusted(c.Secrets); err != nil {
-		return refuse(protocol.KindTransient, "nobody could note that programs get a secret: %v", err)
+		return refuse(unnoted(err), "nobody could note that programs get a secret: %v", err)
 	}
 	x.rest(c.Owner, false)
 	defer x.rest(c.Owner, true)
@@ -261,13 +261,21 @@ func (x *Executor) rest(owner string, is bool) {
 	}
 }
 
+// unnoted is the kind of a failure to note a secret: another process may have the folder.
+func unnoted(err error) protocol.ErrorKind {
+	if protocol.KindOf(err) == protocol.KindConflict {
+		return protocol.KindConflict
+	}
+	return protocol.KindTransient
+}
+
 func (x *Executor) command(ctx context.Context, s *session, script string, secrets map[string]string, loan tools.Loan) tools.Result {
 	if s.running() {
 		return refuse(protocol.KindConflict, "busy: the command before still runs; answer it with input, end it with <ctrl>c</ctrl>, end its input with <ctrl>d</ctrl>, or wait for it with <ctrl>q</ctrl>")
 	}
 	note, err := s.lend(loan)
 	if err != nil {
-		return refuse(protocol.KindTransient, "nobody could note that programs get a secret: %v", err)
+		return refuse(unnoted(err), "nobody could note that programs get a secret: %v", err)
 	}
 	switch err := s.command(script, secrets); {
 	case errors.Is(err, errGone) && s.whyFull() == "":
@@ -323,6 +331,7 @@ func (x *Executor) follow(ctx context.Context, s *session, note string) tools.Re
 	case done, over, runs, waits:
 		return x.result(s, came, note)
 	}
+	s.restarted(x) // before another session of the agent can begin
 	s.halt(why)
 	defer x.lose(s) // behind the answer, which would wait for the look at all its files
 	if came != left && came != large {

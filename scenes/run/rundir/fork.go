@@ -298,7 +298,7 @@ func (f *forking) removeOthers(store *persistence.Store) error {
 func (f *forking) append(store *persistence.Store, id string) error {
 	cut, seed := f.cuts[id], f.manifest.Seeds[id]
 	texts := cut.Changes(f.changes.texts)
-	if seed != cut.Seed {
+	if seed != cut.Seed || cut.Older {
 		texts = append(texts, fmt.Sprintf("seed=%d", seed))
 	}
 	if cut.Number == 0 || len(texts) == 0 && !f.project.HasTasks() && len(f.manifest.Editions) == 0 && len(f.manifest.External) == 0 {

@@ -21,6 +21,10 @@ func TestForksOfForks(t *testing.T) {
 	town := filepath.Join(t.TempDir(), "town")
 	run(t, loadTown(t), runner.Options{Dir: town, Ticks: 16})
 	const own = 8 // where the first fork is
+	ats := []uint64{0, 3, own, own + 2}
+	if testing.Short() {
+		ats = ats[1:3]
+	}
 	seed := func(n uint64) *uint64 { return &n }
 	for _, c := range []struct {
 		name   string
@@ -45,7 +49,7 @@ func TestForksOfForks(t *testing.T) {
 			first := filepath.Join(t.TempDir(), "first")
 			c.first.At = fmt.Sprintf("wave:%d", own)
 			waves := forked(t, town, first, c.first)
-			for _, at := range []uint64{0, 3, own, own + 2} {
+			for _, at := range ats {
 				if at >= waves {
 					continue
 				}

@@ -70,7 +70,7 @@ func (b *Beside) Clean(known func(name string) bool, has func(text string) bool)
 		return removed, nil
 	}
 	if err := b.hold(); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return removed, err
+		return removed, protocol.Errorf(protocol.KindOf(err), "%w; %s says which files may have a secret that a killed process left", err, b.mark())
 	}
 	defer b.release()
 	return cleanOne(b.beside, b.beside, b.name, known, has, false)
