@@ -139,3 +139,32 @@ func startsOf(t *testing.T, dir string, each func(protocol.Fact)) {
 		t.Fatal(err)
 	}
 }
+
+// A history that has lost its beginning does not say which seed it began with: a fork before its own fork says which one holds.
+func TestForkWithoutABeginning(t *testing.T) {
+	town, first, second := filepath.Join(t.TempDir(), "town"), filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
+	run(t, loadTown(t), runner.Options{Dir: town, Keep: "waves:10", Snapshots: machines.SnapshotPolicy{Facts: 30}, BatchFacts: 10, Ticks: 30})
+	o, err := rundir.Open(town)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := o.Journal(o.Manifest.Scenes[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := j.Begin().Number
+	o.Close()
+	if begin < 2 {
+		t.Fatalf("the history begins at wave %d", begin)
+	}
+	seed := uint64(9)
+	if _, err := rundir.Fork(town, first, rundir.ForkOptions{At: fmt.Sprintf("wave:%d", begin+6), Seed: &seed}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rundir.Fork(first, second, rundir.ForkOptions{At: fmt.Sprintf("wave:%d", begin+2)}); err != nil {
+		t.Fatal(err)
+	}
+	if got := changesAt(t, second, begin+2); !slices.Equal(got, []string{"seed=9"}) {
+		t.Errorf("the fork says %q", got)
+	}
+}
