@@ -261,14 +261,6 @@ func (x *Executor) rest(owner string, is bool) {
 	}
 }
 
-// unnoted is the kind of a failure to note a secret: another process may have the folder.
-func unnoted(err error) protocol.ErrorKind {
-	if protocol.KindOf(err) == protocol.KindConflict {
-		return protocol.KindConflict
-	}
-	return protocol.KindTransient
-}
-
 func (x *Executor) command(ctx context.Context, s *session, script string, secrets map[string]string, loan tools.Loan) tools.Result {
 	if s.running() {
 		return refuse(protocol.KindConflict, "busy: the command before still runs; answer it with input, end it with <ctrl>c</ctrl>, end its input with <ctrl>d</ctrl>, or wait for it with <ctrl>q</ctrl>")

@@ -129,3 +129,11 @@ func (t *trust) note(s *session, since time.Time, names []string) error {
 	t.noted[s.owner] = since
 	return nil
 }
+
+// unnoted is the kind of a failure to note a secret: another process may have the folder.
+func unnoted(err error) protocol.ErrorKind {
+	if protocol.KindOf(err) == protocol.KindConflict {
+		return protocol.KindConflict
+	}
+	return protocol.KindTransient
+}
