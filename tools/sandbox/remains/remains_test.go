@@ -6,10 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"testing"
 
 	"tavernsim/tools/sandbox/remains"
+	"tavernsim/tools/toolstest"
 )
 
 func TestThereAndBack(t *testing.T) {
@@ -44,23 +44,7 @@ func TestThereAndBack(t *testing.T) {
 // A folder that cannot be listed counts as one that is left out: its mode forbids it, or its path is too long.
 func TestFoldersThatCannotBeListed(t *testing.T) {
 	dir := t.TempDir()
-	at, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := strings.Repeat("n", 200)
-	for range 30 {
-		if err := at.Mkdir(name, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		below, err := at.OpenRoot(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = at.Close()
-		at = below
-	}
-	_ = at.Close()
+	_ = toolstest.Deep(t, dir, 30).Close()
 	if err := os.WriteFile(filepath.Join(dir, "a"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

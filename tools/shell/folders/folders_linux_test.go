@@ -8,28 +8,15 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"tavernsim/tools/toolstest"
 )
 
 // What has a path longer than any call takes is counted, and so is what its programs may not
 // list.
 func TestSizes(t *testing.T) {
 	dir := t.TempDir()
-	at, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := strings.Repeat("n", 200)
-	for range 60 {
-		if err := at.Mkdir(name, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		below, err := at.OpenRoot(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = at.Close()
-		at = below
-	}
+	at := toolstest.Deep(t, dir, 60)
 	if err := at.WriteFile("file", make([]byte, 1000), 0o600); err != nil {
 		t.Fatal(err)
 	}
