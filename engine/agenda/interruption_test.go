@@ -32,6 +32,7 @@ func TestInterruption(t *testing.T) {
 		"its actor failed, and it waits":   {event: protocol.Critical, now: 1, effects: -1, before: func(s *State) { s.AgentFailed(AgentFailed{WakeAt: at(3)}, at(1)) }},
 		"its actor failed, and it is gone": {event: protocol.Critical, now: 4, effects: -1, before: func(s *State) { s.AgentFailed(AgentFailed{}, at(1)) }},
 		"the next turn has no latency":     {event: protocol.Critical, now: 4, effects: -1, before: func(s *State) { s.TurnEnded(0, Turn{Wave: 2}, at(1)) }},
+		"it became due meanwhile":          {event: protocol.Critical, now: 4, effects: 3, before: func(s *State) { s.slots[0].due = at(2) }},
 		"it was interrupted before":        {event: protocol.Critical, now: 4, effects: -1, before: func(s *State) { s.Interrupted(Interrupted{}, at(1)) }},
 	} {
 		t.Run(name, func(t *testing.T) {

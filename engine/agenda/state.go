@@ -316,6 +316,9 @@ func (s *State) Interrupted(f Interrupted, now protocol.Time) {
 	delete(s.thinking, f.Agent)
 	sl := &s.slots[f.Agent]
 	sl.busyUntil, sl.heard = 0, s.grid(now.Add(s.cfg.reaction()))
+	if sl.due != 0 {
+		sl.due = max(sl.due, sl.heard) // it became due while the latency passed
+	}
 	s.enqueue(f.Agent)
 }
 
