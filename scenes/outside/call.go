@@ -364,6 +364,7 @@ func (c *call) ended(x *attempt, answer *effect.Answered) {
 	c.noteLost(answer)
 	c.settleBook(x, answer)
 	learnt := c.learnt(answer)
+	c.share(answer)
 	c.waiting = time.Now()
 	c.mu.Lock()
 	c.free = answer.Err != nil && !mayHaveCost(answer)
@@ -426,7 +427,6 @@ func (c *call) settle(x *effect.Answered) {
 		x.Model.Latency = max(0, time.Since(c.made))
 	}
 	c.complete(x)
-	c.share(x)
 	switch failed := x.Err != nil && c.ctx.Err() != nil; {
 	case c.flight == nil && c.move(waits, ended):
 		c.end(x, nil)

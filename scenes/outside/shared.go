@@ -147,9 +147,13 @@ func (c *call) follow(class limit.Class) bool {
 	return answer != nil || follows
 }
 
-// share gives the answer to a call to those that are alike. A failure is nobody else's, as it may be chance.
+// share gives the answer to a call to those that are alike, before the gate lets one of them out. A failure is nobody
+// else's, as it may be chance.
 func (c *call) share(x *effect.Answered) {
 	if c.same == "" || x.Err != nil || x.Model.Finish == protocol.FinishFiltered {
+		return
+	}
+	if c.complete(x); x.Err != nil {
 		return
 	}
 	answer := x.AppendMsg(nil)
@@ -187,6 +191,9 @@ func (c *call) take(answer protocol.Raw) {
 	if c.flight == nil { // the log has an answer
 		go c.find()
 		return
+	}
+	if c.waiting.Before(c.flight.began) { // it took what the call has waited for
+		c.flight.began = c.waiting
 	}
 	c.become(keeps)
 }
