@@ -130,10 +130,6 @@ func (c *counts) answered(o *protocol.ModelOrigin) {
 	} else if !o.Priced {
 		c.unpriced.Add(1)
 	}
-	addCost(to, o)
-}
-
-func addCost(to *atomic.Int64, o *protocol.ModelOrigin) {
 	for {
 		sum := to.Load()
 		if to.CompareAndSwap(sum, price.Sum(sum, o.Cost)) {

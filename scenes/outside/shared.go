@@ -101,18 +101,12 @@ func (s *shares) left(c *call, failed bool) (next []*call) {
 	case x.lead != c:
 	case failed:
 		x.lead = nil
-		for _, o := range x.calls {
-			if o.move(waitsFor, finds) {
-				next = append(next, o)
-			}
-		}
+		next = slices.DeleteFunc(slices.Clone(x.calls), func(o *call) bool { return !o.move(waitsFor, finds) })
 	default:
 		x.lead = x.calls[0]
-		for _, o := range x.calls {
-			if o.move(waitsFor, finds) {
-				x.lead = o
-				return []*call{o}
-			}
+		if i := slices.IndexFunc(x.calls, func(o *call) bool { return o.move(waitsFor, finds) }); i >= 0 {
+			x.lead = x.calls[i]
+			next = []*call{x.lead}
 		}
 	}
 	return next
@@ -195,6 +189,7 @@ func (c *call) take(answer protocol.Raw) {
 	if c.waiting.Before(c.flight.began) { // it took what the call has waited for
 		c.flight.began = c.waiting
 	}
+	c.runner.Log.opts.Observe(c.ask.Kind, "shared")
 	c.become(keeps)
 }
 
