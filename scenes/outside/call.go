@@ -370,7 +370,11 @@ func (c *call) ended(x *attempt, answer *effect.Answered) {
 	c.free = answer.Err != nil && !mayHaveCost(answer)
 	c.mu.Unlock()
 	c.move(out, waits)
-	if !c.gate.End(&c.Call, learnt) {
+	again := c.gate.End(&c.Call, learnt)
+	switch {
+	case answer.Err != nil && c.retake(answer, again):
+		return
+	case !again:
 		c.land(answer)
 		return
 	}

@@ -67,6 +67,16 @@ func (s *shares) enter(c *call, class limit.Class) (answer protocol.Raw, follows
 	return nil, follows
 }
 
+// get gives the answer to a question; nil = there is none.
+func (s *shares) get(same string) protocol.Raw {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if x := s.by[same]; x != nil {
+		return x.answer
+	}
+	return nil
+}
+
 // answered keeps the answer to a call, and gives the calls that get it, too.
 func (s *shares) answered(c *call, answer protocol.Raw) (others []*call) {
 	s.mu.Lock()
@@ -158,6 +168,20 @@ func (c *call) share(x *effect.Answered) {
 	}
 }
 
+// retake answers a call whose attempt has failed by the answer that another one got meanwhile. again = it waits for its next
+// attempt.
+func (c *call) retake(failed *effect.Answered, again bool) bool {
+	if c.same == "" || mayHaveCost(failed) {
+		return false
+	}
+	answer := c.runner.shares.get(c.same)
+	if answer == nil || again && !c.gate.Leave(&c.Call) || !c.move(waits, finds) {
+		return false
+	}
+	c.take(answer)
+	return true
+}
+
 // unshare lets others ask when a call has ended.
 func (c *call) unshare(failed bool) {
 	if c.same == "" {
@@ -172,7 +196,7 @@ func (c *call) unshare(failed bool) {
 func (c *call) take(answer protocol.Raw) {
 	x, err := effect.ReadAnswered(c.ask.Kind, answer)
 	c.same = ""
-	if err != nil || c.effect == nil {
+	if err != nil || c.effect == nil || c.flight != nil { // nothing is kept, or the request was sent once and is kept
 		c.taken(finds, x, err)
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"tavernsim/llm/price"
 	"tavernsim/scenes"
 	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -81,6 +82,32 @@ func TestSharedAnswers(t *testing.T) {
 			t.Errorf("%+v: digest %s, want %s", c, sum.Digest, d)
 		}
 		digests[c.budget] = sum.Digest
+	}
+	// After an interruption nobody asks for an answer that was kept, and one asks for all others.
+	s, to := serve(t, mock.Options{}, endpoint.Definition{Prices: price.List{"*": {Input: 1, Output: 2}}})
+	seed, began := uint64(7), make(chan *Runner, 1)
+	opt := Options{Dir: filepath.Join(t.TempDir(), "run"), Seed: &seed, Agents: agents, Ticks: ticks, Workers: 2, Endpoints: to, Budget: parsed(t, tight)}
+	s.at[1] = func() {
+		r := <-began
+		r.Interrupt()
+	}
+	r, err := Start(p, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	began <- r
+	if sum := wait(t, r); !sum.Resumable {
+		t.Fatal("it was not interrupted")
+	}
+	if r, err = Resume(opt.Dir, Options{Endpoints: to, Workers: 8}); err != nil {
+		t.Fatal(err)
+	}
+	if sum := wait(t, r); sum.Digest != digests[tight] || s.Report(0).Requests > 2 {
+		t.Errorf("resumed: digest %s, want %s; %d requests", sum.Digest, digests[tight], s.Report(0).Requests)
+	}
+	v, err := rundir.Replay(t.Context(), opt.Dir, rundir.ReplayOptions{Verify: true})
+	if err != nil || v.Scenes[0].Digest != digests[tight] || v.Scenes[0].Differs() {
+		t.Errorf("replay: %+v, %v", v, err)
 	}
 	for _, temperature := range []string{"0.1", "null"} {
 		s, to := serve(t, mock.Options{}, endpoint.Definition{})
