@@ -28,3 +28,13 @@ type Route struct {
 	Endpoint string        // that is asked, by name; "" = none
 	Patience time.Duration // how long the request may wait at a gate; 0 = as long as others
 }
+
+// Sharing is a Provider that knows which requests one answer does for.
+type Sharing interface {
+	Provider
+	// Alike names what a request asks and whom, after Route: any answer does for all requests with this name. "" = the
+	// request needs an answer of its own, or has one that is recorded.
+	Alike(q *protocol.ModelRequest) string
+	// Shared notes that a request got the answer to another one.
+	Shared(a *protocol.ModelAnswer)
+}

@@ -51,7 +51,7 @@ func writeScene(b *strings.Builder, s *rundir.SceneSummary, wall float64, compac
 	row("world", "version %s  %s changes%s%s", terminal.Thousands(s.World.Version), terminal.Thousands(s.World.Changes), note(s.World.Refused, "%d refused"), note(s.World.Conflicts, "%d of them conflicts"))
 	row("model", "%s calls  tokens in=%s out=%s%s", terminal.Thousands(s.Model.Calls), terminal.Short(float64(s.Model.Tokens.Input)), terminal.Short(float64(s.Model.Tokens.Output)), note(s.Model.Failed, "%d failed"))
 	if a := s.Model.Answers; a != nil {
-		row("answers", "%s reused%s, %s asked, %s%s", terminal.Thousands(a.Reused), said(strings.TrimSpace(note(a.Stored, "(%d out of the store)")), " %s"), terminal.Thousands(a.Asked), paid(a), said(saved(a.Saved), "  %s saved"))
+		row("answers", "%s reused%s%s, %s asked, %s%s", terminal.Thousands(a.Reused), said(strings.TrimSpace(note(a.Stored, "(%d out of the store)")), " %s"), said(strings.TrimSpace(note(a.Shared, "%d shared")), ", %s"), terminal.Thousands(a.Asked), paid(a), said(saved(a.Saved), "  %s saved"))
 		if a.Missed > 0 {
 			row("not recorded", "%s; the first: simd inspect DIR deliberation %s --against ANSWERS", terminal.Plural(a.Missed, "question"), a.First)
 		}

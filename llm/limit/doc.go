@@ -12,7 +12,8 @@
 //     only their Retry-After counts: no later answer would correct the rest.
 //   - Concurrency begins with 8. It grows by one after as many successes as it has slots, while
 //     all slots are used. After a failure by load (rate_limited, timeout) it shrinks to
-//     0.7, once for all calls that had left by then. [Options.Fixed] turns this off.
+//     0.7, once for all calls that had left by then. With [Options.Fixed] it begins with all slots, shrinks only after refusals without a Retry-After, which nothing
+//     else would spread, and grows by one after 8 successes.
 //   - Retry-After shuts the gate for all. Then it opens with 1, 2, 4 … calls.
 //   - Random failures are no load. An endpoint that refuses or loses a share of all calls, however few
 //     are in flight, would be shut nearly always and end with two slots. So a failure by load
@@ -30,9 +31,10 @@
 //     least one. Calls that wait for the share let others pass. A share is a ceiling: others may use the group's
 //     free slots, but the group may not use theirs.
 //   - Repetitions. A call whose attempt failed by rate_limited, timeout, server_error or truncated is
-//     sent again, at most 4 times and before its deadline: after the hint and a pause that
+//     sent again, at most 4 times and before its deadline; a refusal (rate_limited) does not count among these, up to 16 times,
+//     if the endpoint answered another call since this one arrived or was last refused. It is sent after the hint and a pause that
 //     is drawn evenly from 0 to 0.5 s. The bound doubles, to 1 s, 2 s, 4 s, with each attempt of the call that failed by
-//     server_error or truncated, by rate_limited without a Retry-After or with one of 0, by rate_limited or timeout while these are more
+//     server_error or truncated, by a rate_limited that counts and has no Retry-After or one of 0, by rate_limited or timeout while these are more
 //     frequent than usual, or before 128 calls have ended. The chance is the call's own, so a
 //     replay is equal and calls that failed together do not come back together.
 //   - Circuit. Five failures in a row (timeout, server_error, truncated) within 10 s open it

@@ -78,15 +78,16 @@ func (m *Machine) learn(now time.Duration, c *Call, e End) {
 	switch e.Outcome {
 	case llm.OutcomeRateLimited:
 		more := m.trouble.more(true, m.out)
-		m.counts(c, more || e.RetryAfter == 0) // without a time the pauses alone find one
+		free := m.refused(c)
+		m.counts(c, more || !free && e.RetryAfter == 0)
 		if shuts = shuts && (more || m.rates.nothingLeft(now)); more {
-			m.shrink(now, c)
+			m.shrink(now, c, e.RetryAfter == 0)
 		}
 		m.answers(c)
 	case llm.OutcomeTimeout:
 		more := m.trouble.more(true, m.out)
 		if m.counts(c, more); more {
-			m.shrink(now, c)
+			m.shrink(now, c, false)
 		}
 		m.failed(now, c)
 		said()
@@ -102,6 +103,7 @@ func (m *Machine) learn(now time.Duration, c *Call, e End) {
 		}
 	default:
 		m.trouble.more(false, m.out)
+		m.answered++
 		m.answers(c)
 		m.succeeded(c)
 	}
@@ -136,7 +138,8 @@ func (m *Machine) answers(c *Call) {
 }
 
 // succeeded widens the gate: while it opens, by one for every call that left since; then
-// by one for as many successes as it is wide, if all its slots were used.
+// by one for as many successes as it is wide, if all its slots were used. A fixed one that refusals made narrower grows by
+// one for 8.
 func (m *Machine) succeeded(c *Call) {
 	if m.opening > 0 {
 		if c.left >= m.shut {
@@ -147,18 +150,23 @@ func (m *Machine) succeeded(c *Call) {
 		}
 		return
 	}
-	if m.opt.Fixed || m.width >= m.opt.Concurrency || m.out < m.width-m.kept() {
+	if m.width >= m.opt.Concurrency || m.out < m.width-m.kept() {
 		return
 	}
-	if m.good++; m.good >= m.width {
+	after := m.width
+	if m.opt.Fixed { // what the user has set is right again sooner
+		after = min(after, firstWidth)
+	}
+	if m.good++; m.good >= after {
 		m.width++
 		m.good = 0
 	}
 }
 
-// shrink makes the gate narrower, once for the calls that left before it did.
-func (m *Machine) shrink(now time.Duration, c *Call) {
-	if m.opt.Fixed || c.left < m.shrunk {
+// shrink makes the gate narrower, once for the calls that left before it did. A fixed one becomes narrower only by
+// refusals that say no time: nothing else spreads the calls then.
+func (m *Machine) shrink(now time.Duration, c *Call, bare bool) {
+	if m.opt.Fixed && !bare || c.left <= m.shrunk {
 		return
 	}
 	m.width, m.good, m.shrunk = max(1, m.width*7/10), 0, now
@@ -176,4 +184,18 @@ func (m *Machine) close(o llm.Outcome) {
 	for len(m.timers) > 0 {
 		m.refuse(m.timers[0], o, why)
 	}
+}
+
+// mostFree is how many refusals of a call do not count among its attempts, at most.
+const mostFree = 16
+
+// refused notes that a call was refused. Where the endpoint has answered others since the call arrived, or was last
+// refused, the refusal is none of its attempts: the endpoint is full, and the call will have its turn. free reports that.
+func (m *Machine) refused(c *Call) (free bool) {
+	others := m.answered > c.seen
+	if c.seen = m.answered; !others || m.opt.Retries == 0 || c.free == mostFree {
+		return false
+	}
+	c.free++
+	return true
 }

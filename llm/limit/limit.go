@@ -28,6 +28,8 @@ type Call struct {
 
 	number   uint64 // of its arrival
 	attempts int    // begun
+	free     int    // of these, refused while the endpoint answered others
+	seen     int    // answers of the endpoint when it arrived, or was last refused
 	load     int    // of these, that failed, and by load as far as the machine knows
 	state    state
 	at       time.Duration // its timer's
@@ -85,10 +87,11 @@ type Machine struct {
 	groups  map[string]int // of these, by their groups
 	others  int            // of these: not interactive when they left
 
-	width  int           // calls that may be out
-	good   int           // successes since it changed
-	shrunk time.Duration // when it last became smaller
-	proved time.Duration // when the last of the calls left that the endpoint answered
+	answered int           // calls
+	width    int           // calls that may be out
+	good     int           // successes since it changed
+	shrunk   time.Duration // when it last became smaller
+	proved   time.Duration // when the last of the calls left that the endpoint answered
 
 	shut    time.Duration // nothing leaves before
 	opening int           // calls that may be out while the gate opens again; 0 = it is open
@@ -175,7 +178,7 @@ func (m *Machine) Stalled(now time.Duration) (why string, until time.Duration) {
 // Arrive takes a new call.
 func (m *Machine) Arrive(now time.Duration, c *Call) {
 	m.arrived++
-	c.number = m.arrived
+	c.number, c.seen = m.arrived, m.answered
 	switch {
 	case m.closed != nil:
 		m.refuse(c, m.closed.Outcome, m.closed.Message)
@@ -270,7 +273,7 @@ func (m *Machine) End(now time.Duration, c *Call, e End) (again bool) {
 
 // repeats reports whether another attempt may follow.
 func (m *Machine) repeats(c *Call, e End) bool {
-	return e.Outcome.AskAgain() && c.attempts <= m.opt.Retries && m.closed == nil && (!c.Once || e.Outcome == llm.OutcomeRateLimited || e.Unsent)
+	return e.Outcome.AskAgain() && c.attempts-c.free <= m.opt.Retries && m.closed == nil && (!c.Once || e.Outcome == llm.OutcomeRateLimited || e.Unsent)
 }
 
 // jitter is the pause before the next attempt, drawn evenly. Its bound doubles with each attempt that failed by load: by chance

@@ -84,7 +84,7 @@ type Set struct {
 
 // counts are of the requests to endpoints, since the set was made.
 type counts struct {
-	reused, stored, asked, paid, saved, unpriced atomic.Int64
+	reused, stored, shared, asked, paid, saved, unpriced atomic.Int64
 
 	missing sync.Mutex   // guards what follows
 	missed  int64        // questions without a recorded answer that nobody was asked
@@ -104,9 +104,10 @@ func (c *counts) miss(at replay.Place) {
 type Counts struct {
 	Reused   int64 // recorded answers
 	Stored   int64 // of these out of the store
+	Shared   int64 // requests that got the answer to another one
 	Asked    int64 // attempts at endpoints
 	Paid     int64 // nano-dollars for the answers of endpoints
-	Saved    int64 // nano-dollars that the recorded answers cost when they were asked for
+	Saved    int64 // nano-dollars that the recorded and shared answers cost when they were asked for
 	Unpriced int64 // answers of endpoints whose price is not known
 
 	Missed int64        // questions without a recorded answer that nobody was asked
@@ -118,7 +119,7 @@ func (s *Set) Counts() Counts {
 	c := &s.counts
 	c.missing.Lock()
 	defer c.missing.Unlock()
-	return Counts{Missed: c.missed, First: c.first, Reused: c.reused.Load(), Stored: c.stored.Load(), Asked: c.asked.Load(), Paid: c.paid.Load(), Saved: c.saved.Load(), Unpriced: c.unpriced.Load()}
+	return Counts{Missed: c.missed, First: c.first, Reused: c.reused.Load(), Stored: c.stored.Load(), Shared: c.shared.Load(), Asked: c.asked.Load(), Paid: c.paid.Load(), Saved: c.saved.Load(), Unpriced: c.unpriced.Load()}
 }
 
 // answered counts what an answer cost. A sum that is too large stays the largest int64.
@@ -436,12 +437,8 @@ func (s *Set) pick(name string) (llm.Provider, error) {
 
 // Gate implements gate.Gated: requests to scripts pass none.
 func (s *Set) Gate(q *protocol.ModelRequest) (*gate.Gate, int64) {
-	p, err := s.pick(q.Model)
-	if c, ok := q.Chosen.(*choice); ok {
-		p, err = c.present().leaf, c.present().err
-	}
-	a, ok := p.(*asked)
-	if err != nil || !ok || a.Provider == nil {
+	a, _ := s.toAsk(q)
+	if a == nil {
 		return nil, 0
 	}
 	if a.answers != nil || a.keeps.opened() {
@@ -456,4 +453,17 @@ func (s *Set) Gate(q *protocol.ModelRequest) (*gate.Gate, int64) {
 		return nil, 0
 	}
 	return a.to.Gate, a.tokens(q)
+}
+
+// toAsk is the model that a request is to be asked of, and the choice that led to it; nil = nobody is asked.
+func (s *Set) toAsk(q *protocol.ModelRequest) (*asked, *choice) {
+	p, err := s.pick(q.Model)
+	c, chosen := q.Chosen.(*choice)
+	if chosen {
+		p, err = c.present().leaf, c.present().err
+	}
+	if a, ok := p.(*asked); ok && err == nil && a.Provider != nil {
+		return a, c
+	}
+	return nil, nil
 }

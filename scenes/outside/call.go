@@ -35,6 +35,7 @@ type call struct {
 	waiting time.Time       // since when it waits for its next attempt
 	then    func(*effect.Answered)
 	effect  *Effect      // nil = nothing is kept
+	same    string       // what it asks, if one answer does for all who ask it; "" = it needs its own
 	turn    until.Waiter // for the end of ctx
 	shadow  until.Waiter // for that of the shadow
 
@@ -80,7 +81,7 @@ func (c *call) unwatch() {
 // have been joined by the turn itself, and is paid for.
 func (c *call) stale() {
 	c.mu.Lock()
-	never := c.phase == waits && c.flight == nil
+	never := (c.phase == waits || c.phase == waitsFor) && c.flight == nil
 	if never {
 		c.become(ended)
 	}
@@ -117,11 +118,19 @@ func (c *call) enter() {
 	}
 	c.Draw = c.ask.Model.Draw.Sub(transportDraws)
 	c.Once = c.from.Bound != nil || !c.to.MayRepeat(&c.ask) // one attempt is reserved that may cost something
-	c.runner.join(c)
+	class := c.runner.join(c)
 	c.waiting = time.Now().Add(c.ask.Wait)
 	c.at = c.runner.waitingAt(c.gate)
+	if !c.follow(class) {
+		c.await()
+	}
+}
+
+// await waits at the gate. What the call has waited for another one is a part of its time.
+func (c *call) await() {
+	left := time.Until(c.waiting)
 	c.move(finds, waits)
-	c.gate.Enter(&c.Call, c.ask.Wait, cmp.Or(c.chosen.Patience, patience))
+	c.gate.Enter(&c.Call, max(0, left), cmp.Or(c.chosen.Patience, patience)+min(0, left))
 	c.look()
 }
 
@@ -355,12 +364,17 @@ func (c *call) ended(x *attempt, answer *effect.Answered) {
 	c.noteLost(answer)
 	c.settleBook(x, answer)
 	learnt := c.learnt(answer)
+	c.share(answer)
 	c.waiting = time.Now()
 	c.mu.Lock()
 	c.free = answer.Err != nil && !mayHaveCost(answer)
 	c.mu.Unlock()
 	c.move(out, waits)
-	if !c.gate.End(&c.Call, learnt) {
+	again := c.gate.End(&c.Call, learnt)
+	switch {
+	case answer.Err != nil && c.retake(answer, again):
+		return
+	case !again:
 		c.land(answer)
 		return
 	}
@@ -449,6 +463,7 @@ func (c *call) end(x *effect.Answered, err error) {
 		x = &effect.Answered{Err: err}
 		c.complete(x)
 	}
+	c.unshare(c.ctx.Err() == nil && protocol.KindOf(err) != protocol.KindCancelled)
 	c.runner.under.Add(-1)
 	c.then(x)
 	c.runner.done.Done()

@@ -46,10 +46,12 @@
 //  7. A request under a budget that left without a kept answer is known until its turn is
 //     durable, with its upper bound and its last endpoint ([Log.Lost], [Log.Out]). So is the cost of a kept
 //     answer that the turn does not take ([Log.Left]).
+//  8. Of requests that are alike (llm.Sharing) one is sent while it has no answer. The others wait for the answer as values,
+//     and keep it as their own; later ones get it at once. A failure is shared with nobody.
 //
 // # Limits
 //
-// A request waits at its gate for at most an hour. Each attempt ends after the time that
+// A runner keeps 32 MiB of answers for requests that are alike. // A request waits at its gate for at most an hour. Each attempt ends after the time that
 // its node allows, 10 minutes by default. An executor that does not return in
 // time keeps a goroutine. There are at most as many of these as the gate has slots at
 // most; while there are that many, further requests are refused as transient. A panic

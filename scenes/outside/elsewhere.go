@@ -80,6 +80,7 @@ func (c *call) elsewhere(x *effect.Answered) bool {
 	if !ok {
 		return true // the deliberation has ended in the meantime
 	}
+	c.unshare(true)
 	c.unwatch()
 	c.runner.watch.Elsewhere(c.ask.Model.Model, llm.OutcomeOf(x.Err))
 	n.watchContext()

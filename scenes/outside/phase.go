@@ -10,12 +10,13 @@ import (
 type phase uint8
 
 const (
-	finds phase = iota // the log, for an answer that it has or will have
-	waits              // the gate
-	keeps              // the log, which keeps the request
-	hands              // the log, which keeps that another endpoint takes it over
-	out                // the executor
-	lands              // the log, which keeps the answer
+	finds    phase = iota // the log, for an answer that it has or will have
+	waits                 // the gate
+	waitsFor              // another call that is alike
+	keeps                 // the log, which keeps the request
+	hands                 // the log, which keeps that another endpoint takes it over
+	out                   // the executor
+	lands                 // the log, which keeps the answer
 	ended
 )
 
@@ -32,15 +33,15 @@ func (c *call) move(from, to phase) bool {
 
 // become changes the phase; the lock is held.
 func (c *call) become(to phase) {
-	if c.at != nil && c.phase == waits {
+	if c.at != nil && (c.phase == waits || c.phase == waitsFor) {
 		c.at.Add(-1)
 	}
-	if c.phase = to; c.at != nil && to == waits {
+	if c.phase = to; c.at != nil && (to == waits || to == waitsFor) {
 		c.at.Add(1)
 	}
 }
 
-// waitingAt counts the calls that wait at a gate.
+// waitingAt counts the calls that wait at a gate, or for another call there.
 func (r *Runner) waitingAt(g *gate.Gate) *atomic.Int64 {
 	n, known := r.waiting.Load(g)
 	if !known {

@@ -69,7 +69,8 @@ type Runner struct {
 	ahead   sync.WaitGroup // requests of shadows
 	under   atomic.Int64   // requests under way
 	waiting sync.Map       // of a gate: how many of them wait there, an *atomic.Int64
-	mu      sync.Mutex     // guards every Urgency, and the gates of executors
+	shares  shares
+	mu      sync.Mutex // guards every Urgency, and the gates of executors
 }
 
 // Watch is told what happens to requests. It is called on many goroutines.
@@ -104,6 +105,7 @@ type executor struct {
 	Executor
 	kind    string
 	instant Instant      // nil = it takes time
+	sharing llm.Sharing  // nil = each request has its own answer
 	tools   Tools        // nil = it is none of them
 	gate    *gate.Gate   // of fixed width, for what has no gate of its own
 	gates   []*gate.Gate // that requests may pass, or have passed
@@ -123,6 +125,7 @@ func New(entries []Entry, w Watch) (*Runner, error) {
 		}
 		x.instant, _ = e.Executor.(Instant)
 		x.tools, _ = e.Executor.(Tools)
+		x.sharing = sharing(e.Executor)
 		if m, ok := e.Executor.(model); !ok || gate.Of(m.Provider) == nil {
 			x.gates = append(x.gates, x.gate)
 		}
@@ -233,8 +236,8 @@ type Urgency struct {
 // NewUrgency makes the urgency of a deliberation that begins.
 func NewUrgency(urgent bool) *Urgency { return &Urgency{urgent: urgent} }
 
-// join notes a call that enters its gate.
-func (r *Runner) join(c *call) {
+// join notes a call that enters its gate, and gives its class.
+func (r *Runner) join(c *call) limit.Class {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if h := c.from.Urgency; h != nil {
@@ -246,6 +249,7 @@ func (r *Runner) join(c *call) {
 	if !slices.Contains(c.to.gates, c.gate) {
 		c.to.gates = append(c.to.gates, c.gate)
 	}
+	return c.Class
 }
 
 // MakeUrgent makes the requests of a deliberation urgent, also those that wait.
@@ -255,6 +259,9 @@ func (r *Runner) MakeUrgent(h *Urgency) {
 	h.urgent = true
 	for _, c := range h.calls {
 		c.gate.Raise(&c.Call, limit.Urgent)
+		if c.move(waitsFor, finds) {
+			go c.await()
+		}
 	}
 }
 

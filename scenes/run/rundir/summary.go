@@ -149,9 +149,10 @@ type ModelCounts struct {
 type Answers struct {
 	Reused   int64 `json:"reused"`   // recorded answers
 	Stored   int64 `json:"stored"`   // of these out of the store
+	Shared   int64 `json:"shared"`   // requests that got the answer to another one
 	Asked    int64 `json:"asked"`    // attempts at endpoints
 	Paid     int64 `json:"paid"`     // nano-dollars for the answers of endpoints
-	Saved    int64 `json:"saved"`    // nano-dollars that the recorded answers cost when they were asked for
+	Saved    int64 `json:"saved"`    // nano-dollars that the recorded and shared answers cost when they were asked for
 	Unpriced int64 `json:"unpriced"` // answers of endpoints whose price is not known
 
 	Missed int64  `json:"missed,omitempty"`       // questions without a recorded answer that nobody was asked

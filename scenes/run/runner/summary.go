@@ -103,10 +103,10 @@ func (sc *Scene) answers() *rundir.Answers {
 		return nil
 	}
 	c := sc.models.Counts()
-	if c.Reused+c.Asked+c.Missed == 0 {
+	if c.Reused+c.Shared+c.Asked+c.Missed == 0 {
 		return nil
 	}
-	a := &rundir.Answers{Reused: c.Reused, Stored: c.Stored, Asked: c.Asked, Paid: c.Paid, Saved: c.Saved, Unpriced: c.Unpriced, Missed: c.Missed}
+	a := &rundir.Answers{Reused: c.Reused, Stored: c.Stored, Shared: c.Shared, Asked: c.Asked, Paid: c.Paid, Saved: c.Saved, Unpriced: c.Unpriced, Missed: c.Missed}
 	if c.Missed > 0 {
 		a.First = fmt.Sprintf("%s/%d", c.First.Agent, c.First.Turn)
 	}

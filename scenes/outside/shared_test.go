@@ -1,0 +1,195 @@
+package outside_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tavernsim/engine/agent/effect"
+	"tavernsim/llm"
+	"tavernsim/llm/gate"
+	"tavernsim/llm/limit"
+	"tavernsim/persistence/persistencetest"
+	"tavernsim/protocol"
+	"tavernsim/scenes/outside"
+)
+
+// oracleOf is an endpoint of which requests with the same text are alike. Its answers take a second and are numbered.
+type oracleOf struct {
+	gate *gate.Gate
+	fail func(n int, q *protocol.ModelRequest) *llm.Failure // of the nth request, from 1; may be nil
+
+	mu     sync.Mutex
+	sent   []string // agents
+	shared int
+}
+
+func (*oracleOf) Name() string { return "oracle" }
+func (*oracleOf) Close() error { return nil }
+
+func (o *oracleOf) Gate(*protocol.ModelRequest) (*gate.Gate, int64) { return o.gate, 1 }
+
+func (*oracleOf) Alike(q *protocol.ModelRequest) string { return q.Messages[0].Text }
+
+func (o *oracleOf) Shared(*protocol.ModelAnswer) {
+	o.mu.Lock()
+	o.shared++
+	o.mu.Unlock()
+}
+
+func (o *oracleOf) Complete(ctx context.Context, q *protocol.ModelRequest, _ llm.Sink) (protocol.ModelAnswer, error) {
+	o.mu.Lock()
+	o.sent = append(o.sent, q.Agent)
+	n := len(o.sent)
+	o.mu.Unlock()
+	if err := llm.Wait(ctx, "oracle", time.Second); err != nil {
+		return protocol.ModelAnswer{}, err
+	}
+	if o.fail != nil {
+		if f := o.fail(n, q); f != nil {
+			return protocol.ModelAnswer{}, f
+		}
+	}
+	return protocol.ModelAnswer{Text: fmt.Sprint("answer ", n), Finish: protocol.FinishStop, Origin: &protocol.ModelOrigin{Endpoint: "cloud"}}, nil
+}
+
+// asker lets agents ask the same; one that fails asks no more.
+type asker struct {
+	*shelf
+	runner *outside.Runner
+	wg     sync.WaitGroup
+	mu     sync.Mutex
+	got    map[string]string
+}
+
+func (a *asker) ask(ctx context.Context, agent string, class limit.Class) {
+	q := &effect.Ask{Kind: effect.KindModel, Number: 1, Model: protocol.ModelRequest{Agent: agent, Messages: []protocol.ModelMessage{{Text: "What now?"}}}}
+	a.wg.Add(1)
+	a.runner.Go(ctx, outside.From{Scene: "s", Agent: agent, Turn: 1, Class: class, Virtual: true}, q, func(x *effect.Answered) {
+		defer a.wg.Done()
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.got[agent] = x.Model.Text; x.Err != nil {
+			a.got[agent] = string(protocol.KindOf(x.Err))
+		}
+	})
+}
+
+func alikeAt(t *testing.T, o *oracleOf, opt limit.Options) *asker {
+	t.Helper()
+	o.gate = gate.New("cloud", opt)
+	a := &asker{runner: table(t, outside.Entry{Kind: effect.KindModel, Executor: outside.Model(o, nil)}), got: map[string]string{}}
+	a.shelf = open(t, persistencetest.MemDisk(), outside.Options{})
+	a.runner.Log = a.log
+	return a
+}
+
+func (a *asker) all(n int) {
+	for i := range n {
+		a.ask(context.Background(), fmt.Sprint(i), limit.Normal)
+	}
+}
+
+// have counts the agents by what they got.
+func (a *asker) have() (n map[string]int) {
+	a.wg.Wait()
+	n = map[string]int{}
+	for _, text := range a.got {
+		n[text]++
+	}
+	return n
+}
+
+// Promise 8: one of those who ask the same is sent, those who ask later get the answer at once.
+func TestOneAsksForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &oracleOf{}
+		a := alikeAt(t, o, limit.Options{Requests: 60})
+		defer a.close(t)
+		begun := time.Now()
+		a.all(500)
+		if n := a.have(); n["answer 1"] != 500 {
+			t.Error(n)
+		}
+		a.ask(t.Context(), "later", limit.Normal)
+		if n := a.have(); n["answer 1"] != 501 || a.count("shared") != 500 || a.count("answered") != 501 || len(o.sent) != 1 || o.shared != 500 || time.Since(begun) != time.Second {
+			t.Errorf("%v; sent by %v, shared %d times, after %s", n, o.sent, o.shared, time.Since(begun))
+		}
+	})
+}
+
+// A failure is its request's alone: then each asks for itself, until one has an answer. Requests that have not left by
+// then get that.
+func TestAFailureIsNotShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &oracleOf{fail: func(n int, _ *protocol.ModelRequest) *llm.Failure {
+			switch n {
+			case 1:
+				return &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: "no"}
+			case 2:
+				return &llm.Failure{Outcome: llm.OutcomeRateLimited, Message: "busy", RetryAfter: time.Hour / 2}
+			}
+			return nil
+		}}
+		a := alikeAt(t, o, limit.Options{Concurrency: 4, Fixed: true, Kept: -1})
+		defer a.close(t)
+		a.all(500)
+		begun := time.Now()
+		// Four leave when the first has failed; one of them is refused and pauses, and the ends of the others may let out three more.
+		if n := a.have(); n["invalid"] != 1 || len(o.sent) > 8 || o.shared+len(o.sent) != 501 || time.Since(begun) > time.Minute {
+			t.Errorf("%v; %d were sent, %d got an answer of theirs, in %s", n, len(o.sent), o.shared, time.Since(begun))
+		}
+	})
+}
+
+// If the one that asks is interrupted, another one asks in its place, whether it was sent or not.
+func TestWhoAsksIsInterrupted(t *testing.T) {
+	for _, sent := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			o := &oracleOf{}
+			a := alikeAt(t, o, limit.Options{Concurrency: 2, Fixed: true, Kept: -1})
+			defer a.close(t)
+			before := 0
+			for ; !sent && before < 2; before++ { // all slots are taken
+				q := protocol.ModelRequest{Messages: []protocol.ModelMessage{{Text: fmt.Sprint("Another ", before)}}}
+				a.runner.Go(t.Context(), outside.From{Agent: "first", Turn: uint64(before), Virtual: true}, &effect.Ask{Kind: effect.KindModel, Number: 1, Model: q}, func(*effect.Answered) {})
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			a.ask(ctx, "interrupted", limit.Normal)
+			a.all(20)
+			<-time.After(500 * time.Millisecond)
+			cancel()
+			n := a.have()
+			if n["cancelled"] != 1 || n[fmt.Sprint("answer ", len(o.sent))] != 20 || len(o.sent) != max(2, before+1) {
+				t.Errorf("sent %v: %v; by %v", sent, n, o.sent)
+			}
+			if waits := o.gate.Load(); waits.Out != 0 || waits.Waiting != [4]int{} {
+				t.Errorf("sent %v: %+v", sent, waits)
+			}
+		})
+	}
+}
+
+// One that is more urgent than who waits in the gate asks itself, and the others get its answer.
+func TestTheMostUrgentAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &oracleOf{}
+		a := alikeAt(t, o, limit.Options{Concurrency: 1, Fixed: true, Kept: -1})
+		defer a.close(t)
+		a.runner.Go(t.Context(), outside.From{Agent: "first", Virtual: true}, &effect.Ask{Kind: effect.KindModel, Number: 1, Model: protocol.ModelRequest{Messages: []protocol.ModelMessage{{Text: "Another"}}}}, func(*effect.Answered) {})
+		for _, class := range []limit.Class{limit.Background, limit.Normal, limit.Urgent, limit.Normal} {
+			a.ask(t.Context(), class.String(), class)
+		}
+		if n := a.have(); n["answer 2"] != 3 || !slices.Equal(o.sent[1:], []string{"urgent"}) {
+			t.Errorf("%v; sent by %v", n, o.sent)
+		}
+		synctest.Wait()
+		if waits := o.gate.Load(); waits.Out != 0 || waits.Waiting != [4]int{} {
+			t.Errorf("%+v", waits)
+		}
+	})
+}
