@@ -38,6 +38,7 @@ type StageState struct {
 	Travel   travel.State   // tickets from and to linked scenes
 	Spending *spending.Book // nil = there are no budgets
 	View     *View          // of the services after their last decisions; empty in a fold
+	Seed     *uint64        // in force, by the last start or fork; nil = an older snapshot does not know it
 
 	codec   *protocol.Codec
 	scene   *setup.Scene
