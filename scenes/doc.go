@@ -40,6 +40,7 @@
 //     other agents have ended, however many agents are ready and however the
 //     workers are scheduled, unless its receiver waits for a model or does not
 //     return.
+//  9. The time of a scene never goes back, whatever the wall clock does.
 //
 // # Backpressure
 //

@@ -217,6 +217,9 @@ func (r *Run) launch() error {
 	}
 	sc.sup = sc.supervisor(r.actorFailed)
 	r.stageSup = sc.supervisor(r.stageFailed)
+	if state.Agenda.Started {
+		sc.latest.Store(int64(state.Agenda.Now))
+	}
 	durable, view := sc.journal.Durable(), state.Shown()
 	sc.orders.Past = state.Ordered
 	planned, err := sc.orders.Planned(sc.options.Orders, state.Agenda.Wave, func(o *machines.Order) error { return machines.CheckOrder(sc.Scene, o.Intervened, o.Had) })

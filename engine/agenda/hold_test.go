@@ -72,3 +72,23 @@ func TestAGateOfOneWhoComes(t *testing.T) {
 	s.Call(1, at(7))
 	expect(t, wakes(s, at(20), func(now protocol.Time, woken []uint32) { ends(s, now, woken) }), "0s[0]", "7s[1]")
 }
+
+// Who is gated after it heard something is not woken for that until its gate opens, and a gate that lets something critical
+// through can be closed to it.
+func TestAGateAfterAnEvent(t *testing.T) {
+	s := New(config(Timing{}, Timing{}))
+	s.Start(at(0))
+	for o := range uint32(2) {
+		s.Heard(o, protocol.Normal, 0, at(0))
+		s.HoldBack(o, true)
+	}
+	s.HoldBack(1, false)
+	s.Heard(1, protocol.Critical, 0, at(1))
+	if now, due := s.NextTime(); due {
+		t.Errorf("somebody is woken at %v", now)
+	}
+	s.LetGo(0, at(3))
+	if got := []protocol.Time{s.Standing(0).Next, s.Standing(1).Next}; got[0] != at(4) || got[1] != 0 {
+		t.Errorf("they are woken at %v", got)
+	}
+}

@@ -281,7 +281,7 @@ func (s *Stage) EndsBy(reason string, at protocol.Time) bool {
 		return false
 	case agenda.StoppedByTime, agenda.StoppedByTicks:
 		end, limit := s.TimeLimit()
-		return s.coming() != 0 || reason != limit || at != max(end, s.Agenda.Now)
+		return s.coming() != 0 || reason != limit || at != end || end <= s.Agenda.Now
 	}
 	return true
 }

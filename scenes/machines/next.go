@@ -61,7 +61,7 @@ func (s *Stage) nextVirtual() error {
 		return s.runLifecycle(knowledge.MomentEmbed)
 	}
 	at, some, expires, ordered := s.soonest()
-	if end, reason := s.TimeLimit(); some && reason != "" && at >= end {
+	if end, reason := s.TimeLimit(); reason != "" && (some && at >= end || s.Agenda.Now >= end) { // a fork may begin behind its limit
 		s.halt.stop(reason, end)
 		return s.next()
 	}

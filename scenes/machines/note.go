@@ -51,7 +51,7 @@ func (s *Stage) note() (raw protocol.Raw, err error) {
 	// On the realtime clock agents deliberate while a wave is closed, and what the agenda
 	// knows of that is in no snapshot. What a note cannot hold is not encoded.
 	if size := roster.Bytes * len(s.Roster); size < protocol.MaxBytes && due(&at.scene, facts, size) && s.Roster != nil && !s.realtime() {
-		if n.Scene, err = s.encode(s.Roster.Pack(), nil); err != nil {
+		if n.Scene, err = s.encode(SceneSnapshot{Roster: s.Roster.Pack()}); err != nil {
 			return nil, err
 		}
 	}
@@ -103,7 +103,7 @@ func (s *StageState) Load(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	s.Agenda, s.Tally, s.Ordered = a, snap.Tally, ordered.Kept(snap.Orders, a.Wave, a.Now.Sub(a.Begun()))
+	s.Agenda, s.Tally, s.Seed, s.Ordered = a, snap.Tally, snap.Seed, ordered.Kept(snap.Orders, a.Wave, a.Now.Sub(a.Begun()))
 	s.Tally.Fill()
 	s.Spending.Restore(snap.Ledgers, snap.Exhausted)
 	if s.script != nil && len(snap.Script) > 0 {

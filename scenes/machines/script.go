@@ -77,6 +77,7 @@ func (s *StageState) activate(state string, at protocol.Time) {
 
 // seeded takes the seed that is in force from a fact on.
 func (s *StageState) seeded(seed uint64) {
+	s.Seed = &seed
 	if s.script != nil {
 		s.script.State.Seed = seed
 	}

@@ -34,11 +34,14 @@ type SceneSnapshot struct {
 	Travel    protocol.Raw  // none = nobody has travelled
 	Edition   protocol.Raw  // none = plugins were not read again
 	Orders    *ordered.List // nil = they are not known
+	Seed      *uint64       // nil = it is not known
 }
 
 // fields is how many of them are written.
 func (s *SceneSnapshot) fields(budgets bool) int {
 	switch {
+	case s.Seed != nil:
+		return 11
 	case s.Orders != nil:
 		return 10
 	case s.Edition != nil:
@@ -59,11 +62,12 @@ func (s *SceneSnapshot) fields(budgets bool) int {
 
 // EncodeScene encodes the kept state of the stage.
 func (s *StageState) EncodeScene() (protocol.Raw, error) {
-	return s.encode(s.Roster.Pack(), &s.Ordered)
+	return s.encode(SceneSnapshot{Roster: s.Roster.Pack(), Orders: &s.Ordered, Seed: s.Seed})
 }
 
-func (s *StageState) encode(roster []byte, orders *ordered.List) (protocol.Raw, error) {
-	snap := SceneSnapshot{Tally: s.Tally, Roster: roster, Orders: orders}
+// encode adds to a snapshot what each has.
+func (s *StageState) encode(snap SceneSnapshot) (protocol.Raw, error) {
+	snap.Tally = s.Tally
 	snap.Ledgers, snap.Exhausted = s.Spending.Kept()
 	var errs [5]error
 	snap.Agenda, errs[0] = s.Agenda.Snapshot(s.codec)
@@ -141,7 +145,7 @@ func (s *State) Hash() (string, error) {
 }
 
 // Parts encodes the state of every machine, in a fixed order, under the names that
-// [State.Load] takes; not the roster and the orders, which a fold from an older snapshot does not know.
+// [State.Load] takes; not the roster, the orders and the seed, which a fold from an older snapshot does not know.
 func (s *State) Parts(yield func(name string, raw []byte)) error {
 	part := func(name string, raw []byte, err error) error {
 		if err == nil {
@@ -149,7 +153,7 @@ func (s *State) Parts(yield func(name string, raw []byte)) error {
 		}
 		return err
 	}
-	own, err := s.encode(nil, nil)
+	own, err := s.encode(SceneSnapshot{})
 	if err := part(Agenda, own, err); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package machines
 
 import (
+	"fmt"
 	"time"
 
 	"tavernsim/engine/agenda"
@@ -37,6 +38,7 @@ type StageState struct {
 	Travel   travel.State   // tickets from and to linked scenes
 	Spending *spending.Book // nil = there are no budgets
 	View     *View          // of the services after their last decisions; empty in a fold
+	Seed     *uint64        // in force, by the last start or fork; nil = an older snapshot does not know it
 
 	codec   *protocol.Codec
 	scene   *setup.Scene
@@ -89,6 +91,9 @@ func (s *StageState) Apply(r protocol.Record, fact protocol.Fact) (err error) {
 	case *agenda.RestEnded:
 		d.RestEnded(*x, r.Time)
 	case *agenda.WaveClosed:
+		if back, yes := s.GoesBack(r.Time); yes && !s.realtime() {
+			return protocol.Errorf(protocol.KindCorrupt, "scene %s: %s", s.scene.ID, back)
+		}
 		d.CloseWave(*x, r.Time)
 	case *agenda.Paused:
 		d.Paused = true
@@ -151,6 +156,15 @@ func (s *StageState) Apply(r protocol.Record, fact protocol.Fact) (err error) {
 		}
 	}
 	return err
+}
+
+// GoesBack reports that the next wave would be at an earlier time than the last one, and says so. No stage leaves such a
+// history; an older one may have, on the realtime clock when the clock of its machine was set back.
+func (s *StageState) GoesBack(at protocol.Time) (told string, yes bool) {
+	if d := s.Agenda; d.Wave > 0 && at < d.Now {
+		return fmt.Sprintf("the time of the scene goes back: wave %d is at %s, and the wave before it at %s", d.Wave+1, at, d.Now), true
+	}
+	return "", false
 }
 
 // heard puts the receivers of an event on the agenda.

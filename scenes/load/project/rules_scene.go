@@ -92,7 +92,7 @@ func turnRules() source.Rules {
 
 func simulationRules() source.Rules {
 	return source.Rules{
-		"agenda.Simulation.clock":      {Section: "§3.1", Enum: []string{"virtual", "realtime"}, Default: "virtual", Doc: "virtual runs as fast as the machine allows; realtime follows the wall clock."},
+		"agenda.Simulation.clock":      {Section: "§3.1", Enum: []string{"virtual", "realtime"}, Default: "virtual", Doc: "virtual runs as fast as the machine allows; realtime follows the wall clock, and goes on where it was if that is set back."},
 		"agenda.Simulation.start_time": {Section: "§3.1", Default: "2000-01-01T00:00:00Z", Doc: "Start of the virtual clock, RFC 3339, after 1970-01-01T00:00:00Z; refused with the realtime clock. The scene must end by 2262-01-01T00:00:00Z."},
 		"agenda.Simulation.tick":       {Section: "§3.1", Range: aboveZero(), Default: "1s", Doc: "Step of virtual time. On the realtime clock it is the least time until an agent is woken because it changed (`wake_on_state_change`), or again after a failure."},
 		"agenda.Simulation.seed":       {Section: "§3.1", Range: atLeast(0), Doc: "Seed of all random choices, at most 9223372036854775807. Without it, simd draws one, prints it and stores it."},

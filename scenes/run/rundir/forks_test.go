@@ -167,4 +167,10 @@ func TestForkWithoutABeginning(t *testing.T) {
 	if got := changesAt(t, second, begin+2); !slices.Equal(got, []string{"seed=9"}) {
 		t.Errorf("the fork says %q", got)
 	}
+	for _, dir := range []string{first, second} { // what it has of its parent was decided with the seed of that
+		r, err := rundir.Replay(t.Context(), dir, rundir.ReplayOptions{Verify: true})
+		if err != nil || r.Scenes[0].Differs() || r.Scenes[0].Verify.Waves < 3 {
+			t.Errorf("%v: %+v, %+v", err, r, r.Scenes[0].Verify.Difference)
+		}
+	}
 }

@@ -65,7 +65,10 @@ func (s *Scene) questions(d *Deliberation, t *turnFacts, state *machines.State) 
 	if again.Records, err = s.records(d.Agent, t); err != nil {
 		return err
 	}
-	if again.Seed, err = s.seed(made.Seed, t.first); err != nil {
+	if state.Seed != nil { // of a history that has lost its beginning, no fact says it
+		again.Seed = *state.Seed
+	}
+	if again.Seed, err = s.seed(again.Seed, t.first); err != nil {
 		return err
 	}
 	d.Differs, err = again.Again(func(q *effect.Ask) {

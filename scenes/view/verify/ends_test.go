@@ -175,3 +175,33 @@ func TestAForkHasItsOwnEnd(t *testing.T) {
 		t.Errorf("the reason is another: %+v", r.Difference)
 	}
 }
+
+// A fork whose limit of time is over ends by it, also where nobody is due any more: a condition that holds comes before
+// quiet. Verify decides which of the two it is.
+func TestALimitThatIsOverComesBeforeQuiet(t *testing.T) {
+	for _, c := range []struct {
+		stop   agenda.Stop
+		reason string
+	}{
+		{agenda.Stop{Ticks: 1}, agenda.StoppedByTicks},
+		{agenda.Stop{After: protocol.Duration(time.Second)}, agenda.StoppedByTime},
+	} {
+		s := busy(t)
+		if r := s.Run(t, scenestest.Settings{Stop: &agenda.Stop{Ticks: 1 << 40}, InterruptAt: 5}); r.Err != nil || r.Final {
+			t.Fatal(r)
+		}
+		forkedAt(t, s, 4, 1)
+		rest := &agenda.Intervened{ID: "o", Do: protocol.Encode([]any{map[string]any{"rest": map[string]any{"agents": []any{"a", "b"}}}})}
+		set := scenestest.Settings{Stop: &c.stop, Orders: []*machines.Order{{Intervened: rest, Wave: 6}}}
+		if r := s.Run(t, set); r.Err != nil || !r.Final || r.Reason != c.reason {
+			t.Errorf("%+v, want %s", r, c.reason)
+		}
+		if r := ends(t, s, c.stop, ""); r.Difference != nil || r.Taken[verify.TakenOutside] != 3 { // the two facts of the fork, and the order
+			t.Errorf("%s: %+v, %+v", c.reason, r, r.Difference)
+		}
+		other := s.Rewrite(t, func(r *protocol.Record) { otherEnd(t, r, agenda.StoppedByQuiet) })
+		if r := ends(t, other, c.stop, ""); r.Difference == nil || r.Difference.Recorded.Kind != agenda.FactEnded {
+			t.Errorf("%s: the reason is another: %+v", c.reason, r.Difference)
+		}
+	}
+}

@@ -47,6 +47,9 @@ func (v *verifier) openArrivals() error {
 		}
 		switch r.Kind {
 		case agenda.FactWaveClosed:
+			if back, yes := v.state.GoesBack(r.Time); yes {
+				return v.differs(back, &r, nil)
+			}
 			in.At = r.Time
 		case agenda.FactAgentFailed, agentfact.FactTurnEnded:
 			o, err := v.whose(r)

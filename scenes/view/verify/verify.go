@@ -122,6 +122,9 @@ func Run(ctx context.Context, made *setup.Scene, journal history.Journal, opt Op
 	if v.state, err = history.FoldTo(made, journal, v.report.From, history.Options{NoSnapshots: true}); err != nil {
 		return nil, nil, err
 	}
+	if v.state.Seed != nil { // a fork behind the beginning of what is kept may have changed it
+		v.seed = *v.state.Seed
+	}
 	through := journal.Durable()
 	if opt.Through != nil {
 		through = *opt.Through

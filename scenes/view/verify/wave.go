@@ -36,10 +36,14 @@ func (v *verifier) countForks(journal history.Journal) error {
 // decideWave has the stage decide the next wave again, from the inputs that the
 // history shows.
 func (v *verifier) decideWave() error {
-	if _, ok := v.peek(0); !ok {
+	first, ok := v.peek(0)
+	if !ok {
 		return v.differs("the journal ends within a wave", nil, nil)
 	}
 	v.wave, v.lost, v.ends, v.takes, v.taken, v.wakes, v.asked, v.packs = v.state.Agenda.Wave+1, false, false, nil, "", nil, nil, nil
+	if back, yes := v.state.GoesBack(first.Time); yes && v.made.Clock != agenda.Realtime { // there a turn's facts are of its beginning
+		return v.differs(back, &first, nil)
+	}
 	if v.isGiven(agenda.FactForked) || v.isGiven(agenda.FactRedelivered) { // somebody changed it between two lives
 		if v.isGiven(agenda.FactForked) {
 			v.forks--

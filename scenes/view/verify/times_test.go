@@ -1,0 +1,48 @@
+package verify_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/persistence"
+	"tavernsim/protocol"
+	"tavernsim/scenes/history"
+	"tavernsim/scenes/scenestest"
+)
+
+// A history in which the time of the scene goes back is damaged on the virtual clock: no fold takes it. Verify names the
+// wave, on both clocks.
+func TestTimeThatGoesBack(t *testing.T) {
+	for _, clock := range []agenda.ClockKind{agenda.Virtual, agenda.Realtime} {
+		s, set := busy(t), scenestest.Settings{Stop: &agenda.Stop{After: protocol.Duration(6 * time.Second)}, Clock: clock}
+		synctest.Test(t, func(t *testing.T) {
+			if r := s.Run(t, set); r.Err != nil {
+				t.Fatal(r)
+			}
+		})
+		wave := 1
+		back := s.Rewrite(t, func(r *protocol.Record) {
+			if wave == 4 {
+				r.Time = r.Time.Add(-4 * time.Second)
+			}
+			if r.Kind == agenda.FactWaveClosed {
+				wave++
+			}
+		})
+		back.Journal(t, func(j *persistence.Journal) {
+			_, _, err := history.Fold(back.Made(t, set), j, history.Options{})
+			if told := err != nil && protocol.KindOf(err) == protocol.KindCorrupt && strings.Contains(err.Error(), "wave 4"); told != (clock == agenda.Virtual) {
+				t.Errorf("%s: %v", clock, err)
+			}
+		})
+		if r := run(t, back, set, 1); r.Difference == nil || r.Difference.Wave != 4 || !strings.Contains(r.Difference.Reason, "time") {
+			t.Errorf("%s: %+v", clock, r.Difference)
+		}
+		if r := run(t, s, set, 1); r.Difference != nil {
+			t.Errorf("%s: %+v", clock, r.Difference)
+		}
+	}
+}
