@@ -86,15 +86,23 @@ func (t *Turn) Lookup(root string) (any, bool) {
 	if root == "goals" {
 		return t.goals.Active(), true
 	}
-	self := t.m.self()
+	if root != "self" {
+		return nil, false
+	}
+	self := maps.Clone(t.m.self())
 	self["private_state"] = t.own.Private
-	return self, root == "self"
+	return self, true
 }
 
+// self is what workflows know of their agent; nobody changes it. It is made once, because it is a tenth
+// of what a turn allocates.
 func (m *Machine) self() map[string]any {
-	self := maps.Clone(m.Def.self)
-	self["instance_id"], self["ordinal"] = m.ID.Instance, int64(m.ID.Ordinal)
-	return self
+	if m.known.of != m.Def {
+		self := maps.Clone(m.Def.self)
+		self["instance_id"], self["ordinal"] = m.ID.Instance, int64(m.ID.Ordinal)
+		m.known.of, m.known.self = m.Def, self
+	}
+	return m.known.self
 }
 
 func valuesOf[T any](list []T, value func(T) map[string]any) []any {
