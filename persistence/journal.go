@@ -171,9 +171,8 @@ func (j *Journal) Append(at protocol.Time, actor, kind string, data []byte) (uin
 		b.singly = append(b.singly, single{kind, len(b.facts) - len(data), len(b.facts)})
 	}
 	b.count++
-	seq := j.nextSeq
 	j.nextSeq++
-	return seq, nil
+	return j.nextSeq - 1, nil
 }
 
 // AppendSheaf appends the facts of a sheaf, as Append does one by one. It copies the facts and keeps

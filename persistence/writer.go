@@ -58,17 +58,9 @@ func (w *writer) recycle(b *staged) {
 	if cap(b.facts) > 4*w.j.store.opts.BatchBytes {
 		b.facts = nil
 	}
-	clear(b.singly)
 	b.facts, b.count, b.singly = b.facts[:0], 0, b.singly[:0]
 	b.summary.Reset()
 	w.j.free <- b
-}
-
-// trace takes the traces of facts that were appended singly into the summary.
-func (b *staged) trace(of func(kind string, data []byte, yield func(trace []byte))) {
-	for _, f := range b.singly {
-		of(f.kind, b.facts[f.from:f.to], b.summary.AddTrace)
-	}
 }
 
 // store hands a block to the database. One that asks for a sync comes back as a
@@ -76,7 +68,9 @@ func (b *staged) trace(of func(kind string, data []byte, yield func(trace []byte
 func (w *writer) store(t task) *pebbledb.Batch {
 	hdr := w.seal(t)
 	e := format.Entry{Header: *hdr, Stored: len(w.value)}
-	t.block.trace(w.j.store.opts.Traces.Of)
+	for _, f := range t.block.singly {
+		w.j.store.opts.Traces.Of(f.kind, t.block.facts[f.from:f.to], t.block.summary.AddTrace)
+	}
 	w.bloom = t.block.summary.Fill(&e, w.bloom)
 	w.entry = format.AppendEntry(w.entry[:0], &e)
 	w.wave.addTimes(e.MinTime, e.MaxTime)

@@ -11,8 +11,6 @@ func SizeOf(v any, limit int) int {
 	switch x := v.(type) {
 	case string:
 		return ValueBytes + len(x)
-	case nil, bool, int64, float64:
-		return ValueBytes
 	case []any:
 		n := ValueBytes
 		for _, e := range x {

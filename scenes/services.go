@@ -135,15 +135,15 @@ func (s *scene) undelivered(d actors.DeadLetter) {
 	}
 }
 
-// first are the kinds of actors that run before agents. On the virtual clock that is the stage: it
-// lets no more than max_deliberating turns be out, so workers would run out of agents while it waits
-// behind the last of these. On the realtime clock the services are, too; behind many agents they
-// would be late for critical events.
+// first are the kinds of actors that run before agents. On the realtime clock these
+// are the stage and the services; behind many agents they would be late for critical
+// events. On the virtual clock lateness does not matter, and merging many turns at
+// once is cheaper.
 func (s *scene) first() uint32 {
-	first := uint32(1 << kindScene)
 	if s.Clock == agenda.Virtual {
-		return first
+		return 0
 	}
+	first := uint32(1 << kindScene)
 	for i := range machines.Services() {
 		first |= 1 << kindOf(i)
 	}

@@ -77,10 +77,8 @@ func (g *gatherer) Receive(env *protocol.Envelope) error {
 	wake := &protocol.Envelope{EventHeader: e.wake.EventHeader, Kind: e.wake.Kind, Scene: e.wake.Scene, Wave: e.wake.Wave}
 	wake.Body.SetValue(&visit{e.view, g})
 	g.open = g.handover(wake.Wave, wake.Time)
-	for _, o := range e.agents { // at once, since all workers write the same counters
-		g.doing.Become(o, metrics.AgentDeliberating)
-	}
 	for _, o := range e.agents {
+		g.doing.Become(o, metrics.AgentDeliberating)
 		before := len(g.open.span.Turns)
 		if !g.seats.Visit(o, v, wake) {
 			g.seats.Tell(o, e.wake)
@@ -123,7 +121,7 @@ func (r *Run) spawnGatherers() error {
 	for i := range shares * r.scene.system.Workers() {
 		g := &gatherer{scene: r.scene, doing: r.stage.doing}
 		name := fmt.Sprintf("%s-wave-%d", setup.ActorStage, i)
-		ref, err := r.scene.system.Spawn(actors.Spec{Name: r.scene.actorName(name), Kind: kindAgent, Supervisor: r.stageSup, First: r.scene.wrapped(name, g)})
+		ref, err := r.scene.system.Spawn(actors.Spec{Name: r.scene.actorName(name), Kind: kindScene, Supervisor: r.stageSup, First: r.scene.wrapped(name, g)})
 		if err != nil {
 			return err
 		}
