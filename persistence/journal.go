@@ -30,7 +30,6 @@ type Journal struct {
 	waveFirst uint64
 	note      []byte // for the wave that is being filled; nil = none
 	shut      bool
-	traced    func(trace []byte) // adds to the open block's summary
 
 	work    chan task
 	free    chan *staged
@@ -59,6 +58,14 @@ type staged struct {
 	count   int
 	facts   []byte
 	summary *format.Summary
+	singly  []single // facts whose traces are not in the summary; those of sheaves are
+}
+
+// single is a fact that was appended by itself. The writer reads its traces, which for a fact that
+// names many takes longer than to append it.
+type single struct {
+	kind     string
+	from, to int // of the block: its data
 }
 
 // task is work for the writer. Without a block it only passes through, so that
@@ -84,7 +91,6 @@ func newJournal(s *Store, scene string, head format.Head, last Wave, direct bool
 		acks:  make(chan *ack, max(s.opts.OpenWaves, maxSmallWaves)),
 		ahead: newAhead(s.opts), lazy: s.opts.Durability == Power,
 	}
-	j.traced = func(trace []byte) { j.open.summary.AddTrace(trace) }
 	j.staged.Store(last.Last)
 	if s.opts.ReadOnly {
 		j.followers.over = true
@@ -161,13 +167,12 @@ func (j *Journal) Append(at protocol.Time, actor, kind string, data []byte) (uin
 	}
 	b.facts = format.AppendFact(b.facts, at, actor, kind, data)
 	b.summary.Add(at, actor, kind)
-	if of := j.store.opts.Traces.Of; of != nil {
-		of(kind, data, j.traced)
+	if j.store.opts.Traces.Of != nil {
+		b.singly = append(b.singly, single{kind, len(b.facts) - len(data), len(b.facts)})
 	}
 	b.count++
-	seq := j.nextSeq
 	j.nextSeq++
-	return seq, nil
+	return j.nextSeq - 1, nil
 }
 
 // AppendSheaf appends the facts of a sheaf, as Append does one by one. It copies the facts and keeps

@@ -109,7 +109,7 @@ type Traces struct {
 	// counts as any trace until the index is rebuilt.
 	Rule byte
 	// Of calls yield with every trace of a fact, if any; yield keeps nothing. It
-	// must be quick (Append calls it) and take any bytes. Set with Rule.
+	// must take any bytes. The writer and readers call it at once. Set with Rule.
 	Of func(kind string, data []byte, yield func(trace []byte))
 }
 

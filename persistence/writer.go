@@ -58,7 +58,7 @@ func (w *writer) recycle(b *staged) {
 	if cap(b.facts) > 4*w.j.store.opts.BatchBytes {
 		b.facts = nil
 	}
-	b.facts, b.count = b.facts[:0], 0
+	b.facts, b.count, b.singly = b.facts[:0], 0, b.singly[:0]
 	b.summary.Reset()
 	w.j.free <- b
 }
@@ -68,6 +68,9 @@ func (w *writer) recycle(b *staged) {
 func (w *writer) store(t task) *pebbledb.Batch {
 	hdr := w.seal(t)
 	e := format.Entry{Header: *hdr, Stored: len(w.value)}
+	for _, f := range t.block.singly {
+		w.j.store.opts.Traces.Of(f.kind, t.block.facts[f.from:f.to], t.block.summary.AddTrace)
+	}
 	w.bloom = t.block.summary.Fill(&e, w.bloom)
 	w.entry = format.AppendEntry(w.entry[:0], &e)
 	w.wave.addTimes(e.MinTime, e.MaxTime)

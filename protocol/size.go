@@ -11,8 +11,6 @@ func SizeOf(v any, limit int) int {
 	switch x := v.(type) {
 	case string:
 		return ValueBytes + len(x)
-	case interface{ Size(limit int) int }: // a value that is not made yet
-		return x.Size(limit)
 	case []any:
 		n := ValueBytes
 		for _, e := range x {
@@ -34,6 +32,8 @@ func SizeOf(v any, limit int) int {
 			return limit + 1
 		}
 		return n
+	case interface{ Size(limit int) int }: // a value that is not made yet; last, for to look for a method takes long
+		return x.Size(limit)
 	}
 	return ValueBytes
 }

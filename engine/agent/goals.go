@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -210,7 +211,7 @@ func (e goalEnv) Lookup(root string) (any, bool) {
 		}
 		return t.world.Value(), true
 	case "self":
-		self := t.m.self()
+		self := maps.Clone(t.m.self())
 		drives := map[string]any{}
 		for id, level := range t.m.drives(t.goals.Met, t.wake.Now) {
 			drives[id] = float64(level) / goal.One

@@ -86,15 +86,19 @@ func (t *Turn) Lookup(root string) (any, bool) {
 	if root == "goals" {
 		return t.goals.Active(), true
 	}
-	self := t.m.self()
+	self := maps.Clone(t.m.self())
 	self["private_state"] = t.own.Private
 	return self, root == "self"
 }
 
+// self is what workflows know of their agent; nobody changes it. It is made once, because it is a tenth
+// of what a turn allocates.
 func (m *Machine) self() map[string]any {
-	self := maps.Clone(m.Def.self)
-	self["instance_id"], self["ordinal"] = m.ID.Instance, int64(m.ID.Ordinal)
-	return self
+	if m.knownBy != m.Def {
+		m.known, m.knownBy = maps.Clone(m.Def.self), m.Def
+		m.known["instance_id"], m.known["ordinal"] = m.ID.Instance, int64(m.ID.Ordinal)
+	}
+	return m.known
 }
 
 func valuesOf[T any](list []T, value func(T) map[string]any) []any {

@@ -5,6 +5,7 @@
 package packed
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"tavernsim/protocol"
@@ -15,30 +16,31 @@ import (
 // Requests gathers encoded requests for one machine. It copies them, so that the
 // memory of their messages can be released.
 type Requests struct {
-	buf   []byte // room for the count, then the requests
+	buf   []byte // room for the count, then the requests, each behind its length
 	Count uint32
 	last  int // size of the previous list, as an estimate
 	first int // bytes of those that were put before the others
 }
 
-const countBytes = 5
+const countBytes, lengthBytes = 5, 4
 
 // Add appends a request.
 func (r *Requests) Add(data protocol.Raw) {
 	if r.Count == 0 {
-		r.buf = make([]byte, countBytes, max(r.last+r.last/8, countBytes+len(data)))
+		r.buf = make([]byte, countBytes, max(r.last+r.last/8, countBytes+lengthBytes+len(data)))
 	}
-	r.buf = append(r.buf, data...)
+	r.buf = append(binary.BigEndian.AppendUint32(r.buf, uint32(len(data))), data...)
 	r.Count++
 }
 
 // AddFirst puts a request before those that were added with Add, behind those before it.
 func (r *Requests) AddFirst(data protocol.Raw) {
 	if r.Count == 0 {
-		r.buf = make([]byte, countBytes, countBytes+len(data))
+		r.buf = make([]byte, countBytes, countBytes+lengthBytes+len(data))
 	}
-	r.buf = slices.Insert(r.buf, countBytes+r.first, data...)
-	r.first += len(data)
+	at := countBytes + r.first
+	r.buf = slices.Insert(r.buf, at, append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...)...)
+	r.first += lengthBytes + len(data)
 	r.Count++
 }
 
@@ -78,11 +80,11 @@ func (r *Reader) Next(n int) ([]protocol.Raw, error) {
 	r.list = slices.Grow(r.list[:0], n)
 	list := r.list[:n]
 	for i := range list {
-		after, err := msgp.Skip(r.rest)
-		if err != nil {
-			return nil, protocol.Errorf(protocol.KindCorrupt, "a request: %w", err)
+		if len(r.rest) < lengthBytes || int(binary.BigEndian.Uint32(r.rest)) > len(r.rest)-lengthBytes {
+			return nil, protocol.Errorf(protocol.KindCorrupt, "a request does not fit into the %d bytes that are left", len(r.rest))
 		}
-		list[i], r.rest = protocol.Raw(r.rest[:len(r.rest)-len(after)]), after
+		end := lengthBytes + int(binary.BigEndian.Uint32(r.rest))
+		list[i], r.rest = protocol.Raw(r.rest[lengthBytes:end:end]), r.rest[end:]
 	}
 	r.Left -= uint32(len(list))
 	return list, nil

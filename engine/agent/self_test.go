@@ -1,0 +1,28 @@
+package agent
+
+import (
+	"maps"
+	"testing"
+)
+
+// What workflows know of their agent is made once: who adds to it copies it, and another definition
+// makes it anew.
+func TestSelfIsMadeOnce(t *testing.T) {
+	m := consultant(t, nil, map[string]any{"q": "when"})
+	before := maps.Clone(m.self())
+	turn := &Turn{m: m, wake: &Wake{}}
+	for name, lookup := range map[string]func(string) (any, bool){"model": turn.Lookup, "goal": goalEnv{turn}.Lookup} {
+		if v, ok := lookup("self"); !ok || !maps.Equal(m.self(), before) {
+			t.Errorf("a condition of a %s reads %v, and leaves %v, want %v", name, v, m.self(), before)
+		}
+		if v, ok := lookup("nobody"); ok {
+			t.Errorf("a condition of a %s reads %v of nobody", name, v)
+		}
+	}
+	other := *m.Def
+	other.self = map[string]any{"name": "Other"}
+	m.Def = &other
+	if got := m.self(); got["name"] != "Other" || got["instance_id"] != m.ID.Instance {
+		t.Errorf("by another definition %v", got)
+	}
+}
