@@ -259,6 +259,7 @@ func (s *State) mayAsk(a uint32) bool {
 		var top worst
 		if risk = s.risk(a, &top); !s.spent.allows(risk, len(r.turns)) {
 			s.watch.none(a)
+			r.risk = risk
 			for _, one := range top.list[:top.n] {
 				s.watch.add(a, one.agent, s.index.at[one.agent]+1)
 			}

@@ -47,7 +47,7 @@ type Config struct {
 	// at most MaxWindow. Memory grows with it, by 40 bytes an agent and turn.
 	Window int
 	// Threshold is the largest risk at which an agent makes a paid call that is not ahead yet;
-	// 0 = 0.35. It is half of that for one that is 20 turns ahead.
+	// 0 = 0.95. It is half of that for one that is 10 turns ahead, a quarter at 20.
 	Threshold float64
 	// MaxWasted is the largest share of wasted calls; 0 = 0.10.
 	MaxWasted float64
@@ -100,7 +100,7 @@ func (c Config) withDefaults() Config {
 		c.Window = 240
 	}
 	if c.Threshold == 0 {
-		c.Threshold = 0.35
+		c.Threshold = 0.95
 	}
 	if c.MaxWasted == 0 {
 		c.MaxWasted = 0.10

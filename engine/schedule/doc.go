@@ -34,7 +34,7 @@
 //     perceives what it would perceive at the barrier. Nothing is undone or wasted.
 //  3. Speculative: a turn that perceived something else is found at the latest when the agents that
 //     it perceived have reached its time. Paid calls are made at a risk
-//     of at most Threshold, and risky calls stop when MaxWasted of the calls, and 50,
+//     of at most Threshold, and risky calls stop when MaxWasted of the calls, and 20,
 //     were wasted.
 //  4. The agent with the earliest turn is never held back, so the run always makes progress.
 //  5. An agent is at most Window turns ahead of the committed run, takes a risk on at most 32

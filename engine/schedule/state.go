@@ -51,11 +51,12 @@ type row struct {
 	class   int32
 	status  status
 	why     Reason
-	from    Cell   // where it was before its last turn
-	reached Tick   // the farthest that it was before it was set back
-	turns   []turn // ended, ahead of the committed run; oldest first
-	run     turn   // that is running, or was begun last
-	bets    bets   // of others on this agent
+	risk    float64 // of its call, when that was refused last
+	from    Cell    // where it was before its last turn
+	reached Tick    // the farthest that it was before it was set back
+	turns   []turn  // ended, ahead of the committed run; oldest first
+	run     turn    // that is running, or was begun last
+	bets    bets    // of others on this agent
 }
 
 // turn is one turn of an agent.
@@ -352,7 +353,7 @@ func (s *State) used(a uint32) {
 	s.spent.safe(&r.turns[0])
 	s.tally.Used++
 	r.turns = slices.Delete(r.turns, 0, 1)
-	if full {
+	if full || r.status == asking && s.spent.allows(r.risk, len(r.turns)) { // it is less far ahead now
 		s.try(a)
 	}
 }

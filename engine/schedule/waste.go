@@ -1,5 +1,7 @@
 package schedule
 
+import "math"
+
 // waste is the ledger of calls made in vain.
 type waste struct {
 	theta, most float64
@@ -13,20 +15,34 @@ const (
 	margin = 0.9
 	// early is how many calls may be wasted before there is a share to speak of: what a
 	// run pays for learning.
-	early = 50
+	early = 20
 	// hurry is the number of turns ahead at which a risk counts double: who is far ahead holds up nobody, and
 	// can make its call later, when less may come between.
-	hurry = 20
+	hurry = 10
+	// tight is the share of what may be wasted from which on a lead counts more.
+	tight = 0.8
 )
 
 func newWaste(c Config) waste { return waste{theta: c.Threshold, most: c.MaxWasted} }
 
 // allows reports whether an agent that is some turns ahead may make a call at a risk: weighed
-// by these, it is below the threshold, and what is wasted is within the bound, with a quarter of what the open risks are expected
+// by these, it is at most the threshold, and what is wasted is below the bound, with a quarter of what the open risks are expected
 // to add. (All of it would be too careful: calls of one turn are lost together, and most
 // are settled long before the bound is near.)
+//
+// A lead counts more than in proportion, so that who is a few turns ahead may risk almost as much as the last one. Near
+// the bound it counts without limit: what is left is kept for those that hold up others.
 func (w *waste) allows(risk float64, ahead int) bool {
-	return risk == 0 || risk*(1+float64(ahead)/hurry) <= w.theta && float64(w.wasted)+w.risky/4 <= margin*w.most*float64(w.calls)+early
+	if risk == 0 {
+		return true
+	}
+	used := (float64(w.wasted) + w.risky/4) / (margin*w.most*float64(w.calls) + early)
+	if used >= 1 {
+		return false
+	}
+	lead := float64(ahead) / hurry
+	lead *= math.Sqrt(lead) * max(1, used/(1-used)*(1-tight)/tight)
+	return risk*(1+lead) <= w.theta
 }
 
 func (w *waste) ask(t *turn, risk float64) {
