@@ -239,7 +239,10 @@ func (c *call) Released(class limit.Class) {
 	default:
 		if c.flight = c.runner.Log.Begin(c.effect, c.kept); c.flight != nil {
 			c.flight.Passed(c.gate, waited, false)
-			c.become(keeps)
+			if c.become(keeps); c.flight.MayLeave() {
+				c.become(out)
+				go c.onNewStack()
+			}
 			return
 		}
 		c.become(finds)

@@ -39,11 +39,7 @@ func (l *Log) take() []*Flight {
 // commit appends a batch as one wave. After a failure it discards all facts.
 func (l *Log) commit(batch []*Flight) {
 	for i, f := range batch {
-		kind := FactRequested
-		if f.answered {
-			kind = FactAnswered
-		}
-		seq, err := l.journal.Append(f.effect.At, f.effect.Agent, kind, f.data)
+		seq, err := l.append(f)
 		if failed := l.journal.Err(); failed != nil {
 			l.fail(failed)
 			return
@@ -59,6 +55,20 @@ func (l *Log) commit(batch []*Flight) {
 	if err != nil {
 		l.fail(err)
 	}
+}
+
+// append appends the newest fact of a flight, behind its request if that needed no note before it left.
+func (l *Log) append(f *Flight) (seq uint64, err error) {
+	if f.asked != nil {
+		if seq, err = l.journal.Append(f.effect.At, f.effect.Agent, FactRequested, f.asked); err != nil {
+			return seq, err
+		}
+	}
+	kind := FactRequested
+	if f.answered {
+		kind = FactAnswered
+	}
+	return l.journal.Append(f.effect.At, f.effect.Agent, kind, f.data)
 }
 
 // committed runs on the journal's goroutine.

@@ -8,7 +8,7 @@
 // again. A request that waits, for its gate or for the log, is a value; it has a goroutine
 // while the executor carries it out. It ends with the deliberation that made it.
 // Requests leave through a [Log]: a
-// request is durable before it leaves, and its answer is durable before the agent
+// request that must not be repeated, or goes to a model, is durable before it leaves, and every answer before the agent
 // receives it. An [Instant] executor is called inline; it passes no gate and is not
 // recorded.
 //
@@ -28,8 +28,8 @@
 //
 // # Promises
 //
-//  1. An executor is called only after the request is durable, and the agent
-//     receives an answer only after that is durable.
+//  1. An executor is called only after the request is durable, unless it is no model and the request may be repeated:
+//     such a request is kept with its answer, in one wave. The agent receives an answer only after that is durable.
 //  2. The same request of the same turn (agent, turn, number, question) is
 //     carried out once if its answer was recorded: later requests get that answer.
 //     While the first request is in flight, they wait for it.

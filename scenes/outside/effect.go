@@ -58,6 +58,12 @@ func (e *Effect) other() Question {
 	}
 }
 
+// kept reports whether a request is kept before it leaves. Who asks again after a kill needs no note of a call that may
+// be repeated; of a model, people count what was asked twice.
+func (e *Effect) kept() bool {
+	return !e.MayRepeat || e.Kind == effect.KindModel || e.Most != nil || e.Ahead
+}
+
 func (e *Effect) turn() turnKey   { return turnKey{e.Agent, e.Turn} }
 func (e *Effect) place() placeKey { return placeKey{e.Kind, e.Request} }
 

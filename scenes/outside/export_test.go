@@ -29,7 +29,10 @@ func (l *Log) Do(ctx context.Context, e *Effect, out func(context.Context) (prot
 			return cancelled(ctx)
 		}
 	}
-	err := wait()
+	var err error
+	if !f.MayLeave() {
+		err = wait()
+	}
 	var answer protocol.Raw
 	if err == nil {
 		answer, err = out(ctx)

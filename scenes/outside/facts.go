@@ -7,7 +7,7 @@ import (
 )
 
 // Kinds of the facts of a log (docs/formats/effects.md). Their actor is the agent that
-// made the request. FactRequested is durable before the request leaves, FactAnswered
+// made the request. FactRequested is durable before the request leaves, or with FactAnswered, which is durable
 // before the agent receives the answer.
 const (
 	FactRequested = "effect.requested"

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -85,6 +86,8 @@ type Flight struct {
 	data []byte
 	seq  uint64
 	kept func(error)
+	// A request that needs no note before it leaves; it is kept with the answer. nil = it is kept already.
+	asked []byte
 
 	answered bool // the newest fact is the answer's
 	spent    Most // by the answer, under a budget
@@ -179,7 +182,8 @@ func (l *Log) Find(ctx context.Context, e *Effect) (answer protocol.Raw, found b
 
 // Begin keeps a request before it is carried out. It returns at once; kept is called
 // when the request is durable, or cannot be. nil = it need not be carried out, as Find
-// says.
+// says. A request that may be repeated, costs nothing under a budget and is no shadow's may leave at once:
+// it is kept with its answer, and kept is not called ([Flight.MayLeave]).
 func (l *Log) Begin(e *Effect, kept func(error)) *Flight {
 	l.mu.Lock()
 	v, _ := l.table.decide(e)
@@ -202,9 +206,16 @@ func (l *Log) Begin(e *Effect, kept func(error)) *Flight {
 		l.opts.Observe(e.Kind, "wasted")
 	}
 	l.opts.Observe(e.Kind, v.String())
-	l.keep(f)
+	if e.kept() {
+		l.keep(f)
+	} else {
+		f.asked, f.data = slices.Clip(f.data), f.data[len(f.data):]
+	}
 	return f
 }
+
+// MayLeave reports whether the request needs no note before it leaves.
+func (f *Flight) MayLeave() bool { return f.asked != nil }
 
 // settle answers a request that is not carried out.
 func (l *Log) settle(ctx context.Context, e *Effect, v verdict, seq uint64, f *Flight) (protocol.Raw, error) {

@@ -2,27 +2,25 @@ package mask
 
 import (
 	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
 	"fmt"
+	"math/rand/v2"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
+	"unicode/utf16"
 )
 
 func BenchmarkText(b *testing.B) {
-	files, err := filepath.Glob("../../*/*.go")
-	if err != nil {
-		b.Fatal(err)
-	}
-	var all bytes.Buffer
-	for _, f := range files {
-		text, err := os.ReadFile(f)
-		if err != nil {
-			b.Fatal(err)
-		}
-		all.Write(text)
-	}
-	text := all.String()[:min(all.Len(), 1<<20)]
+	text := sources(b)
 	b.Run("copy", func(b *testing.B) {
 		dst := make([]byte, len(text))
 		b.SetBytes(int64(len(text)))
@@ -39,6 +37,102 @@ func BenchmarkText(b *testing.B) {
 			}
 		}
 	})
+}
+
+// Files that are no text: random bytes, programs, packed data, codes and UTF-16. No kind may take
+// longer than the goal of 50 MB/s.
+func BenchmarkKinds(b *testing.B) {
+	random := make([]byte, 1<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(random)
+	exe, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	program, err := os.ReadFile(exe)
+	if err != nil {
+		b.Fatal(err)
+	}
+	source := sources(b)
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, _ = w.Write(program)
+	_ = w.Close()
+	lines := func(code string) string {
+		var b strings.Builder
+		for ; len(code) > 76; code = code[76:] {
+			b.WriteString(code[:76] + "\n")
+		}
+		return b.String() + code
+	}
+	var wide []byte
+	for _, u := range utf16.Encode([]rune(source)) {
+		wide = binary.LittleEndian.AppendUint16(wide, u)
+	}
+	var rows strings.Builder
+	for _, c := range random[:1<<18] {
+		fmt.Fprintf(&rows, "%d, ", c)
+	}
+	m := masker(b, randomSecrets()...)
+	for _, kind := range []struct{ name, text string }{
+		{"random", string(random)},
+		{"program", string(program)},
+		{"gzip", packed.String()},
+		{"base64", base64.StdEncoding.EncodeToString(random)},
+		{"base64 in lines", lines(base64.StdEncoding.EncodeToString(random))},
+		{"base64 of text", lines(base64.StdEncoding.EncodeToString([]byte(source)))},
+		{"hex", lines(hex.EncodeToString(random))},
+		{"hex dump", hex.Dump(random[:1<<18])},
+		{"numbers", rows.String()},
+		{"utf-16", string(wide)},
+		{"percent", url.QueryEscape(source)},
+		{"cyrillic", strings.Repeat("Съешь же ещё этих мягких французских булок, да выпей чаю. ", 1<<13)},
+		{"chinese", strings.Repeat("天地玄黄，宇宙洪荒。日月盈昃，辰宿列张。", 1<<14)},
+		{"zeros", strings.Repeat("\x00", 1<<20)},
+	} {
+		b.Run(kind.name, func(b *testing.B) {
+			begun := used()
+			for b.Loop() {
+				if _, f := m.Text(kind.text); f.Any() {
+					b.Fatal(f)
+				}
+			}
+			b.ReportMetric(float64(b.N*len(kind.text))/1e6/(used()-begun).Seconds(), "MB/cpu-s")
+		})
+	}
+}
+
+// used is the time of the processor that this process took, which other programs change less than that of a clock.
+func used() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// randomSecrets are 20 values of letters and digits that stand in no file.
+func randomSecrets() (values []string) {
+	random := rand.NewChaCha8([32]byte{1})
+	for i := range 20 {
+		value := make([]byte, 12+i)
+		_, _ = random.Read(value)
+		values = append(values, base64.RawURLEncoding.EncodeToString(value))
+	}
+	return values
+}
+
+func sources(b *testing.B) string {
+	files, err := filepath.Glob("../../*/*.go")
+	if err != nil {
+		b.Fatal(err)
+	}
+	var all bytes.Buffer
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			b.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()[:min(all.Len(), 1<<20)]
 }
 
 // The time to make a masker grows as the number of its secrets.

@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"compress/zlib"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
 	"io"
 	"strings"
@@ -28,6 +29,9 @@ type search struct {
 	packed strings.Reader // what inflate reads
 	room   bytes.Buffer   // for what is unpacked
 	flate  io.ReadCloser  // made at the first use; most of what it is asked about is no deflate
+	means  []meaning
+	words  []string // room for the numbers of a row
+	bytes  []byte   // room for what they stand for
 }
 
 // inflate gives what can be read of a stream of deflate.
@@ -256,7 +260,26 @@ func maybeDeflate(text string) bool {
 		return false
 	}
 	block := text[0] >> 1 & 3
-	return block == fixed || block == dynamic
+	return block == fixed || block == dynamic && codeOfLengths(text)
+}
+
+// codeOfLengths reports whether the head of a block of deflate has a code in which the lengths of other codes can be
+// written: one that leaves no word unused, but for a single word. Chance nearly never brings one about.
+func codeOfLengths(text string) bool {
+	const head, longest, one = 17, 7, 64 // bits before the lengths; of a word; the share of a word of one bit
+	var v [16]byte
+	copy(v[:], text)
+	low, high := binary.LittleEndian.Uint64(v[:]), binary.LittleEndian.Uint64(v[8:])
+	n := int(low>>13&15) + 4
+	low, high = low>>head|high<<(64-head), high>>head
+	used, words := 0, 0
+	for range n {
+		if length := low & 7; length > 0 {
+			used, words = used+1<<(longest-length), words+1
+		}
+		low, high = low>>3|high<<61, high>>3
+	}
+	return used == 1<<longest || words == 1 && used == one
 }
 
 // uudecoded gives what the lines of a text that look like uuencode stand for.

@@ -3,8 +3,7 @@ package mask
 import (
 	"bytes"
 	"encoding/base32"
-	"encoding/hex"
-	"strconv"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -167,7 +166,9 @@ next:
 
 // rows looks at the rows of numbers of a part.
 func (s *search) rows(text string, depth int) (name, form string) {
-	var row []string
+	row := s.words
+	s.words = nil // a row may spell others
+	defer func() { s.words = row[:0] }()
 	for i, last := 0, 0; i <= len(text); {
 		if i < len(text) && s.fold[text[i]] == 0 {
 			i++
@@ -181,7 +182,10 @@ func (s *search) rows(text string, depth int) (name, form string) {
 		if len(word) > 1 && word[len(word)-1] == 'n' {
 			word = word[:len(word)-1]
 		}
-		_, prefix := unprefixed(word, 16)
+		prefix := false
+		if word != "" && word[0] == '0' {
+			_, prefix = unprefixed(word, 16)
+		}
 		number := prefix || word != "" && len(word) <= 8 && hexadecimal(word)
 		if !number || begin-last > maxBetween {
 			if name, form = s.row(row, depth); name != "" {
@@ -191,6 +195,9 @@ func (s *search) rows(text string, depth int) (name, form string) {
 		}
 		first := begin == 0 || text[begin-1] == '\n'
 		if last = i; number && (prefix || !first || len(word) <= 5) { // dumps begin a line by its place
+			if len(row) == cap(row) { // a row of many is not copied often
+				row = slices.Grow(row, min(7*len(row)+minNumbers, (len(text)-begin)/2+1))
+			}
 			row = append(row, word)
 		}
 		if i == len(text) {
@@ -237,22 +244,40 @@ func hexadecimal(word string) bool {
 	return true
 }
 
+// inDigits reports whether a row may spell a value in another base than hex: it has words enough in succession that begin and
+// end with a decimal digit.
+func inDigits(row []string) bool {
+	n := 0
+	for _, word := range row {
+		if n++; value(word[0]) >= 10 || value(word[len(word)-1]) >= 10 {
+			n = 0
+		}
+		if n == minCoded {
+			return true
+		}
+	}
+	return false
+}
+
 // row looks at what a row of numbers spells, whichever numbers they are. A word of hex may stand before it, and among them.
 func (s *search) row(row []string, depth int) (name, form string) {
 	if len(row) < minNumbers {
 		return "", ""
 	}
-	for _, x := range []struct {
+	bases := []struct {
 		form              string
 		base, least, most int // digits of a byte
-	}{{"hex", 16, 2, 2}, {"decimal", 10, 1, 4}, {"octal", 8, 2, 4}, {"binary", 2, 6, 8}} {
+	}{{"hex", 16, 2, 2}, {"decimal", 10, 1, 4}, {"octal", 8, 2, 4}, {"binary", 2, 6, 8}}
+	if !inDigits(row) {
+		bases = bases[:1]
+	}
+	for _, x := range bases {
 		for rest := row; len(rest) > 0; {
-			var plain []byte
-			if plain, rest = bytesOf(rest, x.base, x.least, x.most); len(plain) < minCoded || s.left <= len(plain) {
+			if s.bytes, rest = bytesOf(s.bytes[:0], rest, x.base, x.least, x.most); len(s.bytes) < minCoded || s.left <= len(s.bytes) {
 				continue
 			}
-			s.left -= len(plain)
-			if name, form = s.inner(string(plain), x.form, depth); name != "" {
+			s.left -= len(s.bytes)
+			if name, form = s.inner(string(s.bytes), x.form, depth); name != "" {
 				return name, form
 			}
 		}
@@ -260,19 +285,28 @@ func (s *search) row(row []string, depth int) (name, form string) {
 	return "", ""
 }
 
-// bytesOf are the bytes that numbers stand for, up to one that is another, and the numbers behind that. A number in hex
+// bytesOf appends the bytes that numbers stand for, up to one that is another, and gives the numbers behind that. A number in hex
 // may have several.
-func bytesOf(row []string, base, least, most int) (out []byte, rest []string) {
+func bytesOf(out []byte, row []string, base, least, most int) (bytes []byte, rest []string) {
 	for i, word := range row {
-		word, _ = unprefixed(word, base)
+		if word[0] == '0' {
+			word, _ = unprefixed(word, base)
+		}
 		if base == 16 && word != "" && len(word)%2 == 0 {
-			b, _ := hex.DecodeString(word) // it has been looked at
-			out = append(out, b...)
+			for i := 0; i < len(word); i += 2 { // its digits have been looked at
+				out = append(out, byte(value(word[i])<<4|value(word[i+1])))
+			}
 			continue
 		}
-		n, err := strconv.ParseUint(word, base, 8)
-		if err != nil || base == 16 || len(word) < least || len(word) > most {
+		if base == 16 || len(word) < least || len(word) > most {
 			return out, row[i+1:]
+		}
+		n := 0
+		for j := range len(word) {
+			v := value(word[j])
+			if n = n*base + v; v >= base || n > 0xff {
+				return out, row[i+1:]
+			}
 		}
 		out = append(out, byte(n))
 	}

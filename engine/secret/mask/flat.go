@@ -2,6 +2,7 @@ package mask
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -13,15 +14,18 @@ import (
 // bold, circled letters; letters with accents, or with what cannot be seen between them.
 const inOtherCharacters = "compatible characters"
 
+// foreign stands in a flat text for letters and digits that no secret has. No value has this control character.
+const foreign = "\u0080"
+
 // flat is a text in plain characters: what stands for another one is that one, and only
 // letters, digits and the signs of ASCII are left. What is far from every character beyond
 // ASCII, in letters and digits, is left out, since it is searched as it is; "" = that is all.
-func (m *Masker) flat(text string) string {
-	if len(text) <= maxWord && !m.mayStand(text) {
+func (s *search) flat(text string) string {
+	if len(text) <= maxWord && !s.mayStand(text) {
 		return ""
 	}
 	var b strings.Builder
-	around := 2 * m.longest
+	around := 2 * s.longest
 	for at := 0; at < len(text); {
 		first := beyond(text, at)
 		if first < 0 {
@@ -29,7 +33,7 @@ func (m *Masker) flat(text string) string {
 		}
 		from, to := first, first
 		for left := around; from > at && left > 0; {
-			if from--; m.fold[text[from]] != 0 {
+			if from--; s.fold[text[from]] != 0 {
 				left--
 			}
 		}
@@ -37,24 +41,83 @@ func (m *Masker) flat(text string) string {
 			c := text[to]
 			if to++; c >= utf8.RuneSelf {
 				left = around
-			} else if m.fold[c] != 0 {
+			} else if s.fold[c] != 0 {
 				left--
 			}
 		}
 		at = to // behind ASCII, or at the end
-		for _, r := range norm.NFKD.String(text[from:to]) {
-			// Nobody sees these, but programs read them: tags stand for ASCII, what selects a
-			// variation for any byte.
-			if 0xE0100 <= r && r < 0xE01F0 {
-				b.WriteByte(byte(r - 0xE0100 + 16))
-				continue
+		b.Grow(to - from)
+		s.flatten(&b, text[from:to])
+	}
+	return b.String()
+}
+
+// flatten appends a part of a text in plain characters. Compatible characters are decomposed one by one: the order of
+// marks, which depends on those beside them, is of no account, because marks are left out.
+func (s *search) flatten(b *strings.Builder, text string) {
+	if want := 1 << min(max(bits.Len(uint(len(text)))-6, 4), meanings); len(s.means) < want {
+		s.means = make([]meaning, want)
+	}
+	const first, last = 0xC2, 0xF4 // bytes of UTF-8 that begin a character
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c < first || c > last {
+			if i++; c < utf8.RuneSelf {
+				b.WriteByte(c)
 			}
-			if 0xE0000 <= r && r < 0xE0080 {
-				r -= 0xE0000
-			}
-			if r < utf8.RuneSelf || unicode.IsLetter(r) || unicode.IsDigit(r) {
-				b.WriteRune(r)
-			}
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(text[i:])
+		if i += n; n == 1 {
+			continue
+		}
+		if plain := s.meaning(r); plain != foreign || !strings.HasSuffix(b.String(), foreign) {
+			b.WriteString(plain)
+		}
+	}
+}
+
+// meanings bounds how many characters a search remembers the meaning of, as a power of two: all of two bytes.
+const meanings = 11
+
+// meaning is what a character beyond ASCII stands for in a flat text.
+func (s *search) meaning(r rune) string {
+	known := &s.means[int(r)&(len(s.means)-1)]
+	if known.of != r {
+		*known = meaning{r, s.decomposed(r)}
+	}
+	return known.plain
+}
+
+type meaning struct {
+	of    rune
+	plain string
+}
+
+func (m *Masker) decomposed(r rune) string {
+	var b strings.Builder
+	text := string(r)
+	if !norm.NFKD.IsNormalString(text) {
+		text = norm.NFKD.String(text)
+	}
+	for _, r := range text {
+		// Nobody sees these, but programs read them: tags stand for ASCII, what selects a
+		// variation for any byte.
+		if 0xE0100 <= r && r < 0xE01F0 {
+			b.WriteByte(byte(r - 0xE0100 + 16))
+			continue
+		}
+		if 0xE0000 <= r && r < 0xE0080 {
+			r -= 0xE0000
+		}
+		switch {
+		case r < utf8.RuneSelf:
+			b.WriteRune(r)
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+		case m.beyond == nil || m.beyond[r]:
+			b.WriteRune(r)
+		case !strings.HasSuffix(b.String(), foreign):
+			b.WriteString(foreign)
 		}
 	}
 	return b.String()
@@ -102,8 +165,7 @@ func beyond(text string, from int) int {
 
 // flattened looks for secrets in a text whose characters stand for others.
 func (s *search) flattened(text string, depth int) (name, form string) {
-	text = s.flat(text)
-	if text == "" {
+	if text = s.flat(text); text == "" {
 		return "", ""
 	}
 	if hits := s.scan(text); len(hits) > 0 {

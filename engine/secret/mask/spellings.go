@@ -28,7 +28,7 @@ func spellings(value string) []spelling {
 	if quoted, err := json.Marshal(value); err == nil {
 		out = append(out, spelling{Plain, strings.Trim(string(quoted), `"`), n})
 	}
-	if text := (&Masker{fold: fold(), longest: len(value)}).flat(value); text != "" {
+	if text := (&search{Masker: &Masker{fold: fold(), longest: len(value)}}).flat(value); text != "" {
 		out = append(out, spelling{inOtherCharacters, text, n}, spelling{"characters backwards", backwards(value), n}, spelling{inOtherCharacters, backwards(text), n})
 	}
 	out = append(out,
