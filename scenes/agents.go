@@ -118,7 +118,7 @@ func (a *agentShell) hear(env *protocol.Envelope) error {
 		a.outside.MakeUrgent(a.urgency)
 	}
 	if a.Clock == agenda.Realtime && a.machine.Interrupts(env) {
-		return a.step(&agent.Cancel{Reason: "interrupted by event " + env.ID, Interrupt: true, Tools: a.toolsOut()})
+		return a.step(&agent.Cancel{Reason: "interrupted by event " + env.ID, Interrupt: true})
 	}
 	return nil
 }
@@ -283,6 +283,9 @@ func (a *agentShell) handOver(facts []protocol.Fact, requests []protocol.Sequenc
 		}
 	}
 	s := a.sample
+	if a.budget != nil && a.budget.out != nil {
+		a.out.Delete(a.machine.ID.Instance)
+	}
 	a.giveBack()
 	if !visited {
 		env := carrying(protocol.KindTurn, to)
@@ -353,8 +356,12 @@ func (a *agentShell) send(q *effect.Ask) *effect.Answered {
 	}
 	a.sent(q)
 	wave, urgency := a.wave, a.urgency
-	from := outside.From{Scene: cmp.Or(a.options.Name, a.ID), Class: a.options.Class, Agent: a.machine.ID.Instance, Turn: a.machine.State.Turn + 1, At: a.woken, Rest: a.takes.Of(a.Class[a.machine.ID.Ordinal]), Urgency: urgency, Bound: a.boundOf(q), Barred: barred, Virtual: a.Clock != agenda.Realtime}
-	a.outside.Go(a.pending, from, q, func(x *effect.Answered) { a.tellAnswer(wave, x, a.outside.Urgent(urgency)) })
+	bound, tell := a.boundOf(q), func(x *effect.Answered) { a.tellAnswer(wave, x, a.outside.Urgent(urgency)) }
+	if bound != nil && a.Clock != agenda.Realtime {
+		tell = a.counted(tell)
+	}
+	from := outside.From{Scene: cmp.Or(a.options.Name, a.ID), Class: a.options.Class, Agent: a.machine.ID.Instance, Turn: a.machine.State.Turn + 1, At: a.woken, Rest: a.takes.Of(a.Class[a.machine.ID.Ordinal]), Urgency: urgency, Bound: bound, Barred: barred, Virtual: a.Clock != agenda.Realtime}
+	a.outside.Go(a.pending, from, q, tell)
 	return nil
 }
 

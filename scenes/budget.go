@@ -4,14 +4,14 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/block"
 	"tavernsim/engine/agent/effect"
-	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/budget"
-	"tavernsim/engine/tooltask"
 	"tavernsim/llm"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
@@ -22,18 +22,18 @@ import (
 // underBudget is what the shell of an agent keeps of a deliberation under a budget.
 type underBudget struct {
 	*spending.WakeBudget
-	asked map[int]*held  // requests, by number
-	told  []outside.Lost // of earlier deliberations of the turn, in its facts
-	step  budget.Step    // what the shell does now, for the stage
+	asked map[int]*held   // requests, by number
+	told  []outside.Lost  // of earlier deliberations of the turn, in its facts
+	step  budget.Step     // what the shell does now, for the stage
+	out   *sync.WaitGroup // virtual: its requests that are not answered; nil = there were none
 }
 
 // held is a request, and what budgets have to do with it.
 type held struct {
 	ask    *effect.Ask
-	left   bool // it is the call of a tool, and granted
-	bound  llm.Bound
-	ledger string   // because of which another model answers; "" = none
-	barred []string // endpoints that have no room for it
+	bound  llm.Bound // of the call of a tool: its price
+	ledger string    // because of which another model answers; "" = none
+	barred []string  // endpoints that have no room for it
 
 	granted bool           // it may leave
 	sent    bool           // to the outside
@@ -48,86 +48,59 @@ func (a *agentShell) wokenUnder(b *spending.WakeBudget) {
 	}
 }
 
-// noTool reports whether requests of a kind are neither to models nor calls of tools that cost
-// something.
-func noTool(kind string) bool {
-	return kind == effect.KindApproval || kind == effect.KindHook || kind == effect.KindPerson
+// of is the request of a kind with a number; nil = budgets have nothing to do with it.
+func (b *underBudget) of(kind string, number int) *held {
+	switch {
+	case b == nil:
+		return nil
+	case effect.IsTool(kind):
+		number += budget.ToolNumbers
+	case kind != effect.KindModel:
+		return nil
+	}
+	return b.asked[number]
 }
 
 // hold keeps a request until the stage grants it; false = it may leave at once.
 func (a *agentShell) hold(q *effect.Ask) bool {
-	b := a.budget
-	if b == nil {
-		return false
-	}
+	b, h, number := a.budget, &held{ask: q}, q.Number
 	switch {
-	case q.Kind == effect.KindModel && b.Models:
-	case q.Kind == effect.KindModel, noTool(q.Kind), !b.Tools:
+	case b == nil:
 		return false
+	case q.Kind == effect.KindModel && b.Models:
+		q.Model.BudgetUsed = b.Used
+		h.bound = a.outside.Bound(q)
+	case effect.IsTool(q.Kind) && b.Tools:
+		h.bound, number = llm.Bound{Cost: a.CostOf(q.Call.Tool), Priced: true}, budget.ToolNumbers+number
 	default:
-		return a.holdTool(q)
+		return false
 	}
-	q.Model.BudgetUsed = b.Used
-	h := &held{ask: q, bound: a.outside.Bound(q), granted: !b.ByGrant}
-	b.asked[q.Number] = h
+	h.granted, b.asked[number] = !b.ByGrant, h
 	if b.ByGrant {
 		a.askGrant(h)
 	}
 	return b.ByGrant
 }
 
-// holdTool keeps a call of a tool until the stage grants it; false = it may leave at once.
-func (a *agentShell) holdTool(q *effect.Ask) bool {
-	b := a.budget
-	if !b.ByGrant {
-		return false
-	}
-	number := budget.ToolNumbers + q.Number
-	b.asked[number] = &held{ask: q}
-	b.step.Asks = append(b.step.Asks, budget.Request{
-		Agent: a.machine.ID.Ordinal, Number: number, Tool: true, Bound: budget.Amount{Calls: 1, Nano: a.CostOf(q.Call.Tool)},
-		Paid: a.outside.Paid(a.machine.ID.Instance, a.machine.State.Turn+1, q),
-	})
-	return true
-}
-
-// grantedTool takes what becomes of a call: it leaves, or it fails.
-func (a *agentShell) grantedTool(q *effect.Ask, refused *budget.Refusal) error {
-	if refused != nil {
-		q.Answer = effect.Answered{Kind: q.Kind, Number: q.Number, Err: protocol.Errorf(protocol.KindLimit, "%s", refused.Text)}
-		return a.step(&q.Answer)
-	}
-	if h := a.budget.asked[budget.ToolNumbers+q.Number]; h != nil {
-		h.left = true
-	}
-	x := a.send(q)
-	if x == nil {
-		return nil // the answer comes through the mailbox
-	}
-	a.settle(x)
-	return a.step(x)
-}
-
 // settleTool notes what a call took that was granted.
-func (a *agentShell) settleTool(x *effect.Answered) {
-	b := a.budget
-	h := b.asked[budget.ToolNumbers+x.Number]
-	if h == nil {
-		return
+func (a *agentShell) settleTool(h *held, x *effect.Answered) {
+	s := &a.budget.step
+	s.Done, s.Took = budget.ToolNumbers+x.Number, budget.Amount{}
+	took := outside.LostOf(a.machine.ID.Instance, x, h.bound.Cost)
+	for i := range took {
+		s.Took = took[i].Took()
 	}
-	delete(b.asked, budget.ToolNumbers+x.Number)
-	b.step.Done, b.step.Took = budget.ToolNumbers+x.Number, budget.Amount{}
-	if x.Err == nil || x.Carried || tooltask.Costs(protocol.KindOf(x.Err)) {
-		b.step.Took = budget.Amount{Calls: 1, Nano: a.CostOf(h.ask.Call.Tool), Micro: x.Latency.Microseconds()}
-		if x.Output != nil {
-			b.step.Took.Bytes = tool.SizeOf(protocol.Encode(x.Output), x.Artifacts)
-		}
+	if h.sent {
+		h.took = took
 	}
 }
 
 // askGrant asks the stage for the grant of a request.
 func (a *agentShell) askGrant(h *held) {
 	r := outside.Request(a.machine.ID.Ordinal, h.ask.Number, &h.bound)
+	if r.Tool = effect.IsTool(h.ask.Kind); r.Tool {
+		r.Number += budget.ToolNumbers
+	}
 	r.Paid = a.outside.Paid(a.machine.ID.Instance, a.machine.State.Turn+1, h.ask)
 	a.budget.step.Asks = append(a.budget.step.Asks, r)
 }
@@ -157,8 +130,9 @@ func (a *agentShell) granted(env *protocol.Envelope) error {
 		a.budget.asked[n].granted = true
 	}
 	h := a.budget.asked[g.Number]
-	if g.Tool {
-		return a.grantedTool(h.ask, g.Refused)
+	if g.Tool && g.Refused != nil {
+		h.ask.Answer = effect.Answered{Kind: h.ask.Kind, Number: h.ask.Number, Err: protocol.Errorf(protocol.KindLimit, "%s", g.Refused.Text)}
+		return a.step(&h.ask.Answer)
 	}
 	h.barred = g.Barred
 	if g.Refused != nil {
@@ -190,7 +164,8 @@ func (a *agentShell) owes(in *agent.Wake) {
 	if a.budget == nil {
 		return
 	}
-	a.budget.told = a.outside.Log.Lost(a.machine.ID.Instance, a.machine.State.Turn+1)
+	told := a.outside.Log.Lost(a.machine.ID.Instance, a.machine.State.Turn+1)
+	a.budget.told = slices.DeleteFunc(told, func(l outside.Lost) bool { return l.Tool() }) // calls of tools are charged at its end
 	in.Lost, in.Left = failures(a.budget.told), a.left
 }
 
@@ -201,10 +176,10 @@ func failures(lost []outside.Lost) (list []*effect.Answered) {
 	return list
 }
 
-// left are the failures by which a turn charges at its end that of which it takes no answer: requests that it has
+// left are the failures by which a turn charges at its end that of which it takes no answer, and what such calls of tools took: requests that it has
 // dropped, and those that it made before it failed or was cut off, and has not made again. On the virtual clock it waits for the answers
 // of those that it has dropped: what it takes does not depend on timing. On the realtime clock they count by their bounds.
-func (a *agentShell) left(dropped []int) (failed []*effect.Answered, waits bool) {
+func (a *agentShell) left(dropped []int) (failed []*effect.Answered, calls block.Spent, waits bool) {
 	b, agent, turn := a.budget, a.machine.ID.Instance, a.machine.State.Turn+1
 	list := a.outside.Log.Left(agent, turn, func(n int) bool { return b.asked[n] != nil && b.asked[n].sent })
 	for _, l := range b.told {
@@ -218,15 +193,22 @@ func (a *agentShell) left(dropped []int) (failed []*effect.Answered, waits bool)
 		switch {
 		case h == nil || !h.granted || h.bound.Script || h.bound.Saved:
 		case a.Clock != agenda.Realtime && !h.settled:
-			return nil, true
+			return nil, block.Spent{}, true
 		case a.Clock != agenda.Realtime:
 			list = append(list, h.took...)
 		case !h.settled:
 			list = append(list, ofRequest(out, n)...)
 		}
 	}
+	list = slices.DeleteFunc(list, func(l outside.Lost) bool {
+		if l.Tool() {
+			t := l.Took()
+			calls = calls.Plus(block.Spent{Calls: t.Calls, Time: time.Duration(t.Micro) * time.Microsecond, Bytes: t.Bytes, Cost: t.Nano})
+		}
+		return l.Tool()
+	})
 	slices.SortStableFunc(list, func(x, y outside.Lost) int { return cmp.Compare(x.Request, y.Request) })
-	return failures(list), false
+	return failures(list), calls, false
 }
 
 func ofRequest(list []outside.Lost, n int) []outside.Lost {
@@ -236,41 +218,37 @@ func ofRequest(list []outside.Lost, n int) []outside.Lost {
 
 // sent notes that a request leaves.
 func (a *agentShell) sent(q *effect.Ask) {
-	if a.budget != nil && q.Kind == effect.KindModel {
-		if h := a.budget.asked[q.Number]; h != nil {
-			h.sent = true
-		}
+	if h := a.budget.of(q.Kind, q.Number); h != nil {
+		h.sent = true
 	}
 }
 
-// toolsOut is what the deliberation, which is cancelled, has spent on tools, with the calls that were granted and whose
-// answers it has not taken: they may have been carried out. How long they take nobody knows.
-func (a *agentShell) toolsOut() block.Spent {
-	s := a.machine.Tools()
-	if a.budget != nil {
-		for _, h := range a.budget.asked {
-			if h.left {
-				s = s.Plus(block.Spent{Calls: 1, Cost: a.CostOf(h.ask.Call.Tool)})
-			}
-		}
+// counted counts a request under a budget on the virtual clock as out until it is answered: should the agent fail, the stage hears
+// of that afterwards, so that what the turn took does not depend on how fast it is answered. The wave waits for that anyway.
+func (a *agentShell) counted(tell func(*effect.Answered)) func(*effect.Answered) {
+	out := a.budget.out
+	if out == nil {
+		out = new(sync.WaitGroup)
+		a.budget.out = out
+		a.out.Store(a.machine.ID.Instance, out)
 	}
-	return s
+	out.Add(1)
+	return func(x *effect.Answered) {
+		tell(x)
+		out.Done()
+	}
 }
 
 // settle notes in an answer what budgets have to do with it, and what it took.
 func (a *agentShell) settle(x *effect.Answered) {
-	if a.budget == nil || noTool(x.Kind) {
-		return
-	}
-	if x.Kind != effect.KindModel {
-		a.settleTool(x)
-		return
-	}
-	h := a.budget.asked[x.Number]
+	h := a.budget.of(x.Kind, x.Number)
 	if h == nil || h.settled {
 		return
 	}
-	h.settled = true
+	if h.settled = true; x.Kind != effect.KindModel {
+		a.settleTool(h, x)
+		return
+	}
 	if h.bound.Saved || h.ledger != "" {
 		o := x.Model.Origin
 		if o == nil {
@@ -285,19 +263,16 @@ func (a *agentShell) settle(x *effect.Answered) {
 	a.budget.step.Done = x.Number
 	a.budget.step.Took, _ = budget.Taken(&x.Model)
 	if h.sent {
-		h.took = outside.LostOf(a.machine.ID.Instance, x)
+		h.took = outside.LostOf(a.machine.ID.Instance, x, 0)
 	}
 	if o := x.Model.Origin; o != nil {
 		a.budget.step.Of = o.Endpoint
 	}
 }
 
-// boundOf is the bound of a request to an endpoint under a budget, else nil.
+// boundOf is the bound of a request under a budget, else nil.
 func (a *agentShell) boundOf(q *effect.Ask) *llm.Bound {
-	if a.budget == nil || q.Kind != effect.KindModel {
-		return nil
-	}
-	if h := a.budget.asked[q.Number]; h != nil && !h.bound.Script && !h.bound.Saved {
+	if h := a.budget.of(q.Kind, q.Number); h != nil && !h.bound.Script && !h.bound.Saved {
 		return &h.bound
 	}
 	return nil
@@ -305,10 +280,8 @@ func (a *agentShell) boundOf(q *effect.Ask) *llm.Bound {
 
 // barredFor are the endpoints whose budgets have no room for a request.
 func (a *agentShell) barredFor(q *effect.Ask) []string {
-	if a.budget != nil && q.Kind == effect.KindModel {
-		if h := a.budget.asked[q.Number]; h != nil {
-			return h.barred
-		}
+	if h := a.budget.of(q.Kind, q.Number); h != nil {
+		return h.barred
 	}
 	return nil
 }
@@ -318,10 +291,10 @@ func (s *scene) resumes(b *spending.Book, agent string) {
 	b.Resumes(agent, func(over bool) {
 		lost, kept := s.outside.Log.Open(agent, over)
 		for _, l := range lost {
-			b.Lost(agent, l.Endpoint, l.Took())
+			b.Lost(agent, l.Request, l.Endpoint, l.Took())
 		}
 		for _, p := range kept {
-			b.Paid(agent, p.Request, p.Endpoint, p.Took)
+			b.Paid(agent, p.Request, p.Endpoint, p.Took())
 		}
 	})
 }

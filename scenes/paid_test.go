@@ -301,7 +301,7 @@ func TestRequestsOutOfFailedTurnsAreCharged(t *testing.T) {
 }
 
 // What a failed turn took is nobody else's until it is begun anew: no budget is exceeded, though others ask for all that is left
-// of it meanwhile. Who is refused depends on neither workers nor interruptions, unless requests are out when a turn fails.
+// of it meanwhile. Who is refused depends on neither workers nor interruptions, also if requests are out when a turn fails.
 func TestAFailedTurnKeepsWhatItTook(t *testing.T) {
 	for _, c := range []struct {
 		scene, budget string
@@ -311,8 +311,8 @@ func TestAFailedTurnKeepsWhatItTook(t *testing.T) {
 		{falls, "{calls: 9, on_exhausted: refuse}", budget.Amount{Calls: 9}, 5},
 		{falls, "{tokens: 230, on_exhausted: refuse}", budget.Amount{Tokens: 230}, 5},
 		{falls, "{calls: 12, on_exhausted: refuse}", budget.Amount{Calls: 12}, 5},
-		{afar, "{calls: 14, on_exhausted: refuse}", budget.Amount{Calls: 14}, 0},
-		{afar, "{calls: 25, on_exhausted: refuse}", budget.Amount{Calls: 25}, 0},
+		{afar, "{calls: 14, on_exhausted: refuse}", budget.Amount{Calls: 14}, 5},
+		{afar, "{calls: 25, on_exhausted: refuse}", budget.Amount{Calls: 25}, 5},
 	} {
 		t.Run(fmt.Sprint(c.most.Calls, " calls, ", c.most.Tokens, " tokens"), func(t *testing.T) {
 			text := strings.NewReplacer("simulation: {stop", "budget: "+c.budget+"\nsimulation: {stop", "restart_backoff: 2s", "restart_backoff: 5s",

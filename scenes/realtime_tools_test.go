@@ -77,7 +77,10 @@ func TestRealtimeInterruptedUnderABudgetOfTools(t *testing.T) {
 	})
 	interrupted, counted := 0, int64(0)
 	s.Facts(t, func(_ protocol.Record, fact protocol.Fact) {
-		if x, is := fact.(*agentfact.TurnEnded); is {
+		switch x := fact.(type) {
+		case *agentfact.CallsCharged:
+			counted += x.Calls
+		case *agentfact.TurnEnded:
 			counted += x.ToolCalls
 			if x.Outcome == agentfact.OutcomeInterrupted {
 				interrupted++

@@ -29,6 +29,7 @@ import (
 // unrecorded are kinds of facts that no scene can leave yet, with the reason.
 var unrecorded = map[string]string{
 	"agent.turn_abandoned": "it is of the realtime clock, whose runs differ each time; TestRealtimeRemovedUnderABudget reads one in every way",
+	"agent.calls_charged":  "a turn has one whose actor has failed, or that a kill or an event has cut off: TestCallsOfFailedTurnsAreCharged reads one in every way",
 	"tool.plugins_changed": "a recorded run has one project; scenes/run/editions makes a run with two, and reads it in every way",
 }
 

@@ -187,11 +187,21 @@ func TestSameDigestOfRandomProjects(t *testing.T) {
 // operations after the first wave of that life was durable, or at its end.
 func killed(t *testing.T, s *scenestest.Scene, set scenestest.Settings, after int, change ...func(*scenes.Options)) *scenestest.Scene {
 	t.Helper()
+	return killedAt(t, s, set, after, func() {}, change...)
+}
+
+// killedAt also calls at where the kill is.
+func killedAt(t *testing.T, s *scenestest.Scene, set scenestest.Settings, after int, at func(), change ...func(*scenes.Options)) *scenestest.Scene {
+	t.Helper()
+	kill := func(l *losses) pebbledb.FS {
+		at()
+		return l.disk.Kill()
+	}
 	disk, copied := persistencetest.NewCrashDisk(), s.Fresh(t)
 	if err := persistencetest.CopyDisk(persistencetest.OSDisk(), s.Dir, disk, "run"); err != nil {
 		t.Fatal(err)
 	}
-	l := &losses{disk: disk, rng: rand.New(rand.NewPCG(0, 0)), copy: func(l *losses) pebbledb.FS { return l.disk.Kill() }, most: 1, next: after}
+	l := &losses{disk: disk, rng: rand.New(rand.NewPCG(0, 0)), copy: kill, most: 1, next: after}
 	set.FS, set.Kept = persistencetest.FailingDisk(disk, l.look), l.kept
 	running := *s
 	running.Dir = "run"

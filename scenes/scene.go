@@ -64,6 +64,7 @@ type scene struct {
 	dead   letterbox.Box
 	saving sync.WaitGroup // of the snapshot that is being written
 
+	out      sync.Map      // of an agent (instance id): its requests under budgets that are not answered (*sync.WaitGroup)
 	seats    *seats.Seats  // the agents
 	failed   sync.Map      // of an agent whose actor failed (uint32): the last wave that has such a failure (uint64)
 	stage    *actors.Ref   // the scene actor

@@ -3,6 +3,7 @@ package scenes
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"tavernsim/actors"
@@ -115,6 +116,15 @@ func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 			return nil, nil // of an agent that has left; another may sit there by now
 		}
 		if st.Budgets != nil && st.Clock != agenda.Realtime {
+			if out, is := st.out.LoadAndDelete(env.Source); is {
+				again := carrying(protocol.KindFailed, f)
+				again.Source = env.Source
+				go func() {
+					out.(*sync.WaitGroup).Wait()
+					st.stage.Tell(again)
+				}()
+				return nil, nil
+			}
 			st.resumes(st.machine.Spending, env.Source) // before the machine decides: the same wave may remove the agent, or be the last
 		}
 		return &machines.ActorFailed{Actor: env.Source, Error: f.Error(), Stack: f.Stack}, nil

@@ -6,11 +6,13 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/block"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/outbox"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/budget"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
@@ -327,9 +329,12 @@ func (t *Turn) abandon(run *activeRun, reason string) {
 	}
 }
 
-// drop gives up a request to a model. It does not leave any more if it has not left the turn.
+// drop gives up a request that budgets count. It does not leave any more if it has not left the turn.
 func (t *Turn) drop(w *waiting) {
-	if w.kind != effect.KindModel {
+	number := w.number
+	if effect.IsTool(w.kind) {
+		number += budget.ToolNumbers
+	} else if w.kind != effect.KindModel {
 		return
 	}
 	n := len(t.asked)
@@ -338,7 +343,7 @@ func (t *Turn) drop(w *waiting) {
 		return ok && q.Kind == w.kind && q.Number == w.number
 	})
 	if len(t.asked) == n {
-		t.dropped = append(t.dropped, w.number)
+		t.dropped = append(t.dropped, number)
 	}
 }
 
@@ -350,12 +355,15 @@ func (t *Turn) noteLeft() bool {
 	for i := range t.waits { // it is cancelled
 		t.drop(&t.waits[i])
 	}
-	list, waits := t.wake.Left(t.dropped)
+	list, tools, waits := t.wake.Left(t.dropped)
 	if t.left, t.ending = !waits, waits; waits {
 		return false
 	}
 	for _, a := range list {
 		t.noteModel(a)
+	}
+	if tools != (block.Spent{}) {
+		t.out.Note(new(agentfact.CallsCharged(tools)))
 	}
 	return true
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/block"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/workflow"
 	"tavernsim/protocol"
@@ -88,9 +89,9 @@ func TestRequestsLeaveBetweenAnswers(t *testing.T) {
 		var dropped []int
 		w := wake(t, 1)
 		if next != nil {
-			w.Left = func(list []int) ([]*effect.Answered, bool) {
+			w.Left = func(list []int) ([]*effect.Answered, block.Spent, bool) {
 				dropped = list
-				return nil, true
+				return nil, block.Spent{}, true
 			}
 		}
 		takes := func(in any, effects int) protocol.Decision {

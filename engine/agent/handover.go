@@ -38,7 +38,7 @@ func (m *Machine) urgency(events []*protocol.Envelope) protocol.Priority {
 func (t *Turn) undo() {
 	t.out.Facts = slices.DeleteFunc(t.out.Facts, func(f protocol.Fact) bool {
 		switch f.(type) {
-		case agentfact.Recorded, *agentfact.CallAsked, *agentfact.CallJudged:
+		case agentfact.Recorded, *agentfact.CallsCharged, *agentfact.CallAsked, *agentfact.CallJudged:
 			return false
 		case *agentfact.StepsResumed: // those that waited are lost with a turn that exceeded its budget
 			return t.interrupted

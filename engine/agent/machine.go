@@ -92,10 +92,11 @@ type (
 		// (protocol.ModelBudget.Cut).
 		Lost []*effect.Answered
 		// Left gives such failures of requests to models whose answers this turn does not take: of
-		// those that it has dropped, by their numbers, and of those that it has not made, but had before it failed.
+		// those that it has dropped, by their numbers, and of those that it has not made, but had before it failed. tools is
+		// what such calls of tools took; their numbers have budget.ToolNumbers.
 		// It is asked when the turn ends, or is cancelled. waits = answers are to come yet, and it is asked again at the
 		// next one. nil = there are none.
-		Left func(dropped []int) (list []*effect.Answered, waits bool)
+		Left func(dropped []int) (list []*effect.Answered, tools block.Spent, waits bool)
 
 		// Before says what had arrived when the deliberation began, of a history that
 		// is decided again; nil = everything that is there.
@@ -121,7 +122,7 @@ type (
 		// nothing of its effects, and what it perceived is kept as the profile says.
 		Interrupt bool
 
-		// Tools is what the turn has spent on tools, with the calls under a budget that are out.
+		// Tools is what the turn has spent on tools at least. Older programs counted calls under a budget there that were out.
 		Tools block.Spent
 	}
 	// Sent says that the effects of the last decision have left. A turn on the virtual clock whose wake has Left takes
@@ -169,20 +170,12 @@ func (m *Machine) Decide(in any) (protocol.Decision, error) {
 	return protocol.Decision{}, protocol.Errorf(protocol.KindInternal, "agent %s: input %T", m.ID.Instance, in)
 }
 
-// Dropped are the numbers of requests to models for whose answers the turn in flight does not wait any more.
+// Dropped are the numbers of requests for whose answers the turn in flight does not wait any more: see [Wake.Left].
 func (m *Machine) Dropped() []int {
 	if m.turn == nil {
 		return nil
 	}
 	return m.turn.dropped
-}
-
-// Tools is what the turn in flight has spent on tools.
-func (m *Machine) Tools() block.Spent {
-	if m.turn == nil {
-		return block.Spent{}
-	}
-	return m.turn.spent()
 }
 
 func (m *Machine) advance() protocol.Decision {
@@ -258,7 +251,7 @@ func (m *Machine) Apply(f protocol.Fact, at protocol.Time) error {
 		}
 	case *agentfact.ModelAnswered:
 		m.State.keepPace(m.State.pace().Paid(m.Def.Pace, x, at))
-	case *agentfact.CallAnswered, *agentfact.CallAsked, *agentfact.CallJudged, *agentfact.Reflected: // they change nothing
+	case *agentfact.CallAnswered, *agentfact.CallAsked, *agentfact.CallJudged, *agentfact.CallsCharged, *agentfact.Reflected: // they change nothing
 	}
 	return nil
 }

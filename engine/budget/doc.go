@@ -20,11 +20,11 @@
 //
 // Tools of a scene have one further ledger ([Tools]). A call reserves itself and
 // its price; time and output are counted when the answer is there, so calls in flight may exceed
-// the limit.
+// these limits.
 //
 // Spending is counted from facts ([Tree.Charge]), when a turn is merged. Until then the
-// answers of a turn in flight count as spent. Requests that a kill cut off count
-// from the start of the process ([Tree.Lose]), until the facts of the turn charge them. A turn that leaves no
+// answers of a turn in flight count as spent. Requests that a kill or a failure cut off count
+// from then on ([Tree.Lose], [Tree.Keep]), until the facts of the turn charge them. A turn that leaves no
 // facts is charged by a fact with the costs of its answers and the bounds of its requests in flight ([Tree.Abandon]).
 //
 // Requests of turns that run ahead of the facts are in no ledger: [Ahead] bounds them.

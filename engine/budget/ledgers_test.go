@@ -49,7 +49,7 @@ func TestAmountsHaveAnEnd(t *testing.T) {
 	}
 	tree := budget.New(budget.Config{Scene: limits(t, "tokens=10"), Cast: cast{}})
 	tree.Charge(0, "", 0, budget.Amount{Tokens: -5})
-	tree.Lose(0, "", budget.Amount{Tokens: -5})
+	tree.Lose(0, 1, "", budget.Amount{Tokens: -5})
 	tree.Keep(0, 1, "", budget.Amount{Tokens: -5})
 	if l := tree.Lines()[0]; l.Used.Tokens != 0 || l.Reserved.Tokens != 0 {
 		t.Errorf("%+v", l)
@@ -117,7 +117,7 @@ func TestWide(t *testing.T) {
 		Endpoints: map[string]*budget.Limits{"near": limits(t, "tokens=80")}, Agents: map[string]*budget.Limits{"even": limits(t, "tokens=70")}, Cast: cast{},
 	})
 	tree.Charge(0, "near", day, budget.Amount{Tokens: 9})
-	tree.Hold(0, "near", budget.Amount{Tokens: 4})
+	tree.Hold(0, 1, "near", budget.Amount{Tokens: 4})
 	for at, want := range map[protocol.Time]string{day: "run 9+4 scene 9+4 tools 0+0 endpoint:near 9+4", 2*day - 1: "run 9+4 scene 9+4 tools 0+0 endpoint:near 9+4", 2 * day: "run 9+4 scene 0+4 tools 0+0 endpoint:near 9+4"} {
 		var got []string
 		for _, l := range tree.Wide(at) {
@@ -229,9 +229,10 @@ func TestToolsUnderWay(t *testing.T) {
 		t.Errorf("%v", left)
 	}
 	paid := budget.Request{Agent: 2, Number: budget.ToolNumbers, Tool: true, Paid: true, Bound: budget.Amount{Calls: 1}}
+	tree.Keep(2, budget.ToolNumbers, "", budget.Amount{Calls: 1, Bytes: 3})
 	r.Woken(2, 0, 1)
-	if r.Step(1, &budget.Step{Agent: 2, Asks: []budget.Request{paid}}); len(r.Grants(0)) != 1 || tree.Lines()[0].Reserved.Calls == 0 {
-		t.Error("what was granted before a kill leaves")
+	if r.Step(1, &budget.Step{Agent: 2, Asks: []budget.Request{paid}}); len(r.Grants(0)) != 1 || tree.Lines()[0].Reserved != (budget.Amount{Calls: 1, Bytes: 3}) {
+		t.Error("what was granted before a kill leaves, and counts once")
 	}
 	calm := (&budget.Tools{Calls: 1}).Limits()
 	if calm.On.Do != budget.Refuse || budget.New(budget.Config{Tools: calm}).ChargeTools(0, budget.Amount{}, 1) != "" || (*budget.Tools)(nil).Limits() != nil {
@@ -346,7 +347,7 @@ func TestShareOfAWave(t *testing.T) {
 		Agents: map[string]*budget.Limits{"odd": limits(t, "calls=4")}, Cast: cast{}})
 	r := budget.NewRounds(tree, false)
 	tree.Charge(0, "", 0, budget.Amount{Tokens: 30})
-	tree.Lose(2, "", budget.Amount{Tokens: 5})
+	tree.Lose(2, 1, "", budget.Amount{Tokens: 5})
 	check := func(what string, even, odd float64, at protocol.Time) {
 		t.Helper()
 		if a, b := r.Share(0, at), r.Share(1, at); a != even || b != odd {

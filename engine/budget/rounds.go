@@ -36,7 +36,7 @@ type Grant struct {
 	Wave    uint64   // in which the turn was woken
 	Refused *Refusal // nil = it may leave
 	Barred  []string // endpoints that have no room for it
-	With    []int    // requests to models of the same turn that leave with it, and itself
+	With    []int    // requests of the same turn that leave with it, and itself
 }
 
 // Open begins a wave at a time, without turns. worst is the most that each of its agents
@@ -59,7 +59,7 @@ func (r *Rounds) Open(at protocol.Time, order []uint32, worst func(o uint32) (mo
 		most, tools := worst(o)
 		add := func(l *ledger) {
 			sums[l] = sums[l].Plus(most)
-			needed = needed || !l.used(at).Plus(sums[l]).Within(l.Amount)
+			needed = needed || !l.used(at).Plus(l.reserved).Plus(sums[l]).Within(l.Amount) // kept answers: the turn may take none of them
 		}
 		r.over(o, "", add)
 		for _, l := range r.endpoints {
@@ -117,7 +117,7 @@ type Step struct {
 	Free  int       // messages that will come to the turn by themselves
 	Asks  []Request // that wait for a grant from now on
 
-	// Dropped are numbers of requests for whose answers the turn does not wait any more. Those without a grant get none.
+	// Dropped are numbers of requests (of calls with [ToolNumbers]) for whose answers the turn does not wait any more. Those without a grant get none.
 	Dropped []int
 	Over    bool // its end comes by itself: nothing that it asked for is granted any more
 }
@@ -156,6 +156,7 @@ func (r *Rounds) Ended(o uint32) {
 	}
 	r.move(a, -a.motion)
 	delete(r.awake, o)
+	r.unkeep(o, 0) // it takes no answer any more; earlier turns of the order may wait for that
 	r.waiting = slices.DeleteFunc(r.waiting, func(q Request) bool { return q.Agent == o })
 }
 
@@ -186,7 +187,7 @@ func (r *Rounds) Grants(at protocol.Time) (grants []Grant) {
 	})
 	leave := map[uint32][]int{}
 	for i := range grants {
-		if g := &grants[i]; g.Refused == nil && !g.Tool {
+		if g := &grants[i]; g.Refused == nil {
 			leave[g.Agent] = append(leave[g.Agent], g.Number)
 		}
 	}

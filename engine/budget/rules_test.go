@@ -148,7 +148,7 @@ func TestLost(t *testing.T) {
 	tree := budget.New(budget.Config{Run: limits(t, "tokens=100"), Endpoints: map[string]*budget.Limits{"near": limits(t, "calls=2")}, Cast: cast{}})
 	r := budget.NewRounds(tree, false)
 	lost := budget.Amount{Tokens: 70, Calls: 1}
-	tree.Lose(0, "near", lost)
+	tree.Lose(0, 1, "near", lost)
 	if !r.Open(0, []uint32{1}, models(func(uint32) budget.Amount { return budget.Amount{Tokens: 31} })) {
 		t.Error("what is lost leaves less for others")
 	}
@@ -252,7 +252,7 @@ func TestTurnsWithoutFacts(t *testing.T) {
 	}
 	r.Cut(0)
 	cut := used(r)
-	if !strings.Contains(cut, "run: 45 tokens, 2 calls, nothing\n") || !strings.Contains(cut, "endpoint:near: 45 tokens, 2 calls, nothing\n") || !strings.Contains(cut, "endpoint:far: 40 tokens, 1 call, nothing\n") || !strings.Contains(cut, "tools: 1 call, 1") {
+	if !strings.Contains(cut, "run: 45 tokens, 2 calls, nothing\n") || !strings.Contains(cut, "endpoint:near: 45 tokens, 2 calls, nothing\n") || !strings.Contains(cut, "endpoint:far: 40 tokens, 1 call, nothing\n") || !strings.Contains(cut, "tools: 1 call, nothing\n") {
 		t.Error(cut)
 	}
 	list := r.Abandon(0)

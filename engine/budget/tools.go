@@ -90,27 +90,17 @@ func (t *Tree) ChargeTools(at protocol.Time, a Amount, refused int64) (on string
 	return on
 }
 
-// tryTool reserves a call and its price. Of time and output nobody knows the bound: once the
+// fitTool is what a call has to reserve: itself and its price. Of time and output nobody knows the bound: once the
 // limit is reached nothing leaves any more.
-func (t *Tree) tryTool(r *Request, at protocol.Time) (refused *Refusal, waits bool) {
-	l := t.tools
-	if l == nil {
-		return nil, false
+func (t *Tree) fitTool(r *Request, at protocol.Time) (holds []hold, barred []string, refused *Refusal, waits bool) {
+	l, bound := t.tools, r.Bound.bounded()
+	most := bound
+	most.Micro, most.Bytes = 1, 1
+	settled := l.used(at).Plus(most)
+	if refused = l.refusal(settled, most, false, at); refused != nil {
+		_, why, _ := strings.Cut(refused.Text, ": ")
+		refused.Text = refusedTool + why
+		return nil, nil, refused, false
 	}
-	bound := r.Bound
-	bound.Micro, bound.Bytes = 1, 1
-	if settled := l.used(at).Plus(bound); !r.Paid {
-		if refused := l.refusal(settled, bound, false, at); refused != nil {
-			_, why, _ := strings.Cut(refused.Text, ": ")
-			refused.Text = refusedTool + why
-			return refused, false
-		}
-		if reserved := (Amount{Calls: l.reserved.Calls, Nano: l.reserved.Nano}); !settled.Plus(reserved).Within(l.Amount) {
-			return nil, true
-		}
-	}
-	l.reserved = l.reserved.Plus(bound)
-	x := t.turn(r.Agent)
-	x.reserved[r.Number] = append(x.reserved[r.Number], hold{l, bound})
-	return nil, false
+	return []hold{{l, bound}}, nil, nil, !settled.Plus(l.reserved).Within(l.Amount)
 }

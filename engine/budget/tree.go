@@ -151,6 +151,16 @@ func (t *Tree) over(o uint32, endpoint string, yield func(*ledger)) {
 	}
 }
 
+// above calls yield for the ledgers that a request counts in, by its number.
+func (t *Tree) above(o uint32, number int, endpoint string, yield func(*ledger)) {
+	switch {
+	case number < ToolNumbers:
+		t.over(o, endpoint, yield)
+	case t.tools != nil:
+		yield(t.tools)
+	}
+}
+
 // ofAgent is the place of an agent's own ledger in its path.
 const ofAgent = 4
 
@@ -236,7 +246,7 @@ type Request struct {
 	Number   int    // within the turn
 	Bound    Amount // the most that it takes
 	Unpriced bool   // nobody knows what it costs
-	Paid     bool   // it was granted before a kill, and its answer is kept: see [Tree.Keep]
+	Paid     bool   // it was granted before a kill, or a failure, and its answer is kept: see [Tree.Keep]
 	Parts    []Part // the endpoints that it may come to
 	Tool     bool   // it is a call of a tool, and counts in the budget of these alone
 }
@@ -262,17 +272,17 @@ func (r *Refusal) Error() string { return r.Text }
 // try reserves the bound of a request. waits = it fits when what is reserved has settled. An
 // endpoint that has no room for it is barred; if that is the first, the request is refused.
 func (t *Tree) try(r *Request, at protocol.Time) (barred []string, refused *Refusal, waits bool) {
-	if r.Tool {
-		refused, waits = t.tryTool(r, at)
-		return nil, refused, waits
-	}
-	if r.Paid {
+	fit := t.fit
+	switch {
+	case r.Paid || r.Tool && t.tools == nil:
 		return nil, nil, false
+	case r.Tool:
+		fit = t.fitTool
 	}
 	t.unkeep(r.Agent, r.Number)
-	holds, barred, refused, waits := t.fit(r, at)
+	holds, barred, refused, waits := fit(r, at)
 	if waits && t.unkeep(r.Agent, 0) {
-		holds, barred, refused, waits = t.fit(r, at)
+		holds, barred, refused, waits = fit(r, at)
 	}
 	if refused != nil || waits {
 		return nil, refused, waits
@@ -395,39 +405,37 @@ func (t *Tree) settle(o uint32, number int, endpoint string, took Amount) {
 	}
 	delete(x.reserved, number)
 	x.kept = slices.DeleteFunc(x.kept, func(n int) bool { return n == number })
-	if number >= ToolNumbers {
-		x.spend(t.tools, took.bounded())
-		return
-	}
-	t.spend(o, endpoint, took)
+	t.spend(o, number, endpoint, took)
 }
 
 // spend counts what a turn under way took, until its facts do.
-func (t *Tree) spend(o uint32, endpoint string, took Amount) {
+func (t *Tree) spend(o uint32, number int, endpoint string, took Amount) {
 	x := t.turn(o)
 	took = took.bounded()
-	t.over(o, endpoint, func(l *ledger) { x.spend(l, took) })
+	t.above(o, number, endpoint, func(l *ledger) { x.spend(l, took) })
 }
 
-// Lose counts what requests of an agent's open turn took before a kill, until the facts of
+// Lose counts what a request of an agent's open turn took before a kill, or a failure, until the facts of
 // that turn do.
-func (t *Tree) Lose(o uint32, endpoint string, took Amount) { t.spend(o, endpoint, took) }
+func (t *Tree) Lose(o uint32, number int, endpoint string, took Amount) {
+	t.spend(o, number, endpoint, took)
+}
 
-// Keep reserves what a request of an agent's open turn took before a kill; its answer is kept. Until
-// the turn takes that, the request counts as it did before the kill: as one that is out.
+// Keep reserves what a request of an agent's open turn took before a kill, or a failure; its answer is kept. Until
+// the turn takes that, the request counts as it did before: as one that is out.
 func (t *Tree) Keep(o uint32, number int, endpoint string, took Amount) {
 	x := t.turn(o)
 	took = took.bounded()
 	x.kept = append(x.kept, number)
-	t.over(o, endpoint, func(l *ledger) {
+	t.above(o, number, endpoint, func(l *ledger) {
 		l.reserved = l.reserved.Plus(took)
 		x.reserved[number] = append(x.reserved[number], hold{l, took})
 	})
 }
 
 // Hold reserves what a request takes that is out in another process: for who looks at a run.
-func (t *Tree) Hold(o uint32, endpoint string, most Amount) {
-	t.over(o, endpoint, func(l *ledger) { l.reserved = l.reserved.Plus(most.bounded()) })
+func (t *Tree) Hold(o uint32, number int, endpoint string, most Amount) {
+	t.above(o, number, endpoint, func(l *ledger) { l.reserved = l.reserved.Plus(most.bounded()) })
 }
 
 // Merged forgets what a turn under way took: the ledgers have it, by its facts.

@@ -34,6 +34,7 @@ func TestFactsOfToolsAreCharged(t *testing.T) {
 		{&tooltask.Ended{ID: "1", Agent: name, Tool: "Dig", Latency: time.Millisecond}, budget.Amount{Calls: 1, Nano: 7, Micro: 1000}, 0},
 		{&tooltask.Ended{ID: "3", Agent: name, Tool: "Dig", ErrorKind: protocol.KindLimit, Error: over}, budget.Amount{Calls: 1, Nano: 7, Micro: 1000}, 1},
 		{&agentfact.TurnEnded{Turn: 1, ToolCalls: 2, ToolRefused: 3}, budget.Amount{Calls: 3, Nano: 7, Micro: 1000}, 4},
+		{&agentfact.CallsCharged{Calls: 2, Time: time.Millisecond, Bytes: 5, Cost: 14}, budget.Amount{Calls: 5, Nano: 21, Micro: 2000, Bytes: 5}, 4},
 	} {
 		if err := s.StageState.Apply(protocol.Record{Seq: 1, Actor: machines.ActorTasks, Kind: c.fact.FactKind()}, c.fact); err != nil {
 			t.Fatal(err)

@@ -111,6 +111,8 @@ func (s *StageState) Apply(r protocol.Record, fact protocol.Fact) (err error) {
 			s.Turns.Took(d, x.Agent, t, r.Time)
 		}
 		s.Spending.TurnEnded(r.Time, x)
+	case *agentfact.CallsCharged:
+		s.Spending.CallsCharged(r.Time, x)
 	case *tooltask.Opened:
 		s.Spending.TaskOpened(r.Time, x, s.scene.CostOf(x.Task.Tool))
 	case *tooltask.TakenOver:

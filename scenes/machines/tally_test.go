@@ -22,6 +22,7 @@ var uncounted = map[string]string{
 	"agent.turn_abandoned":        "it is of budgets alone",
 	"agent.blocked":               "the event that is waited for counts",
 	"agent.call_answered":         "the call counts",
+	"agent.calls_charged":         "it is of budgets alone",
 	"agent.goals_updated":         "of the agent alone",
 	"agent.goal_changed":          "of the agent alone",
 	"agent.drive_met":             "of the agent alone",

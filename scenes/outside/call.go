@@ -370,7 +370,7 @@ func (c *call) ended(x *attempt, answer *effect.Answered) {
 	c.share(answer)
 	c.waiting = time.Now()
 	c.mu.Lock()
-	c.free = answer.Err != nil && !mayHaveCost(answer)
+	c.free = answer.Err != nil && c.ask.Kind == effect.KindModel && !mayHaveCost(answer)
 	c.mu.Unlock()
 	c.move(out, waits)
 	again := c.gate.End(&c.Call, learnt)
@@ -388,7 +388,7 @@ func (c *call) ended(x *attempt, answer *effect.Answered) {
 // noteLost notes in a failure what the attempt may have cost, if it is under a budget.
 func (c *call) noteLost(x *effect.Answered) {
 	b := c.from.Bound
-	if b == nil || x.Err == nil || llm.Unsent(x.Err) {
+	if b == nil || x.Err == nil || c.ask.Kind != effect.KindModel || llm.Unsent(x.Err) {
 		return
 	}
 	switch llm.OutcomeOf(x.Err) {
@@ -440,7 +440,9 @@ func (c *call) settle(x *effect.Answered) {
 	case c.flight != nil && failed && c.move(waits, ended):
 		c.drop(c.flight, x.Err)
 	case c.flight != nil && c.move(waits, lands):
-		c.flight.spent = spentOf(x)
+		if b := c.from.Bound; b != nil {
+			c.flight.spent = spentOf(x, b.Cost)
+		}
 		c.flight.Answer(x.AppendMsg, func(err error) { // it is durable, or cannot be
 			if c.move(lands, ended) {
 				c.end(x, err)

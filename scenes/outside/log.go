@@ -145,7 +145,7 @@ func (l *Log) answers(e *Effect, question func() Question) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.table.find(e)
-	counted := p != nil && (p.answer > 0 && (!p.timed || p.most != nil || e.Kind != effect.KindModel) || p.flight != nil && p.most != nil && !p.most.none())
+	counted := p != nil && (p.most != nil && (p.answer > 0 || p.kept() && !p.most.none()) || p.answer > 0 && !p.timed && e.Kind == effect.KindModel)
 	return counted && p.question == question()
 }
 
@@ -171,6 +171,9 @@ func (l *Log) Find(ctx context.Context, e *Effect) (answer protocol.Raw, found b
 		return nil, false, nil
 	}
 	seq, f := p.answer, p.flight
+	if v == displaced { // what it took counts beside what this one is told
+		p.lost, p.most = append(slices.Clip(p.lost), p.charged()...), nil
+	}
 	foretold := (v == reuse || v == join) && l.table.use(e, p)
 	l.mu.Unlock()
 	if foretold {
@@ -381,7 +384,7 @@ func (l *Log) Left(agent string, turn uint64, made func(request int) bool) []Los
 
 // Open gives what requests under budgets of the open turn of an agent took: those that are lost, and those whose answers are kept
 // or still to come, with the most that these take. over = the turn is not begun again: all are lost.
-func (l *Log) Open(agent string, over bool) (lost []Lost, spent []Spent) {
+func (l *Log) Open(agent string, over bool) (lost, spent []Lost) {
 	if l == nil {
 		return nil, nil
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"tavernsim/engine/agent/effect"
-	"tavernsim/engine/budget"
 	"tavernsim/persistence"
 	"tavernsim/persistence/pebbledb"
 	"tavernsim/persistence/persistencetest"
@@ -183,9 +182,6 @@ func TestLostRequests(t *testing.T) {
 		x := effect.Answered{Kind: effect.KindModel, Number: n, Model: protocol.ModelAnswer{Usage: protocol.Usage{Input: tokens}, Origin: &protocol.ModelOrigin{Endpoint: endpoint}}}
 		return func(context.Context) (protocol.Raw, error) { return x.AppendMsg(nil), nil }
 	}
-	took := func(n int, endpoint string, tokens int64) outside.Spent {
-		return outside.Spent{Agent: "a", Request: n, Endpoint: endpoint, Took: budget.Amount{Tokens: tokens, Calls: 1}}
-	}
 	under := func(n int, endpoint string, tokens int64, question string) *outside.Effect {
 		e := anEffect("a", 1, n, question)
 		e.Most = &outside.Most{Endpoint: endpoint, Tokens: tokens, Nano: 10 * tokens}
@@ -207,15 +203,24 @@ func TestLostRequests(t *testing.T) {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}
+	spent := func(want string) {
+		t.Helper()
+		got := ""
+		_, kept := s.log.Open("a", false)
+		for _, l := range kept {
+			got += fmt.Sprint(l.Request, " ", l.Endpoint, " ", l.Took(), "; ")
+		}
+		if got != want {
+			t.Errorf("spent %q, want %q", got, want)
+		}
+	}
 	do(t, s.log, under(1, "near", 100, "q"), answers(1, "near", 40))
 	do(t, s.log, under(2, "near", 200, "q"), died)
 	do(t, s.log, anEffect("a", 1, 3, "q"), died)
 	check(lost(2, "near", 200))
 	next(outside.Options{})
 	check(lost(2, "near", 200))
-	if _, got := s.log.Open("a", false); !slices.Equal(got, []outside.Spent{took(1, "near", 40)}) {
-		t.Errorf("spent %+v", got)
-	}
+	spent("1 near 40 tokens, 1 call; ")
 	do(t, s.log, under(2, "far", 250, "another"), died)
 	next(outside.Options{})
 	check(lost(2, "near", 200), lost(2, "far", 250))
@@ -227,9 +232,7 @@ func TestLostRequests(t *testing.T) {
 	})
 	next(outside.Options{})
 	check(lost(2, "near", 200), lost(2, "far", 250))
-	if _, got := s.log.Open("a", false); !slices.Equal(got, []outside.Spent{took(1, "near", 40), took(2, "near", 30)}) {
-		t.Errorf("spent %+v", got)
-	}
+	spent("1 near 40 tokens, 1 call; 2 near 30 tokens, 1 call; ")
 	next(outside.Options{Ended: func(string) uint64 { return 1 }})
 	check()
 	s.close(t)
@@ -451,7 +454,7 @@ func TestLeftRequests(t *testing.T) {
 	var inFlight []outside.Lost
 	do(t, s.log, under(4, "q"), func(ctx context.Context) (protocol.Raw, error) {
 		inFlight, _ = s.log.Open("a", true)
-		if lost, spent := s.log.Open("a", false); len(lost) != 2 || len(spent) != 3 || spent[2].Took.Tokens != 100 {
+		if lost, spent := s.log.Open("a", false); len(lost) != 2 || len(spent) != 3 || spent[2].Took().Tokens != 100 {
 			t.Errorf("while a request is in flight a turn that begins again has lost %+v, and is to take %+v", lost, spent)
 		}
 		return died(ctx)
@@ -465,7 +468,7 @@ func TestLeftRequests(t *testing.T) {
 	store := must(persistence.Open("run", persistence.Options{FS: left}))(t)
 	defer store.Close()
 	out, spent, err := outside.OpenTurns(must(store.Journal(outside.JournalID(testScene)))(t), func(string) uint64 { return 0 })
-	if err != nil || len(out) != 2 || len(spent) != 3 || spent[0].Took.Tokens != 40 {
+	if err != nil || len(out) != 2 || len(spent) != 3 || spent[0].Took().Tokens != 40 {
 		t.Errorf("out are %+v; answered, also if another took the place, %+v; %v", out, spent, err)
 	}
 }

@@ -1,35 +1,34 @@
 package outside
 
 import (
+	"cmp"
+	"slices"
+
 	"tavernsim/engine/agent/effect"
-	"tavernsim/engine/budget"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 )
-
-// Spent is what an answer took that no fact of the scene has yet.
-type Spent struct {
-	Agent    string // instance id
-	Request  int
-	Endpoint string // "" = none
-	Took     budget.Amount
-}
 
 // OpenTurns reads what the requests under budgets of turns that have not ended hold, and what
 // those took that are answered, also if others displaced them. ended is the last turn of an agent whose end is durable.
 func OpenTurns(journal interface {
 	Scan(q persistence.Query, yield func(protocol.Record) error) error
-}, ended func(agent string) uint64) (out []Lost, spent []Spent, err error) {
+}, ended func(agent string) uint64) (out, spent []Lost, err error) {
 	t := newTable()
 	err = t.fold(journal, 1, ended)
-	for _, l := range t.allLost() {
-		if l.taken {
-			spent = append(spent, Spent{l.Agent, l.Request, l.Endpoint, l.Took()})
-		} else {
-			out = append(out, l)
+	for k := range t.turns {
+		for _, l := range t.left(k, func(int) bool { return false }) {
+			if l.taken {
+				spent = append(spent, l)
+			} else {
+				out = append(out, l)
+			}
 		}
 	}
-	return out, append(spent, t.allSpent()...), err
+	for _, list := range [][]Lost{out, spent} {
+		slices.SortStableFunc(list, func(a, b Lost) int { return cmp.Compare(a.Agent, b.Agent) })
+	}
+	return out, spent, err
 }
 
 // fold takes the facts of a log from a wave on, but for turns that have ended.
@@ -51,7 +50,7 @@ func (t *table) fold(journal interface {
 			if err != nil {
 				return err
 			}
-			spent = spentOf(x)
+			spent = spentOf(x, p.most.Nano)
 		}
 		t.answered(&e, r.Seq, spent)
 		return nil

@@ -200,7 +200,7 @@ type From struct {
 	Rest    time.Duration // that the turn is expected to take, about; others wait for the longest
 	Virtual bool          // latency is simulated: an instant model answers at once
 	Urgency *Urgency
-	Bound   *llm.Bound // of a request to an endpoint under a budget; nil = there is none
+	Bound   *llm.Bound // of a request to an endpoint under a budget, and of a call of a tool: its price; nil = there is none
 	Barred  []string   // endpoints whose budgets have no room for it
 	Ahead   *Ahead     // nil = the turn itself asks
 }

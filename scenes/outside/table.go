@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/budget"
 	"tavernsim/engine/schedule/chain"
 	"tavernsim/protocol"
 )
@@ -86,6 +87,14 @@ type turnKey struct {
 type placeKey struct {
 	kind    string
 	request int
+}
+
+// number is that of its request in budgets.
+func (k placeKey) number() int {
+	if k.kind == effect.KindModel {
+		return k.request
+	}
+	return budget.ToolNumbers + k.request
 }
 
 type turn struct {
@@ -220,6 +229,12 @@ func (t *table) request(e *Effect, wave uint64) *place {
 	return p
 }
 
+// kept reports whether the turn may take an answer to the request of the place, or is still to have one: a call that must not be
+// repeated fails as one whose outcome nobody knows, and counts by that.
+func (p *place) kept() bool {
+	return p.answer > 0 || p.flight != nil || !p.repeat && p.key.kind != effect.KindModel
+}
+
 // charged is what the request of a place took, or may have taken, if it is under a budget.
 func (p *place) charged() []Most {
 	switch {
@@ -238,7 +253,7 @@ func (t *table) list(k turnKey, yield func(p *place) []Most) (list []Lost) {
 	if open := t.turns[k]; open != nil {
 		for _, p := range open.places {
 			for _, m := range yield(p) {
-				list = append(list, Lost{k.agent, p.key.request, m})
+				list = append(list, Lost{k.agent, p.key.number(), m})
 			}
 		}
 	}
@@ -249,7 +264,7 @@ func (t *table) list(k turnKey, yield func(p *place) []Most) (list []Lost) {
 // lost lists the requests of a turn that have no answer, nor will have one, and those whose answers others have displaced.
 func (t *table) lost(k turnKey) []Lost {
 	return t.list(k, func(p *place) []Most {
-		if p.answer == 0 && p.flight == nil {
+		if !p.kept() {
 			return append(slices.Clip(p.lost), p.charged()...)
 		}
 		return p.lost
@@ -259,7 +274,7 @@ func (t *table) lost(k turnKey) []Lost {
 // left lists those, and all whose request the last deliberation of the turn has not made.
 func (t *table) left(k turnKey, made func(request int) bool) []Lost {
 	return t.list(k, func(p *place) []Most {
-		if p.key.kind == effect.KindModel && made(p.key.request) {
+		if made(p.key.number()) {
 			return p.lost
 		}
 		return append(slices.Clip(p.lost), p.charged()...)
@@ -298,34 +313,13 @@ func (t *table) agents() (list []string) {
 }
 
 // spent lists what those requests of a turn took whose answers are kept, and the most that those take which are out.
-func (t *table) spent(k turnKey) (list []Spent) {
-	for _, l := range t.list(k, func(p *place) []Most {
-		if p.answer > 0 || p.flight != nil {
+func (t *table) spent(k turnKey) []Lost {
+	return t.list(k, func(p *place) []Most {
+		if p.kept() {
 			return p.charged()
 		}
 		return nil
-	}) {
-		list = append(list, Spent{l.Agent, l.Request, l.Endpoint, l.Took()})
-	}
-	return list
-}
-
-// allSpent lists that of all open turns, by agent.
-func (t *table) allSpent() (list []Spent) {
-	for k := range t.turns {
-		list = append(list, t.spent(k)...)
-	}
-	slices.SortStableFunc(list, func(a, b Spent) int { return cmp.Compare(a.Agent, b.Agent) })
-	return list
-}
-
-// allLost lists those of all open turns, by agent.
-func (t *table) allLost() (list []Lost) {
-	for k := range t.turns {
-		list = append(list, t.lost(k)...)
-	}
-	slices.SortStableFunc(list, func(a, b Lost) int { return cmp.Compare(a.Agent, b.Agent) })
-	return list
+	})
 }
 
 // answered records the seq of the answer to a request, and what it took.

@@ -4,20 +4,24 @@ import (
 	"context"
 
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/budget"
+	"tavernsim/engine/tooltask"
 	"tavernsim/llm"
 	"tavernsim/protocol"
 )
 
-// Most is the most that a request under a budget takes of an endpoint. If its answer is never
+// Most is the most that a request under a budget takes of an endpoint; of a call of a tool, its price. If its answer is never
 // kept, so much is lost.
 type Most struct {
-	Endpoint string // name
+	Endpoint string // name; "" = of a tool
 	Tokens   int64
 	Nano     int64 // nano-dollars
 	Moved    bool  // another endpoint failed at no cost, and this one takes the request over
 
-	taken bool // it is what an answer took, which is kept and which nobody takes
+	// What an answer took, which the log has:
+	taken        bool
+	micro, bytes int64 // of a tool
 }
 
 // none reports whether nobody has the request: see [Flight.TakeBack].
@@ -26,16 +30,19 @@ func (m *Most) none() bool { return m.Moved && m.Tokens == 0 && m.Nano == 0 }
 // Lost is a request under a budget that was made and has no answer, nor will have one, or one that nobody takes.
 type Lost struct {
 	Agent   string // instance id
-	Request int
+	Request int    // its number; of a call of a tool with budget.ToolNumbers
 	Most
 }
 
 // Took is what it counts in the ledgers.
 func (m *Most) Took() budget.Amount {
-	return budget.Amount{Tokens: m.Tokens, Calls: 1, Nano: m.Nano}
+	return budget.Amount{Tokens: m.Tokens, Calls: 1, Nano: m.Nano, Micro: m.micro, Bytes: m.bytes}
 }
 
-// Answered is its failure, for the turn that makes it again.
+// Tool reports whether it is a call of a tool.
+func (l *Lost) Tool() bool { return l.Request >= budget.ToolNumbers }
+
+// Answered is the failure of a request to a model, for the turn that makes it again.
 func (l *Lost) Answered() *effect.Answered {
 	text := ": the request was out when the deliberation was cut off"
 	if l.taken {
@@ -120,17 +127,26 @@ func (c *call) most(moved bool, b *llm.Bound) *Most {
 	return m
 }
 
-// LostOf is what an answer took that nobody takes.
-func LostOf(agent string, x *effect.Answered) []Lost {
-	if m := spentOf(x); !m.none() {
-		return []Lost{{agent, x.Number, m}}
+// LostOf is what an answer took that nobody takes; price is that of the tool that answers.
+func LostOf(agent string, x *effect.Answered, price int64) []Lost {
+	if m := spentOf(x, price); !m.none() {
+		return []Lost{{agent, placeKey{x.Kind, x.Number}.number(), m}}
 	}
 	return nil
 }
 
 // spentOf is what an answer took of a budget; none = nothing.
-func spentOf(x *effect.Answered) Most {
+func spentOf(x *effect.Answered, price int64) Most {
 	m := Most{taken: true}
+	if x.Kind != effect.KindModel {
+		if m.Moved = x.Err != nil && !x.Carried && !tooltask.Costs(protocol.KindOf(x.Err)); !m.Moved {
+			m.Nano, m.micro = price, max(x.Latency, 0).Microseconds()
+			if x.Output != nil {
+				m.bytes = tool.SizeOf(protocol.Encode(x.Output), x.Artifacts)
+			}
+		}
+		return m
+	}
 	took, _ := budget.Taken(&x.Model)
 	if x.Model.Origin != nil {
 		m.Endpoint = x.Model.Origin.Endpoint

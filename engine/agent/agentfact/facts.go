@@ -34,6 +34,7 @@ const (
 	FactCallAsked     = "tool.asked"
 	FactCallJudged    = "tool.judged"
 	FactHookAnswered  = "agent.hook_answered"
+	FactCallsCharged  = "agent.calls_charged"
 
 	FactDropped        = "event.dropped"
 	FactUnacknowledged = "event.unacknowledged"
@@ -352,6 +353,15 @@ type HookAnswered struct {
 	Error     string
 }
 
+// CallsCharged records what calls of tools under a budget took of which the turn takes no answer: it has dropped them, or it
+// made them before it failed or was cut off, and has not made them again. Those without an answer count with their price.
+type CallsCharged struct {
+	Calls int64
+	Time  time.Duration // added up
+	Bytes int64         // of outputs, before they were cut
+	Cost  int64         // in nano-dollars
+}
+
 // LastAgent implements protocol.Naming.
 func (f *TurnEnded) LastAgent() uint32 { return f.Agent }
 
@@ -390,6 +400,7 @@ func (*Summarised) FactKind() string       { return FactSummarised }
 func (*CallAsked) FactKind() string        { return FactCallAsked }
 func (*CallJudged) FactKind() string       { return FactCallJudged }
 func (*HookAnswered) FactKind() string     { return FactHookAnswered }
+func (*CallsCharged) FactKind() string     { return FactCallsCharged }
 func (*Dropped) FactKind() string          { return FactDropped }
 func (*Unacknowledged) FactKind() string   { return FactUnacknowledged }
 func (*TaskOpened) FactKind() string       { return FactTaskOpened }
@@ -415,6 +426,7 @@ func (*Summarised) fact()       {}
 func (*CallAsked) fact()        {}
 func (*CallJudged) fact()       {}
 func (*HookAnswered) fact()     {}
+func (*CallsCharged) fact()     {}
 func (*Dropped) fact()          {}
 func (*Unacknowledged) fact()   {}
 func (*TaskOpened) fact()       {}
@@ -454,6 +466,7 @@ func Facts() []protocol.FactType {
 		protocol.ByCodec[CallAsked]().AsBytes(),
 		protocol.ByCodec[CallJudged]().AsBytes(),
 		protocol.ByCodec[HookAnswered]().AsBytes(),
+		protocol.ByCodec[CallsCharged](),
 		protocol.ByCodec[Dropped]().ForOthers(),
 		protocol.ByCodec[Unacknowledged]().ForOthers(),
 		protocol.ByCodec[TaskOpened](),

@@ -25,6 +25,15 @@ const KindHook = "hook"
 // person.AskTool).
 const KindPerson = "person"
 
+// IsTool reports whether requests of a kind are calls of tools that cost something.
+func IsTool(kind string) bool {
+	switch kind {
+	case KindModel, KindApproval, KindHook, KindPerson:
+		return false
+	}
+	return true
+}
+
 // Ask is the one effect of an agent: a request to the outside, whose answer the
 // deliberation waits for. After a crash the agent may make the request again. It lies
 // in memory that the machine uses again after the deliberation.

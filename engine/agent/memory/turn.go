@@ -117,7 +117,7 @@ func (t Turn) note(f agentfact.Fact) Turn {
 		t.failed = true
 		return t.tell(ofFailure, "nobody knows what became of a "+x.Effect+" call: "+line(x.Error))
 	case *agentfact.TurnEnded, *agentfact.StateUpdated, *agentfact.ModelAnswered, *agentfact.CallAnswered, *agentfact.DriveMet, *agentfact.RequestAnswered,
-		*agentfact.StepsHeld, *agentfact.StepsResumed, *agentfact.CallAsked, *agentfact.CallJudged, *agentfact.HookAnswered, *agentfact.Dropped,
+		*agentfact.StepsHeld, *agentfact.StepsResumed, *agentfact.CallAsked, *agentfact.CallJudged, *agentfact.HookAnswered, *agentfact.CallsCharged, *agentfact.Dropped,
 		*agentfact.Unacknowledged, *agentfact.TaskOpened, *agentfact.TaskClosed, *agentfact.EntriesActivated, *agentfact.Rests, *agentfact.Summarised:
 	}
 	return t

@@ -112,9 +112,9 @@ func (b *Book) Resumes(agent string, count func(over bool)) {
 
 // Lost counts what a request of an agent's open turn took before a kill: nobody has its answer. The
 // facts of that turn say it.
-func (b *Book) Lost(agent, endpoint string, took budget.Amount) {
+func (b *Book) Lost(agent string, number int, endpoint string, took budget.Amount) {
 	if o, ok := b.of(agent); ok {
-		b.rounds.Lose(o, endpoint, took)
+		b.rounds.Lose(o, number, endpoint, took)
 	}
 }
 
@@ -126,9 +126,9 @@ func (b *Book) Paid(agent string, number int, endpoint string, took budget.Amoun
 }
 
 // Out counts what a request of an agent's open turn holds in another process.
-func (b *Book) Out(agent, endpoint string, most budget.Amount) {
+func (b *Book) Out(agent string, number int, endpoint string, most budget.Amount) {
 	if o, ok := b.of(agent); ok {
-		b.rounds.Hold(o, endpoint, most)
+		b.rounds.Hold(o, number, endpoint, most)
 	}
 }
 
@@ -165,6 +165,11 @@ func (b *Book) Answered(agent string, at protocol.Time, f *agentfact.ModelAnswer
 // TurnEnded counts the calls of a turn.
 func (b *Book) TurnEnded(at protocol.Time, f *agentfact.TurnEnded) {
 	b.tools(at, budget.Amount{Calls: f.ToolCalls, Nano: f.ToolCost, Micro: f.ToolTime.Microseconds(), Bytes: f.ToolBytes}, f.ToolRefused)
+}
+
+// CallsCharged counts calls of a turn that it took no answers of.
+func (b *Book) CallsCharged(at protocol.Time, f *agentfact.CallsCharged) {
+	b.tools(at, budget.Amount{Calls: f.Calls, Nano: f.Cost, Micro: f.Time.Microseconds(), Bytes: f.Bytes}, 0)
 }
 
 // TaskOpened counts a task of $tools, whose tool has a price in nano-dollars.

@@ -29,7 +29,7 @@ func TestATurnThatBeginsAgainLater(t *testing.T) {
 	book := spending.New(&budget.Config{Run: run, Cast: pair{}}, false)
 	book.Resumes("ada", func(over bool) {
 		if over {
-			book.Lost("ada", "", budget.Amount{Calls: 1})
+			book.Lost("ada", 1, "", budget.Amount{Calls: 1})
 		} else {
 			book.Paid("ada", 1, "", budget.Amount{Calls: 1})
 		}
@@ -90,7 +90,7 @@ func TestATurnThatIsNotBegunAgain(t *testing.T) {
 				if !over {
 					t.Error(name, "is begun again")
 				}
-				book.Lost("ada", "", budget.Amount{Calls: 3})
+				book.Lost("ada", 1, "", budget.Amount{Calls: 3})
 			})
 			book.Cut(0, false)
 		}

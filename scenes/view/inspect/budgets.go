@@ -50,10 +50,10 @@ func (s *Scene) Budgets() ([]BudgetLine, error) {
 			return nil, err
 		}
 		for i := range out {
-			stage.Spending.Out(out[i].Agent, out[i].Endpoint, out[i].Took())
+			stage.Spending.Out(out[i].Agent, out[i].Request, out[i].Endpoint, out[i].Took())
 		}
 		for _, x := range spent {
-			stage.Spending.Lost(x.Agent, x.Endpoint, x.Took)
+			stage.Spending.Lost(x.Agent, x.Request, x.Endpoint, x.Took())
 		}
 	}
 	lines := stage.Spending.Lines()

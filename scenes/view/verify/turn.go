@@ -216,19 +216,24 @@ func (t *turn) cut(codec *protocol.Codec) (lost []*effect.Answered, err error) {
 	return lost, nil
 }
 
-// left reads the failures of requests whose answers the turn did not take, behind its first facts. A fact that cannot be read is
-// found where it is compared.
-func (t *turn) left(codec *protocol.Codec, from int) (left []*effect.Answered) {
+// left reads the failures of requests whose answers the turn did not take, behind its first facts, and what such calls of tools took.
+// A fact that cannot be read is found where it is compared.
+func (t *turn) left(codec *protocol.Codec, from int) (left []*effect.Answered, tools block.Spent, waits bool) {
 	for _, r := range t.records[from:] {
-		if r.Kind != agentfact.FactModelAnswered {
+		if r.Kind != agentfact.FactModelAnswered && r.Kind != agentfact.FactCallsCharged {
 			continue
 		}
-		if f, err := codec.ReadFact(r.Kind, r.Data); err == nil && f.(*agentfact.ModelAnswered).Cut() {
-			x, _ := f.(agentfact.Recorded).Answered()
-			left = append(left, x)
+		f, _ := codec.ReadFact(r.Kind, r.Data)
+		switch f := f.(type) {
+		case *agentfact.CallsCharged:
+			tools = block.Spent(*f)
+		case *agentfact.ModelAnswered:
+			if x, _ := f.Answered(); f.Cut() {
+				left = append(left, x)
+			}
 		}
 	}
-	return left
+	return left, tools, false
 }
 
 // play gives a deliberation the recorded answers until it ends, or one is missing.
@@ -238,7 +243,7 @@ func (t *turn) play(m *agent.Machine, wake *agent.Wake, codec *protocol.Codec, s
 	if wake.Lost, err = t.cut(codec); err != nil {
 		return protocol.Decision{}, err
 	}
-	wake.Left = func([]int) ([]*effect.Answered, bool) { return t.left(codec, len(wake.Lost)), false }
+	wake.Left = func([]int) ([]*effect.Answered, block.Spent, bool) { return t.left(codec, len(wake.Lost)) }
 	d, err := m.Decide(wake)
 	answers := answersOf{turn: t, codec: codec, at: len(wake.Lost), show: show}
 	for err == nil && len(d.Facts) == 0 && t.trouble == "" {

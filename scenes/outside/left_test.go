@@ -1,0 +1,59 @@
+package outside_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/budget"
+	"tavernsim/persistence/persistencetest"
+	"tavernsim/protocol"
+	"tavernsim/scenes/outside"
+)
+
+// Calls of tools count, too: by their price, with the time and output of an answer. A call that must not be repeated counts by the
+// answer that nobody knows its outcome, if the turn makes it again, and beside another one that the turn makes in its place.
+func TestLeftCalls(t *testing.T) {
+	s := open(t, persistencetest.NewCrashDisk(), outside.Options{})
+	under := func(n int, question string, repeat bool) *outside.Effect {
+		e := anEffect("a", 1, n, question)
+		e.Kind, e.MayRepeat, e.Most = "tool", repeat, &outside.Most{Nano: 9}
+		return e
+	}
+	left := func(made ...int) (sum budget.Amount) {
+		for _, l := range s.log.Left("a", 1, func(n int) bool { return slices.Contains(made, n-budget.ToolNumbers) }) {
+			if !l.Tool() {
+				t.Errorf("%+v", l)
+			}
+			sum = sum.Plus(l.Took())
+		}
+		return sum
+	}
+	done := effect.Answered{Kind: "tool", Number: 1, Output: "done", Latency: 3 * time.Microsecond}
+	do(t, s.log, under(1, "q", true), func(context.Context) (protocol.Raw, error) { return done.AppendMsg(nil), nil })
+	for n, repeat := range map[int]bool{2: true, 3: false, 4: false} {
+		do(t, s.log, under(n, "q", repeat), func(context.Context) (protocol.Raw, error) {
+			return nil, protocol.Errorf(protocol.KindCancelled, "killed")
+		})
+	}
+	fs := crash(t, s.fs)
+	s.close(t)
+	s = open(t, fs, outside.Options{})
+	answered, out := budget.Amount{Calls: 1, Nano: 9, Micro: 3, Bytes: 5}, budget.Amount{Calls: 1, Nano: 9}
+	if got := left(); got != answered.Plus(out.Times(3)) {
+		t.Errorf("of calls that are not made again %s is left", got)
+	}
+	if lost, kept := s.log.Open("a", false); len(lost) != 1 || lost[0].Request != budget.ToolNumbers+2 || len(kept) != 3 || kept[0].Took() != answered {
+		t.Errorf("lost are %+v, kept %+v", lost, kept)
+	}
+	if _, found, err := s.log.Find(t.Context(), under(4, "another", false)); !found || protocol.KindOf(err) != protocol.KindUnknownOutcome {
+		t.Error(found, err)
+	}
+	do(t, s.log, under(2, "q", true), func(context.Context) (protocol.Raw, error) { return done.AppendMsg(nil), nil })
+	if got := left(1, 2, 3, 4); got != out.Times(2) {
+		t.Errorf("of calls that are made again, and of one in whose place another one is, %s is left", got)
+	}
+	s.close(t)
+}
