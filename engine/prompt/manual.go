@@ -29,7 +29,9 @@ func manual(schema any) string {
 }
 
 func star(schema map[string]any, name string) string {
-	if required, _ := schema["required"].([]any); slices.Contains(required, any(name)) {
+	properties, _ := schema["properties"].(map[string]any)
+	property, _ := properties[name].(map[string]any)
+	if required, _ := schema["required"].([]any); slices.Contains(required, any(name)) && property["default"] == nil {
 		return "*"
 	}
 	return ""
