@@ -20,7 +20,7 @@ func manual(schema any) string {
 	properties, _ := m["properties"].(map[string]any)
 	for _, name := range protocol.SortedKeys(properties) {
 		p, _ := properties[name].(map[string]any)
-		fmt.Fprintf(&b, "\n  %s%s: %s", name, star(m, name), form(p, maxNested))
+		fmt.Fprintf(&b, "\n  %s%s: %s", name, starOf(m, name), form(p, maxNested))
 		if d := strings.TrimSpace(text(p, "description")); d != "" {
 			b.WriteString(". " + d)
 		}
@@ -28,10 +28,17 @@ func manual(schema any) string {
 	return b.String()
 }
 
-func star(schema map[string]any, name string) string {
+// starOf is the star of a parameter: none at one that has a default.
+func starOf(schema map[string]any, name string) string {
 	properties, _ := schema["properties"].(map[string]any)
-	property, _ := properties[name].(map[string]any)
-	if required, _ := schema["required"].([]any); slices.Contains(required, any(name)) && property["default"] == nil {
+	if p, _ := properties[name].(map[string]any); p["default"] != nil {
+		return ""
+	}
+	return star(schema, name)
+}
+
+func star(schema map[string]any, name string) string {
+	if required, _ := schema["required"].([]any); slices.Contains(required, any(name)) {
 		return "*"
 	}
 	return ""
