@@ -181,7 +181,7 @@ func larger() map[string]int {
 		"scenes/machines":     3835,
 		"scenes/outside":      1810,
 		"scenes/run/rundir":   1910,
-		"scenes/tooling": 1483,
+		"scenes/tooling":      1483,
 		"scenes/view/inspect": 3210,
 		"scenes/load/project": 3995,
 		"scenes/view/verify":  1580,
