@@ -10,13 +10,15 @@
 //     of the rules changes no verdict.
 //  2. A call without a matching rule gets the policy's verdict otherwise, which is deny by
 //     default. A tool that comes with the program is allowed.
-//  3. A parameter is compared in its given and in its canonical spelling
-//     (.. resolved, hosts in lower case). A rule that denies or asks matches either; a rule
-//     that allows matches only the canonical one. An address that programs read in different ways,
-//     and the value behind a reference, match rules that deny or ask, and none that allow.
+//  3. A parameter is compared as it is given and as it reads with .. resolved (see [Canonical]).
+//     A rule that denies or asks fits if one of the two fits, and a rule that allows if both do.
+//     A file that read or edit names is compared under each of its names. An address that
+//     programs read in different ways, and the value behind a reference, match rules that deny
+//     or ask, and none that allow.
 //  4. In a script (the tool command) each simple command is judged, as its words with one
-//     blank between. The script is allowed if all are allowed. This is advisory: only the sandbox
-//     bounds what a script really does.
+//     blank between; paths are resolved word by word. The script is allowed if all are allowed
+//     and if nothing is in it that this package does not understand. This is advisory: only the
+//     sandbox bounds what a script really does.
 //  5. Time is bounded by the product of the lengths of patterns and values.
 //
 // # Not here
@@ -27,11 +29,8 @@ package permit
 import (
 	"cmp"
 	"fmt"
-	"net/netip"
-	"path"
 	"slices"
 	"strconv"
-	"strings"
 
 	"tavernsim/engine/glob"
 	"tavernsim/internal/wirejson"
@@ -77,6 +76,7 @@ type Call struct {
 	// Hidden are parameters of whose content only a reference is known: a rule about one fits
 	// to deny and to ask, and does not to allow.
 	Hidden []string
+	words  []string // of the simple command that is judged; nil = the call is judged as a whole
 }
 
 // Verdict is the one about a call.
@@ -215,29 +215,30 @@ func (p *param) fits(c *Call, allow bool) bool {
 		return !allow
 	}
 	found, all := walk(nil, c.Params, p.pointer)
+	name := p.pointer[len(p.pointer)-1]
 	if allow {
-		return all && len(found) > 0 && !slices.ContainsFunc(found, func(v any) bool { return !p.fitsOne(v, true) })
+		return all && len(found) > 0 && !slices.ContainsFunc(found, func(v any) bool { return !p.fitsOne(c, name, v, true) })
 	}
-	return slices.ContainsFunc(found, func(v any) bool { return p.fitsOne(v, false) || p.fitsInside(v) })
+	return slices.ContainsFunc(found, func(v any) bool { return p.fitsOne(c, name, v, false) || p.fitsInside(c, v) })
 }
 
-func (p *param) fitsOne(v any, allow bool) bool {
-	text := textOf(v)
-	canonical, sound := Canonical(text)
-	if allow {
-		return sound && p.patterns.Match(canonical)
+// fitsOne reports whether the value of a field fits.
+func (p *param) fitsOne(c *Call, field string, v any, allow bool) bool {
+	x, match := c.read(field, textOf(v)), p.patterns.Match
+	if !allow {
+		return !x.sound || slices.ContainsFunc(x.others, match) || slices.ContainsFunc(x.readings, func(r reading) bool { return slices.ContainsFunc(r, match) })
 	}
-	return !sound || p.patterns.Match(text) || p.patterns.Match(canonical)
+	return x.sound && !slices.ContainsFunc(x.readings, func(r reading) bool { return !slices.ContainsFunc(r, match) })
 }
 
 // fitsInside reports whether something within an object is what a rule denies or asks about.
-func (p *param) fitsInside(v any) bool {
+func (p *param) fitsInside(c *Call, v any) bool {
 	m, ok := v.(map[string]any)
 	if !ok {
 		return false
 	}
-	for _, e := range m {
-		if found, _ := walk(nil, e, nil); slices.ContainsFunc(found, func(v any) bool { return p.fitsOne(v, false) || p.fitsInside(v) }) {
+	for field, e := range m {
+		if found, _ := walk(nil, e, nil); slices.ContainsFunc(found, func(v any) bool { return p.fitsOne(c, field, v, false) || p.fitsInside(c, v) }) {
 			return true
 		}
 	}
@@ -285,156 +286,4 @@ func textOf(v any) string {
 	}
 	b, _ := wirejson.AppendAny(nil, v) // keys of objects are sorted
 	return string(b)
-}
-
-// Canonical is a text in which . and .. of paths are resolved. Of an address, scheme and host
-// are in lower case, and the path is decoded; user, blanks around it and the port that the
-// scheme has anyway are left out. A path below /fam/ is its reference, fam://. ok is false for an address that programs read in different
-// ways: one that cannot be decoded, whose host is not written in ASCII or is a number, or
-// that has control characters, or backslashes before its path.
-func Canonical(text string) (canonical string, ok bool) {
-	trimmed := strings.TrimFunc(text, func(r rune) bool { return r <= ' ' })
-	scheme, rest, address := strings.Cut(trimmed, "://")
-	switch {
-	case !address && likeAddress(trimmed):
-		return "", false
-	case !address && dotted(text):
-		if clean := path.Clean(strings.ReplaceAll(text, `\`, "/")); clean != text {
-			return Canonical(clean)
-		}
-		return text, true
-	case !address && strings.HasPrefix(text, insideSession):
-		return Canonical("fam://" + text[len(insideSession):])
-	case !address || strings.ContainsAny(scheme, " /?#"):
-		return text, true
-	}
-	end := strings.IndexAny(rest, "/?#")
-	if end < 0 {
-		end = len(rest)
-	}
-	if strings.Contains(rest[:end], `\`) || strings.ContainsFunc(scheme, control) {
-		return "", false
-	}
-	host := rest[strings.LastIndexByte(rest[:end], '@')+1 : end]
-	rest, _, _ = strings.Cut(rest[end:], "#")
-	place, query, asks := strings.Cut(rest, "?")
-	if asks {
-		query = "?" + query
-	}
-	scheme = strings.ToLower(scheme)
-	decoded, sound := unescape(place)
-	host = canonicalHost(scheme, strings.ToLower(host))
-	if !sound || host == "" && scheme != "file" || strings.ContainsFunc(rest, control) {
-		return "", false
-	}
-	p := strings.ReplaceAll(decoded, `\`, "/")
-	if p == "" && ports(scheme) != "" {
-		p = "/"
-	}
-	if slash := strings.HasSuffix(p, "/"); p != "" {
-		if p = path.Clean(p); slash && p != "/" {
-			p += "/"
-		}
-	}
-	return scheme + "://" + host + p + query, true
-}
-
-// insideSession is where programs of a session see what fam:// names; read and edit know both.
-const insideSession = "/fam/"
-
-// likeAddress reports whether a text is an address for programs that forgive a lot: https:/x,
-// HTTPS:\x, or with blanks in the scheme.
-func likeAddress(text string) bool {
-	scheme, rest, ok := strings.Cut(strings.ToLower(text), ":")
-	scheme = strings.Map(func(r rune) rune {
-		if r <= ' ' {
-			return -1
-		}
-		return r
-	}, scheme)
-	rest = strings.TrimLeft(rest, " \t\r\n")
-	return ok && ports(scheme) != "" && (strings.HasPrefix(rest, "/") || strings.HasPrefix(rest, `\`))
-}
-
-// ports is the port that addresses of a scheme have if they name none.
-func ports(scheme string) string {
-	switch scheme {
-	case "http", "ws":
-		return "80"
-	case "https", "wss":
-		return "443"
-	case "ftp":
-		return "21"
-	}
-	return ""
-}
-
-// canonicalHost is a host in lower case without the port of its scheme; "" = it is none, or
-// programs read it in different ways.
-func canonicalHost(scheme, host string) string {
-	name, port := host, ""
-	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
-		name, port = host[:i], host[i+1:]
-	}
-	name = strings.TrimRight(name, ".")
-	last := name[strings.LastIndexByte(name, '.')+1:]
-	switch {
-	case strings.HasPrefix(name, "["):
-		ip, err := netip.ParseAddr(strings.Trim(name, "[]"))
-		if err != nil || ip.Zone() != "" {
-			return ""
-		}
-		if name = ip.Unmap().String(); !ip.Unmap().Is4() {
-			name = "[" + name + "]"
-		}
-	case strings.ContainsFunc(name, odd):
-		return ""
-	case last != "" && (strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x")):
-		ip, err := netip.ParseAddr(name)
-		if err != nil {
-			return ""
-		}
-		name = ip.String()
-	}
-	if strings.Trim(port, "0123456789") != "" {
-		return ""
-	}
-	if port = strings.TrimLeft(port, "0"); port == "" || port == ports(scheme) {
-		return name
-	}
-	return name + ":" + port
-}
-
-// odd are characters that no host has, as simd compares them.
-func odd(r rune) bool {
-	return !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || strings.ContainsRune("-._~", r))
-}
-
-func control(r rune) bool { return r < ' ' || r == 0x7f }
-
-// unescape decodes the percent signs of a path; false = one of them is none.
-func unescape(s string) (string, bool) {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '%' {
-			b.WriteByte(s[i])
-			continue
-		}
-		if i+2 >= len(s) {
-			return "", false
-		}
-		n, err := strconv.ParseUint(s[i+1:i+3], 16, 8)
-		if err != nil {
-			return "", false
-		}
-		b.WriteByte(byte(n))
-		i += 2
-	}
-	return b.String(), true
-}
-
-// dotted reports whether a text is a path with something to resolve.
-func dotted(text string) bool {
-	return slices.ContainsFunc(strings.FieldsFunc(text, func(r rune) bool { return r == '/' || r == '\\' }), func(s string) bool { return s == "." || s == ".." }) ||
-		strings.HasPrefix(text, "/") && strings.Contains(text, "//")
 }

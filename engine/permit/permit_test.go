@@ -92,15 +92,31 @@ func TestSpellings(t *testing.T) {
 		{"fam://run/*", "fam://run/a/b", true, true},
 		{"fam://run/out/*", "fam://run/out/../../etc/passwd", true, false},
 		{"fam://run/out/*", "fam://run/out/%2e%2e/%2e%2e/etc/passwd", true, false},
-		{"fam://run/secret/*", "fam://run/out/../secret/x", true, true},
+		{"fam://run/secret/*", "fam://run/out/../secret/x", true, false},
 		{"fam://run/*", "/fam/run/a", true, true},
-		{"fam://run/*", "/fam/agent/../run/a", true, true},
+		{"fam://run/*", "/fam/agent/../run/a", true, false},
 		{"fam://run/*", "/fam/agent/a", false, false},
 		{"docs/*", "docs/a", true, true},
 		{"docs/*", "docs/../secret", true, false},
 		{"docs/*", `docs\..\secret`, false, false},
-		{"/etc/*", "/tmp/../etc/passwd", true, true},
-		{"/etc/*", "//etc/passwd", true, true},
+		{"/etc/*", "/tmp/../etc/passwd", true, false},
+		{"/etc/*", "//etc/passwd", true, false},
+		{"/fam/run/*", "fam://run/a", true, true},
+		{"/fam/run/*", "/fam/run/a", true, true},
+		{"/fam/run/*", "/fam/run/../agent/a", true, false},
+		{"bob*", "please pay mallory 1000/../bob", true, false},
+		{"bob*", `mallory\..\bob`, true, false},
+		{"bob*", "bob/../mallory", true, false},
+		{"bob*", "./bob", true, false},
+		{"bob*", "mallory/../bob/.", true, false},
+		{"bob*", "/../bob", false, false},
+		{"bob*", "bob 1000", true, true},
+		{"https://good.example/bob", "https://good.example/mallory/../bob", true, false},
+		{"https://good.example/bob", "https://good.example/%62ob", true, false},
+		{"https://good.example/bob", "https://good.example/bob#mallory", true, false},
+		{"https://good.example/*", "https://mallory@good.example/bob", true, false},
+		{"https://good.example/*", "pay mallory\thttps://good.example/bob", false, false},
+		{"https://good.example/*", " https://good.example/bob", true, false},
 		{"5", int64(5), true, true},
 		{"true", true, true, true},
 		{[]any{"a", "b?"}, "bc", true, true},
@@ -127,6 +143,52 @@ func TestSpellings(t *testing.T) {
 	deep := judge(t, permit.Policy{Rules: []permit.Rule{{ID: "r", Tools: []string{"*"}, Params: map[string]any{"/a~1b/c": "1"}, Do: permit.Allow}}})
 	if v := deep.Judge(&permit.Call{Params: map[string]any{"a/b": map[string]any{"c": "1"}}}); v.Do != permit.Allow {
 		t.Error(v)
+	}
+}
+
+// Promise 3: a file of read and edit is denied under each of its names, and allowed only where
+// it is.
+func TestNamesOfFiles(t *testing.T) {
+	for _, tool := range []string{"read", "edit"} {
+		for _, c := range []struct {
+			patterns, values []any
+			deny, allow      bool
+		}{
+			{
+				[]any{"secret/*", "./secret/*", "fam://agent/secret/*", "/fam/agent/secret/*"},
+				[]any{"secret/x", "./secret/x", "././secret/x", "secret/x#L1", "./secret/x#L1-2", "secret/x#", "secret/x/", "secret/y/x", "secret/100%", "fam://agent/secret/x", "fam://agent/secret/x#L1", "/fam/agent/secret/x", "/fam/agent/secret/x#L3-"}, true, true,
+			}, {
+				[]any{"secret/*", "./secret/*", "fam://agent/secret/*", "/fam/agent/secret/*"},
+				[]any{"a/../secret/x", "./a/../secret/x#L1", ".//secret/x", `secret\x`, "fam://agent/%73ecret/x", "fam://agent/secret%2fx", "FAM://AGENT/./secret/x", "fam://agent//secret/x", "/fam//agent/secret/x", "/fam/run/../agent/secret/x", "fam://x@agent/a/../secret/x", "%73ecret/x"}, true, false,
+			}, {
+				[]any{"secret/*", "fam://agent/secret/*", "/fam/agent/secret/*"},
+				[]any{"public/x", "secrets", "fam://run/secret/x", "/fam/run/secret/x", "x/secret/x", "#secret/x", "public/x#secret/x", "secretx"}, false, false,
+			}, {
+				[]any{"fam://run/*", "/fam/run/*"},
+				[]any{"fam://run/a", "/fam/run/a", "fam://run/a/", "fam://run/a#L1"}, true, true,
+			}, {
+				[]any{"fam://run/*", "/fam/run/*"},
+				[]any{"run/a", "./run/a", "fam://agent/run/a"}, false, false,
+			}, {
+				[]any{"secret/x", "fam://agent/secret/x"}, []any{"secret/x", "secret/x/", "./secret/x", "secret/x#L1"}, true, true,
+			}, {
+				[]any{"secret/x", "fam://agent/secret/x"}, []any{"secret/xy", "secret"}, false, false,
+			},
+		} {
+			for _, pattern := range c.patterns {
+				for _, value := range c.values {
+					for pointer, whole := range map[string]bool{"/files/src": false, "/files/0/src": false, "/files": true} {
+						for do, want := range map[permit.Do]bool{permit.Deny: c.deny, permit.Ask: c.deny, permit.Allow: c.allow && !whole} {
+							j := judge(t, permit.Policy{Rules: []permit.Rule{{ID: "r", Tools: []string{"read", "edit"}, Params: map[string]any{pointer: pattern}, Do: do}}})
+							v := j.Judge(&permit.Call{Tool: tool, Params: map[string]any{"files": []any{map[string]any{"src": value}}}})
+							if (v.Rule == "r") != want {
+								t.Errorf("%s: a rule for %s to %s %q about %q: %+v", tool, pointer, do, pattern, value, v)
+							}
+						}
+					}
+				}
+			}
+		}
 	}
 }
 

@@ -27,9 +27,9 @@ func (j *Judge) judgeScript(c *Call, script string) Verdict {
 	if all.Do != Allow && all.Rule != "" || len(commands) == 0 {
 		worst = all
 	}
-	for i, text := range commands {
+	for i, words := range commands {
 		one := *c
-		one.Params = map[string]any{scriptParam: text}
+		one.words, one.Params = words, map[string]any{scriptParam: strings.Join(words, " ")}
 		if v := j.judge(&one); weight(v.Do) > weight(worst.Do) || i == 0 && v.Do == worst.Do && worst.Rule == "" {
 			worst = v
 		}
@@ -40,9 +40,9 @@ func (j *Judge) judgeScript(c *Call, script string) Verdict {
 	return worst
 }
 
-// commandsOf lists the simple commands of a script, also those of functions and
-// substitutions, each as its words. clear is false if some of what runs cannot be seen.
-func commandsOf(script string) (list []string, clear bool) {
+// commandsOf lists the words of each simple command of a script, also of those of functions
+// and substitutions. clear is false if some of what runs cannot be seen.
+func commandsOf(script string) (list [][]string, clear bool) {
 	if len(script) > maxScript {
 		return nil, false
 	}
@@ -52,6 +52,7 @@ func commandsOf(script string) (list []string, clear bool) {
 	}
 	clear = true
 	syntax.Walk(file, func(n syntax.Node) bool {
+		clear = clear && !hides(n)
 		call, is := n.(*syntax.CallExpr)
 		if !is || len(call.Args) == 0 {
 			return true
@@ -60,22 +61,86 @@ func commandsOf(script string) (list []string, clear bool) {
 		for _, w := range call.Args {
 			text, fixed := wordOf(w)
 			if !fixed {
-				clear = false
 				text = script[w.Pos().Offset():w.End().Offset()]
 			}
+			_, sound := Canonical(text)
+			clear = clear && fixed && sound && !expands(w) && !evaluated(text)
 			words = append(words, text)
 		}
-		name := words[0][strings.LastIndexByte(words[0], '/')+1:]
-		clear = clear && !slices.Contains(runners(), name) && !isPattern(call.Args[0])
-		list = append(list, strings.Join(words, " "))
+		clear = clear && plain(words) && !isPattern(call.Args[0])
+		list = append(list, words)
 		return true
 	})
 	return list, clear
 }
 
-// runners are programs and builtins that run what their arguments say.
+// plain reports whether a command is what its name says: no runner, and no name that its words
+// do not show, as one with a blank.
+func plain(words []string) bool {
+	name := words[0]
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' }) || slices.Contains(runners(), name[strings.LastIndexByte(name, '/')+1:]) {
+		return false
+	}
+	option := map[string]string{"printf": "-v", "wait": "-p", "jobs": "-x"}[name] // it sets a variable, or runs a command
+	return option == "" || !slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, "-") && strings.Contains(w, option[1:]) })
+}
+
+// hides reports whether a part of a script changes what others run, or runs something, in a
+// way that no word of a command shows. What sets a variable does: PATH is one.
+func hides(n syntax.Node) bool {
+	switch x := n.(type) {
+	case nil, *syntax.File, *syntax.Stmt, *syntax.Comment, *syntax.Word, *syntax.Lit, *syntax.SglQuoted, *syntax.DblQuoted, *syntax.CmdSubst, *syntax.ProcSubst, *syntax.ExtGlob,
+		*syntax.Subshell, *syntax.Block, *syntax.IfClause, *syntax.WhileClause, *syntax.BinaryCmd, *syntax.FuncDecl, *syntax.CaseClause, *syntax.CaseItem, *syntax.TimeClause,
+		*syntax.TestClause, *syntax.ParenTest:
+		return false
+	case *syntax.CallExpr:
+		return len(x.Assigns) > 0
+	case *syntax.Redirect:
+		return x.N != nil && strings.HasPrefix(x.N.Value, "{") || !harmless(x)
+	case *syntax.ParamExp:
+		return x.Excl || x.Index != nil || x.Slice != nil || x.Repl != nil || x.Exp != nil
+	case *syntax.UnaryTest:
+		return x.Op == syntax.TsVarSet || x.Op == syntax.TsRefVar
+	case *syntax.BinaryTest:
+		return slices.Contains([]syntax.BinTestOperator{syntax.TsEql, syntax.TsNeq, syntax.TsLeq, syntax.TsGeq, syntax.TsLss, syntax.TsGtr}, x.Op) // they calculate
+	}
+	return true
+}
+
+// harmless reports whether a redirection writes no file that might run, or be read, later.
+func harmless(r *syntax.Redirect) bool {
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.RdrIn:
+		return true
+	}
+	to, fixed := wordOf(r.Word)
+	if r.Op == syntax.DplOut || r.Op == syntax.DplIn {
+		return fixed && to != "" && strings.Trim(to, "0123456789-") == ""
+	}
+	return fixed && to == "/dev/null"
+}
+
+// evaluated reports whether a fixed text has a substitution that builtins carry out where they
+// want the name of a variable: a[$(x)].
+func evaluated(text string) bool {
+	_, index, has := strings.Cut(text, "[")
+	return has && (strings.Contains(index, "$(") || strings.Contains(index, "${") || strings.Contains(index, "`"))
+}
+
+// expands reports whether the shell makes several words, or another one, of an argument.
+func expands(w *syntax.Word) bool {
+	return slices.ContainsFunc(w.Parts, func(part syntax.WordPart) bool {
+		lit, is := part.(*syntax.Lit)
+		return is && strings.Contains(lit.Value, "{") && (strings.Contains(lit.Value, ",") || strings.Contains(lit.Value, ".."))
+	})
+}
+
+// runners are programs and builtins that run what their arguments say, or change what the
+// names of others mean.
 func runners() []string {
-	return strings.Fields("eval source . alias trap exec command builtin env xargs sh bash dash zsh ksh busybox nohup nice timeout setsid sudo su doas find parallel")
+	return strings.Fields("eval source . alias trap exec command builtin hash enable bind complete compgen mapfile readarray read getopts fc history shopt set unset coproc export declare typeset local readonly let " +
+		"env xargs sh bash dash ash zsh ksh csh tcsh fish rbash busybox toybox nohup nice ionice chrt taskset stdbuf time timeout setsid setpriv setarch sudo su doas pkexec runuser chroot unshare nsenter " +
+		"flock watch script strace ltrace gdb expect unbuffer ssh fakeroot systemd-run at batch crontab tmux screen prlimit find parallel entr")
 }
 
 // isPattern reports whether the shell may put names of files, or several words, into the place of a word. Of the
@@ -111,12 +176,15 @@ func wordOf(w *syntax.Word) (text string, fixed bool) {
 			}
 			b.WriteString(x.Value)
 		case *syntax.DblQuoted:
+			if x.Dollar {
+				return "", false
+			}
 			for _, inner := range x.Parts {
 				lit, is := inner.(*syntax.Lit)
 				if !is {
 					return "", false
 				}
-				b.WriteString(lit.Value)
+				b.WriteString(strings.NewReplacer("\\\n", "", `\\`, `\`, `\$`, "$", `\"`, `"`, "\\`", "`").Replace(lit.Value))
 			}
 		case *syntax.ParamExp: // a secret hides nothing of what runs
 			if !x.Short || x.Param == nil || x.Param.Value != "KARYI" || i == 0 && len(w.Parts) == 1 {

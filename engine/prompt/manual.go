@@ -20,12 +20,21 @@ func manual(schema any) string {
 	properties, _ := m["properties"].(map[string]any)
 	for _, name := range protocol.SortedKeys(properties) {
 		p, _ := properties[name].(map[string]any)
-		fmt.Fprintf(&b, "\n  %s%s: %s", name, star(m, name), form(p, maxNested))
+		fmt.Fprintf(&b, "\n  %s%s: %s", name, starOf(m, name), form(p, maxNested))
 		if d := strings.TrimSpace(text(p, "description")); d != "" {
 			b.WriteString(". " + d)
 		}
 	}
 	return b.String()
+}
+
+// starOf is the star of a parameter: none at one that has a default.
+func starOf(schema map[string]any, name string) string {
+	properties, _ := schema["properties"].(map[string]any)
+	if p, _ := properties[name].(map[string]any); p["default"] != nil {
+		return ""
+	}
+	return star(schema, name)
 }
 
 func star(schema map[string]any, name string) string {

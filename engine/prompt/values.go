@@ -32,13 +32,13 @@ func Tools(list []any) (units []Unit) {
 	return units
 }
 
-// parameters lists the names of a schema's properties; those that are required have a star.
+// parameters lists the names of a schema's properties; those that must be given have a star.
 func parameters(schema any) string {
 	m, _ := schema.(map[string]any)
 	properties, _ := m["properties"].(map[string]any)
 	names := make([]string, 0, len(properties))
 	for name := range properties { // sorted below
-		names = append(names, name+star(m, name))
+		names = append(names, name+starOf(m, name))
 	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")

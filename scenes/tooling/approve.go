@@ -31,8 +31,7 @@ type Leave struct {
 	Run     string // names the run in the ids of questions
 	// Recorded are asked first: what was said in an earlier run. nil = nothing.
 	Recorded *toolreplay.Answers
-	// Mounts are where references of calls lead: a person allows what they lead to when asked.
-	Mounts Mounts
+	mounts   Mounts // where references of calls lead: a person allows what they lead to when asked
 }
 
 // DefaultSilence is how long an answer is waited for.
@@ -132,7 +131,7 @@ func (a *asks) Do(ctx context.Context, q *effect.Ask) effect.Answered {
 	}
 	until, stop := context.WithTimeoutCause(ctx, a.by.Timeout, errSilence)
 	defer stop()
-	contents, err := a.by.Mounts.contents(q)
+	contents, err := a.by.mounts.contents(q)
 	if err != nil {
 		return said(permit.Leave{By: permit.ByFailure, Reason: err.Error()})
 	}

@@ -65,7 +65,11 @@ func (s *Set) configure() error {
 
 // configured is a tool with the options of its plugin in their places.
 func (s *Set) configured(t *project.Tool) *project.Tool {
-	made := t.Definition.Configured(s.config[t.Plugin])
+	var secret []string
+	if x := s.opt.Project.Plugins()[t.Plugin]; x != nil && !x.Broken() {
+		secret = x.Manifest.Secrets()
+	}
+	made := t.Definition.Configured(s.config[t.Plugin], secret)
 	if made == t.Definition {
 		return t
 	}

@@ -95,7 +95,7 @@ func TestAllowedContents(t *testing.T) {
 			}}
 			var sent []any
 			mounts := tooling.Mounts{Project: t.TempDir(), Files: files}
-			r := s.Run(t, scenestest.Settings{Tools: tooling.Live, Mounts: mounts, Leave: tooling.Leave{Door: door, Mounts: mounts}, Services: map[string]tools.Executor{
+			r := s.Run(t, scenestest.Settings{Tools: tooling.Live, Mounts: mounts, Leave: tooling.Leave{Door: door}, Services: map[string]tools.Executor{
 				"post": tools.Func(func(_ context.Context, c *tools.Call) tools.Result {
 					sent = append(sent, c.Params["text"])
 					return tools.Output("ok")

@@ -15,6 +15,7 @@ import (
 	"tavernsim/scenes/outside"
 	"tavernsim/tools"
 	"tavernsim/tools/artifact"
+	"tavernsim/tools/files"
 	"tavernsim/tools/manifest"
 	"tavernsim/tools/mount"
 )
@@ -66,6 +67,11 @@ func (m *Mounts) contents(q *effect.Ask) (ids map[string]string, err error) {
 	}
 	for _, uri := range q.Call.URIs {
 		note(uri)
+	}
+	if q.Call.Tool == manifest.Read || q.Call.Tool == manifest.Edit {
+		for _, uri := range files.URIs(q.Call.Params) {
+			note(uri)
+		}
 	}
 	var walk func(v any)
 	walk = func(v any) {

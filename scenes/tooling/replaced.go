@@ -68,7 +68,7 @@ func (s *Set) asked(l Leave) Leave {
 // options of its plugin are in their places, and those that are secret are empty.
 func (s *Set) withoutSecrets(t *project.Tool) *project.Tool {
 	own := *t
-	own.Definition = t.Definition.Configured(s.openConfig(t.Plugin).Texts())
+	own.Definition = t.Definition.Configured(s.openConfig(t.Plugin).Texts(), nil)
 	return &own
 }
 

@@ -38,6 +38,7 @@ func (s *Set) Asking(l Leave, policy bool) []outside.Entry {
 	list := s.Entries()
 	if s != nil {
 		l = s.asked(l)
+		l.mounts = s.opt.Mounts                   // what a leave is for is read where the call will be carried out
 		s.shell.leave, s.now().shell.leave = l, l // a scene that goes on may have another edition already
 	}
 	if policy {

@@ -214,10 +214,46 @@ func (b *binder) missing() {
 	for i := range b.schema.Properties {
 		p := &b.schema.Properties[i]
 		_, tried := b.from[p.Name]
+		if p.Default != nil && !b.schema.Loose && !b.given(p, tried) {
+			b.out[p.Name] = copied(p.Default)
+			continue
+		}
 		if v, given := b.out[p.Name]; p.Required && !b.schema.Loose && (!tried || given && isNothing(v)) {
 			b.fault("received no %s; expected %s", p.Name, p.Type)
 		}
 	}
+}
+
+// given reports whether a parameter with a default has a value of the call. What was tried and
+// did not fit is a fault already.
+func (b *binder) given(p *Property, tried bool) bool {
+	v, put := b.out[p.Name]
+	switch {
+	case !put:
+		return tried
+	case p.Required && !p.Type.has("null"):
+		return !isNothing(v)
+	}
+	return v != nil || p.Type.has("null")
+}
+
+// copied is a value of a schema as one of a call, which whoever has the call may change.
+func copied(v any) any {
+	switch x := v.(type) {
+	case []any:
+		list := make([]any, len(x))
+		for i := range x {
+			list[i] = copied(x[i])
+		}
+		return list
+	case map[string]any:
+		m := make(map[string]any, len(x))
+		for name := range x {
+			m[name] = copied(x[name])
+		}
+		return m
+	}
+	return v
 }
 
 // isNothing says what does not stand in for a required parameter.

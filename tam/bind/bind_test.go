@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tavernsim/internal/lenient"
 	"tavernsim/protocol"
 	"tavernsim/tam"
 )
@@ -339,5 +340,37 @@ func TestBrokenArguments(t *testing.T) {
 		if got != nil || err == nil || err.Error() != c.want || protocol.KindOf(err) != protocol.KindInvalid {
 			t.Errorf("%s: %v %v; want %s", c.text, got, err, c.want)
 		}
+	}
+}
+
+// A default stands in for what is not given, of required parameters and others, in every form
+// of a call.
+func TestDefaults(t *testing.T) {
+	s, err := SchemaOf(map[string]any{"required": []any{"d", "e"}, "additionalProperties": false, "properties": map[string]any{
+		"d": map[string]any{"type": "integer", "default": int64(7)}, "e": map[string]any{"type": "string"}, "f": map[string]any{"type": "array", "default": []any{"x"}}, "n": map[string]any{"type": []any{"string", "null"}, "default": "y"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, origin := range []protocol.Origin{protocol.OriginTAM, protocol.OriginNative} {
+		for _, c := range []struct{ given, want string }{
+			{`{"e": "a"}`, `{"d":7,"e":"a","f":["x"],"n":"y"}`}, {`{"e": "a", "d": 0, "f": [], "n": ""}`, `{"d":0,"e":"a","f":[],"n":""}`},
+			{`{"e": "a", "d": null, "f": null, "n": null}`, `{"d":7,"e":"a","f":["x"],"n":null}`}, {`{"e": "a", "d": 1, "f": ["z"], "n": "w"}`, `{"d":1,"e":"a","f":["z"],"n":"w"}`},
+			{`{"d": 1}`, ""}, {`{"e": "a", "d": "x"}`, ""},
+		} {
+			read, err := lenient.Read(c.given, lenient.Options{Plain: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := Bind(&protocol.Call{Origin: origin, Params: read.Value.(map[string]any)}, &s)
+			if text, _ := json.Marshal(got); (err != nil) != (c.want == "") || err == nil && string(text) != c.want {
+				t.Errorf("%v %s: %s, %v", origin, c.given, text, err)
+			}
+		}
+	}
+	shared, _ := Bind(&protocol.Call{Params: map[string]any{"e": "a"}}, &s)
+	shared["f"].([]any)[0] = "changed"
+	if again, _ := Bind(&protocol.Call{Params: map[string]any{"e": "a"}}, &s); again["f"].([]any)[0] != "x" {
+		t.Error("a call changes the default")
 	}
 }

@@ -15,6 +15,7 @@ type Property struct {
 	Required bool
 	Raw      bool   // it has a contentMediaType: texts stay texts, whatever is in them
 	URI      string // x-uri: what the tool gets in the place of a reference; "" = no text is one
+	Default  any    // stands in for a value that is not given; nil = there is none
 	Type     Type
 }
 
@@ -25,6 +26,7 @@ type Schema struct {
 	Loose      bool       // what does not fit stays as it is, for somebody else checks all that is bound
 	References bool       // somebody fetches what references refer to
 	required   int        // how many
+	defaults   int        // how many
 }
 
 // URIKey is the keyword of a property that may be given by a reference.
@@ -36,6 +38,9 @@ func NewSchema(properties []Property) Schema {
 	for _, p := range properties {
 		if p.Required {
 			s.required++
+		}
+		if p.Default != nil {
+			s.defaults++
 		}
 	}
 	return s
@@ -69,6 +74,7 @@ func SchemaOf(v any) (Schema, error) {
 		if pm, ok := props[name].(map[string]any); ok {
 			_, p.Raw = pm["contentMediaType"]
 			p.URI, _ = pm[URIKey].(string)
+			p.Default = pm["default"]
 		}
 		list = append(list, p)
 	}
@@ -154,7 +160,7 @@ func (s *Schema) takes(c *protocol.Call) bool {
 	if c.Origin == protocol.OriginTAM || len(c.URIs)+len(c.TypeHints)+len(c.Orphans) > 0 {
 		return false
 	}
-	required := 0
+	required, defaults := 0, 0
 	for name, v := range c.Params {
 		p := s.property(name)
 		if p == nil || !p.Type.takes(v, 0) || p.Required && isNothing(v) {
@@ -163,8 +169,11 @@ func (s *Schema) takes(c *protocol.Call) bool {
 		if p.Required {
 			required++
 		}
+		if p.Default != nil && v != nil {
+			defaults++
+		}
 	}
-	return required == s.required
+	return required == s.required && defaults == s.defaults
 }
 
 // takes reports whether a value is of the type. Null always is: the parameter is

@@ -107,6 +107,17 @@ func wantedOf(v any) (wanted, error) {
 	return w, nil
 }
 
+// URIs are the references of the files that a call of read or edit names.
+func URIs(params map[string]any) (uris []string) {
+	list, _ := params["files"].([]any)
+	for _, v := range list {
+		if w, err := wantedOf(v); err == nil {
+			uris = append(uris, w.uri)
+		}
+	}
+	return uris
+}
+
 // uriOf is the reference of a path: below the agent's own files, or as programs of its session
 // see the mounts. Everything else stays what it is.
 func uriOf(path string) string {

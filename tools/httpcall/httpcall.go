@@ -93,7 +93,7 @@ func Client(named func(server string) bool) *http.Client {
 
 // sameHost ends a chain of redirections at the answer that leads elsewhere.
 func sameHost(next *http.Request, via []*http.Request) error {
-	if t, _ := next.Context().Value(callerKey{}).(*manifest.Tool); t != nil && len(t.Secrets()) > 0 {
+	if t, _ := next.Context().Value(callerKey{}).(*manifest.Tool); t != nil && t.SendsSecrets() {
 		return http.ErrUseLastResponse
 	}
 	if first := via[0].URL; next.URL.Host != first.Host || next.URL.Scheme != first.Scheme || len(via) > maxRedirects {

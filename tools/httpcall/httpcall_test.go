@@ -231,6 +231,24 @@ func TestRedirections(t *testing.T) {
 			t.Errorf("%s: %+v %+v", path, r, r.Error)
 		}
 	}
+	for place, secret := range map[string][]string{"headers": {"tok"}, "query": {"tok"}, "body": {"tok"}, "none": {"other"}} {
+		tool := toolAt(t, s.URL+"/here", manifest.ByKey, true)
+		switch fixed := map[string]any{"Authorization": "Bearer $CONFIG{tok}"}; place {
+		case "query":
+			tool.Implementation.Query = fixed
+		case "body":
+			tool.Implementation.Body = fixed
+		default:
+			tool.Implementation.Headers = fixed
+		}
+		if faults := tool.Check(); len(faults) > 0 {
+			t.Fatal(faults)
+		}
+		want := map[bool]tools.Status{true: tools.OK, false: tools.Denied}[place == "none"]
+		if r := run(t, tool.Configured(map[string]string{"tok": "T0ken"}, secret)); r.Status != want || !r.Carried {
+			t.Errorf("a secret option in %s: %+v %+v", place, r, r.Error)
+		}
+	}
 }
 
 // Promise 3: a connection that the server has closed is a reason for net/http to send a

@@ -21,12 +21,15 @@ func (t *Tool) Options() (names []string) {
 }
 
 // Configured is the tool with values in the places of options; those that have none are
-// empty. It is t itself if there are no such places.
-func (t *Tool) Configured(values map[string]string) *Tool {
-	if len(t.Options()) == 0 {
+// empty. It is t itself if there are no such places. secret are the names of options that are
+// secret.
+func (t *Tool) Configured(values map[string]string, secret []string) *Tool {
+	options := t.Options()
+	if len(options) == 0 {
 		return t
 	}
 	made := *t
+	made.secretOption = slices.ContainsFunc(options, func(name string) bool { return slices.Contains(secret, name) })
 	x := &made.Implementation
 	fill := func(text string) string { return places.Option.Fill(text, values) }
 	x.Headers, _ = places.Rewrite(x.Headers, fill).(map[string]any)

@@ -38,6 +38,8 @@ type Tool struct {
 	files     []File   // of a script
 	ownSchema bool     // the file has parameters
 	made      bool     // out of a pin: no file defines it
+
+	secretOption bool // a secret option of its plugin is in its request
 }
 
 // Limits bound what becomes of an answer, in bytes; 0 = what all tools have.
@@ -392,6 +394,9 @@ func (c *checker) dialled(host string, steps ...string) {
 
 // Secrets are the names of the secrets among the needs of the tool.
 func (t *Tool) Secrets() []string { return secretNames(t.Needs) }
+
+// SendsSecrets reports whether a request of the tool has a secret: one of its needs, or an option.
+func (t *Tool) SendsSecrets() bool { return t.secretOption || len(t.Secrets()) > 0 }
 
 // MayDial reports whether the tool names a server, "host:port", among its needs.
 func (t *Tool) MayDial(server string) bool { return names(t.Needs, server) }

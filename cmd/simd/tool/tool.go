@@ -12,6 +12,7 @@ import (
 	"tavernsim/internal/lenient"
 	"tavernsim/internal/show"
 	"tavernsim/internal/terminal"
+	"tavernsim/internal/wirejson"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/answer"
 	"tavernsim/scenes/run/operator"
@@ -221,6 +222,9 @@ func (o *toolCallOptions) call(cmd *cobra.Command, e *cli.Env, dir, id string) e
 	params, ok := read.Value.(map[string]any)
 	if err != nil || !ok {
 		return cli.Usagef("--params: want a JSON object such as '{\"town\": \"Rome\"}'")
+	}
+	if err := wirejson.Distinct([]byte(o.params)); err != nil {
+		return cli.Usagef("--params: %w", err)
 	}
 	t, p, err := o.find(dir, id)
 	if err != nil {
