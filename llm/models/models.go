@@ -436,12 +436,8 @@ func (s *Set) pick(name string) (llm.Provider, error) {
 
 // Gate implements gate.Gated: requests to scripts pass none.
 func (s *Set) Gate(q *protocol.ModelRequest) (*gate.Gate, int64) {
-	p, err := s.pick(q.Model)
-	if c, ok := q.Chosen.(*choice); ok {
-		p, err = c.present().leaf, c.present().err
-	}
-	a, ok := p.(*asked)
-	if err != nil || !ok || a.Provider == nil {
+	a := s.asksOf(q)
+	if a == nil {
 		return nil, 0
 	}
 	if a.answers != nil || a.keeps.opened() {
@@ -456,4 +452,25 @@ func (s *Set) Gate(q *protocol.ModelRequest) (*gate.Gate, int64) {
 		return nil, 0
 	}
 	return a.to.Gate, a.tokens(q)
+}
+
+// asksOf is the model that a request asks now; nil = it asks nobody outside.
+func (s *Set) asksOf(q *protocol.ModelRequest) *asked {
+	p, err := s.pick(q.Model)
+	if c, ok := q.Chosen.(*choice); ok {
+		p, err = c.present().leaf, c.present().err
+	}
+	if a, ok := p.(*asked); ok && err == nil && a.Provider != nil {
+		return a
+	}
+	return nil
+}
+
+// Failed is what comes with the failure of a request to which the endpoint gave no answer: its gate refused it, for
+// example. By the question in it a replay finds the failure again.
+func (s *Set) Failed(q *protocol.ModelRequest) (x protocol.ModelAnswer) {
+	if a := s.asksOf(q); a != nil {
+		x.Model, x.Origin = a.Definition.Model, a.origin(q)
+	}
+	return x
 }
