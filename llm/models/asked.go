@@ -52,6 +52,9 @@ func provider(d *modelfile.Definition, file string, opt Options, counts *counts)
 		return a, nil
 	}
 	a.to = opt.Endpoints[name]
+	if a.to == nil && len(opt.Endpoints) == 0 {
+		return nil, protocol.Errorf(protocol.KindNotFound, "%s: it asks the endpoint %s, and there is no file of endpoints; name one with --providers", file, name)
+	}
 	if a.to == nil {
 		return nil, protocol.Errorf(protocol.KindNotFound, "%s: the file of endpoints has no %s (it has %s); add it, or run with --model scripted",
 			file, name, strings.Join(slices.Sorted(maps.Keys(opt.Endpoints)), ", "))

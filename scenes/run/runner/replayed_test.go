@@ -30,7 +30,7 @@ func TestRefusedRequestsAreRecorded(t *testing.T) {
 			t.Errorf("%s: the replay has the digest %s, want %s; %+v", fault, got.Digest, want.Digest, got.Model.Answers)
 		}
 		fork := filepath.Join(t.TempDir(), "fork")
-		if _, err := rundir.Fork(dir, fork, rundir.ForkOptions{At: "wave:2"}); err != nil {
+		if _, err := rundir.Fork(t.Context(), dir, fork, rundir.ForkOptions{At: "wave:2"}); err != nil {
 			t.Fatal(err)
 		}
 		r, err := Resume(fork, Options{Endpoints: to})
