@@ -382,9 +382,7 @@ func (c *call) noteLost(x *effect.Answered) {
 		}
 	}
 	if x.Model.Origin == nil {
-		if x.Model.Origin = c.failed(x.Err).Model.Origin; x.Model.Origin == nil {
-			x.Model.Origin = &protocol.ModelOrigin{Endpoint: c.gate.Name(), Attempts: int64(c.Attempts())}
-		}
+		x.Model.Origin = cmp.Or(c.failed(x.Err).Model.Origin, &protocol.ModelOrigin{Endpoint: c.gate.Name(), Attempts: int64(c.Attempts())})
 	}
 	x.Model.Origin.Budget = &protocol.ModelBudget{Lost: b.Input + b.Output, LostNano: b.Cost}
 }

@@ -56,7 +56,7 @@ func (c *call) failed(err error) *effect.Answered {
 		return x
 	}
 	if p, ok := gate.Of(m.Provider).(interface {
-		Failed(q *protocol.ModelRequest) protocol.ModelAnswer
+		Failed(*protocol.ModelRequest) protocol.ModelAnswer
 	}); ok {
 		if x.Model = p.Failed(&c.ask.Model); x.Model.Origin != nil {
 			x.Model.Origin.Attempts = int64(c.Attempts())
