@@ -159,7 +159,7 @@ func (r *recorder) town() {
 	}
 	seed := uint64(11)
 	fork := filepath.Join(r.root, "fork")
-	if _, err := rundir.Fork(filepath.Join(r.root, "town"), fork, rundir.ForkOptions{At: "wave:9", Seed: &seed, Set: []string{"world.fountain=\"full\"", fmt.Sprint("simulation.stop.ticks=", recordedTicks["fork"])}, Version: r.release}); err != nil {
+	if _, err := rundir.Fork(r.t.Context(), filepath.Join(r.root, "town"), fork, rundir.ForkOptions{At: "wave:9", Seed: &seed, Set: []string{"world.fountain=\"full\"", fmt.Sprint("simulation.stop.ticks=", recordedTicks["fork"])}, Version: r.release}); err != nil {
 		r.t.Fatal(err)
 	}
 	forked := *s

@@ -17,14 +17,19 @@ func newVersion(e *cli.Env) *cobra.Command {
 		Long:  "Print the version of the program.\n\nExit codes: 0 printed, 2 usage.",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			v := cli.Version()
 			if asJSON {
-				return show.JSON(e.Out, v)
+				return show.JSON(e.Out, cli.Version())
 			}
-			_, err := fmt.Fprintf(e.Out, "simd %s %s %s %s\n", v.Version, v.Revision, v.Go, v.Platform)
+			_, err := fmt.Fprintln(e.Out, versionLine())
 			return err
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
 	return c
+}
+
+// versionLine is what `simd version` and `simd --version` print.
+func versionLine() string {
+	v := cli.Version()
+	return fmt.Sprintf("simd %s %s %s %s", v.Version, v.Revision, v.Go, v.Platform)
 }

@@ -82,7 +82,7 @@ func (p *page) turnDid(d *inspect.Deliberation, against string) {
 			if c := jsonOf(m.Served); m.Served != nil {
 				fmt.Fprintf(p, "    chosen %s\n", c)
 			}
-			p.question(m.Question)
+			p.question(m.Question, m.Error != "")
 			p.against(against, m.Against)
 			if m.Text != "" {
 				fmt.Fprintf(p, "    %s\n", p.paint.Cyan(strings.ReplaceAll(strings.TrimSpace(m.Text), "\n", "\n    ")))
@@ -123,8 +123,8 @@ func (p *page) turnDid(d *inspect.Deliberation, against string) {
 	}
 }
 
-// question shows what a model was asked.
-func (p *page) question(q *inspect.Question) {
+// question shows what a model was asked; failed = it gave no answer.
+func (p *page) question(q *inspect.Question, failed bool) {
 	if q == nil {
 		fmt.Fprintf(p, "    %s\n", p.paint.Dim("its question is not known"))
 		return
@@ -146,7 +146,7 @@ func (p *page) question(q *inspect.Question) {
 		}
 		fmt.Fprintf(p, "    tools: %s\n", strings.Join(names, ", "))
 	}
-	fmt.Fprintf(p, "    %s\n", p.paint.Dim(fmt.Sprintf("about %d tokens%s; %s", q.Tokens, promptNote(q.Prompt), hashNote(q))))
+	fmt.Fprintf(p, "    %s\n", p.paint.Dim(fmt.Sprintf("about %d tokens%s; %s", q.Tokens, promptNote(q.Prompt), hashNote(q, failed))))
 	fmt.Fprintf(p, "    answer:\n")
 }
 
@@ -171,8 +171,10 @@ func Missed(w io.Writer, turn, from string, a *inspect.Against) error {
 }
 
 // hashNote says whether this is what was asked.
-func hashNote(q *inspect.Question) string {
+func hashNote(q *inspect.Question, failed bool) string {
 	switch {
+	case q.Recorded == "" && failed:
+		return "the request failed and its fact names no question: there is no hash to check"
 	case q.Recorded == "":
 		return "a model inside the program answered: there is no hash to check"
 	case q.Model != "":

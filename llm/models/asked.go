@@ -52,6 +52,9 @@ func provider(d *modelfile.Definition, file string, opt Options, counts *counts)
 		return a, nil
 	}
 	a.to = opt.Endpoints[name]
+	if a.to == nil && len(opt.Endpoints) == 0 {
+		return nil, protocol.Errorf(protocol.KindNotFound, "%s: it asks the endpoint %s, and there is no file of endpoints; name one with --providers", file, name)
+	}
 	if a.to == nil {
 		return nil, protocol.Errorf(protocol.KindNotFound, "%s: the file of endpoints has no %s (it has %s); add it, or run with --model scripted",
 			file, name, strings.Join(slices.Sorted(maps.Keys(opt.Endpoints)), ", "))
@@ -142,12 +145,9 @@ func (a *asked) unasked(question string, q *protocol.ModelRequest, sink llm.Sink
 	if answer, ok := a.stored(question, q); ok {
 		return answer, true, llm.Deliver(&answer, sink)
 	}
-	if a.Provider == nil {
+	if err = a.fits(q); err == nil && a.Provider == nil {
 		a.counts.miss(place(q))
-		return answer, true, missed(a.name, a.answers, q, "(there is no endpoint to ask; the question is "+question+")")
-	}
-	if err = a.fits(q); err == nil && q.Purpose == protocol.PurposeEmbed && !a.Embeds() {
-		err = &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: a.name + ": the model " + a.file + " gives no vectors; name a model of the kind embedder or static"}
+		err = missed(a.name, a.answers, q, "(there is no endpoint to ask; the question is "+question+")")
 	}
 	return answer, err != nil, err
 }
@@ -168,9 +168,13 @@ func (a *asked) note(question string, q *protocol.ModelRequest, answer *protocol
 	answer.Origin.Question = question
 }
 
-// fits refuses a question that the model's context does not hold, by the table of prompts.
+// fits refuses a question that the model cannot answer, whether it is at an endpoint or not: no record has
+// the refusal, because it is the file's and changes with it. The context is judged by the table of prompts.
 // Texts of few bytes are not counted: no token has less than one.
 func (a *asked) fits(q *protocol.ModelRequest) error {
+	if q.Purpose == protocol.PurposeEmbed && !a.Embeds() {
+		return &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: a.name + ": the model " + a.file + " gives no vectors; name a model of the kind embedder or static"}
+	}
 	if a.ImageTokens == 0 && slices.ContainsFunc(q.Messages, hasImages) {
 		return &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: fmt.Sprintf("%s: the request has pictures, and the file of the model %s has no image_tokens: add the most that one takes, or ask another model", a.name, a.file)}
 	}

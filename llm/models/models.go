@@ -467,3 +467,12 @@ func (s *Set) toAsk(q *protocol.ModelRequest) (*asked, *choice) {
 	}
 	return nil, nil
 }
+
+// Failed is what comes with the failure of a request to which the endpoint gave no answer: its gate refused it, for
+// example. By the question in it a replay finds the failure again.
+func (s *Set) Failed(q *protocol.ModelRequest) (x protocol.ModelAnswer) {
+	if a, _ := s.toAsk(q); a != nil {
+		x.Model, x.Origin = a.Definition.Model, a.origin(q)
+	}
+	return x
+}

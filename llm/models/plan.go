@@ -124,9 +124,13 @@ func (p *planner) addRecorded(n *recorded, x candidate) int {
 		return at
 	}
 	name := p.plan[at].name
+	var no error
+	if a := p.set.asks[p.plan[at].name]; a != nil && !ok {
+		no = a.fits(a.filled(p.q))
+	}
 	p.plan, p.many = p.plan[:from], many // what is recorded tells its own choice
 	x.name = name
-	if x.entry = e; !ok {
+	if x.entry, x.err = e, no; !ok && no == nil {
 		x.err = missed(n.name+": "+n.Answers, n.answers, p.q, "(on_miss: ask would ask "+n.Model+")")
 	}
 	return p.put(x)

@@ -220,6 +220,40 @@ func TestReplayFile(t *testing.T) {
 	}
 }
 
+// A question that is longer than the context that its model's file says fails in the same way without an endpoint: no
+// record has the refusal.
+func TestTooLongWithoutAnEndpoint(t *testing.T) {
+	_, to := cloud(t)
+	small := thinker + "context: 1100\n"
+	q := ask("thinker")
+	q.Scene, q.Agent, q.Turn, q.Number = "s", "bo", 3, 1
+	q.Messages = []protocol.ModelMessage{{Role: protocol.RoleUser, Text: strings.Repeat("A long way home. ", 200)}}
+	live := set(t, Options{Files: files("thinker", small), Endpoints: to})
+	first, want := live.Complete(context.Background(), q, nil)
+	if llm.OutcomeOf(want) != llm.OutcomeContext {
+		t.Fatal(want)
+	}
+	other := &replay.Entry{Scene: "s", Agent: "bo", Turn: 3, Request: 2, Question: strings.Repeat("0", 32), Text: "short", Finish: protocol.FinishStop}
+	answers := &replay.Answers{}
+	answers.Add(other)
+	for name, opt := range map[string]Options{
+		"answers": {Files: files("thinker", small), Answers: answers},
+		"replay":  {Files: files("again", "kind: replay\nanswers: models/recorded/market.jsonl\nmodel: thinker\n", "thinker", small), Others: []File{cassette(t, other)}, Default: "models/again.yaml"},
+	} {
+		s, asks := set(t, opt), *q
+		if asks.Model = "thinker"; name == "replay" {
+			asks.Model = ""
+		}
+		got, err := s.Complete(context.Background(), &asks, nil)
+		if err == nil || err.Error() != want.Error() || protocol.KindOf(err) != protocol.KindOf(want) || !reflect.DeepEqual(got, first) {
+			t.Errorf("%s: %+v, %v; want %+v, %v", name, got, err, first, want)
+		}
+		if n := s.Counts(); n.Missed != 0 {
+			t.Errorf("%s: %d questions are not recorded", name, n.Missed)
+		}
+	}
+}
+
 // A fallback's answer is found again without an endpoint, with how it came about.
 func TestAnswersOfARoute(t *testing.T) {
 	_, to := cloud(t)

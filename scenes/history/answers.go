@@ -8,8 +8,8 @@ import (
 	"tavernsim/scenes/machines"
 )
 
-// Answers calls yield for the answers that endpoints gave in a scene, from a fact on, in
-// the order of the journal.
+// Answers calls yield for the answers of endpoints in a scene, also for their failures and what their gates refused,
+// from a fact on, in the order of the journal. Only one that names its question can be found again.
 func Answers(scene string, journal Journal, from uint64, yield func(*replay.Entry) error) error {
 	codec := machines.NewCodec()
 	var turn []*replay.Entry // of the deliberation whose facts are being read; they stand together
@@ -20,7 +20,7 @@ func Answers(scene string, journal Journal, from uint64, yield func(*replay.Entr
 		}
 		switch f := fact.(type) {
 		case *agentfact.ModelAnswered:
-			if x, ok := f.Answered(); ok && !f.Cut() && x.Model.Origin != nil && x.Model.Origin.Endpoint != "" {
+			if x, ok := f.Answered(); ok && !f.Cut() && x.Model.Origin != nil && x.Model.Origin.Question != "" {
 				e := replay.Of(scene, r.Actor, 0, f.Request, &x.Model, x.Err)
 				turn = append(turn, &e)
 			}

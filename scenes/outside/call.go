@@ -190,9 +190,9 @@ func (c *call) drop(flight *Flight, err error) {
 
 // Refused implements gate.Caller. What was never sent is not kept.
 func (c *call) Refused(err error) {
-	x := effect.Answered{Err: err}
-	c.runner.watch.Made(c.to.Name(), &c.ask, &x, 0)
-	c.land(&x)
+	x := c.failed(err)
+	c.runner.watch.Made(c.to.Name(), &c.ask, x, 0)
+	c.land(x)
 }
 
 // logged returns the entry of the request in the log; nil if nothing is kept.
@@ -228,8 +228,8 @@ func (c *call) Released(class limit.Class) {
 		go c.gate.End(&c.Call, limit.End{Outcome: llm.OutcomeCancelled})
 	case int(c.gate.Stuck.Load()) >= c.gate.Most():
 		c.become(out)
-		go c.ended(&attempt{begun: time.Now()}, &effect.Answered{Err: &llm.Failure{Outcome: llm.OutcomeUnavailable, Message: fmt.Sprintf(
-			"%s %s: %d calls have not returned although their time is over; no more are made until one does", c.to.kind, c.to.Name(), c.gate.Stuck.Load())}})
+		go c.ended(&attempt{begun: time.Now()}, c.failed(&llm.Failure{Outcome: llm.OutcomeUnavailable, Message: fmt.Sprintf(
+			"%s %s: %d calls have not returned although their time is over; no more are made until one does", c.to.kind, c.to.Name(), c.gate.Stuck.Load())}))
 	case c.effect == nil || c.flight != nil:
 		if c.flight != nil {
 			c.flight.Passed(c.gate, waited, true)
@@ -327,7 +327,7 @@ func (c *call) carryOut() {
 	x.over.After(x, func() {
 		if x.landed.CompareAndSwap(false, true) {
 			c.gate.Stuck.Add(1)
-			c.ended(x, &effect.Answered{Err: c.stopped(x)})
+			c.ended(x, c.failed(c.stopped(x)))
 		}
 	})
 	c.mu.Lock()
@@ -399,7 +399,7 @@ func (c *call) noteLost(x *effect.Answered) {
 		}
 	}
 	if x.Model.Origin == nil {
-		x.Model.Origin = &protocol.ModelOrigin{Endpoint: c.gate.Name(), Attempts: int64(c.Attempts())}
+		x.Model.Origin = cmp.Or(c.failed(x.Err).Model.Origin, &protocol.ModelOrigin{Endpoint: c.gate.Name(), Attempts: int64(c.Attempts())})
 	}
 	x.Model.Origin.Budget = &protocol.ModelBudget{Lost: b.Input + b.Output, LostNano: b.Cost}
 }

@@ -47,6 +47,24 @@ func (m model) gateOf(q *effect.Ask) (g *gate.Gate, tokens int64) {
 	return nil, 0
 }
 
+// failed is the answer to a request whose endpoint gave none. It names the question, as a failure of the endpoint does,
+// so that a record of the run has it.
+func (c *call) failed(err error) *effect.Answered {
+	x := &effect.Answered{Err: err}
+	m, ok := c.to.Executor.(model)
+	if !ok {
+		return x
+	}
+	if p, ok := gate.Of(m.Provider).(interface {
+		Failed(*protocol.ModelRequest) protocol.ModelAnswer
+	}); ok {
+		if x.Model = p.Failed(&c.ask.Model); x.Model.Origin != nil {
+			x.Model.Origin.Attempts = int64(c.Attempts())
+		}
+	}
+	return x
+}
+
 // classOf is the class of a request of a scene. The agent decides nothing else by a
 // reflection or a summary, so others leave before it; see [Urgency] for what is urgent.
 func classOf(scene limit.Class, q *effect.Ask) limit.Class {

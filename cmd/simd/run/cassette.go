@@ -67,6 +67,9 @@ func (o *cassetteOptions) export(ctx context.Context, e *cli.Env, dir string) (e
 		if errors.Is(err, fs.ErrExist) {
 			return protocol.Errorf(protocol.KindConflict, "%s is there already; name another file", o.out)
 		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return protocol.Errorf(protocol.KindNotFound, "%w; make the folder first", err)
+		}
 		if err != nil {
 			return err
 		}

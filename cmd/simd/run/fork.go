@@ -2,7 +2,9 @@ package run
 
 import (
 	"fmt"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +47,7 @@ its start (90s), wave:N, seq:N (the last wave that has ended there) or end.
 
 Exit codes: 0 made, 2 usage, 3 an impossible place or change, 4 not found, 6 OUT
 is not empty, or the run has ended there, 8 the journal is damaged (simd doctor
-shows where).`,
+shows where), 130 interrupted (nothing is left of OUT).`,
 		Example: `  simd fork runs/latest runs/what-if --at 90s --seed 7
   simd fork runs/latest runs/famine --at wave:120 --set world.grain=0
   simd run --resume runs/famine`,
@@ -75,8 +77,13 @@ func (o *forkOptions) run(cmd *cobra.Command, e *cli.Env, dir, out string) error
 	opt.Version, opt.Args = cli.Version().Version, e.Args
 	say, done := progress.Work(e.Err, o.quiet)
 	opt.Progress, opt.Model = say, runner.ReadModel
-	m, err := rundir.Fork(dir, out, opt)
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	m, err := rundir.Fork(ctx, dir, out, opt)
 	done()
+	if protocol.KindOf(err) == protocol.KindCancelled {
+		return &cli.Exit{Code: cli.ExitInterrupted, Err: protocol.Errorf(protocol.KindCancelled, "fork: interrupted; nothing is left of %s", out)}
+	}
 	if err != nil {
 		return err
 	}

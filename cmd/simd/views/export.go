@@ -16,6 +16,7 @@ import (
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/internal/progress"
 	"tavernsim/internal/terminal"
+	"tavernsim/protocol"
 	"tavernsim/scenes/view/export"
 	"tavernsim/scenes/view/inspect"
 )
@@ -119,7 +120,7 @@ func (o *exportOptions) run(ctx context.Context, e *cli.Env, dir string) error {
 	for _, table := range o.what {
 		err := o.table(ctx, e, scene, table, format, dir)
 		if ctx.Err() != nil {
-			return &cli.Exit{Code: cli.ExitInterrupted, Err: err}
+			return &cli.Exit{Code: cli.ExitInterrupted, Err: protocol.Errorf(protocol.KindCancelled, "export: interrupted at the table %s", table)}
 		}
 		if err != nil {
 			return err

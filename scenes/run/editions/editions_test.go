@@ -173,7 +173,7 @@ func TestAScenesGoesOnWithOtherTools(t *testing.T) {
 	opt.Dir = dir
 	verified()
 	out := filepath.Join(t.TempDir(), "fork")
-	if _, err := rundir.Fork(dir, out, rundir.ForkOptions{At: "end"}); err != nil {
+	if _, err := rundir.Fork(t.Context(), dir, out, rundir.ForkOptions{At: "end"}); err != nil {
 		t.Fatal(err)
 	}
 	opt.Dir = out
@@ -184,7 +184,7 @@ func TestAScenesGoesOnWithOtherTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	out = filepath.Join(t.TempDir(), "other")
-	if _, err := rundir.Fork(dir, out, rundir.ForkOptions{At: "end", Set: []string{"model=" + model}, Model: runner.ReadModel}); err != nil {
+	if _, err := rundir.Fork(t.Context(), dir, out, rundir.ForkOptions{At: "end", Set: []string{"model=" + model}, Model: runner.ReadModel}); err != nil {
 		t.Fatal(err)
 	}
 	for len(harbours) > 0 {

@@ -277,7 +277,10 @@ const maxName = 200
 // ReadManifest reads the manifest of a run directory.
 func ReadManifest(dir string) (*Manifest, error) {
 	data, err := ownfile.ReadAll(filepath.Join(dir, parts.Manifest), ownfile.MaxFile)
-	if err != nil {
+	switch {
+	case err != nil && parts.Begun(dir):
+		return nil, protocol.Errorf(protocol.KindNotFound, "%s is not a run directory: it has only the beginning of one, without its manifest; remove it and begin again", dir)
+	case err != nil:
 		return nil, protocol.Errorf(protocol.KindNotFound, "%s is not a run directory: %w", dir, err)
 	}
 	m := &Manifest{}

@@ -70,7 +70,7 @@ func TestForkLosesEffects(t *testing.T) {
 	if !hasEffects(journals(t, dir)) {
 		t.Fatal("the run has no effects")
 	}
-	if _, err := rundir.Fork(dir, out, rundir.ForkOptions{At: "wave:3"}); err != nil {
+	if _, err := rundir.Fork(t.Context(), dir, out, rundir.ForkOptions{At: "wave:3"}); err != nil {
 		t.Fatal(err)
 	}
 	if ids := journals(t, out); hasEffects(ids) || len(ids) != 1 {
@@ -85,10 +85,10 @@ func TestForkLosesEffects(t *testing.T) {
 func TestForkOfOneScene(t *testing.T) {
 	dir, out := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "fork")
 	want := run(t, loadTown(t), runner.Options{Dir: dir, Scenes: []string{"day", "night"}, Ticks: 20, Budget: &budget.Budget{Tokens: 1 << 40}})
-	if m, err := rundir.Fork(dir, out, rundir.ForkOptions{At: "wave:3", Scene: "night"}); err != nil || m.Budget.Tokens != 1<<39 || m.Sharers != 2 {
+	if m, err := rundir.Fork(t.Context(), dir, out, rundir.ForkOptions{At: "wave:3", Scene: "night"}); err != nil || m.Budget.Tokens != 1<<39 || m.Sharers != 2 {
 		t.Fatalf("%+v, %v", m, err) // the scene keeps its share
 	}
-	if m, err := rundir.Fork(dir, filepath.Join(t.TempDir(), "both"), rundir.ForkOptions{At: "wave:3"}); err != nil || m.Budget.Tokens != 1<<40 || m.Sharers != 0 {
+	if m, err := rundir.Fork(t.Context(), dir, filepath.Join(t.TempDir(), "both"), rundir.ForkOptions{At: "wave:3"}); err != nil || m.Budget.Tokens != 1<<40 || m.Sharers != 0 {
 		t.Fatalf("%+v, %v", m, err)
 	}
 	if ids := journals(t, out); !slices.Equal(ids, []string{"night"}) {

@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -58,8 +59,8 @@ type ForkedCut struct {
 }
 
 // Fork makes a new run directory that continues from a place in another run. It does not
-// change that run. The directory appears completely or not at all.
-func Fork(dir, out string, opt ForkOptions) (m *Manifest, err error) {
+// change that run. The directory appears completely or not at all, also when ctx ends.
+func Fork(ctx context.Context, dir, out string, opt ForkOptions) (m *Manifest, err error) {
 	changes, err := readChanges(opt)
 	if err != nil {
 		return nil, err
@@ -80,7 +81,7 @@ func Fork(dir, out string, opt ForkOptions) (m *Manifest, err error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return nil, protocol.Errorf(protocol.KindTransient, "run directory %s: %w", out, err)
 	}
-	if err := f.make(); err != nil {
+	if err := f.make(ctx); err != nil {
 		return nil, errors.Join(err, undo())
 	}
 	return f.manifest, nil
@@ -164,21 +165,24 @@ func (f *forking) planScene(id string, m *Manifest) error {
 }
 
 // make writes the directory, the manifest last.
-func (f *forking) make() error {
-	if err := f.inputs(); err != nil {
-		return err
-	}
-	if err := persistence.Copy(filepath.Join(f.run.Dir, JournalDir), filepath.Join(f.out, JournalDir)); err != nil {
-		return err
-	}
-	if err := f.cut(); err != nil {
-		return err
-	}
-	if err := errors.Join(f.answers(), f.orders(), toolreplay.Copy(filepath.Join(f.run.Dir, ToolAnswers), filepath.Join(f.out, ToolAnswers))); err != nil {
-		return err
-	}
-	if err := carryArtifacts(f.run.Dir, f.out); err != nil {
-		return err
+func (f *forking) make(ctx context.Context) error {
+	for _, step := range []func() error{
+		f.inputs,
+		func() error {
+			return persistence.Copy(filepath.Join(f.run.Dir, JournalDir), filepath.Join(f.out, JournalDir))
+		},
+		f.cut, f.answers, f.orders,
+		func() error {
+			return toolreplay.Copy(filepath.Join(f.run.Dir, ToolAnswers), filepath.Join(f.out, ToolAnswers))
+		},
+		func() error { return carryArtifacts(f.run.Dir, f.out) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+		if err := context.Cause(ctx); err != nil {
+			return protocol.Errorf(protocol.KindCancelled, "fork: %w", err)
+		}
 	}
 	return writeManifest(f.out, f.manifest)
 }

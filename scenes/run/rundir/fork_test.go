@@ -3,10 +3,12 @@ package rundir_test
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"tavernsim/persistence"
+	"tavernsim/protocol"
 	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/rundir"
@@ -28,7 +30,7 @@ func TestForkWithoutChanges(t *testing.T) {
 	waves := whole.All()[0].Journal.Waves
 	for _, wave := range []uint64{0, 1, 2, waves / 2, waves - 1} {
 		out := filepath.Join(t.TempDir(), "fork")
-		if _, err := rundir.Fork(dir, out, rundir.ForkOptions{At: fmt.Sprintf("wave:%d", wave)}); err != nil {
+		if _, err := rundir.Fork(t.Context(), dir, out, rundir.ForkOptions{At: fmt.Sprintf("wave:%d", wave)}); err != nil {
 			t.Fatal(err)
 		}
 		f, err := runner.Resume(out, runner.Options{})
@@ -48,6 +50,26 @@ func TestForkWithoutChanges(t *testing.T) {
 	}
 }
 
+// A fork that is interrupted leaves nothing.
+func TestForkIsInterrupted(t *testing.T) {
+	dir, out := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "fork")
+	r, err := runner.Start(loadTown(t), runner.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if _, err := rundir.Fork(ctx, dir, out, rundir.ForkOptions{At: "wave:1"}); protocol.KindOf(err) != protocol.KindCancelled {
+		t.Error(err)
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("the folder is there")
+	}
+}
+
 // A fork begins with its changes, and everything before its cut is the run's.
 func TestForkWithChanges(t *testing.T) {
 	dir, out := filepath.Join(t.TempDir(), "run"), filepath.Join(t.TempDir(), "fork")
@@ -60,7 +82,7 @@ func TestForkWithChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	seed := uint64(4711)
-	m, err := rundir.Fork(dir, out, rundir.ForkOptions{At: "wave:5", Seed: &seed, Set: []string{`world.fork={"a":[1,2.5,"x"]}`}})
+	m, err := rundir.Fork(t.Context(), dir, out, rundir.ForkOptions{At: "wave:5", Seed: &seed, Set: []string{`world.fork={"a":[1,2.5,"x"]}`}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func TestForksOfForks(t *testing.T) {
 // forked makes a fork, runs it to its end and verifies it. It returns its waves.
 func forked(t *testing.T, dir, out string, opt rundir.ForkOptions) uint64 {
 	t.Helper()
-	if _, err := rundir.Fork(dir, out, opt); err != nil {
+	if _, err := rundir.Fork(t.Context(), dir, out, opt); err != nil {
 		t.Fatal(err)
 	}
 	r, err := runner.Resume(out, runner.Options{})
@@ -158,10 +158,10 @@ func TestForkWithoutABeginning(t *testing.T) {
 		t.Fatalf("the history begins at wave %d", begin)
 	}
 	seed := uint64(9)
-	if _, err := rundir.Fork(town, first, rundir.ForkOptions{At: fmt.Sprintf("wave:%d", begin+6), Seed: &seed}); err != nil {
+	if _, err := rundir.Fork(t.Context(), town, first, rundir.ForkOptions{At: fmt.Sprintf("wave:%d", begin+6), Seed: &seed}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rundir.Fork(first, second, rundir.ForkOptions{At: fmt.Sprintf("wave:%d", begin+2)}); err != nil {
+	if _, err := rundir.Fork(t.Context(), first, second, rundir.ForkOptions{At: fmt.Sprintf("wave:%d", begin+2)}); err != nil {
 		t.Fatal(err)
 	}
 	if got := changesAt(t, second, begin+2); !slices.Equal(got, []string{"seed=9"}) {

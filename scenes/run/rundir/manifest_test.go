@@ -44,7 +44,7 @@ func TestFlippedBitInTheManifest(t *testing.T) {
 	}
 	_, resumed := runner.Resume(dir, runner.Options{})
 	_, replayed := rundir.Replay(context.Background(), dir, rundir.ReplayOptions{})
-	_, forked := rundir.Fork(dir, filepath.Join(t.TempDir(), "fork"), rundir.ForkOptions{At: "wave:1"})
+	_, forked := rundir.Fork(t.Context(), dir, filepath.Join(t.TempDir(), "fork"), rundir.ForkOptions{At: "wave:1"})
 	for _, err := range []error{resumed, replayed, forked} {
 		if protocol.KindOf(err) != protocol.KindCorrupt || !strings.Contains(err.Error(), "checksum") {
 			t.Error(err)

@@ -53,7 +53,7 @@ func TestArtifactsOfARun(t *testing.T) {
 	}
 	verified(opt.Dir, 0)
 	fork := filepath.Join(t.TempDir(), "fork")
-	if _, err := rundir.Fork(opt.Dir, fork, rundir.ForkOptions{At: "wave:5"}); err != nil {
+	if _, err := rundir.Fork(t.Context(), opt.Dir, fork, rundir.ForkOptions{At: "wave:5"}); err != nil {
 		t.Fatal(err)
 	}
 	carried := ids(t, fork)

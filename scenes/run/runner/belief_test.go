@@ -37,7 +37,7 @@ func TestForkPaysForABelief(t *testing.T) {
 	asked := server.Report(0).Requests
 	half := first.Waves / 2
 	dir := filepath.Join(t.TempDir(), "fork")
-	if _, err := rundir.Fork(opt.Dir, dir, rundir.ForkOptions{At: fmt.Sprintf("wave:%d", half)}); err != nil {
+	if _, err := rundir.Fork(t.Context(), opt.Dir, dir, rundir.ForkOptions{At: fmt.Sprintf("wave:%d", half)}); err != nil {
 		t.Fatal(err)
 	}
 	belief, err := orders.Parse("x.jsonl", fmt.Appendf(nil, `{"id": "belief", "wave": %d, "reason": "a rumour", "do": [{"private_state": {"agent": "c_3", "path": "mood", "value": "weary", "reason": "a rumour"}}]}`, half+1))

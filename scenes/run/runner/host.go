@@ -203,6 +203,13 @@ func (r *Runner) forget() {
 func (r *Runner) resume(given Options) (defs []*project.Scene, opt Options, err error) {
 	dir, m, p := r.Dir, r.Manifest, r.Project
 	opt = optionsOf(m, given)
+	if !opt.Finish && rundir.Summarized(dir) {
+		if last, reason, err := history.EndOfAll(m.Scenes, r.store.Journal); err != nil {
+			return nil, opt, err
+		} else if reason != "" {
+			return nil, opt, protocol.Errorf(protocol.KindConflict, "run %s: it has ended already (scene %s: %s); start another", dir, last, reason)
+		}
+	}
 	if opt.Budget != nil {
 		if err := checkRaise(m, p, opt.Budget); err != nil {
 			return nil, opt, err
@@ -234,13 +241,6 @@ func (r *Runner) resume(given Options) (defs []*project.Scene, opt Options, err 
 	}
 	if opt.Orders, opt.had, err = orders.Joined(dir, m.Run, m.Scenes, opt.Orders); err != nil {
 		return nil, opt, err
-	}
-	if !opt.Finish && rundir.Summarized(dir) {
-		if last, reason, err := history.EndOfAll(m.Scenes, r.store.Journal); err != nil {
-			return nil, opt, err
-		} else if reason != "" {
-			return nil, opt, protocol.Errorf(protocol.KindConflict, "run %s: it has ended already (scene %s: %s); start another", dir, last, reason)
-		}
 	}
 	opt.raised = changed || opt.Budget != nil
 	// If a kill comes between, or a scene cannot begin, the same command line gives both again.

@@ -183,7 +183,7 @@ func TestInterruptedBetweenOrdersOfAWave(t *testing.T) {
 	want := run(t, p, Options{Dir: filepath.Join(t.TempDir(), "whole"), Orders: list})
 	run(t, p, Options{Dir: dir, Orders: list})
 	cut := filepath.Join(t.TempDir(), "cut")
-	if _, err := rundir.Fork(dir, cut, rundir.ForkOptions{At: "wave:3", Version: "test"}); err != nil {
+	if _, err := rundir.Fork(t.Context(), dir, cut, rundir.ForkOptions{At: "wave:3", Version: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := Resume(cut, Options{})
@@ -238,7 +238,7 @@ func TestOrdersOfAShortenedHistory(t *testing.T) {
 		t.Skipf("the snapshots came late, and %v are kept", past)
 	}
 	cut := filepath.Join(t.TempDir(), "cut")
-	if _, err := rundir.Fork(dir, cut, rundir.ForkOptions{At: fmt.Sprint("wave:", sum.Waves-1), Version: "test"}); err != nil {
+	if _, err := rundir.Fork(t.Context(), dir, cut, rundir.ForkOptions{At: fmt.Sprint("wave:", sum.Waves-1), Version: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	r, err := Resume(cut, Options{})

@@ -58,7 +58,7 @@ func TestMiddlewareCannotBeLeftOut(t *testing.T) {
 	opt := Options{Ticks: 60, Middleware: deaf(), Dir: filepath.Join(t.TempDir(), "run")}
 	want := run(t, loadTown(t), opt)
 	fork := filepath.Join(t.TempDir(), "fork")
-	if _, err := rundir.Fork(opt.Dir, fork, rundir.ForkOptions{At: "wave:5"}); err != nil {
+	if _, err := rundir.Fork(t.Context(), opt.Dir, fork, rundir.ForkOptions{At: "wave:5"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Resume(fork, Options{}); protocol.KindOf(err) != protocol.KindConflict || !strings.Contains(err.Error(), "it began with middleware") {

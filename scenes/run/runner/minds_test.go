@@ -151,7 +151,7 @@ func TestMindsKilled(t *testing.T) {
 		t.Errorf("replay %+v, %v", r, err)
 	}
 	fork := filepath.Join(t.TempDir(), "fork")
-	if _, err := rundir.Fork(dir, fork, rundir.ForkOptions{At: "wave:" + strconv.FormatUint(r.Scenes[0].Waves/2, 10)}); err != nil {
+	if _, err := rundir.Fork(t.Context(), dir, fork, rundir.ForkOptions{At: "wave:" + strconv.FormatUint(r.Scenes[0].Waves/2, 10)}); err != nil {
 		t.Fatal(err)
 	}
 	e, err := endpoint.New("cloud", endpoint.Definition{Preset: "vllm", BaseURL: at.URL + "/v1"}, "", os.Getenv)

@@ -257,7 +257,7 @@ func TestForkOfAForkKeepsAnswers(t *testing.T) {
 	asked, dir, answers := server.Report(0).Requests, opt.Dir, 0
 	for range 2 {
 		out := filepath.Join(t.TempDir(), "fork")
-		m, err := rundir.Fork(dir, out, rundir.ForkOptions{At: "wave:" + strconv.FormatUint(first.Waves/2, 10)})
+		m, err := rundir.Fork(t.Context(), dir, out, rundir.ForkOptions{At: "wave:" + strconv.FormatUint(first.Waves/2, 10)})
 		if err != nil || m.Answers == 0 || answers != 0 && m.Answers != answers {
 			t.Fatalf("%d answers, %d before; %v", m.Answers, answers, err)
 		}
@@ -290,7 +290,7 @@ func TestForkPaysItsCone(t *testing.T) {
 	}{{"same", nil}, {"other", []string{`world.fountain="wet"`}}} {
 		before := server.Report(0).Requests
 		dir := filepath.Join(t.TempDir(), c.name)
-		m, err := rundir.Fork(opt.Dir, dir, rundir.ForkOptions{At: half, Set: c.set})
+		m, err := rundir.Fork(t.Context(), opt.Dir, dir, rundir.ForkOptions{At: half, Set: c.set})
 		if err != nil || m.Answers == 0 {
 			t.Fatalf("%s: %d answers, %v", c.name, m.Answers, err)
 		}

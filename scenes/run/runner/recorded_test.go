@@ -31,7 +31,7 @@ func TestRecordedRunsGoOn(t *testing.T) {
 			if err != nil {
 				t.Fatal(archive, name, err)
 			}
-			if _, err := rundir.Fork(old, fork, rundir.ForkOptions{At: "wave:3"}); err != nil {
+			if _, err := rundir.Fork(t.Context(), old, fork, rundir.ForkOptions{At: "wave:3"}); err != nil {
 				t.Fatal(archive, name, err)
 			}
 			r, err := Resume(fork, Options{})

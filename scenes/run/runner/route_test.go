@@ -158,7 +158,7 @@ func TestFallbackOverHTTP(t *testing.T) {
 		t.Errorf("recorded answers: digest %s, want %s; %+v", s.Digest, first.Digest, s.Model.Answers)
 	}
 	fork := filepath.Join(t.TempDir(), "fork")
-	if _, err := rundir.Fork(dir, fork, rundir.ForkOptions{At: "wave:" + strconv.FormatUint(first.Waves/2, 10)}); err != nil {
+	if _, err := rundir.Fork(t.Context(), dir, fork, rundir.ForkOptions{At: "wave:" + strconv.FormatUint(first.Waves/2, 10)}); err != nil {
 		t.Fatal(err)
 	}
 	f, err := Resume(fork, Options{Endpoints: to})

@@ -149,7 +149,7 @@ func TestToolAnswersAreGivenAgain(t *testing.T) {
 		t.Errorf("%d calls were carried out", calls.Load()-made)
 	}
 	forked := filepath.Join(t.TempDir(), "fork")
-	if _, err := rundir.Fork(dir, forked, rundir.ForkOptions{At: "wave:0"}); err != nil {
+	if _, err := rundir.Fork(t.Context(), dir, forked, rundir.ForkOptions{At: "wave:0"}); err != nil {
 		t.Fatal(err)
 	}
 	if r, err = Resume(forked, Options{Finish: true}); err != nil {

@@ -22,7 +22,7 @@ func TestDeliberationsOfAPart(t *testing.T) {
 	resumed := ran(t, snapshots, true)
 	goOn(t, resumed)
 	fork, seed := filepath.Join(t.TempDir(), "fork"), uint64(99)
-	if _, err := rundir.Fork(resumed, fork, rundir.ForkOptions{At: "wave:4", Seed: &seed}); err != nil {
+	if _, err := rundir.Fork(t.Context(), resumed, fork, rundir.ForkOptions{At: "wave:4", Seed: &seed}); err != nil {
 		t.Fatal(err)
 	}
 	goOn(t, fork)

@@ -17,6 +17,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"syscall"
 
 	"tavernsim/protocol"
@@ -42,6 +43,7 @@ const (
 	Approvals   = "approvals"
 	Passive     = "passive-*" // a pattern of os.CreateTemp, as the following are
 	Trial       = ".try-*"
+	Copies      = Inputs + ".part-*" // inputs that are being copied (project.CopyTo)
 	NewOrders   = ".order-*"
 	New         = ".tmp" // ends the name of a file that is being written
 )
@@ -59,7 +61,7 @@ func all() []part {
 		{Manifest, false}, {Summary, false}, {Inputs, false}, {Editions, false}, {Journal, false}, {Artifacts, false},
 		{Answers, true}, {ToolAnswers, true}, {Files, true}, {Orders, true}, {LaterOrders, true}, {Interviews, true},
 		{Letters, false}, {Panels, false}, {Approvals, false}, // to and from a process that runs it
-		{Passive, false}, {Trial, false}, {NewOrders, false}, {Manifest + New, false}, {Summary + New, false}, // that a kill left
+		{Copies, false}, {Passive, false}, {Trial, false}, {NewOrders, false}, {Manifest + New, false}, {Summary + New, false}, // that a kill left
 	}
 }
 
@@ -72,10 +74,27 @@ func Free(dir string) (undo func() error, err error) {
 		return func() error { err := Remove(dir); _ = os.Remove(dir); return err }, nil // others may have put something there
 	case err != nil:
 		return nil, protocol.Errorf(protocol.KindConflict, "run directory %s: %w", dir, err)
+	case begun(entries):
+		return nil, protocol.Errorf(protocol.KindConflict, "run directory %s has the beginning of a run, and whoever made it ended before it was whole, or is still at it; remove the directory, or name another", dir)
 	case len(entries) > 0:
 		return nil, protocol.Errorf(protocol.KindConflict, "run directory %s is not empty; name another with --out, or resume it with --resume", dir)
 	}
 	return func() error { return Remove(dir) }, nil
+}
+
+// Begun reports whether a folder has a part of a run directory, and the manifest, which is written last, is not there.
+func Begun(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && begun(entries)
+}
+
+func begun(entries []fs.DirEntry) bool {
+	for _, e := range entries {
+		if e.Name() == Manifest || !slices.ContainsFunc(all(), func(p part) bool { is, _ := path.Match(p.name, e.Name()); return is }) {
+			return false
+		}
+	}
+	return len(entries) > 0
 }
 
 // Remove removes the parts of a run directory. Other files stay.

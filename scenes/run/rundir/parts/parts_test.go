@@ -23,7 +23,7 @@ func TestPage(t *testing.T) {
 	}
 	var known []string
 	for _, p := range all() {
-		if !strings.HasPrefix(p.name, ".") && !strings.HasSuffix(p.name, New) && p.name != Passive {
+		if !strings.HasPrefix(p.name, ".") && !strings.HasSuffix(p.name, New) && p.name != Passive && p.name != Copies {
 			known = append(known, p.name)
 		}
 	}
@@ -108,6 +108,21 @@ func TestCarry(t *testing.T) {
 	}
 	if left, err := Carry(from, to); err == nil {
 		t.Error("files were written over", left)
+	}
+}
+
+// A kill at the beginning leaves a folder without a manifest; the error says what it is.
+func TestBegun(t *testing.T) {
+	for _, c := range []struct {
+		files []string
+		begun bool
+	}{{nil, false}, {[]string{Inputs + ".part-7/a.yaml"}, true}, {[]string{Inputs + "/a.yaml", Journal + "/1.log"}, true}, {[]string{Inputs + "/a.yaml", Manifest}, false}, {[]string{Inputs + "/a.yaml", "mine.txt"}, false}} {
+		dir := t.TempDir()
+		fill(t, dir, c.files...)
+		_, err := Free(dir)
+		if Begun(dir) != c.begun || c.begun != (err != nil && strings.Contains(err.Error(), "has the beginning of a run")) || (err == nil) != (c.files == nil) {
+			t.Errorf("%q: %t, %v", c.files, Begun(dir), err)
+		}
 	}
 }
 
