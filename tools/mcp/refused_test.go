@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -85,6 +86,39 @@ func TestCallsThatAreRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// So it is of one that changes to another protocol: nobody waits for it, and the session goes on.
+func TestSwitched(t *testing.T) {
+	b := &bare{sessions: true}
+	var switches atomic.Bool
+	b.own = map[string]func(http.ResponseWriter, *http.Request, json.RawMessage){
+		"tools/call": func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
+			if !switches.Load() {
+				answerWith(w, id, `{"content": [{"type": "text", "text": "said"}]}`)
+				return
+			}
+			c, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+			_, _ = c.Read(make([]byte, 1)) // until the client closes
+		},
+	}
+	x := b.start(t, Options{Failed: func(string, string) { t.Error("a failure was counted") }})
+	says(t, x)
+	switches.Store(true)
+	for range 6 {
+		r := call(t.Context(), x, sayTool(t, manifest.Free), toolstest.Long)
+		if r.Error == nil || r.Error.Kind != tools.KindTool || r.Meta.Attempts != 1 || !strings.Contains(r.Own, "status 101 Switching Protocols") {
+			t.Fatalf("%+v %+v", r, r.Error)
+		}
+	}
+	switches.Store(false)
+	says(t, x)
 }
 
 // forgetful is a server with sessions that answers 400 where it does not know one.
