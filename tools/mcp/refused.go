@@ -86,7 +86,9 @@ func (r *refused) Unwrap() error {
 }
 
 // ofSession reports whether the server speaks of the session.
-func (r *refused) ofSession() bool { return r.inside && strings.Contains(strings.ToLower(r.said), "session") }
+func (r *refused) ofSession() bool {
+	return r.inside && strings.Contains(strings.ToLower(r.said), "session")
+}
 
 // ofRequest reports whether the server answers the request, and does not refuse it: an error of it comes with a status
 // that says nothing of the session, or of who asks.
