@@ -57,7 +57,7 @@ func (c *content) read(r *wirejson.Reader) {
 		case "type":
 			c.kind = r.Text("text", "tool_use", "text_delta", "input_json_delta")
 		case "text":
-			c.text = r.Text()
+			c.text = r.TextPart()
 		case "thinking":
 			c.thinking = r.TextOrSkip()
 		case "id":
@@ -67,7 +67,7 @@ func (c *content) read(r *wirejson.Reader) {
 		case "input":
 			c.input = string(r.Raw())
 		case "partial_json":
-			c.partialInput = r.Text()
+			c.partialInput = r.TextPart()
 		case "stop_reason":
 			c.stop = r.TextOrSkip("end_turn", "tool_use", "max_tokens")
 		}
@@ -247,8 +247,7 @@ func (r *reading) more(index int, b *content) llm.Chunk {
 			c.parts.Add(b.partialInput)
 		}
 	}
-	r.text.Add(chunk.Text)
-	r.reasoning.Add(chunk.Reasoning)
+	chunk.Text, chunk.Reasoning = r.text.Add(chunk.Text), r.reasoning.Add(chunk.Reasoning)
 	return chunk
 }
 
