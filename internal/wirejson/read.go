@@ -143,7 +143,7 @@ func (r *Reader) goesOn(shuts byte) bool {
 // Text reads a text; null is the empty one. A text that the caller knows is not copied.
 func (r *Reader) Text(known ...string) string { return r.text(false, known) }
 
-// TextPart reads a part of a text. Half of a pair of surrogates (\ud83e) that it begins or ends with may have its
+// TextPart reads a part of a [Text]. Half of a pair of surrogates (\ud83e) that it begins or ends with may have its
 // other half in another part: it becomes the three bytes that UTF-8 would have for it. null is the empty part.
 func (r *Reader) TextPart() string { return r.text(true, nil) }
 

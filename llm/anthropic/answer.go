@@ -148,7 +148,7 @@ type reading struct {
 	origin protocol.ModelOrigin
 	said   string // the model's name, as the answer gives it
 
-	text, reasoning endpoint.Text
+	text, reasoning wirejson.Text
 	calls           []calling
 	usage           usage
 	stop            string // why the model stopped
@@ -159,7 +159,7 @@ type calling struct {
 	index    int
 	id, name string
 	given    string // its input, if it came at once
-	parts    endpoint.Text
+	parts    wirejson.Text
 }
 
 // Whole implements endpoint.Reader.

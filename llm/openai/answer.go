@@ -232,7 +232,7 @@ type reading struct {
 	answer protocol.ModelAnswer
 	origin protocol.ModelOrigin
 
-	text, reasoning, refused endpoint.Text
+	text, reasoning, refused wirejson.Text
 	calls                    []calling
 	usage                    usage
 	finish                   string
@@ -267,7 +267,7 @@ func (r *reading) Ended() bool { return r.finish != "" }
 type calling struct {
 	index     int
 	id, name  string
-	arguments endpoint.Text
+	arguments wirejson.Text
 }
 
 // take adds a completion, or a part of one, and returns what is new in it.

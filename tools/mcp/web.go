@@ -87,9 +87,7 @@ func (w *web) goodbye() { w.untold.wait(maxGoodbye) }
 func (w *web) leave(time.Time) {} // the server goes on without us
 
 func (w *web) cut() {
-	if t, ok := w.below.(noswitch.Transport); ok {
-		t.CloseIdleConnections()
-	}
+	(&http.Client{Transport: w.below}).CloseIdleConnections()
 }
 
 // maxGoodbye bounds the request that ends a session, and the wait before it.

@@ -75,9 +75,6 @@ func (a *answering) read(r protocol.Record) error {
 	case *tooltask.Ended:
 		if e := a.tasks[f.ID]; e != nil {
 			e.Output, e.Artifacts, e.Latency, e.Error, e.ErrorKind = kept(f.Output), f.Artifacts, protocol.Duration(f.Latency), f.Error, f.ErrorKind
-			if e.Took == e.Latency {
-				e.Took = 0
-			}
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package endpoint
+package wirejson
 
 import (
 	"unicode/utf16"
@@ -12,7 +12,7 @@ type Text struct {
 	high  rune // half of a pair of surrogates that the last part ended with; 0 = none
 }
 
-// Add adds a part as [wirejson.Reader.TextPart] reads it, and gives what was added: half of a pair of surrogates that a
+// Add adds a part as [Reader.TextPart] reads it, and gives what was added: half of a pair of surrogates that a
 // part ends with waits for the next part.
 func (t *Text) Add(s string) string {
 	if s == "" {
