@@ -41,6 +41,7 @@ func internals() map[string]int {
 		"internal/lenient":           1,
 		"internal/wirejson":          1,
 		"internal/source":            1,
+		"internal/noswitch":          1,
 		"internal/schema":            3,
 		"internal/metrics":           3,
 		"internal/metrics/prompts":   3,

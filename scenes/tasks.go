@@ -273,7 +273,7 @@ func (s *taskShell) tellMachine(env *protocol.Envelope) error {
 				s.instants = map[string]*effect.Answered{}
 			}
 			s.instants[q.Task.ID] = a
-			s.machine.Tell(q.Task.ID, tooltask.Told{After: a.Latency, Timed: true})
+			s.machine.Tell(q.Task.ID, tooltask.Told{After: cmp.Or(a.Took, a.Latency), Timed: true})
 		}
 	}
 	return nil

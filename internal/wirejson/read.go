@@ -75,7 +75,7 @@ func (r *Reader) Object(field func(name []byte)) {
 		}
 		name, plain := r.quoted()
 		if !plain {
-			name = []byte(r.unquoted(name))
+			name = []byte(r.unquoted(name, false))
 		}
 		if r.peek() != ':' {
 			r.Fail("want a colon")
@@ -141,7 +141,13 @@ func (r *Reader) goesOn(shuts byte) bool {
 }
 
 // Text reads a text; null is the empty one. A text that the caller knows is not copied.
-func (r *Reader) Text(known ...string) string {
+func (r *Reader) Text(known ...string) string { return r.text(false, known) }
+
+// TextPart reads a part of a [Text]. Half of a pair of surrogates (\ud83e) that it begins or ends with may have its
+// other half in another part: it becomes the three bytes that UTF-8 would have for it. null is the empty part.
+func (r *Reader) TextPart() string { return r.text(true, nil) }
+
+func (r *Reader) text(part bool, known []string) string {
 	switch {
 	case r.Null():
 		return ""
@@ -151,7 +157,7 @@ func (r *Reader) Text(known ...string) string {
 	}
 	b, plain := r.quoted()
 	if !plain {
-		return r.unquoted(b)
+		return r.unquoted(b, part)
 	}
 	for _, k := range known {
 		if string(b) == k {
@@ -199,7 +205,7 @@ func (r *Reader) Skip() {
 		r.Array(func() {})
 	case '"':
 		if b, plain := r.quoted(); !plain {
-			r.unquoted(b) // it may be wrong
+			r.unquoted(b, false) // it may be wrong
 		}
 	case 't':
 		r.word("true")
@@ -282,8 +288,8 @@ func (r *Reader) quoted() (b []byte, plain bool) {
 	return nil, true
 }
 
-// unquoted resolves what is escaped. What is no character becomes U+FFFD.
-func (r *Reader) unquoted(b []byte) string {
+// unquoted resolves what is escaped. What is no character becomes U+FFFD, but for the halves of [Reader.TextPart].
+func (r *Reader) unquoted(b []byte, part bool) string {
 	var out strings.Builder
 	out.Grow(len(b))
 	for i := 0; i < len(b); {
@@ -307,6 +313,10 @@ func (r *Reader) unquoted(b []byte) string {
 			}
 			if utf16.IsSurrogate(x) {
 				low, _ := hex(b[min(i, len(b)):])
+				if part && (i == 6 && x >= 0xdc00 || i == len(b) && x < 0xdc00) {
+					out.Write([]byte{0xed, byte(0x80 | x>>6&0x3f), byte(0x80 | x&0x3f)})
+					continue
+				}
 				if x = utf16.DecodeRune(x, low); x != utf8.RuneError {
 					i += 6
 				}

@@ -57,7 +57,7 @@ func (c *content) read(r *wirejson.Reader) {
 		case "type":
 			c.kind = r.Text("text", "tool_use", "text_delta", "input_json_delta")
 		case "text":
-			c.text = r.Text()
+			c.text = r.TextPart()
 		case "thinking":
 			c.thinking = r.TextOrSkip()
 		case "id":
@@ -67,7 +67,7 @@ func (c *content) read(r *wirejson.Reader) {
 		case "input":
 			c.input = string(r.Raw())
 		case "partial_json":
-			c.partialInput = r.Text()
+			c.partialInput = r.TextPart()
 		case "stop_reason":
 			c.stop = r.TextOrSkip("end_turn", "tool_use", "max_tokens")
 		}
@@ -148,7 +148,7 @@ type reading struct {
 	origin protocol.ModelOrigin
 	said   string // the model's name, as the answer gives it
 
-	text, reasoning endpoint.Text
+	text, reasoning wirejson.Text
 	calls           []calling
 	usage           usage
 	stop            string // why the model stopped
@@ -159,7 +159,7 @@ type calling struct {
 	index    int
 	id, name string
 	given    string // its input, if it came at once
-	parts    endpoint.Text
+	parts    wirejson.Text
 }
 
 // Whole implements endpoint.Reader.
@@ -247,8 +247,7 @@ func (r *reading) more(index int, b *content) llm.Chunk {
 			c.parts.Add(b.partialInput)
 		}
 	}
-	r.text.Add(chunk.Text)
-	r.reasoning.Add(chunk.Reasoning)
+	chunk.Text, chunk.Reasoning = r.text.Add(chunk.Text), r.reasoning.Add(chunk.Reasoning)
 	return chunk
 }
 

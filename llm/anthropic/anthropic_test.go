@@ -75,3 +75,32 @@ func TestFieldsOfAnotherType(t *testing.T) {
 		}
 	}
 }
+
+// A pair of surrogates may be split over two parts, of a text and of the parameters of a call.
+func TestSplitPairs(t *testing.T) {
+	to := served.At(t, http.NotFoundHandler(), endpoint.Definition{Preset: "anthropic"})
+	_, r, err := (&messages{to: to, model: "m"}).Ask(served.Ask("hi"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := ""
+	for _, part := range []string{
+		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"A \ud83e"}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"\udd8a B"}}`,
+		`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"a","name":"SayTool","input":{}}}`,
+		`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"x\":\"\ud83e"}}`,
+		`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"\udd8a\"}"}}`,
+		`{"type":"message_delta","delta":{"stop_reason":"tool_use"}}`,
+	} {
+		chunk, err := r.Part(endpoint.Event{Data: []byte(part)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown += chunk.Text
+	}
+	a, err := r.Answer(10)
+	if err != nil || a.Text != "A 🦊 B" || shown != a.Text || len(a.Calls) != 1 || a.Calls[0].Params["x"] != "🦊" {
+		t.Errorf("%q, shown as %q: %+v %v", a.Text, shown, a.Calls, err)
+	}
+}

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tavernsim/engine/budget"
+	"tavernsim/internal/noswitch"
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint/direct"
 	"tavernsim/llm/endpoint/foreign"
@@ -394,6 +395,9 @@ func (w *watch) failure(err error) *llm.Failure {
 	}
 	if other, ok := errors.AsType[*direct.Foreign](err); ok && other.Known() {
 		return e.failure(llm.OutcomeBadRequest, other.Error(), err)
+	}
+	if no, ok := errors.AsType[*noswitch.Switched](err); ok {
+		return e.failure(llm.OutcomeBadRequest, no.Error(), err)
 	}
 	return e.failure(llm.OutcomeServerError, err.Error(), err)
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -187,7 +188,7 @@ func TestEvents(t *testing.T) {
 	if got, err := read("/marked"); err != nil || strings.Join(got, "|") != "=a|=c" { // the mark of the byte order stands before all else
 		t.Errorf("%q, %v", got, err)
 	}
-	if _, err := read("/long"); outcome(t, err).Outcome != llm.OutcomeBadOutput {
+	if _, err := read("/long"); outcome(t, err).Outcome != llm.OutcomeBadOutput || !strings.Contains(err.Error(), "a line of more than 4194304 bytes") {
 		t.Errorf("a long line: %v", err)
 	}
 }
@@ -227,6 +228,30 @@ func TestServersOfOtherProtocols(t *testing.T) {
 		_, _ = l.Close(), e.Close()
 		<-done
 	}
+}
+
+// Lines end with CRLF, LF or CR.
+func TestLineEnds(t *testing.T) {
+	for _, end := range []string{"\n", "\r\n", "\r"} {
+		text := strings.ReplaceAll("\n: hi\nevent: x\ndata: {\"a\":1}\n\ndata: b\ndata: c\n\n\n{\"a\":2}\ndata: "+strings.Repeat("l", 20_000)+"\n\n", "\n", end)
+		want := `x{"a":1}|b` + "\nc" + `|{"a":2}|` + strings.Repeat("l", 20_000)
+		for name, from := range map[string]io.Reader{"at once": strings.NewReader(text), "byte by byte": iotest.OneByteReader(strings.NewReader(text))} {
+			if got := strings.Join(events(t, from), "|"); got != want {
+				t.Errorf("%q %s: %.100q", end, name, got)
+			}
+		}
+	}
+	in, out := io.Pipe()
+	defer out.Close()
+	go func() { _, _ = io.WriteString(out, "data: a\r\r") }()
+	reply := &Reply{body: in, watch: newWatch(t.Context(), at(t, Definition{}, nil), Ask{Stream: true})}
+	for e, err := range reply.Events() { // what comes behind a CR is not waited for
+		if err != nil || string(e.Data) != "a" {
+			t.Errorf("%q %v", e.Data, err)
+		}
+		break
+	}
+	reply.watch.stop()
 }
 
 // Lines of JSON are events, and events may lack the empty line between them where that is unambiguous.

@@ -25,17 +25,15 @@ type Event struct {
 // {, and two objects are never one.
 func (r *Reply) Events() iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		lines := bufio.NewReaderSize(&heard{r}, 8<<10)
+		from := lineReader{Reader: bufio.NewReaderSize(&heard{r}, 8<<10)}
 		e, line, data, total := Event{}, []byte(nil), false, 0
 		for {
 			var err error
-			line, err = readLine(lines, line[:0])
+			line, err = from.next(line[:0])
 			if total == 0 {
 				line = unmarked(line)
 			}
-			if total += len(line); err == nil && total > MaxAnswer {
-				err = errTooLong
-			}
+			total += len(line)
 			switch {
 			case errors.Is(err, io.EOF) && len(line) == 0:
 				if e.Cut = true; len(e.Data) > 0 {
@@ -43,7 +41,10 @@ func (r *Reply) Events() iter.Seq2[Event, error] {
 				}
 				return
 			case errors.Is(err, errTooLong):
-				yield(Event{}, r.endpoint.Failed(llm.OutcomeBadOutput, "the stream has a line of more than %d bytes, or more than %d bytes", MaxLine, MaxAnswer))
+				yield(Event{}, r.endpoint.Failed(llm.OutcomeBadOutput, "the stream has a line of more than %d bytes", MaxLine))
+				return
+			case err == nil && total > MaxAnswer:
+				yield(Event{}, r.endpoint.Failed(llm.OutcomeBadOutput, "the stream has more than %d bytes", MaxAnswer))
 				return
 			case err != nil && !errors.Is(err, io.EOF):
 				yield(Event{}, r.watch.failed(err))
@@ -109,18 +110,38 @@ func (e *Event) before(name string, value []byte) bool {
 
 var errTooLong = errors.New("line too long")
 
-// readLine reads a line without its end.
-func readLine(r *bufio.Reader, line []byte) ([]byte, error) {
+// lineReader reads the lines of a stream, which end with CRLF, LF or CR.
+type lineReader struct {
+	*bufio.Reader
+	cr bool // the last one ended with CR, and an LF that follows belongs to it
+}
+
+// next reads a line without its end, behind line.
+func (l *lineReader) next(line []byte) ([]byte, error) {
 	for {
-		part, err := r.ReadSlice('\n')
-		if len(line)+len(part) > MaxLine {
+		if _, err := l.Peek(1); err != nil {
+			return line, err
+		}
+		part, _ := l.Peek(l.Buffered())
+		if l.cr && part[0] == '\n' {
+			part = part[1:]
+			_, _ = l.Discard(1)
+		}
+		l.cr = false
+		end, drop := bytes.IndexByte(part, '\n'), 1
+		if end < 0 {
+			end, drop = len(part), 0
+		}
+		if at := bytes.IndexByte(part[:end], '\r'); at >= 0 {
+			end, drop, l.cr = at, 1, true
+		}
+		if len(line)+end > MaxLine {
 			return line, errTooLong
 		}
-		line = append(line, part...)
-		if errors.Is(err, bufio.ErrBufferFull) {
-			continue
+		line = append(line, part[:end]...)
+		if _, _ = l.Discard(end + drop); drop == 1 {
+			return line, nil
 		}
-		return bytes.TrimRight(line, "\r\n"), err
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tavernsim/llm"
+	"tavernsim/llm/endpoint/direct"
 )
 
 // Errors in the forms in which servers give them.
@@ -102,6 +103,27 @@ func TestFiltered(t *testing.T) {
 	var f *Filtered
 	if errors.As(e.Problem(400, Problem{Code: "content_filter", Message: strings.Repeat("long ", 1000)}), &f); len(f.Message) > 400 {
 		t.Errorf("%d bytes are kept", len(f.Message))
+	}
+}
+
+// A server that changes to another protocol has not answered, and nobody waits for it.
+func TestSwitched(t *testing.T) {
+	e := at(t, Definition{}, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+		_, _ = c.Read(make([]byte, 1)) // until the client closes
+	})
+	for _, size := range []int{1, direct.MaxBody + 1} { // net/http sends the second one
+		_, err := e.Do(t.Context(), Ask{Path: "/x", Body: make([]byte, size)})
+		if f := outcome(t, err); f.Outcome != llm.OutcomeBadRequest || !strings.Contains(f.Message, "status 101 Switching Protocols") {
+			t.Errorf("%d bytes: %s, %s", size, f.Outcome, f.Message)
+		}
 	}
 }
 

@@ -132,10 +132,10 @@ func (s *said) readCalls(r *wirejson.Reader) {
 	})
 }
 
-// readContent reads a text, null, or a list of parts with texts.
+// readContent reads a part of a text, null, or a list of parts with texts.
 func readContent(r *wirejson.Reader) (content string) {
 	if !r.Is('[') {
-		return r.Text()
+		return r.TextPart()
 	}
 	r.Array(func() {
 		text, refusal := "", ""
@@ -174,7 +174,7 @@ func (p *part) read(r *wirejson.Reader) {
 					p.name = r.Text()
 				case "arguments": // a text; some servers give the object itself
 					if r.Is('"') || r.Is('n') {
-						p.arguments = r.Text()
+						p.arguments = r.TextPart()
 					} else {
 						p.arguments = string(r.Raw())
 					}
@@ -232,7 +232,7 @@ type reading struct {
 	answer protocol.ModelAnswer
 	origin protocol.ModelOrigin
 
-	text, reasoning, refused endpoint.Text
+	text, reasoning, refused wirejson.Text
 	calls                    []calling
 	usage                    usage
 	finish                   string
@@ -267,7 +267,7 @@ func (r *reading) Ended() bool { return r.finish != "" }
 type calling struct {
 	index     int
 	id, name  string
-	arguments endpoint.Text
+	arguments wirejson.Text
 }
 
 // take adds a completion, or a part of one, and returns what is new in it.
@@ -291,8 +291,8 @@ func (r *reading) take(c *completion) (add llm.Chunk, err error) {
 			m = ch.delta
 		}
 		if m != nil {
-			add.Text += m.content
-			add.Reasoning += r.thought(m)
+			add.Text += r.text.Add(m.content)
+			add.Reasoning += r.reasoning.Add(r.thought(m))
 			r.refused.Add(m.refusal)
 			for k := range m.calls {
 				r.part(&m.calls[k])
@@ -302,8 +302,6 @@ func (r *reading) take(c *completion) (add llm.Chunk, err error) {
 			r.finish = ch.finish
 		}
 	}
-	r.text.Add(add.Text)
-	r.reasoning.Add(add.Reasoning)
 	return add, nil
 }
 
@@ -361,6 +359,7 @@ func (r *reading) Answer(question int) (protocol.ModelAnswer, error) {
 	a := &r.answer
 	a.Text, a.Reasoning = r.text.String(), r.reasoning.String()
 	size := len(a.Text) + len(a.Reasoning)
+	slices.SortStableFunc(r.calls, func(x, y calling) int { return x.index - y.index }) // parts come in any order
 	if len(r.calls) > 0 {
 		a.Calls = make([]protocol.Call, len(r.calls))
 	}

@@ -115,3 +115,66 @@ func TestFieldsOfAnotherType(t *testing.T) {
 		}
 	}
 }
+
+// streamed is the answer of a stream, and the texts that came meanwhile.
+func streamed(t *testing.T, parts ...string) (a protocol.ModelAnswer, shown []string) {
+	t.Helper()
+	to := served.At(t, http.NotFoundHandler(), endpoint.Definition{Preset: "vllm"})
+	_, r, err := (&chat{to: to, dialect: to.Dialect, model: "m"}).Ask(served.Ask("hi"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range parts {
+		chunk, err := r.Part(endpoint.Event{Data: []byte(`{"choices":[{"index":0,` + p + `}]}`)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown = append(shown, chunk.Text)
+	}
+	if a, err = r.Answer(10); err != nil {
+		t.Fatal(err)
+	}
+	return a, shown
+}
+
+// Calls stand in the order of their indexes, whichever comes first.
+func TestCallsInTheOrderOfTheirIndexes(t *testing.T) {
+	a, _ := streamed(t,
+		`"delta":{"tool_calls":[{"index":1,"id":"b","function":{"name":"SayTool","arguments":"{\"n\":"}}]}`,
+		`"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"SayTool","arguments":"{\"n\":0}"}}]}`,
+		`"delta":{"tool_calls":[{"index":1,"function":{"arguments":"1}"}}]}`,
+		`"finish_reason":"tool_calls"`)
+	if len(a.Calls) != 2 || a.Calls[0].ID != "a" || a.Calls[0].Params["n"] != int64(0) || a.Calls[1].ID != "b" || a.Calls[1].Params["n"] != int64(1) {
+		t.Errorf("%+v", a.Calls)
+	}
+}
+
+// A pair of surrogates may be split over two parts; what is shown of the answer on the way is text.
+func TestSplitPairs(t *testing.T) {
+	for _, c := range []struct{ parts, shown, want string }{
+		{`A \ud83e|\udd8a B`, `A |🦊 B`, `A 🦊 B`},
+		{`\ud83e||\udd8a`, `||🦊`, `🦊`},
+		{`\ud83e|x`, "|\ufffdx", "\ufffdx"},
+		{`\ud83e|\ud83e|\udd8a`, "|\ufffd|🦊", "\ufffd🦊"},
+		{`a|\udd8a`, "a|\ufffd", "a\ufffd"},
+		{`\ud83e`, ``, "\ufffd"},
+		{`\ud83e|é`, "|\ufffdé", "\ufffdé"},
+		{"\xed\xa0\xbe|\xed\xb6\x8a", "\ufffd\ufffd\ufffd|\ufffd\ufffd\ufffd", strings.Repeat("\ufffd", 6)}, // bytes that are no text
+		{`x\ud83ey\udd8az`, "x\ufffdy\ufffdz", "x\ufffdy\ufffdz"},
+	} {
+		var said, called []string
+		for p := range strings.SplitSeq(c.parts, "|") {
+			said = append(said, `"delta":{"content":"`+p+`"}`)
+			called = append(called, `"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"SayTool","arguments":"`+p+`"}}]}`)
+		}
+		a, shown := streamed(t, append(said, `"finish_reason":"stop"`)...)
+		if got := strings.Join(shown[:len(said)], "|"); a.Text != c.want || got != c.shown {
+			t.Errorf("%s: %q shown as %q, want %q and %q", c.parts, a.Text, got, c.want, c.shown)
+		}
+		called[0] = strings.Replace(called[0], `"arguments":"`, `"arguments":"{\"x\":\"`, 1)
+		a, _ = streamed(t, append(called, `"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"}"}}]}`, `"finish_reason":"tool_calls"`)...)
+		if len(a.Calls) != 1 || a.Calls[0].Params["x"] != c.want {
+			t.Errorf("%s in a call: %+v", c.parts, a.Calls)
+		}
+	}
+}

@@ -161,6 +161,9 @@ func prepare(ctx context.Context, c *tools.Call, had []string, w wanted, before 
 	}
 	is := e.was.is
 	for i, p := range w.edits {
+		if crlf {
+			p = p.withoutCR()
+		}
 		how := ""
 		if ctx.Err() != nil {
 			return e, ended(ctx)
@@ -187,6 +190,14 @@ func prepare(ctx context.Context, c *tools.Call, had []string, w wanted, before 
 	}
 	e.text = text
 	return e, nil
+}
+
+// withoutCR is a pair whose lines end as those of the text to which it is applied.
+func (p pair) withoutCR() pair {
+	for _, text := range []*string{&p.find, &p.replace, &p.findOther, &p.replaceOther} {
+		*text = strings.ReplaceAll(*text, "\r\n", "\n")
+	}
+	return p
 }
 
 func fits(size int64) error {

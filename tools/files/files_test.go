@@ -203,6 +203,27 @@ func TestModes(t *testing.T) {
 	}
 }
 
+// Line ends of a file stay whatever ends the lines of the pairs have, if all of the file are alike.
+func TestLineEndsOfPairs(t *testing.T) {
+	for _, c := range []struct{ file, find, replace, want string }{
+		{"a\r\nb\r\nc\r\n", "b", "B1\r\nB2", "a\r\nB1\r\nB2\r\nc\r\n"},
+		{"a\r\nb\r\nc\r\n", "a\r\nb", "Z", "Z\r\nc\r\n"},
+		{"a\r\nb\r\nc\r\n", "a\r\nb\n", "Z\nY\r\n", "Z\r\nY\r\nc\r\n"},
+		{"a\r\nb\r\nc\r\n", "\r\nb\r\n", "\r\nB\r\n", "a\r\nB\r\nc\r\n"},
+		{"a\nb\n", "b", "B1\r\nB2", "a\nB1\r\nB2\n"},
+		{"a\r\nb\n", "a\r\n", "A\r\n", "A\r\nb\n"},
+		{"", "", "a\r\nb\r\n", "a\r\nb\r\n"},
+	} {
+		s, x := mounts(t), New(NewReferences(""))
+		write(t, s, "agent/f.txt", c.file)
+		r := call(t, x, s, editing("f.txt", c.find, c.replace))
+		got, err := os.ReadFile(filepath.Join(s.Folders[mount.Agent], "f.txt"))
+		if r.Error != nil || err != nil || string(got) != c.want {
+			t.Errorf("%q in %q by %q: %q, want %q; %+v %v", c.find, c.file, c.replace, got, c.want, r.Error, err)
+		}
+	}
+}
+
 // Promise 3: what somebody else changed after it was read is left as it is.
 func TestChangedMeanwhile(t *testing.T) {
 	s := mounts(t)

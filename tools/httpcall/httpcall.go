@@ -10,6 +10,7 @@
 //     tool that must not be repeated is never sent twice by the connection.
 //  4. An answer in an encoding (Content-Encoding), which no request asks for, is none.
 //  5. At most 1 MiB of an answer is kept. The rest is dropped, and the output says so.
+//  6. A request ends with its context. An answer that hands the connection over (101) is an error.
 //
 // # Not here
 //
@@ -32,6 +33,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"tavernsim/internal/noswitch"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 	"tavernsim/tools"
@@ -78,14 +80,14 @@ func client(named, reuse bool) *http.Client {
 
 		MaxResponseHeaderBytes: maxHeader,
 	}
-	return &http.Client{Transport: t, CheckRedirect: sameHost}
+	return &http.Client{Transport: noswitch.Transport{Transport: t}, CheckRedirect: sameHost}
 }
 
 // Client makes a client under the same rules for addresses and redirections, for servers
 // that named allows by "host:port".
 func Client(named func(server string) bool) *http.Client {
 	c := client(false, true)
-	c.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, server string) (net.Conn, error) {
+	c.Transport.(noswitch.Transport).DialContext = func(ctx context.Context, network, server string) (net.Conn, error) {
 		return dialed(ctx, network, server, named(server))
 	}
 	return c
@@ -176,6 +178,11 @@ func failed(made *manifest.Request, err error, sent bool) tools.Result {
 	if no, ok := errors.AsType[*reach.Denied](err); ok {
 		r := tools.Quote(protocol.KindDenied, no.Error(), "")
 		r.Unsent = true
+		return r
+	}
+	if no, ok := errors.AsType[*noswitch.Switched](err); ok {
+		r := tools.Quote(tools.KindTool, fmt.Sprintf("%s %s: %s", made.Method, made.Server, no), "")
+		r.Carried = true // the server has the request
 		return r
 	}
 	kind := protocol.KindTransient

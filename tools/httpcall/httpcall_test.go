@@ -178,6 +178,26 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
+// Promise 6.
+func TestSwitched(t *testing.T) {
+	for _, repeat := range []manifest.Repeat{manifest.Free, manifest.Never} {
+		s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			c, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+			_, _ = c.Read(make([]byte, 1)) // until the client closes
+		})
+		r := run(t, toolAt(t, s.URL, repeat, true))
+		if r.Status != tools.Failed || r.Error.Kind != tools.KindTool || !r.Carried || r.Meta.Attempts != 1 || !strings.Contains(r.Error.Message, "status 101 Switching Protocols") {
+			t.Errorf("%s: %+v %+v", repeat, r, r.Error)
+		}
+	}
+}
+
 // Promise 1: also if a name leads to the address.
 func TestOnlyNamedServersMayBeLocal(t *testing.T) {
 	asked := atomic.Int64{}

@@ -19,7 +19,7 @@
 //     servers among its needs may be private or local.
 //  6. A call that was sent and has no answer is lost; it is not sent twice. Every attempt
 //     has its key in _meta, under [KeyField]. A call that a server over HTTP refuses with 429 or 503 and no further
-//     message, with a 4xx that is answered before a call is looked at, or with 400 that speaks of the session, has not begun.
+//     message, with a 4xx that is answered before a call is looked at, with 404 in a session that is not the error of the call, or with 400 that speaks of the session, has not begun.
 //     With 408 it is lost; with another 4xx it failed, and may have begun. No refused call is a failure of the server.
 //  7. The caller gets the server's progress reports of its call.
 //  8. Messages that a server over HTTP sends on its own are received as long as the session lasts, even if their

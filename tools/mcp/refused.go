@@ -50,6 +50,7 @@ func answers(q *http.Request, text []byte) bool {
 type refused struct {
 	status int
 	inside bool          // of a session
+	own    bool          // what the server says is the error of the request
 	after  time.Duration // before it may be sent again; 0 = the server does not say
 	said   string
 }
@@ -57,13 +58,13 @@ type refused struct {
 // Error implements error.
 func (r *refused) Error() string {
 	text := fmt.Sprintf("status %d %s", r.status, http.StatusText(r.status))
-	if r.gone() {
+	if r.gone() && r.proof() {
 		text += ": it does not know the session any more"
 	}
 	return text
 }
 
-// gone reports whether the server has no such session: the protocol wants another one then.
+// gone reports whether the server has no such session: the protocol wants another one then, whatever the server says.
 func (r *refused) gone() bool { return r.inside && r.status == http.StatusNotFound }
 
 // busy reports whether the server is well, and takes nothing now.
@@ -84,7 +85,18 @@ func (r *refused) Unwrap() error {
 	return nil
 }
 
-// refusalOf is the refusal that an answer to a message is, and nil if it is none: 503, or 4xx without an error of the message
+// ofSession reports whether the server speaks of the session.
+func (r *refused) ofSession() bool {
+	return r.inside && strings.Contains(strings.ToLower(r.said), "session")
+}
+
+// ofRequest reports whether the server answers the request, and does not refuse it: an error of it comes with a status
+// that says nothing of the session, or of who asks.
+func (r *refused) ofRequest() bool {
+	return r.own && !r.busy() && !r.denied() && !r.gone() && (r.status != http.StatusBadRequest || !r.ofSession())
+}
+
+// refusalOf is the refusal that an answer to a message is, and nil if it is none: 503, or 4xx that does not answer the message
 // itself. Whether a server has no sessions (server/discover) the library finds out.
 func refusalOf(q *http.Request, a *http.Response) *refused {
 	r := &refused{status: a.StatusCode, inside: q.Header.Get(sessionID) != ""}
@@ -92,13 +104,13 @@ func refusalOf(q *http.Request, a *http.Response) *refused {
 		return nil
 	}
 	said, _ := io.ReadAll(io.LimitReader(a.Body, maxError))
-	if !r.busy() && answers(q, said) {
+	r.own, r.said = answers(q, said), strings.ToValidUTF8(string(said[:min(len(said), maxRefusal)]), "\ufffd")
+	if r.ofRequest() {
 		a.Body = readCloser{io.MultiReader(bytes.NewReader(said), a.Body), a.Body}
 		return nil
 	}
 	_ = a.Body.Close()
 	r.after = httpcall.RetryAfter(a.Header.Get("Retry-After"), time.Now())
-	r.said = strings.ToValidUTF8(string(said[:min(len(said), maxRefusal)]), "\ufffd")
 	return r
 }
 
@@ -112,13 +124,13 @@ func later(err error) (after time.Duration, later bool) {
 }
 
 // proof reports whether the status says that nothing of a call began. The others may follow work: 409, 422 and 424
-// are answers of what carries calls out, and 400 is unless it speaks of the session.
+// are answers of what carries calls out, and 400 is unless it speaks of the session. So is 404 that is the error of the call.
 func (r *refused) proof() bool {
 	switch r.status {
 	case http.StatusBadRequest:
-		return r.inside && strings.Contains(strings.ToLower(r.said), "session")
+		return r.ofSession()
 	case http.StatusNotFound:
-		return r.inside
+		return r.inside && !r.own || r.ofSession()
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusLengthRequired,
 		http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusUnsupportedMediaType, http.StatusTooEarly,
 		http.StatusUpgradeRequired, http.StatusRequestHeaderFieldsTooLarge:
@@ -127,17 +139,17 @@ func (r *refused) proof() bool {
 	return false
 }
 
-// means reports whether 400 for an attempt that begins now means the call, and not the session: the session follows one
+// means reports whether a refusal of an attempt that begins now means the call, and not the session: the session follows one
 // that was refused so, and no other call was judged in it, or this one was refused before.
 func (o *session) means(attempt int) bool { return o.second && (attempt > 1 || !o.judged.Load()) }
 
 // refused is the result of a call that the server did not take. The session ends that the server may not know. call says
-// that 400 means the call.
+// that a refusal which does not say what it means (400, or 404 that is the error of the call) means the call.
 func (s *server) refused(open *session, why *refused, call bool, repeat manifest.Repeat) tools.Result {
 	kind, unsent, lost := protocol.KindTransient, why.proof(), false
-	bad := why.inside && why.status == http.StatusBadRequest
+	bad := why.inside && why.status == http.StatusBadRequest || why.gone() && why.own
 	switch {
-	case why.gone(), bad && !call:
+	case why.gone() && !bad, bad && !call:
 		if bad {
 			open.doubted.Store(true)
 		}

@@ -1,8 +1,10 @@
 package mcp
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -87,10 +89,45 @@ func TestCallsThatAreRefused(t *testing.T) {
 	}
 }
 
-// forgetful is a server with sessions that answers 400 where it does not know one.
+// So it is of one that changes to another protocol: nobody waits for it, and the session goes on.
+func TestSwitched(t *testing.T) {
+	b := &bare{sessions: true}
+	var switches atomic.Bool
+	b.own = map[string]func(http.ResponseWriter, *http.Request, json.RawMessage){
+		"tools/call": func(w http.ResponseWriter, _ *http.Request, id json.RawMessage) {
+			if !switches.Load() {
+				answerWith(w, id, `{"content": [{"type": "text", "text": "said"}]}`)
+				return
+			}
+			c, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+			_, _ = c.Read(make([]byte, 1)) // until the client closes
+		},
+	}
+	x := b.start(t, Options{Failed: func(string, string) { t.Error("a failure was counted") }})
+	says(t, x)
+	switches.Store(true)
+	for range 6 {
+		r := call(t.Context(), x, sayTool(t, manifest.Free), toolstest.Long)
+		if r.Error == nil || r.Error.Kind != tools.KindTool || r.Meta.Attempts != 1 || !strings.Contains(r.Own, "status 101 Switching Protocols") {
+			t.Fatalf("%+v %+v", r, r.Error)
+		}
+	}
+	switches.Store(false)
+	says(t, x)
+}
+
+// forgetful is a server with sessions that answers 400, or another status, where it does not know one.
 type forgetful struct {
 	bare
-	says     string // with 400
+	says     string // with it
+	status   int    // 0 = 400
+	asError  bool   // what it says is the error of the request
 	sessions atomic.Int64
 	known    atomic.Int64 // session; 0 = none
 	refuses  atomic.Bool  // all calls
@@ -109,8 +146,13 @@ func (f *forgetful) start(t *testing.T) *Executor {
 		"tools/call": func(w http.ResponseWriter, q *http.Request, id json.RawMessage) {
 			f.calls.Add(1)
 			if f.refuses.Load() || q.Header.Get(sessionID) != fmt.Sprint(f.known.Load()) {
-				w.WriteHeader(http.StatusBadRequest)
-				fmt.Fprint(w, f.says)
+				body := f.says
+				if f.asError {
+					body = fmt.Sprintf(`{"jsonrpc": "2.0", "id": %s, "error": {"code": -32000, "message": %q}}`, id, f.says)
+					w.Header().Set("Content-Type", "application/json")
+				}
+				w.WriteHeader(cmp.Or(f.status, http.StatusBadRequest))
+				fmt.Fprint(w, body)
 				return
 			}
 			answerWith(w, id, `{"content": [{"type": "text", "text": "said"}]}`)
@@ -149,6 +191,51 @@ func TestBadRequestsOfSessions(t *testing.T) {
 		if r := again(t, x, c.repeat); r.Status != tools.OK || f.sessions.Load() != 5 {
 			t.Errorf("%+v %+v, %d sessions", r, r.Error, f.sessions.Load())
 		}
+	}
+}
+
+// So it is if the refusal is the error of the request: with 404 whatever it says, with 400 if it speaks of the session.
+// A 404 that does not may be about the call, which is not made twice if that must not be.
+func TestErrorsOfRequestsInLostSessions(t *testing.T) {
+	for _, c := range []struct {
+		status       int
+		says         string
+		never, after string // status of a call in a lost session that must not be made twice, and of one that may
+		sessions     int64
+	}{
+		{http.StatusNotFound, "Session not found", "ok", "ok", 3},
+		{http.StatusNotFound, "no such note", "tool", "ok", 3},
+		{http.StatusBadRequest, "Bad Request: no valid session ID", "ok", "ok", 3},
+		{http.StatusBadRequest, "no such note", "tool", "tool", 1},
+		{http.StatusUnauthorized, "who are you?", "denied", "denied", 1},
+		{http.StatusForbidden, "who are you?", "denied", "denied", 1},
+	} {
+		f := &forgetful{says: c.says, status: c.status, asError: true}
+		x := f.start(t)
+		says(t, x)
+		for repeat, want := range map[manifest.Repeat]string{manifest.Never: c.never, manifest.Free: c.after} {
+			f.known.Store(0)
+			r := again(t, x, repeat)
+			got := string(r.Status)
+			if r.Error != nil {
+				got = string(r.Error.Kind)
+			}
+			if got != want || r.Error != nil && !strings.Contains(r.Error.Message, c.says) {
+				t.Errorf("%d %s, %s: %s %+v", c.status, c.says, repeat, got, r.Error)
+			}
+			if want == "tool" && c.sessions > 1 {
+				says(t, x) // in the next session
+			}
+		}
+		if n := f.sessions.Load(); n != c.sessions {
+			t.Errorf("%d %s: %d sessions, want %d", c.status, c.says, n, c.sessions)
+		}
+	}
+	f := &forgetful{says: "no such note", status: http.StatusNotFound, asError: true}
+	x := f.start(t)
+	f.refuses.Store(true)
+	if r := again(t, x, manifest.Free); r.Error == nil || r.Error.Kind != tools.KindTool || r.Meta.Attempts != 2 || f.sessions.Load() != 2 || strings.Contains(r.Own, "session") {
+		t.Errorf("%+v %+v, %d sessions", r, r.Error, f.sessions.Load())
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"tavernsim/internal/noswitch"
 	"tavernsim/protocol"
 	"tavernsim/tools/child"
 	"tavernsim/tools/httpcall"
@@ -86,9 +87,7 @@ func (w *web) goodbye() { w.untold.wait(maxGoodbye) }
 func (w *web) leave(time.Time) {} // the server goes on without us
 
 func (w *web) cut() {
-	if t, ok := w.below.(*http.Transport); ok {
-		t.CloseIdleConnections()
-	}
+	(&http.Client{Transport: w.below}).CloseIdleConnections()
 }
 
 // maxGoodbye bounds the request that ends a session, and the wait before it.
@@ -126,6 +125,9 @@ func (w *web) RoundTrip(q *http.Request) (*http.Response, error) {
 		did.Store(true)
 	}
 	a, err := w.below.RoundTrip(q)
+	if _, switched := errors.AsType[*noswitch.Switched](err); switched {
+		return nil, &refused{status: http.StatusSwitchingProtocols, inside: q.Header.Get(sessionID) != ""}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,7 @@ import (
 	"sync"
 	"time"
 
+	"tavernsim/internal/noswitch"
 	"tavernsim/protocol"
 	"tavernsim/tools/manifest"
 	"tavernsim/tools/reach"
@@ -51,7 +52,7 @@ func Serve(l net.Listener, servers []string) {
 		DialContext: p.dial, DisableCompression: true, MaxIdleConnsPerHost: 4, IdleConnTimeout: idleTime, TLSHandshakeTimeout: reach.DialTime, MaxResponseHeaderBytes: maxHeader,
 	}
 	p.forward = &httputil.ReverseProxy{
-		Transport: p.transport, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
+		Transport: noswitch.Transport{Transport: p.transport}, FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0),
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.Out.Host = r.In.URL.Host
 			if _, ok := r.In.Header["User-Agent"]; !ok {

@@ -104,6 +104,31 @@ func TestServersOfTheList(t *testing.T) {
 	}
 }
 
+// So it is where the server changes to another protocol, also if the program asked for that.
+func TestSwitched(t *testing.T) {
+	ended := make(chan struct{}, 2)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+		_, _ = c.Read(make([]byte, 1)) // until the client closes
+		ended <- struct{}{}
+	}))
+	t.Cleanup(s.Close)
+	to := strings.TrimPrefix(s.URL, "http://")
+	_, address := through(t, to)
+	for _, header := range []string{"", "Connection: upgrade\r\nUpgrade: x\r\n"} {
+		if got := raw(t, address, "GET http://"+to+"/ HTTP/1.1\r\nHost: x\r\n"+header+"\r\n"); !strings.HasPrefix(got, "HTTP/1.1 502") {
+			t.Errorf("%q: %q", header, got)
+		}
+		<-ended
+	}
+}
+
 // raw sends bytes and gives the first line of the answer.
 func raw(t *testing.T, address, text string) string {
 	t.Helper()

@@ -29,6 +29,7 @@ type Entry struct {
 	Output    protocol.Raw       `json:"output,omitempty"`
 	Artifacts []tool.Artifact    `json:"artifacts,omitempty"`
 	Latency   protocol.Duration  `json:"latency,omitempty"`
+	Took      protocol.Duration  `json:"took,omitempty"` // scene time of a task; 0 = of none
 	Error     string             `json:"error,omitempty"`
 	ErrorKind protocol.ErrorKind `json:"error_kind,omitempty"`
 	Carried   bool               `json:"carried,omitempty"` // as effect.Answered says it

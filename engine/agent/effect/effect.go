@@ -63,6 +63,7 @@ type Answered struct {
 	Output    any                  // value, to every other kind
 	Artifacts []tool.Artifact      // that the call left
 	Latency   time.Duration        // of every other kind; a model's answer holds its own
+	Took      time.Duration        // scene time of the recorded task whose answer is given again; 0 = Latency
 	Err       error                // the request failed
 	Carried   bool                 // the call was carried out although the kind of Err is one of calls that never left
 }

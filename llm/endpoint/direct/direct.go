@@ -40,6 +40,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"tavernsim/internal/noswitch"
 	"tavernsim/llm/until"
 )
 
@@ -104,7 +105,7 @@ func (t *Transport) takes(r *http.Request) bool {
 // RoundTrip implements http.RoundTripper.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !t.takes(r) {
-		return t.general.RoundTrip(r)
+		return noswitch.Transport{Transport: t.general}.RoundTrip(r)
 	}
 	ctx := r.Context()
 	c, err := t.connection(ctx)
@@ -160,7 +161,10 @@ func (t *Transport) exchange(c *conn, r *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, lost(err)
 		}
-		if resp.StatusCode >= 200 {
+		switch {
+		case resp.StatusCode == http.StatusSwitchingProtocols:
+			return nil, &noswitch.Switched{}
+		case resp.StatusCode >= 200:
 			return resp, nil
 		}
 	}

@@ -179,6 +179,7 @@ func TestAnswers(t *testing.T) {
 		"more than it says":  {fine + "HTTP/1.1 500 No\r\n", 200, "ok", "", 2},
 		"interim":            {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + fine, 200, "ok", "", 1},
 		"interim for ever":   {strings.Repeat("HTTP/1.1 102 Processing\r\n\r\n", 6), 0, "", "interim answers", 2},
+		"switched":           {"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", 0, "", "status 101 Switching Protocols", 2},
 		"cut":                {"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok\x00", 200, "ok", "unexpected EOF", 2},
 		"cut in the header":  {"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\x00", 0, "", "closed the connection", 2},
 		"none":               {"\x00", 0, "", "closed the connection", 2},

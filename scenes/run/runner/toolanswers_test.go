@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -235,5 +236,47 @@ func TestToolAnswersOfARunThatGoesOn(t *testing.T) {
 	all, err := recorded.Read(t.Context(), from)
 	if err != nil || a.Len() < 12 || a.Len() >= all.Len() {
 		t.Errorf("%d answers while it ran, %d at its end, %v", a.Len(), all.Len(), err)
+	}
+}
+
+// So it is with a run that was killed while a task was out that must not be repeated: it ends when it was due.
+func TestATaskThatAKillLeftIsGivenAgain(t *testing.T) {
+	p := loadFickle(t, "mode: async, repeat: free", "mode: async, repeat: never")
+	live, killed := filepath.Join(t.TempDir(), "live"), filepath.Join(t.TempDir(), "killed")
+	calls, first, out, end := &atomic.Int64{}, sync.Once{}, make(chan struct{}), make(chan struct{})
+	all := lab(calls)["lab"]
+	stuck := map[string]tools.Executor{"lab": tools.Func(func(ctx context.Context, c *tools.Call) tools.Result {
+		if c.Params["q"] == "mill" {
+			first.Do(func() {
+				close(out)
+				<-end
+			})
+		}
+		return all.Call(ctx, c)
+	})}
+	r, err := Start(p, Options{Dir: live, Services: stuck, Leave: yesMostly(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-out
+	if err := os.CopyFS(killed, os.DirFS(live)); err != nil { // as a kill leaves it
+		t.Fatal(err)
+	}
+	close(end)
+	wait(t, r)
+	if r, err = Resume(killed, Options{Finish: true, Services: lab(calls), Leave: yesMostly(t)}); err != nil {
+		t.Fatal(err)
+	}
+	was := wait(t, r)
+	if was.Tools.Failed == 0 {
+		t.Fatalf("nothing was lost: %+v", was.Tools)
+	}
+	for range 2 {
+		dir := filepath.Join(t.TempDir(), "again")
+		s := run(t, p, Options{Dir: dir, Tools: tooling.Replay, ToolAnswers: killed})
+		if s.Digest != was.Digest || s.Tools.Missed > 0 {
+			t.Errorf("digest %s, want %s; %+v", s.Digest, was.Digest, s.Tools)
+		}
+		killed = dir // whose answers are given again, too
 	}
 }

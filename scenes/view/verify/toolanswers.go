@@ -94,7 +94,7 @@ func (a *answering) answered(name string, turn uint64, x *agentfact.CallAnswered
 }
 
 // opened adds a task that has no end yet. On the virtual clock it takes as long as it took
-// then.
+// then, whatever the latency of its answer: one that was lost has none.
 func (a *answering) opened(t *tooltask.Task) error {
 	if t.Kind != setup.KindTool {
 		return nil
@@ -108,7 +108,7 @@ func (a *answering) opened(t *tooltask.Task) error {
 	e := toolreplay.New(toolreplay.Place{Scene: a.scene, Agent: t.Agent, Turn: t.Turn, Number: t.Number}, t.Kind, &protocol.Call{Tool: t.Tool, Params: params, URIs: uris})
 	e.Error, e.ErrorKind = "the task had not ended in "+a.to.From, protocol.KindNotFound
 	if t.Due != 0 {
-		e.Latency = protocol.Duration(t.Due.Sub(t.Opened))
+		e.Took = protocol.Duration(t.Due.Sub(t.Opened))
 	}
 	a.tasks[t.ID] = e
 	a.to.Add(e)

@@ -137,9 +137,12 @@ func (l *lines) refuse(id string, code int64, why error) error {
 // message is what a client sent, if no object of it has a name twice: readers differ in which of
 // the two they take. Its id is one that an answer can have.
 func message(b []byte) error {
-	id, _, _, twice, err := child.Parts(b)
+	id, method, _, twice, err := child.Parts(b)
 	if err = cmp.Or(err, twice); err != nil {
 		return err
+	}
+	if method != nil && string(id) == "null" { // the library takes it for a notification
+		return errID
 	}
 	// The library reads a number as a float, and answers its whole part.
 	if n, err := strconv.ParseFloat(string(id), 64); err == nil && (n != math.Trunc(n) || math.Abs(n) >= 1<<53) {

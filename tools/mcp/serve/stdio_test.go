@@ -48,6 +48,7 @@ func TestLinesThatAreNoMessages(t *testing.T) {
 		{`{"jsonrpc": "2.0", "id": 9007199254740993, "method": "ping"}`, "9007199254740993", invalid},
 		{`{"jsonrpc": "2.0", "id": 1e999, "method": "ping"}`, "1e999", invalid},
 		{`{"jsonrpc": "2.0", "id": true, "method": "ping"}`, "null", invalid},
+		{`{"jsonrpc": "2.0", "id": null, "method": "ping"}`, "null", invalid},
 		{`{"jsonrpc": "2.0", "id": 7, "method": 7}`, "7", invalid},
 		{`{"jsonrpc": "2.0"}`, "null", invalid},
 		{`{}`, "null", invalid},
