@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"html"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -22,12 +23,22 @@ type spelling struct {
 // within addresses are none, and eight at least.
 func part(value string) int { return max(gram, (len(squeeze(value))+2)/3) }
 
+// asItIs are the spellings that count as plain: of a value as it is, and as URLs, JSON, HTML and mail have it.
+func asItIs() []func(value string) string {
+	return []func(string) string{
+		func(value string) string { return value },
+		escaped,
+		func(value string) string { return strings.ReplaceAll(escaped(value), " ", "%20") },
+		func(value string) string { quoted, _ := json.Marshal(value); return string(quoted) }, // of a string it never fails
+		html.EscapeString,
+		func(value string) string { return utf7(value, mailed) },
+	}
+}
+
+// spellings are all others.
 func spellings(value string) []spelling {
 	n := part(value)
-	out := []spelling{{Plain, value, n}, {Plain, escaped(value), n}, {Plain, utf7(value, mailed), n}, {"rot13", strings.Map(rot13, value), n}}
-	if quoted, err := json.Marshal(value); err == nil {
-		out = append(out, spelling{Plain, strings.Trim(string(quoted), `"`), n})
-	}
+	out := []spelling{{"rot13", strings.Map(rot13, value), n}}
 	if text := (&search{Masker: &Masker{fold: fold(), longest: len(value)}}).flat(value); text != "" {
 		out = append(out, spelling{inOtherCharacters, text, n}, spelling{"characters backwards", backwards(value), n}, spelling{inOtherCharacters, backwards(text), n})
 	}
