@@ -14,25 +14,39 @@ func (m *Masker) widen(text string, h *hit, r run) {
 	if len(p.of) != len(p.text) {                           // of a value that is no text, JSON has other characters
 		return
 	}
-	first, last := from, to
-	for first < to && p.of[first] < 0 {
-		first++
+	outer := 0 // the place in the value of the outer letter
+	for n, i := 0, from; i <= to && n < maxAnchors; i++ {
+		if p.of[i] < 0 {
+			continue
+		}
+		at := m.back(text, r.end, to+1-i)
+		if n++; n == 1 {
+			outer = p.of[i]
+			if i-from < gram { // what stands before may look like a part of an escape
+				h.start = at
+			}
+		}
+		if start := beside(text, at, p.value[:p.of[i]], p.of[i]-outer, true); start < h.start {
+			h.start = start
+			break
+		}
 	}
-	for last > from && p.of[last] < 0 {
-		last--
+	for n, i := 0, to; i >= from && n < maxAnchors; i-- {
+		if p.of[i] < 0 {
+			continue
+		}
+		at := m.back(text, r.end, to+1-i) + 1
+		if n++; n == 1 {
+			outer = p.of[i]
+			if to-i < gram {
+				h.end = at
+			}
+		}
+		if end := beside(text, at, p.value[p.of[i]+1:], outer-p.of[i], false); end > h.end {
+			h.end = end
+			break
+		}
 	}
-	if p.of[first] < 0 {
-		return
-	}
-	start, end := m.back(text, r.end, to+1-first), m.back(text, r.end, to+1-last)+1
-	if first-from < gram { // what stands before may look like a part of an escape
-		h.start = start
-	}
-	if to-last < gram {
-		h.end = end
-	}
-	h.start = min(h.start, beside(text, start, p.value[:p.of[first]], true))
-	h.end = max(h.end, beside(text, end, p.value[p.of[last]+1:], false))
 }
 
 // places are those in a value of the letters of a spelling, squeezed, that stand for themselves; -1 = it is another.
@@ -73,22 +87,23 @@ const (
 	minRest     = 4  // characters of a rest that does not stand there as a whole are taken with a hit, or those up to an end of the text
 	maxSpelled  = 16 // bytes that stand for one character
 	maxGap      = 16 // colours, spaces and line breaks between two characters
+	maxAnchors  = 4  // letters at each end of a hit that are tried: the outer ones may belong to an escape by chance
 	maxReadings = 16 // of a rest: a backslash may be itself, or stand before another character
 )
 
 // beside gives the place at which the rest of a value that stands at a place ends, or begins, if it stands before that. If it does
-// not stand there, that is the place itself.
-func beside(text string, at int, rest string, before bool) int {
+// not stand there, that is the place itself. So many characters of it are in the hit already.
+func beside(text string, at int, rest string, known int, before bool) int {
 	taken, places := at, []int{at}
 	for n := range len(rest) {
-		c := rest[n]
+		c, left := rest[n], rest[n+1:]
 		if before {
-			c = rest[len(rest)-1-n]
+			c, left = rest[len(rest)-1-n], rest[:len(rest)-1-n]
 		}
-		outer := n == len(rest)-1
+		outer := strings.Trim(left, string(rune(c))) == ""
 		var next []int
 		for _, place := range places {
-			for known, gap := len(next), 0; len(next) == known && gap <= maxGap; gap++ {
+			for n, gap := len(next), 0; len(next) == n && gap <= maxGap; gap++ {
 				next = readings(next, text, place, c, outer, before)
 				place = skipped(text, place, before)
 			}
@@ -101,7 +116,7 @@ func beside(text string, at int, rest string, before bool) int {
 		if before {
 			farthest = slices.Min(places)
 		}
-		if outer || n+1 >= minRest || farthest == 0 || endsWithin(text[farthest:]) {
+		if left == "" || n+1 >= minRest+known || farthest == 0 || !before && endsWithin(text[farthest:]) {
 			taken = farthest
 		}
 	}
@@ -110,7 +125,7 @@ func beside(text string, at int, rest string, before bool) int {
 
 // endsWithin reports whether a text ends before another character, or within one that is spelled by more than one sign.
 func endsWithin(text string) bool {
-	return text == "" || len(text) < maxSpelled/2 && strings.IndexByte(starters, text[0]) >= 0
+	return text == "" || len(text) < maxSpelled && strings.IndexByte(starters, text[0]) >= 0
 }
 
 // starters are the signs that begin a spelling of a character.
@@ -150,7 +165,7 @@ func skipped(text string, at int, before bool) int {
 }
 
 // spells reports whether a text is a spelling of one character: as it is, or behind backslashes, in escapes of URLs,
-// mail, JSON and HTML, also of these within others, or quoted for a shell. A doubled sign is one only if it is not the outer
+// mail, JSON and HTML, also of these within others, or quoted for a shell. A doubled sign is one, but not the outer
 // one, beside which the same may stand as a quote.
 func spells(text string, c byte, outer bool) bool {
 	if len(text) == 1 {

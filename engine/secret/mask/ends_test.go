@@ -123,7 +123,7 @@ func TestNothingOfTheEndsStays(t *testing.T) {
 				continue
 			}
 			rest, masked := strings.CutPrefix(first, before+mark)
-			if cut >= len(spelled)-len(spell(tail)) && (!masked || len(rest) > maxSpelled/2) { // a part of an escape
+			if cut >= len(spelled)-len(spell(tail)) && (!masked || len(rest) >= maxSpelled) { // a part of an escape
 				r.Fatalf("%s of %q: %q became %q", name, value, before+spelled[:cut], first)
 			}
 			if want := mark + after; cut < len(spelled) && cut > 0 && second != want {
