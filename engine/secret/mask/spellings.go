@@ -47,11 +47,11 @@ func spellings(value string) []spelling {
 		spelling{"swapped hex", swapped(value, 0), 2*n - 2},
 		spelling{"swapped hex", swapped(value, 1), 2*n - 2},
 		spelling{"octal", each(value, "%03o"), 3 * n},
-		spelling{"octal", each(value, "%o"), 2 * n},
+		spelling{"octal", each(value, "%o"), shortest(value, n, "%o")},
 		spelling{"binary", each(value, "%08b"), 8 * n},
 		spelling{"binary", each(value, "%07b"), 7 * n},
-		spelling{"binary", each(value, "%b"), 6 * n}, // digits have six, letters seven
-		spelling{"decimal", each(value, "%d"), 2 * n},
+		spelling{"binary", each(value, "%b"), shortest(value, n, "%b")},
+		spelling{"decimal", each(value, "%d"), shortest(value, n, "%d")},
 		spelling{"decimal", each(value, "%03d"), 3 * n},
 		spelling{`\u`, units(value), 5 * n},
 		spelling{`\u`, each(value, "u%x"), 3 * n},
@@ -173,6 +173,17 @@ func words(value string, offset, size int, format string, from order) string {
 		fmt.Fprintf(&b, format, v)
 	}
 	return b.String()
+}
+
+// shortest is the length of the shortest spelling of n bytes of a value beside each other: in decimal, most small letters have
+// three digits, and capitals two.
+func shortest(value string, n int, format string) int {
+	least := len(each(value[:n], format))
+	for i, length := n, least; i < len(value); i++ {
+		length += len(each(value[i:i+1], format)) - len(each(value[i-n:i-n+1], format))
+		least = min(least, length)
+	}
+	return least
 }
 
 func each(value, format string) string {
