@@ -105,7 +105,11 @@ func beside(text string, at int, rest string, known int, before bool) int {
 		for _, place := range places {
 			for n, gap := len(next), 0; len(next) == n && gap <= maxGap; gap++ {
 				next = readings(next, text, place, c, outer, before)
-				place = skipped(text, place, before)
+				beyond := skipped(text, place, before)
+				if beyond == place {
+					break
+				}
+				place = beyond
 			}
 		}
 		if len(next) == 0 {
