@@ -8,7 +8,8 @@
 //
 //  1. A plain value is replaced in place by $KARYI{NAME}: also a part of it, if that
 //     has eight letters and digits and a third of those of the value, in any case, with anything that is neither letter nor
-//     digit between: spaces, line breaks, quotes, colours of a terminal.
+//     digit between: spaces, line breaks, quotes, colours of a terminal. What is left of the value beside that is replaced
+//     with it, as it is or in escapes: the signs at its ends.
 //  2. Another spelling makes the whole text one that must be withheld: reversed, ROT13, ROT47, Atbash, UTF-7, one
 //     number in octal, decimal, base36, base58 or base62, hex
 //     (also with the bytes of a pair swapped), base64, base32, base85 and uuencode at any

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	minEscapes = 2  // in one part of a text: one leaves whole parts on both sides
+	minEscapes = 2  // in one part of a text that may be a code; what one escape spells is a value at most
 	maxLiteral = 64 // bytes between two escapes of a part, and around it
 	minNumbers = 5  // in a row: of two bytes each they are what eight characters are in a code
 	minRow     = 24 // characters of a row
@@ -26,9 +26,16 @@ func (s *search) respelled(text string, depth int) (name, form string) {
 	var out []byte
 	last, count := 0, 0 // the end of the last escape of the part, and how many it has
 	flush := func() bool {
+		if count > 0 {
+			out = append(out, text[last:min(last+maxLiteral, len(text))]...)
+		}
 		if count >= minEscapes && s.left > len(out) {
 			s.left -= len(out)
-			name, form = s.inner(string(append(out, text[last:min(last+maxLiteral, len(text))]...)), "escapes", depth)
+			name, form = s.inner(string(out), "escapes", depth)
+		} else if count > 0 {
+			if hits := s.scan(string(out)); len(hits) > 0 {
+				name, form = hits[0].pattern.name, "escapes of "+hits[0].pattern.form
+			}
 		}
 		out, count = out[:0], 0
 		return name != ""
@@ -88,7 +95,7 @@ func unescaped(text string) (r rune, size int) {
 		return digits(rest, 2, 2, 16, 1)
 	case head == '&':
 		if len(rest) < 2 || rest[0] != '#' {
-			return 0, 0
+			return named(rest)
 		}
 		if rest[1] == 'x' || rest[1] == 'X' {
 			r, size = digits(rest[2:], 1, 6, 16, 3)
@@ -109,6 +116,16 @@ func unescaped(text string) (r rune, size int) {
 		return digits(rest[1:], 8, 8, 16, 2)
 	}
 	return digits(rest, 3, 3, 8, 1)
+}
+
+// named reads the name of a character in HTML and the semicolon behind it.
+func named(text string) (r rune, size int) {
+	for i, name := range []string{"amp;", "lt;", "gt;", "quot;", "apos;"} {
+		if strings.HasPrefix(text, name) {
+			return rune("&<>\"'"[i]), 1 + len(name)
+		}
+	}
+	return 0, 0
 }
 
 // digits reads a number of so many digits; head is what stands before it.

@@ -31,6 +31,9 @@ type pattern struct {
 	text []byte
 	need int  // as many bytes in a row are a hit
 	sole bool // the text is short, so it is a hit only if no digit is beside it
+
+	value string // if it is plain
+	of    []int  // the places in it of the letters of the text; -1 = a letter spells another character
 }
 
 // place is where a piece stands in a pattern.
@@ -67,8 +70,11 @@ func New(secrets []Secret) (*Masker, error) {
 		if distinct(s.Value) < minDistinct {
 			return nil, protocol.Errorf(protocol.KindInvalid, "the secret %s has fewer than %d different letters and digits; it would be found everywhere", s.Name, minDistinct)
 		}
+		for _, spell := range asItIs() {
+			m.add(s.Name, spelling{Plain, spell(s.Value), part(s.Value)}, known, pattern{value: s.Value, of: places(s.Value, spell)})
+		}
 		for _, sp := range spellings(s.Value) {
-			m.add(s.Name, sp, known)
+			m.add(s.Name, sp, known, pattern{})
 		}
 	}
 	return m, nil
@@ -82,8 +88,8 @@ func distinct(value string) int {
 	return len(slices.Compact(b))
 }
 
-// add adds a spelling and, but of the plain one, that backwards. known has the names and texts of the patterns.
-func (m *Masker) add(name string, sp spelling, known map[string]bool) {
+// add adds a spelling, whose pattern has its places already, and that backwards. known has the names and texts of the patterns.
+func (m *Masker) add(name string, sp spelling, known map[string]bool, p pattern) {
 	text := squeeze(sp.text)
 	for _, r := range sp.text {
 		if r >= utf8.RuneSelf {
@@ -96,13 +102,14 @@ func (m *Masker) add(name string, sp spelling, known map[string]bool) {
 			return
 		}
 	}
-	m.index(pattern{name, sp.form, text, need, sole}, known)
+	p.name, p.form, p.text, p.need, p.sole = name, sp.form, text, need, sole
+	m.index(p, known)
 	if sp.form == inWords {
 		return // nobody dumps backwards, and these are many
 	}
 	back := slices.Clone(text)
 	slices.Reverse(back)
-	m.index(pattern{name, sp.form + " backwards", back, need, sole}, known)
+	m.index(pattern{name: name, form: sp.form + " backwards", text: back, need: need, sole: sole}, known)
 }
 
 func (m *Masker) index(p pattern, known map[string]bool) {
@@ -249,13 +256,9 @@ func (m *Masker) close(r *runs) {
 // hits turns runs into places of the text.
 func (m *Masker) hits(text string, runs []run) (hits []hit) {
 	for _, r := range runs {
-		start := r.end
-		for left := r.length; left > 0 && start > 0; {
-			if start--; m.fold[text[start]] != 0 && !inEscape(text, start) {
-				left--
-			}
-		}
-		if h := (hit{start, r.end, &m.patterns[r.pattern]}); !h.pattern.sole || !within(text, h) {
+		h := hit{m.back(text, r.end, r.length), r.end, &m.patterns[r.pattern]}
+		if !h.pattern.sole || !within(text, h) {
+			m.widen(text, &h, r)
 			hits = append(hits, h)
 		}
 	}

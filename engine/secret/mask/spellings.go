@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"html"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -22,12 +23,22 @@ type spelling struct {
 // within addresses are none, and eight at least.
 func part(value string) int { return max(gram, (len(squeeze(value))+2)/3) }
 
+// asItIs are the spellings that count as plain: of a value as it is, and as URLs, JSON, HTML and mail have it.
+func asItIs() []func(value string) string {
+	return []func(string) string{
+		func(value string) string { return value },
+		escaped,
+		func(value string) string { return strings.ReplaceAll(escaped(value), " ", "%20") },
+		func(value string) string { quoted, _ := json.Marshal(value); return string(quoted) }, // of a string it never fails
+		html.EscapeString,
+		func(value string) string { return utf7(value, mailed) },
+	}
+}
+
+// spellings are all others.
 func spellings(value string) []spelling {
 	n := part(value)
-	out := []spelling{{Plain, value, n}, {Plain, escaped(value), n}, {Plain, utf7(value, mailed), n}, {"rot13", strings.Map(rot13, value), n}}
-	if quoted, err := json.Marshal(value); err == nil {
-		out = append(out, spelling{Plain, strings.Trim(string(quoted), `"`), n})
-	}
+	out := []spelling{{"rot13", strings.Map(rot13, value), n}}
 	if text := (&search{Masker: &Masker{fold: fold(), longest: len(value)}}).flat(value); text != "" {
 		out = append(out, spelling{inOtherCharacters, text, n}, spelling{"characters backwards", backwards(value), n}, spelling{inOtherCharacters, backwards(text), n})
 	}
@@ -36,11 +47,11 @@ func spellings(value string) []spelling {
 		spelling{"swapped hex", swapped(value, 0), 2*n - 2},
 		spelling{"swapped hex", swapped(value, 1), 2*n - 2},
 		spelling{"octal", each(value, "%03o"), 3 * n},
-		spelling{"octal", each(value, "%o"), 2 * n},
+		spelling{"octal", each(value, "%o"), shortest(value, n, "%o")},
 		spelling{"binary", each(value, "%08b"), 8 * n},
 		spelling{"binary", each(value, "%07b"), 7 * n},
-		spelling{"binary", each(value, "%b"), 6 * n}, // digits have six, letters seven
-		spelling{"decimal", each(value, "%d"), 2 * n},
+		spelling{"binary", each(value, "%b"), shortest(value, n, "%b")},
+		spelling{"decimal", each(value, "%d"), shortest(value, n, "%d")},
 		spelling{"decimal", each(value, "%03d"), 3 * n},
 		spelling{`\u`, units(value), 5 * n},
 		spelling{`\u`, each(value, "u%x"), 3 * n},
@@ -162,6 +173,17 @@ func words(value string, offset, size int, format string, from order) string {
 		fmt.Fprintf(&b, format, v)
 	}
 	return b.String()
+}
+
+// shortest is the length of the shortest spelling of n bytes of a value beside each other: in decimal, most small letters have
+// three digits, and capitals two.
+func shortest(value string, n int, format string) int {
+	least := len(each(value[:n], format))
+	for i, length := n, least; i < len(value); i++ {
+		length += len(each(value[i:i+1], format)) - len(each(value[i-n:i-n+1], format))
+		least = min(least, length)
+	}
+	return least
 }
 
 func each(value, format string) string {
