@@ -19,14 +19,12 @@
 //     zlib, bzip2 or deflate is decoded, up to three times and as long as that is 1 MiB of a text.
 //     Of one large number 20 decimal or 22 octal digits in a row are a hit, and of words 16 to 22 digits: fewer stand in
 //     files of numbers that mean nothing. What has fewer digits is found whole, with no digit beside it.
-//     So is what a terminal shows of a text in UTF-8 that moves its cursor: letters written twice or over others, in places that it
-//     names, inserted, deleted or erased.
 //  3. A text without a secret comes back as it was.
 //
 // # Not caught
 //
 // Encryption, private alphabets, letters with other letters or digits between, and smaller
-// parts. Of a terminal: scrolled regions, repeated characters (ESC [ n b), what depends on its size, and what is coded and drawn. A part in base85, or in uuencode on one line, is found if its encoding has eight letters and
+// parts. A part in base85, or in uuencode on one line, is found if its encoding has eight letters and
 // digits in a row. Four fifths of the characters of base85 are letters or digits, and half of those of uuencode
 // and ROT47, so these spellings of values below 16 characters may pass. Code that holds a value can always encode it in a
 // way that this package does not know. Masking is a second line of defence; the sandbox is the first.

@@ -44,9 +44,6 @@ func (m *Masker) After(before, text string) (string, Found) {
 	if name, form := s.flattened(masked, 0); name != "" {
 		return text, Found{Withhold: name, Form: form}
 	}
-	if name, form := s.drawn(masked); name != "" {
-		return text, Found{Withhold: name, Form: form}
-	}
 	return masked, f
 }
 
