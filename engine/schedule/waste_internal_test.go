@@ -12,7 +12,7 @@ func TestWasteIsBounded(t *testing.T) {
 		want          bool
 	}{
 		{0, 19, 0, 0.05, 0, true}, {0, 20, 0, 0.05, 0, false}, {0, 20, 0, 0, 0, true},
-		{1000, 109, 0, 0.05, 0, true}, {1000, 111, 0, 0.05, 0, false}, {1000, 109, 8, 0.05, 0, false},
+		{1000, 109, 0, 0.05, 0, true}, {1000, 111, 0, 0.05, 0, false}, {1000, 109, 8, 0.05, 0, false}, {1000, 100, 36, 0.05, 0, true},
 		{1000, 0, 0, 0.1, 0, true}, {1000, 0, 0, 0.11, 0, false},
 		{1000, 0, 0, 0.05, hurry, true}, {1000, 0, 0, 0.051, hurry, false},
 		{1000, 0, 0, 0.011, 4 * hurry, true}, {1000, 0, 0, 0.012, 4 * hurry, false},
@@ -24,6 +24,26 @@ func TestWasteIsBounded(t *testing.T) {
 		if w.allows(c.risk, c.ahead) != c.want {
 			t.Errorf("%+v", c)
 		}
+	}
+}
+
+// What a turn risks is open until it is settled, once; a turn that is undone has wasted its calls.
+func TestRisksAreSettled(t *testing.T) {
+	w, lost, kept := newWaste(Config{Threshold: 0.5, MaxWasted: 0.5}), turn{calls: 2}, turn{calls: 1}
+	w.ask(&lost, 0.25)
+	w.ask(&lost, 0.5)
+	w.ask(&kept, 0.5)
+	if w.calls != 3 || w.wasted != 0 || w.risky != 1.25 {
+		t.Errorf("asked: %+v", w)
+	}
+	for range 2 {
+		w.safe(&kept)
+	}
+	if w.wasted != 0 || w.risky != 0.75 {
+		t.Errorf("kept: %+v", w)
+	}
+	if w.lose(&lost); w.wasted != 2 || w.risky != 0 {
+		t.Errorf("lost: %+v", w)
 	}
 }
 
