@@ -47,6 +47,36 @@ func TestRisksAreSettled(t *testing.T) {
 	}
 }
 
+// A bet whose turn was undone is lost, also one of a later turn that was undone with it. An agent whose call is too risky
+// watches those that make it most so.
+func TestBetsAreLearntFrom(t *testing.T) {
+	cfg, agents := walkers(2, 2, 1)
+	s, err := New(cfg, agents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.deciding = []bet{{agent: 1, serial: 99}}
+	s.settle()
+	s.root, s.rows[0].bets.heap = 0, []bet{{agent: 1, serial: 7, kind: 3}}
+	s.lost(1, &turn{serial: 7, open: 1})
+	for _, kind := range []int32{0, 3} {
+		if c := *s.learned.of(kind); c != (chance{1, 1}) {
+			t.Errorf("bets of kind %d: %+v", kind, c)
+		}
+	}
+	var w worst
+	for agent, p := range []float64{0.3, 0.1, 0.5, 0.2, 0.4, 0.15, 0.6} {
+		w.add(uint32(agent), p)
+	}
+	sum := uint32(0)
+	for _, one := range w.list {
+		sum += 1 << one.agent
+	}
+	if w.n != maxWatched || sum != 1<<0|1<<2|1<<4|1<<6 {
+		t.Errorf("%+v", w)
+	}
+}
+
 // The call goes first for whose turn others have waited longest, then the one whose turn has more calls to make.
 func TestRanks(t *testing.T) {
 	order := []Rank{{At: 1, Agent: 9}, {At: 2, Rest: 3, Agent: 9}, {At: 2, Rest: 1, Agent: 1}, {At: 2, Rest: 1, Agent: 2}}
