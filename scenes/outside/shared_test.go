@@ -166,12 +166,12 @@ func TestAFailureIsNotShared(t *testing.T) {
 // has an answer: its fact says what it cost.
 func TestWhatIsNotShared(t *testing.T) {
 	for name, c := range map[string]struct {
-		o    oracleOf
+		o    *oracleOf
 		sent int
 		want map[string]int
 	}{
-		"filtered": {oracleOf{cut: 1}, 2, map[string]int{"answer 1": 1, "answer 2": 2}},
-		"costly": {oracleOf{lost: 2, fail: func(n int, _ *protocol.ModelRequest) *llm.Failure {
+		"filtered": {&oracleOf{cut: 1}, 2, map[string]int{"answer 1": 1, "answer 2": 2}},
+		"costly": {&oracleOf{lost: 2, fail: func(n int, _ *protocol.ModelRequest) *llm.Failure {
 			switch n {
 			case 1:
 				return &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: "no"}
@@ -187,7 +187,7 @@ func TestWhatIsNotShared(t *testing.T) {
 			if c.o.cut > 0 {
 				slots = 1
 			}
-			a := alikeAt(t, &c.o, limit.Options{Concurrency: slots, Fixed: true, Kept: -1})
+			a := alikeAt(t, c.o, limit.Options{Concurrency: slots, Fixed: true, Kept: -1})
 			defer a.close(t)
 			a.all(3)
 			if n := a.have(); !maps.Equal(n, c.want) || len(c.o.sent) != c.sent {
