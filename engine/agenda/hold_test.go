@@ -92,3 +92,50 @@ func TestAGateAfterAnEvent(t *testing.T) {
 		t.Errorf("they are woken at %v", got)
 	}
 }
+
+// On the realtime clock somebody gates an agent, calls it or opens its gate while it deliberates or sleeps.
+func TestGatesInRealtime(t *testing.T) {
+	for name, c := range map[string]struct {
+		do     func(*State)
+		next   protocol.Time // when it is woken; 0 = never
+		opened float64       // when it is woken after its gate was opened at 5
+	}{
+		"it heard something while it deliberated": {func(s *State) {
+			s.TakeNext(at(0), false, func(uint32) bool { return false })
+			s.HoldBack(0, false)
+			s.Heard(0, protocol.Normal, 1, at(2))
+			s.TurnEnded(0, Turn{Wave: 1}, at(3))
+		}, 0, 5},
+		"its gate opens while it deliberates": {func(s *State) {
+			s.TakeNext(at(0), false, func(uint32) bool { return false })
+			s.HoldBack(0, false)
+			s.Heard(0, protocol.Normal, 1, at(2))
+			s.LetGo(0, at(3))
+			s.TurnEnded(0, Turn{Wave: 1}, at(4))
+		}, at(3), 3},
+		"something critical passed before": {func(s *State) {
+			s.HoldBack(0, true)
+			s.Heard(0, protocol.Normal, 1, at(1))
+			s.Heard(0, protocol.Critical, 1, at(3))
+		}, at(3), 3},
+		"it is called out of its sleep": {func(s *State) {
+			s.TakeNext(at(0), false, func(uint32) bool { return false })
+			s.TurnEnded(0, Turn{Wave: 1, Asleep: true, WakeAbove: protocol.Critical}, at(1))
+			s.Call(0, at(9))
+			s.Heard(0, protocol.Normal, 2, at(2))
+		}, at(2), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := config(Timing{WakeOnStart: true})
+			cfg.Clock = Realtime
+			s := New(cfg)
+			s.Start(at(0))
+			c.do(s)
+			was := s.Standing(0).Next
+			s.LetGo(0, at(5))
+			if opened := s.Standing(0).Next; was != c.next || opened != at(c.opened) {
+				t.Errorf("it is woken at %s, want %s; then at %s, want %s", was, c.next, opened, at(c.opened))
+			}
+		})
+	}
+}

@@ -143,7 +143,7 @@ func TestManyFailures(t *testing.T) {
 }
 
 // What an agent has deferred goes when it leaves, but for what has joined the wave, and nothing interrupts it when it
-// comes again.
+// comes again. What has reached it waits for it no more.
 func TestWhoLeavesHasNothingDeferred(t *testing.T) {
 	c := config(Timing{Interrupt: true, InterruptBy: protocol.Low}, Timing{})
 	c.Counts = true
@@ -153,7 +153,14 @@ func TestWhoLeavesHasNothingDeferred(t *testing.T) {
 	for i, agent := range []uint32{0, 0, 1} {
 		s.Defer(Deferred{Due: at(float64(2 + i)), Agent: agent})
 	}
+	s.Reached(0)
+	if s.Pending(0, at(8)) != 2 || s.Pending(0, at(9)) != 1 {
+		t.Errorf("%d wait for it, and %d when the latency has passed", s.Pending(0, at(8)), s.Pending(0, at(9)))
+	}
 	s.Removed(Removed{Agent: 0}, at(2))
+	if n := s.Unread(0); n != 0 {
+		t.Errorf("%d wait for one who left", n)
+	}
 	if left := s.DeferredBy(at(9)); len(left) != 2 || left[0].Due != at(2) || left[1].Agent != 1 {
 		t.Errorf("deferred are %+v", left)
 	}

@@ -55,10 +55,12 @@ func TestTurnBudget(t *testing.T) {
 }
 
 // TestBudgetKeepsAnswers: what a model answered cost something, so its fact
-// stays when the answer is too long for the turn.
+// stays when the answer is too long for the turn; so does that of calls without an answer.
 func TestBudgetKeepsAnswers(t *testing.T) {
 	m := machine(t, asks(1), func(d *Definition) { d.Limits.MaxTurnBytes = 1_000 })
-	d, err := m.Decide(wake(t, 1))
+	w, charged := wake(t, 1), block.Spent{Calls: 2, Cost: 3}
+	w.Left = func([]int) ([]*effect.Answered, block.Spent, bool) { return nil, charged, false }
+	d, err := m.Decide(w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,10 +68,13 @@ func TestBudgetKeepsAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(d.Facts) != 2 {
-		t.Fatalf("%d facts, want the answer and the end", len(d.Facts))
+	if len(d.Facts) != 3 {
+		t.Fatalf("%d facts, want the answer, the calls and the end", len(d.Facts))
 	}
-	if end := d.Facts[1].(*agentfact.TurnEnded); end.Outcome != agentfact.OutcomeFailed || end.ModelCalls != 1 {
+	if f, ok := d.Facts[1].(*agentfact.CallsCharged); !ok || block.Spent(*f) != charged {
+		t.Errorf("%+v", d.Facts[1])
+	}
+	if end := d.Facts[2].(*agentfact.TurnEnded); end.Outcome != agentfact.OutcomeFailed || end.ModelCalls != 1 {
 		t.Errorf("%+v", end)
 	}
 }

@@ -12,7 +12,7 @@ func TestWasteIsBounded(t *testing.T) {
 		want          bool
 	}{
 		{0, 19, 0, 0.05, 0, true}, {0, 20, 0, 0.05, 0, false}, {0, 20, 0, 0, 0, true},
-		{1000, 109, 0, 0.05, 0, true}, {1000, 111, 0, 0.05, 0, false}, {1000, 109, 8, 0.05, 0, false},
+		{1000, 109, 0, 0.05, 0, true}, {1000, 111, 0, 0.05, 0, false}, {1000, 109, 8, 0.05, 0, false}, {1000, 100, 36, 0.05, 0, true},
 		{1000, 0, 0, 0.1, 0, true}, {1000, 0, 0, 0.11, 0, false},
 		{1000, 0, 0, 0.05, hurry, true}, {1000, 0, 0, 0.051, hurry, false},
 		{1000, 0, 0, 0.011, 4 * hurry, true}, {1000, 0, 0, 0.012, 4 * hurry, false},
@@ -24,6 +24,56 @@ func TestWasteIsBounded(t *testing.T) {
 		if w.allows(c.risk, c.ahead) != c.want {
 			t.Errorf("%+v", c)
 		}
+	}
+}
+
+// What a turn risks is open until it is settled, once; a turn that is undone has wasted its calls.
+func TestRisksAreSettled(t *testing.T) {
+	w, lost, kept := newWaste(Config{Threshold: 0.5, MaxWasted: 0.5}), turn{calls: 2}, turn{calls: 1}
+	w.ask(&lost, 0.25)
+	w.ask(&lost, 0.5)
+	w.ask(&kept, 0.5)
+	if w.calls != 3 || w.wasted != 0 || w.risky != 1.25 {
+		t.Errorf("asked: %+v", w)
+	}
+	for range 2 {
+		w.safe(&kept)
+	}
+	if w.wasted != 0 || w.risky != 0.75 {
+		t.Errorf("kept: %+v", w)
+	}
+	if w.lose(&lost); w.wasted != 2 || w.risky != 0 {
+		t.Errorf("lost: %+v", w)
+	}
+}
+
+// A bet whose turn was undone is lost, also one of a later turn that was undone with it. An agent whose call is too risky
+// watches those that make it most so.
+func TestBetsAreLearntFrom(t *testing.T) {
+	cfg, agents := walkers(2, 2, 1)
+	s, err := New(cfg, agents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.deciding = []bet{{agent: 1, serial: 99}}
+	s.settle()
+	s.root, s.rows[0].bets.heap = 0, []bet{{agent: 1, serial: 7, kind: 3}}
+	s.lost(1, &turn{serial: 7, open: 1})
+	for _, kind := range []int32{0, 3} {
+		if c := *s.learned.of(kind); c != (chance{1, 1}) {
+			t.Errorf("bets of kind %d: %+v", kind, c)
+		}
+	}
+	var w worst
+	for agent, p := range []float64{0.3, 0.1, 0.5, 0.2, 0.4, 0.15, 0.6} {
+		w.add(uint32(agent), p)
+	}
+	sum := uint32(0)
+	for _, one := range w.list {
+		sum += 1 << one.agent
+	}
+	if w.n != maxWatched || sum != 1<<0|1<<2|1<<4|1<<6 {
+		t.Errorf("%+v", w)
 	}
 }
 

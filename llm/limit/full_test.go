@@ -125,26 +125,35 @@ func TestFull(t *testing.T) {
 	}
 }
 
-// A call that is always refused ends: after 5 attempts if the endpoint answers nobody else, else after 21, and in any case at
-// its deadline. A gate without repetitions repeats nothing.
+// A call that is always refused ends: after 5 attempts, after 21 if the endpoint answers others each time, and in any case at
+// its deadline. What it has answered before the call came, or before its last refusal, makes none free. A gate without repetitions
+// repeats nothing.
 func TestRefusedForGood(t *testing.T) {
 	for _, c := range []struct {
-		others   bool
+		others   []int // attempts of the call before whose end the endpoint answers another one; 0 = before the call comes
 		retries  int
 		deadline time.Duration
 		want     int
-	}{{false, 0, time.Hour, 5}, {true, 0, time.Hour, 21}, {true, -1, time.Hour, 1}, {true, 0, 2 * time.Second, 0}} {
+	}{
+		{nil, 0, time.Hour, 5}, {upTo(100), 0, time.Hour, 21}, {[]int{0}, 0, time.Hour, 5}, {[]int{1}, 0, time.Hour, 6}, {[]int{0, 2, 4}, 0, time.Hour, 7},
+		{upTo(100), -1, time.Hour, 1}, {upTo(100), 0, 2 * time.Second, 0},
+	} {
 		m, now := limit.New("cloud", limit.Options{Fixed: true, Retries: c.retries}), time.Duration(0)
 		one := &limit.Call{Deadline: c.deadline, Draw: protocol.NewDraw(1)}
-		m.Arrive(0, one)
-		for again := true; again; {
-			m.Take()
-			if now += time.Millisecond; c.others {
+		other := func() {
+			if slices.Contains(c.others, one.Attempts()) {
 				m.Arrive(now, &limit.Call{Deadline: time.Hour})
 				for _, x := range slices.Clone(m.Take()) {
 					m.End(now, x.Call, limit.End{Outcome: llm.OutcomeOK})
 				}
 			}
+		}
+		other()
+		m.Arrive(0, one)
+		for again := true; again; {
+			m.Take()
+			now += time.Millisecond
+			other()
 			if again = m.End(now, one, limit.End{Outcome: llm.OutcomeRateLimited}); again {
 				now, _ = m.Next()
 				m.Wake(now)
@@ -154,6 +163,14 @@ func TestRefusedForGood(t *testing.T) {
 			t.Errorf("%+v: %d attempts until %s", c, n, now)
 		}
 	}
+}
+
+// upTo lists the numbers from 1 to n.
+func upTo(n int) (list []int) {
+	for i := range n {
+		list = append(list, i+1)
+	}
+	return list
 }
 
 // A fixed gate that refusals have made narrower is soon as wide as the user has set.

@@ -24,9 +24,19 @@ func TestServicesAreAskedInTheirOrder(t *testing.T) {
 	for range minEarly {
 		a.requests[a.of(worldstate.Service)].Add(protocol.Raw{0xc0})
 	}
-	e, sent := a.sendEarly(a.of(worldstate.Service), Effect{Wave: 1})
-	if !sent || !e.More || e.Place != 0 || len(e.Data) == 0 {
-		t.Fatalf("the world is not asked early: %+v", e)
+	a.broke = &ActorFailed{Actor: "$world"}
+	if _, sent := a.sendEarly(a.of(worldstate.Service), Effect{Wave: 1}); sent {
+		t.Error("a broken service is asked early")
+	}
+	a.broke = nil
+	for place := range 2 {
+		e, sent := a.sendEarly(a.of(worldstate.Service), Effect{Wave: 1})
+		if !sent || !e.More || e.Place != place || len(e.Data) == 0 {
+			t.Fatalf("the world is not asked early: %+v", e)
+		}
+		for range minEarly * (1 - place) {
+			a.requests[a.of(worldstate.Service)].Add(protocol.Raw{0xc0})
+		}
 	}
 	if _, sent := a.sendEarly(a.of(worldstate.Service), Effect{Wave: 1}); sent {
 		t.Error("nothing is a message of its own")
@@ -35,7 +45,7 @@ func TestServicesAreAskedInTheirOrder(t *testing.T) {
 	var asked []string
 	for i := a.next(never); i >= 0; i = a.next(never) {
 		e, failure := a.send(i, Effect{Wave: 1})
-		if failure != nil || e.More || a.services[i].Name == worldstate.Service && e.Place != 1 {
+		if failure != nil || e.More || a.services[i].Name == worldstate.Service && e.Place != 2 {
 			t.Errorf("%+v", e)
 		}
 		asked = append(asked, a.services[i].Name)

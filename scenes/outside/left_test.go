@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/budget"
 	"tavernsim/persistence/persistencetest"
 	"tavernsim/protocol"
@@ -56,4 +57,33 @@ func TestLeftCalls(t *testing.T) {
 		t.Errorf("of calls that are made again, and of one in whose place another one is, %s is left", got)
 	}
 	s.close(t)
+}
+
+// What an answer took that nobody takes: of a call that failed nothing, unless it was carried out, or may have been.
+func TestLostOfACall(t *testing.T) {
+	fails := func(kind protocol.ErrorKind) error { return protocol.Errorf(kind, "no") }
+	price := budget.Amount{Calls: 1, Nano: 9}
+	for name, c := range map[string]struct {
+		x    effect.Answered
+		want budget.Amount // none = nothing
+	}{
+		"an answer":          {effect.Answered{Output: "done", Latency: 3 * time.Microsecond}, price.Plus(budget.Amount{Micro: 3, Bytes: 5})},
+		"an answer cut":      {effect.Answered{Output: "done", Artifacts: []tool.Artifact{{Name: tool.WholeOutput, Size: 70}}}, price.Plus(budget.Amount{Bytes: 70})},
+		"no time":            {effect.Answered{Latency: -time.Second}, price},
+		"a refusal":          {effect.Answered{Err: fails(protocol.KindInvalid), Latency: time.Second}, budget.Amount{}},
+		"a failure":          {effect.Answered{Err: fails(protocol.KindInvalid), Carried: true, Latency: time.Microsecond}, price.Plus(budget.Amount{Micro: 1})},
+		"a time-out":         {effect.Answered{Err: fails(protocol.KindTimeout)}, price},
+		"an unknown outcome": {effect.Answered{Err: fails(protocol.KindUnknownOutcome)}, price},
+	} {
+		c.x.Kind, c.x.Number = "tool", 4
+		got := budget.Amount{}
+		for _, l := range outside.LostOf("a", &c.x, 9) {
+			if got = l.Took(); !l.Tool() || l.Request != budget.ToolNumbers+4 || l.Agent != "a" {
+				t.Errorf("%s: %+v", name, l)
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
+		}
+	}
 }

@@ -3,6 +3,7 @@ package outside_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -22,6 +23,8 @@ import (
 type oracleOf struct {
 	gate *gate.Gate
 	fail func(n int, q *protocol.ModelRequest) *llm.Failure // of the nth request, from 1; may be nil
+	lost int                                                // request whose failure may have cost something
+	cut  int                                                // request whose answer is filtered
 
 	mu     sync.Mutex
 	sent   []string // agents
@@ -51,10 +54,18 @@ func (o *oracleOf) Complete(ctx context.Context, q *protocol.ModelRequest, _ llm
 	}
 	if o.fail != nil {
 		if f := o.fail(n, q); f != nil {
-			return protocol.ModelAnswer{}, f
+			x := protocol.ModelAnswer{}
+			if n == o.lost {
+				x.Origin = &protocol.ModelOrigin{Endpoint: "cloud", Budget: &protocol.ModelBudget{Lost: 1}}
+			}
+			return x, f
 		}
 	}
-	return protocol.ModelAnswer{Text: fmt.Sprint("answer ", n), Finish: protocol.FinishStop, Origin: &protocol.ModelOrigin{Endpoint: "cloud"}}, nil
+	x := protocol.ModelAnswer{Text: fmt.Sprint("answer ", n), Finish: protocol.FinishStop, Origin: &protocol.ModelOrigin{Endpoint: "cloud"}}
+	if n == o.cut {
+		x.Finish = protocol.FinishFiltered
+	}
+	return x, nil
 }
 
 // asker lets agents ask the same; one that fails asks no more.
@@ -119,6 +130,11 @@ func TestOneAsksForAll(t *testing.T) {
 		if n := a.have(); n["answer 1"] != 501 || a.count("shared") != 500 || a.count("answered") != 501 || len(o.sent) != 1 || o.shared != 500 || time.Since(begun) != time.Second {
 			t.Errorf("%v; sent by %v, shared %d times, after %s", n, o.sent, o.shared, time.Since(begun))
 		}
+		for agent, want := range map[string]time.Duration{"0": time.Second, "499": time.Second, "later": 0} {
+			if took := a.log.Ended(agent, 1, 1).Took; took != want {
+				t.Errorf("the answer to %s took %s, want %s", agent, took, want)
+			}
+		}
 	})
 }
 
@@ -144,6 +160,41 @@ func TestAFailureIsNotShared(t *testing.T) {
 			t.Errorf("%v; %d were sent, %d got an answer of theirs, in %s", n, len(o.sent), o.shared, time.Since(begun))
 		}
 	})
+}
+
+// An answer that is filtered is its request's alone, too. A failure that may have cost something stays one, though another one
+// has an answer: its fact says what it cost.
+func TestWhatIsNotShared(t *testing.T) {
+	for name, c := range map[string]struct {
+		o    *oracleOf
+		sent int
+		want map[string]int
+	}{
+		"filtered": {&oracleOf{cut: 1}, 2, map[string]int{"answer 1": 1, "answer 2": 2}},
+		"costly": {&oracleOf{lost: 2, fail: func(n int, _ *protocol.ModelRequest) *llm.Failure {
+			switch n {
+			case 1:
+				return &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: "no"}
+			case 2:
+				<-time.After(time.Second) // another one is answered meanwhile
+				return &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: "no, and it counts"}
+			}
+			return nil
+		}}, 3, map[string]int{"invalid": 2, "answer 3": 1}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			slots := 3
+			if c.o.cut > 0 {
+				slots = 1
+			}
+			a := alikeAt(t, c.o, limit.Options{Concurrency: slots, Fixed: true, Kept: -1})
+			defer a.close(t)
+			a.all(3)
+			if n := a.have(); !maps.Equal(n, c.want) || len(c.o.sent) != c.sent {
+				t.Errorf("%s: %v; %d were sent", name, n, len(c.o.sent))
+			}
+		})
+	}
 }
 
 // If the one that asks is interrupted, another one asks in its place, whether it was sent or not.

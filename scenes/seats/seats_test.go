@@ -221,3 +221,28 @@ func TestLargeStatesHaveActors(t *testing.T) {
 		t.Errorf("%d actors were made", h.made.Load())
 	}
 }
+
+// What lies here of an agent is gone when it has its actor, or has left; who has no actor hands nothing over, and behind the end
+// nobody gets one.
+func TestWhatLiesHere(t *testing.T) {
+	h := newHouse(t, 3, 10)
+	lies := func(o uint32, want string) {
+		t.Helper()
+		if state, err := h.State(o); string(state) != want || err != nil {
+			t.Errorf("of agent %d lies %q here, want %q; %v", o, state, want, err)
+		}
+	}
+	for o := range uint32(3) {
+		h.Lay(o, []byte("7"))
+	}
+	h.Tell(0, event())
+	lies(0, "")
+	h.Leave(1)
+	lies(1, "")
+	h.Vacate(2, []byte("9"))
+	lies(2, "7")
+	h.End()
+	if ref := h.Seat(2); ref != nil || h.made.Load() != 1 {
+		t.Errorf("%d actors were made", h.made.Load())
+	}
+}
