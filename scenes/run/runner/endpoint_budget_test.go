@@ -166,8 +166,16 @@ func TestResumeWithAnotherEndpointBudget(t *testing.T) {
 		t.Errorf("replay %+v, %v", again, err)
 	}
 	dir = filepath.Join(t.TempDir(), "run")
-	_, none := serve(t, mock.Options{}, endpoint.Definition{})
-	run(t, p, Options{Dir: dir, Agents: 1, Ticks: 1, Endpoints: none})
+	m, none := serve(t, mock.Options{}, endpoint.Definition{})
+	began := make(chan *Runner, 1)
+	m.at[1] = func() { (<-began).Interrupt() }
+	if r, err = Start(p, Options{Dir: dir, Agents: 1, Ticks: 3, Endpoints: none}); err != nil {
+		t.Fatal(err)
+	}
+	began <- r
+	if !wait(t, r).Resumable {
+		t.Fatal("it was not interrupted")
+	}
 	if _, err := Resume(dir, Options{Endpoints: to}); protocol.KindOf(err) != protocol.KindConflict || !strings.Contains(err.Error(), "nobody counted") {
 		t.Error(err)
 	}
