@@ -36,7 +36,7 @@ func (w *waste) allows(risk float64, ahead int) bool {
 	if risk == 0 {
 		return true
 	}
-	used := (float64(w.wasted) + w.risky/4) / (margin*w.most*float64(w.calls) + early)
+	used := (float64(w.wasted) + w.risky/4) / (w.most*float64(w.calls)*margin + early)
 	if used >= 1 {
 		return false
 	}

@@ -83,14 +83,6 @@ func (s *StageState) seeded(seed uint64) {
 	}
 }
 
-// SeedOr is the seed in force; unknown if an older snapshot did not know it.
-func (s *StageState) SeedOr(unknown uint64) uint64 {
-	if s.Seed == nil {
-		return unknown
-	}
-	return *s.Seed
-}
-
 // hears reports whether the script looks at an event.
 func (x *scripting) hears(f *bus.Routed) bool {
 	return x != nil && f.Released == 0 && x.machine.Types[f.Type]

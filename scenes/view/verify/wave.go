@@ -120,6 +120,14 @@ func (v *verifier) started(r protocol.Record) error {
 	return err
 }
 
+// seed is the one in force. A walk from an older snapshot does not know which one that is before the first fork.
+func (v *verifier) seed() uint64 {
+	if seed := v.state.Seed; seed != nil {
+		return *seed
+	}
+	return v.made.Seed
+}
+
 // control gives the stage what was asked of the scene from outside before the wave.
 func (v *verifier) control() error {
 	for _, r := range v.given {
