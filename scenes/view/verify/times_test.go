@@ -50,7 +50,7 @@ func TestTimeThatGoesBack(t *testing.T) {
 // A wave in which somebody changed the stopped run is held to that, too.
 func TestTheTimeOfAForkGoesBack(t *testing.T) {
 	for _, clock := range []agenda.ClockKind{agenda.Virtual, agenda.Realtime} {
-		s, set := busy(t), scenestest.Settings{Stop: &agenda.Stop{After: protocol.Duration(6 * time.Second)}, Clock: clock, InterruptAt: 5}
+		s, set := busy(t), scenestest.Settings{Stop: &agenda.Stop{After: protocol.Duration(time.Hour)}, Clock: clock, InterruptAt: 5}
 		synctest.Test(t, func(t *testing.T) {
 			if r := s.Run(t, set); r.Err != nil || r.Final {
 				t.Fatal(r)
