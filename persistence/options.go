@@ -109,7 +109,9 @@ type Traces struct {
 	// counts as any trace until the index is rebuilt.
 	Rule byte
 	// Of calls yield with every trace of a fact, if any; yield keeps nothing. It
-	// must take any bytes. The writer and readers call it at once. Set with Rule.
+	// must take any bytes and must not panic: the journal's writer calls it on a goroutine of
+	// its own, where a panic ends the process. The writer and readers call it at the same
+	// time. Set with Rule.
 	Of func(kind string, data []byte, yield func(trace []byte))
 }
 

@@ -32,7 +32,7 @@ func SizeOf(v any, limit int) int {
 			return limit + 1
 		}
 		return n
-	case interface{ Size(limit int) int }: // a value that is not made yet; last, for to look for a method takes long
+	case interface{ Size(limit int) int }: // a value that is not made yet; last, because looking for a method is slow
 		return x.Size(limit)
 	}
 	return ValueBytes

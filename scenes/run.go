@@ -236,7 +236,7 @@ func (r *Run) launch() error {
 	}
 	over, end := context.WithCancel(context.Background())
 	r.stage = &stage{
-		scene: sc, machine: machine, progress: r.Progress, series: series.New(sc.Simulation().Report), report: r.ended,
+		scene: sc, clock: time.Now, machine: machine, progress: r.Progress, series: series.New(sc.Simulation().Report), report: r.ended,
 		rests: make(chan struct{}, 1), over: over, end: end, measured: measured{phase: metrics.PhaseTurns},
 		doing: timing.NewDoing(sc.doers(), sc.Class, sc.Size(), doingOf(state.Agenda)),
 	}

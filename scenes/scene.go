@@ -53,8 +53,7 @@ type scene struct {
 	// the scene's actors.
 	shown   atomic.Pointer[machines.View]
 	budgets atomic.Pointer[[]budget.Line] // likewise
-	latest  atomic.Int64                  // protocol.Time that now gave last; at the start that of the last wave
-	setBack time.Duration                 // by which the wall clock is behind the time of the scene
+	latest  atomic.Int64                  // protocol.Time that the stage read last; at the start that of the last wave
 
 	// alarms counts the turns with critical events that are on their way to the stage.
 	alarms atomic.Int32
@@ -119,15 +118,5 @@ func (s *scene) asked(to string, q *effect.Ask, x *effect.Answered, took time.Du
 
 // actorName is unique in the process.
 func (s *scene) actorName(actor string) string { return cmp.Or(s.options.Name, s.ID) + "/" + actor }
-
-// now is the time of the realtime clock: that of the wall clock, and later by as much as the wall clock was set back, also
-// while the scene was stopped. Only the stage calls it. Mailboxes use the same time until the next call.
-func (s *scene) now() protocol.Time {
-	t := protocol.TimeOf(time.Now())
-	s.setBack = max(s.setBack, s.seen().Sub(t))
-	t = t.Add(s.setBack)
-	s.latest.Store(int64(t))
-	return t
-}
 
 func (s *scene) seen() protocol.Time { return protocol.Time(s.latest.Load()) }

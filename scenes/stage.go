@@ -31,6 +31,8 @@ type stage struct {
 	machine *machines.Stage
 	self    *actors.Ref
 
+	clock            func() time.Time
+	setBack          time.Duration // by which the wall clock is behind the time of the scene
 	tick, tickBeside *time.Timer
 	gatherers        []*actors.Ref        // virtual clock
 	errands          int                  // that they were given
@@ -82,10 +84,20 @@ func (st *stage) Receive(env *protocol.Envelope) error {
 	return err
 }
 
-// moment reads the wall clock and the alarms; on the virtual clock it is empty.
+// now is the time of the realtime clock: that of the wall clock, and later by as much as the wall clock was set back, also
+// while the scene was stopped. Mailboxes use the same time until the next call.
+func (st *stage) now() protocol.Time {
+	t := protocol.TimeOf(st.clock())
+	st.setBack = max(st.setBack, st.seen().Sub(t))
+	t = t.Add(st.setBack)
+	st.latest.Store(int64(t))
+	return t
+}
+
+// moment reads the clock and the alarms; on the virtual clock it is empty.
 func (st *stage) moment() (m machines.Moment) {
 	if st.Clock == agenda.Realtime {
-		m.Wall, m.Alarms = st.now(), int(st.alarms.Load())
+		m.Time, m.Alarms = st.now(), int(st.alarms.Load())
 	}
 	return m
 }

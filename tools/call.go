@@ -18,7 +18,7 @@ import (
 // Call is one call of a tool, with parameters that were bound and checked.
 type Call struct {
 	Tool    *manifest.Tool
-	Params  map[string]any // a value; shared, read-only
+	Params  map[string]any // a value; shared, read-only: a function that changes it spoils later turns
 	Key     string         // for servers that do their work once for each key
 	Attempt int            // from 1
 	// Secrets are values that the tool asks for and was granted, by name. They are in no

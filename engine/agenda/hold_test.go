@@ -73,7 +73,7 @@ func TestAGateOfOneWhoComes(t *testing.T) {
 	expect(t, wakes(s, at(20), func(now protocol.Time, woken []uint32) { ends(s, now, woken) }), "0s[0]", "7s[1]")
 }
 
-// Who is gated after it heard something is not woken for that until its gate opens, and a gate that lets something critical
+// An agent that is gated after it heard something is not woken for that until its gate opens, and a gate that lets something critical
 // through can be closed to it.
 func TestAGateAfterAnEvent(t *testing.T) {
 	s := New(config(Timing{}, Timing{}))

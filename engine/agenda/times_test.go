@@ -14,7 +14,7 @@ import (
 
 // Promise 1, whatever masks the reasons of an agent to be woken and whatever ends the mask: latencies and their
 // interruptions, ceilings, rests, gates, turns of an order, waits for readers, failures, who leaves and comes again, sleep.
-// The next moment is behind the last one, and who has heard something that it may be woken for is woken a tick later, or
+// The next moment is after the last one. An agent that has heard something that it may be woken for is woken a tick later, or
 // when its latency and its ceiling let it. A fold, which takes nobody off the agenda, and a restored state agree.
 func TestTimesAfterMasks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -251,8 +251,8 @@ func (m *masks) agree() {
 	}
 }
 
-// due holds that who is owed a turn, and nothing keeps from it, has it at the next moment that its latency and its
-// ceiling allow.
+// due holds that an agent that is owed a turn and that nothing holds back has it at the next moment that its latency and
+// its ceiling allow.
 func (m *masks) due(o uint32) {
 	sl, got := &m.live.slots[o], m.live.wake(o)
 	masked := sl.givenUp || sl.blocked || sl.resting || sl.gates != 0

@@ -86,9 +86,12 @@ func (t *Turn) Lookup(root string) (any, bool) {
 	if root == "goals" {
 		return t.goals.Active(), true
 	}
+	if root != "self" {
+		return nil, false
+	}
 	self := maps.Clone(t.m.self())
 	self["private_state"] = t.own.Private
-	return self, root == "self"
+	return self, true
 }
 
 // self is what workflows know of their agent; nobody changes it. It is made once, because it is a tenth

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"maps"
+	"reflect"
 	"testing"
 )
 
@@ -9,7 +10,7 @@ import (
 // makes it anew.
 func TestSelfIsMadeOnce(t *testing.T) {
 	m := consultant(t, nil, map[string]any{"q": "when"})
-	before := maps.Clone(m.self())
+	made, before := reflect.ValueOf(m.self()).Pointer(), maps.Clone(m.self())
 	turn := &Turn{m: m, wake: &Wake{}}
 	for name, lookup := range map[string]func(string) (any, bool){"model": turn.Lookup, "goal": goalEnv{turn}.Lookup} {
 		if v, ok := lookup("self"); !ok || !maps.Equal(m.self(), before) {
@@ -18,6 +19,9 @@ func TestSelfIsMadeOnce(t *testing.T) {
 		if v, ok := lookup("nobody"); ok {
 			t.Errorf("a condition of a %s reads %v of nobody", name, v)
 		}
+	}
+	if reflect.ValueOf(m.self()).Pointer() != made {
+		t.Error("it is made again")
 	}
 	other := *m.Def
 	other.self = map[string]any{"name": "Other"}

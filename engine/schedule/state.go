@@ -51,7 +51,7 @@ type row struct {
 	class   int32
 	status  status
 	why     Reason
-	risk    float64 // of its call, when that was refused last
+	risk    float64 // while it is asking: of its call, when that was refused last
 	from    Cell    // where it was before its last turn
 	reached Tick    // the farthest that it was before it was set back
 	turns   []turn  // ended, ahead of the committed run; oldest first

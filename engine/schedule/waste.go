@@ -16,7 +16,7 @@ const (
 	// early is how many calls may be wasted before there is a share to speak of: what a
 	// run pays for learning.
 	early = 20
-	// hurry is the number of turns ahead at which a risk counts double: who is far ahead holds up nobody, and
+	// hurry is the number of turns ahead at which a risk counts double: an agent far ahead holds up nobody, and
 	// can make its call later, when less may come between.
 	hurry = 10
 	// tight is the share of what may be wasted from which on a lead counts more.
@@ -30,13 +30,13 @@ func newWaste(c Config) waste { return waste{theta: c.Threshold, most: c.MaxWast
 // to add. (All of it would be too careful: calls of one turn are lost together, and most
 // are settled long before the bound is near.)
 //
-// A lead counts more than in proportion, so that who is a few turns ahead may risk almost as much as the last one. Near
+// A lead counts more than in proportion, so that an agent a few turns ahead may risk almost as much as the last one. Near
 // the bound it counts without limit: what is left is kept for those that hold up others.
 func (w *waste) allows(risk float64, ahead int) bool {
 	if risk == 0 {
 		return true
 	}
-	used := (float64(w.wasted) + w.risky/4) / (margin*w.most*float64(w.calls) + early)
+	used := (float64(w.wasted) + w.risky/4) / (w.most*float64(w.calls)*margin + early)
 	if used >= 1 {
 		return false
 	}

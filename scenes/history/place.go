@@ -42,6 +42,20 @@ func PlaceAt(journal Journal, cut persistence.Wave, seed uint64) (Place, error) 
 	return p, err
 }
 
+// SeedIn is the seed in force behind the last wave of a state. seed is that of the run, for a state that was read from an
+// older snapshot of a history that has lost its beginning.
+func SeedIn(state *machines.StageState, journal Journal, seed uint64) (uint64, error) {
+	if state.Seed != nil {
+		return *state.Seed, nil
+	}
+	through, err := journal.Wave(state.Agenda.Wave)
+	if err != nil {
+		return 0, err
+	}
+	p, err := PlaceAt(journal, through, seed)
+	return p.Seed, err
+}
+
 func ofSeed(change string) bool { return strings.HasPrefix(change, "seed=") }
 
 // Changes are those of a fork that keeps the flags of the run, with its own. The last one of a key counts.

@@ -93,10 +93,10 @@ func (s *Stage) waitsForRest() bool {
 		return true
 	}
 	if s.halt.resting == 0 {
-		s.halt.resting = s.now.Wall
-		s.tickAt(s.now.Wall.Add(patience))
+		s.halt.resting = s.now.Time
+		s.tickAt(s.now.Time.Add(patience))
 	}
-	if s.now.Wall.Sub(s.halt.resting) < patience || s.halt.Final && s.flight.Has(uint32(s.scene.OwnOrdinal())) {
+	if s.now.Time.Sub(s.halt.resting) < patience || s.halt.Final && s.flight.Has(uint32(s.scene.OwnOrdinal())) {
 		return true
 	}
 	s.halt.resting, s.snapshot.last = 0, s.mark()

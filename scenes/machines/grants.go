@@ -9,7 +9,7 @@ import (
 func (w *wave) turnMerged(o uint32) {
 	w.Spending.Merged(o)
 	if w.realtime() { // it gives back what it had reserved and did not take
-		w.grant(w.now.Wall)
+		w.grant(w.now.Time)
 	}
 }
 
@@ -19,7 +19,7 @@ func (w *record) turnCut(o uint32, over bool) (err error) {
 		err = w.keepOwn(&agenda.TurnAbandoned{Agent: o, Took: took})
 	}
 	if w.realtime() {
-		w.grant(w.now.Wall)
+		w.grant(w.now.Time)
 	}
 	return err
 }

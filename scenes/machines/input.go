@@ -188,7 +188,7 @@ type Effect struct {
 	Agents   []uint32 // of a wake; nil = Agent alone
 	Service  int      // index into [Services]
 	Wave     uint64
-	At       protocol.Time // scene time of a fact, a wake, requests; wall clock time of a tick
+	At       protocol.Time // scene time of a fact, a wake, requests, a tick
 	Actor    string        // that decided the fact, or that is restored
 	Kind     string        // of the fact; of a wake: the workflow, "" = the agents' own
 	Data     protocol.Raw  // the encoded fact; the requests to a service

@@ -65,7 +65,7 @@ func (s *Stage) begin(in *Begin) error {
 
 func (s *Stage) startTime() protocol.Time {
 	if s.realtime() {
-		return s.now.Wall
+		return s.now.Time
 	}
 	return protocol.TimeOf(s.scene.Simulation().StartTime)
 }
@@ -243,7 +243,7 @@ func (s *Stage) stops() (reason string, at protocol.Time) {
 	case s.until():
 		reason = agenda.StoppedByCondition
 	case s.realtime():
-		if end, why := s.TimeLimit(); why != "" && s.now.Wall >= end {
+		if end, why := s.TimeLimit(); why != "" && s.now.Time >= end {
 			reason = why
 		}
 	}

@@ -61,7 +61,7 @@ func (s *Stage) nextVirtual() error {
 		return s.runLifecycle(knowledge.MomentEmbed)
 	}
 	at, some, expires, ordered := s.soonest()
-	if end, reason := s.TimeLimit(); reason != "" && (some && at >= end || s.Agenda.Now >= end) { // a fork may begin behind its limit
+	if end, reason := s.TimeLimit(); reason != "" && (some && at >= end || s.Agenda.Now >= end) { // a fork may begin after its limit
 		s.halt.stop(reason, end)
 		return s.next()
 	}
@@ -109,7 +109,7 @@ func (s *Stage) soonest() (at protocol.Time, some, expires bool, ordered int) {
 // by it. On the realtime clock it is now.
 func (s *Stage) coming() protocol.Time {
 	if s.realtime() {
-		return s.now.Wall
+		return s.now.Time
 	}
 	if reason, at := s.stops(); reason != "" || s.embeds(s.Agenda.Now) {
 		return max(at, s.Agenda.Now)
@@ -131,7 +131,7 @@ func (s *Stage) comesToRest() bool { return s.halt.asked() || s.snapshotDue() }
 func (s *Stage) moment() protocol.Time {
 	switch {
 	case s.realtime():
-		return s.now.Wall
+		return s.now.Time
 	case s.wave != nil:
 		return s.wave.time
 	}

@@ -17,7 +17,7 @@ import (
 // nextRealtime wakes the agents that are due and closes a wave over the turns that
 // have arrived.
 func (s *Stage) nextRealtime() error {
-	now := s.now.Wall
+	now := s.now.Time
 	if at := s.expiring(); at != 0 && at <= now {
 		return s.expire(now)
 	}
@@ -113,7 +113,7 @@ func (s *Stage) tickAt(at protocol.Time) { s.effect(Effect{Act: ActTick, At: at}
 
 // tickBeside sets the second timer for the end of inflight.Patience.
 func (s *Stage) tickBeside() {
-	s.effect(Effect{Act: ActTickBeside, At: s.now.Wall.Add(inflight.Patience)})
+	s.effect(Effect{Act: ActTickBeside, At: s.now.Time.Add(inflight.Patience)})
 }
 
 // abandoned reports whether a turn, or a failure, is of an agent that was removed meanwhile. In verify
@@ -152,5 +152,5 @@ func (s *Stage) UrgentUnderWay(now Moment) bool {
 	if !s.realtime() || s.phase == phaseDone || s.phase == phaseTurns || s.phase == phaseSnapshot || s.flight.OthersTurn() {
 		return false
 	}
-	return now.Alarms > 0 || s.wave != nil && s.wave.urgent || len(s.flight.urgent) > 0 || s.flight.UrgentUnderWay(now.Wall)
+	return now.Alarms > 0 || s.wave != nil && s.wave.urgent || len(s.flight.urgent) > 0 || s.flight.UrgentUnderWay(now.Time)
 }

@@ -110,7 +110,7 @@ func (s *shared) show(v *View, at protocol.Time) {
 
 // Moment comes with every input. On the virtual clock no decision depends on it.
 type Moment struct {
-	Wall   protocol.Time // the wall clock's time
+	Time   protocol.Time // of the scene on the realtime clock: that of the wall clock, or later if that was set back
 	Alarms int           // turns with critical events that are on their way to the stage
 }
 

@@ -199,7 +199,7 @@ func (p *stagePlayer) input(words []string, arg string) machines.Input {
 // pass lets time pass on the realtime clock.
 func (p *stagePlayer) pass(d string) {
 	if d != "" {
-		p.now.Wall = p.now.Wall.Add(p.duration(d))
+		p.now.Time = p.now.Time.Add(p.duration(d))
 	}
 }
 
@@ -266,7 +266,7 @@ func (p *stagePlayer) setUp() {
 		p.t.Fatal(err)
 	}
 	p.start = protocol.TimeOf(p.made.Simulation().StartTime)
-	p.now.Wall = p.start
+	p.now.Time = p.start
 	p.configure()
 }
 

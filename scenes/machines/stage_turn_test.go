@@ -27,7 +27,7 @@ import (
 // had reached it when it was woken.
 func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 	id := p.made.Name(o)
-	in, at := &machines.TurnsEnded{Span: &span.Span{}}, p.now.Wall
+	in, at := &machines.TurnsEnded{Span: &span.Span{}}, p.now.Time
 	if p.made.Clock == agenda.Virtual {
 		at = p.begun[o]
 	}

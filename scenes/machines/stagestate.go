@@ -160,7 +160,7 @@ func (s *StageState) Apply(r protocol.Record, fact protocol.Fact) (err error) {
 	return err
 }
 
-// GoesBack reports that the next wave would be at an earlier time than the last one, and says so. No stage leaves such a
+// GoesBack reports whether the next wave would be earlier than the last one; told says it for people. No stage leaves such a
 // history; an older one may have, on the realtime clock when the clock of its machine was set back.
 func (s *StageState) GoesBack(at protocol.Time) (told string, yes bool) {
 	if d := s.Agenda; d.Wave > 0 && at < d.Now {

@@ -13,6 +13,7 @@ import (
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
+	"tavernsim/scenes/view/inspect"
 )
 
 // A fork keeps the flags and the project of the run that it is of. Before the place where that run was forked itself they
@@ -173,4 +174,42 @@ func TestForkWithoutABeginning(t *testing.T) {
 			t.Errorf("%v: %+v, %+v", err, r, r.Scenes[0].Verify.Difference)
 		}
 	}
+	of, err := rundir.Open(town)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := of.Manifest.Seeds[of.Manifest.Scenes[0]]
+	of.Close()
+	for wave, want := range map[uint64]uint64{begin: before, begin + 6: before, begin + 7: seed} {
+		if got := seedAt(t, first, wave); got != want {
+			t.Errorf("at wave %d of %d the fork has seed %d, want %d", wave, begin, got, want)
+		}
+	}
+}
+
+// seedAt is the seed with which an agent of a run with one scene would decide after a wave.
+func seedAt(t *testing.T, dir string, wave uint64) uint64 {
+	t.Helper()
+	run, err := inspect.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	s, err := run.Scene("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, err := s.Journal().Wave(wave)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, err := s.Made()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _, seed, err := s.AgentAt(made.Name(0), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seed
 }

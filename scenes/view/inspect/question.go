@@ -3,7 +3,6 @@ package inspect
 import (
 	"slices"
 
-	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/prompt"
@@ -12,6 +11,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/protocol/bound"
 	"tavernsim/protocol/picture"
+	"tavernsim/scenes/history"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/view/factjson"
 	"tavernsim/scenes/view/verify"
@@ -61,14 +61,11 @@ func (s *Scene) questions(d *Deliberation, t *turnFacts, state *machines.State) 
 	if err != nil {
 		return err
 	}
-	again := verify.Single{Scene: made, Codec: s.codec, State: state, Agent: o, Seed: made.Seed, At: t.at, End: t.end}
+	again := verify.Single{Scene: made, Codec: s.codec, State: state, Agent: o, At: t.at, End: t.end}
 	if again.Records, err = s.records(d.Agent, t); err != nil {
 		return err
 	}
-	if state.Seed != nil { // of a history that has lost its beginning, no fact says it
-		again.Seed = *state.Seed
-	}
-	if again.Seed, err = s.seed(again.Seed, t.first); err != nil {
+	if again.Seed, err = history.SeedIn(state.StageState, s.journal, made.Seed); err != nil {
 		return err
 	}
 	d.Differs, err = again.Again(func(q *effect.Ask) {
@@ -149,18 +146,4 @@ func (s *Scene) records(id string, t *turnFacts) (list []protocol.Record, err er
 		return nil
 	})
 	return list, err
-}
-
-// seed is the seed in force when a fact was kept: a fork may have changed it.
-func (s *Scene) seed(seed, before uint64) (uint64, error) {
-	err := s.facts(persistence.Query{To: before, Kinds: []string{agenda.FactStarted, agenda.FactForked}}, func(_ protocol.Record, f protocol.Fact) error {
-		switch x := f.(type) {
-		case *agenda.Started:
-			seed = x.Seed
-		case *agenda.Forked:
-			seed = x.Seed
-		}
-		return nil
-	})
-	return seed, err
 }

@@ -43,10 +43,10 @@ func (s *Scene) AgentAt(id string, wave persistence.Wave) (state *machines.State
 	if err = s.agent(id); err != nil {
 		return nil, 0, 0, err
 	}
-	if seed, err = s.seed(s.run.Manifest.Seeds[s.ID], wave.Last); err != nil {
+	if state, o, err = s.withAgent(wave, id); err != nil {
 		return nil, 0, 0, err
 	}
-	state, o, err = s.withAgent(wave, id)
+	seed, err = history.SeedIn(state.StageState, s.journal, s.run.Manifest.Seeds[s.ID])
 	return state, o, seed, err
 }
 

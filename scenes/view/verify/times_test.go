@@ -46,3 +46,32 @@ func TestTimeThatGoesBack(t *testing.T) {
 		}
 	}
 }
+
+// A wave in which somebody changed the stopped run is held to that, too.
+func TestTheTimeOfAForkGoesBack(t *testing.T) {
+	for _, clock := range []agenda.ClockKind{agenda.Virtual, agenda.Realtime} {
+		s, set := busy(t), scenestest.Settings{Stop: &agenda.Stop{After: protocol.Duration(time.Hour)}, Clock: clock, InterruptAt: 5}
+		synctest.Test(t, func(t *testing.T) {
+			if r := s.Run(t, set); r.Err != nil || r.Final {
+				t.Fatal(r)
+			}
+		})
+		s.JournalIn(t, s.Dir, persistence.Options{}, func(j *persistence.Journal) {
+			if _, err := history.Fork(s.Made(t, set), j, history.Options{}, &agenda.Forked{Parent: "s", Seed: 1}, nil); err != nil {
+				t.Fatal(err)
+			}
+		})
+		forked := false
+		back := s.Rewrite(t, func(r *protocol.Record) {
+			if forked = forked || r.Kind == agenda.FactForked; forked {
+				r.Time = r.Time.Add(-4 * time.Second)
+			}
+		})
+		if r := run(t, s, set, 1); r.Difference != nil {
+			t.Errorf("%s: %+v", clock, r.Difference)
+		}
+		if r := run(t, back, set, 1); r.Difference == nil || !strings.Contains(r.Difference.Reason, "goes back") {
+			t.Errorf("%s: %+v", clock, r.Difference)
+		}
+	}
+}

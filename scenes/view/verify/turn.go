@@ -182,7 +182,7 @@ func (v *verifier) redo(t *turn) {
 		return
 	}
 	m.Lend(v.spaces.get())
-	wake := machines.Wake(v.made, m, t.view, t.wake.Wave, t.wake.At, v.seed, t.wake.Kind)
+	wake := machines.Wake(v.made, m, t.view, t.wake.Wave, t.wake.At, v.seed(), t.wake.Kind)
 	wake.Before = t.before
 	d, err := t.play(m, wake, v.codec, v.tells(t, m))
 	switch {

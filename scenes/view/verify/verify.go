@@ -114,16 +114,13 @@ type Options struct {
 // Run decides a journal again and returns what it found, with the state at the
 // end of the walk. A difference is no error: it is in the report.
 func Run(ctx context.Context, made *setup.Scene, journal history.Journal, opt Options) (*Report, *machines.State, error) {
-	own := *made // its seed is that of the beginning: see seen
+	own := *made // its seed is that of the beginning: see started
 	made = &own
-	v := &verifier{ctx: ctx, opt: opt, made: made, codec: machines.NewCodec(), seed: made.Seed, unsure: map[uint32]bool{}}
+	v := &verifier{ctx: ctx, opt: opt, made: made, codec: machines.NewCodec(), unsure: map[uint32]bool{}}
 	v.report = &Report{Scene: made.ID, From: journal.Begin().Number, Taken: map[string]uint64{}}
 	var err error
 	if v.state, err = history.FoldTo(made, journal, v.report.From, history.Options{NoSnapshots: true}); err != nil {
 		return nil, nil, err
-	}
-	if v.state.Seed != nil { // a fork behind the beginning of what is kept may have changed it
-		v.seed = *v.state.Seed
 	}
 	through := journal.Durable()
 	if opt.Through != nil {
@@ -156,8 +153,7 @@ type verifier struct {
 	// unsure are agents that may have perceived something else than a fold knows:
 	// there was no room in the inbox, or a mailbox refused something.
 	unsure map[uint32]bool
-	seed   uint64 // in force: a fork may change it
-	forks  int    // before the walk
+	forks  int // before the walk
 	spaces spaces
 
 	facts *reading

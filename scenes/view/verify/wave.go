@@ -100,8 +100,8 @@ func (v *verifier) takeWave(reason string) error {
 		if !ok {
 			return v.differs("the journal ends within a wave", nil, nil)
 		}
-		if err := v.seen(r); err != nil {
-			return err
+		if back, yes := v.state.GoesBack(r.Time); yes && r.Kind == agenda.FactWaveClosed {
+			return v.differs(back, &r, nil)
 		}
 		v.report.Taken[reason]++
 		if err := v.state.Apply(v.pass()); err != nil {
@@ -111,22 +111,21 @@ func (v *verifier) takeWave(reason string) error {
 	return nil
 }
 
-// seen notes what a fact from outside changes for the walk.
-func (v *verifier) seen(r protocol.Record) error {
-	if r.Kind != agenda.FactStarted && r.Kind != agenda.FactForked {
-		return nil
-	}
+// started takes the seed of the scene from its first fact: that of the run may be of a fork.
+func (v *verifier) started(r protocol.Record) error {
 	f, err := v.codec.ReadFact(r.Kind, r.Data)
-	if err != nil {
-		return err
+	if x, ok := f.(*agenda.Started); ok {
+		v.made.Seed = x.Seed
 	}
-	switch x := f.(type) {
-	case *agenda.Started: // the scene's seed is that of the last fork
-		v.seed, v.made.Seed = x.Seed, x.Seed
-	case *agenda.Forked:
-		v.seed = x.Seed
+	return err
+}
+
+// seed is the one in force. A walk from an older snapshot does not know which one that is before the first fork.
+func (v *verifier) seed() uint64 {
+	if seed := v.state.Seed; seed != nil {
+		return *seed
 	}
-	return nil
+	return v.made.Seed
 }
 
 // control gives the stage what was asked of the scene from outside before the wave.
@@ -241,7 +240,7 @@ func (v *verifier) begin() error {
 		if r.Kind != agenda.FactStarted {
 			return v.differs("a history begins with "+agenda.FactStarted, &r, nil)
 		}
-		if err := v.seen(r); err != nil {
+		if err := v.started(r); err != nil {
 			return err
 		}
 		return v.decide(&machines.Begin{})
@@ -282,7 +281,7 @@ func (v *verifier) failures(actor string) (list []*agenda.ActorFailed, err error
 // decide gives the stage an input, holds the facts that come of it to the recorded
 // ones, and notes what else the stage wishes for.
 func (v *verifier) decide(in machines.Input) error {
-	effects, err := v.stage.Decide(machines.Moment{Wall: v.realtime.now}, in)
+	effects, err := v.stage.Decide(machines.Moment{Time: v.realtime.now}, in)
 	if err != nil {
 		return err
 	}
