@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 
-	"tavernsim/llm"
 	"tavernsim/protocol"
 )
 
@@ -18,11 +17,8 @@ func (s *Set) Alike(q *protocol.ModelRequest) string {
 	if t := cmp.Or(q.Temperature, a.Params.Temperature); t == nil || *t != 0 {
 		return ""
 	}
-	var steps []llm.Step // which the fact of the answer has
-	if c != nil {
-		steps = c.steps
-	}
 	asks := a.filled(q)
+	steps := cmp.Or(c, &choice{}).steps // which the fact of the answer has
 	if question := a.question(asks); !a.known(question, asks) {
 		return string(s.AppendChoice(fmt.Appendf(nil, "%s %s %d %v ", question, a.file, q.Timeout, steps), q))
 	}

@@ -126,20 +126,6 @@ func (c *call) enter() {
 	}
 }
 
-// await waits at the gate. What the call has waited for another one is a part of its time, and of its patience unless that
-// begins anew.
-func (c *call) await(anew bool) {
-	left, most := time.Until(c.waiting), cmp.Or(c.chosen.Patience, patience)
-	if !anew {
-		most += min(0, left)
-	}
-	c.move(finds, waits)
-	c.gate.Enter(&c.Call, max(0, left), most)
-	if !c.retake(true) { // an answer that came before it was there
-		c.look()
-	}
-}
-
 const (
 	// patience bounds the wait for an attempt: with a rate of 60 a minute the last of
 	// 1,000 requests of a wave waits for 17 minutes.

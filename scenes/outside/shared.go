@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"tavernsim/engine/agent/effect"
 	"tavernsim/llm"
@@ -171,6 +172,20 @@ func (c *call) follow(class limit.Class) bool {
 		c.look()
 	}
 	return answer != nil || waits
+}
+
+// await waits at the gate. What the call has waited for another one is a part of its time, and of its patience unless that
+// begins anew.
+func (c *call) await(anew bool) {
+	left, most := time.Until(c.waiting), cmp.Or(c.chosen.Patience, patience)
+	if !anew {
+		most += min(0, left)
+	}
+	c.move(finds, waits)
+	c.gate.Enter(&c.Call, max(0, left), most)
+	if !c.retake(true) { // an answer that came before it was there
+		c.look()
+	}
 }
 
 // share gives the answer to a call to those that are alike, before the gate lets one of them out. A failure is nobody
