@@ -103,6 +103,24 @@ func TestAppendChoice(t *testing.T) {
 	}
 }
 
+// Why a route went on is in the facts, so answers after other failures are not shared.
+func TestAlikeByWhatFailed(t *testing.T) {
+	_, to := cloud(t)
+	r := "kind: route\nroute: [{use: one}]\nfallback: [{use: two}]\n"
+	s := set(t, Options{Files: files("r", r, "one", thinker, "two", strings.Replace(thinker, "small", "large", 1)), Endpoints: to, Default: "models/r.yaml"})
+	alike := func(o llm.Outcome) string {
+		zero := 0.0
+		q := ask("")
+		q.Temperature = &zero
+		s.Route(q)
+		s.Next(q, &protocol.ModelAnswer{}, &llm.Failure{Outcome: o})
+		return s.Alike(q)
+	}
+	if quota := alike(llm.OutcomeQuota); quota == "" || quota != alike(llm.OutcomeQuota) || quota == alike(llm.OutcomeUnavailable) {
+		t.Errorf("%q, %q", quota, alike(llm.OutcomeUnavailable))
+	}
+}
+
 // A fallback is for outcomes; those behind one that was taken remain, and those of an
 // outer route come after. The time of what failed is added.
 func TestFallback(t *testing.T) {

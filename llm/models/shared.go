@@ -18,8 +18,9 @@ func (s *Set) Alike(q *protocol.ModelRequest) string {
 		return ""
 	}
 	asks := a.filled(q)
+	steps := cmp.Or(c, &choice{}).steps // which the fact of the answer has
 	if question := a.question(asks); !a.known(question, asks) {
-		return string(s.AppendChoice(fmt.Appendf(nil, "%s %s %d ", question, a.file, q.Timeout), q))
+		return string(s.AppendChoice(fmt.Appendf(nil, "%s %s %d %v ", question, a.file, q.Timeout, steps), q))
 	}
 	return ""
 }

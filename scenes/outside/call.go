@@ -34,8 +34,8 @@ type call struct {
 	made    time.Time       // when its pause is over
 	waiting time.Time       // since when it waits for its next attempt
 	then    func(*effect.Answered)
-	effect  *Effect      // nil = nothing is kept
-	same    string       // what it asks, if one answer does for all who ask it; "" = it needs its own
+	effect  *Effect // nil = nothing is kept
+	same    same
 	turn    until.Waiter // for the end of ctx
 	shadow  until.Waiter // for that of the shadow
 
@@ -81,7 +81,7 @@ func (c *call) unwatch() {
 // have been joined by the turn itself, and is paid for.
 func (c *call) stale() {
 	c.mu.Lock()
-	never := (c.phase == waits || c.phase == waitsFor) && c.flight == nil
+	never := (c.phase == waits || c.phase == follows) && c.flight == nil
 	if never {
 		c.become(ended)
 	}
@@ -122,16 +122,8 @@ func (c *call) enter() {
 	c.waiting = time.Now().Add(c.ask.Wait)
 	c.at = c.runner.waitingAt(c.gate)
 	if !c.follow(class) {
-		c.await()
+		c.await(false)
 	}
-}
-
-// await waits at the gate. What the call has waited for another one is a part of its time.
-func (c *call) await() {
-	left := time.Until(c.waiting)
-	c.move(finds, waits)
-	c.gate.Enter(&c.Call, max(0, left), cmp.Or(c.chosen.Patience, patience)+min(0, left))
-	c.look()
 }
 
 const (
@@ -166,7 +158,7 @@ func (c *call) cancelled() {
 		return
 	}
 	c.become(ended)
-	back := was == waits && flight != nil && c.free && flight.effect.Most != nil
+	back := (was == waits || was == follows) && flight != nil && c.free && flight.effect.Most != nil
 	c.mu.Unlock()
 	if back {
 		flight.TakeBack()
@@ -375,7 +367,7 @@ func (c *call) ended(x *attempt, answer *effect.Answered) {
 	c.move(out, waits)
 	again := c.gate.End(&c.Call, learnt)
 	switch {
-	case answer.Err != nil && c.retake(answer, again):
+	case answer.Err != nil && !mayHaveCost(answer) && c.retake(again):
 		return
 	case !again:
 		c.land(answer)

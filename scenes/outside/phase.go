@@ -10,13 +10,13 @@ import (
 type phase uint8
 
 const (
-	finds    phase = iota // the log, for an answer that it has or will have
-	waits                 // the gate
-	waitsFor              // another call that is alike
-	keeps                 // the log, which keeps the request
-	hands                 // the log, which keeps that another endpoint takes it over
-	out                   // the executor
-	lands                 // the log, which keeps the answer
+	finds   phase = iota // the log, for an answer that it has or will have
+	waits                // the gate
+	follows              // another call that is alike
+	keeps                // the log, which keeps the request
+	hands                // the log, which keeps that another endpoint takes it over
+	out                  // the executor
+	lands                // the log, which keeps the answer
 	ended
 )
 
@@ -33,10 +33,10 @@ func (c *call) move(from, to phase) bool {
 
 // become changes the phase; the lock is held.
 func (c *call) become(to phase) {
-	if c.at != nil && (c.phase == waits || c.phase == waitsFor) {
+	if c.at != nil && (c.phase == waits || c.phase == follows) {
 		c.at.Add(-1)
 	}
-	if c.phase = to; c.at != nil && (to == waits || to == waitsFor) {
+	if c.phase = to; c.at != nil && (to == waits || to == follows) {
 		c.at.Add(1)
 	}
 }

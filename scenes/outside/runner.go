@@ -259,8 +259,8 @@ func (r *Runner) MakeUrgent(h *Urgency) {
 	h.urgent = true
 	for _, c := range h.calls {
 		c.gate.Raise(&c.Call, limit.Urgent)
-		if c.move(waitsFor, finds) {
-			go c.await()
+		if c.move(follows, finds) {
+			go c.await(true)
 		}
 	}
 }

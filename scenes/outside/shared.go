@@ -1,8 +1,11 @@
 package outside
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"tavernsim/engine/agent/effect"
 	"tavernsim/llm"
@@ -11,25 +14,40 @@ import (
 	"tavernsim/protocol"
 )
 
-// mostShared bounds the answers that a scene keeps for requests that are alike, in bytes. The oldest go first.
-const mostShared = 32 << 20
+const (
+	// mostShared bounds the answers that a scene keeps for requests that are alike, in bytes. The oldest go first.
+	mostShared = 32 << 20
+	// besideShared is about what an answer takes beside its own bytes: its place in the map and in the order.
+	besideShared = 250
+)
 
 // shares holds the requests that are alike (llm.Sharing): one of them is sent, and the others wait for its answer as
 // values. Its lock is taken before that of a call.
 type shares struct {
-	mu    sync.Mutex
-	by    map[string]*share
-	order []string // of those with an answer, the oldest first
-	bytes int      // of answers
+	mu      sync.Mutex
+	open    map[Question]*share // that have no answer
+	answers map[Question]protocol.Raw
+	order   []Question // of the answers, the oldest first
+	bytes   int        // that they take
 }
 
-// share is one question: it has calls without an answer, or the answer.
+// share is one question that has no answer. The answer to one call is the answer to all; only those of one class wait for
+// each other, so that none waits for one that is less urgent.
 type share struct {
-	lead   *call // for whose answer others wait; nil = it has failed, and each call asks for itself
-	class  limit.Class
-	at     int64   // rank of the lead
-	calls  []*call // that have no answer yet, the lead included
-	answer protocol.Raw
+	calls map[*call]struct{}
+	lines [limit.Background - limit.Interactive + 1]line // by class
+}
+
+// line is a call and those that wait for it.
+type line struct {
+	lead   *call   // nil = the next one that comes leads
+	behind []*call // by moment; those that wait no more are among them
+}
+
+// same is what a call asks, if one answer does for all who ask it.
+type same struct {
+	question Question // "" = it needs its own
+	line     *line
 }
 
 // sharing is the provider behind an executor that knows which requests are alike; nil = there is none.
@@ -40,121 +58,140 @@ func sharing(e Executor) (s llm.Sharing) {
 	return s
 }
 
-// enter takes a new call. It gives the answer if there is one; follows = the call waits for another one. A call that
-// would leave before the one that others wait for, while that waits itself, asks in its place.
-func (s *shares) enter(c *call, class limit.Class) (answer protocol.Raw, follows bool) {
+// enter takes a new call. It gives the answer if there is one; waits = the call waits for another one. A call of an
+// earlier moment than that one, while that has not left, asks in its place. One that pauses first asks for itself: nobody is
+// to wait for its pause.
+func (s *shares) enter(c *call, class limit.Class) (answer protocol.Raw, waits bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x := s.by[c.same]
+	if answer = s.answers[c.same.question]; answer != nil {
+		return answer, false
+	}
+	x := s.open[c.same.question]
 	if x == nil {
-		x = &share{}
-		if s.by == nil {
-			s.by = map[string]*share{}
+		if s.open == nil {
+			s.open, s.answers = map[Question]*share{}, map[Question]protocol.Raw{}
 		}
-		s.by[c.same] = x
+		x = &share{calls: map[*call]struct{}{}}
+		s.open[c.same.question] = x
 	}
-	if x.answer != nil {
-		return x.answer, false
+	x.calls[c] = struct{}{}
+	l := &x.lines[class-limit.Interactive]
+	switch c.same.line = l; {
+	case c.ask.Wait > 0:
+	case l.lead == nil || l.lead == c || c.Rank.At < l.lead.Rank.At && !l.lead.sent():
+		l.lead = c
+	case c.move(finds, follows):
+		i, _ := slices.BinarySearchFunc(l.behind, c.Rank.At, func(o *call, at int64) int {
+			return cmp.Or(cmp.Compare(o.Rank.At, at), -1) // behind those of the same moment
+		})
+		l.behind = slices.Insert(l.behind, i, c)
+		return nil, true
 	}
-	x.calls = append(x.calls, c)
-	switch {
-	case x.lead == nil && len(x.calls) > 1: // each asks for itself
-	case x.lead == nil || class < x.class && !x.lead.sent() || c.Rank.At < x.at && !x.lead.sent():
-		x.lead, x.class, x.at = c, class, c.Rank.At
-	default:
-		follows = c.move(finds, waitsFor)
-	}
-	return nil, follows
+	return nil, false
 }
 
 // get gives the answer to a question; nil = there is none.
-func (s *shares) get(same string) protocol.Raw {
+func (s *shares) get(q Question) protocol.Raw {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if x := s.by[same]; x != nil {
-		return x.answer
-	}
-	return nil
+	return s.answers[q]
 }
 
 // answered keeps the answer to a call, and gives the calls that get it, too.
 func (s *shares) answered(c *call, answer protocol.Raw) (others []*call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x := s.by[c.same]
-	if x == nil || x.answer != nil {
+	x := s.open[c.same.question]
+	if x == nil {
 		return nil
 	}
-	others = slices.DeleteFunc(x.calls, func(o *call) bool { return o == c })
-	x.answer, x.calls, x.lead = answer, nil, nil
-	s.order = append(s.order, c.same)
-	for s.bytes += len(answer); s.bytes > mostShared && len(s.order) > 1; s.order = s.order[1:] {
-		s.bytes -= len(s.by[s.order[0]].answer)
-		delete(s.by, s.order[0])
+	delete(x.calls, c)
+	others = slices.Collect(maps.Keys(x.calls))
+	delete(s.open, c.same.question)
+	s.answers[c.same.question] = answer
+	s.order = append(s.order, c.same.question)
+	for s.bytes += len(answer) + besideShared; s.bytes > mostShared && len(s.order) > 1; s.order = s.order[1:] {
+		s.bytes -= len(s.answers[s.order[0]]) + besideShared
+		delete(s.answers, s.order[0])
 	}
 	return others
 }
 
 // left takes a call that ends without an answer for others, and gives those that ask now: one in its place or, if it
-// has failed, all.
-func (s *shares) left(c *call, failed bool) (next []*call) {
+// has failed, all that waited for it. sent = they waited for one that had left.
+func (s *shares) left(c *call, failed bool) (next []*call, sent bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	x := s.by[c.same]
-	if x == nil || x.answer != nil {
-		return nil
+	x := s.open[c.same.question]
+	if x == nil {
+		return nil, false
 	}
-	x.calls = slices.DeleteFunc(x.calls, func(o *call) bool { return o == c })
-	switch {
-	case len(x.calls) == 0:
-		delete(s.by, c.same)
-	case x.lead != c:
-	case failed:
-		x.lead = nil
-		next = slices.DeleteFunc(slices.Clone(x.calls), func(o *call) bool { return !o.move(waitsFor, finds) })
-	default:
-		x.lead = x.calls[0]
-		if i := slices.IndexFunc(x.calls, func(o *call) bool { return o.move(waitsFor, finds) }); i >= 0 {
-			x.lead = x.calls[i]
-			next = []*call{x.lead}
+	if delete(x.calls, c); len(x.calls) == 0 {
+		delete(s.open, c.same.question)
+	}
+	l := c.same.line
+	if l == nil || l.lead != c {
+		return nil, false
+	}
+	for l.lead = nil; len(l.behind) > 0 && (failed || l.lead == nil); l.behind = l.behind[1:] {
+		if o := l.behind[0]; o.move(follows, finds) {
+			if next = append(next, o); !failed {
+				l.lead = o
+			}
 		}
 	}
-	return next
+	return next, c.sent()
 }
 
 // sent reports whether the call has left its gate at least once.
 func (c *call) sent() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.phase == keeps || c.phase == out || c.phase == lands || c.flight != nil
+	return c.phase == keeps || c.phase == out || c.attempt != nil
 }
 
-// follow lets a call get the answer to another one that is alike, or wait for it; false = it asks itself. A request that was
-// sent before is not shared.
+// follow lets a call get the answer to another one that is alike, or wait for it; false = it asks itself.
 func (c *call) follow(class limit.Class) bool {
-	if c.to.sharing == nil || c.flight != nil {
+	if c.to.sharing == nil {
 		return false
 	}
-	if c.same = c.to.sharing.Alike(&c.ask.Model); c.same == "" {
+	name := c.to.sharing.Alike(&c.ask.Model)
+	if name == "" {
 		return false
 	}
-	answer, follows := c.runner.shares.enter(c, class)
+	c.same.question = Hash([]byte(name))
+	answer, waits := c.runner.shares.enter(c, class)
 	switch {
 	case answer != nil:
 		c.take(answer)
-	case follows:
-		if h := c.from.Urgency; h != nil && class > limit.Urgent && c.runner.Urgent(h) && c.move(waitsFor, finds) {
+	case waits:
+		if h := c.from.Urgency; h != nil && class > limit.Urgent && c.runner.Urgent(h) && c.move(follows, finds) {
 			return false // it became urgent meanwhile
 		}
 		c.look()
 	}
-	return answer != nil || follows
+	return answer != nil || waits
+}
+
+// await waits at the gate. What the call has waited for another one is a part of its time, and of its patience unless that
+// begins anew.
+func (c *call) await(anew bool) {
+	left, most := time.Until(c.waiting), cmp.Or(c.chosen.Patience, patience)
+	if !anew {
+		most += min(0, left)
+	}
+	c.move(finds, waits)
+	c.gate.Enter(&c.Call, max(0, left), most)
+	if !c.retake(true) { // an answer that came before it was there
+		c.look()
+	}
 }
 
 // share gives the answer to a call to those that are alike, before the gate lets one of them out. A failure is nobody
 // else's, as it may be chance.
 func (c *call) share(x *effect.Answered) {
-	if c.same == "" || x.Err != nil || x.Model.Finish == protocol.FinishFiltered {
+	if c.same.question == "" || x.Err != nil || x.Model.Finish == protocol.FinishFiltered {
 		return
 	}
 	if c.complete(x); x.Err != nil {
@@ -162,19 +199,19 @@ func (c *call) share(x *effect.Answered) {
 	}
 	answer := x.AppendMsg(nil)
 	for _, o := range c.runner.shares.answered(c, answer) {
-		if o.move(waitsFor, finds) || o.gate.Leave(&o.Call) && o.move(waits, finds) { // others are out, or ended
+		if o.move(follows, finds) || o.gate.Leave(&o.Call) && o.move(waits, finds) { // others are out, or ended
 			o.take(answer)
 		}
 	}
 }
 
-// retake answers a call whose attempt has failed by the answer that another one got meanwhile. again = it waits for its next
-// attempt.
-func (c *call) retake(failed *effect.Answered, again bool) bool {
-	if c.same == "" || mayHaveCost(failed) {
+// retake answers a call that is between two attempts, or has failed, by the answer that another one got meanwhile. again = it
+// waits for its next attempt.
+func (c *call) retake(again bool) bool {
+	if c.same.question == "" {
 		return false
 	}
-	answer := c.runner.shares.get(c.same)
+	answer := c.runner.shares.get(c.same.question)
 	if answer == nil || again && !c.gate.Leave(&c.Call) || !c.move(waits, finds) {
 		return false
 	}
@@ -182,20 +219,21 @@ func (c *call) retake(failed *effect.Answered, again bool) bool {
 	return true
 }
 
-// unshare lets others ask when a call has ended.
+// unshare lets others ask when a call has ended. The time in which it was out was no wait at the gate, so their patience
+// begins again.
 func (c *call) unshare(failed bool) {
-	if c.same == "" {
+	if c.same.question == "" {
 		return
 	}
-	for _, o := range c.runner.shares.left(c, failed) {
-		o.await()
+	next, sent := c.runner.shares.left(c, failed)
+	for _, o := range next {
+		o.await(sent)
 	}
 }
 
 // take answers a call by the answer to another one. It is kept as its own.
 func (c *call) take(answer protocol.Raw) {
 	x, err := effect.ReadAnswered(c.ask.Kind, answer)
-	c.same = ""
 	if err != nil || c.effect == nil || c.flight != nil { // nothing is kept, or the request was sent once and is kept
 		c.taken(finds, x, err)
 		return

@@ -78,9 +78,15 @@ type asker struct {
 }
 
 func (a *asker) ask(ctx context.Context, agent string, class limit.Class) {
-	q := &effect.Ask{Kind: effect.KindModel, Number: 1, Model: protocol.ModelRequest{Agent: agent, Messages: []protocol.ModelMessage{{Text: "What now?"}}}}
+	a.askAt(ctx, outside.From{Agent: agent, Class: class}, "What now?", 0)
+}
+
+func (a *asker) askAt(ctx context.Context, from outside.From, text string, wait time.Duration) {
+	agent := from.Agent
+	q := &effect.Ask{Kind: effect.KindModel, Number: 1, Wait: wait, Model: protocol.ModelRequest{Agent: agent, Messages: []protocol.ModelMessage{{Text: text}}}}
+	from.Scene, from.Turn, from.Virtual = "s", 1, true
 	a.wg.Add(1)
-	a.runner.Go(ctx, outside.From{Scene: "s", Agent: agent, Turn: 1, Class: class, Virtual: true}, q, func(x *effect.Answered) {
+	a.runner.Go(ctx, from, q, func(x *effect.Answered) {
 		defer a.wg.Done()
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -93,7 +99,12 @@ func (a *asker) ask(ctx context.Context, agent string, class limit.Class) {
 func alikeAt(t *testing.T, o *oracleOf, opt limit.Options) *asker {
 	t.Helper()
 	o.gate = gate.New("cloud", opt)
-	a := &asker{runner: table(t, outside.Entry{Kind: effect.KindModel, Executor: outside.Model(o, nil)}), got: map[string]string{}}
+	return askerOf(t, o)
+}
+
+func askerOf(t *testing.T, p llm.Provider) *asker {
+	t.Helper()
+	a := &asker{runner: table(t, outside.Entry{Kind: effect.KindModel, Executor: outside.Model(p, nil)}), got: map[string]string{}}
 	a.shelf = open(t, persistencetest.MemDisk(), outside.Options{})
 	a.runner.Log = a.log
 	return a
@@ -241,6 +252,111 @@ func TestTheMostUrgentAsks(t *testing.T) {
 		synctest.Wait()
 		if waits := o.gate.Load(); waits.Out != 0 || waits.Waiting != [4]int{} {
 			t.Errorf("%+v", waits)
+		}
+	})
+}
+
+// Calls wait only for one of their own class; of these the one of the earliest moment asks next.
+func TestWhoAsksNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &oracleOf{}
+		a := alikeAt(t, o, limit.Options{Concurrency: 1, Fixed: true, Kept: -1})
+		defer a.close(t)
+		a.askAt(t.Context(), outside.From{Agent: "first", Class: limit.Normal}, "Another", 0)
+		ctx, cancel := context.WithCancel(t.Context())
+		a.ask(ctx, "interrupted", limit.Normal)
+		a.ask(t.Context(), "background", limit.Background)
+		for _, at := range []protocol.Time{30, 20, 40} {
+			a.askAt(t.Context(), outside.From{Agent: fmt.Sprint(at), At: at, Class: limit.Normal}, "What now?", 0)
+		}
+		a.askAt(t.Context(), outside.From{Agent: "other", At: 25, Class: limit.Normal}, "Other", 0)
+		<-time.After(500 * time.Millisecond)
+		cancel()
+		if n := a.have(); n["answer 2"] != 4 || !slices.Equal(o.sent, []string{"first", fmt.Sprint(protocol.Time(20)), "other"}) {
+			t.Errorf("%v; sent by %v", n, o.sent)
+		}
+	})
+}
+
+// Nobody waits for the pause of another one.
+func TestWhoPausesLeadsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &oracleOf{}
+		a := alikeAt(t, o, limit.Options{Concurrency: 8, Fixed: true, Kept: -1})
+		defer a.close(t)
+		begun := time.Now()
+		a.askAt(t.Context(), outside.From{Agent: "pauses"}, "What now?", 30*time.Second)
+		a.all(3)
+		if n := a.have(); n["answer 1"] != 4 || time.Since(begun) != time.Second {
+			t.Errorf("%v after %s", n, time.Since(begun))
+		}
+	})
+}
+
+// routed is an oracle behind a route: who finds no slot within 3 seconds, and who fails, goes on to a second model.
+type routed struct {
+	*oracleOf
+	fallback bool
+}
+
+func (routed) Route(*protocol.ModelRequest) llm.Route {
+	return llm.Route{Endpoint: "cloud", Patience: 3 * time.Second}
+}
+
+func (r routed) Next(q *protocol.ModelRequest, _ *protocol.ModelAnswer, _ error) (llm.Route, bool) {
+	if !r.fallback || q.Chosen != nil {
+		return llm.Route{}, false
+	}
+	q.Chosen = "second"
+	return llm.Route{Endpoint: "second"}, true
+}
+
+func (r routed) Alike(q *protocol.ModelRequest) string {
+	if q.Chosen == nil && r.fallback {
+		return "" // the first model is faulty, say
+	}
+	return r.oracleOf.Alike(q)
+}
+
+func (routed) AppendChoice(b []byte, _ *protocol.ModelRequest) []byte { return b }
+
+func (routed) Now(*protocol.ModelRequest) (x protocol.ModelAnswer, err error) { return x, nil }
+
+// What a call waited for another one that was out is no wait for a slot.
+func TestPatienceOfThoseWhoWaitForAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &oracleOf{gate: gate.New("cloud", limit.Options{Concurrency: 4, Fixed: true, Kept: -1})}
+		o.fail = func(n int, _ *protocol.ModelRequest) *llm.Failure {
+			if n == 1 {
+				<-time.After(5 * time.Second)
+				return &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: "no"}
+			}
+			return nil
+		}
+		a := askerOf(t, routed{o, false})
+		defer a.close(t)
+		a.all(8)
+		if n := a.have(); n["invalid"] != 1 || n["transient"] != 0 || len(n) < 2 {
+			t.Error(n)
+		}
+	})
+}
+
+// Calls that have failed at one model share the answer of the next one.
+func TestFallbacksAreShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &oracleOf{gate: gate.New("cloud", limit.Options{Concurrency: 64, Fixed: true, Kept: -1})}
+		o.fail = func(n int, q *protocol.ModelRequest) *llm.Failure {
+			if q.Chosen == nil {
+				return &llm.Failure{Outcome: llm.OutcomeBadRequest, Message: "no"}
+			}
+			return nil
+		}
+		a := askerOf(t, routed{o, true})
+		defer a.close(t)
+		a.all(40)
+		if n := a.have(); n["answer 41"] != 40 || len(o.sent) != 41 || o.shared != 39 {
+			t.Errorf("%v; %d were sent, %d got an answer of theirs", n, len(o.sent), o.shared)
 		}
 	})
 }
