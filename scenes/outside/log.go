@@ -209,7 +209,7 @@ func (l *Log) Begin(e *Effect, kept func(error)) *Flight {
 		l.opts.Observe(e.Kind, "wasted")
 	}
 	l.opts.Observe(e.Kind, v.String())
-	if e.kept() {
+	if e.noted() {
 		l.keep(f)
 	} else {
 		f.asked, f.data = slices.Clip(f.data), f.data[len(f.data):]
