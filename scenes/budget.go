@@ -178,7 +178,7 @@ func failures(lost []outside.Lost) (list []*effect.Answered) {
 
 // left are the failures by which a turn charges at its end that of which it takes no answer, and what such calls of tools took: requests that it has
 // dropped, and those that it made before it failed or was cut off, and has not made again. On the virtual clock it waits for the answers
-// of those that it has dropped: what it takes does not depend on timing. On the realtime clock they count by their bounds.
+// of those that it has dropped: what it takes does not depend on timing. On the realtime clock they count by what they took or, without an answer, by their bounds.
 func (a *agentShell) left(dropped []int) (failed []*effect.Answered, calls block.Spent, waits bool) {
 	b, agent, turn := a.budget, a.machine.ID.Instance, a.machine.State.Turn+1
 	list := a.outside.Log.Left(agent, turn, func(n int) bool { return b.asked[n] != nil && b.asked[n].sent })

@@ -13,7 +13,7 @@ import (
 
 // Gate is that of one endpoint and key, for all scenes of the process.
 type Gate struct {
-	// Stuck counts attempts whose time is over and that have not returned. Who makes
+	// Stuck counts attempts that have not returned although their time has been over for a while. Who makes
 	// attempts counts them here and makes no more than Most.
 	Stuck atomic.Int32
 	// Book is the ledger of the endpoint's budget a day, in which each attempt reserves; nil =

@@ -1,11 +1,8 @@
 package outside
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +10,6 @@ import (
 	"tavernsim/engine/agent/effect"
 	"tavernsim/llm"
 	"tavernsim/llm/gate"
-	"tavernsim/llm/ledger"
 	"tavernsim/llm/limit"
 	"tavernsim/llm/until"
 	"tavernsim/protocol"
@@ -154,6 +150,7 @@ func (c *call) cancelled() {
 		c.mu.Unlock()
 		if was == out && at != nil {
 			at.End(context.Cause(c.ctx))
+			c.goesOnLate(at)
 		}
 		return
 	}
@@ -254,162 +251,6 @@ func (c *call) kept(err error) {
 		c.gate.End(&c.Call, limit.End{Outcome: llm.OutcomeCancelled})
 		c.drop(c.flight, err)
 	}
-}
-
-// defaultTimeout bounds a request that sets no bound: an executor that never
-// answers must not hold a deliberation for ever.
-const defaultTimeout = 10 * time.Minute
-
-func (c *call) timeout() time.Duration {
-	limit := cmp.Or(max(c.ask.Timeout, 0), defaultTimeout)
-	if c.to.tools != nil {
-		limit += grace
-	}
-	return limit
-}
-
-// grace is how much longer than its time a call of an executor of tools may take.
-const grace = 2 * time.Second
-
-// stopped is the error of an attempt whose executor did not return in time.
-func (c *call) stopped(x *attempt) error {
-	if c.to.tools != nil && errors.Is(x.Err(), context.DeadlineExceeded) && !c.to.MayRepeat(&c.ask) {
-		return protocol.Errorf(protocol.KindUnknownOutcome, "%s: no answer in time; it may have been carried out, and must not be repeated", c.ask.Call.Tool)
-	}
-	return llm.Stopped(x, c.to.Name())
-}
-
-// attempt is one call of the executor, and its context. The executor, or the end of its
-// time, lands it.
-type attempt struct {
-	until.Context
-	over   until.Waiter  // for its end
-	book   *ledger.Entry // nil = the endpoint has no budget a day
-	begun  time.Time
-	landed atomic.Bool
-}
-
-// stackRoom is about what an exchange over HTTP needs of a stack, in bytes.
-const stackRoom = 5 << 10
-
-// onNewStack makes an attempt on a goroutine of its own. It first makes the stack as large
-// as it will be: while it is empty that costs nothing, later every frame is copied.
-func (c *call) onNewStack() {
-	grown()
-	c.carryOut()
-}
-
-//go:noinline
-func grown() {
-	var room [stackRoom]byte
-	runtime.KeepAlive(&room)
-}
-
-// carryOut calls the executor. The rest of the call goes on at the latest when the time
-// is over or the deliberation ends, even if the executor ignores its context. Such an
-// executor is stuck; there are at most as many stuck attempts as slots.
-func (c *call) carryOut() {
-	x := &attempt{}
-	no := c.reserve(x)
-	if x.begun = time.Now(); no != nil {
-		c.ended(x, no)
-		return
-	}
-	x.Begin(c.ctx, c.timeout(), context.DeadlineExceeded)
-	x.over.After(x, func() {
-		if x.landed.CompareAndSwap(false, true) {
-			c.gate.Stuck.Add(1)
-			c.ended(x, c.failed(c.stopped(x)))
-		}
-	})
-	c.mu.Lock()
-	c.attempt = x
-	c.mu.Unlock()
-	c.look()
-	answer := new(effect.Answered)
-	c.do(x, answer)
-	x.over.Stop()
-	x.End(nil)
-	if x.landed.CompareAndSwap(false, true) {
-		c.ended(x, answer)
-	} else {
-		c.gate.Stuck.Add(-1)
-	}
-}
-
-// do calls the executor and turns a panic into an error of the request.
-func (c *call) do(ctx context.Context, x *effect.Answered) {
-	defer func() {
-		if p := recover(); p != nil {
-			*x = effect.Answered{Err: protocol.Errorf(protocol.KindInternal, "%s %s: panic: %v", c.to.kind, c.to.Name(), p)}
-		}
-	}()
-	if c.ask.Kind == effect.KindModel { // the executor has a copy of its own
-		c.ask.Model.Attempt = int64(c.Attempts())
-	}
-	*x = c.to.Do(ctx, &c.ask)
-}
-
-// ended ends an attempt: the gate gives the call another one, or it lands.
-func (c *call) ended(x *attempt, answer *effect.Answered) {
-	c.runner.watch.Made(c.to.Name(), &c.ask, answer, time.Since(x.begun))
-	if o := answer.Model.Origin; o != nil && c.gate != c.to.gate {
-		o.Attempts = int64(c.Attempts())
-	}
-	c.noteLost(answer)
-	c.settleBook(x, answer)
-	learnt := c.learnt(answer)
-	c.share(answer)
-	c.waiting = time.Now()
-	c.mu.Lock()
-	c.free = answer.Err != nil && c.ask.Kind == effect.KindModel && !mayHaveCost(answer)
-	c.mu.Unlock()
-	c.move(out, waits)
-	again := c.gate.End(&c.Call, learnt)
-	switch {
-	case answer.Err != nil && !mayHaveCost(answer) && c.retake(again):
-		return
-	case !again:
-		c.land(answer)
-		return
-	}
-	c.runner.watch.Again(c.ask.Kind, c.gate.Name(), llm.OutcomeOf(answer.Err))
-	c.look()
-}
-
-// noteLost notes in a failure what the attempt may have cost, if it is under a budget.
-func (c *call) noteLost(x *effect.Answered) {
-	b := c.from.Bound
-	if b == nil || x.Err == nil || c.ask.Kind != effect.KindModel || llm.Unsent(x.Err) {
-		return
-	}
-	switch llm.OutcomeOf(x.Err) {
-	case llm.OutcomeTimeout, llm.OutcomeServerError, llm.OutcomeTruncated, llm.OutcomeBadOutput, llm.OutcomeCancelled:
-	default:
-		if f, ok := errors.AsType[*llm.Failure](x.Err); !ok || !f.Begun {
-			return // the endpoint refused it, or it was never sent
-		}
-	}
-	if x.Model.Origin == nil {
-		x.Model.Origin = cmp.Or(c.failed(x.Err).Model.Origin, &protocol.ModelOrigin{Endpoint: c.gate.Name(), Attempts: int64(c.Attempts())})
-	}
-	x.Model.Origin.Budget = &protocol.ModelBudget{Lost: b.Input + b.Output, LostNano: b.Cost}
-}
-
-// learnt is what the gate may conclude from an answer. Gates of executors that are no
-// endpoint learn nothing, and repeat nothing.
-func (c *call) learnt(x *effect.Answered) limit.End {
-	switch {
-	case c.ctx.Err() != nil:
-		return limit.End{Outcome: llm.OutcomeCancelled}
-	case c.gate == c.to.gate || c.ask.Kind != effect.KindModel:
-		return limit.End{Outcome: llm.OutcomeOK}
-	}
-	e := limit.End{Outcome: llm.OutcomeOf(x.Err), Tokens: x.Model.Usage.Input + x.Model.Usage.Output}
-	if f, ok := errors.AsType[*llm.Failure](x.Err); ok {
-		e.RetryAfter, e.Said, e.Unsent = f.RetryAfter, f.Message, f.Unsent
-	}
-	return e
 }
 
 // land settles the request, unless another model takes it over. A failure is an answer,

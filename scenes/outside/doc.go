@@ -8,8 +8,8 @@
 // again. A request that waits, for its gate or for the log, is a value; it has a goroutine
 // while the executor carries it out. It ends with the deliberation that made it.
 // Requests leave through a [Log]: a
-// request that must not be repeated, or goes to a model, is durable before it leaves, and every answer before the agent
-// receives it. An [Instant] executor is called inline; it passes no gate and is not
+// request that must not be repeated, goes to a model or is under a budget is durable before it leaves, and every answer before
+// the agent receives it. An [Instant] executor is called inline; it passes no gate and is not
 // recorded.
 //
 // A deliberation in flight is volatile. After a kill it begins again, from the
@@ -28,8 +28,8 @@
 //
 // # Promises
 //
-//  1. An executor is called only after the request is durable, unless it is no model and the request may be repeated:
-//     such a request is kept with its answer, in one wave. The agent receives an answer only after that is durable.
+//  1. An executor is called only after the request is durable, unless it is no model and the request may be repeated and is
+//     under no budget: such a request is kept with its answer, in one wave. So a tool_budget costs one more commit for each call. The agent receives an answer only after that is durable.
 //  2. The same request of the same turn (agent, turn, number, question) is
 //     carried out once if its answer was recorded: later requests get that answer.
 //     While the first request is in flight, they wait for it.
@@ -51,9 +51,9 @@
 //
 // # Limits
 //
-// A runner keeps 32 MiB of answers for requests that are alike. // A request waits at its gate for at most an hour. Each attempt ends after the time that
-// its node allows, 10 minutes by default. An executor that does not return in
-// time keeps a goroutine. There are at most as many of these as the gate has slots at
+// A runner keeps 32 MiB of answers for requests that are alike. A request waits at its gate for at most an hour. Each attempt ends after the time that
+// its node allows, 10 minutes by default. An executor that has not returned 2 s after that is stuck: it keeps a goroutine, and
+// its slot is given to others. There are at most as many of these as the gate has slots at
 // most; while there are that many, further requests are refused as transient. A panic
 // of an executor is the failure of that request.
 //

@@ -58,9 +58,9 @@ func (e *Effect) other() Question {
 	}
 }
 
-// kept reports whether a request is kept before it leaves. Who asks again after a kill needs no note of a call that may
-// be repeated; of a model, people count what was asked twice.
-func (e *Effect) kept() bool {
+// noted reports whether a request is kept before it leaves. Who asks again after a kill needs no note of a call that may
+// be repeated, but a budget charges what was out, and of a model people count what was asked twice.
+func (e *Effect) noted() bool {
 	return !e.MayRepeat || e.Kind == effect.KindModel || e.Most != nil || e.Ahead
 }
 

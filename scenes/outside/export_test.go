@@ -8,6 +8,9 @@ import (
 	"tavernsim/protocol"
 )
 
+// ToReturn is how long an executor may take to return.
+const ToReturn = toReturn
+
 // Span is what the journal of a log begins and ends with.
 func (l *Log) Span() (durable, begin persistence.Wave) {
 	return l.journal.Durable(), l.journal.Begin()

@@ -6,12 +6,13 @@ import (
 	"tavernsim/protocol"
 )
 
-// Kinds of the facts of a log (docs/formats/effects.md). Their actor is the agent that
-// made the request. FactRequested is durable before the request leaves, or with FactAnswered, which is durable
-// before the agent receives the answer.
+// Kinds of the facts of a log (docs/formats/effects.md). Their actor is the agent that made the request.
 const (
+	// FactRequested is a request. If [Effect] says that it is noted, the fact is durable before the request leaves; otherwise
+	// it becomes durable together with FactAnswered.
 	FactRequested = "effect.requested"
-	FactAnswered  = "effect.answered"
+	// FactAnswered is an answer. It is durable before the agent receives the answer.
+	FactAnswered = "effect.answered"
 )
 
 const (

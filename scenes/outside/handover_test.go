@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/budget"
@@ -177,25 +178,28 @@ func TestKilledAfterARefusalAtTheGate(t *testing.T) {
 // A deliberation that ends there gets no answer, asks nobody else, and leaves the request as one that
 // was out; both gates have their slots back.
 func TestCancelledInAHandOver(t *testing.T) {
-	s, p := open(t, persistencetest.NewCrashDisk(), outside.Options{}), newPair()
-	defer s.close(t)
-	r := pairTable(t, p, s)
-	ctx, end := context.WithCancel(t.Context())
-	got := beginPair(ctx, r, outside.From{Bound: under()})
-	<-p.asked[1]
-	end()
-	if x := <-got; protocol.KindOf(x.Err) != protocol.KindCancelled {
-		t.Errorf("%+v", x)
-	}
-	r.Wait()
-	if lost := s.log.Lost("a", 1); len(lost) != 1 || lost[0].Endpoint != "far" || s.count("answered") != 0 || len(p.asked[0]) != 1 {
-		t.Errorf("%+v, %d answered", lost, s.count("answered"))
-	}
-	for _, g := range p.gates {
-		if l := g.Load(); l.Out != 0 {
-			t.Errorf("%s: %+v", g.Name(), l)
+	synctest.Test(t, func(t *testing.T) {
+		s, p := open(t, persistencetest.NewCrashDisk(), outside.Options{}), newPair()
+		defer s.close(t)
+		r := pairTable(t, p, s)
+		ctx, end := context.WithCancel(t.Context())
+		got := beginPair(ctx, r, outside.From{Bound: under()})
+		<-p.asked[1]
+		end()
+		if x := <-got; protocol.KindOf(x.Err) != protocol.KindCancelled {
+			t.Errorf("%+v", x)
 		}
-	}
+		r.Wait()
+		if lost := s.log.Lost("a", 1); len(lost) != 1 || lost[0].Endpoint != "far" || s.count("answered") != 0 || len(p.asked[0]) != 1 {
+			t.Errorf("%+v, %d answered", lost, s.count("answered"))
+		}
+		synctest.Wait()
+		for _, g := range p.gates {
+			if l := g.Load(); l.Out != 0 {
+				t.Errorf("%s: %+v", g.Name(), l)
+			}
+		}
+	})
 }
 
 // A fallback whose endpoint has no room is passed over.

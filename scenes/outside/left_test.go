@@ -43,6 +43,9 @@ func TestLeftCalls(t *testing.T) {
 	s.close(t)
 	s = open(t, fs, outside.Options{})
 	answered, out := budget.Amount{Calls: 1, Nano: 9, Micro: 3, Bytes: 5}, budget.Amount{Calls: 1, Nano: 9}
+	if kept := s.log.Out("a", 1); len(kept) != 1 || kept[0].Took() != answered {
+		t.Errorf("of a call whose answer is kept, and nobody has taken, Out gives %+v", kept)
+	}
 	if got := left(); got != answered.Plus(out.Times(3)) {
 		t.Errorf("of calls that are not made again %s is left", got)
 	}

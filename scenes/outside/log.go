@@ -14,6 +14,7 @@ import (
 	"tavernsim/engine/schedule/chain"
 	"tavernsim/llm/gate"
 	"tavernsim/persistence"
+	"tavernsim/persistence/format"
 	"tavernsim/protocol"
 )
 
@@ -40,7 +41,7 @@ type Options struct {
 
 const (
 	defaultDropBytes = 16 << 20
-	maxBatch         = 1024 // facts of one commit
+	maxBatch         = 1024 // flights of one commit, with a fact or two each
 )
 
 // Log is the open log of one scene.
@@ -185,8 +186,8 @@ func (l *Log) Find(ctx context.Context, e *Effect) (answer protocol.Raw, found b
 
 // Begin keeps a request before it is carried out. It returns at once; kept is called
 // when the request is durable, or cannot be. nil = it need not be carried out, as Find
-// says. A request that may be repeated, costs nothing under a budget and is no shadow's may leave at once:
-// it is kept with its answer, and kept is not called ([Flight.MayLeave]).
+// says. A request that need not be noted may leave at once: it is kept with its answer, and kept is not called
+// ([Flight.MayLeave]). One that is too large for a fact may not, so that it fails before it is carried out.
 func (l *Log) Begin(e *Effect, kept func(error)) *Flight {
 	l.mu.Lock()
 	v, _ := l.table.decide(e)
@@ -209,7 +210,7 @@ func (l *Log) Begin(e *Effect, kept func(error)) *Flight {
 		l.opts.Observe(e.Kind, "wasted")
 	}
 	l.opts.Observe(e.Kind, v.String())
-	if e.kept() {
+	if e.noted() || format.CheckFact(e.Agent, FactRequested, f.data) != nil {
 		l.keep(f)
 	} else {
 		f.asked, f.data = slices.Clip(f.data), f.data[len(f.data):]
@@ -361,7 +362,8 @@ func (l *Log) Lost(agent string, turn uint64) []Lost {
 	return l.table.lost(turnKey{agent, turn})
 }
 
-// Out lists the requests of a turn under a budget that are out, and those whose answers are kept.
+// Out lists the requests of a turn under a budget that are out, with the most that they take, and what those took whose answers
+// are kept.
 func (l *Log) Out(agent string, turn uint64) []Lost {
 	if l == nil {
 		return nil

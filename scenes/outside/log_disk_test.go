@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	"tavernsim/persistence/format"
 	"tavernsim/persistence/persistencetest"
 	"tavernsim/protocol"
 	"tavernsim/scenes/outside"
@@ -64,11 +65,20 @@ func TestDiskFails(t *testing.T) {
 	}
 }
 
-// An answer that does not fit into a fact is an error, and the log goes on.
+// An answer that does not fit into a fact is an error, and the log goes on. A request that does not fit is not carried out, also
+// if it needs no note before it leaves.
 func TestTooLarge(t *testing.T) {
 	s := open(t, persistencetest.NewCrashDisk(), outside.Options{})
 	defer s.close(t)
 	if got := do(t, s.log, anEffect("a", 1, 1, "q"), says(strings.Repeat("x", 65<<20))); got != "limit" {
+		t.Errorf("got %.20q", got)
+	}
+	e := anEffect(strings.Repeat("a", format.MaxActor+1), 1, 1, "q")
+	e.Kind, e.MayRepeat = "tool", true
+	if got := do(t, s.log, e, func(context.Context) (protocol.Raw, error) {
+		t.Error("it was carried out")
+		return protocol.Encode("done"), nil
+	}); got != "limit" {
 		t.Errorf("got %.20q", got)
 	}
 	if got := do(t, s.log, anEffect("a", 1, 2, "q"), says("small")); got != "small" {

@@ -60,6 +60,7 @@ func TestAnAnswerJustBeforeTheGate(t *testing.T) {
 		t.Errorf("%+v", x)
 	}
 }
+
 // The turn takes an answer that is there or to come, and the failure of a call that must not be repeated. A request to a model has
 // none of that kind.
 func TestWhatATurnMayTake(t *testing.T) {

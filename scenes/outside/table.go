@@ -281,11 +281,12 @@ func (t *table) left(k turnKey, made func(request int) bool) []Lost {
 	})
 }
 
-// out lists the requests of a turn under a budget that are out, and those whose answers are kept.
+// out lists the requests of a turn under a budget that are out, with the most that they take, and what those took whose answers
+// are kept.
 func (t *table) out(k turnKey) []Lost {
 	return t.list(k, func(p *place) []Most {
-		if p.most != nil && (p.answer > 0 || p.flight != nil) {
-			return []Most{*p.most}
+		if p.answer > 0 || p.flight != nil {
+			return p.charged()
 		}
 		return nil
 	})
