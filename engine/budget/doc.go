@@ -20,7 +20,8 @@
 //
 // Tools of a scene have one further ledger ([Tools]). A call reserves itself and
 // its price; time and output are counted when the answer is there, so calls in flight may exceed
-// these limits.
+// these limits. What is left for tasks ([Tree.ToolsLeft]) is counted from facts alone: on the realtime clock tasks
+// may take, too, what calls in flight have reserved.
 //
 // Spending is counted from facts ([Tree.Charge]), when a turn is merged. Until then the
 // answers of a turn in flight count as spent. Requests that a kill or a failure cut off count

@@ -43,7 +43,13 @@ otherwise: I save.
 
 func loadRacers(t *testing.T, more ...string) *project.Project {
 	t.Helper()
-	p, err := LoadFS(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(racers+strings.Join(more, "")))), "race", true)
+	return loadText(t, "race", racers+strings.Join(more, ""))
+}
+
+// loadText loads a project of the base and the files of an archive.
+func loadText(t *testing.T, name, text string) *project.Project {
+	t.Helper()
+	p, err := LoadFS(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(text))), name, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,15 +5,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/mock"
 	"tavernsim/llm/price"
 	"tavernsim/scenes"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/rundir"
-	"tavernsim/scenes/scenestest"
 )
 
 // twins are agents who all ask the same.
@@ -42,11 +39,7 @@ edges:
 
 func loadTwins(t *testing.T, temperature string) *project.Project {
 	t.Helper()
-	p, err := LoadFS(scenestest.Files(scenestest.Base(), txtar.Parse(fmt.Appendf(nil, twins, temperature))), "twins", true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
+	return loadText(t, "twins", fmt.Sprintf(twins, temperature))
 }
 
 // Minds, §5: at temperature 0 one answer does for all agents of a scene with the same question, whatever the number of
