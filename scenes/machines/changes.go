@@ -49,10 +49,15 @@ func (n now) Entrance(o uint32, state protocol.Raw, q *cast.Request) *agenda.Spa
 // Exit implements order.Scene.
 func (n now) Exit(o uint32, q *cast.Request) []protocol.Fact {
 	f := &agenda.Removed{Agent: o, Unread: n.Unread(o), ID: q.ID, By: q.By, Reason: q.Reason}
-	if f.Unread == 0 {
-		return []protocol.Fact{f}
+	return append([]protocol.Fact{f}, n.leftBehind(o, f.Unread)...)
+}
+
+// leftBehind is the fact of the events that an agent leaves behind; none = it has read all.
+func (n now) leftBehind(o uint32, count int64) []protocol.Fact {
+	if count == 0 {
+		return nil
 	}
-	return []protocol.Fact{f, &agenda.DeadLettered{Reason: agenda.ReasonGone, Receiver: n.Name(o), Kind: protocol.KindEvent.String(), Count: f.Unread}}
+	return []protocol.Fact{&agenda.DeadLettered{Reason: agenda.ReasonGone, Receiver: n.Name(o), Kind: protocol.KindEvent.String(), Count: count}}
 }
 
 // keepChange keeps what a change comes to. The services hear which agents come and leave before

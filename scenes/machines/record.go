@@ -98,18 +98,24 @@ func (w *record) joinDeferred() {
 }
 
 // fitting returns the requests of a turn if they fit into max_wave_bytes. If not, it
-// refuses all of them, with a fact at the end of the wave. The scene's own always fit.
+// refuses all of them, with a fact at the end of the wave.
 func (w *record) fitting(o uint32, requests []protocol.Sequenced) []protocol.Sequenced {
-	limit, size := w.scene.Simulation().Limits.MaxWaveBytes, 0
-	for i := range requests {
-		size += len(requests[i].Data)
-	}
-	if w.bytes+size > limit && int(o) != w.scene.OwnOrdinal() {
-		w.keep(&agenda.EffectsRefused{By: w.scene.Name(o), Requests: int64(len(requests)), Bytes: int64(size), Limit: int64(limit)})
+	size, fits := Fits(w.scene, w.bytes, o, requests)
+	if !fits {
+		w.keep(&agenda.EffectsRefused{By: w.scene.Name(o), Requests: int64(len(requests)), Bytes: int64(size), Limit: int64(w.scene.Simulation().Limits.MaxWaveBytes)})
 		return nil
 	}
 	w.bytes += size
 	return requests
+}
+
+// Fits reports whether a wave whose turns have asked for so many bytes has room for the requests of one more, and how
+// many bytes these take. The scene's own always fit.
+func Fits(sc *setup.Scene, taken int, o uint32, requests []protocol.Sequenced) (size int, fits bool) {
+	for i := range requests {
+		size += len(requests[i].Data)
+	}
+	return size, taken+size <= sc.Simulation().Limits.MaxWaveBytes || int(o) == sc.OwnOrdinal()
 }
 
 // turnInput is what the order decides by in the open wave.

@@ -125,17 +125,22 @@ func (c *changes) depart(f *travel.Departed, p *Packed) error {
 	}
 	f.Number, f.Closed = c.Travel.Next(f.To)
 	f.State, f.Turns, f.Tasks, f.Unread = p.State, p.Turns, int64(p.Tasks), c.Agenda.Unread(f.Agent)
-	if err := c.keepChange(f); err != nil || f.Unread == 0 {
-		return err
+	for _, f := range append([]protocol.Fact{f}, c.asItIs().leftBehind(f.Agent, f.Unread)...) {
+		if err := c.keepChange(f); err != nil {
+			return err
+		}
 	}
-	return c.keepOwn(&agenda.DeadLettered{Reason: agenda.ReasonGone, Receiver: c.scene.Name(f.Agent), Kind: protocol.KindEvent.String(), Count: f.Unread})
+	return nil
 }
+
+// CannotLeave stands between an agent and the reason in the refusal of its trip.
+const CannotLeave = " cannot leave: "
 
 // stays refuses a trip that was asked for.
 func (c *changes) stays(f *travel.Departed, kind protocol.ErrorKind, why string) error {
 	id := c.scene.Name(f.Agent)
 	do := protocol.Encode([]any{map[string]any{cast.Travel: map[string]any{"agents": id, "to": f.To}}})
-	if err := c.keepOwn(&agenda.ChangeRefused{ID: f.ID, By: f.By, Do: do, Kind: kind, Error: id + " cannot leave: " + why}); err != nil {
+	if err := c.keepOwn(&agenda.ChangeRefused{ID: f.ID, By: f.By, Do: do, Kind: kind, Error: id + CannotLeave + why}); err != nil {
 		return err
 	}
 	c.tellLast(f.By, agenda.FactNotChanged)
