@@ -49,15 +49,10 @@ func (n now) Entrance(o uint32, state protocol.Raw, q *cast.Request) *agenda.Spa
 // Exit implements order.Scene.
 func (n now) Exit(o uint32, q *cast.Request) []protocol.Fact {
 	f := &agenda.Removed{Agent: o, Unread: n.Unread(o), ID: q.ID, By: q.By, Reason: q.Reason}
-	return append([]protocol.Fact{f}, n.leftBehind(o, f.Unread)...)
-}
-
-// leftBehind is the fact of the events that an agent leaves behind; none = it has read all.
-func (n now) leftBehind(o uint32, count int64) []protocol.Fact {
-	if count == 0 {
-		return nil
+	if f.Unread == 0 {
+		return []protocol.Fact{f}
 	}
-	return []protocol.Fact{&agenda.DeadLettered{Reason: agenda.ReasonGone, Receiver: n.Name(o), Kind: protocol.KindEvent.String(), Count: count}}
+	return []protocol.Fact{f, &agenda.DeadLettered{Reason: agenda.ReasonGone, Receiver: n.Name(o), Kind: protocol.KindEvent.String(), Count: f.Unread}}
 }
 
 // keepChange keeps what a change comes to. The services hear which agents come and leave before
@@ -142,7 +137,6 @@ func (c *changes) directed() error {
 		p, err := order.Direct(c.asItIs(), q, c.led, c.keepChange)
 		switch {
 		case err != nil:
-			return err
 		case p == nil:
 			c.tellLast(q.By, agenda.FactNotChanged)
 		case p.Outcome != nil:

@@ -27,7 +27,7 @@ type record struct {
 // keep adds a fact of the stage for the end of the wave.
 func (w *record) keep(f protocol.Fact) { w.facts = append(w.facts, f) }
 
-// keepOf adds the effect that keeps an encoded fact of a service, and folds the fact. It returns nil
+// keepOf adds the effect that keeps an encoded fact, and folds the fact. It returns nil
 // for kinds that the stage does not decode.
 func (w *record) keepOf(actor string, f protocol.KindData) (fact protocol.Fact, err error) {
 	e := Effect{Act: ActKeep, Wave: w.number, At: w.time, Actor: actor, Kind: f.Kind, Data: f.Data, Fact: f.Fact}
@@ -43,11 +43,10 @@ func (w *record) keepOf(actor string, f protocol.KindData) (fact protocol.Fact, 
 // keepOwn keeps a fact of the stage itself.
 func (w *record) keepOwn(f protocol.Fact) error {
 	raw, err := w.codec.Marshal(f)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = w.keepOf(setup.ActorScene, protocol.KindData{Kind: f.FactKind(), Data: raw, Fact: f})
 	}
-	w.effects = append(w.effects, Effect{Act: ActKeep, Wave: w.number, At: w.time, Actor: setup.ActorScene, Kind: f.FactKind(), Data: raw, Fact: f})
-	return w.Apply(protocol.Record{Time: w.time, Actor: setup.ActorScene, Kind: f.FactKind(), Data: raw}, f)
+	return err
 }
 
 // tell lists a fact that an agent observes after the wave is closed.

@@ -125,12 +125,10 @@ func (c *changes) depart(f *travel.Departed, p *Packed) error {
 	}
 	f.Number, f.Closed = c.Travel.Next(f.To)
 	f.State, f.Turns, f.Tasks, f.Unread = p.State, p.Turns, int64(p.Tasks), c.Agenda.Unread(f.Agent)
-	for _, f := range append([]protocol.Fact{f}, c.asItIs().leftBehind(f.Agent, f.Unread)...) {
-		if err := c.keepChange(f); err != nil {
-			return err
-		}
+	if err := c.keepChange(f); err != nil || f.Unread == 0 {
+		return err
 	}
-	return nil
+	return c.keepOwn(&agenda.DeadLettered{Reason: agenda.ReasonGone, Receiver: c.scene.Name(f.Agent), Kind: protocol.KindEvent.String(), Count: f.Unread})
 }
 
 // CannotLeave stands between an agent and the reason in the refusal of its trip.
