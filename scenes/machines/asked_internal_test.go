@@ -1,9 +1,11 @@
 package machines
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/worldstate"
@@ -84,5 +86,33 @@ func TestFailuresOfServicesInARow(t *testing.T) {
 	a.answered(&ServiceAnswered{})
 	if got := a.failed("$world"); got != 1 {
 		t.Errorf("%d failures in a row", got)
+	}
+}
+
+// A service that was restored is asked everything again, in its order: also what it was asked before the turns had ended.
+func TestARestoredServiceIsAskedEverythingAgain(t *testing.T) {
+	s := &Stage{shared: shared{StageState: &StageState{Agenda: agenda.New(agenda.Config{})}, asking: newAsking()}}
+	world := s.asking.of(worldstate.Service)
+	for _, n := range []int{minEarly, minEarly, 1} {
+		for range n {
+			s.asking.requests[world].Add(protocol.Raw{0xc0})
+		}
+		s.asking.sendEarly(world, Effect{Wave: 1})
+	}
+	s.asking.send(world, Effect{Wave: 1})
+	s.asking.failed("$world")
+	s.Agenda.Wave = 1 // its state is restored from durable facts alone
+	if err := s.retryService(); err != nil || len(s.effects) > 0 || !s.asking.retry {
+		t.Fatalf("the service is restored before the wave is durable: %+v, %v", s.effects, err)
+	}
+	if err := s.waveKept(&Kept{Wave: 1}); err != nil || s.asking.retry {
+		t.Fatal(err)
+	}
+	var again []string
+	for _, e := range s.effects {
+		again = append(again, fmt.Sprintf("%v %d more %v", e.Act == ActRestartService, e.Place, e.More))
+	}
+	if want := []string{"true 0 more false", "false 0 more true", "false 1 more true", "false 2 more false"}; !slices.Equal(again, want) {
+		t.Errorf("%q, want %q", again, want)
 	}
 }

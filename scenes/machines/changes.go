@@ -137,7 +137,6 @@ func (c *changes) directed() error {
 		p, err := order.Direct(c.asItIs(), q, c.led, c.keepChange)
 		switch {
 		case err != nil:
-			return err
 		case p == nil:
 			c.tellLast(q.By, agenda.FactNotChanged)
 		case p.Outcome != nil:

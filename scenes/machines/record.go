@@ -27,7 +27,7 @@ type record struct {
 // keep adds a fact of the stage for the end of the wave.
 func (w *record) keep(f protocol.Fact) { w.facts = append(w.facts, f) }
 
-// keepOf adds the effect that keeps an encoded fact of a service, and folds the fact. It returns nil
+// keepOf adds the effect that keeps an encoded fact, and folds the fact. It returns nil
 // for kinds that the stage does not decode.
 func (w *record) keepOf(actor string, f protocol.KindData) (fact protocol.Fact, err error) {
 	e := Effect{Act: ActKeep, Wave: w.number, At: w.time, Actor: actor, Kind: f.Kind, Data: f.Data, Fact: f.Fact}
@@ -43,11 +43,10 @@ func (w *record) keepOf(actor string, f protocol.KindData) (fact protocol.Fact, 
 // keepOwn keeps a fact of the stage itself.
 func (w *record) keepOwn(f protocol.Fact) error {
 	raw, err := w.codec.Marshal(f)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = w.keepOf(setup.ActorScene, protocol.KindData{Kind: f.FactKind(), Data: raw, Fact: f})
 	}
-	w.effects = append(w.effects, Effect{Act: ActKeep, Wave: w.number, At: w.time, Actor: setup.ActorScene, Kind: f.FactKind(), Data: raw, Fact: f})
-	return w.Apply(protocol.Record{Time: w.time, Actor: setup.ActorScene, Kind: f.FactKind(), Data: raw}, f)
+	return err
 }
 
 // tell lists a fact that an agent observes after the wave is closed.
@@ -98,18 +97,24 @@ func (w *record) joinDeferred() {
 }
 
 // fitting returns the requests of a turn if they fit into max_wave_bytes. If not, it
-// refuses all of them, with a fact at the end of the wave. The scene's own always fit.
+// refuses all of them, with a fact at the end of the wave.
 func (w *record) fitting(o uint32, requests []protocol.Sequenced) []protocol.Sequenced {
-	limit, size := w.scene.Simulation().Limits.MaxWaveBytes, 0
-	for i := range requests {
-		size += len(requests[i].Data)
-	}
-	if w.bytes+size > limit && int(o) != w.scene.OwnOrdinal() {
-		w.keep(&agenda.EffectsRefused{By: w.scene.Name(o), Requests: int64(len(requests)), Bytes: int64(size), Limit: int64(limit)})
+	size, fits := Fits(w.scene, w.bytes, o, requests)
+	if !fits {
+		w.keep(&agenda.EffectsRefused{By: w.scene.Name(o), Requests: int64(len(requests)), Bytes: int64(size), Limit: int64(w.scene.Simulation().Limits.MaxWaveBytes)})
 		return nil
 	}
 	w.bytes += size
 	return requests
+}
+
+// Fits reports whether a wave whose turns have asked for so many bytes has room for the requests of one more, and how
+// many bytes these take. The scene's own always fit.
+func Fits(sc *setup.Scene, taken int, o uint32, requests []protocol.Sequenced) (size int, fits bool) {
+	for i := range requests {
+		size += len(requests[i].Data)
+	}
+	return size, taken+size <= sc.Simulation().Limits.MaxWaveBytes || int(o) == sc.OwnOrdinal()
 }
 
 // turnInput is what the order decides by in the open wave.

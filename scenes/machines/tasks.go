@@ -81,6 +81,5 @@ func finished(f protocol.Fact) protocol.Raw {
 	if len(to) == 0 {
 		return nil
 	}
-	d := protocol.Draft{EventHeader: protocol.EventHeader{Type: typ, Source: setup.ActorScene, Targets: to, RequiresAck: true}, TTL: -1, Body: protocol.Encode(payload)}
-	return d.AppendMsg(nil)
+	return (&protocol.Draft{EventHeader: protocol.EventHeader{Type: typ, Source: setup.ActorScene, Targets: to, RequiresAck: true}, TTL: -1, Body: protocol.Encode(payload)}).AppendMsg(nil)
 }

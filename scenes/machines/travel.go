@@ -131,11 +131,14 @@ func (c *changes) depart(f *travel.Departed, p *Packed) error {
 	return c.keepOwn(&agenda.DeadLettered{Reason: agenda.ReasonGone, Receiver: c.scene.Name(f.Agent), Kind: protocol.KindEvent.String(), Count: f.Unread})
 }
 
+// CannotLeave stands between an agent and the reason in the refusal of its trip.
+const CannotLeave = " cannot leave: "
+
 // stays refuses a trip that was asked for.
 func (c *changes) stays(f *travel.Departed, kind protocol.ErrorKind, why string) error {
 	id := c.scene.Name(f.Agent)
 	do := protocol.Encode([]any{map[string]any{cast.Travel: map[string]any{"agents": id, "to": f.To}}})
-	if err := c.keepOwn(&agenda.ChangeRefused{ID: f.ID, By: f.By, Do: do, Kind: kind, Error: id + " cannot leave: " + why}); err != nil {
+	if err := c.keepOwn(&agenda.ChangeRefused{ID: f.ID, By: f.By, Do: do, Kind: kind, Error: id + CannotLeave + why}); err != nil {
 		return err
 	}
 	c.tellLast(f.By, agenda.FactNotChanged)

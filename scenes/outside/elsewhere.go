@@ -57,8 +57,8 @@ func mayHaveCost(x *effect.Answered) bool {
 }
 
 // elsewhere lets another model answer after a failure for good, if the provider chooses
-// one. The request goes on as a call of its own, with the same place in the log: the gate
-// of the first model is done with the first call.
+// one. The request goes on as a call of its own, with the same place in the log: the first
+// call may still have its slot at the gate of the first model.
 func (c *call) elsewhere(x *effect.Answered) bool {
 	m, ok := c.to.Executor.(model)
 	if !ok || x.Err == nil || c.ctx.Err() != nil || mayHaveCost(x) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/control"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
@@ -144,20 +145,8 @@ func startsOf(t *testing.T, dir string, each func(protocol.Fact)) {
 // A history that has lost its beginning does not say which seed it began with: a fork before its own fork says which one holds.
 func TestForkWithoutABeginning(t *testing.T) {
 	town, first, second := filepath.Join(t.TempDir(), "town"), filepath.Join(t.TempDir(), "first"), filepath.Join(t.TempDir(), "second")
-	run(t, loadTown(t), runner.Options{Dir: town, Keep: "waves:10", Snapshots: machines.SnapshotPolicy{Facts: 30}, BatchFacts: 10, Ticks: 30})
-	o, err := rundir.Open(town)
-	if err != nil {
-		t.Fatal(err)
-	}
-	j, err := o.Journal(o.Manifest.Scenes[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	begin := j.Begin().Number
-	o.Close()
-	if begin < 2 {
-		t.Fatalf("the history begins at wave %d", begin)
-	}
+	const begin = 5
+	withoutABeginning(t, town, begin, 16, 30)
 	seed := uint64(9)
 	if _, err := rundir.Fork(t.Context(), town, first, rundir.ForkOptions{At: fmt.Sprintf("wave:%d", begin+6), Seed: &seed}); err != nil {
 		t.Fatal(err)
@@ -184,6 +173,49 @@ func TestForkWithoutABeginning(t *testing.T) {
 		if got := seedAt(t, first, wave); got != want {
 			t.Errorf("at wave %d of %d the fork has seed %d, want %d", wave, begin, got, want)
 		}
+	}
+}
+
+// withoutABeginning makes a run whose history begins behind a wave. Only its two stops leave snapshots, and the second drops what
+// is older than the first: snapshots that are written while a scene runs come when the disk has time.
+func withoutABeginning(t *testing.T, dir string, begin, stop, end int64) {
+	t.Helper()
+	stands := control.Command{Do: control.Pause}
+	paused := []control.Command{stands}
+	r, err := runner.Start(loadTown(t), runner.Options{Dir: dir, Keep: "waves:10", Snapshots: machines.SnapshotPolicy{Facts: -1}, Ticks: end, Control: paused})
+	for _, waves := range []int64{begin - 1, stop - begin} {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []control.Command{stands, {Do: control.Step, Waves: waves}} { // the first wave of a scene does not wait
+			if _, err := r.Scenes[0].Run.Control(t.Context(), &c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.Interrupt()
+		if s := wait(t, r); !s.Resumable {
+			t.Fatalf("%+v", s)
+		}
+		r, err = runner.Resume(dir, runner.Options{Control: paused})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Scenes[0].Run.Control(t.Context(), &control.Command{Do: control.Resume}); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, r)
+	o, err := rundir.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	j, err := o.Journal(o.Manifest.Scenes[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at := j.Begin().Number; at != uint64(begin) {
+		t.Fatalf("the history begins behind wave %d, want %d", at, begin)
 	}
 }
 

@@ -145,16 +145,16 @@ func (x *tracing) read() error {
 // joined notes the requests of the wave that are known: those that were held back until now, and had room, and those
 // of turns that are decided again.
 func (x *tracing) joined() error {
-	used, limit := 0, x.made.Simulation().Limits.MaxWaveBytes
+	used := 0
 	if x.made.Clock != agenda.Realtime {
 		for _, d := range x.state.Agenda.DeferredBy(x.list[0].wake.At) {
 			name := x.made.Name(d.Agent)
-			if size := sizeOf(d.Effects); used+size <= limit || int(d.Agent) == x.made.OwnOrdinal() {
-				used += size
-			} else {
+			size, fits := machines.Fits(x.made, used, d.Agent, d.Effects)
+			if !fits {
 				x.crowded[name]++
 				continue
 			}
+			used += size
 			if err := x.knows(d.Effects, true); err != nil {
 				return err
 			}
@@ -194,13 +194,6 @@ func (x *tracing) knows(requests []protocol.Sequenced, held bool) error {
 	return nil
 }
 
-func sizeOf(requests []protocol.Sequenced) (n int) {
-	for i := range requests {
-		n += len(requests[i].Data)
-	}
-	return n
-}
-
 // roomOf finds the refusal of a turn whose requests had no room.
 func (x *tracing) roomOf(t *turn, lossy bool) {
 	name, passed := x.made.Name(t.agent), 0
@@ -215,7 +208,8 @@ func (x *tracing) roomOf(t *turn, lossy bool) {
 		if passed++; passed <= x.crowded[name] || no.Limit != int64(x.made.Simulation().Limits.MaxWaveBytes) {
 			continue
 		}
-		if t.lost || lossy && no.Requests == int64(len(t.requests)) && no.Bytes == int64(sizeOf(t.requests)) {
+		size, _ := machines.Fits(x.made, 0, t.agent, t.requests)
+		if t.lost || lossy && no.Requests == int64(len(t.requests)) && no.Bytes == int64(size) {
 			t.requests = nil
 			x.take(t, f, no)
 		}
@@ -290,7 +284,7 @@ func (x *tracing) stays(f protocol.Fact) protocol.Fact {
 	if !is {
 		return f
 	}
-	id, _, goes := strings.Cut(no.Error, " cannot leave: ")
+	id, _, goes := strings.Cut(no.Error, machines.CannotLeave)
 	o, known := x.made.Ordinal(id)
 	v, err := no.Do.Value()
 	if list, ok := v.([]any); goes && known && err == nil && ok && len(list) == 1 {

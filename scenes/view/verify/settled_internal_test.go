@@ -88,3 +88,57 @@ func TestAFullTurnSettlesNothing(t *testing.T) {
 		})
 	}
 }
+
+// A fold does not know what an agent hears once its mailbox refused something: of a number of events nobody knows whose they
+// were; one event is told by its receiver, but on the realtime clock a turn may have begun before.
+func TestWhoIsUnsureOfWhatItHears(t *testing.T) {
+	event := protocol.KindEvent.String()
+	for name, c := range map[string]struct {
+		letter            agenda.DeadLettered
+		virtual, realtime string
+	}{
+		"an event":            {agenda.DeadLettered{Event: "x", Kind: event}, "", "one"},
+		"events":              {agenda.DeadLettered{Kind: event, Count: 2}, "all", "all"},
+		"anything":            {agenda.DeadLettered{Count: 2}, "all", "all"},
+		"something else":      {agenda.DeadLettered{Kind: protocol.KindObserve.String(), Count: 1}, "", "one"},
+		"what nobody reads":   {agenda.DeadLettered{Kind: event, Count: 2, Reason: agenda.ReasonGone}, "", ""},
+		"an event of the one": {agenda.DeadLettered{Event: "x"}, "", "one"},
+	} {
+		for clock, want := range map[agenda.ClockKind]string{agenda.Virtual: c.virtual, agenda.Realtime: c.realtime} {
+			made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{Clock: clock})
+			state, err := machines.New(made)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := &verifier{made: made, state: state, unsure: map[uint32]bool{}}
+			letter := c.letter
+			letter.Receiver = made.Name(1)
+			v.refused(&letter)
+			if n := map[string]int{"": 0, "one": 1, "all": len(state.Agents)}[want]; len(v.unsure) != n || want == "one" && !v.unsure[1] {
+				t.Errorf("%s, %s clock: unsure are %v, want %q", name, clock, v.unsure, want)
+			}
+		}
+	}
+}
+
+// A failure stands in a wave of its own if nothing is due at its time.
+func TestAFailureBetweenTwoTurnsStrays(t *testing.T) {
+	made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{})
+	state, err := machines.New(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &verifier{made: made, state: state}
+	at := protocol.TimeOf(made.Simulation().StartTime)
+	if !v.strays(protocol.Record{Time: at}) {
+		t.Error("nothing is due")
+	}
+	state.Agenda.Start(at)
+	next, due := state.Agenda.NextTime()
+	if !due {
+		t.Fatal("nothing is due")
+	}
+	if v.strays(protocol.Record{Time: next}) || !v.strays(protocol.Record{Time: next - 1}) {
+		t.Errorf("at %s agents are due, and not before", next)
+	}
+}

@@ -22,6 +22,7 @@
 //
 //   - Failures of actors and their consequences.
 //   - Decisions from outside: pauses, resumptions, orders, ends by request or by a budget. The changes of an order are decided again.
+//   - An end at a limit of time by a scene that has nothing else to do: an order for a later time may have waited, and no fact tells of it.
 //   - Decisions of the event channel with middleware of a host that is missing here ([Options].NoMiddleware).
 //   - Turns without enough records, decisions of services in the same wave, and the stage's facts about
 //     their requests: facts that name such a turn and that it can have caused, such as those of a director.
