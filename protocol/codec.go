@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tinylib/msgp/msgp"
@@ -116,11 +117,20 @@ func AppendValue(b []byte, v any) []byte {
 }
 
 func appendMap(b []byte, m map[string]any) []byte {
+	type field struct {
+		name  string
+		value any
+	}
+	var room [16]field // those of small objects, which most are, fit on the stack
+	fields := room[:0]
+	for k, v := range m {
+		fields = append(fields, field{k, v})
+	}
+	slices.SortFunc(fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
 	b = msgp.AppendMapHeader(b, uint32(len(m)))
-	var room [16]string
-	for _, k := range KeysIn(room[:], m) {
-		b = msgp.AppendString(b, k)
-		b = AppendValue(b, m[k])
+	for i := range fields {
+		b = msgp.AppendString(b, fields[i].name)
+		b = AppendValue(b, fields[i].value)
 	}
 	return b
 }
