@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/tinylib/msgp/msgp"
@@ -117,20 +116,11 @@ func AppendValue(b []byte, v any) []byte {
 }
 
 func appendMap(b []byte, m map[string]any) []byte {
-	type field struct {
-		name  string
-		value any
-	}
-	var room [16]field // those of small objects, which most are, fit on the stack
-	fields := room[:0]
-	for k, v := range m {
-		fields = append(fields, field{k, v})
-	}
-	slices.SortFunc(fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
 	b = msgp.AppendMapHeader(b, uint32(len(m)))
-	for i := range fields {
-		b = msgp.AppendString(b, fields[i].name)
-		b = AppendValue(b, fields[i].value)
+	var room [16]string
+	for _, k := range KeysIn(room[:], m) {
+		b = msgp.AppendString(b, k)
+		b = AppendValue(b, m[k])
 	}
 	return b
 }
