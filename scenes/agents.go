@@ -41,6 +41,7 @@ type deliberation struct {
 	urgency *outside.Urgency // of the same requests
 	urgent  bool             // it began with a critical event
 	wave    uint64
+	input   agent.Wake     // with which it began
 	woken   protocol.Time  // scene time at which it began
 	began   time.Time      // the same on the wall clock
 	budget  *underBudget   // nil = there is none
@@ -158,9 +159,9 @@ func (a *agentShell) wake(env *protocol.Envelope) error {
 		return errors.Join(err, protocol.Errorf(protocol.KindInternal, "a wake carries a %T", x))
 	}
 	a.wokenUnder(view.Budget)
-	in := machines.Wake(a.Scene, a.machine, view, env.Wave, env.Time, a.Seed, env.Type)
-	a.owes(in)
-	err = a.step(in)
+	a.input = machines.Wake(a.Scene, a.machine, view, env.Wave, env.Time, a.Seed, env.Type)
+	a.owes(&a.input)
+	err = a.step(&a.input)
 	if a.deliberation != nil { // it waits
 		a.to = nil
 	}

@@ -60,7 +60,7 @@ type gateSeries struct {
 func (s *Set) makeModels() {
 	s.area = "models"
 	requests := s.counter("llm_requests_total", "Attempts at model requests that ended, and requests that a gate refused.", "provider", "model", "operation", "outcome")
-	took := s.histogram("llm_request_duration_seconds", "Wall time of an attempt at a model request, without its wait at the gate.", modelSeconds(), "provider", "model", "operation")
+	took := s.histogram("llm_request_duration_seconds", "Wall time of an attempt at a model request, without its wait at the gate. Answers that the program makes at once are not measured.", modelSeconds(), "provider", "model", "operation")
 	tokens := s.counter("llm_tokens_total", "Tokens that were read and written by models.", "provider", "model", "token_type")
 	first := s.histogram("llm_time_to_first_chunk_seconds", "Wall time to the first part of an answer of an endpoint, without the wait at the gate; to the whole answer if it does not stream.", modelSeconds(), "provider", "model")
 	answers := s.counter("llm_cassette_requests_total", "Answers of models at endpoints: recorded ones were asked for now and are kept, hits were taken from a record.", "provider", "model", "result")
@@ -132,7 +132,7 @@ func (s *Set) Repeated(kind, gate string, because llm.Outcome) {
 }
 
 // Model counts an attempt at a model request. model "" is the provider's default; took 0:
-// nothing was sent. Of an answer from a record only what it saved is counted.
+// nothing was sent, or the program answers at once. Of an answer from a record only what it saved is counted.
 func (s *Set) Model(provider, model, outcome string, took time.Duration, a *protocol.ModelAnswer) {
 	o, u := a.Origin, &a.Usage
 	if o != nil && o.Endpoint != "" {

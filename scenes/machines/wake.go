@@ -10,11 +10,11 @@ import (
 )
 
 // Wake is the input that begins a deliberation against a view of the services.
-func Wake(sc *setup.Scene, m *agent.Machine, v *View, wave uint64, at protocol.Time, seed uint64, workflow string) *agent.Wake {
+func Wake(sc *setup.Scene, m *agent.Machine, v *View, wave uint64, at protocol.Time, seed uint64, workflow string) agent.Wake {
 	if v.edition != nil { // it is of the deliberation from its beginning to its end
 		m.Def = v.edition.scene.AgentDefinition(m.ID.Ordinal)
 	}
-	return &agent.Wake{
+	return agent.Wake{
 		Now: at, Wave: wave, View: v, Workflow: workflow,
 		Draw: setup.DrawOf(seed, m.ID.Instance, at, m.State.Turn+1),
 	}

@@ -132,9 +132,14 @@ func TestInstantExecutors(t *testing.T) {
 	f := does(func(_ context.Context, q *effect.Ask) effect.Answered {
 		return effect.Answered{Output: "x", Latency: q.Timeout}
 	})
-	r := table(t, outside.Entry{Kind: "instant", Executor: atOnce{f}})
-	if r.TakesTime() {
-		t.Error("all are instant")
+	made := 0
+	r, err := outside.New([]outside.Entry{{Kind: "instant", Executor: atOnce{f}}}, outside.Watch{Made: func(_ string, _ *effect.Ask, _ *effect.Answered, took time.Duration) {
+		if made++; took != 0 {
+			t.Errorf("an instant answer was timed: %s", took)
+		}
+	}})
+	if err != nil || r.TakesTime() {
+		t.Error("all are instant", err)
 	}
 	for _, c := range []struct {
 		q        effect.Ask
@@ -147,6 +152,9 @@ func TestInstantExecutors(t *testing.T) {
 		if x := r.Now(&c.q, c.realtime); (x != nil) != c.now || x != nil && (x.Kind != "instant" || x.Number != 4 || x.Output != "x") {
 			t.Errorf("%+v: %+v", c, x)
 		}
+	}
+	if made != 2 {
+		t.Errorf("%d answers were counted, want 2", made)
 	}
 	r = table(t, outside.Entry{Kind: "instant", Executor: atOnce{f}}, outside.Entry{Kind: "slow", Executor: f})
 	if !r.TakesTime() || r.Now(&effect.Ask{Kind: "slow"}, false) != nil {

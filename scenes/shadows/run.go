@@ -78,9 +78,9 @@ func (d *Driver) wakeOf(a *one, m *agent.Machine, at schedule.Tick, beyond func(
 	}
 	w := machines.Wake(d.scene, m, view, 0, d.tick.time(at), d.scene.Seed, "")
 	if d.options.Lie != nil {
-		d.options.Lie(m.ID.Instance, w)
+		d.options.Lie(m.ID.Instance, &w)
 	}
-	return w, nil
+	return &w, nil
 }
 
 // begin runs a turn ahead.

@@ -20,7 +20,7 @@ func Bind(c *protocol.Call, s *Schema) (map[string]any, error) {
 		return nil, broken(c.Broken)
 	}
 	if s.takes(c) {
-		return bounded(c.Params)
+		return c.Params, nil
 	}
 	b := binder{in: c, schema: s, out: make(map[string]any, len(c.Params)), from: map[string]string{}}
 	for _, name := range protocol.SortedKeys(c.Params) {

@@ -110,6 +110,17 @@ func TestT29_NothingIsLeftOutOfJSON(t *testing.T) {
 	}
 }
 
+// What no fact could keep is refused, whatever the schema takes.
+func TestDeepParameters(t *testing.T) {
+	deep := any(int64(1))
+	for range protocol.MaxNested {
+		deep = []any{deep}
+	}
+	s := schema(t, true, map[string]any{"p": prop("array"), "q": prop("string")})
+	want(t, &protocol.Call{Params: map[string]any{"p": deep, "q": "x"}}, s, map[string]any{"p": deep, "q": "x"})
+	want(t, &protocol.Call{Params: map[string]any{"p": []any{deep}, "q": "x"}}, s, nil, "p: the value is nested deeper than 60")
+}
+
 // Promise 5: only a parameter that all steps share goes without a word.
 func TestT30_ForeignCommonParamsAreDropped(t *testing.T) {
 	in := call("command:»»»X«««", "common_dir:»»»d«««", "a:»»»1«««")

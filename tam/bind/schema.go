@@ -155,7 +155,7 @@ func (t Type) String() string {
 }
 
 // takes reports whether the parameters of a call are what the schema wants, as
-// they are. It makes no allocation: most calls of nodes and models are so.
+// they are, and can be kept. It makes no allocation: most calls of nodes and models are so.
 func (s *Schema) takes(c *protocol.Call) bool {
 	if c.Origin == protocol.OriginTAM || len(c.URIs)+len(c.TypeHints)+len(c.Orphans) > 0 {
 		return false
@@ -163,7 +163,7 @@ func (s *Schema) takes(c *protocol.Call) bool {
 	required, defaults := 0, 0
 	for name, v := range c.Params {
 		p := s.property(name)
-		if p == nil || !p.Type.takes(v, 0) || p.Required && isNothing(v) {
+		if p == nil || !p.Type.takes(v, 0) || p.Required && isNothing(v) || protocol.Deeper(v, protocol.MaxNested) {
 			return false
 		}
 		if p.Required {

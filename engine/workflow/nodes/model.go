@@ -153,8 +153,13 @@ func (n *llm) conversation(x *workflow.Exec) ([]protocol.ModelMessage, error) {
 	if x.Short() {
 		given = x.List(n.shorter)
 	}
-	list := make([]protocol.ModelMessage, 0, len(given)+len(rounds)+2)
-	if t := x.Text(n.system); t != "" {
+	size := len(given) + len(rounds) + 1 // with the prompt
+	t := x.Text(n.system)
+	if t != "" {
+		size++
+	}
+	list := make([]protocol.ModelMessage, 0, size)
+	if t != "" {
 		list = append(list, protocol.ModelMessage{Role: protocol.RoleSystem, Text: t})
 	}
 	list, err := readMessages(list, "message", given)

@@ -156,7 +156,8 @@ func sandboxed(s *inspect.Scene, q *Question) (*sandbox, error) {
 	}
 	m, at := state.Agents[o], state.Agenda.Now
 	return &sandbox{machine: m, scene: s.ID, wave: wave.Number, at: at, wake: func() *agent.Wake {
-		return machines.Wake(made, m, state.Shown(), wave.Number+1, at, seed, "")
+		wake := machines.Wake(made, m, state.Shown(), wave.Number+1, at, seed, "")
+		return &wake
 	}}, nil
 }
 

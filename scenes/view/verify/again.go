@@ -58,7 +58,7 @@ func (s *Single) Again(show func(*effect.Ask)) (different string, err error) {
 	wake := machines.Wake(s.Scene, m, s.State.Shown(), s.End.Wave, s.At, s.Seed, "")
 	wake.Trace = s.traced
 	wake.Before = &agent.Arrived{Through: s.End.Through, Seen: s.End.Seen}
-	d, err := t.play(m, wake, s.Codec, show)
+	d, err := t.play(m, &wake, s.Codec, show)
 	defer m.Release()
 	switch {
 	case err != nil:

@@ -184,7 +184,7 @@ func (v *verifier) redo(t *turn) {
 	m.Lend(v.spaces.get())
 	wake := machines.Wake(v.made, m, t.view, t.wake.Wave, t.wake.At, v.seed(), t.wake.Kind)
 	wake.Before = t.before
-	d, err := t.play(m, wake, v.codec, v.tells(t, m))
+	d, err := t.play(m, &wake, v.codec, v.tells(t, m))
 	switch {
 	case err != nil:
 		t.trouble = "the deliberation fails: " + err.Error()
