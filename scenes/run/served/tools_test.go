@@ -53,6 +53,12 @@ func TestDefaults(t *testing.T) {
 {"id": "test", "model": "models/none.yaml"}
 -- models/none.yaml --
 rules: []
+-- scenes/s.yaml --
+id: s
+name: S
+schema_version: "1.0"
+agent_instances: []
+simulation: {stop: {ticks: 1}}
 -- tools/order.tool.yaml --
 id: order
 parameters: {properties: {item: {type: string}, count: {type: integer, minimum: 1, default: 1}}, required: [item, count]}
