@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"tavernsim/internal/schema"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
 	"tavernsim/tam/bind"
@@ -86,7 +85,9 @@ func (l *loader) checkTool(doc *source.Document, t *Tool, place []string) {
 				l.fault(doc, slices.Concat(place, at("examples", i)), "write parameters as a call has them", "the example does not fit the parameters: %s", err)
 			}
 		}
-		l.defaults(doc, slices.Concat(place, at("parameters", "properties")), d, compiled)
+		for _, v := range compiled.Defaults(d.Parameters) {
+			l.warn(doc, slices.Concat(place, at("parameters", "properties", v.Steps[0], "default")), "", "calls without %q are refused, because its default does not fit: %s", protocol.Short(v.Steps[0], 80), v.Message)
+		}
 	}
 	if d.OutputSchema != nil {
 		if compiled := l.compile(doc, slices.Concat(place, at("outputSchema")), d.OutputSchema); compiled != nil {
@@ -130,22 +131,6 @@ func (l *loader) checkTool(doc *source.Document, t *Tool, place []string) {
 			l.within = append(l.within, ofNode{doc, t})
 		}
 		l.squashed[Squash(d.ID)] = d.ID
-	}
-}
-
-// defaults warns of values that calls would get in place of what they leave out, and be refused for.
-func (l *loader) defaults(doc *source.Document, place []string, d *manifest.Tool, compiled *schema.Schema) {
-	properties, _ := d.Parameters["properties"].(map[string]any)
-	for _, name := range protocol.SortedKeys(properties) {
-		p, _ := properties[name].(map[string]any)
-		if p["default"] == nil {
-			continue
-		}
-		for _, v := range compiled.Check(map[string]any{name: p["default"]}) {
-			if len(v.Steps) > 0 && v.Steps[0] == name { // what else is missing, a call has
-				l.warn(doc, slices.Concat(place, at(name, "default")), "", "calls without %q are refused, because its default does not fit: %s", protocol.Short(name, 80), v.Message)
-			}
-		}
 	}
 }
 
