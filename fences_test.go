@@ -186,7 +186,7 @@ func larger() map[string]int {
 		"scenes/run/rundir":   1915,
 		"scenes/tooling":      1483,
 		"scenes/view/inspect": 3210,
-		"scenes/load/project": 3995,
+		"scenes/load/project": 3996,
 		"scenes/view/verify":  1595,
 		"tools/manifest":      1465,
 		"tam":                 2460,

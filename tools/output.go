@@ -111,7 +111,7 @@ func (r *Result) keep(put func(b Blob) (tool.Artifact, error), limits manifest.L
 	text, isText := r.Output.(string)
 	mediaType := "text/plain; charset=utf-8"
 	if !isText && r.Output != nil {
-		var room [512]byte // most outputs are short
+		var room [96]byte // a larger one would make the stack of nearly every call grow, which copies it
 		text, mediaType = string(template.AppendJSON(room[:0], r.Output)), "application/json"
 	}
 	r.Meta.Bytes = max(r.Meta.Bytes, int64(len(text)))

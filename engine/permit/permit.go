@@ -12,7 +12,7 @@
 //     default. A tool that comes with the program is allowed.
 //  3. A parameter is compared as it is given and as it reads with .. resolved (see [Canonical]).
 //     A rule that denies or asks fits if one of the two fits, and a rule that allows if both do.
-//     A file that read or edit names is compared under each of its names. An address that
+//     A file that read or edit names is compared under each of its names, and to deny or to ask also as a folder. An address that
 //     programs read in different ways, and the value behind a reference, match rules that deny
 //     or ask, and none that allow.
 //  4. In a script (the tool command) each simple command is judged, as its words with one

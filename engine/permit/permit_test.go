@@ -169,6 +169,11 @@ func TestNamesOfFiles(t *testing.T) {
 			}, {
 				[]any{"fam://run/*", "/fam/run/*"},
 				[]any{"run/a", "./run/a", "fam://agent/run/a"}, false, false,
+			}, { // a folder is listed under each of its names, too
+				[]any{"secret/*", "./secret/*", "fam://agent/secret/*", "/fam/agent/secret/*"},
+				[]any{"secret", "./secret", "secret/.", "./secret/", "secret#L1", "fam://agent/secret", "fam://agent/secret/", "/fam/agent/secret", "a/../secret", "secret/x/.."}, true, false,
+			}, {
+				[]any{"fam://run/*", "/fam/run/*"}, []any{"fam://run", "/fam/run", "/fam/run/", "/fam/./run"}, true, false,
 			}, {
 				[]any{"secret/x", "fam://agent/secret/x"}, []any{"secret/x", "secret/x/", "./secret/x", "secret/x#L1"}, true, true,
 			}, {

@@ -74,7 +74,8 @@ const (
 )
 
 // readFile is a file as read and edit find it: without the lines behind #, and below the files
-// of the agent if it names no other place.
+// of the agent if it names no other place. Only the disk knows whether it is a folder: what denies all that is in one,
+// x/*, denies the list of it.
 func readFile(value string) text {
 	name, _, _ := strings.Cut(value, "#")
 	whole := []string{name}
@@ -87,6 +88,11 @@ func readFile(value string) text {
 		x.readings = append(x.readings, namesOfOwn(uri))
 		if c, sound := Canonical(uri); sound && c != uri {
 			x.readings = append(x.readings, namesOfOwn(c))
+		}
+	}
+	for _, r := range x.readings {
+		for _, name := range r {
+			x.others = append(x.others, name+"/")
 		}
 	}
 	return x

@@ -79,6 +79,24 @@ func (s *Schema) fits(v any, place func(steps []string) string) error {
 	return errors.New(inOneLine(list, total, place))
 }
 
+// Defaults lists the violations of the defaults of an object's properties, each by itself, as the schema is written: what
+// else such an object lacks is none.
+func (s *Schema) Defaults(written map[string]any) (list []Violation) {
+	properties, _ := written["properties"].(map[string]any)
+	for _, name := range protocol.SortedKeys(properties) {
+		p, _ := properties[name].(map[string]any)
+		if p["default"] == nil {
+			continue
+		}
+		for _, v := range s.Check(map[string]any{name: p["default"]}) {
+			if len(v.Steps) > 0 && v.Steps[0] == name {
+				list = append(list, v)
+			}
+		}
+	}
+	return list
+}
+
 // Fill adds the defaults of a schema's properties where they are missing, in v
 // and in the objects inside it, and reports whether their number has a bound. It
 // copies what it changes.

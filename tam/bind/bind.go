@@ -214,7 +214,7 @@ func (b *binder) missing() {
 	for i := range b.schema.Properties {
 		p := &b.schema.Properties[i]
 		_, tried := b.from[p.Name]
-		if p.Default != nil && !b.schema.Loose && !b.given(p, tried) {
+		if p.Default != nil && b.schema.defaults > 0 && !b.given(p, tried) {
 			b.out[p.Name] = copied(p.Default)
 			continue
 		}
@@ -228,13 +228,7 @@ func (b *binder) missing() {
 // did not fit is a fault already.
 func (b *binder) given(p *Property, tried bool) bool {
 	v, put := b.out[p.Name]
-	switch {
-	case !put:
-		return tried
-	case p.Required && !p.Type.has("null"):
-		return !isNothing(v)
-	}
-	return v != nil || p.Type.has("null")
+	return put && (v != nil || p.Type.has("null")) || !put && tried
 }
 
 // copied is a value of a schema as one of a call, which whoever has the call may change.

@@ -29,6 +29,14 @@ type Schema struct {
 	defaults   int        // how many
 }
 
+// Loosely is the schema for values that are bound to it once more: what does not fit stays as it is, and what is missing
+// is missing.
+func (s *Schema) Loosely() *Schema {
+	loose := *s
+	loose.Loose, loose.defaults = true, 0
+	return &loose
+}
+
 // URIKey is the keyword of a property that may be given by a reference.
 const URIKey = "x-uri"
 

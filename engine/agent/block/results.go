@@ -103,8 +103,7 @@ func HasReferences(c *protocol.Call) bool {
 // bound values, so that what is put into a JSON value stays a value of it; then the values are read
 // once more by their types. unknown are the references that stay.
 func Bind(c *protocol.Call, schema *bind.Schema, values Values) (params map[string]any, unknown []string, err error) {
-	call, loose := *c, *schema
-	loose.Loose = true
+	call := *c
 	uris := make(map[string]any, len(c.URIs))
 	for name, uri := range c.URIs {
 		uris[name] = uri
@@ -119,7 +118,7 @@ func Bind(c *protocol.Call, schema *bind.Schema, values Values) (params map[stri
 			call.URIs[name] = text
 		}
 	}
-	params, err = bind.Bind(&call, &loose)
+	params, err = bind.Bind(&call, schema.Loosely())
 	if err != nil {
 		return nil, nil, err
 	}

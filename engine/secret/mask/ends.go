@@ -10,43 +10,41 @@ import (
 // widen takes into a hit what is left of the value, where it stands beside it: signs at its ends, which no pattern has as they
 // are, and what follows a sign that is spelled as no pattern has it.
 func (m *Masker) widen(text string, h *hit, r run) {
-	from, to, p := r.offset+1-r.length, r.offset, h.pattern // of the pattern
-	if len(p.of) != len(p.text) {                           // of a value that is no text, JSON has other characters
-		return
+	if p := h.pattern; len(p.of) == len(p.text) { // of a value that is no text, JSON has other characters
+		h.start = m.end(text, h.start, r, p, true)
+		h.end = m.end(text, h.end, r, p, false)
 	}
-	outer := 0 // the place in the value of the outer letter
-	for n, i := 0, from; i <= to && n < maxAnchors; i++ {
-		if p.of[i] < 0 {
+}
+
+// end is the place at which the value of a hit begins, or ends; until now that was known of the letters of its pattern alone.
+// The outer letters may belong to an escape by chance, so the rest of the value is looked for beside several.
+func (m *Masker) end(text string, known int, r run, p *pattern, before bool) int {
+	outer := -1 // the place in the value of the first letter that stands for itself
+	for n, i := 0, 0; i < r.length && n < maxAnchors; i++ {
+		letter := r.offset - i
+		if before {
+			letter = r.offset + 1 - r.length + i
+		}
+		of := p.of[letter]
+		if of < 0 {
 			continue
 		}
-		at := m.back(text, r.end, to+1-i)
+		at, rest := m.back(text, r.end, r.offset+1-letter), p.value[:of]
+		if !before {
+			at, rest = at+1, p.value[of+1:]
+		}
 		if n++; n == 1 {
-			outer = p.of[i]
-			if i-from < gram { // what stands before may look like a part of an escape
-				h.start = at
+			outer = of
+			if i < gram { // what stands outside may look like a part of an escape
+				known = at
 			}
 		}
-		if start := beside(text, at, p.value[:p.of[i]], p.of[i]-outer, true); start < h.start {
-			h.start = start
-			break
+		taken := beside(text, at, rest, max(of-outer, outer-of), before)
+		if before && taken < known || !before && taken > known {
+			return taken
 		}
 	}
-	for n, i := 0, to; i >= from && n < maxAnchors; i-- {
-		if p.of[i] < 0 {
-			continue
-		}
-		at := m.back(text, r.end, to+1-i) + 1
-		if n++; n == 1 {
-			outer = p.of[i]
-			if to-i < gram {
-				h.end = at
-			}
-		}
-		if end := beside(text, at, p.value[p.of[i]+1:], outer-p.of[i], false); end > h.end {
-			h.end = end
-			break
-		}
-	}
+	return known
 }
 
 // places are those in a value of the letters of a spelling, squeezed, that stand for themselves; -1 = it is another.
@@ -87,13 +85,13 @@ const (
 	minRest     = 4  // characters of a rest that does not stand there as a whole are taken with a hit, or those up to an end of the text
 	maxSpelled  = 16 // bytes that stand for one character
 	maxGap      = 16 // colours, spaces and line breaks between two characters
-	maxAnchors  = 4  // letters at each end of a hit that are tried: the outer ones may belong to an escape by chance
+	maxAnchors  = 4  // letters at each end of a hit beside which a rest is looked for
 	maxReadings = 16 // of a rest: a backslash may be itself, or stand before another character
 )
 
-// beside gives the place at which the rest of a value that stands at a place ends, or begins, if it stands before that. If it does
-// not stand there, that is the place itself. So many characters of it are in the hit already.
-func beside(text string, at int, rest string, known int, before bool) int {
+// beside is the place at which the rest of a value ends that stands at a place, or begins if it stands before that; the
+// place itself if it does not stand there. So many characters of it are in the hit already.
+func beside(text string, at int, rest string, within int, before bool) int {
 	taken, places := at, []int{at}
 	for n := range len(rest) {
 		c, left := rest[n], rest[n+1:]
@@ -103,7 +101,8 @@ func beside(text string, at int, rest string, known int, before bool) int {
 		outer := strings.Trim(left, string(rune(c))) == ""
 		var next []int
 		for _, place := range places {
-			for n, gap := len(next), 0; len(next) == n && gap <= maxGap; gap++ {
+			found := len(next)
+			for gap := 0; len(next) == found && gap <= maxGap; gap++ {
 				next = readings(next, text, place, c, outer, before)
 				beyond := skipped(text, place, before)
 				if beyond == place {
@@ -120,7 +119,7 @@ func beside(text string, at int, rest string, known int, before bool) int {
 		if before {
 			farthest = slices.Min(places)
 		}
-		if left == "" || n+1 >= minRest+known || farthest == 0 || !before && endsWithin(text[farthest:]) {
+		if left == "" || n+1 >= minRest+within || farthest == 0 || !before && endsWithin(text[farthest:]) {
 			taken = farthest
 		}
 	}

@@ -258,13 +258,17 @@ func readTools(list []any) ([]protocol.ToolSpec, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	specs := make([]protocol.ToolSpec, 0, len(list))
+	specs, names := make([]protocol.ToolSpec, 0, len(list)), make(map[string]bool, len(list))
 	for i, v := range list {
 		m, _ := v.(map[string]any)
 		spec := protocol.ToolSpec{Name: callvalue.TextOf(m, "id", "name"), Description: callvalue.TextOf(m, "description"), Parameters: m["parameters"]}
 		if spec.Name == "" {
 			return nil, protocol.Errorf(protocol.KindInvalid, "tool %d: want an object with name (or id), description and parameters", i)
 		}
+		if names[spec.Name] {
+			return nil, protocol.Errorf(protocol.KindInvalid, "tool %d: the list has %q already; servers take each name once", i, protocol.Short(spec.Name, 80))
+		}
+		names[spec.Name] = true
 		specs = append(specs, spec)
 	}
 	return specs, nil

@@ -155,6 +155,7 @@ func TestKinds(t *testing.T) {
 		{`{"type": "LLMCompletion", "inputValues": {"messages": [{"role": "me", "text": "x"}]}}`, "text", `failed invalid: message 0: role "me": want system, user, assistant or tool`},
 		{`{"type": "LLMCompletion", "inputValues": {"messages": ["x"]}}`, "text", `failed invalid: message 0: want an object with role and text, got STRING`},
 		{`{"type": "LLMCompletion", "inputValues": {"prompt": "x", "tools": [{}]}}`, "text", `failed invalid: tool 0: want an object with name (or id), description and parameters`},
+		{`{"type": "LLMCompletion", "inputValues": {"prompt": "x", "tools": [{"name": "a"}, {"name": "b"}, {"id": "a"}]}}`, "text", `failed invalid: tool 2: the list has "a" already; servers take each name once`},
 		{`{"type": "LLMCompletion", "configValues": {"temperature": 9}, "inputValues": {"prompt": "x"}}`, "text", `fault /nodes/0/configValues/temperature 9; want 0 to 2;`},
 		{`{"type": "LLMCompletion", "inputValues": {"prompt": "x"}}`, "json", `fault /edges/0/sourceHandle LLMCompletion "n" has no output "json";`},
 

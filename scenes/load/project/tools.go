@@ -85,6 +85,9 @@ func (l *loader) checkTool(doc *source.Document, t *Tool, place []string) {
 				l.fault(doc, slices.Concat(place, at("examples", i)), "write parameters as a call has them", "the example does not fit the parameters: %s", err)
 			}
 		}
+		for _, v := range compiled.Defaults(d.Parameters) {
+			l.warn(doc, slices.Concat(place, at("parameters", "properties", v.Steps[0], "default")), "", "calls without %q are refused, because its default does not fit: %s", protocol.Short(v.Steps[0], 80), v.Message)
+		}
 	}
 	if d.OutputSchema != nil {
 		if compiled := l.compile(doc, slices.Concat(place, at("outputSchema")), d.OutputSchema); compiled != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -100,6 +101,27 @@ func TestWhatNobodyFinds(t *testing.T) {
 	}
 	if strings.Contains(all, "fine") || strings.Contains(all, "host") || strings.Contains(all, "./dir ") || t.Failed() {
 		t.Error(all)
+	}
+}
+
+// A default that breaks its schema would show in the first call that leaves the parameter out.
+func TestDefaultsFit(t *testing.T) {
+	p, err := loadTool(map[string]string{
+		"tools/a.tool.yaml": "id: a\nparameters: {properties: {n: {type: integer, minimum: 1, default: 0}, m: {type: integer, default: 2}, o: {$ref: '#/$defs/o', default: {x: 1}}, p: {}}, required: [n, p], $defs: {o: {required: [y]}}}\nimplementation: {type: service, name: a}\n",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said []string
+	for _, w := range p.Warnings {
+		said = append(said, w.String())
+	}
+	want := []string{
+		`tools/a.tool.yaml:2:67: parameters.properties.n.default: calls without "n" are refused, because its default does not fit: minimum: got 0, want 1`,
+		`tools/a.tool.yaml:2:135: parameters.properties.o.default: calls without "o" are refused, because its default does not fit: missing property 'y'`,
+	}
+	if !slices.Equal(said, want) {
+		t.Errorf("%s", strings.Join(said, "\n"))
 	}
 }
 

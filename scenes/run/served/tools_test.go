@@ -1,10 +1,16 @@
 package served
 
 import (
+	"context"
+	"reflect"
 	"testing"
 
+	"golang.org/x/tools/txtar"
+
 	"tavernsim/engine/permit"
+	"tavernsim/protocol"
 	"tavernsim/scenes/run/runner"
+	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/tooling"
 	"tavernsim/tools"
 )
@@ -37,6 +43,49 @@ func TestProjectTools(t *testing.T) {
 	}
 	if list, err := New(Options{Project: p}).projectTools(); len(list) > 0 || err != nil {
 		t.Errorf("%v, %v", list, err)
+	}
+}
+
+// A client sees the schema as it is written, and the tool gets the default of what a call leaves out, also where it is required.
+func TestDefaults(t *testing.T) {
+	p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(`
+-- project.json --
+{"id": "test", "model": "models/none.yaml"}
+-- models/none.yaml --
+rules: []
+-- scenes/s.yaml --
+id: s
+name: S
+schema_version: "1.0"
+agent_instances: []
+simulation: {stop: {ticks: 1}}
+-- tools/order.tool.yaml --
+id: order
+parameters: {properties: {item: {type: string}, count: {type: integer, minimum: 1, default: 1}}, required: [item, count]}
+implementation: {type: service, name: order}
+`))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	order := tools.Func(func(_ context.Context, c *tools.Call) tools.Result { got = c.Params; return tools.Output("ok") })
+	set, err := tooling.New(tooling.Options{Project: p, Mode: tooling.Live, Run: "test", Services: map[string]tools.Executor{"order": order}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer set.Close()
+	list, err := New(Options{Project: p, Tools: set}).projectTools()
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	if required := list[0].Parameters.(map[string]any)["required"]; !reflect.DeepEqual(required, []any{"item", "count"}) {
+		t.Errorf("required is %v", required)
+	}
+	if r := list[0].Call(t.Context(), map[string]any{"item": "tea"}); r.Error != nil || !reflect.DeepEqual(got, map[string]any{"item": "tea", "count": int64(1)}) {
+		t.Errorf("the tool got %v: %+v", got, r.Error)
+	}
+	if r := list[0].Call(t.Context(), map[string]any{"item": "tea", "count": int64(0)}); r.Error == nil || r.Error.Kind != protocol.KindInvalid {
+		t.Errorf("0 is taken: %+v", r)
 	}
 }
 
