@@ -13,6 +13,13 @@ func (w *wave) turnMerged(o uint32) {
 	}
 }
 
+// tasksCounted takes the facts of the service of tasks: calls may leave again.
+func (w *wave) tasksCounted() {
+	if w.Spending.Taken(); w.realtime() {
+		w.grant(w.now.Time)
+	}
+}
+
 // turnCut takes a turn that was cut off; over = its agent has no other, whose facts could say what it took.
 func (w *record) turnCut(o uint32, over bool) (err error) {
 	if took := w.Spending.Cut(o, over); took != nil {

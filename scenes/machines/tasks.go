@@ -24,7 +24,11 @@ func tasksKind() ServiceKind {
 }
 
 func newTasks(sc *setup.Scene) (Service, error) {
-	return &Tasks{rules: tooltask.Rules{Realtime: sc.Clock == agenda.Realtime, Tick: sc.Simulation().Tick.Std()}, told: map[string]tooltask.Told{}}, nil
+	t := &Tasks{rules: tooltask.Rules{Realtime: sc.Clock == agenda.Realtime, Tick: sc.Simulation().Tick.Std()}, told: map[string]tooltask.Told{}}
+	if b := sc.Budgets; b != nil && b.Tools != nil {
+		t.rules.CostOf = sc.CostOf
+	}
+	return t, nil
 }
 
 // Tell gives what is known outside about a task, for the next decision.
