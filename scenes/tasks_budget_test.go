@@ -1,6 +1,7 @@
 package scenes_test
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"sync/atomic"
@@ -128,5 +129,64 @@ func TestRefusedTasksAreFree(t *testing.T) {
 				mustVerify(t, s, set)
 			})
 		}
+	}
+}
+
+// On the virtual clock a task gets nothing of what the calls of a failed turn took, though no fact says it yet.
+func TestTasksBesideAFailedTurn(t *testing.T) {
+	for limit, most := range map[string]int64{"{calls: 1}": 1, "{money: 0.25}": 1, "{calls: 2}": 2} {
+		t.Run(limit, func(t *testing.T) {
+			text := strings.NewReplacer("simulation: {stop", "tool_budget: "+limit+"\nsimulation: {stop", "agent_instances: [", "agent_instances: [{instance_id: b, profile_id: painter}, ",
+				"-- models/voices.yaml --\nrules: []", `-- tools/paint.tool.yaml --
+id: paint
+implementation: {type: service, name: lab}
+execution: {mode: async, repeat: free, latency: 300ms, timeout: 1m}
+cost: 0.25
+-- agent_profiles/painter.yaml --
+id: painter
+name: Painter
+version: "1.0.0"
+schema_version: "1.0"
+core_deliberation_workflow_id: think
+tool_ids_inventory: [paint]
+-- models/voices.yaml --
+rules: [{match: {variables: {turn: 1}}, answer: {calls: [{tool: paint}]}}]
+otherwise: {text: enough}`).Replace(reaches)
+			var fell atomic.Bool
+			p := shakyProject(t, text, func(any) any {
+				if !fell.Swap(true) {
+					panic("falls")
+				}
+				return "ok"
+			})
+			var made atomic.Int64
+			lab := tools.Func(func(context.Context, *tools.Call) tools.Result {
+				made.Add(1)
+				return tools.Output("noon")
+			})
+			digest := ""
+			for interrupt := range uint64(5) {
+				fell.Store(false)
+				made.Store(0)
+				s := scenestest.New(t, p, "")
+				set := scenestest.Settings{Tools: tooling.Live, Services: map[string]tools.Executor{"lab": lab}, Workers: int(interrupt + 1)}
+				var res scenestest.Result
+				synctest.Test(t, func(t *testing.T) {
+					set.InterruptAt = interrupt
+					if res = s.Run(t, set); interrupt > 0 && !res.Final {
+						set.InterruptAt = 0
+						res = s.Run(t, set)
+					}
+				})
+				if digest = cmp.Or(digest, res.Digest()); res.Err != nil || !res.Final || res.Digest() != digest {
+					t.Errorf("interrupted at %d: %+v; digest %s, want %s", interrupt, res.Outcome, res.Digest(), digest)
+				}
+				if used := s.Fold(t, set).Spending.Lines()[0].Used.Calls; made.Load() != most || used != most || !fell.Load() {
+					t.Errorf("interrupted at %d: %d calls were made, and %d count, under a budget for %d", interrupt, made.Load(), used, most)
+				}
+				mustRestore(t, s, set)
+				mustVerify(t, s, set)
+			}
+		})
 	}
 }

@@ -24,11 +24,7 @@ func tasksKind() ServiceKind {
 }
 
 func newTasks(sc *setup.Scene) (Service, error) {
-	t := &Tasks{rules: tooltask.Rules{Realtime: sc.Clock == agenda.Realtime, Tick: sc.Simulation().Tick.Std()}, told: map[string]tooltask.Told{}}
-	if b := sc.Budgets; b != nil && b.Tools != nil {
-		t.rules.CostOf = sc.CostOf
-	}
-	return t, nil
+	return &Tasks{rules: tooltask.Rules{Realtime: sc.Clock == agenda.Realtime, Tick: sc.Simulation().Tick.Std(), CostOf: sc.ToolPrices()}, told: map[string]tooltask.Told{}}, nil
 }
 
 // Tell gives what is known outside about a task, for the next decision.

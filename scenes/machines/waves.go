@@ -202,7 +202,8 @@ func (s *Stage) serviceAnswered(in *ServiceAnswered) error {
 		return err
 	}
 	if actor == ActorTasks {
-		w.tasksCounted()
+		s.Spending.Taken()
+		s.grantNow()
 	}
 	return s.closeWave()
 }

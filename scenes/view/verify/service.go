@@ -63,10 +63,8 @@ func (v *verifier) tellTasks(t *machines.Tasks, at protocol.Time) error {
 		case *tooltask.Opened:
 			t.Tell(x.Task.ID, tooltask.Told{After: x.Task.Due.Sub(at), Timed: true})
 		case *tooltask.Ended:
-			a := &tooltask.Answer{Output: x.Output, Artifacts: x.Artifacts, Latency: x.Latency, ErrorKind: x.ErrorKind, Error: x.Error, Carried: true}
-			if next, ok := v.peek(i + 1); ok && next.Kind == tooltask.FactUncharged {
-				a.Carried = false
-			}
+			next, _ := v.peek(i + 1)
+			a := &tooltask.Answer{Output: x.Output, Artifacts: x.Artifacts, Latency: x.Latency, ErrorKind: x.ErrorKind, Error: x.Error, Carried: next.Kind != tooltask.FactUncharged}
 			t.Tell(x.ID, tooltask.Told{Answer: a, NoRoom: budget.RefusedTool(x.ErrorKind, x.Error) && v.unsaid()})
 		}
 	}
@@ -75,15 +73,8 @@ func (v *verifier) tellTasks(t *machines.Tasks, at protocol.Time) error {
 // unsaid reports whether calls may count in budgets that no fact says yet: of turns under way on the realtime clock; on the virtual
 // clock of those that have failed, and, where somebody outside opened the wave, of those that a kill cut off.
 func (v *verifier) unsaid() bool {
-	if v.made.Clock == agenda.Realtime || v.isGiven(agenda.FactPaused) || v.isGiven(agenda.FactResumed) || v.isGiven(agenda.FactEnded) || v.isGiven(agenda.FactIntervened) {
-		return true
-	}
-	for o := range v.state.Size() {
-		if s := v.state.Agenda.Standing(uint32(o)); s.Failures > 0 && !s.GivenUp {
-			return true
-		}
-	}
-	return false
+	outside := v.isGiven(agenda.FactPaused) || v.isGiven(agenda.FactResumed) || v.isGiven(agenda.FactEnded) || v.isGiven(agenda.FactIntervened)
+	return v.made.Clock == agenda.Realtime || outside || v.state.Agenda.Failing()
 }
 
 // decideService fails if the host's middleware panics, which is no code of the program.

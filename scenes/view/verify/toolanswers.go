@@ -19,7 +19,7 @@ import (
 // in the order of the journal. Facts have the parameters of tasks only, so the deliberations
 // are decided again for those of the others. A task without an end has a failure.
 func ToolAnswers(ctx context.Context, made *setup.Scene, journal history.Journal, opt Options, to *toolreplay.Answers) error {
-	a := answering{scene: made.ID, budget: made.Budgets != nil && made.Budgets.Tools != nil, asked: map[requestAt]*toolreplay.Entry{}, codec: machines.NewCodec(), tasks: map[string]*toolreplay.Entry{}, to: to}
+	a := answering{scene: made.ID, budget: made.ToolPrices() != nil, asked: map[requestAt]*toolreplay.Entry{}, codec: machines.NewCodec(), tasks: map[string]*toolreplay.Entry{}, to: to}
 	var mu sync.Mutex // guards a.asked
 	opt.Asked = func(name string, turn uint64, q *effect.Ask) {
 		if q.Kind != setup.KindTool && q.Kind != effect.KindApproval && q.Kind != effect.KindHook {
