@@ -165,6 +165,7 @@ const maxPackage = 1450
 func larger() map[string]int {
 	return map[string]int{
 		"engine/agent":        4236,
+		"engine/agenda":       1452,
 		"engine/bus":          2290,
 		"engine/expr":         2280,
 		"engine/knowledge":    3002,
@@ -181,13 +182,13 @@ func larger() map[string]int {
 		"persistence":         2160,
 		"protocol":            1605,
 		"scenes":              2855,
-		"scenes/machines":     3845,
+		"scenes/machines":     3851,
 		"scenes/outside":      2135,
 		"scenes/run/rundir":   1915,
 		"scenes/tooling":      1483,
 		"scenes/view/inspect": 3210,
 		"scenes/load/project": 3996,
-		"scenes/view/verify":  1595,
+		"scenes/view/verify": 1600,
 		"tools/manifest":      1465,
 		"tam":                 2460,
 		"tam/toolsxml":        2140,

@@ -206,6 +206,8 @@ func (tr *tracer) task(f tooltask.Fact) string {
 		return "sent " + x.ID
 	case *tooltask.Ended:
 		return fmt.Sprintf("ended %s %s %s", x.ID, x.Status, show(x.Output)) + tail(when(x.Error != "", "error %q", x.Error))
+	case *tooltask.Uncharged:
+		return fmt.Sprintf("uncharged %s: %d, %s, %d bytes", x.ID, x.Cost, x.Time, x.Bytes)
 	case *tooltask.Cancelled:
 		return fmt.Sprintf("cancelled %s: %s", x.ID, x.Reason) + tail(when(x.Unknown, "unknown outcome"))
 	case *tooltask.TakenOver:

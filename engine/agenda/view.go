@@ -1,6 +1,10 @@
 package agenda
 
-import "tavernsim/protocol"
+import (
+	"slices"
+
+	"tavernsim/protocol"
+)
 
 // Standing is the state of one agent on the agenda, for views.
 type Standing struct {
@@ -25,6 +29,11 @@ func (s *State) Standing(o uint32) Standing {
 		st.BusyUntil = sl.busyUntil
 	}
 	return st
+}
+
+// Failing reports whether some agent has failed and is to begin its turn anew.
+func (s *State) Failing() bool {
+	return slices.ContainsFunc(s.slots, func(sl slot) bool { return sl.failures > 0 && !sl.givenUp })
 }
 
 // States of an agent.

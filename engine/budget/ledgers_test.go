@@ -204,6 +204,37 @@ func TestKeptRequests(t *testing.T) {
 	}
 }
 
+// Tasks get what facts, calls that are out and turns under way leave, and no call leaves until they are counted, unless it left
+// before a kill.
+func TestAnOfferToTasks(t *testing.T) {
+	tree := budget.New(budget.Config{Tools: &budget.Limits{Amount: budget.Amount{Calls: 4, Nano: 40, Micro: 9, Bytes: 9}}, Cast: cast{}})
+	r := budget.NewRounds(tree, true)
+	ask := func(o uint32, paid bool) int {
+		r.Woken(o, 0, 1)
+		r.Step(1, &budget.Step{Agent: o, Asks: []budget.Request{{Agent: o, Number: budget.ToolNumbers, Tool: true, Paid: paid, Bound: budget.Amount{Calls: 1, Nano: 10}}}})
+		return len(r.Grants(0))
+	}
+	left := func(calls, nano, micro, size int64) {
+		t.Helper()
+		if got, want := *tree.Offer(), (budget.Amount{Calls: calls, Nano: nano, Micro: micro, Bytes: size}); got != want {
+			t.Errorf("tasks get %+v, want %+v", got, want)
+		}
+	}
+	left(4, 40, 9, 9)
+	if ask(0, false)+ask(1, true) != 1 {
+		t.Error("a call leaves while tasks are not counted, or one that has left already does not go on")
+	}
+	tree.ChargeTools(0, budget.Amount{Calls: 1, Nano: 10}, 0)
+	if tree.Taken(); len(r.Grants(0)) != 1 {
+		t.Error("the call does not leave that waited for the tasks")
+	}
+	left(2, 20, 9, 9)
+	r.Step(1, &budget.Step{Agent: 0, Done: budget.ToolNumbers, Took: budget.Amount{Calls: 1, Nano: 10, Micro: 9, Bytes: 4}})
+	left(2, 20, -1, 5)
+	tree.Keep(2, budget.ToolNumbers, "", budget.Amount{Calls: 2, Nano: 5})
+	left(-1, 15, -1, 5)
+}
+
 // What a call of a tool took counts for others before the facts of its turn do.
 func TestToolsUnderWay(t *testing.T) {
 	tree := budget.New(budget.Config{Tools: &budget.Limits{Amount: budget.Amount{Calls: 2}}, Cast: cast{}})
@@ -221,13 +252,7 @@ func TestToolsUnderWay(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 	tree.ChargeTools(0, budget.Amount{Calls: 1, Bytes: 8}, 0)
-	if left := tree.ToolsLeft(); left == nil || *left != (budget.Amount{Calls: 1}) {
-		t.Errorf("%v", left)
-	}
 	tree.ChargeTools(0, budget.Amount{Calls: 1}, 0)
-	if left := tree.ToolsLeft(); left.Calls != -1 {
-		t.Errorf("%v", left)
-	}
 	paid := budget.Request{Agent: 2, Number: budget.ToolNumbers, Tool: true, Paid: true, Bound: budget.Amount{Calls: 1}}
 	tree.Keep(2, budget.ToolNumbers, "", budget.Amount{Calls: 1, Bytes: 3})
 	r.Woken(2, 0, 1)
@@ -239,7 +264,7 @@ func TestToolsUnderWay(t *testing.T) {
 		t.Errorf("%+v", calm)
 	}
 	without := budget.New(budget.Config{Run: limits(t, "tokens=1"), Cast: cast{}})
-	if without.ToolsLeft() != nil || without.ChargeTools(0, budget.Amount{Calls: 1}, 1) != "" {
+	if without.Offer() != nil || without.ChargeTools(0, budget.Amount{Calls: 1}, 1) != "" {
 		t.Error("there is no budget of tools")
 	}
 	free := budget.NewRounds(without, true)

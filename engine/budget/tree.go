@@ -84,6 +84,7 @@ type Tree struct {
 	cfg             Config
 	all, run, scene *ledger
 	tools           *ledger
+	offered         bool // what is left of tools: see [Tree.Offer]
 	endpoints       map[string]*ledger
 	profiles        map[string]*ledger
 	agents          map[uint32]*ledger // those that had something to count
@@ -276,6 +277,8 @@ func (t *Tree) try(r *Request, at protocol.Time) (barred []string, refused *Refu
 	switch {
 	case r.Paid || r.Tool && t.tools == nil:
 		return nil, nil, false
+	case r.Tool && t.offered:
+		return nil, nil, true
 	case r.Tool:
 		fit = t.fitTool
 	}

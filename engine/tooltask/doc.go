@@ -14,7 +14,7 @@
 //  2. A task ends once. Answers of tasks that are not open change nothing.
 //
 //  3. At most [MaxOpen] tasks are open, and as many of one agent as its request allows. A
-//     request beyond it is a task that has ended.
+//     request beyond it is a task that has ended, and so is one for which a budget of tools has no room.
 //
 //  4. The author of the first report on a task between agents becomes its owner. The
 //     task ends by a report of its owner, by a request of its asker, when one of the agents leaves,

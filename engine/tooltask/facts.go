@@ -15,6 +15,7 @@ const (
 	FactOpened    = "tool.task_opened"
 	FactSent      = "tool.task_sent"
 	FactEnded     = "tool.task_ended"
+	FactUncharged = "tool.task_uncharged"
 	FactCancelled = "tool.task_cancelled"
 )
 
@@ -41,6 +42,16 @@ type Ended struct {
 	ErrorKind protocol.ErrorKind
 	Error     string
 	At        protocol.Time
+}
+
+// Uncharged records that a task which has just ended was not carried out: the budget of tools gets back what it counted.
+type Uncharged struct {
+	ID    string
+	Agent string
+	Tool  string
+	Cost  int64         // nano-dollars
+	Time  time.Duration // its latency
+	Bytes int64         // of its output
 }
 
 // Cancelled records that nobody waits for a task any more.
@@ -82,12 +93,14 @@ type Fact interface {
 func (*Opened) FactKind() string    { return FactOpened }
 func (*Sent) FactKind() string      { return FactSent }
 func (*Ended) FactKind() string     { return FactEnded }
+func (*Uncharged) FactKind() string { return FactUncharged }
 func (*Cancelled) FactKind() string { return FactCancelled }
 func (*Refused) FactKind() string   { return FactRefused }
 
 func (*Opened) fact()    {}
 func (*Sent) fact()      {}
 func (*Ended) fact()     {}
+func (*Uncharged) fact() {}
 func (*Cancelled) fact() {}
 func (*Refused) fact()   {}
 
@@ -129,7 +142,7 @@ func (f *Cancelled) Value() map[string]any {
 // Facts are the kinds of this package.
 func Facts() []protocol.FactType {
 	return []protocol.FactType{
-		protocol.ByCodec[Opened](), protocol.ByCodec[Sent](), protocol.ByCodec[Ended](), protocol.ByCodec[Cancelled](), protocol.ByCodec[Refused](), protocol.ByCodec[Reported](),
+		protocol.ByCodec[Opened](), protocol.ByCodec[Sent](), protocol.ByCodec[Ended](), protocol.ByCodec[Uncharged](), protocol.ByCodec[Cancelled](), protocol.ByCodec[Refused](), protocol.ByCodec[Reported](),
 		protocol.ByCodec[TakenOver](), protocol.ByCodec[Released](),
 	}
 }

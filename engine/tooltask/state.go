@@ -1,6 +1,7 @@
 package tooltask
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -78,6 +79,20 @@ func (l *Left) take(cost int64) bool {
 	return true
 }
 
+// without believes that there is no room for a call, because of calls that no fact says yet: then there is none behind it for one that
+// costs as much. false = there is no budget.
+func (l *Left) without(cost int64) bool {
+	switch {
+	case l == nil:
+		return false
+	case l.Nano == 0 || cost == 0:
+		l.Calls = -1
+	case l.Nano >= cost:
+		l.Nano = cmp.Or(cost-1, -1)
+	}
+	return true
+}
+
 // leftOf finds what the budget has left; nil = there is none.
 func leftOf(requests []Request) *Left {
 	for i := range requests {
@@ -94,6 +109,7 @@ type Told struct {
 	Answer *Answer       // nil = there is none yet
 	After  time.Duration // simulated time that it takes, in place of the request's
 	Timed  bool          // After counts
+	NoRoom bool          // a history says that calls which no fact says yet left no room for it in the budget
 }
 
 // Answer is what came of a task.
@@ -103,12 +119,15 @@ type Answer struct {
 	Latency   time.Duration
 	ErrorKind protocol.ErrorKind
 	Error     string
+	Carried   bool // it was carried out although ErrorKind is one of calls that never left
 }
 
 // Rules are those of one scene.
 type Rules struct {
 	Realtime bool
 	Tick     time.Duration // of the virtual clock: no task is shorter
+	// CostOf is the price of a call of a tool, in nano-dollars; nil = tools have no budget.
+	CostOf func(tool string) int64
 }
 
 // State is what is kept. It is a value: a copy costs nothing, and may be read while others
@@ -144,7 +163,10 @@ func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[
 		case t.Kind == KindAgent:
 			fold(s.lapsed(t, now))
 		case a != nil:
-			fold(t.end(a, now))
+			f := t.end(a, now)
+			if fold(f); r.CostOf != nil && a.free() {
+				fold(&Uncharged{ID: t.ID, Agent: t.Agent, Tool: t.Tool, Cost: r.CostOf(t.Tool), Time: f.Latency, Bytes: tool.SizeOf(f.Output, f.Artifacts)})
+			}
 		case t.Due != 0: // whoever drives the machine did not wait
 			fold(t.end(&Answer{ErrorKind: protocol.KindInternal, Error: "it is due, and its answer is not there"}, now))
 		}
@@ -173,7 +195,7 @@ func (s *State) Decide(r Rules, now protocol.Time, requests []Request, told map[
 			fold(q.Task.refused(fmt.Sprintf("%d questions of the agent are open; no more are", MaxAsked), now))
 		case q.Task.Kind != KindPerson && q.Most > 0 && s.OpenOf(q.Task.Agent) >= q.Most:
 			fold(q.Task.refused(fmt.Sprintf("%d tasks are open, more are refused (custom_runtime_config.max_tasks)", q.Most), now))
-		case q.Task.Costs() && !left.take(q.Cost):
+		case q.Task.Costs() && (told[q.Task.ID].NoRoom && left.without(q.Cost) || !left.take(q.Cost)):
 			fold(q.Task.refused(budget.ToolsAreOut, now))
 		default:
 			t := q.Task
@@ -225,6 +247,9 @@ func (t *Task) end(a *Answer, now protocol.Time) *Ended {
 	}
 }
 
+// free reports whether a task was not carried out: it takes nothing of a budget, as a call of a turn that fails so.
+func (a *Answer) free() bool { return a.Error != "" && !a.Carried && !Costs(a.ErrorKind) }
+
 func status(a *Answer) string {
 	switch {
 	case a.Error == "":
@@ -257,7 +282,7 @@ func (s *State) Apply(f Fact) {
 		s.sit(x.Player)
 	case *Released:
 		s.rise(x.Agent)
-	case *Sent, *Refused: // they change nothing
+	case *Sent, *Refused, *Uncharged: // they change nothing
 	}
 }
 

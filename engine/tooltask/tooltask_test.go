@@ -209,3 +209,57 @@ func readBack(t *rapid.T, codec *protocol.Codec, f protocol.Fact) Fact {
 	}
 	return back.(Fact)
 }
+
+// A task that was not carried out gives back what it counted, where tools have a budget.
+func TestUncharged(t *testing.T) {
+	costs := Rules{Tick: time.Second, CostOf: func(tool string) int64 { return int64(len(tool)) }}
+	for _, c := range []struct {
+		rules  Rules
+		answer Answer
+		want   string
+	}{
+		{costs, Answer{Error: "no", ErrorKind: protocol.KindDenied, Latency: time.Minute, Output: protocol.Encode("it")}, "ended a denied, uncharged"},
+		{costs, Answer{Error: "no", ErrorKind: protocol.KindLimit, Carried: true}, "ended a error"},
+		{costs, Answer{Error: "no", ErrorKind: protocol.KindInternal}, "ended a error"},
+		{costs, Answer{}, "ended a ok"},
+		{Rules{Tick: time.Second}, Answer{Error: "no", ErrorKind: protocol.KindDenied}, "ended a denied"},
+	} {
+		s := State{}
+		s.Decide(c.rules, 0, []Request{open("a", "ada", 0)}, nil)
+		facts := s.Decide(c.rules, protocol.Time(time.Hour), nil, map[string]Told{"a": {Answer: &c.answer}})
+		if got := kinds(facts); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.answer, got, c.want)
+		}
+		if len(facts) == 2 && *facts[1].(*Uncharged) != (Uncharged{ID: "a", Agent: "ada", Tool: "paint", Cost: 5, Time: time.Minute, Bytes: 3}) {
+			t.Errorf("%+v", facts[1])
+		}
+	}
+}
+
+// A history may say that calls left no room for a task, of which it does not know. That is believed under a budget only, and no task
+// behind it has room that costs as much.
+func TestNoRoom(t *testing.T) {
+	task := func(id string, cost int64) Request {
+		q := open(id, "ada", time.Minute)
+		q.Cost, q.Most = cost, 0
+		return q
+	}
+	left := func(calls, nano int64) Request { return Request{Left: &Left{Calls: calls, Nano: nano}} }
+	for _, c := range []struct {
+		requests []Request
+		want     string
+	}{
+		{[]Request{task("b", 5), task("c", 5)}, "opened, sent, opened, sent"},
+		{[]Request{left(9, 0), task("b", 5), task("c", 1)}, "ended b error, ended c error"},
+		{[]Request{left(9, 90), task("b", 0), task("c", 0)}, "ended b error, ended c error"},
+		{[]Request{left(9, 90), task("b", 5), task("c", 5), task("d", 4)}, "ended b error, ended c error, opened, sent"},
+		{[]Request{left(9, 90), task("a", 40), task("b", 5), task("d", 1)}, "opened, sent, ended b error, opened, sent"},
+		{[]Request{left(9, 90), task("b", 1), task("c", 1)}, "ended b error, ended c error"},
+		{[]Request{left(9, 3), task("b", 5), task("c", 3)}, "ended b error, opened, sent"},
+	} {
+		s := State{}
+		if got := kinds(s.Decide(Rules{Tick: time.Second}, 0, c.requests, map[string]Told{"b": {NoRoom: true}})); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+	}
+}

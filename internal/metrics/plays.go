@@ -126,6 +126,6 @@ func (s *Set) settled(f tooltask.Fact) {
 		if tooltask.AsksPeople(x.Tool) {
 			s.plays.questions.inc(tooltask.Dismissed)
 		}
-	case *tooltask.Opened, *tooltask.Sent, *tooltask.Refused, *tooltask.Reported, *tooltask.TakenOver, *tooltask.Released:
+	case *tooltask.Opened, *tooltask.Sent, *tooltask.Uncharged, *tooltask.Refused, *tooltask.Reported, *tooltask.TakenOver, *tooltask.Released:
 	}
 }

@@ -8,9 +8,7 @@ import (
 // turnMerged takes a turn whose facts are counted.
 func (w *wave) turnMerged(o uint32) {
 	w.Spending.Merged(o)
-	if w.realtime() { // it gives back what it had reserved and did not take
-		w.grant(w.now.Time)
-	}
+	w.grantNow() // it gives back what it had reserved and did not take
 }
 
 // turnCut takes a turn that was cut off; over = its agent has no other, whose facts could say what it took.
@@ -18,9 +16,7 @@ func (w *record) turnCut(o uint32, over bool) (err error) {
 	if took := w.Spending.Cut(o, over); took != nil {
 		err = w.keepOwn(&agenda.TurnAbandoned{Agent: o, Took: took})
 	}
-	if w.realtime() {
-		w.grant(w.now.Time)
-	}
+	w.grantNow()
 	return err
 }
 
@@ -36,6 +32,13 @@ func (w *record) chargeRest() error {
 		}
 	}
 	return nil
+}
+
+// grantNow lets requests leave that the end of something else has room for, on the realtime clock.
+func (s *shared) grantNow() {
+	if s.realtime() {
+		s.grant(s.now.Time)
+	}
 }
 
 // grant lets the requests leave whose turn it is.

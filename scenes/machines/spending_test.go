@@ -33,6 +33,9 @@ func TestFactsOfToolsAreCharged(t *testing.T) {
 		{&tooltask.Opened{Task: tooltask.Task{ID: "2", Agent: name, Tool: tooltask.AskTool, Kind: tooltask.KindAgent}}, budget.Amount{Calls: 1, Nano: 7}, 0},
 		{&tooltask.Ended{ID: "1", Agent: name, Tool: "Dig", Latency: time.Millisecond}, budget.Amount{Calls: 1, Nano: 7, Micro: 1000}, 0},
 		{&tooltask.Ended{ID: "3", Agent: name, Tool: "Dig", ErrorKind: protocol.KindLimit, Error: over}, budget.Amount{Calls: 1, Nano: 7, Micro: 1000}, 1},
+		{&tooltask.Opened{Task: tooltask.Task{ID: "4", Agent: name, Tool: "Dig"}}, budget.Amount{Calls: 2, Nano: 14, Micro: 1000}, 1},
+		{&tooltask.Ended{ID: "4", Agent: name, Tool: "Dig", Latency: time.Second, ErrorKind: protocol.KindDenied, Error: "no"}, budget.Amount{Calls: 2, Nano: 14, Micro: 1001000}, 1},
+		{&tooltask.Uncharged{ID: "4", Agent: name, Tool: "Dig", Cost: 7, Time: time.Second}, budget.Amount{Calls: 1, Nano: 7, Micro: 1000}, 1},
 		{&agentfact.TurnEnded{Turn: 1, ToolCalls: 2, ToolRefused: 3}, budget.Amount{Calls: 3, Nano: 7, Micro: 1000}, 4},
 		{&agentfact.CallsCharged{Calls: 2, Time: time.Millisecond, Bytes: 5, Cost: 14}, budget.Amount{Calls: 5, Nano: 21, Micro: 2000, Bytes: 5}, 4},
 	} {

@@ -123,6 +123,8 @@ func (s *StageState) Apply(r protocol.Record, fact protocol.Fact) (err error) {
 			break
 		}
 		s.Spending.TaskEnded(r.Time, x)
+	case *tooltask.Uncharged:
+		s.Spending.TaskUncharged(r.Time, x)
 	case *agenda.TurnAbandoned:
 		s.Spending.Abandoned(r.Time, x)
 	case *agentfact.ModelAnswered:

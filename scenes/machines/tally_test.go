@@ -95,6 +95,7 @@ var uncounted = map[string]string{
 	"tool.task_refused":           "the call counts",
 	"tool.task_reported":          "the call counts",
 	"tool.task_sent":              "the call counts",
+	"tool.task_uncharged":         "it is of budgets alone",
 	"throttle.changed":            "of the channel alone",
 	"turn.forfeited":              "the turns that were taken count",
 	"turn.granted":                "the turn counts as a deliberation",

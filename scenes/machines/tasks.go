@@ -24,7 +24,7 @@ func tasksKind() ServiceKind {
 }
 
 func newTasks(sc *setup.Scene) (Service, error) {
-	return &Tasks{rules: tooltask.Rules{Realtime: sc.Clock == agenda.Realtime, Tick: sc.Simulation().Tick.Std()}, told: map[string]tooltask.Told{}}, nil
+	return &Tasks{rules: tooltask.Rules{Realtime: sc.Clock == agenda.Realtime, Tick: sc.Simulation().Tick.Std(), CostOf: sc.ToolPrices()}, told: map[string]tooltask.Told{}}, nil
 }
 
 // Tell gives what is known outside about a task, for the next decision.

@@ -160,7 +160,7 @@ func (s *Stage) closeWave() error {
 	s.phase = phaseService
 	switch r := &s.asking.requests[i]; s.asking.services[i].Name {
 	case tooltask.Service:
-		if left := s.Spending.ToolsLeft(); left != nil {
+		if left := s.Spending.Offer(); left != nil {
 			r.Add(left)
 		}
 	case bus.Service:
@@ -200,6 +200,10 @@ func (s *Stage) serviceAnswered(in *ServiceAnswered) error {
 	}
 	if err := w.changes.worldAgreed(refused); err != nil {
 		return err
+	}
+	if actor == ActorTasks {
+		s.Spending.Taken()
+		s.grantNow()
 	}
 	return s.closeWave()
 }

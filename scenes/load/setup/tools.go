@@ -103,6 +103,14 @@ func (s *Scene) CostOf(tool string) int64 {
 	return 0
 }
 
+// ToolPrices is CostOf where tools have a budget, else nil.
+func (s *Scene) ToolPrices() func(tool string) int64 {
+	if s.Budgets == nil || s.Budgets.Tools == nil {
+		return nil
+	}
+	return s.CostOf
+}
+
 // skills adds the workflows that carry out tools of an agent.
 func (b *builder) skills(d *agent.Definition) {
 	for i := range b.External {

@@ -191,23 +191,36 @@ func (b *Book) TaskEnded(at protocol.Time, f *tooltask.Ended) {
 	b.tools(at, budget.Amount{Micro: f.Latency.Microseconds(), Bytes: tool.SizeOf(f.Output, f.Artifacts)}, refused)
 }
 
+// TaskUncharged gives back what a task counted that was not carried out.
+func (b *Book) TaskUncharged(at protocol.Time, f *tooltask.Uncharged) {
+	b.tools(at, budget.Amount{Calls: -1, Nano: -f.Cost, Micro: -f.Time.Microseconds(), Bytes: -f.Bytes}, 0)
+}
+
 func (b *Book) tools(at protocol.Time, took budget.Amount, refused int64) {
 	if b != nil && b.rounds.ChargeTools(at, took, refused) == budget.End {
 		b.exhausted = budget.End
 	}
 }
 
-// ToolsLeft is the request that tells tasks what the budget of tools has left; nil = there is none.
-func (b *Book) ToolsLeft() protocol.Raw {
+// Offer is the request that tells tasks what the budget of tools has for them; nil = there is none. Until [Book.Taken] no call
+// gets a grant.
+func (b *Book) Offer() protocol.Raw {
 	if b == nil {
 		return nil
 	}
-	a := b.rounds.ToolsLeft()
+	a := b.rounds.Offer()
 	if a == nil {
 		return nil
 	}
 	q := tooltask.Request{Left: &tooltask.Left{Calls: a.Calls, Nano: a.Nano, Micro: a.Micro, Bytes: a.Bytes}}
 	return q.AppendMsg(nil)
+}
+
+// Taken ends an offer: the facts of the tasks are counted.
+func (b *Book) Taken() {
+	if b != nil {
+		b.rounds.Taken()
+	}
 }
 
 // Open decides how the turns of a wave on the virtual clock get their grants. worst is the most that a turn of

@@ -118,7 +118,7 @@ func (k *calls) task(c inspect.Change, f tooltask.Fact) []inspect.Change {
 		if x.Unknown {
 			c.Code = "unknown" // what came of it
 		}
-	case *tooltask.Refused, *tooltask.TakenOver, *tooltask.Released:
+	case *tooltask.Uncharged, *tooltask.Refused, *tooltask.TakenOver, *tooltask.Released:
 		return nil // no task is another one
 	}
 	return []inspect.Change{c}

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/budget"
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
@@ -62,9 +63,18 @@ func (v *verifier) tellTasks(t *machines.Tasks, at protocol.Time) error {
 		case *tooltask.Opened:
 			t.Tell(x.Task.ID, tooltask.Told{After: x.Task.Due.Sub(at), Timed: true})
 		case *tooltask.Ended:
-			t.Tell(x.ID, tooltask.Told{Answer: &tooltask.Answer{Output: x.Output, Artifacts: x.Artifacts, Latency: x.Latency, ErrorKind: x.ErrorKind, Error: x.Error}})
+			next, _ := v.peek(i + 1)
+			a := &tooltask.Answer{Output: x.Output, Artifacts: x.Artifacts, Latency: x.Latency, ErrorKind: x.ErrorKind, Error: x.Error, Carried: next.Kind != tooltask.FactUncharged}
+			t.Tell(x.ID, tooltask.Told{Answer: a, NoRoom: budget.RefusedTool(x.ErrorKind, x.Error) && v.unsaid()})
 		}
 	}
+}
+
+// unsaid reports whether calls may count in budgets that no fact says yet: of turns under way on the realtime clock; on the virtual
+// clock of those that have failed, and, where somebody outside opened the wave, of those that a kill cut off.
+func (v *verifier) unsaid() bool {
+	outside := v.isGiven(agenda.FactPaused) || v.isGiven(agenda.FactResumed) || v.isGiven(agenda.FactEnded) || v.isGiven(agenda.FactIntervened)
+	return v.made.Clock == agenda.Realtime || outside || v.state.Agenda.Failing()
 }
 
 // decideService fails if the host's middleware panics, which is no code of the program.

@@ -19,7 +19,7 @@ import (
 // in the order of the journal. Facts have the parameters of tasks only, so the deliberations
 // are decided again for those of the others. A task without an end has a failure.
 func ToolAnswers(ctx context.Context, made *setup.Scene, journal history.Journal, opt Options, to *toolreplay.Answers) error {
-	a := answering{scene: made.ID, asked: map[requestAt]*toolreplay.Entry{}, codec: machines.NewCodec(), tasks: map[string]*toolreplay.Entry{}, to: to}
+	a := answering{scene: made.ID, budget: made.ToolPrices() != nil, asked: map[requestAt]*toolreplay.Entry{}, codec: machines.NewCodec(), tasks: map[string]*toolreplay.Entry{}, to: to}
 	var mu sync.Mutex // guards a.asked
 	opt.Asked = func(name string, turn uint64, q *effect.Ask) {
 		if q.Kind != setup.KindTool && q.Kind != effect.KindApproval && q.Kind != effect.KindHook {
@@ -37,7 +37,7 @@ func ToolAnswers(ctx context.Context, made *setup.Scene, journal history.Journal
 	if err != nil {
 		return err
 	}
-	return journal.Scan(persistence.Query{From: journal.Begin().Last + 1, Kinds: []string{agentfact.FactCallAnswered, agentfact.FactHookAnswered, agentfact.FactTurnEnded, tooltask.FactOpened, tooltask.FactEnded}}, a.read)
+	return journal.Scan(persistence.Query{From: journal.Begin().Last + 1, Kinds: []string{agentfact.FactCallAnswered, agentfact.FactHookAnswered, agentfact.FactTurnEnded, tooltask.FactOpened, tooltask.FactEnded, tooltask.FactUncharged}}, a.read)
 }
 
 type requestAt struct {
@@ -47,12 +47,13 @@ type requestAt struct {
 
 // answering joins questions with their answers.
 type answering struct {
-	scene string
-	codec *protocol.Codec
-	asked map[requestAt]*toolreplay.Entry
-	turn  []*agentfact.CallAnswered // of the deliberation whose facts are being read; they stand together
-	tasks map[string]*toolreplay.Entry
-	to    *toolreplay.Answers
+	scene  string
+	budget bool // of tools: then a task that was not carried out says so
+	codec  *protocol.Codec
+	asked  map[requestAt]*toolreplay.Entry
+	turn   []*agentfact.CallAnswered // of the deliberation whose facts are being read; they stand together
+	tasks  map[string]*toolreplay.Entry
+	to     *toolreplay.Answers
 }
 
 func (a *answering) read(r protocol.Record) error {
@@ -75,6 +76,11 @@ func (a *answering) read(r protocol.Record) error {
 	case *tooltask.Ended:
 		if e := a.tasks[f.ID]; e != nil {
 			e.Output, e.Artifacts, e.Latency, e.Error, e.ErrorKind = kept(f.Output), f.Artifacts, protocol.Duration(f.Latency), f.Error, f.ErrorKind
+			e.Carried = a.budget && f.Error != "" && !tooltask.Costs(f.ErrorKind)
+		}
+	case *tooltask.Uncharged:
+		if e := a.tasks[f.ID]; e != nil {
+			e.Carried = false
 		}
 	}
 	return nil

@@ -1,0 +1,192 @@
+package scenes_test
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/tools/txtar"
+
+	"tavernsim/engine/agenda"
+	"tavernsim/engine/budget"
+	"tavernsim/engine/tooltask"
+	"tavernsim/protocol"
+	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/tooling"
+	"tavernsim/tools"
+)
+
+// withTask is a scene whose agents call a tool and open a task, again and again.
+var withTask = strings.NewReplacer(
+	"-- agent_profiles/caller.yaml --", "-- tools/paint.tool.yaml --\nid: paint\nimplementation: {type: service, name: lab}\nexecution: {mode: async, repeat: free, timeout: 30s}\ncost: 0.25\n-- agent_profiles/caller.yaml --",
+	"tool_ids_inventory: [ask]", "tool_ids_inventory: [ask, paint]",
+	"wake_on_start: false, interrupt: {by: high, then: drop}", "deliberation_frequency_hz: 0.7",
+	"{instance_id: guest, profile_id: caller}", "{instance_id: \"a_{n}\", profile_id: caller, count: 3}",
+	"{after: 2m}", "{after: 20s}", "otherwise: {calls: [{tool: ask}]}", "rules: [{match: {variables: {turn: [1, 2, 3, 4]}}, answer: {calls: [{tool: ask}, {tool: paint}]}}]\notherwise: {text: enough}",
+).Replace(cutTools)
+
+// On the realtime clock a task gets nothing of a budget of tools that calls have which are out meanwhile.
+func TestRealtimeTasksUnderABudgetOfTools(t *testing.T) {
+	for limit, most := range map[string]int64{"{calls: 5}": 5, "{calls: 6, money: 100}": 6, "{money: 1.75}": 7, "{calls: 1}": 1} {
+		t.Run(limit, func(t *testing.T) {
+			p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(strings.Replace(withTask, "{calls: 6, money: 1.25}", limit, 1)))), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := scenestest.New(t, p, "")
+			var made atomic.Int64
+			lab := tools.Func(func(ctx context.Context, c *tools.Call) tools.Result {
+				n := time.Duration(made.Add(1))
+				select {
+				case <-ctx.Done():
+					return tools.Fail(protocol.KindCancelled, "it was cut off")
+				case <-time.After(n % 4 * time.Second):
+					return tools.Output("done")
+				}
+			})
+			set := scenestest.Settings{Tools: tooling.Live, Services: map[string]tools.Executor{"lab": lab}}
+			synctest.Test(t, func(t *testing.T) {
+				if res := s.Run(t, set); res.Err != nil || !res.Final {
+					t.Error(res)
+				}
+			})
+			tasks, refused := 0, 0
+			s.Facts(t, func(_ protocol.Record, fact protocol.Fact) {
+				switch x := fact.(type) {
+				case *tooltask.Opened:
+					tasks++
+				case *tooltask.Ended:
+					if x.ErrorKind == protocol.KindLimit {
+						refused++
+					}
+				}
+			})
+			if n := made.Load(); n != most || refused == 0 {
+				t.Errorf("%d calls were made, %d of them tasks, under a budget for %d; %d tasks were refused", n, tasks, most, refused)
+			}
+			mustRestore(t, s, set)
+			mustVerify(t, s, set)
+		})
+	}
+}
+
+// A task that is refused before anything leaves gives back what it counted, on each clock; one that was carried out counts, whatever its
+// error. The history says which it was, so that the same answers count the same in a replay.
+func TestRefusedTasksAreFree(t *testing.T) {
+	denied := func(kind protocol.ErrorKind, carried bool) tools.Result {
+		r := tools.Fail(kind, "no")
+		r.Carried = carried
+		return r
+	}
+	for name, c := range map[string]struct {
+		answer tools.Result
+		used   int64
+	}{
+		"done":                {tools.Output("done"), 1},
+		"denied":              {denied(protocol.KindDenied, false), 0},
+		"invalid":             {denied(protocol.KindInvalid, false), 0},
+		"no such thing":       {denied(protocol.KindNotFound, false), 0},
+		"denied after it":     {denied(protocol.KindDenied, true), 1},
+		"failed":              {denied(protocol.KindInternal, false), 1},
+		"a limit of the tool": {denied(protocol.KindLimit, false), 0},
+	} {
+		for _, clock := range []agenda.ClockKind{agenda.Virtual, agenda.Realtime} {
+			t.Run(name+", "+string(clock), func(t *testing.T) {
+				text := strings.NewReplacer("{calls: 6, money: 1.25}", "{calls: 1}", "clock: realtime", "clock: "+string(clock), "count: 3", "count: 1", "[1, 2, 3, 4]", "1", "{calls: [{tool: ask}, {tool: paint}]}", "{calls: [{tool: paint}]}",
+					"mode: async, repeat: free, timeout: 30s}", "mode: async, repeat: free, latency: 300ms, timeout: 30s}").Replace(withTask)
+				p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(text))), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := scenestest.New(t, p, "")
+				set := scenestest.Settings{Clock: clock, Tools: tooling.Live, Services: map[string]tools.Executor{"lab": tools.Func(func(context.Context, *tools.Call) tools.Result { return c.answer })}}
+				var res scenestest.Result
+				synctest.Test(t, func(t *testing.T) { res = s.Run(t, set) })
+				if res.Err != nil || !res.Final {
+					t.Fatal(res)
+				}
+				opened := 0
+				s.Facts(t, func(_ protocol.Record, f protocol.Fact) {
+					if _, is := f.(*tooltask.Opened); is {
+						opened++
+					}
+				})
+				want := budget.Amount{Calls: c.used, Nano: c.used * budget.Dollar / 4}
+				for at, lines := range map[string][]budget.Line{"live": res.State.Spending.Lines(), "folded": s.Fold(t, set).Spending.Lines()} {
+					used := lines[0].Used
+					if c.used > 0 {
+						used.Micro, used.Bytes = 0, 0
+					}
+					if used != want || opened != 1 {
+						t.Errorf("%s: %+v count of %d tasks; want %+v", at, lines[0].Used, opened, want)
+					}
+				}
+				mustRestore(t, s, set)
+				mustVerify(t, s, set)
+			})
+		}
+	}
+}
+
+// On the virtual clock a task gets nothing of what the calls of a failed turn took, though no fact says it yet.
+func TestTasksBesideAFailedTurn(t *testing.T) {
+	for limit, most := range map[string]int64{"{calls: 1}": 1, "{money: 0.25}": 1, "{calls: 2}": 2} {
+		t.Run(limit, func(t *testing.T) {
+			text := strings.NewReplacer("simulation: {stop", "tool_budget: "+limit+"\nsimulation: {stop", "agent_instances: [", "agent_instances: [{instance_id: b, profile_id: painter}, ",
+				"-- models/voices.yaml --\nrules: []", `-- tools/paint.tool.yaml --
+id: paint
+implementation: {type: service, name: lab}
+execution: {mode: async, repeat: free, latency: 300ms, timeout: 1m}
+cost: 0.25
+-- agent_profiles/painter.yaml --
+id: painter
+name: Painter
+version: "1.0.0"
+schema_version: "1.0"
+core_deliberation_workflow_id: think
+tool_ids_inventory: [paint]
+-- models/voices.yaml --
+rules: [{match: {variables: {turn: 1}}, answer: {calls: [{tool: paint}]}}]
+otherwise: {text: enough}`).Replace(reaches)
+			var fell atomic.Bool
+			p := shakyProject(t, text, func(any) any {
+				if !fell.Swap(true) {
+					panic("falls")
+				}
+				return "ok"
+			})
+			var made atomic.Int64
+			lab := tools.Func(func(context.Context, *tools.Call) tools.Result {
+				made.Add(1)
+				return tools.Output("noon")
+			})
+			digest := ""
+			for interrupt := range uint64(5) {
+				fell.Store(false)
+				made.Store(0)
+				s := scenestest.New(t, p, "")
+				set := scenestest.Settings{Tools: tooling.Live, Services: map[string]tools.Executor{"lab": lab}, Workers: int(interrupt + 1)}
+				var res scenestest.Result
+				synctest.Test(t, func(t *testing.T) {
+					set.InterruptAt = interrupt
+					if res = s.Run(t, set); interrupt > 0 && !res.Final {
+						set.InterruptAt = 0
+						res = s.Run(t, set)
+					}
+				})
+				if digest = cmp.Or(digest, res.Digest()); res.Err != nil || !res.Final || res.Digest() != digest {
+					t.Errorf("interrupted at %d: %+v; digest %s, want %s", interrupt, res.Outcome, res.Digest(), digest)
+				}
+				if used := s.Fold(t, set).Spending.Lines()[0].Used.Calls; made.Load() != most || used != most || !fell.Load() {
+					t.Errorf("interrupted at %d: %d calls were made, and %d count, under a budget for %d", interrupt, made.Load(), used, most)
+				}
+				mustRestore(t, s, set)
+				mustVerify(t, s, set)
+			}
+		})
+	}
+}
