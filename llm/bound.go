@@ -13,7 +13,8 @@ type Bound struct {
 	Cost          int64 // nano-dollars
 	Priced        bool  // false = nobody knows what it costs
 	Script        bool  // a script inside the program answers
-	Saved         bool  // a recorded answer is taken
+	Saved         bool  // a recorded answer is taken, which counts nothing
+	Recorded      bool  // the run is replayed: whatever is recorded counts as it did when an endpoint was asked, and nobody is asked
 	Parts         []Part
 }
 

@@ -103,7 +103,7 @@ func (a *agentShell) askGrant(h *held) {
 	if r.Tool = effect.IsTool(h.ask.Kind); r.Tool {
 		r.Number += budget.ToolNumbers
 	}
-	r.Paid = a.outside.Paid(a.machine.ID.Instance, a.machine.State.Turn+1, h.ask)
+	r.Paid = !h.bound.Recorded && a.outside.Paid(a.machine.ID.Instance, a.machine.State.Turn+1, h.ask) // nobody was paid for what is recorded
 	a.budget.step.Asks = append(a.budget.step.Asks, r)
 }
 
@@ -272,9 +272,9 @@ func (a *agentShell) settle(x *effect.Answered) {
 	}
 }
 
-// boundOf is the bound of a request under a budget, else nil.
+// boundOf is the bound of a request under a budget that somebody may charge for, else nil.
 func (a *agentShell) boundOf(q *effect.Ask) *llm.Bound {
-	if h := a.budget.of(q.Kind, q.Number); h != nil && !h.bound.Script && !h.bound.Saved {
+	if h := a.budget.of(q.Kind, q.Number); h != nil && !h.bound.Script && !h.bound.Saved && !h.bound.Recorded {
 		return &h.bound
 	}
 	return nil

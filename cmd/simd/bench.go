@@ -62,7 +62,7 @@ Exit codes: 0 measured, 1 failure, 2 usage.`,
   simd bench deliberation --agents 1000,100000 --ticks 10 --durability power
   simd bench deliberation --over http
   simd bench deliberation --over http --latency 2s --agents 9000 --ticks 3
-  simd bench deliberation --count 10 --gobench > new.txt   # then: benchstat old.txt new.txt`,
+  simd bench deliberation --count 10 --gobench > new.txt # for benchstat`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.latency > 0 && !cmd.Flags().Changed("at-once") {

@@ -31,7 +31,7 @@ Exit codes: 0 computed, 1 failure, 2 usage, 3 the trace has faults.`,
 		Example: `  simd bench schedule
   simd bench schedule --agents 25,100 --hour busy --seeds 10
   simd bench schedule --trace town.jsonl --slots 8
-  simd bench schedule --agents 100 --hour quiet --seeds 1 --engine barrier,tracked,speculative`,
+  simd bench schedule --agents 100 --hour quiet --engine barrier,tracked`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, name := range []string{"agents", "hour", "seeds"} {

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -43,6 +44,43 @@ func TestBadValuesOfFlags(t *testing.T) {
 	}
 	if checked < 50 {
 		t.Errorf("%d flags", checked)
+	}
+}
+
+// No line of a help is wider than a terminal, and none of its words is lost.
+func TestHelpIsNarrow(t *testing.T) {
+	for _, c := range commands(newRoot(&cli.Env{})) {
+		said := &strings.Builder{}
+		c.SetOut(said)
+		if err := c.Help(); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(said.String()) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+				t.Errorf("%s: %d columns: %s", c.CommandPath(), n, line)
+			}
+		}
+		for line := range strings.SplitSeq(c.Example, "\n") {
+			if len(line) > 80 {
+				t.Errorf("%s: this example is broken in two lines: %s", c.CommandPath(), line)
+			}
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			_, usage := pflag.UnquoteUsage(f)
+			if !strings.Contains(strings.Join(strings.Fields(said.String()), " "), strings.Join(strings.Fields(usage), " ")) && !f.Hidden {
+				t.Errorf("%s: the help lacks what --%s is: %q", c.CommandPath(), f.Name, usage)
+			}
+		})
+	}
+	for page, want := range map[string]string{
+		"Usage:\n  x\n": "Usage:\n  x\n",
+		strings.Repeat("word ", 20) + "\nand more\n\nnext\n":          strings.TrimRight(strings.Repeat("word ", 16), " ") + "\n" + strings.Repeat("word ", 4) + " and more\n\nnext\n",
+		"  -f, --flag int   " + strings.Repeat("word ", 13) + "end\n": "  -f, --flag int   " + strings.TrimRight(strings.Repeat("word ", 12), " ") + "\n" + strings.Repeat(" ", 19) + "word end\n",
+		"  " + strings.Repeat("x", 90) + "\n":                         "  " + strings.Repeat("x", 90) + "\n",
+	} {
+		if got := narrow(page); got != want {
+			t.Errorf("%q\nbecame\n%q, want\n%q", page, got, want)
+		}
 	}
 }
 

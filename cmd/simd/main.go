@@ -159,6 +159,14 @@ compared byte by byte.`,
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(cli.FlagError)
+	full := root.HelpFunc()
+	root.SetHelpFunc(func(c *cobra.Command, args []string) {
+		out, page := c.OutOrStdout(), &strings.Builder{}
+		c.SetOut(page)
+		full(c, args)
+		c.SetOut(out)
+		_, _ = io.WriteString(out, narrow(page.String())) // carryOut hears of a failure
+	})
 	root.SetHelpCommand(&cobra.Command{Use: "help [COMMAND]", Short: "Describe a command", RunE: help})
 	root.AddGroup(&cobra.Group{ID: "run", Title: "Simulations:"}, &cobra.Group{ID: "tools", Title: "Tools:"})
 	for _, c := range []*cobra.Command{newInit(e), run.NewRun(e), run.NewReplay(e), run.NewFork(e), run.NewDoctor(e), views.NewInspect(e), views.NewDiff(e), live.NewApprove(e), live.NewOrder(e), live.NewControl(e), live.NewInteract(e), live.NewInterview(e), views.NewExport(e), run.NewCassette(e), run.NewRuns(e), newValidate(e), kb.New(e), tool.NewTool(e), tool.NewPlugin(e), views.NewFiles(e), tool.NewMCP(e, carryOut), newBench(e)} {

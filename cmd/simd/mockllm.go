@@ -46,7 +46,7 @@ faults, 4 no such file.`,
 		Example: `  simd mock-llm
   simd mock-llm --listen 127.0.0.1:8089 --script models/scripted.yaml --json
   simd mock-llm --latency median=800ms,sigma=0.4,per_token=20ms --rpm 600
-  simd mock-llm --faults rate_limited=0.2,retry_after=1s,timeout=0.05,malformed=0.05 --seed 7`,
+  simd mock-llm --faults rate_limited=0.2,retry_after=1s,timeout=0.05 --seed 7`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), e) },
 	}

@@ -42,7 +42,7 @@ versions and expiry span them.
 Exit codes: 0 the input could be read, 2 usage, 3 it is not what was expected, 4 no
 such file.`,
 		Example: `  simd state apply --state save.json commands.json
-  echo '{"set":[{"key":"character.saveData.hp","value":3}]}' | simd state apply --state save.json -
+  echo '{"set":[{"key":"hp","value":3}]}' | simd state apply --state save.json -
   simd state apply --script steps.json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return o.apply(e, args) },

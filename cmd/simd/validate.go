@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -23,10 +24,10 @@ func newValidate(e *cli.Env) *cobra.Command {
 expressions, schemas, initial states. Every fault is listed with file, line and
 a suggestion.
 
-Exit codes: 0 sound, 2 usage, 3 faults, 4 not found.`,
+Exit codes: 0 sound, 2 usage, 3 faults, 4 not found, 130 interrupted.`,
 		Example: "  simd validate my-project\n  simd validate my-project --json",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(_ *cobra.Command, args []string) error { return validate(e, args[0], more, asJSON) },
+		RunE:    cli.Interruptible(func(_ context.Context, args []string) error { return validate(e, args[0], more, asJSON) }),
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print {project, faults, warnings} as JSON")
 	cli.PluginsFlag(c.Flags(), &more)

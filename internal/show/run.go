@@ -220,6 +220,10 @@ func valueText(v any) string {
 
 // budgetText says what became of a budget: "98,400 of 100,000 tokens used, 3 refused".
 func budgetText(l *rundir.Budget) string {
+	form, end := "%s of %s%s", " used"
+	if l.Window == rundir.WindowWallDay { // agents are charged for answers that they share, and the day is that of all runs
+		form, end = "%s charged to agents, %s%s a day", ""
+	}
 	var parts []string
 	for _, u := range []struct {
 		used, limit int64
@@ -233,12 +237,15 @@ func budgetText(l *rundir.Budget) string {
 		{l.Used.Bytes, l.Limit.Bytes, terminal.Thousands[int64], " bytes"},
 	} {
 		if u.limit > 0 {
-			parts = append(parts, fmt.Sprintf("%s of %s%s", u.text(u.used), u.text(u.limit), u.unit))
+			parts = append(parts, fmt.Sprintf(form, u.text(u.used), u.text(u.limit), u.unit))
 		}
 	}
-	text := strings.Join(parts, ", ") + " used"
+	text := strings.Join(parts, ", ") + end
 	if l.Window == budget.WindowDay {
 		text += " today"
+	}
+	if l.Exceeded() {
+		text += ", EXCEEDED"
 	}
 	if saved := budget.Amount(l.Saved); saved != (budget.Amount{}) {
 		text += fmt.Sprintf(", %s saved", saved)

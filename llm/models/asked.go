@@ -37,6 +37,7 @@ type asked struct {
 	file    string // name of the model
 	sent    string // what the endpoint calls it
 	instead bool   // Options.Instead or Options.Vectors answers, and to is nil
+	replays bool   // as Set.replays
 	counts  *counts
 	rooms   sync.Pool // of *[]byte, for questions that are hashed
 }
@@ -48,6 +49,11 @@ func provider(d *modelfile.Definition, file string, opt Options, counts *counts)
 	name := cmp.Or(d.Endpoint, d.Kind)
 	a := askedOf(d, name)
 	a.answers, a.counts, a.file = opt.Answers, counts, NameOf(file)
+	if a.replays = opt.replays(); a.replays {
+		if p := opt.Answers.Terms.Prices[a.file]; p != nil {
+			a.price, a.priced = *p, true
+		}
+	}
 	if opt.Endpoints == nil {
 		return a, nil
 	}
@@ -135,9 +141,9 @@ func (a *asked) Complete(ctx context.Context, q *protocol.ModelRequest, sink llm
 
 // unasked answers without the endpoint, or says why it is not asked; false = it is asked.
 func (a *asked) unasked(question string, q *protocol.ModelRequest, sink llm.Sink) (answer protocol.ModelAnswer, ok bool, err error) {
-	if e, ok := a.recorded(question, q); ok {
+	if e, ok := a.find(a.answers, question, q); ok {
 		a.counts.reused.Add(1)
-		answer, err := e.Answer()
+		answer, err := recordedAnswer(e, a.replays)
 		answer.Origin.Reused = true
 		a.counts.answered(answer.Origin)
 		return answer, true, cmp.Or(err, llm.Deliver(&answer, sink))
@@ -191,14 +197,6 @@ func (a *asked) fits(q *protocol.ModelRequest) error {
 func (a *asked) origin(q *protocol.ModelRequest) *protocol.ModelOrigin {
 	asks := a.filled(q)
 	return &protocol.ModelOrigin{Endpoint: a.name, Question: a.question(asks)}
-}
-
-// recorded finds a recorded answer.
-func (a *asked) recorded(question string, q *protocol.ModelRequest) (*replay.Entry, bool) {
-	if a.answers == nil {
-		return nil, false
-	}
-	return a.answers.Find(question, replay.Place{Scene: q.Scene, Agent: q.Agent, Turn: q.Turn, Request: q.Number}, q.Temperature != nil && *q.Temperature == 0)
 }
 
 // tokens is about what a request takes of an endpoint's rate, rather too much: three

@@ -26,7 +26,7 @@ func (s *Set) Bound(q *protocol.ModelRequest) (most llm.Bound) {
 	for _, name := range slices.Sorted(maps.Keys(s.models)) {
 		b := llm.BoundOf(s.models[name], q)
 		most.Input, most.Output, most.Cost = max(most.Input, b.Input), max(most.Output, b.Output), max(most.Cost, b.Cost)
-		most.Priced, most.Script, most.Saved = most.Priced && b.Priced, most.Script && b.Script, most.Saved && b.Saved
+		most.Priced, most.Script, most.Saved, most.Recorded = most.Priced && b.Priced, most.Script && b.Script, most.Saved && b.Saved, most.Recorded || b.Recorded
 	}
 	return most
 }
@@ -34,13 +34,16 @@ func (s *Set) Bound(q *protocol.ModelRequest) (most llm.Bound) {
 // Bound implements llm.Bounder.
 func (a *asked) Bound(q *protocol.ModelRequest) llm.Bound {
 	asks := a.filled(q)
-	if a.known(a.question(asks), asks) {
+	question := a.question(asks)
+	e, recorded := a.find(a.answers, question, asks)
+	switch {
+	case a.replays && !(recorded && e.Origin.Saved):
+	case a.known(question, asks):
 		return llm.Bound{Priced: true, Saved: true}
-	}
-	if a.Provider == nil {
+	case a.Provider == nil:
 		return llm.Bound{Priced: true} // nobody is asked
 	}
-	b := llm.Bound{Input: a.most(asks), Output: int64(asks.MaxTokens), Priced: a.priced}
+	b := llm.Bound{Input: a.most(asks), Output: int64(asks.MaxTokens), Priced: a.priced, Recorded: a.replays}
 	b.Cost = a.price.Bound(b.Input, b.Output)
 	b.Parts = []llm.Part{{Endpoint: a.name, Tokens: b.Input + b.Output, Cost: b.Cost, Priced: b.Priced, First: true}}
 	return b
@@ -62,6 +65,9 @@ func (a *asked) most(q *protocol.ModelRequest) int64 {
 
 // bound is the most that any of the models takes to which a request may come.
 func (c *choice) bound(q *protocol.ModelRequest) llm.Bound {
+	if c.replayed != nil && !c.present().entry.Origin.Saved {
+		return c.replayed.bound(q)
+	}
 	if c.recorded(q) {
 		return llm.Bound{Priced: true, Saved: true}
 	}
@@ -76,7 +82,7 @@ func (c *choice) bound(q *protocol.ModelRequest) llm.Bound {
 		asks.Model = x.name
 		b := llm.BoundOf(x.leaf, &asks)
 		most.Input, most.Output, most.Cost = max(most.Input, b.Input), max(most.Output, b.Output), max(most.Cost, b.Cost)
-		most.Priced, most.Script, most.Saved = most.Priced && b.Priced, most.Script && b.Script, most.Saved && b.Saved
+		most.Priced, most.Script, most.Saved, most.Recorded = most.Priced && b.Priced, most.Script && b.Script, most.Saved && b.Saved, most.Recorded || b.Recorded
 		for _, p := range b.Parts {
 			p.First = i == c.at
 			most.Parts = withPart(most.Parts, p)

@@ -103,3 +103,43 @@ func TestBoundIsEstimated(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 }
+
+// Promise 7: a replay reserves what its run reserved, also for what has no answer. What was recorded for the run already
+// counts nothing, and so does a record that does not say what models cost.
+func TestBoundOfAReplay(t *testing.T) {
+	_, to := cloud(t)
+	fallback := "kind: route\nroute: [{use: thinker}]\nfallback: [{use: other}]\n"
+	all := files("thinker", thinker, "other", thinker, "either", fallback)
+	live := set(t, Options{Files: all, Endpoints: to})
+	for _, model := range []string{"thinker", "either"} {
+		q := ask(model)
+		q.Scene, q.Agent, q.Turn, q.Number = "s", "bo", 3, 1
+		answer, err := live.Complete(t.Context(), ask("thinker"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, saved := live.Bound(q), llm.Bound{Priced: true, Saved: true}
+		want.Recorded = true
+		e := replay.Of("s", "bo", 3, 1, &answer, nil)
+		before := e
+		before.Origin.Saved = true
+		for _, c := range []struct {
+			terms *replay.Terms
+			has   []*replay.Entry
+			want  llm.Bound
+		}{
+			{&replay.Terms{Prices: live.Prices()}, []*replay.Entry{&e}, want},
+			{&replay.Terms{Prices: live.Prices()}, nil, want},
+			{&replay.Terms{Prices: live.Prices()}, []*replay.Entry{&before}, saved},
+			{nil, []*replay.Entry{&e}, saved},
+		} {
+			a := &replay.Answers{Terms: c.terms}
+			for _, e := range c.has {
+				a.Add(e)
+			}
+			if got := set(t, Options{Files: all, Answers: a}).Bound(q); !reflect.DeepEqual(got, c.want) {
+				t.Errorf("%s, %d recorded: %+v, want %+v", model, len(c.has), got, c.want)
+			}
+		}
+	}
+}

@@ -70,6 +70,8 @@ type Options struct {
 type Set struct {
 	// Notes are what a user should know: a sentence each.
 	Notes []string
+	// Tell gets another such sentence when a request needs it, once. nil = nobody listens. Set it before a request.
+	Tell func(note string)
 
 	models   map[string]llm.Provider // by name
 	nodes    map[string]any          // models that answer by others: *route, *recorded, *faulted
@@ -78,8 +80,10 @@ type Set struct {
 	fallback llm.Provider            // for requests that name no model of these
 	anyName  bool                    // fallback takes any name, as a script does
 	answers  *replay.Answers
+	replays  bool // Options.replays
 	keeps    *keeping
 	counts   counts
+	untold   map[string]*sync.Once // models for which a script answers because there are no endpoints
 }
 
 // counts are of the requests to endpoints, since the set was made.
@@ -145,7 +149,7 @@ func New(opt Options) (*Set, error) {
 	if err := report.Err(); err != nil {
 		return nil, err
 	}
-	s := &Set{models: map[string]llm.Provider{}, asks: map[string]*asked{}, answers: opt.Answers, keeps: &keeping{Store: opt.Store}}
+	s := &Set{models: map[string]llm.Provider{}, asks: map[string]*asked{}, untold: map[string]*sync.Once{}, answers: opt.Answers, replays: opt.replays(), keeps: &keeping{Store: opt.Store}}
 	if !opt.Scripts {
 		s.nodes = g.nodes
 	}
@@ -219,15 +223,12 @@ func New(opt Options) (*Set, error) {
 			p.script = embed.Blind{}
 		}
 	}
-	waiting = slices.DeleteFunc(waiting, func(name string) bool {
-		_, blind := s.models[name].(embed.Absent)
-		if blind {
+	for _, name := range waiting {
+		if _, blind := s.models[name].(embed.Absent); blind {
 			s.Notes = append(s.Notes, fmt.Sprintf("nobody gives the vectors of %s, so entries are found by their words: there is no file of endpoints (simd help run, --providers)", name))
+		} else if !opt.Scripts { // which was asked for
+			s.untold[name] = &sync.Once{}
 		}
-		return blind || s.onlyRecorded(name)
-	})
-	if len(waiting) > 0 {
-		s.Notes = append(s.Notes, fmt.Sprintf("a script answers for %s: there is no file of endpoints (simd help run, --providers)", strings.Join(waiting, ", ")))
 	}
 	return s, nil
 }
@@ -271,33 +272,6 @@ func (s *Set) replaced(d *modelfile.Definition, file string, opt Options, by llm
 	return a
 }
 
-// onlyRecorded reports whether a model is there for its recorded answers alone.
-func (s *Set) onlyRecorded(name string) bool {
-	only := false
-	for _, n := range s.nodes {
-		switch n := n.(type) {
-		case *recorded:
-			if n.Model == name && n.OnMiss == modelfile.MissAsk {
-				return false
-			}
-			only = only || n.Model == name
-		case *likeness:
-			if n.Model == name {
-				return false
-			}
-		case *faulted:
-			if n.Model == name {
-				return false
-			}
-		case *route:
-			if slices.ContainsFunc(n.Route.Route, func(c modelfile.Choice) bool { return c.Use == name }) || slices.ContainsFunc(n.Fallback, func(f modelfile.Fallback) bool { return f.Use == name }) {
-				return false
-			}
-		}
-	}
-	return only && s.name != name
-}
-
 // named stands for a model that answers by others. It has a name, and answers nothing
 // itself.
 type named struct{ name string }
@@ -333,7 +307,7 @@ func (s *Set) Provider() llm.Provider {
 	if s.anyName {
 		return s
 	}
-	only := len(s.nodes) == 0
+	only := len(s.nodes)+len(s.untold) == 0
 	for _, m := range s.models {
 		if _, ok := m.(llm.Instant); !ok {
 			return s
@@ -358,6 +332,7 @@ func (s scripts) Answer(q *protocol.ModelRequest) (protocol.ModelAnswer, error) 
 	if err != nil {
 		return protocol.ModelAnswer{}, err
 	}
+	s.tell(q.Model)
 	return p.(llm.Instant).Answer(q)
 }
 
@@ -416,12 +391,23 @@ func (s *Set) Complete(ctx context.Context, q *protocol.ModelRequest, sink llm.S
 	if err != nil {
 		return protocol.ModelAnswer{}, err
 	}
+	s.tell(q.Model)
 	return p.Complete(ctx, q, sink)
 }
 
 // unrouted answers a request to several models that no shell routes.
 func (s *Set) unrouted(ctx context.Context, q *protocol.ModelRequest, sink llm.Sink) (protocol.ModelAnswer, error) {
 	return s.all(q, func(c *choice) (protocol.ModelAnswer, error) { return s.complete(ctx, c, q, sink) })
+}
+
+// tell says once that a script answers in the place of a model at an endpoint.
+func (s *Set) tell(name string) {
+	name = cmp.Or(name, s.name)
+	if once := s.untold[name]; once != nil && s.Tell != nil {
+		once.Do(func() {
+			s.Tell(fmt.Sprintf("a script answers for %s: there is no file of endpoints (simd help run, --providers)", name))
+		})
+	}
 }
 
 // pick finds the model of a name. A script takes any name, as its rules may match it.

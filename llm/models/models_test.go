@@ -124,12 +124,24 @@ func TestScripts(t *testing.T) {
 
 // Promise 2: without endpoints scripts answer, and that is said.
 func TestNoEndpoints(t *testing.T) {
-	s, err := New(Options{Files: files("scripted", rules, "thinker", thinker), Default: "models/thinker.yaml"})
-	if err != nil || len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "thinker") {
+	s, err := New(Options{Files: files("scripted", rules, "thinker", thinker, "other", thinker), Default: "models/scripted.yaml"})
+	if err != nil || len(s.Notes) != 0 {
 		t.Fatalf("%v, %v", s.Notes, err)
 	}
-	if a, err := s.Complete(context.Background(), ask("thinker"), nil); err != nil || a.Text != "by script" {
-		t.Errorf("%+v, %v", a, err)
+	var told []string
+	s.Tell = func(note string) { told = append(told, note) }
+	for _, name := range []string{"", "thinker", "thinker"} {
+		for _, answer := range []func() (protocol.ModelAnswer, error){
+			func() (protocol.ModelAnswer, error) { return s.Complete(context.Background(), ask(name), nil) },
+			func() (protocol.ModelAnswer, error) { return s.Provider().(llm.Instant).Answer(ask(name)) },
+		} {
+			if a, err := answer(); err != nil || a.Text != "by script" {
+				t.Errorf("%+v, %v", a, err)
+			}
+		}
+	}
+	if len(told) != 1 || !strings.Contains(told[0], "a script answers for thinker") {
+		t.Errorf("told %q", told)
 	}
 	if _, ok := s.Provider().(llm.Instant); !ok {
 		t.Errorf("%T does not answer at once", s.Provider())

@@ -25,6 +25,8 @@ type choice struct {
 	steps []llm.Step    // to the present one
 	many  bool          // there was something to choose
 	spent time.Duration // simulated, by the models that failed
+
+	replayed *choice // of a replay with the recorded answer of this request: what was chosen without it, for budgets
 }
 
 // candidate is a model that may answer.
@@ -64,10 +66,16 @@ func (s *Set) choose(q *protocol.ModelRequest) *choice {
 	p := &planner{set: s, q: q}
 	named := cmp.Or(q.Model, s.name)
 	at := p.add(named, candidate{})
-	if e, ok := p.recall(0, at, s.answers); ok {
-		p.plan, at = []candidate{{name: named, entry: e, exact: true}}, 0
+	c := &choice{plan: p.plan, at: at, named: named, steps: p.plan[at].steps, many: p.many}
+	e, ok := p.recall(0, at, s.answers)
+	if !ok {
+		return c
 	}
-	return &choice{plan: p.plan, at: at, named: named, steps: p.plan[at].steps, many: p.many}
+	exact := &choice{plan: []candidate{{name: named, entry: e, exact: true}}, named: named, many: p.many}
+	if s.replays {
+		exact.replayed = c
+	}
+	return exact
 }
 
 // add adds what may answer in the place of a model and gives the number of the first.
@@ -225,7 +233,7 @@ func (x *candidate) took(d time.Duration) time.Duration {
 // spent is the time of all models so far.
 func (c *choice) after(err error, spent time.Duration) (*choice, bool) {
 	if c.present().exact {
-		return nil, false
+		return c.elsewhere(err, spent)
 	}
 	o := llm.OutcomeOf(err)
 	for _, e := range c.present().next {
@@ -240,11 +248,23 @@ func (c *choice) after(err error, spent time.Duration) (*choice, bool) {
 	return nil, false
 }
 
+// elsewhere is the choice after a budget had no room for a request that is replayed: the recorded answer is
+// that of the model which had it.
+func (c *choice) elsewhere(err error, spent time.Duration) (*choice, bool) {
+	if c.replayed == nil || llm.OutcomeOf(err) != llm.OutcomeBudget {
+		return nil, false
+	}
+	next, ok := c.replayed.after(err, spent)
+	n := *c
+	n.replayed = next
+	return &n, ok
+}
+
 // answer lets the present candidate answer; ask asks a model.
 func (c *choice) answer(of *protocol.ModelRequest, ask func(llm.Provider, *protocol.ModelRequest) (protocol.ModelAnswer, error)) (a protocol.ModelAnswer, err error) {
 	x := c.present()
 	if x.exact {
-		return x.entry.Answer()
+		return recordedAnswer(x.entry, c.replayed != nil)
 	}
 	q := *of
 	q.Model = x.name
@@ -262,7 +282,7 @@ func (c *choice) answer(of *protocol.ModelRequest, ask func(llm.Provider, *proto
 	case x.err != nil:
 		err = x.err
 	case x.entry != nil:
-		if a, err = x.entry.Answer(); x.like != nil { // it costs nothing, and came from no endpoint
+		if a, err = recordedAnswer(x.entry, false); x.like != nil { // it costs nothing, and came from no endpoint
 			a.Usage, a.Origin = protocol.Usage{}, nil
 		}
 	default:
@@ -376,6 +396,7 @@ func (s *Set) Now(q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 		if err != nil {
 			return protocol.ModelAnswer{}, err
 		}
+		s.tell(q.Model)
 		return p.(llm.Instant).Answer(q)
 	}
 	return s.now(c, q)
@@ -383,6 +404,7 @@ func (s *Set) Now(q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 
 func (s *Set) now(c *choice, q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 	a, err := c.answer(q, func(p llm.Provider, q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
+		s.tell(q.Model)
 		return p.(llm.Instant).Answer(q)
 	})
 	if errors.Is(err, errMissed) {

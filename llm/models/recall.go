@@ -6,10 +6,34 @@ import (
 	"slices"
 
 	"tavernsim/llm"
+	"tavernsim/llm/price"
 	"tavernsim/llm/replay"
 	"tavernsim/llm/surrogate"
 	"tavernsim/protocol"
 )
+
+// replays reports whether recorded answers alone answer, and say on which terms they were given: then they count in
+// budgets as they did when they were asked for.
+func (opt *Options) replays() bool {
+	return opt.Endpoints == nil && opt.Answers != nil && opt.Answers.Terms != nil
+}
+
+// Prices are those of the models at endpoints, by name, that a replay of the run needs; nil of one that is not known.
+func (s *Set) Prices() (prices map[string]*price.Price) {
+	for name, m := range s.models {
+		a, ok := m.(*asked)
+		if !ok || a.Provider == nil && !a.replays { // nobody says
+			continue
+		}
+		if prices == nil {
+			prices = map[string]*price.Price{}
+		}
+		if prices[name] = nil; a.priced {
+			prices[name] = &a.price
+		}
+	}
+	return prices
+}
 
 // fits reports whether a recorded decision could be an answer to a request.
 func fits(e *replay.Entry, q *protocol.ModelRequest) bool {
@@ -61,7 +85,28 @@ func (p *planner) find(i int, answers *replay.Answers) (*replay.Entry, bool) {
 		return nil, false
 	}
 	q := a.filled(p.q)
-	return answers.Find(a.question(q), place(q), q.Temperature != nil && *q.Temperature == 0)
+	return a.find(answers, a.question(q), q)
+}
+
+// find finds a recorded answer to a question, which the request that is given asks. What a budget refused is no answer
+// but in a replay: another time it may have room.
+func (a *asked) find(answers *replay.Answers, question string, q *protocol.ModelRequest) (*replay.Entry, bool) {
+	if answers == nil {
+		return nil, false
+	}
+	e, ok := answers.Find(question, place(q), q.Temperature != nil && *q.Temperature == 0)
+	if ok && e.Origin.Ledger != "" && !a.replays {
+		return nil, false
+	}
+	return e, ok
+}
+
+// recordedAnswer is a recorded answer. Only in a replay a failure counts in budgets what it did.
+func recordedAnswer(e *replay.Entry, replays bool) (a protocol.ModelAnswer, err error) {
+	if a, err = e.Answer(); !replays {
+		a.Origin.Budget = nil
+	}
+	return a, err
 }
 
 func place(q *protocol.ModelRequest) replay.Place {

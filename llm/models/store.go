@@ -28,7 +28,7 @@ func (a *asked) asksStore(question string, q *protocol.ModelRequest) (store.Ques
 
 // known reports whether nobody is asked, because the answer is there.
 func (a *asked) known(question string, q *protocol.ModelRequest) bool {
-	if _, ok := a.recorded(question, q); ok {
+	if _, ok := a.find(a.answers, question, q); ok {
 		return true
 	}
 	if s, ok := a.asksStore(question, q); ok {

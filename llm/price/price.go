@@ -16,12 +16,17 @@ type Price struct {
 	Rates
 	// Above is the most tokens of a question of the ordinary length; beyond it every token of
 	// question and answer is charged by Long. 0 = every length is ordinary.
-	Above int64
-	Long  Rates
+	Above int64 `json:"above,omitzero"`
+	Long  Rates `json:"long,omitzero"`
 }
 
 // Rates are nano-dollars for a million tokens.
-type Rates struct{ Input, CacheRead, CacheWrite, Output int64 }
+type Rates struct {
+	Input      int64 `json:"input"`
+	CacheRead  int64 `json:"cache_read"`
+	CacheWrite int64 `json:"cache_write"`
+	Output     int64 `json:"output"`
+}
 
 // at are the rates for a question of so many tokens.
 func (p *Price) at(input int64) *Rates {

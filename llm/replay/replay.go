@@ -11,9 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"tavernsim/engine/budget"
 	"tavernsim/engine/secret"
 	"tavernsim/internal/wirejson"
 	"tavernsim/llm"
+	"tavernsim/llm/price"
 	"tavernsim/protocol"
 )
 
@@ -43,6 +45,8 @@ type Entry struct {
 
 	Error     string             `json:"error,omitempty"`
 	ErrorKind protocol.ErrorKind `json:"error_kind,omitempty"`
+
+	Terms *Terms `json:"terms,omitempty"` // of the whole run: a line of its own, without an answer
 }
 
 // Call is a native call of an answer.
@@ -72,6 +76,12 @@ type Origin struct {
 	Refused     string `json:"refused,omitempty"`
 	Cost        *int64 `json:"cost,omitempty"` // nano-dollars; nil = the price was not known
 
+	// What budgets had to do with it, for a replay.
+	Saved    bool   `json:"saved,omitempty"`     // a record had answered, which counts nothing
+	Lost     int64  `json:"lost,omitempty"`      // tokens that a failure counted
+	LostNano int64  `json:"lost_nano,omitempty"` // nano-dollars, in the same way
+	Ledger   string `json:"ledger,omitempty"`    // that refused it; no answer to anybody else
+
 	Served *llm.Served `json:"served,omitempty"`
 }
 
@@ -82,7 +92,13 @@ func Of(scene, agent string, turn uint64, request int64, a *protocol.ModelAnswer
 		Scene: scene, Agent: agent, Turn: turn, Request: request, Question: o.Question,
 		Model: a.Model, Text: a.Text, Reasoning: a.Reasoning, Finish: a.Finish, Latency: protocol.Duration(a.Latency),
 		Usage:  Usage{a.Usage.Input, a.Usage.Output, a.Usage.CacheRead, a.Usage.CacheWrite, a.Usage.Reasoning, a.Usage.Estimated},
-		Origin: Origin{o.Endpoint, o.ID, o.Fingerprint, o.Attempts, o.Refused, nil, llm.ServedOf(o.Served)},
+		Origin: Origin{Endpoint: o.Endpoint, ID: o.ID, Fingerprint: o.Fingerprint, Attempts: o.Attempts, Refused: o.Refused, Served: llm.ServedOf(o.Served)},
+	}
+	if b := o.Budget; b != nil {
+		e.Origin.Saved, e.Origin.Lost, e.Origin.LostNano = b.Saved, b.Lost, b.LostNano
+		if err != nil && o.Endpoint == "" {
+			e.Origin.Ledger = b.Ledger
+		}
 	}
 	if o.Priced {
 		e.Origin.Cost = &o.Cost
@@ -110,6 +126,9 @@ func (e *Entry) Answer() (protocol.ModelAnswer, error) {
 	if e.Origin.Cost != nil {
 		a.Origin.Cost, a.Origin.Priced = *e.Origin.Cost, true
 	}
+	if b := (protocol.ModelBudget{Ledger: e.Origin.Ledger, Lost: e.Origin.Lost, LostNano: e.Origin.LostNano}); b != (protocol.ModelBudget{}) {
+		a.Origin.Budget = &b
+	}
 	for _, c := range e.Calls {
 		a.Calls = append(a.Calls, protocol.Call{ID: c.ID, Tool: c.Tool, Params: c.Params, Broken: c.Broken, Origin: protocol.OriginNative})
 	}
@@ -130,9 +149,31 @@ func (e *Entry) Hide() {
 	}
 }
 
+// Terms are what a run asked endpoints on: with them its budgets refuse the same again.
+type Terms struct {
+	Prices  map[string]*price.Price   `json:"prices"`            // by the name of the model's file; null = the price was not known
+	Budgets map[string]*budget.Budget `json:"budgets,omitempty"` // of endpoints, by name
+}
+
+// check refuses terms that no run has.
+func (t *Terms) check() error {
+	for _, name := range protocol.SortedKeys(t.Budgets) {
+		_, err := t.Budgets[name].Limits(budget.Refuse)
+		if t.Budgets[name] == nil {
+			err = errors.New("it is null")
+		}
+		if err != nil {
+			return fmt.Errorf("terms: endpoint %s has no valid budget: %w", name, err)
+		}
+	}
+	return nil
+}
+
 // Answers are recorded answers by their questions. After the last Add, Find is safe for
 // concurrent use.
 type Answers struct {
+	Terms *Terms // nil = they do not say
+
 	all    []*Entry
 	by     map[string][]*Entry // by question
 	agents map[owner][]*Entry
@@ -145,6 +186,10 @@ func (a *Answers) Len() int { return len(a.all) }
 
 // Add adds an entry.
 func (a *Answers) Add(e *Entry) {
+	if e.Terms != nil {
+		a.Terms = e.Terms
+		return
+	}
 	if a.by == nil {
 		a.by, a.agents = map[string][]*Entry{}, map[owner][]*Entry{}
 	}
@@ -225,8 +270,21 @@ func nearer(a, b, at uint64) bool {
 }
 
 // Write writes an entry as one line.
-func Write(w io.Writer, e *Entry) error {
-	b, err := wirejson.AppendAny(nil, e)
+func Write(w io.Writer, e *Entry) error { return writeLine(w, e) }
+
+// Write writes the terms as one line; def is [Entry.Default] of the run. nil writes nothing.
+func (t *Terms) Write(w io.Writer, def *string) error {
+	if t == nil {
+		return nil
+	}
+	return writeLine(w, struct {
+		Terms   *Terms  `json:"terms"`
+		Default *string `json:"default,omitempty"`
+	}{t, def})
+}
+
+func writeLine(w io.Writer, line any) error {
+	b, err := wirejson.AppendAny(nil, line)
 	if err == nil {
 		_, err = w.Write(append(b, '\n'))
 	}
@@ -277,6 +335,9 @@ func readLine(line []byte) (*Entry, error) {
 	}
 	if d.More() {
 		return nil, errors.New("more than one value")
+	}
+	if e.Terms != nil {
+		return e, e.Terms.check()
 	}
 	var lacks []string
 	for _, f := range []struct {

@@ -11,6 +11,7 @@ import (
 	"tavernsim/internal/doctest"
 	"tavernsim/internal/source"
 	"tavernsim/llm"
+	"tavernsim/llm/price"
 	"tavernsim/protocol"
 )
 
@@ -35,6 +36,9 @@ func TestRoundTrip(t *testing.T) {
 		}
 		if a.Origin.Priced = rapid.Bool().Draw(t, "priced"); a.Origin.Priced {
 			a.Origin.Cost = rapid.Int64Min(0).Draw(t, "cost")
+		}
+		if lost := rapid.Int64Min(0).Draw(t, "lost"); lost > 0 {
+			a.Origin.Budget = &protocol.ModelBudget{Lost: lost, LostNano: 7}
 		}
 		a.Latency = 1500 // milliseconds and less come back
 		var failed error
@@ -152,10 +156,13 @@ func TestDiffer(t *testing.T) {
 func TestReadFaults(t *testing.T) {
 	good := `{"scene": "s", "agent": "a", "turn": 1, "request": 1, "question": "` + question(1) + `", "origin": {"endpoint": "e"}}`
 	for text, want := range map[string]string{
-		good + "\n\n" + good + "\n":                        "",
-		good + "\n{":                                       "x.jsonl:2: ",
-		good + good:                                        "more than one value",
-		strings.Replace(good, `"a"`, `""`, 1):              "no valid agent",
+		good + "\n\n" + good + "\n":                                   "",
+		`{"terms": {"prices": {"a": null}}}` + "\n" + good:            "",
+		`{"terms": {"prices": {}, "budgets": {"e": null}}}`:           "endpoint e has no valid budget",
+		`{"terms": {"prices": {}, "budgets": {"e": {"tokens": -1}}}}`: "endpoint e has no valid budget",
+		good + "\n{":                          "x.jsonl:2: ",
+		good + good:                           "more than one value",
+		strings.Replace(good, `"a"`, `""`, 1): "no valid agent",
 		strings.Replace(good, question(1), "short", 1):     "no valid question",
 		strings.Replace(good, `"turn"`, `"trun"`, 1):       "trun",
 		strings.Replace(good, `"turn": 1`, `"turn": 0`, 1): "no valid turn",
@@ -186,7 +193,7 @@ func TestDocs(t *testing.T) {
 		}
 	}
 	page := doctest.Page(t, "formats/cassette.md")
-	for _, typ := range []reflect.Type{reflect.TypeFor[Entry](), reflect.TypeFor[Call](), reflect.TypeFor[Usage](), reflect.TypeFor[Origin]()} {
+	for _, typ := range []reflect.Type{reflect.TypeFor[Entry](), reflect.TypeFor[Call](), reflect.TypeFor[Usage](), reflect.TypeFor[Origin](), reflect.TypeFor[Terms](), reflect.TypeFor[price.Price](), reflect.TypeFor[price.Rates]()} {
 		for _, f := range source.Fields(typ) {
 			if !strings.Contains(page, "`"+f.Name+"`") {
 				t.Errorf("the page lacks %s", f.Name)

@@ -16,7 +16,7 @@ func next(router llm.Router, q *effect.Ask, x *effect.Answered, barred []string)
 			return to, ok
 		}
 		spent := x.Model.Latency
-		*x = refused(budget.OfEndpoint+to.Endpoint, "budget of endpoint "+to.Endpoint+": it has no room for the request, which another model could not answer")
+		*x = refused(budget.OfEndpoint+to.Endpoint, "budget of endpoint "+to.Endpoint+": it has no room for the request, which another model could not answer", x.Model.Origin)
 		x.Model.Latency = spent
 	}
 }

@@ -86,17 +86,20 @@ func Request(agent uint32, number int, b *llm.Bound) budget.Request {
 	return r
 }
 
-// refused is the failure of a request that a ledger has no room for.
-func refused(ledger, text string) effect.Answered {
-	x := effect.Answered{Err: &llm.Failure{Outcome: llm.OutcomeBudget, Message: text}}
-	x.Model.Origin = &protocol.ModelOrigin{Budget: &protocol.ModelBudget{Ledger: ledger}}
-	return x
+// refused is the failure of a request that a ledger has no room for. of has its question, if a replay is to find the
+// failure by that; nil = the replay refuses it again.
+func refused(ledger, text string, of *protocol.ModelOrigin) effect.Answered {
+	o := &protocol.ModelOrigin{Budget: &protocol.ModelBudget{Ledger: ledger}}
+	if of != nil {
+		o.Question = of.Question
+	}
+	return effect.Answered{Err: &llm.Failure{Outcome: llm.OutcomeBudget, Message: text}, Model: protocol.ModelAnswer{Origin: o}}
 }
 
 // Refuse answers a request that a ledger has no room for, unless a route has another model for
 // it; false = it has.
 func (r *Runner) Refuse(q *effect.Ask, by *budget.Refusal) bool {
-	q.Answer = refused(by.Ledger, by.Text)
+	q.Answer = refused(by.Ledger, by.Text, nil)
 	q.Answer.Kind, q.Answer.Number = q.Kind, q.Number
 	m, ok := r.kinds[q.Kind].Executor.(model)
 	if !ok || budget.Kind(by.Ledger)+":" != budget.OfEndpoint {
@@ -174,7 +177,7 @@ func (c *call) reserve(x *attempt) *effect.Answered {
 	if x.book, err = book.Reserve(ctx, most.Took(), !b.Priced); err == nil {
 		return nil
 	}
-	no := refused(budget.OfEndpoint+c.gate.Name(), err.Error())
+	no := refused(budget.OfEndpoint+c.gate.Name(), err.Error(), c.failed(err).Model.Origin)
 	no.Err = err
 	return &no
 }

@@ -34,7 +34,7 @@ func (d *Driver) asks(a *one, turn uint64, q *effect.Ask) *llm.Bound {
 
 // limited is the bound of a request that takes something of a budget, else nil.
 func (q *request) limited() *llm.Bound {
-	if q.bound == nil || q.bound.Script || q.bound.Saved {
+	if q.bound == nil || q.bound.Script || q.bound.Saved || q.bound.Recorded {
 		return nil
 	}
 	return q.bound

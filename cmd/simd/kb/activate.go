@@ -40,7 +40,7 @@ whose lines may be "who: text".
 
 Exit codes: 0 shown, 2 usage, 3 the project has faults, 4 no such project or base.`,
 		Example: "  simd kb activate my-project lore we cross the ford --event travel.begun\n" +
-			"  simd kb activate my-project lore good evening --agent mira --turn 7 --active toll=5 --history 'bo: the ford'",
+			"  simd kb activate my-project lore good evening --turn 7 --active toll=5",
 		Args: cobra.MinimumNArgs(3),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return o.show(e, args[0], args[1], strings.Join(args[2:], " "))

@@ -142,7 +142,7 @@ knowledgebases/. Values at places of secrets are hidden; archived entries are le
 
 Exit codes: 0 written, 2 usage, 3 the project has faults, 4 no such folder, scene,
 base or suggestion, 6 the file to write exists.`,
-		Example: "  simd kb export runs/latest village --learnt --id lessons --out next/knowledgebases/lessons.json\n  simd kb export my-project lore --format worldinfo",
+		Example: "  simd kb export runs/latest village --learnt --id lessons --out lessons.json\n  simd kb export my-project lore --format worldinfo",
 		Args:    cobra.ExactArgs(2),
 		RunE:    func(_ *cobra.Command, args []string) error { return o.write(e, args[0], args[1], formats) },
 	}

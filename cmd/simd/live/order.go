@@ -50,8 +50,8 @@ Changes are JSON objects with one field, their kind, as docs/formats/orders.md h
 Exit codes: 0 all carried out, 1 some refused, or there was no answer within --wait: the
 message says whether the run has taken them or they were taken back, 2 usage,
 3 a faulty file, 4 no such run or agent, 6 the run has ended, or another order has the id.`,
-		Example: `  simd order runs/latest --by gm --do '{"event": {"type": "river.rose", "payload": {"level": 3}}}'
-  simd order runs/latest --reason "more time" --do '{"world": {"path": "limit", "value": 5}}' --do '{"goal": {"agent": "mira", "id": "rest"}}'
+		Example: `  simd order runs/latest --by gm --do '{"event": {"type": "river.rose"}}'
+  simd order runs/latest --do '{"goal": {"agent": "mira", "id": "rest"}}'
   simd order runs/latest --do '{"end": {}}'
   simd order runs/latest --at 2h --do '{"say": {"text": "The inn closes."}}'
   simd order runs/latest --take-over mira --by anna

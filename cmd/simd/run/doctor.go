@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -46,7 +47,7 @@ is forbidden to scripts and to code of models, and the report lists what this ma
 guarantees. If a guarantee is missing, such calls are refused; exit code 1.
 
 Exit codes: 0 healthy (with --repair: the copy is), 2 usage, 4 not found, 6 OUT is
-not empty, 8 damaged.`,
+not empty, 8 damaged, 130 interrupted.`,
 		Example: "  simd doctor runs/latest\n  simd doctor runs/broken --repair runs/mended\n  simd doctor --sandbox",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -61,12 +62,12 @@ not empty, 8 damaged.`,
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: cli.Interruptible(func(ctx context.Context, args []string) error {
 			if o.sandbox {
-				return summary.Doctor(cmd.Context(), e.Out, o.json, append(script.Missing(), shell.Missing()...))
+				return summary.Doctor(ctx, e.Out, o.json, append(script.Missing(), shell.Missing()...))
 			}
-			return o.run(cmd, e, args[0])
-		},
+			return o.run(ctx, e, args[0])
+		}),
 	}
 	f := c.Flags()
 	f.StringVar(&o.repair, "repair", "", "make a repaired copy in `OUT`")
@@ -77,16 +78,16 @@ not empty, 8 damaged.`,
 	return c
 }
 
-func (o *doctorOptions) run(cmd *cobra.Command, e *cli.Env, dir string) (err error) {
+func (o *doctorOptions) run(ctx context.Context, e *cli.Env, dir string) (err error) {
 	say, done := progress.Work(e.Err, o.quiet)
 	var d *rundir.Diagnosis
 	if o.repair == "" {
-		d, err = rundir.Examine(cmd.Context(), dir, say)
+		d, err = rundir.Examine(ctx, dir, say)
 	} else {
-		d, err = rundir.Repair(cmd.Context(), dir, o.repair, say)
+		d, err = rundir.Repair(ctx, dir, o.repair, say)
 	}
 	done()
-	if d == nil {
+	if d == nil || ctx.Err() != nil {
 		return err
 	}
 	if shown := o.show(e, d); shown != nil {

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -42,10 +43,10 @@ its start (90s), wave:N, seq:N (the last wave that has ended there) or end.
 
 Exit codes: 0 the digests hold, 2 usage, 3 invalid place, 4 not found, 6 the inputs
 of the run were changed, 8 the journal does not match its digests or the decisions
-of the machines.`,
+of the machines, 130 interrupted.`,
 		Example: "  simd replay runs/latest\n  simd replay runs/latest --until 90s --json\n  simd replay runs/latest --verify",
 		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return o.run(cmd, e, args[0]) },
+		RunE:    cli.Interruptible(func(ctx context.Context, args []string) error { return o.run(ctx, e, args[0]) }),
 	}
 	f := c.Flags()
 	f.StringVar(&o.Until, "until", "", "fold up to this `PLACE` (default: the end)")
@@ -56,12 +57,12 @@ of the machines.`,
 	return c
 }
 
-func (o *replayOptions) run(cmd *cobra.Command, e *cli.Env, dir string) error {
+func (o *replayOptions) run(ctx context.Context, e *cli.Env, dir string) error {
 	opt := o.ReplayOptions
 	opt.Metrics = metrics.New()
 	progress, done := progress.Work(e.Err, o.quiet)
 	opt.Progress = progress
-	sum, err := rundir.Replay(cmd.Context(), dir, opt)
+	sum, err := rundir.Replay(ctx, dir, opt)
 	done()
 	if err != nil {
 		return err

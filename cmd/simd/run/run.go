@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/budget"
 	"tavernsim/internal/metrics"
 	"tavernsim/internal/progress"
 	"tavernsim/internal/show"
@@ -73,7 +75,7 @@ difference, 130 interrupted (resumable).`,
   simd run my-project --model thinker --providers providers.yaml
   simd run my-project --model replay:runs/latest
   simd run my-project --model thinker --estimate
-  simd run my-project --providers providers.yaml --budget tokens=100000,dollars=0.5`,
+  simd run my-project --providers providers.yaml --budget dollars=0.5`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if (len(args) == 1) == (o.resume != "") {
 				return cli.Usagef("run wants a project folder, or --resume with a run directory")
@@ -141,6 +143,7 @@ func (o *runOptions) run(cmd *cobra.Command, e *cli.Env, dir string) error {
 	if err != nil {
 		return err
 	}
+	over := sayExceeded(e.Err, sum)
 	if exhausted(sum) {
 		return budgetExit(e, sum)
 	}
@@ -148,7 +151,24 @@ func (o *runOptions) run(cmd *cobra.Command, e *cli.Env, dir string) error {
 		fmt.Fprintf(e.Err, "not at its end; resume with: simd run --resume %s\n", sum.RunDir)
 		return &cli.Exit{Code: cli.ExitInterrupted}
 	}
+	if over {
+		return &cli.Exit{Code: cli.ExitBudget}
+	}
 	return nothingSucceeded(sum)
+}
+
+// sayExceeded warns of budgets of which models took more than there is, and reports whether there are some.
+func sayExceeded(w io.Writer, sum *rundir.Summary) (some bool) {
+	for _, s := range sum.All() {
+		for i := range s.Budgets {
+			if b := &s.Budgets[i]; b.Exceeded() {
+				some = true
+				_ = terminal.Print(w, fmt.Sprintf("warning: scene %s: the budget %s is exceeded: %s of %s used. A server answered with more tokens than max_tokens allows, or the run went on with a smaller budget; nothing else leaves\n",
+					s.Scene, b.Ledger, budget.Amount(b.Used), budget.Amount(b.Limit)))
+			}
+		}
+	}
+	return some
 }
 
 // openOwn opens the files by which the operator grants and answers.
@@ -322,8 +342,12 @@ func (o *runOptions) runRepeat(ctx context.Context, e *cli.Env, dir string, opt 
 	if err := o.compare(e, sums, opt.Metrics); err != nil {
 		return err
 	}
+	over := sayExceeded(e.Err, first)
 	if exhausted(first) {
 		return budgetExit(e, first)
+	}
+	if over {
+		return &cli.Exit{Code: cli.ExitBudget}
 	}
 	return nothingSucceeded(first) // the others have its history
 }

@@ -103,7 +103,7 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.StringVar(&o.answers, "answers", "", "recorded answers to take before an endpoint is asked: a run directory or a cassette `FILE`")
 	f.StringVar(&o.onMiss, "on-miss", "", "ask an endpoint, or fail, if --answers has no answer to a question; default ask")
 	f.StringVar(&o.store, "store", "", "folder `DIR` that keeps answers of endpoints to questions at temperature 0, for other runs; one process at a time uses it")
-	f.StringVar(&o.budget, "budget", "", "most that models may take, `BUDGET` = tokens=N,dollars=X,calls=N,window=run|day,on_exhausted=end|pause|refuse|degrade:MODEL (default end); scenes have equal shares; with --resume it takes the place of the run's and the scenes'")
+	f.StringVar(&o.budget, "budget", "", "most that models may take, `BUDGET` = parts with commas between them: tokens=N dollars=X calls=N window=run|day on_exhausted=end|pause|refuse|degrade:MODEL (default end); scenes have equal shares; with --resume it takes the place of the run's and the scenes'")
 	f.StringVar(&o.orders, "orders", "", "`FILE` with orders from outside, each for its wave or time (simd inspect DIR orders --json prints those of a run)")
 	f.BoolVar(&o.people, "interactive", false, "agents can ask people (PanelInteractionTool); simd interact shows the questions and answers them")
 	f.BoolVar(&o.paused, "paused", false, "pause after the first wave; simd control goes on")

@@ -280,7 +280,7 @@ current folder; if that is no project, the plugin alone. Values of secrets are n
 
 Exit codes: 0 shown, 2 usage, 3 a value cannot be, or the project has faults, 4 no such
 plugin or scene.`,
-		Example: "  simd plugin config my-project weather --origin\n  simd plugin config my-project weather --scene evening --set extensions.weather.unit=feet",
+		Example: "  simd plugin config my-project weather --origin\n  simd plugin config my-project weather --set extensions.weather.unit=feet",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE:    func(_ *cobra.Command, args []string) error { return o.run(e, args) },
 	}

@@ -171,7 +171,7 @@ Exit codes: 0 ok, 1 the call failed or was denied, 2 usage, 3 the project has fa
 or the parameters are wrong, 4 no such tool. Of several calls the first that is not ok
 counts.`,
 		Example: `  simd tool call my-project weather.forecast --params '{"town": "Rome"}'
-  simd tool call my-project weather.forecast --params '{"town": "Rome"}' --mock --json
+  simd tool call my-project weather.forecast --params '{"town": "Rome"}' --mock
   simd tool call weather:forecast --params '{"town": "Rome"}'
   simd tool call my-project --tam answer.txt --json
   simd tool call my-project --toolsxml - --files work < answer.txt`,

@@ -33,13 +33,13 @@ facts against the digests. If the runs have dropped facts (simd run --keep), it
 compares the part that both still have and says where it begins.
 
 Exit codes: 0 equal, 2 usage, 4 not found, 8 different, or a journal is
-damaged.`,
+damaged, 130 interrupted.`,
 		Example: `  simd diff runs/a runs/b
   simd diff runs/a runs/b --json`,
 		Args: cobra.ExactArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return asUsage(o.run(cmd.Context(), e, args[0], args[1]))
-		},
+		RunE: cli.Interruptible(func(ctx context.Context, args []string) error {
+			return asUsage(o.run(ctx, e, args[0], args[1]))
+		}),
 	}
 	f := c.Flags()
 	f.StringVar(&o.scene, "scene", "", "`ID` of the scene, if the runs have several")

@@ -54,9 +54,9 @@ wave:N, seq:N.
 Exit codes: 0 written, 2 usage, 3 a wrong path or moment, 4 no such run, scene or
 agent, 6 the file exists, 8 damage, 130 interrupted.`,
 		Example: `  simd export runs/latest --what events --format csv --out events.csv
-  simd export runs/latest --what world --path 'market.prices.*' --format parquet --out prices.parquet
+  simd export runs/latest --what world --path 'market.prices.*'
   simd export runs/latest --what agents --agent baker --path coins
-  simd export runs/latest --what facts,events,world,agents --format parquet --out tables/`,
+  simd export runs/latest --what facts,events --format parquet --out tables/`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), e, args[0]) },
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -30,7 +31,7 @@ func ReadAnswers(path string) (*replay.Answers, error) {
 			return nil, err
 		}
 		defer run.Close()
-		a := &replay.Answers{}
+		a := &replay.Answers{Terms: run.Manifest.terms()}
 		return a, run.Answers("", func(e *replay.Entry) error { a.Add(e); return nil })
 	}
 	f, err := ownfile.Open(path)
@@ -65,17 +66,29 @@ func (o *Opened) answersAfter(id string, seq uint64, yield func(*replay.Entry) e
 	return history.Answers(id, journal, seq+1, yield)
 }
 
+// terms are those on which the models of the run are asked; nil = an older program, which did not keep them, began it, or
+// they are at no endpoint.
+func (m *Manifest) terms() *replay.Terms {
+	if m.Prices == nil {
+		return nil
+	}
+	return &replay.Terms{Prices: m.Prices, Budgets: m.AtEndpoints}
+}
+
 // writeAnswers writes the cassette of a run directory and counts its answers; without
-// one there is no file.
-func writeAnswers(dir string, each func(yield func(*replay.Entry) error) error) (n int, err error) {
+// one, and without terms, there is no file.
+func writeAnswers(dir string, terms *replay.Terms, each func(yield func(*replay.Entry) error) error) (n int, err error) {
 	name := filepath.Join(dir, AnswersFile)
 	f, err := os.Create(name)
 	if err != nil {
 		return 0, unwritable(dir, err, "make it writable")
 	}
 	w := bufio.NewWriter(f)
-	err = each(func(e *replay.Entry) error { n++; return replay.Write(w, e) })
-	if err = errors.Join(err, w.Flush(), f.Sync(), f.Close()); err == nil && n > 0 {
+	err = terms.Write(w, nil)
+	if err == nil {
+		err = each(func(e *replay.Entry) error { n++; return replay.Write(w, e) })
+	}
+	if err = errors.Join(err, w.Flush(), f.Sync(), f.Close()); err == nil && (n > 0 || terms != nil) {
 		return n, nil
 	}
 	return 0, errors.Join(err, os.Remove(name))
@@ -83,7 +96,7 @@ func writeAnswers(dir string, each func(yield func(*replay.Entry) error) error) 
 
 // RecordedAnswers are those that the run began with; nil = none.
 func (m *Manifest) RecordedAnswers(dir string) (*replay.Answers, error) {
-	if m.Answers == 0 {
+	if _, err := os.Stat(filepath.Join(dir, AnswersFile)); m.Answers == 0 && errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	a, err := ReadAnswers(filepath.Join(dir, AnswersFile))
@@ -111,6 +124,9 @@ func (o *Opened) Situations(ctx context.Context, only string) (map[replay.Place]
 // hidden, and counts them. situations may be nil.
 func (o *Opened) ExportAnswers(only string, w io.Writer, situations map[replay.Place]replay.Entry) (n int, err error) {
 	out := bufio.NewWriter(w)
+	if err := o.Manifest.terms().Write(out, &o.Manifest.Model); err != nil {
+		return 0, err
+	}
 	err = o.Answers(only, func(e *replay.Entry) error {
 		n++
 		x := situations[e.Place()]

@@ -36,6 +36,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/budget"
+	"tavernsim/llm/price"
 	"tavernsim/llm/replay"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -78,6 +79,7 @@ type Manifest struct {
 	Interactive bool                        `json:"interactive,omitempty"` // people can be asked
 	Raised      bool                        `json:"raised,omitempty"`      // the budget was given when the run was resumed, and takes the place of those of the scenes
 	AtEndpoints map[string]*budget.Budget   `json:"endpoint_budgets,omitempty"`
+	Prices      map[string]*price.Price     `json:"prices,omitempty"`    // of models at endpoints when it began, by the name of the model's file; null = not known
 	Model       string                      `json:"model,omitempty"`     // that replaced the scenes'
 	Endpoints   []string                    `json:"endpoints,omitempty"` // of the user, that its models ask; none = scripts answered
 	Answers     int                         `json:"answers,omitempty"`   // recorded, in AnswersFile
@@ -167,7 +169,10 @@ func makeIn(dir, projectDir string, m *Manifest, p *project.Project, answers *re
 		}
 	}()
 	if answers != nil {
-		more = append(more, func(dir string) (err error) { m.Answers, err = writeAnswers(dir, answers.Each); return err })
+		more = append(more, func(dir string) (err error) {
+			m.Answers, err = writeAnswers(dir, answers.Terms, answers.Each)
+			return err
+		})
 	}
 	for _, write := range more {
 		if err := write(dir); err != nil {

@@ -391,6 +391,9 @@ func Repair(ctx context.Context, dir, out string, progress Progress) (*Diagnosis
 		return d, protocol.Errorf(protocol.KindTransient, "%s: %w", out, err)
 	}
 	left, err := repair(d, dir, out)
+	if err == nil {
+		err = context.Cause(ctx)
+	}
 	if err != nil {
 		return d, errors.Join(err, undo())
 	}

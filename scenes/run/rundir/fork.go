@@ -269,7 +269,7 @@ func (f *forking) answers() (err error) {
 	if recorded == nil {
 		recorded = &replay.Answers{}
 	}
-	f.manifest.Answers, err = writeAnswers(f.out, func(yield func(*replay.Entry) error) error {
+	f.manifest.Answers, err = writeAnswers(f.out, recorded.Terms, func(yield func(*replay.Entry) error) error {
 		for _, id := range f.ids {
 			if err := f.run.answersAfter(id, f.cuts[id].Last, func(e *replay.Entry) error { given[asked{e.Place(), e.Question}] = true; return yield(e) }); err != nil {
 				return err

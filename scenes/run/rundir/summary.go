@@ -172,6 +172,12 @@ type Budget struct {
 	Degraded    int64  `json:"degraded"` // requests that another model answered
 }
 
+// Exceeded reports whether models took more than the budget has: a server answered beyond max_tokens, or the run goes on
+// with less. Time and output of tools have no bound before the answer is there, and a budget a day is the endpoint's.
+func (b *Budget) Exceeded() bool {
+	return b.Ledger != budget.OfTools && b.Window != WindowWallDay && !budget.Amount(b.Used).Within(budget.Amount(b.Limit))
+}
+
 // Spent is what requests to models, or calls of tools, took.
 type Spent struct {
 	Tokens int64 `json:"tokens,omitempty"`

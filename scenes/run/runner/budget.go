@@ -1,11 +1,12 @@
 package runner
 
 import (
-	"reflect"
+	"maps"
 	"slices"
 
 	"tavernsim/engine/budget"
 	"tavernsim/llm/models"
+	"tavernsim/llm/price"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/rundir"
@@ -58,19 +59,28 @@ func checkRaise(m *rundir.Manifest, p *project.Project, b *budget.Budget) error 
 	return checkBudget(b, len(m.Scenes), p)
 }
 
-// atEndpoints are the budgets of the endpoints that the models ask; nil = there are none.
-func (opt Options) atEndpoints() (budgets map[string]*budget.Budget) {
+// atEndpoints are the budgets of the endpoints that the models ask, or asked when their answers were recorded.
+func (opt Options) atEndpoints() map[string]*budget.Budget {
+	budgets := map[string]*budget.Budget{}
 	for _, name := range opt.endpoints() {
-		e := opt.Endpoints[name]
-		if e == nil || e.Budget == nil {
-			continue
+		if e := opt.Endpoints[name]; e != nil {
+			budgets[name] = e.Budget
 		}
-		if budgets == nil {
-			budgets = map[string]*budget.Budget{}
-		}
-		budgets[name] = e.Budget
 	}
+	if opt.OnMiss == MissFail && opt.answers != nil && opt.answers.Terms != nil {
+		budgets = maps.Clone(opt.answers.Terms.Budgets)
+	}
+	maps.DeleteFunc(budgets, func(_ string, b *budget.Budget) bool { return b == nil })
 	return budgets
+}
+
+// prices are those of the models at endpoints.
+func (opt Options) prices() map[string]*price.Price {
+	prices := map[string]*price.Price{}
+	for _, set := range opt.models {
+		maps.Copy(prices, set.Prices())
+	}
+	return prices
 }
 
 // changesEndpoints reports whether the endpoints of a run that goes on have other budgets now. One of
@@ -82,5 +92,5 @@ func (opt Options) changesEndpoints(m *rundir.Manifest) (changed bool, err error
 			return false, protocol.Errorf(protocol.KindConflict, "run %s: endpoint %s has a budget now, and had none when the run began, so nobody counted; resume it with a file of endpoints without it, or with window: day", m.Run, name)
 		}
 	}
-	return !reflect.DeepEqual(now, m.AtEndpoints), nil
+	return !maps.EqualFunc(now, m.AtEndpoints, func(a, b *budget.Budget) bool { return *a == *b }), nil
 }

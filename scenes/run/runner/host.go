@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"tavernsim/actors"
@@ -217,6 +218,9 @@ func (r *Runner) resume(given Options) (defs []*project.Scene, opt Options, err 
 	}
 	if opt.place, err = opt.placeOf(dir, m); err != nil {
 		return nil, opt, protocol.Errorf(protocol.KindNotFound, "project: %w", err)
+	}
+	if len(m.Endpoints) > 0 && len(opt.Endpoints) == 0 && opt.OnMiss != MissFail {
+		return nil, opt, protocol.Errorf(protocol.KindNotFound, "run %s: its models may ask %s, and there is no file of endpoints; name one with --providers", dir, strings.Join(m.Endpoints, ", "))
 	}
 	if opt.answers, err = m.RecordedAnswers(dir); err != nil {
 		return nil, opt, err

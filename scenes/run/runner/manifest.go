@@ -26,7 +26,7 @@ func newManifest(p *project.Project, defs []*project.Scene, opt Options) (*rundi
 	m := &rundir.Manifest{
 		Version: rundir.ManifestVersion, Created: time.Now().UTC().Truncate(time.Millisecond), Program: opt.Version, Go: runtime.Version(), Args: opt.Args,
 		Project: p.ID(), ProjectHash: p.Hash(), Seeds: map[string]uint64{}, Clocks: map[string]agenda.ClockKind{},
-		Budget: opt.Budget, Agents: opt.Agents, For: protocol.Duration(opt.For), Ticks: opt.Ticks, Until: opt.Until, Interactive: opt.Interactive, Model: opt.Model, OnMiss: opt.OnMiss, Endpoints: opt.endpoints(), AtEndpoints: opt.atEndpoints(), Durability: durability,
+		Budget: opt.Budget, Agents: opt.Agents, For: protocol.Duration(opt.For), Ticks: opt.Ticks, Until: opt.Until, Interactive: opt.Interactive, Model: opt.Model, OnMiss: opt.OnMiss, Endpoints: opt.endpoints(), AtEndpoints: opt.atEndpoints(), Prices: opt.prices(), Durability: durability,
 		BatchFacts: opt.BatchFacts, Files: rundir.Files(p),
 		SnapFacts: opt.Snapshots.Facts, SnapEvery: protocol.Duration(opt.Snapshots.Every), SnapBytes: opt.Snapshots.Bytes, Keep: opt.Keep, Middleware: len(opt.Middleware) > 0, External: setup.ToolNames(opt.External),
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -170,9 +171,19 @@ func TestModelsWithoutEndpoints(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := run(t, p, thinking(t))
-	if s.Model.Calls == 0 {
-		t.Error("no script answered")
+	var said bytes.Buffer
+	scripts := thinking(t)
+	scripts.Log = slog.New(slog.NewTextHandler(&said, nil))
+	s := run(t, p, scripts)
+	if s.Model.Calls == 0 || strings.Count(said.String(), "a script answers for") != 1 || !strings.Contains(said.String(), "a script answers for thinker") {
+		t.Errorf("%d calls, %s", s.Model.Calls, said.String())
+	}
+	said.Reset() // a model that nobody asks is no news
+	scripts = thinking(t)
+	scripts.Model = ""
+	scripts.Log = slog.New(slog.NewTextHandler(&said, nil))
+	if s := run(t, p, scripts); s.Model.Calls == 0 || strings.Contains(said.String(), "a script answers for") {
+		t.Errorf("%d calls, %s", s.Model.Calls, said.String())
 	}
 	opt := thinking(t)
 	opt.Endpoints = map[string]*endpoint.Endpoint{}

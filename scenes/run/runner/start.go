@@ -111,6 +111,7 @@ func (r *Runner) startScene(def *project.Scene, opt Options) (err error) {
 	for _, note := range set.Notes {
 		r.log.Warn(note, "scene", id)
 	}
+	set.Tell = func(note string) { r.log.Warn(note, "scene", id) }
 	counts := r.metrics.Scene(id)
 	hands, err := r.tools(opt, id, def.Definition.PluginConfig, counts, made.Clock == agenda.Realtime)
 	if err != nil {
