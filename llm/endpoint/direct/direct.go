@@ -33,6 +33,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,14 +98,14 @@ func ascii(host string) bool {
 	return true
 }
 
-// takes reports whether a request is made here.
-func (t *Transport) takes(r *http.Request) bool {
+// Takes reports whether a request is made here, and not by the transport behind.
+func (t *Transport) Takes(r *http.Request) bool {
 	return t.addr != "" && (r.Body == nil || r.ContentLength > 0 && r.ContentLength <= MaxBody)
 }
 
 // RoundTrip implements http.RoundTripper.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !t.takes(r) {
+	if !t.Takes(r) {
 		return noswitch.Transport{Transport: t.general}.RoundTrip(r)
 	}
 	ctx := r.Context()
@@ -151,6 +152,7 @@ func (t *Transport) exchange(c *conn, r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the request was not sent to its end: %w", err)
 	}
+	runtime.Gosched() // a server that answers at once has done so when the others have run, and reading need not wait
 	for range maxInformed {
 		c.header = t.general.MaxResponseHeaderBytes
 		if start, err := c.in.Peek(len(beginning)); err == nil && string(start) != beginning {
