@@ -63,10 +63,12 @@ func (b *underBudget) of(kind string, number int) *held {
 
 // hold keeps a request until the stage grants it; false = it may leave at once.
 func (a *agentShell) hold(q *effect.Ask) bool {
-	b, h, number := a.budget, &held{ask: q}, q.Number
-	switch {
-	case b == nil:
+	b, number := a.budget, q.Number
+	if b == nil {
 		return false
+	}
+	h := &held{ask: q}
+	switch {
 	case q.Kind == effect.KindModel && b.Models:
 		q.Model.BudgetUsed = b.Used
 		h.bound = a.outside.Bound(q)

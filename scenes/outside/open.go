@@ -16,8 +16,8 @@ func OpenTurns(journal interface {
 }, ended func(agent string) uint64) (out, spent []Lost, err error) {
 	t := newTable()
 	err = t.fold(journal, 1, ended)
-	for k := range t.turns {
-		for _, l := range t.left(k, func(int) bool { return false }) {
+	for open := range t.all() {
+		for _, l := range t.left(open.key, func(int) bool { return false }) {
 			if l.taken {
 				spent = append(spent, l)
 			} else {

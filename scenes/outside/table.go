@@ -2,6 +2,7 @@ package outside
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -16,11 +17,10 @@ import (
 // The methods request and answered fold kept facts; decide gives the verdict about a
 // new request.
 type table struct {
-	turns map[turnKey]*turn
-	of    map[string][]turnKey // the keys of turns, by agent; few
-	ended map[uint64][]turnKey // by the wave that holds their end
-	ahead bool                 // shadows make requests, too
-	over  map[string]uint64    // if so, the last turn that has ended, by agent that asked
+	turns map[string]*turn   // the earliest one of each agent
+	ended map[uint64][]*turn // by the wave that holds their end
+	ahead bool               // shadows make requests, too
+	over  map[string]uint64  // if so, the last turn that has ended, by agent that asked
 
 	shadows Shadows
 	wave    uint64        // whose turns end now
@@ -98,9 +98,14 @@ func (k placeKey) number() int {
 }
 
 type turn struct {
+	key    turnKey
+	next   *turn    // of the same agent; few
 	first  uint64   // wave of the log that holds its first fact
 	places []*place // few
 	over   bool     // it has ended, and that is not durable yet
+
+	room [1]*place // of places: most turns make one request
+	own  place     // which is this one
 }
 
 // place is the state of one request of a turn.
@@ -143,7 +148,7 @@ func (v verdict) out() bool { return v == carryOut || v == again }
 
 // later marks what was asked for turns after a moment: by shadows of an earlier process.
 func (t *table) later(now protocol.Time) {
-	for _, open := range t.turns {
+	for open := range t.all() {
 		for _, p := range open.places {
 			p.timed = p.at > now
 		}
@@ -151,11 +156,65 @@ func (t *table) later(now protocol.Time) {
 }
 
 func newTable() table {
-	return table{turns: map[turnKey]*turn{}, of: map[string][]turnKey{}, ended: map[uint64][]turnKey{}, over: map[string]uint64{}}
+	return table{turns: map[string]*turn{}, ended: map[uint64][]*turn{}, over: map[string]uint64{}}
+}
+
+// all gives each turn.
+func (t *table) all() iter.Seq[*turn] {
+	return func(yield func(*turn) bool) {
+		for _, x := range t.turns {
+			for ; x != nil; x = x.next {
+				if !yield(x) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// turn is a turn that is not dropped; nil = there is none.
+func (t *table) turn(k turnKey) *turn {
+	x := t.turns[k.agent]
+	for x != nil && x.key.turn != k.turn {
+		x = x.next
+	}
+	return x
+}
+
+// begin adds a turn.
+func (t *table) begin(k turnKey, wave uint64) *turn {
+	open := &turn{key: k, first: wave}
+	if last := t.turns[k.agent]; last == nil {
+		t.turns[k.agent] = open
+	} else {
+		for last.next != nil {
+			last = last.next
+		}
+		last.next = open
+	}
+	return open
+}
+
+// drop takes a turn out, if it is there.
+func (t *table) drop(x *turn) {
+	before := t.turns[x.key.agent]
+	switch {
+	case before != x:
+		for before != nil && before.next != x {
+			before = before.next
+		}
+		if before != nil {
+			before.next = x.next
+		}
+	case x.next == nil:
+		delete(t.turns, x.key.agent)
+	default:
+		t.turns[x.key.agent] = x.next
+	}
 }
 
 func (t *table) find(e *Effect) *place {
-	if open := t.turns[e.turn()]; open != nil {
+	if open := t.turn(e.turn()); open != nil {
 		if i := open.at(e.place()); i >= 0 {
 			return open.places[i]
 		}
@@ -203,13 +262,17 @@ func (t *table) decide(e *Effect) (verdict, *place) {
 
 // request puts a request into its place, also if another one was there.
 func (t *table) request(e *Effect, wave uint64) *place {
-	open := t.turns[e.turn()]
+	open := t.turn(e.turn())
 	if open == nil {
-		open = &turn{first: wave}
-		t.turns[e.turn()] = open
-		t.of[e.Agent] = append(t.of[e.Agent], e.turn())
+		open = t.begin(e.turn(), wave)
 	}
-	p := &place{key: e.place(), question: e.Question, written: e.Question, repeat: e.MayRepeat, most: e.Most, at: e.At, ahead: e.Ahead, timed: e.Ahead, became: e.became}
+	p := &open.own
+	if len(open.places) > 0 {
+		p = new(place)
+	} else {
+		open.places = open.room[:0]
+	}
+	*p = place{key: e.place(), question: e.Question, written: e.Question, repeat: e.MayRepeat, most: e.Most, at: e.At, ahead: e.Ahead, timed: e.Ahead, became: e.became}
 	if p.became == nil {
 		p.became = func(Fate) {}
 	}
@@ -250,7 +313,7 @@ func (p *place) charged() []Most {
 
 // list lists what yield gives of the places of a turn, in the order of their numbers.
 func (t *table) list(k turnKey, yield func(p *place) []Most) (list []Lost) {
-	if open := t.turns[k]; open != nil {
+	if open := t.turn(k); open != nil {
 		for _, p := range open.places {
 			for _, m := range yield(p) {
 				list = append(list, Lost{k.agent, p.key.number(), m})
@@ -294,9 +357,9 @@ func (t *table) out(k turnKey) []Lost {
 
 // open are the turns of an agent that have not ended.
 func (t *table) open(agent string) (list []turnKey) {
-	for _, k := range t.of[agent] {
-		if !t.turns[k].over {
-			list = append(list, k)
+	for x := t.turns[agent]; x != nil; x = x.next {
+		if !x.over {
+			list = append(list, x.key)
 		}
 	}
 	return list
@@ -304,9 +367,9 @@ func (t *table) open(agent string) (list []turnKey) {
 
 // agents are those with turns that have not ended.
 func (t *table) agents() (list []string) {
-	for k, open := range t.turns {
+	for open := range t.all() {
 		if !open.over {
-			list = append(list, k.agent)
+			list = append(list, open.key.agent)
 		}
 	}
 	slices.Sort(list)
@@ -332,10 +395,10 @@ func (t *table) answered(e *Effect, seq uint64, spent Most) {
 
 // end records the wave that holds the end of a turn, and gives what count does.
 func (t *table) end(k turnKey, wave uint64) (took chain.Times, wasted []string) {
-	if open := t.turns[k]; open != nil {
+	if open := t.turn(k); open != nil {
 		open.over = true
 		took, wasted = t.count(open, wave)
-		t.ended[wave] = append(t.ended[wave], k)
+		t.ended[wave] = append(t.ended[wave], open)
 		if t.ahead {
 			t.over[k.agent] = max(t.over[k.agent], k.turn)
 		}
@@ -354,11 +417,8 @@ func (t *table) giveUp(agent string, wave uint64) {
 func (t *table) kept(wave uint64) {
 	for w, turns := range t.ended {
 		if w <= wave {
-			for _, k := range turns {
-				delete(t.turns, k)
-				if t.of[k.agent] = slices.DeleteFunc(t.of[k.agent], func(x turnKey) bool { return x == k }); len(t.of[k.agent]) == 0 {
-					delete(t.of, k.agent)
-				}
+			for _, x := range turns {
+				t.drop(x)
 			}
 			delete(t.ended, w)
 		}
@@ -368,7 +428,7 @@ func (t *table) kept(wave uint64) {
 // oldest is the first wave of the log that is not obsolete.
 func (t *table) oldest() uint64 {
 	oldest := uint64(math.MaxUint64)
-	for _, open := range t.turns {
+	for open := range t.all() {
 		oldest = min(oldest, open.first)
 	}
 	return oldest
