@@ -2,7 +2,6 @@ package outside
 
 import (
 	"cmp"
-	"iter"
 	"math"
 	"slices"
 	"time"
@@ -17,7 +16,7 @@ import (
 // The methods request and answered fold kept facts; decide gives the verdict about a
 // new request.
 type table struct {
-	turns map[string]*turn   // the earliest one of each agent
+	turns map[string][]*turn // by agent; few
 	ended map[uint64][]*turn // by the wave that holds their end
 	ahead bool               // shadows make requests, too
 	over  map[string]uint64  // if so, the last turn that has ended, by agent that asked
@@ -99,7 +98,6 @@ func (k placeKey) number() int {
 
 type turn struct {
 	key    turnKey
-	next   *turn    // of the same agent; few
 	first  uint64   // wave of the log that holds its first fact
 	places []*place // few
 	over   bool     // it has ended, and that is not durable yet
@@ -148,69 +146,27 @@ func (v verdict) out() bool { return v == carryOut || v == again }
 
 // later marks what was asked for turns after a moment: by shadows of an earlier process.
 func (t *table) later(now protocol.Time) {
-	for open := range t.all() {
-		for _, p := range open.places {
-			p.timed = p.at > now
-		}
-	}
-}
-
-func newTable() table {
-	return table{turns: map[string]*turn{}, ended: map[uint64][]*turn{}, over: map[string]uint64{}}
-}
-
-// all gives each turn.
-func (t *table) all() iter.Seq[*turn] {
-	return func(yield func(*turn) bool) {
-		for _, x := range t.turns {
-			for ; x != nil; x = x.next {
-				if !yield(x) {
-					return
-				}
+	for _, list := range t.turns {
+		for _, open := range list {
+			for _, p := range open.places {
+				p.timed = p.at > now
 			}
 		}
 	}
 }
 
+func newTable() table {
+	return table{turns: map[string][]*turn{}, ended: map[uint64][]*turn{}, over: map[string]uint64{}}
+}
+
 // turn is a turn that is not dropped; nil = there is none.
 func (t *table) turn(k turnKey) *turn {
-	x := t.turns[k.agent]
-	for x != nil && x.key.turn != k.turn {
-		x = x.next
-	}
-	return x
-}
-
-// begin adds a turn.
-func (t *table) begin(k turnKey, wave uint64) *turn {
-	open := &turn{key: k, first: wave}
-	if last := t.turns[k.agent]; last == nil {
-		t.turns[k.agent] = open
-	} else {
-		for last.next != nil {
-			last = last.next
+	for _, x := range t.turns[k.agent] {
+		if x.key == k {
+			return x
 		}
-		last.next = open
 	}
-	return open
-}
-
-// drop takes a turn out, if it is there.
-func (t *table) drop(x *turn) {
-	before := t.turns[x.key.agent]
-	switch {
-	case before != x:
-		for before != nil && before.next != x {
-			before = before.next
-		}
-		if before != nil {
-			before.next = x.next
-		}
-	case x.next == nil:
-		delete(t.turns, x.key.agent)
-	default:
-		t.turns[x.key.agent] = x.next
-	}
+	return nil
 }
 
 func (t *table) find(e *Effect) *place {
@@ -264,7 +220,8 @@ func (t *table) decide(e *Effect) (verdict, *place) {
 func (t *table) request(e *Effect, wave uint64) *place {
 	open := t.turn(e.turn())
 	if open == nil {
-		open = t.begin(e.turn(), wave)
+		open = &turn{key: e.turn(), first: wave}
+		t.turns[e.Agent] = append(t.turns[e.Agent], open)
 	}
 	p := &open.own
 	if len(open.places) > 0 {
@@ -357,7 +314,7 @@ func (t *table) out(k turnKey) []Lost {
 
 // open are the turns of an agent that have not ended.
 func (t *table) open(agent string) (list []turnKey) {
-	for x := t.turns[agent]; x != nil; x = x.next {
+	for _, x := range t.turns[agent] {
 		if !x.over {
 			list = append(list, x.key)
 		}
@@ -367,13 +324,13 @@ func (t *table) open(agent string) (list []turnKey) {
 
 // agents are those with turns that have not ended.
 func (t *table) agents() (list []string) {
-	for open := range t.all() {
-		if !open.over {
-			list = append(list, open.key.agent)
+	for agent := range t.turns {
+		if len(t.open(agent)) > 0 {
+			list = append(list, agent)
 		}
 	}
 	slices.Sort(list)
-	return slices.Compact(list)
+	return list
 }
 
 // spent lists what those requests of a turn took whose answers are kept, and the most that those take which are out.
@@ -418,7 +375,10 @@ func (t *table) kept(wave uint64) {
 	for w, turns := range t.ended {
 		if w <= wave {
 			for _, x := range turns {
-				t.drop(x)
+				agent := x.key.agent
+				if t.turns[agent] = slices.DeleteFunc(t.turns[agent], func(y *turn) bool { return y == x }); len(t.turns[agent]) == 0 {
+					delete(t.turns, agent)
+				}
 			}
 			delete(t.ended, w)
 		}
@@ -428,8 +388,10 @@ func (t *table) kept(wave uint64) {
 // oldest is the first wave of the log that is not obsolete.
 func (t *table) oldest() uint64 {
 	oldest := uint64(math.MaxUint64)
-	for open := range t.all() {
-		oldest = min(oldest, open.first)
+	for _, list := range t.turns {
+		for _, open := range list {
+			oldest = min(oldest, open.first)
+		}
 	}
 	return oldest
 }

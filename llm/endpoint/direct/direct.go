@@ -33,7 +33,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -152,7 +151,6 @@ func (t *Transport) exchange(c *conn, r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the request was not sent to its end: %w", err)
 	}
-	runtime.Gosched() // a server that answers at once has done so when the others have run, and reading need not wait
 	for range maxInformed {
 		c.header = t.general.MaxResponseHeaderBytes
 		if start, err := c.in.Peek(len(beginning)); err == nil && string(start) != beginning {
