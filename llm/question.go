@@ -12,7 +12,9 @@ import (
 // Hash is the name of an encoded question: 16 bytes of its SHA-256, in hexadecimal.
 func Hash(question []byte) string {
 	sum := sha256.Sum256(question)
-	return hex.EncodeToString(sum[:16])
+	var text [32]byte
+	hex.Encode(text[:], sum[:16])
+	return string(text[:])
 }
 
 // AppendQuestion encodes what a model reads of a request; equal questions give equal

@@ -63,11 +63,11 @@ func (b *underBudget) of(kind string, number int) *held {
 
 // hold keeps a request until the stage grants it; false = it may leave at once.
 func (a *agentShell) hold(q *effect.Ask) bool {
-	b := a.budget
+	b, number := a.budget, q.Number
 	if b == nil {
 		return false
 	}
-	h, number := &held{ask: q}, q.Number
+	h := &held{ask: q}
 	switch {
 	case q.Kind == effect.KindModel && b.Models:
 		q.Model.BudgetUsed = b.Used

@@ -15,9 +15,11 @@ const maxDepth = 10_000
 // Reader reads one text. After the first error its methods do nothing.
 type Reader struct {
 	data          []byte
+	whole         string // the same, if texts are to be parts of it; "" = they are copies
 	at            int
 	depth, levels int // how many lists and objects are open, and may be
 	err           error
+	room          []byte // of the last string
 }
 
 // Read reads a text that is one value. The error says what is wrong, and where.
@@ -26,10 +28,33 @@ func Read(data []byte, value func(r *Reader)) error { return ReadLevels(data, ma
 // ReadLevels is Read of a text in which no more lists and objects nest than levels.
 func ReadLevels(data []byte, levels int, value func(r *Reader)) error {
 	r := Reader{data: data, levels: levels}
-	value(&r)
+	return r.read(value)
+}
+
+// Read reads another text, as [Read] does.
+func (r *Reader) Read(data []byte, value func(r *Reader)) error {
+	*r = Reader{data: data, levels: maxDepth, room: r.room}
+	return r.read(value)
+}
+
+// maxShared is how long a string may be whose texts are parts of it: whoever keeps one keeps all.
+const maxShared = 256
+
+// ReadString reads a string, as [ReadLevels] does. If that is short, texts in it are parts of it, not copies.
+func (r *Reader) ReadString(s string, levels int, value func(r *Reader)) error {
+	*r = Reader{levels: levels, room: append(r.room[:0], s...)}
+	if r.data = r.room; len(s) <= maxShared {
+		r.whole = s
+	}
+	return r.read(value)
+}
+
+func (r *Reader) read(value func(r *Reader)) error {
+	value(r)
 	if r.peek(); r.err == nil && r.at < len(r.data) {
 		r.Fail("more after the value")
 	}
+	r.data = nil // the caller may use it again
 	return r.err
 }
 
@@ -164,7 +189,15 @@ func (r *Reader) text(part bool, known []string) string {
 			return k
 		}
 	}
-	return string(b)
+	return r.Own(b)
+}
+
+// Own is the text of a name or another part, which the caller may keep.
+func (r *Reader) Own(part []byte) string {
+	if at := cap(r.data) - cap(part); len(part) > 0 && at >= 0 && at+len(part) <= len(r.whole) && &r.data[at] == &part[0] {
+		return r.whole[at : at+len(part)]
+	}
+	return string(part) // it had escapes
 }
 
 // TextOrSkip reads a text that nothing depends on: any other value is an empty one.

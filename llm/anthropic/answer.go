@@ -144,7 +144,7 @@ func (u *usage) tokens() protocol.Usage {
 // reading collects an answer. It is an [endpoint.Reader].
 type reading struct {
 	*messages
-	names  *toolcall.Names
+	names  toolcall.Names
 	origin protocol.ModelOrigin
 	said   string // the model's name, as the answer gives it
 

@@ -64,15 +64,15 @@ func (e *Endpoint) answer(a *protocol.ModelAnswer, r Reader, question int, filte
 		return err
 	}
 	toolcall.Unique(a.Calls)
-	o := protocol.ModelOrigin{}
-	if a.Origin != nil {
-		o = *a.Origin
+	o := a.Origin // the reader is done with it
+	if o == nil {
+		o = new(protocol.ModelOrigin)
 	}
 	if filtered != nil {
 		o.Refused = filtered.Message
 	}
 	o.Endpoint, o.Attempts = e.Name, 1
-	a.Origin = &o
+	a.Origin = o
 	e.hide(a)
 	return nil
 }

@@ -49,6 +49,7 @@ type Endpoint struct {
 	Gate *gate.Gate // which requests pass before Do; Do tells it what the answers say of limits
 
 	base      *url.URL // of addresses, without the / at its end, with the query
+	addresses sync.Map // of paths after the base, which are few: *url.URL, which nobody changes
 	access    atomic.Pointer[access]
 	transport *http.Transport // connects
 	http      *direct.Transport
@@ -223,7 +224,8 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 		h.Refused = resp.StatusCode/100 != 2 && retryAfter(resp.Header, began) > 0
 		e.Gate.Hint(began, h)
 	}
-	r := &Reply{Header: resp.Header, Began: began, endpoint: e, body: resp.Body, size: resp.ContentLength, watch: w}
+	r := &w.reply
+	*r = Reply{Header: resp.Header, Began: began, endpoint: e, body: resp.Body, size: resp.ContentLength, watch: w}
 	if resp.StatusCode/100 == 2 { // some gateways give another one than 200
 		if why := foreign.Header(resp.Header); why != "" {
 			r.Close()
@@ -241,18 +243,39 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 
 // request makes the HTTP request. The transport follows no redirect.
 func (e *Endpoint) request(w *watch, ask Ask) *http.Request {
-	at := *e.base
-	if at.Path += ask.Path; at.RawPath != "" {
-		at.RawPath += ask.Path
+	r := &w.request
+	*r = *e.access.Load().like.WithContext(w)
+	r.URL = e.address(ask.Path)
+	body := ask.Body
+	if body == nil {
+		return r
 	}
-	r := e.access.Load().like.WithContext(w)
-	r.URL = &at
-	if body := ask.Body; body != nil {
-		r.Method, r.ContentLength, r.Body = http.MethodPost, int64(len(body)), newBody(body)
+	r.Method, r.ContentLength, r.Body = http.MethodPost, int64(len(body)), &w.content
+	if w.content.Reset(body); !e.http.Takes(r) {
+		r.Body = newBody(body)
 		r.GetBody = func() (io.ReadCloser, error) { return newBody(body), nil } // for a connection that was closed while it was idle
 	}
 	return r
 }
+
+// address is that of a path.
+func (e *Endpoint) address(path string) *url.URL {
+	if at, ok := e.addresses.Load(path); ok {
+		return at.(*url.URL)
+	}
+	at := *e.base
+	if at.Path += path; at.RawPath != "" {
+		at.RawPath += path
+	}
+	e.addresses.Store(path, &at)
+	return &at
+}
+
+// content is the body of a request, which has nothing to close.
+type content struct{ bytes.Reader }
+
+// Close implements io.Closer.
+func (*content) Close() error { return nil }
 
 // newBody is of a kind that net/http knows to be in memory: it sends it together with
 // the header.
@@ -313,7 +336,7 @@ func (r *Reply) Close() {
 }
 
 // watch bounds a request with one timer, which every phase sets anew. It is the
-// request's context.
+// request's context, and holds the request and its reply: they are made and end together.
 type watch struct {
 	until.Context
 	parent   context.Context
@@ -322,6 +345,10 @@ type watch struct {
 	ends     time.Time // of the whole
 	moved    bool      // the timer is set to another time
 	silence  time.Duration
+
+	request http.Request
+	content content
+	reply   Reply
 }
 
 func newWatch(parent context.Context, e *Endpoint, ask Ask) *watch {

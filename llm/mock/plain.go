@@ -130,6 +130,7 @@ func (p *plain) remove(c net.Conn) {
 // serve answers the questions of a connection, until one is not plain.
 func (p *plain) serve(c net.Conn) {
 	x := &talk{of: p, conn: c, in: bufio.NewReaderSize(c, plainHeader), header: http.Header{}}
+	x.asks = io.NopCloser(&x.content)
 	read, err := x.questions()
 	p.remove(c)
 	if err != nil {
@@ -165,6 +166,7 @@ type talk struct {
 	head, body []byte // of the question, as they came
 	request    http.Request
 	content    bytes.Reader
+	asks       io.ReadCloser // content
 	header     http.Header
 	status     int
 	out        []byte
@@ -225,7 +227,7 @@ func (x *talk) next() (*http.Request, error) {
 	}
 	x.content.Reset(x.body)
 	x.request = *asked
-	x.request.Body = io.NopCloser(&x.content)
+	x.request.Body = x.asks
 	return &x.request, nil
 }
 

@@ -20,6 +20,9 @@ type completion struct {
 	choices                []choice
 	usage                  *usage
 	problem                []byte
+
+	room   [1]choice // of choices: one is asked for
+	counts usage
 }
 
 func (c *completion) read(r *wirejson.Reader, model string) {
@@ -33,12 +36,16 @@ func (c *completion) read(r *wirejson.Reader, model string) {
 			c.fingerprint = r.TextOrSkip()
 		case "choices":
 			r.Array(func() {
+				if c.choices == nil {
+					c.choices = c.room[:0]
+				}
 				c.choices = append(c.choices, choice{})
 				c.choices[len(c.choices)-1].read(r)
 			})
 		case "usage":
 			if r.Is('{') {
-				c.usage = &usage{}
+				c.counts = usage{}
+				c.usage = &c.counts
 				c.usage.read(r)
 			}
 		case "error":
@@ -53,6 +60,8 @@ type choice struct {
 	index          int
 	message, delta *said
 	finish         string
+
+	room said // of the first of them: there is no other
 }
 
 func (c *choice) read(r *wirejson.Reader) {
@@ -61,9 +70,9 @@ func (c *choice) read(r *wirejson.Reader) {
 		case "index":
 			c.index = max(0, readIndex(r))
 		case "message":
-			c.message = readSaid(r)
+			c.message = c.readSaid(r)
 		case "delta":
-			c.delta = readSaid(r)
+			c.delta = c.readSaid(r)
 		case "finish_reason":
 			c.finish = r.TextOrSkip("stop", "tool_calls", "length")
 		}
@@ -89,13 +98,18 @@ type said struct {
 	content, refusal            string
 	reasoningContent, reasoning string
 	calls                       []part
+
+	room [usualCalls]part // of calls
 }
 
-func readSaid(r *wirejson.Reader) *said {
+func (c *choice) readSaid(r *wirejson.Reader) *said {
 	if r.Null() {
 		return nil
 	}
-	s := &said{}
+	s := &c.room
+	if c.message != nil || c.delta != nil {
+		s = &said{}
+	}
 	r.Object(func(name []byte) {
 		switch string(name) {
 		case "content":
@@ -125,7 +139,7 @@ func (s *said) readCalls(r *wirejson.Reader) {
 	}
 	r.Array(func() {
 		if s.calls == nil {
-			s.calls = make([]part, 0, usualCalls)
+			s.calls = s.room[:0]
 		}
 		s.calls = append(s.calls, part{})
 		s.calls[len(s.calls)-1].read(r)
@@ -228,7 +242,7 @@ func (u *usage) tokens() protocol.Usage {
 // reading collects an answer. It is an [endpoint.Reader].
 type reading struct {
 	*chat
-	names  *toolcall.Names
+	names  toolcall.Names
 	answer protocol.ModelAnswer
 	origin protocol.ModelOrigin
 
@@ -236,12 +250,15 @@ type reading struct {
 	calls                    []calling
 	usage                    usage
 	finish                   string
+
+	in  wirejson.Reader
+	few [usualCalls]calling // room of calls
 }
 
 // Whole implements endpoint.Reader.
 func (r *reading) Whole(body []byte) error {
 	var c completion
-	if err := wirejson.Read(body, func(in *wirejson.Reader) { c.read(in, r.model) }); err != nil || len(c.choices) == 0 {
+	if err := r.in.Read(body, func(in *wirejson.Reader) { c.read(in, r.model) }); err != nil || len(c.choices) == 0 {
 		return r.to.Unreadable(body, err, "chat completion", "it has no choices")
 	}
 	_, err := r.take(&c)
@@ -254,7 +271,7 @@ func (r *reading) Part(e endpoint.Event) (llm.Chunk, error) {
 		return llm.Chunk{}, io.EOF
 	}
 	var c completion
-	if err := wirejson.Read(e.Data, func(in *wirejson.Reader) { c.read(in, r.model) }); err != nil {
+	if err := r.in.Read(e.Data, func(in *wirejson.Reader) { c.read(in, r.model) }); err != nil {
 		return llm.Chunk{}, r.to.Unreadable(e.Data, err, "chat completion", "")
 	}
 	return r.take(&c)
@@ -342,7 +359,7 @@ func (r *reading) part(p *part) {
 			return
 		}
 		if at = len(r.calls); at == 0 {
-			r.calls = make([]calling, 0, usualCalls)
+			r.calls = r.few[:0]
 		}
 		r.calls = append(r.calls, calling{index: at})
 		if p.indexed {

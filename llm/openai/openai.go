@@ -25,9 +25,9 @@ func (*chat) Path() string { return "/chat/completions" }
 
 // Ask implements endpoint.Protocol.
 func (p *chat) Ask(q *protocol.ModelRequest) ([]byte, endpoint.Reader, error) {
-	names := toolcall.Of(q)
-	body, err := p.encode(q, names)
-	return body, &reading{chat: p, names: names}, err
+	r := &reading{chat: p, names: toolcall.Of(q)}
+	body, err := p.encode(q, &r.names)
+	return body, r, err
 }
 
 func (p *chat) bad(format string, args ...any) error {

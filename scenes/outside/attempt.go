@@ -51,6 +51,8 @@ type attempt struct {
 	book  *ledger.Entry // nil = the endpoint has no budget a day
 	begun time.Time
 
+	answer effect.Answered // of the executor, when it has returned
+
 	// The lock of the call guards the following fields.
 	late     *effect.Answered // the failure; nil = its time was not over before the executor returned
 	learnt   limit.End        // by the gate, if the call goes on before its slot is given back
@@ -91,11 +93,10 @@ func (c *call) carryOut() {
 	c.attempt = x
 	c.mu.Unlock()
 	c.look()
-	answer := new(effect.Answered)
-	c.do(x, answer)
+	c.do(x, &x.answer)
 	x.over.Stop()
 	x.End(nil)
-	c.returned(x, answer)
+	c.returned(x, &x.answer)
 }
 
 // overdue is called when the time of an attempt is over, or its deliberation.

@@ -30,16 +30,19 @@ type call struct {
 	made    time.Time       // when its pause is over
 	waiting time.Time       // since when it waits for its next attempt
 	then    func(*effect.Answered)
-	effect  *Effect // nil = nothing is kept
+	hears   func(error) // of the log; nil = it has none to tell yet
+	effect  *Effect     // nil = nothing is kept
+	entry   Effect      // which this is
 	same    same
 	turn    until.Waiter // for the end of ctx
 	shadow  until.Waiter // for that of the shadow
 
 	mu      sync.Mutex // guards the following fields
 	phase   phase
-	free    bool          // what was sent of it has cost nothing
-	at      *atomic.Int64 // counts the calls that wait at its gate; nil = it has none yet
-	flight  *Flight       // in the log, from the first attempt on
+	free    bool             // what was sent of it has cost nothing
+	answer  *effect.Answered // that the log keeps
+	at      *atomic.Int64    // counts the calls that wait at its gate; nil = it has none yet
+	flight  *Flight          // in the log, from the first attempt on
 	attempt *attempt
 }
 
@@ -194,7 +197,8 @@ func (c *call) logged() *Effect {
 		to, size = c.ask.Call.Tool, callSize
 	}
 	question := appendQuestion(make([]byte, 0, size), c.to.Name(), &c.ask)
-	e := &Effect{
+	e := &c.entry
+	*e = Effect{
 		Agent: c.from.Agent, Turn: c.from.Turn, Of: c.from.Of, Request: c.ask.Number, Kind: c.ask.Kind, To: to,
 		Question: Hash(question), MayRepeat: c.to.MayRepeat(&c.ask), At: c.from.At, room: question[:0], of: c,
 	}
@@ -226,7 +230,7 @@ func (c *call) Released(class limit.Class) {
 		c.become(out)
 		go c.onNewStack()
 	default:
-		if c.flight = c.runner.Log.Begin(c.effect, c.kept); c.flight != nil {
+		if c.flight = c.runner.Log.Begin(c.effect, c.told()); c.flight != nil {
 			c.flight.Passed(c.gate, waited, false)
 			if c.become(keeps); c.flight.MayLeave() {
 				c.become(out)
@@ -242,9 +246,19 @@ func (c *call) Released(class limit.Class) {
 	}
 }
 
-// kept is called by the log when the request is durable, or cannot be.
+// told is kept, made once.
+func (c *call) told() func(error) {
+	if c.hears == nil {
+		c.hears = c.kept
+	}
+	return c.hears
+}
+
+// kept is called by the log when the request or its answer is durable, or cannot be.
 func (c *call) kept(err error) {
 	switch {
+	case c.move(lands, ended):
+		c.end(c.answer, err)
 	case err == nil && c.move(keeps, out):
 		go c.onNewStack()
 	case err != nil && c.move(keeps, ended):
@@ -276,11 +290,8 @@ func (c *call) settle(x *effect.Answered) {
 		if b := c.from.Bound; b != nil {
 			c.flight.spent = spentOf(x, b.Cost)
 		}
-		c.flight.Answer(x.AppendMsg, func(err error) { // it is durable, or cannot be
-			if c.move(lands, ended) {
-				c.end(x, err)
-			}
-		})
+		c.answer = x
+		c.flight.Answer(x.AppendMsg, c.told())
 		c.look()
 	}
 }

@@ -46,7 +46,7 @@ func (l *Log) commit(batch []*Flight) {
 		}
 		if err != nil { // the fact is too large
 			batch[i] = nil
-			f.kept(err)
+			f.done(err)
 			continue
 		}
 		f.seq = seq
@@ -86,7 +86,7 @@ func (l *Log) committed(batch []*Flight, err error) {
 	l.mu.Unlock()
 	for _, f := range batch {
 		if f != nil {
-			f.kept(nil)
+			f.done(nil)
 		}
 	}
 }

@@ -91,6 +91,7 @@ type Flight struct {
 	asked []byte
 
 	answered bool // the newest fact is the answer's
+	head     int  // bytes of it before the answer
 	spent    Most // by the answer, under a budget
 	began    time.Time
 
@@ -241,19 +242,20 @@ func (l *Log) settle(ctx context.Context, e *Effect, v verdict, seq uint64, f *F
 // the answer is durable and may be delivered, or cannot be.
 func (f *Flight) Answer(appendTo func([]byte) []byte, then func(error)) {
 	head := appendAnsweredHead(f.data[:0], f.effect)
-	f.data, f.answered = appendTo(head), true
-	answer := protocol.Raw(f.data[len(head):])
-	f.kept = func(err error) {
-		if err != nil {
-			f.Fail(err)
-			then(err)
-			return
-		}
-		f.log.opts.Observe(f.effect.Kind, "answered")
-		f.land(answer, nil)
-		then(nil)
-	}
+	f.data, f.answered, f.head, f.kept = appendTo(head), true, len(head), then
 	f.log.keep(f)
+}
+
+// done is called when the newest fact is durable, or cannot be.
+func (f *Flight) done(err error) {
+	switch {
+	case err != nil && f.answered:
+		f.Fail(err)
+	case f.answered:
+		f.log.opts.Observe(f.effect.Kind, "answered")
+		f.land(f.data[f.head:], nil)
+	}
+	f.kept(err)
 }
 
 // Move keeps that another endpoint takes the request over. It returns at once; kept is called

@@ -16,12 +16,14 @@ func OpenTurns(journal interface {
 }, ended func(agent string) uint64) (out, spent []Lost, err error) {
 	t := newTable()
 	err = t.fold(journal, 1, ended)
-	for k := range t.turns {
-		for _, l := range t.left(k, func(int) bool { return false }) {
-			if l.taken {
-				spent = append(spent, l)
-			} else {
-				out = append(out, l)
+	for _, list := range t.turns {
+		for _, open := range list {
+			for _, l := range t.left(open.key, func(int) bool { return false }) {
+				if l.taken {
+					spent = append(spent, l)
+				} else {
+					out = append(out, l)
+				}
 			}
 		}
 	}

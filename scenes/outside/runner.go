@@ -230,10 +230,15 @@ const (
 type Urgency struct {
 	urgent bool
 	calls  []*call
+	room   [1]*call // of calls: most deliberations make one
 }
 
 // NewUrgency makes the urgency of a deliberation that begins.
-func NewUrgency(urgent bool) *Urgency { return &Urgency{urgent: urgent} }
+func NewUrgency(urgent bool) *Urgency {
+	h := &Urgency{urgent: urgent}
+	h.calls = h.room[:0]
+	return h
+}
 
 // join notes a call that enters its gate, and gives its class.
 func (r *Runner) join(c *call) limit.Class {

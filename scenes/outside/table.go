@@ -16,11 +16,10 @@ import (
 // The methods request and answered fold kept facts; decide gives the verdict about a
 // new request.
 type table struct {
-	turns map[turnKey]*turn
-	of    map[string][]turnKey // the keys of turns, by agent; few
-	ended map[uint64][]turnKey // by the wave that holds their end
-	ahead bool                 // shadows make requests, too
-	over  map[string]uint64    // if so, the last turn that has ended, by agent that asked
+	turns map[string][]*turn // by agent; few
+	ended map[uint64][]*turn // by the wave that holds their end
+	ahead bool               // shadows make requests, too
+	over  map[string]uint64  // if so, the last turn that has ended, by agent that asked
 
 	shadows Shadows
 	wave    uint64        // whose turns end now
@@ -98,9 +97,13 @@ func (k placeKey) number() int {
 }
 
 type turn struct {
+	key    turnKey
 	first  uint64   // wave of the log that holds its first fact
 	places []*place // few
 	over   bool     // it has ended, and that is not durable yet
+
+	room [1]*place // of places: most turns make one request
+	own  place     // which is this one
 }
 
 // place is the state of one request of a turn.
@@ -143,19 +146,31 @@ func (v verdict) out() bool { return v == carryOut || v == again }
 
 // later marks what was asked for turns after a moment: by shadows of an earlier process.
 func (t *table) later(now protocol.Time) {
-	for _, open := range t.turns {
-		for _, p := range open.places {
-			p.timed = p.at > now
+	for _, list := range t.turns {
+		for _, open := range list {
+			for _, p := range open.places {
+				p.timed = p.at > now
+			}
 		}
 	}
 }
 
 func newTable() table {
-	return table{turns: map[turnKey]*turn{}, of: map[string][]turnKey{}, ended: map[uint64][]turnKey{}, over: map[string]uint64{}}
+	return table{turns: map[string][]*turn{}, ended: map[uint64][]*turn{}, over: map[string]uint64{}}
+}
+
+// turn is a turn that is not dropped; nil = there is none.
+func (t *table) turn(k turnKey) *turn {
+	for _, x := range t.turns[k.agent] {
+		if x.key == k {
+			return x
+		}
+	}
+	return nil
 }
 
 func (t *table) find(e *Effect) *place {
-	if open := t.turns[e.turn()]; open != nil {
+	if open := t.turn(e.turn()); open != nil {
 		if i := open.at(e.place()); i >= 0 {
 			return open.places[i]
 		}
@@ -203,13 +218,18 @@ func (t *table) decide(e *Effect) (verdict, *place) {
 
 // request puts a request into its place, also if another one was there.
 func (t *table) request(e *Effect, wave uint64) *place {
-	open := t.turns[e.turn()]
+	open := t.turn(e.turn())
 	if open == nil {
-		open = &turn{first: wave}
-		t.turns[e.turn()] = open
-		t.of[e.Agent] = append(t.of[e.Agent], e.turn())
+		open = &turn{key: e.turn(), first: wave}
+		t.turns[e.Agent] = append(t.turns[e.Agent], open)
 	}
-	p := &place{key: e.place(), question: e.Question, written: e.Question, repeat: e.MayRepeat, most: e.Most, at: e.At, ahead: e.Ahead, timed: e.Ahead, became: e.became}
+	p := &open.own
+	if len(open.places) > 0 {
+		p = new(place)
+	} else {
+		open.places = open.room[:0]
+	}
+	*p = place{key: e.place(), question: e.Question, written: e.Question, repeat: e.MayRepeat, most: e.Most, at: e.At, ahead: e.Ahead, timed: e.Ahead, became: e.became}
 	if p.became == nil {
 		p.became = func(Fate) {}
 	}
@@ -250,7 +270,7 @@ func (p *place) charged() []Most {
 
 // list lists what yield gives of the places of a turn, in the order of their numbers.
 func (t *table) list(k turnKey, yield func(p *place) []Most) (list []Lost) {
-	if open := t.turns[k]; open != nil {
+	if open := t.turn(k); open != nil {
 		for _, p := range open.places {
 			for _, m := range yield(p) {
 				list = append(list, Lost{k.agent, p.key.number(), m})
@@ -294,9 +314,9 @@ func (t *table) out(k turnKey) []Lost {
 
 // open are the turns of an agent that have not ended.
 func (t *table) open(agent string) (list []turnKey) {
-	for _, k := range t.of[agent] {
-		if !t.turns[k].over {
-			list = append(list, k)
+	for _, x := range t.turns[agent] {
+		if !x.over {
+			list = append(list, x.key)
 		}
 	}
 	return list
@@ -304,13 +324,13 @@ func (t *table) open(agent string) (list []turnKey) {
 
 // agents are those with turns that have not ended.
 func (t *table) agents() (list []string) {
-	for k, open := range t.turns {
-		if !open.over {
-			list = append(list, k.agent)
+	for agent := range t.turns {
+		if len(t.open(agent)) > 0 {
+			list = append(list, agent)
 		}
 	}
 	slices.Sort(list)
-	return slices.Compact(list)
+	return list
 }
 
 // spent lists what those requests of a turn took whose answers are kept, and the most that those take which are out.
@@ -332,10 +352,10 @@ func (t *table) answered(e *Effect, seq uint64, spent Most) {
 
 // end records the wave that holds the end of a turn, and gives what count does.
 func (t *table) end(k turnKey, wave uint64) (took chain.Times, wasted []string) {
-	if open := t.turns[k]; open != nil {
+	if open := t.turn(k); open != nil {
 		open.over = true
 		took, wasted = t.count(open, wave)
-		t.ended[wave] = append(t.ended[wave], k)
+		t.ended[wave] = append(t.ended[wave], open)
 		if t.ahead {
 			t.over[k.agent] = max(t.over[k.agent], k.turn)
 		}
@@ -354,10 +374,10 @@ func (t *table) giveUp(agent string, wave uint64) {
 func (t *table) kept(wave uint64) {
 	for w, turns := range t.ended {
 		if w <= wave {
-			for _, k := range turns {
-				delete(t.turns, k)
-				if t.of[k.agent] = slices.DeleteFunc(t.of[k.agent], func(x turnKey) bool { return x == k }); len(t.of[k.agent]) == 0 {
-					delete(t.of, k.agent)
+			for _, x := range turns {
+				agent := x.key.agent
+				if t.turns[agent] = slices.DeleteFunc(t.turns[agent], func(y *turn) bool { return y == x }); len(t.turns[agent]) == 0 {
+					delete(t.turns, agent)
 				}
 			}
 			delete(t.ended, w)
@@ -368,8 +388,10 @@ func (t *table) kept(wave uint64) {
 // oldest is the first wave of the log that is not obsolete.
 func (t *table) oldest() uint64 {
 	oldest := uint64(math.MaxUint64)
-	for _, open := range t.turns {
-		oldest = min(oldest, open.first)
+	for _, list := range t.turns {
+		for _, open := range list {
+			oldest = min(oldest, open.first)
+		}
 	}
 	return oldest
 }

@@ -97,14 +97,14 @@ func ascii(host string) bool {
 	return true
 }
 
-// takes reports whether a request is made here.
-func (t *Transport) takes(r *http.Request) bool {
+// Takes reports whether a request is made here, and not by the transport behind.
+func (t *Transport) Takes(r *http.Request) bool {
 	return t.addr != "" && (r.Body == nil || r.ContentLength > 0 && r.ContentLength <= MaxBody)
 }
 
 // RoundTrip implements http.RoundTripper.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !t.takes(r) {
+	if !t.Takes(r) {
 		return noswitch.Transport{Transport: t.general}.RoundTrip(r)
 	}
 	ctx := r.Context()

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"tavernsim/internal/lenient"
+	"tavernsim/internal/wirejson"
 	"tavernsim/protocol"
 )
 
@@ -28,11 +29,11 @@ func Unmet(q *protocol.ModelRequest) string {
 // its id alone, and stays the same when other tools come and go. It is of one request.
 type Names struct {
 	wire, ids map[string]string
+	in        wirejson.Reader // of arguments
 }
 
 // Of names the tools of a request, and those that its messages called.
-func Of(q *protocol.ModelRequest) *Names {
-	n := &Names{}
+func Of(q *protocol.ModelRequest) (n Names) {
 	var others []string // ids that endpoints do not accept
 	add := func(id string) {
 		if !fits(id) {
@@ -135,7 +136,7 @@ func (n *Names) Call(id, name, arguments string) protocol.Call {
 		return c
 	}
 	var ok bool
-	if c.Params, ok = plain(arguments); ok {
+	if c.Params, ok = plain(&n.in, arguments); ok {
 		return c
 	}
 	return mended(c, arguments)

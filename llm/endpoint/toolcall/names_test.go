@@ -97,7 +97,8 @@ func namesOf(ids []string) *Names {
 	for _, id := range ids {
 		q.Tools = append(q.Tools, protocol.ToolSpec{Name: id})
 	}
-	return Of(q)
+	n := Of(q)
+	return &n
 }
 
 func TestCalls(t *testing.T) {

@@ -14,11 +14,11 @@ const maxPlainLevels = 9
 // plain reads arguments as nearly all of them are: JSON without escapes, exponents, numbers
 // beyond 64 bits and keys that come twice. ok is false for others; lenient.Read gives the same
 // for these, and needs three times the stack, which the goroutine of a call does not have.
-func plain(s string) (params map[string]any, ok bool) {
+func plain(in *wirejson.Reader, s string) (params map[string]any, ok bool) {
 	if strings.IndexByte(s, '\\') >= 0 || !utf8.ValidString(s) {
 		return nil, false
 	}
-	err := wirejson.ReadLevels([]byte(s), maxPlainLevels, func(r *wirejson.Reader) {
+	err := in.ReadString(s, maxPlainLevels, func(r *wirejson.Reader) {
 		params, ok = plainValue(r).(map[string]any)
 	})
 	return params, ok && err == nil
@@ -31,7 +31,7 @@ func plainValue(r *wirejson.Reader) any {
 	case r.Is('{'):
 		m := map[string]any{}
 		r.Object(func(name []byte) {
-			key, before := string(name), len(m)
+			key, before := r.Own(name), len(m)
 			if m[key] = plainValue(r); len(m) == before {
 				r.Fail("a name that was there")
 			}

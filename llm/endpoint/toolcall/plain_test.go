@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"tavernsim/internal/lenient"
+	"tavernsim/internal/wirejson"
 )
 
 // What plain reads, lenient.Read reads as the same.
 func TestPlain(t *testing.T) {
 	same := func(text string) bool {
-		got, ok := plain(text)
+		got, ok := plain(new(wirejson.Reader), text)
 		if !ok {
 			return false
 		}
@@ -36,7 +37,7 @@ func TestPlain(t *testing.T) {
 		``, ` `, `1`, `[]`, `"a"`, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,}`, `{,}`, `{"a":1 "b":2}`, `{"a":01}`, `{"a":-}`, `{"a":.5}`, `{"a":1.}`, `{"a":1..2}`, `{"a":1e3}`, `{"a":"\\n"}`, `{"a":"\n"}`, "{\"a\":\"\xff\"}",
 		`{"a":1,"a":2}`, `{"a":1} x`, "{}\x00", "{\x00}", `{"a":12345678901234567890}`, `{"a":truer}`, `{a:1}`, strings.Repeat(`{"a":`, 20) + `1` + strings.Repeat(`}`, 20),
 	} {
-		if got, ok := plain(text); ok {
+		if got, ok := plain(new(wirejson.Reader), text); ok {
 			t.Errorf("%q is %v", text, got)
 		}
 	}

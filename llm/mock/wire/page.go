@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strconv"
 
 	"tavernsim/engine/template"
@@ -29,8 +30,10 @@ type Call struct{ ID, Name, Args string }
 // Say takes over what a provider answered.
 func (a *Answer) Say(said *protocol.ModelAnswer) {
 	a.Text, a.Reasoning, a.Finish, a.Usage = said.Text, said.Reasoning, said.Finish, said.Usage
+	var room [256]byte
+	a.Calls = slices.Grow(a.Calls, len(said.Calls))
 	for _, c := range said.Calls {
-		a.Calls = append(a.Calls, Call{ID: c.ID, Name: c.Tool, Args: string(template.AppendJSON(nil, c.Params))})
+		a.Calls = append(a.Calls, Call{ID: c.ID, Name: c.Tool, Args: string(template.AppendJSON(room[:0], c.Params))})
 	}
 	a.Null = a.Text == "" && len(a.Calls) > 0
 }

@@ -36,7 +36,8 @@ func namesOf(p *project.Project) *toolcall.Names {
 	for _, id := range p.ToolIDs() {
 		q.Tools = append(q.Tools, protocol.ToolSpec{Name: id})
 	}
-	return toolcall.Of(q)
+	names := toolcall.Of(q)
+	return &names
 }
 
 // promises reports whether a schema of outputs can be told to clients: they take structured
