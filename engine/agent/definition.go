@@ -42,8 +42,8 @@ type Definition struct {
 	// Perceives are the parts of the world that the input world_state has; nil = all of it.
 	Perceives []world.Pattern
 	Publishes publish.Rules
-	Model     string         // default model of completions; "" = the provider's
-	Contexts  map[string]int // tokens that models read, by their names; "" = the default one
+	Model     string                   // default model of completions; "" = the provider's
+	Rooms     map[string]workflow.Room // of models, by their names; "" = the default one
 	// Panel completes a question to a person, or says why it cannot be asked; nil = nobody
 	// can be. It is a pure function.
 	Panel      func(*panel.Question) error

@@ -280,7 +280,7 @@ func (t *Turn) start(purpose protocol.Purpose, plan *workflow.Plan, inputs []any
 // launch starts a workflow; number is its number in the turn, from 1.
 func (t *Turn) launch(number uint64, in within, purpose protocol.Purpose, plan *workflow.Plan, inputs []any, by *Tool, then func(result)) {
 	r := t.space.freeRun()
-	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, number), Timeout: in.timeout, Budget: &t.out.Budget, Contexts: t.m.Def.Contexts,
+	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, number), Timeout: in.timeout, Budget: &t.out.Budget, Rooms: t.m.Def.Rooms,
 		Unread: purpose == protocol.PurposeDeliberate && len(t.m.Def.Hooks) == 0} // heed takes both
 	if err := r.run.Start(plan, inputs, env); err != nil {
 		t.space.free = append(t.space.free, r)

@@ -160,8 +160,8 @@ func (x *Exec) Short() bool { return x.frame.nodes[x.num].short }
 // Failed is why the attempt before failed; nil in the first.
 func (x *Exec) Failed() error { return x.frame.nodes[x.num].failed }
 
-// Context is how many tokens a model reads; 0 = nobody knows.
-func (x *Exec) Context(model string) int { return x.run.env.Contexts[model] }
+// Room is that of a model by its name; zero = nobody knows it.
+func (x *Exec) Room(model string) Room { return x.run.env.Rooms[model] }
 
 // Path names the node in its run: "outer/inner".
 func (x *Exec) Path() string { return x.frame.pathOf(x.node) }

@@ -20,8 +20,17 @@ type Env struct {
 	Budget *Budget
 	// Unread: calls that no node has looked at come out as [callvalue.Calls].
 	Unread bool
-	// Contexts are the tokens that models read, by their names; "" = the default model.
-	Contexts map[string]int
+	// Rooms are those of models, by their names; "" = the default model.
+	Rooms map[string]Room
+}
+
+// Room is what a model has for a question and its answer, in tokens.
+type Room struct {
+	Context int // of both together; 0 = nobody knows
+	Answer  int // the most of an answer, as the model's file says; 0 = it says nothing
+	// Differs: several models may be asked, and their files say different things about the
+	// answer. Answer is what the one says that leaves least for the question.
+	Differs bool
 }
 
 // Run is one execution of a plan: a plain value with one owner. The zero Run is

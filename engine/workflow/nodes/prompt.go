@@ -53,7 +53,7 @@ func assemblePrompt(s *workflow.Setup) workflow.Body {
 		output:  s.Int("output", 0, 1, 10_000_000),
 		in:      map[string]int{},
 	}
-	if context, output := n.room(0); n.context > 0 && output+context/20 >= context {
+	if context, output := n.room(workflow.Room{}); n.context > 0 && output+context/20 >= context {
 		s.Faultf("output", "lower it, or raise context", "an answer of %d tokens leaves nothing of a context of %d for the prompt", output, context)
 	}
 	n.kinds = sectionRules(s)
@@ -171,7 +171,8 @@ func (n *assemble) Run(x *workflow.Exec) error {
 	}
 	conversation := x.List(n.in["conversation"])
 	tools := n.native(x)
-	context, output := n.room(x.Context(n.model))
+	model := x.Room(n.model)
+	context, output := n.room(model)
 	budget := prompt.Budget{Context: context, Output: output, Fixed: 2*prompt.PerMessage + toolTokens(tools) + conversationTokens(conversation)}
 	p, err := prompt.Assemble(sections, budget)
 	if err != nil {
@@ -187,19 +188,27 @@ func (n *assemble) Run(x *workflow.Exec) error {
 			trace["shorter"] = traceValue(again, budget.Fixed)
 		}
 	}
-	n.give(x, p, tools, trace, output)
+	n.give(x, p, tools, trace)
+	n.giveMost(x, output, n.output == 0 && model.Differs)
 	return nil
 }
 
 // room is the context of a prompt, and what the answer gets of it: what the node says, but
-// no more than the model reads. Of a model's context an answer gets no more than a quarter
-// unasked.
-func (n *assemble) room(known int) (context, output int) {
+// no more than the model reads; else what the model's file says. Of a model's context an
+// answer gets no more than a quarter if nobody says anything, and no more than half of any
+// other context than the model's own.
+func (n *assemble) room(model workflow.Room) (context, output int) {
 	context, output = n.context, cmp.Or(n.output, defaultOutput)
-	if known > 0 && (context == 0 || known < context) {
-		context = known
+	if model.Context > 0 && (context == 0 || model.Context < context) {
+		context = model.Context
 		if n.output == 0 {
 			output = min(output, context/4)
+		}
+	}
+	if n.output == 0 && model.Answer > 0 {
+		context = cmp.Or(context, max(defaultContext, 2*model.Answer))
+		if output = model.Answer; context != model.Context {
+			output = min(output, context/2)
 		}
 	}
 	return cmp.Or(context, defaultContext), output
@@ -212,12 +221,9 @@ const (
 )
 
 // give sets the outputs that somebody looks at.
-func (n *assemble) give(x *workflow.Exec, p *prompt.Prompt, tools []any, trace map[string]any, output int) {
+func (n *assemble) give(x *workflow.Exec, p *prompt.Prompt, tools []any, trace map[string]any) {
 	if n.tools >= 0 {
 		x.Share(n.tools, tools)
-	}
-	if n.maxTokens >= 0 {
-		x.Share(n.maxTokens, int64(output))
 	}
 	if n.tokens >= 0 {
 		x.Share(n.tokens, int64(p.Tokens))
@@ -230,6 +236,17 @@ func (n *assemble) give(x *workflow.Exec, p *prompt.Prompt, tools []any, trace m
 	}
 	if n.variables >= 0 {
 		n.giveVariables(x, trace)
+	}
+}
+
+// giveMost bounds the answer, or leaves that to the model that is asked.
+func (n *assemble) giveMost(x *workflow.Exec, output int, open bool) {
+	switch {
+	case n.maxTokens < 0:
+	case open:
+		x.Share(n.maxTokens, nil)
+	default:
+		x.Share(n.maxTokens, int64(output))
 	}
 }
 

@@ -59,15 +59,15 @@ type Longer struct {
 	Model          string // "" = the one for requests that name none
 }
 
-// TooLong finds such nodes. contexts are those of models, by their names.
-func TooLong(d *workflow.Definition, contexts map[string]int) (found []Longer) {
+// TooLong finds such nodes. rooms are those of models, by their names.
+func TooLong(d *workflow.Definition, rooms map[string]workflow.Room) (found []Longer) {
 	d = Fit(d)
 	for i := range d.Nodes {
 		n := &d.Nodes[i]
 		name, _ := n.ConfigValues["model"].(string)
 		written, _ := protocol.Normalize(n.ConfigValues["context"]) // what is no value was reported
 		set, ok := protocol.Number(written)
-		if known := contexts[name]; n.Type == AssemblePrompt && ok && known > 0 && set > float64(known) {
+		if known := rooms[name].Context; n.Type == AssemblePrompt && ok && known > 0 && set > float64(known) {
 			found = append(found, Longer{i, int(set), known, name})
 		}
 	}

@@ -65,7 +65,7 @@ func TestTooLong(t *testing.T) {
 		"fits":    {workflow.Node{ID: "think", Type: "LLMCompletion", ConfigValues: map[string]any{"model": "big"}}, "[]"},
 	} {
 		d := &workflow.Definition{Nodes: []workflow.Node{prompt, c.think}, Edges: []workflow.Edge{{Source: "prompt", SourceHandle: "messages", Target: "think", TargetHandle: "messages"}}}
-		if got := fmt.Sprint(standard.TooLong(d, map[string]int{"": 4500, "small": 4000, "big": 9000})); got != c.want {
+		if got := fmt.Sprint(standard.TooLong(d, map[string]workflow.Room{"": {Context: 4500}, "small": {Context: 4000}, "big": {Context: 9000}})); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 		if prompt.ConfigValues["model"] != nil {

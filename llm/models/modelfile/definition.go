@@ -215,7 +215,7 @@ func Rules() source.Rules {
 		"modelfile.Definition.custom_metadata": {Doc: "For your own use; simd does not check it."},
 		"modelfile.Params.temperature":         {Range: &source.Range{Min: 0, Max: 2}, Doc: "How freely the model chooses. Default: the endpoint's."},
 		"modelfile.Params.top_p":               {Range: &source.Range{Min: 0, Max: 1}, Doc: "Share of the likely tokens to choose from. Default: the endpoint's."},
-		"modelfile.Params.max_tokens":          {Range: &source.Range{Min: 1, Max: 10_000_000}, Strict: true, Doc: "Most tokens of an answer; always sent.", Default: int64(DefaultMaxTokens)},
+		"modelfile.Params.max_tokens":          {Range: &source.Range{Min: 1, Max: 10_000_000}, Strict: true, Doc: "Most tokens of an answer; always sent. A request that sets its own (`maxTokens` of a node, `prompt.output` of a profile) replaces it.", Default: int64(DefaultMaxTokens)},
 		"modelfile.Params.seed":                {Doc: "Seed for endpoints that take one."},
 		"modelfile.Params.stop":                {MaxItems: 16, Doc: "Texts that end the answer."},
 		"modelfile.Params.effort":              {Enum: []string{"minimal", "low", "medium", "high"}, Doc: "Effort of reasoning."},

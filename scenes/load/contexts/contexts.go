@@ -1,32 +1,34 @@
-// Package contexts reads the context sizes of models from model files. It imports no
-// provider, so that views of a run import no model.
+// Package contexts reads from model files how long a question to a model, and its answer, may
+// be. It imports no provider, so that views of a run import no model.
 package contexts
 
 import (
 	"math"
 	"path"
+	"slices"
 	"strings"
 
+	"tavernsim/engine/workflow"
 	"tavernsim/internal/source"
 )
 
-// Of gives the context of each model of a project, in tokens, by its name; that of the
-// model in the file def also by "". A model that answers by others has the smallest of
-// theirs. A model without one is left out. files are by path; faults are for whoever reads
-// them as models.
-func Of(files map[string][]byte, def string) map[string]int {
+// Of gives the room of each model of a project by its name; that of the model in the file def
+// also by "". A model that answers by others has the room of the one that leaves least for a
+// question. A model whose file says neither is left out. files are by path; faults are for
+// whoever reads them as models.
+func Of(files map[string][]byte, def string) map[string]workflow.Room {
 	all := map[string]model{}
 	for file, data := range files {
 		if m, ok := read(file, data); ok {
 			all[nameOf(file)] = m
 		}
 	}
-	out := map[string]int{}
+	out := map[string]workflow.Room{}
 	for name := range all {
-		if n := least(all, name, map[string]bool{}); n > 0 {
-			out[name] = n
+		if r := least(rooms(all, name, map[string]bool{})); r != (workflow.Room{}) {
+			out[name] = r
 			if def != "" && name == nameOf(def) {
-				out[""] = n
+				out[""] = r
 			}
 		}
 	}
@@ -35,8 +37,8 @@ func Of(files map[string][]byte, def string) map[string]int {
 
 // model is what counts here of a file.
 type model struct {
-	own   int      // 0 = it says none
-	names []string // models that answer for it
+	own   workflow.Room // what it says itself
+	names []string      // models that answer for it
 }
 
 func read(file string, data []byte) (m model, ok bool) {
@@ -53,7 +55,8 @@ func read(file string, data []byte) (m model, ok bool) {
 		name, _ := fields["model"].(string)
 		m.names = []string{name}
 	default: // of a protocol; other files have no such field
-		m.own = whole(fields["context"])
+		params, _ := fields["params"].(map[string]any)
+		m.own = workflow.Room{Context: whole(fields["context"]), Answer: whole(params["max_tokens"])}
 	}
 	return m, true
 }
@@ -82,19 +85,48 @@ func (m *model) use(entries any) {
 	}
 }
 
-func least(all map[string]model, name string, seen map[string]bool) int {
+// rooms are those of all models that may answer for one, each as its file says.
+func rooms(all map[string]model, name string, seen map[string]bool) (list []workflow.Room) {
 	m, ok := all[name]
 	if !ok || seen[name] {
-		return 0
+		return nil
 	}
 	seen[name] = true
-	n := m.own
-	for _, other := range m.names {
-		if x := least(all, other, seen); x > 0 && (n == 0 || x < n) {
-			n = x
-		}
+	if len(m.names) == 0 {
+		list = append(list, m.own)
 	}
-	return n
+	for _, other := range m.names {
+		list = append(list, rooms(all, other, seen)...)
+	}
+	return list
+}
+
+// defaultAnswer is what a model sends whose file does not say how long an answer may be.
+const defaultAnswer = 1024
+
+// least is the room that leaves least for a question. If one of the files says how long an
+// answer may be, the others have the default.
+func least(list []workflow.Room) (r workflow.Room) {
+	said := slices.ContainsFunc(list, func(r workflow.Room) bool { return r.Answer > 0 })
+	for i, x := range list {
+		if said && x.Answer == 0 {
+			x.Answer = defaultAnswer
+		}
+		differs := r.Differs || i > 0 && x.Answer != r.Answer
+		if i == 0 || question(x) < question(r) {
+			r = x
+		}
+		r.Differs = differs
+	}
+	return r
+}
+
+// question is what a room leaves for a question.
+func question(r workflow.Room) int {
+	if r.Context == 0 {
+		return math.MaxInt - r.Answer
+	}
+	return r.Context - r.Answer
 }
 
 func nameOf(file string) string { return strings.TrimSuffix(path.Base(file), path.Ext(file)) }

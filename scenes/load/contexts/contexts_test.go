@@ -5,9 +5,42 @@ import (
 	"slices"
 	"testing"
 
+	"tavernsim/engine/workflow"
 	"tavernsim/llm"
 	"tavernsim/llm/models/modelfile"
 )
+
+// A model that answers by others has the room that leaves least for a question, and asks for
+// the answer that its own file says, or the default if only others say one.
+func TestOfAnswers(t *testing.T) {
+	if defaultAnswer != modelfile.DefaultMaxTokens {
+		t.Errorf("an answer of %d tokens, and models send %d", defaultAnswer, modelfile.DefaultMaxTokens)
+	}
+	files := map[string][]byte{
+		"models/long.yaml":  []byte("kind: openai\ncontext: 128000\nparams: {max_tokens: 16000}\n"),
+		"models/full.yaml":  []byte("kind: openai\ncontext: 32000\nparams: {max_tokens: 24000}\n"),
+		"models/short.yaml": []byte("kind: openai\ncontext: 8192\n"),
+		"models/open.yaml":  []byte("kind: openai\nparams: {max_tokens: 50}\n"),
+		"models/wide.yaml":  []byte("kind: openai\nparams: {max_tokens: 500}\n"),
+		"models/a.yaml":     []byte("kind: route\nroute: [{use: long}, {use: short}]\n"),
+		"models/b.yaml":     []byte("kind: route\nroute: [{use: long}, {use: full}]\nfallback: [{use: wide}]\n"),
+		"models/d.yaml":     []byte("kind: route\nroute: [{use: short}]\nfallback: [{use: big}]\n"),
+		"models/e.yaml":     []byte("kind: faulty\nmodel: long\n"),
+		"models/mute.yaml":  []byte("kind: openai\n"),
+		"models/f.yaml":     []byte("kind: route\nroute: [{use: open}, {use: mute}]\n"),
+		"models/big.yaml":   []byte("kind: openai\ncontext: 128000\n"),
+		"models/c.yaml":     []byte("kind: route\nroute: [{use: open}, {use: wide}]\n"),
+	}
+	got := Of(files, "models/a.yaml")
+	for name, want := range map[string]workflow.Room{
+		"long": {Context: 128000, Answer: 16000}, "open": {Answer: 50}, "short": {Context: 8192},
+		"a": {Context: 8192, Answer: 1024, Differs: true}, "": {Context: 8192, Answer: 1024, Differs: true}, "b": {Context: 32000, Answer: 24000, Differs: true}, "c": {Answer: 500, Differs: true}, "f": {Answer: 1024, Differs: true}, "d": {Context: 8192}, "e": {Context: 128000, Answer: 16000},
+	} {
+		if got[name] != want {
+			t.Errorf("%q: %v, want %v", name, got[name], want)
+		}
+	}
+}
 
 // A model has the context of its file; one that answers by others has their smallest.
 func TestOf(t *testing.T) {
@@ -26,11 +59,11 @@ func TestOf(t *testing.T) {
 		"models/broken.yaml": []byte("kind: ["),
 		"models/odd.yaml":    []byte("kind: openai\ncontext: lots\n"),
 	}
-	want := map[string]int{"power": 32000, "point": 32000, "big": 128000, "small": 8192, "any": 8192, "bad": 8192}
+	want := map[string]workflow.Room{"power": {Context: 32000}, "point": {Context: 32000}, "big": {Context: 128000}, "small": {Context: 8192}, "any": {Context: 8192}, "bad": {Context: 8192}}
 	if got := Of(files, "models/rules.yaml"); !maps.Equal(got, want) {
 		t.Errorf("%v", got)
 	}
-	want[""] = 8192
+	want[""] = workflow.Room{Context: 8192}
 	if got := Of(files, "models/any.yaml"); !maps.Equal(got, want) {
 		t.Errorf("default any: %v", got)
 	}
@@ -51,8 +84,8 @@ func TestEveryKindHasItsContext(t *testing.T) {
 			t.Errorf("%s: say in read of contexts.go where such a file has its context, and here with which fields", kind)
 		}
 		got := Of(map[string][]byte{"models/m.yaml": []byte("kind: " + kind + "\n" + fields), "models/big.yaml": []byte("kind: openai\nmodel: b\ncontext: 4096\n")}, "")
-		if want := 4096; some && got["m"] != want || !some && got["m"] != 0 {
-			t.Errorf("%s: a context of %d, want %d", kind, got["m"], want)
+		if want := (workflow.Room{Context: 4096}); some && got["m"] != want || !some && got["m"] != (workflow.Room{}) {
+			t.Errorf("%s: a room of %v, want %v", kind, got["m"], want)
 		}
 	}
 }

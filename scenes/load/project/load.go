@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/bus/eventtype"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/workflow"
 	"tavernsim/internal/schema"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
@@ -34,7 +35,7 @@ type loader struct {
 	def      *source.Document                       // project.json; nil = none
 	models   map[string]bool                        // model files looked at, and whether they are sound
 	sound    map[string][]byte                      // sound model files in models/, by path
-	known    map[string]int                         // contexts of models, by their names
+	known    map[string]workflow.Room               // of models, by their names
 	entries  map[string]map[string]*knowledge.Entry // by knowledge base; see entry
 	built    *knowledge.State                       // of the sound bases; nil = not asked for yet
 	shared   []sharedBase

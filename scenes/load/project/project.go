@@ -13,6 +13,7 @@ import (
 
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/permit"
+	"tavernsim/engine/workflow"
 	"tavernsim/internal/schema"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
@@ -176,9 +177,8 @@ func (p *Project) Model(file string) ([]byte, bool) {
 	return slices.Clone(p.files[i].data), true
 }
 
-// Contexts are how many tokens its models read, by their names; "" is the model of the file
-// def.
-func (p *Project) Contexts(def string) map[string]int {
+// Rooms are those of its models, by their names; "" is the model of the file def.
+func (p *Project) Rooms(def string) map[string]workflow.Room {
 	files := map[string][]byte{}
 	for _, f := range p.files {
 		if isModelFile(f.Path) {

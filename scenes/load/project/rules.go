@@ -86,7 +86,7 @@ func profileRules() source.Rules {
 		"profile.Prompt.instruction":                    {Section: "§2.1.1", Doc: "Template: what it should do now; the last part of the prompt."},
 		"profile.Prompt.grammar":                        {Section: "§2.1.4", Enum: []string{"native", "tam", "toolsxml", "none"}, Doc: "How the model calls tools: as native calls, as TAM or ToolsXML in its text, or not at all."},
 		"profile.Prompt.context":                        {Section: "§2.1.1", Range: atLeast(256), Doc: "Tokens of the model's context, at most. Default: the model's, else 8192."},
-		"profile.Prompt.output":                         {Section: "§2.1.1", Range: atLeast(1), Doc: "Tokens of an answer, at most."},
+		"profile.Prompt.output":                         {Section: "§2.1.1", Range: atLeast(1), Doc: "Tokens of an answer, at most. Default: `params.max_tokens` of the model's file, else 1024."},
 		"profile.Prompt.sections":                       {Section: "§2.1.1", Doc: "Bounds of sections, by their names."},
 		"profile.PromptSection.min":                     {Section: "§2.1.1", Range: atLeast(0), Doc: "Tokens that the budget cannot take from the section."},
 		"profile.PromptSection.max":                     {Section: "§2.1.1", Range: atLeast(1), Hint: noBound, Strict: true, Doc: "Most tokens."},

@@ -65,7 +65,7 @@ func New(p *project.Project, def *project.Scene, opt Options) (*Scene, error) {
 	if sc.rights, err = rightsOf(def.Definition.Directors, &def.Definition.Orders); err != nil {
 		return nil, err
 	}
-	b := builder{Scene: sc, places: places, classes: map[class]uint16{}, contexts: p.Contexts(sc.model()), assigns: reporting(p)}
+	b := builder{Scene: sc, places: places, classes: map[class]uint16{}, rooms: p.Rooms(sc.model()), assigns: reporting(p)}
 	sc.asks = b.panels()
 	if err := b.knowledge(); err != nil {
 		return nil, err
@@ -160,8 +160,8 @@ type builder struct {
 	goals   []*beginning // by class
 	places  hook.Places  // of the hooks of agents
 
-	contexts map[string]int // of models
-	assigns  bool           // agents report on tasks
+	rooms   map[string]workflow.Room // of models, by their names
+	assigns bool                     // agents report on tasks
 }
 
 // class is a set of agents with one profile, runtime configuration and list of goals:
@@ -264,7 +264,7 @@ func (b *builder) define(key class, in project.Instance) (uint16, error) {
 	d := &agent.Definition{
 		Profile: profile.ID, Name: profile.Name, Limits: b.limits(key.runtime), Tools: profile.ToolIDsInventory,
 		Skills: profile.SkillWorkflowIDsInventory, Reflection: reflectionOf(profile), Workflows: map[string]*workflow.Plan{},
-		Check: key.profile.CheckState, External: b.External, Policy: b.Project.Policy(), May: b.May, Realtime: b.Clock == agenda.Realtime, Contexts: b.contexts,
+		Check: key.profile.CheckState, External: b.External, Policy: b.Project.Policy(), May: b.May, Realtime: b.Clock == agenda.Realtime, Rooms: b.rooms,
 		Pace: pace.RulesOf(profile), Memory: memory.RulesOf(profile, b.limits(key.runtime).MaxHistory), InSpace: b.Space != nil, Perceives: key.profile.Perceives, Publishes: publish.Rules{Types: profile.Publishes, To: profile.PublishesTo}, Assigns: b.assigns, Run: b.Run, Scene: b.ID, Hooks: b.places, Panel: b.Scene.asks,
 	}
 	if b.roles != nil {
@@ -385,7 +385,7 @@ func (b *builder) own() {
 	life := b.Def.Lifecycle
 	d := &agent.Definition{
 		Profile: ActorScene, Name: b.Def.Definition.Name, Limits: (*profile.RuntimeConfig)(nil).Limits(),
-		Tools: agent.SceneTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, External: b.External, Policy: b.Project.Policy(), InSpace: b.Space != nil, Assigns: b.assigns, Realtime: b.Clock == agenda.Realtime, Contexts: b.contexts,
+		Tools: agent.SceneTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, External: b.External, Policy: b.Project.Policy(), InSpace: b.Space != nil, Assigns: b.assigns, Realtime: b.Clock == agenda.Realtime, Rooms: b.rooms,
 		Panel: b.Scene.asks, Hooks: b.hooks, Moments: map[string]string{hook.SceneStart: life.Start, hook.SceneEnd: life.End},
 	}
 	for _, id := range []string{life.Start, life.End, life.Pause, life.Resume} {

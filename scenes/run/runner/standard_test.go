@@ -79,6 +79,44 @@ func TestReflectionOnAnEndpoint(t *testing.T) {
 	}
 }
 
+// A turn of std/core asks for answers as long as its profile says, else as the model's file says,
+// else of 1024 tokens; of a route each model for its own.
+func TestAnswersAreAsLongAsTheModelsFileSays(t *testing.T) {
+	files := strings.Replace(diarist, "entries:\nENTRIES", "entries: []", 1)
+	routed := files + "-- models/other.yaml --\n{kind: openai, endpoint: cloud, model: big, params: {max_tokens: 3000}, latency: none}\n" +
+		"-- models/fast.yaml --\n{kind: openai, endpoint: cloud, model: big, latency: none}\n" +
+		"-- models/any.yaml --\n{kind: route, route: [{when: 'WHEN', use: other}, {use: fast}]}\n"
+	for name, c := range map[string]struct {
+		files string
+		model string
+		want  string // in the first request
+	}{
+		"the model's file": {files, "thinker", `"max_tokens":200}`},
+		"the profile":      {strings.Replace(files, "name: Diarist", "name: Diarist\nprompt: {output: 70}", 1), "thinker", `"max_tokens":70}`},
+		"nobody":           {strings.Replace(routed, "WHEN", "true", 1), "fast", `"max_tokens":1024}`},
+		"first of a route": {strings.Replace(routed, "WHEN", "true", 1), "any", `"max_tokens":3000}`},
+		"last of a route":  {strings.Replace(routed, "WHEN", "false", 1), "any", `"max_tokens":1024}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, to := cloud(t, "vllm")
+			p, err := LoadFS(scenestest.Files(txtar.Parse([]byte(c.files+strings.ReplaceAll(thinker, "PROTOCOL", "openai")))), "s", true)
+			if err != nil {
+				t.Fatal(err)
+			}
+			opt := thinking(t)
+			opt.Endpoints, opt.Model = to, c.model
+			sum := run(t, p, opt)
+			if sent := server.sent(); len(sent) == 0 || !strings.Contains(sent[0], c.want) {
+				t.Errorf("sent %q; want %s", sent, c.want)
+			}
+			r, err := rundir.Replay(context.Background(), opt.Dir, rundir.ReplayOptions{Verify: true})
+			if err != nil || r.Scenes[0].Digest != sum.Digest || r.Scenes[0].Differs() {
+				t.Errorf("replay: %+v, %v", r, err)
+			}
+		})
+	}
+}
+
 // play runs a project of one agent on an endpoint, and decides the run again.
 func play(t *testing.T, kind, files string, to map[string]*endpoint.Endpoint) (dir string, sum *rundir.Summary) {
 	t.Helper()
