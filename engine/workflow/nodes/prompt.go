@@ -53,7 +53,7 @@ func assemblePrompt(s *workflow.Setup) workflow.Body {
 		output:  s.Int("output", 0, 1, 10_000_000),
 		in:      map[string]int{},
 	}
-	if context, output := n.room(workflow.Room{}); n.context > 0 && output+context/20 >= context {
+	if context, output, _ := n.room(workflow.Room{}); n.context > 0 && output+context/20 >= context {
 		s.Faultf("output", "lower it, or raise context", "an answer of %d tokens leaves nothing of a context of %d for the prompt", output, context)
 	}
 	n.kinds = sectionRules(s)
@@ -172,7 +172,7 @@ func (n *assemble) Run(x *workflow.Exec) error {
 	conversation := x.List(n.in["conversation"])
 	tools := n.native(x)
 	model := x.Room(n.model)
-	context, output := n.room(model)
+	context, output, most := n.room(model)
 	budget := prompt.Budget{Context: context, Output: output, Fixed: 2*prompt.PerMessage + toolTokens(tools) + conversationTokens(conversation)}
 	p, err := prompt.Assemble(sections, budget)
 	if err != nil {
@@ -189,15 +189,16 @@ func (n *assemble) Run(x *workflow.Exec) error {
 		}
 	}
 	n.give(x, p, tools, trace)
-	n.giveMost(x, output, n.output == 0 && model.Differs)
+	n.giveMost(x, most, n.output == 0 && model.Differs)
 	return nil
 }
 
 // room is the context of a prompt, and what the answer gets of it: what the node says, but
-// no more than the model reads; else what the model's file says. Of a model's context an
-// answer gets no more than a quarter if nobody says anything, and no more than half of any
-// other context than the model's own.
-func (n *assemble) room(model workflow.Room) (context, output int) {
+// no more than the model reads; else most, what the model's file says. Of a model's context an
+// answer gets no more than a quarter if nobody says anything. Of a context that is not the
+// model's it leaves half to the prompt: there output is less than most, unless both together
+// would be more than the model reads.
+func (n *assemble) room(model workflow.Room) (context, output, most int) {
 	context, output = n.context, cmp.Or(n.output, defaultOutput)
 	if model.Context > 0 && (context == 0 || model.Context < context) {
 		context = model.Context
@@ -205,13 +206,15 @@ func (n *assemble) room(model workflow.Room) (context, output int) {
 			output = min(output, context/4)
 		}
 	}
-	if n.output == 0 && model.Answer > 0 {
-		context = cmp.Or(context, max(defaultContext, 2*model.Answer))
-		if output = model.Answer; context != model.Context {
-			output = min(output, context/2)
-		}
+	if n.output > 0 || model.Answer == 0 {
+		return cmp.Or(context, defaultContext), output, output
 	}
-	return cmp.Or(context, defaultContext), output
+	context = cmp.Or(context, max(defaultContext, 2*model.Answer))
+	output = min(model.Answer, context/2)
+	if model.Context > 0 {
+		output = max(output, context+model.Answer-model.Context)
+	}
+	return context, output, model.Answer
 }
 
 // What a prompt has if neither node nor model says it.
@@ -240,13 +243,13 @@ func (n *assemble) give(x *workflow.Exec, p *prompt.Prompt, tools []any, trace m
 }
 
 // giveMost bounds the answer, or leaves that to the model that is asked.
-func (n *assemble) giveMost(x *workflow.Exec, output int, open bool) {
+func (n *assemble) giveMost(x *workflow.Exec, most int, open bool) {
 	switch {
 	case n.maxTokens < 0:
 	case open:
 		x.Share(n.maxTokens, nil)
 	default:
-		x.Share(n.maxTokens, int64(output))
+		x.Share(n.maxTokens, int64(most))
 	}
 }
 
