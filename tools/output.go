@@ -90,13 +90,18 @@ func (r *Result) tame() {
 	}
 }
 
-// Check makes the result of a call bad if its output breaks the schema of the tool; nil =
-// there is none.
+// Check makes the result of a call bad if its output breaks the schema of the tool; nil = there is none. Of an output
+// that was too long, what is left must fit.
 func (r *Result) Check(schema func(any) error) {
-	if schema == nil || r.Status != OK || r.Dropped > 0 {
+	if schema == nil || r.Status != OK {
 		return
 	}
-	if err := schema(r.Output); err != nil {
+	err := schema(r.Output)
+	switch {
+	case err == nil:
+	case r.Dropped > 0:
+		r.fail(protocol.KindLimit, fmt.Sprintf("the call was carried out, but its output is too long: %d bytes were dropped, and what is left breaks outputSchema: %s", r.Dropped, err))
+	default:
 		r.fail(KindBadOutput, "the output breaks outputSchema: "+err.Error())
 	}
 }

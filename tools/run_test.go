@@ -2,6 +2,7 @@ package tools
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -261,6 +262,39 @@ func TestArtifacts(t *testing.T) {
 	r = run(Fail(KindTool, "no"))
 	if len(kept) > 0 || r.Artifacts != nil {
 		t.Errorf("%+v", r)
+	}
+}
+
+// An output of which a part was dropped is checked as well: what is left must fit.
+func TestCutOutputsAreChecked(t *testing.T) {
+	object := func(v any) error {
+		if _, is := v.(map[string]any); !is {
+			return errors.New("want an object")
+		}
+		return nil
+	}
+	for name, c := range map[string]struct {
+		output  any
+		dropped int64
+		check   func(any) error
+		kind    protocol.ErrorKind
+	}{
+		"whole":              {map[string]any{}, 0, object, ""},
+		"whole, breaks":      {"x", 0, object, KindBadOutput},
+		"cut, breaks":        {`{"a": "x`, 7, object, protocol.KindLimit},
+		"cut inside, fits":   {map[string]any{"stdout": "x"}, 7, object, ""},
+		"cut, nothing asked": {`{"a": "x`, 7, nil, ""},
+	} {
+		attempt := Output(c.output)
+		attempt.Dropped = c.dropped
+		r := Run(t.Context(), Func(func(context.Context, *Call) Result { return attempt }), called(manifest.Free), Options{Check: c.check})
+		kind := protocol.ErrorKind("")
+		if r.Error != nil {
+			kind = r.Error.Kind
+		}
+		if kind != c.kind || !r.Carried || r.Meta.Dropped != c.dropped || r.Meta.Attempts != 1 {
+			t.Errorf("%s: %+v, %v", name, r, r.Error)
+		}
 	}
 }
 

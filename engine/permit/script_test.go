@@ -39,6 +39,15 @@ func TestScripts(t *testing.T) {
 			t.Errorf("%q: %s, want %s", script, v.Do, want)
 		}
 	}
+	read := judge(command("any", Allow, "cat *"), command("secret", Deny, "*secret/x*"))
+	for script, want := range map[string]Do{
+		"cat secret/./x": Deny, "cat secret//x": Deny, "cat ./secret///x y": Deny, "cat a/b://../../secret/./x": Deny, "cat 'a b://../secret/./x'": Deny,
+		"cat docs//x": Allow, "cat https://good.example/a": Allow,
+	} {
+		if v := read.Judge(&Call{Tool: "command", Params: map[string]any{"content": script}}); v.Do != want {
+			t.Errorf("%q: %s, want %s", script, v.Do, want)
+		}
+	}
 	git := judge(command("git", Allow, "git *", "printf *", "[ *", "test *", "cd *"), command("push", Ask, "git push*"), command("remove", Deny, "rm *"))
 	for _, script := range []string{
 		`python3 -c 'print("PWNED", 6*7)#/../git a'`, "rm -v keep/../git x", "./git status", "../git status", "/tmp/git status", `.\\..\\git x`, "x/../git a", "'git x/../evil'", "'git x/evil'", "'git x'", `git\ x/evil y`, "'git\tx'",

@@ -158,7 +158,7 @@ func given(text string) string {
 	return scheme + "://" + rest[:user] + host + place
 }
 
-// Canonical is a text in which . and .. of paths are resolved. Of an address, scheme and host
+// Canonical is a text in which ., .. and // of paths are resolved. Of an address, scheme and host
 // are in lower case, and the path is decoded; user, blanks around it and the port that the
 // scheme has anyway are left out. A path below /fam/ is its reference, fam://. ok is false for an address that programs read in different
 // ways: one that cannot be decoded, whose host is not written in ASCII or is a number, or
@@ -166,6 +166,7 @@ func given(text string) string {
 func Canonical(text string) (canonical string, ok bool) {
 	trimmed := strings.TrimFunc(text, func(r rune) bool { return r <= ' ' })
 	scheme, rest, address := strings.Cut(trimmed, "://")
+	address = address && !strings.ContainsAny(scheme, " /?#") // else it is a path, or words
 	switch {
 	case !address && likeAddress(trimmed):
 		return "", false
@@ -176,7 +177,7 @@ func Canonical(text string) (canonical string, ok bool) {
 		return text, true
 	case !address && strings.HasPrefix(text, insideSession):
 		return Canonical("fam://" + text[len(insideSession):])
-	case !address || strings.ContainsAny(scheme, " /?#"):
+	case !address:
 		return text, true
 	}
 	end := strings.IndexAny(rest, "/?#")
@@ -304,8 +305,9 @@ func unescape(s string) (string, bool) {
 	return b.String(), true
 }
 
-// dotted reports whether a text is a path with something to resolve.
+// dotted reports whether a text is a path with something to resolve: ., .., or two slashes that are not those of an
+// address within words.
 func dotted(text string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(text, func(r rune) bool { return r == '/' || r == '\\' }), func(s string) bool { return s == "." || s == ".." }) ||
-		strings.HasPrefix(text, "/") && strings.Contains(text, "//")
+		strings.Contains(strings.ReplaceAll(text, "://", ":/"), "//")
 }

@@ -7,7 +7,7 @@
 //     before a byte is written.
 //  2. A pair applies if its text occurs once, or where all or nth say. There is no fuzzy
 //     matching; the error for a missing text shows the nearest lines.
-//  3. A file is replaced whole. Its mode and line ends stay, and a file that another process
+//  3. A file is replaced whole. Its permissions and line ends stay, and a file that another process
 //     changed meanwhile is not replaced.
 //  4. The text before and the text after are kept as artifacts, before the file changes.
 //  5. read gives at most 2,000 lines or 16 KiB of a file, and says how to read on.

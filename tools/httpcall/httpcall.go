@@ -95,7 +95,7 @@ func Client(named func(server string) bool) *http.Client {
 
 // sameHost ends a chain of redirections at the answer that leads elsewhere.
 func sameHost(next *http.Request, via []*http.Request) error {
-	if t, _ := next.Context().Value(callerKey{}).(*manifest.Tool); t != nil && t.SendsSecrets() {
+	if sendsSecrets(next) {
 		return http.ErrUseLastResponse
 	}
 	if first := via[0].URL; next.URL.Host != first.Host || next.URL.Scheme != first.Scheme || len(via) > maxRedirects {
@@ -240,8 +240,8 @@ func resultOf(made *manifest.Request, a *http.Response, data []byte) tools.Resul
 			return tools.Quote(tools.KindBadOutput, fmt.Sprintf("%s %s: the answer is encoded, which nobody asked for", made.Method, made.Server), ": "+protocol.Short(coding, 80))
 		}
 		return good(a.Header.Get("Content-Type"), data)
-	case code >= 300 && code < 400:
-		return tools.Quote(protocol.KindDenied, fmt.Sprintf("%s %s: status %d leads to another host or too far, or the request has a secret; it is not followed", made.Method, made.Server, code), "")
+	case leads(a):
+		return tools.Quote(protocol.KindDenied, fmt.Sprintf("%s %s: status %d %s, and is not followed", made.Method, made.Server, code, whyNot(a)), "")
 	case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:
 		r := refused(tools.KindRateLimited, made, code, data, a.Header)
 		if code == http.StatusServiceUnavailable {
@@ -255,6 +255,31 @@ func resultOf(made *manifest.Request, a *http.Response, data []byte) tools.Resul
 	default:
 		return refused(tools.KindTool, made, code, data, a.Header)
 	}
+}
+
+// leads reports whether an answer is a redirection that names a place.
+func leads(a *http.Response) bool {
+	switch a.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return a.Header.Get("Location") != ""
+	}
+	return false
+}
+
+// whyNot says why sameHost has ended a chain of redirections at an answer.
+func whyNot(a *http.Response) string {
+	if sendsSecrets(a.Request) {
+		return "leads on, but the request has a secret"
+	}
+	if to, err := a.Location(); err != nil || to.Host != a.Request.URL.Host || to.Scheme != a.Request.URL.Scheme {
+		return "leads to another server"
+	}
+	return fmt.Sprintf("leads on more than %d times", maxRedirects)
+}
+
+func sendsSecrets(q *http.Request) bool {
+	t, _ := q.Context().Value(callerKey{}).(*manifest.Tool)
+	return t != nil && t.SendsSecrets()
 }
 
 // encoding is that of the body of an answer; "" = it is as it is.
@@ -312,13 +337,17 @@ func output(typ string, data []byte) any {
 	return strings.ToValidUTF8(string(data), "\ufffd")
 }
 
-// RetryAfter reads a header Retry-After: seconds, or a date; 0 = it says nothing.
+// maxAfter is the longest time that RetryAfter gives: nobody waits that long, and people read it.
+const maxAfter = 24 * time.Hour
+
+// RetryAfter reads a header Retry-After: seconds, or a date. It is in whole seconds, at most a day; 0 = it says nothing.
 func RetryAfter(text string, now time.Time) time.Duration {
 	if s, err := strconv.ParseInt(text, 10, 64); err == nil && s >= 0 {
-		return time.Duration(min(s, 1<<31)) * time.Second
+		return min(time.Duration(min(s, 1<<31))*time.Second, maxAfter)
 	}
 	if t, err := http.ParseTime(text); err == nil {
-		return max(0, t.Sub(now))
+		wait := min(t.Sub(now), maxAfter) + time.Second - 1 // never too short
+		return max(0, wait.Truncate(time.Second))
 	}
 	return 0
 }

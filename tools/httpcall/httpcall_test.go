@@ -168,7 +168,12 @@ func TestStatuses(t *testing.T) {
 			t.Errorf("%d: %+v %+v", c.code, r, r.Error)
 		}
 	}
-	if d := RetryAfter(time.Date(2030, 1, 1, 0, 0, 9, 0, time.UTC).Format(http.TimeFormat), time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)); d != 9*time.Second {
+	for text, want := range map[string]time.Duration{time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC).Format(http.TimeFormat): 24 * time.Hour, "99999999999": 24 * time.Hour, "120": 2 * time.Minute} {
+		if d := RetryAfter(text, time.Date(2030, 1, 1, 0, 0, 0, 1, time.UTC)); d != want {
+			t.Errorf("%s: %s, want %s", text, d, want)
+		}
+	}
+	if d := RetryAfter(time.Date(2030, 1, 1, 0, 0, 9, 0, time.UTC).Format(http.TimeFormat), time.Date(2030, 1, 1, 0, 0, 0, 7, time.UTC)); d != 9*time.Second {
 		t.Error(d)
 	}
 	for _, text := range []string{"", "soon", "-1"} {
@@ -244,10 +249,21 @@ func TestRedirections(t *testing.T) {
 			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
 		case "/round":
 			http.Redirect(w, r, "/round", http.StatusTemporaryRedirect)
+		case "/nowhere":
+			w.WriteHeader(http.StatusFound)
+		case "/same":
+			w.WriteHeader(http.StatusNotModified)
 		}
 	})
-	for path, want := range map[string]tools.Status{"/here": tools.OK, "/away": tools.Denied, "/round": tools.Denied} {
-		if r := run(t, toolAt(t, s.URL+path, manifest.ByKey, true)); r.Status != want || want == tools.OK && r.Output != "POST" || !r.Carried {
+	for path, c := range map[string]struct {
+		want tools.Status
+		why  string
+	}{
+		"/here": {tools.OK, ""}, "/away": {tools.Denied, "status 307 leads to another server, and is not followed"}, "/round": {tools.Denied, "status 307 leads on more than 5 times, and is not followed"},
+		"/nowhere": {tools.Failed, "status 302 Found"}, "/same": {tools.Failed, "status 304 Not Modified"},
+	} {
+		r := run(t, toolAt(t, s.URL+path, manifest.ByKey, true))
+		if r.Status != c.want || c.want == tools.OK && r.Output != "POST" || !r.Carried || c.want != tools.OK && !strings.HasSuffix(r.Error.Message, c.why) {
 			t.Errorf("%s: %+v %+v", path, r, r.Error)
 		}
 	}
@@ -265,7 +281,7 @@ func TestRedirections(t *testing.T) {
 			t.Fatal(faults)
 		}
 		want := map[bool]tools.Status{true: tools.OK, false: tools.Denied}[place == "none"]
-		if r := run(t, tool.Configured(map[string]string{"tok": "T0ken"}, secret)); r.Status != want || !r.Carried {
+		if r := run(t, tool.Configured(map[string]string{"tok": "T0ken"}, secret)); r.Status != want || !r.Carried || want == tools.Denied && !strings.Contains(r.Error.Message, "the request has a secret") {
 			t.Errorf("a secret option in %s: %+v %+v", place, r, r.Error)
 		}
 	}

@@ -1,18 +1,22 @@
 package served
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/tools"
 	"tavernsim/tools/mcp/serve"
@@ -37,15 +41,13 @@ func (r *run) running() bool {
 	}
 }
 
+// commands are the tools of simd. A call whose parameters do not fit what clients are told of them is refused.
 func (d *Desk) commands() []serve.Tool {
-	return []serve.Tool{
+	list := []serve.Tool{
 		{
 			Name: "simd_validate", ReadOnly: true, Parameters: object(nil, nil), Output: validated(),
 			Description: "Checks the project: every fault and warning with file, line and a suggestion.",
-			Call: func(ctx context.Context, params map[string]any) tools.Result {
-				if r, ok := decode(params, &struct{}{}); !ok {
-					return r
-				}
+			Call: func(ctx context.Context, _ map[string]any) tools.Result {
 				return d.command(ctx, false, "validate", d.opt.Folder, "--json")
 			},
 		},
@@ -75,6 +77,31 @@ func (d *Desk) commands() []serve.Tool {
 			Call:        d.inspect,
 		},
 	}
+	for i := range list {
+		list[i].Call = fitting(list[i].Parameters, list[i].Call)
+	}
+	return list
+}
+
+// fitting is a call that is made only with parameters that fit a schema. In them every number that is whole is an int64.
+func fitting(schema any, call func(context.Context, map[string]any) tools.Result) func(context.Context, map[string]any) tools.Result {
+	compiled := sync.OnceValues(func() (func(any) error, error) { return project.CompileSchema(schema) })
+	return func(ctx context.Context, params map[string]any) tools.Result {
+		fits, err := compiled()
+		if err != nil {
+			return tools.Fail(protocol.KindInternal, err.Error())
+		}
+		if err := fits(params); err != nil {
+			return tools.Fail(protocol.KindInvalid, err.Error())
+		}
+		params = maps.Clone(params)
+		for name, v := range params {
+			if f, ok := v.(float64); ok && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+				params[name] = int64(f) // 7.0 is a whole number
+			}
+		}
+		return call(ctx, params)
+	}
 }
 
 // runParameters are the parameters of simd_run: flags of 'simd run' that name no file, but
@@ -87,7 +114,7 @@ func (d *Desk) runParameters() map[string]any {
 		"for":    text("scene time to run, for example 90m"),
 		"until":  text("stop when this expression over world and scene holds, for example world.day >= 3"),
 		"seed":   map[string]any{"type": "integer", "minimum": 0, "description": "seed of all random choices"},
-		"model":  text("model for requests without a name: a file of models/, or scripted"),
+		"model":  map[string]any{"type": "string", "maxLength": maxText, "pattern": `^[^:/\\]*$`, "description": "model for requests without a name: the name of a file of models/, or scripted"},
 		"tools":  map[string]any{"enum": []any{"live", "mock", "off"}, "description": "live = tools are carried out, mock = tools/mock.yaml answers, off = every call fails"},
 		"budget": text("most that models may take, for example tokens=100000,dollars=0.5"),
 	}
@@ -140,7 +167,7 @@ func viewParameters() map[string]any {
 }
 
 func text(about string) map[string]any {
-	return map[string]any{"type": "string", "maxLength": 1000, "description": about}
+	return map[string]any{"type": "string", "maxLength": maxText, "description": about}
 }
 
 func whole(about string) map[string]any {
@@ -158,45 +185,16 @@ func object(properties map[string]any, required []string) map[string]any {
 	return o
 }
 
-// flagsOf makes flags of parameters, of which only those that are allowed exist.
-func flagsOf(params map[string]any, allowed map[string]any) (flags []string, err error) {
+// flagsOf makes flags of parameters.
+func flagsOf(params map[string]any) (flags []string) {
 	for _, name := range slices.Sorted(maps.Keys(params)) {
-		if allowed[name] == nil {
-			return nil, fmt.Errorf("there is no parameter %q; there are %s", protocol.Short(name, 80), strings.Join(slices.Sorted(maps.Keys(allowed)), ", "))
-		}
-		switch v := params[name].(type) {
-		case string, int64, bool:
-			flags = append(flags, fmt.Sprintf("--%s=%v", name, v))
-		default:
-			return nil, fmt.Errorf("/%s: want a text or a whole number, not %T", name, v)
-		}
+		flags = append(flags, fmt.Sprintf("--%s=%v", name, params[name]))
 	}
-	return flags, nil
-}
-
-// decode reads parameters that a tool has fixed fields for.
-func decode(params map[string]any, into any) (failed tools.Result, ok bool) {
-	b, err := json.Marshal(params)
-	if err == nil {
-		r := json.NewDecoder(strings.NewReader(string(b)))
-		r.DisallowUnknownFields()
-		err = r.Decode(into)
-	}
-	if err != nil {
-		return tools.Fail(protocol.KindInvalid, "the arguments: "+strings.TrimPrefix(err.Error(), "json: ")), false
-	}
-	return failed, true
+	return flags
 }
 
 func (d *Desk) start(ctx context.Context, params map[string]any) tools.Result {
-	if model, ok := params["model"].(string); ok && strings.ContainsAny(model, `:/\`) {
-		return tools.Fail(protocol.KindInvalid, "/model: want the name of a file of models/, or scripted")
-	}
-	flags, err := flagsOf(params, d.runParameters())
-	if err != nil {
-		return tools.Fail(protocol.KindInvalid, err.Error())
-	}
-	r, err := d.begin(flags)
+	r, err := d.begin(flagsOf(params))
 	if err != nil {
 		return tools.Fail(protocol.KindOf(err), err.Error())
 	}
@@ -276,19 +274,11 @@ func (d *Desk) started(id string) *run {
 }
 
 func (d *Desk) status(ctx context.Context, params map[string]any) tools.Result {
-	var q struct {
-		Run  string `json:"run"`
-		Wait int    `json:"wait_seconds"`
-	}
-	if r, ok := decode(params, &q); !ok {
-		return r
-	}
-	if q.Wait < 0 || q.Wait > maxWait {
-		return tools.Fail(protocol.KindInvalid, fmt.Sprintf("/wait_seconds: %d is not between 0 and %d", q.Wait, maxWait))
-	}
-	out := map[string]any{"run": q.Run}
-	if r := d.started(q.Run); r != nil {
-		late := time.NewTimer(time.Duration(q.Wait) * time.Second)
+	id, _ := params["run"].(string)
+	seconds, _ := params["wait_seconds"].(int64)
+	out := map[string]any{"run": id}
+	if r := d.started(id); r != nil {
+		late := time.NewTimer(time.Duration(seconds) * time.Second)
 		defer late.Stop()
 		select {
 		case <-r.ended:
@@ -299,8 +289,8 @@ func (d *Desk) status(ctx context.Context, params map[string]any) tools.Result {
 			out["exit_code"], out["said"] = r.code, r.said
 		}
 	}
-	found, err := d.find(ctx, q.Run)
-	if r := d.started(q.Run); err != nil && r != nil && !r.running() { // its start failed and left nothing
+	found, err := d.find(ctx, id)
+	if r := d.started(id); err != nil && r != nil && !r.running() { // its start failed and left nothing
 		return failed(r.code, r.said)
 	}
 	if err != nil {
@@ -310,7 +300,7 @@ func (d *Desk) status(ctx context.Context, params map[string]any) tools.Result {
 		out["problem"] = found.Problem
 	}
 	if out["state"] = found.State; found.State != rundir.Running && rundir.Summarized(found.Dir) {
-		r := d.summary(ctx, q.Run)
+		r := d.summary(ctx, id)
 		if r.Error != nil {
 			return r
 		}
@@ -332,15 +322,10 @@ func (d *Desk) summary(ctx context.Context, id string) tools.Result {
 }
 
 func (d *Desk) stop(ctx context.Context, params map[string]any) tools.Result {
-	var q struct {
-		Run string `json:"run"`
-	}
-	if r, ok := decode(params, &q); !ok {
-		return r
-	}
-	r := d.started(q.Run)
+	id, _ := params["run"].(string)
+	r := d.started(id)
 	if r == nil {
-		return d.stopOther(ctx, q.Run)
+		return d.stopOther(ctx, id)
 	}
 	r.stop()
 	select {
@@ -364,41 +349,26 @@ func (d *Desk) stopOther(ctx context.Context, id string) tools.Result {
 }
 
 func (d *Desk) inspect(ctx context.Context, params map[string]any) tools.Result {
-	params = maps.Clone(params)
-	taken := map[string]string{"run": "", "view": "summary", "argument": ""}
-	for name := range taken {
-		if v, given := params[name]; given {
-			s, ok := v.(string)
-			if !ok {
-				return tools.Fail(protocol.KindInvalid, fmt.Sprintf("/%s: want a text, not %T", name, v))
-			}
-			taken[name] = s
-		}
-		delete(params, name)
-	}
-	if !slices.Contains(views(), taken["view"]) {
-		return tools.Fail(protocol.KindInvalid, fmt.Sprintf("there is no view %q; there are %s", protocol.Short(taken["view"], 80), strings.Join(views(), ", ")))
-	}
-	allowed := viewParameters()
-	for name := range taken {
-		delete(allowed, name)
-	}
-	flags, err := flagsOf(params, allowed)
-	if err != nil {
-		return tools.Fail(protocol.KindInvalid, err.Error())
-	}
-	found, err := d.find(ctx, taken["run"])
+	id, _ := params["run"].(string)
+	argument, _ := params["argument"].(string)
+	view, _ := params["view"].(string)
+	view = cmp.Or(view, "summary")
+	found, err := d.find(ctx, id)
 	if err != nil {
 		return tools.Fail(protocol.KindOf(err), err.Error())
 	}
-	list := slices.Contains(lists(), taken["view"])
-	if _, given := params["limit"]; !given && list {
-		flags = append(flags, fmt.Sprintf("--limit=%d", rowsOfView))
+	params = maps.Clone(params)
+	for _, name := range []string{"run", "view", "argument"} { // the others are flags
+		delete(params, name)
 	}
-	args := append([]string{"inspect", "--json", "--quiet"}, flags...)
-	args = append(args, "--", found.Dir, taken["view"])
-	if taken["argument"] != "" {
-		args = append(args, taken["argument"])
+	list := slices.Contains(lists(), view)
+	if params["limit"] == nil && list {
+		params["limit"] = rowsOfView
+	}
+	args := append([]string{"inspect", "--json", "--quiet"}, flagsOf(params)...)
+	args = append(args, "--", found.Dir, view)
+	if argument != "" {
+		args = append(args, argument)
 	}
 	return d.command(ctx, list, args...)
 }

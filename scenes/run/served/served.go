@@ -32,6 +32,7 @@ const (
 	maxSaid    = 16 << 10 // bytes of what a command says
 	maxKept    = 100      // ended runs whose exit codes are known
 	maxWait    = 60       // seconds that a status may wait
+	maxText    = 1000     // characters of a parameter
 	beginsIn   = 10 * time.Second
 	lookEvery  = 20 * time.Millisecond
 	scheme     = "simd://runs/"

@@ -160,11 +160,13 @@ func TestInspect(t *testing.T) {
 		{map[string]any{"view": "agent", "argument": "--at=x"}, "-- DIR agent --at=x"},
 		{map[string]any{"view": "agents", "failed": true, "limit": int64(7)}, "--failed=true --limit=7 -- DIR agents"},
 		{map[string]any{"view": "facts", "kind": "agent.*"}, "--kind=agent.* --limit=50 -- DIR facts"},
-		{map[string]any{"view": "dead-letters", "redeliver": true}, `invalid: there is no parameter "redeliver"`},
-		{map[string]any{"view": "deliberation", "against": "/etc/passwd"}, `invalid: there is no parameter "against"`},
-		{map[string]any{"view": "artifact", "argument": "x"}, `invalid: there is no view "artifact"`},
-		{map[string]any{"view": int64(1)}, "invalid: /view: want a text, not int64"},
-		{map[string]any{"at": map[string]any{}}, "invalid: /at: want a text or a whole number, not map[string]interface {}"},
+		{map[string]any{"view": "agents", "limit": 7.0}, "--limit=7 -- DIR agents"},
+		{map[string]any{"view": "dead-letters", "redeliver": true}, "invalid: redeliver: the schema does not allow this property"},
+		{map[string]any{"view": "deliberation", "against": "/etc/passwd"}, "invalid: against: the schema does not allow this property"},
+		{map[string]any{"view": "artifact", "argument": "x"}, `invalid: view: got "artifact"; value must be one of `},
+		{map[string]any{"view": int64(1)}, "invalid: view: value must be one of "},
+		{map[string]any{"at": map[string]any{}}, "invalid: at: got object, want string"},
+		{map[string]any{"run": int64(1)}, "invalid: run: got number, want string"},
 		{map[string]any{"run": "../r1"}, `invalid: run "../r1": want the id of a run`},
 		{map[string]any{"run": ""}, `invalid: run "": want the id of a run`},
 		{map[string]any{"run": ".."}, `invalid: run "..": want the id of a run`},
@@ -202,6 +204,49 @@ func TestFailed(t *testing.T) {
 	}
 }
 
+// Promise 2: a tool takes what its schema says, and nothing else: each property of each schema is tried with
+// what it does not allow.
+func TestParametersFitTheSchema(t *testing.T) {
+	d, args := commands(t, "{}", 0)
+	d.opt.RunFlags = nil // the client has all parameters
+	if err := os.MkdirAll(filepath.Join(d.opt.Runs, "r1", rundir.JournalDir), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range d.commands() {
+		shown := x.Parameters.(map[string]any)
+		tried := map[string]any{"other": "x"} // no schema has it
+		for name, property := range shown["properties"].(map[string]any) {
+			p := property.(map[string]any)
+			switch {
+			case p["enum"] != nil:
+				tried[name] = "replay:/any/folder"
+			case p["pattern"] != nil:
+				tried[name] = "replay:/any/folder"
+			case p["type"] == "string":
+				tried[name] = int64(1)
+			case p["type"] == "boolean":
+				tried[name] = "/any/folder"
+			case p["minimum"] != nil:
+				tried[name] = int64(-1)
+			default:
+				t.Errorf("%s: %s allows everything", x.Name, name)
+			}
+		}
+		for name, value := range tried {
+			params := map[string]any{name: value}
+			if _, given := params["run"]; !given && shown["required"] != nil {
+				params["run"] = "r1"
+			}
+			if r := x.Call(t.Context(), params); r.Error == nil || r.Error.Kind != protocol.KindInvalid || !strings.HasPrefix(r.Error.Message, name+": ") {
+				t.Errorf("%s %v: %+v, %v", x.Name, params, r.Output, r.Error)
+			}
+		}
+	}
+	if len(d.runs) > 0 || len(*args) > 0 {
+		t.Errorf("%d runs began; %v", len(d.runs), *args)
+	}
+}
+
 // Promise 3.
 func TestRuns(t *testing.T) {
 	d, _ := commands(t, "", 0)
@@ -211,9 +256,9 @@ func TestRuns(t *testing.T) {
 		want   string
 	}{
 		{map[string]any{"ticks": int64(1)}, "one is too few"},
-		{map[string]any{"tools": "live"}, `there is no parameter "tools"`}, // the operator has set it
-		{map[string]any{"out": "/tmp/x"}, `there is no parameter "out"`},
-		{map[string]any{"model": "replay:/etc/passwd"}, "/model: "},
+		{map[string]any{"tools": "live"}, "tools: the schema does not allow this property"}, // the operator has set it
+		{map[string]any{"out": "/tmp/x"}, "out: the schema does not allow this property"},
+		{map[string]any{"model": "replay:/etc/passwd"}, "model: "},
 	} {
 		if r := start(c.params); r.Error == nil || !strings.HasPrefix(r.Error.Message, c.want) {
 			t.Errorf("%v: %+v", c.params, r)

@@ -18,7 +18,7 @@ import (
 // (Linux 6.18); later ones do not exist for a program.
 const lastCall = 470
 
-// deniedCalls give rights, reach what the view hides, or use memory that no limit counts.
+// deniedCalls give rights, reach what the view hides, or use memory that no limit counts or what all programs share.
 // A program gets "operation not permitted".
 func deniedCalls() []uint32 {
 	return append(deniedHere(),
@@ -42,6 +42,8 @@ func deniedCalls() []uint32 {
 		// Memory that is neither data nor in the two folders.
 		unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SHMDT,
 		unix.SYS_MSGGET, unix.SYS_SEMGET, unix.SYS_MQ_OPEN,
+		// Asynchronous I/O: all programs of the machine share one number of events (fs.aio-max-nr), and one call can take it.
+		unix.SYS_IO_SETUP,
 		// Sockets. A pair of streams stays: runtimes speak with their children by it.
 		unix.SYS_BIND, unix.SYS_LISTEN, unix.SYS_ACCEPT, unix.SYS_ACCEPT4,
 	)

@@ -63,6 +63,7 @@ func (p *prober) uncounted() {
 		unix.Close(zero)
 	}
 	p.refused(Resources, "shared memory of a device", err)
+	p.refused(Resources, "asynchronous I/O, which all programs of the machine share", call(unix.SYS_IO_SETUP, 1, 0, 0, 0))
 	p.refused(Resources, "filters without a limit", call(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, 0, 0))
 	err = unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, 0, 0, 0)    // the kernel would say EFAULT
 	p.holds(Resources, "filters by prctl", err == unix.EINVAL, fmt.Sprint(err)) //nolint:errorlint // an error number

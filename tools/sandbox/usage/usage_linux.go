@@ -8,7 +8,7 @@
 //  1. [Looker.Memory] counts resident memory, swapped memory, page tables, socket buffers at their limit, and
 //     file locks as of the last call of [Looker.Locks].
 //     Shared memory counts for each process. Kernel memory for
-//     other descriptors does not count, and neither does kernel memory for
+//     other descriptors does not count: what lies in pipes, and what epoll keeps. Neither does kernel memory for
 //     mappings: 14 MiB for a process with the largest number of mappings.
 //  2. The first process itself does not count.
 //  3. A look allocates nothing: 100 bytes for each look would take 400 MiB in a day.
