@@ -164,7 +164,7 @@ const maxPackage = 1450
 // larger first looks for what can go or move; if nothing can, the same commit raises the number, and its message says why.
 func larger() map[string]int {
 	return map[string]int{
-		"engine/agent":        4236,
+		"engine/agent":        4239,
 		"engine/agenda":       1452,
 		"engine/bus":          2290,
 		"engine/expr":         2280,

@@ -150,8 +150,11 @@ func toolTable(outside []External, more map[string][]tool.Param) (list []Tool, t
 			return nil, nil, err
 		}
 		t.schema.Loose, t.schema.References = t.check != nil, references
-		if (t.run != nil) == (t.kind != "" || t.skill != "") || t.kind != "" && t.skill != "" || table[t.Name] != nil {
-			return nil, nil, protocol.Errorf(protocol.KindInvalid, "tool %s: it has no implementation, or two entries", t.Name)
+		if table[t.Name] != nil {
+			return nil, nil, protocol.Errorf(protocol.KindInvalid, "tool %s: another tool has this id; choose another one", t.Name)
+		}
+		if (t.run != nil) == (t.kind != "" || t.skill != "") || t.kind != "" && t.skill != "" {
+			return nil, nil, protocol.Errorf(protocol.KindInvalid, "tool %s: want one of a function, an executor (Kind) and a skill (Skill) that carries it out", t.Name)
 		}
 		table[t.Name] = t
 	}

@@ -220,7 +220,7 @@ func TestEveryToolIsPlayed(t *testing.T) {
 			}
 			call := regexp.MustCompile(`(?m)^agent\.call_made id=\S+ tool=` + e.Name + ` .*\bstatus=` + string(want) + `\b`)
 			if !call.MatchString(played.String()) {
-				t.Errorf("no script in testdata/script calls %s with the status %s", e.Name, want)
+				t.Errorf("no script in testdata/script calls %s with the status %s; write one whose agent has the tool, then run: go test ./engine/agent -run Scripts/NAME -update", e.Name, want)
 			}
 		}
 	}
