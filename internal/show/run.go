@@ -50,6 +50,9 @@ func writeScene(b *strings.Builder, s *rundir.SceneSummary, wall float64, compac
 	row("events", "%s routed to %s receivers%s", terminal.Thousands(s.Events.Routed), terminal.Thousands(s.Events.Delivered), note(s.Events.Refused, "%d refused"))
 	row("world", "version %s  %s changes%s%s", terminal.Thousands(s.World.Version), terminal.Thousands(s.World.Changes), note(s.World.Refused, "%d refused"), note(s.World.Conflicts, "%d of them conflicts"))
 	row("model", "%s calls  tokens in=%s out=%s%s", terminal.Thousands(s.Model.Calls), terminal.Short(float64(s.Model.Tokens.Input)), terminal.Short(float64(s.Model.Tokens.Output)), note(s.Model.Failed, "%d failed"))
+	if n := cutAnswers(s.Model.ByModel); n > 0 {
+		row("cut", "%s cut at max_tokens; set max_tokens of the model file higher", terminal.Plural(n, "answer"))
+	}
 	if a := s.Model.Answers; a != nil {
 		row("answers", "%s reused%s%s, %s asked, %s%s", terminal.Thousands(a.Reused), said(strings.TrimSpace(note(a.Stored, "(%d out of the store)")), " %s"), said(strings.TrimSpace(note(a.Shared, "%d shared")), ", %s"), terminal.Thousands(a.Asked), paid(a), said(saved(a.Saved), "  %s saved"))
 		if a.Missed > 0 {
@@ -79,6 +82,13 @@ func writeScene(b *strings.Builder, s *rundir.SceneSummary, wall float64, compac
 	}
 	writeWho(b, s)
 	writeReport(b, s)
+}
+
+func cutAnswers(models []history.ModelUse) (n int64) {
+	for i := range models {
+		n += models[i].Length
+	}
+	return n
 }
 
 // writeSchedule says what came of the turns that ran ahead.

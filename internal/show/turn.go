@@ -84,11 +84,17 @@ func (p *page) turnDid(d *inspect.Deliberation, against string) {
 			}
 			p.question(m.Question, m.Error != "")
 			p.against(against, m.Against)
+			if m.Thought != "" {
+				fmt.Fprintf(p, "    %s\n", p.paint.Dim("reasoning: "+terminal.Cut(terminal.OneLine(m.Thought), maxThought)))
+			}
 			if m.Text != "" {
 				fmt.Fprintf(p, "    %s\n", p.paint.Cyan(strings.ReplaceAll(strings.TrimSpace(m.Text), "\n", "\n    ")))
 			}
 			if c := jsonOf(m.Calls); c != "" {
 				fmt.Fprintf(p, "    calls %s\n", c)
+			}
+			if why := finishNote(m.Finish); why != "" {
+				fmt.Fprintf(p, "    %s\n", p.paint.Yellow(why))
 			}
 		}
 	}
@@ -121,6 +127,22 @@ func (p *page) turnDid(d *inspect.Deliberation, against string) {
 			fmt.Fprintf(p, "  %s  %s\n", f.Kind, brieflyObject(f.Data))
 		}
 	}
+}
+
+// maxThought bounds the reasoning of an answer, in characters; --json has all.
+const maxThought = 300
+
+// finishNote says why an answer is not whole; "" = it is.
+func finishNote(finish string) string {
+	switch protocol.FinishReason(finish) {
+	case "", protocol.FinishStop, protocol.FinishToolCalls:
+		return ""
+	case protocol.FinishLength:
+		return "finish length: the answer was cut at max_tokens"
+	case protocol.FinishFiltered:
+		return "finish filtered: the server or the model refused the answer"
+	}
+	return "finish " + finish
 }
 
 // question shows what a model was asked; failed = it gave no answer.

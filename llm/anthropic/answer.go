@@ -144,6 +144,7 @@ func (u *usage) tokens() protocol.Usage {
 // reading collects an answer. It is an [endpoint.Reader].
 type reading struct {
 	*messages
+	asked  *protocol.ModelRequest
 	names  toolcall.Names
 	origin protocol.ModelOrigin
 	said   string // the model's name, as the answer gives it
@@ -269,7 +270,8 @@ func (r *reading) Answer(question int) (protocol.ModelAnswer, error) {
 		size += len(input) + len(c.name)
 		a.Calls = append(a.Calls, r.names.Call(c.id, c.name, input))
 	}
-	endpoint.Count(&a.Usage, question, size)
+	endpoint.Count(&a.Usage, r.asked, question, size)
+	r.asked = nil // the answer keeps its reader, which need not keep the question
 	switch {
 	case r.stop == "refusal":
 		a.Finish, r.origin.Refused = protocol.FinishFiltered, a.Text

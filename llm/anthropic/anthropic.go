@@ -25,7 +25,7 @@ func (*messages) Path() string { return "/messages" }
 // Ask implements endpoint.Protocol.
 func (p *messages) Ask(q *protocol.ModelRequest) ([]byte, endpoint.Reader, error) {
 	q = withAnswer(q)
-	r := &reading{messages: p, names: toolcall.Of(q)}
+	r := &reading{messages: p, asked: q, names: toolcall.Of(q)}
 	body, err := p.encode(q, &r.names)
 	return body, r, err
 }

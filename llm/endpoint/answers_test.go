@@ -21,15 +21,27 @@ func TestCount(t *testing.T) {
 		{protocol.Usage{Output: 5}, protocol.Usage{Input: 26, Output: 5, Estimated: true}},
 		{protocol.Usage{Input: -1, Output: 5, CacheRead: 3}, protocol.Usage{Input: 26, Output: 11, Estimated: true}},
 		{protocol.Usage{Input: 10, Output: 1 << 60}, protocol.Usage{Input: 26, Output: 11, Estimated: true}},
+		{protocol.Usage{Input: 9, Output: 3, CacheRead: 1e9}, protocol.Usage{Input: 26, Output: 11, Estimated: true}},
+		{protocol.Usage{Input: 9, Output: 3, Reasoning: 1e9}, protocol.Usage{Input: 26, Output: 11, Estimated: true}},
+		{protocol.Usage{Input: 1e6, Output: 3}, protocol.Usage{Input: 26, Output: 11, Estimated: true}},
+		{protocol.Usage{Input: 9, Output: 1e6}, protocol.Usage{Input: 26, Output: 11, Estimated: true}},
+		{protocol.Usage{Input: 1 << 62, CacheRead: 1 << 62, CacheWrite: 1 << 62}, protocol.Usage{Input: 26, Output: 11, Estimated: true}},
 		{protocol.Usage{Input: 10, Output: 5, CacheRead: 100, CacheWrite: 7}, protocol.Usage{Input: 117, Output: 5, CacheRead: 100, CacheWrite: 7}}, // the server leaves the cache out
 		{protocol.Usage{Input: 10, Output: 5, Reasoning: 50}, protocol.Usage{Input: 10, Output: 55, Reasoning: 50}},                                 // and the reasoning
 	} {
-		if Count(&c.in, 100, 40); c.in != c.want {
+		if Count(&c.in, &protocol.ModelRequest{MaxTokens: 1024}, 100, 40); c.in != c.want {
 			t.Errorf("%+v, want %+v", c.in, c.want)
 		}
 	}
+	long, pictured := protocol.Usage{Input: 10, Output: 1e6}, protocol.Usage{Input: 90_000, Output: 1}
+	if Count(&long, &protocol.ModelRequest{MaxTokens: 1024}, 100, 4e6); long.Output != 1e6 || long.Estimated {
+		t.Errorf("a server that ignores max_tokens is believed, because its answer is long: %+v", long)
+	}
+	if Count(&pictured, &protocol.ModelRequest{Messages: []protocol.ModelMessage{{Images: make([]protocol.Image, 20)}}}, 100, 4); pictured.Input != 90_000 || pictured.Estimated {
+		t.Errorf("pictures have tokens: %+v", pictured)
+	}
 	silent := protocol.Usage{Input: 10}
-	if Count(&silent, 100, 0); silent != (protocol.Usage{Input: 10}) {
+	if Count(&silent, &protocol.ModelRequest{}, 100, 0); silent != (protocol.Usage{Input: 10}) {
 		t.Errorf("an answer of nothing: %+v", silent)
 	}
 	for text, want := range map[string]Tokens{`7`: 7, `7.0`: 7, `"7"`: 7, `null`: 0, `-3`: -3, `1e3`: 1000, `1e300`: -1, `"many"`: -1, `{"a":1}`: -1, `[1]`: -1, `true`: -1, `99999999999999999999`: -1} {

@@ -242,6 +242,7 @@ func (u *usage) tokens() protocol.Usage {
 // reading collects an answer. It is an [endpoint.Reader].
 type reading struct {
 	*chat
+	asked  *protocol.ModelRequest
 	names  toolcall.Names
 	answer protocol.ModelAnswer
 	origin protocol.ModelOrigin
@@ -386,7 +387,8 @@ func (r *reading) Answer(question int) (protocol.ModelAnswer, error) {
 		a.Calls[i] = r.names.Call(c.id, c.name, c.arguments.String())
 	}
 	a.Usage = r.usage.tokens()
-	endpoint.Count(&a.Usage, question, size)
+	endpoint.Count(&a.Usage, r.asked, question, size)
+	r.asked = nil // the answer keeps its reader, which need not keep the question
 	r.origin.Refused = r.refused.String()
 	a.Origin = &r.origin
 	var err error

@@ -153,7 +153,7 @@ func (e *Embedder) read(data []byte, texts []string) (*Vectors, error) {
 	if count(tokens.Prompt) < 0 || count(tokens.Total) < 0 {
 		v.Usage.Input = 0
 	}
-	endpoint.Count(&v.Usage, question, 0)
+	endpoint.Count(&v.Usage, &protocol.ModelRequest{}, question, 0)
 	v.Cost, v.Priced = e.price.Cost(&v.Usage), e.priced
 	return v, nil
 }

@@ -25,7 +25,7 @@ func (*chat) Path() string { return "/chat/completions" }
 
 // Ask implements endpoint.Protocol.
 func (p *chat) Ask(q *protocol.ModelRequest) ([]byte, endpoint.Reader, error) {
-	r := &reading{chat: p, names: toolcall.Of(q)}
+	r := &reading{chat: p, asked: q, names: toolcall.Of(q)}
 	body, err := p.encode(q, &r.names)
 	return body, r, err
 }

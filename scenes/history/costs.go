@@ -22,6 +22,7 @@ type ModelUse struct {
 	Output    int64  `json:"tokens_out"`
 	Cached    int64  `json:"tokens_cached"` // of Input, read from a cache
 	Reasoning int64  `json:"tokens_reasoning"`
+	Length    int64  `json:"cut"`      // answers that were cut at max_tokens
 	Cost      int64  `json:"cost"`     // nano-dollars
 	Unpriced  int64  `json:"unpriced"` // answers whose price was not known; Cost is without them
 }
@@ -87,6 +88,9 @@ func (u *ModelUse) add(f *agentfact.ModelAnswered) {
 	u.Answers++
 	u.Input, u.Output = u.Input+f.Input, u.Output+f.Output
 	u.Cached, u.Reasoning = u.Cached+f.CacheRead, u.Reasoning+f.ReasoningTokens
+	if f.Finish == protocol.FinishLength {
+		u.Length++
+	}
 	if !f.Origin.Priced {
 		u.Unpriced++
 	}

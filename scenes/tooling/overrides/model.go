@@ -90,7 +90,7 @@ func (m *Model) Complete(ctx context.Context, q *protocol.ModelRequest, sink llm
 	if err != nil {
 		return protocol.ModelAnswer{}, m.wrong(err, time.Since(begun))
 	}
-	endpoint.Count(&answer.Usage, asked, len(raw))
+	endpoint.Count(&answer.Usage, q, asked, len(raw))
 	answer.Latency = time.Since(begun)
 	return answer, llm.Deliver(&answer, sink)
 }

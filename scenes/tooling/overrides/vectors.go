@@ -149,6 +149,6 @@ func (v *vectorsOf) read(raw json.RawMessage, list []string) (*openai.Vectors, e
 		size += len(text)
 	}
 	out := &openai.Vectors{Model: protocol.Short(cmp.Or(v.asked.said(said.Model), v.model), 200), List: said.Vectors, Usage: protocol.Usage{Input: said.Usage.Input}}
-	endpoint.Count(&out.Usage, size, 0)
+	endpoint.Count(&out.Usage, &protocol.ModelRequest{}, size, 0)
 	return out, nil
 }

@@ -70,6 +70,7 @@ type Asked struct {
 	Question *Question `json:"question"` // null = not known
 	Model    string    `json:"model"`
 	Text     string    `json:"text"`
+	Thought  string    `json:"reasoning,omitempty"`
 	Calls    any       `json:"calls"` // native tool calls
 	Finish   string    `json:"finish"`
 	Input    int64     `json:"tokens_in"`
@@ -250,7 +251,7 @@ func newDeliberation(id string, t *turnFacts) *Deliberation {
 		d.Changes[i].Turn = t.end.Turn
 	}
 	for _, m := range t.models {
-		a := Asked{Request: m.Request, Model: m.Model, Text: secret.Text(m.Text), Calls: factjson.Value(m.Calls), Finish: string(m.Finish), Input: m.Input, Output: m.Output, Cached: m.CacheRead, Latency: m.Latency.String(), Served: servedOf(m), Error: secret.Text(m.Error)}
+		a := Asked{Request: m.Request, Model: m.Model, Text: secret.Text(m.Text), Thought: secret.Text(m.Reasoning), Calls: factjson.Value(m.Calls), Finish: string(m.Finish), Input: m.Input, Output: m.Output, Cached: m.CacheRead, Latency: m.Latency.String(), Served: servedOf(m), Error: secret.Text(m.Error)}
 		if o := m.Origin; o != nil {
 			a.Endpoint = o.Endpoint
 			if o.Priced {
