@@ -271,7 +271,6 @@ func (r *reading) Answer(question int) (protocol.ModelAnswer, error) {
 		a.Calls = append(a.Calls, r.names.Call(c.id, c.name, input))
 	}
 	endpoint.Count(&a.Usage, r.asked, question, size)
-	r.asked = nil // the answer keeps its reader, which need not keep the question
 	switch {
 	case r.stop == "refusal":
 		a.Finish, r.origin.Refused = protocol.FinishFiltered, a.Text

@@ -64,9 +64,9 @@ func (e *Endpoint) answer(a *protocol.ModelAnswer, r Reader, question int, filte
 		return err
 	}
 	toolcall.Unique(a.Calls)
-	o := a.Origin // the reader is done with it
-	if o == nil {
-		o = new(protocol.ModelOrigin)
+	o := new(protocol.ModelOrigin) // a copy: nothing of the answer keeps the reader
+	if a.Origin != nil {
+		*o = *a.Origin
 	}
 	if filtered != nil {
 		o.Refused = filtered.Message

@@ -61,7 +61,7 @@ type choice struct {
 	message, delta *said
 	finish         string
 
-	room said // of the first of them: there is no other
+	room said // of the first message or delta; there is rarely another one
 }
 
 func (c *choice) read(r *wirejson.Reader) {
@@ -388,7 +388,6 @@ func (r *reading) Answer(question int) (protocol.ModelAnswer, error) {
 	}
 	a.Usage = r.usage.tokens()
 	endpoint.Count(&a.Usage, r.asked, question, size)
-	r.asked = nil // the answer keeps its reader, which need not keep the question
 	r.origin.Refused = r.refused.String()
 	a.Origin = &r.origin
 	var err error

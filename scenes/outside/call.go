@@ -30,19 +30,19 @@ type call struct {
 	made    time.Time       // when its pause is over
 	waiting time.Time       // since when it waits for its next attempt
 	then    func(*effect.Answered)
-	hears   func(error) // of the log; nil = it has none to tell yet
-	effect  *Effect     // nil = nothing is kept
-	entry   Effect      // which this is
+	hears   func(error)      // of the log; nil = it has none to tell yet
+	answer  *effect.Answered // that the log keeps; it is set before the log has it, and read by what the log calls
+	effect  *Effect          // nil = nothing is kept
+	entry   Effect           // which effect is, unless another call began it
 	same    same
 	turn    until.Waiter // for the end of ctx
 	shadow  until.Waiter // for that of the shadow
 
 	mu      sync.Mutex // guards the following fields
 	phase   phase
-	free    bool             // what was sent of it has cost nothing
-	answer  *effect.Answered // that the log keeps
-	at      *atomic.Int64    // counts the calls that wait at its gate; nil = it has none yet
-	flight  *Flight          // in the log, from the first attempt on
+	free    bool          // what was sent of it has cost nothing
+	at      *atomic.Int64 // counts the calls that wait at its gate; nil = it has none yet
+	flight  *Flight       // in the log, from the first attempt on
 	attempt *attempt
 }
 

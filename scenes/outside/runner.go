@@ -75,7 +75,7 @@ type Runner struct {
 
 // Watch is told what happens to requests. It is called on many goroutines.
 type Watch struct {
-	// Made: an attempt has ended, and how long it took; 0 = the gate refused the request, or was answered by [Runner.Now].
+	// Made: an attempt has ended, and how long it took; 0 = the gate refused the request, or [Runner.Now] answered it.
 	Made func(to string, q *effect.Ask, x *effect.Answered, took time.Duration)
 	// Waited: a request passed a gate, and how long it waited there before this attempt.
 	Waited func(kind, gate string, class limit.Class, wait time.Duration)

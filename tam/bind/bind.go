@@ -214,8 +214,10 @@ func (b *binder) missing() {
 	for i := range b.schema.Properties {
 		p := &b.schema.Properties[i]
 		_, tried := b.from[p.Name]
-		if p.Default != nil && b.schema.defaults > 0 && !b.given(p, tried) {
-			b.out[p.Name] = copied(p.Default)
+		if p.Default != nil && b.schema.defaults > 0 {
+			if !b.given(p, tried) {
+				b.out[p.Name] = copied(p.Default)
+			}
 			continue
 		}
 		if v, given := b.out[p.Name]; p.Required && !b.schema.Loose && (!tried || given && isNothing(v)) {

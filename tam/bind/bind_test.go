@@ -379,6 +379,13 @@ func TestDefaults(t *testing.T) {
 			}
 		}
 	}
+	text, err := SchemaOf(map[string]any{"required": []any{"t"}, "properties": map[string]any{"t": map[string]any{"type": "string", "default": "x"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Bind(&protocol.Call{Params: map[string]any{"t": ""}}, &text); err != nil || got["t"] != "" {
+		t.Errorf("an empty text: %v, %v", got, err)
+	}
 	shared, _ := Bind(&protocol.Call{Params: map[string]any{"e": "a"}}, &s)
 	shared["f"].([]any)[0] = "changed"
 	if again, _ := Bind(&protocol.Call{Params: map[string]any{"e": "a"}}, &s); again["f"].([]any)[0] != "x" {

@@ -181,7 +181,7 @@ func (s *Schema) takes(c *protocol.Call) bool {
 			defaults++
 		}
 	}
-	return required == s.required && defaults == s.defaults
+	return required == s.required && defaults >= s.defaults
 }
 
 // takes reports whether a value is of the type. Null always is: the parameter is
