@@ -141,7 +141,7 @@ func TestNothingOfTheEndsStays(t *testing.T) {
 
 func anyValue(r *rapid.T) (value, tail string) {
 	end := rapid.StringOfN(rapid.SampledFrom([]rune(signs)), 0, 12, -1)
-	core := rapid.StringMatching(`[a-z][A-Za-z]{4,8}[-_.:/ ]?[0-9]{2}[A-Z][a-z]{2,9}`).Draw(r, "core")
+	core := rapid.StringMatching(`[a-fijl-z][A-FIJL-Za-fijl-z]{4,8}[-_.:/ ]?[0-9]{2}[A-FIJL-Z][a-fijl-z]{2,9}`).Draw(r, "core")
 	if distinct(core) < minDistinct {
 		core += "Qxz7"
 	}
@@ -149,7 +149,8 @@ func anyValue(r *rapid.T) (value, tail string) {
 	return end.Draw(r, "head") + core + tail, tail
 }
 
-// anyText is a text beside a value that nobody can take for a part of it.
+// anyText is a text beside a value that nobody can take for a part of it: it has no letter of one, with which escapes
+// that the value has, too, would be a part.
 func anyText(r *rapid.T, label string) string {
 	return rapid.StringOfN(rapid.SampledFrom([]rune("ghk ,.;:(){}<>\n\t\"'é")), 0, 20, -1).Draw(r, label)
 }
