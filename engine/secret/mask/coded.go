@@ -71,13 +71,27 @@ func (s *search) decoded(text string, depth int) (name, form string) {
 		if from == to {
 			return s.respelled(text, depth)
 		}
-		if word := s.letters(text[from:to]); word != nil {
-			if name, form = s.word(word, depth); name != "" {
-				return name, form
+		part := text[from:to]
+		for part != "" {
+			if word := s.letters(part); word != nil {
+				if name, form = s.word(word, depth); name != "" {
+					return name, form
+				}
 			}
+			part = assigned(part)
 		}
 		at = to + 1
 	}
+}
+
+// assigned is what stands behind the last equals sign within a part, which may follow a name and not be padding; "" = there is none.
+func assigned(part string) string {
+	part = strings.TrimRight(part, "=\r\n")
+	at := strings.LastIndexByte(part, '=')
+	if at < 0 || len(part)-at < minCoded {
+		return ""
+	}
+	return part[at+1:]
 }
 
 // coded is the next part of a text, from a place on, in which characters of codes stand for
