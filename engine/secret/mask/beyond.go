@@ -38,8 +38,7 @@ func (m *Masker) know(value string) {
 	}
 }
 
-// lower is a text in which characters beyond ASCII that secrets have in one case stand in that case, also those of Latin-1. Each has as many
-// bytes as before.
+// lower is a text in which characters beyond ASCII that secrets have stand in one case. Each has as many bytes as before.
 func (m *Masker) lower(text string) string {
 	if len(m.beyond) == 0 {
 		return text
@@ -47,22 +46,11 @@ func (m *Masker) lower(text string) string {
 	var out []byte
 	for i := beyond(text, 0); i >= 0; i = beyond(text, i) {
 		r, size := utf8.DecodeRuneInString(text[i:])
-		least := m.beyond[r]
-		if size == 1 {
-			r, least = rune(text[i]), rune(text[i])
-			if 0xC0 <= r && r <= 0xDE {
-				least = r + 'a' - 'A'
-			}
-		}
-		if least != 0 && least != r {
+		if least := m.beyond[r]; least != 0 && least != r {
 			if out == nil {
 				out = []byte(text)
 			}
-			if size == 1 {
-				out[i] = byte(least)
-			} else {
-				utf8.EncodeRune(out[i:], least)
-			}
+			utf8.EncodeRune(out[i:], least)
 		}
 		i += size
 	}

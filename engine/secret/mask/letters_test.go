@@ -129,6 +129,14 @@ func TestLettersBeyondASCIIInPlace(t *testing.T) {
 			"UTF-16":           utf16LE, "UTF-16, high first": utf16BE,
 			"UTF-16 at an odd place": func(s string) string { return "\xff" + utf16LE(strings.ToUpper(s)) },
 			"base64 of capitals":     func(s string) string { return base64.StdEncoding.EncodeToString([]byte(strings.ToUpper(s))) },
+			"bytes apart": func(s string) string {
+				var apart []byte
+				for i := range len(s) {
+					apart = append(apart, s[i], ' ')
+				}
+				return string(apart)
+			},
+			"Latin-1 in capitals": func(s string) string { return narrow(strings.ToUpper(s)) },
 		} {
 			got, f := m.Text("key=" + spell(value) + "; done")
 			rest := strings.ReplaceAll(got, "$KARYI{S0}", "")

@@ -103,6 +103,10 @@ func (m *Masker) add(name string, sp spelling, known map[string]bool, p pattern)
 	}
 	p.name, p.form, p.text, p.need, p.sole = name, sp.form, text, need, sole
 	m.index(p, known)
+	if p.form == Plain {
+		p.text = squeeze(sp.text) // the bytes of a character may stand apart, which have no case
+		m.index(p, known)
+	}
 	if sp.form == inWords {
 		return // nobody dumps backwards, and these are many
 	}

@@ -65,6 +65,8 @@ func asItIs() []func(value string) string {
 		func(value string) string { return utf7(value, mailed) },
 		inASCII,
 		narrow,
+		func(value string) string { return narrow(strings.ToLower(value)) }, // bytes have no case
+		func(value string) string { return narrow(strings.ToUpper(value)) },
 		wide,
 		norm.NFC.String,
 		norm.NFD.String,
