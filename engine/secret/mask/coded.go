@@ -5,7 +5,6 @@ import (
 	"compress/bzip2"
 	"compress/flate"
 	"compress/gzip"
-	"compress/zlib"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
@@ -29,6 +28,7 @@ type search struct {
 	packed strings.Reader // what inflate reads
 	room   bytes.Buffer   // for what is unpacked
 	flate  io.ReadCloser  // made at the first use; most of what it is asked about is no deflate
+	gzip   gzip.Reader
 	means  []meaning
 	words  []string // room for the numbers of a row
 	bytes  []byte   // room for what they stand for
@@ -50,15 +50,12 @@ func (s *search) decoded(text string, depth int) (name, form string) {
 	if depth >= maxDepth {
 		return "", ""
 	}
-	if plain, form := s.unpacked(text, depth); plain != "" {
-		left := s.left
-		s.left -= len(plain)
-		if name, form = s.inner(plain, form, depth); name != "" {
-			return name, form
-		}
-		if depth == 0 {
-			s.left = left // what follows a head, which may be a few letters, is searched as without it
-		}
+	left := s.left
+	if name, form = s.unpacked(text, depth); name != "" {
+		return name, form
+	}
+	if depth == 0 {
+		s.left = left // what else the text has is searched as without what is compressed
 	}
 	if plain := uudecoded(text); len(plain) >= MinValue && s.left > len(plain) {
 		s.left -= len(plain)
@@ -71,13 +68,30 @@ func (s *search) decoded(text string, depth int) (name, form string) {
 		if from == to {
 			return s.respelled(text, depth)
 		}
-		if word := s.letters(text[from:to]); word != nil {
-			if name, form = s.word(word, depth); name != "" {
-				return name, form
+		part := text[from:to]
+		for part != "" {
+			if word := s.letters(part); word != nil {
+				if name, form = s.word(word, depth); name != "" {
+					return name, form
+				}
 			}
+			part = assigned(part)
 		}
 		at = to + 1
 	}
+}
+
+// assigned is what stands behind the last equals sign within a part, which may follow a name and not be padding; "" = there is none.
+func assigned(part string) string {
+	if strings.IndexByte(part, '=') < 0 { // faster than from the end
+		return ""
+	}
+	part = strings.TrimRight(part, "=\r\n")
+	at := strings.LastIndexByte(part, '=')
+	if at < 0 || len(part)-at < minCoded {
+		return ""
+	}
+	return part[at+1:]
 }
 
 // coded is the next part of a text, from a place on, in which characters of codes stand for
@@ -197,50 +211,89 @@ func (s *search) inner(plain, form string, depth int) (string, string) {
 	return name, form + " of " + inner
 }
 
-// unpacked gives what can be read of a text that is compressed, and how it is. Deflate without
-// a head is looked for in what was decoded only: in a text it has lost its bytes.
-func (s *search) unpacked(text string, depth int) (plain, form string) {
+// unpacked looks for secrets in what a text has compressed, wherever that begins. Deflate without a head is looked for at the beginning of
+// what was decoded only: a text has lost its bytes.
+func (s *search) unpacked(text string, depth int) (name, form string) {
+	if depth > 0 && maybeDeflate(text) {
+		if name, form, _ = s.unpack(text, "deflate", depth); name != "" {
+			return name, form
+		}
+	}
+	for _, of := range []struct{ form, head string }{{"gzip", "\x1f\x8b\x08"}, {"zlib", "x"}, {"bzip2", "BZh"}, {"zip", zipHead}} {
+		for rest := text; s.left > 0; {
+			at := strings.Index(rest, of.head)
+			if at < 0 {
+				break
+			}
+			rest = rest[at:]
+			taken := len(of.head)
+			if starts(rest, of.form) {
+				if name, form, taken = s.unpack(rest, of.form, depth); name != "" {
+					return name, form
+				}
+			}
+			rest = rest[min(max(taken, len(of.head)), len(rest)):]
+		}
+	}
+	return "", ""
+}
+
+// starts reports whether a text that has the head of a form may be one.
+func starts(text, form string) bool {
+	const zlibHead, bzipHead, some = 2, 10, 16
+	switch form {
+	case "zlib":
+		return len(text) > zlibHead && strings.IndexByte("\x01\x5e\x9c\xda", text[1]) >= 0 && maybeDeflate(text[zlibHead:min(zlibHead+some, len(text))])
+	case "bzip2":
+		return len(text) > bzipHead && text[4:bzipHead] == "1AY&SY"
+	}
+	return true
+}
+
+// unpack looks for secrets in what a text is that is compressed. taken is how many bytes of it that was. What there is before a fault counts.
+func (s *search) unpack(text, form string, depth int) (name, in string, taken int) {
+	least := 64 // bytes that an attempt counts as, since it takes its time
 	var r io.Reader
-	var err error
-	switch {
-	case strings.HasPrefix(text, "\x1f\x8b"):
-		form = "gzip"
-		r, err = gzip.NewReader(strings.NewReader(text))
-	case strings.HasPrefix(text, "\x78"):
-		form = "zlib"
-		r, err = zlib.NewReader(strings.NewReader(text))
-	case strings.HasPrefix(text, "BZh"):
-		form = "bzip2"
-		r = bzip2.NewReader(strings.NewReader(text))
-	case strings.HasPrefix(text, zipHead):
-		return s.unzipped(text), "zip"
-	case depth > 0 && maybeDeflate(text):
-		form = "deflate"
-		r = s.inflate(text)
-	}
-	if form == "" || err != nil {
-		return "", ""
-	}
+	s.packed.Reset(text)
 	s.room.Reset()
-	_, _ = s.room.ReadFrom(io.LimitReader(r, int64(max(s.left, 0)))) // what there is before a fault counts
-	if s.room.Len() < MinValue {
-		return "", ""
+	switch form {
+	case "zip":
+		s.unzip(text)
+		taken = len(text)
+	case "gzip":
+		if s.gzip.Reset(&s.packed) == nil {
+			s.gzip.Multistream(false)
+			r = &s.gzip
+		}
+	case "zlib":
+		r = s.inflate(text[2:])
+	case "bzip2":
+		r, least = bzip2.NewReader(&s.packed), 1<<16 // it needs memory
+	default:
+		r, least = s.inflate(text), 0 // of every word
 	}
-	return s.room.String(), form
+	if r != nil {
+		_, _ = s.room.ReadFrom(io.LimitReader(r, int64(max(s.left, 0))))
+		taken = len(text) - s.packed.Len()
+	}
+	s.left -= max(s.room.Len(), least)
+	if s.room.Len() < MinValue {
+		return "", "", 0
+	}
+	name, in = s.inner(s.room.String(), form, depth)
+	return name, in, taken
 }
 
 // zipHead begins each file of a zip.
 const zipHead = "PK\x03\x04"
 
-// unzipped gives what the files of a zip have that are compressed; others are searched as they
-// are.
-func (s *search) unzipped(text string) string {
+// unzip unpacks what the files of a zip have that are compressed; others are searched as they are.
+func (s *search) unzip(text string) {
 	const head, deflate = 30, 8 // bytes before the name; the method
-	s.room.Reset()
 	for {
 		at := strings.Index(text, zipHead)
 		if at < 0 || len(text)-at < head {
-			return s.room.String()
+			return
 		}
 		text = text[at:]
 		field := func(at int) int { return int(text[at]) | int(text[at+1])<<8 }

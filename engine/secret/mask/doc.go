@@ -9,14 +9,14 @@
 //  1. A plain value is replaced in place by $KARYI{NAME}: also a part of it, if that
 //     has eight letters and digits and a third of those of the value, in any case, with anything that is neither letter nor
 //     digit between: spaces, line breaks, quotes, colours of a terminal. What is left of the value beside that is replaced
-//     with it, as it is or in escapes: the signs at its ends.
+//     with it, as it is or in escapes: the signs at its ends. Letters beyond ASCII may be escaped as in JSON, have accents of their own, or be in Latin-1.
 //  2. Another spelling makes the whole text one that must be withheld: reversed, ROT13, ROT47, Atbash, UTF-7, one
 //     number in octal, decimal, base36, base58 or base62, hex
 //     (also with the bytes of a pair swapped), base64, base32, base85 and uuencode at any
-//     offset, octal, binary, decimal (also behind 0x, 0o or 0b), these in words of several bytes as od writes them or with the highest byte first, \u, \x, escapes of URLs and JSON; each of these
+//     offset, octal, binary, decimal (also behind 0x, 0o or 0b), these in words of several bytes as od writes them or with the highest byte first, \u, \x, escapes of URLs, JSON and XML, UTF-16; each of these
 //     backwards; characters that stand for others (full-width, bold, circled; tags and selectors of variations, which nobody sees; with accents, or
 //     with what cannot be seen between them); and what is found when base64, base32, hex, escapes, rows of numbers, uuencode, zip, gzip,
-//     zlib, bzip2 or deflate is decoded, up to three times and as long as that is 1 MiB of a text.
+//     zlib, bzip2 (these wherever they begin) or deflate is decoded, up to three times and as long as that is 1 MiB of a text.
 //     Of one large number 20 decimal or 22 octal digits in a row are a hit, and of words 16 to 22 digits: fewer stand in
 //     files of numbers that mean nothing. What has fewer digits is found whole, with no digit beside it.
 //  3. A text without a secret comes back as it was.

@@ -39,7 +39,8 @@ func (m *Masker) end(text string, known int, r run, p *pattern, before bool) int
 				known = at
 			}
 		}
-		taken := beside(text, at, rest, max(of-outer, outer-of), before)
+		within := utf8.RuneCountInString(p.value[min(of, outer):max(of, outer)])
+		taken := beside(text, at, rest, within, before)
 		if before && taken < known || !before && taken > known {
 			return taken
 		}
@@ -93,12 +94,16 @@ const (
 // place itself if it does not stand there. So many characters of it are in the hit already.
 func beside(text string, at int, rest string, within int, before bool) int {
 	taken, places := at, []int{at}
-	for n := range len(rest) {
-		c, left := rest[n], rest[n+1:]
+	left := rest
+	for n := 0; left != ""; n++ {
+		_, size := utf8.DecodeRuneInString(left)
+		c, outside := left[:size], left[size:]
 		if before {
-			c, left = rest[len(rest)-1-n], rest[:len(rest)-1-n]
+			_, size = utf8.DecodeLastRuneInString(left)
+			c, outside = left[len(left)-size:], left[:len(left)-size]
 		}
-		outer := strings.Trim(left, string(rune(c))) == ""
+		left = outside
+		outer := strings.Trim(left, c) == ""
 		var next []int
 		for _, place := range places {
 			found := len(next)
@@ -135,7 +140,7 @@ func endsWithin(text string) bool {
 const starters = `\%&='`
 
 // readings appends the places at which spellings of a character that stand at a place end, or begin.
-func readings(places []int, text string, at int, c byte, outer, before bool) []int {
+func readings(places []int, text string, at int, c string, outer, before bool) []int {
 	for n := 1; n <= maxSpelled && len(places) < maxReadings; n++ {
 		from, to := at, at+n
 		if before {
@@ -168,18 +173,18 @@ func skipped(text string, at int, before bool) int {
 }
 
 // spells reports whether a text is a spelling of one character: as it is, or behind backslashes, in escapes of URLs,
-// mail, JSON and HTML, also of these within others, or quoted for a shell. A doubled sign is one, but not the outer
+// mail, JSON and HTML, also of these within others or of its bytes, or quoted for a shell. A doubled sign is one, but not the outer
 // one, beside which the same may stand as a quote.
-func spells(text string, c byte, outer bool) bool {
-	if len(text) == 1 {
-		return text[0] == c || c == ' ' && text[0] == '+' || 'a' <= c|0x20 && c|0x20 <= 'z' && text[0]|0x20 == c|0x20
+func spells(text, c string, outer bool) bool {
+	if strings.EqualFold(text, c) || text == "+" && c == " " || text == string(appendNarrow(nil, first(c))) {
+		return true
 	}
-	if len(text) == 2 && text[0] == c && text[1] == c && (c == '\\' || !outer) {
+	if len(c) == 1 && text == c+c && (c == `\` || !outer) {
 		return true
 	}
 	switch text[0] {
 	case '\'':
-		return c == '\'' && (text == `'\''` || text == `'"'"'`)
+		return c == "'" && (text == `'\''` || text == `'"'"'`)
 	case '%':
 		for len(text) > 3 && text[:3] == "%25" {
 			text = "%" + text[3:]
@@ -191,9 +196,9 @@ func spells(text string, c byte, outer bool) bool {
 	case '\\':
 		rest := strings.TrimLeft(text, `\`)
 		if rest == "" {
-			return c == '\\' && len(text)&(len(text)-1) == 0
+			return c == `\` && len(text)&(len(text)-1) == 0
 		}
-		if len(rest) == 1 && (rest[0] == c || control(rest[0]) == c) {
+		if rest == c || len(rest) == 1 && len(c) == 1 && control(rest[0]) == c[0] {
 			return true
 		}
 		text = `\` + rest
@@ -201,8 +206,24 @@ func spells(text string, c byte, outer bool) bool {
 	default:
 		return false
 	}
-	r, size := unescaped(text)
-	return size == len(text) && (r == rune(c) || c == ' ' && r == '+')
+	var bytes []byte
+	for begun := text; text != ""; {
+		r, size := unescaped(text)
+		if size == 0 {
+			return false
+		}
+		if size == len(begun) && (strings.EqualFold(string(r), c) || c == " " && r == '+') {
+			return true
+		}
+		bytes, text = appendNarrow(bytes, r), text[size:]
+	}
+	return string(bytes) == c
+}
+
+// first is the first character of a text.
+func first(text string) rune {
+	r, _ := utf8.DecodeRuneInString(text)
+	return r
 }
 
 // control is the character that a letter behind a backslash stands for, or a letter.

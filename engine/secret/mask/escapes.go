@@ -3,8 +3,10 @@ package mask
 import (
 	"bytes"
 	"encoding/base32"
+	"html"
 	"slices"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -45,6 +47,9 @@ func (s *search) respelled(text string, depth int) (name, form string) {
 			continue
 		}
 		r, size := unescaped(text[i:])
+		if size == 0 && count > 0 {
+			r, size = signed(text[i:])
+		}
 		if size == 0 {
 			continue
 		}
@@ -54,11 +59,7 @@ func (s *search) respelled(text string, depth int) (name, form string) {
 			}
 			last = i - min(i, maxLiteral)
 		}
-		if out, count = append(out, text[last:i]...), count+1; r < 0x100 {
-			out = append(out, byte(r))
-		} else {
-			out = utf8.AppendRune(out, r)
-		}
+		out, count = appendNarrow(append(out, text[last:i]...), r), count+1
 		last, i = i+size, i+size-1
 	}
 	if flush() {
@@ -91,6 +92,8 @@ func escapes() *[256]byte {
 func unescaped(text string) (r rune, size int) {
 	head, rest := text[0], text[1:]
 	switch {
+	case head == '%' && rest != "" && rest[0] == 'u':
+		return unit(text)
 	case head == '%' || head == '=':
 		return digits(rest, 2, 2, 16, 1)
 	case head == '&':
@@ -111,21 +114,55 @@ func unescaped(text string) (r rune, size int) {
 	case rest[0] == 'x':
 		return digits(rest[1:], 2, 2, 16, 2)
 	case rest[0] == 'u':
-		return digits(rest[1:], 4, 4, 16, 2)
+		return unit(text)
 	case rest[0] == 'U':
 		return digits(rest[1:], 8, 8, 16, 2)
 	}
 	return digits(rest, 3, 3, 8, 1)
 }
 
-// named reads the name of a character in HTML and the semicolon behind it.
-func named(text string) (r rune, size int) {
-	for i, name := range []string{"amp;", "lt;", "gt;", "quot;", "apos;"} {
-		if strings.HasPrefix(text, name) {
-			return rune("&<>\"'"[i]), 1 + len(name)
+// unit reads an escape of a unit of UTF-16, or of the two of a character.
+func unit(text string) (r rune, size int) {
+	r, size = digits(text[2:], 4, 4, 16, 2)
+	if size > 0 && utf16.IsSurrogate(r) && strings.HasPrefix(text[size:], text[:2]) {
+		low, more := digits(text[size+2:], 4, 4, 16, 2)
+		if both := utf16.DecodeRune(r, low); both != utf8.RuneError {
+			return both, size + more
 		}
 	}
-	return 0, 0
+	return r, size
+}
+
+// signed reads an escape of JSON, C or Python that has a sign or a letter in place of digits. In a text these stand for themselves nearly
+// always; among others they are bytes of a code. One backslash more is that of JSON within JSON.
+func signed(text string) (r rune, size int) {
+	if text[0] != '\\' || len(text) < 2 {
+		return 0, 0
+	}
+	c := text[1]
+	if c == '\\' {
+		if r, size = unescaped(text[1:]); size > 0 {
+			return r, size + 1
+		}
+	}
+	if strings.IndexByte(`\'"/`, c) < 0 && control(c) == c {
+		return 0, 0
+	}
+	return rune(control(c)), 2
+}
+
+// named reads the name of a character in HTML and the semicolon behind it.
+func named(text string) (r rune, size int) {
+	const longest = 10 // of the letters of Europe
+	end := strings.IndexByte(text[:min(len(text), longest)], ';')
+	if end < 2 {
+		return 0, 0
+	}
+	spelled := html.UnescapeString("&" + text[:end+1])
+	if r, size = utf8.DecodeRuneInString(spelled); size < len(spelled) {
+		return 0, 0
+	}
+	return r, 1 + end + 1
 }
 
 // digits reads a number of so many digits; head is what stands before it.

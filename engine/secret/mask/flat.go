@@ -114,7 +114,7 @@ func (m *Masker) decomposed(r rune) string {
 		case r < utf8.RuneSelf:
 			b.WriteRune(r)
 		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
-		case m.beyond == nil || m.beyond[r]:
+		case m.beyond == nil || m.beyond[r] != 0:
 			b.WriteRune(r)
 		case !strings.HasSuffix(b.String(), foreign):
 			b.WriteString(foreign)
@@ -165,6 +165,9 @@ func beyond(text string, from int) int {
 
 // flattened looks for secrets in a text whose characters stand for others.
 func (s *search) flattened(text string, depth int) (name, form string) {
+	if name, form = s.inUnits(text); name != "" {
+		return name, form
+	}
 	if text = s.flat(text); text == "" {
 		return "", ""
 	}

@@ -2,11 +2,16 @@ package mask
 
 import (
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"strings"
 	"testing"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -83,4 +88,93 @@ func TestFlatLeavesOutForeignLetters(t *testing.T) {
 			t.Errorf("%q is not found", text)
 		}
 	}
+}
+
+// Promise 1 for values with letters beyond ASCII, in another case, in parts, and as programs escape them: nothing of a value is left.
+func TestLettersBeyondASCIIInPlace(t *testing.T) {
+	latin := func(format string) func(string) string { return escapedBeyond(format, 0xFF) }
+	swapped := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if up := unicode.ToUpper(r); up != r {
+				return up
+			}
+			return unicode.ToLower(r)
+		}, s)
+	}
+	for _, value := range []string{"pässwörd-日本語-1234abcd", "Müller-Straße-Größe-Äpfel", "пароль-Секрет-Ключ42", "Ναυτία-Θάλασσα77", "mot-de-passé-œuvre-Ÿ9"} {
+		m := masker(t, value)
+		for name, spell := range map[string]func(string) string{
+			"upper": strings.ToUpper, "lower": strings.ToLower, "swapped": swapped,
+			"capitals of German": func(s string) string { return strings.ToUpper(strings.ReplaceAll(s, "ß", "ss")) },
+			"JSON":               inASCII, "JSON, capitals": func(s string) string { return escapedBeyond(`\u%04X`, utf8.MaxRune)(s) },
+			"JSON twice": func(s string) string { return strings.ReplaceAll(inASCII(s), `\`, `\\`) },
+			"parts":      func(s string) string { return s[strings.IndexByte(s, '-')+1:] },
+			"NFD":        norm.NFD.String, "read as Latin-1": wide,
+		} {
+			got, f := m.Text("key=" + spell(value) + "; done")
+			if got = strings.TrimSuffix(strings.TrimPrefix(got, "key="), "; done"); got != "$KARYI{S0}" || f.Withhold != "" {
+				t.Errorf("%s of %s: %q %+v", name, value, got, f)
+			}
+		}
+		for name, spell := range map[string]func(string) string{
+			"JSON of capitals": func(s string) string { return inASCII(strings.ToUpper(s)) },
+			"Python":           func(s string) string { return escapedBeyond(`\u%04x`, utf8.MaxRune)(latin(`\x%02x`)(s)) },
+			"JavaScript":       func(s string) string { return escapedBeyond("%%u%04X", utf8.MaxRune)(latin("%%%02X")(s)) },
+			"XML":              escapedBeyond("&#%d;", utf8.MaxRune),
+			"XML in hex":       escapedBeyond("&#x%x;", utf8.MaxRune),
+			"a query":          url.QueryEscape,
+			"hex of UTF-16":    func(s string) string { return hex.EncodeToString([]byte(utf16BE(s))) },
+			"base64 of UTF-16": func(s string) string { return base64.StdEncoding.EncodeToString([]byte(utf16LE(s))) },
+			"JSON of UTF-16":   func(s string) string { b, _ := json.Marshal(wide(utf16LE(s))); return inASCII(string(b)) },
+			"UTF-16":           utf16LE, "UTF-16, high first": utf16BE,
+			"UTF-16 at an odd place": func(s string) string { return "\xff" + utf16LE(strings.ToUpper(s)) },
+			"base64 of capitals":     func(s string) string { return base64.StdEncoding.EncodeToString([]byte(strings.ToUpper(s))) },
+			"bytes apart": func(s string) string {
+				var apart []byte
+				for i := range len(s) {
+					apart = append(apart, s[i], ' ')
+				}
+				return string(apart)
+			},
+			"Latin-1 in capitals": func(s string) string { return narrow(strings.ToUpper(s)) },
+		} {
+			got, f := m.Text("key=" + spell(value) + "; done")
+			rest := strings.ReplaceAll(got, "$KARYI{S0}", "")
+			if !f.Any() || f.Withhold == "" && len(rest) > len("key=; done")+16 {
+				t.Errorf("%s of %s: %q %+v", name, value, got, f)
+			}
+		}
+	}
+	m := masker(t, "pässwörd-日本語-1234abcd")
+	for text, want := range map[string]string{
+		"1234abcd": "$KARYI{S0}", "234abcd.": "234abcd.", "word-日本語": "word-日本語",
+		`p&auml;ssw&ouml;rd-日本語-1234abcd`: "$KARYI{S0}", `{"p": "\"p\\u00e4ssw\\u00f6rd-\\u65e5\\u672c\\u8a9e-1234abcd\""}`: `{"p": "\"$KARYI{S0}\""}`,
+	} {
+		if got, f := m.Text(text); got != want || f.Withhold != "" {
+			t.Errorf("%q: %q %+v, want %q", text, got, f, want)
+		}
+	}
+}
+
+// escapedBeyond escapes the characters beyond ASCII up to one.
+func escapedBeyond(format string, most rune) func(string) string {
+	return func(s string) string {
+		var b strings.Builder
+		for _, r := range s {
+			if r < utf8.RuneSelf || r > most {
+				b.WriteRune(r)
+			} else {
+				fmt.Fprintf(&b, format, r)
+			}
+		}
+		return b.String()
+	}
+}
+
+func utf16LE(s string) string {
+	var b []byte
+	for _, u := range utf16.Encode([]rune(s)) {
+		b = binary.LittleEndian.AppendUint16(b, u)
+	}
+	return string(b)
 }

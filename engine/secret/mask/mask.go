@@ -29,7 +29,7 @@ type pattern struct {
 	name string
 	form string
 	text []byte
-	need int  // as many bytes in a row are a hit
+	need int  // as many characters in a row are a hit
 	sole bool // the text is short, so it is a hit only if no digit is beside it
 
 	value string // if it is plain
@@ -48,8 +48,9 @@ type Masker struct {
 	width    *[256]byte // bits that a byte adds to a piece: 8, or 0 for what is squeezed out
 	codes    *[256]byte
 	escape   *[256]byte
-	longest  int           // squeezed bytes that the longest hit needs
-	beyond   map[rune]bool // beyond ASCII, that secrets have; nil = any
+	longest  int              // squeezed bytes that the longest hit needs
+	beyond   map[rune]rune    // characters beyond ASCII that secrets have, in each case, and what each is looked up as; nil = any
+	units    *[1 << 10]uint64 // of UTF-16, that secrets may have; a bit for each
 }
 
 // filterBits is the length of an index of the filter, 256 KiB. A piece sets four bits of one
@@ -61,7 +62,10 @@ const (
 
 // New makes a masker. It refuses values that are too short to be found without false hits.
 func New(secrets []Secret) (*Masker, error) {
-	m := &Masker{places: map[uint64][]place{}, beyond: map[rune]bool{}, filter: new([filterWords]uint64), fold: fold(), width: width(), codes: codes(), escape: escapes()}
+	m := &Masker{places: map[uint64][]place{}, beyond: map[rune]rune{}, units: new([1 << 10]uint64), filter: new([filterWords]uint64), fold: fold(), width: width(), codes: codes(), escape: escapes()}
+	for _, s := range secrets {
+		m.know(s.Value)
+	}
 	known := map[string]bool{}
 	for _, s := range secrets {
 		if squeezed := squeeze(s.Value); len(squeezed) < MinValue {
@@ -71,7 +75,7 @@ func New(secrets []Secret) (*Masker, error) {
 			return nil, protocol.Errorf(protocol.KindInvalid, "the secret %s has fewer than %d different letters and digits; it would be found everywhere", s.Name, minDistinct)
 		}
 		for _, spell := range asItIs() {
-			m.add(s.Name, spelling{Plain, spell(s.Value), part(s.Value)}, known, pattern{value: s.Value, of: places(s.Value, spell)})
+			m.add(s.Name, spelling{Plain, spell(s.Value), partOf(s.Value, spell)}, known, pattern{value: s.Value, of: places(s.Value, spell)})
 		}
 		for _, sp := range spellings(s.Value) {
 			m.add(s.Name, sp, known, pattern{})
@@ -90,12 +94,7 @@ func distinct(value string) int {
 
 // add adds a spelling, whose pattern has its places already, and that backwards. known has the names and texts of the patterns.
 func (m *Masker) add(name string, sp spelling, known map[string]bool, p pattern) {
-	text := squeeze(sp.text)
-	for _, r := range sp.text {
-		if r >= utf8.RuneSelf {
-			m.beyond[r] = true
-		}
-	}
+	text := squeeze(m.lower(sp.text))
 	need, sole := sp.need, len(text) < sp.need
 	if sole {
 		if need = len(text); sp.form != inWords && !numeric(text) {
@@ -104,12 +103,16 @@ func (m *Masker) add(name string, sp spelling, known map[string]bool, p pattern)
 	}
 	p.name, p.form, p.text, p.need, p.sole = name, sp.form, text, need, sole
 	m.index(p, known)
+	if p.form == Plain {
+		p.text = squeeze(sp.text) // the bytes of a character may stand apart, which have no case
+		m.index(p, known)
+	}
 	if sp.form == inWords {
 		return // nobody dumps backwards, and these are many
 	}
-	back := slices.Clone(text)
+	back := []byte(sp.text)
 	slices.Reverse(back)
-	m.index(pattern{name: name, form: sp.form + " backwards", text: back, need: need, sole: sole}, known)
+	m.index(pattern{name: name, form: sp.form + " backwards", text: squeeze(m.lower(string(back))), need: need, sole: sole}, known)
 }
 
 func (m *Masker) index(p pattern, known map[string]bool) {
@@ -119,7 +122,11 @@ func (m *Masker) index(p pattern, known map[string]bool) {
 	}
 	known[id] = true
 	m.patterns = append(m.patterns, p)
-	m.longest = max(m.longest, p.need)
+	need := p.need
+	if beyond(string(p.text), 0) >= 0 {
+		need = min(need*utf8.UTFMax, len(p.text))
+	}
+	m.longest = max(m.longest, need)
 	w := uint64(0)
 	for i, c := range p.text {
 		if w = w<<8 | uint64(c); i < gram-1 {
@@ -195,8 +202,9 @@ func (h *hit) rank() int {
 
 // scan finds all hits. It looks at every byte of every output, and has no branch that depends
 // on whether a byte is squeezed out: where words end, such a branch is foreseen wrongly.
-func (m *Masker) scan(text string) []hit {
+func (m *Masker) scan(original string) []hit {
 	var found runs
+	text := m.lower(original)
 	w, bits, filter, table, width := uint64(0), 0, m.filter, m.fold, m.width
 	for i := 0; i < len(text); i++ {
 		c := text[i]
@@ -214,7 +222,7 @@ func (m *Masker) scan(text string) []hit {
 		}
 	}
 	m.close(&found)
-	return m.hits(text, found.done)
+	return m.hits(original, found.done)
 }
 
 // runs are the parts of patterns that stand in a text.
@@ -246,11 +254,21 @@ const maxOpen = 64
 // close ends the open runs.
 func (m *Masker) close(r *runs) {
 	for _, o := range r.open {
-		if o.length >= m.patterns[o.pattern].need {
+		if p := &m.patterns[o.pattern]; o.length >= p.need && characters(p.text[o.offset+1-o.length:o.offset+1]) >= p.need {
 			r.done = append(r.done, o)
 		}
 	}
 	r.open = nil
+}
+
+// characters counts those of a part of a pattern, which may be backwards.
+func characters(text []byte) (n int) {
+	for _, c := range text {
+		if utf8.RuneStart(c) {
+			n++
+		}
+	}
+	return n
 }
 
 // hits turns runs into places of the text.

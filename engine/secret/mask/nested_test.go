@@ -4,11 +4,14 @@ import (
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf16"
 )
 
@@ -83,6 +86,65 @@ func TestSpellingsOfSpellings(t *testing.T) {
 		}
 		if _, f := m.Text(strings.Map(rot13, base64.StdEncoding.EncodeToString([]byte(v)))); !f.Any() {
 			t.Errorf("%s: rot13 of base64 passes", v)
+		}
+	}
+}
+
+// Promise 2: what is compressed is found wherever it begins, in escapes as programs write them, in files and in archives.
+func TestCompressedWithin(t *testing.T) {
+	python := func(packed string) string { // as repr writes bytes
+		var b strings.Builder
+		for i := range len(packed) {
+			switch c := packed[i]; {
+			case strings.IndexByte("\\'\n\r\t", c) >= 0:
+				b.WriteString(strings.Trim(strconv.Quote(string(rune(c))), `"`))
+			case c < ' ' || c > '~':
+				fmt.Fprintf(&b, `\x%02x`, c)
+			default:
+				b.WriteByte(c)
+			}
+		}
+		return "b'" + strings.ReplaceAll(b.String(), `\\'`, `\'`) + "'"
+	}
+	quoted := func(s string) string { b, _ := json.Marshal(wide(s)); return string(b) }
+	for i := range 60 {
+		value := fmt.Sprintf("Zq7!kP2w%dX9-vR4tL/m8&%d\\Qs", i*7919, i*104729)
+		m := masker(t, value)
+		text := "key: " + value + "\n"
+		for name, packed := range map[string]string{"gzip": zipped(text), "zlib": deflated(text), "zip": inZip(text)} {
+			for within, whole := range map[string]string{
+				"repr": "The answer is " + python(packed) + ".", "JSON": inASCII(quoted(packed)), "shell": "printf $'" + each(packed, `\x%02x`) + "'",
+				"JSON of repr":  quoted("The answer is " + each(packed, `\x%02x`)),
+				"a line before": "log line\n" + packed, "a file of an archive": strings.Repeat("\x00", 100) + packed + strings.Repeat("\x00", 100), "base64": base64.StdEncoding.EncodeToString([]byte("log line\n" + packed)),
+				"itself": zipped("x\n" + packed), "two": zipped("hello, all is well") + packed, "assigned": "TOKEN=" + base64.StdEncoding.EncodeToString([]byte(packed)),
+			} {
+				if _, f := m.Text(whole); f.Withhold != "S0" {
+					t.Errorf("%s in %s passes: %q", name, within, whole)
+				}
+			}
+		}
+	}
+	raw, err := hex.DecodeString(bzipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, f := masker(t, token).Text("log line\n" + string(raw)); f.Form != "bzip2 of plain" {
+		t.Errorf("bzip2: %+v", f)
+	}
+}
+
+// Heads of what is compressed do not take longer than their share of time, however many a text has.
+func TestManyHeads(t *testing.T) {
+	m := masker(t, token)
+	member := zipped("short")
+	for _, head := range []string{"\x1f\x8b\x08", "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff\x05\xc0", "x\x9c\x05\xc0\x81\xff\xff\xff\xff\xff", "x\x9c\x4b\xff\xfe\xff\xff\xff\xff", "BZh91AY&SY", zipHead, member} {
+		text := strings.Repeat(head, 1<<20/len(head))
+		begun := used()
+		if _, f := m.Text(text); f.Any() {
+			t.Errorf("%q: %+v", head, f)
+		}
+		if took := used() - begun; took > time.Minute {
+			t.Errorf("%q: %v", head, took)
 		}
 	}
 }

@@ -28,7 +28,8 @@ func asNumbers(value string) (out []spelling) {
 			least        int
 		}{{"octal", in8, 22}, {"decimal", in10, 20}, {"base36", in36, gram}, {"base58", in58, gram}, {"base62", in62, gram}, {"base62", az62, gram}} {
 			digits := number(text, x.digits)
-			out = append(out, spelling{x.form, digits, max(part(digits), x.least)})
+			_, need := part(digits)
+			out = append(out, spelling{x.form, digits, max(need, x.least)})
 		}
 	}
 	return out

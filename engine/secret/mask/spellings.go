@@ -10,20 +10,51 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf16"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // spelling is a value in another form.
 type spelling struct {
 	form string
 	text string
-	need int // squeezed bytes in a row that are a hit; fewer digits or words are one only if they are all and no digit is beside them
+	need int // squeezed characters in a row that are a hit; fewer digits or words are one only if they are all and no digit is beside them
 }
 
-// part is how many characters in a row of a value are a hit: a third of it, so that words
-// within addresses are none, and eight at least.
-func part(value string) int { return max(gram, (len(squeeze(value))+2)/3) }
+// part is how many letters and digits in a row of a value are a hit: a third of it, so that words
+// within addresses are none, and eight at least. It is also how many bytes these are, at least.
+func part(value string) (letters, bytes int) {
+	squeezed := squeeze(value)
+	var ends []int
+	for at, size := 0, 0; at < len(squeezed); at += size {
+		_, size = utf8.DecodeRune(squeezed[at:])
+		ends = append(ends, at+size)
+	}
+	letters, bytes = min(max(gram, (len(ends)+2)/3), len(ends)), len(squeezed)
+	for i, from := letters-1, 0; i < len(ends); i++ {
+		bytes = min(bytes, ends[i]-from)
+		from = ends[i+1-letters]
+	}
+	return letters, bytes
+}
 
-// asItIs are the spellings that count as plain: of a value as it is, and as URLs, JSON, HTML and mail have it.
+// partOf is how many characters a part of a value has in a spelling, at least; it may share one with what is beside it.
+func partOf(value string, spell func(string) string) int {
+	need, _ := part(value)
+	if beyond(value, 0) < 0 {
+		return need
+	}
+	least := len(spell(value))
+	runes := []rune(string(squeeze(value)))
+	for i := need; i <= len(runes); i++ {
+		least = min(least, characters(squeeze(spell(string(runes[i-need:i])))))
+	}
+	return max(need, least-1)
+}
+
+// asItIs are the spellings that count as plain: of a value as it is, and as URLs, JSON, HTML and mail have it; with a byte for each
+// character that one byte holds, which is Latin-1 if all are such; in UTF-8 that was read as Latin-1; with accents as characters of their own.
 func asItIs() []func(value string) string {
 	return []func(string) string{
 		func(value string) string { return value },
@@ -32,15 +63,23 @@ func asItIs() []func(value string) string {
 		func(value string) string { quoted, _ := json.Marshal(value); return string(quoted) }, // of a string it never fails
 		html.EscapeString,
 		func(value string) string { return utf7(value, mailed) },
+		inASCII,
+		narrow,
+		func(value string) string { return narrow(strings.ToLower(value)) }, // bytes have no case
+		func(value string) string { return narrow(strings.ToUpper(value)) },
+		wide,
+		norm.NFC.String,
+		norm.NFD.String,
+		func(value string) string { return strings.ReplaceAll(value, "ß", "ss") }, // in capitals
 	}
 }
 
 // spellings are all others.
 func spellings(value string) []spelling {
-	n := part(value)
-	out := []spelling{{"rot13", strings.Map(rot13, value), n}}
+	letters, n := part(value)
+	out := []spelling{{"rot13", strings.Map(rot13, value), letters}}
 	if text := (&search{Masker: &Masker{fold: fold(), longest: len(value)}}).flat(value); text != "" {
-		out = append(out, spelling{inOtherCharacters, text, n}, spelling{"characters backwards", backwards(value), n}, spelling{inOtherCharacters, backwards(text), n})
+		out = append(out, spelling{inOtherCharacters, text, letters}, spelling{"characters backwards", backwards(value), letters}, spelling{inOtherCharacters, backwards(text), letters})
 	}
 	out = append(out,
 		spelling{"hex", hex.EncodeToString([]byte(value)), 2 * n},
@@ -53,18 +92,18 @@ func spellings(value string) []spelling {
 		spelling{"binary", each(value, "%b"), shortest(value, n, "%b")},
 		spelling{"decimal", each(value, "%d"), shortest(value, n, "%d")},
 		spelling{"decimal", each(value, "%03d"), 3 * n},
-		spelling{`\u`, units(value), 5 * n},
+		spelling{`\u`, units(value), 5 * letters},
 		spelling{`\u`, each(value, "u%x"), 3 * n},
 		spelling{`\x`, each(value, "x%02x"), 3 * n},
 		spelling{"0x", each(value, "0x%02x"), 4 * n},
 		spelling{"escapes of escapes", each(value, "25%02x"), 4 * n}, // %25 is a percent sign
 	)
-	out = append(out, spelling{"rot47", strings.Map(rot47, value), gram}, spelling{"atbash", strings.Map(atbash, value), n})
+	out = append(out, spelling{"rot47", strings.Map(rot47, value), gram}, spelling{"atbash", strings.Map(atbash, value), letters})
 	out = append(out, asNumbers(value)...)
 	for offset := range 3 {
 		out = append(out, spelling{"base64", shifted(value, offset, 6, base64.RawStdEncoding.EncodeToString), 8*n/6 - 1})
 		out = append(out, spelling{"rot13 of base64", strings.Map(rot13, shifted(value, offset, 6, base64.RawStdEncoding.EncodeToString)), 8*n/6 - 1})
-		out = append(out, spelling{"utf-7", shifted(utf16BE(value), offset, 6, base64.RawStdEncoding.EncodeToString), 16*n/6 - 1})
+		out = append(out, spelling{"utf-7", shifted(utf16BE(value), offset, 6, base64.RawStdEncoding.EncodeToString), 16*letters/6 - 1})
 	}
 	for offset := range 3 {
 		out = append(out, spelling{"uuencode", shifted(value, offset, 6, uu), gram})
