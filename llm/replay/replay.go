@@ -304,12 +304,19 @@ func Read(name string, r io.Reader) (*Answers, error) {
 func Lines(name string, r io.Reader, yield func(*Entry) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, MaxLine)
+	terms := false
 	for n := 1; lines.Scan(); n++ {
 		line := bytes.TrimSpace(lines.Bytes())
 		if len(line) == 0 {
 			continue
 		}
 		e, err := readLine(line)
+		if err == nil && e.Terms != nil {
+			if terms {
+				err = errors.New("terms stand twice; a cassette has those of one run")
+			}
+			terms = true
+		}
 		if err != nil {
 			return protocol.Errorf(protocol.KindInvalid, "%s:%d: this is no line of a cassette: %w", name, n, err)
 		}
@@ -335,6 +342,9 @@ func readLine(line []byte) (*Entry, error) {
 	}
 	if d.More() {
 		return nil, errors.New("more than one value")
+	}
+	if e.Terms != nil && (e.Agent != "" || e.Question != "") {
+		return nil, errors.New("terms and an answer; give each a line of its own")
 	}
 	if e.Terms != nil {
 		return e, e.Terms.check()

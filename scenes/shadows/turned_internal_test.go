@@ -87,7 +87,7 @@ func TestWhatTakesNothingIsNotLimited(t *testing.T) {
 	for _, c := range []struct {
 		bound   *llm.Bound
 		limited bool
-	}{{nil, false}, {&llm.Bound{Input: 1}, true}, {&llm.Bound{Input: 1, Script: true}, false}, {&llm.Bound{Input: 1, Saved: true}, false}} {
+	}{{nil, false}, {&llm.Bound{Input: 1}, true}, {&llm.Bound{Input: 1, Script: true}, false}, {&llm.Bound{Input: 1, Saved: true}, false}, {&llm.Bound{Input: 1, Recorded: true}, false}} {
 		if q := (&request{bound: c.bound}); (q.limited() != nil) != c.limited {
 			t.Errorf("%+v: limited by %+v", c.bound, q.limited())
 		}
