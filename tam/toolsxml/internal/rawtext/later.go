@@ -41,9 +41,10 @@ func (l *LaterCommands) Doubt(ended int) bool {
 
 func (l *LaterCommands) open(at int) (open bool, n int) {
 	if l.docs != nil {
+		at = max(at, l.read) // a line that ended a document may stand before what was read: what is open now counts
 		_, open = l.docs.Upto(at)
-		n = max(0, at-l.read)
-		l.read += n
+		n = at - l.read
+		l.read = at
 	}
 	return open, n
 }
