@@ -62,7 +62,7 @@ scene, 6 the run has ended, or the scene does not run.`,
   simd control runs/latest resume
   simd control runs/latest reload`,
 		Args: cobra.RangeArgs(1, 3),
-		RunE: untilSignal(func(ctx context.Context, args []string) error { return o.run(ctx, e, args) }),
+		RunE: cli.UntilSignal(func(ctx context.Context, args []string) error { return o.run(ctx, e, args) }),
 	}
 	f := c.Flags()
 	f.Int64Var(&o.Waves, "waves", 0, "step: waves")

@@ -69,7 +69,7 @@ Exit codes: 0 answered or listed, 1 refused, or nobody took the answer within --
   simd interact runs/latest --play --by player
   simd interact runs/latest --play --take-over mira --by anna`,
 		Args: cobra.RangeArgs(1, 2),
-		RunE: untilSignal(func(ctx context.Context, args []string) error { return o.run(ctx, e, args) }),
+		RunE: cli.UntilSignal(func(ctx context.Context, args []string) error { return o.run(ctx, e, args) }),
 	}
 	f := c.Flags()
 	f.StringVar(&o.value, "value", "", "the answer, `JSON`")

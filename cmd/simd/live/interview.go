@@ -40,7 +40,7 @@ Exit codes: 0 it has deliberated, 1 its deliberation failed, or there was no ans
 		Example: `  simd interview runs/latest mira "What do you want most?"
   simd interview runs/latest mira "Whom do you trust?" --wave 40 --json`,
 		Args: cobra.ExactArgs(3),
-		RunE: untilSignal(func(ctx context.Context, args []string) error { return o.run(ctx, e, args) }),
+		RunE: cli.UntilSignal(func(ctx context.Context, args []string) error { return o.run(ctx, e, args) }),
 	}
 	f := c.Flags()
 	f.Uint64Var(&o.Wave, "wave", 0, "ask the agent as it was at the end of this wave; 0 = the newest")

@@ -57,7 +57,7 @@ message says whether the run has taken them or they were taken back, 2 usage,
   simd order runs/latest --take-over mira --by anna
   simd order runs/latest orders.yaml`,
 		Args: cobra.RangeArgs(1, 2),
-		RunE: untilSignal(func(ctx context.Context, args []string) error { return o.run(ctx, e, args) }),
+		RunE: cli.UntilSignal(func(ctx context.Context, args []string) error { return o.run(ctx, e, args) }),
 	}
 	f := c.Flags()
 	f.StringArrayVar(&o.do, "do", nil, "a `CHANGE`; repeat it for several in one order")
