@@ -113,19 +113,26 @@ func TestRouteAroundABudget(t *testing.T) {
 	}
 }
 
-// A budget a day is that of all runs together.
-func TestBudgetOfADay(t *testing.T) {
+// ofADay is a server, and a file with an endpoint for it that has ten calls a day.
+func ofADay(t *testing.T) (m *mock.Server, file string) {
+	t.Helper()
 	m, err := mock.New(mock.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := httptest.NewServer(m)
-	defer at.Close()
-	file := filepath.Join(t.TempDir(), "providers.yaml")
+	t.Cleanup(at.Close)
+	file = filepath.Join(t.TempDir(), "providers.yaml")
 	text := "endpoints: {cloud: {preset: vllm, base_url: \"" + at.URL + "/v1\", budget: {calls: 10, window: day}}}"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return m, file
+}
+
+// A budget a day is that of all runs together.
+func TestBudgetOfADay(t *testing.T) {
+	m, file := ofADay(t)
 	for i, want := range []int64{0, 2} {
 		to, err := endpoint.Load(file, os.Getenv)
 		if err != nil {

@@ -192,17 +192,7 @@ func exportAll(t *testing.T, dir, to string) {
 
 // What a budget a day refused is recorded for a replay. A run that may ask asks again: now there may be room.
 func TestReplayOfADay(t *testing.T) {
-	m, err := mock.New(mock.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	at := httptest.NewServer(m)
-	defer at.Close()
-	file := filepath.Join(t.TempDir(), "providers.yaml")
-	text := "endpoints: {cloud: {preset: vllm, base_url: \"" + at.URL + "/v1\", budget: {calls: 10, window: day}}}"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	m, file := ofADay(t)
 	to, err := endpoint.Load(file, os.Getenv)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"sync"
+
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus/delivery"
@@ -50,6 +52,7 @@ func (v *verifier) service(e machines.Effect) error {
 // tellTasks tells the service of tasks what came from outside of it, as the history says:
 // answers, and how long tasks take.
 func (v *verifier) tellTasks(t *machines.Tasks, at protocol.Time) error {
+	unsaid := sync.OnceValue(v.unsaid) // it looks at every agent
 	for i := 0; ; i++ {
 		r, ok := v.peek(i)
 		if !ok || r.Actor != machines.ActorTasks {
@@ -65,7 +68,7 @@ func (v *verifier) tellTasks(t *machines.Tasks, at protocol.Time) error {
 		case *tooltask.Ended:
 			next, _ := v.peek(i + 1)
 			a := &tooltask.Answer{Output: x.Output, Artifacts: x.Artifacts, Latency: x.Latency, ErrorKind: x.ErrorKind, Error: x.Error, Carried: next.Kind != tooltask.FactUncharged}
-			t.Tell(x.ID, tooltask.Told{Answer: a, NoRoom: budget.RefusedTool(x.ErrorKind, x.Error) && v.unsaid()})
+			t.Tell(x.ID, tooltask.Told{Answer: a, NoRoom: budget.RefusedTool(x.ErrorKind, x.Error) && unsaid()})
 		}
 	}
 }
@@ -73,8 +76,9 @@ func (v *verifier) tellTasks(t *machines.Tasks, at protocol.Time) error {
 // unsaid reports whether calls may count in budgets that no fact says yet: of turns under way on the realtime clock; on the virtual
 // clock of those that have failed, and, where somebody outside opened the wave, of those that a kill cut off.
 func (v *verifier) unsaid() bool {
-	outside := v.isGiven(agenda.FactPaused) || v.isGiven(agenda.FactResumed) || v.isGiven(agenda.FactEnded) || v.isGiven(agenda.FactIntervened)
-	return v.made.Clock == agenda.Realtime || outside || v.state.Agenda.Failing()
+	return v.made.Clock == agenda.Realtime ||
+		v.isGiven(agenda.FactPaused) || v.isGiven(agenda.FactResumed) || v.isGiven(agenda.FactEnded) || v.isGiven(agenda.FactIntervened) ||
+		v.state.Agenda.Failing()
 }
 
 // decideService fails if the host's middleware panics, which is no code of the program.
