@@ -21,6 +21,7 @@
 // # What cannot be decided again
 //
 //   - Failures of actors and their consequences.
+//   - Whether a task that failed was carried out, which tool.task_uncharged alone says.
 //   - Decisions from outside: pauses, resumptions, orders, ends by request or by a budget. The changes of an order are decided again.
 //   - An end at a limit of time by a scene that has nothing else to do: an order for a later time may have waited, and no fact tells of it.
 //   - Decisions of the event channel with middleware of a host that is missing here ([Options].NoMiddleware).
