@@ -281,7 +281,7 @@ func (*content) Close() error { return nil }
 // the header.
 func newBody(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(b)) }
 
-// unmarked is a body without the mark of the byte order that some servers begin it with.
+// unmarked is a text without the mark of the byte order that some servers, and some editors, begin it with.
 func unmarked(body []byte) []byte { return bytes.TrimPrefix(body, []byte("\ufeff")) }
 
 // maxError is how much of an error's body is read.
