@@ -316,7 +316,7 @@ func TestCertificates(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "ca.pem"), ca, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]llm.Outcome{"": llm.OutcomeServerError, "ca.pem": llm.OutcomeOK} {
+	for file, want := range map[string]llm.Outcome{"": llm.OutcomeBadRequest, "ca.pem": llm.OutcomeOK} {
 		e, err := New("cloud", Definition{BaseURL: s.URL, CAFile: file}, dir, nothing)
 		if err != nil {
 			t.Fatal(err)
