@@ -12,6 +12,8 @@ import (
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/llmtest/served"
+	"tavernsim/llm/mock"
+	"tavernsim/llm/scripted"
 	"tavernsim/protocol"
 )
 
@@ -109,6 +111,27 @@ func TestTwoAnswers(t *testing.T) {
 		}
 		if a, err := r.Answer(10); err != nil || a.Text != `{"x":1}` || len(parts) > 1 && shown != a.Text || len(a.Calls) > 0 || a.Finish != protocol.FinishStop {
 			t.Errorf("%+v, shown as %q, %v", a, shown, err)
+		}
+	}
+}
+
+// A JSON answer comes from a server that obeys tool_choice and knows nothing of simd: alone, and beside tools.
+func TestDocuments(t *testing.T) {
+	m, err := scripted.Load("script.yaml", []byte("otherwise: { json: { mood: calm } }"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := mock.New(mock.Options{Model: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := served.At(t, server, endpoint.Definition{Preset: "anthropic"})
+	for _, stream := range []bool{false, true} {
+		for _, q := range []*protocol.ModelRequest{served.Ask("hi"), served.WithTools("hi")} {
+			q.JSON = true
+			if a, err := New(to, "m", stream).Complete(t.Context(), q, nil); err != nil || a.Text != `{"mood":"calm"}` || a.Finish != protocol.FinishStop || len(a.Calls) > 0 {
+				t.Errorf("%+v, %v", a, err)
+			}
 		}
 	}
 }

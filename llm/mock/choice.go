@@ -1,7 +1,6 @@
 package mock
 
 import (
-	"cmp"
 	"encoding/json"
 	"slices"
 	"strconv"
@@ -40,8 +39,7 @@ func obey(f wire.Form, q *wire.Question, said *protocol.ModelAnswer) {
 // that the tool's schema allows.
 func required(q *wire.Question, text string) protocol.Call {
 	id := q.Draw.Sub(useCall)
-	c := protocol.Call{ID: "call_" + strconv.FormatUint(id.Uint64(), 36), Tool: q.Wants.Name, Origin: protocol.OriginNative}
-	c.Tool = cmp.Or(c.Tool, q.Tools[0].Name)
+	c := protocol.Call{ID: "call_" + strconv.FormatUint(id.Uint64(), 36), Tool: q.Required(), Origin: protocol.OriginNative}
 	if json.Unmarshal([]byte(text), &c.Params) == nil && c.Params != nil {
 		return c
 	}

@@ -85,8 +85,8 @@ func TestStopTexts(t *testing.T) {
 func TestToolChoice(t *testing.T) {
 	const schema = `{"type":"object","$defs":{"k":{"enum":["a","b"]}},"properties":{"n":{"type":"integer","minimum":3},"k":{"$ref":"#/$defs/k"},"l":{"type":"array","items":{"type":"boolean"},"minItems":1},"o":{"type":"object","required":["s"],"properties":{"s":{"type":["string","null"]}}},"free":{"type":"string"}},"required":["n","k","l","o"]}`
 	const made = `{"k":"a","l":[false],"n":3,"o":{"s":""}}`
-	const two = `[{"type":"function","function":{"name":"add","parameters":` + schema + `}},{"type":"function","function":{"name":"look"}}]`
-	const twoBare = `[{"name":"add","input_schema":` + schema + `},{"name":"look","input_schema":{"type":"object"}}]`
+	const two = `[{"type":"function","function":{"name":"look"}},{"type":"function","function":{"name":"add","parameters":` + schema + `}}]`
+	const twoBare = `[{"name":"look","input_schema":{"type":"object"}},{"name":"add","input_schema":` + schema + `}]`
 	s := serve(t, Options{Model: script(t, `
 rules:
   - match: { prompt_contains: calls }

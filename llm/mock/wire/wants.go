@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"slices"
 
 	"tavernsim/internal/wirejson"
@@ -79,13 +80,16 @@ func (q *Question) check() error {
 	return nil
 }
 
+// Required is the tool that is called where a call has to be, and the script has none: the one that is named, or the last.
+// Who wants either a call or a document offers the document as the last tool.
+func (q *Question) Required() string {
+	return cmp.Or(q.Wants.Name, q.Tools[len(q.Tools)-1].Name)
+}
+
 // findSchema reads the body again for the parameters of the tool that has to be called: few requests require a call, and
 // only then the others need not keep what their tools look like.
 func (q *Question) findSchema(p Protocol, body []byte) error {
-	want := q.Wants.Name
-	if want == "" {
-		want = q.Tools[0].Name
-	}
+	want := q.Required()
 	var r reader
 	tool := func(member string) {
 		name, schema := "", []byte(nil)
