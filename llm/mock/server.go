@@ -19,6 +19,7 @@ import (
 
 	"tavernsim/llm"
 	"tavernsim/llm/mock/alarm"
+	"tavernsim/llm/mock/choice"
 	"tavernsim/llm/mock/wire"
 	"tavernsim/llm/scripted"
 	"tavernsim/protocol"
@@ -299,9 +300,7 @@ func (s *Server) ask(f wire.Form, q *wire.Question, chance protocol.Draw, a *wir
 		}
 		return 0, fail
 	}
-	if q.Wants != (wire.Wants{}) {
-		obey(f, q, &said)
-	}
+	choice.Obey(f, q, &said, q.Draw.Sub(useCall))
 	a.Say(&said)
 	a.Usage.CacheRead = min(s.cache.read(&q.ModelRequest), a.Usage.Input)
 	return said.Latency, nil

@@ -1,4 +1,7 @@
-package mock
+// Package choice makes of an answer what a server makes of it for a request that says which calls it wants (tool_choice).
+//
+// It is pure. docs/decisions/0199-the-mock-makes-the-call-that-has-to-be.md says why it makes calls.
+package choice
 
 import (
 	"encoding/json"
@@ -11,16 +14,16 @@ import (
 	"tavernsim/protocol"
 )
 
-// obey makes of what the script says what a server makes of it for a request that says which calls it wants. A model that
-// has to call says nothing else. A refusal stays.
-func obey(f wire.Form, q *wire.Question, said *protocol.ModelAnswer) {
+// Obey changes what the script says. A model that has to call says nothing else. A refusal stays. chance is what the id of a
+// made call is drawn from.
+func Obey(f wire.Form, q *wire.Question, said *protocol.ModelAnswer, chance protocol.Draw) {
 	w := &q.Wants
-	if said.Finish == protocol.FinishFiltered {
+	if *w == (wire.Wants{}) || said.Finish == protocol.FinishFiltered {
 		return
 	}
 	said.Calls = slices.DeleteFunc(said.Calls, func(c protocol.Call) bool { return w.None || w.Name != "" && c.Tool != w.Name })
 	if w.Some && len(said.Calls) == 0 {
-		said.Calls = []protocol.Call{required(q, said.Text)}
+		said.Calls = []protocol.Call{{ID: "call_" + strconv.FormatUint(chance.Uint64(), 36), Tool: q.Required(), Params: params(q.Schema, said.Text), Origin: protocol.OriginNative}}
 		said.Finish = protocol.FinishToolCalls
 	}
 	if w.Some {
@@ -35,21 +38,19 @@ func obey(f wire.Form, q *wire.Question, said *protocol.ModelAnswer) {
 	said.Usage.Output = scripted.OutputTokens(said)
 }
 
-// required is the call that has to be: its parameters are what the script says, if that is a JSON object, or else the least
-// that the tool's schema allows.
-func required(q *wire.Question, text string) protocol.Call {
-	id := q.Draw.Sub(useCall)
-	c := protocol.Call{ID: "call_" + strconv.FormatUint(id.Uint64(), 36), Tool: q.Required(), Origin: protocol.OriginNative}
-	if json.Unmarshal([]byte(text), &c.Params) == nil && c.Params != nil {
-		return c
+// params are those of a call that has to be: what the script says, if that is a JSON object, or else the least that the
+// tool's schema allows.
+func params(of []byte, text string) (p map[string]any) {
+	if json.Unmarshal([]byte(text), &p) == nil && p != nil {
+		return p
 	}
 	var schema any
-	_ = json.Unmarshal(q.Schema, &schema) // the request was JSON; what has no schema takes an empty object
-	m := least{root: schema, left: maxLeast}
-	if c.Params, _ = m.of(schema, 0).(map[string]any); c.Params == nil {
-		c.Params = map[string]any{}
+	_ = json.Unmarshal(of, &schema) // the request was JSON; what has no schema takes an empty object
+	l := least{root: schema, left: maxLeast}
+	if p, _ = l.of(schema, 0).(map[string]any); p == nil {
+		p = map[string]any{}
 	}
-	return c
+	return p
 }
 
 // Bounds of made parameters: a schema may refer to itself.
