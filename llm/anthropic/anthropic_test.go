@@ -104,7 +104,10 @@ func TestTwoAnswers(t *testing.T) {
 			var chunk llm.Chunk
 			if len(parts) == 1 {
 				err = r.Whole([]byte(part))
-			} else if chunk, err = r.Part(endpoint.Event{Data: []byte(part)}); err != nil {
+			} else {
+				chunk, err = r.Part(endpoint.Event{Data: []byte(part)})
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 			shown += chunk.Text
