@@ -285,7 +285,7 @@ func (q *Question) messages(r *reader) {
 			q.common(r, name)
 		case "cache_control", "container", "context_management", "inference_geo", "mcp_servers", "output_format", "service_tier", "speed", "top_k", "top_p":
 		default:
-			q.unknown = cmp.Or(q.unknown, name)
+			q.unknown = strings.Clone(name) // else each name is kept
 		}
 	})
 }
