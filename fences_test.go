@@ -180,7 +180,7 @@ func larger() map[string]int {
 		"engine/schedule":     1460,
 		"llm/models":          1510,
 		"persistence":         2160,
-		"protocol":            1605,
+		"protocol":            1606,
 		"scenes":              2855,
 		"scenes/machines":     3852,
 		"scenes/outside":      2169,

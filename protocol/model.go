@@ -147,6 +147,7 @@ type ModelAnswer struct {
 	Reasoning string // never parsed for calls
 	Calls     []Call // native tool calls
 	Finish    FinishReason
+	Stopped   string // the stop text before which Text ends; "" = none, or nobody says; no part of any fact
 	Usage     Usage
 	Latency   time.Duration // simulated on the virtual clock, measured otherwise
 	Origin    *ModelOrigin  // nil = a model inside the program answered

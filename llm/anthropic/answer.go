@@ -3,6 +3,7 @@ package anthropic
 import (
 	"cmp"
 	"io"
+	"slices"
 
 	"tavernsim/internal/wirejson"
 	"tavernsim/llm"
@@ -161,6 +162,7 @@ type calling struct {
 	id, name string
 	given    string // its input, if it came at once
 	parts    wirejson.Text
+	again    bool // another answer than the first, which nobody reads
 }
 
 // Whole implements endpoint.Reader.
@@ -224,8 +226,9 @@ func (r *reading) begin(index int, b *content) llm.Chunk {
 	if b.input != "{}" && b.input != "null" {
 		c.given = b.input
 	}
+	c.again = r.answers(&c) && slices.ContainsFunc(r.calls, func(c calling) bool { return r.answers(&c) })
 	r.calls = append(r.calls, c)
-	if c.given != "" && r.answers(&c) {
+	if c.given != "" && r.answers(&c) && !c.again {
 		r.text.Add(c.given)
 		return llm.Chunk{Text: c.given}
 	}
@@ -242,9 +245,11 @@ func (r *reading) more(index int, b *content) llm.Chunk {
 		}
 	}
 	if b.partialInput != "" && at >= 0 {
-		if c := &r.calls[at]; r.answers(c) {
+		switch c := &r.calls[at]; {
+		case c.again:
+		case r.answers(c):
 			chunk.Text = b.partialInput
-		} else {
+		default:
 			c.parts.Add(b.partialInput)
 		}
 	}

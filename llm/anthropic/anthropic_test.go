@@ -12,6 +12,9 @@ import (
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/llmtest/served"
+	"tavernsim/llm/mock"
+	"tavernsim/llm/scripted"
+	"tavernsim/protocol"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -72,6 +75,66 @@ func TestFieldsOfAnotherType(t *testing.T) {
 		a, err := r.Answer(10)
 		if err != nil || a.Text != "hello" || a.Reasoning != "" || a.Usage.Input <= 0 || !a.Usage.Estimated || strings.Contains(body, "tool_use") != (len(a.Calls) == 1) {
 			t.Errorf("%s: %+v %v", body, a, err)
+		}
+	}
+}
+
+// A model may give its answer twice where it may have several calls: the first one counts.
+func TestTwoAnswers(t *testing.T) {
+	to := served.At(t, http.NotFoundHandler(), endpoint.Definition{Preset: "anthropic"})
+	const name = `"name":"_answer_29848c"`
+	for _, parts := range [][]string{
+		{`{"type":"message","content":[{"type":"tool_use","id":"a",` + name + `,"input":{"x":1}},{"type":"tool_use","id":"b",` + name + `,"input":{"x":2}}],"stop_reason":"tool_use"}`},
+		{
+			`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a",` + name + `,"input":{}}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"x\":1}"}}`,
+			`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"b",` + name + `,"input":{}}}`,
+			`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"x\":2}"}}`,
+			`{"type":"message_delta","delta":{"stop_reason":"tool_use"}}`,
+		},
+	} {
+		q := served.WithTools("hi")
+		q.JSON = true
+		_, r, err := (&messages{to: to, model: "m"}).Ask(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown := ""
+		for _, part := range parts {
+			var chunk llm.Chunk
+			if len(parts) == 1 {
+				err = r.Whole([]byte(part))
+			} else {
+				chunk, err = r.Part(endpoint.Event{Data: []byte(part)})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			shown += chunk.Text
+		}
+		if a, err := r.Answer(10); err != nil || a.Text != `{"x":1}` || len(parts) > 1 && shown != a.Text || len(a.Calls) > 0 || a.Finish != protocol.FinishStop {
+			t.Errorf("%+v, shown as %q, %v", a, shown, err)
+		}
+	}
+}
+
+// A JSON answer comes from a server that obeys tool_choice and knows nothing of simd: alone, and beside tools.
+func TestDocuments(t *testing.T) {
+	m, err := scripted.Load("script.yaml", []byte("otherwise: { json: { mood: calm } }"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := mock.New(mock.Options{Model: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := served.At(t, server, endpoint.Definition{Preset: "anthropic"})
+	for _, stream := range []bool{false, true} {
+		for _, q := range []*protocol.ModelRequest{served.Ask("hi"), served.WithTools("hi")} {
+			q.JSON = true
+			if a, err := New(to, "m", stream).Complete(t.Context(), q, nil); err != nil || a.Text != `{"mood":"calm"}` || a.Finish != protocol.FinishStop || len(a.Calls) > 0 {
+				t.Errorf("%+v, %v", a, err)
+			}
 		}
 	}
 }

@@ -367,7 +367,7 @@ func choose(q *protocol.ModelRequest, o *protocol.ModelOptions, names *toolcall.
 	case named(o.ToolChoice):
 		c.kind, c.name = "tool", names.Wire(o.ToolChoice)
 	case last == answerTool && (o.ToolChoice == "none" || len(q.Tools) == 1):
-		c.kind, c.name = "tool", names.Wire(answerTool)
+		c.kind, c.name, c.parallel = "tool", names.Wire(answerTool), false // one answer
 	case o.ToolChoice == "required", last == answerTool:
 		c.kind = "any"
 	case o.ToolChoice == "none":

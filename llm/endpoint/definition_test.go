@@ -181,7 +181,7 @@ func TestKeyTravels(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	home, _ := os.UserHomeDir()
 	dir := t.TempDir()
-	for file, text := range map[string]string{filepath.Join(dir, "keys"): "from-file\n", filepath.Join(home, "keys"): "from-home\r\nsecond"} {
+	for file, text := range map[string]string{filepath.Join(dir, "keys"): "from-file\n", filepath.Join(home, "keys"): "from-home\r\nsecond", filepath.Join(dir, "marked"): "\ufeff\r\n from-marked\r\n"} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -196,6 +196,7 @@ func TestKeyTravels(t *testing.T) {
 		"relative file":  {Definition{Preset: "openai", KeyFile: "keys", KeyEnv: "MINE"}, "Authorization", "Bearer from-file"},
 		"absolute file":  {Definition{Preset: "openai", KeyFile: filepath.Join(dir, "keys")}, "Authorization", "Bearer from-file"},
 		"home":           {Definition{Preset: "openai", KeyFile: "~/keys"}, "Authorization", "Bearer from-home"},
+		"marked file":    {Definition{Preset: "openai", KeyFile: "marked"}, "Authorization", "Bearer from-marked"}, // with the mark of the byte order
 		"header":         {Definition{Preset: "azure"}, "Api-Key", "azure"},
 		"no key there":   {Definition{Preset: "openrouter"}, "Authorization", ""},
 		"none wanted":    {Definition{Preset: "openai", Auth: "none"}, "Authorization", ""},
@@ -225,16 +226,20 @@ func TestKeyTravels(t *testing.T) {
 // A key that cannot be is refused without being shown; a file is not read for ever.
 func TestKeyRefused(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "large"), []byte(strings.Repeat("k", 1<<20)), 0o600); err != nil {
-		t.Fatal(err)
+	for file, text := range map[string]string{"large": strings.Repeat("k", 1<<20), "utf16": "\xff\xfeh\x00u\x00s\x00h\x00", "only a mark": "\ufeff\n"} {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for name, c := range map[string]struct {
 		d    Definition
 		env  string
 		want string
 	}{
-		"header-breaking":    {Definition{KeyEnv: "K"}, "sk-hush\r\nX: y", "no header can hold"},
+		"header-breaking":    {Definition{KeyEnv: "K"}, "sk-hush\r\nX: y", "the key of the variable K (key_env) has characters that no header can hold"},
 		"not ASCII":          {Definition{KeyEnv: "K"}, "sk-hush-\u00e9", "no header can hold"},
+		"in UTF-16":          {Definition{KeyFile: "utf16"}, "", "the key of key_file utf16 has characters that no header can hold; want ASCII"},
+		"a mark alone":       {Definition{KeyFile: "only a mark"}, "", "key_file only a mark is empty"},
 		"not set":            {Definition{KeyEnv: "K"}, "", "the variable K (key_env) is not set"},
 		"blank":              {Definition{KeyEnv: "K"}, " \n", "the variable K (key_env) is not set"},
 		"no file":            {Definition{KeyFile: "none"}, "", "key_file"},
@@ -311,7 +316,7 @@ func TestCertificates(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "ca.pem"), ca, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for file, want := range map[string]llm.Outcome{"": llm.OutcomeServerError, "ca.pem": llm.OutcomeOK} {
+	for file, want := range map[string]llm.Outcome{"": llm.OutcomeBadRequest, "ca.pem": llm.OutcomeOK} {
 		e, err := New("cloud", Definition{BaseURL: s.URL, CAFile: file}, dir, nothing)
 		if err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -281,7 +282,7 @@ func (*content) Close() error { return nil }
 // the header.
 func newBody(b []byte) io.ReadCloser { return io.NopCloser(bytes.NewReader(b)) }
 
-// unmarked is a body without the mark of the byte order that some servers begin it with.
+// unmarked is a text without the mark of the byte order that some servers, and some editors, begin it with.
 func unmarked(body []byte) []byte { return bytes.TrimPrefix(body, []byte("\ufeff")) }
 
 // maxError is how much of an error's body is read.
@@ -399,13 +400,16 @@ func (w *watch) failed(err error) error {
 	if stopped := llm.Stopped(w.parent, w.endpoint.Name); stopped != nil {
 		return stopped
 	}
-	f := w.failure(err)
+	why, final := foreign.Secure(err)
+	f := w.failure(err, why, final)
 	dial, ok := errors.AsType[*net.OpError](err)
-	f.Unsent = ok && dial.Op == "dial"
+	f.Unsent = why != "" || ok && dial.Op == "dial"
 	return f
 }
 
-func (w *watch) failure(err error) *llm.Failure {
+// failure makes the failure of an error. why says it in other words, if there are better ones; final is one that asking again
+// does not help.
+func (w *watch) failure(err error, why string, final bool) *llm.Failure {
 	e := w.endpoint
 	var timeout net.Error
 	switch {
@@ -414,19 +418,19 @@ func (w *watch) failure(err error) *llm.Failure {
 	case errors.Is(w.Cause(), late{}):
 		return e.failure(llm.OutcomeTimeout, "no answer in time", nil)
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return e.failure(llm.OutcomeTimeout, "no connection in time: "+err.Error(), err)
+		return e.failure(llm.OutcomeTimeout, cmp.Or(why, "no connection in time: "+err.Error()), err)
 	case errors.Is(w.Cause(), closed{}):
 		return e.failure(llm.OutcomeClosed, "the provider was closed", nil)
 	case e.closed.Load():
 		return e.failure(llm.OutcomeClosed, "the endpoint was closed", nil)
 	}
-	if other, ok := errors.AsType[*direct.Foreign](err); ok && other.Known() {
-		return e.failure(llm.OutcomeBadRequest, other.Error(), err)
+	other, _ := errors.AsType[*direct.Foreign](err)
+	switched, _ := errors.AsType[*noswitch.Switched](err)
+	o := llm.OutcomeServerError
+	if final || switched != nil || other.Known() {
+		o = llm.OutcomeBadRequest
 	}
-	if no, ok := errors.AsType[*noswitch.Switched](err); ok {
-		return e.failure(llm.OutcomeBadRequest, no.Error(), err)
-	}
-	return e.failure(llm.OutcomeServerError, err.Error(), err)
+	return e.failure(o, cmp.Or(why, err.Error()), err)
 }
 
 // failure makes the error of a request. The cause is not kept if its text would have to

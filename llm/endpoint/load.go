@@ -189,11 +189,11 @@ func readKey(name string, given, d Definition, dir string, getenv func(string) s
 		if err != nil {
 			return "", protocol.Errorf(protocol.KindInvalid, "endpoint %s: key_file: %w", name, err)
 		}
-		key, _, _ := strings.Cut(strings.TrimSpace(string(data)), "\n")
+		key, _, _ := strings.Cut(strings.TrimSpace(string(unmarked(data))), "\n")
 		if key = strings.TrimSpace(key); key == "" {
 			return "", protocol.Errorf(protocol.KindInvalid, "endpoint %s: key_file %s is empty; want the key in its first line", name, d.KeyFile)
 		}
-		return key, checkKey(name, key)
+		return key, checkKey(name, "key_file "+d.KeyFile, key)
 	}
 	if d.KeyEnv == "" || d.Auth == "none" {
 		return "", nil
@@ -202,7 +202,7 @@ func readKey(name string, given, d Definition, dir string, getenv func(string) s
 	if key == "" && given.KeyEnv != "" {
 		return "", protocol.Errorf(protocol.KindInvalid, "endpoint %s: the variable %s (key_env) is not set", name, d.KeyEnv)
 	}
-	return key, checkKey(name, key)
+	return key, checkKey(name, "the variable "+d.KeyEnv+" (key_env)", key)
 }
 
 const maxKeyFile = 64 << 10
@@ -232,10 +232,10 @@ func readStart(file string, most int64) ([]byte, error) {
 
 func unprintable(r rune) bool { return r < ' ' || r > '~' }
 
-// checkKey refuses what no header can hold, without showing it.
-func checkKey(name, key string) error {
+// checkKey refuses what no header can hold, without showing it. from says where the key stands.
+func checkKey(name, from, key string) error {
 	if strings.ContainsFunc(key, unprintable) {
-		return protocol.Errorf(protocol.KindInvalid, "endpoint %s: the key has characters that no header can hold", name)
+		return protocol.Errorf(protocol.KindInvalid, "endpoint %s: the key of %s has characters that no header can hold; want ASCII", name, from)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -122,9 +123,7 @@ func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure 
 	case !ok:
 		p.Message = strings.TrimSpace(string(body))
 	}
-	if wait := retryAfter(h, time.Now()); wait > 0 {
-		p.RetryIn = wait
-	}
+	p.RetryIn = cmp.Or(retryAfter(h, time.Now()), p.RetryIn)
 	if to, err := url.Parse(h.Get("Location")); status/100 == 3 && err == nil && to.Path+to.Host != "" {
 		to.User, to.RawQuery, to.Fragment = nil, "", "" // the query may repeat ours, with a key in it
 		p.Message = "redirects are not followed; base_url has to be an address of the server that answers. This one redirects to " + to.String()
@@ -134,6 +133,7 @@ func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure 
 		f.Outcome = llm.OutcomeRateLimited
 	}
 	f.Status = status
+	f.Message += foreign.Plainly(p.Message)
 	if status == http.StatusNotFound && p.Code == "" && !versioned(e.base.Path) {
 		f.Message += "; base_url names no version, as https://api.example.com/v1 does"
 	}

@@ -130,7 +130,7 @@ func TestBadBodies(t *testing.T) {
 		{"chat/completions", `{"model":"m","messages":[{"role":"king","content":"x"}]}`, "want a role"},
 		{"chat/completions", `{"model":"m","messages":[{"role":"user","content":7}]}`, "want a text"},
 		{"chat/completions", `{"model":"m","max_tokens":-1}`, "want a whole number from 1"},
-		{"chat/completions", `{"model":"m","n":2}`, "want a whole number from 1 to 1"},
+		{"chat/completions", `{"model":"m","n":2}`, "this server gives one choice: want 1"},
 		{"chat/completions", `{"model":"m","temperature":1e999}`, "want a smaller number"},
 		{"chat/completions", `{"model":"m","stream":1}`, "want true or false"},
 		{"chat/completions", "{\"model\":\"\xff\"}", "want UTF-8"},

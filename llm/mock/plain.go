@@ -262,6 +262,9 @@ func (x *talk) headSize() (int, error) {
 			return 0, err
 		}
 		start, _ := x.in.Peek(x.in.Buffered())
+		if start[0] < 'A' || start[0] > 'Z' { // of no method: it speaks TLS, or no HTTP
+			return 0, nil
+		}
 		if end := bytes.Index(start, []byte("\r\n\r\n")); end >= 0 {
 			return end + 4, nil
 		}

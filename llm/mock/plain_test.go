@@ -71,6 +71,7 @@ func TestPlainIsAsNetHTTP(t *testing.T) {
 		"no question in it":     {2, post("chat/completions", "", "{") + chat},
 		"no host":               {1, strings.Replace(chat, "Host: x\r\n", "", 1)},
 		"no HTTP":               {2, chat + "x\r\n\r\n"},
+		"TLS":                   {1, "\x16\x03\x01\x00\x05\x01\n"}, // who says https here hears at once that it is wrong
 		"cut in the header":     {-2, chat + "POST /v1/cha"},
 		"cut in the body":       {-2, chat + chat[:len(chat)-1]},
 		"nothing":               {-1, ""},

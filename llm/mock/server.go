@@ -19,6 +19,7 @@ import (
 
 	"tavernsim/llm"
 	"tavernsim/llm/mock/alarm"
+	"tavernsim/llm/mock/choice"
 	"tavernsim/llm/mock/wire"
 	"tavernsim/llm/scripted"
 	"tavernsim/protocol"
@@ -276,14 +277,17 @@ const (
 	useContent = iota + 1
 	useID
 	useTry // what differs from one time of a question to the next: fault and latency
+	useCall
 )
 
 // ask lets the script answer, or counts the texts that are to become vectors. The
 // script's own latency is what it returns.
 func (s *Server) ask(f wire.Form, q *wire.Question, chance protocol.Draw, a *wire.Answer) (time.Duration, *llm.Failure) {
 	if f == wire.Vectors {
-		for _, text := range q.Inputs {
-			a.Usage.Input += scripted.EstimateTokens(text)
+		if a.Usage.Input = q.IDs; q.IDs == 0 {
+			for _, text := range q.Inputs {
+				a.Usage.Input += scripted.EstimateTokens(text)
+			}
 		}
 		return 0, nil
 	}
@@ -296,6 +300,7 @@ func (s *Server) ask(f wire.Form, q *wire.Question, chance protocol.Draw, a *wir
 		}
 		return 0, fail
 	}
+	choice.Obey(f, q, &said, q.Draw.Sub(useCall))
 	a.Say(&said)
 	a.Usage.CacheRead = min(s.cache.read(&q.ModelRequest), a.Usage.Input)
 	return said.Latency, nil

@@ -43,6 +43,16 @@ func usage(e *env, out *protocol.ModelAnswer) protocol.Usage {
 	return u
 }
 
+// OutputTokens counts the tokens of an answer, as [Model] counts those of its own.
+func OutputTokens(a *protocol.ModelAnswer) int64 {
+	n := EstimateTokens(a.Text) + EstimateTokens(a.Reasoning)
+	for i := range a.Calls {
+		c := &a.Calls[i]
+		n += tokensPerCall + EstimateTokens(c.Tool) + valueTokens(c.Params)
+	}
+	return n
+}
+
 // valueTokens counts a parameter: its text, or 1.
 func valueTokens(v any) int64 {
 	switch x := v.(type) {
@@ -64,13 +74,17 @@ func valueTokens(v any) int64 {
 	return 1
 }
 
-// cut ends the text at the first stop sequence and at the token limit. A text
-// that was cut for its length has no calls after it.
+// cut ends the text at the stop text that is complete first, and at the token limit. A text that was cut has no calls
+// after it.
 func cut(out *protocol.ModelAnswer, req *protocol.ModelRequest) {
+	text, first := out.Text, len(out.Text)+1
 	for _, stop := range req.Stop {
-		if i := strings.Index(out.Text, stop); i >= 0 && stop != "" {
-			out.Text = out.Text[:i]
+		if i := strings.Index(text, stop); i >= 0 && stop != "" && i+len(stop) < first {
+			out.Text, out.Stopped, first = text[:i], stop, i+len(stop)
 		}
+	}
+	if out.Stopped != "" && out.Calls != nil {
+		out.Finish, out.Calls = protocol.FinishStop, nil
 	}
 	limit := int64(req.MaxTokens)
 	if req.Cap > 0 && (limit <= 0 || limit > int64(req.Cap)) {
@@ -79,7 +93,7 @@ func cut(out *protocol.ModelAnswer, req *protocol.ModelRequest) {
 	if limit <= 0 || int64(len(out.Text)) <= limit || EstimateTokens(out.Text) <= limit { // a token has a byte at least
 		return
 	}
-	out.Finish, out.Calls = protocol.FinishLength, nil
+	out.Finish, out.Stopped, out.Calls = protocol.FinishLength, "", nil
 	low, high := 0, len(out.Text) // the longest prefix within the limit
 	for low < high {
 		mid := (low + high + 1) / 2

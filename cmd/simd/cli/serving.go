@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -54,9 +55,12 @@ func ReadKey(file string) (string, error) {
 	if err != nil {
 		return "", protocol.Errorf(protocol.KindNotFound, "key: %w", err)
 	}
-	key := string(bytes.TrimSpace(text))
-	if key == "" {
+	key := string(bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff")))) // a mark that some editors begin a file with
+	switch {
+	case key == "":
 		return "", protocol.Errorf(protocol.KindInvalid, "key: %s is empty; want the key alone", file)
+	case strings.ContainsFunc(key, func(r rune) bool { return r < ' ' || r > '~' }):
+		return "", protocol.Errorf(protocol.KindInvalid, "key: %s has characters that no header can hold; want the key alone, in ASCII", file)
 	}
 	return key, nil
 }

@@ -14,8 +14,8 @@ type Foreign struct {
 	Start string // of the answer, 4 bytes
 }
 
-// Known reports whether the answer is of a protocol that is known: asking again does not help.
-func (f *Foreign) Known() bool { return f.speaks() != "" }
+// Known reports whether there is such an answer, of a protocol that is known: asking again does not help.
+func (f *Foreign) Known() bool { return f != nil && f.speaks() != "" }
 
 // speaks says what the server speaks, and what to do; "" = nobody knows.
 func (f *Foreign) speaks() string {

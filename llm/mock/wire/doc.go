@@ -3,6 +3,6 @@
 // message or as vectors, whole or as the events of a stream.
 //
 // It is pure: equal inputs give equal bytes. It ignores unknown
-// members. A fault names its place; no body makes it panic or keep more
+// members, but for those of the messages protocol, which refuses them. A fault names its place; no body makes it panic or keep more
 // than a few times its length.
 package wire

@@ -13,14 +13,14 @@ func (a *Answer) message(p *Page, begins bool) {
 	p.Add(`{"id":"msg_`, a.ID, `","type":"message","role":"assistant","model":`)
 	p.text(a.Model)
 	p.Add(`,"content":`)
-	stop := "null"
 	if begins {
-		p.Add("[]")
+		p.Add(`[],"stop_reason":null,"stop_sequence":null`)
 	} else {
 		a.blocks(p)
-		stop = stopReason(a)
+		p.Add(",")
+		a.stop(p)
 	}
-	if p.Add(`,"stop_reason":`, stop, `,"stop_sequence":null`); !a.Uncounted {
+	if !a.Uncounted {
 		p.Add(`,"usage":{"input_tokens":`)
 		p.number(a.Usage.Input - a.Usage.CacheRead)
 		p.Add(`,"cache_creation_input_tokens":0,"cache_read_input_tokens":`)
@@ -72,6 +72,19 @@ func (a *Answer) blocks(p *Page) {
 
 func toolUse(id string) string { return "toolu_" + strings.TrimPrefix(id, "call_") }
 
+// stop writes why the model stopped.
+func (a *Answer) stop(p *Page) {
+	reason := stopReason(a)
+	p.Add(`"stop_reason":`, reason, `,"stop_sequence":`)
+	if reason == stopSequence {
+		p.text(a.Stopped)
+		return
+	}
+	p.Add("null")
+}
+
+const stopSequence = `"stop_sequence"`
+
 func stopReason(a *Answer) string {
 	switch {
 	case a.Refusal != "" || a.Finish == protocol.FinishFiltered:
@@ -80,6 +93,8 @@ func stopReason(a *Answer) string {
 		return `"max_tokens"`
 	case a.Finish == protocol.FinishToolCalls:
 		return `"tool_use"`
+	case a.Finish == protocol.FinishStop && a.Stopped != "":
+		return stopSequence
 	case a.Finish == protocol.FinishStop:
 		return `"end_turn"`
 	}
@@ -119,7 +134,9 @@ func (a *Answer) messagesStream(p *Page) {
 		a.streamed(block)
 	}
 	event("message_delta", 0, func() {
-		if p.Add(`,"delta":{"stop_reason":`, stopReason(a), `,"stop_sequence":null}`); !a.Uncounted {
+		p.Add(`,"delta":{`)
+		a.stop(p)
+		if p.Add("}"); !a.Uncounted {
 			p.Add(`,"usage":{"output_tokens":`)
 			p.number(a.Usage.Output)
 			p.Add("}")

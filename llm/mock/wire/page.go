@@ -18,6 +18,7 @@ type Answer struct {
 	Text, Reasoning, Refusal string
 	Calls                    []Call
 	Finish                   protocol.FinishReason // "" = null
+	Stopped                  string                // the stop text that ended the text; "" = none
 	Usage                    protocol.Usage
 	Null                     bool // no content instead of an empty one
 	Empty                    bool // no choice, block or vector
@@ -29,7 +30,7 @@ type Call struct{ ID, Name, Args string }
 
 // Say takes over what a provider answered.
 func (a *Answer) Say(said *protocol.ModelAnswer) {
-	a.Text, a.Reasoning, a.Finish, a.Usage = said.Text, said.Reasoning, said.Finish, said.Usage
+	a.Text, a.Reasoning, a.Finish, a.Stopped, a.Usage = said.Text, said.Reasoning, said.Finish, said.Stopped, said.Usage
 	var room [256]byte
 	a.Calls = slices.Grow(a.Calls, len(said.Calls))
 	for _, c := range said.Calls {

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -104,9 +105,14 @@ func (r *reader) float() float64 {
 type Question struct {
 	protocol.ModelRequest
 	Stream  bool
-	Counted bool     // the stream ends with usage
+	Counted bool // the stream ends with usage
+	Wants   Wants
+	Schema  []byte   // JSON, of the parameters of the tool that has to be called; nil = it has none, or none has to be
 	system  string   // of the messages protocol
-	Inputs  []string // of embeddings
+	thinks  bool     // of the messages protocol: thinking is enabled
+	unknown string   // a member that the messages protocol does not have; "" = there is none
+	Inputs  []string // of embeddings; token ids are words
+	IDs     int64    // of the tokens in Inputs; 0 = they are texts
 	Dims    int
 	Base64  bool
 }
@@ -133,6 +139,8 @@ func Decode(p Protocol, body []byte) (Question, error) {
 		return q, protocol.Errorf(protocol.KindInvalid, "the body is not what was expected: %w%s", err, r.where())
 	}
 	switch {
+	case q.unknown != "":
+		return q, protocol.Errorf(protocol.KindInvalid, "%.64s: Extra inputs are not permitted", q.unknown)
 	case q.Model == "":
 		return q, protocol.Errorf(protocol.KindInvalid, `the body has no "model"`)
 	case p == Embeddings && len(q.Inputs) == 0:
@@ -141,6 +149,16 @@ func Decode(p Protocol, body []byte) (Question, error) {
 		return q, protocol.Errorf(protocol.KindInvalid, `the body has no "messages"`)
 	case p == Messages && q.MaxTokens == 0:
 		return q, protocol.Errorf(protocol.KindInvalid, `the body has no "max_tokens"`)
+	}
+	if q.Wants != (Wants{}) {
+		if err := q.check(); err != nil {
+			return q, err
+		}
+	}
+	if q.Wants.Some {
+		if err := q.findSchema(p, body); err != nil {
+			return q, err
+		}
 	}
 	if q.system != "" {
 		q.Messages = slices.Insert(q.Messages, 0, protocol.ModelMessage{Role: protocol.RoleSystem, Text: q.system})
@@ -182,8 +200,14 @@ func (q *Question) chat(r *reader) {
 			r.member("type", func() { q.JSON = r.Text() != "text" })
 		case "stream_options":
 			r.member("include_usage", func() { q.Counted = r.yes() })
+		case "tool_choice":
+			q.Wants.chatChoice(r)
+		case "parallel_tool_calls":
+			q.Wants.Single = !r.yes()
 		case "n":
-			r.whole(1, 1)
+			if string(r.Raw()) != "1" {
+				r.Fail("this server gives one choice: want 1, which ends")
+			}
 		default:
 			q.common(r, name)
 		}
@@ -251,8 +275,17 @@ func (q *Question) messages(r *reader) {
 			r.list(func() { q.tool(r) })
 		case "metadata":
 			r.member("user_id", func() { q.Agent = r.Text() })
-		default:
+		case "tool_choice":
+			q.Wants.messagesChoice(r)
+		case "thinking":
+			r.member("type", func() { q.thinks = r.Text() != "disabled" })
+		case "output_config":
+			r.member("format", func() { q.JSON = true })
+		case "model", "stream", "max_tokens", "temperature", "stop_sequences":
 			q.common(r, name)
+		case "cache_control", "container", "context_management", "inference_geo", "mcp_servers", "output_format", "service_tier", "speed", "top_k", "top_p":
+		default:
+			q.unknown = strings.Clone(name) // else each name is kept
 		}
 	})
 }
@@ -386,7 +419,7 @@ func (q *Question) embeddings(r *reader) {
 	r.object(func(name string) {
 		switch name {
 		case "input":
-			q.Inputs = texts(r)
+			q.inputs(r)
 		case "dimensions":
 			q.Dims = r.whole(1, maxDimensions)
 		case "encoding_format":
@@ -401,6 +434,46 @@ func (q *Question) embeddings(r *reader) {
 			q.common(r, name)
 		}
 	})
+}
+
+// inputs reads a text, a list of texts, the token ids of one text, or a list of these. A text of token ids has them as words.
+func (q *Question) inputs(r *reader) {
+	if !r.Is('[') {
+		q.Inputs = []string{r.Text()}
+		return
+	}
+	var one []byte
+	worded := false
+	r.list(func() {
+		switch {
+		case len(q.Inputs) >= maxInputs:
+			r.Fail("want at most 2048 texts")
+		case r.Is('"'):
+			worded = true
+			q.Inputs = append(q.Inputs, r.Text())
+		case r.Is('['):
+			var ids []byte
+			r.list(func() { ids = q.id(r, ids) })
+			if ids == nil {
+				r.Fail("want token ids in each list, not none")
+			}
+			q.Inputs = append(q.Inputs, string(ids))
+		default:
+			one = q.id(r, one)
+		}
+	})
+	if (worded || len(q.Inputs) > 0 && one != nil) && q.IDs > 0 {
+		r.Fail("want texts, lists of token ids, or the token ids of one text, and not both")
+	}
+	if one != nil {
+		q.Inputs = []string{string(one)}
+	}
+}
+
+// id reads a token id and adds it to others.
+func (q *Question) id(r *reader, to []byte) []byte {
+	q.IDs++
+	return append(strconv.AppendInt(to, int64(r.whole(0, math.MaxInt32)), 10), ' ')
 }
 
 // texts reads a text or a list of texts.

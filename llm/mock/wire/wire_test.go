@@ -43,10 +43,11 @@ func TestDecode(t *testing.T) {
 			Question{ModelRequest: protocol.ModelRequest{Model: "m", Agent: "m", MaxTokens: 9, Messages: []protocol.ModelMessage{{Role: "tool", Text: "blue", CallID: "t1", Images: []protocol.Image{letter}}, {Role: "user", Images: []protocol.Image{letter}}}}}},
 		{Embeddings, `{"model":"m","input":["a","b"],"dimensions":8,"encoding_format":"base64"}`,
 			Question{ModelRequest: protocol.ModelRequest{Model: "m", Agent: "m"}, Inputs: []string{"a", "b"}, Dims: 8, Base64: true}},
+		{Embeddings, `{"model":"m","input":[[1,20],[3]]}`, Question{ModelRequest: protocol.ModelRequest{Model: "m", Agent: "m"}, Inputs: []string{"1 20 ", "3 "}, IDs: 3, Dims: defaultDimensions}},
 		{Embeddings, `{"input":"a","model":"m"}`, Question{ModelRequest: protocol.ModelRequest{Model: "m", Agent: "m"}, Inputs: []string{"a"}, Dims: defaultDimensions}},
 	} {
 		got, err := Decode(c.p, []byte(c.body))
-		if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(Question{}), cmp.AllowUnexported(protocol.Draw{})); err != nil || diff != "" {
+		if diff := cmp.Diff(c.want, got, cmp.AllowUnexported(Question{}, Wants{}), cmp.AllowUnexported(protocol.Draw{})); err != nil || diff != "" {
 			t.Errorf("%s: %v\n%s", c.body, err, diff)
 		}
 	}
@@ -60,7 +61,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}{
 		{Chat, `"temperature":"warm"`, "want a number"},
 		{Chat, `"temperature":1e999`, "want a smaller number"},
-		{Chat, `"n":1.5`, "want a whole number from 1 to 1"},
+		{Chat, `"n":1.5`, "this server gives one choice: want 1"},
 		{Chat, `"max_tokens":"9"`, "want a whole number from 1 to"},
 		{Chat, `"tools":[null]`, "null"},
 		{Chat, `"messages":[null]`, "null"},
