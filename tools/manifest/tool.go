@@ -348,8 +348,14 @@ func (c *checker) latency() {
 
 // Latency is the scene time that a call takes; measured = as long as it took.
 func (t *Tool) Latency() (fixed time.Duration, measured bool) {
-	fixed, _ = time.ParseDuration(t.Execution.Latency) // it was checked
-	return fixed, t.Execution.Latency == Measured
+	switch text := t.Execution.Latency; text {
+	case "": // most tools; no duration would be an error, which is an object for each call
+	case Measured:
+		measured = true
+	default:
+		fixed, _ = time.ParseDuration(text) // it was checked
+	}
+	return fixed, measured
 }
 
 // need checks one permission that the tool asks for.
