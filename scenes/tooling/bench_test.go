@@ -3,6 +3,7 @@ package tooling_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -24,7 +25,7 @@ import (
 // parameters by the library of JSON Schema. The scenes with and without calls take turns. x-checks is the median of what a
 // call takes more, as a multiple of the direct call; cpu-x-checks is the same of the time of the
 // processor, which other programs change less; sleeps/call counts threads that gave the
-// processor away.
+// processor away, objects/call what a call makes.
 func BenchmarkFunctionTool(b *testing.B) {
 	const calls, turns = 30, 100
 	params := map[string]any{"town": "Rome", "days": int64(3), "exact": true}
@@ -91,7 +92,7 @@ simulation: {stop: {ticks: TICKS}}
 		b.Fatal(err)
 	}
 	library := c.MustCompile("parameters")
-	var wall, cpu, each, sleeps []float64
+	var wall, cpu, each, sleeps, objects []float64
 	for b.Loop() {
 		without := play(0)
 		made = 0
@@ -110,25 +111,28 @@ simulation: {stop: {ticks: TICKS}}
 		direct := now().minus(begun)
 		wall, cpu = append(wall, call[0]/direct[0]), append(cpu, call[1]/direct[1])
 		each, sleeps = append(each, call[1]/float64(n)), append(sleeps, call[2]/float64(n))
+		objects = append(objects, call[3]/float64(n))
 	}
-	for unit, list := range map[string][]float64{"x-checks": wall, "cpu-x-checks": cpu, "cpu-ns/call": each, "sleeps/call": sleeps} {
+	for unit, list := range map[string][]float64{"x-checks": wall, "cpu-x-checks": cpu, "cpu-ns/call": each, "sleeps/call": sleeps, "objects/call": objects} {
 		slices.Sort(list)
 		b.ReportMetric(list[len(list)/2], unit)
 	}
 }
 
-// cost is wall time and time of the processor in nanoseconds, and how often a thread slept.
-type cost [3]float64
+// cost is wall time and time of the processor in nanoseconds, how often a thread slept, and how many objects were made.
+type cost [4]float64
 
 func now() cost {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return cost{}
 	}
-	return cost{float64(time.Now().UnixNano()), float64(u.Utime.Nano() + u.Stime.Nano()), float64(u.Nvcsw)}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return cost{float64(time.Now().UnixNano()), float64(u.Utime.Nano() + u.Stime.Nano()), float64(u.Nvcsw), float64(m.Mallocs)}
 }
 
-func (c cost) minus(o cost) cost { return cost{c[0] - o[0], c[1] - o[1], c[2] - o[2]} }
+func (c cost) minus(o cost) cost { return cost{c[0] - o[0], c[1] - o[1], c[2] - o[2], c[3] - o[3]} }
 
 // BenchmarkRenderInventory renders twenty tools as functions and as a manual.
 func BenchmarkRenderInventory(b *testing.B) {
