@@ -1,6 +1,6 @@
 // Package schema checks values against compiled JSON Schemas. It bounds the cost of a check,
-// which the library does not, describes where and how a value breaks a schema, and fills
-// in defaults.
+// which the library does not, checks values against simple schemas without it, describes where
+// and how a value breaks a schema, and fills in defaults.
 package schema
 
 import (
