@@ -32,7 +32,7 @@ func New(compiled *jsonschema.Schema) (s *Schema, steps []string, problem string
 	if at, problem := all.problem(); at != nil {
 		return nil, place(compiled.Location, at), problem
 	}
-	s.simple = simpleOf(compiled, others())
+	s.simple = simpleOf(compiled)
 	return s, nil, ""
 }
 

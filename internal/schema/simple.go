@@ -29,22 +29,23 @@ func keywords() []string {
 	}
 }
 
-// others are the fields of a schema that restrict it otherwise, also those that a newer library
-// has.
-func others() (fields []int) {
-	known := keywords()
-	for f := range reflect.TypeFor[jsonschema.Schema]().Fields() {
-		if f.IsExported() && !slices.Contains(known, f.Name) {
-			fields = append(fields, f.Index[0])
+// known reports whether a schema has these keywords alone, and none that a newer library adds.
+func known(s *jsonschema.Schema) bool {
+	v := reflect.ValueOf(s).Elem()
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() {
+			continue
+		}
+		if f := v.Type().Field(i); f.IsExported() && !slices.Contains(keywords(), f.Name) {
+			return false
 		}
 	}
-	return fields
+	return true
 }
 
 // simpleOf is a schema as a simple one; nil = it has other keywords.
-func simpleOf(s *jsonschema.Schema, others []int) *simple {
-	v := reflect.ValueOf(s).Elem()
-	if slices.ContainsFunc(others, func(i int) bool { return !v.Field(i).IsZero() }) {
+func simpleOf(s *jsonschema.Schema) *simple {
+	if !known(s) {
 		return nil
 	}
 	p := &simple{low: math.MinInt64, high: math.MaxInt64, Schema: s}
@@ -69,13 +70,13 @@ func simpleOf(s *jsonschema.Schema, others []int) *simple {
 		if of == nil {
 			return nil
 		}
-		if p.items = simpleOf(of, others); p.items == nil {
+		if p.items = simpleOf(of); p.items == nil {
 			return nil
 		}
 	}
 	p.properties = make(map[string]*simple, len(s.Properties))
 	for name, of := range s.Properties {
-		member := simpleOf(of, others)
+		member := simpleOf(of)
 		if member == nil {
 			return nil
 		}
