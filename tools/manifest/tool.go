@@ -348,14 +348,10 @@ func (c *checker) latency() {
 
 // Latency is the scene time that a call takes; measured = as long as it took.
 func (t *Tool) Latency() (fixed time.Duration, measured bool) {
-	switch text := t.Execution.Latency; text {
-	case "": // most tools; no duration would be an error, which is an object for each call
-	case Measured:
-		measured = true
-	default:
-		fixed, _ = time.ParseDuration(text) // it was checked
+	if t.Execution.Latency != "" { // else it would be an error, and that an object for each call
+		fixed, _ = time.ParseDuration(t.Execution.Latency) // it was checked
 	}
-	return fixed, measured
+	return fixed, t.Execution.Latency == Measured
 }
 
 // need checks one permission that the tool asks for.
