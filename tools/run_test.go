@@ -411,3 +411,23 @@ func TestOutputsAreNotTooDeep(t *testing.T) {
 		}
 	}
 }
+
+// asked is a context that is asked for the one of a call.
+type asked struct {
+	context.Context
+	limit *time.Duration
+}
+
+func (x asked) Within(d time.Duration) (context.Context, context.CancelFunc) {
+	*x.limit = d
+	return context.WithTimeout(x.Context, d)
+}
+
+// The context of a call in a scene makes the one that has the time of the call.
+func TestRunAsksForTheContextOfACall(t *testing.T) {
+	c, limit := called(manifest.Free), time.Duration(0)
+	r := Run(asked{t.Context(), &limit}, Func(func(context.Context, *Call) Result { return Output("done") }), c, Options{Timeout: time.Second})
+	if r.Status != OK || limit != time.Second {
+		t.Errorf("%v, asked for %s", r, limit)
+	}
+}

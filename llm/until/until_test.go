@@ -196,3 +196,44 @@ func TestWaitersAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// A context within another one ends as one of context.WithTimeout does.
+func TestWithin(t *testing.T) {
+	why := errors.New("why")
+	for name, c := range map[string]struct {
+		end   func(parent *until.Context, stop context.CancelFunc)
+		after time.Duration
+		err   error
+		cause error
+	}{
+		"time":      {func(*until.Context, context.CancelFunc) {}, time.Second, context.DeadlineExceeded, context.DeadlineExceeded},
+		"stopped":   {func(_ *until.Context, stop context.CancelFunc) { stop() }, 0, context.Canceled, context.Canceled},
+		"its owner": {func(parent *until.Context, _ context.CancelFunc) { parent.End(why) }, 0, context.Canceled, why},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				parent := begin(context.WithValue(t.Context(), key{}, 7), why)
+				defer parent.End(nil)
+				x, stop := parent.Within(time.Second)
+				defer stop()
+				begun := time.Now()
+				if end, ok := x.Deadline(); !ok || end != begun.Add(time.Second) || x.Value(key{}) != 7 || x.Err() != nil {
+					t.Errorf("deadline %s, value %v, %v", end.Sub(begun), x.Value(key{}), x.Err())
+				}
+				c.end(parent, stop)
+				<-x.Done()
+				if took := time.Since(begun); took != c.after || x.Err() != c.err {
+					t.Errorf("after %s: %v", took, x.Err())
+				}
+				if own, ok := x.(*until.Context); !ok || own.Cause() != c.cause {
+					t.Errorf("cause %v", own.Cause())
+				}
+				if later, stop := parent.Within(time.Hour); (later.Err() != nil) != (parent.Err() != nil) {
+					t.Errorf("a later one: %v, its parent: %v", later.Err(), parent.Err())
+				} else {
+					stop()
+				}
+			})
+		})
+	}
+}

@@ -3,12 +3,14 @@ package tooling_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/persistence"
@@ -20,10 +22,10 @@ import (
 
 // BenchmarkFunctionTool is a call of a function of the program in a scene, with all its
 // steps, facts and its log of effects in memory, beside a direct call and one check of the same
-// parameters. The scenes with and without calls take turns. x-checks is the median of what a
+// parameters by the library of JSON Schema. The scenes with and without calls take turns. x-checks is the median of what a
 // call takes more, as a multiple of the direct call; cpu-x-checks is the same of the time of the
 // processor, which other programs change less; sleeps/call counts threads that gave the
-// processor away.
+// processor away, objects/call what a call makes.
 func BenchmarkFunctionTool(b *testing.B) {
 	const calls, turns = 30, 100
 	params := map[string]any{"town": "Rome", "days": int64(3), "exact": true}
@@ -85,7 +87,12 @@ simulation: {stop: {ticks: TICKS}}
 		b.Fatal(err)
 	}
 	tool, _ := p.Tool("post")
-	var wall, cpu, each, sleeps []float64
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("parameters", tool.Definition.Parameters); err != nil {
+		b.Fatal(err)
+	}
+	library := c.MustCompile("parameters")
+	var wall, cpu, each, sleeps, objects []float64
 	for b.Loop() {
 		without := play(0)
 		made = 0
@@ -96,7 +103,7 @@ simulation: {stop: {ticks: TICKS}}
 		begun := now()
 		n := made
 		for range n {
-			if err := tool.Check(params); err != nil {
+			if err := library.Validate(params); err != nil {
 				b.Fatal(err)
 			}
 			post(b.Context(), nil)
@@ -104,25 +111,28 @@ simulation: {stop: {ticks: TICKS}}
 		direct := now().minus(begun)
 		wall, cpu = append(wall, call[0]/direct[0]), append(cpu, call[1]/direct[1])
 		each, sleeps = append(each, call[1]/float64(n)), append(sleeps, call[2]/float64(n))
+		objects = append(objects, call[3]/float64(n))
 	}
-	for unit, list := range map[string][]float64{"x-checks": wall, "cpu-x-checks": cpu, "cpu-ns/call": each, "sleeps/call": sleeps} {
+	for unit, list := range map[string][]float64{"x-checks": wall, "cpu-x-checks": cpu, "cpu-ns/call": each, "sleeps/call": sleeps, "objects/call": objects} {
 		slices.Sort(list)
 		b.ReportMetric(list[len(list)/2], unit)
 	}
 }
 
-// cost is wall time and time of the processor in nanoseconds, and how often a thread slept.
-type cost [3]float64
+// cost is wall time and time of the processor in nanoseconds, how often a thread slept, and how many objects were made.
+type cost [4]float64
 
 func now() cost {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		return cost{}
 	}
-	return cost{float64(time.Now().UnixNano()), float64(u.Utime.Nano() + u.Stime.Nano()), float64(u.Nvcsw)}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return cost{float64(time.Now().UnixNano()), float64(u.Utime.Nano() + u.Stime.Nano()), float64(u.Nvcsw), float64(m.Mallocs)}
 }
 
-func (c cost) minus(o cost) cost { return cost{c[0] - o[0], c[1] - o[1], c[2] - o[2]} }
+func (c cost) minus(o cost) cost { return cost{c[0] - o[0], c[1] - o[1], c[2] - o[2], c[3] - o[3]} }
 
 // BenchmarkRenderInventory renders twenty tools as functions and as a manual.
 func BenchmarkRenderInventory(b *testing.B) {

@@ -348,7 +348,9 @@ func (c *checker) latency() {
 
 // Latency is the scene time that a call takes; measured = as long as it took.
 func (t *Tool) Latency() (fixed time.Duration, measured bool) {
-	fixed, _ = time.ParseDuration(t.Execution.Latency) // it was checked
+	if t.Execution.Latency != "" { // else it would be an error, and that an object for each call
+		fixed, _ = time.ParseDuration(t.Execution.Latency) // it was checked
+	}
 	return fixed, t.Execution.Latency == Measured
 }
 

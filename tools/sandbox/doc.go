@@ -8,7 +8,7 @@
 // children, forwards TERM, and dies with the engine.
 //
 // The owner makes a [Box] by [New]. It holds no process, except one worker that waits for
-// the next call after a call with [Command.More]; [Box.Rest] ends it. The main
+// the next call after a call with [Command.More], or beside it; [Box.Rest] ends it. The main
 // function of the owner's program calls [Reexec] before anything else, and then cores.None.
 //
 // # Promises

@@ -127,7 +127,7 @@ type Command struct {
 	Files  []File
 	Limits Limits
 	// More says that calls like this one will follow: a worker is started ahead for the next
-	// one. It has nothing of any call, and ends after 30 s, by [Box.Rest], or with the engine.
+	// one, beside this call if it follows another at once. It has nothing of any call, and ends after 30 s, by [Box.Rest], or with the engine.
 	More bool
 	// Keep bounds the files that the program leaves in Work and that become Result.Files; the
 	// zero value keeps none.
@@ -181,8 +181,9 @@ type Box struct {
 	mu    sync.Mutex // guards the following field; held while a probe runs
 	tried map[Profile]found
 
-	spareMu sync.Mutex
+	spareMu sync.Mutex // guards the following fields
 	spare   spare
+	ended   time.Time // of the last call that said Command.More
 }
 
 // found is what was tried for a profile.

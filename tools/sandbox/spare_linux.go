@@ -19,6 +19,25 @@ type spare struct {
 	old     *time.Timer   // ends it
 }
 
+// toStart is about what a worker needs to start on a machine that others use, too.
+const toStart = 30 * time.Millisecond
+
+// atOnce reports whether a call with Command.More begins so soon after another one that a worker
+// which was started between them may not be ready. The worker for the call after it starts beside
+// it. Other calls start it at their end, where it takes no processor from the program.
+func (b *Box) atOnce(began time.Time) bool {
+	b.spareMu.Lock()
+	defer b.spareMu.Unlock()
+	return began.Sub(b.ended) < toStart
+}
+
+// moreEnded notes the end of a call with Command.More.
+func (b *Box) moreEnded() {
+	b.spareMu.Lock()
+	defer b.spareMu.Unlock()
+	b.ended = time.Now()
+}
+
 // keepSpare starts a worker for the next call, unless there is one.
 func (b *Box) keepSpare(o outer) {
 	if !o.plain() {

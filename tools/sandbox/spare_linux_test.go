@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -76,5 +77,24 @@ func TestAhead(t *testing.T) {
 	b.Rest()
 	if b.Rest(); !gone(fourth.cmd.Process.Pid) {
 		t.Error("a worker is left")
+	}
+}
+
+// A call that follows another one at once has the next worker started beside it, another call at
+// its end.
+func TestAheadOfCallsThatFollowAtOnce(t *testing.T) {
+	b := box(t)
+	t.Cleanup(b.Rest)
+	for _, atOnce := range []bool{false, true} {
+		b.Rest()
+		b.ended = time.Now().Add(-time.Hour)
+		if atOnce {
+			b.ended = time.Now().Add(time.Hour) // however long it takes to start
+		}
+		beside := false
+		run(t, b, Command{Argv: shell("true"), More: true, Started: func(int) { beside = b.spare.started != nil }})
+		if beside != atOnce || b.spare.started == nil || time.Since(b.ended) > 5*time.Minute {
+			t.Errorf("at once: %t, beside it: %t, after it: %t, ended %s", atOnce, beside, b.spare.started != nil, b.ended)
+		}
 	}
 }

@@ -105,6 +105,9 @@ func (b *Box) start(ctx context.Context, o outer, c Command, more []bind) (Resul
 	if err := p.give(&j, c.Stdin); err != nil {
 		return Result{}, err
 	}
+	if c.More && b.atOnce(began) {
+		b.keepSpare(o)
+	}
 	if c.Started != nil {
 		c.Started(p.cmd.Process.Pid)
 	}
@@ -113,6 +116,7 @@ func (b *Box) start(ctx context.Context, o outer, c Command, more []bind) (Resul
 	err := p.conclude(&r, &c)
 	if c.More {
 		b.keepSpare(o)
+		b.moreEnded()
 	}
 	return r, err
 }
