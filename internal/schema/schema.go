@@ -1,6 +1,6 @@
 // Package schema checks values against compiled JSON Schemas. It bounds the cost of a check,
-// which the library does not, checks values against simple schemas without it, describes where
-// and how a value breaks a schema, and fills in defaults.
+// which the library does not, describes where and how a value breaks a schema, and fills
+// in defaults.
 package schema
 
 import (
@@ -21,18 +21,16 @@ const MaxDefaults = 10_000
 type Schema struct {
 	compiled *jsonschema.Schema
 	root     *branch
-	simple   *simple // nil = it has other keywords
 }
 
 // New refuses a schema that no value could be checked against; steps lead to what is wrong
 // in it, and problem says what.
 func New(compiled *jsonschema.Schema) (s *Schema, steps []string, problem string) {
 	all := branches{}
-	s = &Schema{compiled: compiled, root: all.of(compiled)}
+	s = &Schema{compiled, all.of(compiled)}
 	if at, problem := all.problem(); at != nil {
 		return nil, place(compiled.Location, at), problem
 	}
-	s.simple = simpleOf(compiled)
 	return s, nil, ""
 }
 
@@ -52,9 +50,6 @@ func (s *Schema) Check(v any) []Violation {
 func (s *Schema) validate(v any) (detail *jsonschema.ValidationError, tooMuch []Violation) {
 	if left := steps(maxSteps); !left.take(s.root, v) {
 		return nil, []Violation{{Message: fmt.Sprintf("checking it against the schema takes more than %d steps: alternatives multiply with its depth", maxSteps)}}
-	}
-	if s.simple != nil && s.simple.fits(v) {
-		return nil, nil
 	}
 	detail, _ = errors.AsType[*jsonschema.ValidationError](s.compiled.Validate(v))
 	return detail, nil

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/persistence"
@@ -22,7 +21,7 @@ import (
 
 // BenchmarkFunctionTool is a call of a function of the program in a scene, with all its
 // steps, facts and its log of effects in memory, beside a direct call and one check of the same
-// parameters by the library of JSON Schema. The scenes with and without calls take turns. x-checks is the median of what a
+// parameters. The scenes with and without calls take turns. x-checks is the median of what a
 // call takes more, as a multiple of the direct call; cpu-x-checks is the same of the time of the
 // processor, which other programs change less; sleeps/call counts threads that gave the
 // processor away, objects/call what a call makes.
@@ -87,11 +86,6 @@ simulation: {stop: {ticks: TICKS}}
 		b.Fatal(err)
 	}
 	tool, _ := p.Tool("post")
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("parameters", tool.Definition.Parameters); err != nil {
-		b.Fatal(err)
-	}
-	library := c.MustCompile("parameters")
 	var wall, cpu, each, sleeps, objects []float64
 	for b.Loop() {
 		without := play(0)
@@ -103,7 +97,7 @@ simulation: {stop: {ticks: TICKS}}
 		begun := now()
 		n := made
 		for range n {
-			if err := library.Validate(params); err != nil {
+			if err := tool.Check(params); err != nil {
 				b.Fatal(err)
 			}
 			post(b.Context(), nil)
