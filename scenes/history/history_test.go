@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -439,6 +440,29 @@ func TestModelsWithoutCutRequests(t *testing.T) {
 	}
 	if by, err := history.UseByAgent(list); err != nil || by["a"].Failed != 1 {
 		t.Errorf("%+v, %v", by["a"], err)
+	}
+}
+
+// Answers that were cut at max_tokens are counted, by model and by agent; a failure is none.
+func TestModelsCountCutAnswers(t *testing.T) {
+	var list facts
+	for i, finish := range []protocol.FinishReason{protocol.FinishLength, protocol.FinishStop, protocol.FinishLength, protocol.FinishToolCalls} {
+		f := &agentfact.ModelAnswered{Model: "m", Finish: finish, Origin: &effect.Origin{Endpoint: "far"}}
+		if i == 2 {
+			f.Error = "away"
+		}
+		list = append(list, protocol.Record{Actor: "a", Kind: f.FactKind(), Data: f.AppendMsg(nil)})
+	}
+	models, err := history.Models(list, 0)
+	if err != nil || len(models) != 1 || models[0].Answers != 3 || models[0].Length != 1 {
+		t.Errorf("%+v, %v", models, err)
+	}
+	if by, err := history.UseByAgent(list); err != nil || by["a"].Length != 1 {
+		t.Errorf("%+v, %v", by["a"], err)
+	}
+	text, err := json.Marshal(models[0])
+	if err != nil || !strings.Contains(string(text), `"cut":1,`) {
+		t.Errorf("%s, %v", text, err)
 	}
 }
 
