@@ -78,3 +78,13 @@ func TestFinishOfAnAnswer(t *testing.T) {
 		}
 	}
 }
+
+// Who asks what was paid learns how much of what budgets count is not certain.
+func TestUnansweredRequestsAreShown(t *testing.T) {
+	s := &rundir.Summary{SceneSummary: &rundir.SceneSummary{Model: rundir.ModelCounts{Lost: rundir.Spent{Tokens: 3000, Nano: 20_000_000}}}}
+	var b strings.Builder
+	want := "    unanswered............: up to 3000 tokens, $0.02 for requests that failed or were cut off\n      budgets count them; the provider may have charged less\n"
+	if err := Run(&b, s, true); err != nil || !strings.Contains(b.String(), want) {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
