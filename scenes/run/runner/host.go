@@ -219,9 +219,7 @@ func (r *Runner) resume(given Options) (defs []*project.Scene, opt Options, err 
 	if opt.place, err = opt.placeOf(dir, m); err != nil {
 		return nil, opt, protocol.Errorf(protocol.KindNotFound, "project: %w", err)
 	}
-	if reason != "" && len(opt.Endpoints) == 0 {
-		opt.Endpoints = nil // nobody asks any more
-	} else if len(m.Endpoints) > 0 && len(opt.Endpoints) == 0 && opt.OnMiss != MissFail {
+	if reason == "" && len(m.Endpoints) > 0 && len(opt.Endpoints) == 0 && opt.OnMiss != MissFail {
 		return nil, opt, protocol.Errorf(protocol.KindNotFound, "run %s: its models may ask %s, and there is no file of endpoints; name one with --providers", dir, strings.Join(m.Endpoints, ", "))
 	}
 	if opt.answers, err = m.RecordedAnswers(dir); err != nil {

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 
@@ -10,7 +11,6 @@ import (
 	"tavernsim/engine/prompt"
 	"tavernsim/engine/secret"
 	"tavernsim/llm"
-	"tavernsim/llm/models"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/protocol/bound"
@@ -110,8 +110,8 @@ func (s *Scene) askedOf(hashes map[string]string, named string, origin *effect.O
 	if chosen := llm.ServedOf(origin.Served); chosen != nil {
 		named = chosen.Model
 	}
-	if named == "" {
-		named = cmp.Or(s.run.Manifest.Model, models.NameOf(s.def.Definition.Simulation.Model))
+	if file := s.def.Definition.Simulation.Model; named == "" {
+		named = cmp.Or(s.run.Manifest.Model, strings.TrimSuffix(path.Base(file), path.Ext(file)))
 	}
 	if slices.Contains(equal, named) {
 		return named
