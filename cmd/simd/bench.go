@@ -45,7 +45,7 @@ func newBenchDeliberation(e *cli.Env) *cobra.Command {
 	var o benchOptions
 	c := &cobra.Command{
 		Use:   "deliberation",
-		Short: "Agents with a real workflow, the scripted model and a real journal",
+		Short: "Agents with a real workflow, a scripted model and a real journal",
 		Long: `Run agents that perceive, render a prompt, ask the scripted model, change their
 private state and the world and publish events, with every fact in the journal,
 and measure the cost of one deliberation and, in the same run, the cost of its

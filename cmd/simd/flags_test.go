@@ -47,7 +47,7 @@ func TestBadValuesOfFlags(t *testing.T) {
 	}
 }
 
-// No line of a help is wider than a terminal, and none of its words is lost.
+// No line of a help is wider than a terminal, no word is alone in one, and none is lost.
 func TestHelpIsNarrow(t *testing.T) {
 	for _, c := range commands(newRoot(&cli.Env{})) {
 		said := &strings.Builder{}
@@ -55,7 +55,12 @@ func TestHelpIsNarrow(t *testing.T) {
 		if err := c.Help(); err != nil {
 			t.Fatal(err)
 		}
+		before := ""
 		for line := range strings.Lines(said.String()) {
+			if strings.Count(strings.TrimSpace(line), " ") == 0 && utf8.RuneCountInString(before) > 70 && strings.TrimSpace(line) != "" && !strings.HasPrefix(strings.TrimSpace(line), "-") {
+				t.Errorf("%s: a word alone in a line: %s%s", c.CommandPath(), before, line)
+			}
+			before = line
 			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
 				t.Errorf("%s: %d columns: %s", c.CommandPath(), n, line)
 			}
@@ -76,7 +81,9 @@ func TestHelpIsNarrow(t *testing.T) {
 		"Usage:\n  x\n": "Usage:\n  x\n",
 		strings.Repeat("word ", 20) + "\nand more\n\nnext\n":          strings.TrimRight(strings.Repeat("word ", 16), " ") + "\n" + strings.Repeat("word ", 4) + " and more\n\nnext\n",
 		"  -f, --flag int   " + strings.Repeat("word ", 13) + "end\n": "  -f, --flag int   " + strings.TrimRight(strings.Repeat("word ", 12), " ") + "\n" + strings.Repeat(" ", 19) + "word end\n",
+		"  -f, --flag int   " + strings.Repeat("word ", 12) + "end\n": "  -f, --flag int   " + strings.TrimRight(strings.Repeat("word ", 11), " ") + "\n" + strings.Repeat(" ", 19) + "word end\n",
 		"  " + strings.Repeat("x", 90) + "\n":                         "  " + strings.Repeat("x", 90) + "\n",
+		"  agent ID   " + strings.Repeat("word ", 20) + "\n":          "  agent ID   " + strings.TrimRight(strings.Repeat("word ", 13), " ") + "\n" + strings.Repeat(" ", 13) + strings.Repeat("word ", 7) + "\n",
 	} {
 		if got := narrow(page); got != want {
 			t.Errorf("%q\nbecame\n%q, want\n%q", page, got, want)

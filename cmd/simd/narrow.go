@@ -10,42 +10,69 @@ import (
 // helpWidth is the most columns of a line of a help.
 const helpWidth = 80
 
-// narrow breaks the lines of a help that are too wide, between words. A paragraph is filled anew; what describes a flag
-// goes on below where it began.
+// narrow breaks the lines of a help that are too wide, between words. A paragraph is filled anew, and so is what describes a
+// flag or another entry of a list: it goes on below where it began.
 func narrow(page string) string {
-	entry := regexp.MustCompile(`^(?: +(?:-.*?|[a-z-]+) {2,}| +)`)
+	entry := regexp.MustCompile(`^ +\S.*? {2,}`)
 	var out []string
-	lines := strings.Split(page, "\n")
-	for len(lines) > 0 {
-		if n := paragraph(lines); slices.ContainsFunc(lines[:n], wide) {
-			out = append(out, broken(strings.Join(lines[:n], " "), ""))
-			lines = lines[n:]
-			continue
+	for lines := strings.Split(page, "\n"); len(lines) > 0; {
+		begins := entry.FindString(lines[0])
+		n, indent := 1, strings.Repeat(" ", min(len(begins), helpWidth/2))
+		switch {
+		case begins != "":
+			for n < len(lines) && len(lines[n])-len(strings.TrimLeft(lines[n], " ")) == len(begins) {
+				n++
+			}
+		case strings.HasPrefix(lines[0], " "):
+			indent = lines[0][:len(lines[0])-len(strings.TrimLeft(lines[0], " "))]
+		default:
+			n = paragraph(lines)
 		}
-		indent := min(len(entry.FindString(lines[0])), helpWidth/2)
-		out = append(out, broken(lines[0], strings.Repeat(" ", indent)))
-		lines = lines[1:]
+		if slices.ContainsFunc(lines[:n], wide) {
+			for i := range lines[1:n] {
+				lines[i+1] = strings.TrimLeft(lines[i+1], " ")
+			}
+			out = append(out, broken(strings.Join(lines[:n], " "), indent))
+		} else {
+			out = append(out, lines[:n]...)
+		}
+		lines = lines[n:]
 	}
 	return strings.Join(out, "\n")
 }
 
 func wide(line string) bool { return utf8.RuneCountInString(line) > helpWidth }
 
-// paragraph counts the lines of text with which lines begin.
+// paragraph counts the lines of text with which lines begin; an empty line is one of its own.
 func paragraph(lines []string) int {
 	n := slices.IndexFunc(lines, func(s string) bool { return s == "" || s[0] == ' ' })
 	if n < 0 {
 		return len(lines)
 	}
-	return n
+	return max(n, 1)
 }
 
-// broken breaks a line; what follows is indented. A word that is too long has a line of its own.
+// broken breaks a line; what follows is indented. The lines are as wide as they may be, or a little narrower where
+// else the last word were alone.
 func broken(line, indent string) string {
+	text := filled(line, indent, helpWidth)
+	for width := helpWidth - 1; strings.Contains(text, "\n") && width > helpWidth/2; width-- {
+		last := strings.TrimSpace(text[strings.LastIndex(text, "\n"):])
+		narrower := filled(line, indent, width)
+		if strings.Contains(last, " ") || strings.Count(narrower, "\n") > strings.Count(text, "\n") {
+			break
+		}
+		text = narrower
+	}
+	return text
+}
+
+// filled breaks a line at a width. A word that is too long has a line of its own.
+func filled(line, indent string, width int) string {
 	var b strings.Builder
-	for wide(line) {
+	for utf8.RuneCountInString(line) > width {
 		begins := len(line) - len(strings.TrimLeft(line, " "))
-		cut := strings.LastIndex(line[:len(string([]rune(line)[:helpWidth+1]))], " ")
+		cut := strings.LastIndex(line[:len(string([]rune(line)[:width+1]))], " ")
 		if cut < begins {
 			if cut = strings.Index(line[begins:], " ") + begins; cut < begins {
 				break

@@ -67,19 +67,17 @@ type progressLine struct {
 }
 
 func (p *progressLine) write(w io.Writer, s *terminal.Screen) {
-	line := p.line()
+	parts := p.parts()
 	p.shown = true
 	if s == nil {
-		fmt.Fprintln(w, line)
+		fmt.Fprintln(w, fit(parts, 0))
 		return
 	}
-	if width := s.Width(); width > 1 && len([]rune(line)) >= width {
-		line = string([]rune(line)[:width-1])
-	}
-	s.Rewrite(line)
+	s.Rewrite(fit(parts, s.Width()-1))
 }
 
-func (p *progressLine) line() string {
+// parts are what the line says, in its order.
+func (p *progressLine) parts() (parts []part) {
 	now := time.Now()
 	dt := now.Sub(p.last).Seconds()
 	p.last = now
@@ -108,34 +106,35 @@ func (p *progressLine) line() string {
 	if end > 0 {
 		scene = min(scene, end)
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s  ", strings.Join(names, "+"))
+	say := func(rank int, format string, args ...any) {
+		parts = append(parts, part{rank: rank, text: fmt.Sprintf(format, args...)})
+	}
+	say(rankNames, "%s", strings.Join(names, "+"))
 	if end > 0 {
 		share := min(1, float64(scene)/float64(end))
-		fmt.Fprintf(&b, "%s %3.0f%%  ", bar(share), 100*share)
+		say(rankBar, "  %s %3.0f%%", bar(share), 100*share)
 	}
-	fmt.Fprintf(&b, "sim %s", clock(time.Duration(scene)))
+	say(rankTime, "  sim %s", clock(time.Duration(scene)))
 	if end > 0 {
-		fmt.Fprintf(&b, "/%s", clock(time.Duration(end)))
+		say(rankEnd, "/%s", clock(time.Duration(end)))
 		if rate > 0 && scene < end {
-			fmt.Fprintf(&b, "  ETA %s", time.Duration(float64(end-scene)/rate).Round(time.Second))
+			say(rankEnd, "  ETA %s", time.Duration(float64(end-scene)/rate).Round(time.Second))
 		}
 	}
-	b.WriteString(stalls(p.runner)) // before the rates, which are near 0 then: a terminal cuts the end
-	fmt.Fprintf(&b, "  ×%s | delib %s (%s/s)  ev %s/s  llm %s/s  errors %d",
-		terminal.Short(rate), terminal.Short(float64(deliberations)), terminal.Short(float64(deliberations-p.deliberations)/dt),
-		terminal.Short(float64(events-p.events)/dt), terminal.Short(float64(calls-p.calls)/dt), failed)
+	parts = append(parts, stalls(p.runner)...)
+	say(rankRates, "  ×%s | delib %s (%s/s)", terminal.Short(rate), terminal.Short(float64(deliberations)), terminal.Short(float64(deliberations-p.deliberations)/dt))
+	say(rankEvents, "  ev %s/s  llm %s/s", terminal.Short(float64(events-p.events)/dt), terminal.Short(float64(calls-p.calls)/dt))
+	say(rankEnd, "  errors %d", failed)
 	p.deliberations, p.events, p.calls = deliberations, events, calls
 	if held > 0 {
-		b.WriteString("  | paused")
+		say(rankPaused, "  | paused")
 	}
-	b.WriteString(hands(p.runner))
-	return b.String()
+	say(rankHands, "%s", hands(p.runner))
+	return parts
 }
 
-// stalls says which endpoints take no requests now, how many wait for them, and why.
-func stalls(r *runner.Runner) string {
-	var b strings.Builder
+// stalls says which endpoints take no requests now, why, and how many requests wait for them.
+func stalls(r *runner.Runner) (parts []part) {
 	seen := map[*gate.Gate]bool{}
 	for _, s := range r.Scenes {
 		for _, g := range s.Run.ModelGates() {
@@ -144,14 +143,21 @@ func stalls(r *runner.Runner) string {
 				continue
 			}
 			seen[g] = true
-			next := "one tries now"
-			if wait = wait.Round(time.Second); wait > 0 {
-				next = "one tries in " + wait.String()
-			}
-			fmt.Fprintf(&b, "  | %s %s; %d wait, %s", g.Name(), terminal.OneLine(why), waiting, next)
+			parts = append(parts, stall(g.Name(), why, waiting, wait)...)
 		}
 	}
-	return b.String()
+	for i := 2; i < len(parts); i++ {
+		parts[i].rank = rankHands // the first endpoint has its room before the others
+	}
+	return parts
+}
+
+func stall(name, why string, waiting int, wait time.Duration) []part {
+	next := "; retrying"
+	if wait = wait.Round(time.Second); wait > 0 {
+		next = "; retry in " + wait.String()
+	}
+	return []part{{rank: rankStall, text: "  | " + name + " ", why: terminal.OneLine(why), end: next}, {rank: rankWaiting, text: fmt.Sprintf(", %d wait", waiting)}}
 }
 
 // hands says of the call whose report is the newest how far it is, and how many more there

@@ -39,6 +39,25 @@ func (p *Price) at(input int64) *Rates {
 // Free reports whether nothing is charged.
 func (p Price) Free() bool { return p == Price{} }
 
+// Negative names the first field that is below 0, which no price has, and its value; 0 = none is.
+func (p *Price) Negative() (field string, n int64) {
+	if p == nil {
+		return "", 0
+	}
+	for _, f := range []struct {
+		name string
+		n    int64
+	}{
+		{"input", p.Input}, {"cache_read", p.CacheRead}, {"cache_write", p.CacheWrite}, {"output", p.Output}, {"above", p.Above},
+		{"long.input", p.Long.Input}, {"long.cache_read", p.Long.CacheRead}, {"long.cache_write", p.Long.CacheWrite}, {"long.output", p.Long.Output},
+	} {
+		if f.n < 0 {
+			return f.name, f.n
+		}
+	}
+	return "", 0
+}
+
 // Cost is what an answer costs.
 func (p Price) Cost(u *protocol.Usage) int64 {
 	r, read, write := p.at(u.Input), tokens(u.CacheRead), tokens(u.CacheWrite)

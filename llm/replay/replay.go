@@ -157,6 +157,14 @@ type Terms struct {
 
 // check refuses terms that no run has.
 func (t *Terms) check() error {
+	if t.Prices == nil {
+		return errors.New("terms: prices are missing; give those of each model at an endpoint by the name of its file, null if they were not known, or {} if there was no model")
+	}
+	for _, name := range protocol.SortedKeys(t.Prices) {
+		if field, n := t.Prices[name].Negative(); n < 0 {
+			return fmt.Errorf("terms: prices.%s.%s is %d; it must be 0 or more", name, field, n)
+		}
+	}
 	for _, name := range protocol.SortedKeys(t.Budgets) {
 		_, err := t.Budgets[name].Limits(budget.Refuse)
 		if t.Budgets[name] == nil {

@@ -156,19 +156,25 @@ func TestDiffer(t *testing.T) {
 func TestReadFaults(t *testing.T) {
 	good := `{"scene": "s", "agent": "a", "turn": 1, "request": 1, "question": "` + question(1) + `", "origin": {"endpoint": "e"}}`
 	for text, want := range map[string]string{
-		good + "\n\n" + good + "\n":                                      "",
-		`{"terms": {"prices": {"a": null}}}` + "\n" + good:               "",
-		`{"terms": {"prices": {}, "budgets": {"e": null}}}`:              "endpoint e has no valid budget",
-		`{"terms": {"prices": {}, "budgets": {"e": {"tokens": -1}}}}`:    "endpoint e has no valid budget",
-		`{"terms": {"prices": {}}}` + "\n" + `{"terms": {"prices": {}}}`: "x.jsonl:2: this is no line of a cassette: terms stand twice",
-		`{"terms": {"prices": {}}, ` + good[1:]:                          "a line of its own",
-		good + "\n{":                                                     "x.jsonl:2: ",
-		good + good:                                                      "more than one value",
-		strings.Replace(good, `"a"`, `""`, 1):                            "no valid agent",
-		strings.Replace(good, question(1), "short", 1):                   "no valid question",
-		strings.Replace(good, `"turn"`, `"trun"`, 1):                     "trun",
-		strings.Replace(good, `"turn": 1`, `"turn": 0`, 1):               "no valid turn",
-		`{"text": "` + strings.Repeat("x", MaxLine) + `"}`:               "more than",
+		good + "\n\n" + good + "\n":                                                      "",
+		`{"terms": {"prices": {"a": null}}}` + "\n" + good:                               "",
+		`{"terms": {}}`:                                                                  "x.jsonl:1: this is no line of a cassette: terms: prices are missing; ",
+		`{"terms": {"prices": null, "budgets": {"e": {"tokens": 1}}}}`:                   "terms: prices are missing; ",
+		`{"terms": {"prices": {"a": {"input": -1}}}}`:                                    "x.jsonl:1: this is no line of a cassette: terms: prices.a.input is -1; it must be 0 or more",
+		`{"terms": {"prices": {"a": {"cache_write": -2}}}}`:                              "prices.a.cache_write is -2",
+		`{"terms": {"prices": {"a": {"input": 1, "above": -3}}}}`:                        "prices.a.above is -3",
+		`{"terms": {"prices": {"a": {"input": 1, "above": 9, "long": {"output": -4}}}}}`: "prices.a.long.output is -4",
+		`{"terms": {"prices": {}, "budgets": {"e": null}}}`:                              "endpoint e has no valid budget",
+		`{"terms": {"prices": {}, "budgets": {"e": {"tokens": -1}}}}`:                    "endpoint e has no valid budget",
+		`{"terms": {"prices": {}}}` + "\n" + `{"terms": {"prices": {}}}`:                 "x.jsonl:2: this is no line of a cassette: terms stand twice",
+		`{"terms": {"prices": {}}, ` + good[1:]:                                          "a line of its own",
+		good + "\n{":                                                                     "x.jsonl:2: ",
+		good + good:                                                                      "more than one value",
+		strings.Replace(good, `"a"`, `""`, 1):                                            "no valid agent",
+		strings.Replace(good, question(1), "short", 1):                                   "no valid question",
+		strings.Replace(good, `"turn"`, `"trun"`, 1):                                     "trun",
+		strings.Replace(good, `"turn": 1`, `"turn": 0`, 1):                               "no valid turn",
+		`{"text": "` + strings.Repeat("x", MaxLine) + `"}`:                               "more than",
 	} {
 		_, err := Read("x.jsonl", strings.NewReader(text))
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"slices"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/budget"
 	"tavernsim/llm/price"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -32,49 +34,76 @@ type Scanner interface {
 	Scan(q persistence.Query, yield func(protocol.Record) error) error
 }
 
-// Models reads what endpoints gave in a scene from a fact on, by endpoint and model.
-func Models(journal Scanner, from uint64) ([]ModelUse, error) {
+// Models reads what endpoints gave in a scene from a fact on, by endpoint and model. lost is what budgets count for requests
+// whose answer no turn took, at most: those that failed, were cut off or were dropped. A provider may have charged less.
+func Models(journal Scanner, from uint64) (list []ModelUse, lost budget.Amount, err error) {
 	by := map[[2]string]*ModelUse{}
-	err := used(journal, from, func(_ string, f *agentfact.ModelAnswered) {
+	err = used(journal, from, func(_ string, f *agentfact.ModelAnswered) {
+		if b := f.Origin.Budget; b != nil {
+			lost = lost.Plus(budget.Amount{Tokens: b.Lost, Nano: b.LostNano})
+		}
+		if f.Cut() {
+			return
+		}
 		key := [2]string{f.Origin.Endpoint, f.Model}
 		if by[key] == nil {
 			by[key] = &ModelUse{Endpoint: key[0], Model: key[1]}
 		}
 		by[key].add(f)
+	}, func(f *agenda.TurnAbandoned) {
+		var most budget.Amount // of the ledgers, of which each counts the same
+		for i := range f.Took {
+			took := f.Took[i].Took()
+			most.Tokens, most.Nano = max(most.Tokens, took.Tokens), max(most.Nano, took.Nano)
+		}
+		lost = lost.Plus(most)
 	})
-	list := make([]ModelUse, 0, len(by))
+	list = make([]ModelUse, 0, len(by))
 	for _, u := range by {
 		list = append(list, *u)
 	}
 	slices.SortFunc(list, func(a, b ModelUse) int {
 		return cmp.Or(cmp.Compare(a.Endpoint, b.Endpoint), cmp.Compare(a.Model, b.Model))
 	})
-	return list, err
+	return list, lost, err
 }
 
 // UseByAgent reads what endpoints gave to each agent of a scene, by instance id.
 func UseByAgent(journal Scanner) (map[string]*ModelUse, error) {
 	by := map[string]*ModelUse{}
 	err := used(journal, 0, func(id string, f *agentfact.ModelAnswered) {
+		if f.Cut() {
+			return
+		}
 		if by[id] == nil {
 			by[id] = &ModelUse{}
 		}
 		by[id].add(f)
-	})
+	}, nil)
 	return by, err
 }
 
-// used calls yield for every answer and failure of an endpoint, with the agent that asked. A fact of a request that was cut off,
-// or whose answer nobody takes, is none: it charges budgets, and names no model.
-func used(journal Scanner, from uint64, yield func(id string, f *agentfact.ModelAnswered)) error {
+// used calls yield for every answer and failure of an endpoint, with the agent that asked, and gone, which may be nil, for every
+// turn that was abandoned. A fact of a request that was cut off, or whose answer nobody takes, is neither: it charges budgets, and
+// names no model.
+func used(journal Scanner, from uint64, yield func(id string, f *agentfact.ModelAnswered), gone func(*agenda.TurnAbandoned)) error {
 	codec := machines.NewCodec()
-	return journal.Scan(persistence.Query{From: from, Kinds: []string{agentfact.FactModelAnswered}}, func(r protocol.Record) error {
+	kinds := []string{agentfact.FactModelAnswered}
+	if gone != nil {
+		kinds = append(kinds, agenda.FactAbandoned)
+	}
+	return journal.Scan(persistence.Query{From: from, Kinds: kinds}, func(r protocol.Record) error {
 		fact, err := codec.ReadFact(r.Kind, r.Data)
 		if err != nil {
 			return err
 		}
-		if f := fact.(*agentfact.ModelAnswered); f.Origin != nil && f.Origin.Endpoint != "" && !f.Cut() {
-			yield(r.Actor, f)
+		switch f := fact.(type) {
+		case *agentfact.ModelAnswered:
+			if f.Origin != nil && f.Origin.Endpoint != "" {
+				yield(r.Actor, f)
+			}
+		case *agenda.TurnAbandoned:
+			gone(f)
 		}
 		return nil
 	})

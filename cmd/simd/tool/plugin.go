@@ -178,11 +178,11 @@ func newPluginNew(e *cli.Env) *cobra.Command {
 		Long: `Make the folder of a plugin, with a tool NAME:hello (override has none): in plugins/ if the current
 folder is a project, else in the current folder. Kinds:
 
-  script   a program that is started for each call, in the sandbox (Python)
-  rpc      a program that stays between calls, in the sandbox (Python)
-  http     a request to a server; a server to try it comes along
-  mcp      a server of the Model Context Protocol, in the sandbox (Python)
-  override a service that answers in the place of models, in the sandbox (Python)
+  script    a program that is started for each call, in the sandbox (Python)
+  rpc       a program that stays between calls, in the sandbox (Python)
+  http      a request to a server; a server to try it comes along
+  mcp       a server of the Model Context Protocol, in the sandbox (Python)
+  override  a service that answers in the place of models, in the sandbox (Python)
 
 Exit codes: 0 made, 2 usage, 3 no such name or kind, 6 the folder is not empty.`,
 		Example: "  simd plugin new weather\n  simd plugin new weather --kind http --json",

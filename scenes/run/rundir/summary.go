@@ -143,6 +143,7 @@ type ModelCounts struct {
 	Tokens  Tokens             `json:"tokens"`
 	Answers *Answers           `json:"answers,omitempty"`
 	ByModel []history.ModelUse `json:"by_model,omitempty"` // of models at endpoints
+	Lost    Spent              `json:"lost,omitzero"`      // what budgets count, at most, for requests whose answer no turn took
 }
 
 // Answers count who answered for models at endpoints, since the run was last started.

@@ -84,8 +84,11 @@ func (opt Options) prices() map[string]*price.Price {
 }
 
 // changesEndpoints reports whether the endpoints of a run that goes on have other budgets now. One of
-// the whole run cannot begin in the middle, because nobody counted.
+// the whole run cannot begin in the middle, because nobody counted. Who has no endpoints changes nothing.
 func (opt Options) changesEndpoints(m *rundir.Manifest) (changed bool, err error) {
+	if len(opt.Endpoints) == 0 {
+		return false, nil
+	}
 	now := opt.atEndpoints()
 	for _, name := range protocol.SortedKeys(now) {
 		if m.AtEndpoints[name] == nil && now[name].Window != budget.WindowDay {

@@ -204,12 +204,12 @@ func (r *Runner) forget() {
 func (r *Runner) resume(given Options) (defs []*project.Scene, opt Options, err error) {
 	dir, m, p := r.Dir, r.Manifest, r.Project
 	opt = optionsOf(m, given)
-	if !opt.Finish && rundir.Summarized(dir) {
-		if last, reason, err := history.EndOfAll(m.Scenes, r.store.Journal); err != nil {
-			return nil, opt, err
-		} else if reason != "" {
-			return nil, opt, protocol.Errorf(protocol.KindConflict, "run %s: it has ended already (scene %s: %s); start another", dir, last, reason)
-		}
+	last, reason, err := history.EndOfAll(m.Scenes, r.store.Journal)
+	if err != nil {
+		return nil, opt, err
+	}
+	if reason != "" && !opt.Finish && rundir.Summarized(dir) {
+		return nil, opt, protocol.Errorf(protocol.KindConflict, "run %s: it has ended already (scene %s: %s); start another", dir, last, reason)
 	}
 	if opt.Budget != nil {
 		if err := checkRaise(m, p, opt.Budget); err != nil {
@@ -219,7 +219,7 @@ func (r *Runner) resume(given Options) (defs []*project.Scene, opt Options, err 
 	if opt.place, err = opt.placeOf(dir, m); err != nil {
 		return nil, opt, protocol.Errorf(protocol.KindNotFound, "project: %w", err)
 	}
-	if len(m.Endpoints) > 0 && len(opt.Endpoints) == 0 && opt.OnMiss != MissFail {
+	if reason == "" && len(m.Endpoints) > 0 && len(opt.Endpoints) == 0 && opt.OnMiss != MissFail {
 		return nil, opt, protocol.Errorf(protocol.KindNotFound, "run %s: its models may ask %s, and there is no file of endpoints; name one with --providers", dir, strings.Join(m.Endpoints, ", "))
 	}
 	if opt.answers, err = m.RecordedAnswers(dir); err != nil {

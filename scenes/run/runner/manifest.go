@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
-	"tavernsim/llm/endpoint"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
@@ -107,11 +106,8 @@ func optionsOf(m *rundir.Manifest, now Options) Options {
 	opt.Model, opt.OnMiss, opt.Tools, opt.Interactive = m.Model, m.OnMiss, tooling.Mode(m.Tools), m.Interactive
 	opt.Snapshots = machines.SnapshotPolicy{Facts: m.SnapFacts, Every: m.SnapEvery.Std(), Bytes: m.SnapBytes}.Or(now.Snapshots)
 	opt.Durability, opt.BatchFacts, opt.Keep = cmp.Or(now.Durability, m.Durability), cmp.Or(now.BatchFacts, m.BatchFacts), cmp.Or(now.Keep, m.Keep)
-	opt.Endpoints = nil
-	if len(m.Endpoints) > 0 { // else a script answered, and goes on to
-		if opt.Endpoints = now.Endpoints; opt.Endpoints == nil {
-			opt.Endpoints = map[string]*endpoint.Endpoint{}
-		}
+	if len(m.Endpoints) == 0 {
+		opt.Endpoints = nil // a script answered, and goes on to
 	}
 	return opt
 }

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"testing"
 
+	"tavernsim/engine/budget"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/llmtest/served"
 	"tavernsim/llm/mock"
@@ -235,6 +236,27 @@ func TestAnswersOfARun(t *testing.T) {
 	opt.Answers = cassette
 	if _, err := Start(p, opt); protocol.KindOf(err) != protocol.KindNotFound || exists(opt.Dir) {
 		t.Errorf("a run that may ask has no endpoint, and began: %v", err)
+	}
+}
+
+// A run of which every scene has ended asks nobody: a kill before its summary was written leaves that to a process that needs no
+// endpoints, and that changes nothing of their budgets.
+func TestAnEndedRunNeedsNoEndpoint(t *testing.T) {
+	_, to := serve(t, mock.Options{}, endpoint.Definition{Budget: &budget.Budget{Tokens: 4000}})
+	seed, dir := uint64(7), filepath.Join(t.TempDir(), "run")
+	first := run(t, loadRacers(t), Options{Dir: dir, Seed: &seed, Agents: 3, Ticks: 2, Endpoints: to})
+	if err := os.Remove(filepath.Join(dir, "summary.json")); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Resume(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := wait(t, r); s.Digest != first.Digest || s.Resumable {
+		t.Errorf("%+v, want %s", s, first.Digest)
+	}
+	if m, err := rundir.ReadManifest(dir); err != nil || m.AtEndpoints["cloud"] == nil {
+		t.Errorf("%+v, %v", m, err)
 	}
 }
 

@@ -58,7 +58,7 @@ func (r *Runner) scene(sc *Scene) *rundir.SceneSummary {
 		Latency: rundir.LatencyQ{P50: sc.latency.Quantile(50).Seconds(), P99: sc.latency.Quantile(99).Seconds(), Max: sc.latency.Quantile(100).Seconds()},
 		Events:  rundir.EventCounts{Routed: t.EventsRouted, Delivered: t.EventsDelivered, Refused: sum(t.Refused), ByType: rundir.Counts(t.ByEvent), ByReason: rundir.Counts(t.Refused)},
 		World:   rundir.WorldCounts{Version: doc.Version(), Commits: t.Commits, Changes: t.Changes, Conflicts: t.Conflicts, Refused: t.WorldRefused, Bytes: doc.Size()},
-		Model:   rundir.ModelCounts{Calls: t.ModelCalls, Failed: t.ModelFailed, Tokens: rundir.Tokens{Input: t.TokensIn, Output: t.TokensOut}, Answers: sc.answers(), ByModel: r.byModel(sc)},
+		Model:   rundir.ModelCounts{Calls: t.ModelCalls, Failed: t.ModelFailed, Tokens: rundir.Tokens{Input: t.TokensIn, Output: t.TokensOut}, Answers: sc.answers()},
 		Budgets: rundir.Budgets(o.State.Spending.Lines()),
 		Tools:   rundir.ToolCounts{Calls: t.Calls, Failed: t.CallsFailed, ByTool: rundir.Counts(t.ByTool)},
 		Journal: rundir.Journal{Facts: t.Facts, Bytes: o.Wave.Total, Waves: o.Wave.Number, Durability: string(r.store.Durability())},
@@ -66,6 +66,7 @@ func (r *Runner) scene(sc *Scene) *rundir.SceneSummary {
 		Knowledge: t.Entries, Restarts: t.Restarts, Troubles: t.Troubles, DeadLetters: t.DeadLetters,
 		ByProfile: rundir.Counts(t.ByProfile), ByAgent: rundir.Counts(t.ByAgent), Refusals: refusals(t.Refusals), Report: sc.reported(doc),
 	}
+	s.Model.ByModel, s.Model.Lost = r.byModel(sc)
 	s.Tools.Replayed, s.Tools.Missed = sc.tools.Replayed()
 	s.Schedule = sc.ahead()
 	if sc.Run != nil {
@@ -114,16 +115,16 @@ func (sc *Scene) answers() *rundir.Answers {
 }
 
 // byModel reads what endpoints gave to a scene, out of its whole journal: processes before this one
-// asked, too. It is nil for a scene whose models are all scripts.
-func (r *Runner) byModel(sc *Scene) []history.ModelUse {
+// asked, too. It is nil for a scene whose models are all scripts. lost is that of [history.Models].
+func (r *Runner) byModel(sc *Scene) (list []history.ModelUse, lost rundir.Spent) {
 	if len(r.Manifest.Endpoints) == 0 && r.Manifest.Answers == 0 || sc.journal == nil {
-		return nil
+		return nil, lost
 	}
-	list, err := history.Models(sc.journal, 0)
+	list, most, err := history.Models(sc.journal, 0)
 	if err != nil {
 		r.log.Warn("the summary lacks what models cost", "scene", sc.ID, "error", err)
 	}
-	return list
+	return list, rundir.Spent(most)
 }
 
 // reported reads the paths of simulation.report, without secrets.

@@ -121,7 +121,7 @@ func sideOf(s *inspect.Scene) (Side, error) {
 	ended, err := history.End(s.Journal())
 	models := []history.ModelUse{}
 	if m := s.Manifest(); err == nil && len(m.Endpoints)+m.Answers > 0 {
-		models, err = history.Models(s.Journal(), 0)
+		models, _, err = history.Models(s.Journal(), 0)
 	}
 	return Side{Dir: s.Dir(), Run: s.Manifest().Run, Waves: w.Number, Facts: w.Last, From: s.Journal().Begin().Number, Digest: w.Digest.String(), Time: w.MaxTime.String(), Ended: ended, Models: models}, err
 }

@@ -1,12 +1,16 @@
 package inspect
 
 import (
+	"cmp"
+	"path"
 	"slices"
+	"strings"
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/prompt"
 	"tavernsim/engine/secret"
+	"tavernsim/llm"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/protocol/bound"
@@ -28,7 +32,7 @@ type Question struct {
 	Tokens      int       `json:"tokens"`   // by the table of prompts
 	Prompt      any       `json:"prompt"`   // trace of the node that assembled it; null = none did
 	Recorded    string    `json:"recorded"` // hash of the question in the fact of the answer; "" = a model inside the program answered
-	Model       string    `json:"asked"`    // name of the model whose question has this hash; "" = none has
+	Model       string    `json:"asked"`    // name of the model whose question has this hash; "" = none has; "a or b" = several have, and nothing says which was asked
 }
 
 // Message is a message of a question.
@@ -93,14 +97,26 @@ func (s *Scene) answered(d *Deliberation, t *turnFacts, q *effect.Ask) {
 		asked.Recorded = origin.Question
 		if s.Questions != nil {
 			hashes, _ := s.Questions(&q.Model) // without them nothing is compared
-			for _, name := range protocol.SortedKeys(hashes) {
-				if hashes[name] == asked.Recorded {
-					asked.Model = name
-				}
-			}
+			asked.Model = s.askedOf(hashes, q.Model.Model, origin)
 		}
 	}
 	d.Models[i].Question = asked
+}
+
+// askedOf names the model that was asked, of those whose question has the recorded hash: files with the same parameters
+// have the same one. named is the model of the request.
+func (s *Scene) askedOf(hashes map[string]string, named string, origin *effect.Origin) string {
+	equal := slices.DeleteFunc(protocol.SortedKeys(hashes), func(name string) bool { return hashes[name] != origin.Question })
+	if chosen := llm.ServedOf(origin.Served); chosen != nil {
+		named = chosen.Model
+	}
+	if file := s.def.Definition.Simulation.Model; named == "" {
+		named = cmp.Or(s.run.Manifest.Model, strings.TrimSuffix(path.Base(file), path.Ext(file)))
+	}
+	if slices.Contains(equal, named) {
+		return named
+	}
+	return strings.Join(equal, " or ")
 }
 
 func questionOf(q *protocol.ModelRequest) *Question {

@@ -136,7 +136,8 @@ func (s *Scene) models(answers int64, from uint64) ([]history.ModelUse, error) {
 	if answers == 0 || len(s.run.Manifest.Endpoints) == 0 && s.run.Manifest.Answers == 0 {
 		return []history.ModelUse{}, nil
 	}
-	return history.Models(s.journal, from)
+	list, _, err := history.Models(s.journal, from)
+	return list, err
 }
 
 func (s *Scene) heading(begun protocol.Time) *Summary {

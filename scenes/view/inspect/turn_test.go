@@ -3,9 +3,13 @@ package inspect
 import (
 	"testing"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
+	"tavernsim/llm"
 	"tavernsim/protocol"
+	"tavernsim/scenes/load/project"
+	"tavernsim/scenes/run/rundir"
 )
 
 // What charges a budget and answers nothing is no answer of a model of a deliberation, and is shown all the same.
@@ -17,5 +21,39 @@ func TestCutRequestsAreNoAnswers(t *testing.T) {
 	}
 	if len(turn.models) != 1 || turn.models[0].Cut() || len(turn.other) != 1 {
 		t.Errorf("%d answers, %+v", len(turn.models), turn.other)
+	}
+}
+
+// Files of models whose questions are equal have one hash. The view names the file that was asked: that of the choice, of the
+// request, of the run or of the scene.
+func TestTheAskedModelOfSeveral(t *testing.T) {
+	served := protocol.Encode(map[string]any{"model": "b", "by": llm.ByLLM})
+	for _, c := range []struct {
+		request, run, scene string
+		served              protocol.Raw
+		hashes              map[string]string
+		want                string
+	}{
+		{request: "a", want: "a"},
+		{request: "b", want: "b"},
+		{request: "route", served: served, want: "b"},
+		{run: "b", scene: "models/a.yaml", want: "b"},
+		{scene: "models/b.yaml", want: "b"},
+		{request: "a", hashes: map[string]string{"a": "other", "c": "same"}, want: "c"},
+		{request: "d", want: "a or b or c"},
+		{request: "a", hashes: map[string]string{"a": "other"}, want: ""},
+	} {
+		if c.hashes == nil {
+			c.hashes = map[string]string{"a": "same", "b": "same", "c": "same", "d": "other"}
+		}
+		s := &Scene{run: &Run{Opened: &rundir.Opened{Manifest: &rundir.Manifest{Model: c.run}}}, def: &project.Scene{Definition: &agenda.Scene{}}}
+		s.def.Definition.Simulation.Model = c.scene
+		s.Questions = func(*protocol.ModelRequest) (map[string]string, error) { return c.hashes, nil }
+		d := &Deliberation{Models: make([]Asked, 1)}
+		turn := &turnFacts{models: []*agentfact.ModelAnswered{{Request: 1, Origin: &effect.Origin{Question: "same", Served: c.served}}}}
+		s.answered(d, turn, &effect.Ask{Number: 1, Model: protocol.ModelRequest{Model: c.request}})
+		if got := d.Models[0].Question.Model; got != c.want {
+			t.Errorf("%+v: %q, want %q", c, got, c.want)
+		}
 	}
 }
