@@ -186,10 +186,10 @@ func TestFactsPage(t *testing.T) {
 		if i > 0 {
 			order += "`, `"
 		}
-		order += service.Actor
+		order += service.Actor()
 		for _, page := range []string{page, "ARCHITECTURE.md"} {
-			if !strings.Contains(read(t, page), "`"+service.Actor+"`") {
-				t.Errorf("%s does not name the actor %s, which owns the state of the service %s", page, service.Actor, service.Name)
+			if !strings.Contains(read(t, page), "`"+service.Actor()+"`") {
+				t.Errorf("%s does not name the actor %s, which owns the state of the service %s", page, service.Actor(), service.Name)
 			}
 		}
 	}
