@@ -198,6 +198,25 @@ func TestFactsPage(t *testing.T) {
 	}
 }
 
+// TestFactsAreSums: the linter asks for a case for each fact where the Fact interface of the package says that
+// these are all: a switch without one folds nothing, and no test sees it.
+func TestFactsAreSums(t *testing.T) {
+	const fact, mark = "\ntype Fact interface {\n", "\n//sumtype:decl"
+	found := 0
+	for _, f := range files(t) {
+		before, _, is := strings.Cut(read(t, f.path), fact)
+		if !is || first(f.pkg) != "engine" {
+			continue
+		}
+		if found++; !strings.HasSuffix(before, mark) {
+			t.Errorf("%s: write //sumtype:decl as the last line of the comment of Fact, or the linter finds no switch that lacks a case", f.path)
+		}
+	}
+	if found < 9 {
+		t.Errorf("found %d packages with facts; the search is broken", found)
+	}
+}
+
 // TestDeliberationPage: inputs, tools and parameters are those of the code.
 func TestDeliberationPage(t *testing.T) {
 	const page = "docs/formats/deliberation.md"

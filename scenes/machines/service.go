@@ -131,13 +131,8 @@ type Part struct {
 // With is the view after a service has published again.
 func (v *View) With(service string, p Part) *View {
 	p.service = service
-	parts := slices.Clone(v.parts)
-	if i := slices.IndexFunc(parts, func(before Part) bool { return before.service == service }); i >= 0 {
-		parts[i] = p
-	} else {
-		parts = append(parts, p)
-	}
-	return &View{parts: parts, scene: v.scene, edition: v.edition, Turns: v.Turns}
+	parts := slices.DeleteFunc(slices.Clone(v.parts), func(before Part) bool { return before.service == service })
+	return &View{parts: append(parts, p), scene: v.scene, edition: v.edition, Turns: v.Turns}
 }
 
 func (v *View) withScene(scene map[string]any) *View {
