@@ -186,15 +186,34 @@ func TestFactsPage(t *testing.T) {
 		if i > 0 {
 			order += "`, `"
 		}
-		order += service.Actor
+		order += service.Actor()
 		for _, page := range []string{page, "ARCHITECTURE.md"} {
-			if !strings.Contains(read(t, page), "`"+service.Actor+"`") {
-				t.Errorf("%s does not name the actor %s, which owns the state of the service %s", page, service.Actor, service.Name)
+			if !strings.Contains(read(t, page), "`"+service.Actor()+"`") {
+				t.Errorf("%s does not name the actor %s, which owns the state of the service %s", page, service.Actor(), service.Name)
 			}
 		}
 	}
 	if order += "`. "; !strings.Contains(read(t, page), order) {
 		t.Errorf("%s: the sentence about actors names the services otherwise than in the order of their decisions%s", page, order)
+	}
+}
+
+// TestFactsAreSums: the linter asks for a case for each fact where the Fact interface of the package says that
+// these are all: a switch without one folds nothing, and no test sees it.
+func TestFactsAreSums(t *testing.T) {
+	const fact, mark = "\ntype Fact interface {\n", "\n//sumtype:decl"
+	found := 0
+	for _, f := range files(t) {
+		before, _, is := strings.Cut(read(t, f.path), fact)
+		if !is || first(f.pkg) != "engine" {
+			continue
+		}
+		if found++; !strings.HasSuffix(before, mark) {
+			t.Errorf("%s: write //sumtype:decl as the last line of the comment of Fact, or the linter finds no switch that lacks a case", f.path)
+		}
+	}
+	if found < 9 {
+		t.Errorf("found %d packages with facts; the search is broken", found)
 	}
 }
 

@@ -42,7 +42,7 @@ func (s *serviceShell) Receive(env *protocol.Envelope) error {
 		if err != nil {
 			return err
 		}
-		return s.giveState(env.Wave, s.kind.Actor, raw)
+		return s.giveState(env.Wave, s.kind.Actor(), raw)
 	}
 	start, ends := s.options.Serial.Began(), s.options.Serial.Service
 	if env.Type == early {
@@ -72,14 +72,14 @@ func (s *serviceShell) Receive(env *protocol.Envelope) error {
 	err = s.Decide(in, env.Time, func(facts []protocol.Fact, more bool) error {
 		var view *machines.View
 		if !more {
-			view = before.With(s.Publish())
+			view = before.With(s.kind.Name, s.Publish())
 			// After the last decision, so that no failure comes between two deliveries, and
 			// before the answer, so that an agent gets its events before its next wake.
 			if d, ok := s.Service.(machines.Deliverer); ok {
 				d.Deliver(env.Wave, s.seats.Tell)
 			}
 		}
-		return s.decided(s.kind.Actor, facts, view)
+		return s.decided(s.kind.Actor(), facts, view)
 	})
 	if s.took += time.Since(began); !in.Open {
 		s.measureService(s.took)
@@ -175,7 +175,7 @@ func (s *scene) giveState(wave uint64, actor string, state []byte) error {
 func (s *scene) spawnServices(state *machines.State) error {
 	for i, kind := range machines.Services() {
 		ref, err := s.system.Spawn(actors.Spec{
-			Name: s.actorName(kind.Actor), ID: uint32(i), Kind: kindOf(i), Supervisor: s.sup, First: s.service(i, state.Services[i]),
+			Name: s.actorName(kind.Actor()), ID: uint32(i), Kind: kindOf(i), Supervisor: s.sup, First: s.service(i, state.Services[i]),
 		})
 		if err != nil {
 			return err
@@ -191,7 +191,7 @@ func (s *scene) reviveService(i int) (actors.Behavior, error) {
 	kind := machines.Services()[i]
 	service, facts, err := history.Service(s.Scene, s.journal, kind, history.Options{Log: s.log})
 	if err != nil {
-		return nil, fmt.Errorf("restore %s: %w", kind.Actor, err)
+		return nil, fmt.Errorf("restore %s: %w", kind.Actor(), err)
 	}
 	s.metrics.Replayed(int(facts))
 	return s.service(i, service), nil
@@ -204,9 +204,9 @@ func (s *scene) service(i int, machine machines.Service) actors.Behavior {
 	}
 	shell := serviceShell{scene: s, Service: machine, kind: machines.Services()[i]}
 	if t, ok := machine.(*machines.Tasks); ok {
-		return s.wrapped(shell.kind.Actor, &taskShell{serviceShell: shell, machine: t})
+		return s.wrapped(shell.kind.Actor(), &taskShell{serviceShell: shell, machine: t})
 	}
-	return s.wrapped(shell.kind.Actor, &shell)
+	return s.wrapped(shell.kind.Actor(), &shell)
 }
 
 // wrapped lets tests replace the behaviour of an actor.

@@ -96,7 +96,7 @@ func (x *skillCall) acted() bool {
 		if entry == nil || f.Status == protocol.CallDenied {
 			continue // a skill has calls of its own
 		}
-		if entry.kind != "" && !entry.free || entry.inFact && f.Status == entry.status {
+		if entry.Kind != "" && !entry.Free || entry.inFact && f.Status == entry.status {
 			return true
 		}
 	}
@@ -105,10 +105,10 @@ func (x *skillCall) acted() bool {
 
 // checkedOutput says what is wrong with the outputs of the workflow that carries the tool out.
 func (t *Tool) checkedOutput(outputs map[string]any) error {
-	if t == nil || t.checkOutput == nil {
+	if t == nil || t.CheckOutput == nil {
 		return nil
 	}
-	if err := t.checkOutput(outputs); err != nil {
+	if err := t.CheckOutput(outputs); err != nil {
 		return protocol.Errorf(tool.KindBadOutput, "the output breaks outputSchema: %w", err)
 	}
 	return nil

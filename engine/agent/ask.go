@@ -173,7 +173,7 @@ func (t *Turn) askTool(entry *Tool, c *protocol.Call, number int, q *workflow.Re
 		number = t.toolsAsked
 	}
 	call.Contents = t.approved[number]
-	ask := put(&t.wishes, effect.Ask{Kind: entry.kind, Number: number, First: number, Wait: q.Wait, Timeout: entry.timeout, Call: &call})
+	ask := put(&t.wishes, effect.Ask{Kind: entry.Kind, Number: number, First: number, Wait: q.Wait, Timeout: entry.Timeout, Call: &call})
 	if q.Timeout > 0 && (ask.Timeout == 0 || q.Timeout < ask.Timeout) {
 		ask.Timeout = q.Timeout
 	}
@@ -299,7 +299,7 @@ func noteUnknown(a *effect.Answered, out *outbox.Box) {
 // repeated. The fact outlives an interruption: the next turn must not act as if nothing
 // had happened.
 func (t *Turn) noteLost(w *waiting) {
-	if w.call == nil || w.leave != nil || !t.m.Def.tools[w.call.Tool].once {
+	if w.call == nil || w.leave != nil || !t.m.Def.tools[w.call.Tool].Once {
 		return
 	}
 	t.lost = append(t.lost, &agentfact.OutcomeUnknown{Effect: w.kind, Request: int64(w.number), Error: w.call.Tool + ": the deliberation ended before the answer came; it may have been carried out"})

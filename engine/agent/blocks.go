@@ -147,9 +147,9 @@ func (t *Turn) act(i, number int, entry *Tool, skill string, refused *protocol.E
 	case t.searches(entry) && t.queries(entry, c, waiting{at: i}, func() { t.act(i, number, entry, skill, nil, waited) }):
 	case skill != "":
 		t.startStep(i, entry, skill)
-	case entry != nil && entry.async:
+	case entry != nil && entry.Async:
 		t.took(i, c, t.openTask(entry, c, number, q.timeout), 0)
-	case entry != nil && entry.kind != "":
+	case entry != nil && entry.Kind != "":
 		if r, ended := t.askTool(entry, c, number, &workflow.Request{Timeout: q.timeout}, waiting{at: i}); ended {
 			t.took(i, c, r, 0)
 		}
@@ -204,7 +204,7 @@ func (t *Turn) together(from int) {
 	for i := range list {
 		named := list[i].Call
 		entry, _, _ := t.m.Def.find(&named)
-		if list[i].Block != 0 || list[i].Origin != protocol.OriginNative || entry == nil || !entry.parallel {
+		if list[i].Block != 0 || list[i].Origin != protocol.OriginNative || entry == nil || !entry.Parallel {
 			return
 		}
 	}

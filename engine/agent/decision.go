@@ -266,7 +266,7 @@ func (d *Definition) worthShowing(c *protocol.Call, r *protocol.CallResult) bool
 	switch r.Status {
 	case protocol.CallOK:
 		entry := d.tools[c.Tool]
-		return r.Output != nil && (entry == nil || !entry.quiet)
+		return r.Output != nil && (entry == nil || !entry.Quiet)
 	case protocol.CallRequested: // of a task its agent must know the id
 		_, task := r.Output.(tool.TaskID)
 		return task

@@ -156,8 +156,8 @@ func (d *Definition) Seal(describe func(id string) (name, description string)) {
 	var m menu.Menu
 	offer := func(entry *Tool) {
 		d.tools[entry.Name], d.calls.Callable = entry, append(d.calls.Callable, entry.Name)
-		d.parallel = d.parallel || entry.parallel
-		m.AddTool(&entry.ToolSpec, entry.check != nil)
+		d.parallel = d.parallel || entry.Parallel
+		m.AddTool(&entry.ToolSpec, entry.Check != nil)
 	}
 	for i := range list {
 		if entry := &list[i]; slices.Contains(d.Tools, entry.Name) {
@@ -196,7 +196,7 @@ func (d *Definition) Capabilities() map[string]any { return d.capabilities }
 func (d *Definition) outside(c *protocol.Call) bool {
 	named := *c
 	entry, skill, _ := d.find(&named)
-	return entry != nil && skill == "" && entry.kind != "" && !entry.async
+	return entry != nil && skill == "" && entry.Kind != "" && !entry.Async
 }
 
 // declares reports whether the tool of a call has a parameter.
@@ -224,7 +224,7 @@ func (d *Definition) find(c *protocol.Call) (entry *Tool, skill string, refused 
 		entry = d.tools[c.Tool]
 	}
 	if entry != nil {
-		skill = entry.skill
+		skill = entry.Skill
 	}
 	return entry, skill, nil
 }

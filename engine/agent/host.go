@@ -23,7 +23,7 @@ func (r *activeRun) Request(q *workflow.Request) (workflow.Answer, bool) {
 	call.ID, call.Origin = t.nextCallID(), protocol.OriginWorkflow
 	entry, skill, refused := t.m.Def.find(&call)
 	if refused == nil && r.tool.bounded() {
-		refused = menu.Within(r.tool.calls, entry.id(skill), r.tool.Name)
+		refused = menu.Within(r.tool.Calls, entry.id(skill), r.tool.Name)
 	}
 	if t.judged(&call, refused, q.Attempt) {
 		return r.judgedFirst(entry, skill, call, q)
@@ -40,12 +40,12 @@ func (r *activeRun) act(entry *Tool, skill string, call protocol.Call, refused *
 		return workflow.Answer{}, false
 	case skill != "":
 		return r.startSkill(entry, skill, call, q)
-	case entry != nil && entry.async:
+	case entry != nil && entry.Async:
 		res := t.openTask(entry, &call, number, q.Timeout)
 		t.recordOfNode(&call, &res)
 		res.Output = tool.Readable(res.Output)
 		return workflow.Answer{Result: res}, true
-	case entry != nil && entry.kind != "":
+	case entry != nil && entry.Kind != "":
 		res, ended := t.askTool(entry, &call, number, q, waiting{run: r, request: q.ID})
 		if ended {
 			t.recordOfNode(&call, &res)

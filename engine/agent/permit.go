@@ -34,7 +34,7 @@ type permitted func(no *protocol.Error, number int, waited time.Duration)
 func (t *Turn) permit(entry *Tool, skill string, c *protocol.Call, o of, then permitted) {
 	q := permit.Call{Tool: entry.id(skill), Own: true, Profile: t.m.Def.Profile, Agent: t.m.ID.Instance}
 	if entry != nil {
-		q.Own = entry.kind == "" && entry.skill == ""
+		q.Own = entry.Kind == "" && entry.Skill == ""
 	}
 	params, err := t.tried(c, t.m.Def.schema(entry, skill))
 	if err == nil && entry != nil {

@@ -29,7 +29,7 @@ func (t *Turn) spentOn(w *waiting, f *agentfact.CallAnswered) {
 	}
 	s := block.Spent{Calls: 1, Time: max(f.Latency, 0), Bytes: tool.SizeOf(f.Output, f.Artifacts)}
 	if entry := t.m.Def.tools[w.call.Tool]; entry != nil {
-		s.Cost = entry.cost
+		s.Cost = entry.Cost
 	}
 	sum := t.spent().Plus(s)
 	t.end.ToolCalls, t.end.ToolTime, t.end.ToolBytes, t.end.ToolCost = sum.Calls, sum.Time, sum.Bytes, sum.Cost

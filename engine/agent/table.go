@@ -2,7 +2,6 @@ package agent
 
 import (
 	"slices"
-	"time"
 
 	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
@@ -14,23 +13,11 @@ import (
 type Tool struct {
 	protocol.ToolSpec
 
-	// Either run carries out a call with bound parameters, or the executor of this
-	// kind does and the turn waits for its answer. run changes the turn only; an
+	// Either run carries out a call with bound parameters, or the executor or skill of
+	// External does and the turn waits for its answer. run changes the turn only; an
 	// effect beyond the agent is a request to the scene.
-	run         carryOut
-	kind        string
-	skill       string   // a workflow carries it out in place of both
-	calls       []string // that the workflow may make; nil = all
-	check       func(map[string]any) error
-	checkOutput func(any) error // of that workflow
-	timeout     time.Duration   // of the executor
-	once        bool            // calls must not be repeated
-	free        bool            // calls only read
-	async       bool            // calls are tasks
-	latency     time.Duration   // of tasks
-	cost        int64           // of a call, in nano-dollars
-	parallel    bool            // calls of one answer may run beside each other
-	quiet       bool            // the next turn observes a call only if it failed
+	run      carryOut
+	External // its Spec is not read: ToolSpec has more parameters in some scenes
 
 	status protocol.CallStatus // of a call that worked
 
@@ -59,13 +46,13 @@ func requests(run carryOut, id, description string, params ...tool.Param) Tool {
 
 // external makes an entry of a tool that an executor or a skill carries out.
 func external(x External) Tool {
-	return Tool{ToolSpec: x.Spec, kind: x.Kind, skill: x.Skill, calls: x.Calls, check: x.Check, checkOutput: x.CheckOutput, free: x.Free, timeout: x.Timeout, once: x.Once, parallel: x.Parallel, quiet: x.Quiet, async: x.Async, latency: x.Latency, cost: x.Cost, schema: bind.Schema{References: x.References}, status: protocol.CallOK}
+	return Tool{ToolSpec: x.Spec, External: x, schema: bind.Schema{References: x.References}, status: protocol.CallOK}
 }
 
 // checked are bound parameters that the tool takes. One that is null and need not be there
 // is not given. If some are references, the executor that fetches them checks all.
 func (t *Tool) checked(params map[string]any, referring bool) (map[string]any, error) {
-	if t.check == nil {
+	if t.Check == nil {
 		return params, nil
 	}
 	given := make(map[string]any, len(params))
@@ -77,7 +64,7 @@ func (t *Tool) checked(params map[string]any, referring bool) (map[string]any, e
 	if referring {
 		return given, nil
 	}
-	return given, t.check(given)
+	return given, t.Check(given)
 }
 
 // id is that of a tool, or of a skill if t is nil.
@@ -89,7 +76,7 @@ func (t *Tool) id(skill string) string {
 }
 
 // bounded reports whether the workflow of the tool may make some calls only.
-func (t *Tool) bounded() bool { return t != nil && t.calls != nil }
+func (t *Tool) bounded() bool { return t != nil && t.Calls != nil }
 
 func (t Tool) toldByItsFact() Tool { t.inFact = true; return t }
 
@@ -149,11 +136,11 @@ func toolTable(outside []External, more map[string][]tool.Param) (list []Tool, t
 		if t.schema, err = bind.SchemaOf(t.Parameters); err != nil {
 			return nil, nil, err
 		}
-		t.schema.Loose, t.schema.References = t.check != nil, references
+		t.schema.Loose, t.schema.References = t.Check != nil, references
 		if table[t.Name] != nil {
 			return nil, nil, protocol.Errorf(protocol.KindInvalid, "tool %s: another tool has this id; choose another one", t.Name)
 		}
-		if (t.run != nil) == (t.kind != "" || t.skill != "") || t.kind != "" && t.skill != "" {
+		if (t.run != nil) == (t.Kind != "" || t.Skill != "") || t.Kind != "" && t.Skill != "" {
 			return nil, nil, protocol.Errorf(protocol.KindInvalid, "tool %s: want one of a function, an executor (Kind) and a skill (Skill) that carries it out", t.Name)
 		}
 		table[t.Name] = t

@@ -12,7 +12,7 @@ import (
 func panelTools() []Tool {
 	return []Tool{
 		{ToolSpec: person.Spec(), run: (*Turn).askPanel, status: protocol.CallRequested},
-		{ToolSpec: person.AskSpec(), kind: effect.KindPerson, timeout: person.MaxTimeout, status: protocol.CallOK},
+		{ToolSpec: person.AskSpec(), External: External{Kind: effect.KindPerson, Timeout: person.MaxTimeout}, status: protocol.CallOK},
 	}
 }
 

@@ -43,9 +43,9 @@ func (t *Turn) openTask(entry *Tool, c *protocol.Call, number int, timeout time.
 	}
 	t.toolsAsked++
 	t.tasksOpened++
-	q := tooltask.Request{After: entry.latency, Most: most, Cost: entry.cost, Task: tooltask.Task{
-		ID: t.out.NextID(), Agent: t.m.ID.Instance, Turn: t.end.Turn, Number: int64(t.toolsAsked), Kind: entry.kind, Tool: entry.Name,
-		Params: protocol.Encode(params), URIs: tooltask.EncodeURIs(uris, t.approved[number]), Timeout: shorter(timeout, entry.timeout), Retry: int64(c.Retry), Once: entry.once,
+	q := tooltask.Request{After: entry.Latency, Most: most, Cost: entry.Cost, Task: tooltask.Task{
+		ID: t.out.NextID(), Agent: t.m.ID.Instance, Turn: t.end.Turn, Number: int64(t.toolsAsked), Kind: entry.Kind, Tool: entry.Name,
+		Params: protocol.Encode(params), URIs: tooltask.EncodeURIs(uris, t.approved[number]), Timeout: shorter(timeout, entry.Timeout), Retry: int64(c.Retry), Once: entry.Once,
 	}}
 	t.out.Request(tooltask.Service, q.AppendMsg)
 	t.steps.Promise(c, params, q.Task.ID)

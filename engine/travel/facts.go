@@ -108,11 +108,14 @@ func Times(f Fact) (arrives, answer protocol.Time, sent bool) {
 		return x.Arrives, x.Answer, true
 	case *Posted:
 		return x.Arrives, x.Answer, true
+	default:
+		return 0, 0, false
 	}
-	return 0, 0, false
 }
 
 // Fact is one of this package.
+//
+//sumtype:decl
 type Fact interface {
 	protocol.Fact
 	trip()

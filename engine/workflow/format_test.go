@@ -3,6 +3,7 @@ package workflow_test
 import (
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -34,6 +35,7 @@ func TestFormatExamples(t *testing.T) {
 		}
 	}
 	var latest *workflow.Definition
+	var played []*workflow.Definition
 	for i, b := range blocks {
 		if body, ok := strings.CutPrefix(b, "json\n"); ok {
 			latest = decode(t, []byte(body))
@@ -44,6 +46,7 @@ func TestFormatExamples(t *testing.T) {
 		}
 		given := exampleGiven(body)
 		s := exampleScript(t, defs, latest, given)
+		played = append(played, latest)
 		got := "text\n" + given + exampleShown(s.outcome(t))
 		if got != b && !*update {
 			t.Errorf("%s: the example %q shows\n%s\ngot\n%s", formatPage, latest.ID, b, got)
@@ -55,7 +58,7 @@ func TestFormatExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	everyKindShown(t, defs)
+	everyKindShown(t, page, defs, played)
 }
 
 // exampleGiven are the lines of a text block that a person wrote.
@@ -92,12 +95,24 @@ func exampleShown(outcome string) string {
 	return b.String()
 }
 
-// everyKindShown: the kinds of tools are shown by some, for one rule makes them all.
-func everyKindShown(t *testing.T, defs map[string]*workflow.Definition) {
-	shown := map[string]bool{}
-	for _, def := range defs {
+// everyKindShown: the text names each kind, and an example with a result has it, or a workflow that such an
+// example runs. The kinds of tools are shown by some, for one rule makes them all.
+func everyKindShown(t *testing.T, page string, defs map[string]*workflow.Definition, played []*workflow.Definition) {
+	shown, seen := map[string]bool{}, map[string]bool{}
+	for len(played) > 0 {
+		def := played[0]
+		played = played[1:]
+		if seen[def.ID] {
+			continue
+		}
+		seen[def.ID] = true
 		for _, n := range def.Nodes {
 			shown[n.Type] = true
+			for _, v := range n.ConfigValues {
+				if id, ok := v.(string); ok && defs[id] != nil {
+					played = append(played, defs[id])
+				}
+			}
 		}
 	}
 	engine := []string{workflow.TypeGroupInput, workflow.TypeGroupOutput, workflow.TypeSubWorkflow, workflow.TypeLoop}
@@ -107,7 +122,10 @@ func everyKindShown(t *testing.T, defs map[string]*workflow.Definition) {
 	}
 	for _, kind := range engine {
 		if !shown[kind] {
-			t.Errorf("%s has no example of %s", formatPage, kind)
+			t.Errorf("%s has no example of %s with a result: a json block with it and a text block behind that", formatPage, kind)
+		}
+		if !regexp.MustCompile("(?m)(^### (.*, )?" + kind + "(,|$)|`" + kind + "`)").MatchString(page) {
+			t.Errorf("%s says nothing about %s: give it a heading of its own or of several kinds", formatPage, kind)
 		}
 	}
 }

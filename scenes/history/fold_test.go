@@ -77,8 +77,8 @@ func TestFoldOfAPart(t *testing.T) {
 			whole := fold("")
 			agenda := encoded(whole.Agenda.Snapshot(codec))
 			for i, k := range machines.Services() {
-				if encoded(fold(k.Actor).Services[i].Snapshot(codec)) != encoded(whole.Services[i].Snapshot(codec)) {
-					t.Errorf("wave %d: %s alone is another", wave, k.Actor)
+				if encoded(fold(k.Actor()).Services[i].Snapshot(codec)) != encoded(whole.Services[i].Snapshot(codec)) {
+					t.Errorf("wave %d: %s alone is another", wave, k.Actor())
 				}
 			}
 			all := fold(machines.Agenda)
@@ -98,7 +98,7 @@ func TestFoldOfAPart(t *testing.T) {
 				}
 				for i := range one.Services {
 					if encoded(one.Services[i].Snapshot(codec)) != encoded(whole.Services[i].Snapshot(codec)) {
-						t.Errorf("wave %d: with %s alone, %s is another", wave, m.ID.Instance, machines.Services()[i].Actor)
+						t.Errorf("wave %d: with %s alone, %s is another", wave, m.ID.Instance, machines.Services()[i].Actor())
 					}
 				}
 			}

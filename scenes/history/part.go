@@ -19,7 +19,7 @@ import (
 func Part(sc *setup.Scene, state *machines.State, part string) (kinds []string, apply func(protocol.Record) error) {
 	codec := machines.NewCodec()
 	for i, k := range machines.Services() {
-		if k.Actor == part {
+		if k.Actor() == part {
 			return partOf(k, state.Services[i], codec)
 		}
 	}
@@ -101,7 +101,7 @@ func Service(sc *setup.Scene, journal Journal, k machines.ServiceKind, opt Optio
 	}
 	f, codec := fold{scene: sc, journal: journal, Options: opt, through: journal.Durable()}, machines.NewCodec()
 	after, err := f.base(func(name string, raw []byte) error {
-		if name != k.Actor {
+		if name != k.Actor() {
 			return nil
 		}
 		return service.Load(codec, raw)

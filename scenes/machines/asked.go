@@ -54,7 +54,7 @@ func (a *asking) sendEarly(i int, e Effect) (Effect, bool) {
 // next is the first service with something to decide; -1 = all have decided.
 func (a *asking) next(due func(name string) bool) int {
 	for i := range a.services {
-		if k := &a.services[i]; due(k.Name) || a.requests[i].Count > 0 || a.broke != nil && a.broke.Actor == k.Actor || len(a.early) > 0 && a.early[0].Service == i {
+		if k := &a.services[i]; due(k.Name) || a.requests[i].Count > 0 || a.broke != nil && a.broke.Actor == k.Actor() || len(a.early) > 0 && a.early[0].Service == i {
 			return i
 		}
 	}
@@ -71,7 +71,7 @@ func (a *asking) send(i int, e Effect) (sent Effect, failure *ActorFailed) {
 }
 
 // actor is that of the service that decides.
-func (a *asking) actor() string { return a.services[a.last.Service].Actor }
+func (a *asking) actor() string { return a.services[a.last.Service].Actor() }
 
 // answered takes a part of an answer; false = it was not the last one. No fact is kept before, because a
 // service that fails in between decides anew.

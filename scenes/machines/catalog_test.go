@@ -153,20 +153,6 @@ func TestEveryFactNamesItsAgents(t *testing.T) {
 	}
 }
 
-// A service publishes under the name of its row, under which agents and the stage ask for what it
-// shows: under another one they would find nothing.
-func TestServicesPublishUnderTheirName(t *testing.T) {
-	state, err := machines.New(scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, k := range machines.Services() {
-		if as := state.Services[i].Publish().Service; as != k.Name {
-			t.Errorf("the service %s publishes as %q: the Part that Publish gives has the name of its row", k.Name, as)
-		}
-	}
-}
-
 // unheard are answers to requests that nobody observes, with the reason.
 func unheard() map[string]string {
 	const done = "what was asked for was done, and shows there"

@@ -23,7 +23,7 @@ type Events struct {
 
 func eventsKind() ServiceKind {
 	return ServiceKind{
-		Name: bus.Service, Actor: "$" + bus.Service, New: newEvents, Facts: bus.Facts, Middleware: true,
+		Name: bus.Service, New: newEvents, Facts: bus.Facts, Middleware: true,
 		Read: func(raw protocol.Raw) (any, error) { return bus.ReadRequest(raw) },
 	}
 }
@@ -121,7 +121,7 @@ func (e *Events) Deliver(wave uint64, tell func(uint32, *protocol.Envelope)) {
 // Publish implements Service.
 func (e *Events) Publish() Part {
 	next, _ := e.State.NextDue()
-	return Part{Service: bus.Service, Shown: e.State.View(), Next: next}
+	return Part{Shown: e.State.View(), Next: next}
 }
 
 // Snapshot implements Service.

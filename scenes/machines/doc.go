@@ -31,9 +31,8 @@
 //
 // # Services
 //
-// [Services] is the table of the machines that decide about the requests of a wave:
-// [World], [Knowledge], [Tasks], [Space], [Events]. Each is a [Service]; a live scene, a fold, a
-// snapshot and verify read the table and name none of them.
+// [Services] is the table of the machines that decide about the requests of a wave. Each is a
+// [Service]; a live scene, a fold, a snapshot and verify read the table and name none of them.
 //
 // # Promises
 //

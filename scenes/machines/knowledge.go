@@ -19,7 +19,7 @@ type Knowledge struct {
 }
 
 func knowledgeKind() ServiceKind {
-	return ServiceKind{Name: knowledge.Service, Actor: "$" + knowledge.Service, New: newKnowledge, Facts: knowledge.Facts}
+	return ServiceKind{Name: knowledge.Service, New: newKnowledge, Facts: knowledge.Facts}
 }
 
 func newKnowledge(sc *setup.Scene) (Service, error) {
@@ -61,7 +61,7 @@ func (k *Knowledge) Apply(f protocol.Fact) error {
 }
 
 // Publish implements Service.
-func (k *Knowledge) Publish() Part { return Part{Service: knowledge.Service, Shown: k.State} }
+func (k *Knowledge) Publish() Part { return Part{Shown: k.State} }
 
 // Snapshot implements Service.
 func (k *Knowledge) Snapshot(codec *protocol.Codec) (protocol.Raw, error) {

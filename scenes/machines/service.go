@@ -49,8 +49,7 @@ type Filterer interface {
 
 // ServiceKind is one row of the table of services.
 type ServiceKind struct {
-	Name  string // addressee of requests, and the kind of the actor in metrics
-	Actor string // of its facts: "$" and the name
+	Name  string // addressee of requests, what views find it by, and the kind of the actor in metrics
 	New   func(*setup.Scene) (Service, error)
 	Facts func() []protocol.FactType // that it decides
 	// Read reads a request for views; nil = requests are values with names.
@@ -65,13 +64,14 @@ func Services() []ServiceKind {
 	return []ServiceKind{worldKind(), knowledgeKind(), tasksKind(), spaceKind(), eventsKind()}
 }
 
+// Actor is the actor of the service's facts.
+func (k *ServiceKind) Actor() string { return "$" + k.Name }
+
 // missing is what a row of the table lacks; "" = nothing.
 func (k *ServiceKind) missing() string {
 	switch {
 	case k.Name == "":
 		return "Name"
-	case k.Actor != "$"+k.Name:
-		return "Actor, which is $ and the name"
 	case k.New == nil:
 		return "New"
 	case k.Facts == nil:
@@ -121,7 +121,7 @@ type View struct {
 
 // Part is what one service publishes.
 type Part struct {
-	Service string
+	service string        // its name, which the view sets
 	Shown   any           // an immutable value
 	Next    protocol.Time // when it has something to decide although nobody asks; 0 = never
 	Holds   bool          // of tasks: scene time stands until a person answers
@@ -129,10 +129,10 @@ type Part struct {
 }
 
 // With is the view after a service has published again.
-func (v *View) With(p Part) *View {
-	parts := slices.Clone(v.parts)
-	parts[slices.IndexFunc(parts, func(before Part) bool { return before.Service == p.Service })] = p
-	return &View{parts: parts, scene: v.scene, edition: v.edition, Turns: v.Turns}
+func (v *View) With(service string, p Part) *View {
+	p.service = service
+	parts := slices.DeleteFunc(slices.Clone(v.parts), func(before Part) bool { return before.service == service })
+	return &View{parts: append(parts, p), scene: v.scene, edition: v.edition, Turns: v.Turns}
 }
 
 func (v *View) withScene(scene map[string]any) *View {
@@ -141,7 +141,7 @@ func (v *View) withScene(scene map[string]any) *View {
 
 func (v *View) of(service string) (p Part) {
 	for i := range v.parts {
-		if v.parts[i].Service == service {
+		if v.parts[i].service == service {
 			return v.parts[i]
 		}
 	}

@@ -30,11 +30,10 @@ func TestServicesLackNothing(t *testing.T) {
 		spoil         func(*ServiceKind)
 	}{
 		{knowledge.Service, "row %d (no name) lacks Name", func(k *ServiceKind) { k.Name = "" }},
-		{knowledge.Service, "row %d (knowledge) lacks Actor, which is $ and", func(k *ServiceKind) { k.Actor = k.Name }},
 		{tooltask.Service, "row %d (tools) lacks New", func(k *ServiceKind) { k.New = nil }},
 		{bus.Service, "row %d (events) lacks Facts", func(k *ServiceKind) { k.Facts = nil }},
 		{knowledge.Service, "row %d (knowledge): only the first one may decide early", func(k *ServiceKind) { k.Early = true }},
-		{space.Service, "row %d: there is another row with the name world", func(k *ServiceKind) { k.Name, k.Actor = worldKind().Name, worldKind().Actor }},
+		{space.Service, "row %d: there is another row with the name world", func(k *ServiceKind) { k.Name = worldKind().Name }},
 	} {
 		rows := Services()
 		i := slices.IndexFunc(rows, func(k ServiceKind) bool { return k.Name == c.service })

@@ -87,7 +87,7 @@ func (s *StageState) encode(snap SceneSnapshot) (protocol.Raw, error) {
 func (s *State) Load(name string, raw []byte) (err error) {
 	sc := s.scene
 	for i, k := range s.services {
-		if k.Actor == name {
+		if k.Actor() == name {
 			return s.Services[i].Load(s.codec, raw)
 		}
 	}
@@ -162,7 +162,7 @@ func (s *State) Parts(yield func(name string, raw []byte)) error {
 		if raw == nil && err == nil {
 			continue // it keeps nothing in this scene
 		}
-		if err := part(s.services[i].Actor, raw, err); err != nil {
+		if err := part(s.services[i].Actor(), raw, err); err != nil {
 			return err
 		}
 	}

@@ -16,7 +16,7 @@ type Space struct {
 }
 
 func spaceKind() ServiceKind {
-	return ServiceKind{Name: space.Service, Actor: "$" + space.Service, New: newSpace, Facts: space.Facts, Read: func(raw protocol.Raw) (any, error) {
+	return ServiceKind{Name: space.Service, New: newSpace, Facts: space.Facts, Read: func(raw protocol.Raw) (any, error) {
 		q, err := space.ReadRequest(raw)
 		return q.Value(), err
 	}}
@@ -70,9 +70,9 @@ func (s *Space) Apply(f protocol.Fact) error {
 // Publish implements Service.
 func (s *Space) Publish() Part {
 	if s.State == nil {
-		return Part{Service: space.Service}
+		return Part{}
 	}
-	return Part{Service: space.Service, Shown: s.State.Share(), Next: s.State.Next()}
+	return Part{Shown: s.State.Share(), Next: s.State.Next()}
 }
 
 // Snapshot implements Service.
@@ -100,7 +100,7 @@ func (s *State) Space() *space.State { return part[*Space](s).State }
 
 // WithSpace is the view with agents elsewhere.
 func (v *View) WithSpace(shown *space.View) *View {
-	return v.With(Part{Service: space.Service, Shown: shown, Next: v.of(space.Service).Next})
+	return v.With(space.Service, Part{Shown: shown, Next: v.of(space.Service).Next})
 }
 
 // Space is where agents are; nil = the scene has no space.

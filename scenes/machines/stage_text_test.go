@@ -36,7 +36,7 @@ func (p *stagePlayer) text(e *machines.Effect) string {
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		return fmt.Sprintf("ask %s %d requests at %s", machines.Services()[e.Service].Actor, in.Left, p.at(e.At))
+		return fmt.Sprintf("ask %s %d requests at %s", machines.Services()[e.Service].Actor(), in.Left, p.at(e.At))
 	case machines.ActTell:
 		return "tell " + p.made.Name(e.Agent) + " " + e.Kind
 	case machines.ActRestart:

@@ -152,7 +152,7 @@ func (p *stagePlayer) answer(part bool) machines.Input {
 		p.t.Fatal(err)
 	}
 	if !part {
-		out.View, p.asked = p.state.View.With(service.Publish()), machines.Effect{}
+		out.View, p.asked = p.state.View.With(machines.Services()[p.asked.Service].Name, service.Publish()), machines.Effect{}
 	}
 	return out
 }

@@ -171,8 +171,8 @@ func (s *State) ApplyAgents(r protocol.Record, fact protocol.Fact) error {
 func (s *State) Shown() *View {
 	v := &View{edition: s.edition}
 	v.scene, _ = s.script.shown() // what fails is empty; a live stage warns
-	for _, service := range s.Services {
-		v.parts = append(v.parts, service.Publish())
+	for i, service := range s.Services {
+		v = v.With(s.services[i].Name, service.Publish())
 	}
 	v.Turns = s.Turns.View(s.scene.Name)
 	return v

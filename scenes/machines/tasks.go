@@ -20,7 +20,7 @@ type Tasks struct {
 const ActorTasks = "$" + tooltask.Service
 
 func tasksKind() ServiceKind {
-	return ServiceKind{Name: tooltask.Service, Actor: ActorTasks, New: newTasks, Facts: tooltask.Facts}
+	return ServiceKind{Name: tooltask.Service, New: newTasks, Facts: tooltask.Facts}
 }
 
 func newTasks(sc *setup.Scene) (Service, error) {
@@ -59,7 +59,7 @@ func (t *Tasks) Apply(f protocol.Fact) error {
 
 // Publish implements Service. On the realtime clock a task is waited for without a time.
 func (t *Tasks) Publish() Part {
-	return Part{Service: tooltask.Service, Shown: t.State, Next: t.State.Next(), Awaits: t.rules.Realtime && t.State.Len() > 0 || len(t.State.Players) > 0, Holds: t.State.Holds()}
+	return Part{Shown: t.State, Next: t.State.Next(), Awaits: t.rules.Realtime && t.State.Len() > 0 || len(t.State.Players) > 0, Holds: t.State.Holds()}
 }
 
 // Snapshot implements Service.

@@ -37,5 +37,5 @@ func (s *Stage) Upcoming(o uint32) protocol.Time {
 
 // WithWorld is the view with another world.
 func (v *View) WithWorld(s worldstate.State) *View {
-	return v.With(Part{Service: worldstate.Service, Shown: s})
+	return v.With(worldstate.Service, Part{Shown: s})
 }

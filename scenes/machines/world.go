@@ -25,7 +25,7 @@ type World struct {
 const ActorWorld = "$" + worldstate.Service
 
 func worldKind() ServiceKind {
-	return ServiceKind{Name: worldstate.Service, Actor: ActorWorld, New: newWorld, Facts: worldstate.Facts, Read: readWorldRequest, Early: true}
+	return ServiceKind{Name: worldstate.Service, New: newWorld, Facts: worldstate.Facts, Read: readWorldRequest, Early: true}
 }
 
 func newWorld(sc *setup.Scene) (Service, error) {
@@ -69,7 +69,7 @@ func (w *World) Apply(f protocol.Fact) (err error) {
 
 // Publish implements Service.
 func (w *World) Publish() Part {
-	return Part{Service: worldstate.Service, Shown: w.State}
+	return Part{Shown: w.State}
 }
 
 // Snapshot implements Service.

@@ -51,7 +51,7 @@ func (v *verifier) askedFor() (requests []protocol.Sequenced) {
 		}
 	}
 	for _, k := range machines.Services() {
-		if seen[k.Actor] {
+		if seen[k.Actor()] {
 			requests = append(requests, protocol.Sequenced{To: k.Name})
 		}
 	}

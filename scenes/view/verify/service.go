@@ -17,7 +17,7 @@ import (
 func (v *verifier) service(e machines.Effect) error {
 	v.asked = nil
 	kind, service := machines.Services()[e.Service], v.state.Services[e.Service]
-	actor := kind.Actor
+	actor := kind.Actor()
 	failed, err := v.failures(actor)
 	if err != nil {
 		return err
