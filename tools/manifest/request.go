@@ -245,6 +245,14 @@ func (t *Tool) Request(params map[string]any, secrets map[string]string) (*Reque
 // Server is the host and port that an http tool speaks with.
 func (t *Tool) Server() string { return hostPort(t.http.address) }
 
+// named is Server; "" = the definition was not checked, or is wrong.
+func (t *Tool) named() string {
+	if t.http == nil {
+		return ""
+	}
+	return t.Server()
+}
+
 func (r *request) bodyOf(method string, params map[string]any, secrets map[string]string) ([]byte, error) {
 	var body any
 	switch {

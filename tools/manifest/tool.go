@@ -369,7 +369,7 @@ func (c *checker) need(i, need string) {
 		return
 	case kind == "net":
 		if !may.dials {
-			c.fault(at("needs", i), "remove it", "%q is for tools of the types http and script; a tool of the type %s has no network of its own", protocol.Short(need, 80), may.name)
+			c.fault(at("needs", i), "remove it", "%q is for tools of the types %s; a tool of the type %s has no network of its own", protocol.Short(need, 80), strings.Join(dialling(), ", "), may.name)
 			return
 		}
 	default:

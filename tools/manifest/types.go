@@ -21,19 +21,20 @@ const (
 // checks of a definition and its needs read.
 type typeRow struct {
 	name    string
-	wants   []string       // fields of an Implementation that must be there
-	may     []string       // and those that may
-	within  bool           // the turn itself carries the tool out, by a workflow
-	secrets bool           // needs may name secrets
-	files   bool           // needs may name files
-	dials   bool           // needs may name servers
-	check   func(*checker) // of the fields that are wanted, if all are there; nil = none
+	wants   []string           // fields of an Implementation that must be there
+	may     []string           // and those that may
+	within  bool               // the turn itself carries the tool out, by a workflow
+	secrets bool               // needs may name secrets
+	files   bool               // needs may name files
+	dials   bool               // needs may name servers
+	server  func(*Tool) string // "host:port" that its own fields name, which the operator grants as a need; "" = none
+	check   func(*checker)     // of the fields that are wanted, if all are there; nil = none
 }
 
 // types is the table, in the order in which pages and faults name them.
 func types() []typeRow {
 	return []typeRow{
-		{name: HTTP, wants: []string{"url"}, may: []string{"method", "query", "headers", "body"}, secrets: true, files: true, dials: true, check: (*checker).http},
+		{name: HTTP, wants: []string{"url"}, may: []string{"method", "query", "headers", "body"}, secrets: true, files: true, dials: true, server: (*Tool).named, check: (*checker).http},
 		{name: Service, wants: []string{"name"}, may: []string{"method"}, files: true, dials: true},
 		{name: Workflow, wants: []string{"id"}, within: true},
 		{name: Node, wants: []string{"kind"}, may: []string{"config"}, within: true},
@@ -59,6 +60,16 @@ func typeOf(name string) typeRow {
 		return rows[i]
 	}
 	return typeRow{secrets: true, files: true, dials: true}
+}
+
+// dialling are the types whose needs may name servers.
+func dialling() (names []string) {
+	for _, row := range types() {
+		if row.dials {
+			names = append(names, row.name)
+		}
+	}
+	return names
 }
 
 // Within reports whether the turn itself carries the tool out, by a workflow.
