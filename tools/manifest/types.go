@@ -21,6 +21,7 @@ const (
 // checks of a definition and its needs read.
 type typeRow struct {
 	name    string
+	is      string             // what carries the tool out, for the page
 	wants   []string           // fields of an Implementation that must be there
 	may     []string           // and those that may
 	within  bool               // the turn itself carries the tool out, by a workflow
@@ -34,13 +35,13 @@ type typeRow struct {
 // types is the table, in the order in which pages and faults name them.
 func types() []typeRow {
 	return []typeRow{
-		{name: HTTP, wants: []string{"url"}, may: []string{"method", "query", "headers", "body"}, secrets: true, files: true, dials: true, server: (*Tool).named, check: (*checker).http},
-		{name: Service, wants: []string{"name"}, may: []string{"method"}, files: true, dials: true},
-		{name: Workflow, wants: []string{"id"}, within: true},
-		{name: Node, wants: []string{"kind"}, may: []string{"config"}, within: true},
-		{name: Script, wants: []string{"command"}, may: []string{"files"}, secrets: true, files: true, dials: true, check: (*checker).script},
-		{name: Code, may: []string{"languages"}, files: true, check: (*checker).languages},
-		{name: MCP, wants: []string{"server", "tool"}},
+		{name: HTTP, is: "a request over HTTP", wants: []string{"url"}, may: []string{"method", "query", "headers", "body"}, secrets: true, files: true, dials: true, server: (*Tool).named, check: (*checker).http},
+		{name: Service, is: "a [program that stays](service.md), or a function of the program that embeds simd", wants: []string{"name"}, may: []string{"method"}, files: true, dials: true},
+		{name: Workflow, is: "a workflow of the project", wants: []string{"id"}, within: true},
+		{name: Node, is: "a [node kind](workflow.md)", wants: []string{"kind"}, may: []string{"config"}, within: true},
+		{name: Script, is: "a program of the project", wants: []string{"command"}, may: []string{"files"}, secrets: true, files: true, dials: true, check: (*checker).script},
+		{name: Code, is: "code that the agent writes", may: []string{"languages"}, files: true, check: (*checker).languages},
+		{name: MCP, is: "a tool of an [MCP server](mcp.md)", wants: []string{"server", "tool"}},
 	}
 }
 
@@ -60,6 +61,16 @@ func typeOf(name string) typeRow {
 		return rows[i]
 	}
 	return typeRow{secrets: true, files: true, dials: true}
+}
+
+// meanings is the sentence of the page about the types.
+func meanings() string {
+	var list []string
+	for _, row := range types() {
+		list = append(list, row.is)
+	}
+	text := strings.Join(list, "; ") + "."
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // dialling are the types whose needs may name servers.
