@@ -242,15 +242,12 @@ func (t *Tool) Request(params map[string]any, secrets map[string]string) (*Reque
 	return q, err
 }
 
-// Server is the host and port that an http tool speaks with.
-func (t *Tool) Server() string { return hostPort(t.http.address) }
-
-// named is Server; "" = the definition was not checked, or is wrong.
-func (t *Tool) named() string {
+// Server is the host and port that an http tool speaks with; "" = its definition is wrong.
+func (t *Tool) Server() string {
 	if t.http == nil {
 		return ""
 	}
-	return t.Server()
+	return hostPort(t.http.address)
 }
 
 func (r *request) bodyOf(method string, params map[string]any, secrets map[string]string) ([]byte, error) {

@@ -35,7 +35,7 @@ type typeRow struct {
 // types is the table, in the order in which pages and faults name them.
 func types() []typeRow {
 	return []typeRow{
-		{name: HTTP, is: "a request over HTTP", wants: []string{"url"}, may: []string{"method", "query", "headers", "body"}, secrets: true, files: true, dials: true, server: (*Tool).named, check: (*checker).http},
+		{name: HTTP, is: "a request over HTTP", wants: []string{"url"}, may: []string{"method", "query", "headers", "body"}, secrets: true, files: true, dials: true, server: (*Tool).Server, check: (*checker).http},
 		{name: Service, is: "a [program that stays](service.md), or a function of the program that embeds simd", wants: []string{"name"}, may: []string{"method"}, files: true, dials: true},
 		{name: Workflow, is: "a workflow of the project", wants: []string{"id"}, within: true},
 		{name: Node, is: "a [node kind](workflow.md)", wants: []string{"kind"}, may: []string{"config"}, within: true},
@@ -45,13 +45,18 @@ func types() []typeRow {
 	}
 }
 
-// Types are the types that a definition may have.
-func Types() (names []string) {
+// each is a text of each row that has one.
+func each(of func(typeRow) string) (list []string) {
 	for _, row := range types() {
-		names = append(names, row.name)
+		if text := of(row); text != "" {
+			list = append(list, text)
+		}
 	}
-	return names
+	return list
 }
+
+// Types are the types that a definition may have.
+func Types() []string { return each(func(row typeRow) string { return row.name }) }
 
 // typeOf is the row of a type. The rules report a type that is missing; its needs are then not
 // reported, too. Tools that come with the program have types of their own, and no needs.
@@ -65,22 +70,18 @@ func typeOf(name string) typeRow {
 
 // meanings is the sentence of the page about the types.
 func meanings() string {
-	var list []string
-	for _, row := range types() {
-		list = append(list, row.is)
-	}
-	text := strings.Join(list, "; ") + "."
+	text := strings.Join(each(func(row typeRow) string { return row.is }), "; ") + "."
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // dialling are the types whose needs may name servers.
-func dialling() (names []string) {
-	for _, row := range types() {
-		if row.dials {
-			names = append(names, row.name)
+func dialling() []string {
+	return each(func(row typeRow) string {
+		if !row.dials {
+			return ""
 		}
-	}
-	return names
+		return row.name
+	})
 }
 
 // Within reports whether the turn itself carries the tool out, by a workflow.
