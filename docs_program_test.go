@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -21,7 +20,6 @@ func TestProgram(t *testing.T) {
 		t.Skip("the program is built and run without -short")
 	}
 	simd := build(t)
-	t.Run("CommandLinePage", func(t *testing.T) { commandLinePage(t, simd) })
 	t.Run("Guide", func(t *testing.T) { guide(t, simd) })
 	t.Run("FirstTool", func(t *testing.T) { firstTool(t, simd) })
 	t.Run("Play", func(t *testing.T) { play(t, simd) })
@@ -29,72 +27,6 @@ func TestProgram(t *testing.T) {
 	t.Run("Goals", func(t *testing.T) { goals(t, simd) })
 	t.Run("FirstPlugin", func(t *testing.T) { firstPlugin(t, simd) })
 	t.Run("README", func(t *testing.T) { readme(t, simd) })
-}
-
-// commandLinePage: docs/cli.md has a section for every command with exactly its
-// flags.
-func commandLinePage(t *testing.T, simd string) {
-	const page = "docs/cli.md"
-	parts := sections(read(t, page), "## ")
-	flag := regexp.MustCompile(`--[a-z][a-z-]*`)
-	commands := leaves(t, simd)
-	for _, name := range commands {
-		section, ok := parts["simd "+name]
-		if !ok {
-			t.Errorf("%s has no section about simd %s", page, name)
-			continue
-		}
-		help := output(t, simd, append(strings.Fields(name), "--help")...)
-		_, flags, _ := strings.Cut(help, "\nFlags:\n")
-		known := []string{"--help"}
-		for line := range strings.SplitSeq(flags, "\n") {
-			if f := regexp.MustCompile(`^ +(?:-\w, )?(--[a-z-]+)`).FindStringSubmatch(line); f != nil {
-				known = append(known, f[1])
-			}
-		}
-		var listed []string
-		for _, cell := range firstCells(section) {
-			listed = append(listed, flag.FindAllString(cell, -1)...)
-		}
-		for _, f := range known[1:] {
-			if f != "--help" && !slices.Contains(listed, f) {
-				t.Errorf("%s: simd %s has the flag %s", page, name, f)
-			}
-		}
-		for _, f := range flag.FindAllString(section, -1) {
-			if !slices.Contains(known, f) {
-				t.Errorf("%s: simd %s has no flag %s", page, name, f)
-			}
-		}
-	}
-	for heading := range parts {
-		if name, ok := strings.CutPrefix(heading, "simd "); ok && !slices.Contains(commands, name) {
-			t.Errorf("%s: there is no command simd %s", page, name)
-		}
-	}
-}
-
-// leaves lists the commands that do something.
-func leaves(t *testing.T, simd string, above ...string) []string {
-	help := output(t, simd, append(above, "--help")...)
-	var names []string
-	group := ""
-	for line := range strings.SplitSeq(help, "\n") {
-		if strings.HasSuffix(line, ":") && !strings.HasPrefix(line, " ") {
-			group = line
-		}
-		m := regexp.MustCompile(`^  ([a-z-]+) `).FindStringSubmatch(line)
-		if m == nil || !slices.Contains([]string{"Simulations:", "Tools:", "Available Commands:"}, group) {
-			continue
-		}
-		names = append(names, leaves(t, simd, append(slices.Clone(above), m[1])...)...)
-	}
-	name := strings.Join(above, " ")
-	itself := regexp.MustCompile(`(?m)^  simd ` + name + ` \[?[A-Z]+\]? \[flags\]$`) // beside those below it
-	if len(names) == 0 || itself.MatchString(help) {
-		names = append(names, name)
-	}
-	return names
 }
 
 // guide does what docs/guide.md tells a newcomer to do.
@@ -294,11 +226,6 @@ func build(t *testing.T) string {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	return simd
-}
-
-func output(t *testing.T, name string, args ...string) string {
-	t.Helper()
-	return inDir(t, ".", 0, name, args...)
 }
 
 // inDir runs a program and wants an exit code; it returns what it printed.

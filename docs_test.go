@@ -2,6 +2,7 @@ package tavernsim
 
 import (
 	"fmt"
+	"go/ast"
 	"maps"
 	"os"
 	"path"
@@ -111,6 +112,19 @@ func TestNamesInTheArchitecture(t *testing.T) {
 			if !exported[name[1]] {
 				t.Errorf("%s: there is no %s", page, name[1])
 			}
+		}
+	}
+	functions := map[string]bool{}
+	for _, f := range files(t) {
+		for _, d := range f.tree.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok {
+				functions[fn.Name.Name] = true
+			}
+		}
+	}
+	for _, name := range regexp.MustCompile("`[.]?(\\w+)\\(…?\\)`").FindAllStringSubmatch(text+read(t, "CONTRIBUTING.md"), -1) {
+		if found++; !functions[name[1]] {
+			t.Errorf("there is no function %s", name[0])
 		}
 	}
 	if found < 40 {
@@ -226,7 +240,7 @@ func TestDeliberationPage(t *testing.T) {
 	}
 	rows := strings.Split(parts["Tools"], "\n")
 	if got := firstColumn(parts["Tools"]); !slices.Equal(got, agent.ProfileTools()) {
-		t.Errorf("%s: the tools are %v, the code has %v", page, got, agent.ProfileTools())
+		t.Errorf("%s: the rows of tools and the table Tools differ, or their order does: the page has\n%v, the code\n%v", page, got, agent.ProfileTools())
 	}
 	for _, tool := range agent.ToolSpecs() {
 		i := slices.IndexFunc(rows, func(row string) bool { return strings.HasPrefix(row, "| `"+tool.Name+"`") })
@@ -250,7 +264,11 @@ func TestDeliberationPage(t *testing.T) {
 	}
 }
 
-// TestRunPages: every field of what the program writes as JSON is on its page,
+func holds(all, some []string) bool {
+	return !slices.ContainsFunc(some, func(name string) bool { return !slices.Contains(all, name) })
+}
+
+// TestRunPages: every type has a table, every field of what the program writes as JSON is on its page,
 // and nothing else.
 func TestRunPages(t *testing.T) {
 	listed := map[string]bool{"inspect.OrderLine": true} // written as a file of orders, which has a page of its own
@@ -291,6 +309,13 @@ func TestRunPages(t *testing.T) {
 		for _, heading := range []string{"## manifest.json", "## simd replay --json"} {
 			if i := strings.Index(text, heading); i >= 0 {
 				text = text[i:]
+			}
+		}
+		tables := regexp.MustCompile(`(?m)(?:^\|.*\n)+`).FindAllString(text, -1)
+		for _, typ := range types {
+			fields := slices.Sorted(maps.Keys(jsonFields(typ)))
+			if !slices.ContainsFunc(tables, func(table string) bool { return holds(firstColumn(table), fields) }) {
+				t.Errorf("%s has no table of %s: no one has all of %q", page, typ, fields)
 			}
 		}
 		got := firstColumn(text)

@@ -215,6 +215,59 @@ func named(f file, x ast.Expr) string {
 	return ""
 }
 
+// dials are the functions of tools that open connections, and where an operator reads to which servers.
+func dials() map[string]string {
+	return map[string]string{
+		"tools/httpcall.dialed": "the server of the row http (tools/manifest), and needs",
+		"tools/mcp.newWeb":      "the url of the server, and its needs (Server.Asks)",
+		"tools/proxy.dial":      "the needs of a program in the sandbox",
+		"tools/reach.Dial":      "it checks addresses for the others",
+	}
+}
+
+// TestEveryDialIsGranted: an operator grants each server that a tool reaches (Tool.Asks, Server.Asks), so whoever opens
+// connections says where it stands. A new type of tools that speaks with a server has it in its row (typeRow.server).
+func TestEveryDialIsGranted(t *testing.T) {
+	found := map[string]bool{}
+	for _, f := range files(t) {
+		for _, where := range dialling(f) {
+			if found[where] = true; dials()[where] == "" {
+				t.Errorf("%s: %s opens connections: let Tool.Asks or Server.Asks (tools/manifest/asks.go) name its server, for a type of tools by server in its row of types.go, and say in dials (masked_test.go) what names it", f.path, where)
+			}
+		}
+	}
+	for where := range dials() {
+		if !found[where] {
+			t.Errorf("%s opens no connections any more: take it out of dials", where)
+		}
+	}
+}
+
+// dialling names the functions of a file that open connections, by themselves or with the client of another package.
+func dialling(f file) (list []string) {
+	if !toolish(f.pkg) {
+		return nil
+	}
+	for _, d := range f.tree.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		ast.Inspect(fn, func(n ast.Node) bool {
+			s, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			pkg, _ := s.X.(*ast.Ident)
+			if pkg != nil && slices.Contains([]string{"reach.Dial", "net.Dial", "net.DialTimeout", "net.DialTCP", "net.DialUDP", "net.DialUnix", "net.Dialer", "tls.Dial", "tls.DialWithDialer", "tls.Dialer", "http.DefaultClient", "http.DefaultTransport", "http.Get", "http.Post", "httpcall.Client"}, pkg.Name+"."+s.Sel.Name) {
+				list = append(list, f.pkg+"."+fn.Name.Name)
+			}
+			return true
+		})
+	}
+	return list
+}
+
 // TestOutputsAreMaskedSees proves the fence.
 func TestOutputsAreMaskedSees(t *testing.T) {
 	for _, c := range []struct{ pkg, body, want string }{

@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -143,6 +144,66 @@ func TestEveryFieldIsRead(t *testing.T) {
 	if made := readIn([]file{{pkg: "made", imports: []string{"tavernsim/engine"}, tree: tree}}); err != nil || !made["engine.B"] || !made["made.B"] || made["made.A"] || made["other.B"] {
 		t.Errorf("%v, %v", made, err)
 	}
+}
+
+// TestEveryFlagIsRead: code reads each field into which a flag is written. A name that is read stands for all fields
+// that have it: anywhere if it is exported, else in the package of the flag.
+func TestEveryFlagIsRead(t *testing.T) {
+	all := files(t)
+	unread := func(all []file) (list []string) {
+		flags, reads := map[string]string{}, map[string]bool{}
+		for _, f := range all {
+			flagsIn(f, flags, reads)
+		}
+		for field, flag := range flags {
+			if !reads[field] {
+				list = append(list, flag)
+			}
+		}
+		return list
+	}
+	for _, flag := range unread(all) {
+		t.Errorf("%s: no code reads what the flag says", flag)
+	}
+	tree, err := parser.ParseFile(token.NewFileSet(), "made.go", `package made; func f() { f.BoolVar(&o.madeForTest, "made", false, "x") }`, parser.SkipObjectResolution)
+	if got := unread(append(all, file{pkg: "cmd/simd/made", path: "made.go", tree: tree})); err != nil || !slices.Contains(got, "made.go: --made") {
+		t.Errorf("a flag that nobody reads was not seen: %v, %v", got, err)
+	}
+}
+
+// flagsIn finds the fields of a file that flags are written into, f.XVar(&options.FIELD, "NAME", …), and those that
+// it names otherwise.
+func flagsIn(f file, flags map[string]string, reads map[string]bool) {
+	written := map[ast.Node]bool{}
+	ast.Inspect(f.tree, func(n ast.Node) bool {
+		switch x := n.(type) {
+		case *ast.CallExpr:
+			called, ok := x.Fun.(*ast.SelectorExpr)
+			if !ok || len(x.Args) < 3 || !strings.Contains(called.Sel.Name, "Var") {
+				return true
+			}
+			to, _ := x.Args[0].(*ast.UnaryExpr)
+			name, _ := x.Args[1].(*ast.BasicLit)
+			if to == nil || name == nil {
+				return true
+			}
+			if field, ok := to.X.(*ast.SelectorExpr); ok && to.Op == token.AND {
+				written[field] = true
+				flags[fieldOf(f, field)] = f.path + ": --" + strings.Trim(name.Value, `"`)
+			}
+		case *ast.SelectorExpr:
+			reads[fieldOf(f, x)] = reads[fieldOf(f, x)] || !written[x]
+		}
+		return true
+	})
+}
+
+// fieldOf is the name of a field, with its package if no other one sees it.
+func fieldOf(f file, x *ast.SelectorExpr) string {
+	if x.Sel.IsExported() {
+		return x.Sel.Name
+	}
+	return f.pkg + "." + x.Sel.Name
 }
 
 // readIn are the names behind a dot that are not written to: PACKAGE.NAME, for the packages that the reader imports

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"tavernsim/cmd/simd/cli"
+	"tavernsim/internal/doctest"
 	"tavernsim/protocol"
 )
 
@@ -72,7 +74,7 @@ func TestHelpIsNarrow(t *testing.T) {
 		}
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			_, usage := pflag.UnquoteUsage(f)
-			if !strings.Contains(strings.Join(strings.Fields(said.String()), " "), strings.Join(strings.Fields(usage), " ")) && !f.Hidden {
+			if usage == "" || !strings.Contains(strings.Join(strings.Fields(said.String()), " "), strings.Join(strings.Fields(usage), " ")) && !f.Hidden {
 				t.Errorf("%s: the help lacks what --%s is: %q", c.CommandPath(), f.Name, usage)
 			}
 		})
@@ -89,6 +91,58 @@ func TestHelpIsNarrow(t *testing.T) {
 			t.Errorf("%q\nbecame\n%q, want\n%q", page, got, want)
 		}
 	}
+}
+
+// TestCommandsOnTheirPage: docs/cli.md has a section for every command, with exactly its flags in the first cells
+// of its tables, and names no other flag there.
+func TestCommandsOnTheirPage(t *testing.T) {
+	page, names := doctest.Page(t, "cli.md"), []string{}
+	for _, c := range commands(newRoot(&cli.Env{})) {
+		if shows := c.HasSubCommands() && !strings.Contains(c.Use, " "); shows {
+			continue // its help
+		}
+		names = append(names, c.CommandPath())
+		_, section, some := strings.Cut(page, "\n## "+c.CommandPath()+"\n")
+		if !some {
+			t.Errorf("docs/cli.md has no section about %s", c.CommandPath())
+			continue
+		}
+		section, _, _ = strings.Cut(section, "\n## ")
+		for _, problem := range flagsOnPage(c.Flags(), section) {
+			t.Errorf("docs/cli.md, %s: %s", c.CommandPath(), problem)
+		}
+	}
+	for _, m := range regexp.MustCompile(`(?m)^## (simd .*)$`).FindAllStringSubmatch(page, -1) {
+		if !slices.Contains(names, m[1]) {
+			t.Errorf("docs/cli.md: there is no command %s", m[1])
+		}
+	}
+	f := pflag.NewFlagSet("made", pflag.ContinueOnError)
+	f.Bool("seen", false, "")
+	f.Bool("unseen", false, "")
+	if got := flagsOnPage(f, "| `--seen` | is |\nand --unseen, --none"); len(got) != 2 {
+		t.Errorf("a flag without a row, and a row without a flag: %q", got)
+	}
+}
+
+// flagsOnPage finds the flags that no row of a section names, and those that it names and that are none.
+func flagsOnPage(f *pflag.FlagSet, section string) (problems []string) {
+	flag, known, listed := regexp.MustCompile(`--[a-z][a-z-]*`), []string{"--help"}, []string{}
+	for _, row := range regexp.MustCompile(`(?m)^\| (.*?) \|`).FindAllStringSubmatch(section, -1) {
+		listed = append(listed, flag.FindAllString(row[1], -1)...)
+	}
+	f.VisitAll(func(x *pflag.Flag) {
+		known = append(known, "--"+x.Name)
+		if !x.Hidden && x.Name != "help" && !slices.Contains(listed, "--"+x.Name) {
+			problems = append(problems, "no row of a table has the flag --"+x.Name)
+		}
+	})
+	for _, name := range flag.FindAllString(section, -1) {
+		if !slices.Contains(known, name) {
+			problems = append(problems, "there is no flag "+name)
+		}
+	}
+	return problems
 }
 
 // TestExitCodes: the help of every command ends with its exit codes; 0 and 2 are

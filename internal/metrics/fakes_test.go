@@ -48,6 +48,8 @@ func (fakes) TaskStates(yield func(state string, n int)) {
 
 func (fakes) WorldBytes() int { return 512 }
 
+func (fakes) Seats() (seated, passive int, bytes int64) { return 7, 8, 90 }
+
 func (fakes) WideBudgets() []budget.Line {
 	limits := func(tokens, calls, nano int64) budget.Limits {
 		return budget.Limits{Amount: budget.Amount{Tokens: tokens, Calls: calls, Nano: nano}}
@@ -73,7 +75,7 @@ func (idle) Released(limit.Class) {}
 
 func (idle) Refused(error) {}
 
-// exercise counts into every metric there is.
+// exercise counts into every metric there is (TestEveryMetricMoves).
 func exercise(tb testing.TB, s *Set) {
 	tb.Helper()
 	sc := s.Scene("tavern")
@@ -120,6 +122,7 @@ func exercise(tb testing.TB, s *Set) {
 	sc.Dropped(string(bus.ReasonLoop))
 	sc.FilterFailed(false)
 	sc.FilterFailed(true)
+	sc.Held(string(bus.ReasonDebounced), 2)
 	sc.Blocked()
 	sc.PublishersWait(3)
 	sc.Called("PublishEventTool", string(protocol.CallOK), 1)
@@ -175,11 +178,14 @@ func exercise(tb testing.TB, s *Set) {
 	sc.Repeated("model", "cloud", llm.OutcomeRateLimited)
 	sc.Served(&llm.Served{Model: "big", By: llm.ByLLM, Audit: llm.Differed})
 	sc.Elsewhere("", llm.OutcomeTimeout)
+	sc.Effect("tool", "answered")
+	sc.Ahead("used", 3)
 	sc.Fact(agenda.FactWaveClosed, 1)
 	s.DeadLetter(protocol.KindEvent)
 	s.Replayed(100)
 	s.Diverged()
 	s.Scene("cellar").Forget()
+	s.JournalFailed()
 	j := Journal{Set: s, Sync: persistence.Power}
 	j.BlockStored("tavern", 100, 4000, 900)
 	j.WaveKept("tavern", persistence.Wave{}, time.Millisecond, 2*time.Millisecond)
@@ -196,7 +202,7 @@ func watch(tb testing.TB, s *Set) (stop func()) {
 	table.Move(0, AgentIdle, AgentDeliberating, 4)
 	f := &fakes{store: persistence.Metrics{
 		DiskUsage: 1 << 20, ReadAmplification: 3, LevelFiles: []int64{1, 0, 2}, LevelBytes: []int64{10, 0, 20}, CompactionDebt: 5, MemTables: 6,
-		Compactions: 7, CompactedBytes: 8, Flushes: 9, FlushedBytes: 10, WALWritten: 11, CacheHits: 12, CacheMisses: 13, WriteStalls: 14, WriteStallTime: 15 * time.Second,
+		Compactions: 7, CompactedBytes: 8, Flushes: 9, FlushedBytes: 10, WALWritten: 11, CacheHits: 12, CacheMisses: 13, WriteStalls: 14, WriteStallTime: 15 * time.Second, WALSyncs: 16,
 	}}
 	g := gate.New("cloud", limit.Options{Concurrency: 4, Fixed: true, Requests: 600})
 	for i := range 13 {
@@ -208,7 +214,7 @@ func watch(tb testing.TB, s *Set) (stop func()) {
 	}
 	f.gates = []*gate.Gate{g}
 	s.Watch(Sources{Models: f}) // two scenes share the gate
-	return s.Watch(Sources{Mailboxes: f, Agents: table, Models: f, Budgets: f, Tasks: f, People: f, World: f, Journal: f, Store: f, Plugins: func() map[string]int { return map[string]int{PluginOn: 2, PluginBroken: 1} }, Dir: tb.TempDir()})
+	return s.Watch(Sources{Mailboxes: f, Seats: f, Agents: table, Models: f, Budgets: f, Tasks: f, People: f, World: f, Journal: f, Store: f, Plugins: func() map[string]int { return map[string]int{PluginOn: 2, PluginBroken: 1} }, Dir: tb.TempDir()})
 }
 
 // gathered are the samples by "name{label=value,...}"; of a histogram its count

@@ -64,6 +64,12 @@ func TestDocs(t *testing.T) {
 		t.Fatalf("%s lacks %q or %q", docsFile, begin, end)
 	}
 	want := tables(New().catalog)
+	for _, l := range unexplained(New().catalog, tail) {
+		t.Errorf("%s: the table of label values lacks %s; add its values, or if they are ids, names or numbers the label to open", docsFile, l)
+	}
+	if made := unexplained([]definition{{labels: []string{"made", "tool"}}}, tail); len(made) != 1 {
+		t.Errorf("a label without values was not seen: %v", made)
+	}
 	if listed == want {
 		return
 	}
@@ -73,6 +79,19 @@ func TestDocs(t *testing.T) {
 	if err := os.WriteFile(docsFile, []byte(head+begin+want+end+tail), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// unexplained are labels of a catalog that have a fixed set of values and are in no first cell of a page.
+func unexplained(catalog []definition, page string) (list []string) {
+	open := strings.Fields("run scene profile event_type tool kb provider model level label version revision goversion")
+	for _, d := range catalog {
+		for _, l := range d.labels {
+			if row := regexp.MustCompile("(?m)^\\| [^|]*`" + l + "`[^|]* \\|"); !slices.Contains(open, l) && !slices.Contains(list, l) && !row.MatchString(page) {
+				list = append(list, l)
+			}
+		}
+	}
+	return list
 }
 
 // promtool runs the Prometheus tool, or skips the test.

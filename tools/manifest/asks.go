@@ -12,11 +12,13 @@ import (
 )
 
 // Asks are the permissions that nobody has without an operator's grant, sorted: the needs
-// of the tool, and the server of an http tool.
+// of the tool, and the server that its type names (typeRow).
 func (t *Tool) Asks() []string {
 	list := asked(t.Needs)
-	if t.http != nil {
-		list = append(list, "net:"+Host(t.Server()))
+	if of := typeOf(t.Implementation.Type).server; of != nil {
+		if server := of(t); server != "" {
+			list = append(list, "net:"+Host(server))
+		}
 	}
 	slices.Sort(list)
 	return slices.Compact(list)

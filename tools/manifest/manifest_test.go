@@ -49,7 +49,7 @@ func TestCheckNamesThePlace(t *testing.T) {
 		"needs.0: \"exec:x\" is no need":                     other(func(x *Tool) { x.Needs = []string{"exec:x"} }),
 		"needs.0: \"bücher.example\": write":                 other(func(x *Tool) { x.Needs = []string{"net:bücher.example:1"} }),
 		"needs.1: \"net:*:80\" names":                        other(func(x *Tool) { x.Needs = []string{"net:a:1", "net:*:80"} }),
-		"needs.0: \"net:a:1\" is for tools of the types http and script": other(func(x *Tool) {
+		"needs.0: \"net:a:1\" is for tools of the types http, service, script; a": other(func(x *Tool) {
 			x.Implementation, x.Needs = Implementation{Type: MCP, Server: "x", Tool: "x"}, []string{"net:a:1"}
 		}),
 		"needs.0: \"net:a:0\" names":                                  other(func(x *Tool) { x.Needs = []string{"net:a:0"} }),

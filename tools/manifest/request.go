@@ -242,8 +242,13 @@ func (t *Tool) Request(params map[string]any, secrets map[string]string) (*Reque
 	return q, err
 }
 
-// Server is the host and port that an http tool speaks with.
-func (t *Tool) Server() string { return hostPort(t.http.address) }
+// Server is the host and port that an http tool speaks with; "" = its definition is wrong.
+func (t *Tool) Server() string {
+	if t.http == nil {
+		return ""
+	}
+	return hostPort(t.http.address)
+}
 
 func (r *request) bodyOf(method string, params map[string]any, secrets map[string]string) ([]byte, error) {
 	var body any

@@ -137,7 +137,7 @@ func Rules() source.Rules {
 		"manifest.Tool.limits":          {Section: "001 §6.3", Doc: "Tighter [bounds](tool.md#output) of what becomes of an answer."},
 		"manifest.Tool.custom_metadata": {Section: tool, Doc: "For your own use; simd does not check it."},
 
-		"manifest.Implementation.type":      {Required: true, Section: kinds, Enum: Types(), Doc: "A request over HTTP; a [program that stays](service.md), or a function of the program that embeds simd; a workflow of the project; a [node kind](workflow.md); a program of the project; code that the agent writes; a tool of an [MCP server](mcp.md)."},
+		"manifest.Implementation.type":      {Required: true, Section: kinds, Enum: Types(), Doc: meanings()},
 		"manifest.Implementation.method":    {Section: kinds, Doc: "Of `http`: GET (default), HEAD, POST, PUT, PATCH or DELETE. Of `service`: what is called there."},
 		"manifest.Implementation.url":       {Section: kinds, Doc: "Of `http`: the address. `{/pointer}` in path and query is the value of a parameter, escaped."},
 		"manifest.Implementation.query":     {Section: kinds, Doc: "Of `http`: more parameters of the query, by name. A missing parameter leaves its entry out."},
@@ -371,7 +371,7 @@ func (c *checker) need(i, need string) {
 		return
 	case kind == "net":
 		if !may.dials {
-			c.fault(at("needs", i), "remove it", "%q is for tools of the types http and script; a tool of the type %s has no network of its own", protocol.Short(need, 80), may.name)
+			c.fault(at("needs", i), "remove it", "%q is for tools of the types %s; a tool of the type %s has no network of its own", protocol.Short(need, 80), strings.Join(dialling(), ", "), may.name)
 			return
 		}
 	default:

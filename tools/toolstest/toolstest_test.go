@@ -35,3 +35,15 @@ func TestFunctions(t *testing.T) {
 		}), tool
 	})
 }
+
+// Of what the other side cannot do nothing is tried.
+func TestAnOtherSideThatOnlyAnswers(t *testing.T) {
+	Run(t, func(_ *testing.T, act Act, repeat manifest.Repeat) (tools.Executor, *manifest.Tool) {
+		if act != Answers {
+			return nil, nil
+		}
+		return tools.Func(func(_ context.Context, c *tools.Call) tools.Result {
+			return tools.Output(map[string]any{"said": c.Params["say"], "key": c.Key})
+		}), &manifest.Tool{ID: "t", Implementation: manifest.Implementation{Type: manifest.Service, Name: "f"}, Execution: manifest.Execution{Repeat: repeat}}
+	})
+}
