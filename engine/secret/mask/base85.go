@@ -15,10 +15,10 @@ const (
 
 // in85 is what base85 makes of a value that begins at an offset of its blocks, without the block
 // that depends on bytes before it, and with so much of the last one as does not depend on those behind.
-func in85(value string, offset int, alphabet string) string {
+func in85(value string, offset int, alphabet string) block {
 	first := (4 - offset) % 4
 	if first >= len(value) {
-		return ""
+		return block{}
 	}
 	value = value[first:]
 	var b strings.Builder
@@ -35,15 +35,15 @@ func in85(value string, offset int, alphabet string) string {
 		}
 		b.WriteByte(low[i])
 	}
-	return b.String()
+	return block{b.String(), first * byteParts, first*byteParts + b.Len()*byteParts*4/5}
 }
 
-func block85(v uint32, alphabet string) (block [5]byte) {
-	for i := len(block) - 1; i >= 0; i-- {
-		block[i] = alphabet[v%85]
+func block85(v uint32, alphabet string) (digits [5]byte) {
+	for i := len(digits) - 1; i >= 0; i-- {
+		digits[i] = alphabet[v%85]
 		v /= 85
 	}
-	return block
+	return digits
 }
 
 // uu is what uuencode makes of bytes, without its lines.
