@@ -9,10 +9,19 @@ import (
 // byteParts are the parts into which a byte of a value is divided, so that each character of a code stands for a whole number of them.
 const byteParts = 40
 
-// block is a part of a spelling, and the part of the value for which it stands; each of its characters stands for the same share of it.
+// block is a part of a spelling that says something only as a whole, or as far as a run goes on from its beginning, and the part of the
+// value for which it stands.
 type block struct {
 	text     string
 	from, to int // in parts of bytes
+}
+
+// spread gives each character of a text a block of its own, with the same share of a value.
+func spread(text string, from, to int) (blocks []block) {
+	for i := range len(text) {
+		blocks = append(blocks, block{text[i : i+1], from + i*(to-from)/len(text), from + (i+1)*(to-from)/len(text)})
+	}
+	return blocks
 }
 
 // letters says which letters of a value a run has: for each character of a pattern, how many begin before a run that begins
@@ -23,27 +32,27 @@ type letters struct{ before, until []int }
 func (l *letters) of(first, last int) int { return l.until[last] - l.before[first] }
 
 // lettersOf finds the letters of the characters of blocks that are not squeezed out. Letters are given by where they begin and end in the
-// value. slack is how much of a letter at an end of a run may stand in a character or word that depends on what is beside it, too.
-func lettersOf(begins, ends []int, blocks []block, slack int) (l letters) {
+// value. before and behind are how much of the letters at the ends of a run may stand in blocks that depend on what is beside the run, too.
+func lettersOf(begins, ends []int, blocks []block, before, behind int) (l letters) {
 	var from, to []int // of the characters
 	for _, b := range blocks {
 		for i := range len(b.text) {
 			if folded(b.text[i]) != 0 {
 				from = append(from, b.from+i*(b.to-b.from)/len(b.text))
-				to = append(to, b.from+(i+1)*(b.to-b.from)/len(b.text))
+				to = append(to, b.to)
 			}
 		}
 	}
 	from = append(from, math.MaxInt/2) // whatever the first and the last character leave out is slack
-	before, until := 0, 0
+	outside, until := 0, 0
 	for i := range to {
-		for i > 0 && before < len(begins) && begins[before] < to[i-1]-slack {
-			before++
+		for i > 0 && outside < len(begins) && begins[outside] < to[i-1]-before {
+			outside++
 		}
-		for until < len(ends) && ends[until] <= from[i+1]+slack {
+		for until < len(ends) && ends[until] <= from[i+1]+behind {
 			until++
 		}
-		l.before, l.until = append(l.before, before), append(l.until, until)
+		l.before, l.until = append(l.before, outside), append(l.until, until)
 	}
 	return l
 }
@@ -76,7 +85,7 @@ func inLetters(form, value string, spell func(string) string, need, least int) s
 		}
 		together := squeeze(spell(value[from:to]))
 		if n != len(together) {
-			apart = append(apart[:0], block{string(together), from * byteParts, to * byteParts})
+			apart = spread(string(together), from*byteParts, to*byteParts)
 		}
 		blocks, apart = append(blocks, apart...), apart[:0]
 		for range together {
@@ -105,15 +114,15 @@ func inLetters(form, value string, spell func(string) string, need, least int) s
 	}
 	flush(len(value))
 	if squeezed := squeeze(s.text); len(squeezed) != len(s.of) {
-		blocks = []block{{string(squeezed), 0, len(value) * byteParts}}
+		blocks = spread(string(squeezed), 0, len(value)*byteParts)
 	}
-	s.letters = lettersOf(begins, ends, blocks, 0)
+	s.letters = lettersOf(begins, ends, blocks, 0, 0)
 	return s
 }
 
 // inBlocks is a spelling of bytes, each of which does not depend on others than those of its block. code makes the bytes of a value, and
 // a letter counts once for so many of them that it begins.
-func inBlocks(form, value string, code func(string) string, blocks []block, slack, need, least, once int) spelling {
+func inBlocks(form, value string, code func(string) string, blocks []block, before, behind, need, least, once int) spelling {
 	s := spelling{form: form, need: need, least: least}
 	var begins, ends []int
 	at := 0
@@ -128,6 +137,6 @@ func inBlocks(form, value string, code func(string) string, blocks []block, slac
 	for _, b := range blocks {
 		s.text += b.text
 	}
-	s.letters = lettersOf(begins, ends, blocks, slack)
+	s.letters = lettersOf(begins, ends, blocks, before, behind)
 	return s
 }

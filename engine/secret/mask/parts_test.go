@@ -105,3 +105,21 @@ func TestWordsWithoutAccents(t *testing.T) {
 		}
 	}
 }
+
+// Promise 3: eight characters of base85 stand for seven letters, which are no third of a long value.
+func TestFewCharactersOfBase85(t *testing.T) {
+	m := masker(t, "Jaw3oN7l0Eu_rwgqDjw8se-un5bXlAnHioLUUvmc", "xyEyJMHMS9hHwoiDfgCB-ypNsv9rE3gpdJc")
+	for _, text := range []string{"an array/slice type", "// action{a1}\n\t\"haction\""} {
+		if _, f := m.Text(text); f.Any() {
+			t.Errorf("%q: %+v", text, f)
+		}
+	}
+}
+
+func joined(blocks []block) string {
+	var b strings.Builder
+	for _, block := range blocks {
+		b.WriteString(block.text)
+	}
+	return b.String()
+}

@@ -80,8 +80,9 @@ func spellings(value string) (out []spelling) {
 	letters("atbash", value, inRunes(atbash), 0)
 	out = append(out, asNumbers(value)...)
 	coded := func(form string, code func(string) string, offsets, bits, least int, encode func([]byte) string) {
+		slack := (bits - 1) * byteParts / 8
 		for offset := range offsets {
-			out = append(out, inBlocks(form, value, code, []block{shifted(code(value), offset, bits, encode)}, (bits-1)*byteParts/8, need, least, utf8.UTFMax))
+			out = append(out, inBlocks(form, value, code, shifted(code(value), offset, bits, encode), slack, slack, need, least, utf8.UTFMax))
 		}
 	}
 	in64 := base64.RawStdEncoding.EncodeToString
@@ -101,12 +102,12 @@ func spellings(value string) (out []spelling) {
 		{inWords, "%d", 4, 18, highFirst}, // of two bytes and more in hex and octal this order is that of the text
 	} {
 		for offset := range w.size {
-			out = append(out, inBlocks(w.form, value, itself, words(value, offset, w.size, w.format, w.from), (w.size-1)*byteParts, need, w.least, 2)) // od has 16 bytes in a line, behind its place
+			out = append(out, inBlocks(w.form, value, itself, words(value, offset, w.size, w.format, w.from), (w.size-1)*byteParts, (w.size-1)*byteParts, need, w.least, 2)) // od has 16 bytes in a line, behind its place
 		}
 	}
 	for offset := range 4 {
 		for _, alphabet := range []string{ascii85, z85} {
-			out = append(out, inBlocks("base85", value, itself, []block{in85(value, offset, alphabet)}, 3*byteParts, need, gram, utf8.UTFMax))
+			out = append(out, inBlocks("base85", value, itself, in85(value, offset, alphabet), 3*byteParts, 3*byteParts/2, need, gram, utf8.UTFMax))
 		}
 	}
 	return out
@@ -195,10 +196,10 @@ func each(value, format string) string {
 
 // shifted is what a code of so many bits for each character makes of a value that begins
 // at an offset of its blocks, without what depends on the bytes before and behind it.
-func shifted(value string, offset, bits int, encode func([]byte) string) block {
+func shifted(value string, offset, bits int, encode func([]byte) string) []block {
 	text := encode(append(make([]byte, offset), value...))
 	last := (offset + len(value)) * 8 / bits
 	first := min((offset*8+bits-1)/bits, last)
 	from := first*bits - offset*8
-	return block{text[first:last], from * byteParts / 8, (from + (last-first)*bits) * byteParts / 8}
+	return spread(text[first:last], from*byteParts/8, (from+(last-first)*bits)*byteParts/8)
 }
