@@ -14,36 +14,30 @@ const (
 )
 
 // in85 is what base85 makes of a value that begins at an offset of its blocks, without the block
-// that depends on bytes before it, and with so much of the last one as does not depend on those behind.
-func in85(value string, offset int, alphabet string) string {
-	first := (4 - offset) % 4
-	if first >= len(value) {
-		return ""
+// that depends on bytes before it, and with so much of the last one as does not depend on those behind: that leaves out one byte
+// and a half of a value that ends there, at most.
+func in85(value string, offset int, alphabet string) (blocks []block) {
+	at := (4 - offset) % 4
+	for ; at+4 <= len(value); at += 4 {
+		digits := block85(binary.BigEndian.Uint32([]byte(value[at:])), alphabet)
+		blocks = append(blocks, block{string(digits[:]), at * byteParts, (at + 4) * byteParts})
 	}
-	value = value[first:]
-	var b strings.Builder
-	for len(value) >= 4 {
-		block := block85(binary.BigEndian.Uint32([]byte(value)), alphabet)
-		b.Write(block[:])
-		value = value[4:]
+	rest := value[min(at, len(value)):]
+	low := block85(binary.BigEndian.Uint32([]byte(rest+"\x00\x00\x00\x00")), alphabet)
+	high := block85(binary.BigEndian.Uint32([]byte(rest+"\xff\xff\xff\xff")), alphabet)
+	same := 0
+	for same < len(low) && low[same] == high[same] {
+		same++
 	}
-	low := block85(binary.BigEndian.Uint32([]byte(value+"\x00\x00\x00\x00")), alphabet)
-	high := block85(binary.BigEndian.Uint32([]byte(value+"\xff\xff\xff\xff")), alphabet)
-	for i := range low {
-		if low[i] != high[i] {
-			break
-		}
-		b.WriteByte(low[i])
-	}
-	return b.String()
+	return append(blocks, spread(string(low[:same]), at*byteParts, at*byteParts+same*byteParts*4/5)...)
 }
 
-func block85(v uint32, alphabet string) (block [5]byte) {
-	for i := len(block) - 1; i >= 0; i-- {
-		block[i] = alphabet[v%85]
+func block85(v uint32, alphabet string) (digits [5]byte) {
+	for i := len(digits) - 1; i >= 0; i-- {
+		digits[i] = alphabet[v%85]
 		v /= 85
 	}
-	return block
+	return digits
 }
 
 // uu is what uuencode makes of bytes, without its lines.

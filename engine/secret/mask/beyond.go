@@ -106,26 +106,26 @@ func (s *search) inUnits(text string) (name, form string) {
 	}
 	for offset := range 2 {
 		for _, low := range []int{0, 1} { // the place of the low byte
-			from, foreign := offset, false
-			for i := offset; ; i += 2 {
-				u := uint(0)
-				more := i+1 < len(text)
-				if more {
-					u = uint(text[i+low]) | uint(text[i+1-low])<<8
+			unit := func(i int) uint { return uint(text[i+low]) | uint(text[i+1-low])<<8 }
+			known := func(i int) bool { u := unit(i); return s.units[u>>6]>>(u&63)&1 != 0 }
+		next:
+			for from := offset; from+2*gram <= len(text); {
+				for i := from + 2*gram - 2; i >= from; i -= 2 { // most units are none of a secret: not every one is looked at
+					if !known(i) {
+						from = i + 2
+						continue next
+					}
 				}
-				if more && s.units[u>>6]>>(u&63)&1 != 0 {
-					foreign = foreign || u >= utf8.RuneSelf
-					continue
+				end, foreign := from, false
+				for ; end+1 < len(text) && known(end); end += 2 {
+					foreign = foreign || unit(end) >= utf8.RuneSelf
 				}
-				if foreign && i-from >= 2*gram {
-					if hits := s.scan(units16(text[from:i], low)); len(hits) > 0 {
+				if foreign {
+					if hits := s.scan(units16(text[from:end], low)); len(hits) > 0 {
 						return hits[0].pattern.name, "utf-16 of " + hits[0].pattern.form
 					}
 				}
-				if !more {
-					break
-				}
-				from, foreign = i+2, false
+				from = end + 2
 			}
 		}
 	}

@@ -1,7 +1,6 @@
 package mask
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -46,30 +45,6 @@ func (m *Masker) end(text string, known int, r run, p *pattern, before bool) int
 		}
 	}
 	return known
-}
-
-// places are those in a value of the letters of a spelling, squeezed, that stand for themselves; -1 = it is another.
-func places(value string, spell func(string) string) (of []int) {
-	from := 0 // of characters beside each other that a spelling may bind together
-	flush := func(to int) {
-		for range squeeze(spell(value[from:to])) {
-			of = append(of, -1)
-		}
-	}
-	for i, size := 0, 0; i < len(value); i += size {
-		_, size = utf8.DecodeRuneInString(value[i:])
-		self := squeeze(value[i : i+size])
-		if !bytes.Equal(squeeze(spell(value[i:i+size])), self) {
-			continue
-		}
-		flush(i)
-		from = i + size
-		for j := range self {
-			of = append(of, i+j)
-		}
-	}
-	flush(len(value))
-	return of
 }
 
 // back is the place of the n-th squeezed byte before a place.

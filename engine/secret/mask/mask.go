@@ -29,8 +29,12 @@ type pattern struct {
 	name string
 	form string
 	text []byte
-	need int  // as many characters in a row are a hit
+	need int  // as many letters of the value in a row are a hit
 	sole bool // the text is short, so it is a hit only if no digit is beside it
+
+	least   int // characters of a hit
+	letters letters
+	back    bool // the text is backwards, and letters are not
 
 	value string // if it is plain
 	of    []int  // the places in it of the letters of the text; -1 = a letter spells another character
@@ -75,10 +79,10 @@ func New(secrets []Secret) (*Masker, error) {
 			return nil, protocol.Errorf(protocol.KindInvalid, "the secret %s has fewer than %d different letters and digits; it would be found everywhere", s.Name, minDistinct)
 		}
 		for _, spell := range asItIs() {
-			m.add(s.Name, spelling{Plain, spell(s.Value), partOf(s.Value, spell)}, known, pattern{value: s.Value, of: places(s.Value, spell)})
+			m.add(s, inLetters(Plain, s.Value, spell, part(s.Value), 0), known)
 		}
 		for _, sp := range spellings(s.Value) {
-			m.add(s.Name, sp, known, pattern{})
+			m.add(s, sp, known)
 		}
 	}
 	return m, nil
@@ -92,18 +96,19 @@ func distinct(value string) int {
 	return len(slices.Compact(b))
 }
 
-// add adds a spelling, whose pattern has its places already, and that backwards. known has the names and texts of the patterns.
-func (m *Masker) add(name string, sp spelling, known map[string]bool, p pattern) {
-	text := squeeze(m.lower(sp.text))
-	need, sole := sp.need, len(text) < sp.need
-	if sole {
-		if need = len(text); sp.form != inWords && !numeric(text) {
+// add adds a spelling, and that backwards. known has the names and texts of the patterns.
+func (m *Masker) add(s Secret, sp spelling, known map[string]bool) {
+	p := pattern{name: s.Name, form: sp.form, text: squeeze(m.lower(sp.text)), need: sp.need, least: sp.least, letters: sp.letters}
+	if p.sole = len(p.text) < sp.least; p.sole {
+		if p.least = len(p.text); sp.form != inWords && !numeric(p.text) {
 			return
 		}
 	}
-	p.name, p.form, p.text, p.need, p.sole = name, sp.form, text, need, sole
+	if sp.form == Plain {
+		p.value, p.of = s.Value, sp.of
+	}
 	m.index(p, known)
-	if p.form == Plain {
+	if sp.form == Plain {
 		p.text = squeeze(sp.text) // the bytes of a character may stand apart, which have no case
 		m.index(p, known)
 	}
@@ -112,7 +117,8 @@ func (m *Masker) add(name string, sp spelling, known map[string]bool, p pattern)
 	}
 	back := []byte(sp.text)
 	slices.Reverse(back)
-	m.index(pattern{name: name, form: sp.form + " backwards", text: squeeze(m.lower(string(back))), need: need, sole: sole}, known)
+	p.form, p.text, p.back, p.value, p.of = sp.form+" backwards", squeeze(m.lower(string(back))), true, "", nil
+	m.index(p, known)
 }
 
 func (m *Masker) index(p pattern, known map[string]bool) {
@@ -122,11 +128,7 @@ func (m *Masker) index(p pattern, known map[string]bool) {
 	}
 	known[id] = true
 	m.patterns = append(m.patterns, p)
-	need := p.need
-	if beyond(string(p.text), 0) >= 0 {
-		need = min(need*utf8.UTFMax, len(p.text))
-	}
-	m.longest = max(m.longest, need)
+	m.longest = max(m.longest, p.letters.longest(p.need, max(p.least, gram)))
 	w := uint64(0)
 	for i, c := range p.text {
 		if w = w<<8 | uint64(c); i < gram-1 {
@@ -144,16 +146,21 @@ func hash(w uint64) (at, bits uint64) {
 	return h >> (64 - filterBits), 1<<(h>>40&63) | 1<<(h>>34&63) | 1<<(h>>28&63) | 1<<(h>>22&63)
 }
 
-// fold gives for each byte its lower case, or 0 for what is squeezed out.
+// folded is the lower case of a byte, or 0 for what is squeezed out.
+func folded(c byte) byte {
+	switch {
+	case 'A' <= c && c <= 'Z':
+		return c + 'a' - 'A'
+	case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c >= utf8.RuneSelf:
+		return c
+	}
+	return 0
+}
+
 func fold() *[256]byte {
 	t := new([256]byte)
-	for c := range 256 {
-		switch b := byte(c); {
-		case 'A' <= b && b <= 'Z':
-			t[c] = b + 'a' - 'A'
-		case 'a' <= b && b <= 'z', '0' <= b && b <= '9', b >= utf8.RuneSelf:
-			t[c] = b
-		}
+	for c := range t {
+		t[c] = folded(byte(c))
 	}
 	return t
 }
@@ -169,9 +176,8 @@ func width() *[256]byte {
 }
 
 func squeeze(s string) (dst []byte) {
-	table := fold()
-	for i := 0; i < len(s); i++ {
-		if c := table[s[i]]; c != 0 {
+	for i := range len(s) {
+		if c := folded(s[i]); c != 0 {
 			dst = append(dst, c)
 		}
 	}
@@ -254,21 +260,19 @@ const maxOpen = 64
 // close ends the open runs.
 func (m *Masker) close(r *runs) {
 	for _, o := range r.open {
-		if p := &m.patterns[o.pattern]; o.length >= p.need && characters(p.text[o.offset+1-o.length:o.offset+1]) >= p.need {
+		if p := &m.patterns[o.pattern]; o.length >= p.least && p.has(o.offset+1-o.length, o.offset) >= p.need {
 			r.done = append(r.done, o)
 		}
 	}
 	r.open = nil
 }
 
-// characters counts those of a part of a pattern, which may be backwards.
-func characters(text []byte) (n int) {
-	for _, c := range text {
-		if utf8.RuneStart(c) {
-			n++
-		}
+// has counts the letters of the value that stand as a whole in a part of the pattern.
+func (p *pattern) has(first, last int) int {
+	if p.back {
+		first, last = len(p.text)-1-last, len(p.text)-1-first
 	}
-	return n
+	return p.letters.of(first, last)
 }
 
 // hits turns runs into places of the text.

@@ -28,8 +28,7 @@ func asNumbers(value string) (out []spelling) {
 			least        int
 		}{{"octal", in8, 22}, {"decimal", in10, 20}, {"base36", in36, gram}, {"base58", in58, gram}, {"base62", in62, gram}, {"base62", az62, gram}} {
 			digits := number(text, x.digits)
-			_, need := part(digits)
-			out = append(out, spelling{x.form, digits, max(need, x.least)})
+			out = append(out, inLetters(x.form, digits, itself, part(digits), x.least))
 		}
 	}
 	return out

@@ -3,7 +3,6 @@ package mask
 import (
 	"encoding/base32"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -17,47 +16,26 @@ import (
 
 // spelling is a value in another form.
 type spelling struct {
-	form string
-	text string
-	need int // squeezed characters in a row that are a hit; fewer digits or words are one only if they are all and no digit is beside them
+	form    string
+	text    string
+	need    int // letters of the value that are a hit
+	least   int // squeezed characters of a hit; a text that has fewer digits or words is one only if they are all and no digit is beside them
+	letters letters
+	of      []int // the places in the value of the letters of the text, squeezed, that stand for themselves; -1 = it is another
 }
 
 // part is how many letters and digits in a row of a value are a hit: a third of it, so that words
-// within addresses are none, and eight at least. It is also how many bytes these are, at least.
-func part(value string) (letters, bytes int) {
-	squeezed := squeeze(value)
-	var ends []int
-	for at, size := 0, 0; at < len(squeezed); at += size {
-		_, size = utf8.DecodeRune(squeezed[at:])
-		ends = append(ends, at+size)
-	}
-	letters, bytes = min(max(gram, (len(ends)+2)/3), len(ends)), len(squeezed)
-	for i, from := letters-1, 0; i < len(ends); i++ {
-		bytes = min(bytes, ends[i]-from)
-		from = ends[i+1-letters]
-	}
-	return letters, bytes
-}
-
-// partOf is how many characters a part of a value has in a spelling, at least; it may share one with what is beside it.
-func partOf(value string, spell func(string) string) int {
-	need, _ := part(value)
-	if beyond(value, 0) < 0 {
-		return need
-	}
-	least := len(spell(value))
-	runes := []rune(string(squeeze(value)))
-	for i := need; i <= len(runes); i++ {
-		least = min(least, characters(squeeze(spell(string(runes[i-need:i])))))
-	}
-	return max(need, least-1)
+// within addresses are none, and eight at least.
+func part(value string) int {
+	n := utf8.RuneCount(squeeze(value))
+	return min(max(gram, (n+2)/3), n)
 }
 
 // asItIs are the spellings that count as plain: of a value as it is, and as URLs, JSON, HTML and mail have it; with a byte for each
 // character that one byte holds, which is Latin-1 if all are such; in UTF-8 that was read as Latin-1; with accents as characters of their own.
 func asItIs() []func(value string) string {
 	return []func(string) string{
-		func(value string) string { return value },
+		itself,
 		escaped,
 		func(value string) string { return strings.ReplaceAll(escaped(value), " ", "%20") },
 		func(value string) string { quoted, _ := json.Marshal(value); return string(quoted) }, // of a string it never fails
@@ -75,63 +53,70 @@ func asItIs() []func(value string) string {
 }
 
 // spellings are all others.
-func spellings(value string) []spelling {
-	letters, n := part(value)
-	out := []spelling{{"rot13", strings.Map(rot13, value), letters}}
-	if text := (&search{Masker: &Masker{fold: fold(), longest: len(value)}}).flat(value); text != "" {
-		out = append(out, spelling{inOtherCharacters, text, letters}, spelling{"characters backwards", backwards(value), letters}, spelling{inOtherCharacters, backwards(text), letters})
+func spellings(value string) (out []spelling) {
+	need := part(value)
+	letters := func(form, value string, spell func(string) string, least int) {
+		out = append(out, inLetters(form, value, spell, need, least))
 	}
-	out = append(out,
-		spelling{"hex", hex.EncodeToString([]byte(value)), 2 * n},
-		spelling{"swapped hex", swapped(value, 0), 2*n - 2},
-		spelling{"swapped hex", swapped(value, 1), 2*n - 2},
-		spelling{"octal", each(value, "%03o"), 3 * n},
-		spelling{"octal", each(value, "%o"), shortest(value, n, "%o")},
-		spelling{"binary", each(value, "%08b"), 8 * n},
-		spelling{"binary", each(value, "%07b"), 7 * n},
-		spelling{"binary", each(value, "%b"), shortest(value, n, "%b")},
-		spelling{"decimal", each(value, "%d"), shortest(value, n, "%d")},
-		spelling{"decimal", each(value, "%03d"), 3 * n},
-		spelling{`\u`, units(value), 5 * letters},
-		spelling{`\u`, each(value, "u%x"), 3 * n},
-		spelling{`\x`, each(value, "x%02x"), 3 * n},
-		spelling{"0x", each(value, "0x%02x"), 4 * n},
-		spelling{"escapes of escapes", each(value, "25%02x"), 4 * n}, // %25 is a percent sign
-	)
-	out = append(out, spelling{"rot47", strings.Map(rot47, value), gram}, spelling{"atbash", strings.Map(atbash, value), letters})
+	letters("rot13", value, inRunes(rot13), 0)
+	flat := func(text string) string {
+		var b strings.Builder
+		(&search{Masker: &Masker{}}).flatten(&b, text)
+		return b.String()
+	}
+	if beyond(value, 0) >= 0 { // with a word of eight letters that only the value has accents in, texts are full of it
+		letters(inOtherCharacters, value, flat, gram+1)
+		letters("characters backwards", backwards(value), itself, 0)
+		letters(inOtherCharacters, backwards(flat(value)), itself, gram+1)
+	}
+	for _, x := range []struct{ form, format string }{
+		{"hex", "%02x"}, {"octal", "%03o"}, {"octal", "%o"}, {"binary", "%08b"}, {"binary", "%07b"}, {"binary", "%b"}, {"decimal", "%d"}, {"decimal", "%03d"}, {`\u`, "u%x"}, {`\x`, "x%02x"}, {"0x", "0x%02x"},
+		{"escapes of escapes", "25%02x"}, // %25 is a percent sign
+	} {
+		letters(x.form, value, func(value string) string { return each(value, x.format) }, 0)
+	}
+	letters(`\u`, value, units, 0)
+	letters("rot47", value, inRunes(rot47), 0)
+	letters("atbash", value, inRunes(atbash), 0)
 	out = append(out, asNumbers(value)...)
-	for offset := range 3 {
-		out = append(out, spelling{"base64", shifted(value, offset, 6, base64.RawStdEncoding.EncodeToString), 8*n/6 - 1})
-		out = append(out, spelling{"rot13 of base64", strings.Map(rot13, shifted(value, offset, 6, base64.RawStdEncoding.EncodeToString)), 8*n/6 - 1})
-		out = append(out, spelling{"utf-7", shifted(utf16BE(value), offset, 6, base64.RawStdEncoding.EncodeToString), 16*letters/6 - 1})
-	}
-	for offset := range 3 {
-		out = append(out, spelling{"uuencode", shifted(value, offset, 6, uu), gram})
-	}
-	for _, w := range []struct {
-		size   int
-		format string
-		digits int // of a word of letters, at least
-		least  int // digits in a row that chance does not bring about
-	}{{2, "%06o", 6, 18}, {2, "%d", 4, 18}, {4, "%08x", 8, 16}, {4, "%011o", 11, 22}, {4, "%d", 9, bigDigits}, {8, "%016x", 16, 16}} {
-		for offset := range w.size {
-			out = append(out, spelling{inWords, words(value, offset, w.size, w.format, lowFirst), max((n-w.size+1)/w.size*w.digits, w.least)})
+	coded := func(form string, code func(string) string, offsets, bits, least int, encode func([]byte) string) {
+		slack := (bits - 1) * byteParts / 8
+		for offset := range offsets {
+			out = append(out, inBlocks(form, value, code, shifted(code(value), offset, bits, encode), slack, slack, need, least, utf8.UTFMax))
 		}
 	}
-	for offset := range 4 { // of two bytes and more in hex and octal this order is that of the text
-		out = append(out, spelling{inWords, words(value, offset, 4, "%d", highFirst), max((n-3)/4*9, bigDigits)})
+	in64 := base64.RawStdEncoding.EncodeToString
+	coded("base64", itself, 3, 6, 9, in64)
+	coded("rot13 of base64", itself, 3, 6, 9, func(plain []byte) string { return strings.Map(rot13, in64(plain)) })
+	coded("utf-7", utf16BE, 3, 6, 20, in64)
+	coded("uuencode", itself, 3, 6, gram, uu)
+	for _, alphabet := range []*base32.Encoding{base32.StdEncoding, base32.HexEncoding} {
+		coded("base32", itself, 5, 5, 11, alphabet.WithPadding(base32.NoPadding).EncodeToString)
+	}
+	for _, w := range []struct {
+		form, format string
+		size, least  int // bytes of a word; digits in a row that chance does not bring about
+		from         order
+	}{
+		{"swapped hex", "%04x", 2, 14, lowFirst}, {inWords, "%06o", 2, 18, lowFirst}, {inWords, "%d", 2, 18, lowFirst}, {inWords, "%08x", 4, 16, lowFirst}, {inWords, "%011o", 4, 22, lowFirst}, {inWords, "%d", 4, 18, lowFirst}, {inWords, "%016x", 8, 16, lowFirst},
+		{inWords, "%d", 4, 18, highFirst}, // of two bytes and more in hex and octal this order is that of the text
+	} {
+		for offset := range w.size {
+			out = append(out, inBlocks(w.form, value, itself, words(value, offset, w.size, w.format, w.from), (w.size-1)*byteParts, (w.size-1)*byteParts, need, w.least, 2)) // od has 16 bytes in a line, behind its place
+		}
 	}
 	for offset := range 4 {
 		for _, alphabet := range []string{ascii85, z85} {
-			out = append(out, spelling{"base85", in85(value, offset, alphabet), gram})
-		}
-	}
-	for offset := range 5 {
-		for _, alphabet := range []*base32.Encoding{base32.StdEncoding, base32.HexEncoding} {
-			out = append(out, spelling{"base32", shifted(value, offset, 5, alphabet.WithPadding(base32.NoPadding).EncodeToString), 8*n/5 - 1})
+			out = append(out, inBlocks("base85", value, itself, in85(value, offset, alphabet), 3*byteParts, 3*byteParts/2, need, gram, utf8.UTFMax))
 		}
 	}
 	return out
+}
+
+func itself(value string) string { return value }
+
+func inRunes(of func(rune) rune) func(string) string {
+	return func(value string) string { return strings.Map(of, value) }
 }
 
 // backwards reverses characters; patterns are reversed by bytes.
@@ -174,20 +159,8 @@ func escaped(value string) string {
 	return b.String()
 }
 
-// swapped is hex as od -x writes it on this kind of machines, from an even or odd place.
-func swapped(value string, offset int) string {
-	var b strings.Builder
-	for i := offset; i+1 < len(value); i += 2 {
-		fmt.Fprintf(&b, "%02x%02x", value[i+1], value[i])
-	}
-	return b.String()
-}
-
 // inWords is the form of a value in numbers of several bytes.
 const inWords = "words"
-
-// bigDigits are the digits of two decimal words of four letters, at least.
-const bigDigits = 2 * 9
 
 // order is that of the bytes of a word: as od writes them on this kind of machines, or as they are sent.
 type order int
@@ -198,8 +171,7 @@ const (
 )
 
 // words are numbers of some bytes, from a place on.
-func words(value string, offset, size int, format string, from order) string {
-	var b strings.Builder
+func words(value string, offset, size int, format string, from order) (out []block) {
 	for ; offset+size <= len(value); offset += size {
 		v := uint64(0)
 		for i := range size {
@@ -209,20 +181,9 @@ func words(value string, offset, size int, format string, from order) string {
 			}
 			v = v<<8 | uint64(value[at])
 		}
-		fmt.Fprintf(&b, format, v)
+		out = append(out, block{fmt.Sprintf(format, v), offset * byteParts, (offset + size) * byteParts})
 	}
-	return b.String()
-}
-
-// shortest is the length of the shortest spelling of n bytes of a value beside each other: in decimal, most small letters have
-// three digits, and capitals two.
-func shortest(value string, n int, format string) int {
-	least := len(each(value[:n], format))
-	for i, length := n, least; i < len(value); i++ {
-		length += len(each(value[i:i+1], format)) - len(each(value[i-n:i-n+1], format))
-		least = min(least, length)
-	}
-	return least
+	return out
 }
 
 func each(value, format string) string {
@@ -235,9 +196,10 @@ func each(value, format string) string {
 
 // shifted is what a code of so many bits for each character makes of a value that begins
 // at an offset of its blocks, without what depends on the bytes before and behind it.
-func shifted(value string, offset, bits int, encode func([]byte) string) string {
+func shifted(value string, offset, bits int, encode func([]byte) string) []block {
 	text := encode(append(make([]byte, offset), value...))
-	first := (offset*8 + bits - 1) / bits
 	last := (offset + len(value)) * 8 / bits
-	return text[min(first, last):last]
+	first := min((offset*8+bits-1)/bits, last)
+	from := first*bits - offset*8
+	return spread(text[first:last], from*byteParts/8, (from+(last-first)*bits)*byteParts/8)
 }
