@@ -18,7 +18,7 @@ type within struct {
 }
 
 // startWithin starts a workflow, when its hooks have answered.
-func (t *Turn) startWithin(in within, purpose protocol.Purpose, plan *workflow.Plan, inputs []any, by *Tool, then func(result)) {
+func (t *Turn) startWithin(in within, purpose protocol.Purpose, plan *workflow.Plan, inputs []any, by *Tool, then ending) {
 	t.started++
 	if len(t.m.Def.Hooks) > 0 && !t.cancelled && t.m.Def.Hooks.Has(hook.BeforeExecute) {
 		t.beforeExecute(in, purpose, plan, inputs, by, then)
@@ -52,7 +52,7 @@ func (x *skillCall) begin() {
 }
 
 // ended takes the result of an attempt.
-func (x *skillCall) ended(r result) {
+func (x *skillCall) ended(t *Turn, r result) {
 	if x.at += r.took; r.err != nil {
 		x.failed(&r)
 		return
@@ -62,7 +62,7 @@ func (x *skillCall) ended(r result) {
 		return
 	}
 	if !x.entry.bounded() { // else they would be calls that it may not make
-		x.turn.heed(r.outputs)
+		t.heed(r.outputs)
 	}
 	x.then(resultOf(x.call, protocol.CallOK, maps.Clone(r.outputs), nil), x.at-x.begun)
 }

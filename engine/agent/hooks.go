@@ -114,7 +114,7 @@ func leftOut(told map[string]any, names []any) {
 
 // beforeExecute starts a workflow when its hooks have answered. Its number, which its chance
 // depends on, is that of the question.
-func (t *Turn) beforeExecute(in within, purpose protocol.Purpose, plan *workflow.Plan, inputs []any, by *Tool, then func(result)) {
+func (t *Turn) beforeExecute(in within, purpose protocol.Purpose, plan *workflow.Plan, inputs []any, by *Tool, then ending) {
 	number := t.started
 	t.hooks.starting++
 	values, left := hook.Told(t.m.Def.inputs(plan), func(i int) any { return inputs[i] })
@@ -123,7 +123,7 @@ func (t *Turn) beforeExecute(in within, purpose protocol.Purpose, plan *workflow
 	t.askHooks(asking{place: hook.BeforeExecute, subject: plan.ID(), told: told, then: func(a hook.Answer) {
 		t.hooks.starting--
 		if a.Veto != "" {
-			then(result{err: forbidden(plan.ID(), a.Veto, t.cancelled)})
+			then(t, result{err: forbidden(plan.ID(), a.Veto, t.cancelled)})
 			return
 		}
 		if len(a.Values) > 0 {
@@ -146,7 +146,7 @@ func forbidden(workflow, why string, cancelled bool) error {
 }
 
 // afterExecute hands the result of a workflow over when its hooks have answered.
-func (t *Turn) afterExecute(id string, purpose protocol.Purpose, res result, then func(result)) {
+func (t *Turn) afterExecute(id string, purpose protocol.Purpose, res result, then ending) {
 	told := map[string]any{"workflow": id, "purpose": string(purpose)}
 	if res.err != nil {
 		told["error"] = res.err.Error()
@@ -166,6 +166,6 @@ func (t *Turn) afterExecute(id string, purpose protocol.Purpose, res result, the
 		case res.err == nil:
 			maps.Copy(res.outputs, a.Values)
 		}
-		then(res)
+		then(t, res)
 	}})
 }

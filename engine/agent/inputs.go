@@ -14,8 +14,12 @@ import (
 // coreInputs computes those inputs of a deliberation (§2.1.1) that the interface of
 // the workflow names.
 func (t *Turn) coreInputs(purpose protocol.Purpose, plan *workflow.Plan, given map[string]any) []any {
+	return t.fill(make([]any, len(t.m.Def.inputs(plan))), purpose, plan, given)
+}
+
+// fill computes them into a list of their number.
+func (t *Turn) fill(inputs []any, purpose protocol.Purpose, plan *workflow.Plan, given map[string]any) []any {
 	names := t.m.Def.inputs(plan)
-	inputs := make([]any, len(names))
 	t.purpose = purpose
 	for _, first := range []bool{true, false} { // what is wrong with knowledge is observed
 		for i, name := range names {
@@ -48,13 +52,13 @@ func (t *Turn) input(name string) any {
 	case "knowledge":
 		return t.activatedKnowledge()
 	case "interaction_history":
-		return valuesOf(t.m.State.said(), t.m.utteranceValue)
+		return t.list(valuesOf(t.m.State.said(), t.m.utteranceValue))
 	case "incoming_events":
-		return valuesOf(t.events, t.eventValue)
+		return t.list(valuesOf(t.events, t.eventValue))
 	case "available_capabilities":
 		return t.m.Def.Capabilities()
 	case "observations":
-		return valuesOf(t.observations, Observation.value)
+		return t.list(valuesOf(t.observations, Observation.value))
 	case "self":
 		return t.m.self()
 	case "now":
@@ -102,6 +106,14 @@ func (m *Machine) self() map[string]any {
 		m.known["instance_id"], m.known["ordinal"] = m.ID.Instance, int64(m.ID.Ordinal)
 	}
 	return m.known
+}
+
+// list is a list as a value; most are empty, and share one.
+func (t *Turn) list(values []any) any {
+	if len(values) == 0 {
+		return t.space.nothing
+	}
+	return values
 }
 
 func valuesOf[T any](list []T, value func(T) map[string]any) []any {

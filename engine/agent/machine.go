@@ -48,10 +48,12 @@ type Space struct {
 
 	paths   world.Paths    // of calls
 	outputs map[string]any // of the workflow that ended last
+	inputs  []any          // of the core workflow that started last
+	nothing any            // an empty list
 }
 
 // NewSpace makes an empty one.
-func NewSpace() *Space { return &Space{outputs: map[string]any{}} }
+func NewSpace() *Space { return &Space{outputs: map[string]any{}, nothing: []any{}} }
 
 // Lend gives the machine the working memory for its next deliberation. Without it the
 // machine makes its own. It does nothing while a deliberation is in flight.

@@ -32,7 +32,7 @@ func (t *Turn) startReflection() {
 		return
 	}
 	t.end.Reflections++
-	t.start(protocol.PurposeReflect, plan, t.coreInputs(protocol.PurposeReflect, plan, t.reflectionInputs()), t.reflected)
+	t.start(protocol.PurposeReflect, plan, t.coreInputs(protocol.PurposeReflect, plan, t.reflectionInputs()), (*Turn).reflected)
 }
 
 // actionsValue lists the calls of a turn with their outcome.

@@ -123,10 +123,13 @@ type activeRun struct {
 	purpose protocol.Purpose
 	tool    *Tool         // that it carries out; nil = none
 	started time.Duration // of the turn's elapsed time
-	then    func(result)
+	then    ending
 	wait    time.Duration  // of requests that leave before the first answer
 	asked   map[string]int // by node: number of the first attempt of its call to an executor
 }
+
+// ending is what a turn does when a workflow has ended.
+type ending func(*Turn, result)
 
 // result is how a workflow ended.
 type result struct {
@@ -242,7 +245,7 @@ func (t *Turn) startCore() {
 		}
 		return
 	}
-	t.start(protocol.PurposeDeliberate, plan, t.roundInputs(plan), t.coreEnded)
+	t.start(protocol.PurposeDeliberate, plan, t.roundInputs(plan), (*Turn).coreEnded)
 }
 
 // startHandlers starts, for every perceived event, the workflow that the scene
@@ -252,7 +255,7 @@ func (t *Turn) startHandlers() {
 		if q := direct.ReadRun(e, t.m.ID.Instance); q != nil {
 			t.runAsked(q, e)
 		} else if plan, ok := t.m.Def.Workflows[t.m.Def.OnEvent[e.Type]]; ok {
-			t.start(protocol.PurposeDeliberate, plan, t.coreInputs(protocol.PurposeDeliberate, plan, map[string]any{"event": t.eventValue(e)}), t.coreEnded)
+			t.start(protocol.PurposeDeliberate, plan, t.coreInputs(protocol.PurposeDeliberate, plan, map[string]any{"event": t.eventValue(e)}), (*Turn).coreEnded)
 		}
 	}
 }
@@ -260,7 +263,7 @@ func (t *Turn) startHandlers() {
 // runAsked runs the workflow that an event of the scene asks its own agent for.
 func (t *Turn) runAsked(q *direct.Run, e *protocol.Envelope) {
 	plan := t.m.Def.Workflows[q.Workflow] // it was checked
-	t.start(protocol.PurposeDeliberate, plan, t.coreInputs(protocol.PurposeDeliberate, plan, q.Given(t.eventValue(e))), func(r result) {
+	t.start(protocol.PurposeDeliberate, plan, t.coreInputs(protocol.PurposeDeliberate, plan, q.Given(t.eventValue(e))), func(t *Turn, r result) {
 		told := q.Told(t.out.NextID(), t.m.ID.Instance, r.outputs[direct.OutputResult], r.err)
 		if told != nil {
 			t.out.Request(cast.Stage, told.AppendMsg)
@@ -273,18 +276,18 @@ func (t *Turn) runAsked(q *direct.Run, e *protocol.Envelope) {
 	})
 }
 
-func (t *Turn) start(purpose protocol.Purpose, plan *workflow.Plan, inputs []any, then func(result)) {
+func (t *Turn) start(purpose protocol.Purpose, plan *workflow.Plan, inputs []any, then ending) {
 	t.startWithin(within{at: t.end.Elapsed}, purpose, plan, inputs, nil, then)
 }
 
 // launch starts a workflow; number is its number in the turn, from 1.
-func (t *Turn) launch(number uint64, in within, purpose protocol.Purpose, plan *workflow.Plan, inputs []any, by *Tool, then func(result)) {
+func (t *Turn) launch(number uint64, in within, purpose protocol.Purpose, plan *workflow.Plan, inputs []any, by *Tool, then ending) {
 	r := t.space.freeRun()
 	env := workflow.Env{Now: t.wake.Now, Draw: t.draw.Sub(runDraws, number), Timeout: in.timeout, Budget: &t.out.Budget, Rooms: t.m.Def.Rooms,
 		Unread: purpose == protocol.PurposeDeliberate && len(t.m.Def.Hooks) == 0} // heed takes both
 	if err := r.run.Start(plan, inputs, env); err != nil {
 		t.space.free = append(t.space.free, r)
-		then(result{err: err})
+		then(t, result{err: err})
 		return
 	}
 	r.turn, r.id, r.purpose, r.tool, r.started, r.then, r.asked, r.wait = t, plan.ID(), purpose, by, in.at, then, nil, in.wait
@@ -343,7 +346,7 @@ func (t *Turn) progress() bool {
 			t.afterExecute(r.id, r.purpose, res, r.then)
 			return true
 		}
-		r.then(res)
+		r.then(t, res)
 		return true
 	}
 	return false

@@ -13,9 +13,12 @@ import (
 func TestCallIDIsADraw(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := protocol.NewDraw(rapid.Uint64().Draw(t, "key"))
-		again := draw
-		if got, want := callID(&draw), "call_"+strconv.FormatUint(again.Uint64(), 36); got != want {
-			t.Fatalf("%s, want %s", got, want)
+		calls := make([]protocol.Call, rapid.IntRange(0, 9).Draw(t, "calls"))
+		name(calls, draw)
+		for i := range calls {
+			if want := "call_" + strconv.FormatUint(draw.Uint64(), 36); calls[i].ID != want {
+				t.Fatalf("call %d: %s, want %s", i, calls[i].ID, want)
+			}
 		}
 	})
 }

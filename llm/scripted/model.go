@@ -251,7 +251,6 @@ func (a *answer) fill(e *env, out *protocol.ModelAnswer) (err error) {
 }
 
 func (a *answer) makeCalls(e *env, out *protocol.ModelAnswer) error {
-	id := e.stream(e.rule, useID)
 	out.Calls = make([]protocol.Call, 0, len(a.calls))
 	for i := range a.calls {
 		c := &a.calls[i]
@@ -262,7 +261,7 @@ func (a *answer) makeCalls(e *env, out *protocol.ModelAnswer) error {
 				continue
 			}
 		}
-		made := protocol.Call{ID: callID(&id), Origin: protocol.OriginNative}
+		made := protocol.Call{Origin: protocol.OriginNative}
 		var err error
 		if made.Tool, err = e.render(c.tool); err != nil {
 			return err
@@ -282,22 +281,37 @@ func (a *answer) makeCalls(e *env, out *protocol.ModelAnswer) error {
 	if len(out.Calls) == 0 && out.Finish == protocol.FinishToolCalls {
 		out.Finish = protocol.FinishStop
 	}
+	name(out.Calls, e.stream(e.rule, useID))
 	return nil
 }
 
-// callID is unique within an answer and, but for chance, within a run.
-func callID(d *protocol.Draw) string {
-	b := [18]byte{'c', 'a', 'l', 'l', '_'}
-	n := d.Uint64()
+// name gives calls their ids, which share memory.
+func name(calls []protocol.Call, d protocol.Draw) {
+	var room [64]byte
+	b := room[:0]
+	for range calls {
+		b = append(appendCallID(b, d.Uint64()), ' ')
+	}
+	ids := string(b)
+	for i := range calls {
+		calls[i].ID, ids, _ = strings.Cut(ids, " ")
+	}
+}
+
+// appendCallID appends a name that is unique within an answer and, but for chance, within a run:
+// a draw in digits of base 36.
+func appendCallID(b []byte, draw uint64) []byte {
 	digits := 1
-	for rest := n / 36; rest > 0; rest /= 36 {
+	for rest := draw / 36; rest > 0; rest /= 36 {
 		digits++
 	}
-	for i := 4 + digits; i > 4; i-- { // strconv divides by a base that it does not know
-		b[i] = "0123456789abcdefghijklmnopqrstuvwxyz"[n%36]
-		n /= 36
+	b = append(b, "call_0000000000000"[:len("call_")+digits]...)
+	for i := len(b) - 1; digits > 0; i-- { // strconv divides by a base that it does not know
+		b[i] = "0123456789abcdefghijklmnopqrstuvwxyz"[draw%36]
+		draw /= 36
+		digits--
 	}
-	return string(b[:5+digits])
+	return b
 }
 
 // asked holds the answer to the form that was asked for.
