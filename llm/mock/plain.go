@@ -38,7 +38,7 @@ func (s *Server) Plain(l net.Listener) net.Listener {
 	if !ok || !m.NeverFails() || len(s.odds) > 0 {
 		return l
 	}
-	p := &plain{Listener: l, server: s, others: make(chan net.Conn), conns: map[net.Conn]struct{}{}, heads: map[string]*http.Request{}}
+	p := &plain{Listener: l, server: s, others: make(chan accepted), conns: map[net.Conn]struct{}{}, heads: map[string]*http.Request{}}
 	p.context, p.cancel = context.WithCancel(context.Background())
 	p.parser = bufio.NewReaderSize(nil, plainHeader)
 	p.running.Go(p.accept)
@@ -49,7 +49,7 @@ func (s *Server) Plain(l net.Listener) net.Listener {
 type plain struct {
 	net.Listener
 	server  *Server
-	others  chan net.Conn
+	others  chan accepted
 	context context.Context // ends when nobody accepts any more, and with it every wait
 	cancel  func()
 	running sync.WaitGroup
@@ -65,11 +65,17 @@ type plain struct {
 	heads   map[string]*http.Request // nobody changes what is in it
 }
 
+// accepted is what Accept gives.
+type accepted struct {
+	conn net.Conn
+	err  error
+}
+
 // Accept implements net.Listener.
 func (p *plain) Accept() (net.Conn, error) {
 	select {
-	case c := <-p.others:
-		return c, nil
+	case a := <-p.others:
+		return a.conn, a.err
 	case <-p.context.Done():
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -103,13 +109,25 @@ func (p *plain) end(err error) {
 func (p *plain) accept() {
 	for {
 		c, err := p.Listener.Accept()
-		if err != nil {
+		switch {
+		case errors.Is(err, net.ErrClosed):
 			p.end(err)
 			return
-		}
-		if p.add(c) {
+		case err != nil && !p.pass(accepted{err: err}): // net/http says whether and when to accept again
+			return
+		case err == nil && p.add(c):
 			p.running.Go(func() { p.serve(c) })
 		}
+	}
+}
+
+// pass gives something to who accepts; false = nobody does any more.
+func (p *plain) pass(a accepted) bool {
+	select {
+	case p.others <- a:
+		return true
+	case <-p.context.Done():
+		return false
 	}
 }
 
@@ -141,10 +159,7 @@ func (p *plain) serve(c net.Conn) {
 		return
 	}
 	_ = c.SetReadDeadline(time.Time{})
-	rest := &begun{Conn: c, in: io.MultiReader(bytes.NewReader(read), x.in)}
-	select {
-	case p.others <- rest:
-	case <-p.context.Done():
+	if !p.pass(accepted{conn: &begun{Conn: c, in: io.MultiReader(bytes.NewReader(read), x.in)}}) {
 		_ = c.Close()
 	}
 }

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -209,5 +212,39 @@ func TestPlainEnds(t *testing.T) {
 	<-ended
 	many.Wait()
 	transport.CloseIdleConnections()
+	goleak.VerifyNone(t, before)
+}
+
+// full is a listener of a process that has no descriptor left, at first.
+type full struct {
+	net.Listener
+	fails int
+}
+
+// Accept implements net.Listener.
+func (f *full) Accept() (net.Conn, error) {
+	if f.fails--; f.fails >= 0 {
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: os.NewSyscallError("accept4", syscall.EMFILE)}
+	}
+	return f.Listener.Accept()
+}
+
+// A server that cannot accept for want of descriptors does so later, as net/http does.
+func TestPlainAcceptsAgain(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	s := serve(t, Options{Seed: 7, Model: script(t, "otherwise: I wait.")})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, h, ended := s.Plain(&full{l, 2}), s.HTTP(), make(chan error, 1)
+	h.ErrorLog = log.New(io.Discard, "", 0)
+	go func() { ended <- h.Serve(p) }()
+	question := fmt.Sprintf("POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(chatBody("a")), chatBody("a"))
+	if got := converse(t, l.Addr().String(), question, 1); !strings.Contains(got, "200 OK") {
+		t.Errorf("it says %s", got)
+	}
+	_ = h.Close()
+	<-ended
 	goleak.VerifyNone(t, before)
 }
