@@ -54,10 +54,10 @@ same bytes.
 
 --over asks a model at a server in place of the scripted one, with every request and
 answer logged before it leaves and arrives, and measures a bare client of the same server.
-With --latency, up to 10,000 requests wait at once, each on a connection of its own: a limit of
-some 10,200 open files does for that. The wall time that is compared with the server's
-is that of the whole run, with its start, its end and the connections that the first
-wave opens; with few --ticks they count for more.
+With --latency up to 10,000 requests wait at once, each on its own connection;
+that needs some 10,200 open files. The wall time that is compared with the
+server's is that of the whole run, with its start, its end and the connections
+that the first wave opens: with few --ticks they count for more.
 
 Absolute times depend on the machine and its other users; compare the ratio.
 
