@@ -54,6 +54,10 @@ same bytes.
 
 --over asks a model at a server in place of the scripted one, with every request and
 answer logged before it leaves and arrives, and measures a bare client of the same server.
+With --latency up to 10,000 requests wait at once, each on its own connection;
+that needs some 10,200 open files. The wall time that is compared with the
+server's is that of the whole run, with its start, its end and the connections
+that the first wave opens: with few --ticks they count for more.
 
 Absolute times depend on the machine and its other users; compare the ratio.
 
@@ -61,7 +65,7 @@ Exit codes: 0 measured, 1 failure, 2 usage.`,
 		Example: `  simd bench deliberation
   simd bench deliberation --agents 1000,100000 --ticks 10 --durability power
   simd bench deliberation --over http
-  simd bench deliberation --over http --latency 2s --agents 9000 --ticks 3
+  simd bench deliberation --over http --latency 2s
   simd bench deliberation --count 10 --gobench > new.txt # for benchstat`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -62,7 +62,7 @@ func (p *Paths) read(r *reader) Path {
 
 func remember(known *map[string]Path, text string, path Path) {
 	if len(*known) >= maxPaths || *known == nil {
-		*known = make(map[string]Path, maxPaths)
+		*known = map[string]Path{} // without room for all: each agent has one, and most know a few paths
 	}
 	(*known)[text] = path
 }

@@ -91,6 +91,11 @@ type Deliberation struct {
 // scripted model and a real journal.
 func RunDeliberation(o DeliberationOptions) (d Deliberation, err error) {
 	o = o.withDefaults()
+	if o.Over != nil {
+		if err := o.Over.fits(o.Agents, openFiles()); err != nil {
+			return d, err
+		}
+	}
 	p, done, err := prepare(&o.Dir)
 	if err != nil {
 		return d, err

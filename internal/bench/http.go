@@ -34,12 +34,24 @@ type OverHTTP struct {
 type HTTP struct {
 	AtOnce        int     `json:"at_once"`
 	Latency       float64 `json:"latency_seconds"`          // of the server
-	Stretch       float64 `json:"stretch"`                  // wall time to that of the server's latencies alone; 0 without latency
+	Stretch       float64 `json:"stretch"`                  // wall time of the whole run to that of the server's latencies alone; 0 without latency
 	Resident      int64   `json:"resident_bytes"`           // of the process at its peak
 	BarePerSecond float64 `json:"bare_requests_per_second"` // net/http with the same body: 64 at once, or as many as the run had with latency
 	BareStretch   float64 `json:"bare_stretch"`             // of the bare client; 0 without latency
 	BareCPUNsPer  float64 `json:"bare_cpu_ns_per_request"`  // of this process
 	CPUToBare     float64 `json:"cpu_per_deliberation_to_bare"`
+}
+
+// spareFiles are those that a run has open beside its connections: of the journal and of its directory.
+const spareFiles = 200
+
+// fits refuses more connections than a process may open files; 0 = that is not known. The server has the same limit.
+func (o *OverHTTP) fits(agents int, files uint64) error {
+	n := min(agents, o.AtOnce)
+	if files == 0 || uint64(n)+spareFiles <= files {
+		return nil
+	}
+	return protocol.Errorf(protocol.KindInvalid, "%d requests at once need as many connections and %d files, and this process may open %d: raise its hard limit (ulimit -Hn), or give fewer --agents or a smaller --at-once", n, spareFiles, files)
 }
 
 // endpoint makes the endpoint that the bench's model file names. The caller closes it.

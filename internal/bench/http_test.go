@@ -63,3 +63,17 @@ func TestDeliberationOverHTTP(t *testing.T) {
 		})
 	}
 }
+
+// More requests at once than a process may open files are refused before the run begins.
+func TestOverHTTPNeedsFiles(t *testing.T) {
+	o := &OverHTTP{AtOnce: 10_000}
+	for _, c := range []struct {
+		agents int
+		files  uint64
+		fits   bool
+	}{{20_000, 10_000 + spareFiles, true}, {20_000, 10_000 + spareFiles - 1, false}, {100, 1024, true}, {20_000, 0, true}} {
+		if err := o.fits(c.agents, c.files); (err == nil) != c.fits {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

@@ -19,6 +19,15 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
+// openFiles is how many files the process may open: Go has raised the limit as far as it may.
+func openFiles() uint64 {
+	var l syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l) != nil {
+		return 0
+	}
+	return uint64(l.Cur) //nolint:unconvert // it has a sign on some systems
+}
+
 // peakResident is the most memory the process has had, in bytes.
 func peakResident() int64 { return status("VmHWM:") }
 

@@ -4,14 +4,17 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"tavernsim/llm"
 	"tavernsim/llm/scripted"
 )
 
@@ -28,14 +31,14 @@ const (
 // where a measured client shares the machine with this server.
 //
 // A question is plain if all of it came with its length, and its answer goes out whole, after its
-// latency: it asks for no stream, and the server has no faults. That a client left is noticed when its
-// answer goes out.
+// latency: it asks for no stream, and the server has no faults. The wait for the latency listens to the connection:
+// it needs no timer of its own, and ends with a client that leaves.
 func (s *Server) Plain(l net.Listener) net.Listener {
 	m, ok := s.model.(*scripted.Model)
 	if !ok || !m.NeverFails() || len(s.odds) > 0 {
 		return l
 	}
-	p := &plain{Listener: l, server: s, others: make(chan net.Conn), conns: map[net.Conn]struct{}{}, heads: map[string]*http.Request{}}
+	p := &plain{Listener: l, server: s, others: make(chan accepted), conns: map[net.Conn]struct{}{}, heads: map[string]*http.Request{}}
 	p.context, p.cancel = context.WithCancel(context.Background())
 	p.parser = bufio.NewReaderSize(nil, plainHeader)
 	p.running.Go(p.accept)
@@ -46,7 +49,7 @@ func (s *Server) Plain(l net.Listener) net.Listener {
 type plain struct {
 	net.Listener
 	server  *Server
-	others  chan net.Conn
+	others  chan accepted
 	context context.Context // ends when nobody accepts any more, and with it every wait
 	cancel  func()
 	running sync.WaitGroup
@@ -62,11 +65,17 @@ type plain struct {
 	heads   map[string]*http.Request // nobody changes what is in it
 }
 
+// accepted is what Accept gives.
+type accepted struct {
+	conn net.Conn
+	err  error
+}
+
 // Accept implements net.Listener.
 func (p *plain) Accept() (net.Conn, error) {
 	select {
-	case c := <-p.others:
-		return c, nil
+	case a := <-p.others:
+		return a.conn, a.err
 	case <-p.context.Done():
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -100,13 +109,25 @@ func (p *plain) end(err error) {
 func (p *plain) accept() {
 	for {
 		c, err := p.Listener.Accept()
-		if err != nil {
+		switch {
+		case errors.Is(err, net.ErrClosed):
 			p.end(err)
 			return
-		}
-		if p.add(c) {
+		case err != nil && !p.pass(accepted{err: err}): // net/http says whether and when to accept again
+			return
+		case err == nil && p.add(c):
 			p.running.Go(func() { p.serve(c) })
 		}
+	}
+}
+
+// pass gives something to who accepts; false = nobody does any more.
+func (p *plain) pass(a accepted) bool {
+	select {
+	case p.others <- a:
+		return true
+	case <-p.context.Done():
+		return false
 	}
 }
 
@@ -138,10 +159,7 @@ func (p *plain) serve(c net.Conn) {
 		return
 	}
 	_ = c.SetReadDeadline(time.Time{})
-	rest := &begun{Conn: c, in: io.MultiReader(bytes.NewReader(read), x.in)}
-	select {
-	case p.others <- rest:
-	case <-p.context.Done():
+	if !p.pass(accepted{conn: &begun{Conn: c, in: io.MultiReader(bytes.NewReader(read), x.in)}}) {
 		_ = c.Close()
 	}
 }
@@ -170,8 +188,7 @@ type talk struct {
 	header     http.Header
 	status     int
 	out        []byte
-	came       time.Time // the question
-	sent       bool      // the answer
+	sent       bool // the answer
 }
 
 // questions answers questions until one is not plain, and gives what has been read of it.
@@ -179,7 +196,7 @@ func (x *talk) questions() (read []byte, err error) {
 	for {
 		if time.Until(x.until) < idleTimeout/2 {
 			x.until = time.Now().Add(idleTimeout)
-			if err := x.waits(); err != nil {
+			if err := x.listen(x.until); err != nil {
 				return nil, err
 			}
 		}
@@ -187,7 +204,7 @@ func (x *talk) questions() (read []byte, err error) {
 		if r == nil || err != nil {
 			return slices.Concat(x.head, x.body), err
 		}
-		x.status, x.sent, x.came = http.StatusOK, false, time.Now()
+		x.status, x.sent = http.StatusOK, false
 		clear(x.header)
 		x.of.server.ServeHTTP(x, r)
 		if !x.sent {
@@ -196,14 +213,26 @@ func (x *talk) questions() (read []byte, err error) {
 	}
 }
 
-// waits sets when the connection ends, unless all do.
-func (x *talk) waits() error {
-	x.of.mu.Lock()
-	defer x.of.mu.Unlock()
-	if x.of.err != nil {
-		return x.of.err
+// listen sets until when the connection is read, unless all connections end: p.end says so before it sets their
+// deadlines.
+func (x *talk) listen(until time.Time) error {
+	if err := x.conn.SetReadDeadline(until); err != nil {
+		return err
 	}
-	return x.conn.SetReadDeadline(x.until)
+	return x.of.context.Err()
+}
+
+// wait implements waiter: it reads until the time is over.
+func (x *talk) wait(d time.Duration) bool {
+	until := time.Now().Add(d)
+	if x.listen(until) != nil {
+		return false
+	}
+	_, err := x.in.Peek(x.in.Buffered() + 1)
+	if x.listen(x.until) != nil || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, bufio.ErrBufferFull) {
+		return false
+	}
+	return llm.Wait(x.of.context, "mock", time.Until(until)) == nil // the next question came before
 }
 
 // next reads a plain question; nil = it is not one, and head and body have what was read of it.
@@ -272,10 +301,6 @@ func (x *talk) headSize() (int, error) {
 	}
 }
 
-// noWait is how long an answer takes without a latency; a client that leaves sooner is not
-// looked for.
-const noWait = 20 * time.Millisecond
-
 // Header implements http.ResponseWriter.
 func (x *talk) Header() http.Header { return x.header }
 
@@ -284,9 +309,6 @@ func (x *talk) WriteHeader(status int) { x.status = status }
 
 // Write implements http.ResponseWriter. The server writes an answer in one piece.
 func (x *talk) Write(body []byte) (int, error) {
-	if time.Since(x.came) > noWait && left(x.conn) {
-		return 0, net.ErrClosed
-	}
 	b := append(x.out[:0], "HTTP/1.1 "...)
 	b = strconv.AppendInt(b, int64(x.status), 10)
 	b = append(append(append(b, ' '), http.StatusText(x.status)...), "\r\nDate: "...)

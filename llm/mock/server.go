@@ -341,11 +341,11 @@ func (s *Server) failed(f wire.Form, rec *record, fail *llm.Failure, a *wire.Ans
 func (s *Server) send(w http.ResponseWriter, r *http.Request, rec *record, out *reply) {
 	in, answered := rec.in, rec.out // count when the answer has been sent to its end
 	rec.status, rec.in, rec.out = out.status, 0, 0
-	if !s.pass(r.Context(), out.wait) {
+	if !s.pass(w, r.Context(), out.wait) {
 		rec.outcome = gone
 		return
 	}
-	if out.end == hanging && !s.pass(r.Context(), s.opts.Faults.HoldFor) {
+	if out.end == hanging && !s.pass(w, r.Context(), s.opts.Faults.HoldFor) {
 		rec.outcome = gone
 	}
 	if out.end == hanging || out.end == broken && out.cut == 0 {
@@ -395,7 +395,7 @@ func (s *Server) write(w http.ResponseWriter, r *http.Request, out *reply) error
 			return err
 		}
 		_ = c.Flush()
-		if !s.pass(r.Context(), p.wait) {
+		if !s.pass(w, r.Context(), p.wait) {
 			return r.Context().Err()
 		}
 	}
@@ -430,10 +430,19 @@ func fill(w io.Writer, before byte) error {
 	return nil
 }
 
+// waiter is a writer that hears by itself whether its client leaves.
+type waiter interface {
+	wait(d time.Duration) bool // false if the client left before
+}
+
 // pass waits; false if the client left before.
-func (s *Server) pass(ctx context.Context, d time.Duration) bool {
-	if d > 0 {
-		defer s.alarm.Set(d)()
+func (s *Server) pass(w http.ResponseWriter, ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return llm.Stopped(ctx, "mock") == nil
+	}
+	defer s.alarm.End(s.alarm.Set(d))
+	if w, ok := w.(waiter); ok {
+		return w.wait(d)
 	}
 	return llm.Wait(ctx, "mock", d) == nil
 }

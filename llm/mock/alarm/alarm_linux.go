@@ -1,6 +1,7 @@
 package alarm
 
 import (
+	"container/heap"
 	"os"
 	"slices"
 	"sync"
@@ -16,53 +17,84 @@ import (
 type Alarm struct {
 	mu    sync.Mutex
 	born  time.Time
-	at    []time.Duration // since it was born; the earliest is the last
-	timer int             // descriptor of file
-	file  *os.File        // nil = nobody waits, and no goroutine runs
+	at    moments
+	timer int      // descriptor of file
+	file  *os.File // nil = nobody waits, and no goroutine runs
 }
 
-// Set asks for a moment; its end takes that back.
-func (a *Alarm) Set(d time.Duration) (end func()) {
+// apart is the least time between two moments at which the system's timer fires: among thousands of answers that are due
+// together, it would take more of a processor than they do.
+const apart = 50 * time.Microsecond
+
+// moments are times since an alarm was born, as a heap: the earliest is the first.
+type moments []time.Duration
+
+// Len implements heap.Interface.
+func (m moments) Len() int { return len(m) }
+
+// Less implements heap.Interface.
+func (m moments) Less(i, j int) bool { return m[i] < m[j] }
+
+// Swap implements heap.Interface.
+func (m moments) Swap(i, j int) { m[i], m[j] = m[j], m[i] }
+
+// Push implements heap.Interface.
+func (m *moments) Push(at any) { *m = append(*m, at.(time.Duration)) }
+
+// Pop implements heap.Interface.
+func (m *moments) Pop() any {
+	last := len(*m) - 1
+	at := (*m)[last]
+	*m = (*m)[:last]
+	return at
+}
+
+// Set asks for the moment d from now, and gives it for [Alarm.End].
+func (a *Alarm) Set(d time.Duration) (at time.Duration) {
 	if a == nil {
-		return func() {}
+		return 0
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.born.IsZero() {
 		a.born = time.Now()
 	}
-	at := time.Since(a.born) + d
-	i, _ := a.find(at)
-	a.at = slices.Insert(a.at, i, at)
+	at = time.Since(a.born) + d
+	heap.Push(&a.at, at)
 	if a.file == nil {
 		fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 		if err != nil { // Go's timer is late, no more
 			a.at = a.at[:0]
-			return func() {}
+			return at
 		}
 		a.timer, a.file = fd, os.NewFile(uintptr(fd), "timer")
 		go a.ring(a.file)
 	}
-	if i == len(a.at)-1 {
-		a.next()
+	if a.at[0] == at {
+		a.next(0)
 	}
-	return func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if i, found := a.find(at); found {
-			a.at = slices.Delete(a.at, i, i+1)
-			a.rest()
-		}
+	return at
+}
+
+// End takes a moment back, if it has not come: nobody waits for it any more.
+func (a *Alarm) End(at time.Duration) {
+	if a == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if at <= time.Since(a.born) {
+		return // the timer fires for it, or has
+	}
+	if i := slices.Index(a.at, at); i >= 0 {
+		heap.Remove(&a.at, i)
+		a.rest()
 	}
 }
 
-func (a *Alarm) find(at time.Duration) (int, bool) {
-	return slices.BinarySearchFunc(a.at, at, func(x, at time.Duration) int { return int(at - x) })
-}
-
-// next sets the timer to the earliest moment.
-func (a *Alarm) next() {
-	d := max(a.at[len(a.at)-1]-time.Since(a.born), 1)
+// next sets the timer to the earliest moment, but not sooner than after some time.
+func (a *Alarm) next(least time.Duration) {
+	d := max(a.at[0]-time.Since(a.born), least, 1)
 	_ = unix.TimerfdSettime(a.timer, 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d))}, nil) // or Go's timer is late
 }
 
@@ -86,11 +118,11 @@ func (a *Alarm) ring(file *os.File) {
 			a.mu.Unlock()
 			return
 		}
-		for now := time.Since(a.born); len(a.at) > 0 && a.at[len(a.at)-1] <= now; {
-			a.at = a.at[:len(a.at)-1]
+		for now := time.Since(a.born); len(a.at) > 0 && a.at[0] <= now; {
+			heap.Pop(&a.at)
 		}
 		if a.rest(); a.file != nil {
-			a.next()
+			a.next(apart)
 		}
 		a.mu.Unlock()
 	}

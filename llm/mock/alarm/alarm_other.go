@@ -7,4 +7,8 @@ import "time"
 // Alarm is not known on this system: Go's timers may be late.
 type Alarm struct{}
 
-func (*Alarm) Set(time.Duration) (end func()) { return func() {} }
+// Set does nothing.
+func (*Alarm) Set(time.Duration) (at time.Duration) { return 0 }
+
+// End does nothing.
+func (*Alarm) End(time.Duration) {}

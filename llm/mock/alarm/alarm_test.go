@@ -23,8 +23,8 @@ func TestAlarm(t *testing.T) {
 	late := a.Set(2 * time.Hour)
 	soon := a.Set(time.Hour)
 	look("two", 2)
-	soon()
-	soon()
+	a.End(soon)
+	a.End(soon)
 	look("one is gone", 1)
 	now := a.Set(0)
 	for n := 2; n > 1; runtime.Gosched() { // until it has fired
@@ -32,14 +32,14 @@ func TestAlarm(t *testing.T) {
 		n = len(a.at)
 		a.mu.Unlock()
 	}
-	now()
+	a.End(now)
 	look("one has come", 1)
-	late()
+	a.End(late)
 	look("all are gone", 0)
-	a.Set(time.Hour)()
+	a.End(a.Set(time.Hour))
 	look("again", 0)
 	var none *Alarm
-	none.Set(time.Hour)()
+	none.End(none.Set(time.Hour))
 }
 
 // Promise 1, as far as a busy machine shows it: the timer of the system fires for all of them, none before its time, and with

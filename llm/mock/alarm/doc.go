@@ -1,7 +1,7 @@
 // Package alarm wakes a process when timers of Go are to fire, which are late in a process that waits for the
 // network.
 //
-// Whoever waits by a timer of Go calls [Alarm.Set] with the same time, and its end when it waits no more.
+// Whoever waits by a timer of Go calls [Alarm.Set] with the same time, and [Alarm.End] when it waits no more.
 //
 // # Promises
 //
