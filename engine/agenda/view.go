@@ -1,8 +1,6 @@
 package agenda
 
 import (
-	"slices"
-
 	"tavernsim/protocol"
 )
 
@@ -31,9 +29,13 @@ func (s *State) Standing(o uint32) Standing {
 	return st
 }
 
-// Failing reports whether some agent has failed and is to begin its turn anew.
-func (s *State) Failing() bool {
-	return slices.ContainsFunc(s.slots, func(sl slot) bool { return sl.failures > 0 && !sl.givenUp })
+// Failing lists the agents that have failed and are to begin their turns anew.
+func (s *State) Failing(yield func(o uint32) bool) {
+	for o := range s.slots {
+		if sl := &s.slots[o]; sl.failures > 0 && !sl.givenUp && !yield(uint32(o)) {
+			return
+		}
+	}
 }
 
 // States of an agent.

@@ -1,9 +1,11 @@
 package verify
 
 import (
+	"slices"
 	"sync"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/engine/tooltask"
@@ -74,11 +76,19 @@ func (v *verifier) tellTasks(t *machines.Tasks, at protocol.Time) error {
 }
 
 // unsaid reports whether calls may count in budgets that no fact says yet: of turns under way on the realtime clock; on the virtual
-// clock of those that have failed, and, where somebody outside opened the wave, of those that a kill cut off.
+// clock of those that have failed, and, where somebody outside opened the wave, of those that a kill cut off. An agent that has no tool but
+// those within the program makes none.
 func (v *verifier) unsaid() bool {
-	return v.made.Clock == agenda.Realtime ||
-		v.isGiven(agenda.FactPaused) || v.isGiven(agenda.FactResumed) || v.isGiven(agenda.FactEnded) || v.isGiven(agenda.FactIntervened) ||
-		v.state.Agenda.Failing()
+	if v.made.Clock == agenda.Realtime ||
+		v.isGiven(agenda.FactPaused) || v.isGiven(agenda.FactResumed) || v.isGiven(agenda.FactEnded) || v.isGiven(agenda.FactIntervened) {
+		return true
+	}
+	for o := range v.state.Agenda.Failing {
+		if slices.ContainsFunc(v.made.External, func(x agent.External) bool { return slices.Contains(v.made.AgentDefinition(o).Tools, x.Spec.Name) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // decideService fails if the host's middleware panics, which is no code of the program.
