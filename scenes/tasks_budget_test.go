@@ -321,7 +321,8 @@ func TestKilledWhileTasksAreOffered(t *testing.T) {
 			})
 			set := scenestest.Settings{Tools: tooling.Live, Services: map[string]tools.Executor{"lab": lab}, Workers: 2}
 			var want scenestest.Result
-			synctest.Test(t, func(t *testing.T) { want = scenestest.New(t, p, "").Run(t, set) })
+			whole := scenestest.New(t, p, "")
+			synctest.Test(t, func(t *testing.T) { want = whole.Run(t, set) })
 			same, ahead, others := 0, 0, 0
 			for after := 0; ; after++ {
 				ended, quiet := false, true
@@ -343,7 +344,7 @@ func TestKilledWhileTasksAreOffered(t *testing.T) {
 						ahead++
 					}
 					if res := s.Run(t, set); res.Err != nil || res.Digest() != want.Digest() {
-						t.Errorf("killed after %d operations: digest %s, want %s; %v", after, res.Digest(), want.Digest(), res.Err)
+						t.Errorf("killed after %d operations: digest %s, want %s; %v\n%s", after, res.Digest(), want.Digest(), res.Err, difference(t, s, whole))
 					}
 				})
 				if ended {

@@ -58,10 +58,10 @@ func (t *Tree) HasTools() bool { return t.tools != nil }
 // HasModels reports whether models have one, or what they take is counted.
 func (t *Tree) HasModels() bool { return t.cfg.HasModels() }
 
-// Offer is what tasks may take: what facts, turns under way and calls that are out leave of the budget of tools; nil = there is
+// OfferTasks is what tasks may take: what facts, turns under way and calls that are out leave of the budget of tools; nil = there is
 // none. A limit that is reached is negative, one that is not there 0. No call is granted until the tasks are counted
-// ([Tree.Taken]).
-func (t *Tree) Offer() *Amount {
+// ([Tree.TasksCounted]).
+func (t *Tree) OfferTasks() *Amount {
 	if t.tools == nil {
 		return nil
 	}
@@ -79,8 +79,8 @@ func (t *Tree) Offer() *Amount {
 	return &Amount{Calls: left(limit.Calls, used.Calls), Nano: left(limit.Nano, used.Nano), Micro: left(limit.Micro, used.Micro), Bytes: left(limit.Bytes, used.Bytes)}
 }
 
-// Taken ends an offer: facts have charged what tasks took of it.
-func (t *Tree) Taken() { t.offered = false }
+// TasksCounted ends an offer: facts have charged what tasks took of it.
+func (t *Tree) TasksCounted() { t.offered = false }
 
 // ChargeTools counts what a fact says that tools took, and how many calls were refused. It
 // says what the budget demands: End, or nothing.

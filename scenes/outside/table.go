@@ -333,14 +333,24 @@ func (t *table) agents() (list []string) {
 	return list
 }
 
-// spent lists what those requests of a turn took whose answers are kept, and the most that those take which are out.
-func (t *table) spent(k turnKey) []Lost {
-	return t.list(k, func(p *place) []Most {
-		if p.kept() {
-			return p.charged()
-		}
+// spent lists those requests of a turn whose answers are kept, or still to come, in the order of their numbers.
+func (t *table) spent(k turnKey) (list []Kept) {
+	open := t.turn(k)
+	if open == nil {
 		return nil
-	})
+	}
+	for _, p := range open.places {
+		if p.most == nil || p.most.none() || !p.kept() {
+			continue
+		}
+		x := Kept{p.most.Endpoint, p.key.number(), p.most.Took(), budget.Amount{}}
+		for _, m := range p.charged() {
+			x.Endpoint, x.Took = m.Endpoint, m.Took()
+		}
+		list = append(list, x)
+	}
+	slices.SortFunc(list, func(a, b Kept) int { return cmp.Compare(a.Request, b.Request) })
+	return list
 }
 
 // answered records the seq of the answer to a request, and what it took.

@@ -34,6 +34,13 @@ type Lost struct {
 	Most
 }
 
+// Kept is a request under a budget whose answer is kept, or still to come.
+type Kept struct {
+	Endpoint       string
+	Request        int           // as of [Lost]
+	Reserved, Took budget.Amount // the most that it could take, and what it took; without an answer that may be all
+}
+
 // Took is what it counts in the ledgers.
 func (m *Most) Took() budget.Amount {
 	return budget.Amount{Tokens: m.Tokens, Calls: 1, Nano: m.Nano, Micro: m.micro, Bytes: m.bytes}
