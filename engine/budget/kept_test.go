@@ -104,3 +104,37 @@ func TestKeptAnswersReserveWhatTheyDid(t *testing.T) {
 		}
 	}
 }
+
+// A turn waits for another request beside a kept answer that it has asked for: that is out until the turn takes it. One that it dropped
+// before it was granted is spent when the turn ends.
+func TestKeptAnswersThatATurnAsksFor(t *testing.T) {
+	call := budget.Amount{Calls: 1}
+	ask := func(o uint32, number int, most int64, paid bool) budget.Request {
+		return budget.Request{Agent: o, Number: number, Bound: budget.Amount{Calls: most}, Paid: paid}
+	}
+	begin := func(limit string, orders ...uint32) *budget.Rounds {
+		r := budget.NewRounds(budget.New(budget.Config{Scene: limits(t, limit), Cast: cast{}}), false)
+		r.Keep(1, 2, "", budget.Amount{Calls: 2}, call)
+		r.Open(0, []uint32{0, 1}, models(func(uint32) budget.Amount { return budget.Amount{Calls: 9} }))
+		for _, o := range orders {
+			r.Woken(o, int(o), 1)
+		}
+		return r
+	}
+	r := begin("calls=3", 1)
+	r.Step(1, &budget.Step{Agent: 1, Asks: []budget.Request{ask(1, 1, 2, false), ask(1, 2, 2, true)}})
+	if g := r.Grants(0); len(g) != 1 || g[0].Number != 2 {
+		t.Errorf("%+v leave; the kept answer alone does, and the other request waits until that has settled", g)
+	}
+	r.Step(1, &budget.Step{Agent: 1, Done: 2, Took: call})
+	if g := r.Grants(0); len(g) != 1 || g[0].Refused != nil {
+		t.Errorf("then %+v", g)
+	}
+	r = begin("calls=2", 0, 1)
+	r.Step(1, &budget.Step{Agent: 1, Asks: []budget.Request{ask(1, 2, 2, true)}, Dropped: []int{2}})
+	r.Step(1, &budget.Step{Agent: 0, Asks: []budget.Request{ask(0, 1, 1, false)}})
+	r.Ended(1)
+	if g := r.Grants(0); len(g) != 1 || g[0].Refused != nil {
+		t.Errorf("an earlier turn waits for what nobody takes: %+v", g)
+	}
+}

@@ -133,11 +133,6 @@ func (r *Rounds) Step(wave uint64, s *Step) {
 		r.settle(s.Agent, s.Done, s.Of, s.Took)
 	}
 	r.move(a, s.Free-1)
-	for _, q := range s.Asks {
-		if x := r.turns[q.Agent]; q.Paid && x != nil {
-			delete(x.kept, q.Number) // it is out as others are, and its answer comes
-		}
-	}
 	r.waiting = append(r.waiting, s.Asks...)
 	if s.Over || len(s.Dropped) > 0 {
 		r.waiting = slices.DeleteFunc(r.waiting, func(q Request) bool { return q.Agent == s.Agent && (s.Over || slices.Contains(s.Dropped, q.Number)) })
@@ -180,6 +175,11 @@ func (r *Rounds) Grants(at protocol.Time) (grants []Grant) {
 		slices.SortFunc(r.waiting, func(a, b Request) int {
 			return cmp.Or(cmp.Compare(r.awake[a.Agent].place, r.awake[b.Agent].place), cmp.Compare(a.Number, b.Number))
 		})
+	}
+	for _, q := range r.waiting {
+		if x := r.turns[q.Agent]; q.Paid && x != nil {
+			delete(x.kept, q.Number) // it is out as others are, and its answer comes
+		}
 	}
 	r.waiting = slices.DeleteFunc(r.waiting, func(q Request) bool {
 		barred, refused, waits := r.try(&q, at)
