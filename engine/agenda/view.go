@@ -1,8 +1,6 @@
 package agenda
 
-import (
-	"tavernsim/protocol"
-)
+import "tavernsim/protocol"
 
 // Standing is the state of one agent on the agenda, for views.
 type Standing struct {
@@ -29,14 +27,8 @@ func (s *State) Standing(o uint32) Standing {
 	return st
 }
 
-// Failing lists the agents that have failed and are to begin their turns anew.
-func (s *State) Failing(yield func(o uint32) bool) {
-	for o := range s.slots {
-		if sl := &s.slots[o]; sl.failures > 0 && !sl.givenUp && !yield(uint32(o)) {
-			return
-		}
-	}
-}
+// Failing reports whether an agent has failed and is to begin its turn anew.
+func (s *State) Failing(o uint32) bool { return s.slots[o].failures > 0 && !s.slots[o].givenUp }
 
 // States of an agent.
 const (

@@ -52,6 +52,14 @@ func RefusedTool(kind protocol.ErrorKind, text string) bool {
 	return kind == protocol.KindLimit && strings.HasPrefix(text, refusedTool)
 }
 
+// Exceeded reports whether more counts in a ledger than its limit. Time and output of tools have no bound before the answer is there.
+func Exceeded(ledger string, used, limit Amount) bool {
+	if ledger == OfTools {
+		used.Micro, used.Bytes = 0, 0
+	}
+	return !used.Within(limit)
+}
+
 // HasTools reports whether tools have a budget.
 func (t *Tree) HasTools() bool { return t.tools != nil }
 

@@ -388,7 +388,7 @@ func (l *Log) Left(agent string, turn uint64, made func(request int) bool) []Los
 
 // Open gives what requests under budgets of the open turn of an agent took: those that are lost, and those whose answers are kept
 // or still to come, with the most that these take. over = the turn is not begun again: all are lost.
-func (l *Log) Open(agent string, over bool) (lost []Lost, spent []Kept) {
+func (l *Log) Open(agent string, over bool) (lost, spent []Lost) {
 	if l == nil {
 		return nil, nil
 	}

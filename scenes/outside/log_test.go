@@ -208,7 +208,7 @@ func TestLostRequests(t *testing.T) {
 		got := ""
 		_, kept := s.log.Open("a", false)
 		for _, l := range kept {
-			got += fmt.Sprint(l.Request, " ", l.Endpoint, " ", l.Took, "; ")
+			got += fmt.Sprint(l.Request, " ", l.Endpoint, " ", l.Took(), "; ")
 		}
 		if got != want {
 			t.Errorf("spent %q, want %q", got, want)
@@ -454,7 +454,7 @@ func TestLeftRequests(t *testing.T) {
 	var inFlight []outside.Lost
 	do(t, s.log, under(4, "q"), func(ctx context.Context) (protocol.Raw, error) {
 		inFlight, _ = s.log.Open("a", true)
-		if lost, spent := s.log.Open("a", false); len(lost) != 2 || len(spent) != 3 || spent[2].Took.Tokens != 100 {
+		if lost, spent := s.log.Open("a", false); len(lost) != 2 || len(spent) != 3 || spent[2].Took().Tokens != 100 {
 			t.Errorf("while a request is in flight a turn that begins again has lost %+v, and is to take %+v", lost, spent)
 		}
 		return died(ctx)

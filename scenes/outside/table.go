@@ -333,24 +333,19 @@ func (t *table) agents() (list []string) {
 	return list
 }
 
-// spent lists those requests of a turn whose answers are kept, or still to come, in the order of their numbers.
-func (t *table) spent(k turnKey) (list []Kept) {
-	open := t.turn(k)
-	if open == nil {
-		return nil
-	}
-	for _, p := range open.places {
+// spent lists what those requests of a turn took whose answers are kept, or still to come: then the most that they take.
+func (t *table) spent(k turnKey) []Lost {
+	return t.list(k, func(p *place) []Most {
 		if p.most == nil || p.most.none() || !p.kept() {
-			continue
+			return nil
 		}
-		x := Kept{p.most.Endpoint, p.key.number(), p.most.Took(), budget.Amount{}}
-		for _, m := range p.charged() {
-			x.Endpoint, x.Took = m.Endpoint, m.Took()
+		m := *p.most
+		if p.answer > 0 {
+			m = p.spent
 		}
-		list = append(list, x)
-	}
-	slices.SortFunc(list, func(a, b Kept) int { return cmp.Compare(a.Request, b.Request) })
-	return list
+		m.Endpoint, m.Reserved = p.most.Endpoint, p.most.Took()
+		return []Most{m}
+	})
 }
 
 // answered records the seq of the answer to a request, and what it took.

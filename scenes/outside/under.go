@@ -22,6 +22,8 @@ type Most struct {
 	// What an answer took, which the log has:
 	taken        bool
 	micro, bytes int64 // of a tool
+
+	Reserved budget.Amount // of a request whose answer is kept, or still to come: the most that it could take
 }
 
 // none reports whether nobody has the request: see [Flight.TakeBack].
@@ -34,15 +36,11 @@ type Lost struct {
 	Most
 }
 
-// Kept is a request under a budget whose answer is kept, or still to come.
-type Kept struct {
-	Endpoint       string
-	Request        int           // as of [Lost]
-	Reserved, Took budget.Amount // the most that it could take, and what it took; without an answer that may be all
-}
-
 // Took is what it counts in the ledgers.
 func (m *Most) Took() budget.Amount {
+	if m.none() {
+		return budget.Amount{}
+	}
 	return budget.Amount{Tokens: m.Tokens, Calls: 1, Nano: m.Nano, Micro: m.micro, Bytes: m.bytes}
 }
 

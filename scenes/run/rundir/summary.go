@@ -176,11 +176,7 @@ type Budget struct {
 // with less; or whether more calls of tools count than it has. Time and output of tools have no bound before the answer is
 // there, and a budget a day is the endpoint's.
 func (b *Budget) Exceeded() bool {
-	used := budget.Amount(b.Used)
-	if b.Ledger == budget.OfTools {
-		used.Micro, used.Bytes = 0, 0
-	}
-	return b.Window != WindowWallDay && !used.Within(budget.Amount(b.Limit))
+	return b.Window != WindowWallDay && budget.Exceeded(b.Ledger, budget.Amount(b.Used), budget.Amount(b.Limit))
 }
 
 // Spent is what requests to models, or calls of tools, took.
