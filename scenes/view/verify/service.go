@@ -83,8 +83,7 @@ func (v *verifier) unsaid() bool {
 			return true
 		}
 	}
-	return v.made.Clock == agenda.Realtime ||
-		v.isGiven(agenda.FactPaused) || v.isGiven(agenda.FactResumed) || v.isGiven(agenda.FactEnded) || v.isGiven(agenda.FactIntervened)
+	return v.made.Clock == agenda.Realtime || v.isGiven(agenda.FactPaused) || v.isGiven(agenda.FactResumed) || v.isGiven(agenda.FactEnded) || v.isGiven(agenda.FactIntervened)
 }
 
 // decideService fails if the host's middleware panics, which is no code of the program.
