@@ -74,6 +74,15 @@ func charged(t *testing.T, s *scenestest.Scene, res scenestest.Result, m *chargi
 // logEmpty holds that the log of effects has nothing of a scene that has ended: its facts have charged all that was asked.
 func logEmpty(t *testing.T, s *scenestest.Scene) {
 	t.Helper()
+	if out, spent := inLog(t, s, func(string) uint64 { return 0 }); len(out)+len(spent) > 0 {
+		t.Errorf("the log has open turns, of requests %+v and answers %+v", out, spent)
+	}
+}
+
+// inLog is what the log of effects has of open turns under budgets: requests that are out, and what answers took. ended is the last turn of an
+// agent that has ended.
+func inLog(t *testing.T, s *scenestest.Scene, ended func(agent string) uint64) (out, spent []outside.Lost) {
+	t.Helper()
 	store, err := persistence.Open(s.Dir, persistence.Options{ReadOnly: true, Traces: history.Traces()})
 	if err != nil {
 		t.Fatal(err)
@@ -83,10 +92,10 @@ func logEmpty(t *testing.T, s *scenestest.Scene) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, spent, err := outside.OpenTurns(j, func(string) uint64 { return 0 })
-	if err != nil || len(out)+len(spent) > 0 {
-		t.Errorf("the log has open turns, of requests %+v and answers %+v; %v", out, spent, err)
+	if out, spent, err = outside.OpenTurns(j, ended); err != nil {
+		t.Fatal(err)
 	}
+	return out, spent
 }
 
 // What a turn was answered that failed is charged once, though the turn that was begun anew asked something else, was

@@ -3,7 +3,9 @@ package scenes_test
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,6 +16,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/tooltask"
+	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/tooling"
@@ -186,6 +189,175 @@ otherwise: {text: enough}`).Replace(reaches)
 				}
 				mustRestore(t, s, set)
 				mustVerify(t, s, set)
+			}
+		})
+	}
+}
+
+// besideFalls is a scene like farther, with agents that open tasks meanwhile.
+var besideFalls = strings.NewReplacer(
+	"agent_instances: [", "agent_instances: [{instance_id: \"b_{n}\", profile_id: painter, count: 2}, ",
+	"-- models/voices.yaml --\nrules: []", `-- tools/paint.tool.yaml --
+id: paint
+implementation: {type: service, name: lab}
+execution: {mode: async, repeat: free, latency: 300ms, timeout: 1m}
+cost: 0.25
+-- agent_profiles/painter.yaml --
+id: painter
+name: Painter
+version: "1.0.0"
+schema_version: "1.0"
+core_deliberation_workflow_id: think
+custom_runtime_config: {deliberation_frequency_hz: 1}
+tool_ids_inventory: [paint]
+-- models/voices.yaml --
+otherwise: {calls: [{tool: paint}]}`).Replace(farther)
+
+// What tasks are offered beside failed turns depends on neither workers nor interruptions, also if calls were out when a turn failed
+// and the budget is one of time or output.
+func TestTasksBesideTurnsThatFailWithCallsOut(t *testing.T) {
+	for _, limit := range []string{"{calls: 24}", "{money: 6}", "{seconds: 6}", "{bytes: 120}"} {
+		for _, repeat := range []string{"free", "never"} {
+			t.Run(limit+" "+repeat, func(t *testing.T) {
+				p := shakyProject(t, strings.NewReplacer("simulation: {stop", "tool_budget: "+limit+"\nsimulation: {stop", "repeat: free", "repeat: "+repeat).Replace(besideFalls), func(in any) any {
+					if in == "falls" {
+						panic(in)
+					}
+					return "ok"
+				})
+				play := func(workers int, interrupt uint64) (res scenestest.Result) {
+					first := ""
+					var mu sync.Mutex
+					lab := tools.Func(func(ctx context.Context, c *tools.Call) tools.Result {
+						who, now, _ := strings.Cut(fmt.Sprint(c.Params["q"]), " at ")
+						mu.Lock()
+						if now != "" && first == "" {
+							first = now
+						}
+						falls := now == first && (who == "a_2" || who == "a_4")
+						mu.Unlock()
+						switch {
+						case c.Tool.ID == "paint":
+							return tools.Output("a house")
+						case now == "":
+							<-time.After(10 * time.Second)
+							return tools.Output("far")
+						case falls:
+							<-time.After(100 * time.Millisecond)
+							return tools.Output("falls")
+						}
+						return tools.Output("noon")
+					})
+					s := scenestest.New(t, p, "")
+					set := scenestest.Settings{Tools: tooling.Live, Services: map[string]tools.Executor{"lab": lab}, Workers: workers}
+					synctest.Test(t, func(t *testing.T) {
+						set.InterruptAt = interrupt
+						if res = s.Run(t, set); interrupt > 0 && !res.Final {
+							set.InterruptAt = 0
+							res = s.Run(t, set)
+						}
+					})
+					if res.Err != nil || !res.Final {
+						t.Fatal(res)
+					}
+					opened, refused, failed := 0, 0, 0
+					s.Facts(t, func(_ protocol.Record, f protocol.Fact) {
+						switch x := f.(type) {
+						case *tooltask.Opened:
+							opened++
+						case *tooltask.Ended:
+							if x.ErrorKind == protocol.KindLimit {
+								refused++
+							}
+						case *agenda.AgentFailed:
+							failed++
+						}
+					})
+					if opened == 0 || refused == 0 || failed == 0 {
+						t.Errorf("%d tasks were opened, %d refused, and %d turns failed: nothing is tested", opened, refused, failed)
+					}
+					mustVerify(t, s, scenestest.Settings{})
+					mustRestore(t, s, scenestest.Settings{})
+					logEmpty(t, s)
+					return res
+				}
+				want := play(1, 0)
+				for _, workers := range []int{1, 2, 8} {
+					for interrupt := range uint64(6) {
+						if res := play(workers, interrupt); res.Digest() != want.Digest() {
+							t.Errorf("%d workers, interrupted at %d: digest %s, want %s", workers, interrupt, res.Digest(), want.Digest())
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// A kill while tasks are offered changes nothing, if no call was out: the log of effects, which may be ahead of the journal, says the
+// same of the open wave when that is opened again.
+func TestKilledWhileTasksAreOffered(t *testing.T) {
+	for _, limit := range []string{"{calls: 24}", "{seconds: 6}", "{bytes: 120}"} {
+		t.Run(limit, func(t *testing.T) {
+			p := shakyProject(t, strings.Replace(besideFalls, "simulation: {stop", "tool_budget: "+limit+"\nsimulation: {stop", 1), func(in any) any {
+				if in == "falls" {
+					panic(in)
+				}
+				return "ok"
+			})
+			var mu sync.Mutex
+			first := ""
+			lab := tools.Func(func(_ context.Context, c *tools.Call) tools.Result {
+				who, now, _ := strings.Cut(fmt.Sprint(c.Params["q"]), " at ")
+				mu.Lock()
+				defer mu.Unlock()
+				if now != "" && first == "" {
+					first = now
+				}
+				if now == first && (who == "a_2" || who == "a_4") {
+					return tools.Output("falls")
+				}
+				return tools.Output("noon")
+			})
+			set := scenestest.Settings{Tools: tooling.Live, Services: map[string]tools.Executor{"lab": lab}, Workers: 2}
+			var want scenestest.Result
+			whole := scenestest.New(t, p, "")
+			synctest.Test(t, func(t *testing.T) { want = whole.Run(t, set) })
+			same, ahead, others := 0, 0, 0
+			for after := 0; ; after++ {
+				ended, quiet := false, true
+				synctest.Test(t, func(t *testing.T) {
+					s := killed(t, scenestest.New(t, p, ""), set, after)
+					s.Journal(t, func(j *persistence.Journal) { ended = j.Durable().Number >= want.Wave.Number })
+					if ended {
+						return
+					}
+					turns := map[string]uint64{}
+					for _, m := range s.Fold(t, set).Agents {
+						turns[m.ID.Instance] = m.State.Turn
+					}
+					out, spent := inLog(t, s, func(agent string) uint64 { return turns[agent] })
+					if quiet = len(out) == 0; !quiet {
+						return
+					}
+					if len(spent) > 0 {
+						ahead++
+					}
+					if res := s.Run(t, set); res.Err != nil || res.Digest() != want.Digest() {
+						t.Errorf("killed after %d operations: digest %s, want %s; %v\n%s", after, res.Digest(), want.Digest(), res.Err, difference(t, s, whole))
+					}
+				})
+				if ended {
+					break
+				}
+				if quiet {
+					same++
+				} else {
+					others++
+				}
+			}
+			if t.Logf("%d kills without calls that were out, %d with; at %d the log was ahead", same, others, ahead); same == 0 {
+				t.Error("calls were out at each kill: nothing is tested")
 			}
 		})
 	}

@@ -1,10 +1,6 @@
 package agenda
 
-import (
-	"slices"
-
-	"tavernsim/protocol"
-)
+import "tavernsim/protocol"
 
 // Standing is the state of one agent on the agenda, for views.
 type Standing struct {
@@ -31,10 +27,8 @@ func (s *State) Standing(o uint32) Standing {
 	return st
 }
 
-// Failing reports whether some agent has failed and is to begin its turn anew.
-func (s *State) Failing() bool {
-	return slices.ContainsFunc(s.slots, func(sl slot) bool { return sl.failures > 0 && !sl.givenUp })
-}
+// Failing reports whether an agent has failed and is to begin its turn anew.
+func (s *State) Failing(o uint32) bool { return s.slots[o].failures > 0 && !s.slots[o].givenUp }
 
 // States of an agent.
 const (

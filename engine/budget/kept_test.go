@@ -1,6 +1,7 @@
 package budget_test
 
 import (
+	"strings"
 	"testing"
 
 	"tavernsim/engine/budget"
@@ -11,11 +12,11 @@ func TestKeptAnswersAreBesideTheWorst(t *testing.T) {
 	for number, c := range map[int]budget.Config{1: {Scene: limits(t, "calls=4"), Cast: cast{}}, budget.ToolNumbers + 1: {Tools: limits(t, "calls=4"), Cast: cast{}}} {
 		r := budget.NewRounds(budget.New(c), false)
 		worst := func(uint32) (models, tools budget.Amount) { return budget.Amount{Calls: 3}, budget.Amount{Calls: 3} }
-		r.Keep(0, number, "", budget.Amount{Calls: 1})
+		r.Keep(0, number, "", budget.Amount{Calls: 1}, budget.Amount{Calls: 1})
 		if r.Open(0, []uint32{0}, worst) {
 			t.Error(number, "one and three of four need rounds")
 		}
-		r.Keep(0, number+1, "", budget.Amount{Calls: 1})
+		r.Keep(0, number+1, "", budget.Amount{Calls: 1}, budget.Amount{Calls: 1})
 		if !r.Open(0, []uint32{0}, worst) {
 			t.Error(number, "two and three of four need none")
 		}
@@ -25,7 +26,7 @@ func TestKeptAnswersAreBesideTheWorst(t *testing.T) {
 // What a turn that has ended did not take of what was kept is spent: an earlier turn of the order does not wait for it.
 func TestKeptAnswersOfATurnThatHasEnded(t *testing.T) {
 	r := budget.NewRounds(budget.New(budget.Config{Scene: limits(t, "calls=2"), Cast: cast{}}), false)
-	r.Keep(1, 1, "", budget.Amount{Calls: 1})
+	r.Keep(1, 1, "", budget.Amount{Calls: 1}, budget.Amount{Calls: 1})
 	r.Open(0, []uint32{0, 1}, func(uint32) (models, tools budget.Amount) { return budget.Amount{Calls: 2}, budget.Amount{} })
 	r.Woken(0, 0, 1)
 	r.Woken(1, 1, 1)
@@ -33,5 +34,107 @@ func TestKeptAnswersOfATurnThatHasEnded(t *testing.T) {
 	r.Ended(1)
 	if g := r.Grants(0); len(g) != 1 || g[0].Refused == nil {
 		t.Errorf("%+v", g)
+	}
+}
+
+// A turn that takes kept answers, and others beside it, are granted what they would have been without the kill: what is kept reserves what
+// the request did, not what its answer took.
+func TestKeptAnswersReserveWhatTheyDid(t *testing.T) {
+	tools := func(b budget.Amount) budget.Config {
+		return budget.Config{Tools: &budget.Limits{Amount: b, On: budget.Action{Do: budget.Refuse}}, Cast: cast{}}
+	}
+	for name, c := range map[string]struct {
+		cfg         budget.Config
+		first       int // number of the first request
+		bound, took budget.Amount
+		want        string // of each turn in its order, what becomes of its requests
+	}{
+		"tokens":            {budget.Config{Scene: limits(t, "tokens=100"), Cast: cast{}}, 1, budget.Amount{Tokens: 60}, budget.Amount{Tokens: 30}, "++ -- "},
+		"time of tools":     {tools(budget.Amount{Micro: 30}), budget.ToolNumbers + 1, budget.Amount{Calls: 1}, budget.Amount{Calls: 1, Micro: 30}, "+- +- "},
+		"output of tools":   {tools(budget.Amount{Bytes: 60}), budget.ToolNumbers + 1, budget.Amount{Calls: 1}, budget.Amount{Calls: 1, Bytes: 29}, "++ ++ "},
+		"calls that cost 0": {tools(budget.Amount{Calls: 1}), budget.ToolNumbers + 1, budget.Amount{Calls: 1}, budget.Amount{}, "++ ++ "},
+	} {
+		play := func(kept [2]int) string { // how many requests of each turn have their answers
+			r := budget.NewRounds(budget.New(c.cfg), false)
+			var has [2]string
+			for o, n := range kept {
+				for i := range n {
+					r.Keep(uint32(o), c.first+i, "", c.bound, c.took)
+				}
+			}
+			r.Open(0, []uint32{0, 1}, func(uint32) (models, tools budget.Amount) {
+				return budget.Amount{Tokens: 1000}, budget.Amount{Calls: 1000, Micro: 1000, Bytes: 1000}
+			})
+			ask := func(o uint32, done int, took budget.Amount) {
+				s := budget.Step{Agent: o, Done: done, Took: took}
+				if n := len(has[o]); n < 2 {
+					s.Asks = []budget.Request{{Agent: o, Number: c.first + n, Bound: c.bound, Paid: n < kept[o], Tool: c.first > budget.ToolNumbers}}
+				}
+				if r.Step(1, &s); s.Asks == nil {
+					r.Ended(o)
+				}
+			}
+			for o := range uint32(2) {
+				r.Woken(o, int(o), 1)
+			}
+			for o := range uint32(2) {
+				ask(o, 0, budget.Amount{})
+			}
+			for grants := r.Grants(0); len(grants) > 0; grants = r.Grants(0) {
+				for _, g := range grants {
+					if g.Refused != nil {
+						has[g.Agent] += "-"
+						ask(g.Agent, 0, budget.Amount{})
+					} else {
+						has[g.Agent] += "+"
+						ask(g.Agent, g.Number, c.took)
+					}
+				}
+			}
+			return has[0] + " " + has[1] + " "
+		}
+		want := play([2]int{})
+		if want != c.want {
+			t.Errorf("%s: %q, want %q", name, want, c.want)
+		}
+		for _, kept := range [][2]int{{1, 0}, {0, 1}, {1, 1}, {2, 0}, {2, 1}} {
+			if got := play(kept); got != want && strings.Count(want[:2], "+") >= kept[0] && strings.Count(want[3:], "+") >= kept[1] {
+				t.Errorf("%s: %q with %v kept, %q without a kill", name, got, kept, want)
+			}
+		}
+	}
+}
+
+// A turn waits for another request beside a kept answer that it has asked for: that is out until the turn takes it. One that it dropped
+// before it was granted is spent when the turn ends.
+func TestKeptAnswersThatATurnAsksFor(t *testing.T) {
+	call := budget.Amount{Calls: 1}
+	ask := func(o uint32, number int, most int64, paid bool) budget.Request {
+		return budget.Request{Agent: o, Number: number, Bound: budget.Amount{Calls: most}, Paid: paid}
+	}
+	begin := func(limit string, orders ...uint32) *budget.Rounds {
+		r := budget.NewRounds(budget.New(budget.Config{Scene: limits(t, limit), Cast: cast{}}), false)
+		r.Keep(1, 2, "", budget.Amount{Calls: 2}, call)
+		r.Open(0, []uint32{0, 1}, models(func(uint32) budget.Amount { return budget.Amount{Calls: 9} }))
+		for _, o := range orders {
+			r.Woken(o, int(o), 1)
+		}
+		return r
+	}
+	r := begin("calls=3", 1)
+	r.Step(1, &budget.Step{Agent: 1, Asks: []budget.Request{ask(1, 1, 2, false), ask(1, 2, 2, true)}})
+	if g := r.Grants(0); len(g) != 1 || g[0].Number != 2 {
+		t.Errorf("%+v leave; the kept answer alone does, and the other request waits until that has settled", g)
+	}
+	r.Step(1, &budget.Step{Agent: 1, Done: 2, Took: call})
+	if g := r.Grants(0); len(g) != 1 || g[0].Refused != nil {
+		t.Errorf("then %+v", g)
+	}
+	r = begin("calls=2", 0, 1)
+	r.Step(1, &budget.Step{Agent: 1, Asks: []budget.Request{ask(1, 2, 2, true)}, Dropped: []int{2}})
+	r.Step(1, &budget.Step{Agent: 0, Asks: []budget.Request{ask(0, 1, 1, false)}})
+	r.Ended(1)
+	if g := r.Grants(0); len(g) != 1 || g[0].Refused != nil {
+		t.Errorf("an earlier turn waits for what nobody takes: %+v", g)
 	}
 }

@@ -50,7 +50,7 @@ func TestAmountsHaveAnEnd(t *testing.T) {
 	tree := budget.New(budget.Config{Scene: limits(t, "tokens=10"), Cast: cast{}})
 	tree.Charge(0, "", 0, budget.Amount{Tokens: -5})
 	tree.Lose(0, 1, "", budget.Amount{Tokens: -5})
-	tree.Keep(0, 1, "", budget.Amount{Tokens: -5})
+	tree.Keep(0, 1, "", budget.Amount{Tokens: -5}, budget.Amount{Tokens: -5})
 	if l := tree.Lines()[0]; l.Used.Tokens != 0 || l.Reserved.Tokens != 0 {
 		t.Errorf("%+v", l)
 	}
@@ -173,7 +173,7 @@ func TestKeptLedgers(t *testing.T) {
 func TestKeptRequests(t *testing.T) {
 	tree := budget.New(budget.Config{Run: limits(t, "tokens=100"), Endpoints: map[string]*budget.Limits{"near": limits(t, "tokens=100")}, Cast: cast{}})
 	r := budget.NewRounds(tree, false)
-	tree.Keep(0, 1, "near", budget.Amount{Tokens: 60})
+	tree.Keep(0, 1, "near", budget.Amount{Tokens: 60}, budget.Amount{Tokens: 55})
 	sum := func() (text string) {
 		for _, l := range tree.Lines() {
 			text += fmt.Sprintf(" %d+%d", l.Used.Tokens, l.Reserved.Tokens)
@@ -216,7 +216,7 @@ func TestAnOfferToTasks(t *testing.T) {
 	}
 	left := func(calls, nano, micro, size int64) {
 		t.Helper()
-		if got, want := *tree.Offer(), (budget.Amount{Calls: calls, Nano: nano, Micro: micro, Bytes: size}); got != want {
+		if got, want := *tree.OfferTasks(), (budget.Amount{Calls: calls, Nano: nano, Micro: micro, Bytes: size}); got != want {
 			t.Errorf("tasks get %+v, want %+v", got, want)
 		}
 	}
@@ -225,13 +225,13 @@ func TestAnOfferToTasks(t *testing.T) {
 		t.Error("a call leaves while tasks are not counted, or one that has left already does not go on")
 	}
 	tree.ChargeTools(0, budget.Amount{Calls: 1, Nano: 10}, 0)
-	if tree.Taken(); len(r.Grants(0)) != 1 {
+	if tree.TasksCounted(); len(r.Grants(0)) != 1 {
 		t.Error("the call does not leave that waited for the tasks")
 	}
 	left(2, 20, 9, 9)
 	r.Step(1, &budget.Step{Agent: 0, Done: budget.ToolNumbers, Took: budget.Amount{Calls: 1, Nano: 10, Micro: 9, Bytes: 4}})
 	left(2, 20, -1, 5)
-	tree.Keep(2, budget.ToolNumbers, "", budget.Amount{Calls: 2, Nano: 5})
+	tree.Keep(2, budget.ToolNumbers, "", budget.Amount{Calls: 2, Nano: 5}, budget.Amount{Calls: 2, Nano: 5})
 	left(-1, 15, -1, 5)
 }
 
@@ -254,9 +254,9 @@ func TestToolsUnderWay(t *testing.T) {
 	tree.ChargeTools(0, budget.Amount{Calls: 1, Bytes: 8}, 0)
 	tree.ChargeTools(0, budget.Amount{Calls: 1}, 0)
 	paid := budget.Request{Agent: 2, Number: budget.ToolNumbers, Tool: true, Paid: true, Bound: budget.Amount{Calls: 1}}
-	tree.Keep(2, budget.ToolNumbers, "", budget.Amount{Calls: 1, Bytes: 3})
+	tree.Keep(2, budget.ToolNumbers, "", budget.Amount{Calls: 1}, budget.Amount{Calls: 1, Bytes: 3})
 	r.Woken(2, 0, 1)
-	if r.Step(1, &budget.Step{Agent: 2, Asks: []budget.Request{paid}}); len(r.Grants(0)) != 1 || tree.Lines()[0].Reserved != (budget.Amount{Calls: 1, Bytes: 3}) {
+	if r.Step(1, &budget.Step{Agent: 2, Asks: []budget.Request{paid}}); len(r.Grants(0)) != 1 || tree.Lines()[0].Reserved != (budget.Amount{Calls: 1}) {
 		t.Error("what was granted before a kill leaves, and counts once")
 	}
 	calm := (&budget.Tools{Calls: 1}).Limits()
@@ -264,7 +264,7 @@ func TestToolsUnderWay(t *testing.T) {
 		t.Errorf("%+v", calm)
 	}
 	without := budget.New(budget.Config{Run: limits(t, "tokens=1"), Cast: cast{}})
-	if without.Offer() != nil || without.ChargeTools(0, budget.Amount{Calls: 1}, 1) != "" {
+	if without.OfferTasks() != nil || without.ChargeTools(0, budget.Amount{Calls: 1}, 1) != "" {
 		t.Error("there is no budget of tools")
 	}
 	free := budget.NewRounds(without, true)
@@ -474,7 +474,7 @@ func TestKeptAnswersThatNobodyTakes(t *testing.T) {
 			for _, firstCome := range []bool{false, true} {
 				r := budget.NewRounds(budget.New(budget.Config{Scene: limits(t, c.limit), Cast: cast{}}), firstCome)
 				for _, n := range c.kept {
-					r.Keep(0, n, "", budget.Amount{Calls: 1})
+					r.Keep(0, n, "", budget.Amount{Calls: 1}, budget.Amount{Calls: 1})
 				}
 				r.Woken(0, 0, 1)
 				r.Step(1, &budget.Step{Asks: []budget.Request{{Number: 1, Bound: budget.Amount{Calls: 1}}}})

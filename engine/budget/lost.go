@@ -26,10 +26,15 @@ func (t *Tree) Cut(o uint32) {
 		return
 	}
 	for number, holds := range x.reserved {
+		took, kept := x.kept[number]
 		for _, h := range holds {
 			h.reserved = h.reserved.Minus(h.most)
-			x.spend(h.ledger, h.most)
+			if !kept {
+				took = h.most
+			}
+			x.spend(h.ledger, took)
 		}
+		delete(x.kept, number)
 		delete(x.reserved, number)
 	}
 }

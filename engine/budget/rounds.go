@@ -176,6 +176,11 @@ func (r *Rounds) Grants(at protocol.Time) (grants []Grant) {
 			return cmp.Or(cmp.Compare(r.awake[a.Agent].place, r.awake[b.Agent].place), cmp.Compare(a.Number, b.Number))
 		})
 	}
+	for _, q := range r.waiting {
+		if x := r.turns[q.Agent]; q.Paid && x != nil {
+			delete(x.kept, q.Number) // it is out as others are, and its answer comes
+		}
+	}
 	r.waiting = slices.DeleteFunc(r.waiting, func(q Request) bool {
 		barred, refused, waits := r.try(&q, at)
 		if !waits {

@@ -52,16 +52,24 @@ func RefusedTool(kind protocol.ErrorKind, text string) bool {
 	return kind == protocol.KindLimit && strings.HasPrefix(text, refusedTool)
 }
 
+// Exceeded reports whether more counts in a ledger than its limit. Time and output of tools have no bound before the answer is there.
+func Exceeded(ledger string, used, limit Amount) bool {
+	if ledger == OfTools {
+		used.Micro, used.Bytes = 0, 0
+	}
+	return !used.Within(limit)
+}
+
 // HasTools reports whether tools have a budget.
 func (t *Tree) HasTools() bool { return t.tools != nil }
 
 // HasModels reports whether models have one, or what they take is counted.
 func (t *Tree) HasModels() bool { return t.cfg.HasModels() }
 
-// Offer is what tasks may take: what facts, turns under way and calls that are out leave of the budget of tools; nil = there is
+// OfferTasks is what tasks may take: what facts, turns under way and calls that are out leave of the budget of tools; nil = there is
 // none. A limit that is reached is negative, one that is not there 0. No call is granted until the tasks are counted
-// ([Tree.Taken]).
-func (t *Tree) Offer() *Amount {
+// ([Tree.TasksCounted]).
+func (t *Tree) OfferTasks() *Amount {
 	if t.tools == nil {
 		return nil
 	}
@@ -79,8 +87,8 @@ func (t *Tree) Offer() *Amount {
 	return &Amount{Calls: left(limit.Calls, used.Calls), Nano: left(limit.Nano, used.Nano), Micro: left(limit.Micro, used.Micro), Bytes: left(limit.Bytes, used.Bytes)}
 }
 
-// Taken ends an offer: facts have charged what tasks took of it.
-func (t *Tree) Taken() { t.offered = false }
+// TasksCounted ends an offer: facts have charged what tasks took of it.
+func (t *Tree) TasksCounted() { t.offered = false }
 
 // ChargeTools counts what a fact says that tools took, and how many calls were refused. It
 // says what the budget demands: End, or nothing.

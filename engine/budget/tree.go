@@ -2,7 +2,7 @@ package budget
 
 import (
 	"fmt"
-	"slices"
+	"maps"
 	"strings"
 	"time"
 
@@ -84,7 +84,7 @@ type Tree struct {
 	cfg             Config
 	all, run, scene *ledger
 	tools           *ledger
-	offered         bool // what is left of tools: see [Tree.Offer]
+	offered         bool // what is left of tools: see [Tree.OfferTasks]
 	endpoints       map[string]*ledger
 	profiles        map[string]*ledger
 	agents          map[uint32]*ledger // those that had something to count
@@ -95,7 +95,7 @@ type Tree struct {
 // turn is what one turn under way takes of ledgers.
 type turn struct {
 	reserved map[int][]hold // by number of the request
-	kept     []int          // of these, those that answers took before a kill: see [Tree.Keep]
+	kept     map[int]Amount // of these, what answers took before a kill: see [Tree.Keep]
 	spent    map[*ledger]Amount
 }
 
@@ -340,13 +340,13 @@ func (t *Tree) unkeep(o uint32, number int) (some bool) {
 	if x == nil {
 		return false
 	}
-	x.kept = slices.DeleteFunc(x.kept, func(n int) bool {
+	maps.DeleteFunc(x.kept, func(n int, took Amount) bool {
 		if number != 0 && n != number {
 			return false
 		}
 		for _, h := range x.reserved[n] {
 			h.reserved = h.reserved.Minus(h.most)
-			x.spend(h.ledger, h.most)
+			x.spend(h.ledger, took)
 		}
 		delete(x.reserved, n)
 		some = true
@@ -358,7 +358,7 @@ func (t *Tree) unkeep(o uint32, number int) (some bool) {
 func (t *Tree) turn(o uint32) *turn {
 	x := t.turns[o]
 	if x == nil {
-		x = &turn{reserved: map[int][]hold{}, spent: map[*ledger]Amount{}}
+		x = &turn{reserved: map[int][]hold{}, kept: map[int]Amount{}, spent: map[*ledger]Amount{}}
 		t.turns[o] = x
 	}
 	return x
@@ -407,7 +407,7 @@ func (t *Tree) settle(o uint32, number int, endpoint string, took Amount) {
 		h.reserved = h.reserved.Minus(h.most)
 	}
 	delete(x.reserved, number)
-	x.kept = slices.DeleteFunc(x.kept, func(n int) bool { return n == number })
+	delete(x.kept, number)
 	t.spend(o, number, endpoint, took)
 }
 
@@ -424,15 +424,16 @@ func (t *Tree) Lose(o uint32, number int, endpoint string, took Amount) {
 	t.spend(o, number, endpoint, took)
 }
 
-// Keep reserves what a request of an agent's open turn took before a kill, or a failure; its answer is kept. Until
-// the turn takes that, the request counts as it did before: as one that is out.
-func (t *Tree) Keep(o uint32, number int, endpoint string, took Amount) {
+// Keep reserves a request of an agent's open turn, which took this before a kill, or a failure; its answer is kept. Until
+// the turn takes that, the request counts as it did before: as one that is out, by the most that it could take. Else others
+// would be granted what waited then, and the turn itself be refused.
+func (t *Tree) Keep(o uint32, number int, endpoint string, most, took Amount) {
 	x := t.turn(o)
-	took = took.bounded()
-	x.kept = append(x.kept, number)
+	most = most.bounded()
+	x.kept[number] = took.bounded()
 	t.above(o, number, endpoint, func(l *ledger) {
-		l.reserved = l.reserved.Plus(took)
-		x.reserved[number] = append(x.reserved[number], hold{l, took})
+		l.reserved = l.reserved.Plus(most)
+		x.reserved[number] = append(x.reserved[number], hold{l, most})
 	})
 }
 

@@ -78,6 +78,22 @@ func TestScripts(t *testing.T) {
 			t.Errorf("%q: %+v, want %s", script, v, want)
 		}
 	}
+	folders := judge(command("any", Allow, "*"), command("secret", Deny, "rm -r secret", "cat secret/x", "ls /"))
+	for script, want := range map[string]Do{
+		"rm -r secret": Deny, "rm -r secret/": Deny, "rm -r secret//": Deny, "rm -r ./secret": Deny, "rm -r ./secret/": Deny, "rm -r secret/.": Deny, "rm -r -- secret": Deny, "rm -r -- ./secret/": Deny, "rm -r 'secret'": Deny, `rm -r "secret/"`: Deny,
+		`rm -r sec\ret/`: Deny, "/bin/rm -r secret/": Deny, "/bin/rm -r -- secret": Deny, "rm  -r   secret/": Deny, "cat -- secret/x": Deny, "cat a/../secret/x": Deny, "ls /": Deny, "ls -- /": Deny, "ls //": Deny,
+		"rm -r secrets": Allow, "rm -r secret/x": Allow, "rm -r public secret": Allow, "rm -r secret public": Allow, "rm -fr secret": Allow, "rm --recursive secret": Allow, "-- rm -r secret": Allow, "rm -r -- -- secret": Allow, "ls": Allow,
+	} {
+		if v := folders.Judge(&Call{Tool: "command", Params: map[string]any{"content": script}}); v.Do != want {
+			t.Errorf("%q: %+v, want %s", script, v, want)
+		}
+	}
+	only := judge(command("secret", Allow, "rm -r secret"))
+	for _, script := range []string{"rm -r secret/", "rm -r -- secret"} { // what allows fits what is written
+		if v := only.Judge(&Call{Tool: "command", Params: map[string]any{"content": script}}); v.Do == Allow {
+			t.Errorf("%q: %+v", script, v)
+		}
+	}
 	all := judge(Rule{ID: "all", Tools: []string{"command"}, Do: Allow})
 	for _, script := range []string{"eval $X", "if", "", strings.Repeat("(", 30_000), strings.Repeat("$(", 30_000), strings.Repeat("`", 30_000), strings.Repeat("a$((", 15_000)} {
 		if v := all.Judge(&Call{Tool: "command", Params: map[string]any{"content": script}}); v.Do != Allow {

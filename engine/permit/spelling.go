@@ -41,11 +41,15 @@ func (c *Call) read(field, value string) text {
 	if canonical != value {
 		x.readings = append(x.readings, namesOf(canonical))
 	}
+	if short := folder(canonical); short != canonical {
+		x.others = append(x.others, namesOf(short)...)
+	}
 	return x
 }
 
 // readWords is a simple command: as its words are, and with the paths among them resolved.
-// What denies the name of a program denies it in every folder. Without words it is a whole
+// What denies the name of a program denies it in every folder, and what denies a folder denies it with a slash at
+// its end, and behind --. Without words it is a whole
 // script, and no path.
 func readWords(value string, words []string) text {
 	x := text{sound: true, readings: []reading{{value}}}
@@ -61,11 +65,32 @@ func readWords(value string, words []string) text {
 	if s := strings.Join(resolved, " "); s != value {
 		x.readings = append(x.readings, reading{s})
 	}
+	x.others = append(x.others, bare(resolved))
 	if i := strings.LastIndexByte(resolved[0], '/'); i >= 0 {
 		resolved[0] = resolved[0][i+1:]
-		x.others = append(x.others, strings.Join(resolved, " "))
+		x.others = append(x.others, strings.Join(resolved, " "), bare(resolved))
 	}
 	return x
+}
+
+// bare is a command without the slash at the end of a folder, and without the first --, which ends its options.
+func bare(words []string) string {
+	list := slices.Clone(words)
+	if i := slices.Index(list, "--"); i > 0 {
+		list = slices.Delete(list, i, i+1)
+	}
+	for i := range list {
+		list[i] = folder(list[i])
+	}
+	return strings.Join(list, " ")
+}
+
+// folder is a path without the slashes at its end.
+func folder(path string) string {
+	if short := strings.TrimRight(path, "/"); short != "" {
+		return short
+	}
+	return path
 }
 
 const (

@@ -160,7 +160,7 @@ func (s *Stage) closeWave() error {
 	s.phase = phaseService
 	switch r := &s.asking.requests[i]; s.asking.services[i].Name {
 	case tooltask.Service:
-		if left := s.Spending.Offer(); left != nil {
+		if left := s.Spending.OfferTasks(); left != nil {
 			r.Add(left)
 		}
 	case bus.Service:
@@ -202,7 +202,7 @@ func (s *Stage) serviceAnswered(in *ServiceAnswered) error {
 		return err
 	}
 	if actor == ActorTasks {
-		s.Spending.Taken()
+		s.Spending.TasksCounted()
 		s.grantNow()
 	}
 	return s.closeWave()

@@ -49,7 +49,7 @@ func TestLeftCalls(t *testing.T) {
 	if got := left(); got != answered.Plus(out.Times(3)) {
 		t.Errorf("of calls that are not made again %s is left", got)
 	}
-	if lost, kept := s.log.Open("a", false); len(lost) != 1 || lost[0].Request != budget.ToolNumbers+2 || len(kept) != 3 || kept[0].Took() != answered {
+	if lost, kept := s.log.Open("a", false); len(lost) != 1 || lost[0].Request != budget.ToolNumbers+2 || len(kept) != 3 || kept[0].Took() != answered || kept[0].Reserved != out {
 		t.Errorf("lost are %+v, kept %+v", lost, kept)
 	}
 	if _, found, err := s.log.Find(t.Context(), under(4, "another", false)); !found || protocol.KindOf(err) != protocol.KindUnknownOutcome {

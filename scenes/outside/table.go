@@ -333,13 +333,18 @@ func (t *table) agents() (list []string) {
 	return list
 }
 
-// spent lists what those requests of a turn took whose answers are kept, and the most that those take which are out.
+// spent lists what those requests of a turn took whose answers are kept, or still to come: then the most that they take.
 func (t *table) spent(k turnKey) []Lost {
 	return t.list(k, func(p *place) []Most {
-		if p.kept() {
-			return p.charged()
+		if p.most == nil || p.most.none() || !p.kept() {
+			return nil
 		}
-		return nil
+		m := *p.most
+		if p.answer > 0 {
+			m = p.spent
+		}
+		m.Endpoint, m.Reserved = p.most.Endpoint, p.most.Took()
+		return []Most{m}
 	})
 }
 

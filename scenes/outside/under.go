@@ -22,6 +22,8 @@ type Most struct {
 	// What an answer took, which the log has:
 	taken        bool
 	micro, bytes int64 // of a tool
+
+	Reserved budget.Amount // of a request whose answer is kept, or still to come: the most that it could take
 }
 
 // none reports whether nobody has the request: see [Flight.TakeBack].
@@ -36,6 +38,9 @@ type Lost struct {
 
 // Took is what it counts in the ledgers.
 func (m *Most) Took() budget.Amount {
+	if m.none() {
+		return budget.Amount{}
+	}
 	return budget.Amount{Tokens: m.Tokens, Calls: 1, Nano: m.Nano, Micro: m.micro, Bytes: m.bytes}
 }
 

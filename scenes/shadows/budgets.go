@@ -43,9 +43,9 @@ func (q *request) limited() *llm.Bound {
 func (d *Driver) now() protocol.Time { return d.tick.time(max(d.open, 0)) }
 
 // walled reports whether a request may come to an endpoint that keeps a budget a day by itself. What
-// shadows waste there would be missing to the turns.
+// shadows waste there would be missing to the turns. A recorded answer takes nothing there.
 func (d *Driver) walled(b *llm.Bound) bool {
-	return b != nil && slices.ContainsFunc(b.Parts, func(p llm.Part) bool {
+	return b != nil && !b.Recorded && !b.Saved && slices.ContainsFunc(b.Parts, func(p llm.Part) bool {
 		l := d.scene.Budgets.Endpoints[p.Endpoint]
 		return l != nil && l.Wall != budget.Amount{}
 	})

@@ -157,14 +157,18 @@ func (o *runOptions) run(cmd *cobra.Command, e *cli.Env, dir string) error {
 	return nothingSucceeded(sum)
 }
 
-// sayExceeded warns of budgets of which models took more than there is, and reports whether there are some.
+// sayExceeded warns of budgets of which more counts than there is, and reports whether there are some.
 func sayExceeded(w io.Writer, sum *rundir.Summary) (some bool) {
 	for _, s := range sum.All() {
 		for i := range s.Budgets {
 			if b := &s.Budgets[i]; b.Exceeded() {
 				some = true
-				_ = terminal.Print(w, fmt.Sprintf("warning: scene %s: the budget %s is exceeded: %s of %s used. A server answered with more tokens than max_tokens allows, or the run went on with a smaller budget; nothing else leaves\n",
-					s.Scene, b.Ledger, budget.Amount(b.Used), budget.Amount(b.Limit)))
+				why := "A server answered with more tokens than max_tokens allows, or the run went on with a smaller budget"
+				if b.Ledger == budget.OfTools {
+					why = "A call that must not be repeated was cut off, and counts beside the one in its place"
+				}
+				_ = terminal.Print(w, fmt.Sprintf("warning: scene %s: the budget %s is exceeded: %s of %s used. %s; nothing else leaves\n",
+					s.Scene, b.Ledger, budget.Amount(b.Used), budget.Amount(b.Limit), why))
 			}
 		}
 	}

@@ -93,6 +93,11 @@ func (s *Scene) Moment(place, workflow string) string {
 	return workflow
 }
 
+// IsExternal reports whether a tool is one of the host or of the project.
+func (s *Scene) IsExternal(tool string) bool {
+	return slices.ContainsFunc(s.External, func(x agent.External) bool { return x.Spec.Name == tool })
+}
+
 // CostOf is what a call of a tool costs, in nano-dollars.
 func (s *Scene) CostOf(tool string) int64 {
 	for i := range s.External {

@@ -118,10 +118,15 @@ func (b *Book) Lost(agent string, number int, endpoint string, took budget.Amoun
 	}
 }
 
-// Paid counts what a request of an agent's open turn took before a kill, whose answer is kept.
-func (b *Book) Paid(agent string, number int, endpoint string, took budget.Amount) {
+// Paid counts a request of an agent's open turn, which took this before a kill, and whose answer is kept. most is what it could
+// take. On the virtual clock that is reserved, so that the same requests are granted; on the realtime clock nobody has to wait for more
+// than it took.
+func (b *Book) Paid(agent string, number int, endpoint string, most, took budget.Amount) {
 	if o, ok := b.of(agent); ok {
-		b.rounds.Keep(o, number, endpoint, took)
+		if b.rounds.FirstCome {
+			most = took
+		}
+		b.rounds.Keep(o, number, endpoint, most, took)
 	}
 }
 
@@ -202,13 +207,13 @@ func (b *Book) tools(at protocol.Time, took budget.Amount, refused int64) {
 	}
 }
 
-// Offer is the request that tells tasks what the budget of tools has for them; nil = there is none. Until [Book.Taken] no call
+// OfferTasks is the request that tells tasks what the budget of tools has for them; nil = there is none. Until [Book.TasksCounted] no call
 // gets a grant.
-func (b *Book) Offer() protocol.Raw {
+func (b *Book) OfferTasks() protocol.Raw {
 	if b == nil {
 		return nil
 	}
-	a := b.rounds.Offer()
+	a := b.rounds.OfferTasks()
 	if a == nil {
 		return nil
 	}
@@ -216,10 +221,10 @@ func (b *Book) Offer() protocol.Raw {
 	return q.AppendMsg(nil)
 }
 
-// Taken ends an offer: the facts of the tasks are counted.
-func (b *Book) Taken() {
+// TasksCounted ends an offer: the facts of the tasks are counted.
+func (b *Book) TasksCounted() {
 	if b != nil {
-		b.rounds.Taken()
+		b.rounds.TasksCounted()
 	}
 }
 

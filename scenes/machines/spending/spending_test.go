@@ -31,7 +31,7 @@ func TestATurnThatBeginsAgainLater(t *testing.T) {
 		if over {
 			book.Lost("ada", 1, "", budget.Amount{Calls: 1})
 		} else {
-			book.Paid("ada", 1, "", budget.Amount{Calls: 1})
+			book.Paid("ada", 1, "", budget.Amount{Calls: 1}, budget.Amount{Calls: 1})
 		}
 	})
 	worst := func(uint32) (models, tools budget.Amount) { return budget.Amount{Calls: 9}, budget.Amount{} }

@@ -174,9 +174,10 @@ type Budget struct {
 }
 
 // Exceeded reports whether models took more than the budget has: a server answered beyond max_tokens, or the run goes on
-// with less. Time and output of tools have no bound before the answer is there, and a budget a day is the endpoint's.
+// with less; or whether more calls of tools count than it has. Time and output of tools have no bound before the answer is
+// there, and a budget a day is the endpoint's.
 func (b *Budget) Exceeded() bool {
-	return b.Ledger != budget.OfTools && b.Window != WindowWallDay && !budget.Amount(b.Used).Within(budget.Amount(b.Limit))
+	return b.Window != WindowWallDay && budget.Exceeded(b.Ledger, budget.Amount(b.Used), budget.Amount(b.Limit))
 }
 
 // Spent is what requests to models, or calls of tools, took.

@@ -74,7 +74,7 @@ func (opt Options) atEndpoints() map[string]*budget.Budget {
 	return budgets
 }
 
-// prices are those of the models at endpoints.
+// prices are those of the models at endpoints. Scenes share the files of models and the endpoints: a name has one price.
 func (opt Options) prices() map[string]*price.Price {
 	prices := map[string]*price.Price{}
 	for _, set := range opt.models {

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"slices"
 	"sync"
 
 	"tavernsim/engine/agenda"
@@ -74,11 +75,15 @@ func (v *verifier) tellTasks(t *machines.Tasks, at protocol.Time) error {
 }
 
 // unsaid reports whether calls may count in budgets that no fact says yet: of turns under way on the realtime clock; on the virtual
-// clock of those that have failed, and, where somebody outside opened the wave, of those that a kill cut off.
+// clock of those that have failed, and, where somebody outside opened the wave, of those that a kill cut off. An agent that has no tool but
+// those within the program makes none.
 func (v *verifier) unsaid() bool {
-	return v.made.Clock == agenda.Realtime ||
-		v.isGiven(agenda.FactPaused) || v.isGiven(agenda.FactResumed) || v.isGiven(agenda.FactEnded) || v.isGiven(agenda.FactIntervened) ||
-		v.state.Agenda.Failing()
+	for o := range uint32(v.made.Len()) {
+		if v.state.Agenda.Failing(o) && slices.ContainsFunc(v.made.AgentDefinition(o).Tools, v.made.IsExternal) {
+			return true
+		}
+	}
+	return v.made.Clock == agenda.Realtime || v.isGiven(agenda.FactPaused) || v.isGiven(agenda.FactResumed) || v.isGiven(agenda.FactEnded) || v.isGiven(agenda.FactIntervened)
 }
 
 // decideService fails if the host's middleware panics, which is no code of the program.
