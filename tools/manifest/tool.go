@@ -348,9 +348,7 @@ func (c *checker) latency() {
 
 // Latency is the scene time that a call takes; measured = as long as it took.
 func (t *Tool) Latency() (fixed time.Duration, measured bool) {
-	if t.Execution.Latency != "" { // else it would be an error, and that an object for each call
-		fixed, _ = time.ParseDuration(t.Execution.Latency) // it was checked
-	}
+	fixed, _ = time.ParseDuration("0" + t.Execution.Latency) // it was checked; "" would be an error, for each call
 	return fixed, t.Execution.Latency == Measured
 }
 
