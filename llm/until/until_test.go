@@ -222,10 +222,10 @@ func TestWithin(t *testing.T) {
 				}
 				c.end(parent, stop)
 				<-x.Done()
-				if took := time.Since(begun); took != c.after || x.Err() != c.err {
+				if took := time.Since(begun); took != c.after || !errors.Is(x.Err(), c.err) {
 					t.Errorf("after %s: %v", took, x.Err())
 				}
-				if own, ok := x.(*until.Context); !ok || own.Cause() != c.cause {
+				if own, ok := x.(*until.Context); !ok || !errors.Is(own.Cause(), c.cause) {
 					t.Errorf("cause %v", own.Cause())
 				}
 				if later, stop := parent.Within(time.Hour); (later.Err() != nil) != (parent.Err() != nil) {

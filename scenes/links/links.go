@@ -263,6 +263,7 @@ func (m *Member) send() (n int) {
 			h.answer(h.scenes[x.From], m, x.Number, "")
 		case *travel.TurnedAway:
 			h.answer(h.scenes[x.From], m, x.Number, x.Error)
+		case *travel.Reached, *travel.Returned, *travel.Delivered: // these close what this scene has sent
 		}
 	}
 	m.kept = slices.Delete(m.kept, 0, n)

@@ -190,6 +190,7 @@ func (s *Scene) Arrive(m *agent.Machine, f travel.Fact, at protocol.Time) error 
 		told["from"], err = x.From, s.load(m, x.State, x.Turns)
 	case *travel.Returned:
 		told["refused_by"], told["error"], err = x.To, x.Error, s.load(m, x.State, x.Turns)
+	default: // the others bring no agent
 	}
 	m.Observe(agent.Observation{Time: at, Kind: "arrived", Value: told})
 	return err
