@@ -210,16 +210,16 @@ func TestAFailedTurnKeepsWhatItsToolsTook(t *testing.T) {
 				logEmpty(t, s)
 				return res
 			}
-			oneDigest(t, play)
+			oneDigest(t, 6, play)
 		})
 	}
 }
 
-// oneDigest plays a scene with several workers, interrupted at several places.
-func oneDigest(t *testing.T, play func(workers int, interrupt uint64) scenestest.Result) {
+// oneDigest plays a scene with several workers, interrupted at several places; 1 = not at all.
+func oneDigest(t *testing.T, interrupts uint64, play func(workers int, interrupt uint64) scenestest.Result) {
 	want := play(1, 0)
 	for _, workers := range []int{1, 2, 8} {
-		for interrupt := range uint64(6) {
+		for interrupt := range interrupts {
 			if res := play(workers, interrupt); res.Digest() != want.Digest() {
 				t.Errorf("%d workers, interrupted at %d: digest %s, want %s", workers, interrupt, res.Digest(), want.Digest())
 			}
