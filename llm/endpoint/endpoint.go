@@ -21,6 +21,7 @@ import (
 
 	"tavernsim/engine/budget"
 	"tavernsim/internal/noswitch"
+	"tavernsim/internal/until"
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint/direct"
 	"tavernsim/llm/endpoint/foreign"
@@ -28,7 +29,6 @@ import (
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
 	"tavernsim/llm/price"
-	"tavernsim/llm/until"
 	"tavernsim/protocol"
 )
 

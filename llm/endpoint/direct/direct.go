@@ -44,7 +44,7 @@ import (
 	"unicode/utf8"
 
 	"tavernsim/internal/noswitch"
-	"tavernsim/llm/until"
+	"tavernsim/internal/until"
 )
 
 // MaxBody is the largest body that is sent here. A server may answer before it has read a
