@@ -22,9 +22,7 @@ import (
 func forgetful(t *testing.T, l net.Listener, answers int64) (has *atomic.Int64) {
 	t.Helper()
 	has = new(atomic.Int64)
-	done := make(chan struct{})
-	t.Cleanup(func() { _ = l.Close(); <-done })
-	serve := func(c net.Conn) {
+	serves(t, l, func(c net.Conn) {
 		defer c.Close()
 		for in := bufio.NewReader(c); ; {
 			r, err := http.ReadRequest(in)
@@ -36,17 +34,7 @@ func forgetful(t *testing.T, l net.Listener, answers int64) (has *atomic.Int64) 
 			}
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
 		}
-	}
-	go func() {
-		defer close(done)
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go serve(c)
-		}
-	}()
+	})
 	return has
 }
 
@@ -55,7 +43,7 @@ func forgetful(t *testing.T, l net.Listener, answers int64) (has *atomic.Int64) 
 func TestReadAndNotAnswered(t *testing.T) {
 	dir := t.TempDir()
 	good := certificate(t, time.Now().Add(time.Hour), "localhost")
-	ca := Definition{BaseURL: strings.Replace(secure(t, &tls.Config{Certificates: []tls.Certificate{good}}, filepath.Join(dir, "good.pem")), "127.0.0.1", "localhost", 1), CAFile: "good.pem"}
+	_ = secure(t, &tls.Config{Certificates: []tls.Certificate{good}}, filepath.Join(dir, "good.pem")) // it writes the file
 	for name, c := range map[string]struct {
 		tls     uint16 // the version; 0 = plain
 		answers int64  // before the one that does not come
@@ -75,13 +63,13 @@ func TestReadAndNotAnswered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := Definition{BaseURL: "http://" + l.Addr().String()}
+		url := "http://" + l.Addr().String()
 		if c.tls != 0 {
-			d = Definition{BaseURL: "https://" + strings.Replace(l.Addr().String(), "127.0.0.1", "localhost", 1), CAFile: ca.CAFile}
+			url = "https://" + l.Addr().String()
 			l = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{good}, MaxVersion: c.tls})
 		}
 		has := forgetful(t, l, c.answers)
-		failsUnanswered(t, name, d, dir, c.answers, c.body)
+		failsUnanswered(t, name, url, dir, c.answers, c.body)
 		if n := has.Load(); n != c.answers+1 {
 			t.Errorf("%s: the server has %d requests, want %d", name, n, c.answers+1)
 		}
@@ -98,16 +86,16 @@ func TestReadAndNotAnswered(t *testing.T) {
 	two.EnableHTTP2, two.TLS = true, &tls.Config{Certificates: []tls.Certificate{good}}
 	two.StartTLS()
 	t.Cleanup(two.Close)
-	failsUnanswered(t, "HTTP/2", Definition{BaseURL: strings.Replace(two.URL, "127.0.0.1", "localhost", 1), CAFile: ca.CAFile}, dir, 0, 2)
+	failsUnanswered(t, "HTTP/2", two.URL, dir, 0, 2)
 	if has.Load() != 1 {
 		t.Errorf("HTTP/2: the server has %d requests, want 1", has.Load())
 	}
 }
 
-// failsUnanswered makes requests on one connection after another, of which the last has no answer.
-func failsUnanswered(t *testing.T, name string, d Definition, dir string, answers int64, body int) {
+// failsUnanswered makes requests one after the other, of which the last has no answer. dir has the certificate.
+func failsUnanswered(t *testing.T, name, url, dir string, answers int64, body int) {
 	t.Helper()
-	e, err := New("cloud", d, dir, nothing)
+	e, err := New("cloud", Definition{BaseURL: strings.Replace(url, "127.0.0.1", "localhost", 1), CAFile: "good.pem"}, dir, nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
