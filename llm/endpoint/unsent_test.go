@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -120,5 +121,30 @@ func failsUnanswered(t *testing.T, name, url, dir string, answers int64, body in
 	}
 	if f := outcome(t, err); f.Unsent || strings.Contains(err.Error(), "base_url") {
 		t.Errorf("%s: unsent is %v: %v", name, f.Unsent, err)
+	}
+}
+
+// A request over TLS whose proxy refuses the way, or is not there, is unsent, and the error has no advice about the address.
+func TestUnsentBehindAProxy(t *testing.T) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	e, err := New("cloud", Definition{BaseURL: "https://cloud.example"}, "", nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	by, err := url.Parse(proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.transport.Proxy = http.ProxyURL(by)
+	for _, name := range []string{"refuses", "is not there"} {
+		reply, err := e.Do(t.Context(), Ask{Path: "/v1/x", Body: []byte("{}")})
+		if err == nil {
+			reply.Close()
+		}
+		if f := outcome(t, err); !f.Unsent || strings.Contains(err.Error(), "base_url") {
+			t.Errorf("%s: unsent is %v: %v", name, f.Unsent, err)
+		}
+		proxy.Close()
 	}
 }
