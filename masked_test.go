@@ -136,13 +136,18 @@ func pass(where, does string, used map[string]bool) string {
 // noMask reports whether a literal is of a type that has a field Mask, without that field.
 func noMask(where, name string, x *ast.CompositeLit) bool {
 	may, has := masking()[name]
-	return has && !slices.Contains(may, where) && !slices.ContainsFunc(x.Elts, func(e ast.Expr) bool {
+	return has && !slices.Contains(may, where) && !fills(x, "Mask")
+}
+
+// fills reports whether a literal gives a field.
+func fills(x *ast.CompositeLit, field string) bool {
+	return slices.ContainsFunc(x.Elts, func(e ast.Expr) bool {
 		kv, _ := e.(*ast.KeyValueExpr)
 		if kv == nil {
 			return false
 		}
 		id, _ := kv.Key.(*ast.Ident)
-		return id != nil && id.Name == "Mask"
+		return id != nil && id.Name == field
 	})
 }
 
@@ -243,29 +248,89 @@ func TestEveryDialIsGranted(t *testing.T) {
 	}
 }
 
-// dialling names the functions of a file that open connections, by themselves or with the client of another package.
+// dialling names the functions of a file that open connections, by themselves or with the client of another package, and its
+// package for declarations outside of functions.
 func dialling(f file) (list []string) {
 	if !toolish(f.pkg) {
 		return nil
 	}
 	for _, d := range f.tree.Decls {
-		fn, ok := d.(*ast.FuncDecl)
-		if !ok {
-			continue
+		where := f.pkg
+		if fn, ok := d.(*ast.FuncDecl); ok {
+			where += "." + fn.Name.Name
 		}
-		ast.Inspect(fn, func(n ast.Node) bool {
-			s, ok := n.(*ast.SelectorExpr)
-			if !ok {
-				return true
-			}
-			pkg, _ := s.X.(*ast.Ident)
-			if pkg != nil && slices.Contains([]string{"reach.Dial", "net.Dial", "net.DialTimeout", "net.DialTCP", "net.DialUDP", "net.DialUnix", "net.Dialer", "tls.Dial", "tls.DialWithDialer", "tls.Dialer", "http.DefaultClient", "http.DefaultTransport", "http.Get", "http.Post", "httpcall.Client"}, pkg.Name+"."+s.Sel.Name) {
-				list = append(list, f.pkg+"."+fn.Name.Name)
+		given := map[ast.Expr]bool{} // clients whose connections come from elsewhere, and pointers to clients
+		ast.Inspect(d, func(n ast.Node) bool {
+			switch x := n.(type) {
+			case *ast.StarExpr:
+				given[x.X] = true
+			case *ast.CompositeLit:
+				given[x.Type] = fills(x, connects(named(f, x.Type)))
+			case *ast.SelectorExpr:
+				if name := named(f, x); dialler(name) || connects(name) != "" && !given[x] {
+					list = append(list, where)
+				}
 			}
 			return true
 		})
 	}
 	return list
+}
+
+// dialler reports whether a function or value opens connections.
+func dialler(name string) bool {
+	return slices.Contains([]string{
+		"reach.Dial", "net.Dial", "net.DialTimeout", "net.DialTCP", "net.DialUDP", "net.DialIP", "net.DialUnix", "net.Dialer",
+		"tls.Dial", "tls.DialWithDialer", "tls.Dialer", "tls.Client",
+		"http.DefaultClient", "http.DefaultTransport", "http.Get", "http.Head", "http.Post", "http.PostForm", "httputil.NewSingleHostReverseProxy", "httpcall.Client",
+	}, name)
+}
+
+// connects is the field of a type that says how it connects: a value without it dials by itself. "" = it is no client.
+func connects(name string) string {
+	return map[string]string{"http.Client": "Transport", "httputil.ReverseProxy": "Transport", "http.Transport": "DialContext"}[name]
+}
+
+// TestEveryDialIsGrantedSees proves the fence.
+func TestEveryDialIsGrantedSees(t *testing.T) {
+	for _, c := range []struct {
+		pkg, src string
+		want     []string
+	}{
+		{"tools/web", `func f() { _, _ = net.Dial("tcp", to) }`, []string{"tools/web.f"}},
+		{"tools/web", `func f() { _, _ = net.DialIP("ip", nil, to) }`, []string{"tools/web.f"}},
+		{"tools/web", `func (x *X) f() { tls.Client(c, nil) }`, []string{"tools/web.f"}},
+		{"tools/web", `func f() { _, _ = http.Head(to) }`, []string{"tools/web.f"}},
+		{"tools/web", `func f() { _, _ = http.PostForm(to, nil) }`, []string{"tools/web.f"}},
+		{"tools/web", `func f() { _, _ = (&http.Client{Timeout: 1}).Get(to) }`, []string{"tools/web.f"}},
+		{"tools/web", `func f() { var c http.Client; _, _ = c.Get(to) }`, []string{"tools/web.f"}},
+		{"tools/web", `func f() { _, _ = new(http.Client).Get(to) }`, []string{"tools/web.f"}},
+		{"tools/web", `func f() { _ = http.Client{Transport: t} }`, nil},
+		{"tools/web", `func f() { _ = &http.Transport{} }`, []string{"tools/web.f"}},
+		{"tools/web", `func f() { _ = &http.Transport{DialContext: dial} }`, nil},
+		{"tools/web", `func f() { _ = &httputil.ReverseProxy{} }`, []string{"tools/web.f"}},
+		{"tools/web", `func f(c *http.Client) []*http.Client { return []*http.Client{c} }`, nil},
+		{"tools/web", `var get = http.Get`, []string{"tools/web"}},
+		{"tools/web", `var client = &http.Client{}`, []string{"tools/web"}},
+		{"tools/web", `type x struct{ client http.Client }`, []string{"tools/web"}},
+		{"tools/web", `type x struct{ client *http.Client }`, nil},
+		{"scenes/tooling/web", `func f() { _, _ = http.Get(to) }`, []string{"scenes/tooling/web.f"}},
+		{"llm/web", `func f() { _, _ = http.Get(to) }`, nil},
+	} {
+		if got := dialling(parsed(t, c.pkg, c.src)); !slices.Equal(got, c.want) {
+			t.Errorf("%s in %s: %q, want %q", c.src, c.pkg, got, c.want)
+		}
+	}
+}
+
+// parsed is a file of a package.
+func parsed(t *testing.T, pkg, src string) file {
+	t.Helper()
+	tree, err := parser.ParseFile(token.NewFileSet(), "x.go", "package "+path.Base(pkg)+"\n"+src, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file{pkg: pkg, path: "x.go", tree: tree}
 }
 
 // TestOutputsAreMaskedSees proves the fence.
@@ -290,17 +355,12 @@ func TestOutputsAreMaskedSees(t *testing.T) {
 		{"tools/script", `_ = &sandbox.Command{}`, ""},
 		{"scenes/more", `_, _ = x.Ask(ctx, &rpc.Request{})`, "asks a service by itself"},
 	} {
-		tree, err := parser.ParseFile(token.NewFileSet(), "x.go", "package "+path.Base(c.pkg)+"\nfunc f() {\n"+c.body+"\n}", parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := strings.Join(unmasked(file{pkg: c.pkg, path: "x.go", tree: tree}, map[string]bool{}), "; ")
+		got := strings.Join(unmasked(parsed(t, c.pkg, "func f() {\n"+c.body+"\n}"), map[string]bool{}), "; ")
 		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s in %s: %q, want %q", c.body, c.pkg, got, c.want)
 		}
 	}
-	tree, err := parser.ParseFile(token.NewFileSet(), "x.go", "package p\ntype (\n\ta struct{ Mask func() }\n\tb struct{ Other int }\n)\n", parser.SkipObjectResolution)
-	if got := maskingOf(file{tree: tree}); err != nil || !slices.Equal(got, []string{"p.a"}) {
-		t.Errorf("%q, %v", got, err)
+	if got := maskingOf(parsed(t, "p", "type (\n\ta struct{ Mask func() }\n\tb struct{ Other int }\n)\n")); !slices.Equal(got, []string{"p.a"}) {
+		t.Errorf("%q", got)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/bus"
 	"tavernsim/internal/metrics"
-	"tavernsim/llm/until"
+	"tavernsim/internal/until"
 	"tavernsim/protocol"
 	"tavernsim/scenes/glance"
 	"tavernsim/scenes/machines"

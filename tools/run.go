@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/tool"
+	"tavernsim/internal/until"
 	"tavernsim/protocol"
 	"tavernsim/tools/manifest"
 )
@@ -37,7 +38,7 @@ const maxObeyed = 60 * time.Second
 // Run makes a call.
 func Run(ctx context.Context, x Executor, c *Call, o Options) Result {
 	begun, limit := time.Now(), o.limit(c)
-	ctx, stop := within(ctx, limit)
+	ctx, stop := until.Within(ctx, limit)
 	defer stop()
 	call := *c
 	var r Result
@@ -58,16 +59,6 @@ func Run(ctx context.Context, x Executor, c *Call, o Options) Result {
 	r.Carried = r.Carried || carried
 	r.finish(&o, c.Tool.Limits)
 	return r
-}
-
-// within is context.WithTimeout, which the context of a call in a scene does with fewer objects (llm/until).
-func within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
-	if x, ok := ctx.(interface {
-		Within(d time.Duration) (context.Context, context.CancelFunc)
-	}); ok && limit > 0 {
-		return x.Within(limit)
-	}
-	return context.WithTimeout(ctx, limit)
 }
 
 // limit is the time that a call has.

@@ -3,6 +3,7 @@ package tools
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/tool"
+	"tavernsim/internal/until"
 	"tavernsim/protocol"
 	"tavernsim/tam/answer"
 	"tavernsim/tools/manifest"
@@ -412,22 +414,16 @@ func TestOutputsAreNotTooDeep(t *testing.T) {
 	}
 }
 
-// asked is a context that is asked for the one of a call.
-type asked struct {
-	context.Context
-	limit *time.Duration
-}
-
-func (x asked) Within(d time.Duration) (context.Context, context.CancelFunc) {
-	*x.limit = d
-	return context.WithTimeout(x.Context, d)
-}
-
-// The context of a call in a scene makes the one that has the time of the call.
-func TestRunAsksForTheContextOfACall(t *testing.T) {
-	c, limit := called(manifest.Free), time.Duration(0)
-	r := Run(asked{t.Context(), &limit}, Func(func(context.Context, *Call) Result { return Output("done") }), c, Options{Timeout: time.Second})
-	if r.Status != OK || limit != time.Second {
-		t.Errorf("%v, asked for %s", r, limit)
+// A call has a context like that of its scene, which costs less than one of context.WithTimeout.
+func TestRunTakesTheContextOfItsScene(t *testing.T) {
+	scene := until.Following(t.Context())
+	defer scene.End(nil)
+	r := Run(scene, Func(func(ctx context.Context, _ *Call) Result {
+		_, ours := ctx.(*until.Context)
+		_, ends := ctx.Deadline()
+		return Output([]any{ours, ends})
+	}), called(manifest.Free), Options{Timeout: time.Second})
+	if !reflect.DeepEqual(r.Output, []any{true, true}) {
+		t.Errorf("%v", r.Output)
 	}
 }

@@ -162,7 +162,7 @@ type calling struct {
 	id, name string
 	given    string // its input, if it came at once
 	parts    wirejson.Text
-	again    bool // another answer than the first, which nobody reads
+	again    bool // it is an answer after the first; only the first is read
 }
 
 // Whole implements endpoint.Reader.

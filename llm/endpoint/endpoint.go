@@ -21,6 +21,7 @@ import (
 
 	"tavernsim/engine/budget"
 	"tavernsim/internal/noswitch"
+	"tavernsim/internal/until"
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint/direct"
 	"tavernsim/llm/endpoint/foreign"
@@ -28,7 +29,6 @@ import (
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
 	"tavernsim/llm/price"
-	"tavernsim/llm/until"
 	"tavernsim/protocol"
 )
 
@@ -400,10 +400,10 @@ func (w *watch) failed(err error) error {
 	if stopped := llm.Stopped(w.parent, w.endpoint.Name); stopped != nil {
 		return stopped
 	}
-	why, final := foreign.Secure(err)
+	_, unsent := errors.AsType[*direct.Unconnected](err)
+	why, final := foreign.Secure(err, unsent && w.endpoint.base.Scheme == "https")
 	f := w.failure(err, why, final)
-	dial, ok := errors.AsType[*net.OpError](err)
-	f.Unsent = why != "" || ok && dial.Op == "dial"
+	f.Unsent = unsent
 	return f
 }
 

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"tavernsim/llm"
+	"tavernsim/llm/endpoint/direct"
 	"tavernsim/protocol"
 )
 
@@ -133,8 +134,10 @@ func TestUnsent(t *testing.T) {
 		t.Errorf("it left: %v", err)
 	}
 	s.Close()
-	if _, err := e.Do(t.Context(), Ask{Path: "/", Body: []byte("{}")}); !outcome(t, err).Unsent {
-		t.Errorf("nobody listens: %v", err)
+	for _, size := range []int{2, direct.MaxBody + 1} { // net/http carries the larger one
+		if _, err := e.Do(t.Context(), Ask{Path: "/", Body: make([]byte, size)}); !outcome(t, err).Unsent {
+			t.Errorf("nobody listens, %d bytes: %v", size, err)
+		}
 	}
 }
 

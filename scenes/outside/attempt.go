@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"tavernsim/engine/agent/effect"
+	"tavernsim/internal/until"
 	"tavernsim/llm"
 	"tavernsim/llm/ledger"
 	"tavernsim/llm/limit"
-	"tavernsim/llm/until"
 	"tavernsim/protocol"
 )
 

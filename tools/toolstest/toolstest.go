@@ -35,7 +35,7 @@ const Long = 5 * time.Minute
 const short = 300 * time.Millisecond
 
 // Maker makes an executor whose other side does one thing, and a tool that it carries out.
-// It returns nil for what the other side cannot do; each answers. Cleanup of the other side belongs to t.
+// It returns nil for what the other side cannot do, and the test of that is skipped; each answers. Cleanup of the other side belongs to t.
 type Maker func(t *testing.T, act Act, repeat manifest.Repeat) (tools.Executor, *manifest.Tool)
 
 // Run tests an executor.
@@ -54,7 +54,7 @@ func Run(t *testing.T, made Maker) {
 		t.Run(string(c.act), func(t *testing.T) {
 			for repeat, want := range map[manifest.Repeat]tools.Status{manifest.Never: c.never, manifest.Free: c.free} {
 				r := call(t, made, c.act, repeat)
-				if r != nil && (r.Status != want || r.Error == nil || repeat == manifest.Free && r.Error.Kind != c.kind || r.Output != nil) {
+				if r.Status != want || r.Error == nil || repeat == manifest.Free && r.Error.Kind != c.kind || r.Output != nil {
 					t.Errorf("%s: %+v %+v, want %s %s", repeat, r, r.Error, want, c.kind)
 				}
 			}
@@ -63,19 +63,13 @@ func Run(t *testing.T, made Maker) {
 	t.Run("answers", func(t *testing.T) { answers(t, made) })
 	t.Run("floods", func(t *testing.T) {
 		r := call(t, made, Floods, manifest.Free)
-		if r == nil {
-			return
-		}
 		text, _ := r.Output.(string)
 		if r.Status != tools.OK || !r.Meta.Cut || len(text) > tools.MaxOutput || !strings.HasPrefix(text, "xxx") || r.Meta.Bytes < tools.MaxOutput {
 			t.Errorf("%s %+v, %d bytes: %+v", r.Status, r.Error, len(text), r.Meta)
 		}
 	})
 	t.Run("cancel", func(t *testing.T) {
-		x, tool := made(t, Hangs, manifest.ByKey)
-		if x == nil {
-			return
-		}
+		x, tool := made.orSkip(t, Hangs, manifest.ByKey)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer time.AfterFunc(50*time.Millisecond, cancel).Stop()
 		begun := time.Now()
@@ -88,14 +82,21 @@ func Run(t *testing.T, made Maker) {
 	})
 }
 
+// orSkip makes an executor, or skips the test if the other side cannot do that.
+func (made Maker) orSkip(t *testing.T, act Act, repeat manifest.Repeat) (tools.Executor, *manifest.Tool) {
+	t.Helper()
+	x, tool := made(t, act, repeat)
+	if x == nil {
+		t.Skipf("the other side of this executor cannot do that: %s", act)
+	}
+	return x, tool
+}
+
 // call makes a call. One that hangs has a short time, and more of it if the time was over before the
 // other side had anything.
 func call(t *testing.T, made Maker, act Act, repeat manifest.Repeat) *tools.Result {
 	t.Helper()
-	x, tool := made(t, act, repeat)
-	if x == nil {
-		return nil
-	}
+	x, tool := made.orSkip(t, act, repeat)
 	defer closed(t, x)
 	tool.Execution.Timeout = protocol.Duration(2 * Long)
 	timeout := Long

@@ -17,7 +17,8 @@
 //     was read to its end, or nearly (1 KiB, which must be there within 5 ms), neither side said that it closes, and the server has neither closed
 //     it nor sent anything since. After a stream of events it rests for 50 ms, because some servers close it then and do not say so; and
 //     where the server says how many seconds it keeps an unused one (Keep-Alive: timeout=N), it is not used in the last of them.
-//  3. No request is sent twice. One whose connection breaks fails.
+//  3. No request is sent twice. One whose connection breaks fails. The failure of one that had no connection is an
+//     [*Unconnected], also if the transport behind carries it, and no other failure is.
 //  4. At most MaxIdleConnsPerHost connections are kept, none unused for longer than
 //     IdleConnTimeout, and the header of an answer has at most MaxResponseHeaderBytes: fields
 //     of the transport behind, whose DialContext connects.
@@ -32,16 +33,18 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
 	"tavernsim/internal/noswitch"
-	"tavernsim/llm/until"
+	"tavernsim/internal/until"
 )
 
 // MaxBody is the largest body that is sent here. A server may answer before it has read a
@@ -105,7 +108,7 @@ func (t *Transport) Takes(r *http.Request) bool {
 // RoundTrip implements http.RoundTripper.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !t.Takes(r) {
-		return noswitch.Transport{Transport: t.general}.RoundTrip(r)
+		return t.behind(r)
 	}
 	ctx := r.Context()
 	c, err := t.connection(ctx)
@@ -113,7 +116,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		if r.Body != nil {
 			_ = r.Body.Close()
 		}
-		return nil, err
+		return nil, &Unconnected{err}
 	}
 	x := &exchange{transport: t, conn: c}
 	x.ends.After(ctx, c.abort)
@@ -133,6 +136,29 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp.Body = x
 	return resp, nil
 }
+
+// behind lets the transport behind carry a request.
+func (t *Transport) behind(r *http.Request) (*http.Response, error) {
+	var connected atomic.Bool
+	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	resp, err := noswitch.Transport{Transport: t.general}.RoundTrip(r.WithContext(ctx))
+	switch {
+	case err == nil:
+		return resp, nil
+	case connected.Load():
+		return nil, lost(err)
+	}
+	return nil, &Unconnected{err}
+}
+
+// Unconnected is the failure of a request that had no connection, not even one that broke: nothing of it has left. With TLS,
+// there is a connection when the handshake has ended on this side.
+type Unconnected struct{ cause error }
+
+func (u *Unconnected) Error() string { return u.cause.Error() }
+
+// Unwrap gives the reason.
+func (u *Unconnected) Unwrap() error { return u.cause }
 
 // exchange writes a request and reads the header of its answer.
 func (t *Transport) exchange(c *conn, r *http.Request) (*http.Response, error) {

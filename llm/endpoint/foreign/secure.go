@@ -9,10 +9,11 @@ import (
 	"strings"
 )
 
-// Secure says why there is no connection over TLS to a server, and what to do; "" = it is another failure. final says that
-// asking again does not help.
-func Secure(err error) (why string, final bool) {
-	if plain, ok := errors.AsType[tls.RecordHeaderError](err); ok && strings.HasPrefix(string(plain.RecordHeader[:]), "HTTP") {
+// Secure says why there is no connection over TLS to a server, and what to do; "" = it is another failure. connecting says that
+// the request had no connection yet, to an address of https: after that, the same errors mean something else. final says
+// that asking again does not help.
+func Secure(err error, connecting bool) (why string, final bool) {
+	if plain, ok := errors.AsType[tls.RecordHeaderError](err); ok && connecting && strings.HasPrefix(string(plain.RecordHeader[:]), "HTTP") {
 		return "the server does not answer in TLS: it speaks plain HTTP; base_url has to begin with http://", true
 	}
 	if bad, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
@@ -20,12 +21,12 @@ func Secure(err error) (why string, final bool) {
 	}
 	if no, ok := errors.AsType[*net.OpError](err); ok && no.Op == "remote error" {
 		for _, alert := range []string{"certificate", "protocol version", "handshake failure", "unrecognized name"} {
-			if strings.Contains(no.Error(), alert) {
+			if strings.Contains(no.Error(), alert) && (connecting || alert == "certificate") { // a server of TLS 1.3 asks for a certificate when this side has connected
 				return "the server refuses the connection: " + no.Error() + "; simd shows no certificate of its own, and speaks TLS 1.2 and 1.3", true
 			}
 		}
 	}
-	if err == io.EOF || strings.HasSuffix(err.Error(), "TLS handshake timeout") { //nolint:errorlint // net/http wraps an end that comes after the handshake
+	if connecting && (errors.Is(err, io.EOF) || strings.HasSuffix(err.Error(), "TLS handshake timeout")) {
 		return "no connection over TLS: " + err.Error() + "; if the server speaks plain HTTP, base_url has to begin with http://", false
 	}
 	return "", false

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tavernsim/llm/until"
+	"tavernsim/internal/until"
 )
 
 type key struct{}
@@ -214,7 +214,7 @@ func TestWithin(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				parent := begin(context.WithValue(t.Context(), key{}, 7), why)
 				defer parent.End(nil)
-				x, stop := parent.Within(time.Second)
+				x, stop := until.Within(parent, time.Second)
 				defer stop()
 				begun := time.Now()
 				if end, ok := x.Deadline(); !ok || end != begun.Add(time.Second) || x.Value(key{}) != 7 || x.Err() != nil {
@@ -228,12 +228,32 @@ func TestWithin(t *testing.T) {
 				if own, ok := x.(*until.Context); !ok || !errors.Is(own.Cause(), c.cause) {
 					t.Errorf("cause %v", own.Cause())
 				}
-				if later, stop := parent.Within(time.Hour); (later.Err() != nil) != (parent.Err() != nil) {
+				if later, stop := until.Within(parent, time.Hour); (later.Err() != nil) != (parent.Err() != nil) {
 					t.Errorf("a later one: %v, its parent: %v", later.Err(), parent.Err())
 				} else {
 					stop()
 				}
 			})
 		})
+	}
+}
+
+// Without time, or within a context of another kind, it is one of context.WithTimeout.
+func TestWithinOthers(t *testing.T) {
+	parent := begin(t.Context(), nil)
+	defer parent.End(nil)
+	for name, c := range map[string]struct {
+		parent context.Context
+		d      time.Duration
+		err    error
+	}{"no time": {parent, 0, context.DeadlineExceeded}, "another kind": {t.Context(), time.Hour, nil}} {
+		x, stop := until.Within(c.parent, c.d)
+		if !errors.Is(x.Err(), c.err) {
+			t.Errorf("%s: %v", name, x.Err())
+		}
+		stop()
+		if x.Err() == nil {
+			t.Errorf("%s: it goes on", name)
+		}
 	}
 }
