@@ -141,6 +141,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 func (t *Transport) behind(r *http.Request) (*http.Response, error) {
 	var connected atomic.Bool
 	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
+	if own, ok := r.Context().(ender); ok {
+		ctx = traced{ctx, own}
+	}
 	resp, err := noswitch.Transport{Transport: t.general}.RoundTrip(r.WithContext(ctx))
 	switch {
 	case err == nil:
@@ -149,6 +152,18 @@ func (t *Transport) behind(r *http.Request) (*http.Response, error) {
 		return nil, lost(err)
 	}
 	return nil, &Unconnected{err}
+}
+
+// ender is a context that calls a function at its end.
+type ender interface {
+	AfterFunc(f func()) (stop func() bool)
+}
+
+// traced is a context with a trace around one that is an ender. Without it package context would start a goroutine for each request
+// to wait for the end.
+type traced struct {
+	context.Context
+	ender
 }
 
 // Unconnected is the failure of a request that had no connection, not even one that broke: nothing of it has left. With TLS,

@@ -476,3 +476,23 @@ func TestKeptForAsLongAsTheServerSays(t *testing.T) {
 		s.Close()
 	}
 }
+
+// A request that net/http carries has no goroutine more for its trace: its context calls functions at its end, as that of the asker does.
+func TestTheTraceHidesNoEnd(t *testing.T) {
+	for name, parent := range map[string]context.Context{"ender": endless{t.Context()}, "other": t.Context()} {
+		general := &http.Transport{Proxy: func(r *http.Request) (*url.URL, error) {
+			if _, got := r.Context().(ender); got != (name == "ender") {
+				t.Errorf("%s: AfterFunc is there: %t", name, got)
+			}
+			return nil, errors.New("no way")
+		}}
+		_, _, err := ask(parent, New(at(t, "https://far"), general), "GET", "https://far/x", "", nil)
+		if connected := (*Unconnected)(nil); !errors.As(err, &connected) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+type endless struct{ context.Context }
+
+func (endless) AfterFunc(func()) (stop func() bool) { return func() bool { return true } }
