@@ -165,18 +165,20 @@ func TestEveryFlagIsRead(t *testing.T) {
 	for _, flag := range unread(all) {
 		t.Errorf("%s: no code reads what the flag says", flag)
 	}
-	tree, err := parser.ParseFile(token.NewFileSet(), "made.go", `package made; func f() { f.BoolVar(&o.madeForTest, "made", false, "x") }`, parser.SkipObjectResolution)
+	tree, err := parser.ParseFile(token.NewFileSet(), "made.go", `package made; func f() { f.BoolVar(&o.madeForTest, "made", false, "x"); o.madeForTest = true }`, parser.SkipObjectResolution)
 	if got := unread(append(all, file{pkg: "cmd/simd/made", path: "made.go", tree: tree})); err != nil || !slices.Contains(got, "made.go: --made") {
 		t.Errorf("a flag that nobody reads was not seen: %v, %v", got, err)
 	}
 }
 
 // flagsIn finds the fields of a file that flags are written into, f.XVar(&options.FIELD, "NAME", …), and those that
-// it names otherwise.
+// it reads: names behind a dot, but for those that get a value by = alone.
 func flagsIn(f file, flags map[string]string, reads map[string]bool) {
 	written := map[ast.Node]bool{}
 	ast.Inspect(f.tree, func(n ast.Node) bool {
 		switch x := n.(type) {
+		case *ast.AssignStmt:
+			assigned(x, written)
 		case *ast.CallExpr:
 			called, ok := x.Fun.(*ast.SelectorExpr)
 			if !ok || len(x.Args) < 3 || !strings.Contains(called.Sel.Name, "Var") {
@@ -196,6 +198,13 @@ func flagsIn(f file, flags map[string]string, reads map[string]bool) {
 		}
 		return true
 	})
+}
+
+// assigned adds what an assignment gives a value to and does not read.
+func assigned(x *ast.AssignStmt, written map[ast.Node]bool) {
+	for _, to := range x.Lhs {
+		written[to] = x.Tok == token.ASSIGN
+	}
 }
 
 // fieldOf is the name of a field, with its package if no other one sees it.
@@ -225,9 +234,7 @@ func readIn(all []file) map[string]bool {
 		ast.Inspect(f.tree, func(n ast.Node) bool {
 			switch x := n.(type) {
 			case *ast.AssignStmt:
-				for _, to := range x.Lhs {
-					written[to] = x.Tok == token.ASSIGN
-				}
+				assigned(x, written)
 			case *ast.SelectorExpr:
 				for pkg := range knows[f.pkg] {
 					reads[pkg+"."+x.Sel.Name] = reads[pkg+"."+x.Sel.Name] || !written[x]

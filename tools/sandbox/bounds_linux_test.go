@@ -186,7 +186,7 @@ func TestTheWorkerMayGoOn(t *testing.T) {
 func engine(mark string) int {
 	b := New(Options{})
 	b.Run(context.Background(), Command{Argv: shell("trap '' TERM; setsid sleep " + mark + " & echo x; wait; sleep " + mark), Limits: Limits{Time: time.Hour}, Started: func(int) {
-		b.keepSpare(b.tried[Strict].chosen)
+		b.keepSpare(context.Background(), b.tried[Strict].chosen, &Command{More: yes})
 		fmt.Println((<-b.spare.started).cmd.Process.Pid)
 	}})
 	return 0

@@ -20,7 +20,7 @@
 //  3. A program has no socket of any family (in the profile net: only TCP to its proxy), and cannot create namespaces, keys, traces, modules or mounts.
 //  4. Its processes, memory, processor time, files and output are bounded ([Limits]).
 //  5. When Run returns, no process of the program is left, and no goroutine of Run, even if the program forked, stopped itself or ignored signals.
-//     After Rest no worker is left either.
+//     After Rest no worker is left either, once [Command.More] of the calls under way reports false.
 //  6. A program sees no environment, descriptor, terminal or process of the engine.
 //     The kernel writes no core of it, and gives none to a core collector of the host.
 //  7. If the engine dies, its programs and the waiting worker die.

@@ -126,9 +126,12 @@ type Command struct {
 	Mounts []Mount
 	Files  []File
 	Limits Limits
-	// More says that calls like this one will follow: a worker is started ahead for the next
-	// one, beside this call if it follows another at once. It has nothing of any call, and ends after 30 s, by [Box.Rest], or with the engine.
-	More bool
+	// More reports whether calls like this one will follow; nil = none will. If so, and unless the
+	// context of this call has ended, the box starts a worker for the next call: beside this call if this
+	// call begins at once after another one, else at its end. The worker has nothing of any call, and ends
+	// after 30 s, by [Box.Rest], or with the engine. Whoever lets More report false and then calls
+	// Rest has no worker left. More must not call the box.
+	More func() bool
 	// Keep bounds the files that the program leaves in Work and that become Result.Files; the
 	// zero value keeps none.
 	Keep remains.Keep
@@ -183,7 +186,7 @@ type Box struct {
 
 	spareMu sync.Mutex // guards the following fields
 	spare   spare
-	ended   time.Time // of the last call that said Command.More
+	ended   time.Time // of the last call with Command.More
 }
 
 // found is what was tried for a profile.

@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"context"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,7 +29,7 @@ const toStart = 30 * time.Millisecond
 func (b *Box) atOnce(began time.Time) bool {
 	b.spareMu.Lock()
 	defer b.spareMu.Unlock()
-	return began.Sub(b.ended) < toStart
+	return !began.Before(b.ended) && began.Sub(b.ended) < toStart // a call that began before the other one ended overlaps it
 }
 
 // moreEnded notes the end of a call with Command.More.
@@ -38,14 +39,15 @@ func (b *Box) moreEnded() {
 	b.ended = time.Now()
 }
 
-// keepSpare starts a worker for the next call, unless there is one.
-func (b *Box) keepSpare(o outer) {
-	if !o.plain() {
+// keepSpare starts a worker for the call after one that has begun, unless there is a worker or no call will follow. It
+// asks under the lock: a Rest behind the answer finds the worker.
+func (b *Box) keepSpare(ctx context.Context, o outer, c *Command) {
+	if c.More == nil || !o.plain() {
 		return
 	}
 	b.spareMu.Lock()
 	defer b.spareMu.Unlock()
-	if b.spare.started != nil {
+	if b.spare.started != nil || ctx.Err() != nil || !c.More() {
 		return
 	}
 	started := make(chan *process, 1)
@@ -85,8 +87,8 @@ func (p *process) waits() bool {
 	return err == nil && info.Signo == 0
 }
 
-// Rest ends the worker that waits for the next call, if there is one. A call that says
-// Command.More leaves one again.
+// Rest ends the worker that waits for the next call, if there is one. A call whose Command.More
+// reports true leaves one again.
 func (b *Box) Rest() { b.endSpare(nil) }
 
 // endSpare ends the worker that comes from a channel; nil = whichever there is.

@@ -105,8 +105,8 @@ func (b *Box) start(ctx context.Context, o outer, c Command, more []bind) (Resul
 	if err := p.give(&j, c.Stdin); err != nil {
 		return Result{}, err
 	}
-	if c.More && b.atOnce(began) {
-		b.keepSpare(o)
+	if b.atOnce(began) {
+		b.keepSpare(ctx, o, &c)
 	}
 	if c.Started != nil {
 		c.Started(p.cmd.Process.Pid)
@@ -114,8 +114,8 @@ func (b *Box) start(ctx context.Context, o outer, c Command, more []bind) (Resul
 	end := p.wait(ctx, j.Limits.Time, c.Hard)
 	r := Result{End: end, Stdout: p.out.output(), Stderr: p.err.output(), Took: time.Since(began)}
 	err := p.conclude(&r, &c)
-	if c.More {
-		b.keepSpare(o)
+	b.keepSpare(ctx, o, &c)
+	if c.More != nil {
 		b.moreEnded()
 	}
 	return r, err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"tavernsim/internal/source"
@@ -19,14 +20,18 @@ import (
 )
 
 // Executor carries out tools of the types script and code.
-type Executor struct{ box *sandbox.Box }
+type Executor struct {
+	box    *sandbox.Box // of other executors, too
+	closed atomic.Bool
+}
 
 // New makes an executor that runs its programs in a box.
 func New(box *sandbox.Box) *Executor { return &Executor{box: box} }
 
 // Close implements tools.Executor.
 func (x *Executor) Close() error {
-	if x.box != nil { // else its calls are answered by others
+	x.closed.Store(true) // a call that has not returned yet leaves no worker
+	if x.box != nil {    // else its calls are answered by others
 		x.box.Rest()
 	}
 	return nil
@@ -88,7 +93,7 @@ func (x *Executor) run(ctx context.Context, cmd sandbox.Command, binds []tools.B
 	for _, b := range binds {
 		cmd.Mounts = append(cmd.Mounts, sandbox.Mount{Host: b.Host, Inside: b.Inside})
 	}
-	cmd.More = true
+	cmd.More = func() bool { return !x.closed.Load() }
 	r, err := x.box.Run(ctx, cmd)
 	if err != nil {
 		failed := tools.Quote(protocol.KindOf(err), err.Error(), "")

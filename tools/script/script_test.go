@@ -3,6 +3,7 @@ package script
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -216,6 +217,34 @@ func TestCancelledCall(t *testing.T) {
 	}), &tools.Call{Tool: tool}, tools.Options{})
 	if r.Status != tools.Unknown { // the tool must not be repeated, and nobody knows how far it came
 		t.Errorf("%+v %+v", r, r.Error)
+	}
+}
+
+// Calls may return after Close: they leave no worker for a next call.
+// Promise 7: TestMain finds what is left.
+func TestACallThatReturnsAfterClose(t *testing.T) {
+	x, dir := New(toolstest.Sandbox(t)), t.TempDir()
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // the program has the rights of another user
+		t.Fatal(err)
+	}
+	pipe := filepath.Join(dir, "go")
+	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Chmod(pipe, 0o644)); err != nil { //nolint:gosec // see above
+		t.Fatal(err)
+	}
+	done := make(chan tools.Result, 1)
+	tool := script(t, "sh x.sh", sh("cat /here/go"))
+	go func() {
+		done <- x.Call(t.Context(), &tools.Call{Tool: tool, Key: "k", Attempt: 1, Binds: []tools.Bind{{Host: dir, Inside: "/here"}}})
+	}()
+	program, err := os.OpenFile(pipe, os.O_WRONLY, 0) // once the program reads
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = x.Close()
+	_, _ = program.WriteString("answer")
+	_ = program.Close()
+	if r := <-done; r.Error != nil || r.Output != "answer" {
+		t.Errorf("%+v %v", r, r.Error)
 	}
 }
 

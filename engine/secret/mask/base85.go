@@ -20,7 +20,7 @@ func in85(value string, offset int, alphabet string) (blocks []block) {
 	at := (4 - offset) % 4
 	for ; at+4 <= len(value); at += 4 {
 		digits := block85(binary.BigEndian.Uint32([]byte(value[at:])), alphabet)
-		blocks = append(blocks, block{string(digits[:]), at * byteParts, (at + 4) * byteParts})
+		blocks = append(blocks, block{string(digits[:]), at * byteParts, (at + 4) * byteParts, 0})
 	}
 	rest := value[min(at, len(value)):]
 	low := block85(binary.BigEndian.Uint32([]byte(rest+"\x00\x00\x00\x00")), alphabet)

@@ -24,8 +24,8 @@
 // # Not caught
 //
 // Encryption, private alphabets, letters with other letters or digits between, and smaller
-// parts. A part in base85, or in uuencode on one line, is found if its encoding has eight letters and
-// digits in a row. Four fifths of the characters of base85 are letters or digits, and half of those of uuencode
-// and ROT47, so these spellings of values below 16 characters may pass. Code that holds a value can always encode it in a
+// parts. Of a part in base85, in ROT47, or in uuencode on one line, the encoding must have eight letters and digits in a row, too. Four
+// fifths of the characters of base85 are letters or digits, and half of those of uuencode and ROT47, so a value below 16
+// characters may pass in these spellings, and so may a part of a longer value. Code that holds a value can always encode it in a
 // way that this package does not know. Masking is a second line of defence; the sandbox is the first.
 package mask

@@ -3,6 +3,7 @@ package mask
 import (
 	"bytes"
 	"math"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -14,12 +15,18 @@ const byteParts = 40
 type block struct {
 	text     string
 	from, to int // in parts of bytes
+	beside   int // parts of bytes, beyond the margin, that a run which begins or ends with the block may leave out of a letter
 }
+
+// margin is how a code counts letters. before and behind are the parts of bytes that a run may leave out of the letters at its ends: they
+// stand in blocks that depend on what is beside the run, too. A letter that has more bytes than once counts once for each group of so
+// many, the last of which may be shorter.
+type margin struct{ before, behind, once int }
 
 // spread gives each character of a text a block of its own, with the same share of a value.
 func spread(text string, from, to int) (blocks []block) {
 	for i := range len(text) {
-		blocks = append(blocks, block{text[i : i+1], from + i*(to-from)/len(text), from + (i+1)*(to-from)/len(text)})
+		blocks = append(blocks, block{text[i : i+1], from + i*(to-from)/len(text), from + (i+1)*(to-from)/len(text), 0})
 	}
 	return blocks
 }
@@ -32,27 +39,22 @@ type letters struct{ before, until []int }
 func (l *letters) of(first, last int) int { return l.until[last] - l.before[first] }
 
 // lettersOf finds the letters of the characters of blocks that are not squeezed out. Letters are given by where they begin and end in the
-// value. before and behind are how much of the letters at the ends of a run may stand in blocks that depend on what is beside the run, too.
-func lettersOf(begins, ends []int, blocks []block, before, behind int) (l letters) {
-	var from, to []int // of the characters
+// value.
+func lettersOf(begins, ends []int, blocks []block, m margin) (l letters) {
+	var from, beside []int          // of the characters
+	until := []int{math.MinInt / 2} // the end of the character before: whatever the first one leaves out is within the margin
 	for _, b := range blocks {
 		for i := range len(b.text) {
 			if folded(b.text[i]) != 0 {
-				from = append(from, b.from+i*(b.to-b.from)/len(b.text))
-				to = append(to, b.to)
+				from, until, beside = append(from, b.from+i*(b.to-b.from)/len(b.text)), append(until, b.to), append(beside, b.beside)
 			}
 		}
 	}
-	from = append(from, math.MaxInt/2) // whatever the first and the last character leave out is slack
-	outside, until := 0, 0
-	for i := range to {
-		for i > 0 && outside < len(begins) && begins[outside] < to[i-1]-before {
-			outside++
-		}
-		for until < len(ends) && ends[until] <= from[i+1]+behind {
-			until++
-		}
-		l.before, l.until = append(l.before, outside), append(l.until, until)
+	from = append(from, math.MaxInt/2) // and whatever the last one does
+	for i, more := range beside {
+		before, _ := slices.BinarySearch(begins, until[i]-m.before-more)
+		ended, _ := slices.BinarySearch(ends, from[i+1]+m.behind+more+1)
+		l.before, l.until = append(l.before, before), append(l.until, ended)
 	}
 	return l
 }
@@ -72,7 +74,7 @@ func (l *letters) longest(need, least int) int {
 	return longest
 }
 
-// inLetters is a spelling in which what stands for a letter does not depend on its neighbours, or nearly so.
+// inLetters is a spelling in which what stands for a letter does not depend on its neighbours, but for letters that are bound together.
 func inLetters(form, value string, spell func(string) string, need, least int) spelling {
 	s := spelling{form: form, text: spell(value), need: need, least: least}
 	var begins, ends []int
@@ -98,11 +100,12 @@ func inLetters(form, value string, spell func(string) string, need, least int) s
 		switch {
 		case len(spelled) > 0:
 			begins, ends = append(begins, i*byteParts), append(ends, (i+size)*byteParts)
-		case len(self) > 0: // what became a sign counts between others
+		case len(self) > 0: // what became a sign counts between others, and beside one that the spelling changes
 			begins, ends = append(begins, i*byteParts-1), append(ends, (i+size)*byteParts+1)
 		}
-		b := block{string(spelled), i * byteParts, (i + size) * byteParts}
+		b := block{string(spelled), i * byteParts, (i + size) * byteParts, 0}
 		if !bytes.Equal(spelled, self) {
+			b.beside = 1
 			apart = append(apart, b)
 			continue
 		}
@@ -116,13 +119,12 @@ func inLetters(form, value string, spell func(string) string, need, least int) s
 	if squeezed := squeeze(s.text); len(squeezed) != len(s.of) {
 		blocks = spread(string(squeezed), 0, len(value)*byteParts)
 	}
-	s.letters = lettersOf(begins, ends, blocks, 0, 0)
+	s.letters = lettersOf(begins, ends, blocks, margin{})
 	return s
 }
 
-// inBlocks is a spelling of bytes, each of which does not depend on others than those of its block. code makes the bytes of a value, and
-// a letter counts once for so many of them that it begins.
-func inBlocks(form, value string, code func(string) string, blocks []block, before, behind, need, least, once int) spelling {
+// inBlocks is a spelling of bytes in blocks: a byte depends only on those of its block. code makes the bytes of a value.
+func inBlocks(form, value string, code func(string) string, blocks []block, need, least int, m margin) spelling {
 	s := spelling{form: form, need: need, least: least}
 	var begins, ends []int
 	at := 0
@@ -130,13 +132,13 @@ func inBlocks(form, value string, code func(string) string, blocks []block, befo
 		_, size = utf8.DecodeRuneInString(value[i:])
 		begin := at
 		at += len(code(value[i:i+size])) * byteParts
-		for n := begin; n < at; n += once * byteParts {
+		for n := begin; n < at; n += m.once * byteParts {
 			begins, ends = append(begins, begin), append(ends, at)
 		}
 	}
 	for _, b := range blocks {
 		s.text += b.text
 	}
-	s.letters = lettersOf(begins, ends, blocks, before, behind)
+	s.letters = lettersOf(begins, ends, blocks, m)
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
+	"math/rand/v2"
 	"net/url"
 	"strings"
 	"testing"
@@ -17,7 +18,7 @@ func mixed() []string {
 	return []string{"пароль-Секрет-9fQ2xZ7bT4", "pässwörd-日本語-9fQ2xZ7b", "ключ日本語Zebra77x9QwLm", "密码abcqefgh1w34", "tok_9fQ2xZ7b—Größe-Ÿéñüöä"}
 }
 
-// aligned are spellings of texts in which a letter is so many bytes or characters whatever stands beside it.
+// aligned are spellings of texts in which what stands for a letter does not depend on its neighbours.
 func aligned() map[string]func(string) string {
 	return map[string]func(string) string{
 		"JSON": inASCII, `\x`: escapedBytes(`\x%02x`), "percent": escaped, "query": url.QueryEscape, "octal": escapedBytes(`\%03o`), "XML": escapedBeyond("&#%d;", utf8.MaxRune),
@@ -27,7 +28,7 @@ func aligned() map[string]func(string) string {
 	}
 }
 
-// shifting are spellings in which it depends on its neighbours, and those of them that files have of no secret only.
+// shifting are spellings in which it does, and those of them that files have of no secret only.
 func shifting() (all, dumps map[string]func(string) string) {
 	return map[string]func(string) string{
 			"base64": func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
@@ -122,4 +123,36 @@ func joined(blocks []block) string {
 		b.WriteString(block.text)
 	}
 	return b.String()
+}
+
+// Promise 2: a part in ROT47 is found if it has the letters of a hit and its encoding has eight: what became a sign at its ends counts, too.
+func TestPartsInROT47(t *testing.T) {
+	random, parts := rand.New(rand.NewPCG(1, 2)), 0
+	for _, value := range append(mixed(), "vq3UEy7JGgcN54TbXw8Zk1mPz6Rs0aLd") {
+		for range 6 {
+			m, runes := masker(t, value), []rune(value)
+			for from := range runes {
+				for to := range runes[from:] {
+					piece := string(runes[from : from+to+1])
+					spelled := strings.Map(rot47, piece)
+					ends := spelled[:1] + spelled[len(spelled)-1:] // one that stands for itself has nothing beside it that counts
+					if utf8.RuneCountInString(string(squeeze(piece))) < part(value) || len(squeeze(spelled)) < gram || beyond(ends, 0) >= 0 {
+						continue
+					}
+					parts++
+					if _, f := m.Text("j " + spelled + " ;"); !f.Any() {
+						t.Errorf("%q of %q: %q is not found", piece, value, spelled)
+					}
+				}
+			}
+			b := make([]byte, 16+random.IntN(32))
+			for i := range b {
+				b[i] = in62[random.IntN(len(in62))]
+			}
+			value = string(b)
+		}
+	}
+	if parts < 3000 {
+		t.Errorf("only %d parts", parts)
+	}
 }

@@ -80,9 +80,9 @@ func spellings(value string) (out []spelling) {
 	letters("atbash", value, inRunes(atbash), 0)
 	out = append(out, asNumbers(value)...)
 	coded := func(form string, code func(string) string, offsets, bits, least int, encode func([]byte) string) {
-		slack := (bits - 1) * byteParts / 8
+		m := margin{(bits - 1) * byteParts / 8, (bits - 1) * byteParts / 8, utf8.UTFMax}
 		for offset := range offsets {
-			out = append(out, inBlocks(form, value, code, shifted(code(value), offset, bits, encode), slack, slack, need, least, utf8.UTFMax))
+			out = append(out, inBlocks(form, value, code, shifted(code(value), offset, bits, encode), need, least, m))
 		}
 	}
 	in64 := base64.RawStdEncoding.EncodeToString
@@ -102,12 +102,12 @@ func spellings(value string) (out []spelling) {
 		{inWords, "%d", 4, 18, highFirst}, // of two bytes and more in hex and octal this order is that of the text
 	} {
 		for offset := range w.size {
-			out = append(out, inBlocks(w.form, value, itself, words(value, offset, w.size, w.format, w.from), (w.size-1)*byteParts, (w.size-1)*byteParts, need, w.least, 2)) // od has 16 bytes in a line, behind its place
+			out = append(out, inBlocks(w.form, value, itself, words(value, offset, w.size, w.format, w.from), need, w.least, margin{(w.size - 1) * byteParts, (w.size - 1) * byteParts, 2})) // od has 16 bytes in a line, behind its place
 		}
 	}
 	for offset := range 4 {
 		for _, alphabet := range []string{ascii85, z85} {
-			out = append(out, inBlocks("base85", value, itself, in85(value, offset, alphabet), 3*byteParts, 3*byteParts/2, need, gram, utf8.UTFMax))
+			out = append(out, inBlocks("base85", value, itself, in85(value, offset, alphabet), need, gram, margin{3 * byteParts, 3 * byteParts / 2, utf8.UTFMax}))
 		}
 	}
 	return out
@@ -181,7 +181,7 @@ func words(value string, offset, size int, format string, from order) (out []blo
 			}
 			v = v<<8 | uint64(value[at])
 		}
-		out = append(out, block{fmt.Sprintf(format, v), offset * byteParts, (offset + size) * byteParts})
+		out = append(out, block{fmt.Sprintf(format, v), offset * byteParts, (offset + size) * byteParts, 0})
 	}
 	return out
 }
