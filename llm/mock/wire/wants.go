@@ -66,6 +66,16 @@ func (w *Wants) kind(r *reader, kind, some string) {
 	}
 }
 
+// AsksStream reports whether the body of a request asks for a stream, or is no JSON.
+func AsksStream(body []byte) (yes bool) {
+	var r reader
+	err := wirejson.ReadLevels(body, maxLevels, func(in *wirejson.Reader) {
+		r.Reader = in
+		r.member("stream", func() { yes = r.yes() })
+	})
+	return yes || err != nil
+}
+
 // check holds what is wanted of calls to the tools that there are.
 func (q *Question) check() error {
 	w := &q.Wants
