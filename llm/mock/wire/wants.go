@@ -20,7 +20,7 @@ type Wants struct {
 
 // chatChoice reads the tool_choice of chat completions.
 func (w *Wants) chatChoice(r *reader) {
-	w.given = true
+	*w = Wants{Single: w.Single, given: true}
 	if r.Is('{') {
 		w.Some = true
 		r.member("function", func() { r.member("name", func() { w.Name = r.Text() }) })
@@ -34,7 +34,7 @@ func (w *Wants) chatChoice(r *reader) {
 
 // messagesChoice reads the tool_choice of messages.
 func (w *Wants) messagesChoice(r *reader) {
-	w.given = true
+	*w = Wants{given: true}
 	kind := ""
 	r.object(func(name string) {
 		switch name {
@@ -118,6 +118,7 @@ func (q *Question) findSchema(p Protocol, body []byte) error {
 	return wirejson.ReadLevels(body, maxLevels, func(in *wirejson.Reader) {
 		r.Reader = in
 		r.member("tools", func() {
+			q.Schema = nil
 			r.list(func() {
 				if p == Messages {
 					tool("input_schema")
