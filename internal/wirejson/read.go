@@ -214,7 +214,7 @@ func (r *Reader) Int() int {
 	b := r.Raw()
 	n, err := strconv.Atoi(string(b))
 	if err != nil && string(b) != "null" {
-		r.Fail("want an integer, which ends")
+		r.Fail("want an integer, not the value that ends")
 	}
 	return n
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tavernsim/llm"
+	"tavernsim/llm/mock/wire"
 	"tavernsim/llm/scripted"
 )
 
@@ -23,6 +24,7 @@ const (
 	plainBody   = 64 << 10
 	plainHeader = 4 << 10
 	plainHeads  = 256 // that are remembered
+	maxEnds     = 4   // bytes: ends of lines between two questions
 )
 
 // Plain answers plain questions as they come over the connections of a listener, on one
@@ -228,8 +230,8 @@ func (x *talk) wait(d time.Duration) bool {
 	if x.listen(until) != nil {
 		return false
 	}
-	_, err := x.in.Peek(x.in.Buffered() + 1)
-	if x.listen(x.until) != nil || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, bufio.ErrBufferFull) {
+	_, err := x.in.Peek(x.in.Buffered() + 1) // there is room: a byte of the question, at least, has left the buffer since it was filled
+	if x.listen(x.until) != nil || err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 		return false
 	}
 	return llm.Wait(x.of.context, "mock", time.Until(until)) == nil // the next question came before
@@ -251,13 +253,18 @@ func (x *talk) next() (*http.Request, error) {
 	}
 	x.body = slices.Grow(x.body, int(asked.ContentLength))[:asked.ContentLength]
 	n, err := io.ReadFull(x.in, x.body)
-	if x.body = x.body[:n]; err != nil || bytes.Contains(x.body, []byte(`"stream"`)) {
+	if x.body = x.body[:n]; err != nil || streams(x.body) {
 		return nil, nil //nolint:nilnil // see above
 	}
 	x.content.Reset(x.body)
 	x.request = *asked
 	x.request.Body = x.asks
 	return &x.request, nil
+}
+
+// streams reports whether a body asks for a stream. Few do, and only these bytes spell the member's name.
+func streams(body []byte) bool {
+	return (bytes.Contains(body, []byte(`"stream"`)) || bytes.Contains(body, []byte(`\u00`))) && wire.AsksStream(body)
 }
 
 // read reads the header of a plain question; nil = it is of none.
@@ -281,8 +288,10 @@ func (p *plain) read(head []byte) *http.Request {
 	return r
 }
 
-// headSize waits for the header of a question and gives its size; 0 = there is none.
+// headSize waits for the header of a question and gives its size; 0 = there is none. Behind another question it passes
+// over ends of lines, as many as net/http does behind a body.
 func (x *talk) headSize() (int, error) {
+	passed := 0
 	for n := 1; ; {
 		if _, err := x.in.Peek(n); err != nil {
 			if x.in.Buffered() > 0 { // it is too large, or cut
@@ -291,6 +300,11 @@ func (x *talk) headSize() (int, error) {
 			return 0, err
 		}
 		start, _ := x.in.Peek(x.in.Buffered())
+		if x.sent && passed < maxEnds && (start[0] == '\r' || start[0] == '\n') {
+			_, _ = x.in.Discard(1)
+			passed, n = passed+1, 1
+			continue
+		}
 		if start[0] < 'A' || start[0] > 'Z' { // of no method: it speaks TLS, or no HTTP
 			return 0, nil
 		}

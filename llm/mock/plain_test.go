@@ -78,6 +78,14 @@ func TestPlainIsAsNetHTTP(t *testing.T) {
 		"cut in the header":     {-2, chat + "POST /v1/cha"},
 		"cut in the body":       {-2, chat + chat[:len(chat)-1]},
 		"nothing":               {-1, ""},
+		"an escaped stream":     {3, chat + post("chat/completions", "", strings.Replace(bare, "stream", `stre\u0061m`, 1)) + chat},
+		"no stream":             {2, chat + post("chat/completions", "", strings.Replace(bare, "true", "false", 1))},
+		"no member of its own":  {2, chat + post("chat/completions", "", strings.Replace(bare, `"stream":true`, `"x":{"stream":true}`, 1))},
+		"an empty line behind":  {2, chat + "\r\n" + chat},
+		"two empty lines":       {2, chat + "\r\n\r\n" + chat},
+		"more ends of lines":    {2, chat + "\r\n\r\n\n" + chat},
+		"an empty line first":   {1, "\r\n" + chat},
+		"an empty line and end": {-2, chat + "\r\n"},
 		"a wrong header behind": {2, chat + strings.Replace(chat, "Host: x", "Host: x\r\n: x", 1)},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -140,6 +140,9 @@ func TestMembersOfRequests(t *testing.T) {
 	for _, c := range []struct{ path, member, want string }{
 		{"/chat/completions", `"n":2`, "one choice"},
 		{"/chat/completions", `"n":1`, ""},
+		{"/chat/completions", `"n":1.0`, ""},
+		{"/chat/completions", `"tool_choice":{"type":"custom","custom":{"name":"a"}}`, "want auto, none, required or"},
+		{"/chat/completions", `"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[]}}`, "want auto, none, required or"},
 		{"/chat/completions", `"repetition_penalty":1.1`, ""}, // of servers of their own
 		{"/messages", `"repetition_penalty":1.1`, "repetition_penalty: Extra inputs are not permitted"},
 		{"/messages", `"n":1`, "n: Extra inputs are not permitted"},

@@ -3,7 +3,6 @@ package alarm
 import (
 	"container/heap"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -26,75 +25,87 @@ type Alarm struct {
 // together, it would take more of a processor than they do.
 const apart = 50 * time.Microsecond
 
-// moments are times since an alarm was born, as a heap: the earliest is the first.
-type moments []time.Duration
+// Moment is what [Alarm.Set] asked for. A nil one is none.
+type Moment struct {
+	at    time.Duration // since the alarm was born
+	place int           // among the moments; -1 = it is none of them any more
+}
+
+// moments are a heap: the earliest is the first.
+type moments []*Moment
 
 // Len implements heap.Interface.
 func (m moments) Len() int { return len(m) }
 
 // Less implements heap.Interface.
-func (m moments) Less(i, j int) bool { return m[i] < m[j] }
+func (m moments) Less(i, j int) bool { return m[i].at < m[j].at }
 
 // Swap implements heap.Interface.
-func (m moments) Swap(i, j int) { m[i], m[j] = m[j], m[i] }
+func (m moments) Swap(i, j int) {
+	m[i], m[j] = m[j], m[i]
+	m[i].place, m[j].place = i, j
+}
 
 // Push implements heap.Interface.
-func (m *moments) Push(at any) { *m = append(*m, at.(time.Duration)) }
+func (m *moments) Push(x any) {
+	at := x.(*Moment)
+	at.place = len(*m)
+	*m = append(*m, at)
+}
 
 // Pop implements heap.Interface.
 func (m *moments) Pop() any {
 	last := len(*m) - 1
 	at := (*m)[last]
+	at.place, (*m)[last] = -1, nil
 	*m = (*m)[:last]
 	return at
 }
 
 // Set asks for the moment d from now, and gives it for [Alarm.End].
-func (a *Alarm) Set(d time.Duration) (at time.Duration) {
+func (a *Alarm) Set(d time.Duration) *Moment {
 	if a == nil {
-		return 0
+		return nil
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.born.IsZero() {
 		a.born = time.Now()
 	}
-	at = time.Since(a.born) + d
+	at := &Moment{at: time.Since(a.born) + d}
 	heap.Push(&a.at, at)
 	if a.file == nil {
 		fd, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 		if err != nil { // Go's timer is late, no more
-			a.at = a.at[:0]
+			heap.Pop(&a.at) // there is no other
 			return at
 		}
 		a.timer, a.file = fd, os.NewFile(uintptr(fd), "timer")
 		go a.ring(a.file)
 	}
-	if a.at[0] == at {
+	if at.place == 0 {
 		a.next(0)
 	}
 	return at
 }
 
 // End takes a moment back, if it has not come: nobody waits for it any more.
-func (a *Alarm) End(at time.Duration) {
+func (a *Alarm) End(at *Moment) {
 	if a == nil {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if at <= time.Since(a.born) {
-		return // the timer fires for it, or has
+	if at.place < 0 || at.at <= time.Since(a.born) {
+		return // the timer has fired for it, or will
 	}
-	if i := slices.Index(a.at, at); i >= 0 {
-		heap.Remove(&a.at, i)
-		a.rest()
-	}
+	heap.Remove(&a.at, at.place)
+	a.rest()
 }
 
 // next sets the timer to the earliest moment, but not sooner than after some time.
 func (a *Alarm) next(least time.Duration) {
-	d := max(a.at[0]-time.Since(a.born), least, 1)
+	d := max(a.at[0].at-time.Since(a.born), least, 1)
 	_ = unix.TimerfdSettime(a.timer, 0, &unix.ItimerSpec{Value: unix.NsecToTimespec(int64(d))}, nil) // or Go's timer is late
 }
 
@@ -118,7 +129,7 @@ func (a *Alarm) ring(file *os.File) {
 			a.mu.Unlock()
 			return
 		}
-		for now := time.Since(a.born); len(a.at) > 0 && a.at[0] <= now; {
+		for now := time.Since(a.born); len(a.at) > 0 && a.at[0].at <= now; {
 			heap.Pop(&a.at)
 		}
 		if a.rest(); a.file != nil {

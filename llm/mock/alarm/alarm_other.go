@@ -7,8 +7,11 @@ import "time"
 // Alarm is not known on this system: Go's timers may be late.
 type Alarm struct{}
 
+// Moment is none.
+type Moment struct{}
+
 // Set does nothing.
-func (*Alarm) Set(time.Duration) (at time.Duration) { return 0 }
+func (*Alarm) Set(time.Duration) *Moment { return nil }
 
 // End does nothing.
-func (*Alarm) End(time.Duration) {}
+func (*Alarm) End(*Moment) {}

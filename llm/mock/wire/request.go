@@ -75,7 +75,7 @@ func (r *reader) list(element func()) {
 func (r *reader) whole(low, high int) int {
 	n, err := strconv.Atoi(string(r.Raw()))
 	if err != nil || n < low || n > high {
-		r.Fail(fmt.Sprintf("want a whole number from %d to %d, which ends", low, high))
+		r.Fail(fmt.Sprintf("want a whole number from %d to %d, not the value that ends", low, high))
 	}
 	return n
 }
@@ -84,7 +84,7 @@ func (r *reader) whole(low, high int) int {
 func (r *reader) yes() bool {
 	word := string(r.Raw())
 	if word != "true" && word != "false" {
-		r.Fail("want true or false, which ends")
+		r.Fail("want true or false, not the value that ends")
 	}
 	return word == "true"
 }
@@ -94,9 +94,9 @@ func (r *reader) float() float64 {
 	f, err := strconv.ParseFloat(string(r.Raw()), 64)
 	switch {
 	case errors.Is(err, strconv.ErrRange):
-		r.Fail("want a smaller number, which ends")
+		r.Fail("want a smaller number, not the value that ends")
 	case err != nil:
-		r.Fail("want a number, which ends")
+		r.Fail("want a number, not the value that ends")
 	}
 	return f
 }
@@ -193,8 +193,10 @@ func (q *Question) chat(r *reader) {
 	r.object(func(name string) {
 		switch name {
 		case "messages":
+			q.Messages = nil // of a member that comes twice the last counts
 			r.list(func() { q.chatMessage(r) })
 		case "tools":
+			q.Tools = nil
 			r.list(func() { r.member("function", func() { q.tool(r) }) })
 		case "response_format":
 			r.member("type", func() { q.JSON = r.Text() != "text" })
@@ -205,8 +207,8 @@ func (q *Question) chat(r *reader) {
 		case "parallel_tool_calls":
 			q.Wants.Single = !r.yes()
 		case "n":
-			if string(r.Raw()) != "1" {
-				r.Fail("this server gives one choice: want 1, which ends")
+			if r.float() != 1 {
+				r.Fail("this server gives one choice: want 1, not the value that ends")
 			}
 		default:
 			q.common(r, name)
@@ -270,8 +272,10 @@ func (q *Question) messages(r *reader) {
 		case "system":
 			q.system = content(r, nil)
 		case "messages":
+			q.Messages = nil // of a member that comes twice the last counts
 			r.list(func() { q.turn(r) })
 		case "tools":
+			q.Tools = nil
 			r.list(func() { q.tool(r) })
 		case "metadata":
 			r.member("user_id", func() { q.Agent = r.Text() })
@@ -438,6 +442,7 @@ func (q *Question) embeddings(r *reader) {
 
 // inputs reads a text, a list of texts, the token ids of one text, or a list of these. A text of token ids has them as words.
 func (q *Question) inputs(r *reader) {
+	q.Inputs, q.IDs = nil, 0 // of a member that comes twice the last counts
 	if !r.Is('[') {
 		q.Inputs = []string{r.Text()}
 		return

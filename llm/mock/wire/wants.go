@@ -20,7 +20,7 @@ type Wants struct {
 
 // chatChoice reads the tool_choice of chat completions.
 func (w *Wants) chatChoice(r *reader) {
-	w.given = true
+	*w = Wants{Single: w.Single, given: true}
 	if r.Is('{') {
 		w.Some = true
 		r.member("function", func() { r.member("name", func() { w.Name = r.Text() }) })
@@ -34,7 +34,7 @@ func (w *Wants) chatChoice(r *reader) {
 
 // messagesChoice reads the tool_choice of messages.
 func (w *Wants) messagesChoice(r *reader) {
-	w.given = true
+	*w = Wants{given: true}
 	kind := ""
 	r.object(func(name string) {
 		switch name {
@@ -64,6 +64,16 @@ func (w *Wants) kind(r *reader, kind, some string) {
 	default:
 		r.Fail("want auto, none, " + some + " or the name of a tool")
 	}
+}
+
+// AsksStream reports whether the body of a request asks for a stream, or is no JSON.
+func AsksStream(body []byte) (yes bool) {
+	var r reader
+	err := wirejson.ReadLevels(body, maxLevels, func(in *wirejson.Reader) {
+		r.Reader = in
+		r.member("stream", func() { yes = r.yes() })
+	})
+	return yes || err != nil
 }
 
 // check holds what is wanted of calls to the tools that there are.
@@ -108,6 +118,7 @@ func (q *Question) findSchema(p Protocol, body []byte) error {
 	return wirejson.ReadLevels(body, maxLevels, func(in *wirejson.Reader) {
 		r.Reader = in
 		r.member("tools", func() {
+			q.Schema = nil
 			r.list(func() {
 				if p == Messages {
 					tool("input_schema")

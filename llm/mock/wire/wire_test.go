@@ -59,9 +59,12 @@ func TestDecodeRefuses(t *testing.T) {
 		p           Protocol
 		field, want string
 	}{
-		{Chat, `"temperature":"warm"`, "want a number"},
+		{Chat, `"temperature":"warm"`, `want a number, not the value that ends at byte 48 in "temperature"`},
+		{Chat, `"stream":1`, `want true or false, not the value that ends at byte 38 in "stream"`},
+		{Chat, `"n":2`, `this server gives one choice: want 1, not the value that ends at byte 33 in "n"`},
+		{Chat, `"n":"1"`, "want a number"},
 		{Chat, `"temperature":1e999`, "want a smaller number"},
-		{Chat, `"n":1.5`, "this server gives one choice: want 1"},
+		{Chat, `"n":1.5`, "this server gives one choice"},
 		{Chat, `"max_tokens":"9"`, "want a whole number from 1 to"},
 		{Chat, `"tools":[null]`, "null"},
 		{Chat, `"messages":[null]`, "null"},
@@ -77,6 +80,33 @@ func TestDecodeRefuses(t *testing.T) {
 		body := `{"model":"m","max_tokens":9,` + c.field + `,"messages":[{"role":"user","content":"hi"}],"input":"a"}`
 		if _, err := Decode(c.p, []byte(body)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v; want %q", body, err, c.want)
+		}
+	}
+}
+
+// Of a member that comes twice the last counts, as for encoding/json.
+func TestDoubledMembers(t *testing.T) {
+	for _, c := range []struct {
+		p          Protocol
+		twice, one string
+	}{
+		{Embeddings, `"input":["a","b"],"input":["c"]`, `"input":["c"]`},
+		{Embeddings, `"input":[1,2],"input":[3]`, `"input":[3]`},
+		{Embeddings, `"input":[1],"input":"a"`, `"input":"a"`},
+		{Chat, `"messages":[{"role":"user","content":"a"}],"messages":[{"role":"user","content":"b"}]`, `"messages":[{"role":"user","content":"b"}]`},
+		{Chat, `"messages":[{"role":"user"}],"tools":[{"function":{"name":"a"}}],"tools":[{"function":{"name":"b"}}]`, `"messages":[{"role":"user"}],"tools":[{"function":{"name":"b"}}]`},
+		{Chat, `"messages":[{"role":"user"}],"tools":[{"function":{"name":"a","parameters":{}}}],"tools":[{"function":{"name":"a","parameters":[]}}],"tool_choice":"required"`,
+			`"messages":[{"role":"user"}],"tools":[{"function":{"name":"a","parameters":[]}}],"tool_choice":"required"`},
+		{Chat, `"messages":[{"role":"user"}],"tools":[{"function":{"name":"a"}}],"tool_choice":{"function":{"name":"b"}},"parallel_tool_calls":false,"tool_choice":"none"`,
+			`"messages":[{"role":"user"}],"tools":[{"function":{"name":"a"}}],"parallel_tool_calls":false,"tool_choice":"none"`},
+		{Messages, `"messages":[{"role":"user","content":"a"}],"messages":[{"role":"user","content":"b"}]`, `"messages":[{"role":"user","content":"b"}]`},
+		{Messages, `"messages":[{"role":"user"}],"tools":[{"name":"a"}],"tools":[{"name":"b"}],"tool_choice":{"type":"tool","name":"c"},"tool_choice":{"type":"any"}`,
+			`"messages":[{"role":"user"}],"tools":[{"name":"b"}],"tool_choice":{"type":"any"}`},
+	} {
+		twice, err := Decode(c.p, []byte(`{"model":"m","max_tokens":9,`+c.twice+`}`))
+		one, failed := Decode(c.p, []byte(`{"model":"m","max_tokens":9,`+c.one+`}`))
+		if diff := cmp.Diff(one, twice, cmp.AllowUnexported(Question{}, Wants{}), cmp.AllowUnexported(protocol.Draw{})); err != nil || failed != nil || diff != "" {
+			t.Errorf("%s: %v, %v\n%s", c.twice, err, failed, diff)
 		}
 	}
 }
