@@ -97,7 +97,3 @@ func (opt Options) endpointsAgain(m *rundir.Manifest) (map[string]*budget.Budget
 	}
 	return now, nil
 }
-
-func sameBudgets(a, b map[string]*budget.Budget) bool {
-	return maps.EqualFunc(a, b, func(a, b *budget.Budget) bool { return *a == *b })
-}

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"tavernsim/actors"
+	"tavernsim/engine/budget"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
@@ -249,7 +250,7 @@ func (r *Runner) resume(given Options) (defs []*project.Scene, opt Options, err 
 	if opt.Orders, opt.had, err = orders.Joined(dir, m.Run, m.Scenes, opt.Orders); err != nil {
 		return nil, opt, err
 	}
-	opt.raised = opt.Budget != nil || !sameBudgets(atEndpoints, m.AtEndpoints)
+	opt.raised = opt.Budget != nil || !maps.EqualFunc(atEndpoints, m.AtEndpoints, func(a, b *budget.Budget) bool { return *a == *b })
 	// If a kill comes between, or a scene cannot begin, the same command line gives both again.
 	if err = r.checkOrders(&opt); err == nil && opt.raised {
 		err = m.SetBudgets(dir, opt.Budget, atEndpoints)
