@@ -93,10 +93,10 @@ func askedOf(d *modelfile.Definition, name string) *asked {
 	return a
 }
 
-// Questions are the hashes that the models at endpoints among the files give the question
-// of a request, by the names of the models. A file that cannot be read has none.
-func Questions(files []File, q *protocol.ModelRequest) map[string]string {
-	hashes := map[string]string{}
+// Askers are the names of the models that give the question of a request this hash, sorted: files with the same parameters
+// give the same one. If some of them are at the endpoint, Askers are those. A file that cannot be read is none.
+func Askers(files []File, q *protocol.ModelRequest, hash, endpoint string) []string {
+	var names, there []string
 	for _, f := range files {
 		made, _ := modelfile.Read(f.Path, f.Data, passing())
 		def, ok := modelfile.Asks(made)
@@ -104,10 +104,19 @@ func Questions(files []File, q *protocol.ModelRequest) map[string]string {
 			continue
 		}
 		a := askedOf(def, "")
-		asks := a.filled(q)
-		hashes[NameOf(f.Path)] = a.question(asks)
+		if a.question(a.filled(q)) != hash {
+			continue
+		}
+		names = append(names, NameOf(f.Path))
+		if cmp.Or(def.Endpoint, def.Kind) == endpoint {
+			there = append(there, NameOf(f.Path))
+		}
 	}
-	return hashes
+	if there != nil {
+		names = there
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Name implements llm.Provider: the endpoint's.

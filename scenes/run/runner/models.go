@@ -119,15 +119,14 @@ func Models(p *project.Project, to map[string]*endpoint.Endpoint) (*models.Set, 
 	return models.New(models.Options{Files: files, Others: others, Endpoints: to})
 }
 
-// Questions are the hashes of a request's question for each model of a project at an
-// endpoint, by its name.
-func Questions(p *project.Project, q *protocol.ModelRequest) (map[string]string, error) {
+// Askers are the names of the models of a project that may have asked a question with this hash at the endpoint.
+func Askers(p *project.Project, q *protocol.ModelRequest, hash, endpoint string) ([]string, error) {
 	paths, _ := p.ModelFiles()
 	files, err := modelFiles(p, paths)
 	if err != nil {
 		return nil, err
 	}
-	return models.Questions(files, q), nil
+	return models.Askers(files, q, hash, endpoint), nil
 }
 
 func modelFiles(p *project.Project, paths []string) (files []models.File, err error) {

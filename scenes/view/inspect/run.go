@@ -107,9 +107,9 @@ type Scene struct {
 	// Progress hears now and then how many of how many facts were read; may be
 	// nil.
 	Progress func(done, total uint64)
-	// Questions gives the hashes of a request's question, by model; nil = the view
-	// deliberation compares none.
-	Questions func(*protocol.ModelRequest) (map[string]string, error)
+	// Askers gives the names of the models that may have asked a question with this hash at the endpoint, sorted;
+	// nil = the view deliberation compares none.
+	Askers func(q *protocol.ModelRequest, hash, endpoint string) ([]string, error)
 
 	run     *Run
 	def     *project.Scene
