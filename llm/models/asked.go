@@ -93,30 +93,21 @@ func askedOf(d *modelfile.Definition, name string) *asked {
 	return a
 }
 
-// Askers are the names of the models that give the question of a request this hash, sorted: files with the same parameters
-// give the same one. If some of them are at the endpoint, Askers are those. A file that cannot be read is none.
-func Askers(files []File, q *protocol.ModelRequest, hash, endpoint string) []string {
-	var names, there []string
+// Askers are the endpoints of the models that give the question of a request this hash, by their names: files with the same
+// parameters give the same one. A file that cannot be read is none.
+func Askers(files []File, q *protocol.ModelRequest, hash string) map[string]string {
+	by := map[string]string{}
 	for _, f := range files {
 		made, _ := modelfile.Read(f.Path, f.Data, passing())
 		def, ok := modelfile.Asks(made)
 		if !ok {
 			continue
 		}
-		a := askedOf(def, "")
-		if a.question(a.filled(q)) != hash {
-			continue
-		}
-		names = append(names, NameOf(f.Path))
-		if cmp.Or(def.Endpoint, def.Kind) == endpoint {
-			there = append(there, NameOf(f.Path))
+		if a := askedOf(def, ""); a.question(a.filled(q)) == hash {
+			by[NameOf(f.Path)] = cmp.Or(def.Endpoint, def.Kind)
 		}
 	}
-	if there != nil {
-		names = there
-	}
-	slices.Sort(names)
-	return names
+	return by
 }
 
 // Name implements llm.Provider: the endpoint's.

@@ -204,8 +204,8 @@ func traced(t *testing.T, dir, agent string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scene.Askers = func(q *protocol.ModelRequest, hash, endpoint string) ([]string, error) {
-		return runner.Askers(r.Project, q, hash, endpoint)
+	scene.Askers = func(q *protocol.ModelRequest, hash string) (map[string]string, error) {
+		return runner.Askers(r.Project, q, hash)
 	}
 	out := 0
 	for turn := 5; turn < 140; turn += 9 {

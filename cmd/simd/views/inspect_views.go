@@ -187,8 +187,8 @@ func (x *inspecting) facts([]string) error {
 }
 
 func (x *inspecting) deliberation(args []string) error {
-	x.scene.Askers = func(q *protocol.ModelRequest, hash, endpoint string) ([]string, error) {
-		return runner.Askers(x.run.Project, q, hash, endpoint)
+	x.scene.Askers = func(q *protocol.ModelRequest, hash string) (map[string]string, error) {
+		return runner.Askers(x.run.Project, q, hash)
 	}
 	d, err := x.scene.Deliberation(args[0])
 	if err == nil && x.o.against != "" {

@@ -97,16 +97,20 @@ func (s *Scene) answered(d *Deliberation, t *turnFacts, q *effect.Ask) {
 	if origin := t.models[i].Origin; origin != nil {
 		asked.Recorded = origin.Question
 		if s.Askers != nil {
-			names, _ := s.Askers(&q.Model, origin.Question, origin.Endpoint) // without them nothing is compared
-			asked.Model, asked.Or = s.askedOf(names, q.Model.Model, origin)
+			askers, _ := s.Askers(&q.Model, origin.Question) // without them nothing is compared
+			asked.Model, asked.Or = s.askedOf(askers, q.Model.Model, origin)
 		}
 	}
 	d.Models[i].Question = asked
 }
 
-// askedOf is the model that was asked, of those that may have been, and the others if nothing says which. named is the model
-// of the request.
-func (s *Scene) askedOf(names []string, named string, origin *effect.Origin) (model string, or []string) {
+// askedOf is the model that was asked, of those whose question has the recorded hash, and the others if nothing says which: files
+// with the same parameters have the same one. Those at the endpoint of the answer come before all others. named is the model of the request.
+func (s *Scene) askedOf(endpoints map[string]string, named string, origin *effect.Origin) (model string, or []string) {
+	names := protocol.SortedKeys(endpoints)
+	if there := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return endpoints[name] != origin.Endpoint }); len(there) > 0 {
+		names = there
+	}
 	if chosen := llm.ServedOf(origin.Served); chosen != nil {
 		named = chosen.Model
 	}

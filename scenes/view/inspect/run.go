@@ -107,9 +107,9 @@ type Scene struct {
 	// Progress hears now and then how many of how many facts were read; may be
 	// nil.
 	Progress func(done, total uint64)
-	// Askers gives the names of the models that may have asked a question with this hash at the endpoint, sorted;
+	// Askers gives the endpoints of the models that give a request's question this hash, by the names of the models;
 	// nil = the view deliberation compares none.
-	Askers func(q *protocol.ModelRequest, hash, endpoint string) ([]string, error)
+	Askers func(q *protocol.ModelRequest, hash string) (map[string]string, error)
 
 	run     *Run
 	def     *project.Scene

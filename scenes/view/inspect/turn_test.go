@@ -32,7 +32,7 @@ func TestTheAskedModelOfSeveral(t *testing.T) {
 	for _, c := range []struct {
 		request, run, scene string
 		served              protocol.Raw
-		names               []string
+		endpoints           map[string]string
 		want                string
 		or                  []string
 	}{
@@ -41,20 +41,22 @@ func TestTheAskedModelOfSeveral(t *testing.T) {
 		{request: "route", served: served, want: "b"},
 		{run: "b", scene: "models/a.yaml", want: "b"},
 		{scene: "models/b.yaml", want: "b"},
-		{request: "a", names: []string{"c"}, want: "c"},
+		{request: "a", endpoints: map[string]string{"c": "far"}, want: "c"},
+		{request: "a", endpoints: map[string]string{"a": "near", "b": "far"}, want: "b"}, // a budget moved the request
+		{request: "a", endpoints: map[string]string{"a": "near", "b": "near"}, want: "a"},
 		{request: "d", want: "a", or: []string{"b", "c"}},
-		{request: "a", names: []string{}, want: ""},
+		{request: "a", endpoints: map[string]string{}, want: ""},
 	} {
-		if c.names == nil {
-			c.names = []string{"a", "b", "c"}
+		if c.endpoints == nil {
+			c.endpoints = map[string]string{"a": "far", "b": "far", "c": "far"}
 		}
 		s := &Scene{run: &Run{Opened: &rundir.Opened{Manifest: &rundir.Manifest{Model: c.run}}}, def: &project.Scene{Definition: &agenda.Scene{}}}
 		s.def.Definition.Simulation.Model = c.scene
-		s.Askers = func(_ *protocol.ModelRequest, hash, endpoint string) ([]string, error) {
-			if hash != "same" || endpoint != "far" {
-				t.Errorf("%s at %s", hash, endpoint)
+		s.Askers = func(_ *protocol.ModelRequest, hash string) (map[string]string, error) {
+			if hash != "same" {
+				t.Error(hash)
 			}
-			return c.names, nil
+			return c.endpoints, nil
 		}
 		d := &Deliberation{Models: make([]Asked, 1)}
 		turn := &turnFacts{models: []*agentfact.ModelAnswered{{Request: 1, Origin: &effect.Origin{Endpoint: "far", Question: "same", Served: c.served}}}}
