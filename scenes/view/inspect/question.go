@@ -97,8 +97,9 @@ func (s *Scene) answered(d *Deliberation, t *turnFacts, q *effect.Ask) {
 	if origin := t.models[i].Origin; origin != nil {
 		asked.Recorded = origin.Question
 		if s.Askers != nil {
-			askers, _ := s.Askers(&q.Model, origin.Question) // without them nothing is compared
-			asked.Model, asked.Or = s.askedOf(askers, q.Model.Model, origin)
+			if askers, _ := s.Askers(&q.Model, origin.Question); len(askers) > 0 { // after an error nothing is compared
+				asked.Model, asked.Or = s.askedOf(askers, q.Model.Model, origin)
+			}
 		}
 	}
 	d.Models[i].Question = asked
@@ -117,11 +118,8 @@ func (s *Scene) askedOf(endpoints map[string]string, named string, origin *effec
 	if file := s.def.Definition.Simulation.Model; named == "" {
 		named = cmp.Or(s.run.Manifest.Model, strings.TrimSuffix(path.Base(file), path.Ext(file)))
 	}
-	switch {
-	case slices.Contains(names, named):
+	if slices.Contains(names, named) {
 		return named, nil
-	case len(names) == 0:
-		return "", nil
 	}
 	return names[0], names[1:]
 }
