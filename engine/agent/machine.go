@@ -48,7 +48,6 @@ type Space struct {
 
 	paths   world.Paths    // of calls
 	outputs map[string]any // of the workflow that ended last
-	inputs  []any          // of the core workflow that started last
 	nothing any            // an empty list
 }
 
@@ -73,6 +72,7 @@ func (m *Machine) Release() *Space {
 	}
 	m.space = nil
 	s.turn.clear()
+	clear(s.outputs) // the space may lie idle for long
 	return s
 }
 

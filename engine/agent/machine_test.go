@@ -365,7 +365,11 @@ func TestRelease(t *testing.T) {
 	decide(t, other, 1)
 	same(t, bytesOf(t, m), state, "the state of the one whose memory another has")
 	again := machine(t, echo())
-	again.Lend(other.Release())
+	used = other.Release()
+	if list := used.turn.inputs[:cap(used.turn.inputs)]; slices.ContainsFunc(list, func(v any) bool { return v != nil }) || len(list) == 0 || len(used.outputs) > 0 {
+		t.Errorf("the space that was given back keeps %v, %v", list, used.outputs)
+	}
+	again.Lend(used)
 	again.State.Private = map[string]any{"decision": map[string]any{"calls": []any{map[string]any{"tool": "A", "params": map[string]any{"x": "y"}}}}}
 	d = decide(t, again, 1)
 	b := encoded(t, d)

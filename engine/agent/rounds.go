@@ -30,12 +30,11 @@ type queued struct {
 func (t *Turn) roundInputs(plan *workflow.Plan) []any {
 	names := t.m.Def.inputs(plan)
 	if t.talk == nil {
+		t.inputs = t.fill(slices.Grow(t.inputs[:0], len(names))[:len(names)], protocol.PurposeDeliberate, plan, t.wake.Inputs)
 		if t.m.Def.Limits.MaxToolRounds > 1 && slices.Contains(names, inputConversation) {
-			t.talk, t.inputs = &talk.Talk{}, t.coreInputs(protocol.PurposeDeliberate, plan, t.wake.Inputs)
-			return t.inputs
+			t.talk = &talk.Talk{}
 		}
-		t.space.inputs = slices.Grow(t.space.inputs[:0], len(names))[:len(names)]
-		return t.fill(t.space.inputs, protocol.PurposeDeliberate, plan, t.wake.Inputs)
+		return t.inputs
 	}
 	inputs := slices.Clone(t.inputs)
 	for i, name := range names {

@@ -80,7 +80,6 @@ type Turn struct {
 	// Workflows.
 	round      int
 	talk       *talk.Talk       // nil = the core workflow takes no conversation
-	inputs     []any            // of the core workflow in its first round, with talk
 	purpose    protocol.Purpose // of the workflow whose inputs are made
 	started    uint64           // runs so far
 	hooks      questions
@@ -112,6 +111,7 @@ type lists struct {
 	waits   []waiting         // for answers of the outside
 	wishes  []effect.Ask      // what asked and facts point to
 	models  []agentfact.ModelAnswered
+	inputs  []any // of the core workflow, with talk in its first round
 }
 
 // activeRun is a workflow in flight, and what the turn does when it ends. The next
@@ -152,7 +152,7 @@ func (t *Turn) clear() {
 	t.calls.Clear()
 	l := t.lists
 	*t = Turn{out: t.out, calls: t.calls, own: t.own, world: t.world}
-	t.lists = lists{emptied(l.runs), emptied(l.queue), emptied(l.results), emptied(l.asked), emptied(l.waits), emptied(l.wishes), emptied(l.models)}
+	t.lists = lists{emptied(l.runs), emptied(l.queue), emptied(l.results), emptied(l.asked), emptied(l.waits), emptied(l.wishes), emptied(l.models), emptied(l.inputs)}
 }
 
 func emptied[T any](list []T) []T {

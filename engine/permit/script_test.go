@@ -78,11 +78,12 @@ func TestScripts(t *testing.T) {
 			t.Errorf("%q: %+v, want %s", script, v, want)
 		}
 	}
-	folders := judge(command("any", Allow, "*"), command("secret", Deny, "rm -r secret", "cat secret/x", "ls /"))
+	folders := judge(command("any", Allow, "*"), command("secret", Deny, "rm -r secret", "cat secret/x", "ls /", "git checkout -- drafts"))
 	for script, want := range map[string]Do{
 		"rm -r secret": Deny, "rm -r secret/": Deny, "rm -r secret//": Deny, "rm -r ./secret": Deny, "rm -r ./secret/": Deny, "rm -r secret/.": Deny, "rm -r -- secret": Deny, "rm -r -- ./secret/": Deny, "rm -r 'secret'": Deny, `rm -r "secret/"`: Deny,
 		`rm -r sec\ret/`: Deny, "/bin/rm -r secret/": Deny, "/bin/rm -r -- secret": Deny, "rm  -r   secret/": Deny, "cat -- secret/x": Deny, "cat a/../secret/x": Deny, "ls /": Deny, "ls -- /": Deny, "ls //": Deny,
 		"rm -r secrets": Allow, "rm -r secret/x": Allow, "rm -r public secret": Allow, "rm -r secret public": Allow, "rm -fr secret": Allow, "rm --recursive secret": Allow, "-- rm -r secret": Allow, "rm -r -- -- secret": Allow, "ls": Allow,
+		"git checkout -- drafts": Deny, "git checkout -- drafts/": Deny, "git checkout -- ./drafts//": Deny, "/usr/bin/git checkout -- drafts/": Deny, "git checkout drafts": Allow, "git checkout drafts/": Allow,
 	} {
 		if v := folders.Judge(&Call{Tool: "command", Params: map[string]any{"content": script}}); v.Do != want {
 			t.Errorf("%q: %+v, want %s", script, v, want)

@@ -65,24 +65,26 @@ func readWords(value string, words []string) text {
 	if s := strings.Join(resolved, " "); s != value {
 		x.readings = append(x.readings, reading{s})
 	}
-	x.others = append(x.others, bare(resolved))
+	x.others = append(x.others, bare(resolved)...)
 	if i := strings.LastIndexByte(resolved[0], '/'); i >= 0 {
 		resolved[0] = resolved[0][i+1:]
-		x.others = append(x.others, strings.Join(resolved, " "), bare(resolved))
+		x.others = append(append(x.others, strings.Join(resolved, " ")), bare(resolved)...)
 	}
 	return x
 }
 
-// bare is a command without the slash at the end of a folder, and without the first --, which ends its options.
-func bare(words []string) string {
-	list := slices.Clone(words)
+// bare is a command without the slashes at the ends of folders. If it has --, which ends its options, bare is also the same command
+// without that: rules are written with it and without it.
+func bare(words []string) []string {
+	list := make([]string, len(words))
+	for i := range words {
+		list[i] = folder(words[i])
+	}
+	spellings := []string{strings.Join(list, " ")}
 	if i := slices.Index(list, "--"); i > 0 {
-		list = slices.Delete(list, i, i+1)
+		spellings = append(spellings, strings.Join(slices.Delete(list, i, i+1), " "))
 	}
-	for i := range list {
-		list[i] = folder(list[i])
-	}
-	return strings.Join(list, " ")
+	return spellings
 }
 
 // folder is a path without the slashes at its end.

@@ -3,6 +3,7 @@ package progress
 import (
 	"math"
 	"slices"
+	"sort"
 	"strings"
 
 	"tavernsim/internal/terminal"
@@ -32,7 +33,7 @@ const (
 const leastWhy = 40
 
 // fit is the line in at most so many cells; 0 or less = there is no bound. Parts go, of the same rank the last one first,
-// until the rest fits with a shorter why; then the why is cut, and at last the end of the line.
+// until the rest fits with shorter whys; then the whys are cut, each at the same length, and at last the end of the line.
 func fit(parts []part, cells int) string {
 	if cells <= 0 {
 		return joined(parts, math.MaxInt)
@@ -47,8 +48,8 @@ func fit(parts []part, cells int) string {
 		}
 		parts = slices.Delete(parts, least, least+1)
 	}
-	bare := terminal.Width(joined(parts, 0))
-	return terminal.Cut(joined(parts, cells-bare), cells)
+	most := sort.Search(cells, func(n int) bool { return terminal.Width(joined(parts, n+1)) > cells })
+	return terminal.Cut(joined(parts, most), cells)
 }
 
 // joined writes the parts, with so many cells of each why.

@@ -37,6 +37,20 @@ func TestFit(t *testing.T) {
 			t.Errorf("%d cells:\n%s (%d), want\n%s", c.cells, got, terminal.Width(got), c.want)
 		}
 	}
+	second := stall("other", failed, 3, 0)
+	for i := range second {
+		second[i].rank = rankHands // as stalls does
+	}
+	two := append(append([]part{{rank: rankNames, text: "doorstep"}}, stall("cloud", asks, 12, 30*time.Second)...), append(second, part{rank: rankPaused, text: "  | paused"})...)
+	for cells, want := range map[int]string{
+		0:   "doorstep  | cloud " + asks + "; retry in 30s, 12 wait  | other " + failed + "; retrying, 3 wait  | paused",
+		170: "doorstep  | cloud asks to wait (429 Too Many Requests: the quo…; retry in 30s, 12 wait  | other has failed 5 times in a row (500 Internal Se…; retrying, 3 wait  | paused",
+		130: "cloud " + asks + "; retry in 30s, 12 wait  | paused",
+	} {
+		if got := fit(two, cells); got != want {
+			t.Errorf("%d cells:\n%s (%d), want\n%s", cells, got, terminal.Width(got), want)
+		}
+	}
 	for cells := 1; cells < 200; cells++ {
 		for _, names := range []string{"doorstep", strings.Repeat("港", 90)} {
 			parts := line(failed, time.Hour)

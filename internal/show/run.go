@@ -63,7 +63,7 @@ func writeScene(b *strings.Builder, s *rundir.SceneSummary, wall float64, compac
 		row("budget "+l.Ledger, "%s", budgetText(&l))
 	}
 	if lost := s.Model.Lost; lost != (rundir.Spent{}) {
-		row("unanswered", "up to %s for requests that failed or were cut off\n      budgets count them; the provider may have charged less", budget.Amount(lost))
+		row("unanswered", "up to %s for requests that failed or were cut off, and all requests of turns that were abandoned\n      budgets count them; the provider may have charged less", budget.Amount(lost))
 	}
 	if c := s.Critical; c != nil && c.Critical >= 1 {
 		row("critical path", "%s", criticalLine(c))

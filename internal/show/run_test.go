@@ -83,7 +83,7 @@ func TestFinishOfAnAnswer(t *testing.T) {
 func TestUnansweredRequestsAreShown(t *testing.T) {
 	s := &rundir.Summary{SceneSummary: &rundir.SceneSummary{Model: rundir.ModelCounts{Lost: rundir.Spent{Tokens: 3000, Nano: 20_000_000}}}}
 	var b strings.Builder
-	want := "    unanswered............: up to 3000 tokens, $0.02 for requests that failed or were cut off\n      budgets count them; the provider may have charged less\n"
+	want := "    unanswered............: up to 3000 tokens, $0.02 for requests that failed or were cut off, and all requests of turns that were abandoned\n      budgets count them; the provider may have charged less\n"
 	if err := Run(&b, s, true); err != nil || !strings.Contains(b.String(), want) {
 		t.Errorf("%v\n%s", err, b.String())
 	}

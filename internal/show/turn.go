@@ -200,7 +200,7 @@ func hashNote(q *inspect.Question, failed bool) string {
 	case q.Recorded == "":
 		return "a model inside the program answered: there is no hash to check"
 	case q.Model != "":
-		return "the hash of the question to " + q.Model + " is the recorded one"
+		return "the hash of the question to " + strings.Join(append([]string{q.Model}, q.Or...), " or ") + " is the recorded one"
 	}
 	return "NO MODEL OF THE PROJECT HAS A QUESTION WITH THE RECORDED HASH " + q.Recorded
 }

@@ -93,21 +93,21 @@ func askedOf(d *modelfile.Definition, name string) *asked {
 	return a
 }
 
-// Questions are the hashes that the models at endpoints among the files give the question
-// of a request, by the names of the models. A file that cannot be read has none.
-func Questions(files []File, q *protocol.ModelRequest) map[string]string {
-	hashes := map[string]string{}
+// Askers are the endpoints of the models that give the question of a request this hash, by their names: files with the same
+// parameters give the same one. A file that cannot be read is none.
+func Askers(files []File, q *protocol.ModelRequest, hash string) map[string]string {
+	by := map[string]string{}
 	for _, f := range files {
 		made, _ := modelfile.Read(f.Path, f.Data, passing())
 		def, ok := modelfile.Asks(made)
 		if !ok {
 			continue
 		}
-		a := askedOf(def, "")
-		asks := a.filled(q)
-		hashes[NameOf(f.Path)] = a.question(asks)
+		if a := askedOf(def, ""); a.question(a.filled(q)) == hash {
+			by[NameOf(f.Path)] = cmp.Or(def.Endpoint, def.Kind)
+		}
 	}
-	return hashes
+	return by
 }
 
 // Name implements llm.Provider: the endpoint's.

@@ -204,7 +204,9 @@ func traced(t *testing.T, dir, agent string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scene.Questions = func(q *protocol.ModelRequest) (map[string]string, error) { return runner.Questions(r.Project, q) }
+	scene.Askers = func(q *protocol.ModelRequest, hash string) (map[string]string, error) {
+		return runner.Askers(r.Project, q, hash)
+	}
 	out := 0
 	for turn := 5; turn < 140; turn += 9 {
 		d, err := scene.Deliberation(fmt.Sprintf("%s/%d", agent, turn))

@@ -53,6 +53,9 @@ func Models(journal Scanner, from uint64) (list []ModelUse, lost budget.Amount, 
 	}, func(f *agenda.TurnAbandoned) {
 		var most budget.Amount // of the ledgers, of which each counts the same
 		for i := range f.Took {
+			if f.Took[i].Ledger == budget.OfTools { // that took no answer of a model
+				continue
+			}
 			took := f.Took[i].Took()
 			most.Tokens, most.Nano = max(most.Tokens, took.Tokens), max(most.Nano, took.Nano)
 		}

@@ -436,7 +436,7 @@ func TestModelsWithoutCutRequests(t *testing.T) {
 		f := &agentfact.ModelAnswered{Model: "m", Error: "away", Origin: &effect.Origin{Endpoint: "far", Budget: &m}}
 		list = append(list, protocol.Record{Actor: "a", Kind: f.FactKind(), Data: f.AppendMsg(nil)})
 	}
-	gone := &agenda.TurnAbandoned{Took: []budget.Loss{{Ledger: "run", Tokens: 30, Nano: 4}, {Ledger: "scene", Tokens: 30, Nano: 4}}}
+	gone := &agenda.TurnAbandoned{Took: []budget.Loss{{Ledger: "run", Tokens: 30, Nano: 4}, {Ledger: "scene", Tokens: 30, Nano: 4}, {Ledger: budget.OfTools, Calls: 2, Nano: 500}}}
 	data, err := machines.NewCodec().Marshal(gone)
 	if err != nil {
 		t.Fatal(err)

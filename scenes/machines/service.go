@@ -64,8 +64,11 @@ func Services() []ServiceKind {
 	return []ServiceKind{worldKind(), knowledgeKind(), tasksKind(), spaceKind(), eventsKind()}
 }
 
+// ofService begins the names of the actors of services.
+const ofService = "$"
+
 // Actor is the actor of the service's facts.
-func (k *ServiceKind) Actor() string { return "$" + k.Name }
+func (k *ServiceKind) Actor() string { return ofService + k.Name }
 
 // missing is what a row of the table lacks; "" = nothing.
 func (k *ServiceKind) missing() string {

@@ -17,7 +17,7 @@ type Tasks struct {
 }
 
 // ActorTasks is the actor of its facts.
-const ActorTasks = "$" + tooltask.Service
+const ActorTasks = ofService + tooltask.Service
 
 func tasksKind() ServiceKind {
 	return ServiceKind{Name: tooltask.Service, New: newTasks, Facts: tooltask.Facts}

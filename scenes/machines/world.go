@@ -22,7 +22,7 @@ type World struct {
 }
 
 // ActorWorld is the actor of the world's facts.
-const ActorWorld = "$" + worldstate.Service
+const ActorWorld = ofService + worldstate.Service
 
 func worldKind() ServiceKind {
 	return ServiceKind{Name: worldstate.Service, New: newWorld, Facts: worldstate.Facts, Read: readWorldRequest, Early: true}

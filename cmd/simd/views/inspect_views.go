@@ -187,7 +187,9 @@ func (x *inspecting) facts([]string) error {
 }
 
 func (x *inspecting) deliberation(args []string) error {
-	x.scene.Questions = func(q *protocol.ModelRequest) (map[string]string, error) { return runner.Questions(x.run.Project, q) }
+	x.scene.Askers = func(q *protocol.ModelRequest, hash string) (map[string]string, error) {
+		return runner.Askers(x.run.Project, q, hash)
+	}
 	d, err := x.scene.Deliberation(args[0])
 	if err == nil && x.o.against != "" {
 		err = compare.Questions(x.scene.ID, d, x.o.against)

@@ -83,17 +83,17 @@ func (opt Options) prices() map[string]*price.Price {
 	return prices
 }
 
-// changesEndpoints reports whether the endpoints of a run that goes on have other budgets now. One of
-// the whole run cannot begin in the middle, because nobody counted. Who has no endpoints changes nothing.
-func (opt Options) changesEndpoints(m *rundir.Manifest) (changed bool, err error) {
+// endpointsAgain are the budgets that the endpoints of a run have when it goes on. One of the whole run cannot begin in the
+// middle, because nobody counted. Who has no endpoints changes nothing.
+func (opt Options) endpointsAgain(m *rundir.Manifest) (map[string]*budget.Budget, error) {
 	if len(opt.Endpoints) == 0 {
-		return false, nil
+		return m.AtEndpoints, nil
 	}
 	now := opt.atEndpoints()
 	for _, name := range protocol.SortedKeys(now) {
 		if m.AtEndpoints[name] == nil && now[name].Window != budget.WindowDay {
-			return false, protocol.Errorf(protocol.KindConflict, "run %s: endpoint %s has a budget now, and had none when the run began, so nobody counted; resume it with a file of endpoints without it, or with window: day", m.Run, name)
+			return nil, protocol.Errorf(protocol.KindConflict, "run %s: endpoint %s has a budget now, and had none when the run began, so nobody counted; resume it with a file of endpoints without it, or with window: day", m.Run, name)
 		}
 	}
-	return !maps.EqualFunc(now, m.AtEndpoints, func(a, b *budget.Budget) bool { return *a == *b }), nil
+	return now, nil
 }

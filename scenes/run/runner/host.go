@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"tavernsim/actors"
+	"tavernsim/engine/budget"
 	"tavernsim/internal/metrics"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
@@ -219,7 +220,10 @@ func (r *Runner) resume(given Options) (defs []*project.Scene, opt Options, err 
 	if opt.place, err = opt.placeOf(dir, m); err != nil {
 		return nil, opt, protocol.Errorf(protocol.KindNotFound, "project: %w", err)
 	}
-	if reason == "" && len(m.Endpoints) > 0 && len(opt.Endpoints) == 0 && opt.OnMiss != MissFail {
+	if reason != "" { // nobody is asked any more
+		opt.OnMiss, opt.Endpoints = MissFail, nil
+	}
+	if len(m.Endpoints) > 0 && len(opt.Endpoints) == 0 && opt.OnMiss != MissFail {
 		return nil, opt, protocol.Errorf(protocol.KindNotFound, "run %s: its models may ask %s, and there is no file of endpoints; name one with --providers", dir, strings.Join(m.Endpoints, ", "))
 	}
 	if opt.answers, err = m.RecordedAnswers(dir); err != nil {
@@ -239,17 +243,17 @@ func (r *Runner) resume(given Options) (defs []*project.Scene, opt Options, err 
 	if opt, err = opt.withModels(p, defs); err != nil {
 		return nil, opt, err
 	}
-	changed, err := opt.changesEndpoints(m)
+	atEndpoints, err := opt.endpointsAgain(m)
 	if err != nil {
 		return nil, opt, err
 	}
 	if opt.Orders, opt.had, err = orders.Joined(dir, m.Run, m.Scenes, opt.Orders); err != nil {
 		return nil, opt, err
 	}
-	opt.raised = changed || opt.Budget != nil
+	opt.raised = opt.Budget != nil || !maps.EqualFunc(atEndpoints, m.AtEndpoints, func(a, b *budget.Budget) bool { return *a == *b })
 	// If a kill comes between, or a scene cannot begin, the same command line gives both again.
 	if err = r.checkOrders(&opt); err == nil && opt.raised {
-		err = m.SetBudgets(dir, opt.Budget, opt.atEndpoints())
+		err = m.SetBudgets(dir, opt.Budget, atEndpoints)
 	}
 	if err == nil && len(opt.Orders) > opt.had {
 		err = orders.Keep(dir, opt.Orders)

@@ -119,15 +119,14 @@ func Models(p *project.Project, to map[string]*endpoint.Endpoint) (*models.Set, 
 	return models.New(models.Options{Files: files, Others: others, Endpoints: to})
 }
 
-// Questions are the hashes of a request's question for each model of a project at an
-// endpoint, by its name.
-func Questions(p *project.Project, q *protocol.ModelRequest) (map[string]string, error) {
+// Askers are the endpoints of a project's models that give the question of a request this hash, by the names of the models.
+func Askers(p *project.Project, q *protocol.ModelRequest, hash string) (map[string]string, error) {
 	paths, _ := p.ModelFiles()
 	files, err := modelFiles(p, paths)
 	if err != nil {
 		return nil, err
 	}
-	return models.Questions(files, q), nil
+	return models.Askers(files, q, hash), nil
 }
 
 func modelFiles(p *project.Project, paths []string) (files []models.File, err error) {

@@ -243,20 +243,36 @@ func TestAnswersOfARun(t *testing.T) {
 // endpoints, and that changes nothing of their budgets.
 func TestAnEndedRunNeedsNoEndpoint(t *testing.T) {
 	_, to := serve(t, mock.Options{}, endpoint.Definition{Budget: &budget.Budget{Tokens: 4000}})
-	seed, dir := uint64(7), filepath.Join(t.TempDir(), "run")
-	first := run(t, loadRacers(t), Options{Dir: dir, Seed: &seed, Agents: 3, Ticks: 2, Endpoints: to})
-	if err := os.Remove(filepath.Join(dir, "summary.json")); err != nil {
+	seed, place := uint64(7), t.TempDir()
+	opt := Options{Dir: filepath.Join(place, "asked"), Seed: &seed, Agents: 3, Ticks: 2, Endpoints: to, Budget: &budget.Budget{Tokens: 100_000}}
+	dirs, digests := []string{opt.Dir, filepath.Join(place, "answered"), filepath.Join(place, "forked")}, map[string]string{}
+	digests[dirs[0]] = run(t, loadRacers(t), opt).Digest
+	opt.Dir, opt.Answers = dirs[1], dirs[0]
+	digests[dirs[1]] = run(t, loadRacers(t), opt).Digest
+	if _, err := rundir.Fork(t.Context(), dirs[0], dirs[2], rundir.ForkOptions{At: "wave:2"}); err != nil {
 		t.Fatal(err)
 	}
-	r, err := Resume(dir, Options{})
+	r, err := Resume(dirs[2], Options{Endpoints: to})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s := wait(t, r); s.Digest != first.Digest || s.Resumable {
-		t.Errorf("%+v, want %s", s, first.Digest)
-	}
-	if m, err := rundir.ReadManifest(dir); err != nil || m.AtEndpoints["cloud"] == nil {
-		t.Errorf("%+v, %v", m, err)
+	digests[dirs[2]] = wait(t, r).Digest
+	for _, dir := range dirs {
+		for _, opt := range []Options{{}, {Budget: &budget.Budget{Tokens: 200_000}}, {Endpoints: map[string]*endpoint.Endpoint{}}} {
+			if err := os.Remove(filepath.Join(dir, "summary.json")); err != nil {
+				t.Fatal(err)
+			}
+			r, err := Resume(dir, opt)
+			if err != nil {
+				t.Fatalf("%s: %v", filepath.Base(dir), err)
+			}
+			if s := wait(t, r); s.Digest != digests[dir] || s.Resumable {
+				t.Errorf("%s: %+v, want %s", filepath.Base(dir), s, digests[dir])
+			}
+			if m, err := rundir.ReadManifest(dir); err != nil || m.AtEndpoints["cloud"] == nil {
+				t.Errorf("%s: %+v, %v", filepath.Base(dir), m, err)
+			}
+		}
 	}
 }
 

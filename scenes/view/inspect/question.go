@@ -29,10 +29,11 @@ type Question struct {
 	Temperature *float64  `json:"temperature"`
 	Stop        []string  `json:"stop"`
 	JSON        bool      `json:"json"`
-	Tokens      int       `json:"tokens"`   // by the table of prompts
-	Prompt      any       `json:"prompt"`   // trace of the node that assembled it; null = none did
-	Recorded    string    `json:"recorded"` // hash of the question in the fact of the answer; "" = a model inside the program answered
-	Model       string    `json:"asked"`    // name of the model whose question has this hash; "" = none has; "a or b" = several have, and nothing says which was asked
+	Tokens      int       `json:"tokens"`             // by the table of prompts
+	Prompt      any       `json:"prompt"`             // trace of the node that assembled it; null = none did
+	Recorded    string    `json:"recorded"`           // hash of the question in the fact of the answer; "" = a model inside the program answered
+	Model       string    `json:"asked"`              // name of the model whose question has this hash; "" = none has
+	Or          []string  `json:"asked_or,omitempty"` // other such models, if nothing says which was asked
 }
 
 // Message is a message of a question.
@@ -95,28 +96,32 @@ func (s *Scene) answered(d *Deliberation, t *turnFacts, q *effect.Ask) {
 	asked := questionOf(&q.Model)
 	if origin := t.models[i].Origin; origin != nil {
 		asked.Recorded = origin.Question
-		if s.Questions != nil {
-			hashes, _ := s.Questions(&q.Model) // without them nothing is compared
-			asked.Model = s.askedOf(hashes, q.Model.Model, origin)
+		if s.Askers != nil {
+			if askers, _ := s.Askers(&q.Model, origin.Question); len(askers) > 0 { // after an error nothing is compared
+				asked.Model, asked.Or = s.askedOf(askers, q.Model.Model, origin)
+			}
 		}
 	}
 	d.Models[i].Question = asked
 }
 
-// askedOf names the model that was asked, of those whose question has the recorded hash: files with the same parameters
-// have the same one. named is the model of the request.
-func (s *Scene) askedOf(hashes map[string]string, named string, origin *effect.Origin) string {
-	equal := slices.DeleteFunc(protocol.SortedKeys(hashes), func(name string) bool { return hashes[name] != origin.Question })
+// askedOf is the model that was asked, of those whose question has the recorded hash, and the others if nothing says which: files
+// with the same parameters have the same one. Those at the endpoint of the answer come before all others. named is the model of the request.
+func (s *Scene) askedOf(endpoints map[string]string, named string, origin *effect.Origin) (model string, or []string) {
+	names := protocol.SortedKeys(endpoints)
+	if there := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return endpoints[name] != origin.Endpoint }); len(there) > 0 {
+		names = there
+	}
 	if chosen := llm.ServedOf(origin.Served); chosen != nil {
 		named = chosen.Model
 	}
 	if file := s.def.Definition.Simulation.Model; named == "" {
 		named = cmp.Or(s.run.Manifest.Model, strings.TrimSuffix(path.Base(file), path.Ext(file)))
 	}
-	if slices.Contains(equal, named) {
-		return named
+	if slices.Contains(names, named) {
+		return named, nil
 	}
-	return strings.Join(equal, " or ")
+	return names[0], names[1:]
 }
 
 func questionOf(q *protocol.ModelRequest) *Question {

@@ -107,9 +107,9 @@ type Scene struct {
 	// Progress hears now and then how many of how many facts were read; may be
 	// nil.
 	Progress func(done, total uint64)
-	// Questions gives the hashes of a request's question, by model; nil = the view
-	// deliberation compares none.
-	Questions func(*protocol.ModelRequest) (map[string]string, error)
+	// Askers gives the endpoints of the models that give a request's question this hash, by the names of the models;
+	// nil = the view deliberation compares none.
+	Askers func(q *protocol.ModelRequest, hash string) (map[string]string, error)
 
 	run     *Run
 	def     *project.Scene

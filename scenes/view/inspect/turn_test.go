@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"slices"
 	"testing"
 
 	"tavernsim/engine/agenda"
@@ -31,29 +32,37 @@ func TestTheAskedModelOfSeveral(t *testing.T) {
 	for _, c := range []struct {
 		request, run, scene string
 		served              protocol.Raw
-		hashes              map[string]string
+		endpoints           map[string]string
 		want                string
+		or                  []string
 	}{
 		{request: "a", want: "a"},
 		{request: "b", want: "b"},
 		{request: "route", served: served, want: "b"},
 		{run: "b", scene: "models/a.yaml", want: "b"},
 		{scene: "models/b.yaml", want: "b"},
-		{request: "a", hashes: map[string]string{"a": "other", "c": "same"}, want: "c"},
-		{request: "d", want: "a or b or c"},
-		{request: "a", hashes: map[string]string{"a": "other"}, want: ""},
+		{request: "a", endpoints: map[string]string{"c": "far"}, want: "c"},
+		{request: "a", endpoints: map[string]string{"a": "near", "b": "far"}, want: "b"}, // a budget moved the request
+		{request: "a", endpoints: map[string]string{"a": "near", "b": "near"}, want: "a"},
+		{request: "d", want: "a", or: []string{"b", "c"}},
+		{request: "a", endpoints: map[string]string{}, want: ""},
 	} {
-		if c.hashes == nil {
-			c.hashes = map[string]string{"a": "same", "b": "same", "c": "same", "d": "other"}
+		if c.endpoints == nil {
+			c.endpoints = map[string]string{"a": "far", "b": "far", "c": "far"}
 		}
 		s := &Scene{run: &Run{Opened: &rundir.Opened{Manifest: &rundir.Manifest{Model: c.run}}}, def: &project.Scene{Definition: &agenda.Scene{}}}
 		s.def.Definition.Simulation.Model = c.scene
-		s.Questions = func(*protocol.ModelRequest) (map[string]string, error) { return c.hashes, nil }
+		s.Askers = func(_ *protocol.ModelRequest, hash string) (map[string]string, error) {
+			if hash != "same" {
+				t.Error(hash)
+			}
+			return c.endpoints, nil
+		}
 		d := &Deliberation{Models: make([]Asked, 1)}
-		turn := &turnFacts{models: []*agentfact.ModelAnswered{{Request: 1, Origin: &effect.Origin{Question: "same", Served: c.served}}}}
+		turn := &turnFacts{models: []*agentfact.ModelAnswered{{Request: 1, Origin: &effect.Origin{Endpoint: "far", Question: "same", Served: c.served}}}}
 		s.answered(d, turn, &effect.Ask{Number: 1, Model: protocol.ModelRequest{Model: c.request}})
-		if got := d.Models[0].Question.Model; got != c.want {
-			t.Errorf("%+v: %q, want %q", c, got, c.want)
+		if got := d.Models[0].Question; got.Model != c.want || !slices.Equal(got.Or, c.or) {
+			t.Errorf("%+v: %q or %q", c, got.Model, got.Or)
 		}
 	}
 }
