@@ -158,8 +158,8 @@ func TestAFailedTurnKeepsWhatItsToolsTook(t *testing.T) {
 		{"{bytes: 70}", "never", budget.Amount{}},
 		{"{calls: 1000}", "free", budget.Amount{Calls: 1000}},
 	} {
-		t.Run(c.budget+" "+c.repeat, func(t *testing.T) {
-			p := shakyProject(t, strings.NewReplacer("simulation: {stop", "tool_budget: "+c.budget+"\nsimulation: {stop", "repeat: free", "repeat: "+c.repeat).Replace(farther), func(in any) any {
+		fewAwake(t, c.budget+" "+c.repeat, func(t *testing.T, few *strings.Replacer, digest func(*testing.T, func(int, uint64) scenestest.Result)) {
+			p := shakyProject(t, strings.NewReplacer("simulation: {stop", "tool_budget: "+c.budget+"\nsimulation: {stop", "repeat: free", "repeat: "+c.repeat).Replace(few.Replace(farther)), func(in any) any {
 				if in == "falls" {
 					panic(in)
 				}
@@ -210,7 +210,25 @@ func TestAFailedTurnKeepsWhatItsToolsTook(t *testing.T) {
 				logEmpty(t, s)
 				return res
 			}
-			oneDigest(t, play)
+			digest(t, play)
+		})
+	}
+}
+
+// fewAwake runs a test of a scene in which all agents deliberate at once, and at most one, two or three.
+// digest compares how it is played.
+func fewAwake(t *testing.T, name string, test func(t *testing.T, few *strings.Replacer, digest func(*testing.T, func(workers int, interrupt uint64) scenestest.Result))) {
+	for _, most := range []int{5, 1, 2, 3} {
+		t.Run(fmt.Sprint(name, ", ", most, " awake"), func(t *testing.T) {
+			digest := oneDigest
+			if most < 5 {
+				digest = func(t *testing.T, play func(workers int, interrupt uint64) scenestest.Result) {
+					if want, got := play(1, 0), play(8, 3); got.Digest() != want.Digest() {
+						t.Errorf("with 8 workers, interrupted at 3: digest %s, want %s", got.Digest(), want.Digest())
+					}
+				}
+			}
+			test(t, strings.NewReplacer("limits: {restart_backoff", fmt.Sprintf("limits: {max_deliberating: %d, restart_backoff", most)), digest)
 		})
 	}
 }

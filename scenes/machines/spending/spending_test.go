@@ -64,6 +64,66 @@ func TestATurnThatBeginsAgainLater(t *testing.T) {
 	}
 }
 
+// A wave wakes few turns at once. What a later turn of it took before a failure is spent until that turn is woken, and reserved from then on:
+// an earlier one, which must end before that, never waits for it.
+func TestATurnThatIsWokenLater(t *testing.T) {
+	for limit, want := range map[string]string{"tokens=100": "+", "tokens=70": "-"} { // the turn of ada took 20 of the 60 that it could take
+		b, err := budget.Parse(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, err := b.Limits(budget.Refuse)
+		if err != nil {
+			t.Fatal(err)
+		}
+		book := spending.New(&budget.Config{Run: run, Cast: pair{}}, false)
+		most, took := budget.Amount{Tokens: 60}, budget.Amount{Tokens: 20}
+		book.Resumes("ada", func(over bool) {
+			if over {
+				book.Lost("ada", 1, "", took)
+			} else {
+				book.Paid("ada", 1, "", most, took)
+			}
+		})
+		book.Open(0, []uint32{1, 0}, func(uint32) (models, tools budget.Amount) { return budget.Amount{Tokens: 1000}, budget.Amount{} })
+		step := func(o uint32, done int, ask *budget.Request) (got string) {
+			s := budget.Step{Agent: o, Done: done}
+			if done > 0 {
+				s.Took = took
+			}
+			if ask != nil {
+				s.Asks = []budget.Request{*ask}
+			}
+			if book.Step(1, &s); ask == nil {
+				book.Over(o)
+			}
+			for _, g := range book.Grants(0) {
+				if got += "+"; g.Refused != nil {
+					got = "-"
+				}
+			}
+			return got
+		}
+		book.Woken(1, 0, 1, 0)
+		if got := step(1, 0, &budget.Request{Agent: 1, Number: 1, Bound: most}); got != want {
+			t.Errorf("%s: %q, want %q: the earlier turn must not wait for the later", limit, got, want)
+		}
+		if want == "-" {
+			continue
+		}
+		book.Woken(0, 1, 1, 0)
+		if got := step(1, 1, &budget.Request{Agent: 1, Number: 2, Bound: budget.Amount{Tokens: 30}}); got != "" {
+			t.Errorf("%s: %q while the later turn computes", limit, got)
+		}
+		if got := step(0, 0, &budget.Request{Agent: 0, Number: 1, Bound: most, Paid: true}); got != "+" {
+			t.Errorf("%s: %q; want the kept answer alone, which reserves 60 of the 80 that are left", limit, got)
+		}
+		if got := step(0, 1, nil); got != "+" {
+			t.Errorf("%s: then %q", limit, got)
+		}
+	}
+}
+
 // What a turn took that failed, and failed again before it was begun anew, counts once, and is charged when its agent leaves
 // or the scene ends.
 func TestATurnThatIsNotBegunAgain(t *testing.T) {
