@@ -215,6 +215,38 @@ func TestAFailedTurnKeepsWhatItsToolsTook(t *testing.T) {
 	}
 }
 
+// A turn that fails may use the time and output of all tools up. No call leaves while it is begun anew, nor after that.
+func TestNothingLeavesBesideAFailedTurnThatTookAll(t *testing.T) {
+	for _, limit := range []string{"bytes: 90", "seconds: 0.5"} {
+		text := strings.NewReplacer("simulation: {stop", "tool_budget: {"+limit+"}\nsimulation: {stop",
+			"template: \"it is {{.now}}\"", "template: \"{{.self.instance_id}}\"",
+			"  - {source: in, sourceHandle: now, target: p, targetHandle: now}", "  - {source: in, sourceHandle: self, target: p, targetHandle: self}",
+			"agent_instances: [{instance_id: a_1, profile_id: shaky}]", "agent_instances: [{instance_id: \"a_{n}\", profile_id: shaky, count: 2}]").Replace(reaches)
+		p := shakyProject(t, text, func(in any) any {
+			if strings.HasPrefix(fmt.Sprint(in), "falls") {
+				panic(in)
+			}
+			return "ok"
+		})
+		l := &lab{answer: func(_ context.Context, c *tools.Call) tools.Result {
+			if c.Params["q"] == "a_2" {
+				<-time.After(10 * time.Second)
+				return tools.Output("falls" + strings.Repeat("x", 100))
+			}
+			<-time.After(100 * time.Millisecond)
+			return tools.Output("noon")
+		}}
+		s := scenestest.New(t, p, "")
+		var res scenestest.Result
+		synctest.Test(t, func(t *testing.T) {
+			res = s.Run(t, scenestest.Settings{Tools: tooling.Live, Services: map[string]tools.Executor{"lab": tools.Func(l.Do)}})
+		})
+		if res.Err != nil || !res.Final || l.calls.Load() != 2 {
+			t.Errorf("%s: %v; %d calls leave, want those of the first wave", limit, res.Err, l.calls.Load())
+		}
+	}
+}
+
 // fewAwake runs a test of a scene in which all agents deliberate at once, and at most one, two or three.
 // digest compares how it is played.
 func fewAwake(t *testing.T, name string, test func(t *testing.T, few *strings.Replacer, digest func(*testing.T, func(workers int, interrupt uint64) scenestest.Result))) {

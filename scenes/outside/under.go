@@ -23,7 +23,9 @@ type Most struct {
 	taken        bool
 	micro, bytes int64 // of a tool
 
-	Reserved budget.Amount // of a request whose answer is kept, or still to come: the most that it could take
+	// Of a request whose answer is kept, or still to come:
+	Reserved budget.Amount // the most that it could take
+	Asked    protocol.Time // of its turn
 }
 
 // none reports whether nobody has the request: see [Flight.TakeBack].

@@ -24,6 +24,7 @@ type Book struct {
 	exhausted string                     // what a ledger that refused a request demands: budget.End, budget.Pause, or nothing
 	byGrant   bool                       // the open wave goes by rounds
 	resumed   map[uint32]func(over bool) // virtual: counts what an agent's open turn took; here until that is woken again, or is over
+	at        protocol.Time              // of the wave whose turns are woken
 	last      *WakeBudget                // that a turn got; others like it share it
 }
 
@@ -120,12 +121,16 @@ func (b *Book) Lost(agent string, number int, endpoint string, took budget.Amoun
 }
 
 // Paid counts a request of an agent's open turn, which took this before a kill, and whose answer is kept. most is what it could
-// take. On the virtual clock that is reserved, so that the same requests are granted; on the realtime clock nobody has to wait for more
-// than it took.
-func (b *Book) Paid(agent string, number int, endpoint string, most, took budget.Amount) {
+// take, asked is the time of the wave in which it was made. On the virtual clock most is reserved if that is the wave that is begun anew, so
+// that the same requests are granted. If it was an earlier one, no wave granted others anything beside the request: what it took is reserved, if that
+// is more, as time and output of tools are. On the realtime clock nobody has to wait for more than it took.
+func (b *Book) Paid(agent string, number int, endpoint string, asked protocol.Time, most, took budget.Amount) {
 	if o, ok := b.of(agent); ok {
-		if b.rounds.FirstCome {
+		switch {
+		case b.rounds.FirstCome:
 			most = took
+		case asked != b.at:
+			most = most.Max(took)
 		}
 		b.rounds.Keep(o, number, endpoint, most, took)
 	}
@@ -258,6 +263,7 @@ func (b *Book) Woken(o uint32, place int, wave uint64, at protocol.Time) *WakeBu
 	if b == nil {
 		return nil
 	}
+	b.at = at
 	b.resume(o, false)
 	w := WakeBudget{Used: b.rounds.Share(o, at), ByGrant: b.rounds.FirstCome || b.byGrant, Models: b.rounds.HasModels(), Tools: b.rounds.HasTools()}
 	if w.ByGrant {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"tavernsim/engine/budget"
+	"tavernsim/protocol"
 	"tavernsim/scenes/machines/spending"
 )
 
@@ -31,7 +32,7 @@ func TestATurnThatBeginsAgainLater(t *testing.T) {
 		if over {
 			book.Lost("ada", 1, "", budget.Amount{Calls: 1})
 		} else {
-			book.Paid("ada", 1, "", budget.Amount{Calls: 1}, budget.Amount{Calls: 1})
+			book.Paid("ada", 1, "", 0, budget.Amount{Calls: 1}, budget.Amount{Calls: 1})
 		}
 	})
 	worst := func(uint32) (models, tools budget.Amount) { return budget.Amount{Calls: 9}, budget.Amount{} }
@@ -82,7 +83,7 @@ func TestATurnThatIsWokenLater(t *testing.T) {
 			if over {
 				book.Lost("ada", 1, "", took)
 			} else {
-				book.Paid("ada", 1, "", most, took)
+				book.Paid("ada", 1, "", 0, most, took)
 			}
 		})
 		book.Open(0, []uint32{1, 0}, func(uint32) (models, tools budget.Amount) { return budget.Amount{Tokens: 1000}, budget.Amount{} })
@@ -120,6 +121,32 @@ func TestATurnThatIsWokenLater(t *testing.T) {
 		}
 		if got := step(0, 1, nil); got != "+" {
 			t.Errorf("%s: then %q", limit, got)
+		}
+	}
+}
+
+// The answers of a call that the very wave is to make again reserve what it did: no time and no output, so others leave beside it as they
+// did before the kill. The answer of a call that an earlier wave made reserves the time that it took: others wait, and are refused then.
+func TestTimeOfToolsOfAnEarlierWave(t *testing.T) {
+	for made, want := range map[protocol.Time]int{7: 1, 3: 0} {
+		book := spending.New(&budget.Config{Tools: &budget.Limits{Amount: budget.Amount{Micro: 30}, On: budget.Action{Do: budget.Refuse}}, Cast: pair{}}, false)
+		call := budget.Amount{Calls: 1}
+		book.Resumes("ada", func(over bool) {
+			if took := (budget.Amount{Calls: 1, Micro: 30}); over {
+				book.Lost("ada", budget.ToolNumbers+1, "", took)
+			} else {
+				book.Paid("ada", budget.ToolNumbers+1, "", made, call, took)
+			}
+		})
+		book.Open(7, []uint32{0, 1}, func(uint32) (models, tools budget.Amount) { return budget.Amount{}, budget.Amount{Micro: 1000} })
+		for o := range uint32(2) {
+			book.Woken(o, int(o), 1, 7)
+		}
+		for o := range uint32(2) {
+			book.Step(1, &budget.Step{Agent: o, Asks: []budget.Request{{Agent: o, Number: budget.ToolNumbers + 1, Bound: call, Tool: true, Paid: o == 0}}})
+		}
+		if grants := book.Grants(7); len(grants) != 1+want {
+			t.Errorf("a call made at %d, begun anew at 7: %d of others leave beside it, want %d", made, len(grants)-1, want)
 		}
 	}
 }
