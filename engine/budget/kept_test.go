@@ -153,3 +153,34 @@ func TestKeptAnswersThatATurnAsksFor(t *testing.T) {
 		t.Errorf("an earlier turn waits for what nobody takes: %+v", g)
 	}
 }
+
+// A request with fallbacks reserved the bound of all of them. Its kept answer does, too, once the turn asks for it: what waited beside it waits again.
+func TestKeptAnswersOfFallbacks(t *testing.T) {
+	r := budget.NewRounds(budget.New(budget.Config{Scene: limits(t, "tokens=1200"), Endpoints: map[string]*budget.Limits{"near": limits(t, "tokens=1500")}, Cast: cast{}}), false)
+	r.Open(0, []uint32{0, 1}, func(uint32) (models, tools budget.Amount) { return budget.Amount{Tokens: 9000}, budget.Amount{} })
+	r.Keep(1, 1, "far", budget.Amount{Tokens: 60}, budget.Amount{Tokens: 20})
+	far, near := budget.Part{Endpoint: "far", Bound: budget.Amount{Tokens: 60}, First: true}, budget.Part{Endpoint: "near", Bound: budget.Amount{Tokens: 1000}}
+	for o, q := range []budget.Request{{Bound: budget.Amount{Tokens: 300}}, {Bound: near.Bound, Parts: []budget.Part{far, near}, Paid: true}} {
+		q.Agent, q.Number = uint32(o), 1
+		r.Woken(uint32(o), o, 1)
+		r.Step(1, &budget.Step{Agent: uint32(o), Asks: []budget.Request{q}})
+	}
+	if g := r.Grants(0); len(g) != 1 || g[0].Agent != 1 {
+		t.Errorf("%+v; want the kept answer alone", g)
+	}
+	for _, l := range r.Lines() {
+		if l.Reserved.Tokens != 1000 {
+			t.Errorf("%s has %+v reserved", l.Name, l.Reserved)
+		}
+	}
+	r.Step(1, &budget.Step{Agent: 1, Done: 1, Of: "far", Took: budget.Amount{Tokens: 20}})
+	r.Ended(1)
+	if g := r.Grants(0); len(g) != 1 || g[0].Refused != nil {
+		t.Errorf("then %+v", g)
+	}
+	for _, l := range r.Lines() {
+		if want := map[string]int64{budget.OfScene: 300}[l.Name]; l.Reserved.Tokens != want {
+			t.Errorf("then %s has %+v reserved", l.Name, l.Reserved)
+		}
+	}
+}
