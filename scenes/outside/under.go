@@ -14,10 +14,9 @@ import (
 // Most is the most that a request under a budget takes of an endpoint; of a call of a tool, its price. If its answer is never
 // kept, so much is lost.
 type Most struct {
-	Endpoint string // name; "" = of a tool
-	Tokens   int64
-	Nano     int64 // nano-dollars
-	Moved    bool  // another endpoint failed at no cost, and this one takes the request over
+	Endpoint     string // name; "" = of a tool
+	Tokens, Nano int64  // nano-dollars
+	Moved        bool   // another endpoint failed at no cost, and this one takes the request over
 
 	// What an answer took, which the log has:
 	taken        bool
