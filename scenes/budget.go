@@ -296,7 +296,7 @@ func (s *scene) resumes(b *spending.Book, agent string) {
 			b.Lost(agent, l.Request, l.Endpoint, l.Took())
 		}
 		for _, p := range kept {
-			b.Paid(agent, p.Request, p.Endpoint, p.Reserved, p.Took())
+			b.Paid(agent, p.Request, p.Endpoint, p.Asked, p.Reserved, p.Took())
 		}
 	})
 }

@@ -158,8 +158,8 @@ func TestAFailedTurnKeepsWhatItsToolsTook(t *testing.T) {
 		{"{bytes: 70}", "never", budget.Amount{}},
 		{"{calls: 1000}", "free", budget.Amount{Calls: 1000}},
 	} {
-		t.Run(c.budget+" "+c.repeat, func(t *testing.T) {
-			p := shakyProject(t, strings.NewReplacer("simulation: {stop", "tool_budget: "+c.budget+"\nsimulation: {stop", "repeat: free", "repeat: "+c.repeat).Replace(farther), func(in any) any {
+		fewAwake(t, c.budget+" "+c.repeat, func(t *testing.T, few *strings.Replacer, digest func(*testing.T, func(int, uint64) scenestest.Result)) {
+			p := shakyProject(t, strings.NewReplacer("simulation: {stop", "tool_budget: "+c.budget+"\nsimulation: {stop", "repeat: free", "repeat: "+c.repeat).Replace(few.Replace(farther)), func(in any) any {
 				if in == "falls" {
 					panic(in)
 				}
@@ -210,16 +210,66 @@ func TestAFailedTurnKeepsWhatItsToolsTook(t *testing.T) {
 				logEmpty(t, s)
 				return res
 			}
-			oneDigest(t, 6, play)
+			digest(t, play)
 		})
 	}
 }
 
-// oneDigest plays a scene with several workers, interrupted at several places; 1 = not at all.
-func oneDigest(t *testing.T, interrupts uint64, play func(workers int, interrupt uint64) scenestest.Result) {
+// A turn that fails may use the time and output of all tools up. No call leaves while it is begun anew, nor after that.
+func TestNothingLeavesBesideAFailedTurnThatTookAll(t *testing.T) {
+	for _, limit := range []string{"bytes: 90", "seconds: 0.5"} {
+		text := strings.NewReplacer("simulation: {stop", "tool_budget: {"+limit+"}\nsimulation: {stop",
+			"template: \"it is {{.now}}\"", "template: \"{{.self.instance_id}}\"",
+			"  - {source: in, sourceHandle: now, target: p, targetHandle: now}", "  - {source: in, sourceHandle: self, target: p, targetHandle: self}",
+			"agent_instances: [{instance_id: a_1, profile_id: shaky}]", "agent_instances: [{instance_id: \"a_{n}\", profile_id: shaky, count: 2}]").Replace(reaches)
+		p := shakyProject(t, text, func(in any) any {
+			if strings.HasPrefix(fmt.Sprint(in), "falls") {
+				panic(in)
+			}
+			return "ok"
+		})
+		l := &lab{answer: func(_ context.Context, c *tools.Call) tools.Result {
+			if c.Params["q"] == "a_2" {
+				<-time.After(10 * time.Second)
+				return tools.Output("falls" + strings.Repeat("x", 100))
+			}
+			<-time.After(100 * time.Millisecond)
+			return tools.Output("noon")
+		}}
+		s := scenestest.New(t, p, "")
+		var res scenestest.Result
+		synctest.Test(t, func(t *testing.T) {
+			res = s.Run(t, scenestest.Settings{Tools: tooling.Live, Services: map[string]tools.Executor{"lab": tools.Func(l.Do)}})
+		})
+		if res.Err != nil || !res.Final || l.calls.Load() != 2 {
+			t.Errorf("%s: %v; %d calls leave, want those of the first wave", limit, res.Err, l.calls.Load())
+		}
+	}
+}
+
+// fewAwake runs a test of a scene in which all agents deliberate at once, and at most one, two or three.
+// digest compares how it is played.
+func fewAwake(t *testing.T, name string, test func(t *testing.T, few *strings.Replacer, digest func(*testing.T, func(workers int, interrupt uint64) scenestest.Result))) {
+	for _, most := range []int{5, 1, 2, 3} {
+		t.Run(fmt.Sprint(name, ", ", most, " awake"), func(t *testing.T) {
+			digest := oneDigest
+			if most < 5 {
+				digest = func(t *testing.T, play func(workers int, interrupt uint64) scenestest.Result) {
+					if want, got := play(1, 0), play(8, 3); got.Digest() != want.Digest() {
+						t.Errorf("with 8 workers, interrupted at 3: digest %s, want %s", got.Digest(), want.Digest())
+					}
+				}
+			}
+			test(t, strings.NewReplacer("limits: {restart_backoff", fmt.Sprintf("limits: {max_deliberating: %d, restart_backoff", most)), digest)
+		})
+	}
+}
+
+// oneDigest plays a scene with several workers, interrupted at several places.
+func oneDigest(t *testing.T, play func(workers int, interrupt uint64) scenestest.Result) {
 	want := play(1, 0)
 	for _, workers := range []int{1, 2, 8} {
-		for interrupt := range interrupts {
+		for interrupt := range uint64(6) {
 			if res := play(workers, interrupt); res.Digest() != want.Digest() {
 				t.Errorf("%d workers, interrupted at %d: digest %s, want %s", workers, interrupt, res.Digest(), want.Digest())
 			}

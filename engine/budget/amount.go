@@ -40,6 +40,11 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
+// Max is the greater of two amounts in each unit.
+func (a Amount) Max(b Amount) Amount {
+	return Amount{max(a.Tokens, b.Tokens), max(a.Calls, b.Calls), max(a.Nano, b.Nano), max(a.Micro, b.Micro), max(a.Bytes, b.Bytes)}
+}
+
 // Minus subtracts an amount that was added before.
 func (a Amount) Minus(b Amount) Amount {
 	return Amount{a.Tokens - b.Tokens, a.Calls - b.Calls, a.Nano - b.Nano, a.Micro - b.Micro, a.Bytes - b.Bytes}

@@ -177,8 +177,8 @@ func (r *Rounds) Grants(at protocol.Time) (grants []Grant) {
 		})
 	}
 	for _, q := range r.waiting {
-		if x := r.turns[q.Agent]; q.Paid && x != nil {
-			delete(x.kept, q.Number) // it is out as others are, and its answer comes
+		if q.Paid {
+			r.takes(&q, at, !r.FirstCome)
 		}
 	}
 	r.waiting = slices.DeleteFunc(r.waiting, func(q Request) bool {

@@ -355,6 +355,31 @@ func (t *Tree) unkeep(o uint32, number int) (some bool) {
 	return some
 }
 
+// takes has a kept answer that its turn asks for out as others are: it comes, and is no longer spent in place of another. whole = from
+// now on a request with fallbacks reserves the bound of all of them, as it did when it was granted: the log has the part of one endpoint.
+func (t *Tree) takes(r *Request, at protocol.Time, whole bool) {
+	x := t.turns[r.Agent]
+	if x == nil {
+		return
+	}
+	if _, ok := x.kept[r.Number]; !ok {
+		return
+	}
+	delete(x.kept, r.Number)
+	if !whole || len(r.Parts) < 2 {
+		return
+	}
+	if holds, _, refused, _ := t.fit(r, at); refused == nil {
+		for _, h := range x.reserved[r.Number] {
+			h.reserved = h.reserved.Minus(h.most)
+		}
+		for _, h := range holds {
+			h.reserved = h.reserved.Plus(h.most)
+		}
+		x.reserved[r.Number] = holds
+	}
+}
+
 func (t *Tree) turn(o uint32) *turn {
 	x := t.turns[o]
 	if x == nil {

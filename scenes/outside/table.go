@@ -343,7 +343,7 @@ func (t *table) spent(k turnKey) []Lost {
 		if p.answer > 0 {
 			m = p.spent
 		}
-		m.Endpoint, m.Reserved = p.most.Endpoint, p.most.Took()
+		m.Endpoint, m.Reserved, m.Asked = p.most.Endpoint, p.most.Took(), p.at
 		return []Most{m}
 	})
 }

@@ -14,16 +14,17 @@ import (
 // Most is the most that a request under a budget takes of an endpoint; of a call of a tool, its price. If its answer is never
 // kept, so much is lost.
 type Most struct {
-	Endpoint string // name; "" = of a tool
-	Tokens   int64
-	Nano     int64 // nano-dollars
-	Moved    bool  // another endpoint failed at no cost, and this one takes the request over
+	Endpoint     string // name; "" = of a tool
+	Tokens, Nano int64  // nano-dollars
+	Moved        bool   // another endpoint failed at no cost, and this one takes the request over
 
 	// What an answer took, which the log has:
 	taken        bool
 	micro, bytes int64 // of a tool
 
-	Reserved budget.Amount // of a request whose answer is kept, or still to come: the most that it could take
+	// Of a request whose answer is kept, or still to come:
+	Reserved budget.Amount // the most that it could take
+	Asked    protocol.Time // of its turn
 }
 
 // none reports whether nobody has the request: see [Flight.TakeBack].

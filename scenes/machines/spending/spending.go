@@ -23,7 +23,8 @@ type Book struct {
 	cast      budget.Cast
 	exhausted string                     // what a ledger that refused a request demands: budget.End, budget.Pause, or nothing
 	byGrant   bool                       // the open wave goes by rounds
-	resumed   map[uint32]func(over bool) // virtual: counts what an agent's open turn took; here until that is begun again, or is over
+	resumed   map[uint32]func(over bool) // virtual: counts what an agent's open turn took; here until that is woken again, or is over
+	at        protocol.Time              // of the wave whose turns are woken
 	last      *WakeBudget                // that a turn got; others like it share it
 }
 
@@ -92,8 +93,9 @@ func (b *Book) Heeded() {
 }
 
 // Resumes has what an agent's open turn took before a kill, or a failure, counted ([Book.Lost], [Book.Paid]). On the virtual
-// clock the turn may begin again in a later wave, if it failed. Until then all of it is spent, also the most that its requests
-// take which are still out: others neither get it nor wait for it. When it begins again, the count is made anew.
+// clock the turn may begin again in a later wave, if it failed. Until it is woken all of it is spent, also the most that its requests
+// take which are still out: others neither get it nor wait for it. A wave wakes few turns at once, and a later one only when an
+// earlier one has ended, which therefore must not wait for it. When the turn is woken, the count is made anew.
 // over = count as if the turn did not begin again: nobody takes the answers that are kept, nor those that are still to come. The
 // last count that is given replaces the others: it asks for all that the turn took by then.
 func (b *Book) Resumes(agent string, count func(over bool)) {
@@ -119,12 +121,16 @@ func (b *Book) Lost(agent string, number int, endpoint string, took budget.Amoun
 }
 
 // Paid counts a request of an agent's open turn, which took this before a kill, and whose answer is kept. most is what it could
-// take. On the virtual clock that is reserved, so that the same requests are granted; on the realtime clock nobody has to wait for more
-// than it took.
-func (b *Book) Paid(agent string, number int, endpoint string, most, took budget.Amount) {
+// take, asked is the time of the wave in which it was made. On the virtual clock most is reserved if that is the wave that is begun anew, so
+// that the same requests are granted. If it was an earlier one, no wave granted others anything beside the request: what it took is reserved, if that
+// is more, as time and output of tools are. On the realtime clock nobody has to wait for more than it took.
+func (b *Book) Paid(agent string, number int, endpoint string, asked protocol.Time, most, took budget.Amount) {
 	if o, ok := b.of(agent); ok {
-		if b.rounds.FirstCome {
+		switch {
+		case b.rounds.FirstCome:
 			most = took
+		case asked != b.at:
+			most = most.Max(took)
 		}
 		b.rounds.Keep(o, number, endpoint, most, took)
 	}
@@ -234,13 +240,10 @@ func (b *Book) Open(at protocol.Time, order []uint32, worst func(o uint32) (mode
 	if b == nil || b.rounds.FirstCome {
 		return
 	}
-	for _, o := range order {
-		b.resume(o, false)
-	}
 	b.byGrant = b.rounds.Open(at, order, worst)
 }
 
-// resume counts what the turn of an agent took that is begun again, or is over.
+// resume counts what the turn of an agent took that is woken again, or is over.
 func (b *Book) resume(o uint32, over bool) {
 	if count := b.resumed[o]; count != nil {
 		delete(b.resumed, o)
@@ -260,6 +263,8 @@ func (b *Book) Woken(o uint32, place int, wave uint64, at protocol.Time) *WakeBu
 	if b == nil {
 		return nil
 	}
+	b.at = at
+	b.resume(o, false)
 	w := WakeBudget{Used: b.rounds.Share(o, at), ByGrant: b.rounds.FirstCome || b.byGrant, Models: b.rounds.HasModels(), Tools: b.rounds.HasTools()}
 	if w.ByGrant {
 		b.rounds.Woken(o, place, wave)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"tavernsim/engine/budget"
+	"tavernsim/protocol"
 	"tavernsim/scenes/machines/spending"
 )
 
@@ -31,7 +32,7 @@ func TestATurnThatBeginsAgainLater(t *testing.T) {
 		if over {
 			book.Lost("ada", 1, "", budget.Amount{Calls: 1})
 		} else {
-			book.Paid("ada", 1, "", budget.Amount{Calls: 1}, budget.Amount{Calls: 1})
+			book.Paid("ada", 1, "", 0, budget.Amount{Calls: 1}, budget.Amount{Calls: 1})
 		}
 	})
 	worst := func(uint32) (models, tools budget.Amount) { return budget.Amount{Calls: 9}, budget.Amount{} }
@@ -61,6 +62,92 @@ func TestATurnThatBeginsAgainLater(t *testing.T) {
 	}
 	if granted, refused := wave(3, 2, 0, 1); granted != 1 || refused != 0 {
 		t.Errorf("beside it %d requests leave, and %d are refused; want its own, and the other waits", granted, refused)
+	}
+}
+
+// A wave wakes few turns at once. What a later turn of it took before a failure is spent until that turn is woken, and reserved from then on:
+// an earlier one, which must end before that, never waits for it.
+func TestATurnThatIsWokenLater(t *testing.T) {
+	for limit, want := range map[string]string{"tokens=100": "+", "tokens=70": "-"} { // the turn of ada took 20 of the 60 that it could take
+		b, err := budget.Parse(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, err := b.Limits(budget.Refuse)
+		if err != nil {
+			t.Fatal(err)
+		}
+		book := spending.New(&budget.Config{Run: run, Cast: pair{}}, false)
+		most, took := budget.Amount{Tokens: 60}, budget.Amount{Tokens: 20}
+		book.Resumes("ada", func(over bool) {
+			if over {
+				book.Lost("ada", 1, "", took)
+			} else {
+				book.Paid("ada", 1, "", 0, most, took)
+			}
+		})
+		book.Open(0, []uint32{1, 0}, func(uint32) (models, tools budget.Amount) { return budget.Amount{Tokens: 1000}, budget.Amount{} })
+		step := func(o uint32, done int, ask *budget.Request) (got string) {
+			s := budget.Step{Agent: o, Done: done}
+			if done > 0 {
+				s.Took = took
+			}
+			if ask != nil {
+				s.Asks = []budget.Request{*ask}
+			}
+			if book.Step(1, &s); ask == nil {
+				book.Over(o)
+			}
+			for _, g := range book.Grants(0) {
+				if got += "+"; g.Refused != nil {
+					got = "-"
+				}
+			}
+			return got
+		}
+		book.Woken(1, 0, 1, 0)
+		if got := step(1, 0, &budget.Request{Agent: 1, Number: 1, Bound: most}); got != want {
+			t.Errorf("%s: %q, want %q: the earlier turn must not wait for the later", limit, got, want)
+		}
+		if want == "-" {
+			continue
+		}
+		book.Woken(0, 1, 1, 0)
+		if got := step(1, 1, &budget.Request{Agent: 1, Number: 2, Bound: budget.Amount{Tokens: 30}}); got != "" {
+			t.Errorf("%s: %q while the later turn computes", limit, got)
+		}
+		if got := step(0, 0, &budget.Request{Agent: 0, Number: 1, Bound: most, Paid: true}); got != "+" {
+			t.Errorf("%s: %q; want the kept answer alone, which reserves 60 of the 80 that are left", limit, got)
+		}
+		if got := step(0, 1, nil); got != "+" {
+			t.Errorf("%s: then %q", limit, got)
+		}
+	}
+}
+
+// The answers of a call that the very wave is to make again reserve what it did: no time and no output, so others leave beside it as they
+// did before the kill. The answer of a call that an earlier wave made reserves the time that it took: others wait, and are refused then.
+func TestTimeOfToolsOfAnEarlierWave(t *testing.T) {
+	for made, want := range map[protocol.Time]int{7: 1, 3: 0} {
+		book := spending.New(&budget.Config{Tools: &budget.Limits{Amount: budget.Amount{Micro: 30}, On: budget.Action{Do: budget.Refuse}}, Cast: pair{}}, false)
+		call := budget.Amount{Calls: 1}
+		book.Resumes("ada", func(over bool) {
+			if took := (budget.Amount{Calls: 1, Micro: 30}); over {
+				book.Lost("ada", budget.ToolNumbers+1, "", took)
+			} else {
+				book.Paid("ada", budget.ToolNumbers+1, "", made, call, took)
+			}
+		})
+		book.Open(7, []uint32{0, 1}, func(uint32) (models, tools budget.Amount) { return budget.Amount{}, budget.Amount{Micro: 1000} })
+		for o := range uint32(2) {
+			book.Woken(o, int(o), 1, 7)
+		}
+		for o := range uint32(2) {
+			book.Step(1, &budget.Step{Agent: o, Asks: []budget.Request{{Agent: o, Number: budget.ToolNumbers + 1, Bound: call, Tool: true, Paid: o == 0}}})
+		}
+		if grants := book.Grants(7); len(grants) != 1+want {
+			t.Errorf("a call made at %d, begun anew at 7: %d of others leave beside it, want %d", made, len(grants)-1, want)
+		}
 	}
 }
 

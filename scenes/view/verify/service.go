@@ -78,12 +78,11 @@ func (v *verifier) tellTasks(t *machines.Tasks, at protocol.Time) error {
 // clock of those that have failed, and, where somebody outside opened the wave, of those that a kill cut off. An agent that has no tool but
 // those within the program makes none.
 func (v *verifier) unsaid() bool {
-	for o := range uint32(v.made.Len()) {
-		if v.state.Agenda.Failing(o) && slices.ContainsFunc(v.made.AgentDefinition(o).Tools, v.made.IsExternal) {
-			return true
-		}
+	may := v.made.Clock == agenda.Realtime || v.isGiven(agenda.FactPaused) || v.isGiven(agenda.FactResumed) || v.isGiven(agenda.FactEnded) || v.isGiven(agenda.FactIntervened)
+	for o := uint32(0); !may && int(o) < v.made.Len(); o++ {
+		may = v.state.Agenda.Failing(o) && slices.ContainsFunc(v.made.AgentDefinition(o).Tools, v.made.IsExternal)
 	}
-	return v.made.Clock == agenda.Realtime || v.isGiven(agenda.FactPaused) || v.isGiven(agenda.FactResumed) || v.isGiven(agenda.FactEnded) || v.isGiven(agenda.FactIntervened)
+	return may
 }
 
 // decideService fails if the host's middleware panics, which is no code of the program.

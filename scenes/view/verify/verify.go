@@ -33,7 +33,7 @@
 //
 // On the realtime clock, verify takes from the history when a wave begins, which turns it takes, when the scene ends, and how much had
 // reached an agent when its turn began, because timing decided that. It takes, too, which tasks found no room in a budget of tools, if calls may
-// count there that no fact says yet: on the virtual clock those of turns of agents with tools that failed, or, in a
+// count there that no fact says yet: on the virtual clock those of failed turns of agents with tools of the project or the host, or, in a
 // wave that somebody outside opened, of turns that a kill cut off. No task of the wave behind such a one may have room that costs as much. It decides again
 // what the agents, the services and the stage do then.
 //
