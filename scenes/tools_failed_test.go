@@ -247,10 +247,13 @@ func TestNothingLeavesBesideAFailedTurnThatTookAll(t *testing.T) {
 	}
 }
 
-// fewAwake runs a test of a scene in which all agents deliberate at once, and at most one, two or three.
+// fewAwake runs a test of a scene in which all agents deliberate at once, and at most one, in the long form also two and three.
 // digest compares how it is played.
 func fewAwake(t *testing.T, name string, test func(t *testing.T, few *strings.Replacer, digest func(*testing.T, func(workers int, interrupt uint64) scenestest.Result))) {
 	for _, most := range []int{5, 1, 2, 3} {
+		if testing.Short() && (most == 2 || most == 3) {
+			continue
+		}
 		t.Run(fmt.Sprint(name, ", ", most, " awake"), func(t *testing.T) {
 			digest := oneDigest
 			if most < 5 {
