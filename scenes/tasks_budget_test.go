@@ -135,12 +135,8 @@ func TestRefusedTasksAreFree(t *testing.T) {
 	}
 }
 
-// On the virtual clock a task gets nothing of what the calls of a failed turn took, though no fact says it yet.
-func TestTasksBesideAFailedTurn(t *testing.T) {
-	for limit, most := range map[string]int64{"{calls: 1}": 1, "{money: 0.25}": 1, "{calls: 2}": 2} {
-		t.Run(limit, func(t *testing.T) {
-			text := strings.NewReplacer("simulation: {stop", "tool_budget: "+limit+"\nsimulation: {stop", "agent_instances: [", "agent_instances: [{instance_id: b, profile_id: painter}, ",
-				"-- models/voices.yaml --\nrules: []", `-- tools/paint.tool.yaml --
+// painter is a tool whose calls are tasks, and the profile of an agent that has it, but for its last lines.
+const painter = `-- tools/paint.tool.yaml --
 id: paint
 implementation: {type: service, name: lab}
 execution: {mode: async, repeat: free, latency: 300ms, timeout: 1m}
@@ -151,7 +147,14 @@ name: Painter
 version: "1.0.0"
 schema_version: "1.0"
 core_deliberation_workflow_id: think
-tool_ids_inventory: [paint]
+`
+
+// On the virtual clock a task gets nothing of what the calls of a failed turn took, though no fact says it yet.
+func TestTasksBesideAFailedTurn(t *testing.T) {
+	for limit, most := range map[string]int64{"{calls: 1}": 1, "{money: 0.25}": 1, "{calls: 2}": 2} {
+		t.Run(limit, func(t *testing.T) {
+			text := strings.NewReplacer("simulation: {stop", "tool_budget: "+limit+"\nsimulation: {stop", "agent_instances: [", "agent_instances: [{instance_id: b, profile_id: painter}, ",
+				"-- models/voices.yaml --\nrules: []", painter+`tool_ids_inventory: [paint]
 -- models/voices.yaml --
 rules: [{match: {variables: {turn: 1}}, answer: {calls: [{tool: paint}]}}]
 otherwise: {text: enough}`).Replace(reaches)
@@ -197,18 +200,7 @@ otherwise: {text: enough}`).Replace(reaches)
 // besideFalls is a scene like farther, with agents that open tasks meanwhile.
 var besideFalls = strings.NewReplacer(
 	"agent_instances: [", "agent_instances: [{instance_id: \"b_{n}\", profile_id: painter, count: 2}, ",
-	"-- models/voices.yaml --\nrules: []", `-- tools/paint.tool.yaml --
-id: paint
-implementation: {type: service, name: lab}
-execution: {mode: async, repeat: free, latency: 300ms, timeout: 1m}
-cost: 0.25
--- agent_profiles/painter.yaml --
-id: painter
-name: Painter
-version: "1.0.0"
-schema_version: "1.0"
-core_deliberation_workflow_id: think
-custom_runtime_config: {deliberation_frequency_hz: 1}
+	"-- models/voices.yaml --\nrules: []", painter+`custom_runtime_config: {deliberation_frequency_hz: 1}
 tool_ids_inventory: [paint]
 -- models/voices.yaml --
 otherwise: {calls: [{tool: paint}]}`).Replace(farther)

@@ -176,9 +176,9 @@ func (r *Rounds) Grants(at protocol.Time) (grants []Grant) {
 			return cmp.Or(cmp.Compare(r.awake[a.Agent].place, r.awake[b.Agent].place), cmp.Compare(a.Number, b.Number))
 		})
 	}
-	for _, q := range r.waiting {
-		if q.Paid {
-			r.takes(&q, at, !r.FirstCome)
+	for i := range r.waiting {
+		if q := &r.waiting[i]; q.Paid {
+			r.takes(q, at, !r.FirstCome)
 		}
 	}
 	r.waiting = slices.DeleteFunc(r.waiting, func(q Request) bool {

@@ -383,7 +383,7 @@ func (t *Tree) takes(r *Request, at protocol.Time, whole bool) {
 func (t *Tree) turn(o uint32) *turn {
 	x := t.turns[o]
 	if x == nil {
-		x = &turn{reserved: map[int][]hold{}, kept: map[int]Amount{}, spent: map[*ledger]Amount{}}
+		x = &turn{reserved: map[int][]hold{}, spent: map[*ledger]Amount{}}
 		t.turns[o] = x
 	}
 	return x
@@ -455,6 +455,9 @@ func (t *Tree) Lose(o uint32, number int, endpoint string, took Amount) {
 func (t *Tree) Keep(o uint32, number int, endpoint string, most, took Amount) {
 	x := t.turn(o)
 	most = most.bounded()
+	if x.kept == nil { // few turns have any
+		x.kept = map[int]Amount{}
+	}
 	x.kept[number] = took.bounded()
 	t.above(o, number, endpoint, func(l *ledger) {
 		l.reserved = l.reserved.Plus(most)

@@ -172,7 +172,9 @@ func (s *State) Shown() *View {
 	v := &View{edition: s.edition}
 	v.scene, _ = s.script.shown() // what fails is empty; a live stage warns
 	for i, service := range s.Services {
-		v = v.With(s.services[i].Name, service.Publish())
+		p := service.Publish()
+		p.service = s.services[i].Name
+		v.parts = append(v.parts, p)
 	}
 	v.Turns = s.Turns.View(s.scene.Name)
 	return v
