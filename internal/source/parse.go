@@ -193,3 +193,6 @@ func (c *cursor) at(offset int) Pos {
 	}
 	return c.pos
 }
+
+// Stem is the name of a file without its folder and the last part behind a dot: what files of models are named by.
+func Stem(file string) string { return strings.TrimSuffix(path.Base(file), path.Ext(file)) }

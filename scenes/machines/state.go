@@ -172,9 +172,8 @@ func (s *State) Shown() *View {
 	v := &View{edition: s.edition}
 	v.scene, _ = s.script.shown() // what fails is empty; a live stage warns
 	for i, service := range s.Services {
-		p := service.Publish()
-		p.service = s.services[i].Name
-		v.parts = append(v.parts, p)
+		v.parts = append(v.parts, service.Publish())
+		v.parts[i].service = s.services[i].Name
 	}
 	v.Turns = s.Turns.View(s.scene.Name)
 	return v

@@ -4,9 +4,7 @@ package contexts
 
 import (
 	"math"
-	"path"
 	"slices"
-	"strings"
 
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/source"
@@ -20,14 +18,14 @@ func Of(files map[string][]byte, def string) map[string]workflow.Room {
 	all := map[string]model{}
 	for file, data := range files {
 		if m, ok := read(file, data); ok {
-			all[nameOf(file)] = m
+			all[source.Stem(file)] = m
 		}
 	}
 	out := map[string]workflow.Room{}
 	for name := range all {
 		if r := least(rooms(all, name, map[string]bool{})); r != (workflow.Room{}) {
 			out[name] = r
-			if def != "" && name == nameOf(def) {
+			if def != "" && name == source.Stem(def) {
 				out[""] = r
 			}
 		}
@@ -128,5 +126,3 @@ func question(r workflow.Room) int {
 	}
 	return r.Context - r.Answer
 }
-
-func nameOf(file string) string { return strings.TrimSuffix(path.Base(file), path.Ext(file)) }

@@ -1,9 +1,7 @@
 package kb
 
 import (
-	"path"
 	"slices"
-	"strings"
 
 	"tavernsim/internal/source"
 )
@@ -18,7 +16,7 @@ func Embedders(files map[string][]byte) (names []string) {
 		kind, _ := doc.Root.Find("kind")
 		switch kind.Value() {
 		case "embedder", "static":
-			names = append(names, strings.TrimSuffix(path.Base(file), path.Ext(file)))
+			names = append(names, source.Stem(file))
 		}
 	}
 	slices.Sort(names)

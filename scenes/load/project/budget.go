@@ -1,9 +1,7 @@
 package project
 
 import (
-	"path"
 	"slices"
-	"strings"
 
 	"tavernsim/engine/budget"
 	"tavernsim/internal/source"
@@ -46,7 +44,7 @@ func (l *loader) budget(doc *source.Document, b *budget.Budget, field string) {
 func (l *loader) modelNames() (names []string) {
 	for _, file := range l.tree.under(modelsDir) {
 		if isModelFile(file) {
-			names = append(names, strings.TrimSuffix(path.Base(file), path.Ext(file)))
+			names = append(names, source.Stem(file))
 		}
 	}
 	return names

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"path"
 	"strings"
 
 	"tavernsim/engine/agent/menu"
@@ -22,7 +21,7 @@ const nodesDir = "nodes"
 func (l *loader) loadNodes() {
 	own := map[string]string{} // by kind: the file
 	for _, file := range l.tree.definitions(nodesDir) {
-		if !strings.HasSuffix(strings.TrimSuffix(path.Base(file), path.Ext(file)), ".node") {
+		if !strings.HasSuffix(source.Stem(file), ".node") {
 			l.warns.Add(Fault{File: file, Message: "this file is not read", Suggestion: "call the definition of a node kind NAME.node.yaml"})
 			continue
 		}

@@ -25,7 +25,7 @@ type Panel struct {
 // the other files of a panel's own folder.
 func (l *loader) loadPanels() {
 	for _, p := range l.tree.definitions(panelsDir) {
-		base := strings.TrimSuffix(path.Base(p), path.Ext(p))
+		base := source.Stem(p)
 		if path.Dir(l.tree.place(p)) != panelsDir && base != "panel_definition" {
 			continue
 		}

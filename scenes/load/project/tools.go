@@ -31,7 +31,7 @@ type Tool struct {
 
 // toolFile reports whether a file of tools/ is the definition of a tool.
 func toolFile(p string) bool {
-	return strings.HasSuffix(strings.TrimSuffix(path.Base(p), path.Ext(p)), ".tool")
+	return strings.HasSuffix(source.Stem(p), ".tool")
 }
 
 func (l *loader) loadTools() {

@@ -2,14 +2,13 @@ package inspect
 
 import (
 	"cmp"
-	"path"
 	"slices"
-	"strings"
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/prompt"
 	"tavernsim/engine/secret"
+	"tavernsim/internal/source"
 	"tavernsim/llm"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -116,7 +115,7 @@ func (s *Scene) askedOf(endpoints map[string]string, named string, origin *effec
 		named = chosen.Model
 	}
 	if file := s.def.Definition.Simulation.Model; named == "" {
-		named = cmp.Or(s.run.Manifest.Model, strings.TrimSuffix(path.Base(file), path.Ext(file)))
+		named = cmp.Or(s.run.Manifest.Model, source.Stem(file))
 	}
 	if slices.Contains(names, named) {
 		return named, nil
