@@ -73,15 +73,17 @@ var extras = map[string]string{
   places: {tavern: {at: [3, 2]}, well: {at: [0, 0], size: [2, 2]}}`,
 }
 
-// changeOfAnyKind is a change that the scene may refuse.
-func changeOfAnyKind(rng *rand.Rand, id int, r *scenes.Run) map[string]any {
+const kindsOfChange = 19
+
+// changeOfKind is a change that the scene may refuse.
+func changeOfKind(kind int, rng *rand.Rand, id int, r *scenes.Run) map[string]any {
 	any1 := func(list ...any) any { return list[rng.IntN(len(list))] }
 	agent := any1("ada", "bo", "cy")
 	question, suggestion := "ada/1.1", 1+rng.Int64N(1+int64(time.Duration(r.Progress.Now.Load()-r.Progress.Begun.Load()).Seconds()))
 	if open := r.Interactions(); len(open) > 0 && rng.IntN(4) > 0 {
 		question = open[rng.IntN(len(open))].ID
 	}
-	switch rng.IntN(17) {
+	switch kind {
 	case 0:
 		return map[string]any{"event": map[string]any{"type": "order.heard", "to": []any{agent}, "payload": int64(id)}}
 	case 1:
@@ -99,11 +101,11 @@ func changeOfAnyKind(rng *rand.Rand, id int, r *scenes.Run) map[string]any {
 	case 7:
 		return map[string]any{"wake": map[string]any{"agents": "*"}}
 	case 8:
-		return map[string]any{any1("turn", "spotlight").(string): map[string]any{"agents": any1("bo", "cy"), "turns": int64(1 + rng.IntN(3))}}
+		return map[string]any{"turn": map[string]any{"agents": any1("bo", "cy"), "turns": int64(1 + rng.IntN(3))}}
 	case 9:
 		return map[string]any{"transition": map[string]any{"to": any1("day", "night")}}
 	case 10:
-		return map[string]any{any1("set", "variable").(string): map[string]any{"n": int64(id)}}
+		return map[string]any{"set": map[string]any{"n": int64(id)}}
 	case 11:
 		return map[string]any{"review": map[string]any{"kb": "lore", "suggestion": suggestion, "accept": rng.IntN(2) == 0}}
 	case 12:
@@ -114,6 +116,10 @@ func changeOfAnyKind(rng *rand.Rand, id int, r *scenes.Run) map[string]any {
 		return map[string]any{"spawn": map[string]any{"profile": "person"}}
 	case 15:
 		return map[string]any{"remove": map[string]any{"agents": any1("guest_1", "guest_2", "guest_3")}}
+	case 16:
+		return map[string]any{"spotlight": map[string]any{"agents": any1("bo", "cy"), "turns": int64(1 + rng.IntN(3))}}
+	case 17:
+		return map[string]any{"variable": map[string]any{"n": int64(id)}}
 	default:
 		return map[string]any{"move": map[string]any{"agents": agent, "to": any1("tavern", "well", "7,4"), "at_once": rng.IntN(2) == 0}}
 	}
@@ -152,8 +158,12 @@ func ordersOfEveryKind(t *testing.T, text string) {
 			for i := range each {
 				o, kind := &agenda.Intervened{ID: fmt.Sprint("o", h*each+i), By: "gm"}, ""
 				var changes []any
-				for n := 1 + rng.IntN(2); n > 0; n-- {
-					c := changeOfAnyKind(rng, h*each+i, r.Run)
+				for n := rng.IntN(2); n >= 0; n-- {
+					what := rng.IntN(kindsOfChange)
+					if n == 0 { // the last change names the order's kind; each kind has its turn
+						what = (h*each + i) % kindsOfChange
+					}
+					c := changeOfKind(what, rng, h*each+i, r.Run)
 					for kind = range c {
 					}
 					if c["transition"] == nil || len(changes) == 0 {
