@@ -111,7 +111,7 @@ func carryOut(ctx context.Context, e *cli.Env) int {
 		}
 	}
 	if msg := message(err); msg != "" {
-		_ = terminal.Print(e.Err, msg+"\n") // there is nowhere to say that it failed
+		_ = terminal.Print(e.Err, onScreen(e.Err, msg)+"\n") // there is nowhere to say that it failed
 	}
 	if damaged(cmd, err) {
 		fmt.Fprintln(e.Err, "'simd doctor DIR' says what is damaged and what can be saved.")
@@ -120,6 +120,19 @@ func carryOut(ctx context.Context, e *cli.Env) int {
 		fmt.Fprintf(e.Err, "Run '%s --help' for usage.\n", cmd.CommandPath())
 	}
 	return code
+}
+
+// onScreen breaks the lines of a message between words where it goes to a terminal.
+func onScreen(w io.Writer, msg string) string {
+	screen, ok := w.(*terminal.Screen)
+	if !ok || screen.Width() < helpWidth/2 {
+		return msg
+	}
+	lines := strings.Split(msg, "\n")
+	for i := range lines {
+		lines[i] = terminal.Fill(lines[i], "  ", screen.Width())
+	}
+	return strings.Join(lines, "\n")
 }
 
 // damaged reports whether a run directory is, which the doctor knows more about.
@@ -194,11 +207,21 @@ func help(c *cobra.Command, args []string) error {
 		return found.Help()
 	}
 	var names []string
+	var flags []string // of commands, with the name
 	for _, sub := range found.Commands() {
-		names = append(names, sub.Name())
+		if !sub.Hidden {
+			names = append(names, sub.Name())
+		}
+		if sub.Flags().Lookup(rest[0]) != nil {
+			flags = append(flags, sub.CommandPath()+" --"+rest[0])
+		}
 	}
 	hint := source.Suggest(rest[0], names)
-	if hint == "" {
+	switch {
+	case hint != "":
+	case len(flags) == 1:
+		hint = flags[0] + " does that"
+	default:
 		hint = "there are " + strings.Join(names, ", ")
 	}
 	return cli.Usagef("unknown command %q for %q; %s", rest[0], found.CommandPath(), hint)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"tavernsim/internal/terminal"
 )
 
 // helpWidth is the most columns of a line of a help.
@@ -55,31 +57,14 @@ func paragraph(lines []string) int {
 // broken breaks a line; what follows is indented. The lines are as wide as they may be, or a little narrower where
 // else the last word were alone.
 func broken(line, indent string) string {
-	text := filled(line, indent, helpWidth)
+	text := terminal.Fill(line, indent, helpWidth)
 	for width := helpWidth - 1; strings.Contains(text, "\n") && width > helpWidth/2; width-- {
 		last := strings.TrimSpace(text[strings.LastIndex(text, "\n"):])
-		narrower := filled(line, indent, width)
+		narrower := terminal.Fill(line, indent, width)
 		if strings.Contains(last, " ") || strings.Count(narrower, "\n") > strings.Count(text, "\n") {
 			break
 		}
 		text = narrower
 	}
 	return text
-}
-
-// filled breaks a line at a width. A word that is too long has a line of its own.
-func filled(line, indent string, width int) string {
-	var b strings.Builder
-	for utf8.RuneCountInString(line) > width {
-		begins := len(line) - len(strings.TrimLeft(line, " "))
-		cut := strings.LastIndex(line[:len(string([]rune(line)[:width+1]))], " ")
-		if cut < begins {
-			if cut = strings.Index(line[begins:], " ") + begins; cut < begins {
-				break
-			}
-		}
-		b.WriteString(strings.TrimRight(line[:cut], " ") + "\n")
-		line = indent + line[cut+1:]
-	}
-	return b.String() + line
 }

@@ -8,15 +8,16 @@ import (
 )
 
 // A turn that takes other answers than those that are kept for it takes them beside: a wave needs rounds if it has no room for both.
+// When the wave begins, what these took is spent.
 func TestKeptAnswersAreBesideTheWorst(t *testing.T) {
 	for number, c := range map[int]budget.Config{1: {Scene: limits(t, "calls=4"), Cast: cast{}}, budget.ToolNumbers + 1: {Tools: limits(t, "calls=4"), Cast: cast{}}} {
 		r := budget.NewRounds(budget.New(c), false)
 		worst := func(uint32) (models, tools budget.Amount) { return budget.Amount{Calls: 3}, budget.Amount{Calls: 3} }
-		r.Keep(0, number, "", budget.Amount{Calls: 1}, budget.Amount{Calls: 1})
+		r.Lose(0, number, "", budget.Amount{Calls: 1})
 		if r.Open(0, []uint32{0}, worst) {
 			t.Error(number, "one and three of four need rounds")
 		}
-		r.Keep(0, number+1, "", budget.Amount{Calls: 1}, budget.Amount{Calls: 1})
+		r.Lose(0, number+1, "", budget.Amount{Calls: 1})
 		if !r.Open(0, []uint32{0}, worst) {
 			t.Error(number, "two and three of four need none")
 		}

@@ -39,9 +39,9 @@ type Grant struct {
 	With    []int    // requests of the same turn that leave with it, and itself
 }
 
-// Open begins a wave at a time, without turns. worst is the most that each of its agents
-// may take in one turn of models and of tools, in their order; needed = the wave goes by rounds, because the ledgers do
-// not have all of it. [Rounds.Share] says from now on what they have.
+// Open begins a wave at a time, without turns: nothing is reserved, and what kept answers took is spent ([Tree.Lose]). worst is
+// the most that each of its agents may take in one turn of models and of tools beside that, in their order; needed = the wave
+// goes by rounds, because the ledgers do not have all of it. [Rounds.Share] says from now on what they have.
 func (r *Rounds) Open(at protocol.Time, order []uint32, worst func(o uint32) (models, tools Amount)) (needed bool) {
 	r.motion, r.waiting = 0, nil
 	clear(r.awake)
@@ -59,7 +59,7 @@ func (r *Rounds) Open(at protocol.Time, order []uint32, worst func(o uint32) (mo
 		most, tools := worst(o)
 		add := func(l *ledger) {
 			sums[l] = sums[l].Plus(most)
-			needed = needed || !l.used(at).Plus(l.reserved).Plus(sums[l]).Within(l.Amount) // kept answers: the turn may take none of them
+			needed = needed || !l.used(at).Plus(sums[l]).Within(l.Amount)
 		}
 		r.over(o, "", add)
 		for _, l := range r.endpoints {

@@ -452,6 +452,10 @@ func (t *Tree) Lose(o uint32, number int, endpoint string, took Amount) {
 // Keep reserves a request of an agent's open turn, which took this before a kill, or a failure; its answer is kept. Until
 // the turn takes that, the request counts as it did before: as one that is out, by the most that it could take. Else others
 // would be granted what waited then, and the turn itself be refused.
+//
+// By rounds the caller keeps the answers of a turn directly before [Rounds.Woken] begins it, and until then has [Tree.Lose] count
+// what they took: what waits for a reservation waits for the turn that has it, and a turn that is not awake may be woken only
+// when one that waits has ended.
 func (t *Tree) Keep(o uint32, number int, endpoint string, most, took Amount) {
 	x := t.turn(o)
 	most = most.bounded()

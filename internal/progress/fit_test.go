@@ -30,6 +30,7 @@ func TestFit(t *testing.T) {
 		{39, asks, 30 * time.Second, "cloud asks to wait (429 …; retry in 30s"},
 		{79, failed, 0, "cloud has failed 5 times in a row (500 Internal Server Erro…; retrying, 12 wait"},
 		{39, failed, 0, "cloud has failed 5 times in …; retrying"},
+		{79, "is in no file of endpoints", 1 << 62, "doorstep  sim 00:00:00/00:10:00  | cloud is in no file of endpoints, 12 wait"},
 		{79, "asks to wait", 2 * time.Second, "doorstep  sim 00:00:00/00:10:00  | cloud asks to wait; retry in 2s, 12 wait"},
 	} {
 		got := fit(line(c.why, c.wait), c.cells)

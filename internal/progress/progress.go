@@ -154,7 +154,10 @@ func stalls(r *runner.Runner) (parts []part) {
 
 func stall(name, why string, waiting int, wait time.Duration) []part {
 	next := "; retrying"
-	if wait = wait.Round(time.Second); wait > 0 {
+	switch wait = wait.Round(time.Second); {
+	case wait > 24*time.Hour: // no endpoint asks for that: the gate is shut for good, and the run stops
+		next = ""
+	case wait > 0:
 		next = "; retry in " + wait.String()
 	}
 	return []part{{rank: rankStall, text: "  | " + name + " ", why: terminal.OneLine(why), end: next}, {rank: rankWaiting, text: fmt.Sprintf(", %d wait", waiting)}}

@@ -8,6 +8,7 @@ import (
 
 	"tavernsim/internal/terminal"
 	"tavernsim/scenes/view/compare"
+	"tavernsim/scenes/view/factjson"
 	"tavernsim/scenes/view/inspect"
 )
 
@@ -94,13 +95,27 @@ func (p *page) sides(d *compare.Divergence) {
 	for i, f := range []*inspect.FactLine{d.A, d.B} {
 		fmt.Fprintf(p, "  %s  %s %s %s\n", string(rune('a'+i)), f.Time, f.Actor, f.Kind)
 	}
-	for _, m := range d.A.Data {
-		if x, y := jsonOf(m.Value), jsonOf(d.B.Data.Get(m.Name)); d.A.Kind == d.B.Kind && x != y {
-			fmt.Fprintf(p, "     %s: %s | %s\n", m.Name, p.paint.Red(terminal.Cut(terminal.OneLine(x), 200)), p.paint.Green(terminal.Cut(terminal.OneLine(y), 200)))
-		}
-	}
-	if d.A.Kind != d.B.Kind {
+	if d.A.Kind == d.B.Kind {
+		p.members("", d.A.Data, d.B.Data)
+	} else {
 		fmt.Fprintf(p, "     a: %s\n     b: %s\n", brieflyObject(d.A.Data), brieflyObject(d.B.Data))
+	}
+}
+
+// members shows the members of two objects that differ, of objects within them those alone.
+func (p *page) members(path string, a, b factjson.Object) {
+	for _, m := range a {
+		v, w := m.Value, b.Get(m.Name)
+		x, y := jsonOf(v), jsonOf(w)
+		one, ok := v.(factjson.Object)
+		two, too := w.(factjson.Object)
+		switch {
+		case x == y:
+		case ok && too:
+			p.members(path+m.Name+".", one, two)
+		default:
+			fmt.Fprintf(p, "     %s\n", p.folded(5, fmt.Sprintf("%s: %s | %s", path+m.Name, p.paint.Red(terminal.Cut(terminal.OneLine(x), 200)), p.paint.Green(terminal.Cut(terminal.OneLine(y), 200)))))
+		}
 	}
 }
 

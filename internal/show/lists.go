@@ -18,7 +18,7 @@ import (
 
 // Agents are agents with what they did. priced: their answers can cost something.
 func (s *Scene) Agents(priced bool) List[inspect.AgentLine] {
-	head := []string{"agent", "profile", "state", ">turns", ">failures", ">calls", ">inbox", "last active", "next", ">cost"}
+	head := []string{"agent", "profile", "state", ">turns", ">failures", ">calls", ">inbox", "last", "next", ">cost"}
 	if !priced {
 		head = head[:len(head)-1]
 	}

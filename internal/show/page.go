@@ -17,7 +17,8 @@ import (
 type page struct {
 	strings.Builder
 	paint  terminal.Paint
-	*Scene // nil = it is no view of a scene
+	width  int // of the terminal; 0 = not known, and no line is broken
+	*Scene     // nil = it is no view of a scene
 }
 
 func (p *page) title(format string, args ...any) {
@@ -25,7 +26,19 @@ func (p *page) title(format string, args ...any) {
 }
 
 func (p *page) row(name, format string, args ...any) {
-	fmt.Fprintf(p, "  %s %s\n", p.paint.Dim(name+strings.Repeat(" ", max(0, 14-terminal.Width(name)))), fmt.Sprintf(format, args...))
+	name = p.paint.Dim(name + strings.Repeat(" ", max(0, rowBegins-3-terminal.Width(name))))
+	fmt.Fprintf(p, "  %s %s\n", name, p.folded(rowBegins, fmt.Sprintf(format, args...)))
+}
+
+// rowBegins is where the text of a row begins, in cells.
+const rowBegins = 17
+
+// folded breaks a text, which begins behind so many cells, between words at the width of the terminal. What follows begins below it.
+func (p *page) folded(begins int, text string) string {
+	if p.width < 2*begins {
+		return text
+	}
+	return strings.ReplaceAll(terminal.Fill(text, "", p.width-begins), "\n", "\n"+strings.Repeat(" ", begins))
 }
 
 // section begins a part; nothing is written for an empty one.
@@ -39,6 +52,9 @@ func (p *page) section(name string, n int) bool {
 // write makes a page and writes it.
 func write(w io.Writer, s *Scene, fill func(*page)) error {
 	p := &page{paint: terminal.NewPaint(w), Scene: s}
+	if screen, ok := w.(*terminal.Screen); ok {
+		p.width = screen.Width()
+	}
 	fill(p)
 	return terminal.Print(w, p.String())
 }

@@ -48,7 +48,7 @@ func writeScene(b *strings.Builder, s *rundir.SceneSummary, wall float64, compac
 	row("deliberations", "%s  %s/s  p50=%s p99=%s max=%s%s", terminal.Thousands(s.Deliberations), terminal.Short(float64(s.Deliberations)/max(wall, 1e-9)),
 		terminal.Brief(s.Latency.P50), terminal.Brief(s.Latency.P99), terminal.Brief(s.Latency.Max), note(s.Failed, "%d failed"))
 	row("events", "%s routed to %s receivers%s", terminal.Thousands(s.Events.Routed), terminal.Thousands(s.Events.Delivered), note(s.Events.Refused, "%d refused"))
-	row("world", "version %s  %s changes%s%s", terminal.Thousands(s.World.Version), terminal.Thousands(s.World.Changes), note(s.World.Refused, "%d refused"), note(s.World.Conflicts, "%d of them conflicts"))
+	row("world", "version %s  %s%s%s", terminal.Thousands(s.World.Version), terminal.Plural(s.World.Changes, "change"), note(s.World.Refused, "%d refused"), note(s.World.Conflicts, "%d of them conflicts"))
 	row("model", "%s calls  tokens in=%s out=%s%s", terminal.Thousands(s.Model.Calls), terminal.Short(float64(s.Model.Tokens.Input)), terminal.Short(float64(s.Model.Tokens.Output)), note(s.Model.Failed, "%d failed"))
 	if n := cutAnswers(s.Model.ByModel); n > 0 {
 		row("cut", "%s cut at max_tokens; set max_tokens of the model file higher", terminal.Plural(n, "answer"))

@@ -10,6 +10,7 @@ import (
 
 	"tavernsim/engine/order"
 	"tavernsim/internal/terminal"
+	"tavernsim/scenes/view/factjson"
 	"tavernsim/scenes/view/inspect"
 )
 
@@ -121,5 +122,30 @@ func TestPagesSteerNothing(t *testing.T) {
 	var b strings.Builder
 	if err := write(&b, nil, func(p *page) { p.row("said", "%s", "\x1b[2Ja\u202eb\u009b") }); err != nil || strings.ContainsAny(b.String(), "\x1b\u202e\u009b") || !strings.Contains(b.String(), "\u241b[2Ja") {
 		t.Errorf("%q, %v", b.String(), err)
+	}
+}
+
+// Of two facts, the members that differ are shown, of objects in them those alone.
+func TestMembersThatDiffer(t *testing.T) {
+	p := &page{}
+	p.members("", factjson.Object{{Name: "same", Value: "x"}, {Name: "text", Value: "a"}, {Name: "origin", Value: factjson.Object{{Name: "id", Value: "1"}, {Name: "cost", Value: int64(5)}}}, {Name: "gone", Value: factjson.Object{{Name: "n", Value: int64(1)}}}},
+		factjson.Object{{Name: "same", Value: "x"}, {Name: "text", Value: "b"}, {Name: "origin", Value: factjson.Object{{Name: "id", Value: "1"}, {Name: "cost", Value: int64(6)}}}, {Name: "gone", Value: nil}})
+	if want := "     text: a | b\n     origin.cost: 5 | 6\n     gone: {\"n\":1} | \n"; p.String() != want {
+		t.Errorf("%q, want %q", p.String(), want)
+	}
+}
+
+// A row that is too wide for the terminal goes on below its text; elsewhere it is one line.
+func TestRowsAreFolded(t *testing.T) {
+	for width, want := range map[int]string{
+		0:  "  together       7ms on the critical path, of which 5ms by mira\n",
+		40: "  together       7ms on the critical\n                 path, of which 5ms by\n                 mira\n",
+		20: "  together       7ms on the critical path, of which 5ms by mira\n",
+	} {
+		p := &page{width: width}
+		p.row("together", "%s on the critical path, of which %s by mira", "7ms", "5ms")
+		if p.String() != want {
+			t.Errorf("%d: %q, want %q", width, p.String(), want)
+		}
 	}
 }

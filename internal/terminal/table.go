@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/text/width"
 )
@@ -143,6 +144,46 @@ func Cut(s string, cells int) string {
 		}
 	}
 	return s
+}
+
+// Fill breaks a line between words, so that no part takes more cells than width; all but the first begin with indent. A word
+// that is too long has a part of its own. Colours of paint take no cell.
+func Fill(line, indent string, width int) string {
+	var b strings.Builder
+	for {
+		n := within(line, width)
+		if n == len(line) {
+			break
+		}
+		begins := len(line) - len(strings.TrimLeft(line, " "))
+		cut := strings.LastIndexByte(line[:n+1], ' ')
+		if cut < begins {
+			if cut = strings.IndexByte(line[begins:], ' ') + begins; cut < begins {
+				break
+			}
+		}
+		b.WriteString(strings.TrimRight(line[:cut], " ") + "\n")
+		line = indent + line[cut+1:]
+	}
+	return b.String() + line
+}
+
+// within is the length of the longest beginning of a line that takes so many cells.
+func within(line string, cells int) int {
+	for i := 0; i < len(line); {
+		if line[i] == '\x1b' {
+			if code, whole := colour(line[i:]); whole {
+				i += len(code)
+				continue
+			}
+		}
+		r, n := utf8.DecodeRuneInString(line[i:])
+		if cells -= runeWidth(r); cells < 0 {
+			return i
+		}
+		i += n
+	}
+	return len(line)
 }
 
 // Paint colours what goes to a terminal, and nothing else.

@@ -87,3 +87,28 @@ func TestSpark(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A line is broken between words; colours take no room, wide characters two cells, and a long word stays whole.
+func TestFill(t *testing.T) {
+	for _, c := range []struct {
+		line, indent string
+		width        int
+		want         string
+	}{
+		{"", "  ", 10, ""},
+		{"one two three", "", 13, "one two three"},
+		{"one two three", "", 12, "one two\nthree"},
+		{"one two three", "  ", 5, "one\n  two\n  three"},
+		{"  one two three", "    ", 9, "  one two\n    three"},
+		{"sha256:0123456789 a", "  ", 8, "sha256:0123456789\n  a"},
+		{"0123456789", "", 4, "0123456789"},
+		{"\x1b[31mone\x1b[0m two three", "", 7, "\x1b[31mone\x1b[0m two\nthree"},
+		{"日本 日本", "", 8, "日本\n日本"},
+		{"日本 日本", "", 9, "日本 日本"},
+		{"a  b", "", 2, "a\nb"},
+	} {
+		if got := Fill(c.line, c.indent, c.width); got != c.want {
+			t.Errorf("%q at %d: %q, want %q", c.line, c.width, got, c.want)
+		}
+	}
+}

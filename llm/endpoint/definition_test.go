@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -12,10 +13,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"tavernsim/internal/source"
 	"tavernsim/llm"
 	"tavernsim/protocol"
 )
@@ -81,6 +84,23 @@ func TestEmptyWords(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "providers.yaml:2:") {
 			t.Errorf("%s: %v", d, err)
 		}
+	}
+}
+
+// Faults of headers are where the headers are, in the order of the file.
+func TestFaultsAreInTheOrderOfTheFile(t *testing.T) {
+	text := "endpoints:\n  z:\n    preset: vllm\n    headers:\n      Z: \"a\\nb\"\n      Host: a\n      \"b c\": d\n  a: {preset: vllm, budget: {}}\n"
+	_, err := Read("p.yaml", []byte(text))
+	faults, ok := errors.AsType[*source.Error](err)
+	if !ok {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range faults.Faults {
+		got = append(got, fmt.Sprintf("%d:%d %s", f.Line, f.Column, f.Path))
+	}
+	if want := []string{"5:10 endpoints.z.headers.Z", "6:13 endpoints.z.headers.Host", `7:14 endpoints.z.headers["b c"]`, "8:29 endpoints.a.budget"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

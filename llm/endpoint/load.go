@@ -127,46 +127,43 @@ func Read(file string, data []byte) (*File, error) {
 func (f *File) check(doc *source.Document, report *source.Report) {
 	for _, name := range slices.Sorted(maps.Keys(f.Endpoints)) {
 		d := f.Endpoints[name].whole()
-		fault := func(field, message, suggestion string) {
-			steps := []string{"endpoints", name}
-			if field != "" {
-				steps = append(steps, field)
-			}
+		fault := func(message, suggestion string, steps ...string) {
+			steps = append([]string{"endpoints", name}, steps...)
 			node, _ := doc.Root.Find(steps...)
 			report.At(doc, node.Pos, source.Path(steps...), message, suggestion)
 		}
 		if !nameForm().MatchString(name) {
-			fault("", "an endpoint's name has letters, digits, -, _ and . only, at most 64", "")
+			fault("an endpoint's name has letters, digits, -, _ and . only, at most 64", "")
 		}
 		u, err := url.Parse(d.BaseURL)
 		switch {
 		case d.BaseURL == "":
-			fault("", "there is no base_url, and no preset that has one", "add base_url, or preset: "+strings.Join(PresetNames(), ", "))
+			fault("there is no base_url, and no preset that has one", "add base_url, or preset: "+strings.Join(PresetNames(), ", "))
 		case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-			fault("base_url", "this is no address", "want one like https://api.example.com/v1")
+			fault("this is no address", "want one like https://api.example.com/v1", "base_url")
 		case u.User != nil:
-			fault("base_url", "an address may not have a name and a password in it", "put the key into key_file or key_env")
+			fault("an address may not have a name and a password in it", "put the key into key_file or key_env", "base_url")
 		case u.RawQuery != "" || u.Fragment != "":
-			fault("base_url", "an address ends with its path", "put parameters into query")
+			fault("an address ends with its path", "put parameters into query", "base_url")
 		}
 		if f.Endpoints[name].Budget != nil {
 			switch on, err := budget.ParseAction(d.Budget.OnExhausted, budget.Refuse); {
 			case err != nil || on.Do == budget.Degrade && on.Model == "":
-				fault("budget", "on_exhausted "+strconv.Quote(d.Budget.OnExhausted)+": want refuse, pause or end", "")
+				fault("on_exhausted "+strconv.Quote(d.Budget.OnExhausted)+": want refuse, pause or end", "", "budget")
 			case on.Do == budget.Degrade:
-				fault("budget", "an endpoint's budget names no model, because projects do", "let a route of the project have a fallback on: [budget]")
+				fault("an endpoint's budget names no model, because projects do", "let a route of the project have a fallback on: [budget]", "budget")
 			case d.Budget.Tokens == 0 && d.Budget.Dollars == 0 && d.Budget.Calls == 0:
-				fault("budget", "the budget has no limit", "add tokens, dollars or calls")
+				fault("the budget has no limit", "add tokens, dollars or calls", "budget")
 			}
 		}
 		if why := ofSimd()[http.CanonicalHeaderKey(d.Auth)]; d.Auth != "" && !headerForm().MatchString(d.Auth) {
-			fault("auth", "this is no name of a header", "want bearer, none, or a name like api-key")
+			fault("this is no name of a header", "want bearer, none, or a name like api-key", "auth")
 		} else if why != "" {
-			fault("auth", "no key can be in the header "+d.Auth+": "+why, "want bearer, none, or a name like api-key")
+			fault("no key can be in the header "+d.Auth+": "+why, "want bearer, none, or a name like api-key", "auth")
 		}
 		for _, h := range slices.Sorted(maps.Keys(f.Endpoints[name].Headers)) {
 			if what, do := d.wrongHeader(h, f.Endpoints[name].Headers); what != "" {
-				fault("headers", what, do)
+				fault(what, do, "headers", h)
 			}
 		}
 	}

@@ -108,6 +108,7 @@ const (
 	firstPause = 500 * time.Millisecond // before the first repetition, at most
 	mostPause  = 30 * time.Second
 	maxShut    = time.Hour
+	forever    = 100 * 365 * 24 * time.Hour
 )
 
 // New makes the machine of an endpoint. Its time begins at 0.
@@ -119,6 +120,9 @@ func New(name string, o Options) *Machine {
 	}
 	return m
 }
+
+// Shut lets no call leave from now on. said is why.
+func (m *Machine) Shut(said string) { m.shut, m.said = forever, said }
 
 // Take gives the outputs since it was last called. They are valid until the next input.
 func (m *Machine) Take() []Output {
@@ -164,6 +168,8 @@ func (m *Machine) Stalled(now time.Duration) (why string, until time.Duration) {
 	switch {
 	case m.breaker.open:
 		why, until = fmt.Sprintf("has failed %d times in a row", m.breaker.n), m.breaker.until
+	case m.shut == forever:
+		return m.said, m.shut
 	case now < m.shut:
 		why, until = "asks to wait", m.shut
 	default:

@@ -17,6 +17,7 @@ import (
 	"tavernsim/llm/embed"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/gate"
+	"tavernsim/llm/models/away"
 	"tavernsim/llm/models/modelfile"
 	"tavernsim/llm/price"
 	"tavernsim/llm/replay"
@@ -64,6 +65,8 @@ type Options struct {
 	// Vectors makes what gives vectors in the place of endpoints, for a model by the name and
 	// the dimensions (0 = its own) that its file says; the set owns it. nil = endpoints give them.
 	Vectors func(model string, dimensions int) llm.Provider
+	// Away is for models whose endpoints are not among Endpoints; nil = New refuses them.
+	Away *away.Endpoints
 }
 
 // Set is the models of a scene. It is the provider of all of them.
@@ -433,9 +436,10 @@ func (s *Set) Gate(q *protocol.ModelRequest) (*gate.Gate, int64) {
 			return nil, 0
 		}
 	}
-	if by := gate.Of(a.Provider); a.instead && by != nil {
+	switch by := gate.Of(a.Provider); {
+	case by != nil: // in place of an endpoint, or of one that is away
 		return by.Gate(q)
-	} else if a.instead {
+	case a.instead:
 		return nil, 0
 	}
 	return a.to.Gate, a.tokens(q)

@@ -97,7 +97,7 @@ func writeTried(w io.Writer, all []probe.Tried) {
 			fmt.Fprintln(w, terminal.Plain(fmt.Sprintf("note    %s: %s: %s; its model answered", t.Endpoint, what, t.Note)))
 			continue
 		}
-		found := fmt.Sprintf("%d models", len(t.Models))
+		found := terminal.Plural(len(t.Models), "model")
 		if t.Model != "" {
 			found = fmt.Sprintf("%s answered, %d tokens", t.Answered, t.Tokens)
 		}

@@ -3,6 +3,7 @@
 package views
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/internal/progress"
 	"tavernsim/internal/show"
+	"tavernsim/internal/source"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/view/audit"
@@ -241,20 +243,10 @@ func asUsage(err error) error {
 
 func findView(name string) (*view, error) {
 	all := views()
-	near, least := "", 4
-	for i := range all {
-		if all[i].name == name {
-			return &all[i], nil
-		}
-		if d := protocol.EditDistance(name, all[i].name, least); d < least {
-			near, least = all[i].name, d
-		}
+	if i := slices.IndexFunc(all, func(v view) bool { return v.name == name }); i >= 0 {
+		return &all[i], nil
 	}
-	hint := "there are " + strings.Join(Names(), ", ")
-	if near != "" {
-		hint = fmt.Sprintf("did you mean %s? There are %s", near, strings.Join(Names(), ", "))
-	}
-	return nil, protocol.Errorf(protocol.KindNotFound, "no view %q; %s", name, hint)
+	return nil, protocol.Errorf(protocol.KindNotFound, "no view %q; %s", name, cmp.Or(source.Suggest(name, Names()), "there are "+strings.Join(Names(), ", ")))
 }
 
 // check refuses flags and arguments of other views: what has no effect is a

@@ -373,7 +373,7 @@ func manifestDiff(a, b *inspect.Scene) []InputDiff {
 	add("seed", m.Seeds[a.ID], n.Seeds[b.ID])
 	add("clock", m.Clocks[a.ID], n.Clocks[b.ID])
 	add("agents", m.Agents, n.Agents)
-	add("for", m.For, n.For)
+	add("for", m.For.Std(), n.For.Std())
 	add("ticks", m.Ticks, n.Ticks)
 	add("until", m.Until, n.Until)
 	add("middleware", m.Middleware, n.Middleware)

@@ -22,7 +22,7 @@ import (
 const (
 	summaryAgents   = 8
 	summaryProblems = 8
-	timelineBuckets = 60
+	timelineBuckets = 50
 	maxExample      = 160 // runes of an example
 )
 

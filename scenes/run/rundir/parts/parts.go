@@ -77,7 +77,7 @@ func Free(dir string) (undo func() error, err error) {
 	case begun(entries):
 		return nil, protocol.Errorf(protocol.KindConflict, "run directory %s has the beginning of a run, and whoever made it ended before it was whole, or is still at it; remove the directory, or name another", dir)
 	case len(entries) > 0:
-		return nil, protocol.Errorf(protocol.KindConflict, "run directory %s is not empty; name another with --out, or resume it with --resume", dir)
+		return nil, protocol.Errorf(protocol.KindConflict, "run directory %s is not empty; name another, or, if it has a run, go on with that: simd run --resume %[1]s", dir)
 	}
 	return func() error { return Remove(dir) }, nil
 }
