@@ -28,9 +28,9 @@ import (
 type agentShell struct {
 	*scene
 	machine       *agent.Machine
-	packed        *parcel // the state that the machine has yet to take; nil = it has its state
-	through       uint64  // wave up to which it was restored after a failure; 0 = it was not
-	*deliberation         // nil = none is in flight
+	passive       *passiveState // the state that the machine has yet to take; nil = it has its state
+	through       uint64        // wave up to which it was restored after a failure; 0 = it was not
+	*deliberation               // nil = none is in flight
 }
 
 // deliberation is what a shell knows of the one in flight. Agents are many, and few
@@ -70,7 +70,7 @@ func (a *agentShell) Receive(env *protocol.Envelope) error {
 	if a.through > 0 && a.knows(env) {
 		return nil
 	}
-	if a.packed != nil {
+	if a.passive != nil {
 		if err := a.unpack(); err != nil { // a defect: nothing of it may become a fact
 			a.stage.Tell(carrying(protocol.KindState, err))
 			return nil

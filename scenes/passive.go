@@ -15,8 +15,8 @@ import (
 
 // A passive agent has no actor: package seats holds its state. No fact tells of it.
 
-// parcel is the state of an agent that was passive, on its way into its actor.
-type parcel struct {
+// passiveState is the state of an agent that was passive, on its way into its actor.
+type passiveState struct {
 	state []byte
 	since time.Time // when the actor was made; zero = nobody wants to know
 }
@@ -62,9 +62,9 @@ const passiveMemory = 64 << 20 // bytes of states of passive agents that lie in 
 func (s *scene) spawnAgent(o uint32, state []byte) (*actors.Ref, error) {
 	shell := &agentShell{scene: s, machine: s.Machine(o)}
 	if state != nil {
-		shell.packed = &parcel{state: state}
+		shell.passive = &passiveState{state: state}
 		if s.options.ColdWakes != nil {
-			shell.packed.since = time.Now()
+			shell.passive.since = time.Now()
 		}
 	}
 	return s.spawn(shell)
@@ -77,14 +77,14 @@ func (s *scene) spawn(shell *agentShell) (*actors.Ref, error) {
 
 // unpack gives the machine of an agent that was passive its state.
 func (a *agentShell) unpack() error {
-	state, err := agent.Restore(a.Codec, protocol.Raw(a.packed.state))
+	state, err := agent.Restore(a.Codec, protocol.Raw(a.passive.state))
 	if err != nil {
 		return protocol.Errorf(protocol.KindCorrupt, "scene %s: agent %s: its state cannot be read since it was passive: %w", a.ID, a.machine.ID.Instance, err)
 	}
 	if a.options.ColdWakes != nil {
-		a.options.ColdWakes.Record(time.Since(a.packed.since))
+		a.options.ColdWakes.Record(time.Since(a.passive.since))
 	}
-	a.machine.State, a.packed = state, nil
+	a.machine.State, a.passive = state, nil
 	return nil
 }
 

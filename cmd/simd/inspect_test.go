@@ -76,10 +76,9 @@ func differs(out, shown string) string {
 	return ""
 }
 
-// TestInspectGoldens: what each view prints for people, to the byte.
-func TestInspectGoldens(t *testing.T) {
-	run := postRun(t)
-	for name, args := range map[string]string{
+// goldens are views of the post office, by their files in testdata/inspect.
+func goldens() map[string]string {
+	return map[string]string{
 		"agents":       "agents",
 		"agent":        "agent ada --at 3s",
 		"world":        "world ** --at version:2",
@@ -92,7 +91,13 @@ func TestInspectGoldens(t *testing.T) {
 		"audit":        "audit --until 2s",
 		"dead_letters": "dead-letters --type parcel.*",
 		"trace":        "trace ada/1.e1",
-	} {
+	}
+}
+
+// TestInspectGoldens: what each view prints for people, to the byte.
+func TestInspectGoldens(t *testing.T) {
+	run := postRun(t)
+	for name, args := range goldens() {
 		out, _ := inspected(t, 0, append([]string{"inspect", run}, strings.Fields(args)...)...)
 		file := filepath.Join("testdata", "inspect", name+".txt")
 		if *update {

@@ -18,6 +18,7 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/memory"
 	"tavernsim/engine/agent/profile"
+	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
@@ -311,6 +312,26 @@ func (s *script) define(d *Definition, set *setting) {
 		}
 	}
 	d.Seal(func(id string) (string, string) { return id, "" })
+	for _, entry := range d.tools {
+		if entry.run != nil {
+			entry.run = s.telling(entry)
+		}
+	}
+}
+
+// telling holds a tool to toldByItsFact: each call that leaves a fact at once is told by it, and a call that is told
+// by a fact leaves one, or a request of which a fact comes.
+func (s *script) telling(entry *Tool) carryOut {
+	run := entry.run
+	return func(t *Turn, p tool.Params) (any, error) {
+		facts, requests := len(t.out.Facts), len(t.out.Requests)
+		out, err := run(t, p)
+		left := len(t.out.Facts) > facts
+		if err == nil && (left && !entry.inFact || entry.inFact && !left && len(t.out.Requests) == requests) {
+			s.t.Errorf("%s: a call leaves a fact at once: %t; toldByItsFact in its entry: %t", entry.Name, left, entry.inFact)
+		}
+		return out, err
+	}
 }
 
 func edge(source, from, target, to string) workflow.Edge {

@@ -75,7 +75,7 @@ func (idle) Released(limit.Class) {}
 
 func (idle) Refused(error) {}
 
-// exercise counts into every metric there is (TestEveryMetricMoves).
+// exercise counts into every metric there is (TestEveryMetricCounts).
 func exercise(tb testing.TB, s *Set) {
 	tb.Helper()
 	sc := s.Scene("tavern")

@@ -191,10 +191,12 @@ func (s *Stage) settle() error {
 	return s.finish()
 }
 
-// waveKept handles a wave that has become durable.
+// waveKept handles a wave that has become durable. Agents that failed up to it are restored from the journal.
 func (s *Stage) waveKept(in *Kept) error {
 	s.kept.Wave, s.kept.Bytes = max(s.kept.Wave, in.Wave), max(s.kept.Bytes, in.Bytes)
-	s.restartBroken()
+	for _, o := range s.flight.restorable(s.kept.Wave) {
+		s.effect(Effect{Act: ActRestart, Agent: o})
+	}
 	if s.asking.retry {
 		return s.retryService()
 	}

@@ -13,7 +13,6 @@ func (s *Stage) next() error {
 	if s.phase != phaseIdle || s.config.Stepwise && !s.ticked {
 		return nil
 	}
-	s.restartBroken()
 	if s.Spending.Demands(budget.Pause) && !s.halt.paused && !s.halt.pausing && !s.config.Stepwise {
 		s.halt.pausing, s.halt.pausedBy = true, PausedByBudget
 	}
@@ -136,12 +135,4 @@ func (s *Stage) moment() protocol.Time {
 		return s.wave.time
 	}
 	return s.Agenda.Now
-}
-
-// restartBroken restores failed agents from the journal as soon as everything up to
-// their failure is durable.
-func (s *Stage) restartBroken() {
-	for _, o := range s.flight.restorable(s.kept.Wave) {
-		s.effect(Effect{Act: ActRestart, Agent: o})
-	}
 }

@@ -35,7 +35,7 @@ type wave struct {
 // together is how many agents are woken with one effect, up to a place of the order: neighbours that
 // have not failed. What an agent may spend is of its own.
 func (w *wave) together(end int) (n int) {
-	if w.Spending != nil || w.realtime() {
+	if w.Spending != nil {
 		return 1
 	}
 	for n = 1; w.sent+n < end && !w.answers[w.sent+n].there(); n++ {

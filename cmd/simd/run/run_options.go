@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/engine/agenda"
@@ -157,13 +159,11 @@ func (o *runOptions) options(cmd *cobra.Command, e *cli.Env) (runner.Options, er
 	if err := opt.Schedule.Check(); err != nil {
 		return opt, cli.Usagef("--%w", err)
 	}
-	changed := cmd.Flags().Changed
 	for _, bad := range []struct {
 		is   bool
 		text string
 	}{
 		{o.resume != "" && o.repeat > 1, "--repeat starts new runs; it does not go with --resume"},
-		{o.resume != "" && (len(o.scenes) > 0 || changed("seed") || o.clock != "" || o.agents > 0 || o.model != "" || o.answers != "" || o.onMiss != "" || o.people || o.tools != "" || o.out != "" || o.plugins != "" || len(o.config.Flags) > 0), "--resume accepts only --providers, --secrets, --grants, --plugin-config (for its secrets), --ask, --approvals, --ask-timeout, --schedule, --store, --budget, --orders, --paused, --pace, --metrics, --pprof, --durability, --batch, --snapshot-facts, --snapshot-every, --snapshot-bytes, --keep, --disk-wait, --json, --quiet and --summary; everything else comes from the run's manifest"},
 		{o.estimate && (o.resume != "" || o.out != "" || o.repeat > 1 || o.answers != "" || o.store != "" || strings.HasPrefix(o.model, "replay:") || strings.HasPrefix(o.tools, "replay:")), "--estimate runs nothing: --resume, --out, --repeat, --answers, --store, --model replay:PATH and --tools replay:DIR do not go with it"},
 		{o.ask != "" && o.ask != askNever && o.ask != askWait, fmt.Sprintf("--ask %q: want never or wait", o.ask)},
 		{o.ask == askNever && o.approvals != "", "--ask never asks nobody; --approvals does not go with it"},
@@ -175,6 +175,9 @@ func (o *runOptions) options(cmd *cobra.Command, e *cli.Env) (runner.Options, er
 		if bad.is {
 			return opt, cli.Usagef("%s", bad.text)
 		}
+	}
+	if other := o.notResumed(cmd.Flags()); other != "" {
+		return opt, cli.Usagef("--resume does not go with --%s, which a run keeps in its manifest; it goes with --%s", other, strings.Join(Resumable(), ", --"))
 	}
 	var err error
 	if opt.Tools, opt.ToolAnswers, err = tooling.ParseMode(o.tools); err != nil {
@@ -226,6 +229,25 @@ func (o *runOptions) options(cmd *cobra.Command, e *cli.Env) (runner.Options, er
 		return opt, cli.Usagef("--summary %q: want full, compact or none", o.summary)
 	}
 	return opt, nil
+}
+
+// Resumable are the flags that go with --resume. A run keeps the others in its manifest.
+func Resumable() []string {
+	return strings.Fields("providers secrets grants plugin-config ask approvals ask-timeout schedule store budget orders paused pace metrics pprof " +
+		"durability batch snapshot-facts snapshot-every snapshot-bytes keep disk-wait json output quiet summary")
+}
+
+// notResumed is a given flag that does not go with --resume, if that is given; "" = there is none.
+func (o *runOptions) notResumed(f *pflag.FlagSet) (name string) {
+	if o.resume == "" {
+		return ""
+	}
+	f.Visit(func(x *pflag.Flag) {
+		if x.Name != "resume" && x.Name != "repeat" && !slices.Contains(Resumable(), x.Name) {
+			name = x.Name
+		}
+	})
+	return name
 }
 
 // defaultModel is the model that answered requests without a name in the run whose answers are at a path; "" = that

@@ -3,18 +3,25 @@ package runner
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
+	"tavernsim/persistence"
 	"tavernsim/persistence/pebbledb"
 	"tavernsim/scenes/run/rundir"
+	"tavernsim/scenes/scenestest"
+	"tavernsim/scenes/tooling"
+	"tavernsim/tools/plugin"
 )
 
-// Whoever goes on with a run gives every option again, but for those that its directory has.
+// A run that goes on has each option from its manifest, or from the rest of its directory, or whoever goes on gives it
+// again. An option that is in no list would be forgotten.
 func TestOptionsOfResumed(t *testing.T) {
-	kept := []string{
-		"Scenes", "Dir", "Seed", "Seeds", "Clock", "Agents", "For", "Ticks", "Until", "Args", "Model", "Endpoints",
-		"Answers", "OnMiss", "Tools", "ToolAnswers", "Interactive", "Estimate", "had", "raised",
-	}
+	manifest := strings.Fields("Scenes Agents For Ticks Until Model OnMiss Tools Interactive")
+	choice := strings.Fields("Snapshots Durability BatchFacts Keep") // in the manifest, and whoever goes on may choose anew
+	directory := strings.Fields("Dir Seed Seeds Clock Args Endpoints Answers ToolAnswers Estimate")
+	again := strings.Fields("ProjectDir Schedule Version Workers Metrics Log Budget Store External Executors Services Sandbox Secrets Grants Config Leave Wait Orders " +
+		"ColdWakes Serial Control Middleware Crashes Restarted Finish Reread FS Recovering")
 	var now Options
 	v := reflect.ValueOf(&now).Elem()
 	for _, f := range v.Fields() {
@@ -23,14 +30,39 @@ func TestOptionsOfResumed(t *testing.T) {
 		}
 	}
 	now.FS = struct{ pebbledb.FS }{}
-	again := reflect.ValueOf(optionsOf(&rundir.Manifest{}, now))
+	given := reflect.ValueOf(optionsOf(&rundir.Manifest{}, now))
+	now.Durability, now.Tools = persistence.Memory, tooling.Mock
+	now.Config, now.Endpoints, now.Grants, now.Estimate = plugin.Sources{}, nil, nil, nil
+	p := scenestest.Town(t)
+	defs, err := pick(p, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := newManifest(p, defs, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := reflect.ValueOf(optionsOf(m, Options{}))
 	for i := range v.NumField() {
-		name, field := v.Type().Field(i).Name, again.Field(i)
-		if slices.Contains(kept, name) && !field.IsZero() && name != "Tools" {
-			t.Errorf("%s does not come from the run directory", name)
+		name := v.Type().Field(i).Name
+		if !v.Type().Field(i).IsExported() {
+			continue
 		}
-		if v.Type().Field(i).IsExported() && !slices.Contains(kept, name) && field.IsZero() {
-			t.Errorf("%s is lost", name)
+		found := 0
+		for _, list := range [][]string{manifest, choice, directory, again} {
+			if slices.Contains(list, name) {
+				found++
+			}
+		}
+		if found != 1 {
+			t.Errorf("%s is in %d lists: if a run depends on it, it stands in the manifest (newManifest, optionsOf) and in manifest; else whoever resumes a run gives it again", name, found)
+		}
+		fromNow, fromManifest := !given.Field(i).IsZero(), !kept.Field(i).IsZero()
+		if want := slices.Contains(choice, name) || slices.Contains(again, name); fromNow != want && name != "Tools" {
+			t.Errorf("%s of whoever resumes a run counts: %t, want %t", name, fromNow, want)
+		}
+		if want := slices.Contains(choice, name) || slices.Contains(manifest, name); fromManifest != want {
+			t.Errorf("%s is read from the manifest: %t, want %t", name, fromManifest, want)
 		}
 	}
 }

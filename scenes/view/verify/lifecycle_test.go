@@ -137,6 +137,7 @@ func TestWhatWasDeferredMeetsAMomentInRealtime(t *testing.T) {
 		{"pause", between, true, "started world.committed effects_deferred world.committed paused world.committed resumed world.committed ended", "[start closed pause resume end]"},
 		{"resume", before, true, "started world.committed effects_deferred world.committed paused world.committed resumed world.committed ended", "[start pause closed resume end]"},
 		{"end", between, false, "started world.committed effects_deferred world.committed ended", "[start end]"},
+		{"no moment", time.Second, false, "started world.committed effects_deferred world.committed world.committed ended", "[start closed end]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := moments(t, deferring)
@@ -162,5 +163,34 @@ func TestWhatWasDeferredMeetsAMomentInRealtime(t *testing.T) {
 			})
 			momentsVerify(t, s, c.want, c.log)
 		})
+	}
+}
+
+// A value of the world expires on the realtime clock, too, in a wave in which nobody has a turn.
+func TestExpiriesInRealtime(t *testing.T) {
+	const text = `-- scenes/s.yaml --
+id: s
+name: Rain
+schema_version: "1.0"
+agent_instances: [{instance_id: ada, profile_id: person}]
+simulation: {clock: realtime, stop: {after: 10s}}
+-- models/voices.yaml --
+rules:
+  - match: {variables: {turn: 1}}
+    answer: {calls: [{tool: RequestWorldStateUpdateTool, params: {commands: {set: [{key: world.rain, value: true, options: {ttl: 5}}]}}}]}
+otherwise: {text: ""}
+`
+	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(text))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, set := scenestest.New(t, p, ""), scenestest.Settings{Clock: agenda.Realtime, Until: "world.rain === undefined && scene.deliberations > 0 && scene.elapsed_seconds > 1"}
+	synctest.Test(t, func(t *testing.T) {
+		if r := s.Run(t, set); r.Err != nil || r.Reason != agenda.StoppedByCondition {
+			t.Error(r)
+		}
+	})
+	if r := run(t, s, set, 1); r.Difference != nil || r.Verified+r.Taken[verify.TakenOutside] != r.Facts {
+		t.Errorf("%+v, %+v", r, r.Difference)
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/bus"
+	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/history"
@@ -43,6 +46,30 @@ func TestTimeThatGoesBack(t *testing.T) {
 		}
 		if r := run(t, s, set, 1); r.Difference != nil {
 			t.Errorf("%s: %+v", clock, r.Difference)
+		}
+	}
+}
+
+// A fact is that of its time and its actor, too: another one is a difference, of whomever it is.
+func TestAFactOfAnotherTimeOrActor(t *testing.T) {
+	s, set := busy(t), scenestest.Settings{Stop: &agenda.Stop{After: protocol.Duration(6 * time.Second)}}
+	if r := s.Run(t, set); r.Err != nil {
+		t.Fatal(r)
+	}
+	for _, kind := range []string{agentfact.FactCallMade, agentfact.FactTurnEnded, world.FactCommitted, bus.FactRouted, agenda.FactEnded} {
+		for what, change := range map[string]func(*protocol.Record){
+			"time": func(r *protocol.Record) { r.Time++ }, "actor": func(r *protocol.Record) { r.Actor = "nobody" },
+		} {
+			at := uint64(0)
+			other := s.Rewrite(t, func(r *protocol.Record) {
+				if r.Kind == kind && at == 0 {
+					at = r.Seq
+					change(r)
+				}
+			})
+			if r := run(t, other, set, 1); at == 0 || r.Difference == nil {
+				t.Errorf("another %s of %s at seq %d: nobody noticed", what, kind, at)
+			}
 		}
 	}
 }
