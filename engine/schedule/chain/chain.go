@@ -109,7 +109,7 @@ type Paths struct {
 	touches [][]int // by class: those that may touch it; nil = the declared chain is not found
 	waves   int64
 	total   time.Duration
-	agents  map[uint32]*agent
+	agents  []agent // by ordinal
 
 	wave    uint64
 	slowest Turn          // of the open wave
@@ -153,7 +153,7 @@ func later(a, b *link) *link {
 
 // New begins without turns.
 func New(classes []schedule.Class) (*Paths, error) {
-	p := &Paths{agents: map[uint32]*agent{}, now: math.MinInt64}
+	p := &Paths{now: math.MinInt64}
 	if len(classes) > MaxClasses {
 		return p, nil
 	}
@@ -190,11 +190,10 @@ func (p *Paths) Add(t Turn) {
 	}
 	p.again.add(&t)
 	p.total += t.Took
-	a := p.agents[t.Agent]
-	if a == nil {
-		a = &agent{}
-		p.agents[t.Agent] = a
+	if n := int(t.Agent) + 1; n > len(p.agents) {
+		p.agents = slices.Grow(p.agents, n-len(p.agents))[:n]
 	}
+	a := &p.agents[t.Agent]
 	a.took += t.Took
 	if p.touches != nil {
 		p.follow(a, &t)
@@ -266,7 +265,8 @@ func (p *Paths) Show() Shown {
 	s := Shown{Model: p.total, Barrier: p.barrier, Waits: slices.Clone(p.waits), Waves: p.waves}
 	slices.SortFunc(s.Waits, func(a, b Wait) int { return cmp.Or(cmp.Compare(b.For, a.For), cmp.Compare(a.Gate, b.Gate)) })
 	var longest *link
-	for o, a := range p.agents {
+	for i, a := range p.agents {
+		o := uint32(i)
 		if a.took <= 0 && a.barrier <= 0 {
 			continue
 		}

@@ -20,6 +20,7 @@ const (
 type replay struct {
 	turns  []turned
 	calls  []passed // those of a turn follow each other
+	order  []int32  // calls, in the order in which they left
 	gates  []*line
 	waited bool // some call
 	large  bool // there are more than MaxCalls
@@ -54,13 +55,25 @@ type line struct {
 	now    time.Duration // when the last one left
 	free   heap          // when its places are free
 	coming heap          // calls that ask later, by when
-	stand  heap          // calls that wait for a place, in their order
+	room   []item        // for first
+	first  []item        // calls that wait for a place from the beginning of the wave, in their order
+	stand  heap          // others that wait for a place, in their order
+}
+
+// take gives the call that leaves next, of those that wait.
+func (l *line) take() int32 {
+	if len(l.first) > 0 && (len(l.stand) == 0 || l.first[0].key < l.stand[0].key) {
+		x := l.first[0]
+		l.first = l.first[1:]
+		return x.of
+	}
+	return l.stand.pop().of
 }
 
 // next is when the gate lets the next call out.
 func (l *line) next() (time.Duration, bool) {
 	switch {
-	case len(l.stand) > 0:
+	case len(l.first)+len(l.stand) > 0:
 		return max(l.now, time.Duration(l.free[0].key)), true
 	case len(l.coming) > 0:
 		return time.Duration(max(l.free[0].key, l.coming[0].key)), true
@@ -156,14 +169,14 @@ func (r *replay) explains() bool {
 	if r.large || len(r.calls) == 0 {
 		return false
 	}
-	order := make([]int32, len(r.calls))
-	for i := range order {
-		order[i] = int32(i)
+	r.order = slices.Grow(r.order[:0], len(r.calls))[:len(r.calls)]
+	for i := range r.order {
+		r.order[i] = int32(i)
 	}
-	slices.SortStableFunc(order, func(a, b int32) int {
+	slices.SortStableFunc(r.order, func(a, b int32) int {
 		return cmp.Compare(r.calls[a].ready+r.calls[a].wait, r.calls[b].ready+r.calls[b].wait)
 	})
-	for n, i := range order {
+	for n, i := range r.order {
 		r.calls[i].order = int64(n)
 	}
 	var waited, queued time.Duration
@@ -195,15 +208,18 @@ func (r *replay) without(agent uint32) (over time.Duration) {
 // play plays those calls of the wave that belong to it. left gets each when it leaves.
 func (r *replay) play(belongs func(*passed) bool, left func(c *passed, start time.Duration)) {
 	for _, l := range r.gates {
-		l.now, l.coming, l.stand, l.free = 0, l.coming[:0], l.stand[:0], l.free[:0]
+		l.now, l.coming, l.stand, l.free, l.first = 0, l.coming[:0], l.stand[:0], l.free[:0], l.room[:0]
 		for range min(l.places, len(r.calls)) {
 			l.free = append(l.free, item{})
 		}
 	}
-	for i := range r.calls {
+	for _, i := range r.order {
 		if c := &r.calls[i]; (i == 0 || r.calls[i-1].last) && belongs(c) {
-			c.gate.stand.push(item{c.order, int32(i)})
+			c.gate.first = append(c.gate.first, item{c.order, i})
 		}
+	}
+	for _, l := range r.gates {
+		l.room = l.first
 	}
 	for {
 		l, at := r.first()
@@ -215,7 +231,7 @@ func (r *replay) play(belongs func(*passed) bool, left func(c *passed, start tim
 			l.stand.push(item{r.calls[i].order, i})
 		}
 		l.now = at
-		i := l.stand.pop().of
+		i := l.take()
 		c := &r.calls[i]
 		l.free.pop()
 		l.free.push(item{key: int64(at + c.took)})
