@@ -224,6 +224,9 @@ func (t *Turn) carryOut(i int) {
 // tooMany reports whether a call is beyond what one deliberation may make: those before it are carried out. A step that
 // has waited for a task counted in its own turn.
 func (t *Turn) tooMany(c *protocol.Call) bool {
+	if t.end.Calls <= int64(t.m.Def.Limits.MaxCalls) {
+		return false
+	}
 	turn, n, _ := strings.Cut(c.ID, ".")
 	number, err := strconv.ParseInt(n, 10, 64)
 	return err == nil && number > int64(t.m.Def.Limits.MaxCalls) && turn == itoa(t.end.Turn)
