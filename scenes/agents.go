@@ -59,9 +59,10 @@ func (a *agentShell) borrow(wake *protocol.Envelope) {
 
 // giveBack returns it when the deliberation has ended.
 func (a *agentShell) giveBack() {
-	d := a.deliberation
+	d, space := a.deliberation, a.space
 	a.machine.Release()
-	a.deliberation, *d = nil, deliberation{space: d.space}
+	*d = deliberation{} // a literal with fields would be made elsewhere and copied
+	d.space, a.deliberation = space, nil
 	a.lent.Put(d)
 }
 

@@ -150,9 +150,10 @@ func (t *Turn) clear() {
 	t.own.Clear()
 	t.world.Clear()
 	t.calls.Clear()
-	l := t.lists
+	l, out, calls, own, seen := t.lists, t.out, t.calls, t.own, t.world
 	clear(l.asked[:cap(l.asked)]) // what the shell took of it is behind its elements
-	*t = Turn{out: t.out, calls: t.calls, own: t.own, world: t.world}
+	*t = Turn{}                   // a literal with fields would be made elsewhere and copied
+	t.out, t.calls, t.own, t.world = out, calls, own, seen
 	t.lists = lists{emptied(l.runs), emptied(l.queue), emptied(l.results), emptied(l.asked), emptied(l.waits), emptied(l.wishes), emptied(l.models), emptied(l.inputs)}
 }
 

@@ -261,8 +261,8 @@ func (a *answer) makeCalls(e *env, out *protocol.ModelAnswer) error {
 				continue
 			}
 		}
-		made := protocol.Call{Origin: protocol.OriginNative}
-		var err error
+		out.Calls = append(out.Calls, protocol.Call{Origin: protocol.OriginNative})
+		made, err := &out.Calls[len(out.Calls)-1], error(nil)
 		if made.Tool, err = e.render(c.tool); err != nil {
 			return err
 		}
@@ -276,7 +276,6 @@ func (a *answer) makeCalls(e *env, out *protocol.ModelAnswer) error {
 			tokens = valueTokens(made.Params)
 		}
 		e.tokens += tokensPerCall + EstimateTokens(made.Tool) + tokens
-		out.Calls = append(out.Calls, made)
 	}
 	if len(out.Calls) == 0 && out.Finish == protocol.FinishToolCalls {
 		out.Finish = protocol.FinishStop
