@@ -317,24 +317,14 @@ func (s *Set) Provider() llm.Provider {
 	if only {
 		return s.fallback
 	}
-	x := scripts{Set: s}
-	if s.nodes[s.name] == nil && s.models[""] == nil && s.untold[s.name] == nil {
-		x.unnamed, _ = s.fallback.(llm.Instant)
-	}
-	return x
+	return scripts{s}
 }
 
 // scripts is a set of scripted models.
-type scripts struct {
-	*Set
-	unnamed llm.Instant // answers requests without a name; nil = another may have to
-}
+type scripts struct{ *Set }
 
 // Answer implements llm.Instant.
 func (s scripts) Answer(q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
-	if q.Model == "" && s.unnamed != nil {
-		return s.unnamed.Answer(q)
-	}
 	if s.nodes[cmp.Or(q.Model, s.name)] != nil {
 		return s.all(q, func(c *choice) (protocol.ModelAnswer, error) { return s.now(c, q) })
 	}
