@@ -164,7 +164,7 @@ const maxPackage = 1450
 // larger first looks for what can go or move; if nothing can, the same commit raises the number, and its message says why.
 func larger() map[string]int {
 	return map[string]int{
-		"engine/agent":        4239,
+		"engine/agent":        4252,
 		"engine/bus":          2290,
 		"engine/expr":         2280,
 		"engine/knowledge":    3002,
@@ -180,8 +180,8 @@ func larger() map[string]int {
 		"engine/schedule":     1460,
 		"llm/models":          1515,
 		"persistence":         2160,
-		"protocol":            1606,
-		"scenes":              2855,
+		"protocol":            1624,
+		"scenes":              2859,
 		"scenes/machines":     3852,
 		"scenes/outside":      2178,
 		"scenes/run/rundir":   1937,

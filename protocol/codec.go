@@ -115,12 +115,32 @@ func AppendValue(b []byte, v any) []byte {
 	panic(fmt.Sprintf("protocol: AppendValue: %T is no value", v))
 }
 
+// entry is a field of an object.
+type entry struct {
+	name  string
+	value any
+}
+
 func appendMap(b []byte, m map[string]any) []byte {
 	b = msgp.AppendMapHeader(b, uint32(len(m)))
-	var room [16]string
-	for _, k := range KeysIn(room[:], m) {
-		b = msgp.AppendString(b, k)
-		b = AppendValue(b, m[k])
+	var room [8]entry
+	if len(m) > len(room) {
+		for _, k := range SortedKeys(m) {
+			b = AppendValue(msgp.AppendString(b, k), m[k])
+		}
+		return b
+	}
+	n := 0
+	for k, v := range m { // most are small, and need neither a list of keys nor a look-up of each
+		i := n
+		for ; i > 0 && k < room[i-1].name; i-- {
+			room[i] = room[i-1]
+		}
+		room[i] = entry{k, v}
+		n++
+	}
+	for i := range room[:n] {
+		b = AppendValue(msgp.AppendString(b, room[i].name), room[i].value)
 	}
 	return b
 }

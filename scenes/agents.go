@@ -51,17 +51,18 @@ type deliberation struct {
 
 // borrow takes what the deliberation needs that a wake begins.
 func (a *agentShell) borrow(wake *protocol.Envelope) {
-	d := a.lent.Get().(*deliberation)
-	*d = deliberation{space: d.space, wave: wake.Wave, woken: wake.Time, began: time.Now(), urgent: wake.Priority == protocol.Critical}
+	d := a.lent.Get().(*deliberation) // empty but for the space
+	d.wave, d.woken, d.urgent = wake.Wave, wake.Time, wake.Priority == protocol.Critical
 	a.deliberation = d
 	a.machine.Lend(d.space)
 }
 
 // giveBack returns it when the deliberation has ended.
 func (a *agentShell) giveBack() {
-	d := a.deliberation
+	d, space := a.deliberation, a.space
 	a.machine.Release()
-	a.deliberation, *d = nil, deliberation{space: d.space}
+	*d = deliberation{} // a literal with fields would be made elsewhere and copied
+	d.space, a.deliberation = space, nil
 	a.lent.Put(d)
 }
 
@@ -149,11 +150,13 @@ func (a *agentShell) observe(env *protocol.Envelope) error {
 
 func (a *agentShell) wake(env *protocol.Envelope) error {
 	a.borrow(env)
-	a.sample = a.newSample(env.Wave)
 	x, err := env.Body.Value()
 	if v, ok := x.(*visit); ok {
-		x, a.to = v.view, v.to
+		x, a.to, a.began = v.view, v.to, v.to.at
+	} else {
+		a.began = time.Now()
 	}
+	a.sample = a.newSample(env.Wave)
 	view, ok := x.(*machines.View)
 	if err != nil || !ok {
 		return errors.Join(err, protocol.Errorf(protocol.KindInternal, "a wake carries a %T", x))
@@ -221,8 +224,9 @@ func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced)
 			return err
 		}
 	}
-	if e := (timing.Ended{Profile: a.profiles[a.Class[a.machine.ID.Ordinal]], Took: time.Since(a.began)}); a.to != nil {
-		a.to.ended = append(a.to.ended, e)
+	now := time.Now()
+	if e := (timing.Ended{Profile: a.profiles[a.Class[a.machine.ID.Ordinal]], Took: now.Sub(a.began)}); a.to != nil {
+		a.to.ended, a.to.at = append(a.to.ended, e), now
 	} else {
 		timing.Measure([]timing.Ended{e}, a.options.Latency)
 	}

@@ -3,6 +3,7 @@ package scenes
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"tavernsim/actors"
 	"tavernsim/engine/agenda"
@@ -31,6 +32,7 @@ type gatherer struct {
 	self  *actors.Ref
 	doing *timing.Doing
 	open  *handover      // while it is at an errand
+	at    time.Time      // when its last turn ended, or the errand began: the next turn begins
 	ended []timing.Ended // in it; measured together, since all workers write the same counters
 }
 
@@ -76,7 +78,7 @@ func (g *gatherer) Receive(env *protocol.Envelope) error {
 	v := g.self.Visitor()
 	wake := &protocol.Envelope{EventHeader: e.wake.EventHeader, Kind: e.wake.Kind, Scene: e.wake.Scene, Wave: e.wake.Wave}
 	wake.Body.SetValue(&visit{e.view, g})
-	g.open = g.handover(wake.Wave, wake.Time)
+	g.open, g.at = g.handover(wake.Wave, wake.Time), time.Now()
 	for _, o := range e.agents {
 		g.doing.Become(o, metrics.AgentDeliberating)
 		before := len(g.open.span.Turns)
@@ -86,6 +88,7 @@ func (g *gatherer) Receive(env *protocol.Envelope) error {
 		g.vacate()
 		if n := len(g.open.span.Turns); n == before || g.open.span.Turns[n-1].End.Elapsed > 0 {
 			g.seal()
+			g.at = time.Now()
 		}
 	}
 	timing.Measure(g.ended, g.options.Latency)

@@ -78,7 +78,7 @@ func (t *Turn) respond(v any) {
 	}
 	from := t.blocks
 	for _, c := range a.Calls {
-		t.enqueueAfter(from, c)
+		t.enqueueAfter(from, &c)
 	}
 }
 
@@ -145,7 +145,7 @@ func (t *Turn) each(v any, f func(map[string]any)) {
 }
 
 func (t *Turn) short(tool string, params map[string]any) {
-	t.enqueue(protocol.Call{Tool: tool, Params: params, Origin: protocol.OriginNative})
+	t.enqueue(&protocol.Call{Tool: tool, Params: params, Origin: protocol.OriginNative})
 }
 
 func (t *Turn) enqueueSkill(v map[string]any) {
@@ -166,7 +166,7 @@ func (t *Turn) enqueueList(v any) {
 		if c.Origin != protocol.OriginTAM && c.Origin != protocol.OriginToolsXML {
 			c.Origin = protocol.OriginNative
 		}
-		t.enqueueAfter(from, c)
+		t.enqueueAfter(from, &c)
 	}
 	calls, unread := v.(callvalue.Calls)
 	for i := range calls {
@@ -180,7 +180,7 @@ func (t *Turn) enqueueList(v any) {
 
 // enqueueAfter queues a call of one answer. Blocks are numbered within their text
 // but stopped within the turn, so from, the number of earlier blocks, is added.
-func (t *Turn) enqueueAfter(from int, c protocol.Call) {
+func (t *Turn) enqueueAfter(from int, c *protocol.Call) {
 	if 0 < c.Block && c.Block <= maxBlock {
 		c.Block += from
 		t.blocks = max(t.blocks, c.Block)
@@ -191,8 +191,8 @@ func (t *Turn) enqueueAfter(from int, c protocol.Call) {
 // maxBlock bounds the block numbers in calls that a workflow made as values.
 const maxBlock = 1 << 20
 
-func (t *Turn) enqueue(c protocol.Call) {
-	q := queued{Call: c, given: c.ID}
+func (t *Turn) enqueue(c *protocol.Call) {
+	q := queued{Call: *c, given: c.ID}
 	q.ID = t.nextCallID()
 	if c.Block > 0 {
 		t.extend(&q)
@@ -224,6 +224,9 @@ func (t *Turn) carryOut(i int) {
 // tooMany reports whether a call is beyond what one deliberation may make: those before it are carried out. A step that
 // has waited for a task counted in its own turn.
 func (t *Turn) tooMany(c *protocol.Call) bool {
+	if t.end.Calls <= int64(t.m.Def.Limits.MaxCalls) {
+		return false
+	}
 	turn, n, _ := strings.Cut(c.ID, ".")
 	number, err := strconv.ParseInt(n, 10, 64)
 	return err == nil && number > int64(t.m.Def.Limits.MaxCalls) && turn == itoa(t.end.Turn)

@@ -3,6 +3,8 @@ package agent
 import (
 	"cmp"
 	"maps"
+	"math"
+	"reflect"
 
 	"tavernsim/engine/agent/memory"
 	"tavernsim/engine/agent/whereabouts"
@@ -104,8 +106,15 @@ func (m *Machine) self() map[string]any {
 	if m.knownBy != m.Def {
 		m.known, m.knownBy = maps.Clone(m.Def.self), m.Def
 		m.known["instance_id"], m.known["ordinal"] = m.ID.Instance, int64(m.ID.Ordinal)
+		m.knownSize = protocol.SizeOf(m.known, math.MaxInt32)
 	}
 	return m.known
+}
+
+// isKnown reports whether an input is what self made: a skill may have been given another.
+func (m *Machine) isKnown(input any) bool {
+	v, ok := input.(map[string]any)
+	return ok && m.known != nil && reflect.ValueOf(v).UnsafePointer() == reflect.ValueOf(m.known).UnsafePointer()
 }
 
 // list is a list as a value; most are empty, and share one.

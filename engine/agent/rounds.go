@@ -30,7 +30,7 @@ type queued struct {
 func (t *Turn) roundInputs(plan *workflow.Plan) []any {
 	names := t.m.Def.inputs(plan)
 	if t.talk == nil {
-		t.inputs = t.fill(slices.Grow(t.inputs[:0], len(names))[:len(names)], protocol.PurposeDeliberate, plan, t.wake.Inputs)
+		t.inputs = t.fill(slices.Grow(emptied(t.inputs), len(names))[:len(names)], protocol.PurposeDeliberate, plan, t.wake.Inputs)
 		if t.m.Def.Limits.MaxToolRounds > 1 && slices.Contains(names, inputConversation) {
 			t.talk = &talk.Talk{}
 		}

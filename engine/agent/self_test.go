@@ -4,6 +4,8 @@ import (
 	"maps"
 	"reflect"
 	"testing"
+
+	"tavernsim/protocol"
 )
 
 // What workflows know of their agent is made once: who adds to it copies it, and another definition
@@ -22,6 +24,9 @@ func TestSelfIsMadeOnce(t *testing.T) {
 	}
 	if reflect.ValueOf(m.self()).Pointer() != made {
 		t.Error("it is made again")
+	}
+	if want := protocol.SizeOf(m.self(), 1<<20); m.knownSize != want || !m.isKnown(m.self()) || m.isKnown(maps.Clone(m.self())) || m.isKnown("x") {
+		t.Errorf("its size is %d, want %d, of itself and of no copy", m.knownSize, want)
 	}
 	other := *m.Def
 	other.self = map[string]any{"name": "Other"}

@@ -150,13 +150,17 @@ func (t *Turn) clear() {
 	t.own.Clear()
 	t.world.Clear()
 	t.calls.Clear()
-	l := t.lists
-	*t = Turn{out: t.out, calls: t.calls, own: t.own, world: t.world}
+	l, out, calls, own, seen := t.lists, t.out, t.calls, t.own, t.world
+	clear(l.asked[:cap(l.asked)]) // what the shell took of it is behind its elements
+	*t = Turn{}                   // a literal with fields would be made elsewhere and copied
+	t.out, t.calls, t.own, t.world = out, calls, own, seen
 	t.lists = lists{emptied(l.runs), emptied(l.queue), emptied(l.results), emptied(l.asked), emptied(l.waits), emptied(l.wishes), emptied(l.models), emptied(l.inputs)}
 }
 
+// emptied is a list without elements. Behind its elements a list is empty: what shortens it clears
+// the rest.
 func emptied[T any](list []T) []T {
-	clear(list[:cap(list)])
+	clear(list)
 	return list[:0]
 }
 
@@ -290,6 +294,9 @@ func (t *Turn) launch(number uint64, in within, purpose protocol.Purpose, plan *
 		then(t, result{err: err})
 		return
 	}
+	if i := plan.Input("self"); i >= 0 && i < len(inputs) && t.m.isKnown(inputs[i]) {
+		r.run.Counted(i, t.m.knownSize)
+	}
 	r.turn, r.id, r.purpose, r.tool, r.started, r.then, r.asked, r.wait = t, plan.ID(), purpose, by, in.at, then, nil, in.wait
 	t.runs = append(t.runs, r)
 }
@@ -336,7 +343,7 @@ func (t *Turn) progress() bool {
 		if r.wait = 0; !ended {
 			continue
 		}
-		t.runs = append(t.runs[:i], t.runs[i+1:]...)
+		t.runs = slices.Delete(t.runs, i, i+1)
 		t.abandon(r, "")
 		t.passed(r.started + r.run.Elapsed())
 		res := t.resultOfRun(r)
@@ -419,7 +426,7 @@ func (t *Turn) step() bool {
 
 // forgetResults begins a round.
 func (t *Turn) forgetResults() {
-	t.results, t.stopped = t.results[:0], 0
+	t.results, t.stopped = emptied(t.results), 0
 	t.outcomes.Forget()
 }
 

@@ -8,8 +8,9 @@ const DefaultBytes = 64 << 20
 // Budget bounds the bytes of the values that runs make, as [protocol.SizeOf]
 // counts them. It holds for each value, in which a part counts as often as it
 // stands there, and for all that is made together, where a list or object of
-// values that are there already counts without them. Several runs with one owner
-// may share one. The zero Budget allows [DefaultBytes].
+// values that are there already counts without them. Calls of an answer that no
+// node has opened count nothing: whoever asked the model bounds them. Several runs
+// with one owner may share one. The zero Budget allows [DefaultBytes].
 type Budget struct {
 	Max     int    // bytes
 	Setting string // stands in the error: where Max is set

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tavernsim/protocol"
+	"tavernsim/protocol/callvalue"
 )
 
 // Outcome is how a node ended, or why an output is missing.
@@ -91,7 +92,7 @@ func (r *Run) readOutputs() {
 		if protocol.KindOf(r.err) != protocol.KindLimit || r.err == nil {
 			s = r.output(r.root, i)
 		}
-		if s.is == arrived {
+		if _, unread := s.v.(callvalue.Calls); s.is == arrived && !unread { // who reads calls takes no more than their answer had
 			size += r.budget.size(&s)
 		}
 		r.outs = append(r.outs, s)

@@ -103,6 +103,10 @@ func (r *Run) Start(p *Plan, args []any, env Env) error {
 	return nil
 }
 
+// Counted gives an input of a run that has started its size, as [protocol.SizeOf] counts it: who gives the
+// same value to many runs counts it once.
+func (r *Run) Counted(input, size int) { r.root.slots[input].size = uint32(size) }
+
 // Reset drops everything except the memory for reuse. Reset a run before it goes into a
 // pool, so that it keeps no values alive.
 func (r *Run) Reset() {

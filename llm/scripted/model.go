@@ -261,8 +261,8 @@ func (a *answer) makeCalls(e *env, out *protocol.ModelAnswer) error {
 				continue
 			}
 		}
-		made := protocol.Call{Origin: protocol.OriginNative}
-		var err error
+		out.Calls = append(out.Calls, protocol.Call{Origin: protocol.OriginNative})
+		made, err := &out.Calls[len(out.Calls)-1], error(nil)
 		if made.Tool, err = e.render(c.tool); err != nil {
 			return err
 		}
@@ -276,7 +276,6 @@ func (a *answer) makeCalls(e *env, out *protocol.ModelAnswer) error {
 			tokens = valueTokens(made.Params)
 		}
 		e.tokens += tokensPerCall + EstimateTokens(made.Tool) + tokens
-		out.Calls = append(out.Calls, made)
 	}
 	if len(out.Calls) == 0 && out.Finish == protocol.FinishToolCalls {
 		out.Finish = protocol.FinishStop
@@ -288,30 +287,29 @@ func (a *answer) makeCalls(e *env, out *protocol.ModelAnswer) error {
 // name gives calls their ids, which share memory.
 func name(calls []protocol.Call, d protocol.Draw) {
 	var room [64]byte
-	b := room[:0]
+	var ends [4]int
+	b, at := room[:0], ends[:0]
 	for range calls {
-		b = append(appendCallID(b, d.Uint64()), ' ')
+		b = appendCallID(b, d.Uint64())
+		at = append(at, len(b))
 	}
-	ids := string(b)
-	for i := range calls {
-		calls[i].ID, ids, _ = strings.Cut(ids, " ")
+	ids, from := string(b), 0
+	for i, end := range at {
+		calls[i].ID, from = ids[from:end], end
 	}
 }
 
 // appendCallID appends a name that is unique within an answer and, but for chance, within a run:
 // a draw in digits of base 36.
 func appendCallID(b []byte, draw uint64) []byte {
-	digits := 1
-	for rest := draw / 36; rest > 0; rest /= 36 {
-		digits++
-	}
-	b = append(b, "call_0000000000000"[:len("call_")+digits]...)
-	for i := len(b) - 1; digits > 0; i-- { // strconv divides by a base that it does not know
-		b[i] = "0123456789abcdefghijklmnopqrstuvwxyz"[draw%36]
+	var digits [13]byte // of the largest draw
+	i := len(digits)
+	for more := true; more; more = draw > 0 { // strconv divides by a base that it does not know
+		i--
+		digits[i] = "0123456789abcdefghijklmnopqrstuvwxyz"[draw%36]
 		draw /= 36
-		digits--
 	}
-	return b
+	return append(append(b, "call_"...), digits[i:]...)
 }
 
 // asked holds the answer to the form that was asked for.

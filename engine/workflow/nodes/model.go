@@ -291,7 +291,9 @@ func (n *llm) Answered(x *workflow.Exec, a *workflow.Answer) error {
 			x.Set(out, v())
 		}
 	}
-	set(n.calls, func() any { return callvalue.Calls(m.Calls) })
+	if n.calls >= 0 {
+		x.Share(n.calls, callvalue.Calls(m.Calls)) // whoever asked has counted them
+	}
 	set(n.reasoning, func() any { return m.Reasoning })
 	set(n.finish, func() any { return string(m.Finish) })
 	set(n.usage, func() any { return usageValue(&m.Usage) })

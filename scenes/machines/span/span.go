@@ -29,7 +29,7 @@ type Span struct {
 	Calls  []Number     // by tool and status
 
 	paid     bool                // the stage looks at answers of models
-	types    []protocol.FactType // of the kinds so far
+	types    []protocol.FactType // of Kinds, one for one
 	requests []protocol.Sequenced
 	data     []byte // of the requests
 	encoded  []byte // of the turn that is added
@@ -82,19 +82,20 @@ func (s *Span) Add(c *protocol.Codec, agent uint32, actor string, facts []protoc
 	if len(facts) == 0 || facts[len(facts)-1].Kind != agentfact.FactTurnEnded {
 		return protocol.Errorf(protocol.KindInternal, "the turn of %s has no end", actor)
 	}
-	n := len(s.Turns)
+	n, kinds := len(s.Turns), len(s.Kinds)
 	s.Turns = append(s.Turns, Turn{Agent: agent})
 	for i := range facts {
 		if err := s.look(c, &s.Turns[n], actor, &facts[i]); err != nil {
-			s.Turns = s.Turns[:n]
+			s.Turns, s.Kinds, s.types = s.Turns[:n], s.Kinds[:kinds], s.types[:kinds]
 			return err
 		}
 	}
 	for i := range facts {
 		f := &facts[i]
 		s.Facts.Add(actor, f.Kind, f.Data)
-		s.typeOf(c, f.Kind).Traces(f.Data, s.Facts.AddTrace)
-		count(&s.Kinds, f.Kind, "")
+		k := s.kindOf(c, f.Kind)
+		s.types[k].Traces(f.Data, s.Facts.AddTrace)
+		s.Kinds[k].N++
 		if x, ok := f.Fact.(*tally.CallSeen); ok {
 			count(&s.Calls, x.Tool, x.Status)
 		} else if x, ok := f.Fact.(*agentfact.CallMade); ok {
@@ -128,7 +129,7 @@ func (s *Span) look(c *protocol.Codec, t *Turn, actor string, f *protocol.KindDa
 		seen := &tally.CallSeen{}
 		f.Fact = seen
 		return seen.Read(f.Data)
-	case s.typeOf(c, f.Kind).Bytes && !(s.paid && f.Kind == agentfact.FactModelAnswered):
+	case s.types[s.kindOf(c, f.Kind)].Bytes && !(s.paid && f.Kind == agentfact.FactModelAnswered):
 		return nil
 	}
 	own := protocol.KindData{Kind: f.Kind, Data: slices.Clone(f.Data)} // observations hold it longer than the span
@@ -144,17 +145,16 @@ func (s *Span) look(c *protocol.Codec, t *Turn, actor string, f *protocol.KindDa
 	return nil
 }
 
-// typeOf looks a kind up in the codec once for all facts of the span.
-func (s *Span) typeOf(c *protocol.Codec, kind string) *protocol.FactType {
-	for i := range s.types {
-		if s.types[i].Kind == kind {
-			return &s.types[i]
+// kindOf is the place of a kind, which the codec looks up once for all facts of the span.
+func (s *Span) kindOf(c *protocol.Codec, kind string) int {
+	for i := range s.Kinds {
+		if s.Kinds[i].Name == kind {
+			return i
 		}
 	}
-	t := c.FactType(kind)
-	t.Kind = kind // also of one that the codec does not know
-	s.types = append(s.types, t)
-	return &s.types[len(s.types)-1]
+	s.types = append(s.types, c.FactType(kind))
+	s.Kinds = append(s.Kinds, Number{Name: kind})
+	return len(s.Kinds) - 1
 }
 
 func count(list *[]Number, name string, status protocol.CallStatus) {
