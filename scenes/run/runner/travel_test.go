@@ -230,14 +230,18 @@ func TestTravel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	orders, failures := 120, 40
+	if testing.Short() {
+		orders, failures = 60, 6
+	}
 	seed := crashSeed(t)
 	want := ""
 	for _, workers := range []int{1, 2, 7} {
-		opt := travelOptions(filepath.Join(t.TempDir(), "run"), seed, 120, workers)
+		opt := travelOptions(filepath.Join(t.TempDir(), "run"), seed, orders, workers)
 		sum := run(t, p, opt)
 		if want == "" {
 			want = sum.Digests()
-			if n := whereabouts(t, opt.Dir); n < 20 {
+			if n := whereabouts(t, opt.Dir); n < uint64(orders)/6 {
 				t.Errorf("only %d turns elsewhere", n)
 			}
 			verified(t, opt.Dir)
@@ -246,13 +250,13 @@ func TestTravel(t *testing.T) {
 			t.Fatalf("%d workers: %s, want %s", workers, sum.Digests(), want)
 		}
 	}
-	t.Run("failing disk", func(t *testing.T) { fails(t, p, seed, want) })
+	t.Run("failing disk", func(t *testing.T) { fails(t, p, seed, orders, failures, want) })
 }
 
-// fails runs on a disk that fails again and again: what was not durable is lost.
-func fails(t *testing.T, p *project.Project, seed uint64, want string) {
+// fails runs on a disk that fails again and again, at most so often: what was not durable is lost.
+func fails(t *testing.T, p *project.Project, seed uint64, orders, most int, want string) {
 	rng := rand.New(rand.NewPCG(seed, 2))
-	opt := travelOptions(filepath.Join(t.TempDir(), "run"), seed, 120, 2)
+	opt := travelOptions(filepath.Join(t.TempDir(), "run"), seed, orders, 2)
 	var left atomic.Int64
 	opt.FS = persistencetest.FailingDisk(persistencetest.OSDisk(), func(op persistencetest.DiskOp) error {
 		if op.Write && left.Add(-1) < 0 {
@@ -279,7 +283,7 @@ func fails(t *testing.T, p *project.Project, seed uint64, want string) {
 		}
 		failures++
 		left.Store(int64(60 + rng.IntN(60)))
-		if failures > 40 {
+		if failures >= most {
 			left.Store(1 << 40)
 		}
 		r, err = Resume(opt.Dir, Options{FS: opt.FS, Workers: 2, Finish: true})
