@@ -22,6 +22,10 @@ const (
 	Descriptors Guarantee = "descriptors"
 )
 
+// Timers is how many timers of the kernel (timer_create) and signals that wait all processes of a program have
+// together: four for each process and thread. No runtime needs more than one for each.
+const Timers = 256
+
 // Means says what a guarantee is.
 func (g Guarantee) Means() string {
 	return map[Guarantee]string{
