@@ -16,7 +16,7 @@ import (
 // What a server sends without being asked reaches no output: it may be the secret that it got.
 func TestUnaskedBytes(t *testing.T) {
 	if project := os.Getenv("SIMD_TEST_UNASKED"); project != "" {
-		os.Args = []string{"simd", "tool", "call", project, "srv.get", "--grants", project + ".grants"}
+		os.Args = []string{"simd", "tool", "call", project, "--tam", project + ".tam", "--grants", project + ".grants"}
 		main()
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -26,15 +26,28 @@ func TestUnaskedBytes(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for {
+		gone := make(chan struct{})
+		for i := 0; ; i++ {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
-				_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}you sent this")
-				_, _ = io.Copy(io.Discard, c) // until simd closes it
+			answer := func(status, body, more string) {
+				if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
+					_, _ = fmt.Fprintf(c, "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s%s", status, len(body), body, more)
+				}
 			}
+			if i == 0 { // the call is repeated
+				answer("503 Service Unavailable", "{}", "you sent this")
+				go func() {
+					defer close(gone)
+					_, _ = io.Copy(io.Discard, c) // until simd, which read the rest, closes it
+					_ = c.Close()
+				}()
+				continue
+			}
+			<-gone
+			answer("200 OK", "{}", "")
 			_ = c.Close()
 		}
 	}()
@@ -50,9 +63,11 @@ func TestUnaskedBytes(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(project, "tools"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	tool := fmt.Sprintf("id: srv.get\nimplementation: {type: http, url: \"http://%[1]s/\"}\nneeds: [\"net:%[1]s\"]\n", l.Addr())
-	if err := os.WriteFile(filepath.Join(project, "tools", "get.tool.yaml"), []byte(tool), 0o600); err != nil {
-		t.Fatal(err)
+	tool := fmt.Sprintf("id: srv.get\nimplementation: {type: http, url: \"http://%[1]s/\"}\nneeds: [\"net:%[1]s\"]\nexecution: {repeat: free}\n", l.Addr())
+	for name, text := range map[string]string{"/tools/get.tool.yaml": tool, ".tam": "<|[REQUEST_TOOL]|>\ncommand:»»»srv.get«««\nretry:»»»3«««\n<|[END_TOOL]|>\n"} {
+		if err := os.WriteFile(project+name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if code := execute(t.Context(), []string{"tool", "grant", project, "srv.get", "--grants", project + ".grants"}, strings.NewReader(""), io.Discard, io.Discard); code != 0 {
 		t.Fatal(code)
