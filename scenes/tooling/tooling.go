@@ -405,7 +405,7 @@ func (s *Set) live(ctx context.Context, t *toolOf, c *tools.Call, o tools.Option
 		o.Mask = s.maskError
 	}
 	s.conceal(c, &o)
-	r := tools.Run(ctx, x, c, o)
+	r = tools.Run(ctx, x, c, o)
 	if r.Meta.LeftOut > 0 && s.opt.Warn != nil {
 		t.leftOut.Do(func() {
 			s.opt.Warn(fmt.Sprintf("a call of the tool %s left more files than are kept: %d of them are gone; the same of later calls is not told", c.Tool.ID, r.Meta.LeftOut))
