@@ -130,6 +130,8 @@ type Result struct {
 	// Blobs are files in an answer, which become artifacts. Where nobody keeps those (Options.Keep)
 	// they stay.
 	Blobs []Blob `json:"-"`
+	// LeftOut is how many files the call left that are not among them, because there were too many.
+	LeftOut int `json:"-"`
 }
 
 // Blob is a file in an answer.
@@ -153,7 +155,8 @@ type Meta struct {
 	Bytes    int64             `json:"bytes"`               // of the output, before it was bounded
 	Cut      bool              `json:"truncated,omitempty"` // the output is not all of it
 	Dropped  int64             `json:"dropped,omitempty"`   // bytes that were read and are nowhere
-	Rule     string            `json:"rule,omitempty"`      // of the policy that decided; outside of a scene
+	LeftOut  int               `json:"files_left_out,omitempty"`
+	Rule     string            `json:"rule,omitempty"` // of the policy that decided; outside of a scene
 	// Failed are nodes of the workflow that carried the call out, also if it has an output; outside of a scene.
 	Failed []FailedNode `json:"failed_nodes,omitempty"`
 }

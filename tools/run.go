@@ -55,7 +55,7 @@ func Run(ctx context.Context, x Executor, c *Call, o Options) Result {
 			o.Again(r.Error.Kind)
 		}
 	}
-	r.Meta = Meta{Tool: c.Tool.ID, Attempts: call.Attempt, Latency: elapsed(begun), Bytes: r.Size}
+	r.Meta = Meta{Tool: c.Tool.ID, Attempts: call.Attempt, Latency: elapsed(begun), Bytes: r.Size, LeftOut: r.LeftOut}
 	r.Carried = r.Carried || carried
 	r.finish(&o, c.Tool.Limits)
 	return r

@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"strings"
 	"sync"
@@ -37,6 +38,8 @@ import (
 )
 
 func main() {
+	// net/http prints by this logger what a server sent without being asked, which may be a key that it got.
+	log.SetOutput(io.Discard)
 	if code, worker := sandbox.Reexec(os.Args); worker {
 		os.Exit(code)
 	}

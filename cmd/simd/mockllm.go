@@ -75,7 +75,7 @@ func (o *mockOptions) run(ctx context.Context, e *cli.Env) error {
 	if err != nil {
 		return err
 	}
-	if err := cli.ServeHTTP(ctx, server.HTTP(), server.Plain(listener), func(addr string) { o.begun(e.Out, addr) }); err != nil {
+	if err := cli.ServeHTTP(ctx, server.HTTP(), e.Err, server.Plain(listener), func(addr string) { o.begun(e.Out, addr) }); err != nil {
 		return err
 	}
 	return o.served(e.Out, server.Report(10))

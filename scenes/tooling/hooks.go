@@ -3,7 +3,6 @@ package tooling
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"slices"
 
 	"tavernsim/engine/agent/effect"
@@ -30,22 +29,6 @@ type hookRequest struct {
 	Error  *tools.Error `json:"error,omitempty"`
 }
 
-// hookAnswer is what a hook says. A field that is not there changes nothing.
-type hookAnswer struct {
-	Veto   *string         `json:"veto"`
-	Params json.RawMessage `json:"params"`
-	Output json.RawMessage `json:"output"`
-}
-
-// askAboutCall asks a hook about a call.
-func (s *Set) askAboutCall(ctx context.Context, h *hooks.Hook, q *hookRequest) (a hookAnswer, err error) {
-	raw, err := s.hooks.Ask(ctx, h, q)
-	if err == nil && json.Unmarshal(raw, &a) != nil {
-		err = h.Failed("the answer is no object with veto, params or output")
-	}
-	return a, err
-}
-
 func (s *Set) request(place string, c *tools.Call, q *effect.Ask) *hookRequest {
 	return &hookRequest{Hook: place, Scene: q.Model.Scene, Agent: q.Model.Agent, Turn: q.Model.Turn, Tool: c.Tool.ID, Params: c.Params, Key: c.Key}
 }
@@ -54,16 +37,16 @@ func (s *Set) request(place string, c *tools.Call, q *effect.Ask) *hookRequest {
 // with what they made of it.
 func (s *Set) beforeCall(ctx context.Context, t *toolOf, c *tools.Call, q *effect.Ask) (*effect.Ask, error) {
 	for _, h := range s.hooks.At(plugin.BeforeCall) {
-		a, err := s.askAboutCall(ctx, h, s.request(plugin.BeforeCall, c, q))
+		a, err := s.hooks.AskAboutCall(ctx, h, s.request(plugin.BeforeCall, c, q))
 		switch {
 		case err != nil && h.Fail == plugin.Closed:
 			return q, err
 		case err != nil: // it goes on
-		case a.Veto != nil:
-			return q, protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s forbids it: %s", h.Plugin, s.hooks.Said(*a.Veto))
-		case a.Params != nil:
+		case a.Veto != "":
+			return q, protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s forbids it: %s", h.Plugin, a.Veto)
+		case a.Made:
 			by := hooks.Caller{Agent: q.Model.Agent, Profile: cmp.Or(q.Model.Profile, s.opt.Profile)}
-			call, err := s.hooks.Change(h, t.Tool, q.Call, by, s.opt.Project.Policy(), a.Params)
+			call, err := s.hooks.Change(h, t.Tool, q.Call, by, s.opt.Project.Policy(), a.Value)
 			if err != nil {
 				return q, err
 			}
@@ -80,22 +63,19 @@ func (s *Set) afterCall(ctx context.Context, c *tools.Call, q *effect.Ask, o too
 	for _, h := range s.hooks.At(plugin.AfterCall) {
 		in := s.request(plugin.AfterCall, c, q)
 		in.Status, in.Output, in.Error = r.Status, r.Output, r.Error
-		a, err := s.askAboutCall(ctx, h, in)
-		was, v := r, any(nil)
-		if err == nil && a.Veto == nil && a.Output != nil && r.Status == tools.OK {
-			v, err = h.Output(a.Output)
-		}
+		a, err := s.hooks.AskAboutCall(ctx, h, in)
+		was := r
 		switch {
 		case err != nil && h.Fail == plugin.Closed:
 			r = tools.Fail(protocol.KindDenied, "the call was carried out, and its answer is withheld: "+err.Error())
 		case err != nil:
 			continue
-		case a.Veto != nil:
-			r = tools.Fail(protocol.KindDenied, "the call was carried out, and the hook of the plugin "+h.Plugin+" withholds its answer: "+s.hooks.Said(*a.Veto))
-		case a.Output == nil || r.Status != tools.OK:
+		case a.Veto != "":
+			r = tools.Fail(protocol.KindDenied, "the call was carried out, and the hook of the plugin "+h.Plugin+" withholds its answer: "+a.Veto)
+		case !a.Made || r.Status != tools.OK:
 			continue
 		default:
-			r = tools.Run(ctx, tools.Func(func(context.Context, *tools.Call) tools.Result { return tools.Output(v) }), c, tools.Options{Mask: s.mask, Check: o.Check, Keep: o.Keep})
+			r = tools.Run(ctx, tools.Func(func(context.Context, *tools.Call) tools.Result { return tools.Output(a.Value) }), c, tools.Options{Mask: s.mask, Check: o.Check, Keep: o.Keep})
 			r.Artifacts, r.Blobs = append(slices.Clip(was.Artifacts), r.Artifacts...), was.Blobs
 		}
 		r.Meta, r.Carried = was.Meta, was.Carried

@@ -70,6 +70,7 @@ def hook(p):
         if q == "shown otherwise": return {"output": "<b> \u001b[31mhidden \u202e"}
         if q == "withheld": return {"veto": "nobody sees it"}
         if q == "tells after": return {"veto": "it is " + key}
+        if q == "misspelled after": return {"params": {}}
         if q == "breaks after": sys.exit(3)
         if q == "no value": return {"output": deep(70)}
         return {}
@@ -80,6 +81,10 @@ def hook(p):
     if q == "no object": return {"params": [1]}
     if q == "to evil": return {"params": {"q": "evil deeds"}}
     if q == "breaks": sys.exit(3)
+    if q == "misspelled": return {"vetto": "no"}
+    if q == "silent": return {"veto": None}
+    if q == "a list": return []
+    if q == "tells as field": return {key: 1}
     if q == "tells": return {"veto": "it is " + key}
     if q == "tells as error": raise ValueError(key)
     if q == "tells as mood": return {"params": {"mood": key}}
@@ -143,7 +148,12 @@ func TestHooksOfCalls(t *testing.T) {
 		{"shown otherwise", "ok", "<b> hidden "},
 		{"withheld", "denied", "nobody sees it"},
 		{"breaks after", "denied", "its answer is withheld"},
-		{"no value", "denied", "its answer is withheld: the hook tool:after-call of the service guard/g: the output is no value"},
+		{"no value", "denied", "its answer is withheld: the hook tool:after-call of the service guard/g: the answer is no value"},
+		{"misspelled", "denied", `the answer has the field "vetto"; want veto or params`},
+		{"misspelled after", "denied", `its answer is withheld: the hook tool:after-call of the service guard/g: the answer has the field "params"; want veto or output`},
+		{"silent", "denied", "veto says why"},
+		{"a list", "denied", "the answer is no object"},
+		{"tells as field", "denied", `the answer has the field "$KARYI{key}"`},
 		{"tells", "denied", "forbids it: it is $KARYI{key}"},
 		{"tells after", "denied", "withholds its answer: it is $KARYI{key}"},
 		{"tells as error", "denied", "the service guard/g: $KARYI{key}"},

@@ -157,6 +157,7 @@ type toolOf struct {
 	gate     *gate.Gate
 	by       *overrides.Winner // the service that replaces the executor; nil = none does
 	leaks    *leaks.Count      // that the tools of sessions share
+	leftOut  sync.Once         // the warning about files that a call left beyond those that are kept
 }
 
 // New makes the tools and hooks of a project ready; nil if it has none that leave the turn.
@@ -404,7 +405,13 @@ func (s *Set) live(ctx context.Context, t *toolOf, c *tools.Call, o tools.Option
 		o.Mask = s.maskError
 	}
 	s.conceal(c, &o)
-	return s.afterCall(ctx, c, q, o, tools.Run(ctx, x, c, o)), ""
+	r = tools.Run(ctx, x, c, o)
+	if r.Meta.LeftOut > 0 && s.opt.Warn != nil {
+		t.leftOut.Do(func() {
+			s.opt.Warn(fmt.Sprintf("a call of the tool %s left more files than are kept: %d of them are gone; the same of later calls is not told", c.Tool.ID, r.Meta.LeftOut))
+		})
+	}
+	return s.afterCall(ctx, c, q, o, r), ""
 }
 
 func answered(r *tools.Result, latency time.Duration) effect.Answered {

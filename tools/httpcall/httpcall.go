@@ -98,6 +98,9 @@ func sameHost(next *http.Request, via []*http.Request) error {
 	if sendsSecrets(next) {
 		return http.ErrUseLastResponse
 	}
+	if next.URL.User != nil { // net/http would write the server's words into Authorization
+		return http.ErrUseLastResponse
+	}
 	if first := via[0].URL; next.URL.Host != first.Host || next.URL.Scheme != first.Scheme || len(via) > maxRedirects {
 		return http.ErrUseLastResponse
 	}
@@ -271,7 +274,11 @@ func whyNot(a *http.Response) string {
 	if sendsSecrets(a.Request) {
 		return "leads on, but the request has a secret"
 	}
-	if to, err := a.Location(); err != nil || to.Host != a.Request.URL.Host || to.Scheme != a.Request.URL.Scheme {
+	to, err := a.Location()
+	if err == nil && to.User != nil {
+		return "leads on with a name and a password of its own"
+	}
+	if err != nil || to.Host != a.Request.URL.Host || to.Scheme != a.Request.URL.Scheme {
 		return "leads to another server"
 	}
 	return fmt.Sprintf("leads on more than %d times", maxRedirects)

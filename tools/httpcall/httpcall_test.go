@@ -251,6 +251,12 @@ func TestRedirections(t *testing.T) {
 			http.Redirect(w, r, "/round", http.StatusTemporaryRedirect)
 		case "/nowhere":
 			w.WriteHeader(http.StatusFound)
+		case "/named":
+			to := url.URL{Scheme: "http", User: url.UserPassword("u", "p"), Host: r.Host, Path: "/end"}
+			http.Redirect(w, r, to.String(), http.StatusTemporaryRedirect)
+		case "/choice":
+			w.Header().Set("Location", "/end")
+			w.WriteHeader(http.StatusMultipleChoices)
 		case "/same":
 			w.WriteHeader(http.StatusNotModified)
 		}
@@ -261,6 +267,7 @@ func TestRedirections(t *testing.T) {
 	}{
 		"/here": {tools.OK, ""}, "/away": {tools.Denied, "status 307 leads to another server, and is not followed"}, "/round": {tools.Denied, "status 307 leads on more than 5 times, and is not followed"},
 		"/nowhere": {tools.Failed, "status 302 Found"}, "/same": {tools.Failed, "status 304 Not Modified"},
+		"/choice": {tools.Failed, "status 300 Multiple Choices"}, "/named": {tools.Denied, "status 307 leads on with a name and a password of its own, and is not followed"},
 	} {
 		r := run(t, toolAt(t, s.URL+path, manifest.ByKey, true))
 		if r.Status != c.want || c.want == tools.OK && r.Output != "POST" || !r.Carried || c.want != tools.OK && !strings.HasSuffix(r.Error.Message, c.why) {

@@ -50,6 +50,10 @@ func TestBounds(t *testing.T) {
 			"filters": {[]string{"python3", "-c", fmt.Sprintf(filters, unix.SYS_SECCOMP)}, free, func(r Result) bool {
 				return string(r.Stdout.Bytes) == fmt.Sprintf("%d\n%d\n", unix.ENOSYS, unix.EINVAL)
 			}},
+			"timers": {[]string{"python3", "-c", fmt.Sprintf(timers, unix.SYS_TIMER_CREATE)}, free, func(r Result) bool { return string(r.Stdout.Bytes) == fmt.Sprintf("256 %d\n", unix.EAGAIN) }},
+			"watches of files": {[]string{"python3", "-c", fmt.Sprintf(watches, unix.SYS_INOTIFY_INIT1)}, free, func(r Result) bool {
+				return string(r.Stdout.Bytes) == fmt.Sprintf("%d\n%d\n%d\n", unix.ENOSYS, unix.EINVAL, unix.EINVAL)
+			}},
 			"memory of many": {[]string{"python3", "-c", "import os,time\nfor i in range(16):\n  if os.fork()==0:\n    b=bytearray(20<<20); time.sleep(60)\ntime.sleep(60)"}, Limits{Time: long, Memory: 256 << 20},
 				func(r Result) bool { return r.End == OutOfMem }},
 			// Tables of pages for addresses that were only read, two MiB apart.
@@ -132,6 +136,24 @@ import ctypes
 L = ctypes.CDLL(None, use_errno=True)
 L.syscall(%d, 1, 0, None); print(ctypes.get_errno())
 L.prctl(22, 2, None, 0, 0); print(ctypes.get_errno())
+`
+
+// timers makes as many timers as it can, by the number of the system call for that.
+const timers = `
+import ctypes, struct
+L = ctypes.CDLL(None, use_errno=True)
+event, id, n = struct.pack('qii48x', 0, 34, 1), ctypes.c_int(), 0
+while n < 1000 and L.syscall(%d, 1, event, ctypes.byref(id)) == 0: n += 1
+print(n, ctypes.get_errno())
+`
+
+// watches tries to be told what others do with files, by the number of a system call and by fcntl.
+const watches = `
+import ctypes, os
+L = ctypes.CDLL(None, use_errno=True)
+L.syscall(%d, 0); print(ctypes.get_errno())
+L.fcntl(os.open('/usr/bin', os.O_RDONLY), 1026, 5); print(ctypes.get_errno())
+L.fcntl(os.open('x', os.O_RDONLY | os.O_CREAT), 1024, 0); print(ctypes.get_errno())
 `
 
 // sockets fills pairs of streams in several processes, and waits.

@@ -49,6 +49,7 @@ func (l Limits) set() error {
 		{"descriptors", unix.RLIMIT_NOFILE, uint64(l.Open)},
 		{"core", unix.RLIMIT_CORE, cores.Limit},
 		{"message queues", unix.RLIMIT_MSGQUEUE, 0},
+		{"timers", unix.RLIMIT_SIGPENDING, probe.Timers}, // all programs of the user share one number
 		{"locked memory", unix.RLIMIT_MEMLOCK, 64 << 10},
 	} {
 		most, err := atMost(r.which, r.value)

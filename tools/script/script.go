@@ -133,6 +133,7 @@ func resultOf(r *sandbox.Result) tools.Result {
 	}
 	if out.Status == tools.OK {
 		attach(&out, r)
+		out.LeftOut = r.Left
 	}
 	out.Size, out.Dropped = size(r), r.Stdout.Dropped
 	return out

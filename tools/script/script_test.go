@@ -317,6 +317,9 @@ func TestFilesThatAreLeft(t *testing.T) {
 	if out, _ := r.Output.(map[string]any); len(r.Blobs) != 64 || out["files_left_out"] != int64(38) {
 		t.Errorf("%d files, %v left out", len(r.Blobs), out["files_left_out"])
 	}
+	if r := call(t, x, script(t, "sh ./x.sh", sh("cd /work; i=0; while [ $i -lt 70 ]; do echo $i >f$i; i=$((i+1)); done")), nil); len(r.Blobs) != 64 || r.LeftOut != 6 {
+		t.Errorf("%d files, %d left out", len(r.Blobs), r.LeftOut)
+	}
 	for text, want := range map[string]string{`echo a >"$SIMD_WORK/x"; echo t >/tmp/y`: "x text/plain; charset=utf-8 2", `echo a >"$SIMD_WORK/x"; exit 1`: "", `echo a >/work/x; kill -9 $$`: ""} {
 		if r := call(t, x, script(t, "sh ./x.sh", sh(text)), nil); names(r) != want {
 			t.Errorf("%s: %q, want %q", text, names(r), want)

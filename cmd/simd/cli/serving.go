@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"os"
@@ -24,10 +26,11 @@ func Listen(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// ServeHTTP serves until a signal or the end of ctx, and closes the listener. begun hears the address.
-func ServeHTTP(ctx context.Context, h *http.Server, listener net.Listener, begun func(addr string)) error {
+// ServeHTTP serves until a signal or the end of ctx, and closes the listener. begun hears the address, errw of faults of the server.
+func ServeHTTP(ctx context.Context, h *http.Server, errw io.Writer, listener net.Listener, begun func(addr string)) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	h.ErrorLog = log.New(errw, "simd: ", 0)
 	h.BaseContext = func(net.Listener) context.Context { return ctx } // its end ends every wait
 	ended := make(chan error, 1)
 	go func() { ended <- h.Serve(listener) }()

@@ -105,7 +105,7 @@ func (o *serveOptions) run(ctx context.Context, e *cli.Env, dir string) error {
 		if err != nil {
 			return err
 		}
-		return cli.ServeHTTP(ctx, serve.HTTPServer(server.Handler(token)), listener, func(at string) {
+		return cli.ServeHTTP(ctx, serve.HTTPServer(server.Handler(token)), e.Err, listener, func(at string) {
 			fmt.Fprintf(e.Err, "MCP at http://%s/, %s; Ctrl-C ends it\n", at, terminal.Plural(len(offer.Tools), "tool"))
 		})
 	}

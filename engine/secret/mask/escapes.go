@@ -3,8 +3,10 @@ package mask
 import (
 	"bytes"
 	"encoding/base32"
+	"encoding/binary"
 	"html"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -16,6 +18,8 @@ const (
 	minNumbers = 5  // in a row: of two bytes each they are what eight characters are in a code
 	minRow     = 24 // characters of a row
 	maxBetween = 3  // signs between two numbers of a row
+	minWide    = 17 // digits of a number of eight bytes that may be letters
+	wideOctal  = 22
 )
 
 // respelled looks for secrets in parts of a text that are written in escapes, of URLs, JSON, HTML, mail and C, and in
@@ -222,6 +226,7 @@ next:
 func (s *search) rows(text string, depth int) (name, form string) {
 	row := s.words
 	s.words = nil // a row may spell others
+	longest := 0
 	defer func() { s.words = row[:0] }()
 	for i, last := 0, 0; i <= len(text); {
 		if i < len(text) && s.fold[text[i]] == 0 {
@@ -233,6 +238,7 @@ func (s *search) rows(text string, depth int) (name, form string) {
 			i++
 		}
 		word := text[begin:i]
+		longest = max(longest, len(word))
 		if len(word) > 1 && word[len(word)-1] == 'n' {
 			word = word[:len(word)-1]
 		}
@@ -258,7 +264,57 @@ func (s *search) rows(text string, depth int) (name, form string) {
 			break
 		}
 	}
-	return s.row(row, depth)
+	if name, form = s.row(row, depth); name != "" {
+		return name, form
+	}
+	if longest < minWide {
+		return "", ""
+	}
+	return s.wideRow(text, depth)
+}
+
+// wideRow looks at what the numbers of 64 bits of a part spell, from the lowest byte of each and from the highest.
+func (s *search) wideRow(text string, depth int) (name, form string) {
+	var low, high []byte
+	for i := 0; i < len(text) && len(low) < s.left; {
+		begin := i
+		for i < len(text) && s.fold[text[i]] != 0 {
+			i++
+		}
+		first := begin == 0 || text[begin-1] == '\n'
+		if len(text[begin:i]) >= minWide || len(low) > 0 && begin < i && !first { // the last number of a dump may be smaller
+			if v, ok := word64(text[begin:i]); ok {
+				if begin > 0 && text[begin-1] == '-' {
+					v = -v
+				}
+				low, high = binary.LittleEndian.AppendUint64(low, v), binary.BigEndian.AppendUint64(high, v)
+			}
+		}
+		if begin == i {
+			i++
+		}
+	}
+	for _, plain := range [][]byte{low, high} {
+		if s.left -= len(plain); s.left > 0 && name == "" && len(plain) > 0 {
+			name, form = s.inner(string(plain), inWords, depth)
+		}
+	}
+	return name, form
+}
+
+// word64 reads a number of 64 bits: in octal if it has the 22 digits of od, else in decimal.
+func word64(word string) (v uint64, ok bool) {
+	base := 10
+	if len(word) == wideOctal {
+		base = 8
+	}
+	for i := range len(word) {
+		if value(word[i]) >= base {
+			return 0, false
+		}
+	}
+	v, err := strconv.ParseUint(word, base, 64)
+	return v, err == nil
 }
 
 // unprefixed is a number without what says its base: 0x, 0o, 0b. prefix = it says one; digits "" = that is not this base, where

@@ -223,6 +223,14 @@ func tricks() map[string]func(string) string {
 		"od -tx4":              func(s string) string { return dumped("abc"+s, 4, " %08x") },
 		"od -to4":              func(s string) string { return dumped("a"+s, 4, " %011o") },
 		"od -tu4":              func(s string) string { return dumped("ab"+s, 4, " %10d") },
+		"od -tu8":              func(s string) string { return dumped("abcde"+s, 8, " %20d") },
+		"od -tu8 in one line":  func(s string) string { return strings.ReplaceAll(dumped(s, 8, " %20d"), "\n", " ") },
+		"od -to8":              func(s string) string { return dumped("abc"+s+"xy", 8, " %022o") },
+		"od -An -w8 -tu8":      func(s string) string { return strings.ReplaceAll(bigWords(s+"1234567", 8, "%d"), ", ", "\n") },
+		"od --endian=big -tu2": func(s string) string { return bigWords("a"+s+"1", 2, "%5d") },
+		"od --endian=big -to2": func(s string) string { return bigWords("a"+s+"1", 2, "%06o") },
+		"od --endian=big -to4": func(s string) string { return bigWords("ab"+s+"123", 4, "%011o") },
+		"od --endian=big -to8": func(s string) string { return bigWords("ab"+s+"1234567", 8, "%022o") },
 		"od -tx8":              func(s string) string { return dumped("abcde"+s, 8, " %016x") },
 		`\u{}`:                 func(s string) string { return each(s, `\u{%x}`) },
 		"zip and base64":       func(s string) string { return b64([]byte(inZip("token: " + s))) },
@@ -240,8 +248,8 @@ func tricks() map[string]func(string) string {
 		"one number, n":        func(s string) string { return new(big.Int).SetBytes([]byte(s+"\n")).Text(10) + "n" },
 		"one number in octal":  func(s string) string { return "0o" + new(big.Int).SetBytes([]byte(s)).Text(8) },
 		"one number in binary": func(s string) string { return "0b" + new(big.Int).SetBytes([]byte(s)).Text(2) },
-		"big words":            func(s string) string { return bigWords("ab" + s) },
-		"big words of a value": func(s string) string { return bigWords(s) },
+		"big words":            func(s string) string { return bigWords("ab"+s, 4, "%d") },
+		"big words of a value": func(s string) string { return bigWords(s, 4, "%d") },
 		"tags": func(s string) string {
 			return strings.Map(func(r rune) rune {
 				if r < 0x80 {
@@ -256,32 +264,6 @@ func tricks() map[string]func(string) string {
 		"selectors":      func(s string) string { return "x" + spelledBy(s, func(c byte) rune { return 0xE0100 + rune(c) - 16 }) },
 		"half in base64": func(s string) string { return b64([]byte(s[:len(s)/2+1])) },
 	}
-}
-
-// dumped is a text as od writes it: words of some bytes, the lowest first, in lines of 16 bytes
-// behind their places.
-func dumped(s string, size int, format string) string {
-	var b strings.Builder
-	for at := 0; at < len(s); at += size {
-		if at%16 == 0 {
-			fmt.Fprintf(&b, "\n%07o", at)
-		}
-		v := uint64(0)
-		for i := min(at+size, len(s)) - 1; i >= at; i-- {
-			v = v<<8 | uint64(s[i])
-		}
-		fmt.Fprintf(&b, format, v)
-	}
-	return b.String()
-}
-
-// bigWords are numbers of four bytes, the highest first.
-func bigWords(s string) string {
-	var b strings.Builder
-	for at := 0; at+4 <= len(s); at += 4 {
-		fmt.Fprintf(&b, "%d, ", uint32(s[at])<<24|uint32(s[at+1])<<16|uint32(s[at+2])<<8|uint32(s[at+3]))
-	}
-	return b.String()
 }
 
 // inZip is an archive whose second file has the text.

@@ -19,14 +19,19 @@ const (
 	az62 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 )
 
-// asNumbers are spellings of a value as one large number, alone and as a line: every digit depends
+// asNumbers are spellings of a value as one large number, alone, as a line and with the lowest byte first: every digit depends
 // on the whole value. A third of the digits is a hit, if they are as many as chance does not bring about.
 func asNumbers(value string) (out []spelling) {
-	for _, text := range []string{value, value + "\n"} {
+	low := []byte(value)
+	slices.Reverse(low)
+	for i, text := range []string{value, value + "\n", string(low)} {
 		for _, x := range []struct {
 			form, digits string
 			least        int
 		}{{"octal", in8, 22}, {"decimal", in10, 20}, {"base36", in36, gram}, {"base58", in58, gram}, {"base62", in62, gram}, {"base62", az62, gram}} {
+			if i == 2 && len(x.digits) > len(in10) {
+				break // who writes base58 begins at the highest byte
+			}
 			digits := number(text, x.digits)
 			out = append(out, inLetters(x.form, digits, itself, part(digits), x.least))
 		}

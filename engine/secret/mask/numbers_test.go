@@ -19,6 +19,8 @@ func TestRandomNumbers(t *testing.T) {
 	}{
 		{"five digits", func() string { return fmt.Sprintf("%05d", random.IntN(100_000)) }},
 		{"32 bits", func() string { return strconv.FormatUint(uint64(random.Uint32()), 10) }},
+		{"64 bits", func() string { return strconv.FormatUint(random.Uint64(), 10) }},
+		{"64 bits in octal", func() string { return fmt.Sprintf("%022o", random.Uint64()) }},
 		{"bytes", func() string { return strconv.Itoa(random.IntN(256)) }},
 		{"floats", func() string { return strconv.FormatFloat(random.Float64(), 'g', -1, 64) }},
 		{"32 bits in octal", func() string { return fmt.Sprintf("%011o", random.Uint32()) }},
@@ -60,7 +62,11 @@ func TestNumbersOfShortValues(t *testing.T) {
 			}{{2, " %06o"}, {2, " %5d"}, {4, " %08x"}, {4, " %011o"}, {4, " %10d"}} {
 				texts = append(texts, dumped(around, w.size, w.format))
 			}
-			texts = append(texts, bigWords(around))
+			texts = append(texts, bigWords(around, 4, "%d"))
+		}
+		for before := range 8 {
+			around := "stuvwxyz"[:before] + value + "rest-of-it"
+			texts = append(texts, dumped(around, 8, " %20d"), dumped(around, 8, " %022o"), bigWords(around, 8, "%d"), bigWords(around, 8, "%022o"))
 		}
 		for _, text := range texts {
 			if _, f := m.Text(text); f.Withhold != "S0" {
@@ -72,4 +78,34 @@ func TestNumbersOfShortValues(t *testing.T) {
 			t.Errorf("%s within other digits: %+v", number, f)
 		}
 	}
+}
+
+// dumped is a text as od writes it: words of some bytes, the lowest first, in lines of 16 bytes
+// behind their places.
+func dumped(s string, size int, format string) string {
+	var b strings.Builder
+	for at := 0; at < len(s); at += size {
+		if at%16 == 0 {
+			fmt.Fprintf(&b, "\n%07o", at)
+		}
+		v := uint64(0)
+		for i := min(at+size, len(s)) - 1; i >= at; i-- {
+			v = v<<8 | uint64(s[i])
+		}
+		fmt.Fprintf(&b, format, v)
+	}
+	return b.String()
+}
+
+// bigWords are numbers of some bytes, the highest first.
+func bigWords(s string, size int, format string) string {
+	var b strings.Builder
+	for at := 0; at+size <= len(s); at += size {
+		v := uint64(0)
+		for _, c := range []byte(s[at : at+size]) {
+			v = v<<8 | uint64(c)
+		}
+		fmt.Fprintf(&b, format+", ", v)
+	}
+	return b.String()
 }

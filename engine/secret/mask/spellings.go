@@ -99,7 +99,7 @@ func spellings(value string) (out []spelling) {
 		from         order
 	}{
 		{"swapped hex", "%04x", 2, 14, lowFirst}, {inWords, "%06o", 2, 18, lowFirst}, {inWords, "%d", 2, 18, lowFirst}, {inWords, "%08x", 4, 16, lowFirst}, {inWords, "%011o", 4, 22, lowFirst}, {inWords, "%d", 4, 18, lowFirst}, {inWords, "%016x", 8, 16, lowFirst},
-		{inWords, "%d", 4, 18, highFirst}, // of two bytes and more in hex and octal this order is that of the text
+		{inWords, "%06o", 2, 18, highFirst}, {inWords, "%d", 2, 18, highFirst}, {inWords, "%011o", 4, 22, highFirst}, {inWords, "%d", 4, 18, highFirst}, // in hex this order is that of the text
 	} {
 		for offset := range w.size {
 			out = append(out, inBlocks(w.form, value, itself, words(value, offset, w.size, w.format, w.from), need, w.least, margin{(w.size - 1) * byteParts, (w.size - 1) * byteParts, 2})) // od has 16 bytes in a line, behind its place

@@ -7,6 +7,11 @@
 // those of a host with one run, which ends with it. Package scenes/run/restarts continues a
 // run after failures that it can survive.
 //
+// Package log of Go must write nothing that others read while runs go on: by its standard logger net/http prints the
+// first bytes that a server sends without being asked, and a server may send back a key or a secret that it got.
+// No transport can be told to keep them. A program that runs scenes calls log.SetOutput(io.Discard) when it begins,
+// as simd does, and has a logger of its own.
+//
 // # Promises
 //
 //  1. Nothing is written before the whole project has been checked.

@@ -23,8 +23,8 @@ type Caller struct {
 
 // Change makes the call that a hook wants, as [Hook.Change] does. What the hook put into it has no secret: the
 // value of one that a service knows would come to a tool which was not granted it, and to what the tool writes.
-func (x *Hooks) Change(h *Hook, t *project.Tool, was *protocol.Call, by Caller, policy *permit.Judge, raw json.RawMessage) (*protocol.Call, error) {
-	is, err := h.Change(t, was, by, policy, raw)
+func (x *Hooks) Change(h *Hook, t *project.Tool, was *protocol.Call, by Caller, policy *permit.Judge, v any) (*protocol.Call, error) {
+	is, err := h.Change(t, was, by, policy, v)
 	if err == nil && x.tells(was.Params, is.Params) {
 		return nil, h.made("parameters with the value of a secret")
 	}
@@ -47,8 +47,7 @@ func (x *Hooks) tells(was, is map[string]any) bool {
 // as those of the agent were. Of references and secrets the hook can keep what the call had, where
 // it had it, and nothing else: what is put in their place is the agent's, and the policy judged it
 // there.
-func (h *Hook) Change(t *project.Tool, was *protocol.Call, by Caller, policy *permit.Judge, raw json.RawMessage) (*protocol.Call, error) {
-	v, _ := valueOf(raw)
+func (h *Hook) Change(t *project.Tool, was *protocol.Call, by Caller, policy *permit.Judge, v any) (*protocol.Call, error) {
 	made, ok := v.(map[string]any)
 	if !ok {
 		return nil, h.made("parameters that are no object")

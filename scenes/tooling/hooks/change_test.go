@@ -116,8 +116,12 @@ func TestChange(t *testing.T) {
 			if !ok {
 				t.Fatal("no tool")
 			}
+			var made any
+			if err := json.Unmarshal([]byte(words.Replace(c.made)), &made); err != nil {
+				t.Fatal(err)
+			}
 			h := &hooks.Hook{Plugin: "guard"}
-			is, err := h.Change(tool, was, hooks.Caller{Agent: agent, Profile: profile}, p.Policy(), json.RawMessage(words.Replace(c.made)))
+			is, err := h.Change(tool, was, hooks.Caller{Agent: agent, Profile: profile}, p.Policy(), made)
 			got := fmt.Sprint(err)
 			if err == nil {
 				got = fmt.Sprint(is.Params, is.URIs)

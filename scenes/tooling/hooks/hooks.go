@@ -26,6 +26,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -88,9 +89,6 @@ func (x *Hooks) Open(services *rpc.Executor, refused func(plugin string) error, 
 	x.rpc, x.refused, x.mask, x.masked = services, refused, mask, masked
 }
 
-// Said is a reason of a service, for agents and people.
-func (x *Hooks) Said(why string) string { return protocol.Short(x.mask(why), MaxReason) }
-
 // Plugin is the name of one that has hooks; "" = none has.
 func (x *Hooks) Plugin() string {
 	for _, place := range protocol.SortedKeys(x.of) {
@@ -148,22 +146,40 @@ func (h *Hook) Failed(why string) error {
 	return protocol.Errorf(protocol.KindDenied, "the hook %s of the service %s: %s", h.Hook.Hook, path.Join(h.Plugin, h.Service), why)
 }
 
-// Output reads an output that a hook answers.
-func (h *Hook) Output(raw json.RawMessage) (any, error) {
-	if v, ok := valueOf(raw); ok {
-		return v, nil
+// AboutCall is what a hook answers about a call.
+type AboutCall struct {
+	Veto  string // why the call, or what it gave, is withheld, for agents and people; "" = it is not
+	Made  bool   // it made Value: the parameters of the call, or its output
+	Value any
+}
+
+// AskAboutCall asks a hook about a call. An error says what fails with it.
+func (x *Hooks) AskAboutCall(ctx context.Context, h *Hook, q any) (AboutCall, error) {
+	raw, err := x.Ask(ctx, h, q)
+	if err != nil {
+		return AboutCall{}, err
 	}
-	return nil, h.Failed("the output is no value")
+	s, by := &said{}, rules{fields: []string{"veto", "params"}}
+	if h.Hook.Hook == plugin.AfterCall {
+		by.fields[1] = "output"
+	}
+	if err := s.read(raw, by); err != nil {
+		return AboutCall{}, h.Failed(x.mask(err.Error()))
+	}
+	if s.veto != "" {
+		s.veto = protocol.Short(x.mask(s.veto), maxReason)
+	}
+	return AboutCall{s.veto, s.made, s.value}, nil
 }
 
 // valueOf reads a value of an answer; false = it is none.
 func valueOf(raw json.RawMessage) (any, bool) {
-	v, err := source.ParseValue("hook.json", raw, source.Limits{MaxDepth: protocol.MaxNested})
+	v, err := source.ParseValue("hook.json", raw, source.Limits{MaxDepth: protocol.MaxNested + 1}) // the answer is around the output of a call
 	return v, err == nil
 }
 
-// MaxReason is how much of a reason is kept, in bytes.
-const MaxReason = 400
+// maxReason is how much of a reason is kept, in bytes.
+const maxReason = 400
 
 // Answer asks all hooks of the place that a question of a turn names.
 func (x *Hooks) Answer(ctx context.Context, q *effect.Ask) (a hook.Answer, err error) {
@@ -186,6 +202,9 @@ func (x *Hooks) Answer(ctx context.Context, q *effect.Ask) (a hook.Answer, err e
 func (x *Hooks) step(ctx context.Context, h *Hook, told map[string]any, a *hook.Answer) hook.Step {
 	raw, err := x.Ask(ctx, h, told)
 	s := &said{}
+	if len(raw) > maxSaid {
+		err = h.Failed(fmt.Sprintf("the answer has %d bytes, more than %d", len(raw), maxSaid))
+	}
 	if err == nil {
 		if err = s.read(raw, x.rulesOf(h.Hook.Hook, told)); err != nil {
 			err = h.Failed(err.Error())
@@ -193,14 +212,15 @@ func (x *Hooks) step(ctx context.Context, h *Hook, told map[string]any, a *hook.
 	}
 	switch {
 	case err != nil:
-		why := protocol.Short(err.Error(), MaxReason)
+		why := protocol.Short(err.Error(), maxReason)
 		if h.Fail == plugin.Closed {
 			a.Veto = why
 		}
 		return hook.Step{Plugin: h.Plugin, Did: hook.Failed, Why: why}
 	case s.veto != "":
-		a.Veto = "the hook of the plugin " + h.Plugin + " forbids it: " + s.veto
-		return hook.Step{Plugin: h.Plugin, Did: hook.Forbade, Why: s.veto}
+		why := protocol.Short(s.veto, maxReason)
+		a.Veto = "the hook of the plugin " + h.Plugin + " forbids it: " + why
+		return hook.Step{Plugin: h.Plugin, Did: hook.Forbade, Why: why}
 	case len(s.values)+len(s.observations) == 0:
 		return hook.Step{Plugin: h.Plugin, Did: hook.Nothing}
 	}
@@ -240,7 +260,7 @@ type rules struct {
 }
 
 const (
-	maxSaid         = 1 << 20 // bytes of an answer
+	maxSaid         = 1 << 20 // bytes of an answer of a turn; an output of a call is cut
 	maxObservations = 16
 )
 
@@ -274,18 +294,20 @@ func (x *Hooks) rulesOf(place string, told map[string]any) rules {
 
 // said is the answer of one hook.
 type said struct {
-	veto         string
+	veto         string // as a whole
 	values       map[string]any
 	observations []any
+	made         bool // value is what a hook made of a call
+	value        any
 }
 
 func (x *said) read(raw json.RawMessage, by rules) error {
-	if len(raw) > maxSaid {
-		return protocol.Errorf(protocol.KindLimit, "the answer has %d bytes, more than %d", len(raw), maxSaid)
-	}
 	v, ok := valueOf(raw)
+	if !ok {
+		return protocol.Errorf(protocol.KindInvalid, "the answer is no value")
+	}
 	m, object := v.(map[string]any)
-	if !ok || v != nil && !object {
+	if v != nil && !object {
 		return protocol.Errorf(protocol.KindInvalid, "the answer is no object")
 	}
 	for _, field := range protocol.SortedKeys(m) {
@@ -310,13 +332,15 @@ func (x *said) take(field string, v any, check func(string, any) (any, error)) (
 		if !ok || strings.TrimSpace(why) == "" {
 			return protocol.Errorf(protocol.KindInvalid, "veto says why: want a text")
 		}
-		x.veto = protocol.Short(why, MaxReason)
+		x.veto = why
 	case "observations":
 		list, ok := v.([]any)
 		if !ok || len(list) > maxObservations {
 			return protocol.Errorf(protocol.KindInvalid, "observations: want a list of at most %d values", maxObservations)
 		}
 		x.observations = list
+	case "params", "output":
+		x.made, x.value = true, v
 	default:
 		values, ok := v.(map[string]any)
 		if !ok {

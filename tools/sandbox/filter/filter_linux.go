@@ -99,6 +99,11 @@ func filter(tcp bool) []unix.SockFilter {
 	// A process keeps every filter that it adds, and a descriptor keeps those of a process that has ended. The
 	// program gets the errors of a kernel without filters, with which libraries and programs reckon.
 	f.when(unix.BPF_JEQ, unix.SYS_SECCOMP, absent)
+	// Who watches a system folder sees which programs of the machine start, and all programs of a user share one
+	// number of watches. The program gets the error of a kernel that has none, as of F_NOTIFY below.
+	for _, n := range watches() {
+		f.when(unix.BPF_JEQ, n, absent)
+	}
 	f.argument(unix.SYS_PRCTL, offArg0, unix.BPF_JEQ, invalid, unix.PR_SET_SECCOMP)
 	for _, n := range deniedCalls() {
 		f.when(unix.BPF_JEQ, n, refuse)
@@ -108,6 +113,8 @@ func filter(tcp bool) []unix.SockFilter {
 	f.argument(unix.SYS_IOCTL, offArg1, unix.BPF_JEQ, refuse, unix.FS_IOC_SETFLAGS, setAttributes, unix.FS_IOC_ENABLE_VERITY, unix.FS_IOC_SET_ENCRYPTION_POLICY)
 	// Such a lock has no process in the list of locks, by which they are counted (tools/sandbox/usage).
 	f.argument(unix.SYS_FCNTL, offArg1, unix.BPF_JEQ, invalid, unix.F_OFD_SETLK, unix.F_OFD_SETLKW)
+	// Who has a lease of a file is told who opens it, and lets them wait.
+	f.argument(unix.SYS_FCNTL, offArg1, unix.BPF_JEQ, invalid, unix.F_NOTIFY, unix.F_SETLEASE)
 	if tcp {
 		f.clientsOnly(refuse)
 	} else {

@@ -12,6 +12,9 @@ func deniedHere() []uint32 {
 	}
 }
 
+// watches are the calls with which a process begins to watch files.
+func watches() []uint32 { return []uint32{unix.SYS_INOTIFY_INIT, unix.SYS_INOTIFY_INIT1} }
+
 func modesHere() []at {
 	return []at{{unix.SYS_CHMOD, offArg1}, {unix.SYS_CREAT, offArg1}, {unix.SYS_MKNOD, offArg1}}
 }

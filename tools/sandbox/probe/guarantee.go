@@ -22,16 +22,20 @@ const (
 	Descriptors Guarantee = "descriptors"
 )
 
+// Timers is how many timers of the kernel (timer_create) and signals that wait all processes of a program have
+// together: four for each process and thread. No runtime needs more than one for each.
+const Timers = 256
+
 // Means says what a guarantee is.
 func (g Guarantee) Means() string {
 	return map[Guarantee]string{
-		Files:       "reads and writes only what is listed",
+		Files:       "reads and writes only what is listed, and watches nothing",
 		Network:     "no socket of any family",
 		Processes:   "sees and signals itself alone",
 		Environment: "nothing of the engine's environment",
 		Privileges:  "no right, and none to gain",
 		Forks:       "a bounded number of processes",
-		Resources:   "bounded memory, processor time and files",
+		Resources:   "bounded memory, processor time, files and timers",
 		Lifetime:    "ends with the engine and at the time-out",
 		Descriptors: "no descriptor and no terminal of the engine",
 	}[g]

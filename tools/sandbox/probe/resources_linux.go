@@ -42,6 +42,7 @@ func (p *prober) resources() {
 		{"raise the limit of descriptors", unix.RLIMIT_NOFILE, uint64(l.Open)},
 		{"raise the limit of cores", unix.RLIMIT_CORE, cores.Limit},
 		{"raise the limit of data", unix.RLIMIT_DATA, uint64(l.Memory)},
+		{"raise the limit of timers", unix.RLIMIT_SIGPENDING, Timers},
 	} {
 		p.refused(Resources, r.what, unix.Setrlimit(r.which, &unix.Rlimit{Cur: r.most + 1, Max: r.most + 1}))
 	}

@@ -71,6 +71,7 @@ func (p *prober) files() {
 	p.refused(Files, "keep something beside a file", unix.Setxattr(p.Work, "user.simd", []byte("x"), 0))
 	p.flags()
 	p.lock()
+	p.watch()
 	for _, path := range []string{"/usr/x", "/etc/x", "/x", "/dev/x", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/proc/1/oom_score_adj"} {
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 		if err == nil {
@@ -95,6 +96,28 @@ func (p *prober) lock() {
 	defer f.Close()
 	err = unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Len: 1})
 	p.refused(Resources, "lock an open file", err)
+}
+
+// watch tries to be told what others do with files.
+func (p *prober) watch() {
+	p.refused(Files, "watch files (inotify)", call(unix.SYS_INOTIFY_INIT1, 0, 0, 0, 0))
+	fd, err := unix.Open("/usr", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		p.holds(Files, "open a system folder", false, err.Error())
+		return
+	}
+	defer unix.Close(fd)
+	const made = 4 // DN_CREATE
+	_, err = unix.FcntlInt(uintptr(fd), unix.F_NOTIFY, made)
+	p.refused(Files, "watch a folder (F_NOTIFY)", err)
+	own, err := unix.Open(p.Work+"/leased", unix.O_CREAT|unix.O_RDONLY, 0o600)
+	if err != nil {
+		p.holds(Files, "make a file", false, err.Error())
+		return
+	}
+	defer unix.Close(own)
+	_, err = unix.FcntlInt(uintptr(own), unix.F_SETLEASE, unix.F_RDLCK)
+	p.refused(Files, "watch a file (F_SETLEASE)", err)
 }
 
 // flags tries to give a folder flags that stay with it, and that no reader of files looks at.
