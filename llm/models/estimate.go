@@ -110,7 +110,9 @@ func (p *played) Answer(q *protocol.ModelRequest) (protocol.ModelAnswer, error) 
 		return a, err
 	}
 	a.Latency = p.Definition.Latency.Of(a.Usage.Output, a.Latency)
-	p.to.add(p, asks, &a.Usage, p.most(asks), limit)
+	u := a.Usage
+	u.Input += int64(extraTokens(asks))
+	p.to.add(p, asks, &u, p.most(asks), limit)
 	return a, nil
 }
 
