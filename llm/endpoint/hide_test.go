@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,18 +13,41 @@ import (
 	"tavernsim/llm"
 )
 
-// Promise 1: what the user puts into headers and parameters is hidden like the key; what
-// tells a version or a name is not.
+// Promise 1: what the user puts into headers and parameters is hidden like the key, whatever its name has in it, but for exact
+// names of what is harmless and those in public. Names decided by their parts: X-Beta-Token was shown.
 func TestSecrets(t *testing.T) {
-	got := secretsOf("sk-1", Definition{
-		Headers: map[string]string{"Authorization": "Bearer abcdefgh-1", "X-Title": "my application", "anthropic-beta": "tools-2024-04-04", "X-Org": "org-1"},
-		Query:   map[string]string{"code": "function-key-1", "api-version": "2024-10-21-preview"},
+	got, warnings := secretsOf("sk-00001", Definition{
+		Headers: map[string]string{"Authorization": "Bearer abcdefgh-1", "X-Title": "my application", "Anthropic-Beta": "tools-2024-04-04", "X-Beta-Token": "token-of-beta-1", "X-Pass": "hunter2", "X-Env": "production", "x-region": "northern-1", "X-Pair": "abc12 def34"},
+		Query:   map[string]string{"code": "function-key-1", "api-version": "2024-10-21-preview"}, Public: []string{"X-Region"},
 	})
-	if want := []string{"abcdefgh-1", "function-key-1", "sk-1"}; !slices.Equal(slices.Sorted(slices.Values(got)), want) {
+	if want := []string{"abc12 def34", "abcdefgh-1", "function-key-1", "production", "sk-00001", "token-of-beta-1"}; !slices.Equal(slices.Sorted(slices.Values(got)), want) {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if none := secretsOf("", Definition{}); len(none) > 0 {
-		t.Errorf("%q", none)
+	if len(warnings) != 2 || !strings.Contains(warnings[0], "X-Env is hidden") || !strings.Contains(warnings[1], "X-Pass has fewer") || strings.Contains(strings.Join(warnings, ""), "hunter") {
+		t.Errorf("%q", warnings)
+	}
+	for _, key := range []string{"sk-1", "LM-Studio"} {
+		if list, warnings := secretsOf(key, Definition{}); len(list) > 0 || len(warnings) != 1 {
+			t.Errorf("%q: %q, %q", key, list, warnings)
+		}
+	}
+	if none, warnings := secretsOf("", Definition{}); len(none)+len(warnings) > 0 {
+		t.Errorf("%q, %q", none, warnings)
+	}
+}
+
+// The page lists what is no secret.
+func TestPageOfSecrets(t *testing.T) {
+	page, err := os.ReadFile("../../docs/formats/providers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(page), "### Secrets")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, word := range slices.Concat(harmless(), standIns()) {
+		if !strings.Contains(section, "`"+word+"`") {
+			t.Errorf("the page does not say %s", word)
+		}
 	}
 }
 
