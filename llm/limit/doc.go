@@ -6,7 +6,8 @@
 // # Rules
 //
 //   - Rates. In any minute at most so many requests and tokens leave: a tenth of them at
-//     once, the rest at an even pace, and at least one in any six seconds. Tokens are reserved by the estimate, and corrected when the call ends. A
+//     once (one call at least), the rest at an even pace. For a minute after calls that left at once the pace is that of what
+//     they left over, so that no silent gap follows, and then the next tenth at once. Tokens are reserved by the estimate, and corrected when the call ends. A
 //     call larger than the whole rate leaves alone. Limits that the endpoint reports ([Hints])
 //     override the options if they are lower. If only refusals report them,
 //     only their Retry-After counts: no later answer would correct the rest.
