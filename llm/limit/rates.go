@@ -18,14 +18,14 @@ type rates struct {
 	limit amount // a minute; 0 = none
 	told  amount // limits that the endpoint said; 0 = none
 	left  [2]left
-	gone  []gone           // oldest first, at most a minute's: one for a grain of time
-	base  uint64           // number of gone[0]
-	first uint64           // number of the first gone of the last minute
-	sum   amount           // of these
-	ahead [2]float64       // of what the pace has allowed so far left so much more, at the time paced
+	gone  []gone     // oldest first, at most a minute's: one for a grain of time
+	base  uint64     // number of gone[0]
+	first uint64     // number of the first gone of the last minute
+	sum   amount     // of these
+	ahead [2]float64 // of what the pace has allowed so far left so much more, at the time paced
 	paced time.Duration
-	on    bool             // something is limited
-	tells bool             // the endpoint's answers have hints
+	on    bool // something is limited
+	tells bool // the endpoint's answers have hints
 }
 
 // amount counts requests and tokens.
