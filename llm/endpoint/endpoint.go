@@ -121,7 +121,7 @@ func newEndpoint(name string, given Definition, dir string, getenv func(string) 
 		query.Set(k, v)
 	}
 	e.base.RawQuery = query.Encode()
-	secrets, warnings := secretsOf(key, given)
+	secrets, warnings := (&hidden.Given{Key: key, Headers: given.Headers, Query: given.Query, Public: given.Public}).Words()
 	e.access.Store(&access{
 		like:    &http.Request{Method: http.MethodGet, Host: e.base.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1},
 		secrets: hidden.Of(secrets), warnings: warnings,

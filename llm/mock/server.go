@@ -109,9 +109,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p, _ := problemOf(unauthorized)
 		s.refuse(w, r, &rec, p)
 	case e == nowhere:
-		p := wire.Wrong(404, "no such path; there are chat/completions, messages, embeddings, models, metrics and requests, with or without /v1 before them")
-		p.AnthropicKind = "not_found_error"
-		s.refuse(w, r, &rec, p)
+		s.refuse(w, r, &rec, wire.Wrong(404, "no such path; there are chat/completions, messages, embeddings, models, metrics and requests, with or without /v1 before them"))
 	case e <= embeddings && r.Method != http.MethodPost, e > embeddings && r.Method != http.MethodGet && r.Method != http.MethodHead:
 		s.refuse(w, r, &rec, wire.Wrong(405, "the method is "+r.Method+"; want POST for questions and GET for everything else"))
 	case e <= embeddings:
@@ -157,11 +155,7 @@ func (s *Server) admits(r *http.Request) bool {
 // refuse answers a request that is wrong.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, rec *record, p wire.Problem) {
 	rec.outcome = refused
-	form := wire.FormOf(wire.Protocol(rec.key.endpoint), false)
-	if strings.HasPrefix(bare(r.URL.Path), messages.String()+"/") { // no path, but of that protocol
-		form = wire.MessagesPlain
-	}
-	answer := refusing(p, form, "")
+	answer := refusing(p, wire.Refusal(wire.Protocol(rec.key.endpoint), bare(r.URL.Path)), "")
 	s.send(w, r, rec, &answer)
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"tavernsim/engine/prompt"
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/models/modelfile"
@@ -111,7 +112,7 @@ func (p *played) Answer(q *protocol.ModelRequest) (protocol.ModelAnswer, error) 
 	}
 	a.Latency = p.Definition.Latency.Of(a.Usage.Output, a.Latency)
 	u := a.Usage
-	u.Input += int64(extraTokens(asks))
+	u.Input += int64(prompt.Extra(asks.Options))
 	p.to.add(p, asks, &u, p.most(asks), limit)
 	return a, nil
 }

@@ -29,18 +29,15 @@ func Prompt(q *protocol.ModelRequest) int64 {
 	if q.Options != nil && q.Options.Schema != nil {
 		n += ofTool + jsonBound(q.Options.Schema)
 	}
-	if q.Options != nil {
-		n += Extra(q.Options.Extra)
-	}
-	return int64(n)
+	return int64(n + Extra(q.Options))
 }
 
-// Extra is more than the tokens of fields of the endpoint's own, any of which the model may read.
-func Extra(fields map[string]any) int {
-	if len(fields) == 0 {
+// Extra is more than the tokens of the fields of the endpoint's own, any of which the model may read.
+func Extra(o *protocol.ModelOptions) int {
+	if o == nil || len(o.Extra) == 0 {
 		return 0
 	}
-	return jsonBound(fields)
+	return jsonBound(o.Extra)
 }
 
 // Image is the most tokens of a picture, unless the file of the model says more

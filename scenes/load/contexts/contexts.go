@@ -8,6 +8,7 @@ import (
 
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/source"
+	"tavernsim/protocol"
 	"tavernsim/protocol/bound"
 )
 
@@ -56,7 +57,7 @@ func read(file string, data []byte) (m model, ok bool) {
 	default: // of a protocol; other files have no such field
 		params, _ := fields["params"].(map[string]any)
 		extra, _ := params["extra"].(map[string]any)
-		m.own = workflow.Room{Context: whole(fields["context"]), Answer: whole(params["max_tokens"]), Extra: bound.Extra(extra)}
+		m.own = workflow.Room{Context: whole(fields["context"]), Answer: whole(params["max_tokens"]), Extra: bound.Extra(&protocol.ModelOptions{Extra: extra})}
 	}
 	return m, true
 }
