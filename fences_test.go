@@ -178,7 +178,7 @@ func larger() map[string]int {
 		"internal/show":       1465,
 		"llm/endpoint":        1484,
 		"engine/schedule":     1460,
-		"llm/models":          1515,
+		"llm/models":          1518,
 		"persistence":         2160,
 		"protocol":            1624,
 		"scenes":              2859,

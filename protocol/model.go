@@ -116,7 +116,7 @@ type ModelOptions struct {
 // its bound, the reading of its answer or its place in records depends on it: more answers, another name of the limit,
 // other models at other prices. Some servers read names in any case.
 func OwnField(name string) bool {
-	return slices.Contains([]string{"model", "messages", "system", "max_tokens", "max_completion_tokens", "stream", "stream_options", "temperature", "top_p", "seed", "stop", "stop_sequences", "n", "best_of", "n_predict", "models", "route"}, strings.ToLower(name))
+	return slices.Contains([]string{"model", "messages", "system", "max_tokens", "max_completion_tokens", "stream", "stream_options", "temperature", "top_p", "seed", "stop", "stop_sequences", "n", "best_of", "n_predict", "models", "route", "n_cmpl", "candidate_count", "candidatecount", "num_return_sequences", "num_generations", "beam_width", "max_new_tokens", "max_output_tokens", "max_tokens_to_sample", "num_predict", "fallbacks"}, strings.ToLower(name))
 }
 
 // FinishReason says why a model stopped.

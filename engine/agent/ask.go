@@ -75,7 +75,7 @@ func (t *Turn) askModelFor(q *workflow.Request, purpose protocol.Purpose, w wait
 	var prompt, answer int64
 	if t.wake.Workflow != knowledge.MomentEmbed { // bounded by what is asked for at once
 		var err error
-		if prompt, answer, err = t.tokens.room(&q.Model, &t.m.Def.Limits, &t.end); err != nil {
+		if prompt, answer, err = t.tokens.room(&q.Model, t.m.Def.Rooms[cmp.Or(q.Model.Model, t.m.Def.Model)].Extra, &t.m.Def.Limits, &t.end); err != nil {
 			return workflow.Answer{Err: err}, true
 		}
 	}
@@ -107,15 +107,15 @@ type allowance struct {
 	refused  bool  // a model was not asked, for a limit of the profile
 }
 
-// room is the most that a prompt takes, and the most that its answer may have, of what
+// room is the most that a prompt takes, with extra that the model's file adds, and the most that its answer may have, of what
 // custom_runtime_config.max_tokens leaves beside all that was used and what is reserved.
-func (a *allowance) room(q *protocol.ModelRequest, limits *profile.Limits, end *agentfact.TurnEnded) (prompt, answer int64, err error) {
+func (a *allowance) room(q *protocol.ModelRequest, extra int, limits *profile.Limits, end *agentfact.TurnEnded) (prompt, answer int64, err error) {
 	if end.ModelCalls >= int64(limits.MaxModelCalls) {
 		a.refused = true
 		return 0, 0, protocol.Errorf(protocol.KindLimit, "more than %d model calls in one deliberation (custom_runtime_config.max_model_calls)", limits.MaxModelCalls)
 	}
 	left := limits.MaxTokens - end.TokensIn - end.TokensOut - a.reserved
-	prompt = bound.Prompt(q)
+	prompt = bound.Prompt(q) + int64(extra)
 	if answer = bound.Answer(left-prompt, q.MaxTokens, int64(limits.MaxModelCalls)-end.ModelCalls); answer == 0 {
 		a.refused = true
 		return 0, 0, protocol.Errorf(protocol.KindLimit, "the prompt has up to %d tokens, and %d of %d are left for this deliberation (custom_runtime_config.max_tokens)", prompt, max(left, 0), limits.MaxTokens)

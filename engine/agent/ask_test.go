@@ -281,6 +281,17 @@ func TestCap(t *testing.T) {
 	}
 }
 
+// What the model's file adds to a question counts within the profile's max_tokens.
+func TestMaxTokensHasExtra(t *testing.T) {
+	m := machine(t, asks(1), func(d *Definition) {
+		d.Limits.MaxTokens, d.Rooms = 2_000, map[string]workflow.Room{"": {Extra: 1500}}
+	})
+	d, err := m.Decide(wake(t, 1))
+	if err != nil || len(d.Effects) != 1 || d.Effects[0].(*effect.Ask).Model.Cap > 500 {
+		t.Errorf("%+v, %v", d.Effects, err)
+	}
+}
+
 // A payload that is no value would be an event that nobody can read.
 func TestAPayloadIsAValue(t *testing.T) {
 	m := consultant(t, nil, map[string]any{"q": "when"})

@@ -275,6 +275,14 @@ func Request(q *protocol.ModelRequest) (n int) {
 	return n
 }
 
+// Extra counts the fields of the endpoint's own, any of which the model may read.
+func Extra(o *protocol.ModelOptions) int {
+	if o == nil || len(o.Extra) == 0 {
+		return 0
+	}
+	return JSONTokens(o.Extra)
+}
+
 // JSONTokens counts a value as JSON.
 func JSONTokens(v any) int { return Tokens(asJSON(v)) }
 

@@ -28,6 +28,7 @@ type Env struct {
 type Room struct {
 	Context int // of both together; 0 = nobody knows
 	Answer  int // the most of an answer, as the model's file says; 0 = it says nothing
+	Extra   int // the most that fields of the endpoint's own take of a question, as a token for each byte
 	// Differs: several models may be asked, and their files say different things about the
 	// answer. Answer is what the one says that leaves least for the question.
 	Differs bool

@@ -29,6 +29,7 @@ type Definition struct {
 	KeyEnv   string            `json:"key_env,omitempty"`
 	Headers  map[string]string `json:"headers,omitempty"`
 	Query    map[string]string `json:"query,omitempty"`
+	Public   []string          `json:"public,omitempty"` // names of Headers and Query whose values are no secrets
 	CAFile   string            `json:"ca_file,omitempty"`
 	Models   map[string]string `json:"models,omitempty"`     // the endpoint's names of models, by those of projects
 	Embed    string            `json:"embeddings,omitempty"` // model that gives vectors; "" = none
@@ -152,6 +153,7 @@ func Rules() source.Rules {
 		"endpoint.Definition.key_env":         {Doc: "Environment variable with the key, if there is no key file. Default: the preset's."},
 		"endpoint.Definition.headers":         {MaxItems: 64, Doc: "Further headers of every request, but for those that [simd decides itself](#what-a-run-keeps)."},
 		"endpoint.Definition.query":           {MaxItems: 64, Doc: "Parameters in the address of every request, for example `api-version`."},
+		"endpoint.Definition.public":          {MaxItems: 128, Doc: "Names of `headers` and of parameters in `query` whose values are no secrets ([what is one](#secrets))."},
 		"endpoint.Definition.ca_file":         {Doc: "PEM file with the certificates that the server's is signed with; relative to this file, `~/` is your home. Default: the system's."},
 		"endpoint.Definition.models":          {MaxItems: 10_000, Doc: "What this endpoint calls a model that a project names otherwise: `gpt-5-mini: llama3.2`."},
 		"endpoint.Definition.embeddings":      {Doc: "Model of this endpoint that turns texts into vectors, for the protocol `openai`. `simd doctor models` tries it; models of the kind [`embedder`](#vectors) name theirs."},

@@ -10,9 +10,9 @@
 //
 //  1. A key is read from a file or a variable and leaves only in the header of a
 //     request to the endpoint's own address: redirects are not followed. [Endpoint.Hide]
-//     removes it from answers, together with the user's values in headers
-//     and query (words of 8 characters or more, but not versions and names), also in hex and
-//     base64 if it has 8 characters. Every error
+//     removes it from answers after they were read, together with the user's values in headers
+//     and query (words of 8 characters or more, but for exact names of harmless ones and those in public), also in hex and
+//     base64, and as they are sent. What has fewer characters is no secret: [Endpoint.Warnings] says so. Every error
 //     of this package, every answer and every chunk for a sink passes through it; a chunk
 //     that may end with the beginning of a secret is held back.
 //  2. Every request ends: connecting, the first byte, silence between two bytes and

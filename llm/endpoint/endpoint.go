@@ -62,9 +62,10 @@ type Endpoint struct {
 
 // access is what the key is part of. [Reload] gives an endpoint another.
 type access struct {
-	like    *http.Request  // every request, with the key in its header
-	secrets hidden.Secrets // the key and what else nobody may see
-	missing error          // why there is no key; nil = there is one, or none is needed
+	like     *http.Request  // every request, with the key in its header
+	secrets  hidden.Secrets // the key and what else nobody may see
+	warnings []string
+	missing  error // why there is no key; nil = there is one, or none is needed
 }
 
 // New makes an endpoint. Relative files of the definition lie in dir.
@@ -120,9 +121,10 @@ func newEndpoint(name string, given Definition, dir string, getenv func(string) 
 		query.Set(k, v)
 	}
 	e.base.RawQuery = query.Encode()
+	secrets, warnings := (&hidden.Given{Key: key, Headers: given.Headers, Query: given.Query, Public: given.Public}).Words()
 	e.access.Store(&access{
 		like:    &http.Request{Method: http.MethodGet, Host: e.base.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1},
-		secrets: hidden.Of(secretsOf(key, given)),
+		secrets: hidden.Of(secrets), warnings: warnings,
 		missing: missing,
 	})
 	if e.transport, err = d.transport(name, dir); err != nil {
@@ -288,8 +290,8 @@ func unmarked(body []byte) []byte { return bytes.TrimPrefix(body, []byte("\ufeff
 // maxError is how much of an error's body is read.
 const maxError = 64 << 10
 
-// ReadAll reads the body of an answer that is no stream. It is the caller's until
-// [Reply.Close].
+// ReadAll reads the body of an answer that is no stream, as the server wrote it. It is the caller's until
+// [Reply.Close], who hides the secrets in what it means ([Endpoint.Hide]).
 func (r *Reply) ReadAll() ([]byte, error) {
 	r.watch.whole() // also of a server that does not stream although asked
 	data, err := r.read()
@@ -299,7 +301,7 @@ func (r *Reply) ReadAll() ([]byte, error) {
 	if len(data) > MaxAnswer {
 		return nil, r.endpoint.failure(llm.OutcomeBadOutput, fmt.Sprintf("the answer has more than %d bytes", MaxAnswer), nil)
 	}
-	return r.endpoint.secrets().HideBytes(unmarked(data)), nil
+	return unmarked(data), nil
 }
 
 // read reads the body into a buffer that is used again, up to one byte too many.

@@ -1,38 +1,13 @@
 package endpoint
 
 import (
-	"strings"
-
 	"tavernsim/llm/endpoint/hidden"
 	"tavernsim/protocol"
 )
 
-// secretsOf are the key and what the user gives in headers and parameters. What says a version or a name is none.
-func secretsOf(key string, given Definition) []string {
-	var list []string
-	add := func(name, value string) {
-		name = strings.ToLower(name)
-		for _, word := range []string{"version", "beta", "content-type", "accept", "user-agent", "referer", "title"} {
-			if strings.Contains(name, word) {
-				return
-			}
-		}
-		for word := range strings.FieldsSeq(value) { // "Bearer abc"
-			if len(word) >= hidden.Short {
-				list = append(list, word)
-			}
-		}
-	}
-	for _, fields := range []map[string]string{given.Headers, given.Query} {
-		for name, value := range fields {
-			add(name, value)
-		}
-	}
-	if key != "" {
-		list = append(list, key)
-	}
-	return list
-}
+// Warnings say what of the key, the headers and the parameters is hidden nowhere, or may be a word of an answer.
+// They have no value of them.
+func (e *Endpoint) Warnings() []string { return e.access.Load().warnings }
 
 // secrets are none before New has ended.
 func (e *Endpoint) secrets() hidden.Secrets {

@@ -30,7 +30,7 @@ func (e *Endpoint) List(ctx context.Context) ([]string, error) {
 	}
 	names := make([]string, len(list.Data))
 	for i, m := range list.Data {
-		names[i] = m.ID
+		names[i] = e.Hide(m.ID)
 	}
 	return names, nil
 }

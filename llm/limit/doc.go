@@ -6,7 +6,8 @@
 // # Rules
 //
 //   - Rates. In any minute at most so many requests and tokens leave: a tenth of them at
-//     once, the rest at an even pace, and at least one in any six seconds. Tokens are reserved by the estimate, and corrected when the call ends. A
+//     once (one call at least), the rest at an even pace. For a minute after calls that left at once the pace is that of what
+//     they left over, so that no silent gap follows, and then the next tenth at once. Tokens are reserved by the estimate, and corrected when the call ends. A
 //     call larger than the whole rate leaves alone. Limits that the endpoint reports ([Hints])
 //     override the options if they are lower. If only refusals report them,
 //     only their Retry-After counts: no later answer would correct the rest.
@@ -38,7 +39,7 @@
 //     frequent than usual, or before 128 calls have ended. The chance is the call's own, so a
 //     replay is equal and calls that failed together do not come back together.
 //   - Circuit. Five failures in a row (timeout, server_error, truncated) within 10 s open it
-//     for 10 s, if they are at least a quarter of the calls in flight. A failure counts only if no call that
+//     for 10 s, if they are of more than one call and at least a quarter of the calls in flight. A failure counts only if no call that
 //     left as late was answered: of calls that left together time-outs end last. Then one call tries. If that fails, the circuit stays open for twice as
 //     long, at most 1 minute. Waiting calls keep waiting until their deadlines.
 //   - quota and auth close the endpoint: everything is refused until [Machine.Reopen].

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -8,8 +9,9 @@ import (
 	"tavernsim/protocol"
 )
 
-// breaker is the circuit of an endpoint: after 5 failures in a row within 10 s it is
-// open and nothing leaves for a while. Then one call tries. Failures that come at once end
+// breaker is the circuit of an endpoint: after 5 failures in a row within 10 s, of more than one call, it is
+// open and nothing leaves for a while. Then one call tries. An endpoint that answers all but one question, however often it
+// is sent, is not down. Failures that come at once end
 // before answers that left with them: they must also be a quarter of the calls that are still out.
 type breaker struct {
 	open    bool
@@ -18,7 +20,9 @@ type breaker struct {
 	probing bool          // the one call is out
 
 	failures [5]time.Duration
-	n        int // failures since the last success
+	n        int   // failures since the last success
+	first    *Call // that failed of these
+	several  bool  // others failed, too
 }
 
 const (
@@ -26,15 +30,17 @@ const (
 	mostOpen      = time.Minute
 )
 
-// failed counts a failure, beside so many calls that are out, and opens the circuit if it is one too many.
-func (b *breaker) failed(now time.Duration, probe bool, out int) {
+// failed counts a failure of a call, beside so many calls that are out, and opens the circuit if it is one too many.
+func (b *breaker) failed(now time.Duration, c *Call, out int) {
+	b.first = cmp.Or(b.first, c)
+	b.several = b.several || b.first != c
 	b.failures[b.n%len(b.failures)] = now
 	b.n++
 	oldest := b.failures[b.n%len(b.failures)]
 	switch {
-	case b.open && probe:
+	case b.open && c.probe:
 		b.pause = min(2*b.pause, mostOpen)
-	case !b.open && b.n >= max(len(b.failures), out/4) && now-oldest <= breakerWindow:
+	case !b.open && b.several && b.n >= max(len(b.failures), out/4) && now-oldest <= breakerWindow:
 		b.open, b.pause = true, breakerWindow
 	default:
 		return
@@ -124,7 +130,7 @@ func (m *Machine) counts(c *Call, load bool) {
 // answer to a call that left as late says that the endpoint did not fail then.
 func (m *Machine) failed(now time.Duration, c *Call) {
 	if c.probe || c.left > m.proved {
-		m.breaker.failed(now, c.probe, m.out)
+		m.breaker.failed(now, c, m.out)
 	}
 }
 

@@ -4,25 +4,28 @@ import "time"
 
 const (
 	minute = time.Minute
-	burst  = minute / 10 // what may leave at one moment is what is allowed in this time
 	grain  = minute / 6000
+	tenth  = 0.1 // of a limit may leave at one moment
 )
 
 // rates counts what left in the last minute. In no minute more leaves than the limit
 // allows; a call that is larger than the whole limit leaves alone. Of that a tenth leaves at
 // once, and the rest at an even pace: an endpoint that counts seconds is not flooded, and what a pause
-// did not use is there after it.
+// did not use is there after it. The pace is that of the limit, but for a minute after calls that left at once it is
+// slower by these: at the pace of the limit it would be used up before the minute ends, and after a silent gap
+// as many would leave at once again.
 type rates struct {
 	limit amount // a minute; 0 = none
 	told  amount // limits that the endpoint said; 0 = none
 	left  [2]left
-	gone  []gone           // oldest first, at most a minute's: one for a grain of time
-	base  uint64           // number of gone[0]
-	first uint64           // number of the first gone of the last minute
-	sum   amount           // of these
-	even  [2]time.Duration // when what left would have left, at an even pace
-	on    bool             // something is limited
-	tells bool             // the endpoint's answers have hints
+	gone  []gone     // oldest first, at most a minute's: one for a grain of time
+	base  uint64     // number of gone[0]
+	first uint64     // number of the first gone of the last minute
+	sum   amount     // of these
+	ahead [2]float64 // of what the pace has allowed so far left so much more, at the time paced
+	paced time.Duration
+	on    bool // something is limited
+	tells bool // the endpoint's answers have hints
 }
 
 // amount counts requests and tokens.
@@ -33,6 +36,7 @@ type amount [2]int64
 type gone struct {
 	first, at time.Duration
 	amount    amount
+	ahead     [2]float64 // after the first call
 }
 
 // left is what an endpoint said is left of a rate. Until the reset it comes back
@@ -78,21 +82,50 @@ func (r *rates) fits(now time.Duration, tokens int64) (ok bool, again time.Durat
 	if !r.on {
 		return true, 0
 	}
-	r.forget(now)
+	r.pass(now)
 	for i, n := range (amount{1, tokens}) {
 		limit := r.bound(i)
 		switch {
 		case limit == 0:
 		case r.sum[i] > 0 && r.sum[i]+n > limit:
 			return false, r.gone[r.first-r.base].at + minute
-		case r.even[i] > now+burst && len(r.gone) > 0 && r.gone[len(r.gone)-1].at+burst > now: // else a call larger than a tenth
-			return false, min(r.even[i]-burst, r.gone[len(r.gone)-1].at+burst)
+		case r.over(i, limit) > 0:
+			return false, now + 1 + time.Duration(r.over(i, limit)/r.pace(i, limit)*float64(minute))
 		}
 		if at := r.left[i].enough(n); at > now {
 			return false, at
 		}
 	}
 	return true, 0
+}
+
+// over is how much too far ahead of the pace a rate is for another call. What numbers round is none.
+func (r *rates) over(i int, limit int64) float64 {
+	most := tenth * float64(limit)
+	if over := r.ahead[i] - most; over > most/1e6 {
+		return over
+	}
+	return 0
+}
+
+// pace is what may leave in a minute: the limit without what left at once in the last one, and is not more than a tenth.
+func (r *rates) pace(i int, limit int64) float64 {
+	most, began := tenth*float64(limit), 0.0
+	if r.first < r.base+uint64(len(r.gone)) {
+		began = r.gone[r.first-r.base].ahead[i]
+	}
+	return float64(limit) - min(max(r.ahead[i]-began, 0), most)
+}
+
+// pass lets time pass for the pace, and forgets what left more than a minute ago.
+func (r *rates) pass(now time.Duration) {
+	for i := range r.ahead {
+		if limit := r.bound(i); limit > 0 {
+			r.ahead[i] = max(0, r.ahead[i]-r.pace(i, limit)*float64(now-r.paced)/float64(minute))
+		}
+	}
+	r.paced = now
+	r.forget(now)
 }
 
 // enough is when so much is left; 0 = now.
@@ -117,6 +150,7 @@ func (r *rates) leave(now time.Duration, tokens int64) uint64 {
 	if !r.on {
 		return 0
 	}
+	r.pass(now)
 	n := len(r.gone)
 	if n == 0 || now-r.gone[n-1].first >= grain {
 		r.gone = append(r.gone, gone{first: now})
@@ -125,10 +159,9 @@ func (r *rates) leave(now time.Duration, tokens int64) uint64 {
 	last := &r.gone[n-1]
 	last.at = now
 	number := r.base + uint64(n-1)
-	for i := range r.even {
-		r.even[i] = max(r.even[i], now)
+	if r.add(number, amount{1, tokens}); last.amount[0] == 1 {
+		last.ahead = r.ahead
 	}
-	r.add(number, amount{1, tokens})
 	for i, used := range (amount{1, tokens}) {
 		if l := &r.left[i]; now < l.at+l.reset {
 			l.used += used
@@ -151,7 +184,8 @@ func (r *rates) add(number uint64, d amount) {
 			r.sum[i] += d[i]
 		}
 		if limit := r.bound(i); limit > 0 {
-			r.even[i] += time.Duration(max(-1, min(float64(d[i])/float64(limit), 1)) * float64(minute))
+			most := float64(limit)
+			r.ahead[i] = max(0, r.ahead[i]+max(-most, min(float64(d[i]), most)))
 		}
 	}
 }

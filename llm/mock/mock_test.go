@@ -199,6 +199,17 @@ func TestWhatIsKeptIsBounded(t *testing.T) {
 	}
 }
 
+// A path below that of messages that the server lacks is refused in the form of that protocol, whose clients read no other.
+func TestPathsBelowMessages(t *testing.T) {
+	s := serve(t, Options{})
+	for path, form := range map[string]string{"messages/count_tokens": `{"type":"error","error":{"type":"not_found_error",`, "messages/batches/7": `{"type":"error",`, "responses": `{"error":{`} {
+		r := ask(s, "/v1/"+path, "{}")
+		if body := r.Body.String(); r.Code != 404 || !strings.HasPrefix(strings.ReplaceAll(body, " ", ""), form) {
+			t.Errorf("%s: %d %s", path, r.Code, body)
+		}
+	}
+}
+
 // Promise 5: without the key there is nothing but metrics, and nothing shows it.
 func TestTheKeyIsWantedAndNeverShown(t *testing.T) {
 	const secret = "sk-very-secret"

@@ -155,7 +155,7 @@ func (s *Server) admits(r *http.Request) bool {
 // refuse answers a request that is wrong.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, rec *record, p wire.Problem) {
 	rec.outcome = refused
-	answer := refusing(p, wire.FormOf(wire.Protocol(rec.key.endpoint), false), "")
+	answer := refusing(p, wire.Refusal(wire.Protocol(rec.key.endpoint), bare(r.URL.Path)), "")
 	s.send(w, r, rec, &answer)
 }
 

@@ -193,7 +193,7 @@ func (a *asked) fits(q *protocol.ModelRequest) error {
 	if a.Context == 0 || bound.Prompt(q)+int64(q.MaxTokens) <= int64(a.Context) {
 		return nil
 	}
-	if n := prompt.Request(q); n+q.MaxTokens > a.Context {
+	if n := prompt.Request(q) + prompt.Extra(q.Options); n+q.MaxTokens > a.Context {
 		return &llm.Failure{Outcome: llm.OutcomeContext, Message: fmt.Sprintf("%s: a question of about %d tokens and an answer of %d are more than the context of %d (the model's file)", a.name, n, q.MaxTokens, a.Context)}
 	}
 	return nil
@@ -215,6 +215,7 @@ func (a *asked) tokens(q *protocol.ModelRequest) int64 {
 	for i := range q.Tools {
 		size += len(q.Tools[i].Description) + 192
 	}
+	size += bound.Extra(a.opts) + bound.Extra(q.Options)
 	return int64(size/3 + a.maxTokens(q))
 }
 

@@ -61,6 +61,34 @@ func TestBound(t *testing.T) {
 	}
 }
 
+// The fields of the endpoint's own are a part of the prompt, whoever gives them: their bytes are reserved, and they
+// count within the context. They did not: a budget of 20,000 tokens ended at 300,000.
+func TestBoundHasExtra(t *testing.T) {
+	_, to := cloud(t)
+	const file = "kind: openai\nendpoint: cloud\nmodel: small\ncontext: 8192\nparams: {max_tokens: 500"
+	long := strings.Repeat("word ", 400)
+	s := set(t, Options{Files: files("bare", file+"}\n", "file", file+", extra: {documents: ["+long+"]}}\n"), Endpoints: to})
+	q, own := ask("bare"), ask("bare")
+	own.Options = &protocol.ModelOptions{Extra: map[string]any{"documents": []any{long}}}
+	bare := s.Bound(q).Input
+	filed := ask("file")
+	for name, q := range map[string]*protocol.ModelRequest{"file": filed, "node": own} {
+		b := s.Bound(q)
+		if more := b.Input - bare; more < int64(len(long)) || more > int64(len(long))+100 || b.Parts[0].Tokens != b.Input+b.Output {
+			t.Errorf("%s: %d tokens more for %d bytes: %+v", name, more, len(long), b)
+		}
+		_, rate := s.Gate(q)
+		_, least := s.Gate(ask("bare"))
+		if more := rate - least; more < int64(len(long)/3) {
+			t.Errorf("%s: %d tokens more of the rate", name, more)
+		}
+	}
+	own.Options.Extra["documents"] = strings.Repeat("word ", 8000)
+	if _, err := s.Complete(t.Context(), own, nil); llm.OutcomeOf(err) != llm.OutcomeContext {
+		t.Errorf("more than the context: %v", err)
+	}
+}
+
 // Of a route whose present model answers from a record nobody else is asked; where it fails by the
 // record, or may fail otherwise, the fallback counts.
 func TestBoundOfARecord(t *testing.T) {

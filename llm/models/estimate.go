@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"tavernsim/engine/prompt"
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/models/modelfile"
@@ -110,7 +111,9 @@ func (p *played) Answer(q *protocol.ModelRequest) (protocol.ModelAnswer, error) 
 		return a, err
 	}
 	a.Latency = p.Definition.Latency.Of(a.Usage.Output, a.Latency)
-	p.to.add(p, asks, &a.Usage, p.most(asks), limit)
+	u := a.Usage
+	u.Input += int64(prompt.Extra(asks.Options))
+	p.to.add(p, asks, &u, p.most(asks), limit)
 	return a, nil
 }
 

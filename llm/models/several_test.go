@@ -368,6 +368,7 @@ func TestLinkFaults(t *testing.T) {
 		{"kind: replay\nmodel: at\nanswers: models/bad.jsonl", "models/bad.jsonl:1: this is no line of a cassette"},
 		{"kind: openai\nmodel: m\nparams:\n  extra: {top_k: 3, max_completion_tokens: 9000}", "x.yaml:4:44: params.extra.max_completion_tokens: simd writes the field max_completion_tokens itself"},
 		{"kind: anthropic\nmodel: m\nparams: {extra: {thinking: {type: adaptive}, n: 2}}", "params.extra.n"},
+		{"kind: openai\nmodel: m\nparams: {extra: {candidateCount: 4}}", "params.extra.candidateCount"},
 		{"kind: replay\nmodel: at\nanswers: models/empty.jsonl", "has no answers"},
 	} {
 		report := &source.Report{}

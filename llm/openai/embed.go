@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/base64"
@@ -117,7 +118,7 @@ func (e *Embedder) read(data []byte, texts []string) (*Vectors, error) {
 		return nil, e.bad("%d vectors for %d texts", len(in.Data), len(texts))
 	}
 	model, _ := in.Model.(string)
-	v := &Vectors{Model: cmp.Or(model, e.model), List: make([][]float32, len(texts))}
+	v := &Vectors{Model: cmp.Or(e.to.Hide(model), e.model), List: make([][]float32, len(texts))}
 	for i, x := range in.Data {
 		at := i
 		if x.Index != nil {
@@ -172,9 +173,12 @@ func count(raw json.RawMessage) int64 {
 
 // vector reads numbers, or the base64 of numbers of four bytes.
 func (e *Embedder) vector(raw json.RawMessage) (list []float32, err error) {
-	if len(raw) > 0 && raw[0] == '"' {
+	switch {
+	case len(raw) > 0 && raw[0] == '"':
 		list, err = packed(raw)
-	} else {
+	case bytes.Contains(raw, []byte("null")): // which would be read as 0
+		return nil, e.bad("a vector has a dimension that is no number")
+	default:
 		err = json.Unmarshal(raw, &list)
 	}
 	if err != nil {

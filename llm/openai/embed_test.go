@@ -94,6 +94,16 @@ func TestEmbedFaults(t *testing.T) {
 	}
 }
 
+// A vector with a null is refused: it was read as 0, and entries were found by it.
+func TestEmbedNull(t *testing.T) {
+	e := &Embedder{to: served.At(t, nil, endpoint.Definition{Preset: "vllm"})}
+	for _, vector := range []string{"[null,1]", "[1, null ]", "null"} {
+		if v, err := e.read([]byte(`{"data":[{"embedding":`+vector+`}]}`), []string{"a text"}); llm.OutcomeOf(err) != llm.OutcomeBadOutput {
+			t.Errorf("%s: %+v, %v", vector, v, err)
+		}
+	}
+}
+
 // What servers of several kinds are asked for vectors, byte by byte, and what is made of what
 // they say. Rewrite with: go test ./llm/openai -run EmbedConversations -update
 func TestEmbedConversations(t *testing.T) {

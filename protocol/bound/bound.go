@@ -10,7 +10,7 @@ import (
 
 // Prompt is more than the tokens that an endpoint counts for the prompt: one for
 // each byte of text, because a token has at least one byte, 16 for each message, for
-// its role and marks, 64 for each tool, and [Image] for each picture. The answer is not in it. What an endpoint
+// its role and marks, 64 for each tool, [Image] for each picture, and [Extra]. The answer is not in it. What an endpoint
 // puts into the prompt by itself (instructions for tools) fits into the slack: text has
 // three to four bytes a token.
 func Prompt(q *protocol.ModelRequest) int64 {
@@ -29,7 +29,15 @@ func Prompt(q *protocol.ModelRequest) int64 {
 	if q.Options != nil && q.Options.Schema != nil {
 		n += ofTool + jsonBound(q.Options.Schema)
 	}
-	return int64(n)
+	return int64(n + Extra(q.Options))
+}
+
+// Extra is more than the tokens of the fields of the endpoint's own, any of which the model may read.
+func Extra(o *protocol.ModelOptions) int {
+	if o == nil || len(o.Extra) == 0 {
+		return 0
+	}
+	return jsonBound(o.Extra)
 }
 
 // Image is the most tokens of a picture, unless the file of the model says more

@@ -39,6 +39,7 @@ func TestPrompt(t *testing.T) {
 		"broken":  {Messages: []protocol.ModelMessage{{Calls: []protocol.Call{{Tool: "t", Broken: strings.Repeat("x", 1000)}}}}},
 		"tool":    {Tools: []protocol.ToolSpec{{Name: "t", Description: strings.Repeat("x", 500), Parameters: map[string]any{"x": strings.Repeat("x", 500)}}}},
 		"schema":  {Options: &protocol.ModelOptions{Schema: map[string]any{"x": strings.Repeat("x", 1000)}}},
+		"extra":   {Options: &protocol.ModelOptions{Extra: map[string]any{"x": []any{strings.Repeat("x", 1000)}}}},
 		"numbers": {Tools: []protocol.ToolSpec{{Parameters: map[string]any{"maximum": 7, "title": strings.Repeat("x", 1000)}}}},
 	} {
 		if n := Prompt(&q) - empty; n < 1000 || n > 1200 {

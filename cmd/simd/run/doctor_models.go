@@ -57,6 +57,11 @@ func (o *doctorModelsOptions) run(ctx context.Context, e *cli.Env, dir string) e
 	if to == nil {
 		return protocol.Errorf(protocol.KindNotFound, "there is no file of endpoints; write one (docs/formats/providers.md) and name it with --providers")
 	}
+	for _, name := range protocol.SortedKeys(to) {
+		for _, warning := range to[name].Warnings() {
+			fmt.Fprintln(e.Err, terminal.Plain("warning: endpoint "+name+": "+warning))
+		}
+	}
 	all := probe.Endpoints(ctx, to)
 	if dir != "" {
 		p, err := runner.Load(dir, true)

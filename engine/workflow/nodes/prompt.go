@@ -172,6 +172,9 @@ func (n *assemble) Run(x *workflow.Exec) error {
 	conversation := x.List(n.in["conversation"])
 	tools := n.native(x)
 	model := x.Room(n.model)
+	if model.Context > 0 {
+		model.Context = max(1, model.Context-model.Extra/bytesPerToken)
+	}
 	context, output, most := n.room(model)
 	budget := prompt.Budget{Context: context, Output: output, Fixed: 2*prompt.PerMessage + toolTokens(tools) + conversationTokens(conversation)}
 	p, err := prompt.Assemble(sections, budget)
@@ -222,6 +225,9 @@ const (
 	defaultContext = 8192
 	defaultOutput  = 1024
 )
+
+// bytesPerToken are of the fields of the endpoint's own, rather too few.
+const bytesPerToken = 3
 
 // give sets the outputs that somebody looks at.
 func (n *assemble) give(x *workflow.Exec, p *prompt.Prompt, tools []any, trace map[string]any) {

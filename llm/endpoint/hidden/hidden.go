@@ -1,17 +1,21 @@
 // Package hidden removes secrets from the text of a model server: the key, and the user's other secrets. It finds them
-// in plain text, and in hex and base64, in both cases and alphabets, also within a longer encoded text.
+// in plain text, in hex and base64, in both cases and alphabets, also within a longer encoded text, and as a server
+// repeats what it was sent: with escapes of addresses, of JSON and of HTML.
 //
 // # Not here
 //
-// Other encodings, which engine/secret/mask finds in outputs of tools: searching for them would cost too much for each
-// answer of a model.
+// What engine/secret/mask does for outputs of tools. That package withholds a whole text in which it finds another
+// spelling, takes parts of a secret for it, reads no stream, and decodes what looks encoded: an answer that was paid for
+// would be lost by chance, no chunk could be shown before the end, and the search costs too much for each answer.
 package hidden
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
+	"html"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -19,19 +23,19 @@ import (
 // Text stands where a secret stood.
 const Text = "[key]"
 
-// Short is the size below which a text is a common word or number: its spellings could be parts of words.
+// Short is the size below which a text is no secret: it is a common word or number, and answers have it by chance.
 const Short = 8
 
 // Secrets are texts that nobody may see, in each spelling, the longest first.
 type Secrets []string
 
-// Of are some secrets, none of them empty.
-func Of(secrets []string) Secrets {
-	list := slices.Clone(secrets)
+// Of are those of some texts that are not [Short].
+func Of(secrets []string) (list Secrets) {
 	for _, secret := range secrets {
 		if len(secret) < Short {
 			continue
 		}
+		list = append(append(list, secret), sent(secret)...)
 		low := hex.EncodeToString([]byte(secret))
 		list = append(list, low, strings.ToUpper(low))
 		for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
@@ -49,6 +53,46 @@ func Of(secrets []string) Secrets {
 	return longestFirst(list)
 }
 
+// sent is a secret as servers write what they were sent: an address or a header with percent signs, JSON with escapes,
+// HTML with some of its signs as entities. Most keys have no such signs, and are none of these.
+func sent(secret string) (list []string) {
+	low := func(s string) string { // %2f for %2F
+		for i := range s {
+			if s[i] == '%' {
+				s = s[:i] + strings.ToLower(s[i:min(i+3, len(s))]) + s[min(i+3, len(s)):]
+			}
+		}
+		return s
+	}
+	for _, s := range []string{url.QueryEscape(secret), url.PathEscape(secret), strings.ReplaceAll(url.QueryEscape(secret), "+", "%20")} {
+		list = append(list, s, low(s))
+	}
+	inJSON := strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(secret)
+	list = append(list, inJSON, strings.ReplaceAll(inJSON, "/", `\/`))
+	for _, form := range []string{`\u%04x`, `\u%04X`} {
+		list = append(list, escaped(inJSON, "<>&", form), escaped(secret, "", form))
+	}
+	for _, form := range []string{"&#%d;", "&#x%x;", "&#x%X;"} {
+		for _, signs := range []string{"=", "+", "/", "=+", "=/", "+/", "=+/"} {
+			list = append(list, escaped(html.EscapeString(secret), signs, form))
+		}
+	}
+	return append(list, html.EscapeString(secret))
+}
+
+// escaped writes some bytes of a text by their numbers; no signs = all.
+func escaped(text, signs, form string) string {
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		if signs == "" || strings.IndexByte(signs, c) >= 0 {
+			fmt.Fprintf(&b, form, c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
 // With are these and others.
 func (s Secrets) With(others Secrets) Secrets { return longestFirst(slices.Concat(s, others)) }
 
@@ -64,14 +108,6 @@ func (s Secrets) Hide(text string) string {
 	}
 	text, _ = s.scan(text, true)
 	return text
-}
-
-// HideBytes is Hide of bytes, which may come back as they are.
-func (s Secrets) HideBytes(b []byte) []byte {
-	if slices.ContainsFunc(s, func(secret string) bool { return bytes.Contains(b, []byte(secret)) }) {
-		return []byte(s.Hide(string(b)))
-	}
-	return b
 }
 
 // scan takes the secrets out of a text. rest is its end that may be the beginning of a

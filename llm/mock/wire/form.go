@@ -1,6 +1,9 @@
 package wire
 
-import "cmp"
+import (
+	"cmp"
+	"strings"
+)
 
 // Protocol says how a request is written.
 type Protocol uint8
@@ -43,6 +46,15 @@ func FormOf(p Protocol, stream bool) Form {
 	return ChatPlain
 }
 
+// Refusal is the form in which a request for a path, without its version, is refused. Paths below that of messages are
+// of that protocol, whose clients read no other form.
+func Refusal(p Protocol, path string) Form {
+	if strings.HasPrefix(path, "messages/") {
+		return MessagesPlain
+	}
+	return FormOf(p, false)
+}
+
 // Anthropic reports whether the form is one of messages.
 func (f Form) Anthropic() bool { return f&(MessagesPlain|MessagesStream) != 0 }
 
@@ -68,7 +80,11 @@ type Problem struct {
 
 // Wrong is the problem of a request that is not what was expected.
 func Wrong(status int, text string) Problem {
-	return Problem{Status: status, Kind: "invalid_request_error", Text: text}
+	p := Problem{Status: status, Kind: "invalid_request_error", Text: text}
+	if status == 404 {
+		p.AnthropicKind = "not_found_error"
+	}
+	return p
 }
 
 // For is the status and the body of the problem. id may be empty.

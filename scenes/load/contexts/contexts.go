@@ -8,6 +8,8 @@ import (
 
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/source"
+	"tavernsim/protocol"
+	"tavernsim/protocol/bound"
 )
 
 // Of gives the room of each model of a project by its name; that of the model in the file def
@@ -54,7 +56,8 @@ func read(file string, data []byte) (m model, ok bool) {
 		m.names = []string{name}
 	default: // of a protocol; other files have no such field
 		params, _ := fields["params"].(map[string]any)
-		m.own = workflow.Room{Context: whole(fields["context"]), Answer: whole(params["max_tokens"])}
+		extra, _ := params["extra"].(map[string]any)
+		m.own = workflow.Room{Context: whole(fields["context"]), Answer: whole(params["max_tokens"]), Extra: bound.Extra(&protocol.ModelOptions{Extra: extra})}
 	}
 	return m, true
 }
@@ -102,7 +105,7 @@ func rooms(all map[string]model, name string, seen map[string]bool) (list []work
 // defaultAnswer is what a model sends whose file does not say how long an answer may be.
 const defaultAnswer = 1024
 
-// least is the room that leaves least for a question. If one of the files says how long an
+// least is the room that leaves least for a question, with the largest Extra. If one of the files says how long an
 // answer may be, the others have the default.
 func least(list []workflow.Room) (r workflow.Room) {
 	said := slices.ContainsFunc(list, func(r workflow.Room) bool { return r.Answer > 0 })
@@ -110,11 +113,12 @@ func least(list []workflow.Room) (r workflow.Room) {
 		if said && x.Answer == 0 {
 			x.Answer = defaultAnswer
 		}
+		extra := max(r.Extra, x.Extra)
 		differs := r.Differs || i > 0 && x.Answer != r.Answer
 		if i == 0 || question(x) < question(r) {
 			r = x
 		}
-		r.Differs = differs
+		r.Differs, r.Extra = differs, extra
 	}
 	return r
 }

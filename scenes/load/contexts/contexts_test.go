@@ -31,10 +31,12 @@ func TestOfAnswers(t *testing.T) {
 		"models/big.yaml":   []byte("kind: openai\ncontext: 128000\n"),
 		"models/c.yaml":     []byte("kind: route\nroute: [{use: open}, {use: wide}]\n"),
 	}
+	files["models/own.yaml"] = []byte("kind: openai\nparams: {extra: {top_k: 40}}\n")
+	files["models/g.yaml"] = []byte("kind: route\nroute: [{use: own}, {use: short}]\n")
 	got := Of(files, "models/a.yaml")
 	for name, want := range map[string]workflow.Room{
 		"long": {Context: 128000, Answer: 16000}, "open": {Answer: 50}, "short": {Context: 8192},
-		"a": {Context: 8192, Answer: 1024, Differs: true}, "": {Context: 8192, Answer: 1024, Differs: true}, "b": {Context: 32000, Answer: 24000, Differs: true}, "c": {Answer: 500, Differs: true}, "f": {Answer: 1024, Differs: true}, "d": {Context: 8192}, "e": {Context: 128000, Answer: 16000},
+		"a": {Context: 8192, Answer: 1024, Differs: true}, "": {Context: 8192, Answer: 1024, Differs: true}, "b": {Context: 32000, Answer: 24000, Differs: true}, "c": {Answer: 500, Differs: true}, "f": {Answer: 1024, Differs: true}, "d": {Context: 8192}, "own": {Extra: 39}, "g": {Context: 8192, Extra: 39}, "e": {Context: 128000, Answer: 16000},
 	} {
 		if got[name] != want {
 			t.Errorf("%q: %v, want %v", name, got[name], want)
