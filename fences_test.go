@@ -185,7 +185,7 @@ func larger() map[string]int {
 		"scenes/machines":     3852,
 		"scenes/outside":      2178,
 		"scenes/run/rundir":   1937,
-		"scenes/run/runner":   1473,
+		"scenes/run/runner":   1455,
 		"scenes/tooling":      1483,
 		"scenes/view/inspect": 3210,
 		"scenes/load/project": 3996,

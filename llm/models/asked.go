@@ -58,11 +58,7 @@ func provider(d *modelfile.Definition, file string, opt Options, counts *counts)
 		return a, nil
 	}
 	if a.to = opt.Endpoints[name]; a.to == nil && opt.Away != nil {
-		var cost *price.Price
-		if a.Provider, cost = opt.Away.Model(name, a.file); cost != nil {
-			a.price, a.priced = *cost, true
-		}
-		return a, nil
+		return a.from(opt.Away), nil
 	}
 	if a.to == nil && len(opt.Endpoints) == 0 {
 		return nil, protocol.Errorf(protocol.KindNotFound, "%s: it asks the endpoint %s, and there is no file of endpoints; name one with --providers", file, name)

@@ -17,7 +17,6 @@ import (
 	"tavernsim/llm/embed"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/gate"
-	"tavernsim/llm/models/away"
 	"tavernsim/llm/models/modelfile"
 	"tavernsim/llm/price"
 	"tavernsim/llm/replay"
@@ -66,7 +65,7 @@ type Options struct {
 	// the dimensions (0 = its own) that its file says; the set owns it. nil = endpoints give them.
 	Vectors func(model string, dimensions int) llm.Provider
 	// Away is for models whose endpoints are not among Endpoints; nil = New refuses them.
-	Away *away.Endpoints
+	Away *Away
 }
 
 // Set is the models of a scene. It is the provider of all of them.
@@ -436,11 +435,14 @@ func (s *Set) Gate(q *protocol.ModelRequest) (*gate.Gate, int64) {
 			return nil, 0
 		}
 	}
-	switch by := gate.Of(a.Provider); {
-	case by != nil: // in place of an endpoint, or of one that is away
+	if by := gate.Of(a.Provider); a.instead && by != nil {
 		return by.Gate(q)
-	case a.instead:
+	} else if a.instead {
 		return nil, 0
+	}
+	if away, ok := a.Provider.(*absent); ok {
+		away.Asked(a.name)
+		return away.gate, a.tokens(q)
 	}
 	return a.to.Gate, a.tokens(q)
 }

@@ -13,7 +13,7 @@ import (
 	"tavernsim/engine/budget"
 	"tavernsim/internal/metrics"
 	"tavernsim/llm/endpoint"
-	"tavernsim/llm/models/away"
+	"tavernsim/llm/models"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/history"
@@ -225,8 +225,7 @@ func (r *Runner) resume(given Options) (defs []*project.Scene, opt Options, err 
 		opt.OnMiss, opt.Endpoints = MissFail, nil
 	}
 	if len(m.Endpoints) > 0 && opt.OnMiss != MissFail { // only what is asked is needed
-		r.away = away.New(m.Prices)
-		opt.away = r.away
+		opt.away = &models.Away{Prices: m.Prices, Asked: r.needs}
 		if opt.Endpoints == nil { // no script answers
 			opt.Endpoints = map[string]*endpoint.Endpoint{}
 		}
