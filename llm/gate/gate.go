@@ -71,13 +71,6 @@ func New(name string, o limit.Options) *Gate {
 	return &Gate{name: name, most: o.WithDefaults().Concurrency, born: time.Now(), machine: limit.New(name, o)}
 }
 
-// Shut makes the gate of an endpoint that takes no call, and never will. said is why.
-func Shut(name, said string) *Gate {
-	g := New(name, limit.Options{})
-	g.machine.Shut(said)
-	return g
-}
-
 // Name is the endpoint's.
 func (g *Gate) Name() string { return g.name }
 

@@ -108,7 +108,6 @@ const (
 	firstPause = 500 * time.Millisecond // before the first repetition, at most
 	mostPause  = 30 * time.Second
 	maxShut    = time.Hour
-	forever    = 100 * 365 * 24 * time.Hour
 )
 
 // New makes the machine of an endpoint. Its time begins at 0.
@@ -120,9 +119,6 @@ func New(name string, o Options) *Machine {
 	}
 	return m
 }
-
-// Shut lets no call leave from now on. said is why.
-func (m *Machine) Shut(said string) { m.shut, m.said = forever, said }
 
 // Take gives the outputs since it was last called. They are valid until the next input.
 func (m *Machine) Take() []Output {

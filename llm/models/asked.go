@@ -28,7 +28,7 @@ type asked struct {
 	llm.Provider // nil = recorded answers alone
 	*modelfile.Definition
 	name    string             // of the endpoint
-	to      *endpoint.Endpoint // nil = recorded answers alone, or it is away
+	to      *endpoint.Endpoint // nil = recorded answers alone
 	price   price.Price
 	priced  bool // price is known
 	opts    *protocol.ModelOptions
@@ -57,9 +57,7 @@ func provider(d *modelfile.Definition, file string, opt Options, counts *counts)
 	if opt.Endpoints == nil {
 		return a, nil
 	}
-	if a.to = opt.Endpoints[name]; a.to == nil && opt.Away != nil {
-		return a.from(opt.Away), nil
-	}
+	a.to = opt.Endpoints[name]
 	if a.to == nil && len(opt.Endpoints) == 0 {
 		return nil, protocol.Errorf(protocol.KindNotFound, "%s: it asks the endpoint %s, and there is no file of endpoints; name one with --providers", file, name)
 	}

@@ -64,8 +64,6 @@ type Options struct {
 	// Vectors makes what gives vectors in the place of endpoints, for a model by the name and
 	// the dimensions (0 = its own) that its file says; the set owns it. nil = endpoints give them.
 	Vectors func(model string, dimensions int) llm.Provider
-	// Away is for models whose endpoints are not among Endpoints; nil = New refuses them.
-	Away *Away
 }
 
 // Set is the models of a scene. It is the provider of all of them.
@@ -439,10 +437,6 @@ func (s *Set) Gate(q *protocol.ModelRequest) (*gate.Gate, int64) {
 		return by.Gate(q)
 	} else if a.instead {
 		return nil, 0
-	}
-	if away, ok := a.Provider.(*absent); ok {
-		away.Asked(a.name)
-		return away.gate, a.tokens(q)
 	}
 	return a.to.Gate, a.tokens(q)
 }

@@ -84,14 +84,12 @@ func (opt Options) prices() map[string]*price.Price {
 }
 
 // endpointsAgain are the budgets that the endpoints of a run have when it goes on. One of the whole run cannot begin in the
-// middle, because nobody counted. What is in no file of endpoints stays as it was.
+// middle, because nobody counted. Who has no endpoints changes nothing.
 func (opt Options) endpointsAgain(m *rundir.Manifest) (map[string]*budget.Budget, error) {
-	now := opt.atEndpoints()
-	for name, b := range m.AtEndpoints {
-		if opt.Endpoints[name] == nil {
-			now[name] = b
-		}
+	if len(opt.Endpoints) == 0 {
+		return m.AtEndpoints, nil
 	}
+	now := opt.atEndpoints()
 	for _, name := range protocol.SortedKeys(now) {
 		if m.AtEndpoints[name] == nil && now[name].Window != budget.WindowDay {
 			return nil, protocol.Errorf(protocol.KindConflict, "run %s: endpoint %s has a budget now, and had none when the run began, so nobody counted; resume it with a file of endpoints without it, or with window: day", m.Run, name)

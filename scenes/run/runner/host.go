@@ -7,13 +7,12 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 
 	"tavernsim/actors"
 	"tavernsim/engine/budget"
 	"tavernsim/internal/metrics"
-	"tavernsim/llm/endpoint"
-	"tavernsim/llm/models"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/history"
@@ -224,11 +223,8 @@ func (r *Runner) resume(given Options) (defs []*project.Scene, opt Options, err 
 	if reason != "" { // nobody is asked any more
 		opt.OnMiss, opt.Endpoints = MissFail, nil
 	}
-	if len(m.Endpoints) > 0 && opt.OnMiss != MissFail { // only what is asked is needed
-		opt.away = &models.Away{Prices: m.Prices, Asked: r.needs}
-		if opt.Endpoints == nil { // no script answers
-			opt.Endpoints = map[string]*endpoint.Endpoint{}
-		}
+	if len(m.Endpoints) > 0 && len(opt.Endpoints) == 0 && opt.OnMiss != MissFail {
+		return nil, opt, protocol.Errorf(protocol.KindNotFound, "run %s: its models may ask %s, and there is no file of endpoints; name one with --providers", dir, strings.Join(m.Endpoints, ", "))
 	}
 	if opt.answers, err = m.RecordedAnswers(dir); err != nil {
 		return nil, opt, err

@@ -70,7 +70,7 @@ func (opt Options) endpoints() (names []string) {
 
 // ModelsOf makes the models of a scene; services of plugins take the places of some.
 func ModelsOf(p *project.Project, s *project.Scene, opt Options, instead overrides.Models) (*models.Set, error) {
-	set := models.Options{Default: s.Definition.Simulation.Model, Endpoints: opt.Endpoints, Answers: opt.answers, Store: opt.Store, Estimate: opt.Estimate, Script: s.Definition.Simulation.Model, Away: opt.away}
+	set := models.Options{Default: s.Definition.Simulation.Model, Endpoints: opt.Endpoints, Answers: opt.answers, Store: opt.Store, Estimate: opt.Estimate, Script: s.Definition.Simulation.Model}
 	instead.Take(&set)
 	switch {
 	case opt.OnMiss == MissFail:

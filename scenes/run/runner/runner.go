@@ -190,7 +190,6 @@ type Options struct {
 	given    plugin.Given // what Config says
 	place    needs.Place  // whose grants count
 	recorded *recorded.Answers
-	away     *models.Away                // of a run that goes on
 	models   map[string]*models.Set      // by scene id
 	replaced map[string]overrides.Models // by scene id: services of plugins in the places of its models
 	raised   bool                        // budgets are others than those that the run had when it stopped
@@ -233,7 +232,6 @@ type Runner struct {
 	progress rundir.Progress   // of restoring
 	granted  *granted.Run
 	crashes  map[string][]*scenes.Crash // before this process, as Options.Crashes; nil unless Options.Restarted
-	lacked   chan string                // an endpoint that is asked and is away; it has room for one
 
 	waited sync.Once // of Wait, whose results follow
 	sum    *rundir.Summary
@@ -346,49 +344,17 @@ func (r *Runner) Wait() (*rundir.Summary, error) {
 
 func (r *Runner) wait() (*rundir.Summary, error) {
 	var errs []error
-	stop, lacks := r.takeOrders(), r.stopWithout()
+	stop := r.takeOrders()
 	r.waitAll()
 	stop()
-	lacking := lacks()
 	for _, s := range r.inOrder() {
 		if s.outcome.Err != nil {
 			errs = append(errs, s.outcome.Err)
 		}
 	}
 	sum := r.summarize()
-	if sum.Resumable { // else it ended without
-		errs = append(errs, lacking)
-	}
 	errs = append(errs, r.close(sum))
 	return sum, errors.Join(errs...)
-}
-
-// needs notes that an endpoint is asked that is away.
-func (r *Runner) needs(endpoint string) {
-	select {
-	case r.lacked <- endpoint:
-	default: // the run stops already
-	}
-}
-
-// stopWithout stops the run when an endpoint is asked that is away; over says which, when the run has stopped.
-func (r *Runner) stopWithout() (over func() error) {
-	stopped, lacking := make(chan struct{}), make(chan error, 1)
-	go func() {
-		select {
-		case <-stopped:
-			lacking <- nil
-		case name := <-r.lacked:
-			err := protocol.Errorf(protocol.KindNotFound, "run %s: it asks the endpoint %s, which is in no file of endpoints; resume it with one that has it (--providers)", r.Dir, name)
-			r.log.Warn(err.Error() + "; the run stops before that")
-			r.interruptAll()
-			lacking <- err
-		}
-	}()
-	return func() error {
-		close(stopped)
-		return <-lacking
-	}
 }
 
 // waitAll returns when every scene has stopped. The scenes share a disk, so when one

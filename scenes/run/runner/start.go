@@ -29,7 +29,7 @@ import (
 
 // open opens the store.
 func (h *Host) open(dir string, p *project.Project, m *rundir.Manifest, opt Options) (*Runner, error) {
-	r := &Runner{Dir: dir, Manifest: m, Project: p, host: h, log: h.log, started: time.Now(), progress: opt.Recovering, patience: reloading, lacked: make(chan string, 1)}
+	r := &Runner{Dir: dir, Manifest: m, Project: p, host: h, log: h.log, started: time.Now(), progress: opt.Recovering, patience: reloading}
 	keep, err := persistence.ParseKeep(opt.Keep)
 	if err != nil {
 		return nil, err
