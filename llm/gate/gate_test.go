@@ -164,20 +164,6 @@ func TestHintsAndReopen(t *testing.T) {
 	})
 }
 
-// A gate that is shut for good lets nothing through, and says why.
-func TestShut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &askers{gate: gate.Shut("cloud", "is in no file of endpoints")}
-		a := s.enter(0, time.Hour, good)
-		if why, waiting, wait := s.gate.Stalled(); why != "is in no file of endpoints" || waiting != 1 || wait < 24*time.Hour {
-			t.Errorf("%q, %d wait for %s", why, waiting, wait)
-		}
-		if err := <-a.settled; llm.OutcomeOf(err) != llm.OutcomeTimeout || s.most.Load() > 0 {
-			t.Errorf("%v, %d left", err, s.most.Load())
-		}
-	})
-}
-
 // Calls of many goroutines.
 func TestConcurrent(t *testing.T) {
 	s := gate.New("local", limit.Options{Concurrency: 16, Fixed: true})

@@ -164,8 +164,6 @@ func (m *Machine) Stalled(now time.Duration) (why string, until time.Duration) {
 	switch {
 	case m.breaker.open:
 		why, until = fmt.Sprintf("has failed %d times in a row", m.breaker.n), m.breaker.until
-	case m.shut == forever:
-		return m.said, m.shut
 	case now < m.shut:
 		why, until = "asks to wait", m.shut
 	default:
