@@ -4,8 +4,7 @@
 // net/http gives each connection two goroutines, and every request goes through both. A
 // nearby model server gets thousands of requests a second, with thousands
 // in flight at once: there the goroutines cost more CPU time than the requests, and
-// their stacks more memory. net/http still reads the answers; the same bytes of a header it reads once.
-// So answers share headers, and nobody may change one.
+// their stacks more memory. net/http still reads the answers.
 //
 // [New] makes a [Transport] in front of a transport of net/http, which carries what this one
 // does not support: TLS, proxies, and bodies that may not fit into the buffers of a socket.
@@ -60,7 +59,6 @@ type Transport struct {
 	general *http.Transport
 	addr    string    // host:port; "" = everything goes by general
 	buffers sync.Pool // of *bytes.Buffer, for requests
-	heads   heads
 
 	mu     sync.Mutex // guards the following fields
 	idle   []*conn    // the one that was used last is the last
@@ -122,17 +120,21 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	x := &exchange{transport: t, conn: c}
 	x.ends.After(ctx, c.abort)
-	err = t.exchange(x, r)
+	resp, err := t.exchange(c, r)
 	if err != nil {
 		x.end(false)
 		return nil, err
 	}
-	x.closes, x.answer.Request = x.answer.Close, r
-	if x.body == http.NoBody {
+	x.body, x.closes = resp.Body, resp.Close
+	c.rest, c.keeps = 0, keptFor(resp.Header)
+	if strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		c.rest = restTime
+	}
+	if resp.Body == http.NoBody {
 		x.end(true)
 	}
-	x.answer.Body = x
-	return &x.answer, nil
+	resp.Body = x
+	return resp, nil
 }
 
 // behind lets the transport behind carry a request.
@@ -174,8 +176,7 @@ func (u *Unconnected) Error() string { return u.cause.Error() }
 func (u *Unconnected) Unwrap() error { return u.cause }
 
 // exchange writes a request and reads the header of its answer.
-func (t *Transport) exchange(x *exchange, r *http.Request) error {
-	c := x.conn
+func (t *Transport) exchange(c *conn, r *http.Request) (*http.Response, error) {
 	b := t.buffers.Get().(*bytes.Buffer)
 	b.Reset()
 	err := write(b, r)
@@ -189,49 +190,26 @@ func (t *Transport) exchange(x *exchange, r *http.Request) error {
 		t.buffers.Put(b)
 	}
 	if err != nil {
-		return fmt.Errorf("the request was not sent to its end: %w", err)
+		return nil, fmt.Errorf("the request was not sent to its end: %w", err)
 	}
 	for range maxInformed {
 		c.header = t.general.MaxResponseHeaderBytes
 		if start, err := c.in.Peek(len(beginning)); err == nil && string(start) != beginning {
-			return &Foreign{Start: string(start)}
+			return nil, &Foreign{Start: string(start)}
 		}
-		status, err := t.receive(x, r)
+		resp, err := http.ReadResponse(c.in, r)
 		c.header = noLimit
+		if err != nil {
+			return nil, lost(err)
+		}
 		switch {
-		case err != nil:
-			return lost(err)
-		case status == http.StatusSwitchingProtocols:
-			return &noswitch.Switched{}
-		case status >= 200:
-			return nil
+		case resp.StatusCode == http.StatusSwitchingProtocols:
+			return nil, &noswitch.Switched{}
+		case resp.StatusCode >= 200:
+			return resp, nil
 		}
 	}
-	return fmt.Errorf("the server sent %d interim answers and no other", maxInformed)
-}
-
-// receive reads a header, and gives its status.
-func (t *Transport) receive(x *exchange, r *http.Request) (status int, err error) {
-	c := x.conn
-	known, raw := t.heads.next(c.in)
-	if known != nil && r.Method == http.MethodPost { // net/http knows of which methods an answer has no body
-		_, _ = c.in.Discard(len(raw)) // it is in the buffer
-		x.answer, c.rest, c.keeps = known.answer, known.rest, known.keeps
-		x.sized = sized{c.in, x.answer.ContentLength}
-		x.body = &x.sized
-		return x.answer.StatusCode, nil
-	}
-	text, had := string(raw), c.in.Buffered()
-	resp, err := http.ReadResponse(c.in, r)
-	if err != nil {
-		return 0, err
-	}
-	h := read(resp)
-	if text != "" && had-c.in.Buffered() == len(text) { // it ended where it seems to: net/http takes other ends of lines, too
-		t.heads.remember(text, h)
-	}
-	x.answer, x.body, c.rest, c.keeps = *resp, resp.Body, h.rest, h.keeps
-	return resp.StatusCode, nil
+	return nil, fmt.Errorf("the server sent %d interim answers and no other", maxInformed)
 }
 
 // lost is the error of an answer that does not come. net/http says "unexpected EOF" of a
@@ -336,10 +314,8 @@ func (t *Transport) sweep() {
 // exchange is one request and the body of its answer. Its reader owns it.
 type exchange struct {
 	transport *Transport
-	conn      *conn         // nil = it has ended
-	answer    http.Response // whose body it is itself
-	body      io.Reader     // of the answer, as it comes
-	sized     sized         // which body is, if the header was known
+	conn      *conn
+	body      io.ReadCloser // nil = it has ended
 	closes    bool          // one side closes the connection after this answer
 	ends      until.Waiter  // for the end of the context
 }
