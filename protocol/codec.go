@@ -125,7 +125,8 @@ func appendMap(b []byte, m map[string]any) []byte {
 	b = msgp.AppendMapHeader(b, uint32(len(m)))
 	var room [8]entry
 	if len(m) > len(room) {
-		for _, k := range SortedKeys(m) {
+		var names [16]string
+		for _, k := range KeysIn(names[:], m) {
 			b = AppendValue(msgp.AppendString(b, k), m[k])
 		}
 		return b

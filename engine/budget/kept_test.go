@@ -27,9 +27,9 @@ func TestKeptAnswersAreBesideTheWorst(t *testing.T) {
 // What a turn that has ended did not take of what was kept is spent: an earlier turn of the order does not wait for it.
 func TestKeptAnswersOfATurnThatHasEnded(t *testing.T) {
 	r := budget.NewRounds(budget.New(budget.Config{Scene: limits(t, "calls=2"), Cast: cast{}}), false)
-	r.Keep(1, 1, "", budget.Amount{Calls: 1}, budget.Amount{Calls: 1})
 	r.Open(0, []uint32{0, 1}, func(uint32) (models, tools budget.Amount) { return budget.Amount{Calls: 2}, budget.Amount{} })
 	r.Woken(0, 0, 1)
+	r.Keep(1, 1, "", budget.Amount{Calls: 1}, budget.Amount{Calls: 1})
 	r.Woken(1, 1, 1)
 	r.Step(1, &budget.Step{Agent: 0, Asks: []budget.Request{{Agent: 0, Number: 1, Bound: budget.Amount{Calls: 2}}}})
 	r.Ended(1)

@@ -201,6 +201,44 @@ func TestAnAnswerCountsNothingTwice(t *testing.T) {
 	}
 }
 
+// Promise 6. TestCallsCountOnceTheyAreRead: native calls count as values for the first node that reads them, and their failure is a node's.
+func TestCallsCountOnceTheyAreRead(t *testing.T) {
+	read := `{"id": "a", "type": "MakeList"}, {"id": "b", "type": "MakeList"}, `
+	edges := `, {"source": "m", "sourceHandle": "calls", "target": "a", "targetHandle": "items"}, {"source": "m", "sourceHandle": "calls", "target": "b", "targetHandle": "items"}`
+	numbers := make([]any, 1000) // of 16 bytes each
+	for i := range numbers {
+		numbers[i] = int64(1)
+	}
+	for _, c := range []struct {
+		nodes, edges string
+		max, failed  int
+	}{
+		{"", "", 1000, 0},
+		{read, edges, 10_000, 2},
+		{read, edges, 20_000, 0},
+	} {
+		plan := compile(t, `{"id": "w", "interfaceOutputs": {"r": {}}, "nodes": [{"id": "m", "type": "LLMCompletion", "inputValues": {"prompt": "x"}}, `+c.nodes+`{"id": "out", "type": "GroupOutput"}],
+			"edges": [{"source": "m", "sourceHandle": "calls", "target": "out", "targetHandle": "r"}`+c.edges+`]}`)
+		var run workflow.Run
+		if err := run.Start(plan, nil, workflow.Env{Unread: true, Budget: &workflow.Budget{Max: c.max}}); err != nil {
+			t.Fatal(err)
+		}
+		run.Advance(&later{})
+		if err := run.Answer(1, workflow.Answer{Model: protocol.ModelAnswer{Calls: []protocol.Call{{Tool: "t", Params: map[string]any{"list": numbers}}}}}); err != nil {
+			t.Fatal(err)
+		}
+		run.Advance(&later{})
+		if got := run.Failures(); len(got) != c.failed {
+			t.Errorf("%d bytes, nodes %q: failures %v", c.max, c.nodes, got)
+		}
+		for _, f := range run.Failures() {
+			if protocol.KindOf(f.Err) != protocol.KindLimit {
+				t.Error(f.Err)
+			}
+		}
+	}
+}
+
 // Promise 6. TestRowsOfLoopsCount: results of a loop take memory, those of items that begin together before one has ended.
 func TestRowsOfLoopsCount(t *testing.T) {
 	inner := `{"id": "inner", "interfaceInputs": {"index": {}}, "interfaceOutputs": {"r": {}, "OUT": {"dataFlowType": "BOOLEAN"}}, "nodes": [{"id": "in", "type": "GroupInput"},

@@ -258,7 +258,10 @@ func (x *Exec) readOne(i int, p *planIn, g *gathering) {
 	has := false
 	if len(p.wires) > 0 {
 		w := &p.wires[0]
-		if s := x.frame.open(w); s.is == arrived {
+		s, err := x.run.opened(x.frame, w)
+		if err != nil {
+			g.wrong(p.name, err)
+		} else if s.is == arrived {
 			v = x.fit(s.v, w, p, g)
 			has = v != nil || p.typ.untyped()
 		} else {
@@ -292,7 +295,10 @@ func (x *Exec) readMany(i int, p *planIn, g *gathering) {
 	var lost gathering // what counts only when nothing arrived
 	for k := range p.wires {
 		w := &p.wires[k]
-		if s := x.frame.open(w); s.is == arrived {
+		s, err := x.run.opened(x.frame, w)
+		if err != nil {
+			g.wrong(p.name, err)
+		} else if s.is == arrived {
 			x.many, x.wires = append(x.many, x.fit(s.v, w, p, g)), append(x.wires, w)
 		} else {
 			g.absent(s, p.without)

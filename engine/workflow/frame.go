@@ -70,15 +70,21 @@ func (f *frame) read(w *wire) slot {
 	return slot{is: skipped}
 }
 
-// open is read for somebody who looks at the value: calls become values there, for all
-// who read it.
-func (f *frame) open(w *wire) slot {
+// opened is read for somebody who looks at the value: calls become values there, for all
+// who read it, and count as such.
+func (r *Run) opened(f *frame, w *wire) (slot, error) {
 	s := f.read(w)
-	if c, ok := s.v.(callvalue.Calls); ok {
-		s.v = c.Values()
-		f.slots[w.slot].v = s.v
+	calls, ok := s.v.(callvalue.Calls)
+	if !ok {
+		return s, nil
 	}
-	return s
+	size := calls.Size(r.budget.Left())
+	if err := r.budget.Take(size); err != nil {
+		return slot{is: arrived}, err
+	}
+	s.v, s.size = calls.Values(), uint32(size)
+	f.slots[w.slot] = s
+	return s, nil
 }
 
 func (r *Run) newFrame(p *Plan) *frame {

@@ -91,15 +91,20 @@ func (r *Run) endSub(c *frame) {
 // type is a failure of the output node.
 func (r *Run) output(f *frame, i int) slot {
 	out := &f.plan.outputs[i]
-	read := f.open
+	var s slot
+	var err error
 	if r.env.Unread && f.parent == nil && out.wire.conv == asIs {
-		read = f.read
+		s = f.read(&out.wire)
+	} else {
+		s, err = r.opened(f, &out.wire)
 	}
-	s := read(&out.wire)
 	if s.is != arrived {
 		return s
 	}
-	v, err := convert(s.v, out.wire.to, out.wire.conv)
+	v := s.v
+	if err == nil {
+		v, err = convert(s.v, out.wire.to, out.wire.conv)
+	}
 	if err == nil {
 		err = r.budget.converted(s.v, v, out.wire.conv)
 	}

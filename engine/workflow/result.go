@@ -92,7 +92,7 @@ func (r *Run) readOutputs() {
 		if protocol.KindOf(r.err) != protocol.KindLimit || r.err == nil {
 			s = r.output(r.root, i)
 		}
-		if _, unread := s.v.(callvalue.Calls); s.is == arrived && !unread { // who reads calls takes no more than their answer had
+		if _, unread := s.v.(callvalue.Calls); s.is == arrived && !unread { // unread calls count as the bytes of their fact
 			size += r.budget.size(&s)
 		}
 		r.outs = append(r.outs, s)

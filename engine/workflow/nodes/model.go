@@ -292,7 +292,7 @@ func (n *llm) Answered(x *workflow.Exec, a *workflow.Answer) error {
 		}
 	}
 	if n.calls >= 0 {
-		x.Share(n.calls, callvalue.Calls(m.Calls)) // whoever asked has counted them
+		x.Share(n.calls, callvalue.Calls(m.Calls)) // a node that reads them counts them
 	}
 	set(n.reasoning, func() any { return m.Reasoning })
 	set(n.finish, func() any { return string(m.Finish) })
