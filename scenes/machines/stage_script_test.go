@@ -41,12 +41,14 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //
 //	begin [crash TEXT]           begin, or go on; crash: an earlier life ended with it
 //	turn ID [say=PRIORITY] [bytes=N] [type=TYPE] [to=ID] [world] [lock=D] [rest=WHOM] [wake=WHOM] [remove=WHOM] [elapsed=D] [urgent] [dropped=ID] [wave=N]
-//	             [asks=SERVICE] [tokens=N] [nano=N]
+//	             [asks=SERVICE] [tokens=N] [nano=N] [asked]
 //	                             dropped: its inbox had no room for an event of ID; wave=N: woken in another wave than the last;
-//	                             asks: of knowledge, tools or space; nano: what its model cost, in nano-dollars
+//	                             asks: of knowledge, tools or space; nano: what its model cost, in nano-dollars;
+//	                             asked: it asks the person who plays the agent
 //	times N INPUT                the input, N times
 //	fail ACTOR [TEXT]            an actor fails
 //	answer [part]                the service that was asked decides; part: all its facts, without the last part
+//	ready SERVICE                a service has something to decide that no turn asked for
 //	kept [WAVE]                  durable up to the wave, or up to the last one
 //	rest WHOM, wake WHOM, remove WHOM, spawn ID [after=D] [wave=N]   an order from outside; of that scene time, and of that wave or a later one
 //	waits ID [WAVE]              a deliberation waits for a model; that of another wave than the last
@@ -156,6 +158,8 @@ func (p *stagePlayer) input(words []string, arg string) machines.Input {
 			p.kept = uint64(p.number(arg))
 		}
 		return &machines.Kept{Wave: p.kept}
+	case "ready":
+		return &machines.Ready{Service: arg}
 	case "rest", "wake", "spawn", "remove":
 		return p.order(words, arg)
 	case "waits":

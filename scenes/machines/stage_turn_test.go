@@ -71,6 +71,8 @@ func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 		case cast.Rest, cast.Wake, cast.Remove:
 			q := &cast.Request{ID: fmt.Sprint(id, "/", p.turns[o]), By: id, Do: protocol.Encode([]any{map[string]any{name: map[string]any{"agents": value}}})}
 			requests = append(requests, protocol.Sequenced{To: cast.Stage, Data: q.AppendMsg(nil)})
+		case "asked":
+			end.Outcome = agentfact.OutcomeAsked
 		case "urgent":
 			in.Urgent = true
 		case "wave": // it was taken before
