@@ -53,6 +53,20 @@ func TestCountersStandAtZero(t *testing.T) {
 		`simd_pebble_compactions_total{}`:                                                         0,
 		`simd_ready{}`:                                                                            0,
 	})
+	families, err := s.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := map[string]bool{}
+	for _, f := range families {
+		there[f.GetName()] = true
+	}
+	named := []string{"tool", "plugin", "model", "provider", "warning", "kind"} // what only a run names, or a word of another package
+	for _, d := range s.catalog {
+		if d.kind == "counter" && !there[d.name] && !slices.ContainsFunc(d.labels, func(l string) bool { return slices.Contains(named, l) }) {
+			t.Errorf("%s has no value before anything happened: make its values when it is registered (newClosed), or when a scene declares what it has", d.name)
+		}
+	}
 }
 
 // Every name and label is what promlint asks for.

@@ -32,22 +32,25 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 // Lines before begin:
 //
 //	settings [clock=realtime] [max_deliberating=N] [max_restarts=N] [max_wave_bytes=N] [ticks=N] [after=D] [deliberations=N] [events=N] [tokens=N] [dollars=X]
-//	         [until=EXPR] [lifecycle=start,end,pause,resume] [snapshots=FACTS] [spawnable=ID]
+//	         [until=EXPR] [lifecycle=start,end,pause,resume] [snapshots=FACTS] [spawnable=ID] [linked=yes]
 //	agent ID YAML                the agent's runtime configuration; there is an agent d if it has one
-//	turns YAML                   the order of turns of the scene
+//	turns YAML, script YAML      the order of turns of the scene, its script
 //	hears ID PRIORITY            the host's middleware gives the agent every event at this priority
 //
 // Inputs; turn and fail work as soon as the agent is known, whether it was woken or not:
 //
 //	begin [crash TEXT]           begin, or go on; crash: an earlier life ended with it
-//	turn ID [say=PRIORITY] [bytes=N] [type=TYPE] [to=ID] [world] [lock=D] [rest=WHOM] [wake=WHOM] [remove=WHOM] [elapsed=D] [urgent] [dropped=ID] [wave=N]
-//	             [asks=SERVICE] [tokens=N] [nano=N]
+//	turn ID [say=PRIORITY] [bytes=N] [type=TYPE] [to=ID] [world] [lock=D] [rest=WHOM] [wake=WHOM] [remove=WHOM] [travel=WHOM] [elapsed=D] [urgent] [dropped=ID] [wave=N]
+//	             [asks=SERVICE] [tokens=N] [nano=N] [asked]
 //	                             dropped: its inbox had no room for an event of ID; wave=N: woken in another wave than the last;
-//	                             asks: of knowledge, tools or space; nano: what its model cost, in nano-dollars
+//	                             asks: of knowledge, tools or space; nano: what its model cost, in nano-dollars;
+//	                             asked: it asks the person who plays the agent
 //	times N INPUT                the input, N times
 //	fail ACTOR [TEXT]            an actor fails
 //	answer [part]                the service that was asked decides; part: all its facts, without the last part
+//	ready SERVICE                a service has something to decide that no turn asked for
 //	kept [WAVE]                  durable up to the wave, or up to the last one
+//	packed ID                    the actor of an agent that leaves gives its state
 //	rest WHOM, wake WHOM, remove WHOM, spawn ID [after=D] [wave=N]   an order from outside; of that scene time, and of that wave or a later one
 //	waits ID [WAVE]              a deliberation waits for a model; that of another wave than the last
 //	tick [+D]                    the wall clock goes on, and a timer fires
@@ -113,8 +116,8 @@ func (p *stagePlayer) play(words []string, line string) {
 		}
 	case "agent":
 		p.agents[arg] = strings.TrimSpace(strings.TrimPrefix(line, "agent "+arg))
-	case "turns":
-		p.settings["turns"] = strings.TrimSpace(strings.TrimPrefix(line, "turns"))
+	case "turns", "script":
+		p.settings[words[0]] = strings.TrimSpace(strings.TrimPrefix(line, words[0]))
 	case "hears":
 		p.hears[arg] = p.priority(words[2])
 	case "begin":
@@ -156,6 +159,14 @@ func (p *stagePlayer) input(words []string, arg string) machines.Input {
 			p.kept = uint64(p.number(arg))
 		}
 		return &machines.Kept{Wave: p.kept}
+	case "ready":
+		return &machines.Ready{Service: arg}
+	case "packed":
+		in, err := machines.Pack(machines.NewCodec(), p.state.Agents[p.ordinal(arg)], p.closed+1)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		return in
 	case "rest", "wake", "spawn", "remove":
 		return p.order(words, arg)
 	case "waits":
@@ -238,8 +249,10 @@ func (p *stagePlayer) setUp() {
 		text += fmt.Sprintf("  - {instance_id: %s, profile_id: person, spawnable: %v, custom_runtime_config: %s}\n", id, id == p.settings["spawnable"], cmp.Or(p.agents[id], "{}"))
 	}
 	text += "initial_world_state: {n: 0}\n"
-	if order := p.settings["turns"]; order != "" {
-		text += "turns: " + order + "\n"
+	for _, part := range []string{"turns", "script"} {
+		if is := p.settings[part]; is != "" {
+			text += part + ": " + is + "\n"
+		}
 	}
 	text += "scene_lifecycle_workflows: {"
 	for _, when := range strings.FieldsFunc(p.settings["lifecycle"], func(r rune) bool { return r == ',' }) {
@@ -252,6 +265,10 @@ func (p *stagePlayer) setUp() {
 	}
 	if dollars := p.settings["dollars"]; dollars != "" { // then the scene counts them
 		text = strings.Replace(text, "stop: {", "stop: {dollars: "+dollars+", ", 1)
+	}
+	if p.settings["linked"] != "" {
+		text = strings.Replace(text, "name: S\n", "name: S\nlinks: [{to: inn, travel: 5s}]\n", 1) +
+			"-- scenes/inn.yaml --\nid: inn\nname: Inn\nschema_version: \"1.0\"\nsimulation: {stop: {ticks: 9}}\nagent_instances: [{instance_id: \"guest_{n}\", profile_id: person, count: 9, spawnable: true}]\n"
 	}
 	text += "-- models/voices.yaml --\notherwise: {text: \"\"}\n"
 	project, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(text))), nil)

@@ -39,6 +39,8 @@ func (p *stagePlayer) text(e *machines.Effect) string {
 		return fmt.Sprintf("ask %s %d requests at %s", machines.Services()[e.Service].Actor(), in.Left, p.at(e.At))
 	case machines.ActTell:
 		return "tell " + p.made.Name(e.Agent) + " " + e.Kind
+	case machines.ActPack:
+		return "pack " + p.made.Name(e.Agent)
 	case machines.ActRestart:
 		return "restart " + p.made.Name(e.Agent)
 	case machines.ActStart:

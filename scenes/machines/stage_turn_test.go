@@ -68,9 +68,15 @@ func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 			facts = append(facts, p.data(&agentfact.ModelAnswered{Model: "m", Finish: protocol.FinishStop, Request: 1, Origin: &effect.Origin{Endpoint: "e", Cost: p.number(value), Priced: true}}))
 		case "elapsed":
 			end.Elapsed = p.duration(value)
-		case cast.Rest, cast.Wake, cast.Remove:
-			q := &cast.Request{ID: fmt.Sprint(id, "/", p.turns[o]), By: id, Do: protocol.Encode([]any{map[string]any{name: map[string]any{"agents": value}}})}
+		case cast.Rest, cast.Wake, cast.Remove, cast.Travel:
+			do := map[string]any{"agents": value}
+			if name == cast.Travel {
+				do["to"] = "inn"
+			}
+			q := &cast.Request{ID: fmt.Sprint(id, "/", p.turns[o]), By: id, Do: protocol.Encode([]any{map[string]any{name: do}})}
 			requests = append(requests, protocol.Sequenced{To: cast.Stage, Data: q.AppendMsg(nil)})
+		case "asked":
+			end.Outcome = agentfact.OutcomeAsked
 		case "urgent":
 			in.Urgent = true
 		case "wave": // it was taken before

@@ -141,6 +141,16 @@ func TestEveryFactIsCounted(t *testing.T) {
 	}
 }
 
+// A turn that asks the person who plays its agent is no turn yet, and none that failed: it counts when it has its answer.
+func TestTallyOfATurnThatAsks(t *testing.T) {
+	made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{})
+	got, want, asks := tally.NewTally(), tally.NewTally(), &agentfact.TurnEnded{Outcome: agentfact.OutcomeAsked}
+	got.Count(made, "ana", asks.FactKind(), asks)
+	if want.Facts = 1; !reflect.DeepEqual(got, want) || tally.TurnFailed(asks) {
+		t.Errorf("%+v, failed %t", got, tally.TurnFailed(asks))
+	}
+}
+
 // Names that models make up do not make a tally, which each snapshot has, grow for ever.
 func TestTallyOfManyNames(t *testing.T) {
 	x := tally.NewTally()

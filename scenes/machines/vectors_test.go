@@ -6,7 +6,9 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"tavernsim/engine/agenda"
 	"tavernsim/engine/knowledge"
+	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/scenestest"
@@ -40,35 +42,74 @@ schema_version: "1.0"
 agent_instances: [{instance_id: ada, profile_id: scout}]
 `
 
-// Where the turn failed in which the scene asks for vectors, the agents go on before it asks again.
-func TestVectorsBehindAFailure(t *testing.T) {
+// asking is a stage of a scene whose base has an entry without a vector.
+type asking struct {
+	t     *testing.T
+	made  *setup.Scene
+	state *machines.State
+	stage *machines.Stage
+}
+
+// asks begins behind a history.
+func asks(t *testing.T, history ...protocol.Fact) *asking {
+	t.Helper()
 	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(vectors))), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	made := scenestest.New(t, p, "").Made(t, scenestest.Settings{})
 	s := begin(t, made)
-	stage := machines.NewStage(s.StageState, machines.StageConfig{Snapshots: machines.SnapshotPolicy{Facts: -1}}, machines.Kept{}, s.Shown())
-	var woken func(machines.Input) []string
-	woken = func(in machines.Input) (kinds []string) {
-		effects, err := stage.Decide(machines.Moment{}, in)
+	for _, f := range history {
+		raw, err := machines.NewCodec().Marshal(f)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, e := range effects {
-			switch e.Act {
-			case machines.ActWake:
-				kinds = append(kinds, made.Name(e.Agent)+" "+e.Kind)
-			case machines.ActAsk: // the channel, which has nobody to tell
-				return append(kinds, woken(&machines.ServiceAnswered{View: s.Shown()})...)
-			}
+		if err := s.Apply(protocol.Record{Actor: setup.ActorScene, Kind: f.FactKind(), Data: raw}); err != nil {
+			t.Fatal(err)
 		}
-		return kinds
 	}
-	if got, want := woken(&machines.Begin{}), []string{setup.ActorScene + " " + knowledge.MomentEmbed}; !slices.Equal(got, want) {
+	stage := machines.NewStage(s.StageState, machines.StageConfig{Snapshots: machines.SnapshotPolicy{Facts: -1}}, machines.Kept{}, s.Shown())
+	return &asking{t, made, s, stage}
+}
+
+// woken are the agents that an input wakes, with their workflows. The channel has nobody to tell.
+func (a *asking) woken(in machines.Input) (kinds []string) {
+	effects, err := a.stage.Decide(machines.Moment{}, in)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	for _, e := range effects {
+		switch e.Act {
+		case machines.ActWake:
+			kinds = append(kinds, a.made.Name(e.Agent)+" "+e.Kind)
+		case machines.ActAsk:
+			return append(kinds, a.woken(&machines.ServiceAnswered{View: a.state.Shown()})...)
+		}
+	}
+	return kinds
+}
+
+// Where the turn failed in which the scene asks for vectors, the agents go on before it asks again.
+func TestVectorsBehindAFailure(t *testing.T) {
+	a := asks(t)
+	if got, want := a.woken(&machines.Begin{}), []string{setup.ActorScene + " " + knowledge.MomentEmbed}; !slices.Equal(got, want) {
 		t.Fatalf("%q, want %q", got, want)
 	}
-	if got, want := woken(&machines.ActorFailed{Actor: setup.ActorScene, Error: "it broke"}), []string{"ada "}; !slices.Equal(got, want) {
+	if got, want := a.woken(&machines.ActorFailed{Actor: setup.ActorScene, Error: "it broke"}), []string{"ada "}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// A scene asks again behind a later wave, unless its own agent was given up: then it never does.
+func TestVectorsOfAGivenUpScene(t *testing.T) {
+	for _, again := range []protocol.Time{1, 0} { // 0 = never
+		failed := &agenda.AgentFailed{Agent: 1, Error: "it broke", Failures: 1, WakeAt: again}
+		a := asks(t, &agenda.Started{Scene: "s"}, failed, &agenda.WaveClosed{Wave: 1}, &agenda.WaveClosed{Wave: 2})
+		if int(failed.Agent) != a.made.OwnOrdinal() {
+			t.Fatal("the scene's own agent has another ordinal: nothing is tested")
+		}
+		if got := a.woken(&machines.Begin{}); slices.Contains(got, setup.ActorScene+" "+knowledge.MomentEmbed) != (again != 0) {
+			t.Errorf("woken again at %d: the scene wakes %q", again, got)
+		}
 	}
 }

@@ -1,8 +1,6 @@
 package machines
 
 import (
-	"cmp"
-
 	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/order"
@@ -195,7 +193,7 @@ func (s *Stage) serviceAnswered(in *ServiceAnswered) error {
 			return err
 		}
 		if x, ok := fact.(*world.Refused); ok && x.By == order.By && x.Code != world.CodeUndone {
-			refused = cmp.Or(refused, x.Message)
+			refused = x.Message // one is to blame; the others are undone
 		}
 	}
 	if err := w.changes.worldAgreed(refused); err != nil {
