@@ -114,7 +114,7 @@ func carryOut(ctx context.Context, e *cli.Env) int {
 		}
 	}
 	if msg := message(err); msg != "" {
-		_ = terminal.Print(e.Err, onScreen(e.Err, msg)+"\n") // there is nowhere to say that it failed
+		_ = terminal.Print(e.Err, terminal.FillOn(e.Err, msg, "  ")+"\n") // there is nowhere to say that it failed
 	}
 	if damaged(cmd, err) {
 		fmt.Fprintln(e.Err, "'simd doctor DIR' says what is damaged and what can be saved.")
@@ -123,19 +123,6 @@ func carryOut(ctx context.Context, e *cli.Env) int {
 		fmt.Fprintf(e.Err, "Run '%s --help' for usage.\n", cmd.CommandPath())
 	}
 	return code
-}
-
-// onScreen breaks the lines of a message between words where it goes to a terminal.
-func onScreen(w io.Writer, msg string) string {
-	screen, ok := w.(*terminal.Screen)
-	if !ok || screen.Width() < helpWidth/2 {
-		return msg
-	}
-	lines := strings.Split(msg, "\n")
-	for i := range lines {
-		lines[i] = terminal.Fill(lines[i], "  ", screen.Width())
-	}
-	return strings.Join(lines, "\n")
 }
 
 // damaged reports whether a run directory is, which the doctor knows more about.

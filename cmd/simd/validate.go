@@ -55,7 +55,7 @@ func validate(e *cli.Env, dir, more string, asJSON bool) error {
 		}
 	} else if v.Sound {
 		for _, w := range p.Warnings {
-			_ = terminal.Print(e.Err, fmt.Sprintf("warning: %s\n", w))
+			cli.Warn(e.Err, fmt.Sprint(w))
 		}
 		fmt.Fprintf(e.Out, "%s is sound: %s, %s, %s, %s\n", dir, terminal.Plural(len(p.SceneIDs()), "scene"),
 			terminal.Plural(len(p.ProfileIDs()), "profile"), terminal.Plural(len(p.WorkflowIDs()), "workflow"), terminal.Plural(len(p.KnowledgeBaseIDs()), "knowledge base"))

@@ -114,7 +114,7 @@ func (p *page) members(path string, a, b factjson.Object) {
 		case ok && too:
 			p.members(path+m.Name+".", one, two)
 		default:
-			fmt.Fprintf(p, "     %s\n", p.folded(5, fmt.Sprintf("%s: %s | %s", path+m.Name, p.paint.Red(terminal.Cut(terminal.OneLine(x), 200)), p.paint.Green(terminal.Cut(terminal.OneLine(y), 200)))))
+			fmt.Fprintln(p, p.folded(5, fmt.Sprintf("     %s: %s | %s", path+m.Name, p.paint.Red(terminal.Cut(terminal.OneLine(x), 200)), p.paint.Green(terminal.Cut(terminal.OneLine(y), 200)))))
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (s *Scene) Agents(priced bool) List[inspect.AgentLine] {
 func (s *Scene) Budgets() List[inspect.BudgetLine] {
 	return List[inspect.BudgetLine]{"the scene has no budget", []string{"budget", "window", ">limit", ">used", ">reserved", ">left", ">refused", ">degraded", "exhausted"}, func(t *terminal.Table, b inspect.BudgetLine) {
 		name := b.Ledger
-		for _, u := range budgetUnits(&b) {
+		for _, u := range budgetUnits(&b, terminal.Is(s.Out)) {
 			t.Row(name, strings.ReplaceAll(b.Window, "_", " "), u.limit, u.used, u.reserved, u.left, terminal.Thousands(b.Refused), terminal.Thousands(b.Degraded), b.OnExhausted)
 			name = ""
 		}
@@ -76,26 +76,27 @@ func (s *Scene) Artifacts() List[artifacts.Line] {
 	}}
 }
 
-// budgetUnits are the units of a budget that have a limit, in words.
-func budgetUnits(b *inspect.BudgetLine) (rows []struct{ limit, used, reserved, left string }) {
-	add := func(limit, used, reserved int64, left *int64, text func(int64) string) {
+// budgetUnits are the units of a budget that have a limit, in words. narrow: only the limit says what is counted.
+func budgetUnits(b *inspect.BudgetLine, narrow bool) (rows []struct{ limit, used, reserved, left string }) {
+	add := func(limit, used, reserved int64, left *int64, text func(int64) string, unit string) {
 		if limit <= 0 {
 			return
+		}
+		most := text(limit) + unit
+		if whole := text; !narrow {
+			text = func(n int64) string { return whole(n) + unit }
 		}
 		rest := "" // of a budget that other runs share nobody here knows it
 		if left != nil {
 			rest = text(*left)
 		}
-		rows = append(rows, struct{ limit, used, reserved, left string }{text(limit), text(used), text(reserved), rest})
+		rows = append(rows, struct{ limit, used, reserved, left string }{most, text(used), text(reserved), rest})
 	}
-	unit := func(name string) func(int64) string {
-		return func(n int64) string { return terminal.Thousands(n) + " " + name }
-	}
-	add(b.Limit.Tokens, b.Used.Tokens, b.Reserved.Tokens, b.Left.Tokens, unit("tokens"))
-	add(b.Limit.Nano, b.Used.Nano, b.Reserved.Nano, b.Left.Nano, price.Dollars)
-	add(b.Limit.Calls, b.Used.Calls, b.Reserved.Calls, b.Left.Calls, unit("calls"))
-	add(b.Limit.Micro, b.Used.Micro, 0, b.Left.Micro, micros)
-	add(b.Limit.Bytes, b.Used.Bytes, 0, b.Left.Bytes, unit("bytes"))
+	add(b.Limit.Tokens, b.Used.Tokens, b.Reserved.Tokens, b.Left.Tokens, terminal.Thousands[int64], " tokens")
+	add(b.Limit.Nano, b.Used.Nano, b.Reserved.Nano, b.Left.Nano, price.Dollars, "")
+	add(b.Limit.Calls, b.Used.Calls, b.Reserved.Calls, b.Left.Calls, terminal.Thousands[int64], " calls")
+	add(b.Limit.Micro, b.Used.Micro, 0, b.Left.Micro, micros, "")
+	add(b.Limit.Bytes, b.Used.Bytes, 0, b.Left.Bytes, terminal.Thousands[int64], " bytes")
 	return rows
 }
 

@@ -26,20 +26,23 @@ func (p *page) title(format string, args ...any) {
 }
 
 func (p *page) row(name, format string, args ...any) {
-	name = p.paint.Dim(name + strings.Repeat(" ", max(0, rowBegins-3-terminal.Width(name))))
-	fmt.Fprintf(p, "  %s %s\n", name, p.folded(rowBegins, fmt.Sprintf(format, args...)))
+	gap := strings.Repeat(" ", max(1, rowBegins-2-terminal.Width(name)))
+	fmt.Fprintln(p, p.folded(rowBegins, "  "+p.paint.Dim(name)+gap+fmt.Sprintf(format, args...)))
 }
 
 // rowBegins is where the text of a row begins, in cells.
 const rowBegins = 17
 
-// folded breaks a text, which begins behind so many cells, between words at the width of the terminal. What follows begins below it.
-func (p *page) folded(begins int, text string) string {
+// folded breaks a line between words at the width of the terminal. What follows begins behind so many cells.
+func (p *page) folded(begins int, line string) string {
 	if p.width < 2*begins {
-		return text
+		return line
 	}
-	return strings.ReplaceAll(terminal.Fill(text, "", p.width-begins), "\n", "\n"+strings.Repeat(" ", begins))
+	return terminal.Fill(line, strings.Repeat(" ", begins), p.width)
 }
+
+// Width is that of the terminal, for tables on the page.
+func (p *page) Width() int { return p.width }
 
 // section begins a part; nothing is written for an empty one.
 func (p *page) section(name string, n int) bool {
@@ -56,7 +59,7 @@ func write(w io.Writer, s *Scene, fill func(*page)) error {
 		p.width = screen.Width()
 	}
 	fill(p)
-	return terminal.Print(w, p.String())
+	return terminal.Print(w, terminal.FillOn(w, p.String(), "      "))
 }
 
 // JSON writes a value as it is documented, over several lines.

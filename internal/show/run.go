@@ -24,7 +24,7 @@ func Run(w io.Writer, s *rundir.Summary, compact bool) error {
 		writeScene(&b, scene, s.WallSeconds, compact)
 	}
 	fmt.Fprintf(&b, "  run directory: %s\n", s.RunDir)
-	return terminal.Print(w, b.String())
+	return terminal.Print(w, terminal.FillOn(w, b.String(), "        "))
 }
 
 func writeScene(b *strings.Builder, s *rundir.SceneSummary, wall float64, compact bool) {

@@ -135,6 +135,30 @@ func TestMembersThatDiffer(t *testing.T) {
 	}
 }
 
+// On a terminal, only the limit of a budget says what is counted.
+func TestUnitsOfBudgets(t *testing.T) {
+	left := int64(7500)
+	b := &inspect.BudgetLine{}
+	b.Limit.Tokens, b.Used.Tokens, b.Reserved.Tokens, b.Left.Tokens, b.Limit.Nano = 10000, 2000, 500, &left, 2e9
+	for narrow, want := range map[bool]string{
+		true:  "[{10,000 tokens 2,000 500 7,500} {$2.00 $0 $0 }]",
+		false: "[{10,000 tokens 2,000 tokens 500 tokens 7,500 tokens} {$2.00 $0 $0 }]",
+	} {
+		if got := fmt.Sprint(budgetUnits(b, narrow)); got != want {
+			t.Errorf("%v: %s, want %s", narrow, got, want)
+		}
+	}
+}
+
+// A digest, which does not fit behind a name, begins below it where it fits.
+func TestLongWordsOfRows(t *testing.T) {
+	p := &page{width: 40}
+	p.row("digest", "%s", "sha256:0123456789abcdef0123456789")
+	if want := "  digest\n       sha256:0123456789abcdef0123456789\n"; p.String() != want {
+		t.Errorf("%q, want %q", p.String(), want)
+	}
+}
+
 // A row that is too wide for the terminal goes on below its text; elsewhere it is one line.
 func TestRowsAreFolded(t *testing.T) {
 	for width, want := range map[int]string{

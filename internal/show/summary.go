@@ -95,7 +95,7 @@ func (p *page) summaryTrouble(s *inspect.Summary) {
 	}
 	if p.section("PROBLEMS", len(s.Problems)) {
 		for _, f := range s.Problems {
-			fmt.Fprintf(p, "  %12s  %s\n", p.since(f.Time), p.folded(16, fmt.Sprintf("%s %s: %s", f.Who, p.paint.Red(f.What), terminal.OneLine(f.Text))))
+			fmt.Fprintln(p, p.folded(16, fmt.Sprintf("  %12s  %s %s: %s", p.since(f.Time), f.Who, p.paint.Red(f.What), terminal.OneLine(f.Text))))
 		}
 		if more := s.ProblemCount - int64(len(s.Problems)); more > 0 {
 			fmt.Fprintf(p, "  %12s  … and %s more\n", "", terminal.Thousands(more))

@@ -168,7 +168,7 @@ func (p *page) question(q *inspect.Question, failed bool) {
 		}
 		fmt.Fprintf(p, "    tools: %s\n", strings.Join(names, ", "))
 	}
-	fmt.Fprintf(p, "    %s\n", p.paint.Dim(p.folded(4, fmt.Sprintf("about %d tokens%s; %s", q.Tokens, promptNote(q.Prompt), hashNote(q, failed)))))
+	fmt.Fprintln(p, p.folded(4, p.paint.Dim(fmt.Sprintf("    about %d tokens%s; %s", q.Tokens, promptNote(q.Prompt), hashNote(q, failed)))))
 	fmt.Fprintf(p, "    answer:\n")
 }
 

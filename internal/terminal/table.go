@@ -12,11 +12,13 @@ import (
 
 // Table writes rows in columns, as wide as what they hold, in batches: a list of
 // any length needs the memory of one batch. The last column is cut at the width
-// of the terminal.
+// of the terminal. Where the others are too wide for a terminal, columns are closer
+// together, and then a row goes on in further lines, which are indented.
 type Table struct {
 	w     io.Writer
 	paint Paint
-	width int // of the terminal; elsewhere a width that people can read
+	width int  // of the terminal; elsewhere a width that people can read
+	fits  bool // rows are to be no wider: w is a terminal, or goes to one
 	head  []string
 	right []bool // columns of numbers
 	rows  [][]string
@@ -29,14 +31,18 @@ const (
 	batch = 128
 	// PlainWidth is that of tables in files and pipes, in cells.
 	PlainWidth = 160
+	// leastText is how many cells of the last column are shown, if it has as many.
+	leastText = 20
+	// narrowest is the width of the narrowest terminal to which text is fitted.
+	narrowest = 40
 )
 
 // NewTable begins a table; a name that begins with ">" is a column of numbers.
 func NewTable(w io.Writer, names ...string) *Table {
 	t := &Table{w: w, paint: NewPaint(w), width: PlainWidth, wide: make([]int, len(names)), right: make([]bool, len(names))}
-	if s, ok := w.(*Screen); ok {
-		if n := s.Width(); n > 20 {
-			t.width = n
+	if s, ok := w.(interface{ Width() int }); ok {
+		if n := s.Width(); n > leastText {
+			t.width, t.fits = n, n >= narrowest
 		}
 	}
 	for i, name := range names {
@@ -74,13 +80,53 @@ func (t *Table) Flush() error {
 	return t.err
 }
 
+// lines says how rows are laid out: how many cells are between two columns, and which columns begin a line.
+func (t *Table) lines() (gap int, begins []bool) {
+	last := len(t.wide) - 1
+	for gap = 2; gap > 0; gap-- {
+		begins = make([]bool, len(t.wide))
+		at, broken := 0, false
+		for i, n := range t.wide {
+			if i == last && !t.right[i] {
+				n = min(n, leastText)
+			}
+			if i > 0 && t.fits && at+n > t.width {
+				begins[i], broken, at = true, true, len(goesOn)
+			}
+			at += n + gap
+		}
+		if !broken {
+			break
+		}
+	}
+	return max(gap, 1), begins
+}
+
+// goesOn begins the further lines of a row.
+const goesOn = "    "
+
 func (t *Table) line(cells []string, style func(string) string) {
 	var b strings.Builder
+	gap, begins := t.lines()
 	at := 0
+	end := func() {
+		line := strings.TrimRight(b.String(), " ")
+		if style != nil {
+			line = style(line)
+		}
+		if t.err == nil {
+			_, t.err = io.WriteString(t.w, line+"\n")
+		}
+		b.Reset()
+	}
 	for i, cell := range cells {
+		if begins[i] {
+			end()
+			b.WriteString(goesOn)
+			at = len(goesOn)
+		}
 		if i == len(cells)-1 && !t.right[i] {
-			cell = Cut(cell, max(t.width-at, 20))
-			b.WriteString(cell)
+			b.WriteString(Cut(cell, max(t.width-at, leastText)))
 			break
 		}
 		pad := strings.Repeat(" ", t.wide[i]-Width(cell))
@@ -89,16 +135,10 @@ func (t *Table) line(cells []string, style func(string) string) {
 		} else {
 			b.WriteString(cell + pad)
 		}
-		b.WriteString("  ")
-		at += t.wide[i] + 2
+		b.WriteString(strings.Repeat(" ", gap))
+		at += t.wide[i] + gap
 	}
-	line := strings.TrimRight(b.String(), " ")
-	if style != nil {
-		line = style(line)
-	}
-	if t.err == nil {
-		_, t.err = io.WriteString(t.w, line+"\n")
-	}
+	end()
 }
 
 // OneLine shows line ends, and what else does not show by itself.
@@ -146,8 +186,8 @@ func Cut(s string, cells int) string {
 	return s
 }
 
-// Fill breaks a line between words, so that no part takes more cells than width; all but the first begin with indent. A word
-// that is too long has a part of its own. Colours of paint take no cell.
+// Fill breaks a line between words, so that no part takes more cells than width; all but the first begin with indent, or with
+// less of it before a word that is too long for that. A word that is too long for a part has one of its own. Colours of paint take no cell.
 func Fill(line, indent string, width int) string {
 	var b strings.Builder
 	for {
@@ -163,9 +203,28 @@ func Fill(line, indent string, width int) string {
 			}
 		}
 		b.WriteString(strings.TrimRight(line[:cut], " ") + "\n")
-		line = indent + line[cut+1:]
+		line = line[cut+1:]
+		word, _, _ := strings.Cut(strings.TrimLeft(line, " "), " ")
+		fits := len(indent)
+		for fits > 0 && within(indent[:fits]+word, width) < fits+len(word) {
+			fits--
+		}
+		line = indent[:fits] + line
 	}
 	return b.String() + line
+}
+
+// FillOn is a text whose lines Fill breaks if w is a terminal; elsewhere it is the text itself.
+func FillOn(w io.Writer, text, indent string) string {
+	screen, ok := w.(*Screen)
+	if !ok || screen.Width() < narrowest {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = Fill(lines[i], indent, screen.Width())
+	}
+	return strings.Join(lines, "\n")
 }
 
 // within is the length of the longest beginning of a line that takes so many cells.

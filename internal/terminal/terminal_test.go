@@ -98,10 +98,12 @@ func TestFill(t *testing.T) {
 		{"", "  ", 10, ""},
 		{"one two three", "", 13, "one two three"},
 		{"one two three", "", 12, "one two\nthree"},
-		{"one two three", "  ", 5, "one\n  two\n  three"},
+		{"one two three", "  ", 7, "one two\n  three"},
+		{"one two three", "  ", 5, "one\n  two\nthree"},
 		{"  one two three", "    ", 9, "  one two\n    three"},
 		{"sha256:0123456789 a", "  ", 8, "sha256:0123456789\n  a"},
 		{"0123456789", "", 4, "0123456789"},
+		{"name    0123456789 a", "        ", 14, "name\n    0123456789\n        a"},
 		{"\x1b[31mone\x1b[0m two three", "", 7, "\x1b[31mone\x1b[0m two\nthree"},
 		{"日本 日本", "", 8, "日本\n日本"},
 		{"日本 日本", "", 9, "日本 日本"},
@@ -109,6 +111,56 @@ func TestFill(t *testing.T) {
 	} {
 		if got := Fill(c.line, c.indent, c.width); got != c.want {
 			t.Errorf("%q at %d: %q, want %q", c.line, c.width, got, c.want)
+		}
+	}
+}
+
+// Text is broken on a terminal alone, and on none that is narrower than any table could be.
+func TestFillOn(t *testing.T) {
+	line := strings.Repeat("word ", 9) + "end"
+	text := "short\n" + line + "\n"
+	for width, want := range map[int]string{80: text, 40: "short\n" + line[:39] + "\n  word end\n", 39: text, 0: text} {
+		if got := FillOn(&Screen{width: func() int { return width }}, text, "  "); got != want {
+			t.Errorf("%d cells: %q, want %q", width, got, want)
+		}
+	}
+	if got := FillOn(&strings.Builder{}, text, "  "); got != text {
+		t.Errorf("elsewhere: %q", got)
+	}
+}
+
+// On a terminal a row that is too wide has its columns closer together, and then goes on below. No cell but the last is cut.
+// In a file a row is one line.
+func TestTableFits(t *testing.T) {
+	show := func(w *bytes.Buffer, width int, agent string) string {
+		var table *Table
+		if width > 0 {
+			table = NewTable(&Screen{w: w, width: func() int { return width }}, "agent", "state", ">turns", "text")
+		} else {
+			table = NewTable(w, "agent", "state", ">turns", "text")
+		}
+		table.paint = Paint{}
+		table.Row(agent, "asleep", "1,000", strings.Repeat("x", 30))
+		if err := table.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		return w.String()
+	}
+	x := func(n int) string { return strings.Repeat("x", n-1) + "…" }
+	for _, c := range []struct {
+		name  string
+		width int
+		agent string
+		want  string
+	}{
+		{"wide enough", 45, "ada", "agent  state   turns  text\nada    asleep  1,000  " + x(23) + "\n"},
+		{"closer together", 45, "warehouse-1", "agent       state  turns text\nwarehouse-1 asleep 1,000 " + x(20) + "\n"},
+		{"in two lines", 44, "warehouse-1", "agent       state  turns\n    text\nwarehouse-1 asleep 1,000\n    " + strings.Repeat("x", 30) + "\n"},
+		{"a name that is wider than the terminal", 40, strings.Repeat("a", 50), "agent\n    state  turns text\n" + strings.Repeat("a", 50) + "\n    asleep 1,000 " + x(23) + "\n"},
+		{"in a file", 0, "warehouse-1", "agent        state   turns  text\nwarehouse-1  asleep  1,000  " + strings.Repeat("x", 30) + "\n"},
+	} {
+		if got := show(&bytes.Buffer{}, c.width, c.agent); got != c.want {
+			t.Errorf("%s:\n%s, want\n%s", c.name, got, c.want)
 		}
 	}
 }

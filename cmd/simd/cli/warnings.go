@@ -77,7 +77,7 @@ func (l *warner) tell(key, line string) {
 	if l.screen != nil {
 		l.screen.Rewrite("") // the line of the progress
 	}
-	fmt.Fprintf(l.w, "warning: %s%s\n", line, note)
+	Warn(l.w, line+note)
 }
 
 // forget makes room by what was last shown long ago.
@@ -134,3 +134,8 @@ func (h warnHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 // WithGroup implements slog.Handler; a line has no groups.
 func (h warnHandler) WithGroup(string) slog.Handler { return h }
+
+// Warn shows a warning.
+func Warn(w io.Writer, text string) {
+	_ = terminal.Print(w, terminal.FillOn(w, "warning: "+text, "  ")+"\n") // there is nowhere to say that it failed
+}

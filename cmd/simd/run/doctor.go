@@ -117,7 +117,7 @@ func (o *doctorOptions) show(e *cli.Env, d *rundir.Diagnosis) error {
 		writeDiagnosis(page, r)
 		fmt.Fprintf(page, "resume with: simd run --resume %s\n", r.RunDir)
 	}
-	return terminal.Print(e.Out, page.String())
+	return terminal.Print(e.Out, terminal.FillOn(e.Out, page.String(), "         "))
 }
 
 func writeDiagnosis(w io.Writer, d *rundir.Diagnosis) {

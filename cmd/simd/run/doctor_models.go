@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -89,17 +90,20 @@ func (o *doctorModelsOptions) run(ctx context.Context, e *cli.Env, dir string) e
 }
 
 func writeTried(w io.Writer, all []probe.Tried) {
+	say := func(format string, args ...any) {
+		fmt.Fprintln(w, terminal.FillOn(w, terminal.Plain(fmt.Sprintf(format, args...)), "          "))
+	}
 	for _, t := range all {
 		what := "list of models"
 		if t.Model != "" {
 			what = "model " + t.Model
 		}
 		if t.Error != "" {
-			fmt.Fprintln(w, terminal.Plain(fmt.Sprintf("FAILED  %s: %s: %s (%s)", t.Endpoint, what, t.Error, t.Outcome)))
+			say("FAILED  %s: %s: %s (%s)", t.Endpoint, what, strings.TrimPrefix(t.Error, t.Endpoint+": "), t.Outcome)
 			continue
 		}
 		if t.Note != "" {
-			fmt.Fprintln(w, terminal.Plain(fmt.Sprintf("note    %s: %s: %s; its model answered", t.Endpoint, what, t.Note)))
+			say("note    %s: %s: %s; its model answered", t.Endpoint, what, t.Note)
 			continue
 		}
 		found := terminal.Plural(len(t.Models), "model")
@@ -113,6 +117,6 @@ func writeTried(w io.Writer, all []probe.Tried) {
 		if t.Price != "" {
 			found += "; " + t.Price
 		}
-		fmt.Fprintln(w, terminal.Plain(fmt.Sprintf("ok      %s: %s: %s", t.Endpoint, what, found)))
+		say("ok      %s: %s: %s", t.Endpoint, what, found)
 	}
 }

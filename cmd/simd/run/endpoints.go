@@ -20,7 +20,7 @@ func (o *runOptions) openStore(e *cli.Env, opt *runner.Options) (stop func(), er
 	if o.store == "" {
 		return func() {}, nil
 	}
-	tell := func(text string) { fmt.Fprintf(e.Err, "warning: %s\n", text) }
+	tell := func(text string) { cli.Warn(e.Err, text) }
 	opt.Store, err = answerstore.Open(o.store, cli.Warnings(e.Err, o.quiet), tell)
 	if protocol.KindOf(err) == protocol.KindCorrupt {
 		tell(err.Error() + "; the run goes on without it; delete the folder to begin another")
@@ -44,7 +44,7 @@ func reloadEndpoints(w io.Writer, given string, to map[string]*endpoint.Endpoint
 		defer close(done)
 		for range c {
 			if err := endpoint.Reload(cli.EndpointsFile(given), os.Getenv, to); err != nil {
-				fmt.Fprintf(w, "warning: the endpoints stay as they were: %s\n", err)
+				cli.Warn(w, fmt.Sprintf("the endpoints stay as they were: %s", err))
 				continue
 			}
 			fmt.Fprintln(w, "the keys of the endpoints were read again")

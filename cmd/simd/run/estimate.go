@@ -29,7 +29,7 @@ func (o *runOptions) sayEstimate(ctx context.Context, e *cli.Env, dir string, op
 	}
 	for _, w := range p.Warnings {
 		if !o.quiet {
-			fmt.Fprintf(e.Err, "warning: %s\n", w)
+			cli.Warn(e.Err, fmt.Sprint(w))
 		}
 	}
 	opt.ProjectDir = dir

@@ -167,7 +167,7 @@ func sayExceeded(w io.Writer, sum *rundir.Summary) (some bool) {
 				if b.Ledger == budget.OfTools {
 					why = "A call that must not be repeated was cut off, and counts beside the one in its place"
 				}
-				_ = terminal.Print(w, fmt.Sprintf("warning: scene %s: the budget %s is exceeded: %s of %s used. %s; nothing else leaves\n",
+				cli.Warn(w, fmt.Sprintf("scene %s: the budget %s is exceeded: %s of %s used. %s; nothing else leaves",
 					s.Scene, b.Ledger, budget.Amount(b.Used), budget.Amount(b.Limit), why))
 			}
 		}
@@ -233,7 +233,7 @@ func (o *runOptions) start(dir string, opt runner.Options, e *cli.Env) (*runner.
 	}
 	warn := func(text any) {
 		if !o.quiet {
-			_ = terminal.Print(e.Err, fmt.Sprintf("warning: %s\n", text))
+			cli.Warn(e.Err, fmt.Sprint(text))
 		}
 	}
 	for _, w := range p.Warnings {
@@ -372,7 +372,7 @@ func (o *runOptions) compare(e *cli.Env, sums []*rundir.Summary, counts *metrics
 			return &cli.Exit{Code: cli.ExitDivergence, Err: protocol.Errorf(protocol.KindConflict, "run 1 and run %d differ: %s in %s, %s in %s", i+2, a, sums[0].RunDir, b, s.RunDir)}
 		}
 	}
-	fmt.Fprintf(e.Err, "%d runs, the same digest: %s\n", len(sums), sums[0].Digests())
+	fmt.Fprintln(e.Err, terminal.FillOn(e.Err, fmt.Sprintf("%d runs, the same digest: %s", len(sums), sums[0].Digests()), "  "))
 	return nil
 }
 

@@ -155,7 +155,7 @@ func validatePlugin(e *cli.Env, name string, asJSON bool) error {
 		return err
 	}
 	for _, w := range p.Warnings {
-		_ = terminal.Print(e.Err, fmt.Sprintf("warning: %s\n", w))
+		cli.Warn(e.Err, fmt.Sprint(w))
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
