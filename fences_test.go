@@ -175,7 +175,7 @@ func larger() map[string]int {
 		"engine/workflow":     2864,
 		"engine/world":        2760,
 		"internal/metrics":    1860,
-		"internal/show":       1465,
+		"internal/show":       1467,
 		"llm/endpoint":        1484,
 		"engine/schedule":     1460,
 		"llm/models":          1518,

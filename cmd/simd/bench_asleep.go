@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -9,6 +10,7 @@ import (
 	"tavernsim/engine/order"
 	"tavernsim/internal/bench"
 	"tavernsim/internal/show"
+	"tavernsim/internal/terminal"
 	"tavernsim/persistence"
 )
 
@@ -42,7 +44,7 @@ Exit codes: 0 measured, 1 failure, 2 usage.`,
 			if asJSON {
 				return show.JSON(e.Out, &a)
 			}
-			_, err = io.WriteString(e.Out, bench.AsleepText(&a))
+			_, err = io.WriteString(e.Out, terminal.FillOn(e.Out, bench.AsleepText(&a), strings.Repeat(" ", 22)))
 			return err
 		},
 	}

@@ -10,6 +10,7 @@ import (
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/internal/bench"
 	"tavernsim/internal/show"
+	"tavernsim/internal/terminal"
 	"tavernsim/persistence"
 )
 
@@ -47,7 +48,7 @@ Exit codes: 0 measured, 1 failure, 2 usage.`,
 			if asJSON {
 				return show.JSON(e.Out, &w)
 			}
-			_, err = io.WriteString(e.Out, bench.WorkloadText(&w))
+			_, err = io.WriteString(e.Out, terminal.FillOn(e.Out, bench.WorkloadText(&w), "    "))
 			return err
 		},
 	}

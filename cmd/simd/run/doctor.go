@@ -64,7 +64,7 @@ not empty, 8 damaged, 130 interrupted.`,
 		},
 		RunE: cli.Interruptible(func(ctx context.Context, args []string) error {
 			if o.sandbox {
-				return summary.Doctor(ctx, e.Out, o.json, append(script.Missing(), shell.Missing()...))
+				return o.machine(ctx, e)
 			}
 			return o.run(ctx, e, args[0])
 		}),
@@ -76,6 +76,20 @@ not empty, 8 damaged, 130 interrupted.`,
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
 	c.AddCommand(newDoctorModels(e))
 	return c
+}
+
+// machine reports what this machine guarantees.
+func (o *doctorOptions) machine(ctx context.Context, e *cli.Env) error {
+	missing := append(script.Missing(), shell.Missing()...)
+	if o.json {
+		return summary.Doctor(ctx, e.Out, true, missing)
+	}
+	page := &strings.Builder{}
+	err := summary.Doctor(ctx, page, false, missing)
+	if lost := terminal.Print(e.Out, terminal.FillOn(e.Out, page.String(), strings.Repeat(" ", 22))); lost != nil {
+		return lost
+	}
+	return err
 }
 
 func (o *doctorOptions) run(ctx context.Context, e *cli.Env, dir string) (err error) {
