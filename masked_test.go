@@ -34,7 +34,7 @@ func passing() map[string]string {
 	const persons, mark, reads, logs = "what persons are asked was masked by scenes/tooling/forms", "it writes nothing", "it only reads", "it discards the log"
 	return map[string]string{
 		"scenes/tooling.copy":           "a file of a mount for the program of one call, which is removed with it",
-		"scenes/tooling/hooks.Ask":      "it masks failures, and scenes/tooling what hooks answer",
+		"scenes/tooling/hooks.ask":      "it masks failures, and scenes/tooling what hooks answer",
 		"scenes/tooling/overrides.Ask":  "the Mask of the approver masks what it says",
 		"scenes/tooling/overrides.ask":  "the answer is the value of a secret, and scenes/tooling masks failures",
 		"scenes/tooling/overrides.call": "the Mask of what is asked masks answers and failures",

@@ -210,7 +210,9 @@ func help(c *cobra.Command, args []string) error {
 	switch {
 	case hint != "":
 	case len(flags) == 1:
-		hint = flags[0] + " does that"
+		hint = "there is the flag " + flags[0]
+	case len(names) == 0:
+		hint = "it has no commands"
 	default:
 		hint = "there are " + strings.Join(names, ", ")
 	}

@@ -104,6 +104,11 @@ func (p *page) sides(d *compare.Divergence) {
 
 // members shows the members of two objects that differ, of objects within them those alone.
 func (p *page) members(path string, a, b factjson.Object) {
+	for _, m := range b { // what a lacks
+		if a.Get(m.Name) == nil {
+			a = append(a[:len(a):len(a)], factjson.Member{Name: m.Name})
+		}
+	}
 	for _, m := range a {
 		v, w := m.Value, b.Get(m.Name)
 		x, y := jsonOf(v), jsonOf(w)

@@ -129,8 +129,8 @@ func TestPagesSteerNothing(t *testing.T) {
 func TestMembersThatDiffer(t *testing.T) {
 	p := &page{}
 	p.members("", factjson.Object{{Name: "same", Value: "x"}, {Name: "text", Value: "a"}, {Name: "origin", Value: factjson.Object{{Name: "id", Value: "1"}, {Name: "cost", Value: int64(5)}}}, {Name: "gone", Value: factjson.Object{{Name: "n", Value: int64(1)}}}},
-		factjson.Object{{Name: "same", Value: "x"}, {Name: "text", Value: "b"}, {Name: "origin", Value: factjson.Object{{Name: "id", Value: "1"}, {Name: "cost", Value: int64(6)}}}, {Name: "gone", Value: nil}})
-	if want := "     text: a | b\n     origin.cost: 5 | 6\n     gone: {\"n\":1} | \n"; p.String() != want {
+		factjson.Object{{Name: "same", Value: "x"}, {Name: "text", Value: "b"}, {Name: "origin", Value: factjson.Object{{Name: "id", Value: "1"}, {Name: "cost", Value: int64(6)}, {Name: "reused", Value: true}}}, {Name: "gone", Value: nil}})
+	if want := "     text: a | b\n     origin.cost: 5 | 6\n     origin.reused:  | true\n     gone: {\"n\":1} | \n"; p.String() != want {
 		t.Errorf("%q, want %q", p.String(), want)
 	}
 }

@@ -56,7 +56,7 @@ func (p *page) summaryTimeline(s *inspect.Summary) {
 			total += of(b)
 		}
 		if total > 0 {
-			p.row(name, "%s %s", colour("▕"+terminal.Spark(values)+"▏"), terminal.Thousands(total))
+			fmt.Fprintln(p, p.named(name, colour("▕"+terminal.Spark(values)+"▏")+" "+terminal.Thousands(total))) // blanks in it are no ends of words
 		}
 	}
 	plain := func(s string) string { return s }
@@ -65,7 +65,7 @@ func (p *page) summaryTimeline(s *inspect.Summary) {
 	draw("events", plain, func(b inspect.Bucket) int64 { return b.Events })
 	draw("refused", p.paint.Red, func(b inspect.Bucket) int64 { return b.Refused })
 	begin, end := p.since(s.Timeline[0].Since), "+"+s.SceneTime
-	p.row("", " %s%s%s", begin, strings.Repeat(" ", max(1, len(s.Timeline)-len(begin)-len(end))), end)
+	fmt.Fprintln(p, p.named("", " "+begin+strings.Repeat(" ", max(1, len(s.Timeline)-len(begin)-len(end)))+end))
 }
 
 func (p *page) summaryWork(s *inspect.Summary) {

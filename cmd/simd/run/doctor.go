@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,16 +81,13 @@ not empty, 8 damaged, 130 interrupted.`,
 
 // machine reports what this machine guarantees.
 func (o *doctorOptions) machine(ctx context.Context, e *cli.Env) error {
-	missing := append(script.Missing(), shell.Missing()...)
-	if o.json {
-		return summary.Doctor(ctx, e.Out, true, missing)
+	var page strings.Builder
+	err := summary.Doctor(ctx, &page, o.json, append(script.Missing(), shell.Missing()...))
+	text := page.String()
+	if !o.json {
+		text = terminal.FillOn(e.Out, text, strings.Repeat(" ", 22))
 	}
-	page := &strings.Builder{}
-	err := summary.Doctor(ctx, page, false, missing)
-	if lost := terminal.Print(e.Out, terminal.FillOn(e.Out, page.String(), strings.Repeat(" ", 22))); lost != nil {
-		return lost
-	}
-	return err
+	return cmp.Or(terminal.Print(e.Out, text), err)
 }
 
 func (o *doctorOptions) run(ctx context.Context, e *cli.Env, dir string) (err error) {

@@ -60,7 +60,7 @@ func (o *doctorModelsOptions) run(ctx context.Context, e *cli.Env, dir string) e
 	}
 	for _, name := range protocol.SortedKeys(to) {
 		for _, warning := range to[name].Warnings() {
-			fmt.Fprintln(e.Err, terminal.Plain("warning: endpoint "+name+": "+warning))
+			cli.Warn(e.Err, "endpoint "+name+": "+warning)
 		}
 	}
 	all := probe.Endpoints(ctx, to)

@@ -177,7 +177,7 @@ func (o *runOptions) options(cmd *cobra.Command, e *cli.Env) (runner.Options, er
 		}
 	}
 	if other := o.notResumed(cmd.Flags()); other != "" {
-		return opt, cli.Usagef("--resume does not go with --%s, which a run keeps in its manifest; it goes with --%s", other, strings.Join(Resumable(), ", --"))
+		return opt, cli.Usagef("--resume does not go with --%s: a run goes on in its folder, with what its manifest has; it goes with --%s", other, strings.Join(Resumable(), ", --"))
 	}
 	var err error
 	if opt.Tools, opt.ToolAnswers, err = tooling.ParseMode(o.tools); err != nil {

@@ -129,20 +129,20 @@ func (x *Hooks) At(place string) []*Hook {
 	return x.of[place]
 }
 
-// Ask asks a hook. An error says what fails with it.
-func (x *Hooks) Ask(ctx context.Context, h *Hook, q any) (json.RawMessage, error) {
+// ask asks a hook. An error says what fails with it.
+func (x *Hooks) ask(ctx context.Context, h *Hook, q any) (json.RawMessage, error) {
 	if err := x.refused(h.Plugin); err != nil {
-		return nil, h.Failed(err.Error())
+		return nil, h.failed(err.Error())
 	}
 	raw, failed := x.rpc.Ask(ctx, &rpc.Request{Service: path.Join(h.Plugin, h.Service), Method: "hook/call", Params: q, Turn: maxTurn, Answer: cmp.Or(h.Timeout.Std(), defaultTime)})
 	if failed != nil {
-		return nil, h.Failed(x.mask(failed.Error.Message))
+		return nil, h.failed(x.mask(failed.Error.Message))
 	}
 	return raw, nil
 }
 
-// Failed is the error of a hook.
-func (h *Hook) Failed(why string) error {
+// failed is the error of a hook.
+func (h *Hook) failed(why string) error {
 	return protocol.Errorf(protocol.KindDenied, "the hook %s of the service %s: %s", h.Hook.Hook, path.Join(h.Plugin, h.Service), why)
 }
 
@@ -155,7 +155,7 @@ type AboutCall struct {
 
 // AskAboutCall asks a hook about a call. An error says what fails with it.
 func (x *Hooks) AskAboutCall(ctx context.Context, h *Hook, q any) (AboutCall, error) {
-	raw, err := x.Ask(ctx, h, q)
+	raw, err := x.ask(ctx, h, q)
 	if err != nil {
 		return AboutCall{}, err
 	}
@@ -164,7 +164,7 @@ func (x *Hooks) AskAboutCall(ctx context.Context, h *Hook, q any) (AboutCall, er
 		by.fields[1] = "output"
 	}
 	if err := s.read(raw, by); err != nil {
-		return AboutCall{}, h.Failed(x.mask(err.Error()))
+		return AboutCall{}, h.failed(x.mask(err.Error()))
 	}
 	if s.veto != "" {
 		s.veto = protocol.Short(x.mask(s.veto), maxReason)
@@ -200,14 +200,14 @@ func (x *Hooks) Answer(ctx context.Context, q *effect.Ask) (a hook.Answer, err e
 
 // step asks one hook and notes in the answer, and in what the next one is told, what it says.
 func (x *Hooks) step(ctx context.Context, h *Hook, told map[string]any, a *hook.Answer) hook.Step {
-	raw, err := x.Ask(ctx, h, told)
+	raw, err := x.ask(ctx, h, told)
 	s := &said{}
 	if len(raw) > maxSaid {
-		err = h.Failed(fmt.Sprintf("the answer has %d bytes, more than %d", len(raw), maxSaid))
+		err = h.failed(fmt.Sprintf("the answer has %d bytes, more than %d", len(raw), maxSaid))
 	}
 	if err == nil {
 		if err = s.read(raw, x.rulesOf(h.Hook.Hook, told)); err != nil {
-			err = h.Failed(err.Error())
+			err = h.failed(err.Error())
 		}
 	}
 	switch {

@@ -55,6 +55,9 @@ const namespaceFlags = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID
 // setAttributes is FS_IOC_FSSETXATTR, which gives a file flags and a project.
 const setAttributes = 0x401c5820
 
+// leaseOfFolder is F_SETDELEG of Linux 6.19.
+const leaseOfFolder = 1040
+
 // Offsets in what a filter sees of a call.
 const (
 	offNumber = 0
@@ -113,8 +116,8 @@ func filter(tcp bool) []unix.SockFilter {
 	f.argument(unix.SYS_IOCTL, offArg1, unix.BPF_JEQ, refuse, unix.FS_IOC_SETFLAGS, setAttributes, unix.FS_IOC_ENABLE_VERITY, unix.FS_IOC_SET_ENCRYPTION_POLICY)
 	// Such a lock has no process in the list of locks, by which they are counted (tools/sandbox/usage).
 	f.argument(unix.SYS_FCNTL, offArg1, unix.BPF_JEQ, invalid, unix.F_OFD_SETLK, unix.F_OFD_SETLKW)
-	// Who has a lease of a file is told who opens it, and lets them wait.
-	f.argument(unix.SYS_FCNTL, offArg1, unix.BPF_JEQ, invalid, unix.F_NOTIFY, unix.F_SETLEASE)
+	// Who has a lease of a file, or of a folder, is told who opens it, and lets them wait.
+	f.argument(unix.SYS_FCNTL, offArg1, unix.BPF_JEQ, invalid, unix.F_NOTIFY, unix.F_SETLEASE, leaseOfFolder)
 	if tcp {
 		f.clientsOnly(refuse)
 	} else {
