@@ -24,7 +24,7 @@ const (
 // search is what decodes the codes of one text.
 type search struct {
 	*Masker
-	left   int            // bytes that are decoded still
+	left   int            // bytes that are decoded still, never below 0
 	packed strings.Reader // what inflate reads
 	room   bytes.Buffer   // for what is unpacked
 	flate  io.ReadCloser  // made at the first use; most of what it is asked about is no deflate
@@ -163,9 +163,10 @@ func codes() *[256]byte {
 
 // word decodes what looks like a code. It changes the word.
 func (s *search) word(word []byte, depth int) (name, form string) {
-	if s.left -= len(word); s.left <= 0 {
+	if s.left <= len(word) {
 		return "", ""
 	}
+	s.left -= len(word)
 	plain := make([]byte, len(word))
 	if len(word)%2 == 0 {
 		if _, err := hex.Decode(plain, word); err == nil {
@@ -273,10 +274,10 @@ func (s *search) unpack(text, form string, depth int) (name, in string, taken in
 		r, least = s.inflate(text), 0 // of every word
 	}
 	if r != nil {
-		_, _ = s.room.ReadFrom(io.LimitReader(r, int64(max(s.left, 0))))
+		_, _ = s.room.ReadFrom(io.LimitReader(r, int64(s.left)))
 		taken = len(text) - s.packed.Len()
 	}
-	s.left -= max(s.room.Len(), least)
+	s.left -= min(max(s.room.Len(), least), s.left)
 	if s.room.Len() < MinValue {
 		return "", "", 0
 	}
@@ -299,7 +300,7 @@ func (s *search) unzip(text string) {
 		field := func(at int) int { return int(text[at]) | int(text[at+1])<<8 }
 		begin := min(head+field(26)+field(28), len(text))
 		if field(8) == deflate {
-			_, _ = s.room.ReadFrom(io.LimitReader(s.inflate(text[begin:]), int64(max(s.left-s.room.Len(), 0))))
+			_, _ = s.room.ReadFrom(io.LimitReader(s.inflate(text[begin:]), int64(s.left-s.room.Len())))
 		}
 		text = text[begin:]
 	}

@@ -246,7 +246,7 @@ func (s *search) rows(text string, depth int) (name, form string) {
 		if word != "" && word[0] == '0' {
 			_, prefix = unprefixed(word, 16)
 		}
-		number := prefix || word != "" && len(word) <= 8 && hexadecimal(word)
+		number := prefix || word != "" && len(word) <= 8 && numeric(word, 16)
 		if !number || begin-last > maxBetween {
 			if name, form = s.row(row, depth); name != "" {
 				return name, form
@@ -273,31 +273,36 @@ func (s *search) rows(text string, depth int) (name, form string) {
 	return s.wideRow(text, depth)
 }
 
-// wideRow looks at what the numbers of 64 bits of a part spell, from the lowest byte of each and from the highest.
+// wideRow looks at what rows of numbers of 64 bits spell, from the lowest byte of each and from the highest. The last number
+// of a row may be smaller.
 func (s *search) wideRow(text string, depth int) (name, form string) {
 	var low, high []byte
-	for i := 0; i < len(text) && len(low) < s.left; {
+	for i := 0; i <= len(text) && name == ""; i++ {
 		begin := i
 		for i < len(text) && s.fold[text[i]] != 0 {
 			i++
 		}
-		first := begin == 0 || text[begin-1] == '\n'
-		if len(text[begin:i]) >= minWide || len(low) > 0 && begin < i && !first { // the last number of a dump may be smaller
-			if v, ok := word64(text[begin:i]); ok {
-				if begin > 0 && text[begin-1] == '-' {
-					v = -v
-				}
-				low, high = binary.LittleEndian.AppendUint64(low, v), binary.BigEndian.AppendUint64(high, v)
+		word := text[begin:i]
+		if len(word) < minWide && (len(low) == 0 || begin == 0 || text[begin-1] == '\n' || strings.HasPrefix(word, "0")) {
+			word = "" // a place in a dump, which begins a line or has leading zeros
+		}
+		v, ok := word64(word)
+		if ok {
+			if begin > 0 && text[begin-1] == '-' {
+				v = -v
+			}
+			low, high = binary.LittleEndian.AppendUint64(low, v), binary.BigEndian.AppendUint64(high, v)
+		}
+		if i < len(text) && (word == "" || ok && len(word) >= minWide) {
+			continue
+		}
+		if len(low) > 0 && len(low) < s.left {
+			s.left -= len(low) // for both orders
+			if name, form = s.inner(string(low), inWords, depth); name == "" {
+				name, form = s.inner(string(high), inWords, depth)
 			}
 		}
-		if begin == i {
-			i++
-		}
-	}
-	for _, plain := range [][]byte{low, high} {
-		if s.left -= len(plain); s.left > 0 && name == "" && len(plain) > 0 {
-			name, form = s.inner(string(plain), inWords, depth)
-		}
+		low, high = low[:0], high[:0]
 	}
 	return name, form
 }
@@ -308,10 +313,8 @@ func word64(word string) (v uint64, ok bool) {
 	if len(word) == wideOctal {
 		base = 8
 	}
-	for i := range len(word) {
-		if value(word[i]) >= base {
-			return 0, false
-		}
+	if word == "" || !numeric(word, base) { // faster than an error
+		return 0, false
 	}
 	v, err := strconv.ParseUint(word, base, 64)
 	return v, err == nil
@@ -343,15 +346,6 @@ func unprefixed(word string, base int) (digits string, prefix bool) {
 		return word, true // in hex it may be several bytes
 	}
 	return "", true
-}
-
-func hexadecimal(word string) bool {
-	for i := range len(word) {
-		if value(word[i]) == 16 {
-			return false
-		}
-	}
-	return true
 }
 
 // inDigits reports whether a row may spell a value in another base than hex: it has words enough in succession that begin and

@@ -100,7 +100,7 @@ func distinct(value string) int {
 func (m *Masker) add(s Secret, sp spelling, known map[string]bool) {
 	p := pattern{name: s.Name, form: sp.form, text: squeeze(m.lower(sp.text)), need: sp.need, least: sp.least, letters: sp.letters}
 	if p.sole = len(p.text) < sp.least; p.sole {
-		if p.least = len(p.text); sp.form != inWords && !numeric(p.text) {
+		if p.least = len(p.text); sp.form != inWords && !numeric(p.text, 10) {
 			return
 		}
 	}

@@ -39,15 +39,20 @@ func asNumbers(value string) (out []spelling) {
 	return out
 }
 
-// numeric reports whether a squeezed text has digits alone, of decimal or smaller bases.
-func numeric(text []byte) bool {
-	return !slices.ContainsFunc(text, func(c byte) bool { return c < '0' || '9' < c })
+// numeric reports whether a text has digits of a base alone.
+func numeric[T string | []byte](text T, base int) bool {
+	for i := range len(text) {
+		if value(text[i]) >= base {
+			return false
+		}
+	}
+	return true
 }
 
 // within reports whether a hit of digits is a part of a longer number: a digit of the same kind stands beside it.
 func within(text string, h hit) bool {
 	base := 16
-	if numeric(h.pattern.text) {
+	if numeric(h.pattern.text, 10) {
 		base = 10
 	}
 	return h.start > 0 && value(text[h.start-1]) < base || h.end < len(text) && value(text[h.end]) < base

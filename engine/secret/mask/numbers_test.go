@@ -1,6 +1,7 @@
 package mask
 
 import (
+	"encoding/base64"
 	"fmt"
 	"math/big"
 	"math/rand/v2"
@@ -108,4 +109,41 @@ func bigWords(s string, size int, format string) string {
 		fmt.Fprintf(&b, format+", ", v)
 	}
 	return b.String()
+}
+
+// Promise 2 behind much that is decoded to nothing: what does not fit in the 1 MiB is passed by, and small numbers count as few bytes.
+func TestBehindManyNumbers(t *testing.T) {
+	const secret = "sk-Demo_7pW4yH8cR2nM"
+	m := masker(t, secret)
+	in64 := base64.StdEncoding.EncodeToString
+	random := make([]byte, 1<<20)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(random)
+	var csv strings.Builder
+	for i := range 11_000 {
+		fmt.Fprintf(&csv, "t,%d,%d,%d,%d,%d,%d\n", 1764500000000000000+i*1_000_003, i%7, i%10, i%3, i%5, i%2)
+	}
+	for name, head := range map[string]string{
+		"one large and small ones": "12345678901234567 " + strings.Repeat("1 ", 140_000),
+		"CSV":                      csv.String(), "CSV without letters": strings.ReplaceAll(csv.String(), "t,", ""),
+		"a row that does not fit": strings.Repeat("12345678901234567 ", 50_000), "a long code": in64(random),
+	} {
+		for _, tail := range []string{each(in64([]byte(in64([]byte("token: "+secret)))), "%d "), dumped("token: "+secret, 8, " %20d")} {
+			if _, f := m.Text(head + "\n\nthe result is: " + tail + "\n"); f.Withhold != "S0" {
+				t.Errorf("behind %s passes %q: %+v", name, tail, f)
+			}
+		}
+	}
+}
+
+// What takes more than is left of the 1 MiB leaves 0 of it at the least.
+func TestNeverBelowNothing(t *testing.T) {
+	m := masker(t, "sk-Demo_7pW4yH8cR2nM")
+	for _, text := range []string{"BZh91AY&SY of nothing", "x\x9c\x4b\xff\xfe\xff\xff\xff\xff", "aGVsbG8sIGFsbCBpcyB3ZWxsIGhlcmU", "12345678901234567 12345678901234567"} {
+		for left := range 40 {
+			s := search{Masker: m, left: left}
+			if name, _ := s.decoded(text, 1); name != "" || s.left < 0 {
+				t.Errorf("%q with %d left: %q, %d", text, left, name, s.left)
+			}
+		}
+	}
 }
