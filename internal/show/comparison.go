@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"tavernsim/internal/terminal"
@@ -106,7 +107,7 @@ func (p *page) sides(d *compare.Divergence) {
 func (p *page) members(path string, a, b factjson.Object) {
 	for _, m := range b { // what a lacks
 		if a.Get(m.Name) == nil {
-			a = append(a[:len(a):len(a)], factjson.Member{Name: m.Name})
+			a = append(slices.Clip(a), factjson.Member{Name: m.Name})
 		}
 	}
 	for _, m := range a {

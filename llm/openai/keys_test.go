@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"tavernsim/llm"
@@ -23,19 +24,20 @@ const (
 // A key that stands for none, as servers of one's own are given, changes no answer, stream or error, whatever word
 // of them it is. It was replaced in the JSON of the server: "token" broke prompt_tokens, and "e" everything.
 func TestKeysThatStandForNone(t *testing.T) {
-	reply := ""
+	var reply atomic.Value
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case reply == saidError:
+		said := reply.Load()
+		switch said {
+		case saidError:
 			w.WriteHeader(http.StatusBadRequest)
-		case reply == saidPart:
+		case saidPart:
 			w.Header().Set("Content-Type", "text/event-stream")
 		}
-		_, _ = fmt.Fprint(w, reply)
+		_, _ = fmt.Fprint(w, said)
 	}))
 	defer server.Close()
 	for _, said := range []string{saidWhole, saidPart, saidError} {
-		reply = said
+		reply.Store(said)
 		want := answered(t, server.URL, "", said == saidPart)
 		for _, key := range []string{"token", "tool", "message", "e", "o", "x", "EMPTY", "ollama", "not-needed"} {
 			if got := answered(t, server.URL, key, said == saidPart); !reflect.DeepEqual(got, want) {
@@ -49,7 +51,7 @@ func TestKeysThatStandForNone(t *testing.T) {
 	for _, c := range key {
 		escaped += fmt.Sprintf(`\\u%04x`, c)
 	}
-	reply = strings.Replace(strings.Replace(saidWhole, "Welcome", strings.ReplaceAll(escaped, `\\`, `\`), 1), "an x", escaped, 1)
+	reply.Store(strings.Replace(strings.Replace(saidWhole, "Welcome", strings.ReplaceAll(escaped, `\\`, `\`), 1), "an x", escaped, 1))
 	got := answered(t, server.URL, key, false)
 	if text := fmt.Sprint(got); strings.Count(text, "[key]") != 3 || strings.Contains(text, "leak") {
 		t.Errorf("%s", text)
