@@ -212,13 +212,13 @@ func (x *Hooks) step(ctx context.Context, h *Hook, told map[string]any, a *hook.
 	}
 	switch {
 	case err != nil:
-		why := protocol.Short(err.Error(), maxReason)
+		why := protocol.Short(x.mask(err.Error()), maxReason)
 		if h.Fail == plugin.Closed {
 			a.Veto = why
 		}
 		return hook.Step{Plugin: h.Plugin, Did: hook.Failed, Why: why}
 	case s.veto != "":
-		why := protocol.Short(s.veto, maxReason)
+		why := protocol.Short(x.mask(s.veto), maxReason)
 		a.Veto = "the hook of the plugin " + h.Plugin + " forbids it: " + why
 		return hook.Step{Plugin: h.Plugin, Did: hook.Forbade, Why: why}
 	case len(s.values)+len(s.observations) == 0:
