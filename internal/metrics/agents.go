@@ -59,7 +59,7 @@ func (s *Set) makeAgents() {
 	a := &s.agents
 	ended := s.counter("agent_deliberations_total", "Deliberations that ended.", "profile", "outcome")
 	took := s.histogram("agent_deliberation_duration_seconds", "Wall time of a deliberation, from waking to its last fact.", seconds(), "profile")
-	stages := s.histogram("agent_deliberation_stage_duration_seconds", "Wall time of one stage of a deliberation (queue, decide, model, apply, merge), measured for one in 64.", seconds(), "stage")
+	stages := s.histogram("agent_deliberation_stage_duration_seconds", "Wall time of one stage of a deliberation (queue, decide, model, apply, merge), measured for one in 16.", seconds(), "stage")
 	reflections := s.counter("agent_reflections_total", "Reflections that ended.", "profile", "outcome")
 	restarts := s.counter("agent_restarts_total", "Failures of agents' actors: restarted (failure), or left alone from then on (given_up).", "profile", "reason")
 	for i := range stageCount {
@@ -146,7 +146,7 @@ func reasonOf(forGood bool) string {
 // sampled is how many deliberations there are to one whose stages are measured:
 // five observations and as many looks at the clock cost about a microsecond,
 // which is too much for a deliberation of ten.
-const sampled = 64
+const sampled = 16
 
 // Sampled reports whether the stages of a deliberation should be measured. n is
 // the agent's ordinal plus its turn, so that neither all agents of a wave are

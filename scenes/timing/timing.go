@@ -85,7 +85,7 @@ func (d *Doing) Become(o uint32, to metrics.AgentState) {
 }
 
 // Marks hold when an agent whose stages are measured was woken, and then when it
-// ended its turn. One agent in 64 is measured in a wave, so 64 neighbours share a
+// ended its turn. One agent in 16 is measured in a wave, so 16 neighbours share a
 // place. On the realtime clock waves overlap; the later agent takes the place, and
 // the other is not measured.
 type Marks struct {
@@ -93,7 +93,7 @@ type Marks struct {
 	at    []atomic.Int64 // nanoseconds since began; the lowest bits are those of the ordinal
 }
 
-const neighbours = 64
+const neighbours = 16
 
 // NewMarks makes those of a scene.
 func NewMarks(agents int) *Marks {
