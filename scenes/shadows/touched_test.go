@@ -21,3 +21,18 @@ func TestAForetoldWalkHidesNoRefusal(t *testing.T) {
 		}
 	}
 }
+
+// An agent that asked for something of which it is told nothing, as when a base takes its entry, is waited for no longer than
+// that wave: it runs ahead again behind it.
+func TestWhoIsToldNothingGoesOn(t *testing.T) {
+	entry := "{tool: WriteToKnowledgeBaseTool, params: {entry: {entry_type: lore, content: hello}}}"
+	writer := party{"writer", 4, "0.25", "", "tool_ids_inventory: [WriteToKnowledgeBaseTool]\nknowledge_base_references: [{source_id: lore, access_permissions: [read, write_caiu]}]", entry}
+	text := company("", "", writer)
+	want, _, _ := played(t, text, scenes.Barrier)
+	for _, schedule := range []scenes.Schedule{scenes.Tracked, scenes.Speculative} {
+		got, c, _ := played(t, text, schedule)
+		if got.Digest() != want.Digest() || c.Off != "" || c.Calls.Used < 100 { // of 120: each asks ahead for its next turn
+			t.Errorf("%s: digest %s, want %s, %+v", schedule, got.Digest(), want.Digest(), c)
+		}
+	}
+}
