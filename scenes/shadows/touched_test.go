@@ -36,3 +36,14 @@ func TestWhoIsToldNothingGoesOn(t *testing.T) {
 		}
 	}
 }
+
+// A script lets agents rest and wakes them, which tells them nothing and changes when they are due: turns ahead at other times
+// are dropped with the wave, and the next turn runs ahead. A bet cannot know of it before.
+func TestWhoIsDueAtAnotherTimeBeginsAnew(t *testing.T) {
+	text := strings.Replace(desks, "\nsimulation:", "\nscript: {states: [{id: up, on_enter: [{wake: {agents: \"*\"}}], transitions: [{to: down, after: 12s}]}, {id: down, on_enter: [{rest: {agents: \"*\"}}], transitions: [{to: up, after: 7s}]}]}\nsimulation:", 1)
+	want, _, _ := played(t, text, scenes.Barrier)
+	got, c, _ := played(t, text, scenes.Speculative)
+	if got.Digest() != want.Digest() || c.Off != "" || c.Used < 105 { // of 144; 80 if the agents went on as they were
+		t.Errorf("digest %s, want %s, %+v", got.Digest(), want.Digest(), c)
+	}
+}
