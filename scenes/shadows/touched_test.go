@@ -47,3 +47,14 @@ func TestWhoIsDueAtAnotherTimeBeginsAnew(t *testing.T) {
 		t.Errorf("digest %s, want %s, %+v", got.Digest(), want.Digest(), c)
 	}
 }
+
+// Where a cell has room for one, an agent waits for it and is told nothing of that: it begins anew behind the wave, for it is
+// elsewhere than it was taken to be. It and the schedule would else not have the same turns ahead, and the driver give up.
+func TestWhoIsElsewhereBeginsAnew(t *testing.T) {
+	text := onGreens(5, 60, "CAPACITY", "cell: 1m, capacity: 1", "MEETS", "stay", `{{pick GREENS}}`, `{{pick "north" "northeast" "west"}}`)
+	want, _, _ := played(t, text, scenes.Barrier)
+	got, c, _ := played(t, text, scenes.Tracked)
+	if got.Digest() != want.Digest() || c.Off != "" || c.Used < 200 {
+		t.Errorf("digest %s, want %s, %+v", got.Digest(), want.Digest(), c)
+	}
+}
