@@ -26,11 +26,8 @@ func (p *page) title(format string, args ...any) {
 }
 
 func (p *page) row(name, format string, args ...any) {
-	fmt.Fprintln(p, p.folded(rowBegins, p.named(name, fmt.Sprintf(format, args...))))
-}
-
-func (p *page) named(name, text string) string {
-	return "  " + p.paint.Dim(name) + strings.Repeat(" ", max(1, rowBegins-2-terminal.Width(name))) + text
+	gap := strings.Repeat(" ", max(1, rowBegins-2-terminal.Width(name)))
+	fmt.Fprintln(p, p.folded(rowBegins, "  "+p.paint.Dim(name)+gap+fmt.Sprintf(format, args...)))
 }
 
 // rowBegins is where the text of a row begins, in cells.

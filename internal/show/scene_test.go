@@ -173,3 +173,31 @@ func TestRowsAreFolded(t *testing.T) {
 		}
 	}
 }
+
+// The curves of a timeline, and its scale, are whole on a terminal that is too narrow for them and their names.
+func TestNarrowTimeline(t *testing.T) {
+	s := &inspect.Summary{SceneTime: "50s", Timeline: make([]inspect.Bucket, 50)}
+	for i := range s.Timeline {
+		s.Timeline[i].Facts = int64(i % 7 / 6)
+	}
+	p := &page{Scene: &Scene{}, width: 60}
+	p.summaryTimeline(s)
+	curves := 0
+	var lines []string
+	for line := range strings.Lines(p.String()) { // as write does
+		lines = append(lines, strings.Split(terminal.Fill(line, "      ", p.width), "\n")...)
+	}
+	for _, line := range lines {
+		_, curve, begins := strings.Cut(line, "▕")
+		curve, _, ends := strings.Cut(curve, "▏")
+		if begins != ends || begins && terminal.Width(curve) != 50 {
+			t.Errorf("%q", line)
+		}
+		if begins {
+			curves++
+		}
+	}
+	if curves != 1 {
+		t.Errorf("%d curves in %q", curves, p.String())
+	}
+}

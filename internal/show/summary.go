@@ -48,6 +48,7 @@ func (p *page) summaryTimeline(s *inspect.Summary) {
 		return
 	}
 	p.section("TIMELINE", 1)
+	blank := map[bool]string{true: "\u00a0", false: " "}[p.width > 0] // a line on a terminal is not broken there
 	draw := func(name string, colour func(string) string, of func(inspect.Bucket) int64) {
 		var values []int64
 		total := int64(0)
@@ -56,7 +57,7 @@ func (p *page) summaryTimeline(s *inspect.Summary) {
 			total += of(b)
 		}
 		if total > 0 {
-			fmt.Fprintln(p, p.named(name, colour("▕"+terminal.Spark(values)+"▏")+" "+terminal.Thousands(total))) // blanks in it are no ends of words
+			p.row(name, "%s %s", colour("▕"+strings.ReplaceAll(terminal.Spark(values), " ", blank)+"▏"), terminal.Thousands(total))
 		}
 	}
 	plain := func(s string) string { return s }
@@ -65,7 +66,7 @@ func (p *page) summaryTimeline(s *inspect.Summary) {
 	draw("events", plain, func(b inspect.Bucket) int64 { return b.Events })
 	draw("refused", p.paint.Red, func(b inspect.Bucket) int64 { return b.Refused })
 	begin, end := p.since(s.Timeline[0].Since), "+"+s.SceneTime
-	fmt.Fprintln(p, p.named("", " "+begin+strings.Repeat(" ", max(1, len(s.Timeline)-len(begin)-len(end)))+end))
+	p.row("", " %s", begin+strings.Repeat(blank, max(1, len(s.Timeline)-len(begin)-len(end)))+end)
 }
 
 func (p *page) summaryWork(s *inspect.Summary) {

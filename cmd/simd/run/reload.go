@@ -43,6 +43,6 @@ func reload(w io.Writer, r running) {
 		fmt.Fprintln(w, cli.Reread(nil))
 	}
 	if err != nil {
-		fmt.Fprintf(w, "warning: %s\n", err)
+		cli.Warn(w, err.Error())
 	}
 }

@@ -122,7 +122,7 @@ func pauseProcess(ctx context.Context, w io.Writer, r running) {
 func unheard(w io.Writer, hangups <-chan os.Signal) {
 	select {
 	case <-hangups:
-		fmt.Fprintln(w, "warning: nothing was read again: the run is not under way")
+		cli.Warn(w, "nothing was read again: the run is not under way")
 	default:
 	}
 }

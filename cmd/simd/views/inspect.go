@@ -322,7 +322,7 @@ func (x *inspecting) enter(id string) (err error) {
 func warnLost(w io.Writer, dir string, s *inspect.Scene) bool {
 	err := s.Lost()
 	if err != nil {
-		fmt.Fprintf(w, "warning: %v; simd doctor %s says what can be saved\n", err, dir)
+		cli.Warn(w, fmt.Sprintf("%v; simd doctor %s says what can be saved", err, dir))
 	}
 	return err != nil
 }
