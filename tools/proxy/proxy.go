@@ -39,7 +39,7 @@ import (
 // Bounds.
 const (
 	maxHeader = 64 << 10 // bytes
-	maxAtOnce = 64       // connections of a program; more are closed at once
+	maxAtOnce = 64       // connections of a program; more are closed as soon as they come
 	headTime  = 10 * time.Second
 	idleTime  = time.Minute
 )
@@ -70,7 +70,7 @@ func Serve(l net.Listener, servers []string) {
 			}
 		},
 	}
-	_ = s.Serve(bounded{l, make(chan struct{}, maxAtOnce), &p.open}) // it ends with the listener
+	_ = s.Serve(bounded{l, &places{}, &p.open}) // it ends with the listener
 	p.stop()
 	_ = s.Close()
 	p.open.Wait()
@@ -89,8 +89,8 @@ type proxy struct {
 // bounded is a listener that counts its connections, and closes those beyond the bound.
 type bounded struct {
 	net.Listener
-	room chan struct{}
-	open *sync.WaitGroup
+	places *places
+	open   *sync.WaitGroup
 }
 
 func (b bounded) Accept() (net.Conn, error) {
@@ -99,24 +99,66 @@ func (b bounded) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		select {
-		case b.room <- struct{}{}:
+		if b.places.take() {
 			b.open.Add(1)
-			return &counted{Conn: c, leave: sync.OnceFunc(func() { <-b.room })}, nil
-		default:
-			_ = c.Close()
+			return &counted{Conn: c, of: b.places}, nil
 		}
+		_ = c.Close()
 	}
 }
 
+// places are those of the connections of a program. A tunnel that the program has ended keeps its place while the server
+// goes on, until another connection needs it: nobody can see whether the program still reads.
+type places struct {
+	mu    sync.Mutex
+	taken int
+	ended []*counted // by the program, the earliest first
+}
+
+// take takes a place. One goroutine calls it.
+func (p *places) take() bool {
+	p.mu.Lock()
+	if p.taken >= maxAtOnce && len(p.ended) > 0 {
+		earliest := p.ended[0]
+		p.mu.Unlock()
+		earliest.end()
+		p.mu.Lock()
+	}
+	defer p.mu.Unlock()
+	if p.taken >= maxAtOnce {
+		return false
+	}
+	p.taken++
+	return true
+}
+
+// counted is a connection that has a place.
 type counted struct {
 	net.Conn
-	leave func()
+	of   *places
+	left bool   // the lock of places guards it
+	end  func() // of its tunnel
 }
 
 func (c *counted) Close() error {
-	c.leave()
+	p := c.of
+	p.mu.Lock()
+	if !c.left {
+		c.left = true
+		p.taken--
+		p.ended = slices.DeleteFunc(p.ended, func(x *counted) bool { return x == c })
+	}
+	p.mu.Unlock()
 	return c.Conn.Close()
+}
+
+// endedByProgram notes a tunnel of which only the server may go on.
+func (c *counted) endedByProgram(end func()) {
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	if c.end = end; !c.left {
+		c.of.ended = append(c.of.ended, c)
+	}
 }
 
 // ServeHTTP implements http.Handler.
@@ -190,23 +232,23 @@ func (p *proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 		refuse(w, r.Host, err)
 		return
 	}
-	defer there.Close()
 	here, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
+		_ = there.Close()
 		http.Error(w, "simd: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	defer p.open.Done() // the server counts it no more
-	defer here.Close()
-	defer context.AfterFunc(p.ctx, func() {
-		_, _ = here.Close(), there.Close()
-	})()
+	end := func() { _, _ = here.Close(), there.Close() }
+	defer end()
+	defer context.AfterFunc(p.ctx, end)()
 	if _, err := io.WriteString(here, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
 	var back sync.WaitGroup
 	back.Go(func() { pass(here, there) })
 	pass(there, io.MultiReader(io.LimitReader(buffered, int64(buffered.Reader.Buffered())), here))
+	here.(*counted).endedByProgram(end)
 	back.Wait()
 }
 

@@ -206,3 +206,67 @@ func TestEndOfAProgram(t *testing.T) {
 	l.Close()
 	<-done
 }
+
+// A tunnel that the program has ended keeps its place until another connection needs it, also if the server never ends it.
+func TestEndedTunnelsGiveWay(t *testing.T) {
+	heard := make(chan string, 1)
+	release := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		go func() { // it does not look at what the program sends
+			<-release
+			c.Close()
+		}()
+	}))
+	defer s.Close()
+	defer close(release)
+	patient, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer patient.Close()
+	go func() { // it answers when it has everything
+		c, err := patient.Accept()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer c.Close()
+		all, _ := io.ReadAll(c)
+		_, _ = io.WriteString(c, "heard "+string(all))
+	}()
+	_, address := through(t, s.Listener.Addr().String(), patient.Addr().String())
+	tunnel := func(to string) *net.TCPConn {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = c.SetDeadline(time.Now().Add(time.Minute))
+		io.WriteString(c, "CONNECT "+to+" HTTP/1.1\r\nHost: x\r\n\r\n")
+		got := make([]byte, len("HTTP/1.1 200 Connection established\r\n\r\n"))
+		if _, err := io.ReadFull(c, got); err != nil {
+			t.Fatalf("%q %v", got, err)
+		}
+		return c.(*net.TCPConn)
+	}
+	for range 2 * maxAtOnce {
+		c := tunnel(s.Listener.Addr().String())
+		io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		c.Close()
+	}
+	c := tunnel(patient.Addr().String())
+	defer c.Close()
+	io.WriteString(c, "all")
+	_ = c.CloseWrite() // it still reads
+	go func() {
+		all, _ := io.ReadAll(c)
+		heard <- string(all)
+	}()
+	if got := <-heard; got != "heard all" {
+		t.Errorf("%q", got)
+	}
+}
