@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 
+	"tavernsim/protocol"
 	"tavernsim/tools/child"
 )
 
@@ -54,8 +56,50 @@ func mended(message, id, result []byte, why error) ([]byte, error) {
 	if result == nil || id == nil {
 		return message, why
 	}
-	text, err := json.Marshal(cmp.Or(why, errNoObject).Error())
+	return unsound(id, cmp.Or(why, errNoObject).Error())
+}
+
+// unsound is the answer to a request in the place of what the server sent.
+func unsound(id []byte, why string) ([]byte, error) {
+	text, err := json.Marshal(why)
 	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, child.Unsound, text), err
+}
+
+// addressed is a message that a server sends as the whole answer to a request. Nothing follows it, so one that is not the
+// answer is an error of the request.
+func addressed(q *http.Request, message []byte) ([]byte, error) {
+	asked := idOf(q)
+	id, method, _, _, err := child.Parts(message)
+	if asked == nil || err != nil || !bytes.HasPrefix(bytes.TrimSpace(message), []byte("{")) || method == nil && sameID(id, asked) {
+		return message, nil
+	}
+	return unsound(asked, fmt.Sprintf("the request has the id %s, and its answer is %s", asked, protocol.Short(string(message), maxRefusal)))
+}
+
+// idOf is the id of the request that a message to a server is; nil = it is no request.
+func idOf(q *http.Request) []byte {
+	if q.GetBody == nil {
+		return nil
+	}
+	body, err := q.GetBody()
+	if err != nil {
+		return nil
+	}
+	defer body.Close()
+	sent, err := io.ReadAll(body)
+	if err != nil {
+		return nil
+	}
+	id, method, _, _, err := child.Parts(sent)
+	if err != nil || method == nil {
+		return nil
+	}
+	return id
+}
+
+func sameID(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && x == y
 }
 
 // taskOnly is the field of _meta that says of a tool that its server offers it as a task only.
@@ -121,9 +165,9 @@ type answer struct {
 	unread []byte
 }
 
-// hearing is a body whose messages are heard one by one: it is one message, or a stream of
+// hearing is the body of an answer to q whose messages are heard one by one: it is one message, or a stream of
 // events.
-func hearing(w *web, kind string, body io.ReadCloser) io.ReadCloser {
+func hearing(w *web, q *http.Request, kind string, body io.ReadCloser) io.ReadCloser {
 	a := &answer{ReadCloser: body, of: w}
 	if kind == events {
 		from, unasked, last := bufio.NewReader(body), child.NewUnasked(), 0
@@ -144,7 +188,9 @@ func hearing(w *web, kind string, body io.ReadCloser) io.ReadCloser {
 		if err != nil || len(bytes.TrimSpace(b)) == 0 {
 			return nil, cmp.Or(err, io.EOF)
 		}
-		b, _, err = w.hears(b)
+		if b, err = addressed(q, b); err == nil {
+			b, _, err = w.hears(b)
+		}
 		return b, err
 	}
 	return a

@@ -31,19 +31,11 @@ type readCloser struct {
 
 // answers reports whether a text is the error of a request.
 func answers(q *http.Request, text []byte) bool {
-	var is, asked struct {
-		ID    any             `json:"id"`
+	var is struct {
+		ID    json.RawMessage `json:"id"`
 		Error json.RawMessage `json:"error"`
 	}
-	if json.Unmarshal(text, &is) != nil || is.ID == nil || is.Error == nil || q.GetBody == nil {
-		return false
-	}
-	body, err := q.GetBody()
-	if err != nil {
-		return false
-	}
-	defer body.Close()
-	return json.NewDecoder(body).Decode(&asked) == nil && is.ID == asked.ID
+	return json.Unmarshal(text, &is) == nil && is.ID != nil && is.Error != nil && sameID(is.ID, idOf(q))
 }
 
 // refused is a request that a server over HTTP did not take. It leaves the connection as it is.

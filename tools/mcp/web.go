@@ -140,7 +140,7 @@ func (w *web) RoundTrip(q *http.Request) (*http.Response, error) {
 		a.Body = &bounded{ReadCloser: a.Body, left: child.MaxMessage + 1, of: w}
 	}
 	if whole && (kind == events || kind == "application/json") {
-		a.Body = hearing(w, kind, a.Body)
+		a.Body = hearing(w, q, kind, a.Body)
 		a.ContentLength = -1 // it may become another
 	}
 	return a, nil

@@ -251,6 +251,32 @@ func TestErrorOfACallWithNotFound(t *testing.T) {
 	}
 }
 
+// Promise 10: a whole answer that is none to the request is an error of the call at once: nothing follows it.
+func TestAnswersThatAreNone(t *testing.T) {
+	for _, c := range []struct{ message, says string }{
+		{`{"jsonrpc": "2.0", "id": "%s", "result": {"content": []}}`, `its answer is {"jsonrpc": "2.0", "id": "`},
+		{`{"jsonrpc": "2.0", "id": 4%s, "result": {"content": []}}`, "and its answer is"},
+		{`{"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "not so, %s"}}`, "not so"},
+		{`{"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "%s"}}`, "notifications/message"},
+		{`{"jsonrpc": "2.0", "id": %s.0, "result": {"content": [{"type": "text", "text": "a number is one however it is written"}]}}`, ""},
+	} {
+		h := instead(t, "tools/call", func(w http.ResponseWriter, id json.RawMessage) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, c.message, id)
+		})
+		x := New([]Server{{webDefinition(t, h.URL), sayPin()}}, Options{Failed: func(string, string) { t.Error("a failure was counted") }})
+		r := call(t.Context(), x, sayTool(t, manifest.Never), toolstest.Long)
+		if c.says == "" {
+			if r.Error != nil {
+				t.Errorf("%s: %+v", c.message, r.Error)
+			}
+		} else if r.Error == nil || r.Error.Kind != tools.KindBadOutput || !strings.Contains(r.Error.Message, c.says) {
+			t.Errorf("%s: %+v", c.message, r.Error)
+		}
+		x.Close()
+	}
+}
+
 // Promise 10: over HTTP too, as one message or as an event, a message in which an object has a name
 // twice is none, and a result that is no object, or that the library cannot read, is an error of the call alone.
 func TestUnsoundAnswers(t *testing.T) {
