@@ -330,8 +330,11 @@ func saysNo(e *jsonrpc.Error) tools.Result {
 
 func resultOf(raw json.RawMessage) tools.Result {
 	var said toolResult
-	if err := json.Unmarshal(raw, &said); err != nil || len(said.Output) == 0 {
-		return bad(len(raw), "the answer is no object with the field output")
+	if err := ReadAnswer(raw, &said); err != nil {
+		return bad(len(raw), "the answer is no object with output and perhaps files, a list of name, type and data: "+err.Error())
+	}
+	if len(said.Output) == 0 {
+		return bad(len(raw), "the answer has no output")
 	}
 	output, err := source.ParseValue("output.json", said.Output, source.Limits{MaxDepth: protocol.MaxNested, MaxBytes: child.MaxMessage, Wide: true})
 	if err != nil {

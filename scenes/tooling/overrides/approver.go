@@ -57,7 +57,7 @@ func (a *Approver) Ask(ctx context.Context, q *approvals.Question) (v approvals.
 		return v, protocol.Errorf(failed.Error.Kind, "%s: %s", a.Winner.Name(), a.Mask(failed.Error.Message))
 	}
 	said := &leave{}
-	if err := strict(raw, said); err != nil || said.Yes == nil {
+	if err := rpc.ReadAnswer(raw, said); err != nil || said.Yes == nil {
 		return v, protocol.Errorf(protocol.KindInvalid, "%s: the answer is no object with yes, true or false, and perhaps reason", a.Winner.Name())
 	}
 	return approvals.Verdict{Yes: *said.Yes, Reason: protocol.Short(strings.TrimSpace(a.Mask(said.Reason)), maxReason), Contents: q.Contents, By: permit.ByService}, nil

@@ -332,7 +332,7 @@ type completion struct {
 // read checks an answer.
 func (m *Model) read(raw json.RawMessage, q *protocol.ModelRequest) (a protocol.ModelAnswer, err error) {
 	var said completion
-	if err := strict(raw, &said); err != nil {
+	if err := rpc.ReadAnswer(raw, &said); err != nil {
 		return a, fmt.Errorf("the answer is no object with text, reasoning, calls, finish, usage and model: %w", err)
 	}
 	a = protocol.ModelAnswer{Model: protocol.Short(cmp.Or(said.Model, q.Model, m.Name()), 200), Text: said.Text, Reasoning: said.Reasoning, Finish: said.Finish}

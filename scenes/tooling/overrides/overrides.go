@@ -117,13 +117,6 @@ func inOrder(p *project.Project) []string {
 	return names
 }
 
-// strict reads an answer that has known fields only.
-func strict(raw json.RawMessage, to any) error {
-	d := json.NewDecoder(strings.NewReader(string(raw)))
-	d.DisallowUnknownFields()
-	return d.Decode(to)
-}
-
 // left is the time that a request has left, in milliseconds; 0 = nothing bounds it.
 func left(ctx context.Context) int64 {
 	until, ok := ctx.Deadline()

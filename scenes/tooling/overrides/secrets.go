@@ -58,7 +58,7 @@ func (s *Secrets) ask(ctx context.Context, agent, tool, name string) (string, er
 	var said struct {
 		Value *string `json:"value"`
 	}
-	if err := strict(raw, &said); err != nil || said.Value == nil { // the error may have the value in it
+	if err := rpc.ReadAnswer(raw, &said); err != nil || said.Value == nil { // the error may have the value in it
 		return "", protocol.Errorf(protocol.KindInvalid, "the secret %s: %s: the answer is no object with the text value", name, s.Winner.Name())
 	}
 	if len(*said.Value) > maxSecret {

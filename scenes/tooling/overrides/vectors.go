@@ -16,6 +16,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
 	"tavernsim/tools/plugin"
+	"tavernsim/tools/rpc"
 )
 
 // methodEmbed asks a service for the vectors of texts.
@@ -132,7 +133,7 @@ func (v *vectorsOf) read(raw json.RawMessage, list []string) (*openai.Vectors, e
 			Input int64 `json:"input"`
 		} `json:"usage"`
 	}
-	if err := strict(raw, &said); err != nil {
+	if err := rpc.ReadAnswer(raw, &said); err != nil {
 		return nil, fmt.Errorf("the answer is no object with vectors (lists of numbers), usage and model: %w", err)
 	}
 	if len(said.Vectors) != len(list) {
