@@ -12,6 +12,7 @@ import (
 
 	"tavernsim/tools"
 	"tavernsim/tools/manifest"
+	"tavernsim/tools/mcp/sound"
 )
 
 // BenchmarkCall: a call, and one of the bare library to the same server, in turn. x-bare is
@@ -78,7 +79,7 @@ func BenchmarkSound(b *testing.B) {
 			b.SetBytes(int64(len(message)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := sound(message); err != nil {
+				if _, err := sound.Sound(message); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -17,6 +17,7 @@ import (
 	"tavernsim/tools"
 	"tavernsim/tools/child"
 	"tavernsim/tools/manifest"
+	"tavernsim/tools/mcp/sound"
 	"tavernsim/tools/sandbox"
 )
 
@@ -225,7 +226,7 @@ func resultOf(i *manifest.Implementation, a *sdk.CallToolResult) tools.Result {
 		r.Size += int64(len(b.Data))
 	}
 	if a.StructuredContent != nil {
-		v, size, err := valueOf(a.StructuredContent)
+		v, size, err := sound.ValueOf(a.StructuredContent)
 		if err != nil {
 			return unsoundResult(i.Server, "structuredContent is no value: "+err.Error(), size)
 		}
@@ -261,7 +262,7 @@ func textOf(r *tools.Result, c sdk.Content) string {
 			return attached(r, "resource "+x.Resource.URI, x.Resource.URI, x.Resource.MIMEType, x.Resource.Blob)
 		}
 	}
-	return notKnown
+	return sound.NotKnown
 }
 
 // attached is a file of an answer in words.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tavernsim/tools/child"
+	"tavernsim/tools/mcp/sound"
 )
 
 // lastEvent is the header by which a stream is gone on with.
@@ -198,7 +199,7 @@ func (l *listening) next() error {
 		return err
 	}
 	switch {
-	case method == noMethod && l.q.Method == http.MethodPost: // the server ends the subscription; for the library it goes on
+	case method == sound.NoMethod && l.q.Method == http.MethodPost: // the server ends the subscription; for the library it goes on
 		l.pending = nil
 		l.leave()
 	case method != "" && method != acknowledges:

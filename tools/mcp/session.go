@@ -21,6 +21,7 @@ import (
 	"tavernsim/tools"
 	"tavernsim/tools/child"
 	"tavernsim/tools/manifest"
+	"tavernsim/tools/mcp/sound"
 )
 
 // session is one connection to a server.
@@ -84,7 +85,7 @@ func (s *Server) wire(opt Options) (wire, error) {
 	}
 	var err error
 	p.Process, err = child.Start(child.Program{
-		Words: s.Definition.Words(), Files: s.Definition.Script().Files(), Env: env, Servers: s.Definition.Script().Servers(), Mounts: opt.Mounts, Sandbox: opt.Sandbox, Mask: opt.Mask, Mend: sound, GivesUp: "notifications/cancelled", GivenUp: "requestId",
+		Words: s.Definition.Words(), Files: s.Definition.Script().Files(), Env: env, Servers: s.Definition.Script().Servers(), Mounts: opt.Mounts, Sandbox: opt.Sandbox, Mask: opt.Mask, Mend: sound.Sound, GivesUp: "notifications/cancelled", GivenUp: "requestId",
 		Wanted: func(q *jsonrpc.Request) bool {
 			if q.Method == toolsChanged {
 				p.other.Store(true)
@@ -297,7 +298,7 @@ func list(ctx context.Context, c *sdk.ClientSession) (found []offered, lasts tim
 		if err != nil {
 			return nil, 0, err
 		}
-		if ms, _ := page.Meta[holds].(float64); ms > 0 {
+		if ms, _ := page.Meta[sound.Holds].(float64); ms > 0 {
 			lasts = min(cmp.Or(lasts, maxHolds), time.Duration(min(ms, float64(maxHolds/time.Millisecond)))*time.Millisecond)
 		}
 		for _, t := range page.Tools {
@@ -305,7 +306,7 @@ func list(ctx context.Context, c *sdk.ClientSession) (found []offered, lasts tim
 			if err != nil {
 				return nil, 0, err
 			}
-			found = append(found, offered{p, t.Meta[taskOnly] == true})
+			found = append(found, offered{p, t.Meta[sound.TaskOnly] == true})
 		}
 		if len(found) > manifest.MaxPinned {
 			return nil, 0, child.Violated("it has more than %d tools", manifest.MaxPinned)

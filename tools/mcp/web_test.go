@@ -17,6 +17,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/tools"
 	"tavernsim/tools/manifest"
+	"tavernsim/tools/mcp/sound"
 	"tavernsim/tools/toolstest"
 )
 
@@ -284,7 +285,7 @@ func TestUnsoundAnswers(t *testing.T) {
 		{`{"content":[{"type":"text","text":"right"}]}`, "", "right"},
 		{`null`, "bad_output", "it is no object"},
 		{`{"content":[],"structuredContent":{"a":1,"\u0061":2}}`, "bad_output", `the name "a" stands twice`},
-		{`{"content":[{"type":"text","text":"see"},{"type":"hologram","depth":1e400}]}`, "", "see\n" + notKnown},
+		{`{"content":[{"type":"text","text":"see"},{"type":"hologram","depth":1e400}]}`, "", "see\n" + sound.NotKnown},
 		{`{"content":[],"isError":"yes"}`, "bad_output", "isError is not what the protocol wants"},
 		{`{"content":[{"type":"text","text":"x"},{"type":"image","data":"%%"}]}`, "bad_output", "content[1] is not what the protocol wants"},
 		{`{"content":[null]}`, "bad_output", "content[0] is not"},

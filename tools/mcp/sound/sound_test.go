@@ -1,4 +1,4 @@
-package mcp
+package sound
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 // What a server may send fits the bounds of the library also with its value as a text.
 func TestReadableIsBounded(t *testing.T) {
 	text := `{"id":1,"result":{"structuredContent":[` + strings.Repeat(`"",`, (child.MaxMessage-100)/3) + `""]}}`
-	if got, err := sound([]byte(text)); err != nil || len(got) <= child.MaxMessage || len(got) > 2*child.MaxMessage {
+	if got, err := Sound([]byte(text)); err != nil || len(got) <= child.MaxMessage || len(got) > 2*child.MaxMessage {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 }
@@ -31,7 +31,7 @@ func TestSound(t *testing.T) {
 		{`{"id":1,"id":2,"result":{}}`, "", `the name "id" stands twice in an object, the second time at byte 13`},
 		{`{"id":1,"result":{"a":1`, "", "the text breaks off at byte 23"},
 	} {
-		got, err := sound([]byte(c.text))
+		got, err := Sound([]byte(c.text))
 		if string(got) != c.want || fmt.Sprint(err) != c.err {
 			t.Errorf("%s:\n%s, %v; want\n%s, %s", c.text, got, err, c.want, c.err)
 		}

@@ -1,4 +1,4 @@
-package mcp
+package sound
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"tavernsim/protocol"
 )
 
-// notKnown stands in the place of content that nobody can read.
-const notKnown = "[content of a kind that is not known]"
+// NotKnown stands in the place of content that nobody can read.
+const NotKnown = "[content of a kind that is not known]"
 
 // field is one of an object, with its value as it came.
 type field struct {
@@ -42,7 +42,7 @@ func objectOf(list []field) []byte {
 
 // readable is a message with the result of a call as the library can read it: it refuses a whole answer where it does not
 // know the kind of one piece, and numbers of a value lose what a float64 does not hold. So the value is a text of JSON,
-// which valueOf reads. why says that a field is not what the protocol wants.
+// which ValueOf reads. why says that a field is not what the protocol wants.
 func readable(message, result []byte) (readable []byte, why error) {
 	list, err := fieldsOf(result)
 	if err != nil {
@@ -108,7 +108,7 @@ func readableContent(raw []byte) (pieces []byte, other bool, err error) {
 				}
 			default:
 				other = true
-				piece = []byte(`{"type":"text","text":"` + notKnown + `"}`)
+				piece = []byte(`{"type":"text","text":"` + NotKnown + `"}`)
 			}
 			at++
 			pieces = append(wirejson.Comma(pieces), piece...)
@@ -147,9 +147,9 @@ func reads(name string, value []byte) bool {
 	return new(sdk.CallToolResult).UnmarshalJSON(objectOf([]field{{name, value}})) == nil
 }
 
-// valueOf is the value of an answer, and how many bytes of JSON it is. Integers beyond 64 bits become floats; what is
+// ValueOf is the value of an answer, and how many bytes of JSON it is. Integers beyond 64 bits become floats; what is
 // nested too deep becomes text later.
-func valueOf(structured any) (v any, size int64, err error) {
+func ValueOf(structured any) (v any, size int64, err error) {
 	text, kept := structured.(string)
 	if !kept { // it did not come over a wire
 		b, err := json.Marshal(structured)
