@@ -56,3 +56,26 @@ func TestWhoHearsInItsSleepBeginsAnew(t *testing.T) {
 		t.Errorf("digest %s, want %s, %+v", got.Digest(), want.Digest(), c)
 	}
 }
+
+// An agent is told of the end of its lease at the first moment behind it: it runs ahead until then, also if the lease ends between
+// two moments.
+func TestALeaseEndsAtAMoment(t *testing.T) {
+	text := company("", "", party{"clerk", 4, "0.25", "", writes, writing("{lock: {paths: [n], seconds: 2.5}}")})
+	want, _, _ := played(t, text, scenes.Barrier)
+	got, c, _ := played(t, text, scenes.Tracked)
+	if got.Digest() != want.Digest() || c.Off != "" || c.Calls.Wasted > 0 || c.Calls.Used < 420 { // of 437; 397 if it waits a moment more
+		t.Errorf("digest %s, want %s, %+v", got.Digest(), want.Digest(), c)
+	}
+}
+
+// An agent that others might wake and nobody wakes is passed over with each wave: however long that lasts, they run ahead of it.
+func TestWhoIsNeverWokenHoldsUpNobody(t *testing.T) {
+	reactor := party{"reactor", 1, "0", "incoming_events", writes + "\nsubscribed_event_types: [job.do]", counts}
+	text := company("", "", reactor, party{"teller", 1, "0.0005", "", publishes, tells}, party{"reader", 2, "0.05", "private_state world_state", keeps, notes})
+	text = strings.NewReplacer("stop: {ticks: 120}", "stop: {ticks: 1500}").Replace(text)
+	want, _, _ := played(t, text, scenes.Barrier)
+	got, c, _ := played(t, text, scenes.Tracked)
+	if got.Digest() != want.Digest() || c.Off != "" || c.Calls.Used < 140 { // of 149; 101 if not more than the window of turns ahead is
+		t.Errorf("digest %s, want %s, %+v", got.Digest(), want.Digest(), c)
+	}
+}
