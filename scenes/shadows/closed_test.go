@@ -79,3 +79,15 @@ func TestWhoIsNeverWokenHoldsUpNobody(t *testing.T) {
 		t.Errorf("digest %s, want %s, %+v", got.Digest(), want.Digest(), c)
 	}
 }
+
+// What waits for the script goes on behind the wave in which it acts: every call but the first of each agent is made ahead.
+func TestWhoWaitsForAScriptGoesOn(t *testing.T) {
+	text := strings.NewReplacer("now: {dataFlowType: STRING}}", "now: {dataFlowType: STRING}, incoming_events: {dataFlowType: ARRAY}}", "{{.now}}", "{{.now}} {{json .incoming_events}}",
+		"\ncustom_runtime_config:", "\nsubscribed_event_types: [talk.*]\ncustom_runtime_config:",
+		"\nsimulation:", "\nscript: {states: [{id: open}], schedules: [{id: it, every: 25s, do: [{event: {type: talk.bell}}]}]}\nsimulation:").Replace(desks)
+	want, _, _ := played(t, text, scenes.Barrier)
+	got, c, _ := played(t, text, scenes.Tracked)
+	if got.Digest() != want.Digest() || c.Off != "" || c.Calls.Used != got.State.Tally.ModelCalls-8 {
+		t.Errorf("digest %s, want %s, %d calls, %+v", got.Digest(), want.Digest(), got.State.Tally.ModelCalls, c)
+	}
+}
