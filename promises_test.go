@@ -44,7 +44,7 @@ func TestPromises(t *testing.T) {
 		}
 		for n := 1; n <= made; n++ {
 			if !tested[n] {
-				t.Errorf("%s: no test names promise %d", dir, n)
+				t.Errorf("%[1]s: no test names promise %[2]d: write one of the package that fails without it, with \"Promise %[2]d\" in the comment above it", dir, n)
 			}
 		}
 	}

@@ -61,7 +61,7 @@ func (r *Run) Sources() metrics.Sources {
 // declare gives the metrics the names in the project's files.
 func (s *scene) declare() {
 	d := s.Declared()
-	d.Provider = s.model.Name()
+	d.Provider, d.Facts = s.model.Name(), s.Codec.FactKinds()
 	for _, k := range machines.Services() {
 		d.Services = append(d.Services, k.Name)
 	}

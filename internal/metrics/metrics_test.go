@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/llm"
 	"tavernsim/llm/limit"
@@ -28,7 +29,7 @@ var (
 // Promise 2. Conventions §6: what can be known stands at 0 before anything happened.
 func TestCountersStandAtZero(t *testing.T) {
 	s := New()
-	s.Scene("tavern").Declare(Declared{Profiles: []string{"trader"}, EventTypes: []string{"offer.made"}, Tools: []string{"workflow:greet"}, KBs: []string{"lore"}, Provider: "scripted", Services: []string{"knowledge"}})
+	s.Scene("tavern").Declare(Declared{Profiles: []string{"trader"}, EventTypes: []string{"offer.made"}, Tools: []string{"workflow:greet"}, KBs: []string{"lore"}, Provider: "scripted", Services: []string{"knowledge"}, Facts: []string{agentfact.FactTurnEnded}})
 	expect(t, s.Registry, map[string]float64{
 		`simd_agent_deliberations_total{outcome=cancelled,profile=trader}`:                        0,
 		`simd_agent_restarts_total{profile=trader,reason=failure}`:                                0,

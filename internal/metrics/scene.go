@@ -48,6 +48,7 @@ type Declared struct {
 	Provider   string // of the models
 	Models     []string
 	Services   []string // of the scene
+	Facts      []string // kinds of all that its machines may decide
 }
 
 // Declare makes the counters of known label values stand at 0. Where event types
@@ -60,6 +61,9 @@ func (s *Scene) Declare(d Declared) {
 	for _, name := range d.Services {
 		s.agents.actors.get(name)
 		s.time.phases.WithLabelValues(name)
+	}
+	for _, kind := range d.Facts {
+		s.facts.get(kind)
 	}
 	for _, kb := range d.KBs {
 		s.agents.knowledge.get(kb)

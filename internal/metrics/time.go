@@ -4,12 +4,6 @@ import (
 	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"tavernsim/engine/agenda"
-	"tavernsim/engine/agent/agentfact"
-	"tavernsim/engine/bus"
-	"tavernsim/engine/knowledge"
-	"tavernsim/engine/worldstate"
 )
 
 // SceneState is where a scene's life stands.
@@ -96,15 +90,4 @@ func (s *Set) makeFacts() {
 		c := facts.WithLabelValues(kind)
 		return &c
 	})
-	for _, kind := range factKinds() {
-		s.facts.get(kind)
-	}
-}
-
-// factKinds lists the kinds of the catalogue.
-func factKinds() (kinds []string) {
-	for _, f := range slices.Concat(agentfact.Facts(), bus.Facts(), agenda.Facts(), knowledge.Facts(), worldstate.Facts()) {
-		kinds = append(kinds, f.Kind)
-	}
-	return kinds
 }

@@ -83,7 +83,7 @@ func (d *Driver) closedWave(w *Wave) error {
 	for _, o := range d.events.Wrong() {
 		d.touched[o] = true
 	}
-	d.view, d.open = w.View, max(d.open, moment)
+	d.view, d.open = w.View, moment
 	if d.options.Mode == schedule.Tracked {
 		d.acts = d.tick.of(w.Script)
 	}
