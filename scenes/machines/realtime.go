@@ -88,7 +88,8 @@ func (s *Stage) sleepUntilNext(now protocol.Time) error {
 	if ok && at <= now { // the limit holds agents back that are due; a merged turn wakes them earlier
 		at = now.Add(inflight.Patience)
 	}
-	if x, first := s.expiresFirst(at, ok || s.flight.Len() > 0); first && (!ok || x < at) {
+	// While agents deliberate, time goes on, whether anybody observes the expiry or not.
+	if x, first := s.expiresFirst(at, ok); first || !ok && x != 0 && s.flight.Len() > 0 {
 		at, ok = x, true
 	}
 	if i := s.Waiting.timed(s.Agenda.Wave + 1); i >= 0 && (!ok || s.orderTime(s.Waiting[i]) < at) {
