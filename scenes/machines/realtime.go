@@ -131,7 +131,7 @@ func (s *Stage) abandoned(a arrival) bool {
 
 // turnArrivedRealtime notes the end of a turn for the next wave.
 func (s *Stage) turnArrivedRealtime(a arrival) error {
-	if w := s.wave; w != nil && s.phase == phaseTurns && len(w.order) > w.merged && w.order[w.merged] == a.agent {
+	if w := s.wave; w != nil && len(w.order) > w.merged && w.order[w.merged] == a.agent {
 		if err := w.merge(a); err != nil { // of the scene's own workflow, the only turn of its wave
 			return err
 		}
