@@ -41,3 +41,25 @@ func TestFailedAgentsAreRestored(t *testing.T) {
 		}
 	}
 }
+
+// A wave on the virtual clock takes all failures that wait, one on the realtime clock so many turns that an urgent event behind them is
+// not late. A wave that takes none is not urgent.
+func TestHowManyTurnsAWaveTakes(t *testing.T) {
+	for _, c := range []struct {
+		realtime                       bool
+		ordinary, urgent, taken, stays int
+	}{
+		{false, 100, 0, 100, 0},
+		{true, 64, 0, 64, 0},
+		{true, 65, 0, 64, 1},
+		{true, 100, 3, 3, 100},
+		{true, 0, 65, 64, 1},
+		{true, 0, 0, 0, 0},
+	} {
+		d := deliberations{Flight: inflight.New(3), arrived: make([]arrival, c.ordinary), urgent: make([]arrival, c.urgent)}
+		taken, urgent := d.take(c.realtime)
+		if len(taken) != c.taken || len(d.arrived)+len(d.urgent) != c.stays || urgent != (c.urgent > 0) {
+			t.Errorf("%+v: %d taken, urgent %v; %d and %d stay", c, len(taken), urgent, len(d.arrived), len(d.urgent))
+		}
+	}
+}

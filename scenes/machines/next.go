@@ -60,7 +60,7 @@ func (s *Stage) nextVirtual() error {
 		return s.runLifecycle(knowledge.MomentEmbed)
 	}
 	at, some, expires, ordered := s.soonest()
-	if end, reason := s.TimeLimit(); reason != "" && (some && at >= end || s.Agenda.Now >= end) { // a fork may begin after its limit
+	if end, reason := s.TimeLimit(); reason != "" && max(at, s.Agenda.Now) >= end { // a fork may begin after its limit
 		s.halt.stop(reason, end)
 		return s.next()
 	}

@@ -88,7 +88,8 @@ func (s *Stage) sleepUntilNext(now protocol.Time) error {
 	if ok && at <= now { // the limit holds agents back that are due; a merged turn wakes them earlier
 		at = now.Add(inflight.Patience)
 	}
-	if x, first := s.expiresFirst(at, ok || s.flight.Len() > 0); first && (!ok || x < at) {
+	// While agents deliberate, time goes on, whether anybody observes the expiry or not.
+	if x, first := s.expiresFirst(at, ok); first || !ok && x != 0 && s.flight.Len() > 0 {
 		at, ok = x, true
 	}
 	if i := s.Waiting.timed(s.Agenda.Wave + 1); i >= 0 && (!ok || s.orderTime(s.Waiting[i]) < at) {
@@ -130,7 +131,7 @@ func (s *Stage) abandoned(a arrival) bool {
 
 // turnArrivedRealtime notes the end of a turn for the next wave.
 func (s *Stage) turnArrivedRealtime(a arrival) error {
-	if w := s.wave; w != nil && s.phase == phaseTurns && len(w.order) > w.merged && w.order[w.merged] == a.agent {
+	if w := s.wave; w != nil && len(w.order) > w.merged && w.order[w.merged] == a.agent {
 		if err := w.merge(a); err != nil { // of the scene's own workflow, the only turn of its wave
 			return err
 		}

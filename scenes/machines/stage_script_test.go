@@ -10,10 +10,12 @@ import (
 	"testing"
 
 	"golang.org/x/tools/txtar"
+	"gopkg.in/yaml.v3"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/delivery"
+	"tavernsim/engine/travel"
 	"tavernsim/internal/doctest"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -52,11 +54,13 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //	kept [WAVE]                  durable up to the wave, or up to the last one
 //	packed ID                    the actor of an agent that leaves gives its state
 //	rest WHOM, wake WHOM, remove WHOM, spawn ID [after=D] [wave=N]   an order from outside; of that scene time, and of that wave or a later one
+//	order [after=D] [wave=N] YAML   an order of these changes
+//	letter KIND NUMBER [ID] [TEXT]  of the scene inn: arrive (the agent, which had seven turns), reach or return (why)
 //	waits ID [WAVE]              a deliberation waits for a model; that of another wave than the last
 //	tick [+D]                    the wall clock goes on, and a timer fires
 //	alarms N                     turns that publish something critical are on their way; gives no input
 //	gate [WAVE|off]              waves wait for somebody outside; this one may begin; none waits any more
-//	pause, resume, stop REASON, states, written, letters N, disk TEXT
+//	pause, resume, give_up, stop REASON, states, written, letters N, disk TEXT
 //	kill                         what is not durable is lost, and another stage holds what is; gives no input
 func TestStageScripts(t *testing.T) {
 	doctest.Scripts(t, "testdata/stage/*.txt", *update, playStage)
@@ -167,8 +171,10 @@ func (p *stagePlayer) input(words []string, arg string) machines.Input {
 			p.t.Fatal(err)
 		}
 		return in
-	case "rest", "wake", "spawn", "remove":
-		return p.order(words, arg)
+	case "rest", "wake", "spawn", "remove", "order":
+		return p.order(words)
+	case "letter":
+		return p.letter(words[1:])
 	case "waits":
 		in := &machines.Waits{Agent: p.ordinal(arg), Wave: p.woken[p.ordinal(arg)]}
 		if len(words) > 2 {
@@ -184,7 +190,7 @@ func (p *stagePlayer) input(words []string, arg string) machines.Input {
 			in.Wave = uint64(p.number(arg))
 		}
 		return in
-	case "pause", "resume":
+	case "pause", "resume", "give_up":
 		p.pass(arg)
 		return &machines.Control{Do: machines.Do(words[0])}
 	case "stop":
@@ -215,24 +221,54 @@ func (p *stagePlayer) pass(d string) {
 }
 
 // order is an order from outside.
-func (p *stagePlayer) order(words []string, whom string) machines.Input {
+func (p *stagePlayer) order(words []string) machines.Input {
 	p.orders++
-	key := "agents"
-	if words[0] == "spawn" {
-		key = "agent"
+	o := &machines.Order{Intervened: &agenda.Intervened{ID: fmt.Sprint("o", p.orders)}}
+	rest := words[1:]
+	if words[0] != "order" {
+		key := "agents"
+		if words[0] == "spawn" {
+			key = "agent"
+		}
+		o.Do, rest = protocol.Encode([]any{map[string]any{words[0]: map[string]any{key: words[1]}}}), words[2:]
 	}
-	o := &machines.Order{Intervened: &agenda.Intervened{ID: fmt.Sprint("o", p.orders), Do: protocol.Encode([]any{map[string]any{words[0]: map[string]any{key: whom}}})}}
-	for _, w := range words[2:] {
-		switch name, value, _ := strings.Cut(w, "="); name {
-		case "after":
+	for i, w := range rest {
+		name, value, _ := strings.Cut(w, "=")
+		switch {
+		case name == "after":
 			o.After = p.duration(value)
-		case "wave":
+		case name == "wave":
 			o.Wave = uint64(p.number(value))
+		case o.Do == nil:
+			var do any
+			if err := yaml.Unmarshal([]byte(strings.Join(rest[i:], " ")), &do); err != nil {
+				p.t.Fatal(err)
+			}
+			o.Do = protocol.Encode(do)
+			return o
 		default:
 			p.t.Fatalf("unknown word %q of an order", w)
 		}
 	}
 	return o
+}
+
+// letter is what the scene inn says of a ticket.
+func (p *stagePlayer) letter(words []string) machines.Input {
+	l := &travel.Letter{Kind: words[0], Scene: "inn", Number: uint64(p.number(words[1])), Profile: "person"}
+	if l.Kind == travel.Arrive {
+		l.Agent, l.Turns = words[2], 7
+		if o, is := p.made.Ordinal(l.Agent); is {
+			state, err := machines.Pack(machines.NewCodec(), p.state.Agents[o], p.closed)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			l.State = state.State
+		}
+	} else {
+		l.Error = strings.Join(words[2:], " ")
+	}
+	return &machines.Order{Intervened: &agenda.Intervened{ID: l.ID(), By: travel.By, Do: l.Do()}}
 }
 
 // setUp makes the scene of the settings and its stage.

@@ -9,6 +9,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/script/turns"
+	"tavernsim/engine/travel"
 	"tavernsim/engine/world"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
@@ -107,11 +108,23 @@ func (p *stagePlayer) detail(fact protocol.Fact) string {
 	case *agenda.RestEnded:
 		return " " + p.names(f.Agents)
 	case *agenda.Spawned:
-		return " " + p.names([]uint32{f.Agent})
+		text := " " + p.names([]uint32{f.Agent})
+		if f.Turns > 0 {
+			text += fmt.Sprintf(" turns %d", f.Turns)
+		}
+		return text
 	case *agenda.Removed:
 		return " " + p.names([]uint32{f.Agent})
 	case *agenda.ChangeRefused:
 		return fmt.Sprintf(" %q", f.Error)
+	case *agenda.OrderRefused:
+		return fmt.Sprintf(" %q", f.Error)
+	case *travel.Arrived:
+		return fmt.Sprintf(" %s turns %d elsewhere %d", p.names([]uint32{f.Agent}), f.Turns, f.Elsewhere)
+	case *travel.Returned:
+		return fmt.Sprintf(" %s turns %d elsewhere %d %q", p.names([]uint32{f.Agent}), f.Turns, f.Elsewhere, f.Error)
+	case *travel.TurnedAway:
+		return fmt.Sprintf(" %s %q", f.Agent, f.Error)
 	case *agenda.Ended:
 		return " " + f.Reason
 	case *agenda.DeadLettered:

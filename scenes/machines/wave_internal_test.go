@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"tavernsim/scenes/machines/span"
+	"tavernsim/scenes/machines/spending"
 )
 
 // A wave takes ended turns for the agents that stand at their place of its order and were woken, each once; a failure
@@ -37,6 +38,28 @@ func TestAWaveTakesTheTurnsOfItsOrder(t *testing.T) {
 		}
 		if got := w.answer(a, c.place); got != c.want || got != (c.place < 4 && w.answers[min(c.place, 3)].there()) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// Neighbours that have not failed are woken with one effect, unless there are budgets: then each turn has a share of its own.
+func TestWhoIsWokenTogether(t *testing.T) {
+	for _, c := range []struct {
+		sent, end, failed, want int // failed: the place of an agent that failed, 0 = none
+		book                    *spending.Book
+	}{
+		{end: 4, want: 4},
+		{end: 3, want: 3},
+		{sent: 1, end: 4, want: 3},
+		{end: 4, failed: 2, want: 2},
+		{end: 4, want: 1, book: &spending.Book{}},
+	} {
+		w := &wave{record: record{shared: &shared{StageState: &StageState{Spending: c.book}}}, order: []uint32{4, 7, 5, 9}, sent: c.sent, answers: make([]arrival, 4)}
+		if c.failed > 0 {
+			w.answers[c.failed].failure = &ActorFailed{}
+		}
+		if got := w.together(c.end); got != c.want {
+			t.Errorf("%+v: %d together", c, got)
 		}
 	}
 }

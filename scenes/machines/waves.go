@@ -13,10 +13,7 @@ import (
 func (s *Stage) openWave(at protocol.Time) *wave {
 	s.wave = &wave{record: record{shared: &s.shared, number: s.Agenda.Wave + 1, time: at}, readied: s.ready}
 	s.wave.changes.record = &s.wave.record
-	if s.ready != "" { // what comes from now on is for the next wave
-		s.ready = ""
-		s.show(s.View, at)
-	}
+	s.ready = "" // what comes from now on is for the next wave
 	s.phase, s.ticked = phaseTurns, false
 	if s.Agenda.Wave > 0 { // scene.started must be the first fact
 		s.wave.facts, s.crashes = s.crashes, nil
@@ -102,7 +99,7 @@ func (s *Stage) pump() error {
 		if w.merged == len(w.order) {
 			return s.closeWave()
 		}
-		if w.merged == before || w.sent == len(w.order) {
+		if w.merged == before {
 			s.grant(s.moment())
 			return nil
 		}

@@ -15,7 +15,7 @@ func TestLettersOfAStorm(t *testing.T) {
 	var l, again letters.List
 	const all = 5000
 	for i := range all {
-		l.Add(&agenda.DeadLettered{Event: fmt.Sprint("e", i), Receiver: "ana", Reason: "queue_full", Type: fmt.Sprint("type.", i%150), Count: 1})
+		l.Add(&agenda.DeadLettered{Event: fmt.Sprint("e", i), Receiver: "ana", Reason: "queue_full", Kind: "event", Type: fmt.Sprint("type.", i%150), Count: 1})
 	}
 	total := int64(0)
 	for i, f := range l {
@@ -23,9 +23,12 @@ func TestLettersOfAStorm(t *testing.T) {
 		if told := i < letters.Max; told != (f.Event == fmt.Sprint("e", i)) || told != (f.Receiver == "ana") {
 			t.Errorf("letter %d: %+v", i, f)
 		}
+		if other := f.Reason == letters.ReasonOther; other == (f.Kind == "event") {
+			t.Errorf("letter %d: %+v", i, f)
+		}
 		again.Add(f)
 	}
-	if last := l[len(l)-1]; total != all || len(l) != letters.Max+letters.MaxGroups+1 || last.Reason != letters.ReasonOther || last.Type != "" {
+	if last := l[len(l)-1]; total != all || len(l) != letters.Max+letters.MaxGroups+1 || last.Reason != letters.ReasonOther || last.Kind != "" || last.Type != "" {
 		t.Errorf("%d letters in %d facts, the last %+v", total, len(l), last)
 	}
 	if !reflect.DeepEqual(l, again) {

@@ -22,8 +22,10 @@ func TestSpan(t *testing.T) {
 		s.Open(false, 3, 7)
 		for o, name := range []string{"a", "b"} {
 			call := &agentfact.CallMade{ID: "1", Tool: "PublishEventTool", Status: protocol.CallOK}
+			failed := &agentfact.CallMade{ID: "2", Tool: "PublishEventTool", Status: protocol.CallFailed}
+			other := &agentfact.CallMade{ID: "3", Tool: "FindPathTool", Status: protocol.CallOK}
 			dropped := &agentfact.Dropped{Agent: uint32(o), QueueFull: 1}
-			if err := s.Ended(c, uint32(o), name, []protocol.Fact{call, dropped, ended(uint32(o))}, []protocol.Sequenced{{To: "events", Data: protocol.Encode(name)}}); err != nil {
+			if err := s.Ended(c, uint32(o), name, []protocol.Fact{call, dropped, failed, other, ended(uint32(o))}, []protocol.Sequenced{{To: "events", Data: protocol.Encode(name)}}); err != nil {
 				t.Fatal(err)
 			}
 			if err := s.Ended(c, 9, "c", []protocol.Fact{call}, nil); protocol.KindOf(err) != protocol.KindInternal {
@@ -40,16 +42,48 @@ func TestSpan(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		want := []string{"a agent.call_made", "a " + agentfact.FactDropped, "a agent.turn_ended", "b agent.call_made", "b " + agentfact.FactDropped, "b agent.turn_ended"}
+		var want []string
+		for _, name := range []string{"a", "b"} {
+			for _, kind := range []string{agentfact.FactCallMade, agentfact.FactDropped, agentfact.FactCallMade, agentfact.FactCallMade, agentfact.FactTurnEnded} {
+				want = append(want, name+" "+kind)
+			}
+		}
 		if !slices.Equal(got, want) {
 			t.Errorf("facts %v, want %v", got, want)
 		}
-		if want := []span.Number{{Name: "PublishEventTool", Status: protocol.CallOK, N: 2}}; !slices.Equal(s.Calls, want) {
+		if want := []span.Number{{"PublishEventTool", protocol.CallOK, 2}, {"PublishEventTool", protocol.CallFailed, 2}, {"FindPathTool", protocol.CallOK, 2}}; !slices.Equal(s.Calls, want) {
 			t.Errorf("calls %v, want %v", s.Calls, want)
+		}
+		if want := []span.Number{{Name: agentfact.FactDropped, N: 2}, {Name: agentfact.FactCallMade, N: 6}, {Name: agentfact.FactTurnEnded, N: 2}}; !slices.Equal(s.Kinds, want) {
+			t.Errorf("kinds %v, want %v", s.Kinds, want)
 		}
 		if !s.Begins([]uint32{0, 1, 5}) || s.Begins([]uint32{1, 0}) {
 			t.Error("which order it begins")
 		}
+	}
+}
+
+// Encoded facts count as others do.
+func TestEncodedFacts(t *testing.T) {
+	c := protocol.NewCodec(agentfact.Facts())
+	var facts []protocol.KindData
+	for _, f := range []protocol.Fact{&agentfact.CallMade{ID: "1", Tool: "FindPathTool", Status: protocol.CallFailed}, &agentfact.Dropped{Agent: 4, QueueFull: 1}, ended(4)} {
+		raw, err := c.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		facts = append(facts, protocol.KindData{Kind: f.FactKind(), Data: raw})
+	}
+	s := &span.Span{}
+	s.Open(false, 1, 1)
+	if err := s.Add(c, 4, "a", facts, nil); err != nil {
+		t.Fatal(err)
+	}
+	if want := []span.Number{{"FindPathTool", protocol.CallFailed, 1}}; !slices.Equal(s.Calls, want) {
+		t.Errorf("calls %v, want %v", s.Calls, want)
+	}
+	if turn := s.Turns[0]; turn.End.Agent != 4 || len(turn.Others) != 1 || turn.Others[0].Kind != agentfact.FactDropped {
+		t.Errorf("%+v", turn)
 	}
 }
 

@@ -192,9 +192,6 @@ func (b *Book) TaskOpened(at protocol.Time, f *tooltask.Opened, nano int64) {
 
 // TaskEnded counts what a task took.
 func (b *Book) TaskEnded(at protocol.Time, f *tooltask.Ended) {
-	if b == nil {
-		return
-	}
 	refused := int64(0)
 	if budget.RefusedTool(f.ErrorKind, f.Error) {
 		refused = 1

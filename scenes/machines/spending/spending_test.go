@@ -3,6 +3,8 @@ package spending_test
 import (
 	"testing"
 
+	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/budget"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines/spending"
@@ -187,5 +189,43 @@ func TestATurnThatIsNotBegunAgain(t *testing.T) {
 		if rest := book.Rest(); len(rest) > 0 {
 			t.Errorf("%s: then %+v", name, rest)
 		}
+	}
+}
+
+// What an answer took is charged to the agent's budgets, and to that of its endpoint, if it has one; what a recorded one would
+// have cost is saved. A turn knows which budgets there are, and how much of the tightest is used.
+func TestAnswersAreCharged(t *testing.T) {
+	limits := &budget.Limits{Amount: budget.Amount{Calls: 8}}
+	for name, c := range map[string]struct {
+		origin *effect.Origin
+		want   map[string]int64 // calls of each ledger
+		saved  int64
+	}{
+		"computed here":  {nil, map[string]int64{"run": 1}, 0},
+		"of an endpoint": {&effect.Origin{Endpoint: "e"}, map[string]int64{"run": 1, "endpoint:e": 1}, 0},
+		"recorded":       {&effect.Origin{Endpoint: "e", Budget: &protocol.ModelBudget{Saved: true}}, map[string]int64{}, 1},
+	} {
+		book := spending.New(&budget.Config{Run: limits, Endpoints: map[string]*budget.Limits{"e": limits}, Cast: pair{}}, true)
+		book.Answered("ada", 0, &agentfact.ModelAnswered{Origin: c.origin})
+		book.Answered("nobody", 0, &agentfact.ModelAnswered{})
+		ledgers, _ := book.Kept()
+		saved := int64(0)
+		for _, l := range ledgers {
+			saved = max(saved, l.Saved.Calls)
+			if l.Used.Calls != c.want[l.Name] {
+				t.Errorf("%s: %s has %d calls, want %d", name, l.Name, l.Used.Calls, c.want[l.Name])
+			}
+		}
+		if saved != c.saved {
+			t.Errorf("%s: %d calls are saved, want %d", name, saved, c.saved)
+		}
+		want := spending.WakeBudget{ByGrant: true, Models: true, Used: float64(len(c.want)/max(len(c.want), 1)) / 8}
+		if got := book.Woken(0, 0, 1, 0); *got != want {
+			t.Errorf("%s: a turn knows %+v, want %+v", name, *got, want)
+		}
+	}
+	tools := spending.New(&budget.Config{Tools: limits, Cast: pair{}}, true)
+	if got, want := *tools.Woken(0, 0, 1, 0), (spending.WakeBudget{ByGrant: true, Tools: true}); got != want {
+		t.Errorf("a turn with a budget of tools knows %+v, want %+v", got, want)
 	}
 }
