@@ -46,7 +46,7 @@ func TestTheWorldDecidesEarly(t *testing.T) {
 	}
 	every := int64(1)
 	if testing.Short() {
-		every = 5
+		every = 16 // of which the next has another number of workers
 	}
 	for nth := int64(0); nth < messages.Load(); nth += every {
 		if got := run(int(1+nth%3), scenes.FailAt(map[string]int64{machines.ActorWorld: nth + 1})); got != calm {

@@ -118,12 +118,26 @@ func (m *model) read(done [modelAgents]int, a int) {
 	}
 }
 
-// all runs every scene of a radius and a reach under a law, up to the first fault.
+// all runs every scene of a radius and a reach under a law, up to the first fault. Of a scene and its mirror image it runs one:
+// everything depends on distances alone.
 func all(steps int, radius, reach int64, l law) (fault string, scenes int) {
 	list := walks(steps)
+	at, mirror := map[walk]int{}, make([]int, len(list))
+	for i, w := range list {
+		at[w] = i
+	}
+	for i, w := range list {
+		for n := range steps + 1 {
+			w[n] = modelCells - 1 - w[n]
+		}
+		mirror[i] = at[w]
+	}
 	for i := range list {
 		for j := range list[i:] {
 			for k := range list[i+j:] { // the names of the agents do not matter
+				if min(mirror[i], mirror[i+j], mirror[i+j+k]) < i {
+					continue
+				}
 				m := model{walks: [modelAgents]walk{list[i], list[i+j], list[i+j+k]}, steps: steps, radius: radius, reach: reach, law: l}
 				m.explore([modelAgents]int{})
 				if scenes++; m.fault != "" {

@@ -1,6 +1,6 @@
-// Command teststeps prints the arguments of go test for the steps of the gate, one run of it a line:
+// Command teststeps prints the arguments of go test for the steps of the gate:
 //
-//	teststeps race [LONGEST...]    the runs under the race detector, in the short form
+//	teststeps race [LONGEST...]    the run under the race detector, in the short form
 //	teststeps plain [LONGEST...]   the run without it, in the long form
 //
 // No test runs twice for nothing:
@@ -47,58 +47,47 @@ func run(args []string) error {
 		}
 	}
 	order := slices.Concat(args[1:], slices.DeleteFunc(slices.Sorted(maps.Keys(packages)), func(p string) bool { return slices.Contains(args[1:], p) }))
-	steps := raceStep
 	if args[0] == "plain" {
-		steps = plainStep
-	}
-	for _, line := range steps(packages, order) {
-		fmt.Println(line)
+		fmt.Println(plainStep(packages, order))
+	} else {
+		fmt.Println(raceStep(packages, order))
 	}
 	return nil
 }
 
-func raceStep(packages map[string]*tests, order []string) []string {
-	var whole, parts, names []string
-	for _, p := range order {
-		switch t := packages[p]; {
-		case len(t.what) == 0:
-		case t.starts:
-			whole = append(whole, "./"+p)
-		default:
-			var some []string
-			for name, does := range t.what {
-				if does.starts {
-					some = append(some, name)
-				}
-			}
-			if len(some) > 0 {
-				parts, names = append(parts, "./"+p), append(names, some...)
-			}
-		}
-	}
-	return []string{strings.Join(whole, " "), "-run " + pattern(names) + " " + strings.Join(parts, " ")}
+// raceStep leaves out, of packages that start nothing, the tests that start nothing either. It is one run: a second one would begin
+// when the last test of the first has ended, alone on its processor.
+func raceStep(packages map[string]*tests, order []string) string {
+	return step(packages, order, func(_ string, t *tests, d does) bool { return t.starts || d.starts }, false)
 }
 
-func plainStep(packages map[string]*tests, order []string) []string {
+// plainStep leaves out the tests that the race step runs whole.
+func plainStep(packages map[string]*tests, order []string) string {
+	return step(packages, order, func(p string, t *tests, d does) bool { return !t.starts || d.short || ships(p) }, true)
+}
+
+// step runs some of the tests, and compiles a package without tests only if that is asked for.
+func step(packages map[string]*tests, order []string, runs func(p string, t *tests, d does) bool, compiled bool) string {
 	var run []string
 	skip, keep := map[string]bool{}, map[string]bool{}
 	for _, p := range order {
-		t := packages[p]
-		left := len(t.what)
-		for name, does := range t.what {
-			if t.starts && !does.short && !ships(p) {
-				skip[name] = true
-				left--
-			} else {
-				keep[name] = true // go test skips by name, in all packages
+		t, some := packages[p], map[string]bool{}
+		for name, d := range t.what {
+			if runs(p, t, d) {
+				some[name] = true
 			}
 		}
-		if left > 0 || len(t.what) == 0 {
-			run = append(run, "./"+p)
+		if len(some) == 0 && (len(t.what) > 0 || !compiled) {
+			continue
 		}
+		run = append(run, "./"+p)
+		for name := range t.what {
+			skip[name] = true
+		}
+		maps.Copy(keep, some) // go test skips by name, in all packages
 	}
 	maps.DeleteFunc(skip, func(name string, _ bool) bool { return keep[name] })
-	return []string{"-skip " + pattern(slices.Collect(maps.Keys(skip))) + " " + strings.Join(run, " ")}
+	return "-skip " + pattern(slices.Collect(maps.Keys(skip))) + " " + strings.Join(run, " ")
 }
 
 // ships reports whether the tests of a package want the program as it ships, which is without cgo.

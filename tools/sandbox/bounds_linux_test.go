@@ -59,7 +59,8 @@ func TestBounds(t *testing.T) {
 			// Tables of pages for addresses that were only read, two MiB apart.
 			"tables of pages": {[]string{"python3", "-c", "import mmap,time\nm=mmap.mmap(-1,256<<30,flags=mmap.MAP_PRIVATE|mmap.MAP_ANONYMOUS|0x4000,prot=mmap.PROT_READ)\nfor i in range(0,256<<30,2<<20): m[i]\nprint('all',flush=True)\ntime.sleep(60)"}, Limits{Time: long, Memory: 256 << 20},
 				func(r Result) bool { return r.End == OutOfMem }},
-			"locks of files":    {[]string{"python3", "-c", "import fcntl,os,time\nf=[os.open(str(i),os.O_CREAT|os.O_RDWR) for i in range(200)]\nfor j in range(0,4000,2):\n  for x in f: fcntl.lockf(x,fcntl.LOCK_EX,1,j)\nprint('400,000 locks',flush=True); time.sleep(60)"}, Limits{Time: long}, func(r Result) bool { return r.End == OutOfMem }},
+			// Of four processes: the kernel goes through all locks of a file for each new one.
+			"locks of files":    {[]string{"python3", "-c", "import fcntl,os,time\nfor p in range(4):\n  if os.fork()==0:\n    f=[os.open(f'{p}.{i}',os.O_CREAT|os.O_RDWR) for i in range(240)]\n    for j in range(0,400,2):\n      for x in f: fcntl.lockf(x,fcntl.LOCK_EX,1,j)\n    time.sleep(60)\ntime.sleep(60)"}, Limits{Time: long}, func(r Result) bool { return r.End == OutOfMem }},
 			"what sockets hold": {[]string{"python3", "-c", sockets}, Limits{Time: long, Memory: 256 << 20}, func(r Result) bool { return r.End == OutOfMem }},
 			"signals": {shell("i=1; while [ $i -lt 65 ]; do kill -$i 1; i=$((i+1)); done; i=99; while [ $i -gt 0 ]; do kill -34 1; i=$((i-1)); done; kill -11 1; kill -6 1; sleep 0.1; echo still"), free,
 				func(r Result) bool { return r.End == Exited && strings.Contains(string(r.Stdout.Bytes), "still\n") }},

@@ -68,18 +68,18 @@ const (
 // beside is the place at which the rest of a value ends that stands at a place, or begins if it stands before that; the
 // place itself if it does not stand there. So many characters of it are in the hit already.
 func beside(text string, at int, rest string, within int, before bool) int {
-	taken, places := at, []int{at}
-	left := rest
-	for n := 0; left != ""; n++ {
-		_, size := utf8.DecodeRuneInString(left)
-		c, outside := left[:size], left[size:]
+	var these, those [maxReadings]int // what stands beside a secret is read so often that slices would be most of the work
+	taken, places, next := at, append(these[:0], at), those[:0]
+	for n := 0; rest != ""; n++ {
+		_, size := utf8.DecodeRuneInString(rest)
+		c, left := rest[:size], rest[size:]
 		if before {
-			_, size = utf8.DecodeLastRuneInString(left)
-			c, outside = left[len(left)-size:], left[:len(left)-size]
+			_, size = utf8.DecodeLastRuneInString(rest)
+			c, left = rest[len(rest)-size:], rest[:len(rest)-size]
 		}
-		left = outside
-		outer := strings.Trim(left, c) == ""
-		var next []int
+		rest = left
+		outer := strings.Trim(rest, c) == ""
+		next = next[:0]
 		for _, place := range places {
 			found := len(next)
 			for gap := 0; len(next) == found && gap <= maxGap; gap++ {
@@ -94,12 +94,12 @@ func beside(text string, at int, rest string, within int, before bool) int {
 		if len(next) == 0 {
 			break
 		}
-		places = next
+		places, next = next, places
 		farthest := slices.Max(places)
 		if before {
 			farthest = slices.Min(places)
 		}
-		if left == "" || n+1 >= minRest+within || farthest == 0 || !before && endsWithin(text[farthest:]) {
+		if rest == "" || n+1 >= minRest+within || farthest == 0 || !before && endsWithin(text[farthest:]) {
 			taken = farthest
 		}
 	}
@@ -114,7 +114,8 @@ func endsWithin(text string) bool {
 // starters are the signs that begin a spelling of a character.
 const starters = `\%&='`
 
-// readings appends the places at which spellings of a character that stand at a place end, or begin.
+// readings appends the places at which spellings of a character that stand at a place end, or begin. Only an escape is longer than a
+// character.
 func readings(places []int, text string, at int, c string, outer, before bool) []int {
 	for n := 1; n <= maxSpelled && len(places) < maxReadings; n++ {
 		from, to := at, at+n
@@ -124,7 +125,7 @@ func readings(places []int, text string, at int, c string, outer, before bool) [
 		if from < 0 || to > len(text) {
 			break
 		}
-		if place := from + to - at; spells(text[from:to], c, outer) && !slices.Contains(places, place) {
+		if place := from + to - at; (n <= utf8.UTFMax || strings.IndexByte(starters, text[from]) >= 0) && spells(text[from:to], c, outer) && !slices.Contains(places, place) {
 			places = append(places, place)
 		}
 	}
@@ -151,10 +152,10 @@ func skipped(text string, at int, before bool) int {
 // mail, JSON and HTML, also of these within others or of its bytes, or quoted for a shell. A doubled sign is one, but not the outer
 // one, beside which the same may stand as a quote.
 func spells(text, c string, outer bool) bool {
-	if strings.EqualFold(text, c) || text == "+" && c == " " || text == string(appendNarrow(nil, first(c))) {
+	if strings.EqualFold(text, c) || text == "+" && c == " " || text == string(appendNarrow(make([]byte, 0, utf8.UTFMax), first(c))) {
 		return true
 	}
-	if len(c) == 1 && text == c+c && (c == `\` || !outer) {
+	if len(c) == 1 && len(text) == 2 && text[0] == c[0] && text[1] == c[0] && (c == `\` || !outer) {
 		return true
 	}
 	switch text[0] {
