@@ -66,16 +66,6 @@ func (d *Document) Len(path Path) int {
 	return 0
 }
 
-// SizeOf is the number of bytes of the value at a path as canonical msgpack; 0
-// when nothing is there.
-func (d *Document) SizeOf(path Path) int {
-	node, ok := walk(d.root, path)
-	if !ok {
-		return 0
-	}
-	return sizeOf(node)
-}
-
 // child steps from a node to one of its children.
 func child(node any, s *Segment) (slot, bool) {
 	switch x := node.(type) {
@@ -143,15 +133,6 @@ func missingVersion(node any, s *Segment, above int64) int64 {
 
 // AppendMsg appends the document's value as canonical msgpack.
 func (d *Document) AppendMsg(b []byte) []byte { return appendNode(b, d.root) }
-
-// Raw encodes the value at a path without materialising it.
-func (d *Document) Raw(path Path) (protocol.Raw, bool) {
-	node, ok := walk(d.root, path)
-	if !ok {
-		return nil, false
-	}
-	return appendNode(make([]byte, 0, sizeOf(node)), node), true
-}
 
 // AppendJSON appends the document's value as JSON in one line, keys in byte
 // order. Floats always show a point or an exponent, so that reading the text
