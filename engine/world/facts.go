@@ -104,7 +104,6 @@ type Refused struct {
 	Cause   Cause
 }
 
-// FactKind implements protocol.Fact.
 func (*Refused) FactKind() string { return FactRefused }
 
 // AppendMsg writes the fact as protocol.Codec would.

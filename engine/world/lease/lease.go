@@ -48,7 +48,6 @@ type Released struct {
 	Expired bool
 }
 
-// FactKind implements protocol.Fact.
 func (*Released) FactKind() string { return "world.released" }
 
 // Facts are the kinds of this package.
@@ -75,7 +74,6 @@ func (f *Released) Answers() (protocol.Answer, bool) {
 	return protocol.Answer{To: f.Holder, Kind: "world_lease_expired", Wakes: true}, f.Expired
 }
 
-// Told implements protocol.Answering.
 func (f *Released) Told() map[string]any { return map[string]any{"lock": f.ID} }
 
 // Leases are the leases of one document, a value like the document: a copy costs
