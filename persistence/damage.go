@@ -14,7 +14,6 @@ import (
 type Damage struct {
 	Scene    string
 	Key      string // of the entry, readable: scene/family/seq
-	RawKey   []byte
 	FirstSeq uint64 // of the facts that are affected; 0 = not known
 	LastSeq  uint64 // 0 = not known
 	Wave     uint64 // that they belong to; 0 = not known
@@ -68,7 +67,7 @@ func DamageOf(err error) (*Damage, bool) {
 // keyDamage describes a damaged entry by its key; hdr is what is known of a
 // block, if anything.
 func keyDamage(scene string, key []byte, hdr *format.Header, good Wave, cause error) error {
-	d := &Damage{Scene: scene, RawKey: append([]byte(nil), key...), Good: good, Cause: cause}
+	d := &Damage{Scene: scene, Good: good, Cause: cause}
 	k, err := format.ParseKey(key)
 	if d.Key = k.String(); err != nil {
 		d.Key = fmt.Sprintf("%x", key)

@@ -109,9 +109,6 @@ func newJournal(s *Store, scene string, head format.Head, last Wave, direct bool
 	return j
 }
 
-// Scene is the id of the journal's scene.
-func (j *Journal) Scene() string { return j.scene }
-
 // Durable is the last durable wave. Reading ends with it.
 func (j *Journal) Durable() Wave {
 	j.mu.Lock()

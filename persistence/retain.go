@@ -67,13 +67,10 @@ func (j *Journal) snapshotFrom(wave uint64) bool {
 // that is not open, and its snapshots of them. It is how a copy of a store
 // becomes a fork of it, and how what is good before a damage is saved.
 func (s *Store) CutAfter(scene string, wave uint64) error {
-	if s.opts.ReadOnly {
-		return protocol.Errorf(protocol.KindDenied, "persistence: cut journal of scene %q: the store is open for reading only", scene)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.journals[scene] != nil {
-		return protocol.Errorf(protocol.KindConflict, "persistence: cut journal of scene %q: it is open or the store is closed", scene)
+	if err := s.mayChange("cut", scene); err != nil {
+		return err
 	}
 	seq, err := s.endOf(scene, wave)
 	if err != nil {
@@ -93,13 +90,10 @@ func (s *Store) CutAfter(scene string, wave uint64) error {
 // Remove removes the whole journal of a scene that is not open, and its
 // snapshots.
 func (s *Store) Remove(scene string) error {
-	if s.opts.ReadOnly {
-		return protocol.Errorf(protocol.KindDenied, "persistence: remove journal of scene %q: the store is open for reading only", scene)
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.journals[scene] != nil {
-		return protocol.Errorf(protocol.KindConflict, "persistence: remove journal of scene %q: it is open or the store is closed", scene)
+	if err := s.mayChange("remove", scene); err != nil {
+		return err
 	}
 	if err := format.CheckScene(scene); err != nil {
 		return err
@@ -114,6 +108,17 @@ func (s *Store) Remove(scene string) error {
 	b := s.db.NewBatch()
 	b.DeleteRange(format.AppendPrefix(nil, scene, 0), format.AfterScene(scene))
 	return b.Commit()
+}
+
+// mayChange refuses to change a journal that is open, or in a store that does not write.
+func (s *Store) mayChange(how, scene string) error {
+	switch {
+	case s.opts.ReadOnly:
+		return protocol.Errorf(protocol.KindDenied, "persistence: %s journal of scene %q: the store is open for reading only", how, scene)
+	case s.closed || s.journals[scene] != nil:
+		return protocol.Errorf(protocol.KindConflict, "persistence: %s journal of scene %q: it is open or the store is closed", how, scene)
+	}
+	return nil
 }
 
 // endOf finds the last seq of a wave by walking the blocks from the first: it

@@ -25,14 +25,6 @@ type Wave struct {
 	Digest  Digest // of the chain up to its end
 }
 
-// Facts is the number of the wave's facts.
-func (w Wave) Facts() int {
-	if w.Number == 0 {
-		return 0
-	}
-	return int(w.Last - w.First + 1)
-}
-
 func waveOf(h *format.Header) Wave {
 	return Wave{Number: h.Wave, First: h.WaveFirst, Last: h.Last(), Total: h.Total, Digest: Digest(h.Digest)}
 }

@@ -206,11 +206,7 @@ func (from *values) string(b []byte) (string, []byte, error) {
 	if err != nil {
 		return "", b, err
 	}
-	if from.text == "" {
-		return string(s), rest, nil
-	}
-	end := len(from.text) - len(rest)
-	return from.text[end-len(s) : end], rest, nil
+	return part(from.text, s, rest), rest, nil
 }
 
 func (from *values) list(b []byte, depth int) (any, []byte, error) {

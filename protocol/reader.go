@@ -54,6 +54,7 @@ func AppendChain(b []byte, chain []Link) []byte {
 // error everything reads as zero, and End tells it.
 type Reader struct {
 	b      []byte
+	text   string // the bytes to their end, of which texts are parts; "" = each has memory of its own
 	what   string
 	err    error
 	fields uint32 // of the array
@@ -67,9 +68,22 @@ func NewReader(b Raw, what string, fields uint32, older ...uint32) *Reader {
 	return r
 }
 
+// NewValues reads values that stand one behind the other, in no array.
+func NewValues(b Raw, what string) *Reader { return &Reader{b: b, what: what} }
+
+// Share makes the texts that are read from now on parts of one copy of the bytes, if these are few.
+func (r *Reader) Share() {
+	if len(r.b) <= maxShared {
+		r.text = string(r.b)
+	}
+}
+
+// Next is the type of the next value.
+func (r *Reader) Next() msgp.Type { return msgp.NextType(r.b) }
+
 func (r *Reader) open(fields uint32, older []uint32) {
 	if len(r.b) > MaxState {
-		r.fail(Errorf(KindLimit, "%d bytes; the limit is %d", len(r.b), MaxState))
+		r.Fail(Errorf(KindLimit, "%d bytes; the limit is %d", len(r.b), MaxState))
 		return
 	}
 	n, rest, err := msgp.ReadArrayHeaderBytes(r.b)
@@ -77,10 +91,11 @@ func (r *Reader) open(fields uint32, older []uint32) {
 		err = Errorf(KindCorrupt, "%d fields, want %d", n, fields)
 	}
 	r.b, r.fields = rest, n
-	r.fail(err)
+	r.Fail(err)
 }
 
-func (r *Reader) fail(err error) {
+// Fail makes err the reader's error, unless it has one.
+func (r *Reader) Fail(err error) {
 	if err != nil && r.err == nil {
 		r.err = Errorf(KindCorrupt, "msgpack: %s: %w", r.what, err)
 		r.b = nil
@@ -96,7 +111,7 @@ func (r *Reader) Err() error { return r.err }
 // End reports the first error, or bytes that nobody read.
 func (r *Reader) End() error {
 	if r.err == nil && len(r.b) > 0 {
-		r.fail(Errorf(KindCorrupt, "%d bytes after the end", len(r.b)))
+		r.Fail(Errorf(KindCorrupt, "%d bytes after the end", len(r.b)))
 	}
 	return r.err
 }
@@ -108,7 +123,7 @@ func take[T any](r *Reader, read func([]byte) (T, []byte, error)) (v T) {
 	v, rest, err := read(r.b)
 	if err != nil {
 		var zero T
-		r.fail(err)
+		r.Fail(err)
 		return zero
 	}
 	r.b = rest
@@ -116,7 +131,19 @@ func take[T any](r *Reader, read func([]byte) (T, []byte, error)) (v T) {
 }
 
 // String reads a text.
-func (r *Reader) String() string { return take(r, msgp.ReadStringBytes) }
+func (r *Reader) String() string {
+	raw := take(r, msgp.ReadStringZC)
+	return part(r.text, raw, r.b)
+}
+
+// part is raw, in front of rest, as a part of the text that holds the bytes to their end; "" = it is copied.
+func part(text string, raw, rest []byte) string {
+	if text == "" {
+		return string(raw)
+	}
+	end := len(text) - len(rest)
+	return text[end-len(raw) : end]
+}
 
 // Bool reads a boolean.
 func (r *Reader) Bool() bool { return take(r, msgp.ReadBoolBytes) }
@@ -131,7 +158,7 @@ func (r *Reader) Uint() uint64 { return take(r, msgp.ReadUint64Bytes) }
 func (r *Reader) Uint32() uint32 {
 	u := r.Uint()
 	if u > math.MaxUint32 {
-		r.fail(Errorf(KindCorrupt, "%d does not fit 32 bits", u))
+		r.Fail(Errorf(KindCorrupt, "%d does not fit 32 bits", u))
 		return 0
 	}
 	return uint32(u)
@@ -141,7 +168,7 @@ func (r *Reader) Uint32() uint32 {
 func (r *Reader) Priority() Priority {
 	i := r.Int()
 	if i < int64(Low) || i > int64(Critical) {
-		r.fail(Errorf(KindCorrupt, "priority %d", i))
+		r.Fail(Errorf(KindCorrupt, "priority %d", i))
 		return Normal
 	}
 	return Priority(i)
@@ -163,16 +190,24 @@ func (r *Reader) Raw() Raw {
 
 const msgpNil = 0xc0
 
+// Nil skips a nil, and reports whether there was one.
+func (r *Reader) Nil() bool {
+	if len(r.b) == 0 || r.b[0] != msgpNil {
+		return false
+	}
+	r.b = r.b[1:]
+	return true
+}
+
 // Count reads the length of a list whose items take at least each bytes; ok is
 // false for nil.
 func (r *Reader) Count(each int) (n int, ok bool) {
-	if r.err == nil && len(r.b) > 0 && r.b[0] == msgpNil {
-		r.b = r.b[1:]
+	if r.Nil() {
 		return 0, false
 	}
 	count := take(r, msgp.ReadArrayHeaderBytes)
 	if int64(count) > int64(len(r.b)/each) {
-		r.fail(Errorf(KindCorrupt, "list of %d in %d bytes", count, len(r.b)))
+		r.Fail(Errorf(KindCorrupt, "list of %d in %d bytes", count, len(r.b)))
 		return 0, false
 	}
 	return int(count), r.err == nil
@@ -183,7 +218,7 @@ func (r *Reader) Count(each int) (n int, ok bool) {
 func (r *Reader) Fields(want int, others ...int) int {
 	n, ok := r.Count(1)
 	if r.err == nil && (!ok || n != want && !slices.Contains(others, n)) {
-		r.fail(Errorf(KindCorrupt, "%d fields, want %d", n, want))
+		r.Fail(Errorf(KindCorrupt, "%d fields, want %d", n, want))
 	}
 	return n
 }

@@ -11,22 +11,21 @@ import (
 func TestTexts(t *testing.T) {
 	for _, last := range []string{"", "last", strings.Repeat("x", maxShared)} {
 		b := msgp.AppendString(msgp.AppendInt(msgp.AppendString(nil, "first"), 7), last)
-		texts := ShareTexts(b)
-		if shares := texts != ""; shares != (len(b) <= maxShared) {
-			t.Errorf("%d bytes: shared: %v", len(b), shares)
+		r := NewValues(b, "texts")
+		r.Share()
+		shares := len(b) <= maxShared
+		whole := *r
+		if n := testing.AllocsPerRun(10, func() { *r = whole; _ = r.String() }); shares != (n == 0) {
+			t.Errorf("%d bytes: %v allocations for a text, shared: %t", len(b), n, shares)
 		}
-		first, rest, err := texts.Read(b)
-		if err == nil {
-			_, rest, err = msgp.ReadIntBytes(rest)
+		*r = whole
+		first, _, got := r.String(), r.Int(), r.String()
+		if err := r.End(); first != "first" || got != last || err != nil {
+			t.Errorf("%q, %q: %v", first, got, err)
 		}
-		got, rest, err2 := texts.Read(rest)
-		if first != "first" || got != last || len(rest) > 0 || err != nil || err2 != nil {
-			t.Errorf("%q, %q, %d bytes left: %v, %v", first, got, len(rest), err, err2)
-		}
-		if n := testing.AllocsPerRun(10, func() { _, _, _ = texts.Read(b) }); texts != "" && n > 0 {
-			t.Errorf("%v allocations for a text that shares memory", n)
-		}
-		if _, _, err := texts.Read(b[len(b)-len(last):]); last != "" && err == nil {
+		r = NewValues(b[len(b)-len(last):], "texts")
+		r.Share()
+		if s := r.String(); last != "" && (s != "" || r.End() == nil) {
 			t.Error("it reads what is no text")
 		}
 	}

@@ -85,7 +85,7 @@ func (w *walker) bareCommand(body []byte, at int) bool {
 	}
 	v := at + k + width + bytes.Index(body[k+width:], value)
 	w.add(field{
-		name: name, text: string(value), cls: class{fam: famBare}, end: at + len(body),
+		name: name, text: string(value), cls: class{fam: famBare},
 		source: FieldSource{
 			RawKey:  string(body[start:end]),
 			KeySpan: Range{at + start, at + end}, ValueSpan: Range{v, v + len(value)}, Family: famBare.String(),

@@ -13,7 +13,6 @@ type field struct {
 	source FieldSource
 	cls    class
 	closed class // of the closer; famNone without one
-	end    int   // end of the field
 }
 
 // openField is a field whose end is being looked for.
@@ -351,7 +350,7 @@ func (w *walker) close(valueEnd, end int, closer class, next int) {
 	o := w.lex.at(f.tok)
 	text := cleanValue(w.lex.b[o.end:valueEnd], f.indent, o.cls)
 	w.add(field{
-		name: f.name, text: text, cls: o.cls, closed: closer, end: end,
+		name: f.name, text: text, cls: o.cls, closed: closer,
 		source: FieldSource{
 			RawKey:    string(w.lex.b[o.key[0]:o.key[1]]),
 			KeySpan:   o.key,

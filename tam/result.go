@@ -87,7 +87,6 @@ func (o Optional) MarshalJSON() ([]byte, error) {
 // Texts maps names to texts; nil marshals as {}.
 type Texts map[string]string
 
-// MarshalJSON implements json.Marshaler.
 func (t Texts) MarshalJSON() ([]byte, error) {
 	if t == nil {
 		return []byte("{}"), nil
@@ -98,7 +97,6 @@ func (t Texts) MarshalJSON() ([]byte, error) {
 // Table maps names to values; nil marshals as {}.
 type Table[T any] map[string]T
 
-// MarshalJSON implements json.Marshaler.
 func (t Table[T]) MarshalJSON() ([]byte, error) {
 	if t == nil {
 		return []byte("{}"), nil
@@ -109,7 +107,6 @@ func (t Table[T]) MarshalJSON() ([]byte, error) {
 // List is a slice; nil marshals as [].
 type List[T any] []T
 
-// MarshalJSON implements json.Marshaler.
 func (l List[T]) MarshalJSON() ([]byte, error) {
 	if l == nil {
 		return []byte("[]"), nil

@@ -209,12 +209,10 @@ type ChangeRefused struct {
 	Error string
 }
 
-// Answers implements protocol.Answering.
 func (f *ChangeRefused) Answers() (protocol.Answer, bool) {
 	return protocol.Answer{To: f.By, Kind: "change_refused", Wakes: true}, true
 }
 
-// Told implements protocol.Answering.
 func (f *ChangeRefused) Told() map[string]any {
 	do, _ := f.Do.Value()
 	return map[string]any{"request_id": f.ID, "do": do, "message": f.Error}
@@ -231,16 +229,12 @@ type Blocked struct {
 // LastAgent implements protocol.Naming.
 func (f *EffectsDeferred) LastAgent() uint32 { return f.Agent }
 
-// LastAgent implements protocol.Naming.
 func (f *AgentFailed) LastAgent() uint32 { return f.Agent }
 
-// LastAgent implements protocol.Naming.
 func (f *Interrupted) LastAgent() uint32 { return f.Agent }
 
-// LastAgent implements protocol.Naming.
 func (f *Rested) LastAgent() uint32 { return last(f.Agents) }
 
-// LastAgent implements protocol.Naming.
 func (f *RestEnded) LastAgent() uint32 { return last(f.Agents) }
 
 func last(ascending []uint32) uint32 {
@@ -250,7 +244,6 @@ func last(ascending []uint32) uint32 {
 	return 0
 }
 
-// LastAgent implements protocol.Naming.
 func (f *Blocked) LastAgent() uint32 { return slices.Max(append(slices.Clone(f.Receivers), f.Agent)) }
 
 // Fact is one of this package's facts. The linter checks that a switch over it has

@@ -46,9 +46,6 @@ func (s *State) Call(o uint32, at protocol.Time) {
 	s.enqueue(o)
 }
 
-// Gated reports whether an agent is gated.
-func (s *State) Gated(o uint32) bool { return s.slots[o].held&heldBack != 0 }
-
 // passes reports whether an event of a priority wakes an agent at its gate; else the slot
 // keeps that it missed something.
 func (sl *slot) passes(p protocol.Priority) bool {

@@ -52,7 +52,7 @@ func TestGates(t *testing.T) {
 			}
 		})
 		expect(t, got, "4s[2]", "7s[0]", "8s[1]", "9s[0]", "10s[0]")
-		if !s.Standing(3).Gated || s.Standing(1).Gated {
+		if !gated(s, 3) || gated(s, 1) {
 			t.Error("the views of gates are wrong")
 		}
 	}
@@ -66,7 +66,7 @@ func TestAGateOfOneWhoComes(t *testing.T) {
 	s.Start(at(0))
 	s.HoldBack(1, false)
 	s.Spawned(Spawned{Agent: 1}, at(1))
-	if !s.Standing(1).Gated {
+	if !gated(s, 1) {
 		t.Error("its gate is open")
 	}
 	s.Call(1, at(7))
@@ -139,3 +139,5 @@ func TestGatesInRealtime(t *testing.T) {
 		})
 	}
 }
+
+func gated(s *State, o uint32) bool { return s.slots[o].held&heldBack != 0 }

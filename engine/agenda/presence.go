@@ -41,10 +41,8 @@ const ReasonGone = "gone"
 // LastAgent implements protocol.Naming.
 func (f *Spawned) LastAgent() uint32 { return f.Agent }
 
-// LastAgent implements protocol.Naming.
 func (f *TurnAbandoned) LastAgent() uint32 { return f.Agent }
 
-// LastAgent implements protocol.Naming.
 func (f *Removed) LastAgent() uint32 { return f.Agent }
 
 // seats sets who is away before the scene begins.

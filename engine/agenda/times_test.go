@@ -210,7 +210,7 @@ func (m *masks) hear(o uint32, wave uint64) {
 		s.Received(o, p, wave)
 	})
 	f, interrupts := m.live.Interruption(o, p, "e", m.now)
-	if g := m.live.Gated(o); interrupts && (!g || m.live.slots[o].held&heldAlert != 0 && p == protocol.Critical) {
+	if g := gated(m.live, o); interrupts && (!g || m.live.slots[o].held&heldAlert != 0 && p == protocol.Critical) {
 		m.note("%d is interrupted", o)
 		m.both(func(s *State) { s.Interrupted(f, m.now) })
 		m.owed[o], m.alerts[o] = true, m.alerts[o] || p == protocol.Critical

@@ -12,14 +12,13 @@ type Standing struct {
 	WakeAbove protocol.Priority
 	Failures  int // in a row
 	GivenUp   bool
-	Gated     bool     // it waits for its turn
 	WaitsFor  []uint32 // blocked: the receivers with full lanes
 }
 
 // Standing returns the state of an agent.
 func (s *State) Standing(o uint32) Standing {
 	sl := &s.slots[o]
-	st := Standing{Next: s.wake(o), Asleep: sl.asleep, WakeAbove: sl.wakeAbove, Failures: int(sl.failures), GivenUp: sl.givenUp, Resting: sl.resting || sl.gates != 0, Away: sl.gates&away != 0, Gated: sl.held&heldBack != 0}
+	st := Standing{Next: s.wake(o), Asleep: sl.asleep, WakeAbove: sl.wakeAbove, Failures: int(sl.failures), GivenUp: sl.givenUp, Resting: sl.resting || sl.gates != 0, Away: sl.gates&away != 0}
 	st.WaitsFor = s.waitingFor(o)
 	if sl.busyUntil > s.Now {
 		st.BusyUntil = sl.busyUntil

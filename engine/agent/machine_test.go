@@ -340,8 +340,8 @@ func TestRequests(t *testing.T) {
 	if draft.Source != "ada" || draft.TTL != 1500*time.Millisecond || draft.TraceID != "t9" || len(draft.Chain) != 2 || draft.Chain[1].Agent != "bo" || draft.Cause != "cause" || draft.Turn != 1 {
 		t.Errorf("it is no reaction to the most urgent event: %+v", draft)
 	}
-	req, err := world.ReadRequest(d.Requests[2].Data)
-	if err != nil || req.Cause.Trace != "t9" || req.Cause.Event != "cause" || req.Cause.Turn != 1 {
+	var req world.Request
+	if err := req.Read(d.Requests[2].Data, nil); err != nil || req.Cause.Trace != "t9" || req.Cause.Event != "cause" || req.Cause.Turn != 1 {
 		t.Errorf("%+v, %v", req.Cause, err)
 	}
 }

@@ -456,7 +456,6 @@ func (f *NotDone) Answers() (protocol.Answer, bool) {
 	return protocol.Answer{To: f.By, Kind: "channel_refused", Wakes: true}, true
 }
 
-// Told implements protocol.Answering.
 func (f *NotDone) Told() map[string]any {
 	return map[string]any{"request": f.What, "type": f.Subject, "code": string(f.Code), "message": f.Message}
 }

@@ -35,10 +35,9 @@ func New(def KnowledgeBase) (*Base, error) {
 	return b.with(docs...), nil
 }
 
-// ID, Name and Description are the definition's.
-func (b *Base) ID() string          { return b.def.ID }
-func (b *Base) Name() string        { return b.def.Name }
-func (b *Base) Description() string { return b.def.Description }
+// ID and Name are the definition's.
+func (b *Base) ID() string   { return b.def.ID }
+func (b *Base) Name() string { return b.def.Name }
 
 // Definition is the base as a file, with its entries by id. They are read-only.
 func (b *Base) Definition() KnowledgeBase {

@@ -170,7 +170,7 @@ func (d *decider) decide() ([]protocol.Fact, error) {
 	}
 	switch op {
 	case OpUsed:
-		return d.used()
+		return d.used(), nil
 	case OpEmbed:
 		return d.embedded()
 	}

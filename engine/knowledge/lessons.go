@@ -163,13 +163,12 @@ func (d *decider) keep(op Op, by string, e *Entry) []protocol.Fact {
 
 // used counts that lessons were shown to who ended a goal, and whether it was reached.
 // Reading the base is enough for it.
-func (d *decider) used() ([]protocol.Fact, error) {
+func (d *decider) used() (facts []protocol.Fact) {
 	if d.learning() == nil {
-		return nil, nil
+		return nil
 	}
 	ids, _ := d.req.Entry["ids"].([]any)
 	helped, _ := d.req.Entry["helped"].(bool)
-	var facts []protocol.Fact
 	for _, id := range ids[:min(len(ids), MaxRecall)] {
 		name, _ := id.(string)
 		old, ok := d.shelf.base.Get(name)
@@ -182,5 +181,5 @@ func (d *decider) used() ([]protocol.Fact, error) {
 		}
 		facts = append(facts, d.written(OpUsed, d.req.By, &e))
 	}
-	return facts, nil
+	return facts
 }

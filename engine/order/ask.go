@@ -84,7 +84,6 @@ func (a *Ask) Check(sc Cast) error {
 	return err
 }
 
-// Check implements Change.
 func (r *Run) Check(sc Cast) error { return sc.Runs(r.Workflow, r.Inputs) }
 
 func (a *Ask) requests(sc Cast, q *cast.Request) ([]protocol.Sequenced, error) {

@@ -107,7 +107,6 @@ func (r *Spawn) facts(sc Scene, q *cast.Request) (list []protocol.Fact) {
 	return list
 }
 
-// Check implements Change.
 func (r *Remove) Check(sc Cast) error {
 	if err := sc.MayLeave(); err != nil {
 		return err

@@ -2,9 +2,9 @@ package permit
 
 import (
 	"net/netip"
+	"net/url"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -221,9 +221,9 @@ func Canonical(text string) (canonical string, ok bool) {
 		query = "?" + query
 	}
 	scheme = strings.ToLower(scheme)
-	decoded, sound := unescape(place)
+	decoded, err := url.PathUnescape(place)
 	host = canonicalHost(scheme, strings.ToLower(host))
-	if !sound || host == "" && scheme != "file" || strings.ContainsFunc(rest, control) {
+	if err != nil || host == "" && scheme != "file" || strings.ContainsFunc(rest, control) {
 		return "", false
 	}
 	p := strings.ReplaceAll(decoded, `\`, "/")
@@ -310,27 +310,6 @@ func odd(r rune) bool {
 }
 
 func control(r rune) bool { return r < ' ' || r == 0x7f }
-
-// unescape decodes the percent signs of a path; false = one of them is none.
-func unescape(s string) (string, bool) {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '%' {
-			b.WriteByte(s[i])
-			continue
-		}
-		if i+2 >= len(s) {
-			return "", false
-		}
-		n, err := strconv.ParseUint(s[i+1:i+3], 16, 8)
-		if err != nil {
-			return "", false
-		}
-		b.WriteByte(byte(n))
-		i += 2
-	}
-	return b.String(), true
-}
 
 // dotted reports whether a text is a path with something to resolve: ., .., or two slashes that are not those of an
 // address within words.

@@ -387,20 +387,18 @@ func (s *State) expect(a uint32, want status, what string) error {
 	return nil
 }
 
-// Shadow is where an agent is: the time and place of its next turn, how many turns
-// it is ahead of the committed run, and why it does not run.
+// Shadow is where an agent is: the time of its next turn, how many turns it is ahead of the
+// committed run, and why it does not run.
 type Shadow struct {
-	Next    Tick
-	Place   Cell
-	Ahead   int
-	Running bool
-	Why     Reason
+	Next  Tick
+	Ahead int
+	Why   Reason
 }
 
 // Look shows an agent.
 func (s *State) Look(a uint32) Shadow {
 	r := &s.rows[a]
-	return Shadow{s.index.at[a], s.index.place[a], len(r.turns), r.status == running, r.why}
+	return Shadow{s.index.at[a], len(r.turns), r.why}
 }
 
 // Tally counts what happened.

@@ -133,7 +133,6 @@ func (*Outcome) fact()  {}
 // LastAgent implements protocol.Naming.
 func (f *Answered) LastAgent() uint32 { return f.Agent }
 
-// LastAgent implements protocol.Naming.
 func (f *Opened) LastAgent() (last uint32) {
 	if n := len(f.Asked); n > 0 {
 		last = f.Asked[n-1].From + f.Asked[n-1].Count - 1

@@ -121,16 +121,12 @@ func (*Refused) fact() {}
 // LastAgent implements protocol.Naming.
 func (f *SetOut) LastAgent() uint32 { return f.Agent }
 
-// LastAgent implements protocol.Naming.
 func (f *Moved) LastAgent() uint32 { return f.Through }
 
-// LastAgent implements protocol.Naming.
 func (f *Stopped) LastAgent() uint32 { return f.Agent }
 
-// LastAgent implements protocol.Naming.
 func (f *Put) LastAgent() uint32 { return f.Agent }
 
-// LastAgent implements protocol.Naming.
 func (f *Refused) LastAgent() uint32 { return f.Agent }
 
 // Answers implements protocol.Answering: the agent hears how its walk ended.
@@ -155,7 +151,6 @@ func (f *Refused) Answers() (protocol.Answer, bool) {
 	return protocol.Answer{To: f.By, Kind: "move_refused", Wakes: true}, true
 }
 
-// Told implements protocol.Answering.
 func (f *Refused) Told() map[string]any {
 	return map[string]any{"to": f.To, "kind": string(f.Kind), "message": f.Message}
 }

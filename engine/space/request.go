@@ -43,17 +43,9 @@ func (q *Request) AppendMsg(b []byte) []byte {
 
 // ReadRequest decodes a request.
 func ReadRequest(raw protocol.Raw) (q Request, err error) {
-	n, b, err := msgp.ReadArrayHeaderBytes(raw)
-	if err != nil || n != requestFields {
-		return q, protocol.Errorf(protocol.KindCorrupt, "a request to %s: %d fields, want %d", Service, n, requestFields)
-	}
-	for _, field := range [...]*string{&q.ID, &q.By, &q.Agent, &q.To, &q.Reason} {
-		if *field, b, err = msgp.ReadStringBytes(b); err != nil {
-			return q, protocol.Errorf(protocol.KindCorrupt, "a request to %s: %w", Service, err)
-		}
-	}
-	q.Put, _, err = msgp.ReadBoolBytes(b)
-	return q, err
+	r := protocol.NewReader(raw, "a request to "+Service, requestFields)
+	q = Request{r.String(), r.String(), r.String(), r.String(), r.String(), r.Bool()}
+	return q, r.End()
 }
 
 // Value is the request for readers.

@@ -115,7 +115,6 @@ type place struct {
 	mount *mount
 	key   string     // trimmed, as written
 	path  world.Path // in the document
-	rel   world.Path // below the mount's root
 }
 
 // place judges a key (step 3).
@@ -137,7 +136,7 @@ func (e *Engine) place(key string) (place, *command.Fault) {
 			return place{}, &command.Fault{Code: command.Reserved, Message: textf("key %q: the segment %q is reserved", key, s.Key)}
 		}
 	}
-	p := place{mount: m, key: key, path: rel, rel: rel}
+	p := place{mount: m, key: key, path: rel}
 	if len(m.Root) > 0 {
 		p.path = append(append(make(world.Path, 0, len(m.Root)+len(rel)), m.Root...), rel...)
 	}

@@ -51,11 +51,7 @@ func ReadCommitted(raw protocol.Raw) (*Committed, error) {
 	r := protocol.NewReader(raw, FactCommitted, committedFields)
 	c := &Committed{Time: protocol.Time(r.Int()), BatchID: r.String(), TurnID: r.String(), By: r.Word(), Seq: r.Int()}
 	for n, _ := r.Count(partFields); len(c.Parts) < n && r.Err() == nil; {
-		p, err := readPart(r)
-		if err != nil {
-			return nil, err
-		}
-		c.Parts = append(c.Parts, p)
+		c.Parts = append(c.Parts, readPart(r))
 	}
 	if n, _ := r.Count(recordFields); n > 0 {
 		c.Audit = make([]Record, n)
@@ -89,20 +85,17 @@ func (p *Part) appendMsg(b []byte) []byte {
 	return appendTimers(b, p.Timers)
 }
 
-func readPart(r *protocol.Reader) (p Part, err error) {
+func readPart(r *protocol.Reader) (p Part) {
 	r.Fields(partFields)
 	p.Document, p.Before, p.After = r.Word(), r.Int(), r.Int()
 	if n, _ := r.Count(1); n > 0 {
 		p.Changes = make([]world.Change, n)
 		for i := range p.Changes {
-			if p.Changes[i], err = world.ReadChange(r.Raw()); err != nil {
-				return p, err
-			}
+			p.Changes[i] = world.ReadChange(r)
 		}
 	}
-	p.Keys = readKeys(r)
-	p.Timers, err = readTimers(r)
-	return p, err
+	p.Keys, p.Timers = readKeys(r), readTimers(r)
+	return p
 }
 
 func appendKey(b []byte, k *ledger.KeyRecord) []byte {
@@ -136,19 +129,16 @@ func appendTimers(b []byte, list []ledger.TimerChange) []byte {
 	return b
 }
 
-func readTimers(r *protocol.Reader) (list []ledger.TimerChange, err error) {
+func readTimers(r *protocol.Reader) (list []ledger.TimerChange) {
 	n, _ := r.Count(timerFields)
 	for len(list) < n && r.Err() == nil {
 		r.Fields(timerFields)
 		c := ledger.TimerChange{ID: r.String()}
-		if c.Timer.Path, err = world.ReadPath(r.Raw()); err != nil {
-			return list, err
-		}
-		c.Timer.Element, c.Timer.Until = r.Raw(), protocol.Time(r.Int())
+		c.Timer.Path, c.Timer.Element, c.Timer.Until = world.ReadPath(r), r.Raw(), protocol.Time(r.Int())
 		c.Timer.Key, c.Timer.OpID = r.String(), r.String()
 		list = append(list, c)
 	}
-	return list, r.Err()
+	return list
 }
 
 func (x *Record) appendMsg(b []byte) []byte {

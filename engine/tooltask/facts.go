@@ -118,7 +118,6 @@ func (f *Refused) Answers() (protocol.Answer, bool) {
 	return protocol.Answer{To: f.Agent, Kind: "task_refused", Wakes: true}, true
 }
 
-// Told implements protocol.Answering.
 func (f *Refused) Told() map[string]any { return map[string]any{"task_id": f.ID, "message": f.Message} }
 
 // Value is the end of a task as its agent hears of it; the output is added.

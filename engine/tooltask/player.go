@@ -57,7 +57,6 @@ const (
 // FactKind implements protocol.Fact.
 func (*TakenOver) FactKind() string { return FactTakenOver }
 
-// FactKind implements protocol.Fact.
 func (*Released) FactKind() string { return FactReleased }
 
 func (*TakenOver) fact() {}

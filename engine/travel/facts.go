@@ -124,37 +124,27 @@ type Fact interface {
 // LastAgent implements protocol.Naming.
 func (f *Departed) LastAgent() uint32 { return f.Agent }
 
-// LastAgent implements protocol.Naming.
 func (f *Reached) LastAgent() uint32 { return f.Agent }
 
-// LastAgent implements protocol.Naming.
 func (f *Returned) LastAgent() uint32 { return f.Agent }
 
-// LastAgent implements protocol.Naming.
 func (f *Arrived) LastAgent() uint32 { return f.Agent }
 
 // FactKind implements protocol.Fact.
 func (*Departed) FactKind() string { return FactDeparted }
 
-// FactKind implements protocol.Fact.
 func (*Reached) FactKind() string { return FactReached }
 
-// FactKind implements protocol.Fact.
 func (*Returned) FactKind() string { return FactReturned }
 
-// FactKind implements protocol.Fact.
 func (*Arrived) FactKind() string { return FactArrived }
 
-// FactKind implements protocol.Fact.
 func (*TurnedAway) FactKind() string { return FactTurnedAway }
 
-// FactKind implements protocol.Fact.
 func (*Posted) FactKind() string { return FactPosted }
 
-// FactKind implements protocol.Fact.
 func (*Received) FactKind() string { return FactReceived }
 
-// FactKind implements protocol.Fact.
 func (*Delivered) FactKind() string { return FactDelivered }
 
 func (*Departed) trip()   {}

@@ -122,9 +122,6 @@ func merged[V any](a, b *node[V]) *node[V] {
 	return b.joined(merged(a, b.left), b.right)
 }
 
-// Empty reports whether the set has no item.
-func (t Tree[V]) Empty() bool { return t.root == nil }
-
 // All yields the items in order.
 func (t Tree[V]) All(yield func(*Item[V]) bool) { t.root.between("", "", yield) }
 

@@ -49,14 +49,6 @@ type Missing struct {
 // Done reports whether the run has ended.
 func (r *Run) Done() bool { return r.done }
 
-// Waiting is the number of requests without an answer.
-func (r *Run) Waiting() int {
-	if r.done {
-		return 0
-	}
-	return r.open
-}
-
 // Open lists the ids of the requests without an answer, in the order of asking:
 // also those that a cancelled run has left behind, for the host to call off.
 func (r *Run) Open() []int {
@@ -81,9 +73,6 @@ func (r *Run) Elapsed() time.Duration {
 	}
 	return r.root.end
 }
-
-// Steps counts node attempts and nested workflows.
-func (r *Run) Steps() int { return r.steps }
 
 func (r *Run) readOutputs() {
 	size := 0

@@ -66,16 +66,6 @@ func (d *Document) Len(path Path) int {
 	return 0
 }
 
-// SizeOf is the number of bytes of the value at a path as canonical msgpack; 0
-// when nothing is there.
-func (d *Document) SizeOf(path Path) int {
-	node, ok := walk(d.root, path)
-	if !ok {
-		return 0
-	}
-	return sizeOf(node)
-}
-
 // child steps from a node to one of its children.
 func child(node any, s *Segment) (slot, bool) {
 	switch x := node.(type) {
@@ -144,51 +134,17 @@ func missingVersion(node any, s *Segment, above int64) int64 {
 // AppendMsg appends the document's value as canonical msgpack.
 func (d *Document) AppendMsg(b []byte) []byte { return appendNode(b, d.root) }
 
-// Raw encodes the value at a path without materialising it.
-func (d *Document) Raw(path Path) (protocol.Raw, bool) {
-	node, ok := walk(d.root, path)
-	if !ok {
-		return nil, false
-	}
-	return appendNode(make([]byte, 0, sizeOf(node)), node), true
-}
-
-// AppendJSON appends the document's value as JSON in one line, keys in byte
-// order. Floats always show a point or an exponent, so that reading the text
-// back gives the same types.
-func (d *Document) AppendJSON(b []byte) []byte { return appendJSON(b, d.root) }
-
-// AppendJSON appends a value as [Document.AppendJSON] does.
-func AppendJSON(b []byte, v any) []byte {
-	switch x := v.(type) {
-	case []any:
-		b = append(b, '[')
-		for i, e := range x {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = AppendJSON(b, e)
-		}
-		return append(b, ']')
-	case map[string]any:
-		b = append(b, '{')
-		for i, k := range protocol.SortedKeys(x) {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(wirejson.AppendText(b, k), ':')
-			b = AppendJSON(b, x[k])
-		}
-		return append(b, '}')
-	}
-	return appendJSON(b, v)
-}
+// AppendJSON appends the document's value as [AppendJSON] does.
+func (d *Document) AppendJSON(b []byte) []byte { return AppendJSON(b, d.root) }
 
 // MarshalJSON is AppendJSON.
 func (d *Document) MarshalJSON() ([]byte, error) { return d.AppendJSON(nil), nil }
 
-func appendJSON(b []byte, node any) []byte {
-	switch x := node.(type) {
+// AppendJSON appends a value, or a node of a document, as JSON in one line, keys in byte
+// order. Floats always show a point or an exponent, so that reading the text
+// back gives the same types.
+func AppendJSON(b []byte, v any) []byte {
+	switch x := v.(type) {
 	case nil:
 		return append(b, "null"...)
 	case bool:
@@ -199,30 +155,43 @@ func appendJSON(b []byte, node any) []byte {
 		return appendFloat(b, x)
 	case string:
 		return wirejson.AppendText(b, x)
+	case []any:
+		b = append(b, '[')
+		for i, e := range x {
+			b = AppendJSON(comma(b, i), e)
+		}
+		return append(b, ']')
 	case *list:
 		b = append(b, '[')
 		for i := range x.n {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendJSON(b, x.at(i).val)
+			b = AppendJSON(comma(b, i), x.at(i).val)
 		}
 		return append(b, ']')
+	case map[string]any:
+		b = append(b, '{')
+		for i, k := range protocol.SortedKeys(x) {
+			b = AppendJSON(append(wirejson.AppendText(comma(b, i), k), ':'), x[k])
+		}
+		return append(b, '}')
 	case *object:
 		b = append(b, '{')
-		first := true
+		i := 0
 		x.each(func(k string, s slot) bool {
-			if !first {
-				b = append(b, ',')
-			}
-			first = false
-			b = append(wirejson.AppendText(b, k), ':')
-			b = appendJSON(b, s.val)
+			b = AppendJSON(append(wirejson.AppendText(comma(b, i), k), ':'), s.val)
+			i++
 			return true
 		})
 		return append(b, '}')
 	}
-	panic("world: appendJSON: not a node")
+	panic("world: AppendJSON: not a value")
+}
+
+// comma stands before each element but the first.
+func comma(b []byte, i int) []byte {
+	if i > 0 {
+		b = append(b, ',')
+	}
+	return b
 }
 
 func appendFloat(b []byte, f float64) []byte {

@@ -1,8 +1,6 @@
 package world
 
 import (
-	"strings"
-
 	"github.com/tinylib/msgp/msgp"
 	"github.com/vmihailenco/msgpack/v5"
 
@@ -55,9 +53,11 @@ type Cause struct {
 	Turn  uint64 // of the writer's deliberation; 0 = none
 }
 
-// causeFields is the length of a cause's msgpack array; the oldest in journals
-// end before the event.
+// Lengths of msgpack arrays. The oldest causes in journals end before the event.
 const (
+	committedFields   = 4
+	changeFields      = 7
+	refusedFields     = 9
 	causeFields       = 4
 	causeFieldsOldest = 2
 )
@@ -104,12 +104,11 @@ type Refused struct {
 	Cause   Cause
 }
 
-// FactKind implements protocol.Fact.
 func (*Refused) FactKind() string { return FactRefused }
 
 // AppendMsg writes the fact as protocol.Codec would.
 func (c *Committed) AppendMsg(b []byte) []byte {
-	b = msgp.AppendArrayHeader(b, 4)
+	b = msgp.AppendArrayHeader(b, committedFields)
 	b = protocol.AppendInt(b, int64(c.Time))
 	b = protocol.AppendInt(b, c.Before)
 	b = protocol.AppendInt(b, c.After)
@@ -125,7 +124,7 @@ func (c *Committed) AppendMsg(b []byte) []byte {
 
 // AppendMsg writes the change as protocol.Codec would.
 func (c *Change) AppendMsg(b []byte) []byte {
-	b = msgp.AppendArrayHeader(b, 7)
+	b = msgp.AppendArrayHeader(b, changeFields)
 	b = msgp.AppendString(b, string(c.Op))
 	b = c.Path.AppendMsg(b)
 	b = protocol.AppendRaw(b, c.Value)
@@ -137,7 +136,7 @@ func (c *Change) AppendMsg(b []byte) []byte {
 
 // AppendMsg writes the fact as protocol.Codec would.
 func (r *Refused) AppendMsg(b []byte) []byte {
-	b = msgp.AppendArrayHeader(b, 9)
+	b = msgp.AppendArrayHeader(b, refusedFields)
 	b = protocol.AppendInt(b, int64(r.Time))
 	b = protocol.AppendInt(b, r.Version)
 	b = msgp.AppendString(b, string(r.Op))
@@ -192,38 +191,30 @@ func (p *Path) DecodeMsgpack(dec *msgpack.Decoder) error {
 	if err != nil {
 		return err
 	}
-	r := reader{b: raw}
-	*p = r.path()
-	return r.err
+	r := protocol.NewValues(protocol.Raw(raw), "path")
+	*p = ReadPath(r)
+	return r.Err()
 }
 
 // ReadCommitted decodes a Committed. What it holds shares the bytes.
 func ReadCommitted(raw protocol.Raw) (*Committed, error) {
-	r := reader{b: raw}
-	r.array(FactCommitted, 4)
-	c := &Committed{Time: protocol.Time(r.int()), Before: r.int(), After: r.int()}
-	if n, ok := r.list(8); ok {
+	r := protocol.NewReader(raw, FactCommitted, committedFields)
+	c := &Committed{Time: protocol.Time(r.Int()), Before: r.Int(), After: r.Int()}
+	if n, ok := r.Count(changeFields + 1); ok {
 		c.Changes = make([]Change, n)
 		for i := range c.Changes {
-			r.change(&c.Changes[i])
+			c.Changes[i] = ReadChange(r)
 		}
 	}
-	return c, r.done(FactCommitted)
-}
-
-func (r *reader) change(c *Change) {
-	r.array("change", 7)
-	c.Op, c.Path, c.Value = Op(r.text()), r.path(), r.raw()
-	c.By, c.Request, c.Reason, c.Cause = r.text(), r.text(), r.text(), r.cause()
+	return c, r.End()
 }
 
 // ReadRefused decodes a Refused.
 func ReadRefused(raw protocol.Raw) (*Refused, error) {
-	r := reader{b: raw}
-	r.array(FactRefused, 9)
-	f := &Refused{Time: protocol.Time(r.int()), Version: r.int(), Op: Op(r.text()), Path: r.path(),
-		By: r.text(), Request: r.text(), Code: Code(r.text()), Message: r.text(), Cause: r.cause()}
-	return f, r.done(FactRefused)
+	r := protocol.NewReader(raw, FactRefused, refusedFields)
+	f := &Refused{Time: protocol.Time(r.Int()), Version: r.Int(), Op: Op(r.String()), Path: ReadPath(r),
+		By: r.String(), Request: r.String(), Code: Code(r.String()), Message: r.String(), Cause: readCause(r)}
+	return f, r.End()
 }
 
 // Facts are the kinds of this package.
@@ -246,146 +237,49 @@ func (r *Refused) Told() map[string]any {
 	}
 }
 
-// reader decodes in order; after the first error it reads zeros.
-type reader struct {
-	b     []byte
-	texts protocol.Texts // of b
-	err   error
-}
-
-func (r *reader) done(what string) error {
-	if r.err == nil && len(r.b) > 0 {
-		r.err = protocol.Errorf(protocol.KindCorrupt, "%d bytes after the end", len(r.b))
-	}
-	if r.err != nil {
-		return protocol.Errorf(protocol.KindCorrupt, "world: read %s: %w", what, r.err)
-	}
-	return nil
-}
-
-func take[T any](r *reader, read func([]byte) (T, []byte, error)) T {
-	var v T
-	if r.err == nil {
-		v, r.b, r.err = read(r.b)
-	}
-	return v
-}
-
-func (r *reader) int() int64   { return take(r, msgp.ReadInt64Bytes) }
-func (r *reader) text() string { return take(r, r.texts.Read) }
-
-func (r *reader) uint() uint64 { return take(r, msgp.ReadUint64Bytes) }
-
-// grown reads the length of a list that has grown at its end since the oldest
-// journals.
-func (r *reader) grown(what string, oldest, newest uint32) uint32 {
-	n := take(r, msgp.ReadArrayHeaderBytes)
-	if r.err == nil && n != oldest && n != newest {
-		r.err = protocol.Errorf(protocol.KindCorrupt, "%s has %d fields; this version knows %d", what, n, newest)
-	}
-	return n
-}
-
-func (r *reader) array(what string, want uint32) {
-	if n := take(r, msgp.ReadArrayHeaderBytes); r.err == nil && n != want {
-		r.err = protocol.Errorf(protocol.KindCorrupt, "%s has %d fields; this version knows %d", what, n, want)
-	}
-}
-
-// list reads the header of a list that may be null. Each element takes at least
-// least bytes, which bounds what a false length can claim.
-func (r *reader) list(least int) (int, bool) {
-	if r.err == nil && msgp.IsNil(r.b) {
-		r.b = r.b[1:]
-		return 0, false
-	}
-	n := int(take(r, msgp.ReadArrayHeaderBytes))
-	if r.err == nil && n > len(r.b)/least {
-		r.err = protocol.Errorf(protocol.KindCorrupt, "a list claims %d elements in %d bytes", n, len(r.b))
-	}
-	return n, r.err == nil
-}
-
-func (r *reader) raw() protocol.Raw {
-	if r.err != nil {
-		return nil
-	}
-	if msgp.IsNil(r.b) {
-		r.b = r.b[1:]
-		return nil
-	}
-	rest, err := msgp.Skip(r.b)
-	if err != nil {
-		r.err = err
-		return nil
-	}
-	raw := protocol.Raw(r.b[: len(r.b)-len(rest) : len(r.b)-len(rest)])
-	r.b = rest
-	return raw
-}
-
-func (r *reader) path() Path {
-	n, ok := r.list(1)
+// ReadPath reads what [Path.AppendMsg] wrote.
+func ReadPath(r *protocol.Reader) Path {
+	n, ok := r.Count(1)
 	if !ok {
 		return nil
 	}
 	p := make(Path, n)
 	for i := range p {
-		p[i] = r.segment()
+		p[i] = segment(r)
 	}
 	return p
 }
 
-func (r *reader) segment() Segment {
-	if r.err != nil {
-		return Segment{}
-	}
-	switch msgp.NextType(r.b) {
+func segment(r *protocol.Reader) Segment {
+	switch r.Next() {
 	case msgp.StrType:
-		return Segment{Key: r.text()}
+		return Segment{Key: r.String()}
 	case msgp.NilType:
-		r.b = r.b[1:]
+		r.Nil()
 		return Segment{Kind: Append}
 	case msgp.MapType:
-		take(r, msgp.ReadMapHeaderBytes)
-		if star := r.text(); r.err == nil && !strings.HasPrefix(star, "*") {
-			r.err = protocol.Errorf(protocol.KindCorrupt, "segment %q is unknown", star)
+		v, _ := r.Raw().Value()
+		m, _ := v.(map[string]any)
+		star, ok := m["*"].(int64)
+		if !ok {
+			r.Fail(protocol.Errorf(protocol.KindCorrupt, "segment %v is unknown", v))
 		}
-		return Segment{Kind: AnyOne + SegmentKind(r.int()-1)&1}
+		return Segment{Kind: AnyOne + SegmentKind(star-1)&1}
 	}
-	return Segment{Kind: Index, Pos: int(r.int())}
+	return Segment{Kind: Index, Pos: int(r.Int())}
 }
 
-func (r *reader) cause() Cause {
-	grown := r.grown("cause", causeFieldsOldest, causeFields)
-	c := Cause{Trace: r.text()}
-	if n, ok := r.list(3); ok {
-		c.Chain = make([]protocol.Link, n)
-		for i := range c.Chain {
-			r.array("link", 2)
-			c.Chain[i] = protocol.Link{Agent: r.text(), Type: r.text()}
-		}
-	}
-	if grown == causeFields {
-		c.Event, c.Turn = r.text(), r.uint()
+func readCause(r *protocol.Reader) Cause {
+	n := r.Fields(causeFields, causeFieldsOldest)
+	c := Cause{Trace: r.String(), Chain: r.Chain()}
+	if n == causeFields {
+		c.Event, c.Turn = r.String(), r.Uint()
 	}
 	return c
 }
 
-// ReadChange decodes one change. What it holds shares the bytes.
-func ReadChange(raw protocol.Raw) (Change, error) {
-	r := reader{b: raw}
-	var c Change
-	r.change(&c)
-	return c, r.done("change")
-}
-
-// ReadPath decodes what [Path.AppendMsg] wrote; no bytes are the nil path.
-func ReadPath(raw protocol.Raw) (Path, error) {
-	if len(raw) == 0 {
-		return nil, nil
-	}
-	r := reader{b: raw}
-	p := r.path()
-	return p, r.done("path")
+// ReadChange reads what [Change.AppendMsg] wrote. What it holds shares the bytes.
+func ReadChange(r *protocol.Reader) Change {
+	r.Fields(changeFields)
+	return Change{Op: Op(r.String()), Path: ReadPath(r), Value: r.Raw(), By: r.String(), Request: r.String(), Reason: r.String(), Cause: readCause(r)}
 }

@@ -39,15 +39,6 @@ func lookAt(node any) Look {
 	return l
 }
 
-// Raw encodes the value at a path without building it.
-func (e *Editor) Raw(path Path) (protocol.Raw, bool) {
-	node, ok := walk(e.root, path)
-	if !ok {
-		return nil, false
-	}
-	return appendNode(make([]byte, 0, sizeOf(node)), node), true
-}
-
 // Items visits the elements of the list at a path in order until yield returns
 // false; elements are shared, read-only. Nothing else is visited.
 func (e *Editor) Items(path Path, yield func(i int, v any) bool) {

@@ -304,12 +304,12 @@ func (s Segment) position(n int) (int, bool) {
 		}
 		return s.Pos, true
 	}
-	return digits(s.Key)
+	return Digits(s.Key)
 }
 
-// digits reads a plain decimal number: no sign, no leading zero, at most nine
+// Digits reads a plain decimal number: no sign, no leading zero, at most nine
 // digits.
-func digits(s string) (int, bool) {
+func Digits(s string) (int, bool) {
 	if s == "" || len(s) > 9 || s[0] == '0' && len(s) > 1 {
 		return 0, false
 	}

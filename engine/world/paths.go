@@ -3,8 +3,6 @@ package world
 import (
 	"strings"
 
-	"github.com/tinylib/msgp/msgp"
-
 	"tavernsim/protocol"
 )
 
@@ -35,28 +33,23 @@ func (p *Paths) Parse(text string) (Path, error) {
 	return path, nil
 }
 
-// read is r.path; nil remembers nothing.
-func (p *Paths) read(r *reader) Path {
-	if p == nil || r.err != nil {
-		return r.path()
+// read is [ReadPath]; nil remembers nothing.
+func (p *Paths) read(r *protocol.Reader) Path {
+	if p == nil {
+		return ReadPath(r)
 	}
-	rest, err := msgp.Skip(r.b)
-	n := len(r.b) - len(rest)
-	if err != nil || n > maxKnownPath {
-		return r.path()
-	}
-	if path, ok := p.encoded[string(r.b[:n])]; ok {
-		r.b = rest
+	raw := r.Raw()
+	if path, ok := p.encoded[string(raw)]; ok || raw == nil {
 		return path
 	}
-	text := string(r.b[:n])
-	own := reader{b: protocol.Raw(text), texts: protocol.Texts(text)} // the path outlives the request
-	path := own.path()
-	if own.done("path") != nil {
-		return r.path()
+	own := protocol.NewValues(raw, "path")
+	own.Share() // the path outlives the request
+	path := ReadPath(own)
+	if err := own.End(); err != nil {
+		r.Fail(err)
+	} else if len(raw) <= maxKnownPath {
+		remember(&p.encoded, string(raw), path)
 	}
-	remember(&p.encoded, text, path)
-	r.b = rest
 	return path
 }
 

@@ -107,7 +107,7 @@ func (s Segment) fixed() (int, bool) {
 	case Index:
 		return s.Pos, s.Pos >= 0
 	case Name:
-		return digits(s.Key)
+		return Digits(s.Key)
 	}
 	return 0, false
 }
@@ -115,7 +115,7 @@ func (s Segment) fixed() (int, bool) {
 // listLike reports whether a segment may address an element of a list.
 func (s Segment) listLike() bool {
 	if s.Kind == Name {
-		_, ok := digits(s.Key)
+		_, ok := Digits(s.Key)
 		return ok
 	}
 	return true

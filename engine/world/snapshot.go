@@ -53,13 +53,12 @@ func ReadSnapshot(raw protocol.Raw) (*Document, error) {
 	if err := protocol.CheckState(raw); err != nil {
 		return nil, protocol.Errorf(protocol.KindCorrupt, "world: read snapshot: %w", err)
 	}
-	r := reader{b: raw}
-	r.array("snapshot", 4)
-	if format := r.int(); r.err == nil && format != snapshotFormat {
+	r := protocol.NewReader(raw, "world snapshot", 4)
+	if format := r.Int(); r.Err() == nil && format != snapshotFormat {
 		return nil, protocol.Errorf(protocol.KindCorrupt, "world: read snapshot: format %d; this program reads %d", format, snapshotFormat)
 	}
-	d := &Document{version: r.int()}
-	node, err := builder{own: &owner{}}.raw(r.raw(), 0)
+	d := &Document{version: r.Int()}
+	node, err := builder{own: &owner{}}.raw(r.Raw(), 0)
 	if err != nil {
 		return nil, protocol.Errorf(protocol.KindCorrupt, "world: read snapshot: %w", err)
 	}
@@ -68,51 +67,51 @@ func ReadSnapshot(raw protocol.Raw) (*Document, error) {
 		return nil, protocol.Errorf(protocol.KindCorrupt, "world: read snapshot: the root is a %s; want an object", typeName(node))
 	}
 	d.root = root
-	stamps := reader{b: take(&r, func(b []byte) ([]byte, []byte, error) { return msgp.ReadBytesZC(b) })}
-	stamps.stamp(root)
-	if err := stamps.done("snapshot stamps"); err != nil {
-		return nil, err
-	}
-	return d, r.done("snapshot")
+	packed, _, err := msgp.ReadBytesZC(r.Raw())
+	r.Fail(err)
+	stamps := protocol.NewValues(packed, "versions of a world snapshot")
+	stamp(stamps, root)
+	r.Fail(stamps.End())
+	return d, r.End()
 }
 
 // stamp gives a freshly built container the versions that were kept.
-func (r *reader) stamp(node any) {
+func stamp(r *protocol.Reader, node any) {
 	switch x := node.(type) {
 	case *object:
-		x.born = r.int()
-		if n := int(r.int()); n < 0 || n > 2*MaxGraves {
-			r.err = protocol.Errorf(protocol.KindCorrupt, "an object remembers %d removed keys; the limit is %d", n, 2*MaxGraves)
+		x.born = r.Int()
+		if n := int(r.Int()); n < 0 || n > 2*MaxGraves {
+			r.Fail(protocol.Errorf(protocol.KindCorrupt, "an object remembers %d removed keys; the limit is %d", n, 2*MaxGraves))
 		} else if n > 0 {
 			x.lost = make([]grave, n)
 			for i := range x.lost {
-				x.lost[i] = grave{r.text(), r.int()}
+				x.lost[i] = grave{r.String(), r.Int()}
 			}
 		}
-		r.stampObject(x)
+		stampObject(r, x)
 	case *list:
-		x.born = r.int()
+		x.born = r.Int()
 		for _, c := range x.chunks {
 			for i := range c.slots {
-				c.slots[i].ver = r.int()
-				r.stamp(c.slots[i].val)
+				c.slots[i].ver = r.Int()
+				stamp(r, c.slots[i].val)
 			}
 		}
 	}
 }
 
-func (r *reader) stampObject(x *object) {
+func stampObject(r *protocol.Reader, x *object) {
 	if x.wide == nil {
 		for i := range x.small {
-			x.small[i].ver = r.int()
-			r.stamp(x.small[i].val)
+			x.small[i].ver = r.Int()
+			stamp(r, x.small[i].val)
 		}
 		return
 	}
 	all := x.entries()
 	for i := range all {
-		all[i].ver = r.int()
-		r.stamp(all[i].val)
+		all[i].ver = r.Int()
+		stamp(r, all[i].val)
 		x.wide.Set(all[i].key, all[i].slot)
 	}
 }

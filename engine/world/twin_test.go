@@ -371,6 +371,6 @@ func FuzzReadFact(f *testing.F) {
 			t.Fatal("the document changed")
 		}
 		_, _ = ReadRefused(b)
-		_, _ = ReadRequest(b)
+		_, _ = readRequest(b)
 	})
 }

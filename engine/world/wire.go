@@ -6,11 +6,13 @@ import (
 	"tavernsim/protocol"
 )
 
+const requestFields = 11
+
 // AppendMsg writes the request as it travels to the world: a list of id, by,
 // profile, reason, path, op, value, expected version or null, reads (a list of
 // path and version), group, cause.
 func (q *Request) AppendMsg(b []byte) []byte {
-	b = msgp.AppendArrayHeader(b, 11)
+	b = msgp.AppendArrayHeader(b, requestFields)
 	for _, s := range [...]string{q.ID, q.By, q.Profile, q.Reason} {
 		b = msgp.AppendString(b, s)
 	}
@@ -32,31 +34,23 @@ func (q *Request) AppendMsg(b []byte) []byte {
 	return q.Cause.appendMsg(b)
 }
 
-// ReadRequest decodes a request. What it holds shares the bytes.
-func ReadRequest(raw protocol.Raw) (q Request, err error) {
-	err = q.Read(raw, nil)
-	return q, err
-}
-
-// Read is ReadRequest into an empty request, with paths that are remembered; nil = they are not.
+// Read decodes what AppendMsg wrote, into an empty request that shares the bytes. Paths are remembered; nil = they are not.
 func (q *Request) Read(raw protocol.Raw, paths *Paths) error {
-	r := reader{b: raw, texts: protocol.ShareTexts(raw)}
-	r.array("request", 11)
-	q.ID, q.By, q.Profile, q.Reason = r.text(), r.text(), r.text(), r.text()
-	q.Path, q.Op, q.Value = paths.read(&r), Op(r.text()), r.raw()
-	if r.err == nil && msgp.IsNil(r.b) {
-		r.b = r.b[1:]
-	} else {
-		expected := r.int()
+	r := protocol.NewReader(raw, "request", requestFields)
+	r.Share()
+	q.ID, q.By, q.Profile, q.Reason = r.String(), r.String(), r.String(), r.String()
+	q.Path, q.Op, q.Value = paths.read(r), Op(r.String()), r.Raw()
+	if !r.Nil() {
+		expected := r.Int()
 		q.Expected = &expected
 	}
-	if n, ok := r.list(3); ok && n > 0 {
+	if n, _ := r.Count(3); n > 0 {
 		q.Reads = make([]Read, n)
 		for i := range q.Reads {
-			r.array("read", 2)
-			q.Reads[i] = Read{Path: r.path(), Version: r.int()}
+			r.Fields(2)
+			q.Reads[i] = Read{Path: ReadPath(r), Version: r.Int()}
 		}
 	}
-	q.Group, q.Cause = r.text(), r.cause()
-	return r.done("request")
+	q.Group, q.Cause = r.String(), readCause(r)
+	return r.End()
 }

@@ -7,6 +7,11 @@ import (
 	"tavernsim/protocol"
 )
 
+func readRequest(raw protocol.Raw) (q Request, err error) {
+	err = q.Read(raw, nil)
+	return q, err
+}
+
 func TestRequestsSurviveTheWire(t *testing.T) {
 	seven := int64(7)
 	for name, q := range map[string]Request{
@@ -20,12 +25,12 @@ func TestRequestsSurviveTheWire(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			raw := protocol.Raw(q.AppendMsg(nil))
-			got, err := ReadRequest(raw)
+			got, err := readRequest(raw)
 			if err != nil || !reflect.DeepEqual(got, q) {
 				t.Fatalf("got %+v, %v; want %+v", got, err, q)
 			}
 			for i := range raw {
-				if _, err := ReadRequest(raw[:i]); err == nil {
+				if _, err := readRequest(raw[:i]); err == nil {
 					t.Errorf("%d of %d bytes were taken for a request", i, len(raw))
 				}
 			}

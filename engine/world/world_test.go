@@ -424,7 +424,7 @@ func TestCodec_sameBytes(t *testing.T) {
 	}
 	same(&ref, plainRefused(ref))
 	same(&q, plainRequest(q))
-	q2, err := ReadRequest(q.AppendMsg(nil))
+	q2, err := readRequest(q.AppendMsg(nil))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,6 @@ package worldstate
 import (
 	"slices"
 
-	"github.com/tinylib/msgp/msgp"
-
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
 	"tavernsim/engine/world/lease"
@@ -29,19 +27,9 @@ type Granted struct {
 // FactKind implements protocol.Fact.
 func (*Granted) FactKind() string { return FactGranted }
 
-const grantedFields = 6
-
-// AppendMsg implements protocol.Appender.
-func (g *Granted) AppendMsg(b []byte) []byte {
-	b = msgp.AppendArrayHeader(b, grantedFields)
-	b = protocol.AppendInt(protocol.AppendInt(b, int64(g.Time)), g.Version)
-	b = g.Path.AppendMsg(msgp.AppendString(b, g.Op))
-	return msgp.AppendString(msgp.AppendString(b, g.By), g.Request)
-}
-
 // Facts are the kinds of all facts of the service.
 func Facts() []protocol.FactType {
-	return slices.Concat(world.Facts(), lease.Facts(), statecmd.Facts(), []protocol.FactType{protocol.ByHand(readGranted)})
+	return slices.Concat(world.Facts(), lease.Facts(), statecmd.Facts(), []protocol.FactType{protocol.ByCodec[Granted]()})
 }
 
 // Answers implements protocol.Answering.
@@ -52,16 +40,6 @@ func (g *Granted) Answers() (protocol.Answer, bool) {
 // Told implements protocol.Answering.
 func (g *Granted) Told() map[string]any {
 	return map[string]any{"request_id": g.Request, "path": g.Path.String(), "op": g.Op, "version": g.Version}
-}
-
-func readGranted(raw protocol.Raw) (g *Granted, err error) {
-	r := protocol.NewReader(raw, FactGranted, grantedFields)
-	g = &Granted{Time: protocol.Time(r.Int()), Version: r.Int(), Op: r.Word()}
-	if g.Path, err = world.ReadPath(r.Raw()); err != nil {
-		return g, err
-	}
-	g.By, g.Request = r.Word(), r.String()
-	return g, r.End()
 }
 
 // Commit is one step of the document's version.

@@ -90,11 +90,7 @@ func (q *Request) Read(raw protocol.Raw, paths *world.Paths) error {
 	}
 	q.Lease = r.String()
 	for n, _ := r.Count(1); len(q.Paths) < n && r.Err() == nil; {
-		p, err := world.ReadPath(r.Raw())
-		if err != nil {
-			return err
-		}
-		q.Paths = append(q.Paths, p)
+		q.Paths = append(q.Paths, world.ReadPath(r))
 	}
 	q.For = time.Duration(r.Int())
 	return r.End()

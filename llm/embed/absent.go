@@ -32,7 +32,6 @@ func (a Absent) Answer(*protocol.ModelRequest) (protocol.ModelAnswer, error) {
 // Blind gives vectors of zeros, while it is estimated what true ones would cost.
 type Blind struct{ Absent }
 
-// Answer implements llm.Instant.
 func (Blind) Answer(q *protocol.ModelRequest) (protocol.ModelAnswer, error) {
 	a := protocol.ModelAnswer{Finish: protocol.FinishStop, Text: vector.Pack(slices.Repeat([][]int8{{0}}, len(q.Messages)))}
 	a.Usage.Input = int64(prompt.Request(q))

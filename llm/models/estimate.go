@@ -28,10 +28,9 @@ type playedKey struct{ name, profile, agent string }
 type Played struct {
 	Name, Endpoint string // of the file; of the endpoint
 	Model          string // as the endpoint calls it
-	Price          price.Price
 	Priced         bool
 	Said           string // the price, in words
-	Profile, Agent string
+	Profile        string
 
 	Calls     int64
 	Input     int64 // tokens, estimated
@@ -126,7 +125,7 @@ func (e *Estimate) add(p *played, q *protocol.ModelRequest, u *protocol.Usage, m
 	key := playedKey{p.file, q.Profile, q.Agent}
 	x := e.by[key]
 	if x == nil {
-		x = &Played{Name: p.file, Endpoint: p.name, Model: p.model, Price: p.price, Priced: p.priced, Said: p.prices.Say(p.model), Profile: q.Profile, Agent: q.Agent}
+		x = &Played{Name: p.file, Endpoint: p.name, Model: p.model, Priced: p.priced, Said: p.prices.Say(p.model), Profile: q.Profile}
 		e.by[key] = x
 	}
 	x.Calls++

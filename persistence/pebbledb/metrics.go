@@ -19,12 +19,10 @@ type Metrics struct {
 	FlushedBytes      int64
 	WALWritten        uint64 // bytes
 	WALSyncs          int64  // that were made; none below level power
-	WALFiles          int64
 	CacheHits         int64
 	CacheMisses       int64
 	WriteStalls       int64 // times that commits had to wait for tables to be written
 	WriteStallTime    time.Duration
-	Uptime            time.Duration
 }
 
 // stalls counts the times when commits wait.
@@ -74,11 +72,9 @@ func (db *DB) Metrics() Metrics {
 		Flushes:           m.Flush.Count,
 		FlushedBytes:      m.Flush.WriteThroughput.Bytes,
 		WALWritten:        m.WAL.BytesWritten,
-		WALFiles:          m.WAL.Files,
 		CacheHits:         m.BlockCache.Hits,
 		CacheMisses:       m.BlockCache.Misses,
 		WALSyncs:          db.guard.syncs.Load(),
-		Uptime:            m.Uptime,
 	}
 	out.WriteStalls, out.WriteStallTime = db.stalls.read(time.Now())
 	for i := range m.Levels {

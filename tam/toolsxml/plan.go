@@ -7,20 +7,10 @@ import (
 	"strings"
 )
 
-// Lane says which resource a tool uses.
-type Lane string
-
-const (
-	LanePTY   Lane = "pty"   // the shell's terminal: strictly in document order
-	LaneFiles Lane = "files" // files and directories
-	LaneUser  Lane = "user"  // a request to the user
-)
-
 // Step says when one tool may run. Two tools of which neither waits for the
 // other, directly or over third ones, may run at the same time.
 type Step struct {
 	Index int
-	Lane  Lane
 	After []int // wait until these have a result, also a bad or a running one
 }
 
@@ -71,7 +61,6 @@ func (pl *planner) step(t *Tool) Step {
 	s := Step{Index: t.Index, After: []int{}}
 	switch t.Type {
 	case Command, Input, Ctrl:
-		s.Lane = LanePTY
 		if pl.pty > 0 {
 			s.After = append(s.After, pl.pty)
 		}
@@ -83,10 +72,7 @@ func (pl *planner) step(t *Tool) Step {
 			pl.barrier, pl.files, pl.paths = t.Index, nil, nil
 		}
 	case Edit, Read:
-		s.Lane = LaneFiles
 		s.After = pl.fileWaits(t)
-	default:
-		s.Lane = LaneUser
 	}
 	return s
 }

@@ -44,13 +44,11 @@ func (f *ModelAnswered) Answered() (x *effect.Answered, ok bool) {
 	return x, ok
 }
 
-// Answered implements Recorded.
 func (f *CallAnswered) Answered() (x *effect.Answered, ok bool) {
 	v, err := f.Output.Value()
 	return &effect.Answered{Kind: f.Kind, Number: int(f.Request), Output: v, Latency: f.Latency, Artifacts: f.Artifacts, Carried: f.Carried, Err: effect.Failure(f.ErrorKind, f.Error)}, err == nil
 }
 
-// Answered implements Recorded.
 func (f *HookAnswered) Answered() (x *effect.Answered, ok bool) {
 	v, err := f.Output.Value()
 	return &effect.Answered{Kind: effect.KindHook, Number: int(f.Request), Output: v, Err: effect.Failure(f.ErrorKind, f.Error)}, err == nil

@@ -76,7 +76,6 @@ func readTurnEnded(raw protocol.Raw) (*TurnEnded, error) {
 	return f, r.End()
 }
 
-// AppendMsg implements protocol.Appender.
 func (f *StateUpdated) AppendMsg(b []byte) []byte {
 	b = msgp.AppendArrayHeader(b, stateUpdatedFields)
 	b = msgp.AppendString(b, f.Path)
@@ -90,7 +89,6 @@ func readStateUpdated(raw protocol.Raw) (*StateUpdated, error) {
 	return f, r.End()
 }
 
-// AppendMsg implements protocol.Appender.
 func (f *CallMade) AppendMsg(b []byte) []byte {
 	b = msgp.AppendArrayHeader(b, callMadeFields)
 	for _, s := range [...]string{f.ID, f.Tool, string(f.Origin)} {
@@ -112,7 +110,6 @@ func readCallMade(raw protocol.Raw) (*CallMade, error) {
 	return f, r.End()
 }
 
-// AppendMsg implements protocol.Appender.
 func (f *ModelAnswered) AppendMsg(b []byte) []byte {
 	if f.Origin == nil {
 		b = msgp.AppendArrayHeader(b, modelAnsweredFields)
@@ -154,7 +151,6 @@ func readModelAnswered(raw protocol.Raw) (*ModelAnswered, error) {
 	return f, r.End()
 }
 
-// AppendMsg implements protocol.Appender.
 func (f *CallAnswered) AppendMsg(b []byte) []byte {
 	b = msgp.AppendArrayHeader(b, callAnsweredFields+tool.Left(f.Artifacts, f.Carried))
 	b = protocol.AppendInt(msgp.AppendString(b, f.Kind), f.Request)
@@ -171,7 +167,6 @@ func readCallAnswered(raw protocol.Raw) (*CallAnswered, error) {
 	return f, r.End()
 }
 
-// AppendMsg implements protocol.Appender.
 func (f *Said) AppendMsg(b []byte) []byte {
 	b = msgp.AppendArrayHeader(b, saidFields)
 	return msgp.AppendString(b, f.Text)

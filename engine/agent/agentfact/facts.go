@@ -365,10 +365,8 @@ type CallsCharged struct {
 // LastAgent implements protocol.Naming.
 func (f *TurnEnded) LastAgent() uint32 { return f.Agent }
 
-// LastAgent implements protocol.Naming.
 func (f *Dropped) LastAgent() uint32 { return f.Agent }
 
-// LastAgent implements protocol.Naming.
 func (f *Unacknowledged) LastAgent() uint32 { return f.Agent }
 
 // Fact is one of this package's facts. The linter checks that a switch over it has

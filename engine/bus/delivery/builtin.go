@@ -85,7 +85,6 @@ type Depth struct {
 	Max int // 0 = DefaultMaxDepth; below 0 = none
 }
 
-// Judge implements Middleware.
 func (d Depth) Judge(m Message, v Verdict) Verdict {
 	if m.Depth() > d.limit() {
 		return v.Drop(ReasonDepth)
@@ -99,7 +98,6 @@ func (d Depth) limit() int { return limitOf(d.Max, DefaultMaxDepth) }
 // of the message.
 type Expiry struct{}
 
-// Judge implements Middleware.
 func (Expiry) Judge(m Message, v Verdict) Verdict {
 	if expired(m.Envelope, m.Now) {
 		return v.Drop(ReasonTTL)
@@ -111,7 +109,6 @@ func (Expiry) Judge(m Message, v Verdict) Verdict {
 // agent handles them in the order in which they were sent.
 type InOrder struct{}
 
-// Judge implements Middleware.
 func (InOrder) Judge(m Message, v Verdict) Verdict {
 	if m.Kind == protocol.KindEvent || m.Kind == protocol.KindObserve {
 		v.Lane = Normal

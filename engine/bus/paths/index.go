@@ -3,7 +3,6 @@ package paths
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"tavernsim/engine/world"
 )
@@ -38,11 +37,6 @@ func (x *Index[T]) Len() int { return len(x.entries) }
 
 // Get finds the entry of a pattern; nil when there is none.
 func (x *Index[T]) Get(p world.Pattern) *Entry[T] { return x.entries[p.String()] }
-
-// All lists the entries by their texts.
-func (x *Index[T]) All() []*Entry[T] {
-	return slices.SortedFunc(maps.Values(x.entries), func(a, b *Entry[T]) int { return strings.Compare(a.Text, b.Text) })
-}
 
 // Add finds or makes the entry of a pattern.
 func (x *Index[T]) Add(p world.Pattern) *Entry[T] {
@@ -224,7 +218,7 @@ func listLike(s world.Segment) bool {
 	if s.Kind != world.Name {
 		return s.Kind == world.Index || s.Kind == world.Append
 	}
-	_, ok := digits(s.Key)
+	_, ok := world.Digits(s.Key)
 	return ok
 }
 
@@ -234,20 +228,7 @@ func position(s world.Segment) (int, bool) {
 	case world.Index:
 		return s.Pos, s.Pos >= 0
 	case world.Name:
-		return digits(s.Key)
+		return world.Digits(s.Key)
 	}
 	return 0, false
-}
-
-// digits reads a position as the world does: no sign, no leading zero, at most nine
-// digits.
-func digits(s string) (int, bool) {
-	if s == "" || len(s) > 9 || s[0] == '0' && len(s) > 1 || strings.Trim(s, "0123456789") != "" {
-		return 0, false
-	}
-	n := 0
-	for i := range len(s) {
-		n = n*10 + int(s[i]-'0')
-	}
-	return n, true
 }

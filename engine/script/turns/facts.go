@@ -68,10 +68,8 @@ type Stalled struct {
 // LastAgent implements protocol.Naming.
 func (f *Began) LastAgent() uint32 { return last(f.Order) }
 
-// LastAgent implements protocol.Naming.
 func (f *Granted) LastAgent() uint32 { return last(f.Agents) }
 
-// LastAgent implements protocol.Naming.
 func (f *Forfeited) LastAgent() uint32 { return last(f.Agents) }
 
 func last(list []uint32) uint32 {

@@ -48,7 +48,6 @@ type Released struct {
 	Expired bool
 }
 
-// FactKind implements protocol.Fact.
 func (*Released) FactKind() string { return "world.released" }
 
 // Facts are the kinds of this package.
@@ -75,7 +74,6 @@ func (f *Released) Answers() (protocol.Answer, bool) {
 	return protocol.Answer{To: f.Holder, Kind: "world_lease_expired", Wakes: true}, f.Expired
 }
 
-// Told implements protocol.Answering.
 func (f *Released) Told() map[string]any { return map[string]any{"lock": f.ID} }
 
 // Leases are the leases of one document, a value like the document: a copy costs
@@ -336,8 +334,9 @@ func Read(raw protocol.Raw) (l Leases, err error) {
 	n, _, _ := msgp.ReadArrayHeaderBytes(raw) // the reader reports an error in it
 	r := protocol.NewReader(raw, "leases", n)
 	for range n {
-		var h Lease
-		if err := h.read(r); err != nil {
+		h := Lease{}
+		h.read(r)
+		if err := r.Err(); err != nil {
 			return Leases{}, err
 		}
 		l = l.with(h)
@@ -345,16 +344,13 @@ func Read(raw protocol.Raw) (l Leases, err error) {
 	return l, r.End()
 }
 
-func (h *Lease) read(r *protocol.Reader) (err error) {
+func (h *Lease) read(r *protocol.Reader) {
 	r.Fields(4)
 	h.ID, h.Holder = r.String(), r.String()
 	n, _ := r.Count(1)
 	h.Paths = make([]world.Path, n)
 	for i := range h.Paths {
-		if h.Paths[i], err = world.ReadPath(r.Raw()); err != nil {
-			return err
-		}
+		h.Paths[i] = world.ReadPath(r)
 	}
 	h.Until = protocol.Time(r.Int())
-	return r.Err()
 }
