@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"testing"
@@ -61,13 +60,6 @@ func TestGiveWay(t *testing.T) {
 	if err := holder.Wait(); err != nil || rundir.RunsBeside(run) {
 		t.Errorf("%v; a process has it: %v", err, rundir.RunsBeside(run))
 	}
-}
-
-func child(t *testing.T, env string) *exec.Cmd {
-	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestGiveWay$")
-	c.Env = append(os.Environ(), env)
-	c.Stderr = os.Stderr
-	return c
 }
 
 // hold has a run until the parent closes the pipe.

@@ -223,8 +223,8 @@ func (w *watched) diskFree() (least float64, ok bool) {
 		if s.Dir == "" {
 			continue
 		}
-		if free, err := disk.Free(s.Dir); err == nil && (!ok || free < least) {
-			least, ok = free, true
+		if free, _, known := disk.Space(s.Dir); known && (!ok || float64(free) < least) {
+			least, ok = float64(free), true
 		}
 	}
 	return least, ok

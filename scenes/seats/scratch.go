@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"tavernsim/internal/metrics/disk"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/room"
 	"tavernsim/scenes/run/rundir/parts"
@@ -33,7 +34,7 @@ type ScratchFile struct {
 // journal. That is asked each time: what was written before is discarded when nobody reads it, so nearly each write takes room.
 func (f *ScratchFile) WriteAt(b []byte, at int64) (int, error) {
 	dir := filepath.Dir(f.Name())
-	if free, _, ok := room.Space(dir); ok && free < f.reserve+uint64(len(b)) {
+	if free, _, ok := disk.Space(dir); ok && free < f.reserve+uint64(len(b)) {
 		return 0, protocol.Errorf(protocol.KindLimit, "%s would have less than %s free, which are the journal's", dir, room.Size(f.reserve))
 	}
 	return f.File.WriteAt(b, at)

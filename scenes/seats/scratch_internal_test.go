@@ -6,13 +6,13 @@ import (
 	"os"
 	"testing"
 
-	"tavernsim/scenes/run/room"
+	"tavernsim/internal/metrics/disk"
 )
 
 // The journal lies on the same disk: what is left to it is not written.
 func TestScratchLeavesRoom(t *testing.T) {
 	dir := t.TempDir()
-	if _, _, known := room.Space(dir); !known {
+	if _, _, known := disk.Space(dir); !known {
 		t.Skip("this system does not say how much room there is")
 	}
 	f, err := Scratch(dir)

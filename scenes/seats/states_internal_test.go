@@ -12,8 +12,8 @@ import (
 	"tavernsim/protocol"
 )
 
-// disk is a file in memory that can be full, and can fail.
-type disk struct {
+// diskFile is a file in memory that can be full, and can fail.
+type diskFile struct {
 	data          []byte
 	full, failing bool
 	lies          bool          // it gives other bytes than were written
@@ -22,7 +22,7 @@ type disk struct {
 	wrote, read   int
 }
 
-func (d *disk) WriteAt(b []byte, at int64) (int, error) {
+func (d *diskFile) WriteAt(b []byte, at int64) (int, error) {
 	if d.full {
 		return 0, errors.New("nothing is written to a disk that is nearly full")
 	}
@@ -36,7 +36,7 @@ func (d *disk) WriteAt(b []byte, at int64) (int, error) {
 	return copy(d.data[at:], b), nil
 }
 
-func (d *disk) ReadAt(b []byte, at int64) (int, error) {
+func (d *diskFile) ReadAt(b []byte, at int64) (int, error) {
 	d.read++
 	if d.failing {
 		return 0, errors.New("input/output error")
@@ -48,20 +48,20 @@ func (d *disk) ReadAt(b []byte, at int64) (int, error) {
 	return n, nil
 }
 
-func (d *disk) Discard(at, n int64) {
+func (d *diskFile) Discard(at, n int64) {
 	delete(d.taken, at)
 	if at < int64(len(d.data)) {
 		clear(d.data[at:min(at+n, int64(len(d.data)))])
 	}
 }
 
-func (d *disk) Close() error { return nil }
+func (d *diskFile) Close() error { return nil }
 
 // memory makes segments of 64 KiB.
 const memory, segment64 = 4 << 20, 64 << 10
 
-func onDisk(n int) (*states, *disk, *[]error) {
-	d, warned := &disk{taken: map[int64]int{}}, &[]error{}
+func onDisk(n int) (*states, *diskFile, *[]error) {
+	d, warned := &diskFile{taken: map[int64]int{}}, &[]error{}
 	s := newStates(n, &Options{Memory: memory, File: func() (File, error) { return d, nil }, Warn: func(err error) { *warned = append(*warned, err) }})
 	return &s, d, warned
 }

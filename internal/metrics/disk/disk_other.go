@@ -2,7 +2,5 @@
 
 package disk
 
-import "errors"
-
-// Free is not known here.
-func Free(string) (float64, error) { return 0, errors.ErrUnsupported }
+// Space is not known here.
+func Space(string) (free, total uint64, ok bool) { return 0, 0, false }

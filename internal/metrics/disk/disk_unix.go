@@ -5,11 +5,11 @@ package disk
 
 import "syscall"
 
-// Free is what a user may still write to the file system of dir, in bytes.
-func Free(dir string) (float64, error) {
+// Space is what a user may still write to the file system of dir, of how much, in bytes.
+func Space(dir string) (free, total uint64, ok bool) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(dir, &st); err != nil {
-		return 0, err
+		return 0, 0, false
 	}
-	return float64(st.Bavail) * float64(st.Bsize), nil
+	return st.Bavail * uint64(st.Bsize), st.Blocks * uint64(st.Bsize), true
 }

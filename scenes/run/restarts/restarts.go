@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"tavernsim/internal/metrics"
+	"tavernsim/internal/metrics/disk"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/run/room"
@@ -230,7 +231,7 @@ func (l *attempts) further() (came bool) {
 func (l *attempts) tellOutage(cause error) {
 	first, _, _ := strings.Cut(cause.Error(), "\n")
 	text := first
-	if free, total, ok := room.Space(l.journal()); ok {
+	if free, total, ok := disk.Space(l.journal()); ok {
 		text += fmt.Sprintf("\n%s: %s free of %s", l.journal(), room.Size(free), room.Size(total))
 	}
 	if l.DiskWait > 0 {

@@ -1,5 +1,4 @@
-// Package room says whether a folder is writable, how much space is free there, and whether an error
-// comes from its disk.
+// Package room says whether a folder is writable, and whether an error comes from its disk.
 package room
 
 import (

@@ -3,6 +3,7 @@ package room_test
 import (
 	"testing"
 
+	"tavernsim/internal/metrics/disk"
 	"tavernsim/scenes/run/room"
 )
 
@@ -14,7 +15,7 @@ func TestRoom(t *testing.T) {
 	if err := room.Probe(dir + "/missing"); err == nil {
 		t.Error("a missing folder can be written")
 	}
-	if _, total, ok := room.Space(dir); ok && total == 0 {
+	if _, total, ok := disk.Space(dir); ok && total == 0 {
 		t.Error("a disk without room")
 	}
 	for n, want := range map[uint64]string{0: "0 B", 1023: "1023 B", 1 << 20: "1.0 MiB", 5 << 29: "2.5 GiB"} {

@@ -357,9 +357,10 @@ func (x *examination) beginning(c *Check, begin uint64, checks []persistence.Sna
 const lowSpace = 256e6
 
 func (x *examination) space() {
-	free, err := disk.Free(x.dir)
+	bytes, _, ok := disk.Space(x.dir)
+	free := float64(bytes)
 	switch {
-	case err != nil: // this system does not say
+	case !ok: // this system does not say
 	case free < lowSpace:
 		text := fmt.Sprintf("%.0f MiB are free on the disk", free/(1<<20))
 		if free < 1<<20 {
