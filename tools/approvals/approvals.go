@@ -183,13 +183,14 @@ func (d *Door) wait(ctx context.Context, q *Question) (Verdict, error) {
 
 // List lists the questions that are open, by id. The error names those that cannot be read; the list has the others.
 func List(dir string) (list []Question, err error) {
-	names, err := filepath.Glob(filepath.Join(escape(dir), "*"+asked))
+	names, err := fs.Glob(os.DirFS(dir), "*"+asked)
 	if err != nil {
 		return nil, err
 	}
 	slices.Sort(names)
 	var faults []error
 	for _, name := range names {
+		name = filepath.Join(dir, name)
 		var q Question
 		if err := read(name, &q); errors.Is(err, fs.ErrNotExist) {
 			continue // it was answered in the meantime
@@ -206,11 +207,6 @@ func List(dir string) (list []Question, err error) {
 		err = protocol.Errorf(protocol.KindCorrupt, "questions that cannot be read: %w", errors.Join(faults...))
 	}
 	return list, err
-}
-
-// escape makes a folder a pattern that fits it alone.
-func escape(dir string) string {
-	return regexp.MustCompile(`[\\*?[]`).ReplaceAllString(dir, `\$0`)
 }
 
 // Answer answers an open question.

@@ -64,9 +64,9 @@ func (m Mark) Note(dir, files, session string) error {
 
 // Marked are the sessions that have marks in dir, as [Mark.Note] was told of them.
 func Marked(dir string) (sessions []string) {
-	list, _ := filepath.Glob(filepath.Join(escaped(dir), "*"+marked)) // the pattern is sound
+	list, _ := fs.Glob(os.DirFS(dir), "*"+marked) // the pattern is sound
 	for _, name := range list {
-		sessions = append(sessions, strings.TrimSuffix(filepath.Base(name), marked))
+		sessions = append(sessions, strings.TrimSuffix(name, marked))
 	}
 	return sessions
 }
@@ -140,11 +140,6 @@ func readMark(name string) (m Mark, err error) {
 		return m, errors.New("it names no folder or moment")
 	}
 	return m, nil
-}
-
-// escaped makes a folder a pattern that fits it alone.
-func escaped(dir string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
 }
 
 // Begins notes in dir that a session begins, and reports whether it had begun before. files is the
