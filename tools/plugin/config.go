@@ -49,10 +49,8 @@ func (c *checker) option(i int) {
 		c.fault(here("key"), "", "%q is no name of an option: want a letter, then letters and digits, with single _ between them, at most 64 characters", protocol.Short(name, 80))
 		return
 	}
-	for k := range i {
-		if other := &c.m.ConfigOptions[k]; strings.EqualFold(other.Key, o.Key) {
-			c.fault(here("key"), "rename one of them", "the option %s is given twice", o.Name())
-		}
+	if slices.ContainsFunc(c.m.ConfigOptions[:i], func(other Option) bool { return strings.EqualFold(other.Key, o.Key) }) {
+		c.fault(here("key"), "rename one of them", "the option %s is given twice", o.Name())
 	}
 	switch {
 	case o.Min != nil && o.Max != nil && *o.Min > *o.Max:

@@ -102,6 +102,18 @@ func TestFaultsOfAManifest(t *testing.T) {
 	}
 }
 
+// A fault is told once at its place, however many options it is about.
+func TestAnOptionGivenOften(t *testing.T) {
+	m, _ := read(t, "{name: w, version: 1.0.0, configOptions: [{key: extensions.w.a, type: string}, {key: extensions.w.A, type: string}, {key: extensions.w.a, type: string}]}")
+	var at []string
+	for _, f := range m.Check("w", "0.5.0") {
+		at = append(at, source.Path(f.Steps...))
+	}
+	if !slices.Equal(at, []string{"configOptions[1].key", "configOptions[2].key"}) {
+		t.Errorf("%q", at)
+	}
+}
+
 // None of the parts that keep a run sound is ever replaced, whoever asks.
 func TestWhatIsNeverReplaced(t *testing.T) {
 	for _, name := range []string{"journal", "world", "bus", "permission", "masker", "sandbox", "audit"} {

@@ -2,14 +2,12 @@ package operator
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"os"
 	"os/user"
 	"slices"
 	"strconv"
 
-	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/secret"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
@@ -28,7 +26,6 @@ func (t *Tools) audit(s *Set) (err error) {
 		return err
 	}
 	s.by = audit.Entry{By: t.By, User: userName(), Project: s.opt.Place.Folder, Mode: string(cmp.Or(t.Mode, tooling.Live))}
-	s.opt.Audit = s.audited
 	s.log, err = audit.Open(file)
 	return err
 }
@@ -38,15 +35,6 @@ func userName() string {
 		return u.Username
 	}
 	return strconv.Itoa(os.Getuid())
-}
-
-// Call makes a call of a text; the log is told.
-func (s *Set) Call(ctx context.Context, q *effect.Ask) tools.Result {
-	t, ok := s.opt.Project.Tool(q.Call.Tool)
-	if s.log == nil || !ok {
-		return s.Set.Call(ctx, q)
-	}
-	return s.audited(t, q.Call.Params, func() tools.Result { return s.Set.Call(ctx, q) })
 }
 
 // audited notes a call before it is made, and what came of it. A call that cannot be noted is

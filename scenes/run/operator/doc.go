@@ -5,6 +5,11 @@
 // [Of] and [OfRun] name the folders where these files must not be. [Tools.Open] makes a [Set]; you must
 // call its Close.
 //
+// # Promises
+//
+//  1. A call that begins has the grants that the operator's file has then, as a whole: what is taken away, or given,
+//     counts for the next call. While the file has a fault, no tool may be called.
+//
 // # Not here
 //
 // The files themselves (tools/grants, tools/secrets, tools/plugin); how calls are carried out

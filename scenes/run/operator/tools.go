@@ -12,7 +12,6 @@ import (
 	"tavernsim/scenes/run/artifacts"
 	"tavernsim/scenes/run/recorded"
 	"tavernsim/scenes/tooling"
-	"tavernsim/tools"
 	"tavernsim/tools/artifact"
 	"tavernsim/tools/audit"
 	"tavernsim/tools/mount"
@@ -48,11 +47,12 @@ type Tools struct {
 // Set are tools that are ready.
 type Set struct {
 	*tooling.Set
-	dir string // of the project
-	opt tooling.Options
-	own *folders.Private // temporary
-	log *audit.Log
-	by  audit.Entry // what is the same in all entries
+	dir    string // of the project
+	opt    tooling.Options
+	grants regrant
+	own    *folders.Private // temporary
+	log    *audit.Log
+	by     audit.Entry // what is the same in all entries
 }
 
 // Refers reports whether a text may have references to files of the project or of its plugins.
@@ -65,6 +65,7 @@ func (t *Tools) Open() (*Set, error) {
 	s := &Set{dir: t.Folder, opt: tooling.Options{
 		Project: t.Project, Mode: t.Mode, Run: t.By + " " + rand.Text(), Sandbox: sandbox.New(sandbox.Options{}), Policy: t.Policy, Profile: t.Profile, Watch: t.Watch, Warn: t.Warn,
 	}}
+	s.opt.Audit = s.around
 	err := t.open(s)
 	if err != nil {
 		s.Close()
@@ -78,9 +79,12 @@ func (t *Tools) open(s *Set) (err error) {
 	if s.opt.Place.Folder, err = ownfile.Folder(t.Folder); err != nil {
 		return err
 	}
+	s.grants.of, s.grants.given = own, t.Grants
+	s.grants.look()
 	if s.opt.Grants, err = own.Grants(t.Grants); err != nil {
 		return err
 	}
+	s.grants.store = s.opt.Grants
 	if s.opt.Secrets, err = own.Secrets(t.Secrets); err != nil {
 		return err
 	}
@@ -133,13 +137,6 @@ func (t *Tools) mounts(s *Set) (err error) {
 	}
 	s.opt.Mounts.Project = filepath.Join(s.own.Path, "project")
 	return t.Project.CopyTo(s.opt.Mounts.Project)
-}
-
-// Remedy adds to a denial what the operator can do about it.
-func (s *Set) Remedy(r *tools.Result) {
-	if r.Error != nil && r.Status == tools.Denied {
-		r.Error.Message = s.opt.Grants.Remedy(r.Error.Message, s.dir)
-	}
 }
 
 // Close ends what runs, and deletes what was copied.

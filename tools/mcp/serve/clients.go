@@ -19,9 +19,11 @@ type clients struct {
 }
 
 type session struct {
-	from string    // host of the client
-	used time.Time // when its last request ended
-	busy int       // requests and calls that are under way; a call outlives its request if the client hangs up
+	from string      // host of the client
+	used time.Time   // when its last request ended
+	busy int         // requests and calls that are under way; a call outlives its request if the client hangs up
+	asks int         // requests that are under way
+	idle *time.Timer // ends the session, while no request is under way
 }
 
 // Bounds of requests over HTTP.
@@ -79,55 +81,89 @@ func (c *clients) has(s *sdk.Server, id string) bool {
 	if seen {
 		return true // or was: then the library says so
 	}
-	for x := range s.Sessions() { // its client is faster than the end of its first request
+	return open(s, id) != nil // its client is faster than the end of its first request
+}
+
+// open is the session with an id; nil = there is none.
+func open(s *sdk.Server, id string) *sdk.ServerSession {
+	for x := range s.Sessions() {
 		if x.ID() == id {
-			return true
+			return x
 		}
 	}
-	return false
+	return nil
 }
 
 // begin makes room for a session that a request begins. The caller owes done, after the answer; ok is
 // false if there is no room.
-func (c *clients) begin(s *sdk.Server, w http.ResponseWriter, q *http.Request) (done func(), ok bool) {
-	from := hostOf(q.RemoteAddr)
+func (s *Server) begin(w http.ResponseWriter, q *http.Request) (done func(), ok bool) {
+	c, from := &s.clients, hostOf(q.RemoteAddr)
 	c.mu.Lock()
-	victim := c.victim(s)
-	if victim == nil && !c.room(s) {
+	victim := c.victim(s.sdk)
+	if victim == nil && !c.room(s.sdk) {
 		c.mu.Unlock()
 		return nil, false
 	}
 	c.opening++
 	if victim != nil {
-		delete(c.seen, victim.ID())
+		c.drop(victim.ID())
 	}
 	c.mu.Unlock()
 	if victim != nil {
-		_ = victim.Close() // its client begins another one
+		s.end(victim) // its client begins another one
 	}
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.opening--
 		if id := w.Header().Get(sessionHeader); id != "" {
-			c.seen[id] = &session{from: from, used: time.Now()}
+			c.seen[id] = &session{from: from, used: time.Now(), idle: time.AfterFunc(idle, func() { s.idled(id) })}
 		}
 	}, true
 }
 
-// busy notes that something of a session is under way, until done.
-func (c *clients) busy(id string) (done func()) {
+// busy notes that something of a session is under way, until done; requests is 1 for a request, and 0 for a call.
+func (c *clients) busy(id string, requests int) (done func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	x := c.seen[id]
 	if x == nil {
 		return func() {}
 	}
-	x.busy++
+	x.busy, x.asks = x.busy+1, x.asks+requests
+	if x.asks > 0 {
+		x.idle.Stop()
+	}
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		x.busy, x.used = x.busy-1, time.Now()
+		x.busy, x.asks, x.used = x.busy-1, x.asks-requests, time.Now()
+		if requests > 0 && x.asks == 0 && c.seen[id] == x {
+			x.idle.Reset(idle)
+		}
+	}
+}
+
+// idled ends a session that had no request for a while. Its calls are those of clients that hung up.
+func (s *Server) idled(id string) {
+	c := &s.clients
+	c.mu.Lock()
+	x := c.seen[id]
+	over := x != nil && x.asks == 0 // else a request came in time
+	if over {
+		c.drop(id)
+	}
+	c.mu.Unlock()
+	if x := open(s.sdk, id); over && x != nil {
+		s.end(x)
+	}
+}
+
+// drop forgets a session. The lock is held.
+func (c *clients) drop(id string) {
+	if x := c.seen[id]; x != nil {
+		x.idle.Stop()
+		delete(c.seen, id)
 	}
 }
 
@@ -155,7 +191,7 @@ func (c *clients) victim(s *sdk.Server) (victim *sdk.ServerSession) {
 	}
 	for id, x := range c.seen {
 		if open[id] == nil {
-			delete(c.seen, id) // it has ended by itself
+			c.drop(id) // it has ended by itself
 			continue
 		}
 		of[x.from]++

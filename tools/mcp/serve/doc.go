@@ -23,6 +23,9 @@
 //  7. A tool with an output schema returns a matching object as structured content, or an error.
 //  8. Over stdio and over HTTP the server speaks both forms of the protocol: with sessions (up to 2025-11-25), and
 //     stateless (from 2026-07-28 on), where a client that abandons a request ends it. Only initialize begins a session.
+//  9. A call ends with its session: when its client ends it, when it had no request for ten minutes, when another one
+//     takes its place, and with the server. Who ends it waits at most 5 s for a tool that does not heed
+//     this; the call keeps its place until the tool has ended.
 //
 // # Not here
 //

@@ -23,7 +23,7 @@ import (
 func (s *Server) Handler(token string) http.Handler {
 	form := func(stateless bool) http.Handler {
 		return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.sdk }, &sdk.StreamableHTTPOptions{
-			Stateless: stateless, SessionTimeout: idle, DisableLocalhostProtection: true, MaxRequestBodyBytes: MaxMessage, PropagateRequestCancellation: true,
+			Stateless: stateless, DisableLocalhostProtection: true, MaxRequestBodyBytes: MaxMessage, PropagateRequestCancellation: true,
 		})
 	}
 	return &guarded{of: s, sessions: form(false), stateless: form(true), patience: patience, want: sha256.Sum256([]byte(token)), token: token != ""}
@@ -108,15 +108,20 @@ func (g *guarded) admit(w http.ResponseWriter, q *http.Request) {
 		g.pass(w, q, id, held)
 	case q.Body != nil && q.Body != http.NoBody:
 		g.refuse(w, http.StatusBadRequest, "only POST has a body")
+	case q.Method == http.MethodDelete && id != "":
+		if x := open(g.of.sdk, id); x != nil {
+			defer g.of.ending.end(x)()
+		}
+		g.sessions.ServeHTTP(w, q)
 	default:
-		g.formOf(q, nil).ServeHTTP(w, q) // the stream of a session, which has one at a time, or its end
+		g.formOf(q, nil).ServeHTTP(w, q) // the stream of a session, which has one at a time
 	}
 }
 
 // pass reads a request and hands it to the handler of its form. Its session is in use from now on: a body
 // may take long.
 func (g *guarded) pass(w http.ResponseWriter, q *http.Request, id string, held *holding) {
-	defer g.of.clients.busy(id)()
+	defer g.of.clients.busy(id, 1)()
 	body, ok := g.heard(w, q)
 	if !ok {
 		return
@@ -128,7 +133,7 @@ func (g *guarded) pass(w http.ResponseWriter, q *http.Request, id string, held *
 		http.Error(w, "a session begins with initialize; later requests name it ("+sessionHeader+")", http.StatusBadRequest)
 		return
 	case form == g.sessions && id == "":
-		done, ok := g.of.clients.begin(g.of.sdk, w, q)
+		done, ok := g.of.begin(w, q)
 		if !ok {
 			http.Error(w, "there are too many clients", http.StatusServiceUnavailable)
 			return

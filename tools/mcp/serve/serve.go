@@ -28,7 +28,7 @@ const (
 	AtOnce     = 64
 	MaxClients = 256 // sessions over HTTP
 
-	idle = 10 * time.Minute // after which a session over HTTP ends
+	idle = 10 * time.Minute // without a request, after which a session over HTTP ends
 )
 
 // Tool is one tool.
@@ -82,21 +82,24 @@ type Server struct {
 	sdk   *sdk.Server
 	slots chan struct{}
 
+	ending  *ending
 	clients clients
 	watched watched
 }
 
 // New makes a server.
 func New(o Offer) *Server {
-	s := &Server{offer: o, slots: make(chan struct{}, AtOnce), clients: clients{seen: map[string]*session{}}}
+	s := &Server{offer: o, slots: make(chan struct{}, AtOnce), ending: newEnding(), clients: clients{seen: map[string]*session{}}}
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: o.Name, Version: o.Version}, s.options())
 	for i := range o.Tools {
 		t := &o.Tools[i]
 		s.sdk.AddTool(t.Listed(), func(ctx context.Context, q *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-			defer s.clients.busy(q.Session.ID())()
-			ctx, end := progressing(ctx, q)
-			defer end()
-			return s.call(ctx, t, q.Params.Arguments), nil
+			return answered(ctx, func() *sdk.CallToolResult {
+				defer s.clients.busy(q.Session.ID(), 0)()
+				ctx, end := progressing(ctx, q)
+				defer end()
+				return s.call(ctx, t, q.Params.Arguments)
+			}), nil
 		})
 	}
 	if o.Documents != nil {
@@ -106,8 +109,9 @@ func New(o Offer) *Server {
 	}
 	s.sdk.AddReceivingMiddleware(noPrompts)
 	if o.Asked != nil {
-		s.sdk.AddReceivingMiddleware(mcp.Counting(o.Asked)) // the last one sees what the others answer
+		s.sdk.AddReceivingMiddleware(mcp.Counting(o.Asked)) // it sees what those before it answer
 	}
+	s.sdk.AddReceivingMiddleware(s.ending.within)
 	return s
 }
 
@@ -335,10 +339,20 @@ func (s *Server) read(ctx context.Context, q *sdk.ReadResourceRequest) (*sdk.Rea
 	return &sdk.ReadResourceResult{Cacheable: private(), Contents: []*sdk.ResourceContents{{URI: q.Params.URI, MIMEType: "application/json", Text: string(b)}}}, nil
 }
 
-// Close ends the sessions of all clients.
+// Close ends the sessions of all clients, and their calls.
 func (s *Server) Close() {
-	for c := range s.sdk.Sessions() {
-		_ = c.Close() // the client sees its end
+	s.ending.endAll()
+	for x := range s.sdk.Sessions() {
+		s.end(x)
 	}
 	s.watched.done.Wait()
+}
+
+// end ends a session and its calls.
+func (s *Server) end(x *sdk.ServerSession) {
+	defer s.ending.end(x)()
+	s.clients.mu.Lock()
+	s.clients.drop(x.ID())
+	s.clients.mu.Unlock()
+	_ = x.Close() // the client sees its end
 }

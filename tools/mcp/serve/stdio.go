@@ -19,13 +19,18 @@ import (
 	"tavernsim/tools/child"
 )
 
-// Stdio serves one client until it closes its end or ctx ends. Nothing else may write to out.
+// Stdio serves one client until it closes its end or ctx ends; either ends its calls. Nothing else may write to out.
 // A client that leaves while an answer is on its way has closed its end too.
 func (s *Server) Stdio(ctx context.Context, in io.ReadCloser, out io.WriteCloser) error {
 	l := &lines{out: out}
 	from := child.NewLines(in, MaxMessage, l.sound)
 	from.Instead = l.tooLong
-	err := s.sdk.Run(ctx, &sdk.IOTransport{Reader: from, Writer: l, MaxLineLength: MaxMessage})
+	x, err := s.sdk.Connect(ctx, &sdk.IOTransport{Reader: from, Writer: l, MaxLineLength: MaxMessage}, nil)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { s.end(x) })()
+	err = x.Wait()
 	if errors.Is(err, io.ErrClosedPipe) || errors.Is(err, syscall.EPIPE) {
 		err = nil
 	}
