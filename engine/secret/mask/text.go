@@ -12,6 +12,9 @@ type Found struct {
 	Withhold, Form string
 }
 
+// Any reports whether there was anything.
+func (f *Found) Any() bool { return len(f.Plain) > 0 || f.Withhold != "" }
+
 // Text masks a text.
 func (m *Masker) Text(text string) (string, Found) { return m.After("", text) }
 

@@ -357,18 +357,17 @@ func (x *examination) beginning(c *Check, begin uint64, checks []persistence.Sna
 const lowSpace = 256e6
 
 func (x *examination) space() {
-	bytes, _, ok := disk.Space(x.dir)
-	free := float64(bytes)
-	switch {
+	free, _, ok := disk.Space(x.dir)
+	switch gib := float64(free) / (1 << 30); {
 	case !ok: // this system does not say
 	case free < lowSpace:
-		text := fmt.Sprintf("%.0f MiB are free on the disk", free/(1<<20))
+		text := fmt.Sprintf("%.0f MiB are free on the disk", gib*1024)
 		if free < 1<<20 {
 			text = "the disk is full"
 		}
 		x.add(Check{Name: "space", Status: CheckNote, Text: text, Advice: "a run stops when its disk is full, and goes on when it is resumed with space"})
 	default:
-		x.ok("space", "", "%.1f GiB are free on the disk", free/(1<<30))
+		x.ok("space", "", "%.1f GiB are free on the disk", gib)
 	}
 }
 
