@@ -17,6 +17,12 @@ const (
 // Unsound is the code of the error that stands for an answer that has a result which nobody can read.
 const Unsound = -32099
 
+// UnsoundAnswer is that error, of the request with an id.
+func UnsoundAnswer(id []byte, why string) []byte {
+	text, _ := json.Marshal(why) // a text never fails
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, Unsound, text)
+}
+
 // Long is what is known of a message that is longer than it may be.
 type Long struct {
 	ID     []byte // as it was written
@@ -32,8 +38,7 @@ func (l *Long) Error() error {
 
 // Fails is an error in the place of an answer, so that what was asked fails and nothing else.
 func (l *Long) Fails() []byte {
-	text, _ := json.Marshal(fmt.Sprintf("the answer has %d bytes; at most %d of a message are read", l.Bytes, l.Most)) // of a text that never fails
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, l.ID, Unsound, text)
+	return UnsoundAnswer(l.ID, fmt.Sprintf("the answer has %d bytes; at most %d of a message are read", l.Bytes, l.Most))
 }
 
 // skim finds the id of a message in its bytes, without keeping them.

@@ -79,7 +79,7 @@ func BenchmarkSound(b *testing.B) {
 			b.SetBytes(int64(len(message)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := sound.Sound(message); err != nil {
+				if _, err := sound.Mend(message); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -27,7 +27,8 @@
 //     minute. No call needs that stream.
 //  9. A server over HTTP is told of cancelled calls before its session ends; the engine
 //     waits at most 2 s for it.
-//  10. A message with a duplicate name in an object breaks the protocol. In a result it is an error of the
+//  10. A whole message over HTTP (status 200, no stream) that is not the answer to the request is an error of the call (bad_output), which then
+//     counts as answered. A message with a duplicate name in an object breaks the protocol. In a result it is an error of the
 //     call (bad_output), as is a result that is no object, or has a field of a wrong type. The output names
 //     content of an unknown kind. Integers are kept exactly.
 //

@@ -20,14 +20,21 @@ import (
 const toolsChanged = "notifications/tools/list_changed"
 
 // addressed is a message that a server sends as the whole answer to a request. Nothing follows it, so one that is not the
-// answer is an error of the request.
-func addressed(q *http.Request, message []byte) ([]byte, error) {
+// answer is an error of the request. heard is what the library would get of it.
+func addressed(q *http.Request, message, heard []byte) ([]byte, error) {
 	asked := idOf(q)
-	id, method, _, _, err := child.Parts(message)
-	if asked == nil || err != nil || !bytes.HasPrefix(bytes.TrimSpace(message), []byte("{")) || method == nil && sameID(id, asked) {
-		return message, nil
+	id, method, _, _, err := child.Parts(heard)
+	if asked == nil || err != nil || !bytes.HasPrefix(bytes.TrimSpace(heard), []byte("{")) || method == nil && sameID(id, asked) {
+		return heard, nil
 	}
-	return sound.Unsound(asked, fmt.Sprintf("the request has the id %s, and its answer is %s", asked, protocol.Short(string(message), maxRefusal)))
+	why := "it has no id"
+	switch {
+	case method != nil:
+		why = "it has the method " + string(method)
+	case id != nil:
+		why = "its id is " + string(id)
+	}
+	return child.UnsoundAnswer(asked, fmt.Sprintf("it is not the answer to the request %s, but %s: %s", asked, protocol.Short(why, 100), message)), nil
 }
 
 // idOf is the id of the request that a message to a server is; nil = it is no request.
@@ -87,10 +94,11 @@ func hearing(w *web, q *http.Request, kind string, body io.ReadCloser) io.ReadCl
 		if err != nil || len(bytes.TrimSpace(b)) == 0 {
 			return nil, cmp.Or(err, io.EOF)
 		}
-		if b, err = addressed(q, b); err == nil {
-			b, _, err = w.hears(b)
+		heard, _, err := w.hears(b)
+		if err != nil {
+			return nil, err
 		}
-		return b, err
+		return addressed(q, b, heard)
 	}
 	return a
 }
@@ -111,7 +119,7 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// hears is received, and notes that the server says that its tools are others.
+// hears is [sound.Message], and notes that the server says that its tools are others.
 func (w *web) hears(message []byte) (out []byte, method string, err error) {
 	if out, method, err = sound.Message(message); err != nil {
 		return nil, "", child.Violated("it wrote what is no message: %w", err)

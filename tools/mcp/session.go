@@ -85,7 +85,7 @@ func (s *Server) wire(opt Options) (wire, error) {
 	}
 	var err error
 	p.Process, err = child.Start(child.Program{
-		Words: s.Definition.Words(), Files: s.Definition.Script().Files(), Env: env, Servers: s.Definition.Script().Servers(), Mounts: opt.Mounts, Sandbox: opt.Sandbox, Mask: opt.Mask, Mend: sound.Sound, GivesUp: "notifications/cancelled", GivenUp: "requestId",
+		Words: s.Definition.Words(), Files: s.Definition.Script().Files(), Env: env, Servers: s.Definition.Script().Servers(), Mounts: opt.Mounts, Sandbox: opt.Sandbox, Mask: opt.Mask, Mend: sound.Mend, GivesUp: "notifications/cancelled", GivenUp: "requestId",
 		Wanted: func(q *jsonrpc.Request) bool {
 			if q.Method == toolsChanged {
 				p.other.Store(true)

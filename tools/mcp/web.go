@@ -57,7 +57,7 @@ func newWeb(of *manifest.Server, secrets func(id string, names []string) (map[st
 // off, with the id of the last event: that is no second call.
 const maxResumed = 3
 
-// transport bounds events above what a server may send: values in them are written as texts (see readable).
+// transport bounds events above what a server may send: values in them are written as texts ([sound.Message]).
 func (w *web) transport() sdk.Transport {
 	return &sdk.StreamableClientTransport{Endpoint: w.of.URL, HTTPClient: w.client, MaxRetries: maxResumed, MaxEventSize: 2 * child.MaxMessage}
 }

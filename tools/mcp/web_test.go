@@ -255,10 +255,11 @@ func TestErrorOfACallWithNotFound(t *testing.T) {
 // Promise 10: a whole answer that is none to the request is an error of the call at once: nothing follows it.
 func TestAnswersThatAreNone(t *testing.T) {
 	for _, c := range []struct{ message, says string }{
-		{`{"jsonrpc": "2.0", "id": "%s", "result": {"content": []}}`, `its answer is {"jsonrpc": "2.0", "id": "`},
-		{`{"jsonrpc": "2.0", "id": 4%s, "result": {"content": []}}`, "and its answer is"},
+		{`{"jsonrpc": "2.0", "id": "%s", "result": {"content": []}}`, `but its id is "`},
+		{`{"jsonrpc": "2.0", "id": 4%s, "result": {"content": []}}`, "but its id is 4"},
 		{`{"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": "not so, %s"}}`, "not so"},
-		{`{"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "%s"}}`, "notifications/message"},
+		{`{"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info", "data": "%s"}}`, `but it has the method "notifications/message"`},
+		{`{"jsonrpc": "2.0", "result": {"content": []}, "x": %s}`, "but it has no id"},
 		{`{"jsonrpc": "2.0", "id": %s.0, "result": {"content": [{"type": "text", "text": "a number is one however it is written"}]}}`, ""},
 	} {
 		h := instead(t, "tools/call", func(w http.ResponseWriter, id json.RawMessage) {
@@ -275,6 +276,19 @@ func TestAnswersThatAreNone(t *testing.T) {
 			t.Errorf("%s: %+v", c.message, r.Error)
 		}
 		x.Close()
+	}
+}
+
+// One that says that the tools are others is heard.
+func TestAnswersThatAreNoneAreHeard(t *testing.T) {
+	w := &web{}
+	q, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1", strings.NewReader(`{"jsonrpc":"2.0","id":3,"method":"tools/call"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(hearing(w, q, "application/json", io.NopCloser(strings.NewReader(`{"jsonrpc":"2.0","method":"`+toolsChanged+`"}`))))
+	if err != nil || !strings.Contains(string(b), `"id":3,"error"`) || !w.changed() {
+		t.Errorf("%s %v", b, err)
 	}
 }
 

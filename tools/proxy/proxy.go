@@ -107,12 +107,13 @@ func (b bounded) Accept() (net.Conn, error) {
 	}
 }
 
-// places are those of the connections of a program. A tunnel that the program has ended keeps its place while the server
-// goes on, until another connection needs it: nobody can see whether the program still reads.
+// places are those of the connections of a program. A tunnel whose side the program has ended keeps its place while the server
+// goes on, until another connection needs it. Nobody can see whether the program still reads, so its end is a reset: what
+// was read until then is not taken for all.
 type places struct {
 	mu    sync.Mutex
 	taken int
-	ended []*counted // by the program, the earliest first
+	ended []*counted // tunnels whose side the program has ended, the earliest first
 }
 
 // take takes a place. One goroutine calls it.
@@ -121,6 +122,9 @@ func (p *places) take() bool {
 	if p.taken >= maxAtOnce && len(p.ended) > 0 {
 		earliest := p.ended[0]
 		p.mu.Unlock()
+		if c, ok := earliest.Conn.(*net.TCPConn); ok {
+			_ = c.SetLinger(0)
+		}
 		earliest.end()
 		p.mu.Lock()
 	}
@@ -152,7 +156,7 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// endedByProgram notes a tunnel of which only the server may go on.
+// endedByProgram notes a tunnel that nothing but what the server sends may go through.
 func (c *counted) endedByProgram(end func()) {
 	c.of.mu.Lock()
 	defer c.of.mu.Unlock()

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -253,10 +255,18 @@ func TestEndedTunnelsGiveWay(t *testing.T) {
 		}
 		return c.(*net.TCPConn)
 	}
+	reads := tunnel(s.Listener.Addr().String())
+	defer reads.Close()
+	io.WriteString(reads, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	_ = reads.CloseWrite()
 	for range 2 * maxAtOnce {
 		c := tunnel(s.Listener.Addr().String())
 		io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 		c.Close()
+	}
+	// A program that still reads one sees that it has not everything.
+	if _, err := reads.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the tunnel that gave way: %v", err)
 	}
 	c := tunnel(patient.Addr().String())
 	defer c.Close()

@@ -1,4 +1,15 @@
 // Package sound makes what an MCP server sends readable for the library, or says why it cannot be.
+//
+// # Promises
+//
+//  1. An object that has a name twice is never read: in a result it is an error of the request, elsewhere the message is none.
+//  2. A result that the library would refuse whole, or read in part, comes to it as an error of the request, or so that nothing
+//     of it is lost: content of an unknown kind is named, and integers beyond 53 bits stay as they are ([ValueOf]).
+//  3. What a message says beyond what the library knows, and simd needs, stands in its _meta ([TaskOnly], [Holds]).
+//
+// # Not here
+//
+// Bounds of messages (tools/child); which request a message answers (tools/mcp).
 package sound
 
 import (
@@ -6,7 +17,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"tavernsim/tools/child"
 )
@@ -14,8 +24,8 @@ import (
 // NoMethod stands in the place of the method of an answer.
 const NoMethod = "\x00"
 
-// Sound is Message without the method.
-func Sound(message []byte) ([]byte, error) {
+// Mend is Message without the method.
+func Mend(message []byte) ([]byte, error) {
 	out, _, err := Message(message)
 	return out, err
 }
@@ -49,13 +59,7 @@ func mended(message, id, result []byte, why error) ([]byte, error) {
 	if result == nil || id == nil {
 		return message, why
 	}
-	return Unsound(id, cmp.Or(why, errNoObject).Error())
-}
-
-// Unsound is the answer to a request in the place of what the server sent.
-func Unsound(id []byte, why string) ([]byte, error) {
-	text, err := json.Marshal(why)
-	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id, child.Unsound, text), err
+	return child.UnsoundAnswer(id, cmp.Or(why, errNoObject).Error()), nil
 }
 
 // TaskOnly is the field of _meta that says of a tool that its server offers it as a task only.

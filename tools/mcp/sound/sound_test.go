@@ -11,14 +11,14 @@ import (
 // What a server may send fits the bounds of the library also with its value as a text.
 func TestReadableIsBounded(t *testing.T) {
 	text := `{"id":1,"result":{"structuredContent":[` + strings.Repeat(`"",`, (child.MaxMessage-100)/3) + `""]}}`
-	if got, err := Sound([]byte(text)); err != nil || len(got) <= child.MaxMessage || len(got) > 2*child.MaxMessage {
+	if got, err := Mend([]byte(text)); err != nil || len(got) <= child.MaxMessage || len(got) > 2*child.MaxMessage {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 }
 
-// Promise 10, in one walk: the id may stand behind the result that has a name twice, and what cannot be
+// Promises 1 and 2, in one walk: the id may stand behind the result that has a name twice, and what cannot be
 // answered breaks the protocol.
-func TestSound(t *testing.T) {
+func TestMend(t *testing.T) {
 	const twice = `the name \"a\" stands twice in an object, the second time at byte `
 	for _, c := range []struct{ text, want, err string }{
 		{`{"id":1,"result":{"a":1}}`, `{"id":1,"result":{"a":1}}`, "<nil>"},
@@ -31,7 +31,7 @@ func TestSound(t *testing.T) {
 		{`{"id":1,"id":2,"result":{}}`, "", `the name "id" stands twice in an object, the second time at byte 13`},
 		{`{"id":1,"result":{"a":1`, "", "the text breaks off at byte 23"},
 	} {
-		got, err := Sound([]byte(c.text))
+		got, err := Mend([]byte(c.text))
 		if string(got) != c.want || fmt.Sprint(err) != c.err {
 			t.Errorf("%s:\n%s, %v; want\n%s, %s", c.text, got, err, c.want, c.err)
 		}
