@@ -88,8 +88,9 @@ func (s *Stage) sleepUntilNext(now protocol.Time) error {
 	if ok && at <= now { // the limit holds agents back that are due; a merged turn wakes them earlier
 		at = now.Add(inflight.Patience)
 	}
-	// While agents deliberate, time goes on, whether anybody observes the expiry or not.
-	if x, first := s.expiresFirst(at, ok); first || !ok && x != 0 && s.flight.Len() > 0 {
+	busy := s.flight.Len() > 0 || s.View.awaits()
+	// While agents deliberate or something outside is awaited, time goes on, whether anybody observes the expiry or not.
+	if x, first := s.expiresFirst(at, ok); first || !ok && x != 0 && busy {
 		at, ok = x, true
 	}
 	if i := s.Waiting.timed(s.Agenda.Wave + 1); i >= 0 && (!ok || s.orderTime(s.Waiting[i]) < at) {
@@ -99,7 +100,7 @@ func (s *Stage) sleepUntilNext(now protocol.Time) error {
 		at, ok = end, true
 	}
 	if !ok {
-		if s.flight.Len() == 0 && !s.View.awaits() {
+		if !busy {
 			s.halt.stop(agenda.StoppedByQuiet, 0)
 			return s.proceedToStop()
 		}

@@ -42,10 +42,10 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 // Inputs; turn and fail work as soon as the agent is known, whether it was woken or not:
 //
 //	begin [crash TEXT]           begin, or go on; crash: an earlier life ended with it
-//	turn ID [say=PRIORITY] [bytes=N] [type=TYPE] [to=ID] [world] [lock=D] [rest=WHOM] [wake=WHOM] [remove=WHOM] [travel=WHOM] [elapsed=D] [urgent] [dropped=ID] [wave=N]
+//	turn ID [say=PRIORITY] [bytes=N] [type=TYPE] [to=ID] [world] [lock=D] [ttl=D] [rest=WHOM] [wake=WHOM] [remove=WHOM] [travel=WHOM] [elapsed=D] [urgent] [dropped=ID] [wave=N]
 //	             [asks=SERVICE] [tokens=N] [nano=N] [asked]
 //	                             dropped: its inbox had no room for an event of ID; wave=N: woken in another wave than the last;
-//	                             asks: of knowledge, tools or space; nano: what its model cost, in nano-dollars;
+//	                             ttl: it writes a value that expires; asks: of knowledge, tools or space; nano: what its model cost, in nano-dollars;
 //	                             asked: it asks the person who plays the agent
 //	times N INPUT                the input, N times
 //	fail ACTOR [TEXT]            an actor fails

@@ -14,6 +14,7 @@ import (
 	"tavernsim/engine/cast"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/space"
+	"tavernsim/engine/statecmd/command"
 	"tavernsim/engine/tooltask"
 	"tavernsim/engine/world"
 	"tavernsim/engine/worldstate"
@@ -60,6 +61,12 @@ func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 		case "lock":
 			asks, request.Kind, request.Lease, request.For = true, worldstate.Lock, "lease", p.duration(value)
 			request.Paths = []world.Path{p.path("n")}
+		case "ttl":
+			b, refused := command.Decode(fmt.Sprintf(`[{"action":"set","key":"world.m","value":1,"options":{"ttl":%g}}]`, p.duration(value).Seconds()))
+			if refused != nil {
+				p.t.Fatal(refused)
+			}
+			asks, request.Kind, request.Batch = true, worldstate.Commands, &b
 		case "asks":
 			requests = append(requests, p.asks(value, id, p.turns[o]))
 		case "tokens":
