@@ -1,6 +1,7 @@
 package world
 
 import (
+	"fmt"
 	"github.com/tinylib/msgp/msgp"
 	"github.com/vmihailenco/msgpack/v5"
 
@@ -262,7 +263,7 @@ func segment(r *protocol.Reader) Segment {
 		m, _ := v.(map[string]any)
 		star, ok := m["*"].(int64)
 		if !ok {
-			r.Fail(protocol.Errorf(protocol.KindCorrupt, "segment %v is unknown", v))
+			r.Fail(protocol.Errorf(protocol.KindCorrupt, "segment %.80q is unknown", fmt.Sprint(v)))
 		}
 		return Segment{Kind: AnyOne + SegmentKind(star-1)&1}
 	}

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -17,16 +18,24 @@ func ReadAnswer(raw json.RawMessage, into any) error {
 	if err := wirejson.Read(raw, func(r *wirejson.Reader) { exact(r, reflect.TypeOf(into)) }); err != nil {
 		return err
 	}
-	return json.Unmarshal(raw, into)
+	err := json.Unmarshal(raw, into)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("the field %s is a %s", wrong.Field, wrong.Value)
+	}
+	return err
 }
 
-// exact passes over a value whose objects have the fields of t, each once.
+// exact passes over a value whose objects have the fields of t, each once. It looks into structs, pointers to them and lists of
+// structs; no answer has others.
 func exact(r *wirejson.Reader, t reflect.Type) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	switch {
-	case t.Kind() == reflect.Struct && r.Is('{'):
+	case r.Null():
+	case t.Kind() == reflect.Struct && !r.Is('{'):
+		r.Fail("want an object")
+	case t.Kind() == reflect.Struct:
 		fields := source.Fields(t)
 		r.Distinct(func(name []byte) {
 			i := slices.IndexFunc(fields, func(f source.Field) bool { return f.Name == string(name) })
@@ -36,7 +45,11 @@ func exact(r *wirejson.Reader, t reflect.Type) {
 			}
 			exact(r, fields[i].Type)
 		})
-	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct && r.Is('['):
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
+		if !r.Is('[') {
+			r.Fail("want a list")
+			return
+		}
 		r.Array(func() { exact(r, t.Elem()) })
 	default:
 		r.Skip()

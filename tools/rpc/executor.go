@@ -331,7 +331,7 @@ func saysNo(e *jsonrpc.Error) tools.Result {
 func resultOf(raw json.RawMessage) tools.Result {
 	var said toolResult
 	if err := ReadAnswer(raw, &said); err != nil {
-		return bad(len(raw), "the answer is no object with output and perhaps files, a list of name, type and data: "+err.Error())
+		return bad(len(raw), "the answer is not {output, files}: "+err.Error())
 	}
 	if len(said.Output) == 0 {
 		return bad(len(raw), "the answer has no output")
