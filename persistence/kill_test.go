@@ -64,7 +64,7 @@ const killsPerStore = 20
 // process no acknowledged wave is lost, no half wave is seen, and the next
 // process goes on where the journal ends.
 func TestKill(t *testing.T) {
-	kills := 10
+	kills := 4
 	if long() {
 		kills = 200
 	} else if testing.Short() {

@@ -12,7 +12,7 @@ import (
 )
 
 // Promise 8: whoever reads a store while it is written sees a moment of it, not
-// older than the open, in full; the writer's lock stays, and nothing is written.
+// older than the open, in full; the writer's lock stays, and nothing is written. SIMD_TEST_LONG=1 reads ten times as much.
 func TestReadingALiveStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	_, j := openIn(t, dir, persistence.Options{MemTableSize: 256 << 10, BatchFacts: 8})
@@ -40,9 +40,9 @@ func TestReadingALiveStore(t *testing.T) {
 	})
 	defer func() { close(stop); writing.Wait() }()
 	var last persistence.Wave
-	least, size := 40, uint64(20<<20)
-	if testing.Short() {
-		least, size = 10, 4<<20
+	least, size := 6, uint64(2<<20)
+	if long() {
+		least, size = 40, 20<<20
 	}
 	for reads := 0; reads < least || last.Total < size; reads++ {
 		for range cap(waves) / 2 { // the writer is at work while the reader opens

@@ -56,6 +56,7 @@ func TestClosedStoreGivesRoomBack(t *testing.T) {
 // So does one whose logs were written as tables again and again, and one that
 // dropped most of what it held.
 func TestClosedStoreKeepsNothingOld(t *testing.T) {
+	alone(t)
 	const room = 1 << 20 // of one table that is being filled
 	for _, level := range []persistence.Durability{persistence.Process, persistence.Power} {
 		for _, keep := range []persistence.Keep{{}, {Waves: 5}} {

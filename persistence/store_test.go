@@ -288,6 +288,7 @@ func TestCloseDuringRead(t *testing.T) {
 // Promise 4. TestReadMemory holds that reading a journal ten times as long needs no more
 // memory.
 func TestReadMemory(t *testing.T) {
+	alone(t)
 	_, j := openIn(t, t.TempDir(), persistence.Options{Durability: persistence.Process})
 	w := Workload{Seed: 61, MaxWave: 2000}
 	if err := errors.Join(w.Write(j, persistence.Wave{}, 200, nil), second(j.Sync(context.Background()))); err != nil {

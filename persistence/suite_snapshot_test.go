@@ -210,8 +210,8 @@ func testLargeFacts(h *harness) {
 	s := h.open(func(o *persistence.Options) { o.BatchBytes = 1000 })
 	j := h.journal(s, scene)
 	w := Workload{Seed: 15, MaxWave: 5, Size: 3 << 20}
-	h.write(j, w, 3)
-	h.check(Check(j, w.Model(scene, 3)))
+	h.write(j, w, 2)
+	h.check(Check(j, w.Model(scene, 2)))
 }
 
 // testBounds writes far more than may be staged or open: everything must come

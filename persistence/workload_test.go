@@ -36,8 +36,15 @@ func orDefault(v, d int) int {
 func (w Workload) Fact(wave, seq uint64) protocol.Record {
 	d := protocol.NewDraw(w.Seed, 2, seq)
 	data := make([]byte, d.IntN(2*orDefault(w.Size, 60)))
-	for i := range data {
-		data[i] = byte('a' + d.IntN(6))
+	for i, eight := 0, uint64(0); i < len(data); i++ {
+		if len(data) < 64<<10 { // the recorded histories have smaller ones
+			data[i] = byte('a' + d.IntN(6))
+			continue
+		}
+		if i%8 == 0 {
+			eight = d.Uint64()
+		}
+		data[i] = byte('a' + eight>>(i%8*8)%6)
 	}
 	kinds := [...]string{"DeliberationEnded", "PrivateStateUpdated", "EventPublished", "GoalReached"}
 	return protocol.Record{

@@ -33,6 +33,9 @@ func commands(root *cobra.Command) (list []*cobra.Command) {
 // read says which flag, which value and what was expected, in no words of a
 // library.
 func TestBadValuesOfFlags(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing runs at once here")
+	}
 	checked := 0
 	for _, c := range commands(newRoot(&cli.Env{Out: io.Discard, Err: io.Discard})) {
 		c.Flags().VisitAll(func(f *pflag.Flag) {

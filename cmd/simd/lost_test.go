@@ -15,6 +15,9 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
 
 // Output that is lost is a failure of every command.
 func TestLostOutput(t *testing.T) {
+	if testing.Short() {
+		t.Skip("nothing runs at once here")
+	}
 	project := filepath.Join("..", "..", "scenes", "examples", "herbalist")
 	for _, line := range []string{"init --list", "validate " + project} {
 		said := &strings.Builder{}

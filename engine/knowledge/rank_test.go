@@ -117,7 +117,7 @@ func TestPassedOverIsNoAnswer(t *testing.T) {
 		}
 		for n := rapid.IntRange(1, 3).Draw(rt, "layers"); n > 0; n-- {
 			var docs []*doc
-			for range n * n * 150 {
+			for range n * n * 80 {
 				e := Entry{ID: fmt.Sprintf("e%04d", d.IntN(3000)), EntryType: "lore", Content: text(30), Priority: float64(d.IntN(2)), Importance: float64(raised * d.IntN(2)), Tags: []string{fmt.Sprint(d.IntN(2))}, CreatedAt: noon.Std().Add(-time.Duration(d.IntN(4)) * time.Hour)}
 				if d.IntN(10) == 0 {
 					e.ValidUntil = noon.Std()

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
@@ -14,7 +15,7 @@ import (
 // what it read then is what it would read at the barrier.
 const (
 	modelAgents = 3
-	modelSteps  = 4 // 3 with -short
+	modelSteps  = 4 // 3 without SIMD_TEST_LONG
 	modelCells  = 5
 )
 
@@ -169,11 +170,12 @@ func sizes() [][2]int64 { return [][2]int64{{1, 1}, {2, 0}, {0, 2}} }
 
 // TestTrackedIsAProof: in every scene of the small model and in every order of its
 // turns, no turn that the rule lets begin reads anything but what the barrier's turn
-// reads, so no call is wasted; and somebody can always go on.
+// reads, so no call is wasted; and somebody can always go on. Three steps find every mutant of the rule (TestMutantsOfTheRule);
+// SIMD_TEST_LONG=1 plays scenes of four.
 func TestTrackedIsAProof(t *testing.T) {
-	steps := modelSteps
-	if testing.Short() {
-		steps = 3
+	steps := 3
+	if os.Getenv("SIMD_TEST_LONG") != "" {
+		steps = modelSteps
 	}
 	for _, size := range sizes() {
 		fault, scenes := all(steps, size[0], size[1], rule())

@@ -39,7 +39,7 @@ func TestPlainLettersBeyondASCII(t *testing.T) {
 			t.Errorf("%q: %q %+v", text, got, f)
 		}
 	}
-	many := strings.Repeat("Mot-de-passé_9fQ2xZ7b\n", 20_000)
+	many := strings.Repeat("Mot-de-passé_9fQ2xZ7b\n", 5000)
 	if got, f := m.Text(many); f.Withhold != "" || strings.Contains(got, "pass") {
 		t.Errorf("%+v", f)
 	}

@@ -405,7 +405,7 @@ func TestShortValues(t *testing.T) {
 func TestManyHits(t *testing.T) {
 	m := masker(t, token, "abcdabcdabcdabcdabcdabcdabcdabcd")
 	for _, piece := range []string{token, token[:9], "abcd", token + " x "} {
-		text := strings.Repeat(piece, 1<<20/len(piece))
+		text := strings.Repeat(piece, 1<<19/len(piece))
 		if got, f := m.Text(text); len(got) > len(text)+64 || !f.Any() && len(piece) > 9 {
 			t.Errorf("%q: %d bytes %+v", piece, len(got), f)
 		}

@@ -14,21 +14,20 @@ import (
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
+	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/view/inspect"
 )
 
 // A fork keeps the flags and the project of the run that it is of. Before the place where that run was forked itself they
-// hold from its cut on, and its first fact says so.
+// hold from its cut on, and its first fact says so. The last case has a second fork at each kind of place, the others at one of
+// them in turn, and at each with SIMD_TEST_LONG=1.
 func TestForksOfForks(t *testing.T) {
 	town := filepath.Join(t.TempDir(), "town")
 	run(t, loadTown(t), runner.Options{Dir: town, Ticks: 16})
 	const own = 8 // where the first fork is
-	ats := []uint64{0, 3, own, own + 2}
-	if testing.Short() {
-		ats = ats[1:3]
-	}
+	places := []uint64{0, 3, own, own + 2}
 	seed := func(n uint64) *uint64 { return &n }
-	for _, c := range []struct {
+	for i, c := range []struct {
 		name   string
 		first  rundir.ForkOptions
 		kept   []string // by a fork before it or at it, without a change of its own
@@ -48,6 +47,10 @@ func TestForksOfForks(t *testing.T) {
 			rundir.ForkOptions{Set: []string{"world.fork=2"}}, []string{"simulation.stop.after=12s", "world.fork=2", "seed=9"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			ats := places
+			if c.name != "all" && !scenestest.Long() {
+				ats = places[1+i%2 : 2+i%2]
+			}
 			first := filepath.Join(t.TempDir(), "first")
 			c.first.At = fmt.Sprintf("wave:%d", own)
 			waves := forked(t, town, first, c.first)

@@ -12,6 +12,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
+	"tavernsim/scenes/scenestest"
 )
 
 // A manifest of which any bit is another one is refused by all that read it: a
@@ -32,6 +33,9 @@ func TestFlippedBitInTheManifest(t *testing.T) {
 	}
 	for i := range good {
 		for bit := range 8 {
+			if !scenestest.Long() && bit != i%8 {
+				continue
+			}
 			bad := bytes.Clone(good)
 			bad[i] ^= 1 << bit
 			refused("a bit", bad)
