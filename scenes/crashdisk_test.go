@@ -194,7 +194,7 @@ func TestCrashOfAWholeScene(t *testing.T) {
 // scene, once or for ever: the scene says so and stops, and goes on from what is
 // on the disk, when the disk works again, to the same end.
 func TestDiskFailsUnderAWholeScene(t *testing.T) {
-	u, wider := undisturbedTown(t), 8
+	u, wider := undisturbedTown(t), 16
 	if scenestest.Long() {
 		wider = 1
 	}
