@@ -17,7 +17,7 @@ import (
 // behind them, also when it fails at any of its messages: what it has already is asked of it again, once. SIMD_TEST_LONG=1
 // lets it fail at each.
 func TestTheWorldDecidesEarly(t *testing.T) {
-	text := strings.NewReplacer("count: 3}", "count: 2100}", "ticks: 12", "ticks: 3", "tool: 'WriteToKnowledgeBaseTool'", "tool: 'UpdatePrivateStateTool'", "{entry: {entry_type: 'note', content: 'hm'}}", "{updates: {said: 'hm'}}", "subscribed_event_types: [agent.failed, tick]\n", "").Replace(shaky)
+	text := strings.NewReplacer("count: 3}", "count: 2100}", "ticks: 12", "ticks: 2", "tool: 'WriteToKnowledgeBaseTool'", "tool: 'UpdatePrivateStateTool'", "{entry: {entry_type: 'note', content: 'hm'}}", "{updates: {said: 'hm'}}", "subscribed_event_types: [agent.failed, tick]\n", "").Replace(shaky)
 	project := shakyProject(t, text, func(any) any { return "ok" })
 	run := func(workers int, options ...func(*scenes.Options)) string {
 		s, set := scenestest.New(t, project, ""), scenestest.Settings{Workers: workers}
