@@ -28,14 +28,12 @@ func scriptScene(t *testing.T, name string) *scenestest.Scene {
 
 // What is held, counted or subscribed to, and who waits for whom, when a run is
 // interrupted is there when it goes on, from a snapshot or from facts: the end is
-// the same. A run of the test interrupts at every third wave, from a drawn one on;
+// the same. A run of the test interrupts at every twelfth wave, from a drawn one on;
 // SIMD_TEST_LONG=1 interrupts at each.
 func TestTheChannelGoesOnAfterAnInterrupt(t *testing.T) {
-	step := uint64(3)
+	step := uint64(12)
 	if scenestest.Long() {
 		step = 1
-	} else if testing.Short() {
-		step = 12
 	}
 	for _, name := range []string{"throttle", "debounce", "world_paths", "subscriptions", "blocked", "blocked_pair", "lanes"} {
 		t.Run(name, func(t *testing.T) {

@@ -256,7 +256,7 @@ func TestCountsOfTheScenesOwnFailures(t *testing.T) {
 	for _, times := range []int64{2, 1 << 30} {
 		var calls, others atomic.Int64
 		text := strings.Replace(shaky, "simulation:", "scene_lifecycle_workflows: {on_tick_event: shake}\nsimulation:", 1)
-		p := shakyProject(t, strings.Replace(text, "ticks: 12", "ticks: 200", 1), func(in any) any {
+		p := shakyProject(t, strings.Replace(text, "ticks: 12", "ticks: 120", 1), func(in any) any {
 			if id := instance(in); id == "$scene" && calls.Add(1) <= times || id == "a_1" && others.Add(1) == 9 {
 				panic("it fell over")
 			}

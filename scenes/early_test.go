@@ -14,9 +14,10 @@ import (
 )
 
 // The world decides about the first turns of a large wave while others deliberate. It comes to what it decides
-// behind them, also when it fails at any of its messages: what it has already is asked of it again, once.
+// behind them, also when it fails at any of its messages: what it has already is asked of it again, once. SIMD_TEST_LONG=1
+// lets it fail at each.
 func TestTheWorldDecidesEarly(t *testing.T) {
-	text := strings.NewReplacer("count: 3}", "count: 2100}", "ticks: 12", "ticks: 3", "tool: 'WriteToKnowledgeBaseTool'", "tool: 'UpdatePrivateStateTool'", "{entry: {entry_type: 'note', content: 'hm'}}", "{updates: {said: 'hm'}}", "subscribed_event_types: [agent.failed, tick]\n", "").Replace(shaky)
+	text := strings.NewReplacer("count: 3}", "count: 2100}", "ticks: 12", "ticks: 2", "tool: 'WriteToKnowledgeBaseTool'", "tool: 'UpdatePrivateStateTool'", "{entry: {entry_type: 'note', content: 'hm'}}", "{updates: {said: 'hm'}}", "subscribed_event_types: [agent.failed, tick]\n", "").Replace(shaky)
 	project := shakyProject(t, text, func(any) any { return "ok" })
 	run := func(workers int, options ...func(*scenes.Options)) string {
 		s, set := scenestest.New(t, project, ""), scenestest.Settings{Workers: workers}
@@ -44,12 +45,14 @@ func TestTheWorldDecidesEarly(t *testing.T) {
 	if early.Load() == 0 {
 		t.Fatal("the world got no message before the end of a wave: nothing is tested")
 	}
-	every := int64(1)
-	if testing.Short() {
-		every = 16 // of which the next has another number of workers
+	every := messages.Load()/2 + 1 // at the first and in the middle
+	if scenestest.Long() {
+		every = 1
 	}
+	plays := 0
 	for nth := int64(0); nth < messages.Load(); nth += every {
-		if got := run(int(1+nth%3), scenes.FailAt(map[string]int64{machines.ActorWorld: nth + 1})); got != calm {
+		plays++
+		if got := run(plays%3+1, scenes.FailAt(map[string]int64{machines.ActorWorld: nth + 1})); got != calm {
 			t.Errorf("with a failure at message %d the world counts %s, without %s", nth+1, got, calm)
 		}
 	}

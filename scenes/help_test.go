@@ -262,6 +262,9 @@ func mustObey(t testing.TB, s *scenestest.Scene, was scenestest.Settings, want s
 	t.Helper()
 	for _, workers := range []int{1, 7} {
 		for _, interrupt := range []uint64{0, at} {
+			if (workers == 1) == (interrupt > 0) && !scenestest.Long() {
+				continue
+			}
 			again, set := s.Fresh(t), scenestest.Settings{People: was.People, Workers: workers, Stop: was.Stop, Orders: given(t, s), InterruptAt: interrupt}
 			got := again.Run(t, set)
 			if interrupt > 0 && got.Reason == agenda.StoppedByInterrupt {

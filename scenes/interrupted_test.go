@@ -41,9 +41,9 @@ func TestInterruptionsKeepTheirPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop, counts := &agenda.Stop{Ticks: 60}, []int{1, 2, 4, 7, 32}
-	if testing.Short() {
-		stop.Ticks, counts = 30, []int{32}
+	stop, counts := &agenda.Stop{Ticks: 30}, []int{32}
+	if scenestest.Long() {
+		stop.Ticks, counts = 60, []int{1, 2, 4, 7, 32}
 	}
 	s := scenestest.New(t, p, "")
 	want := s.Run(t, scenestest.Settings{Workers: 1, Stop: stop})

@@ -89,8 +89,11 @@ func TestPlannedOrdersOfAShortenedHistory(t *testing.T) {
 		for i := range 50 { // that are for waves which do not come
 			set.Orders = append(set.Orders, &machines.Order{Intervened: plusOne(fmt.Sprint("never ", i)), Wave: 1 << 40})
 		}
-		rng := rand.New(rand.NewPCG(1, uint64(set.Orders[0].After)))
-		for wave := uint64(2); wave < 60; wave += 1 + rng.Uint64N(4) {
+		rng, most := rand.New(rand.NewPCG(1, uint64(set.Orders[0].After))), uint64(10)
+		if scenestest.Long() {
+			most = 4
+		}
+		for wave := uint64(2); wave < 60; wave += 1 + rng.Uint64N(most) {
 			stoppedAt(t, s, set, wave)
 			for _, o := range set.Orders {
 				o.Had = true
@@ -127,7 +130,7 @@ func mustRemember(t *testing.T, s *scenestest.Scene, set scenestest.Settings, wa
 // id is refused.
 func TestOrdersGivenAgainInAShortenedHistory(t *testing.T) {
 	for _, clock := range []agenda.ClockKind{agenda.Virtual, agenda.Realtime} {
-		if testing.Short() && clock == agenda.Realtime {
+		if !scenestest.Long() && clock == agenda.Realtime { // which takes ten seconds
 			continue
 		}
 		s := scenestest.New(t, scenestest.Town(t), "")

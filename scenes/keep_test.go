@@ -17,7 +17,7 @@ func TestKeepDropsOldFacts(t *testing.T) {
 	want := whole.Run(t, scenestest.Settings{})
 	hash := whole.FoldHash(t, scenestest.Settings{})
 	for name, keep := range map[string]persistence.Keep{"waves": {Waves: 4}, "time": {Time: 3 * time.Second}} {
-		if testing.Short() && name == "time" {
+		if !scenestest.Long() && name == "time" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {

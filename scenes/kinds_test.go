@@ -125,7 +125,7 @@ func changeOfKind(kind int, rng *rand.Rand, id int, r *scenes.Run) map[string]an
 	}
 }
 
-// TestOrdersOfEveryKind gives a live scene 1,000 random orders, of which some are for later
+// TestOrdersOfEveryKind gives a live scene random orders (1,000 with SIMD_TEST_LONG=1), of which some are for later
 // waves and times. Each has a receipt as the journal says, and what the journal has makes the
 // same history from a file. doors §17, row 4.
 func TestOrdersOfEveryKind(t *testing.T) {
@@ -135,9 +135,9 @@ func TestOrdersOfEveryKind(t *testing.T) {
 }
 
 func ordersOfEveryKind(t *testing.T, text string) {
-	hands, each := 4, 125
-	if testing.Short() {
-		each = 40
+	hands, each := 4, 30
+	if scenestest.Long() {
+		each = 125
 	}
 	p, err := scenestest.Load(scenestest.Files(scenestest.Base(), txtar.Parse([]byte(text))), nil)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // Minds §10, §12: a society lives on: what its agents remember, what they are asked and what a
 // day writes stays bounded, and the run has one digest. SIMD_TEST_LONG=1 lets it live 300 days.
 func TestASocietyRemembers(t *testing.T) {
-	days := 9
+	days := 6
 	if scenestest.Long() {
 		days = 300
 	} else if testing.Short() {

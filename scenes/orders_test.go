@@ -74,9 +74,9 @@ func randomOrder(rng *rand.Rand, id int, agents []string) *agenda.Intervened {
 func TestOrders(t *testing.T) {
 	for _, clock := range []agenda.ClockKind{agenda.Virtual, agenda.Realtime} {
 		t.Run(string(clock), func(t *testing.T) {
-			hands, each := 4, 20
-			if testing.Short() {
-				each = 8
+			hands, each := 4, 8
+			if scenestest.Long() {
+				each = 20
 			}
 			s := scenestest.New(t, scenestest.Town(t), "")
 			set := scenestest.Settings{Clock: clock, Workers: 2, Stop: &agenda.Stop{Ticks: 1 << 40, Deliberations: 1 << 40}}

@@ -208,7 +208,11 @@ func TestDroppedRequestsDoNotDependOnSpeed(t *testing.T) {
 	for _, limits := range []string{"", "budget: {calls: 100000}\n", "budget: {tokens: 1000000000000}\n", "budget: {tokens: 1000, on_exhausted: refuse}\n", "budget: {calls: 9, on_exhausted: refuse}\n"} {
 		t.Run(limits, func(t *testing.T) {
 			want := ""
-			for _, d := range [][3]time.Duration{{}, {time.Millisecond, time.Second, 0}, {time.Second, time.Millisecond, 0}, {time.Millisecond, time.Second, time.Minute}, {time.Second, time.Millisecond, time.Minute}} {
+			speeds := [][3]time.Duration{{}, {time.Second, time.Millisecond, 0}, {time.Millisecond, time.Second, time.Minute}, {time.Millisecond, time.Second, 0}, {time.Second, time.Millisecond, time.Minute}}
+			if !scenestest.Long() {
+				speeds = speeds[:3]
+			}
+			for _, d := range speeds {
 				text := strings.Replace(branching, "custom_runtime_config: {", "custom_runtime_config: {max_turn_bytes: 65536, ", 1)
 				s := scenestest.New(t, realtimeScene(t, limits+text), "")
 				m := &even{charging{answer: func(ctx context.Context, req *protocol.ModelRequest) (protocol.ModelAnswer, error) {

@@ -75,7 +75,7 @@ func TestPassiveAgentsChangeNothing(t *testing.T) {
 	end := scenestest.New(t, p, "").Run(t, scenestest.Settings{Passivate: time.Hour})
 	for _, after := range []time.Duration{1, time.Second, 2 * time.Second, time.Hour} {
 		for _, workers := range []int{1, 2, 7} {
-			if testing.Short() && workers < 7 {
+			if !scenestest.Long() && workers < 7 {
 				continue
 			}
 			t.Run(fmt.Sprint(after, "/", workers), func(t *testing.T) {

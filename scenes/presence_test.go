@@ -13,11 +13,9 @@ import (
 // of a run that was interrupted, verify decides it again, and snapshots forget those who
 // left. SIMD_TEST_LONG=1 lets 100,000 come.
 func TestACrowdComesAndGoes(t *testing.T) {
-	crowd, rounds := 200, 5
+	crowd, rounds := 60, 5
 	if scenestest.Long() {
 		crowd, rounds = 1000, 100
-	} else if testing.Short() {
-		crowd = 60
 	}
 	p := scenestest.Town(t, fmt.Sprintf(`
 -- models/voices.yaml --

@@ -149,9 +149,9 @@ func TestRealtimeFailsAfterItWasRemoved(t *testing.T) {
 // events, over interruptions: nobody who is away has a turn, numbers of turns grow, every fold of the
 // facts agrees.
 func TestRealtimeCrowd(t *testing.T) {
-	seeds := uint64(6)
-	if testing.Short() {
-		seeds = 2
+	seeds := uint64(1)
+	if scenestest.Long() {
+		seeds = 6
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {

@@ -50,9 +50,9 @@ func TestSameDigest(t *testing.T) {
 	if other.Digest() == want.Digest() {
 		t.Error("another seed has the same digest")
 	}
-	all, batches, snapshots := []int{1, 2, 7}, []int{1, 4096}, []int64{1, 60, -1}
-	if testing.Short() {
-		all, batches, snapshots = all[2:], batches[:1], snapshots[:2]
+	all, batches, snapshots := []int{7}, []int{1}, []int64{1, 60}
+	if scenestest.Long() {
+		all, batches, snapshots = []int{1, 2, 7}, []int{1, 4096}, []int64{1, 60, -1}
 	}
 	for _, workers := range all {
 		for _, batch := range batches {
@@ -107,7 +107,11 @@ func TestInterruptedAndResumed(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("drawn from seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	for range 6 {
+	runs := 2
+	if scenestest.Long() {
+		runs = 12
+	}
+	for range runs {
 		s := scenestest.New(t, p, "")
 		set := scenestest.Settings{Workers: 1 + rng.IntN(4), BatchFacts: 1 + rng.IntN(100), Snapshots: int64(1 + rng.IntN(300))}
 		var story []string

@@ -67,7 +67,7 @@ func storms() []storm {
 func TestStorms(t *testing.T) {
 	for _, st := range storms() {
 		for workers, clock := range []agenda.ClockKind{1: agenda.Virtual, 2: agenda.Realtime, 4: agenda.Realtime} {
-			if clock == "" || testing.Short() && (workers < 4 && (workers == 2 || st.name != "ring") || st.name == "bomb") { // TestStormBomb has a larger one
+			if clock == "" || !scenestest.Long() && (workers < 4 && (workers == 2 || st.name != "ring") || st.name == "bomb") { // TestStormBomb has a larger one
 				continue
 			}
 			one := st
@@ -124,7 +124,7 @@ func (st *storm) mustTell(t *testing.T, r scenestest.Result, seen counts) {
 // the square of the crowd. What a moment may hold is the bound of memory, the
 // rest is refused with its reason, and the alarm reaches everybody.
 func TestStormBomb(t *testing.T) {
-	crowd := 2000
+	crowd := 1000
 	if scenestest.Long() {
 		crowd = 100_000
 	}

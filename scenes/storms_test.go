@@ -72,7 +72,7 @@ func crowdScene(t *testing.T, change ...string) *scenestest.Scene {
 // operating system shares the processors out among the workers.
 func TestAlarmInACrowd(t *testing.T) {
 	workers, smaller := []int{1, 2, 4}, []string(nil)
-	if testing.Short() {
+	if !scenestest.Long() {
 		workers, smaller = workers[2:], []string{"count: 3000", "count: 600", "[c_1, c_300, c_1500, c_2999]", "[c_1, c_300, c_500, c_599]"}
 	}
 	for _, clock := range []agenda.ClockKind{agenda.Virtual, agenda.Realtime} {
@@ -96,7 +96,7 @@ func TestAlarmInACrowd(t *testing.T) {
 // so what is counted are those that began between the end of the call that raised
 // the alarm and the call in which it is perceived.
 func TestAlarmBeforeSlowCalls(t *testing.T) {
-	s := crowdScene(t, "count: 3000", "count: 400", "[c_1, c_300, c_1500, c_2999]", "c_1", "instance_id: last, profile_id: echo, custom_runtime_config: {", "instance_id: last, profile_id: echo, custom_runtime_config: {interrupt: {by: critical}, ")
+	s := crowdScene(t, "count: 3000", "count: 200", "[c_1, c_300, c_1500, c_2999]", "c_1", "instance_id: last, profile_id: echo, custom_runtime_config: {", "instance_id: last, profile_id: echo, custom_runtime_config: {interrupt: {by: critical}, ")
 	e := newEar(t, s)
 	var mu sync.Mutex
 	began, raised, late := 0, 0, 0

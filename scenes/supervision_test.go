@@ -197,7 +197,7 @@ func TestAgentFailsOutOfTurn(t *testing.T) {
 	for _, kind := range []protocol.Kind{protocol.KindEvent, protocol.KindWake, protocol.KindSnapshot} {
 		for wave := uint64(2); wave < 14; wave += 3 {
 			for _, workers := range []int{1, 4} {
-				if testing.Short() && (workers == 1 || wave%2 == 1) {
+				if !scenestest.Long() && (workers == 1 || wave%2 == 1) {
 					continue
 				}
 				s := scenestest.New(t, p, "")

@@ -172,6 +172,9 @@ otherwise: {text: enough}`).Replace(reaches)
 			})
 			digest := ""
 			for interrupt := range uint64(5) {
+				if !scenestest.Long() && interrupt%2 == 1 {
+					continue
+				}
 				fell.Store(false)
 				made.Store(0)
 				s := scenestest.New(t, p, "")
@@ -208,8 +211,11 @@ otherwise: {calls: [{tool: paint}]}`).Replace(farther)
 // What tasks are offered beside failed turns depends on neither workers nor interruptions, also if calls were out when a turn failed
 // and the budget is one of time or output.
 func TestTasksBesideTurnsThatFailWithCallsOut(t *testing.T) {
-	for _, limit := range []string{"{calls: 24}", "{money: 6}", "{seconds: 6}", "{bytes: 120}"} {
-		for _, repeat := range []string{"free", "never"} {
+	for i, limit := range []string{"{calls: 24}", "{money: 6}", "{seconds: 6}", "{bytes: 120}"} {
+		for k, repeat := range []string{"free", "never"} {
+			if !scenestest.Long() && i > 0 && i%2 == k {
+				continue
+			}
 			t.Run(limit+" "+repeat, func(t *testing.T) {
 				p := shakyProject(t, strings.NewReplacer("simulation: {stop", "tool_budget: "+limit+"\nsimulation: {stop", "repeat: free", "repeat: "+repeat).Replace(besideFalls), func(in any) any {
 					if in == "falls" {
@@ -284,8 +290,12 @@ func TestTasksBesideTurnsThatFailWithCallsOut(t *testing.T) {
 }
 
 // A kill while tasks are offered changes nothing, if no call was out: the log of effects, which may be ahead of the journal, says the
-// same of the open wave when that is opened again.
+// same of the open wave when that is opened again. SIMD_TEST_LONG=1 kills at each operation.
 func TestKilledWhileTasksAreOffered(t *testing.T) {
+	step := 4
+	if scenestest.Long() {
+		step = 1
+	}
 	for _, limit := range []string{"{calls: 24}", "{seconds: 6}", "{bytes: 120}"} {
 		t.Run(limit, func(t *testing.T) {
 			p := shakyProject(t, strings.Replace(besideFalls, "simulation: {stop", "tool_budget: "+limit+"\nsimulation: {stop", 1), func(in any) any {
@@ -313,7 +323,7 @@ func TestKilledWhileTasksAreOffered(t *testing.T) {
 			whole := scenestest.New(t, p, "")
 			synctest.Test(t, func(t *testing.T) { want = whole.Run(t, set) })
 			same, ahead, others := 0, 0, 0
-			for after := 0; ; after++ {
+			for after := 0; ; after += step {
 				ended, quiet := false, true
 				synctest.Test(t, func(t *testing.T) {
 					s := killed(t, scenestest.New(t, p, ""), set, after)

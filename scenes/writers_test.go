@@ -66,11 +66,9 @@ simulation: {stop: {%s}}
 // No update is lost: what stands in the counters is what was attempted less what
 // was refused, exactly. SIMD_TEST_LONG=1 makes a million attempts.
 func TestLinearWriters(t *testing.T) {
-	ticks := 20
+	ticks := 4
 	if scenestest.Long() {
 		ticks = 1000
-	} else if testing.Short() {
-		ticks = 5
 	}
 	t.Run("virtual", func(t *testing.T) {
 		linearWriters(t, agenda.Virtual, 1, fmt.Sprintf("ticks: %d", ticks), int64(1000*ticks))

@@ -125,8 +125,8 @@ func look(n ast.Node, suites map[string]*source) (d does) {
 
 // source is what the test files of one package declare, or the files of one that tests call.
 type source struct {
-	does  map[string]does            // by name; methods by their own names
-	names map[string]map[string]bool // names that a declaration holds; a type holds those of its methods
+	does  map[string]does            // by name; methods by their own names behind a point
+	names map[string]map[string]bool // names that a declaration holds, those behind a point with it; a type holds those of its methods
 }
 
 func newSource() *source {
@@ -136,8 +136,13 @@ func newSource() *source {
 // add takes the declarations of a file. suites are packages that tests call, by their paths.
 func (s *source) add(file *ast.File, suites map[string]*source) {
 	called := map[string]*source{} // by the name that the file gives them
+	of := strings.TrimSuffix(file.Name.Name, "_test")
+	own := map[string]bool{of: true} // what the file calls its own package, which has test files, too
 	for _, i := range file.Imports {
 		path, _ := strconv.Unquote(i.Path.Value)
+		if i.Name != nil && strings.HasSuffix(path, "/"+of) {
+			own[i.Name.Name] = true
+		}
 		_, dir, _ := strings.Cut(path, "/") // behind the module
 		if suite := suites[dir]; suite != nil {
 			name := dir[strings.LastIndex(dir, "/")+1:]
@@ -150,37 +155,50 @@ func (s *source) add(file *ast.File, suites map[string]*source) {
 	for _, decl := range file.Decls {
 		switch decl := decl.(type) {
 		case *ast.FuncDecl:
-			s.declare(decl.Name.Name, decl, called)
-			if decl.Recv != nil {
-				ast.Inspect(decl.Recv, func(n ast.Node) bool {
-					if of, ok := n.(*ast.Ident); ok {
-						s.name(of.Name, decl.Name.Name)
-					}
-					return true
-				})
+			if decl.Recv == nil {
+				s.declare(decl.Name.Name, own, decl, called)
+				continue
 			}
+			method := "." + decl.Name.Name
+			s.declare(method, own, decl, called)
+			ast.Inspect(decl.Recv.List[0].Type, func(n ast.Node) bool { // its variable may have the name of a declaration
+				if of, ok := n.(*ast.Ident); ok {
+					s.name(of.Name, method)
+				}
+				return true
+			})
 		case *ast.GenDecl:
 			for _, spec := range decl.Specs {
 				switch spec := spec.(type) {
 				case *ast.ValueSpec:
 					for _, name := range spec.Names {
-						s.declare(name.Name, spec, called)
+						s.declare(name.Name, own, spec, called)
 					}
 				case *ast.TypeSpec:
-					s.declare(spec.Name.Name, spec, called)
+					s.declare(spec.Name.Name, own, spec, called)
 				}
 			}
 		}
 	}
 }
 
-func (s *source) declare(name string, n ast.Node, called map[string]*source) {
-	ast.Inspect(n, func(n ast.Node) bool {
-		if id, ok := n.(*ast.Ident); ok {
-			s.name(name, id.Name)
+func (s *source) declare(name string, own map[string]bool, n ast.Node, called map[string]*source) {
+	var names func(ast.Node) bool
+	names = func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Ident:
+			s.name(name, n.Name)
+		case *ast.SelectorExpr:
+			s.name(name, "."+n.Sel.Name)
+			if x, ok := n.X.(*ast.Ident); ok && own[x.Name] {
+				s.name(name, n.Sel.Name)
+			}
+			ast.Inspect(n.X, names) // Sel is a method, a field or of another package: no variable or function has its name
+			return false
 		}
 		return true
-	})
+	}
+	ast.Inspect(n, names)
 	s.does[name] = s.does[name].and(look(n, called))
 }
 

@@ -2,7 +2,15 @@ package whole
 
 import "testing"
 
-func TestSend(t *testing.T) {}
+// TestSend has variables with the names of a method and of what that belongs to.
+func TestSend(t *testing.T) {
+	fewer := t.Name()
+	t.Log(fewer)
+}
+
+type checks int
+
+func (t checks) fewer() bool { return testing.Short() }
 
 func ExampleWhole() {}
 
