@@ -253,7 +253,7 @@ func TestDebate(t *testing.T) {
 // Whatever the seed: nothing fails, the till is honest, and everybody stays
 // within the rules.
 func TestHerbalistWithManySeeds(t *testing.T) {
-	seeds := uint64(6)
+	seeds := uint64(3)
 	if testing.Short() {
 		seeds = 1
 	}

@@ -27,7 +27,7 @@ func plays() []string {
 	return []string{"debate", "council", "auction", "commons", "rpg", "workshop", "town"}
 }
 
-// Each play comes to the same on one, two and seven workers, and when it is interrupted and
+// Each play comes to the same on one and seven workers, and when it is interrupted and
 // goes on; and its history holds to the rules.
 func TestPlays(t *testing.T) {
 	for _, name := range plays() {
@@ -39,12 +39,10 @@ func TestPlays(t *testing.T) {
 					t.Errorf("%v %+v", err, r)
 				}
 			})
-			for _, workers := range []int{2, 7} {
-				if got := s.Fresh(t).Run(t, scenestest.Settings{Workers: workers, BatchFacts: 7 * workers}).Digest(); got != want {
-					t.Errorf("digest %s with one worker, %s with %d", want, got, workers)
-				}
+			if got := s.Fresh(t).Run(t, scenestest.Settings{Workers: 7, BatchFacts: 49}).Digest(); got != want {
+				t.Errorf("digest %s with one worker, %s with seven", want, got)
 			}
-			for _, stop := range []int64{2, 6, 11} {
+			for _, stop := range []int64{2, 11} {
 				var calls atomic.Int64
 				one := s.Fresh(t)
 				one.RunUntil(t, scenestest.Settings{Workers: 2, Snapshots: 20}, func(*protocol.ModelRequest) bool { return calls.Add(1) == stop })

@@ -203,6 +203,9 @@ func TestKilledScene(t *testing.T) {
 		"oracle": func(t testing.TB) asking { return asking{consulting(t), asOracle} },
 	} {
 		for _, once := range []bool{false, true} {
+			if testing.Short() && once != (name == "oracle") {
+				continue
+			}
 			t.Run(fmt.Sprint(name, " once=", once), func(t *testing.T) {
 				a, fsys := make(t), persistencetest.NewCrashDisk()
 				c := &crashes{fs: fsys, every: 3}

@@ -195,9 +195,14 @@ otherwise: {text: ""}
 	if err != nil {
 		t.Fatal(err)
 	}
-	digests := map[string]int{}
-	for seed := range uint64(10) {
-		for range 10 {
+	digests, seeds, times := map[string]int{}, uint64(10), 3
+	if scenestest.Long() {
+		times = 10
+	} else if testing.Short() {
+		seeds = 4
+	}
+	for seed := range seeds {
+		for range times {
 			s := scenestest.New(t, p, "")
 			synctest.Test(t, func(t *testing.T) {
 				m := &spending{thinking: newThinking(t, s, seed, 3*time.Second)}
@@ -243,8 +248,11 @@ otherwise: {text: Hm.}
 			if err != nil {
 				t.Fatal(err)
 			}
-			digests := map[string]int{}
-			for seed := range uint64(20) {
+			digests, seeds := map[string]int{}, uint64(6)
+			if scenestest.Long() {
+				seeds = 20
+			}
+			for seed := range seeds {
 				s := scenestest.New(t, p, "")
 				synctest.Test(t, func(t *testing.T) {
 					m := sharing{&spending{thinking: newThinking(t, s, seed, 3*time.Second)}}

@@ -25,6 +25,9 @@ func TestWhoWaitsForAnAnswerIsNotBegunAnew(t *testing.T) {
 // A wave that has no room for an event which agents heard in advance sets them back before anything else goes on: a turn that heard
 // what was not said asks nothing more.
 func TestWhoHeardWhatWasNotSaidAsksNoMore(t *testing.T) {
+	if testing.Short() {
+		t.Skip(alike)
+	}
 	text := strings.NewReplacer("HEARS", "[]", "count: 3", "count: 30", "deliberation_frequency_hz: 0.2", "deliberation_frequency_hz: 0.5",
 		"stop: {ticks: 100}", "limits: {max_events_in_wave: 1}, stop: {ticks: 100, deliberations: 100000}").Replace(radio)
 	want, _, _ := played(t, text, scenes.Barrier)

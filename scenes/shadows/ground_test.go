@@ -91,7 +91,7 @@ func TestWhoIsFarAwayDoesNotWait(t *testing.T) {
 	far := []string{"radius: 3", "radius: 9", "speed: 2", "speed: 1"} // farther than the steps that the rule allows for
 	sets := [][]string{stays, slices.Concat(deaf, stays), slices.Concat(blind, stays), slices.Concat(deaf, far, stays), slices.Concat(blind, far, stays)}
 	for seed, set := range sets {
-		if testing.Short() && seed%2 == 1 {
+		if testing.Short() && seed > 0 {
 			continue
 		}
 		text := onGreens(seed+5, 60, set...)

@@ -57,6 +57,9 @@ simulation: {seed: 3, stop: {ticks: 200}}
 
 // Promise 2. What a ttl makes expire is foreseen: no call is made in vain.
 func TestAnExpiryIsForeseen(t *testing.T) {
+	if testing.Short() {
+		t.Skip(alike)
+	}
 	want, _, _ := played(t, notices, scenes.Barrier)
 	got, c, _ := played(t, notices, scenes.Tracked)
 	if got.Digest() != want.Digest() || c.Off != "" || c.Calls.Used < 200 || c.Calls.Wasted != 0 || c.Missed != 0 {
@@ -66,6 +69,9 @@ func TestAnExpiryIsForeseen(t *testing.T) {
 
 // Agents that do not read the world do not wait for what a script writes there.
 func TestWhoIsIndependentOfAScriptDoesNotWait(t *testing.T) {
+	if testing.Short() {
+		t.Skip(alike)
+	}
 	text := strings.Replace(desks, "\nsimulation:", "\nscript: {states: [{id: open}], schedules: [{id: bell, every: 1s, do: [{world: {path: bell, value: 1}}]}]}\nsimulation:", 1)
 	want, _, barrier := played(t, text, scenes.Barrier)
 	for _, schedule := range []scenes.Schedule{scenes.Tracked, scenes.Speculative} {
@@ -78,6 +84,9 @@ func TestWhoIsIndependentOfAScriptDoesNotWait(t *testing.T) {
 
 // Agents that hear of a script, or end with it, wait for it, though they do not read the world.
 func TestWhoHearsOfAScriptWaits(t *testing.T) {
+	if testing.Short() {
+		t.Skip(alike)
+	}
 	hears := strings.NewReplacer("now: {dataFlowType: STRING}}", "now: {dataFlowType: STRING}, incoming_events: {dataFlowType: ARRAY}}", "{{.now}}", "{{.now}} {{json .incoming_events}}",
 		"\ncustom_runtime_config:", "\nsubscribed_event_types: [talk.*]\ncustom_runtime_config:").Replace(desks)
 	for _, does := range []string{"every: 25s, do: [{event: {type: talk.bell}}]", "at: 55s, do: [{event: {type: talk.bell}}]", "at: 100s, do: [{end: {outcome: over}}]"} {
@@ -103,6 +112,9 @@ func TestAScriptWastesLittle(t *testing.T) {
 		{"states: [{id: a, transitions: [{to: b, after: 150s}]}, {id: b, on_enter: [{end: {outcome: over}}]}]", false},
 		{"states: [{id: a, on_enter: " + rings + ", transitions: [{to: b, when: 'world.notice === 1'}]}, {id: b, on_enter: " + rings + ", transitions: [{to: a, when: 'world.notice !== 1'}]}]", true},
 	} {
+		if testing.Short() && !c.vain {
+			continue
+		}
 		text := strings.Replace(notices, "\nsimulation:", "\nscript: {"+c.script+"}\nsimulation:", 1)
 		want, _, _ := played(t, text, scenes.Barrier)
 		got, made, _ := played(t, text, scenes.Tracked)

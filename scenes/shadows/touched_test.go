@@ -10,6 +10,9 @@ import (
 // In the wave in which a walk ends as foretold, the world refuses a change of the same agent, which is not foretold: the agent
 // begins anew behind the wave, and runs ahead again. It would not if the walk were taken for all that it was told.
 func TestAForetoldWalkHidesNoRefusal(t *testing.T) {
+	if testing.Short() {
+		t.Skip(alike)
+	}
 	yard := "space: {grid: {width: 40, height: 40, cell: 1m}, places: {here: {at: [0, 0], size: [9, 9]}}, perception: {radius: 2}, speed: 2}"
 	walker := party{"walker", 4, "0.25", "", "tool_ids_inventory: [RequestWorldStateUpdateTool, MoveTool]", writing("{path: l, op: push, value: 1, reads: [l]}") + ", {tool: MoveTool, params: {to: nowhere_at_all}}"}
 	text := strings.Replace(company("", yard, walker), "count: 4}", "count: 4, place: here}", 1)

@@ -212,7 +212,10 @@ func killed(t *testing.T, how string) (server *counting, s *scenestest.Scene, ki
 	if testing.Short() {
 		t.Skip("processes are killed")
 	}
-	rng, most := chance(t), 60
+	rng, most := chance(t), 12
+	if scenestest.Long() {
+		most = 60
+	}
 	server, port := count(t, &counting{delay: 2 * time.Millisecond})
 	dir := t.TempDir()
 	where := strings.TrimSpace(dir + " " + port + " " + how)

@@ -59,8 +59,8 @@ func TestSecrets(t *testing.T) {
 		}
 	}
 	for script, want := range scripts {
-		if testing.Short() && strings.Contains(script, "|") {
-			continue // the maskers have tests of their own
+		if testing.Short() && (strings.Contains(script, "|") || !strings.HasPrefix(script, "printf")) {
+			continue // an output, an error and a file; the maskers have tests of their own
 		}
 		p, err := loadProgrammers(t, ". ./lib/count.sh\ntr -cd 'a-z ' | count", script, "outputSchema: {type: integer}", `needs: ["secret:api_key"]`)
 		if err != nil {
@@ -74,7 +74,7 @@ func TestSecrets(t *testing.T) {
 		if !strings.Contains(said, want) {
 			t.Errorf("%s: no fact says %q:\n%.2000s", script, want, said)
 		}
-		if _, found := masker.Text(said); found.Any() {
+		if _, found := masker.Text(said); hasSecret(found) {
 			t.Errorf("%s: a fact has the secret: %+v", script, found)
 		}
 		if err := filepath.WalkDir(s.Dir, func(path string, d fs.DirEntry, err error) error {
@@ -179,3 +179,6 @@ func textOfFacts(t *testing.T, s *scenestest.Scene) string {
 	})
 	return said.String()
 }
+
+// hasSecret reports whether a text that was masked had a secret.
+func hasSecret(f mask.Found) bool { return len(f.Plain) > 0 || f.Withhold != "" }

@@ -44,6 +44,9 @@ func TestWithheldScripts(t *testing.T) {
 		`echo "spo""ken"; kill -KILL $$`:                                 "the program was ended by",
 		`i=0; while [ $i -lt 9000 ]; do echo spo""ken; i=$((i+1)); done`: "bytes:63000 exit_code:0",
 	} {
+		if testing.Short() && !strings.HasSuffix(want, "its output is withheld, 7 bytes") {
+			continue
+		}
 		p, err := loadProgrammers(t, ". ./lib/count.sh\ntr -cd 'a-z ' | count", script, "outputSchema: {type: integer}", "outputSchema: {type: integer}\nneeds: [\"secret:api_key\"]")
 		if err != nil {
 			t.Fatal(err)

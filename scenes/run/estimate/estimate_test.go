@@ -129,6 +129,9 @@ func TestSharedEnds(t *testing.T) {
 		{"{ticks: 5}", "budget: {tokens: 60000}\n", agenda.StoppedByTicks, "budget", 60_000},
 		{"{ticks: 20, dollars: 0.02}", "", agenda.StoppedByTicks, "stop.dollars", 20_000},
 	} {
+		if testing.Short() && c.stop != "{ticks: 100}" {
+			continue
+		}
 		r := estimated(t, ending(t, c.stop, c.more), opt)
 		s, m, said := r.Scenes[0], r.Scenes[0].Models[0], strings.Join(r.Assumed, "\n")
 		if took := m.Input + m.Output; s.StoppedBy != c.by || s.Played == s.Agents || took < c.most/4 || took > c.most*3/2 || m.High > m.Worst {
@@ -193,6 +196,9 @@ func TestBudgets(t *testing.T) {
 		{budget.Budget{Tokens: m.MaxInput + m.MaxOutput}, estimate.Suffices}, {budget.Budget{Tokens: m.Input + m.Output}, estimate.Perhaps}, {budget.Budget{Tokens: m.Input}, estimate.TooSmall},
 		{budget.Budget{Dollars: 2 * float64(m.Worst) / budget.Dollar}, estimate.Suffices}, {budget.Budget{Dollars: float64(m.Cost) / 2 / budget.Dollar, Calls: m.Calls}, estimate.TooSmall},
 	} {
+		if testing.Short() && c.want != estimate.Perhaps {
+			continue
+		}
 		to := cloud(t, price.List{"small": {Input: 1, Output: 2}})
 		to["cloud"].Budget = &c.budget
 		r := estimated(t, p, runner.Options{Agents: 60, Ticks: 5, Seed: &seed, Model: "thinker", Endpoints: to, Budget: &c.budget})

@@ -74,6 +74,9 @@ func TestAdd(t *testing.T) {
 
 // A run has more orders in the course of time than a file of the user may have.
 func TestManyLaterOrders(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine reads a long file")
+	}
 	dir, file := t.TempDir(), ""
 	var lines strings.Builder
 	for i := range order.MaxOrders + 5 {

@@ -99,13 +99,13 @@ func parsed(t *testing.T, text string) *budget.Budget {
 // server counts is not above the budget and is what the ledger says; 1, 2 and 8 workers
 // refuse the same requests, and so does a run that was interrupted.
 func TestRace(t *testing.T) {
-	p, agents, tokens := loadRacers(t), 1000, 100_000
+	p, agents, tokens := loadRacers(t), 300, 30_000
 	if testing.Short() {
 		agents, tokens = 100, 10_000
 	}
 	first := ""
-	for _, c := range []struct{ workers, interrupt int }{{1, 0}, {2, 0}, {8, 0}, {2, agents / 3}} {
-		if testing.Short() && c.interrupt == 0 && c.workers < 8 {
+	for _, c := range []struct{ workers, interrupt int }{{1, 0}, {8, 0}, {2, agents / 3}} {
+		if testing.Short() && c.interrupt == 0 {
 			continue
 		}
 		s, to := serve(t, mock.Options{}, endpoint.Definition{})
@@ -281,9 +281,9 @@ func TestLostAttempts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, all := "", []int{1, 8}
-	if testing.Short() {
-		all = all[1:]
+	first, all := "", []int{8} // TestReplayUnderABudget plays lost attempts with one worker, too
+	if scenestest.Long() {
+		all = []int{1, 8}
 	}
 	for _, workers := range all {
 		s, to := serve(t, mock.Options{Faults: faults}, endpoint.Definition{})

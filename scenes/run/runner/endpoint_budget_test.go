@@ -38,7 +38,7 @@ func TestBudgetOfAnEndpoint(t *testing.T) {
 		seeds   int
 	}{{"", agenda.StoppedByTicks, 0}, {budget.End, agenda.StoppedByBudget, 0}} {
 		first := ""
-		for _, workers := range []int{1, 2, 8} {
+		for _, workers := range []int{1, 8} {
 			if testing.Short() && workers == 1 {
 				continue
 			}

@@ -87,7 +87,10 @@ func TestKilledUnderBudget(t *testing.T) {
 	if testing.Short() {
 		t.Skip("processes are killed")
 	}
-	const runs = 6
+	runs := 2
+	if scenestest.Long() {
+		runs = 6
+	}
 	rng := rand.New(rand.NewPCG(crashSeed(t), 0))
 	for _, text := range []string{"tokens=40000", "calls=100"} {
 		t.Setenv(budgetEnv, text)

@@ -207,6 +207,9 @@ func TestInterruptedBetweenOrdersOfAWave(t *testing.T) {
 
 // Orders whose facts were dropped are not carried out again.
 func TestOrdersOfAShortenedHistory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one scene that does nothing beside others")
+	}
 	p, dir := loadTown(t), filepath.Join(t.TempDir(), "run")
 	list, err := orders.Parse("x.jsonl", []byte(`{"id": "a", "wave": 2, "do": [{"event": {"type": "bell"}}]}
 {"id": "b", "at": "1s", "do": [{"event": {"type": "bell"}}]}

@@ -105,11 +105,11 @@ func kinds(t *testing.T, dir string) (n map[string]int) {
 // network; a fork asks for nothing that the run it is of has.
 func TestMindsKilled(t *testing.T) {
 	t.Setenv(mindsEnv, "1")
-	kills := 8
+	kills := 5
 	if scenestest.Long() {
 		kills = 60
 	} else if testing.Short() {
-		kills = 2
+		t.Skip("processes are killed")
 	}
 	m, err := mock.New(mock.Options{Latency: scripted.Latency{Median: protocol.Duration(3e6), Sigma: 0.5}, Seed: 7})
 	if err != nil {
@@ -176,7 +176,7 @@ func TestVectorsUnderABudget(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := ""
-	for _, workers := range []int{1, 2, 8} {
+	for _, workers := range []int{1, 8} {
 		s, to := serve(t, mock.Options{}, endpoint.Definition{Prices: price.List{"*": {Input: 1, Output: 2}}})
 		opt := searching(t)
 		opt.Workers, opt.Endpoints, opt.Budget = workers, to, parsed(t, "tokens=150")

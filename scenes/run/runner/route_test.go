@@ -129,7 +129,7 @@ func TestFallbackOverHTTP(t *testing.T) {
 	failing, answering, to := bad(t, "quota")
 	var first *rundir.Summary
 	var dir string
-	for _, workers := range []int{1, 2, 8} {
+	for _, workers := range []int{1, 8} {
 		before := answering.Report(0).Requests
 		opt := thinking(t)
 		opt.Workers, opt.Endpoints = workers, to

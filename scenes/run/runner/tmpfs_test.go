@@ -24,6 +24,9 @@ import (
 // TestSmallDisk runs on a real file system of few megabytes that is full, until
 // somebody removes a file. It needs a kernel that lets users mount one.
 func TestSmallDisk(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a process with a small file system; TestFailingDisk has its concurrency")
+	}
 	p := loadTown(t)
 	want := undisturbed(t, p)
 	c := exec.Command(os.Args[0])

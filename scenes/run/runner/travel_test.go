@@ -230,13 +230,15 @@ func TestTravel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	orders, failures := 120, 40
-	if testing.Short() {
-		orders, failures = 60, 6
+	orders, failures, counts := 120, 12, []int{1, 7}
+	if scenestest.Long() {
+		failures, counts = 40, []int{1, 2, 7}
+	} else if testing.Short() {
+		orders, failures, counts = 60, 3, []int{7} // the run on a failing disk has two
 	}
 	seed := crashSeed(t)
 	want := ""
-	for _, workers := range []int{1, 2, 7} {
+	for _, workers := range counts {
 		opt := travelOptions(filepath.Join(t.TempDir(), "run"), seed, orders, workers)
 		sum := run(t, p, opt)
 		if want == "" {

@@ -91,7 +91,10 @@ func TestVectorsOfAnEndpoint(t *testing.T) {
 	for _, c := range []struct {
 		workers  int
 		schedule scenes.Schedule
-	}{{1, ""}, {2, ""}, {8, ""}, {2, scenes.Speculative}} {
+	}{{1, ""}, {8, ""}, {2, scenes.Speculative}} {
+		if testing.Short() && c.workers == 1 {
+			continue
+		}
 		server, to := cloud(t, "vllm")
 		opt := searching(t)
 		opt.Workers, opt.Schedule, opt.Endpoints = c.workers, c.schedule, to
@@ -118,7 +121,10 @@ func TestVectorsOfAnEndpoint(t *testing.T) {
 		}
 	}
 	interrupted := 0
-	for at := 1; at < 12; at += 3 {
+	for _, at := range []int{1, 6, 11} {
+		if testing.Short() && at != 6 {
+			continue
+		}
 		hooked, to := serve(t, mock.Options{}, endpoint.Definition{Prices: price.List{"*": {Input: 1, Output: 2}}})
 		opt := searching(t)
 		opt.Endpoints = to
