@@ -113,7 +113,7 @@ func TestSecretsInForms(t *testing.T) {
 		if shown, _ := d.said.Load().(string); shown != "" {
 			said += shown
 		}
-		if _, found := masker.Text(said); hasSecret(found) {
+		if _, found := masker.Text(said); found.Any() {
 			t.Errorf("%s: %+v", c.form, found)
 		}
 		if kept, err := artifacts.Of(s.Dir).List(); err != nil || (len(kept) == 0) != c.quiet {
@@ -124,7 +124,7 @@ func TestSecretsInForms(t *testing.T) {
 				return err
 			}
 			b, err := os.ReadFile(path)
-			if _, found := masker.Text(string(b)); hasSecret(found) || strings.Contains(string(b), value) {
+			if _, found := masker.Text(string(b)); found.Any() || strings.Contains(string(b), value) {
 				t.Errorf("%s: %s has the secret: %+v", c.form, path, found)
 			}
 			return err

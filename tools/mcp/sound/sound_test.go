@@ -37,3 +37,17 @@ func TestMend(t *testing.T) {
 		}
 	}
 }
+
+// Promise 3: a list of tools says in its _meta what the library does not know of it.
+func TestLists(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{`{"id":1,"result":{"tools":[{"name":"a","execution":{"taskSupport":"required"}},{"name":"b","execution":{"taskSupport":"optional"}}],"ttlMs":5}}`,
+			`{"id":1,"result":{"_meta":{"simd/ttl-ms":5},"tools":[{"_meta":{"simd/task-only":true},"execution":{"taskSupport":"required"},"name":"a"},{"execution":{"taskSupport":"optional"},"name":"b"}]}}`},
+		{`{"id":1,"result":{"tools":[{"name":"a"}],"_meta":{"x":1},"ttlMs":12345678901234567890}}`,
+			`{"id":1,"result":{"_meta":{"simd/ttl-ms":12345678901234567890,"x":1},"tools":[{"name":"a"}]}}`},
+	} {
+		if got, err := Mend([]byte(c.text)); err != nil || string(got) != c.want {
+			t.Errorf("%s:\n%s, %v; want\n%s", c.text, got, err, c.want)
+		}
+	}
+}
