@@ -110,7 +110,7 @@ func TestBroker(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := textOfFacts(t, s)
-	if _, found := masker.Text(said); hasSecret(found) || !strings.Contains(said, "Bearer $KARYI{api_key}") || !strings.Contains(said, "the request has a secret, and is not followed") || !strings.Contains(said, "the secret other is not granted") {
+	if _, found := masker.Text(said); found.Any() || !strings.Contains(said, "Bearer $KARYI{api_key}") || !strings.Contains(said, "the request has a secret, and is not followed") || !strings.Contains(said, "the secret other is not granted") {
 		t.Errorf("%+v\n%.3000s", found, said)
 	}
 	if err := filepath.WalkDir(s.Dir, func(path string, d fs.DirEntry, err error) error {
