@@ -34,7 +34,7 @@ func exact(r *wirejson.Reader, t reflect.Type) {
 	switch {
 	case r.Null():
 	case t.Kind() == reflect.Struct && !r.Is('{'):
-		r.Fail("want an object")
+		r.Fail("no object")
 	case t.Kind() == reflect.Struct:
 		fields := source.Fields(t)
 		r.Distinct(func(name []byte) {
@@ -47,7 +47,7 @@ func exact(r *wirejson.Reader, t reflect.Type) {
 		})
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct:
 		if !r.Is('[') {
-			r.Fail("want a list")
+			r.Fail("no list")
 			return
 		}
 		r.Array(func() { exact(r, t.Elem()) })

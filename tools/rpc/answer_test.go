@@ -21,13 +21,13 @@ func TestResultOf(t *testing.T) {
 		`{"output": 1, "file": []}`:                                  `unknown field "file"`,
 		`{"output": 1, "files": [{"typ": ""}]}`:                      `unknown field "typ"`,
 		`{"output": 1, "files": [{"data": "eA==", "data": "eQ=="}]}`: `"data" stands twice`,
-		`{"output": 1, "files": [[]]}`:                               "want an object",
+		`{"output": 1, "files": [[]]}`:                               "no object",
 		`{"output": 1, "files": [{"name": 5}]}`:                      "the field files.name is a number",
-		`{"output": 1, "files": {}}`:                                 "want a list",
+		`{"output": 1, "files": {}}`:                                 "no list",
 		`{"output": 1, "files": [{"data": "?"}]}`:                    "no base64",
 		`{"output": {"a": 1, "a": 2}}`:                               "no value",
 		`{}`:                                                         "has no output",
-		`[]`:                                                         "want an object",
+		`[]`:                                                         "no object",
 		`{"output": 1`:                                               "breaks off",
 	} {
 		r := resultOf(json.RawMessage(answer))
