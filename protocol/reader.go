@@ -116,6 +116,7 @@ func (r *Reader) End() error {
 	return r.err
 }
 
+// take reads one value. Who calls it is not inlined: in other packages the compiler would put the reader on the heap for it.
 func take[T any](r *Reader, read func([]byte) (T, []byte, error)) (v T) {
 	if r.err != nil {
 		return v
@@ -146,12 +147,18 @@ func part(text string, raw, rest []byte) string {
 }
 
 // Bool reads a boolean.
+//
+//go:noinline
 func (r *Reader) Bool() bool { return take(r, msgp.ReadBoolBytes) }
 
 // Int reads an integer.
+//
+//go:noinline
 func (r *Reader) Int() int64 { return take(r, msgp.ReadInt64Bytes) }
 
 // Uint reads an integer that is not negative.
+//
+//go:noinline
 func (r *Reader) Uint() uint64 { return take(r, msgp.ReadUint64Bytes) }
 
 // Uint32 reads an integer of 32 bits.

@@ -53,3 +53,19 @@ func TestPathsAreParsedOnce(t *testing.T) {
 		t.Errorf("a known path takes %v allocations", n)
 	}
 }
+
+// A request costs two objects to read, once its path is known: the copy of its bytes that its texts share, and what it may expect. The reader is none.
+func TestReadingARequestAllocatesLittle(t *testing.T) {
+	expected := int64(3)
+	q := Request{ID: "r", By: "a", Path: P("stock", "wood"), Op: OpAdd, Value: protocol.Encode(int64(1)), Expected: &expected, Group: "g"}
+	raw := q.AppendMsg(nil)
+	var paths Paths
+	if n := testing.AllocsPerRun(100, func() {
+		var got Request
+		if err := got.Read(raw, &paths); err != nil {
+			t.Fatal(err)
+		}
+	}); n > 2 {
+		t.Errorf("%g objects", n)
+	}
+}
