@@ -2,6 +2,7 @@ package world
 
 import (
 	"fmt"
+
 	"github.com/tinylib/msgp/msgp"
 	"github.com/vmihailenco/msgpack/v5"
 
