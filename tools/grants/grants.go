@@ -188,22 +188,15 @@ func (s *Store) Elsewhere(a *Asked) (folders []string) {
 	return folders
 }
 
-// Check reports why a tool may not be called; nil = it has all that it asks for.
+// Check reports why a tool may not be called; nil = it has all that it asks for. The agent and its model read the
+// error, and the digest covers it: it names no folder, and does not depend on the grants of other projects.
 func (s *Store) Check(a *Asked) error {
 	if len(a.Needs) == 0 {
 		return nil
 	}
 	g, remedy := s.grant(a), "the operator grants it: "+command(a.Tool)
 	if g == nil {
-		where := "which nobody has granted"
-		if others := s.Elsewhere(a); len(others) > 0 {
-			more := ""
-			if n := len(others) - 3; n > 0 {
-				others, more = others[:3], fmt.Sprintf(" and %d more folders", n)
-			}
-			where = fmt.Sprintf("which is granted in %s%s, and not in %s", strings.Join(others, ", "), more, a.Folder)
-		}
-		return protocol.Errorf(protocol.KindDenied, "%s asks for %s, %s; %s", a.Tool, strings.Join(a.Needs, ", "), where, remedy)
+		return protocol.Errorf(protocol.KindDenied, "%s asks for %s, which nobody has granted for this project; %s", a.Tool, strings.Join(a.Needs, ", "), remedy)
 	}
 	if d := Difference(g, a); len(d) > 0 {
 		return protocol.Errorf(protocol.KindDenied, "%s is not what was granted: %s; %s", a.Tool, strings.Join(d, "; "), remedy)
