@@ -4,7 +4,7 @@
 // net/http gives each connection two goroutines, and every request goes through both. A
 // nearby model server gets thousands of requests a second, with thousands
 // in flight at once: there the goroutines cost more CPU time than the requests, and
-// their stacks more memory. net/http still reads the answers.
+// their stacks more memory. net/http still reads answers that are not plain.
 //
 // [New] makes a [Transport] in front of a transport of net/http, which carries what this one
 // does not support: TLS, proxies, and bodies that may not fit into the buffers of a socket.
@@ -120,7 +120,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	x := &exchange{transport: t, conn: c}
 	x.ends.After(ctx, c.abort)
-	resp, err := t.exchange(c, r)
+	resp, err := t.exchange(x, r)
 	if err != nil {
 		x.end(false)
 		return nil, err
@@ -176,7 +176,8 @@ func (u *Unconnected) Error() string { return u.cause.Error() }
 func (u *Unconnected) Unwrap() error { return u.cause }
 
 // exchange writes a request and reads the header of its answer.
-func (t *Transport) exchange(c *conn, r *http.Request) (*http.Response, error) {
+func (t *Transport) exchange(x *exchange, r *http.Request) (*http.Response, error) {
+	c := x.conn
 	b := t.buffers.Get().(*bytes.Buffer)
 	b.Reset()
 	err := write(b, r)
@@ -196,6 +197,10 @@ func (t *Transport) exchange(c *conn, r *http.Request) (*http.Response, error) {
 		c.header = t.general.MaxResponseHeaderBytes
 		if start, err := c.in.Peek(len(beginning)); err == nil && string(start) != beginning {
 			return nil, &Foreign{Start: string(start)}
+		}
+		if x.plain.read(c.in, r) {
+			c.header = noLimit
+			return &x.plain.Response, nil
 		}
 		resp, err := http.ReadResponse(c.in, r)
 		c.header = noLimit
@@ -318,6 +323,7 @@ type exchange struct {
 	body      io.ReadCloser // nil = it has ended
 	closes    bool          // one side closes the connection after this answer
 	ends      until.Waiter  // for the end of the context
+	plain     plain         // the answer, if it is
 }
 
 // Read implements io.Reader.
