@@ -37,6 +37,9 @@ func (r *Reader) Read(data []byte, value func(r *Reader)) error {
 	return r.read(value)
 }
 
+// maxRoom is the size of a room that is kept for another string.
+const maxRoom = 64 << 10
+
 // maxShared is how long a string may be whose texts are parts of it: whoever keeps one keeps all.
 const maxShared = 256
 
@@ -55,6 +58,9 @@ func (r *Reader) read(value func(r *Reader)) error {
 		r.Fail("more after the value")
 	}
 	r.data = nil // the caller may use it again
+	if cap(r.room) > maxRoom {
+		r.room = nil
+	}
 	return r.err
 }
 

@@ -154,6 +154,8 @@ type reading struct {
 	calls           []calling
 	usage           usage
 	stop            string // why the model stopped
+
+	in wirejson.Reader
 }
 
 // calling is a call that is being read.
@@ -168,7 +170,7 @@ type calling struct {
 // Whole implements endpoint.Reader.
 func (r *reading) Whole(body []byte) error {
 	var a answer
-	if err := wirejson.Read(body, func(in *wirejson.Reader) { a.read(in, r.model) }); err != nil || a.kind != "message" {
+	if err := r.in.Read(body, func(in *wirejson.Reader) { a.read(in, r.model) }); err != nil || a.kind != "message" {
 		return r.unreadable(body, err)
 	}
 	for i := range a.content {
@@ -192,7 +194,7 @@ func (r *reading) head(a *answer) {
 // Part implements endpoint.Reader.
 func (r *reading) Part(e endpoint.Event) (llm.Chunk, error) {
 	var v event
-	if err := wirejson.Read(e.Data, func(in *wirejson.Reader) { v.read(in, r.model) }); err != nil {
+	if err := r.in.Read(e.Data, func(in *wirejson.Reader) { v.read(in, r.model) }); err != nil {
 		return llm.Chunk{}, r.unreadable(e.Data, err)
 	}
 	switch cmp.Or(v.kind, e.Type) {
@@ -262,7 +264,8 @@ func (r *reading) answers(c *calling) bool { return r.names.ID(c.name) == answer
 
 // Answer implements endpoint.Reader.
 func (r *reading) Answer(question int) (protocol.ModelAnswer, error) {
-	a := protocol.ModelAnswer{Model: r.said, Text: r.text.String(), Reasoning: r.reasoning.String(), Usage: r.usage.tokens(), Origin: &r.origin}
+	origin := r.origin // a copy: nothing of the answer keeps the reader
+	a := protocol.ModelAnswer{Model: r.said, Text: r.text.String(), Reasoning: r.reasoning.String(), Usage: r.usage.tokens(), Origin: &origin}
 	size := len(a.Text) + len(a.Reasoning)
 	answered := false
 	for i := range r.calls {
@@ -273,12 +276,12 @@ func (r *reading) Answer(question int) (protocol.ModelAnswer, error) {
 		}
 		input := cmp.Or(c.parts.String(), c.given)
 		size += len(input) + len(c.name)
-		a.Calls = append(a.Calls, r.names.Call(c.id, c.name, input))
+		a.Calls = append(a.Calls, r.names.Call(&r.in, c.id, c.name, input))
 	}
 	endpoint.Count(&a.Usage, r.asked, question, size)
 	switch {
 	case r.stop == "refusal":
-		a.Finish, r.origin.Refused = protocol.FinishFiltered, a.Text
+		a.Finish, origin.Refused = protocol.FinishFiltered, a.Text
 	case r.stop == "max_tokens" || r.stop == "model_context_window_exceeded" || r.stop == "pause_turn":
 		a.Finish = protocol.FinishLength
 	case len(a.Calls) > 0:

@@ -27,7 +27,8 @@ type Reader interface {
 	// Ended reports whether the server said why the model stopped.
 	Ended() bool
 	// Answer is what was read, with its tokens counted ([Count]), also if it fails because
-	// too little was read. question is the size of the request in bytes.
+	// too little was read. question is the size of the request in bytes. The answer is the caller's; the
+	// reader, which may read another one, is not any more.
 	Answer(question int) (protocol.ModelAnswer, error)
 }
 
@@ -64,9 +65,9 @@ func (e *Endpoint) answer(a *protocol.ModelAnswer, r Reader, question int, filte
 		return err
 	}
 	toolcall.Unique(a.Calls)
-	o := new(protocol.ModelOrigin) // a copy: nothing of the answer keeps the reader
-	if a.Origin != nil {
-		*o = *a.Origin
+	o := a.Origin
+	if o == nil {
+		o = new(protocol.ModelOrigin)
 	}
 	if filtered != nil {
 		o.Refused = filtered.Message

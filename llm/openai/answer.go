@@ -252,17 +252,23 @@ type reading struct {
 	usage                    usage
 	finish                   string
 
-	in  wirejson.Reader
-	few [usualCalls]calling // room of calls
+	in   wirejson.Reader
+	came completion          // what was read last
+	few  [usualCalls]calling // room of calls
+}
+
+// read reads an answer, or a part of one.
+func (r *reading) read(data []byte) error {
+	r.came = completion{}
+	return r.in.Read(data, func(in *wirejson.Reader) { r.came.read(in, r.model) })
 }
 
 // Whole implements endpoint.Reader.
 func (r *reading) Whole(body []byte) error {
-	var c completion
-	if err := r.in.Read(body, func(in *wirejson.Reader) { c.read(in, r.model) }); err != nil || len(c.choices) == 0 {
+	if err := r.read(body); err != nil || len(r.came.choices) == 0 {
 		return r.to.Unreadable(body, err, "chat completion", "it has no choices")
 	}
-	_, err := r.take(&c)
+	_, err := r.take(&r.came)
 	return err
 }
 
@@ -271,11 +277,10 @@ func (r *reading) Part(e endpoint.Event) (llm.Chunk, error) {
 	if string(bytes.TrimSpace(e.Data)) == "[DONE]" {
 		return llm.Chunk{}, io.EOF
 	}
-	var c completion
-	if err := r.in.Read(e.Data, func(in *wirejson.Reader) { c.read(in, r.model) }); err != nil {
+	if err := r.read(e.Data); err != nil {
 		return llm.Chunk{}, r.to.Unreadable(e.Data, err, "chat completion", "")
 	}
-	return r.take(&c)
+	return r.take(&r.came)
 }
 
 // Ended implements endpoint.Reader.
@@ -372,8 +377,13 @@ func (r *reading) part(p *part) {
 	c.arguments.Add(p.arguments)
 }
 
-// Answer implements endpoint.Reader.
+// Answer implements endpoint.Reader. Another question has the memory of this one.
 func (r *reading) Answer(question int) (protocol.ModelAnswer, error) {
+	defer func() {
+		p := r.chat
+		*r = reading{in: r.in}
+		p.readings.Put(r)
+	}()
 	a := &r.answer
 	a.Text, a.Reasoning = r.text.String(), r.reasoning.String()
 	size := len(a.Text) + len(a.Reasoning)
@@ -384,12 +394,13 @@ func (r *reading) Answer(question int) (protocol.ModelAnswer, error) {
 	for i := range r.calls {
 		c := &r.calls[i]
 		size += c.arguments.Len() + len(c.name)
-		a.Calls[i] = r.names.Call(c.id, c.name, c.arguments.String())
+		a.Calls[i] = r.names.Call(&r.in, c.id, c.name, c.arguments.String())
 	}
 	a.Usage = r.usage.tokens()
 	endpoint.Count(&a.Usage, r.asked, question, size)
-	r.origin.Refused = r.refused.String()
-	a.Origin = &r.origin
+	origin := r.origin // nothing of the answer keeps the reader
+	origin.Refused = r.refused.String()
+	a.Origin = &origin
 	var err error
 	a.Finish, err = r.finished()
 	return *a, err

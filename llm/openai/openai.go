@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"sync"
+
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint"
 	"tavernsim/llm/endpoint/toolcall"
@@ -13,6 +15,8 @@ type chat struct {
 	dialect endpoint.Dialect
 	model   string
 	stream  bool
+
+	readings sync.Pool // of *reading, which are empty
 }
 
 // New makes a provider of a model, by the endpoint's name of it.
@@ -25,7 +29,11 @@ func (*chat) Path() string { return "/chat/completions" }
 
 // Ask implements endpoint.Protocol.
 func (p *chat) Ask(q *protocol.ModelRequest) ([]byte, endpoint.Reader, error) {
-	r := &reading{chat: p, asked: q, names: toolcall.Of(q)}
+	r, _ := p.readings.Get().(*reading)
+	if r == nil {
+		r = new(reading)
+	}
+	r.chat, r.asked, r.names = p, q, toolcall.Of(q)
 	body, err := p.encode(q, &r.names)
 	return body, r, err
 }

@@ -29,7 +29,6 @@ func Unmet(q *protocol.ModelRequest) string {
 // its id alone, and stays the same when other tools come and go. It is of one request.
 type Names struct {
 	wire, ids map[string]string
-	in        wirejson.Reader // of arguments
 }
 
 // Of names the tools of a request, and those that its messages called.
@@ -129,14 +128,14 @@ func (n *Names) ID(name string) string {
 }
 
 // Call makes a call of what a model wrote: its arguments are read leniently, and kept as
-// text if they are no JSON object, break off, or hold a number that no value can.
-func (n *Names) Call(id, name, arguments string) protocol.Call {
+// text if they are no JSON object, break off, or hold a number that no value can. The reader is the caller's again.
+func (n *Names) Call(in *wirejson.Reader, id, name, arguments string) protocol.Call {
 	c := protocol.Call{ID: id, Tool: n.ID(name), Origin: protocol.OriginNative}
 	if t := strings.TrimSpace(arguments); t == "" || t == "null" {
 		return c
 	}
 	var ok bool
-	if c.Params, ok = plain(&n.in, arguments); ok {
+	if c.Params, ok = plain(in, arguments); ok {
 		return c
 	}
 	return mended(c, arguments)

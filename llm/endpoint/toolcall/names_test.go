@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"tavernsim/internal/wirejson"
 	"tavernsim/protocol"
 )
 
@@ -108,7 +109,7 @@ func TestCalls(t *testing.T) {
 		`{bars: 2,}`: map[string]any{"bars": int64(2)}, "```json\n{\"bars\": 2}\n```": map[string]any{"bars": int64(2)},
 		`{"bars": 2`: "broken", `{"bars": 9223372036854775808}`: "broken", `{"bars": 1e400}`: "broken", `[1]`: "broken", `7`: "broken", `bars`: "broken",
 	} {
-		c := n.Call("id", "workflow_hum_576731", text)
+		c := n.Call(new(wirejson.Reader), "id", "workflow_hum_576731", text)
 		if c.Tool != "workflow:hum" || c.ID != "id" || c.Origin != protocol.OriginNative {
 			t.Errorf("%+v", c)
 		}
