@@ -50,7 +50,6 @@ type Endpoint struct {
 	Gate *gate.Gate // which requests pass before Do; Do tells it what the answers say of limits
 
 	base      *url.URL // of addresses, without the / at its end, with the query
-	addresses sync.Map // of paths after the base, which are few: *url.URL, which nobody changes
 	access    atomic.Pointer[access]
 	transport *http.Transport // connects
 	http      *direct.Transport
@@ -184,6 +183,7 @@ type Ask struct {
 	Stream  bool   // the answer comes in parts
 	Timeout time.Duration
 
+	at *url.URL // nil = it is made of Path; nobody changes it
 	of *running // nil = of no provider
 }
 
@@ -248,7 +248,9 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 func (e *Endpoint) request(w *watch, ask Ask) *http.Request {
 	r := &w.request
 	*r = *e.access.Load().like.WithContext(w)
-	r.URL = e.address(ask.Path)
+	if r.URL = ask.at; r.URL == nil {
+		r.URL = e.address(ask.Path)
+	}
 	body := ask.Body
 	if body == nil {
 		return r
@@ -263,14 +265,10 @@ func (e *Endpoint) request(w *watch, ask Ask) *http.Request {
 
 // address is that of a path.
 func (e *Endpoint) address(path string) *url.URL {
-	if at, ok := e.addresses.Load(path); ok {
-		return at.(*url.URL)
-	}
 	at := *e.base
 	if at.Path += path; at.RawPath != "" {
 		at.RawPath += path
 	}
-	e.addresses.Store(path, &at)
 	return &at
 }
 

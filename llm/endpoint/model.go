@@ -3,6 +3,7 @@ package endpoint
 import (
 	"cmp"
 	"context"
+	"net/url"
 	"sync"
 
 	"tavernsim/llm"
@@ -24,13 +25,14 @@ type Model struct {
 	name     string
 	stream   bool
 	protocol Protocol
+	at       *url.URL // where questions are posted
 	running  running
 }
 
 // NewModel makes a provider of a model, by the endpoint's name of it. The endpoint is
 // the caller's, who closes it after the provider.
 func NewModel(to *Endpoint, name string, stream bool, p Protocol) *Model {
-	return &Model{to: to, name: name, stream: stream, protocol: p}
+	return &Model{to: to, name: name, stream: stream, protocol: p, at: to.address(p.Path())}
 }
 
 // Name implements llm.Provider: the endpoint's.
@@ -48,7 +50,7 @@ func (m *Model) Complete(ctx context.Context, q *protocol.ModelRequest, sink llm
 	if err != nil {
 		return a, err
 	}
-	ask := Ask{Path: m.protocol.Path(), Body: body, Stream: m.stream, Timeout: q.Timeout, of: &m.running}
+	ask := Ask{at: m.at, Body: body, Stream: m.stream, Timeout: q.Timeout, of: &m.running}
 	a, err = m.to.Complete(ctx, ask, r, sink)
 	if err == nil {
 		a.Model = cmp.Or(a.Model, m.name)
