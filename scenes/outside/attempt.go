@@ -68,14 +68,18 @@ const stackRoom = 5 << 10
 // onNewStack makes an attempt on a goroutine of its own. It first makes the stack as large
 // as it will be: while it is empty that costs nothing, later every frame is copied.
 func (c *call) onNewStack() {
-	grown()
+	grown(false)
 	c.carryOut()
 }
 
+// grown has a frame of stackRoom, which it does not fill.
+//
 //go:noinline
-func grown() {
-	var room [stackRoom]byte
-	runtime.KeepAlive(&room)
+func grown(fills bool) {
+	if fills {
+		var room [stackRoom]byte
+		runtime.KeepAlive(&room)
+	}
 }
 
 // carryOut calls the executor. If its time is over or the deliberation ends, the rest goes on after toReturn at the latest,
