@@ -74,7 +74,8 @@ func appendJSON(dst []byte, v any, limit int) []byte {
 		return append(dst, ']')
 	case map[string]any:
 		dst = append(dst, '{')
-		for i, k := range protocol.SortedKeys(x) {
+		var room [8]string
+		for i, k := range protocol.KeysIn(room[:], x) {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
