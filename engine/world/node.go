@@ -48,11 +48,21 @@ const (
 // engine writes it.
 const CounterKey = "__version"
 
+// children is a *btree.Map[string, slot]. An interface hides it: a package compiles every method of each generic
+// type in the fields of the types that it names, and documents are named everywhere.
+type children interface {
+	Len() int
+	Get(key string) (slot, bool)
+	Scan(yield func(string, slot) bool)
+	Set(key string, s slot) (slot, bool)
+	Delete(key string) (slot, bool)
+}
+
 // object is a JSON object. Exactly one of small and wide holds the children.
 type object struct {
 	own   *owner
 	small []entry // by key
-	wide  *btree.Map[string, slot]
+	wide  children
 	born  int64   // version that wrote the object as a whole; of keys never seen since
 	lost  []grave // oldest first; at most 2*MaxGraves
 	body  int     // encoded bytes of keys and values, without the header
@@ -141,7 +151,7 @@ func (o *object) owned(own *owner) *object {
 	if o.wide != nil {
 		// Copy writes to its receiver, which other goroutines may be reading; a
 		// copy of the small head takes that write instead.
-		head := *o.wide
+		head := *o.wide.(*btree.Map[string, slot])
 		c.wide = head.Copy()
 		return c
 	}

@@ -5,8 +5,19 @@ import "github.com/tidwall/btree"
 // cow is a sorted map that is copied when it is shared: share freezes what both
 // hold, and the next write copies a few nodes of the tree.
 type cow[V any] struct {
-	m     *btree.Map[string, V]
+	m     sorted[V] // a *btree.Map; nil while it is empty
 	owned bool
+}
+
+// sorted hides the tree: a package compiles every method of each generic type in the fields of the types that it
+// names, and states with keys and timers are named everywhere.
+type sorted[V any] interface {
+	Len() int
+	Get(k string) (V, bool)
+	Min() (string, V, bool)
+	Ascend(from string, yield func(string, V) bool)
+	Set(k string, v V) (V, bool)
+	Delete(k string) (V, bool)
 }
 
 func (c *cow[V]) len() int {
@@ -41,14 +52,15 @@ func (c *cow[V]) share() cow[V] {
 // others may be reading.
 func (c cow[V]) frozen() cow[V] { return cow[V]{m: c.m} }
 
-func (c *cow[V]) write() *btree.Map[string, V] {
+// writable gives the tree to its writer. It is no method because it names the tree: see sorted.
+func writable[V any](c *cow[V]) sorted[V] {
 	if c.owned {
 		return c.m
 	}
 	if c.m == nil {
 		c.m = new(btree.Map[string, V])
 	} else {
-		head := *c.m // Copy writes to its receiver, which others may be reading
+		head := *c.m.(*btree.Map[string, V]) // Copy writes to its receiver, which others may be reading
 		c.m = head.Copy()
 	}
 	c.owned = true
