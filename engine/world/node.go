@@ -48,9 +48,12 @@ const (
 // engine writes it.
 const CounterKey = "__version"
 
-// children is a *btree.Map[string, slot]. An interface hides it: a package compiles every method of each generic
-// type in the fields of the types that it names, and documents are named everywhere.
-type children interface {
+// children are those of a wide object. An interface hides the tree: a package compiles every method of each generic
+// type in the fields of the types that it names, and documents are named everywhere. A pointer to it keeps objects small.
+type children struct{ tree }
+
+// tree is a *btree.Map[string, slot].
+type tree interface {
 	Len() int
 	Get(key string) (slot, bool)
 	Scan(yield func(string, slot) bool)
@@ -62,7 +65,7 @@ type children interface {
 type object struct {
 	own   *owner
 	small []entry // by key
-	wide  children
+	wide  *children
 	born  int64   // version that wrote the object as a whole; of keys never seen since
 	lost  []grave // oldest first; at most 2*MaxGraves
 	body  int     // encoded bytes of keys and values, without the header
@@ -151,8 +154,8 @@ func (o *object) owned(own *owner) *object {
 	if o.wide != nil {
 		// Copy writes to its receiver, which other goroutines may be reading; a
 		// copy of the small head takes that write instead.
-		head := *o.wide.(*btree.Map[string, slot])
-		c.wide = head.Copy()
+		head := *o.wide.tree.(*btree.Map[string, slot])
+		c.wide = &children{head.Copy()}
 		return c
 	}
 	c.small = make([]entry, len(o.small), len(o.small)+1)
@@ -185,7 +188,7 @@ func (o *object) put(key string, s slot, delta int) {
 }
 
 func (o *object) widen() {
-	o.wide = new(btree.Map[string, slot])
+	o.wide = &children{new(btree.Map[string, slot])}
 	for _, e := range o.small {
 		o.wide.Set(e.key, e.slot)
 	}

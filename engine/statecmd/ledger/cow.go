@@ -15,7 +15,6 @@ type sorted[V any] interface {
 	Len() int
 	Get(k string) (V, bool)
 	Min() (string, V, bool)
-	Ascend(from string, yield func(string, V) bool)
 	Set(k string, v V) (V, bool)
 	Delete(k string) (V, bool)
 }
@@ -35,13 +34,6 @@ func (c *cow[V]) get(k string) (V, bool) {
 	return c.m.Get(k)
 }
 
-// ascend visits from a key on, in order, until yield returns false.
-func (c *cow[V]) ascend(from string, yield func(string, V) bool) {
-	if c.m != nil {
-		c.m.Ascend(from, yield)
-	}
-}
-
 // share returns a copy; from now on neither side writes what both hold.
 func (c *cow[V]) share() cow[V] {
 	c.owned = false
@@ -52,7 +44,16 @@ func (c *cow[V]) share() cow[V] {
 // others may be reading.
 func (c cow[V]) frozen() cow[V] { return cow[V]{m: c.m} }
 
-// writable gives the tree to its writer. It is no method because it names the tree: see sorted.
+// The functions below name the tree, so they are no methods: see sorted.
+
+// ascend visits from a key on, in order, until yield returns false. A function passed to an interface would be moved to the heap.
+func ascend[V any](c *cow[V], from string, yield func(string, V) bool) {
+	if c.m != nil {
+		c.m.(*btree.Map[string, V]).Ascend(from, yield)
+	}
+}
+
+// writable gives the tree to its writer.
 func writable[V any](c *cow[V]) sorted[V] {
 	if c.owned {
 		return c.m

@@ -70,7 +70,7 @@ func (k *Keys) Len() int { return k.byKey.len() }
 
 // Records lists all, oldest first.
 func (k *Keys) Records() (out []KeyRecord) {
-	k.byAge.ascend("", func(_, id string) bool {
+	ascend(&k.byAge, "", func(_, id string) bool {
 		r, _ := k.byKey.get(id)
 		out = append(out, r)
 		return true

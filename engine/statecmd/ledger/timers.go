@@ -107,7 +107,7 @@ func (t *Timers) Below(path world.Path, deep bool) []string {
 		return nil
 	}
 	var out []string
-	t.byPath.ascend(key, func(id string, _ Timer) bool {
+	ascend(&t.byPath, key, func(id string, _ Timer) bool {
 		if !strings.HasPrefix(id, key) {
 			return false
 		}
@@ -150,7 +150,7 @@ func (t *Timers) Len() int { return t.byPath.len() }
 
 // Changes lists what would start all timers, in the order of their places.
 func (t *Timers) Changes() (out []TimerChange) {
-	t.byPath.ascend("", func(id string, x Timer) bool {
+	ascend(&t.byPath, "", func(id string, x Timer) bool {
 		out = append(out, TimerChange{id, x})
 		return true
 	})
