@@ -202,21 +202,12 @@ func (o *object) remove(key string, old slot, ver int64) {
 	if o.wide != nil {
 		o.wide.Delete(key)
 		if o.wide.Len() <= narrow {
-			o.narrow()
+			o.small, o.wide = o.entries(), nil
 		}
 	} else if i, ok := o.find(key); ok {
 		o.small = slices.Delete(o.small, i, i+1)
 	}
 	o.bury(key, ver)
-}
-
-func (o *object) narrow() {
-	small := make([]entry, 0, narrow)
-	o.wide.Scan(func(k string, s slot) bool {
-		small = append(small, entry{k, s})
-		return true
-	})
-	o.small, o.wide = small, nil
 }
 
 // bury appends a grave. The slice may be shared with older documents below its
