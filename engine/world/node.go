@@ -48,11 +48,24 @@ const (
 // engine writes it.
 const CounterKey = "__version"
 
+// children are those of a wide object. An interface hides the tree: a package compiles every method of each generic
+// type in the fields of the types that it names, and documents are named everywhere. A pointer to it keeps objects small.
+type children struct{ tree }
+
+// tree is a *btree.Map[string, slot].
+type tree interface {
+	Len() int
+	Get(key string) (slot, bool)
+	Scan(yield func(string, slot) bool)
+	Set(key string, s slot) (slot, bool)
+	Delete(key string) (slot, bool)
+}
+
 // object is a JSON object. Exactly one of small and wide holds the children.
 type object struct {
 	own   *owner
 	small []entry // by key
-	wide  *btree.Map[string, slot]
+	wide  *children
 	born  int64   // version that wrote the object as a whole; of keys never seen since
 	lost  []grave // oldest first; at most 2*MaxGraves
 	body  int     // encoded bytes of keys and values, without the header
@@ -141,8 +154,8 @@ func (o *object) owned(own *owner) *object {
 	if o.wide != nil {
 		// Copy writes to its receiver, which other goroutines may be reading; a
 		// copy of the small head takes that write instead.
-		head := *o.wide
-		c.wide = head.Copy()
+		head := *o.wide.tree.(*btree.Map[string, slot])
+		c.wide = &children{head.Copy()}
 		return c
 	}
 	c.small = make([]entry, len(o.small), len(o.small)+1)
@@ -175,7 +188,7 @@ func (o *object) put(key string, s slot, delta int) {
 }
 
 func (o *object) widen() {
-	o.wide = new(btree.Map[string, slot])
+	o.wide = &children{new(btree.Map[string, slot])}
 	for _, e := range o.small {
 		o.wide.Set(e.key, e.slot)
 	}
@@ -189,21 +202,12 @@ func (o *object) remove(key string, old slot, ver int64) {
 	if o.wide != nil {
 		o.wide.Delete(key)
 		if o.wide.Len() <= narrow {
-			o.narrow()
+			o.small, o.wide = o.entries(), nil
 		}
 	} else if i, ok := o.find(key); ok {
 		o.small = slices.Delete(o.small, i, i+1)
 	}
 	o.bury(key, ver)
-}
-
-func (o *object) narrow() {
-	small := make([]entry, 0, narrow)
-	o.wide.Scan(func(k string, s slot) bool {
-		small = append(small, entry{k, s})
-		return true
-	})
-	o.small, o.wide = small, nil
 }
 
 // bury appends a grave. The slice may be shared with older documents below its

@@ -44,12 +44,12 @@ const (
 )
 
 type agentVecs struct {
-	profiles    *cache[string, Profile]
+	profiles    cache[string, Profile]
 	stages      [stageCount]prometheus.Observer
-	actors      *cache[string, closed] // restarts, by kind; agents have their own
+	actors      cache[string, closed] // restarts, by kind; agents have their own
 	deadLetters closed
-	tools       *cache[string, toolSeries]
-	knowledge   *cache[string, closed]
+	tools       cache[string, toolSeries]
+	knowledge   cache[string, closed]
 }
 
 type toolSeries struct{ calls closed }

@@ -35,7 +35,7 @@ const (
 )
 
 type eventVecs struct {
-	types    *cache[string, eventSeries]
+	types    cache[string, eventSeries]
 	dropped  closed
 	held     closed
 	failures *prometheus.CounterVec

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"sync"
@@ -18,9 +19,19 @@ const (
 )
 
 // cache resolves the labels of a metric once per value, for at most MaxValues
-// values; what comes after shares one series. Reading takes no lock: the map is
-// replaced, never changed.
-type cache[K comparable, V any] struct {
+// values; what comes after shares one series. It is an interface: a package compiles every method of each generic
+// type in the fields of the types that it names, and sets are named everywhere.
+type cache[K comparable, V any] interface {
+	get(K) *V
+	// drop forgets keys whose series were deleted; they are made anew when they come
+	// again.
+	drop([]K)
+	// keys are the values that have a series of their own.
+	keys() iter.Seq[K]
+}
+
+// resolved is the one cache. Reading takes no lock: the map is replaced, never changed.
+type resolved[K comparable, V any] struct {
 	known    atomic.Pointer[map[K]*V]
 	rest     atomic.Pointer[V] // nil until the cache is full
 	mu       sync.Mutex        // one writer
@@ -30,20 +41,20 @@ type cache[K comparable, V any] struct {
 }
 
 // newCache counts overflow under the label's name.
-func newCache[K comparable, V any](s *Set, label string, others K, build func(K) *V) *cache[K, V] {
-	c := &cache[K, V]{build: build, others: others, overflow: s.overflow.WithLabelValues(label)}
+func newCache[K comparable, V any](s *Set, label string, others K, build func(K) *V) cache[K, V] {
+	c := &resolved[K, V]{build: build, others: others, overflow: s.overflow.WithLabelValues(label)}
 	c.known.Store(&map[K]*V{})
 	return c
 }
 
-func (c *cache[K, V]) get(key K) *V {
+func (c *resolved[K, V]) get(key K) *V {
 	if v, ok := (*c.known.Load())[key]; ok {
 		return v
 	}
 	return c.miss(key)
 }
 
-func (c *cache[K, V]) miss(key K) *V {
+func (c *resolved[K, V]) miss(key K) *V {
 	if v := c.rest.Load(); v != nil {
 		c.overflow.Inc()
 		return v
@@ -68,9 +79,7 @@ func (c *cache[K, V]) miss(key K) *V {
 	return v
 }
 
-// drop forgets keys whose series were deleted; they are made anew when they come
-// again.
-func (c *cache[K, V]) drop(keys []K) {
+func (c *resolved[K, V]) drop(keys []K) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	next := maps.Clone(*c.known.Load())
@@ -80,6 +89,8 @@ func (c *cache[K, V]) drop(keys []K) {
 	c.known.Store(&next)
 	c.rest.Store(nil)
 }
+
+func (c *resolved[K, V]) keys() iter.Seq[K] { return maps.Keys(*c.known.Load()) }
 
 // closed is a counter by a label whose values are known: all of them stand at 0
 // from the start, and what no constant names is "__other__".
@@ -100,7 +111,7 @@ func newClosed(vec *prometheus.CounterVec, names []string, first ...string) clos
 }
 
 // closedBy is a cache of counters like newClosed, by the value of the first label.
-func closedBy(s *Set, label string, vec *prometheus.CounterVec, names []string) *cache[string, closed] {
+func closedBy(s *Set, label string, vec *prometheus.CounterVec, names []string) cache[string, closed] {
 	return newCache(s, label, overflowed, func(value string) *closed {
 		c := newClosed(vec, names, value)
 		return &c

@@ -25,13 +25,13 @@ func tokenTypes() []string {
 }
 
 type modelVecs struct {
-	known    *cache[modelKey, modelSeries]
-	gates    *cache[string, gateSeries]
-	effects  *cache[string, closed]
+	known    cache[modelKey, modelSeries]
+	gates    cache[string, gateSeries]
+	effects  cache[string, closed]
 	ahead    closed
 	prefixes *prompts.Prefixes
-	served   *cache[string, servedSeries]
-	passed   *cache[string, closed]
+	served   cache[string, servedSeries]
+	passed   cache[string, closed]
 }
 
 // servedSeries are those of a model that was chosen among several.

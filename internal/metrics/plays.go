@@ -17,7 +17,7 @@ import (
 // playSeries count what leads a scene beside its agents: orders, people, the script, the order
 // of turns, and who comes and goes.
 type playSeries struct {
-	orders      *cache[string, closed]
+	orders      cache[string, closed]
 	questions   closed
 	script      closed
 	answers     closed

@@ -90,7 +90,7 @@ type named[V any] struct {
 }
 
 // resolve looks the declared values up once.
-func resolve[V any](c *cache[string, V], values []string) named[V] {
+func resolve[V any](c cache[string, V], values []string) named[V] {
 	n := named[V]{make(map[string]*V, len(values)), c.get(undeclared)}
 	for _, v := range values {
 		n.known[v] = c.get(v)
@@ -98,7 +98,7 @@ func resolve[V any](c *cache[string, V], values []string) named[V] {
 	return n
 }
 
-func (n *named[V]) get(all *cache[string, V], value string) *V {
+func (n *named[V]) get(all cache[string, V], value string) *V {
 	if n.known == nil {
 		return all.get(value)
 	}

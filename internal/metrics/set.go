@@ -27,7 +27,7 @@ type Set struct {
 	time     timeVecs
 	models   modelVecs
 	journal  journalVecs
-	facts    *cache[string, prometheus.Counter]
+	facts    cache[string, prometheus.Counter]
 	replayed prometheus.Counter
 	diverged prometheus.Counter
 	watched  *watched

@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -261,7 +260,7 @@ func namesOf[T ~uint8](first, end T, name func(T) string) (out []string) {
 func lanes() []string { return namesOf(delivery.Control, delivery.Last+1, delivery.Lane.String) }
 
 func (w *watched) collectMailboxes(ch chan<- prometheus.Metric) {
-	m := sumsOf(append(slices.Collect(maps.Keys(*w.set.agents.actors.known.Load())), KindAgent), lanes())
+	m := sumsOf(append(slices.Collect(w.set.agents.actors.keys()), KindAgent), lanes())
 	for _, s := range w.sources {
 		if s.Mailboxes == nil {
 			continue

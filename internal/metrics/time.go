@@ -34,7 +34,7 @@ const (
 type timeVecs struct {
 	scenes      [sceneStates]prometheus.Gauge
 	transitions [sceneStates]closed
-	byScene     *cache[sceneKey, sceneSeries]
+	byScene     cache[sceneKey, sceneSeries]
 	perScene    func() []*prometheus.MetricVec // with labels of the scene
 	phases      *prometheus.HistogramVec
 }

@@ -16,12 +16,12 @@ type toolVecs struct {
 	denied    closed
 	approvals closed
 	masked    closed
-	sandbox   *cache[string, sandboxSeries]
+	sandbox   cache[string, sandboxSeries]
 	mcp       map[[2]string]closed // by role and method
 	misread   closed               // calls of texts that do not run, by format
-	warned    *cache[string, closed]
-	restarts  *cache[string, prometheus.Counter]
-	tools     *cache[string, handSeries]
+	warned    cache[string, closed]
+	restarts  cache[string, prometheus.Counter]
+	tools     cache[string, handSeries]
 }
 
 // handSeries are those of one tool.

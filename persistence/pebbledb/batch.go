@@ -9,9 +9,17 @@ import (
 // Batch is a set of changes that are kept all or not at all.
 type Batch struct {
 	db     *DB
-	b      *pebble.Batch // nil when the database was closed
+	b      changes // nil when the database was closed
 	synced bool
 	err    error
+}
+
+// changes is a *pebble.Batch: see of.
+type changes interface {
+	Set(key, value []byte, o *pebble.WriteOptions) error
+	DeleteRange(lower, upper []byte, o *pebble.WriteOptions) error
+	SyncWait() error
+	Close() error
 }
 
 // NewBatch begins one. It ends with Wait, also where Start has failed.
@@ -19,7 +27,7 @@ func (db *DB) NewBatch() *Batch {
 	if err := db.enter(); err != nil {
 		return &Batch{db: db, err: err}
 	}
-	return &Batch{db: db, b: db.db.NewBatch()}
+	return &Batch{db: db, b: of(db).NewBatch()}
 }
 
 // Set copies key and value.
@@ -52,10 +60,10 @@ func (b *Batch) Start(durable bool) {
 	}
 	switch {
 	case !durable || b.db.level == Memory:
-		b.keep(b.db.db.Apply(b.b, pebble.NoSync))
+		b.keep(of(b.db).Apply(b.b.(*pebble.Batch), pebble.NoSync))
 	default:
 		b.synced = true
-		b.keep(b.db.db.ApplyNoSyncWait(b.b, pebble.Sync))
+		b.keep(of(b.db).ApplyNoSyncWait(b.b.(*pebble.Batch), pebble.Sync))
 	}
 }
 
@@ -94,7 +102,7 @@ func (db *DB) Sync() error {
 	if err := db.Err(); err != nil {
 		return err
 	}
-	err := db.db.LogData(nil, pebble.Sync)
+	err := of(db).LogData(nil, pebble.Sync)
 	if failed := db.Err(); failed != nil {
 		return failed
 	}
@@ -109,14 +117,27 @@ func (db *DB) Sync() error {
 func (db *DB) Flush() {
 	if db.enter() == nil {
 		defer db.leave()
-		_ = db.db.Flush()
+		_ = of(db).Flush()
 	}
 }
 
 // Iter walks keys in order over what was there when it was made.
 type Iter struct {
 	db *DB
-	it *pebble.Iterator // nil after Close
+	it cursor // nil after Close
+}
+
+// cursor is a *pebble.Iterator: see of.
+type cursor interface {
+	First() bool
+	Last() bool
+	Next() bool
+	Prev() bool
+	SeekGE(key []byte) bool
+	SeekLT(key []byte) bool
+	Key() []byte
+	ValueAndErr() ([]byte, error)
+	Close() error
 }
 
 // NewIter begins one over the keys from lower up to but without upper. It ends
@@ -125,7 +146,7 @@ func (db *DB) NewIter(lower, upper []byte) (*Iter, error) {
 	if err := db.enter(); err != nil {
 		return nil, err
 	}
-	it, err := db.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	it, err := of(db).NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
 	if err != nil {
 		db.leave()
 		return nil, readError(err)

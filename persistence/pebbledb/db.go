@@ -56,10 +56,10 @@ const memTables = 4
 
 // DB is an open database.
 type DB struct {
-	db    *pebble.DB
+	db    any // a *pebble.DB: see of
 	guard *guardFS
-	lock  *pebble.Lock // nil: for reading only
-	cache *pebble.Cache
+	lock  *pebble.Lock         // nil: for reading only
+	cache interface{ Unref() } // a *pebble.Cache
 	dir   string
 	level Level
 
@@ -73,6 +73,10 @@ type DB struct {
 	users  int        // batches, iterators and reads under way
 	closed bool
 }
+
+// of gives Pebble's own database. Types and methods here do not name it: a package compiles every method of each generic
+// type in the fields of the types that it names, Pebble has hundreds, and stores are named everywhere.
+func of(db *DB) *pebble.DB { return db.db.(*pebble.DB) }
 
 // enter counts a use of the database, which ends with leave; refused once Close
 // was called.
@@ -145,10 +149,10 @@ func (db *DB) open(o Options) (err error) {
 	if err := db.check(o); err != nil {
 		return err
 	}
-	db.db, err = openPebble(db.dir, db.options(o))
+	db.db, err = openPebble(db.dir, options(db, o))
 	if failed := db.guard.failed(); failed != nil { // what Pebble says then follows from it
 		if err == nil {
-			_ = db.db.Close()
+			_ = of(db).Close()
 		}
 		return failed
 	}
@@ -157,7 +161,7 @@ func (db *DB) open(o Options) (err error) {
 	}
 	if o.ReadOnly && o.Check != nil {
 		if err := o.Check(db); err != nil {
-			return errors.Join(err, db.db.Close())
+			return errors.Join(err, of(db).Close())
 		}
 	}
 	return nil
@@ -180,11 +184,11 @@ func (db *DB) check(o Options) error {
 		return nil
 	}
 	o.ReadOnly = true
-	if db.db, err = openPebble(db.dir, db.options(o)); err != nil {
+	if db.db, err = openPebble(db.dir, options(db, o)); err != nil {
 		return openError(db.dir, err)
 	}
 	err = o.Check(db)
-	return errors.Join(err, db.db.Close())
+	return errors.Join(err, of(db).Close())
 }
 
 // noTables refuses a directory whose database has lost its name but not its
@@ -228,11 +232,11 @@ func (db *DB) Empty() (bool, error) {
 // cacheSize is small: journals are read in order, once.
 const cacheSize = 8 << 20
 
-func (db *DB) options(o Options) *pebble.Options {
+func options(db *DB, o Options) *pebble.Options {
 	opts := &pebble.Options{
 		FS:                          db.guard,
 		Lock:                        db.lock,
-		Cache:                       db.cache,
+		Cache:                       db.cache.(*pebble.Cache),
 		ReadOnly:                    o.ReadOnly,
 		DisableWAL:                  o.Level == Memory,
 		FormatMajorVersion:          pebble.FormatNewest,
@@ -318,8 +322,8 @@ func (db *DB) Close() error {
 		db.idle.Wait()
 	}
 	db.mu.Unlock()
-	live := db.db.Metrics().WAL.Files
-	err := db.db.Close()
+	live := of(db).Metrics().WAL.Files
+	err := of(db).Close()
 	if err == nil && db.guard.failed() == nil && db.lock != nil {
 		db.removeLogs(int(live))
 	}
@@ -360,7 +364,7 @@ func (db *DB) Get(key, buf []byte) (value []byte, found bool, err error) {
 		return buf, false, err
 	}
 	defer db.leave()
-	v, closer, err := db.db.Get(key)
+	v, closer, err := of(db).Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return buf, false, nil
 	}

@@ -62,7 +62,7 @@ func (db *DB) Metrics() Metrics {
 		return Metrics{}
 	}
 	defer db.leave()
-	m := db.db.Metrics()
+	m := of(db).Metrics()
 	out := Metrics{
 		DiskUsage:         m.DiskSpaceUsage(),
 		ReadAmplification: m.ReadAmp(),

@@ -31,7 +31,7 @@ func TestGroup(t *testing.T) {
 				Keep(Of[string]{Group: &group, Name: "never asked", Final: func(error) bool { return false }})
 				var mu sync.Mutex
 				var asked []string
-				keepers := map[string]*Keeper[string]{}
+				keepers := map[string]Keeper[string]{}
 				for name, takes := range c.takes {
 					keepers[name] = Keep(Of[string]{Name: name, Start: time.Second, Group: &group,
 						Open:  func(context.Context) (string, error) { return name, nil },

@@ -41,7 +41,27 @@ type Of[S comparable] struct {
 
 // Keeper keeps one session, which all callers share. It opens it with the first call, and
 // again after a failure and a pause.
-type Keeper[S comparable] struct {
+//
+// It is an interface: a package compiles every method of each generic type in the fields of the types that it names, and
+// the tools of a scene are named everywhere.
+type Keeper[S comparable] interface {
+	// Session gives the open session, or opens one. Callers wait for one and the same.
+	Session(ctx context.Context) (open S, failed *tools.Result)
+	// Answered notes that a session has answered a call.
+	Answered(open S)
+	// Silent notes a call whose time was over.
+	Silent(open S)
+	// Broken notes that a session has ended, and why.
+	Broken(open S, err error)
+	// Gone notes that the other side has no such session any more. That is no failure: the next call opens another one.
+	Gone(open S)
+	// Close ends the session; it returns when nothing is left.
+	Close()
+	// Skip lets the next call open a session at once, for tests.
+	Skip()
+}
+
+type keeper[S comparable] struct {
 	of Of[S]
 
 	mu      sync.Mutex // guards the following fields
@@ -65,17 +85,16 @@ type opening struct {
 }
 
 // Keep makes a keeper. It opens nothing. You must call Close.
-func Keep[S comparable](of Of[S]) *Keeper[S] {
+func Keep[S comparable](of Of[S]) Keeper[S] {
 	if of.Group == nil {
 		of.Group = &Group{}
 	}
-	s := &Keeper[S]{of: of}
+	s := &keeper[S]{of: of}
 	of.Group.add(s)
 	return s
 }
 
-// Session gives the open session, or opens one. Callers wait for one and the same.
-func (s *Keeper[S]) Session(ctx context.Context) (open S, failed *tools.Result) {
+func (s *keeper[S]) Session(ctx context.Context) (open S, failed *tools.Result) {
 	for {
 		s.mu.Lock()
 		var wait *opening
@@ -94,7 +113,7 @@ func (s *Keeper[S]) Session(ctx context.Context) (open S, failed *tools.Result) 
 }
 
 // state is the open session, or what to wait for, or why there is none.
-func (s *Keeper[S]) state() (none S, wait *opening, failed *tools.Result) {
+func (s *keeper[S]) state() (none S, wait *opening, failed *tools.Result) {
 	switch pause := time.Until(s.next); {
 	case s.isOpen:
 		return s.open, nil, nil
@@ -134,7 +153,7 @@ func (s *Keeper[S]) state() (none S, wait *opening, failed *tools.Result) {
 }
 
 // opened notes what came of an opening.
-func (s *Keeper[S]) opened(o *opening, made S, err error) {
+func (s *keeper[S]) opened(o *opening, made S, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opening, s.quiet = nil, 0
@@ -151,7 +170,7 @@ func (s *Keeper[S]) opened(o *opening, made S, err error) {
 }
 
 // closed notes a session that could not be opened.
-func (s *Keeper[S]) closed(err error) {
+func (s *keeper[S]) closed(err error) {
 	if s.of.Later != nil {
 		if after, later := s.of.Later(err); later {
 			s.last, s.refused = err, s.refused+1
@@ -163,12 +182,12 @@ func (s *Keeper[S]) closed(err error) {
 }
 
 // pause is how long no session is opened after so many in a row were none; 0 = nobody said it.
-func (s *Keeper[S]) pause(said time.Duration, times int) time.Duration {
+func (s *keeper[S]) pause(said time.Duration, times int) time.Duration {
 	return min(cmp.Or(said, cmp.Or(s.of.Pause, firstPause)<<min(times-1, 10)), maxPause)
 }
 
 // fail notes a session that failed.
-func (s *Keeper[S]) fail(err error) {
+func (s *keeper[S]) fail(err error) {
 	s.failing, s.last, s.refused = s.failing+1, err, 0
 	s.next = time.Now().Add(s.pause(0, s.failing))
 	switch {
@@ -182,8 +201,7 @@ func (s *Keeper[S]) fail(err error) {
 	}
 }
 
-// Answered notes that a session has answered a call.
-func (s *Keeper[S]) Answered(open S) {
+func (s *keeper[S]) Answered(open S) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isOpen && s.open == open {
@@ -191,8 +209,7 @@ func (s *Keeper[S]) Answered(open S) {
 	}
 }
 
-// Silent notes a call whose time was over.
-func (s *Keeper[S]) Silent(open S) {
+func (s *keeper[S]) Silent(open S) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.isOpen || s.open != open {
@@ -203,8 +220,7 @@ func (s *Keeper[S]) Silent(open S) {
 	}
 }
 
-// Broken notes that a session has ended, and why.
-func (s *Keeper[S]) Broken(open S, err error) {
+func (s *keeper[S]) Broken(open S, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isOpen && s.open == open {
@@ -212,8 +228,7 @@ func (s *Keeper[S]) Broken(open S, err error) {
 	}
 }
 
-// Gone notes that the other side has no such session any more. That is no failure: the next call opens another one.
-func (s *Keeper[S]) Gone(open S) {
+func (s *keeper[S]) Gone(open S) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.isOpen && s.open == open {
@@ -222,25 +237,24 @@ func (s *Keeper[S]) Gone(open S) {
 	}
 }
 
-func (s *Keeper[S]) drop(open S, err error) {
+func (s *keeper[S]) drop(open S, err error) {
 	s.isOpen = false
 	s.fail(err)
 	s.end(open, time.Time{})
 }
 
 // end ends a session beside the caller; close waits for it.
-func (s *Keeper[S]) end(open S, until time.Time) { s.ending.Go(func() { s.of.End(open, until) }) }
+func (s *keeper[S]) end(open S, until time.Time) { s.ending.Go(func() { s.of.End(open, until) }) }
 
-func (s *Keeper[S]) running() bool {
+func (s *keeper[S]) running() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.isOpen || s.opening != nil
 }
 
-// Close ends the session; it returns when nothing is left.
-func (s *Keeper[S]) Close() { s.endUntil(time.Time{}) }
+func (s *keeper[S]) Close() { s.endUntil(time.Time{}) }
 
-func (s *Keeper[S]) endUntil(until time.Time) {
+func (s *keeper[S]) endUntil(until time.Time) {
 	s.mu.Lock()
 	s.closing = true
 	if s.opening != nil {
@@ -254,8 +268,7 @@ func (s *Keeper[S]) endUntil(until time.Time) {
 	s.ending.Wait()
 }
 
-// Skip lets the next call open a session at once, for tests.
-func (s *Keeper[S]) Skip() {
+func (s *keeper[S]) Skip() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next = time.Time{}

@@ -59,7 +59,7 @@ type Executor struct{ servers map[string]*server }
 
 // server is one server with the session that is open, if one is.
 type server struct {
-	*child.Keeper[*session]
+	child.Keeper[*session]
 	ID string
 }
 

@@ -56,7 +56,7 @@ type Options struct {
 type Executor struct{ services map[string]*service }
 
 type service struct {
-	*child.Keeper[*session]
+	child.Keeper[*session]
 	Service
 	opt Options
 	all *Executor

@@ -33,7 +33,7 @@ func (t *Timers) Any(list world.Path) bool {
 
 // firstElement is the first timer in the index of elements whose key begins so.
 func (t *Timers) firstElement(prefix string) (id string, ok bool) {
-	t.byElement.ascend(prefix, func(key, x string) bool {
+	ascend(&t.byElement, prefix, func(key, x string) bool {
 		id, ok = x, strings.HasPrefix(key, prefix)
 		return false
 	})
@@ -43,7 +43,7 @@ func (t *Timers) firstElement(prefix string) (id string, ok bool) {
 // exactly is the first timer of these bytes in the index of elements whose key begins so, else the first of all;
 // "" = there is none.
 func (t *Timers) exactly(prefix string, encoded protocol.Raw) (id string) {
-	t.byElement.ascend(prefix, func(key, at string) bool {
+	ascend(&t.byElement, prefix, func(key, at string) bool {
 		if !strings.HasPrefix(key, prefix) {
 			return false
 		}
@@ -59,7 +59,7 @@ func (t *Timers) exactly(prefix string, encoded protocol.Raw) (id string) {
 
 // countElements counts those whose keys begin so.
 func (t *Timers) countElements(prefix string) (n int) {
-	t.byElement.ascend(prefix, func(key, _ string) bool {
+	ascend(&t.byElement, prefix, func(key, _ string) bool {
 		if !strings.HasPrefix(key, prefix) {
 			return false
 		}
@@ -74,7 +74,7 @@ func (t *Timers) shapes(list string, yield func(shape string, want any)) {
 	for at := list + "o"; ; {
 		shape := ""
 		var want any
-		t.byElement.ascend(at, func(key, id string) bool {
+		ascend(&t.byElement, at, func(key, id string) bool {
 			if strings.HasPrefix(key, list+"o") {
 				shape = key[len(list) : len(list)+shapeLen]
 				x, _ := t.byPath.get(id)

@@ -40,18 +40,18 @@ func (k *Keys) Seen(id string, now protocol.Time, age time.Duration) (KeyRecord,
 // Add remembers a record and forgets what is beyond the bounds.
 func (k *Keys) Add(r KeyRecord, most int, age time.Duration) {
 	if old, ok := k.byKey.get(r.ID); ok {
-		k.byAge.write().Delete(ageKey(old))
+		writable(&k.byAge).Delete(ageKey(old))
 	}
-	k.byKey.write().Set(r.ID, r)
-	k.byAge.write().Set(ageKey(r), r.ID)
+	writable(&k.byKey).Set(r.ID, r)
+	writable(&k.byAge).Set(ageKey(r), r.ID)
 	for k.byKey.len() > 1 {
 		_, id, _ := k.byAge.m.Min()
 		oldest, _ := k.byKey.get(id)
 		if k.byKey.len() <= most && r.Time.Sub(oldest.Time) <= age {
 			return
 		}
-		k.byAge.write().Delete(ageKey(oldest))
-		k.byKey.write().Delete(id)
+		writable(&k.byAge).Delete(ageKey(oldest))
+		writable(&k.byKey).Delete(id)
 	}
 }
 
@@ -70,7 +70,7 @@ func (k *Keys) Len() int { return k.byKey.len() }
 
 // Records lists all, oldest first.
 func (k *Keys) Records() (out []KeyRecord) {
-	k.byAge.ascend("", func(_, id string) bool {
+	ascend(&k.byAge, "", func(_, id string) bool {
 		r, _ := k.byKey.get(id)
 		out = append(out, r)
 		return true
@@ -81,8 +81,8 @@ func (k *Keys) Records() (out []KeyRecord) {
 // LoadKeys is the inverse of Records.
 func LoadKeys(records []KeyRecord) (k Keys) {
 	for _, r := range records {
-		k.byKey.write().Set(r.ID, r)
-		k.byAge.write().Set(ageKey(r), r.ID)
+		writable(&k.byKey).Set(r.ID, r)
+		writable(&k.byAge).Set(ageKey(r), r.ID)
 	}
 	return k.Frozen()
 }

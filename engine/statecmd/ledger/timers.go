@@ -72,10 +72,10 @@ func pathKey(path world.Path) string {
 // Set starts a timer, in the place of another of the same id.
 func (t *Timers) Set(id string, x Timer) {
 	t.Clear(id)
-	t.byPath.write().Set(id, x)
-	t.byTime.write().Set(timeKey(x.Until)+id, id)
+	writable(&t.byPath).Set(id, x)
+	writable(&t.byTime).Set(timeKey(x.Until)+id, id)
 	if key, ok := elementKey(id, &x); ok {
-		t.byElement.write().Set(key, id)
+		writable(&t.byElement).Set(key, id)
 	}
 }
 
@@ -85,10 +85,10 @@ func (t *Timers) Clear(id string) bool {
 	if !ok {
 		return false
 	}
-	t.byPath.write().Delete(id)
-	t.byTime.write().Delete(timeKey(old.Until) + id)
+	writable(&t.byPath).Delete(id)
+	writable(&t.byTime).Delete(timeKey(old.Until) + id)
 	if key, ok := elementKey(id, &old); ok {
-		t.byElement.write().Delete(key)
+		writable(&t.byElement).Delete(key)
 	}
 	return true
 }
@@ -107,7 +107,7 @@ func (t *Timers) Below(path world.Path, deep bool) []string {
 		return nil
 	}
 	var out []string
-	t.byPath.ascend(key, func(id string, _ Timer) bool {
+	ascend(&t.byPath, key, func(id string, _ Timer) bool {
 		if !strings.HasPrefix(id, key) {
 			return false
 		}
@@ -150,7 +150,7 @@ func (t *Timers) Len() int { return t.byPath.len() }
 
 // Changes lists what would start all timers, in the order of their places.
 func (t *Timers) Changes() (out []TimerChange) {
-	t.byPath.ascend("", func(id string, x Timer) bool {
+	ascend(&t.byPath, "", func(id string, x Timer) bool {
 		out = append(out, TimerChange{id, x})
 		return true
 	})
