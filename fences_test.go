@@ -164,7 +164,7 @@ const maxPackage = 1450
 // larger first looks for what can go or move; if nothing can, the same commit raises the number, and its message says why.
 func larger() map[string]int {
 	return map[string]int{
-		"engine/agent":        4252,
+		"engine/agent":        4253,
 		"engine/bus":          2290,
 		"engine/expr":         2280,
 		"engine/knowledge":    2973,
@@ -181,7 +181,7 @@ func larger() map[string]int {
 		"llm/models":          1509,
 		"persistence":         2155,
 		"protocol":            1630,
-		"scenes":              2859,
+		"scenes":              2873,
 		"scenes/machines":     3852,
 		"scenes/outside":      2178,
 		"scenes/run/rundir":   1937,

@@ -45,10 +45,10 @@ type mailbox struct {
 
 	out       [delivery.Lanes]*cell // turned, oldest first; whole where held says so
 	below     [delivery.Lanes - lanesAbove]atomic.Int32
-	id        uint32 // Spec.ID
-	kind      uint8  // Spec.Kind
-	held      uint8  // a bit for each lane that has something in out
-	streak    uint8  // envelopes handled since a lower lane was last served
+	id        atomic.Uint32 // Spec.ID; the watcher reads it
+	kind      uint8         // Spec.Kind
+	held      uint8         // a bit for each lane that has something in out
+	streak    uint8         // envelopes handled since a lower lane was last served
 	suspended bool
 
 	word    atomic.Uint32
@@ -58,8 +58,8 @@ type mailbox struct {
 
 	// The actor behind the mailbox. A restart is a new behaviour in the same
 	// actor: one allocation holds queues, address and shell.
-	pid      *actor.PID
-	behavior Behavior // nil between a failure and the restart
+	pid      *actor.PID // nil = Spec.Unlisted
+	behavior Behavior   // nil between a failure and the restart
 }
 
 type systemCell struct {
@@ -117,7 +117,12 @@ func (m *mailbox) judge(env *protocol.Envelope) delivery.Verdict {
 }
 
 // name is what the outside knows the actor as, within its supervisor.
-func (m *mailbox) name() string { return m.pid.Id[len(m.sup.Prefix):] }
+func (m *mailbox) name() string {
+	if m.pid == nil {
+		return m.sup.Name(m.kind, m.id.Load())
+	}
+	return m.pid.Id[len(m.sup.Prefix):]
+}
 
 // dead hands an envelope that is not taken to the supervisor and the system.
 func (m *mailbox) dead(env *protocol.Envelope, l delivery.Lane, reason string) {
@@ -281,7 +286,7 @@ func (m *mailbox) fail(f *Failure, env *protocol.Envelope) {
 		return
 	}
 	m.suspended, f.Of = true, (*Ref)(m)
-	m.sup.Failed(m.pid.Id, f)
+	m.sup.Failed(m.sup.Prefix+m.name(), f)
 }
 
 // ready does what Proto.Actor asks for, and reports whether the actor may handle

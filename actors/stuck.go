@@ -108,6 +108,6 @@ func (w *watcher) look(s *seen, h *holds, now time.Time) {
 		return
 	}
 	if held := now.Sub(s.since); s.free == nil && held >= w.after && h.slices.Load() == slice {
-		s.free = w.hear(Stuck{Receiver: m.pid.Id, Kind: m.kind, Envelope: given, For: held})
+		s.free = w.hear(Stuck{Receiver: m.sup.Prefix + m.name(), Kind: m.kind, Envelope: given, For: held})
 	}
 }

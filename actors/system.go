@@ -100,13 +100,14 @@ type Stopper interface{ Stopped() }
 // Spec describes an actor.
 type Spec struct {
 	Name string // begins with the supervisor's Prefix; unique in the system
-	// Unlisted: the caller holds that the name is unique among the actors that are told
-	// something; the next of a name may be spawned while the last one stops. An actor that
-	// is listed takes some 200 bytes more, of which some stay when it has stopped.
+	// Unlisted: the actor has no Name. [Supervisor.Name] says what its Kind and ID are called, and the
+	// caller holds that these are unique among the actors that are told something; the next of an ID may be
+	// spawned while the last one stops. An actor that is listed takes some 400 bytes more, of which some
+	// stay when it has stopped.
 	Unlisted bool
 	// First is the behaviour to begin with.
 	First Behavior
-	// ID is what Supervisor.New is asked with.
+	// ID is what Supervisor.New and Supervisor.Name are asked with.
 	ID uint32
 	// Kind is what [System.Depths] counts the actor's mailbox under: a small
 	// number of the caller's choice, below [MaxKinds].
@@ -120,7 +121,7 @@ func (s *Spec) check() error {
 	if s.Kind >= MaxKinds {
 		return protocol.Errorf(protocol.KindInvalid, "actors: spawn %s: kind %d: want one below %d", s.Name, s.Kind, MaxKinds)
 	}
-	if !strings.HasPrefix(s.Name, s.Supervisor.Prefix) {
+	if !s.Unlisted && !strings.HasPrefix(s.Name, s.Supervisor.Prefix) {
 		return protocol.Errorf(protocol.KindInvalid, "actors: spawn %s: want a name that begins with %q", s.Name, s.Supervisor.Prefix)
 	}
 	return nil
@@ -149,6 +150,8 @@ type Supervisor struct {
 	// New makes the behaviour at every restart, from the given Kind and ID. An
 	// error is a failure.
 	New func(kind uint8, id uint32) (Behavior, error)
+	// Name is what an unlisted actor is called behind Prefix, when somebody asks. May be nil if there are none.
+	Name func(kind uint8, id uint32) string
 	// Dead hears of the dead letters of its actors, as Options.DeadLetter. May be
 	// nil.
 	Dead func(DeadLetter)
@@ -197,7 +200,8 @@ func (s *System) Spawn(spec Spec) (*Ref, error) {
 	if err := spec.check(); err != nil {
 		return nil, err
 	}
-	box := &mailbox{sup: spec.Supervisor, id: spec.ID, kind: spec.Kind, behavior: spec.First}
+	box := &mailbox{sup: spec.Supervisor, kind: spec.Kind, behavior: spec.First}
+	box.id.Store(spec.ID)
 	s.actors.Add(1)
 	spec.Supervisor.running.Add(1)
 	if err := s.spawn(box, spec); err != nil {
@@ -226,7 +230,7 @@ func (s *System) spawn(box *mailbox, spec Spec) (err error) {
 	s.next = nil
 	if spec.Unlisted && err == nil {
 		s.proto.ProcessRegistry.LocalPIDs.GetBucket(name).Remove(name)
-		box.pid.Id, box.invoker = spec.Name, nil
+		box.pid, box.invoker = nil, nil
 	}
 	return err
 }
@@ -280,6 +284,25 @@ func (s *System) Stop(ref *Ref) {
 	}
 }
 
+// Pass gives an unlisted actor that has nothing to do to another ID, with the behaviour that next makes, which gets the
+// last one and may use it again. The caller holds that from then on nobody tells the actor anything that is for the last ID.
+// It reports false, and nothing has changed, if a worker has the actor, or something waits for it, or it is suspended or has stopped.
+func (s *System) Pass(ref *Ref, id uint32, next func(last Behavior) Behavior) bool {
+	m := (*mailbox)(ref)
+	if m.invoker != nil || !m.seize() {
+		return false
+	}
+	idle := m.word.Load()&(laneBits|asked) == 0 && m.held == 0 && !m.suspended
+	if idle {
+		m.id.Store(id)
+		m.behavior, m.streak = next(m.behavior), 0
+	}
+	if m.ends() {
+		s.pool.again(m)
+	}
+	return idle
+}
+
 // shell is the mailbox in its other role: Proto.Actor's actor.
 type shell mailbox
 
@@ -305,7 +328,7 @@ func (m *mailbox) end() {
 // its own failure is one like any other.
 func (m *mailbox) restart() {
 	m.behavior = nil
-	b, err := m.sup.New(m.kind, m.id)
+	b, err := m.sup.New(m.kind, m.id.Load())
 	if err != nil {
 		panic(&Failure{Err: err})
 	}

@@ -265,13 +265,13 @@ func TestUnlistedActors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := NewSystem(Options{Workers: 2})
 		var failed []string
-		sup := &Supervisor{Prefix: "p/", Failed: func(name string, _ *Failure) { failed = append(failed, name) }}
+		sup := &Supervisor{Prefix: "p/", Name: func(uint8, uint32) string { return "a" }, Failed: func(name string, _ *Failure) { failed = append(failed, name) }}
 		last := &recorder{gate: make(chan struct{})}
 		sup.New = func(uint8, uint32) (Behavior, error) { return last, nil }
 		var refs []*Ref
 		for range 2 {
 			r := &recorder{gate: make(chan struct{})}
-			ref, err := s.Spawn(Spec{Name: "p/a", Unlisted: true, First: r, Supervisor: sup})
+			ref, err := s.Spawn(Spec{Unlisted: true, First: r, Supervisor: sup})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -286,7 +286,7 @@ func TestUnlistedActors(t *testing.T) {
 		}
 		sup.Wait()      // each has ended once
 		s.Stop(refs[0]) // which is gone
-		ref, err := s.Spawn(Spec{Name: "p/a", Unlisted: true, First: failing{}, Supervisor: sup})
+		ref, err := s.Spawn(Spec{Unlisted: true, First: failing{}, Supervisor: sup})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -306,14 +306,63 @@ func TestUnlistedActors(t *testing.T) {
 	})
 }
 
+// An unlisted actor that has nothing to do goes on as another: it has the other's id, name and behaviour, and its
+// worker. One that is at something, or has something to do, or is suspended or gone, is not given away.
+func TestPassedActors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewSystem(Options{Workers: 1})
+		var failed []string
+		sup := &Supervisor{Prefix: "p/", Name: func(_ uint8, id uint32) string { return fmt.Sprint("a", id) }, Failed: func(name string, f *Failure) { failed = append(failed, name) }}
+		busy := &recorder{gate: make(chan struct{})}
+		ref, err := s.Spawn(Spec{Unlisted: true, First: busy, Supervisor: sup, ID: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		never := func(Behavior) Behavior {
+			t.Error("it was given away")
+			return nil
+		}
+		ref.Tell(event("gate", protocol.Normal))
+		synctest.Wait()
+		if s.Pass(ref, 2, never) {
+			t.Error("a worker had it")
+		}
+		close(busy.gate)
+		synctest.Wait()
+		if !s.Pass(ref, 2, func(last Behavior) Behavior {
+			if last != busy {
+				t.Errorf("the last behaviour is %v", last)
+			}
+			return failing{}
+		}) {
+			t.Fatal("it was not given away")
+		}
+		ref.Tell(event("x", protocol.Normal))
+		synctest.Wait()
+		if s.Pass(ref, 3, never) || fmt.Sprint(failed) != "[p/a2]" {
+			t.Errorf("failed: %v, or a suspended actor was given away", failed)
+		}
+		s.Stop(ref)
+		if s.Pass(ref, 3, never) {
+			t.Error("it had stopped")
+		}
+		listed := spawn(t, s, "p/b", &recorder{}, sup)
+		if s.Pass(listed, 3, never) {
+			t.Error("it is listed under its name")
+		}
+		s.Stop(listed)
+		s.Close()
+	})
+}
+
 // An unlisted actor that no worker has ends in the call of Stop: what waits are dead letters, once.
 func TestUnlistedActorsEndInTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var dead []string
 		s := NewSystem(Options{Workers: 1, DeadLetter: func(d DeadLetter) { dead = append(dead, d.Type+" "+d.Reason) }})
 		last := &stopping{}
-		sup := &Supervisor{Failed: func(string, *Failure) {}}
-		ref, err := s.Spawn(Spec{Name: "a", Unlisted: true, First: last, Supervisor: sup})
+		sup := &Supervisor{Name: func(uint8, uint32) string { return "a" }, Failed: func(string, *Failure) {}}
+		ref, err := s.Spawn(Spec{Unlisted: true, First: last, Supervisor: sup})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,9 +28,9 @@ import (
 type agentShell struct {
 	*scene
 	machine       *agent.Machine
-	passive       *passiveState // the state that the machine has yet to take; nil = it has its state
-	through       uint64        // wave up to which it was restored after a failure; 0 = it was not
-	*deliberation               // nil = none is in flight
+	passive       passiveState // the state that the machine has yet to take
+	through       uint64       // wave up to which it was restored after a failure; 0 = it was not
+	*deliberation              // nil = none is in flight
 }
 
 // deliberation is what a shell knows of the one in flight. Agents are many, and few
@@ -71,7 +71,7 @@ func (a *agentShell) Receive(env *protocol.Envelope) error {
 	if a.through > 0 && a.knows(env) {
 		return nil
 	}
-	if a.passive != nil {
+	if a.passive.state != nil {
 		if err := a.unpack(); err != nil { // a defect: nothing of it may become a fact
 			a.stage.Tell(carrying(protocol.KindState, err))
 			return nil
@@ -217,7 +217,7 @@ func (a *agentShell) step(in any) error {
 func (a *agentShell) ended(facts []protocol.Fact, requests []protocol.Sequenced) error {
 	if a.pending != nil {
 		a.pending.End(nil)
-		a.pending, a.urgency = nil, nil
+		a.pending = nil
 	}
 	for _, f := range facts {
 		if err := a.machine.Apply(f, a.woken); err != nil {
@@ -263,7 +263,7 @@ func (a *agentShell) handOver(facts []protocol.Fact, requests []protocol.Sequenc
 		return err
 	}
 	if leaves {
-		to.left = append(to.left, parting{o, slices.Clip(to.states[from:])})
+		to.left = append(to.left, parting{o, slices.Clip(to.states[from:]), a.urgency != nil || a.budget != nil})
 	}
 	if a.Clock == agenda.Realtime && publishesCritical(requests) {
 		a.alarms.Add(1) // the stage subtracts it again and resumes the ordinary agents

@@ -17,8 +17,8 @@ import (
 
 // passiveState is the state of an agent that was passive, on its way into its actor.
 type passiveState struct {
-	state []byte
-	since time.Time // when the actor was made; zero = nobody wants to know
+	state []byte     // nil = the machine has its state
+	since *time.Time // when the actor was made; nil = nobody wants to know
 }
 
 // newSeats makes the seats of a scene, whose agents are away.
@@ -58,21 +58,37 @@ func (s *scene) layAgents(state *machines.State) error {
 
 const passiveMemory = 64 << 20 // bytes of states of passive agents that lie in memory, if there is a file
 
-// spawnAgent starts the actor of an agent, which takes the state with its first message.
-func (s *scene) spawnAgent(o uint32, state []byte) (*actors.Ref, error) {
-	shell := &agentShell{scene: s, machine: s.Machine(o)}
-	if state != nil {
-		shell.passive = &passiveState{state: state}
-		if s.options.ColdWakes != nil {
-			shell.passive.since = time.Now()
-		}
+// spawnAgent gives an agent an actor, one that another has left or a new one. The actor takes the state with its first
+// message.
+func (s *scene) spawnAgent(o uint32, state []byte, left *actors.Ref) (*actors.Ref, error) {
+	passive := passiveState{state: state}
+	if state != nil && s.options.ColdWakes != nil {
+		now := time.Now()
+		passive.since = &now
 	}
-	return s.spawn(shell)
+	if left != nil {
+		if s.system.Pass(left, o, func(last actors.Behavior) actors.Behavior { return s.again(last, o, passive) }) {
+			return left, nil
+		}
+		s.system.Stop(left)
+	}
+	return s.spawn(&agentShell{scene: s, machine: s.Machine(o), passive: passive})
+}
+
+// again makes the behaviour of an agent out of that of another, whose actor it gets.
+func (s *scene) again(last actors.Behavior, o uint32, passive passiveState) actors.Behavior {
+	shell, ok := last.(*agentShell)
+	if !ok { // a test has wrapped it
+		return s.wrapped(s.Name(o), &agentShell{scene: s, machine: s.Machine(o), passive: passive})
+	}
+	s.Begin(shell.machine, o)
+	*shell = agentShell{scene: s, machine: shell.machine, passive: passive}
+	return shell
 }
 
 func (s *scene) spawn(shell *agentShell) (*actors.Ref, error) {
 	id := shell.machine.ID
-	return s.system.Spawn(actors.Spec{Name: s.actorName(id.Instance), Unlisted: true, Supervisor: s.sup, First: s.wrapped(id.Instance, shell), ID: id.Ordinal, Kind: kindAgent})
+	return s.system.Spawn(actors.Spec{Unlisted: true, Supervisor: s.sup, First: s.wrapped(id.Instance, shell), ID: id.Ordinal, Kind: kindAgent})
 }
 
 // unpack gives the machine of an agent that was passive its state.
@@ -81,10 +97,10 @@ func (a *agentShell) unpack() error {
 	if err != nil {
 		return protocol.Errorf(protocol.KindCorrupt, "scene %s: agent %s: its state cannot be read since it was passive: %w", a.ID, a.machine.ID.Instance, err)
 	}
-	if a.options.ColdWakes != nil {
-		a.options.ColdWakes.Record(time.Since(a.passive.since))
+	if a.passive.since != nil {
+		a.options.ColdWakes.Record(time.Since(*a.passive.since))
 	}
-	a.machine.State, a.passive = state, nil
+	a.machine.State, a.passive = state, passiveState{}
 	return nil
 }
 

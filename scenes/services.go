@@ -116,7 +116,7 @@ func lanes(events actors.Capacity) (lanes [delivery.Lanes]actors.Capacity) {
 
 // supervisor makes the supervisor of the scene's actors.
 func (s *scene) supervisor(failed func(string, *actors.Failure)) *actors.Supervisor {
-	return &actors.Supervisor{Prefix: s.actorName(""), Failed: failed, New: s.revive, Dead: s.undelivered,
+	return &actors.Supervisor{Prefix: s.actorName(""), Failed: failed, New: s.revive, Dead: s.undelivered, Name: func(_ uint8, o uint32) string { return s.Name(o) },
 		Lanes: lanes(s.options.Mailbox), Middleware: s.middleware(), Now: s.seen, First: s.first()}
 }
 

@@ -60,6 +60,7 @@ type handover struct {
 type parting struct {
 	agent uint32
 	state []byte
+	asked bool // by answers to its turn that may be under way still
 }
 
 // handover begins one. The stage gives its span back when it is kept.
@@ -103,7 +104,7 @@ func (g *gatherer) Receive(env *protocol.Envelope) error {
 // than the stage needs for a turn. Nobody tells the agent anything before the stage has its turn.
 func (g *gatherer) vacate() {
 	for _, x := range g.open.left {
-		g.seats.Vacate(x.agent, x.state)
+		g.seats.Vacate(x.agent, x.state, !x.asked)
 	}
 	g.open.left, g.open.states = g.open.left[:0], g.open.states[:0] // the seats have copied them
 }

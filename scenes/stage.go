@@ -111,7 +111,7 @@ func (st *stage) input(env *protocol.Envelope) (machines.Input, error) {
 			return nil, err
 		}
 		for _, x := range h.left {
-			st.seats.Vacate(x.agent, x.state)
+			st.seats.Vacate(x.agent, x.state, false)
 		}
 		if h.span.Urgent {
 			st.alarms.Add(-1)

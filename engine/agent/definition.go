@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -88,7 +89,8 @@ type Definition struct {
 	capabilities map[string]any
 	menu         []any          // the input tools
 	described    map[string]any // its entries as they were before max_tool_prompt_bytes, by name
-	self         map[string]any // the input of that name; its other fields are each agent's own
+	self         map[string]any // the input of that name, with each agent's own fields empty
+	selfSize     int
 	names        map[*workflow.Plan][]string
 }
 
@@ -179,6 +181,7 @@ func (d *Definition) Seal(describe func(id string) (name, description string)) {
 	}
 	d.capabilities, d.menu, d.described = m.Capabilities(), m.List(), m.Whole()
 	d.self = map[string]any{"instance_id": "", "profile_id": d.Profile, "name": d.Name, "ordinal": int64(0)}
+	d.selfSize = protocol.SizeOf(d.self, math.MaxInt32)
 	d.names = map[*workflow.Plan][]string{}
 	if d.Core != nil {
 		d.names[d.Core] = d.Core.Inputs()

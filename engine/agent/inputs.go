@@ -3,7 +3,6 @@ package agent
 import (
 	"cmp"
 	"maps"
-	"math"
 	"reflect"
 
 	"tavernsim/engine/agent/memory"
@@ -106,10 +105,12 @@ func (m *Machine) self() map[string]any {
 	if m.knownBy != m.Def {
 		m.known, m.knownBy = maps.Clone(m.Def.self), m.Def
 		m.known["instance_id"], m.known["ordinal"] = m.ID.Instance, int64(m.ID.Ordinal)
-		m.knownSize = protocol.SizeOf(m.known, math.MaxInt32)
 	}
 	return m.known
 }
+
+// selfSize is how large self is, as a budget of workflows counts it.
+func (m *Machine) selfSize() int { return m.Def.selfSize + len(m.ID.Instance) }
 
 // isKnown reports whether an input is what self made: a skill may have been given another.
 func (m *Machine) isKnown(input any) bool {

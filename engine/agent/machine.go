@@ -37,9 +37,8 @@ type Machine struct {
 	turn  *Turn
 	space *Space // of the turn in flight, and until Release after it
 
-	known     map[string]any // what workflows know of the agent
-	knownBy   *Definition    // its definition of then
-	knownSize int            // as a budget of workflows counts it
+	known   map[string]any // what workflows know of the agent
+	knownBy *Definition    // its definition of then
 }
 
 // Space is the working memory of one deliberation. The owner of many agents lends it.

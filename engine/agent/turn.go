@@ -295,7 +295,7 @@ func (t *Turn) launch(number uint64, in within, purpose protocol.Purpose, plan *
 		return
 	}
 	if i := plan.Input("self"); i >= 0 && i < len(inputs) && t.m.isKnown(inputs[i]) {
-		r.run.Counted(i, t.m.knownSize)
+		r.run.Counted(i, t.m.selfSize())
 	}
 	r.turn, r.id, r.purpose, r.tool, r.started, r.then, r.asked, r.wait = t, plan.ID(), purpose, by, in.at, then, nil, in.wait
 	t.runs = append(t.runs, r)

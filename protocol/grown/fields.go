@@ -43,7 +43,7 @@ func Append(c *protocol.Codec, b []byte, fields ...any) (_ []byte, err error) {
 }
 
 // Read reads what Append wrote, or an older program of fewer fields, into zero fields: those stay zero
-// that are missing.
+// that are missing. Fields of bytes are parts of b.
 func Read(c *protocol.Codec, b protocol.Raw, fields ...any) error {
 	if err := protocol.CheckState(b); err != nil {
 		return err
@@ -69,7 +69,7 @@ func Read(c *protocol.Codec, b protocol.Raw, fields ...any) error {
 		case *int64:
 			*x, _, err = msgp.ReadInt64Bytes(field)
 		case *protocol.Raw:
-			*x = append(protocol.Raw(nil), field...)
+			*x = field[:len(field):len(field)]
 		default:
 			err = Unmarshal(c, field, x)
 		}

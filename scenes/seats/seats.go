@@ -46,8 +46,9 @@ type Options struct {
 	AtOnce bool
 
 	// Spawn makes the actor of an agent out of its state, which it may keep; nil = as declared. The actor
-	// that the agent had may not be gone yet.
-	Spawn func(o uint32, state []byte) (*actors.Ref, error)
+	// that the agent had may not be gone yet. It may take an actor that another agent has left
+	// ([actors.System.Pass]), and stops it if not; nil = there is none.
+	Spawn func(o uint32, state []byte, left *actors.Ref) (*actors.Ref, error)
 	Stop  func(*actors.Ref)
 	// Failed hears that an actor could not be made.
 	Failed func(o uint32, err error)
@@ -67,10 +68,11 @@ type Seats struct {
 	refs []atomic.Pointer[actors.Ref] // by ordinal; nil = passive or away
 	told []atomic.Uint64              // a bit for each agent that was told something since the last look
 
-	mu     sync.Mutex // guards what follows, and that an agent gets one actor
-	here   []uint64   // a bit for each agent that is in the scene
-	seated []uint64   // a bit for each that has an actor
-	states states     // of passive ones
+	mu     sync.Mutex    // guards what follows, and that an agent gets one actor
+	here   []uint64      // a bit for each agent that is in the scene
+	seated []uint64      // a bit for each that has an actor
+	states states        // of passive ones
+	free   []*actors.Ref // actors that agents have left, for the next ones
 	closed bool
 
 	next   protocol.Time // of the next look; the stage's, as what follows
@@ -174,7 +176,7 @@ func (s *Seats) Seat(o uint32) *actors.Ref {
 	state, err := s.states.get(o)
 	var ref *actors.Ref
 	if err == nil {
-		ref, err = s.Spawn(o, state)
+		ref, err = s.Spawn(o, state, s.taken())
 	}
 	if err != nil {
 		s.Failed(o, err)
@@ -183,6 +185,14 @@ func (s *Seats) Seat(o uint32) *actors.Ref {
 	s.states.drop(o)
 	s.seated[o/64] |= 1 << (o % 64)
 	s.refs[o].Store(ref)
+	return ref
+}
+
+// taken is an actor that an agent has left; nil = there is none.
+func (s *Seats) taken() (ref *actors.Ref) {
+	if n := len(s.free); n > 0 {
+		ref, s.free = s.free[n-1], s.free[:n-1]
+	}
 	return ref
 }
 
@@ -237,7 +247,7 @@ func (s *Seats) Offer(o uint32, wave uint64, state []byte) {
 func (s *Seats) settle() {
 	for _, x := range s.offers {
 		if s.told[x.agent/64].Load()&(1<<(x.agent%64)) == 0 {
-			s.Vacate(x.agent, x.state)
+			s.Vacate(x.agent, x.state, false)
 		}
 	}
 	if s.offers = s.offers[:0]; cap(s.offers) > maxKept {
@@ -245,15 +255,22 @@ func (s *Seats) settle() {
 	}
 }
 
+// maxFree is how many actors wait for an agent: a gatherer leaves one and takes one.
+const maxFree = 64
+
 // maxKept is how many offers the list has room for that is kept between two looks.
 const maxKept = 1 << 12
 
-// Vacate takes an agent from its actor, whose mailbox is empty and stays so.
-func (s *Seats) Vacate(o uint32, state []byte) {
+// Vacate takes an agent from its actor, whose mailbox is empty and stays so. Another agent may get the
+// actor if nothing is under way that the agent would be told.
+func (s *Seats) Vacate(o uint32, state []byte, passes bool) {
 	s.mu.Lock()
 	ref := s.rise(o)
 	if ref != nil {
 		s.states.put(o, state)
+		if passes && len(s.free) < maxFree {
+			s.free, ref = append(s.free, ref), nil
+		}
 	}
 	s.mu.Unlock()
 	if ref != nil {
@@ -341,7 +358,12 @@ func (s *Seats) End() {
 	}
 	s.mu.Lock()
 	s.closed = true
+	free := s.free
+	s.free = nil
 	s.mu.Unlock()
+	for _, ref := range free {
+		s.Stop(ref)
+	}
 	for o := range s.refs {
 		if ref := s.refs[o].Swap(nil); ref != nil {
 			s.Stop(ref)

@@ -49,14 +49,17 @@ type house struct {
 
 func newHouse(t *testing.T, n int, after protocol.Time) *house {
 	h := &house{system: actors.NewSystem(actors.Options{Workers: 3}), answers: make(chan answer, n)}
-	h.sup = &actors.Supervisor{Prefix: "s/", Failed: func(name string, f *actors.Failure) { t.Errorf("%s: %v", name, f) }}
+	h.sup = &actors.Supervisor{Prefix: "s/", Name: func(_ uint8, o uint32) string { return fmt.Sprint(o) }, Failed: func(name string, f *actors.Failure) { t.Errorf("%s: %v", name, f) }}
 	h.Seats = seats.New(n, seats.Options{After: after, Stop: h.system.Stop,
 		Failed: func(o uint32, err error) { t.Errorf("%d: %v", o, err) },
-		Spawn: func(o uint32, state []byte) (*actors.Ref, error) {
-			h.made.Add(1)
+		Spawn: func(o uint32, state []byte, left *actors.Ref) (*actors.Ref, error) {
 			c := &counter{h: h, o: o}
 			_, _ = fmt.Sscan(string(state), &c.heard) // none = 0
-			return h.system.Spawn(actors.Spec{Name: fmt.Sprint("s/", o), Unlisted: true, Supervisor: h.sup, First: c, ID: o})
+			if left != nil && h.system.Pass(left, o, func(actors.Behavior) actors.Behavior { return c }) {
+				return left, nil
+			}
+			h.made.Add(1)
+			return h.system.Spawn(actors.Spec{Unlisted: true, Supervisor: h.sup, First: c, ID: o})
 		}})
 	t.Cleanup(func() {
 		h.End()
@@ -222,6 +225,26 @@ func TestLargeStatesHaveActors(t *testing.T) {
 	}
 }
 
+// Promise 2: the actor that an agent has left may be the next one's, once, and nobody's behind the end.
+func TestActorsPass(t *testing.T) {
+	h := newHouse(t, 3, 10)
+	for o := range uint32(3) {
+		h.Lay(o, []byte("7"))
+	}
+	first := h.Seat(0)
+	h.Vacate(0, []byte("8"), true)
+	h.counts(t, 0, 3)
+	if h.Seat(1) != first || h.Seat(2) == first || h.made.Load() != 2 {
+		t.Errorf("%d actors were made", h.made.Load())
+	}
+	h.Tell(1, event())
+	h.Tell(1, &protocol.Envelope{Kind: protocol.KindSnapshot})
+	if a := <-h.answers; a.o != 1 || a.state != "8" {
+		t.Errorf("the actor goes on as %+v", a)
+	}
+	h.Vacate(2, []byte("9"), true) // it ends with the house
+}
+
 // What lies here of an agent is gone when it has its actor, or has left; who has no actor hands nothing over, and behind the end
 // nobody gets one.
 func TestWhatLiesHere(t *testing.T) {
@@ -239,7 +262,7 @@ func TestWhatLiesHere(t *testing.T) {
 	lies(0, "")
 	h.Leave(1)
 	lies(1, "")
-	h.Vacate(2, []byte("9"))
+	h.Vacate(2, []byte("9"), true)
 	lies(2, "7")
 	h.End()
 	if ref := h.Seat(2); ref != nil || h.made.Load() != 1 {

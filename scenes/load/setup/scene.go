@@ -199,10 +199,16 @@ func (s *Scene) AgendaConfig() agenda.Config {
 
 // Machine makes an agent in its initial state.
 func (s *Scene) Machine(o uint32) *agent.Machine {
-	m := &agent.Machine{Def: s.AgentDefinition(o), ID: agent.Identity{Instance: s.Name(o), Ordinal: o}}
+	m := new(agent.Machine)
+	s.Begin(m, o)
+	return m
+}
+
+// Begin makes a machine that of an agent as it is declared.
+func (s *Scene) Begin(m *agent.Machine, o uint32) {
+	*m = agent.Machine{Def: s.AgentDefinition(o), ID: agent.Identity{Instance: s.Name(o), Ordinal: o}}
 	m.State.Private = s.initial(o)
 	m.State.Goals = s.aims(o, m.State.Private)
-	return m
 }
 
 func (s *Scene) Errorf(format string, args ...any) error {

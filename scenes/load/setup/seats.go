@@ -210,5 +210,5 @@ func (s *Scene) load(m *agent.Machine, state protocol.Raw, turns uint64) error {
 // Leave empties the machine of an agent that is away.
 func (s *Scene) Leave(m *agent.Machine) {
 	m.Release()
-	*m = *s.Machine(m.ID.Ordinal)
+	s.Begin(m, m.ID.Ordinal)
 }
