@@ -46,10 +46,10 @@ func headerOf(fields string) http.Header {
 	n := strings.Count(fields, "\r\n") + 1
 	header, values := make(http.Header, n), make([]string, 0, n)
 	for line := range strings.SplitSeq(fields, "\r\n") {
-		name, value, _ := strings.Cut(line, ":")
+		name, value, colon := strings.Cut(line, ":")
 		name, value = http.CanonicalHeaderKey(name), strings.Trim(value, " \t")
 		switch {
-		case !token(name) || !printable(value) || header[name] != nil,
+		case !colon || !token(name) || !printable(value) || header[name] != nil,
 			name == "Transfer-Encoding", name == "Trailer", name == "Pragma",
 			name == "Connection" && !strings.EqualFold(value, "keep-alive"):
 			return nil
