@@ -144,6 +144,18 @@ func TestCountsAgreeWithTheFacts(t *testing.T) {
 	}
 }
 
+// The scene's own turns are no deliberations, and what their models took counts (decision 11).
+func TestCountsOfTheScenesOwnModels(t *testing.T) {
+	r, c := countedRun(t, scriptScene(t, "lifecycle_latency"), scenestest.Settings{})
+	if r.Err != nil || !r.Final {
+		t.Fatal(r)
+	}
+	agree(t, r, c, 2)
+	if got, want, agents := c.sum("llm_requests_total"), r.State.Tally.ModelCalls, r.State.Tally.Deliberations; got != want || want != agents+1 {
+		t.Errorf("%d model requests, the facts say %d, %d of agents", got, want, agents)
+	}
+}
+
 const misread = `
 -- project.json --
 {"id": "test", "model": "models/m.yaml"}

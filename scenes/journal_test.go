@@ -73,6 +73,7 @@ func TestResumedAfterEveryWave(t *testing.T) {
 		"the town":             scenestest.New(t, scenestest.Town(t), ""),
 		"lifecycle":            scriptScene(t, "lifecycle"),
 		"lifecycle that fails": scriptScene(t, "lifecycle_fails"),
+		"lifecycle of latency": scriptScene(t, "lifecycle_latency"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			whole := newListed(s.Def.Definition.ID)

@@ -167,7 +167,7 @@ func (s *Stage) openLifecycle(at protocol.Time, f protocol.Fact, last *Order) er
 	case *agenda.Resumed:
 		workflow = s.scene.Def.Lifecycle.Resume
 	case *agenda.Ended:
-		joins, workflow = x.Reason == agenda.StoppedByOutcome, s.scene.Moment(hook.SceneEnd, s.scene.Def.Lifecycle.End)
+		w.last, joins, workflow = true, x.Reason == agenda.StoppedByOutcome, s.scene.Moment(hook.SceneEnd, s.scene.Def.Lifecycle.End)
 	}
 	if joins {
 		w.joinDeferred()

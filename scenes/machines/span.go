@@ -62,11 +62,12 @@ func (w *wave) mergeTurn(t *span.Turn, at protocol.Time) error {
 	return w.turnAsked(t)
 }
 
-// turnAsked passes on what a turn has asked for, or holds it back for its simulated latency.
+// turnAsked passes on what a turn has asked for, or holds it back for its simulated latency. What the turn of the
+// last wave asks for is not held back: nothing follows that wave.
 func (w *wave) turnAsked(t *span.Turn) error {
 	w.countTurn(t.Agent)
 	requests := w.fitting(t.Agent, t.Requests)
-	if t.End.Elapsed <= 0 || len(requests) == 0 { // on the realtime clock nothing elapses
+	if t.End.Elapsed <= 0 || len(requests) == 0 || w.last { // on the realtime clock nothing elapses
 		w.sequence(requests)
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/script"
 	"tavernsim/engine/statecmd"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
@@ -65,7 +66,6 @@ var uncounted = map[string]string{
 	"scene.redelivered":           "the events count when they are routed",
 	"scene.resumed":               "of the scene alone",
 	"script.entered":              "of the script alone",
-	"script.failed":               "of the script alone",
 	"script.fired":                "of the script alone",
 	"script.set":                  "of the script alone",
 	"collect.answered":            "the event counts",
@@ -148,6 +148,29 @@ func TestTallyOfATurnThatAsks(t *testing.T) {
 	got.Count(made, "ana", asks.FactKind(), asks)
 	if want.Facts = 1; !reflect.DeepEqual(got, want) || tally.TurnFailed(asks) {
 		t.Errorf("%+v, failed %t", got, tally.TurnFailed(asks))
+	}
+}
+
+// The failures of the scene's own workflows and of its script are told, however many agents fail. They are no failed
+// deliberations.
+func TestTallyTellsWhatFailedOfTheScene(t *testing.T) {
+	made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{})
+	x, fails := tally.NewTally(), &agentfact.TurnEnded{Outcome: agentfact.OutcomeFailed, Error: "no model"}
+	for range 9 {
+		x.Count(made, "ana", fails.FactKind(), fails)
+	}
+	own := *fails
+	own.Agent, own.ModelCalls, own.ModelFailed, own.TokensIn, own.TokensOut = uint32(made.OwnOrdinal()), 2, 1, 30, 4
+	x.Count(made, "$scene", own.FactKind(), &own)
+	script := &script.Failed{Where: "states[0].on_enter[0]", Error: "there is no agent ghost"}
+	for range 9 {
+		x.Count(made, "$scene", script.FactKind(), script)
+	}
+	if x.Deliberations != 9 || x.Failed != 9 || len(x.Troubles) != 10 || x.Troubles[5] != "$scene: no model" || x.Troubles[6] != "$scene: states[0].on_enter[0]: there is no agent ghost" {
+		t.Errorf("%+v", x)
+	}
+	if x.ModelCalls != 2 || x.ModelFailed != 1 || x.TokensIn != 30 || x.TokensOut != 4 {
+		t.Errorf("%+v", x)
 	}
 }
 

@@ -24,6 +24,7 @@ type wave struct {
 
 	urgent  bool   // realtime: its turns are urgent
 	expires bool   // values of the world expire
+	last    bool   // the scene ends with it
 	readied string // realtime: the service that had something to decide when the wave began
 	turns   int64
 	events  int64 // published

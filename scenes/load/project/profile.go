@@ -109,6 +109,7 @@ func (l *loader) linkProfiles(list []*Profile) {
 	for _, p := range list {
 		d := p.Definition
 		d.CoreDeliberationWorkflowID = l.workflowRef(p.doc, at("core_deliberation_workflow_id"), d.CoreDeliberationWorkflowID)
+		l.ownInputs(p.doc, at("core_deliberation_workflow_id"), d.CoreDeliberationWorkflowID)
 		l.linkSkills(p)
 		l.linkPrompt(p)
 		l.linkTools(p)
@@ -177,6 +178,7 @@ func (l *loader) linkSkills(p *Profile) {
 		l.warn(p.doc, at("skill_workflow_ids_inventory"), "name one in reflection_workflow_id",
 			"several skills could be the reflection: %s; the profile has none", strings.Join(reflections, ", "))
 	}
+	l.ownInputs(p.doc, at("reflection_workflow_id"), d.ReflectionWorkflowID, "recent_actions", "reason")
 }
 
 func (l *loader) linkTools(p *Profile) {

@@ -190,8 +190,10 @@ func (l *loader) linkLifecycle(s *Scene) {
 		switch {
 		case fixed[key] != nil:
 			*fixed[key] = id
+			l.ownInputs(s.doc, steps, id)
 		case isEvent:
 			s.Lifecycle.Events[event] = id
+			l.ownInputs(s.doc, steps, id, "event")
 		default:
 			suggestion := source.Suggest(key, protocol.SortedKeys(fixed))
 			if suggestion == "" {

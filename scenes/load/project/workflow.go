@@ -1,12 +1,14 @@
 package project
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 
+	"tavernsim/engine/agent"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/workflow/standard"
 	"tavernsim/internal/source"
@@ -96,6 +98,20 @@ func (l *loader) workflowOf(say say, doc *source.Document, steps []string, ref s
 	}
 	say(doc, steps, suggestion, "there is no workflow %q", ref)
 	return ""
+}
+
+// ownInputs checks that a workflow that runs by itself requires no input but the core inputs and more.
+func (l *loader) ownInputs(doc *source.Document, steps []string, id string, more ...string) {
+	w, ok := l.project.workflows.find(id)
+	if !ok {
+		return
+	}
+	given := append(agent.CoreInputs(), more...)
+	for _, name := range protocol.SortedKeys(w.Definition.InterfaceInputs) {
+		if p := w.Definition.InterfaceInputs[name]; p.Required && p.Default == nil && !slices.Contains(given, name) {
+			l.strict(doc, steps, cmp.Or(source.Suggest(name, given), "remove required, or give the input a default"), "the workflow %q requires the input %q, which nobody gives it here", w.ID, name)
+		}
+	}
 }
 
 func (l *loader) loadWorkflows() {

@@ -3,10 +3,14 @@
 package tally
 
 import (
+	"strings"
+
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/cast"
 	"tavernsim/engine/knowledge"
+	"tavernsim/engine/script"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/statecmd/command"
 	"tavernsim/engine/world"
@@ -40,7 +44,7 @@ type Tally struct {
 	Entries         int64 // knowledge written
 	DeadLetters     int64
 
-	Troubles []string // texts of the first failures
+	Troubles []string // texts of the first failures, of agents, services, the scene's workflows and its script
 
 	ByEvent   protocol.Counts // routed, by type; see Other
 	Refused   protocol.Counts // events and deliveries refused, by reason
@@ -81,7 +85,7 @@ type Cast interface {
 
 // Deliberates reports whether the turns and the failures of an agent are
 // deliberations. Those of the scene's own agent, which runs the lifecycle workflows,
-// are not.
+// are not. What its models took counts all the same.
 func Deliberates(c Cast, o uint32) bool { return int(o) < c.Size() }
 
 // Count counts a fact. Of kinds that a scene does not decode (protocol.FactType.Bytes)
@@ -104,6 +108,8 @@ func (t *Tally) Count(c Cast, actor, kind string, fact protocol.Fact) {
 	case *agenda.ActorFailed:
 		t.trouble(x.Actor, x.Error)
 		t.Restarts++
+	case *script.Failed:
+		t.trouble(actor, x.Where+": "+x.Error)
 	case *world.Committed, *statecmd.Committed:
 		if c, ok := worldstate.CommitOf(x); ok {
 			t.Commits++
@@ -120,12 +126,21 @@ func (t *Tally) Count(c Cast, actor, kind string, fact protocol.Fact) {
 	}
 }
 
-// maxTroubles bounds Troubles; all failures are counted.
+// maxTroubles bounds the texts of the scene itself in Troubles, and those of all others: the
+// failures of many agents do not hide that the scene could not be ended as it should.
 const maxTroubles = 5
 
 func (t *Tally) trouble(actor, text string) {
-	if len(t.Troubles) < maxTroubles {
-		t.Troubles = append(t.Troubles, actor+": "+text)
+	const own = cast.Scene + ": "
+	text = actor + ": " + text
+	n := 0
+	for _, x := range t.Troubles {
+		if strings.HasPrefix(x, own) == strings.HasPrefix(text, own) {
+			n++
+		}
+	}
+	if n < maxTroubles {
+		t.Troubles = append(t.Troubles, text)
 	}
 }
 
@@ -190,19 +205,25 @@ func (t *Tally) agentFailed(c Cast, x *agenda.AgentFailed) {
 }
 
 func (t *Tally) turn(c Cast, x *agentfact.TurnEnded) {
-	if !Deliberates(c, x.Agent) || x.Outcome == agentfact.OutcomeAsked { // which counts when it has its answer
+	if x.Outcome == agentfact.OutcomeAsked { // which counts when it has its answer
 		return
 	}
-	t.Deliberations++
-	if TurnFailed(x) {
-		t.Failed++
-		t.trouble(c.Name(x.Agent), x.Error)
-	}
-	t.Reflections += x.Reflections
 	t.ModelCalls += x.ModelCalls
 	t.ModelFailed += x.ModelFailed
 	t.TokensIn += x.TokensIn
 	t.TokensOut += x.TokensOut
+	failed := TurnFailed(x)
+	if failed {
+		t.trouble(c.Name(x.Agent), x.Error)
+	}
+	if !Deliberates(c, x.Agent) {
+		return
+	}
+	t.Deliberations++
+	if failed {
+		t.Failed++
+	}
+	t.Reflections += x.Reflections
 	t.ByProfile[c.Profile(x.Agent)]++
 	if c.Size() <= maxNamedAgents {
 		t.ByAgent[c.Name(x.Agent)]++

@@ -447,5 +447,8 @@ func knowledgeEffects(f protocol.Fact) []effectBy {
 	default:
 		return nil
 	}
+	if by == "" && strings.HasPrefix(e.ID, cast.Scene+"/") { // the service knows the scene by no name
+		by = cast.Scene
+	}
 	return []effectBy{{e, by, turnOf(e.ID)}}
 }

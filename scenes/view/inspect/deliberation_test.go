@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tavernsim/engine/knowledge"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/rundir"
@@ -53,6 +54,19 @@ func TestDeliberationsOfAPart(t *testing.T) {
 	}
 	if turns < 200 || questions < 100 || notes < 20 {
 		t.Errorf("%d turns with %d questions, from %d notes, prove little", turns, questions, notes)
+	}
+}
+
+// What the scene's own workflow writes into a knowledge base is an effect of its turn, though the fact names nobody. What
+// an order writes is not.
+func TestKnowledgeOfTheScene(t *testing.T) {
+	for _, f := range []protocol.Fact{&knowledge.Written{Request: "$scene/3.2"}, &knowledge.Suggested{Request: "$scene/3.2"}, &knowledge.Refused{Request: "$scene/3.2"}} {
+		if e := effectsOf(f)[0]; e.by != "$scene" || e.turn != 3 {
+			t.Errorf("%s: by %q in turn %d", f.FactKind(), e.by, e.turn)
+		}
+	}
+	if e := effectsOf(&knowledge.Written{Request: "order-1"})[0]; e.by != "" {
+		t.Errorf("by %q", e.by)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/script"
 	"tavernsim/engine/secret"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -236,6 +237,8 @@ func (b *summing) fact(r protocol.Record) error {
 		b.agentFailed(r, x)
 	case *agenda.ActorFailed:
 		b.problem(r, x.Actor, "actor failed", x.Error)
+	case *script.Failed:
+		b.problem(r, r.Actor, "script failed", x.Where+": "+x.Error)
 	case *agenda.WaveClosed:
 		b.out.WorldVersion = x.World
 	}
@@ -264,15 +267,18 @@ func (b *summing) agent(id string) *Work {
 }
 
 func (b *summing) turn(r protocol.Record, x *agentfact.TurnEnded) {
+	failed := tally.TurnFailed(x)
+	if failed {
+		b.problem(r, r.Actor, fmt.Sprintf("deliberation %d %s", x.Turn, x.Outcome), x.Error)
+	}
 	if !tally.Deliberates(b, x.Agent) {
 		return
 	}
 	w := b.agent(b.name(x.Agent))
 	w.Deliberations++
 	w.Calls += x.Calls
-	if tally.TurnFailed(x) {
+	if failed {
 		w.Failed++
-		b.problem(r, r.Actor, fmt.Sprintf("deliberation %d %s", x.Turn, x.Outcome), x.Error)
 	}
 }
 

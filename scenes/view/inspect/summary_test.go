@@ -10,12 +10,13 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/script"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/run/runner"
 )
 
-// An agent that fails deliberates, the scene's own does not. The timeline has them all,
+// An agent that fails deliberates, the scene's own does not; its failures and those of the script are problems all the same. The timeline has them all,
 // an agent's row those that reached their end and all failures.
 func TestSummaryCountsEachDeliberationOnce(t *testing.T) {
 	s := opened(t, ran(t, runner.Options{}, false))
@@ -28,6 +29,7 @@ func TestSummaryCountsEachDeliberationOnce(t *testing.T) {
 	for i, f := range []protocol.Fact{
 		&agentfact.TurnEnded{Agent: 0, Outcome: agentfact.OutcomeOK}, &agentfact.TurnEnded{Agent: 0, Outcome: agentfact.OutcomeFailed}, &agentfact.TurnEnded{Agent: own, Outcome: agentfact.OutcomeFailed},
 		&agenda.AgentFailed{Agent: 0, WakeAt: 1}, &agenda.AgentFailed{Agent: 0}, &agenda.AgentFailed{Agent: own, WakeAt: 1}, &agenda.AgentFailed{Agent: own},
+		&script.Failed{Where: "states[0].on_enter[0]", Error: "there is no agent ghost"},
 	} {
 		raw, err := s.codec.Marshal(f)
 		if err != nil {
@@ -45,7 +47,7 @@ func TestSummaryCountsEachDeliberationOnce(t *testing.T) {
 	for _, x := range sum.TopAgents {
 		work, failed = work+x.Deliberations, failed+x.Failed
 	}
-	if sum.Deliberations != 4 || timeline != 4 || work != 2 || sum.Failed != 3 || failed != 3 || sum.ProblemCount != 5 {
+	if sum.Deliberations != 4 || timeline != 4 || work != 2 || sum.Failed != 3 || failed != 3 || sum.ProblemCount != 7 {
 		t.Errorf("%d deliberations, %d in the timeline, %d of agents; %d failed, %d of agents; %d problems", sum.Deliberations, timeline, work, sum.Failed, failed, sum.ProblemCount)
 	}
 }

@@ -74,6 +74,7 @@ type tracing struct {
 	*verifier
 	list   []turn
 	told   []told
+	last   bool            // it is the last wave, in which nothing is held back for its latency
 	denied map[string]bool // ids of requests that were refused
 
 	known   []cast.Request // to the stage, of turns that are decided again, in this wave
@@ -109,7 +110,7 @@ func (v *verifier) trace(list []turn) error {
 		if end != nil {
 			t.number = end.Turn
 		}
-		now := end == nil || end.Elapsed <= 0 && end.Outcome != agentfact.OutcomeInterrupted // else it is held back, or nothing
+		now := end == nil || x.atOnce(end) && end.Outcome != agentfact.OutcomeInterrupted // else it is held back, or nothing
 		t.blind = t.lost && now && !t.refused()
 		lossy = lossy || t.blind
 	}
@@ -138,6 +139,7 @@ func (x *tracing) read() error {
 		if q, is := f.(*agenda.ChangeRefused); is {
 			x.denied[q.ID] = true
 		}
+		x.last = x.last || r.Kind == agenda.FactEnded
 		x.told = append(x.told, told{f, r.Seq})
 	}
 }
@@ -161,7 +163,7 @@ func (x *tracing) joined() error {
 		}
 	}
 	for i := range x.list {
-		if t := &x.list[i]; !t.lost && t.end != nil && t.end.Elapsed <= 0 {
+		if t := &x.list[i]; !t.lost && t.end != nil && x.atOnce(t.end) {
 			if err := x.knows(t.requests, false); err != nil {
 				return err
 			}
@@ -169,6 +171,9 @@ func (x *tracing) joined() error {
 	}
 	return nil
 }
+
+// atOnce: what the turn asked for was not held back.
+func (x *tracing) atOnce(end *agentfact.TurnEnded) bool { return end.Elapsed <= 0 || x.last }
 
 func (x *tracing) knows(requests []protocol.Sequenced, held bool) error {
 	for _, r := range requests {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/world"
 	"tavernsim/protocol"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/view/verify"
@@ -92,6 +93,14 @@ func TestWhatCameOfALostTurn(t *testing.T) {
 			mustTake(t, whispered(t, c.scene, c.calls), scenestest.Settings{}, c.kind)
 		})
 	}
+}
+
+// Promise 2: nothing is held back in the last wave, so what a lost turn of the scene asks for there is taken, whatever
+// its latency.
+func TestALostTurnOfTheEnd(t *testing.T) {
+	s := whispered(t, "scene_lifecycle_workflows: {on_scene_end: std/core, on_talk_e_event: std/core}\nsimulation: {stop: {ticks: 1}}",
+		"]}\n  - match: {agent: $scene}\n    latency: {fixed: 3s}\n    answer: {calls: [{tool: RequestWorldStateUpdateTool, params: {path: epilogue, value: 1}}")
+	mustTake(t, s, scenestest.Settings{}, world.FactCommitted)
 }
 
 // How much a lost turn asks for is not known: nor, then, that a turn behind it has no room. That is taken, too.
