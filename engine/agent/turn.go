@@ -257,7 +257,9 @@ func (t *Turn) startCore() {
 // runs on its type.
 func (t *Turn) startHandlers() {
 	for _, e := range t.events {
-		t.out.Cause = e
+		if !t.m.Def.OneCause {
+			t.out.Cause = e
+		}
 		if q := direct.ReadRun(e, t.m.ID.Instance); q != nil {
 			t.runAsked(q, e)
 		} else if plan, ok := t.m.Def.Workflows[t.m.Def.OnEvent[e.Type]]; ok {

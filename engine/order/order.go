@@ -413,13 +413,16 @@ func (r *reader) valueOf(p tool.Params, op string) any {
 
 // privateState checks what can be known without the agent, which decides in its turn.
 func (r *reader) privateState(p tool.Params) error {
-	text := p.Text("path")
+	text, op := p.Text("path"), p.Text("op")
 	path, err := private.ParsePath(text, nil)
 	if err == nil && text != "" {
 		err = path.CheckWrite()
 	}
 	if err != nil {
 		return err
+	}
+	if op != "" && !slices.Contains(private.Ops(), op) {
+		return fmt.Errorf("op %q: want one of %s", op, strings.Join(private.Ops(), ", "))
 	}
 	r.valueOf(p, private.OpOf(p))
 	return r.tell(cast.TypeState, p, p.Without("agent"))
@@ -452,9 +455,12 @@ func (r *reader) world(p tool.Params) error {
 		return err
 	}
 	op := world.Op(cmp.Or(p.Text("op"), private.OpSet))
+	if !op.Requestable() {
+		return fmt.Errorf("op %q: want one of %s", op, strings.Join(private.Ops(), ", "))
+	}
 	value := r.valueOf(p, string(op))
 	q := worldstate.Request{Change: world.Request{
-		ID: fmt.Sprintf("%s/%d", r.id, len(r.plan.World)), By: r.by, Profile: cast.Scene, Reason: r.reason, Path: path, Op: op, Value: protocol.Encode(value), Group: r.id,
+		ID: fmt.Sprintf("%s/%d", r.id, len(r.plan.World)), By: r.by, Reason: r.reason, Path: path, Op: op, Value: protocol.Encode(value), Group: r.id,
 	}}
 	if v, ok := p.Integer("expected_version"); ok {
 		q.Change.Expected = &v

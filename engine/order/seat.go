@@ -39,6 +39,11 @@ func (r *reader) seat(kind string, p tool.Params) error {
 			return fmt.Errorf("timeout_seconds %v: want more than 0, at most %.0f", seconds, most)
 		}
 		s.Player.Timeout = time.Duration(seconds * float64(time.Second))
+		for name, words := range map[string][2]string{"wait": {tooltask.WaitHold, tooltask.WaitRun}, "on_timeout": {tooltask.SilentPasses, tooltask.SilentPlays}} {
+			if text := p.Text(name); text != "" && !slices.Contains(words[:], text) {
+				return fmt.Errorf("%s %q: want %s or %s", name, text, words[0], words[1])
+			}
+		}
 		s.Player.Wait, s.Player.OnTimeout = cmp.Or(p.Text("wait"), tooltask.WaitHold), cmp.Or(p.Text("on_timeout"), tooltask.SilentPasses)
 	}
 	if slices.ContainsFunc(r.plan.Seats, func(x Seat) bool { return x.Player.Agent == s.Player.Agent }) {

@@ -225,24 +225,6 @@ func TestBind_TypedParamsOfNativeCalls(t *testing.T) {
 }
 
 // Promise 1: a call that fits costs nothing and gets its own parameters back.
-// Promise 4. An enum of texts is one rule for every tool; other enums, and an empty text, are for the tool.
-func TestEnum(t *testing.T) {
-	hold := map[string]any{"type": "string", "enum": []any{"hold", "run"}}
-	s := schema(t, true, map[string]any{"wait": hold, "deep": map[string]any{"type": "object", "properties": map[string]any{"wait": hold}},
-		"list": map[string]any{"type": "array", "items": hold}, "mixed": map[string]any{"enum": []any{"a", int64(1)}}})
-	for _, v := range []any{"hold", "", nil} {
-		want(t, &protocol.Call{Params: map[string]any{"wait": v}}, s, map[string]any{"wait": v})
-	}
-	want(t, &protocol.Call{Params: map[string]any{"mixed": "b"}}, s, map[string]any{"mixed": "b"})
-	for _, c := range []*protocol.Call{
-		{Params: map[string]any{"wait": "RUN"}}, {Params: map[string]any{"wait": int64(1)}}, call("command:»»»X«««", "wait:»»»RUN«««"),
-	} {
-		want(t, c, s, nil, " for wait; expected one of hold, run")
-	}
-	want(t, &protocol.Call{Params: map[string]any{"deep": map[string]any{"wait": "x"}}}, s, nil, "for deep")
-	want(t, &protocol.Call{Params: map[string]any{"list": []any{"hold", "x"}}}, s, nil, "for list; expected array of one of hold, run")
-}
-
 func TestBind_WhatFitsIsNotCopied(t *testing.T) {
 	s := schema(t, true, map[string]any{"n": prop("number"), "s": prop("string"), "o": prop("object")}, "n")
 	c := &protocol.Call{Params: map[string]any{"n": int64(3), "s": "x", "o": map[string]any{"a": int64(1)}}}

@@ -127,14 +127,6 @@ type reading struct {
 // fit makes v a value of type t, a text by its cheapest reading; false when
 // nothing fits.
 func fit(v any, t Type, depth int) (any, bool) {
-	got, ok := fitted(v, t, depth)
-	if text, isText := got.(string); isText && !t.says(text) {
-		return nil, false
-	}
-	return got, ok
-}
-
-func fitted(v any, t Type, depth int) (any, bool) {
 	if len(t.Names) == 0 || depth > maxDepth {
 		return v, true
 	}

@@ -9,8 +9,8 @@
 // # What you hold and owe
 //
 // A [Schema] is made from a JSON Schema value by [SchemaOf], or of properties by
-// [NewSchema], and may be kept. Bind refuses a text that an enum of texts does not list; patterns and
-// ranges are for the tool.
+// [NewSchema], and may be kept. Bind does not validate: patterns, ranges and
+// enumerations are for the tool.
 //
 // # Promises
 //

@@ -57,7 +57,6 @@ func NewSchema(properties []Property) Schema {
 // Type is the part of a JSON Schema that decides how a text is read.
 type Type struct {
 	Names      []string // "string", "integer", …; empty: anything, texts stay texts
-	Words      []string // enum of texts: what a text may be; empty: anything. An empty text says that none is given
 	Items      *Type    // of an array
 	Properties map[string]Type
 }
@@ -100,7 +99,7 @@ func typeOf(v any, depth int) Type {
 	if !ok || depth > maxDepth {
 		return Type{}
 	}
-	t := Type{Names: typeNames(m["type"]), Words: words(m["enum"])}
+	t := Type{Names: typeNames(m["type"])}
 	for _, key := range []string{"anyOf", "oneOf"} {
 		alternatives, _ := m[key].([]any)
 		for _, a := range alternatives {
@@ -121,19 +120,6 @@ func typeOf(v any, depth int) Type {
 		}
 	}
 	return t
-}
-
-// words are the values of an enum of texts.
-func words(v any) (list []string) {
-	values, _ := v.([]any)
-	for _, e := range values {
-		s, ok := e.(string)
-		if !ok {
-			return nil
-		}
-		list = append(list, s)
-	}
-	return list
 }
 
 func typeNames(v any) []string {
@@ -168,9 +154,6 @@ func (t Type) has(name string) bool { return slices.Contains(t.Names, name) }
 func (t Type) String() string {
 	if len(t.Names) == 0 {
 		return "any value"
-	}
-	if len(t.Words) > 0 {
-		return "one of " + strings.Join(t.Words, ", ")
 	}
 	names := strings.Join(t.Names, " or ")
 	if t.Items != nil && t.has("array") && len(t.Items.Names) > 0 {
@@ -209,7 +192,7 @@ func (t *Type) takes(v any, depth int) bool {
 	}
 	switch x := v.(type) {
 	case string:
-		return t.has("string") && t.says(x)
+		return t.has("string")
 	case int64:
 		return t.has("integer") || t.has("number")
 	case float64:
@@ -233,11 +216,6 @@ func (t *Type) takes(v any, depth int) bool {
 		return t.has("object")
 	}
 	return false
-}
-
-// says reports whether a text is one that the type lists.
-func (t *Type) says(text string) bool {
-	return len(t.Words) == 0 || text == "" || slices.Contains(t.Words, text)
 }
 
 func (s *Schema) property(name string) *Property {

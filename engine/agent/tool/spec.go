@@ -30,7 +30,7 @@ func Required(name, typ, description string) Param {
 	return p
 }
 
-// OneOf is a text out of a list; a call with another is refused when it is bound.
+// OneOf is a text out of a list. The tool itself checks it.
 func OneOf(name, description string, values ...string) Param {
 	p := Optional(name, "string", description)
 	p.schema["enum"] = protocol.ListOf(values)

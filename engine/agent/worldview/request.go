@@ -85,7 +85,9 @@ func (v *View) Request(q *worldstate.Request, p tool.Params, out *outbox.Box, pa
 }
 
 func (v *View) fill(q *worldstate.Request, c *call, out *outbox.Box, paths *world.Paths) (err error) {
-	q.Always = c.answer == "always"
+	if q.Always, err = wantsAnswer(c.answer); err != nil {
+		return err
+	}
 	if err := c.one(); err != nil {
 		return err
 	}
@@ -130,6 +132,16 @@ func (c *call) one() error {
 		return protocol.Errorf(protocol.KindInvalid, "check_reads and reads go with path or commands")
 	}
 	return nil
+}
+
+func wantsAnswer(text string) (bool, error) {
+	switch text {
+	case "", "refusals":
+		return false, nil
+	case "always":
+		return true, nil
+	}
+	return false, protocol.Errorf(protocol.KindInvalid, "answer %s: want refusals or always", tool.Cut(text))
 }
 
 // declare adds to the request the places that must not have changed since this turn
