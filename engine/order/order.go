@@ -290,7 +290,11 @@ func (r *reader) one(kind string, fields any) error {
 	case "answer":
 		return r.settle(p.Text("interaction"), tooltask.Answered, protocol.Encode(p["value"]))
 	case "cancel":
-		return r.settle(p.Text("interaction"), cmp.Or(p.Text("status"), tooltask.Dismissed), nil)
+		status := cmp.Or(p.Text("status"), tooltask.Dismissed)
+		if status != tooltask.Dismissed && status != tooltask.TimedOut {
+			return fmt.Errorf("status %q: want %s or %s", status, tooltask.Dismissed, tooltask.TimedOut)
+		}
+		return r.settle(p.Text("interaction"), status, nil)
 	case "review":
 		return r.review(p)
 	case takeOver, release:

@@ -121,6 +121,7 @@ func TestFaults(t *testing.T) {
 		"orders:\n  - {do: [{private_state: {agent: x, op: put, reason: y}}]}\n":                                                 "do[0].private_state: op \"put\": want one of set, add, push, delete, merge",
 		"orders:\n  - {do: [{private_state: {agent: x, path: 'a..b', value: 1, reason: y}}]}\n":                                  "do[0].private_state: ",
 		"orders:\n  - {do: [{end: {}}, {reflect: {}}]}\n":                                                                        "do[1].reflect: want one of agent and to",
+		"orders:\n  - {do: [{cancel: {interaction: a, status: answered}}]}\n":                                                    "do[0].cancel: status \"answered\": want",
 		"orders:\n  - {do: [{event: {type: a, to: []}}]}\n":                                                                      "do[0].event: to: the list is empty, and names nobody",
 		"orders:\n  - {do: [{goal: {to: [], id: g}}]}\n":                                                                         "do[0].goal: to: the list is empty, and names nobody",
 		"orders:\n  - {do: [{world: {path: a, op: put}}]}\n":                                                                     "do[0].world",
