@@ -172,9 +172,6 @@ func (o *Opened) Made(id string) (*setup.Scene, error) {
 // Numbered reports whether ids of events are numbers: see docs/decisions/0158.
 func (m *Manifest) Numbered() bool { return m.Version < 2 }
 
-// OneCause reports whether workflows of events share the cause of their turn: see docs/decisions/0237.
-func (m *Manifest) OneCause() bool { return m.Version < 3 }
-
 // Made compiles a scene with the settings of the manifest.
 func (m *Manifest) Made(p *project.Project, id string, middleware delivery.Chain, external []agent.External) (*setup.Scene, error) {
 	def, err := p.Scene(id)
@@ -184,7 +181,7 @@ func (m *Manifest) Made(p *project.Project, id string, middleware delivery.Chain
 	return setup.New(p, def, setup.Options{
 		Run: cmp.Or(m.Began, m.Run), Seed: m.Seeds[id], Clock: m.Clocks[id], Agents: m.Agents, ProjectHash: m.ProjectHash, For: m.For.Std(), Ticks: m.Ticks, Until: m.Until, Middleware: middleware, External: external,
 		Budget: m.Budget.Share(len(m.Scenes)), Raised: m.Raised, Model: m.Model, Interactive: m.Interactive, Endpoints: budget.Shares(m.AtEndpoints, cmp.Or(m.Sharers, len(m.Scenes))),
-		Numbered: m.Numbered(), OneCause: m.OneCause(), Tools: m.Tools,
+		Numbered: m.Numbered(), OneCause: m.Version < 3, Tools: m.Tools,
 	})
 }
 
