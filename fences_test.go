@@ -164,7 +164,7 @@ const maxPackage = 1450
 // larger first looks for what can go or move; if nothing can, the same commit raises the number, and its message says why.
 func larger() map[string]int {
 	return map[string]int{
-		"engine/agent":        4253,
+		"engine/agent": 4271,
 		"engine/bus":          2290,
 		"engine/expr":         2280,
 		"engine/knowledge":    2973,
@@ -172,8 +172,8 @@ func larger() map[string]int {
 		"engine/statecmd":     2715,
 		"engine/secret/mask":  1851,
 		"engine/template":     1500,
-		"engine/workflow":     2863,
-		"engine/world":        2588,
+		"engine/workflow":     2867,
+		"engine/world":        2609,
 		"internal/metrics":    1860,
 		"internal/show":       1474,
 		"llm/endpoint":        1484,
@@ -187,9 +187,9 @@ func larger() map[string]int {
 		"scenes/run/rundir":   1937,
 		"scenes/run/runner":   1455,
 		"scenes/tooling":      1483,
-		"scenes/view/inspect": 3217,
-		"scenes/load/project": 4012,
-		"scenes/view/verify":  1602,
+		"scenes/load/project": 4032,
+		"scenes/view/inspect": 3229,
+		"scenes/view/verify": 1602,
 		"tools/manifest":      1487,
 		"tam":                 2460,
 		"tam/toolsxml":        2128,

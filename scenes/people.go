@@ -41,7 +41,7 @@ func (t *tasks) asked(task *tooltask.Task) {
 	q := task.Question()
 	x := &question{Asked: &panel.Asked{
 		ID: task.ID, Scene: t.ID, Agent: task.Agent, Panel: q.Panel, Action: q.Action, To: q.To, Wait: q.Wait, Payload: q.Payload, Schema: q.Schema,
-		Asked: task.Opened, Due: task.Due, Timeout: protocol.Duration(task.Timeout),
+		Asked: panel.Time(task.Opened), Due: panel.Time(task.Due), Timeout: protocol.Duration(task.Timeout),
 	}}
 	t.Describe(x.Asked)
 	if t.Clock == agenda.Realtime {

@@ -179,7 +179,7 @@ func made(m *rundir.Manifest, p *project.Project, id string, ticks int64) (*setu
 	if err != nil {
 		return nil, err
 	}
-	return setup.New(p, def, setup.Options{Interactive: m.Interactive, Seed: m.Seeds[id], Clock: m.Clocks[id], ProjectHash: m.ProjectHash, External: oracleTools(), Numbered: m.Numbered(), For: m.For.Std(), Ticks: cmp.Or(m.Ticks, ticks), Until: m.Until})
+	return setup.New(p, def, setup.Options{Interactive: m.Interactive, Seed: m.Seeds[id], Clock: m.Clocks[id], ProjectHash: m.ProjectHash, External: oracleTools(), Numbered: m.Numbered(), OneCause: m.Version < 3, For: m.For.Std(), Ticks: cmp.Or(m.Ticks, ticks), Until: m.Until})
 }
 
 func (r *recorded) scene(run *rundir.Opened, made *setup.Scene, j *persistence.Journal) {

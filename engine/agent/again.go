@@ -27,6 +27,17 @@ func (t *Turn) startWithin(in within, purpose protocol.Purpose, plan *workflow.P
 	t.launch(t.started, in, purpose, plan, inputs, by, then)
 }
 
+// freeRun takes a run from the working memory, or makes one.
+func (s *Space) freeRun() *activeRun {
+	n := len(s.free)
+	if n == 0 {
+		return &activeRun{}
+	}
+	r := s.free[n-1]
+	s.free = s.free[:n-1]
+	return r
+}
+
 // skillCall is a call that a workflow carries out, with its repetitions. Its inputs are bound
 // once: an attempt that changed something is not repeated.
 type skillCall struct {

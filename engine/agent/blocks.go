@@ -138,6 +138,7 @@ func (t *Turn) begins(i, number int) {
 func (t *Turn) act(i, number int, entry *Tool, skill string, refused *protocol.Error, waited time.Duration) {
 	q := &t.queue[i]
 	c := &q.Call
+	t.out.Cause = q.cause
 	if t.batch != nil {
 		t.batch.Starts(i)
 	}

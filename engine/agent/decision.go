@@ -192,7 +192,7 @@ func (t *Turn) enqueueAfter(from int, c *protocol.Call) {
 const maxBlock = 1 << 20
 
 func (t *Turn) enqueue(c *protocol.Call) {
-	q := queued{Call: *c, given: c.ID}
+	q := queued{Call: *c, given: c.ID, cause: t.out.Cause}
 	q.ID = t.nextCallID()
 	if c.Block > 0 {
 		t.extend(&q)

@@ -68,6 +68,9 @@ type Definition struct {
 	// OnEvent names the workflow for an event type; only the scene's own agent
 	// has it, in place of Core.
 	OnEvent map[string]string
+	// OneCause: what the workflows of events leave is because of the most urgent event of the turn, as in runs that began
+	// before each had its own.
+	OneCause bool
 	// Motive says how the agents weigh their goals; nil = they alone say where goals stand.
 	Motive *goal.Rules
 	Told   goal.Told     // of the initial goals

@@ -62,7 +62,7 @@ func (t *Turn) resume() bool {
 		t.out.Note(&agentfact.StepsResumed{ID: h.ID})
 		t.blocks++
 		for k, c := range t.steps.Resume(h, t.blocks, len(t.queue), late, &t.tasks, &t.outcomes) {
-			t.queue = append(t.queue, queued{Call: c, timeout: h.Steps[k].Timeout})
+			t.queue = append(t.queue, queued{Call: c, timeout: h.Steps[k].Timeout, cause: t.out.Cause})
 			t.order(&t.queue[len(t.queue)-1])
 		}
 	}

@@ -115,13 +115,14 @@ func leftOut(told map[string]any, names []any) {
 // beforeExecute starts a workflow when its hooks have answered. Its number, which its chance
 // depends on, is that of the question.
 func (t *Turn) beforeExecute(in within, purpose protocol.Purpose, plan *workflow.Plan, inputs []any, by *Tool, then ending) {
-	number := t.started
+	number, cause := t.started, t.out.Cause
 	t.hooks.starting++
 	values, left := hook.Told(t.m.Def.inputs(plan), func(i int) any { return inputs[i] })
 	told := map[string]any{"workflow": plan.ID(), "purpose": string(purpose), "inputs": values}
 	leftOut(told, left)
 	t.askHooks(asking{place: hook.BeforeExecute, subject: plan.ID(), told: told, then: func(a hook.Answer) {
 		t.hooks.starting--
+		t.out.Cause = cause
 		if a.Veto != "" {
 			then(t, result{err: forbidden(plan.ID(), a.Veto, t.cancelled)})
 			return
@@ -158,8 +159,10 @@ func (t *Turn) afterExecute(id string, purpose protocol.Purpose, res result, the
 		leftOut(told, left)
 	}
 	t.hooks.starting++
+	cause := t.out.Cause
 	t.askHooks(asking{place: hook.AfterExecute, subject: id, told: told, then: func(a hook.Answer) {
 		t.hooks.starting--
+		t.out.Cause = cause
 		switch {
 		case a.Veto != "":
 			res = result{err: forbidden(id, a.Veto, t.cancelled)}

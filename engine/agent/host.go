@@ -34,6 +34,7 @@ func (r *activeRun) Request(q *workflow.Request) (workflow.Answer, bool) {
 // act carries out a call of a node, or lets it be refused.
 func (r *activeRun) act(entry *Tool, skill string, call protocol.Call, refused *protocol.Error, number int, q *workflow.Request) (workflow.Answer, bool) {
 	t := r.turn
+	t.out.Cause = r.cause
 	switch {
 	case refused != nil:
 	case t.searches(entry) && r.queries(entry, skill, call, number, q):

@@ -17,7 +17,8 @@ const (
 // queued is a call that the turn will carry out.
 type queued struct {
 	protocol.Call
-	given   string           // id under which a model asked for it
+	given   string // id under which a model asked for it
+	cause   *protocol.Envelope
 	timeout time.Duration    // of the caller; 0 = the tool's
 	wrong   error            // what the text says about the order or the time
 	images  []protocol.Image // that the call has left

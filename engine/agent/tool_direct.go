@@ -3,6 +3,7 @@ package agent
 import (
 	"tavernsim/engine/agent/direct"
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
 	"tavernsim/protocol"
 )
@@ -29,6 +30,8 @@ func directTools() (list []Tool) {
 func (m *Machine) mayPublish(eventType string, targets []string, ephemeral bool) error {
 	right := cast.Needs(eventType)
 	switch {
+	case eventType == bus.TypeWorldWatched:
+		return protocol.Errorf(protocol.KindDenied, "an event %s: the channel alone tells of watched places", eventType)
 	case len(targets) == 0 || right == "":
 		return nil
 	case !m.Def.may(m.ID.Instance, right):

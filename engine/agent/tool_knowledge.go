@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/lore"
@@ -26,10 +27,14 @@ func knowledgeTools() []Tool {
 		folds((*Turn).queryKnowledge, toolQueryKnowledge, "Searches a knowledge base you may read.", lore.Asked()...),
 		requests((*Turn).writeKnowledge, toolWriteKnowledge, "Writes an entry into a knowledge base, or suggests it where you may only suggest.",
 			tool.Optional("kb", "string", "alias or id; the first you may write when it is missing"),
-			tool.OneOf("op", "create when it is missing; update replaces the fields that are given; supersede creates an entry, with evidence, in the place of those that it supersedes; archive forgets one",
-				string(knowledge.OpCreate), string(knowledge.OpUpdate), string(knowledge.OpSupersede), string(knowledge.OpArchive)),
+			tool.OneOf("op", "create when it is missing; update replaces the fields that are given; supersede creates an entry, with evidence, in the place of those that it supersedes; archive forgets one", writes()...),
 			tool.Required("entry", "object", "the entry: id, entry_type, title, content, tags, priority")).toldByItsFact(),
 	}
+}
+
+// writes are the operations of agents; the service has others, of people and of the scene itself.
+func writes() []string {
+	return []string{string(knowledge.OpCreate), string(knowledge.OpUpdate), string(knowledge.OpSupersede), string(knowledge.OpArchive)}
 }
 
 func (t *Turn) queryKnowledge(p tool.Params) (any, error) {
@@ -119,6 +124,9 @@ func (t *Turn) writeKnowledge(p tool.Params) (any, error) {
 	access, err := t.m.Def.Knowledge.Find(p.Text("kb"), func(k profile.Access) bool { return k.Write || k.Suggest })
 	if err != nil {
 		return nil, err
+	}
+	if op := p.Text("op"); op != "" && !slices.Contains(writes(), op) {
+		return nil, protocol.Errorf(protocol.KindInvalid, "op %s: want one of %s", tool.Cut(op), strings.Join(writes(), ", "))
 	}
 	req := knowledge.Request{KB: access.ID, Op: knowledge.Op(p.Text("op")), Mode: knowledge.ModeSuggest, Permissions: []string{knowledge.PermitSuggest}}
 	req.Entry, _ = p["entry"].(map[string]any)

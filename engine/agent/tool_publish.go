@@ -14,7 +14,7 @@ func publishTools() []Tool {
 }
 
 func (t *Turn) publish(p tool.Params) (any, error) {
-	targets, err := p.Texts("target_agent_instance_id")
+	targets, err := p.Receivers("target_agent_instance_id")
 	if err == nil {
 		err = t.m.mayPublish(p.Text("type"), targets, p.Flag("ephemeral"))
 	}

@@ -126,6 +126,7 @@ type activeRun struct {
 	then    ending
 	wait    time.Duration  // of requests that leave before the first answer
 	asked   map[string]int // by node: number of the first attempt of its call to an executor
+	cause   *protocol.Envelope
 }
 
 // ending is what a turn does when a workflow has ended.
@@ -256,6 +257,9 @@ func (t *Turn) startCore() {
 // runs on its type.
 func (t *Turn) startHandlers() {
 	for _, e := range t.events {
+		if !t.m.Def.OneCause {
+			t.out.Cause = e
+		}
 		if q := direct.ReadRun(e, t.m.ID.Instance); q != nil {
 			t.runAsked(q, e)
 		} else if plan, ok := t.m.Def.Workflows[t.m.Def.OnEvent[e.Type]]; ok {
@@ -297,19 +301,8 @@ func (t *Turn) launch(number uint64, in within, purpose protocol.Purpose, plan *
 	if i := plan.Input("self"); i >= 0 && i < len(inputs) && t.m.isKnown(inputs[i]) {
 		r.run.Counted(i, t.m.selfSize())
 	}
-	r.turn, r.id, r.purpose, r.tool, r.started, r.then, r.asked, r.wait = t, plan.ID(), purpose, by, in.at, then, nil, in.wait
+	r.turn, r.id, r.purpose, r.tool, r.started, r.then, r.asked, r.wait, r.cause = t, plan.ID(), purpose, by, in.at, then, nil, in.wait, t.out.Cause
 	t.runs = append(t.runs, r)
-}
-
-// freeRun takes a run from the working memory, or makes one.
-func (s *Space) freeRun() *activeRun {
-	n := len(s.free)
-	if n == 0 {
-		return &activeRun{}
-	}
-	r := s.free[n-1]
-	s.free = s.free[:n-1]
-	return r
 }
 
 // advance drives the turn until it ends (true) or only waits for answers.
@@ -339,6 +332,7 @@ func (t *Turn) advance() bool {
 func (t *Turn) progress() bool {
 	for i := 0; i < len(t.runs); i++ {
 		r := t.runs[i]
+		t.out.Cause = r.cause
 		ended := r.run.Advance(r)
 		if r.wait = 0; !ended {
 			continue

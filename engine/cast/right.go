@@ -1,6 +1,10 @@
 package cast
 
-import "tavernsim/protocol"
+import (
+	"strings"
+
+	"tavernsim/protocol"
+)
 
 // Right is what a scene allows some of its agents to do to others. The scene itself, and
 // its directors, have every right.
@@ -60,6 +64,10 @@ const MaxReason = 2048
 // Scene is the instance id of the agent that runs the scene's own workflows, and the source of
 // its events.
 const Scene = "$scene"
+
+// OfScene reports whether a name is no agent's: the scene itself, its script, an order from outside. No
+// instance id begins with "$".
+func OfScene(by string) bool { return strings.HasPrefix(by, "$") }
 
 // Stage is the addressee of what directors ask for: the stage itself, which is no service.
 const Stage = "stage"

@@ -290,7 +290,11 @@ func (r *reader) one(kind string, fields any) error {
 	case "answer":
 		return r.settle(p.Text("interaction"), tooltask.Answered, protocol.Encode(p["value"]))
 	case "cancel":
-		return r.settle(p.Text("interaction"), cmp.Or(p.Text("status"), tooltask.Dismissed), nil)
+		status := cmp.Or(p.Text("status"), tooltask.Dismissed)
+		if status != tooltask.Dismissed && status != tooltask.TimedOut {
+			return fmt.Errorf("status %q: want %s or %s", status, tooltask.Dismissed, tooltask.TimedOut)
+		}
+		return r.settle(p.Text("interaction"), status, nil)
 	case "review":
 		return r.review(p)
 	case takeOver, release:
@@ -363,7 +367,7 @@ func kinds() (names string) {
 }
 
 func (r *reader) event(p tool.Params) error {
-	to, err := p.Texts("to")
+	to, err := p.Receivers("to")
 	if err != nil {
 		return err
 	}
@@ -385,7 +389,7 @@ func (r *reader) event(p tool.Params) error {
 
 // tell sends agents an event that they take as an order.
 func (r *reader) tell(typ string, p tool.Params, payload map[string]any) error {
-	to, err := p.Texts("to")
+	to, err := p.Receivers("to")
 	if err != nil {
 		return err
 	}

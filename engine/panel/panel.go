@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"tavernsim/protocol"
 )
@@ -159,9 +160,24 @@ type Asked struct {
 	Wait    string            `json:"wait"`
 	Payload any               `json:"payload,omitempty"`
 	Schema  any               `json:"schema,omitempty"`
-	Asked   protocol.Time     `json:"asked"`
-	Due     protocol.Time     `json:"due,omitempty"`
+	Asked   Time              `json:"asked"`
+	Due     Time              `json:"due,omitempty"`
 	Timeout protocol.Duration `json:"timeout"`
 
 	Bindings map[string]any `json:"bindings,omitempty"` // of the panel, as the scene writes them
+}
+
+// Time is a moment of the scene, a text in JSON.
+type Time protocol.Time
+
+func (t Time) String() string { return protocol.Time(t).String() }
+
+// MarshalText implements encoding.TextMarshaler.
+func (t Time) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (t *Time) UnmarshalText(text []byte) error {
+	at, err := time.Parse(time.RFC3339Nano, string(text))
+	*t = Time(protocol.TimeOf(at))
+	return err
 }

@@ -201,7 +201,11 @@ func (u *unit) checkKind(i int, n *Node) {
 	}
 	names := append(slices.Collect(maps.Keys(u.opts.Kinds)), TypeGroupInput, TypeGroupOutput, TypeSubWorkflow, TypeLoop)
 	slices.Sort(names)
-	u.nodeFault(i, "type", suggest(n.Type, names), "no node kind %q", n.Type)
+	hint := suggest(n.Type, names)
+	if strings.HasPrefix(n.Type, "VectorSearch") {
+		hint = "use QueryKnowledgeBase: it searches by vectors, too, if the base has an embedding"
+	}
+	u.nodeFault(i, "type", hint, "no node kind %q", n.Type)
 }
 
 func (u *unit) checkLimits(i int, n *Node) {

@@ -24,10 +24,7 @@ func (p *Permissions) Check(doc *Document, profile, by string, op Op, path Path,
 }
 
 func (p *Permissions) check(root *object, profile, by string, op Op, path Path, value any) error {
-	rules, ok := p.Profiles[profile]
-	if !ok {
-		rules = p.Default
-	}
+	rules := p.of(profile)
 	if len(rules.Allow)+len(rules.Deny) == 0 {
 		return nil
 	}
@@ -53,6 +50,29 @@ func (p *Permissions) check(root *object, profile, by string, op Op, path Path, 
 	return rules.check(root, profile, by, path, at, node)
 }
 
+// CheckAll refuses a profile that may not write everything that can be at or below a path, or not replace it: each
+// place that Deny can name there counts, whether something is there or not. nil permits everything.
+func (p *Permissions) CheckAll(profile, by string, path Path) error {
+	if p == nil {
+		return nil
+	}
+	rules := p.of(profile)
+	for _, deny := range rules.Deny {
+		if deny = deny.For(by); deny.Touches(path) {
+			return rules.denied(profile, path, deny)
+		}
+	}
+	return rules.allowed(profile, by, path)
+}
+
+// of are the rules of a profile.
+func (p *Permissions) of(profile string) Rules {
+	if rules, ok := p.Profiles[profile]; ok {
+		return rules
+	}
+	return p.Default
+}
+
 // appended is the place of an element that is pushed onto the list at a path.
 func appended(root *object, path Path) Path {
 	node, _ := walk(root, path)
@@ -67,9 +87,18 @@ func (r Rules) check(root *object, profile, by string, path, at Path, value any)
 	for _, deny := range r.Deny {
 		deny = deny.For(by)
 		if deny.Covers(at) || deny.Touches(at) && deny.below(root, at, value) {
-			return faultf(CodeDenied, "path %q: profile %q must not write %q", at.String(), profile, deny.String())
+			return r.denied(profile, at, deny)
 		}
 	}
+	return r.allowed(profile, by, path)
+}
+
+func (r Rules) denied(profile string, at Path, deny Pattern) error {
+	return faultf(CodeDenied, "path %q: profile %q must not write %q", at.String(), profile, deny.String())
+}
+
+// allowed refuses a write of what Allow does not name.
+func (r Rules) allowed(profile, by string, path Path) error {
 	for _, allow := range r.Allow {
 		if allow.For(by).Covers(path) {
 			return nil

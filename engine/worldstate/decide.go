@@ -244,12 +244,26 @@ func (d *decider) batch(q *Request) {
 
 func (d *decider) lock(q *Request) {
 	want := lease.Lease{ID: q.Lease, Holder: q.Change.By, Paths: q.Paths}
-	f, err := d.Next.leases.Acquire(d.now, want, q.For)
+	err := d.mayLock(q)
+	var f *lease.Leased
+	if err == nil {
+		f, err = d.Next.leases.Acquire(d.now, want, q.For)
+	}
 	if err != nil {
 		d.refuse(q, err)
 		return
 	}
 	d.lease(f)
+}
+
+// mayLock refuses a lease of what its holder may not write, or somebody without rights could keep all others from it.
+func (d *decider) mayLock(q *Request) error {
+	for _, p := range q.Paths {
+		if err := d.m.plain.Permissions.CheckAll(q.Change.Profile, q.Change.By, p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (d *decider) unlock(q *Request) {

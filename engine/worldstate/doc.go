@@ -18,8 +18,8 @@
 //     first request: leases, then timers.
 //  3. Every request leaves facts that contain its whole answer: after a restart
 //     the fold gives the same observations.
-//  4. A lease excludes other agents, for commands and plain changes alike. No agent
-//     waits for a lease: a request against one is refused at once.
+//  4. A lease excludes other agents, for commands and plain changes alike, and never the scene. It needs the
+//     right to write all that it covers. No agent waits for a lease: a request against one is refused at once.
 //  5. A snapshot and the facts after it give the same state, byte for byte.
 //  6. No fact is larger than a journal takes. A larger commit is split between transactions into
 //     several; a single transaction or batch that is too large is refused with the code limit.

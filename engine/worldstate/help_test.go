@@ -139,7 +139,7 @@ func (d *desk) commands(by, text string) Request {
 }
 
 func (d *desk) lock(by, id string, t time.Duration, paths ...string) Request {
-	q := Request{Kind: Lock, Change: world.Request{By: by}, Lease: id, For: t}
+	q := Request{Kind: Lock, Change: world.Request{By: by, Profile: by}, Lease: id, For: t}
 	for _, p := range paths {
 		q.Paths = append(q.Paths, path(d.tb, p))
 	}

@@ -117,6 +117,57 @@ func TestLeases(t *testing.T) {
 		"world.refused a!", "world.released", "world.granted a!", "world.refused a!", "state.committed c")
 }
 
+// Promise 4. A lease needs the right to write all that it covers, whatever is there now.
+func TestLeasesNeedTheRightToWrite(t *testing.T) {
+	d := newDesk(t, map[string]any{"v": map[string]any{"g": int64(1)}, "mine": map[string]any{}})
+	rules := func(allow, deny string) (r world.Rules) {
+		for text, to := range map[string]*[]world.Pattern{allow: &r.Allow, deny: &r.Deny} {
+			if p, err := world.ParsePattern(text); err == nil && text != "" {
+				*to = []world.Pattern{p}
+			}
+		}
+		return r
+	}
+	m, err := New(1<<20, &world.Permissions{Profiles: map[string]world.Rules{
+		"none": rules("", "**"), "own": rules("mine.{self}", ""), "but": rules("", "v.*.sealed"),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.m = m
+	for _, c := range []struct {
+		by, path string
+		ok       bool
+	}{
+		{"none", "v", false}, {"none", "mine.none", false}, {"own", "mine.own", true}, {"own", "mine.own.deep", true},
+		{"own", "mine", false}, {"own", "mine.other", false}, {"own", "v.g", false}, {"but", "v", false},
+		{"but", "v.g", false}, {"but", "v.g.sealed.x", false}, {"but", "v.g.open", true}, {"but", "mine", true}, {"free", "v", true},
+	} {
+		paths := []string{c.path}
+		if c.by == "but" || c.by == "free" {
+			paths = []string{"w", c.path}
+		}
+		dec := d.do(d.lock(c.by, "L", time.Minute, paths...))
+		if r, refused := dec.Facts[0].(*world.Refused); refused == c.ok || refused && r.Code != world.CodeDenied {
+			t.Errorf("%+v: %+v", c, dec.Facts[0])
+		}
+		d.do(d.unlock(c.by, "L"))
+	}
+}
+
+// Promise 4. A lease stops agents, and neither the scene's own workflows and script nor an order.
+func TestLeasesDoNotStopTheScene(t *testing.T) {
+	d := newDesk(t, map[string]any{"v": int64(1)})
+	d.do(d.lock("a", "L", time.Minute, "v"))
+	for _, by := range []string{"$scene", "$script", "$order"} {
+		d.want(kinds(d.do(d.change(by, world.OpAdd, "v", int64(1)), d.commands(by, `{"add":{"world.v":1}}`))), "world.committed", "state.committed "+by)
+	}
+	if v, _ := d.s.World().Get(path(t, "v")); v != int64(7) {
+		t.Error(v)
+	}
+	d.want(kinds(d.do(d.change("b", world.OpAdd, "v", int64(1)))), "world.refused b!")
+}
+
 // Promise 4. No deadlock, whatever many agents ask for: two leases that hold never overlap,
 // nobody has two, the first of a wave whose paths are free gets them, and once
 // the longest time has passed everything is free.

@@ -3,6 +3,7 @@ package worldstate
 import (
 	"github.com/tinylib/msgp/msgp"
 
+	"tavernsim/engine/cast"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
 	"tavernsim/engine/world/lease"
@@ -34,7 +35,17 @@ func (s State) locks() world.Locks {
 	if s.leases.Empty() {
 		return nil
 	}
-	return s.leases
+	return locks{s.leases}
+}
+
+// locks stop agents, never the scene.
+type locks struct{ lease.Leases }
+
+func (l locks) Check(now protocol.Time, by string, p world.Path) error {
+	if cast.OfScene(by) {
+		return nil
+	}
+	return l.Leases.Check(now, by, p)
 }
 
 // Timers counts the values that wait to expire.

@@ -53,7 +53,7 @@ func (p *page) agent(v *inspect.AgentView) {
 	}
 	if p.section("HEARS", len(v.Subscriptions)) {
 		for _, s := range v.Subscriptions {
-			fmt.Fprintf(p, "  %s%s\n", s.Type, p.dim(s.Filter, "  if %s"))
+			fmt.Fprintf(p, "  %s%s%s\n", s.Type, p.dim(s.Path, "  at %s"), p.dim(s.Filter, "  if %s"))
 		}
 	}
 }

@@ -24,6 +24,8 @@ type Decoder struct {
 	// Shorthand names, for a struct type, the field that a bare text stands for, or a bare
 	// list if the field is a list.
 	Shorthand map[reflect.Type]string
+	// Elsewhere suggests where a field belongs that a definition does not have, by its name.
+	Elsewhere map[string]string
 	Report    *Report
 
 	fields map[reflect.Type][]Field
@@ -170,6 +172,8 @@ func (w *walk) unknown(k Key, fields []Field, p *trail) {
 	suggestion := Suggest(k.Name, names)
 	switch {
 	case suggestion != "":
+	case w.Elsewhere[k.Name] != "":
+		suggestion = w.Elsewhere[k.Name]
 	case slices.Contains(names, "custom_metadata"):
 		suggestion = "data of your own goes under custom_metadata"
 	case len(names) <= 12:

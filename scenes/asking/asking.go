@@ -123,7 +123,7 @@ func (a *Asks) asked(q *effect.Ask) (*panel.Asked, error) {
 	asked := &panel.Asked{
 		ID: fmt.Sprintf("%s/%d.q%d", q.Model.Agent, q.Model.Turn, q.First), Scene: a.Scene.ID, Agent: q.Model.Agent, Panel: question.Panel, Action: question.Action, To: p.Text("to"),
 		Wait: panel.WaitTurn, Payload: question.Payload, Schema: question.Schema,
-		Asked: q.Model.Now, Timeout: protocol.Duration(min(timeout, q.Timeout)),
+		Asked: panel.Time(q.Model.Now), Timeout: protocol.Duration(min(timeout, q.Timeout)),
 	}
 	a.Scene.Describe(asked)
 	return asked, nil

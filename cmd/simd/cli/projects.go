@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -36,6 +37,16 @@ func ConfigFlags(f *pflag.FlagSet, s *plugin.Sources) {
 // LoadProject reads a project folder, or that of a plugin alone.
 func LoadProject(dir, more string, stops bool) (*project.Project, error) {
 	return plugins.Load(dir, plugins.Loading{Stops: stops, Plugins: more, Version: Version().Version})
+}
+
+// Quietly is an error without the warnings of the project, if they are not wanted.
+func Quietly(err error, quiet bool) error {
+	if e, ok := errors.AsType[*project.Error](err); ok && quiet {
+		bare := *e
+		bare.Warnings = nil
+		return &bare
+	}
+	return err
 }
 
 // AuditFlag is the flag --audit.

@@ -25,7 +25,7 @@ const estimateFor = 20 * time.Second
 func (o *runOptions) sayEstimate(ctx context.Context, e *cli.Env, dir string, opt runner.Options) error {
 	p, err := cli.LoadProject(dir, o.plugins, opt.For > 0 || opt.Ticks > 0 || opt.Until != "")
 	if err != nil {
-		return err
+		return cli.Quietly(err, o.quiet)
 	}
 	for _, w := range p.Warnings {
 		if !o.quiet {

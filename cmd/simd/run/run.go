@@ -229,7 +229,7 @@ func (o *runOptions) start(dir string, opt runner.Options, e *cli.Env) (*runner.
 	}
 	p, err := cli.LoadProject(dir, o.plugins, opt.For > 0 || opt.Ticks > 0 || opt.Until != "")
 	if err != nil {
-		return nil, err
+		return nil, cli.Quietly(err, o.quiet)
 	}
 	warn := func(text any) {
 		if !o.quiet {

@@ -6,6 +6,7 @@ package assign
 import (
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"tavernsim/engine/agent/tool"
@@ -39,7 +40,7 @@ func Tools() []Tool {
 		{tool.Spec("CancelTaskTool", "Cancels an open task of yours.", task("The task.")), protocol.CallRequested, (*Asker).cancel},
 		{tool.Spec(tooltask.ReportTool, "Says how far you are with a task that an event with a deadline asked for. Your first report takes the task; done, failed and refused end it.",
 			task("The task: metadata.task_id of the event."),
-			tool.OneOf("status", "done when it is missing", tooltask.ReportAccepted, tooltask.ReportProgress, tooltask.ReportDone, tooltask.ReportFailed, tooltask.ReportRefused),
+			tool.OneOf("status", "done when it is missing", statuses()...),
 			tool.Optional("progress", "number", "how much is done, 0 to 1"),
 			tool.Optional("note", "string", "what there is to say about it"),
 			tool.Optional("result", "", "what came of it; with status done")), protocol.CallRequested, (*Asker).report},
@@ -105,6 +106,10 @@ func (a *Asker) cancel(p tool.Params) (*tooltask.Request, any, error) {
 	return &tooltask.Request{Cancel: true, Task: tooltask.Task{ID: a.named(p.Text("task_id")), Agent: a.Instance}}, nil, nil
 }
 
+func statuses() []string {
+	return []string{tooltask.ReportAccepted, tooltask.ReportProgress, tooltask.ReportDone, tooltask.ReportFailed, tooltask.ReportRefused}
+}
+
 // report checks a report as far as the turn can.
 func (a *Asker) report(p tool.Params) (*tooltask.Request, any, error) {
 	id := p.Text("task_id")
@@ -114,6 +119,8 @@ func (a *Asker) report(p tool.Params) (*tooltask.Request, any, error) {
 	}
 	t, w := a.Tasks.Task(id), a.Tasks.WorkOn(id)
 	switch _, said := p["progress"]; {
+	case !slices.Contains(statuses(), r.Status):
+		return nil, nil, protocol.Errorf(protocol.KindInvalid, "status %s: want one of %s", tool.Cut(r.Status), strings.Join(statuses(), ", "))
 	case said && !(r.Progress >= 0 && r.Progress <= 1):
 		return nil, nil, protocol.Errorf(protocol.KindInvalid, "progress %v: want 0 to 1", r.Progress)
 	case len(r.Note) > maxNote:

@@ -25,7 +25,7 @@ import (
 type Box struct {
 	Agent    string // instance id
 	Turn     uint64
-	Cause    *protocol.Envelope // the most urgent event that the turn perceived; nil = it perceived none
+	Cause    *protocol.Envelope // of what is added: the event whose workflow acts, else the most urgent that the turn perceived; nil = none
 	Facts    []protocol.Fact
 	Requests []protocol.Sequenced
 	Changed  bool // the facts change the private state or the goals

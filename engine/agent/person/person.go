@@ -63,10 +63,14 @@ func Ask(p tool.Params, complete func(*panel.Question) error, open int) (t toolt
 	if err != nil {
 		return t, err
 	}
+	wait := cmp.Or(p.Text("wait"), tooltask.WaitHold)
+	if wait != tooltask.WaitHold && wait != tooltask.WaitRun {
+		return t, protocol.Errorf(protocol.KindInvalid, "wait %q: want %s or %s", wait, tooltask.WaitHold, tooltask.WaitRun)
+	}
 	if open >= tooltask.MaxAsked {
 		return t, protocol.Errorf(protocol.KindLimit, "%d questions of yours are open; no more are", open)
 	}
-	asked := tooltask.Question{Panel: q.Panel, Action: q.Action, To: p.Text("to"), Wait: cmp.Or(p.Text("wait"), tooltask.WaitHold), Payload: q.Payload, Schema: q.Schema}
+	asked := tooltask.Question{Panel: q.Panel, Action: q.Action, To: p.Text("to"), Wait: wait, Payload: q.Payload, Schema: q.Schema}
 	if h := q.Headless; h != nil {
 		asked.Headless, asked.Default = true, h.Value
 	}

@@ -65,6 +65,16 @@ func (p Params) Texts(name string) ([]string, error) {
 	return nil, wantsTexts(name, p[name])
 }
 
+// Receivers reads whom an event or a change names: one or a list; nil = missing. An empty list would name nobody, and be
+// taken for everybody.
+func (p Params) Receivers(name string) ([]string, error) {
+	list, err := p.Texts(name)
+	if err == nil && list != nil && len(list) == 0 {
+		err = protocol.Errorf(protocol.KindInvalid, "%s: the list is empty, and names nobody; want the instance id of at least one agent, or leave %s out", name, name)
+	}
+	return list, err
+}
+
 func wantsTexts(name string, got any) error {
 	return protocol.Errorf(protocol.KindInvalid, "%s: got %s, want text or a list of texts", name, Cut(fmt.Sprint(got)))
 }

@@ -29,6 +29,9 @@ const (
 	fieldPlace   = "place" // null: the agent is in none; undefined: the scene has no space
 )
 
+// Fields are those of self.
+func Fields() []string { return []string{fieldID, fieldProfile, fieldPlace} }
+
 // Filter is one distinct text, shared by all subscriptions with it.
 type Filter struct {
 	Text string

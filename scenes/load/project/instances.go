@@ -355,8 +355,9 @@ func (l *loader) linkInstance(s *Scene, i int) *entry {
 	l.blockingLanes(s, steps, e)
 	e.subscriptions = p.Subscriptions
 	if d.CustomRuntimeConfig != nil {
-		e.subscriptions = addSubscriptions(p.Subscriptions, l.subscriptions(s.doc,
-			steps("custom_runtime_config", "subscribed_event_types"), d.CustomRuntimeConfig.SubscribedEventTypes))
+		here, more := steps("custom_runtime_config", "subscribed_event_types"), d.CustomRuntimeConfig.SubscribedEventTypes
+		e.subscriptions = addSubscriptions(p.Subscriptions, l.subscriptions(s.doc, here, more))
+		l.idleFilters(s.doc, here, more, e.subscriptions)
 	}
 	return e
 }

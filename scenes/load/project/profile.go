@@ -9,6 +9,8 @@ import (
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/bus/eventtype"
+	"tavernsim/engine/bus/filter"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/world"
@@ -125,7 +127,9 @@ func (l *loader) linkProfiles(list []*Profile) {
 		if d.CustomRuntimeConfig != nil {
 			p.Subscriptions = addSubscriptions(p.Subscriptions, l.subscriptions(p.doc,
 				at("custom_runtime_config", "subscribed_event_types"), d.CustomRuntimeConfig.SubscribedEventTypes))
+			l.idleFilters(p.doc, at("custom_runtime_config", "subscribed_event_types"), d.CustomRuntimeConfig.SubscribedEventTypes, p.Subscriptions)
 		}
+		l.idleFilters(p.doc, at("subscribed_event_types"), d.SubscribedEventTypes, p.Subscriptions)
 		l.interrupt(p.doc, d.CustomRuntimeConfig)
 		l.budget(p.doc, d.Budget, "budget")
 		l.budget(p.doc, d.BudgetPerAgent, "budget_per_agent")
@@ -289,9 +293,38 @@ func (l *loader) subscriptions(doc *source.Document, steps []string, list []prof
 			l.fault(doc, append(here, "type"), "", "the event type %q %s", s.Type, problem)
 		}
 		filter := l.expression(doc, append(here, "filter_condition"), s.FilterCondition, filterRoots()...)
+		l.selfRead(doc, append(here, "filter_condition"), filter)
 		out = addSubscriptions(out, []Subscription{{Type: s.Type, Filter: filter, Channel: l.subscription(doc, here, s)}})
 	}
 	return out
+}
+
+// selfRead warns of a field of self that no agent has: it is always undefined.
+func (l *loader) selfRead(doc *source.Document, steps []string, p *expr.Program) {
+	if p == nil {
+		return
+	}
+	for _, keys := range p.Reads("self") {
+		if len(keys) > 0 && !slices.Contains(filter.Fields(), keys[0]) {
+			l.warn(doc, steps, "the private state is read where the agent decides, not in a filter", "self has no field %q, so it is always undefined; it has %s", keys[0], strings.Join(filter.Fields(), ", "))
+		}
+	}
+}
+
+// idleFilters warns of filters beside a subscription that hears every event of the type anyway: subscriptions are added.
+func (l *loader) idleFilters(doc *source.Document, steps []string, written []profile.Subscription, all []Subscription) {
+	for i, s := range written {
+		if s.FilterCondition == "" || s.Path != "" {
+			continue
+		}
+		for _, o := range all {
+			every, err := (bus.Subscription{Type: o.Type}).Normal()
+			if err == nil && o.Channel == every && (o.Type == s.Type || eventtype.Matches(o.Type, s.Type)) {
+				l.warn(doc, append(slices.Clone(steps), at(i, "filter_condition")...), "subscriptions of an agent are added to those of its profile: take that one out, or give it the filter", "the filter does nothing, for the agent also subscribes to %q without one", o.Type)
+				break
+			}
+		}
+	}
 }
 
 // subscription reports what is wrong with the fields that depend on one another.

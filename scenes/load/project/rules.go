@@ -43,6 +43,7 @@ func newDecoder(report *source.Report) *source.Decoder {
 	return &source.Decoder{
 		Rules:     Rules(),
 		Shorthand: map[reflect.Type]string{reflect.TypeFor[goal.Condition](): "text", reflect.TypeFor[profile.Subscription](): "type", reflect.TypeFor[plugin.Use](): "name", reflect.TypeFor[agenda.Orders](): "agents"},
+		Elsewhere: ceilings(),
 		Report:    report,
 	}
 }
@@ -176,4 +177,13 @@ func runtimeRules() source.Rules {
 			Doc: "Whether the agent perceives the events of the interrupted deliberation again. Only with `by`."},
 		"profile.RuntimeConfig.subscribed_event_types": {Section: "§3.1.1", Doc: "More subscriptions, added to those of the profile."},
 	}
+}
+
+// ceilings says where those fields belong that are looked for in custom_runtime_config.
+func ceilings() map[string]string {
+	elsewhere := map[string]string{}
+	for _, name := range []string{"max_deliberation_hz", "tokens_per_hour", "dollars_per_day"} {
+		elsewhere[name] = "it is a field of ceilings, which a profile has beside custom_runtime_config"
+	}
+	return elsewhere
 }

@@ -386,7 +386,7 @@ func (b *builder) own() {
 	d := &agent.Definition{
 		Profile: ActorScene, Name: b.Def.Definition.Name, Limits: (*profile.RuntimeConfig)(nil).Limits(),
 		Tools: agent.SceneTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, External: b.External, Policy: b.Project.Policy(), InSpace: b.Space != nil, Assigns: b.assigns, Realtime: b.Clock == agenda.Realtime, Rooms: b.rooms,
-		Panel: b.Scene.asks, Hooks: b.hooks, Moments: map[string]string{hook.SceneStart: life.Start, hook.SceneEnd: life.End},
+		OneCause: b.OneCause, Panel: b.Scene.asks, Hooks: b.hooks, Moments: map[string]string{hook.SceneStart: life.Start, hook.SceneEnd: life.End},
 	}
 	for _, id := range []string{life.Start, life.End, life.Pause, life.Resume} {
 		if id != "" {
@@ -486,6 +486,6 @@ func (b *builder) worldPermissions() *world.Permissions {
 		return nil
 	}
 	p := world.Permissions{Default: b.Def.Permissions.Default, Profiles: maps.Clone(b.Def.Permissions.Profiles)}
-	p.Profiles[ActorScene] = world.Rules{} // the scene itself has every permission
+	p.Profiles[ActorScene], p.Profiles[""] = world.Rules{}, world.Rules{} // the scene itself, its script and orders have every permission
 	return &p
 }

@@ -52,6 +52,7 @@ type Options struct {
 	ProjectHash string
 	Tools       string // what carries out the tools of the project: see Tools; "" = what they say
 	Numbered    bool   // ids of events are numbers: see bus.Config
+	OneCause    bool   // see agent.Definition
 	// Interactive: people can be asked, and answer by orders.
 	Interactive bool
 

@@ -55,7 +55,7 @@ const (
 )
 
 // ManifestVersion is raised when an older program could not resume the run.
-const ManifestVersion = 2
+const ManifestVersion = 3
 
 // Manifest says what a run is made of: enough to resume it.
 type Manifest struct {

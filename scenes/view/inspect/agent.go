@@ -76,6 +76,7 @@ type Spoken struct {
 type Subscribed struct {
 	Type   string `json:"type"`
 	Filter string `json:"filter_condition,omitempty"`
+	Path   string `json:"path,omitempty"`
 }
 
 // TurnSummary is a deliberation in one line.
@@ -163,7 +164,7 @@ func agentView(m *agent.Machine, st *glance.Seen) *AgentView {
 		v.WakeAbove = st.WakeAbove.String()
 	}
 	for _, sub := range st.Subscriptions {
-		v.Subscriptions = append(v.Subscriptions, Subscribed{sub.Type, sub.FilterCondition})
+		v.Subscriptions = append(v.Subscriptions, Subscribed{sub.Type, sub.FilterCondition, sub.Path})
 	}
 	return v
 }

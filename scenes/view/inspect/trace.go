@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/secret"
+	"tavernsim/engine/worldstate"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 )
@@ -82,7 +83,7 @@ func (s *Scene) Trace(id string, opt TraceOptions) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &tracing{Scene: s, waves: s.waves(), events: map[string]*TraceEvent{}, pending: map[string][]onItsWay{}, turns: map[turnKey][]*Reaction{}, open: map[string]*turnFacts{}, of: map[*Reaction]*TraceEvent{}, reacted: map[string]bool{}}
+	t := &tracing{Scene: s, waves: s.waves(), events: map[string]*TraceEvent{}, pending: map[string][]onItsWay{}, turns: map[turnKey][]*Reaction{}, open: map[string]*turnFacts{}, of: map[*Reaction]*TraceEvent{}, reacted: map[string]bool{}, commits: map[int64]*Reaction{}}
 	out := &Trace{Trace: root.Trace}
 	if out.Causes, err = s.causes(root, rec); err != nil {
 		return nil, err
@@ -190,6 +191,7 @@ type tracing struct {
 	of        map[*Reaction]*TraceEvent
 	open      map[string]*turnFacts // by agent: facts of a deliberation that is not whole yet
 	due       protocol.Time         // until when effects of the tree are held back
+	commits   map[int64]*Reaction   // by version of the world: the first reaction that changed it
 	reactions int
 	cut       bool
 }
@@ -339,11 +341,16 @@ func (t *tracing) published(r protocol.Record, fact protocol.Fact) error {
 		}
 		return nil
 	}
-	if err != nil || f.cause == "" || t.events[f.cause] == nil {
+	told := t.told(fact)
+	if err != nil || told == nil && (f.cause == "" || t.events[f.cause] == nil) {
 		return err
 	}
 	if len(t.events) == maxTraced {
 		t.cut = true
+		return nil
+	}
+	if told != nil {
+		told.Published = append(told.Published, t.add(f))
 		return nil
 	}
 	for _, re := range t.turns[turnKey{f.Source, f.turn}] {
@@ -355,6 +362,19 @@ func (t *tracing) published(r protocol.Record, fact protocol.Fact) error {
 	return nil
 }
 
+// told is the reaction that made the change of the world of which an event tells; nil = none. The event begins a chain
+// of its own.
+func (t *tracing) told(fact protocol.Fact) *Reaction {
+	x, ok := fact.(*bus.Routed)
+	if !ok || x.Type != bus.TypeWorldUpdated || x.Cause != "" || len(t.commits) == 0 {
+		return nil
+	}
+	v, _ := x.Body.Value()
+	payload, _ := v.(map[string]any)
+	version, _ := payload["version"].(int64)
+	return t.commits[version]
+}
+
 // effects hangs what was changed or refused below the reaction that caused it.
 func (t *tracing) effects(r protocol.Record, fact protocol.Fact) {
 	for _, e := range effectsOf(fact) {
@@ -364,6 +384,9 @@ func (t *tracing) effects(r protocol.Record, fact protocol.Fact) {
 			}
 			e.Seq, e.Time = r.Seq, r.Time.String()
 			re.Effects = append(re.Effects, e.Effect)
+			if c, ok := worldstate.CommitOf(fact); ok && t.commits[c.After] == nil {
+				t.commits[c.After] = re
+			}
 		}
 	}
 }
