@@ -164,7 +164,7 @@ const maxPackage = 1450
 // larger first looks for what can go or move; if nothing can, the same commit raises the number, and its message says why.
 func larger() map[string]int {
 	return map[string]int{
-		"engine/agent": 4271,
+		"engine/agent":        4272,
 		"engine/bus":          2290,
 		"engine/expr":         2280,
 		"engine/knowledge":    2973,
@@ -187,9 +187,9 @@ func larger() map[string]int {
 		"scenes/run/rundir":   1937,
 		"scenes/run/runner":   1455,
 		"scenes/tooling":      1483,
-		"scenes/load/project": 4032,
-		"scenes/view/inspect": 3229,
-		"scenes/view/verify": 1602,
+		"scenes/load/project": 4048,
+		"scenes/view/inspect": 3237,
+		"scenes/view/verify":  1602,
 		"tools/manifest":      1487,
 		"tam":                 2460,
 		"tam/toolsxml":        2128,
