@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -86,7 +87,7 @@ type Definition struct {
 	private      *private.Engine
 	tools        map[string]*Tool        // those of Tools
 	schemas      map[string]*bind.Schema // of the inputs of skills
-	goal, state  *bind.Schema            // of a goal that another agent gives, and of a change of the private state
+	orders, told publish.Orders          // that the agents take, and that any agent may
 	calls        menu.Names
 	parallel     bool // some tool of them may run beside others
 	capabilities map[string]any
@@ -153,11 +154,13 @@ func (d *Definition) Seal(describe func(id string) (name, description string)) {
 	if d.private, err = private.NewEngine(d.Check, d.Limits.MaxStateBytes); err != nil {
 		panic("agent: the prefixes of the private state: " + err.Error()) // they are constants
 	}
-	d.tools, d.schemas, d.goal = map[string]*Tool{}, map[string]*bind.Schema{}, &table[toolUpdateGoal].schema
+	d.tools, d.schemas = map[string]*Tool{}, map[string]*bind.Schema{}
 	d.calls = menu.Names{Profile: d.Profile, Skills: d.Skills, Workflows: d.Workflows}
-	if d.state, err = stateSchema(); err != nil {
-		panic("agent: the fields of an assigned state: " + err.Error()) // they are code
+	if d.told, err = publish.NewOrders(); err != nil {
+		panic("agent: the fields of orders: " + err.Error()) // they are code
 	}
+	d.orders = maps.Clone(d.told)
+	d.orders[cast.TypeGoal] = &table[toolUpdateGoal].schema
 	var m menu.Menu
 	offer := func(entry *Tool) {
 		d.tools[entry.Name], d.calls.Callable = entry, append(d.calls.Callable, entry.Name)

@@ -2,11 +2,11 @@ package agent
 
 import (
 	"tavernsim/engine/agent/private"
+	"tavernsim/engine/agent/publish"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/goal"
 	"tavernsim/protocol"
-	"tavernsim/tam/bind"
 )
 
 // takeOrders carries out the orders in events that name this agent: a new goal (§2.1.3,
@@ -24,7 +24,7 @@ func (t *Turn) takeOrders() {
 			err = t.takeOrder(e)
 		}
 		if err != nil {
-			t.problem("event " + e.Type + " of " + e.Source + ": " + err.Error())
+			t.problem(publish.Refused(e, err.Error()))
 		}
 	}
 }
@@ -36,31 +36,36 @@ func (t *Turn) takeOrder(e *protocol.Envelope) error {
 		return err
 	}
 	payload, _ := v.(map[string]any)
+	p, err := t.m.Def.orders.Bind(e.Type, payload)
+	if err != nil {
+		return err
+	}
 	switch e.Type {
 	case cast.TypeGoal:
-		params, err := bind.Bind(&protocol.Call{Params: payload}, t.m.Def.goal)
-		if err != nil {
-			return err
-		}
-		return t.changeGoal(params, goal.Given, e.Source)
+		return t.changeGoal(p, goal.Given, e.Source)
 	case cast.TypeState:
-		params, err := bind.Bind(&protocol.Call{Params: payload}, t.m.Def.state)
-		if err != nil {
-			return err
-		}
-		return t.own.Change(private.Told(params, e.Source), &t.out, &t.space.paths)
-	case cast.TypeReflect:
-		if err := t.m.State.Mind().MayReflect(t.m.Def.Memory, t.wake.Now); err != nil {
-			return err
-		}
-		t.reflect = &reflection{reason: "requested by " + e.Source}
+		return t.own.Change(private.Told(p, e.Source), &t.out, &t.space.paths)
+	default:
+		return t.toReflect(p, e.Source)
 	}
-	return nil
 }
 
-// stateSchema is what an event of cast.TypeState says.
-func stateSchema() (*bind.Schema, error) {
-	spec := tool.Spec("", "", private.Assigned()...)
-	schema, err := bind.SchemaOf(spec.Parameters)
-	return &schema, err
+// toReflect makes the turn reflect because somebody asked for it.
+func (t *Turn) toReflect(p tool.Params, by string) error {
+	if err := t.m.State.Mind().MayReflect(t.m.Def.Memory, t.wake.Now); err != nil {
+		return err
+	}
+	asked := &reflection{reason: "requested by " + by}
+	if id := p.Text("goal"); id != "" {
+		g, found := goal.Find(t.goals.Goals, id)
+		if !found {
+			return protocol.Errorf(protocol.KindNotFound, "goal %s: the agent has no such goal", tool.Cut(id))
+		}
+		asked.reason, asked.goal = asked.reason+" about the goal "+id, t.goals.Told.Value(&g)
+	}
+	if why := p.Text("reason"); why != "" {
+		asked.reason += ": " + why
+	}
+	t.reflect = asked
+	return nil
 }

@@ -8,6 +8,13 @@ import (
 	"tavernsim/protocol"
 )
 
+// reflection is a request of this turn to reflect.
+type reflection struct {
+	reason string
+	goal   any // that it is about, as in active_goals; nil = none
+	done   bool
+}
+
 // wantReflection makes the turn reflect after the rest of its decision.
 func (t *Turn) wantReflection(p tool.Params) (any, error) {
 	if t.m.Def.Reflection == "" {

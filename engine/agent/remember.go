@@ -85,7 +85,7 @@ func (t *Turn) reflectUnasked() {
 
 // reflectionInputs are what a reflection gets beside the inputs of every deliberation.
 func (t *Turn) reflectionInputs() map[string]any {
-	given := map[string]any{"recent_actions": actionsValue(t.out.Facts), "reason": t.reflect.reason}
+	given := map[string]any{"recent_actions": actionsValue(t.out.Facts), "reason": t.reflect.reason, "goal": t.reflect.goal}
 	if t.m.Def.Memory == nil {
 		return given
 	}

@@ -3,8 +3,10 @@ package agent
 import (
 	"maps"
 	"reflect"
+	"slices"
 	"testing"
 
+	"tavernsim/engine/goal"
 	"tavernsim/protocol"
 )
 
@@ -33,5 +35,14 @@ func TestSelfIsMadeOnce(t *testing.T) {
 	m.Def = &other
 	if got := m.self(); got["name"] != "Other" || got["instance_id"] != m.ID.Instance {
 		t.Errorf("by another definition %v", got)
+	}
+}
+
+// The names of self that a new condition may read are those that it has.
+func TestSelfNames(t *testing.T) {
+	m := consultant(t, nil, map[string]any{"q": "when"})
+	self, _ := goalEnv{&Turn{m: m, wake: &Wake{}}}.Lookup("self")
+	if got := protocol.SortedKeys(self.(map[string]any)); !slices.Equal(got, goal.SelfNames()) {
+		t.Errorf("self has %v, and conditions may read %v", got, goal.SelfNames())
 	}
 }

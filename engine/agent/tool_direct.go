@@ -3,7 +3,6 @@ package agent
 import (
 	"tavernsim/engine/agent/direct"
 	"tavernsim/engine/agent/tool"
-	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
 	"tavernsim/protocol"
 )
@@ -23,21 +22,4 @@ func directTools() (list []Tool) {
 		}})
 	}
 	return list
-}
-
-// mayPublish denies an event that would change others to an agent without the right. The
-// author of a change of another agent's private state, and its reason, are kept.
-func (m *Machine) mayPublish(eventType string, targets []string, ephemeral bool) error {
-	right := cast.Needs(eventType)
-	switch {
-	case eventType == bus.TypeWorldWatched:
-		return protocol.Errorf(protocol.KindDenied, "an event %s: the channel alone tells of watched places", eventType)
-	case len(targets) == 0 || right == "":
-		return nil
-	case !m.Def.may(m.ID.Instance, right):
-		return cast.Denied("an event "+eventType, m.ID.Instance, right)
-	case right == cast.ChangeState && ephemeral:
-		return protocol.Errorf(protocol.KindInvalid, "an event %s cannot be ephemeral: its reason is kept", eventType)
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"tavernsim/engine/agent/publish"
 	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/bus"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 )
@@ -15,8 +16,8 @@ func publishTools() []Tool {
 
 func (t *Turn) publish(p tool.Params) (any, error) {
 	targets, err := p.Receivers("target_agent_instance_id")
-	if err == nil {
-		err = t.m.mayPublish(p.Text("type"), targets, p.Flag("ephemeral"))
+	if err == nil && p.Text("type") == bus.TypeWorldWatched {
+		err = protocol.Errorf(protocol.KindDenied, "an event %s: the channel alone tells of watched places", bus.TypeWorldWatched)
 	}
 	if err != nil {
 		return nil, err
@@ -25,6 +26,13 @@ func (t *Turn) publish(p tool.Params) (any, error) {
 		Type: p.Text("type"), Targets: targets, Ephemeral: p.Flag("ephemeral"), RequiresAck: p.Flag("requires_ack"),
 		TaskID: p.Text("task_id"), ExpectsReply: p.Flag("expects_reply"),
 	}, Reach: p.Text("reach")}
+	payload, err := protocol.Normalize(p["payload"])
+	if err == nil {
+		err = t.m.Def.told.Check(t.m.ID.Instance, t.m.Def.may, &draft.EventHeader, payload)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if draft.Priority, err = protocol.ParsePriority(p.Text("priority")); err != nil {
 		return nil, err
 	}
@@ -36,10 +44,6 @@ func (t *Turn) publish(p tool.Params) (any, error) {
 		return nil, protocol.Errorf(protocol.KindInvalid, "ephemeral and requires_ack: an ephemeral event is heard once or not at all; want one of them")
 	}
 	draft.TTL = time.Duration(ttl * float64(time.Second))
-	payload, err := protocol.Normalize(p["payload"])
-	if err != nil {
-		return nil, err
-	}
 	draft.Body = t.out.Encode(payload)
 	_, deadline := p["deadline_seconds"]
 	opens := deadline || draft.ExpectsReply

@@ -139,12 +139,6 @@ type result struct {
 	took    time.Duration  // on the clock of the workflow
 }
 
-// reflection is a request of this turn to reflect.
-type reflection struct {
-	reason string
-	done   bool
-}
-
 // clear resets the turn and keeps the memory of its lists.
 func (t *Turn) clear() {
 	t.out.Clear()

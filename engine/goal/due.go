@@ -2,6 +2,7 @@ package goal
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"tavernsim/engine/expr"
@@ -111,6 +112,39 @@ func flips(p *expr.Program, now protocol.Time, env expr.Env) protocol.Time {
 		}
 	}
 	return first.Add(Ahead)
+}
+
+// SelfNames are what conditions may read of self.
+func SelfNames() []string {
+	return []string{"drives", "instance_id", "name", "ordinal", privateState, "profile_id"}
+}
+
+const privateState = "private_state"
+
+// Own reports whether the condition reads the private state of its agent. A name that self does not have is refused:
+// the condition would never hold.
+func (c *Condition) Own() (private bool, err error) {
+	if c.program == nil {
+		return false, nil
+	}
+	for _, keys := range c.program.Reads("self") {
+		switch {
+		case len(keys) == 0 || keys[0] == privateState:
+			private = true
+		case !slices.Contains(SelfNames(), keys[0]):
+			return false, protocol.Errorf(protocol.KindInvalid, "self has no %s; want %s (self.private_state.%s is a variable of the private state)", keys[0], strings.Join(SelfNames(), ", "), keys[0])
+		}
+	}
+	return private, nil
+}
+
+// Check refuses a condition that a new goal may not have.
+func (c Condition) Check() error {
+	compiled, err := c.Compiled()
+	if err == nil {
+		_, err = compiled.Own()
+	}
+	return err
 }
 
 // Watched lists the places of the world that the conditions of goals read, as patterns:

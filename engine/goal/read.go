@@ -137,7 +137,7 @@ func Conditions(name string, v any) ([]Condition, error) {
 		default:
 			return nil, protocol.Errorf(protocol.KindInvalid, "%s, item %d: want text, or an object with the one field expr", name, i)
 		}
-		if _, err := c.Compiled(); err != nil {
+		if err := c.Check(); err != nil {
 			return nil, protocol.Errorf(protocol.KindInvalid, "%s, item %d: %w", name, i, err)
 		}
 		out[i] = c

@@ -260,7 +260,7 @@ func (c *checker) conditions(path string, list []goal.Condition) {
 		return
 	}
 	for i := range list {
-		if _, err := list[i].Compiled(); err != nil {
+		if err := list[i].Check(); err != nil {
 			c.at(path+"/"+strconv.Itoa(i), "%v", err)
 		}
 	}

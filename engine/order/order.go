@@ -104,8 +104,7 @@ func specs() []protocol.ToolSpec {
 		tool.Spec("goal", "Gives an agent a goal, or changes or ends one.",
 			append([]tool.Param{tool.Optional("agent", "string", "instance id"), tool.Optional("to", "array", "in place of agent: several, as for event")}, tool.MotiveGoal()...)...),
 		tool.Spec("reflect", "Asks an agent to reflect.",
-			tool.Optional("agent", "string", "instance id"),
-			tool.Optional("to", "array", "in place of agent: several, as for event")),
+			append([]tool.Param{tool.Optional("agent", "string", "instance id"), tool.Optional("to", "array", "in place of agent: several, as for event")}, tool.Reflection()...)...),
 		tool.Spec("private_state", "Changes one place of the private state of an agent.",
 			append([]tool.Param{tool.Required("agent", "string", "instance id")}, private.Assigned()...)...),
 		tool.Spec(cast.Rest, "Lets agents rest: they hear everything and are not woken.",
@@ -277,7 +276,7 @@ func (r *reader) one(kind string, fields any) error {
 	case "goal":
 		return r.tell(cast.TypeGoal, p, p.Without("agent", "to"))
 	case "reflect":
-		return r.tell(cast.TypeReflect, p, map[string]any{})
+		return r.tell(cast.TypeReflect, p, p.Without("agent", "to"))
 	case "private_state":
 		return r.privateState(p)
 	case cast.Rest, cast.Wake:
@@ -417,16 +416,8 @@ func (r *reader) valueOf(p tool.Params, op string) any {
 
 // privateState checks what can be known without the agent, which decides in its turn.
 func (r *reader) privateState(p tool.Params) error {
-	text, op := p.Text("path"), p.Text("op")
-	path, err := private.ParsePath(text, nil)
-	if err == nil && text != "" {
-		err = path.CheckWrite()
-	}
-	if err != nil {
+	if err := private.CheckAssigned(p); err != nil {
 		return err
-	}
-	if op != "" && !slices.Contains(private.Ops(), op) {
-		return fmt.Errorf("op %q: want one of %s", op, strings.Join(private.Ops(), ", "))
 	}
 	r.valueOf(p, private.OpOf(p))
 	return r.tell(cast.TypeState, p, p.Without("agent"))

@@ -69,6 +69,10 @@ func TestReason_C31(t *testing.T) {
 	if warnings(dec.Warnings) != "no_reason" || outcomes(dec.Results) != "applied/ok* applied/ok*" {
 		t.Errorf("%v", dec.Warnings)
 	}
+	changes := dec.Facts[0].(*Committed).Parts[0].Changes
+	if len(changes) != 2 || changes[0].Reason != "" || changes[1].Reason != "why" {
+		t.Errorf("the reasons of the changes: %+v", changes)
+	}
 }
 
 func TestInspect_C32(t *testing.T) {

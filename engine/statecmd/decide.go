@@ -112,7 +112,8 @@ type workbench struct {
 	keyLog  []ledger.KeyRecord
 	timeLog []ledger.TimerChange
 	cause   world.Cause
-	by      string
+	// by asked for the batch; reason is that of the entry under way.
+	by, reason string
 }
 
 func (e *Engine) begin(s State, in Input) *run {
@@ -137,11 +138,9 @@ func (r *run) bench(name string) *workbench {
 			return d
 		}
 	}
-	base := document{name: name}
+	base := document{name: name, doc: emptyDocument()}
 	if d := r.state.find(name); d != nil {
 		base = *d
-	} else {
-		base.doc = emptyDocument()
 	}
 	d := &workbench{base: base, edit: base.doc.Edit(base.doc.Version() + 1), by: r.in.By, cause: r.in.Cause}
 	d.changes = make([]world.Change, 0, len(r.in.Batch.Entries))
@@ -389,6 +388,6 @@ func (d *workbench) doRaw(op world.Op, path world.Path, value any, raw protocol.
 	if err := d.edit.Apply(op, path, value); err != nil {
 		return faultOf(err)
 	}
-	d.changes = append(d.changes, world.Change{Op: op, Path: path, Value: raw, By: d.by, Cause: d.cause})
+	d.changes = append(d.changes, world.Change{Op: op, Path: path, Value: raw, By: d.by, Reason: d.reason, Cause: d.cause})
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"tavernsim/engine/secret"
 	"tavernsim/engine/statecmd/command"
 	"tavernsim/engine/statecmd/ledger"
 	"tavernsim/engine/world"
@@ -135,6 +136,7 @@ func (o *op) findPlace() outcome {
 	}
 	o.place, o.result.Key, o.e.Key = p, p.key, p.key
 	o.d = o.r.bench(p.mount.Document)
+	o.d.reason = secret.Text(o.o.Reason) // as the audit has it
 	o.seek(p.path)
 	return outcome{}
 }

@@ -1,6 +1,7 @@
 package statecmd
 
 import (
+	"cmp"
 	"errors"
 
 	"tavernsim/engine/statecmd/command"
@@ -60,6 +61,9 @@ type Part struct {
 	Keys          []ledger.KeyRecord
 	Timers        []ledger.TimerChange
 }
+
+// BatchName is the request that brought the batch, or the batch's own id.
+func (c *Committed) BatchName() string { return cmp.Or(c.Request, c.BatchID) }
 
 // Apply folds a fact. An error means that the fact does not belong to this
 // state.

@@ -46,17 +46,18 @@ func (g *Granted) Told() map[string]any {
 type Commit struct {
 	Before, After int64
 	Changes       []world.Change
+	Batch         string // request of changes that name none
 }
 
 // CommitOf returns the commit in a fact of the service.
 func CommitOf(f protocol.Fact) (c Commit, ok bool) {
 	switch x := f.(type) {
 	case *world.Committed:
-		return Commit{x.Before, x.After, x.Changes}, true
+		return Commit{x.Before, x.After, x.Changes, ""}, true
 	case *statecmd.Committed:
 		for i := range x.Parts {
 			if p := &x.Parts[i]; p.Document == document && p.After != p.Before {
-				return Commit{p.Before, p.After, p.Changes}, true
+				return Commit{p.Before, p.After, p.Changes, x.BatchName()}, true
 			}
 		}
 	}

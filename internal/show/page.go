@@ -190,7 +190,7 @@ func pathOf(c *inspect.Change) string {
 	case inspect.WhatHook:
 		return c.Path // the place is the operation
 	}
-	return cmp.Or(c.Path, "(all)")
+	return cmp.Or(c.Path, "(all)") + said(c.Of, " of %s")
 }
 
 func fromTo(d *inspect.Difference) string {

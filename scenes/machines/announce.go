@@ -1,6 +1,8 @@
 package machines
 
 import (
+	"cmp"
+
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/travel"
@@ -71,7 +73,7 @@ func worldUpdate(c worldstate.Commit) protocol.Raw {
 	w := bus.WorldUpdated{Before: c.Before, After: c.After, Changes: make([]bus.WorldChange, len(c.Changes))}
 	for i := range c.Changes {
 		x := &c.Changes[i]
-		w.Changes[i] = bus.WorldChange{Path: x.Path.String(), Op: string(x.Op), By: x.By, Reason: x.Reason, Request: x.Request}
+		w.Changes[i] = bus.WorldChange{Path: x.Path.String(), Op: string(x.Op), By: x.By, Reason: x.Reason, Request: cmp.Or(x.Request, c.Batch)}
 	}
 	return w.AppendMsg(nil)
 }

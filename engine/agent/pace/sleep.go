@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/agenda/pause"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus/eventtype"
+	"tavernsim/engine/cast"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/goal"
 	"tavernsim/protocol"
@@ -67,8 +68,16 @@ func Ask(p tool.Params) (a Asked, err error) {
 		}
 	}
 	if when := p.Text("wake_when"); when != "" {
-		if a.When, err = (goal.Condition{Expr: when}).Compiled(); err != nil {
+		var private bool
+		if a.When, err = (goal.Condition{Expr: when}).Compiled(); err == nil {
+			private, err = a.When.Own()
+		}
+		if err != nil {
 			return a, protocol.Errorf(protocol.KindInvalid, "wake_when: %w", err)
+		}
+		if private && !slices.Contains(a.Types, cast.TypeState) { // only an order changes it while the agent sleeps
+			a.Types = append(a.Types, cast.TypeState)
+			slices.Sort(a.Types)
 		}
 	}
 	return a, nil

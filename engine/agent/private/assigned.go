@@ -2,6 +2,7 @@ package private
 
 import (
 	"slices"
+	"strings"
 
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/cast"
@@ -43,6 +44,20 @@ func ValueOf(p tool.Params, op string) (any, error) {
 		return nil, protocol.Errorf(protocol.KindInvalid, "%s needs a value; null is one", op)
 	}
 	return nil, protocol.Errorf(protocol.KindInvalid, "%s needs a value", op)
+}
+
+// CheckAssigned refuses a change that somebody else makes for its place and operation, which can be
+// known without the agent.
+func CheckAssigned(p tool.Params) error {
+	path, op := p.Text("path"), OpOf(p)
+	at, err := ParsePath(path, nil)
+	if err == nil && path != "" {
+		err = at.CheckWrite()
+	}
+	if err == nil && !slices.Contains(Ops(), op) {
+		err = protocol.Errorf(protocol.KindInvalid, "op %q: want one of %s", op, strings.Join(Ops(), ", "))
+	}
+	return err
 }
 
 // Told are the parameters of a change that somebody told an agent. One of the scene without a value is of an older

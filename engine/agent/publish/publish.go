@@ -1,5 +1,6 @@
 // Package publish holds the tool that publishes events: its description for models, the events that a
-// profile lets its agents publish, and the receivers that these may name.
+// profile lets its agents publish, the receivers that these may name, and what those of them say that are
+// orders.
 package publish
 
 import (

@@ -28,3 +28,11 @@ func MotiveGoal() []Param {
 		Optional("failure_criteria", "array", "it has failed when one holds"),
 	)
 }
+
+// Reflection are the fields of an order to reflect.
+func Reflection() []Param {
+	return []Param{
+		Optional("reason", "string", "what to think about"),
+		Optional("goal", "string", "id of the goal of the agent that it is about"),
+	}
+}

@@ -12,6 +12,7 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/publish"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/secret"
@@ -37,8 +38,12 @@ type Query struct {
 // List hands over the changes of a scene that q chooses, in order. It folds the run beside
 // the facts, so that it can say what was there before.
 func List(s *inspect.Scene, q Query, yield func(inspect.Change) error) error {
-	a := &auditing{Scene: s, q: q, yield: yield, journal: s.Journal(), calls: calls{answers: map[string]*answer{}}}
-	if err := a.check(); err != nil {
+	said, err := publish.NewOrders()
+	a := &auditing{Scene: s, q: q, yield: yield, journal: s.Journal(), calls: calls{answers: map[string]*answer{}}, orders: orders{map[string]*turnOrders{}, said}}
+	if err == nil {
+		err = a.check()
+	}
+	if err != nil {
 		return err
 	}
 	query, err := s.Query(q.Span, persistence.Query{})
@@ -57,6 +62,7 @@ type auditing struct {
 	wave    uint64 // of the fact before
 	state   *machines.State
 	calls   calls
+	orders  orders
 	found   int
 }
 
@@ -157,6 +163,7 @@ func (a *auditing) record(r protocol.Record) error {
 	}
 	if a.state != nil {
 		a.before(r, fact, list)
+		a.see(r.Actor, fact, list)
 		if err := a.state.Apply(r); err != nil {
 			return err
 		}
@@ -224,7 +231,7 @@ func (a *auditing) wants(c *inspect.Change) bool {
 	if above && c.Status == inspect.StatusApplied && factjson.Same(c.Before, c.After) {
 		return false
 	}
-	return (a.q.Agent == "" || a.q.Agent == c.By) && (a.q.Tool == "" || ofTool(c.What) && inspect.Matches(a.q.Tool, c.Tool)) &&
+	return (a.q.Agent == "" || a.q.Agent == c.By || a.q.Agent == c.Of) && (a.q.Tool == "" || ofTool(c.What) && inspect.Matches(a.q.Tool, c.Tool)) &&
 		(len(a.q.What) == 0 || slices.Contains(a.q.What, c.What)) && a.below(c)
 }
 

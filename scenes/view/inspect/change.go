@@ -38,8 +38,9 @@ type Change struct {
 	Time    string `json:"time"`
 	What    string `json:"what"`           // one of audit.Whats
 	By      string `json:"by"`             // instance id; "" = the scene
-	Turn    uint64 `json:"turn,omitempty"` // deliberation of By, where it is known
-	Through string `json:"through"`        // id of the call or request
+	Of      string `json:"of,omitempty"`   // agent whose private state or goal it is, if By ordered it
+	Turn    uint64 `json:"turn,omitempty"` // deliberation of Of, else of By, where it is known
+	Through string `json:"through"`        // id of the call or request, or of the event that ordered it
 	Tool    string `json:"tool,omitempty"` // of a call
 	Op      string `json:"op"`             // of a call its origin, of a hook its place
 	Path    string `json:"path"`
@@ -158,9 +159,6 @@ func knowledgeChanges(base Change, f protocol.Fact) []Change {
 	return []Change{base}
 }
 
-// batchOf is the request that brought a batch of commands.
-func batchOf(f *statecmd.Committed) string { return cmp.Or(f.Request, f.BatchID) }
-
 // pathIn is a path of a document; "" is all of it.
 func pathIn(text string) world.Path {
 	p, err := world.ParsePath(text)
@@ -175,7 +173,7 @@ func pathIn(text string) world.Path {
 func commandChanges(base Change, f *statecmd.Committed) (list []Change) {
 	for i := range f.Audit {
 		a, c := &f.Audit[i], base
-		c.What, c.By, c.Through, c.Turn = WhatCommand, cmp.Or(f.By, a.Actor), batchOf(f), turnOf(batchOf(f))
+		c.What, c.By, c.Through, c.Turn = WhatCommand, cmp.Or(f.By, a.Actor), f.BatchName(), turnOf(f.BatchName())
 		c.Op, c.Path, c.Before, c.After = string(a.Action), a.Key, factjson.Value(a.Before), factjson.Value(a.After)
 		c.Status, c.Code, c.Value = string(a.Status), string(a.Code), factjson.Value(a.Options)
 		c.At = pathIn(strings.TrimPrefix(strings.TrimPrefix(a.Key, "world."), "self."))

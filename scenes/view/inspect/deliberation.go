@@ -388,7 +388,7 @@ func fates(f protocol.Fact) []effectBy {
 		var list []effectBy
 		for i := range x.Changes {
 			c := &x.Changes[i]
-			list = append(list, effectBy{Effect{To: worldstate.Service, ID: c.Request, What: string(c.Op) + " " + c.Path.String(), Value: factjson.At(c.Path.String(), factjson.Value(c.Value)), Status: EffectCommitted, Detail: c.Reason, cause: c.Cause.Event}, c.By, turnOf(c.Request)})
+			list = append(list, effectBy{Effect{To: worldstate.Service, ID: c.Request, What: string(c.Op) + " " + c.Path.String(), Value: factjson.At(c.Path.String(), factjson.Value(c.Value)), Status: EffectCommitted, Detail: secret.Text(c.Reason), cause: c.Cause.Event}, c.By, turnOf(c.Request)})
 		}
 		return list
 	case *world.Refused:
@@ -426,8 +426,8 @@ func taskEffects(f tooltask.Fact) []effectBy {
 func commandEffects(f *statecmd.Committed) (list []effectBy) {
 	for i := range f.Audit {
 		a := &f.Audit[i]
-		e := Effect{To: worldstate.Service, ID: batchOf(f), What: string(a.Action) + " " + a.Key, Value: factjson.Value(a.After), Status: string(a.Status), Detail: string(a.Code)}
-		list = append(list, effectBy{e, cmp.Or(f.By, a.Actor), turnOf(batchOf(f))})
+		e := Effect{To: worldstate.Service, ID: f.BatchName(), What: string(a.Action) + " " + a.Key, Value: factjson.Value(a.After), Status: string(a.Status), Detail: string(a.Code)}
+		list = append(list, effectBy{e, cmp.Or(f.By, a.Actor), turnOf(f.BatchName())})
 	}
 	return list
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tavernsim/engine/secret"
 	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
@@ -288,7 +289,7 @@ func signed(f *statecmd.Committed, changes []world.Change) []world.Change {
 	list := slices.Clone(changes)
 	for i := range list {
 		list[i].By = cmp.Or(list[i].By, f.By)
-		list[i].Request = cmp.Or(list[i].Request, batchOf(f))
+		list[i].Request = cmp.Or(list[i].Request, f.BatchName())
 	}
 	return list
 }
@@ -402,7 +403,7 @@ func (s *Scene) blame(doc *world.Document, diffs []Difference, places []world.Pa
 					seen[at] = true
 					d.Count++
 				}
-				d.By, d.Seq, d.Time, d.Op, d.Reason = ch.By, r.Seq, r.Time.String(), string(ch.Op), ch.Reason
+				d.By, d.Seq, d.Time, d.Op, d.Reason = ch.By, r.Seq, r.Time.String(), string(ch.Op), secret.Text(ch.Reason)
 			})
 		}
 		return nil
