@@ -22,6 +22,7 @@ type Reach struct {
 	Directs bool // may change others at once, or what all of them see of the scene
 	Assigns bool // its events may ask for tasks
 	Reports bool // reports on tasks to whoever asked for them
+	Tasks   bool // reads tasks, also those that others asked for and may take
 
 	Publishes publish.Rules // types of its events, beside what it says, and the agents that they name
 
@@ -40,7 +41,7 @@ func (d *Definition) Reach() Reach {
 	}
 	whole := motive || has(worldview.ReadTool) || bases
 	return Reach{
-		Directs: directs, Assigns: d.Assigns && has(publish.Tool), Reports: has(tooltask.ReportTool),
+		Directs: directs, Assigns: d.Assigns && has(publish.Tool), Reports: has(tooltask.ReportTool), Tasks: d.reads("tasks") || has("TaskStatusTool"),
 		World: whole || d.reads("world_state"), Part: !whole && d.Perceives != nil, Version: d.reads("world_version"), Bases: bases,
 		Writes: has(worldview.RequestTool), Listens: motive || has(listen.Subscribe) || has(listen.Unsubscribe),
 		Publishes: d.Publishes.Of(has(publish.Tool), motive), Surroundings: d.reads("surroundings") || has(whereabouts.Look), Walks: has(whereabouts.Move),

@@ -99,7 +99,7 @@ func (d *Driver) handed(a *one, at schedule.Tick) error {
 	if err != nil {
 		return err
 	}
-	reads = reads || at >= a.lease || d.events.Unsure(a.ordinal, at, deaf) || d.events.Held(a.ordinal, d.tick.time(at))
+	reads = reads || at >= a.told || d.events.Unsure(a.ordinal, at, deaf) || d.events.Held(a.ordinal, d.tick.time(at))
 	due := d.dueNow(a)
 	switch {
 	case refused: // who is told of it may have a turn before

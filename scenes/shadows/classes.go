@@ -31,7 +31,7 @@ type class struct {
 
 // An event that names its receiver is heard without a subscription. For the rule of dependencies both
 // ways are types of their own: "type T" is what whoever subscribed to T hears, and "to K" what reaches
-// agents of the class K by their names. "report" is what whoever asked for a task hears of it.
+// agents of the class K by their names. "report" is what comes of a task: who asked for one hears it, and who reads tasks sees it.
 const (
 	typed    = "type "
 	direct   = "to "
@@ -137,7 +137,7 @@ func texts(list []world.Pattern) (out []string) {
 
 func (c *class) hears(k int) []string {
 	out := []string{directed(k)}
-	if c.Assigns {
+	if c.Assigns || c.Tasks {
 		out = append(out, reported)
 	}
 	if c.Listens {
@@ -274,7 +274,7 @@ func advice(sc *setup.Scene, list []class, of []schedule.Class) (lines []string)
 				say("waits for every agent of %s, which has PublishEventTool in tool_ids_inventory and may tell it anything: publishes, publishes_to", by)
 			case r&schedule.Event != 0 && list[b].Directs:
 				say("waits for every agent of %s, which has tools of a director in tool_ids_inventory and may change it", by)
-			case r&schedule.Event != 0 && list[b].Reports && c.Assigns:
+			case r&schedule.Event != 0 && list[b].Reports && (c.Assigns || c.Tasks):
 				say("waits for every agent of %s, which may report on its tasks (ReportTaskTool)", by)
 			case r&schedule.Event != 0:
 				say("waits for every agent of %s, of which it hears (event_subscriptions)", by)

@@ -171,7 +171,7 @@ func TestClasses(t *testing.T) {
 	sc := sceneOf(t, "SCENE", "scene_lifecycle_workflows: {on_agent_said_event: silent}")
 	list, of := classesOf(sc)
 	own := sc.Class[sc.OwnOrdinal()]
-	if got := shown(&list[own], of[own]); got != "hears to 2., *; publishes report, to *, *, agent.said, world.state.updated; world all, all; bases all, all; wakeable; never, for it is the scene's own agent" {
+	if got := shown(&list[own], of[own]); got != "hears to 2., report, *; publishes report, to *, *, agent.said, world.state.updated; world all, all; bases all, all; wakeable; never, for it is the scene's own agent" {
 		t.Errorf("the scene that hears what is said: %s", got)
 	}
 }

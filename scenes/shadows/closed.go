@@ -5,6 +5,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/schedule"
 	"tavernsim/engine/space"
+	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
@@ -89,7 +90,7 @@ func (d *Driver) closedWave(w *Wave) error {
 	}
 	starts := !d.started
 	d.started = true
-	d.leases()
+	d.tasks()
 	d.ladder.Commit(moment, w.View.WorldState())
 	for o, a := range d.agents {
 		due := d.tick.of(w.Next[o])
@@ -114,16 +115,41 @@ func (d *Driver) closedWave(w *Wave) error {
 	return d.goOn()
 }
 
-// leases notes when the leases of agents end.
-func (d *Driver) leases() {
+// tasks notes when the leases and tasks of agents end, of which nobody foretells what the agents are told.
+func (d *Driver) tasks() {
 	for _, a := range d.agents {
-		a.lease = schedule.Never
+		a.told = schedule.Never
 	}
 	if held := d.view.WorldState().Leases(); !held.Empty() {
 		for _, h := range held.Held(0) {
 			if o, ok := d.scene.Ordinal(h.Holder); ok {
-				d.agents[o].lease = d.tick.of(d.agenda.Grid(h.Until))
+				d.agents[o].told = d.tick.of(d.agenda.Grid(h.Until))
 			}
+		}
+	}
+	open, _ := d.view.Shown(tooltask.Service).(tooltask.State)
+	between := schedule.Never
+	for _, t := range open.Open() {
+		knows := d.tick.of(d.agenda.Grid(t.Due)) + 1 // the wave of its end decides it behind its turns
+		switch t.Kind {
+		case tooltask.KindPerson: // who may answer at any time
+			knows = d.open
+		case tooltask.KindAgent:
+			between = min(between, knows)
+		}
+		hear := []string{t.Agent}
+		if w := open.WorkOn(t.ID); w != nil {
+			hear = append(hear, w.By)
+		}
+		for _, name := range hear {
+			if o, ok := d.scene.Ordinal(name); ok {
+				d.agents[o].told = min(d.agents[o].told, knows)
+			}
+		}
+	}
+	for _, a := range d.agents {
+		if d.classes[a.class].Tasks {
+			a.told = min(a.told, between)
 		}
 	}
 }

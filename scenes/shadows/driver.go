@@ -126,7 +126,7 @@ type one struct {
 	stays   bool              // it is told later what it asked for in its last turn:
 	until   schedule.Tick     // behind the wave of this moment
 	wrote   schedule.Resource // by that turn
-	lease   schedule.Tick     // when its lease ends, which it is told; Never = it has none
+	told    schedule.Tick     // from when on it knows that its lease or a task has ended; Never = it has none
 	out     bool              // the schedule has handed its next turn out
 	outAt   schedule.Tick
 	held    bool // and it is not begun: something must be known first
@@ -244,7 +244,7 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 		a := &one{ordinal: uint32(o), class: sc.Class[o], base: &m, due: d.tick.of(state.Agenda.Standing(uint32(o)).Next)}
 		d.agents[o] = a
 	}
-	d.leases()
+	d.tasks()
 	for o, a := range d.agents {
 		rows[o] = schedule.Agent{Class: int(a.class), Next: d.next(a, d.open, d.dueNow(a))}
 		rows[o].Place = d.courses.Place(a.ordinal, rows[o].Next)
@@ -303,10 +303,10 @@ func (d *Driver) ends(state *machines.State) {
 }
 
 // next is the time of an agent's next turn for the schedule: an agent that others may wake has one
-// each tick, since nobody else knows when it acts, and the end of its lease may wake it.
+// each tick, since nobody else knows when it acts, and the end of its lease or of a task may wake it.
 func (d *Driver) next(a *one, at, due schedule.Tick) schedule.Tick {
-	if a.lease > at {
-		due = min(due, a.lease)
+	if a.told > at {
+		due = min(due, a.told)
 	}
 	if d.options.Mode == schedule.Tracked && d.classes[a.class].wakeable && due > at+1 && at+1 < d.end && d.started {
 		return at + 1

@@ -22,6 +22,19 @@ func TestWhatIsHeardIsForetold(t *testing.T) {
 	}
 }
 
+// What is a fact already is heard before what is foretold, also if a turn between them has perceived nothing of it.
+func TestFactsAreHeardFirst(t *testing.T) {
+	crier := party{"crier", 3, "0.1", "incoming_events", publishes + "\nsubscribed_event_types: [job.do]", tells}
+	late := party{"late", 2, "0.07", "incoming_events", publishes + "\nsubscribed_event_types: [job.do]", tells}
+	text := company("latency: {min: 1s, max: 9s}", "", crier, late)
+	want, _, _ := played(t, text, scenes.Barrier)
+	got, c, _ := played(t, text, scenes.Tracked)
+	t.Logf("%d calls, %+v", got.State.Tally.ModelCalls, c.Calls)
+	if got.Digest() != want.Digest() || c.Off != "" || c.Calls.Wasted > 0 || c.Calls.Used < 20 {
+		t.Errorf("digest %s, want %s, %+v", got.Digest(), want.Digest(), c)
+	}
+}
+
 // radio is a scene in which a host speaks, and others hear it and take notes.
 const radio = `
 -- project.json --

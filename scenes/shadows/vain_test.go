@@ -21,7 +21,7 @@ type party struct {
 
 // company is a project of parties whose prompts show what they perceive; rest are lines of the scene.
 func company(latency, rest string, of ...party) string {
-	perceived := map[string]string{"private_state": "OBJECT", "world_state": "OBJECT", "incoming_events": "ARRAY"}
+	perceived := map[string]string{"private_state": "OBJECT", "world_state": "OBJECT", "incoming_events": "ARRAY", "tasks": "OBJECT"}
 	var b, rules, agents strings.Builder
 	for _, p := range of {
 		fmt.Fprintf(&rules, "  - {match: {profile: %s}, answer: {calls: [%s]}}\n", p.name, p.calls)
@@ -91,6 +91,7 @@ simulation: {seed: 3, stop: {ticks: 120}}
 
 const (
 	keeps     = "tool_ids_inventory: [UpdatePrivateStateTool]"
+	async     = "-- tools/paint.tool.yaml --\nid: paint\nimplementation: {type: service, name: lab}\nexecution: {mode: async, repeat: free}\n-- tools/mock.yaml --\nlatency: {fixed: 25s}\notherwise: done\n"
 	writes    = "tool_ids_inventory: [RequestWorldStateUpdateTool]"
 	publishes = "tool_ids_inventory: [PublishEventTool]\npublishes: [job.do]\npublishes_to: []"
 	notes     = "{tool: UpdatePrivateStateTool, params: {path: last, value: noted}}"
@@ -115,6 +116,8 @@ func vain() map[string]string {
 	later := hears
 	later.rest = keeps + "\nsubscribed_event_types: [{type: job.do, debounce_seconds: 3}]"
 	teller := party{"teller", 2, "0.1", "", publishes, tells}
+	paints := party{"painter", 4, "0.1", "incoming_events", "tool_ids_inventory: [paint]", "{tool: paint, params: {}}"}
+	ends := party{"ender", 4, "0.1", "incoming_events tasks", "tool_ids_inventory: [PublishEventTool, ReportTaskTool]\npublishes: [job.do]\nsubscribed_event_types: [job.do]", "{tool: PublishEventTool, params: {type: job.do, deadline_seconds: 7}}"}
 	return map[string]string{
 		"answer always":             company("", "", always),
 		"answer always, later":      company(lasting, "", always),
@@ -128,6 +131,9 @@ func vain() map[string]string {
 		"the scene reacts":          company("", "scene_lifecycle_workflows: {on_job_do_event: note}", asker, reader),
 		"sleepers watch the world":  company("", "", party{"sleeper", 4, "0.5", "", "tool_ids_inventory: [SleepTool]", "{tool: SleepTool, params: {seconds: 30, wake_when: \"world.n % 5 === 4\"}}"}, party{"counter", 3, "0.2", "", writes, counts}),
 		"directors rest others":     company("", "directors: [head_1]", party{"head", 1, "0.1", "", "tool_ids_inventory: [RestAgentTool]", "{tool: RestAgentTool, params: {agents: \"profile:clerk\", seconds: 4}}"}, party{"clerk", 6, "0.5", "", keeps, notes}),
+		"an open task":              company("", "", paints) + async,
+		"a task that wakes nobody":  company("", "", party{"painter", 4, "0.1", "tasks", "tool_ids_inventory: [paint, SleepTool]", "{tool: paint, params: {}}, {tool: SleepTool, params: {seconds: 40, wake_above: high}}"}) + async,
+		"a task that nobody takes":  company("", "", ends, party{"idler", 3, "0.3", "incoming_events", keeps, notes}),
 		"told when a lease expires": company("latency: {fixed: 3s}", "", party{"holder", 1, "0.1", "", writes, writing("{lock: {paths: [desks], seconds: 4}}")}, party{"teller", 3, "0.2", "", publishes, tells}, party{"clerk", 4, "0.5", "incoming_events", keeps + "\nsubscribed_event_types: [job.do]", notes}),
 	}
 }

@@ -13,6 +13,7 @@ package heard
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"sort"
 
@@ -163,13 +164,15 @@ func (e *Events) Told(o uint32, from, before schedule.Tick) (out []*Publication)
 	return out
 }
 
-// Give is the event as its receiver gets it, for a turn ahead.
+// Give is the event as its receiver gets it, for a turn ahead: behind all that are facts, and in the order of the calls.
 func (e *Events) Give(p *Publication, o uint32, scene string) *protocol.Envelope {
 	if p.given == nil {
 		p.given = map[uint32]bool{}
 	}
 	p.given[o] = true
-	return p.fact.Event(scene).At(p.fact.PriorityFor(e.Names.Name(o)))
+	event := p.fact.Event(scene).Envelope
+	event.Wave = math.MaxUint64
+	return event.At(p.fact.PriorityFor(e.Names.Name(o)))
 }
 
 // Forget takes back what turns of an agent published from a time on.

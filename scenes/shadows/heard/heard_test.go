@@ -282,6 +282,9 @@ func TestCommitted(t *testing.T) {
 	}
 	s := made(t, false)
 	s.say(bo, 3)
+	if fact := (&protocol.Envelope{Wave: 1_000, Place: 7}); s.Give(s.list[0], ada, "s").RoutedBefore(fact) {
+		t.Error("an event that is no fact yet is heard before one that is a fact")
+	}
 	s.told(ada)
 	if s.Committed(2, nil); len(s.Wrong()) > 0 || s.Unsure(ada, 9, false) {
 		t.Error("a wave before an event says that there is none")
