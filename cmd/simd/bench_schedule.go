@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"tavernsim/cmd/simd/cli"
@@ -42,7 +44,10 @@ Exit codes: 0 computed, 1 failure, 2 usage, 3 the trace has faults.`,
 			if err := o.Check(); err != nil {
 				return cli.Usage(err)
 			}
-			if len(o.Engine) == 0 && cmd.Flags().Changed("compress") {
+			switch none := len(o.Engine) == 0; {
+			case none && cmd.Flags().Changed("engine"):
+				return cli.Usagef("--engine: want %s", strings.Join(town.Playable(), ", "))
+			case none && cmd.Flags().Changed("compress"):
 				return cli.Usagef("--compress is about the calls of --engine; it does not go without")
 			}
 			return o.Show(cmd.Context(), e.Out, e.Err)

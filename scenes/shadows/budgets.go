@@ -2,6 +2,7 @@ package shadows
 
 import (
 	"slices"
+	"strings"
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
@@ -58,7 +59,8 @@ func (d *Driver) hold(s *shadow, q *request) bool {
 	}
 	r := outside.Request(s.of.ordinal, q.Number, q.bound)
 	held, why, never := d.budgets.Hold(&r, d.now())
-	if never && len(d.advice) < maxAdvice && !slices.Contains(d.advice, why) {
+	ledger, _, _ := strings.Cut(why, ": ") // one line of each: its calls take more and more
+	if never && len(d.advice) < maxAdvice && !slices.ContainsFunc(d.advice, func(x string) bool { return strings.HasPrefix(x, ledger+": ") }) {
 		d.advice = append(d.advice, why)
 	}
 	q.held = held

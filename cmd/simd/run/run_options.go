@@ -163,6 +163,7 @@ func (o *runOptions) options(cmd *cobra.Command, e *cli.Env) (runner.Options, er
 		is   bool
 		text string
 	}{
+		{o.schedule == "", "--schedule: want barrier, tracked or speculative"},
 		{o.resume != "" && o.repeat > 1, "--repeat starts new runs; it does not go with --resume"},
 		{o.estimate && (o.resume != "" || o.out != "" || o.repeat > 1 || o.answers != "" || o.store != "" || strings.HasPrefix(o.model, "replay:") || strings.HasPrefix(o.tools, "replay:")), "--estimate runs nothing: --resume, --out, --repeat, --answers, --store, --model replay:PATH and --tools replay:DIR do not go with it"},
 		{o.ask != "" && o.ask != askNever && o.ask != askWait, fmt.Sprintf("--ask %q: want never or wait", o.ask)},

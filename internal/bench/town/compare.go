@@ -121,7 +121,7 @@ func Run(ctx context.Context, t *Trace, name string, slots int, seen func(turns 
 		y := m.state.Tally()
 		r.Turns, r.Undone, r.Rollbacks = y.Turns, y.Undone, y.Rollbacks
 	}
-	r.Seconds, r.Made, r.InFlight = c.now, c.made, c.used/c.now
+	r.Seconds, r.Made, r.InFlight = c.now, c.made, Ratio(c.used, c.now)
 	r.Wasted = float64(c.made-n) / float64(n)
 	return r, nil
 }

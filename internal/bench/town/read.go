@@ -49,8 +49,11 @@ func Read(r io.Reader, name string) (*Trace, error) {
 	in := reader{name: name, lines: bufio.NewScanner(r)}
 	in.lines.Buffer(make([]byte, 64<<10), maxLine)
 	var h header
-	if ok, err := in.next(&h); err != nil || !ok {
-		return nil, errors.Join(err, in.fault("there is no first line: want {\"format\": %q, …}", traceTitle))
+	switch ok, err := in.next(&h); {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, in.fault("there is no first line: want {\"format\": %q, …}", traceTitle)
 	}
 	if err := in.check(h); err != nil {
 		return nil, err
@@ -81,9 +84,14 @@ func (r *reader) next(v any) (bool, error) {
 		if len(text) == 0 {
 			continue
 		}
+		var wrong *json.UnmarshalTypeError
 		d := json.NewDecoder(bytes.NewReader(text))
 		d.DisallowUnknownFields()
-		if err := d.Decode(v); err != nil {
+		switch err := d.Decode(v); {
+		case err == nil:
+		case errors.As(err, &wrong):
+			return false, r.fault("%s cannot be a %s", wrong.Field, wrong.Value)
+		default:
 			return false, r.fault("%w", err)
 		}
 		if d.More() {

@@ -3,6 +3,7 @@ package town
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -34,14 +35,17 @@ const MaxCompress = 1000
 
 // Check reports an option with no meaning.
 func (o *Options) Check() error {
-	for _, h := range o.Hours {
-		if Hour(h) != Busy && Hour(h) != Quiet {
+	if o.Trace == "" && len(o.Hours) == 0 {
+		return errors.New("--hour: want busy, quiet, or both with a comma between them")
+	}
+	for i, h := range o.Hours {
+		if Hour(h) != Busy && Hour(h) != Quiet || slices.Contains(o.Hours[:i], h) {
 			return fmt.Errorf("--hour %s: want busy, quiet, or both with a comma between them", h)
 		}
 	}
-	for _, n := range o.Agents {
-		if n > MaxAgents {
-			return fmt.Errorf("--agents %d: want at most %d", n, MaxAgents)
+	for i, n := range o.Agents {
+		if n > MaxAgents || slices.Contains(o.Agents[:i], n) {
+			return fmt.Errorf("--agents %d: want at most %d, each number at most once", n, MaxAgents)
 		}
 	}
 	for i, name := range o.Engine {

@@ -144,6 +144,7 @@ func TestFaults(t *testing.T) {
 		"{}": `format is ""`,
 		strings.Replace(head, `"agents": 1`, `"agents": 0`, 1):                "0 agents",
 		strings.Replace(head, `"radius": 4`, `"radius": -1`, 1):               "radius -1",
+		strings.Replace(head, `"radius": 4`, `"radius": 1e99`, 1):             "faulty:1: radius cannot be a number 1e99",
 		strings.Replace(head, `"token_seconds": 1`, `"token_seconds": -1`, 1): "token_seconds -1",
 		head:                                     "where agent 0 begins",
 		head + `{"agent": 0, "place": [9, 0]}`:   "outside of the map",
@@ -161,6 +162,19 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestTimelessCalls: calls that take no time give figures all the same, which JSON can say.
+func TestTimelessCalls(t *testing.T) {
+	tr, err := Read(strings.NewReader(`{"format": "simd-town 1", "agents": 1, "steps": 1, "width": 9, "height": 9, "radius": 4, "speed": 1, "base_seconds": 0, "token_seconds": 1}
+{"agent": 0, "place": [0, 0]}
+{"step": 0, "agent": 0, "calls": [0]}`), "timeless")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Run(t.Context(), tr, Barrier, 1, func(int) {}); err != nil || r.InFlight != 1 || r.Seconds != 0 {
+		t.Error(r, err)
+	}
+}
+
 // TestRepeatable: a town and its results depend on the arguments alone.
 // Promise 1.
 func TestRepeatable(t *testing.T) {
@@ -173,12 +187,17 @@ func TestRepeatable(t *testing.T) {
 	}
 }
 
-// TestOptions: what the engine cannot play is refused.
+// TestOptions: what the engine cannot play, and what would be shown twice or not at all, is refused.
 func TestOptions(t *testing.T) {
+	hours := []string{string(Busy)}
 	for want, o := range map[string]Options{
-		"--engine oracle":  {Engine: []string{Oracle}, Compress: 1},
-		"--engine tracked": {Engine: []string{Tracked, Tracked}, Compress: 1},
-		"--compress 1001":  {Engine: []string{Tracked}, Compress: 1001},
+		"--hour:":          {},
+		"--hour late":      {Hours: []string{"late"}},
+		"--hour busy":      {Hours: []string{"busy", "busy"}},
+		"--agents 25":      {Hours: hours, Agents: []int{25, 25}},
+		"--engine oracle":  {Hours: hours, Engine: []string{Oracle}, Compress: 1},
+		"--engine tracked": {Hours: hours, Engine: []string{Tracked, Tracked}, Compress: 1},
+		"--compress 1001":  {Hours: hours, Engine: []string{Tracked}, Compress: 1001},
 	} {
 		if err := o.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", want, err)
