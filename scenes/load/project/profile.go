@@ -109,6 +109,7 @@ func (l *loader) linkProfiles(list []*Profile) {
 	for _, p := range list {
 		d := p.Definition
 		d.CoreDeliberationWorkflowID = l.workflowRef(p.doc, at("core_deliberation_workflow_id"), d.CoreDeliberationWorkflowID)
+		l.checkCore(p)
 		l.linkSkills(p)
 		l.linkPrompt(p)
 		l.linkTools(p)
