@@ -7,11 +7,11 @@ import (
 	"tavernsim/scenes/machines"
 )
 
-// patience is how long a scene that is told to stop waits for endpoints that take no request.
+// patience is how long a scene that is told to stop waits for endpoints that take no request, and for persons.
 const patience = 10 * time.Second
 
 // stopAfterWave stops the scene after its open wave. On the virtual clock that wave waits for every answer, as long as
-// an endpoint may be away: a scene whose requests all wait for such endpoints gives the wave up. Under a budget these
+// an endpoint may be away or a person silent: a scene whose requests all wait for those gives the wave up. Under a budget these
 // requests have cost nothing, and the log of effects says so (outside.Flight.TakeBack).
 func (r *Run) stopAfterWave(reason string) {
 	r.control(reason)
@@ -20,7 +20,7 @@ func (r *Run) stopAfterWave(reason string) {
 	}
 }
 
-// leaveStranded gives the open wave up when nothing but endpoints that take no request has been waited for, for
+// leaveStranded gives the open wave up when nothing but endpoints that take no request and persons has been waited for, for
 // as long as the scene has patience. It ends with the scene.
 func (r *Run) leaveStranded() {
 	t := time.NewTicker(time.Second)

@@ -310,7 +310,7 @@ func (s *taskShell) follow(before []*tooltask.Task, wave uint64) {
 func (s *taskShell) behind(wave uint64) bool { return s.journal.Durable().Number < wave }
 
 func answerOf(x *effect.Answered) *tooltask.Answer {
-	a := &tooltask.Answer{Latency: x.Latency, Artifacts: x.Artifacts, Carried: x.Carried}
+	a := &tooltask.Answer{Latency: x.Latency, Artifacts: x.Artifacts, Carried: x.Carried, Hooks: x.Hooks}
 	if x.Output != nil {
 		a.Output = protocol.Encode(x.Output)
 	}

@@ -130,6 +130,8 @@ type Result struct {
 	// Blobs are files in an answer, which become artifacts. Where nobody keeps those (Options.Keep)
 	// they stay.
 	Blobs []Blob `json:"-"`
+	// Hooks is what hooks of plugins did to the call, as effect.Answered has it; whoever asks them says it.
+	Hooks protocol.Raw `json:"-"`
 	// LeftOut is how many files the call left that are not among them, because there were too many.
 	LeftOut int `json:"-"`
 }

@@ -55,6 +55,9 @@ func Run(ctx context.Context, x Executor, c *Call, o Options) Result {
 			o.Again(r.Error.Kind)
 		}
 	}
+	if call.Attempt == 1 && o.Retries > 0 {
+		r.once(call.Tool.Execution.Repeat)
+	}
 	r.Meta = Meta{Tool: c.Tool.ID, Attempts: call.Attempt, Latency: elapsed(begun), Bytes: r.Size, LeftOut: r.LeftOut}
 	r.Carried = r.Carried || carried
 	r.finish(&o, c.Tool.Limits)
@@ -92,6 +95,9 @@ func Simulate(c *Call, o Options, attempt func(*Call) (Result, time.Duration)) R
 			break
 		}
 		total += pause
+	}
+	if call.Attempt == 1 && o.Retries > 0 {
+		r.once(call.Tool.Execution.Repeat)
 	}
 	r.Meta = Meta{Tool: c.Tool.ID, Attempts: call.Attempt, Latency: protocol.Duration(total)}
 	r.Carried = r.Carried || carried
@@ -152,6 +158,28 @@ func notWithin(limit time.Duration, r *Result) string {
 // again reports whether another attempt may be made.
 func (r *Result) again(repeat manifest.Repeat) bool {
 	return r.Error != nil && r.Error.Retryable && (repeat != manifest.Never || r.Unsent)
+}
+
+// once says in a failure why there was no other attempt although the call wanted some.
+func (r *Result) once(repeat manifest.Repeat) {
+	if r.Error == nil {
+		return
+	}
+	why := ""
+	switch kind := r.Error.Kind; {
+	case kind == protocol.KindUnknownOutcome: // it says so itself
+	case repeat == manifest.Never && (r.Error.Retryable || kind == KindTool):
+		why = "the definition of the tool does not allow repetition (execution.repeat: never)"
+	case !r.Error.Retryable && kind == KindTool:
+		why = "the tool gave its answer, and would give it again"
+	}
+	if why != "" {
+		const text = "; it was not tried again (retry): "
+		r.Error.Message += text + why
+		if r.Own != "" {
+			r.Own += text + why
+		}
+	}
 }
 
 // pause is the time before the next attempt: what the tool asks for, or what all calls have.

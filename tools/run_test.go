@@ -41,6 +41,33 @@ func asks(after time.Duration) Result {
 	return r
 }
 
+func again(kind protocol.ErrorKind) Result {
+	r := Fail(kind, "no")
+	r.Error.Retryable = true
+	return r
+}
+
+// 000 §4, retry_N: a failure that is not repeated although the call asks for it says why.
+func TestWhyNotAgain(t *testing.T) {
+	for _, c := range []struct {
+		repeat  manifest.Repeat
+		retries int
+		kind    protocol.ErrorKind
+		want    string
+	}{
+		{manifest.Free, 3, KindTool, "no; it was not tried again (retry): the tool gave its answer, and would give it again"},
+		{manifest.Never, 3, KindTool, "no; it was not tried again (retry): the definition of the tool does not allow repetition (execution.repeat: never)"},
+		{manifest.Never, 3, protocol.KindTransient, "no; it was not tried again (retry): the definition of the tool does not allow repetition (execution.repeat: never)"},
+		{manifest.Never, 0, KindTool, "no"},
+		{manifest.Free, 3, protocol.KindInvalid, "no"},
+	} {
+		r := Run(t.Context(), Func(func(context.Context, *Call) Result { return Fail(c.kind, "no") }), called(c.repeat), Options{Retries: c.retries})
+		if r.Error == nil || r.Error.Message != c.want {
+			t.Errorf("%+v: %+v", c, r.Error)
+		}
+	}
+}
+
 // Promises 1 and 2: which failures are repeated, with which key, and what the end is.
 func TestAttempts(t *testing.T) {
 	hangs := Result{Status: "hangs"}
@@ -53,12 +80,13 @@ func TestAttempts(t *testing.T) {
 		status   Status
 		took     time.Duration // at least
 	}{
-		"works":                                  {manifest.Free, 3, []Result{ok}, 1, OK, 0},
-		"fails twice":                            {manifest.Free, 3, []Result{Fail(protocol.KindTransient, "x"), lost(), ok}, 3, OK, 480 * time.Millisecond},
-		"nobody asked for more":                  {manifest.Free, 0, []Result{Fail(protocol.KindTransient, "x"), ok}, 1, Failed, 0},
-		"always fails":                           {manifest.ByKey, 2, []Result{lost()}, 3, Failed, 480 * time.Millisecond},
-		"at most ten times":                      {manifest.Free, 99, []Result{asks(time.Millisecond)}, 11, Failed, 10 * time.Millisecond},
-		"the tool says no":                       {manifest.Free, 3, []Result{Fail(KindTool, "no"), ok}, 1, Failed, 0},
+		"works":                 {manifest.Free, 3, []Result{ok}, 1, OK, 0},
+		"fails twice":           {manifest.Free, 3, []Result{Fail(protocol.KindTransient, "x"), lost(), ok}, 3, OK, 480 * time.Millisecond},
+		"nobody asked for more": {manifest.Free, 0, []Result{Fail(protocol.KindTransient, "x"), ok}, 1, Failed, 0},
+		"always fails":          {manifest.ByKey, 2, []Result{lost()}, 3, Failed, 480 * time.Millisecond},
+		"at most ten times":     {manifest.Free, 99, []Result{asks(time.Millisecond)}, 11, Failed, 10 * time.Millisecond},
+		"the tool says no":      {manifest.Free, 3, []Result{Fail(KindTool, "no"), ok}, 1, Failed, 0},
+		"the tool says no, and may be asked again": {manifest.Free, 3, []Result{again(KindTool), ok}, 2, OK, 160 * time.Millisecond},
 		"asks for time":                          {manifest.Free, 1, []Result{asks(7 * time.Second), ok}, 2, OK, 7 * time.Second},
 		"asks for too much":                      {manifest.Free, 1, []Result{asks(61 * time.Second), ok}, 1, Failed, 0},
 		"asks for more than there is":            {manifest.Free, 1, []Result{asks(31 * time.Second), ok}, 1, Failed, 0},

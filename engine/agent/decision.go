@@ -25,6 +25,9 @@ const (
 	OutputDecision = "decision" // object, see decide
 )
 
+// CoreOutputs lists what the engine reads of a core workflow.
+func CoreOutputs() []string { return []string{OutputResponse, OutputCalls, OutputDecision} }
+
 // coreEnded turns the outputs of the core workflow into speech and calls.
 func (t *Turn) coreEnded(r result) {
 	switch {

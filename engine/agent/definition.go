@@ -52,6 +52,7 @@ type Definition struct {
 	Hooks      hook.Places // at which plugins are asked; nil = at none
 	Run, Scene string      // ids, for the references in texts; "" = nobody knows them
 	InSpace    bool        // the scene has a space
+	Ordered    bool        // the scene has a script, or an order of turns
 	Assigns    bool        // the project has agents that report on tasks
 	Grouped    bool        // the scene has groups of subscribers
 	Realtime   bool        // latency passes by itself, and others go on while a deliberation runs
@@ -180,7 +181,7 @@ func (d *Definition) Seal(describe func(id string) (name, description string)) {
 	for _, id := range d.Skills {
 		name, description := describe(id)
 		d.schemas[id], d.calls.Callable = menu.Schema(d.Workflows[id]), append(d.calls.Callable, tool.SkillPrefix+id)
-		m.AddSkill(id, name, description, d.Workflows[id], CoreInputs())
+		m.AddSkill(id, name, description, d.Workflows[id], d.givenTo(d.Workflows[id]))
 	}
 	if describe := table[toolDescribe]; m.Fit(d.Limits.MaxToolPrompt, &describe.ToolSpec) && d.tools[toolDescribe] == nil {
 		offer(describe)

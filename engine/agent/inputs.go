@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"reflect"
+	"slices"
 
 	"tavernsim/engine/agent/memory"
 	"tavernsim/engine/agent/whereabouts"
@@ -28,7 +29,7 @@ func (t *Turn) fill(inputs []any, purpose protocol.Purpose, plan *workflow.Plan,
 				continue
 			}
 			var ok bool
-			if inputs[i], ok = given[name]; !ok {
+			if inputs[i], ok = given[name]; !ok && (purpose != protocol.PurposeSkill || t.m.Def.gives(plan, i, name)) {
 				inputs[i] = t.input(name)
 			}
 		}
@@ -40,6 +41,53 @@ func (t *Turn) fill(inputs []any, purpose protocol.Purpose, plan *workflow.Plan,
 func CoreInputs() []string {
 	return []string{"world_state", "private_state", "active_goals", "knowledge", "interaction_history", "incoming_events",
 		"available_capabilities", "observations", "self", "now", "turn", "world_version", inputConversation, inputRound, "tools", "scene", "surroundings", "tasks", memory.Base, memory.Summary}
+}
+
+// coreType is the type of such an input.
+func coreType(name string) workflow.Type {
+	switch name {
+	case "world_state", "private_state", "available_capabilities", "self", "scene", "surroundings", "tasks":
+		return workflow.Object
+	case "now", memory.Summary:
+		return workflow.String
+	case "turn", "world_version", inputRound:
+		return workflow.Integer
+	}
+	return workflow.Array
+}
+
+// givenTo are those inputs of a skill that a call need not give.
+func (d *Definition) givenTo(plan *workflow.Plan) (names []string) {
+	if plan == nil {
+		return nil
+	}
+	for i, name := range plan.Inputs() {
+		if slices.Contains(CoreInputs(), name) && d.gives(plan, i, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// gives reports whether a skill has an input from the engine if its call does not give it. One of another type is the
+// skill's own, and so is a required one that agents of the definition do not have.
+func (d *Definition) gives(plan *workflow.Plan, i int, name string) bool {
+	port := plan.InputPort(i)
+	has := true
+	switch name {
+	case "scene":
+		has = d.Ordered
+	case "surroundings":
+		has = d.InSpace
+	case memory.Base, memory.Summary:
+		has = d.Memory != nil
+	}
+	return (has || !port.Required) && fits(coreType(name), port.DataFlowType)
+}
+
+// fits reports whether an input takes what the engine gives.
+func fits(from, to workflow.Type) bool {
+	return from == to || to == "" || to == workflow.Wildcard || to == workflow.ConvertibleAny || from == workflow.Integer && to == workflow.Float
 }
 
 func (t *Turn) input(name string) any {

@@ -17,6 +17,7 @@ import (
 type compiler struct {
 	src    string
 	roots  []string
+	any    bool // every name that means nothing else is a root
 	used   map[string]bool
 	locals []string // parameters in scope; the index is the slot
 	depth  int
@@ -183,6 +184,10 @@ func (c *compiler) identifier(x *ast.Identifier) (node, error) {
 		return &literal{math.Inf(1)}, nil
 	case "Math", "Array", "Object":
 		return nil, c.fail(x, "call one of its functions", "%s is no value", name)
+	}
+	if c.any {
+		c.used[name] = true
+		return &root{name}, nil
 	}
 	return nil, c.fail(x, didYouMean(name, slices.Concat(c.locals, c.roots)), "unknown name %q", name)
 }

@@ -60,6 +60,19 @@ func Compile(src string, roots ...string) (*Program, error) {
 	return p, nil
 }
 
+// Names are the roots that an expression reads if it may read any, sorted; none of one that Compile refuses.
+func Names(src string) []string {
+	tree, err := parse(src)
+	if err != nil {
+		return nil
+	}
+	c := &compiler{src: src, any: true, used: map[string]bool{}}
+	if _, err := c.compile(tree); err != nil {
+		return nil
+	}
+	return protocol.SortedKeys(c.used)
+}
+
 // Source is the text that was compiled.
 func (p *Program) Source() string { return p.source }
 

@@ -130,6 +130,9 @@ func (c *compiler) checkNumber(n *parse.NumberNode) error {
 }
 
 func (c *compiler) checkRoot(at parse.Node, name string) error {
+	if c.used != nil {
+		c.used[name] = true
+	}
 	if c.roots == nil || slices.Contains(c.roots, name) {
 		return nil
 	}

@@ -16,6 +16,7 @@ type compiler struct {
 	src   string
 	funcs map[string]Func
 	roots []string
+	used  map[string]bool // the names that it reads of the data; nil = nobody asks
 
 	inside bool       // a range or with has moved dot away from the data
 	scope  []variable // visible here

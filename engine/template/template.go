@@ -75,6 +75,18 @@ func Compile(name, src string, opts ...Option) (*Template, error) {
 	return c.compile(tree)
 }
 
+// Names are what a template reads of its data, sorted; none of one that Compile refuses.
+func Names(src string) []string {
+	c := newCompiler("", src)
+	if c.used = map[string]bool{}; len(src) > MaxSource {
+		return nil
+	}
+	if _, err := c.parse(); err != nil {
+		return nil
+	}
+	return protocol.SortedKeys(c.used)
+}
+
 // Const reports the text of a template that holds no action.
 func (t *Template) Const() (string, bool) {
 	switch {

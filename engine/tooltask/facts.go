@@ -1,7 +1,10 @@
 package tooltask
 
 import (
+	"bytes"
 	"time"
+
+	"github.com/tinylib/msgp/msgp"
 
 	"tavernsim/engine/agent/tool"
 	"tavernsim/protocol"
@@ -42,6 +45,48 @@ type Ended struct {
 	ErrorKind protocol.ErrorKind
 	Error     string
 	At        protocol.Time
+
+	// Hooks is what hooks of plugins did to the call (hook.OfCall). It is left out of the fact if they did nothing.
+	Hooks protocol.Raw
+}
+
+const endedFields = 10 // one more with Hooks
+
+// AppendMsg implements protocol.Appender, because the codec writes every field.
+func (f *Ended) AppendMsg(b []byte) []byte {
+	n := uint32(endedFields)
+	if len(f.Hooks) > 0 {
+		n++
+	}
+	b = msgp.AppendArrayHeader(b, n)
+	for _, s := range [...]string{f.ID, f.Agent, f.Tool, f.Status} {
+		b = msgp.AppendString(b, s)
+	}
+	b = protocol.AppendRaw(b, f.Output)
+	switch {
+	case len(f.Artifacts) > 0:
+		b = tool.AppendArtifacts(b, f.Artifacts)
+	case f.Artifacts != nil:
+		b = msgp.AppendArrayHeader(b, 0)
+	default:
+		b = msgp.AppendNil(b)
+	}
+	b = protocol.AppendInt(b, int64(f.Latency))
+	b = msgp.AppendString(msgp.AppendString(b, string(f.ErrorKind)), f.Error)
+	return append(protocol.AppendInt(b, int64(f.At)), f.Hooks...)
+}
+
+func readEnded(raw protocol.Raw) (*Ended, error) {
+	r := protocol.NewReader(bytes.Clone(raw), FactEnded, endedFields+1, endedFields)
+	f := &Ended{ID: r.String(), Agent: r.String(), Tool: r.Word(), Status: r.Word(), Output: r.Raw()}
+	if !r.Nil() {
+		f.Artifacts = append([]tool.Artifact{}, tool.ReadArtifacts(r)...)
+	}
+	f.Latency, f.ErrorKind, f.Error, f.At = time.Duration(r.Int()), protocol.ErrorKind(r.Word()), r.String(), protocol.Time(r.Int())
+	if r.Has(endedFields + 1) {
+		f.Hooks = r.Raw()
+	}
+	return f, r.End()
 }
 
 // Uncharged records that a task which has just ended was not carried out: the budget of tools gets back what it counted.
@@ -141,7 +186,7 @@ func (f *Cancelled) Value() map[string]any {
 // Facts are the kinds of this package.
 func Facts() []protocol.FactType {
 	return []protocol.FactType{
-		protocol.ByCodec[Opened](), protocol.ByCodec[Sent](), protocol.ByCodec[Ended](), protocol.ByCodec[Uncharged](), protocol.ByCodec[Cancelled](), protocol.ByCodec[Refused](), protocol.ByCodec[Reported](),
+		protocol.ByCodec[Opened](), protocol.ByCodec[Sent](), protocol.ByHand(readEnded), protocol.ByCodec[Uncharged](), protocol.ByCodec[Cancelled](), protocol.ByCodec[Refused](), protocol.ByCodec[Reported](),
 		protocol.ByCodec[TakenOver](), protocol.ByCodec[Released](),
 	}
 }

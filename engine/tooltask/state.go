@@ -119,7 +119,8 @@ type Answer struct {
 	Latency   time.Duration
 	ErrorKind protocol.ErrorKind
 	Error     string
-	Carried   bool // it was carried out although ErrorKind is one of calls that never left
+	Carried   bool         // it was carried out although ErrorKind is one of calls that never left
+	Hooks     protocol.Raw // what hooks did to the call; nil = nothing
 }
 
 // Rules are those of one scene.
@@ -243,7 +244,7 @@ func (t *Task) refused(why string, now protocol.Time) *Ended {
 
 func (t *Task) end(a *Answer, now protocol.Time) *Ended {
 	return &Ended{
-		ID: t.ID, Agent: t.Agent, Tool: t.Tool, Status: status(a), Output: a.Output, Artifacts: a.Artifacts, Latency: a.Latency, ErrorKind: a.ErrorKind, Error: a.Error, At: now,
+		ID: t.ID, Agent: t.Agent, Tool: t.Tool, Status: status(a), Output: a.Output, Artifacts: a.Artifacts, Latency: a.Latency, ErrorKind: a.ErrorKind, Error: a.Error, At: now, Hooks: a.Hooks,
 	}
 }
 

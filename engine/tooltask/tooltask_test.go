@@ -263,3 +263,32 @@ func TestNoRoom(t *testing.T) {
 		}
 	}
 }
+
+// The fact of an end has the bytes of its fields in order, as earlier versions wrote it, and Hooks only if there are some.
+func TestBytesOfEnded(t *testing.T) {
+	type plain struct {
+		ID, Agent, Tool, Status string
+		Output                  protocol.Raw
+		Artifacts               []tool.Artifact
+		Latency                 time.Duration
+		ErrorKind               protocol.ErrorKind
+		Error                   string
+		At                      protocol.Time
+	}
+	codec := protocol.NewCodec(Facts())
+	for _, f := range []Ended{
+		{}, {ID: "a", Agent: "b", Tool: "c", Status: "ok", Output: protocol.Encode("x"), Artifacts: []tool.Artifact{{ID: "sha256-a", Size: 300, Type: "t", Name: "n"}}, Latency: 1 << 40, ErrorKind: "k", Error: "e", At: -7},
+		{Artifacts: []tool.Artifact{}, At: 1 << 50},
+	} {
+		want, err := codec.Marshal(&plain{f.ID, f.Agent, f.Tool, f.Status, f.Output, f.Artifacts, f.Latency, f.ErrorKind, f.Error, f.At})
+		if got := f.AppendMsg(nil); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%x, want %x: %v", got, want, err)
+		}
+		for _, f.Hooks = range []protocol.Raw{nil, protocol.Encode("changed")} {
+			again, err := codec.ReadFact(FactEnded, f.AppendMsg(nil))
+			if err != nil || !bytes.Equal(again.(*Ended).AppendMsg(nil), f.AppendMsg(nil)) || !bytes.Equal(again.(*Ended).Hooks, f.Hooks) { //nolint:forcetypeassert // the kind says it
+				t.Errorf("%+v, want %+v: %v", again, f, err)
+			}
+		}
+	}
+}

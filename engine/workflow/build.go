@@ -68,6 +68,9 @@ func (u *unit) setup(i int) *Setup {
 			continue
 		}
 		t := src.typeOut(e.sourceH)
+		if e.each {
+			t = Wildcard
+		}
 		if _, ok := s.explicit[e.targetH]; !ok {
 			s.explicit[e.targetH], s.common[e.targetH] = t, t
 		} else if s.common[e.targetH] != t {
@@ -215,6 +218,9 @@ func (u *unit) source(e edge) (wire, bool) {
 }
 
 func (u *unit) connectWire(p *planIn, w wire, e edge) {
+	if e.each {
+		w.from, w.each = Wildcard, true
+	}
 	conv, ok := compatible(w.from, p.typ)
 	if !ok {
 		u.edgeFault(e.index, "targetHandle", conversionHint(w.from, p.typ), "output %q is %s, input %q wants %s", e.sourceH, w.from, p.name, p.typ)

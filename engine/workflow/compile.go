@@ -76,6 +76,7 @@ type edge struct {
 	source, target   int // node indexes
 	fromAll          bool
 	sourceH, targetH string
+	each             bool
 }
 
 // built is a node after its kind has built it.
@@ -282,7 +283,7 @@ func (u *unit) checkEdges() {
 			continue
 		}
 		if okS && okT {
-			u.edges = append(u.edges, edge{i, source, target, all, e.SourceHandle, e.TargetHandle})
+			u.edges = append(u.edges, edge{i, source, target, all, e.SourceHandle, e.TargetHandle, e.each})
 		}
 	}
 }

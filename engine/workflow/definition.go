@@ -73,6 +73,8 @@ type Edge struct {
 	SourceHandle string `json:"sourceHandle"`
 	Target       string `json:"target"`
 	TargetHandle string `json:"targetHandle"`
+
+	each bool // each element of the list that the source gives comes as by an edge of its own (see OfNode)
 }
 
 // Type is the type of what flows through a handle.

@@ -118,7 +118,7 @@ func (x *Exec) ManySize(i, k int) int {
 
 // sizeOf is the size of what a wire brought, counted once for all who read it.
 func (x *Exec) sizeOf(w *wire, v any) int {
-	if w.slot >= 0 && w.conv != loose {
+	if w.slot >= 0 && w.conv != loose && !w.each {
 		if s := &x.frame.slots[w.slot]; s.v != nil { // else a default stands in
 			return x.run.budget.size(s)
 		}
@@ -135,7 +135,7 @@ func (x *Exec) known(i int) uint32 {
 }
 
 func (x *Exec) slotSize(w *wire) uint32 {
-	if w.slot >= 0 && w.conv != loose && x.frame.slots[w.slot].v != nil {
+	if w.slot >= 0 && w.conv != loose && !w.each && x.frame.slots[w.slot].v != nil {
 		return x.frame.slots[w.slot].size
 	}
 	return 0
@@ -299,7 +299,13 @@ func (x *Exec) readMany(i int, p *planIn, g *gathering) {
 		if err != nil {
 			g.wrong(p.name, err)
 		} else if s.is == arrived {
-			x.many, x.wires = append(x.many, x.fit(s.v, w, p, g)), append(x.wires, w)
+			values := []any{s.v}
+			if w.each {
+				values, _ = s.v.([]any) // the interface says that it is a list
+			}
+			for _, v := range values {
+				x.many, x.wires = append(x.many, x.fit(v, w, p, g)), append(x.wires, w)
+			}
 		} else {
 			g.absent(s, p.without)
 			lost.absent(s, Propagate)

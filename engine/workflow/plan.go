@@ -78,6 +78,7 @@ type wire struct {
 	to    Type
 	from  Type // of what it brings, before the conversion
 	value any
+	each  bool // it brings the elements of a list, to a Multi input; from and conv are theirs
 }
 
 const (

@@ -28,6 +28,8 @@ type Setup struct {
 	outs   []outPort
 	config map[string]any // normalized configValues
 	read   []string       // config keys that the kind has read
+
+	open bool // nothing is connected yet, and everything may be: see OfNode
 }
 
 type outPort struct {
@@ -114,6 +116,20 @@ func (s *Setup) Given(name string) bool {
 	_, literal := s.literals[name]
 	_, offered := s.offered[name]
 	return edge || literal || offered
+}
+
+// Takes is [Setup.Given]; of a tool that takes all that its kind can take (see [OfNode]) it also holds of an input in whose
+// place the configuration says nothing.
+func (s *Setup) Takes(name string) bool { return s.Given(name) || s.open && s.config[name] == nil }
+
+// Names are names that the configuration reads. Of a tool that takes all that its kind can take those which nothing else
+// gives are inputs ([Setup.Free]).
+func (s *Setup) Names(names []string) {
+	for _, name := range names {
+		if s.open && !s.declared(name) && name != HandleAfter {
+			s.explicit[name] = Wildcard
+		}
+	}
 }
 
 // Incoming is the type of what the definition gives to an input; WILDCARD when

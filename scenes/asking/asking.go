@@ -98,6 +98,7 @@ func (a *Asks) ask(ctx context.Context, asked *panel.Asked) (*panel.Reply, error
 	until, stop := context.WithTimeoutCause(ctx, asked.Timeout.Std(), errSilence)
 	defer stop()
 	defer a.Open(asked)()
+	defer outside.AsksPerson(ctx)()
 	r, err := a.Desk.Ask(until, asked, func(r *panel.Reply) error { return replies.Fits(asked, r) })
 	switch {
 	case err == nil && r.Cancel:

@@ -162,3 +162,33 @@ func TestAlone(t *testing.T) {
 		}
 	}
 }
+
+// A scene that is told to stop while it waits for nothing but people gives the open wave up. The same questions are asked
+// again when it goes on.
+func TestPeopleDoNotHoldAStop(t *testing.T) {
+	p := waits(t)
+	s := scenestest.New(t, p, "")
+	s.Dir = t.TempDir()
+	var asked [2][]string
+	for i := range asked {
+		synctest.Test(t, func(t *testing.T) {
+			d := &desk{}
+			r, err := s.StartWith(scenestest.Settings{People: true}, func(o *scenes.Options) { o.Desk = d })
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			for _, q := range r.Interactions() {
+				asked[i] = append(asked[i], q.ID)
+			}
+			begun := time.Now()
+			r.Interrupt()
+			if end := r.Close(); end.Err != nil || end.Final || time.Since(begun) > 20*time.Second {
+				t.Fatal(end.Reason, end.Err, time.Since(begun))
+			}
+		})
+	}
+	if len(asked[0]) != 2 || !reflect.DeepEqual(asked[0], asked[1]) {
+		t.Errorf("asked %q", asked)
+	}
+}

@@ -182,6 +182,8 @@ func (c *call) do(ctx context.Context, x *effect.Answered) {
 	}()
 	if c.ask.Kind == effect.KindModel { // the executor has a copy of its own
 		c.ask.Model.Attempt = int64(c.Attempts())
+	} else {
+		ctx = context.WithValue(ctx, peopleKey{}, &c.runner.people)
 	}
 	*x = c.to.Do(ctx, &c.ask)
 }

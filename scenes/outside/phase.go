@@ -1,6 +1,7 @@
 package outside
 
 import (
+	"context"
 	"sync/atomic"
 
 	"tavernsim/llm/gate"
@@ -41,6 +42,19 @@ func (c *call) become(to phase) {
 	}
 }
 
+type peopleKey struct{}
+
+// AsksPerson says that a call waits for a person until done is called. Its executor can make the call again from the start, and the
+// person is asked again then. ctx is that of the call.
+func AsksPerson(ctx context.Context) (done func()) {
+	n, ok := ctx.Value(peopleKey{}).(*atomic.Int64)
+	if !ok {
+		return func() {}
+	}
+	n.Add(1)
+	return func() { n.Add(-1) }
+}
+
 // waitingAt counts the calls that wait at a gate, or for another call there.
 func (r *Runner) waitingAt(g *gate.Gate) *atomic.Int64 {
 	n, known := r.waiting.Load(g)
@@ -50,9 +64,10 @@ func (r *Runner) waitingAt(g *gate.Gate) *atomic.Int64 {
 	return n.(*atomic.Int64)
 }
 
-// Stranded reports whether all requests that are under way wait at gates of endpoints that take none now.
+// Stranded reports whether all requests that are under way wait at gates of endpoints that take none now, or for persons
+// who can be asked again ([AsksPerson]).
 func (r *Runner) Stranded() bool {
-	under, stranded := r.under.Load(), int64(0)
+	under, stranded := r.under.Load(), r.people.Load()
 	r.waiting.Range(func(g, n any) bool {
 		if why, _, _ := g.(*gate.Gate).Stalled(); why != "" {
 			stranded += n.(*atomic.Int64).Load()

@@ -68,6 +68,7 @@ type Runner struct {
 	done    sync.WaitGroup
 	ahead   sync.WaitGroup // requests of shadows
 	under   atomic.Int64   // requests under way
+	people  atomic.Int64   // of them that wait for persons
 	waiting sync.Map       // of a gate: how many of them wait there, an *atomic.Int64
 	shares  shares
 	mu      sync.Mutex // guards every Urgency, and the gates of executors

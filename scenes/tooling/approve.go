@@ -137,6 +137,7 @@ func (a *asks) Do(ctx context.Context, q *effect.Ask) effect.Answered {
 	}
 	question := a.by.question(q)
 	question.Contents = contents
+	defer outside.AsksPerson(ctx)()
 	v, err := a.by.Door.Ask(until, question)
 	switch {
 	case err == nil && v.Yes && len(v.Contents) > 0 && !maps.Equal(v.Contents, contents):

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/agent/hook"
+	"tavernsim/engine/secret"
 	"tavernsim/protocol"
 	"tavernsim/scenes/tooling/hooks"
 	"tavernsim/scenes/tooling/needs"
@@ -34,43 +36,49 @@ func (s *Set) request(place string, c *tools.Call, q *effect.Ask) *hookRequest {
 }
 
 // beforeCall lets hooks change the parameters of a call, or forbid it. It gives the request
-// with what they made of it.
-func (s *Set) beforeCall(ctx context.Context, t *toolOf, c *tools.Call, q *effect.Ask) (*effect.Ask, error) {
+// with what they made of it, and what each did.
+func (s *Set) beforeCall(ctx context.Context, t *toolOf, c *tools.Call, q *effect.Ask) (_ *effect.Ask, did hook.OfCall, err error) {
 	for _, h := range s.hooks.At(plugin.BeforeCall) {
 		a, err := s.hooks.AskAboutCall(ctx, h, s.request(plugin.BeforeCall, c, q))
 		switch {
-		case err != nil && h.Fail == plugin.Closed:
-			return q, err
-		case err != nil: // it goes on
+		case err != nil:
+			if did.Before = append(did.Before, s.step(h, hook.Failed, err.Error())); h.Fail == plugin.Closed {
+				return q, did, err
+			}
 		case a.Veto != "":
-			return q, protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s forbids it: %s", h.Plugin, a.Veto)
+			did.Before = append(did.Before, s.step(h, hook.Forbade, a.Veto))
+			return q, did, protocol.Errorf(protocol.KindDenied, "the hook of the plugin %s forbids it: %s", h.Plugin, a.Veto)
 		case a.Made:
 			by := hooks.Caller{Agent: q.Model.Agent, Profile: cmp.Or(q.Model.Profile, s.opt.Profile)}
 			call, err := s.hooks.Change(h, t.Tool, q.Call, by, s.opt.Project.Policy(), a.Value)
 			if err != nil {
-				return q, err
+				did.Before = append(did.Before, s.step(h, hook.Failed, err.Error()))
+				return q, did, err
 			}
 			next := *q
 			q, next.Call, c.Params = &next, call, call.Params
+			did.Before, did.Params = append(did.Before, s.step(h, hook.Changed, "")), s.shown(call.Params)
 		}
 	}
-	return q, nil
+	return q, did, nil
 }
 
-// afterCall lets hooks change what an agent sees of a call. What they make is bounded and
+// afterCall lets hooks change what an agent sees of a call, and adds what each did. What they make is bounded and
 // tamed as the output was.
-func (s *Set) afterCall(ctx context.Context, c *tools.Call, q *effect.Ask, o tools.Options, r tools.Result) tools.Result {
+func (s *Set) afterCall(ctx context.Context, c *tools.Call, q *effect.Ask, o tools.Options, r tools.Result, did *hook.OfCall) tools.Result {
+	first := r.Output
 	for _, h := range s.hooks.At(plugin.AfterCall) {
 		in := s.request(plugin.AfterCall, c, q)
 		in.Status, in.Output, in.Error = r.Status, r.Output, r.Error
 		a, err := s.hooks.AskAboutCall(ctx, h, in)
-		was := r
+		was, step := r, s.step(h, hook.Changed, "")
 		switch {
-		case err != nil && h.Fail == plugin.Closed:
-			r = tools.Fail(protocol.KindDenied, "the call was carried out, and its answer is withheld: "+err.Error())
 		case err != nil:
-			continue
+			if step = s.step(h, hook.Failed, err.Error()); h.Fail == plugin.Closed {
+				r = tools.Fail(protocol.KindDenied, "the call was carried out, and its answer is withheld: "+err.Error())
+			}
 		case a.Veto != "":
+			step = s.step(h, hook.Forbade, a.Veto)
 			r = tools.Fail(protocol.KindDenied, "the call was carried out, and the hook of the plugin "+h.Plugin+" withholds its answer: "+a.Veto)
 		case !a.Made || r.Status != tools.OK:
 			continue
@@ -79,8 +87,29 @@ func (s *Set) afterCall(ctx context.Context, c *tools.Call, q *effect.Ask, o too
 			r.Artifacts, r.Blobs = append(slices.Clip(was.Artifacts), r.Artifacts...), was.Blobs
 		}
 		r.Meta, r.Carried = was.Meta, was.Carried
+		if did.After = append(did.After, step); step.Did != hook.Failed || h.Fail == plugin.Closed {
+			did.Output = s.shown(first)
+		}
 	}
 	return r
+}
+
+// maxWhy is how much a fact has of what a hook says, in bytes.
+const maxWhy = 1000
+
+// step is what a hook did; why may come from its program.
+func (s *Set) step(h *hooks.Hook, did, why string) hook.Step {
+	return hook.Step{Plugin: h.Plugin, Did: did, Why: protocol.Short(s.maskSaid(why), maxWhy)}
+}
+
+// shown is a value as a fact may have it: without the values of secrets, and what stands under the names of some.
+func (s *Set) shown(v any) any {
+	v, err := s.Mask(v)
+	if err != nil {
+		return "withheld: it has a secret"
+	}
+	v, _ = secret.Hide(v)
+	return v
 }
 
 // hooked makes the hooks ready. Without services nobody is asked.

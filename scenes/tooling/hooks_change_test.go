@@ -13,6 +13,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/tooltask"
 	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/tooling"
@@ -106,20 +107,32 @@ func TestHooksChangeCallsWithReferencesAndTasks(t *testing.T) {
 			if !slices.Equal(got, []string{"map[file:Dear Ada q:changed]"}) {
 				t.Errorf("the tool got %q", got)
 			}
-			var failed []string
+			var failed, did []string
 			for _, f := range agentFacts(t, s) {
-				if x, ok := f.(*agentfact.CallAnswered); ok && x.Error != "" {
-					failed = append(failed, x.Error)
+				if x, ok := f.(*agentfact.CallAnswered); ok {
+					if did = append(did, fmt.Sprint(hook.ReadOfCall(x.Hooks))); x.Error != "" {
+						failed = append(failed, x.Error)
+					}
 				}
 			}
 			for _, f := range factsOf(t, s) {
-				if x, ok := f.(*tooltask.Ended); ok && x.Error != "" {
-					failed = append(failed, x.Error)
+				if x, ok := f.(*tooltask.Ended); ok {
+					if did = append(did, fmt.Sprint(hook.ReadOfCall(x.Hooks))); x.Error != "" {
+						failed = append(failed, x.Error)
+					}
 				}
 			}
 			said := strings.Join(failed, "\n")
 			if len(failed) != 2 || !strings.Contains(said, "the policy does not allow (no-evil)") || !strings.Contains(said, "a reference of its own (parameter file)") {
 				t.Errorf("failed: %q", failed)
+			}
+			// 001 §9: the history says what was called in the place of what the agent wrote, and who changed it.
+			if want := []string{
+				"{[{guard changed }] [] map[file:fam://agent/letter-to-ada.txt q:changed] <nil>}",
+				"{[{guard failed the hook of the plugin guard made parameters that the policy does not allow (no-evil)}] [] <nil> <nil>}",
+				"{[{guard failed the hook of the plugin guard made a reference of its own (parameter file): it can keep that of the call there, or leave it out}] [] <nil> <nil>}",
+			}; !slices.Equal(did, want) {
+				t.Errorf("hooks did\n%s\nwant\n%s", strings.Join(did, "\n"), strings.Join(want, "\n"))
 			}
 			mustVerify(t, s, scenestest.Settings{Tools: tooling.Off})
 		})

@@ -80,7 +80,7 @@ func given(e *toolreplay.Entry) effect.Answered {
 	if err == nil {
 		err = e.Err()
 	}
-	return effect.Answered{Output: v, Artifacts: e.Artifacts, Latency: e.Latency.Std(), Took: e.Took.Std(), Err: err, Carried: e.Carried}
+	return effect.Answered{Output: v, Artifacts: e.Artifacts, Latency: e.Latency.Std(), Took: e.Took.Std(), Err: err, Carried: e.Carried, Hooks: e.Hooks}
 }
 
 // bring brings the artifacts that an answer names into the run. One that is missing stays

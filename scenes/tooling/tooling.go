@@ -370,7 +370,9 @@ func (s *Set) live(ctx context.Context, t *toolOf, c *tools.Call, o tools.Option
 	if err != nil {
 		return s.denied(c.Tool.ID, err), metrics.DeniedByGrant
 	}
-	if q, err = s.beforeCall(ctx, t, c, q); err != nil {
+	q, did, err := s.beforeCall(ctx, t, c, q)
+	defer func() { r.Hooks = did.Raw() }()
+	if err != nil {
 		return s.denied(c.Tool.ID, err), metrics.DeniedByHook
 	}
 	if c.Secrets, err = s.secretsFor(ctx, q.Model.Agent, c.Tool.ID, c.Tool.Secrets()); err != nil {
@@ -411,12 +413,12 @@ func (s *Set) live(ctx context.Context, t *toolOf, c *tools.Call, o tools.Option
 			s.opt.Warn(fmt.Sprintf("a call of the tool %s left more files than are kept: %d of them are gone; the same of later calls is not told", c.Tool.ID, r.Meta.LeftOut))
 		})
 	}
-	return s.afterCall(ctx, c, q, o, r), ""
+	return s.afterCall(ctx, c, q, o, r, &did), ""
 }
 
 func answered(r *tools.Result, latency time.Duration) effect.Answered {
 	err := r.Err()
-	return effect.Answered{Output: r.Output, Artifacts: r.Artifacts, Latency: latency, Err: err, Carried: err != nil && r.Carried && !tooltask.Costs(protocol.KindOf(err))}
+	return effect.Answered{Output: r.Output, Artifacts: r.Artifacts, Latency: latency, Err: err, Carried: err != nil && r.Carried && !tooltask.Costs(protocol.KindOf(err)), Hooks: r.Hooks}
 }
 
 // live carries calls out.

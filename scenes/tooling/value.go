@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/permit"
 	"tavernsim/protocol"
+	"tavernsim/scenes/outside"
 	"tavernsim/scenes/tooling/forms"
 	"tavernsim/tools"
 	"tavernsim/tools/approvals"
@@ -63,6 +64,7 @@ func (v value) ask(ctx context.Context) (string, error) {
 	q.Kind = approvals.KindValue
 	until, stop := context.WithTimeoutCause(ctx, cmp.Or(l.Timeout, DefaultSilence), errSilence)
 	defer stop()
+	defer outside.AsksPerson(ctx)()
 	said, err := l.Door.Ask(until, q)
 	switch {
 	case err == nil && !said.Yes:

@@ -53,6 +53,9 @@ type Entry struct {
 	Failed   json.RawMessage   `json:"failed_nodes,omitempty"`  // of the workflow that carried the call out, masked
 	Result   string            `json:"result_sha256,omitempty"` // of status, output, error and artifacts
 
+	Hooks     json.RawMessage `json:"hooks,omitempty"` // what hooks of plugins did to the call, masked
+	HooksHash string          `json:"hooks_sha256,omitempty"`
+
 	Prev string `json:"prev"` // SHA-256 of the line before, without its end; of the first: of nothing
 }
 
@@ -113,7 +116,9 @@ func (l *Log) Begin(e Entry, params any) (int64, error) {
 
 // End notes what came of a call.
 func (l *Log) End(call int64, e Entry) error {
-	e.What, e.Of = whatResult, call
+	if e.What, e.Of = whatResult, call; len(e.Hooks) > maxParams {
+		e.Hooks, e.HooksHash = nil, Hash(e.Hooks)
+	}
 	_, err := l.append(e)
 	return err
 }

@@ -33,6 +33,7 @@ type Entry struct {
 	Error     string             `json:"error,omitempty"`
 	ErrorKind protocol.ErrorKind `json:"error_kind,omitempty"`
 	Carried   bool               `json:"carried,omitempty"` // as effect.Answered says it
+	Hooks     protocol.Raw       `json:"hooks,omitempty"`   // likewise
 }
 
 const maxParams = 200

@@ -23,7 +23,7 @@ func AnswerOfModel(x *effect.Answered) ModelAnswered {
 
 // AnswerOfCall is the fact of a call's answer, without its output. took is its latency, also on the realtime clock.
 func AnswerOfCall(x *effect.Answered, took time.Duration) *CallAnswered {
-	f := &CallAnswered{Kind: x.Kind, Request: int64(x.Number), Latency: took, Artifacts: x.Artifacts, Carried: x.Carried}
+	f := &CallAnswered{Kind: x.Kind, Request: int64(x.Number), Latency: took, Artifacts: x.Artifacts, Carried: x.Carried, Hooks: x.Hooks}
 	if x.Err != nil {
 		f.Error, f.ErrorKind = x.Err.Error(), protocol.KindOf(x.Err)
 	}
@@ -46,7 +46,7 @@ func (f *ModelAnswered) Answered() (x *effect.Answered, ok bool) {
 
 func (f *CallAnswered) Answered() (x *effect.Answered, ok bool) {
 	v, err := f.Output.Value()
-	return &effect.Answered{Kind: f.Kind, Number: int(f.Request), Output: v, Latency: f.Latency, Artifacts: f.Artifacts, Carried: f.Carried, Err: effect.Failure(f.ErrorKind, f.Error)}, err == nil
+	return &effect.Answered{Kind: f.Kind, Number: int(f.Request), Output: v, Latency: f.Latency, Artifacts: f.Artifacts, Carried: f.Carried, Hooks: f.Hooks, Err: effect.Failure(f.ErrorKind, f.Error)}, err == nil
 }
 
 func (f *HookAnswered) Answered() (x *effect.Answered, ok bool) {

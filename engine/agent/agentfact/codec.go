@@ -152,18 +152,18 @@ func readModelAnswered(raw protocol.Raw) (*ModelAnswered, error) {
 }
 
 func (f *CallAnswered) AppendMsg(b []byte) []byte {
-	b = msgp.AppendArrayHeader(b, callAnsweredFields+tool.Left(f.Artifacts, f.Carried))
+	b = msgp.AppendArrayHeader(b, callAnsweredFields+tool.Left(f.Artifacts, f.Carried, f.Hooks))
 	b = protocol.AppendInt(msgp.AppendString(b, f.Kind), f.Request)
 	b = protocol.AppendRaw(b, f.Output)
 	b = protocol.AppendInt(b, int64(f.Latency))
 	b = msgp.AppendString(msgp.AppendString(b, string(f.ErrorKind)), f.Error)
-	return tool.AppendLeft(b, f.Artifacts, f.Carried)
+	return tool.AppendLeft(b, f.Artifacts, f.Carried, f.Hooks)
 }
 
 func readCallAnswered(raw protocol.Raw) (*CallAnswered, error) {
-	r := protocol.NewReader(raw, FactCallAnswered, callAnsweredFields+2, callAnsweredFields+1, callAnsweredFields)
+	r := protocol.NewReader(raw, FactCallAnswered, callAnsweredFields+tool.MaxLeft, callAnsweredFields+2, callAnsweredFields+1, callAnsweredFields)
 	f := &CallAnswered{Kind: r.Word(), Request: r.Int(), Output: r.Raw(), Latency: time.Duration(r.Int()), ErrorKind: protocol.ErrorKind(r.Word()), Error: r.String()}
-	f.Artifacts, f.Carried = tool.ReadLeft(r, callAnsweredFields+1)
+	f.Artifacts, f.Carried, f.Hooks = tool.ReadLeft(r, callAnsweredFields+1)
 	return f, r.End()
 }
 

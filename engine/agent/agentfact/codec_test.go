@@ -221,7 +221,14 @@ func TestBytesOfCallAnswered(t *testing.T) {
 		if x, ok := got.Answered(); !ok || !x.Carried {
 			t.Errorf("%+v", x)
 		}
-		f.Carried = false
+		f.Carried, f.Hooks = false, protocol.Encode("changed")
+		if got, err = readCallAnswered(f.AppendMsg(nil)); err != nil || !reflect.DeepEqual(*got, f) {
+			t.Errorf("%+v, want %+v: %v", got, f, err)
+		}
+		if x, ok := got.Answered(); !ok || !reflect.DeepEqual(x.Hooks, f.Hooks) {
+			t.Errorf("%+v", x)
+		}
+		f.Hooks = nil
 		for n := range raw {
 			if _, err := readCallAnswered(raw[:n]); err == nil {
 				t.Errorf("%d bytes are a fact", n)

@@ -221,6 +221,9 @@ type CallAnswered struct {
 	// Carried says that the call was carried out although ErrorKind is one of calls that never left. It is
 	// left out of the fact if not, and facts of older programs lack it.
 	Carried bool
+
+	// Hooks is what hooks of plugins did to the call (hook.OfCall). It is left out if they did nothing.
+	Hooks protocol.Raw
 }
 
 // Recorded is a fact that keeps an answer of the outside.

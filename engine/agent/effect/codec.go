@@ -14,18 +14,18 @@ import (
 const (
 	originFields      = 8  // one more with Served, two more with a Cost, three more with a Budget
 	modelAnswerFields = 10 // of an Answered; and one more with an Origin
-	callAnswerFields  = 5  // one more with artifacts, two more if it was carried out
+	callAnswerFields  = 5  // and those of [tool.Left]
 )
 
 // AppendMsg implements protocol.Appender, in the form of the log of effects, which
 // keeps the kind separately. It panics if Output is not a value of package protocol.
 func (x *Answered) AppendMsg(b []byte) []byte {
 	if x.Kind != KindModel {
-		b = msgp.AppendArrayHeader(b, callAnswerFields+tool.Left(x.Artifacts, x.Carried))
+		b = msgp.AppendArrayHeader(b, callAnswerFields+tool.Left(x.Artifacts, x.Carried, x.Hooks))
 		b = protocol.AppendInt(b, int64(x.Number))
 		b = protocol.AppendValue(b, x.Output)
 		b = appendFailure(protocol.AppendInt(b, int64(x.Latency)), x.Err)
-		return tool.AppendLeft(b, x.Artifacts, x.Carried)
+		return tool.AppendLeft(b, x.Artifacts, x.Carried, x.Hooks)
 	}
 	origin := OriginOf(&x.Model)
 	if origin == nil {
@@ -86,7 +86,7 @@ func (x *Answered) Settle() {
 		}
 		return
 	}
-	x.Output, x.Artifacts, x.Latency, x.Carried = nil, nil, 0, false
+	x.Output, x.Artifacts, x.Latency, x.Carried, x.Hooks = nil, nil, 0, false, nil
 	m := &x.Model
 	if len(m.Calls) == 0 {
 		m.Calls = nil
@@ -118,12 +118,12 @@ func (x *Answered) Settle() {
 func ReadAnswered(kind string, raw protocol.Raw) (*Answered, error) {
 	x := &Answered{Kind: kind}
 	if kind != KindModel {
-		r := protocol.NewReader(raw, "answer", callAnswerFields+2, callAnswerFields+1, callAnswerFields)
+		r := protocol.NewReader(raw, "answer", callAnswerFields+tool.MaxLeft, callAnswerFields+2, callAnswerFields+1, callAnswerFields)
 		x.Number = int(r.Int())
 		output := r.Raw()
 		x.Latency = time.Duration(r.Int())
 		x.Err = readFailure(r)
-		x.Artifacts, x.Carried = tool.ReadLeft(r, callAnswerFields+1)
+		x.Artifacts, x.Carried, x.Hooks = tool.ReadLeft(r, callAnswerFields+1)
 		if err := r.End(); err != nil {
 			return nil, err
 		}

@@ -66,6 +66,7 @@ type Answered struct {
 	Took      time.Duration        // scene time of the recorded task whose answer is given again; 0 = Latency
 	Err       error                // the request failed
 	Carried   bool                 // the call was carried out although the kind of Err is one of calls that never left
+	Hooks     protocol.Raw         // what hooks of plugins did to the call (hook.OfCall); nil = nothing
 }
 
 // Origin is the part of the fact that answers of endpoints have, and those of models that

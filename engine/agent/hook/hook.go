@@ -4,7 +4,7 @@
 // # Not here
 //
 // When a turn asks (engine/agent); the services that answer, their order and their time
-// (scenes/tooling); hooks of single calls, which are a part of the call.
+// (scenes/tooling). Hooks of single calls are a part of the call: [OfCall] is what its answer says of them.
 package hook
 
 import (
@@ -58,15 +58,7 @@ const (
 
 // Value is the answer as a value.
 func (a *Answer) Value() map[string]any {
-	v, steps := map[string]any{}, make([]any, len(a.Steps))
-	for i, s := range a.Steps {
-		step := map[string]any{"plugin": s.Plugin, "did": s.Did}
-		if s.Why != "" {
-			step["why"] = s.Why
-		}
-		steps[i] = step
-	}
-	v["hooks"] = steps
+	v := map[string]any{"hooks": valueOf(a.Steps)}
 	if a.Veto != "" {
 		v["veto"] = a.Veto
 	}
@@ -98,10 +90,27 @@ func Read(v any, err error, closed bool) (a Answer) {
 	for _, o := range protocol.ObjectsIn(m["observations"]) {
 		a.Observations = append(a.Observations, Observation{Plugin: text(o, "plugin"), Value: o["value"]})
 	}
-	for _, s := range protocol.ObjectsIn(m["hooks"]) {
-		a.Steps = append(a.Steps, Step{text(s, "plugin"), text(s, "did"), text(s, "why")})
-	}
+	a.Steps = stepsIn(m["hooks"])
 	return a
+}
+
+func valueOf(steps []Step) []any {
+	list := make([]any, len(steps))
+	for i, s := range steps {
+		step := map[string]any{"plugin": s.Plugin, "did": s.Did}
+		if s.Why != "" {
+			step["why"] = s.Why
+		}
+		list[i] = step
+	}
+	return list
+}
+
+func stepsIn(v any) (steps []Step) {
+	for _, s := range protocol.ObjectsIn(v) {
+		steps = append(steps, Step{text(s, "plugin"), text(s, "did"), text(s, "why")})
+	}
+	return steps
 }
 
 func text(m map[string]any, name string) string {

@@ -116,6 +116,18 @@ func Parameters(inputs map[string]workflow.Port) map[string]any {
 	return map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
 }
 
+// ParametersWith is [Parameters] with the types of the elements of lists.
+func ParametersWith(inputs map[string]workflow.Port, elements map[string]workflow.Type) map[string]any {
+	schema := Parameters(inputs)
+	properties, _ := schema["properties"].(map[string]any)
+	for name, t := range elements {
+		if names := typeNames(t); names != nil {
+			properties[name].(map[string]any)["items"] = map[string]any{"type": names[0]} //nolint:forcetypeassert // made above
+		}
+	}
+	return schema
+}
+
 // inputsOf are the inputs of a plan without those that are given.
 func inputsOf(plan *workflow.Plan, given []string) map[string]workflow.Port {
 	inputs := map[string]workflow.Port{}

@@ -59,32 +59,47 @@ func ReadArtifacts(r *protocol.Reader) (list []Artifact) {
 	return list
 }
 
-// Left is how many fields end an answer that has artifacts, or was carried out though its error says
-// otherwise: none, the artifacts, or both.
-func Left(list []Artifact, carried bool) uint32 {
-	if carried {
+// MaxLeft is how many fields may end an answer of a call: its artifacts, that it was carried out though its error
+// says otherwise, and what hooks did to the call. Those at the end that say nothing are left out.
+const MaxLeft = 3
+
+// Left is how many of these fields an answer has.
+func Left(list []Artifact, carried bool, hooks protocol.Raw) uint32 {
+	switch {
+	case len(hooks) > 0:
+		return MaxLeft
+	case carried:
 		return 2
 	}
 	return uint32(min(1, len(list)))
 }
 
 // AppendLeft appends these fields.
-func AppendLeft(b []byte, list []Artifact, carried bool) []byte {
-	if !carried {
-		return AppendArtifacts(b, list)
-	}
-	if len(list) == 0 {
+func AppendLeft(b []byte, list []Artifact, carried bool, hooks protocol.Raw) []byte {
+	n := Left(list, carried, hooks)
+	if n > 1 && len(list) == 0 {
 		b = msgp.AppendArrayHeader(b, 0)
 	}
-	return msgp.AppendBool(AppendArtifacts(b, list), true)
+	b = AppendArtifacts(b, list)
+	if n > 1 {
+		b = msgp.AppendBool(b, carried)
+	}
+	if n > 2 {
+		b = append(b, hooks...)
+	}
+	return b
 }
 
 // ReadLeft is the reverse of AppendLeft; first is the number of the first of these fields.
-func ReadLeft(r *protocol.Reader, first uint32) (list []Artifact, carried bool) {
+func ReadLeft(r *protocol.Reader, first uint32) (list []Artifact, carried bool, hooks protocol.Raw) {
 	if r.Has(first) {
 		list = ReadArtifacts(r)
 	}
-	return list, r.Has(first+1) && r.Bool()
+	carried = r.Has(first+1) && r.Bool()
+	if r.Has(first + 2) {
+		hooks = r.Raw()
+	}
+	return list, carried, hooks
 }
 
 // Images are the artifacts that a model can be shown.

@@ -87,7 +87,7 @@ func callTool(s *workflow.Setup) workflow.Body {
 	if c.tool == "" || s.Given("tool") {
 		c.chosen = s.In(workflow.In{Name: "tool", Type: workflow.String, Required: c.tool == ""})
 	}
-	if s.Given("params") {
+	if s.Takes("params") {
 		c.more = s.In(workflow.In{Name: "params", Type: workflow.Object})
 	}
 	for _, name := range s.Free() {

@@ -117,7 +117,7 @@ func follow(v any, path []step) (any, bool) {
 func get(s *workflow.Setup) workflow.Body {
 	from := s.In(workflow.In{Name: "from", Required: true})
 	dynamic := -1
-	if s.Given("path") {
+	if s.Takes("path") {
 		dynamic = s.In(workflow.In{Name: "path", Type: workflow.String, Required: true})
 	}
 	typ := outType(s, workflow.ConvertibleAny)

@@ -17,6 +17,7 @@ import (
 func program(s *workflow.Setup) *expr.Program {
 	const key = "expression"
 	src := s.NeedText(key)
+	s.Names(expr.Names(src))
 	freeInputs(s)
 	names := s.Inputs()
 	if src == "" {

@@ -24,11 +24,12 @@ func freeInputs(s *workflow.Setup) (names []string, first int) {
 }
 
 func textTemplate(s *workflow.Setup) workflow.Body {
+	src := s.NeedText("template")
+	s.Names(template.Names(src))
 	names, first := freeInputs(s)
 	text := s.Out("text", workflow.String)
 	vars := s.Out("variables", workflow.Object)
 	wantVars := s.Used("variables")
-	src := s.NeedText("template")
 	if src == "" {
 		return nil
 	}

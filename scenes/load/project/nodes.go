@@ -73,7 +73,7 @@ type ofNode struct {
 }
 
 // loadNodeTools makes a workflow of each node that carries out a tool. Without parameters in its
-// definition, the tool takes the inputs that the kind declares.
+// definition, the tool takes the inputs that the kind can have.
 func (l *loader) loadNodeTools() {
 	for _, x := range l.ofNode {
 		d, kind := x.tool.Definition, x.tool.Definition.Implementation.Kind
@@ -88,10 +88,10 @@ func (l *loader) loadNodeTools() {
 		if d.Parameters != nil {
 			inputs = nodes.Inputs(d.Parameters)
 		}
-		def := workflow.OfNode("node:"+d.ID, l.opt.Kinds, workflow.Node{Type: kind, ConfigValues: d.Implementation.Config}, inputs)
+		def, elements := workflow.OfNode("node:"+d.ID, l.opt.Kinds, workflow.Node{Type: kind, ConfigValues: d.Implementation.Config}, inputs)
 		def.Name, def.Description = cmp.Or(d.DisplayName, d.ID), d.Description
 		if d.Parameters == nil {
-			d.Parameters = menu.Parameters(def.InterfaceInputs)
+			d.Parameters = menu.ParametersWith(def.InterfaceInputs, elements)
 		}
 		l.checkTool(x.doc, x.tool, nil)
 		d.Implementation.ID = def.ID // which no file may say

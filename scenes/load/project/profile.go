@@ -112,6 +112,7 @@ func (l *loader) linkProfiles(list []*Profile) {
 		d := p.Definition
 		d.CoreDeliberationWorkflowID = l.workflowRef(p.doc, at("core_deliberation_workflow_id"), d.CoreDeliberationWorkflowID)
 		l.ownInputs(p.doc, at("core_deliberation_workflow_id"), d.CoreDeliberationWorkflowID)
+		l.checkCore(p)
 		l.linkSkills(p)
 		l.linkPrompt(p)
 		l.linkTools(p)

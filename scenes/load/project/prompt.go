@@ -6,9 +6,11 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/engine/agent"
 	"tavernsim/engine/workflow"
 	"tavernsim/engine/workflow/standard"
 	"tavernsim/internal/source"
+	"tavernsim/protocol"
 	"tavernsim/scenes/load/minds"
 )
 
@@ -57,6 +59,28 @@ func (l *loader) linkPrompt(p *Profile) {
 	if w, ok := l.project.workflows.find(p.Definition.ReflectionWorkflowID); ok {
 		if def, ok := standard.With(w.Definition, settings, shown...); ok {
 			p.Reflection = l.prompted(p, def, settings)
+		}
+	}
+}
+
+// checkCore warns about inputs and outputs of a core workflow whose names are almost those of the engine. Others are its own.
+func (l *loader) checkCore(p *Profile) {
+	w, ok := l.project.workflows.find(p.Definition.CoreDeliberationWorkflowID)
+	if !ok || w.Definition == nil || w.doc == nil {
+		return
+	}
+	for _, x := range []struct {
+		field, kind string
+		ports       map[string]workflow.Port
+		known       []string
+	}{
+		{"interfaceInputs", "gives no input", w.Definition.InterfaceInputs, agent.CoreInputs()},
+		{"interfaceOutputs", "reads no output", w.Definition.InterfaceOutputs, agent.CoreOutputs()},
+	} {
+		for _, name := range protocol.SortedKeys(x.ports) {
+			if near := source.Suggest(name, x.known); near != "" && !slices.Contains(x.known, name) {
+				l.warn(w.doc, at(x.field, name), near, "in the core workflow of the profile %s the engine %s %q", p.Definition.ID, x.kind, protocol.Short(name, 80))
+			}
 		}
 	}
 }

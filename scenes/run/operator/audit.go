@@ -59,6 +59,9 @@ func (s *Set) audited(t *project.Tool, params map[string]any, do func() tools.Re
 	if len(r.Meta.Failed) > 0 {
 		end.Failed = s.failed(r.Meta.Failed)
 	}
+	if v, err := r.Hooks.Value(); err == nil && v != nil {
+		end.Hooks, _ = json.Marshal(v) // hooks.go of scenes/tooling masks it
+	}
 	if b, err := json.Marshal([]any{r.Status, r.Output, r.Error, r.Artifacts}); err == nil {
 		end.Result = audit.Hash(b)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/agent/hook"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/secret"
 	"tavernsim/engine/tooltask"
@@ -16,6 +17,7 @@ import (
 	"tavernsim/scenes/view/inspect"
 	"tavernsim/tools/audit"
 	"tavernsim/tools/manifest"
+	"tavernsim/tools/plugin"
 )
 
 // Whats lists what an audit is of.
@@ -61,7 +63,8 @@ func (k *calls) changes(base inspect.Change, actor string, f protocol.Fact, list
 		a := k.answers[actor]
 		if delete(k.answers, actor); a != nil {
 			took(&list[0], a.fact.Latency, a.fact.Artifacts)
-			return append(a.edits(&list[0]), list...)
+			hooked := ofHooks(a.base, &list[0], list[0].Value, a.fact.Hooks)
+			return slices.Concat(hooked, a.edits(&list[0]), list)
 		}
 	case tooltask.Fact:
 		return k.task(base, x)
@@ -77,6 +80,34 @@ func took(c *inspect.Change, latency time.Duration, left []tool.Artifact) {
 	}
 	b, _ := json.Marshal([]any{c.Status, c.After, c.Error, ids}) // texts, and what is JSON already
 	c.Took, c.Result = latency.String(), audit.Hash(b)
+}
+
+// ofHooks are what hooks did to a call with those parameters, one for each that changed, forbade or failed. Of those of a place
+// the last one that changed something has what was there before all of them, and what they made of it.
+func ofHooks(base inspect.Change, call *inspect.Change, params any, raw protocol.Raw) (list []inspect.Change) {
+	did := hook.ReadOfCall(raw)
+	add := func(place string, steps []hook.Step, before, after any) {
+		last := -1
+		for _, s := range steps {
+			c := base
+			c.What, c.By, c.Turn, c.Through, c.Tool, c.Op, c.Path = inspect.WhatHook, call.By, call.Turn, call.Through, call.Tool, place, s.Plugin
+			switch s.Did {
+			case hook.Changed:
+				last = len(list)
+			case hook.Forbade:
+				c.Status, c.Reason = inspect.StatusDenied, secret.Text(s.Why)
+			default:
+				c.Status, c.Error = "error", secret.Text(s.Why)
+			}
+			list = append(list, c)
+		}
+		if last >= 0 {
+			list[last].Before, list[last].After = before, after
+		}
+	}
+	add(plugin.BeforeCall, did.Before, params, factjson.JSON(did.Params))
+	add(plugin.AfterCall, did.After, factjson.JSON(did.Output), call.After)
+	return list
 }
 
 // edits are the changes of files by a call.
@@ -97,6 +128,7 @@ func (a *answer) edits(call *inspect.Change) (list []inspect.Change) {
 
 // task is what became of a task.
 func (k *calls) task(c inspect.Change, f tooltask.Fact) []inspect.Change {
+	base := c
 	c.What = inspect.WhatTask
 	switch x := f.(type) {
 	case *tooltask.Opened:
@@ -113,6 +145,7 @@ func (k *calls) task(c inspect.Change, f tooltask.Fact) []inspect.Change {
 		c.By, c.Through, c.Tool, c.Op, c.Status, c.After = x.Agent, x.ID, x.Tool, "end", x.Status, factjson.Value(x.Output)
 		c.Code, c.Error = string(x.ErrorKind), secret.Text(x.Error)
 		took(&c, x.Latency, x.Artifacts)
+		return append(ofHooks(base, &c, nil, x.Hooks), c)
 	case *tooltask.Cancelled:
 		c.By, c.Through, c.Tool, c.Op, c.Status, c.Reason = x.Agent, x.ID, x.Tool, "cancel", string(protocol.KindCancelled), x.Reason
 		if x.Unknown {

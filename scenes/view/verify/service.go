@@ -68,7 +68,7 @@ func (v *verifier) tellTasks(t *machines.Tasks, at protocol.Time) error {
 			t.Tell(x.Task.ID, tooltask.Told{After: x.Task.Due.Sub(at), Timed: true})
 		case *tooltask.Ended:
 			next, _ := v.peek(i + 1)
-			a := &tooltask.Answer{Output: x.Output, Artifacts: x.Artifacts, Latency: x.Latency, ErrorKind: x.ErrorKind, Error: x.Error, Carried: next.Kind != tooltask.FactUncharged}
+			a := &tooltask.Answer{Output: x.Output, Artifacts: x.Artifacts, Latency: x.Latency, ErrorKind: x.ErrorKind, Error: x.Error, Carried: next.Kind != tooltask.FactUncharged, Hooks: x.Hooks}
 			t.Tell(x.ID, tooltask.Told{Answer: a, NoRoom: budget.RefusedTool(x.ErrorKind, x.Error) && unsaid()})
 		}
 	}

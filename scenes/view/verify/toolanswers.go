@@ -76,6 +76,7 @@ func (a *answering) read(r protocol.Record) error {
 	case *tooltask.Ended:
 		if e := a.tasks[f.ID]; e != nil {
 			e.Output, e.Artifacts, e.Latency, e.Error, e.ErrorKind = kept(f.Output), f.Artifacts, protocol.Duration(f.Latency), f.Error, f.ErrorKind
+			e.Hooks = kept(f.Hooks)
 			e.Carried = a.budget && f.Error != "" && !tooltask.Costs(f.ErrorKind)
 		}
 	case *tooltask.Uncharged:
@@ -95,7 +96,7 @@ func (a *answering) answered(name string, turn uint64, x *agentfact.CallAnswered
 		return // of a program that embeds simd, or of a turn that cannot be decided again
 	}
 	e.Output, e.Artifacts, e.Latency, e.Error, e.ErrorKind = kept(x.Output), x.Artifacts, protocol.Duration(x.Latency), x.Error, x.ErrorKind
-	e.Carried = x.Carried
+	e.Carried, e.Hooks = x.Carried, kept(x.Hooks)
 	a.to.Add(e)
 }
 
