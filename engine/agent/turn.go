@@ -23,6 +23,7 @@ import (
 	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/agent/worldview"
+	"tavernsim/engine/bus/eventtype"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/tooltask"
@@ -258,7 +259,7 @@ func (t *Turn) startHandlers() {
 	for _, e := range t.events {
 		if q := direct.ReadRun(e, t.m.ID.Instance); q != nil {
 			t.runAsked(q, e)
-		} else if plan, ok := t.m.Def.Workflows[t.m.Def.OnEvent[e.Type]]; ok {
+		} else if plan, ok := t.m.Def.Workflows[t.m.Def.OnEvent[eventtype.Underscored(e.Type)]]; ok {
 			t.start(protocol.PurposeDeliberate, plan, t.coreInputs(protocol.PurposeDeliberate, plan, map[string]any{"event": t.eventValue(e)}), (*Turn).coreEnded)
 		}
 	}

@@ -10,6 +10,9 @@ func Matches(pattern, t string) bool {
 	return pattern == t || open && strings.HasPrefix(t, stem)
 }
 
+// Underscored writes the dots of a type as underscores, as lifecycle keys of a scene do.
+func Underscored(t string) string { return strings.ReplaceAll(t, ".", "_") }
+
 // MaxBytes bounds an event type.
 const MaxBytes = 256
 
