@@ -32,19 +32,6 @@ type index struct {
 	paths  paths.Index[[]*group]
 }
 
-// pattern splits a subscription's type.
-func pattern(t string) (name string, wild bool, err error) {
-	if t == "*" {
-		return "", true, nil
-	}
-	name, wild = strings.CutSuffix(t, ".*")
-	if fault := eventtype.Check(name); fault != "" {
-		sub := Subscription{Type: t}
-		return "", false, sub.fault("type", "it %s", fault)
-	}
-	return name, wild, nil
-}
-
 // groups returns the groups with the type and path of a valid subscription.
 func (x *index) groups(sub *Subscription) []*group {
 	if sub.Path != "" {
@@ -60,7 +47,7 @@ func (x *index) groups(sub *Subscription) []*group {
 
 // table is where the groups of a valid subscription without a path are, and under which name.
 func (x *index) table(sub *Subscription) (table map[string][]*group, name string) {
-	name, wild, _ := pattern(sub.Type)
+	name, wild, _ := eventtype.Split(sub.Type)
 	switch {
 	case sub.Underscored:
 		return x.keys, name

@@ -67,8 +67,8 @@ func (sub *Subscription) fault(field, format string, args ...any) error {
 // Normal returns the normal form of a subscription, or its fault. It does not check
 // the filter.
 func (sub Subscription) Normal() (Subscription, error) {
-	if _, _, err := pattern(sub.Type); err != nil {
-		return sub, err
+	if _, _, fault := eventtype.Split(sub.Type); fault != "" {
+		return sub, sub.fault("type", "it %s", fault)
 	}
 	if sub.Path != "" {
 		p, err := sub.pattern()
@@ -128,10 +128,7 @@ func (sub Subscription) Check() error {
 
 // Means reports whether the subscription is to events of this type, as far as the type decides.
 func (sub *Subscription) Means(t string) bool {
-	if sub.Underscored {
-		return sub.Type == eventtype.Underscored(t)
-	}
-	return eventtype.Matches(sub.Type, t)
+	return sub.Underscored && sub.Type == eventtype.Underscored(t) || !sub.Underscored && eventtype.Matches(sub.Type, t)
 }
 
 // agrees reports whether an unsubscription covers this subscription: it has the same
