@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"tavernsim/engine/agent"
 	"tavernsim/internal/doctest"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -23,7 +24,6 @@ import (
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/machines/tally"
 	"tavernsim/scenes/run/rundir"
-	"tavernsim/scenes/scenestest"
 	"tavernsim/scenes/view/verify"
 )
 
@@ -143,7 +143,9 @@ func (r *recorded) read() string {
 		return r.b.String()
 	}
 	inputs := filepath.Join(r.dir, "inputs")
-	p, err := scenestest.Load(os.DirFS(inputs), shakyKinds(), oracleTool)
+	kinds := setup.NodeKinds()
+	maps.Copy(kinds, shakyKinds())
+	p, err := project.Load(os.DirFS(inputs), project.Options{Name: "test", Tools: append(agent.ProfileTools(), oracleTool), Kinds: kinds, Stops: true, Begun: true}) // as the files of a run are read
 	if err == nil && p.Hash() != m.ProjectHash {
 		_, _, err = rundir.Read(r.dir)
 	}

@@ -67,8 +67,8 @@ type Definition struct {
 	// Roles are those of an agent; nil = nobody has any. It is a pure function.
 	Roles func(ordinal uint32) []string
 
-	// OnEvent names the workflow for an event type; only the scene's own agent
-	// has it, in place of Core.
+	// OnEvent names the workflow for a type of events, by the type with its dots written as underscores; only
+	// the scene's own agent has it, in place of Core.
 	OnEvent map[string]string
 	// OneCause: what the workflows of events leave is because of the most urgent event of the turn, as in runs that began
 	// before each had its own.

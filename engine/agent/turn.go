@@ -7,7 +7,6 @@ import (
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/block"
-	"tavernsim/engine/agent/direct"
 	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/agent/held"
 	"tavernsim/engine/agent/hook"
@@ -23,7 +22,6 @@ import (
 	"tavernsim/engine/agent/talk"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/agent/worldview"
-	"tavernsim/engine/cast"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/tooltask"
 	"tavernsim/engine/workflow"
@@ -245,37 +243,6 @@ func (t *Turn) startCore() {
 		return
 	}
 	t.start(protocol.PurposeDeliberate, plan, t.roundInputs(plan), (*Turn).coreEnded)
-}
-
-// startHandlers starts, for every perceived event, the workflow that the scene
-// runs on its type.
-func (t *Turn) startHandlers() {
-	for _, e := range t.events {
-		if !t.m.Def.OneCause {
-			t.out.Cause = e
-		}
-		if q := direct.ReadRun(e, t.m.ID.Instance); q != nil {
-			t.runAsked(q, e)
-		} else if plan, ok := t.m.Def.Workflows[t.m.Def.OnEvent[e.Type]]; ok {
-			t.start(protocol.PurposeDeliberate, plan, t.coreInputs(protocol.PurposeDeliberate, plan, map[string]any{"event": t.eventValue(e)}), (*Turn).coreEnded)
-		}
-	}
-}
-
-// runAsked runs the workflow that an event of the scene asks its own agent for.
-func (t *Turn) runAsked(q *direct.Run, e *protocol.Envelope) {
-	plan := t.m.Def.Workflows[q.Workflow] // it was checked
-	t.start(protocol.PurposeDeliberate, plan, t.coreInputs(protocol.PurposeDeliberate, plan, q.Given(t.eventValue(e))), func(t *Turn, r result) {
-		told := q.Told(t.out.NextID(), t.m.ID.Instance, r.outputs[direct.OutputResult], r.err)
-		if told != nil {
-			t.out.Request(cast.Stage, told.AppendMsg)
-		}
-		if told != nil && r.err != nil {
-			t.problem(r.err.Error())
-		} else {
-			t.coreEnded(r)
-		}
-	})
 }
 
 func (t *Turn) start(purpose protocol.Purpose, plan *workflow.Plan, inputs []any, then ending) {

@@ -115,7 +115,7 @@ func (w *waits) publish(now protocol.Time, eventType string, e heldEvent, hear f
 		var first *Subscription
 		at := false
 		for k := range subs {
-			if !naiveType(subs[k].Type, eventType) {
+			if !naiveType(subs[k], eventType) {
 				continue
 			}
 			if subs[k].Quiet == 0 {

@@ -28,20 +28,8 @@ func (g *group) compare(sub *Subscription) int {
 type index struct {
 	exact  map[string][]*group
 	prefix map[string][]*group // without ".*"; "" is "*"
+	keys   map[string][]*group // of underscored types
 	paths  paths.Index[[]*group]
-}
-
-// pattern splits a subscription's type.
-func pattern(t string) (name string, wild bool, err error) {
-	if t == "*" {
-		return "", true, nil
-	}
-	name, wild = strings.CutSuffix(t, ".*")
-	if fault := eventtype.Check(name); fault != "" {
-		sub := Subscription{Type: t}
-		return "", false, sub.fault("type", "it %s", fault)
-	}
-	return name, wild, nil
 }
 
 // groups returns the groups with the type and path of a valid subscription.
@@ -53,26 +41,33 @@ func (x *index) groups(sub *Subscription) []*group {
 		}
 		return nil
 	}
-	name, wild, _ := pattern(sub.Type)
-	if wild {
-		return x.prefix[name]
+	table, name := x.table(sub)
+	return table[name]
+}
+
+// table is where the groups of a valid subscription without a path are, and under which name.
+func (x *index) table(sub *Subscription) (table map[string][]*group, name string) {
+	name, wild, _ := eventtype.Split(sub.Type)
+	switch {
+	case sub.Underscored:
+		return x.keys, name
+	case wild:
+		return x.prefix, name
 	}
-	return x.exact[name]
+	return x.exact, name
 }
 
 // put replaces these groups.
 func (x *index) put(sub *Subscription, groups []*group) {
-	name, wild, _ := pattern(sub.Type)
 	p, _ := sub.pattern()
 	switch {
 	case sub.Path != "" && len(groups) == 0:
 		x.paths.Remove(p)
 	case sub.Path != "":
 		x.paths.Add(p).Value = groups
-	case wild:
-		set(x.prefix, name, groups)
 	default:
-		set(x.exact, name, groups)
+		table, name := x.table(sub)
+		set(table, name, groups)
 	}
 }
 
@@ -91,11 +86,16 @@ func (x *index) find(sub *Subscription) (groups []*group, at int, found bool) {
 	return groups, at, found
 }
 
-// match calls visit with the groups of a type: exact ones, then wildcards from
-// the longest prefix to "*".
+// match calls visit with the groups of a type: exact ones, those of its underscored form, then wildcards
+// from the longest prefix to "*".
 func (x *index) match(eventType string, visit func(*group)) {
 	for _, g := range x.exact[eventType] {
 		visit(g)
+	}
+	if len(x.keys) > 0 {
+		for _, g := range x.keys[eventtype.Underscored(eventType)] {
+			visit(g)
+		}
 	}
 	for name := eventType; len(x.prefix) > 0; {
 		dot := strings.LastIndexByte(name, '.')

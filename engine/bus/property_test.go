@@ -25,7 +25,7 @@ func (n *naive) route(t *rapid.T, e *protocol.Envelope) (receivers []uint32, loo
 	for i, id := range n.ids {
 		hears := slices.Contains(e.Targets, id)
 		for _, sub := range n.subs[i] {
-			if len(e.Targets) == 0 && naiveType(sub.Type, e.Type) && naiveFilter(t, sub, e, id, failed) {
+			if len(e.Targets) == 0 && naiveType(sub, e.Type) && naiveFilter(t, sub, e, id, failed) {
 				hears = true
 			}
 		}
@@ -42,7 +42,11 @@ func (n *naive) route(t *rapid.T, e *protocol.Envelope) (receivers []uint32, loo
 	return receivers, loops, len(failed)
 }
 
-func naiveType(pattern, eventType string) bool {
+func naiveType(sub Subscription, eventType string) bool {
+	if sub.Underscored {
+		eventType = strings.ReplaceAll(eventType, ".", "_")
+	}
+	pattern := sub.Type
 	prefix, wild := strings.CutSuffix(pattern, "*")
 	return pattern == eventType || wild && strings.HasPrefix(eventType, prefix)
 }
@@ -75,6 +79,14 @@ func naiveHandled(e *protocol.Envelope, id string) (n int) {
 	return n
 }
 
+// drawDefined draws a subscription that a definition may have.
+func drawDefined(t *rapid.T) Subscription {
+	if rapid.IntRange(0, 3).Draw(t, "underscored") > 0 {
+		return drawSubscription(t)
+	}
+	return Subscription{Type: rapid.SampledFrom([]string{"a", "a_b", "a_b_c", "b_c"}).Draw(t, "key"), Underscored: true}
+}
+
 func drawSubscription(t *rapid.T) Subscription {
 	return Subscription{
 		Type: rapid.SampledFrom([]string{"a", "a.b", "a.b.c", "b", "*", "a.*", "a.b.*", "b.*"}).Draw(t, "type"),
@@ -85,7 +97,7 @@ func drawSubscription(t *rapid.T) Subscription {
 }
 
 func drawDraft(t *rapid.T, ids []string) *protocol.Draft {
-	d := &protocol.Draft{EventHeader: protocol.EventHeader{Source: rapid.SampledFrom(ids).Draw(t, "source"), Type: rapid.SampledFrom([]string{"a", "a.b", "a.b.c", "b", "b.c"}).Draw(t, "type")}}
+	d := &protocol.Draft{EventHeader: protocol.EventHeader{Source: rapid.SampledFrom(ids).Draw(t, "source"), Type: rapid.SampledFrom([]string{"a", "a.b", "a.b.c", "b", "b.c", "a_b", "a_b.c"}).Draw(t, "type")}}
 	payload := map[string]any{}
 	if rapid.Bool().Draw(t, "n?") {
 		payload["n"] = rapid.Int64Range(0, 3).Draw(t, "n")
@@ -116,7 +128,7 @@ func TestAgainstNaive(t *testing.T) {
 		cfg := Config{MaxRevisits: twin.revisits}
 		var list []Subscriber
 		for i := range rapid.IntRange(2, 8).Draw(t, "agents") {
-			subs := rapid.SliceOfNDistinct(rapid.Custom(drawSubscription), 0, 4, func(s Subscription) Subscription { return s }).Draw(t, "subscriptions")
+			subs := rapid.SliceOfNDistinct(rapid.Custom(drawDefined), 0, 4, func(s Subscription) Subscription { return s }).Draw(t, "subscriptions")
 			list = append(list, Subscriber{InstanceID: fmt.Sprint("i", i*7), ProfileID: "p", Subscriptions: subs})
 			twin.ids, twin.subs = append(twin.ids, list[i].InstanceID), append(twin.subs, slices.Clone(subs))
 		}

@@ -56,7 +56,7 @@ type changed struct {
 // of the subscriptions.
 func New(cfg Config, subscribers Subscribers) (*State, error) {
 	s := &State{cfg: cfg.withDefaults(), subscribers: subscribers, filters: map[string]*shared{},
-		index:   index{exact: map[string][]*group{}, prefix: map[string][]*group{}},
+		index:   index{exact: map[string][]*group{}, prefix: map[string][]*group{}, keys: map[string][]*group{}},
 		changes: map[uint32][]changed{}, teams: map[*group]bool{}, Refusals: map[Reason]uint64{}, holds: newHolds()}
 	s.Names = naming.Names{Prefix: cfg.NamespacePrefix, Numbered: cfg.Numbered}
 	faults := faults{seen: map[string]bool{}}

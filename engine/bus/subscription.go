@@ -28,6 +28,9 @@ type Subscription struct {
 	Quiet           time.Duration
 	Most            time.Duration // 0 = DefaultMost times Quiet
 	Group           string        // of subscribers, of which one hears an event; "" = every subscriber does
+	// Underscored: Type is that of an event with its dots written as underscores. Definitions alone have it: no
+	// request adds or removes such a subscription, so no fact carries one.
+	Underscored bool
 }
 
 // DebounceMode says what is heard of the events that came while a subscription
@@ -64,8 +67,8 @@ func (sub *Subscription) fault(field, format string, args ...any) error {
 // Normal returns the normal form of a subscription, or its fault. It does not check
 // the filter.
 func (sub Subscription) Normal() (Subscription, error) {
-	if _, _, err := pattern(sub.Type); err != nil {
-		return sub, err
+	if _, _, fault := eventtype.Split(sub.Type); fault != "" {
+		return sub, sub.fault("type", "it %s", fault)
 	}
 	if sub.Path != "" {
 		p, err := sub.pattern()
@@ -123,9 +126,14 @@ func (sub Subscription) Check() error {
 	return sub.checkFilter()
 }
 
+// Means reports whether the subscription is to events of this type, as far as the type decides.
+func (sub *Subscription) Means(t string) bool {
+	return sub.Underscored && sub.Type == eventtype.Underscored(t) || !sub.Underscored && eventtype.Matches(sub.Type, t)
+}
+
 // agrees reports whether an unsubscription covers this subscription: it has the same
 // type, and the same filter, path and group if it names any.
 func (sub *Subscription) agrees(with *Subscription) bool {
-	return sub.Type == with.Type && (with.FilterCondition == "" || with.FilterCondition == sub.FilterCondition) &&
+	return sub.Type == with.Type && sub.Underscored == with.Underscored && (with.FilterCondition == "" || with.FilterCondition == sub.FilterCondition) &&
 		(with.Path == "" || with.Path == sub.Path) && (with.Group == "" || with.Group == sub.Group)
 }

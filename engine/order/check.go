@@ -59,6 +59,9 @@ func sample(kind, field string) (v any, known bool) {
 		case "integer", "number":
 			return int64(0), true
 		}
+		if schema != nil && schema["type"] == nil {
+			return "x", known
+		}
 		return nil, known
 	}
 	return nil, false

@@ -90,8 +90,8 @@ type Checks struct {
 	Change func(kind string, fields map[string]any, dynamic map[string]bool) (lacks, err error)
 	// Schema compiles the schema of answers, at these steps of the script.
 	Schema func(schema any, steps []any) func(any) error
-	// Workflow finds a workflow that is to run with these inputs, and reports what is wrong.
-	Workflow func(steps []any, ref string, inputs []string) (id string)
+	// Workflow finds a workflow that is to run with these inputs, and reports what is wrong. all: no other is known later.
+	Workflow func(steps []any, ref string, inputs []string, all bool) (id string)
 	// EventType says what is wrong with the type of an event; "" = nothing.
 	EventType func(string) string
 	// Stops: the scene ends also without its script.

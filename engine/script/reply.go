@@ -84,7 +84,7 @@ func (c *compiler) replying(a *action, static map[string]any, dynamic map[string
 	}
 	if ref, _ := static["workflow"].(string); a.kind == KindRun && ref != "" {
 		inputs, _ := static["inputs"].(map[string]any)
-		if id := c.Workflow(append(slices.Clone(steps), "workflow"), ref, protocol.SortedKeys(inputs)); id != "" {
+		if id := c.Workflow(append(slices.Clone(steps), "workflow"), ref, protocol.SortedKeys(inputs), inputs != nil || !dynamic["inputs"]); id != "" {
 			a.fields.Fields["workflow"].Literal = id
 			c.p.Runs = append(c.p.Runs, id)
 		}

@@ -54,7 +54,7 @@ func checks() script.Checks {
 			return ""
 		},
 		Change:    order.Check,
-		Workflow:  func(_ []any, ref string, _ []string) string { return ref },
+		Workflow:  func(_ []any, ref string, _ []string, _ bool) string { return ref },
 		Schema:    func(any, []any) func(any) error { return number },
 		EventType: eventtype.Check,
 	}

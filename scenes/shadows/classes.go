@@ -7,7 +7,6 @@ import (
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
-	"tavernsim/engine/bus/eventtype"
 	"tavernsim/engine/schedule"
 	"tavernsim/engine/schedule/chain"
 	"tavernsim/engine/script"
@@ -247,7 +246,7 @@ func (c *class) hearsOf(name string, p *heard.Publication) bool {
 	if slices.Contains(p.Targets, name) || len(p.Targets) == 0 && c.Listens {
 		return true
 	}
-	return len(p.Targets) == 0 && slices.ContainsFunc(c.subscriptions, func(s bus.Subscription) bool { return eventtype.Matches(s.Type, p.Kind) })
+	return len(p.Targets) == 0 && slices.ContainsFunc(c.subscriptions, func(s bus.Subscription) bool { return s.Means(p.Kind) })
 }
 
 // advice says why a scene does not run ahead, one line a profile, and what would help; at most 8.

@@ -2,6 +2,7 @@ package direct
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"tavernsim/engine/cast"
@@ -86,4 +87,19 @@ func (r *Run) Told(id, by string, value any, err error) *cast.Request {
 		said = map[string]any{"status": "failed", "error": protocol.Short(err.Error(), cast.MaxReason)}
 	}
 	return &cast.Request{ID: id, By: by, Reason: r.Workflow, Do: protocol.Encode([]any{map[string]any{"set": map[string]any{r.Result: said}}})}
+}
+
+// Heard are the inputs that an event, as its workflow gets it, gives the inputs of these names: the fields of its
+// payload, the whole payload, and the event. No field is a core input: whoever publishes an event does not say what
+// the world is like (§5.4).
+func Heard(event map[string]any, names, core []string) map[string]any {
+	given := map[string]any{}
+	fields, _ := event["payload"].(map[string]any)
+	for _, name := range names {
+		if v, has := fields[name]; has && !slices.Contains(core, name) {
+			given[name] = v
+		}
+	}
+	given["payload"], given["event"] = event["payload"], event
+	return given
 }

@@ -10,6 +10,18 @@ func Matches(pattern, t string) bool {
 	return pattern == t || open && strings.HasPrefix(t, stem)
 }
 
+// Split splits the type of a subscription, or finds its fault; "*" is wild, with an empty name.
+func Split(t string) (name string, wild bool, fault string) {
+	if t == "*" {
+		return "", true, ""
+	}
+	name, wild = strings.CutSuffix(t, ".*")
+	return name, wild, Check(name)
+}
+
+// Underscored writes the dots of a type as underscores, as lifecycle keys of a scene do.
+func Underscored(t string) string { return strings.ReplaceAll(t, ".", "_") }
+
 // MaxBytes bounds an event type.
 const MaxBytes = 256
 

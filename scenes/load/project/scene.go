@@ -193,7 +193,6 @@ func (l *loader) linkLifecycle(s *Scene) {
 			l.ownInputs(s.doc, steps, id)
 		case isEvent:
 			s.Lifecycle.Events[event] = id
-			l.ownInputs(s.doc, steps, id, "event")
 		default:
 			suggestion := source.Suggest(key, protocol.SortedKeys(fixed))
 			if suggestion == "" {

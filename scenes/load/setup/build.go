@@ -385,7 +385,7 @@ func (b *builder) own() {
 	life := b.Def.Lifecycle
 	d := &agent.Definition{
 		Profile: ActorScene, Name: b.Def.Definition.Name, Limits: (*profile.RuntimeConfig)(nil).Limits(),
-		Tools: agent.SceneTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: map[string]string{}, External: b.External, Policy: b.Project.Policy(), InSpace: b.Space != nil, Assigns: b.assigns, Realtime: b.Clock == agenda.Realtime, Rooms: b.rooms,
+		Tools: agent.SceneTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: life.Events, External: b.External, Policy: b.Project.Policy(), InSpace: b.Space != nil, Assigns: b.assigns, Realtime: b.Clock == agenda.Realtime, Rooms: b.rooms,
 		OneCause: b.OneCause, Panel: b.Scene.asks, Hooks: b.hooks, Moments: map[string]string{hook.SceneStart: life.Start, hook.SceneEnd: life.End},
 	}
 	for _, id := range []string{life.Start, life.End, life.Pause, life.Resume} {
@@ -405,10 +405,7 @@ func (b *builder) own() {
 	var subscriptions []bus.Subscription
 	for _, name := range protocol.SortedKeys(life.Events) {
 		d.Workflows[life.Events[name]] = b.plan(life.Events[name])
-		for _, typ := range spellings(name) {
-			d.OnEvent[typ] = life.Events[name]
-			subscriptions = append(subscriptions, bus.Subscription{Type: typ})
-		}
+		subscriptions = append(subscriptions, bus.Subscription{Type: name, Underscored: true})
 	}
 	for _, id := range b.Project.KnowledgeBaseIDs() {
 		d.Knowledge = append(d.Knowledge, profile.Access{Alias: id, ID: id, Read: true, Write: true})
@@ -416,34 +413,6 @@ func (b *builder) own() {
 	b.add(ActorScene, b.addClass(class{}, d, agenda.Timing{MaxRestarts: 5}, &beginning{}))
 	b.ids.flush()
 	b.hears = append(b.hears, subscriptions)
-}
-
-// maxSpellings bounds the event types that one lifecycle key may mean.
-const maxSpellings = 256
-
-// spellings lists the event types that a lifecycle key may mean: each
-// underscore of on_player_left_event may be a dot of the type.
-func spellings(name string) []string {
-	types := []string{""}
-	for i, part := range strings.Split(name, "_") {
-		if i == 0 {
-			types[0] = part
-			continue
-		}
-		n := len(types)
-		if 2*n > maxSpellings {
-			for k := range types {
-				types[k] += "_" + part
-			}
-			continue
-		}
-		for k := range n {
-			types = append(types, types[k]+"."+part)
-			types[k] += "_" + part
-		}
-	}
-	slices.Sort(types)
-	return types
 }
 
 func (b *builder) channel(p *project.Project) {

@@ -183,7 +183,7 @@ func TestWhatAnOrdinalHas(t *testing.T) {
 		}
 	}
 	own := uint32(s.OwnOrdinal())
-	if s.Name(own) != setup.ActorScene || heard(s.Subscriptions(own)) != "rain town.feast town_feast town.news town_news" || s.AgentDefinition(uint32(s.OwnOrdinal())).Profile != setup.ActorScene {
+	if s.Name(own) != setup.ActorScene || heard(s.Subscriptions(own)) != "rain town_feast town_news" || s.AgentDefinition(uint32(s.OwnOrdinal())).Profile != setup.ActorScene {
 		t.Errorf("the scene's own: %+v", s.Subscriptions(own))
 	}
 }

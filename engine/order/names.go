@@ -1,0 +1,59 @@
+package order
+
+import (
+	"fmt"
+	"slices"
+
+	"tavernsim/engine/agent/person"
+	"tavernsim/engine/agent/tool"
+	"tavernsim/engine/cast"
+	"tavernsim/engine/panel"
+	"tavernsim/engine/tooltask"
+)
+
+// Names say what is wrong with the names of a scene that a change has.
+type Names struct {
+	// Selector says what is wrong with a selector; "" = it means some agent.
+	Selector func(text string) (fault string)
+	// Question refuses a question to people that no panel of the scene takes. open: its payload or schema is not known.
+	Question func(q *panel.Question, open bool) error
+}
+
+// Check is [Check] with the names. An older program let wrong ones pass, so the change lacks something then.
+func (n Names) Check(kind string, fields map[string]any, later map[string]bool) (lacks, err error) {
+	if lacks, err = Check(kind, fields, later); lacks != nil || err != nil {
+		return lacks, err
+	}
+	kind = canonical(kind)
+	if kind == kindAsk {
+		return n.question(fields, later), nil
+	}
+	named := []string{"agent", "agents", "to"}
+	if slices.Contains([]string{cast.Move, cast.Travel, "transition"}, kind) {
+		named = named[:2] // to is no agent
+	}
+	for _, field := range named {
+		texts, _ := tool.Params(fields).Texts(field) // their form was checked
+		for _, text := range texts {
+			if fault := n.Selector(text); fault != "" {
+				return fmt.Errorf("%s: %s", field, fault), nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// question checks what is known of one.
+func (n Names) question(fields map[string]any, later map[string]bool) error {
+	p := tool.Params(fields)
+	if wait, known := fields["wait"].(string); known && wait != tooltask.WaitHold && wait != tooltask.WaitRun {
+		return fmt.Errorf("wait %q: want %s", wait, tooltask.WaitHold+" or "+tooltask.WaitRun)
+	}
+	_, _, err := person.Question(p, func(q *panel.Question) error {
+		if later["action"] || later["panel"] {
+			return nil
+		}
+		return n.Question(q, later["payload"] || later["schema"])
+	})
+	return err
+}
