@@ -164,7 +164,7 @@ const maxPackage = 1450
 // larger first looks for what can go or move; if nothing can, the same commit raises the number, and its message says why.
 func larger() map[string]int {
 	return map[string]int{
-		"engine/agent":        4292,
+		"engine/agent":        4310,
 		"engine/bus":          2290,
 		"engine/expr":         2280,
 		"engine/knowledge":    2973,
@@ -172,7 +172,7 @@ func larger() map[string]int {
 		"engine/statecmd":     2715,
 		"engine/secret/mask":  1851,
 		"engine/template":     1500,
-		"engine/workflow":     2893,
+		"engine/workflow":     2897,
 		"engine/world":        2609,
 		"internal/metrics":    1860,
 		"internal/show":       1474,
@@ -186,10 +186,11 @@ func larger() map[string]int {
 		"scenes/outside":      2190,
 		"scenes/run/rundir":   1937,
 		"scenes/run/runner":   1455,
-		"scenes/load/project": 4048,
+		"scenes/load/project": 4097,
+		"scenes/shadows":      1472,
 		"scenes/tooling":      1500,
 		"scenes/view/inspect": 3237,
-		"scenes/view/verify":  1602,
+		"scenes/view/verify":  1603,
 		"tools/manifest":      1487,
 		"tam":                 2460,
 		"tam/toolsxml":        2128,
