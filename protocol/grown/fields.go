@@ -2,6 +2,7 @@ package grown
 
 import (
 	"reflect"
+	"slices"
 
 	"github.com/tinylib/msgp/msgp"
 
@@ -69,7 +70,7 @@ func Read(c *protocol.Codec, b protocol.Raw, fields ...any) error {
 		case *int64:
 			*x, _, err = msgp.ReadInt64Bytes(field)
 		case *protocol.Raw:
-			*x = field[:len(field):len(field)]
+			*x = slices.Clip(field)
 		default:
 			err = Unmarshal(c, field, x)
 		}

@@ -2,6 +2,7 @@ package direct
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net/http"
 	"reflect"
@@ -66,10 +67,11 @@ func samePlain(t rapid.TB, text string) bool {
 	if err != nil {
 		t.Fatalf("%q is read, and net/http says %v", text, err)
 	}
+	defer want.Body.Close()
 	body, failed := io.ReadAll(&p)
 	wanted, err := io.ReadAll(want.Body)
 	want.Body, p.Body = nil, nil
-	if !reflect.DeepEqual(&p.Response, want) || string(body) != string(wanted) || failed != err {
+	if !reflect.DeepEqual(&p.Response, want) || string(body) != string(wanted) || !errors.Is(failed, err) {
 		t.Fatalf("%q is %+v with %q, %v; net/http reads %+v with %q, %v", text, p.Response, body, failed, want, wanted, err)
 	}
 	return true
