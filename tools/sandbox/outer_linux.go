@@ -83,6 +83,14 @@ func (namespaces) command(*job) (*exec.Cmd, error) {
 	return c, nil
 }
 
+// links are the symbolic links of /dev: what each points to, and where it is.
+func links() [][2]string {
+	return [][2]string{
+		{"/tmp", "/dev/shm"}, {"/proc/self/fd", "/dev/fd"},
+		{"/proc/self/fd/0", "/dev/stdin"}, {"/proc/self/fd/1", "/dev/stdout"}, {"/proc/self/fd/2", "/dev/stderr"},
+	}
+}
+
 // HostIDs are the user and group that a program has on the host.
 func HostIDs() (uid, gid int) { return hostIDs() }
 
@@ -143,7 +151,10 @@ func (w bubblewrap) command(j *job) (*exec.Cmd, error) {
 	id := strconv.Itoa(insideID)
 	args := []string{
 		"--unshare-all", "--unshare-user", "--uid", id, "--gid", id, "--hostname", hostname, "--cap-drop", "ALL",
-		"--die-with-parent", "--as-pid-1", "--new-session", "--proc", "/proc", "--dir", "/dev", "--symlink", "/tmp", "/dev/shm", "--symlink", "/proc/self/fd", "/dev/fd",
+		"--die-with-parent", "--as-pid-1", "--new-session", "--proc", "/proc", "--dir", "/dev",
+	}
+	for _, l := range links() {
+		args = append(args, "--symlink", l[0], l[1])
 	}
 	for _, d := range j.devices() {
 		args = append(args, "--dev-bind", deviceBehind(d), d)

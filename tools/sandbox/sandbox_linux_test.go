@@ -157,6 +157,16 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
+// A program may open its streams by their names, as shell scripts do.
+func TestStreams(t *testing.T) {
+	stages(t, func(t *testing.T, b *Box) {
+		r := run(t, b, Command{Argv: shell("cat /dev/stdin >/dev/stdout; echo no >/dev/stderr"), Stdin: []byte("in")})
+		if got := fmt.Sprintf("%q %q %d", r.Stdout.Bytes, r.Stderr.Bytes, r.Exit); got != `"in" "no\n" 0` {
+			t.Error(got)
+		}
+	})
+}
+
 func TestBadCommands(t *testing.T) {
 	b := box(t)
 	for want, c := range map[string]Command{
@@ -340,7 +350,7 @@ func TestAsUser(t *testing.T) {
 	if os.Geteuid() != 0 || testing.Short() {
 		t.Skip("as root, and not in short")
 	}
-	c := exec.Command(reachable(t), "-test.run", "^Test(EverythingIsRefused|Programs|Files|Bounds|EngineDies|Unavailable)$", "-test.v")
+	c := exec.Command(reachable(t), "-test.run", "^Test(EverythingIsRefused|Programs|Streams|Files|Bounds|EngineDies|Unavailable)$", "-test.v")
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 4321, Gid: 4321}}
 	c.Dir, c.Env = "/", []string{"PATH=" + os.Getenv("PATH"), "HOME=/", "SANDBOX_TEST_AGAIN=1", "SIMD_TEST_LONG=" + os.Getenv("SIMD_TEST_LONG")}
 	out, err := c.CombinedOutput()

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -226,6 +227,11 @@ func newProcess(o outer, j *job, c *Command) (*process, error) {
 	if err := cmd.Start(); err != nil {
 		p.close()
 		return nil, err
+	}
+	if uid, gid := hostIDs(); uid != os.Geteuid() { // or the program could not open its streams by their names in /dev
+		for fd := range 3 {
+			_ = os.Chown(fmt.Sprintf("/proc/%d/fd/%d", cmd.Process.Pid, fd), uid, gid)
+		}
 	}
 	return p, nil
 }

@@ -125,8 +125,10 @@ func newRoot() error {
 			return err
 		}
 	}
-	if err := errors.Join(os.Symlink("/tmp", root+"/dev/shm"), os.Symlink("/proc/self/fd", root+"/dev/fd")); err != nil {
-		return err
+	for _, l := range links() {
+		if err := os.Symlink(l[0], root+l[1]); err != nil {
+			return err
+		}
 	}
 	return unix.Mount("proc", root+"/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 }
