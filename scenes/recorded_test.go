@@ -137,15 +137,20 @@ func (r *recorded) refused(reader string, err error) bool {
 	return err != nil
 }
 
+// loadBegun loads the project of a recorded run as the files of a run are read.
+func loadBegun(inputs string) (*project.Project, error) {
+	kinds := setup.NodeKinds()
+	maps.Copy(kinds, shakyKinds())
+	return project.Load(os.DirFS(inputs), project.Options{Name: "test", Tools: append(agent.ProfileTools(), oracleTool), Kinds: kinds, Stops: true, Begun: true})
+}
+
 func (r *recorded) read() string {
 	m, err := rundir.ReadManifest(r.dir)
 	if r.refused("manifest", err) {
 		return r.b.String()
 	}
 	inputs := filepath.Join(r.dir, "inputs")
-	kinds := setup.NodeKinds()
-	maps.Copy(kinds, shakyKinds())
-	p, err := project.Load(os.DirFS(inputs), project.Options{Name: "test", Tools: append(agent.ProfileTools(), oracleTool), Kinds: kinds, Stops: true, Begun: true}) // as the files of a run are read
+	p, err := loadBegun(inputs)
 	if err == nil && p.Hash() != m.ProjectHash {
 		_, _, err = rundir.Read(r.dir)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -21,7 +20,6 @@ import (
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/rundir"
-	"tavernsim/scenes/scenestest"
 )
 
 // derived are fields of machines that no snapshot holds, with the reason.
@@ -116,7 +114,7 @@ func (k *keeping) run(dir string) {
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	p, err := scenestest.Load(os.DirFS(filepath.Join(dir, "inputs")), shakyKinds(), oracleTool)
+	p, err := loadBegun(filepath.Join(dir, "inputs"))
 	if err != nil {
 		k.t.Fatal(err)
 	}
