@@ -42,7 +42,7 @@ func (s *Set) beforeCall(ctx context.Context, t *toolOf, c *tools.Call, q *effec
 		a, err := s.hooks.AskAboutCall(ctx, h, s.request(plugin.BeforeCall, c, q))
 		switch {
 		case err != nil:
-			if did.Before = append(did.Before, s.step(h, hook.Failed, err.Error())); h.Fail == plugin.Closed {
+			if did.Before = append(did.Before, s.step(h, hook.Failed, "")); h.Fail == plugin.Closed {
 				return q, did, err
 			}
 		case a.Veto != "":
@@ -74,7 +74,7 @@ func (s *Set) afterCall(ctx context.Context, c *tools.Call, q *effect.Ask, o too
 		was, step := r, s.step(h, hook.Changed, "")
 		switch {
 		case err != nil:
-			if step = s.step(h, hook.Failed, err.Error()); h.Fail == plugin.Closed {
+			if step = s.step(h, hook.Failed, ""); h.Fail == plugin.Closed {
 				r = tools.Fail(protocol.KindDenied, "the call was carried out, and its answer is withheld: "+err.Error())
 			}
 		case a.Veto != "":
@@ -97,7 +97,8 @@ func (s *Set) afterCall(ctx context.Context, c *tools.Call, q *effect.Ask, o too
 // maxWhy is how much a fact has of what a hook says, in bytes.
 const maxWhy = 1000
 
-// step is what a hook did; why may come from its program.
+// step is what a hook did; why may come from its program. It is empty if its service failed: that
+// text says for how many milliseconds the service rests, which differs from run to run.
 func (s *Set) step(h *hooks.Hook, did, why string) hook.Step {
 	return hook.Step{Plugin: h.Plugin, Did: did, Why: protocol.Short(s.maskSaid(why), maxWhy)}
 }

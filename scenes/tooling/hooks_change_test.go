@@ -138,3 +138,30 @@ func TestHooksChangeCallsWithReferencesAndTasks(t *testing.T) {
 		})
 	}
 }
+
+// A hook that may fail does, because its service ends, rests and ends again: how long it still rested is in no fact, so the
+// history is the same whenever that was.
+func TestAnOpenHookThatFailsLeavesOneHistory(t *testing.T) {
+	text := strings.NewReplacer("GUARD\n", guard, "fail: closed", "fail: open", "q: change}", "q: breaks}", "q: forbidden}", "q: breaks}").Replace(hooking)
+	p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(text))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := scenestest.New(t, p, "")
+	if r := s.Run(t, scenestest.Settings{Tools: tooling.Live, Sandbox: withPython(t), Services: echo()}); r.Err != nil || !r.Final {
+		t.Fatal(r)
+	}
+	failed := 0
+	for _, f := range agentFacts(t, s) {
+		if x, ok := f.(*agentfact.CallAnswered); ok {
+			for _, step := range hook.ReadOfCall(x.Hooks).Before {
+				if failed++; step.Did != hook.Failed || step.Why != "" {
+					t.Errorf("%+v", step)
+				}
+			}
+		}
+	}
+	if failed < 2 {
+		t.Errorf("%d hooks failed", failed)
+	}
+}
