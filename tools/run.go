@@ -48,7 +48,7 @@ func Run(ctx context.Context, x Executor, c *Call, o Options) Result {
 		r = attempt(ctx, x, &call)
 		r.interpret(ctx, &call, limit)
 		pause := r.pause(call.Attempt, &o.Draw)
-		if call.Attempt > min(o.Retries, tool.MaxRetries) || !r.again(call.Tool.Execution.Repeat) || pause > maxObeyed || !wait(ctx, pause) {
+		if call.Attempt > min(o.Retries, tool.MaxRetries) || !r.again(call.Tool) || pause > maxObeyed || !wait(ctx, pause) {
 			break
 		}
 		if o.Again != nil {
@@ -56,7 +56,7 @@ func Run(ctx context.Context, x Executor, c *Call, o Options) Result {
 		}
 	}
 	if call.Attempt == 1 && o.Retries > 0 {
-		r.once(call.Tool.Execution.Repeat)
+		r.once(call.Tool)
 	}
 	r.Meta = Meta{Tool: c.Tool.ID, Attempts: call.Attempt, Latency: elapsed(begun), Bytes: r.Size, LeftOut: r.LeftOut}
 	r.Carried = r.Carried || carried
@@ -91,13 +91,13 @@ func Simulate(c *Call, o Options, attempt func(*Call) (Result, time.Duration)) R
 		}
 		r.interpret(context.Background(), &call, limit)
 		pause := r.pause(call.Attempt, &o.Draw)
-		if call.Attempt > min(o.Retries, tool.MaxRetries) || !r.again(call.Tool.Execution.Repeat) || pause > maxObeyed || total+pause >= limit {
+		if call.Attempt > min(o.Retries, tool.MaxRetries) || !r.again(call.Tool) || pause > maxObeyed || total+pause >= limit {
 			break
 		}
 		total += pause
 	}
 	if call.Attempt == 1 && o.Retries > 0 {
-		r.once(call.Tool.Execution.Repeat)
+		r.once(call.Tool)
 	}
 	r.Meta = Meta{Tool: c.Tool.ID, Attempts: call.Attempt, Latency: protocol.Duration(total)}
 	r.Carried = r.Carried || carried
@@ -155,20 +155,25 @@ func notWithin(limit time.Duration, r *Result) string {
 	return text
 }
 
-// again reports whether another attempt may be made.
-func (r *Result) again(repeat manifest.Repeat) bool {
-	return r.Error != nil && r.Error.Retryable && (repeat != manifest.Never || r.Unsent)
+// again reports whether another attempt may be made. Whoever writes a call of a script knows whether one helps that
+// ended with another exit code than 0.
+func (r *Result) again(t *manifest.Tool) bool {
+	if r.Error == nil {
+		return false
+	}
+	passes := r.Error.Retryable || r.Error.Kind == KindTool && t.Implementation.Type == manifest.Script
+	return passes && (t.Execution.Repeat != manifest.Never || r.Unsent)
 }
 
 // once says in a failure why there was no other attempt although the call wanted some.
-func (r *Result) once(repeat manifest.Repeat) {
-	if r.Error == nil {
+func (r *Result) once(t *manifest.Tool) {
+	if r.Error == nil || r.again(t) { // there was no time for it
 		return
 	}
 	why := ""
 	switch kind := r.Error.Kind; {
 	case kind == protocol.KindUnknownOutcome: // it says so itself
-	case repeat == manifest.Never && (r.Error.Retryable || kind == KindTool):
+	case t.Execution.Repeat == manifest.Never && (r.Error.Retryable || kind == KindTool):
 		why = "the definition of the tool does not allow repetition (execution.repeat: never)"
 	case !r.Error.Retryable && kind == KindTool:
 		why = "the tool gave its answer, and would give it again"

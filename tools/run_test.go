@@ -41,12 +41,6 @@ func asks(after time.Duration) Result {
 	return r
 }
 
-func again(kind protocol.ErrorKind) Result {
-	r := Fail(kind, "no")
-	r.Error.Retryable = true
-	return r
-}
-
 // 000 §4, retry_N: a failure that is not repeated although the call asks for it says why.
 func TestWhyNotAgain(t *testing.T) {
 	for _, c := range []struct {
@@ -68,6 +62,27 @@ func TestWhyNotAgain(t *testing.T) {
 	}
 }
 
+// A script that ended with an exit code is repeated as the call asks, live and in mocks, unless its definition forbids it.
+func TestScriptsAgain(t *testing.T) {
+	for repeat, want := range map[manifest.Repeat]int{manifest.Free: 3, manifest.ByKey: 3, manifest.Never: 1} {
+		c := called(repeat)
+		c.Tool.Implementation.Type = manifest.Script
+		no := func(*Call) (Result, time.Duration) { return Fail(KindTool, "exit code 1"), 0 }
+		live := Run(t.Context(), Func(func(_ context.Context, c *Call) Result { r, _ := no(c); return r }), c, Options{Retries: 2})
+		if mocked := Simulate(c, Options{Retries: 2}, no); live.Meta.Attempts != want || mocked.Meta.Attempts != want || live.Error.Message != mocked.Error.Message {
+			t.Errorf("%s: %+v, mocked %+v", repeat, live, mocked)
+		}
+	}
+}
+
+// A failure that may pass is not called one that may not, where there was no time for another attempt.
+func TestNoTimeForAnother(t *testing.T) {
+	r := Run(t.Context(), Func(func(context.Context, *Call) Result { r := asks(61 * time.Second); r.Unsent = true; return r }), called(manifest.Never), Options{Retries: 3})
+	if r.Error == nil || strings.Contains(r.Error.Message, "not tried again") {
+		t.Errorf("%+v", r.Error)
+	}
+}
+
 // Promises 1 and 2: which failures are repeated, with which key, and what the end is.
 func TestAttempts(t *testing.T) {
 	hangs := Result{Status: "hangs"}
@@ -80,13 +95,12 @@ func TestAttempts(t *testing.T) {
 		status   Status
 		took     time.Duration // at least
 	}{
-		"works":                 {manifest.Free, 3, []Result{ok}, 1, OK, 0},
-		"fails twice":           {manifest.Free, 3, []Result{Fail(protocol.KindTransient, "x"), lost(), ok}, 3, OK, 480 * time.Millisecond},
-		"nobody asked for more": {manifest.Free, 0, []Result{Fail(protocol.KindTransient, "x"), ok}, 1, Failed, 0},
-		"always fails":          {manifest.ByKey, 2, []Result{lost()}, 3, Failed, 480 * time.Millisecond},
-		"at most ten times":     {manifest.Free, 99, []Result{asks(time.Millisecond)}, 11, Failed, 10 * time.Millisecond},
-		"the tool says no":      {manifest.Free, 3, []Result{Fail(KindTool, "no"), ok}, 1, Failed, 0},
-		"the tool says no, and may be asked again": {manifest.Free, 3, []Result{again(KindTool), ok}, 2, OK, 160 * time.Millisecond},
+		"works":                                  {manifest.Free, 3, []Result{ok}, 1, OK, 0},
+		"fails twice":                            {manifest.Free, 3, []Result{Fail(protocol.KindTransient, "x"), lost(), ok}, 3, OK, 480 * time.Millisecond},
+		"nobody asked for more":                  {manifest.Free, 0, []Result{Fail(protocol.KindTransient, "x"), ok}, 1, Failed, 0},
+		"always fails":                           {manifest.ByKey, 2, []Result{lost()}, 3, Failed, 480 * time.Millisecond},
+		"at most ten times":                      {manifest.Free, 99, []Result{asks(time.Millisecond)}, 11, Failed, 10 * time.Millisecond},
+		"the tool says no":                       {manifest.Free, 3, []Result{Fail(KindTool, "no"), ok}, 1, Failed, 0},
 		"asks for time":                          {manifest.Free, 1, []Result{asks(7 * time.Second), ok}, 2, OK, 7 * time.Second},
 		"asks for too much":                      {manifest.Free, 1, []Result{asks(61 * time.Second), ok}, 1, Failed, 0},
 		"asks for more than there is":            {manifest.Free, 1, []Result{asks(31 * time.Second), ok}, 1, Failed, 0},

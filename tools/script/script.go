@@ -65,7 +65,7 @@ func (x *Executor) Call(ctx context.Context, c *tools.Call) tools.Result {
 	if failed != nil {
 		return *failed
 	}
-	return resultOf(&r, c.Tool.Execution.Repeat)
+	return resultOf(&r)
 }
 
 // environment is what a program is told beside its parameters.
@@ -122,7 +122,7 @@ func (x *Executor) run(ctx context.Context, cmd sandbox.Command, binds []tools.B
 }
 
 // resultOf is what a program that ended by itself means.
-func resultOf(r *sandbox.Result, repeat manifest.Repeat) tools.Result {
+func resultOf(r *sandbox.Result) tools.Result {
 	out := tools.Output(output(r.Stdout))
 	switch {
 	case r.Signal != "": // somewhere in the middle of its work
@@ -130,7 +130,6 @@ func resultOf(r *sandbox.Result, repeat manifest.Repeat) tools.Result {
 		out.Lost = true
 	case r.Exit != 0:
 		out = tools.Quote(tools.KindTool, fmt.Sprintf("the program ended with exit code %d", r.Exit), said(r))
-		out.Error.Retryable = repeat != manifest.Never // who writes the call knows whether another attempt helps
 	}
 	if out.Status == tools.OK {
 		attach(&out, r)
