@@ -164,7 +164,7 @@ const maxPackage = 1450
 // larger first looks for what can go or move; if nothing can, the same commit raises the number, and its message says why.
 func larger() map[string]int {
 	return map[string]int{
-		"engine/agent":        4310,
+		"engine/agent":        4316,
 		"engine/bus":          2290,
 		"engine/expr":         2280,
 		"engine/knowledge":    2973,
@@ -181,7 +181,7 @@ func larger() map[string]int {
 		"llm/models":          1509,
 		"persistence":         2155,
 		"protocol":            1630,
-		"scenes":              2873,
+		"scenes":              2876,
 		"scenes/machines":     3852,
 		"scenes/outside":      2190,
 		"scenes/run/rundir":   1937,
@@ -189,7 +189,7 @@ func larger() map[string]int {
 		"scenes/load/project": 4097,
 		"scenes/shadows":      1472,
 		"scenes/tooling":      1500,
-		"scenes/view/inspect": 3237,
+		"scenes/view/inspect": 3238,
 		"scenes/view/verify":  1603,
 		"tools/manifest":      1487,
 		"tam":                 2460,

@@ -197,7 +197,7 @@ func (a *agentShell) step(in any) error {
 				}
 				later := *next // which lies in the request
 				later.Settle()
-				a.tellAnswer(a.wave, &later, a.urgent)
+				a.tellAnswer(a.machine.ID.Ordinal, a.wave, &later, a.urgent)
 			default:
 				in = next
 			}
@@ -352,6 +352,9 @@ func (a *agentShell) send(q *effect.Ask) *effect.Answered {
 	if x := a.outside.Now(q, a.Clock == agenda.Realtime, barred...); x != nil {
 		return x
 	}
+	if a.context.Err() != nil { // the scene has stopped, and its requests are cancelled: nothing leaves that would follow
+		return nil
+	}
 	if a.pending == nil {
 		a.pending = until.Following(&a.context)
 		a.urgency = outside.NewUrgency(a.urgent)
@@ -360,8 +363,8 @@ func (a *agentShell) send(q *effect.Ask) *effect.Answered {
 		}
 	}
 	a.sent(q)
-	wave, urgency := a.wave, a.urgency
-	bound, tell := a.boundOf(q), func(x *effect.Answered) { a.tellAnswer(wave, x, a.outside.Urgent(urgency)) }
+	sc, o, wave, urgency := a.scene, a.machine.ID.Ordinal, a.wave, a.urgency // not the shell: another agent may have it by then
+	bound, tell := a.boundOf(q), func(x *effect.Answered) { sc.tellAnswer(o, wave, x, sc.outside.Urgent(urgency)) }
 	if bound != nil && a.Clock != agenda.Realtime {
 		tell = a.counted(tell)
 	}
@@ -370,16 +373,16 @@ func (a *agentShell) send(q *effect.Ask) *effect.Answered {
 	return nil
 }
 
-// tellAnswer sends an answer to the agent's own mailbox. It carries the wave of the
+// tellAnswer sends an answer to an agent's mailbox. It carries the wave of the
 // deliberation that asked, because every deliberation numbers its requests from 1.
 // An urgent deliberation continues before others that have their answers, too.
-func (a *agentShell) tellAnswer(wave uint64, x *effect.Answered, urgent bool) {
+func (s *scene) tellAnswer(o uint32, wave uint64, x *effect.Answered, urgent bool) {
 	env := carrying(protocol.KindAnswer, x)
 	env.Wave = wave
 	if urgent {
 		env.Priority = protocol.Critical
 	}
-	a.seats.TellSeated(a.machine.ID.Ordinal, env)
+	s.seats.TellSeated(o, env)
 }
 
 func (a *agentShell) answered(env *protocol.Envelope) error {

@@ -22,7 +22,6 @@ import (
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/load/setup"
 	"tavernsim/scenes/machines"
-	"tavernsim/scenes/machines/tally"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/view/verify"
 )
@@ -176,17 +175,13 @@ func (r *recorded) read() string {
 // recordedTicks are stop conditions of recorded runs, by their folders: the manifests of older ones do not say them.
 var recordedTicks = map[string]int64{"fork": 12, "redelivered": 12, "tasks": 12, "given_up": 40}
 
-// countedLess are recorded runs, by their folders, with a snapshot of a program that did not count what models of the
-// scene's own workflows took, nor tell what failed of its script. What a snapshot covers is not counted again.
-var countedLess = map[string]bool{"asks": true, "space": true, "embedded": true}
-
 // made is what the run was made of: a manifest does not say what its host brought.
 func made(m *rundir.Manifest, p *project.Project, id string, ticks int64) (*setup.Scene, error) {
 	def, err := p.Scene(id)
 	if err != nil {
 		return nil, err
 	}
-	return setup.New(p, def, setup.Options{Interactive: m.Interactive, Seed: m.Seeds[id], Clock: m.Clocks[id], ProjectHash: m.ProjectHash, External: oracleTools(), Numbered: m.Numbered(), OneCause: m.Version < 3, For: m.For.Std(), Ticks: cmp.Or(m.Ticks, ticks), Until: m.Until})
+	return setup.New(p, def, setup.Options{Interactive: m.Interactive, Seed: m.Seeds[id], Clock: m.Clocks[id], ProjectHash: m.ProjectHash, External: oracleTools(), Numbered: m.Numbered(), Before3: m.Version < 3, For: m.For.Std(), Ticks: cmp.Or(m.Ticks, ticks), Until: m.Until})
 }
 
 func (r *recorded) scene(run *rundir.Opened, made *setup.Scene, j *persistence.Journal) {
@@ -209,10 +204,6 @@ func (r *recorded) scene(run *rundir.Opened, made *setup.Scene, j *persistence.J
 		}
 		if !r.refused("fold from "+from, err) {
 			r.say("from %s: state %s after %d facts, ended %q", from, hash, facts, state.Agenda.Ended)
-			if countedLess[filepath.Base(r.dir)] {
-				state.Tally = tally.NewTally()
-				hash, err = state.Hash()
-			}
 			hashes[hash] = err == nil
 		}
 	}

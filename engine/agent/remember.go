@@ -83,6 +83,15 @@ func (t *Turn) reflectUnasked() {
 	}
 }
 
+// ReflectionInputs names the inputs that every reflection gets beside the core inputs; remembers = its profile has a memory.
+// One that has a goal also gets that.
+func ReflectionInputs(remembers bool) []string {
+	if !remembers {
+		return []string{"recent_actions", "reason"}
+	}
+	return []string{"recent_actions", "reason", "goals_ended", "state_then", "lessons"}
+}
+
 // reflectionInputs are what a reflection gets beside the inputs of every deliberation.
 func (t *Turn) reflectionInputs() map[string]any {
 	given := map[string]any{"recent_actions": actionsValue(t.out.Facts), "reason": t.reflect.reason, "goal": t.reflect.goal}

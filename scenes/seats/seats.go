@@ -18,7 +18,8 @@
 //  3. A passive agent takes two rows of 8 bytes, one of which the collector scans, and its state
 //     with a header of 12 bytes, or one for each piece of a large state; no goroutine and no timer. Obsolete
 //     states take at most as much as current ones, and four segments. While the file can be written, states take
-//     at most [Options.Memory] and two segments of memory, however large they are.
+//     at most [Options.Memory] and two segments of memory, however large they are. At most 64 actors that agents have left
+//     wait for the next ones, each with the state that its agent had.
 //  4. Without a writable file, states stay in memory. The file leaves disk space for the journal. A file that
 //     cannot be read, or returns wrong bytes, fails the scene that needs them: the scene uses none of them.
 //  5. A state that is too large to be read again ([Seats.Takes]) is never stored: its agent keeps its actor.
@@ -255,7 +256,7 @@ func (s *Seats) settle() {
 	}
 }
 
-// maxFree is how many actors wait for an agent: a gatherer leaves one and takes one.
+// maxFree is how many actors wait for an agent, each with the state of the last one: a gatherer leaves one and takes one.
 const maxFree = 64
 
 // maxKept is how many offers the list has room for that is kept between two looks.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
@@ -183,7 +184,7 @@ func (l *loader) linkSkills(p *Profile) {
 		l.warn(p.doc, at("skill_workflow_ids_inventory"), "name one in reflection_workflow_id",
 			"several skills could be the reflection: %s; the profile has none", strings.Join(reflections, ", "))
 	}
-	l.ownInputs(p.doc, at("reflection_workflow_id"), d.ReflectionWorkflowID, "recent_actions", "reason")
+	l.ownInputs(p.doc, at("reflection_workflow_id"), d.ReflectionWorkflowID, agent.ReflectionInputs(d.Memory != nil)...)
 }
 
 func (l *loader) linkTools(p *Profile) {

@@ -52,7 +52,7 @@ type Options struct {
 	ProjectHash string
 	Tools       string // what carries out the tools of the project: see Tools; "" = what they say
 	Numbered    bool   // ids of events are numbers: see bus.Config
-	OneCause    bool   // see agent.Definition
+	Before3     bool   // its manifest is older than version 3: see agent.Definition.OneCause and tally.Cast.CountsOwn
 	// Interactive: people can be asked, and answer by orders.
 	Interactive bool
 
@@ -158,6 +158,7 @@ func (s *Scene) ProfileOf(id string) string {
 
 func (s *Scene) AgentDefinition(o uint32) *agent.Definition { return s.Definitions[s.Class[o]] }
 func (s *Scene) Profile(o uint32) string                    { return s.AgentDefinition(o).Profile }
+func (s *Scene) CountsOwn() bool                            { return !s.Before3 }
 func (s *Scene) Timing(o uint32) agenda.Timing              { return s.Timings[s.Class[o]] }
 
 // model is the file of the model that answers requests without a name.

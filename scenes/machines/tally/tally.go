@@ -81,11 +81,14 @@ type Cast interface {
 	Size() int // how many deliberate; the scene's own has the ordinal behind them
 	Name(ordinal uint32) string
 	Profile(ordinal uint32) string
+	// CountsOwn: what models of the scene's own workflows took counts, and what failed of these and of the script
+	// is told. In runs that began with a manifest before version 3 neither is: stop.tokens ends them as it did.
+	CountsOwn() bool
 }
 
 // Deliberates reports whether the turns and the failures of an agent are
 // deliberations. Those of the scene's own agent, which runs the lifecycle workflows,
-// are not. What its models took counts all the same.
+// are not. What its models took counts all the same, if the cast CountsOwn.
 func Deliberates(c Cast, o uint32) bool { return int(o) < c.Size() }
 
 // Count counts a fact. Of kinds that a scene does not decode (protocol.FactType.Bytes)
@@ -109,7 +112,9 @@ func (t *Tally) Count(c Cast, actor, kind string, fact protocol.Fact) {
 		t.trouble(x.Actor, x.Error)
 		t.Restarts++
 	case *script.Failed:
-		t.trouble(actor, x.Where+": "+x.Error)
+		if c.CountsOwn() {
+			t.trouble(actor, x.Where+": "+x.Error)
+		}
 	case *world.Committed, *statecmd.Committed:
 		if c, ok := worldstate.CommitOf(x); ok {
 			t.Commits++
@@ -205,7 +210,7 @@ func (t *Tally) agentFailed(c Cast, x *agenda.AgentFailed) {
 }
 
 func (t *Tally) turn(c Cast, x *agentfact.TurnEnded) {
-	if x.Outcome == agentfact.OutcomeAsked { // which counts when it has its answer
+	if x.Outcome == agentfact.OutcomeAsked || !Deliberates(c, x.Agent) && !c.CountsOwn() { // an asked one counts when it has its answer
 		return
 	}
 	t.ModelCalls += x.ModelCalls

@@ -181,7 +181,7 @@ func (m *Manifest) Made(p *project.Project, id string, middleware delivery.Chain
 	return setup.New(p, def, setup.Options{
 		Run: cmp.Or(m.Began, m.Run), Seed: m.Seeds[id], Clock: m.Clocks[id], Agents: m.Agents, ProjectHash: m.ProjectHash, For: m.For.Std(), Ticks: m.Ticks, Until: m.Until, Middleware: middleware, External: external,
 		Budget: m.Budget.Share(len(m.Scenes)), Raised: m.Raised, Model: m.Model, Interactive: m.Interactive, Endpoints: budget.Shares(m.AtEndpoints, cmp.Or(m.Sharers, len(m.Scenes))),
-		Numbered: m.Numbered(), OneCause: m.Version < 3, Tools: m.Tools,
+		Numbered: m.Numbered(), Before3: m.Version < 3, Tools: m.Tools,
 	})
 }
 

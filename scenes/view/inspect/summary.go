@@ -168,6 +168,7 @@ type summing struct {
 // Size, Name and Profile implement machines.Cast.
 func (b *summing) Size() int               { return b.agents.Len() }
 func (b *summing) Name(o uint32) string    { return b.name(o) }
+func (b *summing) CountsOwn() bool         { return true }
 func (b *summing) Profile(o uint32) string { return b.agents.At(int(o)).Profile.Definition.ID }
 
 func (s *Scene) summing(begun protocol.Time) *summing {
