@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -16,7 +17,7 @@ import (
 )
 
 // orders are what agents are told to change, until they have. No fact says that a change was ordered. A turn begins
-// with the orders that it perceives: each leaves its change, or a call that says what is wrong with it. So the first
+// with the orders that it perceives, the most urgent first: each leaves its change, or a call that says what is wrong with it. So the first
 // order that says what was changed is the one that was carried out.
 type orders struct {
 	turns map[string]*turnOrders // by agent
@@ -34,7 +35,7 @@ func (a *auditing) see(actor string, fact protocol.Fact, list []inspect.Change) 
 	var is func(e *protocol.Envelope, said map[string]any) bool
 	switch x := fact.(type) {
 	case *agentfact.CallMade:
-		a.orders.call(actor, x)
+		a.ordersOf(actor).call(x)
 		return
 	case *agentfact.StateUpdated:
 		is = func(e *protocol.Envelope, said map[string]any) bool { return a.orders.changes(e, said, x) }
@@ -86,17 +87,14 @@ func (a *auditing) ordersOf(id string) *turnOrders {
 				t.list = append(t.list, h.Event)
 			}
 		}
+		slices.SortStableFunc(t.list, func(a, b *protocol.Envelope) int { return cmp.Compare(b.Priority, a.Priority) })
 	}
 	a.orders.turns[id] = t
 	return t
 }
 
 // call reads a call: one of the agent's own comes after all orders, and one that was not understood may be an order.
-func (k *orders) call(id string, c *agentfact.CallMade) {
-	t := k.turns[id]
-	if t == nil {
-		return
-	}
+func (t *turnOrders) call(c *agentfact.CallMade) {
 	if c.Tool != agent.NotUnderstood {
 		t.list = nil
 		return

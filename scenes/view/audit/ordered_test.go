@@ -20,7 +20,8 @@ func TestOrdered(t *testing.T) {
 		got = append(got, row{c.By, c.Of, c.Path, c.Reason})
 	}
 	want := []row{
-		{"king", "bo", "alarm", "fire"}, {"king", "bo", "guard", ""}, {"bo", "", "alarm", ""}, {"bo", "", "seen", ""},
+		{"king", "bo", "gate", "enemy"}, {"king", "bo", "alarm", "fire"}, {"king", "bo", "guard", ""},
+		{"bo", "", "alarm", ""}, {"bo", "", "seen", ""}, {"bo", "", "guard", ""},
 		{"bo", "", "guard", ""},
 	}
 	if len(got) != len(want) {

@@ -7,6 +7,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/cast"
 	"tavernsim/engine/secret"
 	"tavernsim/engine/worldstate"
 	"tavernsim/persistence"
@@ -366,7 +367,7 @@ func (t *tracing) published(r protocol.Record, fact protocol.Fact) error {
 // of its own.
 func (t *tracing) told(fact protocol.Fact) *Reaction {
 	x, ok := fact.(*bus.Routed)
-	if !ok || x.Type != bus.TypeWorldUpdated || x.Cause != "" || len(t.commits) == 0 {
+	if !ok || x.Type != bus.TypeWorldUpdated || !cast.OfScene(x.Source) || len(t.commits) == 0 {
 		return nil
 	}
 	v, _ := x.Body.Value()
