@@ -13,7 +13,7 @@ import (
 func TestGivenToSkills(t *testing.T) {
 	def := &workflow.Definition{ID: "w", InterfaceInputs: map[string]workflow.Port{
 		"text": {DataFlowType: workflow.String, Required: true}, "turn": {DataFlowType: workflow.String, Required: true}, "round": {DataFlowType: workflow.Float, Required: true},
-		"scene": {DataFlowType: workflow.Object, Required: true}, "surroundings": {DataFlowType: workflow.Object}, "summary": {DataFlowType: workflow.String, Required: true}, "self": {},
+		"scene": {DataFlowType: workflow.Object, Required: true}, "surroundings": {DataFlowType: workflow.Object}, "summary": {DataFlowType: workflow.String, Required: true}, "self": {}, "knowledge": {DataFlowType: workflow.Integer},
 	}, Nodes: []workflow.Node{{ID: "in", Type: workflow.TypeGroupInput}}}
 	plan, faults := workflow.Compile(def, workflow.Options{})
 	if len(faults) > 0 {
@@ -23,8 +23,8 @@ func TestGivenToSkills(t *testing.T) {
 		d    Definition
 		want []string
 	}{
-		{Definition{}, []string{"round", "self", "surroundings"}},
-		{Definition{Ordered: true, Memory: &memory.Rules{}}, []string{"round", "scene", "self", "summary", "surroundings"}},
+		{Definition{}, []string{"round", "self", "surroundings", "turn"}},
+		{Definition{Ordered: true, Memory: &memory.Rules{}}, []string{"round", "scene", "self", "summary", "surroundings", "turn"}},
 	} {
 		got := c.d.givenTo(plan)
 		if slices.Sort(got); !slices.Equal(got, c.want) {

@@ -20,6 +20,9 @@ func (t *Turn) startHandlers() {
 			t.start(protocol.PurposeDeliberate, plan, t.coreInputs(protocol.PurposeDeliberate, plan, direct.Heard(t.eventValue(e), t.m.Def.inputs(plan), CoreInputs())), (*Turn).coreEnded)
 		}
 	}
+	if len(t.events) > 0 {
+		t.out.Cause = t.events[0]
+	}
 }
 
 // runAsked runs the workflow that an event of the scene asks its own agent for.

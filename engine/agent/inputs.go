@@ -69,7 +69,7 @@ func (d *Definition) givenTo(plan *workflow.Plan) (names []string) {
 	return names
 }
 
-// gives reports whether a skill has an input from the engine if its call does not give it. One of another type is the
+// gives reports whether a skill has an input from the engine if its call does not give it. One of a type that it does not fit is the
 // skill's own, and so is a required one that agents of the definition do not have.
 func (d *Definition) gives(plan *workflow.Plan, i int, name string) bool {
 	port := plan.InputPort(i)
@@ -82,12 +82,7 @@ func (d *Definition) gives(plan *workflow.Plan, i int, name string) bool {
 	case memory.Base, memory.Summary:
 		has = d.Memory != nil
 	}
-	return (has || !port.Required) && fits(coreType(name), port.DataFlowType)
-}
-
-// fits reports whether an input takes what the engine gives.
-func fits(from, to workflow.Type) bool {
-	return from == to || to == "" || to == workflow.Wildcard || to == workflow.ConvertibleAny || from == workflow.Integer && to == workflow.Float
+	return (has || !port.Required) && workflow.Fits(coreType(name), port.DataFlowType)
 }
 
 func (t *Turn) input(name string) any {

@@ -313,7 +313,11 @@ func (x *Exec) readMany(i int, p *planIn, g *gathering) {
 	}
 	x.span[i] = span{from, int32(len(x.many))}
 	x.in[i], x.has[i] = nil, int32(len(x.many)) > from
-	if p.required && !x.has[i] {
+	switch {
+	case !p.required || x.has[i]:
+	case len(p.wires) == 1 && p.wires[0].each && !lost.skip:
+		g.wrong(p.name, protocol.Errorf(protocol.KindInvalid, "the list is empty; want at least one element"))
+	default:
 		g.skip = true
 		if g.cause == nil {
 			g.cause = lost.cause

@@ -39,6 +39,12 @@ func compatible(from, to Type) (conversion, bool) {
 	return asIs, false
 }
 
+// Fits reports whether an input of a type takes values of another.
+func Fits(from, to Type) bool {
+	_, ok := compatible(from, to)
+	return ok || to == ""
+}
+
 func (t Type) valid() bool {
 	return slices.Contains(Types(), t)
 }

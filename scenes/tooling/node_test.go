@@ -155,7 +155,8 @@ nodes:
       expression: >-
         ({calls: [{tool: 'merge', params: {texts: ['a', 'b']}}, {tool: 'declared', params: {texts: ['a', 'b']}}, {tool: 'list', params: {}},
           {tool: 'list', params: {items: [1, 2]}}, {tool: 'first', params: {candidates: [null, 5]}}, {tool: 'hello', params: {who: 'Bo'}},
-          {tool: 'sum', params: {a: n, b: 1}}, {tool: 'at', params: {from: {x: [7]}, path: 'x[0]'}}, {tool: 'merge', params: {texts: 'a'}}]})
+          {tool: 'sum', params: {a: n, b: 1}}, {tool: 'at', params: {from: {x: [7]}, path: 'x[0]'}}, {tool: 'merge', params: {texts: 'a'}},
+          {tool: 'merge', params: {texts: []}}, {tool: 'first', params: {candidates: []}}]})
   - {id: out, type: GroupOutput}
 edges:
   - {source: in, sourceHandle: turn, target: d, targetHandle: n}
@@ -209,6 +210,7 @@ func TestParametersOfNodesAreInferred(t *testing.T) {
 	want := []string{
 		"merge map[text:a+b] false", "declared map[text:a+b] false", "list map[list:[]] false", "list map[list:[1 2]] false", "first map[value:5] false",
 		"hello map[text:Hi Bo variables:map[who:Bo]] false", "sum map[value:3] false", "at map[found:true value:7] false", "merge map[text:a] false",
+		"merge <nil> true", "first <nil> true",
 	}
 	if !slices.Equal(said, want) {
 		t.Errorf("said\n%s\nwant\n%s", strings.Join(said, "\n"), strings.Join(want, "\n"))

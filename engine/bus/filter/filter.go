@@ -29,7 +29,7 @@ const (
 	fieldPlace   = "place" // null: the agent is in none; undefined: the scene has no space
 )
 
-// Fields are those of self.
+// Fields lists what a filter may read of self.
 func Fields() []string { return []string{fieldID, fieldProfile, fieldPlace} }
 
 // Filter is one distinct text, shared by all subscriptions with it.

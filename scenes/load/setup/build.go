@@ -386,7 +386,7 @@ func (b *builder) own() {
 	d := &agent.Definition{
 		Profile: ActorScene, Name: b.Def.Definition.Name, Limits: (*profile.RuntimeConfig)(nil).Limits(),
 		Tools: agent.SceneTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: life.Events, External: b.External, Policy: b.Project.Policy(), InSpace: b.Space != nil, Assigns: b.assigns, Realtime: b.Clock == agenda.Realtime, Rooms: b.rooms,
-		OneCause: b.Before3, Panel: b.Scene.asks, Hooks: b.hooks, Moments: map[string]string{hook.SceneStart: life.Start, hook.SceneEnd: life.End},
+		OneCause: b.Before3, Ordered: b.Script != nil || b.Turns != nil, Panel: b.Scene.asks, Hooks: b.hooks, Moments: map[string]string{hook.SceneStart: life.Start, hook.SceneEnd: life.End},
 	}
 	for _, id := range []string{life.Start, life.End, life.Pause, life.Resume} {
 		if id != "" {
