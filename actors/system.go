@@ -116,10 +116,18 @@ type Spec struct {
 	Supervisor *Supervisor
 }
 
+// called is the name of the actor, listed or not.
+func (s *Spec) called() string {
+	if s.Unlisted {
+		return s.Supervisor.Prefix + s.Supervisor.Name(s.Kind, s.ID)
+	}
+	return s.Name
+}
+
 // check refuses what a mailbox cannot hold.
 func (s *Spec) check() error {
 	if s.Kind >= MaxKinds {
-		return protocol.Errorf(protocol.KindInvalid, "actors: spawn %s: kind %d: want one below %d", s.Name, s.Kind, MaxKinds)
+		return protocol.Errorf(protocol.KindInvalid, "actors: spawn %s: kind %d: want one below %d", s.called(), s.Kind, MaxKinds)
 	}
 	if !s.Unlisted && !strings.HasPrefix(s.Name, s.Supervisor.Prefix) {
 		return protocol.Errorf(protocol.KindInvalid, "actors: spawn %s: want a name that begins with %q", s.Name, s.Supervisor.Prefix)
@@ -207,7 +215,7 @@ func (s *System) Spawn(spec Spec) (*Ref, error) {
 	if err := s.spawn(box, spec); err != nil {
 		spec.Supervisor.running.Done()
 		s.actors.Done()
-		return nil, protocol.Errorf(protocol.KindConflict, "actors: spawn %s: %w", spec.Name, err)
+		return nil, protocol.Errorf(protocol.KindConflict, "actors: spawn %s: %w", spec.called(), err)
 	}
 	return (*Ref)(box), nil
 }

@@ -20,8 +20,8 @@ func (r *Run) stopAfterWave(reason string) {
 	}
 }
 
-// leaveStranded gives the open wave up when nothing but endpoints that take no request and persons has been waited for, for
-// as long as the scene has patience. It ends with the scene.
+// leaveStranded gives the open wave up when, for as long as the scene has patience, it has waited for nothing but persons and
+// endpoints that take no request. It ends with the scene.
 func (r *Run) leaveStranded() {
 	t := time.NewTicker(time.Second)
 	defer t.Stop()

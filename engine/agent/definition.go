@@ -4,7 +4,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"tavernsim/engine/agent/assign"
@@ -99,10 +98,9 @@ type Definition struct {
 	names        map[*workflow.Plan][]string
 }
 
-// may reports whether an agent, or the scene itself, has a right: only ids of the scene
-// begin with $.
+// may reports whether an agent, or the scene itself, has a right.
 func (d *Definition) may(instance string, right cast.Right) bool {
-	return right == "" || strings.HasPrefix(instance, "$") || d.May != nil && d.May(instance, right)
+	return right == "" || cast.OfScene(instance) || d.May != nil && d.May(instance, right)
 }
 
 // inputs are a plan's input names; asking the plan makes a new list each time.

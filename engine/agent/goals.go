@@ -3,11 +3,11 @@ package agent
 import (
 	"maps"
 	"slices"
-	"strings"
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/pace"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/cast"
 	"tavernsim/engine/goal"
 	"tavernsim/protocol"
 )
@@ -80,7 +80,7 @@ func (m *Machine) applyGoal(f *agentfact.GoalChanged, at protocol.Time) error {
 func (t *Turn) openGoals() {
 	all := len(t.events)
 	t.events = slices.DeleteFunc(t.events, func(e *protocol.Envelope) bool {
-		return e.Type == bus.TypeWorldWatched && strings.HasPrefix(e.Source, "$")
+		return e.Type == bus.TypeWorldWatched && cast.OfScene(e.Source)
 	})
 	t.stirred = all - len(t.events)
 }

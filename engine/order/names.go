@@ -8,7 +8,6 @@ import (
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/panel"
-	"tavernsim/engine/tooltask"
 )
 
 // Names say what is wrong with the names of a scene that a change has.
@@ -46,8 +45,10 @@ func (n Names) Check(kind string, fields map[string]any, later map[string]bool) 
 // question checks what is known of one.
 func (n Names) question(fields map[string]any, later map[string]bool) error {
 	p := tool.Params(fields)
-	if wait, known := fields["wait"].(string); known && wait != tooltask.WaitHold && wait != tooltask.WaitRun {
-		return fmt.Errorf("wait %q: want %s", wait, tooltask.WaitHold+" or "+tooltask.WaitRun)
+	if wait, known := fields["wait"].(string); known {
+		if err := person.CheckWait(wait); err != nil {
+			return err
+		}
 	}
 	_, _, err := person.Question(p, func(q *panel.Question) error {
 		if later["action"] || later["panel"] {

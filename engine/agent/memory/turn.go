@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/cast"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge/words"
 	"tavernsim/engine/template"
@@ -77,7 +78,7 @@ func (t Turn) hear(h Heard, met []string) Turn {
 	if h.ToMe {
 		t.importance = max(t.importance, ofSpeech)
 	}
-	if !strings.HasPrefix(h.From, "$") && !slices.Contains(met, h.From) && !slices.Contains(t.new, h.From) {
+	if !cast.OfScene(h.From) && !slices.Contains(met, h.From) && !slices.Contains(t.new, h.From) {
 		t.new = append(slices.Clip(t.new), h.From)
 		t.importance = max(t.importance, ofMeeting)
 	}

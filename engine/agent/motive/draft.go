@@ -16,13 +16,13 @@ package motive
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/outbox"
 	"tavernsim/engine/agent/private"
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/selfstate"
+	"tavernsim/engine/cast"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/goal"
 	"tavernsim/engine/knowledge"
@@ -129,7 +129,7 @@ func (d *Draft) follow(g *goal.Goal, out *outbox.Box) {
 
 // answerGiver tells the agent that gave a goal what became of it.
 func answerGiver(g *goal.Goal, answer string, out *outbox.Box) {
-	if g.More.GivenBy == "" || strings.HasPrefix(g.More.GivenBy, "$") {
+	if g.More.GivenBy == "" || cast.OfScene(g.More.GivenBy) {
 		return
 	}
 	v := map[string]any{"goal": g.ID, "answer": answer}

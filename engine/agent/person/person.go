@@ -64,8 +64,8 @@ func Ask(p tool.Params, complete func(*panel.Question) error, open int) (t toolt
 		return t, err
 	}
 	wait := cmp.Or(p.Text("wait"), tooltask.WaitHold)
-	if wait != tooltask.WaitHold && wait != tooltask.WaitRun {
-		return t, protocol.Errorf(protocol.KindInvalid, "wait %q: want %s or %s", wait, tooltask.WaitHold, tooltask.WaitRun)
+	if err := CheckWait(wait); err != nil {
+		return t, err
 	}
 	if open >= tooltask.MaxAsked {
 		return t, protocol.Errorf(protocol.KindLimit, "%d questions of yours are open; no more are", open)
@@ -75,6 +75,14 @@ func Ask(p tool.Params, complete func(*panel.Question) error, open int) (t toolt
 		asked.Headless, asked.Default = true, h.Value
 	}
 	return task(tooltask.PanelTool, &asked, timeout), nil
+}
+
+// CheckWait refuses what wait cannot be.
+func CheckWait(wait string) error {
+	if wait != tooltask.WaitHold && wait != tooltask.WaitRun {
+		return protocol.Errorf(protocol.KindInvalid, "wait %q: want %s or %s", wait, tooltask.WaitHold, tooltask.WaitRun)
+	}
+	return nil
 }
 
 // Question reads the parameters of a call. complete is agent.Definition.Panel.

@@ -3,6 +3,7 @@ package town
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -90,7 +91,7 @@ func (r *reader) next(v any) (bool, error) {
 		switch err := d.Decode(v); {
 		case err == nil:
 		case errors.As(err, &wrong):
-			return false, r.fault("%s cannot be a %s", wrong.Field, wrong.Value)
+			return false, r.fault("%s cannot be a %s", cmp.Or(wrong.Field, "the line"), wrong.Value)
 		default:
 			return false, r.fault("%w", err)
 		}

@@ -141,6 +141,7 @@ func TestFaults(t *testing.T) {
 	const place = `{"agent": 0, "place": [0, 0]}` + "\n"
 	for text, want := range map[string]string{
 		"":   "no first line",
+		"7":  "faulty:1: the line cannot be a number",
 		"{}": `format is ""`,
 		strings.Replace(head, `"agents": 1`, `"agents": 0`, 1):                "0 agents",
 		strings.Replace(head, `"radius": 4`, `"radius": -1`, 1):               "radius -1",

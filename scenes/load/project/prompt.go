@@ -66,7 +66,7 @@ func (l *loader) linkPrompt(p *Profile) {
 // checkCore warns about inputs and outputs of a core workflow whose names are almost those of the engine. Others are its own.
 func (l *loader) checkCore(p *Profile) {
 	w, ok := l.project.workflows.find(p.Definition.CoreDeliberationWorkflowID)
-	if !ok || w.Definition == nil || w.doc == nil {
+	if !ok || w.doc == nil {
 		return
 	}
 	for _, x := range []struct {

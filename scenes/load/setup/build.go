@@ -265,7 +265,7 @@ func (b *builder) define(key class, in project.Instance) (uint16, error) {
 		Profile: profile.ID, Name: profile.Name, Limits: b.limits(key.runtime), Tools: profile.ToolIDsInventory,
 		Skills: profile.SkillWorkflowIDsInventory, Reflection: reflectionOf(profile), Workflows: map[string]*workflow.Plan{},
 		Check: key.profile.CheckState, External: b.External, Policy: b.Project.Policy(), May: b.May, Realtime: b.Clock == agenda.Realtime, Rooms: b.rooms,
-		Pace: pace.RulesOf(profile), Memory: memory.RulesOf(profile, b.limits(key.runtime).MaxHistory), InSpace: b.Space != nil, Ordered: b.Script != nil || b.Turns != nil, Perceives: key.profile.Perceives, Publishes: publish.Rules{Types: profile.Publishes, To: profile.PublishesTo}, Assigns: b.assigns, Run: b.Run, Scene: b.ID, Hooks: b.places, Panel: b.Scene.asks,
+		Pace: pace.RulesOf(profile), Memory: memory.RulesOf(profile, b.limits(key.runtime).MaxHistory), InSpace: b.Space != nil, Ordered: b.ordered(), Perceives: key.profile.Perceives, Publishes: publish.Rules{Types: profile.Publishes, To: profile.PublishesTo}, Assigns: b.assigns, Run: b.Run, Scene: b.ID, Hooks: b.places, Panel: b.Scene.asks,
 	}
 	if b.roles != nil {
 		d.Roles = func(o uint32) []string { return b.roles(int(o)) }
@@ -379,6 +379,9 @@ func timingOf(c *profile.RuntimeConfig, lanes *profile.Lanes) agenda.Timing {
 	return t
 }
 
+// ordered reports whether the scene has a script, or an order of turns.
+func (b *builder) ordered() bool { return b.Script != nil || b.Turns != nil }
+
 // own adds the scene's own agent: it runs the lifecycle workflows and may use
 // every tool.
 func (b *builder) own() {
@@ -386,7 +389,7 @@ func (b *builder) own() {
 	d := &agent.Definition{
 		Profile: ActorScene, Name: b.Def.Definition.Name, Limits: (*profile.RuntimeConfig)(nil).Limits(),
 		Tools: agent.SceneTools(), Workflows: map[string]*workflow.Plan{}, OnEvent: life.Events, External: b.External, Policy: b.Project.Policy(), InSpace: b.Space != nil, Assigns: b.assigns, Realtime: b.Clock == agenda.Realtime, Rooms: b.rooms,
-		OneCause: b.Before3, Ordered: b.Script != nil || b.Turns != nil, Panel: b.Scene.asks, Hooks: b.hooks, Moments: map[string]string{hook.SceneStart: life.Start, hook.SceneEnd: life.End},
+		OneCause: b.Before3, Ordered: b.ordered(), Panel: b.Scene.asks, Hooks: b.hooks, Moments: map[string]string{hook.SceneStart: life.Start, hook.SceneEnd: life.End},
 	}
 	for _, id := range []string{life.Start, life.End, life.Pause, life.Resume} {
 		if id != "" {
