@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -44,11 +45,11 @@ func BenchmarkText(b *testing.B) {
 func BenchmarkKinds(b *testing.B) {
 	random := make([]byte, 1<<20)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(random)
-	exe, err := os.Executable()
+	compiler, err := exec.LookPath("go") // the test itself holds the values of its secrets
 	if err != nil {
-		b.Fatal(err)
+		b.Skip(err)
 	}
-	program, err := os.ReadFile(exe)
+	program, err := os.ReadFile(compiler)
 	if err != nil {
 		b.Fatal(err)
 	}
