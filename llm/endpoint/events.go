@@ -86,6 +86,10 @@ func (r *Reply) Events() iter.Seq2[Event, error] {
 					e.Data = append(e.Data, '\n')
 				}
 				e.Data, data = append(e.Data, value...), true
+			case "error": // as llama.cpp had it until 2025
+				if !yield(Event{Type: "error", Data: value, Cut: err != nil}, nil) {
+					return
+				}
 			default:
 				r.odd = cmp.Or(r.odd, string(line[:min(len(line), maxOdd)]))
 			}

@@ -75,6 +75,15 @@ func TestOutcomes(t *testing.T) {
 		{0, Problem{Type: "overloaded_error"}, llm.OutcomeRateLimited}, {0, Problem{Type: "rate_limit_error"}, llm.OutcomeRateLimited}, {0, Problem{Type: "timeout_error"}, llm.OutcomeTimeout},
 		{0, Problem{Type: "invalid_request_error"}, llm.OutcomeBadRequest}, {0, Problem{Type: "not_found_error"}, llm.OutcomeBadRequest},
 		{0, Problem{Code: "429"}, llm.OutcomeRateLimited}, {0, Problem{Code: "401"}, llm.OutcomeAuth}, {0, Problem{Code: "504"}, llm.OutcomeTimeout}, {0, Problem{Code: "400"}, llm.OutcomeBadRequest},
+		// Words of the question that a message repeats close no endpoint.
+		{400, Problem{Type: "BadRequestError", Message: "[{'type': 'value_error', 'input': 'You run the billing desk.'}]"}, llm.OutcomeBadRequest},
+		{422, Problem{Message: `[{"msg":"m","input":"you exceeded your current quota, says the authentication_error of an API key not valid"}]`}, llm.OutcomeBadRequest},
+		{400, Problem{Message: "bad message: 'the ferry is overloaded by rate_limit and timeout_error'"}, llm.OutcomeBadRequest},
+		{500, Problem{Message: "cannot render 'a billing desk'"}, llm.OutcomeServerError}, {503, Problem{Message: "The engine is currently overloaded"}, llm.OutcomeRateLimited},
+		{429, Problem{Type: "exceeded_current_quota_error", Message: "Your account is suspended"}, llm.OutcomeQuota}, {403, Problem{Message: "This method needs billing to be enabled"}, llm.OutcomeQuota},
+		{400, Problem{Message: "Invalid request: Your request exceeded model token limit: 8192"}, llm.OutcomeContext}, {400, Problem{Code: "1261", Message: "Prompt exceeds max length"}, llm.OutcomeContext},
+		{400, Problem{Message: "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]"}, llm.OutcomeContext},
+		{400, Problem{Message: "too many tokens: total number of tokens in the prompt cannot exceed 4081"}, llm.OutcomeContext},
 		{0, Problem{Code: "7"}, llm.OutcomeServerError}, {400, Problem{Code: "429"}, llm.OutcomeBadRequest},
 	} {
 		if f := e.Problem(c.status, c.p); f.Outcome != c.want || f.RetryAfter != c.p.RetryIn || !strings.HasPrefix(f.Message, "cloud: ") {

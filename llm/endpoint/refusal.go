@@ -171,38 +171,50 @@ func (e *Endpoint) Problem(status int, p Problem) *llm.Failure {
 }
 
 // outcomeOf follows the table of outcomes: what the error says of itself wins over its
-// status.
+// status. A message may repeat words of the question, which nobody may close an endpoint with:
+// words that say so count in the type and the code of an error; in its message they count if
+// the status says the same, or if it begins with them.
 func outcomeOf(status int, p Problem) llm.Outcome {
-	said := strings.ToLower(p.Type + " " + p.Code + " " + p.Message)
-	has := func(words ...string) bool {
-		for _, w := range words {
-			if strings.Contains(said, w) {
-				return true
-			}
-		}
-		return false
+	named, said := strings.ToLower(p.Type+" "+p.Code), strings.ToLower(strings.TrimSpace(p.Message))
+	refuses := status == http.StatusForbidden || status == http.StatusTooManyRequests
+	closes := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool {
+			return strings.Contains(named, w) || strings.HasPrefix(said, w) || refuses && strings.Contains(said, w)
+		})
 	}
 	switch {
-	case status == http.StatusTooManyRequests && p.RetryIn > 0 && !has("insufficient_quota"):
+	case status == http.StatusTooManyRequests && p.RetryIn > 0 && !strings.Contains(named+said, "insufficient_quota"):
 		return llm.OutcomeRateLimited // "You exceeded your current quota", of a minute: it says when to come again
-	case has("insufficient_quota", "billing", "credit balance", "exceeded your current quota") || status == http.StatusPaymentRequired:
+	case closes("insufficient_quota", "exceeded_current_quota", "billing", "credit balance", "your credit balance", "exceeded your current quota", "you exceeded your current quota") || status == http.StatusPaymentRequired:
 		return llm.OutcomeQuota
-	case has("authentication_error", "invalid_api_key", "api key not valid", "permission_error") || status == http.StatusUnauthorized || status == http.StatusForbidden:
+	case closes("authentication_error", "invalid_api_key", "api key not valid", "permission_error") || status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return llm.OutcomeAuth
-	case (status < 429 || status == 500) && has("context_length", "context length", "context window", "maximum context", "context size", "context limit", "context_exceeded", "exceed_context_size",
-		"prompt is too long", "input is too long", "maximum model length", "maximum prompt length", "maximum input length", "maximum number of tokens allowed",
-		"`inputs` tokens + `max_new_tokens`", "`inputs` must have less than"):
+	case (status < 429 || status == 500) && has(named+" "+said, tooLong()...):
 		return llm.OutcomeContext
-	case has("rate_limit", "overloaded") || status == http.StatusTooManyRequests || status == 529:
+	case has(named, "rate_limit", "overloaded") || (status == 0 || status >= 500) && has(said, "rate_limit", "overloaded") || status == http.StatusTooManyRequests || status == 529:
 		return llm.OutcomeRateLimited
-	case status == http.StatusRequestTimeout || status == http.StatusGatewayTimeout || has("timeout_error"):
+	case status == http.StatusRequestTimeout || status == http.StatusGatewayTimeout || has(named, "timeout_error"):
 		return llm.OutcomeTimeout
 	case status == http.StatusRequestEntityTooLarge:
 		return llm.OutcomeContext
-	case status >= 300 && status < 500 || has("invalid_request_error", "not_found_error"):
+	case status >= 300 && status < 500 || has(named, "invalid_request_error", "not_found_error"):
 		return llm.OutcomeBadRequest
 	}
 	return llm.OutcomeServerError
+}
+
+// tooLong are the words of servers for a question that is longer than the context of its model.
+func tooLong() []string {
+	return []string{
+		"context_length", "context length", "context window", "maximum context", "context size", "context limit", "context_exceeded", "exceed_context_size",
+		"prompt is too long", "input is too long", "maximum model length", "maximum prompt length", "maximum input length", "maximum number of tokens allowed",
+		"`inputs` tokens + `max_new_tokens`", "`inputs` must have less than", "exceeded model token limit", "prompt exceeds max length", "range of input length should be",
+		"total number of tokens in the prompt cannot exceed",
+	}
+}
+
+func has(text string, words ...string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }
 
 // retryAfter is how long an endpoint asks to wait: seconds, milliseconds, or a date.

@@ -3,9 +3,11 @@ package openai
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"io"
 	"slices"
 	"strconv"
+	"strings"
 
 	"tavernsim/internal/wirejson"
 	"tavernsim/llm"
@@ -277,6 +279,9 @@ func (r *reading) Part(e endpoint.Event) (llm.Chunk, error) {
 	if string(bytes.TrimSpace(e.Data)) == "[DONE]" {
 		return llm.Chunk{}, io.EOF
 	}
+	if e.Type == "error" {
+		return llm.Chunk{}, r.to.Unreadable(e.Data, nil, "chat completion", "the server reports an error")
+	}
 	if err := r.read(e.Data); err != nil {
 		return llm.Chunk{}, r.to.Unreadable(e.Data, err, "chat completion", "")
 	}
@@ -344,7 +349,7 @@ func (r *reading) thought(m *said) string {
 // part adds a part of a call: to the call of its index, or without an index to a new
 // one if it has a name. Of calls with one index the same id wins, else the last one goes on: some
 // servers give several calls one index, and others give each part of a call an id. Another
-// id with a name is another call.
+// id with a name is another call, and so is a name with the begin of arguments where those before are whole.
 func (r *reading) part(p *part) {
 	at, same := -1, false
 	if p.indexed {
@@ -353,7 +358,7 @@ func (r *reading) part(p *part) {
 			case c.index != p.index || same:
 			case p.id != "" && c.id == p.id:
 				at, same = i, true
-			case c.id == "" || p.id == "" || p.name == "":
+			case p.name == "" || (c.id == "" || p.id == "") && !(strings.HasPrefix(p.arguments, "{") && json.Valid([]byte(c.arguments.String()))):
 				at = i
 			}
 		}
@@ -406,16 +411,22 @@ func (r *reading) Answer(question int) (protocol.ModelAnswer, error) {
 	return *a, err
 }
 
+// finished reads the reason, for which services have words of their own: of Zhipu "sensitive" and "network_error", of
+// Mistral "model_length", of DeepSeek "insufficient_system_resource", of vLLM "abort".
 func (r *reading) finished() (protocol.FinishReason, error) {
-	switch {
-	case r.finish == "content_filter" || r.refused.Len() > 0:
+	switch r.finish {
+	case "error", "abort", "network_error", "insufficient_system_resource":
+		return "", r.to.Failed(llm.OutcomeServerError, "the server broke the answer off (finish_reason %s)", r.finish)
+	case "content_filter", "sensitive":
 		return protocol.FinishFiltered, nil
-	case r.finish == "length":
+	}
+	switch {
+	case r.refused.Len() > 0:
+		return protocol.FinishFiltered, nil
+	case r.finish == "length" || r.finish == "model_length" || r.finish == "max_tokens":
 		return protocol.FinishLength, nil
 	case len(r.calls) > 0:
 		return protocol.FinishToolCalls, nil
-	case r.finish == "error":
-		return "", r.to.Failed(llm.OutcomeServerError, "the server broke the answer off")
 	case r.text.Len() == 0 && r.reasoning.Len() == 0 && r.finish != "stop":
 		return "", r.to.Failed(llm.OutcomeTruncated, "the answer is empty")
 	}

@@ -54,6 +54,8 @@ func TestFieldsOfAnotherType(t *testing.T) {
 		{said: `"refusal":[]`},
 		{said: `"reasoning_content":[]`},
 		{said: `"reasoning":{}`},
+		{said: `"tool_calls":[{"index":0,"id":"","function":{"name":"SayTool","arguments":"{}"}},{"index":0,"id":"","function":{"name":"SayTool","arguments":"{}"}}]`, calls: 2},
+		{said: `"tool_calls":[{"index":0,"id":"","function":{"name":"SayTool","arguments":"{"}},{"index":0,"id":"","function":{"name":"SayTool","arguments":"}"}},{"index":0,"function":{"name":"SayTool","arguments":""}}]`, calls: 1},
 		{choice: `"index":"0"`},
 		{choice: `"index":null`},
 		{choice: `"index":{}`},
@@ -175,6 +177,20 @@ func TestSplitPairs(t *testing.T) {
 		a, _ = streamed(t, append(called, `"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"}"}}]}`, `"finish_reason":"tool_calls"`)...)
 		if len(a.Calls) != 1 || a.Calls[0].Params["x"] != c.want {
 			t.Errorf("%s in a call: %+v", c.parts, a.Calls)
+		}
+	}
+}
+
+// Services have words of their own for the end of an answer.
+func TestReasonsOfServices(t *testing.T) {
+	const call = `"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"SayTool","arguments":"{}"}}]}`
+	for reason, want := range map[string]protocol.FinishReason{
+		"stop": protocol.FinishToolCalls, "eos": protocol.FinishToolCalls,
+		"length": protocol.FinishLength, "model_length": protocol.FinishLength, "max_tokens": protocol.FinishLength,
+		"content_filter": protocol.FinishFiltered, "sensitive": protocol.FinishFiltered,
+	} {
+		if a, _ := streamed(t, call, `"finish_reason":"`+reason+`"`); a.Finish != want {
+			t.Errorf("%s is %s, want %s", reason, a.Finish, want)
 		}
 	}
 }
