@@ -188,14 +188,19 @@ func (s *search) word(word []byte, depth int) (name, form string) {
 			word[i] = '/'
 		}
 	}
+	n, _ := base64.RawStdEncoding.Decode(plain, whole(word)) // a word has no other letters
+	if name, form = s.inner(string(plain[:n]), "base64", depth); name != "" {
+		return name, form
+	}
+	return s.behind(word, depth)
+}
+
+// whole is base64 without a last letter that is no byte.
+func whole(word []byte) []byte {
 	if len(word)%4 == 1 {
-		word = word[:len(word)-1]
+		return word[:len(word)-1]
 	}
-	n, err := base64.RawStdEncoding.Decode(plain, word)
-	if err != nil {
-		return "", ""
-	}
-	return s.inner(string(plain[:n]), "base64", depth)
+	return word
 }
 
 func (s *search) inner(plain, form string, depth int) (string, string) {

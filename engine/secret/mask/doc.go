@@ -16,7 +16,7 @@
 //     offset, octal, binary, decimal (also behind 0x, 0o or 0b), these in words of several bytes with the lowest byte first, as od writes them, or the highest, \u, \x, escapes of URLs, JSON and XML, UTF-16; each of these
 //     backwards; characters that stand for others (full-width, bold, circled; tags and selectors of variations, which nobody sees; with accents, or
 //     with what cannot be seen between them); and what is found when base64, base32, hex, escapes, rows of numbers, uuencode, zip, gzip,
-//     zlib, bzip2 (these wherever they begin) or deflate is decoded, up to three times and as long as that is 1 MiB of a text.
+//     zlib, bzip2 (these wherever they begin; base64, base32 and hex also behind or before other letters of theirs) or deflate is decoded, up to three times and as long as that is 1 MiB of a text.
 //     Words of eight bytes in decimal and octal are decoded where they stand in rows of numbers.
 //     Of one large number 20 decimal or 22 octal digits in a row are a hit, and of words 16 to 22 digits: fewer stand in
 //     files of numbers that mean nothing. What has fewer digits is found whole, with no digit beside it.

@@ -148,3 +148,26 @@ func TestManyHeads(t *testing.T) {
 		}
 	}
 }
+
+// Promise 2: codes of codes are found behind what may stand before them without a sign between, and before what may follow.
+func TestCodesWithinWords(t *testing.T) {
+	in64 := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
+	in32 := func(s string) string { return base32.StdEncoding.EncodeToString([]byte(s)) }
+	for i := range 20 {
+		value := fmt.Sprintf("Zq7kP2w%dX9vR4tLm8%dQs", i*7919, i*104729)
+		m := masker(t, value)
+		for name, code := range map[string]string{
+			"base64 twice": in64(in64(value)), "base64 of reversed": in64(backwards(value)), "base64 of hex": in64(hex.EncodeToString([]byte(value))), "hex of base64": hex.EncodeToString([]byte(in64(value))),
+			"base64 of gzip": in64(zipped(value)), "base64 of zlib": in64(deflated(value)), "base64 of zip": in64(inZip(value)), "hex of gzip": hex.EncodeToString([]byte(zipped(value))),
+			"base32 of base64": in32(in64(value)), "base32 of gzip": strings.ToLower(in32(zipped(value))), "base64 of UTF-16": in64(codings()[len(codings())-1].of(value)),
+		} {
+			for _, before := range []string{"", "https://h.example/d/", "/v1/x/", "token_", "a+", "x", "xy", "xyz", "state=", `\n`, `\/`, "0x", "%2F", `\u003d`, "&#x3D;", "&amp;q=", "data:;base64,"} {
+				for _, behind := range []string{"", "/edit", "_1", "?x=1"} {
+					if _, f := m.Text("it says " + before + code + behind + " ."); f.Withhold != "S0" {
+						t.Errorf("%s of %s passes: %s", name, value, before+code+behind)
+					}
+				}
+			}
+		}
+	}
+}
