@@ -11,6 +11,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/scenes/tooling/hooks"
 	"tavernsim/scenes/tooling/needs"
+	"tavernsim/tam/answer"
 	"tavernsim/tools"
 	"tavernsim/tools/plugin"
 )
@@ -75,11 +76,11 @@ func (s *Set) afterCall(ctx context.Context, c *tools.Call, q *effect.Ask, o too
 		switch {
 		case err != nil:
 			if step = s.step(h, hook.Failed, ""); h.Fail == plugin.Closed {
-				r = tools.Fail(protocol.KindDenied, "the call was carried out, and its answer is withheld: "+err.Error())
+				r = withheld(&was, err.Error())
 			}
 		case a.Veto != "":
 			step = s.step(h, hook.Forbade, a.Veto)
-			r = tools.Fail(protocol.KindDenied, "the call was carried out, and the hook of the plugin "+h.Plugin+" withholds its answer: "+a.Veto)
+			r = withheld(&was, "the hook of the plugin "+h.Plugin+" says: "+a.Veto)
 		case !a.Made || r.Status != tools.OK:
 			continue
 		default:
@@ -94,13 +95,23 @@ func (s *Set) afterCall(ctx context.Context, c *tools.Call, q *effect.Ask, o too
 	return r
 }
 
+// withheld is a result that an agent does not see. A call that failed, which may not have begun, stays what it was: only
+// its text is withheld.
+func withheld(was *tools.Result, why string) tools.Result {
+	if was.Status == tools.OK {
+		return tools.Fail(protocol.KindDenied, "the call was carried out, and its answer is withheld: "+why)
+	}
+	r := tools.Fail(was.Error.Kind, "the call failed, and what it says is withheld: "+why)
+	r.Error.Retryable, r.Error.RetryAfter, r.Unsent, r.Lost = was.Error.Retryable, was.Error.RetryAfter, was.Unsent, was.Lost
+	return r
+}
+
 // maxWhy is how much a fact has of what a hook says, in bytes.
 const maxWhy = 1000
 
-// step is what a hook did; why may come from its program. It is empty if its service failed: that
-// text says for how many milliseconds the service rests, which differs from run to run.
+// step is what a hook did; why may come from its program.
 func (s *Set) step(h *hooks.Hook, did, why string) hook.Step {
-	return hook.Step{Plugin: h.Plugin, Did: did, Why: protocol.Short(s.maskSaid(why), maxWhy)}
+	return hook.Step{Plugin: h.Plugin, Did: did, Why: protocol.Short(s.said(why), maxWhy)}
 }
 
 // shown is a value as a fact may have it: without the values of secrets, and what stands under the names of some.
@@ -113,6 +124,9 @@ func (s *Set) shown(v any) any {
 	return v
 }
 
+// said is what a hook says as a fact and a model may have it: masked, and tamed as outputs are.
+func (s *Set) said(text string) string { return answer.Clean(s.maskSaid(text)) }
+
 // hooked makes the hooks ready. Without services nobody is asked.
 func (s *Set) hooked() error {
 	s.hooks = hooks.Of(s.opt.Project)
@@ -123,6 +137,6 @@ func (s *Set) hooked() error {
 	if s.opt.Sandbox == nil {
 		return protocol.Errorf(protocol.KindNotFound, "the plugin %s has hooks, which programs answer, and this program has no sandbox for them (runner.Options.Sandbox); run with --tools mock", name)
 	}
-	s.hooks.Open(s.services(), func(name string) error { return s.now().own.Refused(needs.OfPlugin(name)) }, s.maskSaid, s.Mask)
+	s.hooks.Open(s.services(), func(name string) error { return s.now().own.Refused(needs.OfPlugin(name)) }, s.said, s.Mask)
 	return nil
 }

@@ -154,10 +154,14 @@ func TestKeeper(t *testing.T) {
 		call := func() *tools.Result { _, r := k.Session(t.Context()); return r }
 		for _, pause := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second} {
 			r := call()
-			if r == nil || r.Error.Kind != protocol.KindTransient || r.Error.RetryAfter.Std() != pause || !strings.Contains(r.Error.Message, "x failed and starts again in") {
+			if r == nil || r.Error.Kind != protocol.KindTransient || r.Error.RetryAfter.Std() != pause || !strings.Contains(r.Error.Message, fmt.Sprintf("x failed and starts again after %s: no", pause)) {
 				t.Fatalf("%+v", r)
 			}
-			<-time.After(pause)
+			<-time.After(pause / 2)
+			if again := call(); again.Error.Message != r.Error.Message || again.Error.RetryAfter.Std() != pause/2 {
+				t.Fatalf("%+v", again.Error)
+			}
+			<-time.After(pause / 2)
 		}
 		fails = nil
 		if r := call(); r != nil || opened != 5 {

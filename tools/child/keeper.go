@@ -68,12 +68,13 @@ type keeper[S comparable] struct {
 	open    S
 	isOpen  bool
 	opening *opening
-	failing int       // sessions that failed in a row
-	next    time.Time // no session is opened before
-	off     string    // why it is off for the rest of the scene
-	last    error     // why the last session failed, or was not taken
-	refused int       // sessions that were not taken in a row
-	quiet   int       // calls without an answer in a row, of the open session
+	failing int           // sessions that failed in a row
+	next    time.Time     // no session is opened before
+	rest    time.Duration // from the failure until then
+	off     string        // why it is off for the rest of the scene
+	last    error         // why the last session failed, or was not taken
+	refused int           // sessions that were not taken in a row
+	quiet   int           // calls without an answer in a row, of the open session
 	closing bool
 	ending  sync.WaitGroup // sessions that are being ended
 }
@@ -126,15 +127,15 @@ func (s *keeper[S]) state() (none S, wait *opening, failed *tools.Result) {
 	case s.opening != nil:
 		return none, s.opening, nil
 	case pause > 0:
-		did := "failed and starts again in"
+		did := "failed and starts again after"
 		if s.refused > 0 {
-			did = "takes no session, and is asked again in"
+			did = "takes no session, and is asked again after"
 		}
 		kind := protocol.KindTransient
 		if protocol.KindOf(s.last) == protocol.KindDenied {
 			kind = protocol.KindDenied
 		}
-		r := tools.Fail(kind, fmt.Sprintf("%s %s %s: %s", s.of.Name, did, pause.Round(time.Millisecond), s.last))
+		r := tools.Fail(kind, fmt.Sprintf("%s %s %s: %s", s.of.Name, did, s.rest, s.last)) // not what is left of it: a fact may have the text
 		r.Error.RetryAfter = protocol.Duration(pause)
 		return none, nil, &r
 	}
@@ -174,7 +175,7 @@ func (s *keeper[S]) closed(err error) {
 	if s.of.Later != nil {
 		if after, later := s.of.Later(err); later {
 			s.last, s.refused = err, s.refused+1
-			s.next = time.Now().Add(s.pause(after, s.refused))
+			s.wait(s.pause(after, s.refused))
 			return
 		}
 	}
@@ -186,10 +187,12 @@ func (s *keeper[S]) pause(said time.Duration, times int) time.Duration {
 	return min(cmp.Or(said, cmp.Or(s.of.Pause, firstPause)<<min(times-1, 10)), maxPause)
 }
 
+func (s *keeper[S]) wait(rest time.Duration) { s.next, s.rest = time.Now().Add(rest), rest }
+
 // fail notes a session that failed.
 func (s *keeper[S]) fail(err error) {
 	s.failing, s.last, s.refused = s.failing+1, err, 0
-	s.next = time.Now().Add(s.pause(0, s.failing))
+	s.wait(s.pause(0, s.failing))
 	switch {
 	case s.of.Final(err):
 		s.off = err.Error()

@@ -193,7 +193,7 @@ func TestRefusedSession(t *testing.T) {
 				refuses.Store(true)
 				for range 6 {
 					r := call(t.Context(), x, sayTool(t, manifest.Never), toolstest.Long)
-					if r.Error == nil || r.Error.Kind != protocol.KindTransient || !r.Unsent || r.Error.RetryAfter.Std() <= time.Second || !strings.Contains(r.Error.Message, "the MCP server s takes no session, and is asked again in") || !strings.Contains(r.Error.Message, fmt.Sprint("status ", status)) {
+					if r.Error == nil || r.Error.Kind != protocol.KindTransient || !r.Unsent || r.Error.RetryAfter.Std() <= time.Second || !strings.Contains(r.Error.Message, "the MCP server s takes no session, and is asked again after 7s") || !strings.Contains(r.Error.Message, fmt.Sprint("status ", status)) {
 						t.Fatalf("%+v %+v", r, r.Error)
 					}
 					x.servers["s"].Skip()
