@@ -155,6 +155,7 @@ func (k *Kept) copy() *Kept {
 func (k *Kept) Rests(f *agentfact.Rests) (*Kept, error) {
 	next := k.copy()
 	next.Idle, next.Types, next.When, next.said = f.Idle, f.WakeTypes, f.WakeWhen, true
+	next.when = goal.Condition{} // that of an earlier sleep
 	return next.Sealed()
 }
 

@@ -166,6 +166,20 @@ func TestSleepIsKept(t *testing.T) {
 	}
 }
 
+// A sleep forgets the condition of the one before, in the running agent as in a restored one.
+func TestALaterSleepIsAnother(t *testing.T) {
+	first, err := pace.Ask(tool.Params{"seconds": 5.0, "wake_when": "world.open"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ok := agentfact.TurnEnded{Outcome: agentfact.OutcomeOK, Calls: 1, Asleep: true}
+	k, _, _ := turn(t, nil, nil, ok, 0, first.Sleep)
+	k, _, _ = turn(t, k, nil, ok, 0, pace.Sleep{Types: []string{"a"}})
+	if s := k.Asleep(); s.When.Expr != "" || strings.Join(s.Types, " ") != "a" {
+		t.Errorf("it still waits for %q", s.When.Expr)
+	}
+}
+
 type env map[string]any
 
 func (e env) Lookup(root string) (any, bool) { v, ok := e[root]; return v, ok }
