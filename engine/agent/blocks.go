@@ -28,7 +28,7 @@ func (t *Turn) batchAt(i int) *block.Batch {
 		q := &t.queue[i+k]
 		steps[k] = block.Step{Index: q.Index, After: q.After, Alone: !t.m.Def.outside(&q.Call)}
 		if q.Origin == protocol.OriginTAM && q.After != "" {
-			steps[k].Refers = block.Steps(q.Params)
+			steps[k].Refers = block.Steps(&q.Call)
 		}
 	}
 	b := block.NewBatch(i, t.toolsAsked+1, steps, t.end.Elapsed, t.spent())
@@ -192,7 +192,7 @@ func (t *Turn) extend(q *queued) {
 // order notes whether a step of a text runs beside others, and whether it names their results.
 func (t *Turn) order(q *queued) {
 	t.beside = t.beside || q.After != ""
-	t.outcomes.Named = t.outcomes.Named || len(block.Steps(q.Params)) > 0
+	t.outcomes.Named = t.outcomes.Named || len(block.Steps(&q.Call)) > 0
 }
 
 // together lets the native calls of one answer run beside each other if all their tools

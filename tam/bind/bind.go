@@ -190,15 +190,12 @@ func (b *binder) put(name string, t Type, v any) {
 // to, it is refused. If the schema declares the whole name, it was an ordinary parameter.
 func (b *binder) uri(name, value string) {
 	whole := "uri_" + name
-	if p := b.schema.find(whole); p != nil && b.schema.find(name) == nil {
-		if b.claim(p.Name, whole) {
-			b.set(p.Name, p, value, b.in.TypeHints[name])
+	target, ordinary := b.standsFor(name)
+	if ordinary {
+		if b.claim(target, whole) {
+			b.set(target, b.schema.find(whole), value, b.in.TypeHints[name])
 		}
 		return
-	}
-	target := name
-	if p := b.lookup(name); p != nil {
-		target = p.Name
 	}
 	if b.schema.References {
 		if isNothing(b.out[target]) {
@@ -208,6 +205,17 @@ func (b *binder) uri(name, value string) {
 	}
 	b.from[target] = whole
 	b.fault("received %s, a reference to %q; expected %s itself, for references are not fetched here", short(whole), short(value), short(name))
+}
+
+// standsFor is the parameter of a reference; ordinary = the schema declares the whole name.
+func (b *binder) standsFor(name string) (target string, ordinary bool) {
+	if p := b.schema.find("uri_" + name); p != nil && b.schema.find(name) == nil {
+		return p.Name, true
+	}
+	if p := b.lookup(name); p != nil {
+		return p.Name, false
+	}
+	return name, false
 }
 
 func (b *binder) missing() {

@@ -32,14 +32,9 @@ func References(c *protocol.Call, s *Schema, params map[string]any) map[string]s
 		given[name] = given[name] || !isNothing(v)
 	}
 	for name := range c.URIs {
-		if s.find("uri_"+name) != nil && s.find(name) == nil {
-			continue // an ordinary parameter
-		}
-		if p := b.lookup(name); p != nil {
-			name = p.Name
-		}
-		if uri, ok := params[name].(string); ok && !given[name] {
-			add(name, uri)
+		target, ordinary := b.standsFor(name)
+		if uri, ok := params[target].(string); ok && !ordinary && !given[target] {
+			add(target, uri)
 		}
 	}
 	for i := range s.Properties {
@@ -49,6 +44,17 @@ func References(c *protocol.Call, s *Schema, params map[string]any) map[string]s
 		}
 	}
 	return list
+}
+
+// FromURIs are the bound parameters that have the text of a uri_NAME of the call.
+func FromURIs(c *protocol.Call, s *Schema, params map[string]any) (names []string) {
+	b := binder{in: c, schema: s}
+	for name, uri := range c.URIs {
+		if target, _ := b.standsFor(name); params[target] == any(uri) {
+			names = append(names, target)
+		}
+	}
+	return names
 }
 
 // Hidden are the references of which a policy cannot judge what they stand for: all but those

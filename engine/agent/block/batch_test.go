@@ -76,6 +76,13 @@ func TestBindReferences(t *testing.T) {
 			t.Errorf("%s: %s, %v, %v", text, got, params["n"], err)
 		}
 	}
+	// What a URI puts in is not read again, and what stays of it is told once.
+	schema.References = true
+	c.Params, c.URIs = map[string]any{"n": "1"}, map[string]string{"s": "fam://agent/@{evil}@{nobody}"}
+	params, unknown, err := Bind(&c, &schema, func(name string) (any, bool) { return "@{step_1.status}", name == "evil" })
+	if err != nil || params["s"] != "fam://agent/@{step_1.status}@{nobody}" || fmt.Sprint(unknown) != "[nobody]" {
+		t.Error(params, unknown, err)
+	}
 	if r.Forget(); len(r.List()) > 0 || !r.Named {
 		t.Error(r)
 	}

@@ -89,7 +89,7 @@ func TestSubstituteWithinJSON(t *testing.T) {
 }
 
 func TestStepsAndPaths(t *testing.T) {
-	if got := Steps(map[string]any{"a": "@{step_3.status} @{step_1.output.x}", "b": []any{"@{step_3}"}, "c": "@{step_x} @{stepping_2}"}); fmt.Sprint(got) != "[1 3]" {
+	if got := Steps(&protocol.Call{Params: map[string]any{"a": "@{step_3.status} @{step_1.output.x}", "b": []any{"@{step_3}"}, "c": "@{step_x} @{stepping_2}"}, URIs: map[string]string{"d": "fam://agent/@{step_2.output}"}}); fmt.Sprint(got) != "[1 2 3]" {
 		t.Error(got)
 	}
 	v := map[string]any{"items": []any{map[string]any{"name": "a"}, "b"}}

@@ -35,15 +35,18 @@ func Refers(v any) (found bool) {
 	return found
 }
 
-// Steps lists the steps that references in a value name.
-func Steps(v any) (steps []int) {
+// Steps lists the steps that references in a call name, in its parameters and its URIs.
+func Steps(c *protocol.Call) (steps []int) {
 	s := substitution{of: func(name string) (any, bool) {
 		if n, _, ok := StepName(name); ok && !slices.Contains(steps, n) {
 			steps = append(steps, n)
 		}
 		return nil, false
 	}}
-	s.value(v)
+	s.value(c.Params)
+	for _, uri := range c.URIs {
+		s.text(uri)
+	}
 	slices.Sort(steps)
 	return steps
 }

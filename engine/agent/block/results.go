@@ -101,7 +101,8 @@ func HasReferences(c *protocol.Call) bool {
 
 // Bind binds the parameters of a call, and replaces the references in them. They are replaced in
 // bound values, so that what is put into a JSON value stays a value of it; then the values are read
-// once more by their types. unknown are the references that stay.
+// once more by their types. Those of URIs are replaced before, and what they put in is not read again.
+// unknown are the references that stay.
 func Bind(c *protocol.Call, schema *bind.Schema, values Values) (params map[string]any, unknown []string, err error) {
 	call := *c
 	uris := make(map[string]any, len(c.URIs))
@@ -122,6 +123,11 @@ func Bind(c *protocol.Call, schema *bind.Schema, values Values) (params map[stri
 	if err != nil {
 		return nil, nil, err
 	}
+	fetched := map[string]any{}
+	for _, name := range bind.FromURIs(&call, schema, params) {
+		fetched[name] = params[name]
+		delete(params, name)
+	}
 	var embedded []string
 	for i := range schema.Properties {
 		if p := &schema.Properties[i]; p.Raw {
@@ -132,6 +138,7 @@ func Bind(c *protocol.Call, schema *bind.Schema, values Values) (params map[stri
 	if err != nil {
 		return nil, nil, err
 	}
+	maps.Copy(params, fetched)
 	params, err = bind.Bind(&protocol.Call{Tool: c.Tool, Params: params, Origin: protocol.OriginNative}, schema)
 	return params, append(unknown, more...), err
 }

@@ -124,7 +124,7 @@ func (s *Steps) Hold(step *protocol.Call, timeout time.Duration, place int, task
 	}
 	for _, o := range results {
 		known := func(x agentfact.HeldOutcome) bool { return x.Index == int64(o.Index) }
-		if o.Block == step.Block && slices.Contains(block.Steps(step.Params), o.Index) && !slices.ContainsFunc(h.Outcomes, known) && !isHeld(h, o.Index) {
+		if o.Block == step.Block && slices.Contains(block.Steps(step), o.Index) && !slices.ContainsFunc(h.Outcomes, known) && !isHeld(h, o.Index) {
 			h.Outcomes = append(h.Outcomes, agentfact.HeldOutcome{Index: int64(o.Index), Status: o.Status, Output: slices.Clone(out.Encode(o.Output)), Artifact: o.Artifact})
 		}
 	}
