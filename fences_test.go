@@ -170,7 +170,7 @@ func larger() map[string]int {
 		"engine/knowledge":    2973,
 		"engine/script":       1457,
 		"engine/statecmd":     2715,
-		"engine/secret/mask":  1851,
+		"engine/secret/mask":  1960,
 		"engine/template":     1500,
 		"engine/workflow":     2905,
 		"engine/world":        2609,
@@ -188,12 +188,12 @@ func larger() map[string]int {
 		"scenes/run/runner":   1455,
 		"scenes/load/project": 4097,
 		"scenes/shadows":      1472,
-		"scenes/tooling":      1500,
+		"scenes/tooling":      1515,
 		"scenes/view/inspect": 3238,
 		"scenes/view/verify":  1603,
 		"tools/manifest":      1487,
 		"tam":                 2460,
-		"tam/toolsxml":        2128,
+		"tam/toolsxml":        2140,
 	}
 }
 

@@ -8,7 +8,7 @@
 //     attempt is a problem in words that the model can act on.
 //  3. A call that the provider cut, or that stands in a block or root which it
 //     cut, is never among the calls.
-//  4. A call that is quoted inside a call of the other grammar is text of that call.
+//  4. A call that is quoted inside a call of the other grammar is text of that call, however many calls stand around.
 //  5. After [Neutralise] no part of a text is read as a call. It changes only text that
 //     looks like the beginning of a call. [Clean] also removes terminal control sequences.
 package answer
@@ -18,8 +18,6 @@ import (
 
 	"tavernsim/protocol"
 	"tavernsim/tam"
-	"tavernsim/tam/finding"
-	"tavernsim/tam/toolsxml"
 )
 
 // Answer is a text with calls, taken apart.
@@ -36,28 +34,14 @@ func Read(text string, finish protocol.FinishReason) Answer {
 	if text == "" { // beside native calls, mostly
 		return a
 	}
-	if !mentions(text, "<tools") && !mentions(text, `\u003ctools`) { // as many write it in JSON
-		a.Text = a.manifest(text, finish)
+	if mentions(text, "<tools") || mentions(text, "<get_value") || strings.Contains(text, "</") || mentions(text, `\u003c`) { // as many write it in JSON
+		a.both(text, finish)
 		return a
 	}
 	r := tam.Options{Finish: finish}.Parse(text)
-	x := toolsxml.Parse(text, toolsxml.Options{Finish: finish})
-	if len(x.Tools) == 0 || len(r.Blocks) > 0 && r.Blocks[0].Span.Start < x.Tools[0].Span.Start {
-		a.Text = a.tools(a.manifest(text, finish), finish)
-	} else {
-		a.Text = a.manifest(a.tools(text, finish), finish)
-	}
+	a.takeManifest(&r)
+	a.Text = r.Text
 	return a
-}
-
-// manifest takes the TAM blocks out of a text.
-func (a *Answer) manifest(text string, finish protocol.FinishReason) string {
-	r := tam.Options{Finish: finish}.Parse(text)
-	for _, p := range r.Problems() {
-		a.Problems = append(a.Problems, p.String())
-	}
-	a.add(r.Calls())
-	return r.Text
 }
 
 // add appends the calls of a grammar, whose blocks are numbered behind those before.
@@ -70,18 +54,6 @@ func (a *Answer) add(calls []protocol.Call) {
 		calls[i].Block += last
 	}
 	a.Calls = append(a.Calls, calls...)
-}
-
-// tools takes the ToolsXML roots out of a text.
-func (a *Answer) tools(text string, finish protocol.FinishReason) string {
-	x := toolsxml.Parse(text, toolsxml.Options{Finish: finish})
-	for _, d := range x.Diagnostics {
-		if d.Severity != finding.Info {
-			a.Problems = append(a.Problems, "toolsxml: "+d.String())
-		}
-	}
-	a.add(x.Calls("tools"))
-	return x.Text
 }
 
 // mentions reports whether a text holds a word of lower case in any case.

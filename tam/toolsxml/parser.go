@@ -15,6 +15,7 @@ type parser struct {
 	d        *doc
 	opts     Options
 	tools    []Tool
+	roots    []Span
 	failed   []bool // per tool, also beyond the diagnostics that are kept
 	diags    []Diagnostic
 	overflow *Diagnostic // the first one that was not kept
@@ -84,6 +85,9 @@ func (p *parser) result(src, text string, origin func(int) int) Result {
 		t.Secrets = orEmpty(t.Secrets)
 		t.Span = Span{origin(t.Span.Start), origin(t.Span.End)}
 	}
+	for i, r := range p.roots {
+		p.roots[i] = Span{origin(r.Start), origin(r.End)}
+	}
 	if p.overflow != nil {
 		p.diags = append(p.diags, *p.overflow)
 	}
@@ -96,7 +100,7 @@ func (p *parser) result(src, text string, origin func(int) int) Result {
 			Message: "received JSON that is not valid here; expected the tools as one string with quotes, backslashes and newlines escaped"})
 	}
 	finding.Place(src, 0, p.diags)
-	return Result{Tools: orEmpty(p.tools), Diagnostics: orEmpty(p.diags), Warnings: orEmpty(finding.Codes(p.diags)), Text: text}
+	return Result{Tools: orEmpty(p.tools), Diagnostics: orEmpty(p.diags), Warnings: orEmpty(finding.Codes(p.diags)), Text: text, Roots: p.roots}
 }
 
 // report notes a finding about the tool at the given place in p.tools, or about

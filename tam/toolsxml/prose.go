@@ -57,6 +57,7 @@ func (p *parser) readRoot(i int) int {
 	p.root++
 	end, read := p.readElements(i)
 	if read {
+		p.roots = append(p.roots, Span{int(p.d.marks[i].pos), end})
 		return end
 	}
 	p.tools, p.failed = p.tools[:tools], p.failed[:tools]

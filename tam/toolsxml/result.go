@@ -20,6 +20,8 @@ type Result struct {
 	Warnings    []Code       `json:"warnings"`    // distinct codes of warnings and errors, by position
 	Diagnostics []Diagnostic `json:"diagnostics"` // by position
 	Text        string       `json:"text"`        // prose without roots and reasoning
+
+	Roots []Span `json:"-"` // where roots with tools stand in the source
 }
 
 // Tool is one tool of an answer. Which fields are set depends on the type.
