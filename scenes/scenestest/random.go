@@ -28,6 +28,8 @@ func RandomProject(t *rapid.T, inboxes ...int) string {
 		`{tool: UpdatePrivateStateTool, params: {path: n, op: add, value: 1}}`,
 		`{tool: UpdatePrivateStateTool, params: {path: n, op: push, value: 1}}`,
 		`{tool: SleepTool, params: {seconds: "{{randInt 0 3}}"}}`,
+		`{tool: SleepTool, params: {seconds: "{{randInt 2 6}}", wake_when: "world.n > {{randInt -3 3}}", wake_types: ["{{pick \"talk.z\" \"talk.y\"}}"]}}`,
+		`{tool: SleepTool, params: {seconds: "{{randInt 2 6}}", wake_types: [talk.x]}}`,
 		`{tool: SayTool, params: {text: "{{pick \"oh\" \"ah\"}}"}}`,
 		`{tool: UpdateGoalTool, params: {id: "g{{randInt 1 3}}", status: "{{pick \"active\" \"completed\" \"lost\"}}"}}`,
 		`{tool: NoSuchTool}`,
