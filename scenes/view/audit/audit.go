@@ -16,6 +16,7 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/secret"
+	"tavernsim/engine/statecmd"
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -32,6 +33,7 @@ type Query struct {
 	Agent string   // who
 	Tool  string   // calls of it; a name may end in *
 	What  []string // any of [Whats]
+	Tags  []string // state commands with any of them
 	Limit int      // 0 = all
 }
 
@@ -92,6 +94,10 @@ func (a *auditing) run(query persistence.Query) (err error) {
 		if query.Kinds, query.Actor = callFacts(), a.q.Agent; len(a.q.What) == 0 || slices.Contains(a.q.What, inspect.WhatTask) {
 			query.Kinds, query.Actor = append(query.Kinds, taskFacts()...), "" // a service tells of tasks
 		}
+		return a.Scan(query, a.record)
+	}
+	if len(a.q.Tags) > 0 {
+		query.Kinds = []string{statecmd.FactCommitted} // it holds what was before and after
 		return a.Scan(query, a.record)
 	}
 	start, err := a.startOf(query)
@@ -231,7 +237,8 @@ func (a *auditing) wants(c *inspect.Change) bool {
 	if above && c.Status == inspect.StatusApplied && factjson.Same(c.Before, c.After) {
 		return false
 	}
-	return (a.q.Agent == "" || a.q.Agent == c.By || a.q.Agent == c.Of) && (a.q.Tool == "" || ofTool(c.What) && inspect.Matches(a.q.Tool, c.Tool)) &&
+	tagged := func(tag string) bool { return slices.Contains(c.Tags, tag) }
+	return (len(a.q.Tags) == 0 || slices.ContainsFunc(a.q.Tags, tagged)) && (a.q.Agent == "" || a.q.Agent == c.By || a.q.Agent == c.Of) && (a.q.Tool == "" || ofTool(c.What) && inspect.Matches(a.q.Tool, c.Tool)) &&
 		(len(a.q.What) == 0 || slices.Contains(a.q.What, c.What)) && a.below(c)
 }
 
