@@ -186,7 +186,7 @@ func larger() map[string]int {
 		"scenes/outside":      2190,
 		"scenes/run/rundir":   1937,
 		"scenes/run/runner":   1455,
-		"scenes/load/project": 4113,
+		"scenes/load/project": 4115,
 		"scenes/shadows":      1472,
 		"scenes/tooling":      1500,
 		"scenes/view/inspect": 3251,
