@@ -23,33 +23,41 @@ func (a absent) Ask(ctx context.Context, _ *approvals.Question) (approvals.Verdi
 	return approvals.Verdict{}, context.Cause(ctx)
 }
 
-// A run that is stopped does not wait for a person whom a server asks, if the call may be made again: it is given up, and the
-// person is asked again when the run goes on.
-func TestAServersQuestionHoldsNoStop(t *testing.T) {
+// A run that is stopped does not wait for a person who is asked whether a call may be made, or whom a server asks during a call that
+// may be made again: the call is given up, and the person is asked again when the run goes on.
+func TestQuestionsOfCallsHoldNoStop(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a stop has patience for ten seconds")
 	}
 	box := withPython(t)
-	text := strings.NewReplacer(`[{tool: "mcp:table/book"}]`, "[{tool: book}]", `["mcp:table/book"]`, "[book]", "{timeout: 60s}", "{timeout: 60s, repeat: free}").Replace(hosts)
-	p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(text))), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, door := scenestest.New(t, p, ""), absent{make(chan struct{}, 9)}
-	for range 2 {
-		r, err := s.Start(scenestest.Settings{Tools: tooling.Live, Sandbox: box, Leave: tooling.Leave{Door: door, Run: "r", Timeout: time.Hour}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		<-door.asked
-		r.Interrupt()
-		if res := r.Close(); res.Err != nil || res.Final {
-			t.Fatal(res)
-		}
-		for _, f := range agentFacts(t, s) {
-			if x, ok := f.(*agentfact.CallAnswered); ok {
-				t.Fatalf("the call was answered: %+v", x)
+	books := strings.NewReplacer(`[{tool: "mcp:table/book"}]`, "[{tool: book}]", `["mcp:table/book"]`, "[book]", "{timeout: 60s}", "{timeout: 60s, repeat: free}").Replace(hosts)
+	for name, text := range map[string]string{
+		"of the server": books,
+		"may it":        strings.Replace(books, `"model": "models/m.yaml"`, `"model": "models/m.yaml", "tool_policy": {"otherwise": "ask", "rules": []}`, 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(text))), nil)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
+			s, door := scenestest.New(t, p, ""), absent{make(chan struct{}, 9)}
+			for range 2 {
+				r, err := s.Start(scenestest.Settings{Tools: tooling.Live, Sandbox: box, Leave: tooling.Leave{Door: door, Run: "r", Timeout: time.Hour}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				<-door.asked
+				r.Interrupt()
+				if res := r.Close(); res.Err != nil || res.Final {
+					t.Fatal(res)
+				}
+				for _, f := range agentFacts(t, s) {
+					if x, ok := f.(*agentfact.CallAnswered); ok {
+						t.Fatalf("the call was answered: %+v", x)
+					}
+				}
+			}
+		})
 	}
 }
