@@ -23,7 +23,7 @@ func (a absent) Ask(ctx context.Context, _ *approvals.Question) (approvals.Verdi
 	return approvals.Verdict{}, context.Cause(ctx)
 }
 
-// A run that is stopped does not wait for a person who is asked whether a call may be made, or whom a server asks during a call that
+// A run that is stopped does not wait for a person who is asked whether a call may be made, or for a secret, or whom a server asks during a call that
 // may be made again: the call is given up, and the person is asked again when the run goes on.
 func TestQuestionsOfCallsHoldNoStop(t *testing.T) {
 	if testing.Short() {
@@ -31,9 +31,11 @@ func TestQuestionsOfCallsHoldNoStop(t *testing.T) {
 	}
 	box := withPython(t)
 	books := strings.NewReplacer(`[{tool: "mcp:table/book"}]`, "[{tool: book}]", `["mcp:table/book"]`, "[book]", "{timeout: 60s}", "{timeout: 60s, repeat: free}").Replace(hosts)
+	wants := strings.NewReplacer("TEXTS", `['<tools><get_value key=\"TOKEN\" reason=\"to push\"/></tools>']`, "TICKS", "1").Replace(workers)
 	for name, text := range map[string]string{
-		"of the server": books,
-		"may it":        strings.Replace(books, `"model": "models/m.yaml"`, `"model": "models/m.yaml", "tool_policy": {"otherwise": "ask", "rules": []}`, 1),
+		"what is the value": wants,
+		"of the server":     books,
+		"may it":            strings.Replace(books, `"model": "models/m.yaml"`, `"model": "models/m.yaml", "tool_policy": {"otherwise": "ask", "rules": []}`, 1),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
