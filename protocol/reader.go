@@ -220,12 +220,12 @@ func (r *Reader) Count(each int) (n int, ok bool) {
 	return int(count), r.err == nil
 }
 
-// Fields expects the array header of a nested struct, with the given number of fields or
-// one of the other numbers, and gives it.
-func (r *Reader) Fields(want int, others ...int) int {
+// Fields expects the array header of a nested struct, which errors call what, with the given number of
+// fields or one of the other numbers, and gives it.
+func (r *Reader) Fields(what string, want int, others ...int) int {
 	n, ok := r.Count(1)
 	if r.err == nil && (!ok || n != want && !slices.Contains(others, n)) {
-		r.Fail(Errorf(KindCorrupt, "%d fields, want %d", n, want))
+		r.Fail(Errorf(KindCorrupt, "%s: %d fields, want %d", what, n, want))
 	}
 	return n
 }
@@ -251,7 +251,7 @@ func (r *Reader) Chain() []Link {
 	}
 	list := make([]Link, n)
 	for i := range list {
-		r.Fields(2)
+		r.Fields("link", 2)
 		list[i] = Link{Agent: r.String(), Type: r.String()}
 	}
 	return list

@@ -43,19 +43,6 @@ func CoreInputs() []string {
 		"available_capabilities", "observations", "self", "now", "turn", "world_version", inputConversation, inputRound, "tools", "scene", "surroundings", "tasks", memory.Base, memory.Summary}
 }
 
-// coreType is the type of such an input.
-func coreType(name string) workflow.Type {
-	switch name {
-	case "world_state", "private_state", "available_capabilities", "self", "scene", "surroundings", "tasks":
-		return workflow.Object
-	case "now", memory.Summary:
-		return workflow.String
-	case "turn", "world_version", inputRound:
-		return workflow.Integer
-	}
-	return workflow.Array
-}
-
 // givenTo are those inputs of a skill that a call need not give.
 func (d *Definition) givenTo(plan *workflow.Plan) (names []string) {
 	if plan == nil {
@@ -82,51 +69,62 @@ func (d *Definition) gives(plan *workflow.Plan, i int, name string) bool {
 	case memory.Base, memory.Summary:
 		has = d.Memory != nil
 	}
-	return (has || !port.Required) && workflow.Fits(coreType(name), port.DataFlowType)
+	typ, _ := coreInput(name)
+	return (has || !port.Required) && workflow.Fits(typ, port.DataFlowType)
 }
 
 func (t *Turn) input(name string) any {
-	switch name {
-	case "world_state":
-		return t.world.Perceived(t.m.Def.Perceives, t.m.ID.Instance)
-	case "private_state":
-		return t.own.Private
-	case "active_goals":
-		return t.goals.Active()
-	case "knowledge":
-		return t.activatedKnowledge()
-	case "interaction_history":
-		return t.list(valuesOf(t.m.State.said(), t.m.utteranceValue))
-	case "incoming_events":
-		return t.list(valuesOf(t.events, t.eventValue))
-	case "available_capabilities":
-		return t.m.Def.Capabilities()
-	case "observations":
-		return t.list(valuesOf(t.observations, Observation.value))
-	case "self":
-		return t.m.self()
-	case "now":
-		return t.wake.Now.String()
-	case "turn":
-		return int64(t.end.Turn)
-	case "world_version": // for expected_version
-		return t.world.Version()
-	case inputConversation:
-		return t.talk.Messages()
-	case inputRound:
-		return int64(t.round)
-	case "tools":
-		return t.m.Def.menu
-	case memory.Base, memory.Summary:
-		return t.recalled(name)
-	case "surroundings":
-		return whereabouts.Surroundings(t.wake.View, t.m.ID.Ordinal)
-	case "tasks":
-		return t.assigns().Input()
-	case "scene":
-		return turns.Seen(t.wake.View, t.m.ID.Ordinal)
+	if _, of := coreInput(name); of != nil {
+		return of(t)
 	}
 	return nil
+}
+
+// coreInput is the type of such an input, and how a turn computes it; nil = there is none of that name.
+func coreInput(name string) (typ workflow.Type, of func(*Turn) any) {
+	switch name {
+	case "world_state":
+		return workflow.Object, func(t *Turn) any { return t.world.Perceived(t.m.Def.Perceives, t.m.ID.Instance) }
+	case "private_state":
+		return workflow.Object, func(t *Turn) any { return t.own.Private }
+	case "active_goals":
+		return workflow.Array, func(t *Turn) any { return t.goals.Active() }
+	case "knowledge":
+		return workflow.Array, func(t *Turn) any { return t.activatedKnowledge() }
+	case "interaction_history":
+		return workflow.Array, func(t *Turn) any { return t.list(valuesOf(t.m.State.said(), t.m.utteranceValue)) }
+	case "incoming_events":
+		return workflow.Array, func(t *Turn) any { return t.list(valuesOf(t.events, t.eventValue)) }
+	case "available_capabilities":
+		return workflow.Object, func(t *Turn) any { return t.m.Def.Capabilities() }
+	case "observations":
+		return workflow.Array, func(t *Turn) any { return t.list(valuesOf(t.observations, Observation.value)) }
+	case "self":
+		return workflow.Object, func(t *Turn) any { return t.m.self() }
+	case "now":
+		return workflow.String, func(t *Turn) any { return t.wake.Now.String() }
+	case "turn":
+		return workflow.Integer, func(t *Turn) any { return int64(t.end.Turn) }
+	case "world_version": // for expected_version
+		return workflow.Integer, func(t *Turn) any { return t.world.Version() }
+	case inputConversation:
+		return workflow.Array, func(t *Turn) any { return t.talk.Messages() }
+	case inputRound:
+		return workflow.Integer, func(t *Turn) any { return int64(t.round) }
+	case "tools":
+		return workflow.Array, func(t *Turn) any { return t.m.Def.menu }
+	case memory.Base:
+		return workflow.Array, func(t *Turn) any { return t.recalled() }
+	case memory.Summary:
+		return workflow.String, func(t *Turn) any { return t.summary() }
+	case "surroundings":
+		return workflow.Object, func(t *Turn) any { return whereabouts.Surroundings(t.wake.View, t.m.ID.Ordinal) }
+	case "tasks":
+		return workflow.Object, func(t *Turn) any { return t.assigns().Input() }
+	case "scene":
+		return workflow.Object, func(t *Turn) any { return turns.Seen(t.wake.View, t.m.ID.Ordinal) }
+	}
+	return "", nil
 }
 
 // Lookup gives what conditions of models read (protocol.ModelRequest.Asker).

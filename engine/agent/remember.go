@@ -22,11 +22,13 @@ func (m *Machine) heard(e *protocol.Envelope, text string) memory.Heard {
 	return memory.Heard{At: e.Time, From: e.Source, Type: e.Type, Text: text, ToMe: slices.Contains(e.Targets, m.ID.Instance), Own: e.Source == m.ID.Instance}
 }
 
-// recalled is the input of this name: the episodes that fit what is at hand, or the summary.
-func (t *Turn) recalled(name string) any {
-	if name == memory.Summary {
-		return t.m.State.Mind().Summary(mapped(t.events, func(e *protocol.Envelope) string { return e.Source })...)
-	}
+// summary is the one that the agent has of its talks with the publishers of its events.
+func (t *Turn) summary() any {
+	return t.m.State.Mind().Summary(mapped(t.events, func(e *protocol.Envelope) string { return e.Source })...)
+}
+
+// recalled are the episodes that fit what is at hand.
+func (t *Turn) recalled() any {
 	return memory.Values(t.m.State.Mind().Recall(t.m.Def.Memory, lore.AtHand(t.events, t.goals.Goals), t.wake.Now))
 }
 

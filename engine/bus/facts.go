@@ -329,7 +329,7 @@ func (sub *Subscription) DecodeMsgpack(dec *msgpack.Decoder) error {
 }
 
 func readSubscription(r *protocol.Reader) Subscription {
-	grouped := r.Fields(6, 7) == 7
+	grouped := r.Fields("subscription", 6, 7) == 7
 	sub := Subscription{Type: r.String(), FilterCondition: r.String(), Path: r.String(), Debounce: DebounceMode(r.String()),
 		Quiet: time.Duration(r.Int()), Most: time.Duration(r.Int())}
 	if grouped {
@@ -345,7 +345,7 @@ func readHeld(r *protocol.Reader) []Held {
 	}
 	held := make([]Held, n)
 	for i := range held {
-		r.Fields(5)
+		r.Fields("held", 5)
 		held[i] = Held{Subscription: readSubscription(r), Key: r.String(), Until: protocol.Time(r.Int()),
 			Reason: Reason(r.String()), Receivers: ordinals.Read(r)}
 	}
@@ -422,7 +422,7 @@ func readMarks(r *protocol.Reader) []Mark {
 	}
 	marks := make([]Mark, n)
 	for i := range marks {
-		r.Fields(3)
+		r.Fields("mark", 3)
 		marks[i] = Mark{Agent: r.String(), Reason: Reason(r.String()), Action: LoopAction(r.String())}
 	}
 	return marks

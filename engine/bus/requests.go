@@ -140,7 +140,7 @@ func readWorld(r *protocol.Reader) *WorldUpdated {
 	n, _ := r.Count(6)
 	w.Changes = make([]WorldChange, n)
 	for i := range w.Changes {
-		r.Fields(5)
+		r.Fields("change", 5)
 		w.Changes[i] = WorldChange{Path: r.String(), Op: r.String(), By: r.String(), Reason: r.String(), Request: r.String()}
 	}
 	return w

@@ -2,18 +2,16 @@ package order
 
 import (
 	"fmt"
-	"slices"
 
 	"tavernsim/engine/agent/person"
 	"tavernsim/engine/agent/tool"
-	"tavernsim/engine/cast"
 	"tavernsim/engine/panel"
 )
 
 // Names say what is wrong with the names of a scene that a change has.
 type Names struct {
-	// Selector says what is wrong with a selector; "" = it means some agent.
-	Selector func(text string) (fault string)
+	// Name says what is wrong with one in a field of a change; "" = the scene has it.
+	Name func(kind, field, name string) (fault string)
 	// Question refuses a question to people that no panel of the scene takes. open: its payload or schema is not known.
 	Question func(q *panel.Question, open bool) error
 }
@@ -27,14 +25,10 @@ func (n Names) Check(kind string, fields map[string]any, later map[string]bool) 
 	if kind == kindAsk {
 		return n.question(fields, later), nil
 	}
-	named := []string{"agent", "agents", "to"}
-	if slices.Contains([]string{cast.Move, cast.Travel, "transition"}, kind) {
-		named = named[:2] // to is no agent
-	}
-	for _, field := range named {
-		texts, _ := tool.Params(fields).Texts(field) // their form was checked
-		for _, text := range texts {
-			if fault := n.Selector(text); fault != "" {
+	for _, field := range []string{"agent", "agents", "to", "profile"} {
+		names, _ := tool.Params(fields).Texts(field) // their form was checked
+		for _, name := range names {
+			if fault := n.Name(kind, field, name); fault != "" {
 				return fmt.Errorf("%s: %s", field, fault), nil
 			}
 		}

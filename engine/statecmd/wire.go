@@ -86,7 +86,7 @@ func (p *Part) appendMsg(b []byte) []byte {
 }
 
 func readPart(r *protocol.Reader) (p Part) {
-	r.Fields(partFields)
+	r.Fields("part", partFields)
 	p.Document, p.Before, p.After = r.Word(), r.Int(), r.Int()
 	if n, _ := r.Count(1); n > 0 {
 		p.Changes = make([]world.Change, n)
@@ -111,7 +111,7 @@ func readKeys(r *protocol.Reader) []ledger.KeyRecord {
 	}
 	list := make([]ledger.KeyRecord, n)
 	for i := range list {
-		r.Fields(keyFields)
+		r.Fields("key", keyFields)
 		list[i] = ledger.KeyRecord{ID: r.String(), Payload: r.Int(), OpID: r.String(), Time: protocol.Time(r.Int())}
 	}
 	return list
@@ -132,7 +132,7 @@ func appendTimers(b []byte, list []ledger.TimerChange) []byte {
 func readTimers(r *protocol.Reader) (list []ledger.TimerChange) {
 	n, _ := r.Count(timerFields)
 	for len(list) < n && r.Err() == nil {
-		r.Fields(timerFields)
+		r.Fields("timer", timerFields)
 		c := ledger.TimerChange{ID: r.String()}
 		c.Timer.Path, c.Timer.Element, c.Timer.Until = world.ReadPath(r), r.Raw(), protocol.Time(r.Int())
 		c.Timer.Key, c.Timer.OpID = r.String(), r.String()
@@ -163,7 +163,7 @@ func (x *Record) appendMsg(b []byte) []byte {
 }
 
 func (x *Record) read(r *protocol.Reader) {
-	r.Fields(recordFields)
+	r.Fields("record", recordFields)
 	*x = Record{OpID: r.String(), Time: protocol.Time(r.Int()), Actor: r.Word(), Action: command.Action(r.Word()), Key: r.String(),
 		Before: r.Raw(), After: r.Raw(), Options: r.Raw(), BatchID: r.Word(), TurnID: r.Word(), Index: int(r.Int()),
 		Status: Status(r.Word()), Code: command.Code(r.Word()), BeforeExists: r.Bool(), AfterExists: r.Bool(), Version: r.Int(),
@@ -183,7 +183,7 @@ func (x *Inspected) appendMsg(b []byte) []byte {
 }
 
 func readInspected(r *protocol.Reader) (x Inspected, err error) {
-	r.Fields(inspectedFields)
+	r.Fields("inspected", inspectedFields)
 	x.Key, x.Exists = r.String(), r.Bool()
 	if x.Value, err = r.Raw().Value(); err != nil {
 		return x, err

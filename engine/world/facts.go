@@ -272,7 +272,7 @@ func segment(r *protocol.Reader) Segment {
 }
 
 func readCause(r *protocol.Reader) Cause {
-	n := r.Fields(causeFields, causeFieldsOldest)
+	n := r.Fields("cause", causeFields, causeFieldsOldest)
 	c := Cause{Trace: r.String(), Chain: r.Chain()}
 	if n == causeFields {
 		c.Event, c.Turn = r.String(), r.Uint()
@@ -282,6 +282,6 @@ func readCause(r *protocol.Reader) Cause {
 
 // ReadChange reads what [Change.AppendMsg] wrote. What it holds shares the bytes.
 func ReadChange(r *protocol.Reader) Change {
-	r.Fields(changeFields)
+	r.Fields("change", changeFields)
 	return Change{Op: Op(r.String()), Path: ReadPath(r), Value: r.Raw(), By: r.String(), Request: r.String(), Reason: r.String(), Cause: readCause(r)}
 }

@@ -47,7 +47,7 @@ func (q *Request) Read(raw protocol.Raw, paths *Paths) error {
 	if n, _ := r.Count(3); n > 0 {
 		q.Reads = make([]Read, n)
 		for i := range q.Reads {
-			r.Fields(2)
+			r.Fields("read", 2)
 			q.Reads[i] = Read{Path: ReadPath(r), Version: r.Int()}
 		}
 	}

@@ -1,11 +1,10 @@
 package metrics
 
 import (
-	"strings"
-
 	"github.com/prometheus/client_golang/prometheus"
 
 	"tavernsim/engine/bus"
+	"tavernsim/engine/cast"
 )
 
 // Source says who published an event.
@@ -19,9 +18,9 @@ const (
 
 func (s Source) String() string { return [...]string{"agent", "scene"}[s] }
 
-// SourceOf reads the source's instance id: those of the scene begin with "$".
+// SourceOf tells it by the source's name.
 func SourceOf(instanceID string) Source {
-	if strings.HasPrefix(instanceID, "$") {
+	if cast.OfScene(instanceID) {
 		return SourceScene
 	}
 	return SourceAgent

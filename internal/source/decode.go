@@ -24,7 +24,7 @@ type Decoder struct {
 	// Shorthand names, for a struct type, the field that a bare text stands for, or a bare
 	// list if the field is a list.
 	Shorthand map[reflect.Type]string
-	// Elsewhere suggests where a field belongs that a definition does not have, by its name.
+	// Elsewhere suggests where a field belongs that a struct does not have, by both names as in Rules.
 	Elsewhere map[string]string
 	Report    *Report
 
@@ -135,7 +135,7 @@ func (w *walk) structure(n *Node, v reflect.Value, p *trail) {
 		at := slices.IndexFunc(fields, func(f Field) bool { return f.Name == k.Name })
 		if at < 0 {
 			if p != nil || k.Name != "$schema" {
-				w.unknown(k, fields, p)
+				w.unknown(k, t, fields, p)
 			}
 			continue
 		}
@@ -164,7 +164,7 @@ func shortOf(fields []Field, name string) (*Field, Kind) {
 	return &fields[i], Text
 }
 
-func (w *walk) unknown(k Key, fields []Field, p *trail) {
+func (w *walk) unknown(k Key, t reflect.Type, fields []Field, p *trail) {
 	names := make([]string, len(fields))
 	for i, f := range fields {
 		names[i] = f.Name
@@ -172,8 +172,8 @@ func (w *walk) unknown(k Key, fields []Field, p *trail) {
 	suggestion := Suggest(k.Name, names)
 	switch {
 	case suggestion != "":
-	case w.Elsewhere[k.Name] != "":
-		suggestion = w.Elsewhere[k.Name]
+	case w.Elsewhere[t.String()+"."+k.Name] != "":
+		suggestion = w.Elsewhere[t.String()+"."+k.Name]
 	case slices.Contains(names, "custom_metadata"):
 		suggestion = "data of your own goes under custom_metadata"
 	case len(names) <= 12:

@@ -2,9 +2,9 @@ package history
 
 import (
 	"errors"
-	"strings"
 
 	"tavernsim/engine/agent"
+	"tavernsim/engine/cast"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/setup"
@@ -60,7 +60,7 @@ func foldAgent(sc *setup.Scene, journal Journal, m *agent.Machine, through persi
 		return nil
 	}}
 	return f.walk(after, nil, func(r protocol.Record) error {
-		if r.Actor != id && !strings.HasPrefix(r.Actor, "$") && !codec.FactType(r.Kind).Others {
+		if r.Actor != id && !cast.OfScene(r.Actor) && !codec.FactType(r.Kind).Others {
 			return nil // of another agent alone
 		}
 		fact, err := codec.ReadFact(r.Kind, r.Data)

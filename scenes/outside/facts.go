@@ -67,7 +67,7 @@ func readFact(r protocol.Record) (e Effect, answer protocol.Raw, err error) {
 	if r.Kind == FactRequested {
 		e.To, e.MayRepeat = in.Word(), in.Bool()
 		if in.Has(requestedFields + 1) {
-			in.Fields(mostFields)
+			in.Fields("most", mostFields)
 			e.Most = &Most{Endpoint: in.Word(), Tokens: in.Int(), Nano: in.Int(), Moved: in.Bool()}
 		}
 	} else {

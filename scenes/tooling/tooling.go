@@ -402,7 +402,7 @@ func (s *Set) live(ctx context.Context, t *toolOf, c *tools.Call, o tools.Option
 		c.Files, c.Keep = s.source(q), s.keeperOfTexts(q)
 	}
 	defer s.reporting(ctx, c, q)()
-	s.asking(c, &o, q)
+	s.asking(ctx, c, &o, q)
 	if o.Mask = s.mask; t.Definition.Implementation.Type == manifest.Shell {
 		o.Mask = s.maskError
 	}

@@ -76,7 +76,7 @@ func (v value) ask(ctx context.Context) (string, error) {
 }
 
 // asking lets the other side of a call ask a person, and keeps what was asked with the call.
-func (s *Set) asking(c *tools.Call, o *tools.Options, q *effect.Ask) {
+func (s *Set) asking(ctx context.Context, c *tools.Call, o *tools.Options, q *effect.Ask) {
 	if c.Tool.Implementation.Type != manifest.MCP {
 		return // nobody else asks
 	}
@@ -87,6 +87,12 @@ func (s *Set) asking(c *tools.Call, o *tools.Options, q *effect.Ask) {
 		Rule:     func() (permit.Leave, bool) { return by.rule(q) },
 		Question: func() *approvals.Question { return by.question(&own) },
 		Secrets:  func() *secrets.Store { return s.held().Store() },
+		Waits: func() (done func()) {
+			if c.Tool.Execution.Repeat == manifest.Never || !(*live)(s).MayRepeat(q) {
+				return func() {} // nobody would know what came of a call that is given up
+			}
+			return outside.AsksPerson(ctx)
+		},
 	})
 	c.Ask, o.Left = a.Ask, a.Left
 }

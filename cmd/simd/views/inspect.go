@@ -40,7 +40,7 @@ type inspectOptions struct {
 	kinds                        []string
 	actor                        string
 	path, agent, tool            string
-	what                         []string
+	what, tags                   []string
 	reasons                      []string
 	group, against               string
 	redeliver, again             bool
@@ -78,7 +78,7 @@ func views() []view {
 		{"events", "", 0, 0, "type source receiver priority trace refused since until limit follow", "each event with its publisher and receivers", (*inspecting).events},
 		{"facts", "", 0, 0, "kind actor since until wave limit follow", "the journal itself, decoded", (*inspecting).facts},
 		{"deliberation", "AGENT/TURN|SEQ", 1, 1, "against", "one turn: what it perceived, answered and did, and the effects", (*inspecting).deliberation},
-		{"audit", "", 0, 0, "path agent tool what since until limit", "each change of a value or file: agent, old and new value, reason, call; calls and tasks", (*inspecting).audit},
+		{"audit", "", 0, 0, "path agent tool what tag since until limit", "each change of a value or file: agent, old and new value, reason, call; calls and tasks", (*inspecting).audit},
 		{"critical-path", "", 0, 0, "", "which calls of models the run waited for, by agent and profile, and what a schedule could gain", (*inspecting).criticalPath},
 		{"orders", "", 0, 0, "limit", "what somebody outside ordered; with --json a file for simd run --orders", (*inspecting).orders},
 		{"script", "", 0, 0, "", "the script of the scene: state, variables, collections, history, outcome", (*inspecting).script},
@@ -174,6 +174,7 @@ func (o *inspectOptions) register(f *pflag.FlagSet) {
 	f.StringVar(&o.agent, "agent", "", "only of this agent `ID`: its changes, trips, artifacts, and letters from it and to it")
 	f.StringVar(&o.tool, "tool", "", "calls of this `TOOL`, or prefix*")
 	f.StringSliceVar(&o.what, "what", nil, strings.Join(audit.Whats(), ", "))
+	f.StringSliceVar(&o.tags, "tag", nil, "state commands with this `TAG`; may be repeated: with any of them")
 	f.StringSliceVar(&o.reasons, "reason", nil, "refused for this `REASON`")
 	f.StringVar(&o.group, "group", "", "count by reason, type or source")
 	f.BoolVar(&o.redeliver, "redeliver", false, "send them again when the run is resumed")

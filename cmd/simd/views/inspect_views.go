@@ -201,7 +201,7 @@ func (x *inspecting) deliberation(args []string) error {
 }
 
 func (x *inspecting) audit([]string) error {
-	q := audit.Query{Span: x.span(), Path: x.o.path, Agent: x.o.agent, Tool: x.o.tool, What: x.o.what}
+	q := audit.Query{Span: x.span(), Path: x.o.path, Agent: x.o.agent, Tool: x.o.tool, What: x.o.what, Tags: x.o.tags}
 	return show.Lines(&x.to, x.to.Audit(), func(limit int, yield func(inspect.Change) error) error {
 		q.Limit = limit
 		return audit.List(x.scene, q, yield)

@@ -135,7 +135,7 @@ func ReadAnswered(kind string, raw protocol.Raw) (*Answered, error) {
 	x.Number, x.Model.Model, x.Model.Text, x.Model.Reasoning = int(r.Int()), r.Word(), r.String(), r.String()
 	n, _ := r.Count(3)
 	for range n {
-		r.Fields(3)
+		r.Fields("call", 3)
 		c := protocol.Call{ID: r.String(), Tool: r.String(), Origin: protocol.OriginNative}
 		params, err := r.Raw().Value()
 		if err != nil {
@@ -145,7 +145,7 @@ func ReadAnswered(kind string, raw protocol.Raw) (*Answered, error) {
 		x.Model.Calls = append(x.Model.Calls, c)
 	}
 	x.Model.Finish = protocol.FinishReason(r.Word())
-	r.Fields(4)
+	r.Fields("usage", 4)
 	x.Model.Usage = protocol.Usage{Input: r.Int(), Output: r.Int(), CacheRead: r.Int(), Reasoning: r.Int()}
 	x.Model.Latency = time.Duration(r.Int())
 	x.Err = readFailure(r)
@@ -208,7 +208,7 @@ func appendBudget(b []byte, x *protocol.ModelBudget, priced bool) []byte {
 
 // ReadOrigin reads what AppendMsg writes.
 func ReadOrigin(r *protocol.Reader) *Origin {
-	n := r.Fields(originFields, originFields+1, originFields+2, originFields+3)
+	n := r.Fields("origin", originFields, originFields+1, originFields+2, originFields+3)
 	o := &Origin{Endpoint: r.Word(), ID: r.String(), Fingerprint: r.Word(), Question: r.String()}
 	o.Attempts, o.Refused, o.CacheWrite, o.Estimated = r.Int(), r.String(), r.Int(), r.Bool()
 	if n > originFields {
@@ -220,7 +220,7 @@ func ReadOrigin(r *protocol.Reader) *Origin {
 		o.Cost = r.Int()
 	}
 	if n > originFields+2 {
-		n := r.Fields(budgetFields, budgetFields+1)
+		n := r.Fields("budget", budgetFields, budgetFields+1)
 		o.Budget = &protocol.ModelBudget{Ledger: r.Word(), Saved: r.Bool(), Lost: r.Int(), LostNano: r.Int()}
 		if o.Priced = r.Bool(); n > budgetFields {
 			o.Budget.Cut = r.Bool()

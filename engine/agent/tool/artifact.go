@@ -53,7 +53,7 @@ func AppendArtifacts(b []byte, list []Artifact) []byte {
 func ReadArtifacts(r *protocol.Reader) (list []Artifact) {
 	n, _ := r.Count(artifactFields)
 	for range n {
-		r.Fields(artifactFields)
+		r.Fields("artifact", artifactFields)
 		list = append(list, Artifact{ID: r.String(), Size: r.Int(), Type: r.Word(), Name: r.String()})
 	}
 	return list

@@ -235,7 +235,7 @@ func Read(r *protocol.Reader) Ranges {
 	}
 	rs := make(Ranges, n)
 	for i := range rs {
-		r.Fields(2)
+		r.Fields("range", 2)
 		rs[i] = Range{From: r.Uint32(), Count: r.Uint32()}
 	}
 	return rs

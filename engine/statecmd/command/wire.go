@@ -102,7 +102,7 @@ func ReadWarnings(r *protocol.Reader) []Warning {
 	}
 	list := make([]Warning, n)
 	for i := range list {
-		r.Fields(warningFields)
+		r.Fields("warning", warningFields)
 		list[i] = Warning{Index: int(r.Int()), Code: Code(r.Word()), Message: r.String()}
 	}
 	return list
@@ -125,7 +125,7 @@ func ReadBatch(raw protocol.Raw) (Batch, error) {
 	if n, ok := r.Count(3); ok && n > 0 {
 		b.Options.Reads = make([]Read, n)
 		for i := range b.Options.Reads {
-			r.Fields(2)
+			r.Fields("read", 2)
 			b.Options.Reads[i] = Read{Key: r.String(), Version: r.Int()}
 		}
 	}
@@ -134,7 +134,7 @@ func ReadBatch(raw protocol.Raw) (Batch, error) {
 }
 
 func (e *Entry) read(r *protocol.Reader, index int) error {
-	r.Fields(entryFields)
+	r.Fields("entry", entryFields)
 	e.Index, e.Action, e.Key = index, Action(r.Word()), r.String()
 	flags := r.Int()
 	e.HasValue, e.HasKey, e.KeyIsNoText = flags&flagValue != 0, flags&flagKey != 0, flags&flagNoText != 0

@@ -345,7 +345,7 @@ func Read(raw protocol.Raw) (l Leases, err error) {
 }
 
 func (h *Lease) read(r *protocol.Reader) {
-	r.Fields(4)
+	r.Fields("lease", 4)
 	h.ID, h.Holder = r.String(), r.String()
 	n, _ := r.Count(1)
 	h.Paths = make([]world.Path, n)

@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"tavernsim/engine/bus/eventtype"
+	"tavernsim/engine/cast"
 	"tavernsim/engine/expr"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/workflow"
@@ -196,7 +197,7 @@ func badID(id string) string {
 		return "begins or ends with a blank"
 	case strings.ContainsFunc(id, unprintable):
 		return "holds a control character, or one that is not printed"
-	case strings.HasPrefix(id, "$"):
+	case cast.OfScene(id):
 		return "begins with $, which is kept for the scene's own actors"
 	}
 	return ""

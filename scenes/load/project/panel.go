@@ -137,3 +137,25 @@ func (p *Panel) Complete(q *panel.Question) error {
 	}
 	return err
 }
+
+// PanelFor is the panel of a scene that takes a question: the first one, which the question names then, if it names none. Without
+// panels a scene has the built-in actions.
+func (p *Project) PanelFor(s *Scene, q *panel.Question) (*Panel, error) {
+	names := []string{}
+	for _, a := range s.Definition.AssociatedPanels {
+		found := p.panels[a.PanelID]
+		if found == nil { // a fault of the project
+			continue
+		}
+		if q.Panel == "" || q.Panel == a.Name() {
+			q.Panel = a.Name()
+			return found, nil
+		}
+		names = append(names, a.Name())
+	}
+	if q.Panel != "" {
+		slices.Sort(names)
+		return nil, protocol.Errorf(protocol.KindNotFound, "panel: the scene has no panel %q; it has %v", protocol.Short(q.Panel, 80), names)
+	}
+	return &Panel{}, nil
+}

@@ -179,11 +179,13 @@ func runtimeRules() source.Rules {
 	}
 }
 
-// ceilings says where those fields belong that are looked for in custom_runtime_config.
+// ceilings says where those fields belong that are looked for in custom_runtime_config, or beside it.
 func ceilings() map[string]string {
 	elsewhere := map[string]string{}
 	for _, name := range []string{"max_deliberation_hz", "tokens_per_hour", "dollars_per_day"} {
-		elsewhere[name] = "it is a field of ceilings, which a profile has beside custom_runtime_config"
+		for _, in := range []string{"profile.RuntimeConfig.", "profile.Profile."} {
+			elsewhere[in+name] = "it is a field of ceilings, which a profile has beside custom_runtime_config"
+		}
 	}
 	return elsewhere
 }

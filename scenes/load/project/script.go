@@ -9,7 +9,7 @@ import (
 	"tavernsim/engine/order"
 	"tavernsim/engine/panel"
 	"tavernsim/engine/script"
-	"tavernsim/protocol"
+	"tavernsim/scenes/load/roads"
 )
 
 // linkScript checks and compiles the script of a scene.
@@ -20,7 +20,7 @@ func (l *loader) linkScript(s *Scene) {
 	}
 	sim := &s.Definition.Simulation
 	program, faults := script.Compile(d, script.Checks{
-		Selector: s.unmeant, Change: order.Names{Selector: s.unmeant, Question: func(q *panel.Question, open bool) error { return l.takes(s, q, open) }}.Check,
+		Selector: s.unmeant, Change: order.Names{Name: s.unnamed, Question: func(q *panel.Question, open bool) error { return l.takes(s, q, open) }}.Check,
 		EventType: func(typ string) string { return badEventType(typ, false) },
 		Workflow: func(steps []any, ref string, inputs []string, all bool) string {
 			return l.runs(s, at(append([]any{"script"}, steps...)...), ref, inputs, all)
@@ -39,20 +39,19 @@ func (l *loader) linkScript(s *Scene) {
 	s.Script = program
 }
 
+// unnamed says what is wrong with a name in a field of a change; "" = the scene has it.
+func (s *Scene) unnamed(kind, field, name string) string {
+	if fault, is := roads.Unknown(s.Definition, s.Space, kind, field, name); is {
+		return fault
+	}
+	return s.unmeant(name)
+}
+
 // takes refuses a question to people that no panel of the scene takes, whoever is there to answer.
 func (l *loader) takes(s *Scene, q *panel.Question, open bool) error {
-	p, names := &Panel{}, []string{}
-	for _, a := range s.Definition.AssociatedPanels {
-		x := l.project.panels[a.PanelID]
-		if x == nil { // reported
-			continue
-		}
-		if names = append(names, a.Name()); q.Panel == "" || q.Panel == a.Name() {
-			p, q.Panel = x, a.Name()
-		}
-	}
-	if q.Panel != "" && !slices.Contains(names, q.Panel) {
-		return protocol.Errorf(protocol.KindNotFound, "there is no panel %q in the scene; it has %v", protocol.Short(q.Panel, 80), names)
+	p, err := l.project.PanelFor(s, q)
+	if err != nil {
+		return err
 	}
 	if !open {
 		return p.Complete(q)

@@ -3,40 +3,25 @@ package setup
 import (
 	"tavernsim/engine/panel"
 	"tavernsim/protocol"
-	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/load/stand"
 )
 
 // panels completes questions of agents to people: agent.Definition.Panel. nil = nobody can
 // be asked, and no panel of the scene answers by itself.
 func (b *builder) panels() func(*panel.Question) error {
-	of := map[string]*project.Panel{}
-	first, answers := "", b.Interactive
+	answers := b.Interactive
 	for _, p := range b.Def.Definition.AssociatedPanels {
-		name := p.Name()
-		if x, ok := b.Project.Panel(p.PanelID); ok {
-			of[name] = x
-			answers = answers || x.Alone.Given
-			if first == "" {
-				first = name
-			}
-		}
+		x, ok := b.Project.Panel(p.PanelID)
+		answers = answers || ok && x.Alone.Given
 	}
 	if !answers {
 		return nil
 	}
-	interactive, workflows := b.Interactive, b.Project
+	interactive, project, scene := b.Interactive, b.Project, b.Def
 	return func(q *panel.Question) error {
-		if q.Panel == "" {
-			q.Panel = first
-		}
-		p := of[q.Panel]
-		switch {
-		case p != nil:
-		case q.Panel != "":
-			return protocol.Errorf(protocol.KindNotFound, "panel: the scene has no panel %q; it has %v", protocol.Short(q.Panel, 80), protocol.SortedKeys(of))
-		default: // a scene without panels has the built-in actions
-			p = &project.Panel{}
+		p, err := project.PanelFor(scene, q)
+		if err != nil {
+			return err
 		}
 		if !interactive {
 			if !p.Alone.Given {
@@ -44,7 +29,7 @@ func (b *builder) panels() func(*panel.Question) error {
 			}
 			alone := p.Alone
 			if alone.Workflow != "" {
-				w, _ := workflows.Workflow(alone.Workflow)
+				w, _ := project.Workflow(alone.Workflow)
 				v, err := stand.Answer(w.Plan, q)
 				if err != nil {
 					return err

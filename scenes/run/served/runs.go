@@ -158,7 +158,7 @@ func viewParameters() map[string]any {
 		"profile": "agents of this profile (agents)", "state": "idle, asleep, resting, blocked, given_up or away (agents)", "sort": "order of the agents (agents)",
 		"type": "type of event, or prefix.* (events, dead-letters)", "source": "published by this agent (events)", "receiver": "heard by this agent (events)",
 		"kind": "kind of fact, or prefix.* (facts)", "actor": "decided by this actor (facts)", "path": "at or below this path (audit)",
-		"agent": "of this agent (audit, trips, artifacts, dead-letters)", "tool": "calls of this tool (audit)", "reason": "refused for this reason (dead-letters)",
+		"agent": "of this agent (audit, trips, artifacts, dead-letters)", "tool": "calls of this tool (audit)", "tag": "state commands with one of these tags, with commas between them (audit)", "reason": "refused for this reason (dead-letters)",
 		"group": "count by reason, type or source (dead-letters)",
 	} {
 		params[name] = text(about)

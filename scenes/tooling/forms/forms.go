@@ -56,6 +56,8 @@ type Of struct {
 	Timeout  time.Duration // of silence
 	// Secrets are those that neither a question nor an answer may have.
 	Secrets func() *secrets.Store
+	// Waits says that the call waits for a person until done is called.
+	Waits func() (done func())
 }
 
 // Asker asks for one call.
@@ -115,6 +117,7 @@ func (a *Asker) ask(ctx context.Context, x *exchange) tools.Filled {
 	}
 	until, stop := context.WithTimeoutCause(ctx, a.Timeout, errSilence)
 	defer stop()
+	defer a.Waits()()
 	v, err := a.Door.Ask(until, a.question(until, &x.Form))
 	switch {
 	case err == nil && !v.Yes:

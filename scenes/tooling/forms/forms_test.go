@@ -46,7 +46,8 @@ func asker(door approvals.Approver) *Asker {
 		panic(err) // one secret of more than eight characters
 	}
 	return For(Of{
-		Door: door, Timeout: time.Minute, Rule: func() (permit.Leave, bool) { return permit.Leave{Yes: true}, true }, // which is no answer
+		Waits: func() (done func()) { return func() {} },
+		Door:  door, Timeout: time.Minute, Rule: func() (permit.Leave, bool) { return permit.Leave{Yes: true}, true }, // which is no answer
 		Question: func() *approvals.Question { return &approvals.Question{ID: "c0ffee", Agent: "a", Tool: "t"} },
 		Secrets:  func() *secrets.Store { return store },
 	})

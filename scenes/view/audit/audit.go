@@ -16,6 +16,8 @@ import (
 	"tavernsim/engine/bus"
 	"tavernsim/engine/knowledge"
 	"tavernsim/engine/secret"
+	"tavernsim/engine/statecmd"
+	"tavernsim/engine/tooltask"
 	"tavernsim/engine/world"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
@@ -32,6 +34,7 @@ type Query struct {
 	Agent string   // who
 	Tool  string   // calls of it; a name may end in *
 	What  []string // any of [Whats]
+	Tags  []string // state commands with any of them
 	Limit int      // 0 = all
 }
 
@@ -39,7 +42,7 @@ type Query struct {
 // the facts, so that it can say what was there before.
 func List(s *inspect.Scene, q Query, yield func(inspect.Change) error) error {
 	said, err := publish.NewOrders()
-	a := &auditing{Scene: s, q: q, yield: yield, journal: s.Journal(), calls: calls{answers: map[string]*answer{}}, orders: orders{map[string]*turnOrders{}, said}}
+	a := &auditing{Scene: s, q: q, yield: yield, journal: s.Journal(), calls: calls{map[string]*answer{}, map[string]*tooltask.Task{}}, orders: orders{map[string]*turnOrders{}, said}}
 	if err == nil {
 		err = a.check()
 	}
@@ -88,8 +91,15 @@ func (a *auditing) run(query persistence.Query) (err error) {
 	if err := a.grants(); err != nil {
 		return err
 	}
+	if len(a.q.Tags) > 0 {
+		query.Kinds = []string{statecmd.FactCommitted} // it holds what was before and after
+		return a.Scan(query, a.record)
+	}
+	if err := a.opened(query); err != nil {
+		return err
+	}
 	if a.q.Tool != "" || len(a.q.What) > 0 && !slices.ContainsFunc(a.q.What, func(what string) bool { return !ofTool(what) }) {
-		if query.Kinds, query.Actor = callFacts(), a.q.Agent; len(a.q.What) == 0 || slices.Contains(a.q.What, inspect.WhatTask) {
+		if query.Kinds, query.Actor = callFacts(), a.q.Agent; len(a.q.What) == 0 || slices.Contains(a.q.What, inspect.WhatTask) || slices.Contains(a.q.What, inspect.WhatHook) {
 			query.Kinds, query.Actor = append(query.Kinds, taskFacts()...), "" // a service tells of tasks
 		}
 		return a.Scan(query, a.record)
@@ -125,6 +135,23 @@ func (a *auditing) grants() error {
 		}
 	}
 	return nil
+}
+
+// opened finds the tasks that are open where a query begins: their ends do not say what was asked.
+func (a *auditing) opened(q persistence.Query) error {
+	if q.From == 0 && q.Since == 0 {
+		return nil
+	}
+	return a.Scan(persistence.Query{Kinds: taskFacts()}, func(r protocol.Record) error {
+		if r.Seq >= q.From && r.Time >= q.Since {
+			return inspect.ErrStop
+		}
+		fact, err := a.Fact(r)
+		if f, ok := fact.(tooltask.Fact); ok {
+			a.calls.task(inspect.Change{}, f)
+		}
+		return err
+	})
 }
 
 // startOf is the last wave before a query.
@@ -231,7 +258,8 @@ func (a *auditing) wants(c *inspect.Change) bool {
 	if above && c.Status == inspect.StatusApplied && factjson.Same(c.Before, c.After) {
 		return false
 	}
-	return (a.q.Agent == "" || a.q.Agent == c.By || a.q.Agent == c.Of) && (a.q.Tool == "" || ofTool(c.What) && inspect.Matches(a.q.Tool, c.Tool)) &&
+	tagged := func(tag string) bool { return slices.Contains(c.Tags, tag) }
+	return (len(a.q.Tags) == 0 || slices.ContainsFunc(a.q.Tags, tagged)) && (a.q.Agent == "" || a.q.Agent == c.By || a.q.Agent == c.Of) && (a.q.Tool == "" || ofTool(c.What) && inspect.Matches(a.q.Tool, c.Tool)) &&
 		(len(a.q.What) == 0 || slices.Contains(a.q.What, c.What)) && a.below(c)
 }
 

@@ -9,16 +9,18 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
 	"golang.org/x/tools/txtar"
 
 	"tavernsim/scenes/machines"
 	"tavernsim/scenes/run/runner"
+	"tavernsim/scenes/tooling/needs"
 	"tavernsim/scenes/view/audit"
 	"tavernsim/scenes/view/inspect"
+	"tavernsim/tools/grants"
+	"tavernsim/tools/toolstest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { toolstest.Main(m, nil) }
 
 // ran runs the post office of package inspect, and opens the run.
 func ran(t *testing.T, opt runner.Options) *inspect.Scene {
@@ -26,7 +28,7 @@ func ran(t *testing.T, opt runner.Options) *inspect.Scene {
 	return runOf(t, "../inspect/testdata/post.txtar", "post", opt)
 }
 
-// runOf runs a project of an archive, and opens the run.
+// runOf runs a project of an archive, with all grants that it needs, and opens the run.
 func runOf(t *testing.T, archive, project string, opt runner.Options) *inspect.Scene {
 	t.Helper()
 	a, err := txtar.ParseFile(archive)
@@ -45,7 +47,10 @@ func runOf(t *testing.T, archive, project string, opt runner.Options) *inspect.S
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt.Dir = filepath.Join(dir, "run")
+	opt.Dir, opt.Grants = filepath.Join(dir, "run"), &grants.Store{}
+	for _, a := range needs.Of(p, needs.Place{}) {
+		opt.Grants.Give(&a)
+	}
 	r, err := runner.Start(p, opt)
 	if err != nil {
 		t.Fatal(err)

@@ -42,8 +42,8 @@ func taskFacts() []string {
 
 // calls is what facts before say about calls.
 type calls struct {
-	answers map[string]*answer // by agent: to the call whose fact comes next
-	opened  *tooltask.Task     // the newest one: that it is sent stands behind it
+	answers map[string]*answer        // by agent: to the call whose fact comes next
+	tasks   map[string]*tooltask.Task // that are open, by id
 }
 
 // answer is one of an executor.
@@ -110,6 +110,23 @@ func ofHooks(base inspect.Change, call *inspect.Change, params any, raw protocol
 	return list
 }
 
+// hooked is what hooks did to a call that was a task, and has ended.
+func (k *calls) hooked(base, end inspect.Change, f *tooltask.Ended) []inspect.Change {
+	var asked any
+	if t := k.tasks[f.ID]; t != nil {
+		params, err := t.Params.Value()
+		m, ok := params.(map[string]any)
+		if uris, _ := t.References(); err == nil && ok {
+			for name, uri := range uris {
+				m[name] = uri
+			}
+		}
+		asked, end.Turn = factjson.JSON(params), t.Turn
+	}
+	delete(k.tasks, f.ID)
+	return ofHooks(base, &end, asked, f.Hooks)
+}
+
 // edits are the changes of files by a call.
 func (a *answer) edits(call *inspect.Change) (list []inspect.Change) {
 	if call.Tool != manifest.Edit {
@@ -132,12 +149,12 @@ func (k *calls) task(c inspect.Change, f tooltask.Fact) []inspect.Change {
 	c.What = inspect.WhatTask
 	switch x := f.(type) {
 	case *tooltask.Opened:
-		k.opened = &x.Task
+		k.tasks[x.Task.ID] = &x.Task
 		c.By, c.Turn, c.Through, c.Tool, c.Op, c.Status, c.Value = x.Task.Agent, x.Task.Turn, x.Task.ID, x.Task.Tool, "open", "opened", factjson.Value(x.Task.Params)
 	case *tooltask.Sent:
 		c.Through, c.Op, c.Status = x.ID, "send", "sent"
-		if k.opened != nil && k.opened.ID == x.ID {
-			c.By, c.Tool = k.opened.Agent, k.opened.Tool
+		if t := k.tasks[x.ID]; t != nil {
+			c.By, c.Tool = t.Agent, t.Tool
 		}
 	case *tooltask.Reported:
 		c.By, c.Through, c.Tool, c.Op, c.Status, c.Value, c.Reason = x.By, x.ID, tooltask.AskTool, "report", x.Status, factjson.JSON(x.Progress), secret.Text(x.Note)
@@ -145,10 +162,10 @@ func (k *calls) task(c inspect.Change, f tooltask.Fact) []inspect.Change {
 		c.By, c.Through, c.Tool, c.Op, c.Status, c.After = x.Agent, x.ID, x.Tool, "end", x.Status, factjson.Value(x.Output)
 		c.Code, c.Error = string(x.ErrorKind), secret.Text(x.Error)
 		took(&c, x.Latency, x.Artifacts)
-		return append(ofHooks(base, &c, nil, x.Hooks), c)
+		return append(k.hooked(base, c, x), c)
 	case *tooltask.Cancelled:
 		c.By, c.Through, c.Tool, c.Op, c.Status, c.Reason = x.Agent, x.ID, x.Tool, "cancel", string(protocol.KindCancelled), x.Reason
-		if x.Unknown {
+		if delete(k.tasks, x.ID); x.Unknown {
 			c.Code = "unknown" // what came of it
 		}
 	case *tooltask.Uncharged, *tooltask.Refused, *tooltask.TakenOver, *tooltask.Released:

@@ -52,6 +52,7 @@ type Change struct {
 	Status      string       `json:"status"`           // applied, refused, or a call's own
 	Code        string       `json:"code,omitempty"`   // of a refusal
 	Reason      string       `json:"reason,omitempty"` // that was given
+	Tags        []string     `json:"tags,omitempty"`   // of a state command
 	Error       string       `json:"error,omitempty"`
 	Took        string       `json:"took,omitempty"`          // of a call or task that left the process
 	Result      string       `json:"result_sha256,omitempty"` // of its status, output, error and artifacts
@@ -180,10 +181,24 @@ func commandChanges(base Change, f *statecmd.Committed) (list []Change) {
 		if options, err := a.Options.Value(); err == nil {
 			if m, ok := options.(map[string]any); ok {
 				reason, _ := m["reason"].(string)
-				c.Reason = secret.Text(reason)
+				c.Reason, c.Tags = secret.Text(reason), tags(m["tags"])
 			}
 		}
 		list = append(list, c)
+	}
+	return list
+}
+
+// tags are those of the options of a state command: a text or a list of texts.
+func tags(given any) (list []string) {
+	one, many := given.([]any)
+	if !many {
+		one = []any{given}
+	}
+	for _, tag := range one {
+		if text, ok := tag.(string); ok {
+			list = append(list, secret.Text(text))
+		}
 	}
 	return list
 }

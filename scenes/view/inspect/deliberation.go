@@ -210,7 +210,7 @@ func (s *Scene) ofTurn(actor, kind string) bool {
 	if actor == sceneActor {
 		return s.decided[kind]
 	}
-	return !strings.HasPrefix(actor, "$")
+	return !cast.OfScene(actor)
 }
 
 // findTurn gathers the facts of a turn, by its number or the seq of one of them.

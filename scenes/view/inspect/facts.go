@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tavernsim/engine/bus"
+	"tavernsim/engine/cast"
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/view/factjson"
@@ -131,7 +132,7 @@ const maxKnown = 200
 // Known checks that an instance id, or the name of a service ($world), is one of
 // the scene.
 func (s *Scene) Known(id string) error {
-	if id == "" || strings.HasPrefix(id, "$") {
+	if id == "" || cast.OfScene(id) {
 		return nil
 	}
 	return s.agent(id)
