@@ -57,7 +57,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //	kept [WAVE]                  durable up to the wave, or up to the last one
 //	packed ID                    the actor of an agent that leaves gives its state
 //	rest WHOM, wake WHOM, remove WHOM, spawn ID [after=D] [wave=N]   an order from outside; of that scene time, and of that wave or a later one
-//	order [after=D] [wave=N] YAML   an order of these changes
+//	order [after=D] [wave=N] [by=WHO] YAML   an order of these changes
 //	letter KIND NUMBER [ID] [TEXT]  of the scene inn: arrive (the agent, which had seven turns), reach or return (why)
 //	waits ID [WAVE]              a deliberation waits for a model; that of another wave than the last
 //	tick [+D]                    the wall clock goes on, and a timer fires
@@ -245,6 +245,8 @@ func (p *stagePlayer) order(words []string) machines.Input {
 			o.After = p.duration(value)
 		case name == "wave":
 			o.Wave = uint64(p.number(value))
+		case name == "by":
+			o.By = value
 		case o.Do == nil:
 			var do any
 			if err := yaml.Unmarshal([]byte(strings.Join(rest[i:], " ")), &do); err != nil {
