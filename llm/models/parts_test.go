@@ -99,16 +99,16 @@ func TestCountsOfAnswers(t *testing.T) {
 func TestWhatTheStoreIsAsked(t *testing.T) {
 	zero, warm := 0.0, 0.1
 	for name, c := range map[string]struct {
-		a    asked
+		a    *asked
 		t    *float64
 		want bool
 	}{
-		"at temperature 0": {asked{keeps: &keeping{Store: &store.Store{}}, Provider: named{"e"}}, &zero, true},
-		"warmer":           {asked{keeps: &keeping{Store: &store.Store{}}, Provider: named{"e"}}, &warm, false},
-		"not said":         {asked{keeps: &keeping{Store: &store.Store{}}, Provider: named{"e"}}, nil, false},
-		"no store":         {asked{keeps: &keeping{}, Provider: named{"e"}}, &zero, false},
-		"no endpoint":      {asked{keeps: &keeping{Store: &store.Store{}}}, &zero, false},
-		"a plugin answers": {asked{keeps: &keeping{Store: &store.Store{}}, Provider: named{"e"}, instead: true}, &zero, false},
+		"at temperature 0": {&asked{keeps: &keeping{Store: &store.Store{}}, Provider: named{"e"}}, &zero, true},
+		"warmer":           {&asked{keeps: &keeping{Store: &store.Store{}}, Provider: named{"e"}}, &warm, false},
+		"not said":         {&asked{keeps: &keeping{Store: &store.Store{}}, Provider: named{"e"}}, nil, false},
+		"no store":         {&asked{keeps: &keeping{}, Provider: named{"e"}}, &zero, false},
+		"no endpoint":      {&asked{keeps: &keeping{Store: &store.Store{}}}, &zero, false},
+		"a plugin answers": {&asked{keeps: &keeping{Store: &store.Store{}}, Provider: named{"e"}, instead: true}, &zero, false},
 	} {
 		c.a.Definition = &modelfile.Definition{Kind: llm.OpenAI}
 		if _, got := c.a.asksStore("q", &protocol.ModelRequest{Temperature: c.t}); got != c.want {
