@@ -40,3 +40,26 @@ func TestWhatIsAheadIsASmallShare(t *testing.T) {
 	ask(0, 10, "agent")
 	ask(1, 10, "")
 }
+
+// What a request may take, and what an answer is said to have taken, is never less than nothing: else it would be room for others. Of two
+// ledgers that never have room for a request the widest says so.
+func TestNothingAheadMakesRoom(t *testing.T) {
+	for name, answered := range map[string]bool{"held": false, "answered": true} {
+		a := budget.NewAhead(budget.Config{Run: limits(t, "tokens=100"), Scene: limits(t, "tokens=100"), Cast: cast{}}, nil, 0.5)
+		hold := func(tokens int64) (budget.Held, string) {
+			h, why, _ := a.Hold(&budget.Request{Bound: budget.Amount{Tokens: tokens}}, 0)
+			return h, why
+		}
+		if answered {
+			h, _ := hold(10)
+			a.Answered(&h, 0, "", budget.Amount{Tokens: -40})
+		} else {
+			hold(-40)
+		}
+		_, room := hold(50)
+		_, none := hold(1)
+		if _, never := hold(51); room != "" || none == "" || !strings.HasPrefix(never, "budget of the run: one call") {
+			t.Errorf("%s: %q, %q, %q", name, room, none, never)
+		}
+	}
+}

@@ -445,6 +445,11 @@ func TestDroppedRequestsAreNotGranted(t *testing.T) {
 	if g, l := r.Grants(0), r.Lines()[0]; len(g) > 0 || l.Reserved != one {
 		t.Error(g, l)
 	}
+	r.Step(1, &budget.Step{Agent: 0, Asks: []budget.Request{ask(0, 4), ask(0, 5)}, Dropped: []int{4}})
+	r.Step(1, &budget.Step{Agent: 0, Done: 2})
+	if g := r.Grants(0); len(g) != 1 || g[0].Number != 5 {
+		t.Error(g)
+	}
 }
 
 // A turn whose facts are lost gives back what it took.

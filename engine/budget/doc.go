@@ -20,8 +20,8 @@
 //
 // Tools of a scene have one further ledger ([Tools]). A call reserves itself and
 // its price; time and output are counted when the answer is there, so calls in flight may exceed
-// these limits. Tasks get what all that leaves ([Tree.Offer]), and
-// no call is granted from then on until the facts of the tasks are counted ([Tree.Taken]).
+// these limits. Tasks get what all that leaves ([Tree.OfferTasks]), and
+// no call is granted from then on until the facts of the tasks are counted ([Tree.TasksCounted]).
 //
 // Spending is counted from facts ([Tree.Charge]), when a turn is merged. Until then the
 // answers of a turn in flight count as spent. Requests that a kill or a failure cut off count

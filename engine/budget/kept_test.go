@@ -1,6 +1,8 @@
 package budget_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,5 +185,103 @@ func TestKeptAnswersOfFallbacks(t *testing.T) {
 		if want := map[string]int64{budget.OfScene: 300}[l.Name]; l.Reserved.Tokens != want {
 			t.Errorf("then %s has %+v reserved", l.Name, l.Reserved)
 		}
+	}
+}
+
+// Promise 3: a turn that asks something else than before a kill does not wait for its own kept answers. They count as spent.
+func TestKeptAnswersThatNobodyTakes(t *testing.T) {
+	for name, c := range map[string]struct {
+		kept  []int // a call each
+		limit string
+		wants string
+	}{
+		"its place is taken":    {[]int{1}, "calls=1", "refused"},
+		"another one is kept":   {[]int{2}, "calls=1", "refused"},
+		"there is room":         {[]int{1}, "calls=2", "leaves"},
+		"there is room for one": {[]int{1, 2}, "calls=3", "leaves"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, firstCome := range []bool{false, true} {
+				r := budget.NewRounds(budget.New(budget.Config{Scene: limits(t, c.limit), Cast: cast{}}), firstCome)
+				for _, n := range c.kept {
+					r.Keep(0, n, "", budget.Amount{Calls: 1}, budget.Amount{Calls: 1})
+				}
+				r.Woken(0, 0, 1)
+				r.Step(1, &budget.Step{Asks: []budget.Request{{Number: 1, Bound: budget.Amount{Calls: 1}}}})
+				got := "waits"
+				if g := r.Grants(0); len(g) == 1 && g[0].Refused != nil {
+					got = "refused"
+				} else if len(g) == 1 {
+					got = "leaves"
+					r.Step(1, &budget.Step{Done: 1, Took: budget.Amount{Calls: 1}})
+					if l := r.Lines()[0]; l.Used.Calls != 2 || l.Reserved.Calls != int64(len(c.kept)-1) { // the other kept one is out
+						t.Errorf("it took %s, and %s are out", l.Used, l.Reserved)
+					}
+				}
+				if got != c.wants {
+					t.Errorf("it %s, want %s", got, c.wants)
+				}
+				if r.Merged(0); r.Lines()[0].Reserved != (budget.Amount{}) || r.Lines()[0].Used != (budget.Amount{}) {
+					t.Errorf("%+v", r.Lines()[0])
+				}
+			}
+		})
+	}
+}
+
+// An answer that is kept, and counts as spent since its turn waited for something else, reserves nothing when the turn asks for it
+// after all. One that is asked for where requests are granted when they come, or when its budget has become too small, reserves what
+// it did.
+func TestKeptAnswersReserveOnce(t *testing.T) {
+	far, near := budget.Part{Endpoint: "far", Bound: budget.Amount{Calls: 1}, First: true}, budget.Part{Endpoint: "near", Bound: budget.Amount{Calls: 1}}
+	paid := budget.Request{Number: 1, Bound: budget.Amount{Calls: 2}, Parts: []budget.Part{far, near}, Paid: true}
+	for name, c := range map[string]struct {
+		firstCome  bool
+		limit      string
+		other      int64 // calls that the turn asks for before it asks for what is kept
+		used, held int64
+	}{
+		"spent before":      {false, "calls=3", 2, 1, 2},
+		"when it comes":     {true, "calls=3", 0, 0, 1},
+		"by rounds":         {false, "calls=3", 0, 0, 2},
+		"has become little": {false, "calls=1", 0, 0, 1},
+	} {
+		r := budget.NewRounds(budget.New(budget.Config{Scene: limits(t, c.limit), Cast: cast{}}), c.firstCome)
+		r.Keep(0, 1, "far", budget.Amount{Calls: 1}, budget.Amount{Calls: 1})
+		r.Woken(0, 0, 1)
+		asks := []budget.Request{paid}
+		if c.other > 0 {
+			r.Lose(1, 1, "", budget.Amount{}) // nothing of another agent
+			r.Step(1, &budget.Step{Asks: []budget.Request{{Number: 2, Bound: budget.Amount{Calls: c.other}}, {Number: 3, Bound: budget.Amount{Calls: 1}}}})
+			r.Grants(0)
+			r.Step(1, &budget.Step{Dropped: []int{3}})
+		}
+		r.Step(1, &budget.Step{Asks: asks})
+		r.Grants(0)
+		if l := r.Lines()[0]; l.Used.Calls != c.used || l.Reserved.Calls != c.held {
+			t.Errorf("%s: %s used, %s reserved; want %d and %d", name, l.Used, l.Reserved, c.used, c.held)
+		}
+	}
+}
+
+// Where requests are granted when they come, the first that comes leaves, whatever their numbers are. A request that leaves hears with
+// which others of its turn it does: with none that is refused.
+func TestWhoComesFirst(t *testing.T) {
+	one := budget.Amount{Calls: 1}
+	r := budget.NewRounds(budget.New(budget.Config{Run: limits(t, "calls=3"), Endpoints: map[string]*budget.Limits{"near": limits(t, "tokens=1")}, Cast: cast{}}), true)
+	for o := range uint32(2) {
+		r.Woken(o, int(o), 1)
+	}
+	ask := func(n int, tokens int64) budget.Request {
+		return budget.Request{Agent: 1, Number: n, Bound: one, Parts: []budget.Part{{Endpoint: "near", Bound: budget.Amount{Tokens: tokens}, First: true}}}
+	}
+	r.Step(1, &budget.Step{Agent: 1, Asks: []budget.Request{ask(7, 0), ask(8, 2), ask(9, 0)}})
+	r.Step(1, &budget.Step{Agent: 0, Asks: []budget.Request{{Number: 1, Bound: one}, {Number: 2, Bound: one}}})
+	var got []string
+	for _, g := range r.Grants(0) {
+		got = append(got, fmt.Sprint(g.Agent, g.Number, g.Refused == nil, g.With))
+	}
+	if want := []string{"1 7 true [7 9]", "1 8 false [7 9]", "1 9 true [7 9]", "0 1 true [1]"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -51,6 +51,10 @@ func TestAmountsHaveAnEnd(t *testing.T) {
 	tree.Charge(0, "", 0, budget.Amount{Tokens: -5})
 	tree.Lose(0, 1, "", budget.Amount{Tokens: -5})
 	tree.Keep(0, 1, "", budget.Amount{Tokens: -5}, budget.Amount{Tokens: -5})
+	r := budget.NewRounds(tree, true)
+	r.Woken(1, 0, 1)
+	r.Step(1, &budget.Step{Agent: 1, Asks: []budget.Request{{Agent: 1, Number: 1, Bound: budget.Amount{Tokens: -5}}}})
+	r.Grants(0)
 	if l := tree.Lines()[0]; l.Used.Tokens != 0 || l.Reserved.Tokens != 0 {
 		t.Errorf("%+v", l)
 	}
@@ -116,6 +120,9 @@ func TestWide(t *testing.T) {
 		Run: limits(t, "tokens=100"), Scene: limits(t, "tokens=90,window=day"), Tools: &budget.Limits{Amount: budget.Amount{Calls: 5}},
 		Endpoints: map[string]*budget.Limits{"near": limits(t, "tokens=80")}, Agents: map[string]*budget.Limits{"even": limits(t, "tokens=70")}, Cast: cast{},
 	})
+	if got := budget.New(budget.Config{Cast: cast{}}).Wide(day); got != nil {
+		t.Errorf("without budgets there is %+v", got)
+	}
 	tree.Charge(0, "near", day, budget.Amount{Tokens: 9})
 	tree.Hold(0, 1, "near", budget.Amount{Tokens: 4})
 	for at, want := range map[protocol.Time]string{day: "run 9+4 scene 9+4 tools 0+0 endpoint:near 9+4", 2*day - 1: "run 9+4 scene 9+4 tools 0+0 endpoint:near 9+4", 2 * day: "run 9+4 scene 0+4 tools 0+0 endpoint:near 9+4"} {
@@ -221,6 +228,13 @@ func TestAnOfferToTasks(t *testing.T) {
 		}
 	}
 	left(4, 40, 9, 9)
+	r.Woken(3, 0, 1)
+	if r.Step(1, &budget.Step{Agent: 3, Asks: []budget.Request{{Agent: 3, Number: 1, Bound: budget.Amount{Calls: 9}}}}); len(r.Grants(0)) != 1 {
+		t.Error("a request to a model waits for the tasks")
+	}
+	if got := budget.New(budget.Config{Tools: &budget.Limits{Amount: budget.Amount{Calls: 4}}}).OfferTasks(); *got != (budget.Amount{Calls: 4}) {
+		t.Errorf("tasks get %+v of calls alone", got)
+	}
 	if ask(0, false)+ask(1, true) != 1 {
 		t.Error("a call leaves while tasks are not counted, or one that has left already does not go on")
 	}
@@ -266,6 +280,10 @@ func TestToolsUnderWay(t *testing.T) {
 	without := budget.New(budget.Config{Run: limits(t, "tokens=1"), Cast: cast{}})
 	if without.OfferTasks() != nil || without.ChargeTools(0, budget.Amount{Calls: 1}, 1) != "" {
 		t.Error("there is no budget of tools")
+	}
+	without.Lose(0, budget.ToolNumbers, "", budget.Amount{Calls: 1})
+	if got := without.Lines()[0].Used; got != (budget.Amount{}) {
+		t.Errorf("tools took %s of the run", got)
 	}
 	free := budget.NewRounds(without, true)
 	free.Woken(0, 0, 1)
@@ -368,7 +386,7 @@ func TestShareOfTheTightest(t *testing.T) {
 // kill lost of them, nor turns that have ended change it. An agent's own ledger is charged by its own turn alone.
 func TestShareOfAWave(t *testing.T) {
 	const day = protocol.Time(24 * 3600 * 1e9)
-	tree := budget.New(budget.Config{Run: limits(t, "tokens=100"), Scene: limits(t, "tokens=50,window=day"), Profiles: map[string]*budget.Limits{"even": limits(t, "tokens=100")},
+	tree := budget.New(budget.Config{Run: limits(t, "tokens=100"), Scene: limits(t, "tokens=50,window=day"), Profiles: map[string]*budget.Limits{"even": limits(t, "tokens=100"), "odd": limits(t, "calls=3")},
 		Agents: map[string]*budget.Limits{"odd": limits(t, "calls=4")}, Cast: cast{}})
 	r := budget.NewRounds(tree, false)
 	tree.Charge(0, "", 0, budget.Amount{Tokens: 30})
@@ -385,9 +403,9 @@ func TestShareOfAWave(t *testing.T) {
 	tree.Charge(1, "", 0, budget.Amount{Calls: 3})
 	check("a turn has ended", 0.6, 0.75, 0)
 	r.Open(0, nil, nil)
-	check("the next wave", 0.8, 0.8, 0)
+	check("the next wave", 0.8, 1, 0)
 	r.Open(day, nil, nil)
-	check("a day later", 0.4, 0.75, day)
+	check("a day later", 0.4, 1, day)
 	live := budget.NewRounds(tree, true)
 	if got := live.Share(0, 0); got != 0.9 {
 		t.Errorf("where requests are granted when they come: %v", got)
@@ -455,43 +473,5 @@ func TestAheadWithoutAPrice(t *testing.T) {
 			t.Errorf("%s: only the endpoint has no price", text)
 		}
 		request.Unpriced = true
-	}
-}
-
-// Promise 3: a turn that asks something else than before a kill does not wait for its own kept answers. They count as spent.
-func TestKeptAnswersThatNobodyTakes(t *testing.T) {
-	for name, c := range map[string]struct {
-		kept  []int // a call each
-		limit string
-		wants string
-	}{
-		"its place is taken":    {[]int{1}, "calls=1", "refused"},
-		"another one is kept":   {[]int{2}, "calls=1", "refused"},
-		"there is room":         {[]int{1}, "calls=2", "leaves"},
-		"there is room for one": {[]int{1, 2}, "calls=3", "leaves"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for _, firstCome := range []bool{false, true} {
-				r := budget.NewRounds(budget.New(budget.Config{Scene: limits(t, c.limit), Cast: cast{}}), firstCome)
-				for _, n := range c.kept {
-					r.Keep(0, n, "", budget.Amount{Calls: 1}, budget.Amount{Calls: 1})
-				}
-				r.Woken(0, 0, 1)
-				r.Step(1, &budget.Step{Asks: []budget.Request{{Number: 1, Bound: budget.Amount{Calls: 1}}}})
-				got := "waits"
-				if g := r.Grants(0); len(g) == 1 && g[0].Refused != nil {
-					got = "refused"
-				} else if len(g) == 1 {
-					got = "leaves"
-					r.Step(1, &budget.Step{Done: 1, Took: budget.Amount{Calls: 1}})
-				}
-				if got != c.wants {
-					t.Errorf("it %s, want %s", got, c.wants)
-				}
-				if r.Merged(0); r.Lines()[0].Reserved != (budget.Amount{}) || r.Lines()[0].Used != (budget.Amount{}) {
-					t.Errorf("%+v", r.Lines()[0])
-				}
-			}
-		})
 	}
 }

@@ -25,18 +25,14 @@ func (t *Tree) Cut(o uint32) {
 	if x == nil {
 		return
 	}
-	for number, holds := range x.reserved {
-		took, kept := x.kept[number]
+	t.unkeep(o, 0)
+	for _, holds := range x.reserved {
 		for _, h := range holds {
 			h.reserved = h.reserved.Minus(h.most)
-			if !kept {
-				took = h.most
-			}
-			x.spend(h.ledger, took)
+			x.spend(h.ledger, h.most)
 		}
-		delete(x.kept, number)
-		delete(x.reserved, number)
 	}
+	clear(x.reserved)
 }
 
 // Turns are the agents whose turns have taken something that no fact says yet, in their order.

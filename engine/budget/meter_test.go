@@ -1,6 +1,7 @@
 package budget_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -25,6 +26,12 @@ func TestMeter(t *testing.T) {
 		m = m.Take(c.take, hour(c.at), time.Hour, 100)
 		if got := m.Opens(hour(c.at), time.Hour, 100); m.Used != c.used || got != hour(c.opens) {
 			t.Errorf("at %v after %d more: %d used and open at %s, want %d and %s", c.at, c.take, m.Used, got, c.used, hour(c.opens))
+		}
+	}
+	last := int64(protocol.LastTime) / int64(time.Hour)
+	for ahead, want := range map[int64]protocol.Time{last - 1: protocol.Time((last - 1) * int64(time.Hour)), last: protocol.Time(last * int64(time.Hour)), last + 1: protocol.LastTime, math.MaxInt64: protocol.LastTime} {
+		if got := (budget.Meter{Used: ahead}).Opens(0, time.Hour, 1); got != want {
+			t.Errorf("it opens at %d after %d windows, want %d", got, ahead, want)
 		}
 	}
 	if full := (budget.Meter{}).Take(1<<60, 0, time.Hour, 1); full.Opens(0, time.Hour, 1) > protocol.LastTime {

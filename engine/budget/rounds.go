@@ -129,9 +129,7 @@ func (r *Rounds) Step(wave uint64, s *Step) {
 	if a == nil || a.wave != wave {
 		return
 	}
-	if s.Done > 0 {
-		r.settle(s.Agent, s.Done, s.Of, s.Took)
-	}
+	r.settle(s.Agent, s.Done, s.Of, s.Took)
 	r.move(a, s.Free-1)
 	r.waiting = append(r.waiting, s.Asks...)
 	if s.Over || len(s.Dropped) > 0 {

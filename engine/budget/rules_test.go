@@ -265,11 +265,70 @@ func TestTurnsWithoutFacts(t *testing.T) {
 	}
 	again := budget.NewRounds(budget.New(config), true)
 	again.Expect(0, list)
+	again.Expect(1, list[:1])
+	if got := again.Turns(); !slices.Equal(got, []uint32{0, 1}) {
+		t.Errorf("turns of %v", got)
+	}
 	if got := again.Abandon(0); !slices.Equal(got, list) {
 		t.Errorf("%v, want %v", got, list)
+	}
+	if got := again.Abandon(0); got != nil || !slices.Equal(again.Turns(), []uint32{1}) {
+		t.Errorf("once more: %v", got)
 	}
 	again.ChargeLost(0, append(list, budget.Loss{Ledger: "nobody's"}))
 	if got := used(again); got != cut {
 		t.Errorf("%s, want\n%s", got, cut)
+	}
+}
+
+// A turn that is abandoned while it is under way is charged with what it took, with the answers that are kept, and with the most that is
+// out, by ledgers in their order. One that took nothing leaves nothing to charge.
+func TestATurnThatIsAbandoned(t *testing.T) {
+	r := budget.NewRounds(budget.New(budget.Config{Run: limits(t, "tokens=100"), Scene: limits(t, "tokens=100"), Endpoints: map[string]*budget.Limits{"near": limits(t, "tokens=100"), "far": limits(t, "tokens=100")}, Cast: cast{}}), true)
+	r.Lose(0, 1, "near", budget.Amount{Tokens: 1})
+	r.Keep(0, 2, "near", budget.Amount{Tokens: 20}, budget.Amount{Tokens: 2})
+	r.Woken(0, 0, 1)
+	part := budget.Part{Endpoint: "far", Bound: budget.Amount{Tokens: 30}, First: true}
+	r.Step(1, &budget.Step{Agent: 0, Asks: []budget.Request{{Agent: 0, Number: 3, Bound: part.Bound, Parts: []budget.Part{part}}}})
+	r.Grants(0)
+	want := []budget.Loss{{Ledger: "endpoint:far", Tokens: 30}, {Ledger: "endpoint:near", Tokens: 3}, {Ledger: "run", Tokens: 33}, {Ledger: "scene", Tokens: 33}}
+	if got := r.Abandon(0); !slices.Equal(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	for _, l := range r.Lines() {
+		if l.Used != (budget.Amount{}) || l.Reserved != (budget.Amount{}) {
+			t.Errorf("before a fact charges it, %+v", l)
+		}
+	}
+	r.Lose(2, 1, "", budget.Amount{})
+	r.Lose(1, 1, "", budget.Amount{Tokens: 1})
+	if got := r.Turns(); !slices.Equal(got, []uint32{1, 2}) {
+		t.Errorf("turns of %v", got)
+	}
+	if got := r.Abandon(2); got != nil {
+		t.Errorf("of nothing it charges %+v", got)
+	}
+}
+
+// What goes beyond a limit is said of the calls of tools and of models, but not of time and output of tools, which have no bound.
+func TestExceeded(t *testing.T) {
+	limit := budget.Amount{Calls: 2, Micro: 3, Bytes: 4}
+	for _, c := range []struct {
+		ledger string
+		used   budget.Amount
+		want   bool
+	}{
+		{budget.OfTools, limit, false}, {budget.OfTools, budget.Amount{Calls: 3}, true}, {budget.OfTools, budget.Amount{Calls: 2, Micro: 9, Bytes: 9}, false},
+		{budget.OfRun, limit, false}, {budget.OfRun, budget.Amount{Calls: 3}, true}, {budget.OfRun, budget.Amount{Bytes: 5}, true},
+	} {
+		if got := budget.Exceeded(c.ledger, c.used, limit); got != c.want {
+			t.Errorf("%s %s: %t", c.ledger, c.used, got)
+		}
+	}
+	if got := limit.Max(budget.Amount{Tokens: 1, Calls: 1, Nano: 1, Micro: 4, Bytes: 5}); got != (budget.Amount{Tokens: 1, Calls: 2, Nano: 1, Micro: 4, Bytes: 5}) {
+		t.Error(got)
+	}
+	if l, err := (*budget.Budget)(nil).Limits(budget.Refuse); l != nil || err != nil {
+		t.Errorf("%+v, %v", l, err)
 	}
 }

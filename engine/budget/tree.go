@@ -432,7 +432,6 @@ func (t *Tree) settle(o uint32, number int, endpoint string, took Amount) {
 		h.reserved = h.reserved.Minus(h.most)
 	}
 	delete(x.reserved, number)
-	delete(x.kept, number)
 	t.spend(o, number, endpoint, took)
 }
 

@@ -111,9 +111,6 @@ func (t *Task) outside() bool { return t.Kind != KindPerson && t.Kind != KindAge
 
 // Reserved refuses an answer by a plain event to a task that wants a report.
 func (s *State) Reserved(d *protocol.Draft) error {
-	if d.TaskID == "" {
-		return nil
-	}
 	if t := s.Task(d.TaskID); t == nil || t.Kind != KindAgent {
 		return nil
 	}

@@ -73,7 +73,6 @@ type works struct {
 	byTask  treap.Tree[*Work]
 	byTaker treap.Tree[*Work]
 	last    uint64
-	count   int
 }
 
 func (x *works) set(w *Work) {
@@ -82,7 +81,6 @@ func (x *works) set(w *Work) {
 		at.Number, x.byTaker = old.Number, x.byTaker.Without(old.Value.By, old.Number)
 	} else {
 		x.last++
-		x.count++
 		at.Number = x.last
 	}
 	x.byTask = x.byTask.With(at)
@@ -92,7 +90,6 @@ func (x *works) set(w *Work) {
 
 func (x *works) remove(id string) {
 	if at := x.byTask.Get(id); at != nil {
-		x.count--
 		x.byTask, x.byTaker = x.byTask.Without(id, at.Number), x.byTaker.Without(at.Value.By, at.Number)
 	}
 }
@@ -159,7 +156,7 @@ func (s *State) WorkOn(id string) *Work {
 
 // Taken counts the open tasks that agents have taken, by agent.
 func (s *State) Taken() map[string]int64 {
-	counts := make(map[string]int64, s.works.count)
+	counts := map[string]int64{}
 	for x := range s.works.byTaker.All {
 		counts[x.Value.By]++
 	}

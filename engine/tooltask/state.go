@@ -85,7 +85,7 @@ func (l *Left) without(cost int64) bool {
 	switch {
 	case l == nil:
 		return false
-	case l.Nano == 0 || cost == 0:
+	case l.Nano == 0:
 		l.Calls = -1
 	case l.Nano >= cost:
 		l.Nano = cmp.Or(cost-1, -1)

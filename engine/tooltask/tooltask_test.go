@@ -222,6 +222,7 @@ func TestUncharged(t *testing.T) {
 		{costs, Answer{Error: "no", ErrorKind: protocol.KindLimit, Carried: true}, "ended a error"},
 		{costs, Answer{Error: "no", ErrorKind: protocol.KindInternal}, "ended a error"},
 		{costs, Answer{}, "ended a ok"},
+		{costs, Answer{ErrorKind: protocol.KindDenied}, "ended a ok"}, // it has no error
 		{Rules{Tick: time.Second}, Answer{Error: "no", ErrorKind: protocol.KindDenied}, "ended a denied"},
 	} {
 		s := State{}
@@ -256,6 +257,8 @@ func TestNoRoom(t *testing.T) {
 		{[]Request{left(9, 90), task("a", 40), task("b", 5), task("d", 1)}, "opened, sent, ended b error, opened, sent"},
 		{[]Request{left(9, 90), task("b", 1), task("c", 1)}, "ended b error, ended c error"},
 		{[]Request{left(9, 3), task("b", 5), task("c", 3)}, "ended b error, opened, sent"},
+		{[]Request{left(9, 3), task("b", 5), task("c", 4)}, "ended b error, ended c error"},
+		{[]Request{left(9, 5), task("b", 5), task("c", 5)}, "ended b error, ended c error"},
 	} {
 		s := State{}
 		if got := kinds(s.Decide(Rules{Tick: time.Second}, 0, c.requests, map[string]Told{"b": {NoRoom: true}})); got != c.want {

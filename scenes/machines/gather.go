@@ -89,7 +89,7 @@ func (s *Stage) waitsForRest() bool {
 	switch {
 	case s.halt.Final:
 		patience = endPatience
-	case s.halt.Reason != "" || s.halt.pausing:
+	case s.halt.pausing:
 		return true
 	}
 	if s.halt.resting == 0 {

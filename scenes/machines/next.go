@@ -13,7 +13,7 @@ func (s *Stage) next() error {
 	if s.phase != phaseIdle || s.config.Stepwise && !s.ticked {
 		return nil
 	}
-	if s.Spending.Demands(budget.Pause) && !s.halt.paused && !s.halt.pausing && !s.config.Stepwise {
+	if s.Spending.Demands(budget.Pause) && !s.halt.pausing && !s.config.Stepwise { // a pause heeds it, so it is of a turn behind the last one
 		s.halt.pausing, s.halt.pausedBy = true, PausedByBudget
 	}
 	if s.flight.any() && !s.halt.kept && s.Agenda.Ended == "" && (!s.realtime() || s.comesToRest()) { // no fact follows the end

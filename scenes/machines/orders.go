@@ -119,10 +119,10 @@ func (c *changes) worldAgreed(refused string) error {
 	if refused != "" {
 		return c.keepOwn(&agenda.OrderRefused{ID: c.orderBy.ID, Error: refused})
 	}
+	c.settlePeople(p, c.orderer)
 	if err := order.CarryOut(p.Stage, c.asItIs(), c.orderBy, c.keepChange); err != nil {
 		return err
 	}
-	c.settlePeople(p, c.orderer)
 	c.given = append(c.given, script.Given{Set: p.Set, To: p.To, Why: "order " + c.orderBy.ID})
 	if p.Aim(c.people(), setup.ActorScene) != nil { // nobody whom they mean is there: the channel refuses them
 		if err := p.Aim(c.placed(c.scene), setup.ActorScene); err != nil {
@@ -201,7 +201,7 @@ func (c *changes) unsettled(p *order.Plan, by string) string {
 }
 
 // settlePeople asks the services to end the questions that an order names, and to review
-// suggestions: before anything else of the wave, as unsettled has looked at it.
+// suggestions: before agents leave or anything else of the order happens, as unsettled has looked at it.
 func (c *changes) settlePeople(p *order.Plan, by string) {
 	for i := range p.Reviews {
 		c.asking.first(knowledge.Service, protocol.Encode(p.Reviews[i].Value()))

@@ -8,6 +8,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
 	"tavernsim/engine/agent/agentfact"
+	"tavernsim/engine/agent/effect"
 	"tavernsim/engine/budget"
 	"tavernsim/engine/tooltask"
 	"tavernsim/protocol"
@@ -78,5 +79,37 @@ func TestSnapshotOfSomebodyElse(t *testing.T) {
 	s := begin(t, scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{}))
 	if err := s.Load("nobody", nil); protocol.KindOf(err) != protocol.KindCorrupt || !strings.Contains(err.Error(), `"nobody", which is no agent of the scene`) {
 		t.Error(err)
+	}
+}
+
+// Verify hears of a pause from the history: a budget that was raised since makes none, and a pause because of a budget is one that goes on.
+func TestABudgetPausesNoStepwiseStage(t *testing.T) {
+	made := scenestest.New(t, scenestest.Town(t), "").Made(t, scenestest.Settings{})
+	made.Budgets = &budget.Config{Run: &budget.Limits{Amount: budget.Amount{Calls: 1}, On: budget.Action{Do: budget.Pause}}, Cast: made}
+	s := begin(t, made)
+	refused := &agentfact.ModelAnswered{Request: 1, ErrorKind: protocol.KindLimit, Error: "no", Origin: &effect.Origin{Budget: &protocol.ModelBudget{Ledger: budget.OfRun}}}
+	for _, f := range []protocol.Fact{made.Started(1), refused, &agenda.WaveClosed{Wave: 1}} {
+		if err := s.StageState.Apply(protocol.Record{Seq: 1, Time: protocol.TimeOf(made.Simulation().StartTime), Actor: made.Name(0), Kind: f.FactKind()}, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !s.Spending.Demands(budget.Pause) {
+		t.Fatal("the budget demands nothing: nothing is tested")
+	}
+	stage := machines.NewStage(s.StageState, machines.StageConfig{Stepwise: true, Snapshots: machines.SnapshotPolicy{Facts: 1 << 40}}, machines.Kept{Wave: 1}, s.Shown())
+	decide := func(in machines.Input) (acts []machines.Act) {
+		effects, err := stage.Decide(machines.Moment{}, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range effects {
+			acts = append(acts, e.Act)
+		}
+		return acts
+	}
+	decide(&machines.Control{Do: machines.DoPause, Reason: machines.PausedByBudget})
+	decide(&machines.Control{Do: machines.DoResume}) // before it has begun
+	if acts := decide(&machines.Tick{}); s.Agenda.Paused || len(acts) == 0 || acts[0] != machines.ActWake {
+		t.Errorf("paused %v: %v", s.Agenda.Paused, acts)
 	}
 }

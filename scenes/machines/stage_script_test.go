@@ -13,6 +13,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"tavernsim/engine/agenda"
+	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/bus/delivery"
 	"tavernsim/engine/travel"
@@ -34,7 +35,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 // Lines before begin:
 //
 //	settings [clock=realtime] [max_deliberating=N] [max_restarts=N] [max_wave_bytes=N] [ticks=N] [after=D] [deliberations=N] [events=N] [tokens=N] [dollars=X]
-//	         [until=EXPR] [lifecycle=start,end,pause,resume] [snapshots=FACTS] [spawnable=ID] [linked=yes]
+//	         [until=EXPR] [lifecycle=start,end,pause,resume] [snapshots=FACTS] [spawnable=ID] [linked=yes] [calls=N,pause|end|refuse]
 //	agent ID YAML                the agent's runtime configuration; there is an agent d if it has one
 //	turns YAML, script YAML      the order of turns of the scene, its script
 //	hears ID PRIORITY            the host's middleware gives the agent every event at this priority
@@ -43,10 +44,12 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //
 //	begin [crash TEXT]           begin, or go on; crash: an earlier life ended with it
 //	turn ID [say=PRIORITY] [bytes=N] [type=TYPE] [to=ID] [world] [lock=D] [ttl=D] [rest=WHOM] [wake=WHOM] [remove=WHOM] [travel=WHOM] [elapsed=D] [urgent] [dropped=ID] [wave=N]
-//	             [asks=SERVICE] [tokens=N] [nano=N] [asked]
+//	             [asks=SERVICE] [tokens=N] [nano=N] [refused] [asked]
 //	                             dropped: its inbox had no room for an event of ID; wave=N: woken in another wave than the last;
 //	                             ttl: it writes a value that expires; asks: of knowledge, tools or space; nano: what its model cost, in nano-dollars;
+//	                             refused: the budget of calls refused a request to a model;
 //	                             asked: it asks the person who plays the agent
+//	step ID N                    a turn asks for a grant for its request to a model with this number, which takes a call
 //	times N INPUT                the input, N times
 //	fail ACTOR [TEXT]            an actor fails
 //	answer [part]                the service that was asked decides; part: all its facts, without the last part
@@ -54,7 +57,7 @@ var update = flag.Bool("update", false, "rewrite the expectations in testdata")
 //	kept [WAVE]                  durable up to the wave, or up to the last one
 //	packed ID                    the actor of an agent that leaves gives its state
 //	rest WHOM, wake WHOM, remove WHOM, spawn ID [after=D] [wave=N]   an order from outside; of that scene time, and of that wave or a later one
-//	order [after=D] [wave=N] YAML   an order of these changes
+//	order [after=D] [wave=N] [by=WHO] YAML   an order of these changes
 //	letter KIND NUMBER [ID] [TEXT]  of the scene inn: arrive (the agent, which had seven turns), reach or return (why)
 //	waits ID [WAVE]              a deliberation waits for a model; that of another wave than the last
 //	tick [+D]                    the wall clock goes on, and a timer fires
@@ -153,6 +156,9 @@ func (p *stagePlayer) input(words []string, arg string) machines.Input {
 	switch words[0] {
 	case "turn":
 		return p.turn(p.ordinal(arg), words[2:])
+	case "step":
+		q := budget.Request{Agent: p.ordinal(arg), Number: int(p.number(words[2])), Bound: budget.Amount{Calls: 1}}
+		return &machines.TurnStep{Wave: p.woken[q.Agent], Step: budget.Step{Agent: q.Agent, Asks: []budget.Request{q}}}
 	case "fail":
 		return &machines.ActorFailed{Actor: arg, Error: strings.Join(words[2:], " ")}
 	case "answer":
@@ -239,6 +245,8 @@ func (p *stagePlayer) order(words []string) machines.Input {
 			o.After = p.duration(value)
 		case name == "wave":
 			o.Wave = uint64(p.number(value))
+		case name == "by":
+			o.By = value
 		case o.Do == nil:
 			var do any
 			if err := yaml.Unmarshal([]byte(strings.Join(rest[i:], " ")), &do); err != nil {
@@ -317,6 +325,9 @@ func (p *stagePlayer) setUp() {
 	}
 	if err != nil {
 		p.t.Fatal(err)
+	}
+	if calls, do, is := strings.Cut(p.settings["calls"], ","); is {
+		p.made.Budgets = &budget.Config{Run: &budget.Limits{Amount: budget.Amount{Calls: p.number(calls)}, On: budget.Action{Do: do}}, Cast: p.made}
 	}
 	p.start = protocol.TimeOf(p.made.Simulation().StartTime)
 	p.now.Time = p.start

@@ -68,6 +68,11 @@ func (p *stagePlayer) text(e *machines.Effect) string {
 		return "go on"
 	case machines.ActWarn:
 		return "warn: " + e.Err.Error()
+	case machines.ActGrant:
+		if e.Grant.Refused != nil {
+			return fmt.Sprintf("refuse %s %d", p.made.Name(e.Agent), e.Grant.Number)
+		}
+		return fmt.Sprintf("grant %s %d", p.made.Name(e.Agent), e.Grant.Number)
 	case machines.ActFinish:
 		o := p.stage.Outcome()
 		text := "finish reason=" + o.Reason
@@ -127,6 +132,12 @@ func (p *stagePlayer) detail(fact protocol.Fact) string {
 		return fmt.Sprintf(" %s %q", f.Agent, f.Error)
 	case *agenda.Ended:
 		return " " + f.Reason
+	case *agenda.Paused:
+		if f.Reason != machines.PausedByRequest {
+			return " " + f.Reason
+		}
+	case *agenda.TurnAbandoned:
+		return fmt.Sprintf(" %s took %d calls", p.made.Name(f.Agent), f.Took[0].Calls)
 	case *agenda.DeadLettered:
 		return fmt.Sprintf(" reason %s count %d", f.Reason, max(1, f.Count))
 	case *turns.Began:

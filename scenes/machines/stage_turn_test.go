@@ -10,6 +10,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/effect"
+	"tavernsim/engine/budget"
 	"tavernsim/engine/bus"
 	"tavernsim/engine/cast"
 	"tavernsim/engine/knowledge"
@@ -73,6 +74,8 @@ func (p *stagePlayer) turn(o uint32, words []string) machines.Input {
 			end.TokensIn, end.TokensOut = 1, p.number(value)-1
 		case "nano":
 			facts = append(facts, p.data(&agentfact.ModelAnswered{Model: "m", Finish: protocol.FinishStop, Request: 1, Origin: &effect.Origin{Endpoint: "e", Cost: p.number(value), Priced: true}}))
+		case "refused":
+			facts = append(facts, p.data(&agentfact.ModelAnswered{Model: "m", Request: 1, ErrorKind: protocol.KindLimit, Error: "no", Origin: &effect.Origin{Budget: &protocol.ModelBudget{Ledger: budget.OfRun}}}))
 		case "elapsed":
 			end.Elapsed = p.duration(value)
 		case cast.Rest, cast.Wake, cast.Remove, cast.Travel:
