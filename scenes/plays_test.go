@@ -90,7 +90,7 @@ func randomScript(t *rapid.T) string {
 			`{world: {path: n, op: add, value: 1}}`, `{world: {path: n.x, value: 1}}`, `{world: {path: seen, value: "=vars.w"}}`,
 			`{goal: {to: ["*"], id: g9, deadline_seconds: 2, completion_criteria: [{expr: "world.n > 3"}]}}`, `{reflect: {to: [a_1]}}`,
 			`{private_state: {agent: a_1, path: n, op: add, value: 2, reason: gift}}`,
-			`{spawn: {profile: person, state: {n: 3}}}`, `{spawn: {agent: "='g_1'"}}`, `{remove: {agents: "='role:crowd'"}}`, `{remove: {agents: "='g_2'"}}`, `{publish: {type: talk.y, to: "=['role:crowd', 'a_1']"}}`, // there may be no crowd
+			`{spawn: {profile: "='person'", state: {n: 3}}}`, `{spawn: {agent: "='g_1'"}}`, `{remove: {agents: "='role:crowd'"}}`, `{remove: {agents: "='g_2'"}}`, `{publish: {type: talk.y, to: "=['role:crowd', 'a_1']"}}`, // there may be no crowd
 			`{rest: {agents: a_1}}`, `{wake: {agents: "*"}}`, `{set: {v: "=vars.nothing.x"}}`,
 			`{ask: {action: confirm, result: w}}`, `{run: {workflow: note, result: w}}`, `{run: {workflow: note}}`,
 		}), 0, 3).Draw(t, name)
@@ -274,7 +274,7 @@ func TestScriptsAndGoalsOfRandomProjects(t *testing.T) {
 		if strings.HasSuffix(more, "crowd") {
 			text = strings.ReplaceAll(text, "policy: block", "policy: drop_oldest") // refused with a crowd
 			text = strings.Replace(text, "\nscript:", "\n  - {instance_id: \"g_{n}\", profile_id: person, roles: [crowd], count: 3, spawnable: true}\nscript:", 1)
-			text = strings.Replace(text, "on_enter: [", "on_enter: [{spawn: {profile: person, count: 2}}, ", 1)
+			text = strings.Replace(text, "on_enter: [", "on_enter: [{spawn: {profile: \"='person'\", count: 2}}, ", 1)
 		}
 		holdRandom(t, dirs, text, func(s *scenestest.Scene, _ scenestest.Settings) {
 			s.Facts(dirs, func(_ protocol.Record, fact protocol.Fact) {
