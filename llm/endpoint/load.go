@@ -76,9 +76,10 @@ func (e *Endpoint) keepSpent(file string) (err error) {
 	return err
 }
 
-// Reload reads the file again and gives each endpoint that is in it its new key. Its gate
-// lets requests through again. Everything else of an endpoint stays as it is. After an
-// error nothing has changed.
+// Reload reads the file again and gives each endpoint that is in it its new key, headers and
+// parameters. Its gate lets requests through again. Everything else of an endpoint stays as it is.
+// An endpoint that the file has at another place is a fault: its new key is not for the old place. After a
+// fault nothing has changed.
 func Reload(file string, getenv func(string) string, to map[string]*Endpoint) error {
 	again, err := Load(file, getenv)
 	if err != nil {
@@ -86,7 +87,14 @@ func Reload(file string, getenv func(string) string, to map[string]*Endpoint) er
 	}
 	defer CloseAll(again) // they have no connections
 	for name, fresh := range again {
-		if e := to[name]; e != nil && e.Usable() == nil && fresh.Usable() != nil {
+		e := to[name]
+		if e == nil {
+			continue
+		}
+		if moved := e.moved(fresh); moved != "" {
+			return protocol.Errorf(protocol.KindConflict, "endpoint %s: the file has another %s than when it was first read, so the key may be for another server; no key was changed. To ask another server, stop and resume the run", name, moved)
+		}
+		if e.Usable() == nil && fresh.Usable() != nil {
 			return fresh.Usable()
 		}
 	}
@@ -99,6 +107,20 @@ func Reload(file string, getenv func(string) string, to map[string]*Endpoint) er
 		}
 	}
 	return nil
+}
+
+// moved names the field of another definition by which a key would go to another place, or to one that proves
+// otherwise who it is; "" = none.
+func (e *Endpoint) moved(to *Endpoint) string {
+	switch {
+	case e.base.String() != to.base.String():
+		return "base_url"
+	case e.Protocol != to.Protocol:
+		return "protocol"
+	case e.CAFile != to.CAFile:
+		return "ca_file"
+	}
+	return ""
 }
 
 // CloseAll closes each. What of it may fail, nobody needs any more.
