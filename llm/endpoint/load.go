@@ -191,6 +191,9 @@ func (f *File) check(doc *source.Document, report *source.Report) {
 	}
 }
 
+// variableForm is that of usual names of variables, which keys do not have.
+func variableForm() *regexp.Regexp { return regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,63}$`) }
+
 func nameForm() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`) }
 
 // readKey reads the key of a definition; "" = it needs none, or the preset's variable
@@ -202,6 +205,9 @@ func readKey(name string, given, d Definition, dir string, getenv func(string) s
 			return "", protocol.Errorf(protocol.KindInvalid, "endpoint %s: key_file: %w", name, err)
 		}
 		data, err := readStart(file, maxKeyFile+1)
+		if err != nil && len(d.KeyFile) >= 20 && !strings.ContainsAny(d.KeyFile, `/\.`) { // it may be the key
+			err = errors.New("there is no such file (want the name of a file there, not the key; what stands there is not shown)")
+		}
 		if err == nil && len(data) > maxKeyFile {
 			err = fmt.Errorf("%s is larger than %d bytes; want the key in its first line", d.KeyFile, maxKeyFile)
 		}
@@ -217,11 +223,15 @@ func readKey(name string, given, d Definition, dir string, getenv func(string) s
 	if d.KeyEnv == "" || d.Auth == "none" {
 		return "", nil
 	}
+	variable := "the variable " + d.KeyEnv + " (key_env)"
+	if !variableForm().MatchString(d.KeyEnv) { // it may be the key
+		variable = "the variable that key_env names (want a name like CLOUD_KEY there, not the key; what stands there is not shown)"
+	}
 	key := strings.TrimSpace(getenv(d.KeyEnv))
 	if key == "" && given.KeyEnv != "" {
-		return "", protocol.Errorf(protocol.KindInvalid, "endpoint %s: the variable %s (key_env) is not set", name, d.KeyEnv)
+		return "", protocol.Errorf(protocol.KindInvalid, "endpoint %s: %s is not set", name, variable)
 	}
-	return key, checkKey(name, "the variable "+d.KeyEnv+" (key_env)", key)
+	return key, checkKey(name, variable, key)
 }
 
 const maxKeyFile = 64 << 10
@@ -251,8 +261,12 @@ func readStart(file string, most int64) ([]byte, error) {
 
 func unprintable(r rune) bool { return r < ' ' || r > '~' }
 
-// checkKey refuses what no header can hold, without showing it. from says where the key stands.
+// checkKey refuses what no header can hold, and more than a key, without showing it. from says where the key stands.
+// Who is sent "Bearer Bearer k" may answer that k is wrong, and only the whole is known as a secret.
 func checkKey(name, from, key string) error {
+	if strings.ContainsAny(key, " \t\"'") {
+		return protocol.Errorf(protocol.KindInvalid, "endpoint %s: the key of %s has a blank or a quotation mark; give the key alone, without Bearer and without quotation marks", name, from)
+	}
 	if strings.ContainsFunc(key, unprintable) {
 		return protocol.Errorf(protocol.KindInvalid, "endpoint %s: the key of %s has characters that no header can hold; want ASCII", name, from)
 	}
