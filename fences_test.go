@@ -176,7 +176,6 @@ func larger() map[string]int {
 		"engine/world":        2609,
 		"internal/metrics":    1860,
 		"internal/show":       1474,
-		"llm/endpoint":        1484,
 		"engine/schedule":     1460,
 		"llm/models":          1509,
 		"persistence":         2155,

@@ -26,6 +26,7 @@ import (
 	"tavernsim/llm/endpoint/direct"
 	"tavernsim/llm/endpoint/foreign"
 	"tavernsim/llm/endpoint/hidden"
+	"tavernsim/llm/endpoint/hints"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
 	"tavernsim/llm/price"
@@ -224,8 +225,8 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 		w.stop()
 		return nil, err
 	}
-	if h := hints(resp.Header); h != (limit.Hints{}) {
-		h.Refused = resp.StatusCode/100 != 2 && retryAfter(resp.Header, began) > 0
+	if h := hints.Of(resp.Header); h != (limit.Hints{}) {
+		h.Refused = resp.StatusCode/100 != 2 && hints.RetryAfter(resp.Header, began) > 0
 		e.Gate.Hint(began, h)
 	}
 	r := &w.reply
