@@ -3,6 +3,7 @@ package history_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -448,6 +449,19 @@ func TestModelsWithoutCutRequests(t *testing.T) {
 	}
 	if by, err := history.UseByAgent(list); err != nil || by["a"].Failed != 1 {
 		t.Errorf("%+v, %v", by["a"], err)
+	}
+}
+
+// A server that names another model in each answer makes no row for each: the first have theirs, and the others one together.
+func TestModelsAreBounded(t *testing.T) {
+	var list facts
+	for i := range 400 {
+		f := &agentfact.ModelAnswered{Model: fmt.Sprintf("m-%03d", i%300), Input: 1, Origin: &effect.Origin{Endpoint: "far"}}
+		list = append(list, protocol.Record{Actor: "a", Kind: f.FactKind(), Data: f.AppendMsg(nil)})
+	}
+	models, _, err := history.Models(list, 0)
+	if err != nil || len(models) != 201 || models[0].Model != "m-000" || models[0].Answers != 2 || models[200].Model != "other" || models[200].Answers != 100 || models[200].Input != 100 {
+		t.Errorf("%d rows, %+v, %v", len(models), models[len(models)-1], err)
 	}
 }
 
