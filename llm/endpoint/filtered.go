@@ -23,13 +23,11 @@ func (p *Problem) filtered(status int) *Filtered {
 	switch {
 	case status >= 429 || p.page:
 		return nil
-	case has(code, "content_filter", "content_policy", "data_inspection_failed"):
-	case slices.ContainsFunc(filterTexts(), begins):
-	case status == http.StatusForbidden && has(said, "was flagged", "requires moderation"): // behind the name of the model
-	default:
-		return nil
+	case has(code, "content_filter", "content_policy", "data_inspection_failed"), slices.ContainsFunc(filterTexts(), begins),
+		status == http.StatusForbidden && has(said, "was flagged", "requires moderation"): // behind the name of the model
+		return &Filtered{protocol.Short(p.Message, 300)}
 	}
-	return &Filtered{protocol.Short(p.Message, 300)}
+	return nil
 }
 
 // filterTexts are how messages of services about their filters begin, in small letters.
