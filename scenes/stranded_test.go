@@ -144,14 +144,14 @@ func (dearClouds) Bound(*protocol.ModelRequest) llm.Bound {
 	return llm.Bound{Input: 50, Output: 50, Priced: true}
 }
 
-// Under a budget it is the same, and what the endpoint refused has cost nothing: the run that goes on asks as often, and its
+// Under a budget it is the same, also at a rate, and what the endpoint refused has cost nothing: the run that goes on asks as often, and its
 // history is that of one that nobody interrupted.
 func TestInterruptedUnderABudgetWhileAnEndpointIsAway(t *testing.T) {
 	s, set := scenestest.New(t, realtimeScene(t, "budget: {calls: 1000}\n"+branching), ""), scenestest.Settings{Clock: agenda.Virtual}
-	play := func(t *testing.T, s *scenestest.Scene, away bool) (res scenestest.Result) {
+	play := func(t *testing.T, s *scenestest.Scene, away bool, rate int64) (res scenestest.Result) {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
-			set.Model = dearClouds{clouds{bob: gate.New("bob", limit.Options{}), others: gate.New("others", limit.Options{}), Fake: &llmtest.Fake{Reply: func(context.Context, int, *protocol.ModelRequest) (string, error) {
+			set.Model = dearClouds{clouds{bob: gate.New("bob", limit.Options{Requests: rate}), others: gate.New("others", limit.Options{Requests: rate}), Fake: &llmtest.Fake{Reply: func(context.Context, int, *protocol.ModelRequest) (string, error) {
 				if away {
 					return "", &llm.Failure{Outcome: llm.OutcomeRateLimited, Message: "away", RetryAfter: 20 * time.Minute}
 				}
@@ -161,19 +161,20 @@ func TestInterruptedUnderABudgetWhileAnEndpointIsAway(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if away {
+			if away || rate > 0 {
 				<-time.After(time.Minute)
 				r.Interrupt()
 			}
-			if res = r.Close(); res.Err != nil || res.Final == away || time.Since(start) > 2*time.Minute {
+			if res = r.Close(); res.Err != nil || res.Final == (away || rate > 0) || time.Since(start) > 2*time.Minute {
 				t.Fatal(res, time.Since(start))
 			}
 		})
 		return res
 	}
-	play(t, s, true)
-	play(t, s, true)
-	got, want := play(t, s, false), play(t, scenestest.New(t, s.Project, ""), false)
+	play(t, s, true, 0)
+	play(t, s, false, 1)
+	play(t, s, true, 0)
+	got, want := play(t, s, false, 0), play(t, scenestest.New(t, s.Project, ""), false, 0)
 	if got.Digest() != want.Digest() {
 		t.Errorf("digest %s, of a run that nobody interrupted %s", got.Digest(), want.Digest())
 	}
