@@ -363,7 +363,7 @@ func (r *Run) Resume() { r.control(string(machines.DoResume)) }
 // Terminate ends the scene gracefully; its end workflow runs.
 func (r *Run) Terminate() { r.control(agenda.StoppedByRequest) }
 
-// Interrupt stops the scene after the open wave, or before it, if it waits for endpoints that take no request.
+// Interrupt stops the scene after the open wave, or before it, if it waits for endpoints that take no request, or for their rates.
 // The scene has not ended: when it is resumed, it continues with the same facts.
 func (r *Run) Interrupt() { r.stopAfterWave(agenda.StoppedByInterrupt) }
 

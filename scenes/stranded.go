@@ -7,7 +7,7 @@ import (
 	"tavernsim/scenes/machines"
 )
 
-// patience is how long a scene that is told to stop waits for endpoints that take no request, and for persons.
+// patience is how long a scene that is told to stop waits for endpoints that take no request, for their rates, and for persons.
 const patience = 10 * time.Second
 
 // stopAfterWave stops the scene after its open wave. On the virtual clock that wave waits for every answer, as long as
@@ -21,7 +21,8 @@ func (r *Run) stopAfterWave(reason string) {
 }
 
 // leaveStranded gives the open wave up when, for as long as the scene has patience, it has waited for nothing but persons and
-// endpoints that take no request. It ends with the scene.
+// endpoints that take no request. Where requests wait for a rate, others come and go at it: after the same time no more
+// leave, and the wave is given up when those that are out have ended. It ends with the scene.
 func (r *Run) leaveStranded() {
 	t := time.NewTicker(time.Second)
 	defer t.Stop()
@@ -30,11 +31,15 @@ func (r *Run) leaveStranded() {
 		case <-r.stage.over.Done():
 			return
 		case now := <-t.C:
-			if !r.scene.outside.Stranded() {
+			switch all, paced := r.scene.outside.Stranded(); {
+			case !all && !paced:
 				since = now
-			} else if now.Sub(since) >= patience {
+			case now.Sub(since) < patience:
+			case all:
 				r.control(string(machines.DoGiveUp))
 				since = now
+			default:
+				r.scene.outside.Hold()
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/internal/terminal"
 	"tavernsim/llm/gate"
+	"tavernsim/llm/limit"
 	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/tooling/progress"
 )
@@ -133,17 +134,17 @@ func (p *progressLine) parts() (parts []part) {
 	return parts
 }
 
-// stalls says which endpoints take no requests now, why, and how many requests wait for them.
+// stalls says which endpoints take no requests now, as their rates are used up or they are away, and how many requests wait for them.
 func stalls(r *runner.Runner) (parts []part) {
 	seen := map[*gate.Gate]bool{}
 	for _, s := range r.Scenes {
 		for _, g := range s.Run.ModelGates() {
-			why, waiting, wait := g.Stalled()
-			if seen[g] || why == "" || waiting == 0 {
+			s, waiting, wait := g.Stalled()
+			if seen[g] || s.Why == "" || waiting == 0 {
 				continue
 			}
 			seen[g] = true
-			parts = append(parts, stall(g.Name(), why, waiting, wait)...)
+			parts = append(parts, stall(g.Name(), s, waiting, wait)...)
 		}
 	}
 	for i := 2; i < len(parts); i++ {
@@ -152,15 +153,17 @@ func stalls(r *runner.Runner) (parts []part) {
 	return parts
 }
 
-func stall(name, why string, waiting int, wait time.Duration) []part {
+func stall(name string, s limit.Stall, waiting int, wait time.Duration) []part {
 	next := "; retrying"
 	switch wait = wait.Round(time.Second); {
+	case s.Paced:
+		next = "; next in " + wait.String()
 	case wait > 24*time.Hour: // no endpoint asks for that: the gate is shut for good, and the run stops
 		next = ""
 	case wait > 0:
 		next = "; retry in " + wait.String()
 	}
-	return []part{{rank: rankStall, text: "  | " + name + " ", why: terminal.OneLine(why), end: next}, {rank: rankWaiting, text: fmt.Sprintf(", %d wait", waiting)}}
+	return []part{{rank: rankStall, text: "  | " + name + " ", why: terminal.OneLine(s.Why), end: next}, {rank: rankWaiting, text: fmt.Sprintf(", %d wait", waiting)}}
 }
 
 // hands says of the call whose report is the newest how far it is, and how many more there

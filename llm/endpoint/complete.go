@@ -75,8 +75,14 @@ func (e *Endpoint) answer(a *protocol.ModelAnswer, r Reader, question int, filte
 	o.Endpoint, o.Attempts = e.Name, 1
 	a.Origin = o
 	e.hide(a)
+	for _, name := range []*string{&a.Model, &o.ID, &o.Fingerprint} {
+		*name = protocol.Short(*name, maxName)
+	}
 	return nil
 }
+
+// maxName is how many bytes are kept of what a server calls itself and its answers. It decides nothing, and each fact has it.
+const maxName = 200
 
 // exchange posts a question and gives the answer to the reader.
 func (e *Endpoint) exchange(ctx context.Context, ask Ask, r Reader, sink llm.Sink) (first time.Duration, streamed bool, err error) {

@@ -246,7 +246,7 @@ func TestKeyTravels(t *testing.T) {
 // A key that cannot be is refused without being shown; a file is not read for ever.
 func TestKeyRefused(t *testing.T) {
 	dir := t.TempDir()
-	for file, text := range map[string]string{"large": strings.Repeat("k", 1<<20), "utf16": "\xff\xfeh\x00u\x00s\x00h\x00", "only a mark": "\ufeff\n"} {
+	for file, text := range map[string]string{"large": strings.Repeat("k", 1<<20), "utf16": "\xff\xfeh\x00u\x00s\x00h\x00", "only a mark": "\ufeff\n", "bearer": "Bearer sk-hush\n"} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -256,8 +256,14 @@ func TestKeyRefused(t *testing.T) {
 		env  string
 		want string
 	}{
-		"header-breaking":    {Definition{KeyEnv: "K"}, "sk-hush\r\nX: y", "the key of the variable K (key_env) has characters that no header can hold"},
+		"header-breaking":    {Definition{KeyEnv: "K"}, "sk-hush\r\nX:y", "the key of the variable K (key_env) has characters that no header can hold"},
 		"not ASCII":          {Definition{KeyEnv: "K"}, "sk-hush-\u00e9", "no header can hold"},
+		"with Bearer":        {Definition{KeyEnv: "K"}, "Bearer sk-hush", "the key of the variable K (key_env) has a blank or a quotation mark; give the key alone, without Bearer"},
+		"with a tab":         {Definition{KeyEnv: "K"}, "Bearer\tsk-hush", "give the key alone"},
+		"with Bearer, file":  {Definition{KeyFile: "bearer"}, "", "the key of key_file bearer has a blank or a quotation mark; give the key alone"},
+		"in quotes":          {Definition{KeyEnv: "K"}, `"sk-hush"`, "without quotation marks"},
+		"pasted":             {Definition{KeyEnv: "sk-hush-1"}, "", "the variable that key_env names (want a name like CLOUD_KEY there, not the key; what stands there is not shown) is not set"},
+		"pasted as a file":   {Definition{KeyFile: "sk-hush-0123456789012345"}, "", "key_file: there is no such file (want the name of a file there"},
 		"in UTF-16":          {Definition{KeyFile: "utf16"}, "", "the key of key_file utf16 has characters that no header can hold; want ASCII"},
 		"a mark alone":       {Definition{KeyFile: "only a mark"}, "", "key_file only a mark is empty"},
 		"not set":            {Definition{KeyEnv: "K"}, "", "the variable K (key_env) is not set"},

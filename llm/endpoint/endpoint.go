@@ -26,6 +26,7 @@ import (
 	"tavernsim/llm/endpoint/direct"
 	"tavernsim/llm/endpoint/foreign"
 	"tavernsim/llm/endpoint/hidden"
+	"tavernsim/llm/endpoint/hints"
 	"tavernsim/llm/gate"
 	"tavernsim/llm/limit"
 	"tavernsim/llm/price"
@@ -49,7 +50,7 @@ type Endpoint struct {
 	Definition
 	Gate *gate.Gate // which requests pass before Do; Do tells it what the answers say of limits
 
-	base      *url.URL // of addresses, without the / at its end, with the query
+	base      *url.URL // of addresses, without the / at its end and without the query
 	access    atomic.Pointer[access]
 	transport *http.Transport // connects
 	http      *direct.Transport
@@ -61,7 +62,7 @@ type Endpoint struct {
 
 // access is what the key is part of. [Reload] gives an endpoint another.
 type access struct {
-	like     *http.Request  // every request, with the key in its header
+	like     *http.Request  // every request, with the key in its header, and the query in its address
 	secrets  hidden.Secrets // the key and what else nobody may see
 	warnings []string
 	missing  error // why there is no key; nil = there is one, or none is needed
@@ -119,10 +120,11 @@ func newEndpoint(name string, given Definition, dir string, getenv func(string) 
 	for k, v := range d.Query {
 		query.Set(k, v)
 	}
-	e.base.RawQuery = query.Encode()
+	base := *e.base
+	base.RawQuery = query.Encode()
 	secrets, warnings := (&hidden.Given{Key: key, Headers: given.Headers, Query: given.Query, Public: given.Public}).Words()
 	e.access.Store(&access{
-		like:    &http.Request{Method: http.MethodGet, Host: e.base.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1},
+		like:    &http.Request{Method: http.MethodGet, Host: base.Host, URL: &base, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1},
 		secrets: hidden.Of(secrets), warnings: warnings,
 		missing: missing,
 	})
@@ -183,7 +185,7 @@ type Ask struct {
 	Stream  bool   // the answer comes in parts
 	Timeout time.Duration
 
-	at *url.URL // nil = it is made of Path; nobody changes it
+	at *url.URL // of Path, as the endpoint was then; nil = it is made; nobody changes it
 	of *running // nil = of no provider
 }
 
@@ -223,8 +225,8 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 		w.stop()
 		return nil, err
 	}
-	if h := hints(resp.Header); h != (limit.Hints{}) {
-		h.Refused = resp.StatusCode/100 != 2 && retryAfter(resp.Header, began) > 0
+	if h := hints.Of(resp.Header); h != (limit.Hints{}) {
+		h.Refused = resp.StatusCode/100 != 2 && hints.RetryAfter(resp.Header, began) > 0
 		e.Gate.Hint(began, h)
 	}
 	r := &w.reply
@@ -246,10 +248,10 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 
 // request makes the HTTP request. The transport follows no redirect.
 func (e *Endpoint) request(w *watch, ask Ask) *http.Request {
-	r := &w.request
-	*r = *e.access.Load().like.WithContext(w)
-	if r.URL = ask.at; r.URL == nil {
-		r.URL = e.address(ask.Path)
+	r, like := &w.request, e.access.Load().like
+	*r = *like.WithContext(w)
+	if r.URL = ask.at; r.URL == nil || r.URL.RawQuery != like.URL.RawQuery {
+		r.URL = address(like.URL, ask.Path)
 	}
 	body := ask.Body
 	if body == nil {
@@ -263,9 +265,9 @@ func (e *Endpoint) request(w *watch, ask Ask) *http.Request {
 	return r
 }
 
-// address is that of a path.
-func (e *Endpoint) address(path string) *url.URL {
-	at := *e.base
+// address is that of a path behind a base.
+func address(base *url.URL, path string) *url.URL {
+	at := *base
 	if at.Path += path; at.RawPath != "" {
 		at.RawPath += path
 	}

@@ -141,24 +141,6 @@ func TestUnsent(t *testing.T) {
 	}
 }
 
-// Promise 3: what an endpoint says about waiting is kept.
-func TestRetryAfter(t *testing.T) {
-	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	for _, c := range []struct {
-		name, value string
-		want        time.Duration
-	}{
-		{"Retry-After", "2", 2 * time.Second}, {"Retry-After", "0.5", 500 * time.Millisecond}, {"Retry-After-Ms", "120", 120 * time.Millisecond},
-		{"Retry-After", now.Add(9 * time.Second).Format(http.TimeFormat), 9 * time.Second}, {"Retry-After", "soon", 0}, {"Retry-After", "-4", 0}, {"Retry-After", "1e300", 24 * time.Hour},
-	} {
-		h := http.Header{}
-		h.Set(c.name, c.value)
-		if got := retryAfter(h, now); got != c.want {
-			t.Errorf("%s: %s is %s, want %s", c.name, c.value, got, c.want)
-		}
-	}
-}
-
 // Promise 4: a stream is bounded, and its events come as they were sent.
 func TestEvents(t *testing.T) {
 	e := at(t, Definition{}, func(w http.ResponseWriter, r *http.Request) {

@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"tavernsim/llm"
+	"tavernsim/protocol"
 )
 
 func TestSecretsOfHeadersInAnswers(t *testing.T) {
@@ -54,5 +56,30 @@ func TestSecretInChunks(t *testing.T) {
 		if text := strings.Join(shown, ""); err != nil || text != "[key]then sk-s" || a.Text != text {
 			t.Errorf("%s: %q, answer %q, %v", path, shown, a.Text, err)
 		}
+	}
+}
+
+// named reads answers of a server that calls itself and them by long names.
+type named struct{ lines }
+
+func (*named) Answer(int) (protocol.ModelAnswer, error) {
+	long := strings.Repeat("é", 1<<20)
+	return protocol.ModelAnswer{Model: long, Text: long, Origin: &protocol.ModelOrigin{ID: strings.Repeat("x", 190) + key + long, Fingerprint: long}}, nil
+}
+
+// What a server calls itself and its answers decides nothing and is in every fact: it is cut, after the secrets are hidden.
+func TestNamesAreBounded(t *testing.T) {
+	e := at(t, Definition{}, func(http.ResponseWriter, *http.Request) {})
+	var a protocol.ModelAnswer
+	if err := e.answer(&a, &named{}, 1, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{a.Model, a.Origin.ID, a.Origin.Fingerprint} {
+		if len(name) > maxName+len("…") || len(name) < maxName-2 || !utf8.ValidString(name) || strings.Contains(name, "sk-") {
+			t.Errorf("%d bytes are kept: %.250s", len(name), name)
+		}
+	}
+	if len(a.Text) != 2<<20 {
+		t.Errorf("the text has %d bytes", len(a.Text))
 	}
 }

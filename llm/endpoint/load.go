@@ -76,9 +76,10 @@ func (e *Endpoint) keepSpent(file string) (err error) {
 	return err
 }
 
-// Reload reads the file again and gives each endpoint that is in it its new key. Its gate
-// lets requests through again. Everything else of an endpoint stays as it is. After an
-// error nothing has changed.
+// Reload reads the file again and gives each endpoint that is in it its new key, headers and
+// parameters. Its gate lets requests through again. Everything else of an endpoint stays as it is.
+// An endpoint that the file has at another place is a fault: its new key is not for the old place. After a
+// fault nothing has changed.
 func Reload(file string, getenv func(string) string, to map[string]*Endpoint) error {
 	again, err := Load(file, getenv)
 	if err != nil {
@@ -86,7 +87,14 @@ func Reload(file string, getenv func(string) string, to map[string]*Endpoint) er
 	}
 	defer CloseAll(again) // they have no connections
 	for name, fresh := range again {
-		if e := to[name]; e != nil && e.Usable() == nil && fresh.Usable() != nil {
+		e := to[name]
+		if e == nil {
+			continue
+		}
+		if moved := e.moved(fresh); moved != "" {
+			return protocol.Errorf(protocol.KindConflict, "endpoint %s: the file has another %s than when it was first read, so the key may be for another server; no key was changed. To ask another server, stop and resume the run", name, moved)
+		}
+		if e.Usable() == nil && fresh.Usable() != nil {
 			return fresh.Usable()
 		}
 	}
@@ -99,6 +107,20 @@ func Reload(file string, getenv func(string) string, to map[string]*Endpoint) er
 		}
 	}
 	return nil
+}
+
+// moved names the field of another definition by which a key would go to another place, or to one that proves
+// otherwise who it is; "" = none.
+func (e *Endpoint) moved(to *Endpoint) string {
+	switch {
+	case e.base.String() != to.base.String():
+		return "base_url"
+	case e.Protocol != to.Protocol:
+		return "protocol"
+	case e.CAFile != to.CAFile:
+		return "ca_file"
+	}
+	return ""
 }
 
 // CloseAll closes each. What of it may fail, nobody needs any more.
@@ -169,6 +191,9 @@ func (f *File) check(doc *source.Document, report *source.Report) {
 	}
 }
 
+// variableForm is that of usual names of variables, which keys do not have.
+func variableForm() *regexp.Regexp { return regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,63}$`) }
+
 func nameForm() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`) }
 
 // readKey reads the key of a definition; "" = it needs none, or the preset's variable
@@ -180,6 +205,9 @@ func readKey(name string, given, d Definition, dir string, getenv func(string) s
 			return "", protocol.Errorf(protocol.KindInvalid, "endpoint %s: key_file: %w", name, err)
 		}
 		data, err := readStart(file, maxKeyFile+1)
+		if err != nil && len(d.KeyFile) >= 20 && !strings.ContainsAny(d.KeyFile, `/\.`) { // it may be the key
+			err = errors.New("there is no such file (want the name of a file there, not the key; what stands there is not shown)")
+		}
 		if err == nil && len(data) > maxKeyFile {
 			err = fmt.Errorf("%s is larger than %d bytes; want the key in its first line", d.KeyFile, maxKeyFile)
 		}
@@ -195,11 +223,15 @@ func readKey(name string, given, d Definition, dir string, getenv func(string) s
 	if d.KeyEnv == "" || d.Auth == "none" {
 		return "", nil
 	}
+	variable := "the variable " + d.KeyEnv + " (key_env)"
+	if !variableForm().MatchString(d.KeyEnv) { // it may be the key
+		variable = "the variable that key_env names (want a name like CLOUD_KEY there, not the key; what stands there is not shown)"
+	}
 	key := strings.TrimSpace(getenv(d.KeyEnv))
 	if key == "" && given.KeyEnv != "" {
-		return "", protocol.Errorf(protocol.KindInvalid, "endpoint %s: the variable %s (key_env) is not set", name, d.KeyEnv)
+		return "", protocol.Errorf(protocol.KindInvalid, "endpoint %s: %s is not set", name, variable)
 	}
-	return key, checkKey(name, "the variable "+d.KeyEnv+" (key_env)", key)
+	return key, checkKey(name, variable, key)
 }
 
 const maxKeyFile = 64 << 10
@@ -229,8 +261,12 @@ func readStart(file string, most int64) ([]byte, error) {
 
 func unprintable(r rune) bool { return r < ' ' || r > '~' }
 
-// checkKey refuses what no header can hold, without showing it. from says where the key stands.
+// checkKey refuses what no header can hold, and more than a key, without showing it. from says where the key stands.
+// Who is sent "Bearer Bearer k" may answer that k is wrong, and only the whole is known as a secret.
 func checkKey(name, from, key string) error {
+	if strings.ContainsAny(key, " \t\"'") {
+		return protocol.Errorf(protocol.KindInvalid, "endpoint %s: the key of %s has a blank or a quotation mark; give the key alone, without Bearer and without quotation marks", name, from)
+	}
 	if strings.ContainsFunc(key, unprintable) {
 		return protocol.Errorf(protocol.KindInvalid, "endpoint %s: the key of %s has characters that no header can hold; want ASCII", name, from)
 	}

@@ -32,7 +32,7 @@ type Model struct {
 // NewModel makes a provider of a model, by the endpoint's name of it. The endpoint is
 // the caller's, who closes it after the provider.
 func NewModel(to *Endpoint, name string, stream bool, p Protocol) *Model {
-	return &Model{to: to, name: name, stream: stream, protocol: p, at: to.address(p.Path())}
+	return &Model{to: to, name: name, stream: stream, protocol: p, at: address(to.access.Load().like.URL, p.Path())}
 }
 
 // Name implements llm.Provider: the endpoint's.
@@ -50,7 +50,7 @@ func (m *Model) Complete(ctx context.Context, q *protocol.ModelRequest, sink llm
 	if err != nil {
 		return a, err
 	}
-	ask := Ask{at: m.at, Body: body, Stream: m.stream, Timeout: q.Timeout, of: &m.running}
+	ask := Ask{Path: m.protocol.Path(), at: m.at, Body: body, Stream: m.stream, Timeout: q.Timeout, of: &m.running}
 	a, err = m.to.Complete(ctx, ask, r, sink)
 	if err == nil {
 		a.Model = cmp.Or(a.Model, m.name)

@@ -16,20 +16,20 @@ import (
 // Errors in the forms in which servers give them.
 func TestReadProblem(t *testing.T) {
 	for body, want := range map[string]Problem{
-		`{"error":{"message":"m","type":"t","param":null,"code":"c"}}`:       {"t", "c", "m", 0},
-		`{"error":{"message":"m","code":404}}`:                               {"", "404", "m", 0},
-		`{"error":"a text"}`:                                                 {"", "", "a text", 0},
-		`{"type":"error","error":{"type":"overloaded_error","message":"m"}}`: {"overloaded_error", "", "m", 0},
-		`{"object":"error","message":"m","type":"BadRequestError","code":4}`: {"BadRequestError", "4", "m", 0},
-		`{"statusCode":401,"message":"m"}`:                                   {"", "", "m", 0},
-		`{"detail":"Not Found"}`:                                             {"", "", "Not Found", 0},
-		`{"detail":[{"msg":"m","loc":["body"]}]}`:                            {"", "", `[{"msg":"m","loc":["body"]}]`, 0},
-		`[{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}]`: {"", "400", "m", 0},
-		`{"error":{},"message":"outside"}`:                                   {"", "", "outside", 0},
-		`{"error":{"code":"content_filter"}}`:                                {"", "content_filter", "", 0},
-		`[{"error":{"code":429,"message":"m","details":[{"links":[]},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"}]}}]`: {"", "429", "m", 34500 * time.Millisecond},
-		`{"error":{"message":"m","details":[{"retryDelay":"soon"}]}}`:                                                                               {"", "", "m", 0},
-		`{"error":{"message":"m","details":"none"}}`:                                                                                                {"", "", "m", 0},
+		`{"error":{"message":"m","type":"t","param":null,"code":"c"}}`:       {"t", "c", "m", 0, false},
+		`{"error":{"message":"m","code":404}}`:                               {"", "404", "m", 0, false},
+		`{"error":"a text"}`:                                                 {"", "", "a text", 0, false},
+		`{"type":"error","error":{"type":"overloaded_error","message":"m"}}`: {"overloaded_error", "", "m", 0, false},
+		`{"object":"error","message":"m","type":"BadRequestError","code":4}`: {"BadRequestError", "4", "m", 0, false},
+		`{"statusCode":401,"message":"m"}`:                                   {"", "", "m", 0, false},
+		`{"detail":"Not Found"}`:                                             {"", "", "Not Found", 0, false},
+		`{"detail":[{"msg":"m","loc":["body"]}]}`:                            {"", "", `[{"msg":"m","loc":["body"]}]`, 0, false},
+		`[{"error":{"code":400,"message":"m","status":"INVALID_ARGUMENT"}}]`: {"", "400", "m", 0, false},
+		`{"error":{},"message":"outside"}`:                                   {"", "", "outside", 0, false},
+		`{"error":{"code":"content_filter"}}`:                                {"", "content_filter", "", 0, false},
+		`[{"error":{"code":429,"message":"m","details":[{"links":[]},{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"34.5s"}]}}]`: {"", "429", "m", 34500 * time.Millisecond, false},
+		`{"error":{"message":"m","details":[{"retryDelay":"soon"}]}}`:                                                                               {"", "", "m", 0, false},
+		`{"error":{"message":"m","details":"none"}}`:                                                                                                {"", "", "m", 0, false},
 	} {
 		if p, ok := ReadProblem([]byte(body)); !ok || p != want {
 			t.Errorf("%s is %+v (%v), want %+v", body, p, ok, want)
@@ -103,6 +103,10 @@ func TestFiltered(t *testing.T) {
 		{400, Problem{Code: "content_filter", Message: "no"}, true}, {0, Problem{Code: "content_filter"}, true}, {400, Problem{Type: "content_policy_violation"}, true},
 		{403, Problem{Message: "x requires moderation on y"}, true}, {400, Problem{Message: "your prompt was flagged"}, true}, {400, Problem{Message: "Output blocked by content filtering policy"}, true},
 		{403, Problem{Message: "no access"}, false}, {400, Problem{Message: "the filter of tools is wrong"}, false}, {500, Problem{Code: "content_filter"}, false}, {429, Problem{Message: "was flagged"}, false},
+		{400, Problem{Message: `unknown parameter: 'x'; {"content": "the ship was flagged, by content management policy, and requires moderation"}`}, false},
+		{400, Problem{Message: "Invalid prompt: your prompt was flagged as potentially violating our usage policy."}, true}, {400, Problem{Message: "Content Exists Risk"}, true},
+		{400, Problem{Message: "The response was filtered due to the prompt triggering Azure OpenAI's content management policy."}, true},
+		{0, Problem{Code: "403", Message: "a/model requires moderation on A. Your input was flagged for \"violence\"."}, true},
 	} {
 		var f *Filtered
 		if got := errors.As(e.Problem(c.status, c.p), &f); got != c.want {
@@ -112,6 +116,33 @@ func TestFiltered(t *testing.T) {
 	var f *Filtered
 	if errors.As(e.Problem(400, Problem{Code: "content_filter", Message: strings.Repeat("long ", 1000)}), &f); len(f.Message) > 400 {
 		t.Errorf("%d bytes are kept", len(f.Message))
+	}
+}
+
+// A page with 403 is of a firewall, which refuses the words of one question: it closes nothing, whatever words it has, and is no
+// filter's answer. It closed the endpoint: "it refuses the key".
+func TestPagesCloseNothing(t *testing.T) {
+	status, body := 0, ""
+	e := at(t, Definition{}, func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	})
+	const page = "\n<!DOCTYPE html><title>Attention Required!</title>You have been blocked. Your input was flagged; billing: insufficient_quota"
+	for _, c := range []struct {
+		status int
+		body   string
+		want   llm.Outcome
+	}{
+		{403, page, llm.OutcomeBadRequest}, {403, "error code: 1020", llm.OutcomeBadRequest}, {429, page, llm.OutcomeRateLimited}, {400, page, llm.OutcomeBadRequest}, {503, page, llm.OutcomeServerError},
+		{401, page, llm.OutcomeAuth}, {402, page, llm.OutcomeQuota}, {403, "", llm.OutcomeAuth}, {403, "Forbidden", llm.OutcomeAuth},
+		{403, `{"error":{"message":"<b>no</b>","code":"invalid_api_key"}}`, llm.OutcomeAuth},
+	} {
+		status, body = c.status, c.body
+		_, err := e.Do(t.Context(), Ask{Path: "/x", Body: []byte("{}")})
+		var filtered *Filtered
+		if f := outcome(t, err); f.Outcome != c.want || errors.As(err, &filtered) || (c.status == 403 && f.Outcome == llm.OutcomeBadRequest) != strings.Contains(f.Message, "perhaps of a firewall") {
+			t.Errorf("%d %s: %s, %s; want %s", c.status, c.body, f.Outcome, f.Message, c.want)
+		}
 	}
 }
 
@@ -160,43 +191,5 @@ func TestWaiting(t *testing.T) {
 	_, err := e.Do(context.Background(), Ask{Path: "/quota"})
 	if f := outcome(t, err); f.Outcome != llm.OutcomeRateLimited || f.RetryAfter != 34*time.Second {
 		t.Errorf("a quota of a minute: %s, after %s", f.Outcome, f.RetryAfter)
-	}
-	for text, want := range map[string]time.Duration{"Inf": 24 * time.Hour, "NaN": 0, "": 0, "2 s": 0} {
-		if got := retryAfter(http.Header{"Retry-After": {text}}, time.Time{}); got != want {
-			t.Errorf("%q is %s, want %s", text, got, want)
-		}
-	}
-	both := http.Header{"Retry-After": {"60"}, "Retry-After-Ms": {"1500"}}
-	if got := retryAfter(both, time.Time{}); got != 1500*time.Millisecond {
-		t.Errorf("the exact time is %s", got)
-	}
-}
-
-// What an endpoint says of its limits, in both families.
-func TestHints(t *testing.T) {
-	now := time.Now()
-	for _, c := range []struct {
-		name   string
-		header http.Header
-		known  bool
-		left   int64
-		reset  time.Duration
-	}{
-		{"openai", http.Header{"X-Ratelimit-Limit-Requests": {"60"}, "X-Ratelimit-Remaining-Requests": {"59"}, "X-Ratelimit-Reset-Requests": {"6m0s"}}, true, 59, 6 * time.Minute},
-		{"milliseconds", http.Header{"X-Ratelimit-Remaining-Requests": {"0"}, "X-Ratelimit-Reset-Requests": {"120ms"}}, true, 0, 120 * time.Millisecond},
-		{"seconds", http.Header{"X-Ratelimit-Remaining-Requests": {"0"}, "X-Ratelimit-Reset-Requests": {"1.5"}}, true, 0, 1500 * time.Millisecond},
-		{"over", http.Header{"Anthropic-Ratelimit-Requests-Remaining": {"3"}, "Anthropic-Ratelimit-Requests-Reset": {now.Add(-time.Hour).Format(time.RFC3339)}}, true, 3, 0},
-		{"no reset", http.Header{"X-Ratelimit-Remaining-Requests": {"59"}}, false, 0, 0},
-		{"negative", http.Header{"X-Ratelimit-Remaining-Requests": {"-1"}, "X-Ratelimit-Reset-Requests": {"1s"}}, false, 0, 0},
-		{"nonsense", http.Header{"X-Ratelimit-Remaining-Requests": {"many"}, "X-Ratelimit-Reset-Requests": {"soon"}}, false, 0, 0},
-		{"nothing", http.Header{}, false, 0, 0},
-	} {
-		got := hints(c.header).Requests
-		if got.Known != c.known || got.Remaining != c.left || got.Reset != c.reset {
-			t.Errorf("%s: %+v", c.name, got)
-		}
-	}
-	if at := hints(http.Header{"Anthropic-Ratelimit-Tokens-Remaining": {"5"}, "Anthropic-Ratelimit-Tokens-Reset": {now.Add(time.Hour).Format(time.RFC3339)}}).Tokens; !at.Known || at.Reset < 59*time.Minute || at.Reset > time.Hour {
-		t.Errorf("a time: %+v", at)
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"tavernsim/llm"
 	"tavernsim/llm/endpoint/foreign"
+	"tavernsim/llm/endpoint/hints"
 	"tavernsim/protocol"
 )
 
@@ -23,6 +24,7 @@ type Problem struct {
 	Code    string
 	Message string
 	RetryIn time.Duration // that the error asks to wait; 0 = it does not say
+	page    bool          // Message is a page of somebody before the service, whose words say nothing
 }
 
 // ReadProblem finds the error in a body; false = there is none.
@@ -54,7 +56,7 @@ func ReadProblem(body []byte) (p Problem, ok bool) {
 		_ = json.Unmarshal(top.Error, &p.Message) // it is a text
 		return p, p != Problem{}
 	case len(top.Error) > 0 && json.Unmarshal(top.Error, &inner) == nil && inner.fields != fields{}:
-		p.RetryIn = retryIn(inner.Details)
+		p.RetryIn = hints.RetryIn(inner.Details)
 	case top.Message != "":
 		inner.fields = top.fields
 	case len(top.Detail) > 0:
@@ -67,23 +69,6 @@ func ReadProblem(body []byte) (p Problem, ok bool) {
 		p.Code = fmt.Sprint(inner.Code)
 	}
 	return p, p != Problem{}
-}
-
-// retryIn finds in the details of an error how long some services ask to wait:
-// [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34s"}].
-func retryIn(details json.RawMessage) time.Duration {
-	var list []struct {
-		RetryDelay string `json:"retryDelay"`
-	}
-	if len(details) == 0 || json.Unmarshal(details, &list) != nil {
-		return 0
-	}
-	for _, d := range list {
-		if wait, err := time.ParseDuration(d.RetryDelay); err == nil && wait > 0 {
-			return bounded(wait.Seconds())
-		}
-	}
-	return 0
 }
 
 // Unreadable is the failure of an answer, or a part of one, that is not of the protocol:
@@ -122,8 +107,9 @@ func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure 
 		p = Problem{Message: coded}
 	case !ok:
 		p.Message = strings.TrimSpace(string(body))
+		p.page = strings.HasPrefix(p.Message, "<") || strings.HasPrefix(p.Message, "error code: 1") // as Cloudflare's 1020
 	}
-	p.RetryIn = cmp.Or(retryAfter(h, time.Now()), p.RetryIn)
+	p.RetryIn = cmp.Or(hints.RetryAfter(h, time.Now()), p.RetryIn)
 	if to, err := url.Parse(h.Get("Location")); status/100 == 3 && err == nil && to.Path+to.Host != "" {
 		to.User, to.RawQuery, to.Fragment = nil, "", "" // the query may repeat ours, with a key in it
 		p.Message = "redirects are not followed; base_url has to be an address of the server that answers. This one redirects to " + to.String()
@@ -134,6 +120,9 @@ func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure 
 	}
 	f.Status = status
 	f.Message += foreign.Plainly(p.Message)
+	if status == http.StatusForbidden && p.page {
+		f.Message += "; the answer is a page, perhaps of a firewall before the service that refuses words of this question"
+	}
 	if status == http.StatusNotFound && p.Code == "" && !versioned(e.base.Path) {
 		f.Message += "; base_url names no version, as https://api.example.com/v1 does"
 	}
@@ -176,6 +165,9 @@ func (e *Endpoint) Problem(status int, p Problem) *llm.Failure {
 // the status says the same, or if it begins with them.
 func outcomeOf(status int, p Problem) llm.Outcome {
 	named, said := strings.ToLower(p.Type+" "+p.Code), strings.ToLower(strings.TrimSpace(p.Message))
+	if p.page {
+		said = ""
+	}
 	refuses := status == http.StatusForbidden || status == http.StatusTooManyRequests
 	closes := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool {
@@ -183,6 +175,8 @@ func outcomeOf(status int, p Problem) llm.Outcome {
 		})
 	}
 	switch {
+	case status == http.StatusForbidden && p.page: // a firewall refuses words of the question, and not the key
+		return llm.OutcomeBadRequest
 	case status == http.StatusTooManyRequests && p.RetryIn > 0 && !strings.Contains(named+said, "insufficient_quota"):
 		return llm.OutcomeRateLimited // "You exceeded your current quota", of a minute: it says when to come again
 	case closes("insufficient_quota", "exceeded_current_quota", "billing", "credit balance", "your credit balance", "exceeded your current quota", "you exceeded your current quota") || status == http.StatusPaymentRequired:
@@ -215,24 +209,4 @@ func tooLong() []string {
 
 func has(text string, words ...string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
-}
-
-// retryAfter is how long an endpoint asks to wait: seconds, milliseconds, or a date.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
-		return bounded(ms / 1000)
-	}
-	text := h.Get("Retry-After")
-	if s, err := strconv.ParseFloat(text, 64); err == nil && s > 0 {
-		return bounded(s)
-	}
-	if at, err := http.ParseTime(text); err == nil && at.After(now) {
-		return bounded(at.Sub(now).Seconds())
-	}
-	return 0
-}
-
-// bounded is at most a day, so that a nonsense number does not overflow.
-func bounded(seconds float64) time.Duration {
-	return time.Duration(min(seconds, 86_400) * float64(time.Second))
 }

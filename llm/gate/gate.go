@@ -130,17 +130,16 @@ func (g *Gate) Load() limit.Load {
 	return g.machine.Load()
 }
 
-// Stalled says what the endpoint does that no call leaves ("asks to wait"), how many wait, and for how long at
-// least; "" = it takes calls.
-func (g *Gate) Stalled() (why string, waiting int, wait time.Duration) {
+// Stalled says why no call leaves now, how many wait, and for how long at least.
+func (g *Gate) Stalled() (s limit.Stall, waiting int, wait time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Since(g.born)
-	why, until := g.machine.Stalled(now)
+	s = g.machine.Stalled(now)
 	for _, n := range g.machine.Load().Waiting {
 		waiting += n
 	}
-	return why, waiting, max(until-now, 0)
+	return s, waiting, max(s.Until-now, 0)
 }
 
 // Rates are the requests and tokens that may leave in a minute; 0 = no limit.

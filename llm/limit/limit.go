@@ -100,6 +100,7 @@ type Machine struct {
 
 	arrived uint64
 	wake    time.Duration // when something may leave again; 0 = nobody knows
+	paced   bool          // because a rate is used up until then
 	outputs []Output
 }
 
@@ -152,27 +153,35 @@ func (m *Machine) Wake(now time.Duration) {
 
 // why says what the calls that wait are waiting for.
 func (m *Machine) why(now time.Duration) string {
-	if why, _ := m.Stalled(now); why != "" {
-		return "no slot in time: the endpoint " + why
+	if s := m.Stalled(now); s.Why != "" {
+		return "no slot in time: the endpoint " + s.Why
 	}
 	return "no slot in time"
 }
 
-// Stalled says what the endpoint does that no call leaves, and when one may; "" = it takes calls. A
-// time that has passed means that one call tries now.
-func (m *Machine) Stalled(now time.Duration) (why string, until time.Duration) {
+// Stall is why no call leaves.
+type Stall struct {
+	Why   string        // what the endpoint does; "" = it takes calls
+	Until time.Duration // when a call may leave; a time that has passed means that one tries now
+	Paced bool          // calls leave at a rate, and the next one waits for its turn
+}
+
+// Stalled says why no call leaves now.
+func (m *Machine) Stalled(now time.Duration) (s Stall) {
 	switch {
 	case m.breaker.open:
-		why, until = fmt.Sprintf("has failed %d times in a row", m.breaker.n), m.breaker.until
+		s = Stall{Why: fmt.Sprintf("has failed %d times in a row", m.breaker.n), Until: m.breaker.until}
 	case now < m.shut:
-		why, until = "asks to wait", m.shut
+		s = Stall{Why: "asks to wait", Until: m.shut}
+	case m.queues.n > 0 && m.paced && now < m.wake:
+		return Stall{m.rates.lacking(), m.wake, true}
 	default:
-		return "", 0
+		return s
 	}
 	if m.said != "" {
-		why += " (" + m.said + ")"
+		s.Why += " (" + m.said + ")"
 	}
-	return why, until
+	return s
 }
 
 // Arrive takes a new call.
@@ -322,7 +331,7 @@ func (m *Machine) refuse(c *Call, o llm.Outcome, why string) {
 
 // release lets calls out while there is room.
 func (m *Machine) release(now time.Duration) {
-	m.wake = 0
+	m.wake, m.paced = 0, false
 	for m.queues.n > 0 {
 		c := m.queues.next(m.others >= m.allowed()-m.kept(), m.full)
 		if c == nil || !m.admits(now, c) {
@@ -342,7 +351,7 @@ func (m *Machine) admits(now time.Duration, c *Call) bool {
 	}
 	ok, again := m.rates.fits(now, c.Tokens)
 	if !ok {
-		m.wake = again
+		m.wake, m.paced = again, true
 	}
 	return ok
 }

@@ -1,6 +1,9 @@
 package limit
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 const (
 	minute = time.Minute
@@ -26,6 +29,10 @@ type rates struct {
 	paced time.Duration
 	on    bool // something is limited
 	tells bool // the endpoint's answers have hints
+	lack  struct {
+		of   int  // the rate for which the last call that did not fit waits
+		told bool // the endpoint said so
+	}
 }
 
 // amount counts requests and tokens.
@@ -85,6 +92,7 @@ func (r *rates) fits(now time.Duration, tokens int64) (ok bool, again time.Durat
 	r.pass(now)
 	for i, n := range (amount{1, tokens}) {
 		limit := r.bound(i)
+		r.lack.of, r.lack.told = i, false
 		switch {
 		case limit == 0:
 		case r.sum[i] > 0 && r.sum[i]+n > limit:
@@ -93,10 +101,20 @@ func (r *rates) fits(now time.Duration, tokens int64) (ok bool, again time.Durat
 			return false, now + 1 + time.Duration(r.over(i, limit)/r.pace(i, limit)*float64(minute))
 		}
 		if at := r.left[i].enough(n); at > now {
+			r.lack.told = true
 			return false, at
 		}
 	}
 	return true, 0
+}
+
+// lacking says for what the last call that did not fit waits.
+func (r *rates) lacking() string {
+	of := [...]string{"requests", "tokens"}[r.lack.of]
+	if r.lack.told {
+		return "says that its " + of + " are used up"
+	}
+	return fmt.Sprintf("takes %d %s a minute", r.bound(r.lack.of), of)
 }
 
 // over is how much too far ahead of the pace a rate is for another call. What numbers round is none.

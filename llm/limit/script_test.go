@@ -89,8 +89,8 @@ func (p *player) play(words []string) {
 	case "load":
 		fmt.Fprintf(&p.out, "  %+v\n", p.m.Load())
 	case "stalled":
-		why, until := p.m.Stalled(p.now)
-		fmt.Fprintf(&p.out, "  %q until %s\n", why, until)
+		s := p.m.Stalled(p.now)
+		fmt.Fprintf(&p.out, "  %q until %s\n", s.Why, s.Until)
 	default:
 		p.pass(words[0])
 	}

@@ -68,7 +68,7 @@ func (w *waves) take() {
 		i, _ := slices.BinarySearchFunc(w.out, at, func(c coming, at time.Duration) int { return int(c.at - at) })
 		w.out = slices.Insert(w.out, i, coming{at, x.Call, end})
 	}
-	why, _ := w.m.Stalled(w.now)
+	why := w.m.Stalled(w.now).Why
 	w.opened = w.opened || strings.Contains(why, "in a row")
 }
 
@@ -173,7 +173,7 @@ func TestFailedWave(t *testing.T) {
 		}
 		failed := 0
 		for _, x := range slices.Clone(m.Take()) {
-			if why, _ := m.Stalled(now); why != "" {
+			if why := m.Stalled(now).Why; why != "" {
 				break
 			}
 			now += time.Millisecond
@@ -187,12 +187,12 @@ func TestFailedWave(t *testing.T) {
 	m := limit.New("cloud", limit.Options{Concurrency: 1000, Fixed: true, Kept: -1})
 	for n := range 5 {
 		m.Arrive(0, &limit.Call{Deadline: time.Hour})
-		if why, _ := m.Stalled(0); why != "" {
+		if why := m.Stalled(0).Why; why != "" {
 			t.Fatalf("the circuit opens after %d failures", n)
 		}
 		m.End(0, m.Take()[0].Call, limit.End{Outcome: llm.OutcomeServerError})
 	}
-	if why, _ := m.Stalled(0); why == "" {
+	if why := m.Stalled(0).Why; why == "" {
 		t.Error("5 failures in a row, and nothing is out: the circuit is not open")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/machines/tally"
 )
 
 // ModelUse is what the agents of a scene got from one model at an endpoint. Costs are those when the
@@ -29,12 +30,15 @@ type ModelUse struct {
 	Unpriced  int64  `json:"unpriced"` // answers whose price was not known; Cost is without them
 }
 
+// maxModels bounds the rows by model, beside one [tally.Other] for each endpoint: a server may name another model in each answer.
+const maxModels = 200
+
 // Scanner reads the facts of a journal.
 type Scanner interface {
 	Scan(q persistence.Query, yield func(protocol.Record) error) error
 }
 
-// Models reads what endpoints gave in a scene from a fact on, by endpoint and model. lost is what budgets count for requests
+// Models reads what endpoints gave in a scene from a fact on, by endpoint and model, the first [maxModels] by themselves. lost is what budgets count for requests
 // whose answer no turn took, at most: those that failed, were cut off or were dropped. A provider may have charged less.
 func Models(journal Scanner, from uint64) (list []ModelUse, lost budget.Amount, err error) {
 	by := map[[2]string]*ModelUse{}
@@ -46,6 +50,9 @@ func Models(journal Scanner, from uint64) (list []ModelUse, lost budget.Amount, 
 			return
 		}
 		key := [2]string{f.Origin.Endpoint, f.Model}
+		if by[key] == nil && len(by) >= maxModels {
+			key[1] = tally.Other
+		}
 		if by[key] == nil {
 			by[key] = &ModelUse{Endpoint: key[0], Model: key[1]}
 		}

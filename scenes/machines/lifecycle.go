@@ -83,7 +83,7 @@ func (s *Stage) control(in *Control) error {
 		if s.halt.Reason == "" || s.wave == nil {
 			return nil
 		}
-		s.effect(Effect{Act: ActWarn, Err: errors.New("the open wave is given up: all its requests wait for persons, who are asked again then, or for endpoints that take none; the run resumes before it")})
+		s.effect(Effect{Act: ActWarn, Err: errors.New("the open wave is given up: all its requests wait for persons, who are asked again then, or for endpoints that take none or whose rates are used up; the run resumes before it")})
 		if s.halt.kept = true; s.halt.Final { // the end is in that wave
 			s.halt.Outcome = Outcome{Reason: agenda.StoppedByInterrupt}
 		}

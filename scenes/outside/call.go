@@ -217,7 +217,7 @@ func (c *call) Released(class limit.Class) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.phase != waits: // the deliberation has ended
+	case c.phase != waits, c.runner.held.Load(): // the deliberation has ended, or will
 		go c.gate.End(&c.Call, limit.End{Outcome: llm.OutcomeCancelled})
 	case int(c.gate.Stuck.Load()) >= c.gate.Most():
 		c.become(out)

@@ -65,14 +65,20 @@ func (r *Runner) waitingAt(g *gate.Gate) *atomic.Int64 {
 }
 
 // Stranded reports whether all requests that are under way wait at gates of endpoints that take none now, or for persons
-// who can be asked again ([AsksPerson]).
-func (r *Runner) Stranded() bool {
-	under, stranded := r.under.Load(), r.people.Load()
+// who can be asked again ([AsksPerson]). paced = some wait for the rate of an endpoint, or are held.
+func (r *Runner) Stranded() (all, paced bool) {
+	under, stranded, held := r.under.Load(), r.people.Load(), r.held.Load()
 	r.waiting.Range(func(g, n any) bool {
-		if why, _, _ := g.(*gate.Gate).Stalled(); why != "" {
-			stranded += n.(*atomic.Int64).Load()
+		here := n.(*atomic.Int64).Load()
+		s, _, _ := g.(*gate.Gate).Stalled()
+		if s.Why != "" || held {
+			stranded += here
 		}
+		paced = paced || held || s.Paced && here > 0
 		return true
 	})
-	return under > 0 && stranded >= under
+	return under > 0 && stranded >= under, paced
 }
+
+// Hold lets no request leave any more that waits at a gate: it waits until its deliberation ends. Those that are out end as others do.
+func (r *Runner) Hold() { r.held.Store(true) }

@@ -69,6 +69,7 @@ type Runner struct {
 	ahead   sync.WaitGroup // requests of shadows
 	under   atomic.Int64   // requests under way
 	people  atomic.Int64   // of them that wait for persons
+	held    atomic.Bool    // no more leave
 	waiting sync.Map       // of a gate: how many of them wait there, an *atomic.Int64
 	shares  shares
 	mu      sync.Mutex // guards every Urgency, and the gates of executors

@@ -49,7 +49,7 @@ func NewRun(e *cli.Env) *cobra.Command {
 
 The run directory contains everything: the inputs, the journal, the summary. Ctrl-C
 stops after the current moment, or before it if that waits for endpoints that are
-away, and prints how to resume; a second one stops at once and loses nothing that
+away or for their rates, and prints how to resume; a second one stops at once and loses nothing that
 was stored. Ctrl-Z pauses the scene after its state
 is durable, and fg continues it.
 

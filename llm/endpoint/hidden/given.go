@@ -57,11 +57,28 @@ func (given *Given) Words() (list, warnings []string) {
 	return list, warnings
 }
 
-// secretWords are the words of a value, as in "Bearer abc", that can be hidden; the whole of it if no word can.
+// secretWords are the words of a value, as in "Bearer abc", that can be hidden; the whole of it if no word can. They are what stands
+// between blanks; the parts of each, as in "sid=abc; other=zz" or "a=abc,b=9", without the = at its end; and the value of each
+// part. The name of a value is no secret.
 func secretWords(value string) (words []string) {
-	for word := range strings.FieldsSeq(value) {
-		if len(word) >= Short {
+	add := func(word string) {
+		if len(word) >= Short && !slices.Contains(words, word) {
 			words = append(words, word)
+		}
+	}
+	for word := range strings.FieldsSeq(value) {
+		parts := strings.FieldsFunc(word, func(r rune) bool { return r == ';' || r == ',' || r == '&' })
+		if add(strings.TrimRight(word, ";,&")); len(parts) == 0 {
+			add(word)
+		}
+		for _, part := range parts {
+			name, of, named := strings.Cut(strings.TrimRight(part, "="), "=")
+			if of = strings.Trim(of, `"'`); !named {
+				of = strings.Trim(name, `"'`)
+			} else if len(of) < Short {
+				of = strings.TrimRight(part, "=")
+			}
+			add(of)
 		}
 	}
 	if value = strings.TrimSpace(value); len(words) == 0 && len(value) >= Short {

@@ -30,6 +30,30 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
+// A value that stands among others is hidden where it stands alone, and without what ends it.
+func TestSecretsAmongOthers(t *testing.T) {
+	for value, shown := range map[string][2]string{
+		"sid=abcdef1234567890; other=zz":             {"abcdef1234567890 sid=abcdef1234567890; zz", "[key] [key]; zz"},
+		"a=sk-tok-77778888,b=9":                      {"sk-tok-77778888 a=sk-tok-77778888,b=9", "[key] [key]"},
+		"Basic dXNlcjpwYXNzd29yZA==":                 {"dXNlcjpwYXNzd29yZA dXNlcjpwYXNzd29yZA== Basic", "[key] [key] Basic"},
+		`Digest username="u", response="66298fae49"`: {`66298fae49 "66298fae49" response`, `[key] "[key]" response`},
+		"token=abcdefgh=ijklmn==&next=1":             {"abcdefgh=ijklmn abcdefgh=ijklmn==", "[key] [key]=="},
+		"x=hunter22":                                 {"hunter22 x=hunter22", "[key] [key]"},
+		"abcdefgh;,;":                                {"abcdefgh", "[key]"},
+		";;;;;;;;;":                                  {";;;;;;;;;", "[key]"},
+		"pass=short":                                 {"pass=short short pass", "[key] short pass"},
+	} {
+		list, _ := (&Given{Headers: map[string]string{"X-A": value}}).Words()
+		if got := Of(list).Hide(shown[0]); got != shown[1] {
+			t.Errorf("%q: %q is shown as %q", value, shown[0], got)
+		}
+	}
+	list, _ := (&Given{Headers: map[string]string{"X-A": `Digest response="66298fae49", credential=abcdefghij`}}).Words()
+	if got := Of(list).Hide("the response is a credential"); got != "the response is a credential" {
+		t.Errorf("names of values are hidden: %s", got)
+	}
+}
+
 // The page lists what is no secret.
 func TestPageOfSecrets(t *testing.T) {
 	page, err := os.ReadFile("../../../docs/formats/providers.md")
