@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // Folder is a folder as an absolute path without links.
@@ -17,8 +18,8 @@ func Folder(dir string) (string, error) {
 }
 
 // Outside refuses a file that lies in one of the folders, or whose path leads through one:
-// whoever wrote the folder would choose the file. Folders that are not there are skipped;
-// the file need not be there.
+// whoever wrote the folder would choose the file. Hence it also refuses a file with another
+// name, which may lie there. Folders that are not there are skipped; the file need not be there.
 func Outside(file string, folders ...string) error {
 	var roots []string
 	for _, f := range folders {
@@ -39,6 +40,18 @@ func Outside(file string, folders ...string) error {
 				return fmt.Errorf("%s lies in %s or is reached through it, and the project would choose it; keep the file elsewhere", file, root)
 			}
 		}
+	}
+	return onlyName(file)
+}
+
+// onlyName refuses a file that hard links lead to: nothing tells where its other names are.
+func onlyName(file string) error {
+	info, err := os.Stat(file)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil // whoever reads it says so
+	}
+	if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Nlink > 1 {
+		return fmt.Errorf("%s has %d names (hard links), and one of them may lie in the project, which would choose the file; make it a file of its own: cp -p %[1]s %[1]s.own && mv %[1]s.own %[1]s", file, s.Nlink)
 	}
 	return nil
 }

@@ -108,6 +108,17 @@ func TestOutside(t *testing.T) {
 	if err := ownfile.Outside("p/in", "", "none"); err != nil {
 		t.Error(err)
 	}
+	if err := os.Link("q/out", "p/hard"); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{"q/out", "fine"} { // the link leads to the same file
+		if err := ownfile.Outside(file, "p"); err == nil || !strings.Contains(err.Error(), "has 2 names (hard links)") {
+			t.Errorf("%s with a hard link: %v", file, err)
+		}
+	}
+	if err := errors.Join(os.Remove("p/hard"), ownfile.Outside("q/out", "p")); err != nil {
+		t.Error(err)
+	}
 	t.Chdir("p/sub")
 	for file, refused := range map[string]bool{"../in": true, "../../q/out": false, "in": true} {
 		if err := ownfile.Outside(file, root+"/p3"); (err != nil) != refused {

@@ -287,14 +287,21 @@ func upper(s string) string {
 	return strings.ToUpper(strings.ReplaceAll(s, "-", "_"))
 }
 
-// Environment is the layer of the environment.
-func (m *Manifest) Environment(lookup func(string) (string, bool)) Layer {
+// Environment is the layer of the environment. A variable that is no option's is a value of one that there is not.
+func (m *Manifest) Environment(env []string) Layer {
 	l := Layer{Name: FromEnvironment, Values: map[string]any{}, Text: true}
-	for i := range m.ConfigOptions {
-		name := m.ConfigOptions[i].Name()
-		if text, ok := lookup(Variable(m.Name, name)); ok {
-			l.Values[name] = text
+	for _, variable := range env {
+		name, text, _ := strings.Cut(variable, "=")
+		option, ok := strings.CutPrefix(name, Variable(m.Name, ""))
+		if !ok {
+			continue
 		}
+		for i := range m.ConfigOptions {
+			if known := m.ConfigOptions[i].Name(); name == Variable(m.Name, known) {
+				option = known
+			}
+		}
+		l.Values[option] = text
 	}
 	return l
 }

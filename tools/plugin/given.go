@@ -72,9 +72,9 @@ func (g Given) Split(plugins map[string]*Manifest) (open, secret Given) {
 
 // Sources are where an operator says something.
 type Sources struct {
-	File  string                      // "" = none
-	Env   func(string) (string, bool) // os.LookupEnv
-	Flags []string                    // extensions.PLUGIN.OPTION=VALUE
+	File  string   // "" = none
+	Env   []string // NAME=VALUE, as of os.Environ
+	Flags []string // extensions.PLUGIN.OPTION=VALUE
 }
 
 // Read reads what the sources say about the options of plugins, and checks it. What the file
@@ -195,13 +195,10 @@ func cut(key string) (plugin, option, problem string) {
 	return plugin, option, ""
 }
 
-func environment(lookup func(string) (string, bool), plugins map[string]*Manifest) (GivenLayer, error) {
+func environment(env []string, plugins map[string]*Manifest) (GivenLayer, error) {
 	l := GivenLayer{From: FromEnvironment, Plugins: map[string]map[string]any{}}
-	if lookup == nil {
-		return l, nil
-	}
 	for _, name := range protocol.SortedKeys(plugins) {
-		layer := plugins[name].Environment(lookup)
+		layer := plugins[name].Environment(env)
 		values, err := plugins[name].typed(layer)
 		if err != nil {
 			return l, err

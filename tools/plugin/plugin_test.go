@@ -187,8 +187,11 @@ func TestLayers(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	l := m.Environment(func(name string) (string, bool) { return "6", name == "SIMD_EXTENSIONS_W__MANY" })
-	if c, err := m.Resolve(l); err != nil || c["many"].Value != int64(6) || len(c) != 2 {
+	env := []string{"SIMD_EXTENSIONS_W__MANY=6", "SIMD_EXTENSIONS_OTHER__NONE=7", "PATH=/bin"}
+	if c, err := m.Resolve(m.Environment(env)); err != nil || c["many"].Value != int64(6) || len(c) != 2 {
+		t.Error(c, err)
+	}
+	if c, err := m.Resolve(m.Environment(append(env, "SIMD_EXTENSIONS_W__NONE=1"))); err == nil || !strings.Contains(err.Error(), "extensions.w.NONE (environment): there is no such option") {
 		t.Error(c, err)
 	}
 }

@@ -283,7 +283,7 @@ func (s *search) unpack(text, form string, depth int) (name, in string, taken in
 		taken = len(text) - s.packed.Len()
 	}
 	s.left -= min(max(s.room.Len(), least), s.left)
-	if s.room.Len() < MinValue {
+	if s.room.Len() < MinValue && form != "zip" { // whose files have all been unpacked
 		return "", "", 0
 	}
 	name, in = s.inner(s.room.String(), form, depth)

@@ -20,15 +20,15 @@ func (m *Masker) widen(text string, h *hit, r run) {
 func (m *Masker) end(text string, known int, r run, p *pattern, before bool) int {
 	outer := -1 // the place in the value of the first letter that stands for itself
 	for n, i := 0, 0; i < r.length && n < maxAnchors; i++ {
-		letter := r.offset - i
+		letter := r.place - p.first - i
 		if before {
-			letter = r.offset + 1 - r.length + i
+			letter = r.place - p.first + 1 - r.length + i
 		}
 		of := p.of[letter]
 		if of < 0 {
 			continue
 		}
-		at, rest := m.back(text, r.end, r.offset+1-letter), p.value[:of]
+		at, rest := m.back(text, r.end, r.place-p.first+1-letter), p.value[:of]
 		if !before {
 			at, rest = at+1, p.value[of+1:]
 		}

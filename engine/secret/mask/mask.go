@@ -17,8 +17,12 @@ type Secret struct {
 // MinValue is how many letters and digits a value needs: shorter ones are found everywhere.
 const MinValue = gram
 
-// gram is the length of the pieces that are looked up.
-const gram = 8
+// gram is the length of the pieces that are looked up. bitGram is that of pieces of a value in binary, whose alphabet of two has few of
+// eight characters: eight letters have six bits each at least.
+const (
+	gram    = 8
+	bitGram = 48
+)
 
 // Plain is the form of a value that is spelled as it is.
 const Plain = "plain"
@@ -26,11 +30,12 @@ const Plain = "plain"
 // pattern is one spelling of one secret, squeezed: letters, digits and bytes beyond ASCII,
 // in lower case.
 type pattern struct {
-	name string
-	form string
-	text []byte
-	need int  // as many letters of the value in a row are a hit
-	sole bool // the text is short, so it is a hit only if no digit is beside it
+	name  string
+	form  string
+	text  []byte
+	first int  // the place of its first letter, among those of all patterns
+	need  int  // as many letters of the value in a row are a hit
+	sole  bool // the text is short, so it is a hit only if no digit is beside it
 
 	least   int // characters of a hit
 	letters letters
@@ -40,13 +45,17 @@ type pattern struct {
 	of    []int  // the places in it of the letters of the text; -1 = a letter spells another character
 }
 
-// place is where a piece stands in a pattern.
-type place struct{ pattern, offset int }
+// place is a letter of a pattern, and the piece that ends with it.
+type place struct {
+	pattern int
+	before  int // the next place before it at which the same piece ends; 0 = there is none
+}
 
 // Masker finds the values of its secrets.
 type Masker struct {
 	patterns []pattern
-	places   map[uint64][]place
+	places   []place              // of the letters of all patterns, one after the other
+	pieces   map[uint64]int       // the last place of each piece
 	filter   *[filterWords]uint64 // of pieces; most texts end here
 	fold     *[256]byte
 	width    *[256]byte // bits that a byte adds to a piece: 8, or 0 for what is squeezed out
@@ -66,7 +75,7 @@ const (
 
 // New makes a masker. It refuses values that are too short to be found without false hits.
 func New(secrets []Secret) (*Masker, error) {
-	m := &Masker{places: map[uint64][]place{}, beyond: map[rune]rune{}, units: new([1 << 10]uint64), filter: new([filterWords]uint64), fold: fold(), width: width(), codes: codes(), escape: escapes()}
+	m := &Masker{pieces: map[uint64]int{}, beyond: map[rune]rune{}, units: new([1 << 10]uint64), filter: new([filterWords]uint64), fold: fold(), width: width(), codes: codes(), escape: escapes()}
 	for _, s := range secrets {
 		m.know(s.Value)
 	}
@@ -127,16 +136,24 @@ func (m *Masker) index(p pattern, known map[string]bool) {
 		return
 	}
 	known[id] = true
+	p.first = len(m.places)
 	m.patterns = append(m.patterns, p)
 	m.longest = max(m.longest, p.letters.longest(p.need, max(p.least, gram)))
-	w := uint64(0)
+	w, packed := uint64(0), uint64(0)
 	for i, c := range p.text {
-		if w = w<<8 | uint64(c); i < gram-1 {
-			continue
+		w, packed = w<<8|uint64(c), packed<<1|uint64(c&1)
+		here, piece, size := place{pattern: len(m.patterns) - 1}, w, gram
+		if p.least >= bitGram {
+			piece, size = packed&(1<<bitGram-1), bitGram // no piece of characters is as small a number
 		}
-		m.places[w] = append(m.places[w], place{len(m.patterns) - 1, i})
-		at, bits := hash(w)
-		m.filter[at] |= bits
+		if i >= gram-1 {
+			at, bits := hash(w)
+			m.filter[at] |= bits
+		}
+		if i >= size-1 {
+			here.before, m.pieces[piece] = m.pieces[piece], len(m.places)
+		}
+		m.places = append(m.places, here)
 	}
 }
 
@@ -184,14 +201,6 @@ func squeeze(s string) (dst []byte) {
 	return dst
 }
 
-// run is a part of a pattern that stands in the text, so far.
-type run struct {
-	place
-	last   int // count of squeezed bytes at its end
-	length int // squeezed bytes
-	end    int // in the text
-}
-
 // hit is a part of a text that spells a secret.
 type hit struct {
 	start, end int
@@ -209,7 +218,7 @@ func (h *hit) rank() int {
 // scan finds all hits. It looks at every byte of every output, and has no branch that depends
 // on whether a byte is squeezed out: where words end, such a branch is foreseen wrongly.
 func (m *Masker) scan(original string) []hit {
-	var found runs
+	found := finder{Masker: m}
 	text := m.lower(original)
 	w, bits, filter, table, width := uint64(0), 0, m.filter, m.fold, m.width
 	for i := 0; i < len(text); i++ {
@@ -222,49 +231,10 @@ func (m *Masker) scan(original string) []hit {
 		bits += int(width[c])
 		at, want := hash(w)
 		if filter[at]&want == want && width[c] != 0 && bits >= 8*gram {
-			if places, known := m.places[w]; known {
-				m.follow(&found, places, bits/8, i+1)
-			}
+			found.piece(w, bits/8, i+1)
 		}
 	}
-	m.close(&found)
-	return m.hits(original, found.done)
-}
-
-// runs are the parts of patterns that stand in a text.
-type runs struct {
-	open []run // that may go on
-	done []run // long enough to be hits
-}
-
-// follow extends the runs that go on at the n-th squeezed byte, and begins others.
-func (m *Masker) follow(r *runs, places []place, n, end int) {
-	var next []run
-	for _, p := range places {
-		at := slices.IndexFunc(r.open, func(o run) bool { return o.pattern == p.pattern && o.offset == p.offset-1 && o.last == n-1 })
-		switch {
-		case at >= 0:
-			next = append(next, run{p, n, r.open[at].length + 1, end})
-			r.open[at].length = 0
-		case len(next) < maxOpen:
-			next = append(next, run{p, n, gram, end})
-		}
-	}
-	m.close(r)
-	r.open = next
-}
-
-// maxOpen bounds the runs that begin at one place, for values that repeat themselves.
-const maxOpen = 64
-
-// close ends the open runs.
-func (m *Masker) close(r *runs) {
-	for _, o := range r.open {
-		if p := &m.patterns[o.pattern]; o.length >= p.least && p.has(o.offset+1-o.length, o.offset) >= p.need {
-			r.done = append(r.done, o)
-		}
-	}
-	r.open = nil
+	return m.hits(original, found.all())
 }
 
 // has counts the letters of the value that stand as a whole in a part of the pattern.
@@ -275,16 +245,18 @@ func (p *pattern) has(first, last int) int {
 	return p.letters.of(first, last)
 }
 
+func (m *Masker) patternOf(place int) *pattern { return &m.patterns[m.places[place].pattern] }
+
 // hits turns runs into places of the text.
 func (m *Masker) hits(text string, runs []run) (hits []hit) {
 	for _, r := range runs {
-		h := hit{m.back(text, r.end, r.length), r.end, &m.patterns[r.pattern]}
+		h := hit{m.back(text, r.end, r.length), r.end, m.patternOf(r.place)}
 		if !h.pattern.sole || !within(text, h) {
 			m.widen(text, &h, r)
 			hits = append(hits, h)
 		}
 	}
-	slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(a.start-b.start, a.rank()-b.rank()) })
+	slices.SortFunc(hits, func(a, b hit) int { return cmp.Or(a.start-b.start, a.rank()-b.rank(), a.pattern.first-b.pattern.first) })
 	return hits
 }
 

@@ -69,8 +69,11 @@ func spellings(value string) (out []spelling) {
 		letters("characters backwards", backwards(value), itself, 0)
 		letters(inOtherCharacters, backwards(flat(value)), itself, gram+1)
 	}
+	for _, format := range []string{"%08b", "%07b", "%b"} {
+		letters("binary", value, func(value string) string { return each(value, format) }, bitGram)
+	}
 	for _, x := range []struct{ form, format string }{
-		{"hex", "%02x"}, {"octal", "%03o"}, {"octal", "%o"}, {"binary", "%08b"}, {"binary", "%07b"}, {"binary", "%b"}, {"decimal", "%d"}, {"decimal", "%03d"}, {`\u`, "u%x"}, {`\x`, "x%02x"}, {"0x", "0x%02x"},
+		{"hex", "%02x"}, {"octal", "%03o"}, {"octal", "%o"}, {"decimal", "%d"}, {"decimal", "%03d"}, {`\u`, "u%x"}, {`\x`, "x%02x"}, {"0x", "0x%02x"},
 		{"escapes of escapes", "25%02x"}, // %25 is a percent sign
 	} {
 		letters(x.form, value, func(value string) string { return each(value, x.format) }, 0)

@@ -108,6 +108,7 @@ func TestCompare(t *testing.T) {
 // both, and the run goes on with the newer one.
 func TestAScenesGoesOnWithOtherTools(t *testing.T) {
 	first, second := with(t, noProgram[:]...), with(t, append([]string{"the first", "the second", "1.0.0,", "1.1.0,"}, noProgram[:]...)...)
+	next := second
 	said, harbours := make(chan string, 1000), make(chan string, 1000)
 	clock := tools.Func(func(_ context.Context, c *tools.Call) tools.Result {
 		said <- c.Tool.Description
@@ -129,7 +130,7 @@ func TestAScenesGoesOnWithOtherTools(t *testing.T) {
 	}
 	opt := runner.Options{
 		Dir: filepath.Join(t.TempDir(), "run"), Clock: agenda.Realtime, For: time.Hour, Services: map[string]tools.Executor{"clock": clock},
-		Reread: func() (*granted.Reread, error) { return &granted.Reread{Project: second}, nil },
+		Reread: func() (*granted.Reread, error) { return &granted.Reread{Project: next}, nil },
 	}
 	r, err := runner.Start(first, opt)
 	if err != nil {
@@ -142,6 +143,10 @@ func TestAScenesGoesOnWithOtherTools(t *testing.T) {
 	}
 	wait("the second")
 	if lines, err := r.Reload(); err != nil || len(lines) != 0 {
+		t.Error(lines, err)
+	}
+	next = with(t, append([]string{"the first", "the second", "1.0.0,", "1.2.0,"}, noProgram[:]...)...)
+	if lines, err := r.Reload(); err != nil || len(lines) != 1 || !strings.HasSuffix(lines[0], "goes on with tides 1.2.0 (edition 3): no tool is defined otherwise") {
 		t.Error(lines, err)
 	}
 	r.Interrupt()

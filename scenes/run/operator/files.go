@@ -90,7 +90,7 @@ func GrantsFile(given string) (file string, exists bool) {
 
 // Config completes what an operator says about options of plugins.
 func (o Files) Config(s plugin.Sources) (plugin.Sources, error) {
-	s.Env = os.LookupEnv
+	s.Env = os.Environ()
 	if s.File == "" {
 		dir, _ := os.UserConfigDir() // without a home there is no default file
 		s.File = plugin.DefaultConfig(os.Getenv, dir)

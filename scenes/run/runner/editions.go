@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func (r *Runner) edition(now *granted.Reread, opt *Options) (changed []string, e
 			err = errors.Join(err, editions.OfScene(s.ID, bad))
 			continue
 		}
-		changed = append(changed, fmt.Sprintf("the scene %s goes on with %s (edition %d): %s", s.ID, strings.Join(f.Plugins, ", "), f.Edition, strings.Join(f.Tools, ", ")))
+		changed = append(changed, fmt.Sprintf("the scene %s goes on with %s (edition %d): %s", s.ID, strings.Join(f.Plugins, ", "), f.Edition, cmp.Or(strings.Join(f.Tools, ", "), "no tool is defined otherwise")))
 	}
 	if !known {
 		err = errors.Join(err, r.Manifest.DropEdition(r.Dir))
