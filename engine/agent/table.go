@@ -136,7 +136,7 @@ func toolTable(outside []External, more map[string][]tool.Param) (list []Tool, t
 		if t.schema, err = bind.SchemaOf(t.Parameters); err != nil {
 			return nil, nil, err
 		}
-		t.schema.Loose, t.schema.References = t.Check != nil, references
+		t.schema.Loose, t.schema.References, t.schema.Secrets = t.Check != nil, references, t.Secrets
 		if table[t.Name] != nil {
 			return nil, nil, protocol.Errorf(protocol.KindInvalid, "tool %s: another tool has this id; choose another one", t.Name)
 		}
