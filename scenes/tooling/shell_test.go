@@ -226,7 +226,9 @@ func TestPutInNamesNoSecret(t *testing.T) {
 	if set.Secrets, err = secrets.New(&secrets.File{Secrets: map[string]*secrets.Grant{"A": {Value: "alpha-secret-1", Tools: []string{"command"}}}}); err != nil {
 		t.Fatal(err)
 	}
-	block := func(fields ...string) string { return "<|[REQUEST_TOOL]|>\n" + strings.Join(fields, "«««\n") + "«««\n<|[END_TOOL]|>" }
+	block := func(fields ...string) string {
+		return "<|[REQUEST_TOOL]|>\n" + strings.Join(fields, "«««\n") + "«««\n<|[END_TOOL]|>"
+	}
 	has(t, work(t, set, "", block("command_1:»»»command", "content_1:»»»echo 'echo $$KARYI{A} | wc -c' >'$$KARYI{A}'; printf %s '$$KARYI{A}'",
 		"command_2:»»»command", "content_2:»»»echo one @{step_1.output.output} | wc -c; echo two $KARYI{A} | wc -c",
 		"command_3:»»»command", "uri_content_3:»»»fam://agent/$KARYI{A}"), ""), "output:$KARYI{A}", "output:14\n19\n", "output:10\n")

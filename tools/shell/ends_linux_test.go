@@ -221,3 +221,22 @@ func TestALastLookAgain(t *testing.T) {
 		}
 	})
 }
+
+// Promise 1: a command that the shell did not read is an error, and the next one finds a shell that does.
+func TestTheNameOfTheSourceCommand(t *testing.T) {
+	k := newKit(t, Options{})
+	for _, script := range []string{".() { :; }", "alias .=true", ".() { return 0; }; set -eu", "enable -n .", "printf() { :; }; trap() { :; }; unset() { :; }; .() { echo no; }"} {
+		want(t, k.do(t, "command", script), map[string]any{"status": "ok"})
+		r := k.do(t, "command", "echo ran > proof")
+		got, _ := r.Output.(map[string]any)
+		if r.Error != nil || got["status"] != "error" || got["output"] != "" {
+			t.Errorf("%s: %+v %+v", script, r.Output, r.Error)
+		}
+		if _, err := os.Stat(k.dir + "/own/proof"); !os.IsNotExist(err) {
+			t.Errorf("%s: %v", script, err)
+		}
+		want(t, k.do(t, "command", "echo fine"), said("fine\n"))
+	}
+	want(t, k.do(t, "command", "alias if=true"), said(""))
+	want(t, k.do(t, "command", "echo ran"), map[string]any{"status": "error", "output": ""})
+}

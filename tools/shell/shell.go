@@ -320,6 +320,8 @@ func (x *Executor) follow(ctx context.Context, s *session, note string) tools.Re
 		why = "the end of the command was not told"
 	case stopped_:
 		why = "the shell stopped itself"
+	case unread:
+		why = "the shell could not read a command"
 	case done, over, runs, waits:
 		return x.result(s, came, note)
 	}
@@ -381,6 +383,9 @@ func (x *Executor) result(s *session, came come, note string) tools.Result {
 		out["status"], out["session"] = "error", "ended: nobody knows how the command ended; it kept that from being told"
 	case stopped_:
 		out["status"], out["session"] = "error", "ended: the shell had stopped itself"
+	case unread:
+		out["status"], out["session"] = "error", "ended: the command was not run, for the name . means something else in this shell; the next command starts a new one"
+		masked = "" // the end that was told twice
 	case large, left: // told before
 	}
 	if failed != nil {
