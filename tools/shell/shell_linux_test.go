@@ -215,3 +215,9 @@ func TestASessionThatCannotBegin(t *testing.T) {
 		t.Errorf("%d folders are left, %v", len(left), err)
 	}
 }
+
+// Programs that copy a mode find a file system that keeps no access lists.
+func TestModesAreCopied(t *testing.T) {
+	k := newKit(t, Options{})
+	want(t, k.do(t, "command", `set -e; echo a >f; chmod 750 f; cp -p f g; cp -a f h; install -m 755 f i; sed -i s/a/b/ f; mv f /tmp/f; stat -c %a g h i /tmp/f; set +e`), said("750\n750\n755\n750\n"))
+}

@@ -163,7 +163,7 @@ func (o *filesOptions) restore(e *cli.Env, args []string) error {
 		return err
 	}
 	if change.Before == "" {
-		return cli.Usagef("%s was made by that change, so there is no text before it", change.File)
+		return protocol.Errorf(protocol.KindNotFound, "%s was made by that change, so there is no text before it; remove the file if nobody needs it", change.File)
 	}
 	text, err := artifacts.Read(args[0], change.Before)
 	if err != nil {
