@@ -290,8 +290,8 @@ func (x *Executor) keys(ctx context.Context, s *session, b []byte) tools.Result 
 	if len(b) > 0 {
 		if err := s.keys(ctx, b); err != nil {
 			note = "not all of it was taken: the program does not read its input"
-		} else if end := b[len(b)-1]; s.term.lines() && end >= ' ' {
-			note = "input_no_newline: nothing ends the line, so the program may not get it; a line ends with \\n"
+		} else if s.term.lines() {
+			note = oddLines(b)
 		}
 	}
 	return x.follow(ctx, s, note)
@@ -353,7 +353,6 @@ func (x *Executor) result(s *session, came come, note string) tools.Result {
 		}
 	}
 	size := int64(len(text)) + dropped
-	text = strings.ToValidUTF8(text, "\ufffd")
 	masked := text
 	if x.opt.Mask != nil && !quiet {
 		var err error
@@ -365,6 +364,7 @@ func (x *Executor) result(s *session, came come, note string) tools.Result {
 		}
 	}
 	s.before = tail(s.before + text)
+	masked = strings.ToValidUTF8(masked, "\ufffd") // not before: a secret may be in another code
 	out := map[string]any{}
 	var failed *tools.Result
 	switch came {
