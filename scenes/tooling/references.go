@@ -168,11 +168,7 @@ func (f *fetching) parameter(name, uri string) error {
 		case !utf8.Valid(content.Data):
 			return protocol.Errorf(protocol.KindInvalid, "%q is no text; a parameter that takes other files has x-uri: bytes or path in the definition of the tool", protocol.Short(uri, 80))
 		default:
-			text := strings.TrimPrefix(string(content.Data), "\ufeff")
-			if f.tool.NamesSecrets() {
-				text = places.Escape(text)
-			}
-			f.call.Params[name] = text
+			f.call.Params[name] = places.Foreign(strings.TrimPrefix(string(content.Data), "\ufeff"), f.tool.NamesSecrets())
 		}
 	}
 	return nil

@@ -4,15 +4,12 @@ package shell
 
 import (
 	"context"
-	"errors"
-	"maps"
 	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"tavernsim/protocol"
@@ -194,32 +191,6 @@ func TestASharedFolderIsReadOnce(t *testing.T) {
 	if n := reads.Load() - before; n != 1 {
 		t.Errorf("it was read %d times", n)
 	}
-}
-
-// A last look is taken again at a folder alone that the machine did not let be seen, a few times.
-func TestALastLookAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		looks := map[string]int{}
-		failed := lookUntil([]string{"fine", "slow", "broken", "other"}, func(dir string) error {
-			mu.Lock()
-			defer mu.Unlock()
-			looks[dir]++
-			switch {
-			case dir == "broken" || dir == "slow" && looks[dir] < 3:
-				return &os.PathError{Op: "open", Path: dir, Err: syscall.EMFILE}
-			case dir == "other":
-				return os.ErrPermission
-			}
-			return nil
-		})
-		if want := map[string]int{"fine": 1, "slow": 3, "broken": lastTries, "other": 1}; !maps.Equal(looks, want) {
-			t.Errorf("%v, want %v", looks, want)
-		}
-		if len(failed) != 2 || !errors.Is(failed["broken"], syscall.EMFILE) || !errors.Is(failed["other"], os.ErrPermission) {
-			t.Errorf("%v", failed)
-		}
-	})
 }
 
 // Promise 1: a command that the shell did not read is an error, and the next one finds a shell that does.

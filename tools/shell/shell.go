@@ -353,9 +353,8 @@ func (x *Executor) result(s *session, came come, note string) tools.Result {
 		}
 	}
 	size := int64(len(text)) + dropped
-	masked := text
+	masked, err := text, error(nil)
 	if x.opt.Mask != nil && !quiet {
-		var err error
 		if masked, err = x.opt.Mask(s.before, text); err != nil {
 			s.before = ""
 			r := tools.Fail(protocol.KindOf(err), err.Error())

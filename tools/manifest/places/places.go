@@ -37,8 +37,13 @@ func SecretsIn(text string) (names []string) {
 	return slices.Compact(names)
 }
 
-// Escape is a text of a call that refers to no secret: it comes from elsewhere.
-func Escape(text string) string { return strings.ReplaceAll(text, string(Secret), "$"+string(Secret)) }
+// Foreign is a text that comes from elsewhere, for a call whose own texts refer to secrets if own is set: this one does not.
+func Foreign(text string, own bool) string {
+	if !own {
+		return text
+	}
+	return strings.ReplaceAll(text, string(Secret), "$"+string(Secret))
+}
 
 // Names are those of the places in the texts of a fixed value, names of members among them.
 func (m Mark) Names(v any) (names []string) {
