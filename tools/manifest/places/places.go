@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"tavernsim/protocol"
 )
@@ -81,6 +82,23 @@ func (m Mark) Fill(text string, values map[string]string) string {
 		b.WriteString(values[name])
 		text = after
 	}
+}
+
+// Valid reports whether all texts of a value are UTF-8.
+func Valid(v any) bool {
+	switch x := v.(type) {
+	case string:
+		return utf8.ValidString(x)
+	case []any:
+		return !slices.ContainsFunc(x, func(e any) bool { return !Valid(e) })
+	case map[string]any:
+		for name, e := range x {
+			if !utf8.ValidString(name) || !Valid(e) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Rewrite copies a value with other texts; names of members stay.
