@@ -3,6 +3,7 @@ package tools
 import (
 	"cmp"
 	"fmt"
+	"unicode/utf8"
 
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/secret"
@@ -10,6 +11,7 @@ import (
 	"tavernsim/protocol"
 	"tavernsim/tam/answer"
 	"tavernsim/tools/manifest"
+	"tavernsim/tools/manifest/places"
 )
 
 // MaxOutput bounds the output of a call as JSON, in bytes: it lies in a fact.
@@ -23,6 +25,9 @@ func (r *Result) finish(o *Options, limits manifest.Limits) {
 	carried := r.Carried || r.Status == OK || r.Lost || r.Withheld
 	if r.Status == OK {
 		r.Meta.Dropped, r.Meta.Cut = r.Dropped, r.Dropped > 0
+	}
+	if o.Mask != nil && (!places.Valid(r.Output) || r.Error != nil && !utf8.ValidString(r.Error.Message)) {
+		o.Mask(r) // taming makes UTF-8 of it, in which a secret of another code is no whole one
 	}
 	r.tame()
 	if o.Mask != nil {

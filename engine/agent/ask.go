@@ -37,6 +37,7 @@ type External struct {
 	// References says that the executor fetches what parameters refer to (Call.URIs, by
 	// name), and then checks all of them.
 	References bool
+	Secrets    bool // texts of parameters may name secrets, $KARYI{NAME}
 
 	Quiet bool // the next turn observes a call only if it failed
 

@@ -46,7 +46,7 @@ func requests(run carryOut, id, description string, params ...tool.Param) Tool {
 
 // external makes an entry of a tool that an executor or a skill carries out.
 func external(x External) Tool {
-	return Tool{ToolSpec: x.Spec, External: x, schema: bind.Schema{References: x.References}, status: protocol.CallOK}
+	return Tool{ToolSpec: x.Spec, External: x, status: protocol.CallOK}
 }
 
 // checked are bound parameters that the tool takes. One that is null and need not be there
@@ -132,11 +132,10 @@ func toolTable(outside []External, more map[string][]tool.Param) (list []Tool, t
 	}
 	for i := range list {
 		t := &list[i]
-		references := t.schema.References
 		if t.schema, err = bind.SchemaOf(t.Parameters); err != nil {
 			return nil, nil, err
 		}
-		t.schema.Loose, t.schema.References = t.Check != nil, references
+		t.schema.Loose, t.schema.References, t.schema.Secrets = t.Check != nil, t.References, t.Secrets
 		if table[t.Name] != nil {
 			return nil, nil, protocol.Errorf(protocol.KindInvalid, "tool %s: another tool has this id; choose another one", t.Name)
 		}

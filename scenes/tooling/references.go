@@ -17,6 +17,7 @@ import (
 	"tavernsim/tools/artifact"
 	"tavernsim/tools/files"
 	"tavernsim/tools/manifest"
+	"tavernsim/tools/manifest/places"
 	"tavernsim/tools/mount"
 )
 
@@ -167,7 +168,7 @@ func (f *fetching) parameter(name, uri string) error {
 		case !utf8.Valid(content.Data):
 			return protocol.Errorf(protocol.KindInvalid, "%q is no text; a parameter that takes other files has x-uri: bytes or path in the definition of the tool", protocol.Short(uri, 80))
 		default:
-			f.call.Params[name] = strings.TrimPrefix(string(content.Data), "\ufeff")
+			f.call.Params[name] = places.Foreign(strings.TrimPrefix(string(content.Data), "\ufeff"), f.tool.NamesSecrets())
 		}
 	}
 	return nil

@@ -129,6 +129,25 @@ func TestSecretsInFiles(t *testing.T) {
 	}
 }
 
+// A secret in a text that is no UTF-8 is found before the text becomes UTF-8.
+func TestSecretsInOtherCodes(t *testing.T) {
+	store, err := secrets.New(&secrets.File{Secrets: map[string]*secrets.Grant{"key": {Value: "Grüße-Wörter-9981-ß", Tools: []string{"x"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const latin = "is Gr\xfc\xdfe-W\xf6rter-9981-\xdf \xe9"
+	for name, r := range map[string]tools.Result{"an output": tools.Output(latin), "a list": tools.Output([]any{latin}), "an error": tools.Quote(tools.KindTool, "failed: ", latin)} {
+		s := scenestest.New(t, scenestest.Painters(t), "")
+		paint := func(context.Context, *tools.Call) tools.Result { return r }
+		if r := s.Run(t, scenestest.Settings{Tools: tooling.Live, Secrets: store, Services: map[string]tools.Executor{"painter": tools.Func(paint)}}); r.Err != nil {
+			t.Fatal(r)
+		}
+		if said := textOfFacts(t, s); strings.Contains(said, "rter") || !strings.Contains(said, "is $KARYI{key} \ufffd") {
+			t.Errorf("%s: %.2000s", name, said)
+		}
+	}
+}
+
 // A secret does not get into a file, nor into its history.
 func TestSecretsInEdits(t *testing.T) {
 	const value = "sk-Demo_7pW4yH8cR2nM"

@@ -219,6 +219,21 @@ func TestSecretsOfSessions(t *testing.T) {
 	}
 }
 
+// What a reference or a URI puts into a script names no secret.
+func TestPutInNamesNoSecret(t *testing.T) {
+	set := live(t)
+	var err error
+	if set.Secrets, err = secrets.New(&secrets.File{Secrets: map[string]*secrets.Grant{"A": {Value: "alpha-secret-1", Tools: []string{"command"}}}}); err != nil {
+		t.Fatal(err)
+	}
+	block := func(fields ...string) string {
+		return "<|[REQUEST_TOOL]|>\n" + strings.Join(fields, "«««\n") + "«««\n<|[END_TOOL]|>"
+	}
+	has(t, work(t, set, "", block("command_1:»»»command", "content_1:»»»echo 'echo $$KARYI{A} | wc -c' >'$$KARYI{A}'; printf %s '$$KARYI{A}'",
+		"command_2:»»»command", "content_2:»»»echo one @{step_1.output.output} | wc -c; echo two $KARYI{A} | wc -c",
+		"command_3:»»»command", "uri_content_3:»»»fam://agent/$KARYI{A}"), ""), "output:$KARYI{A}", "output:14\n19\n", "output:10\n")
+}
+
 // The outputs of one session count together, whatever tag asked for them, and the third that spells
 // a secret in another form ends them.
 func TestSessionsLeakThrice(t *testing.T) {

@@ -25,6 +25,7 @@ type Schema struct {
 	Closed     bool       // additionalProperties: false
 	Loose      bool       // what does not fit stays as it is, for somebody else checks all that is bound
 	References bool       // somebody fetches what references refer to
+	Secrets    bool       // texts may name secrets, $KARYI{NAME}
 	required   int        // how many
 	defaults   int        // how many
 }

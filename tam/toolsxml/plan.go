@@ -34,8 +34,8 @@ func (s *Step) after() string {
 //     order holds. A directory is the same as everything in it. Paths are
 //     compared as text, generously: when they may name the same file they do.
 //     Links are not known here; the executor holds a lock on the real path.
-//  4. A command, with the input and ctrl behind it that drive its script, is a
-//     barrier: file tools wait for it and it waits for file tools.
+//  4. Each of them is a barrier: file tools wait for it and it waits for file
+//     tools. An input or ctrl may drive a script that an earlier answer began.
 //  5. get_value waits for nothing and nothing waits for it.
 //
 // What a named tool waits for already may be left out of After.
@@ -51,10 +51,9 @@ func Plan(tools []Tool) []Step {
 }
 
 type planner struct {
-	pty     int // index of the last tool of the terminal, 0 for none
-	barrier int // the same, if it is part of a barrier
-	files   []*Tool
-	paths   [][]location // of files
+	pty   int          // index of the last tool of the terminal, 0 for none
+	files []*Tool      // behind it
+	paths [][]location // of files
 }
 
 func (pl *planner) step(t *Tool) Step {
@@ -64,13 +63,10 @@ func (pl *planner) step(t *Tool) Step {
 		if pl.pty > 0 {
 			s.After = append(s.After, pl.pty)
 		}
-		pl.pty = t.Index
-		if t.Type == Command || pl.barrier > 0 {
-			for _, f := range pl.files {
-				s.After = append(s.After, f.Index)
-			}
-			pl.barrier, pl.files, pl.paths = t.Index, nil, nil
+		for _, f := range pl.files {
+			s.After = append(s.After, f.Index)
 		}
+		pl.pty, pl.files, pl.paths = t.Index, nil, nil
 	case Edit, Read:
 		s.After = pl.fileWaits(t)
 	}
@@ -88,8 +84,8 @@ func (pl *planner) fileWaits(t *Tool) []int {
 			after = append(after, f.Index)
 		}
 	}
-	if len(after) == 0 && pl.barrier > 0 {
-		after = append(after, pl.barrier) // any other tool waits for it already
+	if len(after) == 0 && pl.pty > 0 {
+		after = append(after, pl.pty) // any other tool waits for it already
 	}
 	pl.files, pl.paths = append(pl.files, t), append(pl.paths, mine)
 	return after

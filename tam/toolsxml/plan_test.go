@@ -38,7 +38,8 @@ func TestX14Plan(t *testing.T) {
 		{"c r:a e:b", "1[] 2[1] 3[1]"},
 		{"r:a e:b c", "1[] 2[] 3[1 2]"},
 		{"c e:a r:a c r:b", "1[] 2[1] 3[2] 4[1 2 3] 5[4]"},
-		{"i r:a", "1[] 2[]"},
+		{"i r:a", "1[] 2[1]"},
+		{"e:a k r:a", "1[] 2[1] 3[2]"},
 		{"c i r:a", "1[] 2[1] 3[2]"},
 		{"g c r:a g", "1[] 2[] 3[2] 4[]"},
 		{"e:a !c r:b", "1[] 3[]"},
@@ -72,8 +73,8 @@ func planText(steps []Step) string {
 }
 
 // TestX14PlanProperty: whatever runs, the terminal's tools are in order, two
-// tools on one file of which one edits are in order, and a command is in order
-// with every file tool.
+// tools on one file of which one edits are in order, and a tool of the terminal is
+// in order with every file tool.
 func TestX14PlanProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		words := rapid.SliceOfN(rapid.SampledFrom([]string{"c", "i", "k", "g", "r:a", "r:b,a", "e:a", "e:b", "e:c/d", "r:c", "!c", "!e:a"}), 0, 14).Draw(t, "tools")
@@ -107,7 +108,7 @@ func mustWait(a, b Tool) bool {
 	switch {
 	case pty(a) && pty(b):
 		return true
-	case a.Type == Command && files(b), files(a) && b.Type == Command:
+	case pty(a) && files(b), files(a) && pty(b):
 		return true
 	case files(a) && files(b) && (a.Type == Edit || b.Type == Edit):
 		for _, x := range a.Files {

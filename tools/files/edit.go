@@ -138,7 +138,7 @@ func prepare(ctx context.Context, c *tools.Call, had []string, w wanted, before 
 		return e, err
 	case mount.ReadOnly(m):
 		return e, protocol.Errorf(protocol.KindDenied, "the files of the project and of its plugins cannot be changed; copy it to fam://agent/")
-	case at == ".":
+	case at == "." || strings.HasSuffix(w.uri, "/"):
 		return e, protocol.Errorf(protocol.KindInvalid, "it is a folder")
 	case slices.ContainsFunc(before, func(o edited) bool { return o.place == e.place }):
 		return e, protocol.Errorf(protocol.KindInvalid, "the file stands twice in one edit; put all pairs into one")
@@ -213,53 +213,44 @@ func (p *pair) apply(ctx context.Context, text string, is bool) (out, how string
 		if text != "" {
 			return "", "", protocol.Errorf(tools.KindTool, "find is empty, which is for a file that is not there or empty; this one has %d lines: find some text of it", strings.Count(strings.TrimSuffix(text, "\n"), "\n")+1)
 		}
-		return p.replace, "", nil
+		if out = unjoined(p.replace); out != p.replace {
+			how = leftOut
+		}
+		return out, how, nil
 	}
 	if !is {
 		return "", "", protocol.Errorf(protocol.KindNotFound, "there is no such file; an empty find creates it")
 	}
-	type form struct{ find, replace, how string }
-	forms := []form{{p.find, p.replace, ""}}
-	if p.findOther != "" {
-		forms = append(forms, form{p.findOther, p.replaceOther, "found with the other reading of its entities"})
-	}
-	forms = append(forms, form{trimmed(p.find), trimmed(p.replace), "found without the line breaks at its ends"})
-	for _, f := range forms {
-		n := 0
+	for _, f := range p.forms(text) {
+		at := -1
 		if f.find != "" {
-			n = strings.Count(text, f.find)
+			at = strings.Index(text, f.find)
 		}
 		switch {
-		case n == 0:
+		case at < 0:
 			continue
 		case p.all:
+			n := strings.Count(text, f.find)
 			if err := fits(int64(len(text)) + int64(n)*int64(len(f.replace)-len(f.find))); err != nil {
 				return "", "", err // before the text is there: a few pairs make one that no memory holds
 			}
 			return strings.ReplaceAll(text, f.find, f.replace), f.how, nil
-		case p.nth > int64(n):
-			return "", "", protocol.Errorf(tools.KindTool, "the text is there %d times, and nth is %d", n, p.nth)
-		case p.nth == 0 && n > 1:
+		case p.nth == 0 && strings.Contains(text[at+1:], f.find):
+			_, n := place(text, f.find, 0)
 			return "", "", protocol.Errorf(tools.KindTool, "the text is there %d times, in the lines %s; find more of what stands around the one you mean, or write nth or all", n, lines(text, f.find))
+		case p.nth > 1:
+			var n int64
+			if at, n = place(text, f.find, p.nth); n < p.nth {
+				return "", "", protocol.Errorf(tools.KindTool, "the text is there %d times, and nth is %d", n, p.nth)
+			}
 		}
 		if err := fits(int64(len(text)) + int64(len(f.replace)-len(f.find))); err != nil {
 			return "", "", err
-		}
-		at := 0
-		for k := int64(1); ; k++ {
-			at += strings.Index(text[at:], f.find)
-			if k >= p.nth {
-				break
-			}
-			at += len(f.find)
 		}
 		return text[:at] + f.replace + text[at+len(f.find):], f.how, nil
 	}
 	return "", "", protocol.Errorf(tools.KindTool, "the text is not there%s", nearest(ctx, text, p.find))
 }
-
-// trimmed is a text without one line break at both ends.
-func trimmed(s string) string { return strings.TrimSuffix(strings.TrimPrefix(s, "\n"), "\n") }
 
 const maxListed = 10
 
@@ -273,7 +264,7 @@ func lines(text, find string) string {
 		}
 		at += i
 		list = append(list, strconv.Itoa(strings.Count(text[:at], "\n")+1))
-		at += len(find)
+		at++ // the next place may begin in this one
 	}
 	return strings.Join(list, ", ") + ", …"
 }

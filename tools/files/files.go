@@ -91,7 +91,9 @@ func wantedOf(v any) (wanted, error) {
 		p.find, _ = em["find"].(string)
 		p.replace, _ = em["replace"].(string)
 		p.all, _ = em["all"].(bool)
-		p.nth, _ = em["nth"].(int64)
+		if p.nth, _ = em["nth"].(int64); p.all && p.nth > 0 {
+			return w, protocol.Errorf(protocol.KindInvalid, "%s: an edit has both all and nth; want one of them", protocol.Short(w.src, 80))
+		}
 		p.findOther, _ = em["find_other"].(string)
 		p.replaceOther, _ = em["replace_other"].(string)
 		w.edits = append(w.edits, p)
@@ -103,7 +105,9 @@ func wantedOf(v any) (wanted, error) {
 	if list == nil {
 		w.uri, w.lines, _ = strings.Cut(w.src, "#")
 	}
-	w.uri = uriOf(w.uri)
+	if w.uri = uriOf(w.uri); strings.HasPrefix(strings.ToLower(w.uri), "data:") {
+		return w, protocol.Errorf(protocol.KindInvalid, "%s: data: is no file, and has its text in it", protocol.Short(w.src, 80))
+	}
 	return w, nil
 }
 

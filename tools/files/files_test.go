@@ -416,3 +416,46 @@ func TestOneFileTwice(t *testing.T) {
 		}
 	}
 }
+
+// The nth place is that of a search from each byte on.
+func TestPlaces(t *testing.T) {
+	for _, find := range []string{"a", "aa", "aba", "abab", "aab", "abaab", "aaaa"} {
+		for code := range 1 << 10 {
+			var b strings.Builder
+			for i := range 10 {
+				b.WriteByte("ab"[code>>i&1])
+			}
+			text := b.String()
+			var want []int
+			for i := range text {
+				if strings.HasPrefix(text[i:], find) {
+					want = append(want, i)
+				}
+			}
+			if len(want) == 0 {
+				continue
+			}
+			for k, at := range want {
+				if got, n := place(text, find, int64(k)+1); got != at || n != int64(k)+1 {
+					t.Fatalf("%s in %s: place %d is %d, want %d", find, text, n, got, at)
+				}
+			}
+			if _, n := place(text, find, 0); n != int64(len(want)) {
+				t.Fatalf("%s in %s: %d places, want %d", find, text, n, len(want))
+			}
+		}
+	}
+}
+
+// A pair that wants all places and one of them is refused, whoever writes it.
+func TestAllAndNth(t *testing.T) {
+	s := mounts(t)
+	write(t, s, "agent/n", "a a")
+	c := editing("n", "a", "b")
+	pair := c.Params["files"].([]any)[0].(map[string]any)["edits"].([]any)[0].(map[string]any)
+	pair["all"], pair["nth"] = true, int64(1)
+	r := call(t, New(NewReferences("")), s, c)
+	if r.Error == nil || r.Error.Kind != protocol.KindInvalid || !strings.Contains(r.Error.Message, "both all and nth") {
+		t.Errorf("%+v %+v", r.Output, r.Error)
+	}
+}

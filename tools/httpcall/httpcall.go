@@ -231,7 +231,7 @@ func read(made *manifest.Request, a *http.Response) tools.Result {
 	r.Carried = !r.Unsent // the server has the request
 	if dropped > 0 && r.Status == tools.OK {
 		r.Dropped = dropped
-		r.Output = strings.ToValidUTF8(string(data), "\ufffd") + fmt.Sprintf("\n… the answer has more than %d bytes; the rest was dropped", maxAnswer)
+		r.Output = string(data) + fmt.Sprintf("\n… the answer has more than %d bytes; the rest was dropped", maxAnswer)
 	}
 	return r
 }
@@ -303,7 +303,7 @@ func refused(kind protocol.ErrorKind, made *manifest.Request, code int, data []b
 	if coding := encoding(h); coding != "" && len(data) > 0 {
 		said = fmt.Sprintf(": its %d bytes are encoded (%s)", len(data), protocol.Short(strings.ToValidUTF8(coding, "\ufffd"), 80))
 	} else if len(data) > 0 {
-		said = ": " + protocol.Short(strings.ToValidUTF8(string(data), "\ufffd"), 512)
+		said = ": " + protocol.Short(string(data), 512)
 	}
 	return tools.Quote(kind, fmt.Sprintf("%s %s: status %d %s", made.Method, made.Server, code, http.StatusText(code)), said)
 }
@@ -341,7 +341,7 @@ func output(typ string, data []byte) any {
 			return v
 		}
 	}
-	return strings.ToValidUTF8(string(data), "\ufffd")
+	return string(data)
 }
 
 // maxAfter is the longest time that RetryAfter gives: nobody waits that long, and people read it.

@@ -364,7 +364,7 @@ func TestFilesInAnswers(t *testing.T) {
 		png:                                 {"image/png", "[file image/png, 17 bytes: artifact:sha256-", 1},
 		png + " ":                           {"", "[file ", 1},
 		"plain":                             {"image/png", "plain", 0},
-		"\xff\xfe\xfd\xfc":                  {"text/plain; charset=latin1", "\ufffd", 0},
+		"\xff\xfe\xfd\xfc":                  {"text/plain; charset=latin1", "\xff\xfe\xfd\xfc", 0},
 		strings.Repeat("x", 1<<20-1) + "ää": {"x/y", "xxx", 0},
 		strings.Repeat("\xff", 1<<20+1):     {"x/y", "is a file of more than 1048576 bytes", 0},
 	} {

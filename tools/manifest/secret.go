@@ -20,10 +20,7 @@ func (c *checker) secrets(v any, needs []string, steps ...string) {
 
 // unused finds secrets among the needs that stand nowhere.
 func (c *checker) unused(needs []string, texts ...any) {
-	var used []string
-	for _, v := range texts {
-		used = append(used, places.Secret.Names(v)...)
-	}
+	used := places.Secret.Names(texts)
 	for i, need := range needs {
 		if name, ok := strings.CutPrefix(need, "secret:"); ok && !slices.Contains(used, name) {
 			c.fault(at("needs", strconv.Itoa(i)), "write $KARYI{"+name+"} where it belongs, in headers, query or body, or remove the need", "the secret %q stands in no header, query or body", protocol.Short(name, 64))

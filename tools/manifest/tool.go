@@ -395,6 +395,9 @@ func (c *checker) dialled(host string, steps ...string) {
 // Secrets are the names of the secrets among the needs of the tool.
 func (t *Tool) Secrets() []string { return secretNames(t.Needs) }
 
+// NamesSecrets reports whether texts of its parameters may name secrets, $KARYI{NAME}.
+func (t *Tool) NamesSecrets() bool { return t.Implementation.Type == Shell || t.ID == Edit }
+
 // SendsSecrets reports whether a request of the tool has a secret: one of its needs, or an option.
 func (t *Tool) SendsSecrets() bool { return t.secretOption || len(t.Secrets()) > 0 }
 

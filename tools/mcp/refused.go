@@ -96,7 +96,7 @@ func refusalOf(q *http.Request, a *http.Response) *refused {
 		return nil
 	}
 	said, _ := io.ReadAll(io.LimitReader(a.Body, maxError))
-	r.own, r.said = answers(q, said), strings.ToValidUTF8(string(said[:min(len(said), maxRefusal)]), "\ufffd")
+	r.own, r.said = answers(q, said), string(said[:min(len(said), maxRefusal)])
 	if r.ofRequest() {
 		a.Body = readCloser{io.MultiReader(bytes.NewReader(said), a.Body), a.Body}
 		return nil

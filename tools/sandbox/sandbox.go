@@ -230,7 +230,7 @@ func (u *Unavailable) Unwrap() error {
 }
 
 // Run runs a program to its end. A program that fails is a Result; the error is of the
-// kind unavailable if there is no sandbox, not_found if there is no such program, and
+// kind unavailable if there is no sandbox, cancelled if ctx ended before there was one, not_found if there is no such program, and
 // invalid for a command that cannot be run.
 func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 	if err := c.check(); err != nil {
@@ -238,9 +238,17 @@ func (b *Box) Run(ctx context.Context, c Command) (Result, error) {
 	}
 	r, chosen := b.probed(ctx, c.profile())
 	if missing := r.Missing(); len(missing) > 0 {
-		return Result{}, &Unavailable{Profile: c.profile(), Missing: missing}
+		return Result{}, lacks(ctx, &c, missing...)
 	}
 	return b.run(ctx, chosen, c)
+}
+
+// lacks refuses a call without guarantees. A call that has ended says nothing about them: what tried them ended with it.
+func lacks(ctx context.Context, c *Command, missing ...probe.Missing) error {
+	if ctx.Err() != nil {
+		return protocol.Errorf(protocol.KindCancelled, "the call ended before its sandbox was there")
+	}
+	return &Unavailable{Profile: c.profile(), Missing: missing}
 }
 
 func (c *Command) profile() Profile { return cmp.Or(c.Profile, Strict) }

@@ -82,7 +82,7 @@ func (f *failure) Error() string {
 func (b *Box) run(ctx context.Context, o outer, c Command) (Result, error) {
 	r, err := b.start(ctx, o, c, nil)
 	if f, ok := errors.AsType[*failure](err); ok {
-		return Result{}, &Unavailable{Profile: c.profile(), Missing: []probe.Missing{f.missing}}
+		return Result{}, lacks(ctx, &c, f.missing)
 	}
 	return r, err
 }

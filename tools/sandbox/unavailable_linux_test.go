@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -89,6 +90,24 @@ func TestUnavailable(t *testing.T) {
 				t.Errorf("bubblewrap: %+v", r.Others)
 			}
 		})
+	}
+}
+
+// A call that ends while the sandbox is tried lacks nothing, and the next one tries again.
+func TestACallThatEndsBeforeItsSandbox(t *testing.T) {
+	b := New(Options{})
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	_, err := b.Run(ctx, Command{Argv: shell("echo ran")})
+	if _, is := errors.AsType[*Unavailable](err); is || protocol.KindOf(err) != protocol.KindCancelled {
+		t.Errorf("%v", err)
+	}
+	r, err := b.Run(t.Context(), Command{Argv: shell("echo ran")})
+	if _, is := errors.AsType[*Unavailable](err); is {
+		t.Skip(err)
+	}
+	if err != nil || r.Exit != 0 {
+		t.Errorf("%+v %v", r, err)
 	}
 }
 

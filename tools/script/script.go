@@ -148,7 +148,7 @@ func said(r *sandbox.Result) string {
 	if text == "" {
 		return ""
 	}
-	return ": " + strings.ToValidUTF8(text[max(0, len(text)-maxSaid):], "\ufffd")
+	return ": " + text[max(0, len(text)-maxSaid):]
 }
 
 const maxSaid = 512 // bytes
@@ -176,7 +176,7 @@ func output(o sandbox.Output) any {
 
 // text is an output with what became of its rest.
 func text(o sandbox.Output) string {
-	s := strings.ToValidUTF8(string(o.Bytes), "\ufffd")
+	s := string(o.Bytes)
 	if o.Dropped > 0 {
 		s += fmt.Sprintf("\n… %d bytes more were dropped", o.Dropped)
 	}

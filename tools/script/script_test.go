@@ -95,7 +95,7 @@ func TestParametersAndOutputs(t *testing.T) {
 		`echo plain; echo words`:                "plain\nwords\n",
 		`printf '{"a": 1} {"b": 2}'`:            `{"a": 1} {"b": 2}`,
 		`printf '{"a": 1, "a": 2}'`:             `{"a": 1, "a": 2}`,
-		`printf '\377x'`:                        "\ufffdx",
+		`printf '\377x'`:                        "\xffx",
 		`:`:                                     nil,
 		`echo bad >&2; echo fine`:               "fine\n",
 		`echo "$1$#" "$SIMD_TOOL$SIMD_ATTEMPT"`: "0 t1\n",

@@ -30,11 +30,13 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"tavernsim/engine/secret/mask"
 	"tavernsim/internal/source"
 	"tavernsim/internal/wirejson"
 	"tavernsim/protocol"
+	"tavernsim/tools/manifest/places"
 	"tavernsim/tools/ownfile"
 )
 
@@ -311,6 +313,19 @@ func (s *Store) Value(v any) (out any, found bool, err error) {
 	if s == nil || v == nil {
 		return v, false, nil
 	}
+	if !places.Valid(v) { // JSON is UTF-8, and a secret in another code would be none there
+		v = places.Rewrite(v, func(text string) string {
+			masked := text
+			if err == nil && !utf8.ValidString(text) {
+				masked, err = s.Text(text)
+			}
+			found = found || masked != text
+			return masked
+		})
+		if err != nil {
+			return nil, true, err
+		}
+	}
 	text, err := textOf(v)
 	if err != nil {
 		return nil, false, err
@@ -320,7 +335,7 @@ func (s *Store) Value(v any) (out any, found bool, err error) {
 		return nil, true, err
 	}
 	if masked == text {
-		return v, false, nil
+		return v, found, nil
 	}
 	masked = escaped(masked)
 	if v, err := source.ParseValue("output.json", []byte(masked), source.Limits{Wide: true}); err == nil {

@@ -33,6 +33,7 @@ const (
 	waits                // it waits for input
 	stuck                // it has ended, and nobody knows how
 	stopped_             // the shell has stopped itself
+	unread               // the shell has not read it
 	large                // its folders have too much
 	left                 // whoever called has gone
 )
@@ -46,10 +47,12 @@ func (s *session) wait(ctx context.Context, most time.Duration) come {
 	defer look.Stop()
 	for {
 		s.mu.Lock()
-		ended, finished, since := s.ended != nil, s.marker == nil, time.Since(s.last)
+		ended, finished, since, exit := s.ended != nil, s.marker == nil, time.Since(s.last), s.exit
 		s.look.first = s.first
 		s.mu.Unlock()
 		switch {
+		case finished && !ended && exit == notRead:
+			return unread
 		case finished && !ended:
 			return done
 		case s.isOver() && s.whyFull() != "":

@@ -9,7 +9,8 @@
 //
 //  1. A script is one file that the shell sources. Its changes of the shell stay, its input
 //     is the terminal, and input that programs leave unread never becomes a command.
-//     It finds in $? how the script before it ended.
+//     It finds in $? how the script before it ended. A script that was not read is an error, whatever
+//     the names mean that the shell reads it by.
 //  2. A call answers when its command has ended, when a program waits for input, or after
 //     its time; then the command continues, and input and ctrl reach it. While one runs,
 //     another command is refused.

@@ -4,15 +4,12 @@ package shell
 
 import (
 	"context"
-	"errors"
-	"maps"
 	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"tavernsim/protocol"
@@ -196,28 +193,21 @@ func TestASharedFolderIsReadOnce(t *testing.T) {
 	}
 }
 
-// A last look is taken again at a folder alone that the machine did not let be seen, a few times.
-func TestALastLookAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var mu sync.Mutex
-		looks := map[string]int{}
-		failed := lookUntil([]string{"fine", "slow", "broken", "other"}, func(dir string) error {
-			mu.Lock()
-			defer mu.Unlock()
-			looks[dir]++
-			switch {
-			case dir == "broken" || dir == "slow" && looks[dir] < 3:
-				return &os.PathError{Op: "open", Path: dir, Err: syscall.EMFILE}
-			case dir == "other":
-				return os.ErrPermission
-			}
-			return nil
-		})
-		if want := map[string]int{"fine": 1, "slow": 3, "broken": lastTries, "other": 1}; !maps.Equal(looks, want) {
-			t.Errorf("%v, want %v", looks, want)
+// Promise 1: a command that the shell did not read is an error, and the next one finds a shell that does.
+func TestTheNameOfTheSourceCommand(t *testing.T) {
+	k := newKit(t, Options{})
+	for _, script := range []string{".() { :; }", "alias .=true", ".() { return 0; }; set -eu", "enable -n .", "printf() { :; }; trap() { :; }; unset() { :; }; .() { echo no; }"} {
+		want(t, k.do(t, "command", script), map[string]any{"status": "ok"})
+		r := k.do(t, "command", "echo ran > proof")
+		got, _ := r.Output.(map[string]any)
+		if r.Error != nil || got["status"] != "error" || got["output"] != "" {
+			t.Errorf("%s: %+v %+v", script, r.Output, r.Error)
 		}
-		if len(failed) != 2 || !errors.Is(failed["broken"], syscall.EMFILE) || !errors.Is(failed["other"], os.ErrPermission) {
-			t.Errorf("%v", failed)
+		if _, err := os.Stat(k.dir + "/own/proof"); !os.IsNotExist(err) {
+			t.Errorf("%s: %v", script, err)
 		}
-	})
+		want(t, k.do(t, "command", "echo fine"), said("fine\n"))
+	}
+	want(t, k.do(t, "command", "alias if=true"), said(""))
+	want(t, k.do(t, "command", "echo ran"), map[string]any{"status": "error", "output": ""})
 }

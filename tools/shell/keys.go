@@ -1,6 +1,8 @@
 package shell
 
 import (
+	"bytes"
+
 	"tavernsim/protocol"
 	"tavernsim/tam/toolsxml"
 	"tavernsim/tools"
@@ -32,4 +34,20 @@ func keysOf(c *tools.Call, content string) ([]byte, error) {
 		content += "\n"
 	}
 	return []byte(quoting.Text(content, c.Secrets)), nil
+}
+
+// maxLine is how much of a line a terminal keeps until it ends, in bytes.
+const maxLine = 4095
+
+// oddLines says what is odd about keys for a program that reads lines; "" = nothing.
+func oddLines(b []byte) string {
+	for line := range bytes.FieldsFuncSeq(b, func(r rune) bool { return r == '\n' || r == '\r' || r == 4 }) {
+		if len(line) > maxLine {
+			return "line_too_long: a terminal keeps 4095 bytes of a line, and the rest was lost; use shorter lines, or write a file with edit"
+		}
+	}
+	if b[len(b)-1] >= ' ' {
+		return "input_no_newline: nothing ends the line, so the program may not get it; a line ends with \\n"
+	}
+	return ""
 }

@@ -41,6 +41,9 @@ const (
 //
 // A script finds in $? how the one before it ended. Without a process only a file that is sourced gives any number, and
 // only as a condition it sets off neither errexit nor the trap ERR.
+//
+// Scripts can give the name . to a function or an alias. So the file with the number also sets a variable to a text that
+// nobody knew before; without it the script is not run, and that is the end that the shell tells.
 const (
 	firstLines = "exec 7>&1 1>/dev/null 2>&1\nset +o history +H\nunset HISTFILE\n"
 	runScript  = "if . %[1]s/status; then " + direct + "; else " + direct + "; fi"
@@ -48,15 +51,21 @@ const (
 	direct     = ". %[1]s/%[2]s <&7 >&7 2>&7 7>&-"
 	inGroup    = "{ . %[1]s/%[2]s; } <&7 >&7 2>&7 7>&-"
 	runEither  = "if ! builtin trap -p EXIT >|/tmp/.trap || [[ -s /tmp/.trap ]]; then " + runInGroup + "; else " + runScript + "; fi"
+	ifRead     = "if . %[1]s/status; [[ ${" + wasRead + "-} == %[3]s ]]; then "
+	orSay      = `; else builtin printf '\n%%s%%s 256\n' '%[4]s' '%[5]s' >&7; fi` + "\n"
+	wasRead    = "__simd_read"
 	sayEnd     = `builtin printf '\n%%s%%s %%d\n' '%s' '%s' "$?" >&7` + "\n"
 )
+
+// notRead is the exit code that orSay tells; no command has it.
+const notRead = 256
 
 // lineFor is the line for a script. Nobody can ask the shell for a trap that the script itself sets, so its text says.
 func lineFor(script string) string {
 	if strings.Contains(script, "trap") && (strings.Contains(strings.ToUpper(script), "EXIT") || strings.Contains(script, " 0")) {
-		return runInGroup + "\n"
+		return ifRead + runInGroup + orSay
 	}
-	return runEither + "\n"
+	return ifRead + runEither + orSay
 }
 
 // session is a shell in its sandbox.
@@ -371,7 +380,8 @@ func (s *session) command(script string, secrets map[string]string) error {
 	s.mu.Lock()
 	exit := s.exit
 	s.mu.Unlock()
-	if _, err := s.write("status", "return "+strconv.Itoa(exit)); err != nil {
+	one, two, read := rand.Text(), rand.Text(), rand.Text()
+	if _, err := s.write("status", wasRead+"="+read+"\nreturn "+strconv.Itoa(exit)); err != nil {
 		return err
 	}
 	file, err := s.write(name, script)
@@ -383,10 +393,9 @@ func (s *session) command(script string, secrets map[string]string) error {
 	for _, v := range protocol.SortedKeys(secrets) {
 		fmt.Fprintf(&b, "%s='%s'\n", v, strings.ReplaceAll(secrets[v], "'", `'\''`))
 	}
-	one, two := rand.Text(), rand.Text()
-	fmt.Fprintf(&b, lineFor(script), privateDir, name)
+	fmt.Fprintf(&b, lineFor(script), privateDir, name, read, one, two)
 	fmt.Fprintf(&b, sayEnd, one, two)
-	for _, v := range protocol.SortedKeys(secrets) {
+	for _, v := range append(protocol.SortedKeys(secrets), wasRead) {
 		fmt.Fprintf(&b, "unset %s\n", v)
 	}
 	s.mu.Lock()

@@ -290,8 +290,8 @@ func (x *Executor) keys(ctx context.Context, s *session, b []byte) tools.Result 
 	if len(b) > 0 {
 		if err := s.keys(ctx, b); err != nil {
 			note = "not all of it was taken: the program does not read its input"
-		} else if end := b[len(b)-1]; s.term.lines() && end >= ' ' {
-			note = "input_no_newline: nothing ends the line, so the program may not get it; a line ends with \\n"
+		} else if s.term.lines() {
+			note = oddLines(b)
 		}
 	}
 	return x.follow(ctx, s, note)
@@ -320,6 +320,8 @@ func (x *Executor) follow(ctx context.Context, s *session, note string) tools.Re
 		why = "the end of the command was not told"
 	case stopped_:
 		why = "the shell stopped itself"
+	case unread:
+		why = "the shell could not read a command"
 	case done, over, runs, waits:
 		return x.result(s, came, note)
 	}
@@ -351,10 +353,8 @@ func (x *Executor) result(s *session, came come, note string) tools.Result {
 		}
 	}
 	size := int64(len(text)) + dropped
-	text = strings.ToValidUTF8(text, "\ufffd")
-	masked := text
+	masked, err := text, error(nil)
 	if x.opt.Mask != nil && !quiet {
-		var err error
 		if masked, err = x.opt.Mask(s.before, text); err != nil {
 			s.before = ""
 			r := tools.Fail(protocol.KindOf(err), err.Error())
@@ -363,6 +363,7 @@ func (x *Executor) result(s *session, came come, note string) tools.Result {
 		}
 	}
 	s.before = tail(s.before + text)
+	masked = strings.ToValidUTF8(masked, "\ufffd") // not before: a secret may be in another code
 	out := map[string]any{}
 	var failed *tools.Result
 	switch came {
@@ -381,6 +382,9 @@ func (x *Executor) result(s *session, came come, note string) tools.Result {
 		out["status"], out["session"] = "error", "ended: nobody knows how the command ended; it kept that from being told"
 	case stopped_:
 		out["status"], out["session"] = "error", "ended: the shell had stopped itself"
+	case unread:
+		out["status"], out["session"] = "error", "ended: the command was not run, for the name . means something else in this shell; the next command starts a new one"
+		masked = "" // the end that was told twice
 	case large, left: // told before
 	}
 	if failed != nil {

@@ -215,3 +215,35 @@ func TestASessionThatCannotBegin(t *testing.T) {
 		t.Errorf("%d folders are left, %v", len(left), err)
 	}
 }
+
+// Programs that copy a mode find a file system that keeps no access lists.
+func TestModesAreCopied(t *testing.T) {
+	k := newKit(t, Options{})
+	want(t, k.do(t, "command", `set -e; echo a >f; chmod 750 f; cp -p f g; cp -a f h; install -m 755 f i; sed -i s/a/b/ f; mv f /tmp/f; stat -c %a g h i /tmp/f; set +e`), said("750\n750\n755\n750\n"))
+}
+
+// Promise 2: what a terminal loses of a line is told.
+func TestALineThatIsTooLong(t *testing.T) {
+	k := newKit(t, Options{})
+	for n, note := range map[int]string{4095: "", 4096: "line_too_long"} {
+		want(t, k.do(t, "command", "read -r x; echo ${#x}"), map[string]any{"status": "awaiting_input"})
+		r := k.do(t, "input", strings.Repeat("x", n)+"\n")
+		want(t, r, map[string]any{"output": "4095\n"})
+		if got, _ := r.Output.(map[string]any)["note"].(string); (got == "") != (note == "") || !strings.HasPrefix(got, note) {
+			t.Errorf("%d: %q", n, got)
+		}
+	}
+}
+
+// Promise 5: what is masked is what the programs wrote, whatever its code is.
+func TestAnOutputThatIsNoUTF8IsMasked(t *testing.T) {
+	got := ""
+	k := newKit(t, Options{Mask: func(_, text string) (string, error) {
+		got = text
+		return strings.ReplaceAll(text, "Gr\xfc\xdfe", "MASKED"), nil
+	}})
+	want(t, k.do(t, "command", `printf 'Gr\374\337e \374\n'`), said("MASKED \ufffd\n"))
+	if got != "Gr\xfc\xdfe \xfc\n" {
+		t.Errorf("%q", got)
+	}
+}

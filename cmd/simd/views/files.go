@@ -12,6 +12,7 @@ import (
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/internal/show"
 	"tavernsim/internal/terminal"
+	"tavernsim/protocol"
 	"tavernsim/scenes/run/rundir"
 	"tavernsim/scenes/run/runner"
 	"tavernsim/scenes/view/artifacts"
@@ -134,7 +135,7 @@ func newFilesRestore(e *cli.Env) *cobra.Command {
 		Use:   "restore DIR SEQ [FILE]",
 		Short: "Bring back the text before a change",
 		Long: `Give a file the text that it had before the change with this seq. No process may run
-the scene. Agents are not told.
+the scene. Agents are not told. A change that made the file has no text before it.
 
 Exit codes: 0 restored, 2 usage, 4 no such run, change or text, 6 the run is in use, or
 the file was changed since.`,
@@ -163,7 +164,7 @@ func (o *filesOptions) restore(e *cli.Env, args []string) error {
 		return err
 	}
 	if change.Before == "" {
-		return cli.Usagef("%s was made by that change, so there is no text before it", change.File)
+		return protocol.Errorf(protocol.KindNotFound, "%s was made by that change, so there is no text before it; remove the file if nobody needs it", change.File)
 	}
 	text, err := artifacts.Read(args[0], change.Before)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"tavernsim/protocol"
+	"tavernsim/tam/bind"
 )
 
 func known(name string) (any, bool) {
@@ -189,5 +190,38 @@ func TestExtensions(t *testing.T) {
 	c := protocol.Call{Params: map[string]any{"x_timeout": "1", "x_after": ""}}
 	if d, err := Extensions(&c, func(name string) bool { return name == "x_timeout" }); d != 0*time.Second || err != nil || c.After != None || c.Params["x_timeout"] != "1" {
 		t.Errorf("declared: %v, %v, %+v", d, err, c)
+	}
+}
+
+// What a reference puts in names no secret, not even together with what stands around it.
+func TestNoSecretByReference(t *testing.T) {
+	values := func(name string) (any, bool) {
+		v, ok := map[string]any{
+			"whole": "$KARYI{A}", "tail": "KARYI{A}", "name": "A", "end": "A}", "plain": "x", "doubled": "$$KARYI{A}", "files": []any{map[string]any{"replace": "$KARYI{A}"}},
+			"spelled": `{"replace":"\u0024KARYI{A} $KARYI{A}"}`,
+		}[name]
+		return v, ok
+	}
+	schema := &bind.Schema{Secrets: true, Properties: []bind.Property{{Name: "files", Type: bind.Type{Names: []string{"array"}, Items: &bind.Type{Names: []string{"object"}}}}, {Name: "text", Type: bind.Type{Names: []string{"string"}}}}}
+	for text, want := range map[string]string{
+		"echo @{whole} $KARYI{B}": "echo $$KARYI{A} $KARYI{B}", "@{whole}": "$$KARYI{A}", "$@{tail}": "$$KARYI{A}", "$KARYI{@{name}}": "$$KARYI{A}", "$KARYI{@{end}": "$$KARYI{A}",
+		"@{plain} $KARYI{B} @{plain}": "x $KARYI{B} x", "@{plain}$KARYI{B}@{plain}": "x$KARYI{B}x", "$$KARYI{B} @{doubled}": "$$KARYI{B} $$$KARYI{A}",
+	} {
+		got, _, err := Bind(&protocol.Call{Params: map[string]any{"text": text}}, schema, values)
+		if err != nil || got["text"] != want {
+			t.Errorf("%s: %v %v, want %s", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"@{files}": "[map[replace:$$KARYI{A}]]", `[{"replace":"@{whole} $KARYI{B}"}]`: "[map[replace:$$KARYI{A} $KARYI{B}]]", "[@{spelled}]": "[map[replace:$$KARYI{A} $$KARYI{A}]]",
+	} {
+		got, _, err := Bind(&protocol.Call{Params: map[string]any{"files": text}}, schema, values)
+		if err != nil || fmt.Sprint(got["files"]) != want {
+			t.Errorf("%s: %v %v, want %s", text, got, err, want)
+		}
+	}
+	schema.Secrets = false
+	if got, _, err := Bind(&protocol.Call{Params: map[string]any{"text": "a @{whole}"}}, schema, values); err != nil || got["text"] != "a $KARYI{A}" {
+		t.Errorf("a tool that knows no secrets: %v %v", got, err)
 	}
 }

@@ -65,7 +65,10 @@ func StepName(name string) (n int, rest string, ok bool) {
 // Substitute replaces the references in the texts of parameters. embedded are parameters
 // whose texts are read as JSON later. unknown are the references that stay.
 func Substitute(params map[string]any, of Values, embedded ...string) (out map[string]any, unknown []string, err error) {
-	s := substitution{of: of}
+	return (&substitution{of: of}).params(params, embedded)
+}
+
+func (s *substitution) params(params map[string]any, embedded []string) (out map[string]any, unknown []string, err error) {
 	out = make(map[string]any, len(params))
 	for _, name := range protocol.SortedKeys(params) {
 		s.embedded = slices.Contains(embedded, name)
@@ -80,6 +83,7 @@ func Substitute(params map[string]any, of Values, embedded ...string) (out map[s
 type substitution struct {
 	of       Values
 	embedded bool
+	secrets  bool // the texts may name secrets, and what is put in never does
 	bytes    int
 	unknown  []string
 }
@@ -107,6 +111,7 @@ func (s *substitution) value(v any) any {
 // text replaces the references of a text.
 func (s *substitution) text(text string) any {
 	var b strings.Builder
+	var put []span
 	for rest := text; ; {
 		before, after, found := strings.Cut(rest, "@{")
 		name, _, ends := strings.Cut(after[:min(len(after), maxName+1)], "}")
@@ -116,6 +121,9 @@ func (s *substitution) text(text string) any {
 				return rest
 			}
 			b.WriteString(rest)
+			if s.secrets {
+				return literal(b.String(), put)
+			}
 			return b.String()
 		case !ends || !isName(name):
 			b.WriteString(before + "@{")
@@ -129,12 +137,16 @@ func (s *substitution) text(text string) any {
 			b.WriteString(before + "{" + name + "}")
 		case known && len(name)+len("@{}") == len(text) && !s.embedded:
 			s.bytes += len(template.AppendJSON(nil, v))
+			if s.secrets {
+				return rewritten(v, literals)
+			}
 			return v
 		case known:
-			put := s.shown(v)
-			s.bytes += len(put)
+			shown := s.shown(v)
+			s.bytes += len(shown)
 			if b.WriteString(before); s.bytes <= MaxBytes {
-				b.WriteString(put)
+				put = append(put, span{b.Len(), b.Len() + len(shown)})
+				b.WriteString(shown)
 			}
 		default:
 			b.WriteString(before + "@{" + name + "}")

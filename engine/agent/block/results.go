@@ -2,6 +2,7 @@ package block
 
 import (
 	"maps"
+	"reflect"
 	"strings"
 
 	"tavernsim/engine/agent/tool"
@@ -102,7 +103,7 @@ func HasReferences(c *protocol.Call) bool {
 // Bind binds the parameters of a call, and replaces the references in them. They are replaced in
 // bound values, so that what is put into a JSON value stays a value of it; then the values are read
 // once more by their types. Those of URIs are replaced before, and what they put in is not read again.
-// unknown are the references that stay.
+// unknown are the references that stay. Of a tool whose texts may name secrets, what is put in names none.
 func Bind(c *protocol.Call, schema *bind.Schema, values Values) (params map[string]any, unknown []string, err error) {
 	call := *c
 	uris := make(map[string]any, len(c.URIs))
@@ -134,11 +135,18 @@ func Bind(c *protocol.Call, schema *bind.Schema, values Values) (params map[stri
 			embedded = append(embedded, p.Name)
 		}
 	}
-	params, more, err := Substitute(params, values, embedded...)
+	with, more, err := (&substitution{of: values, secrets: schema.Secrets}).params(params, embedded)
 	if err != nil {
 		return nil, nil, err
 	}
-	maps.Copy(params, fetched)
-	params, err = bind.Bind(&protocol.Call{Tool: c.Tool, Params: params, Origin: protocol.OriginNative}, schema)
-	return params, append(unknown, more...), err
+	maps.Copy(with, fetched)
+	out, err := bind.Bind(&protocol.Call{Tool: c.Tool, Params: with, Origin: protocol.OriginNative}, schema)
+	if schema.Secrets {
+		for name, v := range out {
+			if Refers(params[name]) && !reflect.DeepEqual(v, with[name]) { // a text was read once more
+				out[name] = rewritten(v, nameless)
+			}
+		}
+	}
+	return out, append(unknown, more...), err
 }

@@ -41,6 +41,7 @@ func Tools(p *project.Project, host []agent.External, mode string) []agent.Exter
 			Quiet: d.Observe == manifest.Failures, Parallel: d.Execution.Parallel, References: true, Async: d.Execution.Mode == manifest.Async,
 		}
 		x.Latency, _ = d.Latency()
+		x.Secrets = d.NamesSecrets()
 		x.Cost = int64(math.Round(d.Cost * budget.Dollar))
 		if d.Implementation.Within() {
 			if x.References = false; !Stands(p, id, mode) {

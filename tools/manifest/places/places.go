@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"tavernsim/protocol"
 )
@@ -35,6 +36,14 @@ func SecretsIn(text string) (names []string) {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// Foreign is a text that comes from elsewhere, for a call whose own texts refer to secrets if own is set: this one does not.
+func Foreign(text string, own bool) string {
+	if !own {
+		return text
+	}
+	return strings.ReplaceAll(text, string(Secret), "$"+string(Secret))
 }
 
 // Names are those of the places in the texts of a fixed value, names of members among them.
@@ -73,6 +82,23 @@ func (m Mark) Fill(text string, values map[string]string) string {
 		b.WriteString(values[name])
 		text = after
 	}
+}
+
+// Valid reports whether all texts of a value are UTF-8.
+func Valid(v any) bool {
+	switch x := v.(type) {
+	case string:
+		return utf8.ValidString(x)
+	case []any:
+		return !slices.ContainsFunc(x, func(e any) bool { return !Valid(e) })
+	case map[string]any:
+		for name, e := range x {
+			if !utf8.ValidString(name) || !Valid(e) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Rewrite copies a value with other texts; names of members stay.

@@ -35,8 +35,8 @@ func deniedCalls() []uint32 {
 		unix.SYS_QUOTACTL, unix.SYS_QUOTACTL_FD, unix.SYS_SYSLOG, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX,
 		unix.SYS_SETHOSTNAME, unix.SYS_SETDOMAINNAME, unix.SYS_VHANGUP, unix.SYS_PERSONALITY, unix.SYS_NFSSERVCTL, unix.SYS_LOOKUP_DCOOKIE,
 		unix.SYS_MBIND, unix.SYS_SET_MEMPOLICY, unix.SYS_SET_MEMPOLICY_HOME_NODE, unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES,
-		// Names and values beside a file, which nobody looks at who reads it.
-		unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT, unix.SYS_FILE_SETATTR,
+		// Flags of files, and their projects.
+		unix.SYS_FILE_SETATTR,
 		// Files by handle, past every folder.
 		unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT,
 		// Memory that is neither data nor in the two folders.
@@ -47,6 +47,13 @@ func deniedCalls() []uint32 {
 		// Sockets. A pair of streams stays: runtimes speak with their children by it.
 		unix.SYS_BIND, unix.SYS_LISTEN, unix.SYS_ACCEPT, unix.SYS_ACCEPT4,
 	)
+}
+
+// besideFiles give names and values beside a file, which nobody looks at who reads it. A program gets the error of a file
+// system that keeps none: who copies a mode (cp -p, install, sed -i) tries an access list first, and sets the mode
+// alone after this error only.
+func besideFiles() []uint32 {
+	return []uint32{unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_SETXATTRAT}
 }
 
 // namespaceFlags are those of clone.
@@ -110,6 +117,9 @@ func filter(tcp bool) []unix.SockFilter {
 	f.argument(unix.SYS_PRCTL, offArg0, unix.BPF_JEQ, invalid, unix.PR_SET_SECCOMP)
 	for _, n := range deniedCalls() {
 		f.when(unix.BPF_JEQ, n, refuse)
+	}
+	for _, n := range besideFiles() {
+		f.when(unix.BPF_JEQ, n, unix.SECCOMP_RET_ERRNO|uint32(unix.EOPNOTSUPP))
 	}
 	f.argument(unix.SYS_CLONE, offArg0, unix.BPF_JSET, refuse, namespaceFlags)
 	f.argument(unix.SYS_IOCTL, offArg1, unix.BPF_JEQ, refuse, unix.TIOCSTI, unix.TIOCLINUX, unix.TIOCSETD, unix.TIOCCONS)

@@ -101,6 +101,7 @@ func (b *Beside) hold() error {
 
 func (b *Beside) release() {
 	if b.lock != nil {
+		unlock(b.lock) // a process that is being started may have the descriptor, too, and its end is not that of the lock
 		_ = b.lock.Close()
 		b.lock = nil
 	}

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"tavernsim/protocol"
@@ -88,4 +89,33 @@ func TestTwoProcessesWithOneFolder(t *testing.T) {
 		t.Errorf("%+v, %v", removed, err)
 	}
 	is(false, mark)
+}
+
+// A process that is being started has all descriptors for a moment. It keeps no lock that was given up.
+func TestAStartingProcessKeepsNoLock(t *testing.T) {
+	own := filepath.Join(t.TempDir(), "own")
+	if err := os.Mkdir(own, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m := Mark{Folders: []string{own}, Since: Moment(), Names: []string{"k"}}
+	a, b := NewBeside(own), NewBeside(own)
+	for range 2 {
+		if err := a.Note(m); err != nil {
+			t.Fatal(err)
+		}
+		inherited, err := syscall.Dup(int(a.lock.Fd()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = syscall.Close(inherited) }()
+		if err := a.Note(Mark{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Note(m); err != nil {
+			t.Error(err)
+		}
+		if err := b.Note(Mark{}); err != nil {
+			t.Error(err)
+		}
+	}
 }
