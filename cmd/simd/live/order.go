@@ -107,7 +107,10 @@ func (o *orderOptions) run(ctx context.Context, e *cli.Env, args []string) error
 			return err
 		}
 	}
-	return o.tell(e, receipts)
+	if err = o.tell(e, receipts); len(args) == 1 {
+		err = cli.Given(err)
+	}
+	return err
 }
 
 // orders are those of the file, or the one of the flags.
@@ -153,7 +156,11 @@ func (o *orderOptions) orders(e *cli.Env, file []string) ([]order.Entry, error) 
 	if err != nil {
 		return nil, err
 	}
-	return orders.Parse("--do.jsonl", line)
+	list, err := orders.Parse("--do.jsonl", line)
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	return list, nil
 }
 
 // tell prints the receipts; an order that was not carried out is an error.

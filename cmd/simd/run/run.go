@@ -242,6 +242,12 @@ func (o *runOptions) start(dir string, opt runner.Options, e *cli.Env) (*runner.
 	if o.ask == "" && o.approvals == "" && p.Policy().Asks() && !answersItself(p, opt.Tools) {
 		warn("the tool_policy of the project asks about calls, and nobody answers in this run: they are denied. Let simd approve answer with --ask wait, or a file with --approvals; --ask never says that it is meant so")
 	}
+	if _, err = runner.Check(p, opt); err == nil {
+		err = cli.CheckSet(o.config, p)
+	}
+	if err != nil {
+		return nil, cli.Given(err)
+	}
 	return runner.Start(p, opt)
 }
 

@@ -44,7 +44,7 @@ func List(ctx context.Context, folder string) ([]Listed, error) {
 	runs := []Listed{}
 	root, err := filepath.EvalSymlinks(folder)
 	if err != nil {
-		return nil, below(folder, err)
+		root = folder // the walk says why
 	}
 	err = filepath.WalkDir(root, func(dir string, d fs.DirEntry, err error) error {
 		switch {
@@ -55,10 +55,7 @@ func List(ctx context.Context, folder string) ([]Listed, error) {
 		case !d.IsDir():
 			return nil
 		}
-		rel, far := filepath.Rel(root, dir)
-		if far != nil {
-			return far
-		}
+		rel, _ := filepath.Rel(root, dir)
 		if rel != "." { // a run that a link names is removed where it is
 			dir = filepath.Join(folder, rel)
 		}
@@ -66,24 +63,19 @@ func List(ctx context.Context, folder string) ([]Listed, error) {
 		if err != nil {
 			r, ok = Listed{Dir: dir, State: Damaged, Problem: err.Error()}, true
 		}
-		switch {
-		case ok:
+		if ok {
 			runs = append(runs, r)
-			return fs.SkipDir
-		case strings.Count(filepath.ToSlash(rel), "/") >= maxDepth-1:
+		}
+		if ok || strings.Count(filepath.ToSlash(rel), "/") >= maxDepth-1 {
 			return fs.SkipDir
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, below(folder, err)
+		return nil, protocol.Errorf(protocol.KindNotFound, "runs below %s: %w", folder, err)
 	}
 	slices.SortStableFunc(runs, func(a, b Listed) int { return a.Created.Compare(b.Created) })
 	return runs, nil
-}
-
-func below(folder string, err error) error {
-	return protocol.Errorf(protocol.KindNotFound, "runs below %s: %w", folder, err)
 }
 
 // listed reads one directory; ok is false if it is not a run directory.
