@@ -1,10 +1,10 @@
 package tool
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -126,14 +126,12 @@ func (o *pinOptions) pin(ctx context.Context, e *cli.Env, dir, id string) error 
 }
 
 func writePin(file string, pin *manifest.Pin) error {
-	var b bytes.Buffer
-	w := json.NewEncoder(&b)
-	w.SetEscapeHTML(false)
-	w.SetIndent("", "  ")
-	if err := w.Encode(pin); err != nil {
-		return err
-	}
-	return os.WriteFile(file, b.Bytes(), 0o644)
+	return cli.Replace(file, func(to io.Writer) error {
+		w := json.NewEncoder(to)
+		w.SetEscapeHTML(false)
+		w.SetIndent("", "  ")
+		return w.Encode(pin)
+	})
 }
 
 func readServers(dir string) (map[string]*project.Server, error) {

@@ -167,6 +167,9 @@ func (o *exportOptions) table(ctx context.Context, e *cli.Env, scene *inspect.Sc
 		return err
 	}
 	file, err := export.Create(name, o.force)
+	if protocol.KindOf(err) == protocol.KindConflict {
+		err = protocol.Errorf(protocol.KindConflict, "export: %w, or replace it with --force", err)
+	}
 	if err != nil {
 		return err
 	}
