@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -91,7 +93,7 @@ func (o *pinOptions) pin(ctx context.Context, e *cli.Env, dir, id string) error 
 	}
 	s := servers[id]
 	if s == nil {
-		return protocol.Errorf(protocol.KindNotFound, "the project has no MCP server %q; it has %v", id, protocol.SortedKeys(servers))
+		return protocol.Errorf(protocol.KindNotFound, "the project has no MCP server %q; it has %s", id, cmp.Or(strings.Join(protocol.SortedKeys(servers), ", "), "none"))
 	}
 	opt := mcp.Options{Mask: store.Shown, Sandbox: sandbox.New(sandbox.Options{}), Secrets: func(id string, names []string) (map[string]string, error) { return store.For("", id, names) }}
 	pin, reasons, err := mcp.Look(ctx, s.Definition, opt)

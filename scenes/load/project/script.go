@@ -1,7 +1,9 @@
 package project
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent"
@@ -52,7 +54,7 @@ func (l *loader) takes(s *Scene, q *panel.Question, open bool) error {
 		}
 	}
 	if q.Panel != "" && !slices.Contains(names, q.Panel) {
-		return protocol.Errorf(protocol.KindNotFound, "there is no panel %q in the scene; it has %v", protocol.Short(q.Panel, 80), names)
+		return protocol.Errorf(protocol.KindNotFound, "there is no panel %q in the scene; it has %s", protocol.Short(q.Panel, 80), cmp.Or(strings.Join(names, ", "), "none"))
 	}
 	if !open {
 		return p.Complete(q)

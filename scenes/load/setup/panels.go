@@ -1,6 +1,8 @@
 package setup
 
 import (
+	"cmp"
+	"strings"
 	"tavernsim/engine/panel"
 	"tavernsim/protocol"
 	"tavernsim/scenes/load/project"
@@ -34,7 +36,7 @@ func (b *builder) panels() func(*panel.Question) error {
 		switch {
 		case p != nil:
 		case q.Panel != "":
-			return protocol.Errorf(protocol.KindNotFound, "panel: the scene has no panel %q; it has %v", protocol.Short(q.Panel, 80), protocol.SortedKeys(of))
+			return protocol.Errorf(protocol.KindNotFound, "panel: the scene has no panel %q; it has %s", protocol.Short(q.Panel, 80), cmp.Or(strings.Join(protocol.SortedKeys(of), ", "), "none"))
 		default: // a scene without panels has the built-in actions
 			p = &project.Panel{}
 		}
