@@ -150,7 +150,7 @@ func TestOrdersGivenAgainInAShortenedHistory(t *testing.T) {
 				told[o.ID] = got
 			}
 			planned := &machines.Order{Intervened: plusOne("planned"), After: 1}
-			if _, err := r.Run.Plan(planned, func() error { return nil }); err != nil {
+			if _, err := r.Run.Plan(t.Context(), planned, func() error { return nil }); err != nil {
 				t.Error(err)
 			}
 		}
@@ -182,4 +182,21 @@ func TestALateOrderIsNotLost(t *testing.T) {
 	for range 3 {
 		mustCount(t, s, set, 2, func(*scenestest.Running) {})
 	}
+}
+
+// A run that goes on knows from its beginning which waves have passed: an order for one of them is refused, also before
+// the next wave.
+func TestAPassedWaveAfterAResume(t *testing.T) {
+	s := scenestest.New(t, scenestest.Town(t), "")
+	stoppedAt(t, s, scenestest.Settings{}, 10)
+	r, err := s.Start(scenestest.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := r.Run.Plan(t.Context(), &machines.Order{Intervened: plusOne("late"), Wave: 3}, func() error { return nil })
+	if protocol.KindOf(err) != protocol.KindConflict {
+		t.Errorf("%+v, %v", got, err)
+	}
+	r.Run.Interrupt()
+	r.Close()
 }

@@ -2,6 +2,7 @@ package scenes
 
 import (
 	"context"
+	"time"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/order"
@@ -75,8 +76,12 @@ func (r *Run) Reload(ctx context.Context, id string, f *agenda.PluginsChanged) (
 }
 
 // Plan gives the scene an order for a wave or a time, after keep has kept it over a kill. It
-// does not wait until it is carried out. order.MaxOrders wait.
-func (r *Run) Plan(o *machines.Order, keep func() error) (receipt receipts.Receipt, err error) {
+// does not wait until it is carried out. order.MaxOrders wait. An order whose time has passed is one that is carried
+// out at once: Plan waits for it as Order does, and keeps nothing.
+func (r *Run) Plan(ctx context.Context, o *machines.Order, keep func() error) (receipt receipts.Receipt, err error) {
+	if o.Wave == 0 && o.After <= r.elapsed() {
+		return r.Order(ctx, o.Intervened)
+	}
 	defer func() {
 		if err != nil {
 			r.scene.metrics.OrderFailed(o.Intervened, err)
@@ -89,4 +94,13 @@ func (r *Run) Plan(o *machines.Order, keep func() error) (receipt receipts.Recei
 		return receipts.Receipt{}, protocol.Errorf(protocol.KindConflict, "order %s: the scene %s has stopped", o.ID, r.scene.ID)
 	}
 	return r.scene.orders.Plan(o, uint64(r.Progress.Waves.Load()), keep)
+}
+
+// elapsed is how long ago the scene began, in scene time; 0 before its first wave.
+func (r *Run) elapsed() time.Duration {
+	begun, now := protocol.Time(r.Progress.Begun.Load()), protocol.Time(r.Progress.Now.Load())
+	if begun != 0 && r.scene.Clock == agenda.Realtime { // no wave, and no message to the stage, may have come for long
+		now = max(r.scene.seen(), protocol.TimeOf(time.Now()))
+	}
+	return now.Sub(begun)
 }

@@ -11,6 +11,8 @@ import (
 
 	"tavernsim/engine/agenda"
 	"tavernsim/protocol"
+	"tavernsim/scenes/machines"
+	"tavernsim/scenes/receipts"
 	"tavernsim/scenes/scenestest"
 )
 
@@ -72,6 +74,44 @@ func TestEndWhileASnapshotWaits(t *testing.T) {
 				t.Error(res, time.Since(began))
 			}
 		})
+	}
+}
+
+// An order whose time has passed is a fact when it has its receipt. While a scene ends, which may take ten seconds, it
+// refuses every order, and keeps none.
+func TestOrdersWhileTheSceneEnds(t *testing.T) {
+	s := scenestest.New(t, realtimeScene(t, caller+"simulation: {clock: realtime, stop: {after: 6s}}"), "")
+	synctest.Test(t, func(t *testing.T) {
+		r := live(t, s, scenestest.Settings{Model: &slow{answer: after(12*time.Second, "")}})
+		kept := 0
+		plan := func(id string, wave uint64, after time.Duration) (receipts.Receipt, error) {
+			return r.Run.Plan(t.Context(), &machines.Order{Intervened: plusOne(id), Wave: wave, After: after}, func() error { kept++; return nil })
+		}
+		<-time.After(4500 * time.Millisecond)
+		if got, err := plan("passed", 0, 4400*time.Millisecond); err != nil || got.Wave == 0 || got.Planned {
+			t.Errorf("for a time that has passed: %+v, %v", got, err)
+		}
+		if got, err := plan("later", 0, time.Hour); err != nil || !got.Planned {
+			t.Errorf("for a later time: %+v, %v", got, err)
+		}
+		<-time.After(2500 * time.Millisecond) // the scene waits for both agents
+		for id, o := range map[string]machines.Order{"a": {After: 2 * time.Second}, "b": {After: 6900 * time.Millisecond}, "c": {After: time.Minute}, "d": {Wave: 1000}} {
+			if got, err := plan(id, o.Wave, o.After); protocol.KindOf(err) != protocol.KindConflict || !strings.Contains(err.Error(), "is ending") {
+				t.Errorf("while the scene ends, for wave %d and %v: %+v, %v", o.Wave, o.After, got, err)
+			}
+		}
+		if got, err := r.Run.Order(t.Context(), plusOne("e")); protocol.KindOf(err) != protocol.KindConflict || r.Run.Stopped() {
+			t.Errorf("while the scene ends: %+v, %v", got, err)
+		}
+		if got, err := plan("passed", 0, time.Second); err != nil || got.Wave == 0 {
+			t.Errorf("given again: %+v, %v", got, err)
+		}
+		if res := r.Close(); res.Err != nil || res.Reason != agenda.StoppedByTime || kept != 1 {
+			t.Error(res, kept)
+		}
+	})
+	if list := given(t, s); len(list) != 1 {
+		t.Errorf("%d orders are facts", len(list))
 	}
 }
 

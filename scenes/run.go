@@ -240,6 +240,9 @@ func (r *Run) launch() error {
 		rests: make(chan struct{}, 1), over: over, end: end, measured: measured{phase: metrics.PhaseTurns},
 		doing: timing.NewDoing(sc.doers(), sc.Class, sc.Size(), doingOf(state.Agenda)),
 	}
+	if state.Agenda.Started { // an order may name a wave or a time that has passed
+		r.Progress.wave(r.stage)
+	}
 	for i := range sc.options.Control {
 		c := &sc.options.Control[i]
 		if err := errors.Join(sc.checkCommand(c), r.stage.gate.state.Command(c, control.Moment{})); err != nil {

@@ -232,6 +232,9 @@ func (st *stage) decide(in machines.Input) error {
 			return err
 		}
 	}
+	if st.machine.Ends() {
+		st.orders.End()
+	}
 	st.look(&st.gate.looks)
 	return nil
 }

@@ -22,6 +22,9 @@ import (
 // commands are root and all below it that run.
 func commands(root *cobra.Command) (list []*cobra.Command) {
 	for _, c := range root.Commands() {
+		if c.Hidden { // completion, which the library writes
+			continue
+		}
 		if list = append(list, commands(c)...); c.Runnable() {
 			list = append(list, c)
 		}

@@ -180,6 +180,7 @@ compared byte by byte.`,
 		c.GroupID = "tools"
 		root.AddCommand(c)
 	}
+	root.InitDefaultCompletionCmd() // else the library adds it behind what completed does
 	return completed(root)
 }
 

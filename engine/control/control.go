@@ -75,7 +75,7 @@ func (c *Command) Check() error {
 	}
 	switch {
 	case !slices.Contains([]string{Status, Pause, Resume, Step, Pace, Break}, c.Do):
-		return protocol.Errorf(protocol.KindInvalid, "%q is no command: want pause, resume, step, pace, break or status", c.Do)
+		return protocol.Errorf(protocol.KindInvalid, "%q is no command: want pause, resume, step, pace, break, reload or status", c.Do)
 	case steps && c.Do != Step:
 		return fault("waves, for, until and turns are for step")
 	case c.Pace != 0 && c.Do != Pace:

@@ -2,6 +2,7 @@ package models
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -178,7 +179,7 @@ func (g *graph) known(f *file, name string, steps ...string) bool {
 		return name != ""
 	}
 	names := slices.Sorted(maps.Keys(g.files))
-	g.fault(f, source.Suggest(name, names), fmt.Sprintf("there is no sound model %q (a file models/%s.yaml); there are %s", name, name, strings.Join(names, ", ")), steps...)
+	g.fault(f, source.Suggest(name, names), fmt.Sprintf("there is no sound model %q (a file models/%s.yaml); there are %s", name, name, cmp.Or(strings.Join(names, ", "), "none")), steps...)
 	return false
 }
 

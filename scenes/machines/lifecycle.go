@@ -46,6 +46,9 @@ func (h *halting) asked() bool { return h.Reason != "" && !h.kept || h.pausing }
 // when it is resumed. A scene that ends has waited for endPatience before.
 func (h *halting) abandons() bool { return h.Reason != "" && (!h.Final || h.alone) }
 
+// Ends reports whether the scene has begun to end for good: the orders that it has not taken by now change nothing.
+func (s *Stage) Ends() bool { return s.halt.Final }
+
 // begin starts the scene, or continues where its journal ends.
 func (s *Stage) begin(in *Begin) error {
 	s.phase, s.crashes = phaseIdle, in.Crashes

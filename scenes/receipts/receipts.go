@@ -9,7 +9,8 @@
 //     the scene remembers (scenes/machines/ordered).
 //  2. An order has its receipt when its wave is durable, or, if it waits for its
 //     wave or time, when it is stored.
-//  3. At most machines.MaxOrders orders without a wave or time wait, and at most order.MaxOrders with one.
+//  3. While the scene ends, an order that it does not have is refused. Letters of the run are not: their senders hear of the end.
+//  4. At most machines.MaxOrders orders without a wave or time wait, and at most order.MaxOrders with one.
 //
 // Methods are safe for concurrent use.
 //
@@ -63,13 +64,21 @@ type Book struct {
 	kept    []*Given          // whose waves are not durable
 	waiting int               // that came while the scene runs and are not durable
 	later   int               // that wait for their wave or time
+	ends    bool              // the scene ends
+}
+
+// End refuses all orders that come from now on: the scene ends, for which it may wait, and carries out no more.
+func (b *Book) End() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ends = true
 }
 
 // Take gives the stage an order that is carried out at once, unless it has it.
 func (b *Book) Take(o *agenda.Intervened) (*Given, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	g, err := b.find(o)
+	g, err := b.lookup(o)
 	if g != nil || err != nil {
 		return g, err
 	}
@@ -85,7 +94,7 @@ func (b *Book) Take(o *agenda.Intervened) (*Given, error) {
 func (b *Book) Plan(o *machines.Order, at uint64, keep func() error) (Receipt, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	g, err := b.find(o.Intervened)
+	g, err := b.lookup(o.Intervened)
 	switch {
 	case err != nil:
 		return Receipt{}, err
@@ -135,6 +144,15 @@ func (b *Book) tell(o *machines.Order, waits *int) {
 		*waits++
 	}
 	b.Tell(o)
+}
+
+// lookup finds an order that somebody gives, and refuses one that the scene does not have if it ends.
+func (b *Book) lookup(o *agenda.Intervened) (*Given, error) {
+	g, err := b.find(o)
+	if g == nil && err == nil && b.ends {
+		err = protocol.Errorf(protocol.KindConflict, "order %s: the scene %s is ending, and carries out no more orders", o.ID, b.Scene)
+	}
+	return g, err
 }
 
 // find gives the order of the book with the id of another one; nil = it has none.

@@ -204,7 +204,30 @@ func TestNumbersAsKept(t *testing.T) {
 	}
 }
 
-// Promise 3: so many wait, and no more; who is carried out makes room.
+// Promise 3: who gives an order again while the scene ends hears what became of it; another one is refused.
+func TestEnding(t *testing.T) {
+	var told []string
+	b := book(&told)
+	keep := func() error { return nil }
+	g, err := b.Take(asks("a", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.End()
+	if again, err := b.Take(asks("a", "")); err != nil || again != g {
+		t.Error(again, err)
+	}
+	_, at := b.Take(asks("b", ""))
+	_, later := b.Plan(&machines.Order{Intervened: asks("c", ""), After: 5}, 0, keep)
+	if protocol.KindOf(at) != protocol.KindConflict || protocol.KindOf(later) != protocol.KindConflict || len(told) != 1 {
+		t.Error(at, later, told)
+	}
+	if is, err := b.Letter(&machines.Order{Intervened: asks("letter", "")}); err != nil || !is {
+		t.Error("a letter of the run is refused:", err)
+	}
+}
+
+// Promise 4: so many wait, and no more; who is carried out makes room.
 func TestBookIsFull(t *testing.T) {
 	var told []string
 	b := book(&told)

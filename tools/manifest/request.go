@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -129,7 +130,7 @@ func (c *checker) references(v any, steps []string) {
 func (c *checker) known(pointer []string, steps ...string) {
 	properties, _ := c.tool.Parameters["properties"].(map[string]any)
 	if _, ok := properties[pointer[0]]; !ok && c.tool.Parameters["additionalProperties"] == false {
-		c.fault(steps, "", "/%s points to no parameter; there are %s", strings.Join(pointer, "/"), strings.Join(protocol.SortedKeys(properties), ", "))
+		c.fault(steps, "", "/%s points to no parameter; there are %s", strings.Join(pointer, "/"), cmp.Or(strings.Join(protocol.SortedKeys(properties), ", "), "none"))
 	}
 }
 

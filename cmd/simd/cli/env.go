@@ -59,6 +59,15 @@ func Usage(err error) error { return usageError{err} }
 // Usagef is usage of fmt.Errorf.
 func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
+// Given is the error of what a command did with its words and flags: what is invalid then was written on the command
+// line, unless it is a fault in a file.
+func Given(err error) error {
+	if _, faults := errors.AsType[*project.Error](err); protocol.KindOf(err) == protocol.KindInvalid && !faults {
+		return Usage(err)
+	}
+	return err
+}
+
 // CodeOf maps an error to an exit code.
 func CodeOf(err error) int {
 	if e, ok := errors.AsType[*Exit](err); ok {

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"tavernsim/protocol"
+	"tavernsim/scenes/view/export"
 )
 
 // maxInput bounds what is read from a file or standard input.
@@ -30,4 +31,27 @@ func ReadInput(e *Env, args []string) (string, error) {
 		return "", protocol.Errorf(protocol.KindLimit, "read: more than %d bytes", maxInput)
 	}
 	return string(b), nil
+}
+
+// WriteNew writes a new file, which has its name when it is complete, or without a name to the output of the command.
+func WriteNew(e *Env, name string, to func(io.Writer) error) error {
+	if name == "" {
+		return to(e.Out)
+	}
+	return writeFile(name, false, to)
+}
+
+// Replace writes a file, which has its name when it is complete.
+func Replace(name string, to func(io.Writer) error) error { return writeFile(name, true, to) }
+
+func writeFile(name string, replace bool, to func(io.Writer) error) error {
+	f, err := export.Create(name, replace)
+	if err != nil {
+		return err
+	}
+	if err := to(f); err != nil {
+		f.Drop()
+		return err
+	}
+	return f.Keep()
 }

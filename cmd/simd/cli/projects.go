@@ -10,6 +10,7 @@ import (
 	"tavernsim/internal/terminal"
 	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/run/plugins"
+	"tavernsim/scenes/tooling"
 	"tavernsim/tools/plugin"
 )
 
@@ -32,6 +33,12 @@ func PluginsFlag(f *pflag.FlagSet, folder *string) {
 func ConfigFlags(f *pflag.FlagSet, s *plugin.Sources) {
 	f.StringVar(&s.File, "plugin-config", "", "`FILE` with values of options of plugins (default: $SIMD_PLUGIN_CONFIG, then simd/plugins.yaml of your configuration folder)")
 	f.StringArrayVar(&s.Flags, "set", nil, "give an option of a plugin a value, `KEY=VALUE` = extensions.PLUGIN.OPTION=VALUE; repeat it for more")
+}
+
+// CheckSet refuses values of --set that no option of a plugin of the project can have, as faults of the command line.
+func CheckSet(s plugin.Sources, p *project.Project) error {
+	_, err := plugin.Sources{Flags: s.Flags}.Read(tooling.Manifests(p))
+	return Given(err)
 }
 
 // LoadProject reads a project folder, or that of a plugin alone.

@@ -77,7 +77,7 @@ func (o *importOptions) read(e *cli.Env, file string) error {
 	if o.strict && len(notes) > 0 {
 		return protocol.Errorf(protocol.KindInvalid, "%s: %d settings are not applied (--strict)", file, len(notes))
 	}
-	return write(e, o.out, func(w io.Writer) error { return show.JSON(w, fileOf(def)) })
+	return cli.WriteNew(e, o.out, func(w io.Writer) error { return show.JSON(w, fileOf(def)) })
 }
 
 // tell shows notes.
@@ -85,25 +85,6 @@ func tell(e *cli.Env, notes []string) {
 	for _, n := range notes {
 		_ = terminal.Print(e.Err, n+"\n") // there is nowhere to say that it failed
 	}
-}
-
-// write writes a new file, or to the output of the command.
-func write(e *cli.Env, file string, to func(io.Writer) error) error {
-	if file == "" {
-		return to(e.Out)
-	}
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if os.IsExist(err) {
-		return protocol.Errorf(protocol.KindConflict, "%s exists; remove it, or give another --out", file)
-	}
-	if err != nil {
-		return protocol.Errorf(protocol.KindNotFound, "%w", err)
-	}
-	err = to(f)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	return err
 }
 
 // fileOf is a base as a file has it.
@@ -169,14 +150,14 @@ func (o *exportOptions) write(e *cli.Env, dir, id string, formats []string) erro
 		def.ID = o.id
 	}
 	if o.format == formatBase {
-		return write(e, o.out, func(w io.Writer) error { return show.JSON(w, fileOf(def)) })
+		return cli.WriteNew(e, o.out, func(w io.Writer) error { return show.JSON(w, fileOf(def)) })
 	}
 	text, notes, err := worldinfo.Export(def, worldinfo.Format(o.format))
 	if err != nil {
 		return err
 	}
 	tell(e, notes)
-	return write(e, o.out, func(w io.Writer) error {
+	return cli.WriteNew(e, o.out, func(w io.Writer) error {
 		_, err := w.Write(text)
 		return err
 	})

@@ -3,6 +3,7 @@
 package kb
 
 import (
+	"cmp"
 	"os"
 	"strings"
 
@@ -34,7 +35,7 @@ func baseOf(dir, more, id string) (*knowledge.KnowledgeBase, error) {
 	if def, ok := p.KnowledgeBase(id); ok {
 		return def, nil
 	}
-	return nil, protocol.Errorf(protocol.KindNotFound, "no knowledge base %q; there are %s", id, strings.Join(p.KnowledgeBaseIDs(), ", "))
+	return nil, protocol.Errorf(protocol.KindNotFound, "no knowledge base %q; there are %s", id, cmp.Or(strings.Join(p.KnowledgeBaseIDs(), ", "), "none"))
 }
 
 // readBounded reads a file of at most so many bytes.

@@ -96,8 +96,10 @@ func (o *controlOptions) run(ctx context.Context, e *cli.Env, args []string) err
 	switch {
 	case err != nil:
 		return err
-	case stand.Refused != "":
+	case stand.Refused != "" && o.Do == orders.Reload: // a file that was read again has faults
 		return protocol.Errorf(stand.Kind, "%s", stand.Refused)
+	case stand.Refused != "":
+		return cli.Given(protocol.Errorf(stand.Kind, "%s", stand.Refused))
 	case o.json:
 		return show.JSON(e.Out, stand)
 	case o.Do == orders.Reload:

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"tavernsim/internal/lenient"
 	"tavernsim/internal/show"
 	"tavernsim/internal/terminal"
+	"tavernsim/persistence"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines/replies"
 	"tavernsim/scenes/run/interact"
@@ -60,8 +62,8 @@ turn. It is checked against the schema of its question; one that does not fit ch
 and may be tried again. Questions whether a tool may be called are listed, too; simd approve
 answers them.
 
-Exit codes: 0 answered or listed, 1 refused, or nobody took the answer within --wait,
-2 usage, 4 no such run or question, 6 nobody can be asked in the run.`,
+Exit codes: 0 answered or listed, 1 refused, or nobody took the answer within --wait, or
+no process carries out the run whose questions are listed, 2 usage, 4 no such run or question, 6 nobody can be asked in the run.`,
 		Example: `  simd interact runs/latest
   simd interact runs/latest ada/3.1 --value '"by the river"' --by player
   simd interact runs/latest ada/3.1 --file map.png --by player
@@ -118,7 +120,7 @@ func (o *interactOptions) list(e *cli.Env, dir string) error {
 		if list == nil {
 			list = []panel.Asked{}
 		}
-		return show.JSON(e.Out, list)
+		return errors.Join(show.JSON(e.Out, list), unheard(dir, len(list)))
 	}
 	for i := range list {
 		_ = terminal.Print(e.Out, shownText(&list[i])+"\n")
@@ -130,7 +132,15 @@ func (o *interactOptions) list(e *cli.Env, dir string) error {
 	if err == nil && len(list)+len(leave) == 0 {
 		fmt.Fprintln(e.Out, "nothing is asked")
 	}
-	return err
+	return errors.Join(err, unheard(dir, len(list)+len(leave)))
+}
+
+// unheard is the error of open questions of a run that was killed: nobody hears an answer.
+func unheard(dir string, questions int) error {
+	if questions == 0 || persistence.InUse(filepath.Join(dir, rundir.JournalDir)) {
+		return nil
+	}
+	return fmt.Errorf("no process carries out the run %s: nobody takes an answer until it goes on (simd run --resume %[1]s), and then it asks again", dir)
 }
 
 // one answers a question, or ends it.
@@ -260,6 +270,11 @@ func (o *interactOptions) playAll(ctx context.Context, e *cli.Env, dir string) (
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	in := linesOf(ctx, e.In)
+	if list, err := interact.List(dir); err == nil { // it may go on just now
+		if err := unheard(dir, len(list)); err != nil {
+			fmt.Fprintln(e.Err, err)
+		}
+	}
 	tick := time.NewTicker(nextLook)
 	defer tick.Stop()
 	shown := map[string]bool{} // by scene and id: asked once each

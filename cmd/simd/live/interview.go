@@ -36,7 +36,7 @@ directory, with tokens and cost. What it would do is listed and not done: the ru
 journal and its digest stay as they are.
 
 Exit codes: 0 it has deliberated, 1 its deliberation failed, or there was no answer within
---wait, 2 usage, 3 a faulty question, 4 no such run, agent or wave.`,
+--wait, 2 usage, also a faulty question, 4 no such run, agent or wave.`,
 		Example: `  simd interview runs/latest mira "What do you want most?"
   simd interview runs/latest mira "Whom do you trust?" --wave 40 --json`,
 		Args: cobra.ExactArgs(3),
@@ -82,7 +82,7 @@ func (o *interviewOptions) run(ctx context.Context, e *cli.Env, args []string) (
 		err = errors.Join(err, o.show(e, a))
 	}
 	if err != nil {
-		return err
+		return cli.Given(err)
 	}
 	if a.Error != "" {
 		return fmt.Errorf("the deliberation of %s failed: %s", a.Agent, a.Error)

@@ -41,15 +41,15 @@ order, or the orders of a file (- = standard input, one order a line). An order 
 carried out between two waves, as a whole or not at all, and is a fact of the run. The
 command prints what became of each when that is durable.
 
-With --at or --wave, or as the orders of the file say, the run keeps an order for a time
-of the scene or a wave, also over a kill, and the command does not wait for it; simd
+With --at or --wave, or as the orders of the file say, the run keeps an order for a later
+time of the scene or a wave, also over a kill, and the command does not wait for it; simd
 inspect DIR orders shows what became of it.
 
 Changes are JSON objects with one field, their kind, as docs/formats/orders.md has them.
 
 Exit codes: 0 all carried out, 1 some refused, or there was no answer within --wait: the
 message says whether the run has taken them or they were taken back, 2 usage,
-3 a faulty file, 4 no such run or agent, 6 the run has ended, or another order has the id.`,
+3 a faulty file, 4 no such run or agent, 6 the run has ended or is ending, or another order has the id.`,
 		Example: `  simd order runs/latest --by gm --do '{"event": {"type": "river.rose"}}'
   simd order runs/latest --do '{"goal": {"agent": "mira", "id": "rest"}}'
   simd order runs/latest --do '{"end": {}}'
@@ -107,7 +107,10 @@ func (o *orderOptions) run(ctx context.Context, e *cli.Env, args []string) error
 			return err
 		}
 	}
-	return o.tell(e, receipts)
+	if err = o.tell(e, receipts); len(args) == 1 {
+		err = cli.Given(err)
+	}
+	return err
 }
 
 // orders are those of the file, or the one of the flags.
@@ -153,7 +156,11 @@ func (o *orderOptions) orders(e *cli.Env, file []string) ([]order.Entry, error) 
 	if err != nil {
 		return nil, err
 	}
-	return orders.Parse("--do.jsonl", line)
+	list, err := orders.Parse("--do.jsonl", line)
+	if err != nil {
+		return nil, cli.Usage(err)
+	}
+	return list, nil
 }
 
 // tell prints the receipts; an order that was not carried out is an error.

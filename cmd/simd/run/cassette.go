@@ -1,19 +1,16 @@
 package run
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 
 	"github.com/spf13/cobra"
 
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/internal/terminal"
 	"tavernsim/llm/replay"
-	"tavernsim/protocol"
 	"tavernsim/scenes/run/rundir"
 )
 
@@ -61,35 +58,19 @@ func (o *cassetteOptions) export(ctx context.Context, e *cli.Env, dir string) (e
 		return err
 	}
 	defer run.Close()
-	to, name := e.Out, "standard output"
-	if o.out != "" {
-		f, err := os.OpenFile(o.out, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-		if errors.Is(err, fs.ErrExist) {
-			return protocol.Errorf(protocol.KindConflict, "%s is there already; name another file", o.out)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			return protocol.Errorf(protocol.KindNotFound, "%w; make the folder first", err)
-		}
-		if err != nil {
-			return err
-		}
-		defer func() {
-			if err = errors.Join(err, f.Close()); err != nil {
-				err = errors.Join(err, os.Remove(o.out))
-			}
-		}()
-		to, name = io.Writer(f), o.out
-	}
 	var situations map[replay.Place]replay.Entry
 	if o.situations {
 		if situations, err = run.Situations(ctx, o.scene); err != nil {
 			return err
 		}
 	}
-	n, err := run.ExportAnswers(o.scene, to, situations)
-	if err != nil {
+	n := 0
+	err = cli.WriteNew(e, o.out, func(to io.Writer) (err error) {
+		n, err = run.ExportAnswers(o.scene, to, situations)
 		return err
+	})
+	if err == nil {
+		fmt.Fprintf(e.Err, "%s answers in %s\n", terminal.Thousands(n), cmp.Or(o.out, "standard output"))
 	}
-	fmt.Fprintf(e.Err, "%s answers in %s\n", terminal.Thousands(n), name)
-	return nil
+	return err
 }

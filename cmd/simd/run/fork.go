@@ -45,8 +45,8 @@ Continue with simd run --resume OUT.
 A place in a run is a time of its scene (2026-01-01T08:00:00Z), an offset from
 its start (90s), wave:N, seq:N (the last wave that has ended there) or end.
 
-Exit codes: 0 made, 2 usage, 3 an impossible place or change, 4 not found, 6 OUT
-is not empty, or the run has ended there, 8 the journal is damaged (simd doctor
+Exit codes: 0 made, 2 usage, also an impossible place or change, 3 faults in the
+file of model=FILE, 4 not found, 6 OUT is not empty, or the run has ended there, 8 the journal is damaged (simd doctor
 shows where), 130 interrupted (nothing is left of OUT).`,
 		Example: `  simd fork runs/latest runs/what-if --at 90s --seed 7
   simd fork runs/latest runs/famine --at wave:120 --set world.grain=0
@@ -85,7 +85,7 @@ func (o *forkOptions) run(cmd *cobra.Command, e *cli.Env, dir, out string) error
 		return &cli.Exit{Code: cli.ExitInterrupted, Err: protocol.Errorf(protocol.KindCancelled, "fork: interrupted; nothing is left of %s", out)}
 	}
 	if err != nil {
-		return err
+		return cli.Given(err)
 	}
 	if o.json {
 		return show.JSON(e.Out, m)

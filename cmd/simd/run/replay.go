@@ -41,7 +41,7 @@ and never reported as verified.
 A place in a run is a time of its scene (2026-01-01T08:00:00Z), an offset from
 its start (90s), wave:N, seq:N (the last wave that has ended there) or end.
 
-Exit codes: 0 the digests hold, 2 usage, 3 invalid place, 4 not found, 6 the inputs
+Exit codes: 0 the digests hold, 2 usage, also an invalid place, 4 not found, 6 the inputs
 of the run were changed, 8 the journal does not match its digests or the decisions
 of the machines, 130 interrupted.`,
 		Example: "  simd replay runs/latest\n  simd replay runs/latest --until 90s --json\n  simd replay runs/latest --verify",
@@ -65,7 +65,7 @@ func (o *replayOptions) run(ctx context.Context, e *cli.Env, dir string) error {
 	sum, err := rundir.Replay(ctx, dir, opt)
 	done()
 	if err != nil {
-		return err
+		return cli.Given(err)
 	}
 	if o.json {
 		err = show.JSON(e.Out, sum)

@@ -242,6 +242,12 @@ func (o *runOptions) start(dir string, opt runner.Options, e *cli.Env) (*runner.
 	if o.ask == "" && o.approvals == "" && p.Policy().Asks() && !answersItself(p, opt.Tools) {
 		warn("the tool_policy of the project asks about calls, and nobody answers in this run: they are denied. Let simd approve answer with --ask wait, or a file with --approvals; --ask never says that it is meant so")
 	}
+	if _, err = runner.Check(p, opt); err == nil {
+		err = cli.CheckSet(o.config, p)
+	}
+	if err != nil {
+		return nil, cli.Given(err)
+	}
 	return runner.Start(p, opt)
 }
 
@@ -321,8 +327,6 @@ func (o *runOptions) runRepeat(ctx context.Context, e *cli.Env, dir string, opt 
 		each := opt
 		if opt.Dir != "" {
 			each.Dir = filepath.Join(opt.Dir, fmt.Sprintf("repeat-%d", i+1))
-		} else if i > 0 {
-			each.Dir = filepath.Join(filepath.Dir(first.RunDir), fmt.Sprintf("%s-repeat-%d", filepath.Base(first.RunDir), i+1))
 		}
 		if first != nil {
 			each.Seeds = seedsOf(first)
@@ -372,8 +376,10 @@ func (o *runOptions) compare(e *cli.Env, sums []*rundir.Summary, counts *metrics
 			return &cli.Exit{Code: cli.ExitDivergence, Err: protocol.Errorf(protocol.KindConflict, "run 1 and run %d differ: %s in %s, %s in %s", i+2, a, sums[0].RunDir, b, s.RunDir)}
 		}
 	}
-	fmt.Fprintln(e.Err, terminal.FillOn(e.Err, fmt.Sprintf("%d runs, the same digest: %s", len(sums), sums[0].Digests()), "  "))
-	return nil
+	if o.json {
+		return nil
+	}
+	return terminal.Print(e.Out, terminal.FillOn(e.Out, fmt.Sprintf("%d runs, the same digest: %s", len(sums), sums[0].Digests()), "  ")+"\n")
 }
 
 func (o *runOptions) show(e *cli.Env, sum *rundir.Summary) error {

@@ -19,6 +19,7 @@ import (
 	"tavernsim/internal/flagvalue"
 	"tavernsim/llm/replay"
 	"tavernsim/persistence"
+	"tavernsim/persistence/format"
 	"tavernsim/protocol"
 	"tavernsim/scenes"
 	"tavernsim/scenes/machines"
@@ -114,7 +115,7 @@ func (o *runOptions) register(c *cobra.Command) {
 	f.StringVar(&o.out, "out", "", "run directory `DIR` (default: runs/TIME-SCENE)")
 	f.StringVar(&o.resume, "resume", "", "resume the run in `DIR`")
 	f.StringVar(&o.durability, "durability", "", "memory, process (survives a kill) or power (synced); default process")
-	f.IntVar(&o.batch, "batch", 0, "facts per stored block (default 4096)")
+	f.IntVar(&o.batch, "batch", 0, "facts per stored block, at most 1048576 (default 4096)")
 	f.Int64Var(&o.snapshots.Facts, "snapshot-facts", 0, "facts between two snapshots (default 2000000; below 0 = only the other flags decide)")
 	f.DurationVar(&o.snapshots.Every, "snapshot-every", 0, "scene time between two snapshots")
 	f.Var(&o.snapBytes, "snapshot-bytes", "`SIZE` of the facts between two snapshots, before compression: 64MiB")
@@ -170,6 +171,7 @@ func (o *runOptions) options(cmd *cobra.Command, e *cli.Env) (runner.Options, er
 		{o.ask == askNever && o.approvals != "", "--ask never asks nobody; --approvals does not go with it"},
 		{o.silence > maxSilence, fmt.Sprintf("--ask-timeout %s: at most %s", o.silence, maxSilence)},
 		{o.onMiss != "" && o.onMiss != runner.MissAsk && o.onMiss != runner.MissFail, fmt.Sprintf("--on-miss %q: want ask or fail", o.onMiss)},
+		{o.batch > format.MaxFacts, fmt.Sprintf("--batch %d: want 1 to %d", o.batch, format.MaxFacts)},
 		{o.onMiss != "" && o.answers == "", "--on-miss is for questions that --answers does not have; name a run directory or a cassette there, too"},
 		{o.resume != "" && (o.length > 0 || o.ticks > 0 || o.until != ""), "--resume goes on to the end that the run was given; --for, --ticks and --until do not go with it"},
 	} {

@@ -1,13 +1,15 @@
 package tool
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -91,7 +93,7 @@ func (o *pinOptions) pin(ctx context.Context, e *cli.Env, dir, id string) error 
 	}
 	s := servers[id]
 	if s == nil {
-		return protocol.Errorf(protocol.KindNotFound, "the project has no MCP server %q; it has %v", id, protocol.SortedKeys(servers))
+		return protocol.Errorf(protocol.KindNotFound, "the project has no MCP server %q; it has %s", id, cmp.Or(strings.Join(protocol.SortedKeys(servers), ", "), "none"))
 	}
 	opt := mcp.Options{Mask: store.Shown, Sandbox: sandbox.New(sandbox.Options{}), Secrets: func(id string, names []string) (map[string]string, error) { return store.For("", id, names) }}
 	pin, reasons, err := mcp.Look(ctx, s.Definition, opt)
@@ -126,14 +128,12 @@ func (o *pinOptions) pin(ctx context.Context, e *cli.Env, dir, id string) error 
 }
 
 func writePin(file string, pin *manifest.Pin) error {
-	var b bytes.Buffer
-	w := json.NewEncoder(&b)
-	w.SetEscapeHTML(false)
-	w.SetIndent("", "  ")
-	if err := w.Encode(pin); err != nil {
-		return err
-	}
-	return os.WriteFile(file, b.Bytes(), 0o644)
+	return cli.Replace(file, func(to io.Writer) error {
+		w := json.NewEncoder(to)
+		w.SetEscapeHTML(false)
+		w.SetIndent("", "  ")
+		return w.Encode(pin)
+	})
 }
 
 func readServers(dir string) (map[string]*project.Server, error) {

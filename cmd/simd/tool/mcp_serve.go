@@ -145,6 +145,9 @@ func (o *serveOptions) desk(dir string, counts *metrics.Set) (*operator.Set, *se
 		return nil, nil, cli.Usagef("--%w", err)
 	}
 	p, err := cli.LoadProject(dir, o.plugins, true)
+	if err == nil {
+		err = cli.CheckSet(o.config, p)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -184,7 +184,7 @@ folder is a project, else in the current folder. Kinds:
   mcp       a server of the Model Context Protocol, in the sandbox (Python)
   override  a service that answers in the place of models, in the sandbox (Python)
 
-Exit codes: 0 made, 2 usage, 3 no such name or kind, 6 the folder is not empty.`,
+Exit codes: 0 made, 2 usage, also no such name or kind, 6 the folder is not empty.`,
 		Example: "  simd plugin new weather\n  simd plugin new weather --kind http --json",
 		Args:    cobra.ExactArgs(1),
 		RunE:    func(_ *cobra.Command, args []string) error { return makePlugin(e, args[0], kind, asJSON) },
@@ -209,7 +209,7 @@ func makePlugin(e *cli.Env, name, kind string, asJSON bool) error {
 	}
 	files, err := plugin.New(filepath.Base(dir), kind)
 	if err != nil {
-		return err
+		return cli.Given(err)
 	}
 	entries, err := os.ReadDir(dir)
 	if len(entries) > 0 || err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -278,7 +278,7 @@ func newPluginConfig(e *cli.Env) *cobra.Command {
 plugin_config of the scene, your file, the environment, --set. Without PROJECT it is the
 current folder; if that is no project, the plugin alone. Values of secrets are not shown.
 
-Exit codes: 0 shown, 2 usage, 3 a value cannot be, or the project has faults, 4 no such
+Exit codes: 0 shown, 2 usage, also a value that cannot be, 3 a file has faults, 4 no such
 plugin or scene.`,
 		Example: "  simd plugin config my-project weather --origin\n  simd plugin config my-project weather --set extensions.weather.unit=feet",
 		Args:    cobra.RangeArgs(1, 2),
@@ -305,6 +305,9 @@ func (o *pluginConfigOptions) run(e *cli.Env, args []string) error {
 			return err
 		}
 		scene = s.Definition.PluginConfig
+	}
+	if err := cli.CheckSet(o.sources, p); err != nil {
+		return err
 	}
 	sources, err := operator.Of(dir).Config(o.sources)
 	if err != nil {

@@ -227,6 +227,9 @@ func (o *toolCallOptions) call(cmd *cobra.Command, e *cli.Env, dir, id string) e
 		return cli.Usagef("--params: %w", err)
 	}
 	t, p, err := o.find(dir, id)
+	if err == nil {
+		err = cli.CheckSet(o.config, p)
+	}
 	if err != nil {
 		return err
 	}

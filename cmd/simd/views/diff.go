@@ -38,7 +38,7 @@ damaged, 130 interrupted.`,
   simd diff runs/a runs/b --json`,
 		Args: cobra.ExactArgs(2),
 		RunE: cli.Interruptible(func(ctx context.Context, args []string) error {
-			return asUsage(o.run(ctx, e, args[0], args[1]))
+			return cli.Given(o.run(ctx, e, args[0], args[1]))
 		}),
 	}
 	f := c.Flags()

@@ -51,8 +51,8 @@ A file gets its name when it is complete; an existing file is replaced only with
 Moments: a scene time (2026-01-01T08:00:00Z), an offset from the start (90s),
 wave:N, seq:N.
 
-Exit codes: 0 written, 2 usage, 3 a wrong path or moment, 4 no such run, scene or
-agent, 6 the file exists, 8 damage, 130 interrupted.`,
+Exit codes: 0 written, 2 usage, also a wrong path or moment, 4 no such run,
+scene or agent, 6 the file exists, 8 damage, 130 interrupted.`,
 		Example: `  simd export runs/latest --what events --format csv --out events.csv
   simd export runs/latest --what world --path 'market.prices.*'
   simd export runs/latest --what agents --agent baker --path coins
@@ -67,8 +67,8 @@ agent, 6 the file exists, 8 damage, 130 interrupted.`,
 	f.StringVar(&o.out, "out", "-", "file, folder, or - for standard output")
 	f.StringVar(&o.since, "since", "", "first moment")
 	f.StringVar(&o.until, "until", "", "last moment")
-	f.StringSliceVar(&o.kinds, "kind", nil, "kinds of facts or types of events; a name may end in *")
-	f.StringSliceVar(&o.agents, "agent", nil, "only facts, events or private states of these agents")
+	f.StringSliceVar(&o.kinds, "kind", nil, "only these kinds of facts or types of events; a name may end in *")
+	f.StringSliceVar(&o.agents, "agent", nil, "only facts, events, private states or artifacts of these agents")
 	f.StringArrayVar(&o.paths, "path", nil, "path of world or agents, with wildcards (default: the top-level keys)")
 	f.BoolVar(&o.force, "force", false, "replace files")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress")
@@ -92,12 +92,29 @@ func (o *exportOptions) check(out io.Writer) (format export.Format, err error) {
 		return format, cli.Usagef("--what wants a table: facts, events, world, agents or artifacts")
 	case o.out == "-" && len(o.what) > 1:
 		return format, cli.Usagef("several tables cannot be written to stdout; name a folder with --out")
-	case len(o.paths) > 0 && !slices.Contains(o.what, "world") && !slices.Contains(o.what, "agents"):
-		return format, cli.Usagef("--path is for the tables world and agents; add --what world or --what agents")
 	case o.out == "-" && format == export.Parquet && shown:
 		return format, cli.Usagef("a terminal does not show Parquet; name a file with --out")
 	}
-	return format, nil
+	return format, o.checkTables()
+}
+
+// checkTables refuses a flag that is for none of the tables.
+func (o *exportOptions) checkTables() error {
+	for _, f := range []struct {
+		flag   string
+		given  []string
+		tables []string
+	}{
+		{"kind", o.kinds, []string{"facts", "events"}},
+		{"agent", o.agents, []string{"facts", "events", "agents", "artifacts"}},
+		{"path", o.paths, []string{"world", "agents"}},
+	} {
+		if len(f.given) > 0 && !slices.ContainsFunc(f.tables, func(table string) bool { return slices.Contains(o.what, table) }) {
+			last := len(f.tables) - 1
+			return cli.Usagef("--%s is for the tables %s and %s; add one of them to --what", f.flag, strings.Join(f.tables[:last], ", "), f.tables[last])
+		}
+	}
+	return nil
 }
 
 func (o *exportOptions) run(ctx context.Context, e *cli.Env, dir string) error {
@@ -123,7 +140,7 @@ func (o *exportOptions) run(ctx context.Context, e *cli.Env, dir string) error {
 			return &cli.Exit{Code: cli.ExitInterrupted, Err: protocol.Errorf(protocol.KindCancelled, "export: interrupted at the table %s", table)}
 		}
 		if err != nil {
-			return err
+			return cli.Given(err)
 		}
 	}
 	return nil
@@ -150,6 +167,9 @@ func (o *exportOptions) table(ctx context.Context, e *cli.Env, scene *inspect.Sc
 		return err
 	}
 	file, err := export.Create(name, o.force)
+	if protocol.KindOf(err) == protocol.KindConflict {
+		err = protocol.Errorf(protocol.KindConflict, "export: %w, or replace it with --force", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,6 @@ import (
 	"tavernsim/internal/show"
 	"tavernsim/internal/source"
 	"tavernsim/protocol"
-	"tavernsim/scenes/load/project"
 	"tavernsim/scenes/view/audit"
 	"tavernsim/scenes/view/inspect"
 )
@@ -225,21 +224,12 @@ func (o *inspectOptions) run(e *cli.Env, flags *pflag.FlagSet, args []string) er
 	}
 	x := &inspecting{Env: e, o: o, flags: flags, to: show.Scene{Out: e.Out, Err: e.Err, JSON: o.json, Dir: args[0], Limit: o.limit}}
 	if o.follow {
-		return asUsage(x.follow(v, rest))
+		return cli.Given(x.follow(v, rest))
 	}
 	if name == "dead-letters" && o.redeliver {
-		return asUsage(x.redeliver())
+		return cli.Given(x.redeliver())
 	}
-	return asUsage(x.look(v, rest))
-}
-
-// asUsage: what a view finds invalid was written on the command line.
-func asUsage(err error) error {
-	var faults *project.Error
-	if protocol.KindOf(err) == protocol.KindInvalid && !errors.As(err, &faults) {
-		return cli.Usage(err)
-	}
-	return err
+	return cli.Given(x.look(v, rest))
 }
 
 func findView(name string) (*view, error) {

@@ -1,6 +1,7 @@
 package direct
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -31,7 +32,7 @@ type Run struct {
 func CheckInputs(p *workflow.Plan, names []string) error {
 	for _, name := range names {
 		if p.Input(name) < 0 {
-			return protocol.Errorf(protocol.KindNotFound, "the workflow %s has no input %q; it has %s", p.ID(), protocol.Short(name, 80), strings.Join(p.Inputs(), ", "))
+			return protocol.Errorf(protocol.KindNotFound, "the workflow %s has no input %q; it has %s", p.ID(), protocol.Short(name, 80), cmp.Or(strings.Join(p.Inputs(), ", "), "none"))
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"io/fs"
 	"path"
 	"strings"
@@ -80,7 +81,7 @@ func (l *loader) loadPin(file string) {
 	s := l.project.servers[pin.Server]
 	switch {
 	case s == nil:
-		l.fault(doc, at("server"), "", "the project has no MCP server %q; it has %s", pin.Server, strings.Join(protocol.SortedKeys(l.project.servers), ", "))
+		l.fault(doc, at("server"), "", "the project has no MCP server %q; it has %s", pin.Server, cmp.Or(strings.Join(protocol.SortedKeys(l.project.servers), ", "), "none"))
 	case s.Pin != nil:
 		l.fault(doc, at("server"), "delete one of them", "the tools of the server %s are pinned in %s, too", pin.Server, s.pinDoc.File)
 	default:

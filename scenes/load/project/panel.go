@@ -1,6 +1,7 @@
 package project
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -155,7 +156,7 @@ func (p *Project) PanelFor(s *Scene, q *panel.Question) (*Panel, error) {
 	}
 	if q.Panel != "" {
 		slices.Sort(names)
-		return nil, protocol.Errorf(protocol.KindNotFound, "panel: the scene has no panel %q; it has %v", protocol.Short(q.Panel, 80), names)
+		return nil, protocol.Errorf(protocol.KindNotFound, "panel: the scene has no panel %q; it has %s", protocol.Short(q.Panel, 80), cmp.Or(strings.Join(names, ", "), "none"))
 	}
 	return &Panel{}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -364,7 +365,11 @@ func readChanges(opt ForkOptions) (*changes, error) {
 			return nil, protocol.Errorf(protocol.KindInvalid, "--set %s: want KEY=VALUE, one of %s", text, forkKeys)
 		}
 		if err := c.read(key, value); err != nil {
-			return nil, protocol.Errorf(protocol.KindInvalid, "--set %s: %w", text, err)
+			kind := protocol.KindInvalid
+			if errors.Is(err, fs.ErrNotExist) {
+				kind = protocol.KindNotFound
+			}
+			return nil, protocol.Errorf(kind, "--set %s: %w", text, err)
 		}
 		c.texts = append(c.texts, text)
 	}

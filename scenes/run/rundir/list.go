@@ -38,17 +38,26 @@ const (
 const maxDepth = 4
 
 // List finds the runs in a folder and below it, the oldest first. It opens no
-// store. A folder below it that cannot be read is listed as damaged.
+// store. A folder below it that cannot be read is listed as damaged. The folder may be
+// a link; links below it are not followed, so each run is listed once.
 func List(ctx context.Context, folder string) ([]Listed, error) {
 	runs := []Listed{}
-	err := filepath.WalkDir(folder, func(dir string, d fs.DirEntry, err error) error {
+	root, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		root = folder // the walk says why
+	}
+	err = filepath.WalkDir(root, func(dir string, d fs.DirEntry, err error) error {
 		switch {
-		case ctx.Err() != nil || dir == folder && err != nil:
+		case ctx.Err() != nil || dir == root && err != nil:
 			return errors.Join(ctx.Err(), err)
 		case errors.Is(err, fs.ErrNotExist):
 			return nil // it was removed meanwhile
 		case !d.IsDir():
 			return nil
+		}
+		rel, _ := filepath.Rel(root, dir)
+		if rel != "." { // a run that a link names is removed where it is
+			dir = filepath.Join(folder, rel)
 		}
 		r, ok := listed(dir)
 		if err != nil {
@@ -56,13 +65,11 @@ func List(ctx context.Context, folder string) ([]Listed, error) {
 		}
 		if ok {
 			runs = append(runs, r)
+		}
+		if ok || strings.Count(filepath.ToSlash(rel), "/") >= maxDepth-1 {
 			return fs.SkipDir
 		}
-		rel, err := filepath.Rel(folder, dir)
-		if err == nil && strings.Count(filepath.ToSlash(rel), "/") >= maxDepth-1 {
-			err = fs.SkipDir
-		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return nil, protocol.Errorf(protocol.KindNotFound, "runs below %s: %w", folder, err)

@@ -46,6 +46,30 @@ func TestRunningRunStays(t *testing.T) {
 	}
 }
 
+// A folder of runs may be a link to a folder, and a link may name a run.
+func TestLinkedFolder(t *testing.T) {
+	dir, _ := ended(t)
+	links := t.TempDir()
+	folder, run := filepath.Join(links, "runs"), filepath.Join(links, "run")
+	if err := errors.Join(os.Symlink(filepath.Dir(dir), folder), os.Symlink(dir, run), os.Symlink("run", filepath.Join(filepath.Dir(dir), "latest"))); err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []string{folder, run} {
+		runs, err := rundir.List(t.Context(), of)
+		if err != nil || len(runs) != 1 || runs[0].State != rundir.Ended || of == folder && runs[0].Dir != filepath.Join(folder, "run") {
+			t.Fatal(of, runs, err)
+		}
+		if of == run {
+			if err := rundir.Remove(runs[0].Dir, false); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if left, err := os.ReadDir(filepath.Dir(dir)); err != nil || len(left) > 0 {
+		t.Error("a run that a link names is not removed with its directory and its link latest:", left, err)
+	}
+}
+
 // What is wrong with one directory hides none of the others.
 func TestDamagedRunsAreListed(t *testing.T) {
 	dir, _ := ended(t)

@@ -100,11 +100,11 @@ func alone(opt Options, begin func(*Host) (*Runner, error)) (*Runner, error) {
 // Add begins a run of a loaded project. Of the options, Workers, Metrics and Log are
 // the host's and not read.
 func (h *Host) Add(p *project.Project, opt Options) (*Runner, error) {
-	defs, err := pick(p, opt.Scenes)
-	if err != nil {
-		return nil, err
+	defs, err := Check(p, opt)
+	if err == nil {
+		_, err = linked(defs)
 	}
-	if err := check(p, defs, opt); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	switch {

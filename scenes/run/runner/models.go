@@ -84,7 +84,7 @@ func ModelsOf(p *project.Project, s *project.Scene, opt Options, instead overrid
 		set.Endpoints, set.Answers, set.Scripts = nil, nil, true
 	case opt.Model == "":
 	case i < 0:
-		return nil, protocol.Errorf(protocol.KindNotFound, "model %q: the project has no file models/%s.yaml; it has %s", opt.Model, opt.Model, strings.Join(paths, ", "))
+		return nil, protocol.Errorf(protocol.KindNotFound, "model %q: the project has no file models/%s.yaml; it has %s", opt.Model, opt.Model, cmp.Or(strings.Join(paths, ", "), "none"))
 	default:
 		set.Default = paths[i]
 	}

@@ -110,12 +110,9 @@ func (r *Runner) give(ctx context.Context, e *order.Entry) orders.Receipt {
 	return receipt
 }
 
-// order gives a scene an order: one for a wave or time when the run directory has it.
+// order gives a scene an order: one that waits for a wave or time when the run directory has it.
 func (r *Runner) order(ctx context.Context, scene *scenes.Run, e *order.Entry) (receipts.Receipt, error) {
-	if e.Wave == 0 && e.At == 0 {
-		return scene.Order(ctx, e.Fact())
-	}
-	return scene.Plan(receipts.Planned([]order.Entry{*e}, e.Scene, false)[0], func() error { return orders.Add(r.Dir, *e) })
+	return scene.Plan(ctx, receipts.Planned([]order.Entry{*e}, e.Scene, false)[0], func() error { return orders.Add(r.Dir, *e) })
 }
 
 // ordersOf are the orders that a scene has from the beginning of this process: those that the

@@ -290,7 +290,15 @@ func pick(p *project.Project, ids []string) ([]*project.Scene, error) {
 	return defs, nil
 }
 
-// check refuses faulty options before anything is written.
+// Check finds the scenes to run, and refuses what the options alone make impossible. Its error is no fault of the project.
+func Check(p *project.Project, opt Options) ([]*project.Scene, error) {
+	defs, err := pick(p, opt.Scenes)
+	if err != nil {
+		return nil, err
+	}
+	return defs, check(p, defs, opt)
+}
+
 func check(p *project.Project, defs []*project.Scene, opt Options) error {
 	if err := opt.Snapshots.Validate(); err != nil {
 		return err
@@ -307,9 +315,6 @@ func check(p *project.Project, defs []*project.Scene, opt Options) error {
 		return err
 	}
 	if err := errors.Join(setup.CheckNames(p, opt.External, outside.Kinds(opt.Executors)), opt.Middleware.Check()); err != nil {
-		return err
-	}
-	if _, err := linked(defs); err != nil {
 		return err
 	}
 	for _, def := range defs {

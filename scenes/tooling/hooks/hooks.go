@@ -288,7 +288,7 @@ func (x *Hooks) rulesOf(place string, told map[string]any) rules {
 		if i := find(name); i >= 0 {
 			return typ(i).Takes(v)
 		}
-		return nil, protocol.Errorf(protocol.KindInvalid, "the workflow %s has no such name; it has %s", id, strings.Join(names(), ", "))
+		return nil, protocol.Errorf(protocol.KindInvalid, "the workflow %s has no such name; it has %s", id, cmp.Or(strings.Join(names(), ", "), "none"))
 	}}
 }
 

@@ -9,10 +9,11 @@ import (
 	"tavernsim/protocol"
 )
 
-// File is a file that is being written under another name.
+// File is a file that is being written under another name, which ends in .partial.
 type File struct {
 	*os.File
-	name string
+	name    string
+	replace bool
 }
 
 // Create begins a file; where there is one already it is refused unless replace.
@@ -24,7 +25,7 @@ func Create(name string, replace bool) (*File, error) {
 	if err != nil {
 		return nil, fileError(name, err)
 	}
-	return &File{f, name}, nil
+	return &File{f, name, replace}, nil
 }
 
 func free(name string, replace bool) error {
@@ -35,9 +36,9 @@ func free(name string, replace bool) error {
 	case err != nil:
 		return fileError(name, err)
 	case info.IsDir():
-		return protocol.Errorf(protocol.KindConflict, "export: %s is a directory", name)
+		return protocol.Errorf(protocol.KindConflict, "%s is a directory", name)
 	case !replace:
-		return protocol.Errorf(protocol.KindConflict, "export: %s is there already; replace it with --force", name)
+		return protocol.Errorf(protocol.KindConflict, "%s is there already; name another file", name)
 	}
 	return nil
 }
@@ -50,11 +51,15 @@ func fileError(name string, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		kind = protocol.KindDenied
 	}
-	return protocol.Errorf(kind, "export: %s: %w", name, err)
+	return protocol.Errorf(kind, "%s: %w", name, err)
 }
 
 // Keep gives the file its name once all of it is on the disk.
 func (f *File) Keep() error {
+	if err := free(f.name, f.replace); err != nil { // another process was faster
+		f.Drop()
+		return err
+	}
 	err := errors.Join(f.Chmod(0o644), f.Sync())
 	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), f.name)

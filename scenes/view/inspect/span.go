@@ -103,10 +103,13 @@ func (s *Scene) boundNumber(name string, n uint64, q *persistence.Query, end boo
 			n = w.Last
 		}
 	}
-	if end {
-		q.To = max(n, 1)
-	} else {
+	switch {
+	case !end:
 		q.From = n
+	case n == 0: // no fact comes so early: To would bound nothing
+		q.To, q.Until = 1, 1
+	default:
+		q.To = n
 	}
 	return nil
 }

@@ -6,6 +6,7 @@
 package learnt
 
 import (
+	"cmp"
 	"strings"
 
 	"tavernsim/engine/knowledge"
@@ -34,7 +35,7 @@ func Base(s *inspect.Scene, q Query) (*knowledge.KnowledgeBase, error) {
 	}
 	base, ok := bases.Base(q.Base)
 	if !ok {
-		return nil, protocol.Errorf(protocol.KindNotFound, "no knowledge base %q; there are %s", q.Base, strings.Join(bases.IDs(), ", "))
+		return nil, protocol.Errorf(protocol.KindNotFound, "no knowledge base %q; there are %s", q.Base, cmp.Or(strings.Join(bases.IDs(), ", "), "none"))
 	}
 	def := base.Definition()
 	entries, there := def.Entries, map[string]bool{}
@@ -103,7 +104,7 @@ func Suggestions(s *inspect.Scene, base string) ([]Suggestion, error) {
 	}
 	bases := state.Knowledge()
 	if _, ok := bases.Base(base); base != "" && !ok {
-		return nil, protocol.Errorf(protocol.KindNotFound, "no knowledge base %q; there are %s", base, strings.Join(bases.IDs(), ", "))
+		return nil, protocol.Errorf(protocol.KindNotFound, "no knowledge base %q; there are %s", base, cmp.Or(strings.Join(bases.IDs(), ", "), "none"))
 	}
 	out := []Suggestion{}
 	for _, id := range bases.IDs() {
