@@ -18,7 +18,6 @@ import (
 	"tavernsim/cmd/simd/cli"
 	"tavernsim/engine/order"
 	"tavernsim/engine/panel"
-	"tavernsim/internal/lenient"
 	"tavernsim/internal/show"
 	"tavernsim/internal/terminal"
 	"tavernsim/persistence"
@@ -389,29 +388,6 @@ func (o *interactOptions) release(ctx context.Context, e *cli.Env, dir, scene, a
 
 func open(list []panel.Asked, q *panel.Asked) bool {
 	return slices.ContainsFunc(list, func(x panel.Asked) bool { return x.ID == q.ID && x.Scene == q.Scene })
-}
-
-// valueOf reads JSON that a person gives. Whole numbers are exact.
-func valueOf(text string) (any, error) {
-	t, err := lenient.Read(text, lenient.Options{Plain: true, Strict: true})
-	return t.Value, err
-}
-
-// answerOf reads a line: JSON that fits, else the line as text.
-func answerOf(q *panel.Asked, line string) (v any, err error) {
-	check := func(v any) error {
-		if q.Schema == nil {
-			return nil
-		}
-		return replies.CheckAnswer(q.Schema, protocol.Encode(v))
-	}
-	if v, err = valueOf(line); err != nil {
-		return line, check(line)
-	}
-	if err = check(v); err != nil && check(line) == nil { // a text that could be JSON, too
-		return line, nil
-	}
-	return v, err
 }
 
 // asText is a text as it is, and any other value as JSON.

@@ -131,7 +131,7 @@ func (o *exportOptions) run(ctx context.Context, e *cli.Env, dir string) error {
 	defer stop()
 	scene, err := run.Scene(o.scene)
 	if err != nil {
-		return err
+		return cli.Given(err)
 	}
 	o.noteBeginning(e.Err, scene)
 	for _, table := range o.what {
