@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tavernsim/protocol"
 )
 
 // Decoder fills definition structs from nodes. It is not safe for concurrent
@@ -354,7 +356,7 @@ func (w *walk) older(n *Node, p *trail, rule Rule, message string) {
 }
 
 // String reads "0 to 1", "more than 0", "at least 1".
-func (r *Range) String() string { return r.text(plain) }
+func (r *Range) String() string { return r.text(protocol.Decimal) }
 
 // Durations is String of a range of durations: "0s to 24h", "more than 0s".
 func (r *Range) Durations() string { return r.text(duration) }
@@ -372,8 +374,6 @@ func (r *Range) text(shown func(float64) string) string {
 	}
 	return shown(r.Min) + " to " + shown(r.Max)
 }
-
-func plain(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
 // duration shows seconds without the minutes and seconds that are none: 24h, not 24h0m0s.
 func duration(seconds float64) string {

@@ -190,7 +190,8 @@ func TestBadSleep(t *testing.T) {
 		many = append(many, "t"+strings.Repeat("x", i))
 	}
 	for want, p := range map[string]tool.Params{
-		"seconds -1":                 {"seconds": -1.0},
+		"seconds -1": {"seconds": -1.0},
+		"seconds 0: want more than 0 and at most 3153600000, or leave it out": {"seconds": int64(0)},
 		"wake_when: expr: line 1":    {"wake_when": "1 +"},
 		`unknown name "event"`:       {"wake_when": "event.type == 'a'"},
 		`wake_types: "" is empty`:    {"wake_types": ""},

@@ -421,7 +421,7 @@ func (b *builder) own() {
 func (b *builder) channel(p *project.Project) {
 	c := b.Def.Definition.EventBusConfig
 	b.Bus = bus.Config{
-		Scene: b.ID, NamespacePrefix: c.NamespacePrefix, Numbered: b.Numbered, DefaultTTL: time.Duration(c.DefaultEventTTLSeconds * float64(time.Second)),
+		Scene: b.ID, NamespacePrefix: c.NamespacePrefix, Numbered: b.Numbered, DefaultTTL: protocol.Seconds(c.DefaultEventTTLSeconds),
 		MaxDepth: c.MaxDepth, MaxRevisits: c.MaxRevisits, LoopAction: bus.LoopAction(c.LoopAction),
 		MaxHeld: c.MaxHeld, Owner: ActorScene, Middleware: b.Middleware, Away: b.away(),
 	}
