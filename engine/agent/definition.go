@@ -72,6 +72,8 @@ type Definition struct {
 	// OneCause: what the workflows of events leave is because of the most urgent event of the turn, as in runs that began
 	// before each had its own.
 	OneCause bool
+	// ZeroSleeps: SleepTool takes seconds: 0 for no time given, as in runs that began before it was refused.
+	ZeroSleeps bool
 	// Motive says how the agents weigh their goals; nil = they alone say where goals stand.
 	Motive *goal.Rules
 	Told   goal.Told     // of the initial goals

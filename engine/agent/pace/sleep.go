@@ -43,15 +43,15 @@ func Params() []tool.Param {
 		tool.Optional("wake_when", "string", "expression over world, self, goals and now that wakes when it holds"))
 }
 
-// Ask reads the parameters.
-func Ask(p tool.Params) (a Asked, err error) {
+// Ask reads the parameters. With zero a sleep of no time is one without end, as for older programs.
+func Ask(p tool.Params, zero bool) (a Asked, err error) {
 	a.Above = protocol.High
 	if above := p.Text("wake_on"); above != "" {
 		if a.Above, err = protocol.ParsePriority(above); err != nil {
 			return a, err
 		}
 	}
-	if seconds, given := protocol.Number(p["seconds"]); given {
+	if seconds, given := protocol.Number(p["seconds"]); given && !(zero && seconds == 0) {
 		if !(seconds > 0 && seconds <= MaxSleep.Seconds()) {
 			return a, protocol.Errorf(protocol.KindInvalid, "seconds %s: want more than 0 and at most %s, or leave it out to sleep until something else wakes", protocol.Decimal(seconds), protocol.Decimal(MaxSleep.Seconds()))
 		}
