@@ -282,17 +282,11 @@ func Number(v any) (float64, bool) {
 // Seconds is a span of so many seconds. It is 0 only if they are: a short span is not the span of none, which often
 // means one without end.
 func Seconds(f float64) time.Duration {
-	d := time.Duration(f * float64(time.Second))
-	if d == 0 && f > 0 {
-		return 1
+	if d := time.Duration(f * float64(time.Second)); d != 0 || f <= 0 {
+		return d
 	}
-	return d
+	return 1
 }
 
-// Decimal writes a number as people do: without an exponent, unless it has more than 21 digits or is tiny.
-func Decimal(f float64) string {
-	if size := math.Abs(f); size >= 1e21 || size < 1e-9 && size > 0 {
-		return strconv.FormatFloat(f, 'g', -1, 64)
-	}
-	return strconv.FormatFloat(f, 'f', -1, 64)
-}
+// Decimal writes a number as people do, without an exponent.
+func Decimal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

@@ -1,7 +1,6 @@
 package agent
 
 import (
-
 	"tavernsim/engine/agent/publish"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"

@@ -4,7 +4,6 @@
 package listen
 
 import (
-
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
