@@ -278,3 +278,15 @@ func Number(v any) (float64, bool) {
 	}
 	return 0, false
 }
+
+// Seconds is a span of so many seconds. It is 0 only if they are: a short span is not the span of none, which often
+// means one without end.
+func Seconds(f float64) time.Duration {
+	if d := time.Duration(f * float64(time.Second)); d != 0 || f <= 0 {
+		return d
+	}
+	return 1
+}
+
+// Decimal writes a number as people do, without an exponent.
+func Decimal(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

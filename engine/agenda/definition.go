@@ -115,7 +115,7 @@ type ThrottleRule struct {
 
 // Rule is the rule as the channel takes it.
 func (r ThrottleRule) Rule() throttle.Rule {
-	return throttle.Rule{Type: r.Type, Source: r.Source, Per: throttle.Per(r.Per), Max: r.Max, Window: time.Duration(r.WindowSeconds * float64(time.Second)), Action: throttle.Action(r.Action)}
+	return throttle.Rule{Type: r.Type, Source: r.Source, Per: throttle.Per(r.Per), Max: r.Max, Window: protocol.Seconds(r.WindowSeconds), Action: throttle.Action(r.Action)}
 }
 
 // AssociatedPanel declares an application panel of the scene.

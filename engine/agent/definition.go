@@ -70,8 +70,9 @@ type Definition struct {
 	// the scene's own agent has it, in place of Core.
 	OnEvent map[string]string
 	// OneCause: what the workflows of events leave is because of the most urgent event of the turn, as in runs that began
-	// before each had its own.
-	OneCause bool
+	// before each had its own. ZeroSleeps: SleepTool takes seconds: 0 for no time given, as in runs that began before
+	// it was refused.
+	OneCause, ZeroSleeps bool
 	// Motive says how the agents weigh their goals; nil = they alone say where goals stand.
 	Motive *goal.Rules
 	Told   goal.Told     // of the initial goals

@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"time"
-
 	"tavernsim/engine/agent/publish"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
@@ -43,7 +41,7 @@ func (t *Turn) publish(p tool.Params) (any, error) {
 	if draft.Ephemeral && draft.RequiresAck {
 		return nil, protocol.Errorf(protocol.KindInvalid, "ephemeral and requires_ack: an ephemeral event is heard once or not at all; want one of them")
 	}
-	draft.TTL = time.Duration(ttl * float64(time.Second))
+	draft.TTL = protocol.Seconds(ttl)
 	draft.Body = t.out.Encode(payload)
 	_, deadline := p["deadline_seconds"]
 	opens := deadline || draft.ExpectsReply

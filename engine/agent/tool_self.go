@@ -42,7 +42,7 @@ func (t *Turn) changeGoal(p tool.Params, source, by string) error {
 }
 
 func (t *Turn) sleep(p tool.Params) (any, error) {
-	asked, err := pace.Ask(p)
+	asked, err := pace.Ask(p, t.m.Def.ZeroSleeps)
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func (sub *Subscription) debounce() error {
 	case len(sub.Group) > eventtype.MaxBytes || sub.Group != "" && sub.Quiet != 0:
 		return sub.fault("group", "want at most %d bytes, and no debounce_seconds: who hears is chosen when the event is published", eventtype.MaxBytes)
 	case sub.Quiet < 0 || sub.Quiet > MaxQuiet:
-		return sub.fault("debounce_seconds", "want 0 to %v, got %v", MaxQuiet.Seconds(), sub.Quiet.Seconds())
+		return sub.fault("debounce_seconds", "want 0 to %s, got %s", protocol.Decimal(MaxQuiet.Seconds()), protocol.Decimal(sub.Quiet.Seconds()))
 	case sub.Quiet == 0 && (sub.Debounce != "" || sub.Most != 0):
 		return sub.fault("debounce_seconds", "is missing; without it nothing is held")
 	case sub.Quiet == 0:
@@ -113,7 +113,7 @@ func (sub *Subscription) debounce() error {
 	case sub.Debounce != DebounceLatest && sub.Debounce != DebounceMerge:
 		return sub.fault("debounce", "want latest or merge, got %q", sub.Debounce)
 	case sub.Most < sub.Quiet || sub.Most > MaxQuiet:
-		return sub.fault("debounce_max_seconds", "want debounce_seconds to %v, got %v", MaxQuiet.Seconds(), sub.Most.Seconds())
+		return sub.fault("debounce_max_seconds", "want debounce_seconds to %s, got %s", protocol.Decimal(MaxQuiet.Seconds()), protocol.Decimal(sub.Most.Seconds()))
 	}
 	return nil
 }

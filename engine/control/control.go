@@ -85,7 +85,7 @@ func (c *Command) Check() error {
 	case c.Waves < 0 || c.For < 0 || c.Until < 0 || c.Turns < 0:
 		return fault("waves, for, until and turns are not below 0")
 	case !(c.Pace >= 0 && c.Pace <= MaxPace):
-		return fault("%v: want 0 to %v seconds of scene time in a second", c.Pace, float64(MaxPace))
+		return fault("%s: want 0 to %s seconds of scene time in a second", protocol.Decimal(c.Pace), protocol.Decimal(MaxPace))
 	case len(c.When)+len(c.Kind)+len(c.Agent) > maxText:
 		return fault("when, kind and agent have more than %d bytes", maxText)
 	case c.Do == Break && !breaks:

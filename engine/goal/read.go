@@ -83,9 +83,9 @@ func (m *More) spans(p map[string]any, now protocol.Time) error {
 			continue
 		}
 		if !(f >= 0 && f <= MaxSpan.Seconds()) {
-			return protocol.Errorf(protocol.KindInvalid, "%s %v: want 0 to %v", x.name, f, MaxSpan.Seconds())
+			return protocol.Errorf(protocol.KindInvalid, "%s %s: want 0 to %s", x.name, protocol.Decimal(f), protocol.Decimal(MaxSpan.Seconds()))
 		}
-		*x.into = time.Duration(f * float64(time.Second))
+		*x.into = protocol.Seconds(f)
 	}
 	if _, ok := protocol.Number(p["deadline_seconds"]); ok {
 		if m.Deadline = 0; m.Within > 0 {

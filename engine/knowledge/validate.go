@@ -157,7 +157,7 @@ func (c *checker) entry(e *Entry) {
 		}
 	case string, map[string]any:
 	default:
-		c.at("/content", "is %T; want text or an object", e.Content)
+		c.at("/content", "want text or an object")
 	}
 	if math.IsNaN(e.Priority) || math.IsInf(e.Priority, 0) {
 		c.at("/priority", "want a finite number")

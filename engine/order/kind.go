@@ -12,6 +12,15 @@ const (
 	KindUnknown = "unknown"
 )
 
+// Kinds are all that Kind answers.
+func Kinds() []string {
+	kinds := []string{KindUnknown, KindSeveral, kindSet}
+	for _, s := range specs() {
+		kinds = append(kinds, s.Name)
+	}
+	return kinds
+}
+
 // Kind is the kind of the changes of an order, for who counts orders.
 func Kind(do protocol.Raw) (kind string) {
 	v, err := do.Value()
@@ -33,7 +42,7 @@ func Kind(do protocol.Raw) (kind string) {
 			}
 		}
 	}
-	if kind == KindSeveral || kind == kindSet || slices.ContainsFunc(specs(), func(s protocol.ToolSpec) bool { return s.Name == kind }) {
+	if slices.Contains(Kinds(), kind) {
 		return kind
 	}
 	return KindUnknown

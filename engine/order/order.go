@@ -19,7 +19,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
@@ -379,9 +378,9 @@ func (r *reader) event(p tool.Params) error {
 	}
 	ttl := p.Number("ttl_seconds", 0)
 	if !(ttl >= 0 && ttl <= protocol.MaxTTL.Seconds()) {
-		return fmt.Errorf("ttl_seconds %v: want 0 to %v", ttl, protocol.MaxTTL.Seconds())
+		return fmt.Errorf("ttl_seconds %s: want 0 to %s", protocol.Decimal(ttl), protocol.Decimal(protocol.MaxTTL.Seconds()))
 	}
-	d.TTL, d.Body = time.Duration(ttl*float64(time.Second)), protocol.Encode(p["payload"])
+	d.TTL, d.Body = protocol.Seconds(ttl), protocol.Encode(p["payload"])
 	r.plan.Events = append(r.plan.Events, d)
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/tooltask"
@@ -38,7 +37,7 @@ func (r *reader) seat(kind string, p tool.Params) error {
 		if !(seconds > 0 && seconds <= most) {
 			return fmt.Errorf("timeout_seconds %v: want more than 0, at most %.0f", seconds, most)
 		}
-		s.Player.Timeout = time.Duration(seconds * float64(time.Second))
+		s.Player.Timeout = protocol.Seconds(seconds)
 		for name, words := range map[string][2]string{"wait": {tooltask.WaitHold, tooltask.WaitRun}, "on_timeout": {tooltask.SilentPasses, tooltask.SilentPlays}} {
 			if text := p.Text(name); text != "" && !slices.Contains(words[:], text) {
 				return fmt.Errorf("%s %q: want %s or %s", name, text, words[0], words[1])

@@ -136,6 +136,9 @@ func (c *compiler) checkRoot(at parse.Node, name string) error {
 	if c.roots == nil || slices.Contains(c.roots, name) {
 		return nil
 	}
+	if len(c.roots) == 0 {
+		return c.errorf(at, ".%s: no such name; there are none", name)
+	}
 	return c.errorf(at, ".%s: no such name%s; there are %s", name, suggest(name, c.roots), strings.Join(c.roots, ", "))
 }
 

@@ -36,7 +36,7 @@ func newCompiler(name, src string) *compiler {
 }
 
 func (c *compiler) setRoots(names []string) {
-	c.roots = slices.Clone(names)
+	c.roots = append([]string{}, names...) // not nil: no names are known ones, too
 	slices.Sort(c.roots)
 }
 

@@ -54,7 +54,7 @@ func Funcs(funcs map[string]Func) Option {
 }
 
 // Roots names everything that the data hold, so that Compile can refuse other
-// names.
+// names; without names it refuses all.
 func Roots(names ...string) Option {
 	return func(c *compiler) { c.setRoots(names) }
 }

@@ -57,7 +57,7 @@ type toolSeries struct{ calls closed }
 func (s *Set) makeAgents() {
 	s.area = "agents"
 	a := &s.agents
-	ended := s.counter("agent_deliberations_total", "Deliberations that ended.", "profile", "outcome")
+	ended := s.counter("agent_deliberations_total", "Deliberations of agents that ended.", "profile", "outcome")
 	took := s.histogram("agent_deliberation_duration_seconds", "Wall time of a deliberation, from waking to its last fact.", seconds(), "profile")
 	stages := s.histogram("agent_deliberation_stage_duration_seconds", "Wall time of one stage of a deliberation (queue, decide, model, apply, merge), measured for one in 16.", seconds(), "stage")
 	reflections := s.counter("agent_reflections_total", "Reflections that ended.", "profile", "outcome")
@@ -91,13 +91,15 @@ func (s *Set) makeActors() {
 	dead := s.counter("dead_letters_total", "Envelopes that no mailbox took.", "kind")
 	var kinds []string
 	for k := protocol.KindEvent; k <= protocol.KindGrant; k++ {
-		kinds = append(kinds, k.String())
+		if k.String() != "" { // a number that nobody has any more
+			kinds = append(kinds, k.String())
+		}
 	}
 	a.deadLetters = newClosed(dead, kinds)
 }
 
 func outcomes() []string {
-	return append(texts(agentfact.OutcomeOK, agentfact.OutcomeFailed, agentfact.OutcomeCancelled), OutcomeCrashed)
+	return append(texts(agentfact.Outcomes()...), OutcomeCrashed)
 }
 
 func restartReasons() []string { return []string{restarted, givenUp} }

@@ -23,7 +23,7 @@ type journalVecs struct {
 func (s *Set) makeJournal() {
 	s.area = "journal"
 	j := &s.journal
-	j.facts = s.one("journal_events_total", "Facts stored.")
+	j.facts = s.one("journal_events_total", "Facts stored, with those of the log of effects.")
 	j.raw = s.one("journal_fact_bytes_total", "Bytes of the facts stored, before compression.")
 	j.stored = s.one("journal_written_bytes_total", "Bytes of stored blocks and their index, after compression.")
 	j.batch = s.histogram("journal_batch_events", "Facts of one stored block; its count is the number of batches.", prometheus.ExponentialBuckets(1, 4, 11)).WithLabelValues().(prometheus.Histogram)

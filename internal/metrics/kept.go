@@ -23,7 +23,7 @@ func (s *Scene) Kept(f protocol.Fact) {
 	case *bus.Routed:
 		s.routed(x)
 	case *bus.Refused:
-		s.Dropped(string(x.Reason))
+		s.Dropped(string(x.Reason.Class()))
 	case *agenda.Blocked:
 		s.Blocked()
 	case *travel.Posted, *travel.Received, *travel.Delivered: // counted by kind
@@ -71,7 +71,7 @@ func (s *Scene) routed(f *bus.Routed) {
 		s.Released(f.Type, f.Receivers.Len())
 	}
 	for i := range f.Held {
-		s.Held(string(f.Held[i].Reason), f.Held[i].Receivers.Len())
+		s.Held(string(f.Held[i].Reason.Class()), f.Held[i].Receivers.Len())
 	}
 	for i := range f.Marks {
 		if f.Marks[i].Action == bus.LoopDrop {

@@ -41,6 +41,9 @@ func (s *Set) makePlays() {
 	p := &s.plays
 	orders := s.counter("orders_total", "Orders from outside, by their kind of change (several: of more than one) and what became of them. An order that comes again is not counted.", "kind", "outcome")
 	p.orders = closedBy(s, "kind", orders, []string{OrderDone, OrderRefused, OrderInvalid, OrderConflict, OrderBusy, "failed"})
+	for _, kind := range order.Kinds() {
+		p.orders.get(kind)
+	}
 	p.questions = newClosed(s.counter("questions_total", "Questions to people that ended, by how; those that a turn waits for are calls of PanelAskTool. headless: nobody can be asked in this run; error: more are open than an agent may have.", "outcome"),
 		[]string{tooltask.Answered, tooltask.TimedOut, tooltask.Dismissed, tooltask.ByHeadless, "error"})
 	p.script = newClosed(s.counter("script_steps_total", "What scripts of scenes did: states entered, schedules fired, actions that failed.", "step"),

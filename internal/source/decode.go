@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tavernsim/protocol"
 )
 
 // Decoder fills definition structs from nodes. It is not safe for concurrent
@@ -96,16 +98,16 @@ func (w *walk) mismatch(n *Node, p *trail, want string) {
 	got, suggestion := n.Kind.String(), ""
 	switch n.Kind {
 	case Text:
-		got = fmt.Sprintf("text %q", clip(n.Literal))
+		got = w.doc.limits.quote("text "+strconv.Quote(clip(n.Literal)), got)
 		if _, err := strconv.ParseFloat(n.Literal, 64); err == nil && strings.Contains(want, "number") {
 			suggestion = "remove the quotes"
 		}
 	case Bool, Integer, Float:
-		got += " " + clip(n.Literal)
+		got = w.doc.limits.quote(got+" "+clip(n.Literal), got)
 		if want == aDuration && n.Kind != Bool {
-			suggestion = unitHint(n.Literal)
+			suggestion = w.doc.limits.quote(unitHint(n.Literal), Units)
 		} else if want == "text" {
-			suggestion = fmt.Sprintf("write %q in quotes", clip(n.Literal))
+			suggestion = "write " + w.doc.limits.quote(strconv.Quote(clip(n.Literal)), "it") + " in quotes"
 		}
 	case Object, List:
 		if want == "a list" && n.Kind == Object {
@@ -135,7 +137,7 @@ func (w *walk) structure(n *Node, v reflect.Value, p *trail) {
 		at := slices.IndexFunc(fields, func(f Field) bool { return f.Name == k.Name })
 		if at < 0 {
 			if p != nil || k.Name != "$schema" {
-				w.unknown(k, t, fields, p)
+				w.unknown(k, n.Elem(i), t, fields, p)
 			}
 			continue
 		}
@@ -164,7 +166,7 @@ func shortOf(fields []Field, name string) (*Field, Kind) {
 	return &fields[i], Text
 }
 
-func (w *walk) unknown(k Key, t reflect.Type, fields []Field, p *trail) {
+func (w *walk) unknown(k Key, value *Node, t reflect.Type, fields []Field, p *trail) {
 	names := make([]string, len(fields))
 	for i, f := range fields {
 		names[i] = f.Name
@@ -179,7 +181,11 @@ func (w *walk) unknown(k Key, t reflect.Type, fields []Field, p *trail) {
 	case len(names) <= 12:
 		suggestion = "known: " + strings.Join(names, ", ")
 	}
-	w.Report.At(w.doc, k.Pos, p.String(), fmt.Sprintf("unknown field %q", clip(k.Name)), suggestion)
+	message := "unknown field"
+	if !w.doc.limits.Secret || value.Kind != Null { // a text in { } is a name without a value
+		message += " " + strconv.Quote(clip(k.Name))
+	}
+	w.Report.At(w.doc, k.Pos, p.String(), message, suggestion)
 }
 
 func (w *walk) list(n *Node, v reflect.Value, rule Rule, p *trail) {
@@ -222,7 +228,11 @@ func (w *walk) object(n *Node, v reflect.Value, rule Rule, p *trail) {
 		e := n.Elem(i)
 		elem := reflect.New(v.Type().Elem()).Elem()
 		if e.Kind == Null && elem.Kind() != reflect.Interface {
-			w.fault(e, p.key(k.Name), "remove it", "null is no value here")
+			at := p.key(k.Name)
+			if w.doc.limits.Secret { // a text in { } is a name without a value
+				at = p
+			}
+			w.fault(e, at, "remove it", "null is no value here")
 			continue
 		}
 		w.value(e, elem, elemRule(rule), p.key(k.Name))
@@ -289,7 +299,7 @@ func (w *walk) text(n *Node, v reflect.Value, rule Rule, p *trail) {
 		if len(rule.Enum) > 1 {
 			suggestion = Suggest(s, rule.Enum)
 		}
-		w.fault(n, p, suggestion, "%q is not allowed; want %s", clip(s), strings.Join(rule.Enum, ", "))
+		w.fault(n, p, suggestion, "%s is not allowed; want %s", w.doc.limits.quote(strconv.Quote(clip(s)), "this text"), strings.Join(rule.Enum, ", "))
 	}
 }
 
@@ -308,14 +318,14 @@ func (w *walk) whole(n *Node, v reflect.Value, rule Rule, p *trail) {
 	}
 	if v.CanUint() {
 		if i < 0 || v.OverflowUint(uint64(i)) {
-			w.fault(n, p, "", "%d is out of range", i)
+			w.fault(n, p, "", "%s is out of range", w.doc.limits.quote(clip(n.Literal), "this number"))
 			return
 		}
 		v.SetUint(uint64(i))
 		return
 	}
 	if v.OverflowInt(i) {
-		w.fault(n, p, "", "%d is out of range", i)
+		w.fault(n, p, "", "%s is out of range", w.doc.limits.quote(clip(n.Literal), "this number"))
 		return
 	}
 	v.SetInt(i)
@@ -331,7 +341,7 @@ func (w *walk) within(n *Node, f float64, shown func(*Range) string, rule Rule, 
 	if r == nil || f >= r.Min && f <= r.Max && (!r.Open || f > r.Min) {
 		return true
 	}
-	message := fmt.Sprintf("%s is out of range; want %s", clip(n.Literal), shown(r))
+	message := w.doc.limits.quote(clip(n.Literal), "this") + " is out of range; want " + shown(r)
 	if rule.Strict && f == 0 {
 		w.older(n, p, rule, message)
 	} else {
@@ -346,7 +356,7 @@ func (w *walk) older(n *Node, p *trail, rule Rule, message string) {
 }
 
 // String reads "0 to 1", "more than 0", "at least 1".
-func (r *Range) String() string { return r.text(plain) }
+func (r *Range) String() string { return r.text(protocol.Decimal) }
 
 // Durations is String of a range of durations: "0s to 24h", "more than 0s".
 func (r *Range) Durations() string { return r.text(duration) }
@@ -364,8 +374,6 @@ func (r *Range) text(shown func(float64) string) string {
 	}
 	return shown(r.Min) + " to " + shown(r.Max)
 }
-
-func plain(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
 // duration shows seconds without the minutes and seconds that are none: 24h, not 24h0m0s.
 func duration(seconds float64) string {
@@ -389,9 +397,9 @@ func (w *walk) textual(n *Node, u encoding.TextUnmarshaler, v reflect.Value, rul
 	if err := u.UnmarshalText([]byte(n.Text())); err != nil {
 		suggestion := ""
 		if want == aDuration {
-			suggestion = unitHint(n.Text())
+			suggestion = w.doc.limits.quote(unitHint(n.Text()), Units)
 		}
-		w.fault(n, p, suggestion, "want %s, got %q", want, clip(n.Text()))
+		w.fault(n, p, suggestion, "want %s, got %s", want, w.doc.limits.quote(strconv.Quote(clip(n.Text())), "another text"))
 		return
 	}
 	if v.Kind() == reflect.Int64 {
@@ -434,6 +442,6 @@ func (w *walk) custom(n *Node, u json.Unmarshaler, rule Rule, p *trail) {
 		err = u.UnmarshalJSON(b)
 	}
 	if err != nil {
-		w.fault(n, p, "", "%s", strings.TrimPrefix(err.Error(), "json: "))
+		w.fault(n, p, "", "%s", w.doc.limits.quote(strings.TrimPrefix(err.Error(), "json: "), "this cannot be read"))
 	}
 }

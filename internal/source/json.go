@@ -56,7 +56,7 @@ func (p *parser) jsonSyntax(data []byte, err error) {
 	case strings.Contains(message, `'\''`):
 		suggestion = "text is written in double quotes"
 	}
-	p.fault(pos, nil, "not JSON: "+message, suggestion)
+	p.fault(pos, nil, p.lim.quote("not JSON: "+message, "not JSON"), suggestion)
 }
 
 func lineStart(data []byte, line int) int {

@@ -51,6 +51,8 @@ type Key struct {
 type Document struct {
 	File string
 	Root *Node
+
+	limits Limits
 }
 
 // Len counts the members of an object or the elements of a list.

@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"path"
@@ -20,6 +21,9 @@ type Limits struct {
 	// Wide takes a whole number beyond 64 bits for a float. It is for what programs and servers write; of
 	// who writes a definition another notation is wanted.
 	Wide bool
+	// Secret says that values of the file may be secrets: faults of Parse and of a Decoder say of which kind
+	// a value is, and never quote it.
+	Secret bool
 }
 
 func (l Limits) withDefaults() Limits {
@@ -28,6 +32,7 @@ func (l Limits) withDefaults() Limits {
 		MaxDepth: orDefault(l.MaxDepth, protocol.MaxDepth),
 		MaxNodes: orDefault(l.MaxNodes, 2_000_000),
 		Wide:     l.Wide,
+		Secret:   l.Secret,
 	}
 }
 
@@ -60,7 +65,7 @@ func Parse(file string, data []byte, lim Limits, report *Report) *Document {
 	if root == nil {
 		return nil
 	}
-	return &Document{File: file, Root: root}
+	return &Document{File: file, Root: root, limits: p.lim}
 }
 
 // ParseValue reads a text of which the value alone counts. The error says all that is wrong with it.
@@ -84,6 +89,13 @@ type parser struct {
 func (p *parser) fault(pos Pos, path *trail, message, suggestion string) {
 	p.report.Add(Fault{File: p.file, Line: pos.Line, Column: pos.Column,
 		Path: path.String(), Message: message, Suggestion: suggestion})
+}
+
+// older notes a fault that older programs let pass.
+func (p *parser) older(pos Pos, path *trail, message, suggestion string) {
+	before := *p
+	before.report = cmp.Or(p.report.Strict, p.report)
+	before.fault(pos, path, message, suggestion)
 }
 
 // sound checks what holds for both notations before a parser sees the bytes.
@@ -132,7 +144,7 @@ func (p *parser) integer(n *Node, digits string, base int, path *trail) {
 		return
 	}
 	if err != nil {
-		p.fault(n.Pos, path, fmt.Sprintf("the number %s does not fit 64 signed bits", clip(n.Literal)), "write it as text, in quotes")
+		p.fault(n.Pos, path, "the number"+p.lim.quote(" "+clip(n.Literal), "")+" does not fit 64 signed bits", "write it as text, in quotes")
 	}
 	n.Kind, n.scalar = Integer, i
 }
@@ -140,7 +152,7 @@ func (p *parser) integer(n *Node, digits string, base int, path *trail) {
 func (p *parser) float(n *Node, text string, path *trail) {
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
-		p.fault(n.Pos, path, fmt.Sprintf("the number %s is not finite", clip(n.Literal)), "")
+		p.fault(n.Pos, path, "the number"+p.lim.quote(" "+clip(n.Literal), "")+" is not finite", "")
 		f = 0
 	}
 	n.Kind, n.scalar = Float, f
@@ -160,6 +172,14 @@ func (s *keySet) first(k Key) bool {
 	}
 	s.seen[k.Name] = k.Pos
 	return true
+}
+
+// quote is a text that has a value of the file, or what is said in its place where values may be secrets.
+func (l Limits) quote(text, otherwise string) string {
+	if l.Secret {
+		return otherwise
+	}
+	return text
 }
 
 func clip(s string) string {

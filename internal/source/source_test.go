@@ -34,6 +34,44 @@ func TestTrees(t *testing.T) {
 	}
 }
 
+// A fault in a file with secrets says of which kind a value is, and quotes none of it.
+func TestSecretValues(t *testing.T) {
+	type entry struct {
+		Text  string            `json:"text"`
+		Word  string            `json:"word"`
+		Count int64             `json:"count"`
+		Share float64           `json:"share"`
+		Wait  protocol.Duration `json:"wait"`
+		On    bool              `json:"on"`
+		List  []string          `json:"list"`
+		Names map[string]string `json:"names"`
+		Rates map[string]int64  `json:"rates"`
+	}
+	rules := Rules{"source.entry.word": {Enum: []string{"one", "two"}}, "source.entry.count": {Range: &Range{Min: 1, Max: 9}}, "source.entry.wait": {Range: &Range{Min: 1, Max: 9}}}
+	for _, secret := range []string{"s3cret77", "77773333", "7777.3333", "-7777333", "0777733331", "77_773333", "99999999999999999999", "7e7777", "!s3cret77", "*s3cret77", "@s3cret77", "true", "[s3cret77]", "{s3cret77}", "{a: s3cret77}", "7777h"} {
+		for _, form := range []string{"%s", "{text: %s}", "{word: %s}", "{count: %s}", "{share: %s}", "{wait: %s}", "{on: %s}", "{list: %s}", "{list: [{a: %s}]}", "{names: %s}", "{names: {a: %s}}", "{rates: {a: %s}}", "{unknown: %s}", "{word: %s, text: {"} {
+			yaml := fmt.Sprintf(form, secret)
+			json := strings.NewReplacer("{text", `{"text"`, "{word", `{"word"`, "{count", `{"count"`, "{share", `{"share"`, "{a:", `{"a":`).Replace(yaml)
+			for file, data := range map[string]string{"secrets.yaml": yaml, "secrets.json": json} {
+				report := &Report{}
+				if doc := Parse(file, []byte(data), Limits{Secret: true}, report); doc != nil {
+					d := Decoder{Rules: rules, Report: report}
+					d.Decode(doc, &entry{})
+				}
+				for _, f := range report.List() {
+					said := f.Message + f.Suggestion
+					if f.Path != "names" { // a name is said, in the path of what it names
+						said += f.Path
+					}
+					if bare := strings.Trim(secret, "!*@[]{}"); bare != "true" && strings.Contains(said, bare) || strings.Contains(said, "s3cret") {
+						t.Errorf("%s: %s", data, f)
+					}
+				}
+			}
+		}
+	}
+}
+
 func testTrees(t *testing.T, file string) {
 	a, err := txtar.ParseFile(file)
 	if err != nil {

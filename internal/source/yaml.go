@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -98,7 +100,7 @@ func (p *parser) yamlSyntax(err error) {
 	if strings.Contains(message, "mapping values are not allowed") {
 		suggestion = "quote text that holds a colon and a space"
 	}
-	p.fault(pos, nil, "not YAML: "+message, suggestion)
+	p.fault(pos, nil, p.lim.quote("not YAML: "+message, "not YAML"), suggestion)
 }
 
 func (p *parser) yamlNode(y *yaml.Node, depth int, path *trail) *Node {
@@ -129,10 +131,17 @@ func (p *parser) yamlNode(y *yaml.Node, depth int, path *trail) *Node {
 	return n
 }
 
-func (p *parser) yamlTag(y *yaml.Node, path *trail, want string) {
-	if tag := y.ShortTag(); tag != want && tag != "" && tag != "!" {
-		p.fault(Pos{y.Line, y.Column}, path, fmt.Sprintf("the tag %s is not supported", clip(tag)), "remove it")
+// yamlTag refuses every tag. Older programs let those pass that say what a value would be without them, or
+// ought to be.
+func (p *parser) yamlTag(y *yaml.Node, path *trail, older ...string) {
+	if y.Style&yaml.TaggedStyle == 0 {
+		return
 	}
+	tag, fault := y.ShortTag(), p.fault
+	if slices.Contains(older, tag) {
+		fault = p.older
+	}
+	fault(Pos{y.Line, y.Column}, path, p.lim.quote("the tag "+clip(tag), "a tag")+" is not supported", "remove it")
 }
 
 func (p *parser) yamlMap(n *Node, y *yaml.Node, depth int, path *trail) {
@@ -145,6 +154,9 @@ func (p *parser) yamlMap(n *Node, y *yaml.Node, depth int, path *trail) {
 			ky = ky.Alias
 		}
 		pos := Pos{y.Content[i].Line, y.Content[i].Column}
+		if ky.Kind == yaml.ScalarNode {
+			p.yamlTag(ky, path, "!!str", "!!timestamp", "!!null", "!!bool", "!!int", "!!float", "!!merge")
+		}
 		if ky.Kind != yaml.ScalarNode {
 			p.fault(pos, path, "a key must be text", "")
 			continue
@@ -195,24 +207,29 @@ func (n *Node) addMissing(from *Node) {
 
 func (p *parser) yamlScalar(n *Node, y *yaml.Node, path *trail) {
 	n.Literal = y.Value
-	switch tag := y.ShortTag(); tag {
-	case "!!str", "!!timestamp", "!":
-		n.Kind, n.scalar = Text, y.Value
+	p.yamlTag(y, path, "!!str", "!!timestamp", "!!null", "!!bool", "!!int", "!!float", "!!merge")
+	switch y.ShortTag() {
 	case "!!null":
 		n.Kind = Null
 	case "!!bool":
 		n.Kind, n.scalar = Bool, strings.EqualFold(y.Value, "true")
 		if !strings.EqualFold(y.Value, "true") && !strings.EqualFold(y.Value, "false") {
-			p.fault(n.Pos, path, fmt.Sprintf("%q is no boolean", clip(y.Value)), "write true or false")
+			p.fault(n.Pos, path, p.lim.quote(strconv.Quote(clip(y.Value)), "this")+" is no boolean", "write true or false")
 		}
 	case "!!int", "!!float":
 		p.yamlNumber(n, path)
-	case "!!merge": // a lone << is text
+	default: // also a lone <<, and what looks like a time
 		n.Kind, n.scalar = Text, y.Value
-	default:
-		n.Kind, n.scalar = Text, y.Value
-		p.fault(n.Pos, path, fmt.Sprintf("the tag %s is not supported", clip(tag)), "remove it")
+		if y.Style == 0 && endless(y.Value) {
+			p.older(n.Pos, path, "the number"+p.lim.quote(" "+clip(n.Literal), "")+" is too large for 64 bits", "quote it if it is text")
+		}
 	}
+}
+
+// endless tells a number that no float holds, which the library takes for a text.
+func endless(text string) bool {
+	f, _ := strconv.ParseFloat(text, 64)
+	return math.IsInf(f, 0) && strings.Trim(text, "+-.0123456789eE") == ""
 }
 
 // yamlNumber reads numbers as JSON does, plus a leading plus sign, a bare
@@ -224,14 +241,14 @@ func (p *parser) yamlNumber(n *Node, path *trail) {
 	sign := text[:len(text)-len(digits)]
 	switch {
 	case strings.Contains(text, "_"):
-		p.fault(n.Pos, path, fmt.Sprintf("%s is a number to some readers of YAML and text to others", clip(text)),
-			fmt.Sprintf("write %s, or quote it", clip(strings.ReplaceAll(text, "_", ""))))
+		p.fault(n.Pos, path, p.lim.quote(clip(text), "this")+" is a number to some readers of YAML and text to others",
+			p.lim.quote("write "+strings.ReplaceAll(text, "_", "")+", or quote it", "quote it"))
 	case len(digits) > 2 && digits[0] == '0' && strings.ContainsRune("xXoObB", rune(digits[1])):
 		base := map[byte]int{'x': 16, 'o': 8, 'b': 2}[digits[1]|0x20]
 		p.integer(n, sign+digits[2:], base, path)
 	case len(digits) > 1 && digits[0] == '0' && strings.Trim(digits, "0123456789") == "":
-		p.fault(n.Pos, path, fmt.Sprintf("%s is octal to some readers of YAML and decimal to others", clip(text)),
-			fmt.Sprintf("write %s%s, or quote it", sign, clip(strings.TrimLeft(digits[:len(digits)-1], "0")+digits[len(digits)-1:])))
+		p.fault(n.Pos, path, p.lim.quote(clip(text), "this")+" is octal to some readers of YAML and decimal to others",
+			p.lim.quote("write "+sign+strings.TrimLeft(digits[:len(digits)-1], "0")+digits[len(digits)-1:]+", or quote it", "quote it"))
 	case digits != "" && strings.Trim(digits, "0123456789") == "":
 		p.integer(n, text, 10, path)
 	default:

@@ -137,11 +137,11 @@ func overlay(to, from reflect.Value) {
 	}
 }
 
-// Rules say about the fields of the file what their types do not.
+// Rules say about the fields of the file, and of the prices in it, what their types do not.
 func Rules() source.Rules {
 	span := &source.Range{Min: 0, Max: 86_400, Open: true}
 	count := &source.Range{Min: 0, Max: 1e9}
-	return source.Rules{
+	rules := source.Rules{
 		"endpoint.File.schema_version":        {Enum: []string{"1.0"}, Doc: "Version of this file format."},
 		"endpoint.File.endpoints":             {Required: true, MaxItems: 1000, Doc: "Endpoints by the names that model files use."},
 		"endpoint.File.custom_metadata":       {Doc: "For your own use; simd does not check it."},
@@ -176,10 +176,12 @@ func Rules() source.Rules {
 		"endpoint.Limits.tokens_per_minute":   {Range: count, Doc: "Tokens per minute, of questions and answers; 0 = no limit."},
 		"endpoint.Limits.max_concurrency":     {Range: &source.Range{Max: 100_000}, Doc: "Requests at once; 0 = the default. Default: 64 for services, 10,000 for servers of your own."},
 		"endpoint.Limits.adaptive":            {Doc: "Begin with 8 requests at once and learn how many the endpoint takes. Default: the preset's; without one false."},
-		"endpoint.Dialect.max_tokens":         {Doc: "Field with the limit of the answer: `max_tokens` or `max_completion_tokens`."},
+		"endpoint.Dialect.max_tokens":         {Enum: []string{"max_tokens", "max_completion_tokens"}, Doc: "Field with the limit of the answer: `max_tokens` or `max_completion_tokens`."},
 		"endpoint.Dialect.reasoning":          {MaxItems: 8, Enum: []string{"reasoning_content", "reasoning"}, Doc: "Fields of an answer that may have the reasoning; the first that is there counts."},
 		"endpoint.Dialect.effort":             {Enum: []string{"reasoning_effort", "reasoning.effort", "none"}, Doc: "Field for the effort of reasoning; `none` if the server has none."},
 		"endpoint.Dialect.schema":             {Enum: []string{"json_schema", "json_object", "none"}, Doc: "How a JSON answer is asked for: with its schema, without, or in the prompt alone."},
 		"endpoint.Dialect.stream_usage":       {Doc: "Ask for the tokens of a stream."},
 	}
+	maps.Copy(rules, price.Rules())
+	return rules
 }

@@ -56,8 +56,8 @@ endpoints:
 	for _, want := range []string{
 		"providers.yaml:1:", "providers.yaml:3:", "letters, digits", "providers.yaml:5:", `did you mean "ollama"`, "providers.yaml:6:", `did you mean "openai"`,
 		"providers.yaml:7:", "no base_url", "keys", "providers.yaml:8:", "this is no address", "providers.yaml:9:", "may not have a name", "key_file or key_env",
-		"providers.yaml:10:", "query", "providers.yaml:13:", "no name of a header", "providers.yaml:16:", "an address ends", "X Title", "X-Broken", "providers.yaml:17:", "providers.yaml:18:", "providers.yaml:19:",
-		"providers.yaml:20:", "fallback on: [budget]", "providers.yaml:21:", "the budget has no limit", "providers.yaml:22:", "want refuse, pause or end", "week",
+		"providers.yaml:10:", "query", "providers.yaml:13:", "no name of a header", "providers.yaml:16:", "an address ends", "no header can have this name", "X-Broken", "providers.yaml:17:", "providers.yaml:18:", "providers.yaml:19:",
+		"providers.yaml:20:", "fallback on: [budget]", "providers.yaml:21:", "the budget has no limit", "providers.yaml:22:", "want refuse, pause or end", "want run, day",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nlacks %q", err, want)
@@ -99,7 +99,7 @@ func TestFaultsAreInTheOrderOfTheFile(t *testing.T) {
 	for _, f := range faults.Faults {
 		got = append(got, fmt.Sprintf("%d:%d %s", f.Line, f.Column, f.Path))
 	}
-	if want := []string{"5:10 endpoints.z.headers.Z", "6:13 endpoints.z.headers.Host", `7:14 endpoints.z.headers["b c"]`, "8:29 endpoints.a.budget"}; !slices.Equal(got, want) {
+	if want := []string{"5:10 endpoints.z.headers.Z", "6:13 endpoints.z.headers.Host", "7:14 endpoints.z.headers", "8:29 endpoints.a.budget"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -107,8 +107,8 @@ func TestFaultsAreInTheOrderOfTheFile(t *testing.T) {
 // Headers that nobody can send, or that simd decides itself, are refused when the file is read, with what to do.
 func TestHeadersThatCannotBeGiven(t *testing.T) {
 	for given, want := range map[string]string{
-		`preset: vllm, headers: { "X Title": a }`:                                      `no header can have the name "X Title"`,
-		`preset: vllm, headers: { "": a }`:                                             `no header can have the name ""`,
+		`preset: vllm, headers: { "X Title": a }`:                                      `no header can have this name`,
+		`preset: vllm, headers: { "": a }`:                                             `no header can have this name`,
 		`preset: vllm, headers: { X-A: "a\r\nX-B: b" }`:                                "the header X-A has characters that no header can hold (want one line",
 		`preset: vllm, headers: { host: a }`:                                           "the header host cannot be given: it comes from base_url",
 		`preset: vllm, headers: { Content-length: "7" }`:                               "the header Content-length cannot be given",

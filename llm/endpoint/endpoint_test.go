@@ -293,11 +293,55 @@ endpoints:
   two: { key_file: x }
   three: { base_url: "ftp://x" }
   four: { base_url: "https://me:secret@x" }
-  five: { base_url: "http://x", dialect: { reasoning: [thoughts] } }
+  five: { base_url: "http://x", dialect: { reasoning: [thoughts], max_tokens: n_predict } }
 `))
-	for _, want := range []string{"a b", `did you mean "ollama"`, "no base_url", "this is no address", "may not have a name", "thoughts"} {
+	for _, want := range []string{"a b", `did you mean "ollama"`, "no base_url", "this is no address", "may not have a name", "endpoints.five.dialect.reasoning[0]: this text is not allowed", "want max_tokens, max_completion_tokens"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nlacks %q", err, want)
+		}
+	}
+}
+
+// What stands in the wrong place of the file may be a key: no fault quotes it.
+func TestFaultsQuoteNoValue(t *testing.T) {
+	for text, want := range map[string]string{
+		"endpoints: {mine: s3cret77}":   "want an object, got text",
+		"endpoints: [s3cret77]":         "got a list",
+		"endpoints: {mine: {s3cret77}}": "unknown field",
+		"endpoints: {mine: {base_url: 'http://x', headers: Bearer s3cret77}}":         "want an object, got text",
+		"endpoints: {mine: {base_url: 'http://x', headers: {X: 77777777}}}":           "got a whole number (write it in quotes)",
+		"endpoints: {mine: {base_url: 'http://x', query: {X: 77777777}}}":             "got a whole number",
+		"endpoints: {mine: {base_url: 'http://x', preset: s3cret77}}":                 "this text is not allowed",
+		"endpoints: {mine: {base_url: 'http://x', timeouts: {whole: s3cret77}}}":      "want a duration",
+		"endpoints: {mine: {base_url: 'http://s3cret77@x'}}":                          "an address may not have a name",
+		"endpoints: {mine: {base_url: 'http://x', auth: Bearer s3cret77}}":            "this is no name of a header",
+		"endpoints: {mine: {base_url: 'http://x', headers: {'A: s3cret77': x}}}":      "no header can have this name",
+		"endpoints: {mine: {base_url: 'http://x', budget: {on_exhausted: s3cret77}}}": "want refuse, pause or end",
+	} {
+		if _, err := Read("providers.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "7777") {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// The rules of prices hold for those in the file.
+func TestPricesAreChecked(t *testing.T) {
+	for rate, want := range map[string]string{
+		"{input: 1, output: 1}":                                         "",
+		"{input: 0, output: 0, cache_read: 0}":                          "",
+		"{input: 1, output: 1, long: {above: 10, input: 2, output: 1}}": "",
+		"{input: 1}":                                                       `missing required field "output"`,
+		"{input: -1, output: 1}":                                           "want 0 to 100000",
+		"{input: 100001, output: 1}":                                       "want 0 to 100000",
+		"{input: 1, output: 1, cache_read: -5}":                            "want 0 to 100000",
+		"{input: 1, output: 1, long: {above: 10}}":                         `missing required field "input"`,
+		"{input: 1, output: 1, long: {above: 0, input: 1, output: 1}}":     "want 1 to 1000000000",
+		"{input: 1, output: 1, long: {above: 10, input: 0.5, output: 1}}":  "want 1 to 1000",
+		"{input: 1, output: 1, long: {above: 10, input: 1, output: 2000}}": "want 1 to 1000",
+	} {
+		_, err := Read("providers.yaml", []byte("endpoints: {mine: {base_url: 'http://x', prices: {'*': "+rate+"}}}"))
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", rate, err, want)
 		}
 	}
 }

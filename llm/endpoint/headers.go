@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net/http"
 	"regexp"
-	"strconv"
 	"strings"
 	"unicode"
 )
@@ -26,7 +25,7 @@ func ofSimd() map[string]string {
 // whole definition.
 func (d *Definition) wrongHeader(name string, given map[string]string) (what, do string) {
 	if !headerForm().MatchString(name) {
-		return "no header can have the name " + strconv.Quote(name), "want letters, digits, -, _ and . only, at most 100"
+		return "no header can have this name", "want letters, digits, -, _ and . only, at most 100"
 	}
 	canonical := http.CanonicalHeaderKey(name)
 	if why := ofSimd()[canonical]; why != "" {

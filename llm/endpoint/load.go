@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tavernsim/engine/budget"
@@ -134,7 +133,7 @@ func CloseAll(to map[string]*Endpoint) {
 func Read(file string, data []byte) (*File, error) {
 	report := &source.Report{}
 	f := &File{}
-	if doc := source.Parse(file, data, source.Limits{}, report); doc != nil {
+	if doc := source.Parse(file, data, source.Limits{Secret: true}, report); doc != nil {
 		d := source.Decoder{Rules: Rules(), Report: report}
 		d.Decode(doc, f)
 		f.check(doc, report)
@@ -171,7 +170,7 @@ func (f *File) check(doc *source.Document, report *source.Report) {
 		if f.Endpoints[name].Budget != nil {
 			switch on, err := budget.ParseAction(d.Budget.OnExhausted, budget.Refuse); {
 			case err != nil || on.Do == budget.Degrade && on.Model == "":
-				fault("on_exhausted "+strconv.Quote(d.Budget.OnExhausted)+": want refuse, pause or end", "", "budget")
+				fault("want refuse, pause or end", "", "budget", "on_exhausted")
 			case on.Do == budget.Degrade:
 				fault("an endpoint's budget names no model, because projects do", "let a route of the project have a fallback on: [budget]", "budget")
 			case d.Budget.Tokens == 0 && d.Budget.Dollars == 0 && d.Budget.Calls == 0:
@@ -184,7 +183,13 @@ func (f *File) check(doc *source.Document, report *source.Report) {
 			fault("no key can be in the header "+d.Auth+": "+why, "want bearer, none, or a name like api-key", "auth")
 		}
 		for _, h := range slices.Sorted(maps.Keys(f.Endpoints[name].Headers)) {
-			if what, do := d.wrongHeader(h, f.Endpoints[name].Headers); what != "" {
+			what, do := d.wrongHeader(h, f.Endpoints[name].Headers)
+			switch {
+			case what == "":
+			case !headerForm().MatchString(h):
+				node, _ := doc.Root.Find("endpoints", name, "headers", h)
+				report.At(doc, node.Pos, source.Path("endpoints", name, "headers"), what, do) // "Authorization: KEY" is no name, and is in no path
+			default:
 				fault(what, do, "headers", h)
 			}
 		}

@@ -23,7 +23,6 @@ var update = flag.Bool("update", false, "rewrite the tables of docs/formats/prov
 func TestDocsTables(t *testing.T) {
 	rules := modelfile.Rules()
 	maps.Copy(rules, endpoint.Rules())
-	maps.Copy(rules, price.Rules())
 	types := []reflect.Type{
 		reflect.TypeFor[modelfile.Definition](), reflect.TypeFor[modelfile.Params](), reflect.TypeFor[modelfile.Latency](),
 		reflect.TypeFor[modelfile.Route](), reflect.TypeFor[modelfile.Choice](), reflect.TypeFor[modelfile.Fallback](), reflect.TypeFor[modelfile.Replay](), reflect.TypeFor[modelfile.Faulty](), reflect.TypeFor[modelfile.Surrogate](), reflect.TypeFor[modelfile.Embedder](), reflect.TypeFor[modelfile.Static](), reflect.TypeFor[faulty.Faults](),

@@ -117,9 +117,9 @@ func (o *Option) takes(v any, listed bool) string {
 	if o.Type != "boolean" {
 		switch {
 		case o.Min != nil && size < *o.Min:
-			return want("at least " + plain(*o.Min) + unit)
+			return want("at least " + protocol.Decimal(*o.Min) + unit)
 		case o.Max != nil && size > *o.Max:
-			return want("at most " + plain(*o.Max) + unit)
+			return want("at most " + protocol.Decimal(*o.Max) + unit)
 		}
 	}
 	if listed && o.Enum != nil && !slices.ContainsFunc(o.Enum, func(e any) bool { return same(e, v) }) {
@@ -163,8 +163,6 @@ func text(v any) string {
 	}
 	return string(b)
 }
-
-func plain(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 
 // parse reads the text of an environment variable or a flag.
 func (o *Option) parse(text string) any {

@@ -151,7 +151,7 @@ func readFile(file string, plugins map[string]*Manifest) (GivenLayer, error) {
 		return l, protocol.Errorf(protocol.KindInvalid, "options of plugins: %w", err)
 	}
 	report := &source.Report{}
-	doc := source.Parse(file, data, source.Limits{MaxBytes: maxConfig}, report)
+	doc := source.Parse(file, data, source.Limits{MaxBytes: maxConfig, Secret: true}, report)
 	if doc == nil || doc.Root.Kind != source.Object {
 		if doc != nil {
 			report.At(doc, doc.Root.Pos, "", "want an object of keys "+Extensions+"PLUGIN.OPTION", "")

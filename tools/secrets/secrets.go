@@ -90,7 +90,7 @@ func Load(file string, from Mounted) (*Store, error) {
 	}
 	report := &source.Report{}
 	f := &File{}
-	if doc := source.Parse(file, data, source.Limits{MaxBytes: maxFile}, report); doc != nil {
+	if doc := source.Parse(file, data, source.Limits{MaxBytes: maxFile, Secret: true}, report); doc != nil {
 		d := source.Decoder{Rules: Rules(), Report: report}
 		d.Decode(doc, f)
 		f.check(doc, report, from)
@@ -128,7 +128,7 @@ func (f *File) check(doc *source.Document, report *source.Report, from Mounted) 
 func patterns(list []string, of string, fault func(string)) {
 	for _, p := range list {
 		if _, err := path.Match(p, ""); err != nil {
-			fault(fmt.Sprintf("%q is no pattern of %s", protocol.Short(p, 80), of))
+			fault("one of these is no pattern of " + of)
 		}
 	}
 }

@@ -49,6 +49,13 @@ func TestBadFiles(t *testing.T) {
 		{"secrets: {1 key: {value: " + value + ", tools: [a]}}", 0o600, "a secret's name has letters"},
 		{"secrets: {key: {value: " + value + ", tools: [a], more: x}}", 0o600, "more"},
 		{"secrets: [" + value, 0o600, "secrets.yaml"},
+		{"secrets: {key: " + value + "}", 0o600, "want an object, got text"},
+		{"secrets: {" + value + "}", 0o600, "null is no value here"},
+		{"secrets: {key: {" + value + "}}", 0o600, "unknown field"},
+		{"secrets: {key: {value: !" + value + ", tools: [a]}}", 0o600, "secrets.yaml:1:"},
+		{"secrets: {key: {value: *" + value + ", tools: [a]}}", 0o600, "not YAML"},
+		{"secrets: {key: {value: " + value + ", tools: " + value + "}}", 0o600, "want a list, got text"},
+		{"secrets: {key: {value: " + value + ", tools: [" + value + "[]}}", 0o600, "not YAML"},
 		{strings.Repeat("#", maxFile+1), 0o600, "more than"},
 	} {
 		_, err := Load(write(t, c.text, c.mode), Mounted{})

@@ -57,6 +57,11 @@ const (
 	OutcomeIdle Outcome = "idle" // a place that its goals watch changed, and no goal did: the core workflow did not run
 )
 
+// Outcomes are all outcomes of a deliberation.
+func Outcomes() []Outcome {
+	return []Outcome{OutcomeOK, OutcomeFailed, OutcomeCancelled, OutcomeInterrupted, OutcomeAsked, OutcomeIdle}
+}
+
 // TurnEnded is the last fact of a deliberation.
 type TurnEnded struct {
 	Agent       uint32 // ordinal in the scene

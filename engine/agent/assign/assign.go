@@ -85,7 +85,7 @@ func (a *Asker) Ask(d *protocol.Draft, id string, seconds float64) (*tooltask.Re
 	d.TaskID, d.ExpectsReply = id, true // a late report is never taken for one on a later task of the same name
 	return &tooltask.Request{Most: a.Most, Task: tooltask.Task{
 		ID: id, Agent: a.Instance, Turn: a.Turn, Kind: tooltask.KindAgent, Tool: tooltask.AskTool,
-		Params: assigned.Encode(), URIs: tooltask.EncodeURIs(nil, nil), Timeout: time.Duration(seconds * float64(time.Second)),
+		Params: assigned.Encode(), URIs: tooltask.EncodeURIs(nil, nil), Timeout: protocol.Seconds(seconds),
 	}}, nil
 }
 

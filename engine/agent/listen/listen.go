@@ -4,8 +4,6 @@
 package listen
 
 import (
-	"time"
-
 	"tavernsim/engine/agent/profile"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
@@ -112,9 +110,9 @@ func force(a *Asker, p tool.Params) (Request, error) {
 	if err := tool.Span("for_seconds", last, protocol.MaxTTL); err != nil {
 		return nil, err
 	}
-	f.Rule.Window = time.Duration(window * float64(time.Second))
+	f.Rule.Window = protocol.Seconds(window)
 	if last > 0 {
-		f.Rule.Until = a.Now.Add(time.Duration(last * float64(time.Second)))
+		f.Rule.Until = a.Now.Add(protocol.Seconds(last))
 	}
 	if field, fault := bus.CheckRule(f.Rule); fault != "" && !f.Remove {
 		return nil, protocol.Errorf(protocol.KindInvalid, "%s: %s", field, fault)

@@ -133,7 +133,7 @@ func TestCeilings(t *testing.T) {
 
 // What wakes early is kept from the end of a turn to the end of the next, also in a snapshot.
 func TestSleepIsKept(t *testing.T) {
-	asked, err := pace.Ask(tool.Params{"seconds": 5.0, "wake_types": []any{"b", "a.*", "b"}, "wake_when": "world.open"})
+	asked, err := pace.Ask(tool.Params{"seconds": 5.0, "wake_types": []any{"b", "a.*", "b"}, "wake_when": "world.open"}, false)
 	if err != nil || asked.For != 5*time.Second || asked.Above != protocol.High || strings.Join(asked.Types, " ") != "a.* b" {
 		t.Fatal(asked, err)
 	}
@@ -168,7 +168,7 @@ func TestSleepIsKept(t *testing.T) {
 
 // A sleep forgets the condition of the one before, in the running agent as in a restored one.
 func TestALaterSleepIsAnother(t *testing.T) {
-	first, err := pace.Ask(tool.Params{"seconds": 5.0, "wake_when": "world.open"})
+	first, err := pace.Ask(tool.Params{"seconds": 5.0, "wake_when": "world.open"}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,8 +189,17 @@ func TestBadSleep(t *testing.T) {
 	for i := range pace.MaxTypes + 1 {
 		many = append(many, "t"+strings.Repeat("x", i))
 	}
+	for _, zero := range []bool{false, true} { // as older programs read it
+		if asked, err := pace.Ask(tool.Params{"seconds": int64(0)}, zero); (err == nil) != zero || asked.For != 0 {
+			t.Errorf("%v: %+v %v", zero, asked, err)
+		}
+	}
+	if asked, err := pace.Ask(tool.Params{"seconds": 1e-10}, false); err != nil || asked.For != 1 {
+		t.Errorf("a time below the smallest: %+v %v", asked, err)
+	}
 	for want, p := range map[string]tool.Params{
-		"seconds -1":                 {"seconds": -1.0},
+		"seconds -1": {"seconds": -1.0},
+		"seconds 0: want more than 0 and at most 3153600000, or leave it out": {"seconds": int64(0)},
 		"wake_when: expr: line 1":    {"wake_when": "1 +"},
 		`unknown name "event"`:       {"wake_when": "event.type == 'a'"},
 		`wake_types: "" is empty`:    {"wake_types": ""},
@@ -199,7 +208,7 @@ func TestBadSleep(t *testing.T) {
 		"priority":                   {"wake_on": "loud"},
 		"the limit of an expression": {"wake_when": strings.Repeat("1+", 5000) + "1"},
 	} {
-		if _, err := pace.Ask(p); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := pace.Ask(p, false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", p, err, want)
 		}
 	}

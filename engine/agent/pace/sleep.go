@@ -22,7 +22,7 @@ const MaxTypes = 32
 
 // Asked is what a call of SleepTool asks for.
 type Asked struct {
-	For   time.Duration // 0 = until an event
+	For   time.Duration // 0 = no time was given: until something else wakes
 	Above protocol.Priority
 	Sleep
 }
@@ -43,19 +43,20 @@ func Params() []tool.Param {
 		tool.Optional("wake_when", "string", "expression over world, self, goals and now that wakes when it holds"))
 }
 
-// Ask reads the parameters.
-func Ask(p tool.Params) (a Asked, err error) {
+// Ask reads the parameters. With zero a sleep of no time is one without end, as for older programs.
+func Ask(p tool.Params, zero bool) (a Asked, err error) {
 	a.Above = protocol.High
 	if above := p.Text("wake_on"); above != "" {
 		if a.Above, err = protocol.ParsePriority(above); err != nil {
 			return a, err
 		}
 	}
-	seconds := p.Number("seconds", 0)
-	if !(seconds >= 0 && seconds <= MaxSleep.Seconds()) {
-		return a, protocol.Errorf(protocol.KindInvalid, "seconds %v: want 0 to %v", seconds, MaxSleep.Seconds())
+	if seconds, given := protocol.Number(p["seconds"]); given && !(zero && seconds == 0) {
+		if !(seconds > 0 && seconds <= MaxSleep.Seconds()) {
+			return a, protocol.Errorf(protocol.KindInvalid, "seconds %s: want more than 0 and at most %s, or leave it out to sleep until something else wakes", protocol.Decimal(seconds), protocol.Decimal(MaxSleep.Seconds()))
+		}
+		a.For = protocol.Seconds(seconds)
 	}
-	a.For = time.Duration(seconds * float64(time.Second))
 	if a.Types, err = p.Texts("wake_types"); err != nil {
 		return a, err
 	}

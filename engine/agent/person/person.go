@@ -95,7 +95,7 @@ func Question(p tool.Params, complete func(*panel.Question) error) (q panel.Ques
 		return q, 0, protocol.Errorf(protocol.KindInvalid, "timeout_seconds %v: want more than 0, at most %d", seconds, maxPanelTimeout)
 	}
 	q = panel.Question{Panel: p.Text("panel"), Action: p.Text("action"), Payload: p["payload"], Schema: p["schema"]}
-	return q, time.Duration(seconds * float64(time.Second)), complete(&q)
+	return q, protocol.Seconds(seconds), complete(&q)
 }
 
 func task(name string, q *tooltask.Question, timeout time.Duration) tooltask.Task {

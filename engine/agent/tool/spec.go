@@ -87,7 +87,7 @@ func With(spec protocol.ToolSpec, more ...Param) protocol.ToolSpec {
 // Span refuses a number of seconds that is negative or above most.
 func Span(name string, seconds float64, most time.Duration) error {
 	if seconds < 0 || seconds > most.Seconds() || seconds != seconds {
-		return protocol.Errorf(protocol.KindInvalid, "%s %v: want 0 to %v", name, seconds, most.Seconds())
+		return protocol.Errorf(protocol.KindInvalid, "%s %s: want 0 to %s", name, protocol.Decimal(seconds), protocol.Decimal(most.Seconds()))
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package worldview
 import (
 	"slices"
 	"strconv"
-	"time"
 
 	"tavernsim/engine/agent/outbox"
 	"tavernsim/engine/agent/private"
@@ -239,9 +238,9 @@ func fillLock(q *worldstate.Request, p tool.Params) error {
 		return protocol.Errorf(protocol.KindLimit, "lock: the id has %d bytes; the limit is %d", len(q.Lease), command.MaxKey)
 	}
 	if !(seconds > 0 && seconds <= lease.MaxTime.Seconds()) {
-		return protocol.Errorf(protocol.KindInvalid, "lock: seconds %v: want more than 0 and at most %v", seconds, lease.MaxTime.Seconds())
+		return protocol.Errorf(protocol.KindInvalid, "lock: seconds %s: want more than 0 and at most %s", protocol.Decimal(seconds), protocol.Decimal(lease.MaxTime.Seconds()))
 	}
-	q.For = time.Duration(seconds * float64(time.Second))
+	q.For = protocol.Seconds(seconds)
 	for _, text := range paths {
 		path, err := world.ParsePath(text)
 		if err != nil {

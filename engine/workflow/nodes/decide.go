@@ -25,7 +25,7 @@ func program(s *workflow.Setup) *expr.Program {
 	}
 	p, err := expr.Compile(src, names...)
 	if err != nil {
-		s.Faultf(key, "connect what it names, or write the name of an input", "%v", err)
+		s.Faultf(key, unnamed(err), "%v", err)
 		return nil
 	}
 	return p

@@ -85,7 +85,7 @@ func (n *assemble) template(s *workflow.Setup, key string) *template.Template {
 	}
 	t, err := template.Compile(s.NodeID()+"."+key, src, template.Roots(n.names...))
 	if err != nil {
-		s.Faultf(key, "connect what it names, or write the name of an input", "%v", err)
+		s.Faultf(key, unnamed(err), "%v", err)
 		return nil
 	}
 	return t

@@ -23,6 +23,14 @@ func freeInputs(s *workflow.Setup) (names []string, first int) {
 	return names, first
 }
 
+// unnamed suggests what to do about a template or an expression with a name that is no input.
+func unnamed(err error) string {
+	if strings.Contains(err.Error(), "no such name") || strings.Contains(err.Error(), "unknown name") {
+		return "connect what it names, or write the name of an input"
+	}
+	return ""
+}
+
 func textTemplate(s *workflow.Setup) workflow.Body {
 	src := s.NeedText("template")
 	s.Names(template.Names(src))
@@ -34,8 +42,16 @@ func textTemplate(s *workflow.Setup) workflow.Body {
 		return nil
 	}
 	t, err := template.Compile(s.NodeID(), src, template.Roots(names...))
+	fault := s.Faultf
+	if err != nil && len(names) == 0 {
+		if t, _ = template.Compile(s.NodeID(), src); t != nil {
+			fault = s.Strictf // older programs looked at no name without inputs, and the node failed when it ran
+		}
+	}
 	if err != nil {
-		s.Faultf("template", "connect what it names, or write the name of an input", "%v", err)
+		fault("template", unnamed(err), "%v", err)
+	}
+	if t == nil {
 		return nil
 	}
 	return workflow.BodyFunc(func(x *workflow.Exec) error {

@@ -62,8 +62,8 @@ func sceneRules() source.Rules {
 		"agenda.ThrottleRule.type":                     {Required: true, Section: "§3.5", Doc: "Event type. `a.b.*` is every type below a.b, `*` every type."},
 		"agenda.ThrottleRule.source_agent_instance_id": {Section: "§3.5", Doc: "Only events of this agent of the scene."},
 		"agenda.ThrottleRule.per":                      {Section: "§3.5", Enum: []string{"type", "source", "scene"}, Default: "type", Doc: "What has a counter: every event type, every publisher, or the whole scene."},
-		"agenda.ThrottleRule.max":                      {Required: true, Section: "§3.5", Range: between(0, throttle.MaxEvents), Doc: "Events that one window lets through. 0: none; with the action delay they are refused."},
-		"agenda.ThrottleRule.window_seconds":           {Required: true, Section: "§3.5", Range: between(0, throttle.MaxWindow.Seconds()), Doc: "Length of a window in scene time. A window opens with the first event after the previous window has ended."},
+		"agenda.ThrottleRule.max":                      {Required: true, Section: "§3.5", Range: between(0, throttle.MaxEvents), Doc: "Events that one window lets through. 0: none. A rule with 0 and the action delay is a fault."},
+		"agenda.ThrottleRule.window_seconds":           {Required: true, Section: "§3.5", Range: &source.Range{Max: throttle.MaxWindow.Seconds(), Open: true}, Doc: "Length of a window in scene time. A window opens with the first event after the previous window has ended."},
 		"agenda.ThrottleRule.action":                   {Section: "§3.5", Enum: []string{"drop", "deprioritize", "delay"}, Default: "drop", Doc: "Effect on further events: refused, heard at low priority, or held until a window has room."},
 
 		"agenda.AssociatedPanel.panel_id":         {Required: true, Section: "§3.1.1", Doc: "Id of a panel definition of the project."},

@@ -265,7 +265,7 @@ func (b *builder) define(key class, in project.Instance) (uint16, error) {
 		Profile: profile.ID, Name: profile.Name, Limits: b.limits(key.runtime), Tools: profile.ToolIDsInventory,
 		Skills: profile.SkillWorkflowIDsInventory, Reflection: reflectionOf(profile), Workflows: map[string]*workflow.Plan{},
 		Check: key.profile.CheckState, External: b.External, Policy: b.Project.Policy(), May: b.May, Realtime: b.Clock == agenda.Realtime, Rooms: b.rooms,
-		Pace: pace.RulesOf(profile), Memory: memory.RulesOf(profile, b.limits(key.runtime).MaxHistory), InSpace: b.Space != nil, Ordered: b.ordered(), Perceives: key.profile.Perceives, Publishes: publish.Rules{Types: profile.Publishes, To: profile.PublishesTo}, Assigns: b.assigns, Run: b.Run, Scene: b.ID, Hooks: b.places, Panel: b.Scene.asks,
+		Pace: pace.RulesOf(profile), ZeroSleeps: b.Before3, Memory: memory.RulesOf(profile, b.limits(key.runtime).MaxHistory), InSpace: b.Space != nil, Ordered: b.ordered(), Perceives: key.profile.Perceives, Publishes: publish.Rules{Types: profile.Publishes, To: profile.PublishesTo}, Assigns: b.assigns, Run: b.Run, Scene: b.ID, Hooks: b.places, Panel: b.Scene.asks,
 	}
 	if b.roles != nil {
 		d.Roles = func(o uint32) []string { return b.roles(int(o)) }
@@ -421,7 +421,7 @@ func (b *builder) own() {
 func (b *builder) channel(p *project.Project) {
 	c := b.Def.Definition.EventBusConfig
 	b.Bus = bus.Config{
-		Scene: b.ID, NamespacePrefix: c.NamespacePrefix, Numbered: b.Numbered, DefaultTTL: time.Duration(c.DefaultEventTTLSeconds * float64(time.Second)),
+		Scene: b.ID, NamespacePrefix: c.NamespacePrefix, Numbered: b.Numbered, DefaultTTL: protocol.Seconds(c.DefaultEventTTLSeconds),
 		MaxDepth: c.MaxDepth, MaxRevisits: c.MaxRevisits, LoopAction: bus.LoopAction(c.LoopAction),
 		MaxHeld: c.MaxHeld, Owner: ActorScene, Middleware: b.Middleware, Away: b.away(),
 	}

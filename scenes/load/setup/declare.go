@@ -1,6 +1,7 @@
 package setup
 
 import (
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/agent/tool"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/script"
+	"tavernsim/engine/script/plot"
 	"tavernsim/engine/travel"
 	"tavernsim/engine/workflow"
 	"tavernsim/internal/metrics"
@@ -59,7 +62,7 @@ func (s *Scene) eventTypes(named []string) []string {
 // named are the names in the texts of a project.
 type named struct{ types, models []string }
 
-// namedIn looks through the workflows, and the model's script.
+// namedIn looks through the workflows, the model's script and that of the scene.
 func (s *Scene) namedIn() named {
 	var n named
 	for _, id := range s.Project.WorkflowIDs() {
@@ -68,10 +71,30 @@ func (s *Scene) namedIn() named {
 			n.node(&w.Definition.Nodes[i])
 		}
 	}
-	if script, ok := s.Project.Model(s.Simulation().Model); ok {
-		n.text(string(script))
+	if answers, ok := s.Project.Model(s.Simulation().Model); ok {
+		n.text(string(answers))
+	}
+	if d := s.Def.Definition.Script; d != nil {
+		n.script(d)
 	}
 	return n
+}
+
+// script finds the types that a script publishes, waits for and asks with.
+func (n *named) script(d *plot.Definition) {
+	n.types = append(n.types, script.TypeAsked)
+	for _, s := range d.States {
+		for _, t := range s.Transitions {
+			n.types = append(n.types, t.On)
+		}
+		for _, c := range s.Collect {
+			n.types = append(n.types, c.Event)
+		}
+	}
+	if text, err := json.Marshal(d); err == nil { // what was read as JSON or YAML can be written
+		n.text(string(text))
+	}
+	n.types = slices.DeleteFunc(n.types, func(t string) bool { return t == "" })
 }
 
 func (n *named) node(node *workflow.Node) {

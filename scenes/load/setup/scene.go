@@ -52,7 +52,7 @@ type Options struct {
 	ProjectHash string
 	Tools       string // what carries out the tools of the project: see Tools; "" = what they say
 	Numbered    bool   // ids of events are numbers: see bus.Config
-	Before3     bool   // its manifest is older than version 3: see agent.Definition.OneCause and tally.Cast.CountsOwn
+	Before3     bool   // its manifest is older than version 3: see agent.Definition.OneCause, ZeroSleeps, and tally.Cast.CountsOwn
 	// Interactive: people can be asked, and answer by orders.
 	Interactive bool
 

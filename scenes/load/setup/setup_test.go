@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,6 +16,7 @@ import (
 	"tavernsim/scenes/scenestest"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
 )
 
 func build(t *testing.T, p *project.Project, id string, opt setup.Options) *setup.Scene {
@@ -229,4 +231,40 @@ func live() int64 {
 	runtime.GC()
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+const auction = `-- project.json --
+{"id": "test"}
+-- agent_profiles/a.yaml --
+id: a
+name: A
+version: "1.0.0"
+schema_version: "1.0"
+core_deliberation_workflow_id: std/core
+-- scenes/s.yaml --
+id: s
+name: S
+agent_instances: [{instance_id: a, profile_id: a}]
+script:
+  states:
+    - id: sale
+      collect: [{id: bids, event: bid.made, from: ["*"], until: {after: 1s}}]
+      on_enter: [{publish: {type: floor.given, payload: {to: a}}}]
+      transitions: [{to: over, on: floor.returned}]
+    - {id: over, on_enter: [{publish: {payload: {}, type: sale.over}}]}
+simulation: {seed: 1, stop: {ticks: 3}}
+`
+
+// Metrics know the types of events that a script names, in its actions, its transitions and its collections.
+func TestDeclaredTypesOfAScript(t *testing.T) {
+	p, err := scenestest.Load(scenestest.Files(txtar.Parse([]byte(auction))), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := build(t, p, "s", setup.Options{}).Declared().EventTypes
+	for _, want := range []string{"bid.made", "collect.asked", "floor.given", "floor.returned", "sale.over"} {
+		if !slices.Contains(types, want) {
+			t.Errorf("%s is missing: %v", want, types)
+		}
+	}
 }

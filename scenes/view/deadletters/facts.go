@@ -43,7 +43,7 @@ func refused(x *bus.Refused) Letter {
 	if len(x.Targets) == 1 {
 		l.Agent = x.Targets[0]
 	}
-	if x.Body != nil {
+	if x.Body != nil || !x.Ephemeral && x.Reason != bus.ReasonSize && x.Reason != bus.ReasonInvalid { // else there was no payload
 		l.draft, l.Sendable = x.Draft(), true
 	}
 	return l

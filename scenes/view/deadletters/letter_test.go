@@ -24,6 +24,26 @@ func TestLettersOfMarks(t *testing.T) {
 	}
 }
 
+// An event without payload can be sent again; one whose payload was left out of the fact cannot.
+func TestLettersWithoutPayload(t *testing.T) {
+	for _, c := range []struct {
+		of   bus.Refused
+		want bool
+	}{
+		{bus.Refused{Reason: bus.ReasonThrottled}, true},
+		{bus.Refused{Reason: bus.ReasonThrottled, Body: protocol.Encode(1)}, true},
+		{bus.Refused{Reason: bus.ReasonThrottled, EventHeader: protocol.EventHeader{Ephemeral: true}}, false},
+		{bus.Refused{Reason: bus.ReasonSize}, false},
+		{bus.Refused{Reason: bus.ReasonInvalid}, false},
+	} {
+		c.of.Type = "x"
+		list := Of(&c.of, nil)
+		if len(list) != 1 || list[0].Sendable != c.want || (list[0].Draft() != nil) != c.want {
+			t.Errorf("%+v: %+v", c.of, list)
+		}
+	}
+}
+
 // What a mailbox refused is a letter whose content nobody kept.
 func TestLettersOfMailboxes(t *testing.T) {
 	list := Of(&agenda.DeadLettered{Event: "e1", Type: "x", Reason: "full", Chain: []protocol.Link{{Agent: "a", Type: "y"}}}, nil)
