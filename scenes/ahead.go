@@ -89,9 +89,9 @@ func (st *stage) keepAhead(e *machines.Effect) error {
 
 // closeAhead tells the driver of shadows of a wave that has ended.
 func (st *stage) closeAhead(e *machines.Effect) {
-	next := make([]protocol.Time, st.Len())
+	next := make([]shadows.Next, st.Len())
 	for o := range next {
-		next[o] = st.machine.Upcoming(uint32(o))
+		next[o] = shadows.NextOf(st.machine.Upcoming(uint32(o)))
 	}
 	st.ahead.Closed(&shadows.Wave{At: e.At, Number: e.Wave, View: st.machine.View, Facts: st.others, Next: next, Script: st.machine.ScriptDue()})
 	st.others = nil

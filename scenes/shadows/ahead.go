@@ -84,7 +84,7 @@ func (d *Driver) handOut(t schedule.Turn) error {
 // runs ahead.
 func (d *Driver) handed(a *one, at schedule.Tick) error {
 	c := &d.classes[a.class]
-	if at >= d.end || c.never != "" || a.broken {
+	if at >= d.end || c.never != "" || a.broken || a.waits {
 		return nil
 	}
 	deaf := a.deaf

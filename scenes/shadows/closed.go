@@ -15,10 +15,22 @@ import (
 type Wave struct {
 	At     protocol.Time
 	Number uint64
-	View   *machines.View  // of the services, behind it
-	Facts  []Kept          // of it that are no turn's
-	Next   []protocol.Time // turn of each agent; 0 = none
-	Script protocol.Time   // when the script acts although nothing happens; 0 = never
+	View   *machines.View // of the services, behind it
+	Facts  []Kept         // of it that are no turn's
+	Next   []Next         // of each agent
+	Script protocol.Time  // when the script acts although nothing happens; 0 = never
+}
+
+// Next is what the agenda knows of the next turn of an agent.
+type Next struct {
+	At    protocol.Time // 0 = none
+	Rests bool          // nothing that it hears wakes it
+	Waits bool          // until those have had a turn to whose full lanes it published
+}
+
+// NextOf reads it where an agent stands.
+func NextOf(s agenda.Standing) Next {
+	return Next{At: s.Next, Rests: s.Resting || s.GivenUp, Waits: len(s.WaitsFor) > 0}
 }
 
 // Closed tells of a wave that has ended. The driver keeps it.
@@ -93,7 +105,8 @@ func (d *Driver) closedWave(w *Wave) error {
 	d.tasks()
 	d.ladder.Commit(moment, w.View.WorldState())
 	for o, a := range d.agents {
-		due := d.tick.of(w.Next[o])
+		n := &w.Next[o]
+		due, other := d.tick.of(n.At), a.rests != n.Rests || a.waits != n.Waits
 		told := a.stays && a.until <= moment
 		if told {
 			a.stays = false
@@ -102,12 +115,12 @@ func (d *Driver) closedWave(w *Wave) error {
 			if err := d.pass(a, moment); err != nil {
 				return err
 			}
-			if due == foreseen[o] && !told && !starts {
+			if due == foreseen[o] && !told && !starts && !other {
 				a.due = due
 				continue
 			}
 		}
-		a.due = due
+		a.due, a.rests, a.waits = due, n.Rests, n.Waits
 		if err := d.setBack(a, moment); err != nil {
 			return err
 		}

@@ -119,6 +119,8 @@ type one struct {
 	class   uint16
 	base    *agent.Machine // as the committed run has it
 	due     schedule.Tick  // of its next committed turn, as far as the last wave says
+	rests   bool           // nothing wakes it
+	waits   bool           // and it is due when others have had a turn, which nobody foretells
 	deaf    bool           // behind its last turn it is not woken by what it is told
 	least   schedule.Tick  // and not before this moment
 	ahead   []turn
@@ -157,7 +159,7 @@ func (d *Driver) dueAfter(a *one, before schedule.Tick) schedule.Tick {
 
 // woken is when an agent is due that is told how its walk ended, and hears events.
 func (d *Driver) woken(o uint32, due schedule.Tick, deaf bool, least, from, before schedule.Tick) schedule.Tick {
-	if deaf {
+	if deaf || d.agents[o].rests {
 		return due
 	}
 	for _, n := range d.courses.Told(o, from, before) {
@@ -241,8 +243,8 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 	for o := range d.agents {
 		m := *state.Agent(uint32(o))
 		m.State = m.State.Fork()
-		a := &one{ordinal: uint32(o), class: sc.Class[o], base: &m, due: d.tick.of(state.Agenda.Standing(uint32(o)).Next)}
-		d.agents[o] = a
+		n := NextOf(state.Agenda.Standing(uint32(o)))
+		d.agents[o] = &one{ordinal: uint32(o), class: sc.Class[o], base: &m, due: d.tick.of(n.At), rests: n.Rests, waits: n.Waits}
 	}
 	d.tasks()
 	for o, a := range d.agents {
@@ -305,7 +307,12 @@ func (d *Driver) ends(state *machines.State) {
 // next is the time of an agent's next turn for the schedule: an agent that others may wake has one
 // each tick, since nobody else knows when it acts, and the end of its lease or of a task may wake it.
 func (d *Driver) next(a *one, at, due schedule.Tick) schedule.Tick {
-	if a.told > at {
+	switch {
+	case a.rests:
+		return due
+	case a.waits:
+		return at + 1
+	case a.told > at:
 		due = min(due, a.told)
 	}
 	if d.options.Mode == schedule.Tracked && d.classes[a.class].wakeable && due > at+1 && at+1 < d.end && d.started {
