@@ -19,6 +19,7 @@ type Wave struct {
 	Facts  []Kept         // of it that are no turn's
 	Next   []Next         // of each agent
 	Script protocol.Time  // when the script acts although nothing happens; 0 = never
+	Order  protocol.Time  // when the next order from outside is carried out, before the turns of that moment; 0 = that is not known
 }
 
 // Next is what the agenda knows of the next turn of an agent.
@@ -96,7 +97,7 @@ func (d *Driver) closedWave(w *Wave) error {
 	for _, o := range d.events.Wrong() {
 		d.touched[o] = true
 	}
-	d.view, d.open = w.View, moment
+	d.view, d.open, d.order = w.View, moment, d.tick.of(w.Order)
 	if d.options.Mode == schedule.Tracked {
 		d.acts = d.tick.of(w.Script)
 	}

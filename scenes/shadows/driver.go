@@ -34,6 +34,7 @@ type Options struct {
 	Log     *slog.Logger
 	Rest    func(class uint16) time.Duration // that a turn is expected to take
 	Count   func(outcome string, n int)      // of turns: ended, used, committed, viewed, panicked
+	Order   protocol.Time                    // as [Wave.Order], of the first wave
 	// Lie changes what a turn that runs ahead is shown; tests hold by it that nothing but speed
 	// depends on shadows.
 	Lie func(agent string, w *agent.Wake)
@@ -83,6 +84,7 @@ type Driver struct {
 	started bool            // the scene has: before, nobody is known to have a turn
 	open    schedule.Tick   // the moment up to which the committed run has its turns
 	acts    schedule.Tick   // tracked: when the script acts by itself, as far as the last wave says
+	order   schedule.Tick   // of the next order from outside
 	ladder  *ladder.Ladder
 	courses *courses.Courses // nil = the scene has no space
 	events  *heard.Events
@@ -109,7 +111,7 @@ type Counts struct {
 	Paid   budget.Amount // by calls of shadows
 	Vain   budget.Amount // of it, what no turn has taken itself, or not yet
 	Wall   time.Duration // that the scene has taken
-	Off    string        // why the driver gave up; "" = it did not
+	Off    string        // why nothing runs ahead; "" = something may
 	Advice []string
 }
 
@@ -221,6 +223,7 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 	if state.Agenda.Started {
 		d.open, d.started = d.tick.of(state.Agenda.Now), true
 	}
+	d.order = d.tick.of(opt.Order)
 	if d.acts = schedule.Never; sc.Script != nil && opt.Mode == schedule.Tracked {
 		d.acts = d.open // the first wave tells
 	}
@@ -418,6 +421,9 @@ func (d *Driver) Counts() *Counts {
 	defer d.counted.Unlock()
 	c := d.counts
 	c.Name, c.Calls, c.Wall, c.Advice = Name(d.options.Mode), d.options.Runner.Log.Shadows(), d.took, slices.Clone(d.advice)
+	if c.Off == "" {
+		c.Off = d.vain(&c.Calls)
+	}
 	if c.Wall == 0 {
 		c.Wall = time.Since(d.began)
 	}

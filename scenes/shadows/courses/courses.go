@@ -60,6 +60,9 @@ func (c *Courses) of(at protocol.Time) schedule.Tick {
 // Bounded reports whether events of a type reach only who is near.
 func (c *Courses) Bounded(typ string) bool { return c != nil && c.m.Bounded(typ) }
 
+// Knows reports whether an agent is somewhere.
+func (c *Courses) Knows(o uint32) bool { return len(c.legs[o]) > 0 }
+
 // restart lets the committed run say where an agent is and walks to.
 func (c *Courses) restart(o uint32) error {
 	c.legs[o] = nil
