@@ -1,8 +1,11 @@
 package shadows
 
 import (
+	"math"
+
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/knowledge"
 	"tavernsim/engine/schedule"
 	"tavernsim/engine/space"
 	"tavernsim/engine/tooltask"
@@ -104,6 +107,7 @@ func (d *Driver) closedWave(w *Wave) error {
 	starts := !d.started
 	d.started = true
 	d.tasks()
+	d.bare = d.wants()
 	d.ladder.Commit(moment, w.View.WorldState())
 	for o, a := range d.agents {
 		n := &w.Next[o]
@@ -127,6 +131,13 @@ func (d *Driver) closedWave(w *Wave) error {
 		}
 	}
 	return d.goOn()
+}
+
+// wants reports whether entries of bases lack vectors. The scene asks for them in a wave of its own before time goes on, or later if
+// that fails: until then nobody knows what a search finds.
+func (d *Driver) wants() bool {
+	bases, _ := d.view.Shown(knowledge.Service).(knowledge.State)
+	return bases.Wants(math.MaxInt64) > 0
 }
 
 // tasks notes when the leases and tasks of agents end, of which nobody foretells what the agents are told.

@@ -85,6 +85,7 @@ type Driver struct {
 	open    schedule.Tick   // the moment up to which the committed run has its turns
 	acts    schedule.Tick   // tracked: when the script acts by itself, as far as the last wave says
 	order   schedule.Tick   // of the next order from outside
+	bare    bool            // entries of bases lack vectors
 	ladder  *ladder.Ladder
 	courses *courses.Courses // nil = the scene has no space
 	events  *heard.Events
@@ -250,6 +251,7 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 		d.agents[o] = &one{ordinal: uint32(o), class: sc.Class[o], base: &m, due: d.tick.of(n.At), rests: n.Rests, waits: n.Waits}
 	}
 	d.tasks()
+	d.bare = d.wants()
 	for o, a := range d.agents {
 		rows[o] = schedule.Agent{Class: int(a.class), Next: d.next(a, d.open, d.dueNow(a))}
 		rows[o].Place = d.courses.Place(a.ordinal, rows[o].Next)
