@@ -115,7 +115,7 @@ func (d *Driver) handed(a *one, at schedule.Tick) error {
 	switch {
 	case refused: // who is told of it may have a turn before
 		return d.park(a)
-	case reads, d.ladder.Full(), d.bare && c.Bases:
+	case reads, d.ladder.Full(), d.bare && c.Bases, d.courses.Unsure(a.ordinal, at):
 		a.held = true
 		return nil
 	case at < due:
