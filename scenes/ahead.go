@@ -35,8 +35,8 @@ func (s Schedule) Check() error {
 }
 
 // runAhead starts the driver of shadows. With executors that answer at once there is nothing to
-// run ahead for.
-func (r *Run) runAhead(state *machines.State) (err error) {
+// run ahead for. order is when the next one from outside is due; 0 = that is not known.
+func (r *Run) runAhead(state *machines.State, order protocol.Time) (err error) {
 	sc := r.scene
 	if err := sc.options.Schedule.Check(); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (r *Run) runAhead(state *machines.State) (err error) {
 	}
 	opt := shadows.Options{
 		Mode: mode, Runner: sc.outside, From: outside.From{Scene: cmp.Or(sc.options.Name, sc.ID), Class: shadows.Class}, Codec: sc.Codec,
-		Context: &sc.context, Log: sc.log, Count: sc.metrics.Ahead, Rest: sc.takes.Of, Lie: sc.options.Lie,
+		Context: &sc.context, Log: sc.log, Count: sc.metrics.Ahead, Rest: sc.takes.Of, Order: order, Lie: sc.options.Lie,
 	}
 	if err := shadows.Check(sc.Scene, mode); err != nil || sc.outside.Log == nil {
 		return err
@@ -89,10 +89,10 @@ func (st *stage) keepAhead(e *machines.Effect) error {
 
 // closeAhead tells the driver of shadows of a wave that has ended.
 func (st *stage) closeAhead(e *machines.Effect) {
-	next := make([]protocol.Time, st.Len())
+	next := make([]shadows.Next, st.Len())
 	for o := range next {
-		next[o] = st.machine.Upcoming(uint32(o))
+		next[o] = shadows.NextOf(st.machine.Upcoming(uint32(o)))
 	}
-	st.ahead.Closed(&shadows.Wave{At: e.At, Number: e.Wave, View: st.machine.View, Facts: st.others, Next: next, Script: st.machine.ScriptDue()})
+	st.ahead.Closed(&shadows.Wave{At: e.At, Number: e.Wave, View: st.machine.View, Facts: st.others, Next: next, Script: st.machine.ScriptDue(), Order: st.machine.OrderDue()})
 	st.others = nil
 }

@@ -231,7 +231,7 @@ func (r *Run) launch() error {
 		sc.resumes(state.Spending, agent)
 	}
 	sc.shown.Store(view)
-	if err := r.runAhead(state); err != nil {
+	if err := r.runAhead(state, machine.OrderDue()); err != nil {
 		return err
 	}
 	over, end := context.WithCancel(context.Background())

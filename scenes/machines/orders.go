@@ -55,6 +55,25 @@ func CheckOrder(sc *setup.Scene, o *agenda.Intervened, had bool) error {
 // orderTime is the time of an order. On the virtual clock its wave may be later, at a tick.
 func (s *Stage) orderTime(o *Order) protocol.Time { return s.Agenda.Begun().Add(o.After) }
 
+// OrderDue is the time of the open wave if an order opened it, else when the next order whose time is known opens one, before all
+// turns of that moment; 0 = none has a time. One that waits for its wave, too, may come later.
+func (s *Stage) OrderDue() (due protocol.Time) {
+	if s.wave != nil && s.wave.changes.orderBy != nil {
+		return s.wave.time
+	}
+	begun := s.Agenda.Begun()
+	if !s.Agenda.Started {
+		begun = s.Agenda.Now
+	}
+	for _, o := range s.Waiting {
+		at := s.Agenda.Grid(begun.Add(o.After))
+		if o.After != 0 && at >= s.Agenda.Now && (due == 0 || at < due) {
+			due = at
+		}
+	}
+	return due
+}
+
 // openOrder opens the wave of the first order. One that ends the scene is in the scene's
 // last wave, with what the end workflow does.
 func (s *Stage) openOrder(at protocol.Time) error {

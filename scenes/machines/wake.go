@@ -25,14 +25,13 @@ func Due(cfg *agenda.Config, end *agentfact.TurnEnded, at protocol.Time) protoco
 	return cfg.Due(end.Agent, turnOf(end, at), at)
 }
 
-// Upcoming is the next turn of an agent as the stage knows it, in the open wave or later; 0 =
-// none.
-func (s *Stage) Upcoming(o uint32) protocol.Time {
-	p := int(s.places[o])
+// Upcoming is where an agent stands, with its next turn in the open wave or later.
+func (s *Stage) Upcoming(o uint32) agenda.Standing {
+	st, p := s.Agenda.Standing(o), int(s.places[o])
 	if w := s.wave; w != nil && s.phase == phaseTurns && p < len(w.order) && w.order[p] == o && p >= w.merged {
-		return w.time
+		st.Next = w.time
 	}
-	return s.Agenda.Standing(o).Next
+	return st
 }
 
 // WithWorld is the view with another world.

@@ -156,7 +156,9 @@ func (l *Log) foretells(e *Effect, question, foretold func() Question) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.table.find(e)
-	return p != nil && p.answer > 0 && p.at == e.At && (p.question == foretold() || p.question == question())
+	return p != nil && slices.ContainsFunc(append(p.before, p), func(p *place) bool {
+		return p.answer > 0 && p.at == e.At && (p.question == foretold() || p.question == question())
+	})
 }
 
 // Find answers a request that need not be carried out: its answer is kept, or it is in
@@ -207,7 +209,7 @@ func (l *Log) Begin(e *Effect, kept func(error)) *Flight {
 	if e.Ahead {
 		l.opts.Observe(e.Kind, "ahead")
 	}
-	if wasted > 0 {
+	for range wasted {
 		l.opts.Observe(e.Kind, "wasted")
 	}
 	l.opts.Observe(e.Kind, v.String())

@@ -1,12 +1,14 @@
 package shadows
 
 import (
+	"fmt"
 	"slices"
 
 	"tavernsim/engine/schedule"
 	"tavernsim/engine/space"
 	"tavernsim/protocol"
 	"tavernsim/scenes/machines"
+	"tavernsim/scenes/outside"
 	"tavernsim/scenes/shadows/heard"
 )
 
@@ -32,14 +34,23 @@ func (d *Driver) goOn() error {
 	return nil
 }
 
-// beyond reports whether no more calls may be made ahead: too many were made in vain, or the scene may end before they
+// beyond reports whether no more calls may be made ahead now: too many were made in vain, or the scene may end before they
 // are used, or act by itself.
 func (d *Driver) beyond() bool {
 	s := d.options.Runner.Log.Shadows()
-	if float64(s.Wasted) >= freeAhead+shareAhead*float64(max(d.calls, s.Asked)) {
-		return true
+	return d.vain(&s) != "" || d.unsure && float64(s.Asked-s.Used) >= freeAhead+shareAhead*float64(s.Used)
+}
+
+// vain says that too many calls were made in vain for more to be made now; "" = they were not.
+func (d *Driver) vain(s *outside.Shadows) string {
+	of := max(d.calls, s.Asked)
+	if d.unsure {
+		of = s.Used
 	}
-	return d.unsure && float64(s.Asked-s.Used) >= freeAhead+shareAhead*float64(s.Used)
+	if float64(s.Wasted) < freeAhead+shareAhead*float64(of) {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d calls that were made ahead were in vain", s.Wasted, s.Asked)
 }
 
 // settle looks at the turns that may have seen something else than they would see now, then lets
@@ -84,7 +95,7 @@ func (d *Driver) handOut(t schedule.Turn) error {
 // runs ahead.
 func (d *Driver) handed(a *one, at schedule.Tick) error {
 	c := &d.classes[a.class]
-	if at >= d.end || c.never != "" || a.broken {
+	if at >= d.end || c.never != "" || a.broken || a.waits {
 		return nil
 	}
 	deaf := a.deaf
@@ -104,7 +115,7 @@ func (d *Driver) handed(a *one, at schedule.Tick) error {
 	switch {
 	case refused: // who is told of it may have a turn before
 		return d.park(a)
-	case reads, d.ladder.Full():
+	case reads, d.ladder.Full(), d.bare && c.Bases, d.courses.Unsure(a.ordinal, at):
 		a.held = true
 		return nil
 	case at < due:
@@ -112,7 +123,7 @@ func (d *Driver) handed(a *one, at schedule.Tick) error {
 		return d.state.Ended(a.ordinal, d.endOf(a, d.next(a, at, due), 0))
 	case at <= d.open, a.latest().Ephemeral(true), a.latest().Watches():
 		return nil
-	case d.really(a) >= mostAhead, c.scripted && at > d.acts:
+	case d.really(a) >= mostAhead, c.scripted && at > d.acts, at >= d.order:
 		a.held = true
 		return nil
 	}

@@ -78,11 +78,26 @@ func classesOf(sc *setup.Scene) ([]class, []schedule.Class) {
 		}
 	}
 	for k := range list {
+		if sc.Blocks && list[k].never == "" && list[k].fills(sc, out, roams) {
+			list[k].never = "full lanes of those who hear it make it wait (policy block of an inbox)"
+		}
 		alone := sc.Timings[k].Period == 0
 		list[k].roused = alone && wakeable(out[k], out) && slices.ContainsFunc(out, func(of schedule.Class) bool { return through(of, out[k]) != 0 })
 		list[k].wakeable = wakeable(out[k], out) || list[k].space != nil && wakeable(out[k], []schedule.Class{{Publishes: near}})
 	}
 	return list, out
+}
+
+// fills reports whether events of the class may come to a lane that blocks its publishers.
+func (c *class) fills(sc *setup.Scene, all []schedule.Class, roams bool) bool {
+	everywhere, near := c.publishes(sc, roams)
+	by := []schedule.Class{{Publishes: append(everywhere, near...)}}
+	for k := range all {
+		if sc.Timings[k].Blocks != nil && wakeable(all[k], by) {
+			return true
+		}
+	}
+	return false
 }
 
 // Paths begins the chains of a scene's calls, without turns.

@@ -1,8 +1,11 @@
 package shadows
 
 import (
+	"math"
+
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/knowledge"
 	"tavernsim/engine/schedule"
 	"tavernsim/engine/space"
 	"tavernsim/engine/tooltask"
@@ -15,10 +18,23 @@ import (
 type Wave struct {
 	At     protocol.Time
 	Number uint64
-	View   *machines.View  // of the services, behind it
-	Facts  []Kept          // of it that are no turn's
-	Next   []protocol.Time // turn of each agent; 0 = none
-	Script protocol.Time   // when the script acts although nothing happens; 0 = never
+	View   *machines.View // of the services, behind it
+	Facts  []Kept         // of it that are no turn's
+	Next   []Next         // of each agent
+	Script protocol.Time  // when the script acts although nothing happens; 0 = never
+	Order  protocol.Time  // when the next order from outside is carried out, before the turns of that moment; 0 = that is not known
+}
+
+// Next is what the agenda knows of the next turn of an agent.
+type Next struct {
+	At    protocol.Time // 0 = none
+	Rests bool          // nothing that it hears wakes it
+	Waits bool          // until those have had a turn to whose full lanes it published
+}
+
+// NextOf reads it where an agent stands.
+func NextOf(s agenda.Standing) Next {
+	return Next{At: s.Next, Rests: s.Resting || s.GivenUp, Waits: len(s.WaitsFor) > 0}
 }
 
 // Closed tells of a wave that has ended. The driver keeps it.
@@ -84,16 +100,18 @@ func (d *Driver) closedWave(w *Wave) error {
 	for _, o := range d.events.Wrong() {
 		d.touched[o] = true
 	}
-	d.view, d.open = w.View, moment
+	d.view, d.open, d.order = w.View, moment, d.tick.of(w.Order)
 	if d.options.Mode == schedule.Tracked {
 		d.acts = d.tick.of(w.Script)
 	}
 	starts := !d.started
 	d.started = true
 	d.tasks()
+	d.bare = d.wants()
 	d.ladder.Commit(moment, w.View.WorldState())
 	for o, a := range d.agents {
-		due := d.tick.of(w.Next[o])
+		n := &w.Next[o]
+		due, other := d.tick.of(n.At), a.rests != n.Rests || a.waits != n.Waits
 		told := a.stays && a.until <= moment
 		if told {
 			a.stays = false
@@ -102,17 +120,24 @@ func (d *Driver) closedWave(w *Wave) error {
 			if err := d.pass(a, moment); err != nil {
 				return err
 			}
-			if due == foreseen[o] && !told && !starts {
+			if due == foreseen[o] && !told && !starts && !other {
 				a.due = due
 				continue
 			}
 		}
-		a.due = due
+		a.due, a.rests, a.waits = due, n.Rests, n.Waits
 		if err := d.setBack(a, moment); err != nil {
 			return err
 		}
 	}
 	return d.goOn()
+}
+
+// wants reports whether entries of bases lack vectors. The scene asks for them in a wave of its own before time goes on, or later if
+// that fails: until then nobody knows what a search finds.
+func (d *Driver) wants() bool {
+	bases, _ := d.view.Shown(knowledge.Service).(knowledge.State)
+	return bases.Wants(math.MaxInt64) > 0
 }
 
 // tasks notes when the leases and tasks of agents end, of which nobody foretells what the agents are told.

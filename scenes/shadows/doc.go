@@ -24,9 +24,9 @@
 //     that it always wants), its agent, and every agent that reads the result, waits until the wave
 //     that decides the request has ended. Calls are wasted only if a request that was predicted to be granted is
 //     refused (changes of the world by an agent that reads what it writes are predicted), the scene itself wakes an agent (a publication, an expiry in the world) or its script
-//     reacts to an event, an agent has to wait for a full cell or is moved elsewhere, an
-//     agent fails, or the scene ends. The end of a ttl or lease is predicted, and turns wait for actions of the
-//     script at a known time. In every mode no more calls are made ahead when 50, and a tenth of the calls of
+//     reacts to an event, an agent is moved elsewhere or
+//     fails, an order without a time comes, or the scene ends. The end of a ttl or lease is predicted, and turns wait for actions of the
+//     script and orders at a known time. In every mode no more calls are made ahead when 50, and a tenth of the calls of
 //     committed turns or, if that is more, of those made ahead, were wasted.
 //
 //  3. A panic of a shadow is counted, and its agent no longer runs ahead. A fault of the driver
@@ -58,9 +58,10 @@
 // # What is not predicted
 //
 // Turns of agents whose prompts may name world_version, that events interrupt, or that have not
-// perceived an ephemeral event yet; whatever follows a call of a tool, a question to a hook, a request
+// perceived an ephemeral event yet; of agents whose events may come to a lane that blocks, of those that walk where cells or
+// places may be full, with whoever may be near, and of those that read bases of which entries lack vectors; whatever follows a call of a tool, a question to a hook, a request
 // to knowledge bases or tasks, state commands, leases, requests that want an answer, walks to another
-// agent, and LookTool, which counts all agents: such turns wait for the committed run. Scenes on the realtime clock, with turns, or with places without a grid are
+// agent, and LookTool, which counts all agents, and what the channel or the space refuses: such turns wait for the committed run. Scenes on the realtime clock, with turns, or with places without a grid are
 // refused. If an agent leaves the map the driver stops running ahead.
 //
 // # Limits

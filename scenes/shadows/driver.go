@@ -34,6 +34,7 @@ type Options struct {
 	Log     *slog.Logger
 	Rest    func(class uint16) time.Duration // that a turn is expected to take
 	Count   func(outcome string, n int)      // of turns: ended, used, committed, viewed, panicked
+	Order   protocol.Time                    // as [Wave.Order], of the first wave
 	// Lie changes what a turn that runs ahead is shown; tests hold by it that nothing but speed
 	// depends on shadows.
 	Lie func(agent string, w *agent.Wake)
@@ -83,6 +84,8 @@ type Driver struct {
 	started bool            // the scene has: before, nobody is known to have a turn
 	open    schedule.Tick   // the moment up to which the committed run has its turns
 	acts    schedule.Tick   // tracked: when the script acts by itself, as far as the last wave says
+	order   schedule.Tick   // of the next order from outside
+	bare    bool            // entries of bases lack vectors
 	ladder  *ladder.Ladder
 	courses *courses.Courses // nil = the scene has no space
 	events  *heard.Events
@@ -109,7 +112,7 @@ type Counts struct {
 	Paid   budget.Amount // by calls of shadows
 	Vain   budget.Amount // of it, what no turn has taken itself, or not yet
 	Wall   time.Duration // that the scene has taken
-	Off    string        // why the driver gave up; "" = it did not
+	Off    string        // why nothing runs ahead; "" = something may
 	Advice []string
 }
 
@@ -119,6 +122,8 @@ type one struct {
 	class   uint16
 	base    *agent.Machine // as the committed run has it
 	due     schedule.Tick  // of its next committed turn, as far as the last wave says
+	rests   bool           // nothing wakes it
+	waits   bool           // and it is due when others have had a turn, which nobody foretells
 	deaf    bool           // behind its last turn it is not woken by what it is told
 	least   schedule.Tick  // and not before this moment
 	ahead   []turn
@@ -157,7 +162,7 @@ func (d *Driver) dueAfter(a *one, before schedule.Tick) schedule.Tick {
 
 // woken is when an agent is due that is told how its walk ended, and hears events.
 func (d *Driver) woken(o uint32, due schedule.Tick, deaf bool, least, from, before schedule.Tick) schedule.Tick {
-	if deaf {
+	if deaf || d.agents[o].rests {
 		return due
 	}
 	for _, n := range d.courses.Told(o, from, before) {
@@ -219,6 +224,7 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 	if state.Agenda.Started {
 		d.open, d.started = d.tick.of(state.Agenda.Now), true
 	}
+	d.order = d.tick.of(opt.Order)
 	if d.acts = schedule.Never; sc.Script != nil && opt.Mode == schedule.Tracked {
 		d.acts = d.open // the first wave tells
 	}
@@ -241,10 +247,11 @@ func Start(sc *setup.Scene, state *machines.State, opt Options) (*Driver, error)
 	for o := range d.agents {
 		m := *state.Agent(uint32(o))
 		m.State = m.State.Fork()
-		a := &one{ordinal: uint32(o), class: sc.Class[o], base: &m, due: d.tick.of(state.Agenda.Standing(uint32(o)).Next)}
-		d.agents[o] = a
+		n := NextOf(state.Agenda.Standing(uint32(o)))
+		d.agents[o] = &one{ordinal: uint32(o), class: sc.Class[o], base: &m, due: d.tick.of(n.At), rests: n.Rests, waits: n.Waits}
 	}
 	d.tasks()
+	d.bare = d.wants()
 	for o, a := range d.agents {
 		rows[o] = schedule.Agent{Class: int(a.class), Next: d.next(a, d.open, d.dueNow(a))}
 		rows[o].Place = d.courses.Place(a.ordinal, rows[o].Next)
@@ -305,7 +312,12 @@ func (d *Driver) ends(state *machines.State) {
 // next is the time of an agent's next turn for the schedule: an agent that others may wake has one
 // each tick, since nobody else knows when it acts, and the end of its lease or of a task may wake it.
 func (d *Driver) next(a *one, at, due schedule.Tick) schedule.Tick {
-	if a.told > at {
+	switch {
+	case a.rests:
+		return due
+	case a.waits:
+		return at + 1
+	case a.told > at:
 		due = min(due, a.told)
 	}
 	if d.options.Mode == schedule.Tracked && d.classes[a.class].wakeable && due > at+1 && at+1 < d.end && d.started {
@@ -411,6 +423,9 @@ func (d *Driver) Counts() *Counts {
 	defer d.counted.Unlock()
 	c := d.counts
 	c.Name, c.Calls, c.Wall, c.Advice = Name(d.options.Mode), d.options.Runner.Log.Shadows(), d.took, slices.Clone(d.advice)
+	if c.Off == "" {
+		c.Off = d.vain(&c.Calls)
+	}
 	if c.Wall == 0 {
 		c.Wall = time.Since(d.began)
 	}

@@ -247,10 +247,13 @@ func (d *Driver) ended(s *shadow, made protocol.Decision) error {
 // follows reports whether the turn behind one can be foretold: what it asked for answers itself only by being done.
 func (d *Driver) follows(a *one, at schedule.Tick, effects []protocol.Sequenced) bool {
 	var asked []worldstate.Request
+	published := uint64(0)
 	for _, r := range effects {
 		switch r.To {
 		case bus.Service:
-			if q, err := bus.ReadRequest(r.Data); err != nil || !isDraft(q) {
+			q, err := bus.ReadRequest(r.Data)
+			draft, ok := q.(*protocol.Draft)
+			if published++; err != nil || !ok || d.events.Refuses(draft, published, d.tick.time(at), d.courses.Bounded(draft.Type)) {
 				return false
 			}
 		case worldstate.Service:
@@ -281,10 +284,8 @@ func (d *Driver) follows(a *one, at schedule.Tick, effects []protocol.Sequenced)
 // alone reports whether where a walk leads depends on nobody else.
 func (d *Driver) alone(a *one, q *space.Request) bool {
 	_, agent := d.scene.Ordinal(q.To)
-	return !agent && !q.Put && q.Agent == d.scene.Name(a.ordinal)
+	return !agent && !q.Put && q.Agent == d.scene.Name(a.ordinal) && d.courses.Knows(a.ordinal)
 }
-
-func isDraft(q bus.Request) bool { _, ok := q.(*protocol.Draft); return ok }
 
 func wrote(effects []protocol.Sequenced) (r schedule.Resource) {
 	for _, q := range effects {

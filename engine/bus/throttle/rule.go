@@ -83,6 +83,11 @@ func (r Rule) Check() (field, fault string) {
 	return "", ""
 }
 
+// Drops reports whether the rule may have an event refused.
+func (r Rule) Drops(eventType, source string, now protocol.Time) bool {
+	return r.Normal().Action == Drop && r.covers(eventType, source, now)
+}
+
 // covers reports whether the rule applies to an event.
 func (r *Rule) covers(eventType, source string, now protocol.Time) bool {
 	if r.Until != 0 && now >= r.Until || r.Source != "" && r.Source != source {

@@ -27,6 +27,7 @@ type Courses struct {
 	state *space.State // behind the last wave
 	at    schedule.Tick
 	legs  [][]leg // by agent, by time; nil = it is nowhere
+	tight bool    // cells or places may be full, where walks wait or end
 }
 
 // leg is the way of an agent from a moment to its next leg.
@@ -41,6 +42,7 @@ type leg struct {
 // New begins with the state of the committed run behind a moment.
 func New(m *ground.Map, cast space.Cast, state *space.State, at schedule.Tick, start protocol.Time, tick time.Duration) (*Courses, error) {
 	c := &Courses{m: m, cast: cast, start: start, tick: tick, state: state.Fork(), at: at, legs: make([][]leg, cast.Size()+1)} // the scene itself is nowhere
+	c.tight = m.Capacity > 0 || slices.ContainsFunc(m.Places, func(a ground.Area) bool { return a.Capacity > 0 })
 	for o := range uint32(cast.Size()) {
 		if err := c.restart(o); err != nil {
 			return nil, err
@@ -59,6 +61,9 @@ func (c *Courses) of(at protocol.Time) schedule.Tick {
 
 // Bounded reports whether events of a type reach only who is near.
 func (c *Courses) Bounded(typ string) bool { return c != nil && c.m.Bounded(typ) }
+
+// Knows reports whether an agent is somewhere.
+func (c *Courses) Knows(o uint32) bool { return len(c.legs[o]) > 0 }
 
 // restart lets the committed run say where an agent is and walks to.
 func (c *Courses) restart(o uint32) error {
@@ -146,15 +151,44 @@ func (c *Courses) Seen(o uint32, at schedule.Tick, beyond func()) *space.View {
 	}
 	own := l.standing(at - 1)
 	list := []space.Standing{own}
-	x, y := c.m.At(own.Cell)
-	// Nobody has come from farther away since the last wave.
-	reach := c.m.Radius + c.m.Speed*int(max(at-1-c.at, c.at-at+1))
-	for _, b := range c.state.In(x-reach, y-reach, x+reach, y+reach) {
+	for _, b := range c.around(own.Cell, at) {
 		if cell, is := c.behind(b, at-1); is && b != o && c.Near(o, b, at-1) {
 			list = append(list, space.Standing{Agent: b, Cell: cell})
 		}
 	}
 	return space.Glimpse(c.m, c.cast, list, beyond)
+}
+
+// around are the agents that may be near a cell at a moment.
+func (c *Courses) around(cell uint32, at schedule.Tick) []uint32 {
+	x, y := c.m.At(cell)
+	// Nobody has come from farther away since the last wave.
+	reach := c.m.Radius + c.m.Speed*int(max(at-1-c.at, c.at-at+1))
+	return c.state.In(x-reach, y-reach, x+reach, y+reach)
+}
+
+// Unsure reports whether full cells or places may change, before a moment, where an agent is or whom it perceives: it walks until
+// then, or another one that may be near.
+func (c *Courses) Unsure(o uint32, at schedule.Tick) bool {
+	if c == nil || !c.tight {
+		return false
+	}
+	cell, is := c.behind(o, at-1)
+	return is && slices.ContainsFunc(append(c.around(cell, at), o), func(b uint32) bool { return c.walks(b, at) })
+}
+
+// walks reports whether an agent walks behind the last wave and before a moment.
+func (c *Courses) walks(o uint32, before schedule.Tick) bool {
+	for i, l := range c.legs[o] {
+		first, last := max(l.from, c.at+1), min(l.from+schedule.Tick(len(l.cells)), before)-1
+		if i+1 < len(c.legs[o]) {
+			last = min(last, c.legs[o][i+1].from)
+		}
+		if first <= last {
+			return true
+		}
+	}
+	return false
 }
 
 // Ask begins what a turn asked for at a moment, and gives the facts of the way.

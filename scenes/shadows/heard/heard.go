@@ -20,6 +20,7 @@ import (
 	"tavernsim/engine/agenda"
 	"tavernsim/engine/agent/agentfact"
 	"tavernsim/engine/bus"
+	"tavernsim/engine/bus/throttle"
 	"tavernsim/engine/schedule"
 	"tavernsim/protocol"
 )
@@ -82,12 +83,26 @@ func (e *Events) foretell(d *protocol.Draft, n uint64, now protocol.Time) *bus.R
 	if d.Turn == 0 || d.ID != "" || d.Ephemeral || d.Priority != protocol.Normal || !e.channel.Plain(e.InSpace) {
 		return nil
 	}
-	e.channel.Names.Seek(d.Source, d.Turn, n-1)
-	f, ok := e.channel.Decide(now, d, nil).Facts[0].(*bus.Routed)
+	f, ok := e.decide(d, n, now).(*bus.Routed)
 	if !ok || len(f.Held) > 0 || f.FilterErrors > 0 { // a reach of its own the copy refuses, which knows no space
 		return nil
 	}
 	return f
+}
+
+func (e *Events) decide(d *protocol.Draft, n uint64, now protocol.Time) protocol.Fact {
+	e.channel.Names.Seek(d.Source, d.Turn, n-1)
+	return e.channel.Decide(now, d, nil).Facts[0]
+}
+
+// Refuses reports whether the channel may refuse the n-th event of a turn, of which its publisher is told. bounded = it reaches
+// only who is near, whom the copy does not know.
+func (e *Events) Refuses(d *protocol.Draft, n uint64, now protocol.Time, bounded bool) bool {
+	if len(e.Config.Middleware) > 0 || slices.ContainsFunc(e.Config.Throttle, func(r throttle.Rule) bool { return r.Drops(d.Type, d.Source, now) }) {
+		return true
+	}
+	f, ok := e.decide(d, n, now).(*bus.Routed)
+	return !ok || bounded && (len(d.Targets) > 0 || len(f.Marks) > 0)
 }
 
 // sure reports whether it is foretold whether an agent hears it, and whether it does.
