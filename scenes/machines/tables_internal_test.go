@@ -80,7 +80,7 @@ func TestUpcomingTurns(t *testing.T) {
 		if c.none {
 			s.wave = nil
 		}
-		if got := s.Upcoming(c.agent); got != c.want {
+		if got := s.Upcoming(c.agent).Next; got != c.want {
 			t.Errorf("%s: at %d, want %d", name, got, c.want)
 		}
 	}
