@@ -1,7 +1,6 @@
 package project
 
 import (
-	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -156,7 +155,7 @@ func (p *Project) PanelFor(s *Scene, q *panel.Question) (*Panel, error) {
 	}
 	if q.Panel != "" {
 		slices.Sort(names)
-		return nil, protocol.Errorf(protocol.KindNotFound, "panel: the scene has no panel %q; it has %s", protocol.Short(q.Panel, 80), cmp.Or(strings.Join(names, ", "), "none"))
+		return nil, protocol.Errorf(protocol.KindNotFound, "panel: the scene has no panel %q; it has %v", protocol.Short(q.Panel, 80), names) // facts have the text
 	}
 	return &Panel{}, nil
 }
