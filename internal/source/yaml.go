@@ -132,7 +132,7 @@ func (p *parser) yamlNode(y *yaml.Node, depth int, path *trail) *Node {
 }
 
 // yamlTag refuses every tag. Older programs let those pass that say what a value would be without them, or
-// ought to be.
+// ought to be, and all tags of keys.
 func (p *parser) yamlTag(y *yaml.Node, path *trail, older ...string) {
 	if y.Style&yaml.TaggedStyle == 0 {
 		return
@@ -155,7 +155,7 @@ func (p *parser) yamlMap(n *Node, y *yaml.Node, depth int, path *trail) {
 		}
 		pos := Pos{y.Content[i].Line, y.Content[i].Column}
 		if ky.Kind == yaml.ScalarNode {
-			p.yamlTag(ky, path, "!!str", "!!timestamp", "!!null", "!!bool", "!!int", "!!float", "!!merge")
+			p.yamlTag(ky, path, ky.ShortTag())
 		}
 		if ky.Kind != yaml.ScalarNode {
 			p.fault(pos, path, "a key must be text", "")

@@ -25,7 +25,7 @@ func TestAShadowsPlace(t *testing.T) {
 		{"the turn asks the same", effect("q", 10, true), effect("q", 10, false), false, join, 1, 0},
 		{"the turn asks something else", effect("q", 10, true), effect("p", 10, false), false, carryOut, 0, 1},
 		{"the turn asks the same at another time", effect("q", 10, true), effect("q", 20, false), false, carryOut, 0, 1},
-		{"a shadow asks anew", effect("q", 10, true), effect("p", 10, true), false, carryOut, 0, 0}, // what the turn asks is known later
+		{"a shadow asks anew", effect("q", 10, true), effect("p", 10, true), false, carryOut, 0, 1},
 		{"a shadow comes too late", effect("q", 10, false), effect("p", 10, true), false, late, 0, 0},
 		{"a shadow asks what the turn asked", effect("q", 10, false), effect("q", 10, true), false, join, 0, 0},
 		{"after a kill, a shadow at the place of a turn under a budget", under(effect("q", 10, false)), effect("p", 10, true), true, late, 0, 0},
@@ -45,42 +45,6 @@ func TestAShadowsPlace(t *testing.T) {
 		}
 		if s := table.shadows; v != c.want || s.Used != c.used || s.Wasted != c.wasted {
 			t.Errorf("%s: %v, want %v; %+v", c.name, v, c.want, s)
-		}
-	}
-}
-
-// The turn finds the answer to an earlier guess, also one that came after a later guess had been made; the others are wasted when
-// it does, and of many guesses the last ones are kept.
-func TestAnEarlierGuessMayFit(t *testing.T) {
-	effect := func(q Question, ahead bool) *Effect {
-		return &Effect{Agent: "a", Turn: 3, Request: 1, Kind: "model", Question: q, MayRepeat: true, At: 10, Ahead: ahead}
-	}
-	for _, c := range []struct {
-		asks          Question
-		want          verdict
-		used, wasted  int64
-		wastedAtFirst int64
-	}{{"a", carryOut, 0, 5, 1}, {"b", reuse, 1, 4, 1}, {"d", reuse, 1, 4, 1}, {"e", reuse, 1, 4, 1}, {"c", carryOut, 0, 5, 1}} {
-		table := newTable()
-		for _, q := range []Question{"a", "b", "c", "d", "e"} {
-			table.request(effect(q, true), 1)
-		}
-		for i, q := range []Question{"a", "b", "d", "e"} { // c is never answered
-			table.answered(effect(q, true), uint64(i+1), Most{})
-		}
-		if table.shadows.Wasted != c.wastedAtFirst {
-			t.Errorf("%d wasted", table.shadows.Wasted)
-		}
-		own := effect(c.asks, false)
-		v, p := table.decide(own)
-		if v.out() {
-			table.request(own, 1)
-		} else if !table.use(own, p) || p.question != c.asks || table.find(own) != p {
-			t.Errorf("%s: %+v", c.asks, p)
-		}
-		table.end(own.turn(), 2)
-		if s := table.shadows; v != c.want || s.Used != c.used || s.Wasted != c.wasted {
-			t.Errorf("%s: %v, want %v; %+v", c.asks, v, c.want, s)
 		}
 	}
 }

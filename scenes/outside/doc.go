@@ -22,7 +22,7 @@
 // that it has the scene's durability and shares its commits. You call
 // [Log.Ended] when a turn is merged and [Log.Kept] when a wave is durable, and must
 // call Close after [Runner.Wait]. Shadows (package shadows) make requests for turns that have not
-// begun ([From.Ahead]). The turn itself finds such an entry, or one of the three before it, if question and time are the same, and a
+// begun ([From.Ahead]). The turn itself finds such an entry if question and time are the same, and a
 // shadow never takes an entry of the turn. [Log.Shadows] counts them. A nil Log keeps nothing and is for scenes whose
 // executors are all instant.
 //

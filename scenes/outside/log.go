@@ -156,9 +156,7 @@ func (l *Log) foretells(e *Effect, question, foretold func() Question) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	p := l.table.find(e)
-	return p != nil && slices.ContainsFunc(append(p.before, p), func(p *place) bool {
-		return p.answer > 0 && p.at == e.At && (p.question == foretold() || p.question == question())
-	})
+	return p != nil && p.answer > 0 && p.at == e.At && (p.question == foretold() || p.question == question())
 }
 
 // Find answers a request that need not be carried out: its answer is kept, or it is in
@@ -209,7 +207,7 @@ func (l *Log) Begin(e *Effect, kept func(error)) *Flight {
 	if e.Ahead {
 		l.opts.Observe(e.Kind, "ahead")
 	}
-	for range wasted {
+	if wasted > 0 {
 		l.opts.Observe(e.Kind, "wasted")
 	}
 	l.opts.Observe(e.Kind, v.String())

@@ -46,42 +46,28 @@ func (t *table) use(e *Effect, p *place) (foretold bool) {
 	}
 	if foretold = p.ahead; foretold {
 		t.shadows.Used++
-		p.ahead = false
 		p.became(Used)
-	}
-	if open := t.turn(e.turn()); foretold && open != nil {
-		if i := open.at(p.key); open.places[i] != p { // it fits, and the last guess does not
-			t.waste(open.places[i])
-			open.places[i] = p
-		}
 	}
 	p.question, p.ahead, p.timed = e.Question, false, false
 	return foretold
 }
 
-// waste notes that the turn itself does not make a request of a shadow, nor those before it in its place.
-func (t *table) waste(p *place) (n int) {
-	for _, x := range append(p.before, p) {
-		if x.ahead {
-			x.ahead = false
-			t.shadows.Wasted++
-			x.became(Wasted)
-			n++
-		}
-	}
-	p.before = nil
-	return n
+// waste notes that the turn itself does not make a request of a shadow.
+func (t *table) waste(p *place) {
+	t.shadows.Wasted++
+	p.ahead = false
+	p.became(Wasted)
 }
 
 // count takes the requests of a turn that has ended into the counts, and gives how long its own took
 // and the kinds of those that only a shadow made.
 func (t *table) count(open *turn, wave uint64) (took chain.Times, wasted []string) {
 	for _, p := range open.places {
-		if !p.ahead {
-			took.Add(p.took)
-		}
-		for range t.waste(p) {
+		if p.ahead {
+			t.waste(p)
 			wasted = append(wasted, p.key.kind)
+		} else {
+			took.Add(p.took)
 		}
 	}
 	if wave != t.wave {
@@ -136,11 +122,7 @@ type place struct {
 	ahead    bool // a shadow asked, and the turn itself has not
 	timed    bool // the same, also before the log was opened: it is the answer of a turn at this time only
 	took     chain.Call
-	before   []*place // what shadows asked in it before, while the turn itself has not asked; the oldest first
 }
-
-// maxBefore bounds them: the oldest is wasted.
-const maxBefore = 3
 
 // verdict is what the log does with a request.
 type verdict uint8
@@ -196,18 +178,6 @@ func (t *table) find(e *Effect) *place {
 	return nil
 }
 
-// guess is the earlier request of a shadow that has the answer to a request, if the last one in its place is another; nil = there
-// is none.
-func (p *place) guess(e *Effect) *place {
-	if p == nil || len(p.before) == 0 || p.same(e) {
-		return nil
-	}
-	if i := slices.IndexFunc(p.before, func(g *place) bool { return g.answer > 0 && g.same(e) }); i >= 0 {
-		return p.before[i]
-	}
-	return nil
-}
-
 // at is the index of a place; -1 = there is none.
 func (t *turn) at(k placeKey) int {
 	return slices.IndexFunc(t.places, func(p *place) bool { return p.key == k })
@@ -225,9 +195,6 @@ func (p *place) same(e *Effect) bool {
 // decide gives the verdict about a request, and its place; nil = it is carried out in a new one.
 func (t *table) decide(e *Effect) (verdict, *place) {
 	p := t.find(e)
-	if g := p.guess(e); g != nil {
-		return reuse, g
-	}
 	switch {
 	case p == nil && e.Ahead && e.Turn <= t.over[e.Agent]:
 		return late, &place{}
@@ -272,14 +239,7 @@ func (t *table) request(e *Effect, wave uint64) *place {
 		return p
 	}
 	old := open.places[i]
-	switch {
-	case e.Ahead && old.ahead:
-		p.before, old.before = append(old.before, old), nil
-		if len(p.before) > maxBefore {
-			t.waste(p.before[0])
-			p.before = p.before[1:]
-		}
-	case old.ahead:
+	if old.ahead {
 		t.waste(old)
 	}
 	if p.lost = old.lost; old.answer > 0 || e.Most == nil || !e.Most.Moved {
@@ -390,12 +350,8 @@ func (t *table) spent(k turnKey) []Lost {
 
 // answered records the seq of the answer to a request, and what it took.
 func (t *table) answered(e *Effect, seq uint64, spent Most) {
-	if p := t.find(e); p != nil {
-		for _, x := range append(p.before, p) {
-			if x.written == e.Question && x.at == e.At {
-				x.answer, x.spent = seq, spent
-			}
-		}
+	if p := t.find(e); p != nil && p.written == e.Question && p.at == e.At {
+		p.answer, p.spent = seq, spent
 	}
 }
 
