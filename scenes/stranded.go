@@ -21,25 +21,32 @@ func (r *Run) stopAfterWave(reason string) {
 }
 
 // leaveStranded gives the open wave up when, for as long as the scene has patience, it has waited for nothing but persons and
-// endpoints that take no request. Where requests wait for a rate, others come and go at it: after the same time no more
-// leave, and the wave is given up when those that are out have ended. It ends with the scene.
+// endpoints that take no request, or requests have waited for a rate, where others come and go. First no request leaves any
+// more, so that none is cut off that has just left; the wave is given up when those that are out have ended. It ends with the scene.
 func (r *Run) leaveStranded() {
 	t := time.NewTicker(time.Second)
 	defer t.Stop()
-	for since := time.Now(); ; {
+	rated, held := false, false
+	begun := time.Now()
+	for since := begun; ; {
 		select {
 		case <-r.stage.over.Done():
 			return
 		case now := <-t.C:
-			switch all, paced := r.scene.outside.Stranded(); {
-			case !all && !paced:
+			all, paced := r.scene.outside.Stranded()
+			if paced && !rated { // it may have held requests back all the time, while the slots were taken, too
+				rated, since = true, begun
+			}
+			switch {
+			case !all && !rated && !held:
 				since = now
 			case now.Sub(since) < patience:
+			case !held:
+				r.scene.outside.Hold()
+				held = true
 			case all:
 				r.control(string(machines.DoGiveUp))
 				since = now
-			default:
-				r.scene.outside.Hold()
 			}
 		}
 	}

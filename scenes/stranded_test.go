@@ -48,12 +48,13 @@ edges: [{source: m, sourceHandle: text, target: out, targetHandle: response}]`, 
 	refused := func(d time.Duration) error {
 		return &llm.Failure{Outcome: llm.OutcomeRateLimited, Message: "away", RetryAfter: d}
 	}
+	const oneSlot = -1
 	for _, c := range []struct {
 		name    string
 		text    string
 		answer  func(agent string) (wait time.Duration, err error)
 		busy    bool                                // another run has a request at the endpoint of the others
-		rate    int64                               // requests a minute of each endpoint; 0 = no limit
+		rate    int64                               // requests a minute of each endpoint; 0 = no limit, oneSlot = one, and one at once
 		in      func(d time.Duration) (ok bool)     // it stops
 		through func(deliberations int64) (ok bool) // before it stops
 	}{
@@ -78,6 +79,8 @@ edges: [{source: m, sourceHandle: text, target: out, targetHandle: response}]`, 
 			func(d time.Duration) bool { return d < 75*time.Second }, func(n int64) bool { return n == 0 }},
 		{"at a rate, with a request out at any time", branching, func(string) (time.Duration, error) { return 90 * time.Second, nil }, false, 1,
 			func(d time.Duration) bool { return d >= 150*time.Second && d < 160*time.Second }, func(n int64) bool { return n == 0 }},
+		{"at a rate, with the only slot taken", branching, func(string) (time.Duration, error) { return 55 * time.Second, nil }, false, oneSlot,
+			func(d time.Duration) bool { return d < 150*time.Second }, func(n int64) bool { return n == 0 }},
 		{"away at the end", ends, func(agent string) (time.Duration, error) {
 			if agent != "ada" && agent != "bob" {
 				return 0, refused(20 * time.Minute)
@@ -89,6 +92,9 @@ edges: [{source: m, sourceHandle: text, target: out, targetHandle: response}]`, 
 			s, set := scenestest.New(t, realtimeScene(t, c.text), ""), scenestest.Settings{Clock: agenda.Virtual}
 			answer, cut, asked := c.answer, atomic.Int64{}, atomic.Int64{}
 			limits := limit.Options{Requests: c.rate}
+			if c.rate == oneSlot {
+				limits = limit.Options{Requests: 1, Concurrency: 1, Fixed: true, Kept: -1}
+			}
 			model := func() clouds {
 				return clouds{bob: gate.New("bob", limits), others: gate.New("others", limits), Fake: &llmtest.Fake{Reply: func(ctx context.Context, _ int, q *protocol.ModelRequest) (string, error) {
 					asked.Add(1)
@@ -127,7 +133,7 @@ edges: [{source: m, sourceHandle: text, target: out, targetHandle: response}]`, 
 				if r, err = s.Start(set); err != nil {
 					t.Fatal(err)
 				}
-				if res := r.Close(); res.Err != nil || !res.Final || res.State.Tally.Deliberations == 0 || c.rate > 0 && asked.Load() != 4*res.State.Tally.Deliberations {
+				if res := r.Close(); res.Err != nil || !res.Final || res.State.Tally.Deliberations == 0 || c.rate != 0 && asked.Load() != 4*res.State.Tally.Deliberations {
 					t.Fatal(res, res.State.Tally.Deliberations, asked.Load())
 				}
 			})

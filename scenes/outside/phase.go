@@ -65,7 +65,7 @@ func (r *Runner) waitingAt(g *gate.Gate) *atomic.Int64 {
 }
 
 // Stranded reports whether all requests that are under way wait at gates of endpoints that take none now, or for persons
-// who can be asked again ([AsksPerson]). paced = some wait for the rate of an endpoint, or are held.
+// who can be asked again ([AsksPerson]). paced = some wait for the rate of an endpoint.
 func (r *Runner) Stranded() (all, paced bool) {
 	under, stranded, held := r.under.Load(), r.people.Load(), r.held.Load()
 	r.waiting.Range(func(g, n any) bool {
@@ -74,7 +74,7 @@ func (r *Runner) Stranded() (all, paced bool) {
 		if s.Why != "" || held {
 			stranded += here
 		}
-		paced = paced || held || s.Paced && here > 0
+		paced = paced || s.Paced && here > 0
 		return true
 	})
 	return under > 0 && stranded >= under, paced

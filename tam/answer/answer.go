@@ -34,7 +34,7 @@ func Read(text string, finish protocol.FinishReason) Answer {
 	if text == "" { // beside native calls, mostly
 		return a
 	}
-	if mentions(text, "<tools") || mentions(text, "<get_value") || strings.Contains(text, "</") || mentions(text, `\u003c`) { // as many write it in JSON
+	if mentions(text, "<tools") || mentions(text, "<get_value") || strings.Contains(text, "</") || mentions(text, `\u003c`) { // the end of a tool without a root, and what many write in JSON
 		a.both(text, finish)
 		return a
 	}

@@ -42,6 +42,7 @@ func TestRead(t *testing.T) {
 		"a block quoted behind a block": {"a\n" + block("1") + "<tools><command>cat <<E\n" + block("say 2") + "E\n</command></tools> b", "", "a b", "X command", 0},
 		"half a block in a root":        {"<tools><command>grep '<|[REQUEST_TOOL]|>' a; echo '<think>'</command></tools> a\n" + block("1"), "", "a", "command X", 0},
 		"half a root in a block":        {block("<think> <tools><command>") + "a <tools><ctrl>d</ctrl></tools>", "", "a", "X ctrl", 0},
+		"a root among fields":           {root + " <|[REQUEST_TOOL]|>\nP```\n{p:»»»" + root + " command:»»»Y«««", "", "", "ctrl ctrl", 1},
 		"a tool without a root":         {"a <command>ls</command> b", "", "a <command>ls</command> b", "", 1},
 		"a tool without a root, quoted": {"a\n" + block("<command>ls</command>") + "b", "", "a b", "X", 0},
 		"a page":                        {"a <b>b</b> c", "", "a <b>b</b> c", "", 0},

@@ -11,7 +11,7 @@ import (
 )
 
 // maxTurns bounds how often an answer changes from one grammar to the other: each time the rest is parsed once more.
-const maxTurns = 64
+const maxTurns = 16
 
 // both reads an answer that may have calls of both grammars. A text belongs to the call that begins before it, whichever
 // grammar that has: the other grammar sees blanks there, so what a value quotes is never carried out.
@@ -28,7 +28,7 @@ func (a *Answer) both(text string, finish protocol.FinishReason) {
 			break
 		}
 		if turn == maxTurns {
-			a.Problems = append(a.Problems, "the answer changes more than 64 times between the two grammars of calls; what follows is not read")
+			a.Problems = append(a.Problems, "the answer changes more than 16 times between the two grammars of calls; what follows is not read")
 			a.both(text[:at], finish)
 			return
 		}
@@ -66,7 +66,11 @@ func (a *Answer) both(text string, finish protocol.FinishReason) {
 	for _, take := range takes {
 		take()
 	}
-	a.Text = toolsxml.Parse(restored(m.Text, text, roots, fill), toolsxml.Options{Finish: finish}).Text
+	around := toolsxml.Parse(restored(m.Text, text, roots, fill), toolsxml.Options{Finish: finish})
+	left := tam.Options{Finish: finish}.Parse(around.Text)
+	if a.Text = left.Text; len(around.Roots) > len(roots) || len(left.Blocks) > 0 {
+		a.Problems = append(a.Problems, "a call in the middle of which one of the other grammar stands is not read")
+	}
 }
 
 // takeManifest adds the calls and problems of TAM.

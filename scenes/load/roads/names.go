@@ -31,7 +31,7 @@ func Unknown(s *agenda.Scene, m *ground.Map, kind, field, name string) (fault st
 		return near(fmt.Sprintf("no link leads to the scene %q", protocol.Short(name, 200)), name, linked), true
 	case kind == cast.Spawn && field == "agent":
 		return noComer(s, "the scene has no spawnable agent %q", name, func(a *agenda.AgentInstance) string { return idIn(a, name) }), true
-	case kind == cast.Spawn:
+	case kind == cast.Spawn && field == "profile":
 		return noComer(s, "the scene has no spawnable agents of the profile %q", name, func(a *agenda.AgentInstance) string { return a.ProfileID }), true
 	}
 	return "", kind == "transition" // which leads to a state
