@@ -397,6 +397,18 @@ func TestStrictRange(t *testing.T) {
 	}
 }
 
+// A tag is a fault. Older programs took those of the core, and every tag of a key.
+func TestTagsOfOlderFiles(t *testing.T) {
+	for text, want := range map[string]string{"a: !!str 5": "0 1", "a: !foo 5": "1 0", "!foo a: 5": "0 1", "!!binary a: 5": "0 1", "? !!set a": "0 1", "a: 5": "0 0"} {
+		var report, strict Report
+		report.Strict = &strict
+		Parse("x.yaml", []byte(text), Limits{}, &report)
+		if got := fmt.Sprint(report.Total(), strict.Total()); got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
 // Promise 3: one look finds the faults of a file and of what it holds; a syntax error
 // ends its file alone.
 func TestEveryFaultIsReported(t *testing.T) {
