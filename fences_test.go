@@ -181,7 +181,7 @@ func larger() map[string]int {
 		"llm/models":          1509,
 		"persistence":         2155,
 		"protocol":            1637,
-		"scenes":              2896,
+		"scenes":              2903,
 		"scenes/load/project": 4115,
 		"scenes/machines":     3864,
 		"scenes/outside":      2200,
