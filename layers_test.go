@@ -48,6 +48,7 @@ func internals() map[string]int {
 		"internal/metrics/prompts":   3,
 		"internal/metrics/disk":      3,
 		"internal/metrics/scrape":    3,
+		"internal/newfile":           3,
 		"internal/memory":            4,
 		"internal/terminal":          4,
 		"internal/flagvalue":         4,

@@ -5,8 +5,8 @@ import (
 	"io"
 	"os"
 
+	"tavernsim/internal/newfile"
 	"tavernsim/protocol"
-	"tavernsim/scenes/view/export"
 )
 
 // maxInput bounds what is read from a file or standard input.
@@ -38,20 +38,5 @@ func WriteNew(e *Env, name string, to func(io.Writer) error) error {
 	if name == "" {
 		return to(e.Out)
 	}
-	return writeFile(name, false, to)
-}
-
-// Replace writes a file, which has its name when it is complete.
-func Replace(name string, to func(io.Writer) error) error { return writeFile(name, true, to) }
-
-func writeFile(name string, replace bool, to func(io.Writer) error) error {
-	f, err := export.Create(name, replace)
-	if err != nil {
-		return err
-	}
-	if err := to(f); err != nil {
-		f.Drop()
-		return err
-	}
-	return f.Keep()
+	return newfile.Write(name, false, to)
 }

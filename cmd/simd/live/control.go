@@ -51,8 +51,9 @@ A pause and a step return when the scene stands and everything is durable, or af
 --wait. On the realtime clock scene time goes on during a pause: agents that are due
 in it are woken at its end. Ctrl-C stops a paused run as any other.
 
-Exit codes: 0 done, 1 nobody took the command within --wait, 2 usage, 4 no such run or
-scene, 6 the run has ended, or the scene does not run.`,
+Exit codes: 0 done, 1 nobody took the command within --wait, 2 usage, also a faulty
+expression, 3 a file that reload reads has faults, 4 no such run or scene, 6 the run has
+ended, or the scene does not run, or files differ from those that the run began with.`,
 		Example: `  simd control runs/latest pause
   simd control runs/latest step --waves 3
   simd control runs/latest step --until 1h30m

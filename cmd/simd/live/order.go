@@ -47,9 +47,11 @@ inspect DIR orders shows what became of it.
 
 Changes are JSON objects with one field, their kind, as docs/formats/orders.md has them.
 
-Exit codes: 0 all carried out, 1 some refused, or there was no answer within --wait: the
-message says whether the run has taken them or they were taken back, 2 usage,
-3 a faulty file, 4 no such run or agent, 6 the run has ended or is ending, or another order has the id.`,
+Exit codes: 0 all carried out or kept, 1 some refused, or there was no answer within --wait: the
+message says whether the run has taken them or they were taken back, 2 usage, also a faulty --do,
+3 a faulty file, 4 no such run or agent, 6 the run has ended or is ending, or another order has the
+id. If the only order is refused, the exit code is that of its reason: 2, 3, 4 or 6, and 1
+for any other.`,
 		Example: `  simd order runs/latest --by gm --do '{"event": {"type": "river.rose"}}'
   simd order runs/latest --do '{"goal": {"agent": "mira", "id": "rest"}}'
   simd order runs/latest --do '{"end": {}}'

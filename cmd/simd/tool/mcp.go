@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/cmd/simd/cli"
+	"tavernsim/internal/newfile"
 	"tavernsim/internal/show"
 	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
@@ -128,7 +129,7 @@ func (o *pinOptions) pin(ctx context.Context, e *cli.Env, dir, id string) error 
 }
 
 func writePin(file string, pin *manifest.Pin) error {
-	return cli.Replace(file, func(to io.Writer) error {
+	return newfile.Write(file, true, func(to io.Writer) error {
 		w := json.NewEncoder(to)
 		w.SetEscapeHTML(false)
 		w.SetIndent("", "  ")

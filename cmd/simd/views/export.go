@@ -2,8 +2,10 @@ package views
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -14,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tavernsim/cmd/simd/cli"
+	"tavernsim/internal/newfile"
 	"tavernsim/internal/progress"
 	"tavernsim/internal/terminal"
 	"tavernsim/protocol"
@@ -166,20 +169,13 @@ func (o *exportOptions) table(ctx context.Context, e *cli.Env, scene *inspect.Sc
 	if err != nil {
 		return err
 	}
-	file, err := export.Create(name, o.force)
-	if protocol.KindOf(err) == protocol.KindConflict {
-		err = protocol.Errorf(protocol.KindConflict, "export: %w, or replace it with --force", err)
-	}
+	var done export.Written
+	err = newfile.Write(name, o.force, func(to io.Writer) (err error) {
+		done, err = o.write(ctx, e, scene, table, format, opt, to)
+		return err
+	})
 	if err != nil {
-		return err
-	}
-	done, err := o.write(ctx, e, scene, table, format, opt, file)
-	if err != nil {
-		file.Drop()
-		return err
-	}
-	if err := file.Keep(); err != nil {
-		return err
+		return o.advised(err)
 	}
 	if !o.quiet {
 		fmt.Fprintf(e.Err, "%s: %s rows in %s\n", table, terminal.Thousands(done.Rows), name)
@@ -206,6 +202,14 @@ func (o *exportOptions) files(e *cli.Env, scene *inspect.Scene, opt export.Optio
 	n, err := export.Files(scene, opt, folder, o.force)
 	if err == nil && n > 0 && !o.quiet {
 		fmt.Fprintf(e.Err, "artifacts: %s files in %s\n", terminal.Thousands(n), folder)
+	}
+	return o.advised(err)
+}
+
+// advised names the flag that replaces a file that is there.
+func (o *exportOptions) advised(err error) error {
+	if !o.force && protocol.KindOf(err) == protocol.KindConflict && errors.Is(err, fs.ErrExist) {
+		return protocol.Errorf(protocol.KindConflict, "export: %w, or replace it with --force", err)
 	}
 	return err
 }

@@ -1,12 +1,14 @@
 package export
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"tavernsim/engine/agent/tool"
+	"tavernsim/internal/newfile"
 	"tavernsim/protocol"
 	"tavernsim/scenes/view/artifacts"
 	"tavernsim/scenes/view/inspect"
@@ -52,15 +54,12 @@ func Files(s *inspect.Scene, o Options, folder string, replace bool) (n int, err
 
 func write(name string, data []byte, replace bool) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return fileError(name, err)
+		return newfile.Error(name, err)
 	}
-	f, err := Create(name, replace)
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write(data); err != nil {
-		f.Drop()
-		return fileError(name, err)
-	}
-	return f.Keep()
+	return newfile.Write(name, replace, func(to io.Writer) error {
+		if _, err := to.Write(data); err != nil {
+			return newfile.Error(name, err)
+		}
+		return nil
+	})
 }

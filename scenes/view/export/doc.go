@@ -2,8 +2,7 @@
 // JSON lines, CSV and Parquet (docs/formats/export.md).
 //
 // You give [Write] an open scene of a run, the name of a table, a [Format] and
-// the destination of the rows. [Create] makes a file that exists completely or not
-// at all; you must call Keep or Drop.
+// the destination of the rows. [Files] copies artifacts.
 //
 // # Promises
 //
@@ -14,8 +13,6 @@
 //     value of every selected path.
 //  3. Before the first row, the journal is checked against its digests, like in a
 //     replay.
-//  4. A file with its final name is complete. After an interruption there is no
-//     file, or one whose name ends in .partial.
 //
 // # Not here
 //

@@ -6,7 +6,6 @@ import (
 	stdjson "encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -264,56 +263,6 @@ func TestBadChoices(t *testing.T) {
 	cancel()
 	if _, err := Write(ctx, s, "facts", CSV, Options{}, io.Discard); protocol.KindOf(err) != protocol.KindCancelled {
 		t.Errorf("a stopped export: %v", err)
-	}
-}
-
-// Promise 4: a file has its name when it is whole, and never takes another's place unasked.
-func TestFile(t *testing.T) {
-	dir := t.TempDir()
-	name := filepath.Join(dir, "facts.csv")
-	list := func() (names []string) {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range entries {
-			names = append(names, e.Name())
-		}
-		return names
-	}
-	f, err := Create(name, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if have := list(); len(have) != 1 || !strings.HasSuffix(have[0], ".partial") {
-		t.Fatalf("an open file shows as %q", have)
-	}
-	f.Drop()
-	if have := list(); len(have) != 0 {
-		t.Fatalf("a dropped file left %q", have)
-	}
-	for i, content := range []string{"one", "two"} {
-		if f, err = Create(name, i > 0); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := f.WriteString(content); err != nil {
-			t.Fatal(err)
-		}
-		if err := f.Keep(); err != nil {
-			t.Fatal(err)
-		}
-		if have, err := os.ReadFile(name); err != nil || string(have) != content {
-			t.Fatalf("%q, %v", have, err)
-		}
-	}
-	if _, err := Create(name, false); protocol.KindOf(err) != protocol.KindConflict {
-		t.Fatalf("a file was to be replaced: %v", err)
-	}
-	if _, err := Create(filepath.Join(dir, "no", "such", "place"), false); protocol.KindOf(err) != protocol.KindNotFound {
-		t.Fatalf("a folder that is not there: %v", err)
-	}
-	if _, err := Create(dir, true); protocol.KindOf(err) != protocol.KindConflict {
-		t.Fatalf("a folder was to be replaced: %v", err)
 	}
 }
 
