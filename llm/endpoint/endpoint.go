@@ -9,10 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -146,17 +146,13 @@ func (d *Definition) transport(name, dir string) (*http.Transport, error) {
 	if d.CAFile == "" {
 		return t, nil
 	}
-	file, err := located(d.CAFile, dir)
+	pem, err := readStart(d.CAFile, dir, math.MaxInt64)
 	if err != nil {
-		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: ca_file: %w", name, err)
-	}
-	pem, err := os.ReadFile(file)
-	if err != nil {
-		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: ca_file: %w", name, err)
+		return nil, protocol.Errorf(protocol.KindInvalid, "endpoints.%s.ca_file: %w", name, err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: ca_file %s has no certificate in PEM form", name, d.CAFile)
+		return nil, protocol.Errorf(protocol.KindInvalid, "endpoints.%s.ca_file: the file has no certificate in PEM form", name)
 	}
 	t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	return t, nil
