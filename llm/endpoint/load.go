@@ -84,17 +84,14 @@ func Reload(file string, getenv func(string) string, to map[string]*Endpoint) er
 		return err
 	}
 	defer CloseAll(again) // they have no connections
-	for name, fresh := range again {
-		e := to[name]
-		if e == nil {
-			continue
+	var faults []error
+	for _, name := range protocol.SortedKeys(again) {
+		if e := to[name]; e != nil {
+			faults = append(faults, e.cannotBe(again[name]))
 		}
-		if moved := e.moved(fresh); moved != "" {
-			return protocol.Errorf(protocol.KindConflict, "endpoint %s: the file has another %s than when it was first read, so the key may be for another server; no key was changed. To ask another server, stop and resume the run", name, moved)
-		}
-		if e.Usable() == nil && fresh.Usable() != nil {
-			return fresh.Usable()
-		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return err
 	}
 	for name, fresh := range again {
 		if e := to[name]; e != nil {
@@ -103,6 +100,17 @@ func Reload(file string, getenv func(string) string, to map[string]*Endpoint) er
 			e.access.Store(next)
 			e.Gate.Reopen()
 		}
+	}
+	return nil
+}
+
+// cannotBe is why an endpoint takes nothing of another definition; nil = it can.
+func (e *Endpoint) cannotBe(fresh *Endpoint) error {
+	if moved := e.moved(fresh); moved != "" {
+		return protocol.Errorf(protocol.KindConflict, "endpoint %s: the file has another %s than when it was first read, so the key may be for another server; no key was changed. To ask another server, stop and resume the run", e.Name, moved)
+	}
+	if e.Usable() == nil {
+		return fresh.Usable()
 	}
 	return nil
 }
