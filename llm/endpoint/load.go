@@ -95,13 +95,19 @@ func Reload(file string, getenv func(string) string, to map[string]*Endpoint) er
 	}
 	for name, fresh := range again {
 		if e := to[name]; e != nil {
-			next := fresh.access.Load()
-			next.secrets = next.secrets.With(e.secrets()) // an answer may still have the old key
+			last, next := e.access.Load(), fresh.access.Load()
+			next.secrets = next.secrets.With(last.secrets) // an answer may still have the old key
+			next.answered.Store(last.answered.Load() && last.sends(next))
 			e.access.Store(next)
 			e.Gate.Reopen()
 		}
 	}
 	return nil
+}
+
+// sends reports whether requests have the same key, headers and parameters as those of another access.
+func (a *access) sends(other *access) bool {
+	return a.like.URL.RawQuery == other.like.URL.RawQuery && maps.EqualFunc(a.like.Header, other.like.Header, slices.Equal[[]string])
 }
 
 // cannotBe is why an endpoint takes nothing of another definition; nil = it can.

@@ -99,8 +99,9 @@ func (e *Endpoint) foreign(data []byte) error {
 	return nil
 }
 
-// refused classes an answer whose status is none of success.
-func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure {
+// refused classes an answer whose status is none of success. answered: the endpoint has answered a question with the
+// same key, so that a page with 403 does not refuse the key.
+func (e *Endpoint) refused(status int, h http.Header, body []byte, answered bool) *llm.Failure {
 	p, ok := ReadProblem(body)
 	switch coded := foreign.Encoded(h); {
 	case coded != "":
@@ -120,8 +121,13 @@ func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure 
 	}
 	f.Status = status
 	f.Message += foreign.Plainly(p.Message)
-	if status == http.StatusForbidden && p.page {
+	switch {
+	case status != http.StatusForbidden || !p.page:
+	case answered:
+		f.Outcome = llm.OutcomeBadRequest
 		f.Message += "; the answer is a page, perhaps of a firewall before the service that refuses words of this question"
+	default:
+		f.Message += "; the answer is a page, and the endpoint has answered no question with this key: check the key, and the address (base_url)"
 	}
 	if status == http.StatusNotFound && p.Code == "" && !versioned(e.base.Path) {
 		f.Message += "; base_url names no version, as https://api.example.com/v1 does"
@@ -175,8 +181,6 @@ func outcomeOf(status int, p Problem) llm.Outcome {
 		})
 	}
 	switch {
-	case status == http.StatusForbidden && p.page: // a firewall refuses words of the question, and not the key
-		return llm.OutcomeBadRequest
 	case status == http.StatusTooManyRequests && p.RetryIn > 0 && !strings.Contains(named+said, "insufficient_quota"):
 		return llm.OutcomeRateLimited // "You exceeded your current quota", of a minute: it says when to come again
 	case closes("insufficient_quota", "exceeded_current_quota", "billing", "credit balance", "your credit balance", "exceeded your current quota", "you exceeded your current quota") || status == http.StatusPaymentRequired:
