@@ -84,6 +84,16 @@ func TestOutcomes(t *testing.T) {
 		{400, Problem{Message: "Invalid request: Your request exceeded model token limit: 8192"}, llm.OutcomeContext}, {400, Problem{Code: "1261", Message: "Prompt exceeds max length"}, llm.OutcomeContext},
 		{400, Problem{Message: "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]"}, llm.OutcomeContext},
 		{400, Problem{Message: "too many tokens: total number of tokens in the prompt cannot exceed 4081"}, llm.OutcomeContext},
+		// What a gateway writes before the message of a service is none of its words.
+		{400, Problem{Message: "litellm.BadRequestError: AnthropicException - Your credit balance is too low to access the Anthropic API."}, llm.OutcomeQuota},
+		{400, Problem{Message: "litellm.BadRequestError: VertexAIException - API key not valid. Please pass a valid API key."}, llm.OutcomeAuth},
+		{0, Problem{Message: "litellm.RateLimitError: litellm.RateLimitError: OpenAIException - litellm.RateLimitError: OpenAIException - You exceeded your current quota"}, llm.OutcomeQuota},
+		{400, Problem{Message: "litellm.BadRequestError: AnthropicException - bad text: 'Your credit balance is too low'"}, llm.OutcomeBadRequest},
+		{400, Problem{Message: "a.B: C - a.B: C - a.B: C - your credit balance is too low"}, llm.OutcomeBadRequest},
+		{400, Problem{Message: "The value - your credit balance is too low"}, llm.OutcomeBadRequest},
+		// Words within a message count with 429 and 403.
+		{429, Problem{Message: "Error of account 7: your credit balance is too low"}, llm.OutcomeQuota}, {429, Problem{Message: "rejected: invalid_api_key"}, llm.OutcomeAuth},
+		{400, Problem{Message: "Error of account 7: your credit balance is too low"}, llm.OutcomeBadRequest},
 		{0, Problem{Code: "7"}, llm.OutcomeServerError}, {400, Problem{Code: "429"}, llm.OutcomeBadRequest},
 	} {
 		if f := e.Problem(c.status, c.p); f.Outcome != c.want || f.RetryAfter != c.p.RetryIn || !strings.HasPrefix(f.Message, "cloud: ") {
@@ -106,6 +116,7 @@ func TestFiltered(t *testing.T) {
 		{400, Problem{Message: `unknown parameter: 'x'; {"content": "the ship was flagged, by content management policy, and requires moderation"}`}, false},
 		{400, Problem{Message: "Invalid prompt: your prompt was flagged as potentially violating our usage policy."}, true}, {400, Problem{Message: "Content Exists Risk"}, true},
 		{400, Problem{Message: "The response was filtered due to the prompt triggering Azure OpenAI's content management policy."}, true},
+		{400, Problem{Message: "litellm.BadRequestError: AnthropicException - Output blocked by content filtering policy"}, true},
 		{0, Problem{Code: "403", Message: "a/model requires moderation on A. Your input was flagged for \"violence\"."}, true},
 	} {
 		var f *Filtered

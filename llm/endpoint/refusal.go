@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -170,7 +171,7 @@ func (e *Endpoint) Problem(status int, p Problem) *llm.Failure {
 // words that say so count in the type and the code of an error; in its message they count if
 // the status says the same, or if it begins with them.
 func outcomeOf(status int, p Problem) llm.Outcome {
-	named, said := strings.ToLower(p.Type+" "+p.Code), strings.ToLower(strings.TrimSpace(p.Message))
+	named, said := strings.ToLower(p.Type+" "+p.Code), p.words()
 	if p.page {
 		said = ""
 	}
@@ -199,6 +200,13 @@ func outcomeOf(status int, p Problem) llm.Outcome {
 		return llm.OutcomeBadRequest
 	}
 	return llm.OutcomeServerError
+}
+
+// words are the message of the service, in small letters, without what up to two gateways write in front of it:
+// "litellm.BadRequestError: AnthropicException - ".
+func (p *Problem) words() string {
+	said := strings.ToLower(strings.TrimSpace(p.Message))
+	return said[len(regexp.MustCompile(`^((\w+\.\w+: ){1,2}\w+ - ){0,2}`).FindString(said)):]
 }
 
 // tooLong are the words of servers for a question that is longer than the context of its model.
