@@ -86,8 +86,12 @@ func Reload(file string, getenv func(string) string, to map[string]*Endpoint) er
 	defer CloseAll(again) // they have no connections
 	var faults []error
 	for _, name := range protocol.SortedKeys(again) {
-		if e := to[name]; e != nil {
-			faults = append(faults, e.cannotBe(again[name]))
+		switch e, fresh := to[name], again[name]; {
+		case e == nil:
+		case e.moved(fresh) != "":
+			faults = append(faults, protocol.Errorf(protocol.KindConflict, "endpoint %s: the file has another %s than when it was first read, so the key may be for another server; no key was changed. To ask another server, stop and resume the run", name, e.moved(fresh)))
+		case e.Usable() == nil:
+			faults = append(faults, fresh.Usable())
 		}
 	}
 	if err := errors.Join(faults...); err != nil {
@@ -108,17 +112,6 @@ func Reload(file string, getenv func(string) string, to map[string]*Endpoint) er
 // sends reports whether requests have the same key, headers and parameters as those of another access.
 func (a *access) sends(other *access) bool {
 	return a.like.URL.RawQuery == other.like.URL.RawQuery && maps.EqualFunc(a.like.Header, other.like.Header, slices.Equal[[]string])
-}
-
-// cannotBe is why an endpoint takes nothing of another definition; nil = it can.
-func (e *Endpoint) cannotBe(fresh *Endpoint) error {
-	if moved := e.moved(fresh); moved != "" {
-		return protocol.Errorf(protocol.KindConflict, "endpoint %s: the file has another %s than when it was first read, so the key may be for another server; no key was changed. To ask another server, stop and resume the run", e.Name, moved)
-	}
-	if e.Usable() == nil {
-		return fresh.Usable()
-	}
-	return nil
 }
 
 // moved names the field of another definition by which a key would go to another place, or to one that proves
@@ -260,12 +253,13 @@ func located(file, dir string) (string, error) {
 
 // readStart reads at most so many bytes of a file that a definition names. The error does not name the file.
 func readStart(file, dir string, most int64) (data []byte, err error) {
-	if file, err = located(file, dir); err == nil {
-		var f *os.File
-		if f, err = os.Open(file); err == nil {
-			defer func() { _ = f.Close() }()
-			data, err = io.ReadAll(io.LimitReader(f, most))
-		}
+	if file, err = located(file, dir); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(file)
+	if err == nil {
+		defer func() { _ = f.Close() }()
+		data, err = io.ReadAll(io.LimitReader(f, most))
 	}
 	if of, ok := errors.AsType[*fs.PathError](err); ok {
 		err = of.Err

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -171,7 +170,7 @@ func (e *Endpoint) Problem(status int, p Problem) *llm.Failure {
 // words that say so count in the type and the code of an error; in its message they count if
 // the status says the same, or if it begins with them.
 func outcomeOf(status int, p Problem) llm.Outcome {
-	named, said := strings.ToLower(p.Type+" "+p.Code), p.words()
+	named, said := strings.ToLower(p.Type+" "+p.Code), hints.Said(p.Message)
 	if p.page {
 		said = ""
 	}
@@ -188,7 +187,7 @@ func outcomeOf(status int, p Problem) llm.Outcome {
 		return llm.OutcomeQuota
 	case closes("authentication_error", "invalid_api_key", "api key not valid", "permission_error") || status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return llm.OutcomeAuth
-	case (status < 429 || status == 500) && has(named+" "+said, tooLong()...):
+	case (status < 429 || status == 500) && hints.TooLong(named+" "+said):
 		return llm.OutcomeContext
 	case has(named, "rate_limit", "overloaded") || (status == 0 || status >= 500) && has(said, "rate_limit", "overloaded") || status == http.StatusTooManyRequests || status == 529:
 		return llm.OutcomeRateLimited
@@ -200,23 +199,6 @@ func outcomeOf(status int, p Problem) llm.Outcome {
 		return llm.OutcomeBadRequest
 	}
 	return llm.OutcomeServerError
-}
-
-// words are the message of the service, in small letters, without what up to two gateways write in front of it:
-// "litellm.BadRequestError: AnthropicException - ".
-func (p *Problem) words() string {
-	said := strings.ToLower(strings.TrimSpace(p.Message))
-	return said[len(regexp.MustCompile(`^((\w+\.\w+: ){1,2}\w+ - ){0,2}`).FindString(said)):]
-}
-
-// tooLong are the words of servers for a question that is longer than the context of its model.
-func tooLong() []string {
-	return []string{
-		"context_length", "context length", "context window", "maximum context", "context size", "context limit", "context_exceeded", "exceed_context_size",
-		"prompt is too long", "input is too long", "maximum model length", "maximum prompt length", "maximum input length", "maximum number of tokens allowed",
-		"`inputs` tokens + `max_new_tokens`", "`inputs` must have less than", "exceeded model token limit", "prompt exceeds max length", "range of input length should be",
-		"total number of tokens in the prompt cannot exceed",
-	}
 }
 
 func has(text string, words ...string) bool {
