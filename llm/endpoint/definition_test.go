@@ -256,28 +256,43 @@ func TestKeyRefused(t *testing.T) {
 		env  string
 		want string
 	}{
-		"header-breaking":    {Definition{KeyEnv: "K"}, "sk-hush\r\nX:y", "the key of the variable K (key_env) has characters that no header can hold"},
+		"header-breaking":    {Definition{KeyEnv: "K"}, "sk-hush\r\nX:y", "endpoints.cloud.key_env: the key has characters that no header can hold"},
 		"not ASCII":          {Definition{KeyEnv: "K"}, "sk-hush-\u00e9", "no header can hold"},
-		"with Bearer":        {Definition{KeyEnv: "K"}, "Bearer sk-hush", "the key of the variable K (key_env) has a blank or a quotation mark; give the key alone, without Bearer"},
+		"with Bearer":        {Definition{KeyEnv: "K"}, "Bearer sk-hush", "endpoints.cloud.key_env: the key has a blank or a quotation mark; give the key alone, without Bearer"},
 		"with a tab":         {Definition{KeyEnv: "K"}, "Bearer\tsk-hush", "give the key alone"},
-		"with Bearer, file":  {Definition{KeyFile: "bearer"}, "", "the key of key_file bearer has a blank or a quotation mark; give the key alone"},
+		"with Bearer, file":  {Definition{KeyFile: "bearer"}, "", "endpoints.cloud.key_file: the key has a blank or a quotation mark; give the key alone"},
 		"in quotes":          {Definition{KeyEnv: "K"}, `"sk-hush"`, "without quotation marks"},
-		"pasted":             {Definition{KeyEnv: "sk-hush-1"}, "", "the variable that key_env names (want a name like CLOUD_KEY there, not the key; what stands there is not shown) is not set"},
-		"pasted as a file":   {Definition{KeyFile: "sk-hush-0123456789012345"}, "", "key_file: there is no such file (want the name of a file there"},
-		"in UTF-16":          {Definition{KeyFile: "utf16"}, "", "the key of key_file utf16 has characters that no header can hold; want ASCII"},
-		"a mark alone":       {Definition{KeyFile: "only a mark"}, "", "key_file only a mark is empty"},
-		"not set":            {Definition{KeyEnv: "K"}, "", "the variable K (key_env) is not set"},
-		"blank":              {Definition{KeyEnv: "K"}, " \n", "the variable K (key_env) is not set"},
-		"no file":            {Definition{KeyFile: "none"}, "", "key_file"},
-		"a folder":           {Definition{KeyFile: "."}, "", "key_file"},
-		"a file of anything": {Definition{KeyFile: "large"}, "", "larger than"},
-		"no CA file":         {Definition{CAFile: "none"}, "", "ca_file"},
-		"CA without a key":   {Definition{CAFile: "large"}, "", "no certificate in PEM form"},
+		"in UTF-16":          {Definition{KeyFile: "utf16"}, "", "endpoints.cloud.key_file: the key has characters that no header can hold; want ASCII"},
+		"a mark alone":       {Definition{KeyFile: "only a mark"}, "", "endpoints.cloud.key_file: the file is empty"},
+		"not set":            {Definition{KeyEnv: "K"}, "", "endpoints.cloud.key_env: the variable that it names is not set (want the name of a variable, such as CLOUD_KEY, not the key)"},
+		"blank":              {Definition{KeyEnv: "K"}, " \n", "endpoints.cloud.key_env: the variable that it names is not set"},
+		"of a preset":        {Definition{Preset: "openai"}, "Bearer sk-hush", "endpoints.cloud.key_env (OPENAI_API_KEY, of the preset): the key has a blank"},
+		"no file":            {Definition{KeyFile: "none"}, "", "endpoints.cloud.key_file: no such file or directory (want the name of a file, not the key)"},
+		"a folder":           {Definition{KeyFile: "."}, "", "endpoints.cloud.key_file: is a directory"},
+		"a file of anything": {Definition{KeyFile: "large"}, "", "endpoints.cloud.key_file: the file is larger than"},
+		"no CA file":         {Definition{CAFile: "sk-hush"}, "", "endpoints.cloud.ca_file: no such file or directory"},
+		"CA without a key":   {Definition{CAFile: "large"}, "", "endpoints.cloud.ca_file: the file has no certificate in PEM form"},
 	} {
 		c.d.BaseURL = "http://x"
 		_, err := New("cloud", c.d, dir, func(string) string { return c.env })
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "endpoint cloud") || strings.Contains(err.Error(), "hush") || protocol.KindOf(err) != protocol.KindInvalid {
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hush") || protocol.KindOf(err) != protocol.KindInvalid {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+// A key that its user pasted in the place of its file or its variable is in no error, in whatever form keys have.
+func TestPastedKeys(t *testing.T) {
+	for _, pasted := range []string{
+		"sk-hush-1", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.hush_0123456789", "0123hush.id4567secret", "sk-hush/def+0123456789abcdef", "AKIAHUSH0123456789AB", "GSK_HUSH_0123456789", `hush\0123456789abcdefghij`,
+		"~/sk-hush-0123456789", "/hush/0123456789abcdefghij", strings.Repeat("hush", 100), "sk-hush\x00a",
+	} {
+		for place, d := range map[string]Definition{"key_file": {KeyFile: pasted}, "key_env": {KeyEnv: pasted}} {
+			d.BaseURL = "http://x"
+			_, err := New("cloud", d, t.TempDir(), nothing)
+			if err == nil || !strings.HasPrefix(err.Error(), "endpoints.cloud."+place+": ") || strings.Contains(strings.ToLower(err.Error()), "hush") {
+				t.Errorf("%s: %v", place, err)
+			}
 		}
 	}
 }
@@ -303,7 +318,7 @@ func TestLoad(t *testing.T) {
 	}
 	write("endpoints:\n  a: { preset: vllm }\n  b: { preset: ollama, key_file: none }\n")
 	made, err = Load(file, nothing)
-	if err != nil || made["a"].Usable() != nil || made["b"].Usable() == nil || !strings.Contains(made["b"].Usable().Error(), "endpoint b: key_file") {
+	if err != nil || made["a"].Usable() != nil || made["b"].Usable() == nil || !strings.Contains(made["b"].Usable().Error(), "endpoints.b.key_file") {
 		t.Errorf("no key: %v, %v", made, err)
 	}
 	if _, err := made["b"].Do(t.Context(), Ask{Path: "/"}); outcome(t, err).Outcome != llm.OutcomeAuth || !strings.Contains(err.Error(), "key_file") {

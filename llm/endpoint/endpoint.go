@@ -9,10 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -60,12 +60,13 @@ type Endpoint struct {
 	closed    atomic.Bool
 }
 
-// access is what the key is part of. [Reload] gives an endpoint another.
+// access is what the key is part of, and what is known of it. [Reload] gives an endpoint another.
 type access struct {
 	like     *http.Request  // every request, with the key in its header, and the query in its address
 	secrets  hidden.Secrets // the key and what else nobody may see
 	warnings []string
-	missing  error // why there is no key; nil = there is one, or none is needed
+	missing  error       // why there is no key; nil = there is one, or none is needed
+	answered atomic.Bool // a question: the server takes the key
 }
 
 // New makes an endpoint. Relative files of the definition lie in dir.
@@ -146,17 +147,13 @@ func (d *Definition) transport(name, dir string) (*http.Transport, error) {
 	if d.CAFile == "" {
 		return t, nil
 	}
-	file, err := located(d.CAFile, dir)
+	pem, err := readStart(d.CAFile, dir, math.MaxInt64)
 	if err != nil {
-		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: ca_file: %w", name, err)
-	}
-	pem, err := os.ReadFile(file)
-	if err != nil {
-		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: ca_file: %w", name, err)
+		return nil, protocol.Errorf(protocol.KindInvalid, "endpoints.%s.ca_file: %w", name, err)
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, protocol.Errorf(protocol.KindInvalid, "endpoint %s: ca_file %s has no certificate in PEM form", name, d.CAFile)
+		return nil, protocol.Errorf(protocol.KindInvalid, "endpoints.%s.ca_file: the file has no certificate in PEM form", name)
 	}
 	t.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
 	return t, nil
@@ -219,7 +216,8 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 		return nil, e.failure(llm.OutcomeClosed, "the provider is closed", nil)
 	}
 	began := time.Now()
-	resp, err := e.http.RoundTrip(e.request(w, ask)) //nolint:bodyclose // Reply.Close does
+	by := e.access.Load()
+	resp, err := e.http.RoundTrip(e.request(w, by.like, ask)) //nolint:bodyclose // Reply.Close does
 	if err != nil {
 		err = w.failed(err)
 		w.stop()
@@ -236,6 +234,9 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 			r.Close()
 			return nil, e.failure(llm.OutcomeBadOutput, why, nil)
 		}
+		if ask.Body != nil && !by.answered.Load() { // some services show their models without a key
+			by.answered.Store(true)
+		}
 		return r, nil
 	}
 	defer r.Close()
@@ -243,12 +244,12 @@ func (e *Endpoint) Do(ctx context.Context, ask Ask) (*Reply, error) {
 	if err != nil && len(start) == 0 {
 		return nil, w.failed(err)
 	}
-	return nil, e.refused(resp.StatusCode, resp.Header, unmarked(start))
+	return nil, e.refused(resp.StatusCode, resp.Header, unmarked(start), by.answered.Load())
 }
 
 // request makes the HTTP request. The transport follows no redirect.
-func (e *Endpoint) request(w *watch, ask Ask) *http.Request {
-	r, like := &w.request, e.access.Load().like
+func (e *Endpoint) request(w *watch, like *http.Request, ask Ask) *http.Request {
+	r := &w.request
 	*r = *like.WithContext(w)
 	if r.URL = ask.at; r.URL == nil || r.URL.RawQuery != like.URL.RawQuery {
 		r.URL = address(like.URL, ask.Path)

@@ -280,7 +280,7 @@ func TestKeyFiles(t *testing.T) {
 			t.Errorf("%s: %v, want %q", file, err, want)
 		}
 	}
-	if _, err := New("x", Definition{Preset: "openai", KeyEnv: "MINE"}, dir, none); err == nil || !strings.Contains(err.Error(), "MINE") {
+	if _, err := New("x", Definition{Preset: "openai", KeyEnv: "MINE"}, dir, none); err == nil || !strings.Contains(err.Error(), "endpoints.x.key_env") {
 		t.Errorf("a variable that is not set: %v", err)
 	}
 }

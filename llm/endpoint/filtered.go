@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"tavernsim/llm/endpoint/hints"
 	"tavernsim/protocol"
 )
 
@@ -18,7 +19,7 @@ func (f *Filtered) Error() string { return "filtered: " + f.Message }
 // filtered finds out whether a problem is of a filter; nil = it is not. A message may repeat words of the question: words
 // within it count only for 403, which repeats none.
 func (p *Problem) filtered(status int) *Filtered {
-	code, said := strings.ToLower(p.Type+" "+p.Code), strings.ToLower(strings.TrimSpace(p.Message))
+	code, said := strings.ToLower(p.Type+" "+p.Code), hints.Said(p.Message)
 	begins := func(words string) bool { return strings.HasPrefix(said, words) }
 	switch {
 	case status >= 429 || p.page:

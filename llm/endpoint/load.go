@@ -3,7 +3,6 @@ package endpoint
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -85,27 +84,34 @@ func Reload(file string, getenv func(string) string, to map[string]*Endpoint) er
 		return err
 	}
 	defer CloseAll(again) // they have no connections
-	for name, fresh := range again {
-		e := to[name]
-		if e == nil {
-			continue
+	var faults []error
+	for _, name := range protocol.SortedKeys(again) {
+		switch e, fresh := to[name], again[name]; {
+		case e == nil:
+		case e.moved(fresh) != "":
+			faults = append(faults, protocol.Errorf(protocol.KindConflict, "endpoint %s: the file has another %s than when it was first read, so the key may be for another server; no key was changed. To ask another server, stop and resume the run", name, e.moved(fresh)))
+		case e.Usable() == nil:
+			faults = append(faults, fresh.Usable())
 		}
-		if moved := e.moved(fresh); moved != "" {
-			return protocol.Errorf(protocol.KindConflict, "endpoint %s: the file has another %s than when it was first read, so the key may be for another server; no key was changed. To ask another server, stop and resume the run", name, moved)
-		}
-		if e.Usable() == nil && fresh.Usable() != nil {
-			return fresh.Usable()
-		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return err
 	}
 	for name, fresh := range again {
 		if e := to[name]; e != nil {
-			next := fresh.access.Load()
-			next.secrets = next.secrets.With(e.secrets()) // an answer may still have the old key
+			last, next := e.access.Load(), fresh.access.Load()
+			next.secrets = next.secrets.With(last.secrets) // an answer may still have the old key
+			next.answered.Store(last.answered.Load() && last.sends(next))
 			e.access.Store(next)
 			e.Gate.Reopen()
 		}
 	}
 	return nil
+}
+
+// sends reports whether requests have the same key, headers and parameters as those of another access.
+func (a *access) sends(other *access) bool {
+	return a.like.URL.RawQuery == other.like.URL.RawQuery && maps.EqualFunc(a.like.Header, other.like.Header, slices.Equal[[]string])
 }
 
 // moved names the field of another definition by which a key would go to another place, or to one that proves
@@ -196,47 +202,38 @@ func (f *File) check(doc *source.Document, report *source.Report) {
 	}
 }
 
-// variableForm is that of usual names of variables, which keys do not have.
-func variableForm() *regexp.Regexp { return regexp.MustCompile(`^[A-Z_][A-Z0-9_]{0,63}$`) }
-
 func nameForm() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`) }
 
 // readKey reads the key of a definition; "" = it needs none, or the preset's variable
-// is not set.
+// is not set. What stands in key_file and key_env may be the key itself, so no error has it.
 func readKey(name string, given, d Definition, dir string, getenv func(string) string) (string, error) {
+	place := "endpoints." + name + ".key_file"
 	if d.KeyFile != "" {
-		file, err := located(d.KeyFile, dir)
+		data, err := readStart(d.KeyFile, dir, maxKeyFile+1)
 		if err != nil {
-			return "", protocol.Errorf(protocol.KindInvalid, "endpoint %s: key_file: %w", name, err)
+			return "", protocol.Errorf(protocol.KindInvalid, "%s: %w (want the name of a file, not the key)", place, err)
 		}
-		data, err := readStart(file, maxKeyFile+1)
-		if err != nil && len(d.KeyFile) >= 20 && !strings.ContainsAny(d.KeyFile, `/\.`) { // it may be the key
-			err = errors.New("there is no such file (want the name of a file there, not the key; what stands there is not shown)")
-		}
-		if err == nil && len(data) > maxKeyFile {
-			err = fmt.Errorf("%s is larger than %d bytes; want the key in its first line", d.KeyFile, maxKeyFile)
-		}
-		if err != nil {
-			return "", protocol.Errorf(protocol.KindInvalid, "endpoint %s: key_file: %w", name, err)
+		if len(data) > maxKeyFile {
+			return "", protocol.Errorf(protocol.KindInvalid, "%s: the file is larger than %d bytes; want the key in its first line", place, maxKeyFile)
 		}
 		key, _, _ := strings.Cut(strings.TrimSpace(string(unmarked(data))), "\n")
 		if key = strings.TrimSpace(key); key == "" {
-			return "", protocol.Errorf(protocol.KindInvalid, "endpoint %s: key_file %s is empty; want the key in its first line", name, d.KeyFile)
+			return "", protocol.Errorf(protocol.KindInvalid, "%s: the file is empty; want the key in its first line", place)
 		}
-		return key, checkKey(name, "key_file "+d.KeyFile, key)
+		return key, checkKey(place, key)
 	}
 	if d.KeyEnv == "" || d.Auth == "none" {
 		return "", nil
 	}
-	variable := "the variable " + d.KeyEnv + " (key_env)"
-	if !variableForm().MatchString(d.KeyEnv) { // it may be the key
-		variable = "the variable that key_env names (want a name like CLOUD_KEY there, not the key; what stands there is not shown)"
-	}
+	place = "endpoints." + name + ".key_env"
 	key := strings.TrimSpace(getenv(d.KeyEnv))
-	if key == "" && given.KeyEnv != "" {
-		return "", protocol.Errorf(protocol.KindInvalid, "endpoint %s: %s is not set", name, variable)
+	switch {
+	case given.KeyEnv == "":
+		place += " (" + d.KeyEnv + ", of the preset)"
+	case key == "":
+		return "", protocol.Errorf(protocol.KindInvalid, "%s: the variable that it names is not set (want the name of a variable, such as CLOUD_KEY, not the key)", place)
 	}
-	return key, checkKey(name, variable, key)
+	return key, checkKey(place, key)
 }
 
 const maxKeyFile = 64 << 10
@@ -254,26 +251,32 @@ func located(file, dir string) (string, error) {
 	return filepath.Join(dir, file), nil
 }
 
-// readStart reads at most so many bytes of a file.
-func readStart(file string, most int64) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
+// readStart reads at most so many bytes of a file that a definition names. The error does not name the file.
+func readStart(file, dir string, most int64) (data []byte, err error) {
+	if file, err = located(file, dir); err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
-	return io.ReadAll(io.LimitReader(f, most))
+	f, err := os.Open(file)
+	if err == nil {
+		defer func() { _ = f.Close() }()
+		data, err = io.ReadAll(io.LimitReader(f, most))
+	}
+	if of, ok := errors.AsType[*fs.PathError](err); ok {
+		err = of.Err
+	}
+	return data, err
 }
 
 func unprintable(r rune) bool { return r < ' ' || r > '~' }
 
-// checkKey refuses what no header can hold, and more than a key, without showing it. from says where the key stands.
+// checkKey refuses what no header can hold, and more than a key, without showing it. place is the field that names it.
 // Who is sent "Bearer Bearer k" may answer that k is wrong, and only the whole is known as a secret.
-func checkKey(name, from, key string) error {
+func checkKey(place, key string) error {
 	if strings.ContainsAny(key, " \t\"'") {
-		return protocol.Errorf(protocol.KindInvalid, "endpoint %s: the key of %s has a blank or a quotation mark; give the key alone, without Bearer and without quotation marks", name, from)
+		return protocol.Errorf(protocol.KindInvalid, "%s: the key has a blank or a quotation mark; give the key alone, without Bearer and without quotation marks", place)
 	}
 	if strings.ContainsFunc(key, unprintable) {
-		return protocol.Errorf(protocol.KindInvalid, "endpoint %s: the key of %s has characters that no header can hold; want ASCII", name, from)
+		return protocol.Errorf(protocol.KindInvalid, "%s: the key has characters that no header can hold; want ASCII", place)
 	}
 	return nil
 }

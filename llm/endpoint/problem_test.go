@@ -84,6 +84,16 @@ func TestOutcomes(t *testing.T) {
 		{400, Problem{Message: "Invalid request: Your request exceeded model token limit: 8192"}, llm.OutcomeContext}, {400, Problem{Code: "1261", Message: "Prompt exceeds max length"}, llm.OutcomeContext},
 		{400, Problem{Message: "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 30720]"}, llm.OutcomeContext},
 		{400, Problem{Message: "too many tokens: total number of tokens in the prompt cannot exceed 4081"}, llm.OutcomeContext},
+		// What a gateway writes before the message of a service is none of its words.
+		{400, Problem{Message: "litellm.BadRequestError: AnthropicException - Your credit balance is too low to access the Anthropic API."}, llm.OutcomeQuota},
+		{400, Problem{Message: "litellm.BadRequestError: VertexAIException - API key not valid. Please pass a valid API key."}, llm.OutcomeAuth},
+		{0, Problem{Message: "litellm.RateLimitError: litellm.RateLimitError: OpenAIException - litellm.RateLimitError: OpenAIException - You exceeded your current quota"}, llm.OutcomeQuota},
+		{400, Problem{Message: "litellm.BadRequestError: AnthropicException - bad text: 'Your credit balance is too low'"}, llm.OutcomeBadRequest},
+		{400, Problem{Message: "a.B: C - a.B: C - a.B: C - your credit balance is too low"}, llm.OutcomeBadRequest},
+		{400, Problem{Message: "The value - your credit balance is too low"}, llm.OutcomeBadRequest},
+		// Words within a message count with 429 and 403.
+		{429, Problem{Message: "Error of account 7: your credit balance is too low"}, llm.OutcomeQuota}, {429, Problem{Message: "rejected: invalid_api_key"}, llm.OutcomeAuth},
+		{400, Problem{Message: "Error of account 7: your credit balance is too low"}, llm.OutcomeBadRequest},
 		{0, Problem{Code: "7"}, llm.OutcomeServerError}, {400, Problem{Code: "429"}, llm.OutcomeBadRequest},
 	} {
 		if f := e.Problem(c.status, c.p); f.Outcome != c.want || f.RetryAfter != c.p.RetryIn || !strings.HasPrefix(f.Message, "cloud: ") {
@@ -106,6 +116,7 @@ func TestFiltered(t *testing.T) {
 		{400, Problem{Message: `unknown parameter: 'x'; {"content": "the ship was flagged, by content management policy, and requires moderation"}`}, false},
 		{400, Problem{Message: "Invalid prompt: your prompt was flagged as potentially violating our usage policy."}, true}, {400, Problem{Message: "Content Exists Risk"}, true},
 		{400, Problem{Message: "The response was filtered due to the prompt triggering Azure OpenAI's content management policy."}, true},
+		{400, Problem{Message: "litellm.BadRequestError: AnthropicException - Output blocked by content filtering policy"}, true},
 		{0, Problem{Code: "403", Message: "a/model requires moderation on A. Your input was flagged for \"violence\"."}, true},
 	} {
 		var f *Filtered
@@ -119,29 +130,64 @@ func TestFiltered(t *testing.T) {
 	}
 }
 
-// A page with 403 is of a firewall, which refuses the words of one question: it closes nothing, whatever words it has, and is no
-// filter's answer. It closed the endpoint: "it refuses the key".
-func TestPagesCloseNothing(t *testing.T) {
+// A page with 403 is of a gateway that refuses the key, until the endpoint has answered a question with it. Then it is of a
+// firewall, which refuses the words of one question: it closes nothing. Whatever words a page has, it is no filter's answer. A page
+// closed the endpoint always; then it never did, and each agent asked again with a key that was refused.
+func TestPages(t *testing.T) {
 	status, body := 0, ""
 	e := at(t, Definition{}, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, body)
 	})
+	ask := func(question []byte) error {
+		r, err := e.Do(t.Context(), Ask{Path: "/x", Body: question})
+		if err == nil {
+			r.Close()
+		}
+		return err
+	}
 	const page = "\n<!DOCTYPE html><title>Attention Required!</title>You have been blocked. Your input was flagged; billing: insufficient_quota"
-	for _, c := range []struct {
-		status int
-		body   string
-		want   llm.Outcome
-	}{
-		{403, page, llm.OutcomeBadRequest}, {403, "error code: 1020", llm.OutcomeBadRequest}, {429, page, llm.OutcomeRateLimited}, {400, page, llm.OutcomeBadRequest}, {503, page, llm.OutcomeServerError},
-		{401, page, llm.OutcomeAuth}, {402, page, llm.OutcomeQuota}, {403, "", llm.OutcomeAuth}, {403, "Forbidden", llm.OutcomeAuth},
-		{403, `{"error":{"message":"<b>no</b>","code":"invalid_api_key"}}`, llm.OutcomeAuth},
-	} {
-		status, body = c.status, c.body
-		_, err := e.Do(t.Context(), Ask{Path: "/x", Body: []byte("{}")})
-		var filtered *Filtered
-		if f := outcome(t, err); f.Outcome != c.want || errors.As(err, &filtered) || (c.status == 403 && f.Outcome == llm.OutcomeBadRequest) != strings.Contains(f.Message, "perhaps of a firewall") {
-			t.Errorf("%d %s: %s, %s; want %s", c.status, c.body, f.Outcome, f.Message, c.want)
+	const gateway = "<html><head><title>403 Forbidden</title></head><body><hr><center>nginx</center></body></html>"
+	for _, answered := range []bool{false, true} {
+		first := llm.OutcomeAuth
+		if answered {
+			first = llm.OutcomeBadRequest
+		}
+		for _, c := range []struct {
+			status int
+			body   string
+			want   llm.Outcome
+		}{
+			{403, page, first}, {403, gateway, first}, {403, "error code: 1020", first}, {429, page, llm.OutcomeRateLimited}, {400, page, llm.OutcomeBadRequest}, {503, page, llm.OutcomeServerError},
+			{401, page, llm.OutcomeAuth}, {402, page, llm.OutcomeQuota}, {403, "", llm.OutcomeAuth}, {403, "Forbidden", llm.OutcomeAuth},
+			{403, `{"error":{"message":"<b>no</b>","code":"invalid_api_key"}}`, llm.OutcomeAuth},
+		} {
+			status, body = c.status, c.body
+			err := ask([]byte("{}"))
+			var filtered *Filtered
+			says := ""
+			switch {
+			case c.status == 403 && answered && c.want == first:
+				says = "perhaps of a firewall before the service"
+			case c.status == 403 && (c.body == page || c.body == gateway || c.body == "error code: 1020"):
+				says = "answered no question with this key: check the key, and the address (base_url)"
+			}
+			if f := outcome(t, err); f.Outcome != c.want || errors.As(err, &filtered) || !strings.Contains(f.Message, says) || (says != "") != strings.Contains(f.Message, "the answer is a page") {
+				t.Errorf("%d %s: %s, %s; want %s", c.status, c.body, f.Outcome, f.Message, c.want)
+			}
+		}
+		status, body = 200, ""
+		if err := ask(nil); err != nil { // a list of models, which some services show without a key
+			t.Error(err)
+		}
+		if status = 403; !answered {
+			body = gateway
+			if f := outcome(t, ask([]byte("{}"))); f.Outcome != llm.OutcomeAuth {
+				t.Errorf("a list counts as an answer: %v", f)
+			}
+		}
+		if status = 201; ask([]byte("{}")) != nil {
+			t.Error("no answer")
 		}
 	}
 }

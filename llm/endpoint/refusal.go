@@ -99,8 +99,9 @@ func (e *Endpoint) foreign(data []byte) error {
 	return nil
 }
 
-// refused classes an answer whose status is none of success.
-func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure {
+// refused classes an answer whose status is none of success. answered: the endpoint has answered a question with the
+// same key, so that a page with 403 does not refuse the key.
+func (e *Endpoint) refused(status int, h http.Header, body []byte, answered bool) *llm.Failure {
 	p, ok := ReadProblem(body)
 	switch coded := foreign.Encoded(h); {
 	case coded != "":
@@ -120,8 +121,13 @@ func (e *Endpoint) refused(status int, h http.Header, body []byte) *llm.Failure 
 	}
 	f.Status = status
 	f.Message += foreign.Plainly(p.Message)
-	if status == http.StatusForbidden && p.page {
+	switch {
+	case status != http.StatusForbidden || !p.page:
+	case answered:
+		f.Outcome = llm.OutcomeBadRequest
 		f.Message += "; the answer is a page, perhaps of a firewall before the service that refuses words of this question"
+	default:
+		f.Message += "; the answer is a page, and the endpoint has answered no question with this key: check the key, and the address (base_url)"
 	}
 	if status == http.StatusNotFound && p.Code == "" && !versioned(e.base.Path) {
 		f.Message += "; base_url names no version, as https://api.example.com/v1 does"
@@ -164,7 +170,7 @@ func (e *Endpoint) Problem(status int, p Problem) *llm.Failure {
 // words that say so count in the type and the code of an error; in its message they count if
 // the status says the same, or if it begins with them.
 func outcomeOf(status int, p Problem) llm.Outcome {
-	named, said := strings.ToLower(p.Type+" "+p.Code), strings.ToLower(strings.TrimSpace(p.Message))
+	named, said := strings.ToLower(p.Type+" "+p.Code), hints.Said(p.Message)
 	if p.page {
 		said = ""
 	}
@@ -175,15 +181,13 @@ func outcomeOf(status int, p Problem) llm.Outcome {
 		})
 	}
 	switch {
-	case status == http.StatusForbidden && p.page: // a firewall refuses words of the question, and not the key
-		return llm.OutcomeBadRequest
 	case status == http.StatusTooManyRequests && p.RetryIn > 0 && !strings.Contains(named+said, "insufficient_quota"):
 		return llm.OutcomeRateLimited // "You exceeded your current quota", of a minute: it says when to come again
 	case closes("insufficient_quota", "exceeded_current_quota", "billing", "credit balance", "your credit balance", "exceeded your current quota", "you exceeded your current quota") || status == http.StatusPaymentRequired:
 		return llm.OutcomeQuota
 	case closes("authentication_error", "invalid_api_key", "api key not valid", "permission_error") || status == http.StatusUnauthorized || status == http.StatusForbidden:
 		return llm.OutcomeAuth
-	case (status < 429 || status == 500) && has(named+" "+said, tooLong()...):
+	case (status < 429 || status == 500) && hints.TooLong(named+" "+said):
 		return llm.OutcomeContext
 	case has(named, "rate_limit", "overloaded") || (status == 0 || status >= 500) && has(said, "rate_limit", "overloaded") || status == http.StatusTooManyRequests || status == 529:
 		return llm.OutcomeRateLimited
@@ -195,16 +199,6 @@ func outcomeOf(status int, p Problem) llm.Outcome {
 		return llm.OutcomeBadRequest
 	}
 	return llm.OutcomeServerError
-}
-
-// tooLong are the words of servers for a question that is longer than the context of its model.
-func tooLong() []string {
-	return []string{
-		"context_length", "context length", "context window", "maximum context", "context size", "context limit", "context_exceeded", "exceed_context_size",
-		"prompt is too long", "input is too long", "maximum model length", "maximum prompt length", "maximum input length", "maximum number of tokens allowed",
-		"`inputs` tokens + `max_new_tokens`", "`inputs` must have less than", "exceeded model token limit", "prompt exceeds max length", "range of input length should be",
-		"total number of tokens in the prompt cannot exceed",
-	}
 }
 
 func has(text string, words ...string) bool {

@@ -84,3 +84,56 @@ func TestReload(t *testing.T) {
 		t.Errorf("%q, %v", data, err)
 	}
 }
+
+// An endpoint that answered with its old key has not answered with the new one. A reload that brings the same key keeps
+// what is known of it.
+func TestReloadAndPages(t *testing.T) {
+	refuse := false
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if refuse {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte("<html>nginx</html>"))
+		}
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "providers.yaml")
+	write := func(key string) {
+		t.Helper()
+		for name, text := range map[string]string{file: "endpoints:\n  cloud: {base_url: '" + server.URL + "', key_file: key}\n", filepath.Join(dir, "key"): key} {
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write("the-first-key")
+	to, err := Load(file, os.Getenv)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := to["cloud"]
+	defer e.Close()
+	ask := func() error {
+		r, err := e.Do(t.Context(), Ask{Path: "/", Body: []byte("{}")})
+		if err == nil {
+			r.Close()
+		}
+		return err
+	}
+	if err := ask(); err != nil {
+		t.Fatal(err)
+	}
+	refuse = true
+	for _, c := range []struct {
+		key  string
+		want llm.Outcome
+	}{{"the-first-key", llm.OutcomeBadRequest}, {"the-second-key", llm.OutcomeAuth}, {"the-first-key", llm.OutcomeAuth}} {
+		write(c.key)
+		if err := Reload(file, os.Getenv, to); err != nil {
+			t.Fatal(err)
+		}
+		if f := outcome(t, ask()); f.Outcome != c.want {
+			t.Errorf("%s: %v, want %s", c.key, f, c.want)
+		}
+	}
+}

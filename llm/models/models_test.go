@@ -171,7 +171,7 @@ func TestKeysOfOthers(t *testing.T) {
 		t.Errorf("of moon nothing is asked: %v", err)
 	}
 	moon := strings.Replace(thinker, "cloud", "moon", 1)
-	if _, err := New(Options{Files: files("thinker", moon), Endpoints: to}); err == nil || !strings.Contains(err.Error(), "models/thinker.yaml: endpoint moon: the variable NOT_SET (key_env) is not set") {
+	if _, err := New(Options{Files: files("thinker", moon), Endpoints: to}); err == nil || !strings.Contains(err.Error(), "models/thinker.yaml: endpoints.moon.key_env: the variable that it names is not set") {
 		t.Errorf("moon has no key: %v", err)
 	}
 }

@@ -1,7 +1,9 @@
 package hidden
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -47,6 +49,7 @@ func (given *Given) Words() (list, warnings []string) {
 			}
 			found := secretWords(fields.values[name])
 			switch list = append(list, found...); {
+			case len(found) == 0 && hasMediaType(fields.values[name]):
 			case len(found) == 0:
 				warnings = append(warnings, fmt.Sprintf("the value of the %s %s has fewer than %d characters, and is hidden nowhere; use a longer secret, or name it in public", fields.what, name, Short))
 			case slices.ContainsFunc(found, plainWord):
@@ -57,9 +60,9 @@ func (given *Given) Words() (list, warnings []string) {
 	return list, warnings
 }
 
-// secretWords are the words of a value, as in "Bearer abc", that can be hidden; the whole of it if no word can. They are what stands
-// between blanks; the parts of each, as in "sid=abc; other=zz" or "a=abc,b=9", without the = at its end; and the value of each
-// part. The name of a value is no secret.
+// secretWords are the words of a value, as in "Bearer abc", that can be hidden; the whole of it if no word can, unless it has a
+// media type. They are what stands between blanks, and is no media type; of the parts of each, as in "sid=abc1;other=zz", "a=abc1,b=9" or
+// "user:abc1", what looks [chosen], without the = at its end. Of a part with a name, that is its value. The name is no secret.
 func secretWords(value string) (words []string) {
 	add := func(word string) {
 		if len(word) >= Short && !slices.Contains(words, word) {
@@ -67,24 +70,44 @@ func secretWords(value string) (words []string) {
 		}
 	}
 	for word := range strings.FieldsSeq(value) {
-		parts := strings.FieldsFunc(word, func(r rune) bool { return r == ';' || r == ',' || r == '&' })
-		if add(strings.TrimRight(word, ";,&")); len(parts) == 0 {
-			add(word)
+		parts := strings.FieldsFunc(word, func(r rune) bool { return strings.ContainsRune(";,&:", r) })
+		if !slices.ContainsFunc(parts, mediaType) {
+			add(cmp.Or(strings.TrimRight(word, ";,&"), word))
 		}
 		for _, part := range parts {
 			name, of, named := strings.Cut(strings.TrimRight(part, "="), "=")
-			if of = strings.Trim(of, `"'`); !named {
-				of = strings.Trim(name, `"'`)
-			} else if len(of) < Short {
-				of = strings.TrimRight(part, "=")
+			if !named {
+				of = name
 			}
-			add(of)
+			if of = strings.Trim(of, `"'`); len(parts) == 1 && !named && !mediaType(of) || chosen(of) {
+				add(of)
+			}
 		}
 	}
-	if value = strings.TrimSpace(value); len(words) == 0 && len(value) >= Short {
+	if value = strings.TrimSpace(value); len(words) == 0 && len(value) >= Short && !hasMediaType(value) {
 		words = append(words, value)
 	}
 	return words
+}
+
+// chosen reports whether a part of a word may be a secret, and not an ordinary word or the server of an address: it has a digit, or a
+// capital behind a small letter, or is longer than usual words.
+func chosen(part string) bool {
+	if mediaType(part) || strings.HasPrefix(part, "//") {
+		return false
+	}
+	return len(part) >= longWord || strings.ContainsAny(part, "0123456789") || regexp.MustCompile(`[a-z][A-Z]`).MatchString(part)
+}
+
+// longWord is a size in bytes that few words have: "authentication" has 14.
+const longWord = 15
+
+func mediaType(s string) bool {
+	return regexp.MustCompile(`^(application|audio|image|multipart|text|video)/[A-Za-z0-9.+*-]+$`).MatchString(s)
+}
+
+func hasMediaType(value string) bool {
+	return slices.ContainsFunc(strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("; ,", r) }), mediaType)
 }
 
 func plainWord(s string) bool {

@@ -42,11 +42,23 @@ func TestSecretsAmongOthers(t *testing.T) {
 		"abcdefgh;,;":                                {"abcdefgh", "[key]"},
 		";;;;;;;;;":                                  {";;;;;;;;;", "[key]"},
 		"pass=short":                                 {"pass=short short pass", "[key] short pass"},
+		"user:supersecretpass":                       {"user supersecretpass user:supersecretpass", "user [key] [key]"},
+		"Key 0aa1-bb2c-id:0123456789abcdef":          {"Key 0aa1-bb2c-id 0123456789abcdef", "Key [key] [key]"},
+		"a:b:sk-12345678":                            {"a:b sk-12345678", "a:b [key]"},
+		"v1,simulation,production":                   {"the simulation of production", "the simulation of production"},
+		"env=production;token=QbLmXwZpKv":            {"production QbLmXwZpKv", "production [key]"},
+		"application/json":                           {"application/json", "application/json"},
+		"application/json;q=0.9, text/event-stream":  {"application/json text/event-stream json", "application/json text/event-stream json"},
+		"text/abcdefgh1 sk-12345678":                 {"text/abcdefgh1 sk-12345678", "text/abcdefgh1 [key]"},
+		"https://house.example:8443/v1":              {"https //house.example and https://house.example:8443/v1", "https //house.example and [key]"},
 	} {
 		list, _ := (&Given{Headers: map[string]string{"X-A": value}}).Words()
 		if got := Of(list).Hide(shown[0]); got != shown[1] {
 			t.Errorf("%q: %q is shown as %q", value, shown[0], got)
 		}
+	}
+	if list, warnings := (&Given{Headers: map[string]string{"X-A": "application/json"}}).Words(); len(list)+len(warnings) > 0 {
+		t.Errorf("a media type: %q, %q", list, warnings)
 	}
 	list, _ := (&Given{Headers: map[string]string{"X-A": `Digest response="66298fae49", credential=abcdefghij`}}).Words()
 	if got := Of(list).Hide("the response is a credential"); got != "the response is a credential" {

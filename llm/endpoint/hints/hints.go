@@ -1,4 +1,5 @@
-// Package hints reads what model servers say of their limits and of when to come again, in headers and in errors.
+// Package hints reads what model servers say of their limits, of the length of questions and of when to come again, in
+// headers and in errors.
 package hints
 
 import (

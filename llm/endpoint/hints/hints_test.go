@@ -1,6 +1,7 @@
 package hints
 
 import (
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"testing"
@@ -20,6 +21,7 @@ func TestHints(t *testing.T) {
 		{"openai", http.Header{"X-Ratelimit-Limit-Requests": {"60"}, "X-Ratelimit-Remaining-Requests": {"59"}, "X-Ratelimit-Reset-Requests": {"6m0s"}}, true, 59, 6 * time.Minute},
 		{"milliseconds", http.Header{"X-Ratelimit-Remaining-Requests": {"0"}, "X-Ratelimit-Reset-Requests": {"120ms"}}, true, 0, 120 * time.Millisecond},
 		{"seconds", http.Header{"X-Ratelimit-Remaining-Requests": {"0"}, "X-Ratelimit-Reset-Requests": {"1.5"}}, true, 0, 1500 * time.Millisecond},
+		{"longer than a day", http.Header{"X-Ratelimit-Remaining-Requests": {"0"}, "X-Ratelimit-Reset-Requests": {"9999h"}}, true, 0, 24 * time.Hour},
 		{"over", http.Header{"Anthropic-Ratelimit-Requests-Remaining": {"3"}, "Anthropic-Ratelimit-Requests-Reset": {now.Add(-time.Hour).Format(time.RFC3339)}}, true, 3, 0},
 		{"a moment that has passed", http.Header{"X-Ratelimit-Remaining-Requests": {"0"}, "X-Ratelimit-Reset-Requests": {strconv.FormatInt(now.Unix()-60, 10)}}, true, 0, 0},
 		{"no reset", http.Header{"X-Ratelimit-Remaining-Requests": {"59"}}, false, 0, 0},
@@ -70,5 +72,16 @@ func TestRetryAfter(t *testing.T) {
 	both := http.Header{"Retry-After": {"60"}, "Retry-After-Ms": {"1500"}}
 	if got := RetryAfter(both, time.Time{}); got != 1500*time.Millisecond {
 		t.Errorf("the exact time is %s", got)
+	}
+}
+
+// What an error asks to wait is at most a day.
+func TestRetryIn(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		`[{"retryDelay":"34.5s"}]`: 34500 * time.Millisecond, `[{"links":[]},{"retryDelay":"9999h"}]`: 24 * time.Hour, `[{"retryDelay":"-1s"}]`: 0, `[{"retryDelay":"soon"}]`: 0, `"34s"`: 0, "": 0,
+	} {
+		if got := RetryIn(json.RawMessage(text)); got != want {
+			t.Errorf("%s is %s, want %s", text, got, want)
+		}
 	}
 }
