@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -28,7 +29,7 @@ func (a *Answer) both(text string, finish protocol.FinishReason) {
 			break
 		}
 		if turn == maxTurns {
-			a.Problems = append(a.Problems, "the answer changes more than 16 times between the two grammars of calls; what follows is not read")
+			a.Problems = append(a.Problems, fmt.Sprintf("the answer changes more than %d times between the two grammars of calls; what follows is not read", maxTurns))
 			a.both(text[:at], finish)
 			return
 		}
@@ -59,12 +60,12 @@ func (a *Answer) both(text string, finish protocol.FinishReason) {
 		}
 		m = tam.Options{Finish: finish}.Parse(string(manifest))
 	}
-	takes := []func(){func() { a.takeManifest(&m) }, func() { a.takeTools(&x) }}
 	if toolsFirst {
-		slices.Reverse(takes)
-	}
-	for _, take := range takes {
-		take()
+		a.takeTools(&x)
+		a.takeManifest(&m)
+	} else {
+		a.takeManifest(&m)
+		a.takeTools(&x)
 	}
 	around := toolsxml.Parse(restored(m.Text, text, roots, fill), toolsxml.Options{Finish: finish})
 	left := tam.Options{Finish: finish}.Parse(around.Text)
